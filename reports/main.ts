@@ -150,7 +150,7 @@ function comparisonAsked(groups: readonly Group[], allowFailed: boolean): Compar
     return comparisonOf(groups, { allowFailed });
   } catch (error) {
     if (!(error instanceof FailedRunsError)) throw error;
-    throw new ConfigError(`${error.message}; --allow-failed compares them all the same`);
+    throw new ConfigError(`${error.message}; --allow-failed compares them anyway`);
   }
 }
 

@@ -39,7 +39,7 @@ function turn({ letter, knee: at, ...subject }: Subject): string {
   if (!at) return `${letter} has no knee up to ${plural(pointsOf(subject).at(-1)?.vus ?? 0, 'VU')}.`;
   if (at.vus === 0) {
     const longest = at.stage === '' ? '' : `, and ${at.stage} takes longest`;
-    return `${letter}: knee below ${plural(at.next, 'VU')}: with ${count(at.next)} a backlog grows already${longest}.`;
+    return `${letter}: knee below ${plural(at.next, 'VU')}: with ${count(at.next)} a backlog already grows${longest}.`;
   }
   const grew = at.stage === '' ? '' : `, and ${at.stage} has grown most`;
   return `${letter}: knee at ${plural(at.vus, 'VU')}, arrival p50 ${msUnit(at.p50)} there; with ${count(at.next)} it has taken off for good${grew}.`;

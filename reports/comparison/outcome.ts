@@ -129,7 +129,7 @@ function equal(those: Named[]): string[] {
 
 /** Undecided figures, grouped by remedy and reason. */
 function undecided(those: Named[], repeat: string): string[] {
-  const remedy = ({ difference }: Named) => (difference.why === BETTER_FAILED ? 'mend that first' : repeat);
+  const remedy = ({ difference }: Named) => (difference.why === BETTER_FAILED ? 'fix that first' : repeat);
   return [...Map.groupBy(those, remedy)].flatMap(([what, some]) => {
     const reasons = [...Map.groupBy(some, ({ difference }) => reason(difference))].map(
       ([why, few]) => `${listed(few.map(({ name }) => name))} undecided: ${why}`,

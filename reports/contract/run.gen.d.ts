@@ -415,6 +415,19 @@ export interface Flow {
   arrival: Latency;
 }
 
+/** Something that stands out in the run. */
+export interface Finding {
+  /** A sentence. */
+  text: string;
+  /** true: something gave way. false: a figure that is good to know. */
+  worry: boolean;
+  /** The seconds of the run that it is about. null: all of them. */
+  span: {
+    from_s: number;
+    to_s: number;
+  } | null;
+}
+
 /** The answer of the run. Absent: an earlier version. */
 export interface Answer {
   /** The answer as a sentence; for an unusable run the reason and the remedy. */
@@ -687,6 +700,8 @@ export interface Run {
   run: RunInfo;
   verdict: Verdict;
   answer?: Answer;
+  /** What stands out: the worst second, then what gave way. Absent: an earlier version. */
+  findings?: Finding[];
   account: Account;
   /** The clock that all stamps refer to. null: not probed yet. */
   clock: Clock | null;

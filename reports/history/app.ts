@@ -217,9 +217,9 @@ function askForFailed(accounts: readonly string[], link: string): string {
 <title>Not compared – Arrival</title>
 <style>body { font: 16px/1.5 system-ui, sans-serif; max-width: 44rem; margin: 3rem auto; padding: 0 1rem; overflow-wrap: anywhere }</style>
 <h1>Not compared</h1>
-<p>The figures of runs in which messages failed are those of what survived:</p>
+<p>Messages of these runs failed, and their figures are those of the others:</p>
 <ul>${accounts.map((account) => `<li>${escaped(account)}</li>`).join('')}</ul>
-<p><a href="${escaped(link)}">Compare them all the same</a>, with the accounts on top · <a href="/">All runs</a></p>
+<p><a href="${escaped(link)}">Compare them anyway</a>, with the accounts on top · <a href="/">All runs</a></p>
 </html>
 `;
 }

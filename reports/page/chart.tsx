@@ -1,8 +1,10 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import { beforeLoad } from './before-load.ts';
+import { X_NAMES } from './chart-axes.ts';
 import type { ChartData } from './chart-data.ts';
-import { alignedData, chartOptions, formatOf, label, TIME, X_NAMES } from './chart-options.ts';
+import { chartOptions, label, TIME } from './chart-options.ts';
+import { alignedData, formatOf } from './chart-series.ts';
 import { clock, count, ms } from './format.ts';
 import { binStart, cells, type HeatColumn, merged, usedBins } from './heat.ts';
 import { onKey } from './keys.ts';

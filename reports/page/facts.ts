@@ -49,15 +49,6 @@ export function protocolOf({ run }: Pick<Run, 'run'>): string {
   return run.protocol ?? 'HTTP';
 }
 
-/** A generator's process, or the recorder's beside it; of several each has its number behind its name. */
-export function isGenerator({ run, generators = [] }: Run, process: string): boolean {
-  return (
-    process === run.tool.name ||
-    process === 'recorder' ||
-    generators.some(({ number }) => process === `${run.tool.name}-${number}`)
-  );
-}
-
 /** The figures of a script, in the order of their names' first mention; of several generators each has its value. */
 export function scriptFigures(figures: readonly ScriptFigure[]): [name: string, text: string][] {
   return [...Map.groupBy(figures, ({ name }) => name)].map(([name, same]) => {

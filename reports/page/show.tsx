@@ -1,6 +1,6 @@
-import { gunzipSync } from 'fflate';
 import { type ComponentChildren, render } from 'preact';
-import { visible } from './format.ts';
+import { holdLoad } from './before-load.ts';
+import { turns, visible } from './format.ts';
 
 /** What a page holds, as JSON. `shown` has its foreign text visible. */
 export interface Held<T> {
@@ -18,17 +18,20 @@ interface PageOf<T> {
 
 /** Shows the data that was put into this page, or says why it can not. */
 export function show<T extends object>(page: PageOf<T>): void {
-  const data = read(page);
-  if (typeof data !== 'string') document.title = page.title(data.shown);
-  const root = document.getElementById('report') as HTMLElement;
-  render(typeof data === 'string' ? <p class="plain">{data}</p> : page.view(data), root);
+  holdLoad(
+    read(page).then((data) => {
+      if (typeof data !== 'string') document.title = page.title(data.shown);
+      const root = document.getElementById('report') as HTMLElement;
+      render(typeof data === 'string' ? <p class="plain">{data}</p> : page.view(data), root);
+    }),
+  );
 }
 
-function read<T extends object>({ schema, what }: PageOf<T>): Held<T> | string {
+async function read<T extends object>({ schema, what }: PageOf<T>): Promise<Held<T> | string> {
   let data: { held: T & { schema?: string }; shown: T } | null;
   try {
     const packed: string | null = JSON.parse(document.getElementById('run')?.textContent ?? 'null');
-    data = packed === null ? null : unpack(packed);
+    data = packed === null ? null : await unpack(packed);
   } catch {
     return 'The data in this page is damaged: it can not be read.';
   }
@@ -39,13 +42,14 @@ function read<T extends object>({ schema, what }: PageOf<T>): Held<T> | string {
   return data;
 }
 
-/** JSON, compressed with gzip, in base64. Not with DecompressionStream: the load event would not wait for it. */
-function unpack<T>(packed: string): Held<T> {
+/** JSON, compressed with gzip, in base64. */
+async function unpack<T>(packed: string): Promise<Held<T>> {
   const binary = atob(packed);
   const bytes = new Uint8Array(binary.length);
   // Not Uint8Array.from, which took 0.2 s for the megabyte of an hour.
   for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
-  const text = new TextDecoder().decode(gunzipSync(bytes));
+  const json = new Response(bytes).body?.pipeThrough(new DecompressionStream('gzip'));
+  const text = await new Response(json).text();
   const held = JSON.parse(text);
-  return { held, shown: visible(text) === text ? held : JSON.parse(visible(text)) };
+  return { held, shown: turns(text) ? JSON.parse(visible(text)) : held };
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { styleOf } from '../page/chart-options.ts';
+import { styleOf } from '../page/chart-series.ts';
 import { csv, hlog, messagesCsv } from '../page/download.ts';
 import { binStart, heatRange, merged } from '../page/heat.ts';
 import { fitUsl } from '../usl.ts';

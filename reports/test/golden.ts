@@ -54,6 +54,35 @@ const FIXED: Plan = {
   ...SWEEP,
   phases: [{ ...closed, name: 'fixed', duration_s: 5, vus: 4, measured: true }],
 };
+/** Phases of one rate, each as long as the others. */
+const SOAK: Plan = {
+  ...RAMP,
+  phases: ['1', '2', '3'].map((name) => ({
+    ...{ ...open, name, duration_s: 8, arrival_rate: 50, ramp_to: null, measured: true },
+  })),
+};
+const DIRECT: Plan['flows'] = [{ name: 'direct', weight: 1, messages: 1, deliveries: 1 }];
+/** Each of 900 connections publishes every 6 s. */
+const CONNECTIONS: Plan = {
+  ...{ capacity: 25_000, flows: DIRECT, direct: true },
+  phases: [
+    { ...open, name: 'open', duration_s: 6, arrival_rate: 1, ramp_to: 150, measured: true },
+    { ...open, name: 'hold', duration_s: 6, arrival_rate: 150, ramp_to: null, measured: true },
+  ],
+};
+const THROUGHPUT: Plan = {
+  ...{ capacity: 25_000, flows: DIRECT, direct: true, ingestCapacity: 2500 },
+  phases: [1, 2, 3, 4].map((vus) => ({
+    ...{ ...closed, name: `${vus}`, duration_s: 2, vus, measured: true },
+  })),
+};
+const CAPACITY: Plan = {
+  ...{ capacity: 25_000, flows: DIRECT },
+  phases: [
+    { ...open, name: 'warm-up', duration_s: 3, arrival_rate: 30, ramp_to: 300, measured: false },
+    { ...open, name: 'hold', duration_s: 10, arrival_rate: 300, ramp_to: null, measured: true },
+  ],
+};
 const EMPTY: Plan = { ...RAMP, cutAt: 0 };
 export const HOSTILE = '</script><img src=x onerror="document.title=1"><b>&amp;\u2028$&';
 
@@ -78,6 +107,7 @@ function run(profile: string, plan: Plan): Run {
     },
     verdict: { result: 'pass', reasons: [], rules: rules(simulated), stands: [] },
     answer: { sentence: '', p99_limit_ms: null, within_limit: null, held_per_s: null },
+    findings: [], // Go makes them, as it does the answer
     clock: {
       reference: 'redis TIME',
       offset_ms: 0,
@@ -145,6 +175,13 @@ function rules({
     rule('arrival_p99', latency.arrival.p99, 250, 'ms', { op: '<', ...fail }),
     rule('http_req_failed rate', 0, 0.01, '', { op: '<', ...fail }),
   ];
+}
+
+/** Instead of the limits of {@link rules}, those of a script. */
+function limited(run: Run, own: Pick<Rule, 'name' | 'value' | 'op' | 'limit' | 'unit'>[]): void {
+  const rest = run.verdict.rules?.filter(({ name }) => name !== 'arrival_p99') ?? [];
+  const more = { ok: true, result: 'fail' as const, basis: '', reason: '' };
+  run.verdict.rules = [...rest, ...own.map((rule) => ({ ...rule, ...more }))];
 }
 
 /** Changes the outcome of some rules of a passing run. */
@@ -285,6 +322,63 @@ function spike(): Run {
   return golden;
 }
 
+function soak(): Run {
+  const golden = run('soak', SOAK);
+  golden.figures = [
+    { name: 'memory of k6 has grown by', value: 2.4, unit: 'MB' },
+    { name: 'p99 has grown by', value: 0.11, unit: 'ms' },
+  ];
+  limited(golden, [
+    { name: 'soak_memory_growth_mb', value: 2.4, op: '<', limit: 32, unit: '' },
+    { name: 'soak_latency_drift_ms', value: 0.11, op: '<', limit: 50, unit: '' },
+  ]);
+  return golden;
+}
+
+/** Some connections are missing. */
+function connections(): Run {
+  const golden = run('connections', CONNECTIONS);
+  golden.figures = [
+    { name: 'connections wanted', value: 900, unit: '' },
+    { name: 'connections held', value: 897, unit: '' },
+    { name: 'canary p99', value: 3.1, unit: 'ms' },
+  ];
+  golden.verdict.result = 'fail';
+  golden.verdict.reasons = ['connections_missing 3, limit = 0'];
+  limited(golden, [
+    { name: 'connections_missing', value: 3, op: '==', limit: 0, unit: '' },
+    { name: 'connections_canary_p99_ms', value: 3.1, op: '<', limit: 50, unit: '' },
+  ]);
+  judged(golden, false, ['connections_missing']);
+  return golden;
+}
+
+function throughput(): Run {
+  const golden = run('throughput', THROUGHPUT);
+  golden.run.model = 'closed';
+  golden.run.protocol = 'MQTT';
+  golden.health.lateness = null;
+  golden.canary = null;
+  golden.timeline = golden.timeline.map((second) => ({ ...second, canary_ms: null }));
+  golden.figures = [
+    { name: 'all clients together, at most', value: 2493, unit: 'messages/s' },
+    { name: 'with', value: 2, unit: 'clients' },
+  ];
+  limited(golden, []);
+  return golden;
+}
+
+function capacity(): Run {
+  const golden = run('capacity', CAPACITY);
+  golden.figures = [{ name: 'backlog grows by', value: 0, unit: '% of the rate' }];
+  const { p99 } = golden.latency.arrival;
+  limited(golden, [
+    { name: 'arrival_p99', value: p99, op: '<', limit: 100, unit: 'ms' },
+    { name: 'backlog_growth', value: 0, op: '<', limit: 0.02, unit: '' },
+  ]);
+  return golden;
+}
+
 function fixed(): Run {
   const golden = run('fixed', FIXED);
   golden.run.model = 'closed';
@@ -382,6 +476,10 @@ const goldens = {
   closed: closedModel,
   spike,
   fixed,
+  soak,
+  connections,
+  throughput,
+  capacity,
   three,
   unjudged,
   hostile,

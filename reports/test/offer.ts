@@ -22,6 +22,8 @@ export interface Plan {
   cutAt?: number;
   /** Messages carry no stamps. */
   withoutStages?: boolean;
+  /** Requests publish to the broker: all of the time is `schedule` and `delivery`. */
+  direct?: boolean;
 }
 
 export interface Delivery {
@@ -116,8 +118,9 @@ class Pipeline {
   take(intended: number, phase: number, load: number, schedule: number): Request {
     const [planned, flow] = this.#flow();
     const sentAt = intended + schedule / 1e3;
-    const request = this.#about(0.34 + 0.1 * load, 0.3) + this.#wait(sentAt);
-    const ingest = this.#about(0.05, 0.3);
+    const { direct = false } = this.#plan;
+    const request = direct ? 0 : this.#about(0.34 + 0.1 * load, 0.3) + this.#wait(sentAt);
+    const ingest = direct ? 0 : this.#about(0.05, 0.3);
     const answer = this.#about(0.28 + 0.15 * load, 0.35);
     const queuedAt = sentAt + (request + ingest) / 1e3;
     const acceptedAt = queuedAt + answer / 1e3;
@@ -126,10 +129,10 @@ class Pipeline {
     const messages = Array.from({ length: planned.messages }, (): Message => {
       if (rejected)
         return { intended, sentAt, acceptedAt, phase, flow, lost: false, rejected, deliveries: [] };
-      const free = Math.max(queuedAt + this.#about(0.3 + 0.5 * load * load, 0.45) / 1e3, this.#relayFree);
-      this.#relayFree = free + 1 / this.#plan.capacity;
-      const claimedAt = this.#relayFree;
-      const relay = this.#about(0.22 + 0.1 * load, 0.4);
+      const queued = queuedAt + this.#about(0.3 + 0.5 * load * load, 0.45) / 1e3;
+      this.#relayFree = Math.max(queued, this.#relayFree) + 1 / this.#plan.capacity;
+      const claimedAt = direct ? queuedAt : this.#relayFree;
+      const relay = direct ? 0 : this.#about(0.22 + 0.1 * load, 0.4);
       const [gone, back] = this.#plan.lossBetween ?? [0, 0];
       const lost = claimedAt >= gone && claimedAt < back;
       const deliveries = Array.from({ length: planned.deliveries }, (_, subscriber): Delivery => {

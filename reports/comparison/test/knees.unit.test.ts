@@ -50,7 +50,7 @@ test('a sweep that begins beyond its knee says so', () => {
       .map(plain)
       .slice(1),
     [
-      'B: knee below 1 VU: with 1 a backlog grows already, and queue takes longest.',
+      'B: knee below 1 VU: with 1 a backlog already grows, and queue takes longest.',
       'B against A: turns earlier; with 1 VU arrival p50 is 1.00 ms → 2,033 ms; what grows is request → queue.',
     ],
   );

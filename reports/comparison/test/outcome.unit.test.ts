@@ -60,7 +60,7 @@ test('each reason that leaves a figure undecided has its remedy', () => {
   const short = difference('undecided', 1, 0, 'too short: 3 blocks of 2 s, 8 are needed');
   const survived = difference('undecided', 0.5, 0.1, BETTER_FAILED);
   assert.match(of(noise, short), /p50 undecided: too noisy; p99 undecided: too short, repeat 3 times$/);
-  assert.match(of(survived, survived), /p50 and p99 undecided: messages .* failed, mend that first/);
+  assert.match(of(survived, survived), /p50 and p99 undecided: messages .* failed, fix that first/);
 });
 
 test('repeats that do not suffice: twice as many; one run each is confirmed by repeats', () => {

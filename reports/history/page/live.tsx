@@ -2,9 +2,9 @@ import { useEffect, useState } from 'preact/hooks';
 import { STAGES } from '../../contract/run.ts';
 import { Chart } from '../../page/chart.tsx';
 import type { Line } from '../../page/chart-data.ts';
-import { msValue, wantsLog } from '../../page/chart-options.ts';
+import { wantsLog } from '../../page/chart-ranges.ts';
 import type { PhaseSpan } from '../../page/facts.ts';
-import { clock, count, figure, msUnit, percent, plural, visible } from '../../page/format.ts';
+import { clock, count, figure, ms, msUnit, percent, plural, visible } from '../../page/format.ts';
 import type { Plan, Second } from '../entry.ts';
 import { eventsOf, reportOf } from './links.ts';
 
@@ -14,8 +14,8 @@ const SAID: Record<State, string> = {
   connecting: 'Connecting …',
   running: 'In progress; a point a second.',
   ended: 'The run has ended.',
-  away: 'The server is away; it is tried again.',
-  none: 'There is no such run in progress.',
+  away: 'The server does not answer. This page tries again.',
+  none: 'No such run is in progress.',
 };
 const DRAINING = 'draining';
 /** A chart is drawn anew for each second: of long runs only the end is shown. */
@@ -47,7 +47,7 @@ export function Live({ run }: { run: string }) {
     ],
     ['Rate', figure(last.scheduled), `messages/s scheduled, ${count(sum((s) => s.scheduled))} so far`],
     ['Rejected', count(sum((s) => s.refused)), 'or unknown, so far'],
-    ['Not arrived', count(last.backlog), 'lost is known at the end'],
+    ['Not arrived', count(last.backlog), 'losses are known at the end'],
     ['Lateness', msUnit(last.stages?.schedule), 'mean of the second'],
     ['Generator CPU', last.cpu === null ? '–' : percent(last.cpu / 100), 'of one core'],
   ];
@@ -122,7 +122,7 @@ export function Live({ run }: { run: string }) {
               }
               {...common}
               log={wantsLog(latency)}
-              format={msValue}
+              format={ms}
               lines={latency}
             />
             <Chart
@@ -131,7 +131,7 @@ export function Live({ run }: { run: string }) {
               title={stagesTitle(last)}
               {...common}
               stacked
-              format={msValue}
+              format={ms}
               lines={STAGES.map((stage) => ({
                 label: stage,
                 values: column((s) => s.stages?.[stage] ?? null),

@@ -1,8 +1,9 @@
 import type uPlot from 'uplot';
 import { Chart } from '../../page/chart.tsx';
 import type { Line } from '../../page/chart-data.ts';
-import { msValue, styleOf, wantsLog } from '../../page/chart-options.ts';
-import { duration, instant, msUnit, plural, visible } from '../../page/format.ts';
+import { wantsLog } from '../../page/chart-ranges.ts';
+import { styleOf } from '../../page/chart-series.ts';
+import { duration, instant, ms, msUnit, plural, visible } from '../../page/format.ts';
 import type { Listing, Point } from '../entry.ts';
 import { labelsOf } from '../text.ts';
 import { reportOf } from './links.ts';
@@ -47,7 +48,7 @@ export function Trend({ trend: { script, points: all } }: Pick<Listing, 'trend'>
         title={`The newest ${visible(script)} has p99 ${msUnit(last.p99)}${last.limit === null ? '' : `, limit ${msUnit(last.limit)}`}; ${bad === 0 ? `all ${points.length} passed` : `${bad} of ${plural(points.length, 'run')} did not pass`}`}
         note={`A line for each load. ● pass, ✕ fail, ○ invalid or incomplete. A click opens the report.${left > 0 ? ` ${plural(left, 'run')} of other loads ${left === 1 ? 'is' : 'are'} not drawn.` : ''}`}
         log={wantsLog(lines)}
-        format={msValue}
+        format={ms}
         height={220}
         wide
         tune={(options, colour) => tuned(options, colour, points)}

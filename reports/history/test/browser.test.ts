@@ -450,7 +450,7 @@ test('a run that is not in progress is told as such, and not as a server that is
   const page = await browser.newPage(); // it tells of the answer on its console
   try {
     await page.goto(`${address}/live/without-a-timeline`);
-    await page.getByText('There is no such run in progress.').waitFor();
+    await page.getByText('No such run is in progress.').waitFor();
   } finally {
     await page.close();
   }

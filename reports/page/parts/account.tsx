@@ -1,4 +1,5 @@
-import { ENDS, type End } from '../../contract/run.ts';
+import { equation } from '../../account.ts';
+import { type Account, ENDS, type End } from '../../contract/run.ts';
 import { balance } from '../facts.ts';
 import { count, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
@@ -23,27 +24,48 @@ const WORRYING: ReadonlySet<End> = new Set([
   'lost',
 ]);
 
-/** Every message that was due, and how it ended: an equation. */
+/** The account in a line, which opens to the equation. */
+export function AccountLine({ run: { account } }: PartProps) {
+  return (
+    <details class="line">
+      <summary>
+        <strong>Account</strong> {equation(account)}
+      </summary>
+      <Equation account={account} />
+      <a href="#account">More of the account</a>
+    </details>
+  );
+}
+
+/** How every message that was due ended, as a sum. */
+function Equation({ account }: { account: Account }) {
+  const { holds } = balance(account);
+  const ends = ENDS.filter((end) => end !== 'pending' || account.pending !== 0);
+  return (
+    <div class={`equation ${holds ? '' : 'wrong'}`}>
+      <Term name="scheduled" meaning="messages that were due" value={account.scheduled} tone="whole" />
+      {ends.map((end, i) => (
+        <Term
+          key={end}
+          sign={i === 0 ? (holds ? '=' : '≠') : '+'}
+          name={end.replace('_', '-')}
+          meaning={MEANINGS[end]}
+          value={account[end]}
+          tone={account[end] === 0 ? 'zero' : WORRYING.has(end) ? 'worry' : 'whole'}
+        />
+      ))}
+    </div>
+  );
+}
+
+/** The equation, whether it balances, and what else is counted. */
 export function AccountSection({ run: { account } }: PartProps) {
   const { sum, difference, holds } = balance(account);
-  const ends = ENDS.filter((end) => end !== 'pending' || account.pending !== 0);
   const { requests, deliveries } = account;
   return (
     <section class="account" id="account">
       <h2>Account of every message</h2>
-      <div class={`equation ${holds ? '' : 'wrong'}`}>
-        <Term name="scheduled" meaning="messages that were due" value={account.scheduled} tone="whole" />
-        {ends.map((end, i) => (
-          <Term
-            key={end}
-            sign={i === 0 ? (holds ? '=' : '≠') : '+'}
-            name={end.replace('_', '-')}
-            meaning={MEANINGS[end]}
-            value={account[end]}
-            tone={account[end] === 0 ? 'zero' : WORRYING.has(end) ? 'worry' : 'whole'}
-          />
-        ))}
-      </div>
+      <Equation account={account} />
       <p class={holds ? 'balance' : 'balance wrong'} role={holds ? undefined : 'alert'}>
         {holds
           ? `It balances: the ends add up to ${count(sum)}, as many as were scheduled.`

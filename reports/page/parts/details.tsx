@@ -40,7 +40,7 @@ export function DetailsSection({ run, sound, held }: PartProps & { held: Run }) 
             <p class="small">None.</p>
           ) : (
             <Table
-              caption="What the run was judged by: limits of the instrument, of the account and of the script"
+              caption="Limits that the run was judged by: of the instrument, of the account and of the script"
               columns={[
                 { head: 'rule', text: true, cell: (r) => <Named rule={r} /> },
                 { head: 'limit', text: true, cell: (r) => <span class="nowrap">{limitText(r) || '–'}</span> },

@@ -1,4 +1,4 @@
-import { type Finding, findings } from '../findings.ts';
+import type { Finding } from '../../contract/run.ts';
 import { showTime } from '../keys.ts';
 import type { PartProps } from '../part.ts';
 
@@ -6,16 +6,15 @@ import type { PartProps } from '../part.ts';
 const AROUND = 3;
 
 /** What stands out; nothing where nothing does. */
-export function FindingsSection({ run, sound }: PartProps) {
-  const found = findings(run, sound);
-  if (found.length === 0) return null;
+export function FindingsSection({ run: { findings = [] } }: PartProps) {
+  if (findings.length === 0) return null;
   return (
     <section class="findings" id="findings">
       <h2>Findings</h2>
       <ul>
-        {found.map((finding, i) => (
-          <li key={i} class={finding.worry ? 'gave-way' : ''}>
-            {finding.text} <Zoom {...finding} />
+        {findings.map(({ text, worry, span }, i) => (
+          <li key={i} class={worry ? 'gave-way' : ''}>
+            {span === null ? text : <Zoom text={text} span={span} />}
           </li>
         ))}
       </ul>
@@ -23,16 +22,15 @@ export function FindingsSection({ run, sound }: PartProps) {
   );
 }
 
-/** Shows the seconds that a finding is about in all charts over time. */
-function Zoom({ span }: Finding) {
-  if (span === undefined) return null;
+/** A finding that shows its seconds in all charts over time. */
+function Zoom({ text, span }: { text: string; span: NonNullable<Finding['span']> }) {
   const show = () => {
-    showTime(Math.max(0, span.start - AROUND), span.end + AROUND);
+    showTime(Math.max(0, span.from_s - AROUND), span.to_s + AROUND);
     document.getElementById('time')?.scrollIntoView();
   };
   return (
-    <button type="button" class="link screen" onClick={show}>
-      show
+    <button type="button" onClick={show}>
+      {text} <span class="link screen">show</span>
     </button>
   );
 }

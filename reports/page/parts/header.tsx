@@ -57,7 +57,7 @@ export function Header({ run, sound }: PartProps) {
           </ul>
         )}
         {stands.includes('http') && (
-          <p>The latency of {protocolOf(run)} requests can be trusted; when messages arrived can not.</p>
+          <p>The latency of {protocolOf(run)} requests can be trusted, that of arrivals can not.</p>
         )}
       </section>
       <Summary run={run} sound={sound} />

@@ -1,6 +1,6 @@
 import type { Gap, GeneratorResult, Run } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
-import { msValue, wantsLog } from '../chart-options.ts';
+import { wantsLog } from '../chart-ranges.ts';
 import { overTime, percentile } from '../facts.ts';
 import { count, duration, figure, ms, msUnit, plural, clock as time } from '../format.ts';
 import { type Check, canaryPace, canarySentence, checks } from '../health.ts';
@@ -48,8 +48,8 @@ export function InstrumentSection({ run, sound }: PartProps) {
       {sound && run.canary && (
         <p class="aside canary">
           {canarySentence(run)} It sends {canaryPace(run.canary.interval_s)} on a connection of its own. If it
-          is as slow as the load, the pipeline is slow. If it is faster, the instrument is slow, or what only
-          the load’s connections share.
+          is as slow as the load, the pipeline is slow. If it is faster, the instrument is slow, or something
+          that only the load’s connections share.
         </p>
       )}
       <Checks rows={checks(run, sound)} />
@@ -91,7 +91,7 @@ function CanaryChart({ run }: { run: Run }) {
         title={`The slowest canary took ${msUnit(canary.latency.max)}`}
         x={timeline.map(({ t }) => t + 0.5)}
         log={wantsLog(lines)}
-        format={msValue}
+        format={ms}
         lines={lines}
       />
     </div>

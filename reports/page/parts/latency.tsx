@@ -1,7 +1,7 @@
 import type { Interval, Latencies, Latency, Run } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
 import { type Line, overOneAxis } from '../chart-data.ts';
-import { msValue, wantsLog } from '../chart-options.ts';
+import { wantsLog } from '../chart-ranges.ts';
 import { curve, percentile, protocolOf } from '../facts.ts';
 import { count, figure, ms, msUnit, percent } from '../format.ts';
 import { binOf, binStart, cells, merged } from '../heat.ts';
@@ -103,7 +103,7 @@ function PercentileChart({ latency, corrected, protocol }: PercentileChartProps)
       x={x}
       log
       height={300}
-      format={msValue}
+      format={ms}
       lines={[
         { label: 'arrival', values: arrived, colour: 'blue' },
         { label: 'from send', values: fromSend, colour: 'cyan', dash: 'dashed' },
@@ -198,7 +198,7 @@ function LoadChart({ run, seconds }: OfSeconds) {
       kind="load"
       x={loaded.map(({ scheduled }) => scheduled)}
       log={wantsLog(lines)}
-      format={msValue}
+      format={ms}
       lines={lines}
     />
   );

@@ -97,7 +97,7 @@ function Slowest({ slowest }: { slowest: Slow[] }) {
 function Ends({ named }: { named: Named[] }) {
   return (
     <>
-      <h3>What ended badly</h3>
+      <h3>Messages that did not arrive</h3>
       <LongTable
         what="messages"
         first={FIRST}

@@ -1,7 +1,7 @@
 import type { Resource, Run } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
 import { overOneAxis } from '../chart-data.ts';
-import { styleOf } from '../chart-options.ts';
+import { styleOf } from '../chart-series.ts';
 import { overTime } from '../facts.ts';
 import { count, figure } from '../format.ts';
 import type { PartProps } from '../part.ts';

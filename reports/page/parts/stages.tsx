@@ -1,6 +1,5 @@
 import { STAGES, type Stage } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
-import { msValue } from '../chart-options.ts';
 import { largestStage, overTime, percentile, STAGE_FACTS, share, uncertain } from '../facts.ts';
 import { count, ms, msUnit, percent } from '../format.ts';
 import type { PartProps } from '../part.ts';
@@ -139,7 +138,7 @@ function StageChart({ run }: PartProps) {
       x={seconds.map((second) => second.t + 0.5)}
       stacked
       height={300}
-      format={msValue}
+      format={ms}
       lines={STAGES.map((stage) => ({
         label: stage,
         values: seconds.map((second) => second.stages?.[stage] ?? null),

@@ -1,12 +1,12 @@
-import { equation } from '../../account.ts';
 import { type Run, STAGES } from '../../contract/run.ts';
 import { carried } from '../../sweep.ts';
 import { Chart } from '../chart.tsx';
 import type { Line } from '../chart-data.ts';
-import { msValue, wantsLog } from '../chart-options.ts';
+import { wantsLog } from '../chart-ranges.ts';
 import { overTime, percentile, protocolOf, share, verdict } from '../facts.ts';
 import { clock, count, figure, ms, msUnit, percent, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
+import { AccountLine } from './account.tsx';
 import { InstrumentLine } from './instrument.tsx';
 
 /** The figures that matter most, each beside what it is to be held against. */
@@ -16,9 +16,7 @@ export function Summary({ run, sound }: PartProps) {
       {sound && <Tiles run={run} />}
       {sound && <P99Chart run={run} />}
       {sound && <StageBars run={run} />}
-      <p class="line">
-        <a href="#account">Account</a> {equation(run.account)}
-      </p>
+      <AccountLine run={run} sound={sound} />
       <InstrumentLine run={run} sound={sound} />
     </>
   );
@@ -147,7 +145,7 @@ function P99Chart({ run }: { run: Run }) {
       title={title(p99.values, limit, above, timeline)}
       x={timeline.map(({ t }) => t + 0.5)}
       log={wantsLog(lines)}
-      format={msValue}
+      format={ms}
       lines={lines}
       height={240}
       wide

@@ -3,9 +3,8 @@ import { carried, sweepSteps } from '../../sweep.ts';
 import { fitUsl, type Usl } from '../../usl.ts';
 import { Chart } from '../chart.tsx';
 import type { Line } from '../chart-data.ts';
-import { msValue } from '../chart-options.ts';
 import { percentile, protocolOf } from '../facts.ts';
-import { count, figure, msUnit, percent, plural } from '../format.ts';
+import { count, figure, ms, msUnit, percent, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
 
 /** Points of the fitted curve between two steps. */
@@ -61,7 +60,7 @@ function LatencyChart({ run, steps, marks }: SweepChartProps) {
       log
       height={280}
       marks={marks}
-      format={msValue}
+      format={ms}
       lines={[
         line('arrival p50', { colour: 'blue' }, ({ latency }) => percentile(latency.arrival, 'p50')),
         line('arrival p99', { colour: 'p99', dash: 'dashed' }, ({ latency }) =>
@@ -83,7 +82,7 @@ function latencyTitle({ knee }: Run, steps: SweepStep[]): string {
   const p50 = (vus: number) => msUnit(steps.find((step) => step.vus === vus)?.latency.arrival.p50 ?? null);
   if (knee === null) return `No knee: up to ${most} arrival p50 did not take off`;
   if (knee.vus === 0)
-    return `The knee is below ${plural(knee.next, 'VU')}: a backlog grows already, and arrival p50 is ${p50(knee.next)}${knee.stage === '' ? '' : `; ${knee.stage} takes longest`}`;
+    return `The knee is below ${plural(knee.next, 'VU')}: a backlog already grows, and arrival p50 is ${p50(knee.next)}${knee.stage === '' ? '' : `; ${knee.stage} takes longest`}`;
   return `Knee at ${plural(knee.vus, 'VU')}: arrival p50 is ${p50(knee.vus)} there and ${p50(knee.next)} with ${count(knee.next)}${knee.stage === '' ? '' : `; ${knee.stage} grows most`}`;
 }
 

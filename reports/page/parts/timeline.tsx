@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { Brief, Interval, Run } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
 import type { Line } from '../chart-data.ts';
-import { msValue, wantsLog } from '../chart-options.ts';
+import { wantsLog } from '../chart-ranges.ts';
 import { dueDeliveries, overTime, type PercentileKey, peak, percentile, protocolOf } from '../facts.ts';
 import { clock, count, ms, msUnit, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
@@ -92,7 +92,7 @@ export function TimelineSection({ run, sound }: PartProps) {
               unit={log ? 'ms, logarithmic' : 'ms'}
               title={worstTitle(timeline, 'arrival')}
               log={log}
-              format={msValue}
+              format={ms}
               lines={latency}
             />
           )}
@@ -103,7 +103,7 @@ export function TimelineSection({ run, sound }: PartProps) {
               unit="ms, logarithmic; each cell a number of deliveries, see the scale"
               title={bulkTitle(run)}
               heat={heat}
-              format={msValue}
+              format={ms}
               lines={[
                 { label: 'p50', values: column((s) => of(s.arrival, 'p50')), colour: 'ink', dash: 'dashed' },
                 { label: 'p99', values: column((s) => of(s.arrival, 'p99')), colour: 'ink' },
@@ -117,7 +117,7 @@ export function TimelineSection({ run, sound }: PartProps) {
               unit={wantsLog(http) ? 'ms, logarithmic' : 'ms'}
               title={worstTitle(timeline, 'http', protocolOf(run))}
               log={wantsLog(http)}
-              format={msValue}
+              format={ms}
               lines={http}
             />
           )}
@@ -140,7 +140,7 @@ function messagesTitle({ timeline, run: { ended } }: Run, how: string): string {
   const accepted =
     left <= 0
       ? `all ${count(scheduled)} were accepted`
-      : `${count(left)} of ${count(scheduled)} ${ended === null ? 'had not been accepted when the record ends' : 'were not accepted'}`;
+      : `${count(left)} of ${count(scheduled)} ${ended === null ? 'had not been accepted when the record ended' : 'were not accepted'}`;
   return `Up to ${plural(most?.value ?? 0, 'message')} a second were ${how} (${clock(most?.t ?? 0)}); ${accepted}`;
 }
 
@@ -150,7 +150,7 @@ function deliveriesTitle({ timeline, account: { deliveries }, run: { ended } }: 
   const arrived =
     deliveries.missing === 0
       ? `all ${count(deliveries.due)} that were due did`
-      : `${count(deliveries.missing)} of ${count(deliveries.due)} ${ended === null ? 'had not when the record ends' : 'did not'}`;
+      : `${count(deliveries.missing)} of ${count(deliveries.due)} ${ended === null ? 'had not arrived when the record ended' : 'did not arrive'}`;
   return `Up to ${plural(most?.value ?? 0, 'delivery', 'deliveries')} a second arrived (${clock(most?.t ?? 0)}); ${arrived}`;
 }
 

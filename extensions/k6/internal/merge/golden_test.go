@@ -66,7 +66,7 @@ func document(t *testing.T, file string) (data map[string]any) {
 var byRank = []string{"p50", "p75", "p90", "p95", "p99", "p999", "curve"}
 
 // extra is what the goldens do not have.
-var extra = []string{"messages", "tail", "knee", "sampled", "steal_percent", "answer", "carried_per_s", "arrived_99_s"}
+var extra = []string{"messages", "tail", "knee", "sampled", "steal_percent", "answer", "findings", "carried_per_s", "arrived_99_s"}
 
 func compare(t *testing.T, where string, want, got any) {
 	t.Helper()

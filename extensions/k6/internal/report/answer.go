@@ -16,12 +16,13 @@ type Answer struct {
 	HeldPerS    *float64 `json:"held_per_s"`   // the highest rate with p99 below the limit, messages/s; 0: none; nil: not known, or not usable
 }
 
-// Conclude sets what follows from the rest of a run: the rates that its steps carried, the knee, and the answer.
+// Conclude sets what follows from the rest of a run: the rates that its steps carried, the knee, the findings, and the answer.
 //
 // own is the script's answer; empty: none.
 func (r *Run) Conclude(own string) {
 	carry(r.Steps)
 	r.Knee = NewKnee(r.Steps)
+	r.Findings = findings(r)
 	limit := r.p99Limit()
 	r.Answer = Answer{Sentence: r.unusable(), P99LimitMS: limit}
 	var best held
@@ -173,7 +174,7 @@ func (k *Knee) sentence(steps []Step) string {
 		if k.Stage != "" {
 			grew = ", and " + k.Stage + " takes longest"
 		}
-		return fmt.Sprintf("The knee is below %s: with %s a backlog grows already%s.", plural(k.Next, "VU"), count(k.Next), grew)
+		return fmt.Sprintf("The knee is below %s: with %s a backlog already grows%s.", plural(k.Next, "VU"), count(k.Next), grew)
 	}
 	if k.Stage != "" {
 		grew = ", and " + k.Stage + " has grown most"

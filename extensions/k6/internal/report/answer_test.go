@@ -14,7 +14,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
-var updateGoldens = flag.Bool("goldens", false, "write the answers of the golden runs into them")
+var updateGoldens = flag.Bool("goldens", false, "write the answers and findings of the golden runs into them")
 
 // golden is a committed run, with what this package concludes from it.
 func golden(t *testing.T, name string) *Run {
@@ -29,12 +29,15 @@ func golden(t *testing.T, name string) *Run {
 // What a first sentence names: its figure, and the limit of it.
 func TestTheAnswerOfEachGolden(t *testing.T) {
 	t.Parallel()
-	own := map[string]string{"spike": "After 400/s for 2 s the backlog drained in 2 s; p99 was back after 3 s."}
 	for name, names := range map[string][]string{
 		"passing":        {"Held 2,850 messages/s", "the most that was offered", "p99 4.39 ms", "limit 250 ms"},
 		"failing":        {"Held", "192 lost", "of 89,300 messages"},
 		"refusing":       {"Held no rate", "78,751 rejected"},
-		"spike":          {"400/s", "drained in 2 s", "p99", "after 3 s"},
+		"spike":          {"400/s", "drained in 2 s (limit 5 s)", "p99", "after 3 s (limit 5 s)"},
+		"soak":           {"at 50/s", "p99 grew by 0.11 ms (limit 50 ms)", "2.4 MB at most (limit 32 MB)"},
+		"connections":    {"897 of 900 connections", "for 6 s", "canary p99 3.1 ms (limit 50 ms)"},
+		"throughput":     {"at most 2,493 messages/s", "with 2 clients"},
+		"capacity":       {"Held 300 messages/s", "the most that was offered", "arrival p99", "limit 100 ms"},
 		"fixed":          {"4 VUs carried", "messages/s", "arrival p50", "p99", "HTTP p99"},
 		"three":          {"Held 475 messages/s", "arrival p99", "limit 250 ms"},
 		"unjudged":       {"Not complete", "http_req_failed rate < 0.01", "not judged", "run again"},
@@ -47,7 +50,7 @@ func TestTheAnswerOfEachGolden(t *testing.T) {
 		"hostile":        {"Carried 570 messages/s"},
 	} {
 		r := golden(t, name)
-		stored := r.Answer
+		stored, findings := r.Answer, r.Findings
 		r.Conclude(own[name])
 		if r.Verdict.Result == Invalid || r.Verdict.Result == Incomplete {
 			assert.Nil(t, r.Answer.HeldPerS, "%s: claims a rate", name)
@@ -59,11 +62,55 @@ func TestTheAnswerOfEachGolden(t *testing.T) {
 			store(t, name, r)
 		} else {
 			assert.Equal(t, r.Answer, stored, "%s: go test ./internal/report -run Golden -goldens", name)
+			assert.Equal(t, r.Findings, findings, "%s: go test ./internal/report -run Golden -goldens", name)
 		}
 	}
 }
 
-// store puts the answer and the rates of a run into its file, whose text stays as it is otherwise.
+// own are the answers that scripts give (scenarios/lib/answers.js).
+var own = map[string]string{
+	"spike":       "After 400/s for 2 s the backlog drained in 2 s (limit 5 s); p99 was back after 3 s (limit 5 s).",
+	"soak":        "From the second quarter of 0.007 h at 50/s to the last, p99 grew by 0.11 ms (limit 50 ms) and memory grew by 2.4 MB at most (limit 32 MB).",
+	"connections": "The broker held 897 of 900 connections for 6 s, with canary p99 3.1 ms (limit 50 ms).",
+	"throughput":  "All clients together exchanged at most 2,493 messages/s, with 2 clients.",
+}
+
+// Whatever the scenario, a fail keeps the answer beside what was measured and wanted; the others claim nothing.
+func TestTheAnswerOfEachScenarioByVerdict(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"passing", "closed", "spike", "fixed", "soak", "connections", "throughput", "capacity", "three"} {
+		r := golden(t, name)
+		r.Conclude(own[name])
+		answer := r.Answer.Sentence
+		broken := Rule{Name: p99Rule, Value: new(14.4), Op: "<", Limit: new(0.1), Unit: "ms", OK: new(false), Result: Fail}
+		r.Verdict.Result, r.Verdict.Reasons, r.Verdict.Rules = Fail, []string{broken.Broken()}, append(r.Verdict.Rules, broken)
+		r.Conclude(own[name])
+		if own[name] != "" || r.Run.Model == Closed {
+			assert.NotEmpty(t, r.Answer.Sentence, name)
+		} else {
+			assert.Equal(t, answer, r.Answer.Sentence, "%s: the first limit is the run's", name)
+		}
+		for _, text := range []string{Markdown(r), Text(r, "", false)} {
+			assert.Regexp(t, `arrival p99 14\.4 ms, limit &?l?t?;?<? ?0\.1 ms`, text, name)
+		}
+		junit, err := JUnit(r)
+		require.NoError(t, err)
+		assert.Contains(t, string(junit), `message="arrival p99 14.4 ms, limit &lt; 0.1 ms"`, name)
+
+		r.Verdict.Result = Invalid
+		r.Verdict.Rules = append(r.Verdict.Rules, Rule{Name: "lateness", OK: new(false), Result: Invalid})
+		r.Conclude(own[name])
+		assert.Regexp(t, "^Not usable: .* late.* run again", r.Answer.Sentence, name)
+		assert.Nil(t, r.Answer.HeldPerS, name)
+
+		r.Run.Ended, r.Verdict.Result = nil, Incomplete
+		r.Conclude(own[name])
+		assert.Regexp(t, "^Not finished: [0-9,]+ of [0-9,]+ messages", r.Answer.Sentence, name)
+		assert.Nil(t, r.Answer.HeldPerS, name)
+	}
+}
+
+// store puts the answer, the findings and the rates of a run into its file, whose text stays as it is otherwise.
 func store(t *testing.T, name string, r *Run) {
 	t.Helper()
 	path := reports + "testdata/" + name + ".json"
@@ -72,6 +119,9 @@ func store(t *testing.T, name string, r *Run) {
 	answer, err := json.Marshal(r.Answer)
 	require.NoError(t, err)
 	text = regexp.MustCompile(`"answer":\s*\{[^}]*\}`).ReplaceAllLiteral(text, append([]byte(`"answer":`), answer...))
+	findings, err := json.Marshal(r.Findings)
+	require.NoError(t, err)
+	text = regexp.MustCompile(`"findings":\s*\[[^\]]*\]`).ReplaceAllLiteral(text, append([]byte(`"findings":`), findings...))
 	step := 0
 	text = regexp.MustCompile(`"carried_per_s":\s*[\d.]+`).ReplaceAllFunc(text, func([]byte) []byte {
 		step++

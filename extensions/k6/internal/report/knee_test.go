@@ -56,7 +56,7 @@ func TestTheKneeIsOfTheMeasuredSteps(t *testing.T) {
 		*steps[i].Backlog = 30
 	}
 	assert.Equal(t, &Knee{VUs: 0, Next: 1, Stage: "delivery"}, NewKnee(steps))
-	assert.Contains(t, NewKnee(steps).sentence(steps), "below 1 VU: with 1 a backlog grows already, and delivery takes longest")
+	assert.Contains(t, NewKnee(steps).sentence(steps), "below 1 VU: with 1 a backlog already grows, and delivery takes longest")
 	assert.Nil(t, NewKnee(steps[:1]))
 	assert.Nil(t, NewKnee([]Step{{Measured: true}}), "the open model")
 }

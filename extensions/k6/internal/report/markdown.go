@@ -9,7 +9,7 @@ import (
 )
 
 // Markdown is the summary of a run for a CI job or a comment on a change: the answer, figures with their limits, the
-// account, and folded details.
+// findings, the account, and folded details.
 func Markdown(r *Run) string {
 	m := &markdown{}
 	m.line("## %s: %s", strings.ToUpper(r.Verdict.Result), plain(r.Run.Name))
@@ -18,6 +18,7 @@ func Markdown(r *Run) string {
 	}
 	m.list(r.Verdict.Reasons)
 	m.rules(r, "")
+	m.findings(r.Findings)
 	m.line("\n%s  \n%s of %s deliveries, %s duplicates, %s reordered", r.Account.line(), count(r.Account.Deliveries.Arrived),
 		count(r.Account.Deliveries.Due), count(r.Account.Duplicates), count(r.Account.Reordered))
 	if r.Account.Balanced {
@@ -51,6 +52,18 @@ func (m *markdown) list(items []string) {
 			m.line("")
 		}
 		m.line("- %s", plain(item))
+	}
+}
+
+// findings writes what stands out.
+func (m *markdown) findings(found []Finding) {
+	var texts []string
+	for _, f := range found {
+		texts = append(texts, f.Text)
+	}
+	if texts != nil {
+		m.line("\n**Findings**")
+		m.list(texts)
 	}
 }
 

@@ -32,19 +32,29 @@ func WritePage(w io.Writer, r *Run) error {
 }
 
 // RenderPage writes the page of a run.json. One of an earlier version keeps its unknown fields, and gets the answer
-// if that is missing.
+// and the findings if they are missing.
 func RenderPage(w io.Writer, run []byte) error {
 	var r Run
 	if err := json.Unmarshal(run, &r); err != nil {
 		return err
 	}
-	if r.Answer.Sentence == "" {
-		r.Conclude("")
-		answer, err := json.Marshal(r.Answer)
+	stored := r
+	r.Conclude("")
+	for _, member := range []struct {
+		name   string
+		stored bool
+		value  any
+	}{
+		{"answer", stored.Answer.Sentence != "", r.Answer}, {"findings", stored.Findings != nil, r.Findings},
+	} {
+		if member.stored {
+			continue
+		}
+		text, err := json.Marshal(member.value)
 		if err != nil {
 			return err
 		}
-		run = append([]byte(`{"answer":`+string(answer)+`,`), bytes.TrimLeft(run, "{ \n")...)
+		run = append([]byte(`{"`+member.name+`":`+string(text)+","), bytes.TrimLeft(run, "{ \n")...)
 	}
 	return writePage(w, template, func(w io.Writer) error {
 		data, err := light(run)

@@ -16,6 +16,7 @@ type Run struct {
 	Run         Identity       `json:"run"`
 	Verdict     Verdict        `json:"verdict"`
 	Answer      Answer         `json:"answer"`
+	Findings    []Finding      `json:"findings,omitzero"` // nil: of an earlier version
 	Account     Account        `json:"account"`
 	Clock       Clock          `json:"clock"`
 	Health      Health         `json:"health"`

@@ -1,5 +1,5 @@
 import { Fragment } from 'preact';
-import { styleOf } from '../../../page/chart-options.ts';
+import { styleOf } from '../../../page/chart-series.ts';
 import { Long, Table } from '../../../page/table.tsx';
 import type { RunSummary, Subject } from '../../comparison.ts';
 import { gateOf, outcomes } from '../../outcome.ts';

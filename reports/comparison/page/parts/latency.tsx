@@ -1,7 +1,7 @@
 import { Chart } from '../../../page/chart.tsx';
 import { overOneAxis } from '../../../page/chart-data.ts';
-import { msValue, styleOf } from '../../../page/chart-options.ts';
-import { clock, msUnit } from '../../../page/format.ts';
+import { styleOf } from '../../../page/chart-series.ts';
+import { clock, ms, msUnit } from '../../../page/format.ts';
 import type { Comparison, Curve } from '../../comparison.ts';
 import { label, legend } from '../../words.ts';
 import type { PartProps } from '../part.ts';
@@ -68,7 +68,7 @@ function OverTime({ comparison: { subjects }, percentile }: OverTimeProps) {
       x={x}
       log
       height={240}
-      format={msValue}
+      format={ms}
       lines={subjects.map((subject, i) => ({
         label: legend(subject),
         values: values[i] ?? [],
@@ -104,7 +104,7 @@ function Percentiles({ comparison: { subjects }, name, title, of }: PercentilesP
       x={x}
       log
       height={300}
-      format={msValue}
+      format={ms}
       lines={subjects.map((subject, i) => ({
         label: legend(subject),
         values: values[i] ?? [],

@@ -1,7 +1,7 @@
 import { Chart } from '../../../page/chart.tsx';
 import { overOneAxis } from '../../../page/chart-data.ts';
-import { msValue, styleOf } from '../../../page/chart-options.ts';
-import { figure, plural } from '../../../page/format.ts';
+import { styleOf } from '../../../page/chart-series.ts';
+import { figure, ms, plural } from '../../../page/format.ts';
 import { type Point, pointsOf, turns } from '../../knees.ts';
 import { legend } from '../../words.ts';
 import type { PartProps } from '../part.ts';
@@ -54,7 +54,7 @@ export function SweepSection({ comparison: { subjects } }: PartProps) {
           title={`Knees: ${at.join(', ')}`}
           note="A knee is the last concurrency before arrival p50 takes off for good."
           log
-          format={msValue}
+          format={ms}
           {...over(({ arrival }) => arrival.p50)}
         />
         <Chart

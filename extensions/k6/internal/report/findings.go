@@ -1,0 +1,285 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+)
+
+// Finding is something that stands out in a run, as a sentence.
+type Finding struct {
+	Text  string `json:"text"`
+	Worry bool   `json:"worry"` // something gave way; false: good to know
+	Span  *Span  `json:"span"`  // nil: the whole run
+}
+
+// Span is a span of a run, in seconds since its start.
+type Span struct {
+	FromS float64 `json:"from_s"`
+	ToS   float64 `json:"to_s"`
+}
+
+const (
+	full          = 95  // % of a core, or of all that a host has: a process or a host that uses as much is saturated
+	fullSeconds   = 3   // after so many seconds
+	gaveWay       = 3   // a stage has given way when its mean is more than so many times the mean before
+	phaseSeconds  = 5   // a shorter phase says nothing about a backlog that grows
+	stealMuch     = 2.0 // % of a host's CPU, on average (stealMuch of internal/judge)
+	worstMuch     = 2   // the worst second stands out when its p99 is so many times the run's p50
+	nameLongest   = 60  // characters of a name in a finding
+	idleFew       = 5.0 // vmstat: %, near 0
+	switchesMany  = 10_000
+	interruptMany = 20_000
+	runMuch       = 0.2 // share of the run in which a rule of vmstat has to hold
+)
+
+// findings lists what stands out: the worst second, then what gave way.
+func findings(r *Run) []Finding {
+	found := []Finding{}
+	if f := worstSecond(r); f != nil && r.Account.Balanced {
+		found = append(found, *f)
+	}
+	add := func(f *Finding) {
+		if f != nil {
+			f.Worry = true
+			found = append(found, *f)
+		}
+	}
+	for _, resource := range r.Resources {
+		add(fullCore(r, resource))
+	}
+	host := r.host()
+	if host != nil {
+		add(fullHost(host))
+	}
+	for _, step := range r.Steps {
+		add(grownBacklog(r, step))
+	}
+	if host != nil {
+		for _, text := range vmstat(host) {
+			add(&Finding{Text: text})
+		}
+	}
+	return found
+}
+
+// host is what the host reported; nil: nothing.
+func (r *Run) host() *Figures {
+	for _, resource := range r.Resources {
+		if resource.Process == "host" {
+			return resource.Figures
+		}
+	}
+	return nil
+}
+
+// worstSecond is the second with the highest p99; nil: it does not stand out.
+func worstSecond(r *Run) *Finding {
+	var worst *Interval
+	for i := range r.Timeline {
+		if p99 := r.Timeline[i].Arrival.p99(); p99 != nil && (worst == nil || *p99 > *worst.Arrival.P99) {
+			worst = &r.Timeline[i]
+		}
+	}
+	whole := r.Latency.Arrival.at(50)
+	if worst == nil || whole == nil || *worst.Arrival.P99 < worstMuch*(*whole) {
+		return nil
+	}
+	held, sum, most := "", 0.0, ledger.Stage(0)
+	for i := range ledger.Stages {
+		sum += worst.Stages[i.String()]
+		if worst.Stages[i.String()] > worst.Stages[most.String()] {
+			most = i
+		}
+	}
+	if sum > 0 {
+		held = fmt.Sprintf("; %s took %s of its mean", most, percent(worst.Stages[most.String()]/sum))
+	}
+	return &Finding{
+		Text: fmt.Sprintf("The worst second is %s, with arrival p99 %s ms%s.", moment(worst.T), num(worst.Arrival.P99), held),
+		Span: span(worst.T, worst.T+1),
+	}
+}
+
+// fullCore is about a process that had no core left, and the stage that grew meanwhile. A generator has threads: its CPU has a rule.
+func fullCore(r *Run, resource Resource) *Finding {
+	if r.generates(resource.Process) || resource.Process == "host" {
+		return nil
+	}
+	from, to := longestStretch(len(resource.Series), 1, func(i int) (int, bool) {
+		row := resource.Series[i]
+		return int(at(row[:], 0, 0)), at(row[:], 1, 0) >= full
+	})
+	if from < 0 {
+		return nil
+	}
+	before, then, known := map[ledger.Stage][]float64{}, map[ledger.Stage][]float64{}, false
+	for _, s := range r.Timeline {
+		part := then
+		if s.T < from {
+			part, known = before, known || s.Stages != nil
+		} else if s.T >= to {
+			continue
+		}
+		for i := range ledger.Stages {
+			if v, ok := s.Stages[i.String()]; ok {
+				part[i] = append(part[i], v)
+			}
+		}
+	}
+	gave := ""
+	if known { // a process that was full from the first second has nothing before it to compare with
+		most, rise := ledger.Stage(0), math.Inf(-1)
+		for i := range ledger.Stages {
+			if grew := meanOr0(then[i]) - meanOr0(before[i]); grew > rise {
+				most, rise = i, grew
+			}
+		}
+		gave = "; no stage gave way"
+		if was, is := meanOr0(before[most]), meanOr0(then[most]); was > 0 && is > gaveWay*was {
+			gave = fmt.Sprintf(": %s gave way, %s ms before and %s ms then", most, num(&was), num(&is))
+		}
+	}
+	return &Finding{
+		Text: fmt.Sprintf("%s used %d %% of a core or more from %s to %s%s.", short(resource.Process), full, moment(from), moment(to), gave),
+		Span: span(from, to),
+	}
+}
+
+// generates reports whether a process is a generator, or the recorder beside it.
+func (r *Run) generates(process string) bool {
+	tool := r.Run.Tool.Name
+	return process == tool || process == "recorder" || slices.ContainsFunc(r.Generators, func(p Part) bool {
+		return process == fmt.Sprintf("%s-%d", tool, p.Number)
+	})
+}
+
+// fullHost is about a host whose cores were all at work, or taken by its hypervisor, which the CPU of each process does not show.
+func fullHost(host *Figures) *Finding {
+	from, to := longestStretch(len(host.T), host.BinS, func(i int) (int, bool) {
+		return host.T[i], 100-at(host.Gauges["id"], i, 100)-at(host.Gauges["wa"], i, 0) >= full
+	})
+	if from < 0 {
+		return nil
+	}
+	return &Finding{
+		Text: fmt.Sprintf("The host was saturated from %s to %s: its cores were busy for %d %% of the time or more, steal included.",
+			moment(from), moment(to), full),
+		Span: span(from, to),
+	}
+}
+
+// longestStretch is the longest stretch of rows, each of so many seconds, in which something held; from < 0: it was not long enough.
+func longestStretch(rows, width int, row func(i int) (t int, held bool)) (from, to int) {
+	from, begun := -1, -1
+	for i := range rows {
+		t, held := row(i)
+		switch {
+		case !held:
+			begun = -1
+			continue
+		case begun < 0:
+			begun = t
+		}
+		if end := t + width; end-begun >= fullSeconds && (from < 0 || end-begun > to-from) {
+			from, to = begun, end
+		}
+	}
+	return from, to
+}
+
+// grownBacklog is about a phase in which more messages came than the pipeline carried.
+func grownBacklog(r *Run, step Step) *Finding {
+	end := step.StartS + step.DurationS
+	var inside []Interval
+	for _, s := range r.Timeline {
+		if float64(s.T) >= step.StartS && float64(s.T+1) <= end {
+			inside = append(inside, s)
+		}
+	}
+	if !step.Measured || len(inside) < phaseSeconds {
+		return nil
+	}
+	arrived := 0.0
+	for _, s := range inside {
+		arrived += float64(s.Arrived) / float64(len(inside))
+	}
+	first, last := inside[0].Backlog, inside[len(inside)-1].Backlog
+	if float64(last-first) <= backlogSeconds*arrived {
+		return nil
+	}
+	return &Finding{
+		Text: fmt.Sprintf("In “%s” more messages came than the pipeline carried: the backlog grew from %s to %s deliveries.", short(step.Name), count(first),
+			count(last)),
+		Span: &Span{step.StartS, end},
+	}
+}
+
+// vmstat applies the rules of thumb for vmstat to the seconds of the run.
+func vmstat(host *Figures) (texts []string) {
+	part := func(rule func(idle, switches, interrupts float64) bool) float64 {
+		rows := 0
+		for i, idle := range host.Gauges["id"] {
+			if idle != nil && rule(*idle, at(host.Gauges["cs"], i, 0), at(host.Gauges["in"], i, 0)) {
+				rows++
+			}
+		}
+		return float64(rows) / float64(max(1, len(host.Gauges["id"])))
+	}
+	if steal := present(host.Gauges["st"]); meanOr0(steal) >= stealMuch {
+		texts = append(texts, fmt.Sprintf("The hypervisor took %s %% of the host's CPU, and %s %% in the worst second: the latencies contain its pauses.",
+			num(new(meanOr0(steal))), num(new(slices.Max(steal)))))
+	}
+	if spent := part(func(idle, switches, _ float64) bool { return idle < idleFew && switches > switchesMany }); spent >= runMuch {
+		texts = append(texts, fmt.Sprintf("In %s of the run the host was less than %v %% idle with more than %s context switches a second: its cores are saturated.",
+			percent(spent), idleFew, count(switchesMany)))
+	}
+	if bound := part(func(idle, _, interrupts float64) bool { return idle >= 40 && idle <= 50 && interrupts > interruptMany }); bound >= runMuch {
+		texts = append(texts, fmt.Sprintf("In %s of the run the host was 40 to 50 %% idle with more than %s interrupts a second: look at the network interface, not at the cores.",
+			percent(bound), count(interruptMany)))
+	}
+	if slices.ContainsFunc(append(present(host.Gauges["si"]), present(host.Gauges["so"])...), func(v float64) bool { return v > 0 }) {
+		texts = append(texts, "The host swapped: it needs more memory, and the latencies contain disk accesses.")
+	}
+	return texts
+}
+
+// present are the values of a column that are not null.
+func present(column []*float64) (values []float64) {
+	for _, v := range column {
+		if v != nil {
+			values = append(values, *v)
+		}
+	}
+	return values
+}
+
+// at is a cell of a column, or another value where there is none.
+func at(column []*float64, i int, otherwise float64) float64 {
+	if i >= len(column) || column[i] == nil {
+		return otherwise
+	}
+	return *column[i]
+}
+
+func meanOr0(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	return mean(values)
+}
+
+func moment(second int) string { return minutes(time.Duration(second) * time.Second) }
+
+func span(from, to int) *Span { return &Span{float64(from), float64(to)} }
+
+// short cuts a name, which may have any length.
+func short(name string) string {
+	if letters := []rune(name); len(letters) > nameLongest {
+		return string(letters[:nameLongest-1]) + "…"
+	}
+	return name
+}

@@ -1,0 +1,228 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// found are the findings about something, by a pattern.
+func found(r *Run, pattern string) (about []Finding) {
+	for _, f := range findings(r) {
+		if regexp.MustCompile(pattern).MatchString(f.Text) {
+			about = append(about, f)
+		}
+	}
+	return about
+}
+
+func resource(t *testing.T, r *Run, process string) *Resource {
+	t.Helper()
+	for i := range r.Resources {
+		if r.Resources[i].Process == process {
+			return &r.Resources[i]
+		}
+	}
+	require.Fail(t, "no "+process)
+	return nil
+}
+
+func TestAProcessWithoutACoreLeftAndTheStageThatGaveWay(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "passing")
+	broker := resource(t, r, "mosquitto")
+	use := func(of func(second int) float64) {
+		for i, row := range broker.Series {
+			broker.Series[i][1] = new(of(int(*row[0])))
+		}
+	}
+	delivery := func(from int, ms float64) {
+		for _, s := range r.Timeline {
+			if s.T >= from && s.Stages != nil {
+				s.Stages["delivery"] = ms
+			}
+		}
+	}
+	use(func(second int) float64 {
+		if second >= 31 {
+			return 99
+		}
+		return 40
+	})
+	delivery(31, 30)
+	f := found(r, "^mosquitto ")
+	require.Len(t, f, 1)
+	assert.True(t, f[0].Worry)
+	assert.InDelta(t, 31, f[0].Span.FromS, 0)
+	assert.Greater(t, f[0].Span.ToS, 45.0)
+	assert.Regexp(t, `from 0:31 to 0:\d\d: delivery gave way, 0\.\d+ ms before and 30\.0 ms then\.$`, f[0].Text)
+	delivery(0, 0.4)
+	assert.Len(t, found(r, "^mosquitto .*; no stage gave way"), 1)
+	use(func(int) float64 { return 99 })
+	assert.Len(t, found(r, "^mosquitto .* from 0:00 to [0-9:]+\\.$"), 1, "with nothing before, nothing is said of a stage")
+	use(func(second int) float64 { return 99 - float64(second%2*9) })
+	assert.Empty(t, found(r, "^mosquitto "), "single seconds are none")
+	use(func(int) float64 { return 99 })
+	broker.Process = "k6-2"
+	assert.NotEmpty(t, found(r, "^k6-2 "))
+	r.Generators = []Part{{Number: 2}}
+	assert.Empty(t, found(r, "^k6-2 "), "a generator has threads")
+}
+
+func TestAHostWithoutACoreLeft(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "passing")
+	figures := resource(t, r, "host").Figures
+	set := func(of func(second int) (id, wa, st float64)) {
+		for i, at := range figures.T {
+			id, wa, st := of(at)
+			figures.Gauges["id"][i], figures.Gauges["wa"][i], figures.Gauges["st"][i] = &id, &wa, &st
+		}
+	}
+	during := func(from, to int, then, otherwise float64) func(int) (float64, float64, float64) {
+		return func(second int) (float64, float64, float64) {
+			if second >= from && second < to {
+				return then, 0, 0
+			}
+			return otherwise, 0, 0
+		}
+	}
+	const about = "^The host was saturated"
+	assert.Empty(t, found(r, about))
+	set(during(31, 36, 5, 5.1))
+	f := found(r, about)
+	require.Len(t, f, 1)
+	assert.Equal(t, &Span{31, 36}, f[0].Span)
+	set(during(31, 33, 0, 50))
+	assert.Empty(t, found(r, about), "two seconds are too few")
+	set(func(int) (float64, float64, float64) { return 1, 60, 0 })
+	assert.Empty(t, found(r, about), "cores that wait for a disk are idle")
+	set(func(int) (float64, float64, float64) { return 1, 0, 40 })
+	assert.NotEmpty(t, found(r, about), "steal is time that the host does not have")
+	assert.Empty(t, found(r, "used 95 % of a core"))
+	for i := range figures.T {
+		figures.T[i] *= 12
+	}
+	figures.BinS = 12
+	set(during(24, 25, 0, 50))
+	f = found(r, about)
+	require.Len(t, f, 1, "one bin of a long run is enough")
+	assert.Equal(t, &Span{24, 36}, f[0].Span)
+	figures.Gauges = nil
+	assert.Empty(t, found(r, about))
+}
+
+func TestAPhaseInWhichMoreCameThanWasCarried(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "passing")
+	assert.Empty(t, found(r, "more messages came"))
+	for i := range r.Timeline {
+		r.Timeline[i].Backlog = max(3, (i-29)*500)
+	}
+	f := found(r, "^In “sustained” more messages came .* from 500 to 10,000 deliveries")
+	require.Len(t, f, 1)
+	assert.Equal(t, &Span{30, 50}, f[0].Span)
+	for i := range r.Steps {
+		r.Steps[i].Measured = false
+	}
+	assert.Empty(t, found(r, "more messages came"))
+}
+
+func TestTheRulesOfThumbForVmstat(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "passing")
+	gauges := resource(t, r, "host").Figures.Gauges
+	set := func(name string, value float64) {
+		gauges[name] = make([]*float64, len(gauges["id"]))
+		for i := range gauges[name] {
+			gauges[name][i] = &value
+		}
+	}
+	const about = "^In .* of the run|swapped|hypervisor"
+	set("id", 60)
+	assert.Empty(t, found(r, about))
+	set("id", 1)
+	set("cs", 40_000)
+	assert.Regexp(t, "^In 100 % of the run the host was less than 5 % idle with more than 10,000 context switches", found(r, about)[0].Text)
+	set("id", 45)
+	set("in", 60_000)
+	assert.Regexp(t, "^In 100 % of the run the host was 40 to 50 % idle .* network interface", found(r, about)[0].Text)
+	set("id", 60)
+	set("so", 4)
+	set("st", 3)
+	gauges["st"][0] = nil
+	f := found(r, about)
+	require.Len(t, f, 2)
+	assert.Regexp(t, "^The hypervisor took 3(.00)? %", f[0].Text)
+	assert.Regexp(t, "^The host swapped", f[1].Text)
+	assert.Nil(t, f[1].Span, "the whole run")
+}
+
+func TestTheWorstSecondWhereItStandsOut(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "passing")
+	const about = "^The worst second"
+	r.Timeline[35].Arrival.P99 = new(312.0)
+	r.Timeline[35].Stages["queue"] = 100
+	f := found(r, about)
+	require.Len(t, f, 1)
+	assert.False(t, f[0].Worry)
+	assert.Equal(t, &Span{35, 36}, f[0].Span)
+	assert.Regexp(t, `is 0:35, with arrival p99 312 ms; queue took 9\d % of its mean\.`, f[0].Text)
+	r.Account.Balanced = false
+	assert.Empty(t, found(r, about), "without a balanced account no latency is shown")
+	r.Account.Balanced = true
+	for i := range r.Timeline {
+		if s := &r.Timeline[i]; s.Arrival != nil {
+			s.Arrival.P99 = new(1.99 * *r.Latency.Arrival.P50)
+		}
+	}
+	assert.Empty(t, found(r, about))
+}
+
+func TestFindingsAreShortAndNeverNull(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "started")
+	assert.Equal(t, []Finding{}, findings(r))
+	r = golden(t, "passing")
+	broker := resource(t, r, "mosquitto")
+	broker.Process = strings.Repeat("ж", 10_000)
+	for i := range broker.Series {
+		broker.Series[i][1] = new(100.0)
+	}
+	for _, f := range found(r, "ж") {
+		assert.Less(t, len(f.Text), 400)
+	}
+}
+
+// A run.json of a version without findings gets them when its page is made, and one without an answer gets both.
+func TestAPageHasTheFindingsThatItsRunLacks(t *testing.T) {
+	t.Parallel()
+	want := findings(golden(t, "real"))
+	assert.Regexp(t, "The host was saturated from 0:0", want[1].Text)
+	for _, lacks := range [][]string{{}, {"findings"}, {"answer", "findings"}} {
+		run := map[string]any{}
+		whole := golden(t, "real")
+		whole.Conclude("Its own.")
+		text, err := json.Marshal(whole)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(text, &run))
+		for _, name := range lacks {
+			delete(run, name)
+		}
+		text, err = json.Marshal(run)
+		require.NoError(t, err)
+		var page bytes.Buffer
+		require.NoError(t, RenderPage(&page, text))
+		shown, err := Shown(page.Bytes())
+		require.NoError(t, err)
+		assert.Equal(t, want, shown.Findings, lacks)
+		assert.Equal(t, len(lacks) < 2, shown.Answer.Sentence == "Its own.", lacks)
+		assert.NotEmpty(t, shown.Answer.Sentence)
+	}
+}

@@ -1,0 +1,75 @@
+/** The axes of charts: names, ticks and their texts. */
+import type uPlot from 'uplot';
+import type { ChartData } from './chart-data.ts';
+import { widthOf } from './chart-hooks.ts';
+import { clock, count, local } from './format.ts';
+import { binStart } from './heat.ts';
+
+const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400];
+export const COUNTS = Array.from({ length: 13 }, (_, e) => [1, 2, 5].map((step) => step * 10 ** e)).flat();
+const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99, 99.999, 99.9999];
+export const X_NAMES = {
+  time: 'time',
+  percentile: 'percentile',
+  vus: 'VUs',
+  runs: 'run',
+  load: 'messages/s',
+  bin: 'latency',
+};
+export const X_TITLES = {
+  ...X_NAMES,
+  time: 'time, m:ss',
+  load: 'messages per second',
+  bin: 'ms, logarithmic',
+};
+
+/** Where a percentile stands on the axis: one unit per nine. */
+export function nines(percentile: number): number {
+  return -Math.log10(1 - percentile / 100);
+}
+
+const COUNT_AXIS: uPlot.Axis = { incrs: COUNTS, space: 40, values: (_u, splits) => splits.map(count) };
+const TIME_AXIS: uPlot.Axis = {
+  incrs: SECONDS,
+  space: 56,
+  values: (_u, splits) => splits.map(clock),
+};
+export const X_AXES: Record<ChartData['kind'], uPlot.Axis> = {
+  time: TIME_AXIS,
+  vus: COUNT_AXIS,
+  runs: TIME_AXIS, // which its chart tunes
+  load: { ...COUNT_AXIS, space: 56 },
+  percentile: {
+    splits: PERCENTILES.map(nines),
+    filter: (u, splits) => splits.map((s) => (s <= (u.scales.x?.max ?? 0) + 1e-9 ? s : null)),
+    values: (_u, splits) => splits.map((s, i) => (s == null ? null : `${PERCENTILES[i]}`)),
+  },
+  bin: {
+    splits: (_u, _axis, min, max) =>
+      Array.from({ length: max - min + 1 }, (_, i) => min + i).filter((bin) => [0, 3, 7].includes(bin % 10)),
+    values: (_u, splits) => splits.map((bin) => `${Number(binStart(bin).toPrecision(1))}`),
+  },
+};
+
+/** px beside the axis of y: as much as its longest number takes. */
+export function roomOf(_u: uPlot, values: string[] | null): number {
+  return Math.max(52, widthOf(values ?? []) + 14);
+}
+
+/** 1, 2, 5, 10, … ; more where they would be too few, whole decades only where they would be too many. */
+export function logSplits(_u: uPlot, _axis: number, min: number, max: number): number[] {
+  const span = max / min;
+  const steps = span > 3000 ? [1] : span > 300 ? [1, 3] : span > 10 ? [1, 2, 5] : [1, 1.5, 2, 3, 5, 7];
+  const splits: number[] = [];
+  for (let e = Math.floor(Math.log10(min)); e <= Math.ceil(Math.log10(max)); e++) {
+    for (const step of steps) splits.push(Number((step * 10 ** e).toPrecision(2)));
+  }
+  return splits.filter((split) => split >= min && split <= max);
+}
+
+export function axisValue(value: number | null): string | null {
+  if (value === null) return null;
+  // An axis has room for so many digits.
+  if (Math.abs(value) >= 1e8) return Number(value.toPrecision(3)).toExponential();
+  return local(value, { maximumSignificantDigits: 6 });
+}

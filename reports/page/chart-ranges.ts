@@ -1,0 +1,52 @@
+/** What part of x and y a chart shows. */
+import type uPlot from 'uplot';
+import { nines } from './chart-axes.ts';
+import type { ChartData, Line } from './chart-data.ts';
+
+export function xRange({ kind, x, end }: ChartData): uPlot.Range.Function | [number, number] {
+  const last = x.at(-1) ?? 1;
+  // Of few samples the median is the last that is known.
+  if (kind === 'percentile') return [nines(50), nines(Math.max(last, 75))];
+  if (kind === 'bin') return [x[0] ?? 0, last + 1];
+  return kind === 'vus' || kind === 'load' ? [0, last * 1.05] : wholeSeconds(x, end);
+}
+
+/** From 0 to the end of the last second; as chosen where the reader has zoomed in. */
+function wholeSeconds(x: number[], end: number | undefined): uPlot.Range.Function {
+  const [first, last] = [x[0] ?? 0, x.at(-1) ?? 1];
+  return (_u, min, max) => (min <= first && max >= last ? [0, end ?? Math.ceil(last)] : [min, max]);
+}
+
+/** A range of y that is not about what comes after the load, unless nothing else is shown. */
+export function withoutRest({ rest }: ChartData, range: uPlot.Range.Function): uPlot.Range.Function {
+  if (rest === undefined) return range;
+  return (u, min, max, key) => {
+    const [from = 0, to = 0] = u.series[0]?.idxs ?? [];
+    const values = u.series.flatMap(({ show, scale }, i) =>
+      i === 0 || !show || scale !== key
+        ? []
+        : [...(u.data[i] ?? [])]
+            .slice(from, to + 1)
+            .filter((v, k) => v != null && (u.data[0][from + k] ?? 0) < rest),
+    ) as number[];
+    if (values.length === 0) return range(u, min, max, key);
+    return range(u, Math.min(...values), Math.max(...values), key);
+  };
+}
+
+export const fromZero: uPlot.Range.Function = (_u, _min, max) => [0, max > 0 ? max * 1.08 : 1];
+
+/** From just below the smallest to just above the largest. */
+export function logRange(_u: uPlot, min: number | null, max: number | null): [number, number] {
+  return min === null || max === null || min <= 0 ? [0.1, 1] : [min / 1.3, max * 1.3];
+}
+
+/** Log where the values span more than a factor of 10. */
+export function wantsLog(lines: Line[]): boolean {
+  const values = lines.flatMap(({ behind, values }) =>
+    behind ? [] : values.filter((v): v is number => v !== null),
+  );
+  const max = values.reduce((a, b) => Math.max(a, b), 0);
+  const min = values.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
+  return min > 0 && max / min > 10;
+}
