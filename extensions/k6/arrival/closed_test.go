@@ -162,7 +162,7 @@ func TestAFlowIsChosenInEachCallOrInNone(t *testing.T) {
 			require.ErrorContains(t, err, "if the profile has it with a weight above 0")
 			require.NoError(t, <-done)
 			a := e.Ledger.Final()
-			assert.True(t, a.Balanced())
+			assert.True(t, a.Balanced)
 			assert.Equal(t, []int{c.messages, c.messages}, []int{a.Scheduled, a.Rejected})
 		})
 	}

@@ -39,7 +39,7 @@ func (e *engine) report(lossless bool) *report.Run {
 	account := standing.Account
 	r := &report.Run{
 		Schema: report.Schema, Run: e.identity(),
-		Account: report.NewAccount(account), Clock: e.describeClock(noted.processes),
+		Account: account, Clock: e.describeClock(noted.processes),
 		Canary: e.canary.Describe(lossless), Health: e.describeHealth(lossless),
 		Timeline: noted.timeline, Resources: noted.resources, Errors: classes,
 		Environment: e.environment(), Steps: []report.Step{}, Figures: noted.figures, Flows: []report.FlowResult{},

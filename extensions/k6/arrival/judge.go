@@ -62,7 +62,7 @@ func (e *engine) planned() time.Duration {
 
 // values returns the module's metrics at the end of the run, without arrival_latency.
 func (e *engine) values() map[string]float64 {
-	values, account := map[string]float64{"arrival_p99": limits.Unmeasured}, report.NewAccount(e.Ledger.Final())
+	values, account := map[string]float64{"arrival_p99": limits.Unmeasured}, e.Ledger.Final()
 	for _, count := range judge.Counts {
 		values["arrival_"+count.Name] = float64(count.Of(account))
 	}

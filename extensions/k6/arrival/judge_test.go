@@ -163,7 +163,7 @@ func TestWhatIsHalfAMinuteLateIsDroppedAndTold(t *testing.T) {
 			}
 			assert.Contains(t, closed(e, rec).Reasons, "the generator never sent 2 of 4 messages")
 			a := e.Ledger.Final()
-			assert.Equal(t, []int{2, 2, 2}, []int{a.Dropped, a.Rejected, a.RequestsSent})
+			assert.Equal(t, []int{2, 2, 2}, []int{a.Dropped, a.Rejected, a.Requests.Sent})
 			assert.True(t, e.Ledger.Settled())
 		})
 	}

@@ -17,7 +17,7 @@ func run(change func(r *report.Run)) *report.Run {
 	r := &report.Run{
 		Run:     report.Identity{Ended: &ended},
 		Account: report.Account{Scheduled: 100, Arrived: 100, Balanced: true, Deliveries: report.Deliveries{Due: 100, Arrived: 100}},
-		Health:  report.NewHealth(),
+		Health:  report.Health{Gaps: []report.Gap{}, TrendOneIn: 1},
 		Latency: report.Latencies{Arrival: latency(10), HTTP: latency(1), Stages: map[string]report.Latency{"queue": latency(1)}},
 	}
 	if change != nil {

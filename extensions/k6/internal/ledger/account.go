@@ -5,49 +5,63 @@ import (
 	"slices"
 )
 
-// Account counts the messages of a run by their end. A field counts messages unless noted.
+// Account counts the messages of a run by their end, in the form of run.json. A field counts messages unless noted.
 type Account struct {
-	Scheduled    int
-	Dropped      int // never sent by the generator
-	Rejected     int // refused by the ingest
-	Unknown      int // never arrived: no answer, or the queue could not be searched
-	Arrived      int // to all subscribers
-	DeadLettered int
-	Queued       int // still in the queue when the drain limit was reached
-	Lost         int // accepted, but neither arrived nor found in the queue
-	Pending      int // open in a run that did not end
+	Scheduled    int `json:"scheduled"`
+	Dropped      int `json:"dropped"`  // never sent by the generator
+	Rejected     int `json:"rejected"` // refused by the ingest
+	Unknown      int `json:"unknown"`  // never arrived: no answer, or the queue could not be searched
+	Arrived      int `json:"arrived"`  // to all subscribers
+	DeadLettered int `json:"dead_lettered"`
+	Queued       int `json:"queued"`  // still in the queue when the drain limit was reached
+	Lost         int `json:"lost"`    // accepted, but neither arrived nor found in the queue
+	Pending      int `json:"pending"` // open in a run that did not end
 
-	Duplicates int // deliveries beyond the first to the same subscriber
-	Reordered  int // deliveries after one with a higher number on the same topic
-	Negative   int // deliveries with a stage below zero
-	Foreign    int // messages of other runs
-	Unmeasured int // deliveries without a latency: in the closed model, of messages rejected long before
+	Balanced   bool       `json:"balanced"`   // every scheduled message has one end, and Arrived equals the count at arrival
+	Duplicates int        `json:"duplicates"` // deliveries beyond the first to the same subscriber
+	Reordered  int        `json:"reordered"`  // deliveries after one with a higher number on the same topic
+	Negative   int        `json:"negative"`   // deliveries with a stage below zero
+	Foreign    int        `json:"foreign"`    // messages of other runs
+	Requests   Requests   `json:"requests"`
+	Deliveries Deliveries `json:"deliveries"`
 
-	Requests, RequestsSent           int
-	Retried                          int // attempts beyond the first, in requests
-	DeliveriesDue, DeliveriesArrived int
-
-	counted int // messages arrived, counted at their arrival
+	Unmeasured int `json:"-"` // deliveries without a latency: in the closed model, of messages rejected long before
 }
 
-// Balanced reports whether every scheduled message has exactly one end, and whether Arrived equals the count that was
-// kept as messages arrived.
-func (a Account) Balanced() bool {
-	return a.Arrived == a.counted && a.Scheduled == a.Dropped+a.Rejected+a.Unknown+a.Arrived+a.DeadLettered+a.Queued+a.Lost+a.Pending
+// Requests counts POSTs.
+type Requests struct {
+	Scheduled int `json:"scheduled"`
+	Sent      int `json:"sent"`    // each counted once
+	Retried   int `json:"retried"` // repetitions, with the same id
+}
+
+// Deliveries counts deliveries: a message has one for each subscriber of its topic.
+type Deliveries struct {
+	Due     int `json:"due"`
+	Arrived int `json:"arrived"`
+	Missing int `json:"missing"`
+}
+
+// closed completes an account. arrived counts the messages as they arrived.
+func (a Account) closed(arrived int) Account {
+	ends := a.Dropped + a.Rejected + a.Unknown + a.Arrived + a.DeadLettered + a.Queued + a.Lost + a.Pending
+	a.Balanced = a.Arrived == arrived && a.Scheduled == ends
+	a.Deliveries.Missing = a.Deliveries.Due - a.Deliveries.Arrived
+	return a
 }
 
 // counters returns the running counts. requests is the number of scheduled requests to account for.
 func (l *Ledger) counters(requests int) Account {
 	a := Account{
-		Scheduled: l.pacer.Messages(requests), Requests: requests, RequestsSent: l.sent, Retried: l.retried,
+		Scheduled: l.pacer.Messages(requests), Requests: Requests{Scheduled: requests, Sent: l.sent, Retried: l.retried},
 		Duplicates: l.duplicates, Reordered: l.reordered, Negative: l.negative, Foreign: l.foreign + l.unsent(),
-		Unmeasured: l.unmeasured, DeliveriesArrived: l.deliveries, counted: l.arrived,
+		Deliveries: Deliveries{Arrived: l.deliveries}, Unmeasured: l.unmeasured,
 	}
 	if l.pacer.Closed() {
-		a.Scheduled, a.Requests = 0, 0
+		a.Scheduled, a.Requests.Scheduled = 0, 0
 		for _, c := range l.counts {
 			a.Scheduled += c.Messages
-			a.Requests += c.Requests
+			a.Requests.Scheduled += c.Requests
 		}
 	}
 	return a
@@ -68,8 +82,8 @@ func (l *Ledger) Running(due func() int) Standing {
 	a := l.counters(max(due(), l.sent+l.dropped))
 	a.Arrived, a.Rejected, a.Dropped = l.arrived, l.rejected, l.unsendable
 	a.Pending = a.Scheduled - a.Arrived - a.Rejected - a.Dropped
-	a.DeliveriesDue = a.DeliveriesArrived + l.owed
-	return l.standing(a)
+	a.Deliveries.Due = a.Deliveries.Arrived + l.owed
+	return l.standing(a.closed(l.arrived))
 }
 
 // standing divides an account among phases and flows.
@@ -80,7 +94,7 @@ func (l *Ledger) standing(a Account) Standing {
 	}
 	for i, p := range l.phases {
 		from, to := l.pacer.PhaseRequests(i)
-		from, to = min(from, a.Requests), min(to, a.Requests)
+		from, to = min(from, a.Requests.Scheduled), min(to, a.Requests.Scheduled)
 		s.Phases[i].Requests, s.Phases[i].Messages = to-from, l.pacer.Messages(to)-l.pacer.Messages(from)
 		if p.Measured {
 			for f, n := range l.pacer.FlowMessages(from, to) {
@@ -121,7 +135,7 @@ func (l *Ledger) final() Account {
 		switch {
 		case pg == arrivedInFull:
 			a.Arrived += to - from
-			a.DeliveriesDue += l.pacer.Deliveries(to) - l.pacer.Deliveries(from)
+			a.Deliveries.Due += l.pacer.Deliveries(to) - l.pacer.Deliveries(from)
 		case pg != nil:
 			l.tally(&a, pg, from, to)
 		case !l.pacer.Closed():
@@ -131,7 +145,7 @@ func (l *Ledger) final() Account {
 	if l.blind {
 		a.Unknown, a.Lost = a.Unknown+a.Lost, 0
 	}
-	return a
+	return a.closed(l.arrived)
 }
 
 // tally adds the messages [from, to) of a page to an account.
@@ -153,12 +167,12 @@ func (l *Ledger) tally(a *Account, pg *page, from, to int) {
 		return
 	}
 	a.Arrived += pageSize
-	a.DeliveriesDue += l.pacer.Deliveries(to) - l.pacer.Deliveries(from)
+	a.Deliveries.Due += l.pacer.Deliveries(to) - l.pacer.Deliveries(from)
 	except := func(r *record) func(int) {
 		return func(at int) {
 			deliveries := l.deliveriesOf(from + at)
 			a.Arrived--
-			a.DeliveriesDue -= deliveries
+			a.Deliveries.Due -= deliveries
 			a.add(r, deliveries)
 		}
 	}
@@ -196,7 +210,7 @@ func (e End) String() string {
 // add counts a message by its record.
 func (a *Account) add(r *record, deliveries int) {
 	if r.outcome == Accepted || r.got != 0 {
-		a.DeliveriesDue += deliveries
+		a.Deliveries.Due += deliveries
 	}
 	places := [ends]*int{&a.Arrived, &a.DeadLettered, &a.Queued, &a.Lost, &a.Rejected, &a.Dropped, &a.Unknown}
 	*places[r.end(deliveries)]++

@@ -75,7 +75,7 @@ func TestInAClosedRunAMessageIsDueWhenItIsSent(t *testing.T) {
 func TestAClosedRunCountsWhatWasTaken(t *testing.T) {
 	t.Parallel()
 	r := newClosed(t)
-	assert.Equal(t, Account{}, r.balanced())
+	assert.Equal(t, Account{Balanced: true}, r.balanced())
 	for n, outcome := range []Outcome{Accepted, Rejected, Unknown, Accepted, Accepted} {
 		s := r.in(n/3, n) // three requests in the first phase
 		r.Sent(s, epoch+int64(n))
@@ -88,13 +88,13 @@ func TestAClosedRunCountsWhatWasTaken(t *testing.T) {
 	r.Sent(r.in(1, 5), epoch+5)
 
 	a := r.Running(r.pacer.Requests).Account
-	assert.Equal(t, []int{12, 6, 2, 4, 6}, []int{a.Scheduled, a.Requests, a.Arrived, a.Rejected, a.Pending})
-	assert.True(t, a.Balanced())
+	assert.Equal(t, []int{12, 6, 2, 4, 6}, []int{a.Scheduled, a.Requests.Scheduled, a.Arrived, a.Rejected, a.Pending})
+	assert.True(t, a.Balanced)
 
 	r.Settle(r.in(1, 5), Accepted)
 	r.arrive(0, 11, epoch+5000)
 	a = r.balanced()
-	assert.Equal(t, []int{12, 6, 6}, []int{a.Scheduled, a.Requests, a.RequestsSent})
+	assert.Equal(t, []int{12, 6, 6}, []int{a.Scheduled, a.Requests.Scheduled, a.Requests.Sent})
 	assert.Equal(t, []PhaseCount{{3, 6, 1, 1}, {3, 6, 6, 10}}, r.Ended().Phases)
 	assert.Equal(t, []int{2, 4}, r.Ended().Flows, "in the measured phase")
 }
@@ -123,6 +123,6 @@ func TestAForgottenTimeOfSendingLeavesAClosedDeliveryUnmeasured(t *testing.T) {
 	latencies := r.Arrive(0, []Arrival{{Seq: 0, At: epoch + 1000}}, nil)
 	assert.Empty(t, latencies)
 	a := r.balanced()
-	assert.Equal(t, []int{1, 1, 1}, []int{a.Arrived, a.DeliveriesArrived, a.Unmeasured})
+	assert.Equal(t, []int{1, 1, 1}, []int{a.Arrived, a.Deliveries.Arrived, a.Unmeasured})
 	assert.Zero(t, r.Times(1).Arrival.Count)
 }

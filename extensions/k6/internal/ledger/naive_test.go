@@ -171,14 +171,14 @@ func (m *naive) target(seq int, msg *message) string {
 // account adds up everything. open counts what is not resolved as pending, as a run that goes on does.
 func (m *naive) account(running bool) Account {
 	a := Account{
-		Requests: m.pacer.Requests(), RequestsSent: m.requests - m.dropped, Retried: m.retried,
-		Duplicates: m.duplicates, Reordered: m.reordered, Foreign: m.foreign, DeliveriesArrived: m.deliveries,
+		Requests:   Requests{Scheduled: m.pacer.Requests(), Sent: m.requests - m.dropped, Retried: m.retried},
+		Duplicates: m.duplicates, Reordered: m.reordered, Foreign: m.foreign, Deliveries: Deliveries{Arrived: m.deliveries},
 	}
 	for _, p := range m.phases {
 		a.Scheduled += p.Messages
 	}
 	if m.closed {
-		a.Requests = m.requests
+		a.Requests.Scheduled = m.requests
 	} else {
 		a.Dropped = a.Scheduled - len(m.messages)
 	}
@@ -186,11 +186,11 @@ func (m *naive) account(running bool) Account {
 		seen := len(msg.got) > 0
 		switch {
 		case running && msg.outcome == Accepted:
-			a.DeliveriesDue += msg.deliveries
+			a.Deliveries.Due += msg.deliveries
 		case running:
-			a.DeliveriesDue += len(msg.got)
+			a.Deliveries.Due += len(msg.got)
 		case msg.outcome == Accepted || seen:
-			a.DeliveriesDue += msg.deliveries
+			a.Deliveries.Due += msg.deliveries
 		}
 		switch {
 		case msg.arrived():
@@ -209,7 +209,7 @@ func (m *naive) account(running bool) Account {
 			a.Unknown++
 		}
 	}
-	a.counted = a.Arrived
+	arrived := a.Arrived
 	if running {
 		a.Dropped = 0
 		for _, msg := range m.messages {
@@ -220,7 +220,7 @@ func (m *naive) account(running bool) Account {
 		a.Pending = a.Scheduled - a.Arrived - a.Rejected - a.Dropped
 		a.Unknown, a.Queued, a.DeadLettered, a.Lost = 0, 0, 0, 0
 	}
-	return a
+	return a.closed(arrived)
 }
 
 // check compares all that the ledger answers.
@@ -228,7 +228,7 @@ func (m *naive) check() {
 	t := m.t
 	t.Helper()
 	final := m.Final()
-	require.True(t, final.Balanced(), "%+v", final)
+	require.True(t, final.Balanced, "%+v", final)
 	if m.closed {
 		require.LessOrEqual(t, final.Unmeasured, m.ofRejected)
 	} else {
@@ -247,7 +247,7 @@ func (m *naive) check() {
 	require.Equal(t, m.account(false), final)
 
 	running := m.Running(m.pacer.Requests)
-	require.True(t, running.Balanced(), "%+v", running)
+	require.True(t, running.Balanced, "%+v", running)
 	running.Unmeasured = 0
 	require.Equal(t, m.account(true), running.Account)
 

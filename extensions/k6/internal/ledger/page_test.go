@@ -42,7 +42,7 @@ func TestAFoldedPageKnowsWhatBecameOfEachMessage(t *testing.T) {
 	a := r.balanced()
 	assert.Equal(t, []int{1, 1, 1, 1, 1, pageSize - 5}, []int{a.Rejected, a.Dropped, a.Lost, a.Unknown, a.Queued, a.Arrived})
 	assert.Equal(t, []int{1, 1}, []int{a.Duplicates, a.Foreign}, "what arrived before; what was never sent")
-	assert.Equal(t, pageSize-3, a.DeliveriesDue)
+	assert.Equal(t, pageSize-3, a.Deliveries.Due)
 
 	r.arrive(0, 2, r.due(2)+2000)
 	r.arrive(0, 3, r.due(3)+2000)
@@ -88,7 +88,7 @@ func TestARejectedMessageThatArrivesInPartIsLost(t *testing.T) {
 			r.Cut()
 			a := r.balanced()
 			assert.Equal(t, []int{pageSize - 1, 0, 1}, []int{a.Arrived, a.Rejected, a.Lost})
-			assert.Equal(t, []int{3 * pageSize, 3*pageSize - 2}, []int{a.DeliveriesDue, a.DeliveriesArrived})
+			assert.Equal(t, []int{3 * pageSize, 3*pageSize - 2}, []int{a.Deliveries.Due, a.Deliveries.Arrived})
 			assert.Equal(t, 1, r.Open())
 			r.arrive(0, 7, r.due(7)+2000)
 			r.arrive(2, 7, r.due(7)+2000)
@@ -98,7 +98,7 @@ func TestARejectedMessageThatArrivesInPartIsLost(t *testing.T) {
 	}
 }
 
-// The fate of such a message was Forgotten with its record, and it counted as rejected.
+// The fate of such a message was forgotten with its record, and it counted as rejected.
 func TestAMessageFoundInTheQueueIsThereWhateverTheIngestSaid(t *testing.T) {
 	t.Parallel()
 	find := func(r run, n int) { require.True(r.t, r.Find(n, Queued)) }
@@ -132,7 +132,7 @@ func TestAPageOfOneKindTakesNoRecords(t *testing.T) {
 		assert.Empty(t, pg.open)
 	}
 	a := r.balanced()
-	assert.Equal(t, []int{pageSize, pageSize, 0}, []int{a.Rejected, a.Dropped, a.DeliveriesDue})
+	assert.Equal(t, []int{pageSize, pageSize, 0}, []int{a.Rejected, a.Dropped, a.Deliveries.Due})
 }
 
 func TestAPageWithMessagesThatAreNotSentStaysAsItIs(t *testing.T) {

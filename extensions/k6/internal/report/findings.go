@@ -269,7 +269,11 @@ func meanOr0(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
-	return mean(values)
+	sum := 0.0
+	for _, value := range values {
+		sum += value
+	}
+	return sum / float64(len(values))
 }
 
 func moment(second int) string { return minutes(time.Duration(second) * time.Second) }

@@ -86,17 +86,4 @@ func NewQuantiles(s *ledger.Series) *Quantiles {
 	}
 }
 
-// NewAccount turns the ledger's account into the report's.
-func NewAccount(a ledger.Account) Account {
-	return Account{
-		Scheduled: a.Scheduled, Dropped: a.Dropped, Rejected: a.Rejected, Unknown: a.Unknown, Arrived: a.Arrived,
-		DeadLettered: a.DeadLettered, Queued: a.Queued, Lost: a.Lost, Pending: a.Pending,
-		Balanced: a.Balanced(), Duplicates: a.Duplicates, Reordered: a.Reordered, Negative: a.Negative, Foreign: a.Foreign,
-		Requests: Requests{Scheduled: a.Requests, Sent: a.RequestsSent, Retried: a.Retried},
-		Deliveries: Deliveries{
-			Due: a.DeliveriesDue, Arrived: a.DeliveriesArrived, Missing: a.DeliveriesDue - a.DeliveriesArrived,
-		},
-	}
-}
-
 func ms(us int64) float64 { return float64(us) / 1000 }

@@ -19,7 +19,7 @@ func Markdown(r *Run) string {
 	m.list(r.Verdict.Reasons)
 	m.rules(r, "")
 	m.findings(r.Findings)
-	m.line("\n%s  \n%s of %s deliveries, %s duplicates, %s reordered", r.Account.line(), count(r.Account.Deliveries.Arrived),
+	m.line("\n%s  \n%s of %s deliveries, %s duplicates, %s reordered", accountLine(r.Account), count(r.Account.Deliveries.Arrived),
 		count(r.Account.Deliveries.Due), count(r.Account.Duplicates), count(r.Account.Reordered))
 	if r.Account.Balanced {
 		m.latencies(r)

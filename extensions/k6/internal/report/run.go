@@ -2,7 +2,11 @@
 // histogram log, the page and the summary on the terminal.
 package report
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+)
 
 // Version is the version in package.json; a test compares them.
 const Version = "0.2.0"
@@ -132,40 +136,12 @@ type Flow struct {
 	PayloadBytes *int `json:"payload_bytes,omitempty"` // nil: random payloads
 }
 
-// Account is ledger.Account in the report.
-type Account struct {
-	Scheduled    int `json:"scheduled"`
-	Dropped      int `json:"dropped"`
-	Rejected     int `json:"rejected"`
-	Unknown      int `json:"unknown"`
-	Arrived      int `json:"arrived"`
-	DeadLettered int `json:"dead_lettered"`
-	Queued       int `json:"queued"`
-	Lost         int `json:"lost"`
-	Pending      int `json:"pending"`
-
-	Balanced   bool       `json:"balanced"`
-	Duplicates int        `json:"duplicates"`
-	Reordered  int        `json:"reordered"`
-	Negative   int        `json:"negative"`
-	Foreign    int        `json:"foreign"`
-	Requests   Requests   `json:"requests"`
-	Deliveries Deliveries `json:"deliveries"`
-}
-
-// Requests counts POSTs.
-type Requests struct {
-	Scheduled int `json:"scheduled"`
-	Sent      int `json:"sent"`    // each counted once
-	Retried   int `json:"retried"` // repetitions, with the same id
-}
-
-// Deliveries counts deliveries: a message has one for each subscriber of its topic.
-type Deliveries struct {
-	Due     int `json:"due"`
-	Arrived int `json:"arrived"`
-	Missing int `json:"missing"`
-}
+// The account of run.json is the ledger's.
+type (
+	Account    = ledger.Account
+	Requests   = ledger.Requests
+	Deliveries = ledger.Deliveries
+)
 
 // Latencies have a sample for each delivery; HTTP one for each request.
 type Latencies struct {

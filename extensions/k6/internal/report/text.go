@@ -163,8 +163,8 @@ func equation(a Account) (reached, rest string) {
 	return reached, rest
 }
 
-// line is the account in one line.
-func (a Account) line() string {
+// accountLine is the account in one line.
+func accountLine(a Account) string {
 	reached, rest := equation(a)
 	return reached + " " + rest
 }

@@ -18,7 +18,7 @@ import (
 func balanced() *Run {
 	return &Run{
 		Account: Account{Balanced: true}, Latency: NewLatencies(ledger.NewTimes(), false),
-		Clock: Clock{Reference: "redis TIME", BoundMS: 0.0312}, Health: NewHealth(),
+		Clock: Clock{Reference: "redis TIME", BoundMS: 0.0312}, Health: Health{Gaps: []Gap{}, TrendOneIn: 1},
 	}
 }
 

@@ -39,7 +39,7 @@ func within(r *Run, stage ledger.Stage) string {
 	return " ±" + num(&r.Clock.BoundMS)
 }
 
-// Health describes whether the instrument kept up. NewHealth makes a valid one.
+// Health describes whether the instrument kept up.
 type Health struct {
 	Lateness         *Latency      `json:"lateness"` // due → sent, of the measured phases; nil: nothing was sent, or the closed model
 	ArrivalStamps    ArrivalStamps `json:"arrival_stamps"`
@@ -62,9 +62,6 @@ type Gap struct {
 	ToS        *float64 `json:"to_s"` // nil: it never came back
 	Reason     string   `json:"reason"`
 }
-
-// NewHealth is the health of an instrument without doubts.
-func NewHealth() Health { return Health{Gaps: []Gap{}, TrendOneIn: 1} }
 
 // Canary holds the results of the canary: messages at a steady, low rate over separate connections, outside the account.
 type Canary struct {
