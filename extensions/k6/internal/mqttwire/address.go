@@ -131,30 +131,19 @@ const subprotocol = "mqtt"
 type Web struct {
 	*websocket.Conn
 	writing sync.Mutex
-	message io.Reader // rest of the message being read, nil between messages
+	stream  io.Reader
 }
 
 // NewWeb returns the stream inside a WebSocket.
-func NewWeb(socket *websocket.Conn) *Web { return &Web{Conn: socket} }
+func NewWeb(socket *websocket.Conn) *Web {
+	return &Web{Conn: socket, stream: websocket.JoinMessages(socket, "")}
+}
 
-func (c *Web) Read(p []byte) (int, error) {
-	for {
-		if c.message == nil {
-			_, message, err := c.NextReader()
-			if err != nil {
-				return 0, err
-			}
-			c.message = message
-		}
-		n, err := c.message.Read(p)
-		if errors.Is(err, io.EOF) {
-			c.message, err = nil, nil
-			if n == 0 {
-				continue
-			}
-		}
-		return n, err
+func (c *Web) Read(p []byte) (n int, err error) {
+	for n == 0 && err == nil { // the stream has empty reads between messages
+		n, err = c.stream.Read(p)
 	}
+	return n, err
 }
 
 func (c *Web) Write(p []byte) (int, error) {
