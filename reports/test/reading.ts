@@ -1,7 +1,7 @@
 /** What the page of any run has to show. */
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
-import type { Run } from '../contract/run.ts';
+import { type Run, STAGES } from '../contract/run.ts';
 import { charts, type Drawn, overflow } from './looking.ts';
 
 /** Fewer pixels are no line, no cell and no name. */
@@ -46,17 +46,18 @@ function missing({ name, lines, heat, marks, names }: Drawn, run: Run): string[]
   // A line along the axis is as faint as the axis.
   const zero = {
     backlog: run.timeline.every(({ backlog }) => backlog === 0),
-    schedule: run.run.model === 'closed',
+    ...Object.fromEntries(STAGES.map((stage) => [stage, run.latency.stages[stage].mean === 0])),
     'waiting for disk (wa)': idle(run, 'wa'),
     'stolen (st)': idle(run, 'st'),
   };
   const concurrency = name.endsWith('by concurrency');
+  const knee = concurrency && (run.knee?.vus ?? 0) > 0;
   const parts: Record<string, number> = {
     ...Object.fromEntries(
       lines.map(({ label, pixels }) => [label, zero[label as keyof typeof zero] ? LEAST : pixels]),
     ),
     ...(name === 'Arrival latency, all deliveries' && { cells: heat }),
-    ...(concurrency && { 'the knee': marks, 'its name': names.marks }),
+    ...(knee && { 'the knee': marks, 'its name': names.marks }),
     ...(!concurrency && !UNPHASED.includes(name) && { 'names of phases': names.phases }),
   };
   return Object.keys(parts).filter((part) => Number(parts[part]) < LEAST);

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
@@ -194,26 +195,23 @@ func longestStretch(rows, width int, row func(i int) (t int, held bool)) (from, 
 // grownBacklog is about a phase in which more messages came than the pipeline carried.
 func grownBacklog(r *Run, step Step) *Finding {
 	end := step.StartS + step.DurationS
-	var inside []Interval
-	for _, s := range r.Timeline {
-		if float64(s.T) >= step.StartS && float64(s.T+1) <= end {
-			inside = append(inside, s)
-		}
-	}
+	first := sort.Search(len(r.Timeline), func(i int) bool { return float64(r.Timeline[i].T) >= step.StartS })
+	inside := r.Timeline[first:]
+	inside = inside[:sort.Search(len(inside), func(i int) bool { return float64(inside[i].T+1) > end })]
 	if !step.Measured || len(inside) < phaseSeconds {
 		return nil
 	}
 	arrived := 0.0
-	for _, s := range inside {
-		arrived += float64(s.Arrived) / float64(len(inside))
+	for i := range inside {
+		arrived += float64(inside[i].Arrived) / float64(len(inside))
 	}
-	first, last := inside[0].Backlog, inside[len(inside)-1].Backlog
-	if float64(last-first) <= backlogSeconds*arrived {
+	was, is := inside[0].Backlog, inside[len(inside)-1].Backlog
+	if float64(is-was) <= backlogSeconds*arrived {
 		return nil
 	}
 	return &Finding{
-		Text: fmt.Sprintf("In “%s” more messages came than the pipeline carried: the backlog grew from %s to %s deliveries.", short(step.Name), count(first),
-			count(last)),
+		Text: fmt.Sprintf("In “%s” more messages came than the pipeline carried: the backlog grew from %s to %s deliveries.", short(step.Name), count(was),
+			count(is)),
 		Span: &Span{step.StartS, end},
 	}
 }
