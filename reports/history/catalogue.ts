@@ -125,14 +125,21 @@ async function readEntry(
     try {
       const entry = entryOf(buffer.toString('utf8', 0, bytesRead), directory);
       if (entry !== null) {
-        const { pipeline, git, arrival } = await environmentOf(file, size);
+        const { pipeline, git, ci, arrival } = await environmentOf(file, size);
         const told = Object.entries(pipeline).filter(([name]) => !NO_SETTINGS.includes(name));
         const commit = git.commit?.slice(0, 8);
-        const known = [pipeline.queue, pipeline.relay_mode, git.branch, commit];
+        const known = [
+          pipeline.queue,
+          pipeline.relay_mode,
+          git.branch,
+          commit,
+          git.dirty === true && 'uncommitted changes',
+        ].filter(Boolean);
         // What both the command and the pipeline say is said once.
         const own = Object.entries(entry.facts).filter(([name]) => !(name.toLowerCase() in pipeline));
         const facts = texts({ ...Object.fromEntries([...own, ...told]), arrival, commit });
-        return { ...entry, conditions: [...entry.conditions, ...Object.values(texts(known))], facts };
+        const conditions = [...entry.conditions, ...Object.values(texts(known))];
+        return { ...entry, conditions, facts, job: jobOf(ci) };
       }
     } catch (error) {
       return { directory, error: `run.json: ${(error as Error).message.split('\n')[0]}` };
@@ -144,7 +151,8 @@ async function readEntry(
 
 interface Environment {
   pipeline: Record<string, unknown>;
-  git: { branch?: string; commit?: string };
+  git: { branch?: string; commit?: string; dirty?: boolean };
+  ci: { name?: string; job?: string | null; url?: string | null };
   arrival?: string;
 }
 
@@ -154,11 +162,17 @@ async function environmentOf(file: FileHandle, size: number): Promise<Environmen
   const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
   const [, environment] = /.*"environment":(\{.*\})\s*\}\s*$/s.exec(buffer.toString()) ?? [];
   try {
-    const { pipeline, git, arrival } = JSON.parse(environment as string);
-    return { pipeline: { ...pipeline }, git: { ...git }, arrival };
+    const { pipeline, git, ci, arrival } = JSON.parse(environment as string);
+    return { pipeline: { ...pipeline }, git: { ...git }, ci: { ...ci }, arrival };
   } catch {
-    return { pipeline: {}, git: {} };
+    return { pipeline: {}, git: {}, ci: {} };
   }
+}
+
+/** The CI job of a run. An address may be anything, like a script: only one of the web counts. */
+function jobOf({ name: system, job, url }: Environment['ci']): Entry['job'] {
+  const name = Object.values(texts([system, job])).join(': ');
+  return name === '' ? null : { name, url: url?.match(/^https?:.*/)?.[0] ?? null };
 }
 
 /** What is known, as text. */
@@ -227,6 +241,7 @@ function entryOf(text: string, directory: string): Omit<Entry, 'live'> | null {
     arrival: balanced && count > 0 ? { p50, p99: supports(count, 99) ? p99 : null } : null,
     limit: answer?.p99_limit_ms ?? null,
     account: { scheduled, arrived, lost },
+    job: null,
     generator: generator ? { number: generator.number, of: generator.of } : null,
   };
 }

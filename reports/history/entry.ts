@@ -13,7 +13,7 @@ export interface Entry {
   labels: Record<string, string>;
   /** Its highest rate or concurrency. Empty: not known. */
   load: string;
-  /** Settings of the command, queue and mode of the pipeline, branch and commit, as far as they are known. */
+  /** Settings of the command, queue and mode of the pipeline, branch, commit and whether it is dirty, as far as they are known. */
   conditions: string[];
   /** Runs with the same are of one load by the same tool through the same topology. */
   like: string;
@@ -35,6 +35,8 @@ export interface Entry {
   account: { scheduled: number; arrived: number; lost: number };
   /** Its timeline still grows. */
   live: boolean;
+  /** The CI job, with its page; null: none is known. */
+  job: { name: string; url: string | null } | null;
   /** Which of several instances this is; null: it is the whole run. */
   generator: { number: number; of: number } | null;
 }

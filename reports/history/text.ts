@@ -5,8 +5,20 @@ import type { Entry, Misfit } from './entry.ts';
 
 /** Whether all the words stand in what names the run, whatever their case. */
 export function matches(entry: Entry, words: string): boolean {
-  const { name, directory, tool, method, topology, network, profile, load, verdict, labels, conditions } =
-    entry;
+  const {
+    name,
+    directory,
+    tool,
+    method,
+    topology,
+    network,
+    profile,
+    load,
+    verdict,
+    labels,
+    conditions,
+    job,
+  } = entry;
   const text = [
     name,
     directory,
@@ -18,6 +30,7 @@ export function matches(entry: Entry, words: string): boolean {
     load,
     verdict,
     ...conditions,
+    job?.name ?? '',
     ...labelsOf({ labels }),
   ]
     .join('\n')

@@ -49,6 +49,12 @@ export function Runs({ runs, ticked, onTick, filter, onSort }: RunsProps) {
                   .filter((one) => !common.includes(one))
                   .join(' · '),
               )}
+              {run.job && (
+                <>
+                  {' · '}
+                  <Job job={run.job} />
+                </>
+              )}
             </small>
           </span>
         </span>
@@ -94,6 +100,10 @@ export function Runs({ runs, ticked, onTick, filter, onSort }: RunsProps) {
       />
     </div>
   );
+}
+
+function Job({ job: { name, url } }: { job: NonNullable<Listed['job']> }) {
+  return url === null ? <span>{visible(name)}</span> : <a href={url}>{visible(name)}</a>;
 }
 
 /** What tells a run from others, beside its name. */

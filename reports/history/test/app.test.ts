@@ -91,18 +91,39 @@ test('a sparkline is read anew when the timeline has changed, and only then', as
   await rm(directory, { recursive: true });
 });
 
-test('the list says the load, the settings, queue and mode of the pipeline, branch and commit', async () => {
+test('the list says the load, the settings, queue and mode of the pipeline, branch, commit and CI job', async () => {
   const run = golden('real');
   run.run.command = "QUEUE=stream npm run smoke -- -e RATE=50 -e P99=0.1 -e 'SALT=a b' -e LABELS=build=17";
-  run.environment.git = { commit: '0123456789abcdef', branch: 'topic', dirty: false };
+  run.environment.git = { commit: '0123456789abcdef', branch: 'topic', dirty: true };
+  run.environment.ci = { name: 'Jenkins', job: 'load #7', url: 'https://ci.example.com/job/load/7/' };
   const directory = await writeRun(root, 'real', run);
-  const { runs } = await list('?text=pipelined');
+  const { runs } = await list('?text=pipelined%20load%20%237');
   assert.deepEqual(
     runs.map(({ load, conditions }) => [load, ...conditions]),
-    [['50 requests/s', 'QUEUE=stream', 'P99=0.1', 'SALT=a b', 'stream', 'pipelined', 'topic', '01234567']],
+    [
+      [
+        '50 requests/s',
+        'QUEUE=stream',
+        'P99=0.1',
+        'SALT=a b',
+        'stream',
+        'pipelined',
+        'topic',
+        '01234567',
+        'uncommitted changes',
+      ],
+    ],
   );
+  assert.deepEqual(runs[0]?.job, { name: 'Jenkins: load #7', url: 'https://ci.example.com/job/load/7/' });
+  run.environment.ci.url = 'javascript:alert(1)';
+  await writeFile(join(directory, 'run.json'), JSON.stringify(run));
+  assert.equal((await list('?text=pipelined')).runs[0]?.job?.url, null, 'no address of a page');
   const [older] = (await list('?text=two')).runs;
-  assert.deepEqual([older?.load, older?.conditions], ['1,500 requests/s', []], 'of an older run');
+  assert.deepEqual(
+    [older?.load, older?.conditions, older?.job],
+    ['1,500 requests/s', [], null],
+    'of an older run',
+  );
   await rm(directory, { recursive: true });
 });
 

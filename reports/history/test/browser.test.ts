@@ -248,14 +248,17 @@ test('the same by keyboard alone', async () => {
 
 test('hostile names and labels are text, in the list and in a comparison', async () => {
   for (const name of ['hostile-1', 'hostile-2']) {
-    const run = golden('hostile');
+    const { environment, ...run } = golden('hostile');
     run.run.labels = { [HOSTILE]: name, long: 'x'.repeat(10_000) };
-    await writeRun(root, name, run);
+    const ci = { name: 'Jenkins', job: HOSTILE, url: `https://ci.example.com/${name}` };
+    await writeRun(root, name, { ...run, environment: { ...environment, ci } });
   }
   await visit('/', async (page) => {
     await page.getByLabel('Find').fill('onerror');
     await page.getByRole('heading', { level: 2, name: '2 of ' }).waitFor();
     assert.ok((await text(page, '.runs tbody th')).includes(HOSTILE));
+    const job = page.locator('a[href="https://ci.example.com/hostile-1"]');
+    assert.ok((await job.textContent())?.includes(HOSTILE));
     assert.ok((await overflow(page)) <= 0);
     await page.goto(`${address}/compare?run=hostile-1&run=hostile-2`);
     await page.locator('.differences').waitFor();
