@@ -7,14 +7,14 @@ import type { Comparison, Curve, Row, StepSummary, Subject } from './comparison.
 import { differenceOf, figureOf } from './differences.ts';
 import { mean } from './intervals.ts';
 import { kneeOf } from './knees.ts';
-import { type Measure, measureOf } from './measures.ts';
+import { type Measure, measureOf, sharesOf } from './measures.ts';
 import type { Recording } from './recording.ts';
 import { counted, differing, type Group, grouped, MOST_SUBJECTS, obstacle, titles } from './subjects.ts';
 
 const ARRIVAL = ['p50', 'p90', 'p95', 'p99', 'p999', 'mean'].map((key) => `arrival.${key}`);
 const HTTP = ['p50', 'p99'].map((key) => `http.${key}`);
 const RATES = ['rate.accepted', 'rate.arrived'];
-const SHOWN = [...ARRIVAL, 'canary.p50', ...HTTP, ...RATES, ...STAGES.map((stage) => `${stage}.mean`)];
+const OTHERS = ['canary.p50', ...HTTP, ...RATES, ...STAGES.map((stage) => `${stage}.mean`)];
 
 export interface CompareOptions {
   /** No run is a repeat of another. */
@@ -72,8 +72,13 @@ export function comparisonOf(
   return {
     schema: 'arrival/comparison/2',
     subjects,
-    rows: SHOWN.filter((name) => closed || !RATES.includes(name))
-      .map((name) => row(counting, measureOf(name) as Measure, fits))
+    rows: [
+      ...ARRIVAL.map((name) => measureOf(name) as Measure),
+      ...sharesOf(counting.flat().map(({ run }) => run)),
+      ...OTHERS.map((name) => measureOf(name) as Measure),
+    ]
+      .filter(({ name }) => closed || !RATES.includes(name))
+      .map((measure) => row(counting, measure, fits))
       .filter(({ values }) => values.some((value) => value !== null)),
     differing: differing(groups),
   };

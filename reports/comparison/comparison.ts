@@ -2,8 +2,13 @@
 import type { Account, Knee as RunKnee, Stage, VerdictResult } from '../contract/run.ts';
 import type { Measure } from './measures.ts';
 
-/** A smaller difference matters to nobody. */
-export const MARGIN = 0.01;
+/** A smaller difference matters to nobody; of shares near 1 a small one does. */
+export const MARGIN: Record<Measure['kind'], number> = {
+  latency: 0.01,
+  rate: 0.01,
+  count: 0.01,
+  share: 0.0001,
+};
 /** Why a better figure does not count when messages of its run failed. */
 export const BETTER_FAILED = 'messages of the better run failed: they would have been its slowest';
 export const OTHER_PROFILE = 'not comparable: other profile';
@@ -111,7 +116,7 @@ export interface Knee extends RunKnee {
 export interface Row {
   name: string;
   kind: Measure['kind'];
-  /** One for each subject; for repeats the mean (of latencies and rates the geometric mean). */
+  /** One for each subject, shares of 1; for repeats the geometric mean, of counts the mean. */
   values: (number | null)[];
   /** One for each subject, null for the baseline. */
   differences: (Difference | null)[];
@@ -129,5 +134,5 @@ export interface Difference {
   word: Word;
 }
 
-/** The finding. For rates, slower is lower. */
+/** The finding. For rates and shares, slower is lower. */
 export type Word = 'slower' | 'faster' | 'equal' | 'undecided';

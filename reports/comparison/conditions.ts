@@ -1,5 +1,6 @@
 /** `--fail-if`: conditions on which a comparison fails. reports/README.md has the grammar. */
 import { failures, sumOfAccounts } from '../account.ts';
+import { percentWithin } from '../page/format.ts';
 import type { Judgement } from './comparison.ts';
 import { differenceOf, figureOf } from './differences.ts';
 import { COUNTS, type Measure, measureOf, RATES, SERIES, STATISTICS, unitOf } from './measures.ts';
@@ -13,7 +14,7 @@ export interface Condition {
   text: string;
   measure: Measure;
   comparator: Comparator;
-  /** A share of 1 for `share`. */
+  /** A share of 1 for `share`, and of a share. */
   limit: number;
   /** value: the figure itself; difference, share: its distance from the baseline's. */
   of: 'value' | 'difference' | 'share';
@@ -23,7 +24,7 @@ export interface Condition {
 export class ConditionError extends Error {}
 
 const TOKENS = {
-  measure: /[A-Za-z_][\w.]*/y,
+  measure: /[A-Za-z_][\w.]*(?:\([^)]*\))?/y,
   comparator: /[<>]=?/y,
   sign: /[+\-−]/y,
   number: /\d+(?:\.\d+)?/y,
@@ -67,15 +68,23 @@ export function parseCondition(text: string): Condition {
       unit === undefined ? '% or a unit' : 'nothing more',
     );
   const wanted = unitOf(measure);
-  if (unit === '%' && sign === undefined) {
+  if (unit === '%' && wanted !== '%' && sign === undefined) {
     fail('a percentage needs a sign', '+10% or -10%, seen from the baseline', unitAt);
   }
   if (unit !== undefined && unit !== '%' && unit !== wanted) {
     fail(`${unit} is not the unit of ${name}`, ['%', wanted].filter(Boolean).join(' or '), unitAt);
   }
+  if (wanted === '%' && unit === undefined) fail('a share is in %', '99.9%');
   const limit = (sign === undefined || sign === '+' ? 1 : -1) * number;
-  const of = unit === '%' ? 'share' : sign === undefined ? 'value' : 'difference';
-  return { text, measure, comparator, limit: of === 'share' ? limit / 100 : limit, of };
+  const of = unit === '%' && wanted !== '%' ? 'share' : sign === undefined ? 'value' : 'difference';
+  // Rounded, as 99.9 / 100 is not 0.999 in binary.
+  return {
+    text,
+    measure,
+    comparator,
+    limit: unit === '%' ? Number((limit / 100).toPrecision(15)) : limit,
+    of,
+  };
 }
 
 function unknown(name: string, fail: (what: string, allowed: string) => never): never {
@@ -88,7 +97,8 @@ function unknown(name: string, fail: (what: string, allowed: string) => never): 
   const allowed = tails[head];
   if (allowed === undefined) return fail(`${head} is no measure`, Object.keys(tails).join(', '));
   const what = tail === undefined ? `${head} is not a single figure` : `${head} has no ${tail}`;
-  return fail(what, allowed.map((one) => `${head}.${one}`).join(', '));
+  const more = head === 'arrival' ? ['arrival.within(250ms)'] : [];
+  return fail(what, [...allowed.map((one) => `${head}.${one}`), ...more].join(', '));
 }
 
 /** @param sure a condition on a difference holds only when its whole interval exceeds the limit */
@@ -149,20 +159,15 @@ function judgeOne(condition: Condition, baseline: Group, group: Group, sure: boo
     return unjudged(difference === null ? 'too few samples' : 'there is no percentage of 0');
   }
   const { interval } = difference;
-  if (!sure) {
-    const note =
-      interval === null ? '' : `, interval ${percentOf(interval.low)} to ${percentOf(interval.high)}`;
-    return judged(value, holds(value, condition), note);
+  if (interval === null) {
+    return sure ? unjudged(difference.why ?? 'it has no interval') : judged(value, holds(value, condition));
   }
-  if (interval === null) return unjudged(difference.why ?? 'it has no interval');
   const scale = of === 'share' ? 1 : (figureOf(baseline, measure) as number);
   const ends = [interval.low * scale, interval.high * scale];
-  const note = `, interval ${ends.map((end) => shown(end, condition)).join(' to ')}; limit ${shown(limit, condition)}`;
-  return judged(
-    value,
-    ends.every((end) => holds(end, condition)),
-    note,
-  );
+  const note = `, interval ${ends.map((end) => shown(end, condition)).join(' to ')}`;
+  if (!sure) return judged(value, holds(value, condition), note);
+  const all = ends.every((end) => holds(end, condition));
+  return judged(value, all, `${note}; limit ${shown(limit, condition)}`);
 }
 
 function holds(value: number, { comparator, limit }: Condition): boolean {
@@ -173,10 +178,11 @@ function holds(value: number, { comparator, limit }: Condition): boolean {
 
 function shown(value: number, { of, measure }: Condition): string {
   if (of === 'share') return percentOf(value);
+  if (measure.kind === 'share') return of === 'value' ? percentWithin(value) : percentOf(value, 2);
   const sign = of === 'difference' && value > 0 ? '+' : '';
   return `${sign}${Number(value.toPrecision(3))} ${unitOf(measure)}`.trim();
 }
 
-function percentOf(share: number): string {
-  return `${share > 0 ? '+' : ''}${(share * 100).toFixed(1)} %`;
+function percentOf(share: number, places = 1): string {
+  return `${share > 0 ? '+' : ''}${(share * 100).toFixed(places)} %`;
 }

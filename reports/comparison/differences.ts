@@ -2,19 +2,27 @@
 import { failures } from '../account.ts';
 import { type Brief, type Run, STAGES, type Stage } from '../contract/run.ts';
 import { BETTER_FAILED, type Difference, MARGIN, type Word } from './comparison.ts';
-import { blockLength, fromBlocks, fromRepeats, LEAST_BLOCKS, type LogInterval, mean } from './intervals.ts';
+import {
+  blockLength,
+  fromBlocks,
+  fromRepeats,
+  LEAST_BLOCKS,
+  type LogInterval,
+  mean,
+  RESOLUTION,
+} from './intervals.ts';
 import type { Measure } from './measures.ts';
 import { type Estimate, pooled, quantile, ratio } from './pools.ts';
 import type { Recording } from './recording.ts';
-import { type Counted, measuredSeconds } from './seconds.ts';
+import { type Counted, measuredSeconds, within } from './seconds.ts';
 import type { Group } from './subjects.ts';
 
 /** The widest interval around no difference for two equal figures. */
-const EQUAL = 0.05;
+const EQUAL = (kind: Measure['kind']) => (kind === 'share' ? 0.001 : 0.05);
 /** Blocks represent a run only if this share of its samples lies in its measured seconds. */
 const LEAST_COVERED = 0.95;
 
-/** The figure of a group; for repeats the mean (of latencies and rates the geometric mean). */
+/** The figure of a group; for repeats the geometric mean, of counts the mean. */
 export function figureOf(group: Group, measure: Measure): number | null {
   const values = group.map(({ run }) => measure.of(run));
   if (!values.every((value) => value !== null)) return null;
@@ -45,9 +53,9 @@ function earned(found: Word, baseline: Group, other: Group): Pick<Difference, 'w
 }
 
 function word({ kind }: Measure, { low, high }: { low: number; high: number }): Word {
-  if (low > MARGIN) return kind === 'latency' ? 'slower' : 'faster';
-  if (high < -MARGIN) return kind === 'latency' ? 'faster' : 'slower';
-  return -low <= EQUAL && high <= EQUAL ? 'equal' : 'undecided';
+  if (low > MARGIN[kind]) return kind === 'latency' ? 'slower' : 'faster';
+  if (high < -MARGIN[kind]) return kind === 'latency' ? 'faster' : 'slower';
+  return Math.max(-low, high) <= EQUAL(kind) ? 'equal' : 'undecided';
 }
 
 type Found = (LogInterval & { from: string }) | string;
@@ -58,15 +66,22 @@ function intervalOf(baseline: Group, other: Group, measure: Measure, difference:
     const logs = (group: Group) => group.map(({ run }) => Math.log(measure.of(run) as number));
     const [a, b] = [logs(baseline), logs(other)];
     if (![...a, ...b].every(Number.isFinite)) return 'a repeat lacks this figure';
-    return { ...fromRepeats(a, b), from: `${a.length} and ${b.length} runs` };
+    const interval = fromRepeats(a, b, resolution([...baseline, ...other], measure));
+    return { ...interval, from: `${a.length} and ${b.length} runs` };
   }
-  return blocksOf(baseline[0] as Recording, other[0] as Recording, measure.name, difference);
+  return blocksOf(baseline[0] as Recording, other[0] as Recording, measure, difference);
 }
 
-function blocksOf(a: Recording, b: Recording, name: string, difference: number): Found {
+/** What a figure is known to at best: its step in a histogram, of a share one delivery. */
+function resolution(group: Group, { kind }: Measure): number {
+  if (kind !== 'share') return RESOLUTION;
+  return 1 / Math.min(...group.map(({ run }) => run.latency.arrival.count));
+}
+
+function blocksOf(a: Recording, b: Recording, measure: Measure, difference: number): Found {
   const there = new Set(measuredSeconds(b.run));
   const seconds = measuredSeconds(a.run).filter((second) => there.has(second));
-  const [series = '', statistic = ''] = name.split('.');
+  const [series = ''] = measure.name.split('.');
   const length = Math.max(
     ...['mean', 'p99'].map((key) => blockLength(logRatios(a.run, b.run, seconds, series, key))),
   );
@@ -77,11 +92,11 @@ function blocksOf(a: Recording, b: Recording, name: string, difference: number):
   const blocks = Array.from({ length: count }, (_, i) =>
     seconds.filter((_second, k) => Math.min(count - 1, Math.floor(k / length)) === i),
   );
-  const [one, two] = [a, b].map((recording) => estimate(recording, blocks, series, statistic));
+  const [one, two] = [a, b].map((recording) => estimate(recording, blocks, measure));
   if (one === undefined || two === undefined) return 'no figures by the second';
   if (typeof one === 'string') return one;
   if (typeof two === 'string') return two;
-  const interval = fromBlocks(difference, one, two, count);
+  const interval = fromBlocks(difference, one, two, count, resolution([a, b], measure));
   return interval === null
     ? 'too few samples in a second'
     : { ...interval, from: `${count} blocks of ${length} s` };
@@ -113,9 +128,9 @@ function isStage(series: string): series is Stage {
 function estimate(
   { run, histograms }: Recording,
   blocks: number[][],
-  series: string,
-  statistic: string,
+  { name, limit }: Measure,
 ): Estimate | string | undefined {
+  const [series = '', statistic = ''] = name.split('.');
   const rows = blocks.map((block) => block.flatMap((second) => run.timeline[second] ?? []));
   if (series === 'rate') {
     return ratio(
@@ -141,13 +156,12 @@ function estimate(
   }
   const percentile = PERCENTILES[statistic];
   const kept = histograms.get(series);
-  if (percentile === undefined || kept === undefined) return undefined;
+  if ((percentile ?? limit) === undefined || kept === undefined) return undefined;
   if (kept.size === 0) return 'arrival.hlog is missing';
   const none: Counted = { values: new Float64Array(), counts: new Float64Array() };
-  return quantile(
-    blocks.map((block) => pooled(block.map((second) => kept.get(second) ?? none))),
-    percentile,
-  );
+  const pools = blocks.map((block) => pooled(block.map((second) => kept.get(second) ?? none)));
+  if (limit !== undefined) return ratio(pools.map((pool) => within(pool, limit)));
+  return quantile(pools, percentile as number);
 }
 
 const PERCENTILES: Partial<Record<string, number>> = {

@@ -10,7 +10,7 @@ export const LEAST_BLOCKS = 8;
  * The resolution of a difference: histograms keep 3 significant digits, steps of up to 0.1 % of a value, so runs in the same step
  * may differ.
  */
-const RESOLUTION = 0.001;
+export const RESOLUTION = 0.001;
 const RESAMPLES = 400;
 const SEED = 20_221_109;
 
@@ -24,16 +24,20 @@ export interface LogInterval {
  * The interval from repeats: Welch's test. A single run on one side is assumed to have the spread of the other side.
  * @param base @param other logarithms of the figure, one a run; at least two on one side
  */
-export function fromRepeats(base: readonly number[], other: readonly number[]): LogInterval {
+export function fromRepeats(
+  base: readonly number[],
+  other: readonly number[],
+  resolution = RESOLUTION,
+): LogInterval {
   const difference = mean(other) - mean(base);
   const [n, m] = [base.length, other.length];
   if (n < 2 || m < 2) {
     const spread = variance(n < 2 ? other : base);
-    return around(difference, Math.sqrt(spread * (1 / n + 1 / m)), n + m - 2);
+    return around(difference, Math.sqrt(spread * (1 / n + 1 / m)), n + m - 2, resolution);
   }
   const [a, b] = [variance(base) / n, variance(other) / m];
   const freedom = a + b === 0 ? n + m - 2 : (a + b) ** 2 / (a ** 2 / (n - 1) + b ** 2 / (m - 1));
-  return around(difference, Math.sqrt(a + b), freedom);
+  return around(difference, Math.sqrt(a + b), freedom, resolution);
 }
 
 /**
@@ -47,6 +51,7 @@ export function fromBlocks(
   base: Estimate,
   other: Estimate,
   blocks: number,
+  resolution = RESOLUTION,
 ): LogInterval | null {
   const random = generator(SEED);
   const weights = new Float64Array(blocks);
@@ -62,7 +67,7 @@ export function fromBlocks(
     differences.push(Math.log(b / a));
   }
   const error = Math.sqrt((variance(differences) * blocks) / (blocks - 1));
-  return around(difference, error, blocks - 1);
+  return around(difference, error, blocks - 1, resolution);
 }
 
 /**
@@ -93,8 +98,8 @@ function autocorrelationTime(series: readonly (number | null)[]): number {
   return Math.max(1, time);
 }
 
-function around(centre: number, error: number, freedom: number): LogInterval {
-  const reach = jstat.studentt.inv((1 + CONFIDENCE) / 2, freedom) * Math.max(error, RESOLUTION);
+function around(centre: number, error: number, freedom: number, resolution: number): LogInterval {
+  const reach = jstat.studentt.inv((1 + CONFIDENCE) / 2, freedom) * Math.max(error, resolution);
   return { low: centre - reach, high: centre + reach };
 }
 

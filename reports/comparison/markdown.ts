@@ -41,8 +41,8 @@ export function comparisonMarkdown(comparison: Comparison): string {
       ...decidedFirst(rows, i).map((row) => {
         const difference = row.differences[i] ?? null;
         const figures = [0, i].map((k) => value(row, row.values[k] ?? null));
-        const words = [ratioOf(difference), range(difference), finding(difference), detail(difference)];
-        return [label(row.name), ...figures, ...words];
+        const ratio = [ratioOf(difference, row.kind), range(difference, row.kind)];
+        return [label(row.name), ...figures, ...ratio, finding(difference), detail(difference, row.kind)];
       }),
     );
     lines.push(`${['Latencies in ms, rates per second', ...origins(rows, i)].join('. ')}.`, '');

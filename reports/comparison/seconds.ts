@@ -34,13 +34,13 @@ export function parseHistograms(text: string): Recorded {
 }
 
 /** Public fields of the library's histograms that its types lack. Its iterator takes four times as long. */
-interface Indexed {
+export interface Indexed {
   countsArrayLength: number;
   getCountAtIndex(index: number): number;
   valueFromIndex(index: number): number;
 }
 
-function counted(histogram: Histogram & Indexed): Counted {
+export function counted(histogram: Histogram & Indexed): Counted {
   const values: number[] = [];
   const counts: number[] = [];
   let left = histogram.totalCount;
@@ -52,6 +52,16 @@ function counted(histogram: Histogram & Indexed): Counted {
     left -= count;
   }
   return { values: Float64Array.from(values), counts: Float64Array.from(counts) };
+}
+
+/** How many samples are up to a limit in ms, and of how many. */
+export function within({ values, counts }: Counted, limit: number): { sum: number; count: number } {
+  const all = { sum: 0, count: 0 };
+  counts.forEach((count, i) => {
+    if ((values[i] as number) <= limit) all.sum += count;
+    all.count += count;
+  });
+  return all;
 }
 
 /** The whole seconds that lie in measured phases, ascending. */

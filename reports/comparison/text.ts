@@ -23,11 +23,11 @@ export function comparisonText(comparison: Comparison): string {
     for (const row of decidedFirst(rows, i)) {
       const difference = row.differences[i] ?? null;
       const figures = [0, i].map((k) => cell(value(row, row.values[k] ?? null))).join('');
-      const interval = range(difference);
+      const interval = range(difference, row.kind);
       const words = [
-        ratioOf(difference).padStart(7),
+        ratioOf(difference, row.kind).padStart(7),
         (interval === '' ? '' : `(${interval})`).padEnd(17),
-        [finding(difference), detail(difference)].filter((text) => text !== '').join(': '),
+        [finding(difference), detail(difference, row.kind)].filter((text) => text !== '').join(': '),
       ];
       lines.push(`${label(row.name).padEnd(width)}  ${figures}  ${words.join(' ')}`);
     }

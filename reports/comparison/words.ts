@@ -1,6 +1,6 @@
 /** Figures and differences as text, for page and terminal. */
 import { equation } from '../account.ts';
-import { count, figure, ms } from '../page/format.ts';
+import { count, figure, ms, percentWithin } from '../page/format.ts';
 import { type Difference, MARGIN, type Row, type Subject } from './comparison.ts';
 
 /** The note for runs with failed messages. */
@@ -10,30 +10,32 @@ const GLUE = '\u00a0';
 
 /** A value of a row, without its unit. */
 export function value({ kind }: Row, number: number | null): string {
+  if (kind === 'share') return percentWithin(number);
   return kind === 'latency' ? ms(number) : figure(number);
 }
 
 export function unit({ kind }: Row): string {
-  return { latency: 'ms', rate: 'per second', count: '' }[kind];
+  return { latency: 'ms', rate: 'per second', count: '', share: '' }[kind];
 }
 
-/** A ratio to the baseline: ×1.20, ×20, ×0.050 */
-export function times(ratio: number | null | undefined): string {
+/** A ratio to the baseline: ×1.20, ×20, ×0.050; of shares ×0.9983 */
+export function times(ratio: number | null | undefined, kind: Row['kind'] = 'latency'): string {
   if (ratio == null) return '–';
+  if (kind === 'share') return `×${ratio.toFixed(4)}`;
   if (ratio >= 9.95) return `×${count(ratio)}`;
   return `×${ratio < 0.0995 ? Number(ratio.toPrecision(2)) : ratio.toFixed(2)}`;
 }
 
 /** The same of {@link Difference.relative}. */
-export function ratioOf(difference: Difference | null): string {
-  return times(difference?.relative == null ? null : 1 + difference.relative);
+export function ratioOf(difference: Difference | null, kind?: Row['kind']): string {
+  return times(difference?.relative == null ? null : 1 + difference.relative, kind);
 }
 
 /** ×1.08 … ×1.12; nothing where there is no interval. */
-export function range(difference: Difference | null): string {
+export function range(difference: Difference | null, kind: Row['kind']): string {
   if (difference?.interval == null) return '';
   const { low, high } = difference.interval;
-  return `${times(1 + low)} … ${times(1 + high)}`;
+  return `${times(1 + low, kind)} … ${times(1 + high, kind)}`;
 }
 
 /** slower, faster, equal within 2 %, undecided */
@@ -49,12 +51,12 @@ export function within(intervals: readonly { low: number; high: number }[]): str
 }
 
 /** Why a figure is undecided, in a few words, or which difference would have shown. */
-export function detail(difference: Difference | null): string {
+export function detail(difference: Difference | null, kind: Row['kind'] = 'latency'): string {
   if (difference?.word !== 'undecided') return '';
   if (difference.why !== null || difference.interval === null) return reason(difference);
   const { low, high } = difference.interval;
   const reach = (Math.log1p(high) - Math.log1p(low)) / 2;
-  const seen = Math.exp(reach + Math.log1p(MARGIN));
+  const seen = Math.exp(reach + Math.log1p(MARGIN[kind]));
   return `${seen < 2 ? `±${share(seen - 1)}` : times(seen)} would have been seen`;
 }
 
@@ -96,11 +98,12 @@ export function accountsOf(subjects: readonly Subject[]): string[] {
   return lines.map((line, i) => `account ${subjects[i]?.letter}: ${line}`);
 }
 
-/** arrival p99, queue mean, requests */
+/** arrival p99, arrival within 250 ms, queue mean, requests */
 export function label(name: string): string {
   return name
     .replace(/^rate\./, '')
     .replace('from_send', 'from send')
     .replace('p999', 'p99.9')
-    .replace('.', ' ');
+    .replace('.', ' ')
+    .replace(/\((\d+)(\w+)\)/, ' $1 $2');
 }

@@ -69,6 +69,12 @@ export function percent(share: number | null | undefined): string {
   return `${value.toFixed(fine ? 1 : 0)}${GLUE}%`;
 }
 
+/** A share of 1 that a limit is on: 99.95 %. Not all is never 100 %. */
+export function percentWithin(share: number | null): string {
+  if (share === null) return NONE;
+  return share < 1 && share > 0.9999 ? '> 99.99 %' : `${Number((100 * share).toFixed(2))} %`;
+}
+
 /** Seconds since the start of the run: 0:07, 1:02:03 */
 export function clock(seconds: number): string {
   const whole = Math.floor(seconds);

@@ -23,7 +23,14 @@ before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'arrival-compare-'));
   page = await template('comparison');
   const run = golden('passing');
-  for (const name of ['a', 'b']) {
+  for (const [name, late] of [
+    ['a', 1],
+    ['b', 50],
+  ] as const) {
+    const arrivals = hdr.build();
+    arrivals.recordValueWithCount(4_000, 10_000 - late);
+    arrivals.recordValueWithCount(300_000, late); // the limit is 250 ms
+    run.latency.arrival.histogram = hdr.encodeIntoCompressedBase64(arrivals);
     await mkdir(join(directory, name));
     await writeFile(join(directory, name, 'run.json'), JSON.stringify(run));
     await writeFile(
@@ -93,6 +100,8 @@ test('a comparison for programs and for a comment on a change', async () => {
   assert.equal(read.schema, 'arrival/comparison/2');
   const row = read.rows.find(({ name }: { name: string }) => name === 'arrival.p99');
   assert.ok(Math.abs(row.differences[1].relative - 0.2) < 0.001);
+  const share = read.rows.find(({ name }: { name: string }) => name === 'arrival.within(250ms)');
+  assert.deepEqual([share.kind, share.values], ['share', [0.9999, 0.995]]);
   assert.match(read.conditions[0].detail, /^\+20\.0 %/);
   assert.deepEqual(
     { ...read.conditions[0], detail: '' },
@@ -103,6 +112,7 @@ test('a comparison for programs and for a comment on a change', async () => {
   assert.match(gate ?? '', /exceeded.*arrival\.p99 .*\+20\.0 %/, 'the verdict on top');
   assert.match(answer ?? '', /B \(.*p99 slower, ×1\.20/, 'then the answer');
   assert.match(text, /^\| arrival p99 \| [\d.]+ \| [\d.]+ \| ×1\.20 \| .* \| slower \| {2}\|$/m);
+  assert.match(text, /^\| arrival within 250 ms \| 99\.99 % \| 99\.5 % \| ×0\.9951 \|/m);
   assert.match(text, /^\| arrival\.p99 \\> \+10% \| B \| \*\*exceeded\*\* \| \+20/m);
   assert.match(text, /^- accounts: [\d,]+ scheduled = /m);
 });
@@ -115,6 +125,8 @@ test('a gate on one run: 0, 1 when a condition holds, 2 when none does and one c
   const passed = await gate(a, held as string, 'account.lost > 0');
   assert.deepEqual([passed.code, passed.stderr], [0, '']);
   assert.match(passed.stdout, /^fail-if {5}passed +arrival\.p99 > 1000ms: [\d.]+ ms$/m);
+  assert.equal((await gate(a, 'arrival.within(250ms) < 99.99%')).code, 0);
+  assert.equal((await gate(a, 'arrival.within(250ms) <= 99.99%')).code, 1);
   const crossed = await gate(a, held as string, holds as string);
   assert.equal(crossed.code, 1);
   assert.match(crossed.stdout, /^fail-if {5}exceeded +arrival\.p99 > 1ms: /m);
@@ -193,6 +205,8 @@ test('the page, with no network: by mouse and by keyboard, and with a table of w
   try {
     const look = async (page: Page) => {
       const [one, other] = ['Arrival p99 over time', 'Arrival p50 over time'] as const;
+      const within = page.getByRole('row', { name: /^arrival within 250 ms/ });
+      assert.match(await within.innerText(), /99\.99 % → 99\.5 %[\s\S]*×0\.9951/);
       const drawn = await charts(page);
       assert.equal(drawn.length, 4);
       for (const { name, title, lines } of drawn) {

@@ -117,6 +117,37 @@ test('a condition lets no run through in which messages failed', () => {
   assert.equal(check(parseCondition('arrival.p99 > 250ms'), refusing(2)).result, 'messages failed');
 });
 
+/** A run with a limit on p99 and one on a share, seldom later than 4 ms. */
+const limited = (seed: number, median = 2) =>
+  recording(
+    seed,
+    ({ run }) => {
+      Object.assign(run.answer ?? {}, { p99_limit_ms: 4 });
+      const rule = { op: '>=', limit: 90, unit: '%', value: 95, ok: true, result: 'fail' } as const;
+      run.verdict.rules = [{ ...rule, name: 'arrival_within_3500us', basis: '', reason: '' }];
+    },
+    median,
+  );
+
+test('the share within each limit of the runs has a row, the nearest limit first, where all have one', () => {
+  const comparison = compare([limited(1), limited(2, 3)]);
+  const [strict, loose, ...none] = comparison.rows.filter(({ kind }) => kind === 'share');
+  assert.deepEqual([strict?.name, loose?.name, none], ['arrival.within(3500us)', 'arrival.within(4ms)', []]);
+  // Φ(ln(4 / median) / 0.3)
+  const [a = 0, b = 0] = (loose?.values ?? []).map(Number);
+  assert.ok(Math.abs(a - 0.99) < 0.01 && Math.abs(b - 0.83) < 0.03, `${a} ${b}`);
+  assert.equal(loose?.differences[1]?.word, 'slower');
+  const shown =
+    /^(\| )?arrival within 4 ms +(\| )?9\d(\.\d+)? % +(\| )?8\d(\.\d+)? % .*×0\.8\d\d\d\D.*slower/m;
+  assert.match(comparisonText(comparison), shown);
+  assert.match(comparisonMarkdown(comparison), shown);
+  const without = compare([limited(1), recording(2, ({ run }) => delete run.answer)]).rows;
+  assert.ok(
+    without.every(({ kind }) => kind !== 'share'),
+    'a limit of one run is none of the other',
+  );
+});
+
 test('the name of a profile’s file is no other profile', () => {
   const renamed = recording(2, ({ run }) => {
     run.run.profile.name = '/elsewhere/ramp.yml';
@@ -303,6 +334,9 @@ const CONDITIONS: [string, Judgement['result'], RegExp][] = [
   ['account.lost > 0', 'passed', /^0$/],
   ['account.scheduled >= 1', 'exceeded', /^\d+$/],
   ['rate.arrived < 1000 /s', 'exceeded', /^60 \/s$/],
+  ['arrival.within(3ms) < 60%', 'exceeded', /^5\d(\.\d+)? %$/],
+  ['arrival.within( 0.003 s ) < 40%', 'passed', /^5\d(\.\d+)? %$/],
+  ['arrival.within(3000us) < -20%', 'exceeded', /^-4\d\.\d\d %, interval -4\d\.\d\d % to -3/],
   ['account.lost > +5%', 'not judged', /^there is no percentage of 0$/],
 ];
 for (const [text, result, expected] of CONDITIONS) {
@@ -388,6 +422,9 @@ test('of a run that was killed no count lets anything through: nobody has looked
 for (const [text, expected] of [
   ['', /column 1: there is no measure; allowed: a measure like arrival\.p99$/],
   ['arrival.p77 > 1', /column 1: arrival has no p77; allowed: arrival\.min, arrival\.mean/],
+  ['arrival.within(3) < 9%', /column 1: arrival has no within\(3\); allowed: .*, arrival\.within\(250ms\)$/],
+  ['arrival.within(3ms) < 0.9', /column 26: a share is in %; allowed: 99\.9%$/],
+  ['arrival.within(3ms) < 9ms', /column 24: ms is not the unit of arrival\.within\(3ms\); allowed: % or %$/],
   ['arrival > 3', /column 1: arrival is not a single figure; allowed: /],
   ['  speed > 3', /column 3: speed is no measure; allowed: arrival, from_send, http/],
   ['arrival.p99 ~ 4', /column 13: '~' is no comparison; allowed: > >= < <=$/],

@@ -132,8 +132,9 @@ test('decided rows first; four words, and what would have been seen', () => {
 });
 
 test('ratios have as many digits as are read at a glance', () => {
-  const texts = [20.4, 9.96, 1.2, 1, 0.5, 0.0512, 12_345].map(times);
+  const texts = [20.4, 9.96, 1.2, 1, 0.5, 0.0512, 12_345].map((ratio) => times(ratio));
   assert.deepEqual(texts, ['×20', '×10', '×1.20', '×1.00', '×0.50', '×0.051', '×12,345']);
+  assert.equal(times(0.99834, 'share'), '×0.9983');
 });
 
 test('the axis is logarithmic, from ×0.5 to ×2 or as far as needed, with ×1 in the middle', () => {

@@ -1,5 +1,6 @@
 /** Runs with a known truth: arrivals around a median that drifts from second to second. */
 
+import hdr from 'hdr-histogram-js';
 import type { Brief, Interval, Latency, Run, Step } from '../../contract/run.ts';
 import { golden } from '../../test/goldens.ts';
 import { mulberry32, normal } from '../../test/samples.ts';
@@ -74,8 +75,16 @@ function latencyOf(all: Counted): Latency {
     ...{ count, mean, min: at(0), p50: at(50), p75: at(75), p90: at(90), p95: at(95) },
     ...{ p99: at(99), p999: at(99.9), max: at(100) },
     curve: [50, 75, 87.5, 93.75, 99, 99.9].map((p) => [p, at(p)]),
-    histogram: null,
+    histogram: encoded(all),
   };
+}
+
+function encoded({ values, counts }: Counted): string {
+  const histogram = hdr.build();
+  values.forEach((ms, i) => {
+    histogram.recordValueWithCount(Math.round(ms * 1000), counts[i] as number);
+  });
+  return hdr.encodeIntoCompressedBase64(histogram);
 }
 
 function briefOf(second: Counted): Pick<Interval, 'arrival' | 'http' | 'stages' | 'arrived' | 'accepted'> {

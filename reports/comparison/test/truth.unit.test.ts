@@ -10,7 +10,7 @@ import type { Recording } from '../recording.ts';
 import { type Group, grouped } from '../subjects.ts';
 import { simulated, type Truth } from './simulated.ts';
 
-const MEASURES = ['arrival.mean', 'arrival.p50', 'arrival.p99'];
+const MEASURES = ['arrival.mean', 'arrival.p50', 'arrival.p99', 'arrival.within(3ms)'];
 
 function differences(recordings: Recording[], names = MEASURES): Difference[] {
   const [baseline, other] = grouped(recordings, false) as [Group, Group];
@@ -48,6 +48,19 @@ test('blocks of one run each: 10 % slower is seen, and the interval holds the tr
   assert.equal(share(slower, 'faster'), 0);
   const [mean] = differences([simulated({ seed: 1 }), simulated({ seed: 2, median: 2.2 })]);
   assert.ok(mean?.interval && mean.interval.low < 0.1 && mean.interval.high > 0.1);
+});
+
+test('of the share within a limit the interval holds the truth, and is no narrower than a delivery', () => {
+  const of = (limit: string, ...runs: Recording[]) => differences(runs, [`arrival.within(${limit})`])[0];
+  const slower = of('3ms', simulated({ seed: 1 }), simulated({ seed: 2, median: 2.2 }));
+  // Φ(ln(3 / median) / √(0.3² + 0.1²)) is 0.900 and 0.837
+  const truth = 0.837 / 0.9 - 1;
+  assert.ok(slower?.interval && slower.interval.low < truth && slower.interval.high > truth);
+  assert.equal(slower.word, 'slower');
+  const all = of('1s', simulated({ seed: 1 }), simulated({ seed: 2 }));
+  // 9,000 deliveries: t(0.995) is at least 2.58
+  assert.ok(all?.interval && all.interval.high >= 2.58 / 9000 && all.interval.high < 0.001);
+  assert.equal(all.word, 'equal');
 });
 
 test('the same runs give the same intervals', () => {

@@ -4,7 +4,7 @@ import { Chart } from '../chart.tsx';
 import type { Line } from '../chart-data.ts';
 import { wantsLog } from '../chart-ranges.ts';
 import { overTime, percentile, protocolOf, share, verdict } from '../facts.ts';
-import { clock, count, figure, ms, msUnit, percent, plural } from '../format.ts';
+import { clock, count, figure, ms, msUnit, percent, percentWithin, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { AccountLine } from './account.tsx';
 import { InstrumentLine } from './instrument.tsx';
@@ -88,11 +88,6 @@ function tiles(run: Run): Tile[] {
 
 function isUsable(run: Run): boolean {
   return ['pass', 'fail'].includes(verdict(run).result);
-}
-
-/** Not all is never 100 %. */
-function percentWithin(share: number): string {
-  return share < 1 && share > 0.9999 ? '> 99.99 %' : `${Number((100 * share).toFixed(2))} %`;
 }
 
 function slowestOf({ messages }: Run): string {

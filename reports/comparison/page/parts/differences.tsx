@@ -23,8 +23,9 @@ export function DifferencesSection({ comparison }: PartProps) {
         ),
       )}
       <p class="small">
-        Slower and faster: the whole 99 % interval is more than {MARGIN * 100} % from ×1, the baseline. Of
-        rates, faster is higher. Undecided is not equal: a difference may have been missed.
+        Slower and faster: the whole 99 % interval is more than {MARGIN.latency * 100} % from ×1, the
+        baseline; of shares {MARGIN.share * 100} %. Of rates and shares, faster is higher. Undecided is not
+        equal: a difference may have been missed.
         {rows.some((row) => row.differences.some((one) => one?.interval?.from.includes('blocks'))) &&
           ' Blocks of one run cannot show how much runs differ: repeats do.'}
       </p>
@@ -62,8 +63,8 @@ function Against({ comparison: { subjects, rows }, index, axis }: AgainstProps) 
       head: 'ratio',
       cell: (row) => (
         <>
-          {ratioOf(of(row))}
-          <small>{range(of(row))}</small>
+          {ratioOf(of(row), row.kind)}
+          <small>{range(of(row), row.kind)}</small>
         </>
       ),
     },
@@ -73,7 +74,7 @@ function Against({ comparison: { subjects, rows }, index, axis }: AgainstProps) 
       cell: (row) => (
         <>
           <span class={toneOf(of(row))}>{finding(of(row))}</span>
-          <small>{detail(of(row))}</small>
+          <small>{detail(of(row), row.kind)}</small>
         </>
       ),
     },
