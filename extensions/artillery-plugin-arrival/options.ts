@@ -105,11 +105,18 @@ export async function recordOptions(options: Options, script: string, version: s
     profile: options.profile,
     mqtt: { ...mqtt, prefix: options.prefix, qos: options.qos },
     timeout: options.timeout,
+    traces: tracesOf(env.TRACES),
     clock: env.CLOCK_LIMIT ? { limit: env.CLOCK_LIMIT } : {},
     dir: env.RUN_DIR ?? '',
     runs: join(ROOT, 'reports/runs'),
     command: env.ARRIVAL_COMMAND ?? `artillery run ${script}`,
   };
+}
+
+/** @throws {OptionError} unless it is a number, whose range the recorder checks */
+function tracesOf(text = ''): number {
+  if (!/^\d*$/.test(text)) throw new OptionError(`TRACES is ${text}; allowed: 0 to 10000`);
+  return Number(text);
 }
 
 /** @throws {OptionError} */

@@ -124,6 +124,7 @@ export class Sender {
     params.headers = {
       ...params.headers,
       ...headersOf(pipeline, typeof token === 'string' ? token : undefined),
+      ...(slot.traceparent !== undefined && { traceparent: slot.traceparent }),
     };
     if (typeof params.json === 'object' && params.json !== null) {
       params.json = withFields(slot.body, params.json);

@@ -12,6 +12,8 @@ export interface Slot {
   path: string;
   /** JSON: a message, or an array of them. */
   body: string;
+  /** Absent: the run has no traces. */
+  traceparent?: string;
 }
 
 /** The line that ends a recording. */

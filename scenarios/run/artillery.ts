@@ -28,7 +28,7 @@ The exit code is Artillery's: 0 when the run has passed and the conditions of th
 
 Environment
   INGEST_URL, INGEST_TOKEN, MQTT_URL, REDIS_URL   a pipeline of your own: nothing is started
-  TOPOLOGY, NETWORK, LABELS, CLOCK_LIMIT, STACK_DIR, RUN_DIR   as for npm run ramp
+  TOPOLOGY, NETWORK, LABELS, CLOCK_LIMIT, TRACES, STACK_DIR, RUN_DIR   as for npm run ramp
 `;
 
 const text = { type: 'string' } as const;

@@ -1,9 +1,12 @@
 /** The whole plugin with engine.ts instead of Artillery, so that `npm test` covers it. */
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { connectAsync } from 'mqtt';
 import { parse } from 'yaml';
+import { eventually } from '../../../pipeline/test/services.ts';
 import { K6 } from '../../../scenarios/run/k6.ts';
 import { assertPass, node, Pipeline, readRun } from '../../../scenarios/test/harness.ts';
 
@@ -44,6 +47,32 @@ describe('the plugin', () => {
     assert.equal(metrics['arrival.latency'], left.account.deliveries.arrived);
     assert.equal(metrics['arrival.arrived'], left.account.arrived);
     assert.equal(metrics['arrival.lost'], 0);
+  });
+
+  test('with TRACES each request carries the context of its first message, as one of k6 does', async (t) => {
+    const { url, username, password } = pipeline.stack.file.mqtt;
+    const client = await connectAsync(url, { username, password, protocolVersion: 5 });
+    t.after(() => client.endAsync(true));
+    const seen = new Map<string, unknown>();
+    client.on('message', (_, body, { properties }) => {
+      const { id } = JSON.parse(String(body));
+      if (!id.includes('.canary.')) seen.set(id, properties?.userProperties?.traceparent);
+    });
+    await client.subscribeAsync('messages/#');
+    const { text, dir } = await run(undefined, 'traces', { TRACES: '5' });
+    const { account, messages } = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
+    await eventually(() => seen.size === account.scheduled, 'every message');
+    const contextOf = (id: string) => {
+      const hash = createHash('sha256').update(id).digest('hex');
+      return `00-${hash.slice(0, 32)}-${hash.slice(32, 48)}-01`;
+    };
+    const own = new Set([...seen.keys()].map(contextOf));
+    const sent = new Set(seen.values());
+    assert.equal(sent.size, account.requests.sent);
+    for (const context of sent) assert.ok(own.has(String(context)), `${context}`);
+    const traces = readFileSync(join(dir, 'traces.otlp.json'), 'utf8');
+    const slowest = messages?.slowest[0]?.trace ?? assert.fail('the slowest has no trace');
+    assert.ok(traces.includes(`"${slowest}"`));
   });
 
   test('what a gateway answers with 502 is unknown, and not rejected', async (t) => {
@@ -89,6 +118,12 @@ describe('the plugin', () => {
     assert.match(text, /^report {2}\S+killed\/index\.html$/m);
     assert.equal(exitCode, 1);
     assert.equal((await readRun(dir)).verdict.result, 'incomplete');
+  });
+
+  test('a number of traces that is none ends it in one line', async () => {
+    const { exitCode, text } = await run(undefined, 'run', { TRACES: 'some' });
+    assert.match(text, /^arrival: TRACES is some; allowed: 0 to 10000$/m);
+    assert.equal(exitCode, 1);
   });
 
   test('an option that is wrong ends it in one line', async () => {
