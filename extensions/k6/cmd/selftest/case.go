@@ -174,7 +174,7 @@ func (g *generated) written(canary bool, due func(seq int) (at time.Duration, me
 		if strings.Contains(d.ID, ".canary.") != canary {
 			continue
 		}
-		if at, measured := due(must.Get(strconv.Atoi(d.ID[strings.LastIndexByte(d.ID, '.')+1:]))); measured {
+		if at, measured := due(seqOf(d.ID)); measured {
 			all = append(all, max(0, millisOf(d.Written.Sub(began.Add(at)))))
 		}
 	}

@@ -59,6 +59,21 @@ var cases = []testCase{
 			verdict(report.Fail),
 		},
 	},
+	{
+		name: "one held for 300 ms, three lost", rate: 100, seconds: [2]int{3, 2},
+		options: map[string]any{"senders": 1, "idle": "2s"}, // one sender: the pipeline gets messages in the order of their ids
+		pipelines: one(func() *fake.Pipeline {
+			return &fake.Pipeline{
+				Redis: &fake.Redis{}, Delay: stageDelays.Total(), Hops: stageDelays.Stamps(fake.Clock{}),
+				Late:   mostly(0, rule[time.Duration]{1000, 60, 300 * ms}),
+				Copies: mostly(1, rule[int]{1000, 90, 0}, rule[int]{1000, 91, 0}, rule[int]{1000, 92, 0}),
+			}
+		}),
+		checks: []check{
+			account(func(n int) report.Account { return report.Account{Arrived: n - 3, Lost: 3} }),
+			first(59, "delivery", stageDelays.Delivery+300*ms), named("lost", 89, 90, 91), verdict(report.Fail),
+		},
+	},
 	clocked("clock right, with stamps", fake.Clock{}, [2]int{4, 0}),
 	clocked("clock 500 ms ahead, with stamps", fake.Clock{Ahead: 500 * ms}, [2]int{4, 2}),
 	clocked("clock 500 ms behind, with stamps", fake.Clock{Ahead: -500 * ms}, [2]int{4, 2}),

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -117,6 +118,22 @@ func samples(o *outcome) []row {
 	expected, got := len(o.arrivals()), int(o.generators[0].run.Latency.Arrival.Count)
 	return []row{{"latency samples", count(expected) + " delivered", count(got), exact, got == expected}}
 }
+
+// named requires that the messages with a bad end are named by the ends of their ids, and no others.
+func named(end string, seqs ...int) check {
+	return func(o *outcome) []row {
+		got := []int{}
+		for _, n := range o.generators[0].run.Messages.Named {
+			if n.End == end {
+				got = append(got, seqOf(n.ID))
+			}
+		}
+		return []row{{end + ", their ids", fmt.Sprint(seqs), fmt.Sprint(got), exact, slices.Equal(got, seqs)}}
+	}
+}
+
+// seqOf is the number of a message in its id.
+func seqOf(id string) int { return must.Get(strconv.Atoi(id[strings.LastIndexByte(id, '.')+1:])) }
 
 func negative(o *outcome) []row {
 	return []row{counted("deliveries with a negative stage", 0, o.generators[0].run.Account.Negative)}

@@ -20,7 +20,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 )
 
-const usage = `Measures the instrument against known truths: a pipeline that delays, freezes, drops, duplicates, swaps, keeps
+const usage = `Measures the instrument against known truths: a pipeline that delays, holds, freezes, drops, duplicates, swaps, keeps
 and invents messages, and whose clock is wrong, exactly as configured. Prints what was expected beside what k6 measured of it.
 
   npm run selftest [-- [--short] [--only WORD] [--serve]]

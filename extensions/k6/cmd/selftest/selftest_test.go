@@ -72,6 +72,47 @@ func TestTheAccountIsComparedToTheMessage(t *testing.T) {
 	}
 }
 
+// Messages of another run are no part of the balance: expected ones have a line of their own, and each generator has them.
+func TestForeignMessagesAreCountedWhereTheyAreExpected(t *testing.T) {
+	t.Parallel()
+	expected := account(func(n int) report.Account { return report.Account{Arrived: n, Foreign: n / 4} })
+	for got, want := range map[[2]int]bool{{2, 2}: true, {1, 3}: true, {2, 1}: false, {2, 3}: false, {0, 0}: false} {
+		o := judged(&testCase{}, 8)
+		o.generators = append(o.generators, judged(&testCase{}, 8).generators...)
+		for i, g := range o.generators {
+			g.run.Account.Foreign = got[i]
+		}
+		rows := expected(o)
+		assert.Equal(t, want, holds(rows), got)
+		last := rows[len(rows)-1]
+		assert.Equal(t, []string{"foreign", "4", count(got[0] + got[1]), exact}, []string{last.what, last.expected, last.measured, last.tolerance})
+	}
+}
+
+func TestTheSlowestAndTheLostAreHeldToTheirNumbers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		slowest string
+		stages  map[string]float64
+		lost    []string
+		want    [2]bool
+	}{
+		"as expected":   {"r.1.7", map[string]float64{"queue": 30, "delivery": 321}, []string{"r.1.3", "r.1.4"}, [2]bool{true, true}},
+		"others":        {"r.1.8", map[string]float64{"queue": 30, "delivery": 321}, []string{"r.1.3", "r.1.5"}, [2]bool{false, false}},
+		"another stage": {"r.1.7", map[string]float64{"queue": 330, "delivery": 321}, []string{"r.1.3"}, [2]bool{false, false}},
+		"not as long":   {"r.1.7", map[string]float64{"queue": 30, "delivery": 300}, nil, [2]bool{false, false}},
+	} {
+		o := judged(&testCase{}, 10)
+		all := &report.Messages{Slowest: []report.Slow{{ID: c.slowest, StagesMS: c.stages}}, Named: []report.Named{{ID: "r.1.9", End: "negative"}}}
+		for _, id := range c.lost {
+			all.Named = append(all.Named, report.Named{ID: id, End: "lost"})
+		}
+		o.generators[0].run.Messages = all
+		got := [2]bool{holds(first(7, "delivery", 320*ms)(o)), holds(named("lost", 3, 4)(o))}
+		assert.Equal(t, c.want, got, name)
+	}
+}
+
 // The machine decides whether the generator was late, and nothing else: any other reason counts.
 func TestLatenessIsLeftOutOfTheVerdict(t *testing.T) {
 	t.Parallel()

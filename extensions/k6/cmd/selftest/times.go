@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -93,6 +95,19 @@ func slowest(o *outcome) []row {
 	r := between("arrival, slowest", recorded(expected, last), got, last, 0, o.form.frozenSlack())
 	r.ok = r.ok && got >= expected
 	return []row{r}
+}
+
+// first requires that the slowest message is the one with this number, and that it says which stage held it and for how long.
+func first(seq int, held string, expected time.Duration) check {
+	return func(o *outcome) []row {
+		slow := o.generators[0].run.Messages.Slowest[0]
+		longest := slices.MaxFunc(slices.Collect(maps.Keys(slow.StagesMS)), func(a, b string) int { return cmp.Compare(slow.StagesMS[a], slow.StagesMS[b]) })
+		r := between("slowest message, its stage", fmt.Sprintf("%d, %s %s", seq, held, millis(millisOf(expected))), slow.StagesMS[held], millisOf(expected),
+			o.generators[0].run.Clock.BoundMS, o.form.frozenSlack())
+		r.measured = fmt.Sprintf("%d, %s %s", seqOf(slow.ID), longest, r.measured)
+		r.ok = r.ok && seqOf(slow.ID) == seq && longest == held
+		return []row{r}
+	}
 }
 
 // uncorrected requires that latencies from the actual send miss most of the delay: each sender was delayed only

@@ -99,7 +99,7 @@ func (f *Pipeline) forget(conn net.Conn) {
 }
 
 // relay delivers the accepted messages in order. All have the same delay, so none overtakes another unless Swap
-// says so.
+// or Late says so.
 func (f *Pipeline) relay() {
 	for {
 		select {
@@ -147,7 +147,7 @@ type delivery struct {
 	copies int
 }
 
-// handle applies Leftovers, Keep, Copies and Swap to a message; f.mu is held.
+// handle applies Leftovers, Keep, Copies, Swap and Late to a message; f.mu is held.
 func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 	f.messages++
 	nth := f.messages
@@ -169,6 +169,17 @@ func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 	}
 	if valueFor(f.Swap, nth, false) {
 		f.held[topic] = d
+		return
+	}
+	if late := valueFor(f.Late, nth, 0); late > 0 {
+		until := time.Now().Add(late)
+		f.work.Go(func() {
+			if f.wait(f.done, until) {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				f.deliver(topic, d)
+			}
+		})
 		return
 	}
 	f.deliver(topic, d)
