@@ -32,7 +32,7 @@ const tracesMost = 10_000
 
 // check parses the profile and checks all options. The error names the option, its value and what is allowed.
 func (o *options) check() error {
-	for _, wrong := range []func() error{o.checkLoad, o.checkAddresses, o.checkNumbers, o.checkMessages, o.checkWays, o.checkNames} {
+	for _, wrong := range []func() error{o.checkLoad, o.checkAddresses, o.checkNumbers, o.checkMessages, o.checkRoutes, o.checkNames} {
 		if err := wrong(); err != nil {
 			return err
 		}
@@ -130,8 +130,8 @@ func (o *options) checkMessages() (err error) {
 	return o.messages().Check()
 }
 
-// checkWays checks where messages go and where they arrive.
-func (o *options) checkWays() error {
+// checkRoutes checks where messages go and where they arrive.
+func (o *options) checkRoutes() error {
 	if o.MQTT.Filter != "" && o.Canary {
 		return errors.New("mqtt.filter is set, so it is not known where the canary arrives: canary: false")
 	}

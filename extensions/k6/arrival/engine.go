@@ -141,10 +141,10 @@ func (l *life) now() progress {
 	return l.progress
 }
 
-func (l *life) change(how func(p *progress)) {
+func (l *life) change(edit func(p *progress)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	how(&l.progress)
+	edit(&l.progress)
 }
 
 // runFiles are the files that a run writes. Each of several instances writes them into its own directory,

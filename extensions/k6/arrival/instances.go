@@ -94,11 +94,11 @@ func (e *engine) meet(ctx context.Context, client *store.Store) (start int64, er
 			return 0, fmt.Errorf("the run %s began %.0f s ago: %s came too late for it, or the id has been used before (runId, RUN_ID: new for each run)",
 				e.ID, float64(e.redisNow()-presence.Start)/1e6, e.segment)
 		case "taken": // perhaps by a process that has gone: ask a second time
-			if other != "" && other != presence.There[0] {
+			if other != "" && other != presence.Present[0] {
 				return 0, fmt.Errorf("%s of the run %s is there already: each instance has a segment of its own, and each run an id (runId, RUN_ID)",
 					e.segment, e.ID)
 			}
-			other, presence.There = presence.There[0], nil
+			other, presence.Present = presence.Present[0], nil
 		}
 		over := time.Now().After(giveUp)
 		if over || !clock.SleepUntil(ctx, nil, time.Now().Add(segment.Look)) {
@@ -109,7 +109,7 @@ func (e *engine) meet(ctx context.Context, client *store.Store) (start int64, er
 				return 0, errStopped
 			}
 			return 0, fmt.Errorf("%d of %d instances of the run %s were ready within %s, so nothing was sent; missing: %s",
-				len(presence.There), e.segment.Of(), e.ID, e.options.Gather.duration(), own.Missing(presence.There))
+				len(presence.Present), e.segment.Of(), e.ID, e.options.Gather.duration(), own.Missing(presence.Present))
 		}
 	}
 }
@@ -147,7 +147,7 @@ func (e *engine) together(ctx context.Context, client *store.Store, phase int, l
 		case over && err != nil:
 			e.distrust("the instances could not agree on when phase %q begins: %s", name, err)
 		case over:
-			e.distrust("phase %q began without %s, which had not ended the one before", name, own.Missing(presence.There))
+			e.distrust("phase %q began without %s, which had not ended the one before", name, own.Missing(presence.Present))
 		}
 		return time.Now()
 	}

@@ -67,10 +67,10 @@ func (n *notes) figure(name string, value float64, unit string) {
 }
 
 // note changes the notes.
-func (n *notes) note(how func()) {
+func (n *notes) note(change func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	how()
+	change()
 }
 
 // noted returns a copy of the lists, and the classes of errors, the most frequent first.

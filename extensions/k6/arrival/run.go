@@ -26,10 +26,10 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 		}
 	}
 	set("id", e.Name)
-	set("scenarios", func(how scenarioOptions) map[string]any {
-		how.Pump = how.Pump || e.options.Publishers != nil // one VU holds all connections
-		m.root.pumped.Store(how.Pump)
-		return e.scenarios(how)
+	set("scenarios", func(given scenarioOptions) map[string]any {
+		given.Pump = given.Pump || e.options.Publishers != nil // one VU holds all connections
+		m.root.pumped.Store(given.Pump)
+		return e.scenarios(given)
 	})
 	set("thresholds", func(own map[string]any) map[string]any {
 		if env := m.vu.InitEnv(); env != nil {
@@ -103,7 +103,7 @@ func (e *engine) startup() time.Duration {
 }
 
 // scenarios returns one VU that collects, and the VUs that send.
-func (e *engine) scenarios(how scenarioOptions) map[string]any {
+func (e *engine) scenarios(given scenarioOptions) map[string]any {
 	o, s := e.options, e.segment
 	retries := time.Duration(o.Ingest.Retries)
 	patience := (1+retries)*o.Timeout.duration() + retries*retryAfterMost
@@ -112,12 +112,12 @@ func (e *engine) scenarios(how scenarioOptions) map[string]any {
 	switch {
 	case e.turns != nil: // each has one iteration, as long as the load
 		vus, late = s.Scale(o.profile.Most()), 0
-		if how.Pump {
+		if given.Pump {
 			vus = (vus + o.InFlight - 1) / o.InFlight
 		}
 	case o.Publishers != nil:
 		vus = 1
-	case !how.Pump: // as many iterations as requests, so that k6's progress bar is right
+	case !given.Pump: // as many iterations as requests, so that k6's progress bar is right
 		executor, iterations = "shared-iterations", s.UnscaleShared(e.Pacer.Requests(), s.Unscale(vus))
 	}
 	return map[string]any{

@@ -148,7 +148,7 @@ func refused(c *call, a *mqttwire.Answer) error {
 		if !a.Refused() {
 			return nil
 		}
-		return fmt.Errorf("the broker refused the message on %s: %s%s", c.topics[0], a.Said.Words(a.Code), advice(a.Code))
+		return fmt.Errorf("the broker refused the message on %s: %s%s", c.topics[0], a.Properties.Text(a.Code), advice(a.Code))
 	}
 	what, change := "the subscription to ", ""
 	if c.kind == packets.UNSUBSCRIBE {
@@ -157,7 +157,7 @@ func refused(c *call, a *mqttwire.Answer) error {
 	var refused []string
 	for i, code := range a.Codes { // in the order of the filters [MQTT-3.8.4-6], [MQTT-3.11.3-1]
 		if code >= mqttwire.Failed {
-			refused = append(refused, fmt.Sprintf("%s (%s)", c.topics[i], a.Said.Words(code)))
+			refused = append(refused, fmt.Sprintf("%s (%s)", c.topics[i], a.Properties.Text(code)))
 			change = advice(code)
 		}
 	}

@@ -97,13 +97,13 @@ func connectWire(conn net.Conn, hello *mqttwire.Connect, s *session, on listener
 	case a.Old && w.version == mqtt5:
 		return nil, &refusal{"it speaks MQTT 3.1.1 only", "leave protocol_version out"}
 	case a.Refused():
-		return nil, &refusal{a.Said.Words(a.Code), changes[a.Code]}
+		return nil, &refusal{a.Properties.Text(a.Code), changes[a.Code]}
 	}
 	w.replies = s.begin(w.version, hello.Clean, w.accepted.Present)
 	w.sent, w.heard = time.Now(), time.Now()
 	keepalive := int(hello.KeepAlive)
-	if said := w.accepted.Said.KeepAlive; said >= 0 { // [MQTT-3.2.2-21]
-		keepalive = said
+	if own := w.accepted.Properties.KeepAlive; own >= 0 { // [MQTT-3.2.2-21]
+		keepalive = own
 	}
 	go w.write()
 	go w.read()
@@ -200,7 +200,7 @@ func (w *wire) take(kind byte, body []byte, received time.Time) error {
 		if w.version == mqtt5 { // in 3.1.1 only the client may send it
 			a, err := mqttwire.ReadAnswer(w.version, kind, body)
 			if err == nil {
-				err = fmt.Errorf("the broker ended the connection: %s", a.Said.Words(a.Code))
+				err = fmt.Errorf("the broker ended the connection: %s", a.Properties.Text(a.Code))
 			}
 			return err
 		}

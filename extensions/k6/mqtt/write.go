@@ -12,14 +12,14 @@ import (
 
 // submit queues a call for writing. It refuses what the broker's CONNACK excludes.
 func (w *wire) submit(c *call) error {
-	if m, said := c.message, &w.accepted.Said; m != nil {
+	if m, properties := c.message, &w.accepted.Properties; m != nil {
 		switch size := m.Size(w.version); {
-		case m.QoS > said.MaxQoS:
-			return fmt.Errorf("the broker takes messages of QoS %d at most, this one has %d", said.MaxQoS, m.QoS)
-		case m.Retain && said.NoRetained:
+		case m.QoS > properties.MaxQoS:
+			return fmt.Errorf("the broker takes messages of QoS %d at most, this one has %d", properties.MaxQoS, m.QoS)
+		case m.Retain && properties.NoRetained:
 			return errors.New("the broker keeps no retained messages: leave retain out")
-		case size > said.MaxPacket:
-			return fmt.Errorf("the message makes a packet of %d bytes: %d are allowed", size, said.MaxPacket)
+		case size > properties.MaxPacket:
+			return fmt.Errorf("the message makes a packet of %d bytes: %d are allowed", size, properties.MaxPacket)
 		}
 	}
 	w.mu.Lock()
@@ -38,7 +38,7 @@ func (w *wire) giveUp(c *call, limit time.Duration) error {
 	switch {
 	case c.written:
 		return fmt.Errorf("no %s within %d ms%s: check the broker or raise request_timeout in connect()", name(c.due), ms, w.stray)
-	case w.messages > 0 && w.full(c, w.accepted.Said.ReceiveMaximum):
+	case w.messages > 0 && w.full(c, w.accepted.Properties.ReceiveMaximum):
 		return fmt.Errorf("not written within %d ms: the broker has %d messages to acknowledge and takes no more: "+
 			"check the broker or raise request_timeout in connect()", ms, w.messages)
 	}
@@ -83,7 +83,7 @@ func (w *wire) gather(b []byte) (_ []byte, written []*call) {
 	if w.bye != nil {
 		return append(b, w.bye...), nil
 	}
-	for len(w.queue) > 0 && len(b) < writeSize && (w.queue[0].givenUp || !w.full(w.queue[0], w.accepted.Said.ReceiveMaximum)) {
+	for len(w.queue) > 0 && len(b) < writeSize && (w.queue[0].givenUp || !w.full(w.queue[0], w.accepted.Properties.ReceiveMaximum)) {
 		c := w.queue[0]
 		w.queue[0], w.queue = nil, w.queue[1:]
 		if c.givenUp {

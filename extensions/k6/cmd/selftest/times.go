@@ -57,10 +57,10 @@ func quantile(percentile float64, delay time.Duration) check {
 
 // slowCount compares how many messages a freeze delayed: all that were due during it, except in its last 100 ms.
 func slowCount(o *outcome) []row {
-	did := o.arrivals()
+	logged := o.arrivals()
 	expected, got := due(o), above(histogram(o.generators[0].run.Latency.Arrival))
-	low := slower(did, slow)
-	high := slower(did, slow-min(o.form.frozenSlack(), slow/2)) // the way to the socket may add to a slightly shorter one
+	low := slower(logged, slow)
+	high := slower(logged, slow-min(o.form.frozenSlack(), slow/2)) // the way to the socket may add to a slightly shorter one
 	return []row{{
 		"arrivals slower than 100 ms", fmt.Sprintf("≥ %s (fake ≥ %s)", count(expected), count(low)), count(got), fmt.Sprintf("−0 +%s", count(high-low)),
 		got >= expected && got >= low && got <= high,
@@ -74,14 +74,14 @@ func due(o *outcome) int {
 
 // slowQuartiles compares the quartiles of the messages that a freeze delayed.
 func slowQuartiles(o *outcome) (rows []row) {
-	g, did := o.generators[0], o.arrivals()
+	g, logged := o.generators[0], o.arrivals()
 	h := histogram(g.run.Latency.Arrival)
-	did = did[len(did)-slower(did, slow):]
+	logged = logged[len(logged)-slower(logged, slow):]
 	counted := above(h)
 	last := g.fake.Freeze.For.Seconds() * 1000
 	for _, p := range []float64{25, 50, 75} {
 		percentileOfAll := 100 * (1 - float64(counted)*(1-p/100)/float64(h.TotalCount()))
-		expected := at(did, p)
+		expected := at(logged, p)
 		rows = append(rows, between(fmt.Sprintf("their p%g", p), recorded(slow+(last-slow)*p/100, expected),
 			float64(h.ValueAtPercentile(percentileOfAll))/1000, expected, o.form.frozenSlack(), o.form.frozenSlack()))
 	}
@@ -183,8 +183,8 @@ func at(times []float64, percentile float64) float64 {
 }
 
 // recorded formats the expected value and the one in the pipeline's log.
-func recorded(expected, did float64) string {
-	return fmt.Sprintf("%s (fake ≥ %s)", millis(expected), trim(did))
+func recorded(expected, logged float64) string {
+	return fmt.Sprintf("%s (fake ≥ %s)", millis(expected), trim(logged))
 }
 
 // probing is how old a run's last clock probe may be at its end: probes are 100 ms apart, and a busy machine

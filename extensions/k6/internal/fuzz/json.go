@@ -116,26 +116,26 @@ func choice(m member, key string) ([][]byte, error) {
 
 // described reads the description of values and checks that its parts fit together.
 func (r *reader) described(m member, depth int) (field, error) {
-	parts, said := m.members(), map[string]member{}
+	parts, given := m.members(), map[string]member{}
 	for _, part := range parts {
-		if _, twice := said[part.key]; twice {
+		if _, twice := given[part.key]; twice {
 			return field{}, at(part.at, "%s of %q stands twice", part.key, m.key)
 		}
 		switch part.key {
 		case "type", "range", "length", "enum", "fields":
-			said[part.key] = part
+			given[part.key] = part
 		default:
 			return field{}, at(part.at, "%q is not known; allowed: type, range (int, float), length (string), enum, fields (object)", part.key)
 		}
 	}
 	kind := ""
-	of, typed := said["type"]
+	of, typed := given["type"]
 	if typed && json.Unmarshal(of.value, &kind) != nil {
 		return field{}, at(of.at, "the type of %q is no text; allowed: %s, object", m.key, kinds)
 	}
 	f, known := newField(m.key, kind)
 	known = known || kind == kindObject
-	enum, listed := said["enum"]
+	enum, listed := given["enum"]
 	if !known && (typed || !listed) {
 		if !typed {
 			of.at = m.is

@@ -122,19 +122,19 @@ func (l limits) measured(metric, aggregation string) (float64, bool) {
 
 // aggregated is the value that k6 would compare with the limit. Without a sample it is unknown, where k6 would accept
 // any value; only a counter without samples is 0.
-func aggregated(sink metrics.Sink, how string, duration time.Duration, ingested bool) (float64, bool) {
+func aggregated(sink metrics.Sink, aggregation string, duration time.Duration, ingested bool) (float64, bool) {
 	if counter, ok := sink.(*metrics.CounterSink); ok && ingested {
-		v, known := counter.Format(duration)[how]
+		v, known := counter.Format(duration)[aggregation]
 		return v, known
 	}
 	if sink.IsEmpty() {
 		return 0, false
 	}
-	if trend, ok := sink.(*metrics.TrendSink); ok && strings.HasPrefix(how, "p(") {
-		p, err := strconv.ParseFloat(strings.Trim(how, "p()"), 64)
+	if trend, ok := sink.(*metrics.TrendSink); ok && strings.HasPrefix(aggregation, "p(") {
+		p, err := strconv.ParseFloat(strings.Trim(aggregation, "p()"), 64)
 		return trend.P(p / 100), err == nil
 	}
-	v, known := sink.Format(duration)[how]
+	v, known := sink.Format(duration)[aggregation]
 	return v, known
 }
 

@@ -48,18 +48,18 @@ func health(runs []*report.Run) report.Health {
 func steps(runs []*report.Run, resources []report.Resource) []report.Step {
 	all := []report.Step{}
 	for i := 0; ; i++ {
-		var there []*report.Step
+		var present []*report.Step
 		for _, r := range runs {
 			if i < len(r.Steps) {
-				there = append(there, &r.Steps[i])
+				present = append(present, &r.Steps[i])
 			}
 		}
-		if len(there) == 0 {
+		if len(present) == 0 {
 			return all
 		}
-		step := combined(there)
+		step := combined(present)
 		end := 0.0
-		for _, p := range there {
+		for _, p := range present {
 			step.StartS, end = min(step.StartS, p.StartS), max(end, p.StartS+p.DurationS)
 			if p.DrainedS == nil {
 				step.DrainedS = nil

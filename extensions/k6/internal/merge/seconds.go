@@ -31,7 +31,7 @@ func seconds(parts []Part, id string, startMS int64, w io.Writer) []report.Inter
 	}
 	timeline := make([]report.Interval, 0, length)
 	for t := range length {
-		var there []*report.Interval
+		var present []*report.Interval
 		histograms := map[string]*hdrhistogram.Histogram{}
 		for i, p := range parts {
 			found := must.Get(p.Log.At(t))
@@ -39,7 +39,7 @@ func seconds(parts []Part, id string, startMS int64, w io.Writer) []report.Inter
 			if !ok { // the log of a part that was cut off may be longer than the timeline of its report, which counts
 				continue
 			}
-			there = append(there, row)
+			present = append(present, row)
 			for tag, h := range found {
 				if histograms[tag] == nil {
 					histograms[tag] = ledger.NewSeries().Histogram
@@ -55,7 +55,7 @@ func seconds(parts []Part, id string, startMS int64, w io.Writer) []report.Inter
 				must.Do(log.OutputIntervalHistogram(h))
 			}
 		}
-		timeline = append(timeline, second(t, there, histograms))
+		timeline = append(timeline, second(t, present, histograms))
 	}
 	return timeline
 }

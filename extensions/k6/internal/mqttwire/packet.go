@@ -153,8 +153,8 @@ func Reason(code byte) string {
 	return fmt.Sprintf("reason code 0x%02x", code)
 }
 
-// Words is the text of a reason code, with the reason string of the broker.
-func (s *Said) Words(code byte) string {
+// Text is the text of a reason code, with the reason string of the broker.
+func (s *Properties) Text(code byte) string {
 	name := Reason(code)
 	if s.Reason != "" && plain(s.Reason) != plain(name) {
 		name += " (" + s.Reason + ")"

@@ -2,8 +2,8 @@ package mqttwire
 
 import "github.com/eclipse/paho.golang/packets"
 
-// Said holds the properties of a broker's MQTT 5 answer, or their defaults.
-type Said struct {
+// Properties are the properties of a broker's MQTT 5 answer, or their defaults.
+type Properties struct {
 	Reason         string
 	KeepAlive      int // s; −1: not set
 	ReceiveMaximum int // messages of QoS 1 and 2 without acknowledgement
@@ -12,7 +12,7 @@ type Said struct {
 	NoRetained     bool
 }
 
-var unsaid = Said{KeepAlive: -1, ReceiveMaximum: MaxField, MaxPacket: 5 + MaxRemaining, MaxQoS: 2}
+var defaultProperties = Properties{KeepAlive: -1, ReceiveMaximum: MaxField, MaxPacket: 5 + MaxRemaining, MaxQoS: 2}
 
 // UserProperty is a user property of a message (MQTT 5, 3.3.2.3.7).
 type UserProperty struct{ Key, Value []byte }
@@ -134,8 +134,8 @@ func (p *property) isText() bool {
 	return true
 }
 
-// properties reads and checks the properties of a packet, after their length. It stores the broker's settings in said.
-func properties(kind byte, b []byte, said *Said) (all, rest []byte, err error) {
+// properties reads and checks the properties of a packet, after their length. It stores the broker's settings in into.
+func properties(kind byte, b []byte, into *Properties) (all, rest []byte, err error) {
 	length, n := varint(b)
 	if n <= 0 || len(b) < n+length {
 		return nil, nil, malformed("the properties of %s end beyond it", Name(kind))
@@ -155,7 +155,7 @@ func properties(kind byte, b []byte, said *Said) (all, rest []byte, err error) {
 			return nil, nil, &Violation{packets.DisconnectTopicAliasInvalid, "PUBLISH has a topic alias, and none are allowed"}
 		}
 		bit := uint64(1) << p.identifier
-		if seen&bit != 0 || !said.take(p) { // 3.2.2.3, 3.3.2.3
+		if seen&bit != 0 || !into.take(p) { // 3.2.2.3, 3.3.2.3
 			return nil, nil, ProtocolError("%s has the property 0x%02x twice, or a value that it can't have", Name(kind), p.identifier)
 		}
 		seen |= bit
@@ -164,7 +164,7 @@ func properties(kind byte, b []byte, said *Said) (all, rest []byte, err error) {
 }
 
 // take stores a property. It returns false if its value is not allowed.
-func (s *Said) take(p property) bool {
+func (s *Properties) take(p property) bool {
 	value := 0
 	if shapes[p.identifier].size > 0 {
 		for _, b := range p.value {

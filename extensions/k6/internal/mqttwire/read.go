@@ -31,7 +31,7 @@ func ReadPublish(version int, kind byte, b []byte) (p Publish, err error) {
 		}
 	}
 	if version == Version5 {
-		if p.Properties, b, err = properties(kind, b, &Said{}); err != nil {
+		if p.Properties, b, err = properties(kind, b, &Properties{}); err != nil {
 			return p, err
 		}
 	}
@@ -53,19 +53,19 @@ func checkTopic(topic []byte) error {
 
 // Answer is a broker's answer: CONNACK, PUBACK, PUBREC, PUBREL, PUBCOMP, SUBACK, UNSUBACK or DISCONNECT.
 type Answer struct {
-	Kind    byte   // the first byte of the packet
-	ID      uint16 // 0 in CONNACK and DISCONNECT
-	Code    byte   // of MQTT 5, also for a broker of 3.1.1
-	Codes   []byte // of SUBACK and UNSUBACK, one for each topic
-	Said    Said
-	Present bool // the broker had a session for the client
-	Old     bool // a CONNACK in the form of 3.1.1
+	Kind       byte   // the first byte of the packet
+	ID         uint16 // 0 in CONNACK and DISCONNECT
+	Code       byte   // of MQTT 5, also for a broker of 3.1.1
+	Codes      []byte // of SUBACK and UNSUBACK, one for each topic
+	Properties Properties
+	Present    bool // the broker had a session for the client
+	Old        bool // a CONNACK in the form of 3.1.1
 }
 
 func (a *Answer) Refused() bool { return a.Code >= Failed }
 
 func ReadAnswer(version int, kind byte, b []byte) (a Answer, err error) {
-	a.Kind, a.Said = kind, unsaid
+	a.Kind, a.Properties = kind, defaultProperties
 	switch kind >> 4 {
 	case packets.CONNACK:
 		return a, a.readConnack(version, b)
@@ -78,7 +78,7 @@ func ReadAnswer(version int, kind byte, b []byte) (a Answer, err error) {
 	switch kind >> 4 {
 	case packets.SUBACK, packets.UNSUBACK:
 		if version == Version5 {
-			if _, b, err = properties(kind, b, &a.Said); err != nil {
+			if _, b, err = properties(kind, b, &a.Properties); err != nil {
 				return a, err
 			}
 		}
@@ -87,7 +87,7 @@ func ReadAnswer(version int, kind byte, b []byte) (a Answer, err error) {
 	}
 	if version == Version5 && len(b) > 0 { // 3.4.2.1, 3.14.2.1: what is left out is success, without properties
 		if a.Code, b = b[0], b[1:]; len(b) > 0 {
-			_, b, err = properties(kind, b, &a.Said)
+			_, b, err = properties(kind, b, &a.Properties)
 		}
 	}
 	if err == nil && len(b) > 0 {
@@ -116,7 +116,7 @@ func (a *Answer) readConnack(version int, b []byte) (err error) {
 		a.Code = connack311[a.Code]
 		return nil
 	}
-	if _, b, err = properties(a.Kind, b[2:], &a.Said); err != nil {
+	if _, b, err = properties(a.Kind, b[2:], &a.Properties); err != nil {
 		return err
 	}
 	switch {

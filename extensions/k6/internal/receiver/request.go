@@ -24,13 +24,13 @@ func (c *Conn) handshake() error {
 	switch a.Code {
 	case packets.ConnackSuccess:
 	case packets.ConnackBadUsernameOrPassword, packets.ConnackNotAuthorized:
-		return fmt.Errorf("MQTT broker %s refused user %q: %w", c.address, c.options.Username, refused(a.Code, &a.Said))
+		return fmt.Errorf("MQTT broker %s refused user %q: %w", c.address, c.options.Username, refused(a.Code, &a.Properties))
 	default:
-		return fmt.Errorf("MQTT broker %s refused the connection: %w", c.address, refused(a.Code, &a.Said))
+		return fmt.Errorf("MQTT broker %s refused the connection: %w", c.address, refused(a.Code, &a.Properties))
 	}
 	c.present = a.Present
-	if a.Said.KeepAlive >= 0 { // [MQTT-3.2.2-21]
-		c.keepAlive = time.Duration(a.Said.KeepAlive) * time.Second
+	if a.Properties.KeepAlive >= 0 { // [MQTT-3.2.2-21]
+		c.keepAlive = time.Duration(a.Properties.KeepAlive) * time.Second
 	}
 	return nil
 }
@@ -100,11 +100,11 @@ func (c *Conn) granted(kind byte, body []byte, topics []string, qos byte) error 
 		return c.violated(err)
 	}
 	if c.options.Version == version311 {
-		a.Said.Reason = "no reason given; is the user allowed to read this topic?"
+		a.Properties.Reason = "no reason given; is the user allowed to read this topic?"
 	}
 	for i, code := range a.Codes {
 		if code >= mqttwire.Failed {
-			return fmt.Errorf("MQTT broker %s refused the subscription to %s: %w", c.address, topics[i], refused(code, &a.Said))
+			return fmt.Errorf("MQTT broker %s refused the subscription to %s: %w", c.address, topics[i], refused(code, &a.Properties))
 		}
 		if code < qos {
 			return fmt.Errorf("MQTT broker %s: %w", c.address, &refusal{fmt.Sprintf(
@@ -123,7 +123,7 @@ func (c *Conn) disconnected(kind byte, body []byte) error {
 	if a.Code == packets.DisconnectSessionTakenOver {
 		return fmt.Errorf("MQTT broker %s ended the connection: %w", c.address, ErrTakenOver)
 	}
-	return fmt.Errorf("MQTT broker %s ended the connection: %w", c.address, refused(a.Code, &a.Said))
+	return fmt.Errorf("MQTT broker %s ended the connection: %w", c.address, refused(a.Code, &a.Properties))
 }
 
 // violated ends the connection after a protocol violation of the broker, with the reason code of MQTT 5
@@ -169,14 +169,14 @@ func (r *refusal) Error() string { return r.words }
 func (r *refusal) Is(target error) bool { return r.final && target == ErrRefused }
 
 // refused turns a reason code, and what the broker adds, into an error.
-func refused(code byte, said *mqttwire.Said) error {
+func refused(code byte, properties *mqttwire.Properties) error {
 	final := true
 	switch code { // temporary ones
 	case packets.ConnackServerUnavailable, packets.ConnackServerBusy, packets.DisconnectServerShuttingDown,
 		packets.ConnackQuotaExceeded, packets.ConnackConnectionRateExceeded:
 		final = false
 	}
-	return &refusal{said.Words(code), final}
+	return &refusal{properties.Text(code), final}
 }
 
 func connectPacket(o *Options) mqttwire.Connect {

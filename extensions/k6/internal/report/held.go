@@ -26,8 +26,8 @@ func carry(steps []Step) {
 		if i > 0 && s.StartS-steps[i-1].StartS-steps[i-1].DurationS < 0.001 {
 			grew -= owed(steps[i-1].Backlog)
 		}
-		there := max(0, min(s.Arrived, s.Due-max(0, grew)))
-		s.CarriedPerS = float64(there) / float64(s.Due) * float64(s.Accepted) / s.DurationS
+		arrived := max(0, min(s.Arrived, s.Due-max(0, grew)))
+		s.CarriedPerS = float64(arrived) / float64(s.Due) * float64(s.Accepted) / s.DurationS
 	}
 }
 

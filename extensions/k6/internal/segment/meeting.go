@@ -77,9 +77,9 @@ func (s *Segment) Meeting(node *redis.Client, run string, startDelay time.Durati
 // Presence is the answer of Redis: the start, 0 if not set; the state of this instance; and the instances that
 // are ready.
 type Presence struct {
-	Start int64
-	State string
-	There []string
+	Start   int64
+	State   string
+	Present []string
 }
 
 // Ready marks the instance as ready, for readyFor.
@@ -90,7 +90,7 @@ func (m *Meeting) Ready(ctx context.Context) (Presence, error) {
 	if err != nil {
 		return Presence{}, Unmet(err)
 	}
-	return Presence{Start: startOf(reply[0]), State: reply[1], There: reply[2:]}, nil
+	return Presence{Start: startOf(reply[0]), State: reply[1], Present: reply[2:]}, nil
 }
 
 // Leave withdraws the readiness. It returns the start if it is already set.
@@ -114,10 +114,10 @@ func Unmet(err error) error {
 }
 
 // Missing names the generators that are not ready.
-func (m *Meeting) Missing(there []string) string {
+func (m *Meeting) Missing(present []string) string {
 	var names []string
 	for n := 1; n <= m.of; n++ {
-		if number := strconv.Itoa(n); !slices.Contains(there, number) {
+		if number := strconv.Itoa(n); !slices.Contains(present, number) {
 			names = append(names, "generator "+number)
 		}
 	}

@@ -37,7 +37,7 @@ func ready(t *testing.T, m *Meeting) (state, there string) {
 	p, err := m.Ready(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, p.Start != 0, p.State == "started" || p.State == "late")
-	return p.State, strings.Join(p.There, " ")
+	return p.State, strings.Join(p.Present, " ")
 }
 
 // An instance that was killed while it waited counted as ready for a day: the others began without it, and it could not come back.

@@ -218,8 +218,8 @@ func (p *Poster) readHeader() error {
 	if _, err := p.reader.Peek(1); err != nil {
 		return err
 	}
-	there := p.reader.Buffered()
-	b, _ := p.reader.Peek(there)
+	buffered := p.reader.Buffered()
+	b, _ := p.reader.Peek(buffered)
 	if n := len(p.header); n > 0 && bytes.HasPrefix(b, p.header) {
 		_, err := p.reader.Discard(n)
 		return err
@@ -233,7 +233,7 @@ func (p *Poster) readHeader() error {
 	p.header = append(p.header, b[:whole]...)
 	err := p.parseHeader()
 	// Headers that a body or trailer may change, or that ended unusually, are parsed each time.
-	if err != nil || p.answer.Header.ContentLength() < 0 || there-p.reader.Buffered() != whole {
+	if err != nil || p.answer.Header.ContentLength() < 0 || buffered-p.reader.Buffered() != whole {
 		p.header = p.header[:0]
 	}
 	return err

@@ -76,16 +76,16 @@ func connect(ctx context.Context, url string, hello mqttwire.Connect, n network.
 	_ = stream.SetDeadline(time.Now().Add(timeout))
 	answer, err := hello.Hello(stream, &c.in, c.fill)
 	if err == nil && answer.Refused() {
-		err = fmt.Errorf("it refused the connection: %s", answer.Said.Words(answer.Code))
+		err = fmt.Errorf("it refused the connection: %s", answer.Properties.Text(answer.Code))
 	}
 	if err != nil {
 		_ = stream.Close()
 		return nil, fmt.Errorf("MQTT broker %s: %w", a.Host, err)
 	}
 	_ = stream.SetDeadline(time.Time{})
-	c.most, c.wrote, c.heard = answer.Said.ReceiveMaximum, time.Now(), time.Now()
-	if said := answer.Said.KeepAlive; said >= 0 {
-		c.alive = time.Duration(said) * time.Second // MQTT 5, 3.2.2.3.14
+	c.most, c.wrote, c.heard = answer.Properties.ReceiveMaximum, time.Now(), time.Now()
+	if keepAlive := answer.Properties.KeepAlive; keepAlive >= 0 {
+		c.alive = time.Duration(keepAlive) * time.Second // MQTT 5, 3.2.2.3.14
 	}
 	return c, nil
 }
@@ -179,7 +179,7 @@ func (c *publisher) answer(kind byte, body []byte) error {
 		if err != nil {
 			return err
 		}
-		return fmt.Errorf("the broker ended the connection: %s", a.Said.Words(a.Code))
+		return fmt.Errorf("the broker ended the connection: %s", a.Properties.Text(a.Code))
 	default:
 		return fmt.Errorf("the broker sent %s, which was not due", mqttwire.Name(kind))
 	}
