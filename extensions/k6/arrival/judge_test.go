@@ -87,7 +87,7 @@ func TestTheRunsOwnEvidenceReachesTheJudge(t *testing.T) {
 			e.Ledger.Arrive(1, []ledger.Arrival{{Seq: 0, At: e.Clock.At(e.Epoch) + 10_000}}, nil)
 		}, []string{"the account does not balance", "unknown: 1 of 100 messages may have been accepted and never arrived"}},
 		"late to read": {"", inTime, 6000, nil, []string{
-			"the generator read late: arrivals waited in the subscriber's socket for up to 6.0 ms (p99) of arrival p99 10.0 ms"}},
+			"the generator was late to read: arrivals waited in the subscriber's socket for up to 6.0 ms (p99) of arrival p99 10.0 ms"}},
 		"dropped": {"", func(n int) int64 { return int64(-(n % 2)) }, 0, nil, []string{
 			"the generator never sent 50 of 100 messages"}},
 		"halted": {"", func(n int) int64 { return int64(-(n % 2)) }, 0, func(e *engine, _ *recorder) { close(e.Halted) }, nil},

@@ -52,7 +52,7 @@ func (e Evidence) instrument() []report.Rule {
 	}
 	if health.SocketWait != nil {
 		rules = append(rules, because(late("socket_wait", value(health.SocketWait.P99), arrival),
-			"the generator read late: arrivals waited in the subscriber's socket for up to %.1f ms (p99) of arrival p99 %.1f ms%s",
+			"the generator was late to read: arrivals waited in the subscriber's socket for up to %.1f ms (p99) of arrival p99 %.1f ms%s",
 			value(health.SocketWait.P99), arrival, also))
 	}
 	if seconds, known := busy(r.Timeline, e.Cores); known {
