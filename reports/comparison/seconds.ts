@@ -11,6 +11,9 @@ export interface Counted {
 /** Histograms of a run by tag (arrival, http) and second. */
 export type Recorded = Map<string, Map<number, Counted>>;
 
+/** Share of a second. */
+const LEAST_MEASURED = 0.9;
+
 /** Without from_send, which follows arrival closely. */
 const TAGS = ['arrival', 'http'];
 
@@ -64,14 +67,16 @@ export function within({ values, counts }: Counted, limit: number): { sum: numbe
   return all;
 }
 
-/** The whole seconds that lie in measured phases, ascending. */
+/**
+ * The seconds of measured phases, ascending. A step of a closed load begins some ms after the second in which the last one has
+ * drained; so a second counts whose most part is measured.
+ */
 export function measuredSeconds({ steps, timeline }: Run): number[] {
-  const last = timeline.at(-1)?.t ?? -1;
-  return steps
-    .filter((step) => step.measured)
-    .flatMap(({ start_s, duration_s }) => {
-      const first = Math.ceil(start_s - 1e-6);
-      const end = Math.min(last + 1, Math.floor(start_s + duration_s + 1e-6));
-      return Array.from({ length: Math.max(0, end - first) }, (_, i) => first + i);
-    });
+  const measured = steps.filter((step) => step.measured);
+  const share = (second: number) =>
+    measured.reduce((sum, { start_s, duration_s }) => {
+      const [from, to] = [Math.max(second, start_s), Math.min(second + 1, start_s + duration_s)];
+      return sum + Math.max(0, to - from);
+    }, 0);
+  return timeline.map(({ t }) => t).filter((second) => share(second) >= LEAST_MEASURED);
 }

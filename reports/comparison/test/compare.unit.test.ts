@@ -129,6 +129,24 @@ const limited = (seed: number, median = 2) =>
     median,
   );
 
+// Two sweeps were "undecided: too many messages arrived after the measured phases", as each step began 1 to 16 ms after a second.
+test('steps that begin some ms after a second have its figures', () => {
+  const sweep = (seed: number, median?: number) =>
+    recording(
+      seed,
+      ({ run }) => {
+        run.steps = run.steps.flatMap((step) => {
+          if (!step.measured) return step;
+          const begin = (i: number) => ({ start_s: step.start_s + 2 * i + 0.002 * i, duration_s: 2 });
+          return Array.from({ length: 10 }, (_, i) => ({ ...step, name: `${i + 1}`, ...begin(i) }));
+        });
+      },
+      median,
+    );
+  const p50 = compare([sweep(1), sweep(2, 3)]).rows.find(({ name }) => name === 'arrival.p50');
+  assert.equal(p50?.differences[1]?.word, 'slower', p50?.differences[1]?.why ?? '');
+});
+
 test('the share within each limit of the runs has a row, the nearest limit first, where all have one', () => {
   const comparison = compare([limited(1), limited(2, 3)]);
   const [strict, loose, ...none] = comparison.rows.filter(({ kind }) => kind === 'share');
