@@ -12,27 +12,27 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
-// Message is one that has a trace.
+// Message is a message that has a trace.
 type Message struct {
 	ID         string
-	Carrier    string // the id of the message whose context its request carries: the first one of it
+	Carrier    string // id of the request's first message, whose context the request carries
 	Topic      string
 	Flow       string
-	Phase      string // empty: not known
+	Phase      string // empty: unknown
 	Due        time.Time
-	End        string // as the account names it; empty: it arrived
+	End        string // its name in the account; empty: the message arrived
 	Deliveries []Delivery
 }
 
-// Delivery is one of its deliveries. Times are µs.
+// Delivery is a delivery of a message. Times are µs.
 type Delivery struct {
 	Subscriber int // from 1
 	Arrival    int64
-	Stages     []int64 // those that are known, from the first on
+	Stages     []int64 // the known ones, from the first on
 }
 
-// part is what becomes a span of a delivery. Names, kinds and types are those of OpenTelemetry's semantic conventions for messaging: nobody asks
-// for a message that is pushed, so its consumers process it.
+// part is the part of a delivery that one span covers. Names, kinds and types follow OpenTelemetry's semantic conventions for
+// messaging: a consumer of pushed messages has a `process` span.
 type part struct {
 	service, operation, system, kind string
 	span                             tracepb.Span_SpanKind
@@ -50,8 +50,9 @@ var (
 	}
 )
 
-// Spans are those of messages of a run, by service. Each message has a trace of its own: a span that sends it, from when it was due, and below that
-// one for the queue, one for the relay, and one for each subscriber. Those of a request link to the context that the request carries.
+// Spans are the spans of a run's messages, by service. Each message has its own trace. The first span sends it and begins when
+// it was due. Its children are one span for the queue, one for the relay, and one for each subscriber. They link to the context
+// that the request carries.
 func Spans(run string, messages []Message) []*tracepb.ResourceSpans {
 	all := make([]*tracepb.ResourceSpans, len(parts))
 	for i, p := range parts {
@@ -68,7 +69,7 @@ func Spans(run string, messages []Message) []*tracepb.ResourceSpans {
 		for n, d := range m.Deliveries {
 			for k, p := range parts {
 				if n > 0 && p.operation != delivering.operation {
-					continue // what is before the broker is of all of them
+					continue // all deliveries share the spans before the broker
 				}
 				if from, to, known := d.between(p); known {
 					add(all[k], m.span(p, d, at(m.Due, from), at(m.Due, max(from, to))))
@@ -85,7 +86,7 @@ func add(to *tracepb.ResourceSpans, s *tracepb.Span) {
 
 func at(due time.Time, us int64) time.Time { return due.Add(time.Duration(us) * time.Microsecond) }
 
-// until is how long after it was due a delivery had so many stages behind it.
+// until is the time from due to the end of a delivery's first n stages.
 func (d Delivery) until(stages int) (us int64) {
 	for _, stage := range d.Stages[:stages] {
 		us += stage
@@ -93,7 +94,8 @@ func (d Delivery) until(stages int) (us int64) {
 	return us
 }
 
-// between is when a part began and ended, in µs since the message was due. A message without stamps is sent, and delivered.
+// between is when a part began and ended, in µs since the message was due. A message without stamps has two parts: sent, and
+// delivered.
 func (d Delivery) between(p part) (from, to int64, known bool) {
 	n := len(d.Stages)
 	unstamped := n <= int(ledger.Request)
@@ -109,7 +111,7 @@ func (d Delivery) between(p part) (from, to int64, known bool) {
 	}
 }
 
-// span is a part of a message. Only Subscriber and Stages of d matter, and neither for one that did not arrive.
+// span is the span of one part of a message. It uses only Subscriber and Stages of d, and neither if the message did not arrive.
 func (m *Message) span(p part, d Delivery, from, to time.Time) *tracepb.Span {
 	own := Of(m.ID)
 	destination := path.Dir(m.Topic) + "/{n}"
@@ -140,7 +142,7 @@ func (m *Message) span(p part, d Delivery, from, to time.Time) *tracepb.Span {
 	return s
 }
 
-// describeSending adds what only the first span of a trace has.
+// describeSending adds the attributes of a trace's first span.
 func (m *Message) describeSending(s *tracepb.Span, d Delivery) {
 	if m.Phase != "" {
 		s.Attributes = append(s.Attributes, text("arrival.phase", m.Phase))

@@ -43,9 +43,10 @@ func Write(dir string, spans []*tracepb.ResourceSpans) error {
 	return write(dir, data)
 }
 
-// inHex is what protojson writes as the hexadecimal digits of an id: it writes bytes in base64, and OTLP wants an id's digits.
+// inHex makes protojson write an id as hexadecimal digits, as OTLP wants it. protojson writes bytes in base64, so inHex returns
+// the bytes whose base64 are these digits.
 func inHex(id []byte) []byte {
-	b, _ := base64.StdEncoding.DecodeString(hex.EncodeToString(id)) // the length of an id is a multiple of 2 bytes, so that of its digits is one of 4
+	b, _ := base64.StdEncoding.DecodeString(hex.EncodeToString(id)) // no padding: the number of digits is a multiple of 4
 	return b
 }
 
@@ -60,7 +61,7 @@ func write(dir string, data *tracepb.TracesData) error {
 	})
 }
 
-// Join writes into a directory the traces of those that have some.
+// Join writes the traces of several directories into one.
 func Join(dirs []string, out string) error {
 	var all tracepb.TracesData
 	for _, dir := range dirs {
@@ -83,12 +84,12 @@ func Join(dirs []string, out string) error {
 const (
 	// exportBatch is how many messages go in one request: collectors take some MB.
 	exportBatch = 500
-	// exportMost is how long a collector may take for all of them.
+	// exportMost is how long a collector may take for all requests.
 	exportMost = 10 * time.Second
 )
 
-// Export sends the traces of messages to where OpenTelemetry's own variables say, OTEL_EXPORTER_OTLP_ENDPOINT and others. Without one it does
-// nothing.
+// Export sends the traces of messages to the collector that OpenTelemetry's variables name, like OTEL_EXPORTER_OTLP_ENDPOINT.
+// Without one it does nothing.
 func Export(ctx context.Context, run string, messages []Message) (err error) {
 	if variable("ENDPOINT") == "" {
 		return nil
@@ -116,7 +117,7 @@ func Export(ctx context.Context, run string, messages []Message) (err error) {
 	return nil
 }
 
-// variable is the value of one of OpenTelemetry's variables; that for traces alone goes first.
+// variable is the value of an OpenTelemetry variable. The one for traces alone takes precedence.
 func variable(name string) string {
 	return cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_"+name), os.Getenv("OTEL_EXPORTER_OTLP_"+name))
 }
