@@ -3,35 +3,25 @@ import { printable } from '../../pipeline/common/printable.ts';
 import { ms } from '../page/format.ts';
 import type { Entry, Misfit } from './entry.ts';
 
+const NAMING = [
+  'name',
+  'directory',
+  'tool',
+  'method',
+  'topology',
+  'network',
+  'profile',
+  'load',
+  'verdict',
+] as const satisfies (keyof Entry)[];
+
 /** Whether all the words stand in what names the run, whatever their case. */
 export function matches(entry: Entry, words: string): boolean {
-  const {
-    name,
-    directory,
-    tool,
-    method,
-    topology,
-    network,
-    profile,
-    load,
-    verdict,
-    labels,
-    conditions,
-    job,
-  } = entry;
   const text = [
-    name,
-    directory,
-    tool,
-    method,
-    topology,
-    network,
-    profile,
-    load,
-    verdict,
-    ...conditions,
-    job?.name ?? '',
-    ...labelsOf({ labels }),
+    ...NAMING.map((key) => entry[key]),
+    ...entry.conditions,
+    entry.job?.name ?? '',
+    ...labelsOf(entry),
   ]
     .join('\n')
     .toLowerCase();
