@@ -413,14 +413,13 @@ test('a run in progress is drawn as it goes, and ends', async () => {
     assert.equal(await page.evaluate(() => self.origin), 'null');
     assert.equal(await text(page, 'h1'), 'live');
     // The charts are drawn in frames after the first screen.
-    await eventually(async () => (await blank(page)).length === 0, 'every chart is drawn');
-    const drawn = await charts(page);
-    assert.ok(drawn.length > 10);
-    for (const { name, lines } of drawn)
-      assert.ok(
-        lines.every(({ label, pixels }) => pixels > 40 || /\((wa|st)\)$/.test(label)), // 0 all the time
-        name,
-      );
+    const drawn = async () => {
+      const all = await charts(page);
+      const lines = all.flatMap((chart) => chart.lines);
+      const shown = lines.every(({ label, pixels }) => pixels > 40 || /\((wa|st)\)$/.test(label)); // 0 all the time
+      return all.length > 10 && shown && (await blank(page)).length === 0;
+    };
+    await eventually(drawn, 'every line of every chart');
     const [file] = await Promise.all([
       page.waitForEvent('download'),
       page.locator('.downloads button').first().click(),
