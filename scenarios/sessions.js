@@ -5,6 +5,7 @@
 import exec from 'k6/execution';
 import http from 'k6/http';
 import { Run } from 'k6/x/arrival';
+import { sessionsAnswer } from './lib/answers.js';
 import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
@@ -50,7 +51,10 @@ export const options = {
 
 export function subscriber() {
   run.collect();
-  const [step] = run.result().steps;
+  const {
+    steps: [step],
+    latency,
+  } = run.result();
   const begun = exec.instance.iterationsCompleted + exec.instance.iterationsInterrupted; // a session is an iteration
   const missing = Math.max(0, Math.round(rate * duration) - begun);
   if (missing > 0) {
@@ -59,8 +63,13 @@ export function subscriber() {
         `Two cores with nothing else to do carried 500 sessions/s of 10 calls (2026-11-23)`,
     );
   }
-  run.figure('connection rate', exec.instance.iterationsCompleted / duration, 'connections/s');
-  run.figure('request rate', step.requests / step.duration_s, 'requests/s');
+  const carried = {
+    sessions: exec.instance.iterationsCompleted / duration,
+    requests: step.requests / step.duration_s,
+  };
+  run.figure('connection rate', carried.sessions, 'connections/s');
+  run.figure('request rate', carried.requests, 'requests/s');
+  run.answer(sessionsAnswer(calls, carried, latency.arrival));
 }
 
 const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${shared.ingest.token}` };

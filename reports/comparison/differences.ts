@@ -1,6 +1,7 @@
 /** The difference of a group's figure from the baseline's, and its finding. */
 import { failures } from '../account.ts';
 import { type Brief, type Run, STAGES, type Stage } from '../contract/run.ts';
+import { measuredSeconds } from '../page/facts.ts';
 import { BETTER_FAILED, type Difference, MARGIN, type Word } from './comparison.ts';
 import {
   blockLength,
@@ -14,7 +15,7 @@ import {
 import type { Measure } from './measures.ts';
 import { type Estimate, pooled, quantile, ratio } from './pools.ts';
 import type { Recording } from './recording.ts';
-import { type Counted, measuredSeconds, within } from './seconds.ts';
+import { type Counted, within } from './seconds.ts';
 import type { Group } from './subjects.ts';
 
 /** The widest interval around no difference for two equal figures. */
@@ -79,8 +80,8 @@ function resolution(group: Group, { kind }: Measure): number {
 }
 
 function blocksOf(a: Recording, b: Recording, measure: Measure, difference: number): Found {
-  const there = new Set(measuredSeconds(b.run));
-  const seconds = measuredSeconds(a.run).filter((second) => there.has(second));
+  const there = new Set(measuredSeconds(b.run).map(({ t }) => t));
+  const seconds = measuredSeconds(a.run).flatMap(({ t }) => (there.has(t) ? [t] : []));
   const [series = ''] = measure.name.split('.');
   const length = Math.max(
     ...['mean', 'p99'].map((key) => blockLength(logRatios(a.run, b.run, seconds, series, key))),

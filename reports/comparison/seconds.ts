@@ -1,6 +1,5 @@
 /** The figures of a run by second, for blocks. */
 import { type Histogram, HistogramLogReader } from 'hdr-histogram-js';
-import type { Run } from '../contract/run.ts';
 
 /** A distribution: values in ms, ascending, and how often each was seen. */
 export interface Counted {
@@ -10,9 +9,6 @@ export interface Counted {
 
 /** Histograms of a run by tag (arrival, http) and second. */
 export type Recorded = Map<string, Map<number, Counted>>;
-
-/** Share of a second. */
-const LEAST_MEASURED = 0.9;
 
 /** Without from_send, which follows arrival closely. */
 const TAGS = ['arrival', 'http'];
@@ -65,18 +61,4 @@ export function within({ values, counts }: Counted, limit: number): { sum: numbe
     all.count += count;
   });
   return all;
-}
-
-/**
- * The seconds of measured phases, ascending. A step of a closed load begins some ms after the second in which the last one has
- * drained; so a second counts whose most part is measured.
- */
-export function measuredSeconds({ steps, timeline }: Run): number[] {
-  const measured = steps.filter((step) => step.measured);
-  const share = (second: number) =>
-    measured.reduce((sum, { start_s, duration_s }) => {
-      const [from, to] = [Math.max(second, start_s), Math.min(second + 1, start_s + duration_s)];
-      return sum + Math.max(0, to - from);
-    }, 0);
-  return timeline.map(({ t }) => t).filter((second) => share(second) >= LEAST_MEASURED);
 }

@@ -161,6 +161,20 @@ function phaseSpans(run: Run): PhaseSpan[] {
   return end > over && over > 0 ? [...phases, { name: DRAIN, start: over, end, measured: false }] : phases;
 }
 
+/** Share of a second. A step of a closed load begins some ms after the second in which the last one has drained. */
+const LEAST_MEASURED = 0.9;
+
+/** The seconds that lie in measured phases, ascending. */
+export function measuredSeconds({ steps, timeline }: Pick<Run, 'steps' | 'timeline'>): Interval[] {
+  const measured = steps.filter((step) => step.measured);
+  return timeline.filter(({ t }) => {
+    const shares = measured.map(
+      ({ start_s, duration_s }) => Math.min(t + 1, start_s + duration_s) - Math.max(t, start_s),
+    );
+    return shares.reduce((sum, share) => sum + Math.max(0, share), 0) >= LEAST_MEASURED;
+  });
+}
+
 /** The spans in which a subscriber had no connection. */
 export function gapSpans({ health }: Run): Span[] {
   return health.gaps.map(({ from_s, to_s }) => ({ start: from_s, end: to_s ?? Number.POSITIVE_INFINITY }));

@@ -2,6 +2,11 @@
 import { UNKNOWN } from './steadiness.js';
 import { count, figure } from './words.js';
 
+/** @import { Latency } from '../../reports/contract/run.ts' */
+
+/** The fewest samples that stand behind a p99. */
+const P99_SAMPLES = 100;
+
 /**
  * @typedef {{ rate: number, seconds: number, after: number, drainLimit: number, backLimit: number }} Spike
  * @param {Spike} load
@@ -47,4 +52,16 @@ export function connectionsAnswer({ wanted, seconds, brokers, canaryLimit }, { h
         ? ', and no canary arrived'
         : `, with canary p99 ${figure(canary)} ms (limit ${canaryLimit} ms)`;
   return `${by} held ${count(held)} of ${count(wanted)} connections for ${seconds} s${beside}.`;
+}
+
+/**
+ * @param {number} calls of a session
+ * @param {{ sessions: number, requests: number }} rates a second
+ * @param {Pick<Latency, 'count' | 'p50' | 'p99' | 'max'>} arrival
+ */
+export function sessionsAnswer(calls, { sessions, requests }, { count: samples, p50, p99, max }) {
+  const rates = `${figure(sessions)} sessions/s of ${count(calls)} calls sent ${figure(requests)} requests/s`;
+  if (p50 === null || p99 === null || max === null) return `${rates}.`;
+  const worst = samples < P99_SAMPLES ? `max ${figure(max)}` : `p99 ${figure(p99)}`;
+  return `${rates}, with arrival p50 ${figure(p50)} ms and ${worst} ms.`;
 }

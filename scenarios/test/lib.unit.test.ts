@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { labelsOf } from '../../pipeline/common/labels.js';
 import type { StackFile } from '../../pipeline/stack/file.ts';
-import { connectionsAnswer, soakAnswer, spikeAnswer } from '../lib/answers.js';
+import { connectionsAnswer, sessionsAnswer, soakAnswer, spikeAnswer } from '../lib/answers.js';
 import { count, type Declaration, flag, number, numbers, read, text } from '../lib/env.js';
 import { cost } from '../lib/held.js';
 import { drained, restored } from '../lib/recovery.js';
@@ -220,4 +220,11 @@ test('the answer of a script names each figure beside its limit', () => {
     /^3 brokers .*no canary/,
   );
   assert.doesNotMatch(connectionsAnswer(held, { held: 1, canary: undefined }), /canary/);
+  const rates = { sessions: 300, requests: 3000 };
+  assert.match(
+    sessionsAnswer(10, rates, { count: 3000, p50: 0.612, p99: 5.67, max: 9 }),
+    /^300 sessions\/s of 10 calls sent 3,000 requests\/s, .* p50 0.612 ms and p99 5.67 ms\.$/,
+  );
+  assert.match(sessionsAnswer(10, rates, { count: 99, p50: 1, p99: 9, max: 9 }), / and max 9 ms\.$/);
+  assert.match(sessionsAnswer(10, rates, { count: 0, p50: null, p99: null, max: null }), /requests\/s\.$/);
 });

@@ -2,7 +2,7 @@ import type { Interval, Latencies, Latency, Run } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
 import { type Line, overOneAxis } from '../chart-data.ts';
 import { wantsLog } from '../chart-ranges.ts';
-import { curve, percentile, protocolOf } from '../facts.ts';
+import { curve, measuredSeconds, percentile, protocolOf } from '../facts.ts';
 import { count, figure, ms, msUnit, percent } from '../format.ts';
 import { binOf, binStart, cells, merged } from '../heat.ts';
 import type { PartProps } from '../part.ts';
@@ -110,14 +110,6 @@ function PercentileChart({ latency, corrected, protocol }: PercentileChartProps)
         { label: protocol, values: answered, colour: 'orange', dash: 'dotted' },
       ]}
     />
-  );
-}
-
-/** The seconds of the measured phases. */
-function measuredSeconds({ steps, timeline }: Run): Interval[] {
-  const measured = steps.filter((step) => step.measured);
-  return timeline.filter(({ t }) =>
-    measured.some(({ start_s, duration_s }) => t + 0.5 >= start_s && t + 0.5 < start_s + duration_s),
   );
 }
 

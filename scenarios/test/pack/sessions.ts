@@ -26,6 +26,7 @@ export function sessions(pipeline: Pipeline): void {
       { name: 'connection rate', value: sessions, unit: 'connections/s' },
       { name: 'request rate', value: step.requests, unit: 'requests/s' },
     ]);
+    if (exitCode === 0) assert.ok(run.answer?.sentence.startsWith(`${sessions} sessions/s of 4 calls sent `));
   });
 
   test('phases: sessions that log in, think, and send what they captured', async (t) => {

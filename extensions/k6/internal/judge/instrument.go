@@ -22,9 +22,6 @@ const (
 	busySeconds = 0.05
 )
 
-// stealMuch is the % of CPU steal from which a late generator's advice names the hypervisor.
-const stealMuch = 2
-
 // negativeShare is the tolerated share of deliveries with a stage below zero: stamps a few µs apart may be out
 // of order.
 const negativeShare = 0.01
@@ -134,7 +131,7 @@ func stolen(timeline []report.Interval) string {
 			sum, most, seconds = sum+*steal, max(most, *steal), seconds+1
 		}
 	}
-	if seconds == 0 || sum < stealMuch*float64(seconds) {
+	if seconds == 0 || sum < report.StealMuch*float64(seconds) {
 		return ""
 	}
 	return fmt.Sprintf("the hypervisor took %.0f %% of this host's CPU during the run, and %.0f %% in the worst second", sum/float64(seconds), most)

@@ -28,7 +28,6 @@ const (
 	fullSeconds   = 3   // after so many seconds
 	gaveWay       = 3   // a stage has given way when its mean is more than so many times the mean before
 	phaseSeconds  = 5   // a shorter phase says nothing about a backlog that grows
-	stealMuch     = 2.0 // % of a host's CPU, on average (stealMuch of internal/judge)
 	worstMuch     = 2   // the worst second stands out when its p99 is so many times the run's p50
 	nameLongest   = 60  // characters of a name in a finding
 	idleFew       = 5.0 // vmstat: %, near 0
@@ -36,6 +35,9 @@ const (
 	interruptMany = 20_000
 	runMuch       = 0.2 // share of the run in which a rule of vmstat has to hold
 )
+
+// StealMuch is the % of a host's CPU, on average, from which what the hypervisor took is worth saying.
+const StealMuch = 2.0
 
 // findings lists what stands out: the worst second, then what gave way.
 func findings(r *Run) []Finding {
@@ -227,7 +229,7 @@ func vmstat(host *Figures) (texts []string) {
 		}
 		return float64(rows) / float64(max(1, len(host.Gauges["id"])))
 	}
-	if steal := present(host.Gauges["st"]); meanOr0(steal) >= stealMuch {
+	if steal := present(host.Gauges["st"]); meanOr0(steal) >= StealMuch {
 		texts = append(texts, fmt.Sprintf("The hypervisor took %s %% of the host's CPU, and %s %% in the worst second: the latencies contain its pauses.",
 			num(new(meanOr0(steal))), num(new(slices.Max(steal)))))
 	}
