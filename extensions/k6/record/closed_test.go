@@ -14,7 +14,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
-// turns sends the closed model's requests, as many at a time as it is given, and returns how many of each phase it was given.
+// turns sends all requests of the closed model, up to outstanding at a time, and returns the number
+// of requests in each phase.
 func (c *caller) turns(outstanding int, flow func(nth int) string) map[string]int {
 	c.t.Helper()
 	got, asked := map[string]int{}, 0
@@ -58,7 +59,7 @@ flows: [{name: direct, weight: 3}, {name: room, target: room, deliveries: 2}]`, 
 	assert.Equal(t, []int{2, 4}, []int{*r.Steps[0].VUs, *r.Steps[2].VUs})
 }
 
-// Beside as many as the phase has nobody is let in, whoever of the caller's many asks.
+// A phase never has more requests in flight than VUs, however many the caller asks for.
 func TestNoMoreAreUnderWayThanThePhaseHas(t *testing.T) {
 	t.Parallel()
 	c := record(t, &fake.Pipeline{}, "phases: [{duration: 60, vus: 2, requests: 5}]\nflows: [{name: one}, {name: two}]", "")
@@ -69,14 +70,14 @@ func TestNoMoreAreUnderWayThanThePhaseHas(t *testing.T) {
 	}
 	slot := func(want int) slotLine {
 		l := c.expect(func(l answerLine) bool { return l.Slots != nil })
-		require.Equal(t, fmt.Sprint(want), l.ID, "in the order in which they were asked for")
+		require.Equal(t, fmt.Sprint(want), l.ID, "slots come in the order of the next lines")
 		require.Len(t, *l.Slots, 1)
 		assert.Equal(t, flows[want], (*l.Slots)[0].Flow)
 		return (*l.Slots)[0]
 	}
 	first, second := slot(0), slot(1)
 	for want := 2; want < 5; want++ {
-		assert.Equal(t, 2, c.recording.desk.busy())
+		assert.Equal(t, 2, c.recording.desk.inFlight())
 		c.send(first)
 		first, second = second, slot(want)
 	}

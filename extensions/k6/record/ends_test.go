@@ -25,7 +25,7 @@ const ten = "phases: [{duration: 1, arrivalRate: 10}]\nflows: [{name: direct}]"
 func TestARecorderWhoseCallerGoesWritesWhatItKnows(t *testing.T) {
 	t.Parallel()
 	for name, disconnect := range map[string]func(*caller){
-		"it dies":                     func(c *caller) { _ = c.in.Close() },
+		"the caller closes its pipe":  func(c *caller) { _ = c.in.Close() },
 		"the recorder is interrupted": func(c *caller) { c.stop() },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestALineThatIsWrongEndsTheRecordingWithItsNumber(t *testing.T) {
 			c.write("%s", lines)
 			wrong := c.expect(func(l answerLine) bool { return l.Error != nil }).Error
 			assert.Contains(t, wrong.Message, want)
-			assert.Equal(t, 4+strings.Count(lines, "\n"), wrong.Line, "options, start, next, and these")
+			assert.Equal(t, 4+strings.Count(lines, "\n"), wrong.Line, "after the options, start and next lines")
 			assert.Equal(t, exitcodes.ThresholdsHaveFailed, <-c.code)
 			assert.Equal(t, report.Incomplete, c.written().Verdict.Result)
 		})
@@ -151,11 +151,11 @@ func TestARecorderTakesOneCallerOverASocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	come := make(chan net.Conn, 1)
+	accepted := make(chan net.Conn, 1)
 	go func() {
 		conn, err := acceptOne(ctx, path)
 		if assert.NoError(t, err) {
-			come <- conn
+			accepted <- conn
 		}
 	}()
 	var conn net.Conn
@@ -164,21 +164,21 @@ func TestARecorderTakesOneCallerOverASocket(t *testing.T) {
 		conn, err = net.Dial("unix", path)
 		return err == nil
 	}, time.Minute, time.Millisecond)
-	there := <-come
+	server := <-accepted
 	_, err := os.Stat(path)
 	assert.ErrorIs(t, err, os.ErrNotExist)
 	code := make(chan exitcodes.ExitCode, 1)
 	go func() {
 		logger := logrus.New()
 		logger.SetOutput(io.Discard)
-		got, _ := newRecording(there, os.Getpid(), logger).record(ctx, there)
-		_ = there.Close()
+		got, _ := newRecording(server, os.Getpid(), logger).record(ctx, server)
+		_ = server.Close()
 		code <- got
 	}()
 	_, err = conn.Write([]byte("{\"now\": true}\n\n{\"next\": 1}\n"))
 	require.NoError(t, err)
-	said, err := io.ReadAll(conn)
+	output, err := io.ReadAll(conn)
 	require.NoError(t, err)
-	assert.Regexp(t, `^{"now":\d+}\n{"error":{"line":3,"message":"there are no options yet; allowed: .*"}}\n$`, string(said))
+	assert.Regexp(t, `^{"now":\d+}\n{"error":{"line":3,"message":"there are no options yet; allowed: .*"}}\n$`, string(output))
 	assert.Equal(t, exitcodes.InvalidConfig, <-code)
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
-// caller is the program at the other end of a recorder's lines.
+// caller plays the program that drives a recorder.
 type caller struct {
 	t    *testing.T
 	f    *fake.Pipeline
@@ -30,16 +30,16 @@ type caller struct {
 	in   *io.PipeWriter
 	out  *bufio.Reader
 	code chan exitcodes.ExitCode
-	stop context.CancelFunc // as a signal does
+	stop context.CancelFunc // stops the recorder, as a signal does
 
 	recording *recording
 
 	clock   hostClock
 	mu      sync.Mutex
-	skipped []answerLine // that were read on the way to another one, like progress
+	skipped []answerLine // lines that expect read and did not want, such as progress
 }
 
-// answerLine is any line of a recorder.
+// answerLine holds any line that a recorder writes.
 type answerLine struct {
 	Ready    *readyLine    `json:"ready"`
 	Started  *startedLine  `json:"started"`
@@ -51,7 +51,8 @@ type answerLine struct {
 	resultLine
 }
 
-// record starts a recorder for a fake pipeline. options is JSON, and begins with a comma if it has any.
+// record starts a recorder against f. options is JSON that continues the options line: empty, or
+// beginning with a comma.
 func record(t *testing.T, f *fake.Pipeline, profile, options string) *caller {
 	t.Helper()
 	test.Start(t, f)
@@ -82,7 +83,7 @@ func (c *caller) write(format string, args ...any) {
 	_, _ = fmt.Fprintf(c.in, format+"\n", args...) // the recorder may have ended
 }
 
-// expect reads lines until one is wanted.
+// expect reads lines until wanted accepts one.
 func (c *caller) expect(wanted func(answerLine) bool) (l answerLine) {
 	c.t.Helper()
 	for {
@@ -110,7 +111,7 @@ func (c *caller) slots(line string) []slotLine {
 	return *c.expect(func(l answerLine) bool { return l.Slots != nil }).Slots
 }
 
-// send sends a request when it is due, and says so.
+// send posts a request when it is due, and writes its sent and settled lines.
 func (c *caller) send(s slotLine) {
 	time.Sleep(time.Until(c.clock.time(s.DueUS)))
 	c.write(`{"sent": %d, "at_us": %d}`, s.N, c.clock.us(time.Now()))
@@ -125,7 +126,7 @@ func (c *caller) send(s slotLine) {
 	c.write(`{"settled": %d, "at_us": %d, "status": %d, "body": %q}`, s.N, at, answer.StatusCode, body)
 }
 
-// sendAll sends the open model's schedule.
+// sendAll sends all requests of the open model.
 func (c *caller) sendAll() {
 	c.t.Helper()
 	var sending sync.WaitGroup
@@ -150,8 +151,8 @@ func (c *caller) written() *report.Run {
 	return test.Run(c.t, c.dir)
 }
 
-// busy is how many requests of the closed model are under way.
-func (d *desk) busy() int {
+// inFlight returns the number of requests of the closed model in flight.
+func (d *desk) inFlight() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.underWay

@@ -40,18 +40,18 @@ func TestARecorderTellsOfItsSecondsAndOfTwoProcesses(t *testing.T) {
 	assert.Equal(t, []string{"other", "recorder"}, []string{r.Resources[0].Process, r.Resources[1].Process})
 	live := r.Resources[1].Figures.Gauges["live_heap_mb"]
 	require.NotEmpty(t, live)
-	assert.Positive(t, *live[0], "what the last garbage collection left")
+	assert.Positive(t, *live[0], "the heap after the last garbage collection")
 	arrived, latencies := int64(0), 0
 	for _, l := range c.skipped {
 		require.NotNil(t, l.Progress)
 		arrived += l.Progress.Arrived
 		latencies += len(l.Progress.Latencies)
 	}
-	assert.Equal(t, int64(100), arrived, "with the last second, before the result")
+	assert.Equal(t, int64(100), arrived, "the last second is reported before the result")
 	assert.Equal(t, 100, latencies)
 }
 
-// What the native sender makes of the same answers, TestRefusedAndUnansweredRequestsAreToldApart says.
+// TestRefusedAndUnansweredRequestsAreToldApart (arrival) checks the native sender.
 func TestARecorderJudgesAnswersAsTheNativeSenderDoes(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Status: test.Statuses(map[int]int{1: http.StatusServiceUnavailable, 2: http.StatusBadGateway})}
@@ -94,7 +94,7 @@ func TestARecorderDropsWhatIsNotSent(t *testing.T) {
 	c.write(`{"sent": %d, "at_us": %d}`, slots[1].N, c.clock.us(time.Now()))
 	c.write(`{"end": true}`)
 	assert.Empty(t, c.slots(`{"next": 5}`), "the load has ended")
-	c.write(`{"sent": %d, "at_us": %d}`, slots[2].N, c.clock.us(time.Now())) // it did not know yet
+	c.write(`{"sent": %d, "at_us": %d}`, slots[2].N, c.clock.us(time.Now())) // the caller had not read the end yet
 	c.write(`{"settled": %d, "at_us": %d, "status": 202}`, slots[2].N, c.clock.us(time.Now()))
 	c.write(`{"settled": %d, "at_us": %d, "status": 503}`, slots[1].N, c.clock.us(time.Now()))
 	c.expect(func(l answerLine) bool { return l.Summary != "" })
@@ -113,7 +113,7 @@ func TestARequestThatIsNotSentInTimeIsDropped(t *testing.T) {
 	slots := c.slots(`{"next": 3}`)
 	c.send(slots[0])
 	c.write(`{"now": true}`)
-	c.expect(func(l answerLine) bool { return l.Now != nil }) // it has read what stands before
+	c.expect(func(l answerLine) bool { return l.Now != nil }) // the recorder has read the earlier lines
 	c.recording.desk.dropUnsent(c.clock.time(slots[1].DueUS).Add(schedule.LateLimit + time.Millisecond))
 	c.write(`{"sent": %d, "at_us": %d}`, slots[1].N, c.clock.us(time.Now()))
 	c.write(`{"settled": %d, "at_us": %d, "status": 202}`, slots[1].N, c.clock.us(time.Now()))
