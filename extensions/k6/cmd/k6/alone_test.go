@@ -18,11 +18,12 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
-// own is the module path that the copy of the next test gets.
-const own = "example.com/somebody/arrival"
+// forkPath is the module path of the copy that TestTheModuleIsWholeByItself builds.
+const forkPath = "example.com/somebody/arrival"
 
-// The module built only where it lay: the page and types were files of the repository around it. Here it is alone, under another module
-// path, in a k6 that is made as xk6 makes it. The modules it needs have been downloaded already: it is this folder's go.sum.
+// Regression: the module built only inside this repository, as the page and types lay outside it.
+// The test builds a copy alone, under another module path, in a k6 made as xk6 makes it. It
+// downloads nothing: go.sum is this module's.
 func TestTheModuleIsWholeByItself(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -31,8 +32,8 @@ func TestTheModuleIsWholeByItself(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
 	rename := regexp.MustCompile(`(?s)NEW=.*? && gofmt [^\n]*`).Find(readme)
-	require.NotNil(t, rename, "README.md has the line that changes the module's path")
-	in(t, dir, nil, "sh", "-c", strings.Replace(string(rename), "github.com/you/arrival", own, 1))
+	require.NotNil(t, rename, "README.md lacks the command that changes the module's path")
+	in(t, dir, nil, "sh", "-c", strings.Replace(string(rename), "github.com/you/arrival", forkPath, 1))
 	assert.Empty(t, in(t, dir, nil, "gofmt", "-l", "."))
 
 	build := filepath.Join(dir, "build")
@@ -44,8 +45,8 @@ func TestTheModuleIsWholeByItself(t *testing.T) {
 	require.NoError(t, err)
 	for name, text := range map[string]string{
 		"go.sum": string(sums),
-		"go.mod": "module k6\n" + versions + "\nrequire " + own + "/extensions/k6 v0.0.0\n\nreplace " + own + "/extensions/k6 => ../extensions/k6\n",
-		"main.go": "package main\n\nimport (\n\t\"go.k6.io/k6/v2/cmd\"\n\n\t_ \"" + own + "/extensions/k6\"\n\t_ \"github.com/grafana/xk6-redis\"\n)\n\n" +
+		"go.mod": "module k6\n" + versions + "\nrequire " + forkPath + "/extensions/k6 v0.0.0\n\nreplace " + forkPath + "/extensions/k6 => ../extensions/k6\n",
+		"main.go": "package main\n\nimport (\n\t\"go.k6.io/k6/v2/cmd\"\n\n\t_ \"" + forkPath + "/extensions/k6\"\n\t_ \"github.com/grafana/xk6-redis\"\n)\n\n" +
 			"func main() { cmd.Execute() }\n",
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(build, name), []byte(text), 0o600))
@@ -58,12 +59,12 @@ func TestTheModuleIsWholeByItself(t *testing.T) {
 		"INGEST_URL=" + pipeline.IngestURL(), "MQTT_URL=" + pipeline.MQTTURL(),
 	}
 	version := in(t, dir, env, "./k6", "version")
-	assert.Contains(t, version, own+"/extensions/k6 (devel), k6/x/arrival [js]")
+	assert.Contains(t, version, forkPath+"/extensions/k6 (devel), k6/x/arrival [js]")
 	assert.NotContains(t, version, "k6/x/mqtt")
 	in(t, dir, env, "./k6", "run", "--quiet", "extensions/k6/examples/smoke.js")
-	// The machine may be too busy for its verdict: the script goes on to the page all the same.
-	said := in(t, dir, env, "sh", "-c", "sh extensions/k6/examples/verdict.sh || test $? = 99")
-	assert.Contains(t, said, "arrival_p99 < 1,000 ms")
+	// 99: a busy machine fails the verdict. The script still writes the page.
+	output := in(t, dir, env, "sh", "-c", "sh extensions/k6/examples/verdict.sh || test $? = 99")
+	assert.Contains(t, output, "arrival_p99 < 1,000 ms")
 	for _, name := range []string{"run/index.html", "report.html"} {
 		page, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
@@ -75,7 +76,7 @@ func TestTheModuleIsWholeByItself(t *testing.T) {
 	}
 }
 
-// in runs a command in a directory, beside the environment of the test, and returns what it printed.
+// in runs a command in dir, with env added to the test's environment, and returns its output.
 func in(t *testing.T, dir string, env []string, command string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)

@@ -20,7 +20,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
-// The example is documentation, and runs as it stands there.
+// The Python example is documentation, so it runs unchanged.
 func TestAPythonScriptIsRecorded(t *testing.T) {
 	t.Parallel()
 	python, err := exec.LookPath("python3")
@@ -34,7 +34,7 @@ func TestAPythonScriptIsRecorded(t *testing.T) {
 	require.NoError(t, os.WriteFile(profile, []byte("phases: [{duration: 2, arrivalRate: 50}]\n"+
 		"flows: [{name: one, weight: 3}, {name: batch, messages: 5}, {name: room, target: room, deliveries: 2}]"), 0o600))
 	pipeline := test.Start(t, &fake.Pipeline{Delay: 20 * time.Millisecond, Status: func(nth int) int {
-		if nth == 30 || nth == 31 { // one of them is the canary's at most
+		if nth == 30 || nth == 31 { // at most one of them is the canary's
 			return 503
 		}
 		return 202
@@ -63,7 +63,7 @@ func TestAPythonScriptIsRecorded(t *testing.T) {
 	assert.Contains(t, string(out), "rejected: ")
 }
 
-// Nothing but lines of JSON is on standard output, whatever happens.
+// Standard output holds only lines of JSON, also after an error.
 func TestStandardOutputHasLinesAlone(t *testing.T) {
 	t.Parallel()
 	k6, err := filepath.Abs("../../../../k6")
@@ -73,9 +73,9 @@ func TestStandardOutputHasLinesAlone(t *testing.T) {
 		code  int
 		keys  []string
 	}{
-		"nothing is said":       {"", 105, []string{}},
-		"a line is wrong":       {"{\"now\": true}\nhello\n", 104, []string{"now", "error"}},
-		"nobody is at the port": {`{"options": {"profile": "phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: one}]", "ingest": {"url": "http://127.0.0.1:1"}, "mqtt": {"url": "mqtt://127.0.0.1:1"}}}` + "\n", 104, []string{"error"}},
+		"empty input":        {"", 105, []string{}},
+		"invalid line":       {"{\"now\": true}\nhello\n", 104, []string{"now", "error"}},
+		"connection refused": {`{"options": {"profile": "phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: one}]", "ingest": {"url": "http://127.0.0.1:1"}, "mqtt": {"url": "mqtt://127.0.0.1:1"}}}` + "\n", 104, []string{"error"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -98,9 +98,9 @@ func TestStandardOutputHasLinesAlone(t *testing.T) {
 			assert.Equal(t, c.code, command.ProcessState.ExitCode())
 			keys := []string{}
 			for line := range strings.Lines(out.String()) {
-				var said map[string]any
-				require.NoError(t, json.Unmarshal([]byte(line), &said), line)
-				for key := range said {
+				var fields map[string]any
+				require.NoError(t, json.Unmarshal([]byte(line), &fields), line)
+				for key := range fields {
 					keys = append(keys, key)
 				}
 			}
@@ -110,14 +110,14 @@ func TestStandardOutputHasLinesAlone(t *testing.T) {
 	}
 }
 
-// A caller that is killed reads no more, and a signal ends a recorder whose caller says nothing.
+// The recorder writes its report when its caller is gone, and after a signal.
 func TestARecorderOutlivesItsCallerForAReport(t *testing.T) {
 	t.Parallel()
 	k6, err := filepath.Abs("../../../../k6")
 	require.NoError(t, err)
 	for name, end := range map[string]func(*exec.Cmd, *os.File, *os.File){
-		"both ends of its pipes are gone": func(_ *exec.Cmd, in, out *os.File) { _, _ = in.Close(), out.Close() },
-		"SIGTERM":                         func(c *exec.Cmd, _, _ *os.File) { _ = c.Process.Signal(syscall.SIGTERM) },
+		"the caller closes both pipes": func(_ *exec.Cmd, in, out *os.File) { _, _ = in.Close(), out.Close() },
+		"SIGTERM":                      func(c *exec.Cmd, _, _ *os.File) { _ = c.Process.Signal(syscall.SIGTERM) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -134,7 +134,7 @@ func TestARecorderOutlivesItsCallerForAReport(t *testing.T) {
 			command.Env, command.Stdin, command.Stdout = []string{"HOME=" + dir}, theirIn, theirOut
 			require.NoError(t, command.Start())
 			_, _ = theirIn.Close(), theirOut.Close()
-			said := json.NewDecoder(out)
+			answers := json.NewDecoder(out)
 			options, err := json.Marshal(map[string]any{"options": map[string]any{
 				"profile": "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: one}]", "dir": dir,
 				"ingest": map[string]any{"url": pipeline.IngestURL()}, "mqtt": map[string]any{"url": pipeline.MQTTURL()},
@@ -144,7 +144,7 @@ func TestARecorderOutlivesItsCallerForAReport(t *testing.T) {
 			require.NoError(t, err)
 			for line := map[string]any{}; line["slots"] == nil; {
 				line = map[string]any{}
-				require.NoError(t, said.Decode(&line))
+				require.NoError(t, answers.Decode(&line))
 			}
 			end(command, in, out)
 			_ = command.Wait()

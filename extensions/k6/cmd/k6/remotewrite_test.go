@@ -24,7 +24,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
-// prometheus is the part of Prometheus that takes a remote write.
+// prometheus is a remote-write receiver that keeps the latest value of each metric.
 type prometheus struct {
 	mu     sync.Mutex
 	latest map[string]float64 // by name
@@ -63,7 +63,7 @@ func (p *prometheus) take(body io.Reader) error {
 	return nil
 }
 
-// markedAsFailed is k6's exit code of a run that does not pass, where the script has no thresholds.
+// markedAsFailed is k6's exit code for a failed run whose script has no thresholds.
 const markedAsFailed = 110
 
 const (
@@ -78,7 +78,7 @@ export function sender() { run.send(); }
 	remoteWriteDelay   = 30 * time.Millisecond
 )
 
-// TestRemoteWrite: k6's own output writes what the dashboard asks for, with its names and in its unit.
+// k6's remote write sends every metric of the Grafana dashboard, in the dashboard's unit.
 func TestRemoteWrite(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../../../..")
@@ -105,7 +105,7 @@ func TestRemoteWrite(t *testing.T) {
 		"RUN=" + string(described), "K6_PROMETHEUS_RW_SERVER_URL=" + server.URL, "K6_PROMETHEUS_RW_TREND_STATS=p(50),p(95),p(99),max",
 	}
 	out, err := command.CombinedOutput()
-	if code := command.ProcessState.ExitCode(); code != markedAsFailed { // as where the machine is busy: the run is invalid then
+	if code := command.ProcessState.ExitCode(); code != markedAsFailed { // a busy machine makes the run invalid
 		require.NoError(t, err, "%s", out)
 	}
 

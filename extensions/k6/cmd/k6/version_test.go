@@ -8,13 +8,14 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// The build information of ./k6 has no version of its main module: `k6 version` showed none of our extensions'.
+// Regression: `k6 version` showed no version of our extensions, as ./k6's build information has
+// none for its main module.
 func TestTheBinaryNamesItsVersion(t *testing.T) {
 	t.Parallel()
 	version := in(t, "../../../..", nil, "./k6", "version")
 	for _, name := range []string{"k6/x/arrival [js]", "arrival [subcommand]", "k6/x/mqtt [js]"} {
 		assert.Regexp(t, `(?m) v\Q`+report.Version+`\E, \Q`+name+`\E$`, version)
 	}
-	assert.Contains(t, version, "xk6-redis v0.4.", "the others keep theirs")
+	assert.Contains(t, version, "xk6-redis v0.4.", "other extensions keep their version")
 	assert.Contains(t, in(t, "../../../..", nil, "./k6", "x", "arrival", "--version"), report.Version)
 }
