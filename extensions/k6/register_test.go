@@ -12,12 +12,13 @@ import (
 	_ "github.com/arrival-bench/arrival/extensions/k6"
 )
 
-// other is another extension's k6/x/mqtt, like that of grafana/xk6-mqtt.
+// other stands for another extension's k6/x/mqtt, such as grafana/xk6-mqtt.
 type other struct{ modules.Module }
 
 func init() { modules.Register("k6/x/mqtt", other{}) }
 
-// k6/x/mqtt was registered here too, and a k6 with grafana/xk6-mqtt as well ended with a panic: it was registered already.
+// Regression: this package registered k6/x/mqtt too, so a k6 that also had grafana/xk6-mqtt
+// panicked at startup.
 func TestAnotherExtensionMayBeTheMQTTClient(t *testing.T) {
 	t.Parallel()
 	scripts := ext.Get(ext.JSExtension)

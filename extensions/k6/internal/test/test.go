@@ -1,4 +1,4 @@
-// Package test is shared by the tests of several packages: a fake pipeline and a run through it.
+// Package test holds helpers that tests of several packages share.
 package test
 
 import (
@@ -31,7 +31,7 @@ flows:
   - {name: batch, weight: 1, messages: 10}
 `
 
-// Main is a TestMain for tests that mostly wait, for schedules and time-outs.
+// Main is a TestMain that raises -test.parallel, for tests that mostly wait.
 func Main(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
@@ -40,7 +40,7 @@ func Main(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Start starts a pipeline, which ends with the test.
+// Start starts f, and closes it at the end of the test.
 func Start(t *testing.T, f *fake.Pipeline) *fake.Pipeline {
 	t.Helper()
 	require.NoError(t, f.Start())
@@ -48,17 +48,17 @@ func Start(t *testing.T, f *fake.Pipeline) *fake.Pipeline {
 	return f
 }
 
-// Statuses are a pipeline's answers to some requests; to the others it is 202.
-func Statuses(of map[int]int) func(nth int) int {
+// Statuses returns a fake.Pipeline.Status: the status of the nth request, 202 by default.
+func Statuses(byNth map[int]int) func(nth int) int {
 	return func(nth int) int {
-		if status, any := of[nth]; any {
+		if status, ok := byNth[nth]; ok {
 			return status
 		}
 		return http.StatusAccepted
 	}
 }
 
-// Run is run.json as it stands in a directory.
+// Run reads run.json from dir.
 func Run(t *testing.T, dir string) *report.Run {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "run.json"))
@@ -74,7 +74,7 @@ func CheckSteady(t *testing.T, r *report.Run) (late int) {
 	result, reasons, late := Verdict(r)
 	assert.Equal(t, report.Pass, result, reasons)
 	account := r.Account
-	account.Reordered = 0 // two requests at once may overtake each other
+	account.Reordered = 0 // concurrent requests may overtake each other
 	assert.Equal(t, report.Account{
 		Scheduled: 570, Arrived: 570, Balanced: true,
 		Requests: report.Requests{Scheduled: 300, Sent: 300}, Deliveries: report.Deliveries{Due: 810, Arrived: 810},
@@ -84,8 +84,8 @@ func CheckSteady(t *testing.T, r *report.Run) (late int) {
 	return late
 }
 
-// Verdict is the result and its reasons without those about the generator's lateness and CPU, which depend on
-// the machine. Those rules have their own tests.
+// Verdict returns the result and its reasons without the generator's lateness and CPU, which depend
+// on the machine. Those rules have their own tests. late is the number of reasons left out.
 func Verdict(r *report.Run) (result string, reasons []string, late int) {
 	for _, reason := range r.Verdict.Reasons {
 		if strings.HasPrefix(reason, "the generator was ") { // late, or out of CPU
@@ -103,7 +103,7 @@ func Verdict(r *report.Run) (result string, reasons []string, late int) {
 	return result, reasons, late
 }
 
-// Redis starts a real Redis of the test's own and returns its address.
+// Redis starts a real Redis for the test and returns its URL.
 func Redis(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -112,7 +112,7 @@ func Redis(t *testing.T) string {
 	})
 }
 
-// Program finds a server's program, also for users whose PATH lacks the directories of daemons.
+// Program returns the path of a server's program, which may be in a daemon directory outside PATH.
 func Program(t *testing.T, name string) string {
 	t.Helper()
 	for _, dir := range []string{"", "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/sbin"} {
@@ -120,11 +120,12 @@ func Program(t *testing.T, name string) string {
 			return path
 		}
 	}
-	require.FailNow(t, name+" is not installed: `npm test` installs it, or says what to type")
+	require.FailNow(t, name+" is not installed: `npm test` installs it or prints how to")
 	return ""
 }
 
-// Server starts a server on a free port, ends it with the test, and returns its address once it takes connections.
+// Server starts a server on a free port and returns its address once it accepts connections. The
+// server is killed at the end of the test.
 func Server(t *testing.T, command func(port string) *exec.Cmd) (address string) {
 	t.Helper()
 	for range 5 { // another process may take the port before the server does
@@ -153,7 +154,7 @@ func Server(t *testing.T, command func(port string) *exec.Cmd) (address string) 
 	return ""
 }
 
-// answers waits until the server accepts connections; false if it has ended.
+// answers waits until the server accepts connections. It returns false if the server ends first.
 func answers(address string, ended <-chan struct{}) bool {
 	for {
 		if conn, err := net.Dial("tcp", address); err == nil {
