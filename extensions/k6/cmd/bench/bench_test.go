@@ -23,13 +23,13 @@ func TestCommandLine(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		args string
-		want string // of the error; empty: none
+		want string // in the error; empty: no error
 	}{
-		"nothing":         {"", ""},
-		"all of it":       {"--only pump,memory --warmup 0s --duration 2s --rounds 1 --rate 1 --messages 1", ""},
-		"too short":       {"--duration 900ms", "--duration 900ms is below 1s"},
-		"no round":        {"--rounds 0", "1 or more"},
-		"a word":          {"pump", `"pump" is no option`},
+		"no options":      {"", ""},
+		"all options":     {"--only pump,memory --warmup 0s --duration 2s --rounds 1 --rate 1 --messages 1", ""},
+		"short duration":  {"--duration 900ms", "--duration 900ms is below 1s"},
+		"zero rounds":     {"--rounds 0", "1 or more"},
+		"stray word":      {"pump", `"pump" is no option`},
 		"negative warmup": {"--warmup -1s", "below 0"},
 	} {
 		_, err := parse(strings.Fields(c.args))
@@ -57,7 +57,7 @@ func TestTheTableSaysWhichRatioIsMissed(t *testing.T) {
 	assert.True(t, held.holds())
 	assert.False(t, missed.holds())
 	held.ratio, missed.ratio = 0.4, 0.97
-	assert.True(t, held.holds(), "the limit itself")
+	assert.True(t, held.holds(), "a ratio at the limit holds")
 	assert.True(t, missed.holds())
 	held.ratio, missed.ratio = 0.41, 0.95
 	assert.False(t, held.holds())
@@ -87,7 +87,7 @@ func TestHost(t *testing.T) {
 
 func TestTheEstimateOfARatio(t *testing.T) {
 	t.Parallel()
-	rounds := func(n int) (all pairs) { // ratios e, e², e⁴ …, whose logarithms' means are all different
+	rounds := func(n int) (all pairs) { // logarithms of the ratios: 1, 2, 4 … thousandths, so that all pairwise means differ
 		for i := range n {
 			ours := time.Duration(1e9 * math.Exp(math.Pow(2, float64(i))/1000))
 			all = append(all, [2]use{
@@ -96,9 +96,9 @@ func TestTheEstimateOfARatio(t *testing.T) {
 		}
 		return all
 	}
-	for n, want := range map[int]struct { // tables of Wilcoxon's signed ranks
-		cut  int // means that are left out at each end
-		sure float64
+	for n, want := range map[int]struct { // from tables of the Wilcoxon signed-rank test
+		cut        int     // means left out at each end
+		confidence float64 // %
 	}{1: {0, 0}, 2: {0, 50}, 5: {0, 93.75}, 6: {0, 96.875}, 8: {3, 96.09375}, 9: {5, 96.09375}, 10: {8, 95.1171875}, 12: {13, 95.751953125}} {
 		var means []float64
 		for i := range n {
@@ -107,11 +107,11 @@ func TestTheEstimateOfARatio(t *testing.T) {
 			}
 		}
 		slices.Sort(means)
-		ratio, low, high, sure := rounds(n).estimate(cost)
+		ratio, low, high, confidence := rounds(n).estimate(cost)
 		assert.InEpsilon(t, median(means), ratio, 1e-3, n)
 		assert.InEpsilon(t, means[want.cut], low, 1e-6, n)
 		assert.InEpsilon(t, means[len(means)-1-want.cut], high, 1e-6, n)
-		assert.InDelta(t, want.sure, sure, 1e-9, n)
+		assert.InDelta(t, want.confidence, confidence, 1e-9, n)
 	}
 	assert.Equal(t, "the limit holds", conclusion(0.97, 1, 0.97))
 	assert.Equal(t, "the limit is missed", conclusion(0.9, 0.96, 0.97))
@@ -127,9 +127,9 @@ func TestUse(t *testing.T) {
 	assert.InDelta(t, 2000.0, whole.rate(), 1e-9)
 	rest := use{cpu: map[string]time.Duration{"k6": 4 * time.Millisecond}, count: 2000, seconds: 1}
 	left := whole.without(rest)
-	assert.InDelta(t, 7.0, left.of("k6"), 1e-3, "2 µs each, whatever their number was")
+	assert.InDelta(t, 7.0, left.of("k6"), 1e-3, "subtracts 2 µs an item, not the total")
 	assert.InDelta(t, 1.0, left.of("redis"), 1e-3)
-	assert.InDelta(t, 9.0, whole.of("k6"), 1e-9, "as it was")
+	assert.InDelta(t, 9.0, whole.of("k6"), 1e-9, "unchanged")
 }
 
 func TestSidesAreMeasuredInTurn(t *testing.T) {
@@ -148,7 +148,7 @@ func TestSidesAreMeasuredInTurn(t *testing.T) {
 	assert.Equal(t, "abbaab", order)
 	assert.InDelta(t, 20.0, all.median(0, use.perItem), 1e-9)
 	assert.InDelta(t, 20.0, all.median(1, use.perItem), 1e-9)
-	assert.InDelta(t, 0.75, all.ratio(cost), 1e-9, "of a round, not of the medians")
+	assert.InDelta(t, 0.75, all.ratio(cost), 1e-9, "the median of the ratios, not the ratio of the medians")
 	require.ErrorIs(t, must.Try(func() {
 		b.alternate(3, "request", side("a", 1), func() use { return must.Get(use{}, exec.ErrNotFound) })
 	}), exec.ErrNotFound)
@@ -158,7 +158,7 @@ func TestCPUOfAProcess(t *testing.T) {
 	t.Parallel()
 	before, err := cpuOf(os.Getpid())
 	require.NoError(t, err)
-	for until := time.Now().Add(5 * time.Millisecond); time.Now().Before(until); { // of another clock: it only has to end
+	for until := time.Now().Add(5 * time.Millisecond); time.Now().Before(until); { // uses CPU time
 	}
 	after, err := cpuOf(os.Getpid())
 	require.NoError(t, err)
@@ -219,8 +219,8 @@ func TestWhatWasStartedIsStopped(t *testing.T) {
 
 	b = &bench{root: "../../../..", stopWatchdog: func() {}}
 	defer b.close()
-	err = b.start("a liar", nil, "sh", "-c", "echo not today; exit 3").wait(t.Context())
+	err = b.start("a failing process", nil, "sh", "-c", "echo not today; exit 3").wait(t.Context())
 	require.ErrorContains(t, err, "exit status 3\nnot today")
-	require.NoError(t, b.start("a k6 whose run is no pass", nil, "sh", "-c", "exit 110").wait(t.Context(), notPassed))
-	require.ErrorIs(t, must.Try(func() { b.start("nothing", nil, "no-such-program") }), exec.ErrNotFound)
+	require.NoError(t, b.start("a k6 whose run fails", nil, "sh", "-c", "exit 110").wait(t.Context(), notPassed))
+	require.ErrorIs(t, must.Try(func() { b.start("a missing program", nil, "no-such-program") }), exec.ErrNotFound)
 }

@@ -28,7 +28,7 @@ func TestAReaderIsWokenOnceAsManyBytesAreThereAsItWants(t *testing.T) {
 	require.NoError(t, err)
 	woken := func(within int) (ready int) {
 		require.NoError(t, raw.Control(func(fd uintptr) {
-			for err = unix.EINTR; errors.Is(err, unix.EINTR); { // Go's scheduler sends signals
+			for err = unix.EINTR; errors.Is(err, unix.EINTR); { // the Go runtime's signals interrupt it
 				ready, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, within)
 			}
 		}))
@@ -45,12 +45,12 @@ func TestAReaderIsWokenOnceAsManyBytesAreThereAsItWants(t *testing.T) {
 	require.ErrorContains(t, wakeAt(nil, 8), "no TCP connection")
 }
 
-// Not parallel: it confines the threads of this process.
+// Not parallel: it pins this process's threads to cores.
 func TestABrokerHasACoreOfItsOwn(t *testing.T) {
 	var all, broker, ours unix.CPUSet
 	require.NoError(t, unix.SchedGetaffinity(0, &all))
 	if all.Count() < 2 {
-		t.Skip("one core")
+		t.Skip("needs two cores")
 	}
 	child := exec.Command("sleep", "3600")
 	require.NoError(t, child.Start())

@@ -25,7 +25,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// holds reports whether a check has rows and all of them hold.
+// holds reports whether a check has rows and all of them are ok.
 func holds(rows []row) bool {
 	for _, r := range rows {
 		if !r.ok {
@@ -35,8 +35,9 @@ func holds(rows []row) bool {
 	return len(rows) > 0
 }
 
-// judged is the outcome of a case with one generator that has measured these latencies, in ms.
-func judged(c *testCase, n int, ms ...float64) *outcome {
+// newOutcome returns the outcome of a case with one generator, which got n messages and measured
+// these latencies, in ms.
+func newOutcome(c *testCase, n int, ms ...float64) *outcome {
 	h := empty()
 	series := &ledger.Series{Histogram: h}
 	for _, v := range ms {
@@ -58,27 +59,28 @@ func TestTheAccountIsComparedToTheMessage(t *testing.T) {
 		got  report.Account
 		want bool
 	}{
-		"as expected":      {report.Account{Scheduled: 10, Arrived: 9, Lost: 1, Balanced: true}, true},
-		"one more lost":    {report.Account{Scheduled: 10, Arrived: 8, Lost: 2, Balanced: true}, false},
-		"not balanced":     {report.Account{Scheduled: 10, Arrived: 9, Lost: 1}, false},
-		"too few":          {report.Account{Scheduled: 9, Arrived: 9, Lost: 1, Balanced: true}, false},
-		"one twice":        {report.Account{Scheduled: 10, Arrived: 9, Lost: 1, Duplicates: 1, Balanced: true}, false},
-		"one stranger":     {report.Account{Scheduled: 10, Arrived: 9, Lost: 1, Foreign: 1, Balanced: true}, false},
-		"overtakings pass": {report.Account{Scheduled: 10, Arrived: 9, Lost: 1, Reordered: 3, Balanced: true}, true},
+		"as expected":       {report.Account{Scheduled: 10, Arrived: 9, Lost: 1, Balanced: true}, true},
+		"one more loss":     {report.Account{Scheduled: 10, Arrived: 8, Lost: 2, Balanced: true}, false},
+		"not balanced":      {report.Account{Scheduled: 10, Arrived: 9, Lost: 1}, false},
+		"too few scheduled": {report.Account{Scheduled: 9, Arrived: 9, Lost: 1, Balanced: true}, false},
+		"a duplicate":       {report.Account{Scheduled: 10, Arrived: 9, Lost: 1, Duplicates: 1, Balanced: true}, false},
+		"a foreign message": {report.Account{Scheduled: 10, Arrived: 9, Lost: 1, Foreign: 1, Balanced: true}, false},
+		"reordering passes": {report.Account{Scheduled: 10, Arrived: 9, Lost: 1, Reordered: 3, Balanced: true}, true},
 	} {
-		o := judged(&testCase{}, 10)
+		o := newOutcome(&testCase{}, 10)
 		o.generators[0].run.Account = c.got
 		assert.Equal(t, c.want, holds(expected(o)), name)
 	}
 }
 
-// Messages of another run are no part of the balance: expected ones have a line of their own, and each generator has them.
+// Foreign messages are no part of the balance. Where a case expects them, a row of their own
+// compares their sum over all generators.
 func TestForeignMessagesAreCountedWhereTheyAreExpected(t *testing.T) {
 	t.Parallel()
 	expected := account(func(n int) report.Account { return report.Account{Arrived: n, Foreign: n / 4} })
 	for got, want := range map[[2]int]bool{{2, 2}: true, {1, 3}: true, {2, 1}: false, {2, 3}: false, {0, 0}: false} {
-		o := judged(&testCase{}, 8)
-		o.generators = append(o.generators, judged(&testCase{}, 8).generators...)
+		o := newOutcome(&testCase{}, 8)
+		o.generators = append(o.generators, newOutcome(&testCase{}, 8).generators...)
 		for i, g := range o.generators {
 			g.run.Account.Foreign = got[i]
 		}
@@ -98,11 +100,11 @@ func TestTheSlowestAndTheLostAreHeldToTheirNumbers(t *testing.T) {
 		want    [2]bool
 	}{
 		"as expected":   {"r.1.7", map[string]float64{"queue": 30, "delivery": 321}, []string{"r.1.3", "r.1.4"}, [2]bool{true, true}},
-		"others":        {"r.1.8", map[string]float64{"queue": 30, "delivery": 321}, []string{"r.1.3", "r.1.5"}, [2]bool{false, false}},
+		"other ids":     {"r.1.8", map[string]float64{"queue": 30, "delivery": 321}, []string{"r.1.3", "r.1.5"}, [2]bool{false, false}},
 		"another stage": {"r.1.7", map[string]float64{"queue": 330, "delivery": 321}, []string{"r.1.3"}, [2]bool{false, false}},
-		"not as long":   {"r.1.7", map[string]float64{"queue": 30, "delivery": 300}, nil, [2]bool{false, false}},
+		"too short":     {"r.1.7", map[string]float64{"queue": 30, "delivery": 300}, nil, [2]bool{false, false}},
 	} {
-		o := judged(&testCase{}, 10)
+		o := newOutcome(&testCase{}, 10)
 		all := &report.Messages{Slowest: []report.Slow{{ID: c.slowest, StagesMS: c.stages}}, Named: []report.Named{{ID: "r.1.9", End: "negative"}}}
 		for _, id := range c.lost {
 			all.Named = append(all.Named, report.Named{ID: id, End: "lost"})
@@ -113,7 +115,8 @@ func TestTheSlowestAndTheLostAreHeldToTheirNumbers(t *testing.T) {
 	}
 }
 
-// The machine decides whether the generator was late, and nothing else: any other reason counts.
+// The check ignores lateness and the clock bound, which depend on the machine. Any other reason
+// counts.
 func TestLatenessIsLeftOutOfTheVerdict(t *testing.T) {
 	t.Parallel()
 	const late, other = "the generator was late: lateness p99 9 ms", "the account does not balance"
@@ -138,14 +141,14 @@ func TestLatenessIsLeftOutOfTheVerdict(t *testing.T) {
 		{report.Fail, report.Invalid, 99, []string{late}, false},
 		{report.Fail, report.Pass, 0, nil, false},
 	} {
-		o := judged(&testCase{}, 1)
+		o := newOutcome(&testCase{}, 1)
 		o.generators[0].exit = c.exit
 		o.generators[0].run.Verdict = report.Verdict{Result: c.result, Reasons: c.reasons}
 		assert.Equal(t, c.ok, holds(verdict(c.want)(o)), "%+v", c)
 	}
 }
 
-// A line about times says nothing of the instrument where the machine held it up; counts and verdicts hold whatever the machine does.
+// On a busy machine a row about times stays open. Counts and verdicts hold on any machine.
 func TestWhatABusyMachineLeavesOpen(t *testing.T) {
 	t.Parallel()
 	rows := []row{
@@ -163,7 +166,7 @@ func TestWhatABusyMachineLeavesOpen(t *testing.T) {
 	assert.Regexp(t, `slow .* open\n.*in time .* ok\n.*lost .* NO\n.*verdict .* NO\n`, r.text(full))
 }
 
-// A count that was wrong in one of two attempts passed.
+// Regression: a count that was wrong in the first of two attempts passed.
 func TestAWrongCountIsNotTriedAgain(t *testing.T) {
 	t.Parallel()
 	slow := between("arrival, p50", "50 ms", 500, 50, 0, 25)
@@ -172,15 +175,15 @@ func TestAWrongCountIsNotTriedAgain(t *testing.T) {
 	inTime := between("arrival, p50", "50 ms", 60, 50, 0, 25)
 	for name, c := range map[string]struct {
 		first []row
-		doubt bool
+		late  bool
 		runs  int
 		open  []bool
 	}{
-		"a time, by a generator that was late": {[]row{slow}, true, 2, []bool{false}},
-		"a time, by one that was not":          {[]row{slow}, false, 1, []bool{false}},
-		"a count":                              {[]row{lost}, true, 1, []bool{false}},
-		"a verdict":                            {[]row{fails}, true, 1, []bool{false}},
-		"a time and a count":                   {[]row{slow, lost}, true, 1, []bool{true, false}},
+		"a time, late generator":     {[]row{slow}, true, 2, []bool{false}},
+		"a time, punctual generator": {[]row{slow}, false, 1, []bool{false}},
+		"a count":                    {[]row{lost}, true, 1, []bool{false}},
+		"a verdict":                  {[]row{fails}, true, 1, []bool{false}},
+		"a time and a count":         {[]row{slow, lost}, true, 1, []bool{true, false}},
 	} {
 		runs, repeated := 0, 0
 		tried := testCase{checks: []check{func(*outcome) []row {
@@ -191,8 +194,8 @@ func TestAWrongCountIsNotTriedAgain(t *testing.T) {
 		}}}
 		rows := tried.try(func(int) (*outcome, error) {
 			runs++
-			o := judged(&tried, 1)
-			if c.doubt {
+			o := newOutcome(&tried, 1)
+			if c.late {
 				o.generators[0].run.Verdict = report.Verdict{Result: report.Invalid, Reasons: []string{"the generator was late: by far"}}
 			}
 			return o, nil
@@ -209,18 +212,18 @@ func TestAWrongCountIsNotTriedAgain(t *testing.T) {
 func TestTheCanaryIsHeldToTheRecordOfItsOwnMessages(t *testing.T) {
 	t.Parallel()
 	for measured, want := range map[float64]bool{49: false, 51: false, 52: true, 90: true, 110: false} {
-		o := judged(&testCase{rate: 1000, seconds: [2]int{1, 1}}, 1, 1)
+		o := newOutcome(&testCase{rate: 1000, seconds: [2]int{1, 1}}, 1, 1)
 		o.generators[0].run.Canary = &report.Canary{Sent: 1, Arrived: 1, Latency: report.Latency{Count: 1, Min: &measured}}
-		written(o, 1)
+		logDeliveries(o, 1)
 		due := o.generators[0].log[0].Written.Add(500 * ms)
 		o.generators[0].log = append(o.generators[0].log, fake.Delivery{ID: "run.canary.0", Written: due.Add(51 * ms)})
 		assert.Equal(t, want, holds(canary(50*ms)(o)), "%g", measured)
-		assert.Len(t, o.arrivals(), 1, "it is no part of the load")
+		assert.Len(t, o.arrivals(), 1, "the canary is no part of the load")
 	}
 }
 
-// written is the record of a pipeline that wrote each message so many ms after it was due.
-func written(o *outcome, ms ...float64) {
+// logDeliveries logs that the pipeline wrote message i ms[i] after it was due.
+func logDeliveries(o *outcome, ms ...float64) {
 	began, _ := time.Parse(time.RFC3339Nano, o.generators[0].run.Run.Started)
 	for i, late := range ms {
 		due := began.Add(time.Millisecond + time.Duration(i)*time.Second/time.Duration(o.rate))
@@ -236,8 +239,8 @@ func TestAQuantileMayNotBeBelowTheRecord(t *testing.T) {
 		measured float64
 		want     bool
 	}{{51, false}, {52, true}, {61, true}, {64, false}} {
-		o := judged(&testCase{rate: 100}, 4, 50, c.measured, c.measured, 90)
-		written(o, 50, 52, 52, 80)
+		o := newOutcome(&testCase{rate: 100}, 4, 50, c.measured, c.measured, 90)
+		logDeliveries(o, 50, 52, 52, 80)
 		assert.Equal(t, c.want, holds(quantile(50, 50*ms)(o)), "%g", c.measured)
 	}
 }
@@ -252,17 +255,17 @@ func TestAnOmittedFreezeIsFound(t *testing.T) {
 	}
 	omitted[0] = 1000
 	for _, measured := range [][]float64{honest, omitted} {
-		o := judged(c, 1000, measured...)
+		o := newOutcome(c, 1000, measured...)
 		o.generators[0].fake = frozen()
-		written(o, honest...)
+		logDeliveries(o, honest...)
 		sound := measured[1] > 1
 		assert.Equal(t, sound, holds(slowCount(o)))
 		assert.Equal(t, sound, holds(slowQuartiles(o)))
-		assert.True(t, holds(slowest(o)), "the slowest alone would not show it")
+		assert.True(t, holds(slowest(o)), "the slowest message alone does not show the omission")
 	}
 }
 
-// Without it the self-test would not show what measuring from the due time is for.
+// The self-test must show that latency from the actual send misses a freeze.
 func TestAFromSendThatMissesNothingIsFound(t *testing.T) {
 	t.Parallel()
 	for slow, want := range map[int]bool{0: false, 1: true, 4: true, 5: false, 10: false} {
@@ -270,7 +273,7 @@ func TestAFromSendThatMissesNothingIsFound(t *testing.T) {
 		for i := range 10 {
 			times.Add(map[bool]int64{true: 500_000, false: 1000}[i < slow])
 		}
-		o := judged(&testCase{}, 10, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500)
+		o := newOutcome(&testCase{}, 10, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500)
 		o.generators[0].run.Latency.FromSend = report.NewLatency(&times, true)
 		assert.Equal(t, want, holds(uncorrected(o)), slow)
 	}
@@ -279,7 +282,7 @@ func TestAFromSendThatMissesNothingIsFound(t *testing.T) {
 func TestAWrongBucketIsFound(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]bool{"2.5": true, "2.502": false} {
-		o := judged(&testCase{}, 2, 1.5, 2.5)
+		o := newOutcome(&testCase{}, 2, 1.5, 2.5)
 		o.generators[0].dir = t.TempDir()
 		points := `{"type":"Metric","metric":"arrival_latency","data":{"name":"arrival_latency"}}
 {"type":"Point","metric":"arrival_latency","data":{"value":1.5}}
@@ -297,7 +300,7 @@ func TestTheClockIsHeldToItsOwnBound(t *testing.T) {
 		offset, drift        float64
 		offsetOK, driftRight bool
 	}{{500.009, 0, true, true}, {500.011, 0, false, true}, {-500, 0, false, true}, {499.991, 8, true, false}} {
-		o := judged(&testCase{}, 1)
+		o := newOutcome(&testCase{}, 1)
 		o.generators[0].run.Run.Ended = &ended
 		o.generators[0].fake = &fake.Pipeline{Redis: &fake.Redis{Clock: fake.Clock{Ahead: 500 * ms}}}
 		o.generators[0].run.Clock = report.Clock{Reference: "redis TIME", OffsetMS: &c.offset, BoundMS: 0.01, DriftPPM: &c.drift}
@@ -333,7 +336,7 @@ func TestEvery(t *testing.T) {
 	}
 }
 
-// A profile that k6 refuses would show only when its case runs.
+// Otherwise an invalid profile shows only when its case runs.
 func TestEveryCaseHasAProfileAndSomethingToTell(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
@@ -387,24 +390,25 @@ func TestLastWordsAreOneLine(t *testing.T) {
 	assert.LessOrEqual(t, len(lastOutput(bytes.NewBufferString(strings.Repeat("x", 1000)))), 310)
 }
 
-// A reader that is late is in none of the arrivals; a writer that is late is in none of the truth.
+// Arrivals must not include the delay of a late reader. Slow writes are left out: their time is not
+// known well enough.
 func TestAnArrivalIsHeldToItsWrite(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	for name, c := range map[string]struct {
 		arrivals []float64 // after the write, ms
-		slow     int       // writes that took longer than the truth may be unknown
+		slow     int       // slow writes
 		want     bool
 	}{
-		"at once":                        {slices.Repeat([]float64{0.05}, 200), 0, true},
-		"two of 200 late":                {append(slices.Repeat([]float64{0.05}, 198), 5, 5), 0, true},
-		"three of 200 late":              {append(slices.Repeat([]float64{0.05}, 197), 5, 5, 5), 0, false},
-		"three late, one by its write":   {append(slices.Repeat([]float64{0.05}, 197), 5, 5, 5), 1, false},
-		"three late, two by their write": {append(slices.Repeat([]float64{0.05}, 197), 5, 5, 5), 2, true},
-		"all by the read":                {slices.Repeat([]float64{0.2}, 200), 0, false},
-		"nothing is known":               {slices.Repeat([]float64{0.05}, 200), 200, false},
+		"prompt":                      {slices.Repeat([]float64{0.05}, 200), 0, true},
+		"two of 200 late":             {append(slices.Repeat([]float64{0.05}, 198), 5, 5), 0, true},
+		"three of 200 late":           {append(slices.Repeat([]float64{0.05}, 197), 5, 5, 5), 0, false},
+		"three late, one slow write":  {append(slices.Repeat([]float64{0.05}, 197), 5, 5, 5), 1, false},
+		"three late, two slow writes": {append(slices.Repeat([]float64{0.05}, 197), 5, 5, 5), 2, true},
+		"all late":                    {slices.Repeat([]float64{0.2}, 200), 0, false},
+		"only slow writes":            {slices.Repeat([]float64{0.05}, 200), 200, false},
 	} {
-		o := judged(&testCase{}, len(c.arrivals))
+		o := newOutcome(&testCase{}, len(c.arrivals))
 		delivery := &ledger.Series{Histogram: empty()}
 		for i, ms := range c.arrivals {
 			delivery.Add(int64(ms * 1000))
@@ -425,7 +429,7 @@ func TestAlmostAllMessagesArriveByTheKernelsStamp(t *testing.T) {
 		kernel, read int64
 		want         bool
 	}{{100, 0, true}, {95, 5, true}, {94, 6, false}, {95, 4, false}, {0, 100, false}, {0, 0, false}} {
-		o := judged(&testCase{}, 100)
+		o := newOutcome(&testCase{}, 100)
 		o.generators[0].run.Health.ArrivalStamps = report.ArrivalStamps{Kernel: c.kernel, Read: c.read}
 		assert.Equal(t, c.want, holds(stamped(o)), "%+v", c)
 	}
