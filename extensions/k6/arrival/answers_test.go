@@ -13,7 +13,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// A server without a broker could not be measured at all: the options wanted an address of MQTT.
+// Regression: a server without a broker could not be measured, as the options required an MQTT URL.
 func TestWithoutABrokerTheAnswerIsTheArrival(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Copies: func(int) int { return 0 }}

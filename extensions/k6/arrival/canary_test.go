@@ -19,7 +19,7 @@ func TestTheCanaryGoesAllTheWayBesideTheLoad(t *testing.T) {
 	require.NotNil(t, r.Canary)
 	assert.Equal(t, [2]int{3, 3}, [2]int{r.Canary.Sent, r.Canary.Arrived})
 	assert.GreaterOrEqual(t, *r.Canary.Latency.Min, 100.0)
-	assert.Equal(t, 150, r.Account.Arrived, "it is no part of the account")
+	assert.Equal(t, 150, r.Account.Arrived, "the canary is no part of the account")
 	assert.Zero(t, r.Account.Foreign)
 	assert.Equal(t, int64(150), r.Latency.Arrival.Count)
 	for second := range 3 {

@@ -28,7 +28,7 @@ func TestTheClosedModelHasAVUForEachOfTheMost(t *testing.T) {
 	}`, out.String())
 }
 
-// runClosed plays k6's part: VUs that send until the load is over.
+// runClosed runs the script as k6 does: each VU sends until the load ends.
 func (s *script) runClosed() *report.Run {
 	s.t.Helper()
 	e := s.module.root.engine
@@ -67,7 +67,7 @@ flows: [{name: direct, weight: 3}, {name: room, target: room, deliveries: 2}]`, 
 		assert.Equal(t, second.Sent, second.Scheduled)
 	}
 	assert.Equal(t, r.Account.Scheduled, sent)
-	assert.InDelta(t, 3, float64(r.Flows[0].Scheduled)/float64(r.Flows[1].Scheduled), 0.5, "weights hold over any window")
+	assert.InDelta(t, 3, float64(r.Flows[0].Scheduled)/float64(r.Flows[1].Scheduled), 0.5, "the flows' weights hold")
 }
 
 func TestAVUCanStandForSeveral(t *testing.T) {
@@ -78,7 +78,7 @@ func TestAVUCanStandForSeveral(t *testing.T) {
 	assert.Equal(t, "2", out.String())
 }
 
-// The rate of sessions that a scenario begins a second after the start counted that second, too.
+// Regression: a first phase whose senders started a second late counted that second in its rate.
 func TestTheFirstPhaseBeginsWithTheFirstSender(t *testing.T) {
 	t.Parallel()
 	const late = 100 * time.Millisecond
@@ -105,11 +105,11 @@ phases: [{name: some, duration: 60, vus: 3, requests: 100, drain: 10}, {name: mo
 flows: [{name: direct}]`, "").runClosed()
 	assert.True(t, r.Account.Balanced)
 	assert.Equal(t, []int{100, 31}, []int{r.Steps[0].Requests, r.Steps[1].Requests})
-	assert.Less(t, r.Steps[0].DurationS, 59.0, "it did not wait for its time to pass")
+	assert.Less(t, r.Steps[0].DurationS, 59.0, "the phase ends before its duration")
 	assert.Equal(t, 131, r.Account.Arrived)
 }
 
-// The next phase would have measured what the last one left behind.
+// Otherwise a phase also measures the backlog of the previous one.
 func TestAPhaseCanWaitForTheBacklogOfTheLast(t *testing.T) {
 	t.Parallel()
 	const late = 3 * time.Second
@@ -128,7 +128,8 @@ flows: [{name: direct}]`, "").runClosed()
 	assert.Equal(t, r.Account.Scheduled, r.Account.Arrived)
 }
 
-// Numbers were drawn from two rows that overlap, so one message overwrote another in the ledger.
+// Regression: calls with and without a flow drew overlapping numbers, so one message overwrote
+// another in the ledger.
 func TestAFlowIsChosenInEachCallOrInNone(t *testing.T) {
 	t.Parallel()
 	const profile = "phases: [{duration: 60, vus: 1, requests: 6}]\nflows: [{name: often}, {name: seldom, weight: 5, messages: 3}, {name: off, weight: 0}]"
@@ -136,8 +137,8 @@ func TestAFlowIsChosenInEachCallOrInNone(t *testing.T) {
 		first, other string
 		messages     int
 	}{
-		"in each": {"run.next(i < 4 ? 'often' : 'seldom')", "run.next()", 4*1 + 2*3},
-		"in none": {"run.next()", "run.next('often')", 1*1 + 5*3},
+		"in each call": {"run.next(i < 4 ? 'often' : 'seldom')", "run.next()", 4*1 + 2*3},
+		"in no call":   {"run.next()", "run.next('often')", 1*1 + 5*3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

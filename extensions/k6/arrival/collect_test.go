@@ -35,7 +35,7 @@ func TestASubscriberThatDoesNotComeBackEndsTheLoadAndTheRunIsInvalid(t *testing.
 	}
 	began := time.Now()
 	r := s.run()
-	assert.Less(t, time.Since(began), 60*time.Second, "it does not wait for the end of the schedule")
+	assert.Less(t, time.Since(began), 60*time.Second, "the run ends before its schedule")
 	assert.Equal(t, report.Invalid, r.Verdict.Result)
 	assert.Contains(t, r.Verdict.Reasons[0],
 		"a subscriber lost its connection, so the rest of the load was not sent: subscriber 1 did not come back: ")
@@ -67,7 +67,7 @@ func TestAStoppedRunLeavesAnIncompleteReport(t *testing.T) {
 		cancel()
 	}()
 	require.ErrorIs(t, e.collect(ctx, s.state, s.module.metrics), errStopped)
-	assert.Positive(t, s.written().Account.Arrived, "without a summary, too")
+	assert.Positive(t, s.written().Account.Arrived, "written without a summary")
 	_, err := s.runtime.VU.Runtime().RunString(`run.summary()`)
 	require.NoError(t, err)
 	r := s.written()
@@ -77,8 +77,8 @@ func TestAStoppedRunLeavesAnIncompleteReport(t *testing.T) {
 	assert.Positive(t, r.Account.Arrived)
 }
 
-// A run that was killed in its second phase held all that was due in each, also in one that never began, and its rates were those of
-// their planned lengths.
+// Regression: a run that was killed in its second phase counted all messages of each phase, also of
+// one that never began, and divided them by the planned durations.
 func TestAStoppedRunHoldsWhatWasDueUntilThen(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -104,22 +104,22 @@ flows: [{name: direct, weight: 2}, {name: batch, messages: 10}]`, "")
 	}
 	require.ErrorIs(t, e.collect(ctx, s.state, s.module.metrics), errStopped)
 	senders.Wait()
-	clock.SleepUntil(t.Context(), nil, time.Now().Add(200*time.Millisecond)) // ten more would have been due
+	clock.SleepUntil(t.Context(), nil, time.Now().Add(200*time.Millisecond)) // ten more fall due
 	_, err := s.runtime.VU.Runtime().RunString(`run.summary()`)
 	require.NoError(t, err)
 	r := s.written()
 
-	require.Len(t, r.Steps, 2, "a phase that was not reached is none")
+	require.Len(t, r.Steps, 2, "a phase that never began is left out")
 	warm, hold := r.Steps[0], r.Steps[1]
 	assert.Equal(t, []any{"warm-up", 20, 1.0}, []any{warm.Name, warm.Requests, warm.DurationS})
 	assert.Equal(t, "hold", hold.Name)
-	assert.Nil(t, hold.Backlog, "it has not ended")
+	assert.Nil(t, hold.Backlog, "the phase has not ended")
 	assert.Less(t, hold.DurationS, 60.0)
 	assert.InDelta(t, 50*hold.DurationS, float64(hold.Requests), 1.001)
 	assert.InDelta(t, float64(hold.Scheduled)/hold.DurationS, hold.ScheduledPerS, 1e-9)
 	assert.Equal(t, r.Account.Requests.Scheduled, warm.Requests+hold.Requests)
 	assert.Equal(t, r.Account.Scheduled, warm.Scheduled+hold.Scheduled)
-	assert.Equal(t, hold.Scheduled, r.Flows[0].Scheduled+r.Flows[1].Scheduled, "flows are of the measured phases")
+	assert.Equal(t, hold.Scheduled, r.Flows[0].Scheduled+r.Flows[1].Scheduled, "flows cover the measured phases")
 	require.Len(t, r.Verdict.Reasons, 1)
 	assert.Regexp(t, `^the run was cut off at \d+:\d\d of 1:31$`, r.Verdict.Reasons[0])
 }
@@ -155,7 +155,7 @@ func TestAPhaseOfTheClosedModelThatWasCutOffEndsThere(t *testing.T) {
 	assert.Equal(t, r.Account.Scheduled, two.Scheduled)
 }
 
-// A process that is killed can't write its report, so there is one from the first moment on.
+// A killed process cannot write its report, so the run writes one before the first message.
 func TestThereIsAReportBeforeTheFirstMessage(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
@@ -174,7 +174,8 @@ func TestThereIsAReportBeforeTheFirstMessage(t *testing.T) {
 	assert.Equal(t, e.ID, shown.Run.ID)
 }
 
-// The number that a sender had drawn was missing from the account of a run, which so never settled.
+// Regression: the message that a stopped sender had drawn was missing from the account, so the run
+// never settled.
 func TestWhatAStoppedSenderHadDrawnIsDropped(t *testing.T) {
 	t.Parallel()
 	for name, pump := range map[string]bool{"send": false, "pump": true} {
@@ -201,7 +202,7 @@ func TestWhatAStoppedSenderHadDrawnIsDropped(t *testing.T) {
 	}
 }
 
-// run.result() may be called by any VU, and so while the end of the run adds what the processes used.
+// Any VU may call run.result(), also while the end of the run adds the process metrics.
 func TestTheReportOfARunMayBeReadAtAnyTime(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct}]", "")
@@ -209,7 +210,7 @@ func TestTheReportOfARunMayBeReadAtAnyTime(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var reader sync.WaitGroup
 	reader.Go(func() {
-		<-e.Started // run.result() refuses before
+		<-e.Started // run.result() fails before that
 		for ctx.Err() == nil {
 			assert.NotNil(t, e.report(false).Resources)
 		}
@@ -227,7 +228,7 @@ func TestABrokerIsWaitedForAsLongAsWhatIsLate(t *testing.T) {
 	}
 }
 
-// Two runs that began in the same second wrote into each other's files.
+// Regression: two runs that began in the same second wrote into the same directory.
 func TestNoTwoRunsShareADirectory(t *testing.T) {
 	t.Parallel()
 	runs := t.TempDir()
@@ -245,32 +246,32 @@ func TestNoTwoRunsShareADirectory(t *testing.T) {
 	}
 }
 
-// `RUN_DIR=there ./k6 run` took another run's directory, and its report was gone.
+// Regression: `RUN_DIR=dir ./k6 run` overwrote the report of a run in dir.
 func TestADirectoryThatHoldsARunIsRefused(t *testing.T) {
 	t.Parallel()
-	var one []string
-	second := []string{segment.SequenceFlag + "=0,1/2,1", segment.Flag + "=1/2:1"}
+	var noFlags []string
+	instance2 := []string{segment.SequenceFlag + "=0,1/2,1", segment.Flag + "=1/2:1"}
 	for _, c := range []struct {
-		there   string // in the directory
+		exists  string // file in the directory
 		flags   []string
 		refused bool
 	}{
-		{"run.json", one, true},
-		{"timeline.ndjson", one, true},
-		{"index.html", one, true},
-		{"generator-2/run.json", one, true},
-		{"k6.log", one, false},
-		{"run.json", second, true},
-		{"generator-2/run.json", second, true},
-		{"generator-2/k6.log", second, false},
-		{"generator-1/run.json", second, false},
+		{"run.json", noFlags, true},
+		{"timeline.ndjson", noFlags, true},
+		{"index.html", noFlags, true},
+		{"generator-2/run.json", noFlags, true},
+		{"k6.log", noFlags, false},
+		{"run.json", instance2, true},
+		{"generator-2/run.json", instance2, true},
+		{"generator-2/k6.log", instance2, false},
+		{"generator-1/run.json", instance2, false},
 	} {
-		t.Run(fmt.Sprint(c.there, len(c.flags)), func(t *testing.T) {
+		t.Run(fmt.Sprint(c.exists, len(c.flags)), func(t *testing.T) {
 			t.Parallel()
 			f := &fake.Pipeline{Redis: &fake.Redis{}}
 			test.Start(t, f)
 			s := newScriptAt(t, f, twenty, "redis: { url: 'REDIS' }, runId: 'mine', gather: '1ms'", c.flags...)
-			path := filepath.Join(s.dir, c.there)
+			path := filepath.Join(s.dir, c.exists)
 			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 			require.NoError(t, os.WriteFile(path, []byte("of another"), 0o644))
 			err := s.module.root.engine.checkDir()
@@ -284,7 +285,7 @@ func TestADirectoryThatHoldsARunIsRefused(t *testing.T) {
 			}
 			require.ErrorContains(t, err, "allowed: a directory that is new or holds no run")
 			assert.ErrorContains(t, err, s.dir)
-			if c.flags == nil { // k6 has to know of a segment
+			if c.flags == nil { // with a segment, collect needs k6's options
 				require.EqualError(t, s.module.root.engine.collect(t.Context(), s.state, s.module.metrics), err.Error())
 			}
 			text, err := os.ReadFile(path)
@@ -297,7 +298,7 @@ func TestADirectoryThatHoldsARunIsRefused(t *testing.T) {
 	}
 }
 
-// Both of them find it empty.
+// Both runs find the directory empty.
 func TestTwoRunsThatAreGivenOneDirectoryDoNotBothBegin(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, twenty, "")
@@ -311,12 +312,13 @@ func TestTwoRunsThatAreGivenOneDirectoryDoNotBothBegin(t *testing.T) {
 			t.Cleanup(rec.close)
 		} else {
 			assert.ErrorContains(t, err, "there is a run in it (timeline.ndjson)")
-			assert.Empty(t, e.life.dir, "so that the summary writes nothing there")
+			assert.Empty(t, e.life.dir, "the summary writes nothing there")
 		}
 	}
 }
 
-// It was named where its keep-alive ran out before the run did, and else what was missing was the pipeline's loss.
+// Regression: a silent subscriber was named only if its keep-alive ran out during the run.
+// Otherwise the missing messages counted as the pipeline's loss.
 func TestASubscriberThatFellSilentIsNamedWhenMessagesAreMissing(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{}
@@ -336,7 +338,7 @@ func TestASubscriberThatFellSilentIsNamedWhenMessagesAreMissing(t *testing.T) {
 	assert.Equal(t, 6, r.Account.Lost)
 }
 
-// They were lost, though nobody had looked.
+// Regression: messages that Redis could not be asked for counted as lost.
 func TestWhatRedisCouldNotBeAskedForIsUnknown(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
@@ -353,5 +355,5 @@ func TestWhatRedisCouldNotBeAskedForIsUnknown(t *testing.T) {
 	assert.True(t, r.Account.Balanced)
 	assert.Equal(t, report.Invalid, r.Verdict.Result)
 	about := slices.DeleteFunc(slices.Clone(r.Verdict.Reasons), func(s string) bool { return !strings.Contains(s, "Redis") })
-	assert.Len(t, about, 1, "one sentence, however many keys there are")
+	assert.Len(t, about, 1, "one reason, however many keys there are")
 }

@@ -32,5 +32,5 @@ func TestMoreConnectionsThanOpenFilesAreRefused(t *testing.T) {
 	o.Publishers, o.SenderConnections = &send.PublisherOptions{Connections: 15_000}, 0
 
 	third := segmentOf(t, "0:1/3", "0,1/3,2/3,1")
-	assert.NoError(t, o.checkFiles(third, 5069), "of several instances each has its share")
+	assert.NoError(t, o.checkFiles(third, 5069), "an instance needs files for its share only")
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 )
 
-// The run went on to its end, and left the page of its first second.
+// Regression: the run continued to its end and left the page of its first second.
 func TestAFullDiskEndsTheRunAtOnceAndLeavesNoPage(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{}
@@ -43,7 +43,7 @@ func TestAFullDiskEndsTheRunAtOnceAndLeavesNoPage(t *testing.T) {
 	assert.Regexp(t, `report +none: .*/dev/full`, out.String())
 }
 
-// fill makes a file that this process has open one of a disk that is full.
+// fill replaces path's open file descriptor with one of /dev/full: writes then fail with ENOSPC.
 func fill(t *testing.T, path string) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if !assert.NoError(t, err) {

@@ -48,15 +48,16 @@ func TestAScriptMaySendByItself(t *testing.T) {
 	}
 }
 
-// Such a run waited until k6's limit, and was incomplete: what was never settled stayed in flight.
+// Regression: an unsettled request stayed in flight, so the run waited for k6's maxDuration and was
+// incomplete.
 func TestARequestThatAScriptDoesNotSettleIsUnknown(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		phases, options, reason string
 		endIteration            bool
 	}{
-		"its iteration has ended": {"{duration: 1, arrivalRate: 3}", "timeout: '1h'", "the iteration ended without run.settle(): did it throw? k6's log says it", true},
-		"it takes too long":       {"{duration: 1, arrivalRate: 3}", "timeout: '1ms'", "not settled within 1.001s", false},
+		"the iteration ends": {"{duration: 1, arrivalRate: 3}", "timeout: '1h'", "the iteration ended without run.settle(): did it throw? k6's log says it", true},
+		"timeout":            {"{duration: 1, arrivalRate: 3}", "timeout: '1ms'", "not settled within 1.001s", false},
 		"closed model": {"{duration: 60, vus: 1, requests: 3, drain: 60}", "timeout: '1h'",
 			"the iteration ended without run.settle(): did it throw? k6's log says it", true},
 	} {
@@ -82,7 +83,7 @@ func TestARequestThatAScriptDoesNotSettleIsUnknown(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, <-done)
 			_, err = rt.RunString(`run.settle(forgotten, 202); run.summary()`)
-			require.NoError(t, err, "it comes too late, and to nothing")
+			require.NoError(t, err, "settling too late has no effect")
 			r := s.written()
 			assert.Equal(t, [3]int{3, 2, 1}, [3]int{r.Account.Scheduled, r.Account.Rejected, r.Account.Unknown})
 			assert.True(t, r.Account.Balanced)

@@ -28,7 +28,7 @@ const steady = test.Steady
 
 var verdict = test.Verdict
 
-// script is a VU whose script has made a Run against a fake pipeline.
+// script is a VU whose script created a Run against a fake pipeline.
 type script struct {
 	t       *testing.T
 	runtime *modulestest.Runtime
@@ -45,15 +45,15 @@ func (noNames) LookupIP(host string) (net.IP, error) {
 	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 }
 
-// newScript makes a VU. options are JavaScript, added to those that point the run at the pipeline.
+// newScript starts f and returns a script for it. options are further options in JavaScript.
 func newScript(t *testing.T, f *fake.Pipeline, profile, options string) *script {
 	t.Helper()
 	test.Start(t, f)
 	return newScriptAt(t, f, profile, options)
 }
 
-// newScriptAt is newScript against a pipeline that has been started. PIPELINE in the options is its ingest's address, BROKER its broker's, REDIS
-// its Redis'. flags are k6's.
+// newScriptAt is newScript for a pipeline that runs already. PIPELINE, BROKER and REDIS in options
+// stand for the URLs of its ingest, broker and Redis. flags are k6's.
 func newScriptAt(t *testing.T, f *fake.Pipeline, profile, options string, flags ...string) *script {
 	t.Helper()
 	options = strings.NewReplacer("PIPELINE", f.IngestURL(), "BROKER", f.MQTTURL()).Replace(options)
@@ -85,7 +85,7 @@ func newScriptAt(t *testing.T, f *fake.Pipeline, profile, options string, flags 
 	return s
 }
 
-// run collects while a pool of senders sends, as k6's scenarios do, and returns the report.
+// run collects while 16 senders send, as k6's scenarios do, and returns the report.
 func (s *script) run() *report.Run {
 	s.t.Helper()
 	return s.runWith(16, func(ctx context.Context, e *engine) {
@@ -95,7 +95,7 @@ func (s *script) run() *report.Run {
 	})
 }
 
-// pumped is run with pumps.
+// pumped is run with 4 pumps as senders.
 func (s *script) pumped() *report.Run {
 	s.t.Helper()
 	return s.runWith(4, func(ctx context.Context, e *engine) { e.pump(ctx, s.state) })
@@ -118,7 +118,7 @@ func (s *script) runWith(vus int, sender func(context.Context, *engine)) *report
 	return s.written()
 }
 
-// written is run.json as it stands on disk.
+// written reads run.json from disk.
 func (s *script) written() *report.Run {
 	s.t.Helper()
 	return test.Run(s.t, s.dir)

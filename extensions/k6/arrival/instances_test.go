@@ -23,12 +23,12 @@ func TestNothingIsSentWhereAnInstanceIsMissing(t *testing.T) {
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
 	test.Start(t, f)
 	const options = "runId: 'abcd1234', gather: '300ms'"
-	two := newSegment(t, f, unequalParts[1], unequal, steady, options)
+	two := newSegment(t, f, unequalSegments[1], unequalSequence, steady, options)
 	err := two.module.root.engine.collect(t.Context(), two.state, two.module.metrics)
 	require.EqualError(t, err,
 		"1 of 3 instances of the run abcd1234 were ready within 300ms, so nothing was sent; missing: generator 1, generator 3")
-	// It has withdrawn: whoever comes now does not find it there.
-	one := newSegment(t, f, unequalParts[0], unequal, steady, options)
+	// Generator 2 has withdrawn: an instance that starts later does not find it.
+	one := newSegment(t, f, unequalSegments[0], unequalSequence, steady, options)
 	err = one.module.root.engine.collect(t.Context(), one.state, one.module.metrics)
 	require.ErrorContains(t, err, "missing: generator 2, generator 3")
 	assert.Zero(t, f.Requests())
@@ -38,7 +38,7 @@ func TestARunBeginsOnce(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
 	test.Start(t, f)
-	one := newSegment(t, f, unequalParts[0], unequal, steady, "runId: 'abcd1234', gather: 60")
+	one := newSegment(t, f, unequalSegments[0], unequalSequence, steady, "runId: 'abcd1234', gather: 60")
 	e := one.module.root.engine
 	client, err := store.Open(t.Context(), e.trust.Of(one.state), e.options.Redis.URL, e.Clock)
 	require.NoError(t, err)
@@ -55,14 +55,14 @@ func TestARunBeginsOnce(t *testing.T) {
 	require.ErrorContains(t, err, "generator 1 of 3 of the run abcd1234 is there already")
 	disconnect()
 	require.ErrorIs(t, <-left, errStopped)
-	assert.Zero(t, client.Exists(t.Context(), segment.Keys+"abcd1234").Val(), "it has withdrawn")
+	assert.Zero(t, client.Exists(t.Context(), segment.Keys+"abcd1234").Val(), "the instance has withdrawn")
 	require.NoError(t, client.HSet(t.Context(), segment.Keys+"abcd1234", "start", e.redisNow()-5_000_000).Err())
 	_, err = e.meet(t.Context(), client)
 	require.Error(t, err)
 	assert.Regexp(t, `^the run abcd1234 began \d+ s ago: generator 1 of 3 came too late for it, or the id has been used before`, err.Error())
 }
 
-// The start is a moment of Redis' clock, which need not be this host's.
+// The start is a time of Redis' clock, which may differ from this host's.
 func TestInstancesBeginByTheClockOfRedis(t *testing.T) {
 	t.Parallel()
 	const ahead = 100 * time.Second
@@ -70,8 +70,8 @@ func TestInstancesBeginByTheClockOfRedis(t *testing.T) {
 	test.Start(t, f)
 	engines := make([]*engine, 3)
 	var work sync.WaitGroup
-	for i, one := range unequalParts {
-		s := newSegment(t, f, one, unequal, steady, "runId: 'abcd1234'")
+	for i, one := range unequalSegments {
+		s := newSegment(t, f, one, unequalSequence, steady, "runId: 'abcd1234'")
 		engines[i] = s.module.root.engine
 		work.Go(func() {
 			client, err := store.Open(t.Context(), engines[i].trust.Of(s.state), engines[i].options.Redis.URL, engines[i].Clock)
@@ -90,7 +90,8 @@ func TestInstancesBeginByTheClockOfRedis(t *testing.T) {
 	}
 }
 
-// Each went on when its own requests had been answered, and measured the next phase while the others were in the last.
+// Regression: an instance began the next phase once its own requests were answered, while the
+// others were still in the previous one.
 func TestInstancesOfTheClosedModelBeginAPhaseTogether(t *testing.T) {
 	t.Parallel()
 	const late = 300 * time.Millisecond
@@ -101,8 +102,8 @@ phases: [{name: one, duration: 60, vus: 1, requests: 5, drain: 60}, {name: two, 
 flows: [{name: direct}]`
 	var work sync.WaitGroup
 	scripts := make([]*script, 3)
-	for i, one := range unequalParts {
-		scripts[i] = newSegment(t, f, one, unequal, phases, "runId: 'abcd1234'")
+	for i, one := range unequalSegments {
+		scripts[i] = newSegment(t, f, one, unequalSequence, phases, "runId: 'abcd1234'")
 		e := scripts[i].module.root.engine
 		for range e.segment.Scale(6) {
 			work.Go(func() {
@@ -127,11 +128,11 @@ flows: [{name: direct}]`
 		if i == 0 {
 			first = r.Steps[0]
 		}
-		assert.Equal(t, []int{5, 0, 0}[i], r.Steps[0].Requests, "the one VU is the first one's")
+		assert.Equal(t, []int{5, 0, 0}[i], r.Steps[0].Requests, "the only VU belongs to the first instance")
 	}
 	assert.Equal(t, [2]int{5, 61}, requests)
 	for _, begin := range begins {
-		assert.InDelta(t, begins[0], begin, 0.01, "at one moment of Redis' clock")
+		assert.InDelta(t, begins[0], begin, 0.01, "all begin at the same Redis time")
 		assert.GreaterOrEqual(t, begin, first.StartS+first.DurationS+*first.DrainedS)
 	}
 }
@@ -140,7 +141,7 @@ func TestAPhaseBeginsWithoutAnInstanceThatDoesNotCome(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
 	test.Start(t, f)
-	s := newSegment(t, f, unequalParts[1], unequal,
+	s := newSegment(t, f, unequalSegments[1], unequalSequence,
 		"phases: [{duration: 60, vus: 6, drain: 60}, {name: two, duration: 60, vus: 6}]\nflows: [{name: direct}]", "runId: 'abcd1234'")
 	e := s.module.root.engine
 	client, err := store.Open(t.Context(), e.trust.Of(s.state), e.options.Redis.URL, e.Clock)
@@ -149,7 +150,7 @@ func TestAPhaseBeginsWithoutAnInstanceThatDoesNotCome(t *testing.T) {
 	begin := e.together(t.Context(), client, 1, time.Now())
 	assert.False(t, begin.After(time.Now()))
 	assert.Equal(t, []string{`phase "two" began without generator 1, generator 3, which had not ended the one before`}, e.doubts)
-	assert.Zero(t, client.Exists(t.Context(), segment.Keys+"abcd1234:1").Val(), "it has withdrawn")
+	assert.Zero(t, client.Exists(t.Context(), segment.Keys+"abcd1234:1").Val(), "the instance has withdrawn")
 	require.NoError(t, client.Close())
 	e.together(t.Context(), client, 1, time.Now())
 	assert.Contains(t, e.doubts[1], `the instances could not agree on when phase "two" begins: `)

@@ -18,10 +18,10 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
-// judged makes a run of 100 messages, each of which arrives 10 ms after it was sent, and returns the reasons not to trust it. late says
-// how late message n is sent, in µs; below 0 it is dropped, and from 1 s on the ingest rejects it. The last three have lain unread for waited
-// µs before they arrived.
-func judged(t *testing.T, options string, late func(n int) int64, waited int64, harm func(e *engine, rec *recorder)) []string {
+// verdictReasons returns the reasons for a run of 100 messages, which arrive 10 ms after they are
+// sent. Message n is sent late(n) µs late; below 0 it is dropped, and from 1 s on the ingest
+// rejects it. The last three wait in the socket for waited µs. harm may damage the run first.
+func verdictReasons(t *testing.T, options string, late func(n int) int64, waited int64, harm func(e *engine, rec *recorder)) []string {
 	t.Helper()
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct}]", options)
 	e := s.module.root.engine
@@ -54,11 +54,11 @@ func judged(t *testing.T, options string, late func(n int) int64, waited int64, 
 	if harm != nil {
 		harm(e, rec)
 	}
-	return append([]string(nil), closed(e, rec).Reasons...)
+	return append([]string(nil), finish(e, rec).Reasons...)
 }
 
-// closed is the verdict of a run whose record is closed.
-func closed(e *engine, rec *recorder) report.Verdict {
+// finish ends the run and returns its verdict.
+func finish(e *engine, rec *recorder) report.Verdict {
 	rec.doubt()
 	e.life.finished, e.life.ended = true, time.Now()
 	return e.report(false).Verdict
@@ -76,13 +76,13 @@ func TestTheRunsOwnEvidenceReachesTheJudge(t *testing.T) {
 		harm    func(e *engine, rec *recorder)
 		want    []string
 	}{
-		"none": {"", inTime, 0, nil, nil},
+		"no harm": {"", inTime, 0, nil, nil},
 		"late to send": {"", func(int) int64 { return 5000 }, 0, nil, []string{
 			"the generator was late: lateness p99 5.0 ms of arrival p99 15.0 ms; more cores are needed"}},
-		// Such a run was trusted: the stage schedule has what arrived alone.
+		// Regression: such a run was trusted, as the stage schedule has only messages that arrived.
 		"late to send what does not arrive": {"", func(n int) int64 { return int64(n%2) * 5e6 }, 0, nil, []string{
 			"the generator was late: lateness p99 5000.0 ms of arrival p99 10.0 ms; more cores are needed", "rejected: 50 of 100 messages"}},
-		"the account": {"mqtt: { url: 'BROKER', connections: 2 }", inTime, 0, func(e *engine, _ *recorder) { // one is sent twice, and arrives at both
+		"unbalanced account": {"mqtt: { url: 'BROKER', connections: 2 }", inTime, 0, func(e *engine, _ *recorder) { // one message is sent twice and arrives at both connections
 			e.Ledger.Sent(e.Pacer.Slot(0), e.Clock.At(e.Epoch))
 			e.Ledger.Arrive(1, []ledger.Arrival{{Seq: 0, At: e.Clock.At(e.Epoch) + 10_000}}, nil)
 		}, []string{"the account does not balance", "unknown: 1 of 100 messages may have been accepted and never arrived"}},
@@ -93,37 +93,37 @@ func TestTheRunsOwnEvidenceReachesTheJudge(t *testing.T) {
 		"halted": {"", func(n int) int64 { return int64(-(n % 2)) }, 0, func(e *engine, _ *recorder) { close(e.Halted) }, nil},
 		"samples discarded": {"", inTime, 0, func(e *engine, _ *recorder) { e.pending.discarded.Add(7) }, []string{
 			"k6 did not take 7 samples, so its thresholds are about the others only"}},
-		"the record has gaps": {"", inTime, 0, func(_ *engine, rec *recorder) { rec.note(os.ErrClosed) }, []string{
+		"gaps in the record": {"", inTime, 0, func(_ *engine, rec *recorder) { rec.note(os.ErrClosed) }, []string{
 			"the record of the run has gaps: file already closed"}},
-		"the pipeline's clocks are unknown": {clocked, inTime, 0, nil, []string{
+		"unknown clocks": {clocked, inTime, 0, nil, []string{
 			"no process of the pipeline reported its clock bound, so the limit on it holds for the generator only"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, c.want, judged(t, c.options, c.late, c.waited, c.harm))
+			assert.Equal(t, c.want, verdictReasons(t, c.options, c.late, c.waited, c.harm))
 		})
 	}
 }
 
-// away is a clock that is off by more than a busy machine can make a message late.
-var away = fake.Clock{Ahead: time.Hour}
+// wrongClock is off by more than any delay on a busy machine.
+var wrongClock = fake.Clock{Ahead: time.Hour}
 
-// stageDelays is long enough at both ends that clocks which are known to within 100 ms leave no stage below zero.
+// stageDelays leaves no stage below zero if the clocks are known to within 100 ms.
 var stageDelays = fake.StageDelays{
 	Request: 100 * time.Millisecond, Ingest: time.Millisecond, Queue: time.Millisecond, Relay: time.Millisecond, Delivery: 100 * time.Millisecond,
 }
 
 func TestStampsOfAnotherClockAreNotTrusted(t *testing.T) {
 	t.Parallel()
-	f := &fake.Pipeline{Redis: &fake.Redis{}, Delay: stageDelays.Total(), Hops: stageDelays.Stamps(away)}
+	f := &fake.Pipeline{Redis: &fake.Redis{}, Delay: stageDelays.Total(), Hops: stageDelays.Stamps(wrongClock)}
 	r := newScript(t, f, twenty, "redis: { url: 'REDIS' }").run()
 	assert.Equal(t, 20, r.Account.Negative)
 	_, reasons, _ := verdict(r)
 	assert.Contains(t, reasons, "the clocks disagree: 20 of 20 deliveries have a stage below zero")
 
-	f = &fake.Pipeline{Redis: &fake.Redis{Clock: away}, Delay: stageDelays.Total(), Hops: stageDelays.Stamps(away)}
+	f = &fake.Pipeline{Redis: &fake.Redis{Clock: wrongClock}, Delay: stageDelays.Total(), Hops: stageDelays.Stamps(wrongClock)}
 	r = newScript(t, f, twenty, "redis: { url: 'REDIS' }").run()
-	assert.Zero(t, r.Account.Negative, "one clock, however wrong it is")
+	assert.Zero(t, r.Account.Negative, "all share one clock, however wrong")
 	_, reasons, _ = verdict(r)
 	assert.NotContains(t, strings.Join(reasons, "\n"), "the clocks disagree")
 }
@@ -150,7 +150,7 @@ func TestWhatIsHalfAMinuteLateIsDroppedAndTold(t *testing.T) {
 			s := newScript(t, &fake.Pipeline{Status: func(int) int { return http.StatusServiceUnavailable }},
 				"phases: [{duration: 40, arrivalRate: 0.1}]\nflows: [{name: direct}]", "inFlight: 1")
 			e := s.module.root.engine
-			e.life.dir, e.Epoch = s.dir, time.Now().Add(-schedule.LateLimit-11*time.Second) // so they are late by 41, 31, 21 and 11 s
+			e.life.dir, e.Epoch = s.dir, time.Now().Add(-schedule.LateLimit-11*time.Second) // the messages are 41, 31, 21 and 11 s late
 			e.Start()
 			rec, err := newRecorder(e)
 			require.NoError(t, err)
@@ -161,7 +161,7 @@ func TestWhatIsHalfAMinuteLateIsDroppedAndTold(t *testing.T) {
 				for vu := newSender(e, s.state); vu.send(t.Context()); {
 				}
 			}
-			assert.Contains(t, closed(e, rec).Reasons, "the generator never sent 2 of 4 messages")
+			assert.Contains(t, finish(e, rec).Reasons, "the generator never sent 2 of 4 messages")
 			a := e.Ledger.Final()
 			assert.Equal(t, []int{2, 2, 2}, []int{a.Dropped, a.Rejected, a.Requests.Sent})
 			assert.True(t, e.Ledger.Settled())

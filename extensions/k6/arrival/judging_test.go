@@ -12,7 +12,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// What had been judged before k6 had counted all stood in the last report.
+// Regression: a summary before the end of the test put incomplete counts into the last report.
 func TestASummaryIsForTheEndOfTheTest(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, twenty, "")
@@ -29,7 +29,7 @@ func TestASummaryIsForTheEndOfTheTest(t *testing.T) {
 	assert.True(t, s.module.root.concluded.Load())
 }
 
-// inTest puts a script into a test of k6.
+// inTest attaches a script to a k6 test and returns the test's state.
 func inTest(t *testing.T, s *script) *lib.ExecutionState {
 	t.Helper()
 	whole, err := lib.NewExecutionTuple(nil, nil)
@@ -40,7 +40,7 @@ func inTest(t *testing.T, s *script) *lib.ExecutionState {
 	return test
 }
 
-// k6 ended with 110, and run.json said pass.
+// Regression: k6 exited with 110, but run.json said pass.
 func TestARunPassesNoTestThatTheScriptHasFailed(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, twenty, "")
@@ -60,5 +60,5 @@ func TestARunPassesNoTestThatTheScriptHasFailed(t *testing.T) {
 	test.SetExecutionStatus(lib.ExecutionStatusEnded)
 	s.module.root.engine.judging.Mark(test.Test.TestStatus, nil, false)
 	assert.True(t, test.Test.TestStatus.Failed())
-	assert.False(t, broken(), "the run itself has marked it")
+	assert.False(t, broken(), "the run itself marked the test as failed")
 }

@@ -22,12 +22,12 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
 
-// The report said how slow the slowest message was, and nobody could say which it was, nor which three were lost.
+// Regression: the report had the slowest latency and the number of lost messages, but no ids.
 func TestTheSlowestAndTheLostAreNamed(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{
 		Hops: stamps,
-		Swap: func(nth int) bool { return nth == 5 }, // delivered after the next one, two seconds later
+		Swap: func(nth int) bool { return nth == 5 }, // delivered after the next message, two seconds later
 		Copies: func(nth int) int {
 			if nth > 8 && nth <= 11 {
 				return 0
@@ -37,7 +37,7 @@ func TestTheSlowestAndTheLostAreNamed(t *testing.T) {
 	}
 	s := newScript(t, f, "phases: [{name: hold, duration: 1, arrivalRate: 5}, {pause: 2}, {name: after, duration: 1, arrivalRate: 7}]\nflows: [{name: direct, targets: 1}]",
 		fmt.Sprintf("idle: '1s', traces: 1, redis: { url: %q }", test.Redis(t)))
-	r := s.runWith(1, func(ctx context.Context, e *engine) { // one sender: messages reach the pipeline in their order, however late
+	r := s.runWith(1, func(ctx context.Context, e *engine) { // one sender keeps the messages in order, however late
 		for vu := newSender(e, s.state); vu.send(ctx); {
 		}
 	})
@@ -46,7 +46,7 @@ func TestTheSlowestAndTheLostAreNamed(t *testing.T) {
 	slow := r.Messages.Slowest[0]
 	assert.True(t, strings.HasPrefix(slow.ID, r.Run.ID+".") && strings.HasSuffix(slow.ID, ".4"), slow.ID)
 	assert.Equal(t, []string{"hold", "direct"}, []string{slow.Phase, slow.Flow})
-	assert.GreaterOrEqual(t, slow.StagesMS["delivery"], 300.0, "the stage that held it")
+	assert.GreaterOrEqual(t, slow.StagesMS["delivery"], 300.0, "the stage that delayed it")
 	sum := 0.0
 	for _, ms := range slow.StagesMS {
 		sum += ms
@@ -57,22 +57,22 @@ func TestTheSlowestAndTheLostAreNamed(t *testing.T) {
 	}
 	var lost []string
 	for _, n := range r.Messages.Named {
-		if n.End == "lost" { // a stamp of now and 90 µs may lie after the arrival: negative
+		if n.End == "lost" { // others may be negative: their last stamp is 90 µs in the future
 			assert.Equal(t, 0, *n.Delivered)
 			lost = append(lost, n.ID[strings.LastIndex(n.ID, "."):])
 		}
 	}
 	assert.Equal(t, []string{".8", ".9", ".10"}, lost)
-	assert.Nil(t, r.Tail, "of nine deliveries there is no slowest hundredth")
+	assert.Nil(t, r.Tail, "nine deliveries have no slowest 1 %")
 
 	assert.Empty(t, r.Errors)
 	all := tracesIn(t, s.dir)
 	for _, d := range r.Messages.Slowest {
 		own := all[d.Trace]
 		assertSpans(t, d, own)
-		for _, handed := range f.Log() {
-			if handed.ID == d.ID {
-				assert.Equal(t, "00-"+d.Trace+"-"+base64.StdEncoding.EncodeToString(own[0].SpanId)+"-01", handed.Parent)
+		for _, delivery := range f.Log() {
+			if delivery.ID == d.ID {
+				assert.Equal(t, "00-"+d.Trace+"-"+base64.StdEncoding.EncodeToString(own[0].SpanId)+"-01", delivery.Parent)
 			}
 		}
 	}
@@ -85,8 +85,8 @@ func TestTheSlowestAndTheLostAreNamed(t *testing.T) {
 	assert.Len(t, all, 12)
 }
 
-// tracesIn are the spans of each trace that a run has left, in the order of the message's way. Ids are in hexadecimal digits, which protojson
-// takes for base64.
+// tracesIn reads the spans of each trace of a run, in the order of the stages. Ids are hexadecimal,
+// which protojson decodes as base64.
 func tracesIn(t *testing.T, dir string) map[string][]*tracepb.Span {
 	t.Helper()
 	line, err := os.ReadFile(filepath.Join(dir, traces.FileName))

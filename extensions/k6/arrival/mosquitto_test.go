@@ -20,17 +20,17 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
-// mosquitto is a real broker of the test's own, with an ingest before it that publishes at QoS 2 what it takes, and a
-// way to it that can be cut.
+// mosquitto is a real broker for one test, behind an ingest that publishes at QoS 2. Subscribers
+// may connect through a cutter.
 type mosquitto struct {
 	ingest  string // URL
-	address string // host:port, straight
-	way     string // host:port, through the cutter
+	address string // host:port of the broker
+	proxy   string // host:port of the cutter
 	cutter  *cutter
 
 	mu        sync.Mutex
 	published int
-	each      func(nth int) // is called before a message is published, for one after the other; nil: nothing
+	each      func(nth int) // called before each publish, one at a time; may be nil
 }
 
 func startMosquitto(t *testing.T) *mosquitto {
@@ -65,11 +65,11 @@ func startMosquitto(t *testing.T) *mosquitto {
 	t.Cleanup(ingest.Close)
 	m.ingest = ingest.URL
 	m.cutter = startCutter(t, m.address)
-	m.way = m.cutter.listener.Addr().String()
+	m.proxy = m.cutter.listener.Addr().String()
 	return m
 }
 
-// next counts a message.
+// next counts a message and calls each.
 func (m *mosquitto) next() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -78,7 +78,7 @@ func (m *mosquitto) next() {
 	}
 }
 
-// cutter passes TCP connections on, until cut() closes them.
+// cutter is a TCP proxy whose connections can be cut.
 type cutter struct {
 	to       string
 	listener net.Listener
@@ -127,7 +127,7 @@ func (c *cutter) pass(near net.Conn) {
 	}
 }
 
-// cut closes all connections, and those that are made until mend.
+// cut closes all connections and refuses new ones until mend.
 func (c *cutter) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -77,7 +77,7 @@ func TestDurationsAreSecondsOrHaveTheirUnit(t *testing.T) {
 	}
 }
 
-// The URL was taken for a path: the runs of a checkout in "my project" went to "my%20project" beside it.
+// Regression: a file URL was used as a path, so a checkout in "my project" wrote to "my%20project".
 func TestTheFolderOfRunsIsAPathOrAURL(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "50% 성능")

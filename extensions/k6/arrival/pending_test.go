@@ -15,11 +15,11 @@ func TestSamplesAreHandedToK6InBatches(t *testing.T) {
 	state := &lib.State{Samples: channel, BuiltinMetrics: metrics.RegisterBuiltinMetrics(metrics.NewRegistry())}
 	latency := &metrics.Metric{}
 	p := &pending{trend: thinned{n: 1}}
-	next := func() int { // samples in the batch that was handed over; -1: none was
+	next := func() int { // samples in the next batch; -1: no batch
 		select {
 		case c := <-channel:
 			samples := c.GetSamples()
-			assert.Equal(t, samples, c.GetSamples(), "for each output that asks")
+			assert.Equal(t, samples, c.GetSamples(), "the same for each output")
 			return len(samples)
 		default:
 			return -1
@@ -30,7 +30,7 @@ func TestSamplesAreHandedToK6InBatches(t *testing.T) {
 	read(t.Context(), pendingMost-1)
 	assert.Equal(t, -1, next())
 	p.request(t.Context(), state, requestSample{builtin: state.BuiltinMetrics, timed: true})
-	assert.Equal(t, pendingMost-1+3, next(), "full: latencies, and three metrics of the request")
+	assert.Equal(t, pendingMost-1+3, next(), "a full batch: latencies and three metrics of the request")
 
 	one, other := metrics.NewRegistry().RootTagSet(), metrics.NewRegistry().RootTagSet().With("status", "503")
 	for _, tags := range []*metrics.TagSet{one, one, one, other, one} {
@@ -49,13 +49,13 @@ func TestSamplesAreHandedToK6InBatches(t *testing.T) {
 	p.flush(t.Context(), state)
 	assert.Equal(t, 1, next())
 	p.flush(t.Context(), state)
-	assert.Equal(t, -1, next(), "an empty batch is none")
+	assert.Equal(t, -1, next(), "an empty batch is not pushed")
 
 	read(t.Context(), 2)
 	p.end(t.Context(), state)
 	assert.Equal(t, 2, next())
 	read(t.Context(), 3)
-	assert.Equal(t, 3, next(), "after the end at once")
+	assert.Equal(t, 3, next(), "after the end, samples are pushed at once")
 	assert.Zero(t, p.discarded.Load())
 
 	stopped, stop := context.WithCancel(t.Context())

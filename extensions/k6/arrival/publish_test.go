@@ -19,7 +19,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
-// published runs a script with publishers, against subscribers at a broker.
+// published runs a script with publishers, whose subscribers connect to broker.
 func published(t *testing.T, broker, publishers string) *report.Run {
 	t.Helper()
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct, targets: 5}]",
@@ -53,7 +53,7 @@ func TestManyConnectionsPublishAndAreAccountedFor(t *testing.T) {
 		r := published(t, m.address, options)
 		assert.Equal(t, 100, r.Account.Arrived, "QoS %d", qos)
 		assert.Equal(t, 100, r.Account.Requests.Sent)
-		held := figureOf(t, r, send.FigureHeld) // a machine that stands still opens the rest too late
+		held := figureOf(t, r, send.FigureHeld) // a stalled machine opens the rest too late
 		assert.True(t, held > 0 && held <= 30, "%g held", held)
 		assert.Zero(t, figureOf(t, r, send.FigureRefused)+figureOf(t, r, send.FigureLost))
 		assert.Empty(t, r.Errors)
@@ -75,7 +75,7 @@ func TestConnectionsAreSpreadOverBrokers(t *testing.T) {
 	topics := e.options.MQTT.Filters(e.options.profile, e.Name)
 	require.Len(t, topics, 2)
 	assert.Len(t, topics[0], 5)
-	assert.Equal(t, topics[0], topics[1], "everything is held at each broker")
+	assert.Equal(t, topics[0], topics[1], "each broker has all subscriptions")
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -89,7 +89,7 @@ func TestConnectionsAreSpreadOverBrokers(t *testing.T) {
 	assert.Empty(t, r.Errors)
 }
 
-// brokerOf is a server that accepts connections as a broker, allows five messages without PUBACK, and then does what the test says.
+// brokerOf starts a server that answers CONNECT with a receive maximum of 5 and calls then.
 func brokerOf(t *testing.T, then func(conn net.Conn)) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -121,7 +121,7 @@ func brokerOf(t *testing.T, then func(conn net.Conn)) (address string) {
 func TestConnectionsThatAreLostAndWhatTheyCouldNotSend(t *testing.T) {
 	t.Parallel()
 	m := startMosquitto(t)
-	cutting := brokerOf(t, func(conn net.Conn) { _, _ = packets.ReadPacket(conn) }) // a message, and the end
+	cutting := brokerOf(t, func(conn net.Conn) { _, _ = packets.ReadPacket(conn) }) // closes after one message
 	r := published(t, m.address, fmt.Sprintf("url: 'mqtt://%s', connections: 10, rate: 1000, qos: 1", cutting))
 	lost := figureOf(t, r, send.FigureLost)
 	assert.True(t, lost > 0 && lost <= 10, "%g lost", lost)
@@ -153,9 +153,9 @@ func TestABrokerThatNeverAcknowledges(t *testing.T) {
 	assert.True(t, a.Balanced)
 	assert.Zero(t, a.Arrived)
 	assert.Positive(t, a.Unknown)
-	assert.LessOrEqual(t, a.Unknown, 5, "no more than the broker allows")
+	assert.LessOrEqual(t, a.Unknown, 5, "at most the receive maximum")
 	assert.Equal(t, 100, a.Unknown+a.Rejected+a.Dropped)
-	assert.Equal(t, 1.0, figureOf(t, r, send.FigureLost), "no PUBACK within the time-out")
+	assert.Equal(t, 1.0, figureOf(t, r, send.FigureLost), "no PUBACK within the timeout")
 }
 
 func TestPublishersThatMakeNoSense(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// It was in 2^20 bytes, 5 % less, while the pipeline reports in units of 10^6. Not parallel: what other tests allocate in between would count.
+// Regression: memory was in units of 2^20 bytes, 5 % less than the pipeline's units of 10^6. Not
+// parallel: other tests' allocations would count.
 func TestMemoryIsInTenToTheSixBytes(t *testing.T) {
 	self, err := process.NewProcess(int32(os.Getpid()))
 	require.NoError(t, err)
@@ -28,13 +29,14 @@ func TestStealIsAShareOfTheHostsCPU(t *testing.T) {
 	t.Parallel()
 	before := host.TimesStat{User: 5, Idle: 90, Steal: 5}
 	assert.InDelta(t, 25, *stealBetween(before, host.TimesStat{User: 6, Idle: 92, Steal: 6}), 1e-9)
-	assert.Nil(t, stealBetween(host.TimesStat{}, host.TimesStat{User: 5, Idle: 90}), "a host that no hypervisor divides")
+	assert.Nil(t, stealBetween(host.TimesStat{}, host.TimesStat{User: 5, Idle: 90}), "a host without a hypervisor")
 }
 
-// A report was written each 5 s, however long it took: over a day 17,000 times, with 985 GB of JSON in all.
+// Regression: a report was written every 5 s however long that took, 17,000 times a day, with 985
+// GB of JSON in all.
 func TestReportsOfALongRunCostLittle(t *testing.T) {
 	t.Parallel()
-	const rowBytes, bytesPerSecond = 660, 25e6 // of a second of the run; of a machine that is slow
+	const rowBytes, bytesPerSecond = 660, 25e6 // JSON per second of a run; written by a slow machine
 	for _, c := range []struct {
 		lasts       time.Duration
 		most, least int // reports
@@ -56,7 +58,7 @@ func TestReportsOfALongRunCostLittle(t *testing.T) {
 		assert.LessOrEqual(t, reports, c.most, c.lasts)
 		assert.GreaterOrEqual(t, reports, c.least, c.lasts)
 		assert.LessOrEqual(t, written, c.gigabytes, c.lasts)
-		assert.LessOrEqual(t, busy, c.lasts/50, "with the limit, a day's last ones take more than a hundredth")
+		assert.LessOrEqual(t, busy, c.lasts/50, "checkpointMost allows more than 1 % late in a day")
 		assert.LessOrEqual(t, oldest, checkpointMost+10*time.Second, c.lasts)
 	}
 }

@@ -23,7 +23,7 @@ func TestEveryMessageArrivesOnce(t *testing.T) {
 	r := newScript(t, &fake.Pipeline{}, steady, "").run()
 	test.CheckSteady(t, r)
 	assert.Equal(t, []int64{210, 300, 300}, []int64{r.Flows[0].Arrived, r.Flows[1].Arrived, r.Flows[2].Arrived})
-	assert.Zero(t, r.Latency.Stages["queue"].Count, "no stamps, no stages")
+	assert.Zero(t, r.Latency.Stages["queue"].Count, "no stages without stamps")
 	assert.Equal(t, int64(810), r.Latency.Stages["schedule"].Count)
 }
 
@@ -44,7 +44,7 @@ func TestADelayShiftsEveryQuantileByAsMuch(t *testing.T) {
 	const delay = 200
 	r := newScript(t, &fake.Pipeline{Delay: delay * time.Millisecond}, steady, "").run()
 	assert.GreaterOrEqual(t, *r.Latency.Arrival.Min, float64(delay))
-	// What a loaded machine adds is not known: the self-test measures the error.
+	// No upper limit: a loaded machine adds an unknown delay. The self-test measures the error.
 	assert.Less(t, *r.Latency.HTTP.Min, *r.Latency.Arrival.Min, "the answer does not wait for the delivery")
 }
 
@@ -77,7 +77,7 @@ func TestDuplicatesAreFoundToTheMessage(t *testing.T) {
 	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 300}]\nflows: [{name: direct}]", "").run()
 	assert.Equal(t, 6, r.Account.Duplicates)
 	assert.Equal(t, 300, r.Account.Arrived)
-	assert.Equal(t, int64(300), r.Latency.Arrival.Count, "one sample a message")
+	assert.Equal(t, int64(300), r.Latency.Arrival.Count, "one sample per message")
 }
 
 func TestRefusedAndUnansweredRequestsAreToldApart(t *testing.T) {
@@ -105,13 +105,13 @@ func TestALateGeneratorIsToldWhatItLacks(t *testing.T) {
 	f := &fake.Pipeline{Freeze: fake.Freeze{Nth: 100, For: 500 * time.Millisecond}}
 	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 300}]\nflows: [{name: direct}]", "").run()
 	assert.Equal(t, report.Invalid, r.Verdict.Result)
-	// 150 requests are due while it stands still, and 16 senders wait for their answers.
+	// During the freeze 150 requests fall due, and all 16 senders wait for answers.
 	assert.Regexp(t, `the generator was late: .*; ([\d,]+ requests were due while all senders waited for answers: more senders are needed|`+
 		`the hypervisor took \d+ % of this host's CPU during the run)`,
 		strings.Join(r.Verdict.Reasons, "\n"))
 }
 
-// Such a run was green: an empty Trend has a p99 of 0, which is below every threshold.
+// Regression: such a run passed, as an empty Trend has a p99 of 0, below every threshold.
 func TestARunInWhichNothingArrivesIsNotGreen(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Status: func(int) int { return http.StatusForbidden }}
@@ -131,7 +131,7 @@ func TestARunInWhichNothingArrivesIsNotGreen(t *testing.T) {
 	assert.InDelta(t, 1e9, sums["arrival_p99"], 0, "ms: above any limit")
 }
 
-// It sent all of the load, and then wanted more cores.
+// Regression: the run sent its whole load and then asked for more cores.
 func TestARunThatTheIngestDoesNotKnowEndsAfterTheFirstAnswers(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Status: func(int) int { return http.StatusUnauthorized }}
@@ -173,13 +173,14 @@ flows: [{name: direct}]`, "").run()
 	assert.Equal(t, 80, r.Account.Arrived)
 	assert.Equal(t, int64(30), r.Latency.Arrival.Count)
 	if r.Health.SocketWait != nil { // Linux
-		assert.Equal(t, int64(30), r.Health.SocketWait.Count, "of the same messages as the arrival latency it is weighed against")
+		assert.Equal(t, int64(30), r.Health.SocketWait.Count, "the same messages as the arrival latency")
 	}
 	assert.Equal(t, []int{50, 30}, []int{r.Steps[0].Arrived, r.Steps[1].Arrived},
-		"a warm-up message that arrives late belongs to the warm-up")
+		"a late warm-up message belongs to the warm-up")
 }
 
-// A threshold on k6's Trend held, and the report's p99 beside it was above the limit: the Trend has the warm-up too.
+// Regression: a threshold on k6's Trend passed although the report's p99 was above the limit, as
+// the Trend includes the warm-up.
 func TestTheP99OfAThresholdIsThatOfTheReport(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{Freeze: fake.Freeze{Nth: 10, For: 300 * time.Millisecond}}, `
@@ -202,10 +203,10 @@ flows: [{name: direct}]`, "")
 	assert.Equal(t, 64, *r.Run.Profile.Flows[0].PayloadBytes)
 	require.NotNil(t, r.Latency.Arrival.P99)
 	assert.Equal(t, []float64{*r.Latency.Arrival.P99}, judged)
-	assert.GreaterOrEqual(t, slowest, 200.0, "ms, of the warm-up")
+	assert.GreaterOrEqual(t, slowest, 200.0, "ms, in the warm-up")
 }
 
-// stamps are what a relay on this host writes: 20, 30 and 40 µs from stage to stage.
+// stamps returns the hops of a relay on this host: 20, 30 and 40 µs from stage to stage.
 func stamps(at time.Time) string { return fmt.Sprintf("%d,20,30,40", at.UnixMicro()) }
 
 func TestStampsMeanNothingWithoutTheirClock(t *testing.T) {
@@ -255,7 +256,6 @@ func TestTheAccountReachesK6sThresholds(t *testing.T) {
 	}
 }
 
-// A pipeline of one's own has other messages and other topics.
 func TestAPipelineWithMessagesAndTopicsOfItsOwn(t *testing.T) {
 	t.Parallel()
 	r := newScript(t, &fake.Pipeline{}, `

@@ -20,10 +20,10 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
-// unequal are a half, a third and a sixth.
-const unequal = "0,1/2,5/6,1"
+// unequalSequence divides a run into a half, a third and a sixth.
+const unequalSequence = "0,1/2,5/6,1"
 
-var unequalParts = []string{"0:1/2", "1/2:5/6", "5/6:1"}
+var unequalSegments = []string{"0:1/2", "1/2:5/6", "5/6:1"}
 
 func segmentOf(t *testing.T, one, all string) *segment.Segment {
 	t.Helper()
@@ -32,7 +32,7 @@ func segmentOf(t *testing.T, one, all string) *segment.Segment {
 	return s
 }
 
-// newSegment is one of several instances.
+// newSegment returns the script of the instance that runs segment one of the sequence all.
 func newSegment(t *testing.T, f *fake.Pipeline, one, all, profile, options string) *script {
 	t.Helper()
 	s := newScriptAt(t, f, profile, "redis: { url: 'REDIS' }, "+options, segment.Flag, one, segment.SequenceFlag, all)
@@ -50,8 +50,8 @@ func TestInstancesSendTogetherWhatOneWould(t *testing.T) {
 	test.Start(t, f)
 	var work sync.WaitGroup
 	scripts, runs := make([]*script, 3), make([]*report.Run, 3)
-	for i, one := range unequalParts {
-		scripts[i] = newSegment(t, f, one, unequal, steady, "runId: 'abcd1234'")
+	for i, one := range unequalSegments {
+		scripts[i] = newSegment(t, f, one, unequalSequence, steady, "runId: 'abcd1234'")
 		e := scripts[i].module.root.engine
 		for range 8 {
 			work.Go(func() {
@@ -73,15 +73,15 @@ func TestInstancesSendTogetherWhatOneWould(t *testing.T) {
 		assert.Zero(t, a.Foreign+a.Duplicates)
 		scheduled += a.Scheduled
 		require.NotNil(t, g)
-		assert.Equal(t, []any{i + 1, 3, unequalParts[i], unequal}, []any{g.Number, g.Of, g.Segment, g.Sequence})
+		assert.Equal(t, []any{i + 1, 3, unequalSegments[i], unequalSequence}, []any{g.Number, g.Of, g.Segment, g.Sequence})
 		if start == 0 {
 			start = g.StartUS
 		}
-		assert.Equal(t, start, g.StartUS, "all begin at one moment")
+		assert.Equal(t, start, g.StartUS, "all start at the same time")
 	}
 	assert.Equal(t, 150, runs[0].Account.Requests.Sent, "half of 300")
 
-	// What one instance would have sent: each number once, by the generator that k6 gives it to.
+	// Together they send what one does: each message once, from the generator that k6 assigns.
 	whole := newScript(t, &fake.Pipeline{}, steady, "").module.root.engine.Pacer
 	assert.Equal(t, whole.Messages(whole.Requests()), scheduled)
 	got := map[string]int{}
@@ -100,7 +100,7 @@ func TestInstancesSendTogetherWhatOneWould(t *testing.T) {
 	assert.Empty(t, got)
 }
 
-// With a filter of the script's own each instance gets everything, and leaves the others' messages aside.
+// With a custom filter each instance receives all messages and must ignore those of the others.
 func TestWhatAnotherGeneratorHasSentIsNotForeign(t *testing.T) {
 	t.Parallel()
 	o := &options{ID: "id", profile: newScript(t, &fake.Pipeline{}, twenty, "").module.root.engine.options.profile}
@@ -124,7 +124,7 @@ func TestTheClosedModelIsDividedByItsVUs(t *testing.T) {
 	e := s.module.root.engine
 	out, err := s.runtime.VU.Runtime().RunString(`JSON.stringify([run.scenarios().sender.vus, run.scenarios().subscriber.vus, run.id])`)
 	require.NoError(t, err)
-	assert.Equal(t, `[4,2,"abcd1234.2"]`, out.String(), "k6 makes 2 and 1 of them")
+	assert.Equal(t, `[4,2,"abcd1234.2"]`, out.String(), "k6 scales them to 2 and 1")
 	assert.Equal(t, 2, *e.vus(e.options.profile.Phases[0]))
 }
 
@@ -143,7 +143,7 @@ func TestWhatCanNotBeDividedIsRefused(t *testing.T) {
 		}
 		s := newScript(t, &fake.Pipeline{}, twenty, "")
 		root := New()
-		root.args = []string{segment.Flag, unequalParts[2], segment.SequenceFlag, unequal}
+		root.args = []string{segment.Flag, unequalSegments[2], segment.SequenceFlag, unequalSequence}
 		m, ok := root.NewModuleInstance(s.runtime.VU).(*instance)
 		require.True(t, ok)
 		rt := s.runtime.VU.Runtime()
@@ -154,7 +154,7 @@ func TestWhatCanNotBeDividedIsRefused(t *testing.T) {
 	}
 }
 
-// Memory follows what the instance sends, not what all of them do.
+// The ledger's memory depends on what this instance sends, not on the whole run.
 func TestALedgerHoldsNoPlaceForTheOthers(t *testing.T) {
 	t.Parallel()
 	s := segmentOf(t, "999/1000:1", "0,999/1000,1")

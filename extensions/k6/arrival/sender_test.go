@@ -23,7 +23,7 @@ import (
 
 const twenty = "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]"
 
-// ingest is an HTTP server of the test's own; nothing of what it takes arrives.
+// ingest starts an HTTP server that delivers nothing, and counts its connections.
 func ingest(t *testing.T, secure bool, handle http.HandlerFunc) (url string, connections *atomic.Int64) {
 	t.Helper()
 	connections = &atomic.Int64{}
@@ -42,7 +42,7 @@ func ingest(t *testing.T, secure bool, handle http.HandlerFunc) (url string, con
 	return server.URL, connections
 }
 
-// at is JavaScript that points a run at another ingest.
+// at returns JavaScript options for another ingest.
 func at(url, more string) string {
 	return "idle: '100ms', ingest: { url: '" + url + "', " + more + " }"
 }
@@ -52,11 +52,11 @@ func TestEachSenderKeepsOneConnection(t *testing.T) {
 	accept := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }
 	url, connections := ingest(t, false, accept)
 	newScript(t, &fake.Pipeline{}, twenty, at(url, "")).run()
-	assert.LessOrEqual(t, connections.Load(), int64(16), "as many as senders, at most")
+	assert.LessOrEqual(t, connections.Load(), int64(16), "at most one per sender")
 
 	url, connections = ingest(t, false, accept)
 	r := newScript(t, &fake.Pipeline{}, twenty, at(url, "keepAlive: false")).run()
-	assert.Equal(t, int64(20), connections.Load(), "a connection a request")
+	assert.Equal(t, int64(20), connections.Load(), "one connection per request")
 	assert.Equal(t, 20, r.Account.Lost)
 }
 
@@ -75,9 +75,9 @@ func TestHeadersAndTokenAreSent(t *testing.T) {
 func TestAnIngestBehindTLS(t *testing.T) {
 	t.Parallel()
 	url, _ := ingest(t, true, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
-	s := newScript(t, &fake.Pipeline{}, twenty, at(url, "")+", timeout: '1m'") // on a busy machine a handshake takes its time
+	s := newScript(t, &fake.Pipeline{}, twenty, at(url, "")+", timeout: '1m'") // a handshake is slow on a busy machine
 	r := s.run()
-	assert.Equal(t, 20, r.Account.Rejected, "nobody vouches for its certificate")
+	assert.Equal(t, 20, r.Account.Rejected, "the run does not trust its certificate")
 	require.Len(t, r.Errors, 1)
 	assert.Equal(t, "TLS", r.Errors[0].Class)
 	assert.Contains(t, r.Errors[0].Example, "certificate signed by unknown authority (ca, TLS_CA: ")
@@ -86,14 +86,15 @@ func TestAnIngestBehindTLS(t *testing.T) {
 	s.state.TLSConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // what k6's insecureSkipTLSVerify does
 	assert.Equal(t, 20, s.run().Account.Lost, "accepted")
 
-	same := httptest.NewTLSServer(nil) // all of Go's test servers have one certificate
+	same := httptest.NewTLSServer(nil) // all of Go's test servers share one certificate
 	defer same.Close()
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: same.Certificate().Raw})
 	s = newScript(t, &fake.Pipeline{}, twenty, at(url, "")+fmt.Sprintf(", ca: %q", ca))
-	assert.Equal(t, 20, s.run().Account.Lost, "accepted, as the run trusts whoever vouches for it")
+	assert.Equal(t, 20, s.run().Account.Lost, "accepted: the run trusts the CA")
 }
 
-// The handshake had no limit: an ingest that takes the connection and says nothing held the run for ever.
+// Regression: the handshake had no timeout, so an ingest that accepted a connection and stayed
+// silent blocked the run forever.
 func TestASilentHandshakeIsATimeout(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -111,9 +112,9 @@ func TestWhatNeedsNoSecondAttemptGetsNone(t *testing.T) {
 	}
 }
 
-// ahead is an ingest before the fake pipeline. first says what becomes of a request that has not been seen before, and whether it
-// is over then.
-func ahead(t *testing.T, f *fake.Pipeline, first func(nth int64, w http.ResponseWriter, pass func()) (over bool)) (url string) {
+// ahead starts an ingest in front of f. first handles a request that is not a repeat, and reports
+// whether it is done. All others are passed to f and accepted.
+func ahead(t *testing.T, f *fake.Pipeline, first func(nth int64, w http.ResponseWriter, pass func()) (done bool)) (url string) {
 	t.Helper()
 	require.NoError(t, f.Start())
 	t.Cleanup(func() { assert.NoError(t, f.Close()) })
@@ -143,7 +144,7 @@ func TestAnAttemptThatFailsIsRepeatedWithTheSameIDs(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{}
 	url := ahead(t, f, func(nth int64, w http.ResponseWriter, _ func()) bool {
-		if nth%4 != 1 { // each in four requests
+		if nth%4 != 1 { // every fourth request
 			return false
 		}
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -155,13 +156,13 @@ func TestAnAttemptThatFailsIsRepeatedWithTheSameIDs(t *testing.T) {
 	assert.Equal(t, 5, r.Account.Requests.Retried)
 	assert.Equal(t, 20, r.Account.Requests.Sent)
 	assert.Equal(t, int64(20), r.Latency.Arrival.Count)
-	assert.Equal(t, int64(25), r.Latency.HTTP.Count, "each attempt has its time")
+	assert.Equal(t, int64(25), r.Latency.HTTP.Count, "one sample per attempt")
 	assert.Equal(t, 5, r.Errors[0].Count)
 	assert.GreaterOrEqual(t, *r.Latency.Arrival.Max, 50.0, "the wait between attempts counts")
 }
 
-// The time-out and the retry of a client whose first attempt had been taken (fault 23). Its time-out is long, as a busy machine
-// must not let the second attempt run into it too; nine in ten requests are answered at once, so the run does not wait for it.
+// The client times out and retries although the ingest accepted the first attempt (fault 23). Its
+// timeout is long, so that the second attempt succeeds on a busy machine too.
 func TestARetriedMessageThatArrivesTwiceIsOneSample(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{}
@@ -183,7 +184,7 @@ func TestARetriedMessageThatArrivesTwiceIsOneSample(t *testing.T) {
 	}, r.Account)
 	assert.Equal(t, int64(20), r.Latency.Arrival.Count)
 	assert.Less(t, *r.Latency.Arrival.P50, timeout, "the first arrival is the sample")
-	assert.Less(t, *r.Latency.Arrival.Max, timeout, "of the repeated ones too")
+	assert.Less(t, *r.Latency.Arrival.Max, timeout, "also for retried messages")
 }
 
 func TestTheCauseOfAFailedAttemptIsNamed(t *testing.T) {
@@ -215,7 +216,7 @@ func TestTheCauseOfAFailedAttemptIsNamed(t *testing.T) {
 				require.Len(t, r.Errors, 1)
 				assert.Equal(t, want.class, r.Errors[0].Class, r.Errors[0].Example)
 				assert.Equal(t, 20, r.Errors[0].Count)
-				assert.Equal(t, want.rejected, r.Account.Rejected, "what did not leave was not taken")
+				assert.Equal(t, want.rejected, r.Account.Rejected, "a request that was not sent is rejected")
 				assert.Equal(t, 20-want.rejected, r.Account.Unknown)
 			})
 		}
@@ -249,7 +250,7 @@ func TestK6sTrendsAreBounded(t *testing.T) {
 	assert.Equal(t, thinned{13}, thin(5_000_000))
 	assert.Len(t, thinned{1}.pick(nil, make([]int64, 1000)), 1000, "all")
 
-	// Flows come in a cycle: to take each nth was to take one flow, and nothing of the others.
+	// Regression: flows come in a cycle, so every nth sample came from the same flow.
 	taken := map[int64]int{}
 	for range 10_000 {
 		for _, flow := range (thinned{10}).pick(nil, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}) {
@@ -261,7 +262,7 @@ func TestK6sTrendsAreBounded(t *testing.T) {
 	}
 }
 
-// What a connection costs was in the latency of its request, and nowhere by itself.
+// Regression: the time to connect was reported only as part of the request's latency.
 func TestConnectionsAreTimed(t *testing.T) {
 	t.Parallel()
 	for keepAlive, want := range map[bool]int64{false: 20, true: 1} {

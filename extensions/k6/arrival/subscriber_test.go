@@ -15,9 +15,9 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// through is JavaScript that points a run at a real Mosquitto.
+// through returns JavaScript options for a run through m.
 func through(m *mosquitto, mqtt string) string {
-	return fmt.Sprintf("ingest: { url: %q }, mqtt: { url: 'mqtt://%s', %s }, canary: true", m.ingest, m.way, mqtt)
+	return fmt.Sprintf("ingest: { url: %q }, mqtt: { url: 'mqtt://%s', %s }, canary: true", m.ingest, m.proxy, mqtt)
 }
 
 func TestEveryWayToHoldTheTopics(t *testing.T) {
@@ -44,15 +44,15 @@ func TestEveryWayToHoldTheTopics(t *testing.T) {
 			assert.Equal(t, 100, r.Account.Arrived)
 			assert.Equal(t, report.Deliveries{Due: c.deliveries, Arrived: c.deliveries}, r.Account.Deliveries)
 			assert.Zero(t, r.Account.Duplicates)
-			assert.Zero(t, r.Account.Foreign, "each connection gets what is due at it")
+			assert.Zero(t, r.Account.Foreign, "each connection gets only its own deliveries")
 			require.NotNil(t, r.Canary)
 			assert.Equal(t, []int{1, 1}, []int{r.Canary.Sent, r.Canary.Arrived})
 		})
 	}
 }
 
-// cutInTheMiddle runs 3 s of load whose subscribers lose their connections before a part of it is published. away is for how long they can not
-// come back: what was due before, and published in that time, is later by as much at least.
+// cutInTheMiddle runs 3 s of load and cuts the subscriber's connection while a part of it is
+// published. away is how long that lasts: what was due before it is at least that late.
 func cutInTheMiddle(t *testing.T, mqtt string) (r *report.Run, away time.Duration) {
 	t.Helper()
 	m := startMosquitto(t)
@@ -62,7 +62,7 @@ func cutInTheMiddle(t *testing.T, mqtt string) (r *report.Run, away time.Duratio
 		case 100:
 			cut = time.Now()
 			m.cutter.cut()
-		case 150: // of these some are on their way still, as there are 16 senders
+		case 150: // with 16 senders, some of these are still in flight
 			away = time.Since(cut)
 			m.cutter.mend()
 		}
@@ -74,14 +74,14 @@ func cutInTheMiddle(t *testing.T, mqtt string) (r *report.Run, away time.Duratio
 	require.NotNil(t, gap.ToS)
 	assert.Greater(t, *gap.ToS, gap.FromS)
 	assert.True(t, r.Account.Balanced)
-	assert.Zero(t, r.Account.Dropped, "the load goes on")
+	assert.Zero(t, r.Account.Dropped, "the load continues")
 	return r, away
 }
 
 func TestASubscriberThatWasAwayLosesTheGap(t *testing.T) {
 	t.Parallel()
 	r, _ := cutInTheMiddle(t, "}, idle: '3s', labels: {")
-	assert.Positive(t, r.Account.Lost, "what was due in the gap")
+	assert.Positive(t, r.Account.Lost, "messages that were due in the gap")
 	assert.Positive(t, r.Account.Arrived)
 	assert.Equal(t, 300, r.Account.Arrived+r.Account.Lost)
 	assert.Equal(t, report.Invalid, r.Verdict.Result, "the loss is the instrument's")
@@ -97,13 +97,13 @@ func TestAPersistentSessionLosesNothing(t *testing.T) {
 			r, away := cutInTheMiddle(t, "session: 'persistent', version: '"+version+"'")
 			assert.Zero(t, r.Account.Lost)
 			assert.Equal(t, 300, r.Account.Arrived)
-			assert.Equal(t, report.Invalid, r.Verdict.Result, "what waited counts as the pipeline's latency")
-			assert.GreaterOrEqual(t, *r.Latency.Arrival.Max, 0.99*away.Seconds()*1000, "ms; what waited for the subscriber did wait; the kernel has another clock")
+			assert.Equal(t, report.Invalid, r.Verdict.Result, "the wait counts as the pipeline's latency")
+			assert.GreaterOrEqual(t, *r.Latency.Arrival.Max, 0.99*away.Seconds()*1000, "ms; the wait for the subscriber counts; 1 % is for the kernel's other clock")
 		})
 	}
 }
 
-// Two clients with one id throw each other out, so one of them must not come back (fault 20).
+// Two clients with the same id disconnect each other, so one must stop reconnecting (fault 20).
 func TestAnotherClientWithTheSameID(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 100, arrivalRate: 50}]\nflows: [{name: direct}]", through(startMosquitto(t), "}, idle: '500ms', labels: {"))
@@ -112,7 +112,7 @@ func TestAnotherClientWithTheSameID(t *testing.T) {
 	var work sync.WaitGroup
 	work.Go(func() {
 		<-e.Started
-		for rival.Err() == nil { // as clients do
+		for rival.Err() == nil { // reconnects, as clients do
 			conn, err := receiver.Connect(rival, receiver.Options{URL: e.options.MQTT.URL, ClientID: "arrival-" + e.Name + "-subscriber-1", Dial: s.state.Dialer.DialContext})
 			if err != nil {
 				continue
@@ -131,7 +131,7 @@ func TestAnotherClientWithTheSameID(t *testing.T) {
 	assert.Contains(t, r.Verdict.Reasons[0], "is another client using its id?")
 	assert.Positive(t, r.Account.Dropped)
 	assert.True(t, r.Account.Balanced)
-	gaps := r.Health.Gaps // on a busy machine one of the connections may last
+	gaps := r.Health.Gaps // on a busy machine a connection may last
 	require.GreaterOrEqual(t, len(gaps), 5)
 	assert.Nil(t, gaps[len(gaps)-1].ToS)
 }
