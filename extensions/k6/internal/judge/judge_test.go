@@ -11,7 +11,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// run is one of 100 messages that ended, with an arrival p99 of 10 ms; change puts something over it.
+// run returns a finished run of 100 messages with an arrival p99 of 10 ms, and applies change.
 func run(change func(r *report.Run)) *report.Run {
 	ended := "2026-11-23T10:00:01.000Z"
 	r := &report.Run{
@@ -28,7 +28,7 @@ func run(change func(r *report.Run)) *report.Run {
 
 func latency(p99 float64) report.Latency { return report.Latency{Count: 100, P99: &p99} }
 
-// limit is a threshold of a script.
+// limit returns a script's threshold: arrival_p99 below 5 ms.
 func limit(value float64, ok *bool) report.Rule {
 	r := report.Rule{Name: "arrival_p99", Value: &value, Op: "<", Limit: new(5.0), Unit: "ms", OK: ok, Result: report.Fail}
 	if ok != nil && !*ok {
@@ -69,16 +69,16 @@ func TestEachEndOfTheAccountIsJudged(t *testing.T) {
 	}
 }
 
-// "Everything is lost" did not say that nothing had been listened to.
+// Regression: when everything was lost, no reason named the topics of the subscribers.
 func TestTopicsAreNamedWhereNothingArrives(t *testing.T) {
 	t.Parallel()
-	unheard := run(func(r *report.Run) {
+	allLost := run(func(r *report.Run) {
 		r.Account.Lost, r.Account.Arrived = 9, 0
 		r.Latency.Arrival.Count = 0
 	})
-	reasons := strings.Join(Of(Evidence{Run: unheard, Subscribed: `FILTER "a/#"`}).Reasons, "\n")
+	reasons := strings.Join(Of(Evidence{Run: allLost, Subscribed: `FILTER "a/#"`}).Reasons, "\n")
 	assert.Contains(t, reasons, `the subscribers hold FILTER "a/#": does the pipeline publish there?`)
-	assert.NotContains(t, strings.Join(Of(Evidence{Run: unheard}).Reasons, "\n"), "subscribers")
+	assert.NotContains(t, strings.Join(Of(Evidence{Run: allLost}).Reasons, "\n"), "subscribers")
 }
 
 func TestALossIsNoFailureWhereItMayBeNone(t *testing.T) {
@@ -103,20 +103,20 @@ func TestTheGravestRuleDecides(t *testing.T) {
 
 	v = Of(Evidence{Run: run(func(r *report.Run) { r.Run.Ended = nil }), CutOff: "cut off", Limits: crossed, Doubts: []string{"a doubt"}})
 	assert.Equal(t, report.Incomplete, v.Result)
-	assert.Equal(t, []string{"cut off", "a doubt"}, v.Reasons, "what holds so far may not hold at the end")
+	assert.Equal(t, []string{"cut off", "a doubt"}, v.Reasons, "an incomplete run is not judged")
 	for _, rule := range v.Rules[2:] {
 		assert.Nil(t, rule.OK, rule.Name)
 	}
 }
 
-// A run passed that k6 did not judge, by its flags or because it was killed before.
+// Regression: a run passed although k6, by a flag or because it was killed, judged no limit.
 func TestALimitThatNobodyJudgedIsNoPass(t *testing.T) {
 	t.Parallel()
 	v := Of(Evidence{Run: run(nil), Limits: []report.Rule{limit(1, nil)}})
 	assert.Equal(t, report.Incomplete, v.Result)
 	assert.Equal(t, []string{"not judged: arrival_p99 < 5 ms"}, v.Reasons)
 	v = Of(Evidence{Run: run(func(r *report.Run) { r.Account.Rejected = 1 }), Limits: []report.Rule{limit(1, nil)}})
-	assert.Equal(t, report.Fail, v.Result, "what is known decides")
+	assert.Equal(t, report.Fail, v.Result, "a known failure decides")
 }
 
 func TestEachHarmToTheInstrumentIsNamed(t *testing.T) {
@@ -137,24 +137,24 @@ func TestEachHarmToTheInstrumentIsNamed(t *testing.T) {
 		more   Evidence
 		want   []string
 	}{
-		"none":               {nil, Evidence{}, nil},
+		"no harm":            {nil, Evidence{}, nil},
 		"late to send":       {func(r *report.Run) { l := latency(2.1); r.Health.Lateness = &l }, Evidence{}, []string{"lateness"}},
-		"late, by the floor": {func(r *report.Run) { l := latency(2); r.Health.Lateness = &l }, Evidence{}, nil},
-		"late, by 5 % of much": {func(r *report.Run) {
+		"late, at the floor": {func(r *report.Run) { l := latency(2); r.Health.Lateness = &l }, Evidence{}, nil},
+		"late, at 5 %": {func(r *report.Run) {
 			l := latency(50)
 			r.Health.Lateness, r.Latency.Arrival = &l, latency(1000)
 		}, Evidence{}, nil},
-		"late to read":          {func(r *report.Run) { l := latency(6); r.Health.SocketWait = &l }, Evidence{}, []string{"socket_wait"}},
-		"out of CPU":            {func(r *report.Run) { r.Timeline = seconds(181, 0, 3, 40) }, Evidence{Cores: 2}, []string{"cpu"}},
-		"busy for two seconds":  {func(r *report.Run) { r.Timeline = seconds(181, 0, 2, 40) }, Evidence{Cores: 2}, nil},
-		"busy, with more cores": {func(r *report.Run) { r.Timeline = seconds(181, 0, 40, 40) }, Evidence{Cores: 4}, nil},
-		"dropped":               {func(r *report.Run) { r.Account.Dropped = 1 }, Evidence{}, []string{"dropped"}},
-		"the account":           {func(r *report.Run) { r.Account.Balanced = false }, Evidence{}, []string{"balanced"}},
-		"nothing arrived":       {func(r *report.Run) { r.Latency.Arrival = report.Latency{} }, Evidence{}, []string{"measured"}},
-		"samples":               {func(r *report.Run) { r.Health.SamplesDiscarded = 1 }, Evidence{}, []string{"samples_discarded"}},
-		"a gap":                 {func(r *report.Run) { r.Health.Gaps = []report.Gap{{}} }, Evidence{}, []string{"gaps"}},
-		"negative, 1 %":         {func(r *report.Run) { r.Account.Negative = 1 }, Evidence{}, nil},
-		"negative, 2 %":         {func(r *report.Run) { r.Account.Negative = 2 }, Evidence{}, []string{"negative"}},
+		"late to read":           {func(r *report.Run) { l := latency(6); r.Health.SocketWait = &l }, Evidence{}, []string{"socket_wait"}},
+		"out of CPU":             {func(r *report.Run) { r.Timeline = seconds(181, 0, 3, 40) }, Evidence{Cores: 2}, []string{"cpu"}},
+		"busy for two seconds":   {func(r *report.Run) { r.Timeline = seconds(181, 0, 2, 40) }, Evidence{Cores: 2}, nil},
+		"busy, with spare cores": {func(r *report.Run) { r.Timeline = seconds(181, 0, 40, 40) }, Evidence{Cores: 4}, nil},
+		"dropped":                {func(r *report.Run) { r.Account.Dropped = 1 }, Evidence{}, []string{"dropped"}},
+		"unbalanced account":     {func(r *report.Run) { r.Account.Balanced = false }, Evidence{}, []string{"balanced"}},
+		"nothing arrived":        {func(r *report.Run) { r.Latency.Arrival = report.Latency{} }, Evidence{}, []string{"measured"}},
+		"discarded samples":      {func(r *report.Run) { r.Health.SamplesDiscarded = 1 }, Evidence{}, []string{"samples_discarded"}},
+		"a gap":                  {func(r *report.Run) { r.Health.Gaps = []report.Gap{{}} }, Evidence{}, []string{"gaps"}},
+		"negative, 1 %":          {func(r *report.Run) { r.Account.Negative = 1 }, Evidence{}, nil},
+		"negative, 2 %":          {func(r *report.Run) { r.Account.Negative = 2 }, Evidence{}, []string{"negative"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -179,7 +179,8 @@ func TestEachHarmToTheInstrumentIsNamed(t *testing.T) {
 	assert.Contains(t, v.Reasons[0], "more senders are needed")
 }
 
-// Runs with processes on two hosts were invalid, each of them: their bound was above 10 % of the shortest stage, and arrival needs one clock.
+// Regression: every run on two hosts was invalid, as its clock bound exceeded 10 % of the shortest
+// stage. Arrival needs only one clock.
 func TestAWideClockBoundIsInvalidByALimitAlone(t *testing.T) {
 	t.Parallel()
 	bound := func(bound float64, limit *float64, processes ...report.ProcessClock) report.Verdict {
@@ -192,7 +193,7 @@ func TestAWideClockBoundIsInvalidByALimitAlone(t *testing.T) {
 	assert.Equal(t, report.Pass, bound(5, nil, ingest).Result)
 	assert.Equal(t, report.Pass, bound(0.02, new(0.02), ingest).Result)
 	assert.Equal(t, []string{"the clock bound ±0.020 ms is above the limit of 0.010 ms"}, bound(0.02, new(0.01), ingest).Reasons)
-	assert.Equal(t, []string{"clock_bound"}, broken(bound(0.01, new(0.02))), "no process has said anything of its clock")
+	assert.Equal(t, []string{"clock_bound"}, broken(bound(0.01, new(0.02))), "no process reported its clock")
 }
 
 func TestRequestsStandWhereOnlyArrivalsAreInDoubt(t *testing.T) {

@@ -8,7 +8,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// instances are three parts of a run of 300 requests, and the whole of those that are there; a change of nil stands for one that is missing.
+// instances returns the whole and the parts of a run of 300 requests by three instances. A nil
+// change leaves the instance out.
 func instances(changes ...func(r *report.Run)) (*report.Run, []*report.Run) {
 	whole := run(func(r *report.Run) { r.Account = report.Account{Balanced: true} })
 	var parts []*report.Run
@@ -30,13 +31,14 @@ func instances(changes ...func(r *report.Run)) (*report.Run, []*report.Run) {
 	return whole, parts
 }
 
-// worth is a verdict that an instance has, with its reasons.
-func worth(result string, reasons ...string) func(r *report.Run) {
+// withVerdict returns a change that sets an instance's verdict.
+func withVerdict(result string, reasons ...string) func(r *report.Run) {
 	return func(r *report.Run) { r.Verdict = report.Verdict{Result: result, Reasons: reasons} }
 }
 
-var fine = worth(report.Pass)
+var passes = withVerdict(report.Pass)
 
+// together returns the verdict on the whole of three instances.
 func together(changes ...func(r *report.Run)) report.Verdict {
 	whole, parts := instances(changes...)
 	return OfParts(whole, parts, 300)
@@ -44,56 +46,56 @@ func together(changes ...func(r *report.Run)) report.Verdict {
 
 func TestAWholeOfPartsThatPassPasses(t *testing.T) {
 	t.Parallel()
-	v := together(fine, fine, fine)
+	v := together(passes, passes, passes)
 	assert.Equal(t, report.Verdict{Result: report.Pass, Reasons: []string{}, Rules: []report.Rule{}, Stands: []string{}}, v)
 }
 
 func TestWhatIsMissingOrCutOffMakesTheWholeIncompleteByItsName(t *testing.T) {
 	t.Parallel()
 	cut := func(r *report.Run) {
-		worth(report.Incomplete, "cut off at 0:02 of 0:10")(r)
+		withVerdict(report.Incomplete, "cut off at 0:02 of 0:10")(r)
 		r.Run.Ended, r.Timeline = nil, []report.Interval{{T: 0}, {T: 1}}
 	}
-	v := together(worth(report.Invalid, "the generator was late"), nil, cut)
+	v := together(withVerdict(report.Invalid, "the generator was late"), nil, cut)
 	assert.Equal(t, report.Incomplete, v.Result)
 	assert.Equal(t, []string{
 		"generator 2 of 3 (1/3:2/3) is missing, and what it sent is not in the account",
 		"generator 3 of 3 (2/3:1) was cut off: its account ends after 2 s, with 100 messages",
 		"generator 1: the generator was late",
-	}, v.Reasons, "what decides stands first")
+	}, v.Reasons, "the deciding reasons come first")
 	assert.Equal(t, []string{"finished"}, broken(v))
 }
 
 func TestPartsThatDoNotAddUpAreNotTrusted(t *testing.T) {
 	t.Parallel()
-	less := func(r *report.Run) { fine(r); r.Account.Requests.Scheduled-- }
-	v := together(fine, fine, less)
+	less := func(r *report.Run) { passes(r); r.Account.Requests.Scheduled-- }
+	v := together(passes, passes, less)
 	assert.Equal(t, report.Invalid, v.Result)
 	assert.Equal(t, []string{"the parts have 299 requests together, and the profile has 300"}, v.Reasons)
 	assert.Equal(t, []string{"requests"}, broken(v))
 
-	odd := func(r *report.Run) { fine(r); r.Account.Balanced = false }
-	v = together(fine, fine, odd)
+	odd := func(r *report.Run) { passes(r); r.Account.Balanced = false }
+	v = together(passes, passes, odd)
 	assert.Equal(t, report.Invalid, v.Result)
 	assert.Equal(t, []string{"the account does not balance"}, v.Reasons)
 
-	whole, parts := instances(fine, fine, less)
-	assert.Equal(t, report.Pass, OfParts(whole, parts, 0).Result, "in the closed model nobody knows how many there will be")
+	whole, parts := instances(passes, passes, less)
+	assert.Equal(t, report.Pass, OfParts(whole, parts, 0).Result, "the closed model has no planned number of requests")
 }
 
 func TestAPartThatGivesNoReasonLetsNothingPass(t *testing.T) {
 	t.Parallel()
 	for _, result := range []string{report.Fail, report.Invalid, report.Incomplete} {
-		v := together(fine, worth(result), fine)
+		v := together(passes, withVerdict(result), passes)
 		assert.Equal(t, result, v.Result)
 		assert.Equal(t, []string{"generator 2: " + result}, v.Reasons)
 	}
 }
 
-// judged is an instance with a rule, of which it says that it passes.
-func judged(rule report.Rule, change func(r *report.Run)) func(r *report.Run) {
+// withRule returns a change that makes an instance pass with rule.
+func withRule(rule report.Rule, change func(r *report.Run)) func(r *report.Run) {
 	return func(r *report.Run) {
-		fine(r)
+		passes(r)
 		r.Verdict.Rules = []report.Rule{rule}
 		if change != nil {
 			change(r)
@@ -106,20 +108,20 @@ func TestALimitThatOneInstanceDidNotJudgeIsNoPass(t *testing.T) {
 	rule := report.Rule{Name: "m", Value: new(1.0), Op: "<", Limit: new(2.0), OK: new(true), Result: report.Fail}
 	open := rule
 	open.OK = nil
-	v := together(judged(rule, nil), judged(open, nil), judged(rule, nil))
+	v := together(withRule(rule, nil), withRule(open, nil), withRule(rule, nil))
 	assert.Equal(t, report.Incomplete, v.Result)
 	assert.Equal(t, []string{"generator 2: not judged: m < 2"}, v.Reasons)
 	of := []int{}
 	for _, r := range v.Rules {
 		of = append(of, r.Generator)
 	}
-	assert.Equal(t, []int{1, 2, 3}, of, "each has its rules, and of what only k6 measured there is no whole")
+	assert.Equal(t, []int{1, 2, 3}, of, "each keeps its rules: only k6 has this metric, so it has no whole")
 }
 
 func TestALimitHasToHoldForAllTogether(t *testing.T) {
 	t.Parallel()
 	rule := report.Rule{Name: "arrival_duplicates", Value: new(4.0), Op: "<", Limit: new(10.0), Unit: "messages", OK: new(true), Result: report.Fail}
-	four := judged(rule, func(r *report.Run) { r.Account.Duplicates = 4 })
+	four := withRule(rule, func(r *report.Run) { r.Account.Duplicates = 4 })
 	v := together(four, four, four)
 	assert.Equal(t, report.Fail, v.Result)
 	assert.Equal(t, []string{"arrival_duplicates 12 messages, limit < 10 messages"}, v.Reasons)
@@ -127,10 +129,10 @@ func TestALimitHasToHoldForAllTogether(t *testing.T) {
 		Name: "arrival_duplicates", Value: new(12.0), Op: "<", Limit: new(10.0), Unit: "messages", OK: new(false), Result: report.Fail,
 		Reason: "arrival_duplicates 12 messages, limit < 10 messages",
 	}, v.Rules[3])
-	assert.Equal(t, report.Pass, together(four, four, judged(rule, nil)).Result)
-	assert.Nil(t, together(four, four, nil).Rules[3].OK, "of what is missing nobody knows")
+	assert.Equal(t, report.Pass, together(four, four, withRule(rule, nil)).Result)
+	assert.Nil(t, together(four, four, nil).Rules[3].OK, "unknown while an instance is missing")
 
-	p99 := func(ok *bool) func(r *report.Run) { return judged(limit(4, ok), nil) } // below 5 ms, and all together have 10
+	p99 := func(ok *bool) func(r *report.Run) { return withRule(limit(4, ok), nil) } // each has 4 ms, the whole has 10 ms
 	assert.Equal(t, []string{"arrival p99 10 ms, limit < 5 ms"}, together(p99(new(true)), p99(new(true)), p99(new(true))).Reasons)
 	whole, parts := instances(p99(new(true)), p99(new(true)), p99(new(true)))
 	whole.Latency.Arrival = report.Latency{}
@@ -142,10 +144,10 @@ func TestALimitHasToHoldForAllTogether(t *testing.T) {
 func TestRequestsOfAWholeStandWhereThoseOfItsPartsDo(t *testing.T) {
 	t.Parallel()
 	stands := func(r *report.Run) {
-		worth(report.Invalid, "a gap")(r)
+		withVerdict(report.Invalid, "a gap")(r)
 		r.Verdict.Stands = []string{"http"}
 	}
-	assert.Equal(t, []string{"http"}, together(fine, stands, fine).Stands)
-	assert.Empty(t, together(fine, stands, worth(report.Invalid, "late")).Stands)
-	assert.Empty(t, together(fine, stands, nil).Stands, "it is incomplete")
+	assert.Equal(t, []string{"http"}, together(passes, stands, passes).Stands)
+	assert.Empty(t, together(passes, stands, withVerdict(report.Invalid, "late")).Stands)
+	assert.Empty(t, together(passes, stands, nil).Stands, "the whole is incomplete")
 }

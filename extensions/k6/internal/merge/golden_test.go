@@ -17,8 +17,9 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// The goldens were made by another implementation of merge, in TypeScript and with hdr-histogram-js. Of the three instances of `whole` all is
-// well. In `odd` the second is missing, the third was cut off, the first has crossed a limit, and their hosts and clocks differ.
+// Another implementation of merge, in TypeScript with hdr-histogram-js, made the goldens. The three
+// instances of `whole` pass. In `odd` the first broke a limit, the second is missing, the third was
+// cut off, and their hosts and clocks differ.
 func TestTheWholeIsTheGolden(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"whole", "odd"} {
@@ -33,7 +34,7 @@ func TestTheWholeIsTheGolden(t *testing.T) {
 		junit := withoutAnswer(readFile(t, filepath.Join(out, "junit.xml")), r)
 		assert.Equal(t, readFile(t, filepath.Join(dir, "golden.xml")), junit)
 		written, err := report.Read(out)
-		require.NoError(t, err, "it is valid")
+		require.NoError(t, err, "the merged run is valid")
 		assert.Equal(t, r.Verdict, written.Verdict)
 		page, err := report.Shown([]byte(readFile(t, filepath.Join(out, "index.html"))))
 		require.NoError(t, err)
@@ -42,7 +43,7 @@ func TestTheWholeIsTheGolden(t *testing.T) {
 	}
 }
 
-// withoutAnswer is a JUnit report as the goldens have it.
+// withoutAnswer removes the answer from a JUnit report, as the goldens have none.
 func withoutAnswer(junit string, r *report.Run) string {
 	junit = strings.Replace(junit, "<system-out>"+r.Answer.Sentence+"&#xA;", "<system-out>", 1)
 	return strings.Replace(junit, `message="`+r.Answer.Sentence+`"`, `message="`+r.Verdict.Result+`"`, 1)
@@ -61,11 +62,11 @@ func document(t *testing.T, file string) (data map[string]any) {
 	return data
 }
 
-// byRank are figures that hdr-histogram-js takes from the sample of the next rank, and hdrhistogram-go from that of the nearest. The histograms
-// that they are made of are compared.
+// byRank are fields that hdr-histogram-js takes from the sample of the next rank and
+// hdrhistogram-go from that of the nearest. compare compares their histograms instead.
 var byRank = []string{"p50", "p75", "p90", "p95", "p99", "p999", "curve"}
 
-// extra is what the goldens do not have.
+// extra are fields that the goldens lack.
 var extra = []string{"messages", "tail", "knee", "sampled", "steal_percent", "answer", "findings", "carried_per_s", "arrived_99_s"}
 
 func compare(t *testing.T, where string, want, got any) {

@@ -18,7 +18,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// part is the record of one of three instances, with a change.
+// part reads one of the three instances of testdata/whole and applies change.
 func part(t *testing.T, number int, change func(r *report.Run)) Part {
 	t.Helper()
 	p, err := read(filepath.Join("testdata/whole", fmt.Sprintf("generator-%d", number)))
@@ -35,7 +35,7 @@ func three(t *testing.T, changes ...func(r *report.Run)) []Part {
 	return []Part{part(t, 3, changes[2]), part(t, 1, changes[0]), part(t, 2, changes[1])}
 }
 
-// merged is the whole, which has to be a valid document.
+// merged merges parts and checks that the result is a valid run.
 func merged(t *testing.T, parts []Part) *report.Run {
 	t.Helper()
 	r, err := Runs(parts, "whole", io.Discard)
@@ -56,7 +56,7 @@ func series(values ...int64) *ledger.Series {
 
 func TestHistogramsAreAddedCountByCount(t *testing.T) {
 	t.Parallel()
-	few := []int64{1000, 2000, 2000, 70_000, 2 * ledger.Highest} // the last one is above what a histogram holds
+	few := []int64{1000, 2000, 2000, 70_000, 2 * ledger.Highest} // the last one exceeds the histogram's range
 	var many []int64
 	for i := range int64(500) {
 		many = append(many, 100+13*i)
@@ -69,7 +69,7 @@ func TestHistogramsAreAddedCountByCount(t *testing.T) {
 	assert.EqualError(t, must.Try(func() { latency([]*report.Latency{&a, &b}) }), "a latency has no histogram, so it cannot be added to others")
 }
 
-// logOf is a histogram log of one second, and half a line: its run was killed.
+// logOf returns a histogram log with one second and half a line, as a killed run leaves it.
 func logOf(t *testing.T, s *ledger.Series) *report.Log {
 	t.Helper()
 	encoded, err := s.Histogram.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
@@ -107,7 +107,7 @@ func TestASecondIsThatOfAllSamplesNotOfTheirPercentiles(t *testing.T) {
 	want := &report.Quantiles{Count: 100, Mean: 1.89, P50: new(1.0), P95: new(1.0), P99: new(1.0), Max: 90}
 	assert.Equal(t, want, r.Timeline[1].Arrival)
 	want = &report.Quantiles{Count: 100, Mean: 1.89, Max: 90}
-	assert.Equal(t, want, r.Timeline[1].FromSend, "without histograms there is no percentile")
+	assert.Equal(t, want, r.Timeline[1].FromSend, "no percentile without histograms")
 }
 
 func TestBinsThatBeginElsewhereAreAdded(t *testing.T) {
@@ -163,7 +163,7 @@ func TestTheSlowestOfAllAreNamed(t *testing.T) {
 	assert.Equal(t, []string{"b", "a", "a", "c"}, ids)
 	assert.Len(t, r.Messages.Named, 3)
 	assert.Equal(t, &report.Tail{Count: 4, Of: 300, MeanMS: 5, StagesMS: map[string]float64{"relay": 5}}, r.Tail)
-	assert.Nil(t, merged(t, three(t, slow("a", 1))).Messages, "two of the parts do not say")
+	assert.Nil(t, merged(t, three(t, slow("a", 1))).Messages, "two parts have no messages")
 }
 
 func TestWhatAScriptSaysHasAValueOfEachGenerator(t *testing.T) {
@@ -218,7 +218,7 @@ func TestPartsOfDifferentRunsAreRefused(t *testing.T) {
 	assert.EqualError(t, err, "there is nothing to merge")
 }
 
-// write puts a run into a directory of its own.
+// write saves a run in a new directory and returns its path.
 func write(t *testing.T, r *report.Run) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -247,7 +247,7 @@ func TestWhatIsNoPartIsNamed(t *testing.T) {
 	_, _, err = Directories([]string{write(t, part(t, 1, nil).Run)}, "")
 	assert.EqualError(t, err, "the parts do not lie in one directory of their run: --out says where the whole goes")
 
-	// One of a version that had no rules.
+	// A run of an old version, without rules.
 	dir := write(t, part(t, 1, nil).Run)
 	file := filepath.Join(dir, report.FileName)
 	var data map[string]json.RawMessage
