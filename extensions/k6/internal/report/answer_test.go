@@ -14,9 +14,9 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
-var updateGoldens = flag.Bool("goldens", false, "write the answers and findings of the golden runs into them")
+var updateGoldens = flag.Bool("goldens", false, "update the answers and findings in the golden runs")
 
-// golden is a committed run, with what this package concludes from it.
+// golden reads a committed run, with this package's answer and findings.
 func golden(t *testing.T, name string) *Run {
 	t.Helper()
 	text, err := os.ReadFile(reports + "testdata/" + name + ".json")
@@ -26,7 +26,7 @@ func golden(t *testing.T, name string) *Run {
 	return &r
 }
 
-// What a first sentence names: its figure, and the limit of it.
+// The answer names its figure and the figure's limit.
 func TestTheAnswerOfEachGolden(t *testing.T) {
 	t.Parallel()
 	for name, names := range map[string][]string{
@@ -51,7 +51,7 @@ func TestTheAnswerOfEachGolden(t *testing.T) {
 	} {
 		r := golden(t, name)
 		stored, findings := r.Answer, r.Findings
-		r.Conclude(own[name])
+		r.Conclude(scriptAnswers[name])
 		if r.Verdict.Result == Invalid || r.Verdict.Result == Incomplete {
 			assert.Nil(t, r.Answer.HeldPerS, "%s: claims a rate", name)
 		}
@@ -67,28 +67,29 @@ func TestTheAnswerOfEachGolden(t *testing.T) {
 	}
 }
 
-// own are the answers that scripts give (scenarios/lib/answers.js).
-var own = map[string]string{
+// scriptAnswers are the answers that scripts set (scenarios/lib/answers.js).
+var scriptAnswers = map[string]string{
 	"spike":       "After 400/s for 2 s the backlog drained in 2 s (limit 5 s); p99 was back after 3 s (limit 5 s).",
 	"soak":        "From the second quarter of 0.007 h at 50/s to the last, p99 grew by 0.11 ms (limit 50 ms) and memory grew by 2.4 MB at most (limit 32 MB).",
 	"connections": "The broker held 897 of 900 connections for 6 s, with canary p99 3.1 ms (limit 50 ms).",
 	"throughput":  "All clients together exchanged at most 7,879 messages/s, with 4 clients.",
 }
 
-// Whatever the scenario, a fail keeps the answer beside what was measured and wanted; the others claim nothing.
+// In every scenario a failed run keeps its answer and adds the broken limit. An invalid or
+// incomplete run claims no rate.
 func TestTheAnswerOfEachScenarioByVerdict(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"passing", "closed", "spike", "fixed", "soak", "connections", "throughput", "capacity", "three"} {
 		r := golden(t, name)
-		r.Conclude(own[name])
+		r.Conclude(scriptAnswers[name])
 		answer := r.Answer.Sentence
 		broken := Rule{Name: p99Rule, Value: new(14.4), Op: "<", Limit: new(0.1), Unit: "ms", OK: new(false), Result: Fail}
 		r.Verdict.Result, r.Verdict.Reasons, r.Verdict.Rules = Fail, []string{broken.Broken()}, append(r.Verdict.Rules, broken)
-		r.Conclude(own[name])
-		if own[name] != "" || r.Run.Model == Closed {
+		r.Conclude(scriptAnswers[name])
+		if scriptAnswers[name] != "" || r.Run.Model == Closed {
 			assert.NotEmpty(t, r.Answer.Sentence, name)
 		} else {
-			assert.Equal(t, answer, r.Answer.Sentence, "%s: the first limit is the run's", name)
+			assert.Equal(t, answer, r.Answer.Sentence, "%s: the answer keeps the run's first limit", name)
 		}
 		for _, text := range []string{Markdown(r), Text(r, "", false)} {
 			assert.Regexp(t, `arrival p99 14\.4 ms, limit &?l?t?;?<? ?0\.1 ms`, text, name)
@@ -99,18 +100,18 @@ func TestTheAnswerOfEachScenarioByVerdict(t *testing.T) {
 
 		r.Verdict.Result = Invalid
 		r.Verdict.Rules = append(r.Verdict.Rules, Rule{Name: "lateness", OK: new(false), Result: Invalid})
-		r.Conclude(own[name])
+		r.Conclude(scriptAnswers[name])
 		assert.Regexp(t, "^Not usable: .* late.* run again", r.Answer.Sentence, name)
 		assert.Nil(t, r.Answer.HeldPerS, name)
 
 		r.Run.Ended, r.Verdict.Result = nil, Incomplete
-		r.Conclude(own[name])
+		r.Conclude(scriptAnswers[name])
 		assert.Regexp(t, "^Not finished: [0-9,]+ of [0-9,]+ messages", r.Answer.Sentence, name)
 		assert.Nil(t, r.Answer.HeldPerS, name)
 	}
 }
 
-// store puts the answer, the findings and the rates of a run into its file, whose text stays as it is otherwise.
+// store writes a run's answer, findings and rates into its file and leaves the other text as it is.
 func store(t *testing.T, name string, r *Run) {
 	t.Helper()
 	path := reports + "testdata/" + name + ".json"
@@ -158,7 +159,7 @@ func TestARateIsHeldOnlyBelowTheLimit(t *testing.T) {
 		}
 	}
 	r.Conclude("")
-	assert.InDelta(t, 1150, *r.Answer.HeldPerS, 60, "more was offered, and not held")
+	assert.InDelta(t, 1150, *r.Answer.HeldPerS, 60, "more was offered but not held")
 	assert.Regexp(t, `^Held 1,1\d\d messages/s with arrival p99 below 250 ms. 2,850 messages/s were offered, and `, r.Answer.Sentence)
 	for i := range r.Timeline {
 		if s := &r.Timeline[i]; s.Arrival != nil {
@@ -177,11 +178,11 @@ func TestARateIsHeldOnlyBelowTheLimit(t *testing.T) {
 	assert.InDelta(t, 50, *r.Answer.P99LimitMS, 0)
 }
 
-// A pipeline that refuses most of what is asked of it, and is quick with the rest, held all that was offered.
+// Regression: a pipeline that refused most messages and was fast with the rest held the whole rate.
 func TestNoRateIsHeldWhereMessagesWereRefusedLostOrLeftBehind(t *testing.T) {
 	t.Parallel()
 	refusing := golden(t, "refusing")
-	assert.Less(t, *refusing.Latency.Arrival.P99, 5.0, "the survivors are fast")
+	assert.Less(t, *refusing.Latency.Arrival.P99, 5.0, "accepted messages are fast")
 	refusing.Conclude("")
 	assert.Zero(t, *refusing.Answer.HeldPerS)
 
@@ -191,12 +192,12 @@ func TestNoRateIsHeldWhereMessagesWereRefusedLostOrLeftBehind(t *testing.T) {
 	}
 	losing.Steps[2].Arrived -= 3
 	losing.Conclude("")
-	assert.InDelta(t, 2400, *losing.Answer.HeldPerS, 499, "seconds after which nothing was owed had lost nothing")
+	assert.InDelta(t, 2400, *losing.Answer.HeldPerS, 499, "a second that ends without a backlog lost nothing")
 	for i := range losing.Timeline {
 		losing.Timeline[i].Backlog += 3
 	}
 	losing.Conclude("")
-	assert.Less(t, *losing.Answer.HeldPerS, 2800.0, "where it is not known when messages were lost, none of the phase is held")
+	assert.Less(t, *losing.Answer.HeldPerS, 2800.0, "if it is unknown when messages were lost, the phase held nothing")
 
 	behind := golden(t, "passing")
 	for i := range behind.Timeline {
@@ -208,7 +209,7 @@ func TestNoRateIsHeldWhereMessagesWereRefusedLostOrLeftBehind(t *testing.T) {
 	assert.Zero(t, *behind.Answer.HeldPerS)
 }
 
-// A step of 30 VUs counted after those of 16 and 20 had failed, and a sweep of one step held nothing.
+// Regression: a step of 30 VUs counted although 16 and 20 failed. A sweep of one step held nothing.
 func TestOfASweepARateCountsOnlyWhileEveryLowerStepHeld(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "closed")
@@ -246,10 +247,10 @@ func TestAStepCarriesWhatArrivedWhileItWent(t *testing.T) {
 	assert.InDelta(t, float64(few.Accepted)/few.DurationS, all, 1e-9)
 	few.Backlog = new(few.Due / 2)
 	carry(r.Steps)
-	assert.InDelta(t, all/2, few.CarriedPerS, 0.5, "what it left behind does not count")
+	assert.InDelta(t, all/2, few.CarriedPerS, 0.5, "its backlog does not count")
 	few.Backlog, few.Arrived = new(0), few.Arrived/2
 	carry(r.Steps)
-	assert.InDelta(t, all/2, few.CarriedPerS, 0.5, "nor what was lost")
+	assert.InDelta(t, all/2, few.CarriedPerS, 0.5, "lost messages do not count")
 }
 
 func TestTheShareWithinTheLimitIsOfTheHistogram(t *testing.T) {
@@ -259,5 +260,5 @@ func TestTheShareWithinTheLimitIsOfTheHistogram(t *testing.T) {
 	s.AddMany(500_000, 10)
 	within := NewLatency(&s, true).Within(250 * time.Millisecond)
 	assert.InDelta(t, 0.99, *within, 1e-9)
-	assert.Nil(t, NewLatency(&s, false).Within(250*time.Millisecond), "nothing is known without the histogram")
+	assert.Nil(t, NewLatency(&s, false).Within(250*time.Millisecond), "unknown without the histogram")
 }

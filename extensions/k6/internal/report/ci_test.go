@@ -41,20 +41,20 @@ func TestJUnitHasACaseForWhatWasAsked(t *testing.T) {
 	assert.Equal(t, "localhost", suite.Host)
 	assert.Equal(t, "51.500", suite.Cases[0].Time)
 	for _, c := range suite.Cases[1:] {
-		assert.Equal(t, "0.000", c.Time, "what adds up the cases would count the run so many times")
+		assert.Equal(t, "0.000", c.Time, "a sum over the cases counts the run once")
 	}
 	names := []string{}
 	for _, c := range suite.Cases {
 		names = append(names, c.Name)
 	}
 	assert.Equal(t, []string{"verdict", "finished", "arrival_latency p(99) < 250 ms"}, names[:3])
-	assert.Contains(t, suite.Cases[0].Failure.Message, " 1, limit = 0)", "what was measured against what was wanted")
+	assert.Contains(t, suite.Cases[0].Failure.Message, " 1, limit = 0)", "the measured value and its limit")
 	assert.Equal(t, "fail", suite.Cases[0].Failure.Type)
 	assert.Contains(t, suite.Cases[0].Failure.Text, "<script>alert(1)</script>")
 	assert.Nil(t, suite.Cases[1].Failure)
 	assert.Nil(t, suite.Cases[2].Failure)
 	require.NotNil(t, suite.Cases[4].Error)
-	assert.Equal(t, Invalid, suite.Cases[4].Error.Type, "the instrument is not what was tested")
+	assert.Equal(t, Invalid, suite.Cases[4].Error.Type, "a fault of the instrument is an error, not a failure")
 	assert.Equal(t, "lateness 3 ms, limit ≤ 2 ms", suite.Cases[4].Error.Message)
 	assert.NotNil(t, suite.Cases[5].Skipped)
 	assert.NotContains(t, string(data), "<script")
@@ -87,7 +87,7 @@ func TestMarkdownIsTheRunInShort(t *testing.T) {
 	assert.True(t, strings.HasPrefix(text, "## FAIL: &lt;/failure\\>&lt;script\\>alert(1)"), text)
 	assert.NotContains(t, text, "<script")
 	assert.NotContains(t, text, "\u2028")
-	assert.NotContains(t, text, "Stages", "there were no stamps")
+	assert.NotContains(t, text, "Stages", "the run has no stamps")
 
 	r := failed()
 	r.Figures = []Figure{
@@ -101,14 +101,14 @@ func TestMarkdownIsTheRunInShort(t *testing.T) {
 	r.Account.Balanced = false
 	text = Markdown(r)
 	assert.Contains(t, text, "≠")
-	assert.NotContains(t, text, "p99", "an account that does not balance has no percentile")
+	assert.NotContains(t, text, "p99", "no percentile without a balanced account")
 }
 
 func TestJUnitAndMarkdownOfTheGoldenRuns(t *testing.T) {
 	t.Parallel()
 	var vectors []struct {
 		Run     string          `json:"run"`
-		Change  json.RawMessage `json:"change"` // put over the run
+		Change  json.RawMessage `json:"change"` // merged into the run
 		JUnit   []string        `json:"junit"`
 		Summary []string        `json:"summary"`
 	}

@@ -14,7 +14,7 @@ func TestFiguresAreColumns(t *testing.T) {
 		{T: -1, Counters: map[string]float64{"accepted": 100}},
 		{T: 0, Gauges: map[string]float64{"cs": 1234.5678}, Counters: map[string]float64{"accepted": 110}},
 		{T: 2, Gauges: map[string]float64{"cs": 2, "id": 50}, Counters: map[string]float64{"accepted": 111, "late": 7}},
-		// It was started again.
+		// The process restarted.
 		{T: 3, Counters: map[string]float64{"accepted": 5, "late": 8}},
 	})
 	text, err := json.Marshal(f)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// found are the findings about something, by a pattern.
+// found returns the findings whose text matches pattern.
 func found(r *Run, pattern string) (about []Finding) {
 	for _, f := range findings(r) {
 		if regexp.MustCompile(pattern).MatchString(f.Text) {
@@ -64,14 +64,14 @@ func TestAProcessWithoutACoreLeftAndTheStageThatGaveWay(t *testing.T) {
 	delivery(0, 0.4)
 	assert.Len(t, found(r, "^mosquitto .*; no stage gave way"), 1)
 	use(func(int) float64 { return 99 })
-	assert.Len(t, found(r, "^mosquitto .* from 0:00 to [0-9:]+\\.$"), 1, "with nothing before, nothing is said of a stage")
+	assert.Len(t, found(r, "^mosquitto .* from 0:00 to [0-9:]+\\.$"), 1, "no stage is named without a time before")
 	use(func(second int) float64 { return 99 - float64(second%2*9) })
-	assert.Empty(t, found(r, "^mosquitto "), "single seconds are none")
+	assert.Empty(t, found(r, "^mosquitto "), "single seconds are not enough")
 	use(func(int) float64 { return 99 })
 	broker.Process = "k6-2"
 	assert.NotEmpty(t, found(r, "^k6-2 "))
 	r.Generators = []Part{{Number: 2}}
-	assert.Empty(t, found(r, "^k6-2 "), "a generator has threads")
+	assert.Empty(t, found(r, "^k6-2 "), "a generator has several threads")
 }
 
 func TestAHostWithoutACoreLeft(t *testing.T) {
@@ -101,9 +101,9 @@ func TestAHostWithoutACoreLeft(t *testing.T) {
 	set(during(31, 33, 0, 50))
 	assert.Empty(t, found(r, about), "two seconds are too few")
 	set(func(int) (float64, float64, float64) { return 1, 60, 0 })
-	assert.Empty(t, found(r, about), "cores that wait for a disk are idle")
+	assert.Empty(t, found(r, about), "I/O wait is idle time")
 	set(func(int) (float64, float64, float64) { return 1, 0, 40 })
-	assert.NotEmpty(t, found(r, about), "steal is time that the host does not have")
+	assert.NotEmpty(t, found(r, about), "steal is not idle time")
 	assert.Empty(t, found(r, "used 95 % of a core"))
 	for i := range figures.T {
 		figures.T[i] *= 12
@@ -175,7 +175,7 @@ func TestTheWorstSecondWhereItStandsOut(t *testing.T) {
 	assert.Equal(t, &Span{35, 36}, f[0].Span)
 	assert.Regexp(t, `is 0:35, with arrival p99 312 ms; queue took 9\d % of its mean\.`, f[0].Text)
 	r.Account.Balanced = false
-	assert.Empty(t, found(r, about), "without a balanced account no latency is shown")
+	assert.Empty(t, found(r, about), "no latency without a balanced account")
 	r.Account.Balanced = true
 	for i := range r.Timeline {
 		if s := &r.Timeline[i]; s.Arrival != nil {
@@ -200,7 +200,7 @@ func TestFindingsAreShortAndNeverNull(t *testing.T) {
 	}
 }
 
-// A run.json of a version without findings gets them when its page is made, and one without an answer gets both.
+// The page adds findings to a run.json of an older version, and the answer if that is missing too.
 func TestAPageHasTheFindingsThatItsRunLacks(t *testing.T) {
 	t.Parallel()
 	want := findings(golden(t, "real"))

@@ -16,7 +16,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
-// ramp is a series of 1, 2, … n milliseconds.
+// ramp returns a series of 1, 2, … n milliseconds.
 func ramp(n int) *ledger.Series {
 	s := &ledger.NewTimes().Arrival
 	for i := range n {
@@ -61,7 +61,7 @@ func TestTheCurveStopsWhereSamplesRunOut(t *testing.T) {
 	assert.Equal(t, [2]float64{100, 1000}, c[len(c)-1])
 	before := c[len(c)-2][0]
 	assert.Greater(t, before, 99.8)
-	assert.LessOrEqual(t, before, 99.9, "beyond it less than one sample is left")
+	assert.LessOrEqual(t, before, 99.9, "above it less than one sample is left")
 	for i := 1; i < len(c); i++ {
 		assert.GreaterOrEqual(t, c[i][1], c[i-1][1])
 	}
@@ -76,7 +76,7 @@ func TestTheCurveDoesNotRiseAboveTheMaximum(t *testing.T) {
 	}
 }
 
-// writeSmall writes the smallest page of a run.
+// writeSmall writes a run into a minimal page.
 func writeSmall(w io.Writer, r *Run) error {
 	return writePage(w, "<p>"+opening+"null"+closing+"</p>", func(w io.Writer) error { return writeJSON(w, r, light) })
 }
@@ -134,15 +134,15 @@ func TestThePageLeavesOutTheHistogramsOfTheParts(t *testing.T) {
 	}
 }
 
-// hungry counts what it is given, and how much at once.
-type hungry struct{ all, most int }
+// countingWriter counts the bytes written and those of the largest write.
+type countingWriter struct{ all, most int }
 
-func (h *hungry) Write(b []byte) (int, error) {
-	h.all, h.most = h.all+len(b), max(h.most, len(b))
+func (w *countingWriter) Write(b []byte) (int, error) {
+	w.all, w.most = w.all+len(b), max(w.most, len(b))
 	return len(b), nil
 }
 
-// The report of a run that goes on had all of its seconds in memory at once, twice: 56 MB each for those of a day.
+// Regression: writing a report held the whole timeline in memory twice, 56 MB each for a day.
 func TestTheTimelineIsWrittenPieceByPiece(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../../reports/testdata/real.json")
@@ -164,7 +164,7 @@ func TestTheTimelineIsWrittenPieceByPiece(t *testing.T) {
 	for range 20_000 {
 		r.Timeline = append(r.Timeline, second)
 	}
-	var file, page hungry
+	var file, page countingWriter
 	require.NoError(t, WriteJSON(&file, r))
 	require.NoError(t, writeSmall(&page, r))
 	assert.Greater(t, file.all, 5_000_000)
@@ -241,12 +241,12 @@ func TestTheSummaryIsReadInTenSeconds(t *testing.T) {
 	assert.Contains(t, Text(&other, "", false), "  MQTT        p50 10.0 ·")
 	assert.Contains(t, Markdown(&other), "| MQTT | ")
 	assert.NotContains(t, Text(&other, "", false)+Markdown(&other), "HTTP")
-	assert.NotContains(t, text, "canary", "there was none")
-	assert.NotContains(t, text, "instrument", "there is nothing to say against it")
+	assert.NotContains(t, text, "canary", "the run has no canary")
+	assert.NotContains(t, text, "instrument", "the instrument has no fault")
 	assert.Contains(t, Text(r, "", true), "\x1b[1;31mFAIL\x1b[0m")
 
 	r.Account.Balanced = false
 	text = Text(r, "", false)
 	assert.Contains(t, text, "12,345 scheduled ≠ ")
-	assert.NotContains(t, text, "p99", "an account that does not balance has no percentile")
+	assert.NotContains(t, text, "p99", "no percentile without a balanced account")
 }

@@ -15,7 +15,7 @@ import (
 
 const reports = "../../../../reports/"
 
-var update = flag.Bool("update", false, "write schema.gen.go anew")
+var update = flag.Bool("update", false, "regenerate schema.gen.go")
 
 func TestTheBinaryHoldsTheSchemaAsItStandsInReports(t *testing.T) {
 	t.Parallel()
@@ -28,7 +28,7 @@ func TestTheBinaryHoldsTheSchemaAsItStandsInReports(t *testing.T) {
 		require.NoError(t, os.WriteFile("schema.gen.go", []byte(code), 0o644))
 		return
 	}
-	assert.True(t, compact.String() == schema, "write it anew: go test ./internal/report -run Schema -update")
+	assert.True(t, compact.String() == schema, "regenerate it: go test ./internal/report -run Schema -update")
 }
 
 func TestRunsAreValidAndNothingElseIs(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// With the CPU of a pipeline's five processes a row had 120 columns.
+// Regression: with the CPU of five processes a row had 120 columns.
 func TestTheTableOfTheStepsFitsAHundredColumns(t *testing.T) {
 	t.Parallel()
 	r := balanced()
@@ -53,7 +53,7 @@ func TestTheStepsAreATable(t *testing.T) {
 	}
 	text = Text(r, "", false)
 	assert.Contains(t, text, "\n  figure      time to drain: 3.25 s\n  figure      time until p99 is back: n/a\n")
-	assert.Contains(t, text, "\n  figure      held: 15,000\n  figure      lost: 0\n", "what is counted has no decimals")
+	assert.Contains(t, text, "\n  figure      held: 15,000\n  figure      lost: 0\n", "counts have no decimals")
 
 	r.Account.Balanced = false
 	assert.NotContains(t, Text(r, "", false), "HTTP mean", "no latency is shown")
@@ -63,7 +63,7 @@ func TestTheStepsAreATable(t *testing.T) {
 	assert.NotContains(t, Text(r, "", false), "HTTP mean", "one step is no comparison")
 }
 
-// 100 clients of throughput.js were 100 rows, and as many figures.
+// Regression: throughput.js with 100 clients printed 100 rows and 100 figures.
 func TestManyStepsAreTenRows(t *testing.T) {
 	t.Parallel()
 	r := balanced()

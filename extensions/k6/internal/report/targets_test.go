@@ -11,7 +11,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
-// target has so many deliveries of so many µs.
+// target returns a target whose deliveries took us µs each.
 func target(name string, deliveries int, us int64) ledger.Target {
 	t := ledger.Target{Name: name, Targets: 1, Arrival: ledger.NewCoarse()}
 	if deliveries > 0 {

@@ -103,7 +103,7 @@ func TestATerminalGetsNothingToObey(t *testing.T) {
 	}
 	assert.Equal(t, "not \uFFFD UTF-8", Printable("not \x9b UTF-8"))
 
-	// An ingest's answer is the example of an error, and whoever writes a profile names its phases.
+	// Foreign text: an ingest's answer becomes an error's example, and a profile names its phases.
 	hostile := func(of string) string { return of + " \x1b[31m\u009b\r\n  PASS \u202e" }
 	r := balanced()
 	r.Run.Name, r.Run.Protocol, r.Verdict = hostile("name"), hostile("protocol"), Verdict{Result: Fail, Reasons: []string{hostile("reason")}}
@@ -153,7 +153,7 @@ func TestSamplesStandBesideWhatAllDeliveriesTell(t *testing.T) {
 	assert.Regexp(t, ` 1       50  .* 50\.0     99\.0 -49\.0 ms \(-49 %\)\n`, Text(r, "", false))
 }
 
-// A p99 of 20 samples is the slowest of them. The text showed it as a percentile, and the page left it out.
+// Regression: the text showed a p99 of 20 samples, which is their maximum. The page left it out.
 func TestAPercentileNeedsSamples(t *testing.T) {
 	t.Parallel()
 	r := balanced()

@@ -52,6 +52,6 @@ func TestALimitInTimeIsJudgedByTheHistogram(t *testing.T) {
 	r.Run.Ended = nil
 	rule, err = NewWithinRule("arrival.within(250ms) >= 99.9%", r)
 	require.NoError(t, err)
-	assert.Nil(t, rule.OK, "a run that goes on is not judged")
+	assert.Nil(t, rule.OK, "an unfinished run is not judged")
 	assert.Equal(t, 1.0, *r.Latency.Arrival.Within(time.Second))
 }
