@@ -82,7 +82,8 @@ func TestTheRunsOwnEvidenceReachesTheJudge(t *testing.T) {
 		// Regression: such a run was trusted, as the stage schedule has only messages that arrived.
 		"late to send what does not arrive": {"", func(n int) int64 { return int64(n%2) * 5e6 }, 0, nil, []string{
 			"the generator was late: lateness p99 5000.0 ms of arrival p99 10.0 ms; more cores are needed", "rejected: 50 of 100 messages"}},
-		"unbalanced account": {"mqtt: { url: 'BROKER', connections: 2 }", inTime, 0, func(e *engine, _ *recorder) { // one message is sent twice and arrives at both connections
+		"unbalanced account": {"mqtt: { url: 'BROKER', connections: 2 }", inTime, 0, func(e *engine, _ *recorder) {
+			// Message 0 is sent twice and arrives at both connections.
 			e.Ledger.Sent(e.Pacer.Slot(0), e.Clock.At(e.Epoch))
 			e.Ledger.Arrive(1, []ledger.Arrival{{Seq: 0, At: e.Clock.At(e.Epoch) + 10_000}}, nil)
 		}, []string{"the account does not balance", "unknown: 1 of 100 messages may have been accepted and never arrived"}},
@@ -150,7 +151,8 @@ func TestWhatIsHalfAMinuteLateIsDroppedAndTold(t *testing.T) {
 			s := newScript(t, &fake.Pipeline{Status: func(int) int { return http.StatusServiceUnavailable }},
 				"phases: [{duration: 40, arrivalRate: 0.1}]\nflows: [{name: direct}]", "inFlight: 1")
 			e := s.module.root.engine
-			e.life.dir, e.Epoch = s.dir, time.Now().Add(-schedule.LateLimit-11*time.Second) // the messages are 41, 31, 21 and 11 s late
+			// The messages are 41, 31, 21 and 11 s late.
+			e.life.dir, e.Epoch = s.dir, time.Now().Add(-schedule.LateLimit-11*time.Second)
 			e.Start()
 			rec, err := newRecorder(e)
 			require.NoError(t, err)

@@ -37,7 +37,8 @@ func TestTheSlowestAndTheLostAreNamed(t *testing.T) {
 	}
 	s := newScript(t, f, "phases: [{name: hold, duration: 1, arrivalRate: 5}, {pause: 2}, {name: after, duration: 1, arrivalRate: 7}]\nflows: [{name: direct, targets: 1}]",
 		fmt.Sprintf("idle: '1s', traces: 1, redis: { url: %q }", test.Redis(t)))
-	r := s.runWith(1, func(ctx context.Context, e *engine) { // one sender keeps the messages in order, however late
+	// One sender keeps the messages in order, however late.
+	r := s.runWith(1, func(ctx context.Context, e *engine) {
 		for vu := newSender(e, s.state); vu.send(ctx); {
 		}
 	})

@@ -52,7 +52,8 @@ func TestEveryWayToHoldTheTopics(t *testing.T) {
 }
 
 // cutInTheMiddle runs 3 s of load and cuts the subscriber's connection while a part of it is
-// published. away is how long that lasts: what was due before it is at least that late.
+// published. away is how long that lasts: a message due before and published during it is at least
+// that late.
 func cutInTheMiddle(t *testing.T, mqtt string) (r *report.Run, away time.Duration) {
 	t.Helper()
 	m := startMosquitto(t)

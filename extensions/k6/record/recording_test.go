@@ -94,7 +94,8 @@ func TestARecorderDropsWhatIsNotSent(t *testing.T) {
 	c.write(`{"sent": %d, "at_us": %d}`, slots[1].N, c.clock.us(time.Now()))
 	c.write(`{"end": true}`)
 	assert.Empty(t, c.slots(`{"next": 5}`), "the load has ended")
-	c.write(`{"sent": %d, "at_us": %d}`, slots[2].N, c.clock.us(time.Now())) // the caller had not read the end yet
+	// One sender does not know of the end yet.
+	c.write(`{"sent": %d, "at_us": %d}`, slots[2].N, c.clock.us(time.Now()))
 	c.write(`{"settled": %d, "at_us": %d, "status": 202}`, slots[2].N, c.clock.us(time.Now()))
 	c.write(`{"settled": %d, "at_us": %d, "status": 503}`, slots[1].N, c.clock.us(time.Now()))
 	c.expect(func(l answerLine) bool { return l.Summary != "" })

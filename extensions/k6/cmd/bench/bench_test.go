@@ -87,7 +87,8 @@ func TestHost(t *testing.T) {
 
 func TestTheEstimateOfARatio(t *testing.T) {
 	t.Parallel()
-	rounds := func(n int) (all pairs) { // logarithms of the ratios: 1, 2, 4 … thousandths, so that all pairwise means differ
+	rounds := func(n int) (all pairs) {
+		// The ratios' logarithms are 1, 2, 4 … thousandths, so all pairwise means differ.
 		for i := range n {
 			ours := time.Duration(1e9 * math.Exp(math.Pow(2, float64(i))/1000))
 			all = append(all, [2]use{
