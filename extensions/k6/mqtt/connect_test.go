@@ -60,7 +60,7 @@ func testNewClientInInitContextConnectsLater(t *testing.T, v int, newBroker brok
 	s.start()
 	s.run(`client.connect(broker)`)
 	assert.Equal(t, []string{"false"}, s.run(`client.connect(broker); client.end(); log(client.connected)`),
-		"the next iteration uses the client again")
+		"the client works again in the next iteration")
 }
 
 func TestConnectByOptionsOnly(t *testing.T) { eachBroker(t, testConnectByOptionsOnly) }
@@ -98,7 +98,7 @@ func testConnectErrors(t *testing.T, v int) {
 			`new Client().connect("mqtt://` + silent.Addr().String() + `", { connect_timeout: 50 })`,
 			"no answer within 50 ms: correct the address or raise connect_timeout",
 		},
-		"all servers": {
+		"all servers refuse": {
 			`new Client().connect({ servers: ["` + closed + `", broker] })`,
 			"none of 2 servers took the connection: " + closed + ": dial tcp",
 		},
@@ -110,7 +110,7 @@ func testConnectErrors(t *testing.T, v int) {
 			`new Client({ password: "secret" }).connect(broker)`, // MQTT 5 allows it
 			map[int]string{mqtt311: "a password needs a username", mqtt5: "the broker refused"}[v],
 		},
-		"twice": {
+		"connect twice": {
 			`const c = new Client({ username: "subscriber", password: "secret" }); c.connect(broker);
 			 try { c.connect(broker) } finally { c.end() }`,
 			"already connected: call end() first",
@@ -143,7 +143,7 @@ func testCredentials(t *testing.T, v int, newBroker brokerMaker) {
 		client.end();`))
 	for _, sample := range s.collected() {
 		url, _ := sample.Tags.Get("url")
-		assert.Equal(t, "mqtt://"+b.address, url, "no credentials in tags")
+		assert.Equal(t, "mqtt://"+b.address, url, "tags hold no credentials")
 	}
 }
 
@@ -159,7 +159,7 @@ func testServersFailOver(t *testing.T, v int, newBroker brokerMaker) {
 		client.end();`))
 	for _, sample := range s.collected() {
 		url, _ := sample.Tags.Get("url")
-		assert.Equal(t, "mqtt://"+b.address, url, "the tag is the server that took the connection")
+		assert.Equal(t, "mqtt://"+b.address, url, "the tag names the server that accepted the connection")
 	}
 }
 
@@ -177,7 +177,7 @@ func testPersistentSession(t *testing.T, v int) {
 		client.end();`)
 	require.NoError(t, b.Publish("kept", []byte("meanwhile"), false, 1))
 	assert.Equal(t, []string{"connect", "connect", "meanwhile"}, s.run(`client.reconnect()`),
-		"messages that come with CONNACK follow the connect event")
+		"messages that come with CONNACK are delivered after the connect event")
 }
 
 func TestTransports(t *testing.T) { eachVersion(t, testTransports) }
@@ -192,7 +192,7 @@ func testTransports(t *testing.T, v int) {
 	secure := newBrokerOn(t, &rules{}, tls.NewListener(plain, &tls.Config{Certificates: secureWeb.TLS.Certificates}))
 	withCA := func(state *lib.State) {
 		state.TLSConfig = secureWeb.Client().Transport.(*http.Transport).TLSClientConfig
-		state.TLSConfig.NextProtos = []string{"h2", "http/1.1"} // as k6 leaves it
+		state.TLSConfig.NextProtos = []string{"h2", "http/1.1"} // as in k6
 	}
 	for _, url := range []string{
 		b.address, "mqtt://" + b.address, "tcp://" + b.address,

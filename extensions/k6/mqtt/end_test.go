@@ -88,12 +88,12 @@ func testStoppedVUEndsPromptlyWithoutLeaks(t *testing.T, v int, newBroker broker
 		client.subscribe("flow");
 		client.publish("flow", "first");`)
 	if err != nil {
-		require.ErrorContains(t, err, "context canceled") // k6 interrupts a handler that is running
+		require.ErrorContains(t, err, "context canceled") // k6 interrupts a running handler
 	}
 	assert.Less(t, time.Since(start), 15*time.Second)
 	assert.Empty(t, s.lines, "no handler runs in a stopped VU")
 	require.Eventually(t, func() bool { return ourGoroutines(t) <= before }, 20*time.Second, time.Millisecond,
-		"goroutines are left: %s", profile(t))
+		"goroutines leaked: %s", profile(t))
 }
 
 func TestThrowingIterationEndsTheClient(t *testing.T) {
@@ -160,12 +160,13 @@ func testStopDuringConnectAndDuringAcknowledgement(t *testing.T, v int) {
 	}
 }
 
-// What was acknowledged the broker won't send again: the script gets it, or k6's log says how many it did not get.
-func TestNoAcknowledgedMessageIsLostUnseen(t *testing.T) {
-	eachVersion(t, testNoAcknowledgedMessageIsLostUnseen)
+// The broker does not resend acknowledged messages. The script gets each of them, or k6's log
+// reports how many it did not get.
+func TestAcknowledgedMessagesAreHandledOrReported(t *testing.T) {
+	eachVersion(t, testAcknowledgedMessagesAreHandledOrReported)
 }
 
-func testNoAcknowledgedMessageIsLostUnseen(t *testing.T, v int) {
+func testAcknowledgedMessagesAreHandledOrReported(t *testing.T, v int) {
 	const messages = 100
 	for name, end := range map[string]struct{ code, err string }{
 		"stopped while a handler runs":  {`stop()`, "context canceled"},
@@ -200,7 +201,7 @@ func testNoAcknowledgedMessageIsLostUnseen(t *testing.T, v int) {
 				client.connect(broker);
 				client.subscribe("t", { qos: 1 });
 				arrive();`)
-			if err != nil || end.err == "a mistake" { // whether a stopped VU is interrupted depends on what runs just then
+			if err != nil || end.err == "a mistake" { // k6 interrupts a stopped VU only if code is running
 				require.NotEmpty(t, end.err)
 				require.ErrorContains(t, err, end.err)
 			}
@@ -216,7 +217,7 @@ func testNoAcknowledgedMessageIsLostUnseen(t *testing.T, v int) {
 
 var leftOver = regexp.MustCompile(`before its message handler got to (\d+) messages`)
 
-// ourGoroutines counts goroutines of links and of wires.
+// ourGoroutines returns the number of goroutines of links and wires.
 func ourGoroutines(t *testing.T) int {
 	t.Helper()
 	n := 0

@@ -96,7 +96,7 @@ func TestWrongArguments(t *testing.T) {
 	}, s.run(`
 		const client = new Client(), report = (e) => log(e.name, e.message);
 		client.publishAsync(1).catch(report).then(() => client.endAsync(1)).catch(report);`),
-		"wrong arguments reject the async forms; the error handler is for the network")
+		"wrong arguments reject the async forms and do not reach the error handler")
 }
 
 func TestWrongTopics(t *testing.T) { eachVersion(t, testWrongTopics) }

@@ -30,26 +30,26 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 )
 
-// The scripts in examples/ are documentation, and their thresholds are assertions: each runs with the real ./k6, against
-// Mosquitto and against the embedded broker.
+// Each script of examples/ passes its own thresholds with the real ./k6, against Mosquitto and
+// against the embedded broker.
 func TestExamples(t *testing.T) {
 	k6 := builtK6(t)
 	scripts, err := filepath.Glob("examples/*.js")
 	require.NoError(t, err)
 	require.NotEmpty(t, scripts)
 	keys := newAuthority(t)
-	turns := make(chan struct{}, 2) // k6 processes at once
+	slots := make(chan struct{}, 2) // k6 processes at once
 	for name, b := range map[string]*exampleBroker{
 		"Mosquitto": exampleMosquitto(t, keys), "embedded": exampleEmbedded(t, keys),
 	} {
 		for _, script := range scripts {
 			t.Run(name+"/"+filepath.Base(script), func(t *testing.T) {
 				if name == "embedded" && filepath.Base(script) == "will.js" {
-					t.Skip("it forgets the will of a client that another one takes over before it reads from it (Client.Read of mochi 2)")
+					t.Skip("mochi 2 forgets the will of a client that is taken over before the broker reads from it (Client.Read)")
 				}
 				t.Parallel()
-				turns <- struct{}{}
-				defer func() { <-turns }()
+				slots <- struct{}{}
+				defer func() { <-slots }()
 				code, output := run(t, k6, script, b.env(script, keys))
 				assert.Zero(t, code, "%s", output)
 			})
@@ -57,44 +57,44 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// The examples can fail, each for its reason.
+// An example fails when its assertion is false, and reports why.
 func TestExamplesFailWhenTheirAssertionsAreFalse(t *testing.T) {
 	k6 := builtK6(t)
 	keys := newAuthority(t)
-	careless := exampleEmbedded(t, keys)
-	careless.user = careless.plain // lets a wrong password pass
+	permissive := exampleEmbedded(t, keys)
+	permissive.user = permissive.plain // accepts a wrong password
 	untrusted := exampleEmbedded(t, newAuthority(t))
 	down := &exampleBroker{plain: closedPort(t)}
 	for script, test := range map[string]struct {
 		broker *exampleBroker
-		says   string
+		want   string
 	}{
-		"credentials.js": {careless, "✗ a wrong password is an MQTTError"},
+		"credentials.js": {permissive, "✗ a wrong password is an MQTTError"},
 		"connect.js":     {down, "nothing listens there: start the broker or correct the address"},
 		"tls.js":         {untrusted, "TLS handshake: tls: failed to verify certificate"},
 	} {
 		t.Run(script, func(t *testing.T) {
 			code, output := run(t, k6, "examples/"+script, test.broker.env(script, keys))
 			assert.Equal(t, thresholdCrossed, code, "%s", output)
-			assert.Contains(t, output, test.says)
+			assert.Contains(t, output, test.want)
 		})
 	}
 }
 
 const thresholdCrossed = 99 // k6's exit code
 
-// builtK6 finds the k6 of the repository.
+// builtK6 returns the path of the repository's k6.
 func builtK6(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs("../../../k6")
 	require.NoError(t, err)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		t.Fatal("./k6 is not built: npm run setup builds it")
+		t.Fatal("./k6 is missing: build it with npm run setup")
 	}
 	return path
 }
 
-// run runs a script with the environment and returns k6's exit code and what it printed.
+// run runs a script and returns k6's exit code and output.
 func run(t *testing.T, k6, script string, env []string) (code int, output string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -111,10 +111,10 @@ func run(t *testing.T, k6, script string, env []string) (code int, output string
 	return command.ProcessState.ExitCode(), string(out)
 }
 
-// exampleBroker is a broker with a listener for each way to connect.
+// exampleBroker holds a broker's addresses, one for each way to connect.
 type exampleBroker struct{ plain, user, tls, mutual, web, secureWeb string }
 
-// env is the environment a script needs.
+// env returns the environment variables that a script needs.
 func (b *exampleBroker) env(script string, keys *authority) []string {
 	switch filepath.Base(script) {
 	case "credentials.js":
@@ -172,7 +172,7 @@ func exampleEmbedded(t *testing.T, keys *authority) *exampleBroker {
 	}
 }
 
-// overWebSocket serves MQTT over WebSocket.
+// overWebSocket returns a handler that serves MQTT over WebSocket.
 func (b *testBroker) overWebSocket() http.Handler {
 	upgrader := websocket.Upgrader{Subprotocols: []string{"mqtt"}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -183,7 +183,8 @@ func (b *testBroker) overWebSocket() http.Handler {
 	})
 }
 
-// authority is a certificate authority of the test's own, with a server and a client that it knows. Its members are files.
+// authority is a certificate authority that issued a server and a client certificate. The strings
+// are file paths.
 type authority struct {
 	certificate, serverCertificate, serverKey, clientCertificate, clientKey string
 	pool                                                                    *x509.CertPool

@@ -23,7 +23,7 @@ import (
 	"go.k6.io/k6/v2/metrics"
 )
 
-// eachVersion runs a test with clients of both versions of MQTT.
+// eachVersion runs a test with both MQTT versions.
 func eachVersion(t *testing.T, test func(t *testing.T, version int)) {
 	t.Helper()
 	for _, version := range []int{mqtt311, mqtt5} {
@@ -43,20 +43,20 @@ func eachBroker(t *testing.T, test func(t *testing.T, version int, newBroker bro
 	}
 }
 
-// testBroker is an MQTT broker on a free port of 127.0.0.1, in this process unless it is a Mosquitto.
+// testBroker is an MQTT broker on a free port of 127.0.0.1: one in this process, or a Mosquitto.
 type testBroker struct {
 	*broker.Server
 	address string
-	clients sync.WaitGroup // connections
+	clients sync.WaitGroup // open connections
 }
 
 // rules is the broker's access control; the zero value allows everything.
 type rules struct {
 	broker.HookBase
-	username, password string        // of the only user, when set
-	noSubscribe        string        // a filter whose subscription is refused
-	noPublish          string        // a topic whose messages are refused
-	acknowledged       chan struct{} // gets an item for each message a client has acknowledged, unless nil
+	username, password string        // of the only user, if set
+	noSubscribe        string        // subscriptions to this filter are refused
+	noPublish          string        // messages to this topic are refused
+	acknowledged       chan struct{} // gets one item per acknowledged message, unless nil
 	limit              func(*broker.Capabilities)
 }
 
@@ -94,7 +94,7 @@ func newBroker(t *testing.T, r *rules) *testBroker {
 func newBrokerOn(t *testing.T, r *rules, listener net.Listener) *testBroker {
 	t.Helper()
 	capabilities := broker.NewDefaultServerCapabilities()
-	// Beyond these limits the broker drops messages; what gets lost must be ours.
+	// High limits, so that the broker itself drops no message.
 	capabilities.MaximumClientWritesPending = 1 << 20
 	capabilities.MaximumInflight = 65535
 	capabilities.ReceiveMaximum = 65535
@@ -126,8 +126,8 @@ func newBrokerOn(t *testing.T, r *rules, listener net.Listener) *testBroker {
 	return b
 }
 
-// serve hands a connection to the broker. The broker's own listener isn't used: it takes connections while it closes,
-// which the race detector doesn't like.
+// serve hands a connection to the broker. The broker's own listener accepts connections while it
+// closes, which the race detector reports.
 func (b *testBroker) serve(conn net.Conn) {
 	b.clients.Add(1)
 	go func() {
@@ -145,7 +145,7 @@ func (b *testBroker) dropClient(t *testing.T, id string) {
 	_ = client.Net.Conn.Close()
 }
 
-// closedPort is an address where nothing listens.
+// closedPort returns an address where nothing listens.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -154,7 +154,7 @@ func closedPort(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// script runs JavaScript as one VU does: iterations with a context of their own on k6's event loop.
+// script runs JavaScript like one VU: iterations with their own context on k6's event loop.
 type script struct {
 	*modulestest.Runtime
 	t       *testing.T
@@ -166,11 +166,11 @@ type script struct {
 	lines []string // what the script passed to log()
 }
 
-// testTimeout ends an iteration that would hang.
+// testTimeout ends an iteration that hangs.
 const testTimeout = 30 * time.Second
 
-// newScript prepares a VU: Client, which speaks the version of MQTT by default, mqtt (the default export),
-// broker (the address), log(…) and text(ArrayBuffer) are global.
+// newScript returns a VU in the init context. Its globals are Client (with the given default
+// version of MQTT), mqtt (the default export), broker (the URL), log(…) and text(ArrayBuffer).
 func newScript(t *testing.T, version int, b *testBroker) *script {
 	t.Helper()
 	s := &script{Runtime: modulestest.NewRuntime(t), t: t, samples: make(chan metrics.SampleContainer, 1<<17)}
@@ -226,7 +226,7 @@ func (s *script) start(change ...func(*lib.State)) *script {
 	return s
 }
 
-// iterate runs one iteration the way k6's runner does and returns the error it ended with.
+// iterate runs one iteration like k6's runner and returns its error.
 func (s *script) iterate(code string) error {
 	s.t.Helper()
 	vuContext := s.VU.CtxField
@@ -243,7 +243,7 @@ func (s *script) iterate(code string) error {
 	return err
 }
 
-// run is iterate for code that must not fail; it returns the lines logged so far.
+// run runs an iteration that must not fail and returns the lines logged so far.
 func (s *script) run(code string) []string {
 	s.t.Helper()
 	require.NoError(s.t, s.iterate(code))
@@ -259,7 +259,7 @@ func (s *script) logged() string {
 	return text.String()
 }
 
-// collected returns all samples so far.
+// collected returns the samples since the last call.
 func (s *script) collected() []metrics.Sample {
 	var all []metrics.Sample
 	for {

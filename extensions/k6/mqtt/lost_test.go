@@ -9,7 +9,7 @@ import (
 
 const lostByEOF = "connection lost: EOF: call reconnect() to go on"
 
-// droppable gives scripts drop(id), which closes a client's connection from the broker's side.
+// droppable adds drop(id) to a script's globals: the broker closes that client's connection.
 func droppable(t *testing.T, s *script, b *testBroker) *script {
 	t.Helper()
 	require.NoError(t, s.VU.Runtime().Set("drop", func(id string) { b.dropClient(t, id) }))
@@ -103,7 +103,7 @@ func testReconnectLaterAndWhileConnected(t *testing.T, v int) {
 		drop("later");`))
 }
 
-// A reconnect() in the error handler that fails must not call the handler within itself until the stack is full.
+// A failing reconnect() in the error handler does not call the handler recursively.
 func TestReconnectThatFailsInTheErrorHandler(t *testing.T) {
 	eachVersion(t, testReconnectThatFailsInTheErrorHandler)
 }
@@ -143,7 +143,7 @@ func testWillIsPublishedOnAbnormalCloseOnly(t *testing.T, v int) {
 		drop("lost");`))
 }
 
-// A message that the broker has not acknowledged is sent again in the next connection of the session.
+// The client resends an unacknowledged message in the session's next connection.
 func TestUnacknowledgedMessageIsSentAgain(t *testing.T) {
 	eachVersion(t, testUnacknowledgedMessageIsSentAgain)
 }
@@ -184,14 +184,15 @@ func testUnacknowledgedMessageIsSentAgain(t *testing.T, v int) {
 	assert.NotZero(t, flags&8, "with DUP")
 }
 
-// QoS 2: a message whose PUBREC the broker missed comes again, in the same connection or in the next one of the session, and is
-// handed over once. Its id is free after PUBREL, and where the broker has lost the session.
-func TestQoS2DuplicateIsHandedOverOnce(t *testing.T) {
-	eachVersion(t, testQoS2DuplicateIsHandedOverOnce)
+// QoS 2: a broker that misses PUBREC resends the message, in the same connection or in the
+// session's next one. The script gets it once. PUBREL frees the packet id, and so does a lost
+// session.
+func TestQoS2DuplicateIsDeliveredOnce(t *testing.T) {
+	eachVersion(t, testQoS2DuplicateIsDeliveredOnce)
 }
 
-func testQoS2DuplicateIsHandedOverOnce(t *testing.T, v int) {
-	const dup = 8 // the flag DUP
+func testQoS2DuplicateIsDeliveredOnce(t *testing.T, v int) {
+	const dup = 8 // DUP flag
 	publish := func(p *peer, id, text, flags byte) {
 		body := []byte{0, 1, 't', 0, id}
 		if v == mqtt5 {
@@ -211,7 +212,7 @@ func testQoS2DuplicateIsHandedOverOnce(t *testing.T, v int) {
 			publish(p, 8, '1', 0)
 			publish(p, 8, '1', dup)
 			release(p, 8)
-			publish(p, 8, '2', dup) // its first PUBLISH got lost on the way
+			publish(p, 8, '2', dup) // the first PUBLISH got lost
 		},
 		func(p *peer) {
 			p.accept(1)
@@ -244,7 +245,7 @@ func testKeepaliveFindsADeadBroker(t *testing.T, v int) {
 	released := make(chan struct{})
 	address := scripted(t, func(p *peer) {
 		p.accept(0)
-		p.expect(12) // PINGREQ, which it leaves unanswered
+		p.expect(12) // PINGREQ, left unanswered
 		<-released
 	})
 	s := newScript(t, v, nil).start()

@@ -8,38 +8,38 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a broker sends against the standard ends the connection, with the reason code of MQTT 5, and the error handler
-// gets it; the script goes on, with another connection.
+// A packet that violates the standard ends the connection, with MQTT 5's reason code. The error
+// handler gets the error, and the script continues with a new connection.
 func TestMalformedPacketsEndTheConnection(t *testing.T) {
 	both := []int{mqtt311, mqtt5}
 	five := []int{mqtt5}
 	for name, test := range map[string]struct {
 		versions []int
-		packet   []byte // 0 bytes after the topic are the properties of MQTT 5, and a payload in MQTT 3.1.1
+		packet   []byte // a 0 after the topic: no properties in MQTT 5, payload in MQTT 3.1.1
 		code     byte
 		want     string
 	}{
-		"topic alias":               {five, []byte{0x30, 8, 0, 1, 't', 3, 0x23, 0, 1, 'x'}, 0x94, "Topic Alias invalid: "},
-		"topic alias alone":         {five, []byte{0x30, 7, 0, 0, 3, 0x23, 0, 1, 'x'}, 0x94, "Topic Alias invalid: "},
-		"no topic":                  {both, []byte{0x30, 3, 0, 0, 0}, 0x82, "Protocol Error: "},
-		"wildcard +":                {both, []byte{0x30, 6, 0, 3, 'a', '/', '+', 0}, 0x90, `Topic Name invalid: `},
-		"wildcard #":                {both, []byte{0x30, 4, 0, 1, '#', 0}, 0x90, `Topic Name invalid: `},
-		"NUL":                       {both, []byte{0x30, 5, 0, 2, 'a', 0, 0}, 0x81, "Malformed Packet: "},
-		"invalid UTF-8":             {both, []byte{0x30, 5, 0, 2, 0xc3, 0x28, 0}, 0x81, "Malformed Packet: "},
-		"surrogate":                 {both, []byte{0x30, 6, 0, 3, 0xed, 0xa0, 0x80, 0}, 0x81, "Malformed Packet: "},
-		"QoS 3":                     {both, []byte{0x36, 6, 0, 1, 't', 0, 1, 0}, 0x81, "Malformed Packet: "},
-		"packet id 0":               {both, []byte{0x32, 6, 0, 1, 't', 0, 0, 0}, 0x81, "Malformed Packet: "},
-		"length of five bytes":      {both, []byte{0x30, 0x80, 0x80, 0x80, 0x80, 0x01}, 0x81, "Malformed Packet: "},
-		"topic beyond the packet":   {both, []byte{0x30, 3, 0, 9, 'a'}, 0x81, "Malformed Packet: "},
-		"flags of PINGRESP":         {both, []byte{0xd1, 0}, 0x81, "Malformed Packet: "},
-		"packet type 0":             {both, []byte{0x00, 0}, 0x81, "Malformed Packet: "},
-		"PUBREL without an id":      {both, []byte{0x62, 1, 0}, 0x81, "Malformed Packet: "},
-		"properties beyond packet":  {five, []byte{0x30, 4, 0, 1, 'a', 9}, 0x81, "Malformed Packet: "},
-		"property of another kind":  {five, []byte{0x30, 7, 0, 1, 'a', 3, 0x13, 0, 9}, 0x81, "Malformed Packet: "},
-		"property twice":            {five, []byte{0x30, 8, 0, 1, 'a', 4, 0x01, 0, 0x01, 0}, 0x82, "Protocol Error: "},
-		"property of invalid UTF-8": {five, []byte{0x30, 11, 0, 1, 'a', 7, 0x26, 0, 1, 'k', 0, 1, 0xff}, 0x81, "Malformed Packet: "},
-		"a second CONNACK":          {both, []byte{0x20, 2, 0, 0}, 0x82, "Protocol Error: "},
-		"CONNECT":                   {both, []byte{0x10, 0}, 0x82, "Protocol Error: "},
+		"topic alias":                {five, []byte{0x30, 8, 0, 1, 't', 3, 0x23, 0, 1, 'x'}, 0x94, "Topic Alias invalid: "},
+		"topic alias without topic":  {five, []byte{0x30, 7, 0, 0, 3, 0x23, 0, 1, 'x'}, 0x94, "Topic Alias invalid: "},
+		"no topic":                   {both, []byte{0x30, 3, 0, 0, 0}, 0x82, "Protocol Error: "},
+		"wildcard +":                 {both, []byte{0x30, 6, 0, 3, 'a', '/', '+', 0}, 0x90, `Topic Name invalid: `},
+		"wildcard #":                 {both, []byte{0x30, 4, 0, 1, '#', 0}, 0x90, `Topic Name invalid: `},
+		"NUL":                        {both, []byte{0x30, 5, 0, 2, 'a', 0, 0}, 0x81, "Malformed Packet: "},
+		"invalid UTF-8":              {both, []byte{0x30, 5, 0, 2, 0xc3, 0x28, 0}, 0x81, "Malformed Packet: "},
+		"surrogate":                  {both, []byte{0x30, 6, 0, 3, 0xed, 0xa0, 0x80, 0}, 0x81, "Malformed Packet: "},
+		"QoS 3":                      {both, []byte{0x36, 6, 0, 1, 't', 0, 1, 0}, 0x81, "Malformed Packet: "},
+		"packet id 0":                {both, []byte{0x32, 6, 0, 1, 't', 0, 0, 0}, 0x81, "Malformed Packet: "},
+		"length of five bytes":       {both, []byte{0x30, 0x80, 0x80, 0x80, 0x80, 0x01}, 0x81, "Malformed Packet: "},
+		"topic beyond the packet":    {both, []byte{0x30, 3, 0, 9, 'a'}, 0x81, "Malformed Packet: "},
+		"flags of PINGRESP":          {both, []byte{0xd1, 0}, 0x81, "Malformed Packet: "},
+		"packet type 0":              {both, []byte{0x00, 0}, 0x81, "Malformed Packet: "},
+		"PUBREL without an id":       {both, []byte{0x62, 1, 0}, 0x81, "Malformed Packet: "},
+		"properties beyond packet":   {five, []byte{0x30, 4, 0, 1, 'a', 9}, 0x81, "Malformed Packet: "},
+		"property of another packet": {five, []byte{0x30, 7, 0, 1, 'a', 3, 0x13, 0, 9}, 0x81, "Malformed Packet: "},
+		"duplicate property":         {five, []byte{0x30, 8, 0, 1, 'a', 4, 0x01, 0, 0x01, 0}, 0x82, "Protocol Error: "},
+		"property of invalid UTF-8":  {five, []byte{0x30, 11, 0, 1, 'a', 7, 0x26, 0, 1, 'k', 0, 1, 0xff}, 0x81, "Malformed Packet: "},
+		"second CONNACK":             {both, []byte{0x20, 2, 0, 0}, 0x82, "Protocol Error: "},
+		"CONNECT":                    {both, []byte{0x10, 0}, 0x82, "Protocol Error: "},
 	} {
 		for _, v := range test.versions {
 			t.Run(name+" "+protocolName(v), func(t *testing.T) {
@@ -73,14 +73,14 @@ func TestMalformedPacketsEndTheConnection(t *testing.T) {
 					assert.EqualValues(t, 0xe0, <-kinds)
 					assert.Equal(t, test.code, (<-codes)[0])
 				} else {
-					assert.Zero(t, <-kinds, "MQTT 3.1.1: the connection is closed without DISCONNECT, so that the will is sent")
+					assert.Zero(t, <-kinds, "MQTT 3.1.1: the client closes without DISCONNECT, so the broker sends the will")
 				}
 			})
 		}
 	}
 }
 
-// A CONNACK that does not exist is not a connection.
+// An invalid CONNACK fails the connect.
 func TestMalformedConnack(t *testing.T) {
 	for name, test := range map[string]struct {
 		version int
@@ -88,14 +88,14 @@ func TestMalformedConnack(t *testing.T) {
 		code    byte // of DISCONNECT
 		want    string
 	}{
-		"MQTT 5, code 1":                {mqtt5, []byte{0x20, 3, 0, 1, 0}, 0x82, "CONNACK has the reason code 0x01"},
-		"MQTT 5, code 1 with property":  {mqtt5, []byte{0x20, 6, 0, 1, 3, 0x13, 0, 9}, 0x82, "CONNACK has the reason code 0x01"},
-		"MQTT 5, five bytes":            {mqtt5, []byte{0x20, 0x80, 0x80, 0x80, 0x80, 1}, 0x81, "Malformed Packet: "},
-		"MQTT 5, flags":                 {mqtt5, []byte{0x20, 3, 2, 0, 0}, 0x81, "Malformed Packet: "},
-		"MQTT 5, Receive Maximum 0":     {mqtt5, []byte{0x20, 6, 0, 0, 3, 0x21, 0, 0}, 0x82, "Protocol Error: "},
-		"MQTT 3.1.1, code 6":            {mqtt311, []byte{0x20, 2, 0, 6}, 0, "CONNACK has the return code 6"},
-		"MQTT 3.1.1, five bytes":        {mqtt311, []byte{0x20, 0x80, 0x80, 0x80, 0x80, 1}, 0, "Malformed Packet: "},
-		"MQTT 3.1.1, one byte too much": {mqtt311, []byte{0x20, 3, 0, 0, 0}, 0, "Malformed Packet: "},
+		"MQTT 5, code 1":               {mqtt5, []byte{0x20, 3, 0, 1, 0}, 0x82, "CONNACK has the reason code 0x01"},
+		"MQTT 5, code 1 with property": {mqtt5, []byte{0x20, 6, 0, 1, 3, 0x13, 0, 9}, 0x82, "CONNACK has the reason code 0x01"},
+		"MQTT 5, five bytes":           {mqtt5, []byte{0x20, 0x80, 0x80, 0x80, 0x80, 1}, 0x81, "Malformed Packet: "},
+		"MQTT 5, flags":                {mqtt5, []byte{0x20, 3, 2, 0, 0}, 0x81, "Malformed Packet: "},
+		"MQTT 5, Receive Maximum 0":    {mqtt5, []byte{0x20, 6, 0, 0, 3, 0x21, 0, 0}, 0x82, "Protocol Error: "},
+		"MQTT 3.1.1, code 6":           {mqtt311, []byte{0x20, 2, 0, 6}, 0, "CONNACK has the return code 6"},
+		"MQTT 3.1.1, five bytes":       {mqtt311, []byte{0x20, 0x80, 0x80, 0x80, 0x80, 1}, 0, "Malformed Packet: "},
+		"MQTT 3.1.1, extra byte":       {mqtt311, []byte{0x20, 3, 0, 0, 0}, 0, "Malformed Packet: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			codes := make(chan []byte, 1)
@@ -124,8 +124,8 @@ func TestMalformedConnack(t *testing.T) {
 	}
 }
 
-// paho.mqtt.golang wrote more codes than topics beyond a slice, and its panic ended k6.
-func TestAnswersThatDoNotFitTheCall(t *testing.T) {
+// Regression: a SUBACK with more codes than topics made paho.mqtt.golang panic, and k6 ended.
+func TestAnswersThatDoNotMatchTheCall(t *testing.T) {
 	for name, test := range map[string]struct {
 		call   string
 		answer map[int][]byte // by version; the packet id is 1
@@ -176,7 +176,7 @@ func TestAnswersThatDoNotFitTheCall(t *testing.T) {
 	}
 }
 
-// A call waited without limit for an answer that never came, or that had another packet id.
+// Regression: a call without an answer, or with one for another packet id, waited forever.
 func TestCallsEndAtRequestTimeout(t *testing.T) { eachVersion(t, testCallsEndAtRequestTimeout) }
 
 func testCallsEndAtRequestTimeout(t *testing.T, v int) {
@@ -197,7 +197,7 @@ func testCallsEndAtRequestTimeout(t *testing.T, v int) {
 		t.Run(name, func(t *testing.T) {
 			limit := 50 // ms
 			if test.answer != nil {
-				limit = 1000 // it comes before that
+				limit = 1000 // the answer comes earlier
 			}
 			address := scripted(t, func(p *peer) {
 				p.accept(0)
@@ -222,10 +222,10 @@ func testCallsEndAtRequestTimeout(t *testing.T, v int) {
 	}
 }
 
-// The async form rejects; an answer that comes too late belongs to no other call.
-func TestAnAnswerAfterRequestTimeout(t *testing.T) { eachVersion(t, testAnAnswerAfterRequestTimeout) }
+// The async form rejects, and a late answer does not settle another call.
+func TestAnswerAfterRequestTimeout(t *testing.T) { eachVersion(t, testAnswerAfterRequestTimeout) }
 
-func testAnAnswerAfterRequestTimeout(t *testing.T, v int) {
+func testAnswerAfterRequestTimeout(t *testing.T, v int) {
 	late := make(chan struct{})
 	address := scripted(t, func(p *peer) {
 		p.accept(0)
@@ -250,10 +250,10 @@ func testAnAnswerAfterRequestTimeout(t *testing.T, v int) {
 		});`))
 }
 
-// A broker that leaves the socket unread holds nobody up for good, at QoS 0 neither.
-func TestABrokerThatReadsNothing(t *testing.T) { eachVersion(t, testABrokerThatReadsNothing) }
+// When the broker does not read the socket, no call blocks forever, not even at QoS 0.
+func TestBrokerThatReadsNothing(t *testing.T) { eachVersion(t, testBrokerThatReadsNothing) }
 
-func testABrokerThatReadsNothing(t *testing.T, v int) {
+func testBrokerThatReadsNothing(t *testing.T, v int) {
 	released := make(chan struct{})
 	address := scripted(t, func(p *peer) {
 		p.accept(0)

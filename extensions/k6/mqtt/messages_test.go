@@ -156,10 +156,12 @@ func testAsyncPublishesKeepTheirOrder(t *testing.T, v int, newBroker brokerMaker
 	`))
 }
 
-// The module this one is compatible with discarded what had arrived when end() was called.
-func TestEndHandsOverWhatHadArrived(t *testing.T) { eachVersion(t, testEndHandsOverWhatHadArrived) }
+// grafana/xk6-mqtt discards messages that have arrived before end().
+func TestEndDeliversMessagesThatHadArrived(t *testing.T) {
+	eachVersion(t, testEndDeliversMessagesThatHadArrived)
+}
 
-func testEndHandsOverWhatHadArrived(t *testing.T, v int) {
+func testEndDeliversMessagesThatHadArrived(t *testing.T, v int) {
 	for name, test := range map[string]struct {
 		code string
 		want []string

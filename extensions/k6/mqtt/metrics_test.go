@@ -10,7 +10,7 @@ import (
 	"go.k6.io/k6/v2/metrics"
 )
 
-// sums adds up samples as "metric{tag,…}" with the tags named.
+// sums returns totals by "metric{value,…}", with the values of the given tags.
 func sums(samples []metrics.Sample, tags ...string) map[string]float64 {
 	total := make(map[string]float64)
 	for _, sample := range samples {
@@ -81,7 +81,7 @@ func testTopicTagOnlyWhenAskedFor(t *testing.T, v int) {
 	assert.Equal(t, 1.0, total["mqtt_calls{connect}"])
 }
 
-// k6's dialer counts bytes on the wire into the same metrics: payload bytes would come on top.
+// data_sent and data_received hold payload bytes only. k6's dialer would add the bytes on the wire.
 func TestBytesAreNotCountedTwice(t *testing.T) { eachVersion(t, testBytesAreNotCountedTwice) }
 
 func testBytesAreNotCountedTwice(t *testing.T, v int) {

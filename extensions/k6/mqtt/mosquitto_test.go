@@ -18,10 +18,10 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
-// newMosquitto is newBroker with a real Mosquitto, which knows of the rules only the user.
+// newMosquitto starts a Mosquitto. Of the rules it applies only the user.
 func newMosquitto(t *testing.T, r *rules) *testBroker {
 	t.Helper()
-	require.Empty(t, r.noSubscribe, "Mosquitto's access rules let every SUBSCRIBE pass")
+	require.Empty(t, r.noSubscribe, "Mosquitto's access rules accept every SUBSCRIBE")
 	access := "allow_anonymous true"
 	if r.username != "" {
 		access = "allow_anonymous false\npassword_file " + mosquittoUser(t, r.username, r.password)
@@ -29,16 +29,17 @@ func newMosquitto(t *testing.T, r *rules) *testBroker {
 	return &testBroker{address: startMosquitto(t, access)[0]}
 }
 
-// startMosquitto starts one with a listener for each argument, its configuration, and returns their addresses.
+// startMosquitto starts a Mosquitto and returns the addresses of its listeners. Each argument
+// configures one.
 func startMosquitto(t *testing.T, listeners ...string) (addresses []string) {
 	t.Helper()
-	for range 3 { // another process may take a port meanwhile
+	for range 3 { // another process may take a port first
 		var config strings.Builder
 		addresses = nil
 		me, err := user.Current()
 		require.NoError(t, err)
-		// Started by root, Mosquitto would become a user who can't read these files. Beyond its default limits it drops
-		// messages; what gets lost must be ours.
+		// user: a Mosquitto started by root switches to a user who can't read these files.
+		// max_…: no limits, so that Mosquitto itself drops no message.
 		fmt.Fprintf(&config, "user %s\npersistence false\nlog_dest stderr\nset_tcp_nodelay true\n"+
 			"max_inflight_messages 0\nmax_queued_messages 0\nper_listener_settings true\n", me.Username)
 		for _, lines := range listeners {
@@ -54,11 +55,11 @@ func startMosquitto(t *testing.T, listeners ...string) (addresses []string) {
 			return addresses
 		}
 	}
-	t.Fatal("Mosquitto did not start: its last lines are above")
+	t.Fatal("Mosquitto did not start: its log is above")
 	return nil
 }
 
-// runMosquitto reports whether it got as far as running.
+// runMosquitto starts a Mosquitto and reports whether it runs.
 func runMosquitto(t *testing.T, config string) bool {
 	t.Helper()
 	command := exec.Command(test.Program(t, "mosquitto"), "-c", config)
@@ -88,7 +89,7 @@ func runMosquitto(t *testing.T, config string) bool {
 	return false
 }
 
-// mosquittoUser makes a password file with one user.
+// mosquittoUser writes a password file with one user and returns its path.
 func mosquittoUser(t *testing.T, username, password string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "users")

@@ -92,7 +92,7 @@ func TestArrivalOfMQTT311HasNoProperties(t *testing.T) {
 		client.publish("t", "x");`))
 }
 
-// MQTT 3.1.1 has no way to say this: the broker takes the message and drops it.
+// In MQTT 3.1.1 a broker cannot refuse a message. It acknowledges the message and drops it.
 func TestRefusedMessage(t *testing.T) {
 	s := newScript(t, mqtt5, newBroker(t, &rules{noPublish: "secret"})).start()
 	for qos := 1; qos <= 2; qos++ {
@@ -109,9 +109,9 @@ func TestLimitsOfTheBroker(t *testing.T) {
 	address := func(t *testing.T) string {
 		return scripted(t, func(p *peer) {
 			p.expect(1)
-			_, _ = p.Write([]byte{0x20, 12, 0, 0, 9, 0x24, 1, 0x25, 0, 0x27, 0, 0, 0, 100}) // QoS, retained, packet size
+			_, _ = p.Write([]byte{0x20, 12, 0, 0, 9, 0x24, 1, 0x25, 0, 0x27, 0, 0, 0, 100}) // limits: QoS 1, nothing retained, 100 bytes
 			kind, _ := p.expect(typePublish)
-			assert.Zero(t, kind, "nothing was sent that the broker does not take")
+			assert.Zero(t, kind, "the client sends nothing beyond the limits")
 		})
 	}
 	for code, want := range map[string]string{
@@ -132,7 +132,7 @@ func TestLimitsOfTheBroker(t *testing.T) {
 	}
 }
 
-func TestReasonOfTheEnd(t *testing.T) {
+func TestReasonOfDisconnect(t *testing.T) {
 	s := newScript(t, mqtt5, newBroker(t, &rules{})).start()
 	assert.Equal(t, []string{
 		"connection lost: the broker ended the connection: Session taken over (session takeover): call reconnect() to go on",
@@ -143,7 +143,7 @@ func TestReasonOfTheEnd(t *testing.T) {
 		second.connect(broker);`))
 }
 
-// A broker that takes two messages at a time gets two at a time, in order.
+// With Receive Maximum 2 the client has at most two messages in flight and keeps their order.
 func TestReceiveMaximum(t *testing.T) {
 	for qos := 1; qos <= 2; qos++ {
 		b := newBroker(t, &rules{limit: func(c *broker.Capabilities) { c.ReceiveMaximum = 2 }})

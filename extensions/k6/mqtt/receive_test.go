@@ -16,7 +16,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 )
 
-// collector is a listener.
+// collector is a listener that keeps what it gets.
 type collector struct {
 	messages []*incoming
 	ended    chan error
@@ -25,7 +25,7 @@ type collector struct {
 func (c *collector) arrived(m *incoming) { c.messages = append(c.messages, m) }
 func (c *collector) lost(err error)      { c.ended <- err }
 
-// accepted is a wire over a pipe, and the broker's end of it.
+// accepted returns a connected wire over a pipe, and the broker's end of the pipe.
 func accepted(t *testing.T) (*wire, *collector, *peer) {
 	t.Helper()
 	theirs, ours := net.Pipe()
@@ -47,7 +47,7 @@ func TestMessagesHaveTheTimeOfTheReadThatCompletedThem(t *testing.T) {
 		start := time.Now()
 		stream := slices.Concat(publishPacket(10), publishPacket(20), publishPacket(3*writeSize), publishPacket(0))
 		cut := len(publishPacket(10)) + len(publishPacket(20)) + 5
-		_, _ = broker.Write(stream[:cut]) // two messages and a piece
+		_, _ = broker.Write(stream[:cut]) // two messages and a part of the third
 		time.Sleep(5 * time.Millisecond)
 		_, _ = broker.Write(stream[cut:])
 		synctest.Wait()
@@ -61,12 +61,12 @@ func TestMessagesHaveTheTimeOfTheReadThatCompletedThem(t *testing.T) {
 		}
 		assert.Len(t, on.messages[2].payload, 3*writeSize)
 		assert.Empty(t, on.messages[3].payload)
-		assert.Len(t, w.in.B, readSize, "the memory of a large message is not kept")
+		assert.Len(t, w.in.B, readSize, "the buffer of a large message is released")
 	})
 }
 
-// The times of messages do not wait for a broker that leaves acknowledgements in the socket.
-func TestAcknowledgementsThatCannotBeWrittenHoldNothingUp(t *testing.T) {
+// Receiving continues while the broker does not read acknowledgements.
+func TestUnwrittenAcknowledgementsDoNotBlockReceiving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, on, broker := accepted(t)
 		for id := range uint16(100) {
@@ -80,7 +80,7 @@ func TestAcknowledgementsThatCannotBeWrittenHoldNothingUp(t *testing.T) {
 	})
 }
 
-// The handler of the first message runs until the second has arrived: the second's time is before its handler's.
+// The second message arrives while the first one's handler runs. Its time is that of its arrival.
 func TestReceivedIsTheSocketsTime(t *testing.T) { eachVersion(t, testReceivedIsTheSocketsTime) }
 
 func testReceivedIsTheSocketsTime(t *testing.T, v int) {
@@ -91,7 +91,7 @@ func testReceivedIsTheSocketsTime(t *testing.T, v int) {
 	require.NoError(t, rt.Set("now", func() float64 { return milliseconds(time.Now()) }))
 	require.NoError(t, rt.Set("arrive", func(text string) {
 		_ = b.Publish("t", []byte(text), false, 1)
-		<-acknowledged // which follows the arrival
+		<-acknowledged // comes after the arrival
 	}))
 	assert.Equal(t, []string{"first 3 true true", "second 3 true true"}, s.run(`
 		const client = new Client(), times = [];

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// scripted is a broker that plays one function for each connection. They answer CONNECT themselves.
+// scripted starts a broker that runs one function per connection, and returns its URL. The
+// functions answer CONNECT themselves.
 func scripted(t *testing.T, connections ...func(*peer)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -38,7 +39,7 @@ type peer struct {
 	reader *bufio.Reader
 }
 
-// expect reads packets until one of the kind comes, whose first byte and body it returns.
+// expect returns the first byte and body of the next packet of the kind; 0 at the end.
 func (p *peer) expect(kind byte) (first byte, body []byte) {
 	for {
 		if first, body = p.next(); first>>4 == kind || first == 0 {
@@ -47,7 +48,7 @@ func (p *peer) expect(kind byte) (first byte, body []byte) {
 	}
 }
 
-// next reads a packet; 0 at the end.
+// next returns the next packet's first byte and body; 0 at the end.
 func (p *peer) next() (first byte, body []byte) {
 	first, err := p.reader.ReadByte()
 	if err != nil {
@@ -64,7 +65,7 @@ func (p *peer) next() (first byte, body []byte) {
 	return first, body
 }
 
-// accept answers CONNECT, in either version.
+// accept answers CONNECT in its MQTT version.
 func (p *peer) accept(sessionPresent byte) {
 	_, body := p.expect(1)
 	if body[len("\x00\x04MQTT")] == mqtt5 {
@@ -81,8 +82,8 @@ func (p *peer) acknowledge(publish []byte) {
 	}
 }
 
-// silentBroker accepts connections and reads them. With accept it answers CONNECT; it never acknowledges anything, and
-// closes the connection when it is sent a PUBLISH to the topic "close".
+// silentBroker starts a broker that acknowledges nothing, and returns its address. With accept it
+// answers CONNECT. It closes a connection on a PUBLISH to the topic "close".
 func silentBroker(t *testing.T, accept bool) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

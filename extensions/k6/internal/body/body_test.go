@@ -41,7 +41,7 @@ func TestBodiesAreMadeFromATemplate(t *testing.T) {
 	}
 }
 
-func TestPayloadsCanBeRandomObjectsThatASeedRepeats(t *testing.T) {
+func TestRandomPayloadsRepeatWithTheSeed(t *testing.T) {
 	t.Parallel()
 	slot := pacer.Slot{FirstID: 41, OfFlow: 7, Messages: 1}
 	spec, err := fuzz.Parse("[age,int,ok,boolean]")
@@ -54,7 +54,7 @@ func TestPayloadsCanBeRandomObjectsThatASeedRepeats(t *testing.T) {
 	assert.Equal(t, []string{`{"id":"run.canary.`, `","source":"k6","target":"canary/run","payload":{}}`}, []string{before, after})
 }
 
-func TestATemplateThatMakesNoSenseIsRefusedWithItsPlace(t *testing.T) {
+func TestAnInvalidTemplateIsRefusedWithThePosition(t *testing.T) {
 	t.Parallel()
 	for template, want := range map[string]string{
 		`{"id":"{{id}}","x":"{{source}}"}`: "body, character 21: {{source}} is not known; allowed: {{id}}, {{target}}, {{payload}}",
@@ -65,13 +65,13 @@ func TestATemplateThatMakesNoSenseIsRefusedWithItsPlace(t *testing.T) {
 	}
 }
 
-func TestTheCanaryHasTheTemplateToo(t *testing.T) {
+func TestTheCanaryUsesTheTemplate(t *testing.T) {
 	t.Parallel()
 	before, after := body.Format{Template: "{{target}}|{{id}}|{{payload}}|{{id}}|{{target}}"}.Fixed("run.canary.", "canary/run")
 	assert.Equal(t, []string{"canary/run|run.canary.", "||run.canary.0|canary/run"}, []string{before, after})
 }
 
-func TestAnIdInsideALongerOneIsAnothers(t *testing.T) {
+func TestAnIDInsideALongerOneIsIgnored(t *testing.T) {
 	t.Parallel()
 	for payload, want := range map[string]int{
 		`{"MsgID":"myrun1.1.17"}`:                      -1,

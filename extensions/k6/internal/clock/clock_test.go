@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The pipeline's processes estimate their clocks in the same way, so both are tested against one set of vectors.
+// The pipeline uses the same estimator, so both share these vectors.
 func TestEstimateAgreesWithThePipeline(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../../../reports/contract/clock.vectors.json")
@@ -45,8 +45,7 @@ func TestEstimateAgreesWithThePipeline(t *testing.T) {
 	}
 }
 
-// simulate probes a reference that is ahead and drifts, a round each 250 ms, over a network that is fast now and then, and
-// never alike both ways.
+// simulate probes a reference with the offset truth, one round per 250 ms. Delays are random.
 func simulate(c *Clock, random *rand.Rand, rounds int, truth func(own float64) float64, check func(now float64)) {
 	now := 1_763_700_000_000_000.0
 	for range rounds {
@@ -61,8 +60,8 @@ func simulate(c *Clock, random *rand.Rand, rounds int, truth func(own float64) f
 	}
 }
 
-// Whatever the network does, the true offset lies inside the bound: the reference was read between before and after.
-func TestTheTruthLiesInsideTheBound(t *testing.T) {
+// The reference is read between T0 and T1, so the true offset is within the bound at any delay.
+func TestTheTrueOffsetIsWithinTheBound(t *testing.T) {
 	t.Parallel()
 	for _, ppm := range []float64{0, 0.5, 15, 50, -50, 100} {
 		for _, ahead := range []float64{0, 300, 500_000, -500_000} {
@@ -72,7 +71,7 @@ func TestTheTruthLiesInsideTheBound(t *testing.T) {
 			simulate(c, random, 200, truth, func(now float64) {
 				require.InDelta(t, truth(now), c.current.Used(now), c.current.Bound(now)+0.5, "%v ahead, %v ppm", ahead, ppm)
 			})
-			assert.Less(t, c.current.Bound(c.current.At), 60.0, "the fast round trips decide")
+			assert.Less(t, c.current.Bound(c.current.At), 60.0, "the fastest round trips set the bound")
 			if ppm >= 15 || ppm <= -15 {
 				assert.InDelta(t, ppm, c.Read().Drift, 3, "%v ahead", ahead)
 			}
@@ -80,8 +79,9 @@ func TestTheTruthLiesInsideTheBound(t *testing.T) {
 	}
 }
 
-// A stamp that waited in a backlog under a drift was shifted by the offset of its arrival: 1 ms off after 20 s at 50 ppm.
-func TestAStampOfLongAgoIsPutBackByTheOffsetOfThen(t *testing.T) {
+// Regression: a stamp that waited in a backlog was corrected by the offset at its arrival. At 50
+// ppm it was 1 ms off after 20 s.
+func TestAnOldStampIsCorrectedByTheOffsetOfItsTime(t *testing.T) {
 	t.Parallel()
 	const began = 1_763_700_000_000_000
 	truth := func(own float64) float64 { return 500_000 + 50e-6*(own-began) }
@@ -111,7 +111,7 @@ func TestOneHostHasOneClock(t *testing.T) {
 	assert.Zero(t, c.Read().Drift)
 }
 
-func TestAClockThatIsSetIsFollowed(t *testing.T) {
+func TestAStepOfTheReferenceIsFollowed(t *testing.T) {
 	t.Parallel()
 	c := New()
 	steps := 0
@@ -123,8 +123,8 @@ func TestAClockThatIsSetIsFollowed(t *testing.T) {
 	}
 	simulate(c, rand.New(rand.NewPCG(3, 3)), 100, truth, func(float64) { steps++ })
 	assert.InDelta(t, 1_000_000, c.current.Used(c.current.At), c.current.Bound(c.current.At))
-	assert.Len(t, c.window, 50, "the rounds before the step are forgotten")
-	assert.GreaterOrEqual(t, c.Read().Bound, 1_000_000.0, "until it was noticed, stamps were off by as much")
+	assert.Len(t, c.window, 50, "the rounds before the step are discarded")
+	assert.GreaterOrEqual(t, c.Read().Bound, 1_000_000.0, "stamps were off by the step until it was detected")
 }
 
 func TestTheOwnClockIsTheWallClockAtItsStart(t *testing.T) {
@@ -135,18 +135,18 @@ func TestTheOwnClockIsTheWallClockAtItsStart(t *testing.T) {
 	assert.Zero(t, c.Offset(c.Now()), "without a reference")
 }
 
-// scripted answers in the place of Redis' network, whose way there and back takes what ways says, question by question.
+// scripted answers TIME in place of Redis. Each question has the next delays, there and back.
 type scripted struct {
-	ahead atomic.Int64 // ns
-	ways  [][2]time.Duration
-	asked int
-	fails atomic.Int64 // the question that has no answer, from 1; 0: none; below 0: each
+	ahead  atomic.Int64 // ns
+	delays [][2]time.Duration
+	asked  int
+	fails  atomic.Int64 // the question that fails, from 1; 0: none; below 0: all
 }
 
-// reference is one that is so far ahead, with a way there and back for each question in turn.
-func reference(by time.Duration, ways ...[2]time.Duration) *scripted {
-	s := &scripted{ways: ways}
-	s.ahead.Store(int64(by))
+// reference returns a reference that is ahead, with delays for its questions in turn.
+func reference(ahead time.Duration, delays ...[2]time.Duration) *scripted {
+	s := &scripted{delays: delays}
+	s.ahead.Store(int64(ahead))
 	return s
 }
 
@@ -158,16 +158,16 @@ func (s *scripted) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 
 func (s *scripted) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 	return func(_ context.Context, cmd redis.Cmder) error {
-		way := s.ways[s.asked%len(s.ways)]
+		delay := s.delays[s.asked%len(s.delays)]
 		s.asked++
 		if fails := s.fails.Load(); fails == int64(s.asked) || fails < 0 {
 			err := errors.New("away")
 			cmd.SetErr(err)
 			return err
 		}
-		time.Sleep(way[0])
+		time.Sleep(delay[0])
 		cmd.(*redis.TimeCmd).SetVal(time.Now().Add(time.Duration(s.ahead.Load())))
-		time.Sleep(way[1])
+		time.Sleep(delay[1])
 		return nil
 	}
 }
@@ -183,25 +183,25 @@ func virtual(t *testing.T, s *scripted, test func(*testing.T, *Clock, *redis.Cli
 	})
 }
 
-// What came on a long way is off by up to half of it: of a round only the shortest round trip counts.
+// A sample is off by up to half its round trip, so only the shortest of a round counts.
 func TestTheShortestRoundTripOfARoundCounts(t *testing.T) {
 	t.Parallel()
 	const questions = 8
 	for position := range questions {
 		s := reference(time.Hour)
 		for i := range questions {
-			way := [2]time.Duration{time.Duration(i+2) * time.Millisecond}
-			if i%2 == 1 { // now the way there takes long, now the way back
-				way[0], way[1] = way[1], way[0]
+			delay := [2]time.Duration{time.Duration(i+2) * time.Millisecond}
+			if i%2 == 1 { // the slow direction alternates
+				delay[0], delay[1] = delay[1], delay[0]
 			}
-			s.ways = append(s.ways, way)
+			s.delays = append(s.delays, delay)
 		}
-		s.ways[position] = [2]time.Duration{500 * time.Microsecond, 500 * time.Microsecond}
+		s.delays[position] = [2]time.Duration{500 * time.Microsecond, 500 * time.Microsecond}
 		virtual(t, s, func(t *testing.T, c *Clock, client *redis.Client) {
 			require.NoError(t, c.Probe(t.Context(), client))
 			assert.Equal(t, questions, s.asked)
 			assert.InDelta(t, time.Hour.Microseconds(), c.Offset(c.Now()), 1, position)
-			assert.InDelta(t, 500, c.Read().Bound, 10, "half of it, and the drift of the rest of the round: %d", position)
+			assert.InDelta(t, 500, c.Read().Bound, 10, "half the round trip, and the drift until the end of the round: %d", position)
 		})
 	}
 }
@@ -220,22 +220,22 @@ func TestARoundWithoutAnAnswerIsLeftOut(t *testing.T) {
 	})
 }
 
-func TestAShortRoundTripOfLongAgoStillTells(t *testing.T) {
+func TestAnOldShortRoundTripStillCounts(t *testing.T) {
 	t.Parallel()
 	s := reference(0, [2]time.Duration{250 * time.Microsecond, 250 * time.Microsecond})
 	virtual(t, s, func(t *testing.T, c *Clock, client *redis.Client) {
 		require.NoError(t, c.Probe(t.Context(), client))
-		s.ways[0] = [2]time.Duration{10 * time.Millisecond, 10 * time.Millisecond}
+		s.delays[0] = [2]time.Duration{10 * time.Millisecond, 10 * time.Millisecond}
 		for range 2 * kept {
 			time.Sleep(period)
 			require.NoError(t, c.Probe(t.Context(), client))
 		}
 		assert.Len(t, c.window, kept)
-		assert.Less(t, c.current.Bound(c.own()), 5000.0, "half of a round trip is 10,000 µs")
+		assert.Less(t, c.current.Bound(c.own()), 5000.0, "half of a recent round trip is 10,000 µs")
 	})
 }
 
-func TestTheReadingThatWasJudgedIsTheOneThatIsReported(t *testing.T) {
+func TestTheJudgedReadingIsReported(t *testing.T) {
 	t.Parallel()
 	virtual(t, reference(time.Second, [2]time.Duration{time.Millisecond, time.Millisecond}), func(t *testing.T, c *Clock, client *redis.Client) {
 		require.NoError(t, c.Probe(t.Context(), client))
@@ -248,7 +248,7 @@ func TestTheReadingThatWasJudgedIsTheOneThatIsReported(t *testing.T) {
 	})
 }
 
-func TestAClockIsKeptAllRunLong(t *testing.T) {
+func TestKeepProbesUntilTheRunEnds(t *testing.T) {
 	t.Parallel()
 	s := reference(time.Second, [2]time.Duration{time.Millisecond, time.Millisecond})
 	virtual(t, s, func(t *testing.T, c *Clock, client *redis.Client) {
@@ -271,14 +271,14 @@ func TestAClockIsKeptAllRunLong(t *testing.T) {
 
 		s.ahead.Store(int64(2 * time.Second))
 		pass(1)
-		assert.InDelta(t, 2e6, c.Offset(c.Now()), 1, "the reference was set")
+		assert.InDelta(t, 2e6, c.Offset(c.Now()), 1, "the reference was stepped")
 
 		c.Begin()
 		near := c.Read().Bound
 		s.fails.Store(-1)
 		pass(100)
 		assert.Equal(t, 11, c.Read().Rounds)
-		assert.InDelta(t, 2e6, c.Offset(c.Now()), 1, "what was known holds")
+		assert.InDelta(t, 2e6, c.Offset(c.Now()), 1, "the last estimate stays in use")
 		assert.InDelta(t, near+1000, c.Read().Bound, 20, "100 ppm of 10 s")
 		s.fails.Store(0)
 		pass(1)

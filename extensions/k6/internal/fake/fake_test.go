@@ -16,7 +16,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 )
 
-// reader holds the topics of a started pipeline and hands over what arrives, as "<topic> <id>" with the stamps behind it.
+// reader subscribes to topics of a pipeline and reports each message as "<topic> <id> <stamps>".
 type reader struct {
 	t        *testing.T
 	pipeline *Pipeline
@@ -25,7 +25,7 @@ type reader struct {
 	ended    chan error
 }
 
-func read(t *testing.T, f *Pipeline, topics ...string) *reader {
+func startReader(t *testing.T, f *Pipeline, topics ...string) *reader {
 	t.Helper()
 	require.NoError(t, f.Start())
 	t.Cleanup(func() { assert.NoError(t, f.Close()) })
@@ -46,7 +46,7 @@ func read(t *testing.T, f *Pipeline, topics ...string) *reader {
 	return r
 }
 
-// post sends messages one after the other, "<id>@<target>" each, and returns the statuses.
+// post posts messages, "<id>@<target>" each, one after the other and returns the statuses.
 func (r *reader) post(messages ...string) (statuses []int) {
 	r.t.Helper()
 	for _, m := range messages {
@@ -67,14 +67,14 @@ func (r *reader) expect(want ...string) {
 		case got := <-r.arrived:
 			require.Equal(r.t, w, got)
 		case <-time.After(10 * time.Second):
-			require.FailNow(r.t, "nothing arrived", "wanted %q", w)
+			require.FailNow(r.t, "nothing arrived", "want %q", w)
 		}
 	}
 }
 
 func TestASwappedMessageComesAfterTheNextOneOnItsTopic(t *testing.T) {
 	t.Parallel()
-	r := read(t, &Pipeline{Swap: func(nth int) bool { return nth == 1 }}, "messages/a", "messages/b")
+	r := startReader(t, &Pipeline{Swap: func(nth int) bool { return nth == 1 }}, "messages/a", "messages/b")
 	r.post("1@a", "2@b", "3@a", "4@a")
 	r.expect("messages/b 2", "messages/a 3", "messages/a 1", "messages/a 4")
 }
@@ -87,7 +87,7 @@ func TestCopiesKeptAndLeftoverMessages(t *testing.T) {
 		Keep:      func(nth int) string { return map[int]string{4: Messages, 5: DeadLetters}[nth] },
 		Leftovers: func(nth int) int { return nth / 7 },
 	}
-	r := read(t, f, "messages/a")
+	r := startReader(t, f, "messages/a")
 	assert.Equal(t, []int{202, 202, 202, 202, 202, 202, 202}, r.post("1@a", "2@a", "3@a", "4@a", "5@a", "6@a", "7@a"))
 	r.expect("messages/a 1", "messages/a 2", "messages/a 2", "messages/a another0.1.1", "messages/a 7")
 	ids := []string{}
@@ -106,11 +106,11 @@ func TestCopiesKeptAndLeftoverMessages(t *testing.T) {
 	}
 }
 
-func TestAFreezeHoldsUpTheRequestThatItBeginsWithAndAllAfterIt(t *testing.T) {
+func TestAFreezeDelaysItsFirstRequestAndAllLaterOnes(t *testing.T) {
 	t.Parallel()
 	const length = 100 * time.Millisecond
 	f := &Pipeline{Freeze: Freeze{Nth: 2, For: length}}
-	r := read(t, f, "messages/a")
+	r := startReader(t, f, "messages/a")
 	r.post("1@a")
 	assert.True(t, f.Frozen().IsZero())
 	r.post("2@a")
@@ -125,7 +125,7 @@ func TestNothingIsDeliveredBeforeItsDelay(t *testing.T) {
 	t.Parallel()
 	const delay = 50 * time.Millisecond
 	f := &Pipeline{Delay: delay}
-	r := read(t, f, "messages/a")
+	r := startReader(t, f, "messages/a")
 	r.post("1@a", "2@a", "3@a")
 	r.expect("messages/a 1", "messages/a 2", "messages/a 3")
 	for _, d := range f.Log() {
@@ -133,13 +133,13 @@ func TestNothingIsDeliveredBeforeItsDelay(t *testing.T) {
 	}
 }
 
-func TestAWrongClockIsTheSameInRedisAndInStamps(t *testing.T) {
+func TestRedisAndStampsShareTheWrongClock(t *testing.T) {
 	t.Parallel()
 	clock := Clock{Ahead: time.Hour, PPM: 50, Since: time.Now()}
 	const ms = time.Millisecond
 	delays := StageDelays{Request: ms, Ingest: 2 * ms, Queue: 3 * ms, Relay: 4 * ms}
 	f := &Pipeline{Redis: &Redis{Clock: clock}, Hops: delays.Stamps(clock)}
-	r := read(t, f, "messages/a")
+	r := startReader(t, f, "messages/a")
 	client := connect(t, f.Redis)
 
 	before := clock.Micros(time.Now())
@@ -169,18 +169,18 @@ func TestAClockDriftsFromItsConfiguredMoment(t *testing.T) {
 	assert.Equal(t, int64(1_700_000_009_500_500), c.Micros(since.Add(10*time.Second)))
 }
 
-func TestASubscriberIsCutOffOrTakenOver(t *testing.T) {
+func TestCutAndTakeOverEndTheConnection(t *testing.T) {
 	t.Parallel()
 	for words, end := range map[string]func(*Pipeline){
 		"connection ended": (*Pipeline).Cut, "session taken over": (*Pipeline).TakeOver,
 	} {
 		f := &Pipeline{}
-		r := read(t, f, "messages/a")
+		r := startReader(t, f, "messages/a")
 		r.post("1@a")
 		r.expect("messages/a 1")
 		end(f)
 		assert.ErrorContains(t, <-r.ended, words)
-		r.post("2@a") // is delivered to nobody
+		r.post("2@a") // no subscriber is left
 	}
 }
 
@@ -194,10 +194,10 @@ func connect(t *testing.T, r *Redis) *redis.Client {
 	return client
 }
 
-func TestAMessageThatIsWrittenAloneWaitsForTheAcknowledgementOfTheOneBefore(t *testing.T) {
+func TestAloneWaitsForThePreviousAcknowledgement(t *testing.T) {
 	t.Parallel()
 	f := &Pipeline{Alone: true}
-	r := read(t, f, "messages/a")
+	r := startReader(t, f, "messages/a")
 	want := []string{"messages/a 1", "messages/a 2", "messages/a 3"}
 	r.post("1@a", "2@a", "3@a")
 	r.expect(want...)
@@ -206,7 +206,7 @@ func TestAMessageThatIsWrittenAloneWaitsForTheAcknowledgementOfTheOneBefore(t *t
 	for i, d := range log[1:] {
 		before := log[i]
 		assert.False(t, d.Written.Before(before.Acked), d.ID)
-		assert.False(t, before.Acked.Before(before.Written), "acknowledged when it was written")
+		assert.False(t, before.Acked.Before(before.Written), "acknowledged after it was written")
 		assert.False(t, before.Handed.Before(before.Written))
 		assert.False(t, before.Written.Before(before.Made))
 	}

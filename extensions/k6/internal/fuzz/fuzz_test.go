@@ -47,10 +47,10 @@ func TestRangesLengthsEnumsAndNestedObjects(t *testing.T) {
 		assert.True(t, zip >= 1000 && zip <= 9999)
 		seen[o["plan"]], seen[o["age"]] = true, true
 	}
-	assert.Len(t, seen, 5, "each allowed value comes up")
+	assert.Len(t, seen, 5, "each allowed value occurs")
 }
 
-func TestTheSameSeedMakesTheSame(t *testing.T) {
+func TestTheSameSeedRepeatsTheObject(t *testing.T) {
 	t.Parallel()
 	s, err := Parse("[a,string,b,float]")
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ func TestTheSameSeedMakesTheSame(t *testing.T) {
 	assert.NotEqual(t, string(s.Append(nil, 3, 17)), string(s.Append(nil, 4, 17)))
 }
 
-func TestASpecThatDoesNotParseSaysWhereAndWhatIsAllowed(t *testing.T) {
+func TestSpecErrorsNameThePositionAndWhatIsAllowed(t *testing.T) {
 	t.Parallel()
 	for spec, want := range map[string]string{
 		"":               `spec, character 1: neither a list nor an object; allowed: [key,type,…] or {"key":"type",…}`,
@@ -72,16 +72,16 @@ func TestASpecThatDoesNotParseSaysWhereAndWhatIsAllowed(t *testing.T) {
 		`{"a": "strng"}`: `spec, character 7: type "strng" is not known; allowed: string, int, float, boolean, a list of values, or an object with "type"`,
 		`{"a": 3}`:       `spec, character 7: 3 is no type; allowed: string, int, float, boolean, a list of values, or an object with "type"`,
 		`{"a": "int"`:    `spec, character 12: not JSON: it ends too early`,
-		// A wrong last character was taken for an end that comes too early.
+		// Regression: a wrong last character was reported as an early end.
 		`{"a":"int"]`: `spec, character 11: not JSON: invalid character ']' after object key:value pair`,
-		// Separators within a text were taken for the text's beginning, and bytes for characters.
+		// Regression: a separator inside a string moved the position; bytes counted as characters.
 		`{"a": "st,rng"}`:        `spec, character 7: type "st,rng" is not known; allowed: string, int, float, boolean, a list of values, or an object with "type"`,
 		`{"größe:1": "strng"}`:   `spec, character 13: type "strng" is not known; allowed: string, int, float, boolean, a list of values, or an object with "type"`,
 		`{"größe": "int", x}`:    `spec, character 18: not JSON: invalid character 'x' looking for beginning of object key string`,
 		"[größe,strng]":          `spec, character 8: type "strng" is not known; allowed: string, int, float, boolean`,
 		`{"a,b": {"type": "x"}}`: `spec, character 10: type "x" of "a,b" is not known; allowed: string, int, float, boolean, object`,
 		`{"a": 1e999}`:           `spec, character 7: 1e999 is no type; allowed: string, int, float, boolean, a list of values, or an object with "type"`,
-		// What stood beside enum was not looked at.
+		// Regression: keys beside enum were not checked.
 		`{"a":{"type":"strng","enum":[1]}}`:                           `spec, character 7: type "strng" of "a" is not known; allowed: string, int, float, boolean, object`,
 		`{"a":{"enum":[1],"range":[0,1]}}`:                            `spec, character 18: range of "a" stands beside enum, which lists all values`,
 		`{"a":{"type":"int","enum":[1,1.5]}}`:                         `spec, character 20: 1.5 in the enum of "a" is no int`,

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The relay writes what this package reads, so both are tested against one set of vectors.
+// The relay writes the stamps that this package reads, so both share these vectors.
 func TestParseAgreesWithTheRelay(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../../../reports/contract/hops.vectors.json")
@@ -35,7 +35,7 @@ func TestParseAgreesWithTheRelay(t *testing.T) {
 	}
 }
 
-func TestShiftMovesEveryStamp(t *testing.T) {
+func TestMoveMovesEveryStamp(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, Stamps{11, 22, 33, 44}, Stamps{1, 2, 3, 4}.Move(func(at int64) int64 { return 10 * at }))
 }

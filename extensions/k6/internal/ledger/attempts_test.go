@@ -15,7 +15,7 @@ func TestARepeatedRequestIsOneMessage(t *testing.T) {
 	r.arrive(0, 0, due+5000)
 	r.Answered(0, 700)
 	r.Settle(s, Accepted)
-	r.arrive(0, 0, due+9000) // the second attempt was taken too
+	r.arrive(0, 0, due+9000) // the second attempt was accepted too
 
 	a := r.balanced()
 	assert.Equal(t, []int{1, 1, 1, 1, 1}, []int{a.Requests.Scheduled, a.Requests.Sent, a.Requests.Retried, a.Arrived, a.Duplicates})

@@ -12,7 +12,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
-// newClosed is a run of two phases and two flows, without a schedule.
+// newClosed returns a closed-model run of two phases and two flows.
 func newClosed(t *testing.T) run {
 	t.Helper()
 	p := &profile.Profile{
@@ -37,19 +37,19 @@ func (r run) in(phase, n int) pacer.Slot {
 	return s
 }
 
-func TestAClosedRunEndsWhenItIsSaidTo(t *testing.T) {
+func TestAClosedRunIsSettledAfterEnd(t *testing.T) {
 	t.Parallel()
 	r := newClosed(t)
 	r.Sent(r.in(0, 0), epoch)
 	assert.False(t, r.Settled())
 	r.Settle(r.in(0, 0), Accepted)
-	assert.False(t, r.Settled(), "another may be taken")
+	assert.False(t, r.Settled(), "a sender may take another request")
 	r.Sent(r.in(0, 1), epoch)
 	r.End()
-	assert.False(t, r.Settled(), "one is in flight")
+	assert.False(t, r.Settled(), "a request is in flight")
 	r.Settle(r.in(0, 1), Unknown)
 	assert.True(t, r.Settled())
-	assert.Panics(t, func() { r.Sent(r.pacer.Slot(2), epoch) }, "a request that nobody gave a phase")
+	assert.Panics(t, func() { r.Sent(r.pacer.Slot(2), epoch) }, "a request without a phase")
 }
 
 func TestInAClosedRunAMessageIsDueWhenItIsSent(t *testing.T) {
@@ -72,7 +72,7 @@ func TestInAClosedRunAMessageIsDueWhenItIsSent(t *testing.T) {
 	assert.Zero(t, r.balanced().Negative)
 }
 
-func TestAClosedRunCountsWhatWasTaken(t *testing.T) {
+func TestAClosedRunCountsTakenRequests(t *testing.T) {
 	t.Parallel()
 	r := newClosed(t)
 	assert.Equal(t, Account{Balanced: true}, r.balanced())
@@ -99,10 +99,10 @@ func TestAClosedRunCountsWhatWasTaken(t *testing.T) {
 	assert.Equal(t, []int{2, 4}, r.Ended().Flows, "in the measured phase")
 }
 
-func TestANumberThatNobodySentIsNoMessage(t *testing.T) {
+func TestAnUnsentNumberIsNoMessage(t *testing.T) {
 	t.Parallel()
 	r := newClosed(t)
-	for _, n := range []int{0, 3*pageSize + 2} { // the VUs in between were stopped
+	for _, n := range []int{0, 3*pageSize + 2} { // those in between were never sent
 		r.Sent(r.in(0, n), epoch)
 		r.Settle(r.in(0, n), Accepted)
 	}
@@ -111,7 +111,7 @@ func TestANumberThatNobodySentIsNoMessage(t *testing.T) {
 	assert.Equal(t, []int{2, 0, 2, 1}, []int{a.Scheduled, a.Dropped, a.Lost, a.Foreign})
 }
 
-func TestAForgottenTimeOfSendingLeavesAClosedDeliveryUnmeasured(t *testing.T) {
+func TestAClosedDeliveryWithoutItsSendTimeIsUnmeasured(t *testing.T) {
 	t.Parallel()
 	r := newClosed(t)
 	for n := range pageSize {

@@ -6,8 +6,9 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Where another process sends, a message may arrive before the word that it was sent: such a delivery was foreign, and its message lost.
-func TestADeliveryMayComeBeforeTheWordThatItWasSent(t *testing.T) {
+// Regression: when another process sends, a delivery may come before the report of its sending. It
+// counted as foreign, and its message as lost.
+func TestADeliveryMayPrecedeTheReportOfItsSending(t *testing.T) {
 	t.Parallel()
 	for name, awaits := range map[string]bool{"k6 sends": false, "another process sends": true} {
 		t.Run(name, func(t *testing.T) {
@@ -18,7 +19,7 @@ func TestADeliveryMayComeBeforeTheWordThatItWasSent(t *testing.T) {
 			}
 			s := l.pacer.Slot(0)
 			assert.Empty(t, l.Arrive(0, []Arrival{{Seq: 0, At: epoch + 700}}, nil))
-			assert.Equal(t, 1, l.Final().Foreign, "as long as nobody says that it was sent")
+			assert.Equal(t, 1, l.Final().Foreign, "until its sending is reported")
 			l.Sent(s, epoch+100)
 			l.Settle(s, Accepted)
 			a := l.Final()
@@ -27,7 +28,7 @@ func TestADeliveryMayComeBeforeTheWordThatItWasSent(t *testing.T) {
 				return
 			}
 			assert.Equal(t, [3]int{0, 1, 0}, [3]int{a.Foreign, a.Arrived, a.Lost})
-			assert.Equal(t, []int64{700}, l.Arrive(0, nil, nil), "its latency is reported with the next ones")
+			assert.Equal(t, []int64{700}, l.Arrive(0, nil, nil), "its latency comes with the next arrivals")
 			assert.Empty(t, l.Arrive(0, nil, nil))
 			l.arrive(0, 1, epoch+800)
 			assert.Equal(t, 1, l.Final().Foreign, "the schedule has no such message")

@@ -14,7 +14,7 @@ import (
 
 const epoch = 1_700_000_000_000_000
 
-// run is a ledger with the schedule that it accounts for.
+// run is a ledger with its schedule.
 type run struct {
 	*Ledger
 	t     *testing.T
@@ -37,7 +37,7 @@ func flow(messages, deliveries int) profile.Flow {
 	return profile.Flow{Name: "f", Weight: 1, Target: "user", Targets: 1, Messages: messages, Deliveries: deliveries}
 }
 
-// due is when request n is due, µs on the own clock.
+// due returns when request n is due, in µs of the own clock.
 func (r run) due(n int) int64 { return epoch + r.pacer.Slot(n).Due.Microseconds() }
 
 func (r run) post(n int, outcome Outcome) {
@@ -59,7 +59,7 @@ func (r run) balanced() Account {
 	return a
 }
 
-func TestEveryMessageEndsInJustOnePlace(t *testing.T) {
+func TestEveryMessageHasOneEnd(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, 8, 1, flow(1, 1))
 	r.post(0, Accepted)
@@ -89,8 +89,8 @@ func TestEveryMessageEndsInJustOnePlace(t *testing.T) {
 	assert.True(t, r.Settled())
 }
 
-// What does not arrive has no stages, and so was never late.
-func TestLatenessIsOfAllThatIsSent(t *testing.T) {
+// Regression: lateness was taken from the stages, so messages that did not arrive were never late.
+func TestLatenessCoversAllSentMessages(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, 3, 1, flow(10, 2))
 	for n, outcome := range []Outcome{Accepted, Rejected, Unknown} {
@@ -159,7 +159,7 @@ func TestDuplicatesAreCountedAndAreNoSample(t *testing.T) {
 func TestReorderingsAreCountedPerTopic(t *testing.T) {
 	t.Parallel()
 	f := flow(1, 1)
-	f.Targets = 2 // even messages go to the one target, odd ones to the other
+	f.Targets = 2 // even messages go to one target, odd ones to the other
 	r := newRun(t, 6, 1, f)
 	for n := range 6 {
 		r.post(n, Accepted)
@@ -167,10 +167,10 @@ func TestReorderingsAreCountedPerTopic(t *testing.T) {
 	for _, seq := range []int{1, 0, 4, 2, 3, 5} {
 		r.arrive(0, seq, r.due(5)+1000)
 	}
-	assert.Equal(t, 1, r.balanced().Reordered, "only 2 came after a later message of its own target")
+	assert.Equal(t, 1, r.balanced().Reordered, "only message 2 came after a later one of its target")
 }
 
-func TestForeignMessagesDoNotEnter(t *testing.T) {
+func TestForeignMessagesAreOnlyCounted(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, 2, 1, flow(1, 1))
 	r.post(0, Accepted)
@@ -204,7 +204,7 @@ func TestStagesSumToTheArrivalLatency(t *testing.T) {
 	assert.Zero(t, r.balanced().Negative)
 }
 
-// The wait of a read was as long as its longest, and longer than the stage that it is a part of.
+// Regression: each message of a read had the longest wait, even if its stage was shorter.
 func TestAWaitIsNeverAboveTheDelivery(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, 10, 1, flow(1, 1))
@@ -242,7 +242,7 @@ func TestATimeBelowZeroIsCountedAndKept(t *testing.T) {
 	assert.Equal(t, int64(900), times.Arrival.Sum)
 }
 
-func TestAPageGoesWhenItsMessagesHaveArrived(t *testing.T) {
+func TestAPageIsFreedWhenItsMessagesHaveArrived(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, 5000, 1, flow(1, 1))
 	for n := range 5000 {
@@ -253,11 +253,11 @@ func TestAPageGoesWhenItsMessagesHaveArrived(t *testing.T) {
 	r.arrive(0, 17, r.due(0))
 	a := r.balanced()
 	assert.Equal(t, 5000, a.Arrived)
-	assert.Equal(t, 1, a.Duplicates, "known as a duplicate after its record is gone")
+	assert.Equal(t, 1, a.Duplicates, "still known as a duplicate after its record is gone")
 }
 
-// The page of a fast message was gone before the answer to its POST, and its HTTP time with it.
-func TestAnAnswerToAMessageWhosePageIsGoneIsMeasured(t *testing.T) {
+// Regression: a page was freed before the answer to its POST, and the HTTP time was lost.
+func TestAnAnswerAfterItsPageIsFreedIsMeasured(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, pageSize, 1, flow(1, 1))
 	for n := range pageSize {

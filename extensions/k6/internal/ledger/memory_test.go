@@ -13,15 +13,16 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
-// alone skips what the race detector makes too expensive, and has the heap for itself otherwise: no test here is parallel.
-func alone(t *testing.T) {
+// skipUnderRace skips a test that the race detector makes too slow. Tests that call it measure the
+// heap, so they are not parallel.
+func skipUnderRace(t *testing.T) {
 	t.Helper()
 	if raced {
 		t.Skip("npm run test:go runs it without the race detector")
 	}
 }
 
-// heap is what is in use after everything that can go has gone.
+// liveHeap returns the bytes in use after a garbage collection.
 func liveHeap() int {
 	var m runtime.MemStats
 	runtime.GC()
@@ -29,16 +30,15 @@ func liveHeap() int {
 	return int(m.HeapAlloc)
 }
 
-// bound is what the package's documentation promises, and a page for the messages at the end of the run.
+// bound returns the bytes that the package doc promises, plus a page for the run's last messages.
 func bound(messages, unresolved int) int {
 	pages := messages/pageSize + 1
 	return 32*unresolved + messages/8 + 72*pages + 16*pageSize + 20_000
 }
 
-// One lost message in a thousand kept the records of all: 160 MB for the 10 million messages of this run.
-// Not parallel, so that it has the heap for itself.
+// Regression: one lost message in 1,000 kept the records of all, 160 MB for 10 million messages.
 func TestMemoryIsThatOfUnresolvedMessages(t *testing.T) {
-	alone(t)
+	skipUnderRace(t)
 	const messages, lag, second = 10_000_000, 2000, 20_000 // lag and second in requests
 	requests := messages * 10 / 19
 	flows := []profile.Flow{
@@ -55,10 +55,10 @@ func TestMemoryIsThatOfUnresolvedMessages(t *testing.T) {
 	arrive := func(n int) {
 		s := r.pacer.Slot(n)
 		switch {
-		case n%101 == 0: // the ingest says no
+		case n%101 == 0:
 			rejected += s.Messages
 			return
-		case n%4999 == 0: // no answer yet
+		case n%4999 == 0:
 			unanswered += s.Messages
 			return
 		}
@@ -100,15 +100,15 @@ func TestMemoryIsThatOfUnresolvedMessages(t *testing.T) {
 
 	began := time.Now()
 	a := r.balanced()
-	t.Logf("the account of them took %s", time.Since(began))
+	t.Logf("the account took %s", time.Since(began))
 	assert.Equal(t, []int{lost, rejected, unanswered, arrived, 0}, []int{a.Lost, a.Rejected, a.Unknown, a.Arrived, a.Dropped})
 	assert.InDelta(t, 0.001*messages, lost, 0.0001*messages)
 	assert.InDelta(t, 0.01*messages, rejected, 0.001*messages)
 }
 
-// The bound holds at any share of unresolved messages, whatever the order in which the others arrive.
+// The bound holds at any backlog and in any order of arrivals.
 func TestMemoryFollowsABacklogThatDrains(t *testing.T) {
-	alone(t)
+	skipUnderRace(t)
 	const messages = 100 * pageSize
 	r := newRun(t, messages, 1, flow(1, 1))
 	order := rand.New(rand.NewPCG(1, 2)).Perm(messages)
@@ -125,14 +125,15 @@ func TestMemoryFollowsABacklogThatDrains(t *testing.T) {
 		r.arrive(0, seq, r.due(seq)+1000)
 	}
 	r.Cut()
-	assert.LessOrEqual(t, liveHeap()-before, 8*len(r.pages)+20_000, "what has arrived takes nothing")
+	assert.LessOrEqual(t, liveHeap()-before, 8*len(r.pages)+20_000, "arrived messages take no memory")
 	assert.Equal(t, messages, r.balanced().Arrived)
 	runtime.KeepAlive(order)
 }
 
-// Numbers were those of the weights, whatever was chosen: pages with messages of a flow that was hardly sent were never given back.
-func TestMemoryWhereFlowsAreChosenAgainstTheirWeights(t *testing.T) {
-	alone(t)
+// Regression: ids followed the weights, not the flows that were chosen. Pages of a rarely sent flow
+// were never freed.
+func TestMemoryOfFlowsChosenAgainstTheirWeights(t *testing.T) {
+	skipUnderRace(t)
 	const requests, lag, second = 1_000_000, 2000, 20_000
 	flows := []profile.Flow{
 		{Name: "often", Weight: 1, Target: "user", Targets: 100, Messages: 1, Deliveries: 1},
@@ -187,11 +188,11 @@ func TestMemoryWhereFlowsAreChosenAgainstTheirWeights(t *testing.T) {
 	}
 	r.Cut()
 	inFlight = nil
-	most := bound(messages, lost) + len(flows)*16*pageSize // each flow has a page that is not full
+	most := bound(messages, lost) + len(flows)*16*pageSize // a partial page per flow
 	grown := liveHeap() - before
 	t.Logf("%d messages, %d lost: %d bytes of at most %d", messages, lost, grown, most)
 	assert.LessOrEqual(t, grown, most)
 	a := r.balanced()
 	assert.Equal(t, []int{messages, lost, messages - lost, 0, 0}, []int{a.Scheduled, a.Lost, a.Arrived, a.Reordered, a.Unmeasured})
-	assert.LessOrEqual(t, len(r.watched), len(flows)+1, "a cut looks at what may change")
+	assert.LessOrEqual(t, len(r.watched), len(flows)+1, "a cut visits only pages that may change")
 }

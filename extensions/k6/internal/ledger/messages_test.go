@@ -37,7 +37,7 @@ func TestASampleIsSpreadEvenlyOverARunOfAnyLength(t *testing.T) {
 	}
 	s := sample{most: 2}
 	for range 100 {
-		s.note(Named{Seq: 0}) // of one message to many subscribers
+		s.note(Named{Seq: 0}) // one message to many subscribers
 	}
 	assert.NotEmpty(t, s.rows)
 	var none sample
@@ -45,7 +45,7 @@ func TestASampleIsSpreadEvenlyOverARunOfAnyLength(t *testing.T) {
 	assert.Empty(t, none.rows)
 }
 
-func TestWhenAlmostAllHadArrived(t *testing.T) {
+func TestAlmostAll(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, 200, 1, flow(1, 1))
 	for n := range 199 {
@@ -80,7 +80,7 @@ func TestEachBadEndIsNamed(t *testing.T) {
 	assert.Len(t, found.Duplicates, 1)
 	assert.Zero(t, found.Duplicates[0].Seq)
 	r.Unsought()
-	assert.Equal(t, EndUnknown, r.Messages().Missing[4].End, "nobody could look for it")
+	assert.Equal(t, EndUnknown, r.Messages().Missing[4].End, "the queue could not be searched")
 }
 
 func TestTheTailHasTheStagesOfTheSlowest(t *testing.T) {

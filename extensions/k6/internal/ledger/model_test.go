@@ -15,12 +15,12 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
-var seed = flag.Uint64("seed", 0, "seed of the random operations; 0: a new one")
+var seed = flag.Uint64("seed", 0, "seed of the random operations; 0: random")
 
-// traffic is what the random operations do, in shares of 1.
+// traffic holds the shares of outcomes, 0 to 1.
 type traffic struct{ lost, rejected, unknown, dropped, late float64 }
 
-// Random operations on the ledger and on a naive one, with compactions in between, give equal accounts.
+// Random operations and compactions give the same accounts in the ledger and in a naive one.
 func TestTheLedgerAgreesWithANaiveOne(t *testing.T) {
 	t.Parallel()
 	from := *seed
@@ -47,7 +47,7 @@ func TestTheLedgerAgreesWithANaiveOne(t *testing.T) {
 	}
 }
 
-// compare makes a run of three phases like the one given, in which everything is in when it ends.
+// compare runs three phases like the one given until every delivery is in.
 func compare(t *testing.T, random *rand.Rand, traffic traffic, phase profile.Phase, byFlow bool) {
 	const requests = 3 * 4500
 	p := &profile.Profile{Flows: []profile.Flow{
@@ -61,7 +61,7 @@ func compare(t *testing.T, random *rand.Rand, traffic traffic, phase profile.Pha
 	}
 	m := newNaive(t, p, byFlow)
 	g := &generator{naive: m, random: random, traffic: traffic, now: epoch}
-	folded, refolded := map[*page]int{}, 0 // records of a page when it was folded first; pages that were folded again
+	folded, refolded := map[*page]int{}, 0 // records of a page at its first fold; pages that were folded again
 	for step := 0; m.requests < requests || len(g.due) > 0 || len(g.unanswered) > 0; step++ {
 		g.step(requests)
 		if g.chance(0.001) {
@@ -88,7 +88,7 @@ func compare(t *testing.T, random *rand.Rand, traffic traffic, phase profile.Pha
 	m.End()
 	require.True(t, m.Settled())
 
-	// The run has been where the ledger is difficult.
+	// The run reached the ledger's difficult states.
 	switch {
 	case traffic.lost == 0:
 		assert.Same(t, arrivedInFull, m.pages[0])
@@ -97,7 +97,7 @@ func compare(t *testing.T, random *rand.Rand, traffic traffic, phase profile.Pha
 		assert.True(t, refolded > 0 || byFlow, "by flow there are fewer full pages")
 	}
 	if traffic.rejected > 0.5 {
-		assert.Equal(t, m.closed, m.Final().Unmeasured > 0, "messages arrived whose time of sending was Forgotten")
+		assert.Equal(t, m.closed, m.Final().Unmeasured > 0, "messages arrived whose send time was Forgotten")
 	}
 }
 
@@ -112,7 +112,7 @@ type generator struct {
 	taken      [3]int // by flow
 }
 
-// delivery is one that will be made.
+// delivery is a delivery to make.
 type delivery struct{ subscriber, seq int }
 
 func (g *generator) chance(p float64) bool { return g.random.Float64() < p }
@@ -123,7 +123,7 @@ func (g *generator) step(requests int) {
 	case g.requests < requests && len(g.unanswered) < 30 && g.chance(0.4):
 		s := g.pacer.Slot(g.requests)
 		if g.byFlow {
-			flow := max(0, g.random.IntN(20)-17) // the first of them most often
+			flow := max(0, g.random.IntN(20)-17) // mostly flow 0
 			s = g.pacer.Slot(g.pacer.Turn(flow, g.taken[flow]))
 			g.taken[flow]++
 		}
@@ -135,19 +135,19 @@ func (g *generator) step(requests int) {
 		g.answer()
 	case len(g.due) > 0 && g.chance(0.9):
 		g.deliver()
-	case g.requests > 0 && g.chance(g.traffic.late): // long afterwards, a second time, or of another run
-		seq, subscriber := g.anyone(), 0
+	case g.requests > 0 && g.chance(g.traffic.late): // late, duplicate or foreign
+		seq, subscriber := g.someSeq(), 0
 		if msg := g.messages[seq]; msg != nil {
 			subscriber = g.random.IntN(msg.deliveries)
 		}
 		g.arrive(subscriber, seq, g.now)
 	case g.requests > 0 && g.chance(g.traffic.late/10):
-		g.find(g.anyone(), Queued+Fate(g.random.IntN(2)))
+		g.find(g.someSeq(), Queued+Fate(g.random.IntN(2)))
 	}
 }
 
-// anyone is the number of a message that was taken, or of one a little outside.
-func (g *generator) anyone() int {
+// someSeq returns the number of a taken message, or one slightly out of range.
+func (g *generator) someSeq() int {
 	if g.byFlow && !g.chance(0.1) {
 		flow := g.random.IntN(len(g.taken))
 		return g.pacer.Slot(g.pacer.Turn(flow, g.random.IntN(g.taken[flow]+1))).FirstSeq
@@ -190,7 +190,7 @@ func (g *generator) answer() {
 	}
 }
 
-// deliver makes one of the next deliveries. Most of what the ingest said no to does not arrive, but some does.
+// deliver makes one of the next deliveries. Few rejected messages arrive.
 func (g *generator) deliver() {
 	i := g.random.IntN(min(len(g.due), 200))
 	d := g.due[i]

@@ -10,7 +10,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
-// naive is the ledger as one would write it down: a map, and a look at all of it for each question.
+// naive is a simple reference ledger: one map, scanned for each question.
 type naive struct {
 	run
 	closed    bool
@@ -23,7 +23,7 @@ type naive struct {
 
 	requests, dropped, inFlight, retried, duplicates, reordered, foreign, deliveries int
 	latency                                                                          int // µs over all deliveries
-	ofRejected                                                                       int // deliveries
+	ofRejected                                                                       int // deliveries of rejected messages
 }
 
 type message struct {
@@ -37,7 +37,7 @@ type message struct {
 
 func (m *message) arrived() bool { return len(m.got) == m.deliveries }
 
-// refused reports whether the ingest said no, and nothing tells otherwise.
+// refused reports whether the message was rejected and then seen nowhere.
 func (m *message) refused() bool { return m.outcome == Rejected && len(m.got) == 0 && m.fate == Lost }
 
 func (m *message) open() bool {
@@ -118,7 +118,7 @@ func (m *naive) find(seq int, fate Fate) {
 	}
 }
 
-// cut compacts, and compares what accepted messages owe.
+// cut compacts the ledger and compares the backlog.
 func (m *naive) cut() {
 	owed := 0
 	for _, msg := range m.messages {
@@ -168,7 +168,7 @@ func (m *naive) target(seq int, msg *message) string {
 	return fmt.Sprintf("%s/%d", flow.Target, (msg.slot.OfFlow+seq-msg.slot.FirstSeq)%flow.Targets)
 }
 
-// account adds up everything. open counts what is not resolved as pending, as a run that goes on does.
+// account returns the account. While a run is running, unresolved messages are pending.
 func (m *naive) account(running bool) Account {
 	a := Account{
 		Requests:   Requests{Scheduled: m.pacer.Requests(), Sent: m.requests - m.dropped, Retried: m.retried},
@@ -223,7 +223,7 @@ func (m *naive) account(running bool) Account {
 	return a.closed(arrived)
 }
 
-// check compares all that the ledger answers.
+// check compares every answer of the ledger.
 func (m *naive) check() {
 	t := m.t
 	t.Helper()
@@ -264,7 +264,7 @@ func (m *naive) check() {
 	m.checkTargets()
 }
 
-// checkTargets compares what is known of each target.
+// checkTargets compares the figures of each target.
 func (m *naive) checkTargets() {
 	t := m.t
 	t.Helper()

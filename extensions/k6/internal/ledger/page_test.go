@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fill makes a run of one full page in which every message but those that do something else has arrived.
+// fill returns a run of one full, folded page. Every message has arrived, except those in others.
 func fill(t *testing.T, deliveries int, others map[int]func(r run, n int)) run {
 	t.Helper()
 	r := newRun(t, pageSize, 1, flow(1, deliveries))
@@ -31,7 +31,7 @@ func drop(r run, n int)   { r.Drop(r.pacer.Slot(n)) }
 func lose(r run, n int)   { r.post(n, Accepted) }
 func send(r run, n int)   { r.Sent(r.pacer.Slot(n), r.due(n)) }
 
-func TestAFoldedPageKnowsWhatBecameOfEachMessage(t *testing.T) {
+func TestAFoldedPageKnowsTheEndOfEachMessage(t *testing.T) {
 	t.Parallel()
 	r := fill(t, 1, map[int]func(run, int){0: reject, 1: drop, 2: lose, 3: send, 4095: lose})
 	assert.Len(t, r.pages[0].open, 3)
@@ -41,7 +41,7 @@ func TestAFoldedPageKnowsWhatBecameOfEachMessage(t *testing.T) {
 	r.Find(4095, Queued)
 	a := r.balanced()
 	assert.Equal(t, []int{1, 1, 1, 1, 1, pageSize - 5}, []int{a.Rejected, a.Dropped, a.Lost, a.Unknown, a.Queued, a.Arrived})
-	assert.Equal(t, []int{1, 1}, []int{a.Duplicates, a.Foreign}, "what arrived before; what was never sent")
+	assert.Equal(t, []int{1, 1}, []int{a.Duplicates, a.Foreign}, "a second arrival; a message never sent")
 	assert.Equal(t, pageSize-3, a.Deliveries.Due)
 
 	r.arrive(0, 2, r.due(2)+2000)
@@ -59,8 +59,8 @@ func TestARejectedMessageThatArrivesAfterItsRecordIsGone(t *testing.T) {
 	a := r.balanced()
 	assert.Equal(t, []int{pageSize, 0, 1}, []int{a.Arrived, a.Rejected, a.Duplicates})
 	m := r.Times(0)
-	assert.Equal(t, []int64{pageSize, 250_000}, []int64{m.Arrival.Count, m.Arrival.Max}, "when it was due can be computed")
-	assert.Equal(t, []int64{pageSize - 1, 1000}, []int64{m.FromSend.Count, m.FromSend.Max}, "when it was sent is Forgotten")
+	assert.Equal(t, []int64{pageSize, 250_000}, []int64{m.Arrival.Count, m.Arrival.Max}, "the due time can be computed")
+	assert.Equal(t, []int64{pageSize - 1, 1000}, []int64{m.FromSend.Count, m.FromSend.Max}, "the send time is Forgotten")
 	assert.Equal(t, int64(pageSize-1), m.Stages[Schedule].Count)
 	assert.Same(t, arrivedInFull, r.pages[0])
 }
@@ -68,12 +68,12 @@ func TestARejectedMessageThatArrivesAfterItsRecordIsGone(t *testing.T) {
 func TestARejectedMessageThatArrivesInPartIsLost(t *testing.T) {
 	t.Parallel()
 	for name, others := range map[string]map[int]func(run, int){
-		"before it is rejected": {7: func(r run, n int) {
+		"before the rejection": {7: func(r run, n int) {
 			send(r, n)
 			r.arrive(1, n, r.due(n)+1000)
 			r.Settle(r.pacer.Slot(n), Rejected)
 		}},
-		"afterwards": {7: func(r run, n int) {
+		"after the rejection": {7: func(r run, n int) {
 			r.post(n, Rejected)
 			r.arrive(1, n, r.due(n)+1000)
 		}},
@@ -98,8 +98,8 @@ func TestARejectedMessageThatArrivesInPartIsLost(t *testing.T) {
 	}
 }
 
-// The fate of such a message was forgotten with its record, and it counted as rejected.
-func TestAMessageFoundInTheQueueIsThereWhateverTheIngestSaid(t *testing.T) {
+// Regression: the fate of such a message was dropped with its record, and it counted as rejected.
+func TestAMessageFoundInTheQueueIsQueuedWhateverItsAnswer(t *testing.T) {
 	t.Parallel()
 	find := func(r run, n int) { require.True(r.t, r.Find(n, Queued)) }
 	r := fill(t, 1, map[int]func(run, int){
@@ -135,7 +135,7 @@ func TestAPageOfOneKindTakesNoRecords(t *testing.T) {
 	assert.Equal(t, []int{pageSize, pageSize, 0}, []int{a.Rejected, a.Dropped, a.Deliveries.Due})
 }
 
-func TestAPageWithMessagesThatAreNotSentStaysAsItIs(t *testing.T) {
+func TestAPageWithUnsentMessagesIsNotFolded(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, pageSize, 1, flow(1, 1))
 	for n := 1; n < pageSize; n++ {

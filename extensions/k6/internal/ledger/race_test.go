@@ -2,5 +2,6 @@
 
 package ledger
 
-// raced says that the race detector makes each message ten times as expensive: npm run test:go runs the tests of the ledger's memory without.
+// raced reports whether the race detector is on. It makes each message ten times slower, so npm run
+// test:go runs the memory tests without it.
 const raced = true

@@ -12,7 +12,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
-func TestATargetHasTheDeliveriesThatCameToIt(t *testing.T) {
+func TestATargetHasItsDeliveries(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, 12, 1,
 		profile.Flow{Name: "direct", Weight: 2, Target: "user", Targets: 3, Messages: 1, Deliveries: 1},
@@ -24,7 +24,7 @@ func TestATargetHasTheDeliveriesThatCameToIt(t *testing.T) {
 		at = max(at, r.due(n)+1000)
 	}
 	arrivals := map[string]int64{}
-	for seq := r.pacer.Messages(r.pacer.Requests()) - 1; seq > 0; seq-- { // backwards, and without number 0
+	for seq := r.pacer.Messages(r.pacer.Requests()) - 1; seq > 0; seq-- { // backwards, without message 0
 		r.arrive(0, seq, at)
 		slot := r.pacer.SlotOf(seq)
 		arrivals[fmt.Sprintf("user/%d", (slot.OfFlow+seq-slot.FirstSeq)%3)]++
@@ -40,11 +40,11 @@ func TestATargetHasTheDeliveriesThatCameToIt(t *testing.T) {
 		lost += target.Lost
 	}
 	assert.Equal(t, []int{a.Reordered, a.Lost}, []int{reordered, lost})
-	assert.Equal(t, 1, targets[0].Lost, "number 0 goes to user/0")
+	assert.Equal(t, 1, targets[0].Lost, "message 0 goes to user/0")
 	assert.Zero(t, targets[3].Arrival.Count, "room/0")
 }
 
-func TestOfManyTargetsOneInSoManyIsFollowedAndNoneIsLeftOut(t *testing.T) {
+func TestManyTargetsAreSampledAndTheOthersSummed(t *testing.T) {
 	t.Parallel()
 	const number = 2*mostFollowed + 1
 	p := &profile.Profile{

@@ -12,7 +12,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-func asked(metric string, sources ...string) map[string]metrics.Thresholds {
+func thresholdsOf(metric string, sources ...string) map[string]metrics.Thresholds {
 	return map[string]metrics.Thresholds{metric: metrics.NewThresholds(sources)}
 }
 
@@ -58,13 +58,13 @@ func TestAThresholdIsARule(t *testing.T) {
 		{"counter", "count==0", "counter", new(0.0), "", held},
 		{"http_req_duration{flow:a}", "max<8", "http_req_duration{flow:a} max", new(7.0), "ms", held},
 		{"http_req_duration{flow:b}", "max<8", "http_req_duration{flow:b} max", nil, "ms", nil},
-		{"silent", "p(95)<1", "silent p(95)", nil, "", nil}, // k6 lets it pass
+		{"silent", "p(95)<1", "silent p(95)", nil, "", nil}, // k6 passes it
 		{"gauge", "value==0", "gauge", nil, "", nil},
 		{"nowhere", "count<1", "nowhere", nil, "", nil},
 		{"arrival_p99", "less than 5", "arrival_p99: less than 5", nil, "", nil},
-		{"arrival_p99", "value<Infinity", "arrival_p99: value<Infinity", nil, "", nil}, // run.json could not be written
+		{"arrival_p99", "value<Infinity", "arrival_p99: value<Infinity", nil, "", nil}, // regression: run.json could not be written
 		{"arrival_p99", "value<NaN", "arrival_p99: value<NaN", nil, "", nil},
-		{"bytes", "count<5", "bytes", new(2e9), "", crossed}, // it was n/a
+		{"bytes", "count<5", "bytes", new(2e9), "", crossed}, // regression: it was n/a
 		{"unbounded", "value<5", "unbounded", nil, "", held},
 	} {
 		r := l.rule(c.metric, c.source)
@@ -72,37 +72,37 @@ func TestAThresholdIsARule(t *testing.T) {
 		assert.Equal(t, c.value, r.Value, c.source)
 		assert.Equal(t, c.ok, r.OK, "%s %s", c.metric, c.source)
 		assert.Equal(t, c.unit, r.Unit, c.metric)
-		assert.NotNil(t, r.Limit, "a limit that was set is never without one, or it would count as none")
+		assert.NotNil(t, r.Limit, "a rule without a limit counts as unset")
 		assert.Equal(t, report.Fail, r.Result)
 	}
 	l.ingested = false
-	assert.Nil(t, l.rule("counter", "count==0").OK, "k6 counted nothing at all")
-	assert.Nil(t, limits{own: l.own}.rule("trend", "max<9").OK, "k6 still counts")
+	assert.Nil(t, l.rule("counter", "count==0").OK, "k6 counted nothing")
+	assert.Nil(t, limits{own: l.own}.rule("trend", "max<9").OK, "k6 has not finished counting")
 	l.own["arrival_p99"] = Unmeasured
 	r := l.rule("arrival_p99", "value<250")
 	assert.Equal(t, crossed, r.OK)
 	assert.Nil(t, r.Value)
 }
 
-func TestAScriptsOwnLimitReplacesThatOfTheAccount(t *testing.T) {
+func TestAScriptsLimitReplacesTheBuiltInOne(t *testing.T) {
 	t.Parallel()
 	l := limits{own: map[string]float64{"arrival_rejected": 3, "arrival_lost": 1, "arrival_invalid": 1}}
 	builtIn := map[string][]string{"arrival_rejected": {None}, "arrival_lost": {None}}
-	rules, replaced := l.judge(asked("arrival_rejected", "count<10"), builtIn)
+	rules, replaced := l.judge(thresholdsOf("arrival_rejected", "count<10"), builtIn)
 	assert.Equal(t, []string{"rejected"}, replaced)
 	require.Len(t, rules, 1)
 	assert.True(t, *rules[0].OK)
-	_, replaced = l.judge(asked("arrival_rejected"), builtIn)
-	assert.Empty(t, replaced, "no threshold is no limit in the rule's place")
+	_, replaced = l.judge(thresholdsOf("arrival_rejected"), builtIn)
+	assert.Empty(t, replaced, "a metric without thresholds replaces no rule")
 	for _, metric := range []string{"arrival_rejected", "arrival_lost", "arrival_invalid"} {
-		rules, replaced = l.judge(asked(metric, None), builtIn)
-		assert.Empty(t, rules, "it is judged without k6")
+		rules, replaced = l.judge(thresholdsOf(metric, None), builtIn)
+		assert.Empty(t, rules, "a built-in rule judges it")
 		assert.Empty(t, replaced)
 	}
 }
 
-// Such a limit was judged by k6 alone: the run passed.
-func TestALimitOnWhatIsLostIsJudgedWhereNoRuleIs(t *testing.T) {
+// Regression: only k6 judged such a limit, so the run passed.
+func TestALossLimitIsJudgedWithoutABuiltInRule(t *testing.T) {
 	t.Parallel()
 	l := limits{own: map[string]float64{"arrival_lost": 30}}
 	for name, c := range map[string]struct {
@@ -113,7 +113,7 @@ func TestALimitOnWhatIsLostIsJudgedWhereNoRuleIs(t *testing.T) {
 		"QoS 0, none":          {None, nil},
 		"QoS 1, beside a rule": {"count<10", map[string][]string{"arrival_lost": {None}}},
 	} {
-		rules, replaced := l.judge(asked("arrival_lost", c.source), c.builtIn)
+		rules, replaced := l.judge(thresholdsOf("arrival_lost", c.source), c.builtIn)
 		if assert.Len(t, rules, 1, name) {
 			assert.False(t, *rules[0].OK, name)
 		}
@@ -121,10 +121,11 @@ func TestALimitOnWhatIsLostIsJudgedWhereNoRuleIs(t *testing.T) {
 	}
 }
 
-// A limit per second was held against the count: k6 was thought to end with 99 by itself, and ended with 0.
-func TestWhatK6WillFindCrossedIsSeenAsK6SeesIt(t *testing.T) {
+// Regression: a rate limit was compared with the count, so k6 was expected to exit with
+// 99. It exited with 0.
+func TestCrossedAgreesWithK6(t *testing.T) {
 	t.Parallel()
 	l := limits{own: map[string]float64{"arrival_arrived": 100}, duration: 10 * time.Second}
-	assert.False(t, l.crossed(asked("arrival_arrived", "rate<20")))
-	assert.True(t, l.crossed(asked("arrival_arrived", "rate<5")))
+	assert.False(t, l.crossed(thresholdsOf("arrival_arrived", "rate<20")))
+	assert.True(t, l.crossed(thresholdsOf("arrival_arrived", "rate<5")))
 }

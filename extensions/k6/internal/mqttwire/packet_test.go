@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// take reads what there is to read of the first packet in b.
+// take parses the first packet in b.
 func take(b []byte, version int) error {
 	kind, body, size, err := Frame(b, MaxRemaining)
 	switch {
@@ -32,8 +32,8 @@ func take(b []byte, version int) error {
 	return err
 }
 
-// Every packet that a broker sends us is read; whole, cut off anywhere and with any of its bytes changed it does no harm.
-func TestBrokenPacketsDoNoHarm(t *testing.T) {
+// Each packet of a broker is parsed. Truncated and corrupted copies cause no panic.
+func TestBrokenPacketsCauseNoPanic(t *testing.T) {
 	t.Parallel()
 	format, expiry, id := byte(1), uint32(60), 5
 	var whole [][]byte
@@ -89,7 +89,7 @@ func FuzzTake(f *testing.F) {
 	})
 }
 
-func TestAPublishIsReadAsItWasWritten(t *testing.T) {
+func TestPublishRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, version := range []int{Version311, Version5} {
 		for _, size := range []int{0, 1, 120, 127, 128, 16_383, 16_384, 2_097_152} {
@@ -113,7 +113,7 @@ func TestAPublishIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-func TestTheLengthOfAPacketIsWrittenAsItIsRead(t *testing.T) {
+func TestPacketLengthRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 127, 128, 16383, 16384, 2097151, 2097152, 268435455} {
 		b := binary.AppendUvarint(nil, uint64(n))
@@ -122,7 +122,7 @@ func TestTheLengthOfAPacketIsWrittenAsItIsRead(t *testing.T) {
 	}
 }
 
-func TestEveryIDCanBeInASet(t *testing.T) {
+func TestASetHoldsEveryID(t *testing.T) {
 	t.Parallel()
 	var ids IDs
 	for _, expected := range []bool{true, false} {

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func none(string) string { return "" }
+func noEnv(string) string { return "" }
 
-// variables are those of one job. Reading one that may hold a secret fails the test.
+// variables returns a getenv for a job. It fails the test on a variable that may hold a secret.
 func variables(t *testing.T, of map[string]string) func(string) string {
 	return func(name string) string {
 		assert.NotRegexp(t, "TOKEN|PASSWORD|SECRET|KEY", name)
@@ -21,11 +21,11 @@ func variables(t *testing.T, of map[string]string) func(string) string {
 	}
 }
 
-// repository makes one with a commit on the branch trunk, and returns its folder, the commit and git in there.
+// repository creates a repository with one commit on the branch trunk. git runs in its folder.
 func repository(t *testing.T) (dir, commit string, git func(args ...string) string) {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("there is no git")
+		t.Skip("git is not installed")
 	}
 	dir = t.TempDir()
 	git = func(args ...string) string {
@@ -51,11 +51,11 @@ func write(t *testing.T, dir, name, text string) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 }
 
-func TestACommitItsBranchAndWhetherFilesDiffer(t *testing.T) {
+func TestCommitBranchAndDirty(t *testing.T) {
 	t.Parallel()
 	dir, commit, git := repository(t)
 	of := func() *Git {
-		found, ci := Of(dir, none)
+		found, ci := Of(dir, noEnv)
 		assert.Nil(t, ci)
 		return found
 	}
@@ -63,7 +63,7 @@ func TestACommitItsBranchAndWhetherFilesDiffer(t *testing.T) {
 	assert.Equal(t, &Git{Commit: commit, Branch: &trunk, Dirty: new(false)}, of())
 
 	write(t, dir, "untracked.json", "")
-	assert.Equal(t, new(false), of().Dirty, "what a run leaves is no change")
+	assert.Equal(t, new(false), of().Dirty, "untracked files are no change: a run leaves some")
 
 	write(t, dir, "script.js", "2")
 	assert.Equal(t, &Git{Commit: commit, Branch: &trunk, Dirty: new(true)}, of())
@@ -73,35 +73,35 @@ func TestACommitItsBranchAndWhetherFilesDiffer(t *testing.T) {
 
 	below := filepath.Join(dir, "below")
 	require.NoError(t, os.Mkdir(below, 0o755))
-	found, _ := Of(below, none)
-	assert.Equal(t, commit, found.Commit, "in a folder of it")
+	found, _ := Of(below, noEnv)
+	assert.Equal(t, commit, found.Commit, "in a subfolder")
 
 	git("checkout", "--quiet", "--detach")
 	assert.Equal(t, &Git{Commit: commit, Dirty: new(false)}, of())
 }
 
-// Not parallel: it takes git from PATH.
+// Not parallel: it changes PATH.
 func TestNoRepositoryAndNoGitAreNoError(t *testing.T) {
 	dir, _, git := repository(t)
 	git("checkout", "--quiet", "--orphan", "empty")
-	found, _ := Of(dir, none)
+	found, _ := Of(dir, noEnv)
 	assert.Nil(t, found, "there is no commit yet")
 
-	found, ci := Of(t.TempDir(), none)
+	found, ci := Of(t.TempDir(), noEnv)
 	assert.Nil(t, found)
 	assert.Nil(t, ci)
 
 	t.Setenv("PATH", t.TempDir())
-	found, _ = Of(dir, none)
+	found, _ = Of(dir, noEnv)
 	assert.Nil(t, found)
 }
 
-// Not parallel: another git stands in PATH.
-func TestAGitThatHangsIsNotWaitedFor(t *testing.T) {
+// Not parallel: it changes PATH.
+func TestAHangingGitTimesOut(t *testing.T) {
 	bin := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\nexec sleep 600\n"), 0o755))
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	found, _ := Of(t.TempDir(), none)
+	found, _ := Of(t.TempDir(), noEnv)
 	assert.Nil(t, found)
 }
 
@@ -128,7 +128,7 @@ func TestTheJobOfEachCI(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// No repository, as in an image: the job knows the commit.
+			// Without a repository, as in an image, the commit comes from the job.
 			git, ci := Of(t.TempDir(), variables(t, c.given))
 			assert.Equal(t, &Git{Commit: commit, Branch: &c.branch}, git)
 			assert.Equal(t, &CI{Name: name, Job: &c.job, URL: &c.url}, ci)
@@ -144,9 +144,9 @@ func TestACIJobNamesTheBranchOfItsOwnCommitOnly(t *testing.T) {
 	found, ci := Of(dir, variables(t, given))
 	topic := "topic"
 	assert.Equal(t, &Git{Commit: commit, Branch: &topic, Dirty: new(false)}, found)
-	assert.Equal(t, &CI{Name: "GitLab CI"}, ci, "no link but to a page")
+	assert.Equal(t, &CI{Name: "GitLab CI"}, ci, "only http and https links are kept")
 
 	given["CI_COMMIT_SHA"] = strings.Repeat("0", 40)
 	found, _ = Of(dir, variables(t, given))
-	assert.Equal(t, &Git{Commit: commit, Dirty: new(false)}, found, "another repository lies here")
+	assert.Equal(t, &Git{Commit: commit, Dirty: new(false)}, found, "the folder is at another commit than the job")
 }

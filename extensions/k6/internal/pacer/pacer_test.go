@@ -12,7 +12,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
-func one() []profile.Flow {
+func oneFlow() []profile.Flow {
 	return []profile.Flow{{Name: "only", Weight: 1, Targets: 1, Messages: 1, Deliveries: 1}}
 }
 
@@ -26,23 +26,23 @@ func TestCountIsTheIntegralOfTheRate(t *testing.T) {
 		phases []profile.Phase
 		want   int
 	}{
-		"constant":                       {[]profile.Phase{phase(10, 100, 100)}, 1000},
-		"ramp up":                        {[]profile.Phase{phase(20, 100, 1500)}, 16000},
-		"ramp down to nothing":           {[]profile.Phase{phase(10, 10, 0)}, 50},
-		"ramp from nothing":              {[]profile.Phase{phase(10, 0, 10)}, 50},
-		"the default profile":            {[]profile.Phase{phase(10, 100, 100), phase(20, 100, 1500), phase(20, 1500, 1500)}, 47000},
-		"a fraction of a request is due": {[]profile.Phase{phase(1, 0.5, 0.5)}, 1},
-		"fractions add up over phases":   {[]profile.Phase{phase(1, 0.5, 0.5), phase(1, 0.5, 0.5)}, 1},
-		"a third, thrice":                {[]profile.Phase{phase(1, 1./3, 1./3), phase(1, 1./3, 1./3), phase(1, 1./3, 1./3)}, 1},
-		// The slack for rounding grew to a whole request.
-		"a thousand million": {[]profile.Phase{phase(1000, 1_000_000, 1_000_000)}, 1_000_000_000},
-		"of 10,000 phases":   {slices.Repeat([]profile.Phase{phase(0.1, 0.1, 0.1)}, 10_000), 100},
+		"constant":                     {[]profile.Phase{phase(10, 100, 100)}, 1000},
+		"ramp up":                      {[]profile.Phase{phase(20, 100, 1500)}, 16000},
+		"ramp down to 0":               {[]profile.Phase{phase(10, 10, 0)}, 50},
+		"ramp up from 0":               {[]profile.Phase{phase(10, 0, 10)}, 50},
+		"the default profile":          {[]profile.Phase{phase(10, 100, 100), phase(20, 100, 1500), phase(20, 1500, 1500)}, 47000},
+		"half a request counts as one": {[]profile.Phase{phase(1, 0.5, 0.5)}, 1},
+		"fractions add up over phases": {[]profile.Phase{phase(1, 0.5, 0.5), phase(1, 0.5, 0.5)}, 1},
+		"three thirds":                 {[]profile.Phase{phase(1, 1./3, 1./3), phase(1, 1./3, 1./3), phase(1, 1./3, 1./3)}, 1},
+		// Regression: the rounding tolerance grew to a whole request.
+		"a billion requests": {[]profile.Phase{phase(1000, 1_000_000, 1_000_000)}, 1_000_000_000},
+		"10,000 phases":      {slices.Repeat([]profile.Phase{phase(0.1, 0.1, 0.1)}, 10_000), 100},
 		"with a pause":       {[]profile.Phase{phase(1, 10, 10), phase(5, 0, 0), phase(1, 10, 10)}, 20},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := New(&profile.Profile{Phases: c.phases, Flows: one()})
+			p := New(&profile.Profile{Phases: c.phases, Flows: oneFlow()})
 			assert.Equal(t, c.want, p.Requests())
 			assert.Equal(t, c.want, p.Due(time.Hour))
 		})
@@ -52,7 +52,7 @@ func TestCountIsTheIntegralOfTheRate(t *testing.T) {
 func TestSlotsAreDueWhereTheIntegralReachesThem(t *testing.T) {
 	t.Parallel()
 	phases := []profile.Phase{phase(2, 10, 10), phase(4, 10, 50), phase(3, 0, 0), phase(2, 50, 0.5)}
-	p := New(&profile.Profile{Phases: phases, Flows: one()})
+	p := New(&profile.Profile{Phases: phases, Flows: oneFlow()})
 	integral := func(at time.Duration) float64 {
 		s, sum := at.Seconds(), 0.0
 		for _, ph := range phases {
@@ -68,14 +68,14 @@ func TestSlotsAreDueWhereTheIntegralReachesThem(t *testing.T) {
 		s := p.Slot(n)
 		assert.InDelta(t, float64(n), integral(s.Due), 1e-6, "request %d", n)
 		assert.Greater(t, s.Due, last, "request %d", n)
-		assert.Equal(t, n, p.Due(s.Due), "before request %d just %d are due", n, n)
+		assert.Equal(t, n, p.Due(s.Due), "before request %d, %d are due", n, n)
 		last = s.Due
 	}
 }
 
 func TestAFirstRequestIsDueAtTheStartOfItsPhase(t *testing.T) {
 	t.Parallel()
-	p := New(&profile.Profile{Phases: []profile.Phase{phase(10, 100, 100), phase(20, 100, 1500)}, Flows: one()})
+	p := New(&profile.Profile{Phases: []profile.Phase{phase(10, 100, 100), phase(20, 100, 1500)}, Flows: oneFlow()})
 	s := p.Slot(1000)
 	assert.Equal(t, 1, s.Phase)
 	assert.Equal(t, 10*time.Second, s.Due)
@@ -97,7 +97,7 @@ func TestWeightsAreExactOverEveryCycle(t *testing.T) {
 		for n := start; n < start+10; n++ {
 			seen[p.Slot(n).Flow]++
 		}
-		require.Equal(t, []int{7, 2, 1, 0}, seen, "any ten in a row, from %d", start)
+		require.Equal(t, []int{7, 2, 1, 0}, seen, "ten in a row from %d", start)
 	}
 	assert.Equal(t, 1900, p.Messages(1000))
 }
@@ -123,7 +123,7 @@ func TestMessagesAreNumberedDenselyAndFoundAgain(t *testing.T) {
 	assert.Equal(t, seq, p.Messages(p.Requests()))
 }
 
-func TestMessagesOfAFlowAndDeliveriesAreThoseOfTheSlots(t *testing.T) {
+func TestFlowMessagesAndDeliveriesAgreeWithTheSlots(t *testing.T) {
 	t.Parallel()
 	flows := []profile.Flow{
 		{Weight: 3, Messages: 1, Deliveries: 1},
@@ -167,7 +167,7 @@ func TestAClosedLoadHasRequestsButNoSchedule(t *testing.T) {
 		require.Equal(t, want, closed.Slot(n))
 		require.Equal(t, want, closed.SlotOf(want.FirstSeq+want.Messages-1))
 	}
-	assert.Equal(t, 1_900_000_000_019, closed.Slot(1_000_000_000_010).FirstSeq, "without an end")
+	assert.Equal(t, 1_900_000_000_019, closed.Slot(1_000_000_000_010).FirstSeq, "a closed load has no end")
 }
 
 func TestTurnsOfAFlowAreItsRequestsInOrder(t *testing.T) {
@@ -184,7 +184,7 @@ func TestTurnsOfAFlowAreItsRequestsInOrder(t *testing.T) {
 	}
 }
 
-func TestAChosenFlowTakesItsOwnNumbersOneAfterTheOther(t *testing.T) {
+func TestAChosenFlowHasItsOwnConsecutiveNumbers(t *testing.T) {
 	t.Parallel()
 	flows := []profile.Flow{
 		{Weight: 30, Targets: 2, Messages: 1, Deliveries: 2},
@@ -217,5 +217,5 @@ func TestAChosenFlowTakesItsOwnNumbersOneAfterTheOther(t *testing.T) {
 		}
 	}
 	assert.Equal(t, 2*block*3, len(seen))
-	assert.Equal(t, 6*block, p.Turn(2, 3*block-1)+1, "flows have as many blocks as each other, whatever they weigh")
+	assert.Equal(t, 6*block, p.Turn(2, 3*block-1)+1, "every flow has as many blocks, whatever its weight")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
-// whole is a schedule whose flows repeat after 10 requests, and whose phases end in the middle of that.
+// whole returns a schedule whose flows repeat every 10 requests. Its phases end within a cycle.
 func whole() *Pacer {
 	return New(&profile.Profile{
 		Phases: []profile.Phase{phase(3, 10, 33), phase(1, 0, 0), phase(2, 33, 7)},
@@ -22,7 +22,7 @@ func whole() *Pacer {
 	})
 }
 
-// shares of unequal size: a half, a third and a sixth, as k6 stripes them.
+// shares are a half, a third and a sixth, as k6 stripes them.
 var shares = [][]int{{0, 2, 4}, {1, 3}, {5}}
 
 func TestSharesTogetherAreTheWholeSchedule(t *testing.T) {

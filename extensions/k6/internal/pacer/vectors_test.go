@@ -12,8 +12,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
-// TestSchedulesAreThoseOfTheVectors holds the schedule to due times, flows and ids that are written down.
-func TestSchedulesAreThoseOfTheVectors(t *testing.T) {
+func TestSchedulesMatchTheVectors(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/vectors.json")
 	require.NoError(t, err)

@@ -44,7 +44,7 @@ func TestShippedProfilesAreValid(t *testing.T) {
 	}
 }
 
-func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
+func TestParseErrors(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ text, want string }{
 		"empty":                    {"", "profile p.yml is empty; allowed keys: phases, flows"},
@@ -54,26 +54,26 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		"not a number":             {"phases:\n  - {duration: 1, arrivalRate: many}\n" + flows, `profile p.yml: line 2: "many" is not a number (arrivalRate)`},
 		"bad duration":             {"phases:\n  - {duration: soon, arrivalRate: 1}\n" + flows, `profile p.yml: line 2: "soon" is not a duration: seconds, or a number with ms, s, m or h (duration)`},
 		"no duration":              {"phases:\n  - {arrivalRate: 1}\n" + flows, `profile p.yml: line 2: phase "": duration is missing or 0: a time above 0, in seconds or like 2m`},
-		"no pause":                 {"phases:\n  - {pause: 0}\n" + flows, `profile p.yml: line 2: phase "": pause is 0: a time above 0, in seconds or like 2m`},
+		"pause of 0":               {"phases:\n  - {pause: 0}\n" + flows, `profile p.yml: line 2: phase "": pause is 0: a time above 0, in seconds or like 2m`},
 		"no rate":                  {"phases:\n  - {duration: 1}\n" + flows, `profile p.yml: line 2: phase "": arrivalRate, arrivalCount, vus or pause is missing`},
-		"rates of two kinds":       {"phases:\n  - {duration: 1, arrivalRate: 1, arrivalCount: 2}\n" + flows, `profile p.yml: line 2: phase "": arrivalCount and arrivalRate exclude each other`},
+		"two kinds of rate":        {"phases:\n  - {duration: 1, arrivalRate: 1, arrivalCount: 2}\n" + flows, `profile p.yml: line 2: phase "": arrivalCount and arrivalRate exclude each other`},
 		"nothing to send":          {"phases: [{duration: 1, arrivalRate: 0}]\n" + flows, "profile p.yml: the phases hold no request: every rate is 0"},
-		"too much":                 {"phases: [{duration: 1000, arrivalRate: 1e8}]\n" + flows, "profile p.yml: the phases hold 1e+11 requests; at most 1e+09 are allowed"},
+		"too many requests":        {"phases: [{duration: 1000, arrivalRate: 1e8}]\n" + flows, "profile p.yml: the phases hold 1e+11 requests; at most 1e+09 are allowed"},
 		"no flows":                 {"phases: [{duration: 1, arrivalRate: 1}]\n", "profile p.yml: flows is missing: a list of at least one flow"},
 		"weights of 0":             {"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, weight: 0}]\n", "profile p.yml: the weights of the flows sum to 0; at least one must be above 0"},
 		"wildcard target":          {"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, target: 'x/#'}]\n", `profile p.yml: line 2: flow "a": target "x/#": letters, digits, _ . - and single / between them are allowed`},
-		"half a message":           {"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, messages: 1.5}]\n", "profile p.yml: line 2: 1.5 is not a whole number (messages)"},
-		"same phase twice":         {"phases: [{name: x, duration: 1, arrivalRate: 1}, {name: x, duration: 1, arrivalRate: 1}]\n" + flows, `profile p.yml: two phases are named "x"`},
+		"fractional messages":      {"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, messages: 1.5}]\n", "profile p.yml: line 2: 1.5 is not a whole number (messages)"},
+		"duplicate phase name":     {"phases: [{name: x, duration: 1, arrivalRate: 1}, {name: x, duration: 1, arrivalRate: 1}]\n" + flows, `profile p.yml: two phases are named "x"`},
 		"one target, two fan-outs": {"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a}, {name: b, deliveries: 2}]\n", `profile p.yml: flows "a" and "b" share the target "user" but differ in targets or deliveries`},
 		"no VUs":                   {"phases:\n  - {duration: 1, vus: 0}\n" + flows, "profile p.yml: line 2: 0 is outside 1 to 10000 (vus)"},
 		"too many VUs":             {"phases:\n  - {duration: 1, vus: 10001}\n" + flows, "profile p.yml: line 2: 10001 is outside 1 to 10000 (vus)"},
-		"half a VU":                {"phases:\n  - {duration: 1, vus: 1.5}\n" + flows, "profile p.yml: line 2: 1.5 is not a whole number (vus)"},
+		"fractional VUs":           {"phases:\n  - {duration: 1, vus: 1.5}\n" + flows, "profile p.yml: line 2: 1.5 is not a whole number (vus)"},
 		"VUs and a rate":           {"phases:\n  - {duration: 1, vus: 1, arrivalRate: 1}\n" + flows, `profile p.yml: line 2: phase "": vus stands for a closed load: no arrivalRate, rampTo or arrivalCount beside it`},
 		"VUs in a pause":           {"phases:\n  - {pause: 1, vus: 1}\n" + flows, `profile p.yml: line 2: phase "": pause stands alone: no duration, arrivalRate, rampTo, arrivalCount or vus beside it`},
 		"open and closed":          {"phases: [{name: a, duration: 1, vus: 1}, {pause: 1}, {name: b, duration: 1, arrivalRate: 1}]\n" + flows, `profile p.yml: phase "b" has an arrival rate and phase "a" has vus; allowed is one kind in a profile, and pauses`},
 		"too many phases":          {"phases: [" + strings.Repeat("{duration: 1, vus: 1},", 1001) + "]\n" + flows, "profile p.yml: there are 1001 phases; at most 1000 are allowed"},
-		"a key twice":              {"phases:\n  - duration: 1\n    arrivalRate: 100\n    arrivalRate: 10\n" + flows, `profile p.yml: line 4: phase has "arrivalRate" twice, here and in line 3`},
-		"phases no list":           {"phases: 3\n" + flows, "profile p.yml: line 1: phases is not a list (phases)"},
+		"duplicate key":            {"phases:\n  - duration: 1\n    arrivalRate: 100\n    arrivalRate: 10\n" + flows, `profile p.yml: line 4: phase has "arrivalRate" twice, here and in line 3`},
+		"phases not a list":        {"phases: 3\n" + flows, "profile p.yml: line 1: phases is not a list (phases)"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestAClosedProfileHasVUsAndPauses(t *testing.T) {
 		`phase "many" has vus and an arrival rate; allowed is the one or the other`)
 }
 
-func TestAPhaseOfAClosedProfileEndsWithItsRequestsAndWaitsForTheBacklog(t *testing.T) {
+func TestRequestsAndDrainOfAClosedProfile(t *testing.T) {
 	t.Parallel()
 	p, err := Parse("p.yml", "phases: [{name: one, duration: 60, vus: 2, requests: 500, drain: 30s}, {name: two, duration: 1, vus: 7}]\n"+flows)
 	require.NoError(t, err)
@@ -131,7 +131,7 @@ func TestOverride(t *testing.T) {
 	counted, err := Parse("p.yml", "phases: [{name: hold, duration: 10, arrivalCount: 100}]\n"+flows)
 	require.NoError(t, err)
 	require.NoError(t, counted.Override("hold", map[string]any{"duration": 50}))
-	assert.Equal(t, 2.0, counted.Phases[0].Rate, "as many requests in more time")
+	assert.Equal(t, 2.0, counted.Phases[0].Rate, "the same requests over more time")
 	assert.False(t, counted.Phases[0].Ramps())
 	require.NoError(t, counted.Override("hold", map[string]any{"duration": 20, "arrivalRate": 3}))
 	assert.Equal(t, Phase{Name: "hold", Duration: 20 * time.Second, Rate: 3, RampTo: 3, Measured: true}, counted.Phases[0])
@@ -146,7 +146,7 @@ func TestOverride(t *testing.T) {
 		assert.EqualError(t, parse().Override("hold", set), want)
 	}
 	assert.EqualError(t, parse().Override("sustained", map[string]any{"duration": 3}), `profile p.yml has no phase "sustained"; it has: up, hold`)
-	// ramp.js names its phases whatever the profile: a profile of somebody's own was refused for it.
+	// Regression: ramp.js overrides its own phases without values. That refused a user's profile.
 	require.NoError(t, parse().Override("sustained", map[string]any{"duration": "", "arrivalRate": nil}))
 }
 

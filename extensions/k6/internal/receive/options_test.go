@@ -21,5 +21,5 @@ func TestTopicsOfEachConnection(t *testing.T) {
 	assert.Equal(t, [][]string{{"m/user/+", "m/room/+"}, {"m/room/+"}}, o.Filters(p, "run1"))
 	o.Topics = "shared"
 	shared := []string{"$share/arrival-run1/m/user/+", "$share/arrival-run1/m/room/+"}
-	assert.Equal(t, [][]string{shared, shared}, o.Filters(p, "run1"), "another run's group would take a share")
+	assert.Equal(t, [][]string{shared, shared}, o.Filters(p, "run1"), "the group is this run's own: another run's would take a share")
 }

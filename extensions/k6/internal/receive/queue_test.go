@@ -22,7 +22,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
-// What another run left goes too, and is foreign; what is read is gone.
+// Reading empties the queue. Messages of another run are removed too and count as foreign.
 func TestQueueIsReadAndEmptied(t *testing.T) {
 	t.Parallel()
 	address := test.Redis(t)

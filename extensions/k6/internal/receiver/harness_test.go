@@ -32,20 +32,20 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
-// mosquitto is a real broker of the test's own, on free ports of 127.0.0.1.
+// mosquitto is a Mosquitto on free ports of 127.0.0.1.
 type mosquitto struct {
 	addresses map[string]string // scheme → host:port
-	tls       *tls.Config       // trusts it
+	tls       *tls.Config       // trusts its certificate
 }
 
 var schemes = []string{"mqtt", "mqtts", "ws", "wss"}
 
 func (m *mosquitto) url(scheme string) string { return scheme + "://" + m.addresses[scheme] }
 
-// startMosquitto starts a broker; more is added to its configuration.
+// startMosquitto starts a Mosquitto; more holds extra lines of its configuration.
 func startMosquitto(t *testing.T, more ...string) *mosquitto {
 	t.Helper()
-	// A port that was free may be taken before the broker has it.
+	// Another process may take a port first.
 	for range 4 {
 		if m := tryMosquitto(t, more); m != nil {
 			return m
@@ -62,7 +62,7 @@ func tryMosquitto(t *testing.T, more []string) *mosquitto {
 	me, err := user.Current()
 	require.NoError(t, err)
 	config := append([]string{
-		"user " + me.Username, // started by root it would be another, who can't read the files
+		"user " + me.Username, // started by root, Mosquitto switches to a user who can't read the files
 		"allow_anonymous true", "set_tcp_nodelay true", "max_inflight_messages 0", "max_queued_messages 0", "log_dest stderr",
 	}, more...)
 	for _, scheme := range schemes {
@@ -109,7 +109,7 @@ func tryMosquitto(t *testing.T, more []string) *mosquitto {
 	return m
 }
 
-// certificate writes a certificate for 127.0.0.1 and its key, and returns what trusts it.
+// certificate writes a certificate for 127.0.0.1 and its key. The result trusts it.
 func certificate(t *testing.T, dir string) *tls.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -132,11 +132,11 @@ func certificate(t *testing.T, dir string) *tls.Config {
 	require.NoError(t, err)
 	pool := x509.NewCertPool()
 	pool.AddCert(parsed)
-	// As k6 gives it to a VU.
+	// As in a VU of k6.
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
 }
 
-// embeddedBroker is a broker in this process; it returns its URL.
+// embeddedBroker starts a broker in this process and returns its URL.
 func embeddedBroker(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -149,7 +149,7 @@ func embeddedBroker(t *testing.T) string {
 	return "mqtt://" + listener.Addr().String()
 }
 
-// publisher is a client of somebody else's making.
+// publisher returns a function that publishes with paho, an independent client.
 func publisher(t *testing.T, m *mosquitto) func(topic, payload string, qos byte) {
 	t.Helper()
 	conn, err := net.Dial("tcp", m.addresses["mqtt"])
@@ -166,7 +166,7 @@ func publisher(t *testing.T, m *mosquitto) func(topic, payload string, qos byte)
 	}
 }
 
-// subscribed connects and subscribes.
+// subscribed returns a connection that is subscribed to the topics.
 func subscribed(t *testing.T, o Options, qos byte, topics ...string) *Conn {
 	t.Helper()
 	c, err := Connect(t.Context(), o)
@@ -176,7 +176,7 @@ func subscribed(t *testing.T, o Options, qos byte, topics ...string) *Conn {
 	return c
 }
 
-// reading reads in the background. What was read, and how it ended, come when it has.
+// reading reads in the background. Its result waits for the end and returns messages and error.
 func reading(c *Conn, each func(got []seen)) func() ([]seen, error) {
 	var (
 		got  []seen

@@ -59,7 +59,7 @@ func TestEveryVersionTransportAndQoS(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, runtime.GOOS == "linux", known > 0, "the kernel stamps what comes in on Linux only")
+	assert.Equal(t, runtime.GOOS == "linux", known > 0, "only Linux stamps arrivals")
 }
 
 func TestAWildcardAndALargeMessage(t *testing.T) {
@@ -68,7 +68,7 @@ func TestAWildcardAndALargeMessage(t *testing.T) {
 	publish := publisher(t, m)
 	for _, scheme := range schemes {
 		large := strings.Repeat("x", 5*readSize)
-		if strings.HasPrefix(scheme, "ws") { // which Mosquitto 2.0 takes its time to send large messages to
+		if strings.HasPrefix(scheme, "ws") { // Mosquitto 2.0 sends large messages over WebSocket slowly
 			large = large[:10<<10]
 		}
 		c := subscribed(t, Options{URL: m.url(scheme), TLS: m.tls}, 1, "messages/+/1", "more/#")
@@ -87,7 +87,7 @@ func TestAWildcardAndALargeMessage(t *testing.T) {
 	}
 }
 
-func TestASharedSubscriptionIsSharedOut(t *testing.T) {
+func TestASharedSubscriptionDividesMessages(t *testing.T) {
 	t.Parallel()
 	m := startMosquitto(t)
 	publish := publisher(t, m)
@@ -123,15 +123,15 @@ func TestASharedSubscriptionIsSharedOut(t *testing.T) {
 	}
 }
 
-func TestASubscriptionThatIsNotAllowedIsAnError(t *testing.T) {
+func TestAForbiddenSubscriptionIsAnError(t *testing.T) {
 	t.Parallel()
-	// acl_file lets everything be subscribed to and withholds the messages; this plugin refuses.
+	// acl_file accepts every subscription and withholds the messages. This plugin refuses.
 	var plugins []string
 	for _, pattern := range []string{"/usr/lib/*/", "/usr/lib/", "/usr/local/lib/", "/opt/homebrew/lib/"} {
 		found, _ := filepath.Glob(pattern + "mosquitto_dynamic_security.so")
 		plugins = append(plugins, found...)
 	}
-	require.NotEmpty(t, plugins, "mosquitto's plugin mosquitto_dynamic_security, which comes with it, was not found")
+	require.NotEmpty(t, plugins, "mosquitto_dynamic_security.so was not found: it comes with Mosquitto")
 	config := filepath.Join(t.TempDir(), "security.json")
 	require.NoError(t, os.WriteFile(config, []byte(`{
 		"defaultACLAccess": {
@@ -167,7 +167,7 @@ func TestAWrongPasswordIsAnError(t *testing.T) {
 	}
 }
 
-// The connection is cut while messages are on their way, more come while it is away, and all of them arrive: at QoS 2 once.
+// The connection is cut with messages in flight. All arrive, at QoS 2 once.
 func TestAPersistentSessionLosesNothingWhenItsConnectionIsLost(t *testing.T) {
 	t.Parallel()
 	m := startMosquitto(t)
@@ -191,7 +191,7 @@ func TestAPersistentSessionLosesNothingWhenItsConnectionIsLost(t *testing.T) {
 								_ = c.socket.Close() // before these are acknowledged
 							}
 						})
-						for range 30 * (1 + cuts*n) { // all that is left, at the second turn
+						for range 30 * (1 + cuts*n) { // after the first cut: all the rest
 							if published < n {
 								publish(topic, numbered(n)[published], qos)
 								published++
@@ -225,7 +225,7 @@ func distinct(payloads []string) int {
 	return len(set)
 }
 
-func TestAPersistentSessionEndsForGood(t *testing.T) {
+func TestAPersistentSessionEnds(t *testing.T) {
 	t.Parallel()
 	m := startMosquitto(t)
 	for _, version := range versions {
@@ -233,7 +233,7 @@ func TestAPersistentSessionEndsForGood(t *testing.T) {
 		present := func() bool {
 			c, err := Connect(t.Context(), o)
 			require.NoError(t, err)
-			_ = c.socket.Close() // leaves the session there is
+			_ = c.socket.Close() // keeps the session
 			defer c.end(nil)
 			return c.SessionPresent()
 		}
@@ -253,7 +253,7 @@ func TestAPersistentSessionEndsForGood(t *testing.T) {
 	}
 }
 
-// Mosquitto says why since 2.0.15, so the typed error is another broker's to give.
+// Mosquitto reports a takeover only since 2.0.15, so only the embedded broker has to report it.
 func TestASecondClientWithOurIDEndsTheConnection(t *testing.T) {
 	t.Parallel()
 	real, embedded := startMosquitto(t).url("mqtt"), embeddedBroker(t)
@@ -276,7 +276,7 @@ func TestASecondClientWithOurIDEndsTheConnection(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotTheBrokerIsToldApart(t *testing.T) {
+func TestErrorsOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	m := startMosquitto(t)
 	_, err := Connect(t.Context(), Options{URL: m.url("mqtts"), TLS: &tls.Config{MinVersion: tls.VersionTLS12}})
@@ -291,7 +291,7 @@ func TestWhatIsNotTheBrokerIsToldApart(t *testing.T) {
 		" can't be reached: websocket: bad handshake (HTTP 404 Not Found)")
 }
 
-func TestAStatusTellsWhoIsThere(t *testing.T) {
+func TestStatusIsOnlineOrOffline(t *testing.T) {
 	t.Parallel()
 	m := startMosquitto(t)
 	for _, version := range versions {
@@ -299,32 +299,32 @@ func TestAStatusTellsWhoIsThere(t *testing.T) {
 			t.Parallel()
 			name := fmt.Sprint("me", version)
 			o := Options{URL: m.url("mqtt"), ClientID: name, Version: version, Status: "status/" + name}
-			word := make(chan string, 10)
+			statuses := make(chan string, 10)
 			watcher := subscribed(t, Options{URL: m.url("mqtt"), ClientID: "watcher of " + name}, 1, o.Status)
-			said := 0
+			reported := 0
 			reading(watcher, func(got []seen) {
-				for ; said < len(got); said++ {
-					word <- got[said].Payload
+				for ; reported < len(got); reported++ {
+					statuses <- got[reported].Payload
 				}
 			})
 
 			lost := subscribed(t, o, 1, "messages")
-			assert.Equal(t, "online", <-word)
-			lost.end(nil) // without DISCONNECT: the broker has the last word
-			assert.Equal(t, "offline", <-word)
-			// It is retained: whoever comes later learns it too.
+			assert.Equal(t, "online", <-statuses)
+			lost.end(nil) // without DISCONNECT, so the broker publishes the will
+			assert.Equal(t, "offline", <-statuses)
+			// It is retained: later subscribers get it too.
 			late := subscribed(t, Options{URL: m.url("mqtt"), ClientID: "late for " + name}, 1, o.Status)
 			got, _ := reading(late, func([]seen) { go late.Close() })()
 			assert.Equal(t, []string{"offline"}, payloads(got))
 
 			back, err := lost.Reconnect(t.Context())
 			require.NoError(t, err)
-			assert.Equal(t, "online", <-word)
+			assert.Equal(t, "online", <-statuses)
 			back.Close()
-			assert.Equal(t, "offline", <-word)
-			assert.Empty(t, <-word)
+			assert.Equal(t, "offline", <-statuses)
+			assert.Empty(t, <-statuses)
 
-			// Who said goodbye leaves nothing behind: each run left an "offline", and a watcher of the next ones got them all.
+			// Regression: each run left a retained "offline", and later watchers got them all.
 			later := subscribed(t, Options{URL: m.url("mqtt"), ClientID: "later for " + name}, 1, o.Status)
 			second := subscribed(t, o, 1, "messages")
 			defer second.Close()

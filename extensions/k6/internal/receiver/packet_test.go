@@ -26,7 +26,7 @@ func TestMalformedPacketsEndTheConnection(t *testing.T) {
 		"PUBREL of id 0":           {0x62, 2, 0, 0},
 		"properties beyond packet": {0x30, 4, 0, 1, 'a', 9},
 		"unknown property":         {0x30, 5, 0, 1, 'a', 1, 0x7e},
-		"property that is cut off": {0x30, 6, 0, 1, 'a', 2, 0x26, 0},
+		"truncated property":       {0x30, 6, 0, 1, 'a', 2, 0x26, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -45,7 +45,7 @@ func TestMalformedPacketsEndTheConnection(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotOurBusinessEndsTheConnection(t *testing.T) {
+func TestUnexpectedPacketsEndTheConnection(t *testing.T) {
 	t.Parallel()
 	for want, bytes := range map[string][]byte{
 		"MQTT broker broker:1883: Packet too large: a packet of 268435455 bytes; allowed: 16777216": {0x30, 0xff, 0xff, 0xff, 0x7f},

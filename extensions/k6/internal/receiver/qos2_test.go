@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// exchange writes what the broker sends and returns what was handed on, and acknowledged in hexadecimal.
+// exchange sends as the broker and returns the delivered payloads and the acknowledgements (hex).
 func exchange(t *testing.T, sent []byte, acks int) (payloads []string, acknowledged string) {
 	t.Helper()
 	c, broker := connected(t)
@@ -44,14 +44,14 @@ func joined(packets ...[]byte) (all []byte) {
 
 func pubrel(id uint16) []byte { return []byte{0x62, 2, byte(id >> 8), byte(id)} }
 
-// resent is a PUBLISH with the DUP flag.
+// resent returns a copy of a PUBLISH with the DUP flag.
 func resent(publish []byte) []byte {
 	p := append([]byte(nil), publish...)
 	p[0] |= 8
 	return p
 }
 
-func TestAQoS2MessageIsHandedOnOnceAtItsFirstPublish(t *testing.T) {
+func TestAQoS2MessageIsDeliveredOnceAtItsFirstPublish(t *testing.T) {
 	t.Parallel()
 	one, two := publishPacket(t, 1, 2, nil, "one"), publishPacket(t, 0xffff, 2, nil, "two")
 	payloads, acks := exchange(t, joined(one, resent(one), two, pubrel(1), resent(two), pubrel(0xffff)), 6)
@@ -66,7 +66,7 @@ func TestAPacketIDIsFreeAfterItsRelease(t *testing.T) {
 	assert.Equal(t, "50020001"+"70020001"+"50020001", acks)
 }
 
-// A broker may release what we don't know (any more): it waits for PUBCOMP before it uses the id again [MQTT-4.3.3-9].
+// A broker may release an unknown id. It waits for PUBCOMP before it reuses the id [MQTT-4.3.3-9].
 func TestAnUnknownReleaseIsCompleted(t *testing.T) {
 	t.Parallel()
 	payloads, acks := exchange(t, pubrel(7), 1)
@@ -74,16 +74,16 @@ func TestAnUnknownReleaseIsCompleted(t *testing.T) {
 	assert.Equal(t, "70020007", acks)
 }
 
-func TestQoS1AndQoS2IDsDoNotMeet(t *testing.T) {
+func TestQoS1AndQoS2IDsAreSeparate(t *testing.T) {
 	t.Parallel()
 	payloads, _ := exchange(t, joined(
 		publishPacket(t, 1, 2, nil, "two"), publishPacket(t, 1, 1, nil, "one"), resent(publishPacket(t, 1, 1, nil, "one")),
 	), 3)
-	assert.Equal(t, []string{"two", "one", "one"}, payloads) // QoS 1 may come twice: the ledger counts it
+	assert.Equal(t, []string{"two", "one", "one"}, payloads) // QoS 1 may deliver twice: the ledger counts it
 }
 
-// PUBREC got lost with the connection, so the broker sends the message again over the next.
-func TestAQoS2MessageIsNotHandedOnAgainAfterTheConnectionWasLost(t *testing.T) {
+// PUBREC is lost with the connection, so the broker resends the message over the next one.
+func TestAQoS2MessageIsNotDeliveredAgainAfterAReconnect(t *testing.T) {
 	t.Parallel()
 	for _, present := range []byte{1, 0} {
 		one := publishPacket(t, 1, 2, nil, "one")
@@ -112,7 +112,7 @@ func TestAQoS2MessageIsNotHandedOnAgainAfterTheConnectionWasLost(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, present == 1, second.SessionPresent())
 		got, _ = collect(second)
-		assert.Len(t, got, 1-int(present)) // in a new session the id is another message's
+		assert.Len(t, got, 1-int(present)) // in a new session the id belongs to another message
 		second.Close()
 	}
 }

@@ -50,7 +50,7 @@ func seenOf(m Message) seen {
 	return seen{string(m.Topic), string(m.Payload), string(m.Hops), m.Arrival}
 }
 
-// collect reads until the broker closes and returns what was handed over.
+// collect reads until the connection ends and returns the messages.
 func collect(c *Conn) (all []seen, err error) {
 	err = c.Read("hops", func(messages []Message) {
 		for _, m := range messages {
@@ -60,7 +60,7 @@ func collect(c *Conn) (all []seen, err error) {
 	return all, err
 }
 
-func TestReadsWhatPahoWritesHoweverItIsCut(t *testing.T) {
+func TestReadsPahosPacketsInAnyPieces(t *testing.T) {
 	t.Parallel()
 	c, broker := connected(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -148,7 +148,8 @@ func TestCloseEndsReadingWithoutAnError(t *testing.T) {
 	c.Close()
 	require.ErrorIs(t, <-ended, net.ErrClosed)
 }
-func TestTheEndOfAConnectionIsToldByItsKind(t *testing.T) {
+
+func TestTheErrorNamesHowTheConnectionEnded(t *testing.T) {
 	t.Parallel()
 	c, broker := connected(t)
 	go func() { _, _ = broker.Write([]byte{packets.DISCONNECT << 4, 2, 0x8e, 0}) }()
@@ -171,8 +172,8 @@ func TestTheEndOfAConnectionIsToldByItsKind(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-// The reader once dropped what came in the same read as the packet that ended the connection.
-func TestMessagesBeforeTheEndAreHandedOnAndAcknowledged(t *testing.T) {
+// Regression: messages in the same read as the packet that ended the connection were dropped.
+func TestMessagesBeforeTheEndAreDeliveredAndAcknowledged(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string][]byte{
 		"DISCONNECT": {packets.DISCONNECT << 4, 0},
@@ -193,9 +194,8 @@ func TestMessagesBeforeTheEndAreHandedOnAndAcknowledged(t *testing.T) {
 	}
 }
 
-// The reader once left in the socket what had come before a connection broke over which it could not acknowledge any more: messages, or why
-// the broker ended it.
-func TestWhatCameBeforeTheConnectionBrokeIsHandedOn(t *testing.T) {
+// Regression: after a failed acknowledgement the reader left messages and DISCONNECT unread.
+func TestMessagesBeforeAFailedWriteAreDelivered(t *testing.T) {
 	t.Parallel()
 	s := socket.New(&broken{bursts{burst: publishPacket(t, 1, 1, nil, "payload"), left: 3}}, false)
 	got, err := collect(newConn(s, s, Options{Version: version5}, "broker:1883"))
@@ -203,7 +203,7 @@ func TestWhatCameBeforeTheConnectionBrokeIsHandedOn(t *testing.T) {
 	assert.Len(t, got, 3)
 }
 
-// broken is a connection whose other end is gone, and which has more to read.
+// broken is a connection with unread bytes whose other end is gone.
 type broken struct{ bursts }
 
 func (*broken) Write([]byte) (int, error) { return 0, syscall.EPIPE }
@@ -221,7 +221,7 @@ func TestMQTT311HasNoProperties(t *testing.T) {
 	assert.Equal(t, seen{"a", "payload", "", socket.Arrival{At: got[0].At, Waited: socket.Unknown}}, got[0])
 }
 
-// In steady state a read allocates nothing, whatever it brings.
+// In steady state a read allocates nothing.
 func TestReadingAllocatesNothing(t *testing.T) {
 	for name, version := range map[string]int{"MQTT 5": version5, "3.1.1": version311} {
 		var burst []byte
@@ -243,11 +243,11 @@ func TestReadingAllocatesNothing(t *testing.T) {
 			_ = c.Read("hops", func(m []Message) { messages += len(m) })
 		})
 		assert.Equal(t, 20*reads, messages, name)
-		assert.Less(t, allocated, float64(reads)/10, name) // the connection's own
+		assert.Less(t, allocated, float64(reads)/10, name) // for the connection itself
 	}
 }
 
-// bursts is a connection that brings the same bytes with each read, until none are left.
+// bursts is a connection whose reads return the same bytes, left times.
 type bursts struct {
 	net.Conn
 	burst []byte
@@ -266,7 +266,7 @@ func (b *bursts) Write(p []byte) (int, error) { return len(p), nil }
 
 func (b *bursts) Close() error { return nil }
 
-// BenchmarkRead is the reader without a network: MQTT 5, QoS 0, 200 B with hops, 100 messages a read.
+// BenchmarkRead measures the reader without a network: 100 messages a read, 200 B each, with hops.
 func BenchmarkRead(b *testing.B) {
 	properties := &packets.Properties{User: []packets.User{{Key: "hops", Value: "1795261267720504,384,1303,122"}}}
 	canned := &bursts{}

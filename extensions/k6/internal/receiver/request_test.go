@@ -19,10 +19,10 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
 
-// script is a broker's end of connections: it reads a packet and answers with what is next, for each item of answers.
+// script is a broker that answers packets with the items of answers, in order.
 type script struct {
 	answers [][]byte
-	got     chan [][]byte // the packets of each connection, when it has ended
+	got     chan [][]byte // each connection's packets, sent at its end
 }
 
 func (s *script) dial(context.Context, string, string) (net.Conn, error) {
@@ -42,7 +42,7 @@ func (s *script) dial(context.Context, string, string) (net.Conn, error) {
 	return ours, nil
 }
 
-// nextPacket reads a packet, nil at the end.
+// nextPacket returns the next packet, nil at the end.
 func nextPacket(in *bufio.Reader) []byte {
 	first, err := in.ReadByte()
 	if err != nil {
@@ -73,14 +73,14 @@ var (
 	accepted5   = []byte{0x20, 3, 0, 0, 0}
 )
 
-func TestConnectSaysWhatItIsToldTo(t *testing.T) {
+func TestConnectSendsTheOptions(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		options Options
-		answer  []byte
-		want    packets.Connect // of MQTT 5, as paho reads it
-		raw     []byte          // of 3.1.1
-		bye     []byte
+		options    Options
+		answer     []byte
+		want       packets.Connect // of MQTT 5, as paho reads it
+		raw        []byte          // of 3.1.1
+		disconnect []byte
 	}{
 		"MQTT 5": {
 			options: Options{ClientID: "me", Username: "u", Password: "p"},
@@ -88,25 +88,25 @@ func TestConnectSaysWhatItIsToldTo(t *testing.T) {
 			want: packets.Connect{
 				ClientID: "me", UsernameFlag: true, Username: "u", PasswordFlag: true, Password: []byte("p"), CleanStart: true,
 			},
-			bye: []byte{0xe0, 0},
+			disconnect: []byte{0xe0, 0},
 		},
 		"MQTT 5, persistent": {
-			options: Options{ClientID: "me", Persistent: true},
-			answer:  accepted5,
-			want:    packets.Connect{ClientID: "me"},
-			bye:     []byte{0xe0, 7, 0, 5, 0x11, 0, 0, 0, 0},
+			options:    Options{ClientID: "me", Persistent: true},
+			answer:     accepted5,
+			want:       packets.Connect{ClientID: "me"},
+			disconnect: []byte{0xe0, 7, 0, 5, 0x11, 0, 0, 0, 0},
 		},
 		"3.1.1": {
-			options: Options{ClientID: "me", Username: "u", Password: "p", Version: 4},
-			answer:  accepted311,
-			raw:     []byte{0x10, 20, 0, 4, 'M', 'Q', 'T', 'T', 4, 0xc2, 0, 30, 0, 2, 'm', 'e', 0, 1, 'u', 0, 1, 'p'},
-			bye:     []byte{0xe0, 0},
+			options:    Options{ClientID: "me", Username: "u", Password: "p", Version: 4},
+			answer:     accepted311,
+			raw:        []byte{0x10, 20, 0, 4, 'M', 'Q', 'T', 'T', 4, 0xc2, 0, 30, 0, 2, 'm', 'e', 0, 1, 'u', 0, 1, 'p'},
+			disconnect: []byte{0xe0, 0},
 		},
 		"3.1.1, persistent": {
-			options: Options{ClientID: "me", Version: 4, Persistent: true},
-			answer:  accepted311,
-			raw:     []byte{0x10, 14, 0, 4, 'M', 'Q', 'T', 'T', 4, 0, 0, 30, 0, 2, 'm', 'e'},
-			bye:     []byte{0xe0, 0},
+			options:    Options{ClientID: "me", Version: 4, Persistent: true},
+			answer:     accepted311,
+			raw:        []byte{0x10, 14, 0, 4, 'M', 'Q', 'T', 'T', 4, 0, 0, 30, 0, 2, 'm', 'e'},
+			disconnect: []byte{0xe0, 0},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestConnectSaysWhatItIsToldTo(t *testing.T) {
 			conn.Close()
 			sent := <-s.got
 			require.Len(t, sent, 2)
-			assert.Equal(t, c.bye, sent[1])
+			assert.Equal(t, c.disconnect, sent[1])
 			if c.raw != nil {
 				assert.Equal(t, c.raw, sent[0])
 				return
@@ -143,13 +143,13 @@ func TestConnectSaysWhatItIsToldTo(t *testing.T) {
 	}
 }
 
-func TestTheBrokersRefusalIsToldInWords(t *testing.T) {
+func TestARefusedConnectionNamesTheReason(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		version int
 		connack []byte
 		want    string
-		refused bool // would be refused refused
+		refused bool // the error is ErrRefused
 	}{
 		{4, []byte{0x20, 2, 0, 5}, ` refused user "u": Not authorized`, true},
 		{4, []byte{0x20, 2, 0, 4}, ` refused user "u": Bad User Name or Password`, true},
@@ -158,7 +158,7 @@ func TestTheBrokersRefusalIsToldInWords(t *testing.T) {
 		{5, []byte{0x20, 3, 0, 0x87, 0}, ` refused user "u": Not authorized`, true},
 		{5, []byte{0x20, 8, 0, 0x88, 5, 0x1f, 0, 2, 'h', 'i'}, ` refused the connection: Server unavailable (hi)`, false},
 		{5, []byte{0x20, 3, 0, 0xff, 0}, ` refused the connection: reason code 0xff`, true},
-		// A broker that knows 3.1.1 only.
+		// An MQTT 3.1.1 broker.
 		{5, []byte{0x20, 2, 0, 1}, ` refused the connection: Unsupported Protocol Version`, true},
 		{5, []byte{0xf0, 0}, `: Protocol Error: it answered CONNECT with AUTH`, false},
 		{5, []byte{0x20, 3, 0, 1, 0}, `: Protocol Error: CONNACK has the reason code 0x01`, false},
@@ -171,7 +171,7 @@ func TestTheBrokersRefusalIsToldInWords(t *testing.T) {
 	}
 }
 
-func TestARefusedSubscriptionIsToldInWords(t *testing.T) {
+func TestARefusedSubscriptionNamesTheReason(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		version int
@@ -196,7 +196,7 @@ func TestARefusedSubscriptionIsToldInWords(t *testing.T) {
 	}
 }
 
-func TestWhatCanNotBeAskedForIsRefusedBeforeItIsSent(t *testing.T) {
+func TestInvalidOptionsAreRefusedBeforeSending(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]Options{
 		"a password for the MQTT broker needs a user name":                  {Password: "p"},
@@ -211,8 +211,8 @@ func TestWhatCanNotBeAskedForIsRefusedBeforeItIsSent(t *testing.T) {
 		"a topic to subscribe to has 0 bytes; allowed: 1 to 65535")
 }
 
-// A session's messages may come right after CONNACK, in the same read, and before SUBACK.
-func TestWhatComesBeforeReadIsHandedOn(t *testing.T) {
+// A session's messages may come in the same read as CONNACK, and before SUBACK.
+func TestMessagesBeforeReadAreDelivered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		resumed := append([]byte{0x20, 3, 1, 0, 0}, publishPacket(t, 1, 1, nil, "after CONNACK")...)
@@ -225,7 +225,7 @@ func TestWhatComesBeforeReadIsHandedOn(t *testing.T) {
 		require.NoError(t, c.Subscribe(t.Context(), []string{"messages/#"}, 2))
 		var got []string
 		began := time.Now()
-		time.Sleep(time.Millisecond) // of the bubble's clock
+		time.Sleep(time.Millisecond) // of synctest's clock
 		err = c.Read("hops", func(messages []Message) {
 			for _, m := range messages {
 				got = append(got, string(m.Payload))
@@ -233,7 +233,7 @@ func TestWhatComesBeforeReadIsHandedOn(t *testing.T) {
 				assert.Equal(t, socket.Unknown, m.Waited)
 			}
 			go func() {
-				synctest.Wait() // until all is acknowledged, and there is nothing more to read
+				synctest.Wait() // until everything is read and acknowledged
 				c.Close()
 			}()
 		})
@@ -244,7 +244,7 @@ func TestWhatComesBeforeReadIsHandedOn(t *testing.T) {
 	})
 }
 
-func TestABrokerThatDoesNotAnswerIsLeftInTime(t *testing.T) {
+func TestRequestsWithoutAnAnswerTimeOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -265,10 +265,10 @@ func TestABrokerThatDoesNotAnswerIsLeftInTime(t *testing.T) {
 	})
 }
 
-func TestAConnectionIsKeptAliveAndASilentBrokerFound(t *testing.T) {
+func TestPingsDetectASilentBroker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		// It answers three pings, at the pace that it asked for [MQTT-3.2.2-21], and then none.
+		// The broker sets a keep-alive of 10 s [MQTT-3.2.2-21] and answers only three pings.
 		pong := []byte{packets.PINGRESP << 4, 0}
 		s := newScript([]byte{0x20, 6, 0, 0, 3, 0x13, 0, 10}, pong, pong, pong)
 		c, err := Connect(t.Context(), Options{URL: "mqtt://broker", Dial: s.dial})
@@ -283,7 +283,7 @@ func TestAConnectionIsKeptAliveAndASilentBrokerFound(t *testing.T) {
 	})
 }
 
-func TestAHandlerThatTakesItsTimeIsNotTakenForASilentBroker(t *testing.T) {
+func TestASlowHandlerIsNotASilentBroker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(append(accepted5, publishPacket(t, 0, 0, nil, "x")...))

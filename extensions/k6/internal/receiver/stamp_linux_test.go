@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a reader left in its socket arrived when it read it, and its lateness was in the latency. Below TLS and WebSocket it is so too.
-func TestWhatAReaderLeavesUnreadArrivesWhenTheKernelHasIt(t *testing.T) {
+// Regression: a message that waited in the socket arrived when it was read, so the reader's
+// lateness counted as latency. TLS and WebSocket are covered too.
+func TestAnUnreadMessageArrivesWhenTheKernelHasIt(t *testing.T) {
 	t.Parallel()
 	m := startMosquitto(t)
 	publish := publisher(t, m)
@@ -33,7 +34,7 @@ func TestWhatAReaderLeavesUnreadArrivesWhenTheKernelHasIt(t *testing.T) {
 			if last := got[len(got)-1]; last.Payload == "waits" && last.Kernel {
 				go c.Close()
 				return
-			} // the kernel begins to stamp a little after it was asked to
+			} // the kernel starts to stamp with a delay
 			published = time.Now()
 			publish(scheme, "waits", 0)
 			for unread(t, tcp) == 0 {
@@ -50,14 +51,14 @@ func TestWhatAReaderLeavesUnreadArrivesWhenTheKernelHasIt(t *testing.T) {
 		assert.False(t, last.At.Before(published), scheme)
 		assert.False(t, last.At.After(there), scheme)
 		if scheme == "mqtt" {
-			assert.Zero(t, last.Waited, "all of its time until then was the pipeline's")
-		} else { // a layer between hands on what it has, and how long that was there is known to within the time since it was empty
+			assert.Zero(t, last.Waited, "the kernel's stamp is exact")
+		} else { // a layer between buffers: a wait is known up to the time since it was empty
 			assert.LessOrEqual(t, last.Waited, there.Sub(began), scheme)
 		}
 	}
 }
 
-// unread is how many bytes lie in a socket.
+// unread returns the number of bytes that wait in a socket.
 func unread(t *testing.T, conn *net.TCPConn) (n int) {
 	raw, err := conn.SyscallConn()
 	require.NoError(t, err)

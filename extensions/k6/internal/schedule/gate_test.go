@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestTheGateLetsEverySenderGoWhenItIsDueAndNotBefore(t *testing.T) {
+func TestTheGateReleasesSendersNotBeforeTheyAreDue(t *testing.T) {
 	t.Parallel()
 	g := newGate()
 	go g.tend(t.Context())
@@ -29,7 +29,7 @@ func TestTheGateLetsEverySenderGoWhenItIsDueAndNotBefore(t *testing.T) {
 	senders.Wait()
 }
 
-func TestTheGateKeepsTheOrderInWhichSendersTookTheirRequests(t *testing.T) {
+func TestTheGateKeepsTheOrderOfRequests(t *testing.T) {
 	t.Parallel()
 	g := newGate()
 	now := time.Now()
@@ -37,7 +37,7 @@ func TestTheGateKeepsTheOrderInWhichSendersTookTheirRequests(t *testing.T) {
 	first.due, second.due, third.due = now, now.Add(time.Second), now.Add(time.Millisecond)
 	assert.True(t, g.join(first))
 	assert.True(t, g.join(second))
-	assert.False(t, g.join(third), "due before the last: it waits by itself")
+	assert.False(t, g.join(third), "due before the last one, so it waits outside the gate")
 	g.open(now.Add(-time.Nanosecond))
 	assert.Empty(t, first.turn)
 	g.open(now)
@@ -63,11 +63,11 @@ func TestASenderLeavesTheGateWithTheVUOrTheRun(t *testing.T) {
 		stop()
 		close(halted)
 		left.Wait()
-		assert.False(t, g.wait(t.Context(), halted, NewWaiter(), time.Now()), "what is due is not sent either")
+		assert.False(t, g.wait(t.Context(), halted, NewWaiter(), time.Now()), "a due request is not sent either")
 	})
 }
 
-// A halted run's senders come back: a second token for one of them blocked the gate, and with it all others.
+// Regression: a sender of a halted run came back, and its second token blocked the gate for all.
 func TestASenderThatHasLeftMayWaitAgain(t *testing.T) {
 	t.Parallel()
 	g := newGate()
@@ -80,5 +80,5 @@ func TestASenderThatHasLeftMayWaitAgain(t *testing.T) {
 	assert.True(t, g.join(w))
 	g.open(due)
 	g.remove(w)
-	assert.Empty(t, w.turn, "what it was given meanwhile is not its next turn")
+	assert.Empty(t, w.turn, "an old token is not its next turn")
 }

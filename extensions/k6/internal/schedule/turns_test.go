@@ -13,7 +13,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
-// begun is a run of a phase that begins now.
+// begun returns a run of one phase that begins now.
 func begun(t *testing.T, phase string) *Course {
 	t.Helper()
 	p, err := profile.Parse("profile", "phases: ["+phase+"]\nflows: [{name: direct}]")
@@ -25,7 +25,7 @@ func begun(t *testing.T, phase string) *Course {
 	return c
 }
 
-// Senders beyond a phase's concurrency wait, and none takes a request when its time is over.
+// Senders beyond a phase's VUs wait, and no sender takes a request after its end.
 func TestAPhaseOfTheClosedModelHasItsOwnSenders(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -34,10 +34,10 @@ func TestAPhaseOfTheClosedModelHasItsOwnSenders(t *testing.T) {
 	assert.True(t, two.take(2, now))
 	assert.False(t, two.take(3, now))
 	assert.False(t, two.take(1, now.Add(time.Second)))
-	assert.False(t, (&Turn{}).take(1, now), "between phases nobody sends")
+	assert.False(t, (&Turn{}).take(1, now), "no sender sends between phases")
 }
 
-// A request that has been taken and whose body is being made is in nobody's ledger yet.
+// A taken request is not in the ledger yet while its body is built. The phase waits for it.
 func TestAPhaseEndsWhenItsLastRequestHasBeenSentAndAnswered(t *testing.T) {
 	t.Parallel()
 	turns := NewTurns(begun(t, "{duration: 60, vus: 1, requests: 1, drain: 60}"), 1)
@@ -62,8 +62,8 @@ func TestAPhaseEndsWhenItsLastRequestHasBeenSentAndAnswered(t *testing.T) {
 	assert.True(t, <-drained)
 }
 
-// A script whose senders threw waited until k6's limit, which is longer than the schedule.
-func TestAScheduleThatNobodyTakesFromIsAbandoned(t *testing.T) {
+// Regression: a script whose senders threw waited until k6's limit, which exceeds the schedule.
+func TestAScheduleWithoutSendersIsAbandoned(t *testing.T) {
 	t.Parallel()
 	o := NewOpen(begun(t, "{duration: 100, arrivalRate: 1}"))
 	slot := o.Pacer.Slot(0)
@@ -78,7 +78,7 @@ func TestAScheduleThatNobodyTakesFromIsAbandoned(t *testing.T) {
 	o.Ledger.Settle(slot, ledger.Accepted)
 	assert.True(t, o.Abandoned(hour))
 	o.next.Store(int64(o.Pacer.Requests()))
-	assert.False(t, o.Abandoned(hour), "all are taken")
+	assert.False(t, o.Abandoned(hour), "all requests are taken")
 }
 
 func TestAHaltedRunHandsOutNoRequests(t *testing.T) {

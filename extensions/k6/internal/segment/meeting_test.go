@@ -13,7 +13,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
-// meetings are two of one run, at a moment that the test sets, in the Redis that tests have and in a real one.
+// meetings runs a check with a run's two instances, on the fake and on a real Redis. another is a
+// second instance 1. The check sets the time.
 func meetings(t *testing.T, check func(t *testing.T, now *int64, one, two, another *Meeting)) {
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
 	test.Start(t, f)
@@ -23,16 +24,16 @@ func meetings(t *testing.T, check func(t *testing.T, now *int64, one, two, anoth
 			require.NoError(t, err)
 			client := redis.NewClient(o)
 			t.Cleanup(func() { _ = client.Close() })
-			moment := int64(1_795_317_447_755_881)
+			now := int64(1_795_317_447_755_881)
 			of := func(number int, token string) *Meeting {
-				return &Meeting{client: client, run: "abcd1234", startDelay: StartDelay, number: number, of: 2, token: token, now: func() int64 { return moment }}
+				return &Meeting{client: client, run: "abcd1234", startDelay: StartDelay, number: number, of: 2, token: token, now: func() int64 { return now }}
 			}
-			check(t, &moment, of(1, "one"), of(2, "two"), of(1, "another"))
+			check(t, &now, of(1, "one"), of(2, "two"), of(1, "another"))
 		})
 	}
 }
 
-func ready(t *testing.T, m *Meeting) (state, there string) {
+func ready(t *testing.T, m *Meeting) (state, present string) {
 	t.Helper()
 	p, err := m.Ready(t.Context())
 	require.NoError(t, err)
@@ -40,29 +41,30 @@ func ready(t *testing.T, m *Meeting) (state, there string) {
 	return p.State, strings.Join(p.Present, " ")
 }
 
-// An instance that was killed while it waited counted as ready for a day: the others began without it, and it could not come back.
-func TestWhoIsNotThereAnyMoreIsNotReady(t *testing.T) {
+// Regression: an instance killed while it waited counted as ready for a day. The others started
+// without it, and it could not rejoin.
+func TestAKilledInstanceIsNotReady(t *testing.T) {
 	t.Parallel()
 	meetings(t, func(t *testing.T, now *int64, one, two, another *Meeting) {
-		is := func(m *Meeting, state, there string) {
+		expect := func(m *Meeting, state, present string) {
 			t.Helper()
-			gotState, gotThere := ready(t, m)
-			assert.Equal(t, []string{state, there}, []string{gotState, gotThere})
+			gotState, gotPresent := ready(t, m)
+			assert.Equal(t, []string{state, present}, []string{gotState, gotPresent})
 		}
-		is(one, "waits", "1")
+		expect(one, "waits", "1")
 		*now += readyFor.Microseconds() - 1
-		is(another, "taken", fmt.Sprintf("one %d", *now+1))
-		is(one, "waits", "1")
+		expect(another, "taken", fmt.Sprintf("one %d", *now+1))
+		expect(one, "waits", "1")
 		*now += readyFor.Microseconds()
-		is(two, "waits", "2")
-		is(another, "started", "")
-		is(two, "started", "")
-		is(one, "late", "")
+		expect(two, "waits", "2")
+		expect(another, "started", "")
+		expect(two, "started", "")
+		expect(one, "late", "")
 	})
 }
 
-// One looked, gave up and withdrew while the last one came in between: that one began alone.
-func TestWhoIsCountedOnDoesNotLeave(t *testing.T) {
+// Regression: the last instance came while another one gave up and withdrew, and started alone.
+func TestAnInstanceCannotLeaveAfterTheStartIsSet(t *testing.T) {
 	t.Parallel()
 	meetings(t, func(t *testing.T, now *int64, one, two, another *Meeting) {
 		leaves := func(m *Meeting) int64 {
@@ -73,11 +75,11 @@ func TestWhoIsCountedOnDoesNotLeave(t *testing.T) {
 		}
 		_, _ = ready(t, one)
 		assert.Zero(t, leaves(one))
-		state, there := ready(t, two)
-		assert.Equal(t, []string{"waits", "2"}, []string{state, there})
+		state, present := ready(t, two)
+		assert.Equal(t, []string{"waits", "2"}, []string{state, present})
 		_, _ = ready(t, one)
 		assert.Equal(t, *now+StartDelay.Microseconds(), leaves(two), "it takes part")
-		assert.Zero(t, leaves(another)-leaves(one), "the start stays")
+		assert.Zero(t, leaves(another)-leaves(one), "the start does not change")
 		ttl, err := one.client.TTL(t.Context(), Keys+"abcd1234").Result()
 		require.NoError(t, err)
 		assert.InDelta(t, kept.Seconds(), ttl.Seconds(), 3600)

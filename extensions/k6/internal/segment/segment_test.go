@@ -8,7 +8,7 @@ import (
 	"go.k6.io/k6/v2/lib"
 )
 
-// unequal are a half, a third and a sixth.
+// unequal divides a run into a half, a third and a sixth.
 const unequal = "0,1/2,5/6,1"
 
 var unequalParts = []string{"0:1/2", "1/2:5/6", "5/6:1"}
@@ -25,7 +25,7 @@ func TestASegmentIsReadFromTheCommandLine(t *testing.T) {
 	for _, flags := range [][]string{{"run", "script.js"}, {Flag, "0:1", SequenceFlag, "0,1"}} {
 		s, err := Read(flags)
 		require.NoError(t, err)
-		assert.Nil(t, s, "one instance does all")
+		assert.Nil(t, s, "a single instance")
 	}
 	assert.Equal(t, "generator 2 of 3", segmentOf(t, unequalParts[1], unequal).String())
 	for want, flags := range map[string][]string{
@@ -38,8 +38,8 @@ func TestASegmentIsReadFromTheCommandLine(t *testing.T) {
 	}
 }
 
-// k6 divides what a scenario says among the instances, and gave two of three no subscriber.
-func TestScenariosSayWhatIsLeftAfterK6HasDividedIt(t *testing.T) {
+// Regression: k6 divides a scenario's VUs among the instances, and two of three got no subscriber.
+func TestUnscaleCompensatesForK6sDivision(t *testing.T) {
 	t.Parallel()
 	vus, iterations := 0, 0
 	shared := map[int]int{}
@@ -48,7 +48,7 @@ func TestScenariosSayWhatIsLeftAfterK6HasDividedIt(t *testing.T) {
 		for n := 1; n < 30; n++ {
 			assert.Equal(t, n, s.Scale(s.Unscale(n)))
 			if n > 1 {
-				assert.Equal(t, n-1, s.Scale(s.Unscale(n)-1), "the smallest")
+				assert.Equal(t, n-1, s.Scale(s.Unscale(n)-1), "Unscale returns the smallest number")
 			}
 			assert.Equal(t, n, s.ScaleShared(s.UnscaleShared(n, s.Unscale(7)), s.Unscale(7)))
 		}
@@ -56,7 +56,7 @@ func TestScenariosSayWhatIsLeftAfterK6HasDividedIt(t *testing.T) {
 		iterations += s.Scale(1001)
 		for vus := 1; vus < 30; vus++ {
 			own := s.ScaleShared(1001, vus)
-			assert.Equal(t, s.Scale(vus) > 0, own > 0, "who has VUs has requests")
+			assert.Equal(t, s.Scale(vus) > 0, own > 0, "an instance with VUs has requests")
 			shared[vus] += own
 		}
 	}
@@ -66,7 +66,7 @@ func TestScenariosSayWhatIsLeftAfterK6HasDividedIt(t *testing.T) {
 	}
 }
 
-// A segment in a script's options gave this instance senders, and no subscriber.
+// Regression: a segment in a script's options gave an instance senders but no subscriber.
 func TestASegmentFromElsewhereIsRefused(t *testing.T) {
 	t.Parallel()
 	here := segmentOf(t, unequalParts[1], unequal)

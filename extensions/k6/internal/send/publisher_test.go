@@ -16,12 +16,12 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
 
-// piped dials one end of a pipe.
+// piped is a dialer that returns one end of a pipe.
 type piped struct{ net.Conn }
 
 func (p piped) DialContext(context.Context, string, string) (net.Conn, error) { return p.Conn, nil }
 
-// connected is a connection, and the broker's end of it. properties are those of CONNACK.
+// connected returns a connection and the broker's end of it. properties are CONNACK's.
 func connected(t *testing.T, properties ...byte) (*publisher, net.Conn) {
 	t.Helper()
 	ours, theirs := net.Pipe()
@@ -37,15 +37,15 @@ func connected(t *testing.T, properties ...byte) (*publisher, net.Conn) {
 	return c, theirs
 }
 
-func TestItPingsAsOftenAsTheBrokerWants(t *testing.T) {
+func TestPingsFollowTheKeepAlive(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		properties []byte
-		before     time.Duration // it is not due yet
-		then       time.Duration // it is
+		before     time.Duration // a ping is not due yet
+		then       time.Duration // a ping is due
 	}{
-		"as the client said": {nil, 29 * time.Second, 31 * time.Second},
-		"Server Keep Alive":  {[]byte{packets.PropServerKeepAlive, 0, 4}, time.Second, 3 * time.Second},
+		"own keep-alive":    {nil, 29 * time.Second, 31 * time.Second},
+		"Server Keep Alive": {[]byte{packets.PropServerKeepAlive, 0, 4}, time.Second, 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,8 +63,8 @@ func TestItPingsAsOftenAsTheBrokerWants(t *testing.T) {
 	}
 }
 
-// At QoS 0 nothing is waited for, and what is written to a broker that stands still goes into the kernel's buffers.
-func TestABrokerThatIsSilentIsNotHeldForAConnection(t *testing.T) {
+// At QoS 0 no answer is due, and writes to a stalled broker go into the kernel's buffers.
+func TestASilentBrokerEndsTheConnection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		conn, broker := connected(t)
@@ -75,7 +75,7 @@ func TestABrokerThatIsSilentIsNotHeldForAConnection(t *testing.T) {
 			publish()
 			conn.tend(time.Now())
 		}
-		assert.False(t, conn.isOver(), "it is asked after a minute")
+		assert.False(t, conn.isOver(), "the ping comes after a minute")
 		for range 8 {
 			time.Sleep(time.Second)
 			publish()

@@ -11,10 +11,10 @@ import (
 	"go.k6.io/k6/v2/lib/netext"
 )
 
-func TestConnectionsOverTheLoopbackBeginAtManyAddresses(t *testing.T) {
+func TestLoopbackConnectionsHaveManySourceAddresses(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
-		t.Skip("elsewhere the loopback is one address")
+		t.Skip("only Linux has many loopback addresses")
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -35,7 +35,7 @@ func TestConnectionsOverTheLoopbackBeginAtManyAddresses(t *testing.T) {
 	assert.Equal(t, map[string]int{"127.1.0.0": 2, "127.1.0.1": 2}, from)
 }
 
-func TestAConnectionThatOpensTooLateIsClosed(t *testing.T) {
+func TestAConnectionOpenedAfterCloseIsClosed(t *testing.T) {
 	t.Parallel()
 	p := &Publishers{closed: true}
 	assert.False(t, p.joined(nil, nil))

@@ -14,10 +14,10 @@ import (
 	"go.k6.io/k6/v2/lib/types"
 )
 
-// last is the arrival of a message that is all that the last Read returned.
+// last returns the arrival of a message of n bytes, all that the last Read returned.
 func last(c *Conn, n int) Arrival { return c.Arrivals([]int{n}, nil)[0] }
 
-func TestWhatIsNoTCPArrivesWhenItIsRead(t *testing.T) {
+func TestWithoutTCPAMessageArrivesWhenItIsRead(t *testing.T) {
 	t.Parallel()
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { _ = ours.Close() })
@@ -59,7 +59,7 @@ func TestBytesFromTheBufferHaveTheTimeOfTheReadThatFilledIt(t *testing.T) {
 	assert.True(t, times[2].After(times[1]))
 }
 
-// k6 counts the bytes of a connection from its dialer for data_received and data_sent.
+// k6's dialer counts a connection's bytes for data_received and data_sent.
 func TestK6sCountOfBytesStaysRight(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

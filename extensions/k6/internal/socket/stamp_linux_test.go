@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pair returns both ends of a TCP connection over the loopback.
+// pair returns both ends of a TCP connection over loopback.
 func pair(t testing.TB) (ours, theirs *net.TCPConn) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -34,10 +34,10 @@ func watched(t testing.TB, conn net.Conn) *Conn {
 	return c
 }
 
-// written is what a writer knows of a message: the kernel had it between these moments, since it was sent at once.
+// written brackets a write: the kernel got the message between the two times.
 type written struct{ before, after time.Time }
 
-const size = 200 // of a message
+const size = 200 // bytes of a message
 
 func write(t testing.TB, conn net.Conn) (w written) {
 	t.Helper()
@@ -48,7 +48,7 @@ func write(t testing.TB, conn net.Conn) (w written) {
 	return w
 }
 
-// messages reads what is there, whole messages.
+// messages reads once and returns the arrival of each message.
 func messages(t testing.TB, c *Conn) []Arrival {
 	t.Helper()
 	n, err := c.Read(make([]byte, bufferSize))
@@ -61,7 +61,7 @@ func messages(t testing.TB, c *Conn) []Arrival {
 	return c.Arrivals(ends, nil)
 }
 
-// unread is how many bytes lie in the socket.
+// unread returns the number of bytes that wait in the socket.
 func unread(t testing.TB, c *Conn) (n int) {
 	require.NoError(t, c.waiter.(*queue).raw.Control(func(fd uintptr) {
 		var err error
@@ -71,7 +71,7 @@ func unread(t testing.TB, c *Conn) (n int) {
 	return n
 }
 
-// stamping returns a connection and its other end, once the kernel has begun to stamp: a little after it was asked to.
+// stamping returns both ends of a connection once the kernel stamps it. That starts with a delay.
 func stamping(t testing.TB) (c *Conn, theirs net.Conn) {
 	t.Helper()
 	ours, theirs := pair(t)
@@ -83,7 +83,7 @@ func stamping(t testing.TB) (c *Conn, theirs net.Conn) {
 	return c, theirs
 }
 
-// slack is what a moment may be later by that the wall clock's was mapped to: the two clocks are read one after the other.
+// slack is how late a mapped kernel stamp may be: the two clocks are read one after the other.
 const slack = near
 
 func TestAMessageArrivesWhenTheKernelHasIt(t *testing.T) {
@@ -101,12 +101,12 @@ func TestAMessageArrivesWhenTheKernelHasIt(t *testing.T) {
 	}
 }
 
-// All messages of a read had the time of the read, and the longest wait of them.
-func TestTheMessagesOfAReadArriveEachAtATimeOfItsOwn(t *testing.T) {
+// Regression: all messages of a read got the read's time and the longest wait.
+func TestEachMessageOfAReadHasItsOwnArrival(t *testing.T) {
 	t.Parallel()
 	c, theirs := stamping(t)
 	own := 0
-	for round := 0; own < 20; round++ { // the kernel may have merged them, but not always
+	for round := 0; own < 20; round++ { // the kernel merges the segments of some rounds
 		require.Less(t, round, 1000)
 		var all []written
 		for range 5 {
@@ -116,7 +116,7 @@ func TestTheMessagesOfAReadArriveEachAtATimeOfItsOwn(t *testing.T) {
 		for unread(t, c) < len(all)*size {
 			time.Sleep(time.Millisecond)
 		}
-		came := time.Now()
+		complete := time.Now()
 		got := messages(t, c)
 		require.Len(t, got, len(all))
 		for i, a := range got {
@@ -128,7 +128,7 @@ func TestTheMessagesOfAReadArriveEachAtATimeOfItsOwn(t *testing.T) {
 			if !a.Kernel {
 				continue
 			}
-			assert.False(t, a.At.After(came.Add(slack)), i)
+			assert.False(t, a.At.After(complete.Add(slack)), i)
 			if i < len(all)-1 && !a.At.After(all[i].after.Add(slack)) {
 				own++
 			}
@@ -146,7 +146,7 @@ func TestAMessageThatSpansReadsHasTheStampOfItsLastByte(t *testing.T) {
 		write(t, theirs)
 		_, err := c.Read(make([]byte, bufferSize))
 		require.NoError(t, err)
-		require.Empty(t, c.Arrivals(nil, nil), "no message ends in it")
+		require.Empty(t, c.Arrivals(nil, nil), "no message ends in this read")
 		w := write(t, theirs)
 		n, err := c.Read(make([]byte, bufferSize))
 		require.NoError(t, err)
@@ -157,10 +157,11 @@ func TestAMessageThatSpansReadsHasTheStampOfItsLastByte(t *testing.T) {
 	}
 }
 
-// TLS and WebSocket hand on a message at a time. Each had waited for nothing, although all have the stamp of the last.
+// Regression: TLS and WebSocket pass on one message at a time. Each had a wait of 0, although all
+// share the stamp of the last.
 func TestAMessageFromTheBufferMayHaveWaitedSinceItsReadCouldBegin(t *testing.T) {
 	t.Parallel()
-	stamping(t) // so that the kernel has begun to
+	stamping(t) // waits until the kernel stamps
 	ours, theirs := pair(t)
 	c := New(ours, true)
 	c.Watch()
@@ -216,21 +217,21 @@ func TestBytesAreReadOnceWhetherTheirArrivalIsAskedForOrNot(t *testing.T) {
 	assert.Equal(t, sent, string(got))
 }
 
-// One message that came before a segment with 3,000 cost a system call for each of those: 2.5 ms.
-func TestWhatCameWithTheLastMessageIsTakenAtOnce(t *testing.T) {
+// Regression: one message ahead of a segment with 3,000 cost 3,000 system calls, 2.5 ms.
+func TestMessagesOfTheLastSegmentAreTakenAtOnce(t *testing.T) {
 	t.Parallel()
 	const us = int64(time.Microsecond)
 	for name, c := range map[string]struct {
 		stamps []int64 // of messages of 100 bytes
-		rest   int     // bytes behind the last of them
+		rest   int     // bytes after the last message
 		calls  []int
 		want   []int64
 	}{
-		"all at once":             {[]int64{0, 0, 0, 0}, 0, []int{100, 300}, []int64{0, 0, 0, 0}},
-		"all at once, and a part": {[]int64{0, 0}, 7, []int{100, 107}, []int64{0, 0}},
-		"each by itself":          {[]int64{0, 100 * us, 200 * us}, 0, []int{100, 100, 100}, []int64{0, 100 * us, 200 * us}},
-		"one before a burst":      {[]int64{0, 100 * us, 100 * us, 100 * us, 100 * us}, 0, []int{100, 100, 300}, []int64{0, 100 * us, 100 * us, 100 * us, 100 * us}},
-		"two bursts":              {[]int64{0, 0, 100 * us, 120 * us, 130 * us}, 7, []int{100, 100, 100, 207}, []int64{0, 0, 100 * us, 130 * us, 130 * us}},
+		"all at once":               {[]int64{0, 0, 0, 0}, 0, []int{100, 300}, []int64{0, 0, 0, 0}},
+		"all at once, last partial": {[]int64{0, 0}, 7, []int{100, 107}, []int64{0, 0}},
+		"one segment each":          {[]int64{0, 100 * us, 200 * us}, 0, []int{100, 100, 100}, []int64{0, 100 * us, 200 * us}},
+		"one before a burst":        {[]int64{0, 100 * us, 100 * us, 100 * us, 100 * us}, 0, []int{100, 100, 300}, []int64{0, 100 * us, 100 * us, 100 * us, 100 * us}},
+		"two bursts":                {[]int64{0, 0, 100 * us, 120 * us, 130 * us}, 7, []int{100, 100, 100, 207}, []int64{0, 0, 100 * us, 130 * us, 130 * us}},
 	} {
 		n := len(c.stamps)
 		q := &queue{pending: 100*n + c.rest, last: read{stamp: us + c.stamps[n-1]}}
@@ -252,7 +253,7 @@ func TestWhatCameWithTheLastMessageIsTakenAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhoseWaitIsWhose(t *testing.T) {
+func TestWaitOfEachMessage(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
 	at := time.Now()
@@ -269,23 +270,23 @@ func TestWhoseWaitIsWhose(t *testing.T) {
 	idle.stamp = 0
 	for name, c := range map[string]struct {
 		read   read
-		stamps []time.Duration // ago; of messages of 100 bytes
+		stamps []time.Duration // how long ago; messages of 100 bytes
 		before group
 		floor  time.Time
 		want   []Arrival
 	}{
-		"each has its own":                   {away, []time.Duration{30 * ms, 20 * ms, 0}, group{}, time.Time{}, []Arrival{kernel(30*ms, 0), kernel(20*ms, 0), kernel(0, 0)}},
-		"two are merged":                     {away, []time.Duration{30 * ms, 20 * ms, 20 * ms}, group{}, time.Time{}, []Arrival{kernel(30*ms, 0), kernel(20*ms, 5*ms), kernel(20*ms, 0)}},
-		"all are merged":                     {away, []time.Duration{0, 0, 0, 0}, group{}, time.Time{}, []Arrival{kernel(0, 30*ms), kernel(0, 20*ms), kernel(0, 10*ms), kernel(0, 0)}},
-		"merged while the reader waits":      {waiting, []time.Duration{0, 0}, group{}, time.Time{}, []Arrival{kernel(0, 0), kernel(0, 0)}},
-		"merged while it is overdue":         {late, []time.Duration{ms, ms}, group{}, time.Time{}, []Arrival{kernel(ms, 17*ms), kernel(ms, 0)}},
-		"of a segment that was read in part": {away, []time.Duration{10 * ms, 10 * ms}, group{stamp(10 * ms), ago(20 * ms)}, time.Time{}, []Arrival{kernel(10*ms, 5*ms), kernel(10*ms, 0)}},
-		"no stamp":                           {unstamped, []time.Duration{-1, -1}, group{}, time.Time{}, []Arrival{byRead(40 * ms), byRead(20 * ms)}},
-		"no stamp, waited for":               {idle, []time.Duration{-1, -1}, group{}, time.Time{}, []Arrival{byRead(Unknown), byRead(Unknown)}},
-		"the wall clock was set":             {stepped, []time.Duration{ms, ms}, group{}, time.Time{}, []Arrival{byRead(40 * ms), byRead(20 * ms)}},
-		"stamped before it can have come":    {away, []time.Duration{41 * ms, ms}, group{}, time.Time{}, []Arrival{byRead(40 * ms), kernel(ms, 0)}},
-		"stamped after the read":             {away, []time.Duration{ms, -2 * ms}, group{}, time.Time{}, []Arrival{kernel(ms, 0), byRead(20 * ms)}},
-		"overtaken by another segment":       {away, []time.Duration{30 * ms, 10 * ms}, group{}, ago(20 * ms), []Arrival{byRead(40 * ms), kernel(10*ms, 0)}},
+		"a stamp each":                        {away, []time.Duration{30 * ms, 20 * ms, 0}, group{}, time.Time{}, []Arrival{kernel(30*ms, 0), kernel(20*ms, 0), kernel(0, 0)}},
+		"two are merged":                      {away, []time.Duration{30 * ms, 20 * ms, 20 * ms}, group{}, time.Time{}, []Arrival{kernel(30*ms, 0), kernel(20*ms, 5*ms), kernel(20*ms, 0)}},
+		"all are merged":                      {away, []time.Duration{0, 0, 0, 0}, group{}, time.Time{}, []Arrival{kernel(0, 30*ms), kernel(0, 20*ms), kernel(0, 10*ms), kernel(0, 0)}},
+		"merged while the reader waits":       {waiting, []time.Duration{0, 0}, group{}, time.Time{}, []Arrival{kernel(0, 0), kernel(0, 0)}},
+		"merged while the reader is late":     {late, []time.Duration{ms, ms}, group{}, time.Time{}, []Arrival{kernel(ms, 17*ms), kernel(ms, 0)}},
+		"segment read in part":                {away, []time.Duration{10 * ms, 10 * ms}, group{stamp(10 * ms), ago(20 * ms)}, time.Time{}, []Arrival{kernel(10*ms, 5*ms), kernel(10*ms, 0)}},
+		"no stamp":                            {unstamped, []time.Duration{-1, -1}, group{}, time.Time{}, []Arrival{byRead(40 * ms), byRead(20 * ms)}},
+		"no stamp, reader waits":              {idle, []time.Duration{-1, -1}, group{}, time.Time{}, []Arrival{byRead(Unknown), byRead(Unknown)}},
+		"wall clock stepped":                  {stepped, []time.Duration{ms, ms}, group{}, time.Time{}, []Arrival{byRead(40 * ms), byRead(20 * ms)}},
+		"stamped before the last empty check": {away, []time.Duration{41 * ms, ms}, group{}, time.Time{}, []Arrival{byRead(40 * ms), kernel(ms, 0)}},
+		"stamped after the read":              {away, []time.Duration{ms, -2 * ms}, group{}, time.Time{}, []Arrival{kernel(ms, 0), byRead(20 * ms)}},
+		"overtaken by another segment":        {away, []time.Duration{30 * ms, 10 * ms}, group{}, ago(20 * ms), []Arrival{byRead(40 * ms), kernel(10*ms, 0)}},
 	} {
 		q := &queue{held: true, last: c.read, before: c.before, floor: c.floor}
 		q.last.size = 100 * len(c.stamps)
@@ -301,12 +302,12 @@ func TestWhoseWaitIsWhose(t *testing.T) {
 	}
 }
 
-// readAfter is what is known of bytes of a reader that was away for so long.
+// readAfter returns a read by a reader that was away for the given time.
 func readAfter(at time.Time, away time.Duration) read {
 	return read{at: at, stamp: at.UnixNano(), believed: true, empty: at.Add(-away), late: at.Add(-away)}
 }
 
-func TestAWallClockThatIsSetIsSeen(t *testing.T) {
+func TestAStepOfTheWallClockIsDetected(t *testing.T) {
 	t.Parallel()
 	for passed, want := range map[time.Duration]bool{
 		time.Second: false, time.Second + time.Microsecond: false, time.Second + time.Millisecond: true, 0: true, -time.Hour: true,
@@ -315,7 +316,8 @@ func TestAWallClockThatIsSetIsSeen(t *testing.T) {
 	}
 }
 
-// A segment that overtook another one was stamped before the bytes could be read: the message was there too early.
+// Regression: a segment that overtook another one has a stamp from before its bytes were readable,
+// so its message arrived too early.
 func TestTheKernelCountsOvertakenSegments(t *testing.T) {
 	t.Parallel()
 	ours, _ := pair(t)
@@ -327,9 +329,9 @@ func TestTheKernelCountsOvertakenSegments(t *testing.T) {
 	}))
 }
 
-func TestAnIdleSocketIsLookedAt(t *testing.T) {
+func TestAnIdleSocketIsChecked(t *testing.T) {
 	t.Parallel()
-	for looked := false; !looked; { // a machine that stands still for so long may not look
+	for looked := false; !looked; { // a stalled machine may miss the check
 		ours, theirs := pair(t)
 		c := watched(t, ours)
 		began := time.Now()
@@ -338,13 +340,14 @@ func TestAnIdleSocketIsLookedAt(t *testing.T) {
 			_ = theirs.CloseWrite()
 		}()
 		_, err := c.Read(make([]byte, 1))
-		require.EqualError(t, err, "EOF") // not the deadline
+		require.EqualError(t, err, "EOF") // not a deadline error
 		looked = c.waiter.(*queue).emptyAt.Sub(began) > look
 	}
 }
 
-// BenchmarkRead gives what a read costs here against one of net, as a ratio from one run: bytes that are there already
-// (away), and those that the reader has to wait for (idle), which cost one system call more. Writing them is included.
+// BenchmarkRead compares a read with one of package net in the same run, as a ratio. away: the
+// bytes are there already. idle: the reader waits for them, which costs one more system call.
+// Writing is included.
 func BenchmarkRead(b *testing.B) {
 	for _, waits := range []bool{false, true} {
 		b.Run(map[bool]string{false: "away", true: "idle"}[waits], func(b *testing.B) {
@@ -355,7 +358,7 @@ func BenchmarkRead(b *testing.B) {
 			ends, arrivals := make([]int, 0, 1), make([]Arrival, 0, 1)
 			var spent [2][]time.Duration
 			b.ReportAllocs()
-			for b.Loop() { // in turns, since other work on the machine changes the pace from one moment to the next
+			for b.Loop() { // in turns, since other load on the machine varies
 				for i, c := range []struct {
 					conn io.Reader
 					peer *net.TCPConn
@@ -393,7 +396,7 @@ func TestAReadAllocatesNothing(t *testing.T) {
 	ours, theirs := pair(t)
 	c := New(ours, false)
 	c.Watch()
-	require.NoError(t, c.SetReadDeadline(time.Time{})) // a look takes some, but not for a read
+	require.NoError(t, c.SetReadDeadline(time.Time{})) // no idle check: it allocates
 	buf, message := make([]byte, bufferSize), make([]byte, 200)
 	ends, into := make([]int, 0, 1), make([]Arrival, 0, 1)
 	turns, turn := make(chan struct{}), 0

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestHashFollowsWhatIsBuilt(t *testing.T) {
+func TestHashCoversOnlyFilesOfTheBuild(t *testing.T) {
 	t.Parallel()
 	tree := func(change map[string]string) string {
 		files := map[string]string{"go.mod": "module x", "a/a.go": "package a", "a/a_test.go": "package a", "a.d.ts": "x"}
@@ -39,7 +39,7 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "k6")
-	require.NoError(t, Check(binary, "abc"), "no sources beside it")
+	require.NoError(t, Check(binary, "abc"), "no sources beside the binary")
 	tree := filepath.Join(dir, Folder)
 	require.NoError(t, os.MkdirAll(tree, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(tree, "go.mod"), []byte("module x"), 0o600))

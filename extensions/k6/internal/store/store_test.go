@@ -13,10 +13,11 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
 
-// direct is a network without names or authorities.
+// direct is a network without name resolution or certificate authorities.
 var direct = network.Network{Dialer: netext.NewDialer(net.Dialer{}, nil), TLS: &tls.Config{}}
 
-// The password went over the wire as it is: go-redis leaves TLS to the dialer, and the dialer is k6's.
+// Regression: the password was sent in clear text. go-redis leaves TLS to the dialer, and k6's
+// dialer has none.
 func TestRedissIsEncrypted(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -24,7 +25,7 @@ func TestRedissIsEncrypted(t *testing.T) {
 	t.Cleanup(func() { _ = listener.Close() })
 	first := make(chan byte, 1)
 	go func() {
-		for { // the client tries again
+		for { // the client retries
 			conn, err := listener.Accept()
 			if err != nil {
 				return
@@ -40,7 +41,7 @@ func TestRedissIsEncrypted(t *testing.T) {
 	}()
 	_, err = Open(t.Context(), direct, "rediss://user:hunter2@"+listener.Addr().String(), clock.New())
 	require.Error(t, err)
-	const handshake = 22 // content type of TLS
+	const handshake = 22 // TLS content type
 	assert.Equal(t, byte(handshake), <-first)
 }
 

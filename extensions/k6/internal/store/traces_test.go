@@ -20,7 +20,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
-// Forty messages of 1 to 40 ms, of which every tenth stands in the lists of ingest and relay; one of these in one list alone.
+// 40 messages take 1 to 40 ms. Ingest and relay list every tenth, but relay lacks one of these.
 func TestSamplesAreJoinedFromTheTraceLists(t *testing.T) {
 	t.Parallel()
 	plan, err := profile.Parse("p", `
@@ -48,7 +48,7 @@ flows: [{name: direct}]`)
 	r.Ledger.Start(r.Clock.Now())
 	for seq := range 40 {
 		slot := requests.Slot(seq)
-		due := r.Clock.Now() // as good as any: the ledger has the times that matter
+		due := r.Clock.Now() // any time works: the ledger's times count
 		r.Ledger.Sent(slot, due)
 		r.Ledger.Settle(slot, ledger.Accepted)
 		r.Ledger.Arrive(0, []ledger.Arrival{{Seq: seq, At: due + int64(seq+1)*1000 + slot.Due.Microseconds()}}, nil)

@@ -22,14 +22,14 @@ import (
 
 var due = time.Date(2026, 11, 24, 12, 0, 0, 123_456_000, time.UTC)
 
-// message is one of a batch that two subscribers have, with stages of 1, 2, 4, 8, 16 and 32 µs.
+// message returns a message of a batch that reached two subscribers. Its stages double from 1 µs.
 func message() Message {
 	first := Delivery{Subscriber: 1, Arrival: 63, Stages: []int64{1, 2, 4, 8, 16, 32}}
 	second := Delivery{Subscriber: 2, Arrival: 95, Stages: []int64{1, 2, 4, 8, 16, 64}}
 	return Message{ID: "r.1.7", Carrier: "r.1.5", Topic: "messages/user/3", Flow: "batch", Phase: "hold", Due: due, Deliveries: []Delivery{first, second}}
 }
 
-// timesOf are name, and begin and end in µs since due, of each span.
+// timesOf returns "name start-end" of each span, in µs since due.
 func timesOf(spans []*tracepb.ResourceSpans) (all []string) {
 	for _, service := range spans {
 		for _, s := range service.ScopeSpans[0].Spans {
@@ -41,7 +41,7 @@ func timesOf(spans []*tracepb.ResourceSpans) (all []string) {
 	return all
 }
 
-func TestTheContextOfAMessageIsThatOfItsID(t *testing.T) {
+func TestTheTraceContextFollowsFromTheID(t *testing.T) {
 	t.Parallel()
 	// printf r.1.7 | sha256sum
 	const parent = "00-0cc9d9e607a30b070c37981c5f85eccd-1c0f3ace435ea56d-01"
@@ -56,7 +56,7 @@ func TestTheSpansOfAMessageAreItsStages(t *testing.T) {
 	send := spans[0].ScopeSpans[0].Spans[0]
 	assert.Empty(t, send.ParentSpanId)
 	first := Of("r.1.5")
-	require.Len(t, send.Links, 1, "its request carries the context of its first message")
+	require.Len(t, send.Links, 1, "the request carries the context of the batch's first message")
 	assert.Equal(t, [][]byte{first.Trace[:], first.Span[:]}, [][]byte{send.Links[0].TraceId, send.Links[0].SpanId})
 	ids := map[string]bool{}
 	for _, service := range spans {
@@ -71,17 +71,17 @@ func TestTheSpansOfAMessageAreItsStages(t *testing.T) {
 	assert.Len(t, ids, 5)
 }
 
-func TestSpansOfMessagesOfWhichLessIsKnown(t *testing.T) {
+func TestSpansOfIncompleteMessages(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		d    []Delivery
 		want []string
 	}{
-		"it did not arrive":         {nil, []string{"send 0-0"}},
-		"no stamps":                 {[]Delivery{{1, 50, []int64{5}}}, []string{"send 0-5", "deliver 5-50"}},
-		"not even when it was sent": {[]Delivery{{1, 50, nil}}, []string{"send 0-0", "deliver 0-50"}},
-		"it arrives in the queue":   {[]Delivery{{1, 15, []int64{1, 2, 4, 8}}}, []string{"send 0-7", "queue 7-15"}},
-		"clocks that disagree":      {[]Delivery{{1, 14, []int64{1, 2, 4, 8, 1, -2}}}, []string{"send 0-7", "queue 7-15", "relay 15-16", "deliver 16-16"}},
+		"not arrived":          {nil, []string{"send 0-0"}},
+		"no stamps":            {[]Delivery{{1, 50, []int64{5}}}, []string{"send 0-5", "deliver 5-50"}},
+		"no send time":         {[]Delivery{{1, 50, nil}}, []string{"send 0-0", "deliver 0-50"}},
+		"read from the queue":  {[]Delivery{{1, 15, []int64{1, 2, 4, 8}}}, []string{"send 0-7", "queue 7-15"}},
+		"clocks that disagree": {[]Delivery{{1, 14, []int64{1, 2, 4, 8, 1, -2}}}, []string{"send 0-7", "queue 7-15", "relay 15-16", "deliver 16-16"}},
 	} {
 		m := message()
 		m.Deliveries, m.Carrier = c.d, m.ID
@@ -93,7 +93,7 @@ func TestSpansOfMessagesOfWhichLessIsKnown(t *testing.T) {
 	assert.Empty(t, lost.Links)
 }
 
-func TestTheFileHasIDsAsOTLPWantsThemAndOfAllParts(t *testing.T) {
+func TestTheFileHasHexIDsAndTheSpansOfAllParts(t *testing.T) {
 	t.Parallel()
 	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
 	out := t.TempDir()
@@ -109,7 +109,7 @@ func TestTheFileHasIDsAsOTLPWantsThemAndOfAllParts(t *testing.T) {
 		var data tracepb.TracesData
 		require.NoError(t, protojson.Unmarshal(line, &data))
 		require.Len(t, data.ResourceSpans, services)
-		id := data.ResourceSpans[0].ScopeSpans[0].Spans[0].TraceId // JSON of protobuf has bytes in base64, OTLP digits
+		id := data.ResourceSpans[0].ScopeSpans[0].Spans[0].TraceId // protojson reads bytes as base64, OTLP writes hex
 		assert.Equal(t, Of("r.1.7").TraceID(), base64.StdEncoding.EncodeToString(id))
 		assert.Contains(t, string(line), `"`+Of("r.1.5").TraceID()+`"`)
 	}
@@ -127,7 +127,7 @@ func TestACollectorGetsTheTraces(t *testing.T) {
 	defer server.Close()
 	export := func() error { return Export(t.Context(), "r", []Message{message()}) }
 	require.NoError(t, export())
-	require.Empty(t, got.ResourceSpans, "there is no endpoint")
+	require.Empty(t, got.ResourceSpans, "no endpoint is set")
 
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
 	require.NoError(t, export())
