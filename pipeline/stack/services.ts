@@ -13,13 +13,6 @@ export type Listen = '127.0.0.1' | '0.0.0.0';
 /** The address that processes of a stack use among themselves. */
 export const HOST = '127.0.0.1';
 
-/**
- * Node's flags: a young generation of 8 MB instead of 16, and an old one that is collected after it has grown by 75 %. Under a flood (row
- * 24 of the faults, 50 MB allowed) the ingest's memory grew by 22 to 27 MB in six runs; with the young generation alone bounded, to 4 or
- * 16 MB, by 32 to 120 MB in five. With 4 MB it is collected twice as often, and each time copies what open requests hold.
- */
-export const INGEST_FLAGS = ['--max-semi-space-size=8', '--heap-growing-percent=75'];
-
 /** When Redis' log is flushed to the disk. */
 export const AOF_POLICY = 'everysec';
 

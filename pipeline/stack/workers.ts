@@ -1,10 +1,9 @@
 /** The stack's own processes: their program and their settings. */
-import { join } from 'node:path';
 import type { StackConfig } from '../common/config.ts';
 import type { BrokerUser, RedisUser } from './access.ts';
 import type { Certificate } from './certificates.ts';
-import type { Launch } from './launch.ts';
-import { HOST, INGEST_FLAGS, type Listen } from './services.ts';
+import { type Launch, nodeLaunch } from './launch.ts';
+import { HOST, type Listen } from './services.ts';
 
 export interface WorkerSetting {
   config: StackConfig;
@@ -69,24 +68,12 @@ export function workersOf(setting: WorkerSetting): Workers {
     ingestEnv,
     relayEnv,
     launches: [
-      ...named('ingest', ingests, 'ingest/server.ts', ingestEnv, INGEST_FLAGS),
+      ...named('ingest', ingests, 'ingest/server.ts', ingestEnv),
       ...named('relay', config.RELAY_WORKERS, 'relay/main.ts', relayEnv),
     ],
   };
 }
 
-function named(
-  role: string,
-  count: number,
-  script: string,
-  env: Environment,
-  nodeFlags: readonly string[] = [],
-): Launch[] {
-  const path = join(import.meta.dirname, '..', script);
-  return Array.from({ length: count }, (_, i) => ({
-    name: `${role}-${i + 1}`,
-    command: process.execPath,
-    args: [...nodeFlags, path],
-    env: { ...env, PROCESS_NAME: `${role}-${i + 1}` },
-  }));
+function named(role: string, count: number, script: string, env: Environment): Launch[] {
+  return Array.from({ length: count }, (_, i) => nodeLaunch(`${role}-${i + 1}`, script, env));
 }

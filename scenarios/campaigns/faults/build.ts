@@ -1,15 +1,16 @@
 import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BROKER_USERS, REDIS_USERS, secret, secrets, urls } from '../../../pipeline/stack/access.ts';
-import type { Launch } from '../../../pipeline/stack/launch.ts';
+import { type Launch, nodeLaunch } from '../../../pipeline/stack/launch.ts';
 import { freePort } from '../../../pipeline/stack/ports.ts';
-import { INGEST_FLAGS, prepareMosquitto, prepareRedis } from '../../../pipeline/stack/services.ts';
+import { prepareMosquitto, prepareRedis } from '../../../pipeline/stack/services.ts';
 import { type Link, Toxiproxy } from '../../lab/toxiproxy.ts';
 import { Member } from './member.ts';
 import { Rig } from './rig.ts';
 
 const HOST = '127.0.0.1';
-const PIPELINE = join(import.meta.dirname, '../../../pipeline');
+/** Instead of the user's environment. */
+const OWN = { LOG_LEVEL: 'info', QUEUE: 'stream', TLS_CA: '' };
 
 /** Changes of the pipeline's settings. */
 export interface RigOptions {
@@ -69,19 +70,15 @@ async function build(
   const token = secret();
   const ingestRedis = await toxiproxy.proxy('ingest-redis', redisPort);
   const ingest = await begin(
-    script(
-      'ingest',
-      'ingest/server.ts',
-      {
-        REDIS_URL: ingestRedis.through(redisUrls.ingest),
-        INGEST_HOST: HOST,
-        INGEST_PORT: String(ingestPort),
-        INGEST_TOKEN: token,
-        INGEST_TOKENS_FILE: '',
-        ...options.ingest,
-      },
-      INGEST_FLAGS,
-    ),
+    nodeLaunch('ingest', 'ingest/server.ts', {
+      ...OWN,
+      REDIS_URL: ingestRedis.through(redisUrls.ingest),
+      INGEST_HOST: HOST,
+      INGEST_PORT: String(ingestPort),
+      INGEST_TOKEN: token,
+      INGEST_TOKENS_FILE: '',
+      ...options.ingest,
+    }),
     /listening at/,
   );
 
@@ -96,11 +93,12 @@ async function build(
     relayRedis.push(links.redis);
     relayBroker.push(links.broker);
     const env = {
+      ...OWN,
       REDIS_URL: links.redis.through(redisUrls.relay),
       MQTT_URL: links.broker.through(brokerUrls.relay),
       ...options.relay,
     };
-    relays.push(await begin(script(`relay-${n}`, 'relay/main.ts', env), /relaying as/));
+    relays.push(await begin(nodeLaunch(`relay-${n}`, 'relay/main.ts', env), /relaying as/));
   }
 
   const subscriberBroker = await toxiproxy.proxy('subscriber-broker', brokerPort);
@@ -122,15 +120,6 @@ async function build(
       redis: { url: redisUrls.reader },
     },
   });
-}
-
-function script(name: string, path: string, env: Record<string, string>, flags: string[] = []): Launch {
-  return {
-    name,
-    command: process.execPath,
-    args: [...flags, join(PIPELINE, path)],
-    env: { LOG_LEVEL: 'info', QUEUE: 'stream', TLS_CA: '', PROCESS_NAME: name, ...env },
-  };
 }
 
 /** Replaces or adds settings of mosquitto.conf. */
