@@ -42,7 +42,7 @@ before(async () => {
 });
 after(() => rm(directory, { recursive: true }));
 
-/** A log of one sample a second. */
+/** A histogram log with one sample (ms) a second; null omits the second. */
 function histogramLog(seconds: (number | null | undefined)[]): string {
   let text = '';
   const writer = new hdr.HistogramLogWriter((more) => {
@@ -89,7 +89,7 @@ test('compare prints a table, writes a page, and exits 1 when a condition holds'
   assert.equal((await report('compare', ...runs, '--fail-if', 'arrival.p99 > +30%')).code, 0);
 });
 
-test('a comparison for programs and for a comment on a change', async () => {
+test('--json and --markdown write the comparison with its conditions', async () => {
   const [json, markdown, out] = ['out/c.json', 'out/c.md', 'out/p.html'].map((name) => join(directory, name));
   const { code, stderr } = await report(
     ...['compare', join(directory, 'a'), join(directory, 'b'), '--out', out as string],
@@ -109,25 +109,25 @@ test('a comparison for programs and for a comment on a change', async () => {
   );
   const text = await readFile(markdown as string, 'utf8');
   const [gate, answer] = text.split('\n').filter((line) => line !== '');
-  assert.match(gate ?? '', /exceeded.*arrival\.p99 .*\+20\.0 %/, 'the verdict on top');
-  assert.match(answer ?? '', /B \(.*p99 slower, ×1\.20/, 'then the answer');
+  assert.match(gate ?? '', /exceeded.*arrival\.p99 .*\+20\.0 %/, 'the gate comes first');
+  assert.match(answer ?? '', /B \(.*p99 slower, ×1\.20/, 'the answer comes second');
   assert.match(text, /^\| arrival p99 \| [\d.]+ \| [\d.]+ \| ×1\.20 \| .* \| slower \| {2}\|$/m);
   assert.match(text, /^\| arrival within 250 ms \| 99\.99 % \| 99\.5 % \| ×0\.9951 \|/m);
   assert.match(text, /^\| arrival\.p99 \\> \+10% \| B \| \*\*exceeded\*\* \| \+20/m);
   assert.match(text, /^- accounts: [\d,]+ scheduled = /m);
 });
 
-test('a gate on one run: 0, 1 when a condition holds, 2 when none does and one cannot be judged', async () => {
+test('check exits 1 if a condition holds, else 2 if one cannot be judged, else 0', async () => {
   const a = join(directory, 'a');
   const gate = (run: string, ...conditions: string[]) =>
     report('check', run, ...conditions.flatMap((condition) => ['--fail-if', condition]));
-  const [held, holds] = ['arrival.p99 > 1000ms', 'arrival.p99 > 1ms'];
-  const passed = await gate(a, held as string, 'account.lost > 0');
+  const [unmet, met] = ['arrival.p99 > 1000ms', 'arrival.p99 > 1ms'];
+  const passed = await gate(a, unmet as string, 'account.lost > 0');
   assert.deepEqual([passed.code, passed.stderr], [0, '']);
   assert.match(passed.stdout, /^fail-if {5}passed +arrival\.p99 > 1000ms: [\d.]+ ms$/m);
   assert.equal((await gate(a, 'arrival.within(250ms) < 99.99%')).code, 0);
   assert.equal((await gate(a, 'arrival.within(250ms) <= 99.99%')).code, 1);
-  const crossed = await gate(a, held as string, holds as string);
+  const crossed = await gate(a, unmet as string, met as string);
   assert.equal(crossed.code, 1);
   assert.match(crossed.stdout, /^fail-if {5}exceeded +arrival\.p99 > 1ms: /m);
 
@@ -137,16 +137,16 @@ test('a gate on one run: 0, 1 when a condition holds, 2 when none does and one c
   run.verdict = { result: 'invalid', reasons: ['the generator was late'] };
   Object.assign(run.account, { lost: 1, arrived: run.account.arrived - 1 });
   await writeFile(join(invalid, 'run.json'), JSON.stringify(run));
-  const doubted = await gate(invalid, held as string);
+  const doubted = await gate(invalid, unmet as string);
   assert.equal(doubted.code, 2);
   assert.match(doubted.stdout, /^fail-if {5}not judged +arrival\.p99 > 1000ms: run is invalid$/m);
-  assert.equal((await gate(invalid, held as string, 'account.lost > 0')).code, 1, 'what holds, holds');
+  assert.equal((await gate(invalid, unmet as string, 'account.lost > 0')).code, 1, 'the loss counts');
 
   for (const [args, says] of [
     [['check', a], /check takes conditions: --fail-if/],
-    [['check', a, a, '--fail-if', held as string], /check takes one run, got 2/],
+    [['check', a, a, '--fail-if', unmet as string], /check takes one run, got 2/],
     [['check', a, '--fail-if', 'arrival.p99 > +10%'], /asks for a difference, and one run has none/],
-    [['check', join(directory, 'out'), '--fail-if', held as string], /run\.json does not exist/],
+    [['check', join(directory, 'out'), '--fail-if', unmet as string], /run\.json does not exist/],
   ] as const) {
     const { code, stderr } = await report(...args);
     assert.equal(code, 2);
@@ -154,7 +154,7 @@ test('a gate on one run: 0, 1 when a condition holds, 2 when none does and one c
   }
 });
 
-test('runs in which messages failed: refused with the flag that compares them, and no gate lets them through', async () => {
+test('compare refuses runs with failed messages without --allow-failed, and no gate passes them', async () => {
   const refusing = join(directory, 'refusing');
   await mkdir(refusing);
   await writeFile(join(refusing, 'run.json'), JSON.stringify(golden('refusing')));
@@ -198,7 +198,7 @@ test('runs in which messages failed: refused with the flag that compares them, a
   );
 });
 
-test('the page, with no network: by mouse and by keyboard, and with a table of whoever compares', async () => {
+test('the page works offline, zooms by mouse and keyboard, and shows additional tables', async () => {
   const out = join(directory, 'offline.html');
   assert.equal((await report('compare', join(directory, 'a'), join(directory, 'b'), '--out', out)).code, 0);
   const reader = await Reader.start();
@@ -247,7 +247,7 @@ test('the page, with no network: by mouse and by keyboard, and with a table of w
   }
 });
 
-test('a histogram log that is damaged: one line, exit 1', async () => {
+test('a damaged histogram log is reported in one line with exit code 1', async () => {
   const damaged = join(directory, 'damaged');
   await cp(join(directory, 'a'), damaged, { recursive: true });
   await writeFile(join(damaged, 'arrival.hlog'), '#[BaseTime: 1 (x)]\nTag=arrival,0.0,1.0,1.0,HISTxxxx\n');
@@ -256,7 +256,7 @@ test('a histogram log that is damaged: one line, exit 1', async () => {
   assert.match(stderr, /^report: .*arrival\.hlog is no histogram log: [^\n]+\n$/);
 });
 
-test('histograms by the second, in ms; half a last line is left out; a missing file has none', async () => {
+test('histograms are read per second in ms, without a partial last line; a missing log has none', async () => {
   const text = histogramLog([1, 2.5, null, 4]);
   const arrival = parseHistograms(text).get('arrival');
   assert.deepEqual(

@@ -18,7 +18,7 @@ function recording(seed: number, change: (recording: Recording) => void = () => 
 
 const obstacles = ({ subjects }: Comparison) => subjects.map(({ obstacle }) => obstacle);
 
-test('what can not be compared gets no difference and says why', () => {
+test('a run that cannot be compared has no differences but a reason', () => {
   const invalid = recording(2, ({ run }) => {
     run.verdict = { result: 'invalid', reasons: ['The generator was late.'] };
   });
@@ -44,7 +44,7 @@ test('what can not be compared gets no difference and says why', () => {
   ]);
 });
 
-/** Most was rejected, and the rest is fast. */
+/** A run in which 90 % of the messages failed; the arrivals have this median, ms. */
 const refusing = (seed: number, median = 1, end: 'rejected' | 'lost' = 'rejected') =>
   recording(
     seed,
@@ -56,7 +56,7 @@ const refusing = (seed: number, median = 1, end: 'rejected' | 'lost' = 'rejected
     median,
   );
 
-test('runs in which messages failed are compared when that is asked for, and never win', () => {
+test('runs with failed messages are compared only with allowFailed, and are never faster', () => {
   for (const end of ['rejected', 'unknown', 'dead_lettered', 'queued', 'lost'] as const) {
     const failing = recording(2, ({ run: { account } }) => {
       Object.assign(account, { arrived: account.scheduled - 1, [end]: 1 });
@@ -74,10 +74,10 @@ test('runs in which messages failed are compared when that is asked for, and nev
     return { comparison, word: p99?.differences[1]?.word, why: p99?.differences[1]?.why };
   };
   const { comparison, word, why } = words(recording(1), refusing(2));
-  assert.deepEqual([word, why], ['undecided', BETTER_FAILED], 'and not faster');
-  assert.equal(words(refusing(2), recording(1)).word, 'undecided', 'nor is the other one slower');
-  assert.equal(words(recording(1), refusing(2, 4)).word, 'slower', 'what is missing would be slower still');
-  assert.equal(words(recording(1), recording(2, undefined, 1)).word, 'faster', 'where every message arrived');
+  assert.deepEqual([word, why], ['undecided', BETTER_FAILED], 'not faster');
+  assert.equal(words(refusing(2), recording(1)).word, 'undecided', 'the complete run is not slower');
+  assert.equal(words(recording(1), refusing(2, 4)).word, 'slower', 'failed messages would slow it further');
+  assert.equal(words(recording(1), recording(2, undefined, 1)).word, 'faster', 'every message arrived');
   assert.deepEqual(
     comparison.subjects.map(({ failed }) => failed),
     [null, '80,370 rejected'],
@@ -91,8 +91,8 @@ test('runs in which messages failed are compared when that is asked for, and nev
   }
 });
 
-test('a condition lets no run through in which messages failed', () => {
-  const of = (text: string, ...runs: Recording[]) =>
+test('no condition passes a run with failed messages', () => {
+  const judged = (text: string, ...runs: Recording[]) =>
     judge(parseCondition(text), grouped(runs, true), false)[0];
   for (const text of [
     'arrival.p99 > 250ms',
@@ -100,24 +100,24 @@ test('a condition lets no run through in which messages failed', () => {
     'account.lost > 0',
     'account.rejected > 90000',
   ]) {
-    const finding = of(text, recording(1), refusing(2));
+    const finding = judged(text, recording(1), refusing(2));
     assert.equal(finding?.result, 'messages failed', text);
     assert.match(finding?.detail ?? '', /; but 80,370 rejected$/);
   }
   assert.equal(
-    of('arrival.p99 > +90%', refusing(1), recording(2))?.result === 'passed',
+    judged('arrival.p99 > +90%', refusing(1), recording(2))?.result === 'passed',
     false,
-    'nor what is held against one',
+    'a difference from a baseline with failed messages does not pass',
   );
   assert.equal(
-    of('arrival.p99 > 250ms', refusing(1), recording(2))?.result,
+    judged('arrival.p99 > 250ms', refusing(1), recording(2))?.result,
     'passed',
-    'the baseline is no part of it',
+    'an absolute limit ignores the baseline',
   );
   assert.equal(check(parseCondition('arrival.p99 > 250ms'), refusing(2)).result, 'messages failed');
 });
 
-/** A run with a limit on p99 and one on a share, seldom later than 4 ms. */
+/** A run with limits on p99 (4 ms) and on the share within 3.5 ms. */
 const limited = (seed: number, median = 2) =>
   recording(
     seed,
@@ -129,8 +129,8 @@ const limited = (seed: number, median = 2) =>
     median,
   );
 
-// Two sweeps were "undecided: too many messages arrived after the measured phases", as each step began 1 to 16 ms after a second.
-test('steps that begin some ms after a second have its figures', () => {
+// Regression: sweeps whose steps began 1 to 16 ms after a full second were undecided.
+test('a step that begins some ms after a full second has the figures of that second', () => {
   const sweep = (seed: number, median?: number) =>
     recording(
       seed,
@@ -147,7 +147,7 @@ test('steps that begin some ms after a second have its figures', () => {
   assert.equal(p50?.differences[1]?.word, 'slower', p50?.differences[1]?.why ?? '');
 });
 
-test('the share within each limit of the runs has a row, the nearest limit first, where all have one', () => {
+test('each limit that all runs have gets a row with the share within it, the strictest first', () => {
   const comparison = compare([limited(1), limited(2, 3)]);
   const [strict, loose, ...none] = comparison.rows.filter(({ kind }) => kind === 'share');
   assert.deepEqual([strict?.name, loose?.name, none], ['arrival.within(3500us)', 'arrival.within(4ms)', []]);
@@ -162,18 +162,18 @@ test('the share within each limit of the runs has a row, the nearest limit first
   const without = compare([limited(1), recording(2, ({ run }) => delete run.answer)]).rows;
   assert.ok(
     without.every(({ kind }) => kind !== 'share'),
-    'a limit of one run is none of the other',
+    'a limit of only one run has no row',
   );
 });
 
-test('the name of a profile’s file is no other profile', () => {
+test('runs that differ only in the name of the profile file are comparable', () => {
   const renamed = recording(2, ({ run }) => {
     run.run.profile.name = '/elsewhere/ramp.yml';
   });
   assert.deepEqual(obstacles(compare([recording(1), renamed])), [null, null]);
 });
 
-test('k6 beside Artillery, single beside cluster: titled by what differs', () => {
+test('subjects are titled by the settings that differ', () => {
   const artillery = recording(2, ({ run }) => {
     run.run.tool = { name: 'artillery', version: '2.0.0' };
     run.run.topology = 'cluster';
@@ -191,27 +191,27 @@ test('k6 beside Artillery, single beside cluster: titled by what differs', () =>
       ['topology', 'single', 'cluster'],
       ['kernel', '6.1.0', '7.0'],
     ],
-    'settings first',
+    'settings come first',
   );
 });
 
-test('another commit is a difference in conditions, another CI job is not', () => {
-  const of = (commit: string, job: string, dirty = false) =>
+test('another commit is listed as a difference, another CI job is not', () => {
+  const at = (commit: string, job: string, dirty = false) =>
     recording(1, ({ run: { environment } }) => {
       environment.git = { commit, branch: 'main', dirty };
       environment.ci = { name: 'GitLab CI', job, url: null };
     });
   const differs = (...runs: Recording[]) => compare(runs).differing;
-  assert.deepEqual(differs(of('a', '1'), of('b', '2')), [{ name: 'git.commit', values: ['a', 'b'] }]);
-  assert.deepEqual(differs(of('a', '1'), of('a', '2')), []);
-  assert.deepEqual(differs(of('a', '1'), of('a', '1', true)), [], 'git.dirty alone');
-  const both = differs(of('a', '1'), of('b', '1', true)).map(({ name }) => name);
+  assert.deepEqual(differs(at('a', '1'), at('b', '2')), [{ name: 'git.commit', values: ['a', 'b'] }]);
+  assert.deepEqual(differs(at('a', '1'), at('a', '2')), []);
+  assert.deepEqual(differs(at('a', '1'), at('a', '1', true)), [], 'git.dirty alone');
+  const both = differs(at('a', '1'), at('b', '1', true)).map(({ name }) => name);
   assert.deepEqual(both, ['git.commit', 'git.dirty']);
-  const before = differs(recording(1), of('a', '1')).map(({ name }) => name);
-  assert.deepEqual(before, ['git.commit', 'git.branch', 'git.dirty'], 'an earlier version did not say');
+  const before = differs(recording(1), at('a', '1')).map(({ name }) => name);
+  assert.deepEqual(before, ['git.commit', 'git.branch', 'git.dirty'], 'earlier versions have no git facts');
 });
 
-test('arrivals by the kernel’s stamp beside arrivals by the read are a difference in conditions', () => {
+test('arrivals by kernel stamp and arrivals by read are listed as a difference', () => {
   const read = (stamps?: Run['health']['arrival_stamps']) =>
     recording(1, ({ run: { health } }) => {
       delete health.arrival_stamps;
@@ -228,13 +228,13 @@ test('arrivals by the kernel’s stamp beside arrivals by the read are a differe
   assert.deepEqual(
     differs(kernel, read({ kernel: 3375, read: 0 })),
     [],
-    'a few by the read make no difference',
+    'a few arrivals by the read are ignored',
   );
-  assert.deepEqual(differs(read(), read({ kernel: 0, read: 3375 })), [], 'an earlier version took the read');
+  assert.deepEqual(differs(read(), read({ kernel: 0, read: 3375 })), [], 'earlier versions took the read');
   assert.match(differs(kernel, read({ kernel: 1000, read: 1000 }))[0]?.values[1] ?? '', /50\u00a0%/);
 });
 
-test('runs that agree in every name are repeats, if others do not', () => {
+test('runs with identical labels are repeats if other runs have different labels', () => {
   const labelled = (seed: number, build: string) =>
     recording(seed, ({ run }) => {
       run.run.labels = { build };
@@ -253,7 +253,7 @@ test('runs that agree in every name are repeats, if others do not', () => {
   assert.equal(compare([runs[0], runs[2]] as Recording[]).subjects.length, 2);
 });
 
-test('runs through other pipelines are no repeats, and are titled by what their pipelines do', () => {
+test('runs with different pipeline settings are no repeats, and are titled by those settings', () => {
   const through = (seed: number, facts: NonNullable<Environment['pipeline']>, tool = 'k6') =>
     recording(seed, ({ run }) => {
       run.run.tool.name = tool;
@@ -280,7 +280,7 @@ test('runs through other pipelines are no repeats, and are titled by what their 
   ]);
 });
 
-test('a label that is a number is titled with its name', () => {
+test('the title of a numeric label contains the name of the label', () => {
   const labelled = ['1', '2'].map((relays, i) =>
     recording(i, ({ run }) => {
       run.run.labels = { relays };
@@ -292,12 +292,12 @@ test('a label that is a number is titled with its name', () => {
   );
 });
 
-test('three repeats of one label beside three of another: two subjects, and intervals from the repeats', () => {
-  const of = (build: string, median: number) =>
+test('three repeats of each of two labels make two subjects with intervals from the repeats', () => {
+  const repeats = (build: string, median: number) =>
     [1, 2, 3].map((seed) =>
       recording(seed + median * 10, ({ run }) => Object.assign(run.run, { labels: { build } }), median),
     );
-  const { subjects, rows } = compare([...of('a', 2), ...of('b', 3)]);
+  const { subjects, rows } = compare([...repeats('a', 2), ...repeats('b', 3)]);
   assert.deepEqual(
     subjects.map(({ title, runs }) => [title, runs.length]),
     [
@@ -310,7 +310,7 @@ test('three repeats of one label beside three of another: two subjects, and inte
   assert.equal(difference?.word, 'slower');
 });
 
-test('over time every second is drawn, however long the other runs are', () => {
+test('charts over time use one bin width for all runs, and each bin shows its worst second', () => {
   const lasting = (seconds: number) =>
     recording(1, ({ run }) => {
       const [second] = run.timeline as [Run['timeline'][number]];
@@ -332,13 +332,13 @@ test('over time every second is drawn, however long the other runs are', () => {
         t,
         Array.from({ length: points }, (_, k) => k * width),
       );
-      assert.equal(p99.indexOf(900), Math.floor(43 / width), 'the worst of its seconds');
+      assert.equal(p99.indexOf(900), Math.floor(43 / width), 'the worst second of its bin');
       assert.ok(!p99.includes(null));
     });
   }
 });
 
-test('one run is no comparison, and seven are too many to tell apart', () => {
+test('compare takes two to six runs', () => {
   assert.throws(() => compare([recording(1)]), /two runs at least/);
   assert.throws(() => compare(Array.from({ length: 7 }, (_, i) => recording(i))), /6 runs .* at most, not 7/);
 });
@@ -366,8 +366,8 @@ for (const [text, result, expected] of CONDITIONS) {
   });
 }
 
-test('invalid repeats are left out and named, but their losses count', () => {
-  const of = (build: string, seed: number, median: number, change: (run: Run) => void = () => {}) =>
+test('invalid repeats are left out and reported, but their losses count', () => {
+  const labelled = (build: string, seed: number, median: number, change: (run: Run) => void = () => {}) =>
     recording(
       seed,
       ({ run }) => {
@@ -376,12 +376,12 @@ test('invalid repeats are left out and named, but their losses count', () => {
       },
       median,
     );
-  const disturbed = of('b', 5, 50, (run) => {
+  const disturbed = labelled('b', 5, 50, (run) => {
     run.verdict = { result: 'invalid', reasons: ['the generator was late', 'it was late to read'] };
     run.account.arrived -= 3;
     run.account.lost += 3;
   });
-  const trusted = [of('a', 1, 2), of('a', 2, 2), of('b', 3, 3), of('b', 4, 3)];
+  const trusted = [labelled('a', 1, 2), labelled('a', 2, 2), labelled('b', 3, 3), labelled('b', 4, 3)];
   const all = [...trusted.slice(0, 2), disturbed, ...trusted.slice(2)];
   const [without, beside] = [compare(trusted), compare(all, { allowFailed: true })];
   assert.deepEqual(obstacles(beside), [null, null]);
@@ -397,19 +397,19 @@ test('invalid repeats are left out and named, but their losses count', () => {
   assert.match(findings('arrival.p50 > 10ms')[0]?.detail ?? '', /^\d+(\.\d+)? ms; but 3 lost$/);
   assert.equal(findings('account.lost > 0')[0]?.result, 'exceeded');
   const alone = compare([...trusted.slice(0, 2), disturbed], { allowFailed: true });
-  assert.deepEqual(obstacles(alone), [null, 'not comparable: run is invalid'], 'none is left');
+  assert.deepEqual(obstacles(alone), [null, 'not comparable: run is invalid'], 'no valid repeat is left');
 });
 
-test('--sure: a difference counts where all of its interval is beyond the limit', () => {
+test('--sure: a difference counts only if its whole interval exceeds the limit', () => {
   const groups = grouped([recording(1), recording(2, undefined, 3)], false);
-  const of = (text: string, sure: boolean) => judge(parseCondition(text), groups, sure)[0];
-  const measured = of('arrival.p50 > +0%', false)?.detail.match(/\+(\d+\.\d) %/)?.[1];
-  assert.equal(of(`arrival.p50 > +${Number(measured) - 0.1}%`, false)?.result, 'exceeded');
-  assert.equal(of(`arrival.p50 > +${Number(measured) - 0.1}%`, true)?.result, 'passed');
-  assert.equal(of('arrival.p50 > +10%', true)?.result, 'exceeded');
+  const judged = (text: string, sure: boolean) => judge(parseCondition(text), groups, sure)[0];
+  const measured = judged('arrival.p50 > +0%', false)?.detail.match(/\+(\d+\.\d) %/)?.[1];
+  assert.equal(judged(`arrival.p50 > +${Number(measured) - 0.1}%`, false)?.result, 'exceeded');
+  assert.equal(judged(`arrival.p50 > +${Number(measured) - 0.1}%`, true)?.result, 'passed');
+  assert.equal(judged('arrival.p50 > +10%', true)?.result, 'exceeded');
 });
 
-test('a condition that cannot be judged lets nothing through', () => {
+test('a latency condition is not judged for an invalid run, a count of losses is', () => {
   const invalid = recording(2, ({ run }) => {
     run.verdict.result = 'invalid';
   });
@@ -422,7 +422,7 @@ test('a condition that cannot be judged lets nothing through', () => {
   assert.equal(judge(parseCondition('account.lost > 0'), groups, false)[0]?.result, 'passed');
 });
 
-test('of a run that was killed no count lets anything through: nobody has looked for what is missing', () => {
+test('a count of losses is not judged for a killed or an unbalanced run', () => {
   const lost = (change: (recording: Recording) => void) =>
     judge(parseCondition('account.lost > 0'), grouped([recording(1), recording(2, change)], false), false)[0];
   const killed = lost(({ run }) => {
@@ -451,7 +451,7 @@ for (const [text, expected] of [
   ['arrival.p99 > 10/s', /column 17: \/s is not the unit of arrival\.p99; allowed: % or ms$/],
   ['arrival.p99 > +10% or so', /column 20: 'or' is not expected here/],
 ] as const) {
-  test(`--fail-if '${text}' is refused with its column`, () => {
+  test(`--fail-if '${text}' is refused with the column of the error`, () => {
     assert.throws(
       () => parseCondition(text),
       (error) => error instanceof ConditionError && expected.test(error.message),
@@ -459,7 +459,7 @@ for (const [text, expected] of [
   });
 }
 
-test('the table for the terminal: values, difference, interval, word; nothing that a terminal obeys', () => {
+test('the terminal table has values, difference, interval and word, and escapes control characters', () => {
   const hostile = recording(
     2,
     ({ run }) => {
@@ -469,7 +469,7 @@ test('the table for the terminal: values, difference, interval, word; nothing th
   );
   const text = comparisonText(compare([recording(1), hostile]));
   assert.match(text, /^A {2}single · .* · pass · baseline$/m);
-  assert.match(text, /^B .*p50 and p99.* slower, ×1\.\d/, 'the answer first');
+  assert.match(text, /^B .*p50 and p99.* slower, ×1\.\d/, 'the answer comes first');
   assert.match(text, /^arrival p99 +\d\.\d+ +\d\.\d+ +×1\.5\d +\(×1\.\d+ … ×1\.\d+\) +slower$/m);
   assert.match(text, /\(99 % intervals from \d+ blocks of \d s\b/);
   assert.match(text, /^accounts {4}[\d,]+ scheduled = [\d,]+ arrived, in each$/m);
@@ -477,7 +477,7 @@ test('the table for the terminal: values, difference, interval, word; nothing th
   assert.doesNotMatch(text.replaceAll('\n', ''), /\p{Cc}/u);
 });
 
-test('a table of whoever compares: columns below one another, long notes in several lines, nothing that a terminal obeys', () => {
+test('an additional table has aligned columns, wraps long notes and escapes control characters', () => {
   const rows = [
     ['arrival p50', '1.000'],
     ['p99\u001b[2J', '12.500'],

@@ -18,14 +18,14 @@ function sweep(p50s: number[], knee: Run['knee'], queue = 'stream'): Recording {
   return { run, histograms: new Map() };
 }
 
-const at = (vus: number, next: number, stage: 'request' | 'queue') => ({ vus, next, stage });
+const kneeAt = (vus: number, next: number, stage: 'request' | 'queue') => ({ vus, next, stage });
 
 const plain = (text: string) => text.replaceAll('\u00a0', ' ');
 
-test('two sweeps: the knee of each with its stage, and how far apart they are', () => {
+test('the text states the knee and stage of each sweep, and how far apart the knees are', () => {
   const comparison = compare([
-    sweep([1, 1, 2, 20], at(16, 32, 'request')),
-    sweep([1, 9, 40, 90], at(1, 4, 'queue'), 'list'),
+    sweep([1, 1, 2, 20], kneeAt(16, 32, 'request')),
+    sweep([1, 9, 40, 90], kneeAt(1, 4, 'queue'), 'list'),
   ]);
   assert.deepEqual(
     comparison.subjects.map(({ title, knee }) => [title, knee]),
@@ -43,10 +43,10 @@ test('two sweeps: the knee of each with its stage, and how far apart they are', 
   for (const line of expected) assert.ok(comparisonText(comparison).includes(`sweep       ${line}`), line);
 });
 
-test('a sweep that begins beyond its knee says so', () => {
-  const behind = sweep([2033, 6197, 11_280, 7733], at(0, 1, 'queue'), 'list');
+test('the text says if a sweep begins beyond its knee', () => {
+  const behind = sweep([2033, 6197, 11_280, 7733], kneeAt(0, 1, 'queue'), 'list');
   assert.deepEqual(
-    turns(compare([sweep([1, 1, 2, 20], at(16, 32, 'request')), behind]).subjects)
+    turns(compare([sweep([1, 1, 2, 20], kneeAt(16, 32, 'request')), behind]).subjects)
       .map(plain)
       .slice(1),
     [
@@ -56,9 +56,9 @@ test('a sweep that begins beyond its knee says so', () => {
   );
 });
 
-test('a sweep that does not turn says how far it went; what is no sweep says nothing', () => {
+test('a sweep without a knee states its last step; a run that is not a sweep has no text', () => {
   const flat = sweep([1, 1, 1, 2], null);
-  const early = at(1, 4, 'queue');
+  const early = kneeAt(1, 4, 'queue');
   assert.deepEqual(turns(compare([flat, sweep([1, 9, 9, 9], early, 'list')]).subjects).map(plain), [
     'A has no knee up to 32 VUs.',
     'B: knee at 1 VU, arrival p50 1.00 ms there; with 4 it has taken off for good, and queue has grown most.',
@@ -74,10 +74,12 @@ test('a sweep that does not turn says how far it went; what is no sweep says not
   assert.deepEqual(turns(compare([open, open]).subjects), []);
 });
 
-test('of repeats the knee in the middle counts; runs of an earlier version do not say where they turn', () => {
-  const repeats = [at(16, 32, 'queue'), null, at(1, 4, 'queue')].map((knee) => sweep([1, 1, 2, 20], knee));
+test('repeats have the median knee; runs of earlier versions have none', () => {
+  const repeats = [kneeAt(16, 32, 'queue'), null, kneeAt(1, 4, 'queue')].map((knee) =>
+    sweep([1, 1, 2, 20], knee),
+  );
   const [subject] = compare([...repeats, sweep([1, 1, 2, 20], null, 'list')]).subjects;
-  assert.deepEqual(subject?.knee, { ...at(16, 32, 'queue'), p50: 2 });
+  assert.deepEqual(subject?.knee, { ...kneeAt(16, 32, 'queue'), p50: 2 });
   const earlier = compare([sweep([1, 1, 2, 20], undefined), sweep([1, 1, 2, 20], null, 'list')]).subjects;
   assert.deepEqual([earlier[0]?.knee, turns(earlier)], [undefined, []]);
 });

@@ -9,7 +9,7 @@ import { axisOf, placeOf } from '../page/axis.ts';
 import { comparisonText } from '../text.ts';
 import { accountsOf, detail, finding, times } from '../words.ts';
 
-/** Two alike runs, whose figures are set by each test. */
+/** Two identical runs; each test sets the figures. */
 const MODEL = compare([1, 2].map(() => ({ run: golden('passing'), histograms: new Map() })));
 
 function difference(
@@ -36,25 +36,25 @@ function comparison(found: Record<string, Difference>, change: Partial<Compariso
   return { ...MODEL, rows, ...change };
 }
 
-const sentence = (of: Comparison) => outcomes(of)[0]?.sentence.replaceAll('\u00a0', ' ') ?? '';
-/** Too wide by far. */
+const sentence = (compared: Comparison) => outcomes(compared)[0]?.sentence.replaceAll('\u00a0', ' ') ?? '';
+/** An interval far too wide to decide. */
 const noise = difference('undecided', 1.1, 0.4);
 
-test('the sentence has what was decided with its ratio, then what was not, why, and what to do', () => {
-  const of = comparison({
+test('the sentence lists decided figures with ratios, then undecided ones with reason and remedy', () => {
+  const compared = comparison({
     'arrival.p50': noise,
     'arrival.p99': noise,
     'ingest.mean': { ...difference('slower', 30), absolute: 0.001 },
     'relay.mean': { ...difference('slower', 20), absolute: 5 },
   });
-  assert.match(sentence(of), /: relay slower, ×20; p50 and p99 undecided: too noisy, repeat 3 times$/);
-  assert.doesNotMatch(sentence(of), /ingest/, 'of the stages the one with the largest difference');
-  assert.equal(outcomes(of)[0]?.tone, 'worse');
-  for (const text of [comparisonText(of), comparisonMarkdown(of)])
+  assert.match(sentence(compared), /: relay slower, ×20; p50 and p99 undecided: too noisy, repeat 3 times$/);
+  assert.doesNotMatch(sentence(compared), /ingest/, 'only the stage with the largest difference');
+  assert.equal(outcomes(compared)[0]?.tone, 'worse');
+  for (const text of [comparisonText(compared), comparisonMarkdown(compared)])
     assert.ok(text.split('\n')[0]?.includes('relay slower, ×20; p50 and p99 undecided'), text);
 });
 
-test('each reason that leaves a figure undecided has its remedy', () => {
+test('each reason for an undecided figure has a remedy', () => {
   const of = (p50: Difference, p99: Difference) =>
     sentence(comparison({ 'arrival.p50': p50, 'arrival.p99': p99 }));
   const short = difference('undecided', 1, 0, 'too short: 3 blocks of 2 s, 8 are needed');
@@ -63,7 +63,7 @@ test('each reason that leaves a figure undecided has its remedy', () => {
   assert.match(of(survived, survived), /p50 and p99 undecided: messages .* failed, fix that first/);
 });
 
-test('repeats that do not suffice: twice as many; one run each is confirmed by repeats', () => {
+test('the sentence asks for twice as many repeats if too noisy, and for repeats of single runs', () => {
   const repeats = MODEL.subjects.map((subject) => ({
     ...subject,
     runs: [1, 2, 3].flatMap(() => subject.runs),
@@ -82,18 +82,18 @@ test('repeats that do not suffice: twice as many; one run each is confirmed by r
   assert.doesNotMatch(sentence(comparison(faster, { subjects: repeats })), /repeat/);
 });
 
-test('failed messages come first, and an obstacle says what to do', () => {
+test('failed messages come first, and an obstacle has a remedy', () => {
   const [a, b] = MODEL.subjects as [Comparison['subjects'][0], Comparison['subjects'][0]];
-  const with_ = (change: Partial<typeof b>) =>
+  const changed = (change: Partial<typeof b>) =>
     comparison({ 'arrival.p99': difference('faster', 0.5) }, { subjects: [a, { ...b, ...change }] });
-  const failed = with_({ failed: '3 lost' });
+  const failed = changed({ failed: '3 lost' });
   assert.match(sentence(failed), /: 3 lost; p99 faster/);
   assert.equal(outcomes(failed)[0]?.tone, 'worse');
-  assert.match(sentence(with_({ obstacle: 'not comparable: other profile' })), /same profile/);
-  assert.match(sentence(with_({ obstacle: 'not comparable: run is invalid' })), /repeat it$/);
+  assert.match(sentence(changed({ obstacle: 'not comparable: other profile' })), /same profile/);
+  assert.match(sentence(changed({ obstacle: 'not comparable: run is invalid' })), /repeat it$/);
 });
 
-test('the gate: one verdict, the worst of its conditions', () => {
+test('the gate has the worst result of its conditions', () => {
   const of = (...results: NonNullable<Comparison['conditions']>[0]['result'][]) =>
     gateOf({
       ...MODEL,
@@ -106,7 +106,7 @@ test('the gate: one verdict, the worst of its conditions', () => {
   assert.match(of('not judged', 'messages failed')?.sentence ?? '', /^messages failed/);
 });
 
-test('decided rows first; four words, and what would have been seen', () => {
+test('decided rows come first, and an undecided row states the detectable difference', () => {
   const all = comparison({
     'arrival.p50': noise,
     'arrival.p90': difference('equal', 1, 0.02),
@@ -131,13 +131,13 @@ test('decided rows first; four words, and what would have been seen', () => {
   assert.match(detail(difference('undecided', 1, 3)), /^×20 would have been seen$/);
 });
 
-test('ratios have as many digits as are read at a glance', () => {
+test('ratios are rounded to a few digits, ratios of shares to four decimals', () => {
   const texts = [20.4, 9.96, 1.2, 1, 0.5, 0.0512, 12_345].map((ratio) => times(ratio));
   assert.deepEqual(texts, ['×20', '×10', '×1.20', '×1.00', '×0.50', '×0.051', '×12,345']);
   assert.equal(times(0.99834, 'share'), '×0.9983');
 });
 
-test('the axis is logarithmic, from ×0.5 to ×2 or as far as needed, with ×1 in the middle', () => {
+test('the axis is logarithmic around ×1 and reaches at least from ×0.5 to ×2', () => {
   const { reach, ticks } = axisOf([difference('equal', 1, 0.01)]);
   assert.deepEqual([reach, ticks.map(({ at }) => at)], [2, [0, 50, 100]]);
   assert.equal(axisOf([difference('slower', 3)]).reach, 5);
@@ -149,10 +149,10 @@ test('the axis is logarithmic, from ×0.5 to ×2 or as far as needed, with ×1 i
     [...far].sort((a, b) => a - b),
   );
   assert.equal(placeOf(0.5, 2) + placeOf(2, 2), 100);
-  assert.equal(placeOf(1e9, 1000), 100, 'what is beyond it stands at its end');
+  assert.equal(placeOf(1e9, 1000), 100, 'a ratio beyond the axis is placed at its end');
 });
 
-test('accounts are shown one by one only where they differ', () => {
+test('accounts are shown per run only if they differ', () => {
   assert.equal(accountsOf(MODEL.subjects).length, 1);
   const [a, b] = MODEL.subjects as [Comparison['subjects'][0], Comparison['subjects'][0]];
   const lost = { ...b, account: { ...b.account, arrived: b.account.arrived - 1, lost: 1 } };

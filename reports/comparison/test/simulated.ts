@@ -1,4 +1,4 @@
-/** Runs with a known truth: arrivals around a median that drifts from second to second. */
+/** Runs with known parameters: arrivals around a median that drifts from second to second. */
 
 import hdr from 'hdr-histogram-js';
 import type { Brief, Interval, Latency, Run, Step } from '../../contract/run.ts';
@@ -10,15 +10,15 @@ import type { Counted } from '../seconds.ts';
 
 export interface Truth {
   seed: number;
-  /** ms; 2 if not given. */
+  /** ms; default 2. */
   median?: number;
-  /** Measured seconds, after a warm-up of 5; default 60. */
+  /** Measured seconds after a warm-up of 5 s; default 60. */
   seconds?: number;
-  /** The autocorrelation of seconds; default 0. */
+  /** Autocorrelation of seconds; default 0. */
   memory?: number;
-  /** Deviation of the logarithm between seconds; default 0.1. */
+  /** Standard deviation of the log median between seconds; default 0.1. */
   wander?: number;
-  /** Deviation of the logarithm between runs; default 0. */
+  /** Standard deviation of the log median between runs; default 0. */
   repeat?: number;
   samples?: number;
 }

@@ -17,7 +17,7 @@ function differences(recordings: Recording[], names = MEASURES): Difference[] {
   return names.map((name) => differenceOf(baseline, other, measureOf(name) as Measure) as Difference);
 }
 
-/** The words for pairs of runs, the second slower by a share. */
+/** The words for pairs of runs; the second run is slower by the share `shift`. */
 function words(pairs: number, shift: number, truth: Omit<Truth, 'seed'>): Word[] {
   return Array.from({ length: pairs }, (_, i) =>
     differences([
@@ -31,18 +31,18 @@ function share(all: readonly Word[], ...words: Word[]): number {
   return all.filter((one) => words.includes(one)).length / all.length;
 }
 
-test('blocks of one run each: runs that are alike seldom look different', () => {
+test('intervals from blocks: identical runs rarely look different', () => {
   const alike = words(30, 0, { samples: 60 });
   assert.ok(share(alike, 'slower', 'faster') <= 0.04, `${share(alike, 'slower', 'faster')}`);
-  assert.ok(share(alike, 'equal') > 0, 'the closest ones are equal');
+  assert.ok(share(alike, 'equal') > 0, 'the closest pairs are equal');
 });
 
-test('seconds that depend on one another make blocks longer, and no more false alarms', () => {
+test('autocorrelated seconds do not add false alarms', () => {
   const alike = words(20, 0, { memory: 0.6, seconds: 120, samples: 40 });
   assert.ok(share(alike, 'slower', 'faster') <= 0.06);
 });
 
-test('blocks of one run each: 10 % slower is seen, and the interval holds the truth', () => {
+test('intervals from blocks: a slowdown of 10 % is detected, and the interval contains it', () => {
   const slower = words(12, 0.1, { wander: 0.05 });
   assert.ok(share(slower, 'slower') >= 0.9, `${share(slower, 'slower')}`);
   assert.equal(share(slower, 'faster'), 0);
@@ -50,7 +50,7 @@ test('blocks of one run each: 10 % slower is seen, and the interval holds the tr
   assert.ok(mean?.interval && mean.interval.low < 0.1 && mean.interval.high > 0.1);
 });
 
-test('of the share within a limit the interval holds the truth, and is no narrower than a delivery', () => {
+test('the interval of a share contains the truth, and has a width even if both shares are 100 %', () => {
   const of = (limit: string, ...runs: Recording[]) => differences(runs, [`arrival.within(${limit})`])[0];
   const slower = of('3ms', simulated({ seed: 1 }), simulated({ seed: 2, median: 2.2 }));
   // Φ(ln(3 / median) / √(0.3² + 0.1²)) is 0.900 and 0.837
@@ -68,7 +68,7 @@ test('the same runs give the same intervals', () => {
   assert.deepEqual(compare(pair()), compare(pair()));
 });
 
-test('repeats: the spread from run to run counts, which blocks cannot know', () => {
+test('intervals from repeats include the spread between runs', () => {
   const repeats = (seed: number, count: number, median: number, build: string) =>
     Array.from({ length: count }, (_, i) => {
       const recording = simulated({ seed: seed + i, median, repeat: 0.1, seconds: 20, samples: 50 });
@@ -89,8 +89,8 @@ test('repeats: the spread from run to run counts, which blocks cannot know', () 
   assert.equal(slower?.word, 'slower');
 });
 
-test('Welch’s interval, and that of one run beside repeats, from tables', () => {
-  // Differences of means 3; standard errors √(1/3 + 4/3) with 2.94 degrees of freedom: t(0.995) = 5.95
+test('the intervals of repeats, and of one run against repeats, match t tables', () => {
+  // Welch: difference of means 3, standard error √(1/3 + 4/3), 2.94 degrees of freedom: t(0.995) = 5.95
   const welch = fromRepeats([1, 2, 3], [3, 5, 7]);
   assert.ok(Math.abs(welch.low - (3 - 5.95 * Math.sqrt(5 / 3))) < 0.05, `${welch.low}`);
   // s = 1, √(1 + 1/3), 2 degrees of freedom: t(0.995) = 9.925
@@ -98,16 +98,16 @@ test('Welch’s interval, and that of one run beside repeats, from tables', () =
   assert.ok(Math.abs(single.high - (2 + 9.925 * Math.sqrt(4 / 3))) < 0.01, `${single.high}`);
 });
 
-test('repeats that fall into one step of a histogram are known to its resolution, no better', () => {
+test('identical repeats are known only to the resolution of the histogram', () => {
   // A standard error of 0.1 % with 2 degrees of freedom: t(0.995) = 9.925
   const [one, other] = [Math.log(1), Math.log(1.012)];
   const { low, high } = fromRepeats([one, one], [other, other]);
   assert.ok(Math.abs(low - (other - 0.009925)) < 1e-5, `${low}`);
   assert.ok(Math.abs(high - (other + 0.009925)) < 1e-5, `${high}`);
-  assert.ok(low < Math.log(1.01), 'not slower for sure');
+  assert.ok(low < Math.log(1.01), 'not certainly slower');
 });
 
-test('blocks are twice as long as the autocorrelation of a series', () => {
+test('blocks are twice as long as the autocorrelation of their series', () => {
   const random = mulberry32(3);
   let state = 0;
   const wandering = Array.from({ length: 4000 }, () => {
@@ -119,7 +119,7 @@ test('blocks are twice as long as the autocorrelation of a series', () => {
   assert.ok(blockLength(Array.from({ length: 4000 }, () => normal(random))) <= 3);
 });
 
-test('too short for blocks: a difference without an interval is undecided', () => {
+test('a difference between runs too short for blocks has no interval and is undecided', () => {
   const [p50] = differences(
     [simulated({ seed: 1, seconds: 6 }), simulated({ seed: 2, seconds: 6 })],
     ['arrival.p50'],
