@@ -16,7 +16,7 @@ import { grow, temporaryRuns, writeRun } from './runs.ts';
 let root: string;
 let app: FastifyInstance;
 const errors: Error[] = [];
-/** What a page shows, as JSON. */
+/** The data that a page holds, as JSON. */
 const shown = (html: string) => JSON.stringify(dataOf(html));
 before(async () => {
   root = await temporaryRuns();
@@ -50,7 +50,7 @@ async function list(query = ''): Promise<Listing> {
   return (await get(`/api/runs${query}`)).json();
 }
 
-test('the list: newest first, with verdict, figures and a sparkline; what is no run is named', async () => {
+test('the list shows verdict, figures and sparkline of each run, the newest first, and names broken runs', async () => {
   const { runs, total, labels, misfits } = await list();
   assert.deepEqual(
     runs.map(({ directory, verdict }) => [directory, verdict]),
@@ -70,7 +70,7 @@ test('the list: newest first, with verdict, figures and a sparkline; what is no 
   );
 });
 
-test('a sparkline is read anew when the timeline has changed, and only then', async () => {
+test('a sparkline is read again only after its timeline has changed', async () => {
   const directory = join(root, 'sparks');
   await mkdir(directory);
   const path = join(directory, 'timeline.ndjson');
@@ -84,14 +84,14 @@ test('a sparkline is read anew when the timeline has changed, and only then', as
   await write(7, 1_000_000);
   assert.deepEqual(await sparks.of([directory]), [[7]]);
   await write(8, 1_000_000);
-  assert.deepEqual(await sparks.of([directory]), [[7]], 'same time, same size: not read');
+  assert.deepEqual(await sparks.of([directory]), [[7]], 'same time and size: not read');
   await write(9, 2_000_000);
   const many = Array.from({ length: 9 }, () => directory);
   assert.deepEqual(await sparks.of([...many, join(root, 'no-run')]), [...many.map(() => [9]), []]);
   await rm(directory, { recursive: true });
 });
 
-test('the list says the load, the settings, queue and mode of the pipeline, branch, commit and CI job', async () => {
+test('the list shows load, settings, queue, relay mode, branch, commit and CI job', async () => {
   const run = golden('real');
   run.run.command = "QUEUE=stream npm run smoke -- -e RATE=50 -e P99=0.1 -e 'SALT=a b' -e LABELS=build=17";
   run.environment.git = { commit: '0123456789abcdef', branch: 'topic', dirty: true };
@@ -117,17 +117,17 @@ test('the list says the load, the settings, queue and mode of the pipeline, bran
   assert.deepEqual(runs[0]?.job, { name: 'Jenkins: load #7', url: 'https://ci.example.com/job/load/7/' });
   run.environment.ci.url = 'javascript:alert(1)';
   await writeFile(join(directory, 'run.json'), JSON.stringify(run));
-  assert.equal((await list('?text=pipelined')).runs[0]?.job?.url, null, 'no address of a page');
+  assert.equal((await list('?text=pipelined')).runs[0]?.job?.url, null, 'javascript: is not linked');
   const [older] = (await list('?text=two')).runs;
   assert.deepEqual(
     [older?.load, older?.conditions, older?.job],
     ['1,500 requests/s', [], null],
-    'of an older run',
+    'an older run',
   );
   await rm(directory, { recursive: true });
 });
 
-test('the list by text, label and part', async () => {
+test('the list filters by text, label, verdict and script, sorts and pages', async () => {
   const names = async (query: string) => (await list(query)).runs.map(({ directory }) => directory);
   assert.deepEqual(await names('?text=RAMP+fail'), ['two & three']);
   assert.deepEqual(await names('?text=serial'), ['two & three']);
@@ -141,7 +141,7 @@ test('the list by text, label and part', async () => {
   assert.equal((await get('/api/runs?limit=100000')).statusCode, 400);
 });
 
-test('a run has the reason of its verdict, its limit, and its place among those of its script', async () => {
+test('a listed run has the reason of its verdict, its limit and a point in the trend of its script', async () => {
   const { runs, scripts, trend } = await list('?state=fail');
   const [{ reason, limit, change } = {}] = runs;
   assert.deepEqual([limit, change], [250, null]);
@@ -153,7 +153,7 @@ test('a run has the reason of its verdict, its limit, and its place among those 
   );
 });
 
-test('a run that is not as it should be is named with its fault, and the others stay', async () => {
+test('the list names each malformed run with its fault and keeps the others', async () => {
   const damages: Record<string, [(run: ReturnType<typeof golden>) => void, string]> = {
     'no labels': [({ run }) => delete (run as Partial<typeof run>).labels, 'run: labels is missing'],
     'no tool': [({ run }) => Object.assign(run, { tool: null }), 'run: tool: must be object, not null'],
@@ -183,7 +183,7 @@ test('a run that is not as it should be is named with its fault, and the others 
   }
 });
 
-test('every label that is offered can be asked for', async () => {
+test('every offered label works as a filter', async () => {
   const run = golden('passing');
   run.run.labels = { long: 'ü'.repeat(494), longer: 'ü'.repeat(5000) };
   const directory = await writeRun(root, 'labelled', run);
@@ -197,7 +197,7 @@ test('every label that is offered can be asked for', async () => {
   await rm(directory, { recursive: true });
 });
 
-test('a run that changes is read again', async () => {
+test('a changed run is read again', async () => {
   const run = golden('passing');
   run.verdict = { result: 'invalid', reasons: [] };
   const directory = await writeRun(root, 'changing', run);
@@ -210,7 +210,7 @@ test('a run that changes is read again', async () => {
   assert.equal(await verdict(), undefined);
 });
 
-test('the files of a run, as what they are, and apart from this site', async () => {
+test('files of a run are served with their content type and in a sandbox', async () => {
   const page = await get('/runs/one/index.html');
   assert.equal(page.statusCode, 200);
   assert.match(page.body, /<p>report<\/p>$/);
@@ -225,9 +225,9 @@ test('the files of a run, as what they are, and apart from this site', async () 
   assert.equal((await get('/runs/one/arrival.hlog')).statusCode, 404);
 });
 
-test('nothing outside of the runs can be read', async () => {
+test('no file outside the runs directory can be read', async () => {
   const outside = await temporaryRuns();
-  // A link or a pipe in place of a run's file is as good as none: neither followed nor waited for.
+  // A symlink or a pipe counts as a missing file: it is neither followed nor waited for.
   await writeFile(join(outside, 'log'), 'secret');
   for (const name of ['hlog', 'pipe']) await cp(join(root, 'one'), join(root, name), { recursive: true });
   await symlink(join(outside, 'log'), join(root, 'hlog/arrival.hlog'));
@@ -283,7 +283,7 @@ test('nothing outside of the runs can be read', async () => {
   }
 });
 
-test('it only shows, and only to this host', async () => {
+test('the server refuses methods other than GET and HEAD, and foreign host names', async () => {
   for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'] as const) {
     const { statusCode, headers } = await app.inject({ method, url: '/', headers: { host: 'localhost' } });
     assert.deepEqual([method, statusCode, headers.allow], [method, 405, 'GET, HEAD']);
@@ -293,7 +293,7 @@ test('it only shows, and only to this host', async () => {
     assert.equal((await get('/', host)).statusCode, 200);
 });
 
-test('a comparison, and why there is none', async () => {
+test('a comparison is served, or the reason why there is none', async () => {
   const { statusCode, body } = await get('/compare?run=one&run=two%20%26%20three&allow-failed=true');
   assert.equal(statusCode, 200);
   assert.match(shown(body), /"schema":"arrival\/comparison\/2"/);
@@ -309,7 +309,7 @@ test('a comparison, and why there is none', async () => {
   await rm(directory, { recursive: true });
 });
 
-test('runs in which messages failed are compared when the reader says so', async () => {
+test('runs with failed messages are compared once the reader allows it', async () => {
   const run = golden('refusing');
   run.run.name = '<b>refusing';
   const directory = await writeRun(root, 'refusing', run);
@@ -327,7 +327,7 @@ test('runs in which messages failed are compared when the reader says so', async
   await rm(directory, { recursive: true });
 });
 
-test('a run in progress: its seconds as they are written, and then its end', async () => {
+test('the live stream sends each second of a run as it is written, then its end', async () => {
   const run = golden('passing');
   const seconds = run.timeline.slice(0, 4).map((second) => `${JSON.stringify(second)}\n`);
   run.run.ended = null;
@@ -361,7 +361,7 @@ test('a run in progress: its seconds as they are written, and then its end', asy
   await rm(directory, { recursive: true });
 });
 
-test('the instances of a run in progress, each for itself, and the whole once it is merged', async () => {
+test('the list shows each instance of a run in progress, and only the whole run once it is merged', async () => {
   const part = golden('passing');
   part.run.ended = null;
   const generator = { of: 2, segment: '0:1/2', sequence: '0,1/2,1', start_us: 1_795_317_447_755_881 };
@@ -394,7 +394,7 @@ test('the instances of a run in progress, each for itself, and the whole once it
   }
   await writeFile(join(whole, 'run.json'), JSON.stringify(golden('passing')));
   assert.deepEqual(await several(), [['several', false, null, false]]);
-  // Who looks at a part meanwhile still gets its end and its report.
+  // A reader of a part still gets its end and its report.
   assert.equal((await get('/runs/several%2Fgenerator-1/index.html')).statusCode, 200);
   await rm(whole, { recursive: true });
 });

@@ -74,7 +74,7 @@ function labelled(model: Run, i: number): Run {
   return run;
 }
 
-/** Opens a page of the server, and afterwards checks that nothing was complained about or loaded from elsewhere. */
+/** Opens a page of the server, then checks that it logged no problem and loaded nothing from elsewhere. */
 async function visit(
   path: string,
   look: (page: Page) => Promise<void>,
@@ -103,7 +103,7 @@ async function visit(
 
 const rows = (page: Page) => page.locator('.runs tbody tr');
 
-test('1,000 runs: the newest, more of them, and those that a text or a label finds', async () => {
+test('the list of 1,000 runs shows the newest, loads more, and filters by text and label', async () => {
   await visit('/', async (page) => {
     await rows(page).nth(49).waitFor();
     await page.getByRole('heading', { name: /^1,000 runs$/ }).waitFor();
@@ -122,7 +122,7 @@ test('1,000 runs: the newest, more of them, and those that a text or a label fin
   });
 });
 
-test('a narrow screen, and a dark one', async () => {
+test('the list fits a narrow screen and is accessible, light and dark', async () => {
   for (const colorScheme of ['light', 'dark'] as const) {
     await visit(
       '/',
@@ -138,7 +138,7 @@ test('a narrow screen, and a dark one', async () => {
   }
 });
 
-/** Two runs that can be compared, the second a little slower, and one with another profile. */
+/** Writes two comparable runs, the second slower, and a run with another profile. */
 async function comparable(names: [string, string, string]): Promise<void> {
   const [first, second, third] = [golden('passing'), golden('passing'), golden('passing')];
   [first, second, third].forEach((run, i) => {
@@ -150,7 +150,7 @@ async function comparable(names: [string, string, string]): Promise<void> {
   for (const run of [first, second, third]) await writeRun(root, run.run.name, run);
 }
 
-test('ticked by mouse, compared: the page of a comparison', async () => {
+test('runs ticked by mouse open as a comparison', async () => {
   await comparable(['mouse-a', 'mouse-b', 'mouse-c']);
   await visit('/', async (page) => {
     await page.getByLabel('Find').fill('mouse');
@@ -162,7 +162,7 @@ test('ticked by mouse, compared: the page of a comparison', async () => {
     await bar.getByLabel('Baseline').selectOption('mouse-b');
     await bar.getByRole('link', { name: 'Compare 3 runs' }).click();
     await page.waitForURL(/run=mouse-b&run=mouse-a&run=mouse-c$/);
-    // What was chosen is there again.
+    // The selection is restored.
     await page.goBack();
     await page.getByRole('heading', { name: '3 of 1,003 runs' }).waitFor();
     await bar.getByRole('link', { name: 'Compare 3 runs' }).click();
@@ -193,7 +193,7 @@ test('ticked by mouse, compared: the page of a comparison', async () => {
   });
 });
 
-test('p99 by run of a script: a dot by verdict and the limit, as a table too; on a phone a run is a card', async () => {
+test('the trend of a script shows p99, verdict and limit as chart and table, and fits a phone', async () => {
   for (const [i, verdict] of (['pass', 'fail', 'invalid'] as const).entries()) {
     const run = golden('passing');
     Object.assign(run.run, { name: `trend-${i}`, method: 'trending', started: `2027-02-01T0${i}:00:00Z` });
@@ -217,7 +217,7 @@ test('p99 by run of a script: a dot by verdict and the limit, as a table too; on
   });
 });
 
-test('the same by keyboard alone', async () => {
+test('runs are ticked, compared and zoomed by keyboard alone', async () => {
   await comparable(['keys-a', 'keys-b', 'keys-c']);
   await visit('/', async (page) => {
     await page.getByLabel('Find').waitFor();
@@ -246,7 +246,7 @@ test('the same by keyboard alone', async () => {
   });
 });
 
-test('hostile names and labels are text, in the list and in a comparison', async () => {
+test('hostile names and labels stay text in the list and in a comparison', async () => {
   for (const name of ['hostile-1', 'hostile-2']) {
     const { environment, ...run } = golden('hostile');
     run.run.labels = { [HOSTILE]: name, long: 'x'.repeat(10_000) };
@@ -268,7 +268,7 @@ test('hostile names and labels are text, in the list and in a comparison', async
   });
 });
 
-test('bidi controls are seen in the list, in a comparison and of a run in progress; links lead to the run', async () => {
+test('bidi controls are visible in list, comparison and live page, and links still open the run', async () => {
   const names = ['turned-\u202e1', 'turned-\u202e2', 'turned-\u202e3'];
   const at = names.map(encodeURIComponent);
   for (const [i, name] of names.entries()) {
@@ -303,7 +303,7 @@ test('bidi controls are seen in the list, in a comparison and of a run in progre
   await rm(join(root, names[2] as string), { recursive: true });
 });
 
-test('figures beyond all measure break no layout, and a count that is none makes no run', async () => {
+test('huge figures do not break the layout, and a run with a count beyond 2^53 is refused', async () => {
   for (const name of ['huge-1', 'huge-2', 'huge-3']) {
     const run = huge();
     run.run.labels = { name };
@@ -332,7 +332,7 @@ test('figures beyond all measure break no layout, and a count that is none makes
   }
 });
 
-test('a comparison has all of a long reason, and at first its beginning', async () => {
+test('a comparison cuts a long reason and expands it on request', async () => {
   for (const name of ['wordy-1', 'wordy-2']) {
     const run = wordy();
     run.run.labels = { name };
@@ -351,7 +351,7 @@ test('a comparison has all of a long reason, and at first its beginning', async 
   });
 });
 
-test('sweeps over one another, with their knees', async () => {
+test('a comparison of sweeps draws both curves and states their knees', async () => {
   let knee = 0;
   for (const [i, factor] of [1, 1.1].entries()) {
     const run = golden('closed');
@@ -377,7 +377,7 @@ test('sweeps over one another, with their knees', async () => {
   });
 });
 
-test('a run in progress is drawn as it goes, and ends', async () => {
+test('the live page draws a run in progress, shows its end and opens its report', async () => {
   const run = golden('passing');
   const seconds = run.timeline.map((second) => `${JSON.stringify(second)}\n`);
   const ended = run.run.ended;
@@ -394,21 +394,21 @@ test('a run in progress is drawn as it goes, and ends', async () => {
     assert.ok(!(await legend(page, 'Messages')).includes('rejected or unknown'));
     await grow(directory, `${JSON.stringify({ ...run.timeline[0], t: 22, rejected: 700, failed: 34 })}\n`);
     await page.getByRole('heading', { name: '0:23' }).waitFor();
-    // A run that is refused looked like one with little load. Charts are drawn after the heading.
+    // Regression: rejected messages had no line. The charts are drawn after the heading.
     const refused = async () => (await legend(page, 'Messages')).includes('rejected or unknown');
-    await eventually(refused, 'a line of what is refused');
+    await eventually(refused, 'a line of rejected messages');
     const named = async () => (await charts(page)).filter(({ names }) => names.phases > 40).length === 5;
     await eventually(named, 'five charts with names of phases');
     assert.match(await text(page, '.tiles'), /p99[\s\S]*limit 250 ms/);
     assert.match(await text(page, '.tiles'), /Rejected734/);
     const live = await charts(page);
     const latency = live.find(({ name }) => name === 'Arrival latency');
-    assert.equal(new Set(latency?.lines.map(({ pattern }) => pattern)).size, 3, 'told by colour alone');
+    assert.equal(new Set(latency?.lines.map(({ pattern }) => pattern)).size, 3, 'by colour alone');
     assert.deepEqual(await violations(page), []);
     await writeFile(join(directory, 'run.json'), JSON.stringify({ ...run, run: { ...run.run, ended } }));
     await page.getByText('The run has ended.').waitFor();
     await page.getByRole('link', { name: 'Its report' }).click();
-    // A real one works as the server sends it, apart from the site.
+    // The report works in the server's sandbox, with an opaque origin.
     await page.locator('main > footer').waitFor();
     assert.equal(await page.evaluate(() => self.origin), 'null');
     assert.equal(await text(page, 'h1'), 'live');
@@ -428,7 +428,7 @@ test('a run in progress is drawn as it goes, and ends', async () => {
   });
 });
 
-test('an instance of a run in progress has a row and a live page of its own', async () => {
+test('each instance of a run in progress has its own row and live page', async () => {
   const run = golden('passing');
   Object.assign(run.run, { name: 'several-generator-1', ended: null, started: '2029-01-01T00:00:00Z' });
   const share = { segment: '0:1/3', sequence: '0,1/3,2/3,1', start_us: 1_795_317_447_755_881, late_ms: 0 };
@@ -446,11 +446,11 @@ test('an instance of a run in progress has a row and a live page of its own', as
   await rm(join(root, 'several'), { recursive: true });
 });
 
-test('a run that is not in progress is told as such, and not as a server that is away', async () => {
+test('the live page says that a run is not in progress, not that the server is unreachable', async () => {
   const run = golden('passing');
   run.run.name = 'without-a-timeline';
   await rm(join(await writeRun(root, 'without-a-timeline', run), 'timeline.ndjson'));
-  const page = await browser.newPage(); // it tells of the answer on its console
+  const page = await browser.newPage(); // not visit(): the browser logs the 404
   try {
     await page.goto(`${address}/live/without-a-timeline`);
     await page.getByText('No such run is in progress.').waitFor();
@@ -459,7 +459,7 @@ test('a run that is not in progress is told as such, and not as a server that is
   }
 });
 
-test('a port that is taken: one line, exit 2', async () => {
+test('a wrong option is reported in one line with exit code 2', async () => {
   const port = new URL(address).port;
   for (const [args, expected] of [
     [['--port', port], new RegExp(`^reports: port ${port} is taken; --port or REPORTS_PORT names another`)],

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { changes, inOrder, pointsOf } from '../changes.ts';
 import type { Entry } from '../entry.ts';
 
-/** Newest first, as the catalogue has them. */
+/** Entries in the order of the catalogue: the newest first. */
 function entries(...given: Partial<Entry>[]): Entry[] {
   const all = given.map((one, i) => ({
     directory: `run-${i + 1}`,
@@ -22,7 +22,7 @@ function entries(...given: Partial<Entry>[]): Entry[] {
 }
 const p99 = (value: number) => ({ arrival: { p50: 1, p99: value } });
 
-test('a change is from the last usable run of the same load, and says what else differs', () => {
+test('a change compares with the last usable run of the same load, and lists what else differs', () => {
   const all = entries(
     { ...p99(10), facts: { build: '17', queue: 'stream' } },
     { ...p99(500), verdict: 'invalid' },
@@ -37,7 +37,7 @@ test('a change is from the last usable run of the same load, and says what else 
   );
 });
 
-test('the chart has the runs with a p99 in the order they ran; those in progress are not over', () => {
+test('the chart has the finished runs with a p99, the oldest first', () => {
   const all = entries({}, { arrival: { p50: 1, p99: null } }, { verdict: 'invalid' }, { live: true });
   assert.deepEqual(
     pointsOf(all).map(({ directory, verdict }) => [directory, verdict]),
@@ -48,7 +48,7 @@ test('the chart has the runs with a p99 in the order they ran; those in progress
   );
 });
 
-test('sorted either way, runs without a value come last', () => {
+test('runs without a value come last in both sort orders', () => {
   const all = entries(p99(10), { arrival: null }, p99(30), p99(20));
   const names = (ascending: boolean, order: 'p99' | 'change' = 'p99') =>
     inOrder(all, changes(all), order, ascending).map(({ directory }) => directory);

@@ -13,7 +13,7 @@ function run(method: string, hour: number, ended = true): Run {
   return { ...one, run: { ...one.run, method, started, ended: ended ? started : null } };
 }
 
-test('latest is the newest run that is over, of all or of one method', async (t) => {
+test('latest is the newest finished run of all methods or of one', async (t) => {
   const root = await temporaryRuns();
   t.after(() => rm(root, { recursive: true }));
   await assert.rejects(latest('latest', root), {
@@ -28,10 +28,10 @@ test('latest is the newest run that is over, of all or of one method', async (t)
   part.run.generator = { number: 1, of: 2, ...share };
   await mkdir(join(root, 'e'));
   await writeRun(join(root, 'e'), 'generator-1', part);
-  assert.equal(await latest('latest', root), join(root, 'a'), 'and no part of one');
+  assert.equal(await latest('latest', root), join(root, 'a'), 'an instance’s part is not a run');
   assert.equal(await latest('latest:ramp', root), join(root, 'c'));
   assert.equal(await latest('ramp', root), undefined);
-  // A check of latest:ramp judged a run of Artillery's, whose method is ramp too.
+  // Regression: latest:ramp selected a run of Artillery, whose method is also ramp.
   const other = run('ramp', 15);
   other.run.tool.name = 'artillery';
   await writeRun(root, 'f', other);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { golden } from '../../test/goldens.ts';
 import { members } from '../members.ts';
 
-test('the members of an object, wherever its text is cut off', () => {
+test('complete members are found wherever the text is cut off', () => {
   const object = { 'a"b\\': 'x}]"\\', n: -1.5e3, list: [{ deep: ['{', null] }], '': {}, yes: true };
   for (const text of [JSON.stringify(object), ` ${JSON.stringify(object, null, 2)}\n`]) {
     for (let length = 0; length <= text.length; length++) {
@@ -16,13 +16,13 @@ test('the members of an object, wherever its text is cut off', () => {
   }
 });
 
-test('the members of a real run', () => {
+test('the members of a run are those of its parsed JSON', () => {
   const run = golden('hostile');
   const { complete } = members(JSON.stringify(run));
   assert.deepEqual(Object.fromEntries([...complete].map(([name, text]) => [name, JSON.parse(text)])), run);
 });
 
-test('what is no object has none', () => {
+test('text that is not an object has no members', () => {
   for (const text of ['', '[1]', '"x"', '{', '{"a', '{"a"', '{"a":', '{a: 1}', 'null']) {
     assert.equal(members(text).complete.size, 0, text);
   }

@@ -1,4 +1,4 @@
-/** Directories of runs for tests, made from golden ones. */
+/** Run directories for tests. */
 import { appendFile, mkdir, mkdtemp, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ export async function writeRun(
   return directory;
 }
 
-/** Adds to a run's timeline, and has it look just written for an hour: a busy machine must not end the run. */
+/** Appends to a run's timeline, and dates it an hour ahead: a slow machine must not end the run. */
 export async function grow(directory: string, text: string): Promise<void> {
   const path = join(directory, 'timeline.ndjson');
   await appendFile(path, text);
