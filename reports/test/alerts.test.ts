@@ -1,5 +1,5 @@
 import { test } from 'node:test';
 import { promtool } from '../../pipeline/test/promtool.ts';
 
-test('each alert fires for what it is for, and for nothing beside', () =>
+test('each alert fires for its cause and for nothing else', () =>
   promtool(['test', 'rules', `${import.meta.dirname}/alerts.test.yml`]));

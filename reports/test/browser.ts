@@ -15,12 +15,12 @@ export interface Opened {
   page: Page;
   /** Console errors and warnings, exceptions, failed requests. */
   complaints: string[];
-  /** Every address asked for. */
+  /** Requested URLs. */
   requests: string[];
   url: string;
 }
 
-/** Opens pages from files in one browser, with the network off; `close` leaves nothing behind. */
+/** Opens pages from files in one offline browser; `close` removes the files. */
 export class Reader {
   #directory: string;
   #browser: Browser;
@@ -40,7 +40,7 @@ export class Reader {
     return new Reader(directory, browser, html);
   }
 
-  /** @param run a page instead of one, or null: the template itself */
+  /** @param run a run, the HTML of a page, or null for the empty template */
   async open(run: Run | string | null, options: BrowserContextOptions = {}): Promise<Opened> {
     const path = join(this.#directory, 'index.html');
     const html =
@@ -68,7 +68,7 @@ export class Reader {
     return opened;
   }
 
-  /** Opens a page, and afterwards checks that it logged no errors and loaded nothing else. */
+  /** Opens a page, then checks that it logged no errors and loaded nothing else. */
   async read(
     run: Run | string | null,
     look: (page: Page) => Promise<void>,
@@ -83,7 +83,7 @@ export class Reader {
     }
   }
 
-  /** The same with the page of a golden run, which stays open: for tests that leave it as it was. */
+  /** Like `read`, for a golden run whose page stays open: for tests that do not change the page. */
   async look(name: GoldenName, look: (page: Page) => Promise<void>): Promise<void> {
     const opened = this.#shared.get(name) ?? (await this.open(golden(name)));
     this.#shared.set(name, opened);

@@ -25,14 +25,14 @@ async function put(name: (typeof GOLDENS)[number], change: (run: Run) => void = 
   return '.';
 }
 
-test('a run that passes, with its rules', async () => {
+test('check prints a passing run with its rules', async () => {
   const { exitCode, stdout, stderr } = await check(await put('passing'));
   assert.deepEqual([exitCode, stderr], [0, '']);
   assert.match(stdout, /^pass {8}\.\n/);
   assert.match(stdout, /^ {2}held {8}arrival_p99 < 250 ms: [\d.]+ ms$/m);
 });
 
-test('one that does not pass says by which rule, whatever the others are', async () => {
+test('check exits 99 and names the failed rule if one of several runs fails', async () => {
   const file = join(ROOT, 'reports/testdata/failing.json');
   const { exitCode, stdout } = await check(await put('passing'), file);
   assert.equal(exitCode, 99);
@@ -40,7 +40,7 @@ test('one that does not pass says by which rule, whatever the others are', async
   assert.match(stdout, /^ {2}fail {8}arrival_p99 < 250 ms: 4,020 ms/m);
 });
 
-test('a limit that was not judged is no pass, nor is a run without rules', async () => {
+test('a run with an unjudged limit or without rules does not pass', async () => {
   const open = await check(
     await put('passing', ({ verdict }) => {
       const limit = verdict.rules?.find(({ name }) => name === 'arrival_p99');
@@ -55,13 +55,13 @@ test('a limit that was not judged is no pass, nor is a run without rules', async
   assert.equal(earlier.exitCode, 99);
 });
 
-test('a file that is no valid run is named with what is wrong, and is neither', async () => {
+test('check exits 1 for an invalid run, names its fault and still checks the others', async () => {
   const broken = await put('passing', ({ account }) => {
     Object.assign(account, { lost: 'three' });
   });
   const { exitCode, stdout, stderr } = await check(broken, join(ROOT, 'reports/testdata/failing.json'));
   assert.equal(exitCode, 1);
-  assert.match(stdout, /^fail /m, 'the others are checked all the same');
+  assert.match(stdout, /^fail /m, 'the other run is checked');
   assert.match(stderr, /run\.json is no valid run: account\.lost: got string, want integer/);
   for (const args of [[], ['nowhere']]) assert.equal((await check(...args)).exitCode, 1);
 });

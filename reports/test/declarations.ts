@@ -15,7 +15,7 @@ export interface Schema {
   $defs?: Record<string, Schema>;
 }
 
-/** @param names TypeScript names of parts that differ from the part's own; `` is the root */
+/** @param names TypeScript names that differ from the name of their part; '' is the root */
 export function declarations(root: Schema, names: Record<string, string>): string {
   const parts = root.$defs ?? {};
   const nameOf = (part: string) => names[part] ?? `${part[0]?.toUpperCase()}${part.slice(1)}`;
@@ -48,10 +48,10 @@ export function declarations(root: Schema, names: Record<string, string>): strin
   ): string => {
     const inner = `${indent}  `;
     const lines = Object.entries(properties).map(([name, one]) => {
-      const absent = required.includes(name) ? '' : '?';
-      return `${comment(one, inner)}${inner}${name}${absent}: ${typeOf(one, inner)};\n`;
+      const optional = required.includes(name) ? '' : '?';
+      return `${comment(one, inner)}${inner}${name}${optional}: ${typeOf(one, inner)};\n`;
     });
-    // In TypeScript an index signature has to cover the named fields.
+    // In TypeScript an index signature must cover the named fields.
     const further = typeof additionalProperties === 'object' ? `${inner}[further: string]: unknown;\n` : '';
     return `{\n${lines.join('')}${further}${indent}}`;
   };

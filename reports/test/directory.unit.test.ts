@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { moment, newDirectory } from '../directory.ts';
 
-// Two runs that began in the same second wrote into each other's files.
-test('no two have one directory, whenever they begin', async (t) => {
+// Regression: two runs that began in the same second wrote into each other's files.
+test('runs that begin in the same second get different directories', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'arrival-directory-'));
   t.after(() => rm(root, { recursive: true }));
   const name = join(root, 'runs', `ramp-${moment(new Date('2026-11-21T09:48:00.123Z'))}`);

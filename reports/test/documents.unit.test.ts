@@ -12,7 +12,7 @@ const SOURCES = files('**/*.{ts,tsx,js,mjs,go,yaml,sh,Dockerfile}').filter(
   (path) => path !== relative(ROOT, import.meta.filename),
 );
 
-/** A page of tables and long lines, for whoever changes the code. */
+/** Its lines may be long: it is a page of tables. */
 const AGENTS = 'AGENTS.md';
 const RESULTS = 'reports/RESULTS.md';
 
@@ -29,7 +29,7 @@ function prose(text: string): string[] {
   return open.split('\n').filter((line) => !/^ {4}/.test(line));
 }
 
-/** As GitHub makes them of headings. */
+/** The anchors that GitHub makes of the headings. */
 function anchors(text: string): string[] {
   const headings = prose(text).filter((line) => /^#+ /.test(line));
   return headings.map((line) =>
@@ -41,7 +41,7 @@ function anchors(text: string): string[] {
   );
 }
 
-/** Whether a path is there and, of a document, has that anchor. */
+/** Whether a path exists and, if an anchor is given, has it. */
 function resolves(path: string, anchor?: string): boolean {
   if (!existsSync(path)) return false;
   return anchor === undefined || anchors(readFileSync(path, 'utf8')).includes(anchor);
@@ -61,14 +61,14 @@ test('every relative link in a document resolves, with its anchor', () => {
   }
 });
 
-test('every document that a source names is there, with its anchor', () => {
+test('every document that a source names exists, with its anchor', () => {
   let named = 0;
   for (const source of SOURCES) {
     for (const [whole, path = '', anchor] of read(source).matchAll(
       /(?<![\w*-])((?:[\w-][\w.-]*\/)*(?!LICENSE)[A-Z]{4,}\.md)(?:#([\w-]+))?/g,
     )) {
       named++;
-      // Seen from the repository's root, or from a folder that the source is in.
+      // The path is relative to the root, or to a folder that contains the source.
       const folders = ['.'];
       for (let at = dirname(source); at !== '.'; at = dirname(at)) folders.push(at);
       const found = folders.some((folder) => resolves(join(ROOT, folder, path), anchor));
@@ -93,11 +93,11 @@ test('the documents are short, and wrap at 100 characters', () => {
   }
 });
 
-test('a picture in a document is small', () => {
+test('a picture in a document has at most 150 KB', () => {
   for (const path of files('**/*.{png,webp}')) assert.ok(statSync(join(ROOT, path)).size <= 150_000, path);
 });
 
-test('every npm script and script of a scenario that a document names is there', () => {
+test('every npm script and file that a document names exists', () => {
   for (const document of DOCUMENTS) {
     const text = read(document);
     for (const [whole, name = ''] of text.matchAll(/npm run (?:-s )?([a-z][\w:-]*)/g)) {
@@ -111,7 +111,7 @@ test('every npm script and script of a scenario that a document names is there',
   }
 });
 
-test('the messages of reports/TROUBLESHOOTING.md stand in the source', () => {
+test('the source contains each message of reports/TROUBLESHOOTING.md', () => {
   const source = SOURCES.filter((path) => !/[._]test\./.test(path))
     .map(read)
     .join('\n');
@@ -126,32 +126,32 @@ test('the messages of reports/TROUBLESHOOTING.md stand in the source', () => {
   }
 });
 
-/** Commands that no test runs, by their first words, with the reason. */
+/** Commands that no test runs: their first words, and the reason. */
 const NOT_RUN: Record<string, string> = {
   'npm test': 'CI runs it',
   'npm run selftest': 'npm test runs it beside the tests',
   'npm run setup': 'each command runs it first',
   'npm run bench': '13 minutes of measuring, which a busy machine spoils',
-  'npm run faults': 'eleven minutes; a test plays three of its rows',
-  'npm run test:artillery': 'a tier of tests by itself, which installs 470 MB',
-  'npm run images': 'needs Docker; tests of pipeline/deploy do what its files say',
+  'npm run faults': 'eleven minutes; a test runs three of its rows',
+  'npm run test:artillery': 'a test tier of its own, which installs 470 MB',
+  'npm run images': 'needs Docker; tests of pipeline/deploy follow its files',
   'npm run scenario -- --help': 'the same as --help of run.ts, which has a test',
   'npm run scenario -- scenarios/<name>.js': 'stands for any script',
   './k6 run scenarios/<name>.js': 'stands for any script',
   './k6 run -e MQTT_URL=mqtt://127.0.0.1:1883 extensions/k6/mqtt/': 'Go tests run the examples',
   'python3 extensions/k6/examples/record.py': 'a Go test runs it',
-  'go build': 'the set-up does, with the same sources',
-  'xk6 build': 'needs xk6 and the network; a Go test builds what it would',
-  'npm install artillery': 'test:artillery does, with the packages it has made',
-  'npx artillery run load.yml': 'test:artillery does, with a file of its own',
-  curl: 'may be missing; tests post with fetch, and look for the file that it reads',
+  'go build': 'the set-up builds the same sources',
+  'xk6 build': 'needs xk6 and the network; a Go test builds the same program',
+  'npm install artillery': 'test:artillery installs the packages that it made',
+  'npx artillery run load.yml': 'test:artillery runs its own file',
+  curl: 'may be missing; tests use fetch, and check that the file it reads exists',
   mosquitto_sub: 'secure.test.ts runs it with another topic',
-  chromium: 'printing.ts runs it on a page of its own',
+  chromium: 'printing.ts runs it with another page',
   docker: 'may be missing; see npm run images',
   kubectl: 'needs a cluster; deploy-check reads the manifests',
 };
 
-/** The commands of a document, one a line, and the `npm …` in its text. */
+/** The commands in a document's code blocks, one a line, and `npm …` in its text. */
 function commandsOf(text: string): string[] {
   const open = text.replace(/^```(?!sh\n).*?^```$/gms, '').replaceAll('\\\n', ' ');
   const fenced = [...open.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, body = '']) => body.split('\n'));
@@ -168,7 +168,7 @@ function commandsOf(text: string): string[] {
     .filter((line) => programs.test(`${line} `));
 }
 
-/** The script that a command starts, or else the program behind the npm script. */
+/** The script that a command starts, directly or through an npm script. */
 function startedBy(command: string): string | undefined {
   const [, name = ''] = /^npm run ([\w:]+)/.exec(command) ?? [];
   const whole = `${command} ${(manifest.scripts as Record<string, string>)[name] ?? ''}`;
@@ -176,12 +176,12 @@ function startedBy(command: string): string | undefined {
   return paths?.find((path) => path !== 'scenarios/run/run.ts');
 }
 
-test('a test starts what a README starts, or it is known why not', () => {
+test('a test starts each program that a README starts, or NOT_RUN has the reason', () => {
   const tests = SOURCES.filter((path) => /\.test\.ts$|\/test\/.*\.ts$/.test(path)).map((path) => ({
     path,
     text: read(path),
   }));
-  /** By its path, or seen from its own folder. */
+  /** Whether a test names the file, by folder and name, or by name in the same folder. */
   const isStarted = (file: string) =>
     tests.some(
       ({ path, text }) =>
@@ -192,13 +192,13 @@ test('a test starts what a README starts, or it is known why not', () => {
   const documents = DOCUMENTS.filter((path) => path.endsWith('README.md'));
   for (const document of documents) {
     for (const command of commandsOf(read(document))) {
-      const excuse = Object.keys(NOT_RUN).find((start) => command.startsWith(start));
-      if (excuse !== undefined) unused.delete(excuse);
+      const exception = Object.keys(NOT_RUN).find((start) => command.startsWith(start));
+      if (exception !== undefined) unused.delete(exception);
       else {
         const file = startedBy(command);
         assert.ok(file !== undefined && isStarted(file), `${document}: ${command}`);
       }
     }
   }
-  assert.deepEqual([...unused], [], 'a README no longer has it');
+  assert.deepEqual([...unused], [], 'no README has these commands');
 });

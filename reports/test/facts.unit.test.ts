@@ -5,16 +5,16 @@ import { balance, curve, dueDeliveries, percentile, share, supports, verdict } f
 import { clock, duration, figure, instant, ms, percent } from '../page/format.ts';
 import { golden } from './goldens.ts';
 
-test('the account is added up anew', () => {
+test('the page adds up the account itself', () => {
   const { account } = golden('passing');
   assert.deepEqual(balance(account), { sum: account.scheduled, difference: 0, holds: true });
   assert.deepEqual(balance(golden('unbalanced').account), { sum: 2_433, difference: -37, holds: false });
   const claimed = golden('unbalanced').account;
   claimed.balanced = true;
-  assert.equal(balance(claimed).holds, false, 'the data cannot claim that it balances');
+  assert.equal(balance(claimed).holds, false, 'the sum overrules the claim that it balances');
   const doubted = golden('passing').account;
   doubted.balanced = false;
-  assert.equal(balance(doubted).holds, false, 'nor be overruled when it says that it does not');
+  assert.equal(balance(doubted).holds, false, 'the sum does not overrule a denial');
 });
 
 test('a run whose account does not balance never passes', () => {
@@ -34,7 +34,7 @@ test('a percentile needs 1 / (1 - p) samples', () => {
   assert.equal(percentile({ count: 50, p95: 3, p99: 4 }, 'p95'), 3);
 });
 
-test('the curve stops where samples run out', () => {
+test('the curve ends at the last percentile that the samples support', () => {
   const points: [number, number][] = [
     [10, 1],
     [50, 2],
@@ -51,7 +51,7 @@ test('the curve stops where samples run out', () => {
   assert.deepEqual(of(0), []);
 });
 
-test('deliveries due are what arrived and what the backlog grew by', () => {
+test('due deliveries are the arrived ones plus the growth of the backlog', () => {
   const { timeline, account } = golden('failing');
   const total = dueDeliveries(timeline).reduce((sum, due) => sum + due, 0);
   assert.equal(total, account.deliveries.due);
@@ -87,7 +87,7 @@ test('numbers have three significant digits and thousands separators', () => {
   assert.equal(percent(1), '100\u00a0%');
 });
 
-test('times', () => {
+test('times and durations have units and separators', () => {
   assert.equal(clock(7), '0:07');
   assert.equal(clock(3723), '1:02:03');
   assert.equal(duration(51.279), '51.3\u00a0s');

@@ -17,7 +17,7 @@ for (const [lambda, sigma, kappa] of [
   [200, 0.9, 0],
   [500, 0, 0],
 ] as const) {
-  test(`the fit finds the law: λ ${lambda}, σ ${sigma}, κ ${kappa}`, () => {
+  test(`the fit finds the parameters of the law: λ ${lambda}, σ ${sigma}, κ ${kappa}`, () => {
     const fit = fitUsl(CONCURRENCY.map((n) => [n, law(lambda, sigma, kappa)(n)]));
     assert.ok(fit);
     assert.ok(Math.abs(fit.lambda / lambda - 1) < 1e-3, `λ ${fit.lambda}`);
@@ -29,19 +29,19 @@ for (const [lambda, sigma, kappa] of [
   });
 }
 
-test('too few points, or no throughput, is no fit', () => {
+test('too few points or zero throughput give no fit', () => {
   assert.equal(fitUsl([]), null);
   assert.equal(fitUsl(CONCURRENCY.slice(0, 3).map((n) => [n, 100 * n])), null);
   assert.equal(fitUsl(CONCURRENCY.map((n) => [n, 0])), null);
 });
 
-test('21 lines of one chart look different, and so do neighbours without their colours', () => {
+test('21 lines of one chart differ, and neighbours differ even without colour', () => {
   const styles = Array.from({ length: 21 }, (_, i) => styleOf(i));
   assert.equal(new Set(styles.map(({ colour, dash }) => `${colour} ${dash}`)).size, 21);
   assert.ok(styles.every(({ dash }, i) => i === 0 || i % 7 === 0 || dash !== styles[i - 1]?.dash));
 });
 
-test('bins are of one scale, and neighbours are put together', () => {
+test('the heat range covers the bins of all columns, and merging adds up neighbours', () => {
   assert.equal(binStart(30), 1);
   const columns = [
     { start: 0, end: 1, bins: [30, 5, 0, 2] },
@@ -55,7 +55,7 @@ test('bins are of one scale, and neighbours are put together', () => {
   assert.deepEqual(merged([columns[1] as (typeof columns)[1]], 0)[0]?.bins, null);
 });
 
-test('the bins of a second hold all that arrived in it', () => {
+test('the bins of a second add up to its arrivals', () => {
   for (const { arrived, arrival_bins } of golden('passing').timeline) {
     const [, ...counts] = arrival_bins ?? [0];
     assert.equal(
@@ -65,7 +65,7 @@ test('the bins of a second hold all that arrived in it', () => {
   }
 });
 
-test('the timeline as CSV: a line a second, and text that is no formula', () => {
+test('the timeline CSV has a line per second and escapes formulas', () => {
   const run = golden('passing');
   const [second] = run.timeline;
   assert.ok(second);
@@ -80,7 +80,7 @@ test('the timeline as CSV: a line a second, and text that is no formula', () => 
   assert.equal(cells[heads.indexOf('arrival_p99_ms')], String(run.timeline[1]?.arrival?.p99));
 });
 
-test('messages as CSV: a line each, stages in columns, what is not known empty', () => {
+test('the messages CSV has a line per message, a column per stage and empty cells for unknown values', () => {
   const run = golden('passing');
   assert.equal(messagesCsv({ ...run, messages: { slowest: [], named: [] } }), null);
   const at = { target: '=user/1', flow: 'a,b', phase: 'ramp', due: '2026-11-21T09:48:10.000001Z' };
@@ -106,7 +106,7 @@ test('messages as CSV: a line each, stages in columns, what is not known empty',
   ]);
 });
 
-test('the histograms as a log, where the run holds them', () => {
+test('the histogram log exists if the run has histograms', () => {
   const run = golden('passing');
   assert.equal(hlog(run), null);
   run.latency.arrival.histogram = 'HISTFAAA';

@@ -28,7 +28,7 @@ const SMOKE: Plan = {
   ],
 };
 const closed = { arrival_rate: null, ramp_to: null };
-/** Past the second step more VUs only wait longer. */
+/** Beyond the second step, more VUs only wait longer. */
 const SWEEP: Plan = {
   ...RAMP,
   ingestCapacity: 1200,
@@ -40,7 +40,7 @@ const SWEEP: Plan = {
     { ...closed, name: 'most', duration_s: 3, vus: 32, measured: true },
   ],
 };
-/** More than what gets through, for two seconds. */
+/** For two seconds the load exceeds the capacity. */
 const SPIKE: Plan = {
   ...RAMP,
   capacity: 700,
@@ -54,7 +54,7 @@ const FIXED: Plan = {
   ...SWEEP,
   phases: [{ ...closed, name: 'fixed', duration_s: 5, vus: 4, measured: true }],
 };
-/** Phases of one rate, each as long as the others. */
+/** Three phases of equal rate and length. */
 const SOAK: Plan = {
   ...RAMP,
   phases: ['1', '2', '3'].map((name) => ({
@@ -107,7 +107,7 @@ function run(profile: string, plan: Plan): Run {
     },
     verdict: { result: 'pass', reasons: [], rules: rules(simulated), stands: [] },
     answer: { sentence: '', p99_limit_ms: null, within_limit: null, held_per_s: null },
-    findings: [], // Go makes them, as it does the answer
+    findings: [], // Go makes findings and answer
     clock: {
       reference: 'redis TIME',
       offset_ms: 0,
@@ -177,14 +177,14 @@ function rules({
   ];
 }
 
-/** Instead of the limits of {@link rules}, those of a script. */
+/** Replaces the arrival_p99 limit of {@link rules} by limits of a script. */
 function limited(run: Run, own: Pick<Rule, 'name' | 'value' | 'op' | 'limit' | 'unit'>[]): void {
   const rest = run.verdict.rules?.filter(({ name }) => name !== 'arrival_p99') ?? [];
   const more = { ok: true, result: 'fail' as const, basis: '', reason: '' };
   run.verdict.rules = [...rest, ...own.map((rule) => ({ ...rule, ...more }))];
 }
 
-/** Changes the outcome of some rules of a passing run. */
+/** Sets the outcome of the named rules, or of all. */
 function judged(run: Run, ok: boolean | null, names?: readonly string[]): void {
   for (const rule of run.verdict.rules ?? []) {
     if (names === undefined || names.includes(rule.name)) Object.assign(rule, { ok });
@@ -208,7 +208,7 @@ function failing(): Run {
   return golden;
 }
 
-/** The ingest refuses most requests; the others arrive at once. */
+/** The ingest refuses 90 % of the requests; the other messages arrive. */
 function refusing(): Run {
   const golden = run('ramp', { ...RAMP, refuses: 0.9 });
   const { rejected } = golden.account;
@@ -230,7 +230,7 @@ function incomplete(): Run {
   return golden;
 }
 
-/** The first second: nothing is known yet. */
+/** A run in its first second, without figures. */
 function started(): Run {
   const golden = run('ramp', EMPTY);
   golden.run.ended = null;
@@ -278,7 +278,7 @@ function withoutStages(): Run {
   return golden;
 }
 
-/** A subscriber was away for more than a second, and its messages arrived late. */
+/** A subscriber has no connection for more than a second: its messages arrive late. */
 function gap(): Run {
   const golden = run('smoke', { ...SMOKE, gap: { subscriber: 2, from_s: 3.24, to_s: 4.61 } });
   golden.verdict.result = 'invalid';
@@ -335,7 +335,7 @@ function soak(): Run {
   return golden;
 }
 
-/** Some connections are missing. */
+/** Three of 900 connections are missing. */
 function connections(): Run {
   const golden = run('connections', CONNECTIONS);
   golden.figures = [
@@ -386,7 +386,7 @@ function fixed(): Run {
   return golden;
 }
 
-/** Three instances, each with a third of it. */
+/** Three instances, each with a third of the load. */
 function three(): Run {
   const golden = run('smoke', SMOKE);
   const third = (n: number) => Math.round(n / 3);
@@ -409,7 +409,7 @@ function three(): Run {
   return golden;
 }
 
-/** It came to its end, and a limit of the script was not judged. */
+/** A finished run with a limit that was not judged. */
 function unjudged(): Run {
   const golden = run('smoke', SMOKE);
   Object.assign(golden.verdict, {

@@ -25,7 +25,7 @@ export const GOLDENS = [
 
 export type GoldenName = (typeof GOLDENS)[number];
 
-/** A committed golden run, a copy of its own. */
+/** A fresh copy of a committed golden run. */
 export function golden(name: GoldenName): Run {
   return JSON.parse(readFileSync(new URL(`../testdata/${name}.json`, import.meta.url), 'utf8'));
 }

@@ -16,12 +16,12 @@ interface Panel {
 }
 
 const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8');
-/** The variable that the reader chooses Prometheus with. */
+/** The dashboard variable that selects the Prometheus server. */
 const SOURCE = `\${datasource}`;
 const dashboard = JSON.parse(read('../grafana/arrival.json'));
 const panels: Panel[] = dashboard.panels;
 
-/** Every name that k6 or the pipeline gives to a metric, as Prometheus knows it. */
+/** The Prometheus names of the metrics of k6 and the pipeline. */
 function known(): Set<string> {
   const trends = ['arrival_latency', 'http_req_duration'];
   const [, account = ''] =
@@ -48,7 +48,7 @@ const used = (expr: string): string[] => expr.match(/\b(?:k6|arrival|process|nod
 
 test('every metric of the dashboard exists', () => {
   const names = known();
-  assert.ok(names.has('k6_arrival_lost_total'), 'the account is read');
+  assert.ok(names.has('k6_arrival_lost_total'), 'judge.go lists the account');
   for (const { title, targets } of panels) {
     for (const { expr } of targets) {
       const [name = '', ...others] = used(expr);
@@ -58,7 +58,7 @@ test('every metric of the dashboard exists', () => {
   }
 });
 
-// What an alert of an unknown metric does: nothing.
+// An alert on an unknown metric never fires.
 test('every metric of the alert rules exists', () => {
   const names = known();
   const [{ rules }] = parse(read('../grafana/alerts.yml')).groups;
@@ -68,7 +68,7 @@ test('every metric of the alert rules exists', () => {
   }
 });
 
-test('the arrival latency leads to the traces in the time that is shown', () => {
+test('the arrival latency links to the traces of the shown time range', () => {
   const [{ url }] = dashboard.panels[0].fieldConfig.defaults.links;
   const panes = JSON.parse(new URL(url, 'http://grafana').searchParams.get('panes') as string);
   const variable = dashboard.templating.list.find(({ query }: { query: string }) => query === 'tempo');
@@ -78,7 +78,7 @@ test('the arrival latency leads to the traces in the time that is shown', () => 
   assert.ok(read('../../extensions/k6/internal/traces/spans.go').includes(`"${service}"`));
 });
 
-test('every panel has a place of its own, a description, and asks the chosen source', () => {
+test('every panel has a free place, a description and the selected data source', () => {
   assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length);
   assert.ok(dashboard.templating.list.some(({ name }: { name: string }) => name === 'datasource'));
   const taken = new Set<string>();
@@ -90,7 +90,7 @@ test('every panel has a place of its own, a description, and asks the chosen sou
     assert.ok(x >= 0 && x + w <= 24, title);
     for (let column = x; column < x + w; column++) {
       for (let row = y; row < y + h; row++) {
-        assert.ok(!taken.has(`${column},${row}`), `${title} lies on another panel`);
+        assert.ok(!taken.has(`${column},${row}`), `${title} overlaps another panel`);
         taken.add(`${column},${row}`);
       }
     }

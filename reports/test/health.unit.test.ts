@@ -23,7 +23,7 @@ function plain(text: string | undefined): string {
 
 const names = (run: Run, sound = true) => checks(run, sound).map(({ what }) => what);
 
-test('a run that passed keeps every limit', () => {
+test('a passing run holds every limit', () => {
   const run = golden('passing');
   assert.deepEqual(names(run), [
     ...[
@@ -43,17 +43,17 @@ test('a run that passed keeps every limit', () => {
     judged.filter(({ ok }) => ok !== true),
     [],
   );
-  assert.equal(judged.length, 7, 'canary and the one clock of one host have no limit');
+  assert.equal(judged.length, 7, 'the canary and the clock of a single host have no limit');
 });
 
-/** Puts something over a rule of the run. */
+/** Overwrites fields of a rule. */
 function change(run: Run, name: string, how: Partial<Rule>): void {
   const rule = ruleOf(run, name);
   assert.ok(rule, name);
   Object.assign(rule, how);
 }
 
-test('the limit of a figure, what it is made of and whether it held are those of run.json', () => {
+test('limit, basis and outcome of a figure are those of run.json', () => {
   const run = golden('passing');
   for (const [what, name] of [
     ['lateness', 'lateness'],
@@ -73,7 +73,7 @@ test('the limit of a figure, what it is made of and whether it held are those of
   assert.match(check(run, 'lateness').more ?? '', /^5 % of arrival p99; p50 /);
 });
 
-test('a figure that the run was not judged by has no limit', () => {
+test('a figure without a rule has no limit', () => {
   const run = golden('passing');
   run.verdict.rules = [];
   run.health.socket_wait = null;
@@ -81,7 +81,7 @@ test('a figure that the run was not judged by has no limit', () => {
   assert.ok(checks(run, true).every(({ limit, ok }) => limit === null && ok === null));
 });
 
-test('of several generators the one whose rule did not hold is shown', () => {
+test('of several generators, the one that broke the rule is shown', () => {
   const run = golden('passing');
   const rule = ruleOf(run, 'lateness');
   assert.ok(rule);
@@ -92,10 +92,10 @@ test('of several generators the one whose rule did not hold is shown', () => {
   assert.deepEqual([check(run, 'lateness').limit, check(run, 'lateness').ok], ['3.00 ms', false]);
 });
 
-test('beside the socket wait stands what the arrivals were taken from', () => {
+test('the socket wait states how arrivals were stamped', () => {
   const run = golden('passing');
   const more = () => check(run, 'socket wait').more ?? '';
-  assert.doesNotMatch(more(), /arrival.* by the/, 'an earlier version does not say');
+  assert.doesNotMatch(more(), /arrival.* by the/, 'earlier versions have no stamps');
   run.health.arrival_stamps = { kernel: 166_702, read: 72 };
   assert.match(more(), /\b166,702 arrivals by the kernel’s stamp, 72 by the read; .*p50 /);
   run.health.socket_wait = null;
@@ -105,28 +105,28 @@ test('beside the socket wait stands what the arrivals were taken from', () => {
   assert.equal(more(), '');
 });
 
-test('too few samples for a p99: the largest one is shown', () => {
+test('the maximum is shown if there are too few samples for a p99', () => {
   const run = golden('passing');
   assert.ok(run.health.lateness);
   Object.assign(run.health.lateness, { count: 99, p99: 0.4, max: 0.5 });
   assert.equal(check(run, 'lateness').figure, 'max 0.500 ms');
 });
 
-test('an earlier version tells the lateness of what arrived alone', () => {
+test('a run of an earlier version shows its schedule stage as lateness', () => {
   const run = golden('passing');
   delete run.health.lateness;
   run.latency.stages.schedule.p99 = 1000;
   assert.equal(check(run, 'lateness').figure, 'p99 1,000 ms');
 });
 
-test('before the first sample nothing is judged', () => {
+test('no figure is judged before the first sample', () => {
   const run = golden('started');
   assert.equal(check(run, 'lateness').figure, 'not available');
   assert.equal(check(run, 'socket wait').figure, 'no sample yet');
   assert.ok(checks(run, true).every(({ ok }) => ok === null));
 });
 
-test('the seconds in which the generator was busy stand beside its CPU', () => {
+test('the CPU figure counts the seconds in which the generator was too busy', () => {
   const run = golden('passing');
   run.timeline = Array.from({ length: 40 }, (_, t) => ({
     ...(run.timeline[0] as Run['timeline'][number]),
@@ -135,12 +135,12 @@ test('the seconds in which the generator was busy stand beside its CPU', () => {
   }));
   change(run, 'cpu', { value: 3, limit: 2, ok: false });
   const { figure, limit, more } = check(run, 'CPU');
-  assert.equal(figure, 'mean 180 %, too busy in 3 of 40 s', 'the figure is what the limit is of');
+  assert.equal(figure, 'mean 180 %, too busy in 3 of 40 s', 'the limit applies to the seconds');
   assert.equal(limit, '2 s');
   assert.equal(more, 'max 181 %; memory at most 100 MB');
 });
 
-test('a stage between two processes that is less than ten times the clock bound is marked, where there are two clocks', () => {
+test('with two clocks, a stage between processes is marked if below ten times the clock bound', () => {
   const run = golden('passing');
   const { clock, latency } = run;
   assert.ok(clock);
@@ -148,7 +148,7 @@ test('a stage between two processes that is less than ten times the clock bound 
   Object.assign(clock, { one_host: false, bound_ms: 0.03 });
   const p50s = { schedule: 0.01, request: 0.4, ingest: 0.01, queue: 0.2, relay: 0.01, delivery: 0.3 };
   for (const stage of STAGES) latency.stages[stage].p50 = p50s[stage];
-  assert.deepEqual(marked(), ['queue'], 'stages of one process have one clock, and ten times is enough');
+  assert.deepEqual(marked(), ['queue'], 'stages of one process have one clock; ten times suffices');
   assert.equal(check(run, 'clock bound').more, 'stages shorter than ten times as much are marked ±');
   assert.deepEqual(
     [check(run, 'clock bound').limit, check(run, 'clock bound').ok],
@@ -164,7 +164,7 @@ test('a stage between two processes that is less than ten times the clock bound 
   assert.deepEqual(crossing(golden('without-stages')), []);
 });
 
-test('gaps: how many, how long, and those without end', () => {
+test('the gaps figure has count, total length and open gaps', () => {
   const run = golden('gap');
   assert.deepEqual([check(run, 'gaps').figure, check(run, 'gaps').more], ['1', '1.4 s in all']);
   assert.deepEqual(gapSpans(run), [{ start: 3.24, end: 4.61 }]);
@@ -183,11 +183,11 @@ test('k6’s Trend is mentioned only when it lacks samples', () => {
   assert.ok(!names(golden('passing')).includes('k6’s Trend'));
 });
 
-test('in the closed model nothing can be late', () => {
+test('the closed model has no lateness', () => {
   assert.ok(!names(golden('closed')).includes('lateness'));
 });
 
-test('no latency stands behind an account that does not balance', () => {
+test('an unbalanced account hides every latency', () => {
   assert.deepEqual(names(golden('unbalanced'), false), [
     ...['CPU', 'dropped', 'canary', 'gaps', 'discarded', 'negative'],
   ]);
@@ -195,7 +195,7 @@ test('no latency stands behind an account that does not balance', () => {
   assert.doesNotMatch(words, /\bp\d\d|\d\u00a0ms/);
 });
 
-test('the canary in a sentence', () => {
+test('the canary sentence has arrivals, p50 and maximum', () => {
   const run = golden('passing');
   Object.assign(run.canary ?? {}, { sent: 51, arrived: 50 });
   Object.assign(run.canary?.latency ?? {}, { count: 50, p50: 2.1, max: 4 });
