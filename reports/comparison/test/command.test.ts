@@ -154,7 +154,7 @@ test('check exits 1 if a condition holds, else 2 if one cannot be judged, else 0
   }
 });
 
-test('compare refuses runs with failed messages without --allow-failed, and no gate passes them', async () => {
+test('compare refuses failed messages without --allow-failed, and no gate passes them', async () => {
   const refusing = join(directory, 'refusing');
   await mkdir(refusing);
   await writeFile(join(refusing, 'run.json'), JSON.stringify(golden('refusing')));
@@ -256,7 +256,7 @@ test('a damaged histogram log is reported in one line with exit code 1', async (
   assert.match(stderr, /^report: .*arrival\.hlog is no histogram log: [^\n]+\n$/);
 });
 
-test('histograms are read per second in ms, without a partial last line; a missing log has none', async () => {
+test('histograms are read per second, without a partial last line; a missing log has none', async () => {
   const text = histogramLog([1, 2.5, null, 4]);
   const arrival = parseHistograms(text).get('arrival');
   assert.deepEqual(

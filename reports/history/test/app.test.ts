@@ -50,7 +50,7 @@ async function list(query = ''): Promise<Listing> {
   return (await get(`/api/runs${query}`)).json();
 }
 
-test('the list shows verdict, figures and sparkline of each run, the newest first, and names broken runs', async () => {
+test('the list has verdict, figures and sparkline per run, newest first, and names broken runs', async () => {
   const { runs, total, labels, misfits } = await list();
   assert.deepEqual(
     runs.map(({ directory, verdict }) => [directory, verdict]),
@@ -141,7 +141,7 @@ test('the list filters by text, label, verdict and script, sorts and pages', asy
   assert.equal((await get('/api/runs?limit=100000')).statusCode, 400);
 });
 
-test('a listed run has the reason of its verdict, its limit and a point in the trend of its script', async () => {
+test('a listed run has its reason, its limit and a point in the trend of its script', async () => {
   const { runs, scripts, trend } = await list('?state=fail');
   const [{ reason, limit, change } = {}] = runs;
   assert.deepEqual([limit, change], [250, null]);
@@ -361,7 +361,7 @@ test('the live stream sends each second of a run as it is written, then its end'
   await rm(directory, { recursive: true });
 });
 
-test('the list shows each instance of a run in progress, and only the whole run once it is merged', async () => {
+test('the list shows each instance of a run in progress, or the whole run once merged', async () => {
   const part = golden('passing');
   part.run.ended = null;
   const generator = { of: 2, segment: '0:1/2', sequence: '0,1/2,1', start_us: 1_795_317_447_755_881 };
