@@ -12,19 +12,19 @@ import { legend, painted, text } from './looking.ts';
 
 const OVER_TIME = ['Messages', 'Deliveries', 'Backlog', 'Arrival latency'];
 
-describe('what the page tells of the instrument', () => {
+describe('the instrument on the page', () => {
   let reader: Reader;
   before(async () => {
     reader = await Reader.start();
   });
   after(() => reader?.close());
 
-  test('a stage between two processes that is less than ten times the clock bound is marked', async () => {
+  test('a stage between processes is marked if below ten times the clock bound', async () => {
     const run = golden('passing');
     const bound = (run.latency.stages.request.p50 ?? 0) / 10 + 0.001;
     if (run.clock) Object.assign(run.clock, { bound_ms: bound, one_host: false });
     const short = STAGES.filter((stage) => uncertain(run, stage));
-    assert.deepEqual(short, ['request', 'delivery'], 'ingest and relay are shorter, on one clock each');
+    assert.deepEqual(short, ['request', 'delivery'], 'ingest and relay have one clock each');
     await reader.read(run, async (page) => {
       const marked = await page.locator('.stages tbody tr:has(abbr) th').allTextContents();
       assert.equal(marked.length, short.length);
@@ -38,7 +38,7 @@ describe('what the page tells of the instrument', () => {
     });
   });
 
-  test('beside the verdict: lateness, CPU, canary and clock bound with their limits, and what else is exceeded', async () => {
+  test('the summary has lateness, CPU, canary, clock bound and other exceeded limits', async () => {
     const line = (page: Page) => page.locator('.health > *').allTextContents();
     const figures =
       /^Instrument\|✓ lateness p99 \S+ ms \(at most \S+ ms\)\|✓ CPU mean \S+ %, too busy in 0 of 5\d s \(at most \S+ s\)\|canary 50 of 50 arrived \(on a connection of its own\)\|clock bound ±\S+ ms \(one host, one clock\)$/;
@@ -65,7 +65,7 @@ describe('what the page tells of the instrument', () => {
     });
   });
 
-  test('the generators of a merged run: a row for each, and its clock', async () => {
+  test('a merged run has a row and a clock for each generator', async () => {
     const run = golden('passing');
     const common = {
       segment: '0:1/2',
@@ -104,7 +104,7 @@ describe('what the page tells of the instrument', () => {
     assert.deepEqual(validateRun(run), []);
   });
 
-  test('the canary belongs to the instrument: a sentence, a chart beside the load, a column', async () => {
+  test('the canary has a sentence, a chart beside the load and a table column', async () => {
     const run = golden('passing');
     await reader.look('passing', async (page) => {
       const sentence = canarySentence(run)?.replaceAll('\u00a0', ' ') ?? '';
@@ -131,7 +131,7 @@ describe('what the page tells of the instrument', () => {
     });
   });
 
-  test('one canary that arrived between two that did not is seen', async () => {
+  test('a single canary between two missing ones is drawn', async () => {
     const run = golden('passing');
     for (const second of run.timeline) if (second.t !== 20) second.canary_ms = null;
     await reader.read(run, async (page) => {
@@ -139,7 +139,7 @@ describe('what the page tells of the instrument', () => {
     });
   });
 
-  test('the instrument: each figure with its limit, the clocks of all processes', async () => {
+  test('the instrument has each figure with its result, and the clocks of all processes', async () => {
     const run = golden('gap');
     await reader.look('gap', async (page) => {
       const rows = page.locator('.checks tbody tr');
@@ -166,7 +166,7 @@ describe('what the page tells of the instrument', () => {
     });
   });
 
-  test('the page judges nothing: verdict and results are those of the data', async () => {
+  test('the page judges nothing: verdict and results come from the run', async () => {
     const run = golden('passing');
     run.health.samples_discarded = 5;
     await reader.read(run, async (page) => {
@@ -199,7 +199,7 @@ describe('what the page tells of the instrument', () => {
     });
   });
 
-  test('the closed model: what is the same figure twice is not compared', async () => {
+  test('the closed model omits figures that equal another: scheduled and from send', async () => {
     await reader.look('closed', async (page) => {
       assert.match(await text(page, '.meta'), / · closed model · /);
       assert.match(await text(page, '#latency'), /A message is due when it is sent/);

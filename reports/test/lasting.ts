@@ -1,11 +1,11 @@
-/** Runs of any length, for the size of pages. */
+/** Runs of any length, for tests of page size. */
 import type { Interval, Resource, Run } from '../contract/run.ts';
 import { mulberry32 } from './samples.ts';
 
 /** The most bins of figures (maxBins of internal/report). */
 const MOST_BINS = 300;
 
-/** Extends a run to this length by repeating its seconds with small changes; with full histograms. */
+/** Extends a run to this length by repeating its seconds with small changes; its histograms are large. */
 export function lasting(run: Run, seconds: number): Run {
   const random = mulberry32(3);
   const about = (value: number) => Number((value * (0.8 + 0.4 * random())).toPrecision(6));
@@ -22,7 +22,7 @@ export function lasting(run: Run, seconds: number): Run {
     const [first = 0, ...counts] = like.arrival_bins ?? [];
     return { ...vary(like), t, arrival_bins: [first, ...vary(counts)] };
   });
-  // As many bins as a run of this length has, and for each process as many figures as the largest has.
+  // The bins of a run of this length; each process gets the figures of the first that has any.
   const bin_s = Math.ceil(seconds / MOST_BINS);
   const bins = Array.from({ length: Math.ceil(seconds / bin_s) }, (_, i) => i * bin_s);
   const own = run.resources.find(({ figures }) => figures != null)?.figures;
@@ -44,7 +44,7 @@ export function lasting(run: Run, seconds: number): Run {
             ]),
     }),
   );
-  // As large as in a real run, and as hard to compress.
+  // As large and as hard to compress as in a real run.
   const histogram = Array.from({ length: 6000 }, () => Math.floor(random() * 36).toString(36)).join('');
   const whole = { ...run.latency.arrival, histogram };
   const latency = { ...run.latency, arrival: whole, from_send: whole, http: whole };

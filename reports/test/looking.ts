@@ -1,11 +1,11 @@
-/** What a person would look at on a page. */
+/** What a reader sees on a page. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 
 const AXE = new URL(import.meta.resolve('axe-core/axe.min.js'));
 
-/** axe-core's findings: each rule with its first place. */
+/** axe-core's violations: each rule with its first element. */
 export async function violations(page: Page): Promise<string[]> {
   await page.evaluate(await readFile(AXE, 'utf8'));
   return page.evaluate(async () => {
@@ -35,7 +35,7 @@ export function picture(page: Page, name: string): Promise<string> {
     .evaluate((canvas) => (canvas as HTMLCanvasElement).toDataURL());
 }
 
-/** Zooms the focused chart by keys, and with it another over the same time, and zooms back. */
+/** Keys zoom the focused chart and another one over time; 0 resets both. */
 export async function zoomsByKeys(page: Page, name: string, other: string): Promise<void> {
   const both = () => Promise.all([picture(page, name), picture(page, other)]);
   const whole = await both();
@@ -46,7 +46,7 @@ export async function zoomsByKeys(page: Page, name: string, other: string): Prom
   assert.deepEqual(await both(), whole);
 }
 
-/** Drags over a chart, which zooms it and another over the same time; a double click zooms back. */
+/** A drag over a chart zooms it and another one over time; a double click resets both. */
 export async function zoomsByMouse(page: Page, name: string, other: string): Promise<void> {
   const both = () => Promise.all([picture(page, name), picture(page, other)]);
   const plot = chartOf(page, name).locator('.u-over');
@@ -87,12 +87,12 @@ export async function painted(page: Page, name: string, colour: string): Promise
     }, colour);
 }
 
-/** ms after which the page showed something. */
+/** Time of the first contentful paint, ms. */
 export function firstPaint(page: Page): Promise<number | undefined> {
   return page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime);
 }
 
-/** px by which the page is wider than the screen, after charts have followed its size (within a frame). */
+/** By how much the page is wider than the screen, px, once charts have resized (within a frame). */
 export function overflow(page: Page): Promise<number> {
   return page.evaluate(async () => {
     const frame = () => new Promise((drawn) => requestAnimationFrame(drawn));
@@ -117,7 +117,7 @@ export function blank(page: Page): Promise<string[]> {
   );
 }
 
-/** Text that is invisible or breaks the layout: bidi controls, and numbers of hundreds of digits. */
+/** Text that is invisible or breaks the layout: bidi controls, and numbers of 30 or more digits. */
 export function unreadable(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const all = [...document.querySelectorAll('body :not(script)')];
@@ -129,25 +129,25 @@ export function unreadable(page: Page): Promise<string[]> {
   });
 }
 
-/** A chart's pixels by colour: antialiasing changes their opacity only. */
+/** A chart's pixels by colour: antialiasing changes only their opacity. */
 export interface Drawn {
   name: string;
   title: string;
-  /** What is read in place of the picture. */
+  /** The alternative text. */
   alternative: string;
-  /** Whether its figures can be had as a table. */
+  /** Whether it offers its figures as a table. */
   table: boolean;
-  /** Each line by itself, within the axes. */
+  /** Each line drawn alone, within the axes. */
   lines: { label: string; pixels: number; colour: string; pattern: string }[];
-  /** Cells of a heat map. */
+  /** Pixels of heat map cells. */
   heat: number;
-  /** Lines across, with every line of the chart's own off. */
+  /** Pixels of marks, with every line hidden. */
   marks: number;
-  /** Names of phases and of marks, above the plot. */
+  /** Pixels of the names of phases and marks, above the plot. */
   names: { phases: number; marks: number };
 }
 
-/** The drawing of each chart with data. */
+/** What is drawn of each chart with data. */
 export async function charts(page: Page): Promise<Drawn[]> {
   return page.locator('.chart:has(canvas)').evaluateAll(async (figures) => {
     const styles = getComputedStyle(document.documentElement);
@@ -172,7 +172,7 @@ export async function charts(page: Page): Promise<Drawn[]> {
       // Reading the chart's own canvas often is slow, and the browser warns.
       const copy = document.createElement('canvas');
       const context = copy.getContext('2d', { willReadFrequently: true }) as CanvasRenderingContext2D;
-      /** Within the axes, or above the plot. */
+      /** Counts the pixels of a colour within the axes, or above the plot. */
       const pixels = (wanted: number[], above = false) => {
         const top = above ? 0 : plot.top - whole.top;
         const height = above ? plot.top - whole.top : plot.height;
@@ -196,7 +196,7 @@ export async function charts(page: Page): Promise<Drawn[]> {
             found++;
         return found;
       };
-      /** The legend takes a click as: not this line; with Ctrl as: this line alone. A second one undoes it. */
+      /** A click on a label hides its line; with Ctrl it hides all others. A second click undoes it. */
       const click = async (labels: Element[], ctrlKey: boolean) => {
         for (const label of labels) label.dispatchEvent(new MouseEvent('click', { ctrlKey }));
         // uPlot draws in a microtask. A task would let the browser paint the whole page each time.

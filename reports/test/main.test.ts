@@ -23,7 +23,7 @@ function report(...args: string[]): Promise<{ code: number | string; stdout: str
   });
 }
 
-test('writes index.html from run.json and prints its path', async () => {
+test('report writes index.html from run.json and prints its path', async () => {
   await writeFile(join(directory, 'run.json'), JSON.stringify(golden('passing')));
   const { code, stdout, stderr } = await report(directory);
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
@@ -32,7 +32,7 @@ test('writes index.html from run.json and prints its path', async () => {
   assert.equal(shown.run.id, golden('passing').run.id);
 });
 
-test('--help tells how to call it', async () => {
+test('--help prints the usage', async () => {
   const { code, stdout } = await report('--help');
   assert.equal(code, 0);
   assert.match(stdout, /^Usage: npm run report -- <run> /);
@@ -40,9 +40,9 @@ test('--help tells how to call it', async () => {
 
 for (const [name, content, expected] of [
   ['data that is not JSON', '{"schema":', /run\.json is not JSON: /],
-  ['data that is no run', '{"schema":"arrival/run/1"}', /run\.json is no valid run: missing propert.* 'run'/],
+  ['an invalid run', '{"schema":"arrival/run/1"}', /run\.json is no valid run: missing propert.* 'run'/],
 ] as const) {
-  test(`${name}: one line, exit 1`, async () => {
+  test(`${name}: reported in one line with exit code 1`, async () => {
     await writeFile(join(directory, 'run.json'), content);
     const { code, stderr } = await report(directory);
     assert.equal(code, 1);
@@ -53,17 +53,17 @@ for (const [name, content, expected] of [
 
 for (const [name, args, expected] of [
   ['a directory that does not exist', ['/nowhere'], /^report: \/nowhere is no directory, and no name of one/],
-  ['no directory', [], /^report: expected one run, got 0; see --help\n$/],
+  ['a missing argument', [], /^report: expected one run, got 0; see --help\n$/],
   ['an unknown option', ['--what'], /^report: --what is not known; allowed: --fail-if, /],
   ['an option of another command', ['list', '--sure'], /^report: --sure belongs to compare; see --help\n$/],
   ['one run to compare', ['compare', '/nowhere'], /^report: compare takes two runs at least, got 1\n$/],
   [
-    'a condition that is none',
+    'a malformed condition',
     ['compare', 'a', 'b', '--fail-if', 'x'],
     /^report: --fail-if 'x', column 1: x is no/,
   ],
 ] as const) {
-  test(`${name}: one line, exit 2`, async () => {
+  test(`${name}: reported in one line with exit code 2`, async () => {
     const { code, stderr } = await report(...args);
     assert.equal(code, 2);
     assert.match(stderr, expected);
@@ -71,7 +71,7 @@ for (const [name, args, expected] of [
   });
 }
 
-test('a run.json that is missing: one line, exit 1', async () => {
+test('a missing run.json: reported in one line with exit code 1', async () => {
   const { code, stderr } = await report(tmpdir());
   assert.equal(code, 1);
   assert.match(stderr, /run\.json: no such file or directory\n$/);

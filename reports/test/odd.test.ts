@@ -13,7 +13,7 @@ describe('the page of an odd run', () => {
   });
   after(() => reader?.close());
 
-  test('bidi controls are seen wherever foreign text is, and the files that the page makes have them', async () => {
+  test('bidi controls are visible in all foreign text, and unchanged in downloads', async () => {
     const run = turned();
     await reader.read(run, async (page) => {
       await page.locator('.seconds summary').click();
@@ -36,7 +36,7 @@ describe('the page of an odd run', () => {
     });
   });
 
-  test('figures beyond all measure break no layout', async () => {
+  test('huge figures do not break the layout', async () => {
     await reader.read(huge(), async (page) => {
       for (const width of [390, 1280]) {
         await page.setViewportSize({ width, height: 900 });
@@ -48,7 +48,7 @@ describe('the page of an odd run', () => {
     });
   });
 
-  test('a reason of 10,000 characters is cut, and all of it can be seen', async () => {
+  test('a reason of 10,000 characters is cut and can be expanded', async () => {
     const run = wordy();
     await reader.read(run, async (page) => {
       for (const [place, whole = ''] of [
@@ -57,8 +57,8 @@ describe('the page of an odd run', () => {
         ['.beside:has(h2) .scroll', run.errors[0]?.example ?? ''],
       ] as const) {
         const long = page.locator(`${place} .long`).first();
-        const shut = await long.innerText();
-        assert.ok(shut.startsWith(whole.slice(0, 100)) && shut.length < 600, place);
+        const cut = await long.innerText();
+        assert.ok(cut.startsWith(whole.slice(0, 100)) && cut.length < 600, place);
         await long.locator('summary').press('Enter');
         assert.ok(await long.locator('.all').isVisible());
         assert.equal(await long.locator('.all').textContent(), whole, place);

@@ -1,4 +1,4 @@
-/** Valid runs that no instrument writes; pages have to show them. */
+/** Valid runs that no instrument writes; pages must still show them. */
 import type { Run } from '../contract/run.ts';
 import { golden } from './goldens.ts';
 
@@ -11,7 +11,7 @@ export function turned(): Run {
   return JSON.parse(JSON.stringify(golden('hostile')).replaceAll('<img', `${CONTROLS}<img`));
 }
 
-/** Latencies, CPU and memory of 1e300, and as many messages as an integer may be. */
+/** Latencies, CPU and memory of 1e300, and the largest safe integer as counts. */
 export function huge(): Run {
   const run: Run = JSON.parse(JSON.stringify(golden('passing')), (key, value) =>
     typeof value === 'number' && LATENCY.test(key) ? 1e300 : value,

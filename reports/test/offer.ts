@@ -8,21 +8,21 @@ type PlannedFlow = Run['run']['profile']['flows'][number];
 export interface Plan {
   phases: Phase[];
   flows: PlannedFlow[];
-  /** Messages/s that the relay can take. */
+  /** Capacity of the relay, messages/s. */
   capacity: number;
-  /** Requests/s that the ingest can answer; default: no limit. */
+  /** Capacity of the ingest, requests/s; default: no limit. */
   ingestCapacity?: number;
   /** The share of measured requests that the ingest refuses, as fast as it answers. */
   refuses?: number;
-  /** Messages claimed in this time (s) vanish. */
+  /** Messages claimed in this time (s) are lost. */
   lossBetween?: [number, number];
-  /** The time (s) in which a subscriber (0: the first of a topic) has no connection; missed messages come later. */
+  /** A subscriber (0: the first of a topic) has no connection in this time (s); its messages arrive later. */
   gap?: { subscriber: number; from_s: number; to_s: number };
-  /** The run ends here (s), whatever is in flight. */
+  /** The run ends at this time (s), with messages in flight. */
   cutAt?: number;
   /** Messages carry no stamps. */
   withoutStages?: boolean;
-  /** Requests publish to the broker: all of the time is `schedule` and `delivery`. */
+  /** Requests publish to the broker: only `schedule` and `delivery` take time. */
   direct?: boolean;
 }
 
@@ -74,7 +74,7 @@ function open(pipeline: Pipeline, phase: Phase, index: number, begin: number): R
   });
 }
 
-/** VUs that each send after their last answer. */
+/** Requests of VUs: each sends again after its last answer. */
 function closed(pipeline: Pipeline, phase: Phase, index: number, begin: number): Request[] {
   const free = Array.from({ length: phase.vus ?? 0 }, (_, vu) => begin + vu * 1e-4);
   const requests: Request[] = [];
@@ -89,7 +89,7 @@ function closed(pipeline: Pipeline, phase: Phase, index: number, begin: number):
   return requests;
 }
 
-/** Start of the n-th request of a phase, s since its begin: the area under the rate reaches n. */
+/** When the n-th request of a phase starts, s since the phase began: the area under the rate is n. */
 function startOf(n: number, from: number, to: number, duration: number): number {
   const slope = (to - from) / duration;
   return slope === 0 ? n / from : (Math.sqrt(from * from + 2 * slope * n) - from) / slope;
@@ -114,7 +114,7 @@ class Pipeline {
     return this.#about(0.06, 0.4) + (this.#random() < 0.004 ? this.#about(1.2, 0.6) : 0);
   }
 
-  /** @param load 1: as much as it is made for */
+  /** @param load share of the nominal load */
   take(intended: number, phase: number, load: number, schedule: number): Request {
     const [planned, flow] = this.#flow();
     const sentAt = intended + schedule / 1e3;
@@ -150,7 +150,7 @@ class Pipeline {
     return { intended, answeredAt: acceptedAt, phase, http: request + ingest + answer, messages };
   }
 
-  /** The flow whose turn it is. */
+  /** The next flow, by weighted round robin. */
   #flow(): [flow: PlannedFlow, index: number] {
     const { flows } = this.#plan;
     flows.forEach((flow, i) => {
@@ -161,7 +161,7 @@ class Pipeline {
     return [flows[index] as PlannedFlow, index];
   }
 
-  /** ms until ingest takes up what comes at this time. */
+  /** The wait for the ingest of a request at this time, ms. */
   #wait(at: number): number {
     const { ingestCapacity } = this.#plan;
     if (ingestCapacity === undefined) return 0;
@@ -170,7 +170,7 @@ class Pipeline {
     return (begins - at) * 1e3;
   }
 
-  /** ms until a subscriber is connected again. */
+  /** The wait for a subscriber to reconnect, ms. */
   #gap(subscriber: number, at: number): number {
     const { gap } = this.#plan;
     if (gap?.subscriber !== subscriber || at < gap.from_s || at >= gap.to_s) return 0;

@@ -10,7 +10,7 @@ import { GOLDENS, golden } from './goldens.ts';
 import { charts, legend, overflow, text, violations } from './looking.ts';
 import { assertReads } from './reading.ts';
 
-/** What the charts of the passing run say. */
+/** The chart titles of the passing run. */
 const TITLES = {
   'Arrival p99': 'p99 of each second was below the limit of 250 ms: at most 5.05 ms (0:40)',
   'Latency by percentile': 'Half of the deliveries arrived within 2.31 ms, 99.999 % within 16.4 ms',
@@ -39,12 +39,12 @@ describe('the page in a browser', () => {
   after(() => reader?.close());
 
   for (const name of GOLDENS) {
-    test(`${name}: verdict and account, no overflow wide or narrow, every chart drawn`, async () => {
+    test(`${name}: the page has verdict and account, fits the screen and draws every chart`, async () => {
       await reader.look(name, (page) => assertReads(page, golden(name)));
     });
   }
 
-  test('a passing run: its sentence, figures, equation, stages and charts', async () => {
+  test('the page of a passing run has answer, figures, equation, stages and charts', async () => {
     const passing = golden('passing');
     const run = { ...passing, environment: { ...passing.environment, arrival: '1.2.3' } };
     const { arrival, http } = run.latency;
@@ -79,7 +79,7 @@ describe('the page in a browser', () => {
     });
   });
 
-  test('the host is no process: its memory would press those of all others onto the axis', async () => {
+  test('CPU and memory charts omit the host, whose memory would flatten the other lines', async () => {
     await reader.look('real', async (page) => {
       const titles = new Map((await charts(page)).map(({ name, title }) => [name, title]));
       assert.match(titles.get('CPU') ?? '', /^relay-1 used most: up to 16\.1/);
@@ -92,7 +92,7 @@ describe('the page in a browser', () => {
     });
   });
 
-  test('what a script tells is not rounded away', async () => {
+  test('small figures of a script are not rounded to 0', async () => {
     const run = golden('passing');
     run.figures = [
       { name: 'HTTP mean', value: 0.0483, unit: 'ms' },
@@ -103,7 +103,7 @@ describe('the page in a browser', () => {
     });
   });
 
-  test('requests are called by what they speak', async () => {
+  test('request figures bear the name of the protocol', async () => {
     const run = golden('closed');
     run.run.protocol = 'MQTT';
     await reader.read(run, async (page) => {
@@ -111,12 +111,12 @@ describe('the page in a browser', () => {
       for (const label of ['arrival and MQTT', 'MQTT p99']) assert.ok(shown.includes(label), label);
       assert.ok((await legend(page, 'Latency by concurrency')).includes('MQTT mean'));
       assert.ok((await charts(page)).some(({ name }) => name === 'MQTT latency'));
-      // What the stages hold is the same for every run.
+      // The description of the stages is the same for every run.
       assert.doesNotMatch(shown.replaceAll('connection, HTTP, parsing', ''), /HTTP/);
     });
   });
 
-  test('a pass with a loss that was allowed does not say that nothing was lost', async () => {
+  test('a pass with an allowed loss does not say that nothing was lost', async () => {
     const run = golden('passing');
     assert.equal(run.verdict.result, 'pass');
     await reader.look('passing', async (page) => {
@@ -128,7 +128,7 @@ describe('the page in a browser', () => {
     });
   });
 
-  test('a run that was cut off has limits, and none of them is judged', async () => {
+  test('an interrupted run lists its limits as not judged', async () => {
     await reader.look('incomplete', async (page) => {
       const rules = page.locator('table', {
         has: page.locator('caption', { hasText: /^Limits that the run was judged by/ }),
@@ -139,7 +139,7 @@ describe('the page in a browser', () => {
     });
   });
 
-  test('each rule stands with its limit, what was measured and whether it held', async () => {
+  test('each rule has its limit, measured value and result', async () => {
     const run = golden('failing');
     await reader.look('failing', async (page) => {
       const row = page.locator('tbody tr', { has: page.locator('th', { hasText: /^arrival_p99$/ }) });
@@ -148,7 +148,7 @@ describe('the page in a browser', () => {
     });
   });
 
-  test('requests that can be trusted though arrivals can not are named', async () => {
+  test('the verdict says if HTTP requests can be trusted although arrivals cannot', async () => {
     const run = golden('gap');
     run.verdict.stands = ['http'];
     await reader.read(run, async (page) => {
@@ -159,8 +159,8 @@ describe('the page in a browser', () => {
     });
   });
 
-  // The page showed rates of phases that never began, and divided the cut-off one by its planned length.
-  test('a run that was cut off: how far it came, and the phase that was not reached', async () => {
+  // Regression: phases that never began had rates, and the interrupted one was divided by its planned length.
+  test('an interrupted run shows how far it came and which phase it did not reach', async () => {
     await reader.look('incomplete', async (page) => {
       assert.match(await text(page, '.verdict'), /cut off at 0:23 of 0:50/);
       assert.match(await text(page, '.answer'), /^Not finished: /);
@@ -172,7 +172,7 @@ describe('the page in a browser', () => {
     });
   });
 
-  test('with nothing accepted, and in a record that ends early, the charts claim no success', async () => {
+  test('the charts claim no success if nothing was accepted or the record ends early', async () => {
     const run = golden('incomplete');
     Object.assign(run.account.deliveries, { due: 0, arrived: 0, missing: 0 });
     for (const second of run.timeline) Object.assign(second, { accepted: 0, arrived: 0 });
@@ -183,7 +183,7 @@ describe('the page in a browser', () => {
     });
   });
 
-  test('many phases: named by the first and the last, and folded', async () => {
+  test('many phases are named by the first and the last, and folded', async () => {
     const run = golden('passing');
     const [, step] = run.steps;
     const [, phase] = run.run.profile.phases;
@@ -198,7 +198,7 @@ describe('the page in a browser', () => {
     });
   });
 
-  test('of few samples: no percentile where none is known, and a curve that is an axis wide', async () => {
+  test('few samples give no percentile in the tiles, but a visible curve', async () => {
     const run = golden('passing');
     Object.assign(run.latency.arrival, {
       count: 2,
@@ -217,7 +217,7 @@ describe('the page in a browser', () => {
     });
   });
 
-  test('messages by id: the slowest first, with the stage that held it, and what was lost', async () => {
+  test('messages are listed with their longest stage, sorted, copied and downloaded', async () => {
     const run = golden('passing');
     const at = { target: 'user/1', flow: 'direct', due: '2026-11-21T09:48:10.000001Z' };
     run.messages = {
@@ -262,7 +262,7 @@ describe('the page in a browser', () => {
         assert.deepEqual(await sorts(slowest, 'subscriber'), ['ascending', 'r.1.7', 'r.1.8']);
         assert.deepEqual(await sorts(slowest, 'longest stage'), ['ascending', 'r.1.7', 'r.1.8']);
         assert.deepEqual(await sorts(slowest, 'longest stage'), ['descending', 'r.1.7', 'r.1.8']);
-        assert.deepEqual(await sorts(named, 'id'), ['ascending', 'r.1.9', 'r.1.10'], 'as numbers');
+        assert.deepEqual(await sorts(named, 'id'), ['ascending', 'r.1.9', 'r.1.10'], 'ids sort as numbers');
         assert.deepEqual(await sorts(named, 'id'), ['descending', 'r.1.10', 'r.1.9']);
         assert.deepEqual(await violations(page), []);
 
@@ -284,7 +284,7 @@ describe('the page in a browser', () => {
     );
   });
 
-  test('where a run came from, with a link to its job where that is a page', async () => {
+  test('the page shows commit, branch and CI job, linked only to a web page', async () => {
     const run = golden('passing');
     const commit = '0123456789abcdef0123456789abcdef01234567';
     const ci = { name: 'GitLab CI', job: 'ramp', url: 'https://gitlab.example.com/o/r/-/jobs/7' };
@@ -308,20 +308,20 @@ describe('the page in a browser', () => {
     });
   });
 
-  test('an account that does not balance: red, and no percentile anywhere', async () => {
+  test('an unbalanced account is red and hides every percentile', async () => {
     await reader.read(golden('unbalanced'), async (page) => {
       assert.match(await text(page, '[role=alert]'), /does not balance: the ends add up to 2,433, 37 fewer/);
       const red = await page.locator('.balance').evaluate((element) => getComputedStyle(element).color);
       assert.equal(red, 'rgb(179, 38, 30)');
       await page.locator('.seconds summary').click();
-      await page.locator('.clocks').evaluate((clocks) => clocks.remove()); // no latency of a message
+      await page.locator('.clocks').evaluate((clocks) => clocks.remove()); // clock bounds are no latency
       const words = (await text(page, 'main')).replaceAll(/p\(\d+\)<\d+/g, '');
       assert.doesNotMatch(words, /\bp\d\d|percentile|\d ms\b/);
       assert.doesNotMatch(words, /held/);
     });
   });
 
-  test('data that claims to pass without balancing is not shown as a pass', async () => {
+  test('a run that claims to pass without balancing is shown as invalid', async () => {
     const run = golden('unbalanced');
     run.verdict = { result: 'pass', reasons: [] };
     await reader.read(run, async (page) => {
@@ -329,7 +329,7 @@ describe('the page in a browser', () => {
     });
   });
 
-  test('what was planned for each phase', async () => {
+  test('each phase shows its planned load', async () => {
     const run = golden('passing');
     const [first] = run.run.profile.phases;
     assert.ok(first);
@@ -348,7 +348,7 @@ describe('the page in a browser', () => {
     });
   });
 
-  test('targets: those that lost messages first, the slowest next, the rest on demand', async () => {
+  test('targets with losses come first, then the slowest; the rest is folded', async () => {
     const run = golden('failing');
     const { rows = [] } = run.targets ?? {};
     await reader.look('failing', async (page) => {
@@ -358,7 +358,7 @@ describe('the page in a browser', () => {
       assert.equal(await names.first().textContent(), most.name);
       assert.match(await text(page, '.targets p'), /listed targets? lost messages\. The slowest is /);
       await page.locator('.targets summary').click();
-      await page.locator('.targets details tbody tr').first().waitFor(); // they are made when it opens
+      await page.locator('.targets details tbody tr').first().waitFor(); // the rows are made on opening
       assert.equal(await page.locator('.targets details tbody tr').count(), rows.length);
       assert.ok(rows.length > 10);
     });
@@ -367,7 +367,7 @@ describe('the page in a browser', () => {
     });
   });
 
-  test('samples of trace lists stand beside what all messages tell; without them there is nothing', async () => {
+  test('sampled latencies are shown beside the full ones if the run has any', async () => {
     const run = golden('closed');
     await reader.look('closed', async (page) => {
       assert.equal(await page.locator('.sampled').count(), 0);
@@ -392,7 +392,7 @@ describe('the page in a browser', () => {
     });
   });
 
-  test('hostile strings are text', async () => {
+  test('hostile strings stay text', async () => {
     await reader.look('hostile', async (page) => {
       await page.locator('.seconds summary').click();
       assert.equal(await page.locator('img, main b, main script').count(), 0);
@@ -410,7 +410,7 @@ describe('the page in a browser', () => {
     });
   });
 
-  test('without stages, and before the first second, it says so', async () => {
+  test('the page says if stages are missing and if the run has just started', async () => {
     await reader.look('without-stages', async (page) => {
       assert.match(await text(page, 'main'), /Not available: the messages carried no stamps/);
     });
@@ -419,7 +419,7 @@ describe('the page in a browser', () => {
     });
   });
 
-  test('a sweep: the figure with its knee and the fit', async () => {
+  test('a sweep has charts by concurrency with knee and fit', async () => {
     await reader.look('closed', async (page) => {
       const names = (await charts(page)).map(({ name }) => name);
       assert.deepEqual(names.slice(0, 3), [

@@ -14,24 +14,24 @@ interface Word {
   bottom: number;
 }
 
-/** A sheet of paper; points. */
+/** A printed sheet; lengths in points. */
 export interface Sheet {
   width: number;
   height: number;
   words: Word[];
-  /** As it is read: one column after the other. */
+  /** In reading order: one column after the other. */
   text: string;
 }
 
-/** A4 without the margins of the page's styles, CSS px. */
+/** Width of A4 without the margins of the page's styles, CSS px. */
 const PRINTABLE = 702;
 
-/** Prints to a PDF as a person does, and returns the position of each word. */
+/** Prints a page to a PDF and returns the position of each word. */
 export async function printed(page: Page): Promise<Sheet[]> {
   return sheetsOf(await page.pdf({ format: 'A4' }));
 }
 
-/** Prints a file by the browser's command line, which prints at the load event. */
+/** Prints a file with the browser's command line, which prints at the load event. */
 export async function printedByCommand(url: string): Promise<Sheet[]> {
   const place = await mkdtemp(join(tmpdir(), 'arrival-print-'));
   try {
@@ -64,7 +64,7 @@ async function sheetsOf(pdf: Uint8Array): Promise<Sheet[]> {
     });
 }
 
-/** The values of attributes. */
+/** The numbers in attributes. */
 function numbers(attributes: string): number[] {
   return [...attributes.matchAll(/"([\d.]+)"/g)].map(([, value]) => Number(value));
 }

@@ -1,17 +1,17 @@
-/** What the page of any run has to show. */
+/** What the page of every run must show. */
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { type Run, STAGES } from '../contract/run.ts';
 import { charts, type Drawn, overflow } from './looking.ts';
 
-/** Fewer pixels are no line, no cell and no name. */
+/** A line, cell or name has at least as many pixels. */
 const LEAST = 40;
-/** Where there is no figure that a chart could state. */
+/** Titles of charts without a figure. */
 const NOT_KNOWN = /^(Too few|No second|How .* is not known)/;
-/** Charts over something else than time. */
+/** Charts that are not over time. */
 const UNPHASED = ['Latency by percentile', 'Distribution of arrival', 'Latency by load'];
 
-/** Verdict and account are the run's, and nothing is wider than the screen. */
+/** Asserts that the page has the run's verdict and account, and fits the screen. */
 export async function assertAnswers(page: Page, run: Run): Promise<void> {
   assert.equal(await page.locator('.verdict strong').textContent(), run.verdict.result);
   assert.equal(await page.locator('h1').textContent(), run.run.name);
@@ -23,7 +23,7 @@ export async function assertAnswers(page: Page, run: Run): Promise<void> {
   }
 }
 
-/** Every chart is drawn, with a title that states a figure, alternative text, and a table. */
+/** Asserts that every chart is drawn and has a title with a figure, alternative text and a table. */
 export async function assertReads(page: Page, run: Run): Promise<void> {
   await assertAnswers(page, run);
   for (const chart of await charts(page)) {
@@ -41,9 +41,9 @@ function idle({ resources }: Run, gauge: string): boolean {
   return values.every((value) => (value ?? 0) === 0);
 }
 
-/** What should be on the canvas of a chart, and is not. */
+/** The parts that a chart's canvas lacks. */
 function missing({ name, lines, heat, marks, names }: Drawn, run: Run): string[] {
-  // A line along the axis is as faint as the axis.
+  // A line of zeros lies on the axis and is as faint.
   const zero = {
     backlog: run.timeline.every(({ backlog }) => backlog === 0),
     ...Object.fromEntries(STAGES.map((stage) => [stage, run.latency.stages[stage].mean === 0])),

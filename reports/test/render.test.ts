@@ -40,7 +40,7 @@ for (const name of GOLDENS) {
     const shown = shownRun(html);
     assert.deepEqual(shown.latency, golden(name).latency);
     const { answer, findings, ...rest } = shown;
-    assert.ok(answer?.sentence && findings, 'one of an earlier version gets them');
+    assert.ok(answer?.sentence && findings, 'render adds them to older runs');
     const { answer: own = answer, findings: found = findings, ...same } = golden(name);
     assert.deepEqual([answer, findings], [own, found]);
     assert.deepEqual(bare(rest as Run), bare(same as Run));
@@ -48,7 +48,7 @@ for (const name of GOLDENS) {
   });
 }
 
-test('of a directory, and of several runs: each gets its own, and one that is none is named', async () => {
+test('render writes a page per run and names a path that is not a run', async () => {
   await writeFile(join(dir, 'run.json'), JSON.stringify(golden('passing')));
   const { exitCode, stdout, stderr } = await render('.', 'nowhere', join(dir, 'run.json'));
   assert.equal(exitCode, 1);
@@ -64,7 +64,7 @@ test('of a directory, and of several runs: each gets its own, and one that is no
 });
 
 for (const command of ['', 'record', 'merge', 'check', 'render']) {
-  test(`k6 x arrival ${command} --help tells how to call it`, async () => {
+  test(`k6 x arrival ${command} --help prints the usage`, async () => {
     const words = ['x', 'arrival', ...(command ? [command] : []), '--help'];
     const { exitCode, stdout } = await execa(join(ROOT, 'k6'), words, { cwd: dir });
     assert.equal(exitCode, 0);
@@ -74,13 +74,13 @@ for (const command of ['', 'record', 'merge', 'check', 'render']) {
 }
 
 // `xk6 build` has no Node, so the committed page has to match its sources.
-test('the page in the Go module is what its sources make, as committed', async (t) => {
-  assert.equal(await readFile(join(ROOT, EMBEDDED), 'utf8'), await template(), 'npm run setup makes it anew');
+test('the committed page of the Go module matches its sources', async (t) => {
+  assert.equal(await readFile(join(ROOT, EMBEDDED), 'utf8'), await template(), 'npm run setup rebuilds it');
   const sources = ['reports/page', 'reports/*.ts', 'package-lock.json'];
   const args = ['status', '--porcelain', '--', EMBEDDED, ...sources];
   const { exitCode, stdout } = await execa('git', args, { cwd: ROOT, reject: false });
-  if (exitCode !== 0) return t.skip('this folder is no git checkout');
+  if (exitCode !== 0) return t.skip('this folder is not a git checkout');
   const changed = stdout.split('\n').map((line) => line.slice(3));
   const alone = changed.includes(EMBEDDED) && changed.length === 1;
-  assert.ok(!alone, `commit ${EMBEDDED}: the set-up has made it anew from sources that are committed`);
+  assert.ok(!alone, `commit ${EMBEDDED}: the set-up rebuilt it from committed sources`);
 });

@@ -29,7 +29,7 @@ export function latency(samples: number[]): Latency {
   };
 }
 
-/** The same in short, null without samples. */
+/** The main figures of samples in ms, null without samples. */
 export function brief(samples: number[]): Brief | null {
   const { count, mean, p50, p95, p99, max } = latency(samples);
   return count ? { count, mean, p50, p95, p99, max } : null;
@@ -51,7 +51,7 @@ export function average(values: ArrayLike<number>): number {
   return sum / values.length;
 }
 
-/** Whole µs and 3 significant digits, as a histogram keeps them. */
+/** Rounds to µs and 3 significant digits, like a histogram. */
 function digits(ms: number): number {
   return Number((Math.round(ms * 1e3) / 1e3).toPrecision(3));
 }

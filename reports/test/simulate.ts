@@ -1,4 +1,4 @@
-/** A small simulated pipeline: runs with plausible figures, the same at every call. */
+/** A small simulated pipeline: plausible figures, identical at every call. */
 import {
   type Flow,
   type Interval,
@@ -23,14 +23,15 @@ export function simulate(plan: Plan): Measured {
   const until = plan.cutAt ?? Number.POSITIVE_INFINITY;
   const requests = offer(plan).filter((request) => request.intended < until);
   const messages = requests.flatMap((request) => request.messages);
-  const made = (message: Message) => message.deliveries.filter((d) => d.arrivedAt < until && !message.lost);
-  const deliveries = messages.flatMap(made);
+  const delivered = (message: Message) =>
+    message.deliveries.filter((d) => d.arrivedAt < until && !message.lost);
+  const deliveries = messages.flatMap(delivered);
   const end = Math.min(until, Math.max(total, ...latest(deliveries)));
   const due = messages.reduce((sum, message) => sum + message.deliveries.length, 0);
   const lost = messages.filter((message) => message.lost).length;
   const rejected = messages.filter((message) => message.rejected).length;
   const arrived = messages.filter(
-    (m) => !m.lost && !m.rejected && made(m).length === m.deliveries.length,
+    (m) => !m.lost && !m.rejected && delivered(m).length === m.deliveries.length,
   ).length;
 
   const latencies = (wanted: (phase: number) => boolean): Latencies => {
@@ -59,7 +60,7 @@ export function simulate(plan: Plan): Measured {
     if (duration_s <= 0) return [];
     const mine = messages.filter((message) => message.phase === index);
     const accepted = mine.filter((message) => message.acceptedAt < until && !message.rejected);
-    const there = deliveries.filter((d) => d.phase === index).length;
+    const arrivals = deliveries.filter((d) => d.phase === index).length;
     return [
       {
         name: phase.name,
@@ -71,11 +72,11 @@ export function simulate(plan: Plan): Measured {
         scheduled: mine.length,
         accepted: accepted.length,
         due: accepted.reduce((sum, message) => sum + message.deliveries.length, 0),
-        arrived: there,
+        arrived: arrivals,
         scheduled_per_s: round(mine.length / duration_s),
         accepted_per_s: round(accepted.length / duration_s),
-        carried_per_s: 0, // Go sets it, as it does the answer
-        arrived_per_s: round(there / duration_s),
+        carried_per_s: 0, // Go sets it, like the answer
+        arrived_per_s: round(arrivals / duration_s),
         latency: latencies((p) => p === index),
       },
     ];
@@ -139,7 +140,7 @@ interface Flight {
   ms: number;
 }
 
-/** The canary: a message a second over its own connection, with the same waits as the load. */
+/** The canary: a message a second on its own connection, with the waits of the load. */
 function canaryFlights(requests: Request[], until: number): Flight[] {
   const random = mulberry32(11);
   return Array.from({ length: Math.max(0, Math.ceil(until - 0.5)) }, (_, t): Flight => {
@@ -229,7 +230,7 @@ function resources(timeline: Interval[]): Resource[] {
   return timeline.length ? [...used, host(timeline)] : used;
 }
 
-/** What vmstat would tell of a host of 2 cores. */
+/** What vmstat would report for a host of 2 cores. */
 function host(timeline: Interval[]): Resource {
   const none = { mean: null, max: null };
   const busy = timeline.map(({ scheduled }) => Math.min(96, 4 + scheduled * 0.028));

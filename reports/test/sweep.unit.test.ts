@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { sweepSteps } from '../sweep.ts';
 import { golden } from './goldens.ts';
 
-test('a sweep is of measured steps of several concurrencies, in their order', () => {
+test('a sweep has the measured steps in order of concurrency, if there are several', () => {
   const run = golden('closed');
   run.steps.reverse();
   assert.deepEqual(

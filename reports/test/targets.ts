@@ -1,12 +1,12 @@
-/** What a simulated run tells of its targets. */
+/** The targets of a simulated run. */
 import type { Targets } from '../contract/run.ts';
 import type { Message, Plan } from './offer.ts';
 import { brief } from './samples.ts';
 
-/** Of each flow; its messages go round them. */
+/** Targets of a flow, which its messages take in turn. */
 const TARGETS = 8;
 
-/** @param measured whether a phase is */
+/** @param measured whether a phase is measured */
 export function targets(plan: Plan, messages: Message[], measured: (phase: number) => boolean): Targets {
   const rows = plan.flows.flatMap(({ name }, flow) => {
     const mine = messages.filter((message) => message.flow === flow);

@@ -7,14 +7,14 @@ import { build } from 'vite';
 
 const REPORTS = fileURLToPath(new URL('..', import.meta.url));
 const SHARED = ['page/**/*.*', '*.ts'];
-/** By the mode that Vite builds them in. */
+/** Pages by Vite mode. */
 const PAGES = {
   production: { built: 'dist/index.html', sources: SHARED },
   comparison: { built: 'dist/comparison/index.html', sources: [...SHARED, 'comparison/**/*.*'] },
   history: { built: 'dist/history/index.html', sources: [...SHARED, 'history/**/*.*'] },
 };
 
-/** @returns a page below reports/dist, built anew if it is older than its sources */
+/** @returns a page below reports/dist, rebuilt if it is older than its sources */
 export async function template(mode: keyof typeof PAGES = 'production'): Promise<string> {
   const { sources } = PAGES[mode];
   const built = join(REPORTS, PAGES[mode].built);
@@ -25,7 +25,7 @@ export async function template(mode: keyof typeof PAGES = 'production'): Promise
   return readFile(built, 'utf8');
 }
 
-/** Builds into another folder, then moves, as other test files run at the same time. */
+/** Builds into a temporary folder, then moves the page: other test files run at the same time. */
 async function rebuild(mode: string, built: string): Promise<void> {
   const outDir = await mkdtemp(join(REPORTS, 'dist-'));
   try {
@@ -37,7 +37,7 @@ async function rebuild(mode: string, built: string): Promise<void> {
   }
 }
 
-/** ms; 0 if there is no such file. */
+/** Modification time, ms; 0 for a missing file. */
 async function modified(path: string): Promise<number> {
   return stat(path).then(
     (info) => info.mtimeMs,

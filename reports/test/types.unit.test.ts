@@ -6,12 +6,12 @@ import schema from '../contract/run.schema.json' with { type: 'json' };
 import { declarations } from './declarations.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** The Go module has its own copy, as it is used without this repository. */
+/** The Go module has its own copy: it is used without this repository. */
 const FILES = ['reports/contract/run.gen.d.ts', 'extensions/k6/arrival/run.gen.d.ts'];
 const NAMES = { '': 'Run', run: 'RunInfo', error: 'RunError' };
 
 for (const file of FILES) {
-  test(`${file} is what run.schema.json says (write it anew: UPDATE=1 node --test reports/test/types.unit.test.ts)`, async () => {
+  test(`${file} matches run.schema.json (to update it: UPDATE=1 node --test reports/test/types.unit.test.ts)`, async () => {
     const text = `// Generated from run.schema.json; do not edit.\n\n${declarations(schema, NAMES)}`;
     if (process.env.UPDATE) await writeFile(join(ROOT, file), text);
     assert.equal(await readFile(join(ROOT, file), 'utf8'), text);

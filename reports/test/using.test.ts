@@ -1,4 +1,4 @@
-/** What a reader does with a page: cursor, zoom, tables, files, print; and how large it is. */
+/** How a reader uses a page: cursor, zoom, tables, files, print; and the size of pages. */
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -36,7 +36,7 @@ describe('the page in use', () => {
   });
   after(() => reader?.close());
 
-  test('the bands of the stages bear their names, for those who do not see their colours', async () => {
+  test('the bands of the stages are labelled, not told apart by colour alone', async () => {
     await reader.look('passing', async (page) => {
       assert.ok((await painted(page, 'Mean of each stage', '--ink')) > 10);
     });
@@ -55,7 +55,7 @@ describe('the page in use', () => {
     });
   });
 
-  test('by keyboard: the cursor moves, all charts over time zoom together, 0 shows everything', async () => {
+  test('keys move the cursor and zoom all charts over time; 0 resets the zoom', async () => {
     await reader.read(golden('passing'), async (page) => {
       const plot = page.locator('#time .plot').first();
       const time = page.locator('#time .u-legend tr:first-child .u-value');
@@ -77,19 +77,19 @@ describe('the page in use', () => {
     });
   });
 
-  test('by mouse: dragging over a chart zooms all charts over time, a double click shows everything', async () => {
+  test('a drag zooms all charts over time; a double click resets the zoom', async () => {
     await reader.look('passing', async (page) => {
       await zoomsByMouse(page, 'Backlog', 'Memory');
     });
   });
 
-  test('zoomed: the figures of the seconds that are shown, and a button that shows the whole run', async () => {
+  test('a zoomed page shows the figures of its seconds and a button that resets the zoom', async () => {
     await reader.read(golden('passing'), async (page) => {
       const bar = page.locator('.window');
       assert.ok(!(await bar.isVisible()));
       const whole = await picture(page, 'Memory');
       const finding = page.locator('.findings li').first();
-      await finding.click({ position: { x: 60, y: 8 } }); // on its words
+      await finding.click({ position: { x: 60, y: 8 } }); // on its text
       assert.match(
         (await bar.innerText()).replaceAll('\u00a0', ' '),
         /^0:\d\d – 0:\d\d: [\d,]+ messages\/s scheduled · arrival p50 ≈ [\d.]+ ms · p99 ≈ [\d.]+ ms · 0 messages lost/,
@@ -100,7 +100,7 @@ describe('the page in use', () => {
     });
   });
 
-  test('the account is a line that opens to the equation where it stands', async () => {
+  test('the account line expands to the equation', async () => {
     const run = golden('failing');
     await reader.read(run, async (page) => {
       const line = page.locator('header details.line');
@@ -117,7 +117,7 @@ describe('the page in use', () => {
     });
   });
 
-  test('by keyboard: a line is hidden, and the cursor reads values with their unit', async () => {
+  test('a key hides a line, and the cursor shows values with units', async () => {
     await reader.read(golden('passing'), async (page) => {
       const chart = chartOf(page, 'Mean of each stage');
       const queue = chart.getByRole('button', { name: 'queue' });
@@ -137,7 +137,7 @@ describe('the page in use', () => {
     });
   });
 
-  test('what could scroll is a tab stop only where it does', async () => {
+  test('a scroll area is a tab stop only if it scrolls', async () => {
     await reader.read(golden('passing'), async (page) => {
       const phases = page.locator('.phases .scroll');
       assert.equal(await phases.getAttribute('tabindex'), null);
@@ -146,11 +146,11 @@ describe('the page in use', () => {
     });
   });
 
-  test('the heat map as a table: each cell is a count, and a row has all that arrived in its second', async () => {
+  test('each row of the heat map’s table adds up to the arrivals of its second', async () => {
     const run = golden('passing');
     await reader.look('passing', async (page) => {
       const chart = chartOf(page, 'Arrival latency, all deliveries');
-      await chart.locator('summary').press('Enter'); // charts drawn above meanwhile would move it away from a mouse
+      await chart.locator('summary').press('Enter'); // not by mouse: charts drawn above would move it
       const table = chart.locator('.data table').nth(1);
       await table.locator('tbody tr').first().waitFor();
       const rows = await table
@@ -167,12 +167,12 @@ describe('the page in use', () => {
     });
   });
 
-  test('a chart as a table; the files that the page makes', async () => {
+  test('a chart has a table, and the page offers its data as files', async () => {
     const run = golden('passing');
     await reader.look('passing', async (page) => {
       const chart = chartOf(page, 'Backlog');
       await chart.locator('summary').press('Enter');
-      await chart.locator('.data tbody tr').first().waitFor(); // they are made when it opens
+      await chart.locator('.data tbody tr').first().waitFor(); // the rows are made on opening
       assert.equal(await chart.locator('.data tbody tr').count(), run.timeline.length);
       assert.equal(
         await chart.locator('.data tbody td').first().textContent(),
@@ -205,14 +205,14 @@ describe('the page in use', () => {
     });
   }
 
-  test('the page of an hour is no larger than 3 MB, that of a minute than 320 KB, and both are drawn', async (t) => {
+  test('the page of an hour has at most 3 MB, the page of a minute 320 KB, and both are drawn', async (t) => {
     const directory = await mkdtemp(join(tmpdir(), 'arrival-large-'));
     t.after(() => rm(directory, { recursive: true }));
     for (const [seconds, most] of [
       [60, 320_000],
       [3600, 3_000_000],
     ] as const) {
-      // As of an earlier version: what is missing is made with the page.
+      // Like a run of an earlier version: render adds answer and findings.
       const { answer: _, findings: __, ...run } = lasting(golden('passing'), seconds);
       await writeFile(join(directory, 'run.json'), JSON.stringify(run));
       await render(directory);
@@ -235,14 +235,14 @@ describe('the page in use', () => {
     }
   });
 
-  test('the template without data is a plain sentence', async () => {
+  test('the template without data says that it holds no run', async () => {
     await reader.read(null, async (page) => {
       assert.match(await text(page, 'main'), /This page holds no run/);
     });
   });
 
   for (const name of ['passing', 'closed'] as const) {
-    test(`printed: a few sheets with the answer on the first, nothing cut off or made smaller: ${name}`, async () => {
+    test(`${name}: prints on a few sheets, the answer first, with nothing cut off or shrunk`, async () => {
       const run = golden(name);
       const due = '2026-11-21T09:48:10.000001Z';
       const slow = {
@@ -259,7 +259,7 @@ describe('the page in use', () => {
       };
       await reader.read(run, async (page) => {
         const sheets = await printed(page);
-        // A chart that was wider than the sheet made everything smaller: its name is the largest word, 16 px high.
+        // Regression: a chart wider than the sheet shrank all text. The largest word has 16 px.
         const heights = sheets[0]?.words.map(({ top, bottom }) => bottom - top) ?? [];
         assert.ok(Math.max(...heights) > 12, `${Math.max(...heights)}`);
         assert.ok(sheets.length >= 2 && sheets.length <= MOST_SHEETS, `${sheets.length} sheets`);
@@ -286,7 +286,7 @@ describe('the page in use', () => {
   }
 
   for (const name of ['passing', 'closed'] as const) {
-    test(`printed by the browser’s own command: all sections and charts: ${name}`, async () => {
+    test(`${name}: the browser’s command line prints all sections and charts`, async () => {
       const { page, url } = await reader.open(golden(name));
       try {
         const whole = (await printedByCommand(url)).map(({ text }) => text).join(' ');
@@ -294,7 +294,7 @@ describe('the page in use', () => {
         assert.ok(headings.length > 20);
         for (const heading of headings.filter((one) => one !== 'Downloads'))
           assert.ok(whole.includes(heading.replaceAll('\u00a0', ' ')), heading);
-        // Texts below the time axis are drawn on the canvas.
+        // The canvas holds the label of the time axis.
         const overTime = page.locator('.plot[aria-label*=zoom]');
         assert.equal(whole.match(/time, m:ss/g)?.length, await overTime.count());
       } finally {
@@ -303,7 +303,7 @@ describe('the page in use', () => {
     });
   }
 
-  test('on paper a long reason is cut, and says where all of it is; an open one is printed as a whole', async () => {
+  test('a long reason is cut in print unless it is expanded', async () => {
     await reader.read(wordy(), async (page) => {
       await page.locator('.verdict .long summary').nth(1).press('Enter');
       const whole = (await printed(page)).map(({ text }) => text).join(' ');
@@ -313,7 +313,7 @@ describe('the page in use', () => {
     });
   });
 
-  test('at the load event every chart is drawn, wherever it stands', async () => {
+  test('every chart is drawn at the load event, even below the screen', async () => {
     await reader.read(golden('passing'), async (page) => {
       await page.addInitScript(() => {
         addEventListener('load', () => {
@@ -327,7 +327,7 @@ describe('the page in use', () => {
     });
   });
 
-  test('dark, and printed from dark: charts follow', async () => {
+  test('charts follow the dark scheme, and are light in print', async () => {
     await reader.read(
       golden('passing'),
       async (page) => {

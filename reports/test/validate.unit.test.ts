@@ -9,7 +9,7 @@ for (const name of GOLDENS) {
   test(`golden run ${name} is valid`, () => assert.deepEqual(validateRun(golden(name)), []));
 }
 
-test('every golden run is tested, and small', () => {
+test('every golden run is tested and smaller than 150 KB', () => {
   const files = readdirSync(new URL('../testdata', import.meta.url));
   assert.deepEqual(files.sort(), GOLDENS.map((name) => `${name}.json`).sort());
   for (const file of files) {
@@ -54,7 +54,7 @@ for (const [path, value, line] of [
   test(`names the field: ${line}`, () => assert.deepEqual(validateRun(changed(path, value)), [line]));
 }
 
-test('integers are what every reader holds exactly, and negative only where they say so', () => {
+test('every integer has a minimum, and a maximum that a double holds exactly', () => {
   const bounds: [string, unknown, unknown][] = [];
   JSON.stringify(schema, (key, value) => {
     if ([value?.type].flat().includes('integer')) bounds.push([key, value.maximum, value.minimum]);
@@ -67,7 +67,7 @@ test('integers are what every reader holds exactly, and negative only where they
   }
 });
 
-test('says of anything else that it is no run', () => {
+test('a value that is not an object is refused', () => {
   assert.deepEqual(validateRun(null), ['must be object, not null']);
   assert.deepEqual(validateRun([]), ['must be object, not []']);
 });
@@ -89,10 +89,10 @@ for (const [path, value] of [
     { bin_s: 12, t: [0, 12], gauges: { cs: [1.5, null] }, counts: { accepted: [7, 0] } },
   ],
 ] as const) {
-  test(`may be: ${path} ${JSON.stringify(value)}`, () =>
+  test(`valid: ${path} ${JSON.stringify(value)}`, () =>
     assert.deepEqual(validateRun(changed(path, value)), []));
 }
 
-test('further facts of the environment are allowed', () => {
+test('additional environment facts are valid', () => {
   assert.deepEqual(validateRun(changed('environment.redis', '7.0.15')), []);
 });

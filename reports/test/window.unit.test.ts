@@ -6,7 +6,7 @@ import { STAGES } from '../contract/run.ts';
 import { quantile, windowOf } from '../page/window.ts';
 import { golden } from './goldens.ts';
 
-test('the figures of some seconds: the rate that was due in them, percentiles to a tenth of a decade', () => {
+test('a window has the scheduled rate of its seconds and percentiles to a tenth of a decade', () => {
   const run = golden('passing');
   const figures = windowOf(run, { start: 35, end: 45 });
   const inside = run.timeline.filter(({ t }) => t >= 35 && t < 45);
@@ -21,7 +21,7 @@ test('the figures of some seconds: the rate that was due in them, percentiles to
   assert.equal(windowOf(run, { start: 35.6, end: 36.4 }), null);
 });
 
-test('too few deliveries have no p99; what is lost is counted where all of it is named', () => {
+test('too few deliveries have no p99; losses are counted only if all are named', () => {
   assert.equal(quantile([[30, 99]], 0.99), null);
   assert.ok(Math.abs((quantile([[30, 100]], 0.5) ?? 0) - 10 ** 0.05) < 1e-9);
   const run = golden('passing');
@@ -40,10 +40,10 @@ const DEUTERANOPE = [
   [0.280085, 0.672501, 0.047413],
   [-0.01182, 0.04294, 0.968881],
 ] as const;
-/** CIEDE2000 of two fields that nobody takes for one another; two stages had 5. */
+/** CIEDE2000 of two areas that are clearly distinct. Regression: two stages had 5. */
 const APART = 14;
 
-test('the colours of the stages stay apart for deuteranopes, and for all others, light and dark', () => {
+test('the stage colours are distinct with and without deuteranopia, light and dark', () => {
   const css = readFileSync(new URL('../page/styles/colours.css', import.meta.url), 'utf8');
   const seen = (hex: string) => {
     const { coords } = new Color(hex).to('srgb-linear');
