@@ -43,12 +43,12 @@ test('the curve ends at the last percentile that the samples support', () => {
     [99.99, 5],
     [100, 6],
   ];
-  const of = (samples: number) =>
+  const percentiles = (samples: number) =>
     curve({ ...golden('passing').latency.arrival, count: samples, curve: points }).map(([p]) => p);
-  assert.deepEqual(of(10_000), [50, 99, 99.9, 99.99]);
-  assert.deepEqual(of(9_999), [50, 99, 99.9]);
-  assert.deepEqual(of(2), [50]);
-  assert.deepEqual(of(0), []);
+  assert.deepEqual(percentiles(10_000), [50, 99, 99.9, 99.99]);
+  assert.deepEqual(percentiles(9_999), [50, 99, 99.9]);
+  assert.deepEqual(percentiles(2), [50]);
+  assert.deepEqual(percentiles(0), []);
 });
 
 test('due deliveries are the arrived ones plus the growth of the backlog', () => {

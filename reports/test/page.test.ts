@@ -159,7 +159,7 @@ describe('the page in a browser', () => {
     });
   });
 
-  // Regression: phases that never began had rates, and the interrupted one was divided by its planned length.
+  // Regression: phases that never began had rates, and the interrupted one was rated over its planned length.
   test('an interrupted run shows how far it came and which phase it did not reach', async () => {
     await reader.look('incomplete', async (page) => {
       assert.match(await text(page, '.verdict'), /cut off at 0:23 of 0:50/);

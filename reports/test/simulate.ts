@@ -158,20 +158,20 @@ function seconds(
   landed: Flight[],
   end: number,
 ): Interval[] {
-  let owed = 0;
+  let backlog = 0;
   let start = 0;
   const ends = plan.phases.map((phase) => (start += phase.duration_s));
   const messages = requests.flatMap((request) => request.messages);
   return Array.from({ length: Math.ceil(end) }, (_, t) => {
     const within = (at: number) => at >= t && at < Math.min(t + 1, end);
-    const here = deliveries.filter((d) => within(d.arrivedAt));
+    const arrivals = deliveries.filter((d) => within(d.arrivedAt));
     const [rejected, accepted] = [true, false].map((is) =>
       messages.filter((m) => within(m.acceptedAt) && m.rejected === is),
     ) as [Message[], Message[]];
     const scheduled = messages.filter((m) => within(m.intended)).length;
-    owed += accepted.reduce((sum, m) => sum + m.deliveries.length, 0) - here.length;
+    backlog += accepted.reduce((sum, m) => sum + m.deliveries.length, 0) - arrivals.length;
     const [cpu_percent, rss_mb] = usage(t, scheduled, PROCESSES[0]);
-    const mean = (stage: Stage) => round(average(here.map((d) => d.stages[stage])));
+    const mean = (stage: Stage) => round(average(arrivals.map((d) => d.stages[stage])));
     return {
       t,
       phase: plan.phases[ends.findIndex((e) => t < e)]?.name ?? null,
@@ -181,14 +181,14 @@ function seconds(
       accepted: accepted.length,
       rejected: rejected.length,
       failed: 0,
-      arrived: here.length,
-      backlog: owed,
-      arrival: brief(here.map((d) => d.arrival)),
-      from_send: brief(here.map((d) => d.fromSend)),
+      arrived: arrivals.length,
+      backlog,
+      arrival: brief(arrivals.map((d) => d.arrival)),
+      from_send: brief(arrivals.map((d) => d.fromSend)),
       http: brief(requests.filter((r) => within(r.answeredAt)).map((r) => r.http)),
-      arrival_bins: bins(here.map((d) => d.arrival)),
+      arrival_bins: bins(arrivals.map((d) => d.arrival)),
       stages:
-        plan.withoutStages || here.length === 0
+        plan.withoutStages || arrivals.length === 0
           ? null
           : (Object.fromEntries(STAGES.map((stage) => [stage, mean(stage)])) as Record<Stage, number>),
       canary_ms: landed.find(({ due }) => within(due))?.ms ?? null,

@@ -55,12 +55,12 @@ test('the sentence lists decided figures with ratios, then undecided ones with r
 });
 
 test('each reason for an undecided figure has a remedy', () => {
-  const of = (p50: Difference, p99: Difference) =>
+  const answer = (p50: Difference, p99: Difference) =>
     sentence(comparison({ 'arrival.p50': p50, 'arrival.p99': p99 }));
   const short = difference('undecided', 1, 0, 'too short: 3 blocks of 2 s, 8 are needed');
   const survived = difference('undecided', 0.5, 0.1, BETTER_FAILED);
-  assert.match(of(noise, short), /p50 undecided: too noisy; p99 undecided: too short, repeat 3 times$/);
-  assert.match(of(survived, survived), /p50 and p99 undecided: messages .* failed, fix that first/);
+  assert.match(answer(noise, short), /p50 undecided: too noisy; p99 undecided: too short, repeat 3 times$/);
+  assert.match(answer(survived, survived), /p50 and p99 undecided: messages .* failed, fix that first/);
 });
 
 test('the sentence asks for twice as many repeats if too noisy, and for repeats of single runs', () => {
@@ -94,16 +94,16 @@ test('failed messages come first, and an obstacle has a remedy', () => {
 });
 
 test('the gate has the worst result of its conditions', () => {
-  const of = (...results: NonNullable<Comparison['conditions']>[0]['result'][]) =>
+  const gate = (...results: NonNullable<Comparison['conditions']>[0]['result'][]) =>
     gateOf({
       ...MODEL,
       conditions: results.map((result, i) => ({ condition: `c${i}`, subject: 'B', result, detail: `${i}` })),
     });
-  assert.equal(of(), null);
-  assert.match(of('passed', 'passed')?.sentence ?? '', /^passed\b/);
-  assert.match(of('passed', 'not judged', 'exceeded')?.sentence ?? '', /^exceeded: 1 of 3 .*c2 \(B: 2\)$/);
-  assert.match(of('passed', 'not judged')?.sentence ?? '', /^not judged/);
-  assert.match(of('not judged', 'messages failed')?.sentence ?? '', /^messages failed/);
+  assert.equal(gate(), null);
+  assert.match(gate('passed', 'passed')?.sentence ?? '', /^passed\b/);
+  assert.match(gate('passed', 'not judged', 'exceeded')?.sentence ?? '', /^exceeded: 1 of 3 .*c2 \(B: 2\)$/);
+  assert.match(gate('passed', 'not judged')?.sentence ?? '', /^not judged/);
+  assert.match(gate('not judged', 'messages failed')?.sentence ?? '', /^messages failed/);
 });
 
 test('decided rows come first, and an undecided row states the detectable difference', () => {

@@ -51,13 +51,13 @@ test('intervals from blocks: a slowdown of 10 % is detected, and the interval co
 });
 
 test('the interval of a share contains the truth, and has a width even if both shares are 100 %', () => {
-  const of = (limit: string, ...runs: Recording[]) => differences(runs, [`arrival.within(${limit})`])[0];
-  const slower = of('3ms', simulated({ seed: 1 }), simulated({ seed: 2, median: 2.2 }));
+  const within = (limit: string, ...runs: Recording[]) => differences(runs, [`arrival.within(${limit})`])[0];
+  const slower = within('3ms', simulated({ seed: 1 }), simulated({ seed: 2, median: 2.2 }));
   // Φ(ln(3 / median) / √(0.3² + 0.1²)) is 0.900 and 0.837
   const truth = 0.837 / 0.9 - 1;
   assert.ok(slower?.interval && slower.interval.low < truth && slower.interval.high > truth);
   assert.equal(slower.word, 'slower');
-  const all = of('1s', simulated({ seed: 1 }), simulated({ seed: 2 }));
+  const all = within('1s', simulated({ seed: 1 }), simulated({ seed: 2 }));
   // 9,000 deliveries: t(0.995) is at least 2.58
   assert.ok(all?.interval && all.interval.high >= 2.58 / 9000 && all.interval.high < 0.001);
   assert.equal(all.word, 'equal');
