@@ -22,10 +22,10 @@ import { Lab } from '../lab/lab.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
 
-/** Directories of a test's stack (on free ports) and of its run, removed after the test `t`. */
+/** Directories for a test's stack (on free ports) and its run, both removed after the test `t`. */
 export async function place(t?: TestContext) {
   const dir = await temporaryDirectory();
-  const runDir = `${dir}-run`; // outside of the stack's directory, which belongs to the stack
+  const runDir = `${dir}-run`; // outside the stack's directory, which only the stack uses
   t?.after(() => Promise.all([dir, runDir].map(remove)));
   const env = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0', STACK_DIR: dir, NO_COLOR: '1' };
   return { dir, runDir, env };
@@ -36,8 +36,8 @@ export function node(args: string[], env: NodeJS.ProcessEnv) {
 }
 
 /**
- * In its own session, as `npm run scenario` starts it: with sched_autogroup_enabled, a k6 in the session of busy test processes would leave
- * the stack without CPU for seconds (Linux 6.18).
+ * Runs k6 in its own session, as `npm run scenario` does. With sched_autogroup_enabled, a k6 in the
+ * session of busy test processes leaves the stack without CPU for seconds (Linux 6.18).
  */
 export function k6(args: string[], env: NodeJS.ProcessEnv) {
   const quiet = { K6_AUTO_EXTENSION_RESOLUTION: 'false', K6_NO_USAGE_REPORT: 'true' };
@@ -62,21 +62,21 @@ export async function readRun(dir: string): Promise<Run> {
   return run;
 }
 
-/** The rules that a busy machine can break; the run reports it. */
-const HELD_UP = /^the (generator was (late|out of CPU)|clocks disagree)/;
+/** Reasons that a busy machine causes. */
+const BUSY_MACHINE = /^the (generator was (late|out of CPU)|clocks disagree)/;
 
-/** Why the run does not pass, except for a busy machine. */
+/** The reasons why the run does not pass, without those that a busy machine causes. */
 export function reasonsOf({ verdict }: Run): string[] {
-  return verdict.reasons.filter((reason) => !HELD_UP.test(reason));
+  return verdict.reasons.filter((reason) => !BUSY_MACHINE.test(reason));
 }
 
-/** The broken rules, except those that a busy machine breaks. */
+/** Names of the broken rules, without those that a busy machine breaks. */
 export function brokenOf({ verdict: { rules = [] } }: Run): string[] {
-  const broken = rules.filter(({ ok, reason }) => ok === false && !HELD_UP.test(reason));
+  const broken = rules.filter(({ ok, reason }) => ok === false && !BUSY_MACHINE.test(reason));
   return broken.map(({ name }) => name).sort();
 }
 
-/** Checks that the run passes, or is invalid only by a busy machine. */
+/** Asserts that the run passes, or is invalid only because the machine was busy. */
 export function assertPass(run: Run, exitCode: number | undefined): void {
   const { verdict } = run;
   assert.deepEqual(reasonsOf(run), [], JSON.stringify([verdict.reasons, run.errors]));
@@ -84,7 +84,7 @@ export function assertPass(run: Run, exitCode: number | undefined): void {
   assert.equal(exitCode, verdict.result === 'pass' ? 0 : 99);
 }
 
-/** Everything that was sent has arrived, once. */
+/** Asserts that every message arrived exactly once. */
 export function assertAllArrived({ account, errors }: Run): void {
   assert.ok(account.scheduled > 0);
   assert.equal(account.arrived, account.scheduled, JSON.stringify(errors));
@@ -93,7 +93,7 @@ export function assertAllArrived({ account, errors }: Run): void {
   assert.ok(account.balanced);
 }
 
-/** Kills a relay of the stack in a directory, if it is there. */
+/** Kills relay-1 of the stack in `dir`, if it is running. */
 export function killRelay(dir: string): void {
   const file = join(dir, 'stack.json');
   if (!existsSync(file)) return;
@@ -101,7 +101,7 @@ export function killRelay(dir: string): void {
   if (isAlive(processes['relay-1'])) process.kill(processes['relay-1'], 'SIGKILL');
 }
 
-/** Commands that show a feature of the kernel and its tools, in a temporary network namespace. */
+/** The tool of each kernel feature, and commands that try it in a temporary network namespace. */
 const TRIALS = {
   'network namespaces': ['ip', 'ip link add one type veth peer name two'],
   'traffic shaping': [
@@ -116,8 +116,8 @@ const TRIALS = {
 } as const;
 
 /**
- * Why this machine lacks one of these; null: it has them all. A test asks before it begins, and skips for this reason alone: an error
- * that comes up on the way fails it.
+ * Why this machine lacks one of the features, or null if it has all of them. A test skips only for this
+ * reason, and before it begins: a later error fails it.
  */
 export function lacks(...features: (keyof typeof TRIALS)[]): string | null {
   const refusal = Lab.refusal();
@@ -133,13 +133,13 @@ export function lacks(...features: (keyof typeof TRIALS)[]): string | null {
   return null;
 }
 
-/** What may become of a request. */
+/** What the gateway does with a request. */
 export type Fate = 'pass' | 'swallow' | 'hang' | 'refuse' | 'bad gateway';
 
-/** Where nothing goes on and no 202 is answered. */
+/** Statuses of the requests that the gateway refuses itself. */
 const REFUSALS: Partial<Record<Fate, number>> = { refuse: 400, 'bad gateway': 502 };
 
-/** A pipeline that several runs use, one after the other. */
+/** A pipeline for several runs, one after the other. */
 export class Pipeline {
   readonly stack: Stack;
   readonly #at: Awaited<ReturnType<typeof place>>;
@@ -155,7 +155,7 @@ export class Pipeline {
     return new Pipeline(await Stack.start(readConfig(StackConfig, { ...at.env, ...settings })), at);
   }
 
-  /** Runs a script (of scenarios/ unless it is a path) with settings (-e) and an environment, and returns its run. */
+  /** Runs a script (a name in scenarios/, or a path) with settings (-e) and an environment. */
   async run(script: string, settings: Record<string, string | number> = {}, env: NodeJS.ProcessEnv = {}) {
     this.#runs++;
     const dir = join(this.#at.dir, `run-${this.#runs}`);
@@ -177,9 +177,9 @@ export class Pipeline {
   }
 
   /**
-   * A proxy before the ingest until the test `t` is over, which sees all requests.
-   * @param answers what becomes of the nth request, and when: it goes on to the ingest, it is accepted here and goes nowhere, it goes
-   *   on and is not answered, or it is refused here, or nobody is there behind this
+   * Starts a proxy in front of the ingest until the test `t` ends. It records all requests.
+   * @param answers what it does with request n: pass forwards it, hang forwards it and never answers, and
+   *   the others do not forward it: swallow answers 202, refuse 400, bad gateway 502
    */
   async gateway(t: TestContext, answers: (body: string, n: number) => Fate | Promise<Fate> = () => 'pass') {
     const { ingest, stages } = this.stack.file;
@@ -213,7 +213,7 @@ export class Pipeline {
     return { seen, env };
   }
 
-  /** The variables for a script that uses it as the user's own pipeline. */
+  /** Variables that make a script use this pipeline as the user's own. */
   get own() {
     const { ingest, mqtt, redis } = this.stack.file;
     const broker = new URL(mqtt.url);
@@ -226,7 +226,7 @@ export class Pipeline {
     };
   }
 
-  /** What lets a command find this pipeline. */
+  /** Variables by which a command finds this pipeline. */
   get env(): NodeJS.ProcessEnv {
     return this.#at.env;
   }
