@@ -31,7 +31,7 @@ function pipeline(capacity: number) {
 }
 
 for (const capacity of [10, 11, 137, 500, 3141, 20_000, 49_999]) {
-  test(`a capacity of ${capacity} is found to the precision`, async () => {
+  test(`the search finds a capacity of ${capacity} within the precision`, async () => {
     const { holds, tried } = pipeline(capacity);
     const { held, notHeld } = await search(SEARCH, holds, always);
     assert.ok(held <= capacity && notHeld !== undefined && notHeld > capacity, `${held} to ${notHeld}`);
@@ -40,30 +40,30 @@ for (const capacity of [10, 11, 137, 500, 3141, 20_000, 49_999]) {
   });
 }
 
-test('where no rate holds, or all do, the search says so', async () => {
+test('the search reports that no rate holds, or that all do', async () => {
   assert.deepEqual(await search(SEARCH, pipeline(9).holds, always), { held: 0, notHeld: 10 });
   const all = await search(SEARCH, pipeline(1e9).holds, always);
   assert.deepEqual(all, { held: 50_000, notHeld: undefined });
 });
 
-test('a search whose time is up tells what it knows by then', async () => {
+test('a search that runs out of time returns the bracket found so far', async () => {
   const { holds, tried } = pipeline(1e9);
   const found = await search(SEARCH, holds, () => tried.length < 2);
   assert.deepEqual(found, { held: 1000, notHeld: undefined });
 });
 
-/** Confirms a bracket on a pipeline with a capacity. Returns the tried rates. */
+/** Confirms a bracket on a pipeline with this capacity. Returns the answer and the tried rates. */
 async function confirmed(bracket: Bracket, capacity: number) {
   const { tried, holds } = pipeline(capacity);
   return { answer: await confirm(bracket, SEARCH, holds, always), tried };
 }
 
-test('both ends of a bracket that is right are tried once', async () => {
+test('confirm tries both ends of a correct bracket once', async () => {
   const { answer, tried } = await confirmed({ held: 1000, notHeld: 1040 }, 1020);
   assert.deepEqual([answer, tried], [{ held: 1000, notHeld: 1040 }, [1000, 1040]]);
 });
 
-test('a probe that was disturbed, or had luck, does not decide the answer', async () => {
+test('confirm corrects a bracket that is too low or too high', async () => {
   const tooLow = await confirmed({ held: 1000, notHeld: 1040 }, 1100);
   assert.deepEqual(tooLow.tried, [1000, 1040, 1092, 1201, 1145]);
   assert.deepEqual(tooLow.answer, { held: 1092, notHeld: 1145 });
@@ -75,7 +75,7 @@ test('a probe that was disturbed, or had luck, does not decide the answer', asyn
   assert.ok(farTooHigh.answer.held > 470 && farTooHigh.answer.held <= 500);
 });
 
-test('a bracket is confirmed between the lowest and the highest rate', async () => {
+test('confirm stays between the lowest and the highest rate', async () => {
   assert.deepEqual((await confirmed({ held: 10, notHeld: 11 }, 5)).answer, { held: 0, notHeld: 10 });
   for (const probed of [
     { held: 50_000, notHeld: undefined },
@@ -84,13 +84,13 @@ test('a bracket is confirmed between the lowest and the highest rate', async () 
   ])
     assert.deepEqual((await confirmed(probed, 1e9)).answer, { held: 50_000, notHeld: undefined });
   assert.deepEqual((await confirmed({ held: 0, notHeld: 10 }, 5)).tried, []);
-  // Without time for more, nothing is known above.
+  // After a search that ran out of time, confirm tries no higher rate.
   const { answer, tried } = await confirmed({ held: 1000, notHeld: undefined }, 1e9);
   assert.deepEqual([answer, tried], [{ held: 1000, notHeld: undefined }, [1000]]);
 });
 
-// The second run at a rate used the directory of the first, which k6 refuses, and the search broke off.
-test('a rate that does not stand up to a longer run is tried again, and a lower one is confirmed', async (t) => {
+// Regression: the second run at a rate reused the directory of the first, which k6 refuses.
+test('a rate that fails a longer run is tried again, then a lower one is confirmed', async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
   const limits = { P99: 100, CONFIRM: 30, MINUTES: 10, HIGHEST: 2000, PRECISION: 0.5 };
@@ -105,8 +105,8 @@ test('a rate that does not stand up to a longer run is tried again, and a lower 
       assert.ok(!existsSync(join(runDir, 'run.json')), `a run is in ${runDir}`);
       tried.push(`${rate} for ${seconds} s`);
       const run = golden('passing');
-      const late = run.verdict.rules?.find(({ name }) => name === 'arrival_p99') as Rule;
-      late.ok = rate <= (seconds === 30 ? 700 : 1000);
+      const p99 = run.verdict.rules?.find(({ name }) => name === 'arrival_p99') as Rule;
+      p99.ok = rate <= (seconds === 30 ? 700 : 1000);
       run.figures = [{ name: 'rate', value: rate, unit: '/s' }];
       await mkdir(runDir, { recursive: true });
       await writeFile(join(runDir, 'run.json'), JSON.stringify(run));
@@ -119,30 +119,30 @@ test('a rate that does not stand up to a longer run is tried again, and a lower 
     '667 for 30 s',
   ]);
   const { figures = [] } = JSON.parse(await readFile(join(dir, 'run.json'), 'utf8')) as Run;
-  assert.equal(figures[0]?.value, 667, 'the report is that of the run that held');
+  assert.equal(figures[0]?.value, 667, 'the report shows the run that held');
 });
 
-/** A rule on the instrument that does not hold. */
-const doubt = (name: string, reason: string): Rule => ({
+/** A broken rule that makes a run invalid. */
+const brokenRule = (name: string, reason: string): Rule => ({
   ...{ name, reason, ok: false, result: 'invalid' },
   ...{ value: 1, op: '<=', limit: 0, unit: '', basis: '' },
 });
 
-// Without a subscriber no rule checks losses, so such a rate was held.
-test('a late generator takes no rate away; a subscriber that was away does', () => {
+// Regression: without a subscriber no rule checks losses, so a rate with lost messages held.
+test('a rate holds despite a late generator, but not despite a subscriber that was away', () => {
   const run = golden('passing');
   const rules = run.verdict.rules as Rule[];
   assert.deepEqual(judge(run), { holds: true, reasons: [] });
-  run.verdict.rules = [...rules, doubt('lateness', 'the generator was late')];
+  run.verdict.rules = [...rules, brokenRule('lateness', 'the generator was late')];
   assert.ok(judge(run).holds);
-  run.verdict.rules = [...rules.filter(({ name }) => name !== 'lost'), doubt('gaps', 'once')];
+  run.verdict.rules = [...rules.filter(({ name }) => name !== 'lost'), brokenRule('gaps', 'once')];
   run.account.lost = run.account.deliveries.missing = 3;
   const { holds, reasons } = judge(run);
   assert.equal(holds, false);
   assert.match(reasons.join(), /3 deliveries/);
 });
 
-test('a rate is tried until it holds, or does not twice; runs that were disturbed do not count, up to four in all', async () => {
+test('a rate is tried up to four times, until it holds once or fails twice undisturbed', async () => {
   const outcomes = async (given: Outcome[], isTime = always) => {
     let tries = 0;
     const holds = await tried(async () => given[tries++] ?? 'held', isTime);
@@ -156,7 +156,7 @@ test('a rate is tried until it holds, or does not twice; runs that were disturbe
   assert.equal(await outcomes(['disturbed', 'held'], () => false), 'false after 1');
 });
 
-test('where every other run lacks up to 30 % of the CPU the answer stays within 10 %, and within its time', async () => {
+test('the answer is in time and within 10 %, though half of the runs lose up to 30 % CPU', async () => {
   const LENGTHS = { quick: 3, probe: 10, confirm: 30 };
   const limit = 600;
   for (let seed = 1; seed <= 20; seed++) {
@@ -175,7 +175,7 @@ test('where every other run lacks up to 30 % of the CPU the answer stays within 
         async () => {
           now += length + 5;
           budget.took(length, length + 5);
-          const stolen = random() < 0.5 ? 0.3 * random() : 0; // of the CPU
+          const stolen = random() < 0.5 ? 0.3 * random() : 0; // share of the CPU
           if (rate <= 13_000 * (1 - stolen)) return 'held';
           return stolen > 0.02 && 0.98 * rate <= 13_000 ? 'disturbed' : 'not held';
         },
@@ -190,7 +190,7 @@ test('where every other run lacks up to 30 % of the CPU the answer stays within 
   }
 });
 
-test('the time left of a search is estimated from its bracket', () => {
+test('the time left is estimated from the bracket', () => {
   assert.deepEqual(ahead(NOTHING, SEARCH), { doublings: 7, halvings: 4 });
   assert.deepEqual(ahead({ held: 8000, notHeld: undefined }, SEARCH), { doublings: 3, halvings: 4 });
   assert.deepEqual(ahead({ held: 0, notHeld: 500 }, SEARCH), { doublings: 6, halvings: 4 });
@@ -206,7 +206,7 @@ test('the time left of a search is estimated from its bracket', () => {
   const budget = new Budget(300, { quick: 3, probe: 10, confirm: 30 }, () => now);
   assert.equal(budget.least, 15 + 3 * 35);
   budget.begin();
-  budget.took(3, 5); // 2 s beyond its own
+  budget.took(3, 5); // 2 s more than the load itself
   assert.equal(budget.ofSearch(NOTHING, SEARCH), 7 * 5 + 6 * 12 + 3 * 32);
   assert.equal(budget.ofConfirming(NOTHING, SEARCH), 3 * 32);
   assert.equal(budget.ofConfirming({ held: 8000, notHeld: undefined }, SEARCH), 2 * 32);
@@ -217,7 +217,7 @@ test('the time left of a search is estimated from its bracket', () => {
   assert.equal(budget.hasProbe, true);
   now += 1;
   assert.equal(budget.hasProbe, false);
-  assert.equal(budget.ofSearch(NOTHING, SEARCH), 107, 'no more than there is');
+  assert.equal(budget.ofSearch(NOTHING, SEARCH), 107, 'at most the time left');
   now = 100 + 300 - 32;
   assert.equal(budget.hasConfirmation, true);
   now += 1;
@@ -225,8 +225,8 @@ test('the time left of a search is estimated from its bracket', () => {
   assert.deepEqual([about(3), about(61), about(100), about(290)], ['10 s', '70 s', '2 min', '5 min']);
 });
 
-/** A run with this steal in each second (% of the CPU), this many arrivals of 1,000, and this use of two cores. */
-function shaken(steal: (number | undefined)[], arrived = 1000, { host = 150, shared = true } = {}): Run {
+/** A run with this steal in each second (% of the CPU), arrivals of 1,000, and use of two cores (%). */
+function runWith(steal: (number | undefined)[], arrived = 1000, { host = 150, shared = true } = {}): Run {
   const second = (phase: string | null, steal_percent: number | undefined, arrivals: number) => ({
     phase,
     scheduled: 1000,
@@ -241,41 +241,37 @@ function shaken(steal: (number | undefined)[], arrived = 1000, { host = 150, sha
   } as unknown as Run;
 }
 
-test('a run is disturbed when others had CPU, and enough of it to be the reason', () => {
-  assert.equal(disturbance(shaken([0, 1, 9, 0, 0, 0])), undefined);
+test('a run is disturbed if others took enough CPU to explain the missing messages', () => {
+  assert.equal(disturbance(runWith([0, 1, 9, 0, 0, 0])), undefined);
   assert.match(
-    String(disturbance(shaken([0, 0, 0, 0, 0, 11]))),
+    String(disturbance(runWith([0, 0, 0, 0, 0, 11]))),
     /^the hypervisor took 1\.8 % .*, 11 % in the worst second$/,
   );
   assert.match(
-    String(disturbance(shaken([4, 4, 4]))),
+    String(disturbance(runWith([4, 4, 4]))),
     /^the hypervisor took 4 % of the CPU, 4 % in the worst second$/,
   );
-  assert.equal(disturbance(shaken([undefined, undefined])), undefined, "a host that is nobody's guest");
-  assert.ok(disturbance(shaken([30, 30], 750)));
-  assert.equal(disturbance(shaken([0, 0], 950, { host: 165 })), 'other processes took 10 % of the CPU');
+  assert.equal(disturbance(runWith([undefined, undefined])), undefined, 'a host without a hypervisor');
+  assert.ok(disturbance(runWith([30, 30], 750)));
+  assert.equal(disturbance(runWith([0, 0], 950, { host: 165 })), 'other processes took 10 % of the CPU');
   assert.equal(
-    disturbance(shaken([0, 0], 800, { host: 165 })),
+    disturbance(runWith([0, 0], 800, { host: 165 })),
     undefined,
-    'what they had would not have been enough',
+    'their CPU would not have been enough',
   );
   assert.match(
-    String(disturbance(shaken([4, 4], 950, { host: 165 }))),
+    String(disturbance(runWith([4, 4], 950, { host: 165 }))),
     /^the hypervisor .*, other processes took 10 %/,
   );
   assert.equal(
-    disturbance(shaken([0, 0], 950, { host: 165, shared: false })),
+    disturbance(runWith([0, 0], 950, { host: 165, shared: false })),
     undefined,
-    'the host of the pipeline',
+    'the pipeline runs on another host',
   );
-  assert.equal(
-    disturbance(shaken([30, 30], 500)),
-    undefined,
-    'with all of its CPU it would not have held either',
-  );
+  assert.equal(disturbance(runWith([30, 30], 500)), undefined, 'all of the CPU would not have been enough');
 });
 
-/** As much of a run as is asked about. */
+/** The parts of a run that bottleneckOf reads. */
 function run(stages: Record<string, number>, { rejected = 0, http = 1, shared = false } = {}): Run {
   const means = Object.entries(stages).map(([name, mean]) => [name, { mean }]);
   return {
@@ -286,7 +282,7 @@ function run(stages: Record<string, number>, { rejected = 0, http = 1, shared = 
   } as unknown as Run;
 }
 
-test('the bottleneck is the stage that grew, or what it stands for', () => {
+test('the bottleneck is the stage that grew most, or the component behind it', () => {
   const held = run({ schedule: 0.1, request: 1, queue: 2 });
   assert.equal(bottleneckOf(held, run({ schedule: 0.2, request: 2, queue: 90 })), 'queue');
   assert.equal(bottleneckOf(undefined, run({ schedule: 0.2, request: 200, queue: 90 })), 'request');
@@ -303,7 +299,7 @@ test('the bottleneck is the stage that grew, or what it stands for', () => {
   assert.equal(bottleneckOf(held, run({})), undefined);
 });
 
-test('a wrong setting of the search is reported in one line, before anything starts', async () => {
+test('an invalid setting fails with one line before anything starts', async () => {
   const wrong = [
     [['-e', 'P99=0'], 'P99 is "0"; allowed: 1 to 3600000, limit of arrival p99, ms'],
     [['-e', 'LOWEST=99', '-e', 'HIGHEST=9'], 'LOWEST is 99, above HIGHEST, 9'],
@@ -324,8 +320,8 @@ test('a wrong setting of the search is reported in one line, before anything sta
   );
 });
 
-// Every later rate was "not held", and the search ended with an answer and exit code 0.
-test('a process of the pipeline dies: the search ends, and says so', async (t) => {
+// Regression: every later rate was "not held", and the search printed an answer and exited with 0.
+test('the search fails with the reason when a process of the pipeline dies', async (t) => {
   const { dir, runDir, env } = await place(t);
   const settings = ['P99=60000', 'START=50', 'PROBE=1', 'CONFIRM=1', 'WARMUP=0.1', `RUN_DIR=${runDir}`];
   const args = settings.flatMap((setting) => ['-e', setting]);
@@ -339,7 +335,7 @@ test('a process of the pipeline dies: the search ends, and says so', async (t) =
   assert.equal(exitCode, 1);
 });
 
-/** Runs at a rate that took so many seconds. */
+/** The rows of `n` runs at a rate. */
 const rowsAt = (
   rate: number,
   seconds: number,
@@ -356,50 +352,50 @@ const rowsAt = (
     disturbed,
   }));
 
-test('a run is a line, with the time left of the search', () => {
-  const said = (row: Row | undefined, ahead: number) => line(row as Row, ahead);
+test('a run prints one line with the time left of the search', () => {
+  const printed = (row: Row | undefined, ahead: number) => line(row as Row, ahead);
   assert.equal(
-    said(rowsAt(500, 3, true)[0], 250),
+    printed(rowsAt(500, 3, true)[0], 250),
     '     500/s  3 s   p99 2.00 ms     held · about 4 min left',
   );
   assert.equal(
-    said(rowsAt(16_000, 30, false, 'the hypervisor took 9 % of the CPU')[0], 0),
+    printed(rowsAt(16_000, 30, false, 'the hypervisor took 9 % of the CPU')[0], 0),
     '   16000/s  30 s  p99 340 ms      not held: p99 340 ms, the hypervisor took 9 % of the CPU',
   );
 });
 
-test('the answer says how sure it is, and what ended a search that no rate did', () => {
+test('the answer states its certainty, or the setting that ended the search', () => {
   const settings = { CONFIRM: 30, HIGHEST: 50_000, PRECISION: 0.05 };
-  const said = (rate: number, not_held: number | null, rows: Row[]) =>
+  const details = (rate: number, not_held: number | null, rows: Row[]) =>
     sentence({ p99_limit_ms: 100, rate, not_held, bottleneck: 'queue' }, rows, settings).split('\n').slice(1);
   const held = (rate: number) => [...rowsAt(rate, 3, true), ...rowsAt(rate, 30, true)];
   assert.deepEqual(
-    said(400, null, held(400)).map((text) => text.trim()),
+    details(400, null, held(400)).map((text) => text.trim()),
     ['no higher rate was tried: MINUTES ends the search there'],
   );
   assert.deepEqual(
-    said(50_000, null, held(50_000)).map((text) => text.trim()),
+    details(50_000, null, held(50_000)).map((text) => text.trim()),
     ['no higher rate was tried: HIGHEST ends the search there'],
   );
   const sure = [...held(400), ...rowsAt(410, 30, false, null, 2)];
   assert.deepEqual(
-    said(400, 410, sure).map((text) => text.trim()),
+    details(400, 410, sure).map((text) => text.trim()),
     ['410/s (2.5 % above) held in 0 of 2 runs; bottleneck there: queue'],
   );
   const unsure = 'MINUTES ended the search before it was sure of that: the rate may be higher';
   assert.equal(
-    said(400, 410, [...held(400), ...rowsAt(410, 10, false, null, 2)])
+    details(400, 410, [...held(400), ...rowsAt(410, 10, false, null, 2)])
       .at(-1)
       ?.trim(),
     unsure,
   );
   assert.equal(
-    said(400, 500, [...held(400), ...rowsAt(500, 30, false, null, 2)])
+    details(400, 500, [...held(400), ...rowsAt(500, 30, false, null, 2)])
       .at(-1)
       ?.trim(),
     unsure,
   );
-  const shared = said(400, 410, [...sure, ...rowsAt(410, 30, false, 'the hypervisor')]);
+  const shared = details(400, 410, [...sure, ...rowsAt(410, 30, false, 'the hypervisor')]);
   assert.match(String(shared[0]), /held in 0 of 3 runs, 1 disturbed; bottleneck/);
   assert.match(
     String(shared[1]),

@@ -31,14 +31,14 @@ function runOf(tool: string, p50: number): Run {
   return run;
 }
 
-test('CPU a message is that of the whole generator', () => {
+test('CPU per message counts all processes of the generator', () => {
   assert.equal(cpuPerMessage(runOf('k6', 1)), 500);
   const two = runOf('artillery', 1);
   two.resources.push({ ...(two.resources[0] as Resource), process: 'recorder' });
   assert.equal(cpuPerMessage(two), 1000, 'Artillery and the recorder');
 });
 
-test('tools agree within 10 %, and not beyond', () => {
+test('tools agree if their figures differ by at most 10 %', () => {
   const of = (...others: number[]) => {
     const { agree, shown } = agreementOf([runOf('k6', 1), ...others.map((p50) => runOf('artillery', p50))]);
     return { agree, row: shown.rows[0], answer: shown.notes[0] };
@@ -54,8 +54,8 @@ test('tools agree within 10 %, and not beyond', () => {
   assert.equal(of(1, 1.05, 9).agree, true, 'the median of three runs counts');
 });
 
-// With a bound of 5 ms, runs of 1 and 5 ms agreed, though no figure is between two clocks.
-test('the bound of the clocks allows nothing: each tool takes both ends of an arrival by one clock', () => {
+// Regression: with a clock bound of 5 ms, runs of 1 and 5 ms agreed, though each figure uses one clock.
+test('the clock bound does not count: each tool times an arrival with one clock', () => {
   for (const one_host of [true, false]) {
     const runs = [runOf('k6', 1), runOf('artillery', 5)];
     for (const { clock } of runs) Object.assign(clock ?? {}, { one_host, bound_ms: 5 });
@@ -63,7 +63,7 @@ test('the bound of the clocks allows nothing: each tool takes both ends of an ar
   }
 });
 
-test('of invalid runs, or of one tool, it cannot be said that they agree', () => {
+test('agreement is unknown with an invalid run or a single tool', () => {
   const alone = agreementOf([runOf('k6', 1)]);
   assert.deepEqual([alone.agree, alone.shown.rows], [undefined, []]);
   assert.match(alone.shown.notes[0] ?? '', /one of them has measured nothing/);
@@ -74,7 +74,7 @@ test('of invalid runs, or of one tool, it cannot be said that they agree', () =>
   assert.match(shown.notes[0] ?? '', /^It cannot be said .*: 1 of 2 runs are invalid/);
 });
 
-test('the rate is found at which a generator becomes the bottleneck, and why', async () => {
+test('findLimit finds the rate at which a generator becomes the bottleneck, and why', async () => {
   const tried: number[] = [];
   const probe = async (rate: number) => {
     tried.push(rate);
@@ -85,7 +85,7 @@ test('the rate is found at which a generator becomes the bottleneck, and why', a
   const limit = await findLimit('artillery', 200, 3200, probe);
   assert.ok(limit.kept <= 1000 && limit.tooMuch !== undefined && limit.tooMuch > 1000, `${tried}`);
   assert.ok(limit.tooMuch <= limit.kept * 1.25);
-  assert.deepEqual(tried.slice(0, 5), [200, 400, 800, 1600, 1600], 'what is too much is tried once more');
+  assert.deepEqual(tried.slice(0, 5), [200, 400, 800, 1600, 1600], 'a rate that is too high is tried again');
   assert.match(
     limitText(limit),
     /^artillery keeps up with \d+\/s, and is the bottleneck from \d+\/s on: the generator was late: by far\.$/,
@@ -93,11 +93,11 @@ test('the rate is found at which a generator becomes the bottleneck, and why', a
   const never = await findLimit('k6', 200, 800, probe);
   assert.equal(limitText(never), 'k6 keeps up with 800/s, the highest rate tried.');
   const verdict = { result: 'invalid' as const, reasons: ['the clock bound is above the limit'] };
-  assert.equal(bottleneck({ verdict }), undefined, 'a clock is no generator');
+  assert.equal(bottleneck({ verdict }), undefined, 'the clock bound says nothing about the generator');
 });
 
-test("wrk's words are read", () => {
-  const said = `  Latency Distribution
+test("figuresIn reads wrk's output", () => {
+  const output = `  Latency Distribution
      50%    1.23ms
      75%    2.00ms
      90%  903.00us
@@ -106,14 +106,14 @@ test("wrk's words are read", () => {
   Non-2xx or 3xx responses: 7
 Requests/sec:   2345.60
 `;
-  assert.deepEqual(figuresIn(said), { rate: 2345.6, p50: 1.23, p99: 1020, refused: 7 });
+  assert.deepEqual(figuresIn(output), { rate: 2345.6, p50: 1.23, p99: 1020, refused: 7 });
   assert.throws(
     () => figuresIn('unable to connect\n'),
     /^Error: wrk said nothing of its requests: unable to connect$/,
   );
 });
 
-test('the table has a column for each run, and says when an account does not balance', () => {
+test('the table has a column per run and marks an account that does not balance', () => {
   const open = runOf('artillery', 2);
   open.account.balanced = false;
   const { head, rows } = generatorsOf([runOf('k6', 1), open]);
@@ -124,7 +124,7 @@ test('the table has a column for each run, and says when an account does not bal
   assert.deepEqual(row('CPU of the generator a message, µs'), ['500', '500']);
 });
 
-test('how far each tool reaches, with the reason; wrk by itself has that to say alone', () => {
+test('the table of limits gives each limit with its reason; wrk adds only a note', () => {
   const limit = { tool: 'artillery', kept: 800, tooMuch: 1000, reason: 'the generator was late: by far' };
   const wrk = { connections: 64, rate: 16_263.4, p50: 3.53, p99: 13.3, refused: 2 };
   const both = reachOf([limit], wrk);
@@ -136,7 +136,7 @@ test('how far each tool reaches, with the reason; wrk by itself has that to say 
   assert.equal(reachOf([]), undefined);
 });
 
-test('a wrong flag is reported in one line', () => {
+test('readOptions refuses an invalid flag', () => {
   const wrong: [args: string[], message: string | RegExp][] = [
     [['--rate', '0'], '--rate is "0"; allowed: whole numbers from 1 to 5000'],
     [['--repeat', ''], '--repeat is ""; allowed: whole numbers from 1 to 20'],

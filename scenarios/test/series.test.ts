@@ -8,8 +8,8 @@ import { table } from '../campaigns/workers/table.ts';
 import { repeats } from '../run/series.ts';
 import { assertPass, node, place, ROOT, readRun } from './harness.ts';
 
-/** The paths that a command printed, removed after the test. */
-async function left(t: TestContext, stdout: string) {
+/** The runs whose reports a command printed. The test removes all printed paths. */
+async function printedRuns(t: TestContext, stdout: string) {
   const paths = (what: string) =>
     [...stdout.matchAll(new RegExp(`^ *${what} +(\\S+)$`, 'gm'))].map(([, page]) => join(ROOT, String(page)));
   const [reports, pages] = [paths('report'), paths('comparison')];
@@ -18,19 +18,19 @@ async function left(t: TestContext, stdout: string) {
   return Promise.all(reports.map((page) => readRun(dirname(page))));
 }
 
-test('--repeat: a scenario as often, and the spread of its figures', async (t) => {
+test('--repeat runs a scenario that often and prints the spread of its figures', async (t) => {
   const { env } = await place(t);
   const settings = ['CONCURRENCY=1,2', 'STEP_DURATION=0.5', 'P99=60000'].flatMap((one) => ['-e', one]);
   const args = ['scenarios/run/run.ts', 'scenarios/sweep.js', '-q', '--repeat', '2', ...settings];
   const { stdout, all, exitCode } = await node(args, env);
-  const runs = await left(t, stdout);
+  const runs = await printedRuns(t, stdout);
   assert.equal(runs.length, 2, all);
   for (const run of runs) {
     assertPass(run, run.verdict.result === 'pass' ? 0 : 99);
     assert.match(
       stdout,
       /^ +figure +highest rate of a step below it: [\d.,]+ messages\/s$/m,
-      'each names the rate on the terminal',
+      'each run prints its rate',
     );
   }
   assert.match(stdout, /^ +run 1 +run 2 +mean of [0-2]$/m);
@@ -38,7 +38,7 @@ test('--repeat: a scenario as often, and the spread of its figures', async (t) =
   assert.equal(exitCode, runs.every(({ verdict }) => verdict.result === 'pass') ? 0 : 99, all);
 });
 
-test('--repeat that makes no sense is reported in one line', async (t) => {
+test('an invalid --repeat fails with one line', async (t) => {
   const { runDir, env } = await place(t);
   const wrong = [
     [['--repeat', '0'], /^--repeat is "0"; allowed: 1 to 20$/],
@@ -55,7 +55,7 @@ test('--repeat that makes no sense is reported in one line', async (t) => {
   }
 });
 
-test('the spread is that of runs whose instrument can be trusted', () => {
+test('mean and spread leave out invalid runs', () => {
   const runs = [golden('closed'), golden('closed'), golden('closed')];
   runs.forEach((run, i) => {
     run.knee = { vus: 4 + 13 * i, next: 40, stage: 'queue' };
@@ -67,11 +67,11 @@ test('the spread is that of runs whose instrument can be trusted', () => {
   assert.match(text, /^knee, VUs +4 +17 +30 +10\.5 ± 9\.2$/m);
 });
 
-test('workers: a sweep for each number of relays in each mode, and a row for each', async (t) => {
+test('workers sweeps each number of relays in each mode and prints a row for each', async (t) => {
   const { env } = await place(t);
   const settings = ['RELAYS=2', 'CONCURRENCY=1,2', 'STEP_DURATION=0.5'].flatMap((one) => ['-e', one]);
   const { stdout, all, exitCode } = await node(['scenarios/campaigns/workers/main.ts', ...settings], env);
-  const runs = await left(t, stdout);
+  const runs = await printedRuns(t, stdout);
   assert.deepEqual(
     runs.map(({ run, environment: { pipeline } }) => [run.labels, pipeline?.relay_workers]),
     [
@@ -86,7 +86,7 @@ test('workers: a sweep for each number of relays in each mode, and a row for eac
   assert.equal(exitCode, runs.every(({ verdict }) => verdict.result === 'pass') ? 0 : 99, all);
 });
 
-test('workers: the step that carried most stands for its sweep', () => {
+test('the row of a sweep shows the step with the highest throughput', () => {
   const run = golden('closed');
   const [row = ''] = table([{ name: '4 serial', dir: '', run }], 2)
     .split('\n')
