@@ -1,4 +1,7 @@
-/** Code that the modules' types refuse. `tsc -p scenarios` checks that each expected error is there; nothing runs this file. */
+/**
+ * Code that the modules' types reject. `tsc -p scenarios` checks that each expected error occurs; nothing
+ * runs this file.
+ */
 import { Run, type RunOptions } from 'k6/x/arrival';
 import { Client } from 'k6/x/mqtt';
 import { settings } from '../lib/declarations.js';
@@ -6,27 +9,27 @@ import { settings } from '../lib/declarations.js';
 const options: RunOptions = { profile: '', ingest: { url: '' }, mqtt: { url: '', qos: 1 } };
 const run = new Run(options);
 
-// @ts-expect-error: a name that is not known
+// @ts-expect-error: unknown option
 new Run({ ...options, inflight: 2 });
-// @ts-expect-error: no profile
+// @ts-expect-error: the profile is missing
 new Run({ ingest: options.ingest });
-// @ts-expect-error: it may be null, after the last request
+// @ts-expect-error: next() returns null after the last request
 run.next().flow;
-// @ts-expect-error: a status is a number
+// @ts-expect-error: the status is a number
 run.settle({} as never, '202');
-// @ts-expect-error: a list of texts
+// @ts-expect-error: limits are a list of strings
 run.thresholds({ arrival_p99: 250 });
-// @ts-expect-error: null where nothing was measured
+// @ts-expect-error: p99 is null if nothing was measured
 run.result().latency.arrival.p99 + 1;
-// @ts-expect-error: 0, 1 or 2
+// @ts-expect-error: QoS is 0, 1 or 2
 new Client().subscribe('a', { qos: 3 });
-// @ts-expect-error: not an event
+// @ts-expect-error: unknown event
 new Client().on('disconnect', () => {});
-// @ts-expect-error: bytes, not a text
+// @ts-expect-error: the payload is bytes, not a string
 new Client().on('message', (_topic, payload) => payload.trim());
 // @ts-expect-error: a setting of another script
 settings('smoke').CONCURRENCY;
-// @ts-expect-error: undefined unless it is set
+// @ts-expect-error: RATE is undefined by default
 settings('ramp').RATE.toFixed();
-// @ts-expect-error: k6 is not Node
+// @ts-expect-error: k6 has no `process`
 process.exit();
