@@ -8,8 +8,8 @@ import { identity } from '../../pipeline/setup/lock.mjs';
 import { eventually, remove, temporaryDirectory } from '../../pipeline/test/services.ts';
 import { node } from './harness.ts';
 
-// Artillery refused them only after its installation (470 MB) and the start of a pipeline.
-test('what is wrong with a file or a flag is refused before Artillery is installed', async () => {
+// Regression: they were refused only after Artillery's installation (470 MB) and the pipeline's start.
+test('an invalid file or flag is refused before Artillery is installed', async () => {
   const cases: [args: string[], env: NodeJS.ProcessEnv, says: RegExp][] = [
     [['nope.yml'], {}, /^there is no nope\.yml; allowed: a file, such as scenarios\/ramp\.artillery\.yml$/],
     [['scenarios/profiles/ramp.yml'], {}, /^config\.plugins\.arrival\.profile is missing; allowed: a file$/],
@@ -30,8 +30,8 @@ test('what is wrong with a file or a flag is refused before Artillery is install
   }
 });
 
-// It kept sending for the whole profile.
-test('the command that runs Artillery is killed: Artillery does not stay behind', async (t) => {
+// Regression: Artillery kept sending for the whole profile.
+test('Artillery ends when the command that runs it is killed', async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
   const bin = join(dir, 'artillery.mjs');

@@ -1,4 +1,4 @@
-/** A checkout in a folder whose path has a space, used from another working directory, by a user without root's rights. */
+/** A checkout with a space in its path, used from another working directory by an unprivileged user. */
 import assert from 'node:assert/strict';
 import { chown, cp, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,16 +10,16 @@ import { assertAllArrived, assertPass, Pipeline, ROOT, readRun } from './harness
 const NOBODY = 65534;
 const LOAD = ['-e', 'RATE=50', '-e', 'DURATION=1'];
 
-describe('a path with a space, another working directory, a user without root', () => {
+describe('a path with a space, another working directory, an unprivileged user', () => {
   const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
   let dir: string;
   let checkout: string;
   before(async () => {
     dir = await temporaryDirectory();
     checkout = join(dir, 'a path/arrival');
-    const left = ['.git', '.stack', 'node_modules', 'k6', 'reports/runs'].map((name) => join(ROOT, name));
-    await cp(ROOT, checkout, { recursive: true, filter: (path) => !left.includes(path) });
-    // The results of the set-up are large and read-only: hard links, if possible.
+    const excluded = ['.git', '.stack', 'node_modules', 'k6', 'reports/runs'].map((name) => join(ROOT, name));
+    await cp(ROOT, checkout, { recursive: true, filter: (path) => !excluded.includes(path) });
+    // The results of the set-up are large and read-only: hard-link them if possible.
     const made = [join(ROOT, 'node_modules'), join(ROOT, 'k6'), checkout];
     await execa('cp', ['-lR', ...made]).catch(() => execa('cp', ['-fR', ...made]));
     await mkdir(join(checkout, 'reports/runs'));
@@ -29,7 +29,7 @@ describe('a path with a space, another working directory, a user without root', 
   });
   after(() => remove(dir));
 
-  /** Runs a program of the checkout: k6 from another directory, the others from npm's. */
+  /** Runs a program of the checkout: k6 from /, the others from the checkout as npm does. */
   const run = (program: string, args: string[], env: NodeJS.ProcessEnv) =>
     execa(join(checkout, program), args, {
       cwd: program === 'k6' ? '/' : checkout,
@@ -47,7 +47,7 @@ describe('a path with a space, another working directory, a user without root', 
       MQTT_PORT: '0',
     });
 
-  test('the set-up is done, and a scenario starts Redis, Mosquitto and the pipeline, and leaves a report', async () => {
+  test('the set-up has nothing to do; a scenario starts the pipeline and writes a report', async () => {
     assert.equal((await node('pipeline/setup/main.mjs')).stdout, 'setup  nothing to do');
     const { exitCode, all } = await node('scenarios/run/run.ts', [
       join(checkout, 'scenarios/smoke.js'),
@@ -55,13 +55,13 @@ describe('a path with a space, another working directory, a user without root', 
     ]);
     const runs = join(checkout, 'reports/runs');
     const [name = ''] = await readdir(runs);
-    const left = await readRun(join(runs, name)).catch((error) => assert.fail(`${error}\n${all}`));
-    assertPass(left, exitCode);
-    assertAllArrived(left);
+    const result = await readRun(join(runs, name)).catch((error) => assert.fail(`${error}\n${all}`));
+    assertPass(result, exitCode);
+    assertAllArrived(result);
     assert.ok((await readdir(join(runs, name))).includes('index.html'));
   });
 
-  test('k6 runs a script by its path', async () => {
+  test('k6 runs a script by its absolute path', async () => {
     const pipeline = await Pipeline.start();
     try {
       const place = join(dir, 'a run');
@@ -71,9 +71,9 @@ describe('a path with a space, another working directory, a user without root', 
         ['run', '-q', ...LOAD, join(checkout, 'scenarios/smoke.js')],
         env,
       );
-      const left = await readRun(place).catch((error) => assert.fail(`${error}\n${all}`));
-      assertPass(left, exitCode);
-      assertAllArrived(left);
+      const result = await readRun(place).catch((error) => assert.fail(`${error}\n${all}`));
+      assertPass(result, exitCode);
+      assertAllArrived(result);
     } finally {
       await pipeline.stop();
     }

@@ -7,7 +7,7 @@ import { ADDRESSES } from '../run/k6.ts';
 import { checkVariables, headOf, isScript, nameOf, rowsOf } from '../run/usage.ts';
 import { k6, place, ROOT } from './harness.ts';
 
-test('each script says what it answers and with which command, and is listed', async () => {
+test('each script begins with its question and its command, and the README lists it', async () => {
   const folder = join(ROOT, 'scenarios');
   const scripts = (await readdir(folder)).filter(isScript);
   assert.ok(scripts.length >= 17);
@@ -21,7 +21,7 @@ test('each script says what it answers and with which command, and is listed', a
   }
 });
 
-test('each script of the folder declares its settings, and reads those', async () => {
+test('each script reads exactly the settings that it declares', async () => {
   const folder = join(ROOT, 'scenarios');
   const files = (await readdir(folder)).filter(isScript);
   assert.deepEqual(files.map(nameOf).sort(), Object.keys(scripts).sort());
@@ -40,7 +40,7 @@ test('each script of the folder declares its settings, and reads those', async (
   }
 });
 
-test('the examples in the head of a script are settings that it takes', async () => {
+test('the examples at the head of a script use settings that it accepts', async () => {
   const folder = join(ROOT, 'scenarios');
   for (const script of (await readdir(folder)).filter(isScript).map((name) => join(folder, name))) {
     const examples = headOf(script).filter((line) => !line.includes('npm run capacity'));
@@ -52,7 +52,7 @@ test('the examples in the head of a script are settings that it takes', async ()
   }
 });
 
-test('the tables of the README are the declarations', async () => {
+test('the tables of the README match the declarations', async () => {
   const readme = await readFile(join(ROOT, 'scenarios/README.md'), 'utf8');
   for (const declared of [every(), scripts.own()]) {
     const rows = rowsOf(declared).map(([name, says, allowed, value]) => {
@@ -61,13 +61,14 @@ test('the tables of the README are the declarations', async () => {
       return `| \`${name}\` | ${says}${choice} | ${value} |`;
     });
     const table = ['| setting | says | default |', '| --- | --- | --- |', ...rows].join('\n');
-    assert.ok(readme.includes(`\n${table}\n`), `it has to be\n${table}`);
+    assert.ok(readme.includes(`\n${table}\n`), `the README lacks this table:\n${table}`);
   }
 });
 
-describe('a setting that makes no sense is reported in one line', { concurrency: 2 }, () => {
+describe('an invalid setting fails with one line', { concurrency: 2 }, () => {
   const wrong: [script: string, setting: string, message: RegExp][] = [
-    ['smoke.js', 'RAET=5', /^RAET is no setting of smoke; allowed: .*\bRATE\b/], // it ran with the default
+    // Regression: the run used the default.
+    ['smoke.js', 'RAET=5', /^RAET is no setting of smoke; allowed: .*\bRATE\b/],
     ['smoke.js', 'DURATION=soon', /^DURATION is "soon"; allowed: 0 to 1e9$/],
     [
       'sweep.js',
@@ -103,7 +104,7 @@ describe('a setting that makes no sense is reported in one line', { concurrency:
     ['soak.js', 'LINE_MINUTES=0.01', /^LINE_MINUTES makes 12000 lines; allowed: up to 1000$/],
     ['sweep.js', 'STEP_DURATION=0', /^STEP_DURATION is "0"; allowed: 0\.1 to 86400$/],
   ];
-  test('each of them', async (t) => {
+  test('an unknown name, or a value out of range', async (t) => {
     const { env } = await place(t);
     await Promise.all(
       wrong.map(async ([script, setting, message]) => {
@@ -119,7 +120,7 @@ describe('a setting that makes no sense is reported in one line', { concurrency:
     );
   });
 
-  test('samples of a pipeline that leaves none', async (t) => {
+  test('SAMPLED with a pipeline that writes no trace lists', async (t) => {
     const { dir, env } = await place(t);
     await writeFile(join(dir, 'stack.json'), '{"facts": {"trace_log_every": 0}}');
     const { stderr } = await k6(['inspect', '-e', 'SAMPLED=true', 'scenarios/sweep.js'], {
@@ -129,7 +130,7 @@ describe('a setting that makes no sense is reported in one line', { concurrency:
     assert.match(stderr, /SAMPLED is true, and the pipeline that is up leaves no trace lists: start it with/);
   });
 
-  test('more connections than a broker may have files open', async (t) => {
+  test("more connections than the broker's limit of open files", async (t) => {
     const { dir, env } = await place(t);
     await writeFile(join(dir, 'stack.json'), '{"facts": {"mqtt_open_files": 1024}}');
     const args = [
@@ -146,7 +147,7 @@ describe('a setting that makes no sense is reported in one line', { concurrency:
     );
   });
 
-  test('a queue that is divided', async (t) => {
+  test('queue.js and ingest.js with a sharded queue', async (t) => {
     const { dir, env } = await place(t);
     await writeFile(
       join(dir, 'stack.json'),
@@ -163,7 +164,7 @@ describe('a setting that makes no sense is reported in one line', { concurrency:
     }
   });
 
-  test('a pipeline that speaks TLS: modules that know its authority, and modules that need the variable', async (t) => {
+  test("a pipeline with TLS and k6's own modules without SSL_CERT_FILE", async (t) => {
     const { dir, env } = await place(t);
     const stack = { ca: 'THE PEM', ingest: { url: 'https://127.0.0.1:1' } };
     await writeFile(join(dir, 'stack.json'), JSON.stringify(stack));
@@ -185,7 +186,7 @@ describe('a setting that makes no sense is reported in one line', { concurrency:
     );
   });
 
-  test('a stack.json that is broken is not taken for a pipeline that is down', async (t) => {
+  test('a broken stack.json is not mistaken for a stopped pipeline', async (t) => {
     const { dir, env } = await place(t);
     await writeFile(join(dir, 'stack.json'), '{"ingest": {');
     const args = ['inspect', '--include-system-env-vars', '--log-format', 'raw', 'scenarios/ramp.js'];

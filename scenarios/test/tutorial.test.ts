@@ -1,4 +1,4 @@
-/** Does what scenarios/TUTORIAL.md says, in a separate checkout. Only the phases are shorter. */
+/** Runs the commands of scenarios/TUTORIAL.md in a separate checkout, with shorter phases. */
 import assert from 'node:assert/strict';
 import { mkdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -10,7 +10,7 @@ import { copyCheckout } from '../../pipeline/test/checkout.ts';
 import { type Run, STAGES } from '../../reports/contract/run.ts';
 import { assertAllArrived, assertPass, brokenOf, place, ROOT, readRun } from './harness.ts';
 
-/** Settings that the test adds to `npm run ramp`. P99 is a limit that every machine keeps, and for the serial relay one that none keeps. */
+/** Shortens `npm run ramp`. Every machine keeps its P99 limit, and with the serial relay none does. */
 const shortened = (commands: string) =>
   commands.replaceAll(
     'npm run ramp --',
@@ -19,7 +19,7 @@ const shortened = (commands: string) =>
 
 const text = await readFile(join(ROOT, 'scenarios/TUTORIAL.md'), 'utf8');
 const blocks = [...text.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, kind, body = '']) => ({ kind, body }));
-/** A command of the tutorial, with the output that it shows. */
+/** The commands of a step, with the output that the tutorial shows. */
 const steps = blocks.flatMap(({ kind, body }, i) => {
   const next = blocks[i + 1];
   return kind === 'sh' ? [{ commands: body, shown: next?.kind === 'text' ? next.body : '' }] : [];
@@ -30,10 +30,10 @@ const words = (line: string) => line.trim().split(/\s+/).join(' ');
 /** The words before a line's first figure. */
 const head = (line: string) => words(line.replace(/(^|[ +])[\d…].*/, ''));
 
-/** What `echo $?` prints, behind everything else. */
-const lastNumber = (output: string) => Number(output.trimEnd().split('\n').at(-1));
+/** The exit code that `echo $?` prints last. */
+const exitCodeIn = (output: string) => Number(output.trimEnd().split('\n').at(-1));
 
-/** The stage of the pipeline that grew most, without the generator's `schedule`. */
+/** The stage that grew most, without the generator's `schedule`. */
 function grown(by: (stage: (typeof STAGES)[number]) => number): string {
   const [, ...stages] = STAGES;
   return stages.reduce((most, stage) => (by(stage) > by(most) ? stage : most));
@@ -49,7 +49,7 @@ async function typed(commands: string, cwd: string, env: NodeJS.ProcessEnv) {
   return all;
 }
 
-test('the commands of the tutorial find the bottleneck, and its gate refuses it', async (t) => {
+test("the tutorial's commands find the bottleneck, and its gate refuses the slow run", async (t) => {
   const { runDir: checkout, env } = await place(t);
   const runs: Record<string, Run> = {};
   const mean = (name: string, stage: (typeof STAGES)[number]) =>
@@ -64,24 +64,24 @@ test('the commands of the tutorial find the bottleneck, and its gate refuses it'
     const output = await typed(shortened(commands), checkout, env);
     const names = [...commands.matchAll(/reports\/runs\/\w+/g)].map(([path]) => basename(path));
     const last = names.at(-1) as string;
-    const [is, wanted] = [lastNumber(output), lastNumber(shown)];
+    const [code, shownCode] = [exitCodeIn(output), exitCodeIn(shown)];
     let asShown = true;
     if (commands.includes('npm run ramp')) {
       const run = await readRun(join(checkout, 'reports/runs', last)).catch(() => assert.fail(output));
       runs[last] = run;
       assertAllArrived(run);
-      if (wanted === 0) assertPass(run, is);
-      else assert.ok(is === wanted && brokenOf(run).includes('arrival_p99'), output);
+      if (shownCode === 0) assertPass(run, code);
+      else assert.ok(code === shownCode && brokenOf(run).includes('arrival_p99'), output);
       asShown = run.verdict.result !== 'invalid';
     } else if (commands.includes('--fail-if')) {
       // A busy machine can make a run invalid, or slow.
       const judged = names.every((name) => runs[name]?.verdict.result !== 'invalid');
-      assert.equal(is, judged && mean(last, 'queue') <= 2 * mean('baseline', 'queue') ? 0 : 1, output);
-      asShown = judged && is === wanted;
+      assert.equal(code, judged && mean(last, 'queue') <= 2 * mean('baseline', 'queue') ? 0 : 1, output);
+      asShown = judged && code === shownCode;
     }
     const printed = output.split('\n').map(head);
-    const promised = shown.split('\n').filter((line) => asShown || !/\b(PASS|FAIL|ok)\b/.test(line));
-    for (const line of promised.map(head))
+    const expected = shown.split('\n').filter((line) => asShown || !/\b(PASS|FAIL|ok)\b/.test(line));
+    for (const line of expected.map(head))
       assert.ok(printed.includes(line), `"${line}" is not in\n${output}`);
   }
 
@@ -89,7 +89,7 @@ test('the commands of the tutorial find the bottleneck, and its gate refuses it'
   assert.deepEqual(found, [grown((stage) => mean('serial', stage) - mean('baseline', stage))]);
 });
 
-test("the steps of the tutorial's job are commands of the tutorial", () => {
+test("the tutorial's CI job runs only commands of the tutorial", () => {
   const known = steps.flatMap(({ commands }) => commands.replaceAll('\\\n', ' ').split('\n').map(words));
   const job = blocks.filter(({ kind }) => kind === 'yaml').flatMap(({ body }) => parse(body));
   const run = job.flatMap((step: { run?: string }) => step.run ?? []).map(words);
