@@ -12,11 +12,11 @@ test('each deployment is measured, and a page compares them', async (t) => {
   const refusal = lacks('network namespaces');
   const args = ['scenarios/campaigns/deployments/main.ts', '-e', 'CONCURRENCY=2', '-e', 'REQUESTS=20'];
   const { all, stdout, exitCode } = await node(args, env);
-  const left = (what: string) =>
+  const printed = (what: string) =>
     [...stdout.matchAll(new RegExp(`^ *${what} +(\\S+)$`, 'gm'))].map(([, page]) => join(ROOT, String(page)));
-  const [reports, pages] = [left('report'), left('comparison')];
+  const [reports, pages] = [printed('report'), printed('comparison')];
   for (const page of [...reports, ...pages]) t.after(() => remove(dirname(page)));
-  // Without namespaces the reason is printed.
+  // Without namespaces the command prints the reason.
   assert.equal(/^namespace {3}not measured: .+$/m.test(stdout), refusal !== null, all);
   const cells = ['single loopback', 'cluster loopback', 'single namespace'].slice(0, refusal ? 2 : 3);
   const runs = await Promise.all(reports.map((page) => readRun(dirname(page))));
@@ -35,7 +35,7 @@ test('each deployment is measured, and a page compares them', async (t) => {
   assert.equal(exitCode, passed && refusal === null ? 0 : 99, all);
 });
 
-test('average, max and min of each deployment stand beside each other', () => {
+test('the table shows average, max and min of the deployments side by side', () => {
   const bare = golden('closed');
   const nginx = golden('closed');
   for (const step of nginx.steps) Object.assign(step.latency.http, { mean: 1200, max: 3400, min: 0.5 });
@@ -50,7 +50,7 @@ test('average, max and min of each deployment stand beside each other', () => {
   assert.match(table([{ name: 'nginx', dir: '', run: nginx }]), /^warm-up +– +– +–$/m);
 });
 
-test('what the deployments can not be given is reported in one line, before anything starts', async () => {
+test('an invalid flag or setting fails with one line before anything starts', async () => {
   const wrong = [
     [['--vus', '3'], {}, /^--vus is not known; allowed: -e NAME=value, --help$/],
     [

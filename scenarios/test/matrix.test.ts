@@ -19,8 +19,8 @@ const MAIN = 'scenarios/campaigns/matrix/main.ts';
 const [LAN, FIREWALL, INTERNET] = NETWORKS as [Network, Network, Network];
 const ALL: Means = { namespaces: null, netem: null, tbf: null, nftables: null };
 
-describe('what makes a network', () => {
-  test('the kernel, where it has everything', () => {
+describe('the plan of a network', () => {
+  test('uses the kernel alone if it has every feature', () => {
     for (const network of NETWORKS) {
       const plan = planOf(network, ALL);
       assert.deepEqual(plan.shortcomings, []);
@@ -31,7 +31,7 @@ describe('what makes a network', () => {
     assert.equal(planOf(FIREWALL, ALL).firewall, 'nftables');
   });
 
-  test('without netem, tbf and a proxy for the delay; the missing loss is reported', () => {
+  test('without netem, uses tbf and a proxy for the delay, and reports the missing loss', () => {
     const means = { ...ALL, netem: 'unknown' };
     assert.equal(qdisc(planOf(LAN, means)), 'tbf rate 100mbit burst 64kb latency 100ms');
     assert.equal(wantsProxy(planOf(LAN, means)), false);
@@ -43,7 +43,7 @@ describe('what makes a network', () => {
     ]);
   });
 
-  test('without namespaces a proxy alone', () => {
+  test('without namespaces, uses a proxy alone', () => {
     const means = { namespaces: 'no rights', netem: 'no rights', tbf: 'no rights', nftables: 'no rights' };
     const plan = planOf(FIREWALL, means);
     assert.deepEqual([plan.rate, plan.firewall, plan.namespaces], ['proxy', 'proxy', false]);
@@ -52,7 +52,7 @@ describe('what makes a network', () => {
   });
 });
 
-test('generator, bandwidth and round trip are each a bottleneck below twice the load', () => {
+test('generator, bandwidth and round trip must each allow twice the load', () => {
   const fine = { rtt_ms: 40, up_mbit: 90, down_mbit: 90 };
   const demand = { rate: 200, connections: 64 };
   assert.deepEqual(bottlenecks(demand, 400, { lan: fine }), []);
@@ -70,7 +70,7 @@ test('generator, bandwidth and round trip are each a bottleneck below twice the 
   );
 });
 
-test('the table has mean and spread of the sound runs of each cell, and counts the others', () => {
+test('the table gives mean and spread of the valid runs of each cell, and counts them', () => {
   assert.deepEqual(meanAndSpread([1, 3, null]), { mean: 2, spread: Math.SQRT2 });
   const one: Result = {
     topology: 'single',
@@ -97,7 +97,7 @@ test('the table has mean and spread of the sound runs of each cell, and counts t
   );
 });
 
-test('a wrong flag or setting is reported in one line, before anything starts', async () => {
+test('an invalid flag or setting fails with one line before anything starts', async () => {
   const wrong: [args: string[], message: RegExp][] = [
     [['--repeat', '0'], /^--repeat is "0"; allowed: whole numbers from 1 to 20$/],
     [['--rate', ''], /^--rate is ""; allowed: whole numbers from 1 to 100000$/],
@@ -112,82 +112,82 @@ test('a wrong flag or setting is reported in one line, before anything starts', 
 });
 
 describe('a short matrix', { concurrency: true }, () => {
-  /** The output of a matrix, and its runs in a folder with matrix.json. */
+  /** Runs a matrix. Returns its output and the runs that its matrix.json lists. */
   async function matrix(t: TestContext, flags: string) {
     const { env } = await place(t);
     const args = `--duration 0.5 --rate 20 ${flags}`.split(' ');
     const { all, stderr, exitCode } = await node([MAIN, ...args], { ...env, WARMUP: '0.1' });
-    const said = String(all);
-    const file = /^figures {5}(\S+)$/m.exec(said)?.[1];
-    if (file === undefined) return { said, stderr, exitCode, results: [] as Result[], runs: [] as Run[] };
+    const output = String(all);
+    const file = /^figures {5}(\S+)$/m.exec(output)?.[1];
+    if (file === undefined) return { output, stderr, exitCode, results: [] as Result[], runs: [] as Run[] };
     const folder = dirname(join(ROOT, file));
     t.after(() => remove(folder));
     const { runs: results, ...figures } = JSON.parse(await readFile(join(ROOT, file), 'utf8'));
     for (const { dir } of results) t.after(() => remove(join(ROOT, dir)));
     const runs = await Promise.all(results.map(({ dir }: Result) => readRun(join(ROOT, dir))));
     for (const run of runs) {
-      assert.equal(run.account.arrived, 12, said);
+      assert.equal(run.account.arrived, 12, output);
       assertPass(run, run.verdict.result === 'pass' ? 0 : 99);
     }
     const passed = runs.every(({ verdict }) => verdict.result === 'pass');
-    assert.equal(exitCode, passed ? 0 : 99, said);
-    return { said, stderr, exitCode, results: results as Result[], runs: runs as Run[], ...figures };
+    assert.equal(exitCode, passed ? 0 : 99, output);
+    return { output, stderr, exitCode, results: results as Result[], runs: runs as Run[], ...figures };
   }
   const cellOf = ({ dir }: Result) => /^reports\/runs\/matrix-(\w+-\w+)-\d{8}T\d{6}Z$/.exec(dir)?.[1];
   before(buildToxiproxy);
 
-  test('by proxy: a cell is measured again and again, and a page compares the runs', async (t) => {
+  test('by proxy: repeats a cell, and a page compares the runs', async (t) => {
     const flags = '--by proxy --repeat 2 --topologies single --networks internet';
-    const { said, results, runs, alone, networks } = await matrix(t, flags);
-    assert.deepEqual(results.map(cellOf), ['single-internet', 'single-internet'], said);
+    const { output, results, runs, alone, networks } = await matrix(t, flags);
+    assert.deepEqual(results.map(cellOf), ['single-internet', 'single-internet'], output);
     assert.equal(new Set(results.map((result: Result) => result.dir)).size, 2);
-    assert.match(said, /^single +internet .*[0-2] of 2$/m);
-    assert.match(said, /^comparison {2}\S+\/index\.html$/m);
+    assert.match(output, /^single +internet .*[0-2] of 2$/m);
+    assert.match(output, /^comparison {2}\S+\/index\.html$/m);
     assert.equal(networks[0].made.network_delay, '20 ms each way (proxy)');
-    // Nothing is faster than the delay.
-    assert.ok(alone.networks.internet.rtt_ms >= 40, said);
+    // No latency is below the delay.
+    assert.ok(alone.networks.internet.rtt_ms >= 40, output);
     for (const { clock, latency } of runs) {
-      assert.ok((latency.http.min ?? 0) >= 40, said);
-      assert.ok((latency.stages.delivery.min ?? 0) >= 20 - (clock?.bound_ms ?? 0), said);
+      assert.ok((latency.http.min ?? 0) >= 40, output);
+      assert.ok((latency.stages.delivery.min ?? 0) >= 20 - (clock?.bound_ms ?? 0), output);
     }
   });
 
-  test('--capacity: the highest rate that a cell holds, and the run that held it', async (t) => {
+  test('--capacity: reports the highest rate that a cell holds, and the run that held it', async (t) => {
     const { env } = await place(t);
     const flags = '--capacity --p99 60000 --by proxy --repeat 1 --topologies single --networks lan';
     const args = `--duration 1 --rate 20 --highest 40 ${flags}`.split(' ');
     const { all, exitCode } = await node([MAIN, ...args], { ...env, WARMUP: '0.1' });
-    const said = String(all);
-    const folder = dirname(join(ROOT, /^figures {5}(\S+)$/m.exec(said)?.[1] ?? assert.fail(said)));
+    const output = String(all);
+    const folder = dirname(join(ROOT, /^figures {5}(\S+)$/m.exec(output)?.[1] ?? assert.fail(output)));
     t.after(() => remove(folder));
     const { runs } = JSON.parse(await readFile(join(folder, 'matrix.json'), 'utf8'));
     t.after(() => remove(join(ROOT, runs[0].dir)));
     const run = await readRun(join(ROOT, runs[0].dir));
-    const tried = [...said.matchAll(/^ +(\d+)\/s {2}(held|not held)/gm)].map(
+    const tried = [...output.matchAll(/^ +(\d+)\/s {2}(held|not held)/gm)].map(
       ([, rate, what]) => `${rate} ${what}`,
     );
-    assert.equal(tried[0]?.split(' ')[0], '20', said);
+    assert.equal(tried[0]?.split(' ')[0], '20', output);
     const held = Math.max(
       0,
       ...tried.filter((one) => / held$/.test(one) && !/not/.test(one)).map(Number.parseFloat),
     );
-    assert.equal(runs[0].rate, held, said);
+    assert.equal(runs[0].rate, held, output);
     if (held > 0) assert.match(run.run.profile.name, new RegExp(`^${held}/s$`));
-    assert.match(said, /^topology +network +requests\/s +arrival p50/m);
-    assert.equal(exitCode, held > 0 ? 0 : 99, said);
+    assert.match(output, /^topology +network +requests\/s +arrival p50/m);
+    assert.equal(exitCode, held > 0 ? 0 : 99, output);
   });
 
-  test('by the kernel: a cluster behind a firewall', async (t) => {
+  test('by kernel: measures a cluster behind a firewall', async (t) => {
     const refusal = lacks('network namespaces', 'traffic shaping', 'nftables');
     if (refusal !== null) return t.skip(refusal);
     const flags = '--by kernel --repeat 1 --topologies cluster --networks firewall';
-    const { said, results, runs } = await matrix(t, flags);
-    assert.deepEqual(results.map(cellOf), ['cluster-firewall'], said);
+    const { output, results, runs } = await matrix(t, flags);
+    assert.deepEqual(results.map(cellOf), ['cluster-firewall'], output);
     assert.equal(runs[0]?.environment.pipeline.network_firewall, 'nftables');
     assert.equal(runs[0]?.run.topology, 'cluster');
   });
 
-  test('a process of the pipeline dies: the matrix ends, and says so', async (t) => {
+  test('fails with the reason when a process of the pipeline dies', async (t) => {
     const { dir, env } = await place(t);
     const flags = '--by proxy --repeat 1 --topologies single --networks lan --duration 60 --rate 20'.split(
       ' ',
@@ -201,14 +201,14 @@ describe('a short matrix', { concurrency: true }, () => {
     assert.equal(exitCode, 1);
   });
 
-  test('is refused where generator or network are the bottleneck', async (t) => {
+  test('is refused if the generator or the network is the bottleneck', async (t) => {
     const flags = '--by proxy --repeat 1 --topologies single --networks lan --connections 1 --rate 100000';
-    const { said, stderr, exitCode } = await matrix(t, flags);
+    const { output, stderr, exitCode } = await matrix(t, flags);
     assert.match(
       stderr,
       /^the matrix is refused: the generator alone sends .+\nthe network lan carries .+: lower --rate to [\d,]+/m,
     );
-    assert.doesNotMatch(said, /^matrix {6}1 runs/m);
+    assert.doesNotMatch(output, /^matrix {6}1 runs/m);
     assert.equal(exitCode, 1);
   });
 });
@@ -232,7 +232,7 @@ describe('network namespaces', { concurrency: true }, () => {
     return (await execa(command, args)).stdout;
   }
 
-  test('the router lets through what it should, and nothing of it stays behind', async (t) => {
+  test('the router opens only the given ports, and its processes end with the lab', async (t) => {
     const refusal = lacks('network namespaces', 'traffic shaping', 'nftables');
     if (refusal !== null) return t.skip(refusal);
     const lab = await Lab.open();
@@ -261,7 +261,7 @@ describe('network namespaces', { concurrency: true }, () => {
   });
 });
 
-test('servers that do nothing answer 202, and end', async () => {
+test('the bare server answers 202 until it is stopped', async () => {
   const bare = await Bare.start('127.0.0.1');
   const { status } = await fetch(`http://127.0.0.1:${bare.httpPort}/messages`, { method: 'POST', body: 'x' });
   assert.equal(status, 202);

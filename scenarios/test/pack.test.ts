@@ -8,17 +8,17 @@ import { soaks } from './pack/soak.ts';
 import { stages, stagesAlone } from './pack/stages.ts';
 import { verdicts } from './pack/verdict.ts';
 
-// One pipeline for all tests, as its start takes longer than most of them.
+// All tests share a pipeline: its start takes longer than most of them.
 const pipeline = await Pipeline.start({ TRACE_LOG_EVERY: '10', BROKERS: '2' });
 after(() => pipeline.stop());
 
 describe('a short form of each script', () => {
-  // They mostly wait. Long ones first.
-  describe('beside each other', { concurrency: 3 }, () => {
+  // These tests mostly wait. The longest come first.
+  describe('concurrently', { concurrency: 3 }, () => {
     for (const tests of [soaks, sessions, loads, addressAlone, own, stages, verdicts]) tests(pipeline);
   });
 
-  describe('alone', () => {
+  describe('one at a time', () => {
     for (const tests of [sampledLoads, ownSampled, stagesAlone, capacity]) tests(pipeline);
   });
 });

@@ -4,8 +4,8 @@ import { Redis } from 'ioredis';
 import { STAGES } from '../../reports/contract/run.ts';
 import { assertAllArrived, assertPass, node, Pipeline, place, readRun } from './harness.ts';
 
-describe('with a pipeline of its own', { concurrency: true }, () => {
-  test('queue: a list', async (t) => {
+describe('with its own pipeline', { concurrency: true }, () => {
+  test('queue.js measures a list', async (t) => {
     const pipeline = await Pipeline.start({ QUEUE: 'list' });
     t.after(() => pipeline.stop());
     const { run, exitCode } = await pipeline.run('queue.js', { RATE: 100, DURATION: 0.5 });
@@ -14,7 +14,7 @@ describe('with a pipeline of its own', { concurrency: true }, () => {
     assert.equal(run.account.scheduled, 50);
   });
 
-  test('with TLS, the modules that k6 has of its own trust the pipeline too', async (t) => {
+  test("with TLS, k6's own modules trust the pipeline too", async (t) => {
     const { runDir, env } = await place(t);
     const settings = ['-e', `RUN_DIR=${runDir}`, '-e', 'RATE=20', '-e', 'DURATION=0.5'];
     const { all } = await node(['scenarios/run/run.ts', 'scenarios/broker.js', ...settings], {
@@ -26,14 +26,14 @@ describe('with a pipeline of its own', { concurrency: true }, () => {
   });
 
   for (const QUEUE of ['stream', 'list']) {
-    test(`ingest: HTTP to Redis and no relay, a ${QUEUE} that the run empties itself`, async (t) => {
+    test(`ingest.js runs without a relay and empties the ${QUEUE} itself`, async (t) => {
       const pipeline = await Pipeline.start({ RELAY_WORKERS: '0', QUEUE });
       t.after(() => pipeline.stop());
       const { run, exitCode, text } = await pipeline.run('ingest.js', { RATE: 100, DURATION: 1 });
       assertPass(run, exitCode);
       assertAllArrived(run);
       const counts = STAGES.map((stage) => run.latency.stages[stage].count);
-      assert.deepEqual(counts, [100, 100, 100, 100, 0, 0], 'relay and delivery are not there');
+      assert.deepEqual(counts, [100, 100, 100, 100, 0, 0], 'there is no relay and no delivery');
       assert.match(text, /^ +delivery +n\/a +the message had arrived when it was in the queue$/m);
       // Read messages are deleted: the next run finds none, and the ingest has no backlog.
       const redis = new Redis(pipeline.stack.file.redis.url, { disableClientInfo: true });
