@@ -9,7 +9,7 @@ import { drained, restored } from '../lib/recovery.js';
 import type { Stack } from '../lib/stack.js';
 import { latencyDrift, memoryGrowth, mostGrowth, sentence, UNKNOWN } from '../lib/steadiness.js';
 
-/** tsc checks that scripts read what the pipeline writes. */
+/** tsc checks that the scripts read the stack.json that the pipeline writes. */
 ({}) as StackFile satisfies Stack;
 
 const row = (t: number, phase: string | null, backlog: number, p99: number | null) => ({
@@ -19,9 +19,9 @@ const row = (t: number, phase: string | null, backlog: number, p99: number | nul
   arrival: p99 === null ? null : { p99 },
 });
 
-test('a pipeline has recovered from a burst when it is as before for good', () => {
+test('a pipeline has recovered from a burst once backlog and p99 stay as before', () => {
   const timeline = [
-    row(0, 'before', 3, 900), // connections are made
+    row(0, 'before', 3, 900), // while connecting
     row(1, 'before', 5, 10),
     row(2, 'spike', 400, 50),
     row(3, 'after', 900, 400),
@@ -49,11 +49,11 @@ test('a pipeline has recovered from a burst when it is as before for good', () =
   assert.equal(
     restored({ steps, timeline: silent }, 'before', 'spike', 2),
     undefined,
-    'a second without an arrival is not as before',
+    'a second without an arrival is not recovered',
   );
 });
 
-test('a setting is checked by its kind, and a wrong one is reported with what is allowed', () => {
+test('an invalid setting is refused with the values that its kind allows', () => {
   const value = (IT: Declaration, given = '') => read({ IT }, { IT: given }).IT;
   const steps = numbers('3,5', '', 'steps');
   const wrong: [kind: Declaration, value: string, message: RegExp][] = [
@@ -74,7 +74,7 @@ test('a setting is checked by its kind, and a wrong one is reported with what is
   assert.deepEqual([value(text('a', '')), value(text('a', '', { empty: true }))], ['a', '']);
 });
 
-test('a default may follow from the settings before it', () => {
+test('a default may depend on the settings before it', () => {
   const declared = { A: number(4, '', ''), B: number(({ A }) => 2 * Number(A), '', '') };
   assert.deepEqual(read(declared, {}), { A: 4, B: 8 });
   assert.deepEqual(read(declared, { A: '5' }), { A: 5, B: 10 });
@@ -101,7 +101,7 @@ test('labels are name=value, each name once', () => {
   }
 });
 
-test('a burst within a second ends where its step says, though no row begins in it', () => {
+test('a burst of less than a second ends with its step, though no row begins in it', () => {
   const timeline = [
     row(0, 'before', 3, 10),
     row(1, 'before', 5, 90),
@@ -117,7 +117,7 @@ test('a burst within a second ends where its step says, though no row begins in 
   assert.equal(restored({ timeline, steps }, 'before', 'spike', 0.5), 1);
 });
 
-test('growth of memory is listed by process, the most first', () => {
+test('memory growth is listed by process, largest first', () => {
   const series = (rss: (t: number) => number | null) => Array.from({ length: 100 }, (_, t) => [t, 1, rss(t)]);
   const grown = memoryGrowth(
     [
@@ -146,12 +146,12 @@ test('growth of memory is listed by process, the most first', () => {
   ]);
   assert.equal(mostGrowth(grown.slice(0, 5)), 50);
   assert.equal(mostGrowth(grown.slice(2, 5)), 0);
-  assert.equal(mostGrowth(grown.slice(0, 6)), UNKNOWN, 'one has said nothing');
-  assert.equal(mostGrowth(grown.slice(4, 5)), UNKNOWN, 'only the generator has said anything');
+  assert.equal(mostGrowth(grown.slice(0, 6)), UNKNOWN, 'one process reported nothing');
+  assert.equal(mostGrowth(grown.slice(4, 5)), UNKNOWN, 'only the generator reported');
   assert.equal(mostGrowth([]), UNKNOWN);
 });
 
-test("the host's memory is everybody's: no growth of the pipeline, and no word of it", () => {
+test("the host's memory does not count as growth of the pipeline", () => {
   const [host, k6, relay] = [
     { process: 'host', mb: 900 },
     { process: 'k6', mb: 3 },
@@ -162,7 +162,7 @@ test("the host's memory is everybody's: no growth of the pipeline, and no word o
   assert.equal(mostGrowth([host, k6]), UNKNOWN);
 });
 
-test('the line of a step, where the pipeline is overloaded too', () => {
+test('the line of a step shows n/a for missing figures', () => {
   const arrival = { p50: 0.8123, p99: 1234.5, max: null };
   assert.equal(
     sentence({ name: '3', arrived: 7, scheduled: 9, backlog: null, latency: { arrival } }),
@@ -170,14 +170,14 @@ test('the line of a step, where the pipeline is overloaded too', () => {
   );
 });
 
-test('drift of latency is that of the median of its seconds', () => {
+test('latency drift compares medians, so one slow second does not count', () => {
   const timeline = Array.from({ length: 100 }, (_, t) => ({ t, arrival: { p99: t === 80 ? 5000 : t / 10 } }));
   assert.ok(Math.abs(latencyDrift(timeline, 100) - 5) < 0.2);
   assert.ok(Number.isNaN(latencyDrift(timeline.slice(0, 50), 100)), 'nothing arrived in the last half');
   assert.ok(Number.isNaN(latencyDrift([], 100)));
 });
 
-test('what a connection costs: memory until all are open, CPU while they are held', () => {
+test('cost counts memory until all connections are open, and CPU while they are held', () => {
   const series = [
     [0, 50, 100],
     [1, 50, 150],
@@ -191,8 +191,8 @@ test('what a connection costs: memory until all are open, CPU while they are hel
   assert.deepEqual(cost(resources, 'mosquitto', 10, 2, 2), { kb: Number.NaN, us: Number.NaN });
 });
 
-// The limit stood nowhere beside the figure.
-test('the answer of a script names each figure beside its limit', () => {
+// Regression: no figure was shown with its limit.
+test("a script's answer shows each figure with its limit", () => {
   const spike = { rate: 5000, seconds: 10, after: 60, drainLimit: 30, backLimit: 45 };
   assert.match(
     spikeAnswer(spike, { drain: 2, back: 3.25, almost: 9.9 }),

@@ -52,7 +52,7 @@ function assertComplete(run: Run): void {
 }
 
 describe('npm run ramp', () => {
-  test('sends a real load through real servers, accounts for every message and leaves a report', async (t) => {
+  test('sends a load through real servers, accounts for every message and writes a report', async (t) => {
     const { dir, env } = await place(t);
     const ramp = node(['scenarios/run/run.ts', 'scenarios/ramp.js', ...SMOKE], env);
     await eventually(() => stackFile(dir).then(Boolean, () => false), 'a stack', 30_000);
@@ -88,10 +88,10 @@ describe('npm run ramp', () => {
       for (const name of ['k6', 'ingest-1', 'relay-1', 'redis', 'mosquitto']) {
         assert.ok(
           run.resources.some((r) => r.process === name),
-          `${name} has said what it used`,
+          `${name} reported its resources`,
         );
       }
-      // Each is read at its own moments, in ticks of 10 ms.
+      // CPU times are read in ticks of 10 ms, and not all at the same moment.
       const mean = (name: string) =>
         run.resources.find((r) => r.process === name)?.cpu_percent.mean ?? Number.NaN;
       const all = run.resources.filter((r) => r.process !== 'host').map((r) => mean(r.process));
@@ -99,24 +99,24 @@ describe('npm run ramp', () => {
       assert.ok(sum < 1.1 * mean('host') + 5, `the processes used ${sum} %, the host ${mean('host')} %`);
 
       const lines = (await readFile(join(runDir, 'timeline.ndjson'), 'utf8')).trim().split('\n');
-      // A canary that arrives after its second is only in the report.
+      // A canary that arrives after its second is missing in timeline.ndjson.
       const withoutCanary = (row: object) => ({ ...row, canary_ms: null });
       assert.deepEqual(
         lines.map((line) => withoutCanary(JSON.parse(line))),
         run.timeline.map(withoutCanary),
       );
       assert.equal(run.canary?.sent, 6, 'one a second');
-      assert.ok((run.canary?.arrived ?? 0) >= 1, 'the last ones may be under way when the run ends');
+      assert.ok((run.canary?.arrived ?? 0) >= 1, 'the last ones may be in flight when the run ends');
       assert.ok(run.clock?.processes.some(({ process }) => process === 'relay-1'));
       if (process.platform === 'linux') {
         const congestion = await readFile('/proc/sys/net/ipv4/tcp_congestion_control', 'utf8');
         assert.equal(run.environment.tcp_congestion_control, congestion.trim());
       }
-      // Linux stamps arrivals, so the wait in the socket is known.
+      // The wait in the socket is known for each arrival.
       assert.equal(run.health.socket_wait?.count, run.latency.arrival.count);
       const { kernel = 0, read = 0 } = run.health.arrival_stamps ?? {};
       assert.equal(kernel + read, run.latency.arrival.count);
-      assert.equal(kernel > 0, process.platform === 'linux', 'it stamps what comes in');
+      assert.equal(kernel > 0, process.platform === 'linux', 'only Linux stamps arrivals in the kernel');
       assert.match(await readFile(join(runDir, 'arrival.hlog'), 'utf8'), /^Tag=arrival,/m);
       const html = await readFile(join(runDir, 'index.html'), 'utf8');
       assert.equal(shownRun(html).run.id, run.run.id);
@@ -126,11 +126,11 @@ describe('npm run ramp', () => {
         await assertAnswers(shown, run);
         const drawn = await charts(shown);
         assert.ok(drawn.length >= 12);
-        const none = run.timeline.every(({ backlog }) => backlog === 0) ? 'Backlog' : '';
+        const empty = run.timeline.every(({ backlog }) => backlog === 0) ? 'Backlog' : '';
         for (const { name, lines } of drawn)
-          assert.ok(name === none || lines.some(({ pixels }) => pixels > 40), name);
+          assert.ok(name === empty || lines.some(({ pixels }) => pixels > 40), name);
       });
-      // A run that the machine held up is invalid, and each of them shows it.
+      // A busy machine makes the run invalid; each file shows that.
       const { result } = run.verdict;
       const summary = await readFile(join(runDir, 'summary.md'), 'utf8');
       assert.ok(summary.startsWith(`## ${result.toUpperCase()}: `), summary);
@@ -141,16 +141,12 @@ describe('npm run ramp', () => {
     } finally {
       await remove(runDir);
     }
-    assert.deepEqual(
-      Object.values(processes).filter(alive),
-      [],
-      'everything that was started has been stopped',
-    );
+    assert.deepEqual(Object.values(processes).filter(alive), [], 'every process has ended');
   });
 
-  test('leaves a report that says how far it came, and no process, when k6 is killed', async (t) => {
+  test('when k6 is killed, it leaves a report up to then and no process', async (t) => {
     const { dir, env } = await place(t);
-    const profile = join((await place(t)).dir, 'long.yml'); // not beside the stack, whose directory is its own
+    const profile = join((await place(t)).dir, 'long.yml'); // outside the stack's directory
     const rates = { 'warm-up': 50, hold: 100, never: 1000 };
     const phases = Object.entries(rates).map(
       ([name, rate]) => `{name: ${name}, duration: ${name === 'hold' ? 60 : 1}, arrivalRate: ${rate}}`,
@@ -186,23 +182,23 @@ describe('npm run ramp', () => {
     assert.deepEqual(
       run.steps.map(({ name }) => name),
       ['warm-up', 'hold'],
-      'a phase that was not reached is none',
+      'a phase that did not begin is left out',
     );
     const [warm, hold] = run.steps as [Run['steps'][number], Run['steps'][number]];
     assert.deepEqual([warm.requests, warm.duration_s], [50, 1]);
     assert.equal(run.account.scheduled, warm.scheduled + hold.scheduled);
-    assert.ok(hold.duration_s < 60, 'it is divided by the time that it ran');
-    assert.ok(Math.abs(hold.requests - 100 * hold.duration_s) <= 1, 'what was due until then');
+    assert.ok(hold.duration_s < 60, 'the duration is the time that it ran');
+    assert.ok(Math.abs(hold.requests - 100 * hold.duration_s) <= 1, 'all that were due until then');
     const shown = shownRun(await readFile(join(runDir, 'index.html'), 'utf8'));
     assert.equal(shown.verdict.result, 'incomplete');
     assert.deepEqual([...Object.values(processes), pid].filter(alive), []);
     await remove(runDir);
   });
 
-  describe('says in one line what is wrong', { concurrency: 3 }, () => {
+  describe('fails with one line', { concurrency: 3 }, () => {
     const wrong: [string, string[], NodeJS.ProcessEnv, RegExp][] = [
       ['a negative rate', ['-e', 'RATE=-4'], {}, /^RATE is "-4"; allowed: 0 to 1e9$/],
-      ['a profile that is not there', ['-e', 'PROFILE=profiles/none.yml'], {}, /none\.yml/],
+      ['a missing profile', ['-e', 'PROFILE=profiles/none.yml'], {}, /none\.yml/],
       [
         'INGEST_URL alone',
         [],
@@ -210,7 +206,7 @@ describe('npm run ramp', () => {
         /^MQTT_URL is not set, and INGEST_URL is/,
       ],
       ['a wrong port', [], { REDIS_PORT: 'many' }, /^REDIS_PORT is "many"; allowed: 0 to 65535/],
-      ['no Redis there', [], { REDIS_URL: 'redis://127.0.0.1:1/0' }, /^REDIS_URL: .*127\.0\.0\.1:1/],
+      ['no Redis at REDIS_URL', [], { REDIS_URL: 'redis://127.0.0.1:1/0' }, /^REDIS_URL: .*127\.0\.0\.1:1/],
     ];
     for (const [what, args, settings, message] of wrong) {
       test(what, async (t) => {
@@ -254,7 +250,7 @@ describe('npm run ramp', () => {
   });
 });
 
-describe('./k6 run scenarios/ramp.js, with the pipeline up', () => {
+describe('./k6 run scenarios/ramp.js with a running pipeline', () => {
   let at: Awaited<ReturnType<typeof place>>;
   let stack: ReturnType<typeof node>;
 
@@ -270,7 +266,7 @@ describe('./k6 run scenarios/ramp.js, with the pipeline up', () => {
     await Promise.all([at.dir, at.runDir].map(remove));
   });
 
-  test('measures the same', async () => {
+  test('measures the same as npm run ramp', async () => {
     const { exitCode, all } = await k6(['run', ...SMOKE, 'scenarios/ramp.js'], {
       ...at.env,
       RUN_DIR: at.runDir,
@@ -281,7 +277,7 @@ describe('./k6 run scenarios/ramp.js, with the pipeline up', () => {
     assert.match(String(run.run.command), /^\.\/k6 run .*scenarios\/ramp\.js$/);
   });
 
-  test('holds a concurrency in the place of a rate, with a profile that says vus', async () => {
+  test('holds a concurrency instead of a rate with a profile of vus', async () => {
     const profile = join(at.dir, 'closed.yml');
     await writeFile(
       profile,
@@ -306,7 +302,7 @@ describe('./k6 run scenarios/ramp.js, with the pipeline up', () => {
     );
   });
 
-  test('refuses a wrong password of the broker in one line', async () => {
+  test('fails with one line on a wrong broker password', async () => {
     const { ingest, mqtt } = await stackFile(at.dir);
     const { exitCode, stderr } = await k6(['run', '--log-format', 'raw', ...SMOKE, 'scenarios/ramp.js'], {
       ...at.env,
@@ -323,7 +319,7 @@ describe('./k6 run scenarios/ramp.js, with the pipeline up', () => {
   });
 });
 
-test('a k6 that was built from other sources refuses to run', async () => {
+test('a k6 built from other sources refuses to run', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'arrival-test-'));
   await copyFile(join(ROOT, 'k6'), join(dir, 'k6'));
   await mkdir(join(dir, 'extensions/k6'), { recursive: true });

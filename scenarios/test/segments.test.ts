@@ -12,13 +12,13 @@ import { assertPass, k6, node, Pipeline, place, ROOT, readRun } from './harness.
 
 const QUIET = ['run', '-q', '--log-format', 'raw', '--address', ''];
 
-/** The ends of an account that do not depend on the machine. */
-function ends({ account }: Run) {
+/** The account without the figures that depend on the machine. */
+function stableAccount({ account }: Run) {
   const { reordered: _, negative: __, duplicates: ___, ...rest } = account;
   return rest;
 }
 
-/** The samples of a generator's metric from --out json, ms. */
+/** A generator's latency samples, ms, from the file of --out json. */
 async function pointsIn(file: string, generator: string): Promise<number[]> {
   const lines = (await readFile(file, 'utf8')).trim().split('\n');
   return lines.flatMap((line) => {
@@ -29,7 +29,7 @@ async function pointsIn(file: string, generator: string): Promise<number[]> {
   });
 }
 
-describe('instances by execution segments', () => {
+describe('instances with execution segments', () => {
   let pipeline: Pipeline;
   let dir: string;
   before(async () => {
@@ -48,7 +48,7 @@ describe('instances by execution segments', () => {
   };
   const merge = (name: string) => node(['reports/main.ts', 'merge', join(dir, name)], pipeline.env);
 
-  test('send what one does, and merged they tell what one would', async () => {
+  test('send and, merged, report the same as a single instance', async () => {
     const load = ['DURATION=2', 'RATE=100'];
     const outs = [1, 2, 3].map((n) => join(dir, `points-${n}.json`));
     const flags = segmentsOf(3).map((segment, i) => [...segment, '--out', `json=${outs[i]}`]);
@@ -60,7 +60,7 @@ describe('instances by execution segments', () => {
     const [one, whole] = await Promise.all([readRun(join(dir, 'one')), readRun(join(dir, 'three'))]).catch(
       (error) => assert.fail(`${error}\n${alone?.all}\n${three.map((one) => one.all).join('\n')}\n${all}`),
     );
-    assert.deepEqual(ends(whole), ends(one));
+    assert.deepEqual(stableAccount(whole), stableAccount(one));
     assert.match(
       await readFile(join(dir, 'three/junit.xml'), 'utf8'),
       /<testcase [^>]*generator 3: lateness/,
@@ -78,7 +78,7 @@ describe('instances by execution segments', () => {
     assertPass({ ...whole, verdict: withoutNames(whole) }, whole.verdict.result === 'pass' ? 0 : 99);
     assert.equal(exitCode, whole.verdict.result === 'pass' ? 0 : 1);
 
-    // The merged histogram equals that of all samples, and so do its percentiles.
+    // The merged histogram has the percentiles of all samples.
     const union = (await Promise.all(outs.map((file, i) => pointsIn(file, `${i + 1}`))))
       .flat()
       .sort((a, b) => a - b);
@@ -116,8 +116,8 @@ describe('instances by execution segments', () => {
     for (const n of [1, 2, 3]) assert.ok(names.includes(`k6-${n}`), names.join());
   });
 
-  describe('beside each other', { concurrency: true }, () => {
-    test('one that is killed makes the whole incomplete, by its name; the others are accounted for, and all listed as they go', async () => {
+  describe('concurrently', { concurrency: true }, () => {
+    test('a killed instance makes the merged run incomplete; the catalogue lists live ones', async () => {
       const load = ['DURATION=15', 'RATE=60'];
       const running = start('killed', load, segmentsOf(3));
       const place = (n: number) => join(dir, 'killed', `generator-${n}`);
@@ -132,7 +132,7 @@ describe('instances by execution segments', () => {
         const part = await readRun(place(2)).catch(() => null);
         return (part?.timeline.length ?? 0) > 0 && isDeepStrictEqual(await listed(), three);
       };
-      await eventually(knows, 'all three in the list, and a report of what the second one has sent', 60_000);
+      await eventually(knows, 'three live instances in the list, and a report of the second one', 60_000);
       running[1]?.kill('SIGKILL');
       await Promise.all(running);
       const parts = await Promise.all([1, 2, 3].map((n) => readRun(place(n))));
@@ -160,7 +160,7 @@ describe('instances by execution segments', () => {
           [3, false],
         ],
       );
-      assert.match((await listed()).join(), /^killed( live)?$/, 'the whole instead of its parts');
+      assert.match((await listed()).join(), /^killed( live)?$/, 'the merged run replaces its parts');
       await remove(place(3));
       assert.match(
         String((await merge('killed')).all),
@@ -168,7 +168,7 @@ describe('instances by execution segments', () => {
       );
     });
 
-    test('one command starts them, and merges what they leave: a sweep whose steps they begin together', async () => {
+    test('--instances starts and merges a sweep whose steps begin together', async () => {
       const profile = join(dir, 'sweep.yml');
       const steps =
         '{name: "1", vus: 1, requests: 20, duration: 60, drain: 60}, {name: "4", vus: 4, requests: 56, duration: 60}';
@@ -206,7 +206,7 @@ describe('instances by execution segments', () => {
   });
 });
 
-test('what can not be divided is reported in one line, before anything is started', async (t) => {
+test('a load that cannot be divided fails with one line before anything starts', async (t) => {
   const { env } = await place(t);
   const wrong: [script: string, args: string[], message: RegExp][] = [
     ['smoke', ['--instances', 'many'], /^--instances is "many"; allowed: 1 to 32$/],
@@ -232,7 +232,7 @@ test('what can not be divided is reported in one line, before anything is starte
   );
 });
 
-/** Reasons without the generator that gave them, each once. */
+/** The verdict with each reason once, without the generator's number. */
 function withoutNames({ verdict }: Run): Run['verdict'] {
   const reasons = verdict.reasons.map((reason) => reason.replace(/^generator \d: /, ''));
   return { result: verdict.result, reasons: [...new Set(reasons)] };
