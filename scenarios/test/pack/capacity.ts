@@ -6,9 +6,9 @@ import { remove } from '../../../pipeline/test/services.ts';
 import { shownRun } from '../../../reports/render.ts';
 import { assertAllArrived, node, type Pipeline, ROOT, readRun } from '../harness.ts';
 
-/** The capacity needs a pipeline without other load. */
+/** Needs a pipeline without other load. */
 export function capacity(pipeline: Pipeline): void {
-  test('the search for the capacity tries, confirms, reports and ends', async () => {
+  test('capacity: tries and confirms a rate, writes a report and ends', async () => {
     const settings = [
       'P99=60000',
       'LOWEST=50',
@@ -28,7 +28,7 @@ export function capacity(pipeline: Pipeline): void {
     );
     assert.match(stdout, /^search {2}about [\d.]+ (s|min), at most 10 min \(MINUTES\)$/m);
     assert.ok(tried.length >= 2, all);
-    // On a busy machine runs may not hold the rate, and the answer reports it.
+    // On a busy machine the rate may not hold; then the answer says so.
     const held = tried.at(-1) === 'held';
     assert.equal(exitCode, held ? 0 : 99, all);
     assert.match(

@@ -13,16 +13,16 @@ import type { Run } from '../../../reports/contract/run.ts';
 import { drained, restored } from '../../lib/recovery.js';
 import { assertAllArrived, assertPass, brokenOf, node, type Pipeline, place, readRun } from '../harness.ts';
 
-/** Scripts that ask what a load does. */
+/** Scripts that measure a load. */
 export function loads(pipeline: Pipeline): void {
-  test('smoke', async () => {
+  test('smoke: every message arrives', async () => {
     const { run, exitCode } = await pipeline.run('smoke.js', { DURATION: 1, RATE: 50 });
     assertPass(run, exitCode);
     assertAllArrived(run);
     assert.equal(run.account.requests.sent, 50);
   });
 
-  test('sweep: a row for each concurrency, each on a pipeline that has drained', async () => {
+  test('sweep: a step for each concurrency, each with a drained pipeline', async () => {
     const { run, exitCode, text } = await pipeline.run('sweep.js', {
       CONCURRENCY: '1,3',
       STEP_DURATION: 1,
@@ -42,7 +42,7 @@ export function loads(pipeline: Pipeline): void {
     assert.match(text, /phase {5}req\/s HTTP mean/);
   });
 
-  test('fixed: so many requests over so many connections, with one for each request', async (t) => {
+  test('fixed: sends REQUESTS requests, with KEEPALIVE=false each on its own connection', async (t) => {
     const settings = { CONCURRENCY: 5, REQUESTS: 300, KEEPALIVE: 'false', PAYLOAD_BYTES: 500, TARGETS: 3 };
     const { seen, env } = await pipeline.gateway(t);
     const { run, exitCode, dir } = await pipeline.run('fixed.js', settings, { ...env, CANARY: 'off' });
@@ -67,7 +67,8 @@ export function loads(pipeline: Pipeline): void {
     assert.equal(run.figures?.at(-1)?.value, run.latency.http.max);
     assert.equal(run.figures?.[1]?.value, run.steps[0]?.duration_s);
 
-    // By HdrHistogram's own reader. Of 300 samples the ranks of p50 and p99 are whole numbers, so no tool rounds them.
+    // HdrHistogram's own reader finds the same percentiles. With 300 samples the ranks of p50 and p99 are
+    // whole numbers, so no tool rounds them.
     const log = new hdr.HistogramLogReader(await readFile(join(dir, 'arrival.hlog'), 'utf8'));
     const whole = hdr.build();
     for (let second = log.nextIntervalHistogram(); second; second = log.nextIntervalHistogram())
@@ -78,13 +79,13 @@ export function loads(pipeline: Pipeline): void {
     const largest = whole.maxValue / 1000;
     assert.ok(
       Math.abs(largest - Number(most)) <= Number(most) / 1000,
-      `${largest} and ${most}: three digits`,
+      `${largest} and ${most}: equal to three digits`,
     );
   });
 
-  // Whether it recovers within the remaining two seconds depends on the machine: on a quick one a single message in flight at the end
-  // of a second is a backlog above the usual.
-  test('spike: when it had drained, and when p99 was back', async () => {
+  // Whether the pipeline recovers within the last two seconds depends on the machine: on a fast one, a single
+  // message in flight at the end of a second exceeds the usual backlog.
+  test('spike: reports when the backlog has drained and when p99 is back', async () => {
     const most = 100_000;
     const limits = { DRAIN_LIMIT: most, BACK_LIMIT: most };
     const settings = {
@@ -108,17 +109,17 @@ export function loads(pipeline: Pipeline): void {
       known.map(([name, , seconds]) => [name, seconds ?? null]),
     );
     const almost = run.steps.find(({ name }) => name === 'spike')?.arrived_99_s ?? 0;
-    assert.ok(almost > 0.98, 'when the last hundredth of the burst was due');
+    assert.ok(almost > 0.98, '99 % of the burst is due after 0.98 s');
     assert.equal(run.figures?.at(-1)?.value, almost);
     const [sentence, wanted] = [run.answer?.sentence ?? '', /99 % of the burst had arrived [\d.,]+ s after/];
     assert.match(sentence, run.verdict.result === 'invalid' ? /^Not usable: / : wanted);
-    const never = known.filter(([, , seconds]) => seconds === undefined);
-    const crossed = never.map(([, metric]) => metric);
-    assert.deepEqual(brokenOf(run), crossed.sort());
+    const missing = known.filter(([, , seconds]) => seconds === undefined);
+    const broken = missing.map(([, metric]) => metric);
+    assert.deepEqual(brokenOf(run), broken.sort());
     assert.equal(exitCode, run.verdict.result === 'pass' ? 0 : 99);
   });
 
-  test('fuzz: bodies by a specification, and a row of average, max and min for each concurrency', async (t) => {
+  test('fuzz: bodies match the specification; each concurrency has average, max and min', async (t) => {
     const { url, ...user } = pipeline.stack.file.mqtt;
     const { username, password } = user;
     const client = await connectAsync(url, { username, password, protocolVersion: 5 });
@@ -145,7 +146,7 @@ export function loads(pipeline: Pipeline): void {
     await eventually(() => ours().length >= 400, 'every body');
     for (const { plan, age } of ours().map(({ payload }) => payload))
       assert.ok(/^(free|paid)$/.test(plan) && Number.isInteger(age) && age >= 18 && age <= 99);
-    // What the sender sent, the run has written of it: the pipeline leaves it as it is.
+    // The pipeline passes the sender's trace context on unchanged.
     for (const { id, traceparent } of ours()) {
       const hash = createHash('sha256').update(id).digest('hex');
       assert.equal(traceparent, `00-${hash.slice(0, 32)}-${hash.slice(32, 48)}-01`);
@@ -158,9 +159,9 @@ export function loads(pipeline: Pipeline): void {
   });
 }
 
-/** A server of which the address alone is known. */
+/** A server of which only the address is known. */
 export function addressAlone(): void {
-  test('fuzz: an address without a broker gives the HTTP figures, and TIMEOUT ends a request', async (t) => {
+  test('fuzz: without a broker it measures HTTP alone, and TIMEOUT ends a request', async (t) => {
     const { runDir, env } = await place(t);
     let requests = 0;
     const server = createServer((request, response) => {
@@ -188,9 +189,9 @@ export function addressAlone(): void {
   });
 }
 
-/** Trace lists are of all runs. */
+/** Needs a pipeline without other load: all runs share the trace lists. */
 export function sampledLoads(pipeline: Pipeline): void {
-  test('sweep with samples: what trace lists tell stands beside what all messages tell', async () => {
+  test('sweep with SAMPLED: compares the latency of samples with that of all messages', async () => {
     const { run, exitCode, text } = await pipeline.run('sweep.js', {
       CONCURRENCY: '2,4',
       STEP_DURATION: 1,

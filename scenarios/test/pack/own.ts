@@ -8,12 +8,12 @@ import { connectAsync } from 'mqtt';
 import { Clock } from '../../../pipeline/common/clock.ts';
 import { assertAllArrived, assertPass, type Pipeline } from '../harness.ts';
 
-/** 50 messages after the warm-up, whatever time they take. */
+/** 50 messages after the warm-up, with a latency limit that holds on any machine. */
 const LOAD = { RATE: 50, DURATION: 1, WARMUP: 0.5, P99: 60_000 };
 
-/** A pipeline that is not ours. */
+/** The script for the user's own pipeline. */
 export function own(pipeline: Pipeline): void {
-  test('own: messages and topics of a pipeline that is not ours, which tells no stamps', async () => {
+  test("own: messages and topics of a user's pipeline that sends no stamps", async () => {
     const { INGEST_URL, INGEST_TOKEN, MQTT_URL } = pipeline.own;
     const { run, exitCode, text } = await pipeline.run(
       'own.js',
@@ -32,7 +32,7 @@ export function own(pipeline: Pipeline): void {
     assert.doesNotMatch(JSON.stringify(run), new RegExp(INGEST_TOKEN));
   });
 
-  test('own: path, key of the id, topics and hops of a pipeline that is not ours', async (t) => {
+  test("own: path, id key, topics and hops of a user's pipeline", async (t) => {
     const { MQTT_URL, REDIS_URL } = pipeline.own;
     const client = new Redis(REDIS_URL, { disableClientInfo: true });
     t.after(() => client.disconnect());
@@ -82,9 +82,9 @@ export function own(pipeline: Pipeline): void {
   });
 }
 
-/** Trace lists are of all runs. */
+/** Needs a pipeline without other load: all runs share the trace lists. */
 export function ownSampled(pipeline: Pipeline): void {
-  test('own: a trace log of a pipeline that is not ours splits the way in three', async () => {
+  test("own: the trace log of a user's pipeline splits the latency in three", async () => {
     const settings = { ...LOAD, SAMPLED: 'true', TRACE_LOG_EVERY: 10 };
     const { run, exitCode, text } = await pipeline.run('own.js', settings, pipeline.own);
     assertAllArrived(run);

@@ -8,20 +8,20 @@ import { test } from 'node:test';
 import type { Run } from '../../../reports/contract/run.ts';
 import { assertAllArrived, assertPass, brokenOf, type Pipeline, ROOT } from '../harness.ts';
 
-/** Scripts whose requests belong together. */
+/** Scripts that send sessions of related requests. */
 export function sessions(pipeline: Pipeline): void {
-  test('sessions: so many connections a second with so many calls on each', async (t) => {
+  test('sessions: opens SESSIONS connections a second and sends CALLS requests on each', async (t) => {
     const { seen, env } = await pipeline.gateway(t);
     const settings = { SESSIONS: 10, CALLS: 4, DURATION: 1, TIMEOUT: 4 };
     const { run, exitCode, text } = await pipeline.run('sessions.js', settings, { ...env, CANARY: 'off' });
-    // A machine that stands still begins fewer sessions, and the script reports it.
+    // A stalled machine begins fewer sessions, and the script reports it.
     if (!/dropped_iterations/.test(run.verdict.reasons.join())) assertPass(run, exitCode);
     assertAllArrived(run);
     const sessions = seen.requests.length / 4;
     assert.ok(Number.isInteger(sessions) && sessions > 0 && sessions <= 11, text);
-    assert.equal(seen.connections, sessions, 'a session is a connection');
+    assert.equal(seen.connections, sessions, 'one connection per session');
     const [step, finish] = run.steps as [Run['steps'][0], Run['steps'][0]];
-    assert.deepEqual([step.duration_s, finish.measured], [1, false], 'the time in which sessions begin');
+    assert.deepEqual([step.duration_s, finish.measured], [1, false], 'the step lasts while sessions begin');
     assert.deepEqual(run.figures, [
       { name: 'connection rate', value: sessions, unit: 'connections/s' },
       { name: 'request rate', value: step.requests, unit: 'requests/s' },
@@ -29,10 +29,10 @@ export function sessions(pipeline: Pipeline): void {
     if (exitCode === 0) assert.ok(run.answer?.sentence.startsWith(`${sessions} sessions/s of 4 calls sent `));
   });
 
-  test('phases: sessions that log in, think, and send what they captured', async (t) => {
-    const asked: string[] = [];
+  test('phases: sessions log in, think, and send what they captured', async (t) => {
+    const logins: string[] = [];
     const login = createServer((request, response) => {
-      request.on('data', (chunk) => asked.push(String(chunk)));
+      request.on('data', (chunk) => logins.push(String(chunk)));
       request.on('end', () => response.end(JSON.stringify({ token: 'the one of the login' })));
     }).listen(0, '127.0.0.1');
     t.after(() => login.close());
@@ -57,9 +57,9 @@ export function sessions(pipeline: Pipeline): void {
       env,
     );
     assertAllArrived(run);
-    assert.deepEqual(asked, ['{"user":"k6","password":""}']);
+    assert.deepEqual(logins, ['{"user":"k6","password":""}']);
     const broken = brokenOf(run).filter((name) => name !== 'dropped_iterations'); // as above
-    assert.deepEqual(broken, ['timeouts'], 'of the one that was not answered');
+    assert.deepEqual(broken, ['timeouts'], 'one request got no answer');
     assert.deepEqual(run.figures, [{ name: 'time-outs', value: 1, unit: 'requests' }]);
     assert.deepEqual(
       run.steps.map(({ name, duration_s, measured }) => [name, duration_s, measured]),
@@ -79,8 +79,8 @@ export function sessions(pipeline: Pipeline): void {
       new Set(sent.map(({ authorization }) => authorization)),
       new Set(['Bearer the one of the login']),
     );
-    const of = (kind: string, goesOn: boolean) =>
-      sent.filter((one) => one.kind === kind && 'found' in one.payload === goesOn);
+    const of = (kind: string, continued: boolean) =>
+      sent.filter((one) => one.kind === kind && 'found' in one.payload === continued);
     const begun = [of('listing', false), of('item', false), of('post', false)];
     const sessions = begun.flat().length;
     const kinds = 'bbvbbpbvbb'.repeat(sessions).slice(0, sessions); // 7 : 2 : 1
@@ -89,7 +89,7 @@ export function sessions(pipeline: Pipeline): void {
       ['b', 'v', 'p'].map((kind) => kinds.split(kind).length - 1),
       text,
     );
-    // Each goes on with what it found, a browser to an item, a viewer to the room.
+    // Each session continues with what it found: a browser with an item, a viewer with the room.
     for (const [first, next] of [
       [begun[0], of('item', true)],
       [begun[1], of('room', true)],

@@ -5,10 +5,10 @@ import type { Run } from '../../../reports/contract/run.ts';
 import { latencyDrift } from '../../lib/steadiness.js';
 import { assertAllArrived, brokenOf, type Fate, type Pipeline } from '../harness.ts';
 
-/** Two lines of two seconds, so that the compared quarters are a second each. */
+/** Two lines of two seconds each, so the compared quarters last a second. */
 const SHORT = { HOURS: 4 / 3600, LINE_MINUTES: 1 / 30, GROWTH_LIMIT: 10_000 };
 
-/** Whether the growth of each process is known: on a busy machine a process may miss a second. */
+/** Returns whether every process's growth is known: on a busy machine a process may miss a second. */
 function assertMemoryJudged({ figures = [], verdict }: Run): boolean {
   const memory = figures.filter(({ name }) => name.startsWith('memory of '));
   for (const process of ['k6', 'ingest', 'relay', 'redis', 'mosquitto'])
@@ -24,7 +24,7 @@ function assertMemoryJudged({ figures = [], verdict }: Run): boolean {
 const MEMORY = 'soak_memory_growth_mb';
 const DRIFT = 'soak_latency_drift_ms';
 
-/** The growth of p99, ms; null: unknown, as nothing arrived in one of the seconds. */
+/** The growth of p99 in ms, or null if nothing arrived in one of the compared seconds. */
 function driftOf({ figures, timeline }: Run): number | null {
   const drift = figures?.find(({ name }) => name === 'p99 has grown by');
   const ms = latencyDrift(timeline, 4);
@@ -32,9 +32,9 @@ function driftOf({ figures, timeline }: Run): number | null {
   return Number.isNaN(ms) ? null : ms;
 }
 
-/** Does it stay as it is? */
+/** The script that looks for growth and drift. */
 export function soaks(pipeline: Pipeline): void {
-  test('soak: a line for each part, memory that is flat and latency that does not drift', async () => {
+  test('soak: prints a line per part, and passes with flat memory and steady latency', async () => {
     const { run, exitCode, text } = await pipeline.run('soak.js', {
       ...SHORT,
       RATE: 50,
@@ -53,8 +53,8 @@ export function soaks(pipeline: Pipeline): void {
       );
   });
 
-  test('soak: latency that drifts fails it', async (t) => {
-    // 20 a second: from the third second on each takes a second longer.
+  test('soak: drifting latency fails the run', async (t) => {
+    // At 20/s each request takes a second longer from the third second on.
     const { env } = await pipeline.gateway(t, async (_, n): Promise<Fate> => {
       if (n >= 40) await sleep(1000);
       return 'pass';
@@ -64,7 +64,7 @@ export function soaks(pipeline: Pipeline): void {
     assertAllArrived(run);
     assert.ok((run.latency.arrival.max ?? 0) >= 990);
     const drift = driftOf(run);
-    // A machine that is that slow from the start hides it.
+    // A machine that is as slow from the start hides the drift.
     const hidden = drift !== null && drift < 100;
     const expected = hidden ? [] : [DRIFT];
     if (!assertMemoryJudged(run)) expected.push(MEMORY);

@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { Redis } from 'ioredis';
 import { assertAllArrived, assertPass, brokenOf, k6, type Pipeline } from '../harness.ts';
 
-/** Scripts that fill one stage by itself. */
+/** Scripts that load part of the pipeline. */
 export function stages(pipeline: Pipeline): void {
-  test('ingest: relays would take the messages, which is reported', async () => {
+  test('ingest: refuses a pipeline whose relays would take the messages', async () => {
     const { env } = pipeline;
     const { all, exitCode } = await k6(['run', '-q', '--log-format', 'raw', 'scenarios/ingest.js'], env);
     assert.match(
@@ -15,7 +15,7 @@ export function stages(pipeline: Pipeline): void {
     assert.notEqual(exitCode, 0);
   });
 
-  test('broker: the broker alone', async () => {
+  test('broker: measures the broker alone', async () => {
     const { run, exitCode } = await pipeline.run('broker.js', { RATE: 100, DURATION: 1 });
     assertPass(run, exitCode);
     assertAllArrived(run);
@@ -23,7 +23,7 @@ export function stages(pipeline: Pipeline): void {
     assert.ok((run.latency.stages.delivery.mean ?? 0) > 0);
   });
 
-  test('connections over two brokers: so many held at once, what each costs, and the canary', async () => {
+  test('connections: holds CONNECTIONS on two brokers, reports their cost and the canary', async () => {
     const settings = { CONNECTIONS: 60, CONNECT_RATE: 100, EVERY: 0.5, DURATION: 4, CANARY_P99: 60_000 };
     const { run, exitCode } = await pipeline.run('connections.js', settings);
     assertPass(run, exitCode);
@@ -40,7 +40,7 @@ export function stages(pipeline: Pipeline): void {
     assert.ok((run.canary?.sent ?? 0) >= 2);
   });
 
-  test('connections: a canary that does not arrive fails the run, however fast the others were', async (t) => {
+  test('connections: a missing canary fails the run, however fast the others were', async (t) => {
     const { env } = await pipeline.gateway(t, (_, n) => (n === 0 ? 'pass' : 'swallow'));
     const settings = { CONNECTIONS: 10, CONNECT_RATE: 100, EVERY: 0.5, DURATION: 1.6, CANARY_P99: 60_000 };
     const { run } = await pipeline.run('connections.js', settings, env);
@@ -49,9 +49,9 @@ export function stages(pipeline: Pipeline): void {
   });
 }
 
-/** Redis counts all runs, and ping and pong take all cores. */
+/** Need a pipeline without other load: Redis counts all runs, and throughput takes all cores. */
 export function stagesAlone(pipeline: Pipeline): void {
-  test('queue: Redis, relay and broker without the ingest', async (t) => {
+  test('queue: measures Redis, relay and broker without the ingest', async (t) => {
     const redis = new Redis(pipeline.stack.file.redis.url, { disableClientInfo: true });
     t.after(() => redis.disconnect());
     const counted = async () =>
@@ -62,10 +62,10 @@ export function stagesAlone(pipeline: Pipeline): void {
     assertAllArrived(run);
     assert.equal(run.latency.stages.ingest.max, 0);
     assert.ok((run.latency.stages.queue.mean ?? 0) > 0);
-    assert.ok((await counted()) - before >= 100, 'what was written was counted, as by the ingest');
+    assert.ok((await counted()) - before >= 100, 'the script counts what it writes, as the ingest does');
   });
 
-  test('throughput: ping and pong, one client more in each step, and the rate of each', async () => {
+  test('throughput: adds a client in each step and reports the rate of each', async () => {
     const { run, exitCode, text } = await pipeline.run('throughput.js', { CLIENTS: 3, STEP: 1 });
     assertPass(run, exitCode);
     assertAllArrived(run);

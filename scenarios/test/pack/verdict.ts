@@ -15,7 +15,7 @@ const SHORT = {
   P99: 0.001,
 };
 
-/** A script that asks for no limit and has no summary. */
+/** A script without limits of its own and without a summary. */
 const BARE = `
 import { sleep } from 'k6';
 import { Run } from 'k6/x/arrival';
@@ -44,25 +44,25 @@ export function verdicts(pipeline: Pipeline): void {
     ['without thresholds', { K6_NO_THRESHOLDS: 'true' }, true, MARKED],
     ['with neither', { K6_NO_THRESHOLDS: 'true', K6_SUMMARY_MODE: 'disabled' }, null, MARKED],
   ] as const) {
-    test(`${name} a limit that does not hold fails the run`, async () => {
+    test(`${name}, a broken limit fails the run`, async () => {
       const { run, exitCode } = await pipeline.run('ramp.js', SHORT, env);
       assert.ok(brokenOf(run).includes('arrival_p99'), run.verdict.reasons.join());
       const rule = ruleOf(run, 'arrival_p99');
       assert.deepEqual([rule?.value, rule?.limit], [run.latency.arrival.p99, SHORT.P99]);
       assert.ok(['fail', 'invalid'].includes(run.verdict.result), run.verdict.result);
-      assert.equal(ruleOf(run, 'http_req_failed rate')?.ok, judged, 'k6 has counted, or nobody has');
+      assert.equal(ruleOf(run, 'http_req_failed rate')?.ok, judged, 'null if k6 does not count it');
       assert.equal(exitCode, exit);
     });
   }
 
-  test('a limit that nobody judged is no pass', async () => {
+  test('a limit that was not judged prevents a pass', async () => {
     const env = { K6_NO_THRESHOLDS: 'true', K6_SUMMARY_MODE: 'disabled' };
     const { run } = await pipeline.run('ramp.js', { ...SHORT, P99: 60_000 }, env);
     assert.notEqual(run.verdict.result, 'pass');
     assert.match(run.verdict.reasons.join(), /not judged: http_req_failed rate < 0\.01/);
   });
 
-  test('a script without thresholds and summary fails where messages are rejected, and so does k6', async (t) => {
+  test('a script without thresholds fails when messages are rejected, and so does k6', async (t) => {
     const { env } = await pipeline.gateway(t, (_, n) => (n === 3 ? 'refuse' : 'pass'));
     const { run, exitCode } = await pipeline.run(await bare(t), {}, { ...env, CANARY: 'off' });
     assert.equal(run.account.rejected, 1);
@@ -70,11 +70,11 @@ export function verdicts(pipeline: Pipeline): void {
     assert.equal(exitCode, MARKED);
     const allowed = { THRESHOLDS: '{"arrival_rejected":["count<5"]}' };
     const { run: own } = await pipeline.run(await bare(t), allowed, { ...env, CANARY: 'off' });
-    assert.deepEqual(brokenOf(own), [], 'none was rejected, and the script has a limit of its own');
+    assert.deepEqual(brokenOf(own), [], 'nothing was rejected, and the script has its own limit');
     assert.ok(ruleOf(own, 'arrival_rejected')?.ok);
   });
 
-  test('killed when everything was in, and before k6 had judged: no pass', async (t) => {
+  test('a run killed after its last arrival but before k6 judged does not pass', async (t) => {
     const { dir, env } = await place(t);
     const file = join(dir, 'run', 'run.json');
     const settings = ['-e', 'TEARDOWN=60', '-e', 'THRESHOLDS={"http_req_failed":["rate<0.01"]}'];
