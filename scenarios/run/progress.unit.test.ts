@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import hdr from 'hdr-histogram-js';
 import { Progress } from './progress.ts';
 
-/** A run of two steps of 10 s, as far as its files say. */
+/** A run of two steps of 10 s: functions that write its files, and the progress that reads them. */
 async function begin(t: TestContext, isTTY: boolean, instances = ['.'], bound: { requests?: number } = {}) {
   const dir = await mkdtemp(join(tmpdir(), 'arrival-progress-'));
   const shown: string[] = [];
@@ -34,8 +34,8 @@ async function begin(t: TestContext, isTTY: boolean, instances = ['.'], bound: {
   return { dir, shown, progress, second, end: () => write('2026-11-23T10:00:00Z') };
 }
 
-// k6 showed "0/1 iters" and "24m20s max" from the first second to the last.
-test('step, time left, rate and p99 so far', async (t) => {
+// Regression: k6 showed "0/1 iters" and "24m20s max" for the whole run.
+test('the line shows step, time left, rate and p99 so far', async (t) => {
   const { shown, progress, second, end } = await begin(t, true);
   progress.look();
   assert.deepEqual(shown, [], 'nothing is known yet');
@@ -63,7 +63,7 @@ test('step, time left, rate and p99 so far', async (t) => {
   assert.equal(shown.length, 3, 'the summary follows');
 });
 
-test('where nobody watches, a line at each phase and every ten seconds', async (t) => {
+test('without a terminal, it prints a line at each phase and every ten seconds', async (t) => {
   const { shown, progress, second } = await begin(t, false);
   for (let n = 0; n < 24; n++) {
     await second(n, n < 8 ? '1' : n < 20 ? '8' : null, 1);
@@ -75,8 +75,8 @@ test('where nobody watches, a line at each phase and every ten seconds', async (
   );
 });
 
-// Three instances showed nothing until they were merged.
-test('several instances: one line for all, as far as the slowest has come', async (t) => {
+// Regression: three instances showed nothing until they were merged.
+test('several instances share one line, with the progress of the slowest', async (t) => {
   const [one, two] = ['generator-1', 'generator-2'];
   const { shown, progress, second } = await begin(t, true, [one, two]);
   await second(0, '1', 2, one);
@@ -91,8 +91,8 @@ test('several instances: one line for all, as far as the slowest has come', asyn
   );
 });
 
-// It showed "59:59 left", of a duration that is only a bound.
-test('steps that end by their requests: how many of them, of all instances', async (t) => {
+// Regression: it showed "59:59 left", though the duration is only an upper bound.
+test('a step that ends by its requests shows the requests of all instances', async (t) => {
   const [one, two] = ['generator-1', 'generator-2'];
   const { shown, progress, second } = await begin(t, true, [one, two], { requests: 9000 });
   for (const part of [one, two]) await second(0, null, 2, part);

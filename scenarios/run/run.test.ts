@@ -77,13 +77,13 @@ async function k6Pids(): Promise<string[]> {
   return rows.map((row) => row.trim().split(' ')[0] as string);
 }
 
-test('the name of a run', () => {
+test('runName joins script, topology, network and time', () => {
   const now = new Date('2026-11-21T09:48:00.123Z');
   const name = runName('scenarios/ramp.js', { TOPOLOGY: 'cluster', NETWORK: 'lan' }, now);
   assert.equal(name, 'ramp-cluster-lan-20261121T094800Z');
 });
 
-test('the command to type again', () => {
+test('commandOf quotes arguments and hides secrets', () => {
   const command = (args: string[], npmScript?: string) => commandOf('a.js', args, npmScript, { env: {} });
   assert.equal(command([], 'ramp'), 'npm run ramp');
   assert.equal(command(['-e', 'RATE=3000'], 'ramp'), 'npm run ramp -- -e RATE=3000');
@@ -103,7 +103,7 @@ test('the command to type again', () => {
   );
 });
 
-test('the command to type again has what came by the environment: settings of the pipeline and of the script', () => {
+test('commandOf includes the settings from the environment', () => {
   const env = {
     ...{
       QUEUE: 'list',
@@ -127,19 +127,19 @@ test('the command to type again has what came by the environment: settings of th
   );
 });
 
-test('what k6 says, without its dressing', () => {
+test("firstProblem strips k6's prefix and stack trace", () => {
   assert.equal(firstProblem('Error: weights sum to 0\n\tat file:///a.js:2:7(13)\n'), 'weights sum to 0');
   assert.equal(firstProblem('TypeError: x is not a function\n\tat a\n'), 'x is not a function');
   assert.equal(firstProblem(''), '');
 });
 
-test('flags that set variables, and the others', () => {
+test('assignmentsOf reads -e and --env, withoutVariables removes them', () => {
   const args = ['-q', '-e', 'A=1', '--env', 'B=2', '--env=C=3', '-eD=4', '--vus', '3', '-e'];
   assert.deepEqual(assignmentsOf(args), ['A=1', 'B=2', 'C=3', 'D=4']);
   assert.deepEqual(withoutVariables(args), ['-q', '--vus', '3', '-e']);
 });
 
-test('--help lists the settings of a scenario with what it says of itself, and else the scenarios', async () => {
+test("--help prints a scenario's question and settings; without a scenario it lists all", async () => {
   const ramp = start(['scenarios/ramp.js', '--help']);
   assert.equal(await ramp.ended, 0);
   assert.match(ramp.output(), /^How long does a message take to arrive while the load ramps up/m);
@@ -153,15 +153,15 @@ test('--help lists the settings of a scenario with what it says of itself, and e
   assert.match(own.output(), /a name that is misspelt is not noticed/);
 });
 
-test('a setting that the script does not know is refused before anything starts', async () => {
+test('an unknown setting is refused before anything starts', async () => {
   const run = start(['scenarios/ramp.js', '-q', '-e', 'RTAE=3000']);
   assert.equal(await run.ended, 1);
   assert.match(run.output(), /^RTAE is no setting of scenarios\/ramp\.js, RATE is; allowed: CANARY, /);
   assert.ok(!existsSync(join(dir, 'stack')));
 });
 
-// k6 refused them after the pipeline was up, and took RATE=10 alone for a script.
-test('a flag that k6 does not know, or a word without one, is refused before anything starts', async () => {
+// Regression: k6 refused them only after the pipeline's start, and took RATE=10 alone for a script.
+test('an invalid flag or a word without a flag is refused before anything starts', async () => {
   for (const [args, message] of [
     [['-e'], /^-e has no value; allowed: -e NAME=value, and k6's own flags/],
     [['-q', 'RATE=10'], /^RATE=10 stands without a flag; allowed: -e NAME=value/],
@@ -180,7 +180,7 @@ test('a flag that k6 does not know, or a word without one, is refused before any
   }
 });
 
-test('what -e sets reaches the pipeline that is started', async () => {
+test('settings of -e reach the pipeline that the command starts', async () => {
   const run = start([script, '-q', '-e', 'INGEST_WORKERS=2', '-e', 'TOPOLOGY=cluster'], {
     STACK_DIR: join(dir, 'cluster'),
   });
@@ -188,7 +188,7 @@ test('what -e sets reaches the pipeline that is started', async () => {
   assert.match(run.output(), /^stack {2}redis, mosquitto, ingest-1, ingest-2, relay-1, nginx … ready/m);
 });
 
-test("with somebody's own pipeline nothing is started, and the exit code is k6's", async () => {
+test("with the user's own pipeline it starts no other, and exits with k6's code", async () => {
   const good = start([script, '-q'], OWN);
   assert.equal(await good.ended, 0, good.output());
   assert.match(good.output(), /RUN_DIR .*\/reports\/runs\/scenario-single-loopback-\d{8}T\d{6}Z /);
@@ -201,7 +201,7 @@ test("with somebody's own pipeline nothing is started, and the exit code is k6's
   assert.equal(await failed.ended, 99);
 });
 
-test('RUN_DIR is where the run goes; a directory that has something in it is refused', async () => {
+test('RUN_DIR is the directory of the run, and is refused unless new or empty', async () => {
   const runDir = join(dir, 'run');
   await mkdir(runDir);
   for (const [args, env] of [
@@ -221,14 +221,14 @@ test('RUN_DIR is where the run goes; a directory that has something in it is ref
   );
 });
 
-test('a script that makes no sense: its own words in one line, before anything is started', async () => {
+test('a broken script fails with its own message in one line, before anything starts', async () => {
   const broken = start([script, '-e', 'BROKEN=1']);
   assert.equal(await broken.ended, 1);
   assert.equal(broken.output(), 'weights sum to 0: at least one flow needs a weight above 0\n');
   assert.ok(!existsSync(join(dir, 'stack')));
 });
 
-test('a script that is not there: one line', async () => {
+test('a missing script fails with one line', async () => {
   const missing = start([join(dir, 'nowhere.js')]);
   assert.equal(await missing.ended, 1);
   assert.match(missing.output(), /^there is no scenario [^\n]*nowhere\.js; allowed: [^\n]*\n$/);
@@ -237,21 +237,21 @@ test('a script that is not there: one line', async () => {
   assert.match(relative.output(), /^there is no scenario scenarios\/nowhere\.js; allowed: [^\n]*\n$/);
 });
 
-test('an ingest without a broker: one line', async () => {
+test('INGEST_URL without MQTT_URL fails with one line', async () => {
   const half = start([script], { INGEST_URL: 'http://127.0.0.1:1', MQTT_URL: undefined });
   assert.equal(await half.ended, 1);
   assert.match(half.output(), /^MQTT_URL is not set, and INGEST_URL is; allowed: both[^\n]*\n$/);
 });
 
-test('it starts a pipeline, runs, and stops it', async () => {
+test('the command starts a pipeline, runs the script and stops the pipeline', async () => {
   const run = start([script, '-q']);
   assert.equal(await run.ended, 0, run.output());
   assert.match(run.output(), /^stack {2}redis, mosquitto, ingest-1, relay-1 … ready in [\d.,]+ s$/m);
   assert.ok(!existsSync(join(dir, 'stack/stack.json')));
 });
 
-// It used the pipeline of another run, which ended during it.
-test('a pipeline that another run has started is not used', async () => {
+// Regression: a run used the pipeline of another run, which stopped it.
+test('a run refuses the pipeline of another run', async () => {
   const first = start([script, '-q', '-e', 'SLEEP=20']);
   await eventually(() => first.output().includes('RUN_DIR'), 'a run');
   const second = start([script, '-q']);
@@ -264,8 +264,8 @@ test('a pipeline that another run has started is not used', async () => {
   await first.ended;
 });
 
-// The exit code was k6's 105, as if somebody had interrupted it.
-test('a relay dies: k6 is ended, the reason is printed, and the exit code is that of a pipeline that broke down', async () => {
+// Regression: the exit code was 105, k6's code for an interruption.
+test('a relay that dies ends k6; the command prints the reason and exits with 1', async () => {
   const run = start([script, '-q', '-e', 'SLEEP=20']);
   await eventually(() => run.output().includes('RUN_DIR'), 'a run');
   const stack = JSON.parse(await readFile(join(dir, 'stack/stack.json'), 'utf8'));
@@ -274,7 +274,7 @@ test('a relay dies: k6 is ended, the reason is printed, and the exit code is tha
   assert.match(run.output(), /^relay-1 was killed by SIGKILL$/m);
 });
 
-test('k6 killed: what that means for the run, and the exit code of a signal', async () => {
+test('when k6 is killed, the command reports an incomplete run and exits with 137', async () => {
   const run = start([script, '-q', '-e', 'SLEEP=20'], OWN);
   await eventually(() => run.output().includes('RUN_DIR'), 'a run');
   const [pid] = await k6Pids();
@@ -283,7 +283,7 @@ test('k6 killed: what that means for the run, and the exit code of a signal', as
   assert.match(run.output(), /^k6 was killed by SIGKILL: the run is incomplete, it left no report$/m);
 });
 
-test('Ctrl-C reaches k6 once, which ends in order', async () => {
+test('Ctrl-C reaches k6 once, and k6 ends gracefully', async () => {
   const run = start([script, '-q', '-e', 'SLEEP=20'], OWN);
   await eventually(() => run.output().includes('RUN_DIR'), 'a run');
   run.signal('SIGINT');
@@ -292,8 +292,8 @@ test('Ctrl-C reaches k6 once, which ends in order', async () => {
   assert.deepEqual(await k6Pids(), []);
 });
 
-// It exited with 1, as if a run had gone wrong.
-test('Ctrl-C in a series ends it, with the exit code of an interruption', async () => {
+// Regression: it exited with 1, the code of an error.
+test('Ctrl-C ends a series with exit code 130', async () => {
   const series = start([script, '-q', '--repeat', '2', '-e', 'SLEEP=20'], { ...OWN, RUN_DIR: undefined });
   await eventually(() => series.output().includes('RUN_DIR'), 'a run');
   series.signal('SIGINT');
@@ -301,7 +301,7 @@ test('Ctrl-C in a series ends it, with the exit code of an interruption', async 
   assert.doesNotMatch(series.output(), /repeat {2}2 of 2/);
 });
 
-test('the command itself killed: neither k6 nor a pipeline stays behind', async () => {
+test('k6 ends when the command is killed', async () => {
   const run = start([script, '-q', '-e', 'SLEEP=20'], { RUN_DIR: join(dir, 'killed') });
   await eventually(() => run.output().includes('RUN_DIR'), 'a run');
   run.signal('SIGKILL');

@@ -6,7 +6,7 @@ import { remove, temporaryDirectory } from '../../pipeline/test/services.ts';
 import { count, number, text } from '../lib/env.js';
 import { checkVariables, declaredBy, headOf, linesOf, usageOf, variablesIn } from './usage.ts';
 
-test('a line for each setting: unit, meaning, default, what is allowed', () => {
+test('linesOf prints unit, meaning, default and allowed values of each setting', () => {
   const declared = {
     RATE: number(15_000, 'requests/s', 'of the load', { min: 1 }),
     LIMIT: number(({ RATE }) => Number(RATE), '', 'by default RATE'),
@@ -21,7 +21,7 @@ test('a line for each setting: unit, meaning, default, what is allowed', () => {
   ]);
 });
 
-test('a name that a script does not know is refused, with the nearest one: a typing error would leave the default', () => {
+test('an unknown setting is refused, and the error suggests the nearest name', () => {
   const ramp = (...args: string[]) => checkVariables('scenarios/ramp.js', args);
   ramp(
     '-q',
@@ -54,7 +54,7 @@ test('a name that a script does not know is refused, with the nearest one: a typ
   );
   const capacity = { name: 'npm run capacity', settings: ['PROBE'], chooses: ['RATE'] };
   checkVariables('scenarios/capacity.js', ['-e', 'PROBE=9'], capacity);
-  // Its runs had rates of their own, without a message.
+  // Regression: the search silently ignored RATE.
   assert.throws(
     () => checkVariables('scenarios/capacity.js', ['-e', 'RATE=9'], capacity),
     /^ConfigError: RATE is no setting of npm run capacity; allowed: .*\bPROBE\b/,
@@ -65,7 +65,7 @@ test('a name that a script does not know is refused, with the nearest one: a typ
     });
 });
 
-test('a value that is not allowed is refused, of flags and of the environment', (t) => {
+test('an invalid value is refused, from a flag and from the environment', (t) => {
   const ramp = (...args: string[]) => checkVariables('scenarios/ramp.js', args);
   assert.throws(() => ramp('-e', 'SENDERS=0'), {
     message: 'SENDERS is "0"; allowed: whole numbers from 1 to 10000',
@@ -76,7 +76,7 @@ test('a value that is not allowed is refused, of flags and of the environment', 
   ramp('-e', 'CANARY=off');
 });
 
-test("somebody's own script declares nothing: nothing is refused, and the help says so", async (t) => {
+test("a user's own script declares no settings: any name is accepted, and --help warns", async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
   const script = join(dir, 'ramp.js');
