@@ -1,4 +1,4 @@
-/** `npm run test:otel`: what k6's own output sends of a run to OpenTelemetry's own collector, which is built here. */
+/** `npm run test:otel`: k6's OpenTelemetry output, received by a Collector that the test builds. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -9,7 +9,7 @@ import { remove, temporaryDirectory } from '../../pipeline/test/services.ts';
 import { assertAllArrived, Pipeline, ROOT } from '../test/harness.ts';
 
 const COLLECTOR = join(ROOT, '.stack/collector');
-/** Metrics of an export, as OTLP has them in JSON, from the start of the run; 64-bit integers are texts. */
+/** A metric in OTLP's JSON, cumulative from the start of the run; 64-bit integers are strings. */
 interface Metric {
   name: string;
   unit?: string;
@@ -31,7 +31,7 @@ after(async () => {
 
 const total = (values: number[] = []) => values.reduce((sum, value) => sum + value, 0);
 
-test('`k6 run --out opentelemetry`: the collector has the account, and each latency', async (t) => {
+test('`k6 run --out opentelemetry`: the Collector gets the account and every latency', async (t) => {
   const endpoint = `127.0.0.1:${await freePort()}`;
   const config = {
     receivers: { otlp: { protocols: { grpc: { endpoint } } } },

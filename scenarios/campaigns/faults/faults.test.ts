@@ -11,7 +11,7 @@ const never = Promise.withResolvers<never>().promise;
 
 before(() => buildToxiproxy());
 
-// One case for each server and for a relay; `npm run faults` has the others.
+// One case for each server and one for a relay; `npm run faults` runs the others.
 describe('rows of the campaign', { concurrency: 2 }, () => {
   for (const row of [2, 10, 13]) {
     const one = CASES.find((candidate) => candidate.row === row);
@@ -24,12 +24,12 @@ describe('rows of the campaign', { concurrency: 2 }, () => {
     });
   }
 
-  // Nothing checked whether a claim was unseen, or what the killed broker held.
+  // Regression: a case passed although no claim was unseen, or the killed broker held no messages.
   for (const [row, missing] of [
     [6, 'claimed by a reply that nobody saw'],
     [14, 'lost, of what the broker had'],
   ] as const) {
-    test(`row ${row} without its fault is not as expected`, async (t) => {
+    test(`row ${row} fails its checks without its fault`, async (t) => {
       const one = CASES.find((candidate) => candidate.row === row);
       assert.ok(one);
       const dir = await temporaryDirectory();
@@ -42,8 +42,8 @@ describe('rows of the campaign', { concurrency: 2 }, () => {
   }
 });
 
-// Its directory was removed while servers started in it, and these kept running.
-test('broken off while its pipeline is being made: that is stopped before the case is over', async (t) => {
+// Regression: its directory was removed while servers started there, and these kept running.
+test('a case interrupted while its pipeline starts stops that pipeline before it ends', async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
   const interruption = Promise.withResolvers<never>();
@@ -69,7 +69,7 @@ test('broken off while its pipeline is being made: that is stopped before the ca
   assert.throws(() => scene?.rig(), /^Error: the case is over$/);
 });
 
-test('each row is there once, with words for it', () => {
+test('each row exists once and has a description', () => {
   const rows = CASES.map(({ row }) => row);
   assert.equal(new Set(rows).size, rows.length);
   for (const { fault, expected } of CASES) assert.ok(fault.length > 0 && expected.length > 0);

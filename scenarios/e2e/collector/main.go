@@ -1,5 +1,5 @@
-// Collector is OpenTelemetry's own collector, with the one receiver and the one exporter that the test needs: what comes by OTLP it
-// prints to standard output, a line of OTLP's JSON for each export of metrics.
+// Collector is the OpenTelemetry Collector with one receiver and one exporter: it prints each OTLP export
+// of metrics to standard output, as a line of JSON.
 //
 //	go run . --config 'yaml:{…}'
 package main
@@ -31,7 +31,7 @@ func main() {
 		}},
 	}
 	if err := otelcol.NewCommand(settings).Execute(); err != nil {
-		os.Exit(1) // it has said why
+		os.Exit(1) // Execute has printed the error
 	}
 }
 

@@ -15,7 +15,7 @@ const SHORT = {
   P99: 0.001,
 };
 
-/** A script without limits of its own and without a summary. */
+/** A script with no limits but those of THRESHOLDS, and without a summary. */
 const BARE = `
 import { sleep } from 'k6';
 import { Run } from 'k6/x/arrival';
