@@ -49,7 +49,7 @@ describe('Artillery with the plugin', () => {
     return { exitCode, text: String(all), dir };
   }
 
-  test('a run leaves what one of k6 leaves: every message accounted for, stages that add up, one page', async () => {
+  test('a run writes what k6 writes: a complete account, stages that add up, a page', async () => {
     const phases = [
       { name: 'warm-up', duration: 2, arrivalRate: 10 },
       { name: 'sustained', duration: 4, arrivalRate: 20 },
@@ -63,13 +63,13 @@ describe('Artillery with the plugin', () => {
     assert.equal(account.arrived, account.scheduled);
     assert.ok(account.balanced);
     assert.deepEqual(account.deliveries, { due: 270, arrived: 270, missing: 0 });
-    assert.equal(latency.http.count, 80, 'of the measured phase');
+    assert.equal(latency.http.count, 80, 'only of the measured phase');
     const sum = STAGES.reduce((total, stage) => total + (latency.stages[stage].mean as number), 0);
     assert.ok(Math.abs(sum - (latency.arrival.mean as number)) < 0.001);
     assert.ok((latency.stages.schedule.min as number) >= 0, 'nothing is sent before it is due');
     assert.ok(run.canary !== null && run.canary.arrived > 0);
     assert.ok(run.resources.some(({ process }) => process === 'relay-1'));
-    // A busy machine may make it late: then it says so.
+    // A busy machine may make the generator late; then the run says so.
     const others = verdict.reasons.filter((reason) => !/^the generator was (late|out of CPU)/.test(reason));
     assert.deepEqual(others, []);
     assert.equal(exitCode, verdict.result === 'pass' ? 0 : 99);
@@ -80,11 +80,11 @@ describe('Artillery with the plugin', () => {
     );
     assert.match(await readFile(join(dir, 'arrival.hlog'), 'utf8'), /Tag=arrival,/);
     assert.equal(shownRun(await readFile(join(dir, 'index.html'), 'utf8')).run.id, run.run.id);
-    assert.match(text, /arrival\.latency:/, "Artillery's own report has it");
+    assert.match(text, /arrival\.latency:/, "Artillery's own report shows it");
     assert.match(text, /arrival\.lost: \.+ 0/);
   });
 
-  test('a sweep: each step with its concurrency, from where everything of the last one has arrived', async () => {
+  test('sweep: each step holds its concurrency and begins when the last one has drained', async () => {
     const steps = [1, 3].map((vus) => ({ name: `${vus}`, vus, duration: 1, drain: 60 }));
     const profile = await shortened('sweep', () => steps);
     const phases = [{ duration: 1, arrivalCount: 3 }];
@@ -107,7 +107,7 @@ describe('Artillery with the plugin', () => {
     assert.match(text, /vusers\.failed: \.+ 0/);
   });
 
-  test('a loop takes its turns for the flow that its first post is named after', async () => {
+  test('a loop takes turns of the flow that its first post names', async () => {
     const profile = await shortened('sweep', () => [{ name: '2', vus: 2, duration: 1 }]);
     const { phases, flows } = parse(await readFile(profile, 'utf8'));
     await writeFile(profile, stringify({ phases, flows: [...flows, { ...flows[0], name: 'other' }] }));
@@ -125,10 +125,10 @@ describe('Artillery with the plugin', () => {
     assert.match(text, /vusers\.failed: \.+ 0/);
   });
 
-  test('sessions: a login before the run, a row of the CSV each, captures and think times in between', async () => {
-    const asked: string[] = [];
+  test('sessions: one login before the run, a CSV row each, captures and think times', async () => {
+    const logins: string[] = [];
     const login = createServer((request, response) => {
-      request.on('data', (chunk) => asked.push(String(chunk)));
+      request.on('data', (chunk) => logins.push(String(chunk)));
       request.on('end', () => {
         response.setHeader('content-type', 'application/json');
         response.end(JSON.stringify({ token: pipeline.stack.file.ingest.token }));
@@ -153,7 +153,7 @@ describe('Artillery with the plugin', () => {
       const { text, dir } = await artillery('phases', config, env, SESSIONS);
       const run = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
       assertAllArrived(run, text);
-      assert.deepEqual(asked, ['{"user":"ada","password":"x"}']);
+      assert.deepEqual(logins, ['{"user":"ada","password":"x"}']);
       const sent = new Map(run.flows.map(({ name, scheduled }) => [name, scheduled]));
       assert.deepEqual([...sent.keys()], ['browse', 'view', 'join', 'write']);
       assert.equal(run.steps[0]?.measured, false);
@@ -164,7 +164,7 @@ describe('Artillery with the plugin', () => {
     }
   });
 
-  test('beyond its reach a run is invalid, with the reason, and its account balances', async () => {
+  test("a rate beyond Artillery's limit makes the run invalid, and its account balances", async () => {
     const phases = [{ name: 'flood', duration: 2, arrivalRate: 5000 }];
     const { exitCode, text, dir } = await artillery('flood', { phases });
     const { verdict, account } = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
@@ -175,7 +175,7 @@ describe('Artillery with the plugin', () => {
     assert.equal(exitCode, 99);
   });
 
-  test('npx artillery run works by itself, and ensure fails it when arrival is slower than it asks for', async () => {
+  test('npx artillery run works alone, and ensure fails it above its limit of arrival', async () => {
     const phases = [{ name: 'sustained', duration: 2, arrivalRate: 10 }];
     const profile = join(import.meta.dirname, '../../../scenarios/profiles/ramp.yml');
     const ensure = { thresholds: [{ 'arrival.latency.p99': 0.001 }, { 'arrival.lost': 1 }] };
@@ -190,7 +190,7 @@ describe('Artillery with the plugin', () => {
     assert.notEqual(exitCode, 0);
   });
 
-  test('Ctrl-C: the run is cut off, and its report is there', async () => {
+  test('Ctrl-C leaves an incomplete run with a report', async () => {
     const dir = join(pipeline.env.STACK_DIR as string, 'interrupted');
     const config = { phases: [{ name: 'sustained', duration: 60, arrivalRate: 10 }] };
     const args = [MAIN, RAMP, '--overrides', JSON.stringify({ config })];
@@ -207,7 +207,7 @@ describe('Artillery with the plugin', () => {
     assert.ok(account.balanced);
   });
 
-  test('publish-metrics has arrival beside what is its own', async () => {
+  test('publish-metrics publishes the arrival metrics too', async () => {
     const pushed: string[] = [];
     const gateway = createServer((request, response) => {
       request.on('data', (chunk) => pushed.push(String(chunk)));
@@ -230,7 +230,7 @@ describe('Artillery with the plugin', () => {
     }
   });
 
-  test('what is wrong is reported in one line, before anything is sent', async () => {
+  test('an invalid setting fails with one line before anything is sent', async () => {
     const { ingest, redis } = pipeline.stack.file;
     const own = { INGEST_URL: ingest.url, INGEST_TOKEN: ingest.token, REDIS_URL: redis.url };
     const cases: [config: object, env: NodeJS.ProcessEnv, says: RegExp][] = [
@@ -257,7 +257,7 @@ describe('Artillery with the plugin', () => {
   });
 });
 
-test('a pipeline that speaks TLS, with an authority of its own', async () => {
+test('the plugin measures a pipeline with TLS and its own authority', async () => {
   const pipeline = await Pipeline.start({ TLS: 'true' });
   try {
     assert.match(pipeline.stack.file.ingest.url, /^https:/);
@@ -274,7 +274,7 @@ test('a pipeline that speaks TLS, with an authority of its own', async () => {
   }
 });
 
-test('compare over a network: both tools by the same way, one page, and whether they agree', async (t) => {
+test('compare over a network measures both tools on the same path and reports agreement', async (t) => {
   const { env } = await place(t);
   const flags = '--network wan --delay 20 --rate 40 --duration 2 --repeat 1 --most 0'.split(' ');
   const { all, exitCode } = await node([COMPARE, ...flags], env);
@@ -290,7 +290,7 @@ test('compare over a network: both tools by the same way, one page, and whether 
     const run = await readRun(join(ROOT, 'reports/runs', name));
     assertAllArrived(run, text);
     assert.equal(run.run.network, 'wan');
-    assert.equal(run.clock?.one_host, true, 'in namespaces too');
+    assert.equal(run.clock?.one_host, true, 'namespaces share one host');
     assert.ok((run.latency.http.min ?? 0) >= 40, text);
     assert.ok((run.latency.stages.delivery.min ?? 0) >= 20, text);
   }

@@ -23,13 +23,14 @@ phases: [{ name: sustained, duration: 2, arrivalRate: 20 }]
 flows: [{ name: direct, target: user, targets: 10 }]
 `;
 
-test('npm install beside Artillery, and a run: the report is there, and nothing came from the repository', async (t) => {
+test('the packages, installed beside Artillery, write a report without the repository', async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
   const [packages, app] = [join(dir, 'packages'), join(dir, 'app')];
   await execa(process.execPath, [join(import.meta.dirname, '../package/release.ts'), '--to', packages]);
 
-  // Hard links to the installed Artillery, if possible. npm replaces the files that it changes, except this one.
+  // Hard links to the installed Artillery, if possible. npm replaces the files that it changes, except
+  // .package-lock.json.
   const artillery = join(dirname(await installed()), '../../..');
   const npm = ['install', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund'];
   cpSync(join(artillery, 'package.json'), join(app, 'package.json'));
@@ -57,12 +58,12 @@ test('npm install beside Artillery, and a run: the report is there, and nothing 
     const { all: text } = await run(pipeline.own);
     const runs = join(app, 'reports/runs');
     const [name = ''] = readdirSync(runs);
-    const left = await readRun(join(runs, name)).catch((error) => assert.fail(`${error}\n${text}`));
-    assertAllArrived(left);
-    assert.deepEqual(left.account.requests, { scheduled: 40, sent: 40, retried: 0 });
-    assert.deepEqual(reasonsOf(left), []);
-    assert.equal(left.run.tool.name, 'artillery');
-    assert.equal(shownRun(readFileSync(join(runs, name, 'index.html'), 'utf8')).run.id, left.run.id);
+    const result = await readRun(join(runs, name)).catch((error) => assert.fail(`${error}\n${text}`));
+    assertAllArrived(result);
+    assert.deepEqual(result.account.requests, { scheduled: 40, sent: 40, retried: 0 });
+    assert.deepEqual(reasonsOf(result), []);
+    assert.equal(result.run.tool.name, 'artillery');
+    assert.equal(shownRun(readFileSync(join(runs, name, 'index.html'), 'utf8')).run.id, result.run.id);
 
     rmSync(join(app, 'node_modules/@arrival-bench'), { recursive: true });
     const { all, exitCode } = await run(pipeline.own);

@@ -3,12 +3,13 @@ import { test } from 'node:test';
 import { Alarm } from '../alarm.ts';
 import { monotonic } from '../thread.ts';
 
-test('an alarm rings for each time in their order, whatever the order they were set in, and never before', async () => {
+test('an alarm rings in order of time, never early, whatever the order of the calls', async () => {
   const alarm = new Alarm();
   try {
     const now = monotonic();
     const rung: number[] = [];
-    const times = [909, 903, 903.2, 920, 901, 903.1, 914]; // far enough ahead to be set before the first of them
+    // Milliseconds ahead, enough to set all before the first rings.
+    const times = [909, 903, 903.2, 920, 901, 903.1, 914];
     await Promise.all(
       times.map(async (ms) => {
         await alarm.at(now + ms * 1000);
@@ -20,13 +21,13 @@ test('an alarm rings for each time in their order, whatever the order they were 
       rung,
       times.toSorted((a, b) => a - b),
     );
-    await alarm.at(now); // what has come rings at once
+    await alarm.at(now); // a past time rings at once
   } finally {
     await alarm.end();
   }
 });
 
-test('an alarm misses no time that comes while it is being set', async () => {
+test('an alarm rings for a time that passes while it is being set', async () => {
   const alarm = new Alarm();
   try {
     for (let i = 0; i < 5000; i++) await alarm.at(monotonic() + (i % 50));

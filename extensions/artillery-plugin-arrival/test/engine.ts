@@ -1,6 +1,7 @@
 /**
- * Stands in for Artillery in plugin.test.ts: makes the plugin in the main thread and in a sending one, starts virtual users at their rate,
- * calls the hooks and emits the events of each request. At the end it prints the metrics that it got, as JSON.
+ * Replaces Artillery in plugin.test.ts. It creates the plugin in the main thread and in a sending one, starts
+ * virtual users at their rate, calls the hooks and emits the events of each request. At the end it prints the
+ * metrics as JSON.
  */
 import { EventEmitter } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
@@ -22,7 +23,7 @@ interface Given {
   script: Script & { config: { phases: { duration: number; arrivalRate: number }[] } };
 }
 
-/** PLUGIN: the packed plugin instead of the source. */
+/** PLUGIN is the path of a packed plugin to test instead of the source. */
 const { Plugin }: typeof import('../index.ts') = await import(process.env.PLUGIN ?? '../index.ts');
 
 if (isMainThread) {
@@ -30,8 +31,8 @@ if (isMainThread) {
   const artillery: { version: string; suggestedExitCode?: number } = { version: '0.0.0' };
   Object.assign(globalThis, { artillery });
   const plugin = new Plugin(given.script, new EventEmitter(), { absoluteScriptPath: given.path });
-  const sends = new Worker(new URL(import.meta.url), { workerData: given });
-  sends.once('exit', (code) => plugin.cleanup(() => process.exit(artillery.suggestedExitCode ?? code)));
+  const sender = new Worker(new URL(import.meta.url), { workerData: given });
+  sender.once('exit', (code) => plugin.cleanup(() => process.exit(artillery.suggestedExitCode ?? code)));
 } else {
   const { path, script } = workerData as Given;
   new Plugin(script, new EventEmitter(), { absoluteScriptPath: path });

@@ -18,7 +18,7 @@ function ramp(change: (script: Script) => void = () => {}): Script {
   return script;
 }
 
-test('the ramp of Artillery has, as full, the phases of the profile that k6 reads', () => {
+test("ramp.artillery.yml, environment full, has the phases of k6's profile", () => {
   const planned = readFile(join(SCENARIOS, 'profiles/ramp.yml')).phases as Table[];
   const { environments } = ramp().config as unknown as { environments: { full: Table } };
   assert.deepEqual(
@@ -34,10 +34,10 @@ test('the ramp of Artillery has, as full, the phases of the profile that k6 read
   assert.deepEqual(flows, readFile(join(SCENARIOS, 'profiles/ramp.yml')).flows);
   const { closed, length, spread, largest } = options;
   assert.deepEqual([closed, length, spread], [false, 50, 0]);
-  assert.ok(largest > 10 * 64, 'a batch of ten');
+  assert.ok(largest > 10 * 64, 'room for a batch of ten');
 });
 
-/** What the recorder reads. */
+/** The profile that the recorder reads. */
 function profileOf({ profile }: Options): { phases: Table[]; flows: Table[] } {
   return JSON.parse(profile.text);
 }
@@ -47,20 +47,23 @@ const wrong: Record<string, [change: (script: Script) => void, says: RegExp]> = 
     (s) => (s.config.plugins.arrival.idd = 'id'),
     /arrival\.idd is not known; allowed: profile, prefix/,
   ],
-  'no profile': [
+  'a script without a profile': [
     (s) => delete s.config.plugins.arrival.profile,
     /arrival\.profile is missing; allowed: a file/,
   ],
-  'a profile that is not there': [
+  'a missing profile': [
     (s) => (s.config.plugins.arrival.profile = 'no.yml'),
     /no\.yml cannot be read: ENOENT/,
   ],
-  'no phases': [(s) => (s.config.phases = []), /config\.phases is missing/],
+  'a script without phases': [(s) => (s.config.phases = []), /config\.phases is missing/],
   'random arrivals': [
     (s) => (s.config.phases = [{ duration: 1, arrivalRate: 5, mode: 'poisson' }]),
     /mode is poisson/,
   ],
-  'a cap': [(s) => (s.config.phases = [{ duration: 1, arrivalRate: 5, maxVusers: 3 }]), /maxVusers is set/],
+  'a cap on virtual users': [
+    (s) => (s.config.phases = [{ duration: 1, arrivalRate: 5, maxVusers: 3 }]),
+    /maxVusers is set/,
+  ],
   'two requests': [
     (s) => (s.scenarios = [{ flow: [{ post: {} }, { post: {} }] }]),
     /scenario 1 has 2 posts; allowed: one post/,
@@ -68,7 +71,7 @@ const wrong: Record<string, [change: (script: Script) => void, says: RegExp]> = 
   'a loop': [(s) => (s.scenarios = [{ flow: [{ post: {} }, { loop: [] }] }]), /scenario 1 has loop/],
 };
 for (const [name, [change, says]] of Object.entries(wrong)) {
-  test(`${name} is reported in one line`, () => {
+  test(`${name} is refused in one line`, () => {
     assert.throws(
       () => readOptions(ramp(change), RAMP),
       (error: Error) =>
@@ -86,7 +89,7 @@ function script(path: string, change: (script: Script) => void = () => {}): Scri
   return read;
 }
 
-test('a profile with vus is of the closed model: its phases are those of the run', () => {
+test('a profile with vus selects the closed model, and its phases are those of the run', () => {
   const sweep = readOptions(script(SWEEP), SWEEP);
   assert.ok(sweep.closed);
   assert.deepEqual(
@@ -105,8 +108,8 @@ test('a profile with vus is of the closed model: its phases are those of the run
   );
 });
 
-// All sessions began in the warm-up, as the phases differed, and after 200 s nothing was measured.
-test('sessions begin in the phases of the profile, which are as long as config.phases says', () => {
+// Regression: the phases differed, so all sessions began in the warm-up and nothing was measured.
+test('sessions begin in the phases of the profile, with the durations of config.phases', () => {
   const sessions = readOptions(
     script(SESSIONS, (s) => {
       s.config.phases = s.config.phases.map((phase, i) => ({ ...phase, duration: i + 1 }));
@@ -119,7 +122,7 @@ test('sessions begin in the phases of the profile, which are as long as config.p
   );
 });
 
-test('of the closed model, what is wrong is reported in one line', () => {
+test('an invalid script of the closed model is refused in one line', () => {
   const wrong: [change: (s: Script) => void, says: RegExp][] = [
     [
       (s) => (s.config.phases = [{ duration: 20, arrivalRate: 200 }]),
@@ -144,7 +147,7 @@ test('of the closed model, what is wrong is reported in one line', () => {
   }
 });
 
-test('phases are those of a profile, without what Artillery adds; the longest interval is waited for', () => {
+test("phases drop Artillery's own fields; spread follows from the longest interval", () => {
   const options = readOptions(
     ramp((s) => {
       s.config.phases = [
@@ -160,5 +163,5 @@ test('phases are those of a profile, without what Artillery adds; the longest in
     { name: 'phase 2', pause: 3, measured: true },
     { name: 'ramp', duration: 10, arrivalRate: 0, rampTo: 2, measured: true },
   ]);
-  assert.deepEqual([options.length, options.spread], [133, 900], 'one in 100 ms, then one in a second');
+  assert.deepEqual([options.length, options.spread], [133, 900], 'an interval of 100 ms, then of a second');
 });

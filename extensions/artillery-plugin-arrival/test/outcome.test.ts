@@ -6,7 +6,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { failureOf } from '../outcome.ts';
 
-/** The error of a request, as Artillery's client hands it on. */
+/** The error of a request, as Artillery's client passes it on. */
 async function errorOf(url: string): Promise<NodeJS.ErrnoException> {
   const [cause] = await once((url.startsWith('https') ? secure : request)(url).end(), 'error', {
     signal: AbortSignal.timeout(30_000),
@@ -14,7 +14,7 @@ async function errorOf(url: string): Promise<NodeJS.ErrnoException> {
   return Object.assign(new Error(cause.message, { cause }), { code: cause.code });
 }
 
-/** A server that does this with each connection. */
+/** A server that calls `does` on the first data of each connection. */
 async function serverThat(does: (socket: Socket) => void) {
   const server = createServer((socket) => {
     socket.on('error', () => {});
@@ -25,7 +25,7 @@ async function serverThat(does: (socket: Socket) => void) {
   return { at: `127.0.0.1:${port}`, close: () => server.close() };
 }
 
-test('an error says of what class it is, and whether there was a connection', async () => {
+test('failureOf returns the class of an error, and whether there was a connection', async () => {
   const resets = await serverThat((socket) => socket.resetAndDestroy());
   const talks = await serverThat((socket) => socket.end('no TLS here'));
   try {

@@ -1,4 +1,4 @@
-/** The npm package: what is in its tarball, and that it works in a folder where nothing else is. */
+/** The npm package: the content of its tarball, and a run in a folder with nothing else. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
@@ -26,7 +26,7 @@ describe('the npm package', () => {
   });
   after(() => remove(dir));
 
-  test('has the bundle, its types, and what npm asks for, and nothing else', () => {
+  test('contains only the bundle, its types and the files that npm requires', () => {
     const dist = [
       'LICENSES.md',
       'alarm-thread.js',
@@ -39,7 +39,7 @@ describe('the npm package', () => {
     assert.deepEqual(files, ['LICENSE', 'README.md', ...dist.map((name) => `dist/${name}`), 'package.json']);
   });
 
-  test('imports nothing but Node and itself, and names no path of the machine that packed it', () => {
+  test('imports only Node and its own files, and contains no path of the repository', () => {
     const dist = join(dir, 'package/dist');
     const names = readdirSync(dist);
     const imports = /^(?:import|export)\b.*?["']([^"']+)["'];?$|\b__require\(["']([^"']+)["']\)/gm;
@@ -56,19 +56,19 @@ describe('the npm package', () => {
     assert.ok(found > 10);
   });
 
-  test('depends on the recorder of its own version', () => {
+  test('depends on the recorder of the same version', () => {
     const { version, optionalDependencies } = manifestAt(join(dir, 'package'));
     assert.deepEqual(new Set(Object.values(optionalDependencies)), new Set([version]));
     assert.ok(PACKAGE !== '@arrival-bench/k6-linux-x64' || PACKAGE in optionalDependencies);
   });
 
-  test('without a recorder it says so in one line, before there is any load', async () => {
+  test('without a recorder it fails with one line before it sends anything', async () => {
     const { exitCode, stderr } = await engine({ PATH: join(dir, 'empty') });
     assert.equal(exitCode, 1);
     assert.match(stderr, /^arrival: no k6 with the arrival extension .*; npm install \S+, or .*xk6 build.*$/);
   });
 
-  test('measures a run from a folder of its own', async () => {
+  test('measures a run in a folder with nothing else', async () => {
     const pipeline = await Pipeline.start();
     try {
       const { exitCode, stderr } = await engine({ ...pipeline.env, ARRIVAL_K6: K6 });
@@ -83,7 +83,7 @@ describe('the npm package', () => {
     }
   });
 
-  /** A run of a second with the packed plugin. */
+  /** Runs the packed plugin for a second. */
   function engine(env: NodeJS.ProcessEnv) {
     const script = parse(readFileSync(join(ROOT, 'scenarios/ramp.artillery.yml'), 'utf8'));
     script.config.phases = [{ name: 'sustained', duration: 1, arrivalRate: 40 }];

@@ -4,7 +4,7 @@ import { type StackFile, writeStackFile } from '../../../pipeline/stack/file.ts'
 import { place } from '../../../scenarios/test/harness.ts';
 import { findPipeline } from '../pipeline.ts';
 
-/** The part of a stack's stack.json that is read here. */
+/** The part of stack.json that findPipeline reads. */
 function stackAt(host: string, more: Partial<StackFile> = {}): StackFile {
   return {
     pid: process.pid,
@@ -17,7 +17,7 @@ function stackAt(host: string, more: Partial<StackFile> = {}): StackFile {
   } as StackFile;
 }
 
-test('a pipeline that is up says where it is, and whether it is on the generator’s host', async (t) => {
+test("a running pipeline's addresses are found, and whether it is on the generator's host", async (t) => {
   const { dir, env } = await place(t);
   const found = async (stack: StackFile) => {
     await writeStackFile(dir, stack);
@@ -30,11 +30,11 @@ test('a pipeline that is up says where it is, and whether it is on the generator
     [username, password, redis.url],
     ['subscriber', 'secret', 'redis://reader:secret@192.0.2.1:3'],
   );
-  assert.equal(oneHost, undefined, 'its addresses say it');
+  assert.equal(oneHost, undefined, 'its addresses decide');
   assert.equal((await found(stackAt('192.0.2.1', { oneHost: true }))).oneHost, true, 'network namespaces');
 });
 
-test('a pipeline of somebody’s own has all three addresses, and no token but the environment’s', async () => {
+test("the user's own pipeline needs all three addresses; its token is the environment's", async () => {
   const own = { INGEST_URL: 'http://there:1', MQTT_URL: 'mqtt://a:b@there:2', REDIS_URL: 'redis://there:3' };
   const found = await findPipeline({ ...own, INGEST_TOKEN: 'mine' });
   assert.deepEqual(found.ingest, { url: own.INGEST_URL, token: 'mine' });

@@ -34,22 +34,22 @@ describe('the plugin', () => {
     return { exitCode, text: String(all), dir };
   }
 
-  test('stamps, sends on time, accounts for every message and tells its metrics', async () => {
+  test('sends on time, accounts for every message and emits its metrics', async () => {
     const { exitCode, text, dir } = await run();
-    const left = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
-    assertPass(left, exitCode);
-    assert.deepEqual(left.run.labels, { build: '17', branch: 'main' });
-    assert.deepEqual(left.account.requests, { scheduled: 40, sent: 40, retried: 0 });
-    assert.equal(left.account.arrived, left.account.scheduled);
-    assert.ok(left.account.balanced);
-    assert.ok((left.latency.stages.schedule.min as number) >= 0, 'nothing is sent before it is due');
+    const result = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
+    assertPass(result, exitCode);
+    assert.deepEqual(result.run.labels, { build: '17', branch: 'main' });
+    assert.deepEqual(result.account.requests, { scheduled: 40, sent: 40, retried: 0 });
+    assert.equal(result.account.arrived, result.account.scheduled);
+    assert.ok(result.account.balanced);
+    assert.ok((result.latency.stages.schedule.min as number) >= 0, 'nothing is sent before it is due');
     const metrics = JSON.parse(/^\{.*\}$/m.exec(text)?.[0] ?? assert.fail(text));
-    assert.equal(metrics['arrival.latency'], left.account.deliveries.arrived);
-    assert.equal(metrics['arrival.arrived'], left.account.arrived);
+    assert.equal(metrics['arrival.latency'], result.account.deliveries.arrived);
+    assert.equal(metrics['arrival.arrived'], result.account.arrived);
     assert.equal(metrics['arrival.lost'], 0);
   });
 
-  test('with TRACES each request carries the context of its first message, as one of k6 does', async (t) => {
+  test('with TRACES each request carries the context of its first message, as with k6', async (t) => {
     const { url, username, password } = pipeline.stack.file.mqtt;
     const client = await connectAsync(url, { username, password, protocolVersion: 5 });
     t.after(() => client.endAsync(true));
@@ -75,7 +75,7 @@ describe('the plugin', () => {
     assert.ok(traces.includes(`"${slowest}"`));
   });
 
-  test('what a gateway answers with 502 is unknown, and not rejected', async (t) => {
+  test('a message answered with 502 is unknown, not rejected', async (t) => {
     const { env } = await pipeline.gateway(t, (body) => (body.includes('.canary.') ? 'pass' : 'bad gateway'));
     const impatient = (config: Record<string, unknown>) => {
       config.plugins = { arrival: { profile: 'profiles/ramp.yml', idle: 1 } };
@@ -91,7 +91,7 @@ describe('the plugin', () => {
     assert.equal(exitCode, 99);
   });
 
-  test('CLOCK_LIMIT makes a run invalid whose clocks are known less well', async () => {
+  test('a clock bound above CLOCK_LIMIT makes the run invalid', async () => {
     const { exitCode, text, dir } = await run(undefined, 'clock', { CLOCK_LIMIT: '1us' });
     const { verdict } = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
     assert.equal(verdict.result, 'invalid');
@@ -99,15 +99,15 @@ describe('the plugin', () => {
     assert.equal(exitCode, 99);
   });
 
-  test('where nothing can be written, it ends in one line before anything is sent', async () => {
+  test('an unwritable RUN_DIR fails with one line before anything is sent', async () => {
     writeFileSync(join(pipeline.env.STACK_DIR as string, 'file'), '');
     const { exitCode, text } = await run(undefined, 'file/run');
     assert.match(text, /^arrival: dir \(RUN_DIR\): .*not a directory$/m);
     assert.equal(exitCode, 1);
   });
 
-  // Virtual users waited for ever after the recorder had ended.
-  test('a recorder that is killed ends the run, in one line', async () => {
+  // Regression: virtual users waited forever after the recorder had ended.
+  test('a killed recorder ends the run with one line', async () => {
     const k6 = join(pipeline.env.STACK_DIR as string, 'k6-for-a-while');
     writeFileSync(k6, `#!/bin/sh\nexec timeout -s KILL 4 '${K6}' "$@"\n`, { mode: 0o755 });
     const longer = (config: Record<string, unknown>) => {
@@ -120,13 +120,13 @@ describe('the plugin', () => {
     assert.equal((await readRun(dir)).verdict.result, 'incomplete');
   });
 
-  test('a number of traces that is none ends it in one line', async () => {
+  test('an invalid TRACES fails with one line', async () => {
     const { exitCode, text } = await run(undefined, 'run', { TRACES: 'some' });
     assert.match(text, /^arrival: TRACES is some; allowed: 0 to 10000$/m);
     assert.equal(exitCode, 1);
   });
 
-  test('an option that is wrong ends it in one line', async () => {
+  test('an unknown option fails with one line', async () => {
     const { exitCode, text } = await run((config) => {
       config.plugins = { arrival: { profile: 'profiles/ramp.yml', qoss: 1 } };
     });

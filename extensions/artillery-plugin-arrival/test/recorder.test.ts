@@ -8,7 +8,7 @@ import { findRecorder, MODULE, PACKAGE } from '../recorder.ts';
 const WITH = 'k6 v2.2.0\n  github.com/grafana/k6/arrival, arrival [subcommand]';
 const STOCK = 'k6 v2.2.0 (go1.26.8, linux/amd64)';
 
-/** An empty folder; `put` adds a k6 with this answer to `k6 version`. */
+/** An empty folder. `put` adds a k6 that prints `says` for `k6 version`. */
 async function folder(t: TestContext) {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
@@ -28,11 +28,11 @@ async function folder(t: TestContext) {
   return { put, find };
 }
 
-test('the recorder is ARRIVAL_K6, else the one of the folder, of the package, or of PATH', async (t) => {
+test('the recorder is ARRIVAL_K6, or else the first of folder, package and PATH', async (t) => {
   const { put, find } = await folder(t);
   put('first/k6', STOCK);
   const inPath = put('second/k6', WITH);
-  assert.equal(find(), inPath, 'a k6 without the extension is passed over');
+  assert.equal(find(), inPath, 'a k6 without the extension is skipped');
   const packaged = put(`node_modules/${PACKAGE}/k6`, WITH);
   assert.equal(find(), packaged);
   const local = put('root/k6', WITH);
@@ -41,7 +41,7 @@ test('the recorder is ARRIVAL_K6, else the one of the folder, of the package, or
   assert.equal(find({ ARRIVAL_K6: given }), given);
 });
 
-test('where there is none, one line says where it was looked for, and how to get one', async (t) => {
+test('without a recorder, one line lists where it was sought and how to get one', async (t) => {
   const { put, find } = await folder(t);
   put('first/k6', STOCK);
   assert.throws(() => find(), {
@@ -53,8 +53,8 @@ test('where there is none, one line says where it was looked for, and how to get
   });
 });
 
-// It was skipped, and an older one in PATH recorded the run.
-test('a recorder that does not run is reported, and the search ends there', async (t) => {
+// Regression: it was skipped, and an older one in PATH recorded the run.
+test('a recorder that does not run ends the search with an error', async (t) => {
   const { put, find } = await folder(t);
   put('second/k6', WITH);
   put('root/k6', 'it is stale', 1);
@@ -64,7 +64,7 @@ test('a recorder that does not run is reported, and the search ends there', asyn
   });
 });
 
-test('xk6 builds the module of go.mod', () => {
+test('MODULE is the module of go.mod', () => {
   const text = readFileSync(join(import.meta.dirname, '../../k6/go.mod'), 'utf8');
   assert.equal(/^module (\S+)$/m.exec(text)?.[1], MODULE);
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withFields } from '../sender.ts';
 
-test('what the script says of a message stands beside what the schedule does, and its payload in the place of the other', () => {
+test("the script's fields are added to a message, but only its payload replaces a field", () => {
   const message = { id: 'run.1.7', source: 'artillery', target: 'room/1', payload: 'xxxx' };
   const given = { payload: { user: '{{ user }}' }, target: 'no', tenant: 'a' };
   const both = { ...message, payload: given.payload, tenant: 'a' };

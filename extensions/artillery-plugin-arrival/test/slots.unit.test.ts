@@ -6,11 +6,11 @@ import type { Slot } from '../thread.ts';
 const slot = (n: number): Slot => ({ n, due_us: n * 1000, flow: 'direct', path: '/messages', body: '{}' });
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => slot(from + i));
 
-test('open model: slots are fetched ahead, and again when half of them are used', async () => {
+test('open model: slots are fetched ahead, and again when half are used', async () => {
   const sent: object[] = [];
   const slots = new Slots(false, 300, (line) => sent.push(line));
   const first = [slots.next(), slots.next()];
-  assert.deepEqual(sent, [{ next: 500 }], 'asked once');
+  assert.deepEqual(sent, [{ next: 500 }], 'one request for both');
   slots.add(range(0, 500));
   assert.deepEqual(
     (await Promise.all(first)).map((one) => one?.n),
@@ -28,14 +28,14 @@ test('open model: slots are fetched ahead, and again when half of them are used'
   assert.equal(await slots.next(), undefined);
 });
 
-test('open model: large requests are fetched fewer at a time', () => {
+test('open model: fewer slots are fetched at a time when requests are large', () => {
   const sent: object[] = [];
   void new Slots(false, 1 << 20, (line) => sent.push(line)).next();
   void new Slots(false, 1e9, (line) => sent.push(line)).next();
   assert.deepEqual(sent, [{ next: 7 }, { next: 1 }]);
 });
 
-test('closed model: each asks for its turn, with its flow, and whoever asked first is answered first', async () => {
+test('closed model: each call requests a turn of its flow; answers come in order', async () => {
   const sent: object[] = [];
   const slots = new Slots(true, 300, (line) => sent.push(line));
   const asked = [slots.next('view'), slots.next(), slots.next('view')];
@@ -52,5 +52,5 @@ test('closed model: each asks for its turn, with its flow, and whoever asked fir
     [0, 1, undefined],
   );
   assert.equal(await slots.next('view'), undefined);
-  assert.equal(sent.length, 3, 'nobody is asked when all is over');
+  assert.equal(sent.length, 3, 'no request after the end');
 });
