@@ -112,7 +112,6 @@ describe('npm run ramp', () => {
         const congestion = await readFile('/proc/sys/net/ipv4/tcp_congestion_control', 'utf8');
         assert.equal(run.environment.tcp_congestion_control, congestion.trim());
       }
-      // The wait in the socket is known for each arrival.
       assert.equal(run.health.socket_wait?.count, run.latency.arrival.count);
       const { kernel = 0, read = 0 } = run.health.arrival_stamps ?? {};
       assert.equal(kernel + read, run.latency.arrival.count);

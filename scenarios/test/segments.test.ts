@@ -184,12 +184,12 @@ describe('instances with execution segments', () => {
         ['.', 'generator-1', 'generator-2'].map((part) => readRun(join(at, part))),
       );
       await remove(at);
-      const asked = (run?: Run) => run?.steps.map(({ vus, requests }) => [vus, requests]);
-      assert.deepEqual(asked(whole), [
+      const stepsOf = (run?: Run) => run?.steps.map(({ vus, requests }) => [vus, requests]);
+      assert.deepEqual(stepsOf(whole), [
         [1, 20],
         [4, 56],
       ]);
-      assert.deepEqual(parts.map(asked), [
+      assert.deepEqual(parts.map(stepsOf), [
         [
           [1, 20],
           [2, 28],

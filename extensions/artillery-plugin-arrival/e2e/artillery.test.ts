@@ -1,4 +1,4 @@
-/** `npm run test:artillery`: the plugin in Artillery, against a real pipeline. Installs Artillery on first use. */
+/** `npm run test:artillery`: the plugin in Artillery, against a real pipeline. Installs Artillery if needed. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, statSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** `npm run test:artillery`: the npm packages, installed beside an Artillery in an empty folder. */
+/** `npm run test:artillery`: the npm packages, installed next to Artillery in an empty folder. */
 import assert from 'node:assert/strict';
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -23,7 +23,7 @@ phases: [{ name: sustained, duration: 2, arrivalRate: 20 }]
 flows: [{ name: direct, target: user, targets: 10 }]
 `;
 
-test('the packages, installed beside Artillery, write a report without the repository', async (t) => {
+test('the packages, installed next to Artillery, write a report without the repository', async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
   const [packages, app] = [join(dir, 'packages'), join(dir, 'app')];

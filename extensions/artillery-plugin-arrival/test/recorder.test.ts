@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { remove, temporaryDirectory } from '../../../pipeline/test/services.ts';
 import { findRecorder, MODULE, PACKAGE } from '../recorder.ts';
 
-const WITH = 'k6 v2.2.0\n  github.com/grafana/k6/arrival, arrival [subcommand]';
+const EXTENDED = 'k6 v2.2.0\n  github.com/grafana/k6/arrival, arrival [subcommand]';
 const STOCK = 'k6 v2.2.0 (go1.26.8, linux/amd64)';
 
 /** An empty folder. `put` adds a k6 that prints `says` for `k6 version`. */
@@ -31,13 +31,13 @@ async function folder(t: TestContext) {
 test('the recorder is ARRIVAL_K6, or else the first of folder, package and PATH', async (t) => {
   const { put, find } = await folder(t);
   put('first/k6', STOCK);
-  const inPath = put('second/k6', WITH);
+  const inPath = put('second/k6', EXTENDED);
   assert.equal(find(), inPath, 'a k6 without the extension is skipped');
-  const packaged = put(`node_modules/${PACKAGE}/k6`, WITH);
+  const packaged = put(`node_modules/${PACKAGE}/k6`, EXTENDED);
   assert.equal(find(), packaged);
-  const local = put('root/k6', WITH);
+  const local = put('root/k6', EXTENDED);
   assert.equal(find(), local);
-  const given = put('own/k6', WITH);
+  const given = put('own/k6', EXTENDED);
   assert.equal(find({ ARRIVAL_K6: given }), given);
 });
 
@@ -56,7 +56,7 @@ test('without a recorder, one line lists where it was sought and how to get one'
 // Regression: it was skipped, and an older one in PATH recorded the run.
 test('a recorder that does not run ends the search with an error', async (t) => {
   const { put, find } = await folder(t);
-  put('second/k6', WITH);
+  put('second/k6', EXTENDED);
   put('root/k6', 'it is stale', 1);
   assert.throws(() => find(), { message: /^the recorder \S+root\/k6 does not run: the exit code 1; .+$/ });
   assert.throws(() => find({ ARRIVAL_K6: '/nowhere/k6' }), {
