@@ -1,4 +1,4 @@
-/** `npm run test:artillery`: the plugin in Artillery, against a real pipeline. Installs Artillery if needed. */
+/** `npm run test:artillery`: the plugin in Artillery, against a real pipeline. Installs it if needed. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, statSync } from 'node:fs';
