@@ -99,7 +99,7 @@ async function held(t: TestContext, shards: number) {
   return { relay, queue, broker, bodies, open, append };
 }
 
-test('without a broker beyond the lease, another relay gets the shards: nothing is published twice', async (t) => {
+test('a relay without a broker loses its shards after the lease, and publishes nothing twice', async (t) => {
   const { relay, queue, broker, bodies, open, append } = await held(t, 2);
   broker.up = false;
   relay.suspend();
