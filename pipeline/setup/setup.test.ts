@@ -20,7 +20,7 @@ test('a second set-up has nothing to do', async () => {
   assert.equal(stdout, 'setup  nothing to do');
 });
 
-// Regression: it required Go, of a version that no module needed, although everything was built.
+// Regression: the set-up required a Go version that no module needed, although everything was built.
 test('only a build needs Go, of the version in go.mod', async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
@@ -171,7 +171,7 @@ test('the lock of a dead holder is taken over, even if another process has its p
   assert.deepEqual(readdirSync(dir), []);
 });
 
-// Regression: they read the same dead pid, and each removed the new lock of the one before.
+// Regression: all processes read the same dead pid, and each removed the new lock of the previous one.
 test('only one of many processes takes over the lock of a dead holder', async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));

@@ -71,7 +71,7 @@ test("steal is neither the host's CPU use nor idle time", () => {
   assert.equal(vmstat(before, now).id, 0);
 });
 
-// Regression: the two came from different sources: 150 % of two cores beside 91 % busy.
+// Regression: they came from different sources, with 150 % of two cores beside 91 % busy.
 test("the telemetry takes CPU use and vmstat's figures from one reading", { skip: !HAS_VMSTAT }, async () => {
   const { promise, resolve } = Promise.withResolvers<TelemetryData>();
   const record = async (name: string, _at: number, data: TelemetryData) => {

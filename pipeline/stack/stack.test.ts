@@ -164,7 +164,7 @@ test('after a kill of the supervisor its processes end, and the next start clean
   assert.equal(await next.stop('SIGINT'), 0);
 });
 
-// Regression: the next start silently deleted them.
+// Regression: the next start silently deleted these messages.
 test('a start takes up messages accepted before a crash, unless --fresh is given', async (t) => {
   // Accepts messages without a relay, and is killed.
   const crash = async (env: Record<string, string>, targets: readonly string[]) => {
