@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { Clock, type Estimate, estimate, type Sample, wallClockBase } from './clock.ts';
 
-test('no sample proves nothing', () => {
+test('without samples the bound is infinite', () => {
   const { offset_us, bound_us } = estimate([], 0);
   assert.deepEqual([offset_us, bound_us], [0, Number.POSITIVE_INFINITY]);
 });
@@ -32,7 +32,7 @@ for (const { name, samples, at, ...expected } of vectors) {
   });
 }
 
-test('the wall clock is read to a microsecond, however often the process is held up meanwhile', () => {
+test('the wall clock is read to within 1 µs despite interruptions', () => {
   const wallAtZero = 1_790_000_000_000.5;
   const read = (costMs: (at: number) => number) => {
     let at = 0;
@@ -45,9 +45,9 @@ test('the wall clock is read to a microsecond, however often the process is held
   };
   const quick = read(() => 1e-4);
   assert.ok(quick.error_us < 1 && quick.at < 2, `${quick.error_us} µs after ${quick.at} ms`);
-  const held = read((at) => (at < 8 ? 0.031 : 1e-4));
-  assert.ok(held.error_us < 1 && held.at < 10, `${held.error_us} µs after ${held.at} ms`);
-  // Always disturbed: it still ends, with the result of all ticks.
+  const paused = read((at) => (at < 8 ? 0.031 : 1e-4));
+  assert.ok(paused.error_us < 1 && paused.at < 10, `${paused.error_us} µs after ${paused.at} ms`);
+  // Always interrupted: it still ends, and uses all ticks.
   const always = read(() => 0.031);
   assert.ok(always.error_us < 31 && always.at < 60, `${always.error_us} µs after ${always.at} ms`);
 });
@@ -60,13 +60,13 @@ test('a clock follows its reference, in whole microseconds', async (t) => {
   assert.ok(Math.abs(off()) <= 1, `${off()} µs off`);
 });
 
-test('a clock on the host of its reference keeps its own time', async () => {
+test('a clock that agrees with its reference has offset 0', async () => {
   const clock = new Clock(async () => clock.now());
   await clock.probe();
   assert.equal(clock.estimate.offset_us, 0);
 });
 
-test('a clock whose reference is away keeps what it knew', async () => {
+test('a clock keeps its estimate when its reference fails', async () => {
   let away = false;
   const clock = new Clock(async () => {
     if (away) throw new Error('away');
@@ -78,12 +78,12 @@ test('a clock whose reference is away keeps what it knew', async () => {
   assert.ok(clock.now() > Date.now() * 1000 + 0.9e9);
 });
 
-/** A clock in virtual time, and a reference that is so many ms ahead, over a network with these delays. */
+/** A clock in virtual time, and a reference that is `ahead` ms ahead behind a network with `delays`. */
 function scripted(t: TestContext) {
   const epoch = 1_763_700_000_000;
   let now = 0;
   t.mock.method(performance, 'now', () => now);
-  // A quarter of a µs, and a binary fraction: the tick is noticed well within one.
+  // Each read takes a quarter of a µs, a binary fraction, so a tick is noticed within 1 µs.
   t.mock.method(Date, 'now', () => {
     now += 2 ** -12;
     return Math.floor(epoch + now);
@@ -93,12 +93,12 @@ function scripted(t: TestContext) {
     ahead: 0,
     away: false,
     asked: 0,
-    /** The delays there and back of each probe. */
-    ways: [[0.25, 0.25]] as [number, number][],
+    /** The delays of each probe there and back, in ms. */
+    delays: [[0.25, 0.25]] as [number, number][],
   };
   const clock = new Clock(async () => {
     if (reference.away) throw new Error('away');
-    const [there, back] = reference.ways[reference.asked++ % reference.ways.length] as [number, number];
+    const [there, back] = reference.delays[reference.asked++ % reference.delays.length] as [number, number];
     now += there + back;
     return (epoch + now - back + reference.ahead) * 1000;
   });
@@ -113,27 +113,27 @@ function scripted(t: TestContext) {
 }
 
 for (const [position, where] of ['first', 'second', 'third', 'last'].entries()) {
-  test(`of a round the sample with the shortest round trip counts: the ${where}`, async (t) => {
+  test(`a round counts the sample with the shortest round trip: the ${where}`, async (t) => {
     const { clock, reference, off } = scripted(t);
     reference.ahead = 5000;
-    reference.ways = [
+    reference.delays = [
       [8, 0],
       [0, 16],
       [4, 0],
       [0, 32],
     ];
-    reference.ways[position] = [0.5, 0.5];
+    reference.delays[position] = [0.5, 0.5];
     await clock.probe();
     assert.equal(reference.asked, 4);
     const { bound_us, kept } = clock.estimate;
     assert.equal(kept, 1);
     assert.ok(Math.abs(off()) < 1, `${off()} µs off`);
-    // Half of the round trip, and the possible drift in the rest of the round.
+    // Half of the round trip, plus the possible drift during the rest of the round.
     assert.ok(bound_us > 500 && bound_us < 510, `${bound_us} µs`);
   });
 }
 
-test('a clock probes ten times a second until it is stopped, and follows a reference that is set', async (t) => {
+test('a clock probes ten times a second until it is stopped, and follows its reference', async (t) => {
   const { clock, reference, pass, off } = scripted(t);
   await clock.start();
   assert.equal(reference.asked, 4);
@@ -151,7 +151,7 @@ test('a clock probes ten times a second until it is stopped, and follows a refer
 
   reference.away = true;
   await pass(1000);
-  assert.ok(Math.abs(off()) <= 1, 'what was known holds');
+  assert.ok(Math.abs(off()) <= 1, 'the estimate outlives the reference');
   const { bound_us } = clock.estimate;
   reference.away = false;
   await pass(100);
@@ -163,10 +163,10 @@ test('a clock probes ten times a second until it is stopped, and follows a refer
   assert.equal(reference.asked, asked);
 });
 
-test('a short round trip of long ago still tells among many long ones', async (t) => {
+test('an old short round trip still counts among many long ones', async (t) => {
   const { clock, reference, pass } = scripted(t);
   await clock.probe();
-  reference.ways = [[10, 10]];
+  reference.delays = [[10, 10]];
   for (let round = 0; round < 100; round++) {
     await pass(100);
     await clock.probe();

@@ -11,12 +11,12 @@ import {
 
 const relay = { PROCESS_NAME: 'relay-1', REDIS_URL: 'redis://localhost', MQTT_URL: 'mqtt://localhost' };
 
-test('addresses that are right', () => {
+test('valid addresses are accepted', () => {
   for (const url of ['redis://host', 'rediss://u:a%25b@[::1]:7001/2', 'redis://u:p@one:7001,two:7002'])
     assert.equal(readConfig(RelayConfig, { ...relay, REDIS_URL: url }).REDIS_URL, url);
 });
 
-test('defaults fill what is not set, empty counts as not set', () => {
+test('defaults replace unset and empty settings', () => {
   const config = readConfig(StackConfig, { RELAY_WORKERS: '2', MQTT_PORT: '', HOME: '/nowhere' });
   assert.equal(config.RELAY_WORKERS, 2);
   assert.equal(config.MQTT_PORT, 11883);
@@ -30,7 +30,7 @@ const wrong: [
   says: RegExp,
 ][] = [
   [
-    'a word',
+    'a word as a number',
     StackConfig,
     { INGEST_PORT: 'abc' },
     /^INGEST_PORT is "abc"; allowed: 0 to 65535, the ingest's port/,
@@ -41,34 +41,34 @@ const wrong: [
     { RELAY_WORKERS: '65' },
     /^RELAY_WORKERS is "65"; allowed: 0 to 64, relay processes/,
   ],
-  ['no number', RelayConfig, { ...relay, MQTT_QOS: '2' }, /^MQTT_QOS is "2"; allowed: 0 to 1, 0 or 1$/],
-  ['one of a list', StackConfig, { LOG_LEVEL: 'loud' }, /^LOG_LEVEL is "loud"; allowed: debug, info/],
+  ['above its range', RelayConfig, { ...relay, MQTT_QOS: '2' }, /^MQTT_QOS is "2"; allowed: 0 to 1, 0 or 1$/],
+  ['not in the list', StackConfig, { LOG_LEVEL: 'loud' }, /^LOG_LEVEL is "loud"; allowed: debug, info/],
   [
-    'another scheme',
+    'a wrong scheme',
     StackConfig,
     { MQTT_URL: 'http://x' },
     /^MQTT_URL is "http:\/\/x"; allowed: mqtt:\/\/user/,
   ],
   [
-    'a % that is none of a URL',
+    'an unescaped % in a password',
     StackConfig,
     { REDIS_URL: 'redis://u:50%off@host' },
     /^REDIS_URL is "redis:\/\/u:\*\*\*@host"; allowed: a % of a user or a password is written %25$/,
   ],
   [
-    'more than an MQTT packet holds',
+    'larger than an MQTT packet',
     IngestConfig,
     { ...relay, BODY_LIMIT: '268435456' },
     /^BODY_LIMIT is "268435456"; allowed: 64 to 268434431, bytes/,
   ],
   [
-    'no port',
+    'an invalid port',
     RelayConfig,
     { ...relay, MQTT_URL: 'mqtt://u:secret@host:99999' },
     /^MQTT_URL is "mqtt:\/\/u:\*\*\*@host:99999", which is no URL; allowed: a port/,
   ],
   [
-    'no port of one of several nodes',
+    'an invalid port of one of several nodes',
     RelayConfig,
     { ...relay, REDIS_URL: 'redis://one:7001,two:x' },
     /^REDIS_URL is "redis:\/\/one:7001,two:x", which is no URL/,
@@ -89,7 +89,7 @@ for (const [name, schema, env, says] of wrong) {
   });
 }
 
-test('no secret is shown', () => {
+test('errors show no secret', () => {
   assert.throws(
     () => readConfig(StackConfig, { REDIS_URL: 'http://default:secret@host' }),
     (error: Error) => !error.message.includes('secret') && error.message.includes('default:***@host'),
@@ -99,7 +99,7 @@ test('no secret is shown', () => {
     (error: Error) => !error.message.includes('secret'),
   );
   assert.equal(withoutPassword('redis://default:a@b@host:1/0'), 'redis://default:***@host:1/0');
-  // Passwords were shown when the scheme was missing, or a user had a slash.
+  // Regression: an address without a scheme, or a user with a slash, showed its password.
   assert.throws(
     () => readConfig(StackConfig, { REDIS_URL: 'user:secret@redis:6379' }),
     /^ConfigError: REDIS_URL is "\*\*\*@redis:6379"; allowed: redis:/,

@@ -3,21 +3,21 @@ import { test } from 'node:test';
 import { Histogram, Registry } from 'prom-client';
 import { Durations } from './durations.ts';
 
-/** What is scraped of a metric. */
+/** A metric's text in a scrape. */
 const text = (metric: Durations['metric']) => {
   const registry = new Registry();
   registry.registerMetric(metric);
   return registry.metrics();
 };
 
-test('durations are scraped as those of a Histogram of prom-client', async () => {
+test('Durations writes the same text as a Histogram of prom-client', async () => {
   const durations = new Durations('a_seconds', 'What it is.');
   const { values } = await durations.get();
   const buckets = values.flatMap(({ labels: { le } }) => (typeof le === 'number' ? [le] : []));
   const expected = new Histogram({ name: 'a_seconds', help: 'What it is.', buckets, registers: [] });
   assert.equal(await text(durations.metric), await text(expected));
 
-  // Each bound, what is beside it, zero, and more than all.
+  // Each bound and its neighbours, zero, and values above all bounds.
   for (const bound of buckets) {
     for (const us of [-1, 0, 1].map((beside) => Math.round(bound * 1e6) + beside)) {
       durations.add(us);
@@ -30,11 +30,11 @@ test('durations are scraped as those of a Histogram of prom-client', async () =>
   }
   const [ours, theirs] = [await text(durations.metric), await text(expected)];
   const sum = (of: string) => Number(/^a_seconds_sum (\S+)$/m.exec(of)?.[1]);
-  assert.ok(Math.abs(sum(ours) - sum(theirs)) < 1e-3, 'sums, in another order of additions');
+  assert.ok(Math.abs(sum(ours) - sum(theirs)) < 1e-3, 'the sums are added in another order');
   assert.equal(ours.replace(/^a_seconds_sum .*/m, ''), theirs.replace(/^a_seconds_sum .*/m, ''));
 });
 
-test('below zero counts as zero: a sum that a scrape reads never falls', async () => {
+test('a negative duration counts as zero, so the sum never falls', async () => {
   const durations = new Durations('a_seconds', 'What it is.');
   durations.add(-5);
   const scraped = await text(durations.metric);

@@ -4,13 +4,13 @@ import { like, numberOf, readFlags } from './flags.ts';
 
 const options = { rate: { type: 'string' }, list: { type: 'boolean' } } as const;
 
-test('flags, and --help beside them', () => {
+test('readFlags reads flags, --help and positionals', () => {
   assert.deepEqual({ ...readFlags(['--rate', '5', '-h'], options).values }, { rate: '5', help: true });
   assert.deepEqual(readFlags(['a', '--list'], options, true).positionals, ['a']);
 });
 
-// Each command had its own message for an unknown flag, mostly without the allowed ones.
-test('an unknown flag or word: the nearest one, and all that are allowed', () => {
+// Regression: each command had its own message for an unknown flag, mostly without the allowed ones.
+test('the error for an unknown flag or word names the nearest and all allowed flags', () => {
   for (const [args, message] of [
     [['--raet', '5'], '--raet is not known, --rate is; allowed: --rate, --list, --help'],
     [['--bogus'], '--bogus is not known; allowed: --rate, --list, --help'],
@@ -24,7 +24,7 @@ test('an unknown flag or word: the nearest one, and all that are allowed', () =>
   );
 });
 
-test('what was meant is named where it is near', () => {
+test('the error suggests the nearest known name', () => {
   assert.equal(like('RAET', ['CANARY', 'RATE']), ', RATE is');
   assert.equal(like('P9', ['P99']), ', P99 is');
   assert.equal(like('RATE', ['GATHER', 'CANARY']), '');
@@ -32,7 +32,7 @@ test('what was meant is named where it is near', () => {
   assert.equal(like('RATE', []), '');
 });
 
-test('a number in its range', () => {
+test('a number must be in its range', () => {
   assert.equal(numberOf('rate', '5', { least: 1, most: 9 }), 5);
   assert.equal(numberOf('rate', '0.5', { least: 0, most: 9, broken: true }), 0.5);
   assert.equal(numberOf('most', '0', { least: 5, most: 9, or: '0' }), 0);

@@ -6,15 +6,15 @@ import { formatDeltas, formatStamps, readQueued } from './hops.ts';
 const queuedOf = (stamps: string) => readQueued(Buffer.from(stamps), 0, Buffer.byteLength(stamps));
 
 for (const { name, hops, error, received = 0, queued = 0, claimed = 0, published = 0 } of vectors) {
-  if (error) continue; // nobody reads hops here: Go does
-  test(`hops as ingest and relay write them: ${name}`, () => {
+  if (error) continue; // only Go reads hops
+  test(`ingest and relay write hops: ${name}`, () => {
     const stamps = formatStamps(received, queued);
     assert.equal(stamps + formatDeltas(queued, claimed, published), hops);
     assert.equal(queuedOf(stamps), queued);
   });
 }
 
-test('stamps of a stream entry, there and back', () => {
+test('the stamps of a stream entry can be read back', () => {
   const text = formatStamps(1763700000123456, 1763700000123491);
   assert.equal(text, '1763700000123456,35');
   assert.equal(queuedOf(text), 1763700000123491);
@@ -31,7 +31,7 @@ for (const text of [
   '1,+2',
   '12345678901234567,1',
 ]) {
-  test(`stamps refused: "${text}"`, () => {
+  test(`invalid stamps are refused: "${text}"`, () => {
     assert.throws(() => queuedOf(text), /is not 2 comma-separated integers/);
   });
 }

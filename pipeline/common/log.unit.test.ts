@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type LogOptions, levelOf, openLog, readable } from './log.ts';
 
-/** What a log writes. */
+/** The text that `act` logs. */
 function written(options: LogOptions, act: (log: ReturnType<typeof openLog>) => void): string {
   let text = '';
   const write = (chunk: string) => {
@@ -12,7 +12,7 @@ function written(options: LogOptions, act: (log: ReturnType<typeof openLog>) => 
   return text;
 }
 
-test('JSON lines where nobody looks', () => {
+test('a log without a terminal is JSON lines', () => {
   const line = written({ isTty: false, name: 'relay-1' }, (log) =>
     log.warn({ held: 3 }, 'the broker is away'),
   );
@@ -26,22 +26,22 @@ test('JSON lines where nobody looks', () => {
   assert.match(readable(line), /^\[\d\d:\d\d:\d\d\.\d{3}\] WARN: the broker is away\n {4}held: 3$/);
 });
 
-test('what is no JSON of ours stays as it is', () => {
+test('lines of other programs stay unchanged', () => {
   for (const line of ['1795261267: mosquitto version 2.0.11 running', '{"a', '{}', '']) {
     assert.equal(levelOf(line), undefined);
     assert.equal(readable(line), line);
   }
 });
 
-// A client's id, or a server's answer, reached the terminal unescaped.
-test('a line has nothing that a terminal obeys', () => {
+// Regression: a client's id, or a server's answer, reached the terminal unescaped.
+test('a readable line has no control characters', () => {
   const line = written({ isTty: false }, (log) => log.warn({ reason: '\u009b2J' }, 'said \u001b[31mred'));
   for (const shown of [readable(line), readable('New client \u001b]0;x\u0007')])
     assert.doesNotMatch(shown.replaceAll('\n', ''), /\p{Cc}/u);
   assert.match(readable(line), /said .*red\n {4}reason: "\\u009b2J"$/);
 });
 
-test('secrets do not get into it, however they come', () => {
+test('a log redacts secrets in settings, errors, fields and text', () => {
   const settings = {
     INGEST_TOKEN: 'to"ken-of-the-test',
     REDIS_URL: 'redis://relay:hunter%2B2@127.0.0.1:1/0',

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { printable } from './printable.ts';
 
-test('a terminal gets nothing to obey', () => {
+test('printable escapes control characters', () => {
   const vectors = JSON.parse(
     readFileSync(join(import.meta.dirname, '../../reports/contract/printable.vectors.json'), 'utf8'),
   );

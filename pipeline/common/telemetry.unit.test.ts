@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm';
 import { Clock } from './clock.ts';
 import { startTelemetry, type TelemetryData } from './telemetry.ts';
 
-/** Collects all garbage; resolves when observers have run. */
+/** Collects all garbage, and resolves when observers have run. */
 async function collectGarbage(): Promise<void> {
   setFlagsFromString('--expose-gc');
   const observed = Promise.withResolvers<void>();
@@ -17,12 +17,12 @@ async function collectGarbage(): Promise<void> {
   observer.disconnect();
 }
 
-test('the live heap is reported from the first full collection on, without garbage', async (t) => {
+test('the live heap is reported after the first full garbage collection', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
-  const said: TelemetryData[] = [];
+  const recorded: TelemetryData[] = [];
   const queue = {
     ready: true,
-    record: async (_process: string, _at: number, data: TelemetryData) => void said.push(data),
+    record: async (_process: string, _at: number, data: TelemetryData) => void recorded.push(data),
   };
   const stop = startTelemetry({
     queue,
@@ -39,7 +39,7 @@ test('the live heap is reported from the first full collection on, without garba
   held.length = 0;
   await collectGarbage();
   t.mock.timers.tick(1000);
-  const live = said.map(({ gauges }) => gauges?.live_heap_mb);
+  const live = recorded.map(({ gauges }) => gauges?.live_heap_mb);
   assert.equal(live[0], undefined);
   assert.ok((live[1] as number) > 50 && (live[2] as number) < (live[1] as number) - 45, String(live));
 });

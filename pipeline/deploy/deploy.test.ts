@@ -32,14 +32,14 @@ before(async () => {
     join(kubernetes, 'pipeline/generated'),
     'kubernetes',
   ]);
-  // As `npm run setup -- --test` has done, which takes minutes the first time.
+  // `npm run setup -- --test` has built it before, which takes minutes the first time.
   const build = ['build', '-buildvcs=false', '-o', CHECK, '.'];
   await promisify(execFile)('go', build, { cwd: join(import.meta.dirname, 'check') });
 });
 
 after(() => remove(dir));
 
-/** Lines without what differs by place: addresses, ports, folders, passwords, users. */
+/** Lines without settings that differ by place: addresses, ports, folders, passwords, users. */
 const settings = (lines: readonly string[]) =>
   lines.filter(
     (line) => !/^(bind|port|listener|user|aclfile|acl_file|password_file|dir|maxmemory) /.test(line),
@@ -73,7 +73,7 @@ test("a password is hashed as Mosquitto's own tool does it", async () => {
   assert.equal(hashed('some password', salt), theirs);
 });
 
-test('what is there is kept, and words that nobody knows are refused in one line', async () => {
+test('prepare keeps existing files, and refuses unknown words in one line', async () => {
   const prepare = (...args: string[]) => promisify(execFile)(process.execPath, [PREPARE, ...args]);
   const stack = join(kubernetes, 'pipeline/generated/stack.json');
   const text = await readFile(stack, 'utf8');
@@ -95,14 +95,14 @@ interface Service {
   depends_on?: Record<string, { condition: string }>;
 }
 
-/** What Compose's own loader makes of the file. */
+/** The services of the file, as Compose's own loader reads them. */
 async function composed(): Promise<Record<string, Service>> {
   const file = join(import.meta.dirname, 'compose.yaml');
   const [project] = await understood<{ services: Record<string, Service> }>('compose', file);
   return project?.services ?? {};
 }
 
-test('the Compose file is one, and nobody in it is root', async () => {
+test('the Compose file is valid, and no service runs as root', async () => {
   const services = await composed();
   assert.deepEqual(Object.keys(services).sort(), [
     'ingest-1',
@@ -121,7 +121,7 @@ test('the Compose file is one, and nobody in it is root', async () => {
   }
 });
 
-test('what fills the queue has a fraction of the CPU that what empties it has', async () => {
+test('ingests and nginx have a fraction of the CPU share of the others', async () => {
   const services = await composed();
   for (const [name, { cpu_shares }] of Object.entries(services)) {
     assert.equal(cpu_shares, /^(ingest|nginx)/.test(name) ? 128 : undefined, name);
@@ -132,8 +132,9 @@ test('what fills the queue has a fraction of the CPU that what empties it has', 
   }
 });
 
-// Redis could not write: Docker makes all containers first, and each image changes the owner of an empty volume.
-test('whose a volume is decides the image of one of our own', async () => {
+// Regression: Redis could not write. Docker creates all containers first, and each image changes the owner of
+// an empty volume.
+test('only our own images decide the owner of a volume', async () => {
   const services = await composed();
   for (const [name, { image, volumes = [] }] of Object.entries(services)) {
     for (const { source, read_only, volume } of volumes)
@@ -141,8 +142,9 @@ test('whose a volume is decides the image of one of our own', async () => {
   }
 });
 
-// `up … k6` starts k6 and its dependencies. Without the name Compose took the end of `prepare` for that of the run.
-test('k6 depends on all the others', async () => {
+// Regression: `up` without a service took the end of `prepare` for that of the run. `up … k6` starts only k6
+// and its dependencies.
+test('k6 depends on all other services', async () => {
   const services = await composed();
   const needed = (name: string): string[] => [
     name,
@@ -151,7 +153,7 @@ test('k6 depends on all the others', async () => {
   assert.deepEqual([...new Set(needed('k6'))].sort(), Object.keys(services).sort());
 });
 
-test("manifests are what Kubernetes' own types and k6-operator's definition allow, and fit together", async () => {
+test('manifests are valid for Kubernetes and k6-operator, and their references exist', async () => {
   const all = await understood<Manifest>(
     'kubernetes',
     join(kubernetes, 'pipeline'),
@@ -185,12 +187,12 @@ test("manifests are what Kubernetes' own types and k6-operator's definition allo
   );
 });
 
-test('manifests: each container says what it needs and when it is well', async () => {
+test('manifests: each container has resources and probes', async () => {
   const { workloads } = await manifests(join(kubernetes, 'pipeline'));
   assert.deepEqual(workloads.map(({ name }) => name).sort(), ['ingest', 'mosquitto', 'redis', 'relay']);
   const dockerfile = await readFile(join(ROOT, 'pipeline/pipeline.Dockerfile'), 'utf8');
   for (const { name, labels, container } of workloads) {
-    // Services and policies select the first label; the second closes it to all others.
+    // Services and policies select the first label. The second one closes the pod to all others.
     assert.deepEqual(labels, { 'app.kubernetes.io/name': name, 'app.kubernetes.io/part-of': 'arrival' });
     const { ports, resources, startupProbe, livenessProbe, readinessProbe } = container;
     assert.deepEqual(Object.keys(resources.requests ?? {}).sort(), ['cpu', 'memory'], name);
@@ -219,7 +221,7 @@ test('manifests: each container says what it needs and when it is well', async (
   }
 });
 
-test('manifests: relays scale by lag, ingests by CPU, one at a time may stop, and their settings are valid', async () => {
+test('manifests: relays scale by lag, ingests by CPU, one may stop at a time, and settings fit', async () => {
   const { all, named, workloads } = await manifests(join(kubernetes, 'pipeline'));
   assert.deepEqual(named('HorizontalPodAutoscaler', 'relay').metrics, [
     {
@@ -248,16 +250,16 @@ test('manifests: relays scale by lag, ingests by CPU, one at a time may stop, an
     const { minReplicas = 0, maxReplicas } = named('HorizontalPodAutoscaler', name);
     const { maxUnavailable = 0, selector } = named('PodDisruptionBudget', name);
     assert.deepEqual([maxUnavailable, selector], [1, { matchLabels: { 'app.kubernetes.io/name': name } }]);
-    assert.ok(minReplicas > maxUnavailable, 'one stays');
+    assert.ok(minReplicas > maxUnavailable, 'one pod stays');
     if (name === 'ingest') continue;
-    assert.equal(maxReplicas, config.STREAM_SHARDS, 'one more relay than shards would have none');
+    assert.equal(maxReplicas, config.STREAM_SHARDS, 'another relay would have no shard');
     const grace = 1000 * (own?.pod.terminationGracePeriodSeconds ?? 0);
     assert.ok(grace >= Number(config.RELAY_GRACE_MS) + 3000, `${grace} ms, and then SIGKILL`);
   }
 });
 
-// Redis was killed for its memory before it was full, loaded its log, and was killed again.
-test('manifests: Redis is full before its container is', async () => {
+// Regression: Redis was killed for its memory before it was full, loaded its log, and was killed again.
+test('manifests: maxmemory of Redis is below the memory limit of its container', async () => {
   const { workloads } = await manifests(join(kubernetes, 'pipeline'));
   const { limits } = workloads.find(({ name }) => name === 'redis')?.container.resources ?? {};
   const [, gib] = /^(\d+)Gi$/.exec(limits?.memory ?? '') ?? [];
@@ -267,7 +269,7 @@ test('manifests: Redis is full before its container is', async () => {
   assert.ok(share > 0.5 && share <= 0.6, `${share} of the container's limit`);
 });
 
-test('manifests: what is secret is in Secrets, and in nothing else', async () => {
+test('manifests: secrets are only in Secrets', async () => {
   const { all, of, workloads } = await manifests(join(kubernetes, 'pipeline'));
   for (const { name, pod, container } of workloads) {
     const volumes = pod.volumes?.flatMap(({ secret }) => secret?.secretName ?? []) ?? [];
@@ -290,14 +292,15 @@ test('manifests: what is secret is in Secrets, and in nothing else', async () =>
     assert.ok(secret.length > 20 && !open.includes(secret));
 });
 
-test('containers of one Compose file are one host, pods of a cluster are not', () => {
+test('containers of a Compose file share a host, pods of a cluster do not', () => {
   const stack = (engine: 'compose' | 'kubernetes') =>
     JSON.parse(files(engine)['stack.json']?.[0] ?? '') as { oneHost?: true };
   assert.deepEqual([stack('compose').oneHost, stack('kubernetes').oneHost], [true, undefined]);
 });
 
-// k6 archive and k6 inspect get no variables of their container, so the script found no pipeline and the TestRun ended in "error".
-test("k6-operator's initializer can make an archive of the script, and read it", async () => {
+// Regression: k6 archive and k6 inspect get no variables of their container, so the script found no pipeline
+// and the TestRun ended in "error".
+test("k6-operator's initializer can archive and inspect the script", async () => {
   const [run] = await understood<Manifest>('kubernetes', join(kubernetes, 'load')).then((all) =>
     all.filter(({ kind }) => kind === 'TestRun'),
   );
@@ -317,7 +320,7 @@ for (const [file, right, wrong] of [
   ['pipeline/relay.yaml', 'terminationGracePeriodSeconds', 'terminationGraceSeconds'],
   ['load/testrun.yaml', 'parallelism', 'paralelism'],
 ] as const) {
-  test(`a field that is not there is an error: ${wrong}`, async () => {
+  test(`an unknown field is an error: ${wrong}`, async () => {
     const path = join(kubernetes, file);
     const text = await readFile(path, 'utf8');
     await writeFile(path, text.replace(right, wrong));

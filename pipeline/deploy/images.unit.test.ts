@@ -7,7 +7,7 @@ const ROOT = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const DOCKERFILES = ['k6.Dockerfile', 'pipeline/pipeline.Dockerfile'];
 
-/** Instructions, a continued one on one line, without comments. */
+/** Instructions without comments, each on one line. */
 const instructions = (text: string) =>
   text
     .replaceAll(/^#.*\n/gm, '')
@@ -20,7 +20,7 @@ const npmPackages = JSON.parse(read('package.json')) as {
 };
 
 for (const file of DOCKERFILES) {
-  test(`${file}: each stage begins with one of its own or with an argument that names an image and its version`, () => {
+  test(`${file}: each stage begins with an earlier stage or a pinned image`, () => {
     const lines = instructions(read(file));
     const found = (pattern: RegExp) => lines.flatMap((line) => pattern.exec(line)?.[1] ?? []);
     const stages = found(/^FROM \S+ AS (\S+)$/);
@@ -35,8 +35,8 @@ for (const file of DOCKERFILES) {
       assert.match(read('extensions/k6/go.mod'), new RegExp(`^go ${go.replace('.', '\\.')}\\.`, 'm'));
   });
 
-  // .dockerignore had no labels.js, and the image could not be built.
-  test(`${file}: what is copied from the repository is there, and not ignored`, () => {
+  // Regression: .dockerignore lacked labels.js, so the image could not be built.
+  test(`${file}: copied files exist and are not ignored`, () => {
     const copies = instructions(read(file)).filter((line) => /^COPY (?!--from)/.test(line));
     assert.ok(copies.length > 0);
     for (const source of copies.flatMap((line) => line.split(' ').slice(1, -1))) {
@@ -46,7 +46,7 @@ for (const file of DOCKERFILES) {
   });
 }
 
-// labels.js was missing, and each script failed in its first line.
+// Regression: labels.js was missing, so each script failed in its first line.
 test('the image of k6 has every file that its scripts import', () => {
   const copied = instructions(read('k6.Dockerfile')).flatMap((line) =>
     /^COPY (?!--from)/.test(line) ? line.split(' ').slice(1, -1) : [],
@@ -84,7 +84,7 @@ test('the image of the pipeline has every file and package that its programs imp
     assert.ok(path.startsWith('pipeline/') && existsSync(join(ROOT, path)), path);
     assert.ok(isKept(path, 'pipeline/pipeline.Dockerfile'), `${path} is ignored`);
   }
-  for (const name of packages) assert.ok(name in npmPackages.dependencies, `${name} is one of development`);
+  for (const name of packages) assert.ok(name in npmPackages.dependencies, `${name} is for development`);
 });
 
 /** Whether a build from the Dockerfile sees a file or folder of the repository. */
@@ -95,7 +95,7 @@ function isKept(path: string, dockerfile: string): boolean {
   return last?.startsWith('!') ?? false;
 }
 
-/** Whether a rule of .dockerignore matches a file: its path, or that of a folder of it. */
+/** Whether a rule of .dockerignore matches a file or one of its folders. */
 function covers(rule: string, path: string): boolean {
   const pattern = rule.replace(/^!/, '');
   return matchesGlob(path, pattern) || matchesGlob(path, `${pattern}/**`);

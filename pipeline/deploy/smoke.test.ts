@@ -1,6 +1,7 @@
 /**
- * The image of the pipeline, built with buildah as pipeline.Dockerfile says and run: prepare.ts, an ingest and a relay out of it, Redis and
- * Mosquitto of this host. Only the base is a stand-in, made of this machine's Node, npm and shell: no registry of images is asked.
+ * Builds the image of the pipeline with buildah. Runs prepare.ts, an ingest and a relay from it, with this
+ * host's Redis and Mosquitto. The base image is a stand-in, made of this machine's Node, npm and shell, so no
+ * image registry is needed.
  */
 import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
@@ -19,7 +20,7 @@ const HOST = '127.0.0.1';
 const NPM = 'npm@11.19.1';
 const BASE = 'localhost/arrival-base-node';
 const IMAGE = 'localhost/arrival-pipeline';
-/** What instructions of the Dockerfile call, and npm. */
+/** Programs that the Dockerfile's instructions and npm call. */
 const PROGRAMS = ['/bin/sh', '/bin/chown', '/bin/mkdir', '/bin/rm', '/usr/bin/env'];
 const AUTHORITIES = process.env.SSL_CERT_FILE ?? '/etc/ssl/certs/ca-certificates.crt';
 
@@ -35,10 +36,10 @@ after(async () => {
   for (const cleanup of cleanups.reverse()) await cleanup();
 });
 
-test('the image of the pipeline prepares, starts, passes a message and ends in order', { skip }, async () => {
+test('the pipeline image prepares, starts, delivers a message and stops cleanly', { skip }, async () => {
   const dir = await temporaryDirectory();
   cleanups.push(() => remove(dir));
-  // A store and caches of the test's own: the images of this machine stay as they are, and nothing stays of ours.
+  // The test's own store and caches: this machine's images stay unchanged, and none is added.
   const env = { TMPDIR: dir, BUILDAH_ISOLATION: 'chroot', BUILDAH_FORMAT: 'docker' };
   const store = ['--root', join(dir, 'store'), '--runroot', join(dir, 'run')];
   const buildah = (args: readonly string[]) => execa('buildah', [...store, ...args], { env });
@@ -50,7 +51,7 @@ test('the image of the pipeline prepares, starts, passes a message and ends in o
   await buildah([
     ...['build', '--tag', IMAGE, '--pull=false', '--build-arg', `NODE=${BASE}`],
     ...['--file', join(ROOT, 'pipeline/pipeline.Dockerfile')],
-    // Versions before 1.30 look for a .dockerignore in the context alone.
+    // buildah before 1.30 looks for .dockerignore only in the context.
     ...['--ignorefile', join(ROOT, 'pipeline/pipeline.Dockerfile.dockerignore')],
     ...['--secret', `id=npmrc,src=${await npmrc(dir)}`, '--secret', `id=authorities,src=${AUTHORITIES}`],
     ROOT,
@@ -59,7 +60,7 @@ test('the image of the pipeline prepares, starts, passes a message and ends in o
   const { User, Entrypoint, Healthcheck } = JSON.parse(stdout).Docker.config;
   assert.equal(User, '65532:65532');
 
-  /** Arguments that run something in a container of its own, up to what that is. */
+  /** buildah's arguments that run a command in a new container, without the command. */
   const container = async (variables: Record<string, string> = {}) => {
     const name = (await buildah(['from', '--pull=false', IMAGE])).stdout;
     cleanups.push(() => buildah(['rm', name]));
@@ -94,7 +95,7 @@ test('the image of the pipeline prepares, starts, passes a message and ends in o
     const launch: Launch = { name, command: 'buildah', args, env };
     const process = await Supervised.start(launch, { logs: dir });
     cleanups.push(() => process.stop());
-    // CMD, and the words that an engine runs.
+    // CMD, then the command that an engine runs.
     const [, ...check] = Healthcheck.Test;
     await eventually(async () => {
       assert.ok(process.alive, process.lastLines.join('\n'));
@@ -129,14 +130,14 @@ test('the image of the pipeline prepares, starts, passes a message and ends in o
   assert.deepEqual(arrived, ['through-the-image']);
 
   for (const one of processes) {
-    // To Node itself: buildah kills what it runs, and does not hand on the signal.
+    // To Node itself: buildah does not forward the signal, but kills its child.
     process.kill(await lastOf(one.pid), 'SIGTERM');
     await eventually(() => !one.alive, `the end of the ${one.name}`);
     assert.equal(await one.ended, 'exited with code 0', one.name);
   }
 });
 
-/** makeBase fills a folder with what stands in for node:24-bookworm-slim: programs of this machine and the libraries they load. */
+/** Fills a folder with a stand-in for node:24-bookworm-slim: programs of this machine and their libraries. */
 async function makeBase(base: string): Promise<void> {
   await execa('npm', ['install', '--global', '--ignore-scripts', '--prefix', join(base, 'usr/local'), NPM]);
   const node = join(ROOT, 'node_modules/node/bin/node');
@@ -149,7 +150,7 @@ async function makeBase(base: string): Promise<void> {
   await writeFile(join(base, 'etc/passwd'), 'root:x:0:0:root:/root:/bin/sh\n');
 }
 
-/** npmrc writes where this machine gets its packages from, for the build alone. */
+/** Writes the package registry of this machine, for the build only. */
 async function npmrc(dir: string): Promise<string> {
   const file = join(dir, 'npmrc');
   const config = async (key: string) => (await execa('npm', ['config', 'get', key])).stdout;
@@ -159,7 +160,7 @@ async function npmrc(dir: string): Promise<string> {
   return file;
 }
 
-/** The process at the end of a chain of parents and only children. */
+/** The last process of a chain in which each parent has one child. */
 async function lastOf(pid: number): Promise<number> {
   const tasks = await readdir(`/proc/${pid}/task`);
   const lists = await Promise.all(

@@ -49,7 +49,7 @@ async function entries(): Promise<{ target: string; stamps: string; trace: strin
   });
 }
 
-test('a message is in the queue when 202 comes, its bytes untouched, its stamps in order', async () => {
+test('after a 202 the message is queued unchanged, with ordered stamps', async () => {
   const before_us = clock.now();
   const body = `  ${JSON.stringify(message, null, 2)}\n`;
   const answer = await ingest.post('/messages', body);
@@ -64,9 +64,9 @@ test('a message is in the queue when 202 comes, its bytes untouched, its stamps 
   assert.ok(before_us <= received && received <= queued && queued <= clock.now());
 });
 
-// JSON.stringify recurses: a batch with such a payload got a 500, and a single message was accepted.
+// Regression: JSON.stringify recurses, so a deep payload got a 500 in a batch. A single message was accepted.
 for (const path of ['/messages', '/messages/batch']) {
-  test(`${path}: a payload is nested in 1,000 levels at most, and a deeper one is refused in words`, async () => {
+  test(`${path}: a payload of more than 1,000 levels is refused with a reason`, async () => {
     const nested = (levels: number, [open, close]: string[]) => {
       const payload = `${open?.repeat(levels)}${levels > 0 ? '0' : ''}${close?.repeat(levels)}`;
       const text = `{"id":"r.1.1","target":"user/1","payload":${payload}}`;
@@ -97,7 +97,7 @@ for (const path of ['/messages', '/messages/batch']) {
   });
 }
 
-test('an ingest without a clock stamps nothing; one may have its ids elsewhere', async (t) => {
+test('an ingest without a clock writes no stamps, and idKey selects the id', async (t) => {
   const other = await TestIngest.start({ queue, idKey: 'meta.id' });
   t.after(() => other.close());
   const body = { meta: { id: 'r.1.1' }, target: 'user/1' };
@@ -108,7 +108,7 @@ test('an ingest without a clock stamps nothing; one may have its ids elsewhere',
   assert.equal((await other.post('/messages', message)).body.field, 'id');
 });
 
-test('a batch is queued element by element', async () => {
+test('each element of a batch is queued as a message', async () => {
   const batch = [1, 2, 3].map((n) => ({ ...message, id: `r.1.${n}`, target: `user/${n}` }));
   const answer = await ingest.post('/messages/batch', batch);
   assert.equal(answer.status, 202);
@@ -120,7 +120,7 @@ test('a batch is queued element by element', async () => {
   );
 });
 
-test('a body may come in pieces, in chunks, with its characters divided', async () => {
+test('a body can come in pieces or chunks that split a character', async () => {
   const bytes = Buffer.from(JSON.stringify(message));
   const divided = bytes.indexOf('ä') + 1;
   const pieces = [bytes.subarray(0, divided), bytes.subarray(divided)];
@@ -141,7 +141,7 @@ test('a body may come in pieces, in chunks, with its characters divided', async 
   );
 });
 
-test('messages of one event-loop turn leave in one write', async () => {
+test('messages of one event-loop turn share a write', async () => {
   const writes = ingest.counters.writes;
   const body = JSON.stringify(message);
   const head = ingest.head(`content-length: ${Buffer.byteLength(body)}`);
@@ -165,23 +165,23 @@ const refused: Refused[] = [
   ['no target', '/messages', { id: 'a' }, 400, 'target'],
   ['an empty id', '/messages', { id: '', target: 'a' }, 400, 'id'],
   ['a number as id', '/messages', { id: 17, target: 'a' }, 400, 'id'],
-  ['an id too long', '/messages', { id: 'x'.repeat(129), target: 'a' }, 400, 'id'],
+  ['an id of 129 characters', '/messages', { id: 'x'.repeat(129), target: 'a' }, 400, 'id'],
   ['an id of a million characters', '/messages', { id: 'x'.repeat(1e6), target: 'a' }, 400, 'id'],
   ['a wildcard target', '/messages', { id: 'a', target: 'user/#' }, 400, 'target'],
   ['a line break in the target', '/messages', { id: 'a', target: 'user/1\n1,2' }, 400, 'target'],
   ['a null character', '/messages', { id: 'a', target: 'user\u0000' }, 400, 'target'],
   ['an unknown field', '/messages', { ...message, priority: 1 }, 400, 'priority', /is not known/],
   ['__proto__', '/messages', '{"id":"a","target":"b","__proto__":{}}', 400, '__proto__'],
-  ['the third of a batch', '/messages/batch', [message, message, { id: 'a' }], 400, '2.target'],
+  ['the third message of a batch', '/messages/batch', [message, message, { id: 'a' }], 400, '2.target'],
   ['an empty batch', '/messages/batch', [], 400, ''],
   ['a batch of 10,001', '/messages/batch', Array(10_001).fill(message), 413, undefined, /the limit of 1000$/],
-  ['an array for one message', '/messages', [message], 400, ''],
-  ['one message for an array', '/messages/batch', message, 400, ''],
+  ['an array instead of a message', '/messages', [message], 400, ''],
+  ['a message instead of an array', '/messages/batch', message, 400, ''],
   ['invalid JSON', '/messages', '{"id":', 400, '', /^body: is not JSON/],
-  ['nothing', '/messages', '', 400, ''],
+  ['an empty body', '/messages', '', 400, ''],
   ['bytes that are not UTF-8', '/messages', Buffer.from('{"id":"\xff","target":"a"}', 'latin1'), 400, ''],
   ['a body of 10 MB', '/messages', { ...message, payload: 'x'.repeat(10 * MB) }, 413, undefined, / 1048576 /],
-  ['another path', '/nowhere', message, 404],
+  ['an unknown path', '/nowhere', message, 404],
 ];
 for (const [name, path, body, status, field, says] of refused) {
   test(`refused: ${name}`, async () => {
@@ -200,9 +200,9 @@ const { authorization: _, ...anonymous } = AUTHORIZED;
 const headers: [name: string, headers: Record<string, string>, status: number][] = [
   ['no token', anonymous, 401],
   ['a wrong token', { ...AUTHORIZED, authorization: 'Bearer another' }, 401],
-  ['another scheme', { ...AUTHORIZED, authorization: 'Basic YTpi' }, 401],
-  ['a type that is not JSON', { ...AUTHORIZED, 'content-type': 'text/plain' }, 415],
-  ['no type', { ...AUTHORIZED, 'content-type': '' }, 415],
+  ['another authorization scheme', { ...AUTHORIZED, authorization: 'Basic YTpi' }, 401],
+  ['a content type other than JSON', { ...AUTHORIZED, 'content-type': 'text/plain' }, 415],
+  ['no content type', { ...AUTHORIZED, 'content-type': '' }, 415],
 ];
 for (const [name, set, status] of headers) {
   test(`refused: ${name}`, async () => {
@@ -221,12 +221,12 @@ const raw: [name: string, parts: () => string[], status: number][] = [
     () => [`GET /livez HTTP/1.1\r\nhost: a\r\nx-large: ${'x'.repeat(20_000)}\r\n\r\n`],
     431,
   ],
-  ['no HTTP', () => ['hello\r\n\r\n'], 400],
-  // Node answered both by itself, without a word.
+  ['not HTTP', () => ['hello\r\n\r\n'], 400],
+  // Regression: Node answered the next two itself, without a body.
   ['no Host', () => ['GET /livez HTTP/1.1\r\n\r\n'], 400],
-  ['another expectation', () => ['GET /livez HTTP/1.1\r\nhost: a\r\nexpect: bogus\r\n\r\n'], 417],
-  ['two lengths', () => [ingest.head('content-length: 2', 'transfer-encoding: chunked'), '{}'], 400],
-  ['10 MB announced, a part sent', () => [ingest.head(`content-length: ${10 * MB}`), '{"id":'], 413],
+  ['an unknown expectation', () => ['GET /livez HTTP/1.1\r\nhost: a\r\nexpect: bogus\r\n\r\n'], 417],
+  ['a length and chunks', () => [ingest.head('content-length: 2', 'transfer-encoding: chunked'), '{}'], 400],
+  ['10 MB announced, partly sent', () => [ingest.head(`content-length: ${10 * MB}`), '{"id":'], 413],
   [
     '10 MB without a token',
     () => [`POST /messages HTTP/1.1\r\nhost: a\r\ncontent-length: ${10 * MB}\r\n\r\n`, '{"id":'],
@@ -238,9 +238,9 @@ const raw: [name: string, parts: () => string[], status: number][] = [
     () => [ingest.head(`content-length: ${10 * MB}`).replace('/messages', '/nowhere'), '{"id":'],
     404,
   ],
-  ['10 MB, asked for before', () => [ingest.head(`content-length: ${10 * MB}`, 'expect: 100-continue')], 413],
+  ['10 MB with Expect', () => [ingest.head(`content-length: ${10 * MB}`, 'expect: 100-continue')], 413],
   [
-    'chunks without an end',
+    'endless chunks',
     () => [ingest.head('transfer-encoding: chunked'), `300000\r\n${'x'.repeat(3 * MB)}\r\n`],
     413,
   ],
@@ -254,7 +254,7 @@ for (const [name, parts, status] of raw) {
   });
 }
 
-test('refused: headers and bodies that come slowly', async (t) => {
+test('refused: slow headers and slow bodies', async (t) => {
   const hasty = await TestIngest.start({ queue, headersTimeoutMs: 300, requestTimeoutMs: 600 });
   t.after(() => hasty.close());
   const slow = [
@@ -266,7 +266,7 @@ test('refused: headers and bodies that come slowly', async (t) => {
   await nothingIsLeft(hasty);
 });
 
-test('a request that is broken off leaves nothing behind', async () => {
+test('an aborted request leaves nothing behind', async () => {
   const begun = [
     [ingest.head('content-length: 100'), '{"id":'],
     [ingest.head('transfer-encoding: chunked'), '6\r\n{"id":\r\n'],
@@ -282,7 +282,7 @@ test('a request that is broken off leaves nothing behind', async () => {
   }
 });
 
-test('a client that goes while what it sends is thrown away leaves nothing behind', async () => {
+test('a client that disconnects while its body is discarded leaves nothing behind', async () => {
   const { refused } = ingest.counters;
   const connection = ingest.open(
     ingest.head('transfer-encoding: chunked'),
@@ -293,13 +293,13 @@ test('a client that goes while what it sends is thrown away leaves nothing behin
   await nothingIsLeft();
 });
 
-test('refused: neither type nor body', async () => {
+test('refused: no content type and no body', async () => {
   const { authorization } = AUTHORIZED;
   const answer = await ingest.app.inject({ method: 'POST', url: '/messages', headers: { authorization } });
   assert.equal(answer.statusCode, 415);
 });
 
-test('a connection outlives what is wrong with a message', async () => {
+test('a connection stays open after an invalid message', async () => {
   const bodies = ['{"id":', '', '[]', JSON.stringify(message)];
   const requests = bodies.map(
     (body) => `${ingest.head(`content-length: ${Buffer.byteLength(body)}`)}${body}`,
@@ -311,7 +311,7 @@ test('a connection outlives what is wrong with a message', async () => {
   connection.destroy();
 });
 
-test('while it closes it answers what it has let in, and 503 to what comes on a connection that is kept', async () => {
+test('a closing ingest answers open requests, and later ones with 503', async () => {
   const closing = await TestIngest.start({ queue });
   const body = JSON.stringify(message);
   const request = `${closing.head(`content-length: ${Buffer.byteLength(body)}`)}${body}`;
@@ -333,7 +333,7 @@ test('while it closes it answers what it has let in, and 503 to what comes on a 
   assert.equal((await entries()).length, 1);
 });
 
-test('a client that is gone when Redis answers leaves nothing behind but its message', async () => {
+test('a client that disconnects before Redis answers leaves only its message', async () => {
   await redis.call('CLIENT', 'PAUSE', 60_000, 'WRITE');
   const body = JSON.stringify(message);
   const connection = ingest.open(`${ingest.head(`content-length: ${Buffer.byteLength(body)}`)}${body}`);
@@ -345,7 +345,7 @@ test('a client that is gone when Redis answers leaves nothing behind but its mes
   assert.equal((await entries()).length, 1);
 });
 
-test('a path that is spelled otherwise, and a type with parameters, are taken too', async () => {
+test('a path with a query and a content type with parameters are accepted', async () => {
   const headers = { ...AUTHORIZED, 'content-type': 'Application/JSON; charset=utf-8' };
   assert.equal((await ingest.post('/messages?from=test', message, headers)).status, 202);
   assert.equal((await ingest.post('/messages/batch?', [message], headers)).status, 202);
@@ -353,7 +353,7 @@ test('a path that is spelled otherwise, and a type with parameters, are taken to
   assert.equal((await ingest.post('/messages?from=test', message, anonymous)).status, 401);
 });
 
-test('alive and ready need no token', async () => {
+test('/livez and /readyz need no token', async () => {
   assert.equal(await ingest.get('/livez'), 200);
   assert.equal(await ingest.get('/readyz'), 200);
 });

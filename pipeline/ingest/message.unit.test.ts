@@ -8,7 +8,7 @@ import { Refusal } from './refusal.ts';
 const text = (more: object = {}) => Type.String({ maxLength: LONGEST, ...more });
 const exactly = { additionalProperties: false };
 
-/** The same rules as a schema, which the check by hand has to agree with. */
+/** The same rules as a schema. The hand-written check must agree with it. */
 const schemaOf = (id: Record<string, TSchema>) =>
   Type.Object(
     {
@@ -26,7 +26,7 @@ const ids: [idKey: string, schema: TSchema][] = [
   ['meta.id', schemaOf({ meta: Type.Object({ id: text({ minLength: 1 }) }, exactly) })],
 ];
 
-/** Values that fit somewhere, nearly fit, or fit nowhere. */
+/** Valid, nearly valid and invalid values. */
 const values = [
   'a',
   'user/1',
@@ -63,7 +63,7 @@ for (const [idKey, schema] of ids) {
     const good = JSON.parse(`{"target":"user/1","source":"k6","payload":{"a":[1]}}`);
     if (idKey === 'meta.id') good.meta = { id: 'r.1.1' };
     else good[idKey] = 'r.1.1';
-    // One or two fields of a good message replaced, removed or added, each by every value.
+    // Replaces, removes or adds one or two fields of a valid message, with every value.
     let fits = 0;
     let compared = 0;
     const compare = (message: unknown) => {
@@ -88,14 +88,14 @@ for (const [idKey, schema] of ids) {
 const named: [name: string, message: unknown, field: string, says: RegExp][] = [
   ['no target', { id: 'a' }, 'target', /^target: is missing/],
   ['no id', { target: 'a' }, 'id', /^id: is missing/],
-  ['an id that is no text', { id: 17, target: 'a' }, 'id', /^id: is of type number, wanted a string/],
+  ['an id that is no string', { id: 17, target: 'a' }, 'id', /^id: is of type number, wanted a string/],
   ['null', { id: 'a', target: null }, 'target', /is null/],
   ['an unknown field', { id: 'a', target: 'a', text: '' }, 'text', /^text: is not known/],
   ['a long unknown field', { ['x'.repeat(1e6)]: 1 }, `${'x'.repeat(LONGEST)}…`, /^x+…: is not known/],
-  ['a text', 'a', '', /^body: is no object/],
+  ['a string', 'a', '', /^body: is no object/],
 ];
 for (const [name, message, field, says] of named) {
-  test(`the field is named: ${name}`, () => {
+  test(`the refusal names the field: ${name}`, () => {
     const check = new MessageCheck('id', 3);
     const alone = problemOf(() => check.message(message));
     assert.equal(alone?.statusCode, 400);
@@ -106,7 +106,7 @@ for (const [name, message, field, says] of named) {
   });
 }
 
-test('the field of a nested id is named by its path', () => {
+test('the refusal names a nested id by its path', () => {
   const check = new MessageCheck('meta.id', 3);
   const field = (message: unknown) => problemOf(() => check.message(message))?.field;
   assert.equal(field({ target: 'a' }), 'meta');
@@ -115,7 +115,7 @@ test('the field of a nested id is named by its path', () => {
   assert.equal(field({ target: 'a', id: 'a' }), 'id');
 });
 
-test('a batch is an array within its limit', () => {
+test('a batch is an array of limited length', () => {
   const check = new MessageCheck('id', 3);
   const message = { id: 'a', target: 'b' };
   assert.equal(check.batch([message, message, message]).length, 3);

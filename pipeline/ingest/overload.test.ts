@@ -55,7 +55,7 @@ async function limited(t: { after: (f: () => unknown) => void }, settings: Omit<
   return small;
 }
 
-test('a backlog at its limit: 503, exactly there, and back when the queue is shorter', async (t) => {
+test('a backlog at its limit is answered with 503 until the queue is shorter', async (t) => {
   const small = await limited(t, { backlog: 3 });
   for (let i = 0; i < 3; i++) assert.equal((await post(small)).status, 202);
   unavailable(await post(small), /^a backlog of 3 messages reaches the limit of 3$/);
@@ -68,20 +68,20 @@ test('a backlog at its limit: 503, exactly there, and back when the queue is sho
   assert.equal(await depth(), 3);
 });
 
-// A client that waits for each answer filled the queue: p99 was 154 ms with full cores.
-test('a deep queue: answers are held, and each for a tenth of a second at most', async (t) => {
+// Regression: a client that waits for each answer filled the queue. p99 was 154 ms with full cores.
+test('a deep queue delays answers, each for 0.1 s at most', async (t) => {
   const small = await limited(t, { throttle: 3 });
   for (let i = 0; i < 2; i++) assert.equal((await post(small)).status, 202);
   assert.equal(small.counters.throttled, 0);
   const third = post(small);
   await eventually(() => small.counters.throttled === 1, 'an answer that is held');
   assert.equal(small.counters.accepted, 3, 'Redis has the message');
-  assert.deepEqual((await third).body, { accepted: 1 }, 'nobody drains, and it is answered');
+  assert.deepEqual((await third).body, { accepted: 1 }, 'it is answered although nothing drains the queue');
   assert.equal(await depth(), 3);
   assert.equal(small.counters.open, 0);
 });
 
-test('so many requests and no more are open; so many bytes and no more are held', async (t) => {
+test('open requests and held bytes are limited', async (t) => {
   for (const settings of [{ requests: 2 }, { bytes: 250 }]) {
     const small = await limited(t, settings);
     const half = () => small.open(small.head('content-length: 100'), '{"id":');
@@ -95,7 +95,7 @@ test('so many requests and no more are open; so many bytes and no more are held'
   }
 });
 
-test('chunks without a length are held to the limit of bytes too', async (t) => {
+test('the limit of held bytes applies to chunked bodies', async (t) => {
   const small = await limited(t, { bytes: 100 });
   const chunk = `64\r\n${' '.repeat(100)}\r\n`;
   const answer = await small.open(small.head('transfer-encoding: chunked'), chunk, chunk).closed;
@@ -103,7 +103,7 @@ test('chunks without a length are held to the limit of bytes too', async (t) => 
   await eventually(() => small.counters.held_bytes === 0, 'nothing to be held');
 });
 
-test('one connection too many is closed', async (t) => {
+test('a connection above the limit is closed', async (t) => {
   const small = await limited(t, { connections: 2 });
   const connections = [small.open('GET'), small.open('GET')];
   const two = () =>
@@ -134,7 +134,7 @@ const refusals: [name: string, begin: () => Promise<unknown>, end: () => Promise
   ],
 ];
 for (const [name, begin, end, says] of refusals) {
-  test(`Redis ${name}: 503 and not ready, logged once, the queue intact, and back`, async () => {
+  test(`Redis ${name}: the ingest answers 503, is not ready, logs it once and recovers`, async () => {
     await accepted();
     await begin();
     unavailable(await post(), says);
@@ -150,7 +150,7 @@ for (const [name, begin, end, says] of refusals) {
   });
 }
 
-test('after a failure one write sees whether it is over, and the others are refused at once', async () => {
+test('after a failure one write probes Redis, and the others are refused at once', async () => {
   await redis.config('SET', 'maxmemory', '1');
   unavailable(await post(), /Redis is full/);
   await redis.config('SET', 'maxmemory', '0');
@@ -168,7 +168,7 @@ test('after a failure one write sees whether it is over, and the others are refu
   assert.equal(await depth(), 2);
 });
 
-test('Redis hangs: 503 by the deadline, promptly from then on, and back', async (t) => {
+test('Redis hangs: 503 at the deadline, then at once, until Redis recovers', async (t) => {
   const hasty = openQueue('stream', { url, timeoutMs: HASTY_MS });
   await hasty.whenReady(PATIENT_MS);
   const other = await TestIngest.start({ queue: hasty });
@@ -188,10 +188,10 @@ test('Redis hangs: 503 by the deadline, promptly from then on, and back', async 
   await eventually(async () => (await post(other)).status === 202, 'a recovery');
 });
 
-test('Redis killed: 503, alive but not ready; started again: nothing acknowledged is gone', async () => {
+test('Redis is killed: the ingest answers 503, is not ready, and loses no accepted message', async () => {
   await redis.del('arrival:messages', 'arrival:depth');
   await accepted();
-  // While the disk is busy, Redis delays the write of acknowledged commands to its log, for two seconds at most.
+  // On a busy disk Redis delays the write of acknowledged commands to its log, for two seconds at most.
   const written = async () => /aof_buffer_length:0\b/.test(await redis.info('persistence'));
   await eventually(written, 'a log that has the message');
   service.signal('SIGKILL');

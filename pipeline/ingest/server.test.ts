@@ -40,8 +40,8 @@ function start(env: Record<string, string>): Promise<Supervised> {
 
 interface Seen {
   status: number;
-  /** The fingerprint of the certificate that was shown. */
-  shown: string;
+  /** The fingerprint of the server's certificate. */
+  fingerprint: string;
 }
 
 function post(port: number, token: string, ca: string): Promise<Seen> {
@@ -58,15 +58,15 @@ function post(port: number, token: string, ca: string): Promise<Seen> {
     });
     call.on('error', reject);
     call.on('response', (response) => {
-      const shown = (response.socket as TLSSocket).getPeerCertificate().fingerprint256;
+      const fingerprint = (response.socket as TLSSocket).getPeerCertificate().fingerprint256;
       response.resume();
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, shown }));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, fingerprint }));
     });
     call.end('{"id":"a","target":"b"}');
   });
 }
 
-test('TLS with tokens of a file: both can be replaced while it runs; a stop answers what is open', async (t) => {
+test('certificate and tokens can be replaced while it runs; a stop answers open requests', async (t) => {
   const tokens = join(dir, 'tokens');
   await writeFile(tokens, 'first-token\n');
   const { ca, of } = await makeCertificates(join(dir, 'tls'), ['one', 'two']);
@@ -96,13 +96,13 @@ test('TLS with tokens of a file: both can be replaced while it runs; a stop answ
   await ingest.says(/certificate read again/, 30_000);
   const second = await post(port, 'second-token', trusted);
   assert.equal(second.status, 202);
-  assert.notEqual(second.shown, first.shown);
+  assert.notEqual(second.fingerprint, first.fingerprint);
   assert.equal((await post(port, 'first-token', trusted)).status, 401);
 
   await writeFile(files.key, 'no key');
   ingest.signal('SIGHUP');
   await ingest.says(/INGEST_TLS_KEY is .*; the certificate of before stays/, 30_000);
-  assert.equal((await post(port, 'second-token', trusted)).shown, second.shown);
+  assert.equal((await post(port, 'second-token', trusted)).fingerprint, second.fingerprint);
   assert.ok(!ingest.lastLines.join('\n').includes('-token'), 'no token is in the log');
 
   await admin.call('CLIENT', 'PAUSE', 60_000, 'WRITE');
@@ -131,15 +131,15 @@ const wrong: [name: string, env: Record<string, string>, says: RegExp][] = [
     /^INGEST_TLS_KEY is not set, and INGEST_TLS_CERT/,
   ],
   [
-    'no certificate',
+    'a file that is no certificate',
     { INGEST_TLS_CERT: SCRIPT, INGEST_TLS_KEY: SCRIPT },
     /^INGEST_TLS_CERT is ".*"; allowed: /,
   ],
-  ['room for no body', { MEMORY_LIMIT: '1000' }, /^MEMORY_LIMIT is 1000; allowed: BODY_LIMIT or more/],
+  ['memory below a body', { MEMORY_LIMIT: '1000' }, /^MEMORY_LIMIT is 1000; allowed: BODY_LIMIT or more/],
   ['an id in the payload', { ID_KEY: 'payload.id' }, /^ID_KEY is "payload.id"; allowed: .*like meta\.id/],
 ];
 
-test('what does not fit is reported in one line, before anything starts', async () => {
+test('a wrong setting is reported in one line, before anything starts', async () => {
   const all = wrong.map(async ([name, env, says]) => {
     const token = name === 'no token' ? {} : { INGEST_TOKEN: 'of-the-variable' };
     const ingest = await start({ ...token, ...env });
@@ -150,14 +150,14 @@ test('what does not fit is reported in one line, before anything starts', async 
   await Promise.all(all);
 });
 
-// Node's own error named neither the variable nor the other one whose default was the cause.
-test('a request may have less time than its headers have by default', async (t) => {
+// Regression: Node's own error named neither this variable nor the one whose default was the cause.
+test('REQUEST_TIMEOUT_MS can be below the default of HEADERS_TIMEOUT_MS', async (t) => {
   const ingest = await start({ INGEST_TOKEN: 'of-the-variable', REQUEST_TIMEOUT_MS: '5000' });
   t.after(() => ingest.stop());
   await ingest.says(/listening at http:/, 30_000);
 });
 
-test('a port that is taken: one line', async () => {
+test('a taken port is reported in one line', async () => {
   const { port } = new URL(redis.url);
   const ingest = await start({ INGEST_TOKEN: 'of-the-variable', INGEST_PORT: port });
   assert.match(await ingest.ended, /code 1/);
@@ -184,7 +184,7 @@ test('no message is accepted before the clock is probed', async (t) => {
   await eventually(async () => (await send()).status === 202, 'an accepted message');
 });
 
-test('a Redis that may throw messages away is not started with', async () => {
+test('the ingest refuses a Redis that may evict messages', async () => {
   await admin.config('SET', 'maxmemory', '100mb');
   await admin.config('SET', 'maxmemory-policy', 'allkeys-lru');
   const ingest = await start({ INGEST_TOKEN: 'of-the-variable' });

@@ -16,7 +16,7 @@ before(async () => {
 });
 after(() => remove(dir));
 
-test('a bearer of one of the tokens is accepted, and nobody else', () => {
+test('only a bearer of one of the tokens is accepted', () => {
   const tokens = new Tokens('of-the-variable', undefined);
   for (const yes of ['Bearer of-the-variable', 'bearer of-the-variable', 'BEARER of-the-variable']) {
     assert.equal(tokens.accept(yes), true, yes);
@@ -33,7 +33,7 @@ test('a bearer of one of the tokens is accepted, and nobody else', () => {
   for (const no of [undefined, ...others, ...longer]) assert.equal(tokens.accept(no), false, no);
 });
 
-test('the file adds to the variable; comments and blank lines are none', async () => {
+test('the file adds tokens to the variable, without comments and blank lines', async () => {
   await writeFile(file, '# of the team\n\nfirst-token\r\n  second-token  \n');
   const tokens = new Tokens('of-the-variable', file);
   assert.equal(tokens.count, 3);
@@ -44,7 +44,7 @@ test('the file adds to the variable; comments and blank lines are none', async (
   assert.ok(!tokens.accept('Bearer # of the team'));
 });
 
-test('a changed file holds without a restart; one that does not fit changes nothing', async (t) => {
+test('a changed file is read without a restart, and an invalid one is ignored', async (t) => {
   await writeFile(file, 'first-token\n');
   const tokens = new Tokens(undefined, file);
   const logged: string[] = [];
@@ -55,12 +55,12 @@ test('a changed file holds without a restart; one that does not fit changes noth
   assert.ok(!tokens.accept('Bearer first-token'));
 
   await writeFile(file, 'no token\n');
-  await eventually(() => logged.length > 0, 'a word about it');
+  await eventually(() => logged.length > 0, 'the log line');
   assert.match(logged[0] as string, /whose line 1 is no token.*the tokens of before stay/);
   assert.ok(tokens.accept('Bearer second-token'));
 });
 
-test('no token, or one that does not fit, is reported in one line', async () => {
+test('missing and invalid tokens are reported in one line', async () => {
   const wrong: [text: string | undefined, says: RegExp][] = [
     [undefined, /^INGEST_TOKENS_FILE is ".*", which cannot be read: ENOENT/],
     ['\n# none\n', /which holds no token; allowed: one token a line, 8 to 256 printable/],

@@ -3,13 +3,13 @@ import { test } from 'node:test';
 import { EntrySize } from './entry-size.ts';
 
 const MIB = 1_048_576;
-/** So many entries, each of so many messages. */
+/** `count` entries, each with `messages` messages of `bytes` bytes. */
 const entries = (count: number, messages: number, bytes: number) =>
   new Array(count).fill({ frames: new Array(messages).fill(Buffer.alloc(bytes)) });
 
-test('a claim asks for as many entries as have the messages that are wanted, and no more than 16 MiB', () => {
+test('a claim asks for as many entries as hold the wanted messages, up to 16 MiB', () => {
   const size = new EntrySize(64);
-  assert.equal(size.entriesFor(500), 8, 'each may have 64 messages, or a large one');
+  assert.equal(size.entriesFor(500), 8, 'each may hold 64 messages, or a large one');
   for (const expected of [16, 32, 63, 125, 250, 500, 500]) {
     size.note(entries(3, 1, 200));
     assert.equal(size.entriesFor(500), expected);
@@ -17,12 +17,12 @@ test('a claim asks for as many entries as have the messages that are wanted, and
   size.note([...entries(100, 1, 200), ...entries(1, 1, MIB)]);
   assert.equal(size.entriesFor(500), 16);
   size.note(entries(1, 1, 64 * MIB));
-  assert.equal(size.entriesFor(500), 1, 'however large they are');
+  assert.equal(size.entriesFor(500), 1, 'at least one, however large');
   size.note([]);
   assert.equal(size.entriesFor(500), 1);
 });
 
-test('shards share what a claim brings', () => {
+test('shards share the size of a claim', () => {
   const size = new EntrySize(64, 8);
   assert.equal(size.entriesFor(500), 8);
   size.note(entries(1, 1, MIB));

@@ -5,7 +5,7 @@ import { decodeFrame, encodeFrame, packFrames, unpackFrames } from './frame.ts';
 const PARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
 const frames: [name: string, target: string, stamps: string, body: string, trace?: string][] = [
-  ['text beyond ASCII, lines in it', 'user/17', '1763700000123456,35', '{"text":"ä \u2028\n\\n"}\n'],
+  ['non-ASCII text with line breaks', 'user/17', '1763700000123456,35', '{"text":"ä \u2028\n\\n"}\n'],
   ['no stamps', 'a', '', '{}'],
   ['an empty body', 'a', '1,2', ''],
   ['a trace', 'a', '1763700000123456,35', '{}', PARENT],
@@ -13,18 +13,18 @@ const frames: [name: string, target: string, stamps: string, body: string, trace
   ['a trace and no stamps', 'a', '', '{}', PARENT],
 ];
 for (const [name, target, stamps, body, trace = ''] of frames) {
-  test(`a frame, there and back: ${name}`, () => {
+  test(`decodeFrame returns what encodeFrame was given: ${name}`, () => {
     const frame = encodeFrame({ target, stamps, trace, body });
     const decoded = decodeFrame(Buffer.from(frame));
     assert.deepEqual(decoded, { target, stamps, trace, body: Buffer.from(body) });
   });
 }
 
-test('a frame without a trace is as long as before', () => {
+test('a frame without a trace has no trace field', () => {
   assert.equal(encodeFrame({ target: 'a', stamps: '1,2', trace: '', body: '{}' }), 'a\n1,2\n{}');
 });
 
-test('frames in one value, there and back, however many and long they are', () => {
+test('unpackFrames returns what packFrames was given, whatever the number and size of frames', () => {
   const sizes = [10, 70_000, 3, ...Array.from({ length: 150 }, (_, i) => i)];
   const many = sizes.map((size, i) => ({
     target: `a/${i}`,
@@ -45,7 +45,7 @@ test('frames in one value, there and back, however many and long they are', () =
 });
 
 for (const bytes of ['', 'a', 'a\n', 'a\n1,2', '\n1,2\n{}']) {
-  test(`no frame: ${JSON.stringify(bytes)}`, () => {
+  test(`not a frame: ${JSON.stringify(bytes)}`, () => {
     assert.throws(() => decodeFrame(Buffer.from(bytes)), /^RangeError: the frame has no/);
   });
 }

@@ -21,5 +21,5 @@ const problems: [error: string, says: RegExp][] = [
   ['ERR unknown command', /^ERR unknown command$/],
 ];
 for (const [error, says] of problems) {
-  test(`in plain words: ${error.slice(0, 24)}`, () => assert.match(explainRedis(new Error(error)), says));
+  test(`explained: ${error.slice(0, 24)}`, () => assert.match(explainRedis(new Error(error)), says));
 }

@@ -47,19 +47,19 @@ const messages = (...ids: string[]) =>
   ids.map((id) => ({ body: JSON.stringify({ id }), target: 'a/b', stamps: '17,3' }));
 const idsOf = (entries: readonly Entry[]) =>
   entries.flatMap(({ frames }) => frames.map((frame) => JSON.parse(decodeFrame(frame).body.toString()).id));
-/** Claims until it has so many: the size of a claim depends on those before it. */
+/** Claims until it has `count` messages. The size of a claim depends on earlier claims. */
 const claimAll = async (queue: Queue, consumer: string, count: number) => {
   const all: Entry[] = [];
   while (messagesOf(all) < count) all.push(...(await queue.claim(consumer, count)).entries);
   return all;
 };
-/** Each in a write, and so in an entry, of its own. */
+/** Appends each message in its own write, and so in its own entry. */
 const appendEach = async (queue: Queue, ...ids: string[]) => {
   for (const id of ids) await queue.append(messages(id));
 };
 
 for (const kind of KINDS) {
-  test(`${kind}: what is appended is claimed once, in order, and is gone when it is acknowledged`, async () => {
+  test(`${kind}: messages are claimed once, in order, and removed when acknowledged`, async () => {
     const queue = queueOf(kind);
     assert.equal(await queue.append(messages('1', '2')), 2);
     assert.equal(await queue.append(messages('3')), 3);
@@ -74,7 +74,7 @@ for (const kind of KINDS) {
     assert.equal(await queue.depth(), 0);
   });
 
-  test(`${kind}: a dead letter is listed, and put back as it was`, async () => {
+  test(`${kind}: a dead letter is listed, and requeued unchanged`, async () => {
     const queue = queueOf(kind);
     await queue.append(messages('bad'));
     const { entries } = await queue.claim('one', 1);
@@ -92,18 +92,18 @@ for (const kind of KINDS) {
   });
 }
 
-test('stream: what a dead relay held is taken over, suspect from the second time on, and others are not touched', async () => {
+test('stream: only the entries of a dead relay are taken over, suspect from the second time on', async () => {
   const queue = queueOf('stream');
   await appendEach(queue, '1', '2');
   await claimAll(queue, 'dead', 2);
   await queue.append(messages('3'));
   await queue.claim('alive', 1);
-  // So that two are held for longer than the third: the first one is renewed.
   const held = async (consumer: string) =>
     ((await redis.xpending('arrival:messages', 'relays', '-', '+', 10, consumer)) as [string][]).map(
       ([id]) => id,
     );
   const dead = await held('dead');
+  // The dead relay's two entries now look held for an hour.
   await redis.xclaim('arrival:messages', 'relays', 'dead', 0, ...dead, 'IDLE', 3_600_000, 'JUSTID');
   const first = await queue.recover('heir', 1_800_000, 1);
   const rest = await queue.recover('heir', 1_800_000, 10);
@@ -124,7 +124,7 @@ test('stream: what a dead relay held is taken over, suspect from the second time
   assert.equal((await held('alive')).length, 1);
 });
 
-test('stream: messages of an entry get entries of their own, with what is known of them', async () => {
+test('stream: split gives a message its own entry, with its attempts and reason', async () => {
   const queue = queueOf('stream');
   await queue.append(messages('1', 'bad', '3'));
   const [entry] = (await queue.claim('one', 3)).entries as [Entry];
@@ -146,7 +146,7 @@ test('stream: messages of an entry get entries of their own, with what is known 
   assert.equal(await queue.depth(), 0);
 });
 
-test('stream: an entry that is divided goes, once, and none of its messages is lost', async () => {
+test('stream: splitting an entry twice neither loses nor duplicates its messages', async () => {
   const queue = queueOf('stream');
   await queue.append(messages('1', '2', '3'));
   const [entry] = (await queue.claim('one', 3)).entries as [Entry];
@@ -160,7 +160,7 @@ test('stream: an entry that is divided goes, once, and none of its messages is l
   assert.equal(await queue.depth(), 0);
 });
 
-test('stream: a claim asks for about as many messages as are wanted, whatever entries hold', async () => {
+test('stream: a claim returns about as many messages as wanted, whatever entries hold', async () => {
   const fresh = openQueue('stream', { url, timeoutMs: 20_000 });
   try {
     await fresh.whenReady(20_000);
@@ -173,15 +173,15 @@ test('stream: a claim asks for about as many messages as are wanted, whatever en
   }
 });
 
-// An ingest that came up before its Redis put messages where no relay looked, and answered 202.
-test('stream: it is asked before the first message whether the queue is divided', async () => {
+// Regression: an ingest that started before its Redis answered 202, and wrote where no relay reads.
+test('stream: the number of shards is checked before the first message', async () => {
   await redis.set('arrival:shards', '8');
   const fresh = openQueue('stream', { url, timeoutMs: 20_000 });
   try {
     await eventually(() => fresh.ready, 'a connection');
-    const divided = /its queue has 8 shards; allowed is STREAM_SHARDS=8, not 1/;
-    await assert.rejects(fresh.append(messages('1')), divided);
-    await assert.rejects(fresh.claim('one', 1), divided);
+    const wrongShards = /its queue has 8 shards; allowed is STREAM_SHARDS=8, not 1/;
+    await assert.rejects(fresh.append(messages('1')), wrongShards);
+    await assert.rejects(fresh.claim('one', 1), wrongShards);
     assert.equal(await redis.xlen(STREAM), 0);
     await redis.del('arrival:shards');
     assert.equal(await fresh.append(messages('1')), 1);
@@ -190,7 +190,7 @@ test('stream: it is asked before the first message whether the queue is divided'
   }
 });
 
-test('stream: how deep the queue is survives hands that take from it', async () => {
+test('stream: the depth stays correct when somebody deletes the stream', async () => {
   const queue = queueOf('stream');
   await queue.append(messages('1', '2', '3'));
   await redis.del(STREAM);
@@ -199,12 +199,12 @@ test('stream: how deep the queue is survives hands that take from it', async () 
   assert.equal(await queue.depth(), 2);
 });
 
-test('stream: what is taken over before Redis fails is not forgotten', async (t) => {
+test('stream: a takeover keeps the entries that it got before Redis failed', async (t) => {
   const queue = queueOf('stream');
   const ids = Array.from({ length: 60 }, (_, i) => String(i));
   await appendEach(queue, ...ids);
   const entries = await claimAll(queue, 'dead', 60);
-  // An old one, and more entries behind it than a round reads.
+  // One old entry, and behind it more entries than a round reads.
   await redis.xclaim(STREAM, 'relays', 'dead', 0, entries[0]?.id as string, 'IDLE', 3_600_000, 'JUSTID');
   const { redis: connection } = queue as unknown as { redis: Connection };
   const recover = connection.recoverEntriesBuffer.bind(connection);
@@ -217,7 +217,7 @@ test('stream: what is taken over before Redis fails is not forgotten', async (t)
   await assert.rejects(queue.recover('heir', 1_800_000, 2), /connection closed/);
 });
 
-test('stream: an entry that was deleted while it was held is reported', async () => {
+test('stream: an entry deleted while a relay holds it is reported', async () => {
   const queue = queueOf('stream');
   await appendEach(queue, '1', '2');
   const entries = await claimAll(queue, 'dead', 2);
@@ -226,7 +226,7 @@ test('stream: an entry that was deleted while it was held is reported', async ()
   assert.deepEqual([claim.deleted, idsOf(claim.entries)], [1, ['2']]);
 });
 
-test('stream: what Redis handed out and nobody read is found again, and counts as no attempt', async () => {
+test('stream: entries of a lost reply are found again, and count as no attempt', async () => {
   const queue = queueOf('stream');
   await appendEach(queue, '1', '2', '3');
   const entries = await claimAll(queue, 'one', 3);
@@ -236,8 +236,8 @@ test('stream: what Redis handed out and nobody read is found again, and counts a
   assert.ok(claim.entries.every(({ deliveries }) => deliveries === 1));
 });
 
-// A message that had killed three relays came back as untried, and took a whole burst along.
-test('stream: what was taken over and not read keeps its count, and what makes it suspect', async () => {
+// Regression: a message that had killed three relays came back as untried, and took a whole burst along.
+test('stream: taken-over entries of a lost reply keep their attempts and stay suspect', async () => {
   const queue = queueOf('stream');
   await appendEach(queue, 'new', 'recovered', 'killer');
   const entries = await claimAll(queue, 'one', 3);
@@ -259,7 +259,7 @@ test('stream: what was taken over and not read keeps its count, and what makes i
   );
 });
 
-test('list: a relay that leaves gives back what it held, and it comes first', async () => {
+test('list: signOff returns the messages of a relay to the front of the queue', async () => {
   const queue = queueOf('list');
   await queue.append(messages('1', '2', '3'));
   const { entries } = await queue.claim('one', 2);
@@ -267,7 +267,7 @@ test('list: a relay that leaves gives back what it held, and it comes first', as
   assert.deepEqual(idsOf((await queue.claim('two', 3)).entries), ['1', '2', '3']);
 });
 
-test('a claim that waits is interrupted', async () => {
+test('interrupt ends a waiting claim', async () => {
   for (const kind of KINDS) {
     const queue = queueOf(kind);
     await queue.append(messages('1'));
@@ -278,7 +278,7 @@ test('a claim that waits is interrupted', async () => {
   }
 });
 
-test('traced messages are the same in every component, and their times are joined by id', async () => {
+test('every component traces the same messages, and records their times by id', async () => {
   const chosen = Array.from({ length: 10 }, (_, i) => `r.1.${i}`).filter((id) => isTraced(id, 5));
   assert.deepEqual(chosen, ['r.1.0', 'r.1.5']);
   const others = Array.from({ length: 2000 }, (_, i) => `order-${i}x`).filter((id) => isTraced(id, 10));
@@ -310,7 +310,7 @@ test('traced messages are the same in every component, and their times are joine
   assert.deepEqual(trouble, []);
 });
 
-test('npm run pipeline -- dead-letters: lists, requeues, drops, and says what is wrong', async () => {
+test('npm run pipeline -- dead-letters: lists, requeues and drops, and reports errors', async () => {
   const queue = queueOf('stream');
   await appendEach(queue, 'one', 'two', 'three');
   for (const entry of await claimAll(queue, 'c', 3)) await queue.bury(entry, 1, 'refused');
@@ -342,7 +342,7 @@ test('npm run pipeline -- dead-letters: lists, requeues, drops, and says what is
   assert.deepEqual([dropped.code, dropped.out], [0, ['2 dropped']]);
   assert.deepEqual((await run('list', '--json')).out, ['']);
 
-  // It looked for `id` only, and an id reached the terminal unescaped.
+  // Regression: it looked only for `id`, and printed an id unescaped.
   const body = JSON.stringify({ meta: { id: 'red\u001b[31m\u009b' } });
   await queue.append([{ body, target: 'a', stamps: '' }]);
   for (const entry of await claimAll(queue, 'c', 1)) await queue.bury(entry, 1, 'refused');

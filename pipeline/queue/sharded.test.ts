@@ -59,7 +59,7 @@ const messages = (from: number, count: number) =>
     stamps: '',
   }));
 
-/** Within each target, messages come as they were appended. */
+/** Asserts that the messages of each target have the order in which they were appended. */
 function assertOrder(entries: readonly Entry[]): void {
   for (const target of TARGETS) {
     const order = bodiesOf(entries).flatMap((one) =>
@@ -73,7 +73,7 @@ function assertOrder(entries: readonly Entry[]): void {
   }
 }
 
-/** Claims until there are so many. */
+/** Claims until there are `count` messages. */
 async function claimed(queue: Queue, consumer: string, count: number): Promise<Entry[]> {
   const all: Entry[] = [];
   await eventually(async () => {
@@ -83,7 +83,7 @@ async function claimed(queue: Queue, consumer: string, count: number): Promise<E
   return all;
 }
 
-test('a target has one shard, and targets are spread', () => {
+test('a target has one shard, and targets are spread evenly', () => {
   const shards = Array.from({ length: 10_000 }, (_, i) => shardOf(`user/${i}`, 8));
   assert.deepEqual(
     shards,
@@ -95,7 +95,7 @@ test('a target has one shard, and targets are spread', () => {
   }
 });
 
-test('addresses of a cluster', () => {
+test('an address with several nodes is a cluster', () => {
   const url = 'redis://relay:pass@one:7001,two:7002/0';
   assert.deepEqual(nodesOf(url), ['redis://relay:pass@one:7001/0', 'redis://relay:pass@two:7002/0']);
   assert.deepEqual(
@@ -104,7 +104,7 @@ test('addresses of a cluster', () => {
   );
 });
 
-test('shards: order within a target, dead letters, and a relay that leaves gives back', async () => {
+test('shards keep order within a target and dead letters, and signOff releases the leases', async () => {
   await redis.flushall();
   const [ingest, relay, operator] = [
     await open(SHARDS, 'ingest'),
@@ -142,7 +142,7 @@ test('shards: order within a target, dead letters, and a relay that leaves gives
   assert.equal(await redis.exists(...Array.from({ length: SHARDS }, (_, i) => `arrival:{${i}}:lease`)), 0);
 });
 
-test('relays divide the shards, and those of one that is gone without a word are taken after its lease', async () => {
+test('relays divide the shards, and take those of a dead relay after its lease', async () => {
   await redis.flushall();
   const leaseMs = 1500;
   const [one, two] = [await open(SHARDS, 'relay', leaseMs), await open(SHARDS, 'relay', leaseMs)];
@@ -173,11 +173,11 @@ test('relays divide the shards, and those of one that is gone without a word are
     for (const { body } of bodiesOf(entries)) rest.add(String(body));
     if (entries.length > 0) await two.acknowledge(entries);
     return rest.size === 40;
-  }, 'what the other had');
+  }, 'the messages of the dead relay');
   assert.equal(two.shards, SHARDS);
 });
 
-test('order within a target: what a dead relay had goes before what came after it', async () => {
+test('the messages of a dead relay go before later ones of the same target', async () => {
   await redis.flushall();
   const leaseMs = 1000;
   const [ingest, one, two] = [
@@ -196,7 +196,7 @@ test('order within a target: what a dead relay had goes before what came after i
   const entries = await claimed(two, 'two', left);
   assert.equal(messagesOf(entries), left);
   assertOrder(entries);
-  // The one may have read some of the later ones too.
+  // The dead relay may have read some of the later messages too.
   const recovered = entries.filter((entry) => entry.recovered);
   assert.ok(
     messagesOf(recovered) >= left - 100 && messagesOf(recovered) < left,
@@ -205,7 +205,7 @@ test('order within a target: what a dead relay had goes before what came after i
   assert.ok(recovered.every(({ deliveries, suspect }) => deliveries === 2 && !suspect));
 });
 
-test('a process with another number of shards reports it and writes nothing', async () => {
+test('a process with another number of shards is refused', async () => {
   await redis.flushall();
   await (await open(SHARDS)).join();
   const why = /its queue has 4 shards; allowed is STREAM_SHARDS=4, not/;
@@ -217,7 +217,7 @@ test('a process with another number of shards reports it and writes nothing', as
   );
 });
 
-test('Redis Cluster of three: two generators meet and are summed there, a relay is killed, nothing is lost, and order stays', async (t) => {
+test('Redis Cluster of three: a killed relay loses and reorders nothing from two generators', async (t) => {
   const dir = await temporaryDirectory();
   const [cluster, broker] = await Promise.all([startCluster(), startBroker()]);
   const processes: Supervised[] = [];
@@ -266,7 +266,7 @@ test('Redis Cluster of three: two generators meet and are summed there, a relay 
   };
   await eventually(
     async () => (await Promise.all(parts.map(received))).every(Boolean),
-    'a second in which messages arrived, of both generators',
+    'a second with arrivals from both generators',
   );
   first.signal('SIGKILL');
   await generators.ended;

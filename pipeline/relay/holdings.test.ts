@@ -12,7 +12,7 @@ import { Relay } from './relay.ts';
 const WITHIN_MS = 30_000;
 const LEASE_MS = 300;
 
-test('what is delivered or in flight is not given up, the rest is, once', () => {
+test('giveUp gives up each entry once, unless it is delivered or in flight', () => {
   const holdings = new Holdings();
   const entry = (id: string): Entry => ({
     id,
@@ -99,7 +99,7 @@ async function held(t: TestContext, shards: number) {
   return { relay, queue, broker, bodies, open, append };
 }
 
-test('the broker is away for longer than the lease: the shards go to another relay, and nothing is published twice', async (t) => {
+test('a relay without a broker loses its shards after the lease, and publishes nothing twice', async (t) => {
   const { relay, queue, broker, bodies, open, append } = await held(t, 2);
   broker.up = false;
   relay.suspend();
@@ -111,7 +111,7 @@ test('the broker is away for longer than the lease: the shards go to another rel
     if (entries.length > 0) await another.acknowledge(entries);
     taken += messagesOf(entries);
     return taken === 15;
-  }, 'what the relay has');
+  }, "the relay's messages");
   await another.signOff('two', []);
   assert.equal(relay.counters.held, 0);
 
@@ -123,7 +123,7 @@ test('the broker is away for longer than the lease: the shards go to another rel
   assert.deepEqual(bodies, ['15']);
 });
 
-test('the same without shards: the lease is renewed, and what waits is published when the broker is back', async (t) => {
+test('without shards the lease is renewed, and messages are published when the broker is back', async (t) => {
   const { relay, queue, broker, bodies } = await held(t, 1);
   const renew = t.mock.method(queue, 'renew');
   broker.up = false;

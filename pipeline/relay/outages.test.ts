@@ -84,7 +84,7 @@ async function launch(t: TestContext, env: Record<string, string>): Promise<Supe
   return relay;
 }
 
-/** What a relay answers at a path of its own port. */
+/** A relay's answer at a path of its health port. */
 async function health(relay: Supervised, path: string): Promise<{ status: number; error?: string }> {
   const [, url] = await relay.says(/health at (http:[^\s"]+)/, WITHIN_MS);
   const answer = await fetch(`${url}${path}`);
@@ -104,21 +104,21 @@ const arrived = () => arrivals.map(({ id }) => id);
 const settled = () => eventually(async () => (await queue.depth()) === 0, 'an empty queue', WITHIN_MS);
 const held = async () => ((await redis.xpending('arrival:messages', 'relays')) as [number])[0];
 
-/** A way to the broker on which a test may stand. */
+/** A proxy before the broker. A test can break the link, rewrite the broker's bytes or drop them. */
 async function proxy(
   t: TestContext,
   at = 0,
 ): Promise<{
   url: string;
-  spoil: (bytes: Buffer) => boolean;
-  answer: (bytes: Buffer) => Buffer;
+  breaksAt: (bytes: Buffer) => boolean;
+  rewrite: (bytes: Buffer) => Buffer;
   mute: boolean;
 }> {
   const { hostname, port, username, password } = new URL(broker.url('relay'));
-  const way = {
+  const link = {
     url: '',
-    spoil: (_bytes: Buffer) => false,
-    answer: (bytes: Buffer) => bytes,
+    breaksAt: (_bytes: Buffer) => false,
+    rewrite: (bytes: Buffer) => bytes,
     mute: false,
   };
   const sockets = new Set<Socket>();
@@ -133,11 +133,11 @@ async function proxy(
       });
     }
     client.on('data', (bytes) => {
-      if (way.spoil(bytes)) client.destroy();
+      if (link.breaksAt(bytes)) client.destroy();
       else upstream.write(bytes);
     });
     upstream.on('data', (bytes) => {
-      if (!way.mute) client.write(way.answer(bytes));
+      if (!link.mute) client.write(link.rewrite(bytes));
     });
   });
   await new Promise<void>((resolve) => server.listen(at, '127.0.0.1', resolve));
@@ -145,8 +145,8 @@ async function proxy(
     for (const socket of sockets) socket.destroy();
     server.close();
   });
-  way.url = `mqtt://${username}:${password}@127.0.0.1:${(server.address() as { port: number }).port}`;
-  return way;
+  link.url = `mqtt://${username}:${password}@127.0.0.1:${(server.address() as { port: number }).port}`;
+  return link;
 }
 
 const variants: [queue: QueueKind, mode: string, qos: string][] = [
@@ -156,7 +156,7 @@ const variants: [queue: QueueKind, mode: string, qos: string][] = [
   ['list', 'serial', '0'],
 ];
 for (const [kind, mode, qos] of variants) {
-  test(`${kind}, ${mode}, QoS ${qos}: everything arrives once, in order and with its hops`, async (t) => {
+  test(`${kind}, ${mode}, QoS ${qos}: messages arrive once, in order and with their hops`, async (t) => {
     await open(t, kind);
     const relay = await startRelay(t, {
       QUEUE: kind,
@@ -176,14 +176,14 @@ for (const [kind, mode, qos] of variants) {
   });
 }
 
-test('a message that breaks the connection becomes a dead letter, and takes no other along', async (t) => {
-  const way = await proxy(t);
-  way.spoil = (bytes) => bytes.includes('r.1.40"');
+test('only the message that breaks the connection becomes a dead letter', async (t) => {
+  const link = await proxy(t);
+  link.breaksAt = (bytes) => bytes.includes('r.1.40"');
   await open(t);
-  const relay = await startRelay(t, { MQTT_URL: way.url });
+  const relay = await startRelay(t, { MQTT_URL: link.url });
   const ids = await append(100);
   await settled();
-  await eventually(() => new Set(arrived()).size === 99, 'its neighbours', WITHIN_MS);
+  await eventually(() => new Set(arrived()).size === 99, 'the other messages', WITHIN_MS);
   assert.deepEqual([...new Set(arrived())].sort(), ids.filter((id) => id !== 'r.1.40').sort());
   const letters = [];
   for await (const letter of queue.deadLetters.list()) letters.push(letter);
@@ -196,14 +196,14 @@ test('a message that breaks the connection becomes a dead letter, and takes no o
 });
 
 for (const mode of ['pipelined', 'serial']) {
-  // It was acknowledged in Redis although its socket was destroyed.
-  test(`${mode}, QoS 0: the connection breaks while a message is being written, and the message goes again`, async (t) => {
-    const way = await proxy(t);
+  // Regression: the message was acknowledged in Redis although its socket was destroyed.
+  test(`${mode}, QoS 0: a message is sent again if the connection breaks while it is written`, async (t) => {
+    const link = await proxy(t);
     let broken = 0;
-    way.spoil = (bytes) => broken === 0 && bytes.includes('"r.1.0"') && ++broken > 0;
+    link.breaksAt = (bytes) => broken === 0 && bytes.includes('"r.1.0"') && ++broken > 0;
     await open(t);
-    await startRelay(t, { MQTT_URL: way.url, MQTT_QOS: '0', RELAY_MODE: mode });
-    // More than the kernel keeps for two sockets.
+    await startRelay(t, { MQTT_URL: link.url, MQTT_QOS: '0', RELAY_MODE: mode });
+    // More than the kernel buffers for two sockets.
     const body = JSON.stringify({ id: 'r.1.0', payload: 'x'.repeat(32 * 1024 * 1024) });
     await queue.append([{ body, target: 'a', stamps: '' }]);
     const ids = ['r.1.0', ...(await append(3, 1))];
@@ -215,8 +215,9 @@ for (const mode of ['pipelined', 'serial']) {
   });
 }
 
-// Health and SIGTERM were handled only after the broker had answered, and the kernel ignores SIGTERM for the first process of a container.
-test('the broker is away from the start: the relay is alive and not ready, and begins when it comes', async (t) => {
+// Regression: health and SIGTERM were handled only after the broker had answered. For the first process of a
+// container the kernel ignores a SIGTERM without a handler.
+test('the broker is away at startup: the relay is alive, not ready, and waits for the broker', async (t) => {
   await open(t);
   const port = await freePort();
   const { username, password } = new URL(broker.url('relay'));
@@ -230,14 +231,14 @@ test('the broker is away from the start: the relay is alive and not ready, and b
   await eventually(async () => (await health(relay, '/readyz')).status === 200, 'readiness', WITHIN_MS);
 });
 
-test('the broker is away from the start: SIGTERM ends the relay in order', async (t) => {
+test('the broker is away at startup: SIGTERM ends the relay with code 0', async (t) => {
   const relay = await launch(t, { MQTT_URL: `mqtt://user:secret@127.0.0.1:${await freePort()}` });
   await relay.says(/health at/, WITHIN_MS);
   await relay.stop(WITHIN_MS);
   assert.equal(await relay.ended, 'exited with code 0');
 });
 
-test('Redis comes up after the relay, and its queue is divided otherwise: one line, exit code 1', async (t) => {
+test('Redis starts after the relay, with another number of shards: one line, exit code 1', async (t) => {
   await redis.set('arrival:shards', '8');
   redisServer.service.signal('SIGSTOP');
   t.after(() => redisServer.service.signal('SIGCONT'));
@@ -250,54 +251,54 @@ test('Redis comes up after the relay, and its queue is divided otherwise: one li
   );
 });
 
-test('no PUBACK comes: by the deadline another connection, the same messages again, and none is stuck', async (t) => {
-  const way = await proxy(t);
+test('without a PUBACK the relay reconnects at its deadline and publishes the messages again', async (t) => {
+  const link = await proxy(t);
   await open(t);
-  await startRelay(t, { MQTT_URL: way.url, MQTT_TIMEOUT_MS: '2000', RELAY_DELIVERIES: '100' });
-  way.mute = true;
+  await startRelay(t, { MQTT_URL: link.url, MQTT_TIMEOUT_MS: '2000', RELAY_DELIVERIES: '100' });
+  link.mute = true;
   const ids = await append(50);
-  await eventually(() => arrivals.length >= 50, 'the messages, of which the relay hears nothing', WITHIN_MS);
+  await eventually(() => arrivals.length >= 50, 'the messages, without their PUBACKs', WITHIN_MS);
   assert.equal(await queue.depth(), 50);
-  way.mute = false;
+  link.mute = false;
   await settled();
   assert.deepEqual([...new Set(arrived())].sort(), ids.sort());
   assert.equal(await queue.deadLetters.count(), 0);
 });
 
-test('a relay stands still for longer than its lease: another one takes over, and nothing is lost', async (t) => {
+test('a relay is stopped beyond its lease: another one takes over, and nothing is lost', async (t) => {
   await open(t);
-  const way = await proxy(t);
+  const link = await proxy(t);
   const lease = { RELAY_LEASE_MS: '400' };
-  const still = await startRelay(t, { ...lease, MQTT_URL: way.url });
-  way.mute = true;
+  const stopped = await startRelay(t, { ...lease, MQTT_URL: link.url });
+  link.mute = true;
   const ids = await append(50);
   await eventually(
     async () => (await held()) === (await redis.xlen('arrival:messages')),
     'the claim',
     WITHIN_MS,
   );
-  still.signal('SIGSTOP');
+  stopped.signal('SIGSTOP');
   await startRelay(t, { ...lease, PROCESS_NAME: 'relay-y' });
   await settled();
-  still.signal('SIGCONT');
+  stopped.signal('SIGCONT');
   await eventually(() => new Set(arrived()).size === 50, 'every message', WITHIN_MS);
   assert.deepEqual([...new Set(arrived())].sort(), ids.sort());
 });
 
-test('Redis refuses writes for a while: the relay logs it once in plain words, and goes on by itself', async (t) => {
+test('Redis refuses writes for a while: the relay logs it once, and recovers', async (t) => {
   await open(t);
   const relay = await startRelay(t);
-  const said = (pattern: RegExp) => relay.lastLines.filter((line) => pattern.test(line)).length;
+  const logged = (pattern: RegExp) => relay.lastLines.filter((line) => pattern.test(line)).length;
   await redis.replicaof('127.0.0.1', 1);
   await redis.config('SET', 'replica-serve-stale-data', 'yes');
-  await eventually(() => said(/read-only replica/) > 0, 'a word about it', WITHIN_MS);
+  await eventually(() => logged(/read-only replica/) > 0, 'the log line', WITHIN_MS);
   await redis.replicaof('NO', 'ONE');
-  // Redis lost its data, and the consumer group.
+  // Redis loses its data and the consumer group.
   await redis.flushall();
   const ids = await append(10);
   await eventually(() => arrivals.length >= 10, 'the messages', WITHIN_MS);
   assert.deepEqual(arrived(), ids);
-  assert.equal(said(/read-only replica/), 1);
+  assert.equal(logged(/read-only replica/), 1);
 });
 
 for (const [kind, shards] of [
@@ -305,7 +306,7 @@ for (const [kind, shards] of [
   ['stream', '2'],
   ['list', '1'],
 ] as const) {
-  // A window of large messages exceeded the memory of a relay's container.
+  // Regression: a window of large messages exceeded the memory of a relay's container.
   test(`${kind}, ${shards} shard(s): a relay claims no more while it holds RELAY_MEMORY bytes`, async (t) => {
     const large = 500_000;
     queue = openQueue(kind, { url: redisServer.url, timeoutMs: WITHIN_MS, shards: Number(shards) });
@@ -317,65 +318,65 @@ for (const [kind, shards] of [
       const body = JSON.stringify({ id, payload: 'x'.repeat(large) });
       await queue.append([{ body, target: id, stamps: '' }]);
     }
-    const way = await proxy(t);
-    way.spoil = (bytes) => {
-      if (bytes.includes('messages/')) way.mute = true;
+    const link = await proxy(t);
+    link.breaksAt = (bytes) => {
+      if (bytes.includes('messages/')) link.mute = true;
       return false;
     };
     const relay = await startRelay(t, {
       QUEUE: kind,
       STREAM_SHARDS: shards,
-      MQTT_URL: way.url,
+      MQTT_URL: link.url,
       MQTT_TIMEOUT_MS: '1000',
       RELAY_DELIVERIES: '100', // a busy machine may need some
       RELAY_MEMORY: String(2 * large),
     });
     const [, url] = await relay.says(/health at (http:[^\s"]+)/, WITHIN_MS);
-    // By then it would have claimed whatever it may.
+    // By then it has claimed all that it may.
     await relay.says(/the broker is away: no PUBACK/, WITHIN_MS);
     const text = await (await fetch(`${url}/metrics`)).text();
     const holds = Number(/^arrival_relay_messages_held (\d+)$/m.exec(text)?.[1]);
     assert.ok(holds > 1 && holds <= 16, `${holds} of 40`);
-    way.spoil = () => false;
-    way.mute = false;
+    link.breaksAt = () => false;
+    link.mute = false;
     await eventually(() => new Set(arrived()).size === 40, 'the others', WITHIN_MS);
     await settled();
   });
 }
 
-test('a list: what a relay could not deliver is given back when it stops', async (t) => {
+test('list: a relay that stops returns undelivered messages', async (t) => {
   await open(t, 'list');
-  const way = await proxy(t);
-  const relay = await startRelay(t, { QUEUE: 'list', MQTT_URL: way.url, RELAY_GRACE_MS: '300' });
-  way.mute = true;
+  const link = await proxy(t);
+  const relay = await startRelay(t, { QUEUE: 'list', MQTT_URL: link.url, RELAY_GRACE_MS: '300' });
+  link.mute = true;
   await append(20);
   await eventually(async () => (await queue.depth()) === 0, 'the claim', WITHIN_MS);
   await relay.stop();
   assert.equal(await queue.depth(), 20);
 });
 
-/** A broker that answers messages with subscribers with this code. */
-const answering = (reasonCode: number) => (bytes: Buffer) =>
+/** Rewrites each PUBACK without a reason code, which means success, into one with this code. */
+const pubackWith = (reasonCode: number) => (bytes: Buffer) =>
   bytes.length === 4 && bytes[0] === 0x40 ? Buffer.from([0x40, 3, ...bytes.subarray(2), reasonCode]) : bytes;
 
 for (const mode of ['pipelined', 'serial']) {
-  test(`${mode}: a PUBACK with a reason code that MQTT has not for it breaks the connection`, async (t) => {
+  test(`${mode}: a PUBACK with an invalid reason code breaks the connection`, async (t) => {
     await open(t);
-    const way = await proxy(t);
-    way.answer = answering(0x01);
-    await startRelay(t, { RELAY_MODE: mode, MQTT_URL: way.url });
+    const link = await proxy(t);
+    link.rewrite = pubackWith(0x01);
+    await startRelay(t, { RELAY_MODE: mode, MQTT_URL: link.url });
     const [first] = await append(1);
     await eventually(async () => (await queue.deadLetters.count()) === 1, 'a dead letter', WITHIN_MS);
     assert.deepEqual(arrived(), [first, first, first]);
     for await (const { reason } of queue.deadLetters.list())
       assert.match(reason, /Invalid puback reason code/);
-    way.answer = (bytes) => bytes;
+    link.rewrite = (bytes) => bytes;
     await append(1, 1);
     await settled();
   });
 }
 
-test('a list, serial: what is refused while Redis is full is a dead letter later, and none is lost', async (t) => {
+test('list, serial: messages refused while Redis is full become dead letters later', async (t) => {
   await open(t, 'list');
   const ids = await append(5);
   await redis.config('SET', 'maxmemory', '1');
@@ -390,18 +391,18 @@ test('a list, serial: what is refused while Redis is full is a dead letter later
   assert.deepEqual(letters, ids);
 });
 
-// Redis had refused the message's own entry, but the relay deleted the entry that held it.
-test('serial: of an entry, what was refused while Redis was full stays in the queue when the relay stops', async (t) => {
+// Regression: Redis refused the message's own entry, but the relay deleted the entry that held the message.
+test('serial: a message refused while Redis is full stays in the queue when the relay stops', async (t) => {
   await open(t);
-  const way = await proxy(t);
-  way.spoil = (bytes) => {
-    if (bytes.includes('r.1.1"')) way.answer = answering(0x87);
+  const link = await proxy(t);
+  link.breaksAt = (bytes) => {
+    if (bytes.includes('r.1.1"')) link.rewrite = pubackWith(0x87);
     return false;
   };
   await append(2);
   await redis.config('SET', 'maxmemory', '1');
   t.after(() => redis.config('SET', 'maxmemory', '0'));
-  const relay = await startRelay(t, { RELAY_MODE: 'serial', MQTT_URL: way.url, RELAY_GRACE_MS: '300' });
+  const relay = await startRelay(t, { RELAY_MODE: 'serial', MQTT_URL: link.url, RELAY_GRACE_MS: '300' });
   await relay.says(/Redis is full/, WITHIN_MS);
   await relay.stop();
   assert.equal(await relay.ended, 'exited with code 0');
@@ -413,21 +414,21 @@ test('serial: of an entry, what was refused while Redis was full stays in the qu
   await settled();
 });
 
-test('serial: a broker that takes nothing for a while buries nothing', async (t) => {
+test('serial: temporary refusals by the broker make no dead letters', async (t) => {
   await open(t);
-  const way = await proxy(t);
+  const link = await proxy(t);
   let refused = 0;
-  way.answer = (bytes) => {
-    const answer = answering(0x97)(bytes);
+  link.rewrite = (bytes) => {
+    const answer = pubackWith(0x97)(bytes);
     if (answer !== bytes) refused++;
     return answer;
   };
-  // So that it does not wait for a second.
-  const relay = await startRelay(t, { RELAY_MODE: 'serial', MQTT_URL: way.url, RELAY_LEASE_MS: '300' });
+  // A short lease, so that the relay does not wait for a second.
+  const relay = await startRelay(t, { RELAY_MODE: 'serial', MQTT_URL: link.url, RELAY_LEASE_MS: '300' });
   const ids = await append(2);
-  // More often than RELAY_DELIVERIES.
+  // More than RELAY_DELIVERIES.
   await eventually(() => refused >= 5, 'refusals', WITHIN_MS);
-  way.answer = (bytes) => bytes;
+  link.rewrite = (bytes) => bytes;
   await settled();
   assert.deepEqual([...new Set(arrived())], ids);
   assert.equal(await queue.deadLetters.count(), 0);
@@ -443,7 +444,7 @@ test('nothing is claimed before the clock is probed', async (t) => {
   const ids = await append(10);
   const refused = async () =>
     Number(/cmdstat_time:.*rejected_calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
-  await eventually(async () => (await refused()) >= 8, 'probes that fail', WITHIN_MS);
+  await eventually(async () => (await refused()) >= 8, 'failed probes', WITHIN_MS);
   assert.deepEqual([await held(), await queue.depth()], [0, 10]);
   assert.match(relay.lastLines.join('\n'), /its clock is not known yet: Redis does not allow it/);
   const clock = { status: 503, error: 'Redis: its clock is not known yet' };
@@ -459,7 +460,7 @@ const modes: Record<string, string>[] = [
   { STREAM_SHARDS: '2' },
 ];
 for (const mode of modes) {
-  test(`${Object.entries(mode)}: a relay whose claims fail is not ready, and says why`, async (t) => {
+  test(`${Object.entries(mode)}: a relay whose claims fail is not ready, and gives the reason`, async (t) => {
     const relay = await startRelay(t, mode);
     const answers = (status: number, error?: RegExp) =>
       eventually(
@@ -479,7 +480,7 @@ for (const mode of modes) {
   });
 }
 
-/** Of a relay in this process. */
+/** Options of a relay in this process. */
 const relayOptions = () => ({
   queue,
   now: () => Date.now() * 1000,
@@ -493,12 +494,12 @@ const relayOptions = () => ({
   deliveries: 3,
 });
 
-test('serial, QoS 0: a write that fails acknowledges nothing, and the message goes again', async (t) => {
+test('serial, QoS 0: a failed write acknowledges nothing, and the message is sent again', async (t) => {
   await open(t);
   await append(1);
   const depths: number[] = [];
   const depth = async () => {
-    // Whatever it would acknowledge it has by then.
+    // By then the relay has acknowledged all that it would.
     await sleep(100);
     depths.push(await queue.depth());
   };
@@ -529,7 +530,7 @@ test('serial, QoS 0: a write that fails acknowledges nothing, and the message go
   assert.deepEqual([writes, depths, relay.counters.published], [2, [1], 1]);
 });
 
-test('what a takeover brings while a broken claim is looked for is published once', async (t) => {
+test('an entry found by a takeover and by the search for a lost claim is published once', async (t) => {
   await open(t);
   const ids = await append(20);
   await queue.claim('one', 20);
@@ -539,16 +540,16 @@ test('what a takeover brings while a broken claim is looked for is published onc
 
   t.mock.method(queue, 'claim', () => Promise.reject(new Error('connection closed')), { times: 1 });
   const recover = queue.recover.bind(queue);
-  const looked = Promise.withResolvers<void>();
+  const searched = Promise.withResolvers<void>();
   const recoverUnseen = queue.recoverUnseen.bind(queue);
   t.mock.method(queue, 'recoverUnseen', (...args: Parameters<typeof recoverUnseen>) => {
-    looked.resolve();
+    searched.resolve();
     return recoverUnseen(...args);
   });
-  // The reply is late: the other recovery begins meanwhile unless it waits.
+  // The reply is late, so the other recovery begins meanwhile unless it waits.
   t.mock.method(queue, 'recover', async (...args: Parameters<typeof recover>) => {
     const claim = await recover(...args);
-    await Promise.race([looked.promise, sleep(1000)]);
+    await Promise.race([searched.promise, sleep(1000)]);
     await sleep(100);
     return claim;
   });
@@ -565,7 +566,7 @@ test('what a takeover brings while a broken claim is looked for is published onc
   relay.start();
   await settled();
   await append(1, 20);
-  await eventually(() => arrived().includes('r.1.20'), 'the message behind them', WITHIN_MS);
+  await eventually(() => arrived().includes('r.1.20'), 'the last message', WITHIN_MS);
   await relay.stop(WITHIN_MS);
   assert.deepEqual(arrived(), [...ids, 'r.1.20']);
 });

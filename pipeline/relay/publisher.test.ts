@@ -22,7 +22,7 @@ function held(
 }
 
 for (const stamps of ['now', '17', '17,', ',3', '17,3,4', '17,3x', '-17,3', '17,-', '12345678901234567,1']) {
-  test(`no stamps: "${stamps}"`, () => {
+  test(`invalid stamps are refused: "${stamps}"`, () => {
     assert.throws(
       () => held('{}', { stamps }),
       new RangeError(`"${stamps}" is not 2 comma-separated integers of microseconds`),
@@ -30,7 +30,7 @@ for (const stamps of ['now', '17', '17,', ',3', '17,3,4', '17,3x', '-17,3', '17,
   });
 }
 
-/** Published messages of a broker, with a function to answer them. */
+/** A message that the broker received, with a function to answer it. */
 interface Published extends Publication {
   answer: (reasonCode: number) => void;
 }
@@ -77,7 +77,7 @@ function atBroker({ qos = 1 as 0 | 1, window = 4, largest = Number.POSITIVE_INFI
 
 const settle = () => new Promise((resolve) => setTimeout(resolve, 5));
 
-test('what is published of a message', () => {
+test('a message is published with its topic, payload, flags and hops', () => {
   for (const qos of [0, 1] as const) {
     for (const redelivery of [false, true]) {
       const { publisher, broker } = atBroker({ qos });
@@ -106,11 +106,11 @@ test('what is published of a message', () => {
   }
 });
 
-// Remaining lengths around the sizes of their own encoding (MQTT 5, 1.5.5).
+// Remaining lengths at the borders of their own encoding (MQTT 5, 1.5.5).
 for (const size of [
   0, 60, 61, 62, 63, 64, 100, 101, 102, 16_316, 16_317, 16_357, 16_358, 2_097_100, 2_097_126,
 ]) {
-  test(`a packet with ${size} bytes is as large as mqtt-packet makes it`, () => {
+  test(`a packet with ${size} bytes has the size that mqtt-packet generates`, () => {
     for (const qos of [0, 1] as const) {
       for (const [stamps, trace] of [
         [`${RECEIVED},35`, ''],
@@ -144,7 +144,7 @@ for (const size of [
   });
 }
 
-test('no more are in flight than the window, and a PUBACK lets the next one go', async (t) => {
+test('no more messages are in flight than the window, and a PUBACK releases the next one', async (t) => {
   const { publisher, events, take } = atBroker({ window: 2 });
   t.after(() => publisher.close());
   for (const body of ['a', 'b', 'c']) publisher.add(held(body));
@@ -161,7 +161,7 @@ test('no more are in flight than the window, and a PUBACK lets the next one go',
   assert.deepEqual(events, ['delivered b']);
 });
 
-test('what was in flight on a broken connection goes again alone, in order and as duplicates, before the rest', async (t) => {
+test('messages in flight on a broken connection are first resent one at a time, as duplicates', async (t) => {
   const { publisher, broker, events, take } = atBroker({ window: 3 });
   t.after(() => publisher.close());
   for (const body of ['a', 'b', 'c', 'd']) publisher.add(held(body));
@@ -189,7 +189,7 @@ test('what was in flight on a broken connection goes again alone, in order and a
   assert.deepEqual(events, ['delivered a', 'suspect b', 'delivered b', 'suspect c', 'delivered c']);
 });
 
-test('a refusal has its reason, and whether the message is the cause', (t) => {
+test('a refusal has a reason, and says whether it is temporary', (t) => {
   const { publisher, events, take } = atBroker({ largest: 200 });
   t.after(() => publisher.close());
   for (const body of ['a', 'b', 'x'.repeat(200), 'c']) publisher.add(held(body));
@@ -208,7 +208,7 @@ test('a refusal has its reason, and whether the message is the cause', (t) => {
   assert.equal(publisher.inFlight, 0);
 });
 
-test('a message with a topic that MQTT has not is refused, and the others go', (t) => {
+test('a message with a topic that MQTT forbids is refused, and the others are sent', (t) => {
   const { publisher, events, take } = atBroker();
   t.after(() => publisher.close());
   publisher.add(held('long', { target: 't'.repeat(65_527) }));
@@ -222,7 +222,7 @@ test('a message with a topic that MQTT has not is refused, and the others go', (
   assert.equal(publisher.inFlight, 1);
 });
 
-test('QoS 0: delivered when the socket has it, and nothing more goes while it does not', async (t) => {
+test('QoS 0: a message is delivered once the socket has it, and others wait until then', async (t) => {
   const { publisher, broker, events, take } = atBroker({ qos: 0, window: 1000 });
   t.after(() => publisher.close());
   const large = 'x'.repeat(40_000);
@@ -233,14 +233,14 @@ test('QoS 0: delivered when the socket has it, and nothing more goes while it do
   broker.up = false;
   for (const written of broker.writes.splice(0)) written(false);
   publisher.broken();
-  assert.equal(events.length, 2, 'at most once: what the socket had is not sent again');
+  assert.equal(events.length, 2, 'at most once: written messages are not sent again');
   broker.up = true;
   publisher.flush();
   assert.equal(take().length, 1);
 });
 
-// The error was ignored: messages that a destroyed socket never got were acknowledged.
-test('QoS 0: messages of writes that failed go again, in order, alone and before the rest', async (t) => {
+// Regression: the error was ignored, so messages that a destroyed socket never got were acknowledged.
+test('QoS 0: messages of failed writes are first resent in order, one at a time', async (t) => {
   const { publisher, broker, events, take } = atBroker({ qos: 0, window: 1000 });
   t.after(() => publisher.close());
   const [a, b, c, gone] = ['a', 'b', 'c', 'gone'].map((body) => held(body)) as [Held, Held, Held, Held];

@@ -13,7 +13,7 @@ import { AUTHORIZED, TestIngest } from '../test/ingest.ts';
 import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
 
 const MAIN = join(import.meta.dirname, 'main.ts');
-/** Longer than a busy machine stops a relay, whose messages would otherwise arrive twice. */
+/** Longer than a busy machine pauses a relay. Otherwise its messages would arrive twice. */
 const LEASE_MS = 30_000;
 const SHORT_LEASE_MS = 400;
 
@@ -95,7 +95,7 @@ async function kill(relay: Supervised): Promise<void> {
   await relay.ended;
 }
 
-/** A relay's consumers; the group has one from its first message. */
+/** The consumers of the relays. The group has one from its first message. */
 async function consumers(): Promise<string[]> {
   const reply = (await redis.xinfo('CONSUMERS', 'arrival:messages', 'relays').catch(() => [])) as string[][];
   return reply.map((consumer) => consumer[1] as string);
@@ -124,7 +124,7 @@ async function pending(): Promise<number> {
   return count;
 }
 
-/** All of so many messages are with a relay. */
+/** Waits until relays hold all `count` messages. */
 async function claimed(count: number): Promise<void> {
   await eventually(async () => {
     const [entries, held, depth] = [
@@ -143,7 +143,7 @@ async function deadLetters(): Promise<Record<string, string>[]> {
   );
 }
 
-test('messages arrive untouched and in order, with their hops, and leave the queue', async (t) => {
+test('messages arrive unchanged, in order and with their hops, and leave the queue', async (t) => {
   const relay = await startRelay('relay-a');
   t.after(() => relay.stop());
   const bodies = await append(500);
@@ -183,7 +183,7 @@ test('a message without stamps arrives without hops', async (t) => {
 
 const PARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 for (const kind of ['stream', 'list'] as QueueKind[]) {
-  test(`${kind}: the trace context of a request reaches the subscriber as it was sent`, async (t) => {
+  test(`${kind}: the trace context of a request reaches the subscriber unchanged`, async (t) => {
     const own = openQueue(kind, { url: redisServer.url, timeoutMs: 20_000 });
     await own.whenReady(30_000);
     const ingest = await TestIngest.start({ queue: own, now: () => clock.now() });
@@ -220,7 +220,7 @@ for (const kind of ['stream', 'list'] as QueueKind[]) {
   });
 }
 
-test('a relay says when it is there and when it is gone', async () => {
+test('the status of a relay is online while it runs, and offline after a stop or a kill', async () => {
   const topic = 'status/relay/relay-status';
   const relay = await startRelay('relay-status');
   await eventually(() => statuses.get(topic) === 'online', 'online');
@@ -232,9 +232,9 @@ test('a relay says when it is there and when it is gone', async () => {
   await eventually(() => statuses.get(topic) === 'offline', 'the last will');
 });
 
-test('killed with messages claimed: another relay recovers them after the lease, none is lost', async (t) => {
+test('after the lease another relay recovers all messages of a killed relay', async (t) => {
   const victim = await startRelay('relay-victim');
-  // So that they are claimed, and no PUBACK comes.
+  // Without a PUBACK the messages stay claimed.
   broker.service.signal('SIGSTOP');
   t.after(async () => broker.service.signal('SIGCONT'));
   const bodies = await append(300);
@@ -248,7 +248,7 @@ test('killed with messages claimed: another relay recovers them after the lease,
   assert.deepEqual([...new Set(arrivals.map(({ body }) => body))].sort(), bodies.sort());
 });
 
-test('stopped under load: what is in flight finishes, nothing is lost, nothing arrives twice', async (t) => {
+test('a relay that stops under load finishes its messages: none is lost or arrives twice', async (t) => {
   const first = await startRelay('relay-first');
   let sending = true;
   let sent = 0;
@@ -271,7 +271,7 @@ test('stopped under load: what is in flight finishes, nothing is lost, nothing a
   assert.ok(!(await consumers()).some((name) => name.startsWith('relay-first')), 'it signed off');
 });
 
-test('stopped while the broker is away: gone by its grace, the messages stay in the queue', async (t) => {
+test('a relay that stops without a broker ends by its grace, and leaves its messages queued', async (t) => {
   const relay = await startRelay('relay-waiting', { RELAY_GRACE_MS: '300' });
   broker.service.signal('SIGSTOP');
   t.after(async () => broker.service.signal('SIGCONT'));
@@ -283,7 +283,7 @@ test('stopped while the broker is away: gone by its grace, the messages stay in 
   assert.equal(await queue.depth(), 50);
 });
 
-test('the broker restarts: what was in flight is published again', async (t) => {
+test('the relay publishes again what was in flight when the broker restarted', async (t) => {
   const relay = await startRelay('relay-patient');
   t.after(() => relay.stop());
   broker.service.signal('SIGSTOP');
@@ -296,7 +296,7 @@ test('the broker restarts: what was in flight is published again', async (t) => 
   await settled();
 });
 
-test('no frame, stamps that are none: a dead letter, and its neighbours arrive', async (t) => {
+test('missing frames and invalid stamps become dead letters, and their neighbours arrive', async (t) => {
   const relay = await startRelay('relay-picky');
   t.after(() => relay.stop());
   await redis.xadd('arrival:messages', '*', 'body', '{"id":"half"}');
@@ -318,7 +318,7 @@ test('no frame, stamps that are none: a dead letter, and its neighbours arrive',
   );
 });
 
-test('the broker refuses a message each time: a dead letter after the attempts that are allowed', async (t) => {
+test('a message that the broker keeps refusing is a dead letter after RELAY_DELIVERIES', async (t) => {
   const relay = await startRelay('relay-refused', { MQTT_URL: broker.url('subscriber') });
   t.after(() => relay.stop());
   const [body] = await append(1); // `subscriber` may not write
@@ -330,7 +330,7 @@ test('the broker refuses a message each time: a dead letter after the attempts t
   await settled();
 });
 
-test('wrong credentials for the broker: one line, exit code 1', async () => {
+test('wrong credentials for the broker are reported in one line, with exit code 1', async () => {
   const wrong = broker.url('relay').replace('secret', 'wrong');
   const relay = await launch('relay-wrong', { MQTT_URL: wrong });
   assert.equal(await relay.ended, 'exited with code 1');

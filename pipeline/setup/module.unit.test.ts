@@ -11,7 +11,7 @@ const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const goMod = read('extensions/k6/go.mod');
 const found = (pattern: RegExp, text: string) => pattern.exec(text)?.[1] ?? `no ${pattern}`;
 
-test('what is asked for is the Go and the k6 of go.mod', () => {
+test('READMEs and k6.Dockerfile name the Go and the k6 of go.mod', () => {
   const go = found(/^go (\d+\.\d+)\./m, goMod);
   assert.equal(found(/^With .*Go ≥ ([\d.]+)/m, read('README.md')), go);
   assert.equal(found(/needs Go ≥ ([\d.]+)/, read('extensions/k6/README.md')), go);
@@ -20,7 +20,7 @@ test('what is asked for is the Go and the k6 of go.mod', () => {
   assert.equal(found(/xk6 build (\S+) /, read('extensions/k6/README.md')), k6);
 });
 
-test("go.mod replaces nothing, the license is the repository's, and its path is said in one place beside imports", () => {
+test("go.mod replaces nothing, the license is the repository's, and only README.md names the module", () => {
   assert.doesNotMatch(goMod, /^replace|^\)?\s*replace/m);
   assert.equal(read('extensions/k6/LICENSE'), read('LICENSE'));
   const path = found(/^module (.*)$/m, goMod);
@@ -31,7 +31,7 @@ test("go.mod replaces nothing, the license is the repository's, and its path is 
   assert.deepEqual(naming, ['README.md']);
 });
 
-test('its types import nothing outside of it', () => {
+test("the module's types import only each other", () => {
   const types = filesBelow(MODULE).filter((path) => path.endsWith('.d.ts'));
   assert.ok(types.includes('index.d.ts') && types.includes('mqtt/index.d.ts'), types.join());
   for (const file of types) {

@@ -11,8 +11,8 @@ import { aptScript, installCommand, isInstalled, neededPrograms, packagesFor } f
 import { builtFrom, filesBelow, hashFiles, isK6Source, k6Sources } from './sources.mjs';
 import { buildGo, locked, run } from './steps.mjs';
 
-// The set-up looked for the hash under another name than the build used, and so built k6 each time.
-test('after a set-up there is nothing to do', async () => {
+// Regression: the set-up looked for the hash under another name than the build, so it built k6 each time.
+test('a second set-up has nothing to do', async () => {
   const setup = join(import.meta.dirname, './main.mjs');
   const { stdout } = await execa(process.execPath, [setup, '--test'], {
     env: { INGEST_URL: '', MQTT_URL: '', REDIS_URL: '' },
@@ -20,8 +20,8 @@ test('after a set-up there is nothing to do', async () => {
   assert.equal(stdout, 'setup  nothing to do');
 });
 
-// It required Go, of a version that no module needed, although everything was built.
-test('Go is asked for where something is to be built, of the version in go.mod', async (t) => {
+// Regression: the set-up required a Go version that no module needed, although everything was built.
+test('only a build needs Go, of the version in go.mod', async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
   const root = join(import.meta.dirname, '../..');
@@ -38,7 +38,7 @@ test('Go is asked for where something is to be built, of the version in go.mod',
   await assert.rejects(buildGo(dir, 'x', '.'), /^Error: Go 9\.9\.1 or newer is needed \(.*go cannot be run/);
 });
 
-test('a flag that the set-up does not know is refused', async () => {
+test('an unknown flag is refused', async () => {
   const setup = execa(process.execPath, [join(import.meta.dirname, 'main.mjs'), '--tset']);
   await assert.rejects(setup, {
     exitCode: 1,
@@ -46,8 +46,9 @@ test('a flag that the set-up does not know is refused', async () => {
   });
 });
 
-// k6 and Node name files by URL, which was not decoded: every scenario ended with "stat …/my%20project/…: no such file or directory".
-test('a checkout whose path has spaces, letters that are not ASCII, % and #', async (t) => {
+// Regression: URLs of files were not decoded, so every scenario ended with
+// "stat …/my%20project/…: no such file or directory".
+test('scenarios run in a checkout whose path has spaces, non-ASCII letters, % and #', async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
   const checkout = join(dir, 'my 100% 성능 #1 project');
@@ -77,7 +78,7 @@ test('a checkout whose path has spaces, letters that are not ASCII, % and #', as
   }
 });
 
-test('which programs a run needs', () => {
+test('neededPrograms depends on the settings and the package manager', () => {
   const mosquitto = ['mosquitto', 'mosquitto_passwd', 'mosquitto_sub'];
   assert.deepEqual(neededPrograms({}), ['redis-server', ...mosquitto]);
   assert.deepEqual(neededPrograms({ REDIS_URL: 'redis://x' }), mosquitto);
@@ -99,7 +100,7 @@ test('which programs a run needs', () => {
   ]);
 });
 
-test('the packages that bring them, and the command to type elsewhere', () => {
+test('installCommand names the packages of each package manager', () => {
   const programs = ['redis-server', 'mosquitto', 'mosquitto_passwd', 'mosquitto_sub'];
   assert.deepEqual(packagesFor(programs, 'debian'), ['redis-server', 'mosquitto', 'mosquitto-clients']);
   const on = (manager: string) => installCommand(programs, (name: string) => name === manager);
@@ -110,22 +111,22 @@ test('the packages that bring them, and the command to type elsewhere', () => {
   assert.match(on('none'), /package manager: redis-server, mosquitto/);
 });
 
-test('a program is found on the PATH and where daemons are', () => {
+test('isInstalled finds programs', () => {
   assert.ok(isInstalled('sh'));
   assert.ok(!isInstalled('no-such-program'));
 });
 
-test('the script that installs is one that a shell understands', async () => {
+test('a shell can parse the install script', async () => {
   await run('sh', ['-n', '-c', aptScript(['redis-server'])]);
 });
 
-test('what counts as a source of k6', () => {
+test('tests, types and documents are no sources of k6', () => {
   for (const path of ['cmd/k6/main.go', 'go.mod', 'go.sum', 'internal/report/page.gen.html'])
     assert.ok(isK6Source(path), path);
   for (const path of ['arrival/pacer_test.go', 'index.d.ts', 'README.md']) assert.ok(!isK6Source(path), path);
 });
 
-test('the hash of sources: by content and name, in bytewise order', async (t) => {
+test('the hash of sources covers contents and names, in bytewise order', async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
   mkdirSync(join(dir, 'b'));
@@ -139,7 +140,7 @@ test('the hash of sources: by content and name, in bytewise order', async (t) =>
   assert.notEqual(hashFiles(dir, names), hash);
 });
 
-test('two set-ups at once: one after the other', async (t) => {
+test('two set-ups run one after the other', async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
   let inside = 0;
@@ -152,13 +153,13 @@ test('two set-ups at once: one after the other', async (t) => {
   await Promise.all([locked(join(dir, 'lock'), work), locked(join(dir, 'lock'), work)]);
 });
 
-test('a lock whose holder is gone is taken over, also when another process has its pid now', async (t) => {
+test('the lock of a dead holder is taken over, even if another process has its pid', async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
   const lock = join(dir, 'lock');
   const gone = [
     '2147483646 1',
-    // Pids of a container begin again: its supervisor found a lock with its own pid, and took it for another running one.
+    // Regression: pids of a container begin again. Its supervisor took a lock with its own pid for another's.
     `${process.pid} 1`,
     `${process.ppid} 1`,
     '',
@@ -170,8 +171,8 @@ test('a lock whose holder is gone is taken over, also when another process has i
   assert.deepEqual(readdirSync(dir), []);
 });
 
-// They read the same dead pid, and each removed the new lock of the one before.
-test('of many processes that find a lock whose holder is gone one takes it over', async (t) => {
+// Regression: all processes read the same dead pid, and each removed the new lock of the previous one.
+test('only one of many processes takes over the lock of a dead holder', async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
   const lock = join(dir, 'lock');
@@ -196,7 +197,7 @@ test('of many processes that find a lock whose holder is gone one takes it over'
   );
 });
 
-test('a program that fails: what it is and its last lines', async () => {
+test('the error of a failed program names it and has its last lines', async () => {
   const script = 'for i in $(seq 30); do echo line $i; done; exit 3';
   await assert.rejects(run('sh', ['-c', script]), (error: Error & { output: string }) => {
     assert.equal(error.message, 'sh -c ended with code 3');

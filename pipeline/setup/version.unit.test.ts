@@ -1,4 +1,4 @@
-/** The version is package.json's. After a change of it: UPDATE=1 node --test pipeline/setup/version.unit.test.ts */
+/** package.json has the version. After a change: UPDATE=1 node --test pipeline/setup/version.unit.test.ts */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import repository from '../../package.json' with { type: 'json' };
 
 const { version } = repository;
-/** What else names it, and where. */
+/** Other files that name it, and where. */
 const FOLLOWERS: Record<string, RegExp> = {
   'package-lock.json': /(?<="name": "arrival",\s+"version": ")[^"]+/g,
   'extensions/artillery-plugin-arrival/package.json': /(?<="(?:version|@arrival-bench\/k6-[\w-]+)": ")[^"]+/g,

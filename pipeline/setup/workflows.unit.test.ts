@@ -22,7 +22,7 @@ const files = globSync('.github/workflows/*.yml', { cwd: ROOT });
 const jobs = files.flatMap((file) => Object.values((parse(read(file)) as Workflow).jobs));
 const steps = jobs.flatMap((job) => job.steps);
 
-test('a workflow may only read, and each job has a limit of time', () => {
+test('a workflow has read-only rights, and each job a timeout', () => {
   assert.ok(files.length > 0);
   for (const file of files) assert.deepEqual(parse(read(file)).permissions, { contents: 'read' }, file);
   for (const job of jobs) {
@@ -37,7 +37,7 @@ test('each action is pinned by its commit', () => {
   for (const action of used) assert.match(action, /^actions\/[\w-]+@[0-9a-f]{40}$/);
 });
 
-test('Node and Go are those of the repository, and what is run are its scripts', () => {
+test("workflows use the repository's Node and Go, and run its npm scripts", () => {
   for (const { with: given = {} } of steps) {
     for (const [name, file] of Object.entries(given))
       if (name.endsWith('-version-file')) assert.ok(existsSync(join(ROOT, file)), file);
@@ -48,7 +48,7 @@ test('Node and Go are those of the repository, and what is run are its scripts',
     const script = command.replace(/^npm (run )?/, '');
     assert.ok(script in repository.scripts, command);
   }
-  // The two commands, as the README has them.
+  // The README's two commands.
   for (const [, command = ''] of read('README.md').matchAll(/^ {4}(npm \w+(?: \w+)?) {2,}# sets up/gm))
     assert.ok(run.includes(command), command);
 });

@@ -29,7 +29,7 @@ const EVERYONE = REDIS_USERS;
 const NOBODY: RedisUser[] = [];
 const READ_SCRIPT = "return redis.call('XRANGE', KEYS[1], '-', '+')";
 
-/** A command, and who may give it. */
+/** A command, and the users that may run it. */
 const commands: [command: string, allowed: readonly RedisUser[]][] = [
   ['XADD arrival:messages * frame x', ['ingest', 'relay', 'operator']],
   ['XADD arrival:dead-letters * frame x', ['relay', 'operator']],
@@ -87,12 +87,12 @@ for (const [command, allowed] of commands) {
     assertAllowed(command.split(' ') as [string, ...string[]], allowed));
 }
 
-test("Redis: a script can do what its caller can, and that is no way to read the ingest's messages", async () => {
+test('Redis: a script has the rights of its caller, so the ingest cannot read messages', async () => {
   await assertAllowed(['EVAL', READ_SCRIPT, '1', 'arrival:messages'], ['relay', 'operator']);
   await assertAllowed(['EVAL', "return redis.call('FLUSHALL')", '0'], NOBODY);
 });
 
-test('Redis: nobody comes in without a password, or with that of another', async () => {
+test('Redis refuses a client without a password or with a wrong one', async () => {
   const { host } = new URL(redis.url);
   const wrong: [url: string, says: RegExp][] = [
     [`redis://${host}`, /NOAUTH/],
@@ -117,7 +117,7 @@ async function assertAllowed([name, ...args]: [string, ...string[]], allowed: re
       ({ message }: Error) => (/^NOPERM|can't run this command/.test(message) ? message : undefined),
     );
     if (allowed.includes(user)) assert.equal(refusal, undefined, user);
-    else assert.notEqual(refusal, undefined, `${user} may`);
+    else assert.notEqual(refusal, undefined, `${user} is not refused`);
   }
 }
 
@@ -133,7 +133,7 @@ const topics: [topic: string, writers: BrokerUser[], readers: BrokerUser[]][] = 
   ['$SYS/broker/version', [], []],
 ];
 
-test('the broker: who may publish where, and who gets it', async (t) => {
+test('the broker: each user publishes and receives only what it may', async (t) => {
   const got = Object.fromEntries(BROKER_USERS.map((user) => [user, new Set<string>()]));
   for (const user of BROKER_USERS) {
     clients[user].on('message', (topic) => got[user]?.add(topic));
@@ -148,9 +148,7 @@ test('the broker: who may publish where, and who gets it', async (t) => {
       got[user]?.clear();
     }
   };
-  await t.test('figures of the broker itself', () =>
-    assertGot('$SYS/broker/version', ['subscriber', 'stack']),
-  );
+  await t.test("the broker's own figures", () => assertGot('$SYS/broker/version', ['subscriber', 'stack']));
   for (const [topic, writers, readers] of topics) {
     for (const writer of BROKER_USERS) {
       const allowed = writers.includes(writer);
@@ -164,7 +162,7 @@ test('the broker: who may publish where, and who gets it', async (t) => {
   }
 });
 
-test('the broker: nobody comes in without a password, or with that of another', async () => {
+test('the broker refuses a client without a password or with wrong credentials', async () => {
   const { host } = new URL(broker.url('relay'));
   for (const credentials of ['', 'relay:wrong@', 'nobody:secret@']) {
     const attempt = connectAsync(`mqtt://${credentials}${host}`, { protocolVersion: 5, reconnectPeriod: 0 });

@@ -9,18 +9,18 @@ const allowed = (status: string) => /^Cpus_allowed_list:\s*(\S+)$/m.exec(status)
 const OURS = LINUX ? allowed(readFileSync('/proc/self/status', 'utf8')) : '';
 const FIRST = Number.parseInt(OURS, 10);
 
-test('a component runs on its CPUs, and on all where none are chosen for it', { skip: !LINUX }, async () => {
+test('a component runs on its CPUs, and by default on all', { skip: !LINUX }, async () => {
   const affinity = readAffinity(` ingest=${FIRST}  k6=${OURS} `);
-  const look = async (component: string) => {
+  const cpusOf = async (component: string) => {
     const [program = '', ...args] = [...onItsCpus(affinity, component), 'cat', '/proc/self/status'];
     return allowed((await execa(program, args)).stdout);
   };
-  assert.equal(await look('ingest'), String(FIRST));
-  assert.equal(await look('k6'), OURS);
-  assert.equal(await look('redis'), OURS);
+  assert.equal(await cpusOf('ingest'), String(FIRST));
+  assert.equal(await cpusOf('k6'), OURS);
+  assert.equal(await cpusOf('redis'), OURS);
 });
 
-test('none are chosen', () => {
+test('without a setting no component is pinned', () => {
   for (const text of [undefined, '', ' ']) assert.deepEqual(onItsCpus(readAffinity(text), 'ingest'), []);
 });
 

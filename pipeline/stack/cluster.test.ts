@@ -19,8 +19,8 @@ import { Stack } from './stack.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const BODY_LIMIT = 10_000;
 /**
- * 100 + 300 + 4 * 500 requests in 6 s. What Mosquitto says of itself is up to 3 s old: it tells every two seconds, and that is
- * written down every second.
+ * 100 + 300 + 4 * 500 requests in 6 s. Mosquitto's figures are up to 3 s old: it publishes them every two
+ * seconds, and they are recorded every second.
  */
 const SHORT = ['PROFILE=profiles/smoke.yml', 'RAMP_DURATION=1', 'SUSTAINED_DURATION=4', 'P99=60000'].flatMap(
   (setting) => ['-e', setting],
@@ -51,7 +51,7 @@ after(async () => {
   await remove(dir);
 });
 
-/** A short run against the stack that is up. */
+/** A short run against the running stack. */
 function ramp(env: Record<string, string> = {}) {
   return execa(process.execPath, ['scenarios/run/run.ts', 'scenarios/ramp.js', ...SHORT], {
     cwd: ROOT,
@@ -77,7 +77,7 @@ async function scrape(process: string): Promise<string> {
   return response.text();
 }
 
-/** Of a histogram, how many it counted. */
+/** The value of a metric, or the count of a histogram. */
 async function value(process: string, name: string): Promise<number> {
   const metrics: Metric[] = parsePrometheus(await scrape(process));
   const found = metrics.find((metric) => metric.name === name);
@@ -86,7 +86,7 @@ async function value(process: string, name: string): Promise<number> {
   return Number(first?.value ?? first?.count);
 }
 
-test('a run through the cluster: balanced account, and every worker has done its part', async () => {
+test('a run through the cluster has a balanced account and uses every worker', async () => {
   assert.deepEqual(Object.keys(file.processes).sort(), [
     'ingest-1',
     'ingest-2',
@@ -124,7 +124,7 @@ test('a run through the cluster: balanced account, and every worker has done its
   );
   const total = accepted.reduce((sum, count) => sum + count, 0);
   assert.ok(total >= 4000, `${accepted} are all messages, and the canary's and the probe`);
-  for (const count of accepted) assert.ok(count > total / 4, `in turn: ${accepted}`);
+  for (const count of accepted) assert.ok(count > total / 4, `shared out: ${accepted}`);
   const timed = ['ingest-1', 'ingest-2'].map((name) => value(name, 'arrival_ingest_seconds'));
   assert.deepEqual(await Promise.all(timed), accepted);
   for (const name of ['relay-1', 'relay-2']) {
@@ -139,7 +139,7 @@ test('a run through the cluster: balanced account, and every worker has done its
   }
 });
 
-test('messages of a target arrive in the order in which they were accepted, by two relays and over the bridge', async (t) => {
+test('two relays and the bridge keep the order of each target', async (t) => {
   const { url, username, password } = file.mqtt;
   const client = await connectAsync(url, { username, password, protocolVersion: 5, reconnectPeriod: 0 });
   t.after(() => client.endAsync(true));
@@ -166,7 +166,7 @@ test('messages of a target arrive in the order in which they were accepted, by t
   for (const [topic, order] of arrived) assert.deepEqual(order, numbers, topic);
 });
 
-/** The figures of all processes in the run. */
+/** Checks the figures of all processes in the run. */
 function checkFigures(resources: Resource[]): void {
   const of = (process: string) => {
     const figures = resources.find((resource) => resource.process === process)?.figures;
@@ -200,8 +200,8 @@ function checkFigures(resources: Resource[]): void {
   assert.ok((host.cs ?? []).some((each) => each !== null && each > 0));
 }
 
-// Settings except TOPOLOGY were ignored: `QUEUE=list npm run smoke` passed, and measured a stream.
-test('settings that the pipeline that is up does not have are refused, all in one message', async () => {
+// Regression: settings except TOPOLOGY were ignored. `QUEUE=list npm run smoke` passed and measured a stream.
+test('settings that the running pipeline does not have are refused in one message', async () => {
   const others = {
     RELAY_MODE: 'serial',
     MQTT_QOS: '0',
@@ -234,7 +234,7 @@ test('settings that the pipeline that is up does not have are refused, all in on
   assert.ok(!String(all).includes(file.ingest.token));
 });
 
-test('the answers that a client sees are the ingest’s', async () => {
+test("a client sees the ingest's answers, not nginx's", async () => {
   const post = async (body: string) => {
     const response = await fetch(`${file.ingest.url}/messages`, {
       method: 'POST',
@@ -256,11 +256,11 @@ test('the answers that a client sees are the ingest’s', async () => {
   assert.equal((await fetch(`${file.ingest.url}/readyz`)).status, 200);
 });
 
-/** What a metric counts, in its name; `up` is 0 or 1. */
+/** The unit in a metric's name. `up` is 0 or 1. */
 const UNIT = /_(seconds|bytes|messages|requests|answers|entries|writes|shards|up)(_|$)/;
 
-// prom-client has gauges whose names end in _total.
-test('`promtool check metrics` finds nothing in what a scrape returns, and each name has a unit', async () => {
+// prom-client's default metrics have gauges named like counters, which the registry leaves out.
+test('`promtool check metrics` finds no problem in a scrape, and each name has a unit', async () => {
   for (const name of Object.keys(file.health)) {
     const text = await scrape(name);
     const own = [...text.matchAll(/^# TYPE (arrival_\w+)/gm)].map(([, metric = '']) => metric);
@@ -275,7 +275,7 @@ test('`promtool check metrics` finds nothing in what a scrape returns, and each 
   assert.equal(await value('relay-1', 'arrival_mqtt_up'), 1);
 });
 
-test('alive and ready; without Redis alive, not ready, and why', async () => {
+test('all processes are alive and ready; without Redis they are not ready, and name it', async () => {
   const readiness = () =>
     Promise.all(
       Object.entries(file.health).map(async ([name, url]) => {
@@ -307,7 +307,7 @@ test('alive and ready; without Redis alive, not ready, and why', async () => {
   );
 });
 
-test('one ingest gone: it is reported, and everything ends, nginx too', async () => {
+test('the end of one ingest is reported and ends the whole stack, nginx too', async () => {
   process.kill(file.processes['ingest-2'] as number, 'SIGKILL');
   const failure = await stack.failed;
   assert.equal(failure.message, 'ingest-2 was killed by SIGKILL');
@@ -316,7 +316,7 @@ test('one ingest gone: it is reported, and everything ends, nginx too', async ()
   assert.ok(!existsSync(join(dir, 'nginx/nginx.pid')));
 });
 
-test('without nginx: one line with the command that brings it', async () => {
+test('without nginx the error is one line with the install command', async () => {
   await assert.rejects(
     requireNginx('no-such-nginx'),
     /^Error: nginx is not installed, .*TOPOLOGY=cluster npm run setup, or .*install.* nginx$/,

@@ -20,7 +20,7 @@ procs_blocked 1
 `;
 const VMSTAT = (pages: number) => `nr_free_pages 1\npswpin ${pages}\npswpout ${pages * 2}\n`;
 
-test("vmstat's figures, from two moments", () => {
+test("vmstat's figures come from two readings", () => {
   const before = parseHost(1000, STAT(100, 1000, 5000), VMSTAT(10), 'MemTotal: 8 kB\nMemFree:  2048 kB\n');
   const now = parseHost(3000, STAT(150, 1150, 7000), VMSTAT(15), 'MemTotal: 8 kB\nMemFree:  1024 kB\n');
   assert.deepEqual(vmstat(before, now), {
@@ -39,8 +39,8 @@ test("vmstat's figures, from two moments", () => {
   });
 });
 
-// Two seconds of a host of 2 cores that 100 connections over its loopback kept busy: a third of the kernel's time is in softirq, which was
-// left out of what the host used, though it is in what its processes used and in vmstat's figures.
+// Regression: softirq was left out of the host's use, but not of its processes' use and of vmstat's figures.
+// Two seconds of a host of 2 cores under 100 loopback connections: a third of the kernel's time is softirq.
 const LOADED = [
   `cpu  36548 53 13275 55913 562 0 808 104 0 0
 cpu0 17816 41 6094 29165 76 0 334 46 0 0
@@ -52,17 +52,17 @@ cpu1 18786 11 7289 26753 485 0 506 58 0 0
 `,
 ];
 
-test("what the host used is what vmstat's figures say, interrupts and all", () => {
+test("the host's CPU use agrees with vmstat's figures, including interrupts", () => {
   const [before, now] = LOADED.map((stat, i) => parseHost(2000 * i, stat, '', ''));
   assert.ok(before && now);
   const { us = 0, sy = 0, id = 0 } = vmstat(before, now);
   const busy = busyPercent(before, now);
   assert.ok(Math.abs(busy - 2 * (us + sy)) < 1e-9);
-  assert.ok(Math.abs(busy - 2 * (100 - id)) < 1e-9, 'no steal and no wait: all the rest');
+  assert.ok(Math.abs(busy - 2 * (100 - id)) < 1e-9, 'without steal and wait: all that is not idle');
   assert.equal(busy.toFixed(1), '189.9');
 });
 
-test('what a hypervisor gave to others is not what the host used, and no idle time', () => {
+test("steal is neither the host's CPU use nor idle time", () => {
   const stat = (user: number, steal: number) =>
     `cpu  ${user} 0 0 0 0 0 0 ${steal}\ncpu0 ${user} 0 0 0 0 0 0 ${steal}\n`;
   const [before, now] = [stat(0, 0), stat(60, 40)].map((text, i) => parseHost(1000 * i, text, '', ''));
@@ -71,8 +71,8 @@ test('what a hypervisor gave to others is not what the host used, and no idle ti
   assert.equal(vmstat(before, now).id, 0);
 });
 
-// The two came from different sources: 150 % of two cores beside 91 % busy.
-test('the telemetry has both from one reading', { skip: !HAS_VMSTAT }, async () => {
+// Regression: they came from different sources, with 150 % of two cores beside 91 % busy.
+test("the telemetry takes CPU use and vmstat's figures from one reading", { skip: !HAS_VMSTAT }, async () => {
   const { promise, resolve } = Promise.withResolvers<TelemetryData>();
   const record = async (name: string, _at: number, data: TelemetryData) => {
     if (name === 'host' && data.cpu_percent !== undefined) resolve(data);
@@ -89,13 +89,13 @@ test('the telemetry has both from one reading', { skip: !HAS_VMSTAT }, async () 
   assert.ok(rss_mb > 1);
 });
 
-test('this host tells them where it is Linux, and else that it does not', () => {
+test('readHost returns figures on Linux, and undefined elsewhere', () => {
   assert.equal(readHost() !== undefined, HAS_VMSTAT);
   const { cpu, free_kb, switches } = readHost() ?? { cpu: { idle: 1 }, free_kb: 1, switches: 1 };
   for (const figure of [cpu.idle, free_kb, switches]) assert.ok(figure > 0);
 });
 
-test('a process is reported with its children; one that is gone is not', { skip: !HAS_VMSTAT }, async () => {
+test('processUsage includes children, and is undefined after the end', { skip: !HAS_VMSTAT }, async () => {
   const child = spawn(process.execPath, ['-e', "process.stdin.resume(); console.log('up')"]);
   await once(child.stdout, 'data');
   const alone = processUsage(child.pid as number);
@@ -106,7 +106,7 @@ test('a process is reported with its children; one that is gone is not', { skip:
   assert.equal(processUsage(child.pid as number), undefined);
 });
 
-test("Redis' figures; what it does not say is left out", () => {
+test("Redis' figures leave out missing fields", () => {
   const info =
     'used_memory:1500000\r\nused_memory_human:1.43M\r\nconnected_clients:7\r\ntotal_commands_processed:99\r\n' +
     'evicted_keys:0\r\ndb0:keys=3,expires=0,avg_ttl=0\r\ndb1:keys=2,expires=0,avg_ttl=0\r\n';
@@ -116,7 +116,7 @@ test("Redis' figures; what it does not say is left out", () => {
   });
 });
 
-test('nginx sends a request once, to each ingest in its turn, and keeps its files to itself', () => {
+test('nginx sends a request once, to the ingests in turn, and keeps its files in its own folder', () => {
   const config = nginxConfig('/home', {
     port: 18080,
     ingests: ['http://127.0.0.1:1', 'http://127.0.0.1:2'],

@@ -7,8 +7,8 @@ import { remove, temporaryDirectory } from '../test/services.ts';
 import { runningStack, type StackFile, writeStackFile } from './file.ts';
 import { checkSettings } from './settings.ts';
 
-// After a restart of the machine, or of a container, another process had the supervisor's pid.
-test('a stack whose supervisor is gone is not up, though another process has its pid', async (t) => {
+// Regression: after a restart of the machine, or of a container, another process had the supervisor's pid.
+test('a stack with a dead supervisor is not up, even if another process has its pid', async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
   const { pid } = process;
@@ -21,7 +21,7 @@ test('a stack whose supervisor is gone is not up, though another process has its
   assert.equal(await isUp({ pid, identity: `${pid} 1` }), false);
 });
 
-test('a pipeline of an earlier version, which does not say its settings: any that is asked for is refused', () => {
+test('a pipeline of an earlier version, without settings in its file, refuses every setting', () => {
   const up = { pid: 1, ingest: { token: 'a-token-of-it' }, facts: {} } as StackFile;
   assert.doesNotThrow(() =>
     checkSettings('/nowhere', up, { RATE: '7', QUEUE: '', INGEST_TOKEN: 'a-token-of-it' }),
@@ -32,8 +32,8 @@ test('a pipeline of an earlier version, which does not say its settings: any tha
   );
 });
 
-test('what is compared of a setting is what it means', () => {
-  // CPUs can be chosen on Linux.
+test('settings are compared by meaning, not by text', () => {
+  // Only Linux can pin CPUs.
   const status = process.platform === 'linux' ? readFileSync('/proc/self/status', 'utf8') : '';
   const [, cpu] = /^Cpus_allowed_list:\s*(\d+)/m.exec(status) ?? [];
   const up = {

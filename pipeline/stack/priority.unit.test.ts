@@ -15,26 +15,26 @@ const PRINT = `
 
 const hasRights = () => / -\d+$/.test(named(prioritiesOf('drain')));
 
-test('a generator does not go ahead of a pipeline of the user’s own', () => {
+test("a generator has no priority over the user's own pipeline", () => {
   assert.deepEqual(prioritiesOfRun({}), prioritiesOf('drain'));
   assert.equal(named(prioritiesOfRun({ PRIORITY: 'none' })), 'none');
   assert.equal(named(prioritiesOfRun({ INGEST_URL: 'http://127.0.0.1:1' })), 'none');
 });
 
-test('with none all share as they are', () => {
+test('none changes no priority', () => {
   const none = prioritiesOf('none');
   assert.equal(named(none), 'none');
   for (const kind of KINDS) assert.deepEqual(atItsPriority(none, kind), []);
 });
 
-test('to find out what is allowed leaves nothing behind', () => {
+test('finding out the allowed priorities leaves our own unchanged', () => {
   const before = getPriority();
   prioritiesOf('drain');
   assert.equal(getPriority(), before);
 });
 
 const skip = !existsSync('/usr/bin/setpriv') || !hasRights();
-test('without the right to go ahead, what is upstream yields', { skip }, async () => {
+test('without the right to raise priorities, those of upstream processes are lowered', { skip }, async () => {
   const without = ['--bounding-set', '-sys_nice', '--inh-caps', '-sys_nice'];
   const { stdout } = await execa('setpriv', [
     ...without,
@@ -46,7 +46,7 @@ test('without the right to go ahead, what is upstream yields', { skip }, async (
   assert.equal(stdout, `drain: ingest and nginx at nice ${Math.max(10, getPriority())}`);
 });
 
-test('a process has its nice value, its threads too, and its session has it', {
+test('a process, its threads and its session have its nice value', {
   skip: process.platform !== 'linux',
 }, async (t) => {
   const drain = prioritiesOf('drain');
@@ -62,7 +62,7 @@ test('a process has its nice value, its threads too, and its session has it', {
   await once(child.stdout, 'data');
   const pid = child.pid as number;
   await setSession(drain, kind, pid);
-  // The value is field 19 of proc_pid_stat(5), and the one before the blank behind the command's name is field 2.
+  // The value is field 19 of proc_pid_stat(5). The split is behind field 2, the command's name.
   const threads = readdirSync(`/proc/${pid}/task`).map((thread) =>
     Number(readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[16]),
   );
@@ -77,7 +77,7 @@ class Sleeper extends Child {
   readonly pid = this.child.pid as number;
 }
 
-test('a generator has it too', async (t) => {
+test('a generator has its nice value', async (t) => {
   const env = { PATH: process.env.PATH };
   const options = { stdio: 'ignore', kind: 'k6' } as const;
   for (const [PRIORITY, nice] of [
@@ -95,8 +95,8 @@ test('a generator has it too', async (t) => {
   }
 });
 
-// The recorder that Artillery starts was at nice -20: each was raised by ten from its parent.
-test('what a generator starts is no further ahead than the generator', { skip: !hasRights() }, async () => {
+// Regression: the recorder that Artillery starts was at nice -20, as each child was raised by ten.
+test('a child of a generator has no higher priority than the generator', { skip: !hasRights() }, async () => {
   const args = ['-n', '-10', process.execPath, '--input-type=module-typescript', '-e', PRINT];
   assert.match((await execa('nice', args)).stdout, / at nice -10$/);
 });

@@ -14,14 +14,14 @@ before(async () => {
 });
 after(() => remove(logs));
 
-/** A master with a worker, like nginx: the worker holds its pipes, and does not notice the master's death. */
+/** A master with a worker, like nginx. The worker holds the master's pipes, and does not notice its death. */
 const MASTER = { name: 'master', command: 'sh', args: ['-c', 'sleep 600 & echo worker $!; wait'] };
 const PATTERN = /^worker (\d+)$/;
 
-/** Not a zombie that nobody has reaped either. */
+/** Whether a process exists and is no zombie. */
 const isThere = (pid: number) => identity(pid) !== undefined;
 
-test('SIGKILL is for the whole group: no worker stays behind', async () => {
+test('SIGKILL ends the whole process group', async () => {
   const master = await Supervised.start(MASTER, { logs });
   const worker = Number((await master.says(PATTERN, 30_000))[1]);
   master.signal('SIGKILL');
@@ -29,8 +29,8 @@ test('SIGKILL is for the whole group: no worker stays behind', async () => {
   assert.equal(await master.ended, 'was killed by SIGKILL');
 });
 
-// The worker held the master's pipes, so the master's end was not seen, and stop() waited for ever.
-test('a killed master takes its workers along, and its end is reported', async () => {
+// Regression: the worker held the master's pipes, so the master's end was not seen and stop() waited forever.
+test('the end of a killed master is reported, and ends its workers', async () => {
   const master = await Supervised.start(MASTER, { logs });
   const worker = Number((await master.says(PATTERN, 30_000))[1]);
   process.kill(master.pid, 'SIGKILL');
@@ -38,7 +38,7 @@ test('a killed master takes its workers along, and its end is reported', async (
   await eventually(() => !isThere(worker), 'the end of the worker');
 });
 
-test('whoever started it is killed: neither it nor its workers stay behind', async () => {
+test('the death of the supervisor ends a master and its workers', async () => {
   const script = `import { Supervised } from ${JSON.stringify(join(import.meta.dirname, 'process.ts'))};
     const master = await Supervised.start(${JSON.stringify(MASTER)}, { logs: ${JSON.stringify(logs)} });
     console.log((await master.says(${PATTERN}, 30_000))[1], master.pid);`;
@@ -51,8 +51,8 @@ test('whoever started it is killed: neither it nor its workers stay behind', asy
   await eventually(() => !isThere(worker as number), 'the end of the worker');
 });
 
-// The error had no listener: a full disk killed the supervisor, which left secrets and processes.
-test('a log that cannot be written ends nothing', async () => {
+// Regression: the error had no listener. A full disk killed the supervisor, which left secrets and processes.
+test('a process continues if its log cannot be written', async () => {
   await mkdir(join(logs, 'talker.log'));
   const talker = await Supervised.start(
     { name: 'talker', command: 'sh', args: ['-c', 'echo one; echo two'] },

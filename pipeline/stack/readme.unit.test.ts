@@ -20,7 +20,7 @@ const SETTINGS = [
   `of each relay\n${describe(RelayConfig, new Set([...STACK_SETTINGS, ...both]))}`,
 ].join('\n\n');
 
-test(`the settings of pipeline/README.md are the declarations; write them: ${UPDATE}`, async () => {
+test(`pipeline/README.md lists the declared settings; update: ${UPDATE}`, async () => {
   const readme = await readFile(README, 'utf8');
   const [, block] = BLOCK.exec(readme) ?? [];
   assert.ok(block !== undefined, 'the block below the heading Settings is missing');

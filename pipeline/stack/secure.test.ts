@@ -85,7 +85,7 @@ async function secretsOf(stack: StackFile): Promise<string[]> {
   return secrets;
 }
 
-/** All command lines on this machine while `lasts` held. */
+/** All command lines on this machine while `lasts` returns true. */
 async function commandsSeen(lasts: () => boolean): Promise<string[]> {
   const seen = new Set<string>();
   while (lasts()) {
@@ -97,7 +97,7 @@ async function commandsSeen(lasts: () => boolean): Promise<string[]> {
   return [...seen];
 }
 
-/** Local addresses that these processes listen on, as in /proc/net/tcp: hexadecimal, 32-bit words in the host's order. */
+/** The processes' listening addresses as in /proc/net/tcp: hexadecimal, 32-bit words in the host's order. */
 async function listenersOf(pids: number[]): Promise<string[]> {
   const sockets = new Set<string>();
   for (const pid of pids) {
@@ -118,7 +118,7 @@ async function listenersOf(pids: number[]): Promise<string[]> {
     .map((fields) => fields[1] as string);
 }
 
-describe('a stack that speaks TLS', () => {
+describe('a stack with TLS', () => {
   let dir: string;
   let stackDir: string;
   let runDir: string;
@@ -139,7 +139,7 @@ describe('a stack that speaks TLS', () => {
     await remove(dir);
   });
 
-  test('carries a run, whose secrets stand in no process list, no log and no report', async (t) => {
+  test('carries a run without secrets in process lists, logs and reports', async (t) => {
     const secrets = await secretsOf(stack);
     const presence = execa('mosquitto_sub', ['-t', 'status/#', '-F', '%t %p'], {
       env: { XDG_CONFIG_HOME: stackDir },
@@ -148,7 +148,7 @@ describe('a stack that speaks TLS', () => {
     t.after(() => presence.kill());
     const heard: string[] = [];
     presence.stdout.on('data', (chunk) => heard.push(String(chunk)));
-    // Retained messages come at once, so it is subscribed now.
+    // Retained messages come at once, so the client is subscribed now.
     await eventually(() => heard.join('').includes('status/relay/relay-1 online'), 'the relay');
 
     let running = true;
@@ -164,7 +164,7 @@ describe('a stack that speaks TLS', () => {
     assert.ok(account.balanced);
     assert.ok(account.scheduled > 0);
     assert.equal(account.arrived, account.scheduled);
-    assert.equal(latency.stages.queue.count, latency.arrival.count, 'its clock was that of Redis');
+    assert.equal(latency.stages.queue.count, latency.arrival.count, "it used Redis' clock");
 
     await eventually(
       () => /^status\/subscriber\/\S+-1 offline$/m.test(heard.join('')),
@@ -186,18 +186,18 @@ describe('a stack that speaks TLS', () => {
     const page = shownRun(await readFile(join(runDir, 'index.html'), 'utf8'));
     outputs.push(['the run in the page', JSON.stringify(page)]);
     for (const [where, text] of outputs) {
-      for (const secret of secrets) assert.ok(!text.includes(secret), `a secret stands in ${where}`);
+      for (const secret of secrets) assert.ok(!text.includes(secret), `a secret is in ${where}`);
     }
   });
 
-  test('in which no role asked for what it may not', async () => {
+  test('runs no command that its role may not run', async () => {
     const reader = new Redis(stack.redis.url, { disableClientInfo: true });
     const errors = await reader.info('errorstats');
     reader.disconnect();
     assert.doesNotMatch(errors, /NOPERM/);
   });
 
-  test('writes nothing that others may read', async () => {
+  test('writes no files that other users can read', async () => {
     for (const file of [
       stackDir,
       ...(await readdir(stackDir, { recursive: true })).map((f) => join(stackDir, f)),
@@ -209,16 +209,16 @@ describe('a stack that speaks TLS', () => {
       .map((file) => file.slice(stackDir.length + 5))
       .sort();
     const servers = ['ingest', 'mosquitto', 'redis'].flatMap((name) => [`${name}.key`, `${name}.pem`]);
-    assert.deepEqual(files, ['ca.pem', ...servers].sort(), "the authority's key is gone");
+    assert.deepEqual(files, ['ca.pem', ...servers].sort(), "the authority's key is deleted");
   });
 
-  test('listens on this host alone', { skip: process.platform !== 'linux' }, async () => {
+  test('listens only on this host', { skip: process.platform !== 'linux' }, async () => {
     const listening = await listenersOf(Object.values(stack.processes));
     assert.ok(listening.length >= 3, 'Redis, Mosquitto and ingest');
     for (const address of listening) assert.match(address, /^(0100007F|0{24}01000000):/);
   });
 
-  test('takes no connection without TLS', async () => {
+  test('refuses connections without TLS', async () => {
     await assert.rejects(fetch(`${stack.ingest.url.replace('https', 'http')}/livez`));
     const plain = new Redis(stack.redis.url.replace('rediss', 'redis'), {
       lazyConnect: true,
@@ -230,7 +230,7 @@ describe('a stack that speaks TLS', () => {
     plain.disconnect();
   });
 
-  test('changes its tokens while it is up', async () => {
+  test('reads new tokens while it runs', async () => {
     const post = async (token: string) => {
       const response = await fetch(`${stack.ingest.url}/messages`, {
         method: 'POST',
@@ -247,7 +247,7 @@ describe('a stack that speaks TLS', () => {
     assert.equal(await post(stack.ingest.token), 401);
   });
 
-  test('is not believed by who trusts another authority', async () => {
+  test('is refused by a client that trusts another authority', async () => {
     const other = join(dir, 'other');
     const { ca } = await makeCertificates(join(other, 'tls'), []);
     const misled = { ...stack, ca: await readFile(ca, 'utf8') };
@@ -261,7 +261,7 @@ describe('a stack that speaks TLS', () => {
   });
 });
 
-describe("servers of the user's own that speak TLS", () => {
+describe("the user's own servers with TLS", () => {
   let dir: string;
   let servers: Record<'REDIS_URL' | 'MQTT_URL', string>;
   let ca: string;
@@ -284,7 +284,7 @@ describe("servers of the user's own that speak TLS", () => {
     await remove(dir);
   });
 
-  test('whose authority nobody knows: one line each', async () => {
+  test('are refused in one line each if their authority is unknown', async () => {
     const why = '(self-signed certificate in certificate chain|unable to verify the first certificate)';
     const end = `: ${why} \\(TLS_CA: the file of its authority\\)$`;
     const { REDIS_URL, MQTT_URL } = servers;
@@ -296,7 +296,7 @@ describe("servers of the user's own that speak TLS", () => {
     });
   });
 
-  test('a file of authorities that is none: one line', async () => {
+  test('an invalid file of authorities is refused in one line', async () => {
     const empty = join(dir, 'empty.pem');
     await writeFile(empty, '');
     assert.throws(() => trust(join(dir, 'none')), {
@@ -307,7 +307,7 @@ describe("servers of the user's own that speak TLS", () => {
     });
   });
 
-  test('whose authority is given, beside one of our own', async () => {
+  test('are accepted with their authority, beside our own', async () => {
     const pipeline = new Pipeline(join(dir, 'stack'), {
       REDIS_URL: servers.REDIS_URL,
       TLS: 'true',

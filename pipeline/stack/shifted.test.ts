@@ -29,14 +29,14 @@ interface Shifts {
   relay: string;
 }
 
-/** Where the processes run; k6 is where Redis and the broker are. */
+/** Where the processes run. k6 runs beside Redis and the broker. */
 interface Hosts {
   servers: Host;
   ingest: Host;
   relay: Host;
 }
 
-/** A network namespace for each, with the relay's between the others'; without namespaces all are on this host. */
+/** A network namespace each, the relay's between the others. Without namespaces all run on this host. */
 async function openHosts(t: TestContext): Promise<Hosts> {
   const refusal = lacks('network namespaces');
   if (refusal !== null) {
@@ -52,7 +52,7 @@ async function openHosts(t: TestContext): Promise<Hosts> {
   };
 }
 
-/** A small load on an ingest and a relay with these clocks; none: the machine's. */
+/** A small load on an ingest and a relay with shifted clocks, by default the machine's. */
 async function run(t: TestContext, hosts: Hosts, shifts?: Shifts): Promise<Run> {
   const dir = await temporaryDirectory();
   const [redis, broker] = await Promise.all([
@@ -110,10 +110,10 @@ async function run(t: TestContext, hosts: Hosts, shifts?: Shifts): Promise<Run> 
   return load.result();
 }
 
-/** How late a tick of the wall clock may be noticed, in addition to the bound. */
+/** How late a tick of the wall clock may be noticed, beyond the bound. */
 const TICK_MS = 2;
 
-test('an ingest 3 s ahead and a relay 0.4 s behind, each on a host of its own: stages as on one clock, within the bound', {
+test('an ingest 3 s ahead and a relay 0.4 s behind change no stage beyond the clock bound', {
   skip,
 }, async (t) => {
   const hosts = await openHosts(t);
@@ -136,7 +136,7 @@ test('an ingest 3 s ahead and a relay 0.4 s behind, each on a host of its own: s
       bound = Math.max(bound, bound_ms);
     }
     assert.deepEqual([account.scheduled, account.arrived], [400, 400]);
-    // A wrong clock makes one stage longer and its neighbour shorter, finally below zero.
+    // A wrong clock lengthens one stage and shortens its neighbour, even below zero.
     for (const [name, { min }] of Object.entries(latency.stages))
       assert.ok((min ?? Number.NaN) >= -(2 * bound + TICK_MS), `${name}: ${min} ms, bound ${bound}`);
     const stages = Object.values(latency.stages);

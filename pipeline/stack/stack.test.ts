@@ -56,14 +56,14 @@ class Command {
     return JSON.parse(await readFile(join(stackDir, 'stack.json'), 'utf8'));
   }
 
-  /** The exit code; null when the signal itself ended it. */
+  /** Returns the exit code, or null if the signal itself ended it. */
   stop(signal: NodeJS.Signals): Promise<number | null> {
     this.#child.kill(signal);
     return this.ended;
   }
 }
 
-/** A process whose parent was killed is gone after init has reaped it. */
+/** Waits until all processes are gone. Init reaps those whose parent was killed. */
 async function gone(stack: StackFile): Promise<void> {
   for (const [name, pid] of Object.entries(stack.processes)) {
     await eventually(() => !isAlive(pid), `the end of ${name}`);
@@ -83,7 +83,7 @@ async function post(stack: StackFile, message: object): Promise<number> {
 const cpusOf = async (pid: number) =>
   /^Cpus_allowed_list:\s*(\S+)$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1] as string;
 
-test('it starts, a message goes round, and Ctrl-C leaves nothing', async (t) => {
+test('the stack starts, delivers a message, and leaves nothing after Ctrl-C', async (t) => {
   const cpus = process.platform === 'linux' ? await cpusOf(process.pid) : undefined;
   const one = cpus && `${Number.parseInt(cpus, 10)}`;
   const pinned = one && { CPU_AFFINITY: `relay=${one} redis=${one}` };
@@ -128,7 +128,7 @@ test('it starts, a message goes round, and Ctrl-C leaves nothing', async (t) => 
   assert.ok(!existsSync(join(stackDir, 'stack.json')));
 });
 
-test('neither MQTT without a password nor a topic that is not yours', async (t) => {
+test('the broker refuses a client without a password, and topics that a client may not use', async (t) => {
   const command = new Command(t);
   const { mqtt } = await command.ready();
   await assert.rejects(connectAsync(mqtt.url, { protocolVersion: 5, reconnectPeriod: 0 }), /Not authorized/);
@@ -142,7 +142,7 @@ test('neither MQTT without a password nor a topic that is not yours', async (t) 
   assert.equal(await command.stop('SIGTERM'), 0);
 });
 
-test('a process dies: its name and its last lines, everything stopped, exit code 1', async (t) => {
+test('a dead process is reported with its last lines, and the stack stops with exit code 1', async (t) => {
   const command = new Command(t);
   const stack = await command.ready();
   process.kill(stack.processes['relay-1'] as number, 'SIGKILL');
@@ -153,7 +153,7 @@ test('a process dies: its name and its last lines, everything stopped, exit code
   assert.ok(!existsSync(join(stackDir, 'stack.json')));
 });
 
-test('the supervisor is killed: its processes end, and the next start cleans up', async (t) => {
+test('after a kill of the supervisor its processes end, and the next start cleans up', async (t) => {
   const command = new Command(t);
   const stack = await command.ready();
   await command.stop('SIGKILL');
@@ -164,9 +164,9 @@ test('the supervisor is killed: its processes end, and the next start cleans up'
   assert.equal(await next.stop('SIGINT'), 0);
 });
 
-// The next start deleted them without a word.
-test('messages that were accepted before a crash are taken up by the next start, unless it is to be fresh', async (t) => {
-  // Sent to no relay, and then everything is killed.
+// Regression: the next start silently deleted these messages.
+test('a start takes up messages accepted before a crash, unless --fresh is given', async (t) => {
+  // Accepts messages without a relay, and is killed.
   const crash = async (env: Record<string, string>, targets: readonly string[]) => {
     const command = new Command(t, { RELAY_WORKERS: '0', ...env });
     const stack = await command.ready();
@@ -182,14 +182,14 @@ test('messages that were accepted before a crash are taken up by the next start,
   assert.equal(await other.ended, 1);
   assert.match(other.output, /^3 messages .*earlier .*QUEUE=stream STREAM_SHARDS=1.*--fresh[^\n]*\n$/);
 
-  // A run's are its own.
+  // The stack of a run keeps its own messages apart.
   const run = await Stack.start(readConfig(StackConfig, { STACK_DIR: stackDir, ...FREE }));
   await run.stop();
 
   const next = new Command(t);
   const { health } = await next.ready();
   assert.match(next.output, /^3 messages .*earlier /m);
-  // Those three and the one that proves readiness.
+  // These three, and the one that proves readiness.
   const relayed = async () => (await fetch(`${health['relay-1']}/metrics`)).text();
   await eventually(
     async () => /^arrival_relay_messages_acknowledged_total\S* 4$/m.test(await relayed()),
@@ -197,7 +197,7 @@ test('messages that were accepted before a crash are taken up by the next start,
   );
   assert.equal(await next.stop('SIGINT'), 0);
 
-  // Nothing is left, so it may be divided otherwise.
+  // The queue is empty, so the number of shards can change.
   assert.doesNotMatch(await crash({ STREAM_SHARDS: '2' }, ['user/4']), /earlier/);
   const fresh = new Command(t, {}, ['--fresh']);
   await fresh.ready();
@@ -205,8 +205,8 @@ test('messages that were accepted before a crash are taken up by the next start,
   assert.equal(await fresh.stop('SIGINT'), 0);
 });
 
-// The refused one removed stack.json, tokens and certificates of the running one.
-test('a second one in the same directory, whatever refuses it: one line, and the first keeps its files', async (t) => {
+// Regression: the refused start removed stack.json, tokens and certificates of the running stack.
+test('a second start in the same directory is refused in one line, the first keeps its files', async (t) => {
   const command = new Command(t, { TLS: 'true' });
   await command.ready();
   const files = ['stack.json', 'ingest.tokens', 'curl.conf', 'tls/ca.pem'];
@@ -225,8 +225,8 @@ test('a second one in the same directory, whatever refuses it: one line, and the
   assert.equal(await command.stop('SIGINT'), 0);
 });
 
-// It emptied logs/ and redis/ of any given directory.
-test('STACK_DIR with files that are not a stack’s: one line, and nothing in it is changed', async (t) => {
+// Regression: a start emptied logs/ and redis/ of any given directory.
+test('a STACK_DIR with other files is refused in one line, and stays unchanged', async (t) => {
   const files = {
     'logs/app.log': 'a log',
     'redis/dump.rdb': 'data',
@@ -252,8 +252,8 @@ test('STACK_DIR with files that are not a stack’s: one line, and nothing in it
   assert.match(file.output, /^STACK_DIR is \S+, which is no directory that can be read: [^\n]*\n$/);
 });
 
-// After npm run matrix or deployments with a STACK_DIR, npm run pipeline with the same one was refused.
-test('STACK_DIR that is empty or was a stack’s before is taken, and emptied of that one', async () => {
+// Regression: npm run pipeline refused a STACK_DIR that npm run matrix or deployments had used.
+test('a STACK_DIR that is empty or held an earlier stack is used, and emptied of that stack', async () => {
   (await claimDirectory(join(stackDir, 'matrix')))();
   for (let i = 0; i < 2; i++) {
     const release = await claimDirectory(stackDir);
@@ -263,7 +263,7 @@ test('STACK_DIR that is empty or was a stack’s before is taken, and emptied of
   }
 });
 
-test('a port is taken: which, by what variable, by whom', async (t) => {
+test('the error for a taken port names the port, its variable and its owner', async (t) => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => server.close());
@@ -271,13 +271,13 @@ test('a port is taken: which, by what variable, by whom', async (t) => {
   const command = new Command(t, { INGEST_PORT: port });
   assert.equal(await command.ended, 1);
   assert.match(command.output, new RegExp(`^port ${port} \\(INGEST_PORT\\) is taken.*set INGEST_PORT.*\\n$`));
-  // "taken by MainThread", which is what every Node is called.
+  // Regression: "taken by MainThread", the name of every Node process.
   if (process.platform === 'linux')
     assert.match(command.output, new RegExp(`taken by .*node .*pid ${process.pid}`));
 });
 
-// Brokers started after the stop.
-test('one server cannot start: the others are waited for, and stopped', async (t) => {
+// Regression: brokers started after the stop.
+test('if one server cannot start, the others are awaited and stopped', async (t) => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => server.close());
@@ -292,14 +292,14 @@ test('one server cannot start: the others are waited for, and stopped', async (t
   assert.match(lines.join('\n'), /^mosquitto-6 .* terminating$/m);
 });
 
-test('a setting is wrong: one line, and nothing is started', async (t) => {
+test('a wrong setting is reported in one line, and nothing is started', async (t) => {
   const command = new Command(t, { RELAY_WORKERS: 'many' });
   assert.equal(await command.ended, 1);
   assert.match(command.output, /^RELAY_WORKERS is "many"; allowed: 0 to 64, .*\n$/);
   assert.ok(!existsSync(stackDir));
 });
 
-test("servers of the user's own are used, and left as they are", async (t) => {
+test("the user's own servers are used, and not stopped", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.service.remove());
   const command = new Command(t, { REDIS_URL: redis.url });
@@ -329,14 +329,14 @@ const refused: [name: string, env: Record<string, string>, says: RegExp][] = [
   ],
 ];
 for (const [name, env, says] of refused) {
-  test(`${name}: one line`, async (t) => {
+  test(`reported in one line: ${name}`, async (t) => {
     const command = new Command(t, env);
     assert.equal(await command.ended, 1);
     assert.match(command.output, says);
   });
 }
 
-test('wrong passwords: one line each', async (t) => {
+test('wrong passwords are reported in one line each', async (t) => {
   const [redis, broker] = await Promise.all([startRedis(), startBroker()]);
   t.after(() => redis.service.remove());
   t.after(() => broker.service.remove());
@@ -348,7 +348,7 @@ test('wrong passwords: one line each', async (t) => {
   assert.match(noBroker.output, /^MQTT_URL: broker at mqtt:\/\/relay:\*\*\*@.*Not authorized\n$/);
 });
 
-test('a directory with an unreadable stack.json of old does not keep it from starting', async (t) => {
+test('a start ignores an unreadable old stack.json', async (t) => {
   (await claimDirectory(stackDir))();
   await writeFile(join(stackDir, 'stack.json'), '{"pid":');
   const command = new Command(t);

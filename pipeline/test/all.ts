@@ -1,6 +1,6 @@
 /**
- * Runs all tests of Node, those first that take longest: `node pipeline/test/all.ts [<npm script> …]`. The scripts run beside them, one
- * after the other, in the time that the tests wait; what they print comes as a whole.
+ * Runs all Node tests, the longest first: `node pipeline/test/all.ts [<npm script> …]`. The scripts run
+ * beside them, one after the other, while tests wait. Their output is printed at the end.
  */
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,11 +12,11 @@ import { atItsPriority, setSession } from '../stack/priority.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const TESTS = ['{pipeline,reports,scenarios}/**', 'extensions/artillery-plugin-arrival/test'];
-/** Each takes 30 s or more. Last would be waited for, with a core idle. */
+/** Tests of 30 s or more. At the end they would leave a core idle. */
 const LONG = ['page', 'outages', 'faults', 'stack', 'pack', 'using', 'tutorial', 'ramp', 'run', 'browser'];
 const BEHIND = new Map([['beside', 10]]);
 
-// Each test, and each process of its pipeline, would compile what the others have.
+// Otherwise each test, and each process of its pipeline, compiles the same modules again.
 process.env.NODE_COMPILE_CACHE ??= join(ROOT, '.stack/compiled');
 
 const isLong = (file: string) => LONG.some((name) => file.endsWith(`/${name}.test.ts`));

@@ -10,8 +10,8 @@ const SLOTS = 16_384;
 const COUNT = 3;
 
 /**
- * A private Redis Cluster of three with the stack's users; `nodes` are connections that may do everything. Its `remove()` belongs into the
- * test's `after`.
+ * A private Redis Cluster of three nodes with the stack's users. `nodes` are connections with all rights.
+ * Call its `remove()` in the test's `after`.
  */
 export async function startCluster(): Promise<{
   url(user: RedisUser): string;
@@ -23,7 +23,7 @@ export async function startCluster(): Promise<{
   const nodes: Redis[] = [];
   const meet: [port: number, bus: number][] = [];
   for (let n = 0; n < COUNT; n++) {
-    // The bus between the nodes listens on a port of its own.
+    // The cluster bus has its own port.
     const [port, bus] = [await freePort(), await freePort()];
     meet.push([port, bus]);
     const prepare = async (dir: string) => {
@@ -47,7 +47,7 @@ export async function startCluster(): Promise<{
   const isWhole = (info: unknown) => /state:ok[\s\S]*known_nodes:3/.test(String(info));
   await eventually(
     async () => (await Promise.all(nodes.map((node) => node.cluster('INFO')))).every(isWhole),
-    'a whole cluster',
+    'a complete cluster',
   );
   const addresses = meet.map(([port]) => `127.0.0.1:${port}`).join(',');
   const byUser = urls(passwords, `redis://${addresses}`);

@@ -6,7 +6,7 @@ export interface Hops {
   published: number;
 }
 
-/** What a subscriber reads of `hops`. */
+/** Parses `hops` as a subscriber does. */
 export function hopsOf(text: string): Hops {
   let at = 0;
   const [received = 0, queued = 0, claimed = 0, published = 0] = text.split(',').map((part) => {

@@ -115,7 +115,7 @@ export class TestIngest {
 export class RawConnection {
   /** Resolves with all received bytes when the peer has closed. */
   readonly closed: Promise<string>;
-  /** What came until now. */
+  /** The bytes received so far. */
   received = '';
   readonly #socket;
 

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-/** pipeline/deploy/check, built. */
+/** The binary of pipeline/deploy/check. */
 export const CHECK = join(import.meta.dirname, '../../.stack/deploy-check');
 
 interface Probe {

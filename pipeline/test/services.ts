@@ -11,7 +11,7 @@ import { type Listen, prepareMosquitto, prepareRedis } from '../stack/services.t
 
 /** The place of a test's process: this host, or a network namespace. */
 export interface Host {
-  /** What others reach it by. */
+  /** The address for other processes. */
   address: string;
   /** A command that execs another one there. */
   within: readonly string[];
@@ -68,8 +68,8 @@ function secretFor<User extends string>(users: readonly User[]): Record<User, st
 }
 
 /**
- * A private Redis with the stack's users, and an admin user for the test, whose address is `url`. Call its `remove()` in the
- * test's `after`.
+ * A private Redis with the stack's users, and an admin user for the test, whose address is `url`. Call its
+ * `remove()` in the test's `after`.
  */
 export async function startRedis(
   certificate?: Certificate,
@@ -114,7 +114,7 @@ export async function eventually(
 ): Promise<void> {
   const deadline = Date.now() + withinMs;
   while (!(await holds())) {
-    if (Date.now() > deadline) throw new Error(`${what} did not come about within ${withinMs} ms`);
+    if (Date.now() > deadline) throw new Error(`timed out after ${withinMs} ms, waiting for ${what}`);
     await sleep(5);
   }
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Regression: a server without a broker could not be measured, as the options required an MQTT URL.
-func TestWithoutABrokerTheAnswerIsTheArrival(t *testing.T) {
+func TestAnAnswerIsTheArrivalWithoutABroker(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Copies: func(int) int { return 0 }}
 	r := newScript(t, f, twenty, "answers: true, mqtt: undefined").run()
@@ -26,7 +26,7 @@ func TestWithoutABrokerTheAnswerIsTheArrival(t *testing.T) {
 	assert.Zero(t, r.Latency.Stages[ledger.Ingest.String()].Count)
 }
 
-func TestAnswersThatMakeNoSense(t *testing.T) {
+func TestInvalidAnswersOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	rt := modulestest.NewRuntime(t)
 	require.NoError(t, rt.VU.Runtime().Set("Run", New().NewModuleInstance(rt.VU).Exports().Named["Run"]))

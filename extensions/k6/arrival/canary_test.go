@@ -11,7 +11,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 )
 
-func TestTheCanaryGoesAllTheWayBesideTheLoad(t *testing.T) {
+func TestTheCanaryIsMeasuredApartFromTheLoad(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{Delay: 100 * time.Millisecond},
 		"phases: [{duration: 3, arrivalRate: 50}]\nflows: [{name: direct}]", "canary: true, id: 'meta.id'")
@@ -28,7 +28,7 @@ func TestTheCanaryGoesAllTheWayBesideTheLoad(t *testing.T) {
 	}
 }
 
-func TestACanaryThatIsNotAcceptedIsNoFault(t *testing.T) {
+func TestARefusedCanaryIsLeftOutOfTheAccount(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Status: func(int) int { return http.StatusTooManyRequests }}
 	r := newScript(t, f, "phases: [{duration: 2, arrivalRate: 5}]\nflows: [{name: direct}]", "canary: true").run()

@@ -17,7 +17,7 @@ const sweep = `
 phases: [{name: two, duration: 1, vus: 2}, {pause: 1}, {name: four, duration: 1, vus: 4}]
 flows: [{name: direct, weight: 3}, {name: room, target: room, deliveries: 2}]`
 
-func TestTheClosedModelHasAVUForEachOfTheMost(t *testing.T) {
+func TestTheClosedModelHasTheVUsOfItsLargestPhase(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, sweep, "")
 	out, err := s.runtime.VU.Runtime().RunString(`JSON.stringify(run.scenarios())`)
@@ -44,7 +44,7 @@ func (s *script) runClosed() *report.Run {
 	return s.written()
 }
 
-func TestTheClosedModelHasOneLedgerToo(t *testing.T) {
+func TestTheClosedModelAccountsForEveryMessage(t *testing.T) {
 	t.Parallel()
 	r := newScript(t, &fake.Pipeline{}, `
 phases: [{name: two, duration: 60, vus: 2, requests: 200}, {pause: 1}, {name: four, duration: 60, vus: 4, requests: 400}]
@@ -70,7 +70,7 @@ flows: [{name: direct, weight: 3}, {name: room, target: room, deliveries: 2}]`, 
 	assert.InDelta(t, 3, float64(r.Flows[0].Scheduled)/float64(r.Flows[1].Scheduled), 0.5, "the flows' weights hold")
 }
 
-func TestAVUCanStandForSeveral(t *testing.T) {
+func TestInFlightDividesTheVUs(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, sweep, "inFlight: 3")
 	out, err := s.runtime.VU.Runtime().RunString(`JSON.stringify(run.scenarios({ pump: true }).sender.vus)`)
@@ -98,7 +98,7 @@ func TestTheFirstPhaseBeginsWithTheFirstSender(t *testing.T) {
 	assert.GreaterOrEqual(t, step.StartS, late.Seconds())
 }
 
-func TestAPhaseCanEndWithANumberOfRequests(t *testing.T) {
+func TestAPhaseEndsAfterItsNumberOfRequests(t *testing.T) {
 	t.Parallel()
 	r := newScript(t, &fake.Pipeline{}, `
 phases: [{name: some, duration: 60, vus: 3, requests: 100, drain: 10}, {name: more, duration: 60, vus: 2, requests: 31}]
@@ -110,7 +110,7 @@ flows: [{name: direct}]`, "").runClosed()
 }
 
 // Otherwise a phase also measures the backlog of the previous one.
-func TestAPhaseCanWaitForTheBacklogOfTheLast(t *testing.T) {
+func TestDrainWaitsForThePhasesBacklog(t *testing.T) {
 	t.Parallel()
 	const late = 3 * time.Second
 	p := &fake.Pipeline{Delay: late}

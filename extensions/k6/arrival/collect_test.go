@@ -22,7 +22,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
-func TestASubscriberThatDoesNotComeBackEndsTheLoadAndTheRunIsInvalid(t *testing.T) {
+func TestALostSubscriberEndsTheLoadAndInvalidatesTheRun(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{}
 	s := newScript(t, f, "phases: [{duration: 100, arrivalRate: 100}]\nflows: [{name: direct}]", "idle: '300ms', drain: 0")
@@ -46,7 +46,7 @@ func TestASubscriberThatDoesNotComeBackEndsTheLoadAndTheRunIsInvalid(t *testing.
 	assert.Nil(t, r.Health.Gaps[0].ToS)
 }
 
-func TestAStoppedRunLeavesAnIncompleteReport(t *testing.T) {
+func TestAStoppedRunWritesAnIncompleteReport(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -79,7 +79,7 @@ func TestAStoppedRunLeavesAnIncompleteReport(t *testing.T) {
 
 // Regression: a run that was killed in its second phase counted all messages of each phase, also of
 // one that never began, and divided them by the planned durations.
-func TestAStoppedRunHoldsWhatWasDueUntilThen(t *testing.T) {
+func TestAStoppedRunCountsOnlyDueMessages(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	f := &fake.Pipeline{Status: func(nth int) int {
@@ -124,7 +124,7 @@ flows: [{name: direct, weight: 2}, {name: batch, messages: 10}]`, "")
 	assert.Regexp(t, `^the run was cut off at \d+:\d\d of 1:31$`, r.Verdict.Reasons[0])
 }
 
-func TestAPhaseOfTheClosedModelThatWasCutOffEndsThere(t *testing.T) {
+func TestACutOffClosedPhaseHasItsActualDuration(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	f := &fake.Pipeline{Status: func(nth int) int {
@@ -156,7 +156,7 @@ func TestAPhaseOfTheClosedModelThatWasCutOffEndsThere(t *testing.T) {
 }
 
 // A killed process cannot write its report, so the run writes one before the first message.
-func TestThereIsAReportBeforeTheFirstMessage(t *testing.T) {
+func TestAReportIsWrittenBeforeTheFirstMessage(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
 	require.NoError(t, os.MkdirAll(s.dir, 0o755))
@@ -176,7 +176,7 @@ func TestThereIsAReportBeforeTheFirstMessage(t *testing.T) {
 
 // Regression: the message that a stopped sender had drawn was missing from the account, so the run
 // never settled.
-func TestWhatAStoppedSenderHadDrawnIsDropped(t *testing.T) {
+func TestAStoppedSenderDropsItsDrawnMessages(t *testing.T) {
 	t.Parallel()
 	for name, pump := range map[string]bool{"send": false, "pump": true} {
 		t.Run(name, func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestWhatAStoppedSenderHadDrawnIsDropped(t *testing.T) {
 }
 
 // Any VU may call run.result(), also while the end of the run adds the process metrics.
-func TestTheReportOfARunMayBeReadAtAnyTime(t *testing.T) {
+func TestAReportCanBeReadDuringTheRun(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct}]", "")
 	e := s.module.root.engine
@@ -220,7 +220,7 @@ func TestTheReportOfARunMayBeReadAtAnyTime(t *testing.T) {
 	reader.Wait()
 }
 
-func TestABrokerIsWaitedForAsLongAsWhatIsLate(t *testing.T) {
+func TestTheReconnectLimitIsAtLeastTheDrain(t *testing.T) {
 	t.Parallel()
 	for drain, want := range map[string]time.Duration{"0": 30 * time.Second, "'500ms'": 30 * time.Second, "'90s'": 90 * time.Second} {
 		s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: direct}]", "drain: "+drain)
@@ -229,7 +229,7 @@ func TestABrokerIsWaitedForAsLongAsWhatIsLate(t *testing.T) {
 }
 
 // Regression: two runs that began in the same second wrote into the same directory.
-func TestNoTwoRunsShareADirectory(t *testing.T) {
+func TestEachRunHasItsOwnDirectory(t *testing.T) {
 	t.Parallel()
 	runs := t.TempDir()
 	var dirs []string
@@ -299,7 +299,7 @@ func TestADirectoryThatHoldsARunIsRefused(t *testing.T) {
 }
 
 // Both runs find the directory empty.
-func TestTwoRunsThatAreGivenOneDirectoryDoNotBothBegin(t *testing.T) {
+func TestOnlyOneOfTwoRunsBeginsInADirectory(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, twenty, "")
 	e := s.module.root.engine
@@ -319,7 +319,7 @@ func TestTwoRunsThatAreGivenOneDirectoryDoNotBothBegin(t *testing.T) {
 
 // Regression: a silent subscriber was named only if its keep-alive ran out during the run.
 // Otherwise the missing messages counted as the pipeline's loss.
-func TestASubscriberThatFellSilentIsNamedWhenMessagesAreMissing(t *testing.T) {
+func TestASilentSubscriberIsReportedWhenMessagesAreMissing(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{}
 	f.Copies = func(nth int) int {
@@ -339,7 +339,7 @@ func TestASubscriberThatFellSilentIsNamedWhenMessagesAreMissing(t *testing.T) {
 }
 
 // Regression: messages that Redis could not be asked for counted as lost.
-func TestWhatRedisCouldNotBeAskedForIsUnknown(t *testing.T) {
+func TestMessagesAreUnknownWhenRedisIsDown(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
 	f.Copies = func(nth int) int {

@@ -10,7 +10,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
-func TestMoreConnectionsThanOpenFilesAreRefused(t *testing.T) {
+func TestConnectionsBeyondTheOpenFileLimitAreRefused(t *testing.T) {
 	t.Parallel()
 	o := &options{Senders: 1000, InFlight: 2}
 	var err error

@@ -14,7 +14,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-func TestAScriptMaySendByItself(t *testing.T) {
+func TestAScriptCanSendRequestsItself(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{}
 	s := newScript(t, f, "phases: [{duration: 1, arrivalRate: 5}]\nflows: [{name: pair, messages: 2}]", "id: 'meta.id'")
@@ -50,7 +50,7 @@ func TestAScriptMaySendByItself(t *testing.T) {
 
 // Regression: an unsettled request stayed in flight, so the run waited for k6's maxDuration and was
 // incomplete.
-func TestARequestThatAScriptDoesNotSettleIsUnknown(t *testing.T) {
+func TestAnUnsettledRequestIsUnknown(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		phases, options, reason string

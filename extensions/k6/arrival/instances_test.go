@@ -18,7 +18,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
-func TestNothingIsSentWhereAnInstanceIsMissing(t *testing.T) {
+func TestNothingIsSentIfAnInstanceIsMissing(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
 	test.Start(t, f)
@@ -63,7 +63,7 @@ func TestARunBeginsOnce(t *testing.T) {
 }
 
 // The start is a time of Redis' clock, which may differ from this host's.
-func TestInstancesBeginByTheClockOfRedis(t *testing.T) {
+func TestInstancesBeginByRedisTime(t *testing.T) {
 	t.Parallel()
 	const ahead = 100 * time.Second
 	f := &fake.Pipeline{Redis: &fake.Redis{Clock: fake.Clock{Ahead: ahead}}}
@@ -92,7 +92,7 @@ func TestInstancesBeginByTheClockOfRedis(t *testing.T) {
 
 // Regression: an instance began the next phase once its own requests were answered, while the
 // others were still in the previous one.
-func TestInstancesOfTheClosedModelBeginAPhaseTogether(t *testing.T) {
+func TestClosedModelInstancesBeginEachPhaseTogether(t *testing.T) {
 	t.Parallel()
 	const late = 300 * time.Millisecond
 	f := &fake.Pipeline{Redis: &fake.Redis{}, Delay: late}
@@ -137,7 +137,7 @@ flows: [{name: direct}]`
 	}
 }
 
-func TestAPhaseBeginsWithoutAnInstanceThatDoesNotCome(t *testing.T) {
+func TestAPhaseBeginsWithoutAMissingInstance(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
 	test.Start(t, f)

@@ -66,7 +66,7 @@ func finish(e *engine, rec *recorder) report.Verdict {
 
 func inTime(int) int64 { return 0 }
 
-func TestTheRunsOwnEvidenceReachesTheJudge(t *testing.T) {
+func TestTheJudgeGetsTheRunsEvidence(t *testing.T) {
 	t.Parallel()
 	const clocked = "redis: { url: 'redis://127.0.0.1:1' }, clock: { limit: '1ms' }"
 	for name, c := range map[string]struct {
@@ -129,7 +129,7 @@ func TestStampsOfAnotherClockAreNotTrusted(t *testing.T) {
 	assert.NotContains(t, strings.Join(reasons, "\n"), "the clocks disagree")
 }
 
-func TestARunHoldsItsClockToTheLimit(t *testing.T) {
+func TestTheClockBoundIsComparedWithItsLimit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		limit string
@@ -143,7 +143,7 @@ func TestARunHoldsItsClockToTheLimit(t *testing.T) {
 	}
 }
 
-func TestWhatIsHalfAMinuteLateIsDroppedAndTold(t *testing.T) {
+func TestMessages30SecondsLateAreDroppedAndReported(t *testing.T) {
 	t.Parallel()
 	for name, pump := range map[string]bool{"send": false, "pump": true} {
 		t.Run(name, func(t *testing.T) {

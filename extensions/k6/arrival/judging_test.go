@@ -13,7 +13,7 @@ import (
 )
 
 // Regression: a summary before the end of the test put incomplete counts into the last report.
-func TestASummaryIsForTheEndOfTheTest(t *testing.T) {
+func TestSummaryIsRefusedBeforeTheEndOfTheTest(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, twenty, "")
 	s.run()
@@ -41,7 +41,7 @@ func inTest(t *testing.T, s *script) *lib.ExecutionState {
 }
 
 // Regression: k6 exited with 110, but run.json said pass.
-func TestARunPassesNoTestThatTheScriptHasFailed(t *testing.T) {
+func TestARunFailsIfTheScriptMarkedTheTestFailed(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, twenty, "")
 	s.run()

@@ -23,7 +23,7 @@ import (
 )
 
 // Regression: the report had the slowest latency and the number of lost messages, but no ids.
-func TestTheSlowestAndTheLostAreNamed(t *testing.T) {
+func TestTheReportNamesTheSlowestAndTheLostMessages(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{
 		Hops: stamps,

@@ -16,7 +16,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 )
 
-func TestOptionsAreChecked(t *testing.T) {
+func TestInvalidOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	rt := modulestest.NewRuntime(t)
 	m := New().NewModuleInstance(rt.VU)
@@ -66,7 +66,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	assert.ErrorContains(t, err, "a second Run with other options")
 }
 
-func TestDurationsAreSecondsOrHaveTheirUnit(t *testing.T) {
+func TestDurationsAreSecondsOrHaveAUnit(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{
 		`2`: 2 * time.Second, `0.25`: 250 * time.Millisecond, `"1"`: time.Second, `"0.5"`: 500 * time.Millisecond, `"1ms"`: time.Millisecond, `"2m"`: 2 * time.Minute,
@@ -78,7 +78,7 @@ func TestDurationsAreSecondsOrHaveTheirUnit(t *testing.T) {
 }
 
 // Regression: a file URL was used as a path, so a checkout in "my project" wrote to "my%20project".
-func TestTheFolderOfRunsIsAPathOrAURL(t *testing.T) {
+func TestRunsIsAPathOrAFileURL(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "50% 성능")
 	for _, runs := range []string{dir, (&url.URL{Scheme: "file", Path: dir}).String()} {
@@ -89,7 +89,7 @@ func TestTheFolderOfRunsIsAPathOrAURL(t *testing.T) {
 	}
 }
 
-func TestQueueThatMakesNoSense(t *testing.T) {
+func TestInvalidQueueOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	rt := modulestest.NewRuntime(t)
 	require.NoError(t, rt.VU.Runtime().Set("Run", New().NewModuleInstance(rt.VU).Exports().Named["Run"]))

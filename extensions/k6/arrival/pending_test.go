@@ -9,7 +9,7 @@ import (
 	"go.k6.io/k6/v2/metrics"
 )
 
-func TestSamplesAreHandedToK6InBatches(t *testing.T) {
+func TestSamplesReachK6InBatches(t *testing.T) {
 	t.Parallel()
 	channel := make(chan metrics.SampleContainer, 10)
 	state := &lib.State{Samples: channel, BuiltinMetrics: metrics.RegisterBuiltinMetrics(metrics.NewRegistry())}

@@ -45,7 +45,7 @@ func figureOf(t *testing.T, r *report.Run, name string) float64 {
 	return 0
 }
 
-func TestManyConnectionsPublishAndAreAccountedFor(t *testing.T) {
+func TestManyConnectionsPublishEveryMessage(t *testing.T) {
 	t.Parallel()
 	m := startMosquitto(t)
 	for qos := range 2 {
@@ -118,7 +118,7 @@ func brokerOf(t *testing.T, then func(conn net.Conn)) (address string) {
 	return listener.Addr().String()
 }
 
-func TestConnectionsThatAreLostAndWhatTheyCouldNotSend(t *testing.T) {
+func TestMessagesOfLostConnectionsAreAccountedFor(t *testing.T) {
 	t.Parallel()
 	m := startMosquitto(t)
 	cutting := brokerOf(t, func(conn net.Conn) { _, _ = packets.ReadPacket(conn) }) // closes after one message
@@ -134,7 +134,7 @@ func TestConnectionsThatAreLostAndWhatTheyCouldNotSend(t *testing.T) {
 	assert.NotEqual(t, report.Pass, result)
 }
 
-func TestConnectionsThatAreRefused(t *testing.T) {
+func TestRefusedConnectionsDropTheirMessages(t *testing.T) {
 	t.Parallel()
 	m := startMosquitto(t)
 	r := published(t, m.address, "url: 'mqtt://127.0.0.1:1', connections: 10, rate: 1000")
@@ -144,7 +144,7 @@ func TestConnectionsThatAreRefused(t *testing.T) {
 	assert.Equal(t, "no connection: refused", r.Errors[0].Class)
 }
 
-func TestABrokerThatNeverAcknowledges(t *testing.T) {
+func TestMessagesWithoutPUBACKAreUnknown(t *testing.T) {
 	t.Parallel()
 	m := startMosquitto(t)
 	silent := brokerOf(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
@@ -158,7 +158,7 @@ func TestABrokerThatNeverAcknowledges(t *testing.T) {
 	assert.Equal(t, 1.0, figureOf(t, r, send.FigureLost), "no PUBACK within the timeout")
 }
 
-func TestPublishersThatMakeNoSense(t *testing.T) {
+func TestInvalidPublishersOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	rt := modulestest.NewRuntime(t)
 	require.NoError(t, rt.VU.Runtime().Set("Run", New().NewModuleInstance(rt.VU).Exports().Named["Run"]))

@@ -13,7 +13,7 @@ import (
 
 // Regression: memory was in units of 2^20 bytes, 5 % less than the pipeline's units of 10^6. Not
 // parallel: other tests' allocations would count.
-func TestMemoryIsInTenToTheSixBytes(t *testing.T) {
+func TestMemoryIsInDecimalMegabytes(t *testing.T) {
 	self, err := process.NewProcess(int32(os.Getpid()))
 	require.NoError(t, err)
 	measured := (&recorder{engine: &engine{}, sender: &meter{process: self}}).usage().RSSMB

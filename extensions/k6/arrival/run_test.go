@@ -27,7 +27,7 @@ func TestEveryMessageArrivesOnce(t *testing.T) {
 	assert.Equal(t, int64(810), r.Latency.Stages["schedule"].Count)
 }
 
-func TestARunSaysWhereItCameFrom(t *testing.T) {
+func TestARunRecordsItsCommitAndCIJob(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, steady, "")
 	wrote := s.run().Environment
@@ -39,7 +39,7 @@ func TestARunSaysWhereItCameFrom(t *testing.T) {
 	assert.JSONEq(t, string(expected), string(found))
 }
 
-func TestADelayShiftsEveryQuantileByAsMuch(t *testing.T) {
+func TestADelayIsPartOfTheArrivalLatency(t *testing.T) {
 	t.Parallel()
 	const delay = 200
 	r := newScript(t, &fake.Pipeline{Delay: delay * time.Millisecond}, steady, "").run()
@@ -48,7 +48,7 @@ func TestADelayShiftsEveryQuantileByAsMuch(t *testing.T) {
 	assert.Less(t, *r.Latency.HTTP.Min, *r.Latency.Arrival.Min, "the answer does not wait for the delivery")
 }
 
-func TestLossIsFoundToTheMessage(t *testing.T) {
+func TestEveryLostMessageIsCounted(t *testing.T) {
 	t.Parallel()
 	lose := func(nth int) int {
 		if nth%100 == 0 {
@@ -65,7 +65,7 @@ func TestLossIsFoundToTheMessage(t *testing.T) {
 	assert.Equal(t, []string{"lost: 5 of 570 messages were accepted and never arrived"}, reasons)
 }
 
-func TestDuplicatesAreFoundToTheMessage(t *testing.T) {
+func TestEveryDuplicateIsCounted(t *testing.T) {
 	t.Parallel()
 	twice := func(nth int) int {
 		if nth%50 == 0 {
@@ -80,7 +80,7 @@ func TestDuplicatesAreFoundToTheMessage(t *testing.T) {
 	assert.Equal(t, int64(300), r.Latency.Arrival.Count, "one sample per message")
 }
 
-func TestRefusedAndUnansweredRequestsAreToldApart(t *testing.T) {
+func TestRejectedAndUnansweredRequestsAreCountedApart(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Status: func(nth int) int {
 		switch {
@@ -100,7 +100,7 @@ func TestRefusedAndUnansweredRequestsAreToldApart(t *testing.T) {
 	}, r.Errors)
 }
 
-func TestALateGeneratorIsToldWhatItLacks(t *testing.T) {
+func TestALateGeneratorNamesItsBottleneck(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Freeze: fake.Freeze{Nth: 100, For: 500 * time.Millisecond}}
 	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 300}]\nflows: [{name: direct}]", "").run()
@@ -112,7 +112,7 @@ func TestALateGeneratorIsToldWhatItLacks(t *testing.T) {
 }
 
 // Regression: such a run passed, as an empty Trend has a p99 of 0, below every threshold.
-func TestARunInWhichNothingArrivesIsNotGreen(t *testing.T) {
+func TestARunWithoutArrivalsIsInvalid(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Status: func(int) int { return http.StatusForbidden }}
 	s := newScript(t, f, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]", "")
@@ -132,7 +132,7 @@ func TestARunInWhichNothingArrivesIsNotGreen(t *testing.T) {
 }
 
 // Regression: the run sent its whole load and then asked for more cores.
-func TestARunThatTheIngestDoesNotKnowEndsAfterTheFirstAnswers(t *testing.T) {
+func TestARunEndsEarlyIfTheIngestAnswers401(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Status: func(int) int { return http.StatusUnauthorized }}
 	r := newScript(t, f, "phases: [{duration: 600, arrivalRate: 50}]\nflows: [{name: direct}]", "").run()
@@ -143,7 +143,7 @@ func TestARunThatTheIngestDoesNotKnowEndsAfterTheFirstAnswers(t *testing.T) {
 	assert.NotContains(t, reasons, "cores")
 }
 
-func TestAWrongFilterIsNamedWhereNothingArrives(t *testing.T) {
+func TestTheReasonNamesAWrongFilter(t *testing.T) {
 	t.Parallel()
 	for more, want := range map[string]string{
 		`filter: "elsewhere/#"`: `mqtt.filter (FILTER) "elsewhere/#" at QoS 1`,
@@ -155,7 +155,7 @@ func TestAWrongFilterIsNamedWhereNothingArrives(t *testing.T) {
 	}
 }
 
-func TestNobodyAtTheIngestIsARejection(t *testing.T) {
+func TestRequestsToAStoppedIngestAreRejected(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{}
 	s := newScript(t, f, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]", "")
@@ -165,7 +165,7 @@ func TestNobodyAtTheIngestIsARejection(t *testing.T) {
 	assert.Equal(t, "no connection: refused", r.Errors[0].Class)
 }
 
-func TestWarmUpIsAccountedForAndNotMeasured(t *testing.T) {
+func TestWarmUpIsCountedButNotMeasured(t *testing.T) {
 	t.Parallel()
 	r := newScript(t, &fake.Pipeline{Delay: 50 * time.Millisecond}, `
 phases: [{name: warm-up, duration: 1, arrivalRate: 50, measured: false}, {name: hold, duration: 1, arrivalRate: 30}]
@@ -181,7 +181,7 @@ flows: [{name: direct}]`, "").run()
 
 // Regression: a threshold on k6's Trend passed although the report's p99 was above the limit, as
 // the Trend includes the warm-up.
-func TestTheP99OfAThresholdIsThatOfTheReport(t *testing.T) {
+func TestThresholdsUseTheReportsP99(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{Freeze: fake.Freeze{Nth: 10, For: 300 * time.Millisecond}}, `
 phases: [{name: warm-up, duration: 1, arrivalRate: 50, measured: false}, {name: hold, duration: 1, arrivalRate: 30}]
@@ -209,7 +209,7 @@ flows: [{name: direct}]`, "")
 // stamps returns the hops of a relay on this host: 20, 30 and 40 µs from stage to stage.
 func stamps(at time.Time) string { return fmt.Sprintf("%d,20,30,40", at.UnixMicro()) }
 
-func TestStampsMeanNothingWithoutTheirClock(t *testing.T) {
+func TestStampsAreIgnoredWithoutTheirClock(t *testing.T) {
 	t.Parallel()
 	r := newScript(t, &fake.Pipeline{Hops: stamps}, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]", "").run()
 	assert.Equal(t, "monotonic", r.Clock.Reference)
@@ -230,7 +230,7 @@ func TestStagesSumToArrival(t *testing.T) {
 	assert.InDelta(t, 0.030, *r.Latency.Stages["queue"].Mean, 1e-9)
 }
 
-func TestTheAccountReachesK6sThresholds(t *testing.T) {
+func TestTheAccountIsPushedAsK6Metrics(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, steady, "")
 	_, _, late := verdict(s.run())
@@ -256,7 +256,7 @@ func TestTheAccountReachesK6sThresholds(t *testing.T) {
 	}
 }
 
-func TestAPipelineWithMessagesAndTopicsOfItsOwn(t *testing.T) {
+func TestCustomBodiesAndFiltersAreSupported(t *testing.T) {
 	t.Parallel()
 	r := newScript(t, &fake.Pipeline{}, `
 phases: [{name: steady, duration: 1, arrivalRate: 50}]

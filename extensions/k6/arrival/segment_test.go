@@ -44,7 +44,7 @@ func newSegment(t *testing.T, f *fake.Pipeline, one, all, profile, options strin
 	return s
 }
 
-func TestInstancesSendTogetherWhatOneWould(t *testing.T) {
+func TestInstancesTogetherSendEachMessageOnce(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
 	test.Start(t, f)
@@ -101,7 +101,7 @@ func TestInstancesSendTogetherWhatOneWould(t *testing.T) {
 }
 
 // With a custom filter each instance receives all messages and must ignore those of the others.
-func TestWhatAnotherGeneratorHasSentIsNotForeign(t *testing.T) {
+func TestMessagesOfOtherInstancesAreNotForeign(t *testing.T) {
 	t.Parallel()
 	o := &options{ID: "id", profile: newScript(t, &fake.Pipeline{}, twenty, "").module.root.engine.options.profile}
 	b := body.New(o.messages(), o.profile.Flows, pacer.New(o.profile), "abcd1234.2.", true)
@@ -115,7 +115,7 @@ func TestWhatAnotherGeneratorHasSentIsNotForeign(t *testing.T) {
 	}
 }
 
-func TestTheClosedModelIsDividedByItsVUs(t *testing.T) {
+func TestTheClosedModelDividesItsVUs(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
 	test.Start(t, f)
@@ -128,7 +128,7 @@ func TestTheClosedModelIsDividedByItsVUs(t *testing.T) {
 	assert.Equal(t, 2, *e.vus(e.options.profile.Phases[0]))
 }
 
-func TestWhatCanNotBeDividedIsRefused(t *testing.T) {
+func TestRunsThatCannotBeDividedAreRefused(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string][2]string{
 		"runId (RUN_ID) is missing: the 3 instances":    {steady, "redis: { url: 'redis://127.0.0.1:1' }"},
@@ -155,7 +155,7 @@ func TestWhatCanNotBeDividedIsRefused(t *testing.T) {
 }
 
 // The ledger's memory depends on what this instance sends, not on the whole run.
-func TestALedgerHoldsNoPlaceForTheOthers(t *testing.T) {
+func TestALedgerHoldsOnlyItsInstancesMessages(t *testing.T) {
 	t.Parallel()
 	s := segmentOf(t, "999/1000:1", "0,999/1000,1")
 	o := newScript(t, &fake.Pipeline{}, "phases: [{duration: 100, arrivalRate: 10000}]\nflows: [{name: a}]", "").module.root.engine.options

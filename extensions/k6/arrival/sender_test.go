@@ -72,7 +72,7 @@ func TestHeadersAndTokenAreSent(t *testing.T) {
 	assert.True(t, ok)
 }
 
-func TestAnIngestBehindTLS(t *testing.T) {
+func TestTLSCertificatesAreVerified(t *testing.T) {
 	t.Parallel()
 	url, _ := ingest(t, true, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
 	s := newScript(t, &fake.Pipeline{}, twenty, at(url, "")+", timeout: '1m'") // a handshake is slow on a busy machine
@@ -95,7 +95,7 @@ func TestAnIngestBehindTLS(t *testing.T) {
 
 // Regression: the handshake had no timeout, so an ingest that accepted a connection and stayed
 // silent blocked the run forever.
-func TestASilentHandshakeIsATimeout(t *testing.T) {
+func TestATLSHandshakeTimesOut(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestASilentHandshakeIsATimeout(t *testing.T) {
 	assert.Equal(t, "no connection: timeout", r.Errors[0].Class)
 }
 
-func TestWhatNeedsNoSecondAttemptGetsNone(t *testing.T) {
+func TestOnlySomeStatusesAreRetried(t *testing.T) {
 	t.Parallel()
 	for status, retried := range map[int]bool{202: false, 301: false, 400: false, 429: true, 500: true, 503: true, 0: true} {
 		assert.Equal(t, retried, mayHelp(status), status)
@@ -140,7 +140,7 @@ func ahead(t *testing.T, f *fake.Pipeline, first func(nth int64, w http.Response
 	return url
 }
 
-func TestAnAttemptThatFailsIsRepeatedWithTheSameIDs(t *testing.T) {
+func TestAFailedAttemptIsRetriedWithTheSameIDs(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{}
 	url := ahead(t, f, func(nth int64, w http.ResponseWriter, _ func()) bool {
@@ -187,7 +187,7 @@ func TestARetriedMessageThatArrivesTwiceIsOneSample(t *testing.T) {
 	assert.Less(t, *r.Latency.Arrival.Max, timeout, "also for retried messages")
 }
 
-func TestTheCauseOfAFailedAttemptIsNamed(t *testing.T) {
+func TestAFailedAttemptHasAnErrorClass(t *testing.T) {
 	t.Parallel()
 	hijack := func(close func(*net.TCPConn)) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -263,7 +263,7 @@ func TestK6sTrendsAreBounded(t *testing.T) {
 }
 
 // Regression: the time to connect was reported only as part of the request's latency.
-func TestConnectionsAreTimed(t *testing.T) {
+func TestConnectTimesAreReported(t *testing.T) {
 	t.Parallel()
 	for keepAlive, want := range map[bool]int64{false: 20, true: 1} {
 		s := newScript(t, &fake.Pipeline{}, twenty, fmt.Sprintf("ingest: { url: 'PIPELINE', keepAlive: %t }", keepAlive))

@@ -20,7 +20,7 @@ func through(m *mosquitto, mqtt string) string {
 	return fmt.Sprintf("ingest: { url: %q }, mqtt: { url: 'mqtt://%s', %s }, canary: true", m.ingest, m.proxy, mqtt)
 }
 
-func TestEveryWayToHoldTheTopics(t *testing.T) {
+func TestEverySubscriptionModeGetsAllDeliveries(t *testing.T) {
 	t.Parallel()
 	const five = "phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct, weight: 3}, {name: room, target: room, targets: 4, deliveries: 5}]"
 	const one = "phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct, weight: 3}, {name: room, target: room/of, targets: 4}]"
@@ -79,7 +79,7 @@ func cutInTheMiddle(t *testing.T, mqtt string) (r *report.Run, away time.Duratio
 	return r, away
 }
 
-func TestASubscriberThatWasAwayLosesTheGap(t *testing.T) {
+func TestADisconnectedSubscriberLosesMessages(t *testing.T) {
 	t.Parallel()
 	r, _ := cutInTheMiddle(t, "}, idle: '3s', labels: {")
 	assert.Positive(t, r.Account.Lost, "messages that were due in the gap")
@@ -105,7 +105,7 @@ func TestAPersistentSessionLosesNothing(t *testing.T) {
 }
 
 // Two clients with the same id disconnect each other, so one must stop reconnecting (fault 20).
-func TestAnotherClientWithTheSameID(t *testing.T) {
+func TestAClientWithTheSameIDInvalidatesTheRun(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 100, arrivalRate: 50}]\nflows: [{name: direct}]", through(startMosquitto(t), "}, idle: '500ms', labels: {"))
 	e := s.module.root.engine

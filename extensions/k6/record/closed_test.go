@@ -42,7 +42,7 @@ func (c *caller) turns(outstanding int, flow func(nth int) string) map[string]in
 	return got
 }
 
-func TestARecorderHandsOutTurnsOfTheClosedModel(t *testing.T) {
+func TestARecorderRunsTheClosedModel(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{}
 	c := record(t, f, `
@@ -60,7 +60,7 @@ flows: [{name: direct, weight: 3}, {name: room, target: room, deliveries: 2}]`, 
 }
 
 // A phase never has more requests in flight than VUs, however many the caller asks for.
-func TestNoMoreAreUnderWayThanThePhaseHas(t *testing.T) {
+func TestInFlightRequestsNeverExceedTheVUs(t *testing.T) {
 	t.Parallel()
 	c := record(t, &fake.Pipeline{}, "phases: [{duration: 60, vus: 2, requests: 5}]\nflows: [{name: one}, {name: two}]", "")
 	c.started()
@@ -88,7 +88,7 @@ func TestNoMoreAreUnderWayThanThePhaseHas(t *testing.T) {
 	assert.Equal(t, 5, r.Account.Arrived)
 }
 
-func TestTheCallerMayEndTheClosedModel(t *testing.T) {
+func TestTheCallerCanEndTheClosedModel(t *testing.T) {
 	t.Parallel()
 	c := record(t, &fake.Pipeline{}, "phases: [{name: long, duration: 60, vus: 3}]\nflows: [{name: one}]", "")
 	c.started()
@@ -101,7 +101,7 @@ func TestTheCallerMayEndTheClosedModel(t *testing.T) {
 	assert.Less(t, r.Steps[0].DurationS, 60.0)
 }
 
-func TestARequestOfTheClosedModelThatIsGivenUpLetsTheNextIn(t *testing.T) {
+func TestATimedOutClosedRequestFreesItsVU(t *testing.T) {
 	t.Parallel()
 	c := record(t, &fake.Pipeline{}, "phases: [{duration: 60, vus: 1, requests: 2}]\nflows: [{name: one}]", `, "timeout": "1ms", "idle": "100ms"`)
 	c.started()

@@ -22,7 +22,7 @@ import (
 
 const ten = "phases: [{duration: 1, arrivalRate: 10}]\nflows: [{name: direct}]"
 
-func TestARecorderWhoseCallerGoesWritesWhatItKnows(t *testing.T) {
+func TestAnAbortedRecorderWritesAnIncompleteReport(t *testing.T) {
 	t.Parallel()
 	for name, disconnect := range map[string]func(*caller){
 		"the caller closes its pipe":  func(c *caller) { _ = c.in.Close() },
@@ -48,7 +48,7 @@ func TestARecorderWhoseCallerGoesWritesWhatItKnows(t *testing.T) {
 	}
 }
 
-func TestARecorderLeavesNothingOfARunThatDidNotBegin(t *testing.T) {
+func TestARunThatDidNotBeginLeavesNoFiles(t *testing.T) {
 	t.Parallel()
 	c := record(t, &fake.Pipeline{}, ten, "")
 	require.NotNil(t, c.expect(func(l answerLine) bool { return l.Ready != nil }).Ready)
@@ -61,7 +61,7 @@ func TestARecorderLeavesNothingOfARunThatDidNotBegin(t *testing.T) {
 	assert.Empty(t, left)
 }
 
-func TestALineThatIsWrongEndsTheRecordingWithItsNumber(t *testing.T) {
+func TestAnInvalidLineEndsTheRecordingWithItsNumber(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		`{"next": 1`:                                   "the line is not understood: unexpected EOF; allowed: one JSON object with one of",
@@ -100,7 +100,7 @@ func TestALineThatIsWrongEndsTheRecordingWithItsNumber(t *testing.T) {
 	}
 }
 
-func TestWhatARecorderCanNotBeginWithIsRefused(t *testing.T) {
+func TestInvalidRecorderOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	for options, want := range map[string]string{
 		`, "limits": {"http_req_duration": ["p(95)<1"]}`: "limits.http_req_duration is not measured here; allowed: arrival_latency, arrival_p99, arrival_scheduled",
@@ -124,7 +124,7 @@ func TestWhatARecorderCanNotBeginWithIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheFirstMessageOfARecorderHasToArrive(t *testing.T) {
+func TestTheFirstCanaryMustArrive(t *testing.T) {
 	t.Parallel()
 	for want, f := range map[string]*fake.Pipeline{
 		"refuses messages: HTTP 400": {Status: func(int) int { return 400 }},
@@ -146,7 +146,7 @@ func TestTheFirstMessageOfARecorderHasToArrive(t *testing.T) {
 	assert.Zero(t, r.Account.Foreign)
 }
 
-func TestARecorderTakesOneCallerOverASocket(t *testing.T) {
+func TestARecorderAcceptsOneCallerOnASocket(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

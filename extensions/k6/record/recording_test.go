@@ -16,7 +16,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
-func TestARecorderAccountsForWhatItsCallerSends(t *testing.T) {
+func TestARecorderAccountsForItsCallersMessages(t *testing.T) {
 	t.Parallel()
 	c := record(t, &fake.Pipeline{}, test.Steady, "")
 	c.started()
@@ -30,7 +30,7 @@ func TestARecorderAccountsForWhatItsCallerSends(t *testing.T) {
 	}
 }
 
-func TestARecorderTellsOfItsSecondsAndOfTwoProcesses(t *testing.T) {
+func TestARecorderReportsProgressAndTwoProcesses(t *testing.T) {
 	t.Parallel()
 	c := record(t, &fake.Pipeline{}, "phases: [{duration: 2, arrivalRate: 50}]\nflows: [{name: direct}]", "")
 	c.started()
@@ -51,8 +51,8 @@ func TestARecorderTellsOfItsSecondsAndOfTwoProcesses(t *testing.T) {
 	assert.Equal(t, 100, latencies)
 }
 
-// TestRefusedAndUnansweredRequestsAreToldApart (arrival) checks the native sender.
-func TestARecorderJudgesAnswersAsTheNativeSenderDoes(t *testing.T) {
+// TestRejectedAndUnansweredRequestsAreCountedApart (arrival) checks the native sender.
+func TestARecorderClassifiesAnswersLikeTheNativeSender(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Status: test.Statuses(map[int]int{1: http.StatusServiceUnavailable, 2: http.StatusBadGateway})}
 	c := record(t, f, "phases: [{duration: 1, arrivalRate: 10}]\nflows: [{name: direct}]", `, "idle": "200ms"`)
@@ -85,7 +85,7 @@ func TestARecorderJudgesAnswersAsTheNativeSenderDoes(t *testing.T) {
 	}, classes)
 }
 
-func TestARecorderDropsWhatIsNotSent(t *testing.T) {
+func TestARecorderDropsUnsentMessages(t *testing.T) {
 	t.Parallel()
 	c := record(t, &fake.Pipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
 	c.started()
@@ -107,7 +107,7 @@ func TestARecorderDropsWhatIsNotSent(t *testing.T) {
 	assert.Contains(t, strings.Join(r.Verdict.Reasons, "\n"), "598 of 600 messages")
 }
 
-func TestARequestThatIsNotSentInTimeIsDropped(t *testing.T) {
+func TestARequestSentTooLateIsDropped(t *testing.T) {
 	t.Parallel()
 	c := record(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 3}]\nflows: [{name: direct}]", "")
 	c.started()
@@ -125,7 +125,7 @@ func TestARequestThatIsNotSentInTimeIsDropped(t *testing.T) {
 	assert.Equal(t, "sent too late", r.Errors[0].Class)
 }
 
-func TestTheLimitsOfARecorderAreRules(t *testing.T) {
+func TestLimitsBecomeRules(t *testing.T) {
 	t.Parallel()
 	c := record(t, &fake.Pipeline{Delay: 20 * time.Millisecond}, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]",
 		`, "limits": {"arrival_p99": ["value<1"], "arrival_latency": ["p(50)<1"], "arrival_arrived": ["count>=20", "rate<1000"]}`)

@@ -47,7 +47,7 @@ func TestCommandLine(t *testing.T) {
 	assert.ErrorContains(t, err, `--only "speed" is no row`)
 }
 
-func TestTheTableSaysWhichRatioIsMissed(t *testing.T) {
+func TestTheTableMarksMissedRatios(t *testing.T) {
 	t.Parallel()
 	held := figure{row: "sender", baseline: side{"k6/http", 72.04, "µs"}, ours: side{"run.send()", 18, "µs"}, ratio: 0.25, limit: 0.4}
 	missed := figure{
@@ -85,7 +85,7 @@ func TestHost(t *testing.T) {
 	assert.Equal(t, "the host does not tell what it had left", host{}.String())
 }
 
-func TestTheEstimateOfARatio(t *testing.T) {
+func TestRatioEstimate(t *testing.T) {
 	t.Parallel()
 	rounds := func(n int) (all pairs) {
 		// The ratios' logarithms are 1, 2, 4 … thousandths, so all pairwise means differ.
@@ -133,7 +133,7 @@ func TestUse(t *testing.T) {
 	assert.InDelta(t, 9.0, whole.of("k6"), 1e-9, "unchanged")
 }
 
-func TestSidesAreMeasuredInTurn(t *testing.T) {
+func TestSidesAlternate(t *testing.T) {
 	t.Parallel()
 	b := &bench{}
 	order := ""
@@ -168,7 +168,7 @@ func TestCPUOfAProcess(t *testing.T) {
 	require.ErrorContains(t, err, "process 268435455")
 }
 
-func TestABatchIsPublishedMessageByMessage(t *testing.T) {
+func TestEachMessageOfABatchIsPublished(t *testing.T) {
 	t.Parallel()
 	at := time.Now()
 	one := string(message(7, []byte("user/07"), at))
@@ -203,7 +203,7 @@ func TestABatchIsPublishedMessageByMessage(t *testing.T) {
 	assert.Nil(t, target([]byte(`{"id":"a"}`)))
 }
 
-func TestWhatWasStartedIsStopped(t *testing.T) {
+func TestCloseStopsAllProcesses(t *testing.T) {
 	t.Parallel()
 	b := &bench{root: "../../../..", dir: t.TempDir(), stopWatchdog: func() {}}
 	p := b.start("a sleeper", nil, "sleep", "3600")

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestThePeerCarriesEachMessageAndTracesOneInAHundred(t *testing.T) {
+func TestThePeerDeliversAllMessagesAndTracesOneIn100(t *testing.T) {
 	t.Parallel()
 	store := miniredis.RunT(t)
 	broker := mochi.New(&mochi.Options{Logger: slog.New(slog.DiscardHandler)})

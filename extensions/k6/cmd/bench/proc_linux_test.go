@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestAReaderIsWokenOnceAsManyBytesAreThereAsItWants(t *testing.T) {
+func TestAReaderWakesWhenEnoughBytesAreThere(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestAReaderIsWokenOnceAsManyBytesAreThereAsItWants(t *testing.T) {
 }
 
 // Not parallel: it pins this process's threads to cores.
-func TestABrokerHasACoreOfItsOwn(t *testing.T) {
+func TestReserveGivesTheBrokerItsOwnCore(t *testing.T) {
 	var all, broker, ours unix.CPUSet
 	require.NoError(t, unix.SchedGetaffinity(0, &all))
 	if all.Count() < 2 {

@@ -18,13 +18,13 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
-// forkPath is the module path of the copy that TestTheModuleIsWholeByItself builds.
+// forkPath is the module path of the copy that TestTheModuleBuildsOnItsOwn builds.
 const forkPath = "example.com/somebody/arrival"
 
 // Regression: the module built only inside this repository, as the page and types lay outside it.
 // The test builds a copy alone, under another module path, in a k6 made as xk6 makes it. It
 // downloads nothing: go.sum is this module's.
-func TestTheModuleIsWholeByItself(t *testing.T) {
+func TestTheModuleBuildsOnItsOwn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	module := filepath.Join(dir, "extensions/k6")

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestVariablesThatFlagsSetAreNamed(t *testing.T) {
+func TestGivenListsVariablesSetByFlags(t *testing.T) {
 	t.Parallel()
 	args := []string{"k6", "run", "-e", "A=1", "--env", "B=2=3", "--env=C=4", "-eD=5", "--tag", "E=6", "-q", "script.js", "-e"}
 	assert.Equal(t, []string{"A", "B", "C", "D"}, given(args))

@@ -21,7 +21,7 @@ import (
 )
 
 // The Python example is documentation, so it runs unchanged.
-func TestAPythonScriptIsRecorded(t *testing.T) {
+func TestThePythonExampleIsRecorded(t *testing.T) {
 	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -64,7 +64,7 @@ func TestAPythonScriptIsRecorded(t *testing.T) {
 }
 
 // Standard output holds only lines of JSON, also after an error.
-func TestStandardOutputHasLinesAlone(t *testing.T) {
+func TestStandardOutputHoldsOnlyJSONLines(t *testing.T) {
 	t.Parallel()
 	k6, err := filepath.Abs("../../../../k6")
 	require.NoError(t, err)
@@ -111,7 +111,7 @@ func TestStandardOutputHasLinesAlone(t *testing.T) {
 }
 
 // The recorder writes its report when its caller is gone, and after a signal.
-func TestARecorderOutlivesItsCallerForAReport(t *testing.T) {
+func TestAnInterruptedRecorderWritesItsReport(t *testing.T) {
 	t.Parallel()
 	k6, err := filepath.Abs("../../../../k6")
 	require.NoError(t, err)

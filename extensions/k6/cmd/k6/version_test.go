@@ -10,7 +10,7 @@ import (
 
 // Regression: `k6 version` showed no version of our extensions, as ./k6's build information has
 // none for its main module.
-func TestTheBinaryNamesItsVersion(t *testing.T) {
+func TestK6VersionShowsTheExtensionsVersion(t *testing.T) {
 	t.Parallel()
 	version := in(t, "../../../..", nil, "./k6", "version")
 	for _, name := range []string{"k6/x/arrival [js]", "arrival [subcommand]", "k6/x/mqtt [js]"} {

@@ -52,7 +52,7 @@ func newOutcome(c *testCase, n int, ms ...float64) *outcome {
 	return &outcome{testCase: c, messages: n, measured: n, generators: []*generated{{run: run, fake: &fake.Pipeline{}}}}
 }
 
-func TestTheAccountIsComparedToTheMessage(t *testing.T) {
+func TestTheAccountMustMatchExactly(t *testing.T) {
 	t.Parallel()
 	expected := account(func(n int) report.Account { return report.Account{Arrived: n - 1, Lost: 1} })
 	for name, c := range map[string]struct {
@@ -75,7 +75,7 @@ func TestTheAccountIsComparedToTheMessage(t *testing.T) {
 
 // Foreign messages are no part of the balance. Where a case expects them, a row of their own
 // compares their sum over all generators.
-func TestForeignMessagesAreCountedWhereTheyAreExpected(t *testing.T) {
+func TestForeignMessagesAreSummedOverGenerators(t *testing.T) {
 	t.Parallel()
 	expected := account(func(n int) report.Account { return report.Account{Arrived: n, Foreign: n / 4} })
 	for got, want := range map[[2]int]bool{{2, 2}: true, {1, 3}: true, {2, 1}: false, {2, 3}: false, {0, 0}: false} {
@@ -91,7 +91,7 @@ func TestForeignMessagesAreCountedWhereTheyAreExpected(t *testing.T) {
 	}
 }
 
-func TestTheSlowestAndTheLostAreHeldToTheirNumbers(t *testing.T) {
+func TestTheNamedMessagesMustMatch(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		slowest string
@@ -117,7 +117,7 @@ func TestTheSlowestAndTheLostAreHeldToTheirNumbers(t *testing.T) {
 
 // The check ignores lateness and the clock bound, which depend on the machine. Any other reason
 // counts.
-func TestLatenessIsLeftOutOfTheVerdict(t *testing.T) {
+func TestTheVerdictCheckIgnoresLateness(t *testing.T) {
 	t.Parallel()
 	const late, other = "the generator was late: lateness p99 9 ms", "the account does not balance"
 	const clock = "the clock bound ±3.000 ms is more than 10 % of the stage request"
@@ -149,7 +149,7 @@ func TestLatenessIsLeftOutOfTheVerdict(t *testing.T) {
 }
 
 // On a busy machine a row about times stays open. Counts and verdicts hold on any machine.
-func TestWhatABusyMachineLeavesOpen(t *testing.T) {
+func TestABusyMachineLeavesOnlyTimesOpen(t *testing.T) {
 	t.Parallel()
 	rows := []row{
 		between("slow", "50 ms", 500, 50, 0, 25), between("in time", "50 ms", 60, 50, 0, 25),
@@ -167,7 +167,7 @@ func TestWhatABusyMachineLeavesOpen(t *testing.T) {
 }
 
 // Regression: a count that was wrong in the first of two attempts passed.
-func TestAWrongCountIsNotTriedAgain(t *testing.T) {
+func TestAWrongCountIsNotRetried(t *testing.T) {
 	t.Parallel()
 	slow := between("arrival, p50", "50 ms", 500, 50, 0, 25)
 	lost := row{what: "lost", expected: "1", measured: "2", tolerance: exact}
@@ -209,7 +209,7 @@ func TestAWrongCountIsNotTriedAgain(t *testing.T) {
 	}
 }
 
-func TestTheCanaryIsHeldToTheRecordOfItsOwnMessages(t *testing.T) {
+func TestTheCanaryMustMatchItsDeliveries(t *testing.T) {
 	t.Parallel()
 	for measured, want := range map[float64]bool{49: false, 51: false, 52: true, 90: true, 110: false} {
 		o := newOutcome(&testCase{rate: 1000, seconds: [2]int{1, 1}}, 1, 1)
@@ -233,7 +233,7 @@ func logDeliveries(o *outcome, ms ...float64) {
 	}
 }
 
-func TestAQuantileMayNotBeBelowTheRecord(t *testing.T) {
+func TestAQuantileBelowTheRecordFails(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		measured float64
@@ -245,7 +245,7 @@ func TestAQuantileMayNotBeBelowTheRecord(t *testing.T) {
 	}
 }
 
-func TestAnOmittedFreezeIsFound(t *testing.T) {
+func TestCoordinatedOmissionIsDetected(t *testing.T) {
 	t.Parallel()
 	c := &testCase{rate: 1000, pipelines: one(frozen)}
 	var honest, omitted []float64
@@ -266,7 +266,7 @@ func TestAnOmittedFreezeIsFound(t *testing.T) {
 }
 
 // The self-test must show that latency from the actual send misses a freeze.
-func TestAFromSendThatMissesNothingIsFound(t *testing.T) {
+func TestFromSendMustMissTheFreeze(t *testing.T) {
 	t.Parallel()
 	for slow, want := range map[int]bool{0: false, 1: true, 4: true, 5: false, 10: false} {
 		times := ledger.Series{Histogram: empty()}
@@ -279,7 +279,7 @@ func TestAFromSendThatMissesNothingIsFound(t *testing.T) {
 	}
 }
 
-func TestAWrongBucketIsFound(t *testing.T) {
+func TestAWrongBucketIsDetected(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]bool{"2.5": true, "2.502": false} {
 		o := newOutcome(&testCase{}, 2, 1.5, 2.5)
@@ -293,7 +293,7 @@ func TestAWrongBucketIsFound(t *testing.T) {
 	}
 }
 
-func TestTheClockIsHeldToItsOwnBound(t *testing.T) {
+func TestTheClockMustBeWithinItsBound(t *testing.T) {
 	t.Parallel()
 	ended := "2026-11-21T12:00:10.000Z"
 	for _, c := range []struct {
@@ -309,7 +309,7 @@ func TestTheClockIsHeldToItsOwnBound(t *testing.T) {
 	}
 }
 
-func TestPercentilesOfTheRecordAreThoseOfTheHistogram(t *testing.T) {
+func TestPercentilesAgreeWithTheHistogram(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 2, 3, 10, 400, 1001} {
 		h, times := hdrhistogram.New(1, ledger.Highest, 3), []float64{}
@@ -337,7 +337,7 @@ func TestEvery(t *testing.T) {
 }
 
 // Otherwise an invalid profile shows only when its case runs.
-func TestEveryCaseHasAProfileAndSomethingToTell(t *testing.T) {
+func TestEveryCaseHasAProfileAndChecks(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
 	for _, c := range cases {
@@ -354,7 +354,7 @@ func TestEveryCaseHasAProfileAndSomethingToTell(t *testing.T) {
 	}
 }
 
-func TestTheTableIsNoWiderThanATerminal(t *testing.T) {
+func TestTheTableFits110Columns(t *testing.T) {
 	t.Parallel()
 	r := result{testCase: &testCase{name: "x", rate: 1, seconds: [2]int{1, 1}}, rows: []row{
 		between("deliveries with a negative stage", recorded(1000, 1000.25), 1000.125, 1000, 0.125, 1000),
@@ -369,7 +369,7 @@ func TestTheTableIsNoWiderThanATerminal(t *testing.T) {
 	assert.Equal(t, "12,345", count(12345))
 }
 
-func TestWrongUseIsToldApartFromATableThatDoesNotHold(t *testing.T) {
+func TestWrongUsageHasItsOwnExitCode(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "k6")
 	for want, args := range map[string][]string{
@@ -384,7 +384,7 @@ func TestWrongUseIsToldApartFromATableThatDoesNotHold(t *testing.T) {
 	}
 }
 
-func TestLastWordsAreOneLine(t *testing.T) {
+func TestLastOutputIsOneShortLine(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "a b", lastOutput(bytes.NewBufferString("a\n  b\n")))
 	assert.LessOrEqual(t, len(lastOutput(bytes.NewBufferString(strings.Repeat("x", 1000)))), 310)
@@ -392,7 +392,7 @@ func TestLastWordsAreOneLine(t *testing.T) {
 
 // Arrivals must not include the delay of a late reader. Slow writes are left out: their time is not
 // known well enough.
-func TestAnArrivalIsHeldToItsWrite(t *testing.T) {
+func TestArrivalsMustBeNearTheirWrites(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	for name, c := range map[string]struct {
@@ -423,7 +423,7 @@ func TestAnArrivalIsHeldToItsWrite(t *testing.T) {
 	}
 }
 
-func TestAlmostAllMessagesArriveByTheKernelsStamp(t *testing.T) {
+func TestMostArrivalsMustHaveKernelStamps(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		kernel, read int64
@@ -435,7 +435,7 @@ func TestAlmostAllMessagesArriveByTheKernelsStamp(t *testing.T) {
 	}
 }
 
-func TestAPipelineIsServedToAnyLoadGenerator(t *testing.T) {
+func TestServeOffersThePipelineToOtherGenerators(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
 	read, write := io.Pipe()

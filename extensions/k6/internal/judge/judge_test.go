@@ -46,7 +46,7 @@ func broken(v report.Verdict) (names []string) {
 	return names
 }
 
-func TestEachEndOfTheAccountIsJudged(t *testing.T) {
+func TestEachBadEndFailsTheRun(t *testing.T) {
 	t.Parallel()
 	v := Of(Evidence{Run: run(nil)})
 	assert.Equal(t, report.Pass, v.Result, v.Reasons)
@@ -70,7 +70,7 @@ func TestEachEndOfTheAccountIsJudged(t *testing.T) {
 }
 
 // Regression: when everything was lost, no reason named the topics of the subscribers.
-func TestTopicsAreNamedWhereNothingArrives(t *testing.T) {
+func TestReasonsNameTheTopicsIfNothingArrives(t *testing.T) {
 	t.Parallel()
 	allLost := run(func(r *report.Run) {
 		r.Account.Lost, r.Account.Arrived = 9, 0
@@ -81,7 +81,7 @@ func TestTopicsAreNamedWhereNothingArrives(t *testing.T) {
 	assert.NotContains(t, strings.Join(Of(Evidence{Run: allLost}).Reasons, "\n"), "subscribers")
 }
 
-func TestALossIsNoFailureWhereItMayBeNone(t *testing.T) {
+func TestLossIsAllowedAtMostOnce(t *testing.T) {
 	t.Parallel()
 	lost := run(func(r *report.Run) { r.Account.Lost = 3 })
 	assert.Equal(t, report.Pass, Of(Evidence{Run: lost, AtMostOnce: true}).Result)
@@ -90,7 +90,7 @@ func TestALossIsNoFailureWhereItMayBeNone(t *testing.T) {
 		"the script has a limit of its own")
 }
 
-func TestTheGravestRuleDecides(t *testing.T) {
+func TestTheMostSevereRuleDecides(t *testing.T) {
 	t.Parallel()
 	crossed := []report.Rule{limit(14.4, new(false))}
 	v := Of(Evidence{Run: run(nil), Limits: crossed})
@@ -110,7 +110,7 @@ func TestTheGravestRuleDecides(t *testing.T) {
 }
 
 // Regression: a run passed although k6, by a flag or because it was killed, judged no limit.
-func TestALimitThatNobodyJudgedIsNoPass(t *testing.T) {
+func TestAnUnjudgedLimitMakesTheRunIncomplete(t *testing.T) {
 	t.Parallel()
 	v := Of(Evidence{Run: run(nil), Limits: []report.Rule{limit(1, nil)}})
 	assert.Equal(t, report.Incomplete, v.Result)
@@ -119,7 +119,7 @@ func TestALimitThatNobodyJudgedIsNoPass(t *testing.T) {
 	assert.Equal(t, report.Fail, v.Result, "a known failure decides")
 }
 
-func TestEachHarmToTheInstrumentIsNamed(t *testing.T) {
+func TestInstrumentFaultsInvalidateTheRun(t *testing.T) {
 	t.Parallel()
 	seconds := func(cpu, steal float64, busy, n int) (timeline []report.Interval) {
 		idle := 1.0
@@ -181,7 +181,7 @@ func TestEachHarmToTheInstrumentIsNamed(t *testing.T) {
 
 // Regression: every run on two hosts was invalid, as its clock bound exceeded 10 % of the shortest
 // stage. Arrival needs only one clock.
-func TestAWideClockBoundIsInvalidByALimitAlone(t *testing.T) {
+func TestAWideClockBoundInvalidatesOnlyWithALimit(t *testing.T) {
 	t.Parallel()
 	bound := func(bound float64, limit *float64, processes ...report.ProcessClock) report.Verdict {
 		return Of(Evidence{Run: run(func(r *report.Run) {
@@ -196,7 +196,7 @@ func TestAWideClockBoundIsInvalidByALimitAlone(t *testing.T) {
 	assert.Equal(t, []string{"clock_bound"}, broken(bound(0.01, new(0.02))), "no process reported its clock")
 }
 
-func TestRequestsStandWhereOnlyArrivalsAreInDoubt(t *testing.T) {
+func TestHTTPResultsStandIfOnlyArrivalsAreInDoubt(t *testing.T) {
 	t.Parallel()
 	waited := func(r *report.Run) { l := latency(6); r.Health.SocketWait = &l }
 	assert.Equal(t, []string{"http"}, Of(Evidence{Run: run(waited)}).Stands)

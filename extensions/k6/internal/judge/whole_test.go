@@ -44,13 +44,13 @@ func together(changes ...func(r *report.Run)) report.Verdict {
 	return OfParts(whole, parts, 300)
 }
 
-func TestAWholeOfPartsThatPassPasses(t *testing.T) {
+func TestAMergedRunPassesIfAllPartsPass(t *testing.T) {
 	t.Parallel()
 	v := together(passes, passes, passes)
 	assert.Equal(t, report.Verdict{Result: report.Pass, Reasons: []string{}, Rules: []report.Rule{}, Stands: []string{}}, v)
 }
 
-func TestWhatIsMissingOrCutOffMakesTheWholeIncompleteByItsName(t *testing.T) {
+func TestAMissingOrCutOffPartMakesTheWholeIncomplete(t *testing.T) {
 	t.Parallel()
 	cut := func(r *report.Run) {
 		withVerdict(report.Incomplete, "cut off at 0:02 of 0:10")(r)
@@ -66,7 +66,7 @@ func TestWhatIsMissingOrCutOffMakesTheWholeIncompleteByItsName(t *testing.T) {
 	assert.Equal(t, []string{"finished"}, broken(v))
 }
 
-func TestPartsThatDoNotAddUpAreNotTrusted(t *testing.T) {
+func TestPartsThatDoNotAddUpInvalidateTheWhole(t *testing.T) {
 	t.Parallel()
 	less := func(r *report.Run) { passes(r); r.Account.Requests.Scheduled-- }
 	v := together(passes, passes, less)
@@ -83,7 +83,7 @@ func TestPartsThatDoNotAddUpAreNotTrusted(t *testing.T) {
 	assert.Equal(t, report.Pass, OfParts(whole, parts, 0).Result, "the closed model has no planned number of requests")
 }
 
-func TestAPartThatGivesNoReasonLetsNothingPass(t *testing.T) {
+func TestAPartWithoutReasonsStillDecides(t *testing.T) {
 	t.Parallel()
 	for _, result := range []string{report.Fail, report.Invalid, report.Incomplete} {
 		v := together(passes, withVerdict(result), passes)
@@ -103,7 +103,7 @@ func withRule(rule report.Rule, change func(r *report.Run)) func(r *report.Run) 
 	}
 }
 
-func TestALimitThatOneInstanceDidNotJudgeIsNoPass(t *testing.T) {
+func TestALimitUnjudgedByOnePartMakesTheWholeIncomplete(t *testing.T) {
 	t.Parallel()
 	rule := report.Rule{Name: "m", Value: new(1.0), Op: "<", Limit: new(2.0), OK: new(true), Result: report.Fail}
 	open := rule
@@ -118,7 +118,7 @@ func TestALimitThatOneInstanceDidNotJudgeIsNoPass(t *testing.T) {
 	assert.Equal(t, []int{1, 2, 3}, of, "each keeps its rules: only k6 has this metric, so it has no whole")
 }
 
-func TestALimitHasToHoldForAllTogether(t *testing.T) {
+func TestLimitsAreJudgedForTheWhole(t *testing.T) {
 	t.Parallel()
 	rule := report.Rule{Name: "arrival_duplicates", Value: new(4.0), Op: "<", Limit: new(10.0), Unit: "messages", OK: new(true), Result: report.Fail}
 	four := withRule(rule, func(r *report.Run) { r.Account.Duplicates = 4 })
@@ -141,7 +141,7 @@ func TestALimitHasToHoldForAllTogether(t *testing.T) {
 	assert.Equal(t, []string{"not judged: arrival_p99 < 5 ms"}, v.Reasons)
 }
 
-func TestRequestsOfAWholeStandWhereThoseOfItsPartsDo(t *testing.T) {
+func TestHTTPResultsOfTheWholeStandIfThoseOfAllPartsDo(t *testing.T) {
 	t.Parallel()
 	stands := func(r *report.Run) {
 		withVerdict(report.Invalid, "a gap")(r)

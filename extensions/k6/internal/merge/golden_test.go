@@ -20,7 +20,7 @@ import (
 // Another implementation of merge, in TypeScript with hdr-histogram-js, made the goldens. The three
 // instances of `whole` pass. In `odd` the first broke a limit, the second is missing, the third was
 // cut off, and their hosts and clocks differ.
-func TestTheWholeIsTheGolden(t *testing.T) {
+func TestTheMergedRunEqualsTheGolden(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"whole", "odd"} {
 		dir := filepath.Join("testdata", name)

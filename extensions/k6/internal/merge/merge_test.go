@@ -54,7 +54,7 @@ func series(values ...int64) *ledger.Series {
 	return &s
 }
 
-func TestHistogramsAreAddedCountByCount(t *testing.T) {
+func TestHistogramsAreSummed(t *testing.T) {
 	t.Parallel()
 	few := []int64{1000, 2000, 2000, 70_000, 2 * ledger.Highest} // the last one exceeds the histogram's range
 	var many []int64
@@ -82,7 +82,7 @@ func logOf(t *testing.T, s *ledger.Series) *report.Log {
 	return log
 }
 
-func TestASecondIsThatOfAllSamplesNotOfTheirPercentiles(t *testing.T) {
+func TestTheTimelineMergesHistogramsNotPercentiles(t *testing.T) {
 	t.Parallel()
 	fast, slow := series(), series(90_000)
 	fast.AddMany(1000, 99)
@@ -110,13 +110,13 @@ func TestASecondIsThatOfAllSamplesNotOfTheirPercentiles(t *testing.T) {
 	assert.Equal(t, want, r.Timeline[1].FromSend, "no percentile without histograms")
 }
 
-func TestBinsThatBeginElsewhereAreAdded(t *testing.T) {
+func TestBinsWithDifferentStartsAreAdded(t *testing.T) {
 	t.Parallel()
 	assert.Nil(t, addBins(nil))
 	assert.Equal(t, []int64{3, 7, 0, 0, 1, 3, 3}, addBins([][]int64{{6, 1, 2}, {3, 7}, {7, 1, 3}}))
 }
 
-func TestSeveralMakeAWholeWhoeverComesFirst(t *testing.T) {
+func TestMergeIgnoresTheOrderOfTheParts(t *testing.T) {
 	t.Parallel()
 	one := part(t, 1, nil).Run
 	r := merged(t, three(t))
@@ -129,7 +129,7 @@ func TestSeveralMakeAWholeWhoeverComesFirst(t *testing.T) {
 	assert.Contains(t, text, " scheduled = 0 dropped")
 }
 
-func TestTheWholeCameFromWhereItsFirstPartDid(t *testing.T) {
+func TestTheMergedRunHasTheOriginOfItsFirstPart(t *testing.T) {
 	t.Parallel()
 	from := func(commit, job string) func(r *report.Run) {
 		return func(r *report.Run) {
@@ -142,7 +142,7 @@ func TestTheWholeCameFromWhereItsFirstPartDid(t *testing.T) {
 	assert.Equal(t, map[string]any{"name": "GitLab CI", "job": "1", "url": nil}, r.Environment["ci"])
 }
 
-func TestTheSlowestOfAllAreNamed(t *testing.T) {
+func TestTheSlowestMessagesOfAllPartsAreKept(t *testing.T) {
 	t.Parallel()
 	slow := func(id string, ms ...float64) func(r *report.Run) {
 		return func(r *report.Run) {
@@ -166,7 +166,7 @@ func TestTheSlowestOfAllAreNamed(t *testing.T) {
 	assert.Nil(t, merged(t, three(t, slow("a", 1))).Messages, "two parts have no messages")
 }
 
-func TestWhatAScriptSaysHasAValueOfEachGenerator(t *testing.T) {
+func TestFiguresHaveOneValuePerGenerator(t *testing.T) {
 	t.Parallel()
 	says := func(held, p99 *float64) func(r *report.Run) {
 		return func(r *report.Run) {
@@ -180,7 +180,7 @@ func TestWhatAScriptSaysHasAValueOfEachGenerator(t *testing.T) {
 	assert.Contains(t, report.Markdown(r), "\n- canary p99: 1.50 · not available · 3.50 ms\n")
 }
 
-func TestTheClockHasTheWidestBoundsAndEachItsOwnOffset(t *testing.T) {
+func TestTheMergedClockHasTheWidestBound(t *testing.T) {
 	t.Parallel()
 	clock := func(bound, own float64, oneHost bool, processes int) func(r *report.Run) {
 		return func(r *report.Run) {
@@ -228,7 +228,7 @@ func write(t *testing.T, r *report.Run) string {
 	return dir
 }
 
-func TestWhatIsNoPartIsNamed(t *testing.T) {
+func TestOnlyPartsCanBeMerged(t *testing.T) {
 	t.Parallel()
 	for what, change := range map[string]func(r *report.Run){
 		"is a run of one instance; merge takes what each instance of a run by segments has left": func(r *report.Run) { r.Run.Generator = nil },

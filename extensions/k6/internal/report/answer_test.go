@@ -77,7 +77,7 @@ var scriptAnswers = map[string]string{
 
 // In every scenario a failed run keeps its answer and adds the broken limit. An invalid or
 // incomplete run claims no rate.
-func TestTheAnswerOfEachScenarioByVerdict(t *testing.T) {
+func TestTheAnswerDependsOnTheVerdict(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"passing", "closed", "spike", "fixed", "soak", "connections", "throughput", "capacity", "three"} {
 		r := golden(t, name)
@@ -133,7 +133,7 @@ func store(t *testing.T, name string, r *Run) {
 	require.NoError(t, os.WriteFile(path, text, 0o644))
 }
 
-func TestAnAnswerOfTheScriptStandsUnlessTheRunIsNotUsable(t *testing.T) {
+func TestTheScriptsAnswerIsUsedIfTheRunIsUsable(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "passing")
 	r.Conclude("The backlog drained in 3 s.")
@@ -179,7 +179,7 @@ func TestARateIsHeldOnlyBelowTheLimit(t *testing.T) {
 }
 
 // Regression: a pipeline that refused most messages and was fast with the rest held the whole rate.
-func TestNoRateIsHeldWhereMessagesWereRefusedLostOrLeftBehind(t *testing.T) {
+func TestARateWithRejectionsLossOrBacklogIsNotHeld(t *testing.T) {
 	t.Parallel()
 	refusing := golden(t, "refusing")
 	assert.Less(t, *refusing.Latency.Arrival.P99, 5.0, "accepted messages are fast")
@@ -210,7 +210,7 @@ func TestNoRateIsHeldWhereMessagesWereRefusedLostOrLeftBehind(t *testing.T) {
 }
 
 // Regression: a step of 30 VUs counted although 16 and 20 failed. A sweep of one step held nothing.
-func TestOfASweepARateCountsOnlyWhileEveryLowerStepHeld(t *testing.T) {
+func TestASweepHoldsAStepOnlyIfAllLowerStepsHold(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "closed")
 	r.Figures = []Figure{{Name: p99Figure, Value: new(250.0)}}
@@ -238,7 +238,7 @@ func TestOfASweepARateCountsOnlyWhileEveryLowerStepHeld(t *testing.T) {
 	assert.Zero(t, *r.Answer.HeldPerS)
 }
 
-func TestAStepCarriesWhatArrivedWhileItWent(t *testing.T) {
+func TestAStepCarriesOnlyArrivalsDuringTheStep(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "closed")
 	r.Conclude("")
@@ -253,7 +253,7 @@ func TestAStepCarriesWhatArrivedWhileItWent(t *testing.T) {
 	assert.InDelta(t, all/2, few.CarriedPerS, 0.5, "lost messages do not count")
 }
 
-func TestTheShareWithinTheLimitIsOfTheHistogram(t *testing.T) {
+func TestTheShareWithinALimitComesFromTheHistogram(t *testing.T) {
 	t.Parallel()
 	s := ledger.NewSeries()
 	s.AddMany(10_000, 990)

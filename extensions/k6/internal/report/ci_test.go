@@ -29,7 +29,7 @@ func failed() *Run {
 	return r
 }
 
-func TestJUnitHasACaseForWhatWasAsked(t *testing.T) {
+func TestJUnitHasACasePerRule(t *testing.T) {
 	t.Parallel()
 	data, err := JUnit(failed())
 	require.NoError(t, err)
@@ -71,7 +71,7 @@ func TestJUnitHasACaseForWhatWasAsked(t *testing.T) {
 	assert.Contains(t, string(data), `time="0.000"`)
 }
 
-func TestMarkdownIsTheRunInShort(t *testing.T) {
+func TestMarkdownSummarizesTheRun(t *testing.T) {
 	t.Parallel()
 	text := Markdown(failed())
 	assert.Less(t, len(text), 3000, text)

@@ -41,14 +41,14 @@ func TestFiguresOfALongRunAreBinned(t *testing.T) {
 	assert.Len(t, f.Counts["n"], 300)
 }
 
-func TestNothingSaidIsNoFigures(t *testing.T) {
+func TestFiguresWithoutSamplesAreNil(t *testing.T) {
 	t.Parallel()
 	assert.Nil(t, NewFigures(nil))
 	assert.Nil(t, NewFigures([]Sample{{T: 0}}))
 	assert.Nil(t, NewFigures([]Sample{{T: -1, Counters: map[string]float64{"n": 1}}}))
 }
 
-func TestAProcessWithoutUsageHasAnEmptyExtent(t *testing.T) {
+func TestAProcessWithoutUsageHasNullValues(t *testing.T) {
 	t.Parallel()
 	text, err := json.Marshal(NewResource("redis", nil))
 	require.NoError(t, err)

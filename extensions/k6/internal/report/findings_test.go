@@ -32,7 +32,7 @@ func resource(t *testing.T, r *Run, process string) *Resource {
 	return nil
 }
 
-func TestAProcessWithoutACoreLeftAndTheStageThatGaveWay(t *testing.T) {
+func TestASaturatedProcessNamesTheStageThatGaveWay(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "passing")
 	broker := resource(t, r, "mosquitto")
@@ -74,7 +74,7 @@ func TestAProcessWithoutACoreLeftAndTheStageThatGaveWay(t *testing.T) {
 	assert.Empty(t, found(r, "^k6-2 "), "a generator has several threads")
 }
 
-func TestAHostWithoutACoreLeft(t *testing.T) {
+func TestASaturatedHostIsFound(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "passing")
 	figures := resource(t, r, "host").Figures
@@ -117,7 +117,7 @@ func TestAHostWithoutACoreLeft(t *testing.T) {
 	assert.Empty(t, found(r, about))
 }
 
-func TestAPhaseInWhichMoreCameThanWasCarried(t *testing.T) {
+func TestAGrowingBacklogIsFound(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "passing")
 	assert.Empty(t, found(r, "more messages came"))
@@ -133,7 +133,7 @@ func TestAPhaseInWhichMoreCameThanWasCarried(t *testing.T) {
 	assert.Empty(t, found(r, "more messages came"))
 }
 
-func TestTheRulesOfThumbForVmstat(t *testing.T) {
+func TestVmstatRulesOfThumb(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "passing")
 	gauges := resource(t, r, "host").Figures.Gauges
@@ -163,7 +163,7 @@ func TestTheRulesOfThumbForVmstat(t *testing.T) {
 	assert.Nil(t, f[1].Span, "the whole run")
 }
 
-func TestTheWorstSecondWhereItStandsOut(t *testing.T) {
+func TestTheWorstSecondIsFoundIfItStandsOut(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "passing")
 	const about = "^The worst second"
@@ -201,7 +201,7 @@ func TestFindingsAreShortAndNeverNull(t *testing.T) {
 }
 
 // The page adds findings to a run.json of an older version, and the answer if that is missing too.
-func TestAPageHasTheFindingsThatItsRunLacks(t *testing.T) {
+func TestThePageAddsMissingFindings(t *testing.T) {
 	t.Parallel()
 	want := findings(golden(t, "real"))
 	assert.Regexp(t, "The host was saturated from 0:0", want[1].Text)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheKneeIsTheLastPointBeforeP50TakesOffForGood(t *testing.T) {
+func TestTheKneeIsTheLastPointBeforeP50TakesOff(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/knee.json")
 	require.NoError(t, err)
@@ -39,7 +39,7 @@ func TestTheKneeIsTheLastPointBeforeP50TakesOffForGood(t *testing.T) {
 	}
 }
 
-func TestTheKneeIsOfTheMeasuredSteps(t *testing.T) {
+func TestTheKneeUsesOnlyMeasuredSteps(t *testing.T) {
 	t.Parallel()
 	step := func(vus int, p50, queue, delivery float64, measured bool) Step {
 		stages := map[string]Latency{"queue": {Mean: &queue}, "delivery": {Mean: &delivery}}

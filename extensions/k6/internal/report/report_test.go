@@ -25,7 +25,7 @@ func ramp(n int) *ledger.Series {
 	return s
 }
 
-func TestLatencyIsToldInMilliseconds(t *testing.T) {
+func TestLatencyIsInMilliseconds(t *testing.T) {
 	t.Parallel()
 	l := NewLatency(ramp(1000), true)
 	assert.Equal(t, int64(1000), l.Count)
@@ -39,7 +39,7 @@ func TestLatencyIsToldInMilliseconds(t *testing.T) {
 	assert.Equal(t, int64(1000), h.TotalCount())
 }
 
-func TestNothingIsTheAbsenceOfNumbers(t *testing.T) {
+func TestALatencyWithoutSamplesIsNull(t *testing.T) {
 	t.Parallel()
 	b, err := json.Marshal(NewLatency(ramp(0), true))
 	require.NoError(t, err)
@@ -67,7 +67,7 @@ func TestTheCurveStopsWhereSamplesRunOut(t *testing.T) {
 	}
 }
 
-func TestTheCurveDoesNotRiseAboveTheMaximum(t *testing.T) {
+func TestTheCurveNeverExceedsTheMaximum(t *testing.T) {
 	t.Parallel()
 	s := &ledger.NewTimes().Arrival
 	s.AddMany(100_001, 100)
@@ -81,7 +81,7 @@ func writeSmall(w io.Writer, r *Run) error {
 	return writePage(w, "<p>"+opening+"null"+closing+"</p>", func(w io.Writer) error { return writeJSON(w, r, light) })
 }
 
-func TestThePageTakesTheRunAndNothingEscapesFromIt(t *testing.T) {
+func TestThePageEscapesTheRun(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, 1, strings.Count(template, opening+"null"+closing), "the page has one place for the run")
 	r := &Run{Schema: Schema}
@@ -96,7 +96,7 @@ func TestThePageTakesTheRunAndNothingEscapesFromIt(t *testing.T) {
 	assert.Equal(t, r.Run.Name, back.Run.Name)
 }
 
-func TestThePageLeavesOutTheHistogramsOfTheParts(t *testing.T) {
+func TestThePageOmitsHistogramsOfStepsAndFlows(t *testing.T) {
 	t.Parallel()
 	times := ledger.NewTimes()
 	times.Arrival.Merge(ramp(20))
@@ -143,7 +143,7 @@ func (w *countingWriter) Write(b []byte) (int, error) {
 }
 
 // Regression: writing a report held the whole timeline in memory twice, 56 MB each for a day.
-func TestTheTimelineIsWrittenPieceByPiece(t *testing.T) {
+func TestTheTimelineIsWrittenInPieces(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../../reports/testdata/real.json")
 	require.NoError(t, err)
@@ -171,7 +171,7 @@ func TestTheTimelineIsWrittenPieceByPiece(t *testing.T) {
 	assert.Less(t, max(file.most, page.most), 100_000)
 }
 
-func TestBinsAreOfOneScale(t *testing.T) {
+func TestBinsHaveAFixedLogarithmicScale(t *testing.T) {
 	t.Parallel()
 	s := ledger.NewSeries()
 	assert.Nil(t, NewBins(&s))
@@ -188,7 +188,7 @@ func TestBinsAreOfOneScale(t *testing.T) {
 	assert.Equal(t, []int64{43, 1}, NewBins(&late), "10^4.3 µs is just below 20 ms")
 }
 
-func TestAStageThatTheClocksHardlyKnowIsShownWithTheirBound(t *testing.T) {
+func TestAShortStageIsShownWithTheClockBound(t *testing.T) {
 	t.Parallel()
 	times := ledger.NewTimes()
 	for _, s := range []ledger.Stage{ledger.Request, ledger.Ingest, ledger.Queue} {
@@ -205,7 +205,7 @@ func TestAStageThatTheClocksHardlyKnowIsShownWithTheirBound(t *testing.T) {
 	assert.Empty(t, within(r, ledger.Queue), "one host has one clock")
 }
 
-func TestTheSummaryIsReadInTenSeconds(t *testing.T) {
+func TestTheTextSummarizesTheRun(t *testing.T) {
 	t.Parallel()
 	times := ledger.NewTimes()
 	times.Arrival.Merge(ramp(2000))

@@ -17,7 +17,7 @@ const reports = "../../../../reports/"
 
 var update = flag.Bool("update", false, "regenerate schema.gen.go")
 
-func TestTheBinaryHoldsTheSchemaAsItStandsInReports(t *testing.T) {
+func TestTheEmbeddedSchemaIsUpToDate(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(reports + "contract/run.schema.json")
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func TestTheBinaryHoldsTheSchemaAsItStandsInReports(t *testing.T) {
 	assert.True(t, compact.String() == schema, "regenerate it: go test ./internal/report -run Schema -update")
 }
 
-func TestRunsAreValidAndNothingElseIs(t *testing.T) {
+func TestOnlyValidRunsAreAccepted(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(reports + "testdata/*.json")
 	require.NoError(t, err)

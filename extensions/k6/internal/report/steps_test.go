@@ -10,7 +10,7 @@ import (
 )
 
 // Regression: with the CPU of five processes a row had 120 columns.
-func TestTheTableOfTheStepsFitsAHundredColumns(t *testing.T) {
+func TestTheTableOfStepsFits100Columns(t *testing.T) {
 	t.Parallel()
 	r := balanced()
 	for _, name := range []string{"the first of two phases, and a long one", "Δ"} {
@@ -32,7 +32,7 @@ func TestTheTableOfTheStepsFitsAHundredColumns(t *testing.T) {
 	assert.Contains(t, wide[1], "the first of two ph… ")
 }
 
-func TestTheStepsAreATable(t *testing.T) {
+func TestStepsAreShownAsATable(t *testing.T) {
 	t.Parallel()
 	r := balanced()
 	for i, vus := range []int{1, 8} {
@@ -64,7 +64,7 @@ func TestTheStepsAreATable(t *testing.T) {
 }
 
 // Regression: throughput.js with 100 clients printed 100 rows and 100 figures.
-func TestManyStepsAreTenRows(t *testing.T) {
+func TestManyStepsAreShownAs10Rows(t *testing.T) {
 	t.Parallel()
 	r := balanced()
 	for vus := 1; vus <= 97; vus++ {

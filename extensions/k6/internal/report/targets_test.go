@@ -20,7 +20,7 @@ func target(name string, deliveries int, us int64) ledger.Target {
 	return t
 }
 
-func TestTargetsThatStandOutAreShownAndTheOthersTogether(t *testing.T) {
+func TestNotableTargetsAreListedAndTheOthersSummed(t *testing.T) {
 	t.Parallel()
 	var followed []ledger.Target
 	for i := range 200 {
@@ -54,7 +54,7 @@ func TestTargetsThatStandOutAreShownAndTheOthersTogether(t *testing.T) {
 	assert.Equal(t, int64(200*100+199*100+100+5+7), count, "each delivery is in one row")
 }
 
-func TestFewTargetsAreAllShown(t *testing.T) {
+func TestFewTargetsAreAllListed(t *testing.T) {
 	t.Parallel()
 	text, err := json.Marshal(NewTargets([]ledger.Target{target("a/0", 1, 1000), target("a/1", 2, 3000)}, nil))
 	require.NoError(t, err)

@@ -22,7 +22,7 @@ func balanced() *Run {
 	}
 }
 
-func TestTheCanaryStandsBelowHTTP(t *testing.T) {
+func TestTheCanaryIsShownBelowHTTP(t *testing.T) {
 	t.Parallel()
 	r := balanced()
 	r.Canary = &Canary{Sent: 51, Arrived: 50, IntervalS: 1, Latency: NewLatency(ramp(50), false)}
@@ -35,7 +35,7 @@ func TestTheCanaryStandsBelowHTTP(t *testing.T) {
 	assert.NotContains(t, Text(r, "", false), "canary", "no latency is shown")
 }
 
-func TestTheClockTellsLimitAndDriftWhereThereIsOne(t *testing.T) {
+func TestTheClockLineShowsLimitAndDrift(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		limit *float64
@@ -54,7 +54,7 @@ func TestTheClockTellsLimitAndDriftWhereThereIsOne(t *testing.T) {
 	}
 }
 
-func TestTheInstrumentIsMentionedWhenThereIsSomethingAgainstIt(t *testing.T) {
+func TestTheInstrumentLineShowsFaults(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		health  Health
@@ -73,7 +73,7 @@ func TestTheInstrumentIsMentionedWhenThereIsSomethingAgainstIt(t *testing.T) {
 	}
 }
 
-func TestWhatIsToldOfTheInstrumentFitsAHundredColumns(t *testing.T) {
+func TestTheInstrumentsLinesFit100Columns(t *testing.T) {
 	t.Parallel()
 	r := balanced()
 	r.Account.Requests.Retried, r.Health.SamplesDiscarded = 999_999, 9_999_999
@@ -91,7 +91,7 @@ func TestWhatIsToldOfTheInstrumentFitsAHundredColumns(t *testing.T) {
 	assert.Equal(t, 3, seen)
 }
 
-func TestATerminalGetsNothingToObey(t *testing.T) {
+func TestTextEscapesControlCharacters(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../../../reports/contract/printable.vectors.json")
 	require.NoError(t, err)
@@ -125,7 +125,7 @@ func TestATerminalGetsNothingToObey(t *testing.T) {
 	assert.Contains(t, Text(r, "", true), "\x1b[1;31mFAIL\x1b[0m", "its own colours stay")
 }
 
-func TestFromSendIsLeftOutWhereItIsTheSameFigure(t *testing.T) {
+func TestTheClosedModelOmitsFromSend(t *testing.T) {
 	t.Parallel()
 	r := balanced()
 	r.Run.Model = Closed
@@ -134,7 +134,7 @@ func TestFromSendIsLeftOutWhereItIsTheSameFigure(t *testing.T) {
 	assert.Contains(t, Text(r, "", false), "from send")
 }
 
-func TestSamplesStandBesideWhatAllDeliveriesTell(t *testing.T) {
+func TestSampledFiguresAreShownBesideTheFullOnes(t *testing.T) {
 	t.Parallel()
 	r := balanced()
 	assert.NotContains(t, Text(r, "", false), "sampled")
@@ -154,7 +154,7 @@ func TestSamplesStandBesideWhatAllDeliveriesTell(t *testing.T) {
 }
 
 // Regression: the text showed a p99 of 20 samples, which is their maximum. The page left it out.
-func TestAPercentileNeedsSamples(t *testing.T) {
+func TestAP99Needs100Samples(t *testing.T) {
 	t.Parallel()
 	r := balanced()
 	r.Latency.Arrival = NewLatency(ramp(99), false)
@@ -164,7 +164,7 @@ func TestAPercentileNeedsSamples(t *testing.T) {
 	assert.Contains(t, Text(r, "", false), "p99 99.0 · max 100 ms")
 }
 
-func TestTheSlowestAreNamedOnDemandAndWhatEndedBadlyAlways(t *testing.T) {
+func TestLostMessagesAreListedAndTheSlowestOnDemand(t *testing.T) {
 	r := balanced()
 	r.Messages = &Messages{Slowest: []Slow{
 		{ID: "r.1.7", Target: "user/1", Due: "2026-11-23T10:00:00.000001Z", ArrivalMS: 300.5, StagesMS: map[string]float64{"queue": 300, "relay": 0.5}},
@@ -182,7 +182,7 @@ func TestTheSlowestAreNamedOnDemandAndWhatEndedBadlyAlways(t *testing.T) {
 	assert.NotContains(t, text, "r.1.8")
 }
 
-func TestACutOffRunSaysWhereAndOfHowMuch(t *testing.T) {
+func TestCutOffSaysWhenTheRunEnded(t *testing.T) {
 	t.Parallel()
 	for want, at := range map[string][2]time.Duration{
 		"cut off before it began":                                                     {0, 50 * time.Second},

@@ -10,7 +10,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
-func TestALimitInTimeIsAMetric(t *testing.T) {
+func TestWithinLimitsNameTheirMetric(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"arrival.within(250ms)": "arrival_within_250ms", "arrival.within( 0.5 ms )": "arrival_within_500us", "arrival.within(2s)": "arrival_within_2000ms",
@@ -28,7 +28,7 @@ func TestALimitInTimeIsAMetric(t *testing.T) {
 	}
 }
 
-func TestALimitInTimeIsJudgedByTheHistogram(t *testing.T) {
+func TestWithinLimitsAreJudgedByTheHistogram(t *testing.T) {
 	t.Parallel()
 	s := ledger.NewSeries()
 	s.AddMany(10_000, 999)
