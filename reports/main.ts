@@ -119,8 +119,7 @@ function parse() {
 async function compareRuns(names: string[], values: Values): Promise<number> {
   if (names.length < 2) throw new ConfigError(`compare takes two runs at least, got ${names.length}`);
   const conditions = conditionsOf(values);
-  if (values.sure && conditions.length === 0)
-    throw new ConfigError('--sure is about --fail-if, and there is none');
+  if (values.sure && conditions.length === 0) throw new ConfigError('--sure needs --fail-if');
   const template = await comparisonTemplate();
   const directories = await Promise.all(names.map(directoryOf));
   // The directory is made later, as a comparison may be refused.

@@ -10,7 +10,7 @@ export function labelsOf(text) {
   for (const label of text === '' ? [] : text.split(',')) {
     const [, name, value] = label.match(/^\s*([^=]*?)\s*=\s*(.*?)\s*$/s) ?? [];
     if (!name || !value) throw wrong(`"${label}" is no name=value`);
-    if (labels.has(name)) throw wrong(`${name} stands there twice`);
+    if (labels.has(name)) throw wrong(`${name} is given twice`);
     labels.set(name, value);
   }
   return Object.fromEntries(labels);

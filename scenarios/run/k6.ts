@@ -78,7 +78,7 @@ async function checkFlags(args: readonly string[]): Promise<void> {
         !/^(-e|--env|--tag)$/.test(behind(i)) &&
         (/^\w+=/.test(arg) || !(arg.startsWith('-') || behind(i).startsWith('-'))),
     );
-    throw new ConfigError(`${word ?? 'a word'} stands without a flag; ${allowed}`);
+    throw new ConfigError(`${word ?? 'a word'} has no flag before it; ${allowed}`);
   }
   const { stdout: help } = await execa(K6, ['run', '--help'], { env: QUIET, reject: false });
   const [, flag] = /unknown flag: (--[^"]*)/.exec(stderr) ?? [];

@@ -164,7 +164,7 @@ test('an unknown setting is refused before anything starts', async () => {
 test('an invalid flag or a word without a flag is refused before anything starts', async () => {
   for (const [args, message] of [
     [['-e'], /^-e has no value; allowed: -e NAME=value, and k6's own flags/],
-    [['-q', 'RATE=10'], /^RATE=10 stands without a flag; allowed: -e NAME=value/],
+    [['-q', 'RATE=10'], /^RATE=10 has no flag before it; allowed: -e NAME=value/],
     [['--quite'], /^--quite is not known, --quiet is; allowed: /],
     [['--vus', 'many'], /^invalid argument "many" for "-u, --vus" flag: .*; allowed: /],
     [

@@ -109,7 +109,7 @@ Requests/sec:   2345.60
   assert.deepEqual(figuresIn(output), { rate: 2345.6, p50: 1.23, p99: 1020, refused: 7 });
   assert.throws(
     () => figuresIn('unable to connect\n'),
-    /^Error: wrk said nothing of its requests: unable to connect$/,
+    /^Error: wrk reported no requests: unable to connect$/,
   );
 });
 

@@ -93,7 +93,7 @@ test('labels are name=value, each name once', () => {
     ['build=17,', '"" is no name=value'],
     ['=17', '"=17" is no name=value'],
     ['build=', '"build=" is no name=value'],
-    ['build=17,build=18', 'build stands there twice'],
+    ['build=17,build=18', 'build is given twice'],
   ] as const) {
     assert.throws(() => labelsOf(text), {
       message: `LABELS is "${text}": ${why}; allowed: name=value,name=value, each name once`,

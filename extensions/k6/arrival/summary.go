@@ -36,7 +36,7 @@ func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
 		return map[string]any{"stdout": "\n  INCOMPLETE  the run did not begin; there is no report\n\n"}
 	}
 	if !e.judging.TestEnded() { // k6 still counts, so its thresholds cannot be judged
-		common.Throw(m.vu.Runtime(), errors.New("run.summary() is for handleSummary: the test goes on; run.result() is the run so far"))
+		common.Throw(m.vu.Runtime(), errors.New("run.summary() is for handleSummary, and the test is still running; run.result() returns the run so far"))
 	}
 	r, err := e.lastReport(m.root.registry)
 	where := e.reportPath()
@@ -110,7 +110,7 @@ func (m *instance) result(e *engine) sobek.Value {
 	select {
 	case <-e.Started:
 	default:
-		common.Throw(rt, errors.New("run.result() is for a run that has begun: before collect() has subscribed there is none"))
+		common.Throw(rt, errors.New("run.result() needs a run that has begun: call it after collect() has subscribed"))
 	}
 	return m.asObject(e.report(false))
 }

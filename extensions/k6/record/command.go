@@ -94,7 +94,7 @@ func acceptOne(ctx context.Context, path string) (net.Conn, error) {
 	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
 	conn, err := listener.Accept()
 	if err != nil {
-		return nil, fmt.Errorf("--socket: nobody came: %w", err)
+		return nil, fmt.Errorf("--socket: no client connected: %w", err)
 	}
 	return conn, nil
 }

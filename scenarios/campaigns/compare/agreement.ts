@@ -30,9 +30,9 @@ export function agreementOf(runs: readonly Run[]): Agreement {
   const apart = asked.filter(({ within }) => !within).map(({ p }) => p);
   const answer =
     asked.length < 2
-      ? 'It cannot be said whether the tools agree: one of them has measured nothing.'
+      ? 'Whether the tools agree is unknown: one of them measured nothing.'
       : invalid > 0
-        ? `It cannot be said whether the tools agree: ${invalid} of ${runs.length} runs are invalid, and their figures tell of the generator.`
+        ? `Whether the tools agree is unknown: ${invalid} of ${runs.length} runs are invalid, so their figures describe the generator.`
         : agree
           ? 'The tools agree on p50 and p99 of arrival.'
           : `The tools do not agree on ${apart.join(' and ')} of arrival.`;

@@ -53,7 +53,7 @@ export function figuresIn(text: string): Omit<WrkFigures, 'connections'> {
   };
   const figures = { rate, p50: at(50), p99: at(99) };
   if (Object.values(figures).some(Number.isNaN)) {
-    throw new Error(`wrk said nothing of its requests: ${text.trim().split('\n').at(-1)}`);
+    throw new Error(`wrk reported no requests: ${text.trim().split('\n').at(-1)}`);
   }
   return { ...figures, refused: Number(/Non-2xx or 3xx responses: (\d+)/.exec(text)?.[1] ?? 0) };
 }

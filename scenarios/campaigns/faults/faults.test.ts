@@ -26,7 +26,7 @@ describe('rows of the campaign', { concurrency: 2 }, () => {
 
   // Regression: a case passed although no claim was unseen, or the killed broker held no messages.
   for (const [row, missing] of [
-    [6, 'claimed by a reply that nobody saw'],
+    [6, 'claimed by a lost reply'],
     [14, 'lost, of what the broker had'],
   ] as const) {
     test(`row ${row} fails its checks without its fault`, async (t) => {

@@ -10,7 +10,7 @@ import { buildToxiproxy } from '../../lab/toxiproxy.ts';
 import { CASES, equation, markdown, play, type Result, seen } from './campaign.ts';
 import type { Case, Scale } from './case.ts';
 
-const HELP = `Harms a running pipeline under load, in each way of its table, and checks what became of every message.
+const HELP = `Injects the faults of its table into a running pipeline under load, and checks the account of every message.
 
   npm run faults [-- <flags>]
 

@@ -164,7 +164,7 @@ func parseList(text string) ([]field, error) {
 				return nil, at(here, "%q is not a key; allowed: any text without , [ ] { } and quotes", word)
 			}
 			if seen[word] {
-				return nil, at(here, "the key %q stands twice", word)
+				return nil, at(here, "the key %q appears twice", word)
 			}
 			key, seen[word] = word, true
 			continue

@@ -61,7 +61,7 @@ func (r *reader) object(of member, depth int) ([]field, error) {
 	seen := map[string]bool{}
 	for _, m := range of.members() {
 		if seen[m.key] {
-			return nil, at(m.at, "the key %q stands twice", m.key)
+			return nil, at(m.at, "the key %q appears twice", m.key)
 		}
 		seen[m.key] = true
 		if r.fields++; r.fields > mostFields {
@@ -119,7 +119,7 @@ func (r *reader) described(m member, depth int) (field, error) {
 	parts, given := m.members(), map[string]member{}
 	for _, part := range parts {
 		if _, twice := given[part.key]; twice {
-			return field{}, at(part.at, "%s of %q stands twice", part.key, m.key)
+			return field{}, at(part.at, "%s of %q appears twice", part.key, m.key)
 		}
 		switch part.key {
 		case "type", "range", "length", "enum", "fields":
@@ -161,7 +161,7 @@ func (r *reader) described(m member, depth int) (field, error) {
 		switch {
 		case !limits: // type and enum
 		case listed:
-			return f, at(part.at, "%s of %q stands beside enum, which lists all values", part.key, m.key)
+			return f, at(part.at, "%s of %q is not allowed with enum, which lists all values", part.key, m.key)
 		case !fits:
 			return f, at(part.at, "%s does not belong to the type %s of %q", part.key, f.kind, m.key)
 		case part.key != "fields":

@@ -141,7 +141,7 @@ func parsePhase(n *yaml.Node) (Phase, error) {
 	case !has("vus") && has("requests", "drain"):
 		wrong = "requests and drain belong to a closed load: vus is missing beside them"
 	case has("pause") && (arrivals || has("duration", "vus")):
-		wrong = "pause stands alone: no duration, arrivalRate, rampTo, arrivalCount or vus beside it"
+		wrong = "a pause has no duration, arrivalRate, rampTo, arrivalCount or vus"
 	case has("pause") && pause <= 0:
 		wrong = "pause is 0: a time above 0, in seconds or like 2m"
 	case has("pause"):
@@ -149,7 +149,7 @@ func parsePhase(n *yaml.Node) (Phase, error) {
 	case p.Duration <= 0:
 		wrong = "duration is missing or 0: a time above 0, in seconds or like 2m"
 	case has("vus") && arrivals:
-		wrong = "vus stands for a closed load: no arrivalRate, rampTo or arrivalCount beside it"
+		wrong = "vus means a closed load, which has no arrivalRate, rampTo or arrivalCount"
 	case has("vus"):
 	case has("arrivalCount") && has("arrivalRate", "rampTo"):
 		wrong = "arrivalCount and arrivalRate exclude each other"

@@ -30,7 +30,7 @@ const FileName = "traces.otlp.json"
 func Write(dir string, spans []*tracepb.ResourceSpans) error {
 	data, ok := proto.Clone(&tracepb.TracesData{ResourceSpans: spans}).(*tracepb.TracesData)
 	if !ok {
-		return errors.New("a clone of traces is none")
+		return errors.New("traces can't be cloned")
 	}
 	for _, service := range data.ResourceSpans {
 		for _, s := range service.ScopeSpans[0].Spans {

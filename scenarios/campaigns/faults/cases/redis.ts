@@ -78,7 +78,7 @@ export const redisCases: Case[] = [
         await until(() => published.size > size + scene.scale.rate / 10, 'relays that publish again');
       }
       const run = await scene.settle(load);
-      scene.checks.atLeast('claimed by a reply that nobody saw', unseen, 5);
+      scene.checks.atLeast('claimed by a lost reply', unseen, 5);
       return run;
     },
   },
