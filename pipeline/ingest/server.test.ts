@@ -101,7 +101,7 @@ test('certificate and tokens can be replaced while it runs; a stop answers open 
 
   await writeFile(files.key, 'no key');
   ingest.signal('SIGHUP');
-  await ingest.says(/INGEST_TLS_KEY is .*; the certificate of before stays/, 30_000);
+  await ingest.says(/INGEST_TLS_KEY is .*; the previous certificate stays in use/, 30_000);
   assert.equal((await post(port, 'second-token', trusted)).fingerprint, second.fingerprint);
   assert.ok(!ingest.lastLines.join('\n').includes('-token'), 'no token is in the log');
 

@@ -31,7 +31,7 @@ export function readTls({ INGEST_TLS_CERT: cert, INGEST_TLS_KEY: key }: TlsConfi
   return tls;
 }
 
-/** Reads both files again, for the connections that come. When they do not fit, the ones of before stay. */
+/** Reads both files again, for new connections. When they do not fit each other, the previous ones stay in use. */
 export function reloadTls(
   app: { server: object },
   config: TlsConfig,
@@ -42,7 +42,7 @@ export function reloadTls(
     if (tls !== undefined && app.server instanceof Server) app.server.setSecureContext(tls);
     log.info('certificate read again');
   } catch (error) {
-    log.error(`${(error as Error).message}; the certificate of before stays`);
+    log.error(`${(error as Error).message}; the previous certificate stays in use`);
   }
 }
 

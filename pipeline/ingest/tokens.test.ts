@@ -56,7 +56,7 @@ test('a changed file is read without a restart, and an invalid one is ignored', 
 
   await writeFile(file, 'no token\n');
   await eventually(() => logged.length > 0, 'the log line');
-  assert.match(logged[0] as string, /whose line 1 is no token.*the tokens of before stay/);
+  assert.match(logged[0] as string, /whose line 1 is no token.*the previous tokens stay in use/);
   assert.ok(tokens.accept('Bearer second-token'));
 });
 

@@ -59,7 +59,7 @@ export class Tokens {
       this.load();
       log.info(`tokens read again, ${this.count} now`);
     } catch (error) {
-      log.error(`${(error as Error).message}; the tokens of before stay`);
+      log.error(`${(error as Error).message}; the previous tokens stay in use`);
     }
   }
 

@@ -77,6 +77,6 @@ async function openssl(...args: (string | number | [string, string][])[]): Promi
     env: { PATH: DAEMON_PATH },
     reject: false,
   });
-  if (code === 'ENOENT') throw new Error('openssl is not installed: TLS=true makes its certificates with it');
+  if (code === 'ENOENT') throw new Error('openssl is not installed: TLS=true needs it to make certificates');
   if (failed) throw new Error(`openssl could not make a certificate: ${stderr.split('\n')[0]}`);
 }

@@ -64,7 +64,7 @@ function read(args: readonly string[]): Request | 'help' {
     throw new ConfigError(`dead-letters: there is no "${word}"; allowed: ${ACTIONS.join(', ')}`);
   }
   if (action === 'list' && (all || ids.length > 0)) {
-    throw new ConfigError('dead-letters list: ids and --all are for requeue and drop; it lists all of them');
+    throw new ConfigError('dead-letters list takes no ids and no --all: it lists all of them');
   }
   if (action !== 'list' && all === ids.length > 0) {
     throw new ConfigError(`dead-letters ${action}: allowed: one id or more, or --all`);
@@ -134,7 +134,7 @@ async function change(
   if (json) console.log(JSON.stringify({ action, done, missing, left }));
   else console.log(`${done.length} ${action === 'requeue' ? 'back in the queue' : 'dropped'}`);
   if (missing.length > 0) console.error(`no dead letter: ${missing.join(', ')}`);
-  if (left > 0) console.error(`${left} not done: gone meanwhile, or without the frame of a message`);
+  if (left > 0) console.error(`${left} not done: they are gone, or hold no message`);
   return missing.length + left > 0 ? 1 : 0;
 }
 

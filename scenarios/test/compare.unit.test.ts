@@ -142,7 +142,7 @@ test('readOptions refuses an invalid flag', () => {
     [['--repeat', ''], '--repeat is ""; allowed: whole numbers from 1 to 20'],
     [['--rate', '300', '--most', '200'], '--most is "200"; allowed: whole numbers from 300 to 20000, or 0'],
     [['--network', 'moon'], '--network is "moon"; allowed: lan, firewall, internet, wan'],
-    [['--network', 'lan', '--delay', '9'], '--delay is that of --network wan, which is not asked for'],
+    [['--network', 'lan', '--delay', '9'], '--delay needs --network wan'],
     [['--network', 'wan', '--delay', '0'], '--delay is "0"; allowed: whole numbers from 1 to 1000'],
     [['--speed', '9'], /^--speed is not known; allowed: --rate, /],
   ];

@@ -125,7 +125,7 @@ class Comparison {
         const run = existsSync(join(runDir, 'run.json')) ? await readRun(runDir) : undefined;
         if (run !== undefined && run.verdict.result !== 'incomplete') return run;
         stop.throwIfAborted();
-        throw new Error(`${tool} left no whole report at ${load.rate}/s, so there is nothing to compare`);
+        throw new Error(`${tool} left no complete report at ${load.rate}/s, so there is nothing to compare`);
       };
       const dirs: string[] = [];
       const runs: Run[] = [];

@@ -61,8 +61,7 @@ export function readOptions(args: readonly string[]): Options | 'help' {
   ) => numberOf(name, values[name] ?? String(fallback), { least: 1, most, ...more });
   const rate = count('rate', 200, 5000);
   const network = networkOf(values.network);
-  if (values.delay !== undefined && network !== WAN)
-    throw new ConfigError('--delay is that of --network wan, which is not asked for');
+  if (values.delay !== undefined && network !== WAN) throw new ConfigError('--delay needs --network wan');
   return {
     rate,
     duration: count('duration', 20, 3600),

@@ -98,7 +98,7 @@ export const subscriberCases: Case[] = [
       );
       const log = await readFile(join(rig.dir, 'mosquitto.log'), 'utf8');
       const [, clientId] = [...log.matchAll(/ as (\S+) \(p5, .*u'subscriber'\)/g)].at(-1) ?? [];
-      if (clientId === undefined) throw new Error('the broker did not tell the client id of the subscriber');
+      if (clientId === undefined) throw new Error('the broker did not report the subscriber’s client id');
       const rival = await scene.harm(() =>
         mqtt
           .connect(rig.brokerUrls.subscriber, { clientId, protocolVersion: 5, reconnectPeriod: 200 })
