@@ -11,6 +11,7 @@ import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 import { latencyDrift, memoryGrowth, mostGrowth, ofPipeline, sentence, UNKNOWN } from './lib/steadiness.js';
+import { clock } from './lib/words.js';
 
 const { HOURS, RATE, LINE_MINUTES, GROWTH_LIMIT, DRIFT_LIMIT } = settings('soak');
 const seconds = HOURS * 3600;
@@ -23,7 +24,7 @@ const run = new Run({
   ...setting(),
   profile: profileOf(`${HOURS} h`, {
     phases: Array.from({ length: lines }, (_, i) => ({
-      name: `${i + 1}`,
+      name: `${clock(i * line)}–${clock(Math.min((i + 1) * line, seconds))}`,
       duration: Math.min(line, seconds - i * line),
       arrivalRate: RATE,
     })),

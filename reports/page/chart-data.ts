@@ -50,7 +50,8 @@ export interface ChartData {
   /** Values are counts: no ticks between whole numbers. */
   whole?: boolean;
   phases?: PhaseSpan[];
-  /** Of all charts over time, s. */
+  /** Where the axis of all charts over time begins and ends, s; 0 and the last value if not given. */
+  begin?: number;
   end?: number;
   /** From this x on, values do not scale y. */
   rest?: number;

@@ -107,10 +107,10 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
 }
 
 /** Tells the rest of the page which seconds are shown: one of the charts for all. */
-function tellZoom(u: uPlot, key: string, { end = 0 }: ChartData): void {
+function tellZoom(u: uPlot, key: string, { begin = 0, end = 0 }: ChartData): void {
   const { min, max } = u.scales.x ?? {};
   if (key !== 'x' || min == null || max == null || uPlot.sync(TIME).plots[0] !== u) return;
-  zoomed(min <= 0 && max >= end ? null : { start: min, end: max });
+  zoomed(min <= begin && max >= end ? null : { start: min, end: max });
 }
 
 export function label(chart: Pick<ChartData, 'kind' | 'epoch' | 'names'>, x: number): string {

@@ -3,18 +3,25 @@ import type uPlot from 'uplot';
 import { nines } from './chart-axes.ts';
 import type { ChartData, Line } from './chart-data.ts';
 
-export function xRange({ kind, x, end }: ChartData): uPlot.Range.Function | [number, number] {
+export function xRange({ kind, x, begin = 0, end }: ChartData): uPlot.Range.Function | [number, number] {
   const last = x.at(-1) ?? 1;
   // Of few samples the median is the last that is known.
   if (kind === 'percentile') return [nines(50), nines(Math.max(last, 75))];
   if (kind === 'bin') return [x[0] ?? 0, last + 1];
-  return kind === 'vus' || kind === 'load' ? [0, last * 1.05] : wholeSeconds(x, end);
+  return kind === 'vus' || kind === 'load' ? [0, last * 1.05] : wholeSeconds(x, begin, end);
 }
 
-/** From 0 to the end of the last second; as chosen where the reader has zoomed in. */
-function wholeSeconds(x: number[], end: number | undefined): uPlot.Range.Function {
+/** From the beginning to the end of the last second; as chosen where the reader has zoomed in. */
+function wholeSeconds(x: number[], begin: number, end: number | undefined): uPlot.Range.Function {
   const [first, last] = [x[0] ?? 0, x.at(-1) ?? 1];
-  return (_u, min, max) => (min <= first && max >= last ? [0, end ?? Math.ceil(last)] : [min, max]);
+  return (_u, min, max) => (min <= first && max >= last ? [begin, end ?? Math.ceil(last)] : [min, max]);
+}
+
+/** The part of x that the reader has chosen; undefined: all is shown. */
+export function chosenRange({ data: [x], scales }: uPlot): { min: number; max: number } | undefined {
+  const { min, max } = scales.x ?? {};
+  if (min == null || max == null || (min <= (x[0] ?? 0) && max >= (x.at(-1) ?? 0))) return;
+  return { min, max };
 }
 
 /** A range of y that is not about what comes after the load, unless nothing else is shown. */

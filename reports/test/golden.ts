@@ -57,7 +57,7 @@ const FIXED: Plan = {
 /** Three phases of equal rate and length. */
 const SOAK: Plan = {
   ...RAMP,
-  phases: ['1', '2', '3'].map((name) => ({
+  phases: ['0:00–0:08', '0:08–0:16', '0:16–0:24'].map((name) => ({
     ...{ ...open, name, duration_s: 8, arrival_rate: 50, ramp_to: null, measured: true },
   })),
 };

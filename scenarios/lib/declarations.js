@@ -171,7 +171,7 @@ export const scripts = {
   soak: () => ({
     HOURS: number(2, 'h', 'of the load', { min: 0.001, max: 168 }),
     RATE: rate(200, { min: 1 }),
-    LINE_MINUTES: number(60, 'minutes', 'between two lines on the terminal', { min: 0.01 }),
+    LINE_MINUTES: number(60, 'minutes', 'between two lines on the terminal', { min: 0.02 }),
     GROWTH_LIMIT: number(32, 'MB', 'that a process may grow by, or the run fails'),
     DRIFT_LIMIT: number(50, 'ms', 'that p99 may grow by, or the run fails'),
   }),

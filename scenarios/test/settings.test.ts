@@ -101,7 +101,7 @@ describe('an invalid setting fails with one line', { concurrency: 2 }, () => {
       'CONNECTIONS=60001',
       /^CONNECTIONS is "60001"; allowed: whole numbers from 1 to 60000$/,
     ],
-    ['soak.js', 'LINE_MINUTES=0.01', /^LINE_MINUTES makes 12000 lines; allowed: up to 1000$/],
+    ['soak.js', 'LINE_MINUTES=0.02', /^LINE_MINUTES makes 6000 lines; allowed: up to 1000$/],
     ['sweep.js', 'STEP_DURATION=0', /^STEP_DURATION is "0"; allowed: 0\.1 to 86400$/],
   ];
   test('an unknown name, or a value out of range', async (t) => {

@@ -29,7 +29,12 @@ export function Live({ run }: { run: string }) {
   }, [run]);
   const last = seconds.at(-1);
   const shown = seconds.slice(-SHOWN);
-  const common = { kind: 'time' as const, x: shown.map(({ t }) => t + 0.5), phases: phasesOf(shown) };
+  const common = {
+    kind: 'time' as const,
+    x: shown.map(({ t }) => t + 0.5),
+    begin: shown[0]?.t ?? 0,
+    phases: phasesOf(shown),
+  };
   const column = (of: (second: Second) => number | null) => shown.map(of);
   const limit = plan?.limit ?? null;
   const latency: Line[] = [
@@ -59,7 +64,9 @@ export function Live({ run }: { run: string }) {
         </p>
         <h1>{visible(run)}</h1>
         <p class="meta" role="status">
-          {SAID[state]} {state === 'ended' && <a href={reportOf(run)}>Its report</a>}
+          {SAID[state]}
+          {seconds.length > SHOWN && ` Charts show the last ${SHOWN / 60} minutes.`}{' '}
+          {state === 'ended' && <a href={reportOf(run)}>Its report</a>}
         </p>
       </header>
       {last && tiles && (

@@ -391,6 +391,14 @@ test('the live page draws a run in progress, shows its end and opens its report'
     await page.getByRole('heading', { name: '0:20' }).waitFor();
     await grow(directory, seconds.slice(20, 22).join(''));
     await page.getByRole('heading', { name: '0:22 of 0:50' }).waitFor();
+    // Regression: the axis kept the range of the first drawing.
+    const atRightEdge = async () => {
+      const plot = await page.locator('.u-over').first().boundingBox();
+      assert.ok(plot);
+      await page.mouse.move(plot.x + plot.width - 1, plot.y + plot.height / 2);
+      return (await page.locator('.u-legend').first().innerText()).includes('0:21');
+    };
+    await eventually(atRightEdge, 'the last second at the right edge');
     assert.ok(!(await legend(page, 'Messages')).includes('rejected or unknown'));
     await grow(directory, `${JSON.stringify({ ...run.timeline[0], t: 22, rejected: 700, failed: 34 })}\n`);
     await page.getByRole('heading', { name: '0:23' }).waitFor();
