@@ -1,6 +1,7 @@
 /** What is drawn on a chart's canvas beside its lines: phases, gaps, cells, marks. */
 import type uPlot from 'uplot';
 import type { ChartData, Colour, Line } from './chart-data.ts';
+import { lastMean } from './chart-paths.ts';
 import type { PhaseSpan, Span } from './facts.ts';
 import { drawHeat } from './heat.ts';
 
@@ -69,7 +70,7 @@ function nameBands(u: uPlot, { lines }: ChartData, colour: (name: Colour) => str
   const rows = u.data.slice(1);
   let last = u.valToIdx(u.scales.x?.max ?? 0);
   while (last > 0 && rows.every((row) => row[last] == null)) last--;
-  const y = (row: number) => u.valToPos(row < 0 ? 0 : (rows[row]?.[last] ?? 0), 'y', true);
+  const y = (row: number) => u.valToPos(row < 0 ? 0 : lastMean(u, row + 1, last), 'y', true);
   const names = lines.flatMap((line, i) =>
     u.series[i + 1]?.show === false ? [] : [{ ...line, band: (y(i) + y(i - 1)) / 2, at: 0 }],
   );

@@ -3,8 +3,8 @@ import uPlot from 'uplot';
 import { axisValue, COUNTS, logSplits, roomOf, X_AXES, X_NAMES, X_TITLES } from './chart-axes.ts';
 import type { ChartData, Colour } from './chart-data.ts';
 import { hooks, nameRoom } from './chart-hooks.ts';
-import { fromZero, logRange, withoutRest, xRange } from './chart-ranges.ts';
-import { bandsOf, restack, series } from './chart-series.ts';
+import { fromZero, logRange, stackRange, withoutRest, xRange } from './chart-ranges.ts';
+import { restack, series } from './chart-series.ts';
 import { clock, count, ms, timeOfDay } from './format.ts';
 import { binStart, HEAT_ROOM, heatRange } from './heat.ts';
 import { zoomed } from './window.ts';
@@ -47,7 +47,11 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
       x: { time: false, range: xRange(chart) },
       y: {
         distr: log ? 3 : 1,
-        range: chart.heat ? heatRange(chart.heat) : withoutRest(chart, log ? logRange : fromZero),
+        range: chart.heat
+          ? heatRange(chart.heat)
+          : chart.stacked
+            ? stackRange(chart)
+            : withoutRest(chart, log ? logRange : fromZero),
       },
       ...(behind && { behind: { range: fromZero } }),
     },
@@ -81,7 +85,6 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
       { label: X_NAMES[chart.kind], value: (_u, x) => (x == null ? '' : label(chart, x)) },
       ...chart.lines.map((line) => series(chart, line, colour(line.colour))),
     ],
-    ...(chart.stacked ? { bands: bandsOf(chart.lines.map((_, i) => i)) } : {}),
     cursor: {
       y: false,
       points: { size: 6 },

@@ -2,6 +2,7 @@
 import type uPlot from 'uplot';
 import { nines } from './chart-axes.ts';
 import type { ChartData, Line } from './chart-data.ts';
+import { highestMean } from './chart-paths.ts';
 
 export function xRange({ kind, x, begin = 0, end }: ChartData): uPlot.Range.Function | [number, number] {
   const last = x.at(-1) ?? 1;
@@ -42,6 +43,11 @@ export function withoutRest({ rest }: ChartData, range: uPlot.Range.Function): u
 }
 
 export const fromZero: uPlot.Range.Function = (_u, _min, max) => [0, max > 0 ? max * 1.08 : 1];
+
+/** A range up to what is drawn of a stack. */
+export function stackRange({ rest = Number.POSITIVE_INFINITY }: ChartData): uPlot.Range.Function {
+  return (u, min, _max, key) => fromZero(u, min, highestMean(u, rest), key);
+}
 
 /** From just below the smallest to just above the largest. */
 export function logRange(_u: uPlot, min: number | null, max: number | null): [number, number] {

@@ -2,7 +2,7 @@
 import uPlot from 'uplot';
 import { nines } from './chart-axes.ts';
 import type { ChartData, Colour, Line } from './chart-data.ts';
-import { envelope } from './chart-paths.ts';
+import { envelope, stackedArea } from './chart-paths.ts';
 import { count } from './format.ts';
 
 const DASHES = { dashed: [6, 4], dotted: [2, 3] };
@@ -37,18 +37,11 @@ export function alignedData(
   return [kind === 'percentile' ? x.map(nines) : x, ...rows];
 }
 
-/** Each line is filled down to the one below it. */
-export function bandsOf(lines: number[]): uPlot.Band[] {
-  return lines.slice(1).map((line, i) => ({ series: [line + 1, (lines[i] as number) + 1] }));
-}
-
 /** Stacks the lines that are shown on each other, as if there were no others. */
 export function restack(u: uPlot, chart: ChartData): void {
   const shows = (line: number) => u.series[line + 1]?.show !== false;
   const { min, max } = u.scales.x ?? {};
   u.batch(() => {
-    u.delBand(null);
-    for (const band of bandsOf(chart.lines.map((_, i) => i).filter(shows))) u.addBand(band);
     u.setData(alignedData(chart, shows), false);
     if (min != null && max != null) u.setScale('x', { min, max });
   });
@@ -62,7 +55,7 @@ export function series(chart: ChartData, line: Line, stroke: string): uPlot.Seri
     width: chart.stacked ? 1 : 1.75,
     ...(line.dash ? { dash: DASHES[line.dash] } : {}),
     ...(chart.stacked
-      ? { fill: stroke }
+      ? { fill: stroke, paths: stackedArea }
       : chart.kind === 'time'
         ? {
             ...(!chart.heat && { fill: `${stroke}${line.fill ? '2e' : '40'}` }),

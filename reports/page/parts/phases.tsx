@@ -79,14 +79,10 @@ export function PhasesSection({ run, sound }: PartProps) {
             cell: ({ phase, step }) => (
               <>
                 {(step ?? phase)?.name}
+                <small>{when(step)}</small>
                 <small>{about(run, phase, step)}</small>
               </>
             ),
-          },
-          {
-            head: 'time',
-            cell: ({ step }) =>
-              step ? `${clock(step.start_s)} – ${clock(step.start_s + step.duration_s)}` : 'not reached',
           },
           ...figures.map(
             ({ cell, ...column }): Column<Row> => ({
@@ -99,6 +95,10 @@ export function PhasesSection({ run, sound }: PartProps) {
       />
     </section>
   );
+}
+
+function when(step: Step | undefined): string {
+  return step ? `${clock(step.start_s)} – ${clock(step.start_s + step.duration_s)}` : 'not reached';
 }
 
 /** What was planned for a phase, whether it counts, and whether it was cut off. */
