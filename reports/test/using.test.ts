@@ -214,6 +214,9 @@ describe('the page in use', () => {
     ] as const) {
       // Like a run of an earlier version: render adds answer and findings.
       const { answer: _, findings: __, ...run } = lasting(golden('passing'), seconds);
+      const [, slow] = run.timeline;
+      assert.ok(slow?.stages);
+      slow.stages.queue = 1000;
       await writeFile(join(directory, 'run.json'), JSON.stringify(run));
       await render(directory);
       const html = await readFile(join(directory, 'index.html'), 'utf8');
@@ -229,6 +232,8 @@ describe('the page in use', () => {
         assert.match(await text(page, '.answer'), /messages\/s.* p99 .*250 ms/);
         assert.match(await text(page, '.findings'), /The worst second is \d+:\d\d/);
         assert.ok((await painted(page, 'Arrival latency, all deliveries', '--ink')) > 100);
+        // Regression: one slow second flattened the stages of a whole hour to a line of some 11 pixels.
+        if (seconds === 3600) assert.ok((await painted(page, 'Mean of each stage', '--request')) > 100);
         await page.locator('.seconds summary').click();
         assert.ok((await page.locator('.seconds tbody tr').count()) <= 600);
       });
