@@ -9,6 +9,7 @@ import { launchChromium } from '../chromium.ts';
 import type { Run } from '../contract/run.ts';
 import { fillPage } from '../render.ts';
 import { type GoldenName, golden } from './goldens.ts';
+import { isComplaint } from './looking.ts';
 import { template } from './template.ts';
 
 export interface Opened {
@@ -58,7 +59,7 @@ export class Reader {
     const page = await context.newPage();
     const opened: Opened = { page, complaints: [], requests: [], url: pathToFileURL(path).href };
     page.on('console', (message) => {
-      if (['error', 'warning'].includes(message.type())) opened.complaints.push(message.text());
+      if (isComplaint(message)) opened.complaints.push(message.text());
     });
     page.on('pageerror', (error) => opened.complaints.push(error.message));
     page.on('request', (request) => opened.requests.push(request.url()));

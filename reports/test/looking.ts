@@ -1,7 +1,7 @@
 /** What a reader sees on a page. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import type { Page } from 'playwright-core';
+import type { ConsoleMessage, Page } from 'playwright-core';
 
 const AXE = new URL(import.meta.resolve('axe-core/axe.min.js'));
 
@@ -102,8 +102,24 @@ export function overflow(page: Page): Promise<number> {
   });
 }
 
+/** Those sections with a table that is wider than its place. */
+export function wideTables(page: Page, sections: string): Promise<string[]> {
+  return page
+    .locator(`${sections} .scroll`)
+    .evaluateAll((places) =>
+      places.flatMap((place) =>
+        place.scrollWidth > place.clientWidth + 1 ? [place.closest('section')?.id ?? ''] : [],
+      ),
+    );
+}
+
 export async function text(page: Page, selector: string): Promise<string> {
   return ((await page.locator(selector).first().textContent()) ?? '').replaceAll('\u00a0', ' ');
+}
+
+/** Whether the page logged a problem. Chrome also warns of a canvas that is read often: these tests do that. */
+export function isComplaint(message: ConsoleMessage): boolean {
+  return ['error', 'warning'].includes(message.type()) && !message.text().includes('willReadFrequently');
 }
 
 /** The charts with an empty canvas. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { type Run, STAGES } from '../contract/run.ts';
-import { charts, type Drawn, overflow } from './looking.ts';
+import { charts, type Drawn, overflow, wideTables } from './looking.ts';
 
 /** A line, cell or name has at least as many pixels. */
 const LEAST = 40;
@@ -21,6 +21,8 @@ export async function assertAnswers(page: Page, run: Run): Promise<void> {
     await page.setViewportSize({ width, height: 900 });
     assert.ok((await overflow(page)) <= 0, `${width} px: wider than the screen`);
   }
+  // Details have texts of the user's, of any length.
+  assert.deepEqual(await wideTables(page, 'section:not(#details)'), []);
 }
 
 /** Asserts that every chart is drawn and has a title with a figure, alternative text and a table. */

@@ -16,6 +16,7 @@ import { golden } from '../../test/goldens.ts';
 import {
   blank,
   charts,
+  isComplaint,
   legend,
   overflow,
   painted,
@@ -85,7 +86,7 @@ async function visit(
   page.setDefaultTimeout(60_000);
   const complaints: string[] = [];
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+    if (isComplaint(message)) complaints.push(message.text());
   });
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('request', (request) => {
