@@ -98,6 +98,7 @@ export const IngestConfig = Type.Object({
     1e9,
     'messages in the queue at which the ingest delays answers, by up to 100 ms; 0: never',
   ),
+  LINGER_MS: count(0, 0, 100, 'ms that the ingest gathers messages for a write to Redis; 0: does not wait'),
   STAMPS,
   // An MQTT packet holds 268,435,455 bytes (MQTT 5, 1.5.5), with topic and hops.
   BODY_LIMIT: count(1_048_576, 64, 268_435_455 - 1024, 'bytes of one request body'),

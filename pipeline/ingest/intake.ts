@@ -25,6 +25,8 @@ export interface IntakeOptions {
   limits: Limits;
   /** Messages in the queue at which answers are delayed; 0: never. */
   throttleBacklog: number;
+  /** ms to gather messages for a write. */
+  lingerMs: number;
   /** The most bytes of a request body. */
   bodyLimit: number;
   /** The most messages of a batch. */
@@ -68,7 +70,7 @@ export class Intake {
     this.#check = new MessageCheck(options.idKey, options.batchLimit);
     this.#admission = new Admission(queue, limits, counters, objection);
     this.#throttle = new Throttle(queue, options.throttleBacklog, counters);
-    this.#outbox = new Outbox(queue, counters, {
+    this.#outbox = new Outbox(queue, counters, options.lingerMs, {
       written: (depth) => {
         this.#admission.written(depth);
         this.#throttle.release();

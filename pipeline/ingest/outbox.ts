@@ -14,26 +14,35 @@ export interface OutboxEvents<Ticket> {
 }
 
 /**
- * Collects the messages of an event-loop turn, and those that come during a write, and writes them together: without a
- * timer, one write at a time. If a turn brought several requests, it also waits for the next turn, as a write costs Redis
- * as much as dozens of messages. It never divides the messages of a request. admission.ts bounds what it holds.
+ * Collects messages, and those that come during a write, and writes them together: one write at a time. Without a time to
+ * linger it writes the messages of an event-loop turn; if a turn brought several requests, it also waits for the next turn,
+ * as a write costs Redis as much as dozens of messages. It never divides the messages of a request. admission.ts bounds what
+ * it holds.
  */
 export class Outbox<Ticket> {
   readonly #queue: Pick<Queue, 'append'>;
   readonly #count: IngestCounters;
+  readonly #lingerMs: number;
   readonly #events: OutboxEvents<Ticket>;
   #messages: Message[] = [];
   #tickets: Ticket[] = [];
   /** The number of messages of each ticket. */
   #sizes: number[] = [];
-  /** A write is in progress, or scheduled for the end of this turn. */
+  /** A write is in progress, or scheduled. */
   #busy = false;
   /** The turn before brought several requests. */
   #waited = false;
 
-  constructor(queue: Pick<Queue, 'append'>, count: IngestCounters, events: OutboxEvents<Ticket>) {
+  /** @param lingerMs how long messages are collected, from the first one on; 0: for an event-loop turn */
+  constructor(
+    queue: Pick<Queue, 'append'>,
+    count: IngestCounters,
+    lingerMs: number,
+    events: OutboxEvents<Ticket>,
+  ) {
     this.#queue = queue;
     this.#count = count;
+    this.#lingerMs = lingerMs;
     this.#events = events;
   }
 
@@ -48,11 +57,12 @@ export class Outbox<Ticket> {
 
   #schedule(): void {
     this.#busy = true;
-    setImmediate(this.#write);
+    if (this.#lingerMs > 0) setTimeout(this.#write, this.#lingerMs);
+    else setImmediate(this.#write);
   }
 
   readonly #write = (): void => {
-    if (this.#tickets.length > 1 && !this.#waited) {
+    if (this.#lingerMs === 0 && this.#tickets.length > 1 && !this.#waited) {
       this.#waited = true;
       setImmediate(this.#write);
       return;

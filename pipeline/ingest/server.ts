@@ -40,6 +40,7 @@ async function main(): Promise<void> {
     tokens,
     limits: { requests: config.REQUEST_LIMIT, bytes: config.MEMORY_LIMIT, backlog: config.BACKLOG_LIMIT },
     throttleBacklog: config.THROTTLE_BACKLOG,
+    lingerMs: config.LINGER_MS,
     bodyLimit: config.BODY_LIMIT,
     batchLimit: config.BATCH_LIMIT,
     idKey: config.ID_KEY,

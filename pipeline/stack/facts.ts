@@ -38,6 +38,7 @@ export function facts(sources: FactSources): StackFile['facts'] {
     mqtt_qos: relay.MQTT_QOS,
     backlog_limit: ingest.BACKLOG_LIMIT,
     throttle_backlog: ingest.THROTTLE_BACKLOG,
+    linger_ms: ingest.LINGER_MS,
     relay_batch: relay.RELAY_BATCH,
     relay_window: relay.RELAY_WINDOW,
     relay_memory: relay.RELAY_MEMORY,

@@ -15,6 +15,7 @@ export interface Settings {
   now?: () => number;
   backlog?: number;
   throttle?: number;
+  linger?: number;
   requests?: number;
   bytes?: number;
   bodyLimit?: number;
@@ -61,6 +62,7 @@ export class TestIngest {
       tokens: new Tokens(TOKEN, undefined),
       limits: { requests, bytes, backlog },
       throttleBacklog: settings.throttle ?? 0,
+      lingerMs: settings.linger ?? 0,
       bodyLimit,
       batchLimit: 1000,
       idKey,

@@ -110,10 +110,10 @@ func (p *peer) trace(component string, message []byte) error {
 
 const peerRounds = 5
 
-// compared measures our whole pipeline against the peer, with the same requests at the same times. Ours includes
-// k6's subscriber: the CPU of k6 that sends and receives, minus that of k6 that only sends.
+// compared measures our whole pipeline against the peer, with the same requests at the same times, and again with an
+// ingest that lingers. Ours includes k6's subscriber: the CPU of k6 that sends and receives, minus that of k6 that
+// only sends.
 func compared(b *bench) []figure {
-	ours := b.startStack()
 	redis, broker := b.startRedis("no"), b.startMosquitto()
 	self := must.Get(os.Executable())
 	pids := map[string]int{"redis": redis.pid, "broker": broker.pid}
@@ -126,22 +126,26 @@ func compared(b *bench) []figure {
 	}
 	client, api := start("client"), start("api")
 	start("push")
-	all := b.alternate(peerRounds, "message", func() use {
-		u, _ := b.sendOnly(api.http(), token, pids, func() (int64, error) { return b.fetchCount(client.http()) })
-		return u
-	}, func() use {
-		whole := b.measured(ours)
-		_, sends := b.sendOnly(ours.Ingest.URL, ours.Ingest.Token, nil, ours.count)
-		return whole.without(sends)
-	})
-	f := all.costs(0.75, "a Go pipeline", "ours")
-	f.note("CPU a message of all processes at %.0f and %.0f messages/s of %d B, %d rounds with both sides in each; the Go pipeline is "+
-		"net/http, LPUSH, BRPOP and QoS 0 with %d threads, ours has an append-only file, QoS 1 and credentials, and measures every message",
-		all.median(0, use.rate), all.median(1, use.rate), len(body), peerRounds, peerThreads)
-	each := func(side int, pids map[string]int) string {
-		return parts(pids, func(name string) string { return fmt.Sprintf("%.1f", all.median(side, part(name))) })
+	against := func(what string, ours *stack) figure {
+		all := b.alternate(peerRounds, "message", func() use {
+			u, _ := b.sendOnly(api.http(), token, pids, func() (int64, error) { return b.fetchCount(client.http()) })
+			return u
+		}, func() use {
+			whole := b.measured(ours)
+			_, sends := b.sendOnly(ours.Ingest.URL, ours.Ingest.Token, nil, ours.count)
+			return whole.without(sends)
+		})
+		f := all.costs(0.75, "a Go pipeline", "ours"+what)
+		f.row = strings.TrimPrefix(what, ", ")
+		f.note("CPU a message of all processes at %.0f and %.0f messages/s of %d B, %d rounds with both sides in each; the Go pipeline is "+
+			"net/http, LPUSH, BRPOP and QoS 0 with %d threads, ours has an append-only file, QoS 1 and credentials, and measures every message",
+			all.median(0, use.rate), all.median(1, use.rate), len(body), peerRounds, peerThreads)
+		each := func(side int, pids map[string]int) string {
+			return parts(pids, func(name string) string { return fmt.Sprintf("%.1f", all.median(side, part(name))) })
+		}
+		f.note("µs of the Go pipeline: %s; ours: %s, k6's subscriber %.1f", each(0, pids), each(1, ours.Processes),
+			all.median(1, part("k6")))
+		return f
 	}
-	f.note("µs of the Go pipeline: %s; ours: %s, k6's subscriber %.1f", each(0, pids), each(1, ours.Processes),
-		all.median(1, part("k6")))
-	return []figure{f}
+	return []figure{against("", b.startStack()), against(", LINGER_MS=1", b.startStack("LINGER_MS=1"))}
 }
