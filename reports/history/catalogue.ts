@@ -183,8 +183,8 @@ function texts(values: object): Record<string, string> {
   return Object.fromEntries(known.map(([name, value]) => [name, `${value}`]));
 }
 
-/** Settings that the load and the labels say. */
-const SAID = /^(RATE|LABELS|\w*DURATION)$/;
+/** Settings that the load and the labels say, and ports, which explain no latency. */
+const SAID = /^(RATE|LABELS|\w*DURATION|\w+_PORT)$/;
 const SETTING = /(?<!\S)(?:-e ?)?(?:'([A-Z]\w*)=([^']*)'|([A-Z]\w*)=((?:'[^']*'|[^\s'])*))/g;
 
 /** What a command sets: `P99=0.1 npm run ramp -- -e 'SALT=a b'`. */
