@@ -93,7 +93,8 @@ test('a sparkline is read again only after its timeline has changed', async () =
 
 test('the list shows load, settings, queue, relay mode, branch, commit and CI job', async () => {
   const run = golden('real');
-  run.run.command = "QUEUE=stream REDIS_PORT=0 npm run smoke -- -e RATE=50 -e P99=0.1 -e 'SALT=a b' -e LABELS=build=17";
+  run.run.command =
+    "QUEUE=stream REDIS_PORT=0 npm run smoke -- -e RATE=50 -e P99=0.1 -e 'SALT=a b' -e LABELS=build=17";
   run.environment.git = { commit: '0123456789abcdef', branch: 'topic', dirty: true };
   run.environment.ci = { name: 'Jenkins', job: 'load #7', url: 'https://ci.example.com/job/load/7/' };
   const directory = await writeRun(root, 'real', run);
