@@ -49,7 +49,7 @@ export function messagesOf(entries: readonly Entry[]): number {
 }
 
 const TELEMETRY = 'arrival:telemetry';
-const TELEMETRY_LENGTH = 100_000;
+const TELEMETRY_LENGTH = 20_000;
 const TRACE = 'arrival:trace:';
 const TRACE_LENGTH = 100_000;
 const OLDEST_REDIS = 7;
@@ -182,7 +182,7 @@ export abstract class Queue {
     return Number(seconds) * 1e6 + Number(micros);
   }
 
-  /** Appends one telemetry entry; `at` in Redis-clock microseconds. The newest 100,000 are kept. */
+  /** Appends one telemetry entry; `at` in Redis-clock microseconds. The newest 20,000 are kept. */
   async record(process: string, at: number, data: object): Promise<void> {
     const fields = ['process', process, 'at', at, 'data', JSON.stringify(data)];
     await this.redis.xadd(TELEMETRY, 'MAXLEN', '~', TELEMETRY_LENGTH, '*', ...fields);

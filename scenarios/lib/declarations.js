@@ -172,7 +172,7 @@ export const scripts = {
     HOURS: number(2, 'h', 'of the load', { min: 0.001, max: 168 }),
     RATE: rate(200, { min: 1 }),
     LINE_MINUTES: number(60, 'minutes', 'between two lines on the terminal', { min: 0.02 }),
-    GROWTH_LIMIT: number(32, 'MB', 'that a process may grow by, or the run fails'),
+    GROWTH_LIMIT: number(32, 'MB', 'that a process of the pipeline may grow by, or the run fails'),
     DRIFT_LIMIT: number(50, 'ms', 'that p99 may grow by, or the run fails'),
   }),
   ingest: () => ({

@@ -81,12 +81,13 @@ export function ofPipeline({ process }) {
 }
 
 /**
- * The most that any process has grown, in MB, for the threshold; UNKNOWN if one, or all but k6, reported nothing.
+ * The most that a process of the pipeline has grown, in MB, for the threshold; UNKNOWN if one or all reported nothing. k6 is not
+ * judged: it keeps some KB of each second for the report.
  * @param {{ process: string, mb: number }[]} grown
  */
 export function mostGrowth(grown) {
-  const judged = grown.filter(({ process }) => process !== 'host');
-  const known = judged.every(({ mb }) => !Number.isNaN(mb)) && judged.some(ofPipeline);
+  const judged = grown.filter(ofPipeline);
+  const known = judged.length > 0 && judged.every(({ mb }) => !Number.isNaN(mb));
   return known ? Math.max(0, ...judged.map(({ mb }) => mb)) : UNKNOWN;
 }
 

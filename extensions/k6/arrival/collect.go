@@ -3,6 +3,7 @@ package arrival
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"go.k6.io/k6/v2/lib"
@@ -97,6 +98,12 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	tending, stopTending := context.WithCancel(ctx)
 	defer stopTending()
 	go e.open.Tend(tending)
+	var telemetry *telemetry
+	var following sync.WaitGroup
+	if client != nil {
+		telemetry = newTelemetry(client)
+		following.Go(func() { telemetry.follow(tending, e) })
+	}
 	e.Start()
 	if e.turns != nil {
 		go e.runClosedPhases(e.external.untilEnd(tending), client)
@@ -134,8 +141,9 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	e.pending.end(ctx, state)
 	rec.cut()
 	rec.close()
-	if client != nil {
-		e.readTelemetry(ctx, client)
+	if telemetry != nil {
+		following.Wait()
+		telemetry.end(ctx, e)
 	}
 	if o.Sampled > 0 {
 		sampled := client.Traces(ctx, &e.Parts, o.Sampled)

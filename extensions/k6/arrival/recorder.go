@@ -246,10 +246,10 @@ func (r *recorder) resources() []report.Resource {
 	if r.own != nil {
 		all = append(all, report.NewResource("recorder", r.own.rows[1:])) // the first reading was before the run
 	}
-	samples := make([]report.Sample, 0, len(rows))
+	var live report.Gathering
 	for t, mb := range r.live[1:] { // see above
-		samples = append(samples, report.Sample{T: t, Gauges: map[string]float64{"live_heap_mb": mb}})
+		live.Add(report.Sample{T: t, Gauges: map[string]float64{"live_heap_mb": mb}})
 	}
-	all[len(all)-1].Figures = report.NewFigures(samples)
+	all[len(all)-1].Figures = live.Figures()
 	return all
 }

@@ -39,16 +39,49 @@ type telemetryEntry struct {
 	} `json:"clock"`
 }
 
-// readTelemetry reads the telemetry of the pipeline's processes for the run: resources, counters and clock
-// accuracy.
-func (e *engine) readTelemetry(ctx context.Context, client *store.Store) {
-	rows := map[string][][3]*float64{}
-	samples := map[string][]report.Sample{}
-	clocks := map[string]report.ProcessClock{}
+// telemetry gathers resources, counters and clock accuracy of the pipeline's processes. Their stream keeps its newest
+// 20,000 entries, one a second of each process, so a run reads it on its way.
+type telemetry struct {
+	client  *store.Store
+	after   string // the ID of the last entry that was read; empty: none was
+	rows    map[string][][3]*float64
+	figures map[string]*report.Gathering
+	clocks  map[string]report.ProcessClock
+}
+
+func newTelemetry(client *store.Store) *telemetry {
+	return &telemetry{
+		client: client, rows: map[string][][3]*float64{}, figures: map[string]*report.Gathering{}, clocks: map[string]report.ProcessClock{},
+	}
+}
+
+// telemetryPeriod is short enough for the entries of 300 processes.
+const telemetryPeriod = time.Minute
+
+// follow reads until ctx ends. The next reading makes up for one that fails.
+func (t *telemetry) follow(ctx context.Context, e *engine) {
+	next := time.NewTicker(telemetryPeriod)
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-next.C:
+			_ = t.read(ctx, e)
+		}
+	}
+}
+
+// read reads what has come since the last call.
+func (t *telemetry) read(ctx context.Context, e *engine) error {
 	epoch := e.Clock.At(e.Epoch)
 	offset := e.Clock.Offset(epoch)
-	from := strconv.FormatInt((epoch+offset-baseline.Microseconds())/1000, 10)
-	err := client.Scan(ctx, store.TelemetryStream, from, func(entry redis.XMessage) {
+	from := "(" + t.after
+	if t.after == "" {
+		from = strconv.FormatInt((epoch+offset-baseline.Microseconds())/1000, 10)
+	}
+	return t.client.Scan(ctx, store.TelemetryStream, from, func(entry redis.XMessage) {
+		t.after = entry.ID
 		name, _ := entry.Values["process"].(string)
 		data, _ := entry.Values["data"].(string)
 		stamp, _ := entry.Values["at"].(string)
@@ -57,35 +90,42 @@ func (e *engine) readTelemetry(ctx context.Context, client *store.Store) {
 		if err != nil || name == "" || json.Unmarshal([]byte(data), &s) != nil {
 			return
 		}
-		t := math.Floor(float64(at-offset-epoch) / 1e6) // the second of the run, as in the timeline
-		samples[name] = append(samples[name], report.Sample{T: int(t), Gauges: s.Gauges, Counters: s.Counters})
-		if t < 0 {
+		second := math.Floor(float64(at-offset-epoch) / 1e6) // of the run, as in the timeline
+		if t.figures[name] == nil {
+			t.figures[name] = &report.Gathering{}
+		}
+		t.figures[name].Add(report.Sample{T: int(second), Gauges: s.Gauges, Counters: s.Counters})
+		if second < 0 {
 			return
 		}
 		if c := s.Clock; c != nil && c.Bound != nil {
-			clocks[name] = report.ProcessClock{
-				Process: name, OffsetMS: c.Offset / 1000, BoundMS: max(*c.Bound/1000, clocks[name].BoundMS),
+			t.clocks[name] = report.ProcessClock{
+				Process: name, OffsetMS: c.Offset / 1000, BoundMS: max(*c.Bound/1000, t.clocks[name].BoundMS),
 			}
 		}
 		if s.CPUPercent != nil || s.RSSMB != nil {
-			rows[name] = append(rows[name], [3]*float64{&t, s.CPUPercent, s.RSSMB})
+			t.rows[name] = append(t.rows[name], [3]*float64{&second, s.CPUPercent, s.RSSMB})
 		}
 	})
-	if err != nil {
+}
+
+// end reads the rest, and notes all for the report.
+func (t *telemetry) end(ctx context.Context, e *engine) {
+	if err := t.read(ctx, e); err != nil {
 		e.count("telemetry", "not read", err.Error())
 		e.distrust("the clocks of the pipeline's processes could not be read: %s", err)
 	}
 	var resources []report.Resource
 	var known []report.ProcessClock
-	for _, name := range sortedKeys(samples) {
-		r := report.NewResource(name, rows[name])
-		r.Figures = report.NewFigures(samples[name])
+	for _, name := range sortedKeys(t.figures) {
+		r := report.NewResource(name, t.rows[name])
+		r.Figures = t.figures[name].Figures()
 		if len(r.Series) > 0 || r.Figures != nil {
 			resources = append(resources, r)
 		}
 	}
-	for _, name := range sortedKeys(clocks) {
-		known = append(known, clocks[name])
+	for _, name := range sortedKeys(t.clocks) {
+		known = append(known, t.clocks[name])
 	}
 	e.note(func() { e.resources, e.processes = append(e.resources, resources...), append(e.processes, known...) })
 }

@@ -16,7 +16,7 @@ function assertMemoryJudged({ figures = [], verdict }: Run): boolean {
       memory.some(({ name }) => name.startsWith(`memory of ${process}`)),
       process,
     );
-  const known = memory.every(({ value }) => value !== null);
+  const known = memory.every(({ name, value }) => value !== null || /of (k6|host) /.test(name));
   assert.equal(verdict.rules?.find(({ name }) => name === MEMORY)?.ok, known);
   return known;
 }

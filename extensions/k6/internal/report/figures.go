@@ -15,41 +15,82 @@ type Sample struct {
 	Counters map[string]float64 // since the process started
 }
 
-// NewFigures puts samples, sorted by time, into bins: gauges as means, counters as increases. It returns nil without figures. A
-// counter counts from its second sample; one that falls has restarted.
-func NewFigures(samples []Sample) *Figures {
-	if len(samples) == 0 {
+// mostCells is the most rows of a process in memory.
+const mostCells = 4 * maxBins
+
+// Gathering puts the samples of a process into bins as they come: gauges as means, counters as increases. Its memory does
+// not grow with the length of the run. The zero value is empty.
+type Gathering struct {
+	width          int   // s of a bin
+	last           int   // second of the latest sample
+	starts         []int // of the bins with samples, s
+	gauges, counts columns
+	counted        map[string]float64 // the latest values of counters
+}
+
+// Add adds a sample that is not older than those before. A counter counts from its second sample; one that falls has
+// restarted.
+func (g *Gathering) Add(s Sample) {
+	if g.counted == nil {
+		g.width, g.gauges, g.counts, g.counted = 1, columns{}, columns{}, map[string]float64{}
+	}
+	g.last = max(g.last, s.T)
+	if start := s.T / g.width * g.width; s.T >= 0 && (len(g.starts) == 0 || g.starts[len(g.starts)-1] < start) {
+		g.starts = append(g.starts, start)
+	}
+	row := len(g.starts) - 1
+	for name, value := range s.Counters {
+		before, known := g.counted[name]
+		g.counted[name] = value
+		if value < before {
+			before = 0
+		}
+		if known && row >= 0 {
+			g.counts.add(name, row, cell{value - before, 1})
+		}
+	}
+	for name, value := range s.Gauges {
+		if row >= 0 {
+			g.gauges.add(name, row, cell{value, 1})
+		}
+	}
+	if len(g.starts) > mostCells {
+		g.widen(2 * g.width)
+	}
+}
+
+// widen merges bins into wider ones; width is a multiple of that of today.
+func (g *Gathering) widen(width int) {
+	var starts, rows []int // rows: the new row of each bin
+	for _, t := range g.starts {
+		if start := t / width * width; len(starts) == 0 || starts[len(starts)-1] < start {
+			starts = append(starts, start)
+		}
+		rows = append(rows, len(starts)-1)
+	}
+	merged := func(all columns) columns {
+		wider := columns{}
+		for name, cells := range all {
+			for row, c := range cells {
+				wider.add(name, rows[row], c)
+			}
+		}
+		return wider
+	}
+	g.width, g.starts, g.gauges, g.counts = width, starts, merged(g.gauges), merged(g.counts)
+}
+
+// Figures returns what was gathered, in at most maxBins bins; nil without figures. Nothing can be added afterwards.
+func (g *Gathering) Figures() *Figures {
+	if len(g.gauges)+len(g.counts) == 0 {
 		return nil
 	}
-	width := max(0, samples[len(samples)-1].T)/maxBins + 1
-	f := &Figures{BinS: width, T: []int{}}
-	gauges, counts, counted := columns{}, columns{}, map[string]float64{}
-	for _, s := range samples {
-		if start := s.T / width * width; s.T >= 0 && (len(f.T) == 0 || f.T[len(f.T)-1] < start) {
-			f.T = append(f.T, start)
-		}
-		row := len(f.T) - 1
-		for name, value := range s.Counters {
-			before, known := counted[name]
-			counted[name] = value
-			if value < before {
-				before = 0
-			}
-			if known && row >= 0 {
-				counts.add(name, row, value-before)
-			}
-		}
-		for name, value := range s.Gauges {
-			if row >= 0 {
-				gauges.add(name, row, value)
-			}
-		}
+	if wanted := g.last/maxBins + 1; wanted > g.width {
+		g.widen((wanted + g.width - 1) / g.width * g.width)
 	}
-	if len(gauges)+len(counts) == 0 {
-		return nil
-	}
-	f.Gauges = gauges.of(len(f.T), func(c cell) float64 { return c.sum / c.n }) // 0/0 without samples
-	f.Counts = counts.of(len(f.T), func(c cell) float64 { return c.sum })
+	f := &Figures{BinS: g.width, T: append([]int{}, g.starts...)}
+	f.Gauges = g.gauges.of(len(f.T), func(c cell) float64 { return c.sum / c.n }) // 0/0 without samples
+	f.Counts = g.counts.of(len(f.T), func(c cell) float64 { return c.sum })
 	return f
 }
 
@@ -59,11 +100,11 @@ type (
 	columns map[string][]cell
 )
 
-func (c columns) add(name string, row int, value float64) {
+func (c columns) add(name string, row int, more cell) {
 	column := c[name]
 	column = append(column, make([]cell, max(0, row+1-len(column)))...)
-	column[row].sum += value
-	column[row].n++
+	column[row].sum += more.sum
+	column[row].n += more.n
 	c[name] = column
 }
 

@@ -8,9 +8,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func gathered(samples []Sample) *Figures {
+	g := &Gathering{}
+	for _, s := range samples {
+		g.Add(s)
+	}
+	return g.Figures()
+}
+
 func TestFiguresAreColumns(t *testing.T) {
 	t.Parallel()
-	f := NewFigures([]Sample{
+	f := gathered([]Sample{
 		{T: -1, Counters: map[string]float64{"accepted": 100}},
 		{T: 0, Gauges: map[string]float64{"cs": 1234.5678}, Counters: map[string]float64{"accepted": 110}},
 		{T: 2, Gauges: map[string]float64{"cs": 2, "id": 50}, Counters: map[string]float64{"accepted": 111, "late": 7}},
@@ -32,7 +40,7 @@ func TestFiguresOfALongRunAreBinned(t *testing.T) {
 			T: i, Gauges: map[string]float64{"us": float64(i % 12)}, Counters: map[string]float64{"n": float64(i)},
 		})
 	}
-	f := NewFigures(samples)
+	f := gathered(samples)
 	assert.Equal(t, 12, f.BinS)
 	require.Len(t, f.T, 300)
 	assert.Equal(t, 12, f.T[1])
@@ -41,11 +49,31 @@ func TestFiguresOfALongRunAreBinned(t *testing.T) {
 	assert.Len(t, f.Counts["n"], 300)
 }
 
+// Regression: all samples of a run stayed in memory until its end.
+func TestGatheringADayKeepsABoundedNumberOfCells(t *testing.T) {
+	t.Parallel()
+	const day = 86_400
+	g := &Gathering{}
+	for i := range day {
+		g.Add(Sample{T: i, Gauges: map[string]float64{"us": float64(i % 2)}, Counters: map[string]float64{"n": float64(i)}})
+		require.LessOrEqual(t, len(g.starts), mostCells)
+	}
+	f := g.Figures()
+	require.LessOrEqual(t, len(f.T), maxBins)
+	assert.Greater(t, len(f.T), maxBins/2)
+	sum := 0.0
+	for row := range f.T {
+		assert.InDelta(t, 0.5, *f.Gauges["us"][row], 0)
+		sum += *f.Counts["n"][row]
+	}
+	assert.InDelta(t, day-1, sum, 0)
+}
+
 func TestFiguresWithoutSamplesAreNil(t *testing.T) {
 	t.Parallel()
-	assert.Nil(t, NewFigures(nil))
-	assert.Nil(t, NewFigures([]Sample{{T: 0}}))
-	assert.Nil(t, NewFigures([]Sample{{T: -1, Counters: map[string]float64{"n": 1}}}))
+	assert.Nil(t, gathered(nil))
+	assert.Nil(t, gathered([]Sample{{T: 0}}))
+	assert.Nil(t, gathered([]Sample{{T: -1, Counters: map[string]float64{"n": 1}}}))
 }
 
 func TestAProcessWithoutUsageHasNullValues(t *testing.T) {
