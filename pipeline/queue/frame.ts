@@ -83,7 +83,7 @@ export function frameEnds(frame: Buffer): FrameEnds {
   while (target < frame.length && frame[target] !== LINE_FEED) target++;
   let trace = target + 1;
   while (trace < frame.length && frame[trace] !== LINE_FEED) trace++;
-  if (trace >= frame.length) throw new RangeError('the frame lacks one of the lines target, stamps and body');
+  if (trace >= frame.length) throw new RangeError('the frame has no target, stamps or body');
   if (target === 0) throw new RangeError('the frame has no target');
   let stamps = trace;
   if (trace - target > 1 + LONGEST_STAMPS) {

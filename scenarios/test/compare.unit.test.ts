@@ -66,12 +66,12 @@ test('the clock bound does not count: each tool times an arrival with one clock'
 test('agreement is unknown with an invalid run or a single tool', () => {
   const alone = agreementOf([runOf('k6', 1)]);
   assert.deepEqual([alone.agree, alone.shown.rows], [undefined, []]);
-  assert.match(alone.shown.notes[0] ?? '', /one of them has measured nothing/);
+  assert.match(alone.shown.notes[0] ?? '', /one of them measured nothing/);
   const invalid = runOf('artillery', 1);
   invalid.verdict.result = 'invalid';
   const { agree, shown } = agreementOf([runOf('k6', 1), invalid]);
   assert.equal(agree, undefined);
-  assert.match(shown.notes[0] ?? '', /^It cannot be said .*: 1 of 2 runs are invalid/);
+  assert.match(shown.notes[0] ?? '', /^Whether the tools agree is unknown: 1 of 2 runs are invalid/);
 });
 
 test('findLimit finds the rate at which a generator becomes the bottleneck, and why', async () => {
