@@ -1,29 +1,34 @@
 /**
  * Drain before filling: when the cores are full, processes downstream of the queue get the CPU before those that fill it. Otherwise
- * messages wait in the queue while the ingest, which always has work, shares the core with the relay. The generator counts as downstream:
- * its subscriber receives the messages, and a generator that waits for CPU sends late.
+ * messages wait in the queue while the ingest, which always has work, shares the core with the relay. The generator is between them: one
+ * that waits for the ingest sends and receives late, and one as far ahead as the broker interrupts it at each message that it delivers.
  */
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { getPriority, setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const DOWNSTREAM = ['artillery', 'k6', 'mosquitto', 'redis', 'relay'];
+const DOWNSTREAM = ['mosquitto', 'redis', 'relay'];
+const GENERATORS = ['artillery', 'k6'];
 const UPSTREAM = ['ingest', 'nginx'];
 /** Nice values, absolute: a recorder has the same as the generator that starts it. */
-const AHEAD = -10;
-const BEHIND = 10;
+const FIRST = -10;
+const SECOND = -5;
+const LAST = 10;
 const HAS_AUTOGROUP = existsSync('/proc/self/autogroup');
 
 /** Nice values by kind of process, where they differ from this process's. */
 export type Priorities = ReadonlyMap<string, number>;
 
-/** The priorities of a setting: with the right to, downstream processes are raised, else upstream ones are lowered. */
+/** The priorities of a setting: with the right to, all but upstream processes are raised, else upstream ones are lowered. */
 export function prioritiesOf(setting: 'none' | 'drain'): Priorities {
   if (setting === 'none') return new Map();
   const own = getPriority();
-  const level = (kinds: readonly string[], nice: number) => new Map(kinds.map((kind) => [kind, nice]));
-  return mayRaise() ? level(DOWNSTREAM, Math.min(own, AHEAD)) : level(UPSTREAM, Math.max(own, BEHIND));
+  if (!mayRaise()) return new Map(UPSTREAM.map((kind) => [kind, Math.max(own, LAST)]));
+  return new Map([
+    ...DOWNSTREAM.map((kind) => [kind, Math.min(own, FIRST)] as const),
+    ...GENERATORS.map((kind) => [kind, Math.min(own, SECOND)] as const),
+  ]);
 }
 
 /** The priorities of a generator, by the environment of its run: none beside a pipeline of the user's own. */
@@ -35,7 +40,7 @@ export function prioritiesOfRun({ PRIORITY, INGEST_URL }: NodeJS.ProcessEnv): Pr
 function mayRaise(): boolean {
   const own = getPriority();
   try {
-    setPriority(Math.min(own, AHEAD));
+    setPriority(Math.min(own, FIRST));
     setPriority(own);
     return true;
   } catch {
@@ -46,10 +51,8 @@ function mayRaise(): boolean {
 /** The priorities as text, for reports. */
 export function named(priorities: Priorities): string {
   if (priorities.size === 0) return 'none';
-  const [nice = 0] = priorities.values();
-  return nice < 0
-    ? `drain: all but ${UPSTREAM.join(' and ')} at nice ${nice}`
-    : `drain: ${UPSTREAM.join(' and ')} at nice ${nice}`;
+  const levels = Map.groupBy(priorities.keys(), (kind) => priorities.get(kind));
+  return `drain: ${[...levels].map(([nice, kinds]) => `${kinds.join(', ')} at nice ${nice}`).join('; ')}`;
 }
 
 /** The command prefix that gives a command, and all of its threads, its nice value. */

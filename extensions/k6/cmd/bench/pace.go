@@ -80,7 +80,7 @@ func medianOf(runs []pacing, of func(pacing) float64) float64 {
 func (b *bench) prioritizeK6(yes bool) {
 	nice := "0"
 	if yes {
-		nice = "-10"
+		nice = "-5"
 	}
 	_ = os.WriteFile("/proc/self/autogroup", []byte(nice), 0)
 }
