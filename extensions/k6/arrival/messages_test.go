@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ func TestTheReportNamesTheSlowestAndTheLostMessages(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{
 		Hops: stamps,
-		Swap: func(nth int) bool { return nth == 5 }, // delivered after the next message, two seconds later
+		Swap: func(nth int) bool { return nth == 5 }, // delivered after the next message, four seconds later
 		Copies: func(nth int) int {
 			if nth > 8 && nth <= 11 {
 				return 0
@@ -35,7 +36,7 @@ func TestTheReportNamesTheSlowestAndTheLostMessages(t *testing.T) {
 			return 1
 		},
 	}
-	s := newScript(t, f, "phases: [{name: hold, duration: 1, arrivalRate: 5}, {pause: 2}, {name: after, duration: 1, arrivalRate: 7}]\nflows: [{name: direct, targets: 1}]",
+	s := newScript(t, f, "phases: [{name: hold, duration: 1, arrivalRate: 5}, {pause: 4}, {name: after, duration: 1, arrivalRate: 7}]\nflows: [{name: direct, targets: 1}]",
 		fmt.Sprintf("idle: '1s', traces: 1, redis: { url: %q }", test.Redis(t)))
 	// One sender keeps the messages in order, however late.
 	r := s.runWith(1, func(ctx context.Context, e *engine) {
@@ -44,8 +45,10 @@ func TestTheReportNamesTheSlowestAndTheLostMessages(t *testing.T) {
 	})
 	require.NotNil(t, r.Messages)
 	require.Len(t, r.Messages.Slowest, 9)
-	slow := r.Messages.Slowest[0]
-	assert.True(t, strings.HasPrefix(slow.ID, r.Run.ID+".") && strings.HasSuffix(slow.ID, ".4"), slow.ID)
+	// Usually the first; on a busy machine the last ones may be even later, but by the stage schedule.
+	held := slices.IndexFunc(r.Messages.Slowest, func(s report.Slow) bool { return s.ID == r.Run.ID+".1.4" })
+	require.GreaterOrEqual(t, held, 0)
+	slow := r.Messages.Slowest[held]
 	assert.Equal(t, []string{"hold", "direct"}, []string{slow.Phase, slow.Flow})
 	assert.GreaterOrEqual(t, slow.StagesMS["delivery"], 300.0, "the stage that delayed it")
 	sum := 0.0
