@@ -21,8 +21,9 @@ func (e *engine) report(lossless bool) *report.Run {
 	now := e.life.now()
 	ended, finished := now.ended, now.finished
 	noted, classes := e.noted()
-	for i := range noted.timeline {
-		noted.timeline[i].CanaryMS = e.canary.At(noted.timeline[i].T) // it may have arrived after its second was over
+	timeline, err := e.timeline()
+	if err != nil {
+		noted.doubts = append(noted.doubts, "the run's timeline can't be read: "+err.Error())
 	}
 
 	var ran time.Duration
@@ -41,7 +42,7 @@ func (e *engine) report(lossless bool) *report.Run {
 		Schema: report.Schema, Run: e.identity(),
 		Account: account, Clock: e.describeClock(noted.processes),
 		Canary: e.canary.Describe(lossless), Health: e.describeHealth(lossless),
-		Timeline: noted.timeline, Resources: noted.resources, Errors: classes,
+		Timeline: timeline, Resources: noted.resources, Errors: classes,
 		Environment: e.environment(), Steps: []report.Step{}, Figures: noted.figures, Flows: []report.FlowResult{},
 	}
 	if finished {
@@ -55,6 +56,19 @@ func (e *engine) report(lossless bool) *report.Run {
 	r.Verdict = e.judge(r, noted.doubts, ran)
 	r.Conclude(noted.answer)
 	return r
+}
+
+// timeline reads the seconds so far from the run's directory: in memory, those of a day would have 80 MB.
+func (e *engine) timeline() ([]report.Interval, error) {
+	dir := e.life.now().dir
+	if dir == "" {
+		return []report.Interval{}, nil
+	}
+	seconds, err := report.ReadTimeline(dir)
+	for i := range seconds {
+		seconds[i].CanaryMS = e.canary.At(seconds[i].T) // it may have arrived after its second was over
+	}
+	return seconds, err
 }
 
 // describeLatencies fills in the latencies of the steps, the flows and the whole run.

@@ -26,7 +26,6 @@ type lists struct {
 	figures   []report.Figure
 	answer    string // of the script; empty: it gave none
 	processes []report.ProcessClock
-	timeline  []report.Interval
 	resources []report.Resource
 	sampled   *store.Sampled // nil: not requested, or not read yet
 }
@@ -83,7 +82,7 @@ func (n *notes) noted() (lists, []report.ErrorClass) {
 	}
 	sort.Slice(classes, func(i, j int) bool { return classes[i].Count > classes[j].Count })
 	return lists{
-		copyOf(n.doubts), copyOf(n.figures), n.answer, copyOf(n.processes), copyOf(n.timeline), copyOf(n.resources), n.sampled,
+		copyOf(n.doubts), copyOf(n.figures), n.answer, copyOf(n.processes), copyOf(n.resources), n.sampled,
 	}, classes
 }
 

@@ -27,12 +27,13 @@ type recorder struct {
 	timeline *os.File
 	log      *os.File
 	hdr      *hdrhistogram.HistogramLogWriter
-	sender   *meter         // of the sending process
-	own      *meter         // of this process, where another one sends; else nil
-	live     []float64      // MB of live heap after the last garbage collection, at each tick
-	host     host.TimesStat // of all cores, at the last tick
-	next     time.Time      // of a checkpoint; owned by the holder of the token
-	busy     chan struct{}  // holds a token while a checkpoint is being written
+	sender   *meter           // of the sending process
+	own      *meter           // of this process, where another one sends; else nil
+	live     report.Gathering // live heap after the last garbage collection
+	seconds  int              // written to the timeline
+	host     host.TimesStat   // of all cores, at the last tick
+	next     time.Time        // of a checkpoint; owned by the holder of the token
+	busy     chan struct{}    // holds a token while a checkpoint is being written
 	once     sync.Once
 	err      atomic.Pointer[error] // the first of a write
 }
@@ -67,7 +68,7 @@ func (r *recorder) begin() error {
 	if err := report.Begin(r.hdr, e.ID, e.Epoch.UnixMilli()); err != nil {
 		return fmt.Errorf("the run's histogram log can't be written: %w", err)
 	}
-	r.usage()
+	r.usage(-1)
 	return nil
 }
 
@@ -110,14 +111,14 @@ func (r *recorder) doubt() {
 func (r *recorder) cut() {
 	e := r.engine
 	i := e.Ledger.Cut()
-	t := len(e.timeline)
+	t := r.seconds
 	from, to := time.Duration(t)*tick, time.Duration(t+1)*tick
 	row := report.Interval{
 		T: t, Phase: e.phases.At(from), Requests: i.Requests, Scheduled: i.Sent, CanaryMS: e.canary.At(t),
 		Sent: i.Sent, Accepted: i.Accepted, Rejected: i.Rejected, Failed: i.Failed,
 		Arrived: i.Arrival.Count, Backlog: i.Backlog,
 		Arrival: report.NewQuantiles(&i.Arrival), FromSend: report.NewQuantiles(&i.FromSend), HTTP: report.NewQuantiles(&i.HTTP),
-		Bins: report.NewBins(&i.Arrival), Generator: r.usage(),
+		Bins: report.NewBins(&i.Arrival), Generator: r.usage(t),
 	}
 	if !e.Pacer.Closed() {
 		first, last := e.Pacer.Due(from), e.Pacer.Due(to)
@@ -134,7 +135,7 @@ func (r *recorder) cut() {
 		_, err = r.timeline.Write(append(line, '\n'))
 	}
 	r.note(err)
-	e.note(func() { e.timeline = append(e.timeline, row) }) // after the file: a reader who finds the report of a killed run finds its lines too
+	r.seconds++
 	e.external.second(row)
 	for tag, s := range map[string]*ledger.Series{"arrival": &i.Arrival, "from_send": &i.FromSend, "http": &i.HTTP} {
 		if s.Count == 0 {
@@ -173,33 +174,43 @@ func nextCheckpoint(began, ended time.Time) time.Time {
 	return ended.Add(min(max(checkpoint, checkpointShare*ended.Sub(began)), checkpointMost))
 }
 
-func (r *recorder) usage() (u report.Usage) {
-	now, t := time.Now(), float64(len(r.engine.timeline))
-	u.CPUPercent, u.RSSMB = r.sender.read(now)
+// usage reads the use of the processes at the end of a second of the run; -1: at its start.
+func (r *recorder) usage(second int) (u report.Usage) {
+	now := time.Now()
+	u.CPUPercent, u.RSSMB = r.sender.note(second, now)
 	if all, err := host.Times(false); err == nil && len(all) == 1 {
 		u.StealPercent = stealBetween(r.host, all[0])
 		r.host = all[0]
 	}
 	if r.own != nil {
-		cpu, rss := r.own.read(now)
-		r.own.rows = append(r.own.rows, [3]*float64{&t, cpu, rss})
+		r.own.note(second, now)
 	}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	r.live = append(r.live, float64(live[0].Value.Uint64())/1e6)
+	r.live.Add(report.Sample{T: second, Gauges: map[string]float64{"live_heap_mb": float64(live[0].Value.Uint64()) / 1e6}})
 	return u
 }
 
 type meter struct {
-	process *process.Process // nil: not available on this system
-	cpu     float64          // seconds at the last reading
-	at      time.Time        // of the last reading
-	rows    [][3]*float64    // second of the run, cpu_percent, rss_mb; only of the recorder's own process
+	process  *process.Process // nil: not available on this system
+	cpu      float64          // seconds at the last reading
+	at       time.Time        // of the last reading
+	readings report.Readings  // of the run
 }
 
 func newMeter(pid int) *meter {
 	p, _ := process.NewProcess(int32(pid))
 	return &meter{process: p}
+}
+
+// note reads the process at the end of a second of the run, and keeps the reading; -1: at its start, for the CPU of the
+// first second.
+func (m *meter) note(second int, now time.Time) (percent, mb *float64) {
+	percent, mb = m.read(now)
+	if second >= 0 {
+		m.readings.Add(second, percent, mb)
+	}
+	return percent, mb
 }
 
 // read returns the CPU since the last call, in percent of a core, and the memory in MB; nil where the system
@@ -237,19 +248,10 @@ func stealBetween(before, now host.TimesStat) *float64 {
 
 // resources are those of the sending process over the whole run, and of this one where another sends.
 func (r *recorder) resources() []report.Resource {
-	rows := make([][3]*float64, 0, len(r.engine.timeline))
-	for _, i := range r.engine.timeline {
-		t := float64(i.T)
-		rows = append(rows, [3]*float64{&t, i.Generator.CPUPercent, i.Generator.RSSMB})
-	}
-	all := []report.Resource{report.NewResource(r.engine.options.tool.Name, rows)}
+	all := []report.Resource{report.NewResource(r.engine.options.tool.Name, r.sender.readings)}
 	if r.own != nil {
-		all = append(all, report.NewResource("recorder", r.own.rows[1:])) // the first reading was before the run
+		all = append(all, report.NewResource("recorder", r.own.readings))
 	}
-	var live report.Gathering
-	for t, mb := range r.live[1:] { // see above
-		live.Add(report.Sample{T: t, Gauges: map[string]float64{"live_heap_mb": mb}})
-	}
-	all[len(all)-1].Figures = live.Figures()
+	all[len(all)-1].Figures = r.live.Figures()
 	return all
 }

@@ -2,6 +2,7 @@ package arrival
 
 import (
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -9,6 +10,8 @@ import (
 	"github.com/shirou/gopsutil/v4/process"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 )
 
 // Regression: memory was in units of 2^20 bytes, 5 % less than the pipeline's units of 10^6. Not
@@ -16,13 +19,41 @@ import (
 func TestMemoryIsInDecimalMegabytes(t *testing.T) {
 	self, err := process.NewProcess(int32(os.Getpid()))
 	require.NoError(t, err)
-	measured := (&recorder{engine: &engine{}, sender: &meter{process: self}}).usage().RSSMB
+	measured := (&recorder{engine: &engine{}, sender: &meter{process: self}}).usage(0).RSSMB
 	if measured == nil {
 		t.Skip("the system does not report it")
 	}
 	now, err := self.MemoryInfo()
 	require.NoError(t, err)
 	assert.InEpsilon(t, float64(now.RSS)/1e6, *measured, 0.03)
+}
+
+// Regression: each second stayed in memory, with 885 B: 76 MB of a day. Not parallel: other tests' allocations would count.
+func TestTheMemoryOfASecondIsSmall(t *testing.T) {
+	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
+	e := s.module.root.engine
+	e.life.dir, e.Epoch = s.dir, time.Now()
+	rec, err := newRecorder(e)
+	require.NoError(t, err)
+	defer rec.close()
+	const seconds = 1500
+	live := func() (m runtime.MemStats) {
+		for range seconds {
+			rec.cut()
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m
+	}
+	before := live() // includes what a run has once, and the bins of the live heap
+	after := live()
+	assert.Less(t, (float64(after.HeapAlloc)-float64(before.HeapAlloc))/seconds, 100.0, "bytes a second; three numbers are needed")
+	r := e.report(false)
+	require.NoError(t, rec.failed())
+	require.Len(t, r.Timeline, 2*seconds)
+	for i, second := range r.Timeline {
+		require.Equal(t, i, second.T)
+	}
 }
 
 func TestStealIsAShareOfTheHostsCPU(t *testing.T) {

@@ -44,14 +44,14 @@ type telemetryEntry struct {
 type telemetry struct {
 	client  *store.Store
 	after   string // the ID of the last entry that was read; empty: none was
-	rows    map[string][][3]*float64
+	rows    map[string]report.Readings
 	figures map[string]*report.Gathering
 	clocks  map[string]report.ProcessClock
 }
 
 func newTelemetry(client *store.Store) *telemetry {
 	return &telemetry{
-		client: client, rows: map[string][][3]*float64{}, figures: map[string]*report.Gathering{}, clocks: map[string]report.ProcessClock{},
+		client: client, rows: map[string]report.Readings{}, figures: map[string]*report.Gathering{}, clocks: map[string]report.ProcessClock{},
 	}
 }
 
@@ -90,11 +90,11 @@ func (t *telemetry) read(ctx context.Context, e *engine) error {
 		if err != nil || name == "" || json.Unmarshal([]byte(data), &s) != nil {
 			return
 		}
-		second := math.Floor(float64(at-offset-epoch) / 1e6) // of the run, as in the timeline
+		second := int(math.Floor(float64(at-offset-epoch) / 1e6)) // of the run, as in the timeline
 		if t.figures[name] == nil {
 			t.figures[name] = &report.Gathering{}
 		}
-		t.figures[name].Add(report.Sample{T: int(second), Gauges: s.Gauges, Counters: s.Counters})
+		t.figures[name].Add(report.Sample{T: second, Gauges: s.Gauges, Counters: s.Counters})
 		if second < 0 {
 			return
 		}
@@ -104,7 +104,9 @@ func (t *telemetry) read(ctx context.Context, e *engine) error {
 			}
 		}
 		if s.CPUPercent != nil || s.RSSMB != nil {
-			t.rows[name] = append(t.rows[name], [3]*float64{&second, s.CPUPercent, s.RSSMB})
+			rows := t.rows[name]
+			rows.Add(second, s.CPUPercent, s.RSSMB)
+			t.rows[name] = rows
 		}
 	})
 }

@@ -95,6 +95,28 @@ func Read(path string) (*Run, error) {
 	return r, nil
 }
 
+// ReadTimeline reads the seconds of a run from its directory. Of a run in progress, or a killed one, half a last line
+// is left out.
+func ReadTimeline(dir string) ([]Interval, error) {
+	path := filepath.Join(dir, TimelineName)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	seconds := []Interval{}
+	for line := range bytes.Lines(data) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break
+		}
+		var second Interval
+		if err := json.Unmarshal(line, &second); err != nil {
+			return nil, fmt.Errorf("%s is broken in line %d: %w", path, len(seconds)+1, err)
+		}
+		seconds = append(seconds, second)
+	}
+	return seconds, nil
+}
+
 // Begin writes the head of a histogram log (µs, one interval a second); startMS is the start of the run, ms since 1970.
 func Begin(w *hdrhistogram.HistogramLogWriter, id string, startMS int64) error {
 	w.SetBaseTime(startMS)

@@ -1,11 +1,37 @@
 package report
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
-// NewResource summarizes the use of a process. Rows are second of the run, cpu_percent, rss_mb; nil: unknown.
-func NewResource(name string, rows [][3]*float64) Resource {
-	if rows == nil {
-		rows = [][3]*float64{}
+// Readings are the use of a process in each second, in a third of the memory of a Resource. The zero value is empty.
+type Readings []reading
+
+type reading struct{ second, cpuPercent, rssMB float64 } // NaN: unknown
+
+// Add adds a reading; nil: unknown.
+func (r *Readings) Add(second int, cpuPercent, rssMB *float64) {
+	known := func(v *float64) float64 {
+		if v == nil {
+			return math.NaN()
+		}
+		return *v
+	}
+	*r = append(*r, reading{float64(second), known(cpuPercent), known(rssMB)})
+}
+
+// NewResource summarizes the use of a process.
+func NewResource(name string, readings Readings) Resource {
+	known := func(v float64) *float64 {
+		if math.IsNaN(v) {
+			return nil
+		}
+		return &v
+	}
+	rows := make([][3]*float64, len(readings))
+	for i, r := range readings {
+		rows[i] = [3]*float64{&r.second, known(r.cpuPercent), known(r.rssMB)}
 	}
 	return Resource{Process: name, CPUPercent: meanMax(rows, 1), RSSMB: meanMax(rows, 2), Series: rows}
 }
