@@ -51,8 +51,10 @@ function mayRaise(): boolean {
 /** The priorities as text, for reports. */
 export function named(priorities: Priorities): string {
   if (priorities.size === 0) return 'none';
-  const levels = Map.groupBy(priorities.keys(), (kind) => priorities.get(kind));
-  return `drain: ${[...levels].map(([nice, kinds]) => `${kinds.join(', ')} at nice ${nice}`).join('; ')}`;
+  const [downstream, generator, ingest] = ['relay', 'k6', 'ingest'].map((kind) => priorities.get(kind));
+  return ingest === undefined
+    ? `drain, downstream at nice ${downstream}, generator at ${generator}`
+    : `drain, ingest at nice ${ingest}`;
 }
 
 /** The command prefix that gives a command, and all of its threads, its nice value. */

@@ -102,7 +102,7 @@ test('the stack starts, delivers a message, and leaves nothing after Ctrl-C', as
       assert.equal(await cpusOf(pid), /^re/.test(name) ? one : cpus, name);
     }
   }
-  const [, nice] = /^drain: .*? at nice (-?\d+)/.exec(String(stack.facts.priority)) ?? [];
+  const [, nice] = /^drain, \w+ at nice (-?\d+)/.exec(String(stack.facts.priority)) ?? [];
   const ahead = Number(nice) < 0;
   for (const [name, pid] of Object.entries(stack.processes)) {
     const expected = ahead === !name.startsWith('ingest') ? Number(nice) : getPriority();

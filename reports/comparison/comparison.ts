@@ -134,5 +134,5 @@ export interface Difference {
   word: Word;
 }
 
-/** The finding. For rates and shares, slower is lower. */
-export type Word = 'slower' | 'faster' | 'equal' | 'undecided';
+/** The finding. For rates and shares, worse is lower. */
+export type Word = 'worse' | 'better' | 'equal' | 'undecided';

@@ -47,15 +47,15 @@ export function differenceOf(baseline: Group, other: Group, measure: Measure): D
 
 /** A run in which messages failed is never the better one: they would have been its slowest. */
 function earned(found: Word, baseline: Group, other: Group): Pick<Difference, 'word' | 'why'> {
-  const better = found === 'slower' ? baseline : found === 'faster' ? other : [];
+  const better = found === 'worse' ? baseline : found === 'better' ? other : [];
   return better.some(({ run }) => failures(run.account) !== null)
     ? { word: 'undecided', why: BETTER_FAILED }
     : { word: found, why: null };
 }
 
 function word({ kind }: Measure, { low, high }: { low: number; high: number }): Word {
-  if (low > MARGIN[kind]) return kind === 'latency' ? 'slower' : 'faster';
-  if (high < -MARGIN[kind]) return kind === 'latency' ? 'faster' : 'slower';
+  if (low > MARGIN[kind]) return kind === 'latency' ? 'worse' : 'better';
+  if (high < -MARGIN[kind]) return kind === 'latency' ? 'better' : 'worse';
   return Math.max(-low, high) <= EQUAL(kind) ? 'equal' : 'undecided';
 }
 

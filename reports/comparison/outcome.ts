@@ -35,10 +35,10 @@ export function outcomes(comparison: Comparison): Outcome[] {
   return comparison.subjects.slice(1).map((_, k) => outcomeOf(comparison, k + 1));
 }
 
-/** Rows sorted by finding: slower and faster, equal, undecided; without figures that both sides lack. */
+/** Rows sorted by finding: worse and better, equal, undecided; without figures that both sides lack. */
 export function decidedFirst(rows: readonly Row[], index: number): Row[] {
   const rank = ({ differences }: Row) =>
-    ['slower faster', 'equal', 'undecided'].findIndex((words) =>
+    ['worse better', 'equal', 'undecided'].findIndex((words) =>
       words.includes(differences[index]?.word ?? 'undecided'),
     );
   return rows
@@ -88,15 +88,15 @@ function outcomeOf({ subjects, rows }: Comparison, index: number): Outcome {
   const parts = [
     ...(baseline.failed === null ? [] : [`of the baseline’s messages ${baseline.failed}`]),
     ...(subject.failed === null ? [] : [subject.failed]),
-    ...(['slower', 'faster'] as const).flatMap((word) => decided(of(word), word)),
+    ...(['worse', 'better'] as const).flatMap((word) => decided(of(word), word)),
     ...equal(of('equal')),
     ...undecided(of('undecided'), repeat),
   ];
   const sure = runs > 1 || all.length === 0 || parts.some((part) => part.endsWith(repeat));
   const sentence = parts.length === 0 ? 'nothing to compare' : parts.join('; ');
-  const worse = subject.failed !== null || of('slower').length > 0;
+  const worse = subject.failed !== null || of('worse').length > 0;
   return {
-    tone: worse ? 'worse' : of('faster').length > 0 ? 'better' : '',
+    tone: worse ? 'worse' : of('better').length > 0 ? 'better' : '',
     sentence: `${named}: ${sentence}${sure ? '' : `; one run each: ${repeat} to be sure`}`,
   };
 }
@@ -109,7 +109,7 @@ function stageOf(rows: readonly Row[], index: number): Named[] {
       const [stage = ''] = name.split('.');
       const difference = differences[index];
       const known = STAGES.includes(stage as Stage) && difference != null;
-      return known && ['slower', 'faster'].includes(difference.word) ? [{ name: stage, difference }] : [];
+      return known && ['worse', 'better'].includes(difference.word) ? [{ name: stage, difference }] : [];
     })
     .toSorted((a, b) => size(b) - size(a))
     .slice(0, 1);

@@ -38,7 +38,7 @@ export function range(difference: Difference | null, kind: Row['kind']): string 
   return `${times(1 + low, kind)} … ${times(1 + high, kind)}`;
 }
 
-/** slower, faster, equal within 2 %, undecided */
+/** worse, better, equal within 2 %, undecided */
 export function finding(difference: Difference | null): string {
   if (difference === null) return '';
   const { word, interval } = difference;

@@ -110,8 +110,8 @@ test('--json and --markdown write the comparison with its conditions', async () 
   const text = await readFile(markdown as string, 'utf8');
   const [gate, answer] = text.split('\n').filter((line) => line !== '');
   assert.match(gate ?? '', /exceeded.*arrival\.p99 .*\+20\.0 %/, 'the gate comes first');
-  assert.match(answer ?? '', /B \(.*p99 slower, ×1\.20/, 'the answer comes second');
-  assert.match(text, /^\| arrival p99 \| [\d.]+ \| [\d.]+ \| ×1\.20 \| .* \| slower \| {2}\|$/m);
+  assert.match(answer ?? '', /B \(.*p99 worse, ×1\.20/, 'the answer comes second');
+  assert.match(text, /^\| arrival p99 \| [\d.]+ \| [\d.]+ \| ×1\.20 \| .* \| worse \| {2}\|$/m);
   assert.match(text, /^\| arrival within 250 ms \| 99\.99 % \| 99\.5 % \| ×0\.9951 \|/m);
   assert.match(text, /^\| arrival\.p99 \\> \+10% \| B \| \*\*exceeded\*\* \| \+20/m);
   assert.match(text, /^- accounts: [\d,]+ scheduled = /m);
@@ -172,7 +172,7 @@ test('compare refuses failed messages without --allow-failed, and no gate passes
   const allowed = await report(...args);
   assert.deepEqual([allowed.code, allowed.stderr], [0, '']);
   assert.match(allowed.stdout, /^account B .* = 78,751 rejected \+ /m);
-  assert.doesNotMatch(allowed.stdout, /faster/);
+  assert.doesNotMatch(allowed.stdout, /better(?! run)|worse/);
   const { subjects } = JSON.parse(await readFile(json, 'utf8'));
   assert.deepEqual([subjects[0].failed, subjects[1].failed], [null, '78,751 rejected']);
   const reader = await Reader.start();

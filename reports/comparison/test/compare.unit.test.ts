@@ -56,7 +56,7 @@ const refusing = (seed: number, median = 1, end: 'rejected' | 'lost' = 'rejected
     median,
   );
 
-test('runs with failed messages are compared only with allowFailed, and are never faster', () => {
+test('runs with failed messages are compared only with allowFailed, and are never better', () => {
   for (const end of ['rejected', 'unknown', 'dead_lettered', 'queued', 'lost'] as const) {
     const failing = recording(2, ({ run: { account } }) => {
       Object.assign(account, { arrived: account.scheduled - 1, [end]: 1 });
@@ -74,10 +74,10 @@ test('runs with failed messages are compared only with allowFailed, and are neve
     return { comparison, word: p99?.differences[1]?.word, why: p99?.differences[1]?.why };
   };
   const { comparison, word, why } = words(recording(1), refusing(2));
-  assert.deepEqual([word, why], ['undecided', BETTER_FAILED], 'not faster');
-  assert.equal(words(refusing(2), recording(1)).word, 'undecided', 'the complete run is not slower');
-  assert.equal(words(recording(1), refusing(2, 4)).word, 'slower', 'failed messages would slow it further');
-  assert.equal(words(recording(1), recording(2, undefined, 1)).word, 'faster', 'every message arrived');
+  assert.deepEqual([word, why], ['undecided', BETTER_FAILED], 'not better');
+  assert.equal(words(refusing(2), recording(1)).word, 'undecided', 'the complete run is not worse');
+  assert.equal(words(recording(1), refusing(2, 4)).word, 'worse', 'failed messages would slow it further');
+  assert.equal(words(recording(1), recording(2, undefined, 1)).word, 'better', 'every message arrived');
   assert.deepEqual(
     comparison.subjects.map(({ failed }) => failed),
     [null, '80,370 rejected'],
@@ -87,7 +87,7 @@ test('runs with failed messages are compared only with allowFailed, and are neve
       text.search(p),
     );
     assert.ok((a ?? -1) > 0 && (b ?? -1) > (a ?? 0) && (figures ?? -1) > (b ?? 0), text);
-    assert.doesNotMatch(text, /faster|slower/);
+    assert.doesNotMatch(text, /better(?! run)|worse/);
   }
 });
 
@@ -144,7 +144,7 @@ test('a step that begins some ms after a full second has the figures of that sec
       median,
     );
   const p50 = compare([sweep(1), sweep(2, 3)]).rows.find(({ name }) => name === 'arrival.p50');
-  assert.equal(p50?.differences[1]?.word, 'slower', p50?.differences[1]?.why ?? '');
+  assert.equal(p50?.differences[1]?.word, 'worse', p50?.differences[1]?.why ?? '');
 });
 
 test('each limit that all runs have gets a row with the share within it, the strictest first', () => {
@@ -154,9 +154,9 @@ test('each limit that all runs have gets a row with the share within it, the str
   // Φ(ln(4 / median) / 0.3)
   const [a = 0, b = 0] = (loose?.values ?? []).map(Number);
   assert.ok(Math.abs(a - 0.99) < 0.01 && Math.abs(b - 0.83) < 0.03, `${a} ${b}`);
-  assert.equal(loose?.differences[1]?.word, 'slower');
+  assert.equal(loose?.differences[1]?.word, 'worse');
   const shown =
-    /^(\| )?arrival within 4 ms +(\| )?9\d(\.\d+)? % +(\| )?8\d(\.\d+)? % .*×0\.8\d\d\d\D.*slower/m;
+    /^(\| )?arrival within 4 ms +(\| )?9\d(\.\d+)? % +(\| )?8\d(\.\d+)? % .*×0\.8\d\d\d\D.*worse/m;
   assert.match(comparisonText(comparison), shown);
   assert.match(comparisonMarkdown(comparison), shown);
   const without = compare([limited(1), recording(2, ({ run }) => delete run.answer)]).rows;
@@ -307,7 +307,7 @@ test('three repeats of each of two labels make two subjects with intervals from 
   );
   const difference = rows.find(({ name }) => name === 'arrival.p50')?.differences[1];
   assert.match(difference?.interval?.from ?? '', /^3 and 3 runs$/);
-  assert.equal(difference?.word, 'slower');
+  assert.equal(difference?.word, 'worse');
 });
 
 test('charts over time use one bin width for all runs, and each bin shows its worst second', () => {
@@ -469,8 +469,8 @@ test('the terminal table has values, difference, interval and word, and escapes 
   );
   const text = comparisonText(compare([recording(1), hostile]));
   assert.match(text, /^A {2}single · .* · pass · baseline$/m);
-  assert.match(text, /^B .*p50 and p99.* slower, ×1\.\d/, 'the answer comes first');
-  assert.match(text, /^arrival p99 +\d\.\d+ +\d\.\d+ +×1\.5\d +\(×1\.\d+ … ×1\.\d+\) +slower$/m);
+  assert.match(text, /^B .*p50 and p99.* worse, ×1\.\d/, 'the answer comes first');
+  assert.match(text, /^arrival p99 +\d\.\d+ +\d\.\d+ +×1\.5\d +\(×1\.\d+ … ×1\.\d+\) +worse$/m);
   assert.match(text, /\(99 % intervals from \d+ blocks of \d s\b/);
   assert.match(text, /^accounts {4}[\d,]+ scheduled = [\d,]+ arrived, in each$/m);
   assert.match(text, /\\u001b\[31mcluster/);

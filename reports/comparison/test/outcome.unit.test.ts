@@ -44,14 +44,14 @@ test('the sentence lists decided figures with ratios, then undecided ones with r
   const compared = comparison({
     'arrival.p50': noise,
     'arrival.p99': noise,
-    'ingest.mean': { ...difference('slower', 30), absolute: 0.001 },
-    'relay.mean': { ...difference('slower', 20), absolute: 5 },
+    'ingest.mean': { ...difference('worse', 30), absolute: 0.001 },
+    'relay.mean': { ...difference('worse', 20), absolute: 5 },
   });
-  assert.match(sentence(compared), /: relay slower, ×20; p50 and p99 undecided: too noisy, repeat 3 times$/);
+  assert.match(sentence(compared), /: relay worse, ×20; p50 and p99 undecided: too noisy, repeat 3 times$/);
   assert.doesNotMatch(sentence(compared), /ingest/, 'only the stage with the largest difference');
   assert.equal(outcomes(compared)[0]?.tone, 'worse');
   for (const text of [comparisonText(compared), comparisonMarkdown(compared)])
-    assert.ok(text.split('\n')[0]?.includes('relay slower, ×20; p50 and p99 undecided'), text);
+    assert.ok(text.split('\n')[0]?.includes('relay worse, ×20; p50 and p99 undecided'), text);
 });
 
 test('each reason for an undecided figure has a remedy', () => {
@@ -72,22 +72,22 @@ test('the sentence asks for twice as many repeats if too noisy, and for repeats 
     sentence(comparison({ 'arrival.p99': noise }, { subjects: repeats })),
     /too noisy, repeat 6 times$/,
   );
-  const faster = { 'arrival.p50': difference('equal', 1.01, 0.01), 'arrival.p99': difference('faster', 0.5) };
-  const once = comparison(faster);
+  const better = { 'arrival.p50': difference('equal', 1.01, 0.01), 'arrival.p99': difference('better', 0.5) };
+  const once = comparison(better);
   assert.match(
     sentence(once),
-    /p99 faster, ×0\.50; p50 equal within 2(\.\d)? %; one run each: repeat 3 times/,
+    /p99 better, ×0\.50; p50 equal within 2(\.\d)? %; one run each: repeat 3 times/,
   );
   assert.equal(outcomes(once)[0]?.tone, 'better');
-  assert.doesNotMatch(sentence(comparison(faster, { subjects: repeats })), /repeat/);
+  assert.doesNotMatch(sentence(comparison(better, { subjects: repeats })), /repeat/);
 });
 
 test('failed messages come first, and an obstacle has a remedy', () => {
   const [a, b] = MODEL.subjects as [Comparison['subjects'][0], Comparison['subjects'][0]];
   const changed = (change: Partial<typeof b>) =>
-    comparison({ 'arrival.p99': difference('faster', 0.5) }, { subjects: [a, { ...b, ...change }] });
+    comparison({ 'arrival.p99': difference('better', 0.5) }, { subjects: [a, { ...b, ...change }] });
   const failed = changed({ failed: '3 lost' });
-  assert.match(sentence(failed), /: 3 lost; p99 faster/);
+  assert.match(sentence(failed), /: 3 lost; p99 better/);
   assert.equal(outcomes(failed)[0]?.tone, 'worse');
   assert.match(sentence(changed({ obstacle: 'not comparable: other profile' })), /same profile/);
   assert.match(sentence(changed({ obstacle: 'not comparable: run is invalid' })), /repeat it$/);
@@ -110,8 +110,8 @@ test('decided rows come first, and an undecided row states the detectable differ
   const all = comparison({
     'arrival.p50': noise,
     'arrival.p90': difference('equal', 1, 0.02),
-    'arrival.p99': difference('slower', 1.5),
-    'http.p50': difference('faster', 0.5),
+    'arrival.p99': difference('worse', 1.5),
+    'http.p50': difference('better', 0.5),
   });
   assert.deepEqual(
     decidedFirst(all.rows, 1).map(({ name }) => name),
@@ -122,8 +122,8 @@ test('decided rows come first, and an undecided row states the detectable differ
     return [finding(one), detail(one)].map((text) => text.replaceAll('\u00a0', ' '));
   });
   assert.deepEqual(words, [
-    ['slower', ''],
-    ['faster', ''],
+    ['worse', ''],
+    ['better', ''],
     ['equal within 2.1 %', ''],
     // exp(0.4) · 1.01
     ['undecided', '±51 % would have been seen'],
@@ -140,10 +140,10 @@ test('ratios are rounded to a few digits, ratios of shares to four decimals', ()
 test('the axis is logarithmic around ×1 and reaches at least from ×0.5 to ×2', () => {
   const { reach, ticks } = axisOf([difference('equal', 1, 0.01)]);
   assert.deepEqual([reach, ticks.map(({ at }) => at)], [2, [0, 50, 100]]);
-  assert.equal(axisOf([difference('slower', 3)]).reach, 5);
-  assert.equal(axisOf([difference('faster', 0.05)]).reach, 100);
-  assert.equal(axisOf([difference('slower', 1e9)]).reach, 1000);
-  const far = axisOf([difference('slower', 20)]).ticks.map(({ at }) => at);
+  assert.equal(axisOf([difference('worse', 3)]).reach, 5);
+  assert.equal(axisOf([difference('better', 0.05)]).reach, 100);
+  assert.equal(axisOf([difference('worse', 1e9)]).reach, 1000);
+  const far = axisOf([difference('worse', 20)]).ticks.map(({ at }) => at);
   assert.deepEqual(
     far,
     [...far].sort((a, b) => a - b),

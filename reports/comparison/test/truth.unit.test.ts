@@ -17,7 +17,7 @@ function differences(recordings: Recording[], names = MEASURES): Difference[] {
   return names.map((name) => differenceOf(baseline, other, measureOf(name) as Measure) as Difference);
 }
 
-/** The words for pairs of runs; the second run is slower by the share `shift`. */
+/** The words for pairs of runs; the second run is worse by the share `shift`. */
 function words(pairs: number, shift: number, truth: Omit<Truth, 'seed'>): Word[] {
   return Array.from({ length: pairs }, (_, i) =>
     differences([
@@ -33,30 +33,30 @@ function share(all: readonly Word[], ...words: Word[]): number {
 
 test('intervals from blocks: identical runs rarely look different', () => {
   const alike = words(30, 0, { samples: 60 });
-  assert.ok(share(alike, 'slower', 'faster') <= 0.04, `${share(alike, 'slower', 'faster')}`);
+  assert.ok(share(alike, 'worse', 'better') <= 0.04, `${share(alike, 'worse', 'better')}`);
   assert.ok(share(alike, 'equal') > 0, 'the closest pairs are equal');
 });
 
 test('autocorrelated seconds do not add false alarms', () => {
   const alike = words(20, 0, { memory: 0.6, seconds: 120, samples: 40 });
-  assert.ok(share(alike, 'slower', 'faster') <= 0.06);
+  assert.ok(share(alike, 'worse', 'better') <= 0.06);
 });
 
 test('intervals from blocks: a slowdown of 10 % is detected, and the interval contains it', () => {
-  const slower = words(12, 0.1, { wander: 0.05 });
-  assert.ok(share(slower, 'slower') >= 0.9, `${share(slower, 'slower')}`);
-  assert.equal(share(slower, 'faster'), 0);
+  const worse = words(12, 0.1, { wander: 0.05 });
+  assert.ok(share(worse, 'worse') >= 0.9, `${share(worse, 'worse')}`);
+  assert.equal(share(worse, 'better'), 0);
   const [mean] = differences([simulated({ seed: 1 }), simulated({ seed: 2, median: 2.2 })]);
   assert.ok(mean?.interval && mean.interval.low < 0.1 && mean.interval.high > 0.1);
 });
 
 test('the interval of a share contains the truth, and has a width even if both shares are 100 %', () => {
   const within = (limit: string, ...runs: Recording[]) => differences(runs, [`arrival.within(${limit})`])[0];
-  const slower = within('3ms', simulated({ seed: 1 }), simulated({ seed: 2, median: 2.2 }));
+  const worse = within('3ms', simulated({ seed: 1 }), simulated({ seed: 2, median: 2.2 }));
   // Φ(ln(3 / median) / √(0.3² + 0.1²)) is 0.900 and 0.837
   const truth = 0.837 / 0.9 - 1;
-  assert.ok(slower?.interval && slower.interval.low < truth && slower.interval.high > truth);
-  assert.equal(slower.word, 'slower');
+  assert.ok(worse?.interval && worse.interval.low < truth && worse.interval.high > truth);
+  assert.equal(worse.word, 'worse');
   const all = within('1s', simulated({ seed: 1 }), simulated({ seed: 2 }));
   // 9,000 deliveries: t(0.995) is at least 2.58
   assert.ok(all?.interval && all.interval.high >= 2.58 / 9000 && all.interval.high < 0.001);
@@ -81,12 +81,12 @@ test('intervals from repeats include the spread between runs', () => {
   assert.match(alike[0]?.interval?.from ?? '', /^4 and 4 runs$/);
   const seen = share(
     alike.map(({ word }) => word),
-    'slower',
-    'faster',
+    'worse',
+    'better',
   );
   assert.ok(seen <= 0.05, `${seen}`);
-  const [slower] = differences([...repeats(7, 6, 2, 'a'), ...repeats(70, 6, 3, 'b')]);
-  assert.equal(slower?.word, 'slower');
+  const [worse] = differences([...repeats(7, 6, 2, 'a'), ...repeats(70, 6, 3, 'b')]);
+  assert.equal(worse?.word, 'worse');
 });
 
 test('the intervals of repeats, and of one run against repeats, match t tables', () => {
@@ -104,7 +104,7 @@ test('identical repeats are known only to the resolution of the histogram', () =
   const { low, high } = fromRepeats([one, one], [other, other]);
   assert.ok(Math.abs(low - (other - 0.009925)) < 1e-5, `${low}`);
   assert.ok(Math.abs(high - (other + 0.009925)) < 1e-5, `${high}`);
-  assert.ok(low < Math.log(1.01), 'not certainly slower');
+  assert.ok(low < Math.log(1.01), 'not certainly worse');
 });
 
 test('blocks are twice as long as the autocorrelation of their series', () => {

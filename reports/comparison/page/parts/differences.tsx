@@ -23,9 +23,9 @@ export function DifferencesSection({ comparison }: PartProps) {
         ),
       )}
       <p class="small">
-        Slower and faster: the whole 99 % interval is more than {MARGIN.latency * 100} % from ×1, the
-        baseline; of shares {MARGIN.share * 100} %. Of rates and shares, faster is higher. Undecided is not
-        equal: a difference may have been missed.
+        Worse and better: the whole 99 % interval is more than {MARGIN.latency * 100} % from ×1, the baseline;
+        of shares {MARGIN.share * 100} %. Of rates and shares, better is higher. Undecided is not equal: a
+        difference may have been missed.
         {rows.some((row) => row.differences.some((one) => one?.interval?.from.includes('blocks'))) &&
           ' Blocks of one run cannot show how much runs differ: repeats do.'}
       </p>
@@ -96,9 +96,7 @@ function Against({ comparison: { subjects, rows }, index, axis }: AgainstProps) 
 }
 
 function toneOf(difference: Difference | null): string {
-  return { slower: 'worse', faster: 'better', equal: 'equal', undecided: '' }[
-    difference?.word ?? 'undecided'
-  ];
+  return difference === null || difference.word === 'undecided' ? '' : difference.word;
 }
 
 /** The axis, as the head of its column. */
