@@ -2,12 +2,16 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { StackConfig } from '../common/config.ts';
 import { BROKER_USERS, type BrokerUser, REDIS_USERS, type RedisUser, urls } from '../stack/access.ts';
 import type { Certificate } from '../stack/certificates.ts';
 import type { Launch } from '../stack/launch.ts';
 import { freePort } from '../stack/ports.ts';
 import { Supervised } from '../stack/process.ts';
 import { type Listen, prepareMosquitto, prepareRedis } from '../stack/services.ts';
+
+// Settings of whoever runs the tests would reach the commands under test, but not the servers that they are to meet.
+for (const setting of Object.keys(StackConfig.properties)) delete process.env[setting];
 
 /** The place of a test's process: this host, or a network namespace. */
 export interface Host {

@@ -211,7 +211,7 @@ func TestAReportCanBeReadDuringTheRun(t *testing.T) {
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		<-e.Started // run.result() fails before that
-		for ctx.Err() == nil {
+		for often := time.Tick(10 * time.Millisecond); ctx.Err() == nil; <-often {
 			assert.NotNil(t, e.report(false).Resources)
 		}
 	})
