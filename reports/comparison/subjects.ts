@@ -2,7 +2,7 @@
 
 import type { Run } from '../contract/run.ts';
 import { balance, verdict } from '../page/facts.ts';
-import { instant, percent } from '../page/format.ts';
+import { commit, instant, percent } from '../page/format.ts';
 import { OTHER_PROFILE } from './comparison.ts';
 import type { Recording } from './recording.ts';
 
@@ -160,12 +160,13 @@ export function differing(groups: readonly Group[]): { name: string; values: str
 
 /** Facts of a run, settings first. */
 function factsOf(run: Run): Record<string, string> {
-  const { pipeline, ci: _, ...machine } = run.environment;
+  const { pipeline, ci: _, git, ...machine } = run.environment;
   return {
     ...traits(run),
     ...flat(pipeline ?? {}),
     'tool version': run.run.tool.version ?? '–',
     ...flat(machine),
+    ...(git && flat({ ...git, commit: commit(git.commit) }, 'git')),
     'arrivals by': arrivals(run),
   };
 }

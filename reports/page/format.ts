@@ -106,6 +106,11 @@ export function instant(text: string): string {
   return Number.isNaN(date.getTime()) ? text : `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
+/** The first ten digits of a commit. */
+export function commit(hash: string): string {
+  return hash.slice(0, 10);
+}
+
 /** `count` things, in the singular for one. */
 export function plural(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;

@@ -1,6 +1,6 @@
 import type { VerdictResult } from '../../contract/run.ts';
 import { protocolOf, scriptFigures, verdict } from '../facts.ts';
-import { duration, instant } from '../format.ts';
+import { commit, duration, instant } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Facts, Long } from '../table.tsx';
 import { Summary } from './summary.tsx';
@@ -87,7 +87,7 @@ function Origin({ git, ci }: Pick<PartProps['run']['environment'], 'git' | 'ci'>
   const words = ci && [ci.name, ci.job].filter((part) => part !== null).join(': ');
   return (
     <p class="meta">
-      {git && `commit ${git.commit.slice(0, 10)}`}
+      {git && `commit ${commit(git.commit)}`}
       {git?.branch && ` on ${git.branch}`}
       {git?.dirty && ', with uncommitted changes'}
       {git && ci && ' · '}
