@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
 // Regression: memory was in units of 2^20 bytes, 5 % less than the pipeline's units of 10^6. Not
@@ -54,6 +55,33 @@ func TestTheMemoryOfASecondIsSmall(t *testing.T) {
 	for i, second := range r.Timeline {
 		require.Equal(t, i, second.T)
 	}
+}
+
+// Regression: run.json then had the timeline null, so no command could read it, and none of the seconds before.
+func TestABrokenTimelineLeavesAReadableReport(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
+	e := s.module.root.engine
+	e.life.dir, e.Epoch = s.dir, time.Now()
+	rec, err := newRecorder(e)
+	require.NoError(t, err)
+	defer rec.close()
+	rec.cut()
+	rec.cut()
+	_, err = rec.timeline.WriteString("{broken\n")
+	require.NoError(t, err)
+	rec.cut()
+	require.NoError(t, e.write())
+	r := s.written()
+	require.Len(t, r.Timeline, 2)
+	assert.Contains(t, r.Verdict.Rules, report.Rule{
+		Name: "instrument", OK: new(false), Result: report.Invalid, Reason: "the run's timeline can't be read: " + rec.timeline.Name() +
+			" is broken in line 3: invalid character 'b' looking for beginning of object key string",
+	})
+
+	require.NoError(t, os.Remove(rec.timeline.Name()))
+	require.NoError(t, e.write())
+	assert.Empty(t, s.written().Timeline)
 }
 
 func TestStealIsAShareOfTheHostsCPU(t *testing.T) {

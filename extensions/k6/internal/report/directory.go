@@ -96,21 +96,20 @@ func Read(path string) (*Run, error) {
 }
 
 // ReadTimeline reads the seconds of a run from its directory. Of a run in progress, or a killed one, half a last line
-// is left out.
+// is left out. With an error come the seconds before it; they are never nil.
 func ReadTimeline(dir string) ([]Interval, error) {
-	path := filepath.Join(dir, TimelineName)
+	seconds, path := []Interval{}, filepath.Join(dir, TimelineName)
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return seconds, err
 	}
-	seconds := []Interval{}
 	for line := range bytes.Lines(data) {
 		if !bytes.HasSuffix(line, []byte("\n")) {
 			break
 		}
 		var second Interval
 		if err := json.Unmarshal(line, &second); err != nil {
-			return nil, fmt.Errorf("%s is broken in line %d: %w", path, len(seconds)+1, err)
+			return seconds, fmt.Errorf("%s is broken in line %d: %w", path, len(seconds)+1, err)
 		}
 		seconds = append(seconds, second)
 	}
