@@ -248,7 +248,7 @@ func (e *engine) describeMessages() *report.Messages {
 }
 
 func (e *engine) nameOf(seq int) (id, target, flow string) {
-	slot := e.Pacer.SlotOf(seq)
+	slot := e.Ledger.SlotOf(seq)
 	i := seq - slot.FirstSeq
 	return e.Bodies.ID(slot.FirstID + i), string(e.Bodies.AppendTarget(nil, slot, i)), e.options.profile.Flows[slot.Flow].Name
 }

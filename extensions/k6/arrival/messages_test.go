@@ -3,8 +3,10 @@ package arrival
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"math"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -87,6 +89,49 @@ func TestTheReportNamesTheSlowestAndTheLostMessages(t *testing.T) {
 		}
 	}
 	assert.Len(t, all, 12)
+}
+
+// Regression: they had the flow and the target of the message with this number in a run whose flows take turns.
+func TestMessagesOfChosenFlowsHaveTheirOwnNames(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{}
+	s := newScript(t, f, "phases: [{duration: 60, vus: 1, requests: 4}]\nflows: [{name: often}, {name: seldom, target: pair, messages: 3}]", "traces: 1")
+	e := s.module.root.engine
+	done := make(chan error)
+	go func() { done <- e.collect(t.Context(), s.state, s.module.metrics) }()
+	rt := s.runtime.VU.Runtime()
+	require.NoError(t, rt.Set("post", func(path, body string) int {
+		answer, err := http.Post(f.IngestURL()+path, "application/json", strings.NewReader(body))
+		if err != nil {
+			return 0
+		}
+		_ = answer.Body.Close()
+		return answer.StatusCode
+	}))
+	_, err := rt.RunString(`
+		const sent = {};
+		for (let i = 0; i < 4; i++) {
+			const slot = run.next('seldom');
+			slot.ids.forEach((id, j) => { sent[id] = { target: slot.targets[j], first: slot.ids[0] }; });
+			run.settle(slot, post(slot.path, slot.body));
+		}`)
+	require.NoError(t, err)
+	require.NoError(t, <-done)
+	var sent map[string]struct{ Target, First string }
+	v, err := rt.RunString(`JSON.stringify(sent)`)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal([]byte(v.String()), &sent))
+	r := s.written()
+	require.Len(t, r.Messages.Slowest, 12)
+	all := tracesIn(t, s.dir)
+	for _, d := range r.Messages.Slowest {
+		assert.Equal(t, []string{"seldom", sent[d.ID].Target}, []string{d.Flow, d.Target}, d.ID)
+		links := all[d.Trace][0].Links
+		if first := sent[d.ID].First; first != d.ID && assert.Len(t, links, 1, d.ID) {
+			own := traces.Of(first)
+			assert.Equal(t, own.TraceID(), base64.StdEncoding.EncodeToString(links[0].TraceId), d.ID)
+		}
+	}
 }
 
 // tracesIn reads the spans of each trace of a run, in the order of the stages. Ids are hexadecimal,

@@ -60,7 +60,7 @@ func (e *engine) tracedMessages() []traces.Message {
 func (e *engine) traceOf(seq, phase int, due int64) traces.Message {
 	id, target, flow := e.nameOf(seq)
 	m := traces.Message{
-		ID: id, Carrier: e.Bodies.ID(e.Pacer.SlotOf(seq).FirstID), Topic: e.options.MQTT.Prefix + target, Flow: flow,
+		ID: id, Carrier: e.Bodies.ID(e.Ledger.SlotOf(seq).FirstID), Topic: e.options.MQTT.Prefix + target, Flow: flow,
 		Due: e.Epoch.Truncate(time.Microsecond).Add(time.Duration(due) * time.Microsecond), // as run.json has it
 	}
 	if name := e.phaseName(phase); name != nil {

@@ -270,6 +270,13 @@ func (l *Ledger) retract(seq int, pg *page, r *record) *record {
 	return r
 }
 
+// SlotOf returns the request that carries message seq. Where a script chooses the flows, the pacer of the run does not know it.
+func (l *Ledger) SlotOf(seq int) pacer.Slot {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pacer.SlotOf(seq)
+}
+
 // End records that all requests of the closed model have been sent or dropped. The open model knows from its schedule.
 func (l *Ledger) End() {
 	l.mu.Lock()
