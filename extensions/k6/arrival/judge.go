@@ -24,10 +24,13 @@ func (e *engine) judge(r *report.Run, doubts []string, ran time.Duration) report
 	rules, replaced := e.judging.Rules(e.builtIn())
 	return judge.Of(judge.Evidence{
 		Run: r, CutOff: "the run was " + report.CutOff(ran, e.planned()), Doubts: doubts, Limits: rules, Replaced: replaced,
-		Cores: runtime.GOMAXPROCS(0), Unattended: e.open.Unattended(), AtMostOnce: e.options.MQTT.QoS == 0, Halted: e.IsHalted(),
+		Cores: runtime.GOMAXPROCS(0), Unattended: e.open.Unattended(), AtMostOnce: e.options.atMostOnce(), Halted: e.IsHalted(),
 		Subscribed: e.subscribed(),
 	})
 }
+
+// atMostOnce reports whether messages arrive at QoS 0: a loss is counted, but is no failure.
+func (o *options) atMostOnce() bool { return o.Queue == nil && o.MQTT.QoS == 0 }
 
 // subscribed describes the subscriptions in the words of the options; empty: no MQTT subscriptions.
 func (e *engine) subscribed() string {
@@ -117,7 +120,7 @@ func (e *engine) builtIn() map[string][]string {
 	for _, end := range limits.AccountEnds {
 		all["arrival_"+end] = []string{limits.None}
 	}
-	if e.options.MQTT.QoS > 0 { // QoS 0 is at most once: a loss is counted, but is no failure
+	if !e.options.atMostOnce() {
 		all["arrival_lost"] = []string{limits.None}
 	}
 	return all

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,28 @@ func finish(e *engine, rec *recorder) report.Verdict {
 }
 
 func inTime(int) int64 { return 0 }
+
+// Regression: mqtt.qos 0 also excused what a queue had lost, though no message of such a run arrives by MQTT.
+func TestQoS0ExcusesLossesOnTheWayByMQTTOnly(t *testing.T) {
+	t.Parallel()
+	for options, lost := range map[string]bool{"": false, ", queue: { url: 'redis://127.0.0.1:1' }": true} {
+		s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalCount: 2}]\nflows: [{name: direct}]", "mqtt: { url: 'BROKER', qos: 0 }"+options)
+		e := s.module.root.engine
+		e.life.dir, e.Epoch = s.dir, time.Now()
+		e.Start()
+		for n := range 2 {
+			slot := e.Pacer.Slot(n)
+			e.Ledger.Sent(slot, e.Clock.At(e.Epoch.Add(slot.Due)))
+			e.Ledger.Settle(slot, ledger.Accepted)
+		}
+		e.Ledger.Arrive(0, []ledger.Arrival{{Seq: 0, At: e.Clock.At(e.Epoch)}}, nil)
+		rec, err := newRecorder(e)
+		require.NoError(t, err)
+		defer rec.close()
+		assert.Equal(t, lost, slices.Contains(finish(e, rec).Reasons, "lost: 1 of 2 messages were accepted and never arrived"), options)
+		assert.Equal(t, lost, e.builtIn()["arrival_lost"] != nil, "k6's exit code is that of the verdict")
+	}
+}
 
 func TestTheJudgeGetsTheRunsEvidence(t *testing.T) {
 	t.Parallel()
