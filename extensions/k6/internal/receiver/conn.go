@@ -56,6 +56,9 @@ const (
 	sessionExpiry = 3600
 )
 
+// began is a time on the monotonic clock: the wall clock may be set.
+var began = time.Now()
+
 // Conn is a connection of one subscriber.
 type Conn struct {
 	options   Options
@@ -69,7 +72,7 @@ type Conn struct {
 
 	in    mqttwire.Buffer
 	reads atomic.Uint64 // odd while a read waits for bytes
-	heard atomic.Int64  // when the last read returned bytes, ns since 1970
+	heard atomic.Int64  // when the last read returned bytes, ns since began
 
 	writes sync.Mutex
 	closed chan struct{}
@@ -233,7 +236,7 @@ func (c *Conn) Answers(within time.Duration) (last time.Time, err error) {
 			return time.Now(), nil
 		}
 	}
-	return time.Unix(0, before), c.silence(within)
+	return began.Add(time.Duration(before)), c.silence(within)
 }
 
 func (c *Conn) silence(within time.Duration) error {

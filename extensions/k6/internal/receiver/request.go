@@ -145,7 +145,7 @@ func (c *Conn) fill() error {
 	defer c.reads.Add(1)
 	err := c.in.Fill(c.net)
 	if err == nil {
-		c.heard.Store(time.Now().UnixNano())
+		c.heard.Store(int64(time.Since(began)))
 	}
 	return err
 }

@@ -283,6 +283,20 @@ func TestPingsDetectASilentBroker(t *testing.T) {
 	})
 }
 
+// Regression: it was on the wall clock. Where that is set during a run, a gap began hours before or after the run.
+func TestTheTimeOfTheLastBytesIsMonotonic(t *testing.T) {
+	t.Parallel()
+	c, broker := connected(t)
+	got := make(chan struct{}, 1)
+	go func() { _ = c.Read("", func([]Message) { got <- struct{}{} }) }()
+	_, err := broker.Write(publishPacket(t, 0, 0, nil, "last"))
+	require.NoError(t, err)
+	<-got
+	last, err := c.Answers(time.Millisecond)
+	require.Error(t, err)
+	assert.NotEqual(t, last.Round(0), last, "Round removes the monotonic reading")
+}
+
 func TestASlowHandlerIsNotASilentBroker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
