@@ -247,6 +247,13 @@ func TestOnlyPartsCanBeMerged(t *testing.T) {
 	_, _, err = Directories([]string{write(t, part(t, 1, nil).Run)}, "")
 	assert.EqualError(t, err, "the parts do not lie in one directory of their run: --out says where the whole goes")
 
+	// Regression: --out replaced the part in that directory, which nothing can bring back.
+	one := write(t, part(t, 1, nil).Run)
+	before := readFile(t, filepath.Join(one, report.FileName))
+	_, _, err = Directories([]string{one, "testdata/whole/generator-2", "testdata/whole/generator-3"}, one+"/.")
+	assert.EqualError(t, err, "--out is "+one+", which holds a part; allowed: another directory")
+	assert.Equal(t, before, readFile(t, filepath.Join(one, report.FileName)))
+
 	// A run of an old version, without rules.
 	dir := write(t, part(t, 1, nil).Run)
 	file := filepath.Join(dir, report.FileName)

@@ -121,6 +121,9 @@ func Directories(given []string, out string) (directory string, r *report.Run, e
 		if out == "" {
 			out = must.Get(commonOf(dirs))
 		}
+		if out := must.Get(filepath.Abs(out)); slices.Contains(dirs, out) {
+			must.Fail("--out is %s, which holds a part; allowed: another directory", out)
+		}
 		var parts []Part
 		for _, dir := range dirs {
 			parts = append(parts, must.Get(read(dir)))
