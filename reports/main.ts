@@ -42,9 +42,9 @@ merge
 list
   --text <words>          only runs whose name, labels or profile have all these words
 
-Exit code: 0, or 1 when a condition holds or (of compare) cannot be judged, messages of a run that is held against one failed, a merged
-run does not pass, or a run cannot be read, or 2 when the command is wrong, as without --allow-failed where it is needed, or check cannot
-judge a condition and none holds.
+Exit code: 1 when a condition holds or messages of a run that is held against one failed, when a merged run does not pass, and of
+compare when a condition cannot be judged or a run cannot be read; 2 when the command is wrong, as without --allow-failed where it is
+needed, and of check when no condition holds and one cannot be judged or a run cannot be read; else 0.
 reports/README.md has the grammar of conditions and says what the words of a comparison mean.`;
 
 /** A condition cannot be judged. */
@@ -207,7 +207,7 @@ async function directoryOf(name: string): Promise<string> {
   const found = await latest(name, RUNS);
   if (found !== undefined) return found;
   throw new ConfigError(
-    `${name} is no directory, and no name of one in reports/runs; list tells which there are`,
+    `${name} is no directory, and no name of one in reports/runs; npm run report -- list shows them`,
   );
 }
 

@@ -144,7 +144,7 @@ const affinity = {
 
 const PRIORITY = Type.Union([Type.Literal('drain'), Type.Literal('none')], {
   default: 'drain',
-  description: 'drain: full cores go to relay, Redis, broker and generator first; none: equal shares',
+  description: 'drain: full cores go to relay, Redis and broker, then to the generator; none: equal shares',
 });
 
 export const StackConfig = Type.Object({
@@ -211,7 +211,13 @@ export const RunConfig = Type.Object({
   STACK_DIR: StackConfig.properties.STACK_DIR,
   INGEST_URL: Type.Optional(Type.String({ pattern: '^https?://.+', description: 'http://host:port' })),
   REDIS_URL: StackConfig.properties.REDIS_URL,
-  MQTT_URL: StackConfig.properties.MQTT_URL,
+  // Relays do not speak MQTT over WebSocket; the generator's subscribers do.
+  MQTT_URL: Type.Optional(
+    Type.String({
+      pattern: '^(mqtts?|tcp|ssl|tls|wss?)://.+',
+      description: 'mqtt://user:password@host:port; with INGEST_URL also ws://host:port/path',
+    }),
+  ),
   TLS: StackConfig.properties.TLS,
   ...trust,
   ...affinity,

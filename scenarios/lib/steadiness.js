@@ -82,7 +82,7 @@ export function ofPipeline({ process }) {
 
 /**
  * The most that a process of the pipeline has grown, in MB, for the threshold; UNKNOWN if one or all reported nothing. k6 is not
- * judged: it keeps some KB of each second for the report.
+ * judged: its own trends grow until they have all the samples that they keep.
  * @param {{ process: string, mb: number }[]} grown
  */
 export function mostGrowth(grown) {

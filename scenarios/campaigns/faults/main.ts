@@ -20,7 +20,7 @@ const HELP = `Injects the faults of its table into a running pipeline under load
   --messages 50000  least messages of a case
   --without-faults  does no harm: each row has to fail then, which shows that it checks its fault
 
-About 13 minutes. Each case has its own pipeline on free ports. The exit code is 0 when everything was as expected, else 1.
+About 11 minutes. Each case has its own pipeline on free ports. The exit code is 0 when everything was as expected, else 1.
 It writes the table to reports/runs/faults-<time>/, with logs and run of each case that was not as expected.
 `;
 

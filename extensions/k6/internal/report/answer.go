@@ -69,8 +69,8 @@ var doubtful = []struct{ rule, sentence string }{
 	{"socket_wait", "the load generator was late to read what arrived. Lower the rate or give it more cores, and run again"},
 	{"dropped", "the load generator did not send every message. Lower the rate or give it more senders, and run again"},
 	{"gaps", "a subscriber lost its connection. Find out why, and run again"},
-	{"negative", "the clocks disagree. Synchronize them, and run again"},
-	{"clock_bound", "the clocks are not known well enough. Synchronize them, or allow a wider bound, and run again"},
+	{"negative", "the clocks disagree. See which process is off in the report, and run again"},
+	{"clock_bound", "the clocks are not known well enough. Put the generator nearer to Redis or allow a wider bound, and run again"},
 	{"samples_discarded", "k6 did not take every sample. Lower the rate, and run again"},
 	{"measured", "no delivery was measured. Check that the pipeline delivers to the subscribers' topics, and run again"},
 }
