@@ -181,7 +181,7 @@ export interface Account {
   duplicates: number;
   /** Arrived after a later one of the same target. */
   reordered: number;
-  /** With a stage below zero. */
+  /** With a stage below zero; of request and delivery by more than the clock bound. */
   negative: number;
   /** Messages with ids of other runs. */
   foreign: number;

@@ -64,6 +64,15 @@ func (c *Clock) Back() func(at int64) int64 {
 	}
 }
 
+// Bound is how far times of Redis may be off on the own clock, in µs. It is 0 where both clocks may be the same.
+func (c *Clock) Bound() int64 {
+	e, now := c.estimate(), c.own()
+	if e.Used(now) == 0 {
+		return 0
+	}
+	return int64(math.Ceil(e.Bound(now)))
+}
+
 func (c *Clock) estimate() Estimate {
 	c.mu.Lock()
 	defer c.mu.Unlock()

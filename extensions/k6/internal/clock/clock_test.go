@@ -93,6 +93,8 @@ func TestAnOldStampIsCorrectedByTheOffsetOfItsTime(t *testing.T) {
 		assert.InDelta(t, own, stamp+float64(back(int64(stamp))), c.Read().Bound)
 	}
 	assert.Zero(t, New().Back()(began), "without a reference")
+	assert.Positive(t, c.Bound())
+	assert.Zero(t, New().Bound(), "without a reference")
 }
 
 func TestTheBoundGrowsWhileTheReferenceIsAway(t *testing.T) {
@@ -109,6 +111,7 @@ func TestOneHostHasOneClock(t *testing.T) {
 		require.Zero(t, c.current.Used(now))
 	})
 	assert.Zero(t, c.Read().Drift)
+	assert.Zero(t, c.Bound(), "stages of one clock are exact")
 }
 
 func TestAStepOfTheReferenceIsFollowed(t *testing.T) {

@@ -20,7 +20,7 @@ type Account struct {
 	Balanced   bool       `json:"balanced"`   // every scheduled message has one end, and Arrived equals the count at arrival
 	Duplicates int        `json:"duplicates"` // deliveries beyond the first to the same subscriber
 	Reordered  int        `json:"reordered"`  // deliveries after one with a higher number on the same topic
-	Negative   int        `json:"negative"`   // deliveries with a stage below zero
+	Negative   int        `json:"negative"`   // deliveries with a stage below zero, of Request and Delivery by more than the clock bound
 	Foreign    int        `json:"foreign"`    // messages of other runs
 	Requests   Requests   `json:"requests"`
 	Deliveries Deliveries `json:"deliveries"`

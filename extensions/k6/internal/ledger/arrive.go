@@ -14,6 +14,7 @@ type Arrival struct {
 	Kernel  bool        // At is the kernel's stamp, not the time of the read
 	Waited  int64       // how long the message may have been unread before At, µs; negative: unknown
 	Stamps  hops.Stamps // on the own clock
+	Bound   int64       // how far Stamps may be off, µs
 	Stamped bool        // the message carries Stamps
 }
 
@@ -150,7 +151,11 @@ func (l *Ledger) measure(slot pacer.Slot, target, subscriber int, due, sent int6
 			l.interval.Stamped++
 			for ; d.Known <= int(l.last); d.Known++ {
 				d.Stages[d.Known] = stamps[d.Known] - stamps[d.Known-1]
-				negative = negative || d.Stages[d.Known] < 0
+				least := int64(0)
+				if stage := Stage(d.Known); stage == Request || stage == Delivery { // between the own clock and a stamp
+					least = -a.Bound
+				}
+				negative = negative || d.Stages[d.Known] < least
 			}
 			for i, us := range d.Stages {
 				l.interval.StageSums[i] += us

@@ -37,7 +37,7 @@ type Message struct {
 type Messages struct {
 	Slowest    []Named // slowest first
 	Sample     []Named // evenly spread over the run, in order of arrival
-	Negative   []Named // with a stage below zero
+	Negative   []Named // see Account
 	Duplicates []Named // without latency
 	Missing    []Message
 }

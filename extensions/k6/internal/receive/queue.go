@@ -37,7 +37,7 @@ func (s *Subscribers) takeFromQueue(ctx context.Context) error {
 func (s *Subscribers) taken(moment time.Time, frames []string) {
 	at := s.Clock.At(moment)
 	arrivals := make([]ledger.Arrival, 0, len(frames))
-	back := s.Clock.Back()
+	back, bound := s.Clock.Back(), s.Clock.Bound()
 	foreign := 0
 	for _, frame := range frames {
 		stampText, body := store.Parts(frame)
@@ -50,7 +50,7 @@ func (s *Subscribers) taken(moment time.Time, frames []string) {
 		if stampText != "" && s.Stamped {
 			stamps, err := hops.Parse([]byte(stampText + ",0,0"))
 			if a.Stamped = err == nil; a.Stamped {
-				a.Stamps = stamps.Move(back)
+				a.Stamps, a.Bound = stamps.Move(back), bound
 				a.Stamps.Claimed, a.Stamps.Published = at, at
 			} else {
 				s.Count("queue", "stamps unreadable", err.Error())

@@ -138,7 +138,7 @@ func (s *Subscribers) listen(i int, conn *receiver.Conn) error {
 	}
 	return conn.Read(hops.Property, func(messages []receiver.Message) {
 		arrivals, latencies = arrivals[:0], latencies[:0]
-		back := s.Clock.Back()
+		back, bound := s.Clock.Back(), s.Clock.Bound()
 		foreign := 0
 		for _, m := range messages {
 			seq, ok := s.Bodies.Seq(m.Payload)
@@ -155,7 +155,7 @@ func (s *Subscribers) listen(i int, conn *receiver.Conn) error {
 			if m.Hops != nil && s.Stamped {
 				stamps, err := hops.Parse(m.Hops)
 				if a.Stamped = err == nil; a.Stamped {
-					a.Stamps = stamps.Move(back)
+					a.Stamps, a.Bound = stamps.Move(back), bound
 				} else {
 					s.Count("delivery", "stamps unreadable", err.Error())
 				}
