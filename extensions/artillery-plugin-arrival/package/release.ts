@@ -1,37 +1,52 @@
 /**
  * `npm run release`: packs artillery-plugin-arrival, and its recorder as one package for each platform (npm installs the one whose `os`
- * and `cpu` fit). publint and arethetypeswrong check the plugin's; what they find ends it. Publishes nothing.
- *
- *     npm run release -- [--to <folder>] [<platform>=<k6> …]
- *
- * Without a platform it packs ./k6 for this one. A k6 for others is built with CGO_ENABLED=0 GOOS=… GOARCH=… go build ./cmd/k6.
+ * and `cpu` fit). publint and arethetypeswrong check the plugin's; what they find ends it.
  */
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
+import { ConfigError } from '../../../pipeline/common/config.ts';
+import { readFlags } from '../../../pipeline/common/flags.ts';
+import { exitAfter } from '../../../pipeline/stack/explain.ts';
 import manifest from '../package.json' with { type: 'json' };
 
 const PLUGIN = join(import.meta.dirname, '..');
 const ROOT = join(PLUGIN, '../..');
-const { values, positionals } = parseArgs({
-  options: { to: { type: 'string', default: join(ROOT, '.stack/packages') } },
-  allowPositionals: true,
-});
-const to = resolve(values.to);
-mkdirSync(to, { recursive: true });
-const recorders = positionals.length > 0 ? positionals : [`${process.platform}-${process.arch}=${ROOT}/k6`];
-for (const recorder of recorders) packRecorder(...(recorder.split('=', 2) as [string, string]));
-const plugin = pack(PLUGIN);
-npx('publint@0.3.25', 'run', plugin, '--strict');
-// Without require(): the package is ESM, and Artillery imports it.
-npx('@arethetypeswrong/cli@0.18.5', plugin, '--profile', 'esm-only');
+const USAGE = `Packs artillery-plugin-arrival and its recorder for npm, checks the plugin, and publishes nothing.
 
-function packRecorder(platform: string, k6: string): void {
+  npm run release -- [--to <folder>] [<platform>=<k6> …]
+
+  --to <folder>  of the packages (.stack/packages)
+
+Without a platform it packs ./k6 for this one. A k6 for others is built with CGO_ENABLED=0 GOOS=… GOARCH=… go build ./cmd/k6.`;
+
+async function main(): Promise<number> {
+  const flags = { to: { type: 'string', default: join(ROOT, '.stack/packages') } } as const;
+  const { values, positionals } = readFlags(process.argv.slice(2), flags, true);
+  if (values.help) {
+    console.log(USAGE);
+    return 0;
+  }
+  const to = resolve(values.to);
+  mkdirSync(to, { recursive: true });
+  const recorders = positionals.length > 0 ? positionals : [`${process.platform}-${process.arch}=${ROOT}/k6`];
+  for (const recorder of recorders) packRecorder(to, ...(recorder.split('=', 2) as [string, string]));
+  const plugin = pack(to, PLUGIN);
+  npx('publint@0.3.25', 'run', plugin, '--strict');
+  // Without require(): the package is ESM, and Artillery imports it.
+  npx('@arethetypeswrong/cli@0.18.5', plugin, '--profile', 'esm-only');
+  return 0;
+}
+
+exitAfter(main());
+
+function packRecorder(to: string, platform: string, k6: string): void {
   const name = `@arrival-bench/k6-${platform}`;
   if (!(name in manifest.optionalDependencies))
-    throw new Error(`${name} is no optional dependency of the plugin; allowed: those of its package.json`);
+    throw new ConfigError(
+      `${name} is no optional dependency of the plugin; allowed: those of its package.json`,
+    );
   const [os, cpu] = platform.split('-');
   const { version, homepage, repository, bugs } = manifest;
   const folder = mkdtempSync(join(tmpdir(), 'arrival-recorder-'));
@@ -63,13 +78,13 @@ function packRecorder(platform: string, k6: string): void {
     const module = execFileSync('go', find, { cwd: join(ROOT, 'extensions/k6'), encoding: 'utf8' }).trim();
     copyFileSync(join(module, 'LICENSE.md'), join(folder, 'LICENSE.md'));
     copyFileSync(k6, join(folder, 'k6'));
-    pack(folder);
+    pack(to, folder);
   } finally {
     rmSync(folder, { recursive: true });
   }
 }
 
-function pack(folder: string): string {
+function pack(to: string, folder: string): string {
   const args = ['pack', '--silent', '--pack-destination', to];
   const tarball = join(to, execFileSync('npm', args, { cwd: folder, encoding: 'utf8' }).trim());
   console.log(`packed  ${tarball}`);
