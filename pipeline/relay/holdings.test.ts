@@ -11,6 +11,7 @@ import { Relay } from './relay.ts';
 
 const WITHIN_MS = 30_000;
 const LEASE_MS = 300;
+const QUOTA_EXCEEDED = 0x97;
 
 test('giveUp gives up each entry once, unless it is delivered or in flight', () => {
   const holdings = new Holdings();
@@ -40,12 +41,13 @@ test('giveUp gives up each entry once, unless it is delivered or in flight', () 
   assert.equal(holdings.bytes, 0);
 });
 
-/** A relay with a full window at a broker that acknowledges nothing until it `answers`. */
+/** A relay with a full window at a broker that acknowledges nothing until it `answers`, with its `code`. */
 async function held(t: TestContext, shards: number) {
   const { url, service } = await startRedis();
   let relay: Relay | undefined;
   t.after(async () => {
     broker.up = broker.answers = true;
+    broker.code = 0;
     relay?.suspend();
     relay?.resume();
     await relay?.stop(WITHIN_MS);
@@ -71,9 +73,10 @@ async function held(t: TestContext, shards: number) {
     receiveMaximum: 100,
     maximumPacketSize: Number.POSITIVE_INFINITY,
     answers: false,
+    code: 0,
     publish({ payload }: Publication, answered: (reasonCode: number) => void) {
       bodies.push(String(payload));
-      if (this.answers) setImmediate(answered, 0);
+      if (this.answers) setImmediate(answered, this.code);
     },
     together: (publish: () => void) => publish(),
     break: () => {},
@@ -121,6 +124,18 @@ test('a relay without a broker loses its shards after the lease, and publishes n
   await append(15, 16);
   await eventually(async () => (await queue.depth()) === 0, 'an empty queue');
   assert.deepEqual(bodies, ['15']);
+});
+
+// Regression: the claim loop slept on, as nothing woke it when the delays of messages that it had given up were over.
+test('a relay whose whole window waits for another attempt claims again after it has lost its shards', async (t) => {
+  const { relay, queue, broker } = await held(t, 2);
+  broker.answers = true;
+  broker.code = QUOTA_EXCEEDED;
+  relay.suspend();
+  relay.resume();
+  await eventually(() => relay.counters.claimed > 10 && relay.counters.held === 0, 'no shard and no message');
+  broker.code = 0;
+  await eventually(async () => (await queue.depth()) === 0, 'an empty queue');
 });
 
 test('without shards the lease is renewed, and messages are published when the broker is back', async (t) => {

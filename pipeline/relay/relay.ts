@@ -59,7 +59,8 @@ export class Relay {
       deliveries: options.deliveries,
       log: options.log,
       onRetry: (held) => {
-        if (held.of.gone) return;
+        // A message that was given up meanwhile leaves its place to others.
+        if (held.of.gone) return this.#look();
         this.#publisher.add(held);
         this.#publisher.flush();
       },
