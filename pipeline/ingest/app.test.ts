@@ -108,6 +108,22 @@ test('an ingest without a clock writes no stamps, and idKey selects the id', asy
   assert.equal((await other.post('/messages', message)).body.field, 'id');
 });
 
+// Regression: the elements were written anew, and numbers that a double does not hold were changed.
+test('each element of a batch is queued unchanged', async () => {
+  const bodies = [
+    '{"id":"r.1.1","target":"user/1","payload":{"n":12345678901234567890,"m":1.50,"e":1e400}}',
+    '{ "id": "r.1.2", "target": "user/2", "payload": "],[{\\"" }',
+  ];
+  assert.equal((await ingest.post('/messages/batch', `[ ${bodies.join(' ,\n')} ]`)).status, 202);
+  assert.deepEqual(
+    (await entries()).map(({ body, target }) => [body, target]),
+    [
+      [bodies[0], 'user/1'],
+      [bodies[1], 'user/2'],
+    ],
+  );
+});
+
 test('each element of a batch is queued as a message', async () => {
   const batch = [1, 2, 3].map((n) => ({ ...message, id: `r.1.${n}`, target: `user/${n}` }));
   const answer = await ingest.post('/messages/batch', batch);

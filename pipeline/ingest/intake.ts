@@ -9,6 +9,7 @@ import type { Trace } from '../queue/trace.ts';
 import { traceOf } from '../queue/trace-context.ts';
 import { Admission, type Limits } from './admission.ts';
 import type { IngestCounters } from './counters.ts';
+import { elementsOf } from './elements.ts';
 import { MessageCheck } from './message.ts';
 import { Outbox } from './outbox.ts';
 import { bodyTooLarge, malformed, notJson, type Refusal, unauthorized, unavailable } from './refusal.ts';
@@ -160,9 +161,10 @@ export class Intake {
     if (this.#options.trace !== undefined) {
       for (const message of messages) this.#options.trace.note(message);
     }
+    const bodies = elementsOf(body);
     this.#outbox.add(
       reply,
-      messages.map((message) => ({ body: JSON.stringify(message), target: message.target, stamps, trace })),
+      messages.map(({ target }, i) => ({ body: bodies[i] as string, target, stamps, trace })),
     );
   };
 
