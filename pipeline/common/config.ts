@@ -17,10 +17,10 @@ const REDIS = {
   description: 'redis://user:password@host:port/db; several host:port, between commas: a Redis Cluster',
 };
 const MQTT = { pattern: '^(mqtts?|tcp|ssl|tls)://.+', description: 'mqtt://user:password@host:port' };
-/** What a token may be. */
+/** What a token may be. In a file of tokens # begins a comment. */
 export const TOKEN = {
-  pattern: '^[!-~]{8,256}$',
-  description: '8 to 256 printable ASCII characters, no space',
+  pattern: '^(?!#)[!-~]{8,256}$',
+  description: '8 to 256 printable ASCII characters, no space, # not first',
 };
 const FILE = (what: string) => Type.String({ minLength: 1, description: `a file with ${what}` });
 

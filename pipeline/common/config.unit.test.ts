@@ -73,6 +73,13 @@ const wrong: [
     { ...relay, REDIS_URL: 'redis://one:7001,two:x' },
     /^REDIS_URL is "redis:\/\/one:7001,two:x", which is no URL/,
   ],
+  // Regression: the pipeline started, and its ingest took the token for a comment in its file.
+  [
+    'a token that is a comment in a file',
+    StackConfig,
+    { INGEST_TOKEN: '#token-of-the-test' },
+    /^INGEST_TOKEN is 18 characters that do not fit; allowed: .*# not first$/,
+  ],
   ['missing', RelayConfig, { ...relay, MQTT_URL: '' }, /^MQTT_URL is not set; allowed: mqtt:\/\/user/],
 ];
 for (const [name, schema, env, says] of wrong) {
