@@ -13,9 +13,9 @@ export async function writeClientFiles(dir: string, { ingest, mqtt }: StackFile,
   const write = (name: string, lines: string[]) => writePrivateFile(join(dir, name), `${lines.join('\n')}\n`);
   await write(CURL_CONF, [
     `url = "${ingest.url}/messages"`,
-    `header = "Authorization: Bearer ${ingest.token}"`,
+    `header = "Authorization: Bearer ${escaped(ingest.token)}"`,
     'header = "Content-Type: application/json"',
-    ...(ca === '' ? [] : [`cacert = "${ca}"`]),
+    ...(ca === '' ? [] : [`cacert = "${escaped(ca)}"`]),
   ]);
   await write(MOSQUITTO_SUB, [
     `-h ${hostname}`,
@@ -25,4 +25,9 @@ export async function writeClientFiles(dir: string, { ingest, mqtt }: StackFile,
     '-V mqttv5',
     ...(ca === '' || !secure ? [] : [`--cafile ${ca}`]),
   ]);
+}
+
+/** A text between the quotes of curl's configuration. */
+function escaped(text: string): string {
+  return text.replace(/["\\]/g, '\\$&');
 }
