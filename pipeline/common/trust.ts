@@ -4,7 +4,8 @@ import { ConfigError, readFileOf } from './read-config.ts';
 
 /**
  * Makes this process trust the authorities in a PEM file beside the built-in ones, for every connection it opens
- * from now on. Returns the file's text, empty without a file. Throws a {@link ConfigError} when it holds no certificate.
+ * from now on. Returns the file's text, which ends a line, so that another can follow; empty without a file. Throws a
+ * {@link ConfigError} when it holds no certificate.
  */
 export function trust(file: string | undefined): string {
   if (file === undefined) return '';
@@ -16,7 +17,7 @@ export function trust(file: string | undefined): string {
     throw new ConfigError(`TLS_CA is ${JSON.stringify(file)}, which does not hold one; allowed: ${allowed}`);
   }
   trustText(text);
-  return text;
+  return text.endsWith('\n') ? text : `${text}\n`;
 }
 
 /** The same with the certificates themselves. */
