@@ -19,6 +19,14 @@ export interface StartedRedis {
   left?: Left;
 }
 
+/** Refuses contradictory settings before anything starts. */
+export function checkCluster({ REDIS_URL, REDIS_CLUSTER }: StackConfig): void {
+  if (REDIS_CLUSTER && REDIS_URL === undefined)
+    throw new ConfigError(
+      'REDIS_CLUSTER is true, and REDIS_URL is not set; allowed: with the address of a node, as the Redis of the pipeline is no cluster',
+    );
+}
+
 /** @param data the directory of its data, which may have messages of an earlier stack */
 export async function startRedis(setting: ServerSetting, data: string): Promise<StartedRedis> {
   const { config, dir, listen, certificate, run } = setting;

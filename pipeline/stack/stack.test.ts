@@ -327,6 +327,12 @@ const refused: [name: string, env: Record<string, string>, says: RegExp][] = [
     { BRIDGE: 'true' },
     /^BRIDGE is true, and BROKERS is 1; allowed: BROKERS from 2 on, a broker at each end\n$/,
   ],
+  // Regression: the start ended with "the ingest answered 503", and did not name the setting.
+  [
+    'a cluster without an address',
+    { REDIS_CLUSTER: 'true' },
+    /^REDIS_CLUSTER is true, and REDIS_URL is not .*\n$/,
+  ],
 ];
 for (const [name, env, says] of refused) {
   test(`reported in one line: ${name}`, async (t) => {

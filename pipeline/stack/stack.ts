@@ -23,7 +23,7 @@ import { named, type Priorities, prioritiesOf } from './priority.ts';
 import { probeBridges, probeReady, probeRoundTrip } from './probe.ts';
 import type { ProcessFailure } from './process.ts';
 import { Processes } from './processes.ts';
-import { startRedis } from './redis.ts';
+import { checkCluster, startRedis } from './redis.ts';
 import { HOST, type Listen } from './services.ts';
 import { settingsOf, TOKENS } from './settings.ts';
 import { startStackTelemetry } from './telemetry.ts';
@@ -133,6 +133,7 @@ export class Stack {
     const cluster = config.TOPOLOGY === 'cluster';
     const ingests = config.INGEST_WORKERS ?? (cluster ? 2 : 1);
     checkBrokers(config);
+    checkCluster(config);
     if (cluster) await requireNginx();
     const { listen = HOST, temporary = false, earlier } = this.#place;
     const data = earlier === undefined ? 'redis-of-a-run' : 'redis';
