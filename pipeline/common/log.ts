@@ -19,13 +19,20 @@ const PRETTY = { ignore: 'pid,name', translateTime: 'SYS:HH:MM:ss.l' };
 const REDACTED = '[redacted]';
 const SECRET_KEYS = ['authorization', 'password', 'token', 'secret', 'cookie'];
 
+/** Bytes of lines that wait while the disk is full; further lines are dropped. */
+const WAITING_BYTES = 1_000_000;
+
+/** Writes lines at once. A full disk ends the log, not the process: lines wait until there is space. */
+export function openDestination(fd = 1): DestinationStream {
+  const destination = pino.destination({ fd, sync: true, maxLength: WAITING_BYTES });
+  // Without a listener the error would be thrown where the line is logged.
+  destination.on('error', () => {});
+  return destination;
+}
+
 /** Logs to standard output: text on a terminal, else pino's JSON lines. A call returns after the write. */
 export function openLog(level: string, options: LogOptions = {}): Logger {
-  const {
-    name,
-    isTty = process.stdout.isTTY,
-    destination = pino.destination({ fd: 1, sync: true }),
-  } = options;
+  const { name, isTty = process.stdout.isTTY, destination = openDestination() } = options;
   const stream = isTty
     ? pretty({ ...PRETTY, colorize: isColorSupported, sync: true, destination })
     : destination;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { test } from 'node:test';
-import { type LogOptions, levelOf, openLog, readable } from './log.ts';
+import { type LogOptions, levelOf, openDestination, openLog, readable } from './log.ts';
 
 /** The text that `act` logs. */
 function written(options: LogOptions, act: (log: ReturnType<typeof openLog>) => void): string {
@@ -55,4 +56,13 @@ test('a log redacts secrets in settings, errors, fields and text', () => {
   assert.doesNotMatch(line, /hunter|ken-of-the-test/);
   assert.match(line, /redis:\/\/relay:\[redacted\]@127\.0\.0\.1:1/);
   for (const each of line.trim().split('\n')) JSON.parse(each);
+});
+
+const FULL = '/dev/full';
+// Regression: the first line that the disk did not take ended an ingest or a relay whose output is a file.
+test('a log that cannot be written throws nothing', { skip: !existsSync(FULL) && `no ${FULL}` }, () => {
+  const fd = openSync(FULL, 'w');
+  const log = openLog('info', { isTty: false, destination: openDestination(fd) });
+  for (let n = 0; n < 3; n++) log.info('a line');
+  closeSync(fd);
 });
