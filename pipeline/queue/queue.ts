@@ -162,6 +162,11 @@ export abstract class Queue {
   /** Signs a consumer off. Other relays get what it still holds: at once (list) or after its lease (stream). */
   abstract signOff(consumer: string, held: readonly Entry[]): Promise<void>;
 
+  /** The shard of an entry: one may fail while others do not. */
+  shardOf(_id: string): number {
+    return 0;
+  }
+
   get deadLetters(): Letters {
     return new DeadLetters(this.redis, this.kind, this.keys);
   }

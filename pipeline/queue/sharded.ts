@@ -153,6 +153,10 @@ export class ShardedQueue extends Queue {
     await this.#leases.signOff(consumer);
   }
 
+  override shardOf(id: string): number {
+    return Number.parseInt(id, 10);
+  }
+
   override get deadLetters(): Letters {
     const of = (index: number) => this.#shard(index).stream.deadLetters;
     const change = async (

@@ -13,7 +13,7 @@ const AT_ONCE = 1000;
  * arrived. It holds no more than the relay does.
  */
 export class Acknowledger {
-  readonly #queue: Pick<Queue, 'acknowledge'>;
+  readonly #queue: Pick<Queue, 'acknowledge' | 'shardOf'>;
   readonly #gathers: boolean;
   readonly #onDone: (entries: readonly HeldEntry[]) => void;
   readonly #onError: (error: Error) => void;
@@ -25,7 +25,7 @@ export class Acknowledger {
    * @param onDone called when these have left the queue
    */
   constructor(
-    queue: Pick<Queue, 'acknowledge'>,
+    queue: Pick<Queue, 'acknowledge' | 'shardOf'>,
     gathers: boolean,
     onDone: (entries: readonly HeldEntry[]) => void,
     onError: (error: Error) => void,
@@ -48,13 +48,22 @@ export class Acknowledger {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.length <= AT_ONCE ? this.#waiting : this.#waiting.slice(0, AT_ONCE);
       this.#waiting = this.#waiting.slice(batch.length);
-      try {
-        await this.#queue.acknowledge(batch.map(({ entry }) => entry));
-        this.#onDone(batch);
-      } catch (error) {
+      const failed: HeldEntry[] = [];
+      // A shard whose node is away holds up no other.
+      const parts = Map.groupBy(batch, ({ entry }) => this.#queue.shardOf(entry.id));
+      const acknowledge = async (part: readonly HeldEntry[]) => {
+        try {
+          await this.#queue.acknowledge(part.map(({ entry }) => entry));
+          this.#onDone(part);
+        } catch (error) {
+          failed.push(...part);
+          this.#onError(error as Error);
+        }
+      };
+      await Promise.all([...parts.values()].map(acknowledge));
+      if (failed.length > 0) {
         // Redis is away. Keep them: otherwise another relay would deliver them again.
-        this.#waiting = batch.concat(this.#waiting);
-        this.#onError(error as Error);
+        this.#waiting = this.#waiting.concat(failed);
         await sleep(RETRY_MS);
         continue;
       }
