@@ -1,6 +1,7 @@
 package mqtt
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -123,7 +124,8 @@ func checkIdentity(hello *mqttwire.Connect) error {
 	if hello.Version == mqtt311 && hello.Username == "" && hello.Password != "" { // [MQTT-3.1.2-22]
 		return errors.New("a password needs a username in MQTT 3.1.1: set both")
 	}
-	return nil
+	return cmp.Or(checkLength("client_id", len(hello.ClientID)), checkLength("username", len(hello.Username)),
+		checkLength("password", len(hello.Password)))
 }
 
 func (c *client) openFirst(ctx context.Context, hello mqttwire.Connect) (*link, error) {

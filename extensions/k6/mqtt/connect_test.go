@@ -106,6 +106,15 @@ func testConnectErrors(t *testing.T, v int) {
 			`new Client().connect(broker, { clean_session: false })`,
 			"clean_session: false needs a client_id",
 		},
+		// Regression: its length was cut off, so the broker read the rest as other fields.
+		"client_id too long": {
+			`new Client({ client_id: "x".repeat(65536) }).connect(broker)`,
+			"client_id has 65536 bytes: 65535 are allowed",
+		},
+		"password too long": {
+			`new Client({ username: "subscriber", password: "x".repeat(65536) }).connect(broker)`,
+			"password has 65536 bytes: 65535 are allowed",
+		},
 		"password without username": {
 			`new Client({ password: "secret" }).connect(broker)`, // MQTT 5 allows it
 			map[int]string{mqtt311: "a password needs a username", mqtt5: "the broker refused"}[v],

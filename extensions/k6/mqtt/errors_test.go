@@ -48,6 +48,14 @@ func testUnhandledErrorFailsTheIteration(t *testing.T, v int) {
 	require.ErrorContains(t, s.iterate(`new Client().publishAsync("t", "x")`), "MQTTError: not connected: call connect() first")
 }
 
+// Regression: CONNECT had its length cut off, and the broker read the rest as other fields.
+func TestAWillHasALongestPayload(t *testing.T) {
+	s := newScript(t, mqtt311, nil).start()
+	require.ErrorContains(t, s.iterate(`new Client({ will: { topic: "t", payload: new ArrayBuffer(65536) } })`),
+		"TypeError: new Client: options.will.payload has 65536 bytes: 65535 are allowed")
+	require.NoError(t, s.iterate(`new Client({ will: { topic: "t", payload: new ArrayBuffer(65535) } })`))
+}
+
 func TestWrongArguments(t *testing.T) {
 	s := newScript(t, mqtt311, newBroker(t, &rules{})).start()
 	for code, want := range map[string]string{

@@ -64,7 +64,7 @@ export interface Properties {
 export interface Will {
   /** Topic to publish to; no wildcards. */
   topic: string;
-  /** Content. Default: empty. */
+  /** Content, up to 65 535 bytes. Default: empty. */
   payload?: Payload;
   /** Default 0. */
   qos?: QoS;

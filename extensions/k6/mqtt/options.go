@@ -51,6 +51,9 @@ func readClientOptions(a args, v sobek.Value) *clientOptions {
 		}
 		if payload, payloadName, given := w.get("payload"); given {
 			read.will.Payload = a.payload(payload, payloadName)
+			if err := checkLength(payloadName, len(read.will.Payload)); err != nil { // 3.1.3.3
+				panic(a.rt.NewTypeError("%s: %s", a.call, err))
+			}
 		}
 		if err := checkTopic(topic); err != nil {
 			panic(a.rt.NewTypeError("%s: %s: %s", a.call, topicName, err))
@@ -121,6 +124,14 @@ func (c *client) credentials(a args) (username, password string) {
 	}
 	o := a.options(value, name, "username", "password")
 	return o.text("username"), o.text("password")
+}
+
+// checkLength checks a field of CONNECT: its length has two bytes.
+func checkLength(name string, bytes int) error {
+	if bytes > mqttwire.MaxField {
+		return fmt.Errorf("%s has %d bytes: %d are allowed", name, bytes, mqttwire.MaxField)
+	}
+	return nil
 }
 
 // checkTopic checks a topic to publish to: [MQTT-4.7.3-1], [MQTT-4.7.3-2], [MQTT-3.3.2-2].
