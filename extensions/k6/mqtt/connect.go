@@ -156,6 +156,9 @@ func (c *client) openLink(ctx context.Context, s *server, hello mqttwire.Connect
 	}
 	if hello.Username == "" && hello.Password == "" {
 		hello.Username, hello.Password = s.Username, s.Password
+		if err := checkIdentity(&hello); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.label, err)
+		}
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -119,6 +119,10 @@ func testConnectErrors(t *testing.T, v int) {
 			`new Client({ password: "secret" }).connect(broker)`, // MQTT 5 allows it
 			map[int]string{mqtt311: "a password needs a username", mqtt5: "the broker refused"}[v],
 		},
+		"password of the url without username": { // regression: the broker got it
+			`new Client().connect(broker.replace("//", "//:secret@"))`,
+			map[int]string{mqtt311: "a password needs a username", mqtt5: "the broker refused"}[v],
+		},
 		"connect twice": {
 			`const c = new Client({ username: "subscriber", password: "secret" }); c.connect(broker);
 			 try { c.connect(broker) } finally { c.end() }`,
