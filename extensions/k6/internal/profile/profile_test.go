@@ -73,7 +73,9 @@ func TestParseErrors(t *testing.T) {
 		"open and closed":          {"phases: [{name: a, duration: 1, vus: 1}, {pause: 1}, {name: b, duration: 1, arrivalRate: 1}]\n" + flows, `profile p.yml: phase "b" has an arrival rate and phase "a" has vus; allowed is one kind in a profile, and pauses`},
 		"too many phases":          {"phases: [" + strings.Repeat("{duration: 1, vus: 1},", 1001) + "]\n" + flows, "profile p.yml: there are 1001 phases; at most 1000 are allowed"},
 		"duplicate key":            {"phases:\n  - duration: 1\n    arrivalRate: 100\n    arrivalRate: 10\n" + flows, `profile p.yml: line 4: phase has "arrivalRate" twice, here and in line 3`},
-		"phases not a list":        {"phases: 3\n" + flows, "profile p.yml: line 1: phases is not a list (phases)"},
+		// Regression: it meant measured: false, and the phase's latencies were left out.
+		"measured without value": {"phases:\n  - duration: 1\n    arrivalRate: 1\n    measured:\n" + flows, `profile p.yml: line 4: "" is neither true nor false (measured)`},
+		"phases not a list":      {"phases: 3\n" + flows, "profile p.yml: line 1: phases is not a list (phases)"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

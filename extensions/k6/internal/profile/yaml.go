@@ -94,7 +94,7 @@ func text(n *yaml.Node) (string, error) {
 }
 
 func boolean(n *yaml.Node) (is bool, err error) {
-	if n.Decode(&is) != nil {
+	if n.Decode(&is) != nil || n.ShortTag() == "!!null" {
 		err = fmt.Errorf("line %d: %q is neither true nor false", n.Line, n.Value)
 	}
 	return is, err
