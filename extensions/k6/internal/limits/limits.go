@@ -173,17 +173,19 @@ func (l limits) crossed(thresholds map[string]metrics.Thresholds) bool {
 
 func find(registry *metrics.Registry) func(name string) *metrics.Metric {
 	return func(name string) *metrics.Metric {
-		base, _, sub := strings.Cut(name, "{")
+		base, tags, sub := strings.Cut(name, "{")
 		m := registry.Get(base)
 		if m == nil || !sub {
 			return m
 		}
-		for _, s := range m.Submetrics {
-			if s.Name == name {
-				return s.Metric
-			}
+		// k6 has one submetric for all names with the same tags. AddSubmetric finds it; a new one stays in the copy.
+		parent := *m
+		parent.Submetrics = slices.Clip(parent.Submetrics)
+		found, err := parent.AddSubmetric(strings.TrimSuffix(tags, "}"))
+		if err != nil || !slices.Contains(m.Submetrics, found) {
+			return nil
 		}
-		return nil
+		return found.Metric
 	}
 }
 

@@ -57,6 +57,7 @@ func TestAThresholdIsARule(t *testing.T) {
 		{"rate", "rate<0.5", "rate rate", new(0.5), "", crossed},
 		{"counter", "count==0", "counter", new(0.0), "", held},
 		{"http_req_duration{flow:a}", "max<8", "http_req_duration{flow:a} max", new(7.0), "ms", held},
+		{"http_req_duration{ flow: a }", "max<8", "http_req_duration{ flow: a } max", new(7.0), "ms", held}, // regression: not judged
 		{"http_req_duration{flow:b}", "max<8", "http_req_duration{flow:b} max", nil, "ms", nil},
 		{"silent", "p(95)<1", "silent p(95)", nil, "", nil}, // k6 passes it
 		{"gauge", "value==0", "gauge", nil, "", nil},
