@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"go.k6.io/k6/v2/cmd/state"
@@ -72,17 +73,15 @@ judged does not pass.`,
 				if err != nil {
 					return err
 				}
+				var more []report.Rule
 				for _, slo := range slos {
 					rule, err := report.NewWithinRule(slo, r)
 					if err != nil {
 						return fmt.Errorf("--slo: %w", err)
 					}
-					r.Verdict.Rules = append(r.Verdict.Rules, rule)
-					if r.Verdict.Result == report.Pass && rule.OK != nil && !*rule.OK {
-						r.Verdict.Result = report.Fail
-					}
+					more = append(more, rule)
 				}
-				result, lines := verdict(r)
+				result, lines := verdict(r, more)
 				passed = passed && result == report.Pass
 				fmt.Fprintf(gs.Stdout, "%-10s  %s\n", result, report.Printable(path))
 				for _, line := range lines {
@@ -100,14 +99,14 @@ judged does not pass.`,
 	return c
 }
 
-// verdict returns the result of a run and a line for each rule.
-func verdict(r *report.Run) (result string, lines []string) {
+// verdict returns the result of a run and a line for each rule, its own and more.
+func verdict(r *report.Run, more []report.Rule) (result string, lines []string) {
 	result = r.Verdict.Result
 	if r.Verdict.Rules == nil {
 		lines = append(lines, "not judged  an earlier version wrote it, without rules")
 	}
 	open := r.Verdict.Rules == nil
-	for _, rule := range r.Verdict.Rules {
+	for _, rule := range slices.Concat(r.Verdict.Rules, more) {
 		held := "held"
 		switch {
 		case rule.OK == nil:
@@ -118,7 +117,12 @@ func verdict(r *report.Run) (result string, lines []string) {
 		}
 		lines = append(lines, fmt.Sprintf("%-10s  %s", held, rule.Measured()))
 	}
-	if open && result == report.Pass {
+	broken := func(rule report.Rule) bool { return rule.OK != nil && !*rule.OK }
+	switch {
+	case result != report.Pass:
+	case slices.ContainsFunc(more, broken):
+		result = report.Fail
+	case open:
 		result = report.Incomplete
 	}
 	return result, lines
