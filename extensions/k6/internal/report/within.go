@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -71,7 +72,7 @@ func NewWithinRule(limit string, r *Run) (Rule, error) {
 	}
 	rule := Rule{Name: metric, Op: share[1], Limit: &percent, Unit: "%", Result: Fail}
 	if value := r.Latency.Arrival.Within(within); value != nil && r.Run.Ended != nil {
-		rule.Value = new(*value * 100)
+		rule.Value = new(math.Round(*value*1e14) / 1e12) // 0.949 × 100 is below 94.9 in binary
 		rule.OK = new(*rule.Value >= percent && (share[1] == ">=" || *rule.Value > percent))
 	}
 	return rule, nil

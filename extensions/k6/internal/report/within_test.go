@@ -55,3 +55,17 @@ func TestWithinLimitsAreJudgedByTheHistogram(t *testing.T) {
 	assert.Nil(t, rule.OK, "an unfinished run is not judged")
 	assert.Equal(t, 1.0, *r.Latency.Arrival.Within(time.Second))
 }
+
+// Regression: 949 of 1,000 are 94.89999999999999 % in binary, so the limit did not hold.
+func TestAShareThatEqualsTheLimitHolds(t *testing.T) {
+	t.Parallel()
+	s := ledger.NewSeries()
+	s.AddMany(10_000, 949)
+	s.AddMany(500_000, 51)
+	r := &Run{Latency: Latencies{Arrival: NewLatency(&s, true)}, Run: Identity{Ended: new("2026-11-21T10:00:00Z")}}
+	for limit, held := range map[string]bool{"arrival.within(250ms) >= 94.9%": true, "arrival.within(250ms) > 94.9%": false} {
+		rule, err := NewWithinRule(limit, r)
+		require.NoError(t, err)
+		assert.Equal(t, held, *rule.OK, limit)
+	}
+}
