@@ -7,7 +7,7 @@ import (
 
 var (
 	// Names of secret variables, in k6's -e and --env too.
-	secretVariable = regexp.MustCompile(`(?i)^((?:--env=|-e)?\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|HEADER|_URL)\w*=).*`)
+	secretVariable = regexp.MustCompile(`(?is)^((?:--env=|-e=?)?\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|HEADER|_URL)\w*=).*`)
 	credentials    = regexp.MustCompile(`://[^/\s]*@`)
 	// Words that need no quotes in a shell.
 	unquoted = regexp.MustCompile(`^[\w@%+=:,./…-]+$`)

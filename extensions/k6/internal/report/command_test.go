@@ -12,6 +12,8 @@ func TestSecretsAreMasked(t *testing.T) {
 		"INGEST_TOKEN=hunter2":           "INGEST_TOKEN=…",
 		"--env=MQTT_PASSWORD=hunter2":    "--env=MQTT_PASSWORD=…",
 		"-eAPI_KEY=hunter2":              "-eAPI_KEY=…",
+		"-e=API_KEY=hunter2":             "-e=API_KEY=…", // regression, as the next one: shown
+		"-eCREDENTIALS={\n\"key\": 7\n}": "-eCREDENTIALS=…",
 		"MQTT_URL=mqtt://u:hunter2@h":    "MQTT_URL=…",
 		"influxdb=http://u:hunter2@h/db": "influxdb=http://…@h/db",
 		"ID_KEY=meta.id":                 "ID_KEY=meta.id",
