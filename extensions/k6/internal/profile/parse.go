@@ -3,6 +3,7 @@ package profile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -28,16 +29,23 @@ var targetPrefix = regexp.MustCompile(`^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$`)
 // Parse reads a profile. name appears in errors and in the report. Errors give the line, the key, the value and
 // what is allowed.
 func Parse(name, text string) (*Profile, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
-		return nil, fmt.Errorf("profile %s: not YAML: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+	var doc, next yaml.Node
+	documents := yaml.NewDecoder(strings.NewReader(text))
+	err := documents.Decode(&doc)
+	if err == nil {
+		err = documents.Decode(&next)
 	}
-	if len(doc.Content) == 0 {
+	switch {
+	case err != nil && err != io.EOF:
+		return nil, fmt.Errorf("profile %s: not YAML: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+	case len(doc.Content) == 0:
 		return nil, fmt.Errorf("profile %s is empty; allowed keys: phases, flows", name)
+	case len(next.Content) > 0 && next.Content[0].ShortTag() != "!!null": // an empty one may follow the last ---
+		return nil, fmt.Errorf("profile %s: line %d: a second document; allowed is one", name, next.Line)
 	}
 
 	p := &Profile{Name: name}
-	_, err := eachKey(doc.Content[0], "profile", map[string]parser{
+	_, err = eachKey(doc.Content[0], "profile", map[string]parser{
 		"phases": into(&p.Phases, list("phases", parsePhase)), "flows": into(&p.Flows, list("flows", parseFlow)),
 	})
 	if err == nil {

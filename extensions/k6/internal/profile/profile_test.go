@@ -75,6 +75,7 @@ func TestParseErrors(t *testing.T) {
 		"duplicate key":            {"phases:\n  - duration: 1\n    arrivalRate: 100\n    arrivalRate: 10\n" + flows, `profile p.yml: line 4: phase has "arrivalRate" twice, here and in line 3`},
 		// Regression: it meant measured: false, and the phase's latencies were left out.
 		"measured without value": {"phases:\n  - duration: 1\n    arrivalRate: 1\n    measured:\n" + flows, `profile p.yml: line 4: "" is neither true nor false (measured)`},
+		"two documents":          {"phases: [{duration: 1, arrivalRate: 1}]\n" + flows + "---\nphases: [{duration: 9, arrivalRate: 9}]\n", "profile p.yml: line 3: a second document; allowed is one"}, // regression: left out
 		"phases not a list":      {"phases: 3\n" + flows, "profile p.yml: line 1: phases is not a list (phases)"},
 	}
 	for name, c := range cases {
@@ -85,6 +86,12 @@ func TestParseErrors(t *testing.T) {
 			assert.Equal(t, c.want, err.Error())
 		})
 	}
+}
+
+func TestAnEmptySecondDocumentIsNone(t *testing.T) {
+	t.Parallel()
+	_, err := Parse("p.yml", "---\nphases: [{duration: 1, arrivalRate: 1}]\n"+flows+"---\n")
+	require.NoError(t, err)
 }
 
 func TestAClosedProfileHasVUsAndPauses(t *testing.T) {
