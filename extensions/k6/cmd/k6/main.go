@@ -53,6 +53,7 @@ func given(args []string) (names []string) {
 		text, found := strings.CutPrefix(arg, "--env=")
 		if !found && !strings.HasPrefix(arg, "--") {
 			text, found = strings.CutPrefix(arg, "-e")
+			text = strings.TrimPrefix(text, "=") // -e=NAME=value
 		}
 		if (arg == "-e" || arg == "--env") && i+1 < len(args) {
 			text, found = args[i+1], true
