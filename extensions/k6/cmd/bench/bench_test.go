@@ -59,6 +59,8 @@ func TestTheTableMarksMissedRatios(t *testing.T) {
 	held.ratio, missed.ratio = 0.4, 0.97
 	assert.True(t, held.holds(), "a ratio at the limit holds")
 	assert.True(t, missed.holds())
+	held.ratio = -0.1
+	assert.False(t, held.holds(), "regression: a cost below 0 is an error of the measurement")
 	held.ratio, missed.ratio = 0.41, 0.95
 	assert.False(t, held.holds())
 	assert.Equal(t, `

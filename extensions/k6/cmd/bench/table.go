@@ -40,7 +40,7 @@ func (f figure) holds() bool {
 	if f.atLeast {
 		return f.ratio >= f.limit
 	}
-	return f.ratio <= f.limit
+	return f.ratio > 0 && f.ratio <= f.limit // a cost below 0: more was subtracted than measured
 }
 
 func (f figure) wanted() string {
