@@ -177,9 +177,13 @@ func fullHost(host *Figures) *Finding {
 
 // longestStretch is the longest stretch of rows, each of so many seconds, in which something held; from < 0: it was not long enough.
 func longestStretch(rows, width int, row func(i int) (t int, held bool)) (from, to int) {
-	from, begun := -1, -1
+	from, begun, end := -1, -1, 0
 	for i := range rows {
 		t, held := row(i)
+		if t-end >= fullSeconds { // nothing is known of the time without rows
+			begun = -1
+		}
+		end = t + width
 		switch {
 		case !held:
 			begun = -1
@@ -187,7 +191,7 @@ func longestStretch(rows, width int, row func(i int) (t int, held bool)) (from, 
 		case begun < 0:
 			begun = t
 		}
-		if end := t + width; end-begun >= fullSeconds && (from < 0 || end-begun > to-from) {
+		if end-begun >= fullSeconds && (from < 0 || end-begun > to-from) {
 			from, to = begun, end
 		}
 	}

@@ -68,6 +68,12 @@ func TestASaturatedProcessNamesTheStageThatGaveWay(t *testing.T) {
 	use(func(second int) float64 { return 99 - float64(second%2*9) })
 	assert.Empty(t, found(r, "^mosquitto "), "single seconds are not enough")
 	use(func(int) float64 { return 99 })
+	whole := broker.Series
+	broker.Series = append(whole[:5:5], whole[20:22]...)
+	f = found(r, "^mosquitto ")
+	require.Len(t, f, 1)
+	assert.Equal(t, &Span{*whole[0][0], *whole[4][0] + 1}, f[0].Span, "regression: seconds without a reading counted, as of a process that was down")
+	broker.Series = whole
 	broker.Process = "k6-2"
 	assert.NotEmpty(t, found(r, "^k6-2 "))
 	r.Generators = []Part{{Number: 2}}
