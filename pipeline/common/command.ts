@@ -11,7 +11,7 @@ export const OMITTED = new Set(['ARRIVAL_COMMAND', 'PROCESS_NAME', 'RUN_DIR', 'R
 const SCENARIO = 'scenario';
 /** Names of secret variables, in k6's -e and --env too. k6's extension has the same. */
 const SECRET_VARIABLE =
-  /^((?:--env=|-e)?\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|HEADER|_URL)\w*=).*/is;
+  /^((?:--env=|-e=?)?\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|HEADER|_URL)\w*=).*/is;
 
 export interface CommandEnvironment {
   env: NodeJS.ProcessEnv;

@@ -93,13 +93,14 @@ test('commandOf quotes arguments and hides secrets', () => {
   const secrets = [
     '-e',
     'INGEST_TOKEN=s3cret',
+    '-e=API_KEY=s3cret',
     '--env=MQTT_URL=mqtt://user:s3cret@host',
     '--out',
     'x=http://u:s3cret@h',
   ];
   assert.equal(
     command(secrets, 'ramp'),
-    'npm run ramp -- -e INGEST_TOKEN=… --env=MQTT_URL=… --out x=http://…@h',
+    'npm run ramp -- -e INGEST_TOKEN=… -e=API_KEY=… --env=MQTT_URL=… --out x=http://…@h',
   );
 });
 
