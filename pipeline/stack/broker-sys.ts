@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, type MqttClient } from 'mqtt';
 import type { TelemetryData } from '../common/telemetry.ts';
 
-const GAUGES: Record<string, readonly [name: string, scale: number]> = {
-  'clients/connected': ['clients', 1],
-  'heap/current': ['heap_mb', 1e-6],
+/** Without `heap/current`: it grows with each user property, which is freed but not subtracted (eclipse-mosquitto/mosquitto#3192). */
+const GAUGES: Record<string, string> = {
+  'clients/connected': 'clients',
   /** Retained messages, and those waiting for a client. */
-  'store/messages/count': ['stored_messages', 1],
+  'store/messages/count': 'stored_messages',
 };
 
 const COUNTERS: Record<string, string> = {
@@ -52,9 +52,9 @@ export class BrokerSys {
     const gauges: Record<string, number> = {};
     const counters: Record<string, number> = {};
     for (const [topic, said] of this.#said) {
-      const [gauge, scale = 1] = GAUGES[topic] ?? [];
+      const gauge = GAUGES[topic];
       const counter = COUNTERS[topic];
-      if (gauge) gauges[gauge] = Number(said) * scale;
+      if (gauge) gauges[gauge] = Number(said);
       if (counter) counters[counter] = Number(said);
     }
     return Object.keys(gauges).length + Object.keys(counters).length === 0 ? undefined : { gauges, counters };
