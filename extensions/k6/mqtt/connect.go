@@ -187,7 +187,7 @@ func (c *client) openLink(ctx context.Context, s *server, hello mqttwire.Connect
 // server is one broker address of connect().
 type server struct {
 	mqttwire.Address
-	label string // as the script wrote it, without the credentials; the url tag
+	label string // as the script wrote it, without credentials and query; the url tag
 }
 
 // parseServer reads a broker's address. Without a scheme it is mqtt://. Errors don't repeat the address, which may hold
@@ -205,6 +205,7 @@ func parseServer(address string) (*server, error) {
 	if u.User = nil; parsed.Web {
 		parsed.URL.Path = u.Path // grafana/xk6-mqtt asks for no path by default
 	}
+	u.RawQuery, u.Fragment = "", "" // a query may be a signature
 	return &server{parsed, strings.TrimPrefix(u.String(), prefix)}, nil
 }
 

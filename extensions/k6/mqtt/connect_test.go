@@ -249,3 +249,12 @@ func testConnectUsesTheDialerOfTheVU(t *testing.T, v int) {
 	s = newScript(t, v, b).start(func(state *lib.State) { dialerOf(state).Blacklist = []*lib.IPNet{loopback} })
 	require.ErrorContains(t, s.iterate(`new Client().connect(broker)`), "is in a blacklisted range")
 }
+
+// Regression: a signed address (wss://…?X-Amz-Signature=…) was in the url tag and in errors.
+func TestTheTagOfAServerHasNoSecrets(t *testing.T) {
+	t.Parallel()
+	s, err := parseServer("wss://user:password@broker.test/mqtt?signature=abc#more")
+	require.NoError(t, err)
+	assert.Equal(t, "wss://broker.test/mqtt", s.label)
+	assert.Equal(t, "signature=abc", s.URL.RawQuery, "the handshake sends it")
+}

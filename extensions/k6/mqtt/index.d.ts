@@ -27,8 +27,8 @@
  * **Metrics**, all counters: `mqtt_calls` (one for each connect, reconnect, end, topic subscribed or unsubscribed,
  * publish and message delivered; a call that fails counts too), `mqtt_messages_sent`, `mqtt_messages_received`,
  * `mqtt_errors`, and k6's `data_sent` and `data_received` in payload bytes. Their tags: `proto` ("MQTT/3.1.1" or
- * "MQTT/5.0"), `client_id` (when set), `url` (of the server, without credentials), `method` ("connect", "publish",
- * "message", …), the VU's own tags and those given to `new Client`, `connect` and the call.
+ * "MQTT/5.0"), `client_id` (when set), `url` (of the server, without credentials and query), `method` ("connect",
+ * "publish", "message", …), the VU's own tags and those given to `new Client`, `connect` and the call.
  *
  * @packageDocumentation
  */
