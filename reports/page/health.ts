@@ -2,7 +2,7 @@
 
 import type { Gap, Latency, Run } from '../contract/run.ts';
 import { ruleOf } from '../rules.ts';
-import { crossing, percentile, uncertain } from './facts.ts';
+import { crossing, peak, percentile, uncertain } from './facts.ts';
 import { count, duration, figure, msUnit, percent, plural } from './format.ts';
 
 export interface Check {
@@ -84,18 +84,18 @@ function wait(run: Run, name: string, what: string, meaning: string, part: Laten
 }
 
 function cpu(run: Run): Check {
-  const known = run.timeline.flatMap((second) => second.generator ?? []);
-  const used = known.flatMap((g) => g.cpu_percent ?? []);
-  const rss = known.flatMap((g) => g.rss_mb ?? []);
+  const used = run.timeline.flatMap(({ generator }) => generator?.cpu_percent ?? []);
+  const most = peak(run.timeline, ({ generator }) => generator?.cpu_percent ?? null)?.value;
+  const rss = peak(run.timeline, ({ generator }) => generator?.rss_mb ?? null)?.value;
   const common = { what: 'CPU', meaning: `of ${run.run.tool.name}, in % of one core`, ...judged(run, 'cpu') };
   if (used.length === 0) return { ...common, figure: 'not available' };
   const mean = used.reduce((sum, value) => sum + value, 0) / used.length;
-  const max = `max ${figure(Math.max(...used))}\u00a0%`;
+  const max = `max ${figure(most)}\u00a0%`;
   const busy = ruleOf(run, 'cpu')?.value;
   return {
     ...common,
     figure: `mean ${figure(mean)}\u00a0%${busy == null ? '' : `, too busy in ${count(busy)} of ${count(run.timeline.length)}\u00a0s`}`,
-    more: rss.length ? `${max}; memory at most ${figure(Math.max(...rss))}\u00a0MB` : max,
+    more: rss === undefined ? max : `${max}; memory at most ${figure(rss)}\u00a0MB`,
   };
 }
 

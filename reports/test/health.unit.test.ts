@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Rule, type Run, STAGES } from '../contract/run.ts';
+import { type Interval, type Rule, type Run, STAGES } from '../contract/run.ts';
 import { crossing, gapSpans, uncertain } from '../page/facts.ts';
 import { type Check, canaryPace, canarySentence, checks } from '../page/health.ts';
 import { ruleOf } from '../rules.ts';
@@ -124,6 +124,15 @@ test('no figure is judged before the first sample', () => {
   assert.equal(check(run, 'lateness').figure, 'not available');
   assert.equal(check(run, 'socket wait').figure, 'no sample yet');
   assert.ok(checks(run, true).every(({ ok }) => ok === null));
+});
+
+test('a run of two days has a CPU figure: its seconds are more than a call takes arguments', () => {
+  const run = golden('passing');
+  const [second] = run.timeline;
+  const generator = { cpu_percent: 20, rss_mb: 100 };
+  run.timeline = Array.from({ length: 172_800 }, (_, t) => ({ ...second, t, generator }) as Interval);
+  (run.timeline[90_000] as Interval).generator = { cpu_percent: 30, rss_mb: 200 };
+  assert.match(check(run, 'CPU').more ?? '', /^max 30 %; memory at most 200 MB$/);
 });
 
 test('the CPU figure counts the seconds in which the generator was too busy', () => {
