@@ -38,7 +38,9 @@ export function withoutRest({ rest }: ChartData, range: uPlot.Range.Function): u
             .filter((v, k) => v != null && (u.data[0][from + k] ?? 0) < rest),
     ) as number[];
     if (values.length === 0) return range(u, min, max, key);
-    return range(u, Math.min(...values), Math.max(...values), key);
+    // Not spread: the seconds of some hours are more than a call takes arguments.
+    const [least, most] = [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))];
+    return range(u, least, most, key);
   };
 }
 
