@@ -90,8 +90,9 @@ function blocksOf(a: Recording, b: Recording, measure: Measure, difference: numb
   if (count < LEAST_BLOCKS) {
     return `too short: ${count} blocks of ${length} s, ${LEAST_BLOCKS} are needed`;
   }
+  // The last one has the seconds that are left over.
   const blocks = Array.from({ length: count }, (_, i) =>
-    seconds.filter((_second, k) => Math.min(count - 1, Math.floor(k / length)) === i),
+    seconds.slice(i * length, i < count - 1 ? (i + 1) * length : undefined),
   );
   const [one, two] = [a, b].map((recording) => estimate(recording, blocks, measure));
   if (one === undefined || two === undefined) return 'no figures by the second';
