@@ -49,8 +49,9 @@ export function load({ run }: Pick<Run, 'run'>): string {
     p.ramp_to,
     p.vus,
     p.measured,
+    p.requests,
   ]);
-  const flows = run.profile.flows.map((f) => [f.name, f.weight, f.messages, f.deliveries]);
+  const flows = run.profile.flows.map((f) => [f.name, f.weight, f.messages, f.deliveries, f.payload_bytes]);
   return JSON.stringify([run.model, phases, flows]);
 }
 

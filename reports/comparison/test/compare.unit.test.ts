@@ -173,6 +173,20 @@ test('runs that differ only in the name of the profile file are comparable', () 
   assert.deepEqual(obstacles(compare([recording(1), renamed])), [null, null]);
 });
 
+test('runs that differ in the length of payloads, or in the requests that end a phase, are not comparable', () => {
+  const longer = recording(2, ({ run }) => {
+    for (const flow of run.run.profile.flows) flow.payload_bytes = 100_000;
+  });
+  const shorter = recording(3, ({ run }) => {
+    for (const phase of run.run.profile.phases) phase.requests = 10;
+  });
+  assert.deepEqual(obstacles(compare([recording(1), longer, shorter])), [
+    null,
+    'not comparable: other profile',
+    'not comparable: other profile',
+  ]);
+});
+
 test('subjects are titled by the settings that differ', () => {
   const artillery = recording(2, ({ run }) => {
     run.run.tool = { name: 'artillery', version: '2.0.0' };
