@@ -145,13 +145,14 @@ function judgeOne(condition: Condition, baseline: Group, group: Group, sure: boo
     result: exceeded ? 'exceeded' : 'passed',
     detail: `${shown(value, condition)}${note}`,
   });
+  const unusable = measure.kind === 'count' ? uncounted : unfit;
   if (of === 'value') {
-    const why = measure.kind === 'count' ? uncounted(group) : unfit(group);
+    const why = unusable(group);
     if (why !== null) return unjudged(why);
     const value = figureOf(group, measure);
     return value === null ? unjudged('too few samples') : judged(value, holds(value, condition));
   }
-  const why = obstacle(baseline, group);
+  const why = obstacle(baseline, group, unusable);
   if (why !== null) return unjudged(why);
   const difference = differenceOf(baseline, group, measure);
   const value = of === 'share' ? difference?.relative : difference?.absolute;

@@ -110,12 +110,15 @@ export function counted(group: Group): Group {
   return trusted.length > 0 ? trusted : group;
 }
 
-/** Why a group cannot be compared with the baseline; null: it can. */
-export function obstacle(baseline: Group, group: Group): string | null {
-  const own = unfit(group);
+/**
+ * Why a group cannot be compared with the baseline; null: it can.
+ * @param unusable why the compared figures of a group cannot be judged
+ */
+export function obstacle(baseline: Group, group: Group, unusable = unfit): string | null {
+  const own = unusable(group);
   if (own !== null) return `not comparable: ${own}`;
   if (group === baseline) return null;
-  const its = unfit(baseline);
+  const its = unusable(baseline);
   if (its !== null) return `not comparable: the baseline’s ${its}`;
   const loads = new Set([...baseline, ...group].map(({ run }) => load(run)));
   return loads.size > 1 ? OTHER_PROFILE : null;
@@ -137,7 +140,7 @@ export function unfit(group: Group): string | null {
  */
 export function uncounted(group: Group): string | null {
   for (const { run } of group) {
-    if (!balance(run.account).holds) return 'its account does not balance';
+    if (!balance(run.account).holds) return 'account does not balance';
     if (verdict(run).result === 'incomplete') return 'run is incomplete';
   }
   return null;

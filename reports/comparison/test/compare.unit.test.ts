@@ -433,7 +433,9 @@ test('a latency condition is not judged for an invalid run, a count of losses is
     assert.equal(finding?.result, 'not judged');
     assert.match(finding?.detail ?? '', /^(not comparable: )?run is invalid$/);
   }
-  assert.equal(judge(parseCondition('account.lost > 0'), groups, false)[0]?.result, 'passed');
+  for (const text of ['account.lost > 0', 'account.duplicates > +5']) {
+    assert.equal(judge(parseCondition(text), groups, false)[0]?.result, 'passed', text);
+  }
 });
 
 test('a count of losses is not judged for a killed or an unbalanced run', () => {
@@ -448,7 +450,7 @@ test('a count of losses is not judged for a killed or an unbalanced run', () => 
     run.verdict.result = 'invalid';
     run.account.balanced = false;
   });
-  assert.deepEqual([open?.result, open?.detail], ['not judged', 'its account does not balance']);
+  assert.deepEqual([open?.result, open?.detail], ['not judged', 'account does not balance']);
 });
 
 for (const [text, expected] of [
