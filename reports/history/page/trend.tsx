@@ -29,8 +29,15 @@ export function Trend({ trend: { script, points: all } }: Pick<Listing, 'trend'>
       label: 'not usable',
       values: points.map((point) => (usable(point) ? null : point.p99)),
       colour: 'invalid',
+      as: 'points',
     },
-    { label: 'limit', values: points.map(({ limit }) => limit), colour: 'fail', dash: 'dashed' },
+    {
+      label: 'limit',
+      values: points.map(({ limit }) => limit),
+      colour: 'fail',
+      dash: 'dashed',
+      as: 'points',
+    },
   );
   const bad = points.filter(({ verdict }) => verdict !== 'pass').length;
   const left = all.length - points.length;
@@ -72,15 +79,10 @@ function nameOf(point: Point): string {
 
 function tuned(options: uPlot.Options, colour: (name: string) => string, points: Point[]): uPlot.Options {
   const [below, beside] = options.axes ?? [];
-  const joined = new Set(points.map(({ like }) => like)).size;
   return {
     ...options,
     // Dots and limits are drawn below.
-    series: options.series.map((line, i) => ({
-      ...line,
-      points: { show: false },
-      ...(i > joined && { paths: () => null }),
-    })),
+    series: options.series.map((line) => ({ ...line, points: { show: false } })),
     scales: { ...options.scales, x: { time: false, range: [-0.5, points.length - 0.5] } },
     axes: [
       {

@@ -218,6 +218,23 @@ test('the trend of a script shows p99, verdict and limit as chart and table, and
   });
 });
 
+test('no line joins runs that are not usable, though no other line is there of their load', async () => {
+  for (const [i, verdict] of (['invalid', 'pass', 'invalid'] as const).entries()) {
+    const run = golden('passing');
+    Object.assign(run.run, { name: `apart-${i}`, method: 'apart', started: `2027-02-02T0${i}:00:00Z` });
+    if (verdict === 'invalid') run.run.network = 'elsewhere';
+    run.verdict = { ...run.verdict, result: verdict };
+    await writeRun(root, run.run.name, run);
+  }
+  await visit('/?script=apart', async (page) => {
+    await page.locator('.trend canvas').waitFor();
+    const invalid = () => painted(page, 'Arrival p99 by run of apart', '--invalid');
+    await eventually(async () => (await invalid()) > 20, 'the dots of the invalid runs');
+    const dots = await invalid();
+    assert.ok(dots < 200, `${dots} pixels are more than two dots`);
+  });
+});
+
 test('runs are ticked, compared and zoomed by keyboard alone', async () => {
   await comparable(['keys-a', 'keys-b', 'keys-c']);
   await visit('/', async (page) => {
