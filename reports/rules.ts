@@ -1,7 +1,7 @@
 /** The rules of a run from run.json, to show; they are not judged again. Pure. */
 
 import type { Rule, Run } from './contract/run.ts';
-import { ms } from './page/format.ts';
+import { compact, ms, percentWithin } from './page/format.ts';
 
 /** Rules in the order of the judge. Runs of earlier versions have thresholds without measured values. */
 export function rulesOf({ verdict, thresholds = [] }: Pick<Run, 'verdict' | 'thresholds'>): Rule[] {
@@ -45,4 +45,10 @@ export function limitText({ op, limit, unit, basis }: Rule): string {
   if (limit === null || op === '') return '';
   const number = basis === '' ? limit.toLocaleString('en-US', { maximumFractionDigits: 20 }) : ms(limit);
   return `${SIGNS[op] ?? op} ${number} ${unit}`.trim();
+}
+
+/** The measured value without its unit, but a share in %: not all of it is never 100 %. */
+export function measuredText({ value, unit }: Pick<Rule, 'value' | 'unit'>): string {
+  if (value === null) return '–';
+  return unit === '%' ? percentWithin(value / 100) : compact(value);
 }

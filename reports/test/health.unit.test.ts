@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { type Interval, type Rule, type Run, STAGES } from '../contract/run.ts';
 import { crossing, gapSpans, uncertain } from '../page/facts.ts';
 import { type Check, canaryPace, canarySentence, checks } from '../page/health.ts';
-import { ruleOf } from '../rules.ts';
+import { measuredText, ruleOf } from '../rules.ts';
 import { golden } from './goldens.ts';
 
 function check(run: Run, what: string): Check {
@@ -216,4 +216,11 @@ test('the canary sentence has arrivals, p50 and maximum', () => {
   assert.equal(canarySentence(golden('started')), null, 'none has been sent yet');
   assert.equal(canaryPace(1), 'one message a second');
   assert.equal(plain(canaryPace(5)), 'one message every 5 s');
+});
+
+test('the measured value of a rule on a share is told from its limit', () => {
+  const of = (value: number | null, unit: string) => measuredText({ value, unit });
+  assert.deepEqual([of(99.96, '%'), of(99.896, '%')], ['99.96 %', '99.9 %']);
+  assert.equal(of(99.9999, '%'), '> 99.99 %', 'not all is never 100 %');
+  assert.deepEqual([of(99.96, 'ms'), of(1177, 'messages'), of(null, '%')], ['100', '1,177', '–']);
 });

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import type { Rule, Run } from '../../contract/run.ts';
-import { limitText, rulesOf } from '../../rules.ts';
+import { limitText, measuredText, rulesOf } from '../../rules.ts';
 import { csv, download, hlog, messagesCsv } from '../download.ts';
-import { compact, count, duration, figure, local } from '../format.ts';
+import { count, duration, figure, local } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Facts, Long, LongTable, Table } from '../table.tsx';
 
@@ -44,7 +44,7 @@ export function DetailsSection({ run, sound, held }: PartProps & { held: Run }) 
               columns={[
                 { head: 'rule', text: true, cell: (r) => <Named rule={r} /> },
                 { head: 'limit', text: true, cell: (r) => <span class="nowrap">{limitText(r) || '–'}</span> },
-                { head: 'measured', cell: (r) => (r.value === null ? '–' : compact(r.value)) },
+                { head: 'measured', cell: measuredText },
                 {
                   head: 'result',
                   text: true,
