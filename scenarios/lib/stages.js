@@ -30,7 +30,7 @@ export function stages() {
   const mqtt = (set.BROKER_URL ?? mqttUrl).match(/^(\w+:\/\/)(?:([^:@/]*):([^@/]*)@)?(.*)$/);
   return {
     redis: set.QUEUE_URL ?? redisUrl,
-    queue: { url: set.QUEUE_URL ?? queueUrl, kind: stack.queue || set.QUEUE },
+    queue: { url: set.QUEUE_URL ?? queueUrl, kind: (!set.QUEUE_URL && stack.queue) || set.QUEUE },
     mqtt: mqtt
       ? {
           url: mqtt[1] + mqtt[4],

@@ -1,4 +1,8 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { labelsOf } from '../../pipeline/common/labels.js';
 import type { StackFile } from '../../pipeline/stack/file.ts';
@@ -227,4 +231,17 @@ test("a script's answer shows each figure with its limit", () => {
   );
   assert.match(sessionsAnswer(10, rates, { count: 99, p50: 1, p99: 9, max: 9 }), / and max 9 ms\.$/);
   assert.match(sessionsAnswer(10, rates, { count: 0, p50: null, p99: null, max: null }), /requests\/s\.$/);
+});
+
+test('the kind of a queue of the user is not that of the pipeline that is up', async (t) => {
+  const dir = await mkdtemp(join(tmpdir(), 'stages-'));
+  t.after(() => rm(dir, { recursive: true }));
+  await writeFile(join(dir, 'stack.json'), '{"queue": "stream", "stages": {"queueUrl": "redis://ours"}}');
+  // As k6 has them.
+  const env: Record<string, string> = { STACK_DIR: dir };
+  Object.assign(globalThis, { __ENV: env, open: (path: string) => readFileSync(path, 'utf8') });
+  const { stages } = await import('../lib/stages.js');
+  assert.deepEqual(stages().queue, { url: 'redis://ours', kind: 'stream' });
+  Object.assign(env, { QUEUE_URL: 'redis://mine', QUEUE: 'list' });
+  assert.deepEqual(stages().queue, { url: 'redis://mine', kind: 'list' });
 });
