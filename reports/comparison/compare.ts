@@ -1,7 +1,7 @@
 /** Compares runs. Pure. */
 import { equation, failures, sumOfAccounts } from '../account.ts';
 import { type Interval, type Run, STAGES, type Stage, type Step } from '../contract/run.ts';
-import { curve, percentile } from '../page/facts.ts';
+import { curve, percentile, protocolOf } from '../page/facts.ts';
 import { carried } from '../sweep.ts';
 import type { Comparison, Curve, Row, StepSummary, Subject } from './comparison.ts';
 import { differenceOf, figureOf } from './differences.ts';
@@ -137,6 +137,7 @@ function subject(
     title,
     obstacle: obstacle(baseline, group),
     model: first.run.run.model,
+    protocol: protocolOf(first.run),
     profile: first.run.run.profile.name,
     arrival: balanced ? curves(runs.map((run) => curve(run.latency.arrival))) : [],
     http: balanced ? curves(runs.map((run) => curve(run.latency.http))) : [],

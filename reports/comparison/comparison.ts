@@ -57,6 +57,8 @@ export interface Subject {
   /** Why it cannot be compared with the baseline; null: it can. */
   obstacle: string | null;
   model: 'open' | 'closed';
+  /** Of the requests, whose latency is `http`: HTTP, MQTT, Redis. */
+  protocol: string;
   profile: string;
   /** Each count is the sum over the runs. */
   account: Account;

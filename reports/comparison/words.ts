@@ -89,6 +89,11 @@ export function legend({ letter, title }: Pick<Subject, 'letter' | 'title'>): st
   return `${letter} · ${short(title)}`;
 }
 
+/** What stands before the latency of requests: HTTP, or HTTP / MQTT. */
+export function protocols(subjects: readonly Subject[]): string {
+  return [...new Set(subjects.map(({ protocol }) => protocol))].join(' / ');
+}
+
 /** The accounts: one line when all agree, else one for each subject. */
 export function accountsOf(subjects: readonly Subject[]): string[] {
   const lines = subjects.map(({ account, failed }) => {

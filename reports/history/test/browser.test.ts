@@ -235,6 +235,20 @@ test('no line joins runs that are not usable, though no other line is there of t
   });
 });
 
+test('a comparison of runs without HTTP does not call their requests HTTP', async () => {
+  for (const name of ['mqtt-a', 'mqtt-b']) {
+    const run = golden('passing');
+    Object.assign(run.run, { name, protocol: 'MQTT' });
+    await writeRun(root, name, run);
+  }
+  await visit('/compare?run=mqtt-a&run=mqtt-b', async (page) => {
+    await page.locator('.differences tbody tr').first().waitFor();
+    const shown = await text(page, 'body');
+    assert.match(shown, /MQTT by percentile[\s\S]*MQTT mean/);
+    assert.doesNotMatch(shown, /HTTP/);
+  });
+});
+
 test('runs are ticked, compared and zoomed by keyboard alone', async () => {
   await comparable(['keys-a', 'keys-b', 'keys-c']);
   await visit('/', async (page) => {

@@ -3,7 +3,7 @@ import { overOneAxis } from '../../../page/chart-data.ts';
 import { styleOf } from '../../../page/chart-series.ts';
 import { clock, ms, msUnit } from '../../../page/format.ts';
 import type { Comparison, Curve } from '../../comparison.ts';
-import { label, legend } from '../../words.ts';
+import { label, legend, protocols } from '../../words.ts';
 import type { PartProps } from '../part.ts';
 
 /** The percentile curves over one another, and percentiles over time. */
@@ -21,7 +21,7 @@ export function LatencySection({ comparison }: PartProps) {
         />
         <Percentiles
           comparison={comparison}
-          name="HTTP by percentile"
+          name={`${protocols(subjects)} by percentile`}
           of={(i) => subjects[i]?.http ?? []}
           title={p99sOf(comparison, 'http.p99')}
         />
@@ -36,7 +36,7 @@ export function LatencySection({ comparison }: PartProps) {
 function p99sOf({ subjects, rows }: Comparison, name: string): string {
   const row = rows.find((one) => one.name === name);
   const figures = subjects.map(({ letter }, i) => `${letter} ${msUnit(row?.values[i])}`);
-  const what = label(name).replace('http', 'HTTP').replace('arrival', 'Arrival');
+  const what = label(name).replace('http', protocols(subjects)).replace('arrival', 'Arrival');
   return `${what}: ${figures.join(', ')}`;
 }
 

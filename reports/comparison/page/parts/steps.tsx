@@ -1,6 +1,7 @@
 import { figure, ms } from '../../../page/format.ts';
 import { type Column, Table } from '../../../page/table.tsx';
 import type { Comparison, StepSummary } from '../../comparison.ts';
+import { protocols } from '../../words.ts';
 import type { PartProps } from '../part.ts';
 
 interface StepRow {
@@ -12,6 +13,7 @@ interface StepRow {
 export function StepsSection({ comparison }: PartProps) {
   const rows = sideBySide(comparison);
   if (rows.length === 0) return null;
+  const protocol = protocols(comparison.subjects);
   const closed = comparison.subjects.some(({ model }) => model === 'closed');
   const columns: Column<StepRow>[] = [
     {
@@ -26,10 +28,10 @@ export function StepsSection({ comparison }: PartProps) {
     { head: 'arrival p50', unit: 'ms', cell: ({ step }) => ms(step.arrival.p50) },
     { head: 'p95', unit: 'ms', cell: ({ step }) => ms(step.arrival.p95) },
     { head: 'p99', unit: 'ms', cell: ({ step }) => ms(step.arrival.p99) },
-    { head: 'HTTP mean', unit: 'ms', cell: ({ step }) => ms(step.http.mean) },
+    { head: `${protocol} mean`, unit: 'ms', cell: ({ step }) => ms(step.http.mean) },
     { head: 'max', unit: 'ms', cell: ({ step }) => ms(step.http.max) },
     { head: 'min', unit: 'ms', cell: ({ step }) => ms(step.http.min) },
-    { head: 'HTTP p50', unit: 'ms', cell: ({ step }) => ms(step.http.p50) },
+    { head: `${protocol} p50`, unit: 'ms', cell: ({ step }) => ms(step.http.p50) },
     { head: 'p99', unit: 'ms', cell: ({ step }) => ms(step.http.p99) },
   ];
   return (
