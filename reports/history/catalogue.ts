@@ -233,7 +233,9 @@ function entryOf(text: string, directory: string): Omit<Entry, 'live'> | null {
       .update(JSON.stringify([tool.name, method, topology, network, load({ run: info })]))
       .digest('base64url'),
     facts: { ...labels, ...Object.fromEntries(settings), ...texts({ [tool.name]: tool.version }) },
-    planned: phases.reduce((sum, { duration_s }) => sum + duration_s, 0),
+    planned: phases.some(({ requests }) => requests !== undefined)
+      ? null
+      : phases.reduce((sum, { duration_s }) => sum + duration_s, 0),
     started: info.started,
     ended: info.ended,
     verdict: result,

@@ -19,8 +19,8 @@ export interface Entry {
   like: string;
   /** What can differ between runs of one load, by name: labels, settings, facts of the pipeline, versions. */
   facts: Record<string, string>;
-  /** Of the planned phases, s. */
-  planned: number;
+  /** Of the planned phases, s; null: one of them ends by its requests. */
+  planned: number | null;
   /** RFC 3339. */
   started: string;
   ended: string | null;

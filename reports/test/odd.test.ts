@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { Reader } from './browser.ts';
+import { golden } from './goldens.ts';
 import { overflow, text, unreadable, violations } from './looking.ts';
 import { huge, turned, wordy } from './odd.ts';
 
@@ -33,6 +34,15 @@ describe('the page of an odd run', () => {
         page.getByRole('button', { name: 'run.json' }).click(),
       ]);
       assert.deepEqual(JSON.parse(await readFile(await file.path(), 'utf8')), run);
+    });
+  });
+
+  test('a phase that ends by its requests is not planned for the hour that it may take', async () => {
+    const run = golden('closed');
+    for (const phase of run.run.profile.phases) Object.assign(phase, { duration_s: 3600, requests: 50_000 });
+    await reader.read(run, async (page) => {
+      const profile = page.locator('section', { has: page.getByRole('heading', { name: 'Profile' }) });
+      assert.match(await profile.locator('td').first().innerText(), /^50,000 requests, at most 1\sh$/);
     });
   });
 

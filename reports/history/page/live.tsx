@@ -36,7 +36,7 @@ export function Live({ run }: { run: string }) {
     phases: phasesOf(shown),
   };
   const column = (of: (second: Second) => number | null) => shown.map(of);
-  const limit = plan?.limit ?? null;
+  const { limit, planned } = plan ?? { limit: null, planned: null };
   const latency: Line[] = [
     { label: 'p50', values: column((s) => s.p50), colour: 'p50', dash: 'dotted' },
     { label: 'p99', values: column((s) => s.p99), colour: 'p99' },
@@ -73,9 +73,9 @@ export function Live({ run }: { run: string }) {
         <section>
           <h2>
             {clock(last.t + 1)}
-            {plan !== null && ` of ${clock(plan.planned)}`} · {last.phase ?? DRAINING}
+            {planned !== null && ` of ${clock(planned)}`} · {last.phase ?? DRAINING}
           </h2>
-          {plan !== null && <progress max={plan.planned} value={last.t + 1} aria-label="Time of the load" />}
+          {planned !== null && <progress max={planned} value={last.t + 1} aria-label="Time of the load" />}
           <dl class="tiles">
             {tiles.map(([name, value, note]) => (
               <div key={name}>

@@ -66,7 +66,7 @@ export function Trend({ trend: { script, points: all } }: Pick<Listing, 'trend'>
 
 /** 300 requests/s for 7 s */
 function loadOf({ load, planned }: Point): string {
-  return [load, duration(planned)].filter((text) => text !== '').join(' for ');
+  return [load, planned === null ? '' : duration(planned)].filter((text) => text !== '').join(' for ');
 }
 
 function usable({ verdict }: Point): boolean {

@@ -362,6 +362,15 @@ test('the live stream sends each second of a run as it is written, then its end'
   await rm(directory, { recursive: true });
 });
 
+test('a run whose phase ends by its requests is not planned for the hour that it may take', async () => {
+  const run = golden('closed');
+  for (const phase of run.run.profile.phases) Object.assign(phase, { duration_s: 3600, requests: 50_000 });
+  const directory = await writeRun(root, 'by-requests', run);
+  const { runs } = await list();
+  assert.equal(runs.find((one) => one.directory === 'by-requests')?.planned, null);
+  await rm(directory, { recursive: true });
+});
+
 test('the list shows each instance of a run in progress, or the whole run once merged', async () => {
   const part = golden('passing');
   part.run.ended = null;

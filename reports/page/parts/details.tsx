@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { Rule, Run } from '../../contract/run.ts';
 import { limitText, measuredText, rulesOf } from '../../rules.ts';
 import { csv, download, hlog, messagesCsv } from '../download.ts';
-import { count, duration, figure, local } from '../format.ts';
+import { count, duration, figure, local, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Facts, Long, LongTable, Table } from '../table.tsx';
 
@@ -175,7 +175,7 @@ function Profile({ run: { run } }: { run: PartProps['run'] }) {
         caption={`${name.slice(0, 200)}, as planned: ${closed ? 'so many VUs send one request after the other' : 'requests are due at these rates'}`}
         columns={[
           { head: 'phase', text: true, cell: (phase) => phase.name },
-          { head: 'duration', cell: (phase) => duration(phase.duration_s) },
+          { head: 'duration', cell: lengthOf },
           ...(closed
             ? [{ head: 'VUs', cell: (phase: Phase) => count(phase.vus) }]
             : [
@@ -195,6 +195,13 @@ function Profile({ run: { run } }: { run: PartProps['run'] }) {
 }
 
 type Phase = PartProps['run']['run']['profile']['phases'][number];
+
+/** 60 s, or what ends the phase before its duration does. */
+function lengthOf({ duration_s, requests }: Phase): string {
+  return requests === undefined
+    ? duration(duration_s)
+    : `${plural(requests, 'request')}, at most ${duration(duration_s)}`;
+}
 
 /** Files made from what the page holds. */
 function Downloads({ run }: { run: PartProps['run'] }) {
