@@ -367,6 +367,15 @@ describe('the page in a browser', () => {
     });
   });
 
+  test('merged targets lack percentiles, not deliveries', async () => {
+    const run = golden('three');
+    for (const { arrival } of run.targets?.rows ?? [])
+      if (arrival) Object.assign(arrival, { p50: null, p95: null, p99: null });
+    await reader.read(run, async (page) => {
+      assert.match(await text(page, '.targets p'), /Targets of several generators have no percentiles\.$/);
+    });
+  });
+
   test('sampled latencies are shown beside the full ones if the run has any', async () => {
     const run = golden('closed');
     await reader.look('closed', async (page) => {

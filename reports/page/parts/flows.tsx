@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { Brief, Flow, Run, TargetFigures } from '../../contract/run.ts';
-import { percentile } from '../facts.ts';
+import { percentile, supports } from '../facts.ts';
 import { count, figure, ms, msUnit, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { type Column, Table } from '../table.tsx';
@@ -131,7 +131,10 @@ function sentence({ targets, latency }: Run, sound: boolean): string {
   if (!sound) return lost;
   const slowest = rows.find(({ arrival }) => arrival !== null && percentile(arrival, 'p99') !== null);
   const whole = percentile(latency.arrival, 'p99');
-  if (!slowest?.arrival || whole === null) return `${lost} Too few deliveries a target for a percentile.`;
+  if (!slowest?.arrival || whole === null) {
+    const enough = rows.some(({ arrival }) => supports(arrival?.count ?? 0, 99));
+    return `${lost} ${enough ? 'Targets of several generators have no percentiles' : 'Too few deliveries a target for a percentile'}.`;
+  }
   return `${lost} The slowest is ${short(slowest.name)}: its p99 is ${msUnit(slowest.arrival.p99)}, that of all ${msUnit(whole)}.`;
 }
 
