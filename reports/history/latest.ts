@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { ConfigError } from '../../pipeline/common/config.ts';
 import { Catalogue } from './catalogue.ts';
 import { scriptOf } from './text.ts';
 
@@ -7,7 +8,7 @@ import { scriptOf } from './text.ts';
  * @param name `latest`, `latest:<method>`, which is one of k6's, or `latest:<method>:<tool>`
  * @param root the directory of the runs
  * @returns its directory; undefined: it is another name
- * @throws an error of one line where there is no such run
+ * @throws {ConfigError} where there is no such run
  */
 export async function latest(name: string, root: string): Promise<string | undefined> {
   const [, asked] = /^latest(?::(.+))?$/.exec(name) ?? [name, null];
@@ -17,7 +18,7 @@ export async function latest(name: string, root: string): Promise<string | undef
   const found = whole.find((entry) => asked === undefined || scriptOf(entry) === asked);
   if (found !== undefined) return join(root, found.directory);
   const methods = [...new Set(entries.map(scriptOf))].sort().join(', ');
-  throw new Error(
+  throw new ConfigError(
     `there is no run${asked === undefined ? '' : ` of ${asked}`} that is over in reports/runs; there are runs of: ${methods || 'nothing'}`,
   );
 }
