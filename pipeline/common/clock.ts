@@ -119,13 +119,24 @@ export class Clock {
     return estimate(this.#window, this.#own());
   }
 
-  /** Probes once, then ten times a second until {@link stop}. Rejects if the first round does. */
+  /**
+   * Probes once, then ten times a second until {@link stop}; less often if a round takes longer, since the samples of two rounds at
+   * once would be out of order. Rejects if the first round does.
+   */
   async start(): Promise<void> {
+    let probing = false;
+    const round = async () => {
+      if (probing) return;
+      probing = true;
+      await this.probe().finally(() => {
+        probing = false;
+      });
+    };
     this.#timer = setInterval(() => {
       // The reference is away: keep the last offset.
-      this.probe().catch(() => {});
+      round().catch(() => {});
     }, ROUND_MS).unref();
-    await this.probe();
+    await round();
   }
 
   stop(): void {

@@ -163,6 +163,25 @@ test('a clock probes ten times a second until it is stopped, and follows its ref
   assert.equal(reference.asked, asked);
 });
 
+// Regression: with a round trip of 25 ms and more, samples were out of order, and good ones were left out.
+test('a clock asks a slow reference one question at a time', async (t) => {
+  const answers: ((us: number) => void)[] = [];
+  const clock = new Clock(() => new Promise((answer) => answers.push(answer)));
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  t.after(() => clock.stop());
+  const started = clock.start();
+  t.mock.timers.tick(1000);
+  assert.equal(answers.length, 1);
+  for (let asked = 1; asked <= 4; asked++) {
+    answers.at(-1)?.(1);
+    await setImmediate();
+  }
+  await started;
+  assert.equal(answers.length, 4);
+  t.mock.timers.tick(100);
+  assert.equal(answers.length, 5, 'the next round');
+});
+
 test('an old short round trip still counts among many long ones', async (t) => {
   const { clock, reference, pass } = scripted(t);
   await clock.probe();
