@@ -52,7 +52,10 @@ async function main(): Promise<number> {
   let stack: Stack | undefined;
   const interrupted = Promise.withResolvers<void>();
   onInterrupt(
-    () => interrupted.resolve(),
+    () => {
+      if (stack === undefined) console.log('starting, then stopping; Ctrl-C again stops at once');
+      interrupted.resolve();
+    },
     () => {
       stack?.kill();
       console.error('stopped at once');
