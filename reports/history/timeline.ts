@@ -9,9 +9,7 @@ import type { Plan, Second } from './entry.ts';
 
 const FILE = 'timeline.ndjson';
 const POINTS = 60;
-/** Some hours of seconds; a longer run's picture shows its beginning. */
-const MOST_BYTES = 16 * 1_048_576;
-/** Files of MOST_BYTES in memory at a time. */
+/** Files that are read at a time. */
 const AT_ONCE = 4;
 /** Pictures that are kept: 60 numbers each. */
 const MOST_KNOWN = 2000;
@@ -44,7 +42,7 @@ export class Sparks {
       const stamp = `${mtimeMs} ${size} ${ino}`;
       const known = this.#known.get(directory);
       this.#known.delete(directory); // the one that was asked for last is the last to go
-      const points = known?.stamp === stamp ? known.points : await Sparks.#read(file, size);
+      const points = known?.stamp === stamp ? known.points : await Sparks.#read(file);
       this.#known.set(directory, { stamp, points });
       for (const oldest of this.#known.keys()) {
         if (this.#known.size <= MOST_KNOWN) break;
@@ -56,16 +54,15 @@ export class Sparks {
     }
   }
 
-  static async #read(file: FileHandle, size: number): Promise<(number | null)[]> {
-    const buffer = Buffer.alloc(Math.min(size, MOST_BYTES));
-    const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
-    const seconds = buffer
-      .toString('utf8', 0, bytesRead)
-      .split('\n')
-      .flatMap((line) => second(line) ?? []);
-    const width = Math.max(1, Math.ceil(seconds.length / POINTS));
-    return Array.from({ length: Math.ceil(seconds.length / width) }, (_, i) => {
-      const values = seconds.slice(i * width, (i + 1) * width).flatMap(({ p99 }) => p99 ?? []);
+  static async #read(file: FileHandle): Promise<(number | null)[]> {
+    const p99s: (number | null)[] = [];
+    const lines = new Lines(file);
+    for (let more = await lines.read(); more !== null; more = await lines.read()) {
+      for (const row of more.flatMap((line) => second(line) ?? [])) p99s.push(row.p99);
+    }
+    const width = Math.max(1, Math.ceil(p99s.length / POINTS));
+    return Array.from({ length: Math.ceil(p99s.length / width) }, (_, i) => {
+      const values = p99s.slice(i * width, (i + 1) * width).filter((p99) => p99 !== null);
       return values.length > 0 ? Math.max(...values) : null;
     });
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { cp, mkdir, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { type FastifyInstance, fastify } from 'fastify';
@@ -88,6 +88,13 @@ test('a sparkline is read again only after its timeline has changed', async () =
   await write(9, 2_000_000);
   const many = Array.from({ length: 9 }, () => directory);
   assert.deepEqual(await sparks.of([...many, join(root, 'no-run')]), [...many.map(() => [9]), []]);
+
+  // Regression: of a run of more than some hours it showed the beginning.
+  const line = await readFile(path, 'utf8');
+  const long = Math.ceil(17e6 / line.length);
+  await writeFile(path, line.repeat(long) + line.replace('"p99":9', '"p99":99'));
+  const [points] = await sparks.of([directory]);
+  assert.deepEqual([points?.[0], points?.at(-1)], [9, 99]);
   await rm(directory, { recursive: true });
 });
 
