@@ -31,7 +31,11 @@ export function StagesSection({ comparison: { subjects } }: PartProps) {
         ))}
       </div>
       <Table
-        caption="Means, which add up to the mean arrival latency of each run, ms"
+        caption={
+          subjects.some(({ runs }) => runs.length > 1)
+            ? 'Means, of repeats their geometric mean, ms'
+            : 'Means, which add up to the mean arrival latency, ms'
+        }
         columns={[
           {
             head: 'stage',
