@@ -1,22 +1,51 @@
-import { type Account, ENDS } from './contract/run.ts';
+import { type Account, ENDS, type End } from './contract/run.ts';
 import { count } from './page/format.ts';
 
+/** Ends of messages that did not reach their subscribers; pending ones still may. */
+const MISSED = [
+  'dropped',
+  'rejected',
+  'unknown',
+  'altered',
+  'dead_lettered',
+  'queued',
+  'lost',
+] as const satisfies End[];
+
+export interface Missed {
+  end: (typeof MISSED)[number];
+  count: number;
+}
+
+/** What did not arrive, by its end, in the order of the message's way. */
+export function missedOf(account: Account): Missed[] {
+  return MISSED.map((end) => ({ end, count: countOf(account, end) })).filter(({ count }) => count > 0);
+}
+
 /** Ends of messages that the pipeline did not bring to their subscribers. */
-const FAILED = ['rejected', 'unknown', 'dead_lettered', 'queued', 'lost'] as const;
+const FAILED = ['rejected', 'unknown', 'altered', 'dead_lettered', 'queued', 'lost'] as const;
 
 /** 900 rejected, 3 lost; null: what was sent has arrived. The latencies and rates of a run that has any are those of what survived. */
 export function failures(account: Account): string | null {
-  const named = FAILED.filter((end) => account[end] > 0).map((end) => `${count(account[end])} ${said(end)}`);
+  const named = FAILED.filter((end) => countOf(account, end) > 0).map(
+    (end) => `${count(countOf(account, end))} ${said(end)}`,
+  );
   return named.length > 0 ? named.join(', ') : null;
 }
 
 /** 1,000 scheduled = 97 arrived + 900 rejected + 3 lost, without the ends of none. */
 export function equation(account: Account): string {
-  const ends = ENDS.filter((end) => account[end] > 0).map((end) => `${count(account[end])} ${said(end)}`);
+  const ends = ENDS.filter((end) => countOf(account, end) > 0).map(
+    (end) => `${count(countOf(account, end))} ${said(end)}`,
+  );
   return `${count(account.scheduled)} scheduled ${account.balanced ? '=' : '≠'} ${ends.join(' + ') || '0'}`;
 }
 
-const said = (end: string) => end.replace('_', '-');
+/** Runs of earlier versions lack some ends. */
+export const countOf = (account: Account, end: End) => account[end] ?? 0;
+
+/** An end as a word: dead-lettered. */
+export const said = (end: string) => end.replace('_', '-');
 
 /** Counts added. It balances where each part's does. */
 export function sumOfAccounts(all: readonly Account[]): Account {
@@ -24,13 +53,14 @@ export function sumOfAccounts(all: readonly Account[]): Account {
   const counts = [...ENDS, 'scheduled', 'duplicates', 'reordered', 'negative', 'foreign'] as const;
   return {
     ...(Object.fromEntries(
-      counts.map((name) => [name, sum((account) => account[name])]),
+      counts.map((name) => [name, sum((account) => account[name] ?? 0)]),
     ) as unknown as Account),
     balanced: all.every(({ balanced }) => balanced),
     requests: {
       scheduled: sum(({ requests }) => requests.scheduled),
       sent: sum(({ requests }) => requests.sent),
       retried: sum(({ requests }) => requests.retried),
+      failed: sum(({ requests }) => requests.failed ?? 0),
     },
     deliveries: {
       due: sum(({ deliveries }) => deliveries.due),

@@ -2,11 +2,13 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
+import limits from './contract/limits.json' with { type: 'json' };
 
 /** Files of a run with their media types. */
 export const FILES: Record<string, string> = {
   'index.html': 'text/html; charset=utf-8',
   'run.json': 'application/json; charset=utf-8',
+  'summary.json': 'application/json; charset=utf-8',
   'timeline.ndjson': 'application/x-ndjson; charset=utf-8',
   'arrival.hlog': 'text/plain; charset=utf-8',
   'summary.md': 'text/markdown; charset=utf-8',
@@ -32,13 +34,71 @@ export async function openFile(directory: string, name: string): Promise<FileHan
   return null;
 }
 
-/** @returns null if the directory has no such file, or something else in its place */
-export async function readText(directory: string, name: string): Promise<string | null> {
+/**
+ * @param most bytes
+ * @returns null if the directory has no such file, or something else in its place
+ * @throws if it is larger
+ */
+async function readBytes(directory: string, name: string, most: number): Promise<Buffer | null> {
   const file = await openFile(directory, name);
   if (file === null) return null;
   try {
-    return await file.readFile('utf8');
+    const { size } = await file.stat();
+    const tooLarge = (bytes: number) =>
+      new Error(`${name} has ${bytes} bytes or more; up to ${most} are read`);
+    if (size > most) throw tooLarge(size);
+    // It may grow meanwhile: what is read beyond its size shows that.
+    const chunks: Buffer[] = [];
+    for (let length = 0, next = size + 1; ; next = CHUNK) {
+      const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(next), 0, next, length);
+      if (bytesRead === 0) return Buffer.concat(chunks);
+      length += bytesRead;
+      if (length > most) throw tooLarge(length);
+      chunks.push(buffer.subarray(0, bytesRead));
+    }
   } finally {
     await file.close();
   }
+}
+
+const CHUNK = 65_536;
+
+/**
+ * @returns null if the directory has no such file, or something else in its place
+ * @throws if it is larger than any run's
+ */
+export async function readText(directory: string, name: string): Promise<string | null> {
+  return (await readBytes(directory, name, limits.file_bytes))?.toString() ?? null;
+}
+
+/**
+ * @param most bytes
+ * @returns the parsed file; undefined if the directory has no such file, or something else in its place
+ * @throws if it is larger, has more values than any run, or is not JSON
+ */
+export async function readJson(
+  directory: string,
+  name: string,
+  most: number = limits.file_bytes,
+): Promise<unknown> {
+  const bytes = await readBytes(directory, name, most);
+  if (bytes === null) return undefined;
+  const values = valuesIn(bytes);
+  if (values > limits.json_values)
+    throw new Error(`${name} has about ${values} values; up to ${limits.json_values} are read`);
+  try {
+    return JSON.parse(bytes.toString());
+  } catch (error) {
+    throw new Error(`${name} is not JSON: ${(error as Error).message.split('\n')[0]}`);
+  }
+}
+
+const BEFORE_VALUES = new Set([...'[{,'].map((one) => one.charCodeAt(0)));
+
+/** About how many values a JSON text has: parsed, each takes up to a hundred times its length. It counts inside of texts too. */
+function valuesIn(bytes: Buffer): number {
+  if (bytes.length <= limits.json_values) return 0; // it can not have more
+  let n = 0;
+  for (const byte of bytes) if (BEFORE_VALUES.has(byte)) n++;
+  return n;
 }

@@ -1,6 +1,7 @@
 /** Commands of `./k6 x arrival` on runs. */
 import { join } from 'node:path';
 import { execa } from 'execa';
+import type { ScriptFigure } from './contract/run.ts';
 
 const K6 = join(import.meta.dirname, '../k6');
 /** k6's exit code for a crossed threshold. */
@@ -26,6 +27,21 @@ export async function merge(directories: readonly string[], out?: string): Promi
 export async function render(directory: string, out?: string): Promise<void> {
   const { exitCode, stderr } = await execa(K6, words('render', [directory], out), { reject: false });
   if (exitCode !== 0) throw new Error(stderr || `k6 x arrival render ended with ${exitCode}`);
+}
+
+/**
+ * Adds figures to a run, as if its script had measured them, and a sentence to its summary.md.
+ * @throws if the run is not valid, or has a figure of that name
+ */
+export async function annotate(
+  directory: string,
+  figures: readonly ScriptFigure[],
+  sentence: string,
+): Promise<void> {
+  const args = ['x', 'arrival', 'annotate', '--log-format', 'raw', '--figures', '-', '--sentence', sentence];
+  const input = JSON.stringify(figures);
+  const { exitCode, stderr } = await execa(K6, [...args, '--', directory], { input, reject: false });
+  if (exitCode !== 0) throw new Error(stderr || `k6 x arrival annotate ended with ${exitCode}`);
 }
 
 function words(command: string, directories: readonly string[], out?: string): string[] {

@@ -18,20 +18,20 @@ import { latest } from './history/latest.ts';
 import { listText } from './history/text.ts';
 import { merge, render } from './k6.ts';
 
-const USAGE = `Usage: npm run report -- <run>                      writes the page of a run anew from its run.json
+const USAGE = `Usage: npm run report -- <run>                      rewrites the page of a run from its run.json
        npm run report -- compare <baseline> <run>…  compares runs: a table here, and a page
-       npm run report -- check <run>                holds one run against conditions
+       npm run report -- check <run>                checks one run against conditions
        npm run report -- merge <run>…               makes one run of what its instances have left
        npm run report -- list                       lists the runs, newest first
 
-A run is a directory, the name of one in reports/runs, latest, or latest:<method> like latest:ramp: the newest there that is over,
-of k6's; latest:ramp:artillery is one of Artillery's.
+A run is a directory, the name of one in reports/runs, latest, or latest:<method> like latest:ramp: the newest there that has
+ended, of k6; latest:ramp:artillery is one of Artillery.
 
 compare
   --fail-if <condition>   exit 1 when it holds, like 'arrival.p99 > +10%' or 'account.lost > 0'; may be repeated
   --sure                  a difference counts only when its whole interval exceeds the limit
   --each                  no run is a repeat of another
-  --allow-failed          also runs with rejected, unknown, dead-lettered, queued or lost messages; their conditions still fail
+  --allow-failed          also runs with rejected, unknown, altered, dead-lettered, queued or lost messages; their conditions still fail
   --out <file>            the page (reports/comparisons/<time>/index.html)
   --json <file>           the comparison for programs
   --markdown <file>       the comparison for a comment on a change
@@ -42,7 +42,7 @@ merge
 list
   --text <words>          only runs whose name, labels or profile have all these words
 
-Exit code: 1 when a condition holds or messages of a run that is held against one failed, when a merged run does not pass, and of
+Exit code: 1 when a condition holds or messages of a run that is checked failed, when a merged run does not pass, and of
 compare when a condition cannot be judged or a run cannot be read; 2 when the command is wrong, as without --allow-failed where it is
 needed, and of check when no condition holds and one cannot be judged or a run cannot be read; else 0.
 reports/README.md has the grammar of conditions and says what the words of a comparison mean.`;
@@ -127,7 +127,9 @@ async function compareRuns(names: string[], values: Values): Promise<number> {
   const recordings = await Promise.all(directories.map((directory) => linkedFrom(place, directory)));
   const groups = grouped(recordings, values.each ?? false);
   const comparison = comparisonAsked(groups, values['allow-failed'] ?? false);
-  comparison.conditions = conditions.flatMap((condition) => judge(condition, groups, values.sure ?? false));
+  comparison.conditions = conditions.flatMap((condition) =>
+    wellFormed(() => judge(condition, groups, values.sure ?? false)),
+  );
   console.log(comparisonText(comparison));
   const path = values.out ?? join(newDirectory(join(COMPARISONS, moment())), 'index.html');
   await mkdir(dirname(path), { recursive: true });
@@ -207,7 +209,7 @@ async function directoryOf(name: string): Promise<string> {
   const found = await latest(name, RUNS);
   if (found !== undefined) return found;
   throw new ConfigError(
-    `${name} is no directory, and no name of one in reports/runs; npm run report -- list shows them`,
+    `${name} is neither a directory nor the name of one in reports/runs; npm run report -- list shows them`,
   );
 }
 

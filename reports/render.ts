@@ -1,4 +1,5 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
+import limits from './contract/limits.json' with { type: 'json' };
 import type { Run } from './contract/run.ts';
 
 /** The place for the data, once in a template. */
@@ -6,7 +7,7 @@ export const SLOT = '<script id="run" type="application/json">null</script>';
 
 /**
  * Puts data into a built page: compressed, so that the page stays small, and in base64, so that nothing can end its element. k6 does
- * the same with a run (internal/report/page.go).
+ * the same with a run, and adds its figures as plain HTML (internal/report/page.go).
  * @throws unless the template has exactly one place for the data
  */
 export function fillPage(json: string, template: string): string {
@@ -25,5 +26,7 @@ export function shownRun(html: string): Run {
 export function dataOf(html: string): unknown {
   const [, text] = html.match(/<script id="run" type="application\/json">(.*?)<\/script>/s) ?? [];
   if (text === undefined || text === 'null') throw new Error('the page holds no data');
-  return JSON.parse(gunzipSync(Buffer.from(JSON.parse(text), 'base64')).toString());
+  return JSON.parse(
+    gunzipSync(Buffer.from(JSON.parse(text), 'base64'), { maxOutputLength: limits.file_bytes }).toString(),
+  );
 }

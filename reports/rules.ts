@@ -1,7 +1,7 @@
 /** The rules of a run from run.json, to show; they are not judged again. Pure. */
 
 import type { Rule, Run } from './contract/run.ts';
-import { compact, ms, percentWithin } from './page/format.ts';
+import { compact, count, ms, percentWithin } from './page/format.ts';
 
 /** Rules in the order of the judge. Runs of earlier versions have thresholds without measured values. */
 export function rulesOf({ verdict, thresholds = [] }: Pick<Run, 'verdict' | 'thresholds'>): Rule[] {
@@ -43,7 +43,12 @@ const SIGNS: Record<string, string> = { '<=': '≤', '>=': '≥', '===': '=', '=
 /** "< 250 ms", as it was set; empty for an unreadable limit, whose name is its text. */
 export function limitText({ op, limit, unit, basis }: Rule): string {
   if (limit === null || op === '') return '';
-  const number = basis === '' ? limit.toLocaleString('en-US', { maximumFractionDigits: 20 }) : ms(limit);
+  const counted = ['messages', 'deliveries', 'samples'].includes(unit); // an earlier version set parts of one
+  const number = counted
+    ? count(Math.floor(limit))
+    : basis === ''
+      ? limit.toLocaleString('en-US', { maximumFractionDigits: 20 })
+      : ms(limit);
   return `${SIGNS[op] ?? op} ${number} ${unit}`.trim();
 }
 

@@ -20,7 +20,7 @@ interface PageOptions {
 const PAGES: Record<string, PageOptions> = {
   production: {
     title: 'Arrival report',
-    withoutScript: 'This report needs JavaScript. All of its figures are in run.json beside it.',
+    withoutScript: 'The charts of this report need JavaScript. All of its figures are in run.json beside it.',
   },
   comparison: {
     title: 'Arrival comparison',

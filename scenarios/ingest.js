@@ -21,7 +21,7 @@ const { RATE, DURATION, CONNECTIONS } = settings('ingest');
 const run = new Run({
   name: 'ingest',
   ...shared,
-  queue: { url: own.url, kind: own.kind },
+  queue: { url: own.url, kind: own.kind, prefix: own.prefix },
   profile: profileOf(`${RATE}/s into the ingest`, {
     phases: [{ name: 'steady', duration: DURATION, arrivalRate: RATE }],
     flows: flows.direct,

@@ -1,24 +1,17 @@
 // How long do messages take through a pipeline of your own, and what becomes of each?
 //   INGEST_URL=http://host:port MQTT_URL=mqtts://user:password@host npm run scenario -- scenarios/own.js
 //   … -e INGEST_PATH=/v1/events -e BODY_FILE=/path/body.json -e FILTER='devices/+/events' -e RATE=200 -e P99=100
-// The pipeline has to take a POST and to publish the message, with its id, to MQTT.
+//   ARRIVE=webhook INGEST_URL=http://host:port npm run scenario -- scenarios/own.js -e WEBHOOK_ADDRESS=:9000
+// The pipeline has to take a POST and to deliver the message, with its id, where ARRIVE says.
 import { Run } from 'k6/x/arrival';
+import { arrive } from './lib/arrive.js';
 import { settings } from './lib/declarations.js';
-import { fuzz, profileOf } from './lib/load.js';
+import { fuzz, profileOf, textsOf } from './lib/load.js';
 import { sampled } from './lib/sampled.js';
 import { openProfile, setting } from './lib/setting.js';
 
 const shared = setting();
 const set = settings('own');
-
-/** The header fields that HEADERS names, beside the token. */
-function headers() {
-  try {
-    return JSON.parse(set.HEADERS);
-  } catch {
-    throw new Error('HEADERS is not JSON; allowed: {"X-Api-Key":"…"}');
-  }
-}
 
 const profile = set.PROFILE
   ? openProfile(set.PROFILE)
@@ -37,22 +30,19 @@ const run = new Run({
   ingest: {
     ...shared.ingest,
     ...(set.INGEST_PATH && { path: set.INGEST_PATH, batchPath: set.INGEST_PATH }),
-    headers: headers(),
+    headers: textsOf('HEADERS', set.HEADERS),
     keepAlive: set.KEEPALIVE,
     retries: set.RETRIES,
   },
-  mqtt: {
-    ...shared.mqtt,
-    prefix: set.TOPIC_PREFIX,
-    filter: set.FILTER,
-    qos: set.QOS,
-    version: set.MQTT_VERSION,
-  },
+  mqtt: undefined,
+  ...arrive(set, shared),
   body: set.BODY ?? (set.BODY_FILE && open(set.BODY_FILE)),
+  idFormat: set.ID_FORMAT,
+  idFrom: set.ID_FROM,
   fuzz: fuzz(set),
+  stages: set.STAGES ? set.STAGES.split(',') : undefined,
   timeout: set.TIMEOUT,
   sampled: sampled(set),
-  canary: shared.canary && !set.FILTER,
 });
 
 export const options = {

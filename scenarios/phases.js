@@ -6,14 +6,17 @@
 // Sessions begin at a fixed rate, wait for answers, and think in between. A request is due when its session sends it.
 // It fails when p95 of HTTP is too high, a request times out, or a session cannot begin.
 
+/** @import { Delimiter } from './lib/rows.js' */
 import { sleep } from 'k6';
+import { SharedArray } from 'k6/data';
 import exec from 'k6/execution';
 import csv from 'k6/experimental/csv';
-import { open as openFile } from 'k6/experimental/fs';
+import { open as openFile, SeekMode } from 'k6/experimental/fs';
 import http from 'k6/http';
 import { Counter } from 'k6/metrics';
 import { Run } from 'k6/x/arrival';
 import { settings } from './lib/declarations.js';
+import { columnsOf, formOf, placeOf, rowOf } from './lib/rows.js';
 import { openProfile, setting } from './lib/setting.js';
 import { at } from './lib/stack.js';
 import { checkTrust } from './lib/stages.js';
@@ -30,11 +33,33 @@ const LONGEST = 5;
 
 const sessions = [browse, browse, join, browse, browse, write, browse, join, browse, browse]; // 7 : 2 : 1
 
-// All VUs share the rows. The cast corrects @types/k6, which has the class for its instance.
-const rows = /** @type {unknown} */ (await csv.parse(await openFile(at('..', set.CSV)), { asObjects: true }));
-const posts = /** @type {Record<string, string>[]} */ (rows);
+// All VUs share the rows and what was found of the file.
+const file = at('..', set.CSV);
+const [form] = new SharedArray('form', () => [formOf(set.CSV, open(file))]);
+const posts = await parse(form);
+const columns = columnsOf(set.CSV, posts[0], posts.length);
+
+/**
+ * All rows of the file, the first one with the names of the columns.
+ * @param {{ delimiter: Delimiter, from: number }} form
+ */
+async function parse({ delimiter, from }) {
+  const opened = await openFile(file);
+  await opened.seek(from, SeekMode.Start); // the parser begins there
+  try {
+    // The cast corrects @types/k6, which has the class for its instance.
+    const rows = /** @type {unknown} */ (await csv.parse(opened, { delimiter }));
+    return /** @type {string[][]} */ (rows);
+  } catch (error) {
+    throw new Error(placeOf(/** @type {Error} */ (error).message, set.CSV, open(file), delimiter));
+  }
+}
 
 const shared = setting();
+if (!['', 'off'].includes(String(shared.verify)))
+  throw new Error(
+    `VERIFY is ${shared.verify}, but sessions put rows of ${set.CSV} into their messages, which the run cannot compare; allowed: off`,
+  );
 const run = new Run({
   name: 'phases',
   ...shared,
@@ -130,7 +155,7 @@ function write(token) {
 function request(flow, token, found) {
   const slot = run.next(flow);
   if (slot === null) return undefined;
-  const row = posts[exec.scenario.iterationInTest % posts.length];
+  const row = rowOf(columns, posts[1 + (exec.scenario.iterationInTest % (posts.length - 1))]);
   const message = { ...JSON.parse(slot.body), payload: { ...row, ...(found ? { found } : {}) } };
   const answer = http.post(shared.ingest.url + slot.path, JSON.stringify(message), {
     headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },

@@ -12,7 +12,7 @@ import { setting } from './lib/setting.js';
 import { checkTrust, queue } from './lib/stages.js';
 
 checkTrust('k6/x/redis');
-const { redis: url, kind } = queue();
+const { redis: url, kind, prefix } = queue();
 
 const { RATE, DURATION, SENDERS } = settings('queue');
 const run = new Run({
@@ -36,8 +36,8 @@ const APPEND = "redis.call('XADD', KEYS[1], '*', 'frame', ARGV[1]) return redis.
 
 /** @param {string} frame */
 function append(frame) {
-  if (kind === 'list') return client.sendCommand('LPUSH', 'arrival:list', frame);
-  return client.sendCommand('EVAL', APPEND, 2, 'arrival:messages', 'arrival:depth', frame);
+  if (kind === 'list') return client.sendCommand('LPUSH', `${prefix}:list`, frame);
+  return client.sendCommand('EVAL', APPEND, 2, `${prefix}:messages`, `${prefix}:depth`, frame);
 }
 
 export function subscriber() {

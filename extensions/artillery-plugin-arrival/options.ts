@@ -2,9 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parse } from 'yaml';
+import { checkPayload, type Payload } from './payload.ts';
 import { findPipeline, OptionError } from './pipeline.ts';
 import { ROOT } from './place.ts';
 import type { ArrivalOptions } from './script.ts';
+import { checkHeaders, checkKeys, checkScenarios, list, pathIn, stepsOf } from './steps.ts';
 
 export type Table = Record<string, unknown>;
 
@@ -20,10 +22,15 @@ export interface Options {
   /** Bytes of the largest request, about. */
   largest: number;
   /** s */
-  timeout: unknown;
+  timeout: number;
   /** From config.plugins.arrival, whose other options are the recorder's. */
-  prefix: unknown;
-  qos: unknown;
+  mqtt: { prefix: unknown; qos: unknown; filter: unknown; version: unknown };
+  /** Of each request and the canary. */
+  headers: Record<string, string>;
+  /** Artillery's own default headers, which each request of the load gets. */
+  defaults: Record<string, string>;
+  /** The url of the posts; undefined: the pipeline's own paths. */
+  path: string | undefined;
   given: Table;
 }
 
@@ -31,12 +38,18 @@ const KEYS = Object.keys({
   profile: 0,
   prefix: 0,
   qos: 0,
+  filter: 0,
+  version: 0,
+  headers: 0,
+  body: 0,
   id: 0,
   drain: 0,
   idle: 0,
   canary: 0,
   limits: 0,
 } satisfies Record<keyof ArrivalOptions, 0>);
+/** The target of a script whose requests go to INGEST_URL. */
+const PLACEHOLDER = 'http://arrival.invalid';
 const PHASE_KEYS = ['name', 'duration', 'arrivalRate', 'arrivalCount', 'rampTo', 'pause'];
 /** Keys that Artillery itself adds to a phase. */
 const PHASE_OWN = ['mode', 'index', 'id', 'worker', 'totalWorkers', 'startTime', 'endTime'];
@@ -49,11 +62,9 @@ const UNITS: Record<string, number> = { ms: 1e-3, s: 1, m: 60, h: 3600 };
  */
 export function readOptions(script: { config?: Table; scenarios?: unknown }, path: string): Options {
   const config = script.config ?? {};
-  const { profile, prefix, qos, ...given } = ((config.plugins as Table | undefined)?.arrival ?? {}) as Table;
-  const unknown = Object.keys(given).find((key) => !KEYS.includes(key));
-  if (unknown !== undefined) {
-    throw new OptionError(`config.plugins.arrival.${unknown} is not known; allowed: ${KEYS.join(', ')}`);
-  }
+  const { profile, prefix, qos, filter, version, headers, ...given } = ((config.plugins as Table | undefined)
+    ?.arrival ?? {}) as Table;
+  checkKeys(given, 'config.plugins.arrival', KEYS);
   if (typeof profile !== 'string') {
     throw new OptionError(`config.plugins.arrival.profile is ${profile ?? 'missing'}; allowed: a file`);
   }
@@ -61,11 +72,15 @@ export function readOptions(script: { config?: Table; scenarios?: unknown }, pat
   const flows = list(planned.flows, `${profile}, flows`);
   const profiled = list(planned.phases, `${profile}, phases`);
   const closed = profiled.some(({ vus }) => vus !== undefined);
-  checkScenarios(
-    script.scenarios,
+  checkTarget(config.target, process.env.INGEST_URL);
+  for (const payload of [config.payload ?? []].flat() as Payload[]) checkPayload(payload);
+  checkScenarios(script.scenarios, {
     closed,
-    flows.map(({ name }) => String(name)),
-  );
+    flows: flows.map(({ name }) => String(name)),
+    id: String(given.id ?? 'id'),
+    expects: (config.plugins as Table | undefined)?.expect !== undefined,
+  });
+  const http = httpOf(config, closed);
   const unmeasured = profiled.filter(({ measured }) => measured === false).map(({ name }) => name);
   const phases = closed
     ? begun(profiled, profile, config.phases, script.scenarios)
@@ -82,10 +97,12 @@ export function readOptions(script: { config?: Table; scenarios?: unknown }, pat
     largest: Math.max(
       ...flows.map(({ messages = 1, payloadBytes = 64 }) => Number(messages) * (Number(payloadBytes) + 200)),
     ),
-    timeout: (config.http as Table | undefined)?.timeout ?? 10,
-    prefix,
-    qos,
-    given,
+    timeout: http.timeout,
+    mqtt: { prefix, qos, filter, version },
+    headers: headersIn(headers),
+    defaults: http.headers,
+    path: pathIn(script.scenarios, given.body !== undefined),
+    given: filter === undefined ? given : { ...given, canary: false }, // its topic is none of the filter's
   };
 }
 
@@ -96,14 +113,19 @@ export function readOptions(script: { config?: Table; scenarios?: unknown }, pat
  */
 export async function recordOptions(options: Options, script: string, version: string): Promise<object> {
   const { env } = process;
-  const { mqtt, ...pipeline } = await findPipeline(env);
+  const { ingest, mqtt, ...pipeline } = await findPipeline(env);
   return {
     ...options.given,
     ...pipeline,
     name: script.replace(/(\.artillery)?\.\w+$/, '').replaceAll(/[^\w.]/g, '_'),
     tool: { name: 'artillery', version },
     profile: options.profile,
-    mqtt: { ...mqtt, prefix: options.prefix, qos: options.qos },
+    ingest: {
+      ...ingest,
+      headers: options.headers,
+      ...(options.path !== undefined && { path: options.path, batchPath: options.path }),
+    },
+    mqtt: { ...mqtt, ...options.mqtt },
     timeout: options.timeout,
     traces: tracesOf(env.TRACES),
     clock: env.CLOCK_LIMIT ? { limit: env.CLOCK_LIMIT } : {},
@@ -122,53 +144,55 @@ function tracesOf(text = ''): number {
 /** @throws {OptionError} */
 export function readFile(file: string): Table {
   try {
-    return (parse(readFileSync(file, 'utf8')) ?? {}) as Table;
+    return (parse(readFileSync(file, 'utf8'), { merge: true }) ?? {}) as Table; // << as Artillery and k6 read it
   } catch (error) {
     throw new OptionError(`${file} cannot be read: ${(error as Error).message.split('\n')[0]}`);
   }
 }
 
-/**
- * In the open model a virtual user sends one request, so a scenario has one post. In the closed model it may send many; a named
- * post has the flow of that name.
- */
-function checkScenarios(scenarios: unknown, closed: boolean, flows: string[]): void {
-  const allowed = ['post', 'think', 'log', ...(closed ? ['loop', 'whileTrue', 'count'] : [])];
-  const names = new Set<unknown>();
-  for (const [i, scenario] of list(scenarios, 'scenarios').entries()) {
-    const where = `scenario ${i + 1}`;
-    const steps = stepsOf(list(scenario.flow, `${where}, flow`));
-    const posts = steps.flatMap(({ post }) => (post === undefined ? [] : [post as Table | null]));
-    const other = steps.flatMap((step) => Object.keys(step)).find((step) => !allowed.includes(step));
-    if (other !== undefined || (closed ? posts.length === 0 : posts.length !== 1)) {
-      const has = other === undefined ? `${posts.length} posts` : other;
-      throw new OptionError(
-        `${where} has ${has}; allowed: ${closed ? 'post, think, log and loop' : 'one post, and think and log around it'}`,
-      );
-    }
-    if (scenario.engine !== undefined && scenario.engine !== 'http') {
-      throw new OptionError(`${where} has the engine ${scenario.engine}; allowed: http`);
-    }
-    for (const post of posts) names.add(closed ? post?.name : undefined);
-    const unknown = [...names].find((name) => name !== undefined && !flows.includes(name as string));
-    if (unknown !== undefined) {
-      throw new OptionError(
-        `${where}: the post is named ${unknown}; allowed: a flow of the profile, ${flows.join(', ')}`,
-      );
-    }
-  }
-  if (names.size > 1 && names.has(undefined)) {
-    throw new OptionError(
-      'some posts are named and some are not; allowed: all, or none, which take the flows in turn',
-    );
-  }
+/** Refuses a target that is not where requests go. The shipped scripts name a host that cannot exist. */
+function checkTarget(target: unknown, ingest: string | undefined): void {
+  if (typeof target !== 'string' || target.includes('{{')) return;
+  const same = (url: string) => url.replace(/\/+$/, '');
+  if (same(target) === PLACEHOLDER || (ingest && same(target) === same(ingest))) return;
+  const to = ingest ? 'INGEST_URL' : 'the pipeline that is up, or INGEST_URL';
+  throw new OptionError(`config.target is ${target}; allowed: ${PLACEHOLDER}, as requests go to ${to}`);
 }
 
-/** The steps of a flow, including those in its loops. */
-export function stepsOf(flow: Table[]): Table[] {
-  return flow.flatMap((step) =>
-    Array.isArray(step.loop) ? [step, ...stepsOf(step.loop as Table[])] : [step],
-  );
+function headersIn(headers: unknown = {}, where = 'config.plugins.arrival.headers'): Record<string, string> {
+  checkHeaders(headers, where);
+  return headers as Record<string, string>;
+}
+
+/** Keys of config.http that Artillery has. */
+const HTTP_KEYS = [
+  ...['timeout', 'pool', 'maxSockets', 'extendedMetrics', 'defaults'],
+  ...['cookieJarOptions', 'distributedTracing'],
+];
+
+/** Reads the settings of config.http that apply to each request. */
+function httpOf(config: Table, closed: boolean): { timeout: number; headers: Record<string, string> } {
+  const http = (config.http ?? {}) as Table;
+  checkKeys(http, 'config.http', HTTP_KEYS);
+  const defaults = (http.defaults ?? {}) as Table;
+  const others = (config.defaults ?? {}) as Table;
+  if (!closed && (defaults.cookie ?? others.cookie) !== undefined) {
+    throw new OptionError('config.http.defaults has cookie; allowed: headers with Cookie');
+  }
+  if (http.distributedTracing && process.env.TRACES) {
+    throw new OptionError(
+      'config.http.distributedTracing and TRACES write the same header; allowed: one of them',
+    );
+  }
+  const given = config.timeout ?? http.timeout ?? 10;
+  const timeout = seconds(given);
+  if (!(timeout > 0)) {
+    const name = config.timeout === undefined ? 'config.http.timeout' : 'config.timeout';
+    throw new OptionError(
+      `${name} is ${JSON.stringify(given)}; allowed: a time above 0, like 10, 5s or 500ms`,
+    );
+  }
+  return { timeout, headers: headersIn(defaults.headers ?? others.headers, 'config.http.defaults.headers') };
 }
 
 /**
@@ -220,10 +244,4 @@ function intervalOf({ duration, arrivalRate, arrivalCount, rampTo }: Table): num
 function seconds(value: unknown = 0): number {
   const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)\s*(ms|[smh])?$/.exec(String(value)) ?? [];
   return Number(amount) * (UNITS[unit] as number);
-}
-
-function list(value: unknown, where: string): Table[] {
-  if (!Array.isArray(value) || value.length === 0)
-    throw new OptionError(`${where} is missing; allowed: a list`);
-  return value as Table[];
 }

@@ -13,7 +13,8 @@ export class OptionError extends Error {}
 export interface Pipeline {
   ingest: { url: string; token?: string };
   mqtt: { url: string; username?: string; password?: string };
-  redis: { url: string };
+  /** Absent: there is none. */
+  redis?: { url: string; prefix?: string };
   /** Certificates of authorities to trust, PEM. */
   ca: string;
   topology: string;
@@ -35,15 +36,18 @@ export async function findPipeline(env: NodeJS.ProcessEnv): Promise<Pipeline> {
   if (!own && stack === undefined) {
     throw new OptionError(
       IN_REPOSITORY
-        ? 'no pipeline is up: start one with npm run pipeline, or set INGEST_URL, MQTT_URL and REDIS_URL'
-        : 'INGEST_URL, MQTT_URL and REDIS_URL are not set; allowed: where the pipeline is',
+        ? 'no pipeline is up: start one with npm run pipeline, or set INGEST_URL and MQTT_URL'
+        : 'INGEST_URL and MQTT_URL are not set; allowed: where the pipeline is',
     );
   }
-  const need = (name: 'INGEST_URL' | 'MQTT_URL' | 'REDIS_URL', ours: string | undefined): string => {
+  const need = (name: 'INGEST_URL' | 'MQTT_URL', ours: string | undefined): string => {
     const url = config[name] ?? ours;
-    if (url === undefined) throw new OptionError(`${name} is not set, and INGEST_URL is; allowed: all three`);
+    if (url === undefined) throw new OptionError(`${name} is not set, and INGEST_URL is; allowed: both`);
     return url;
   };
+  const redis = config.REDIS_URL ?? stack?.redis.url;
+  const prefix =
+    config.QUEUE_PREFIX ?? (config.REDIS_URL === undefined ? stack?.division?.prefix : undefined);
   const token = env.INGEST_TOKEN || stack?.ingest.token;
   if (stack?.ca) trustText(stack.ca);
   return {
@@ -53,7 +57,7 @@ export async function findPipeline(env: NodeJS.ProcessEnv): Promise<Pipeline> {
       ...(config.MQTT_URL === undefined &&
         stack && { username: stack.mqtt.username, password: stack.mqtt.password }),
     },
-    redis: { url: need('REDIS_URL', stack?.redis.url) },
+    ...(redis !== undefined && { redis: { url: redis, ...(prefix !== undefined && { prefix }) } }),
     ca: `${stack?.ca ?? ''}${trust(config.TLS_CA)}`,
     topology: config.TOPOLOGY ?? stack?.topology ?? 'single',
     network: config.NETWORK,

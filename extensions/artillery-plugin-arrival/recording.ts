@@ -1,14 +1,15 @@
 /** Runs the recorder, `k6 x arrival record`, in Artillery's main thread. */
 import type { ChildProcessByStdio } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import os from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { Child, type Ended } from '../../pipeline/stack/child.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
+import { oneSender } from './one-sender.ts';
 import { type Answer, openChannel, type Result } from './thread.ts';
 
+const START = JSON.stringify({ start: true });
 const END = JSON.stringify({ end: true });
 
 /** Ends the process with one line of error. */
@@ -50,6 +51,8 @@ export class Recording {
   #directory: string | undefined;
   #failure: string | undefined;
   #result: Result | undefined;
+  /** A virtual user came as far as its request. */
+  #started = false;
   /** The recorder was asked to end. */
   #ending = false;
   #interrupted = false;
@@ -80,7 +83,7 @@ export class Recording {
     if (this.#result === undefined) {
       if (this.#interrupted) recorder.signal('SIGINT');
       // Artillery ends before any virtual user, so nobody has asked for the result.
-      else if (!this.#ending) await this.#write(`${END}\n`);
+      else if (!this.#ending) await this.#write(`${this.#started ? '' : `${START}\n`}${END}\n`);
     }
     await this.#over;
     this.#channel.close();
@@ -88,6 +91,7 @@ export class Recording {
   }
 
   async #write(lines: string): Promise<void> {
+    this.#started ||= lines.includes('{"start":');
     this.#ending ||= lines.includes(END);
     (await this.#process).write(lines);
   }
@@ -113,13 +117,4 @@ export class Recording {
     const how = signal ?? `the exit code ${code}`;
     fail(this.#failure ?? `the recorder ended with ${how}${lastLine && `: ${lastLine}`}`);
   }
-}
-
-/**
- * Makes Artillery use one sending thread: it takes one less than there are processors, without an option. The schedule needs
- * the n-th virtual user to send the n-th request.
- */
-function oneSender(): void {
-  const all = os.cpus;
-  os.cpus = () => all().slice(0, 2);
 }

@@ -13,6 +13,14 @@ export interface ArrivalOptions {
   prefix?: string;
   /** Of the subscriptions: 0, 1 or 2, default 1. */
   qos?: 0 | 1 | 2;
+  /** One topic filter for all, like `devices/+/events`, in place of prefix and target. Without canary. */
+  filter?: string;
+  /** Of MQTT: `5` (default) or `3.1.1`. */
+  version?: '5' | '3.1.1';
+  /** Header fields of each request. */
+  headers?: Record<string, string>;
+  /** The message, with {{id}}, {{target}} and {{payload}}; need not be JSON. */
+  body?: string;
   /** Key of the id in a message: `id` (default), `meta.id`. */
   id?: string;
   /** How long after the last answer messages may arrive: seconds, or a text like `30s` (default). */

@@ -4,11 +4,15 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { Alarm } from './alarm.ts';
-import { type Options, stepsOf, type Table } from './options.ts';
+import { decode, takeOver } from './answer.ts';
+import { changedIn, type Hook, watched } from './hooks.ts';
+import type { Options, Table } from './options.ts';
 import { failureOf } from './outcome.ts';
 import { findPipeline, headersOf } from './pipeline.ts';
+import { isFollowed, lowered, type RequestParams, waitingJar, withFields } from './request.ts';
 import type { Script } from './script.ts';
 import { Slots } from './slots.ts';
+import { stepsOf } from './steps.ts';
 import { type Answer, monotonic, openChannel, type Slot } from './thread.ts';
 
 /**
@@ -20,24 +24,15 @@ const HEAD_START = 1000;
 const LOOK = 100;
 /** µs without a request after the schedule, after which the load is over */
 const QUIET = 10e6;
+/** µs beyond its time-out after which a request that Artillery does not settle no longer counts as in flight */
+const GRACE = 2e6;
 /** The function of a loop in the closed model. */
 const TURN = 'arrivalTurn';
+/** The same of a loop whose first post may be skipped. */
+const GO_ON = 'arrivalGoOn';
 
 interface Context {
   vars: Record<string, unknown>;
-}
-interface CookieJar {
-  getCookieString(url: string): Promise<string>;
-  setCookie(cookie: string, url: string): Promise<unknown>;
-}
-interface RequestParams {
-  uuid: string;
-  cookieJar?: CookieJar | undefined;
-  name?: string;
-  url?: string;
-  headers?: Record<string, string>;
-  json?: unknown;
-  body?: string;
 }
 interface Events {
   on(name: string, listener: (...args: never[]) => void): void;
@@ -54,7 +49,7 @@ export class Sender {
   /** Requests granted to virtual users that are about to loop. */
   readonly #granted = new Map<Context, Slot>();
   /** Requests in flight, by Artillery's id. */
-  readonly #inFlight = new Map<string, { n: number; left: boolean }>();
+  readonly #inFlight = new Map<string, { n: number; params: RequestParams; sent?: number }>();
   /** Lines for the recorder, sent at the end of this turn of the event loop. */
   #lines = '';
   #events: Events | undefined;
@@ -65,9 +60,14 @@ export class Sender {
   #started = false;
   #hasResult = false;
   #release: (() => void) | undefined;
+  /** Of a request, µs. */
+  readonly #timeout: number;
+  /** The script's target, which Artillery puts before a path. */
+  #target = '';
 
   constructor(options: Options) {
     this.#options = options;
+    this.#timeout = options.timeout * 1e6;
     this.#slots = new Slots(options.closed, options.largest, (line) => this.#send(line));
     this.#channel.onmessage = (event) => this.#onAnswer((event as { data: Answer }).data);
   }
@@ -79,25 +79,95 @@ export class Sender {
       arrivalBefore: (params: RequestParams, context: Context, events: Events, next: Next) => {
         this.#before(params, context, events).then(() => next(), next);
       },
+      arrivalError: (
+        error: NodeJS.ErrnoException,
+        params: RequestParams,
+        _context: unknown,
+        _events: Events,
+        next: Next,
+      ) => {
+        this.#settle(params.uuid, failureOf(error));
+        next();
+      },
+      arrivalErrorHold: (_error: Error, _params: unknown, _context: unknown, _events: Events, next: Next) =>
+        this.#hold(next),
       arrivalHold: (_context: unknown, _events: Events, next: Next) => this.#hold(next),
     };
+    this.#target = String(script.config.target);
+    // Artillery multiplies a text, and closes a socket that is silent for 8 s if it has no number.
+    const { http } = script.config as { http?: Table };
+    if (script.config.timeout !== undefined) script.config.timeout = this.#options.timeout;
+    else if (http?.timeout !== undefined) http.timeout = this.#options.timeout;
     for (const scenario of script.scenarios) {
-      scenario.beforeRequest = [...names(scenario.beforeRequest), 'arrivalBefore'];
+      this.#watchHooks(hooks, scenario, 'beforeScenario', (message, context, events) =>
+        this.#options.closed ? Promise.resolve() : this.#unsent(message, undefined, context, events),
+      );
+      this.#watchHooks(hooks, scenario, 'beforeRequest', this.#onHook);
+      scenario.onError = ['arrivalError', ...names(scenario.onError), 'arrivalErrorHold'];
       scenario.afterScenario = [...names(scenario.afterScenario), 'arrivalHold'];
-      for (const loop of stepsOf(scenario.flow as Table[])) {
-        if (loop.whileTrue === TURN) loop.whileTrue = this.#addTurn(hooks, loop.loop as Table[]);
+      for (const step of stepsOf(scenario.flow as Table[])) {
+        if (step.whileTrue === TURN) step.whileTrue = this.#addTurn(hooks, step.loop as Table[]);
+        const post = step.post as Table | undefined;
+        // Artillery calls the request's own hooks last. One that fails must not have taken a request.
+        if (post === undefined) continue;
+        takeOver(post, isRead(post, scenario));
+        this.#watchHooks(hooks, post, 'beforeRequest', this.#onHook);
+        post.beforeRequest = [...names(post.beforeRequest), 'arrivalBefore'];
       }
     }
     script.config.processor = hooks;
   }
 
+  /** Puts a watched hook in the place of each that the script has there. */
+  #watchHooks(hooks: Record<string, unknown>, of: Table, key: string, failed: Parameters<typeof watched>[2]) {
+    if (of[key] === undefined) return;
+    of[key] = names(of[key]).map((name) => {
+      const hook = hooks[name as string];
+      if (typeof hook !== 'function') return name;
+      const mine = `arrival ${key} ${name}`;
+      hooks[mine] = watched(String(name), hook as Hook, failed);
+      return mine;
+    });
+  }
+
+  readonly #onHook = (message: string, params: RequestParams, context: Context, events: Events) =>
+    this.#unsent(message, params.name, context, events);
+
+  /** Takes the request of a virtual user that will not send it, and reports why. */
+  async #unsent(message: string, flow: string | undefined, context: Context, events: Events): Promise<void> {
+    const slot = await this.#take(flow, context, events);
+    if (slot !== undefined) this.#send({ unsent: slot.n, message });
+  }
+
+  /** The request of a virtual user; undefined: there is none left. */
+  async #take(flow: string | undefined, context: Context, events: Events): Promise<Slot | undefined> {
+    this.#lastActivity = monotonic();
+    if (this.#events === undefined) this.#watch(events);
+    this.#start();
+    const slot =
+      this.#granted.get(context) ?? (await this.#slots.next(this.#options.closed ? flow : undefined));
+    this.#granted.delete(context);
+    return slot;
+  }
+
   /**
-   * Adds a hook that a loop of the closed model calls before each round: it waits for the turn of the loop's first post.
+   * Adds a hook that a loop of the closed model calls before each round: it waits for the turn of the loop's first post. One that
+   * may be skipped takes its own turn when it is sent, and the hook only says whether the load goes on.
    * @returns the name of the hook
    */
   #addTurn(hooks: Record<string, unknown>, loop: Table[]): string {
-    const first = stepsOf(loop).find(({ post }) => post !== undefined)?.post as Table | undefined;
-    const flow = first?.name as string | undefined;
+    const first = loop.find((step) => step.post !== undefined || step.loop !== undefined)?.post as
+      | Table
+      | undefined;
+    if (first === undefined || first.ifTrue !== undefined || first.probability !== undefined) {
+      hooks[GO_ON] = (_context: Context, next: (goOn: boolean) => void) => {
+        this.#start();
+        // A round in which nothing is sent must not keep the thread from the others.
+        setTimeout(() => next(!this.#slots.over && monotonic() < this.#end), 1);
+      };
+      return GO_ON;
+    }
+    const flow = first.name as string | undefined;
     const name = flow === undefined ? TURN : `${TURN} ${flow}`;
     hooks[name] = (context: Context, next: (goOn: boolean) => void) => {
       this.#start();
@@ -110,20 +180,24 @@ export class Sender {
   }
 
   async #before(params: RequestParams, context: Context, events: Events): Promise<void> {
-    this.#lastActivity = monotonic();
-    if (this.#events === undefined) this.#watch(events);
-    this.#start();
-    const { closed } = this.#options;
-    const slot = this.#granted.get(context) ?? (await this.#slots.next(closed ? params.name : undefined));
-    this.#granted.delete(context);
+    const { closed, given, defaults, headers, path } = this.#options;
+    const slot = await this.#take(params.name, context, events);
     if (slot === undefined) throw new Error(closed ? 'ARRIVAL_OVER' : 'ARRIVAL_BEYOND_SCHEDULE');
-    this.#inFlight.set(params.uuid, { n: slot.n, left: false });
+    const url = `${this.#target}${path ?? '/messages'}`;
+    const changed = changedIn(params, { url, id: String(given.id ?? 'id'), closed });
+    if (changed !== undefined) {
+      this.#send({ unsent: slot.n, message: changed });
+      throw new Error('ARRIVAL_CHANGED_BY_A_HOOK');
+    }
+    this.#inFlight.set(params.uuid, { n: slot.n, params });
     const pipeline = await this.#pipeline;
     const { token } = context.vars;
     params.url = `${pipeline.ingest.url}${slot.path}`;
     params.headers = {
-      ...params.headers,
       ...headersOf(pipeline, typeof token === 'string' ? token : undefined),
+      ...lowered(defaults),
+      ...lowered(headers),
+      ...lowered(params.headers),
       ...(slot.traceparent !== undefined && { traceparent: slot.traceparent }),
     };
     if (typeof params.json === 'object' && params.json !== null) {
@@ -132,20 +206,7 @@ export class Sender {
       params.json = undefined;
       params.body = slot.body;
     }
-    if (!closed) params.cookieJar = this.#waitingJar(slot.due_us, params.cookieJar);
-  }
-
-  /**
-   * A cookie jar that waits until the request is due: cookies are the last thing that Artillery's client asks for before it sends.
-   */
-  #waitingJar(due: number, jar: CookieJar | undefined): CookieJar {
-    return {
-      getCookieString: async (url) => {
-        await this.#alarm.at(due);
-        return (await jar?.getCookieString(url)) ?? '';
-      },
-      setCookie: async (cookie, url) => jar?.setCookie(cookie, url),
-    };
+    if (!closed) params.cookieJar = waitingJar(this.#alarm, slot.due_us, params.cookieJar);
   }
 
   /**
@@ -159,27 +220,49 @@ export class Sender {
     this.#send({ start: this.#options.closed ? true : { in_us: ahead } });
   }
 
-  /** Records when each request is sent and answered, by Artillery's events. */
+  /**
+   * Records when each request is sent and answered, by Artillery's events. It emits none for most failures, whose hook is
+   * `onError`.
+   */
   #watch(events: Events): void {
     this.#events = events;
-    const settle = (uuid: string, outcome: object) => {
-      const request = this.#inFlight.get(uuid);
-      this.#inFlight.delete(uuid);
-      // The recorder drops a request that was never sent.
-      if (request?.left) this.#send({ settled: request.n, at_us: this.#now(), ...outcome });
-    };
     events.on('trace:http:request', (_params: RequestParams, uuid: string) => {
       const request = this.#inFlight.get(uuid);
-      if (request === undefined || request.left) return; // a redirect
-      request.left = true;
-      this.#send({ sent: request.n, at_us: this.#now() });
+      if (request === undefined || request.sent !== undefined) return; // a redirect
+      request.sent = this.#now();
+      this.#send({ sent: request.n, at_us: request.sent });
     });
-    events.on('trace:http:response', (answer: IncomingMessage, uuid: string) => {
-      answer.once('end', () => settle(uuid, { status: answer.statusCode }));
+    events.on('trace:http:response', (answer: IncomingMessage, uuid: string) =>
+      this.#onResponse(answer, uuid),
+    );
+  }
+
+  /** Follows an answer to its end. Artillery limits the time to its headers only. */
+  #onResponse(answer: IncomingMessage, uuid: string): void {
+    const request = this.#inFlight.get(uuid);
+    if (request === undefined) return;
+    const late = (request.sent ?? 0) + this.#timeout;
+    const limit = setTimeout(
+      () => {
+        const message = `no complete answer within ${this.#timeout / 1e6} s`;
+        this.#settle(uuid, { error: 'timeout', message });
+        answer.destroy(new Error(message)); // Artillery waits no longer either
+      },
+      Math.max(0, (late - monotonic()) / 1000),
+    );
+    answer.once('close', () => clearTimeout(limit));
+    answer.once('end', () => {
+      clearTimeout(limit);
+      if (!isFollowed(answer, request.params)) this.#settle(uuid, { status: answer.statusCode });
     });
-    events.on('trace:http:error', (error: NodeJS.ErrnoException, uuid: string) => {
-      settle(uuid, failureOf(error));
-    });
+    decode(answer, request.params);
+  }
+
+  /** Reports the outcome of a request once. The recorder drops a request that was never sent. */
+  #settle(uuid: string, outcome: object): void {
+    const request = this.#inFlight.get(uuid);
+    this.#inFlight.delete(uuid);
+    if (request?.sent !== undefined) this.#send({ settled: request.n, at_us: this.#now(), ...outcome });
   }
 
   /** Keeps the first virtual user until the result is in: Artillery takes no metrics after the last one has ended. */
@@ -216,8 +299,11 @@ export class Sender {
     const over = this.#slots.over || (this.#options.closed && monotonic() > this.#end);
     if (over && this.#inFlight.size === 0 && this.#granted.size === 0) return true;
     // Virtual users may be fewer than requests, or give up before they send.
-    const quiet = monotonic() > Math.max(this.#end, this.#lastActivity) + QUIET;
-    return quiet && ![...this.#inFlight.values()].some(({ left }) => left);
+    const now = monotonic();
+    const quiet = now > Math.max(this.#end, this.#lastActivity) + QUIET;
+    // The recorder calls what is not settled in time unknown.
+    const past = now - this.#timeout - GRACE;
+    return quiet && ![...this.#inFlight.values()].some(({ sent }) => sent !== undefined && sent > past);
   }
 
   #now(): number {
@@ -236,11 +322,10 @@ export class Sender {
   }
 }
 
-/** A body whose messages also have the script's payload and fields. */
-export function withFields(body: string, given: object): object {
-  const add = ({ payload, ...fixed }: { payload: unknown }) => ({ payload, ...given, ...fixed });
-  const messages = JSON.parse(body);
-  return Array.isArray(messages) ? messages.map(add) : add(messages);
+/** Tells whether the script reads the answer to a post. */
+function isRead(post: Table, scenario: Table): boolean {
+  const { capture, match, expect, afterResponse = scenario.afterResponse } = post;
+  return [capture, match, expect, afterResponse].some((reader) => reader !== undefined);
 }
 
 function names(hooks: unknown): unknown[] {

@@ -11,7 +11,9 @@ export const OMITTED = new Set(['ARRIVAL_COMMAND', 'PROCESS_NAME', 'RUN_DIR', 'R
 const SCENARIO = 'scenario';
 /** Names of secret variables, in k6's -e and --env too. k6's extension has the same. */
 const SECRET_VARIABLE =
-  /^((?:--env=|-e=?)?\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|HEADER|_URL)\w*=).*/is;
+  /^((?:--env=|-e=?)?(?:\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|HEADER|_URL|_SEND)\w*|BODY)=).*/is;
+/** A path with its query, whose values may be secret. */
+const WITH_QUERY = /^([^?]*\/[^?]*\?)(.*)$/s;
 
 export interface CommandEnvironment {
   env: NodeJS.ProcessEnv;
@@ -44,7 +46,11 @@ export function commandOf(
 }
 
 function masked(text: string): string {
-  return text.replace(SECRET_VARIABLE, '$1…').replace(/:\/\/[^/\s]*@/g, '://…@');
+  const shown = text.replace(SECRET_VARIABLE, '$1…').replace(/:\/\/[^/\s]*@/g, '://…@');
+  return shown.replace(
+    WITH_QUERY,
+    (_, path: string, query: string) => path + query.replace(/(^|&)([^=&]*=)?[^&]*/g, '$1$2…'),
+  );
 }
 
 function word(text: string): string {

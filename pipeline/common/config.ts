@@ -1,7 +1,9 @@
 /** The settings of each role, as the environment has them. */
 import { type Static, Type } from '@sinclair/typebox';
 
-export { ConfigError, describe, nodesOf, readConfig, readFileOf, withoutPassword } from './read-config.ts';
+import { address } from './read-config.ts';
+
+export { ConfigError, describe, readConfig, readFileOf, withoutPassword } from './read-config.ts';
 
 const port = (fallback: number, what: string) =>
   Type.Integer({
@@ -12,11 +14,6 @@ const port = (fallback: number, what: string) =>
   });
 const count = (fallback: number, minimum: number, maximum: number, what: string) =>
   Type.Integer({ minimum, maximum, default: fallback, description: what });
-const REDIS = {
-  pattern: '^rediss?://.+',
-  description: 'redis://user:password@host:port/db; several host:port, between commas: a Redis Cluster',
-};
-const MQTT = { pattern: '^(mqtts?|tcp|ssl|tls)://.+', description: 'mqtt://user:password@host:port' };
 /** What a token may be. In a file of tokens # begins a comment. */
 export const TOKEN = {
   pattern: '^(?!#)[!-~]{8,256}$',
@@ -31,18 +28,37 @@ const logging = {
   ),
 };
 
-const QUEUE = Type.Union([Type.Literal('stream'), Type.Literal('list')], {
-  default: 'stream',
-  description: 'stream (at least once), or list (LPUSH and BRPOP: at most once when a relay dies)',
-});
+/** The kinds of queue (queue/open.ts), the default one first. */
+const QUEUES = {
+  stream: 'at least once',
+  list: 'LPUSH and BRPOP: at most once when a relay dies',
+};
+export type QueueKind = keyof typeof QUEUES;
+const KINDS = Object.keys(QUEUES) as QueueKind[];
+
+const QUEUE = Type.Union(
+  KINDS.map((kind) => Type.Literal(kind)),
+  {
+    default: KINDS[0],
+    description: KINDS.map((kind) => `${kind} (${QUEUES[kind]})`).join(', or '),
+  },
+);
+const PREFIX = {
+  pattern: '^[A-Za-z0-9_.-]{1,64}$',
+  description: 'before the keys in Redis: 1 to 64 letters, digits, _, . and -; its own for each pipeline',
+};
 const queue = {
   QUEUE,
+  QUEUE_PREFIX: Type.String({ ...PREFIX, default: 'arrival' }),
   STREAM_SHARDS: count(1, 1, 256, 'shards of the stream; the same in every process'),
   REDIS_CLUSTER: Type.Boolean({
     default: false,
     description: 'true: REDIS_URL names one node of a Redis Cluster',
   }),
 };
+const BROKER_NAME = Type.Optional(
+  Type.String({ minLength: 1, description: 'the same for all, if different MQTT_URLs lead to one broker' }),
+);
 const trust = {
   TLS_CA: Type.Optional(FILE('certificates of authorities to trust beside the built-in ones, PEM')),
 };
@@ -51,7 +67,7 @@ const process_ = {
   ...logging,
   ...trust,
   PROCESS_NAME: Type.String({ minLength: 1, description: 'the name in logs and telemetry, like relay-1' }),
-  REDIS_URL: Type.String(REDIS),
+  REDIS_URL: address('redis'),
   ...queue,
   REDIS_TIMEOUT_MS: count(2000, 50, 600_000, 'ms without an answer until the connection counts as dead'),
   HEALTH_HOST: Type.String({
@@ -110,11 +126,16 @@ export const IngestConfig = Type.Object({
   HEADERS_TIMEOUT_MS: count(10_000, 100, 600_000, 'ms to receive the headers of a request'),
   REQUEST_TIMEOUT_MS: count(30_000, 100, 3_600_000, 'ms to receive a request'),
   ID_KEY,
+  BROKER_NAME,
+  MQTT_URL: Type.Optional(
+    address('broker', 'the broker of its relays: it does not start while living relays have another one'),
+  ),
 });
 
 export const RelayConfig = Type.Object({
   ...process_,
-  MQTT_URL: Type.String(MQTT),
+  MQTT_URL: address('broker'),
+  BROKER_NAME,
   MQTT_QOS,
   MQTT_TIMEOUT_MS: count(10_000, 100, 600_000, 'ms without a PUBACK until the connection counts as dead'),
   RELAY_MODE,
@@ -128,7 +149,7 @@ export const RelayConfig = Type.Object({
   ),
   RELAY_LEASE_MS: count(30_000, 100, 3_600_000, 'ms of silence until another relay takes over'),
   RELAY_DELIVERIES: count(5, 1, 1000, 'attempts before a message becomes a dead letter'),
-  READY_BACKLOG: count(100_000, 1, 1e9, 'messages in the queue at which /readyz answers 503'),
+  READY_BACKLOG: count(100_000, 1, 1e9, 'messages in the queue at which /readyz names the backlog'),
   RELAY_GRACE_MS: count(10_000, 0, 600_000, 'ms to finish what is in flight after SIGTERM'),
   TRACE_LOG_EVERY,
   ID_KEY,
@@ -184,8 +205,8 @@ export const StackConfig = Type.Object({
   STAMPS,
   TRACE_LOG_EVERY,
   ID_KEY,
-  REDIS_URL: Type.Optional(Type.String(REDIS)),
-  MQTT_URL: Type.Optional(Type.String(MQTT)),
+  REDIS_URL: Type.Optional(address('redis')),
+  MQTT_URL: Type.Optional(address('broker')),
   DRAIN_LIMIT_MS: count(30_000, 0, 3_600_000, 'ms for relays to empty the queue when the stack stops'),
 });
 
@@ -209,15 +230,10 @@ const LABEL = {
 
 export const RunConfig = Type.Object({
   STACK_DIR: StackConfig.properties.STACK_DIR,
-  INGEST_URL: Type.Optional(Type.String({ pattern: '^https?://.+', description: 'http://host:port' })),
+  INGEST_URL: Type.Optional(address('http')),
   REDIS_URL: StackConfig.properties.REDIS_URL,
-  // Relays do not speak MQTT over WebSocket; the generator's subscribers do.
-  MQTT_URL: Type.Optional(
-    Type.String({
-      pattern: '^(mqtts?|tcp|ssl|tls|wss?)://.+',
-      description: 'mqtt://user:password@host:port; with INGEST_URL also ws://host:port/path',
-    }),
-  ),
+  MQTT_URL: Type.Optional(address('mqtt')),
+  QUEUE_PREFIX: Type.Optional(Type.String(PREFIX)),
   TLS: StackConfig.properties.TLS,
   ...trust,
   ...affinity,
@@ -227,12 +243,14 @@ export const RunConfig = Type.Object({
 
 /** The options of {@link openQueue}, from a process's settings. */
 export function queueOptions(config: {
+  QUEUE_PREFIX: string;
   REDIS_CLUSTER: boolean;
   STREAM_SHARDS: number;
   RELAY_LEASE_MS?: number;
-}): { cluster: boolean; shards: number; leaseMs?: number } {
-  const { REDIS_CLUSTER: cluster, STREAM_SHARDS: shards, RELAY_LEASE_MS: leaseMs } = config;
-  return { cluster, shards, ...(leaseMs !== undefined && { leaseMs }) };
+}): { prefix: string; cluster: boolean; shards: number; leaseMs?: number } {
+  const { QUEUE_PREFIX: prefix, REDIS_CLUSTER: cluster, STREAM_SHARDS: shards } = config;
+  const { RELAY_LEASE_MS: leaseMs } = config;
+  return { prefix, cluster, shards, ...(leaseMs !== undefined && { leaseMs }) };
 }
 
 export type RunConfig = Static<typeof RunConfig>;

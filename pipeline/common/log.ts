@@ -74,9 +74,8 @@ function secretsOf(settings: object): string[] {
   return Object.entries(settings).flatMap(([name, value]) => {
     if (typeof value !== 'string') return [];
     if (/_(TOKEN|PASSWORD|SECRET)$/.test(name)) return [value];
-    if (!name.endsWith('_URL') || !URL.canParse(value)) return [];
-    const { password } = new URL(value);
-    return password === '' ? [] : [password, decodeURIComponent(password)];
+    const [, password] = (name.endsWith('_URL') && /^\w+:\/\/[^:@/]*:([^@/]+)@/.exec(value)) || [];
+    return password === undefined ? [] : [password, decodeURIComponent(password)];
   });
 }
 

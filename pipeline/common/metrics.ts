@@ -1,6 +1,10 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Clock } from './clock.ts';
 import type { Durations } from './durations.ts';
+import { PROBLEM_KINDS, type Problem, within } from './health.ts';
+
+/** ms that a scrape waits for Redis. */
+const BACKLOG_MS = 1000;
 
 /** One of a process's own figures; a counter only grows. */
 export interface Figure {
@@ -19,10 +23,12 @@ export interface MetricsOptions<T> {
   read: () => T;
   durations: readonly Durations[];
   clock: Clock;
-  /** Messages in the queue; may reject. */
+  /** Messages in the queue; may reject, or take long. */
   backlog: () => Promise<number>;
   /** Whether each server that the process depends on is up. */
   up: Record<string, () => boolean>;
+  /** What it names at /readyz. */
+  problems: () => Promise<readonly Problem[]>;
 }
 
 /**
@@ -30,7 +36,7 @@ export interface MetricsOptions<T> {
  * `durations` cost a message something; all others are read at a scrape.
  */
 export function openMetrics<T extends object>(options: MetricsOptions<T>): Registry {
-  const { role, figures, read, durations, clock, backlog, up } = options;
+  const { role, figures, read, durations, clock, backlog, up, problems } = options;
   const registry = new Registry();
   const registers = [registry];
   for (const [key, { kind, metric, help }] of Object.entries<Figure>(figures)) {
@@ -62,8 +68,20 @@ export function openMetrics<T extends object>(options: MetricsOptions<T>): Regis
   for (const each of durations) registry.registerMetric(each.metric);
   for (const [name, is] of Object.entries(up))
     add(`arrival_${name}_up`, `1: ${name} answers.`, () => Number(is()));
-  add('arrival_queue_messages', 'Messages in the queue: waiting, or with a relay and not done.', () =>
-    backlog().catch(() => Number.NaN),
+  const found = new Gauge({
+    name: 'arrival_problems',
+    help: 'Why the process cannot do its work now, as /readyz names it; with kind="shared" it stays ready.',
+    labelNames: ['kind'],
+    registers,
+    async collect() {
+      const all = await problems();
+      for (const kind of PROBLEM_KINDS) found.set({ kind }, all.filter((each) => each.kind === kind).length);
+    },
+  });
+  add(
+    'arrival_queue_messages',
+    'Messages in the queue: waiting, or with a relay and not done.',
+    async () => (await within(BACKLOG_MS, backlog())) ?? Number.NaN,
   );
   add(
     'arrival_clock_offset_seconds',

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
-import type { Static, TObject } from '@sinclair/typebox';
+import { type Static, type TObject, Type } from '@sinclair/typebox';
 import { envSchema } from 'env-schema';
+import { AddressError, type AddressKind, KINDS, parseAddress } from './address.ts';
 
 /** A wrong setting. The message is one line: the variable, its value, what is allowed. */
 export class ConfigError extends Error {
@@ -12,32 +13,34 @@ export function readConfig<T extends TObject>(schema: T, env: NodeJS.ProcessEnv 
   const data = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
   let config: Static<T>;
   try {
-    config = envSchema<Static<T>>({ schema, data, env: false });
+    config = envSchema<Static<T>>({
+      schema,
+      data,
+      env: false,
+      ajv: { customOptions: (ajv) => ajv.addKeyword('address') },
+    });
   } catch (error) {
     throw new ConfigError(explain(schema, data, error as Invalid));
   }
-  for (const [name, value] of Object.entries(config)) {
-    if (name.endsWith('_URL') && typeof value === 'string') checkUrl(name, value);
+  for (const [name, { address: kind }] of Object.entries(schema.properties)) {
+    const value = config[name as keyof typeof config];
+    if (kind !== undefined && value !== undefined) checkAddress(kind, name, value as string);
   }
   return config;
 }
 
-/** The address of each node that a URL names: `redis://user:password@host:port,host:port`. */
-export function nodesOf(url: string): string[] {
-  const [, before = '', hosts = '', after = ''] = /^([a-z]+:\/\/(?:[^@/]*@)?)([^/?]+)(.*)$/.exec(url) ?? [];
-  return hosts.split(',').map((host) => `${before}${host}${after}`);
-}
+/** The schema of an address. Its kind stands in the schema, where {@link readConfig} looks for it. */
+export const address = (kind: AddressKind, what = KINDS[kind].like) =>
+  Type.String({ address: kind, description: what });
 
-/** Checks a URL here, as clients of Redis and MQTT throw without naming the variable. */
-function checkUrl(name: string, value: string): void {
-  const given = `${name} is ${quote(name, value)}`;
+/** Checks an address here, as clients of Redis and MQTT take some wrong ones, and throw without naming the variable. */
+function checkAddress(kind: AddressKind, name: string, value: string): void {
   try {
-    decodeURIComponent(value);
-  } catch {
-    throw new ConfigError(`${given}; allowed: a % of a user or a password is written %25`);
+    parseAddress(kind, value);
+  } catch (error) {
+    if (!(error instanceof AddressError)) throw error;
+    throw new ConfigError(`${name} is ${quote(name, value)}: ${error.message}`);
   }
-  const wrong = nodesOf(value).some((node) => !URL.canParse(node));
-  if (wrong) throw new ConfigError(`${given}, which is no URL; allowed: a port is a number up to 65535`);
 }
 
 /** The file that a setting names. Throws a {@link ConfigError} when it cannot be read. */

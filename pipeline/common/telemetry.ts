@@ -27,7 +27,7 @@ export interface TelemetryData {
 
 export interface TelemetryOptions<T> {
   /** The telemetry stream. */
-  queue: { readonly ready: boolean; record(process: string, at: number, data: TelemetryData): Promise<void> };
+  store: { readonly ready: boolean; record(process: string, at: number, data: TelemetryData): Promise<void> };
   clock: Clock;
   /** The name in the telemetry stream, like `relay-1`. */
   process: string;
@@ -41,7 +41,7 @@ export interface TelemetryOptions<T> {
  * Returns a function that stops it.
  */
 export function startTelemetry<T extends object>(options: TelemetryOptions<T>): () => void {
-  const { queue, clock, process: name, figures, read } = options;
+  const { store, clock, process: name, figures, read } = options;
   const loop = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   loop.enable();
   const live = watchLiveHeap();
@@ -68,7 +68,7 @@ export function startTelemetry<T extends object>(options: TelemetryOptions<T>): 
     };
     loop.reset();
     // Redis is away: the series lacks this second.
-    if (queue.ready) queue.record(name, clock.now(), data).catch(() => {});
+    if (store.ready) store.record(name, clock.now(), data).catch(() => {});
   }, PERIOD_MS).unref();
   return () => {
     clearInterval(timer);

@@ -20,12 +20,12 @@ async function collectGarbage(): Promise<void> {
 test('the live heap is reported after the first full garbage collection', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const recorded: TelemetryData[] = [];
-  const queue = {
+  const store = {
     ready: true,
     record: async (_process: string, _at: number, data: TelemetryData) => void recorded.push(data),
   };
   const stop = startTelemetry({
-    queue,
+    store,
     clock: new Clock(async () => 0),
     process: 'x-1',
     figures: {},

@@ -8,6 +8,7 @@ import type { TObject } from '@sinclair/typebox';
 import { execa } from 'execa';
 import repository from '../../package.json' with { type: 'json' };
 import { IngestConfig, RelayConfig, readConfig } from '../common/config.ts';
+import { LEAVE } from '../ingest/clients.ts';
 import { BROKER_USERS, REDIS_USERS, secrets } from '../stack/access.ts';
 import { DAEMON_PATH } from '../stack/launch.ts';
 import { nginxConfig } from '../stack/nginx.ts';
@@ -15,6 +16,7 @@ import { prepareMosquitto, prepareRedis } from '../stack/services.ts';
 import { CHECK, type Manifest, manifests, understood } from '../test/manifests.ts';
 import { remove, temporaryDirectory } from '../test/services.ts';
 import { files, hashed } from './prepare.ts';
+import { writeTrial } from './trial.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const PREPARE = join(import.meta.dirname, 'prepare.ts');
@@ -44,6 +46,16 @@ const settings = (lines: readonly string[]) =>
   lines.filter(
     (line) => !/^(bind|port|listener|user|aclfile|acl_file|password_file|dir|maxmemory) /.test(line),
   );
+
+test('a prefix of the keys is the same for all programs and users in containers', () => {
+  const made = files('kubernetes', 'shop');
+  for (const name of ['ingest.env', 'relay.env', 'operator.env'])
+    assert.ok(made[name]?.includes('QUEUE_PREFIX=shop'), name);
+  assert.equal(JSON.parse(made['stack.json']?.[0] ?? '').division.prefix, 'shop');
+  const rights = made['redis.acl']?.join('\n').replaceAll('~arrival:run:', '') ?? '';
+  assert.match(rights, /~shop:messages/);
+  assert.doesNotMatch(rights, /arrival:/);
+});
 
 test('Redis, Mosquitto and nginx in containers have the settings of the stack', async () => {
   const made = files('compose');
@@ -154,21 +166,21 @@ test('k6 depends on all other services', async () => {
 });
 
 test('manifests are valid for Kubernetes and k6-operator, and their references exist', async () => {
-  const all = await understood<Manifest>(
-    'kubernetes',
-    join(kubernetes, 'pipeline'),
-    join(kubernetes, 'load'),
-  );
+  const folders = ['pipeline', 'runs', 'load', 'testrun', 'reports'];
+  const all = await understood<Manifest>('kubernetes', ...folders.map((name) => join(kubernetes, name)));
   const named = (kind: string, name: string) =>
     all.find((one) => one.kind === kind && one.metadata.name === name);
   for (const { kind, metadata, spec } of all) {
     if (spec?.scaleTargetRef)
       assert.ok(named(spec.scaleTargetRef.kind, spec.scaleTargetRef.name), metadata.name);
-    if (!spec?.template) continue;
-    const { containers, securityContext } = spec.template.spec;
+    const template = spec?.template ?? spec?.jobTemplate?.spec.template;
+    if (!template) continue;
+    const { containers, securityContext } = template.spec;
     assert.ok(securityContext.runAsNonRoot, `${kind} ${metadata.name}`);
     for (const container of containers) {
-      assert.ok(container.readinessProbe && container.livenessProbe && container.resources.requests);
+      // Generators end by themselves.
+      const isProbed = container.readinessProbe && container.livenessProbe;
+      assert.ok((isProbed || container.name === 'k6') && container.resources.requests);
       assert.ok(
         container.securityContext.readOnlyRootFilesystem &&
           !container.securityContext.allowPrivilegeEscalation,
@@ -180,11 +192,134 @@ test('manifests are valid for Kubernetes and k6-operator, and their references e
       }
     }
   }
-  const run = named('TestRun', 'ramp');
+  const run = named('TestRun', 'ramp0001');
   assert.deepEqual(
     [run?.spec.parallelism, run?.spec.runner?.image],
     [4, `arrival-k6-operator:${repository.version}`],
   );
+});
+
+/** The CronJob of which runs are made, and what applying it makes beside it. */
+async function load() {
+  const { all, named } = await manifests(join(kubernetes, 'load'));
+  const { suspend, jobTemplate } = named('CronJob', 'load');
+  assert.ok(jobTemplate);
+  const [container] = jobTemplate.spec.template.spec.containers;
+  assert.ok(container);
+  const env = new Map((container.env ?? []).map((variable) => [variable.name, variable]));
+  return { all, suspend, job: jobTemplate.spec, container, env };
+}
+
+// Regression: a second run wanted a file to be edited, and said "configured" without.
+test('manifests: a run is a Job made of a CronJob that never starts by itself', async () => {
+  const { all, suspend, job, container, env } = await load();
+  // `delete -k` must not take the reports along.
+  assert.deepEqual(
+    all.map(({ kind }) => kind),
+    ['CronJob'],
+  );
+  assert.equal(suspend, true);
+  assert.deepEqual([job.completionMode, job.backoffLimitPerIndex], ['Indexed', 0]);
+  assert.deepEqual([job.parallelism, env.get('INSTANCES')?.value], [job.completions, `${job.completions}`]);
+  assert.equal(
+    env.get('RUN_ID')?.valueFrom?.fieldRef.fieldPath,
+    "metadata.labels['batch.kubernetes.io/job-name']",
+  );
+  assert.ok(
+    container.volumeMounts?.some(({ mountPath }) => env.get('RUN_DIR')?.value === `${mountPath}/$(RUN_ID)`),
+  );
+  assert.equal(container.image, `arrival-k6:${repository.version}`);
+});
+
+// Regression: the image was set for the pipeline alone, and the load ended with ImagePullBackOff.
+test('manifests: one list has the names of all images of ours', async () => {
+  const list = join(kubernetes, 'images/kustomization.yaml');
+  const text = await readFile(list, 'utf8');
+  await writeFile(list, text.replaceAll('newName: ', 'newName: registry.example/'));
+  try {
+    const folders = ['pipeline', 'durable', 'load', 'testrun', 'reports'];
+    const all = await understood<Manifest>('kubernetes', ...folders.map((name) => join(kubernetes, name)));
+    const images = [...JSON.stringify(all).matchAll(/"image":"([^"]*arrival-[^"]*)"/g)].map(
+      ([, image]) => image,
+    );
+    assert.ok(images.length >= 9, images.join());
+    for (const image of images)
+      assert.match(image ?? '', new RegExp(`^registry.example/arrival-[a-z0-9-]+:${repository.version}$`));
+  } finally {
+    await writeFile(list, text);
+  }
+});
+
+test('manifests: a durable broker keeps its sessions on a volume, and subscribers ask for them', async () => {
+  const { all, named, workloads } = await manifests(join(kubernetes, 'durable'));
+  const { container } = workloads.find(({ name }) => name === 'mosquitto') ?? {};
+  const [path = ''] = container?.command?.slice(-1) ?? [];
+  const config = (name: string) => readFile(join(kubernetes, 'pipeline/generated', name), 'utf8');
+  const [durable, plain] = await Promise.all([config(basename(path)), config('mosquitto.conf')]);
+  const [, location] = /^persistence_location (.+)\/$/m.exec(durable) ?? [];
+  assert.ok(container?.volumeMounts?.some(({ mountPath }) => mountPath === location));
+  const other = /^(persistence|autosave)/;
+  const lines = (text: string) => text.split('\n').filter((line) => !other.test(line));
+  assert.deepEqual(lines(durable), lines(plain));
+  named('PersistentVolumeClaim', 'mosquitto');
+  const settings = all.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === 'load');
+  assert.deepEqual(settings?.data, { NETWORK: 'cluster', SESSION: 'persistent' });
+});
+
+test('the manifests of a trial are valid, small, and in a namespace of their own', async () => {
+  const trialDir = join(dir, 'trial');
+  const setting = {
+    namespace: 'arrival-test',
+    registry: 'registry.example/',
+    load: { RATE: '50' },
+    generators: 2,
+  };
+  const folder = await writeTrial(trialDir, setting);
+  await cp(join(kubernetes, 'pipeline/generated'), join(trialDir, 'pipeline/generated'), { recursive: true });
+  const all = await understood<Manifest & { metadata: { namespace?: string } }>('kubernetes', folder);
+  for (const { kind, metadata } of all)
+    assert.equal(kind === 'Namespace' ? metadata.name : metadata.namespace, 'arrival-test', metadata.name);
+  const cron = all.find(({ kind }) => kind === 'CronJob')?.spec.jobTemplate?.spec;
+  const [container] = cron?.template.spec.containers ?? [];
+  assert.deepEqual([cron?.completions, cron?.parallelism], [2, 2]);
+  assert.equal(container?.env?.find(({ name }) => name === 'INSTANCES')?.value, '2');
+  assert.equal(container?.image, `registry.example/arrival-k6:${repository.version}`);
+  const settings = all.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === 'load')?.data;
+  assert.deepEqual(settings, { NETWORK: 'cluster', SESSION: 'persistent', RATE: '50' });
+  assert.ok((await requestsOf(folder)).cpu < 0.3);
+});
+
+/** CPU and GiB that pods request: of a Deployment with an autoscaler its least number. */
+async function requestsOf(folder: string): Promise<{ cpu: number; memory: number }> {
+  const all = await understood<Manifest>('kubernetes', folder);
+  const amount = (text: string) => {
+    const [, number, unit = ''] = /^([\d.]+)(m|Mi|Gi)?$/.exec(text) ?? [];
+    return Number(number) * ({ m: 1e-3, Mi: 1 / 1024 }[unit] ?? 1);
+  };
+  const sum = { cpu: 0, memory: 0 };
+  for (const { kind, metadata, spec } of all) {
+    const scaler = all.find((one) => one.spec?.scaleTargetRef?.name === metadata.name);
+    const job = spec?.jobTemplate?.spec;
+    const pods =
+      job?.completions ?? (kind === 'HorizontalPodAutoscaler' ? 0 : (scaler?.spec.minReplicas ?? 1));
+    for (const { resources } of (job?.template ?? spec?.template)?.spec.containers ?? []) {
+      sum.cpu += pods * amount(resources.requests?.cpu ?? '');
+      sum.memory += pods * amount(resources.requests?.memory ?? '');
+    }
+  }
+  return sum;
+}
+
+test('README.md says what pods request in all', async () => {
+  const readme = await readFile(join(import.meta.dirname, 'README.md'), 'utf8');
+  for (const folder of ['pipeline', 'load', 'reports']) {
+    const { cpu, memory } = await requestsOf(join(kubernetes, folder));
+    const rounded = (value: number) => `${Math.round(value * 10) / 10}`;
+    assert.ok(
+      readme.includes(`| \`${folder}\` | ${rounded(cpu)} | ${rounded(memory)} GiB |`),
+      `${folder}: ${cpu} CPU, ${memory} GiB`,
+    );
+  }
 });
 
 test('manifests: each container has resources and probes', async () => {
@@ -251,12 +386,42 @@ test('manifests: relays scale by lag, ingests by CPU, one may stop at a time, an
     const { maxUnavailable = 0, selector } = named('PodDisruptionBudget', name);
     assert.deepEqual([maxUnavailable, selector], [1, { matchLabels: { 'app.kubernetes.io/name': name } }]);
     assert.ok(minReplicas > maxUnavailable, 'one pod stays');
-    if (name === 'ingest') continue;
-    assert.equal(maxReplicas, config.STREAM_SHARDS, 'another relay would have no shard');
     const grace = 1000 * (own?.pod.terminationGracePeriodSeconds ?? 0);
+    if (name === 'ingest') {
+      const sleeps = 1000 * (own?.container.lifecycle?.preStop.sleep.seconds ?? 0);
+      assert.ok(grace >= sleeps + LEAVE.withinMs + 10_000, `${grace} ms, and then SIGKILL`);
+      continue;
+    }
+    assert.equal(maxReplicas, config.STREAM_SHARDS, 'another relay would have no shard');
     assert.ok(grace >= Number(config.RELAY_GRACE_MS) + 3000, `${grace} ms, and then SIGKILL`);
   }
 });
+
+// Regression: no ingest pod started. The Service ingest gave each container INGEST_PORT=tcp://…
+test('manifests: pods get no variables of Services', async () => {
+  const { workloads } = await manifests(join(kubernetes, 'pipeline'));
+  for (const { name, pod } of workloads) assert.equal(pod.enableServiceLinks, false, name);
+});
+
+/** The variables that Kubernetes makes of the Services in a pod's namespace, as Docker's links were. */
+async function serviceLinks(): Promise<Record<string, string>> {
+  const { of } = await manifests(join(kubernetes, 'pipeline'));
+  const links = of('Service').flatMap(({ metadata: { name }, spec }) =>
+    (spec.ports ?? []).flatMap(({ name: port, port: number }) => {
+      const own = name.toUpperCase().replaceAll('-', '_');
+      const address = `tcp://10.96.0.1:${number}`;
+      return [
+        [`${own}_SERVICE_HOST`, '10.96.0.1'],
+        [`${own}_SERVICE_PORT`, `${number}`],
+        [`${own}_SERVICE_PORT_${port.toUpperCase()}`, `${number}`],
+        [`${own}_PORT`, address],
+        [`${own}_PORT_${number}_TCP`, address],
+      ];
+    }),
+  );
+  assert.ok(links.some(([name]) => name === 'INGEST_PORT'));
+  return Object.fromEntries(links);
+}
 
 // Regression: Redis was killed for its memory before it was full, loaded its log, and was killed again.
 test('manifests: maxmemory of Redis is below the memory limit of its container', async () => {
@@ -301,7 +466,7 @@ test('containers of a Compose file share a host, pods of a cluster do not', () =
 // Regression: k6 archive and k6 inspect get no variables of their container, so the script found no pipeline
 // and the TestRun ended in "error".
 test("k6-operator's initializer can archive and inspect the script", async () => {
-  const [run] = await understood<Manifest>('kubernetes', join(kubernetes, 'load')).then((all) =>
+  const [run] = await understood<Manifest>('kubernetes', join(kubernetes, 'testrun')).then((all) =>
     all.filter(({ kind }) => kind === 'TestRun'),
   );
   const here = (text: string) => text.replaceAll('/run/arrival', join(kubernetes, 'pipeline/generated'));
@@ -310,7 +475,9 @@ test("k6-operator's initializer can archive and inspect the script", async () =>
   );
   const script = run?.spec.script?.localFile.replace('/arrival', ROOT) ?? '';
   const archive = join(dir, 'archived.tar');
-  const k6 = (...args: string[]) => execa(join(ROOT, 'k6'), args, { env, extendEnv: false });
+  // Pods of k6-operator cannot refuse the variables of Services.
+  const inPod = { ...(await serviceLinks()), ...env };
+  const k6 = (...args: string[]) => execa(join(ROOT, 'k6'), args, { env: inPod, extendEnv: false });
   await k6('archive', script, '-O', archive, ...here(run?.spec.arguments ?? '').split(' '));
   const { stdout } = await k6('inspect', '--execution-requirements', archive);
   assert.equal(JSON.parse(stdout).maxVUs, 65);
@@ -318,7 +485,8 @@ test("k6-operator's initializer can archive and inspect the script", async () =>
 
 for (const [file, right, wrong] of [
   ['pipeline/relay.yaml', 'terminationGracePeriodSeconds', 'terminationGraceSeconds'],
-  ['load/testrun.yaml', 'parallelism', 'paralelism'],
+  ['load/load.yaml', 'backoffLimitPerIndex', 'backoffPerIndex'],
+  ['testrun/testrun.yaml', 'parallelism', 'paralelism'],
 ] as const) {
   test(`an unknown field is an error: ${wrong}`, async () => {
     const path = join(kubernetes, file);

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 
 const ROOT = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
-const DOCKERFILES = ['k6.Dockerfile', 'pipeline/pipeline.Dockerfile'];
+const DOCKERFILES = ['k6.Dockerfile', 'pipeline/pipeline.Dockerfile', 'reports/reports.Dockerfile'];
 
 /** Instructions without comments, each on one line. */
 const instructions = (text: string) =>
@@ -18,6 +18,9 @@ const instructions = (text: string) =>
 const npmPackages = JSON.parse(read('package.json')) as {
   dependencies: Record<string, string>;
 };
+
+/** `dev`: `npm ci --omit=dev` leaves it out. */
+const locked = JSON.parse(read('package-lock.json')) as { packages: Record<string, { dev?: boolean }> };
 
 for (const file of DOCKERFILES) {
   test(`${file}: each stage begins with an earlier stage or a pinned image`, () => {
@@ -62,7 +65,19 @@ test('the image of k6 has every file that its scripts import', () => {
   }
 });
 
-test('the image of the pipeline has every file and package that its programs import', () => {
+const programs: [dockerfile: string, folders: RegExp, programs: string[]][] = [
+  [
+    'pipeline/pipeline.Dockerfile',
+    /^pipeline\//,
+    ['ingest/server.ts', 'relay/main.ts', 'deploy/prepare.ts'].map((name) => `pipeline/${name}`),
+  ],
+  ['reports/reports.Dockerfile', /^(reports|pipeline\/common)\//, ['reports/history/server.ts']],
+];
+for (const [dockerfile, folders, mains] of programs)
+  test(`${dockerfile}: the image has every file and package that its programs import`, () =>
+    holdsAll(dockerfile, folders, mains));
+
+function holdsAll(dockerfile: string, folders: RegExp, mains: readonly string[]): void {
   const seen = new Set<string>();
   const packages = new Set<string>();
   const follow = (path: string) => {
@@ -77,15 +92,17 @@ test('the image of the pipeline has every file and package that its programs imp
         packages.add(name.split('/', name.startsWith('@') ? 2 : 1).join('/'));
     }
   };
-  for (const program of ['ingest/server.ts', 'relay/main.ts', 'deploy/prepare.ts'])
-    follow(`pipeline/${program}`);
+  for (const program of mains) follow(program);
   assert.ok(seen.size > 20, [...seen].join());
   for (const path of seen) {
-    assert.ok(path.startsWith('pipeline/') && existsSync(join(ROOT, path)), path);
-    assert.ok(isKept(path, 'pipeline/pipeline.Dockerfile'), `${path} is ignored`);
+    assert.ok(folders.test(path) && existsSync(join(ROOT, path)), path);
+    assert.ok(isKept(path, dockerfile), `${path} is ignored`);
   }
-  for (const name of packages) assert.ok(name in npmPackages.dependencies, `${name} is for development`);
-});
+  for (const name of packages) {
+    const installed = locked.packages[`node_modules/${name}`];
+    assert.ok(installed && !installed.dev, `${name} is for development`);
+  }
+}
 
 /** Whether a build from the Dockerfile sees a file or folder of the repository. */
 function isKept(path: string, dockerfile: string): boolean {

@@ -3,14 +3,16 @@
  *
  *     npx node pipeline/deploy/prepare.ts <directory> [compose|kubernetes]
  *
- * What is there already is kept: containers that run have its passwords. Which file is whose: README.md.
+ * With QUEUE_PREFIX they all use it. What is there already is kept: containers that run have its passwords. Which file is whose: README.md.
  */
 import { pbkdf2Sync, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ConfigError, IngestConfig } from '../common/config.ts';
+import { Type } from '@sinclair/typebox';
+import { ConfigError, IngestConfig, readConfig, StackConfig } from '../common/config.ts';
 import { isEntry } from '../common/entry.ts';
+import { PREFIX } from '../queue/keys.ts';
 import {
   BROKER_USERS,
   brokerAclFile,
@@ -47,13 +49,21 @@ export function hashed(password: string, salt = randomBytes(12)): string {
 }
 
 /** The files by name. */
-export function files(engine: Engine): Record<string, string[]> {
+export function files(engine: Engine, prefix = PREFIX): Record<string, string[]> {
   const [redisPasswords, brokerPasswords, token] = [secrets(REDIS_USERS), secrets(BROKER_USERS), secret()];
   const redis = urls(redisPasswords, `redis://redis:${REDIS}/0`);
   const mqtt = urls(brokerPasswords, `mqtt://mosquitto:${MQTT}`);
+  const broker = {
+    listen,
+    port: MQTT,
+    user: 'mosquitto',
+    users: `${HOME}/mosquitto.users`,
+    acl: `${HOME}/mosquitto.acl`,
+  } as const;
   const stack = {
     ingest: { url: `http://${engine === 'compose' ? 'nginx' : 'ingest'}:${INGEST}`, token },
     redis: { url: redis.reader },
+    ...(prefix !== PREFIX && { division: { prefix } }),
     mqtt: {
       url: `mqtt://mosquitto:${MQTT}`,
       username: 'subscriber',
@@ -63,25 +73,23 @@ export function files(engine: Engine): Record<string, string[]> {
     ...(engine === 'compose' && { oneHost: true }),
     facts: { topology: engine },
   };
+  const named = prefix === PREFIX ? [] : [`QUEUE_PREFIX=${prefix}`];
   return {
-    'redis.acl': redisAclFile(redisPasswords),
+    'redis.acl': redisAclFile(redisPasswords, prefix),
     'redis.conf': [
       ...redisConfig({ listen, port: REDIS, acl: `${HOME}/redis.acl`, data: '/data' }),
       `maxmemory ${REDIS_MEMORY}`,
     ],
     'mosquitto.acl': brokerAclFile(),
-    'mosquitto.conf': mosquittoConfig({
-      listen,
-      port: MQTT,
-      user: 'mosquitto',
-      users: `${HOME}/mosquitto.users`,
-      acl: `${HOME}/mosquitto.acl`,
+    'mosquitto.conf': mosquittoConfig(broker),
+    ...(engine === 'kubernetes' && {
+      'mosquitto-durable.conf': mosquittoConfig({ ...broker, data: '/data' }),
     }),
     'mosquitto.users': BROKER_USERS.map((user) => `${user}:${hashed(brokerPasswords[user])}`),
     'ingest.tokens': [token],
-    'ingest.env': [`REDIS_URL=${redis.ingest}`, `INGEST_TOKENS_FILE=${HOME}/ingest.tokens`],
-    'relay.env': [`REDIS_URL=${redis.relay}`, `MQTT_URL=${mqtt.relay}`],
-    'operator.env': [`REDIS_URL=${redis.operator}`],
+    'ingest.env': [`REDIS_URL=${redis.ingest}`, `INGEST_TOKENS_FILE=${HOME}/ingest.tokens`, ...named],
+    'relay.env': [`REDIS_URL=${redis.relay}`, `MQTT_URL=${mqtt.relay}`, ...named],
+    'operator.env': [`REDIS_URL=${redis.operator}`, ...named],
     'stack.json': [JSON.stringify(stack, null, 2)],
     ...(engine === 'compose' && { 'nginx.conf': [nginx()] }),
   };
@@ -97,6 +105,7 @@ function nginx(): string {
 }
 
 async function main([directory, word = 'compose', ...more]: string[]): Promise<void> {
+  const { QUEUE_PREFIX } = readConfig(Type.Object({ QUEUE_PREFIX: StackConfig.properties.QUEUE_PREFIX }));
   const engine = ENGINES.find((name) => name === word);
   if (directory === undefined || directory.startsWith('-') || engine === undefined || more.length > 0) {
     throw new ConfigError(`prepare.ts: allowed: <directory>, and ${ENGINES.join(' or ')} (compose)`);
@@ -108,7 +117,7 @@ async function main([directory, word = 'compose', ...more]: string[]): Promise<v
   }
   await mkdir(directory, { recursive: true, mode: 0o700 });
   // stack.json last: it says that all are there.
-  const { 'stack.json': stack = [], ...others } = files(engine);
+  const { 'stack.json': stack = [], ...others } = files(engine, QUEUE_PREFIX);
   for (const [name, lines] of [...Object.entries(others), ['stack.json', stack] as const])
     await writePrivateFile(join(directory, name), `${lines.join('\n')}\n`);
   console.log(`${directory} is prepared for ${engine}`);

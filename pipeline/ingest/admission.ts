@@ -1,4 +1,5 @@
-import type { Queue } from '../queue/queue.ts';
+import type { Problem } from '../common/health.ts';
+import type { MessageQueue } from '../queue/queue.ts';
 import type { IngestCounters } from './counters.ts';
 import { type Refusal, unavailable } from './refusal.ts';
 
@@ -13,7 +14,7 @@ export interface Limits {
 
 /** ms between reads of the depth; each write returns it too. */
 const REFRESH_MS = 100;
-/** ms that a failed write makes us unready. */
+/** ms that a failed write is a problem: it is one only while others follow, and none does where nobody sends. */
 const TROUBLE_MS = 5000;
 /** Bounds of Retry-After, s: the time in which the backlog falls by a tenth. */
 const SOONEST_S = 1;
@@ -21,26 +22,26 @@ const LATEST_S = 10;
 
 /**
  * Admits requests, so that neither the queue nor our memory grows without a bound. It refuses requests at once beyond a
- * limit, and while Redis takes no messages.
+ * limit, and while the queue takes no messages.
  */
 export class Admission {
-  readonly #queue: Pick<Queue, 'ready' | 'depth'>;
+  readonly #queue: Pick<MessageQueue, 'away' | 'depth'>;
   readonly #limits: Limits;
   readonly #count: IngestCounters;
-  readonly #objection: () => string | undefined;
+  readonly #objection: () => Problem | undefined;
   /** Why the last write failed, and when. */
-  #trouble: { reason: string; at: number } | undefined;
+  #trouble: (Problem & { at: number }) | undefined;
   /** Messages a second that leave the queue; too low when other ingests fill it too. */
   #drain = 0;
   #asked = { at: 0, depth: 0, accepted: 0 };
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param objection why this Redis must not get messages */
+  /** @param objection why the queue must not get messages */
   constructor(
-    queue: Pick<Queue, 'ready' | 'depth'>,
+    queue: Pick<MessageQueue, 'away' | 'depth'>,
     limits: Limits,
     count: IngestCounters,
-    objection: () => string | undefined = () => undefined,
+    objection: () => Problem | undefined = () => undefined,
   ) {
     this.#objection = objection;
     this.#queue = queue;
@@ -50,25 +51,39 @@ export class Admission {
 
   /** Why `messages` more cannot be taken now; undefined: they can. */
   refusal(messages: number): Refusal | undefined {
-    const { backlog, unanswered } = this.#count;
-    if (!this.#queue.ready) return unavailable('Redis is away', SOONEST_S);
-    const objection = this.#objection();
-    if (objection !== undefined) return unavailable(`Redis: ${objection}`, LATEST_S);
-    // After a failed write one write tries Redis; other requests do not wait for it.
-    if (this.#trouble !== undefined && unanswered > 0) return unavailable(this.#trouble.reason, SOONEST_S);
-    const depth = backlog + unanswered;
-    if (depth + messages <= this.#limits.backlog) return undefined;
-    return unavailable(
-      `a backlog of ${depth} messages reaches the limit of ${this.#limits.backlog}`,
-      this.#retryAfterS(depth),
-    );
+    const obstacle = this.#obstacle(messages);
+    return obstacle && unavailable(obstacle.problem, obstacle.retryAfterS);
   }
 
-  /** Why no messages should be sent here now. A failed write counts only for a while, as no other may follow. */
-  unready(): Refusal | undefined {
+  /** Why no messages are taken now. */
+  problems(): Problem[] {
+    const [trouble, obstacle] = [this.#recent, this.#obstacle(1)];
+    const all = obstacle?.problem === trouble?.problem ? [trouble] : [trouble, obstacle];
+    return all.flatMap((each) => (each === undefined ? [] : { problem: each.problem, kind: each.kind }));
+  }
+
+  #obstacle(messages: number): (Problem & { retryAfterS: number }) | undefined {
+    const { backlog, unanswered } = this.#count;
+    const { away } = this.#queue;
+    // After some errors the queue connects anew: they are the reason then.
+    if (away !== undefined) return { ...(this.#recent ?? away), retryAfterS: SOONEST_S };
+    const objection = this.#objection();
+    if (objection !== undefined) return { ...objection, retryAfterS: LATEST_S };
+    // After a failed write one write tries the queue; other requests do not wait for it.
+    if (this.#trouble !== undefined && unanswered > 0) return { ...this.#trouble, retryAfterS: SOONEST_S };
+    const depth = backlog + unanswered;
+    if (depth + messages <= this.#limits.backlog) return undefined;
+    return {
+      problem: `a backlog of ${depth} messages reaches the limit of ${this.#limits.backlog}`,
+      kind: 'shared',
+      retryAfterS: this.#retryAfterS(depth),
+    };
+  }
+
+  /** Why the last write failed, if that was not long ago. */
+  get #recent(): Problem | undefined {
     const trouble = this.#trouble;
-    if (trouble === undefined || performance.now() - trouble.at > TROUBLE_MS) return this.refusal(1);
-    return unavailable(trouble.reason, SOONEST_S);
+    return trouble !== undefined && performance.now() - trouble.at <= TROUBLE_MS ? trouble : undefined;
   }
 
   /** Admits a request, or returns why not. {@link release} has to follow, with all its bytes. */
@@ -104,12 +119,15 @@ export class Admission {
   }
 
   /** Records a failed write. */
-  failed(reason: string): void {
-    this.#trouble = { reason, at: performance.now() };
+  failed(problem: Problem): void {
+    this.#trouble = { ...problem, at: performance.now() };
   }
 
   start(): void {
+    let asking = false;
     const refresh = async () => {
+      if (asking) return;
+      asking = true;
       try {
         const depth = await this.#queue.depth();
         const now = { at: performance.now(), depth, accepted: this.#count.accepted };
@@ -118,8 +136,9 @@ export class Admission {
         this.#asked = now;
         this.#count.backlog = depth;
       } catch {
-        // Redis is away: refusal() reports it, and the next round asks again.
+        // The queue is away: refusal() reports it, and the next round asks again.
       }
+      asking = false;
     };
     void refresh();
     this.#timer = setInterval(refresh, REFRESH_MS).unref();

@@ -5,17 +5,20 @@ import { Redis } from 'ioredis';
 import { Clock } from '../common/clock.ts';
 import { decodeFrame, unpackFrames } from '../queue/frame.ts';
 import { openQueue } from '../queue/open.ts';
-import type { Queue } from '../queue/queue.ts';
+import type { MessageQueue } from '../queue/queue.ts';
+import { Store } from '../queue/store.ts';
 import { hopsOf } from '../test/hops.ts';
 import { AUTHORIZED, TestIngest } from '../test/ingest.ts';
 import { eventually, type Service, startRedis } from '../test/services.ts';
+import { Clients } from './clients.ts';
 
 const MB = 1_048_576;
 const message = { id: 'r.1.1', source: 'test', target: 'user/17', payload: 'ä "quoted" \u2028' };
 
 let service: Service;
 let redis: Redis;
-let queue: Queue;
+let store: Store;
+let queue: MessageQueue;
 let clock: Clock;
 let ingest: TestIngest;
 
@@ -23,9 +26,11 @@ before(async () => {
   const started = await startRedis();
   service = started.service;
   redis = new Redis(started.url);
-  queue = openQueue('stream', { url: started.url, timeoutMs: 15_000 });
+  const options = { url: started.url, timeoutMs: 15_000 };
+  store = new Store(options);
+  queue = openQueue('stream', options, store);
   await queue.whenReady(15_000);
-  clock = new Clock(() => queue.time());
+  clock = new Clock(() => store.time());
   await clock.probe();
   const now = () => clock.now();
   ingest = await TestIngest.start({ queue, now });
@@ -36,6 +41,7 @@ beforeEach(() => redis.del('arrival:messages'));
 after(async () => {
   await ingest.close();
   queue.close();
+  store.close();
   redis.disconnect();
   await service.remove();
 });
@@ -187,6 +193,14 @@ const refused: Refused[] = [
   ['a line break in the target', '/messages', { id: 'a', target: 'user/1\n1,2' }, 400, 'target'],
   ['a null character', '/messages', { id: 'a', target: 'user\u0000' }, 400, 'target'],
   ['an unknown field', '/messages', { ...message, priority: 1 }, 400, 'priority', /is not known/],
+  ['an id twice', '/messages', '{"id":"a","id":"b","target":"c"}', 400, 'id', /is there twice/],
+  [
+    'a target twice in a batch',
+    '/messages/batch',
+    '[{"id":"a","target":"b"},{"id":"a","target":"b","t\\u0061rget":"c"}]',
+    400,
+    '1.target',
+  ],
   ['__proto__', '/messages', '{"id":"a","target":"b","__proto__":{}}', 400, '__proto__'],
   ['the third message of a batch', '/messages/batch', [message, message, { id: 'a' }], 400, '2.target'],
   ['an empty batch', '/messages/batch', [], 400, ''],
@@ -219,6 +233,19 @@ const headers: [name: string, headers: Record<string, string>, status: number][]
   ['another authorization scheme', { ...AUTHORIZED, authorization: 'Basic YTpi' }, 401],
   ['a content type other than JSON', { ...AUTHORIZED, 'content-type': 'text/plain' }, 415],
   ['no content type', { ...AUTHORIZED, 'content-type': '' }, 415],
+  // Regression: 400, not UTF-8.
+  ...['gzip', 'br', 'deflate', 'GZIP', 'identity, gzip', 'x'].map(
+    (coding): [string, Record<string, string>, number] => [
+      `the content coding ${coding}`,
+      { ...AUTHORIZED, 'content-encoding': coding },
+      415,
+    ],
+  ),
+  ...['latin1', '"utf-16"', 'ISO-8859-1'].map((charset): [string, Record<string, string>, number] => [
+    `the character set ${charset}`,
+    { ...AUTHORIZED, 'content-type': `application/json; charset=${charset}` },
+    415,
+  ]),
 ];
 for (const [name, set, status] of headers) {
   test(`refused: ${name}`, async () => {
@@ -325,6 +352,32 @@ test('a connection stays open after an invalid message', async () => {
   await eventually(() => statuses().length === 4, 'four answers');
   assert.deepEqual(statuses(), ['400', '400', '400', '202']);
   connection.destroy();
+});
+
+// Regression: a request on an idle connection failed as an ingest was replaced.
+test('an ingest that is to close takes requests, and each answer closes its connection', async () => {
+  const leaving = await TestIngest.start({ queue });
+  const clients = new Clients(leaving.app);
+  const body = JSON.stringify(message);
+  const request = `${leaving.head(`content-length: ${Buffer.byteLength(body)}`)}${body}`;
+  const idle = leaving.open(request);
+  await eventually(() => /202/.test(idle.received), 'the first answer');
+  const left = clients.dismiss({ reusedMs: 60_000, withinMs: 60_000 });
+  idle.write(request);
+  assert.match(await idle.closed, /202[\s\S]*202[\s\S]*connection: close/);
+  await left;
+  await leaving.close();
+});
+
+test('an ingest that is to close does not wait for connections that nobody uses', async () => {
+  const leaving = await TestIngest.start({ queue });
+  const clients = new Clients(leaving.app);
+  const body = JSON.stringify(message);
+  const idle = leaving.open(`${leaving.head(`content-length: ${Buffer.byteLength(body)}`)}${body}`);
+  await eventually(() => /202/.test(idle.received), 'the answer');
+  await clients.dismiss({ reusedMs: 0, withinMs: 3_600_000 });
+  await leaving.close();
+  await idle.closed;
 });
 
 test('a closing ingest answers open requests, and later ones with 503', async () => {

@@ -1,4 +1,5 @@
 import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { answerReadiness } from '../common/health.ts';
 import { Intake, type IntakeOptions } from './intake.ts';
 import { bodyTooLarge, notJson, Refusal } from './refusal.ts';
 import { isMuchUnread, lingering } from './unread.ts';
@@ -10,7 +11,7 @@ export interface IngestOptions extends IntakeOptions {
 
 /**
  * The front API: `POST /messages`, `POST /messages/batch`, `GET /livez`, `GET /readyz`.
- * It answers 202 once Redis has acknowledged the write, and every error as `{"error", "field"?}`.
+ * It answers 202 once the queue has acknowledged the write, and every error as `{"error", "field"?}`.
  */
 export const ingest: FastifyPluginAsync<IngestOptions> = async (app, options) => {
   const { bodyLimit, counters, onError } = options;
@@ -48,11 +49,7 @@ export const ingest: FastifyPluginAsync<IngestOptions> = async (app, options) =>
 
   app.get('/livez', async () => ({ status: 'alive' }));
 
-  app.get('/readyz', async () => {
-    const refusal = intake.unready();
-    if (refusal !== undefined) throw refusal;
-    return { status: 'ready' };
-  });
+  app.get('/readyz', async (_request, reply) => answerReadiness(reply, { problems: intake.problems() }));
 
   app.register(async (messages) => {
     messages.addHook('onRequest', intake.enter);

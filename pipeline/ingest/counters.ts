@@ -3,17 +3,17 @@ import { counter, gauge } from '../common/metrics.ts';
 
 /** The ingest's own metrics: counts since its start, and how much it holds now. */
 export const INGEST_FIGURES = {
-  accepted: counter('messages_accepted_total', 'Messages that Redis acknowledged.'),
+  accepted: counter('messages_accepted_total', 'Messages that the queue acknowledged.'),
   refused: counter('requests_refused_total', "Requests answered 4xx: the client's mistake."),
   unavailable: counter('requests_unavailable_total', 'Requests answered 503.'),
   throttled: counter('answers_throttled_total', 'Answers held back since the queue was deep.'),
   failed: counter('requests_failed_total', 'Requests answered 500: a mistake of ours.'),
   /** Each has the messages of one event-loop turn at least. */
-  writes: counter('queue_writes_total', 'Writes that Redis acknowledged, of one message or many.'),
+  writes: counter('queue_writes_total', 'Writes that the queue acknowledged, of one message or many.'),
   open: gauge('requests_open', 'Requests let in that have no answer yet.'),
   held_bytes: gauge('requests_open_bytes', 'Bytes of the bodies of open requests.'),
-  unanswered: gauge('messages_unanswered', 'Messages on the way to Redis, or without its answer yet.'),
-  backlog: gauge('backlog_messages', 'Messages in the queue, as Redis last reported.'),
+  unanswered: gauge('messages_unanswered', 'Messages on the way to the queue, or without its answer yet.'),
+  backlog: gauge('backlog_messages', 'Messages in the queue, as it last reported.'),
 };
 
 export type IngestCounters = Record<keyof typeof INGEST_FIGURES, number>;

@@ -2,9 +2,9 @@ import { isUtf8 } from 'node:buffer';
 import { Transform } from 'node:stream';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler, preParsingHookHandler } from 'fastify';
 import type { Durations } from '../common/durations.ts';
+import type { Problem } from '../common/health.ts';
 import { formatStamps } from '../common/hops.ts';
-import { explainRedis } from '../queue/problems.ts';
-import type { Queue } from '../queue/queue.ts';
+import type { MessageQueue } from '../queue/queue.ts';
 import type { Trace } from '../queue/trace.ts';
 import { traceOf } from '../queue/trace-context.ts';
 import { Admission, type Limits } from './admission.ts';
@@ -12,13 +12,21 @@ import type { IngestCounters } from './counters.ts';
 import { elementsOf } from './elements.ts';
 import { MessageCheck } from './message.ts';
 import { Outbox } from './outbox.ts';
-import { bodyTooLarge, malformed, notJson, type Refusal, unauthorized, unavailable } from './refusal.ts';
+import {
+  bodyTooLarge,
+  malformed,
+  notJson,
+  notPlain,
+  type Refusal,
+  unauthorized,
+  unavailable,
+} from './refusal.ts';
 import { Throttle } from './throttle.ts';
 import type { Tokens } from './tokens.ts';
 import { announcedLength } from './unread.ts';
 
 export interface IntakeOptions {
-  queue: Pick<Queue, 'append' | 'depth' | 'ready'>;
+  queue: Pick<MessageQueue, 'server' | 'append' | 'depth' | 'away' | 'explain'>;
   /** The reference clock, µs. Without it messages carry no stamps. */
   now: (() => number) | undefined;
   tokens: Pick<Tokens, 'accept'>;
@@ -40,9 +48,9 @@ export interface IntakeOptions {
   counters: IngestCounters;
   /** Of each message, from request to queue; nothing without stamps. */
   durations: Pick<Durations, 'add'>;
-  /** Why this Redis must not get messages; undefined: it may. */
-  objection?: () => string | undefined;
-  /** Called when Redis refuses messages, with the reason, and with undefined when it takes them again. */
+  /** Why the queue must not get messages; undefined: it may. */
+  objection?: () => Problem | undefined;
+  /** Called when the queue refuses messages, with the reason, and with undefined when it takes them again. */
   onTrouble?: (reason: string | undefined) => void;
 }
 
@@ -55,14 +63,14 @@ declare module 'fastify' {
   }
 }
 
-/** Admits requests, checks their bodies, and answers 202 after Redis has acknowledged the write. */
+/** Admits requests, checks their bodies, and answers 202 after the queue has acknowledged the write. */
 export class Intake {
   readonly #options: IntakeOptions;
   readonly #check: MessageCheck;
   readonly #admission: Admission;
   readonly #throttle: Throttle;
   readonly #outbox: Outbox<FastifyReply>;
-  /** Why Redis did not take the last write. */
+  /** Why the queue did not take the last write. */
   #trouble: string | undefined;
 
   constructor(options: IntakeOptions) {
@@ -79,8 +87,9 @@ export class Intake {
         this.#trouble = undefined;
       },
       failed: (error) => {
-        const reason = `Redis did not take it: ${explainRedis(error)}`;
-        this.#admission.failed(reason);
+        const { problem, kind } = queue.explain(error);
+        const reason = `${queue.server} did not take it: ${problem}`;
+        this.#admission.failed({ problem: reason, kind });
         if (reason !== this.#trouble) onTrouble?.(reason);
         this.#trouble = reason;
       },
@@ -107,9 +116,9 @@ export class Intake {
     this.#throttle.stop();
   }
 
-  /** Why no messages should be sent here now. */
-  unready(): Refusal | undefined {
-    return this.#admission.unready();
+  /** Why no messages are taken now. */
+  problems(): Problem[] {
+    return this.#admission.problems();
   }
 
   /** `onRequest`: admits a request before its body is read, or refuses it. */
@@ -118,15 +127,27 @@ export class Intake {
     const { tokens, bodyLimit } = this.#options;
     const length = announcedLength(request.raw) ?? 0;
     if (!tokens.accept(request.headers.authorization)) return done(unauthorized());
+    const foreign = codingOf(request);
+    if (foreign !== undefined) return done(foreign);
     if (length > bodyLimit) return done(bodyTooLarge(bodyLimit));
-    const refusal = this.#admission.refusal(1) ?? this.#admission.enter(length);
-    if (refusal === undefined) request.held = length;
+    const held = this.#isCounted(request) ? 0 : length;
+    const refusal = this.#admission.refusal(1) ?? this.#admission.enter(held);
+    if (refusal === undefined) request.held = held;
     done(refusal);
   };
 
-  /** `preParsing`: counts the bytes of a body without an announced length. */
+  /**
+   * Whether the bytes of a body count as they come. Some slow bodies that announce much would take the memory from everybody.
+   * A small one counts as announced, which costs nothing: as many as that would take are more than may be open.
+   */
+  #isCounted(request: FastifyRequest): boolean {
+    const { bytes, requests } = this.#options.limits;
+    return (announcedLength(request.raw) ?? Number.POSITIVE_INFINITY) > bytes / requests;
+  }
+
+  /** `preParsing`: counts the bytes of a body as they come. */
   readonly count: preParsingHookHandler = (request, _reply, body, done) => {
-    if (announcedLength(request.raw) !== undefined) return done(null, body);
+    if (!this.#isCounted(request)) return done(null, body);
     const transform: Transform['_transform'] = (chunk, _encoding, next) => {
       // It is answered already: drop the rest.
       if (request.held === undefined) return next();
@@ -145,6 +166,7 @@ export class Intake {
   readonly one = (request: FastifyRequest, reply: FastifyReply): void => {
     const body = textOf(request.body);
     const message = this.#check.message(parse(body), body.length);
+    this.#check.keys(body, undefined);
     this.#admit(1);
     this.#options.trace?.note(message);
     const stamps = this.#stamps(request, 1);
@@ -155,13 +177,14 @@ export class Intake {
   readonly batch = (request: FastifyRequest, reply: FastifyReply): void => {
     const body = textOf(request.body);
     const messages = this.#check.batch(parse(body), body.length);
+    const bodies = elementsOf(body);
+    for (let i = 0; i < bodies.length; i++) this.#check.keys(bodies[i] as string, i);
     this.#admit(messages.length);
     const stamps = this.#stamps(request, messages.length);
     const trace = traceOf(request.headers);
     if (this.#options.trace !== undefined) {
       for (const message of messages) this.#options.trace.note(message);
     }
-    const bodies = elementsOf(body);
     this.#outbox.add(
       reply,
       messages.map(({ target }, i) => ({ body: bodies[i] as string, target, stamps, trace })),
@@ -180,7 +203,7 @@ export class Intake {
     if (refusal !== undefined) throw refusal;
   }
 
-  /** The stamps of messages that are ready to go: what comes after is Redis' time, and the queue's. */
+  /** The stamps of messages that are ready to go: what comes after is the queue's time. */
   #stamps(request: FastifyRequest, messages: number): string {
     const { now, durations } = this.#options;
     if (now === undefined) return '';
@@ -188,6 +211,17 @@ export class Intake {
     durations.add(queued - request.received, messages);
     return formatStamps(request.received, queued);
   }
+}
+
+/** Why a body cannot be read as it is; undefined: it can (RFC 9110, 8.4; RFC 8259, 8.1). */
+function codingOf({ headers }: FastifyRequest): Refusal | undefined {
+  const coding = headers['content-encoding']?.trim().toLowerCase();
+  if (coding !== undefined && coding !== '' && coding !== 'identity')
+    return notPlain(`the content coding is ${coding.slice(0, 64)}`);
+  const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(headers['content-type'] ?? '')?.[1];
+  if (charset !== undefined && !/^(utf-?8|us-ascii)$/i.test(charset))
+    return notPlain(`the character set is ${charset.slice(0, 64)}`);
+  return undefined;
 }
 
 /** Throws a {@link Refusal} unless the body is a text. */

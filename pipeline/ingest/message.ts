@@ -1,3 +1,4 @@
+import { duplicateKey } from './elements.ts';
 import { malformed, type Refusal, tooLarge } from './refusal.ts';
 
 /** The part of a posted message that the pipeline reads. The message travels unchanged. */
@@ -50,6 +51,15 @@ export class MessageCheck {
     return value;
   }
 
+  /**
+   * Throws a {@link Refusal} for a field that a valid message has twice: parsers differ in which one they take, and both
+   * would travel on.
+   */
+  keys(json: string, at: number | undefined): void {
+    const twice = duplicateKey(json, this.#idPath);
+    if (twice !== undefined) throw wrong(at, twice, 'is there twice');
+  }
+
   #check(value: unknown, length: number, at: number | undefined): Message {
     if (!isObject(value)) throw wrong(at, '', 'is no object');
     for (const key in value) {
@@ -60,13 +70,13 @@ export class MessageCheck {
     this.#checkId(value, at);
     const { target, source } = value;
     if (typeof target !== 'string') throw wrong(at, 'target', `is ${kind(target)}, wanted a string`);
-    if (target.length > LONGEST) throw wrong(at, 'target', `is longer than ${LONGEST} characters`);
+    if (isLong(target)) throw wrong(at, 'target', `is longer than ${LONGEST} characters`);
     if (!TARGET.test(target)) {
       throw wrong(at, 'target', 'is not made of levels of letters, digits, _, . and - with / between them');
     }
     if (source !== undefined) {
       if (typeof source !== 'string') throw wrong(at, 'source', `is ${kind(source)}, wanted a string`);
-      if (source.length > LONGEST) throw wrong(at, 'source', `is longer than ${LONGEST} characters`);
+      if (isLong(source)) throw wrong(at, 'source', `is longer than ${LONGEST} characters`);
     }
     // Each level takes two brackets, so most texts are too short.
     if (length > 2 * DEEPEST && isDeeper(value.payload, DEEPEST)) {
@@ -89,8 +99,13 @@ export class MessageCheck {
     const name = path.length === 1 ? this.#idName : path.join('.');
     if (typeof id !== 'string') throw wrong(at, name, `is ${kind(id)}, wanted a string`);
     if (id.length === 0) throw wrong(at, name, 'is empty');
-    if (id.length > LONGEST) throw wrong(at, name, `is longer than ${LONGEST} characters`);
+    if (isLong(id)) throw wrong(at, name, `is longer than ${LONGEST} characters`);
   }
+}
+
+/** Whether a text has more than {@link LONGEST} characters (code points: a string's length counts many twice). */
+function isLong(text: string): boolean {
+  return text.length > LONGEST && (text.length > 2 * LONGEST || [...text].length > LONGEST);
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -147,3 +147,12 @@ function problemOf(check: () => unknown): Refusal | undefined {
     return error;
   }
 }
+
+// Regression: 65 emoji were "longer than 128 characters", as each counts as two in a string's length.
+test('characters are counted, not their halves', () => {
+  const check = new MessageCheck('id', 3);
+  const emoji = (n: number) => '\u{1f600}'.repeat(n);
+  for (const n of [65, 128]) check.message({ id: emoji(n), target: 'a', source: emoji(n) });
+  for (const n of [129, 1000])
+    assert.throws(() => check.message({ id: emoji(n), target: 'a' }), /^Error: id: is longer than 128/);
+});

@@ -1,26 +1,26 @@
-import type { Message, Queue } from '../queue/queue.ts';
+import type { Message, MessageQueue } from '../queue/queue.ts';
 import type { IngestCounters } from './counters.ts';
 
-/** The most messages of a write, unless one request has more: Redis serves nobody else meanwhile. */
+/** The most messages of a write, unless one request has more: the queue serves nobody else meanwhile. */
 const WRITE_MESSAGES = 2000;
 
 export interface OutboxEvents<Ticket> {
   /** Called after an acknowledged write, with the depth of the queue. */
   written: (depth: number) => void;
-  /** Called after a write failed or got no answer: Redis may still have its messages. */
+  /** Called after a write failed or got no answer: the queue may still have its messages. */
   failed: (error: Error) => void;
-  /** Called for each request: Redis has all of its messages, or with an error perhaps none. */
+  /** Called for each request: the queue has all of its messages, or with an error perhaps none. */
   settled: (ticket: Ticket, messages: number, error: Error | undefined) => void;
 }
 
 /**
  * Collects messages, and those that come during a write, and writes them together: one write at a time. Without a time to
  * linger it writes the messages of an event-loop turn; if a turn brought several requests, it also waits for the next turn,
- * as a write costs Redis as much as dozens of messages. It never divides the messages of a request. admission.ts bounds what
+ * as a write costs the queue as much as dozens of messages. It never divides the messages of a request. admission.ts bounds what
  * it holds.
  */
 export class Outbox<Ticket> {
-  readonly #queue: Pick<Queue, 'append'>;
+  readonly #queue: Pick<MessageQueue, 'append'>;
   readonly #count: IngestCounters;
   readonly #lingerMs: number;
   readonly #events: OutboxEvents<Ticket>;
@@ -35,7 +35,7 @@ export class Outbox<Ticket> {
 
   /** @param lingerMs how long messages are collected, from the first one on; 0: for an event-loop turn */
   constructor(
-    queue: Pick<Queue, 'append'>,
+    queue: Pick<MessageQueue, 'append'>,
     count: IngestCounters,
     lingerMs: number,
     events: OutboxEvents<Ticket>,

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { Redis } from 'ioredis';
+import type { Problem } from '../common/health.ts';
 import { openQueue } from '../queue/open.ts';
-import type { Queue } from '../queue/queue.ts';
+import type { MessageQueue } from '../queue/queue.ts';
+import { freePort } from '../stack/ports.ts';
 import { type Answer, type Settings, TestIngest } from '../test/ingest.ts';
 import { eventually, type Service, startRedis } from '../test/services.ts';
 
@@ -14,7 +16,7 @@ const HASTY_MS = 1000;
 let url: string;
 let service: Service;
 let redis: Redis;
-let queue: Queue;
+let queue: MessageQueue;
 let troubles: (string | undefined)[];
 let ingest: TestIngest;
 
@@ -49,6 +51,14 @@ function unavailable(answer: Answer, says: RegExp): void {
   assert.match(answer.body.error ?? '', says);
 }
 
+/** What is the same for all ingests takes none of them from its Service: clients would find nobody. */
+async function staysReady(of: TestIngest, says: RegExp): Promise<void> {
+  const { status, problems } = await of.readiness();
+  assert.equal(status, 200);
+  assert.equal(problems[0]?.kind, 'shared');
+  assert.match(problems[0]?.problem ?? '', says);
+}
+
 async function limited(t: { after: (f: () => unknown) => void }, settings: Omit<Settings, 'queue'>) {
   const small = await TestIngest.start({ queue, ...settings });
   t.after(() => small.close());
@@ -59,10 +69,10 @@ test('a backlog at its limit is answered with 503 until the queue is shorter', a
   const small = await limited(t, { backlog: 3 });
   for (let i = 0; i < 3; i++) assert.equal((await post(small)).status, 202);
   unavailable(await post(small), /^a backlog of 3 messages reaches the limit of 3$/);
-  assert.equal(await small.get('/readyz'), 503);
+  await staysReady(small, /^a backlog of 3 messages/);
   await queue.join();
   await queue.acknowledge((await queue.claim('relay', 1)).entries);
-  await eventually(async () => (await small.get('/readyz')) === 200, 'room to be noticed');
+  await eventually(async () => (await small.readiness()).problems.length === 0, 'room to be noticed');
   unavailable(await small.post('/messages/batch', [message, message]), /backlog/);
   assert.equal((await post(small)).status, 202);
   assert.equal(await depth(), 3);
@@ -84,7 +94,7 @@ test('a deep queue delays answers, each for 0.1 s at most', async (t) => {
 test('open requests and held bytes are limited', async (t) => {
   for (const settings of [{ requests: 2 }, { bytes: 250 }]) {
     const small = await limited(t, settings);
-    const half = () => small.open(small.head('content-length: 100'), '{"id":');
+    const half = () => small.open(small.head('content-length: 200'), ' '.repeat(110));
     const connections = [half(), half()];
     await eventually(() => small.counters.open === 2, 'two open requests');
     unavailable(await post(small), /^2 requests are open|^the bodies of open requests reach .* 250 bytes/);
@@ -93,6 +103,17 @@ test('open requests and held bytes are limited', async (t) => {
     await eventually(async () => (await post(small)).status === 202, 'room');
     assert.equal(small.counters.held_bytes, 0);
   }
+});
+
+// Regression: sixteen slow bodies that announced 1 MiB took the memory from everybody for 30 s.
+test('a body counts as its bytes come, not as announced', async (t) => {
+  const small = await limited(t, { bytes: 16_777_216 });
+  const slow = Array.from({ length: 16 }, () => small.open(small.head('content-length: 1048576'), '{"id":'));
+  await eventually(() => small.counters.open === 16, 'sixteen open requests');
+  assert.equal((await post(small)).status, 202);
+  assert.ok(small.counters.held_bytes < 1000, `${small.counters.held_bytes} bytes`);
+  for (const connection of slow) connection.destroy();
+  await eventually(() => small.counters.held_bytes === 0, 'nothing to be held');
 });
 
 test('the limit of held bytes applies to chunked bodies', async (t) => {
@@ -113,40 +134,49 @@ test('a connection above the limit is closed', async (t) => {
   for (const connection of connections) connection.destroy();
 });
 
-const refusals: [name: string, begin: () => Promise<unknown>, end: () => Promise<unknown>, says: RegExp][] = [
+type Step = () => Promise<unknown>;
+const refusals: [name: string, begin: Step, end: Step, says: RegExp, kind: Problem['kind']][] = [
   [
     'is full',
     () => redis.config('SET', 'maxmemory', '1'),
     () => redis.config('SET', 'maxmemory', '0'),
     /Redis is full/,
+    'shared',
   ],
   [
     'is a replica',
     () => redis.replicaof('127.0.0.1', 1),
     () => redis.replicaof('NO', 'ONE'),
     /Redis is a read-only replica/,
+    'shared',
   ],
   [
     'forbids it',
     () => redis.call('ACL', 'SETUSER', 'default', '-xadd'),
     () => redis.call('ACL', 'SETUSER', 'default', '+@all'),
     /Redis does not allow it/,
+    'misconfigured',
   ],
 ];
-for (const [name, begin, end, says] of refusals) {
-  test(`Redis ${name}: the ingest answers 503, is not ready, logs it once and recovers`, async () => {
+for (const [name, begin, end, says, kind] of refusals) {
+  test(`Redis ${name}: the ingest answers 503, names it at /readyz, logs it once and recovers`, async () => {
     await accepted();
     await begin();
     unavailable(await post(), says);
     unavailable(await post(), says);
-    assert.equal(await ingest.get('/readyz'), 503);
+    if (kind === 'shared') await staysReady(ingest, says);
+    else assert.equal((await ingest.readiness()).status, 503);
+    assert.equal((await ingest.readiness()).problems[0]?.kind, kind);
     assert.equal(await ingest.get('/livez'), 200);
-    assert.equal(await depth(), 1);
+    await eventually(
+      async () => (await depth().catch(() => undefined)) === 1,
+      'the message that was accepted',
+    );
     assert.equal(troubles.length, 1);
     await end();
     await eventually(async () => (await post()).status === 202, 'a recovery');
     assert.deepEqual(troubles.slice(1), [undefined]);
-    assert.equal(await ingest.get('/readyz'), 200);
+    assert.deepEqual(await ingest.readiness(), { status: 200, problems: [] });
   });
 }
 
@@ -182,24 +212,37 @@ test('Redis hangs: 503 at the deadline, then at once, until Redis recovers', asy
   const appended = t.mock.method(hasty, 'append');
   for (let i = 0; i < 21; i++) unavailable(await post(other), /^Redis/);
   assert.equal(appended.mock.callCount(), 0, 'none of them waits for Redis');
-  assert.equal(await other.get('/readyz'), 503);
+  await staysReady(other, /^Redis/);
   assert.equal(other.counters.unanswered, 0);
   service.signal('SIGCONT');
   await eventually(async () => (await post(other)).status === 202, 'a recovery');
 });
 
-test('Redis is killed: the ingest answers 503, is not ready, and loses no accepted message', async () => {
+// Regression: all ingests left their Service at once, and clients had "connection refused" for 21 s.
+test('Redis is killed: the ingest answers 503, stays ready, and loses no accepted message', async () => {
   await redis.del('arrival:messages', 'arrival:depth');
   await accepted();
   // On a busy disk Redis delays the write of acknowledged commands to its log, for two seconds at most.
   const written = async () => /aof_buffer_length:0\b/.test(await redis.info('persistence'));
   await eventually(written, 'a log that has the message');
   service.signal('SIGKILL');
-  await eventually(() => !queue.ready, 'the loss to be noticed');
+  await eventually(() => queue.away !== undefined, 'the loss to be noticed');
   unavailable(await post(), /^Redis is away$/);
   assert.equal(await ingest.get('/livez'), 200);
-  assert.equal(await ingest.get('/readyz'), 503);
+  await staysReady(ingest, /^Redis is away$/);
   await service.start();
   await eventually(async () => (await post()).status === 202, 'a recovery');
   assert.equal(await depth(), 2);
+});
+
+test('an ingest that has never reached Redis is starting: a roll-out with a wrong address ends there', async (t) => {
+  const nobody = openQueue('stream', { url: `redis://127.0.0.1:${await freePort()}`, timeoutMs: HASTY_MS });
+  const lost = await TestIngest.start({ queue: nobody });
+  t.after(async () => {
+    await lost.close();
+    nobody.close();
+  });
+  unavailable(await post(lost), /^Redis is away$/);
+  const { status, problems } = await lost.readiness();
+  assert.deepEqual([status, problems], [503, [{ problem: 'Redis is away', kind: 'starting' }]]);
 });

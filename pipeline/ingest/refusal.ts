@@ -44,6 +44,11 @@ export function notJson(): Refusal {
   return new Refusal(415, 'the content type is not application/json');
 }
 
+/** 415, for a body that is compressed or in another character set: it has to be UTF-8 as it is. */
+export function notPlain(what: string): Refusal {
+  return new Refusal(415, `${what}; allowed: UTF-8, without a content coding`);
+}
+
 /** 503: not now. */
 export function unavailable(reason: string, retryAfterS: number): Refusal {
   return new Refusal(503, reason, { retryAfterS });

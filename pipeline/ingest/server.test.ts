@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
+import { connect } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
@@ -112,11 +114,12 @@ test('certificate and tokens can be replaced while it runs; a stop answers open 
     'a write that waits',
   );
   ingest.signal('SIGTERM');
+  // A connection alone: a request would wait for Redis too.
   const gone = () =>
-    post(port, 'second-token', trusted).then(
-      () => false,
-      () => true,
-    );
+    new Promise((resolve) => {
+      const socket = connect(port, '127.0.0.1', () => resolve(false)).on('error', () => resolve(true));
+      socket.on('connect', () => socket.destroy());
+    });
   await eventually(gone, 'an ingest that takes no more connections');
   await admin.call('CLIENT', 'UNPAUSE');
   assert.equal((await open).status, 202);
@@ -164,6 +167,31 @@ test('a taken port is reported in one line', async () => {
   assert.match(ingest.lastLines.at(-1) ?? '', /^INGEST_PORT=\d+ cannot be used: .*EADDRINUSE/);
 });
 
+// Regression: it was killed by its own timeout, with code 1, and open requests got no answer.
+test('SIGTERM while Redis does not answer: open requests are answered 503', async (t) => {
+  const ingest = await start({ INGEST_TOKEN: 'of-the-variable', REDIS_TIMEOUT_MS: '60000' });
+  t.after(() => ingest.stop());
+  await ingest.says(/listening at http:/, 30_000);
+  const lines = ingest.lastLines.join('\n');
+  const url = /listening at (http:[^\s"]+)/.exec(lines)?.[1];
+  const health = /health at (http:[^\s"]+)/.exec(lines)?.[1];
+  redis.service.signal('SIGSTOP');
+  t.after(() => redis.service.signal('SIGCONT'));
+  const open = fetch(`${url}/messages`, {
+    method: 'POST',
+    headers: { authorization: 'Bearer of-the-variable', 'content-type': 'application/json' },
+    body: '{"id":"a","target":"b"}',
+  });
+  await eventually(async () => {
+    const text = await (await fetch(`${health}/metrics`)).text();
+    return /^arrival_ingest_messages_unanswered 1$/m.test(text);
+  }, 'a write that waits');
+  ingest.signal('SIGTERM');
+  assert.equal((await open).status, 503);
+  assert.match(await ingest.ended, /code 0/);
+  assert.match(ingest.lastLines.join('\n'), /Redis does not answer/);
+});
+
 test('no message is accepted before the clock is probed', async (t) => {
   await admin.call('ACL', 'SETUSER', 'ingest', '-time');
   t.after(() => admin.call('ACL', 'SETUSER', 'ingest', '+time'));
@@ -184,7 +212,8 @@ test('no message is accepted before the clock is probed', async (t) => {
   await eventually(async () => (await send()).status === 202, 'an accepted message');
 });
 
-test('the ingest refuses a Redis that may evict messages', async () => {
+test('the ingest refuses a Redis that may evict messages', async (t) => {
+  t.after(() => admin.config('SET', 'maxmemory', '0', 'maxmemory-policy', 'noeviction'));
   await admin.config('SET', 'maxmemory', '100mb');
   await admin.config('SET', 'maxmemory-policy', 'allkeys-lru');
   const ingest = await start({ INGEST_TOKEN: 'of-the-variable' });
@@ -194,3 +223,24 @@ test('the ingest refuses a Redis that may evict messages', async () => {
     /^REDIS_URL: maxmemory-policy is allkeys-lru, allowed is noeviction/,
   );
 });
+
+// Regression: an ingest on all addresses said that it listens on 127.0.0.1.
+test('the log has the addresses that the ingest listens on', async (t) => {
+  for (const [host, shown] of [
+    ['127.0.0.1', '127.0.0.1'],
+    ['0.0.0.0', '0.0.0.0'],
+    ['localhost', '127.0.0.1'],
+    ['::1', '[::1]'],
+  ] as const) {
+    if (host === '::1' && !hasIpv6()) continue;
+    const ingest = await start({ INGEST_TOKEN: 'some-token', INGEST_HOST: host, HEALTH_HOST: host });
+    t.after(() => ingest.stop());
+    for (const what of ['health', 'listening']) {
+      const [, url = ''] = await ingest.says(new RegExp(`${what} at (http:[^\\s"]+)`), 30_000);
+      assert.equal(url.replace(/:\d+$/, ''), `http://${shown}`, host);
+    }
+  }
+});
+
+const hasIpv6 = () =>
+  Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'));

@@ -1,14 +1,22 @@
 import closeWithGrace from 'close-with-grace';
 import { ConfigError, IngestConfig, readConfig } from '../common/config.ts';
-import { metrics, serveHealth } from '../common/health.ts';
+import { addressOf, metrics, type Problem, STOPPING, serveHealth, within } from '../common/health.ts';
 import { openLog } from '../common/log.ts';
 import { trust } from '../common/trust.ts';
 import { fail, openProcess } from '../queue/process.ts';
 import { ingest } from './app.ts';
+import { Clients, LEAVE } from './clients.ts';
 import { INGEST_FIGURES, ingestSeconds, noCounts } from './counters.ts';
 import { createHttp } from './http.ts';
 import { readTls, reloadTls } from './tls.ts';
 import { Tokens } from './tokens.ts';
+
+/** ms that the queue has, when the clients have left, to answer open requests. */
+const GRACE_MS = 6000;
+/** ms to answer them without it, and to close the connections. */
+const GOODBYE_MS = 4000;
+/** ms between looks for idle connections while it closes. */
+const IDLE_MS = 50;
 
 async function main(): Promise<void> {
   const config = readConfig(IngestConfig);
@@ -21,19 +29,12 @@ async function main(): Promise<void> {
   const tokens = new Tokens(config.INGEST_TOKEN, config.INGEST_TOKENS_FILE);
   const tls = readTls(config);
   const log = openLog(config.LOG_LEVEL, { name: config.PROCESS_NAME, settings: config });
-  const { queue, checkRedis, clock, trace, observe } = openProcess('ingest', config, log, {
-    onAnswer: () => void checkPolicy(),
-  });
-  // After an outage there may be another Redis.
-  let evicts: string | undefined;
-  async function checkPolicy(): Promise<void> {
-    const before = evicts;
-    evicts = await queue.evicts().catch(() => before);
-    if (evicts !== undefined && evicts !== before) log.error(`Redis: ${evicts}`);
-  }
+  const own = openProcess('ingest', config, log);
+  const { queue, objection, clock, trace } = own;
   const counters = noCounts();
   const durations = ingestSeconds();
   const app = createHttp(config, tls, counters);
+  const clients = new Clients(app);
   await app.register(ingest, {
     queue,
     now: config.STAMPS ? () => clock.now() : undefined,
@@ -47,18 +48,22 @@ async function main(): Promise<void> {
     trace,
     counters,
     durations,
-    objection: () => evicts ?? (config.STAMPS && !clock.probed ? 'its clock is not known yet' : undefined),
-    onTrouble: (reason) => (reason === undefined ? log.info('Redis takes messages again') : log.warn(reason)),
+    objection,
+    onTrouble: (reason) =>
+      reason === undefined ? log.info(`${queue.server} takes messages again`) : log.warn(reason),
     onError: (error) => log.error(error),
   });
-  const observed = observe(INGEST_FIGURES, () => counters, [durations], {});
+  let stopping = false;
+  const problems = async (): Promise<Problem[]> =>
+    stopping ? [STOPPING] : (await app.inject('/readyz')).json().problems;
+  const observed = own.observe(INGEST_FIGURES, () => counters, [durations], {}, problems);
   await app.register(metrics, observed);
   await app.ready();
   const health = await serveHealth(config.HEALTH_HOST, config.HEALTH_PORT, {
-    ready: async () => {
-      const { error } = (await app.inject('/readyz')).json();
-      return { problem: error, redis: queue.ready, backlog: counters.backlog };
-    },
+    ready: async () => ({
+      problems: await problems(),
+      facts: { ...own.facts(), backlog: counters.backlog },
+    }),
     metrics: observed.metrics,
   });
   log.info(`health at ${health.url}`);
@@ -69,21 +74,44 @@ async function main(): Promise<void> {
     if (tls !== undefined) reloadTls(app, config, log);
   });
 
-  closeWithGrace({ logger: log, skip: ['SIGHUP'] }, async ({ err }) => {
-    if (err) log.error(err);
-    await app.close();
-    await health.close();
-    unwatch();
-    observed.stop();
-    clock.stop();
-    queue.close();
-  });
+  closeWithGrace(
+    { logger: log, delay: LEAVE.withinMs + GRACE_MS + GOODBYE_MS, skip: ['SIGHUP'] },
+    async ({ err }) => {
+      if (err) log.error(err);
+      stopping = true;
+      await clients.dismiss();
+      const closed = app.close();
+      // A connection that has just got its answer would stay open for as long as its client likes.
+      const idle = setInterval(() => app.server.closeIdleConnections(), IDLE_MS);
+      await within(GRACE_MS, closed);
+      if (counters.unanswered > 0) {
+        log.warn(
+          `${queue.server} does not answer: open requests are answered 503, and it may still take their messages`,
+        );
+        // Their writes fail then.
+        own.close();
+      }
+      await closed;
+      clearInterval(idle);
+      await health.close();
+      unwatch();
+      observed.stop();
+      clock.stop();
+      own.close();
+    },
+  );
 
-  // Before the first request. While Redis is away, requests are refused until the clock is probed.
-  await checkRedis();
-  if (queue.ready) await checkPolicy();
-  if (evicts !== undefined) throw new ConfigError(`REDIS_URL: ${evicts}`);
-  await clock.start().catch(() => {});
+  // Before the first request. While the queue is away, requests are refused until the clock is probed.
+  await own.check();
+  await own.checkFitness();
+  if (config.MQTT_URL !== undefined) {
+    const record = own.brokerRecord({ url: config.MQTT_URL, name: config.BROKER_NAME });
+    await record.check().catch((error) => {
+      // Relays will find out when the queue is back.
+      if (error instanceof ConfigError) throw error;
+    });
+  }
+  await own.startClock();
   // Fastify passes the options to `server.listen`, but its types lack `reusePort`.
   const address = {
     host: config.INGEST_HOST,
@@ -92,10 +120,10 @@ async function main(): Promise<void> {
     // Node's default is 511: of 1,000 connections at once 143 found it full, and retried after a second.
     backlog: config.CONNECTION_LIMIT,
   };
-  const url = await app.listen(address).catch((error: Error) => {
+  await app.listen(address).catch((error: Error) => {
     throw new ConfigError(`INGEST_PORT=${config.INGEST_PORT} cannot be used: ${error.message}`);
   });
-  log.info(`listening at ${url}`);
+  log.info(`listening at ${addressOf(app, tls === undefined ? 'http' : 'https')}`);
 }
 
 main().catch(fail);

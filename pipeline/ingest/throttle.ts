@@ -1,4 +1,4 @@
-import type { Queue } from '../queue/queue.ts';
+import type { MessageQueue } from '../queue/queue.ts';
 import type { IngestCounters } from './counters.ts';
 
 /** ms between reads of the depth while answers are held, as no write may report it. */
@@ -11,7 +11,7 @@ const LONGEST_MS = 100;
  * messages are in the queue already, so their arrival is not delayed.
  */
 export class Throttle {
-  readonly #queue: Pick<Queue, 'depth'>;
+  readonly #queue: Pick<MessageQueue, 'depth'>;
   readonly #backlog: number;
   readonly #count: IngestCounters;
   /** Delayed answers, oldest first. */
@@ -19,7 +19,7 @@ export class Throttle {
   #timer: NodeJS.Timeout | undefined;
 
   /** @param backlog messages in the queue at which answers are delayed; 0: never */
-  constructor(queue: Pick<Queue, 'depth'>, backlog: number, count: IngestCounters) {
+  constructor(queue: Pick<MessageQueue, 'depth'>, backlog: number, count: IngestCounters) {
     this.#queue = queue;
     this.#backlog = backlog;
     this.#count = count;
@@ -52,7 +52,7 @@ export class Throttle {
   }
 
   readonly #look = async (): Promise<void> => {
-    // Without Redis the last depth counts, and answers are given after LONGEST_MS.
+    // While the queue is away the last depth counts, and answers are given after LONGEST_MS.
     this.#count.backlog = await this.#queue.depth().catch(() => this.#count.backlog);
     this.release();
     this.#timer = this.#held.length > 0 ? setTimeout(this.#look, LOOK_MS) : undefined;

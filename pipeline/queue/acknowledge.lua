@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Takes delivered entries out of the queue for good.
 --
 -- KEYS[1]  stream of messages
@@ -14,7 +15,7 @@ end
 if redis.call('XLEN', KEYS[1]) == 0 then
   -- Entries that were added or deleted by hand are not in the counter.
   redis.call('DEL', KEYS[2])
-else
+elseif count > 0 then
   redis.call('INCRBY', KEYS[2], -count)
 end
 return count

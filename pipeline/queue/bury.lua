@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Moves an entry of one message to the dead letters, with the reason. Nobody sees it in both or in neither.
 --
 -- KEYS[1]  stream of messages

@@ -1,20 +1,27 @@
 import { readFileSync } from 'node:fs';
-import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import { nodesOf } from '../common/config.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type RedisOptions as ClientOptions, Cluster, Redis } from 'ioredis';
+import { type Address, isSecure, parseAddress } from '../common/address.ts';
+import { explainRedis } from './problems.ts';
 
-export interface QueueOptions {
+export interface RedisOptions {
   /** One address, or several nodes of a Redis Cluster: `redis://user:password@host:port,host:port`. */
   url: string;
   /** ms without an answer until the connection counts as dead, and waiting commands reject. */
   timeoutMs: number;
   /** It is a Redis Cluster, even if the address names one node only. */
   cluster?: boolean;
+  /** Before the keys in Redis; `arrival` by default. */
+  prefix?: string;
+  /** Called when Redis goes away and when it is back; `reason` is one short sentence. */
+  onState?: (up: boolean, reason: string) => void;
+}
+
+export interface QueueOptions extends RedisOptions {
   /** Number of shards of the stream; 1 by default. */
   shards?: number;
   /** How long (ms) a silent relay keeps its shard; 30,000 by default. */
   leaseMs?: number;
-  /** Called when Redis goes away and when it is back; `reason` is one short sentence. */
-  onState?: (up: boolean, reason: string) => void;
   /**
    * Called with the entries that a relay holds of a shard that another relay takes over. Returns those that the relay
    * will not publish.
@@ -28,17 +35,24 @@ const scripts = {
   forgetDepth: { lua: script('forget'), numberOfKeys: 2 },
   acknowledgeEntries: { lua: script('acknowledge'), numberOfKeys: 2 },
   buryEntry: { lua: script('bury'), numberOfKeys: 3 },
+  buryTaken: { lua: script('bury-taken'), numberOfKeys: 1 },
   splitEntry: { lua: script('split'), numberOfKeys: 2 },
+  pendingEntries: { lua: script('pending'), numberOfKeys: 1, readOnly: true },
   recoverEntries: { lua: script('recover'), numberOfKeys: 1 },
+  joinGroup: { lua: script('join'), numberOfKeys: 1 },
+  giveBack: { lua: script('give-back'), numberOfKeys: 1 },
   requeueLetters: { lua: script('requeue'), numberOfKeys: 3 },
+  tidyConsumers: { lua: script('tidy'), numberOfKeys: 1 },
   signOff: { lua: script('sign-off'), numberOfKeys: 1 },
   holdLease: { lua: script('lease'), numberOfKeys: 1 },
   sayPresent: { lua: script('present'), numberOfKeys: 1 },
+  recordBroker: { lua: script('record'), numberOfKeys: 1 },
 };
 
 export type RawEntry = [id: Buffer, fields: Buffer[] | null];
 type Taken = [id: Buffer, fields: Buffer[], counter: number];
-type Recovered = [cursor: Buffer, taken: Taken[], deleted: Buffer[]];
+type Recovered = [taken: Taken[], deleted: number];
+export type PendingRow = [id: string, holder: string, idleMs: number, counter: number];
 type Argument = Buffer | string | number;
 
 /** Each script's file documents its keys and arguments. */
@@ -46,20 +60,26 @@ export interface Connection extends Redis {
   forgetDepth(key: string, depth: string): Promise<number>;
   acknowledgeEntries(key: string, depth: string, group: string, ...idsAndCounts: Argument[]): Promise<number>;
   buryEntry(key: string, depth: string, deadLetters: string, ...entry: Argument[]): Promise<number>;
+  buryTaken(deadLetters: string, ...entry: Argument[]): Promise<string>;
   splitEntry(key: string, depth: string, group: string, ...entry: Argument[]): Promise<number>;
+  pendingEntries(key: string, group: string, ...from: Argument[]): Promise<[ms: number, PendingRow[]]>;
   recoverEntriesBuffer(key: string, group: string, ...from: Argument[]): Promise<Recovered>;
+  joinGroup(key: string, group: string): Promise<number>;
+  giveBack(key: string, ...frames: Buffer[]): Promise<number>;
   requeueLetters(deadLetters: string, key: string, depth: string, ...kindAndIds: string[]): Promise<string[]>;
+  tidyConsumers(key: string, group: string, stays: string, idleMs: number): Promise<number>;
   signOff(key: string, group: string, consumer: string): Promise<number>;
-  holdLease(key: string, relay: string, ms: number): Promise<number>;
-  sayPresent(key: string, relay: string, ms: number): Promise<number>;
+  holdLease(key: string, relay: string, renewal: number, stale: string): Promise<string>;
+  sayPresent(key: string, relay: string, sign: number, ...gone: string[]): Promise<string[]>;
+  recordBroker(key: string, record: string, ms: number): Promise<number>;
 }
 
 /** How often a client of a cluster refreshes its slots, in ms; a MOVED refreshes them too. */
 const SLOTS_MS = 2000;
 
 /** Whether these are the addresses of a Redis Cluster. */
-export function isCluster({ url, cluster = false }: Pick<QueueOptions, 'url' | 'cluster'>): boolean {
-  return cluster || nodesOf(url).length > 1;
+export function isCluster({ url, cluster = false }: Pick<RedisOptions, 'url' | 'cluster'>): boolean {
+  return cluster || parseAddress('redis', url).nodes.length > 1;
 }
 
 /**
@@ -67,9 +87,9 @@ export function isCluster({ url, cluster = false }: Pick<QueueOptions, 'url' | '
  * `timeoutMs`, open commands reject and are not sent again.
  */
 export function connect(
-  options: QueueOptions,
+  options: RedisOptions,
   timeoutMs: number,
-  onState?: QueueOptions['onState'],
+  onState?: RedisOptions['onState'],
 ): Connection {
   const redis = isCluster(options) ? openCluster(options, timeoutMs) : openNode(options.url, timeoutMs);
   let reason = 'connection closed';
@@ -89,6 +109,14 @@ export function connect(
 
 const retry = (attempt: number) => Math.min(20 * 2 ** attempt, 500);
 
+/**
+ * Errors of a server that is not, or no longer, the right one: its address may lead to another one by now. READONLY is not among
+ * them: process.ts sees the role within a second, and connects anew.
+ */
+const WRONG_SERVER = /^(MOVED|CLUSTERDOWN|MASTERDOWN|LOADING|MISCONF) /;
+/** ms between two connections that such errors cause. */
+const ANEW_MS = 1000;
+
 function common(timeoutMs: number) {
   return {
     protocol: 2,
@@ -97,27 +125,46 @@ function common(timeoutMs: number) {
     socketTimeout: timeoutMs,
     connectTimeout: timeoutMs,
     disableClientInfo: true,
-  } satisfies RedisOptions;
+  } satisfies ClientOptions;
+}
+
+/** As whom a client connects, and whether by TLS. */
+function identity(address: Address) {
+  const { username, password } = address;
+  return {
+    ...(username !== '' && { username }),
+    ...(password !== '' && { password }),
+    ...(isSecure(address) && { tls: {} }),
+  };
 }
 
 /** As {@link connect}, to the first node that the address names. */
 export function openNode(url: string, timeoutMs: number): Connection {
-  return new Redis(nodesOf(url)[0] as string, {
+  let last = Number.NEGATIVE_INFINITY;
+  const address = parseAddress('redis', url);
+  const redis = new Redis({
+    ...address.nodes[0],
+    db: address.database,
+    ...identity(address),
     ...common(timeoutMs),
     scripts,
     enableOfflineQueue: false,
     retryStrategy: retry,
-  }) as Connection;
+    reconnectOnError: (error) => {
+      if (!WRONG_SERVER.test(error.message) || performance.now() - last < ANEW_MS) return false;
+      last = performance.now();
+      // Afterwards, so that the command rejects with the answer, and not with a lost connection.
+      setImmediate(() => redis.disconnect(true));
+      return false;
+    },
+  });
+  return redis as Connection;
 }
 
-function openCluster({ url }: QueueOptions, timeoutMs: number): Connection {
-  const nodes = nodesOf(url).map((node) => new URL(node));
-  const { username, password, protocol } = nodes[0] as URL;
+function openCluster({ url }: RedisOptions, timeoutMs: number): Connection {
+  const address = parseAddress('redis', url);
   return new Cluster(
-    nodes.map(({ hostname, port }) => ({
-      host: hostname.replace(/^\[|\]$/g, ''),
-      port: Number(port || 6379),
-    })),
+    address.nodes,
     {
       scripts,
       enableOfflineQueue: false,
@@ -129,11 +176,27 @@ function openCluster({ url }: QueueOptions, timeoutMs: number): Connection {
       slotsRefreshTimeout: timeoutMs,
       redisOptions: {
         ...common(timeoutMs),
-        ...(username !== '' && { username: decodeURIComponent(username) }),
-        ...(password !== '' && { password: decodeURIComponent(password) }),
-        ...(protocol === 'rediss:' && { tls: {} }),
+        ...identity(address),
       },
     },
     // We use nothing that differs: no SELECT, no MULTI across slots, no command without a key for one node.
   ) as unknown as Connection;
+}
+
+/** Resolves once commands can be written; rejects after `withinMs`. */
+export async function becomeReady(connection: Connection, withinMs: number): Promise<void> {
+  const deadline = Date.now() + withinMs;
+  let reason = 'Redis is away';
+  const onError = (error: Error) => {
+    reason = explainRedis(error);
+  };
+  connection.on('error', onError);
+  try {
+    while (connection.status !== 'ready') {
+      if (Date.now() > deadline) throw new Error(reason);
+      await sleep(5);
+    }
+  } finally {
+    connection.off('error', onError);
+  }
 }

@@ -87,7 +87,7 @@ function letterOf(letter: string, fields: readonly Buffer[], idPath: readonly st
   const frame = values.get('frame');
   return {
     letter,
-    ...contents(frame, idPath),
+    ...contentsOf(frame, idPath),
     reason: values.get('reason')?.toString() ?? '',
     deliveries: Number(values.get('deliveries') ?? 0),
     buried: Number.parseInt(letter, 10),
@@ -95,7 +95,10 @@ function letterOf(letter: string, fields: readonly Buffer[], idPath: readonly st
 }
 
 /** Id and target of the message in a frame; both may be unreadable. */
-function contents(frame: Buffer | undefined, idPath: readonly string[]): Pick<DeadLetter, 'id' | 'target'> {
+export function contentsOf(
+  frame: Buffer | undefined,
+  idPath: readonly string[],
+): Pick<DeadLetter, 'id' | 'target'> {
   let target: string | undefined;
   let id: unknown;
   try {

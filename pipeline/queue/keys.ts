@@ -6,30 +6,48 @@ export interface Keys {
   deadLetters: string;
 }
 
-/** The keys of a queue without shards. */
-export const WHOLE: Keys = {
-  messages: 'arrival:messages',
-  depth: 'arrival:depth',
-  deadLetters: 'arrival:dead-letters',
-};
+/** Before the keys of a pipeline: pipelines with prefixes of their own share a Redis. */
+export const PREFIX = 'arrival';
 
-/** The key of a list. */
-export const LIST = 'arrival:list';
+/** The keys of a pipeline in Redis. */
+export interface QueueKeys {
+  /** Of a queue without shards. */
+  whole: Keys;
+  /** Of a shard. The braces give all of them one slot, and so one node of a Redis Cluster. */
+  shard(shard: number): Keys & { lease: string };
+  /** Of all parts of a queue: its shards, or the whole. */
+  parts(shards: number | undefined): Keys[];
+  /** Of `QUEUE=list`. */
+  list: string;
+  /** The number of shards; absent: none. The first user writes it. */
+  shards: string;
+  /** The relays: a hash of the number of each one's last sign of life. */
+  relays: string;
+  /** Where the relays publish to (broker-record.ts). */
+  broker: string;
+  telemetry: string;
+  /** The trace list of a component. */
+  trace(component: string): string;
+}
 
-/** The number of shards in this Redis; absent: none. The first user writes it. */
-export const SHARDS = 'arrival:shards';
-
-/** The relays: a sorted set by when each one's presence ends (ms, clock of Redis). */
-export const RELAYS = 'arrival:relays';
-
-/** The keys of a shard. The braces give all of them one slot, and so one node of a Redis Cluster. */
-export function keysOf(shard: number): Keys & { lease: string } {
-  const key = (what: string) => `arrival:{${shard}}:${what}`;
+export function keysOf(prefix = PREFIX): QueueKeys {
+  const places = (before: string): Keys => ({
+    messages: `${before}messages`,
+    depth: `${before}depth`,
+    deadLetters: `${before}dead-letters`,
+  });
+  const whole = places(`${prefix}:`);
+  const shard = (n: number) => ({ ...places(`${prefix}:{${n}}:`), lease: `${prefix}:{${n}}:lease` });
   return {
-    messages: key('messages'),
-    depth: key('depth'),
-    deadLetters: key('dead-letters'),
-    lease: key('lease'),
+    whole,
+    shard,
+    parts: (shards) => (shards === undefined ? [whole] : Array.from({ length: shards }, (_, n) => shard(n))),
+    list: `${prefix}:list`,
+    shards: `${prefix}:shards`,
+    relays: `${prefix}:relays`,
+    broker: `${prefix}:broker`,
+    telemetry: `${prefix}:telemetry`,
+    trace: (component) => `${prefix}:trace:${component}`,
   };
 }
 

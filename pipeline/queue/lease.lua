@@ -1,15 +1,18 @@
--- Takes a lease that nobody holds, or renews one's own.
+#!lua flags=allow-oom
+-- Takes a lease that nobody holds, or that has not been renewed; renews one's own; or gives it back.
+-- It has no expiry, as Redis' clock may step: others see by their own clocks that it is not renewed any more.
+-- allow-oom: a full Redis must still be drained.
 --
--- KEYS[1]  lease of a shard
--- ARGV     relay, ms that the lease lasts; 0 gives it back
--- returns  1 when it is the relay's now, 0 when it is not
-local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then
-  return 0
+-- KEYS[1]  lease of a shard: `<relay> <number of its last renewal>`
+-- ARGV     relay, number of this renewal (0 gives the lease back), another relay's lease to take over (empty: none)
+-- returns  empty when the lease is the relay's now, or given back; else the lease that another relay has
+local lease = redis.call('GET', KEYS[1])
+if lease and lease ~= ARGV[3] and lease:match('^(.*) %d+$') ~= ARGV[1] then
+  return lease
 end
 if ARGV[2] == '0' then
   redis.call('DEL', KEYS[1])
-  return 0
+else
+  redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. ARGV[2])
 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 1
+return ''

@@ -1,6 +1,8 @@
+import type { Problem } from '../common/health.ts';
 import type { Connection } from './connection.ts';
-import { RELAYS } from './keys.ts';
+import { problemOf } from './problems.ts';
 import type { Shard } from './shard.ts';
+import { Silence } from './silence.ts';
 
 /** The longest interval at which leases are renewed and sought; never more than a third of a lease. */
 const LOOK_MS = 1000;
@@ -15,6 +17,7 @@ interface LeaseEvents {
 /** Which shards a relay reads: takes their leases up to its share, renews them, and gives them up. */
 export class Leases {
   readonly #redis: Connection;
+  readonly #relaysKey: string;
   readonly #shards: readonly Shard[];
   readonly #leaseMs: number;
   readonly #events: LeaseEvents;
@@ -25,12 +28,29 @@ export class Leases {
   #taking = true;
   /** Relays at the last look. */
   #relays = 1;
+  /** Our signs of life: each renewal of a lease, and of our presence, has another number. */
+  #signs = 0;
+  /** Leases of others, and relays, that have not been renewed. */
+  readonly #silence = new Silence();
+  /** Relays that are gone, with their last signs: the next look removes them. */
+  #gone: string[] = [];
+  #failure: Error | undefined;
+  /** Others had all shards that it asked for at the last look; undefined: before the first. */
+  #refused: boolean | undefined;
   #claims = 0;
   /** When the last claim ended, ms of the monotonic clock. */
   #claimed = 0;
 
-  constructor(redis: Connection, shards: readonly Shard[], leaseMs: number, events: LeaseEvents) {
+  /** @param relays the key of the relays */
+  constructor(
+    redis: Connection,
+    relays: string,
+    shards: readonly Shard[],
+    leaseMs: number,
+    events: LeaseEvents,
+  ) {
     this.#redis = redis;
+    this.#relaysKey = relays;
     this.#shards = shards;
     this.#leaseMs = leaseMs;
     this.#events = events;
@@ -39,6 +59,25 @@ export class Leases {
   /** The shards that this relay reads. */
   get ours(): Shard[] {
     return this.#shards.filter(({ ours }) => ours);
+  }
+
+  /** Why leases could not be renewed or sought at the last look; undefined: they could. */
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
+  /** Why the relay reads nothing, though it could; undefined: it reads a shard, or is one relay too many. */
+  get problem(): Problem | undefined {
+    if (this.#consumer === '' || this.ours.length > 0) return undefined;
+    if (this.#failure !== undefined) return problemOf(this.#failure);
+    if (this.#refused === undefined)
+      return { problem: 'it has not looked for a shard yet', kind: 'starting' };
+    if (!this.#refused) return undefined;
+    if (this.#relays > this.#shards.length) return undefined;
+    return {
+      problem: `no shard is this relay's yet: others hold all ${this.#shards.length}`,
+      kind: 'starting',
+    };
   }
 
   /** Runs the claim of a relay. The first call starts the renewal of leases. */
@@ -73,9 +112,9 @@ export class Leases {
       const held = shard.until > 0;
       shard.until = 0;
       await shard.signOff(consumer);
-      if (held) await this.#redis.holdLease(shard.lease, consumer, 0);
+      if (held) await this.#redis.holdLease(shard.lease, consumer, 0, '');
     });
-    await this.#redis.sayPresent(RELAYS, consumer, 0);
+    await this.#redis.sayPresent(this.#relaysKey, consumer, 0);
   }
 
   #begin(consumer: string): void {
@@ -83,8 +122,10 @@ export class Leases {
     this.#consumer = consumer;
     const look = () => {
       this.#looking = this.#look()
-        // Redis is away: leases end by themselves.
-        .catch(() => {})
+        // Without renewals our leases end by themselves: others take them over.
+        .catch((error: Error) => {
+          this.#failure = error;
+        })
         .finally(() => {
           if (!this.#stopping) this.#timer = setTimeout(look, Math.min(this.#leaseMs / 3, LOOK_MS));
         });
@@ -96,51 +137,77 @@ export class Leases {
   async #look(): Promise<void> {
     // A relay that claims nothing, as its broker is away, gives its shards to the others.
     if (this.#claims === 0 && performance.now() - this.#claimed > this.#leaseMs) {
+      this.#refused = false;
       await everyone(this.ours, (shard) => this.#give(shard));
-      await this.#redis.sayPresent(RELAYS, this.#consumer, 0);
+      await this.#redis.sayPresent(this.#relaysKey, this.#consumer, 0);
       return;
     }
-    // The node that counts relays may be away.
-    this.#relays = await this.#redis
-      .sayPresent(RELAYS, this.#consumer, this.#leaseMs)
-      .catch(() => this.#relays);
+    // One node of a cluster may be away, and its leases with it. Hold on to the others.
+    let failure: Error | undefined;
+    const noted = (error: Error) => {
+      failure = error;
+    };
+    await this.#count().catch(noted);
     const share = Math.ceil(this.#shards.length / this.#relays);
     const renewals = everyone(this.ours, async (shard) => {
       await this.#hold(shard);
       await shard.renew(this.#consumer);
     });
-    await renewals.catch(() => {});
+    await renewals.catch(noted);
     for (const [n, shard] of this.ours.entries()) {
       shard.leaving = n >= share;
-      if (shard.leaving && shard.idle) await this.#give(shard).catch(() => {});
+      if (shard.leaving && shard.idle) await this.#give(shard).catch(noted);
     }
     for (const shard of this.#shards) {
       if (!this.#taking || this.ours.length >= share) break;
-      if (shard.ours || !(await this.#hold(shard).catch(() => false))) continue;
-      this.#events.onTaken();
+      if (shard.ours) continue;
+      const held = this.#hold(shard).catch((error: Error) => {
+        noted(error);
+        return false;
+      });
+      if (await held) this.#events.onTaken();
     }
+    this.#failure = failure;
+    this.#refused = this.#taking && this.ours.length === 0;
+  }
+
+  /** Says that we are there, and counts the relays that are. */
+  async #count(): Promise<void> {
+    const sign = ++this.#signs;
+    const flat = await this.#redis.sayPresent(this.#relaysKey, this.#consumer, sign, ...this.#gone);
+    this.#gone = [];
+    let relays = 0;
+    for (let i = 0; i + 1 < flat.length; i += 2) {
+      const [name, last] = [flat[i] as string, flat[i + 1] as string];
+      if (name === this.#consumer || this.#silence.of(name, last) < this.#leaseMs) relays++;
+      else this.#gone.push(name, last);
+    }
+    this.#relays = Math.max(1, relays);
   }
 
   async #give(shard: Shard): Promise<void> {
     shard.until = 0;
     this.#events.onLost(shard);
     await shard.giveBack();
-    await this.#redis.holdLease(shard.lease, this.#consumer, 0);
+    await this.#redis.holdLease(shard.lease, this.#consumer, 0, '');
   }
 
   /** Takes the lease of a shard, or renews it; false: another relay has it. */
   async #hold(shard: Shard): Promise<boolean> {
-    // From before the request: Redis counts from later, so ours ends first.
+    // From before the request: others count from when they see it, so ours ends first.
     const until = performance.now() + this.#leaseMs;
-    const held = await this.#redis.holdLease(shard.lease, this.#consumer, this.#leaseMs);
-    if (held === 1) {
+    const ask = (stale: string) => this.#redis.holdLease(shard.lease, this.#consumer, ++this.#signs, stale);
+    let other = await ask('');
+    if (other !== '' && this.#silence.of(shard.lease, other) >= this.#leaseMs) other = await ask(other);
+    const held = other === '';
+    if (held) {
       if (!shard.ours) shard.begin();
       shard.until = until;
     } else if (shard.until > 0) {
       shard.lost();
       this.#events.onLost(shard);
     }
-    return held === 1;
+    return held;
   }
 }
 

@@ -1,6 +1,7 @@
-import { openNode } from './connection.ts';
-import { keysOf, LIST, SHARDS, WHOLE } from './keys.ts';
-import { becomeReady, type QueueKind } from './queue.ts';
+import { becomeReady, openNode } from './connection.ts';
+import { keysOf } from './keys.ts';
+import { KINDS } from './open.ts';
+import type { QueueKind } from './queue.ts';
 
 /** Messages and dead letters that a former pipeline left in Redis. */
 export interface Left {
@@ -12,22 +13,22 @@ export interface Left {
 }
 
 /** Counts messages in a queue of any kind and number of shards, and dead letters. */
-export async function leftIn(url: string, timeoutMs: number): Promise<Left> {
+export async function leftIn(url: string, timeoutMs: number, prefix?: string): Promise<Left> {
+  const keys = keysOf(prefix);
   const redis = openNode(url, timeoutMs).on('error', () => {});
   try {
     await becomeReady(redis, timeoutMs);
-    const division = await redis.get(SHARDS);
-    const shards = Number(division ?? 1);
-    const parts = division === null ? [WHOLE] : Array.from({ length: shards }, (_, n) => keysOf(n));
-    const listed = await redis.llen(LIST);
-    let [messages, deadLetters] = [listed, 0];
-    for (const part of parts) {
-      const entries = await redis.xlen(part.messages);
-      if (entries > 0) messages += Math.max(entries, Number(await redis.get(part.depth)));
-      deadLetters += await redis.xlen(part.deadLetters);
+    const division = await redis.get(keys.shards);
+    const shards = division === null ? undefined : Number(division);
+    let kind: QueueKind | undefined;
+    let [messages, deadLetters] = [0, 0];
+    for (const name of Object.keys(KINDS) as QueueKind[]) {
+      const waiting = await KINDS[name].waiting(redis, keys, shards);
+      if (waiting > 0) kind = name;
+      messages += waiting;
     }
-    const kind = listed > 0 ? 'list' : messages > 0 ? 'stream' : undefined;
-    return { messages, deadLetters, kind, shards };
+    for (const part of keys.parts(shards)) deadLetters += await redis.xlen(part.deadLetters);
+    return { messages, deadLetters, kind, shards: shards ?? 1 };
   } finally {
     redis.disconnect();
   }

@@ -1,18 +1,22 @@
+import { ReplyError } from 'ioredis';
 import { EntrySize } from './entry-size.ts';
-import { encodeFrame, type Message } from './frame.ts';
-import { LIST, WHOLE } from './keys.ts';
-import { CLAIM_WAIT_MS, type Claim, type Entry, Queue } from './queue.ts';
+import { encodeFrame } from './frame.ts';
+import { everyone } from './leases.ts';
+import { CLAIM_WAIT_MS, type Claim, type Entry, type Message, NOTHING, type Return } from './queue.ts';
+import { RedisQueue } from './redis-queue.ts';
 
-const NOTHING: Claim = { entries: [], deleted: 0 };
+/** Messages of a call: a function takes some 120,000 arguments. */
+const BACK_AT_ONCE = 1000;
 
 /**
  * A list: LPUSH at one end, BRPOP at the other. A message that a relay has taken is lost when the relay dies, or when
  * the connection breaks while Redis answers.
  */
-export class ListQueue extends Queue {
-  readonly kind = 'list';
+export class ListQueue extends RedisQueue {
+  protected readonly kind = 'list';
+  readonly keeps = false;
   readonly #size = new EntrySize(1);
-  protected readonly keys = { ...WHOLE, messages: LIST };
+  protected readonly keys = { ...this.all.whole, messages: this.all.list };
 
   append(messages: readonly Message[]): Promise<number> {
     return this.redis.lpush(this.keys.messages, ...messages.map(encodeFrame));
@@ -22,7 +26,10 @@ export class ListQueue extends Queue {
     return this.redis.llen(this.keys.messages);
   }
 
-  async join(): Promise<void> {}
+  /** Gives nothing back, so that Redis knows the script: {@link signOff} may have no time for a second attempt. */
+  async join(): Promise<void> {
+    await this.redis.giveBack(this.keys.messages);
+  }
 
   async claim(_consumer: string, count: number): Promise<Claim> {
     const reader = await this.reader();
@@ -56,16 +63,34 @@ export class ListQueue extends Queue {
 
   async bury({ frames: [frame] }: Entry, deliveries: number, reason: string): Promise<void> {
     if (frame === undefined) return;
-    const fields = ['frame', frame, 'reason', reason, 'deliveries', deliveries] as const;
-    await this.redis.xadd(this.keys.deadLetters, '*', ...fields);
+    await this.redis.buryTaken(this.keys.deadLetters, frame, reason, deliveries);
   }
 
   /** An element is one message. */
   async split(): Promise<void> {}
 
-  async signOff(_consumer: string, held: readonly Entry[]): Promise<void> {
-    const frames = held.flatMap((entry) => entry.frames);
+  async signOff(
+    _consumer: string,
+    held: readonly Entry[],
+    onReturn: (entries: readonly Entry[], how: Return) => void = () => {},
+  ): Promise<void> {
     // The oldest last, as BRPOP takes from that end.
-    if (frames.length > 0) await this.redis.rpush(this.keys.messages, ...frames.reverse());
+    const backwards = held.toReversed();
+    const parts = Array.from({ length: Math.ceil(backwards.length / BACK_AT_ONCE) }, (_, n) =>
+      backwards.slice(n * BACK_AT_ONCE, (n + 1) * BACK_AT_ONCE),
+    );
+    // All are written at once, in this order: a Redis that does not answer now may take them later.
+    await everyone(parts, async (part) => {
+      const written = this.away === undefined;
+      if (written) onReturn(part, 'asked');
+      try {
+        await this.redis.giveBack(this.keys.messages, ...part.flatMap(({ frames }) => frames));
+      } catch (error) {
+        // After any other error Redis may have them.
+        if (!written || error instanceof ReplyError) onReturn(part, 'refused');
+        throw error;
+      }
+      onReturn(part, 'back');
+    });
   }
 }

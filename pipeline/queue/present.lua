@@ -1,14 +1,20 @@
--- Records the presence of a relay, and counts the relays.
+#!lua flags=allow-oom
+-- Records the presence of a relay, removes relays that are gone, and lists those that are there.
 --
--- KEYS[1]  relays
--- ARGV     relay, ms until its presence ends; 0 signs it off
--- returns  the number of relays
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-if ARGV[2] == '0' then
-  redis.call('ZREM', KEYS[1], ARGV[1])
-else
-  redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
+-- KEYS[1]  relays: a hash of the number of each one's last sign of life
+-- ARGV     relay, number of this sign (0 signs it off), then of each relay that is gone: name, last number
+-- returns  names and numbers in turn
+if redis.call('TYPE', KEYS[1]).ok == 'zset' then
+  redis.call('DEL', KEYS[1]) -- of an earlier version
 end
-return redis.call('ZCARD', KEYS[1])
+for i = 3, #ARGV, 2 do
+  if redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[i + 1] then
+    redis.call('HDEL', KEYS[1], ARGV[i])
+  end
+end
+if ARGV[2] == '0' then
+  redis.call('HDEL', KEYS[1], ARGV[1])
+else
+  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+end
+return redis.call('HGETALL', KEYS[1])

@@ -1,36 +1,57 @@
-/** A Redis that cannot hold the queue, however long one waits. The message is one line. */
-export class UnusableRedis extends Error {
-  override readonly name = 'UnusableRedis';
-}
+import type { Problem } from '../common/health.ts';
 
-const PLAIN: Record<string, string> = {
-  OOM: 'Redis is full: it has reached its maxmemory and takes nothing more',
-  READONLY: 'Redis is a read-only replica: writes go to its primary',
-  NOPERM: 'Redis does not allow it: the ACL of this user lacks a command or a key',
-  NOAUTH: 'Redis wants a password',
-  WRONGPASS: 'Redis refuses this user or password',
-  LOADING: 'Redis is still loading its data',
-  BUSY: 'Redis is busy with a script',
-  MISCONF: 'Redis can not write to its disk, so it takes nothing more',
-  MASTERDOWN: 'Redis has lost its primary',
-  NOREPLICAS: 'Redis has fewer replicas than it wants for a write',
-  CLUSTERDOWN: 'the Redis cluster is down',
-  NOGROUP: 'the consumer group is gone: Redis has lost its data',
-  WRONGTYPE: 'a key of ours holds something else in this Redis',
+/** Redis' state, which is the same for all its clients. */
+const shared = (problem: string): Problem => ({ problem, kind: 'shared' });
+/** What this process has been given does not fit this Redis, until somebody changes a setting. */
+const misconfigured = (problem: string): Problem => ({ problem, kind: 'misconfigured' });
+
+const NOT_ALLOWED = misconfigured('Redis does not allow it: the ACL of this user lacks a command or a key');
+
+const PLAIN: Record<string, Problem> = {
+  OOM: shared('Redis is full: it has reached its maxmemory and takes nothing more'),
+  READONLY: shared('Redis is a read-only replica: writes go to its primary'),
+  NOPERM: NOT_ALLOWED,
+  NOAUTH: misconfigured('Redis wants a password'),
+  WRONGPASS: misconfigured('Redis refuses this user or password'),
+  LOADING: shared('Redis is still loading its data'),
+  BUSY: shared('Redis is busy with a script'),
+  MISCONF: shared('Redis can not write to its disk, so it takes nothing more'),
+  MASTERDOWN: shared('Redis has lost its primary'),
+  NOREPLICAS: shared('Redis has fewer replicas than it wants for a write'),
+  CLUSTERDOWN: shared('the Redis cluster is down'),
+  NOGROUP: shared('the consumer group is gone: Redis has lost its data'),
+  UNBLOCKED: shared('the stream is gone: Redis has lost its data'),
+  WRONGTYPE: misconfigured('a key of ours holds something else in this Redis'),
 };
 
-/** ioredis' messages, which name its own options, in plain words. */
+/** Messages without a code, of Redis' scripts and of ioredis, which names its own options, in plain words. */
 const OF_CLIENT: [says: RegExp, plain: string][] = [
   [/max retries per request/, 'the connection to Redis broke before it answered'],
   [/Connection is closed|Stream isn't writeable/, 'there is no connection to Redis'],
   [/^Command timed out/, 'Redis did not answer in time'],
+  [/^Socket timeout/, 'Redis does not answer'],
+  [/^connect ETIMEDOUT/, 'there is no connection to Redis in time'],
+  [/^Unknown RESP type/, 'what answers there does not speak the protocol of Redis'],
+  [/wrong version number|packet length too long/, 'Redis answers without TLS: redis:// would suit it'],
+  [
+    /before secure TLS connection/,
+    'it closed the connection during the TLS handshake: redis:// is without TLS',
+  ],
+  [/^connection closed$/, 'it closed the connection: is TLS (rediss://) missing, or is it another server?'],
+  [/^Failed to refresh slots cache/, 'no node answers as one of a Redis Cluster'],
 ];
 
 /** What an error of a queue command means, in one short sentence. Redis' own errors begin with a code. */
 export function explainRedis(error: Error): string {
+  return problemOf(error).problem;
+}
+
+/** The problem behind an error of a queue command. */
+export function problemOf({ message }: Error): Problem {
+  if (/^ERR The user executing the script can't/.test(message)) return NOT_ALLOWED;
   // EXECABORT stands before the code of the cause.
-  const code = /^(?:ERR |EXECABORT .*: )?([A-Z]+) /.exec(error.message)?.[1];
+  const code = /^(?:ERR |EXECABORT .*: )?([A-Z]+) /.exec(message)?.[1];
   const plain = code === undefined ? undefined : PLAIN[code];
-  if (plain !== undefined) return `${plain} (${code})`;
-  return OF_CLIENT.find(([says]) => says.test(error.message))?.[1] ?? error.message;
+  if (plain !== undefined) return { ...plain, problem: `${plain.problem} (${code})` };
+  return shared(OF_CLIENT.find(([says]) => says.test(message))?.[1] ?? message);
 }

@@ -1,47 +1,73 @@
 import { Clock } from '../common/clock.ts';
 import { ConfigError, type IngestConfig, queueOptions, type RelayConfig } from '../common/config.ts';
 import type { Durations } from '../common/durations.ts';
+import type { Problem } from '../common/health.ts';
 import type { Logger } from '../common/log.ts';
 import { type Figures, openMetrics } from '../common/metrics.ts';
 import { startTelemetry } from '../common/telemetry.ts';
+import { BrokerRecord, type BrokerRecordOptions } from './broker-record.ts';
 import type { QueueOptions } from './connection.ts';
 import { openQueue } from './open.ts';
-import { UnusableRedis } from './problems.ts';
+import { explainRedis } from './problems.ts';
+import { UnusableQueue } from './queue.ts';
+import { Store, type Unfit } from './store.ts';
 import { Trace } from './trace.ts';
 
-interface ProcessEvents extends Pick<QueueOptions, 'onLost'> {
-  /** Called when Redis answers, the first time and after each outage. */
-  onAnswer?: () => void;
-}
+/** ms between checks of a connected Redis: its policy and role may change while the connection lasts. */
+const CHECK_MS = 1000;
 
-/** Opens what ingest and relay use in Redis: queue, clock, trace and telemetry. */
+type ProcessEvents = Pick<QueueOptions, 'onLost'>;
+
+/** Opens what ingest and relay use in Redis: queue, clock, trace, telemetry and the record of the broker. */
 export function openProcess(
   role: 'ingest' | 'relay',
   config: IngestConfig | RelayConfig,
   log: Logger,
-  { onAnswer, onLost }: ProcessEvents,
+  { onLost }: ProcessEvents = {},
 ) {
-  const queue = openQueue(config.QUEUE, {
+  const options = {
     url: config.REDIS_URL,
     ...queueOptions(config),
     timeoutMs: config.REDIS_TIMEOUT_MS,
-    onState: (up, reason) => {
+    onState: (up: boolean, reason: string) => {
       if (!up) return log.warn(`Redis is away: ${reason}`);
       log.info('Redis answers');
-      checkRedis().catch(fail);
-      onAnswer?.();
+      check().catch(fail);
+      void inspect();
     },
     ...(onLost && { onLost }),
-  });
+  };
+  const store = new Store(options);
+  const queue = openQueue(config.QUEUE, options, store);
   /** Redis may come up later than the process, and differ after each outage. */
-  async function checkRedis(): Promise<void> {
+  async function check(): Promise<void> {
     await queue.whenReady(config.REDIS_TIMEOUT_MS).catch((error: Error) => {
-      if (error instanceof UnusableRedis) throw new ConfigError(`REDIS_URL: ${error.message}`);
+      if (error instanceof UnusableQueue) throw new ConfigError(`REDIS_URL: ${error.message}`);
     });
   }
-  const clock = new Clock(() => queue.time());
+  let unfit: Unfit | undefined;
+  /** Redis has been fit since the start. */
+  let proven = false;
+  /** Looks whether Redis may get messages, and says when that changes. A silent Redis changes nothing. */
+  async function inspect(): Promise<void> {
+    if (!store.ready) return;
+    const before = unfit?.why;
+    const found = await store.unfit().catch(() => 'silent' as const);
+    if (found !== 'silent') {
+      unfit = found;
+      proven ||= found === undefined;
+    }
+    if (unfit?.why !== before) {
+      if (unfit === undefined) log.info('Redis may get messages again');
+      else log.error(`Redis: ${unfit.why}`);
+    }
+    // The address may lead to the primary by now.
+    if (unfit?.lasts === false) store.reconnect();
+  }
+  const inspection = setInterval(inspect, CHECK_MS).unref();
+  const clock = new Clock(() => store.time());
   const trace = new Trace({
-    queue,
+    store,
     component: role,
     every: config.TRACE_LOG_EVERY,
     now: () => clock.now(),
@@ -50,15 +76,42 @@ export function openProcess(
   });
   return {
     queue,
-    checkRedis,
+    check,
+    /** Rejects with a {@link ConfigError} while Redis must not get messages, until somebody changes its settings. */
+    async checkFitness(): Promise<void> {
+      await inspect();
+      if (unfit?.lasts) throw new ConfigError(`REDIS_URL: ${unfit.why}`);
+    },
+    /** Why the queue must not get messages now; undefined: it may. */
+    objection: (): Problem | undefined => {
+      if (unfit !== undefined) {
+        const { why, lasts } = unfit;
+        const passing = proven ? 'shared' : 'starting';
+        return { problem: `Redis: ${why}`, kind: lasts ? 'misconfigured' : passing };
+      }
+      const needsClock = role === 'relay' || (config as IngestConfig).STAMPS;
+      if (clock.probed || !needsClock) return undefined;
+      return { problem: 'Redis: its clock is not known yet', kind: 'starting' };
+    },
     clock,
+    /** Starts the clock; it goes on by itself if Redis does not answer yet. */
+    async startClock(): Promise<void> {
+      await clock.start().catch((error) => {
+        if (store.ready) log.warn(`Redis: its clock is not known yet: ${explainRedis(error)}`);
+      });
+    },
     trace: config.TRACE_LOG_EVERY > 0 ? trace : undefined,
+    brokerRecord: (of: Pick<BrokerRecordOptions, 'url' | 'name' | 'relay'>) =>
+      new BrokerRecord({ store, prefix: config.QUEUE_PREFIX, ...of }),
+    /** What `/readyz` says beside the problems. */
+    facts: (answers = store.ready) => ({ redis: answers }),
     /** Sends the process's figures once a second. Returns its metrics, and a function that stops this. */
     observe<T extends object>(
       figures: Figures<T>,
       read: () => T,
       durations: readonly Durations[],
       up: Record<string, () => boolean>,
+      problems: () => Promise<readonly Problem[]>,
     ) {
       const backlog = () => queue.depth();
       const metrics = openMetrics({
@@ -68,9 +121,22 @@ export function openProcess(
         durations,
         clock,
         backlog,
-        up: { redis: () => queue.ready, ...up },
+        up: { redis: () => store.ready, ...up },
+        problems,
       });
-      return { metrics, stop: startTelemetry({ queue, clock, process: config.PROCESS_NAME, figures, read }) };
+      const stop = startTelemetry({ store, clock, process: config.PROCESS_NAME, figures, read });
+      return {
+        metrics,
+        stop: () => {
+          clearInterval(inspection);
+          stop();
+        },
+      };
+    },
+    /** Closes the connections: open commands reject. */
+    close(): void {
+      queue.close();
+      store.close();
     },
   };
 }

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Moves dead letters back into the queue. Nobody sees one in both or in neither.
 --
 -- KEYS[1]  stream of dead letters

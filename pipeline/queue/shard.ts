@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Connection, QueueOptions } from './connection.ts';
-import { keysOf } from './keys.ts';
+import type { QueueOptions } from './connection.ts';
 import { type Claim, type Entry, messagesOf } from './queue.ts';
+import type { Store } from './store.ts';
 import { StreamQueue } from './stream.ts';
 
 const RETRY_MS = 50;
 const RETRY_MAX_MS = 2000;
 const FIRST = '-';
+/** Redis' codes for a group or a stream that is gone. */
+const LOST = /^(NOGROUP|UNBLOCKED) /;
 
 /** One shard of a queue, and the entries that a relay holds of it. */
 export class Shard {
@@ -33,14 +35,15 @@ export class Shard {
   #failures = 0;
   /** Why the last read failed; undefined: it did not. */
   failure: Error | undefined;
+  #loss: Error | undefined;
   /** The group may know us as a consumer. */
   #known = false;
 
-  constructor(options: QueueOptions, index: number, shared: Connection) {
-    const { lease, ...keys } = keysOf(index);
+  constructor(options: QueueOptions, index: number, store: Store) {
+    const { lease, ...keys } = store.keys.shard(index);
     this.index = index;
     this.lease = lease;
-    this.stream = new StreamQueue(options, keys, shared);
+    this.stream = new StreamQueue(options, store, keys);
   }
 
   get ours(): boolean {
@@ -81,11 +84,19 @@ export class Shard {
       if (this.until > 0) this.#read.push(...entries);
     } catch (error) {
       this.failure = error as Error;
+      if (LOST.test(this.failure.message)) this.#loss = this.failure;
       // A Redis that lost its data lost the group too.
       this.#unseen = true;
       await this.stream.join().catch(() => {});
       await sleep(Math.min(RETRY_MS * 2 ** this.#failures++, RETRY_MAX_MS));
     }
+  }
+
+  /** That Redis has lost the data of this shard, once: the next read may succeed before anybody asks for {@link failure}. */
+  takeLoss(): Error | undefined {
+    const loss = this.#loss;
+    this.#loss = undefined;
+    return loss;
   }
 
   /** Reads entries that were delivered before, then new ones: the order within a target stays. */

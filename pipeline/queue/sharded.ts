@@ -1,25 +1,27 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Problem } from '../common/health.ts';
 import type { QueueOptions } from './connection.ts';
 import type { DeadLetter, Letters } from './dead-letters.ts';
 import type { Message } from './frame.ts';
-import { type Keys, keysOf, SHARDS, shardOf } from './keys.ts';
+import { type Keys, shardOf } from './keys.ts';
 import { everyone, Leases } from './leases.ts';
-import { UnusableRedis } from './problems.ts';
-import { CLAIM_WAIT_MS, type Claim, type Entry, messagesOf, otherwise, type Part, Queue } from './queue.ts';
+import { CLAIM_WAIT_MS, type Claim, type Entry, messagesOf, NOTHING, type Part } from './queue.ts';
+import { otherwise, RedisQueue } from './redis-queue.ts';
 import { Shard } from './shard.ts';
+import type { Store } from './store.ts';
 
 const LEASE_MS = 30_000;
-const NOTHING: Claim = { entries: [], deleted: 0 };
 
 /**
  * A stream in shards. The keys of a shard share a slot, so a Redis Cluster spreads the shards. All messages of a target go to
  * one shard, and one relay at a time, which holds the lease, reads a shard: the order within a target stays. An entry's id is
  * `<shard>/<id in the stream>`.
  */
-export class ShardedQueue extends Queue {
-  readonly kind = 'stream';
+export class ShardedQueue extends RedisQueue {
+  protected readonly kind = 'stream';
+  readonly keeps = true;
   /** The keys of the first shard. */
-  protected readonly keys: Keys = keysOf(0);
+  protected readonly keys: Keys = this.all.shard(0);
   readonly #shards: readonly Shard[];
   readonly #leases: Leases;
   /** Redis has the same number of shards as our settings. */
@@ -29,17 +31,21 @@ export class ShardedQueue extends Queue {
   /** The shard that is asked first. */
   #turn = 0;
 
-  constructor(options: QueueOptions) {
-    super(options);
+  constructor(options: QueueOptions, store?: Store) {
+    super(options, store);
     const { shards: length = 1, leaseMs = LEASE_MS, onLost } = options;
-    this.#shards = Array.from({ length }, (_, index) => new Shard(options, index, this.redis));
-    this.#leases = new Leases(this.redis, this.#shards, leaseMs, {
+    this.#shards = Array.from({ length }, (_, index) => new Shard(options, index, this.store));
+    this.#leases = new Leases(this.redis, this.all.relays, this.#shards, leaseMs, {
       onTaken: () => this.#news.resolve(),
       onLost: (shard) => {
         const given = onLost?.(shard.held.map((id) => labelled(id, shard.index))) ?? [];
         shard.done(given.map(withoutShard));
       },
     });
+  }
+
+  override get problem(): Problem | undefined {
+    return this.#leases.problem;
   }
 
   override get shards(): number {
@@ -49,10 +55,16 @@ export class ShardedQueue extends Queue {
   protected override async agree(): Promise<void> {
     if (this.#agreed) return;
     const wanted = String(this.#shards.length);
-    let there = await this.redis.get(SHARDS);
-    // A read-only user may not set it.
-    if (there === null) there = await this.redis.set(SHARDS, wanted, 'NX', 'GET').catch(() => null);
-    if (there !== null && there !== wanted) throw new UnusableRedis(otherwise(there, this.#shards.length));
+    let there = await this.redis.get(this.all.shards);
+    if (there === null) {
+      const denied = (error: Error) => {
+        // A read-only user may not set it, and a full Redis does not: whoever writes a message does.
+        if (/^(NOPERM|READONLY|OOM) /.test(error.message)) return null;
+        throw error;
+      };
+      there = await this.redis.set(this.all.shards, wanted, 'NX', 'GET').catch(denied);
+    }
+    if (there !== null && there !== wanted) throw otherwise(there, this.#shards.length, this.all);
     this.#agreed = true;
   }
 
@@ -96,8 +108,11 @@ export class ShardedQueue extends Queue {
     this.#news = Promise.withResolvers();
     const claim = this.#take(count);
     const failures = ours.map(({ failure }) => failure);
+    const [loss] = claim.entries.length > 0 ? [] : this.#shards.flatMap((shard) => shard.takeLoss() ?? []);
+    if (loss !== undefined) throw loss;
     // One node of a cluster may be away: reject only when all shards failed.
     if (claim.entries.length === 0 && ours.length > 0 && !failures.includes(undefined)) throw failures[0];
+    if (ours.length === 0 && this.#leases.failure !== undefined) throw this.#leases.failure;
     return claim;
   }
 

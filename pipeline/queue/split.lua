@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Gives messages of an entry an entry of their own, at the end of the queue.
 --
 -- KEYS[1]  stream of messages

@@ -1,32 +1,36 @@
-import type { Connection, QueueOptions, RawEntry } from './connection.ts';
+import type { Connection, PendingRow, QueueOptions, RawEntry } from './connection.ts';
 import { EntrySize } from './entry-size.ts';
 import { bytesOf, ENTRY_FRAMES, type Message, packFrames, unpackFrames } from './frame.ts';
-import { type Keys, WHOLE } from './keys.ts';
-import { CLAIM_WAIT_MS, type Claim, type Entry, messagesOf, type Part, Queue } from './queue.ts';
+import type { Keys, QueueKeys } from './keys.ts';
+import { Overdue } from './overdue.ts';
+import { CLAIM_WAIT_MS, type Claim, type Entry, messagesOf, type Part } from './queue.ts';
+import { RedisQueue } from './redis-queue.ts';
+import type { Store } from './store.ts';
 
 const GROUP = 'relays';
 /** More than any window of a relay. */
 const PENDING_MAX = 100_000;
-/** The cursor of XAUTOCLAIM before the first entry and after the last. */
-const START = '0-0';
-
-type PendingRow = [id: string, holder: string, idleMs: number, counter: number];
 
 /** A stream with a consumer group. An entry `frame <frames>` holds messages that were written together. */
-export class StreamQueue extends Queue {
-  readonly kind = 'stream';
+export class StreamQueue extends RedisQueue {
+  protected readonly kind = 'stream';
+  readonly keeps = true;
   protected readonly keys: Keys;
   /** The stream has no shards in this Redis; a shard does not ask. */
   #agreed: boolean;
-  /** Where the next look for abandoned entries begins. */
-  #cursor = START;
+  readonly #overdue = new Overdue();
+  /** When consumers of relays that are gone are removed again, ms of the monotonic clock. */
+  #tidies = 0;
   readonly #size: EntrySize;
+  /** The group has been there: if it is not, Redis has lost its data. */
+  #joined = false;
 
-  constructor(options: QueueOptions, keys = WHOLE, shared?: Connection) {
-    super(options, shared);
-    this.keys = keys;
+  /** @param shard the keys of a shard; undefined: the stream has no shards */
+  constructor(options: QueueOptions, store?: Store, shard?: Keys) {
+    super(options, store);
+    this.keys = shard ?? this.all.whole;
     this.#size = new EntrySize(ENTRY_FRAMES, options.shards);
-    this.#agreed = keys !== WHOLE;
+    this.#agreed = shard !== undefined;
   }
 
   protected override async agree(): Promise<void> {
@@ -42,33 +46,40 @@ export class StreamQueue extends Queue {
     const write = this.redis.multi();
     for (const frames of packFrames(messages)) write.xadd(key, '*', 'frame', frames);
     write.incrby(depth, messages.length);
+    write.xlen(key);
     const replies = await write.exec().catch((error) => {
       // The reason of the EXECABORT: Redis is full, or a replica.
       throw error.previousErrors?.[0] ?? error;
     });
+    // The entries decide: they are in the queue, even if somebody else's value in the counter's key refuses to count them.
+    const [counted, entries] = replies?.splice(-2) ?? [];
     for (const [error] of replies ?? []) if (error) throw error;
-    return Math.max(messages.length, replies?.at(-1)?.[1] as number);
+    const there = entries?.[0] ? 0 : Number(entries?.[1]);
+    return Math.max(messages.length, messagesIn(there, counted?.[0] ? 0 : Number(counted?.[1])));
   }
 
   async depth(): Promise<number> {
     const { messages, depth } = this.keys;
     const [entries, counted] = await Promise.all([this.redis.xlen(messages), this.redis.get(depth)]);
-    if (entries > 0) return Math.max(entries, Number(counted)); // entries that others wrote are not counted
+    if (entries > 0) return messagesIn(entries, Number(counted) || 0);
     // Somebody deleted counted entries by hand. The user may lack the right to reset the counter.
     if (Number(counted) !== 0) await this.redis.forgetDepth(messages, depth).catch(() => {});
     return 0;
   }
 
   async join(): Promise<void> {
-    try {
-      await this.redis.xgroup('CREATE', this.keys.messages, GROUP, '0', 'MKSTREAM');
-    } catch (error) {
-      if (!String(error).includes('BUSYGROUP')) throw error;
-    }
+    await this.redis.joinGroup(this.keys.messages, GROUP);
+    this.#joined = true;
+  }
+
+  /** Before a relay's first command to the group: Redis may have come up after the relay. */
+  async #enter(): Promise<void> {
+    if (!this.#joined) await this.join();
   }
 
   async claim(consumer: string, count: number): Promise<Claim> {
     if (!this.#agreed) await this.agree();
+    await this.#enter();
     const reader = await this.reader();
     const most = ['COUNT', this.#size.entriesFor(count), 'BLOCK', CLAIM_WAIT_MS] as const;
     const from = ['STREAMS', this.keys.messages, '>'] as const;
@@ -80,20 +91,24 @@ export class StreamQueue extends Queue {
   }
 
   async recover(consumer: string, idleMs: number, count: number): Promise<Claim> {
+    await this.#enter();
     const key = this.keys.messages;
+    const [ms, rows] = await this.redis.pendingEntries(key, GROUP, PENDING_MAX);
+    const abandoned = this.#overdue.of(ms, rows, consumer, idleMs);
     const claim: Claim = { entries: [], deleted: 0 };
-    const wanted = () => count - messagesOf(claim.entries);
     let bytes = 0;
-    do {
-      const most = this.#size.entriesFor(wanted());
-      const round = this.redis.recoverEntriesBuffer(key, GROUP, consumer, idleMs, this.#cursor, most);
-      const [cursor, taken, deleted] = await round.catch((error) => {
+    while (abandoned.length > 0 && bytes < this.#size.most) {
+      const wanted = count - messagesOf(claim.entries);
+      if (wanted <= 0) break;
+      const some = abandoned.splice(0, this.#size.entriesFor(wanted));
+      const round = this.redis.recoverEntriesBuffer(key, GROUP, consumer, ...some.flat());
+      const [taken, deleted] = await round.catch((error) => {
         // Earlier rounds have claimed entries, which nobody else would get before another lease ends.
         if (claim.entries.length + claim.deleted === 0) throw error;
-        return [START, [], []] as const;
+        abandoned.length = 0;
+        return [[], 0] as const;
       });
-      this.#cursor = cursor.toString();
-      claim.deleted += deleted.length;
+      claim.deleted += deleted;
       const entries = taken.map(([id, fields, counter]) => ({
         ...entryOf(id, fields, Math.max(counter, 2), counter > 1),
         recovered: true,
@@ -101,11 +116,21 @@ export class StreamQueue extends Queue {
       this.#size.note(entries);
       for (const { frames } of entries) bytes += bytesOf(frames);
       claim.entries.push(...entries);
-    } while (this.#cursor !== START && wanted() > 0 && bytes < this.#size.most);
+    }
+    await this.#tidy(consumer, idleMs);
     return claim;
   }
 
+  /** Removes consumers of relays that are gone, once in a while: each relay has a name of its own. */
+  async #tidy(consumer: string, idleMs: number): Promise<void> {
+    if (performance.now() < this.#tidies) return;
+    this.#tidies = performance.now() + idleMs;
+    // They only cost memory, and the entries that were taken over must not be lost with an error.
+    await this.redis.tidyConsumers(this.keys.messages, GROUP, consumer, 2 * idleMs).catch(() => {});
+  }
+
   async recoverUnseen(consumer: string, count: number, holds: (id: string) => boolean): Promise<Claim> {
+    await this.#enter();
     const key = this.keys.messages;
     const rows = (await this.redis.xpending(key, GROUP, '-', '+', PENDING_MAX, consumer)) as PendingRow[];
     const unseen = rows.filter(([id]) => !holds(id)).slice(0, this.#size.entriesFor(count));
@@ -122,6 +147,7 @@ export class StreamQueue extends Queue {
     count: number,
     holds: (id: string) => boolean,
   ): Promise<Claim & { next: string | undefined }> {
+    await this.#enter();
     const most = this.#size.entriesFor(count);
     const rows = (await this.redis.xpending(this.keys.messages, GROUP, from, '+', most)) as PendingRow[];
     const unseen = rows.filter(([id]) => !holds(id));
@@ -183,6 +209,28 @@ export class StreamQueue extends Queue {
   async signOff(consumer: string): Promise<void> {
     await this.redis.signOff(this.keys.messages, GROUP, consumer);
   }
+}
+
+/**
+ * How many messages so many entries hold, by their counter. Entries that others wrote are not counted, and anybody may have put
+ * any number there.
+ */
+function messagesIn(entries: number, counted: number): number {
+  return Math.min(Math.max(entries, counted), entries * ENTRY_FRAMES);
+}
+
+/** Counts the messages in a stream, or in its shards. */
+export async function waitingIn(
+  redis: Connection,
+  keys: QueueKeys,
+  shards: number | undefined,
+): Promise<number> {
+  let count = 0;
+  for (const { messages, depth } of keys.parts(shards)) {
+    const entries = await redis.xlen(messages);
+    if (entries > 0) count += messagesIn(entries, Number(await redis.get(depth)) || 0);
+  }
+  return count;
 }
 
 function entryOf(id: Buffer, raw: Buffer[] | null, deliveries: number, suspect = false): Entry {

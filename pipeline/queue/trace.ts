@@ -1,8 +1,8 @@
 import { explainRedis } from './problems.ts';
-import type { Queue } from './queue.ts';
+import type { Store } from './store.ts';
 
 export interface TraceOptions {
-  queue: Pick<Queue, 'trace'>;
+  store: Pick<Store, 'trace'>;
   /** The owner of the list: `ingest` or `relay`. */
   component: string;
   /** Traces one message in so many, the same ones in every component. */
@@ -59,12 +59,12 @@ export class Trace {
   }
 
   async #write(): Promise<void> {
-    const { queue, component } = this.#options;
+    const { store, component } = this.#options;
     while (this.#waiting.length > 0) {
       const entries = this.#waiting;
       this.#waiting = [];
       try {
-        await queue.trace(component, entries);
+        await store.trace(component, entries);
         this.#troubled = false;
       } catch (error) {
         this.#trouble(

@@ -1,19 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Queue } from '../queue/queue.ts';
+import { CALL_ENTRIES, type MessageQueue } from '../queue/queue.ts';
 import type { HeldEntry } from './held.ts';
 
-/** ms to gather acknowledgements: by the dozen they cost Redis a third less CPU a message. */
+/** ms to gather acknowledgements: by the dozen they cost the queue a third less CPU a message. */
 const GATHER_MS = 5;
 const RETRY_MS = 100;
-/** Entries of a call: Redis' Lua takes fewer than 8,000 arguments, and an entry is two. */
-const AT_ONCE = 1000;
 
 /**
  * Acknowledges done entries to the queue, those of a few ms in one round trip. Nobody waits for it, as the messages have
  * arrived. It holds no more than the relay does.
  */
 export class Acknowledger {
-  readonly #queue: Pick<Queue, 'acknowledge' | 'shardOf'>;
+  readonly #queue: Pick<MessageQueue, 'acknowledge' | 'shardOf'>;
   readonly #gathers: boolean;
   readonly #onDone: (entries: readonly HeldEntry[]) => void;
   readonly #onError: (error: Error) => void;
@@ -25,7 +23,7 @@ export class Acknowledger {
    * @param onDone called when these have left the queue
    */
   constructor(
-    queue: Pick<Queue, 'acknowledge' | 'shardOf'>,
+    queue: Pick<MessageQueue, 'acknowledge' | 'shardOf'>,
     gathers: boolean,
     onDone: (entries: readonly HeldEntry[]) => void,
     onError: (error: Error) => void,
@@ -46,7 +44,8 @@ export class Acknowledger {
 
   async #send(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting.length <= AT_ONCE ? this.#waiting : this.#waiting.slice(0, AT_ONCE);
+      const batch =
+        this.#waiting.length <= CALL_ENTRIES ? this.#waiting : this.#waiting.slice(0, CALL_ENTRIES);
       this.#waiting = this.#waiting.slice(batch.length);
       const failed: HeldEntry[] = [];
       // A shard whose node is away holds up no other.
@@ -62,12 +61,12 @@ export class Acknowledger {
       };
       await Promise.all([...parts.values()].map(acknowledge));
       if (failed.length > 0) {
-        // Redis is away. Keep them: otherwise another relay would deliver them again.
+        // The queue is away. Keep them: otherwise another relay would deliver them again.
         this.#waiting = this.#waiting.concat(failed);
         await sleep(RETRY_MS);
         continue;
       }
-      if (this.#waiting.length > 0 && this.#waiting.length < AT_ONCE) await sleep(GATHER_MS);
+      if (this.#waiting.length > 0 && this.#waiting.length < CALL_ENTRIES) await sleep(GATHER_MS);
     }
     this.#underWay = false;
   }

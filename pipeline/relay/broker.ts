@@ -1,7 +1,11 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect, type MqttClient, type PacketCallback, ReasonCodes } from 'mqtt';
+import { connect, type MqttClient, type PacketCallback } from 'mqtt';
+import { Attempt, brokerAt, isHopeless, reasonName } from '../common/broker-attempt.ts';
+import type { Problem } from '../common/health.ts';
 import { splitTrace } from '../queue/trace-context.ts';
+import { FIRST_FAILURE, ReasonCodes } from './reason-codes.ts';
+import { Takeovers } from './takeovers.ts';
 
 export interface BrokerOptions {
   url: string;
@@ -9,7 +13,10 @@ export interface BrokerOptions {
   name: string;
   /** ms without a connection, or without a PUBACK, until the connection counts as dead. */
   timeoutMs: number;
-  /** Called when the broker begins or stops to take messages; `reason` is one short sentence. */
+  /**
+   * Called when the broker begins or stops to take messages, and when an attempt to connect fails for another reason than
+   * the last one; `reason` is one short sentence.
+   */
   onState: (up: boolean, reason: string) => void;
 }
 
@@ -25,6 +32,11 @@ export interface Publication {
   trace: string;
 }
 
+/**
+ * ms for TCP to connect. The address of a server that moved may swallow packets, and the next attempt goes to where the server is
+ * now: an early one. Each may take twice as long as the one before, up to `timeoutMs`, for slow networks.
+ */
+const CONNECT_MS = 2000;
 const RECONNECT_MS = 200;
 const RECONNECT_MAX_MS = 2000;
 const GOODBYE_MS = 1000;
@@ -32,10 +44,11 @@ const GOODBYE_MS = 1000;
 const MOST_IN_FLIGHT = 65_535;
 /** The largest remaining length, four bytes of 7 bits, plus the fixed header (MQTT 5, 1.5.5). */
 const LARGEST_PACKET = 5 + 268_435_455;
-/** CONNACK codes of MQTT 5 after which the first attempt gives up: bad credentials, not authorized. */
-const HOPELESS: ReadonlySet<unknown> = new Set([134, 135]);
 /** Disconnect with Will Message (MQTT 5, 3.14.2.1). */
 const WITH_WILL = 4;
+const TAKEN_OVER = 0x8e;
+/** Errors of a socket that the broker has closed while bytes were under way. */
+const CLOSED: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE']);
 
 /**
  * The connection to the broker. Each connection is a new mqtt.js client, so none resends what was in flight on the last one.
@@ -45,13 +58,23 @@ export class Broker {
   readonly #options: BrokerOptions;
   readonly #status: string;
   readonly #opened = Promise.withResolvers<void>();
+  readonly #takeovers = new Takeovers();
+  #codes = new ReasonCodes();
+  #endedBy: number | undefined;
   #client: MqttClient;
   #wasUp = false;
   #closing = false;
   #up = false;
-  #reason = 'connection closed';
+  #reason = 'there has been no connection yet';
+  /** Only another setting changes the reason. */
+  #lasts = false;
+  /** Why this connection ends, as far as it is known. */
+  #cause: string | undefined;
+  /** The reason that was reported last; undefined: the broker takes messages, or nothing was reported. */
+  #reported: string | undefined;
   #retry: NodeJS.Timeout | undefined;
   #retryMs = RECONNECT_MS;
+  #connectMs = CONNECT_MS;
 
   /** Connects, and retries while the broker is away. */
   constructor(options: BrokerOptions) {
@@ -71,9 +94,21 @@ export class Broker {
     return this.#up && this.#client.stream.writable;
   }
 
+  /** Why it takes no messages now; undefined: it does. */
+  get problem(): Problem | undefined {
+    if (this.up) return undefined;
+    const passing = this.#wasUp ? 'shared' : 'starting';
+    return { problem: `the broker is away: ${this.#reason}`, kind: this.#lasts ? 'misconfigured' : passing };
+  }
+
   /** Why the last connection broke. */
   get reason(): string {
     return this.#reason;
+  }
+
+  /** The reason code with which the broker ended the last connection; undefined: it gave none. */
+  get endedBy(): number | undefined {
+    return this.#endedBy;
   }
 
   /** The most messages in flight that the broker allows. */
@@ -94,10 +129,12 @@ export class Broker {
     const { topic, payload, qos, dup } = publication;
     const userProperties = userPropertiesOf(publication);
     const options = { qos, dup, ...(userProperties !== undefined && { properties: { userProperties } }) };
-    const done: PacketCallback = (error) => {
+    const codes = this.#codes;
+    const done: PacketCallback = (error, packet) => {
       if (!error) answered(0);
-      // An error without a code means that the connection broke.
-      else if ('code' in error) answered(error.code);
+      // An error without a number means that the connection broke.
+      else if (typeof (error as { code?: unknown }).code === 'number')
+        answered(codes.failureOf(packet?.messageId ?? 0) ?? FIRST_FAILURE);
     };
     // At QoS 0 mqtt.js calls back while the message is still in the socket; `together` reports when the kernel has it.
     this.#client.publish(topic, payload, options, qos === 0 ? undefined : done);
@@ -117,7 +154,7 @@ export class Broker {
 
   /** Breaks the connection, and reconnects. */
   break(reason: string): void {
-    this.#reason = reason;
+    this.#cause = reason;
     this.#client.end(true);
   }
 
@@ -133,13 +170,9 @@ export class Broker {
 
   #connect(): MqttClient {
     const { url, name, timeoutMs } = this.#options;
-    const { protocol, hostname, port, username, password } = new URL(url);
+    const at = brokerAt(url);
     const client = connect({
-      protocol: protocol.slice(0, -1) as 'mqtt',
-      host: hostname.replace(/^\[|\]$/g, ''),
-      ...(port && { port: Number(port) }),
-      ...(username && { username: decodeURIComponent(username) }),
-      ...(password && { password: decodeURIComponent(password) }),
+      ...at,
       protocolVersion: 5,
       clientId: `arrival-${name}`,
       log: () => {},
@@ -151,33 +184,75 @@ export class Broker {
     });
     // Nagle's algorithm delays small packets by up to 40 ms.
     (client.stream as Socket).setNoDelay(true);
-    let proof: NodeJS.Timeout | undefined;
+    const codes = new ReasonCodes();
+    this.#codes = codes;
+    // Before mqtt.js, whose listener is there already.
+    client.stream.prependListener('data', (bytes: Buffer) => codes.read(bytes));
+    this.#cause = undefined;
+    const connectMs = Math.min(this.#connectMs, timeoutMs);
+    const attempt = new Attempt(client, at.protocol, { timeoutMs, connectMs });
+    let connected = false;
+    let wasProven = false;
+    /** Of the first PUBACK, or of the end of the quiet. */
+    let wait: NodeJS.Timeout | undefined;
     client.on('connect', () => {
-      proof = setTimeout(() => this.break(`no PUBACK for ${timeoutMs} ms`), timeoutMs);
-      this.#prove(client, () => clearTimeout(proof));
+      connected = true;
+      wait = setTimeout(() => this.break(`no PUBACK for ${timeoutMs} ms`), timeoutMs);
+      this.#prove(client, () => {
+        clearTimeout(wait);
+        wasProven = true;
+        const quietMs = this.#takeovers.began();
+        if (quietMs === 0) this.#begin();
+        else {
+          wait = setTimeout(() => {
+            this.#takeovers.kept();
+            this.#begin();
+          }, quietMs);
+        }
+      });
     });
-    client.on('disconnect', ({ reasonCode }) => {
-      this.#reason = `the broker ended the connection: ${reasonName(reasonCode ?? 0)}`;
+    client.on('disconnect', () => {
+      this.#cause = `the broker ended the connection: ${reasonName(codes.disconnect ?? 0)}`;
     });
     client.on('error', (error) => {
-      if (!this.#wasUp && 'code' in error && HOPELESS.has(error.code)) {
-        this.#closing = true;
-        this.#opened.reject(error);
-      }
+      if (!('code' in error && CLOSED.has(error.code))) this.#cause ??= error.message;
       // A malformed packet is an error too, and the connection stays.
-      this.#reason = error.message;
       client.end(true);
     });
     client.once('close', () => {
-      clearTimeout(proof);
+      clearTimeout(wait);
+      this.#connectMs = attempt.opened ? CONNECT_MS : 2 * connectMs;
+      this.#endedBy = codes.disconnect;
+      this.#reason = connected ? (this.#cause ?? 'the broker closed the connection') : attempt.reason;
+      this.#lasts = isHopeless(attempt.error);
+      if (!this.#wasUp && this.#lasts) {
+        this.#closing = true;
+        this.#opened.reject(new Error(this.#reason));
+      }
+      const counts = wasProven || codes.disconnect === TAKEN_OVER;
+      const pauseMs = counts ? this.#pauseAfter(codes.disconnect) : undefined;
       this.#report(false);
       if (this.#closing) return;
       this.#retry = setTimeout(() => {
         this.#client = this.#connect();
-      }, this.#retryMs);
+      }, pauseMs ?? this.#retryMs);
       this.#retryMs = Math.min(2 * this.#retryMs, RECONNECT_MAX_MS);
     });
     return client;
+  }
+
+  /** ms until the next attempt if another client has taken the connection over, which becomes the reason; else undefined. */
+  #pauseAfter(code: number | undefined): number | undefined {
+    const explained = this.#cause === undefined ? 'unexplained' : 'explained';
+    const pauseMs = this.#takeovers.ended(code === TAKEN_OVER ? 'taken over' : explained);
+    if (pauseMs === undefined) return undefined;
+    const { name } = this.#options;
+    this.#lasts = true;
+    this.#reason =
+      `another client has the name of this one, arrival-${name}, and has taken over its connection: ` +
+      `each relay of a broker needs a PROCESS_NAME of its own, and each npm run pipeline a broker; ` +
+      `the next attempt follows in ${pauseMs / 1000} s`;
+    return pauseMs;
   }
 
   /**
@@ -189,17 +264,24 @@ export class Broker {
       // A refusal counts as an answer: only the status may be forbidden.
       if (error && !('code' in error)) return;
       proven();
-      this.#retryMs = RECONNECT_MS;
-      this.#wasUp = true;
-      this.#opened.resolve();
-      this.#report(true);
     });
   }
 
+  /** The connection takes messages. */
+  #begin(): void {
+    this.#retryMs = RECONNECT_MS;
+    this.#wasUp = true;
+    this.#opened.resolve();
+    this.#report(true);
+  }
+
+  /** Reports a new state, and a new reason for an old one. */
   #report(up: boolean): void {
-    if (up === this.#up) return;
+    const reason = up ? undefined : this.#reason;
+    const isNew = up !== this.#up || reason !== this.#reported;
     this.#up = up;
-    if (!this.#closing) this.#options.onState(up, this.#reason);
+    this.#reported = reason;
+    if (isNew && !this.#closing) this.#options.onState(up, this.#reason);
   }
 }
 
@@ -210,14 +292,4 @@ export function userPropertiesOf({
 }: Pick<Publication, 'hops' | 'trace'>): Record<string, string> | undefined {
   const stamps = hops === undefined ? undefined : { hops };
   return trace === '' ? stamps : { ...stamps, ...splitTrace(trace) };
-}
-
-/** The lowest reason code of a failure (MQTT 5, 2.4). */
-export const FIRST_FAILURE = 0x80;
-/** PUBACK codes caused by the broker's state, not by the message: packet identifier in use, quota exceeded. */
-export const PASSING: ReadonlySet<number> = new Set([0x91, 0x97]);
-
-/** MQTT 5's name of a reason code, with the code. */
-export function reasonName(code: number): string {
-  return `${ReasonCodes[code as keyof typeof ReasonCodes] || 'unknown reason'} (0x${code.toString(16)})`;
 }

@@ -1,21 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import closeWithGrace from 'close-with-grace';
-import type { Clock } from '../common/clock.ts';
 import { ConfigError, RelayConfig, readConfig } from '../common/config.ts';
-import { type Readiness, serveHealth, within } from '../common/health.ts';
+import { type Problem, type Readiness, STOPPING, serveHealth, within } from '../common/health.ts';
 import { openLog } from '../common/log.ts';
 import { trust } from '../common/trust.ts';
-import { explainRedis } from '../queue/problems.ts';
 import { fail, openProcess } from '../queue/process.ts';
-import { messagesOf, type Queue } from '../queue/queue.ts';
+import type { MessageQueue } from '../queue/queue.ts';
 import { Broker } from './broker.ts';
+import { signOff } from './goodbye.ts';
 import { RELAY_FIGURES } from './options.ts';
 import { Relay } from './relay.ts';
 
 /** ms to close the connections after the relay's own grace. */
 const GOODBYE_MS = 3000;
-/** ms that a readiness probe waits for Redis. */
+/** ms of them to sign off, and to give the queue messages back. */
+const SIGN_OFF_MS = 1500;
+/** ms that a readiness probe waits for the queue. */
 const PROBE_MS = 1000;
 /** ms between checks whether the clock has been probed. */
 const UNPROBED_MS = 20;
@@ -24,9 +25,8 @@ async function main(): Promise<void> {
   const config = readConfig(RelayConfig);
   trust(config.TLS_CA);
   const log = openLog(config.LOG_LEVEL, { name: config.PROCESS_NAME, settings: config });
-  const { queue, checkRedis, clock, trace, observe } = openProcess('relay', config, log, {
-    onLost: (ids) => relay?.giveUp(ids) ?? [],
-  });
+  const own = openProcess('relay', config, log, { onLost: (ids) => relay?.giveUp(ids) ?? [] });
+  const { queue, clock, trace } = own;
   let relay: Relay | undefined;
   const broker = new Broker({
     url: config.MQTT_URL,
@@ -63,67 +63,115 @@ async function main(): Promise<void> {
     onPublished: trace && ((body, at) => trace.noteBody(body, at)),
   });
   relay = running;
-  const observed = observe(RELAY_FIGURES, () => running.counters, running.durations, {
-    mqtt: () => broker.up,
+  const record = own.brokerRecord({
+    url: config.MQTT_URL,
+    name: config.BROKER_NAME,
+    relay: consumer,
   });
+  let stopping = false;
+  const ready = async (): Promise<Readiness> => {
+    const { problems, facts } = await readiness({
+      queue,
+      broker,
+      relay: running,
+      objection: own.objection,
+      facts: own.facts,
+      limit: config.READY_BACKLOG,
+    });
+    return { problems: stopping ? [STOPPING, ...problems] : problems, ...(facts && { facts }) };
+  };
+  const observed = own.observe(
+    RELAY_FIGURES,
+    () => running.counters,
+    running.durations,
+    { mqtt: () => broker.up },
+    async () => (await ready()).problems,
+  );
   const health = await serveHealth(config.HEALTH_HOST, config.HEALTH_PORT, {
-    ready: () => readiness({ queue, broker, clock, relay: running, limit: config.READY_BACKLOG }),
+    ready,
     metrics: observed.metrics,
   });
   let started = false;
   closeWithGrace({ logger: log, delay: config.RELAY_GRACE_MS + GOODBYE_MS }, async ({ err }) => {
     if (err) log.error(err);
-    const held = await running.stop(config.RELAY_GRACE_MS);
-    if (held.length > 0)
-      log.warn(`${messagesOf(held)} messages were not delivered in time: they stay in the queue`);
-    if (started) await queue.signOff(consumer, held).catch((error) => log.warn(explainRedis(error)));
+    stopping = true;
+    record.stop();
+    await running.stop(config.RELAY_GRACE_MS);
+    const goodbye = started && signOff({ queue, relay: running, consumer, log }, SIGN_OFF_MS);
+    const [loses] = await Promise.all([goodbye, broker.close()]);
     observed.stop();
     clock.stop();
-    await broker.close();
     await health.close();
-    queue.close();
+    own.close();
+    if (loses) process.exit(1);
   });
   log.info(`health at ${health.url}`);
 
-  await checkRedis();
-  await clock.start().catch((error) => {
-    if (queue.ready) log.warn(`Redis: its clock is not known yet: ${explainRedis(error)}`);
-  });
+  await own.check();
+  await own.startClock();
   await queue.join().catch(() => {});
   // Waits however long the broker is away: health and signals work already.
   await broker.opened;
+  /** Resolves with false while the queue is away. */
+  const checkRecord = () =>
+    record.check().then(
+      () => true,
+      (error) => {
+        if (error instanceof ConfigError) throw error;
+        return false;
+      },
+    );
+  const checked = await checkRecord();
   log.info(`relaying as ${consumer}`);
-  // Redis may be away: claims need a probed clock for their stamps.
+  // The queue may be away: claims need a probed clock for their stamps.
   while (!clock.probed) await sleep(UNPROBED_MS);
+  if (!checked) await checkRecord();
+  record.keep(
+    () => broker.up,
+    (why) =>
+      why === undefined ? log.info('the queue has no relays of another broker any more') : log.error(why),
+  );
   started = true;
   running.start();
 }
 
-/** A relay is ready when Redis and the broker answer, it can take messages from the queue, and it is not far behind. */
-async function readiness({ queue, broker, clock, relay, limit }: ReadinessSources): Promise<Readiness> {
-  let silence = 'Redis is away';
+/** The queue and the broker answer, it can take messages from the queue, and it is not far behind: else why not. */
+async function readiness(sources: ReadinessSources): Promise<Readiness> {
+  const { queue, broker, objection, relay, limit } = sources;
+  let silence: Problem = { problem: `${queue.server} does not answer`, kind: 'shared' };
   const depth = queue.depth().catch((error) => {
-    if (queue.ready) silence = explainRedis(error);
+    silence = queue.away ?? queue.explain(error);
     throw error;
   });
   const backlog = await within(PROBE_MS, depth);
-  const problem = () => {
-    if (backlog === undefined) return silence;
-    if (!broker.up) return 'the broker is away';
-    // No claims until then.
-    if (!clock.probed) return 'Redis: its clock is not known yet';
-    if (relay.problem !== undefined) return relay.problem;
-    return backlog >= limit ? `a backlog of ${backlog} messages reaches the limit of ${limit}` : undefined;
+  const isBehind = backlog !== undefined && backlog >= limit;
+  const behind: Problem = {
+    problem: `a backlog of ${backlog} messages reaches the limit of ${limit}`,
+    kind: 'shared',
   };
-  return { problem: problem(), redis: backlog !== undefined, mqtt: broker.up, backlog };
+  // Without the queue, what needs it says nothing new.
+  const problems = [
+    backlog === undefined ? silence : undefined,
+    broker.problem,
+    ...(backlog === undefined ? [] : [objection(), relay.problem, isBehind ? behind : undefined]),
+  ].filter((each) => each !== undefined);
+  const facts = {
+    ...sources.facts(backlog !== undefined),
+    mqtt: broker.up,
+    ...(backlog !== undefined && { backlog }),
+  };
+  return { problems, facts };
 }
 
 interface ReadinessSources {
-  queue: Pick<Queue, 'ready' | 'depth'>;
-  broker: Pick<Broker, 'up'>;
-  clock: Pick<Clock, 'probed'>;
+  queue: Pick<MessageQueue, 'server' | 'away' | 'depth' | 'explain'>;
+  broker: Pick<Broker, 'up' | 'problem'>;
   relay: Pick<Relay, 'problem'>;
-  /** Messages in the queue at which it is not ready. */
+  /** Why the queue cannot be used for messages. */
+  objection: () => Problem | undefined;
+  /** What it says of the queue's server, which answers or not. */
+  facts: (answers: boolean) => Record<string, boolean>;
+  /** Messages in the queue at which it is far behind. */
   limit: number;
 }
 

@@ -1,11 +1,11 @@
 import { Durations } from '../common/durations.ts';
 import type { Logger } from '../common/log.ts';
 import { counter, gauge } from '../common/metrics.ts';
-import type { Queue } from '../queue/queue.ts';
+import type { MessageQueue } from '../queue/queue.ts';
 import type { Broker } from './broker.ts';
 
 export interface RelayOptions {
-  queue: Queue;
+  queue: MessageQueue;
   broker: Broker;
   qos: 0 | 1;
   /** The reference clock, µs. */

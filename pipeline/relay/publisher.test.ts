@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import mqttPacket from 'mqtt-packet';
 import { encodeFrame } from '../queue/frame.ts';
 import { eventually } from '../test/services.ts';
@@ -35,11 +35,14 @@ interface Published extends Publication {
   answer: (reasonCode: number) => void;
 }
 
+const SAID = { passing: ', for now', lasting: '', final: ', for good' };
+
 /** A publisher at a broker that the test controls. */
 function atBroker({ qos = 1 as 0 | 1, window = 4, largest = Number.POSITIVE_INFINITY } = {}) {
   const broker = {
     up: true,
     reason: 'cut off',
+    endedBy: undefined as number | undefined,
     receiveMaximum: 100,
     maximumPacketSize: largest,
     published: [] as Published[],
@@ -63,8 +66,7 @@ function atBroker({ qos = 1 as 0 | 1, window = 4, largest = Number.POSITIVE_INFI
     now: () => RECEIVED + 140,
     durations: { add: () => {} },
     onDelivered: (message) => events.push(`delivered ${body(message)}`),
-    onRefused: (message, reason, lasting) =>
-      events.push(`refused ${body(message)}: ${reason}${lasting ? '' : ', for now'}`),
+    onRefused: (message, reason, kind) => events.push(`refused ${body(message)}: ${reason}${SAID[kind]}`),
     onSuspect: async (message) => {
       events.push(`suspect ${body(message)}`);
       return true;
@@ -199,7 +201,7 @@ test('a refusal has a reason, and says whether it is temporary', (t) => {
   assert.deepEqual(
     events.map((event) => event.replace(/x{200}/, 'x')),
     [
-      'refused x: a packet of 258 bytes, and the broker takes 200 at most',
+      'refused x: a packet of 258 bytes, and the broker takes 200 at most, for good',
       'refused a: Not authorized (0x87)',
       'refused b: Quota exceeded (0x97), for now',
       'refused c: Payload format invalid (0x99)',
@@ -207,6 +209,62 @@ test('a refusal has a reason, and says whether it is temporary', (t) => {
   );
   assert.equal(publisher.inFlight, 0);
 });
+
+test('a size that the broker has refused is kept: what is larger is not sent, what may fit is', (t) => {
+  const { publisher, events, take } = atBroker();
+  t.after(() => publisher.close());
+  const publish = (body: string, target: string) => {
+    publisher.add(held(body, { target }));
+    publisher.flush();
+    return take();
+  };
+  publish('x'.repeat(100), 'a').at(0)?.answer(0x95);
+  assert.deepEqual(publish('y'.repeat(100), 'a'), []);
+  // A larger packet, but a smaller payload: Mosquitto limits the payload.
+  assert.equal(publish('z'.repeat(99), 'long/target').length, 1);
+  assert.deepEqual(
+    events.map((event) => event.replace(/(.)\1{9,}/, '$1')),
+    [
+      'refused x: Packet too large (0x95), for good',
+      'refused y: a packet of 152 bytes, and the broker has refused one of 152 as too large, for good',
+    ],
+  );
+});
+
+/** What is published after a broker has ended the connection with this code. */
+async function after(code: number, bodies: readonly string[], t: TestContext) {
+  const { publisher, broker, events, take } = atBroker();
+  t.after(() => publisher.close());
+  for (const body of bodies) publisher.add(held(body));
+  publisher.flush();
+  take();
+  broker.endedBy = code;
+  publisher.broken();
+  publisher.flush();
+  await settle();
+  const published = take().map(({ payload, dup }) => [payload.slice(0, 1), dup]);
+  return { published, events: events.map((event) => event.replace(/(.)\1{9,}/, '$1')) };
+}
+
+test('a broker that ends the connection with 0x95 means the largest message', async (t) => {
+  const { published, events } = await after(0x95, ['a', 'x'.repeat(100), 'b'], t);
+  assert.deepEqual(published, [
+    ['a', true],
+    ['b', true],
+  ]);
+  assert.match(events.join(), /^refused x: a packet of \d+ bytes, .*, for good$/);
+});
+
+for (const code of [0x8b, 0x8e, 0x97]) {
+  test(`no message is suspect when the broker ends the connection with 0x${code.toString(16)}`, async (t) => {
+    const { published, events } = await after(code, ['a', 'b'], t);
+    assert.deepEqual(published, [
+      ['a', true],
+      ['b', true],
+    ]);
+    assert.deepEqual(events, []);
+  });
+}
 
 test('a message with a topic that MQTT forbids is refused, and the others are sent', (t) => {
   const { publisher, events, take } = atBroker();
@@ -218,7 +276,7 @@ test('a message with a topic that MQTT forbids is refused, and the others are se
     take().map(({ payload }) => payload),
     ['b'],
   );
-  assert.deepEqual(events, ['refused long: a topic of 65536 bytes, and MQTT has 65535 at most']);
+  assert.deepEqual(events, ['refused long: a topic of 65536 bytes, and MQTT has 65535 at most, for good']);
   assert.equal(publisher.inFlight, 1);
 });
 

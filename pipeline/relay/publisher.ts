@@ -1,13 +1,21 @@
+import { reasonName } from '../common/broker-attempt.ts';
 import type { Durations } from '../common/durations.ts';
 import { formatDeltas } from '../common/hops.ts';
-import { splitTrace } from '../queue/trace-context.ts';
-import { type Broker, FIRST_FAILURE, PASSING, type Publication, reasonName } from './broker.ts';
+import type { Broker, Publication } from './broker.ts';
 import type { Held } from './held.ts';
+import { packetSizeOf, type Size, SizeLimit } from './packet-size.ts';
+import { FIRST_FAILURE } from './reason-codes.ts';
+
+/**
+ * A refusal that passes with the broker's state; one that may pass, after which the message has further attempts; one that
+ * does not pass, as the message is too large.
+ */
+export type Refusal = 'passing' | 'lasting' | 'final';
 
 export interface PublisherOptions {
   broker: Pick<
     Broker,
-    'up' | 'reason' | 'receiveMaximum' | 'maximumPacketSize' | 'publish' | 'together' | 'break'
+    'up' | 'reason' | 'endedBy' | 'receiveMaximum' | 'maximumPacketSize' | 'publish' | 'together' | 'break'
   >;
   qos: 0 | 1;
   /** The most messages in flight; the broker may allow fewer. */
@@ -22,8 +30,8 @@ export interface PublisherOptions {
   onPublished?: ((body: Buffer, at: number) => void) | undefined;
   /** Called when the broker (QoS 1) or the kernel (QoS 0) has the message. */
   onDelivered: (held: Held) => void;
-  /** Called when the broker refuses a message. `lasting`: because of the message itself. */
-  onRefused: (held: Held, reason: string, lasting: boolean) => void;
+  /** Called when the broker refuses a message. */
+  onRefused: (held: Held, reason: string, kind: Refusal) => void;
   /**
    * Called before a message that may break connections is published alone. Resolves with whether to publish it; if not, the
    * publisher forgets it.
@@ -31,6 +39,14 @@ export interface PublisherOptions {
   onSuspect: (held: Held, reason: string) => Promise<boolean>;
 }
 
+/** PUBACK codes of a broker's state: packet identifier in use; server unavailable, busy or shutting down; rate, quota. */
+const PASSING: ReadonlySet<number> = new Set([0x88, 0x89, 0x8b, 0x91, 0x96, 0x97]);
+/**
+ * DISCONNECT codes that no message causes: server busy, server shutting down, keep alive timeout, session taken over, message rate too
+ * high, quota exceeded, use another server, server moved, connection rate exceeded, maximum connect time (MQTT 5, 3.14.2.1).
+ */
+const BLAMELESS: ReadonlySet<unknown> = new Set([0x89, 0x8b, 0x8d, 0x8e, 0x96, 0x97, 0x9c, 0x9d, 0x9f, 0xa0]);
+const TOO_LARGE = 0x95;
 /** Before the target in a topic. */
 const TOPIC_PREFIX = 'messages/';
 /** Bytes of a topic (MQTT 5, 1.5.4). */
@@ -41,11 +57,12 @@ const UNWRITTEN_BYTES = 65_536;
 /**
  * Publishes messages in order, with a bounded number in flight. Messages in flight when the connection broke are suspect, as
  * one of them may be the cause. It publishes them again first, one at a time, so that such a message takes no other along.
+ * When the broker says why it ended the connection, and no message is the cause, or too large a one, none is suspect.
  */
 export class Publisher {
   readonly #options: PublisherOptions;
   /** The oldest first. */
-  readonly #inFlight = new Set<Held>();
+  readonly #inFlight = new Map<Held, Size>();
   /** Messages to publish, from `#next` on. */
   #waiting: Held[] = [];
   #next = 0;
@@ -55,6 +72,7 @@ export class Publisher {
   /** QoS 0: bytes in the socket. */
   #unwritten = 0;
   #flushing = false;
+  readonly #limit = new SizeLimit();
   readonly #deadline: NodeJS.Timeout;
 
   constructor(options: PublisherOptions) {
@@ -71,7 +89,7 @@ export class Publisher {
   get room(): number {
     const waiting = this.#waiting.length - this.#next + this.#suspects.length;
     const about = this.#alone === undefined || this.#inFlight.has(this.#alone) ? 0 : 1;
-    return this.#limit - this.#inFlight.size - waiting - about;
+    return this.#most - this.#inFlight.size - waiting - about;
   }
 
   /** Adds a message for {@link flush}. */
@@ -87,7 +105,7 @@ export class Publisher {
       if (this.#inFlight.size === 0) void this.#publishAlone();
       return;
     }
-    let room = this.#limit - this.#inFlight.size;
+    let room = this.#most - this.#inFlight.size;
     let bytes = this.#unwritten;
     const burst: Held[] = [];
     while (room-- > 0 && bytes < UNWRITTEN_BYTES && this.#next < this.#waiting.length) {
@@ -102,14 +120,22 @@ export class Publisher {
     if (burst.length > 0) this.#publish(burst);
   }
 
-  /** Handles a broken connection: messages in flight become suspects. */
+  /** Handles a broken connection: messages in flight become suspects, unless something else broke it. */
   broken(): void {
-    const lost = [...this.#inFlight];
-    for (const held of lost) {
-      this.#release(held);
-      held.suspect = true;
+    const sizes = [...this.#inFlight.values()];
+    const all = [...this.#inFlight.keys()];
+    for (const held of all) this.#release(held);
+    const lost = all.filter(({ of }) => !of.gone);
+    const { endedBy } = this.#options.broker;
+    const isExplained = endedBy === TOO_LARGE ? this.#limit.explains(sizes) : BLAMELESS.has(endedBy);
+    this.#limit.reconnected();
+    if (isExplained) {
+      this.#waiting = lost.concat(this.#waiting.slice(this.#next));
+      this.#next = 0;
+      return;
     }
-    this.#suspects = lost.filter(({ of }) => !of.gone).concat(this.#suspects);
+    for (const held of lost) held.suspect = true;
+    this.#suspects = lost.concat(this.#suspects);
   }
 
   /** Forgets messages of entries that are gone. */
@@ -123,7 +149,8 @@ export class Publisher {
     clearInterval(this.#deadline);
   }
 
-  get #limit(): number {
+  /** The most messages in flight. */
+  get #most(): number {
     const { qos, window, broker } = this.#options;
     return qos === 0 ? window : Math.min(window, broker.receiveMaximum);
   }
@@ -153,18 +180,20 @@ export class Publisher {
       for (const held of burst) {
         const published = now();
         const publication = publicationOf(held, qos, published);
-        const problem = problemOf(publication, broker.maximumPacketSize);
+        const size = packetSizeOf(publication);
+        const problem = problemOf(publication) ?? this.#limit.problemOf(size, broker.maximumPacketSize);
         if (problem !== undefined) {
-          onRefused(held, problem, true);
+          onRefused(held, problem, 'final');
           continue;
         }
-        this.#inFlight.add(held);
+        this.#inFlight.set(held, size);
         held.sent = sent;
-        broker.publish(publication, (reasonCode) => this.#answered(held, reasonCode));
+        broker.publish(publication, (reasonCode) => this.#answered(held, reasonCode, size));
         held.redelivery = true;
         durations.add(published - held.of.batch.claimed);
         onPublished?.(publication.payload, published);
         if (qos === 0) {
+          this.#limit.publishedUnanswered(size);
           bytes += held.frame.length;
           written.push(held);
         }
@@ -179,10 +208,14 @@ export class Publisher {
     this.#unwritten += bytes;
   }
 
-  #answered(held: Held, reasonCode: number): void {
+  #answered(held: Held, reasonCode: number, size?: Size): void {
     if (!this.#release(held)) return;
     if (reasonCode < FIRST_FAILURE) this.#options.onDelivered(held);
-    else this.#options.onRefused(held, reasonName(reasonCode), !PASSING.has(reasonCode));
+    else {
+      if (reasonCode === TOO_LARGE && size !== undefined) this.#limit.refused(size);
+      const kind = reasonCode === TOO_LARGE ? 'final' : PASSING.has(reasonCode) ? 'passing' : 'lasting';
+      this.#options.onRefused(held, reasonName(reasonCode), kind);
+    }
     this.#flushSoon();
   }
 
@@ -205,7 +238,7 @@ export class Publisher {
 
   #checkDeadline(): void {
     const { qos, timeoutMs, broker } = this.#options;
-    const [oldest] = this.#inFlight;
+    const [oldest] = this.#inFlight.keys();
     if (qos === 0 || oldest === undefined || !broker.up) return;
     if (oldest.sent < performance.now() - timeoutMs) broker.break(`no PUBACK for ${timeoutMs} ms`);
   }
@@ -227,22 +260,10 @@ function publicationOf(held: Held, qos: 0 | 1, published: number): Publication {
   };
 }
 
-/** Why a message cannot be published; undefined: it can. */
-function problemOf({ topic, payload, qos, hops, trace }: Publication, largest: number): string | undefined {
-  const topicBytes = Buffer.byteLength(topic);
-  if (topicBytes > LONGEST_TOPIC)
-    return `a topic of ${topicBytes} bytes, and MQTT has ${LONGEST_TOPIC} at most`;
-  // A user property has an identifier, a name and a value (MQTT 5, 3.3.2).
-  let properties = hops === undefined ? 0 : 1 + 2 + 'hops'.length + 2 + hops.length;
-  if (trace !== '') {
-    for (const [name, value] of Object.entries(splitTrace(trace))) {
-      properties += 1 + 2 + name.length + 2 + value.length;
-    }
-  }
-  // Topic, packet id, and the properties behind their length.
-  const header = 2 + topicBytes + 2 * qos + (properties < 128 ? 1 : 2) + properties;
-  const remaining = header + payload.length;
-  // The remaining length is written in bytes of 7 bits (1.5.5).
-  const size = 1 + Math.ceil(Math.log2(remaining + 1) / 7) + remaining;
-  return size > largest ? `a packet of ${size} bytes, and the broker takes ${largest} at most` : undefined;
+/** Why MQTT has no such message; undefined: it has. */
+function problemOf({ topic }: Publication): string | undefined {
+  const bytes = Buffer.byteLength(topic);
+  return bytes > LONGEST_TOPIC
+    ? `a topic of ${bytes} bytes, and MQTT has ${LONGEST_TOPIC} at most`
+    : undefined;
 }

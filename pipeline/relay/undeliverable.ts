@@ -1,9 +1,10 @@
 import type { Logger } from '../common/log.ts';
-import type { Part, Queue } from '../queue/queue.ts';
+import type { MessageQueue, Part } from '../queue/queue.ts';
 import type { Held, HeldEntry } from './held.ts';
+import type { Refusal } from './publisher.ts';
 
 export interface UndeliverableOptions {
-  queue: Pick<Queue, 'attempt' | 'bury' | 'split'>;
+  queue: Pick<MessageQueue, 'attempt' | 'bury' | 'split'>;
   /** The relay's name in the consumer group. */
   consumer: string;
   /** Attempts before a message is buried. */
@@ -21,8 +22,8 @@ export interface UndeliverableOptions {
 const RETRY_MS = 50;
 /** ms until a retry after a refusal by the broker's state: quota, too busy. */
 const PASSING_RETRY_MS = 1000;
-/** ms until a retry while Redis is away. */
-const REDIS_RETRY_MS = 2000;
+/** ms until a retry while the queue is away. */
+const QUEUE_RETRY_MS = 2000;
 
 /**
  * Handles messages that the broker did not take: another attempt later, or the dead letters. One of several in an entry first gets its
@@ -41,16 +42,17 @@ export class Undeliverable {
     return this.#delayed;
   }
 
-  /** The broker has refused a message. `lasting`: because of the message itself. */
-  refused(held: Held, reason: string, lasting: boolean): void {
+  /** The broker has refused a message. */
+  refused(held: Held, reason: string, kind: Refusal): void {
     const { onRetry, onError, deliveries } = this.#options;
     const { of, frame } = held;
+    const lasting = kind !== 'passing';
     if (!lasting) onError(new Error(`the broker takes nothing for now: ${reason}`));
     if (of.size > 1) {
       this.#split(of, { frame, deliveries: held.deliveries + Number(lasting), suspect: false, reason }, held);
       return;
     }
-    if (lasting && held.deliveries >= deliveries) {
+    if (kind === 'final' || (lasting && held.deliveries >= deliveries)) {
       this.#bury(of, held.deliveries, reason);
       return;
     }
@@ -100,14 +102,24 @@ export class Undeliverable {
     );
   }
 
-  /** Keeps only the undelivered messages of an entry in the queue, so that the others do not arrive again. */
-  async keepRest(of: HeldEntry): Promise<void> {
+  /**
+   * Keeps only the undelivered messages of an entry in the queue, so that the others do not arrive again.
+   * @returns how many got an entry of their own
+   */
+  async keepRest(of: HeldEntry): Promise<number> {
     const { queue, onGone, onError } = this.#options;
     const rest = of.messages.filter(({ done }) => !done);
     // Malformed messages are getting their own entries.
-    if (of.delivered === 0 || of.open === 0 || rest.length < of.open) return;
+    if (of.delivered === 0 || of.open === 0 || rest.length < of.open) return 0;
     const parts = rest.map(({ frame, deliveries, suspect }) => ({ frame, deliveries, suspect, reason: '' }));
-    await queue.split(of.entry, parts, false).then(() => onGone(of, false), onError);
+    try {
+      await queue.split(of.entry, parts, false);
+    } catch (error) {
+      onError(error as Error);
+      return 0;
+    }
+    onGone(of, false);
+    return parts.length;
   }
 
   #bury(of: HeldEntry, deliveries: number, reason: string): void {
@@ -129,11 +141,11 @@ export class Undeliverable {
     );
   }
 
-  /** Repeats work until Redis has done it. */
+  /** Repeats work until the queue has done it. */
   #untilDone(work: () => Promise<void>, then: () => void): void {
     work().then(then, (error) => {
       this.#options.onError(error);
-      setTimeout(() => this.#untilDone(work, then), REDIS_RETRY_MS);
+      setTimeout(() => this.#untilDone(work, then), QUEUE_RETRY_MS);
     });
   }
 }

@@ -6,9 +6,10 @@
  *
  * npm packages as locked, what `npx artillery` runs, Redis and Mosquitto from the system's package manager (unless REDIS_URL, MQTT_URL or
  * INGEST_URL name others), with TOPOLOGY=cluster nginx, ./k6, and the report's pages. With --test also what only the tests
- * need: a browser, a C compiler, nginx, promtool, libfaketime, Toxiproxy and the check of manifests; with --bench what
+ * need: a browser, a C compiler, nginx, promtool, libfaketime, Toxiproxy, the check of manifests and Python packages; with --bench what
  * `npm run bench` compares with: wrk.
  */
+import { spawnSync } from 'node:child_process';
 import {
   copyFileSync,
   existsSync,
@@ -57,6 +58,7 @@ const steps = [
     ? [
         { name: 'Toxiproxy', due: () => !isNew(TOXIPROXY, TOXIPROXY_MODULE), work: buildToxiproxy },
         { name: 'check of manifests', due: () => !isNew(CHECK, CHECK_MODULE), work: buildCheck },
+        { name: 'Python packages', due: lacksPython, work: installPython },
       ]
     : []),
 ];
@@ -159,6 +161,22 @@ async function buildCheck() {
 /** As `npm run faults` does, which finds the modules fetched then. */
 function buildToxiproxy() {
   return buildGo(TOXIPROXY_MODULE, TOXIPROXY, 'github.com/Shopify/toxiproxy/v2/cmd/server');
+}
+
+const PYTHON = at('.stack/python');
+const REQUIREMENTS = at('scenarios/pipelines/flask/requirements.txt');
+
+/** The tests of a pipeline in Python are skipped where there is no pip. */
+function lacksPython() {
+  const installed = read(join(PYTHON, 'requirements.txt'));
+  if (installed === read(REQUIREMENTS)) return false;
+  return spawnSync('python3', ['-m', 'pip', '--version']).status === 0;
+}
+
+async function installPython() {
+  rmSync(PYTHON, { recursive: true, force: true });
+  await run('python3', ['-m', 'pip', 'install', '-q', '--target', PYTHON, '-r', REQUIREMENTS]);
+  copyFileSync(REQUIREMENTS, join(PYTHON, 'requirements.txt'));
 }
 
 async function buildPages() {

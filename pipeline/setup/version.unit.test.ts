@@ -14,9 +14,9 @@ const FOLLOWERS: Record<string, RegExp> = {
   'extensions/k6/internal/report/run.go': /(?<=^const Version = ")[^"]+/gm,
   'k6.Dockerfile': /(?<=^ARG VERSION=).+/gm,
   'pipeline/pipeline.Dockerfile': /(?<=^ARG VERSION=).+/gm,
-  'pipeline/deploy/README.md': /(?<=arrival-(?:pipeline|k6-operator):)\S*\d/g,
-  'pipeline/deploy/kubernetes/load/kustomization.yaml': /(?<=newTag: )[^ }]+/g,
-  'pipeline/deploy/kubernetes/pipeline/kustomization.yaml': /(?<=newTag: )[^ }]+/g,
+  'reports/reports.Dockerfile': /(?<=^ARG VERSION=).+/gm,
+  'pipeline/deploy/README.md': /(?<=\$image:)\S*\d/g,
+  'pipeline/deploy/kubernetes/images/kustomization.yaml': /(?<=newTag: )[^ }]+/g,
 };
 
 for (const [file, place] of Object.entries(FOLLOWERS)) {

@@ -58,6 +58,14 @@ const commands: [command: string, allowed: readonly RedisUser[]][] = [
   ['XLEN arrival:messages', EVERYONE],
   ['TIME', EVERYONE],
   ['HSET arrival:run:x start 1', ['reader']],
+  // Regression: the reader might read everything of ours.
+  ['XRANGE arrival:other - +', NOBODY],
+  ['LRANGE arrival:relays 0 1', NOBODY],
+  ['LRANGE arrival:list 0 1', ['reader']],
+  ['LRANGE arrival:trace:relay 0 1', ['reader']],
+  // Regression: an ingest might delete the list.
+  ['LTRIM arrival:list 1 0', NOBODY],
+  ['LTRIM arrival:trace:relay 0 1', ['ingest', 'relay']],
   ['XADD arrival:run:x * second x', NOBODY],
   ['EXPIRE arrival:messages 1', NOBODY],
   ['HSET arrival:messages start 1', NOBODY],

@@ -1,5 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { PREFIX } from '../queue/keys.ts';
 
+// Keys have the prefix of a pipeline without QUEUE_PREFIX; `redisAclFile` puts another one there. Those of a run keep it.
 /** Keys of the queue: a stream, with or without shards, and a list. */
 const STREAM = '~arrival:messages ~arrival:{*}:messages';
 const LIST = '~arrival:list';
@@ -9,12 +11,17 @@ const DEPTH = '~arrival:depth ~arrival:{*}:depth';
 /** Each process may add to the telemetry. A separate selector keeps other commands from it. */
 const TELEMETRY = '(%W~arrival:telemetry +xadd)';
 const TRACE = '%W~arrival:trace:*';
+/** Trace lists are cut; no other list may be. */
+const TRACING = `(${TRACE} +lpush +ltrim)`;
 /** The number of shards, which the first user sets. */
 const DIVISION = '(~arrival:shards +get +set)';
 const DIVISION_SEEN = '(%R~arrival:shards +get)';
+/** Where relays publish to. */
+const BROKER = '(~arrival:broker +eval +evalsha +get +set)';
+const BROKER_SEEN = '(%R~arrival:broker +get)';
 /** Leases of shards. */
 const LEASES =
-  '(~arrival:relays ~arrival:{*}:lease +del +eval +evalsha +get +set +zadd +zcard +zrem +zremrangebyscore)';
+  '(~arrival:relays ~arrival:{*}:lease +del +eval +evalsha +get +hdel +hget +hgetall +hset +set +type)';
 /** The slots of a cluster's nodes. */
 const CLUSTER = '+cluster|info +cluster|slots';
 
@@ -25,14 +32,24 @@ const CLUSTER = '+cluster|info +cluster|slots';
 const REDIS_ACL = {
   /** Fills the queue, without commands that read it. A script's keys count as read and written. */
   ingest: [
-    ...[STREAM, `%W${LIST}`, DEPTH, `(${DEPTH} +del +get +incrby)`, TELEMETRY, DIVISION, TRACE, CLUSTER],
-    '+eval +evalsha +exec +info +llen +lpush +ltrim +multi +time +xadd +xlen',
+    ...[
+      STREAM,
+      `%W${LIST}`,
+      DEPTH,
+      `(${DEPTH} +del +get +incrby)`,
+      TELEMETRY,
+      DIVISION,
+      BROKER_SEEN,
+      TRACING,
+      CLUSTER,
+    ],
+    '+eval +evalsha +exec +info +llen +lpush +multi +time +xadd +xlen',
   ],
   relay: [
     ...[STREAM, LIST, DEAD_LETTERS, DEPTH, `(${DEPTH} +del +get +incrby)`],
-    ...[TELEMETRY, DIVISION, LEASES, TRACE, CLUSTER],
-    '+blmpop +brpop +client|id +client|unblock +eval +evalsha +info +llen +lpush +ltrim +rpush +time',
-    '+xack +xadd +xautoclaim +xclaim +xdel +xgroup|create +xgroup|delconsumer +xlen +xpending +xrange +xreadgroup',
+    ...[TELEMETRY, DIVISION, BROKER, LEASES, TRACING, CLUSTER],
+    '+blmpop +brpop +client|id +client|unblock +eval +evalsha +info +llen +lpush +rpush +time',
+    '+xack +xadd +xclaim +xdel +xgroup|create +xgroup|delconsumer +xinfo|consumers +xlen +xpending +xrange +xreadgroup',
   ],
   /** The supervisor: counts messages and reads figures of the servers. */
   stack: [
@@ -55,7 +72,8 @@ const REDIS_ACL = {
    * k6: reads clock, queue and telemetry, reads and deletes trace lists. Instances of one run also write when it begins.
    */
   reader: [
-    ...['%R~arrival:*', DIVISION_SEEN, CLUSTER],
+    ...['%R~arrival:messages %R~arrival:{*}:messages %R~arrival:list', DIVISION_SEEN, CLUSTER],
+    '%R~arrival:dead-letters %R~arrival:{*}:dead-letters %R~arrival:telemetry %R~arrival:trace:*',
     '+info +lrange +ping +time +xlen +xrange',
     `(${TRACE} +unlink)`,
     '(~arrival:run:* +eval +evalsha +expire +hdel +hget +hset)',
@@ -108,15 +126,15 @@ export const sameFor = <User extends string>(users: readonly User[], url: string
   forEach(users, () => url);
 
 /** Redis' ACL file. It holds hashes; a fast one is enough for random passwords. */
-export function redisAclFile(passwords: Record<RedisUser, string>): string[] {
+export function redisAclFile(passwords: Record<RedisUser, string>, prefix = PREFIX): string[] {
+  const rights = (user: RedisUser) =>
+    REDIS_ACL[user].join(' ').replaceAll(/~arrival:(?!run:)/g, `~${prefix}:`);
   const hash = (password: string) => createHash('sha256').update(password).digest('hex');
   return [
     // Off, so nobody can log in. But Redis reads its append-only file as this user, and without all rights it would skip
     // transactions, and so most of the queue.
     'user default reset ~* &* +@all',
-    ...REDIS_USERS.map(
-      (user) => `user ${user} reset on #${hash(passwords[user])} ${REDIS_ACL[user].join(' ')}`,
-    ),
+    ...REDIS_USERS.map((user) => `user ${user} reset on #${hash(passwords[user])} ${rights(user)}`),
   ];
 }
 

@@ -7,9 +7,10 @@ import { execa } from 'execa';
 import { connectAsync } from 'mqtt';
 // @ts-expect-error it has no types
 import parsePrometheus from 'parse-prometheus-text-format';
-import type { Resource, Run } from '../../reports/contract/run.ts';
+import { latencyOf, type Resource, type Run } from '../../reports/contract/run.ts';
 import { validateRun } from '../../reports/contract/validate.ts';
 import { readConfig, StackConfig } from '../common/config.ts';
+import type { Problem } from '../common/health.ts';
 import { promtool } from '../test/promtool.ts';
 import { eventually, remove, temporaryDirectory } from '../test/services.ts';
 import { isAlive, type StackFile } from './file.ts';
@@ -112,7 +113,7 @@ test('a run through the cluster has a balanced account and uses every worker', a
     assert.ok(account.balanced);
     // Relays publish to one broker, k6 subscribes at the other, and the bridge passes the stamps.
     assert.notEqual(new URL(file.mqtt.url).port, new URL(file.stages.mqttUrl).port);
-    assert.equal(latency.stages.delivery.count, latency.arrival.count);
+    assert.equal(latencyOf(latency, 'delivery').count, latency.arrival.count);
     assert.equal(run.run.topology, 'cluster');
     assert.deepEqual(environment.pipeline, file.facts);
     checkFigures(resources);
@@ -256,7 +257,7 @@ test("a client sees the ingest's answers, not nginx's", async () => {
 });
 
 /** The unit in a metric's name. `up` is 0 or 1. */
-const UNIT = /_(seconds|bytes|messages|requests|answers|entries|writes|shards|up)(_|$)/;
+const UNIT = /_(seconds|bytes|messages|requests|answers|entries|writes|shards|problems|up)(_|$)/;
 
 // prom-client's default metrics have gauges named like counters, which the registry leaves out.
 test('`promtool check metrics` finds no problem in a scrape, and each name has a unit', async () => {
@@ -274,33 +275,37 @@ test('`promtool check metrics` finds no problem in a scrape, and each name has a
   assert.equal(await value('relay-1', 'arrival_mqtt_up'), 1);
 });
 
-test('all processes are alive and ready; without Redis they are not ready, and name it', async () => {
+test('all processes are alive and ready; without Redis they stay ready, and name it', async () => {
   const readiness = () =>
     Promise.all(
       Object.entries(file.health).map(async ([name, url]) => {
         assert.equal((await fetch(`${url}/livez`)).status, 200, name);
         const response = await fetch(`${url}/readyz`);
-        const facts = (await response.json()) as { error?: string; mqtt?: boolean };
+        const facts = (await response.json()) as { problems: Problem[]; mqtt?: boolean };
         return { name, ...facts, status: response.status };
       }),
     );
-  for (const each of await readiness()) assert.equal(each.status, 200, JSON.stringify(each));
+  for (const each of await readiness()) {
+    assert.deepEqual([each.status, each.problems], [200, []], JSON.stringify(each));
+  }
   process.kill(file.processes.redis as number, 'SIGSTOP');
   try {
     await eventually(
-      async () => (await readiness()).every(({ status }) => status === 503),
+      async () => (await readiness()).every(({ problems }) => problems.length > 0),
       'the loss',
       30_000,
     );
-    for (const { name, error, mqtt } of await readiness()) {
-      assert.match(error ?? '', /Redis/, name);
+    for (const { name, status, problems, mqtt } of await readiness()) {
+      assert.deepEqual([status, problems[0]?.kind], [200, 'shared'], name);
+      assert.match(problems[0]?.problem ?? '', /Redis/, name);
+      assert.match(await scrape(name), /^arrival_problems\{kind="shared"\} [1-9]/m);
       if (name.startsWith('relay')) assert.equal(mqtt, true);
     }
   } finally {
     process.kill(file.processes.redis as number, 'SIGCONT');
   }
   await eventually(
-    async () => (await readiness()).every(({ status }) => status === 200),
+    async () => (await readiness()).every(({ problems }) => problems.length === 0),
     'a recovery',
     30_000,
   );

@@ -6,8 +6,8 @@ import { trust, trustText } from '../common/trust.ts';
 import type { DeadLetter, Letters } from '../queue/dead-letters.ts';
 import { openQueue } from '../queue/open.ts';
 import { explainRedis } from '../queue/problems.ts';
-import type { Queue } from '../queue/queue.ts';
-import { runningStack, shortPath } from './file.ts';
+import type { MessageQueue } from '../queue/queue.ts';
+import { runningStack, type StackFile, shortPath } from './file.ts';
 
 const HELP = `Lists, requeues or drops dead letters: messages that no relay could deliver. They stay until then.
 
@@ -72,9 +72,9 @@ function read(args: readonly string[]): Request | 'help' {
   return { action, ids, all, json };
 }
 
-async function open(config: DeadLettersConfig): Promise<Queue> {
+async function open(config: DeadLettersConfig): Promise<MessageQueue> {
   let { REDIS_URL: url, QUEUE: kind } = config;
-  let division = queueOptions(config);
+  let division: StackFile['division'] = queueOptions(config);
   let variable = 'REDIS_URL';
   if (url === undefined) {
     const stack = await runningStack(resolve(config.STACK_DIR));

@@ -24,7 +24,7 @@ export async function ownDirectory(dir: string): Promise<void> {
   const given = `STACK_DIR is ${shortPath(dir)}`;
   const files = await readdir(dir).catch((error: NodeJS.ErrnoException): string[] => {
     if (error.code === 'ENOENT') return [];
-    throw new ConfigError(`${given}, which is no directory that can be read: ${error.message}`);
+    throw new ConfigError(`${given}, which is not a directory that can be read: ${error.message}`);
   });
   const isOwn = files.includes(MARK) || `${dir}${sep}`.startsWith(`${REPOSITORY}${sep}`);
   // npm run matrix has its stack below the given directory.

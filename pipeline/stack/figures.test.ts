@@ -77,10 +77,11 @@ test("the telemetry takes CPU use and vmstat's figures from one reading", { skip
   const record = async (name: string, _at: number, data: TelemetryData) => {
     if (name === 'host' && data.cpu_percent !== undefined) resolve(data);
   };
-  const queue = { ready: true, record } as unknown as StackTelemetry['queue'];
+  const store = { ready: true, record } as unknown as StackTelemetry['store'];
+  const queue = { depth: async () => 0 };
   const clock = { now: () => 0 } as Clock;
   const broker = { figures: () => undefined } as unknown as BrokerSys;
-  const stop = startStackTelemetry({ queue, clock, servers: {}, broker });
+  const stop = startStackTelemetry({ store, queue, clock, servers: {}, broker });
   const { cpu_percent = 0, rss_mb = 0, gauges: { us = 0, sy = 0 } = {} } = await promise;
   stop();
   const cores = readHost()?.cores ?? 0;

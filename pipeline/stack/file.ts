@@ -17,8 +17,8 @@ export interface StackFile {
   operator: { redisUrl: string };
   /** The kind of queue. */
   queue: QueueKind;
-  /** The queue's shards, and whether its Redis is a cluster. */
-  division: { shards: number; cluster: boolean };
+  /** The queue's shards, whether its Redis is a cluster, and what is before its keys. */
+  division: { shards: number; cluster: boolean; prefix?: string };
   /** For scripts that load one stage: addresses with the rights of ingest and relay, and of the collector (`queueUrl`). */
   stages: { redisUrl: string; mqttUrl: string; queueUrl: string };
   mqtt: {

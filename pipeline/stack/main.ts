@@ -23,6 +23,7 @@ const HELP = `Starts the pipeline in the foreground: Redis, Mosquitto, ingest an
 
   npm run pipeline
   npm run pipeline -- --fresh                 what an earlier one accepted and did not deliver is dropped, not taken up
+  npm run pipeline -- --repair                what is behind a damage in its file is given up, the rest taken up
   npm run pipeline -- dead-letters --help     what could not be delivered
 
 Environment
@@ -37,8 +38,9 @@ ${describe(RelayConfig, STACK_SETTINGS)}
 
 /** `npm run pipeline`: runs the stack in the foreground until Ctrl-C. */
 async function main(): Promise<number> {
-  const fresh = process.argv.slice(2).includes('--fresh');
-  const [command, ...args] = process.argv.slice(2).filter((arg) => arg !== '--fresh');
+  const given = process.argv.slice(2);
+  const [fresh, repair] = [given.includes('--fresh'), given.includes('--repair')];
+  const [command, ...args] = given.filter((arg) => arg !== '--fresh' && arg !== '--repair');
   if (command === 'dead-letters') return deadLetters(args);
   if (process.argv.includes('--help') || process.argv.includes('-h')) {
     console.log(HELP);
@@ -47,13 +49,18 @@ async function main(): Promise<number> {
   if (command !== undefined) {
     throw new ConfigError(`there is no command "${command}"; allowed: dead-letters, or none: the pipeline`);
   }
+  if (fresh && repair) {
+    throw new ConfigError('--fresh drops what --repair would take up; allowed: one of the two');
+  }
   const config = readConfig(StackConfig);
   const started = performance.now();
   let stack: Stack | undefined;
   const interrupted = Promise.withResolvers<void>();
+  const abort = new AbortController();
   onInterrupt(
     () => {
-      if (stack === undefined) console.log('starting, then stopping; Ctrl-C again stops at once');
+      if (stack === undefined) console.log('stopping during the start; Ctrl-C again stops at once');
+      abort.abort();
       interrupted.resolve();
     },
     () => {
@@ -63,8 +70,18 @@ async function main(): Promise<number> {
     },
   );
 
-  const events = { onLine: printer(SHOWN[config.LOG_LEVEL]) };
-  stack = await Stack.start(config, events, { earlier: fresh ? 'dropped' : 'taken up' });
+  const events = {
+    onLine: printer(SHOWN[config.LOG_LEVEL]),
+    onNotice: (notice: string) => console.log(notice),
+  };
+  try {
+    const earlier = fresh ? 'dropped' : repair ? 'repaired' : 'taken up';
+    stack = await Stack.start(config, events, { earlier }, abort.signal);
+  } catch (error) {
+    if (!abort.signal.aborted) throw error;
+    console.log('stopped');
+    return INTERRUPTED;
+  }
   print(stack, (performance.now() - started) / 1000);
   const failure = await Promise.race([stack.failed, interrupted.promise]);
   if (failure === undefined) console.log('draining; Ctrl-C again stops at once');

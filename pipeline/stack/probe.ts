@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connectAsync, type MqttClient } from 'mqtt';
+import { connect, type IClientOptions, type MqttClient } from 'mqtt';
+import { Attempt, brokerAt } from '../common/broker-attempt.ts';
 import { withoutPassword } from '../common/config.ts';
 import { withAdvice } from '../common/trust.ts';
 import type { QueueOptions } from '../queue/connection.ts';
 import { openQueue } from '../queue/open.ts';
+import { explainRedis } from '../queue/problems.ts';
+import { Store } from '../queue/store.ts';
 
 const ANSWER_MS = 5000;
 
@@ -14,31 +17,43 @@ export async function checkRedis(
   options: Pick<QueueOptions, 'url' | 'cluster' | 'shards'>,
 ): Promise<void> {
   const refused = Promise.withResolvers<never>();
-  const queue = openQueue('stream', {
+  const store = new Store({
     ...options,
     timeoutMs: ANSWER_MS,
     onState: (up, reason) => {
       if (!up) refused.reject(new Error(reason));
     },
   });
+  const queue = openQueue('stream', { ...options, timeoutMs: ANSWER_MS }, store);
   try {
-    await Promise.race([queue.whenReady(ANSWER_MS), refused.promise]);
-    const evicts = await queue.evicts();
-    if (evicts) throw new Error(evicts);
+    // The connection's own end, after ANSWER_MS, has the reason.
+    await Promise.race([queue.whenReady(2 * ANSWER_MS), refused.promise]);
+    const unfit = await store.unfit();
+    if (unfit) throw new Error(unfit.why);
   } catch (error) {
     throw new Error(
-      `${variable}: Redis at ${withoutPassword(options.url)}: ${withAdvice((error as Error).message)}`,
+      `${variable}: Redis at ${withoutPassword(options.url)}: ${withAdvice(explainRedis(error as Error))}`,
     );
   } finally {
     refused.promise.catch(() => {});
     queue.close();
+    store.close();
   }
 }
 
-/** Rejects in one line that names the variable when this broker cannot be used. */
+/** Rejects in one line that names the variable when relays cannot use this broker. */
 export async function checkBroker(variable: string, url: string): Promise<void> {
-  const client = await subscriber(variable, url);
-  await client.endAsync(true);
+  const name = `arrival-stack-${randomBytes(4).toString('hex')}`;
+  const will = {
+    topic: `status/relay/${name}`,
+    payload: Buffer.from('offline'),
+    qos: 1,
+    retain: true,
+  } as const;
+  const client = await openClient(variable, url, { clientId: name, will });
+  // With a DISCONNECT the broker drops the will.
+  await Promise.race([client.endAsync(), sleep(ANSWER_MS, undefined, { ref: false })]);
+  client.stream.destroy();
 }
 
 /** Resolves when a process's `/readyz` answers 200; rejects after `withinMs` with its reason. */
@@ -125,17 +140,27 @@ function withId(idKey: string, id: string): object {
   return idKey.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), id) as object;
 }
 
-async function subscriber(variable: string, url: string): Promise<MqttClient> {
-  try {
-    return await connectAsync(url, {
-      protocolVersion: 5,
-      clientId: `arrival-stack-${randomBytes(4).toString('hex')}`,
-      reconnectPeriod: 0,
-      connectTimeout: ANSWER_MS,
-    });
-  } catch (error) {
-    throw new Error(
-      `${variable}: broker at ${withoutPassword(url)}: ${withAdvice((error as Error).message)}`,
+const subscriber = (variable: string, url: string) =>
+  openClient(variable, url, { clientId: `arrival-stack-${randomBytes(4).toString('hex')}` });
+
+/** Rejects when the broker does not take the connection, however it refuses. */
+async function openClient(variable: string, url: string, options: IClientOptions): Promise<MqttClient> {
+  const at = brokerAt(url);
+  const client = connect({
+    ...at,
+    protocolVersion: 5,
+    reconnectPeriod: 0,
+    connectTimeout: ANSWER_MS,
+    ...options,
+  });
+  const attempt = new Attempt(client, at.protocol, { timeoutMs: ANSWER_MS });
+  // mqtt.js does not close the connection after a packet that it cannot read.
+  client.once('error', () => client.end(true));
+  await new Promise<void>((resolve, reject) => {
+    client.once('connect', () => resolve());
+    client.once('close', () =>
+      reject(new Error(`${variable}: broker at ${withoutPassword(url)}: ${attempt.reason}`)),
     );
-  }
+  });
+  return client;
 }

@@ -5,10 +5,13 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { levelOf } from '../common/log.ts';
 import { DAEMON_PATH, type Launch } from './launch.ts';
 import { endGroup, leash } from './leash.ts';
 
 const KEPT_LINES = 20;
+/** pino's level. */
+const WARNING = 40;
 
 export interface SupervisedOptions {
   /** The directory of `<name>.log`. */
@@ -105,9 +108,16 @@ export class Supervised {
         if (match) return match;
       }
       if (!this.alive) throw new ProcessFailure(this, await this.ended);
-      if (Date.now() > deadline) throw new ProcessFailure(this, `is not ready after ${withinMs} ms`);
+      if (Date.now() > deadline)
+        throw new ProcessFailure(this, `is not ready after ${withinMs} ms${this.#complaint()}`);
       await sleep(5);
     }
+  }
+
+  /** The last warning of one of our processes: it has the cause. Servers of others have no levels. */
+  #complaint(): string {
+    const line = this.lastLines.findLast((line) => (levelOf(line) ?? 0) >= WARNING);
+    return line === undefined ? '' : `: ${JSON.parse(line).msg}`;
   }
 
   get alive(): boolean {

@@ -32,16 +32,24 @@ export class Processes {
   /** Starts a process with its CPUs and priority. Resolves when it has printed such a line. */
   async start(launch: Launch, readyLine: RegExp): Promise<Started> {
     const { affinity, priorities, logs, readyMs, onLine } = this.#options;
+    this.#refuseWhenEnding(launch);
     const kind = kindOf(launch.name);
     const words = [...atItsPriority(priorities, kind), ...onItsCpus(affinity, kind)];
     const [command, ...args] = [...words, launch.command, ...launch.args] as [string, ...string[]];
     const process = await Supervised.start({ ...launch, command, args }, { logs, ...(onLine && { onLine }) });
     this.#all.push(process);
+    if (this.#ending) await process.stop(0);
+    this.#refuseWhenEnding(launch);
     process.ended.then((how) => {
       if (!process.stopped && !this.#ending) this.#failure.resolve(new ProcessFailure(process, how));
     });
     await setSession(priorities, kind, process.pid);
     return { process, ready: await process.says(readyLine, readyMs) };
+  }
+
+  /** An interrupted start starts nothing more. */
+  #refuseWhenEnding({ name }: Launch): void {
+    if (this.#ending) throw new Error(`${name} is not started: the pipeline stops`);
   }
 
   /** Pids by name. */
@@ -65,8 +73,9 @@ export class Processes {
     await Promise.all(this.#all.filter(({ name }) => kindOf(name) === kind).map((p) => p.stop(graceMs)));
   }
 
-  /** Kills all processes. */
+  /** Kills all processes, and starts no others. */
   kill(): void {
+    this.#ending = true;
     for (const process of this.#all) process.signal('SIGKILL');
   }
 }

@@ -1,16 +1,21 @@
 /** The Redis of a stack, or one of the user's own. */
 import { existsSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { ConfigError, queueOptions, type StackConfig } from '../common/config.ts';
+import { PREFIX } from '../queue/keys.ts';
 import { type Left, leftIn } from '../queue/left.ts';
 import { REDIS_USERS, type RedisUser, sameFor, secrets, urls } from './access.ts';
+import { mendAppendOnly } from './append-only.ts';
 import type { ServerSetting } from './brokers.ts';
-import { shortPath } from './file.ts';
+import { shortPath, writePrivateFile } from './file.ts';
 import { claimPort } from './ports.ts';
 import { checkRedis } from './probe.ts';
 import { HOST, prepareRedis } from './services.ts';
 
 const ANSWER_MS = 10_000;
+/** Beside Redis' data. */
+const PREFIX_FILE = 'queue-prefix';
 
 export interface StartedRedis {
   /** Its address for each user. */
@@ -27,8 +32,15 @@ export function checkCluster({ REDIS_URL, REDIS_CLUSTER }: StackConfig): void {
     );
 }
 
-/** @param data the directory of its data, which may have messages of an earlier stack */
-export async function startRedis(setting: ServerSetting, data: string): Promise<StartedRedis> {
+/**
+ * @param data the directory of its data, which may have messages of an earlier stack
+ * @param repair gives up what is behind a damage in them
+ */
+export async function startRedis(
+  setting: ServerSetting,
+  data: string,
+  repair = false,
+): Promise<StartedRedis> {
   const { config, dir, listen, certificate, run } = setting;
   const { REDIS_URL, REDIS_PORT } = config;
   if (REDIS_URL !== undefined) {
@@ -38,29 +50,43 @@ export async function startRedis(setting: ServerSetting, data: string): Promise<
   const port = await claimPort('REDIS_PORT', REDIS_PORT);
   const passwords = secrets(REDIS_USERS);
   const redis = urls(passwords, `redis${certificate === undefined ? '' : 's'}://${HOST}:${port}/0`);
-  const start = async () =>
-    run(await prepareRedis(dir, port, passwords, certificate, listen, data), /Ready to accept connections/);
+  const start = async (prefix: string) => {
+    const launch = await prepareRedis(dir, port, passwords, certificate, listen, data, prefix);
+    await writePrivateFile(join(data, PREFIX_FILE), `${prefix}\n`);
+    return run(launch, /Ready to accept connections/);
+  };
   const old = existsSync(data);
-  const { process } = await start();
+  const former = old ? await prefixIn(data) : config.QUEUE_PREFIX;
+  const mended = old ? await mendAppendOnly(data, repair) : undefined;
+  if (mended !== undefined) setting.notify(mended);
+  const { process } = await start(former);
   if (!old) return { redis };
-  const left = await leftIn(redis.stack, ANSWER_MS);
+  const left = await leftIn(redis.stack, ANSWER_MS, former);
   if (left.messages + left.deadLetters > 0) {
-    checkDivision(left, config, data);
+    checkDivision(left, former, config, data);
     return { redis, left };
   }
   // Without messages the rest can go, like the number of shards, which may have changed.
   await process.stop();
   await rm(data, { recursive: true });
-  await start();
+  await start(config.QUEUE_PREFIX);
   return { redis };
 }
 
-/** Throws when messages are left in a queue of another kind or number of shards, which this pipeline would not read. */
-function checkDivision(left: Left, { QUEUE, STREAM_SHARDS }: StackConfig, data: string): void {
+/** What was before the keys of the earlier pipeline. */
+async function prefixIn(data: string): Promise<string> {
+  const text = await readFile(join(data, PREFIX_FILE), 'utf8').catch(() => '');
+  return text.trim() || PREFIX;
+}
+
+/** Throws when messages are left in a queue of another kind or number of shards, or behind another prefix, which this pipeline would not read. */
+function checkDivision(left: Left, prefix: string, config: StackConfig, data: string): void {
+  const { QUEUE, QUEUE_PREFIX, STREAM_SHARDS } = config;
   const { kind = QUEUE, shards } = left;
-  if (kind === QUEUE && shards === STREAM_SHARDS) return;
+  if (kind === QUEUE && shards === STREAM_SHARDS && prefix === QUEUE_PREFIX) return;
+  const named = prefix === PREFIX && QUEUE_PREFIX === PREFIX ? '' : ` QUEUE_PREFIX=${prefix}`;
   throw new ConfigError(
-    `${inWords(left)} of an earlier pipeline wait in ${shortPath(data)} for one with QUEUE=${kind} STREAM_SHARDS=${shards}: ` +
+    `${inWords(left)} of an earlier pipeline wait in ${shortPath(data)} for one with QUEUE=${kind} STREAM_SHARDS=${shards}${named}: ` +
       'start it so, or drop them with npm run pipeline -- --fresh',
   );
 }

@@ -60,10 +60,11 @@ export async function prepareRedis(
   certificate?: Certificate,
   listen: Listen = HOST,
   data = join(dir, 'redis'),
+  prefix?: string,
 ): Promise<Launch> {
   await mkdir(data, { recursive: true, mode: 0o700 });
   const [config, acl] = [join(dir, 'redis.conf'), join(dir, 'redis.acl')];
-  await writePrivate(acl, redisAclFile(passwords));
+  await writePrivate(acl, redisAclFile(passwords, prefix));
   await writePrivate(config, redisConfig({ listen, port, acl, data, certificate }));
   return { name: 'redis', command: 'redis-server', args: [config] };
 }
@@ -92,6 +93,14 @@ function bridgeConfig({ port, password, ca }: Bridge): string[] {
   ];
 }
 
+/** s between writes of all that the broker keeps. At SIGTERM it writes too. */
+const AUTOSAVE_S = 10;
+
+/** Mosquitto writes everything anew each time, and serves nobody meanwhile. */
+function persistence(data: string): string[] {
+  return ['persistence true', `persistence_location ${data}/`, `autosave_interval ${AUTOSAVE_S}`];
+}
+
 /** Lines of mosquitto.conf; `users` and `acl` are files, `user` is the system's user when root starts it. */
 export function mosquittoConfig(options: {
   listen: Listen;
@@ -101,8 +110,10 @@ export function mosquittoConfig(options: {
   acl: string;
   certificate?: Certificate | undefined;
   bridge?: Bridge | undefined;
+  /** A directory for sessions, and for messages that wait for their subscribers; without one they end with the process. */
+  data?: string;
 }): string[] {
-  const { listen, port, user, users, acl, certificate, bridge } = options;
+  const { listen, port, user, users, acl, certificate, bridge, data } = options;
   return [
     `listener ${port} ${listen}`,
     ...(certificate === undefined ? [] : [`certfile ${certificate.cert}`, `keyfile ${certificate.key}`]),
@@ -116,7 +127,7 @@ export function mosquittoConfig(options: {
     `max_inflight_messages ${BROKER_LIMITS.inflight}`,
     `max_queued_messages ${BROKER_LIMITS.queued}`,
     'max_queued_bytes 0',
-    'persistence false',
+    ...(data === undefined ? ['persistence false'] : persistence(data)),
     'sys_interval 1',
     // Unbuffered, unlike stdout, so that the last lines are there when it dies.
     'log_dest stderr',

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
@@ -9,15 +8,12 @@ import { join } from 'node:path';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
 import { connectAsync } from 'mqtt';
 import { readConfig, StackConfig } from '../common/config.ts';
+import { FREE, PipelineCommand } from '../test/command.ts';
 import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
 import { claimDirectory } from './directory.ts';
 import { isAlive, type StackFile } from './file.ts';
 import { freePort } from './ports.ts';
 import { Stack } from './stack.ts';
-
-const MAIN = join(import.meta.dirname, 'main.ts');
-
-const FREE = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0' };
 
 let dir: string;
 let stackDir: string;
@@ -29,37 +25,10 @@ before(async () => {
 });
 after(() => remove(dir));
 
-/** `npm run pipeline` in its own directory, on free ports. */
-class Command {
-  output = '';
-  readonly #child;
-  readonly ended: Promise<number | null>;
-
+/** `npm run pipeline` in its own directory. */
+class Command extends PipelineCommand {
   constructor(t: TestContext, env: Record<string, string> = {}, args: readonly string[] = []) {
-    t.after(() => this.stop('SIGINT'));
-    this.#child = spawn(process.execPath, [MAIN, ...args], {
-      env: { ...process.env, STACK_DIR: stackDir, ...FREE, ...env },
-    });
-    this.#child.stdout.on('data', (chunk) => {
-      this.output += chunk;
-    });
-    this.#child.stderr.on('data', (chunk) => {
-      this.output += chunk;
-    });
-    this.ended = once(this.#child, 'close').then(([code]) => code);
-  }
-
-  async ready(): Promise<StackFile> {
-    const over = () => this.output.includes('is ready') || this.#child.exitCode !== null;
-    await eventually(over, 'a stack', 180_000);
-    assert.equal(this.#child.exitCode, null, this.output);
-    return JSON.parse(await readFile(join(stackDir, 'stack.json'), 'utf8'));
-  }
-
-  /** Returns the exit code, or null if the signal itself ended it. */
-  stop(signal: NodeJS.Signals): Promise<number | null> {
-    this.#child.kill(signal);
-    return this.ended;
+    super(t, { STACK_DIR: stackDir, ...env }, args);
   }
 }
 
@@ -249,7 +218,7 @@ test('a STACK_DIR with other files is refused in one line, and stays unchanged',
     assert.equal(await readFile(join(stackDir, name), 'utf8'), text);
   const file = new Command(t, { STACK_DIR: join(stackDir, 'notes.txt') });
   assert.equal(await file.ended, 1);
-  assert.match(file.output, /^STACK_DIR is \S+, which is no directory that can be read: [^\n]*\n$/);
+  assert.match(file.output, /^STACK_DIR is \S+, which is not a directory that can be read: [^\n]*\n$/);
 });
 
 // Regression: npm run pipeline refused a STACK_DIR that npm run matrix or deployments had used.
@@ -348,10 +317,10 @@ test('wrong passwords are reported in one line each', async (t) => {
   t.after(() => broker.service.remove());
   const noRedis = new Command(t, { REDIS_URL: redis.url.replace('secret', 'wrong') });
   assert.equal(await noRedis.ended, 1);
-  assert.match(noRedis.output, /^REDIS_URL: Redis at redis:\/\/default:\*\*\*@.*: WRONGPASS .*\n$/);
+  assert.match(noRedis.output, /^REDIS_URL: Redis at redis:\/\/default:\*\*\*@.*WRONGPASS.*\n$/);
   const noBroker = new Command(t, { MQTT_URL: broker.url('relay').replace('secret', 'wrong') });
   assert.equal(await noBroker.ended, 1);
-  assert.match(noBroker.output, /^MQTT_URL: broker at mqtt:\/\/relay:\*\*\*@.*Not authorized\n$/);
+  assert.match(noBroker.output, /^MQTT_URL: broker at mqtt:\/\/relay:\*\*\*@.*Not authorized.*\n$/);
 });
 
 test('a start ignores an unreadable old stack.json', async (t) => {

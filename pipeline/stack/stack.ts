@@ -1,12 +1,12 @@
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Clock } from '../common/clock.ts';
 import { IngestConfig, queueOptions, RelayConfig, readConfig, type StackConfig } from '../common/config.ts';
 import { trust } from '../common/trust.ts';
 import type { Left } from '../queue/left.ts';
 import { openQueue } from '../queue/open.ts';
-import type { Queue } from '../queue/queue.ts';
+import type { MessageQueue } from '../queue/queue.ts';
+import { Store } from '../queue/store.ts';
 import { secret } from './access.ts';
 import { readAffinity } from './affinity.ts';
 import { BrokerSys } from './broker-sys.ts';
@@ -15,6 +15,7 @@ import { type Certificate, makeCertificates } from './certificates.ts';
 import { CLIENT_FILES, writeClientFiles } from './client-files.ts';
 import { stackFileOf } from './describe.ts';
 import { claimDirectory } from './directory.ts';
+import { drained } from './drain.ts';
 import { facts } from './facts.ts';
 import { removeStackFile, type StackFile, writePrivateFile, writeStackFile } from './file.ts';
 import { nginxVersion, prepareNginx, requireNginx } from './nginx.ts';
@@ -30,8 +31,8 @@ import { startStackTelemetry } from './telemetry.ts';
 import { workersOf } from './workers.ts';
 
 const READY_MS = 30_000;
-/** What an ingest takes to answer what is open is 10 s at most, what a relay takes RELAY_GRACE_MS; then they close their connections. */
-const INGEST_GRACE_MS = 10_000;
+/** Clients leave an ingest within 5 s, then it answers what is open within 10 s; a relay takes RELAY_GRACE_MS. Then they close their connections. */
+const INGEST_GRACE_MS = 15_000;
 const GOODBYE_MS = 5000;
 const TLS_DIR = 'tls';
 const OUR_SERVERS = ['redis', 'mosquitto', 'ingest'] as const;
@@ -44,6 +45,8 @@ const SERVERS = ['redis', 'mosquitto', 'nginx'];
 export interface StackEvents {
   /** A process printed a line. */
   onLine?: (process: string, line: string) => void;
+  /** Something that the user has to know, in one sentence. */
+  onNotice?: (notice: string) => void;
 }
 
 /** What makes a stack another than the one of `npm run pipeline`. */
@@ -53,10 +56,11 @@ export interface StackPlace {
   /** It is one run's, and ends with it. */
   temporary?: boolean;
   /**
-   * What becomes of messages that an earlier one accepted and did not deliver. Absent: nothing. Such a stack keeps its own apart,
+   * What becomes of messages that an earlier one accepted and did not deliver; *repaired*: what is behind a damage in its file is
+   * given up, the rest taken up. Absent: nothing. Such a stack keeps its own apart,
    * and the next one of this kind drops them: those of a run that is over would disturb the next.
    */
-  earlier?: 'taken up' | 'dropped';
+  earlier?: 'taken up' | 'repaired' | 'dropped';
 }
 
 /** A whole pipeline: Redis, Mosquitto, ingest and relays, started in order and stopped in order. */
@@ -65,6 +69,7 @@ export class Stack {
   /** Resolves when a process ended that should not have. The stack is then to be stopped. */
   readonly failed: Promise<ProcessFailure>;
   readonly #config: StackConfig;
+  readonly #events: StackEvents;
   readonly #place: StackPlace;
   readonly #priorities: Priorities;
   readonly #processes: Processes;
@@ -75,12 +80,13 @@ export class Stack {
   /** A file of all authorities that vouch for the servers; empty: nothing but the built-in ones. */
   #ca = '';
   #relayGraceMs = 0;
-  #queue: Queue | undefined;
+  #queue: MessageQueue | undefined;
   #file: StackFile | undefined;
   #stopping: Promise<void> | undefined;
 
   private constructor(config: StackConfig, events: StackEvents, place: StackPlace) {
     this.#config = config;
+    this.#events = events;
     this.#place = place;
     this.dir = resolve(config.STACK_DIR);
     this.#priorities = prioritiesOf(config.PRIORITY);
@@ -105,11 +111,23 @@ export class Stack {
   /**
    * Starts everything and resolves once a message has gone all the way round and `stack.json` is written.
    * Rejects in one line, with nothing left running.
+   * @param interrupt ends the start at any moment; it rejects then
    */
-  static async start(config: StackConfig, events: StackEvents = {}, place: StackPlace = {}): Promise<Stack> {
+  static async start(
+    config: StackConfig,
+    events: StackEvents = {},
+    place: StackPlace = {},
+    interrupt: AbortSignal = new AbortController().signal,
+  ): Promise<Stack> {
     const stack = new Stack(config, events, place);
+    const interrupted = Promise.withResolvers<never>();
+    const onAbort = () => interrupted.reject(interrupt.reason);
     try {
-      await stack.#start();
+      interrupt.throwIfAborted();
+      interrupt.addEventListener('abort', onAbort, { once: true });
+      await Promise.race([stack.#start(), interrupted.promise]).finally(() =>
+        interrupt.removeEventListener('abort', onAbort),
+      );
       return stack;
     } catch (error) {
       await stack.#end(0);
@@ -137,7 +155,12 @@ export class Stack {
     if (cluster) await requireNginx();
     const { listen = HOST, temporary = false, earlier } = this.#place;
     const data = earlier === undefined ? 'redis-of-a-run' : 'redis';
-    this.#release = await claimDirectory(this.dir, earlier === 'taken up' ? [] : [data]);
+    const release = await claimDirectory(
+      this.dir,
+      earlier === 'taken up' || earlier === 'repaired' ? [] : [data],
+    );
+    if (this.#stopping !== undefined) return release();
+    this.#release = release;
     const ca = await this.#secure();
     const setting = {
       config,
@@ -145,9 +168,14 @@ export class Stack {
       listen,
       ca: this.#ca,
       run: this.#processes.start.bind(this.#processes),
+      notify: (notice: string) => this.#events.onNotice?.(notice),
     };
     const [{ redis, left }, { broker, arrives, more }] = await allOf([
-      startRedis({ ...setting, certificate: this.#certificates.redis }, join(this.dir, data)),
+      startRedis(
+        { ...setting, certificate: this.#certificates.redis },
+        join(this.dir, data),
+        earlier === 'repaired',
+      ),
       startBrokers({ ...setting, certificate: this.#certificates.mosquitto }),
     ]);
 
@@ -208,8 +236,12 @@ export class Stack {
       // A message would only stay in the queue.
       await Promise.all(Object.values(health).map((url) => probeReady(url, READY_MS)));
     }
-    const { queue, sys } = await this.#watch(redis.stack, broker.stack);
+    const { store, sys } = await this.#watch(redis.stack, broker.stack);
 
+    const redisInfo = await store.info();
+    const mosquittoVersion = await sys.version(SYS_MS);
+    // Its files are gone after a stop.
+    if (this.#stopping !== undefined) return;
     this.#file = stackFileOf({
       config,
       temporary,
@@ -224,8 +256,8 @@ export class Stack {
         config,
         workers: { ingest: ingests, relay: config.RELAY_WORKERS },
         ...settings,
-        redisInfo: await queue.info(),
-        mosquittoVersion: await sys.version(SYS_MS),
+        redisInfo,
+        mosquittoVersion,
         nginxVersion: cluster ? await nginxVersion() : undefined,
         priority: named(this.#priorities),
       }),
@@ -251,23 +283,24 @@ export class Stack {
     return all;
   }
 
-  async #watch(redisUrl: string, mqttUrl: string): Promise<{ queue: Queue; sys: BrokerSys }> {
-    const queue = openQueue(this.#config.QUEUE, {
-      url: redisUrl,
-      ...queueOptions(this.#config),
-      timeoutMs: READY_MS,
-    });
+  async #watch(redisUrl: string, mqttUrl: string): Promise<{ store: Store; sys: BrokerSys }> {
+    const options = { url: redisUrl, ...queueOptions(this.#config), timeoutMs: READY_MS };
+    const store = new Store(options);
+    const queue = openQueue(this.#config.QUEUE, options, store);
     this.#queue = queue;
-    this.#undo.push(() => queue.close());
+    this.#undo.push(() => {
+      queue.close();
+      store.close();
+    });
     await queue.whenReady(READY_MS);
-    const clock = new Clock(() => queue.time());
+    const clock = new Clock(() => store.time());
     await clock.start();
     this.#undo.push(() => clock.stop());
     const broker = new BrokerSys(mqttUrl);
     this.#undo.push(() => broker.close());
     const servers = this.#processes.pidsOf(SERVERS);
-    this.#undo.push(startStackTelemetry({ queue, clock, servers, broker }));
-    return { queue, sys: broker };
+    this.#undo.push(startStackTelemetry({ store, queue, clock, servers, broker }));
+    return { store, sys: broker };
   }
 
   async #end(drainMs: number): Promise<void> {
@@ -294,12 +327,13 @@ export class Stack {
   /** Waits until the relays have emptied the queue, as long as they can. */
   async #drain(withinMs: number): Promise<void> {
     if (this.#config.RELAY_WORKERS === 0) return;
-    const deadline = Date.now() + withinMs;
-    while (Date.now() < deadline && this.#processes.whole) {
-      const depth = await this.#queue?.depth().catch(() => 0);
-      if (!depth) return;
-      await sleep(100);
-    }
+    const queue = this.#queue;
+    if (queue === undefined) return;
+    await drained(
+      () => queue.depth(),
+      () => this.#processes.whole,
+      withinMs,
+    );
   }
 }
 

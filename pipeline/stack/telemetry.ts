@@ -1,6 +1,7 @@
 import type { Clock } from '../common/clock.ts';
 import { round, type TelemetryData } from '../common/telemetry.ts';
-import type { Queue } from '../queue/queue.ts';
+import type { MessageQueue } from '../queue/queue.ts';
+import type { Store } from '../queue/store.ts';
 import type { BrokerSys } from './broker-sys.ts';
 import { redisFigures } from './redis-info.ts';
 import { hostUsage, memoryInUse, processUsage, type Usage } from './usage.ts';
@@ -9,7 +10,8 @@ import { busyPercent, HAS_VMSTAT, type HostCounts, readHost, vmstat } from './vm
 const PERIOD_MS = 1000;
 
 export interface StackTelemetry {
-  queue: Pick<Queue, 'ready' | 'record' | 'info' | 'depth'>;
+  store: Pick<Store, 'ready' | 'record' | 'info'>;
+  queue: Pick<MessageQueue, 'depth'>;
   clock: Clock;
   /** Pids of the servers that cannot tell what they use, by the name in the telemetry stream. */
   servers: Record<string, number>;
@@ -22,7 +24,7 @@ type Figures = Pick<TelemetryData, 'cpu_percent' | 'rss_mb' | 'gauges' | 'counte
  * Appends once a second what the servers and the host use, vmstat's figures, and what Redis and the broker say of
  * themselves. What this system or that server does not tell is left out. Returns what stops it.
  */
-export function startStackTelemetry({ queue, clock, servers, broker }: StackTelemetry): () => void {
+export function startStackTelemetry({ store, queue, clock, servers, broker }: StackTelemetry): () => void {
   const meter = new Meter();
   let host: HostCounts | undefined = readHost();
   const figures: Record<string, () => Figures | undefined | Promise<Figures | undefined>> = {
@@ -37,7 +39,7 @@ export function startStackTelemetry({ queue, clock, servers, broker }: StackTele
       };
     },
     redis: async () => {
-      const [info, backlog] = await Promise.all([queue.info(), queue.depth()]);
+      const [info, backlog] = await Promise.all([store.info(), queue.depth()]);
       const { gauges, counters } = redisFigures(info);
       return { gauges: { ...gauges, backlog }, counters };
     },
@@ -49,9 +51,9 @@ export function startStackTelemetry({ queue, clock, servers, broker }: StackTele
   const tell = async (name: string) => {
     const used = meter.since(name, usages[name]?.());
     const reported = await Promise.resolve(figures[name]?.()).catch(() => undefined);
-    if (!queue.ready || (used === undefined && reported === undefined)) return;
+    if (!store.ready || (used === undefined && reported === undefined)) return;
     const gauges = reported?.gauges && mapValues(reported.gauges, round);
-    await queue.record(name, clock.now(), { ...used, ...reported, ...(gauges && { gauges }) });
+    await store.record(name, clock.now(), { ...used, ...reported, ...(gauges && { gauges }) });
   };
   const names = new Set([...Object.keys(usages), ...Object.keys(figures)]);
   const timer = setInterval(() => {

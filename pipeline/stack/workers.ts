@@ -38,6 +38,7 @@ export function workersOf(setting: WorkerSetting): Workers {
     // At least info: their logs tell when they are ready.
     LOG_LEVEL: config.LOG_LEVEL === 'debug' ? 'debug' : 'info',
     QUEUE: config.QUEUE,
+    QUEUE_PREFIX: config.QUEUE_PREFIX,
     STREAM_SHARDS: String(config.STREAM_SHARDS),
     REDIS_CLUSTER: String(config.REDIS_CLUSTER),
     TRACE_LOG_EVERY: String(config.TRACE_LOG_EVERY),
@@ -51,6 +52,7 @@ export function workersOf(setting: WorkerSetting): Workers {
     INGEST_HOST: cluster ? HOST : listen,
     INGEST_PORT: cluster ? '0' : String(port),
     INGEST_TOKEN: '',
+    MQTT_URL: broker.relay.replace(/\/\/.*@/, '//'),
     INGEST_TOKENS_FILE: tokens,
     INGEST_TLS_CERT: own?.cert ?? '',
     INGEST_TLS_KEY: own?.key ?? '',

@@ -1,17 +1,18 @@
 import { type AddressInfo, connect } from 'node:net';
 import type { FastifyInstance } from 'fastify';
+import type { Problem } from '../common/health.ts';
 import { ingest } from '../ingest/app.ts';
 import { type IngestCounters, ingestSeconds, noCounts } from '../ingest/counters.ts';
 import { createHttp } from '../ingest/http.ts';
 import { Tokens } from '../ingest/tokens.ts';
-import type { Queue } from '../queue/queue.ts';
+import type { MessageQueue } from '../queue/queue.ts';
 
 const TOKEN = 'a-token-of-the-test';
 export const AUTHORIZED = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
 
 /** A test's settings; the defaults are generous. */
 export interface Settings {
-  queue: Queue;
+  queue: MessageQueue;
   now?: () => number;
   backlog?: number;
   throttle?: number;
@@ -100,6 +101,13 @@ export class TestIngest {
     const response = await fetch(`http://127.0.0.1:${this.port}${path}`);
     await response.arrayBuffer();
     return response.status;
+  }
+
+  /** The status of `/readyz`, and the problems that it names. */
+  async readiness(): Promise<{ status: number; problems: Problem[] }> {
+    const response = await fetch(`http://127.0.0.1:${this.port}/readyz`);
+    const { problems } = (await response.json()) as { problems: Problem[] };
+    return { status: response.status, problems };
   }
 
   /** A raw connection, for requests that no client sends. */

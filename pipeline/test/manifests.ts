@@ -21,22 +21,37 @@ interface Container {
   readinessProbe?: Probe;
   livenessProbe?: Probe;
   resources: { requests?: Record<string, string>; limits?: Record<string, string> };
+  env?: { name: string; value?: string; valueFrom?: { fieldRef: { fieldPath: string } } }[];
   envFrom?: { configMapRef?: { name: string }; secretRef?: { name: string } }[];
+  volumeMounts?: { name: string; mountPath: string }[];
+  lifecycle?: { preStop: { sleep: { seconds: number } } };
+}
+interface Template {
+  metadata: { labels: Record<string, string> };
+  spec: {
+    containers: Container[];
+    enableServiceLinks?: boolean;
+    securityContext: { runAsNonRoot: boolean };
+    terminationGracePeriodSeconds?: number;
+    volumes?: { name: string; secret?: { secretName: string } }[];
+  };
+}
+export interface JobSpec {
+  completionMode: string;
+  completions: number;
+  parallelism: number;
+  backoffLimitPerIndex: number;
+  template: Template;
 }
 export interface Manifest {
   kind: string;
   metadata: { name: string };
   data?: Record<string, string>;
   spec: {
-    template?: {
-      metadata: { labels: Record<string, string> };
-      spec: {
-        containers: Container[];
-        securityContext: { runAsNonRoot: boolean };
-        terminationGracePeriodSeconds?: number;
-        volumes?: { name: string; secret?: { secretName: string } }[];
-      };
-    };
+    template?: Template;
+    suspend?: boolean;
+    jobTemplate?: { spec: JobSpec };
+    replicas?: number;
     scaleTargetRef?: { kind: string; name: string };
     minReplicas?: number;
     maxReplicas?: number;
@@ -47,6 +62,7 @@ export interface Manifest {
     arguments?: string;
     script?: { localFile: string };
     initializer?: { env?: { name: string; value: string }[] };
+    ports?: { name: string; port: number }[];
     runner?: { image: string };
   };
 }

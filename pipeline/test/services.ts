@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,7 +13,7 @@ import { type Listen, prepareMosquitto, prepareRedis } from '../stack/services.t
 // Settings of whoever runs the tests would reach the commands under test, but not the servers that they are to meet.
 for (const setting of Object.keys(StackConfig.properties)) delete process.env[setting];
 
-/** The place of a test's process: this host, or a network namespace. */
+/** The place of a test's process: this host, a network namespace, or this host with a clock of its own. */
 export interface Host {
   /** The address for other processes. */
   address: string;
@@ -21,7 +21,7 @@ export interface Host {
   within: readonly string[];
 }
 export const HERE: Host = { address: '127.0.0.1', within: [] };
-const listenOn = ({ within }: Host): Listen => (within.length === 0 ? '127.0.0.1' : '0.0.0.0');
+const listenOn = ({ address }: Host): Listen => (address === HERE.address ? '127.0.0.1' : '0.0.0.0');
 
 export function launchedOn({ within }: Host, launch: Launch): Launch {
   const [command = launch.command, ...args] = [...within, launch.command, ...launch.args];
@@ -95,15 +95,22 @@ export async function startRedis(
   return { url: urls({ default: 'secret' }, address).default, as: (user) => byUser[user], service };
 }
 
-/** A private Mosquitto with the stack's users. Call its `remove()` in the test's `after`. */
+/**
+ * A private Mosquitto with the stack's users. Call its `remove()` in the test's `after`.
+ * @param settings further lines of its configuration
+ */
 export async function startBroker(
   certificate?: Certificate,
   host = HERE,
+  settings: readonly string[] = [],
 ): Promise<{ url(user: BrokerUser): string; service: Service }> {
   const port = await freePort();
   const passwords = secretFor(BROKER_USERS);
-  const prepare = async (dir: string) =>
-    launchedOn(host, await prepareMosquitto(dir, port, passwords, certificate, listenOn(host)));
+  const prepare = async (dir: string) => {
+    const launch = await prepareMosquitto(dir, port, passwords, certificate, listenOn(host));
+    await appendFile(launch.args.at(-1) as string, settings.map((line) => `${line}\n`).join(''));
+    return launchedOn(host, launch);
+  };
   const service = new Service(await temporaryDirectory(), prepare, / running$/);
   await service.start();
   const byUser = urls(passwords, `mqtt${certificate === undefined ? '' : 's'}://${host.address}:${port}`);

@@ -1,6 +1,6 @@
 /** Compares runs. Pure. */
 import { equation, failures, sumOfAccounts } from '../account.ts';
-import { type Interval, type Run, STAGES, type Stage, type Step } from '../contract/run.ts';
+import { type Interval, type Run, type Step, stagesOf } from '../contract/run.ts';
 import { curve, percentile, protocolOf } from '../page/facts.ts';
 import { carried } from '../sweep.ts';
 import type { Comparison, Curve, Row, StepSummary, Subject } from './comparison.ts';
@@ -14,7 +14,7 @@ import { counted, differing, type Group, grouped, MOST_SUBJECTS, obstacle, title
 const ARRIVAL = ['p50', 'p90', 'p95', 'p99', 'p999', 'mean'].map((key) => `arrival.${key}`);
 const HTTP = ['p50', 'p99'].map((key) => `http.${key}`);
 const RATES = ['rate.accepted', 'rate.arrived'];
-const OTHERS = ['canary.p50', ...HTTP, ...RATES, ...STAGES.map((stage) => `${stage}.mean`)];
+const OTHERS = [...HTTP, 'canary.p50', ...RATES];
 
 export interface CompareOptions {
   /** No run is a repeat of another. */
@@ -62,8 +62,9 @@ export function comparisonOf(
   const names = titles(groups);
   const counting = groups.map(counted);
   const width = widthOf(counting.map(([first]) => (first as Recording).run));
+  const stages = stagesOfAll(counting.flat());
   const subjects = groups.map((group, i) => ({
-    ...subject(counting[i] as Group, counting[0] as Group, i, names[i] as string, width),
+    ...subject(counting[i] as Group, counting[0] as Group, i, names[i] as string, width, stages),
     ...whole(group, counting[i] as Group),
   }));
   // In the open model the profile sets the rates.
@@ -75,13 +76,18 @@ export function comparisonOf(
     rows: [
       ...ARRIVAL.map((name) => measureOf(name) as Measure),
       ...sharesOf(counting.flat().map(({ run }) => run)),
-      ...OTHERS.map((name) => measureOf(name) as Measure),
+      ...[...stages.map((stage) => `${stage}.mean`), ...OTHERS].map((name) => measureOf(name) as Measure),
     ]
       .filter(({ name }) => closed || !RATES.includes(name))
       .map((measure) => row(counting, measure, fits))
       .filter(({ values }) => values.some((value) => value !== null)),
     differing: differing(groups),
   };
+}
+
+/** The stages of any of the runs: those of the first, then what the others have besides. */
+function stagesOfAll(recordings: readonly Recording[]): string[] {
+  return [...new Set(recordings.flatMap(({ run }) => stagesOf(run).map(({ name }) => name)))];
 }
 
 /** One measure of every group, with differences of the comparable ones. */
@@ -127,6 +133,7 @@ function subject(
   index: number,
   title: string,
   width: number,
+  stages: readonly string[],
 ): Omit<Subject, 'runs' | 'account' | 'failed'> {
   const [first] = group as [Recording];
   const runs = group.map(({ run }) => run);
@@ -142,11 +149,11 @@ function subject(
     arrival: balanced ? curves(runs.map((run) => curve(run.latency.arrival))) : [],
     http: balanced ? curves(runs.map((run) => curve(run.latency.http))) : [],
     stages: Object.fromEntries(
-      STAGES.map((stage) => [
+      stages.map((stage) => [
         stage,
         balanced ? figureOf(group, measureOf(`${stage}.mean`) as Measure) : null,
       ]),
-    ) as Record<Stage, number | null>,
+    ),
     steps: summaries,
     knee: kneeOf(summaries, runs),
     timeline: balanced ? timeline(first.run, width) : { t: [], p50: [], p99: [] },

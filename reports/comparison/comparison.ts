@@ -1,5 +1,5 @@
 /** The data of a comparison, for page, terminal and JSON. Latencies are in ms. */
-import type { Account, Knee as RunKnee, Stage, VerdictResult } from '../contract/run.ts';
+import type { Account, Knee as RunKnee, VerdictResult } from '../contract/run.ts';
 import type { Measure } from './measures.ts';
 
 /** A smaller difference matters to nobody; of shares near 1 a small one does. */
@@ -11,14 +11,14 @@ export const MARGIN: Record<Measure['kind'], number> = {
 };
 /** Why a better figure does not count when messages of its run failed. */
 export const BETTER_FAILED = 'messages of the better run failed: they would have been its slowest';
-export const OTHER_PROFILE = 'not comparable: other profile';
+export const OTHER_LOAD = 'not comparable: other load';
 
 export interface Comparison {
   schema: 'arrival/comparison/2';
   /** The baseline first. */
   subjects: Subject[];
   rows: Row[];
-  /** Names, labels, settings and facts of the environment that differ; settings first. */
+  /** Names, labels, the load, limits, settings and facts of the environment that differ; settings first. */
   differing: { name: string; values: string[] }[];
   /** The results of a gate's conditions. Absent: there were none. */
   conditions?: Judgement[];
@@ -66,8 +66,8 @@ export interface Subject {
   failed: string | null;
   arrival: Curve;
   http: Curve;
-  /** Means; null: no stamps. */
-  stages: Record<Stage, number | null>;
+  /** Means by stage, in order, of the stages of all subjects; null: no stamps, or no such stage. */
+  stages: Record<string, number | null>;
   steps: StepSummary[];
   /** The knee of a sweep of concurrency; null: none, or no sweep; absent: a run of an earlier version. */
   knee?: Knee | null | undefined;

@@ -1,9 +1,10 @@
 /** `--fail-if`: conditions on which a comparison fails. reports/README.md has the grammar. */
 import { failures, sumOfAccounts } from '../account.ts';
-import { percentWithin } from '../page/format.ts';
+import { stagesOf } from '../contract/run.ts';
+import { count, figure, ms, percentWithin } from '../page/format.ts';
 import type { Judgement } from './comparison.ts';
 import { differenceOf, figureOf } from './differences.ts';
-import { COUNTS, type Measure, measureOf, RATES, SERIES, STATISTICS, unitOf } from './measures.ts';
+import { COUNTS, hasStage, type Measure, measureOf, RATES, SERIES, STATISTICS, unitOf } from './measures.ts';
 import type { Recording } from './recording.ts';
 import { counted, type Group, obstacle, uncounted, unfit } from './subjects.ts';
 
@@ -89,22 +90,34 @@ export function parseCondition(text: string): Condition {
 
 function unknown(name: string, fail: (what: string, allowed: string) => never): never {
   const [head = '', tail] = name.split('.');
-  const tails: Record<string, readonly string[]> = {
-    ...Object.fromEntries(SERIES.map((series) => [series, STATISTICS])),
-    rate: RATES,
-    account: COUNTS,
-  };
-  const allowed = tails[head];
-  if (allowed === undefined) return fail(`${head} is no measure`, Object.keys(tails).join(', '));
+  const tails = new Map<string, readonly string[]>([
+    ...SERIES.map((series) => [series, STATISTICS] as const),
+    ['rate', RATES],
+    ['account', COUNTS],
+  ]);
+  const allowed = tails.get(head);
+  if (allowed === undefined) return fail(`${head} is no measure`, [...tails.keys()].join(', '));
   const what = tail === undefined ? `${head} is not a single figure` : `${head} has no ${tail}`;
   const more = head === 'arrival' ? ['arrival.within(250ms)'] : [];
   return fail(what, [...allowed.map((one) => `${head}.${one}`), ...more].join(', '));
+}
+
+/** @throws {ConditionError} if a condition is about a stage that none of the runs has */
+function known({ text, measure }: Condition, groups: readonly Group[]): void {
+  const runs = groups.flat().map(({ run }) => run);
+  if (runs.some((run) => hasStage(run, measure))) return;
+  const names = new Set(runs.flatMap((run) => stagesOf(run).map(({ name }) => name)));
+  const allowed = ['arrival', 'from_send', 'http', 'canary', ...names, 'rate', 'account'];
+  throw new ConditionError(
+    `--fail-if '${text}': ${measure.stage} is no measure of these runs; allowed: ${allowed.join(', ')}`,
+  );
 }
 
 /** @param sure a condition on a difference holds only when its whole interval exceeds the limit */
 export function judge(condition: Condition, groups: readonly Group[], sure: boolean): Judgement[] {
   const [baseline, ...others] = groups;
   if (baseline === undefined) return [];
+  known(condition, groups);
   const figures = (group: Group) => (condition.measure.kind === 'count' ? group : counted(group));
   return others.map((group, i) => {
     const judged = judgeOne(condition, figures(baseline), figures(group), sure);
@@ -125,6 +138,7 @@ export function check(condition: Condition, recording: Recording): Judgement {
       `--fail-if '${text}' asks for a difference, and one run has none; allowed: a limit without a sign, or compare with a baseline`,
     );
   }
+  known(condition, [[recording]]);
   const judged = judgeOne(condition, [recording], [recording], false);
   return { condition: text, subject: 'A', ...letThrough(judged, [recording]) };
 }
@@ -181,7 +195,9 @@ function shown(value: number, { of, measure }: Condition): string {
   if (of === 'share') return percentOf(value);
   if (measure.kind === 'share') return of === 'value' ? percentWithin(value) : percentOf(value, 2);
   const sign = of === 'difference' && value > 0 ? '+' : '';
-  return `${sign}${Number(value.toPrecision(3))} ${unitOf(measure)}`.trim();
+  const text =
+    measure.kind === 'latency' ? ms(value) : measure.kind === 'rate' ? figure(value) : count(value);
+  return `${sign}${text} ${unitOf(measure)}`.trim();
 }
 
 function percentOf(share: number, places = 1): string {

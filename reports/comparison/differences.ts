@@ -1,18 +1,11 @@
 /** The difference of a group's figure from the baseline's, and its finding. */
 import { failures } from '../account.ts';
-import { type Brief, type Run, STAGES, type Stage } from '../contract/run.ts';
+import { type Brief, type Run, stagesOf } from '../contract/run.ts';
 import { measuredSeconds } from '../page/facts.ts';
 import { BETTER_FAILED, type Difference, MARGIN, type Word } from './comparison.ts';
-import {
-  blockLength,
-  fromBlocks,
-  fromRepeats,
-  LEAST_BLOCKS,
-  type LogInterval,
-  mean,
-  RESOLUTION,
-} from './intervals.ts';
+import { fromBlocks, fromRepeats, type LogInterval, mean, RESOLUTION } from './intervals.ts';
 import type { Measure } from './measures.ts';
+import { type Blocking, blockingOf, memoryOf } from './memory.ts';
 import { type Estimate, pooled, quantile, ratio } from './pools.ts';
 import type { Recording } from './recording.ts';
 import { type Counted, within } from './seconds.ts';
@@ -83,13 +76,10 @@ function blocksOf(a: Recording, b: Recording, measure: Measure, difference: numb
   const there = new Set(measuredSeconds(b.run).map(({ t }) => t));
   const seconds = measuredSeconds(a.run).flatMap(({ t }) => (there.has(t) ? [t] : []));
   const [series = ''] = measure.name.split('.');
-  const length = Math.max(
-    ...['mean', 'p99'].map((key) => blockLength(logRatios(a.run, b.run, seconds, series, key))),
-  );
-  const count = Math.floor(seconds.length / length);
-  if (count < LEAST_BLOCKS) {
-    return `too short: ${count} blocks of ${length} s, ${LEAST_BLOCKS} are needed`;
-  }
+  const { blocking, width } = blockingFor(a.run, b.run, seconds, series);
+  if (blocking === null) return `the run is too short: ${seconds.length} s, for how alike its seconds are`;
+  const { count } = blocking;
+  const length = blocking.length * width;
   // The last one has the seconds that are left over.
   const blocks = Array.from({ length: count }, (_, i) =>
     seconds.slice(i * length, i < count - 1 ? (i + 1) * length : undefined),
@@ -98,13 +88,48 @@ function blocksOf(a: Recording, b: Recording, measure: Measure, difference: numb
   if (one === undefined || two === undefined) return 'no figures by the second';
   if (typeof one === 'string') return one;
   if (typeof two === 'string') return two;
-  const interval = fromBlocks(difference, one, two, count, resolution([a, b], measure));
+  const interval = fromBlocks(difference, one, two, blocking, resolution([a, b], measure));
   return interval === null
     ? 'too few samples in a second'
     : { ...interval, from: `${count} blocks of ${length} s` };
 }
 
-/** The difference of two runs by the second, whose autocorrelation gives the length of blocks. */
+/** The statistics whose seconds show how much a second is like the one before: which shows it best differs. */
+const WITNESSES = ['mean', 'p50', 'p99'];
+/** Longer series are averaged down to so many points: the effort grows with the square. */
+const MOST_POINTS = 600;
+
+/** Blocks of points of `width` seconds. */
+interface Divided {
+  blocking: Blocking | null;
+  width: number;
+}
+
+/** All figures of a series share its blocks, by the second run, the first one, and the series. */
+const DIVIDED = new WeakMap<Run, WeakMap<Run, Map<string, Divided>>>();
+
+function blockingFor(a: Run, b: Run, seconds: number[], series: string): Divided {
+  const ofB = DIVIDED.get(b) ?? new WeakMap<Run, Map<string, Divided>>();
+  const known = ofB.get(a) ?? new Map<string, Divided>();
+  DIVIDED.set(b, ofB.set(a, known));
+  const found = known.get(series) ?? divided(a, b, seconds, series);
+  known.set(series, found);
+  return found;
+}
+
+function divided(a: Run, b: Run, seconds: number[], series: string): Divided {
+  const width = Math.ceil(seconds.length / MOST_POINTS);
+  const memories = WITNESSES.map((key) => {
+    const known = logRatios(a, b, seconds, series, key).filter((ratio) => ratio !== null);
+    const points = Array.from({ length: Math.floor(known.length / width) }, (_, i) =>
+      mean(known.slice(i * width, (i + 1) * width)),
+    );
+    return memoryOf(points);
+  });
+  return { blocking: blockingOf(memories, Math.floor(seconds.length / width)), width };
+}
+
+/** The difference of two runs by the second. */
 function logRatios(a: Run, b: Run, seconds: number[], series: string, key: string): (number | null)[] {
   const of = (run: Run, second: number) => perSecond(run, second, series, key);
   return seconds.map((second) => {
@@ -117,13 +142,13 @@ function perSecond(run: Run, second: number, series: string, key: string): numbe
   const row = run.timeline[second];
   if (row === undefined) return null;
   if (series === 'rate') return row.accepted;
-  if (isStage(series)) return row.stages?.[series] ?? null;
+  if (isStage(run, series)) return row.stages?.[series] ?? null;
   const brief = row[series as 'arrival'] as Brief | null | undefined;
   return brief?.[key as 'mean'] ?? null;
 }
 
-function isStage(series: string): series is Stage {
-  return STAGES.includes(series as Stage);
+function isStage(run: Run, series: string): boolean {
+  return stagesOf(run).some(({ name }) => name === series);
 }
 
 /** The statistic of pooled blocks; a string: why there is none; undefined: runs do not keep it by the second. */
@@ -142,10 +167,12 @@ function estimate(
       })),
     );
   }
-  if (isStage(series)) {
+  if (isStage(run, series)) {
     if (statistic !== 'mean') return undefined;
     return ratio(
-      rows.map((block) => weighted(block.map((row) => [row.stages?.[series], row.arrival?.count]))),
+      rows.map((block) =>
+        weighted(block.map((row) => [row.stages?.[series], row.stamped ?? row.arrival?.count])),
+      ),
     );
   }
   if (series !== 'arrival' && series !== 'http' && series !== 'from_send') return undefined;

@@ -1,11 +1,11 @@
 /** Intervals for the ratio of two figures, from repeated runs or from blocks of one run each. Pure, and seeded. */
 import jstat from 'jstat';
+import { generator } from '../random.ts';
+import type { Blocking } from './memory.ts';
 import type { Estimate } from './pools.ts';
 
 /** The confidence level: without a difference 1 % of the intervals exclude 0. */
 export const CONFIDENCE = 0.99;
-/** With fewer blocks their variance is not known well enough. */
-export const LEAST_BLOCKS = 8;
 /**
  * The resolution of a difference: histograms keep 3 significant digits, steps of up to 0.1 % of a value, so runs in the same step
  * may differ.
@@ -44,13 +44,14 @@ export function fromRepeats(
  * The interval from blocks of one run each. The i-th blocks of both runs have the same load, so pairs of blocks are drawn (with
  * replacement), and the effect of the profile cancels out.
  * @param difference of the logarithms, as measured
+ * @param inflation what the variance of blocks is too small by, as they are not independent
  * @returns null if a resample has no such figure
  */
 export function fromBlocks(
   difference: number,
   base: Estimate,
   other: Estimate,
-  blocks: number,
+  { count: blocks, inflation }: Pick<Blocking, 'count' | 'inflation'>,
   resolution = RESOLUTION,
 ): LogInterval | null {
   const random = generator(SEED);
@@ -66,40 +67,22 @@ export function fromBlocks(
     if (a === null || b === null || a <= 0 || b <= 0) return null;
     differences.push(Math.log(b / a));
   }
-  const error = Math.sqrt((variance(differences) * blocks) / (blocks - 1));
+  const error = Math.sqrt((inflation * variance(differences) * blocks) / (blocks - 1));
   return around(difference, error, blocks - 1, resolution);
 }
 
-/**
- * Seconds in a block, so that blocks are nearly independent: twice the integrated autocorrelation time of the series.
- * @param series a value a second, null where there is none
- */
-export function blockLength(series: readonly (number | null)[]): number {
-  return Math.max(1, Math.ceil(2 * autocorrelationTime(series) - 1e-9));
+/** Student's t, both sides. */
+export function criticalValue(freedom: number): number {
+  return jstat.studentt.inv((1 + CONFIDENCE) / 2, freedom);
 }
 
-/** Sokal's estimate: sums lags up to five times the result. */
-function autocorrelationTime(series: readonly (number | null)[]): number {
-  const known = series.filter((value): value is number => value !== null);
-  if (known.length < 3) return 1;
-  const centre = mean(known);
-  const deviations = known.map((value) => value - centre);
-  const at = (lag: number) => {
-    let sum = 0;
-    for (let i = lag; i < deviations.length; i++) {
-      sum += (deviations[i] as number) * (deviations[i - lag] as number);
-    }
-    return sum;
-  };
-  const whole = at(0);
-  if (whole === 0) return 1;
-  let time = 1;
-  for (let lag = 1; lag < deviations.length && lag < 5 * time; lag++) time += (2 * at(lag)) / whole;
-  return Math.max(1, time);
+/** How often Student's t is beyond a value, on either side. */
+export function missed(value: number, freedom: number): number {
+  return 2 * jstat.studentt.cdf(-value, freedom);
 }
 
 function around(centre: number, error: number, freedom: number, resolution: number): LogInterval {
-  const reach = jstat.studentt.inv((1 + CONFIDENCE) / 2, freedom) * Math.max(error, resolution);
+  const reach = criticalValue(freedom) * Math.max(error, resolution);
   return { low: centre - reach, high: centre + reach };
 }
 
@@ -111,15 +94,4 @@ export function mean(values: readonly number[]): number {
 function variance(values: readonly number[]): number {
   const centre = mean(values);
   return values.reduce((sum, value) => sum + (value - centre) ** 2, 0) / (values.length - 1);
-}
-
-/** Numbers from 0 to 1, the same for the same seed (xorshift32: Marsaglia 2003). */
-function generator(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return (state >>> 0) / 4_294_967_296;
-  };
 }

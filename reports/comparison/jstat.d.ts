@@ -1,7 +1,9 @@
 declare module 'jstat' {
   const jstat: {
-    /** Student's t distribution; `inv` is its quantile. */
-    studentt: { inv(p: number, degreesOfFreedom: number): number };
+    studentt: {
+      inv(probability: number, degreesOfFreedom: number): number;
+      cdf(value: number, degreesOfFreedom: number): number;
+    };
   };
   export default jstat;
 }

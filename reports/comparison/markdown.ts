@@ -2,7 +2,8 @@
 import { visible } from '../page/format.ts';
 import type { Comparison, Subject } from './comparison.ts';
 import { turns } from './knees.ts';
-import { decidedFirst, gateOf, outcomes } from './outcome.ts';
+import { gateOf, outcomes, rowsOf } from './outcome.ts';
+import { waterfalls } from './waterfall.ts';
 import { accountsOf, detail, finding, label, origins, range, ratioOf, value } from './words.ts';
 
 /** The verdict of the gate, then the findings. */
@@ -11,6 +12,7 @@ export function comparisonMarkdown(comparison: Comparison): string {
   const gate = gateOf(comparison);
   const lines = gate === null ? [] : [`**${plain(gate.sentence)}**`, ''];
   for (const { sentence } of outcomes(comparison)) lines.push(`**${plain(sentence)}**`, '');
+  for (const sentence of waterfalls(subjects)) lines.push(plain(sentence), '');
   const table = (...cells: string[][]) => lines.push(...cells.map((row) => `| ${row.join(' | ')} |`), '');
   const letters = subjects.map(({ letter }) => letter);
   if (differing.length > 0) {
@@ -38,7 +40,7 @@ export function comparisonMarkdown(comparison: Comparison): string {
     table(
       ['', 'A', letter, 'ratio', '99 % interval', 'finding', ''],
       ['---', '---:', '---:', '---:', '---:', '---', '---'],
-      ...decidedFirst(rows, i).map((row) => {
+      ...rowsOf(rows, i).map((row) => {
         const difference = row.differences[i] ?? null;
         const figures = [0, i].map((k) => value(row, row.values[k] ?? null));
         const ratio = [ratioOf(difference, row.kind), range(difference, row.kind)];

@@ -1,15 +1,16 @@
 /** The figures of a run that can be compared, by name. */
-
-import { decodeFromCompressedBase64, type Histogram } from 'hdr-histogram-js';
-import { ENDS, type Latency, type Run, STAGES, type Stage } from '../contract/run.ts';
+import { ENDS, type Latency, type Run, STAGES, stagesOf } from '../contract/run.ts';
 import { percentile } from '../page/facts.ts';
 import { rulesOf } from '../rules.ts';
-import { counted, type Indexed, within } from './seconds.ts';
+import { decodeHistogram } from './histograms.ts';
+import { counted, within } from './seconds.ts';
 
 export interface Measure {
   /** arrival.p99, arrival.within(250ms), queue.mean, rate.accepted, account.lost */
   name: string;
   kind: 'latency' | 'rate' | 'count' | 'share';
+  /** Whose latency it is, where that is none of our pipeline: only runs with this stage have the figure. */
+  stage?: string;
   /** ms, of a share: that of the deliveries up to this latency. */
   limit?: number;
   /** Null: the run has no such figure, or too few samples. */
@@ -17,8 +18,7 @@ export interface Measure {
 }
 
 /** Latencies of the measured phases. */
-export const SERIES = ['arrival', 'from_send', 'http', ...STAGES, 'canary'] as const;
-type Series = (typeof SERIES)[number];
+export const SERIES: readonly string[] = ['arrival', 'from_send', 'http', ...STAGES, 'canary'];
 export const STATISTICS = ['min', 'mean', 'p50', 'p75', 'p90', 'p95', 'p99', 'p999', 'max'] as const;
 export type Statistic = (typeof STATISTICS)[number];
 /** Rates of the measured phases: requests, accepted messages, arrived deliveries. */
@@ -37,7 +37,12 @@ export function measureOf(name: string): Measure | undefined {
   if (BY_NAME.has(name)) return BY_NAME.get(name);
   const [, number, unit] = /^arrival\.within\(\s*([\d.]+)\s*(us|µs|ms|s)\s*\)$/.exec(name) ?? [];
   const limit = Number(number) * (unit === 's' ? 1000 : unit === 'ms' ? 1 : 0.001);
-  return limit >= 0.001 ? shareWithin(limit) : undefined;
+  if (limit >= 0.001) return shareWithin(limit);
+  const [, stage = '', statistic] = /^([a-z][a-z0-9_]{0,15})\.(\w+)$/.exec(name) ?? [];
+  const known = STATISTICS.find((one) => one === statistic);
+  return known === undefined || ['rate', 'account'].includes(stage)
+    ? undefined
+    : ofSeries(stage, known, stage);
 }
 
 /** The measure of `arrival.within(250ms)`. */
@@ -48,10 +53,7 @@ function shareWithin(limit: number): Measure {
 
 function shareOf({ latency: { arrival } }: Run, limit: number): number | null {
   if (arrival.histogram === null || arrival.count === 0) return null;
-  const { sum, count } = within(
-    counted(decodeFromCompressedBase64(arrival.histogram) as Histogram & Indexed),
-    limit,
-  );
+  const { sum, count } = within(counted(decodeHistogram(arrival.histogram)), limit);
   return sum / count;
 }
 
@@ -68,12 +70,18 @@ export function sharesOf(runs: readonly Run[]): Measure[] {
   return [...new Set(limits.flat())].sort((a, b) => a - b).map(shareWithin);
 }
 
-function series({ latency, canary }: Run, name: Series): Latency | null {
+function series({ latency, canary }: Run, name: string): Latency | null {
   if (name === 'canary') return canary?.latency ?? null;
-  return name in latency.stages ? latency.stages[name as Stage] : latency[name as 'arrival'];
+  if (name === 'arrival' || name === 'from_send' || name === 'http') return latency[name];
+  return latency.stages[name] ?? null;
 }
 
-function latencyOf(run: Run, name: Series, statistic: Statistic): number | null {
+/** Whether a run has the stage of a measure. */
+export function hasStage(run: Run, { stage }: Measure): boolean {
+  return stage === undefined || stagesOf(run).some(({ name }) => name === stage);
+}
+
+function statisticOf(run: Run, name: string, statistic: Statistic): number | null {
   const latency = series(run, name);
   if (latency === null) return null;
   if (statistic === 'min' || statistic === 'mean' || statistic === 'max') return latency[statistic];
@@ -86,19 +94,20 @@ function rateOf({ steps }: Run, name: (typeof RATES)[number]): number | null {
   return seconds === 0 ? null : measured.reduce((sum, step) => sum + step[name], 0) / seconds;
 }
 
+function ofSeries(name: string, statistic: Statistic, stage?: string): Measure {
+  return {
+    name: `${name}.${statistic}`,
+    kind: 'latency',
+    ...(stage !== undefined && { stage }),
+    of: (run) => statisticOf(run, name, statistic),
+  };
+}
+
 const MEASURES: Measure[] = [
-  ...SERIES.flatMap((name) =>
-    STATISTICS.map(
-      (statistic): Measure => ({
-        name: `${name}.${statistic}`,
-        kind: 'latency',
-        of: (run) => latencyOf(run, name, statistic),
-      }),
-    ),
-  ),
+  ...SERIES.flatMap((name) => STATISTICS.map((statistic) => ofSeries(name, statistic))),
   ...RATES.map((name): Measure => ({ name: `rate.${name}`, kind: 'rate', of: (run) => rateOf(run, name) })),
   ...COUNTS.map(
-    (name): Measure => ({ name: `account.${name}`, kind: 'count', of: ({ account }) => account[name] }),
+    (name): Measure => ({ name: `account.${name}`, kind: 'count', of: ({ account }) => account[name] ?? 0 }),
   ),
 ];
 const BY_NAME = new Map(MEASURES.map((measure) => [measure.name, measure]));

@@ -1,12 +1,11 @@
 /** The outcome of a comparison and what to do about it, in a sentence. Pure. */
-import { STAGES, type Stage } from '../contract/run.ts';
 import { plural } from '../page/format.ts';
 import {
   BETTER_FAILED,
   type Comparison,
   type Difference,
   type Judgement,
-  OTHER_PROFILE,
+  OTHER_LOAD,
   type Row,
 } from './comparison.ts';
 import { ratioOf, reason, short, within } from './words.ts';
@@ -35,15 +34,9 @@ export function outcomes(comparison: Comparison): Outcome[] {
   return comparison.subjects.slice(1).map((_, k) => outcomeOf(comparison, k + 1));
 }
 
-/** Rows sorted by finding: worse and better, equal, undecided; without figures that both sides lack. */
-export function decidedFirst(rows: readonly Row[], index: number): Row[] {
-  const rank = ({ differences }: Row) =>
-    ['worse better', 'equal', 'undecided'].findIndex((words) =>
-      words.includes(differences[index]?.word ?? 'undecided'),
-    );
-  return rows
-    .filter(({ values }) => values[0] !== null || values[index] !== null)
-    .toSorted((a, b) => rank(a) - rank(b));
+/** The rows without figures that both sides lack, in their order, which is the same whatever came out. */
+export function rowsOf(rows: readonly Row[], index: number): Row[] {
+  return rows.filter(({ values }) => values[0] !== null || values[index] !== null);
 }
 
 /** The verdict of a gate: the worst result of its conditions; null: it has none. */
@@ -70,7 +63,7 @@ function outcomeOf({ subjects, rows }: Comparison, index: number): Outcome {
   const baseline = subjects[0] as Comparison['subjects'][number];
   const named = `${subject.letter} (${short(subject.title)})`;
   if (subject.obstacle !== null) {
-    const remedy = subject.obstacle === OTHER_PROFILE ? 'run both with the same profile' : 'repeat it';
+    const remedy = subject.obstacle.startsWith(OTHER_LOAD) ? 'run both with the same load' : 'repeat it';
     return { tone: '', sentence: `${named}: ${subject.obstacle}, ${remedy}` };
   }
   const found = rows.flatMap((row): Named[] => {
@@ -78,7 +71,7 @@ function outcomeOf({ subjects, rows }: Comparison, index: number): Outcome {
     const difference = row.differences[index];
     return name === undefined || difference == null ? [] : [{ name, difference }];
   });
-  const all = [...found, ...stageOf(rows, index)];
+  const all = [...found, ...stageOf(rows, Object.keys(baseline.stages), index)];
   const of = (...words: Difference['word'][]) =>
     all.filter(({ difference }) => words.includes(difference.word));
   const runs = Math.max(
@@ -102,13 +95,13 @@ function outcomeOf({ subjects, rows }: Comparison, index: number): Outcome {
 }
 
 /** The stage with the largest decided difference. */
-function stageOf(rows: readonly Row[], index: number): Named[] {
+function stageOf(rows: readonly Row[], stages: readonly string[], index: number): Named[] {
   const size = ({ difference }: Named) => Math.abs(difference.absolute);
   return rows
     .flatMap(({ name, differences }): Named[] => {
       const [stage = ''] = name.split('.');
       const difference = differences[index];
-      const known = STAGES.includes(stage as Stage) && difference != null;
+      const known = stages.includes(stage) && difference != null;
       return known && ['worse', 'better'].includes(difference.word) ? [{ name: stage, difference }] : [];
     })
     .toSorted((a, b) => size(b) - size(a))
@@ -127,13 +120,16 @@ function equal(those: Named[]): string[] {
   return [`${listed(those.map(({ name }) => name))} equal within ${within(intervals)}`];
 }
 
-/** Undecided figures, grouped by remedy and reason. */
+/** Undecided figures, grouped by remedy and reason; without an interval the ratio is all that is known. */
 function undecided(those: Named[], repeat: string): string[] {
   const remedy = ({ difference }: Named) => (difference.why === BETTER_FAILED ? 'fix that first' : repeat);
   return [...Map.groupBy(those, remedy)].flatMap(([what, some]) => {
-    const reasons = [...Map.groupBy(some, ({ difference }) => reason(difference))].map(
-      ([why, few]) => `${listed(few.map(({ name }) => name))} undecided: ${why}`,
-    );
+    const reasons = [...Map.groupBy(some, ({ difference }) => reason(difference))].map(([why, few]) => {
+      const names = listed(few.map(({ name }) => name));
+      return few.every(({ difference }) => difference.interval === null)
+        ? `${names} ${listed(few.map(({ difference }) => ratioOf(difference)))}; no interval, ${why}`
+        : `${names} undecided: ${why}`;
+    });
     return `${reasons.join('; ')}, ${what}`;
   });
 }

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import type { Run } from '../contract/run.ts';
 import { validateRun } from '../contract/validate.ts';
-import { readText } from '../files.ts';
+import { readJson, readText } from '../files.ts';
 import { parseHistograms, type Recorded } from './seconds.ts';
 
 export interface Recording {
@@ -19,9 +19,8 @@ export interface Recording {
  */
 export async function readRecording(directory: string, name = directory): Promise<Recording> {
   const run = await readRun(directory, name);
-  const log = await readText(directory, 'arrival.hlog');
   try {
-    return { run, histograms: parseHistograms(log ?? '') };
+    return { run, histograms: parseHistograms((await readText(directory, 'arrival.hlog')) ?? '') };
   } catch (error) {
     throw new Error(`${join(name, 'arrival.hlog')} is no histogram log: ${(error as Error).message}`);
   }
@@ -45,14 +44,10 @@ export async function linkedFrom(place: string, directory: string): Promise<Reco
  */
 export async function readRun(directory: string, name = directory): Promise<Run> {
   const path = join(name, 'run.json');
-  const text = await readText(directory, 'run.json');
-  if (text === null) throw new Error(`${path} does not exist, or is no file that can be read`);
-  let data: unknown;
-  try {
-    data = JSON.parse(text);
-  } catch (error) {
-    throw new Error(`${path} is not JSON: ${(error as Error).message}`);
-  }
+  const data = await readJson(directory, 'run.json').catch((error: Error) => {
+    throw new Error(join(name, error.message));
+  });
+  if (data === undefined) throw new Error(`${path} does not exist, or is no file that can be read`);
   const [first, ...more] = validateRun(data);
   if (first !== undefined) {
     throw new Error(`${path}: ${first}${more.length > 0 ? ` (and ${more.length} more)` : ''}`);

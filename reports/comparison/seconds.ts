@@ -1,5 +1,6 @@
 /** The figures of a run by second, for blocks. */
-import { type Histogram, HistogramLogReader } from 'hdr-histogram-js';
+import hdr, { type Histogram, HistogramLogReader } from 'hdr-histogram-js';
+import { checkLog, type Indexed } from './histograms.ts';
 
 /** A distribution: values in ms, ascending, and how often each was seen. */
 export interface Counted {
@@ -15,9 +16,10 @@ const TAGS = ['arrival', 'http'];
 
 /**
  * The histograms of a run's log.
- * @throws if it is damaged
+ * @throws if it is damaged, or larger than any run's
  */
 export function parseHistograms(text: string): Recorded {
+  checkLog(text);
   const wanted = text
     .split('\n')
     .filter((line) => !line.startsWith('Tag=') || TAGS.some((tag) => line.startsWith(`Tag=${tag},`)));
@@ -30,13 +32,6 @@ export function parseHistograms(text: string): Recorded {
     recorded.get(h.tag)?.set(second, counted(h as Histogram & Indexed));
   }
   return recorded;
-}
-
-/** Public fields of the library's histograms that its types lack. Its iterator takes four times as long. */
-export interface Indexed {
-  countsArrayLength: number;
-  getCountAtIndex(index: number): number;
-  valueFromIndex(index: number): number;
 }
 
 export function counted(histogram: Histogram & Indexed): Counted {
@@ -53,11 +48,19 @@ export function counted(histogram: Histogram & Indexed): Counted {
   return { values: Float64Array.from(values), counts: Float64Array.from(counts) };
 }
 
-/** How many samples are up to a limit in ms, and of how many. */
+/** Has the steps of every histogram of a run: 3 significant digits of µs. */
+const STEPS = hdr.build({ numberOfSignificantValueDigits: 3, useWebAssembly: false }) as Histogram & Indexed;
+
+/**
+ * How many samples are up to a limit in ms, and of how many. A sample is known to a step of its histogram, so only steps that end
+ * within the limit count: an error is against the pipeline. internal/report does the same.
+ */
 export function within({ values, counts }: Counted, limit: number): { sum: number; count: number } {
   const all = { sum: 0, count: 0 };
+  // The step of the next µs is the first that does not end within the limit.
+  const beyond = STEPS.lowestEquivalentValue(Math.floor(limit * 1000 + 1e-6) + 1) / 1000;
   counts.forEach((count, i) => {
-    if ((values[i] as number) <= limit) all.sum += count;
+    if ((values[i] as number) < beyond - 1e-9) all.sum += count;
     all.count += count;
   });
   return all;

@@ -3,7 +3,8 @@
 import type { Run } from '../contract/run.ts';
 import { balance, verdict } from '../page/facts.ts';
 import { commit, instant, percent } from '../page/format.ts';
-import { OTHER_PROFILE } from './comparison.ts';
+import { OTHER_LOAD } from './comparison.ts';
+import { limitFacts, load, loadFacts, loadsApart, SAID, settingsOf } from './load.ts';
 import type { Recording } from './recording.ts';
 
 /** Runs that are repeats of one another. */
@@ -38,21 +39,6 @@ function traits({ run }: Run): Record<string, string> {
     network: run.network,
     ...Object.fromEntries(Object.entries(run.labels).map(([name, value]) => [LABEL + name, value])),
   };
-}
-
-/** The planned load, without the name of its file. */
-export function load({ run }: Pick<Run, 'run'>): string {
-  const phases = run.profile.phases.map((p) => [
-    p.name,
-    p.duration_s,
-    p.arrival_rate,
-    p.ramp_to,
-    p.vus,
-    p.measured,
-    p.requests,
-  ]);
-  const flows = run.profile.flows.map((f) => [f.name, f.weight, f.messages, f.deliveries, f.payload_bytes]);
-  return JSON.stringify([run.model, phases, flows]);
 }
 
 /** Facts of the pipeline's host, which are no settings. */
@@ -120,8 +106,9 @@ export function obstacle(baseline: Group, group: Group, unusable = unfit): strin
   if (group === baseline) return null;
   const its = unusable(baseline);
   if (its !== null) return `not comparable: the baseline’s ${its}`;
-  const loads = new Set([...baseline, ...group].map(({ run }) => load(run)));
-  return loads.size > 1 ? OTHER_PROFILE : null;
+  const [{ run: first }] = baseline as [Recording];
+  const other = [...baseline, ...group].find(({ run }) => load(run) !== load(first));
+  return other === undefined ? null : `${OTHER_LOAD}: ${loadsApart(first, other.run)}`;
 }
 
 /** Why the latencies and rates of a group cannot be judged; null: they can. */
@@ -147,7 +134,7 @@ export function uncounted(group: Group): string | null {
 }
 
 /**
- * Names, labels, settings and facts of the environment that differ between groups, or within one. The CI job always differs, so it
+ * Names, labels, loads, limits, settings and facts of the environment that differ between groups, or within one. The CI job always differs, so it
  * does not count, nor do uncommitted changes to the same commit: they may be of anything.
  */
 export function differing(groups: readonly Group[]): { name: string; values: string[] }[] {
@@ -165,9 +152,14 @@ export function differing(groups: readonly Group[]): { name: string; values: str
 /** Facts of a run, settings first. */
 function factsOf(run: Run): Record<string, string> {
   const { pipeline, ci: _, git, ...machine } = run.environment;
+  const known = { ...traits(run), ...loadFacts(run), ...limitFacts(run), ...flat(pipeline ?? {}) };
+  // What the command sets, unless another fact says it: the limit is P99.
+  const given = settingsOf(run.run).filter(
+    ([name]) => !SAID.test(name) && name !== 'P99' && !(name.toLowerCase() in known),
+  );
   return {
-    ...traits(run),
-    ...flat(pipeline ?? {}),
+    ...known,
+    ...Object.fromEntries(given),
     'tool version': run.run.tool.version ?? '–',
     ...flat(machine),
     ...(git && flat({ ...git, commit: commit(git.commit) }, 'git')),

@@ -3,7 +3,8 @@
 import { printable } from '../../pipeline/common/printable.ts';
 import type { Addition, Comparison, Subject } from './comparison.ts';
 import { turns } from './knees.ts';
-import { decidedFirst, outcomes } from './outcome.ts';
+import { outcomes, rowsOf } from './outcome.ts';
+import { waterfalls } from './waterfall.ts';
 import { accountsOf, detail, finding, label, origins, range, ratioOf, value } from './words.ts';
 
 /** A name that may be of any length. */
@@ -11,7 +12,7 @@ const plain = (text: string) => (text.length > 400 ? `${text.slice(0, 399)}…` 
 
 export function comparisonText(comparison: Comparison): string {
   const { subjects, rows, differing } = comparison;
-  const lines = [...outcomesText(comparison), ''];
+  const lines = [...outcomesText(comparison), ...waterfalls(subjects), ''];
   for (const { name, values } of differing) {
     lines.push(`differs     ${plain(name)}: ${values.map(plain).join(' | ')}`);
   }
@@ -20,7 +21,7 @@ export function comparisonText(comparison: Comparison): string {
   for (const [i, subject] of subjects.entries()) {
     if (i === 0) continue;
     lines.push(`${''.padEnd(width)}  ${cell('A')}${cell(subject.letter)}  ${subject.letter} against A`);
-    for (const row of decidedFirst(rows, i)) {
+    for (const row of rowsOf(rows, i)) {
       const difference = row.differences[i] ?? null;
       const figures = [0, i].map((k) => cell(value(row, row.values[k] ?? null))).join('');
       const interval = range(difference, row.kind);

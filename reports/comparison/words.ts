@@ -26,9 +26,12 @@ export function times(ratio: number | null | undefined, kind: Row['kind'] = 'lat
   return `×${ratio < 0.0995 ? Number(ratio.toPrecision(2)) : ratio.toFixed(2)}`;
 }
 
-/** The same of {@link Difference.relative}. */
+/** The same of {@link Difference.relative}; without an interval with fewer digits. */
 export function ratioOf(difference: Difference | null, kind?: Row['kind']): string {
-  return times(difference?.relative == null ? null : 1 + difference.relative, kind);
+  if (difference?.relative == null) return times(null);
+  const ratio = 1 + difference.relative;
+  const rough = difference.interval === null && kind !== 'share' && ratio >= 1.995 && ratio < 9.95;
+  return rough ? `×${ratio.toFixed(1)}` : times(ratio, kind);
 }
 
 /** ×1.08 … ×1.12; nothing where there is no interval. */
@@ -38,10 +41,11 @@ export function range(difference: Difference | null, kind: Row['kind']): string 
   return `${times(1 + low, kind)} … ${times(1 + high, kind)}`;
 }
 
-/** worse, better, equal within 2 %, undecided */
+/** worse, better, equal within 2 %, undecided, no interval */
 export function finding(difference: Difference | null): string {
   if (difference === null) return '';
   const { word, interval } = difference;
+  if (interval === null) return 'no interval';
   return word === 'equal' && interval !== null ? `equal within ${within([interval])}` : difference.word;
 }
 
@@ -57,7 +61,7 @@ export function detail(difference: Difference | null, kind: Row['kind'] = 'laten
   const { low, high } = difference.interval;
   const reach = (Math.log1p(high) - Math.log1p(low)) / 2;
   const seen = Math.exp(reach + Math.log1p(MARGIN[kind]));
-  return `${seen < 2 ? `±${share(seen - 1)}` : times(seen)} would have been seen`;
+  return `only a change of ${seen < 2 ? `±${share(seen - 1)}` : times(seen)} or more would show`;
 }
 
 /** Why it is undecided, without the details. */

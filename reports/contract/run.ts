@@ -1,11 +1,36 @@
 /** The data of a report. Types are generated from run.schema.json: absent is null, latencies are in ms. */
-import type { Health, Run, Targets, Verdict } from './run.gen.d.ts';
+import type { Health, Latencies, Latency, Run, Stage, Targets, Verdict } from './run.gen.d.ts';
+import OURS from './stages.json' with { type: 'json' };
 
 export type * from './run.gen.d.ts';
 
-/** The six stages of a delivery, in order. They add up to its arrival. */
-export const STAGES = ['schedule', 'request', 'ingest', 'queue', 'relay', 'delivery'] as const;
-export type Stage = (typeof STAGES)[number];
+/** The stages of a delivery in a run, in order. They add up to its arrival. One of an earlier version has those of our pipeline. */
+export function stagesOf({ stages }: Pick<Run, 'stages'>): readonly Stage[] {
+  return stages ?? OURS;
+}
+
+/** The names of the stages of our pipeline. */
+export const STAGES: readonly string[] = OURS.map(({ name }) => name);
+
+const NONE: Latency = {
+  count: 0,
+  min: null,
+  max: null,
+  mean: null,
+  p50: null,
+  p75: null,
+  p90: null,
+  p95: null,
+  p99: null,
+  p999: null,
+  curve: [],
+  histogram: null,
+};
+
+/** The latency of a stage; with a count of 0 where the run does not have it. */
+export function latencyOf({ stages }: Pick<Latencies, 'stages'>, stage: string): Latency {
+  return stages[stage] ?? NONE;
+}
 
 /** The ends of an id: scheduled is their sum. */
 export const ENDS = [
@@ -13,6 +38,7 @@ export const ENDS = [
   'rejected',
   'unknown',
   'arrived',
+  'altered',
   'dead_lettered',
   'queued',
   'lost',

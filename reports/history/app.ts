@@ -3,16 +3,15 @@ import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyError, FastifyPluginAsync, FastifyReply } from 'fastify';
-import { compare, FailedRunsError } from '../comparison/compare.ts';
-import { renderComparison } from '../comparison/page.ts';
-import { readRecording } from '../comparison/recording.ts';
 import { FILES, openFile } from '../files.ts';
+import { aside } from './aside.ts';
 import type { Catalogue } from './catalogue.ts';
-import { changes, inOrder, ORDER_NAMES, pointsOf } from './changes.ts';
+import { changes, inOrder, ORDER_NAMES, pointsOf, turnsOf } from './changes.ts';
 import type { Entry, Listing } from './entry.ts';
+import { Followed, type Source } from './follow.ts';
 import { compareOf, reportOf } from './page/links.ts';
 import { labelsOf, matches, scriptOf, stateOf } from './text.ts';
-import { follow, Sparks } from './timeline.ts';
+import { Sparks, TIMELINE } from './timeline.ts';
 
 export interface HistoryOptions {
   catalogue: Catalogue;
@@ -60,6 +59,7 @@ class Refusal extends Error {
 
 export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalogue, pages, onError }) => {
   const sparks = new Sparks();
+  const followed = new Followed();
   const stopping = new AbortController();
   app.addHook('preClose', async () => stopping.abort());
 
@@ -123,6 +123,7 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalog
       const shown = inOrder(matching, changed, sort, ascending).slice(offset, offset + limit);
       const pictures = await sparks.of(shown.map(({ directory }) => join(catalogue.root, directory)));
       const drawn = script || (matching[0] === undefined ? '' : scriptOf(matching[0]));
+      const ofScript = matching.filter((entry) => scriptOf(entry) === drawn);
       const all = (of: (entry: Entry) => string[]) =>
         [...new Set(entries.flatMap(of))].filter((one) => one.length <= LONGEST_LABEL).sort();
       return {
@@ -135,7 +136,7 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalog
         total: entries.length,
         scripts: all((entry) => [scriptOf(entry)]),
         labels: all(labelsOf),
-        trend: { script: drawn, points: pointsOf(matching.filter((entry) => scriptOf(entry) === drawn)) },
+        trend: { script: drawn, points: pointsOf(ofScript), turns: turnsOf(ofScript) },
         misfits,
       };
     },
@@ -145,13 +146,16 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalog
     '/api/runs/:run/live',
     { schema: { params: RunParams } },
     async ({ params: { run } }, reply) => {
-      const { directory, planned, limit } = await entryOf(run);
-      const file = await openFile(join(catalogue.root, directory), 'timeline.ndjson');
-      if (file === null) throw new Refusal(404, 'the run has no timeline');
       const gone = new AbortController();
       reply.raw.once('close', () => gone.abort());
-      const ended = async () => (await catalogue.find(run))?.live !== true;
-      const events = follow(file, { planned, limit }, ended, AbortSignal.any([stopping.signal, gone.signal]));
+      const { directory, planned, limit } = await entryOf(run);
+      const source: Source = {
+        plan: { planned, limit },
+        open: () => openFile(join(catalogue.root, directory), TIMELINE),
+        ended: async () => (await catalogue.find(run))?.live !== true,
+      };
+      const events = await followed.follow(run, source, AbortSignal.any([stopping.signal, gone.signal]));
+      if (events === null) throw new Refusal(404, 'the run has no timeline');
       return reply.type('text/event-stream').send(Readable.from(events));
     },
   );
@@ -184,23 +188,18 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalog
     { schema: { querystring: CompareQuery } },
     async ({ query }, reply) => {
       const directories = await Promise.all(query.run.map(directoryOf));
-      // A path of this host is nobody's business.
-      const read = async (directory: string, i: number) => ({
-        ...(await readRecording(directory, basename(directory))),
-        page: reportOf(query.run[i] as string),
+      const asked = query.run.map((run, i) => {
+        const directory = directories[i] as string;
+        return { directory, name: basename(directory), page: reportOf(run) };
       });
-      let html: string;
-      try {
-        const recordings = await Promise.all(directories.map(read));
-        const allowFailed = query['allow-failed'];
-        html = renderComparison(compare(recordings, { allowFailed }), pages.comparison);
-      } catch (error) {
-        if (error instanceof FailedRunsError) {
-          return page(reply.code(422), askForFailed(error.accounts, compareOf(query.run, true)));
-        }
-        throw new Refusal(422, `these runs cannot be compared: ${(error as Error).message}`);
-      }
-      return page(reply, html);
+      const made = await aside('compare', asked, query['allow-failed'], pages.comparison).catch(
+        (error: Error) => {
+          throw new Refusal(422, `these runs cannot be compared: ${error.message}`);
+        },
+      );
+      if ('failed' in made)
+        return page(reply.code(422), askForFailed(made.failed, compareOf(query.run, true)));
+      return page(reply, made.html);
     },
   );
 };

@@ -1,49 +1,71 @@
-/** The runs in a directory. Only the beginning of each run.json is read, and that only once as long as it does not change. */
-import { createHash } from 'node:crypto';
-import { type FileHandle, lstat, readdir } from 'node:fs/promises';
+/** The runs in a directory. Each is read only once, as long as it does not change. */
+import type { Stats } from 'node:fs';
+import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { load, NO_SETTINGS } from '../comparison/subjects.ts';
-import type { Account, Answer, Latency, Run, RunInfo } from '../contract/run.ts';
-import { type PartName, validatePart } from '../contract/validate.ts';
-import { OF_GENERATOR, openFile } from '../files.ts';
-import { supports, verdict } from '../page/facts.ts';
-import { figure, plural } from '../page/format.ts';
+import { OF_GENERATOR } from '../files.ts';
+import { entryOf } from './describe.ts';
 import type { Entry, Misfit } from './entry.ts';
-import { members } from './members.ts';
+import { readSummary } from './summary.ts';
 
-/** run, verdict, account, clock, health and the beginning of latency fit in here, up to dozens of processes. */
-const HEAD_BYTES = 65_536;
-/** A run whose figures are not in the head is read up to here. */
-const MOST_BYTES = 1_048_576;
-/** The environment fits in here. */
-const TAIL_BYTES = 16_384;
 /** A run writes a line a second: one that has written none for this long, ms, is not in progress. */
 const SILENCE = 10_000;
 const AT_ONCE = 16;
-/** In characters; the report has all of it. */
-const LONGEST_REASON = 300;
+/** A list looks into so many directories: each costs some reads of the disk, each time. */
+const MOST_LISTED = 10_000;
+/** The end of a run's name. */
+const TIME = /\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d$/;
+/** The name of a directory, as a path has it. */
+const NAME = /^(?!\.{1,2}$)[^/\0]+$/;
+
+interface Found {
+  entries: Entry[];
+  misfits: Misfit[];
+}
 
 interface Known {
   stamp: string;
-  entry: Omit<Entry, 'live'> | Misfit;
+  entry: Promise<Omit<Entry, 'live'> | Misfit>;
 }
 
 export class Catalogue {
   readonly root: string;
+  #patience: number;
   #known = new Map<string, Known>();
+  #listing: Promise<Found> | undefined;
 
-  /** @param root the directory of the runs */
-  constructor(root: string) {
+  /**
+   * @param root the directory of the runs
+   * @param patience how long a list waits for large runs without a summary, ms
+   */
+  constructor(root: string, patience: number = Number.POSITIVE_INFINITY) {
     this.root = root;
+    this.#patience = patience;
   }
 
-  /** Newest first. A directory without a run.json is no run, but each of the instances' runs that it holds is one. */
-  async list(): Promise<{ entries: Entry[]; misfits: Misfit[] }> {
-    const names = await directoriesIn(this.root);
+  /**
+   * Newest first. A directory without a run.json is no run, but each of the instances' runs that it holds is one. Who asks while
+   * somebody else is being answered gets the same.
+   */
+  list(): Promise<Found> {
+    this.#listing ??= this.#list().finally(() => {
+      this.#listing = undefined;
+    });
+    return this.#listing;
+  }
+
+  async #list(): Promise<Found> {
+    const { names, more } = newest(await directoriesIn(this.root));
+    const deadline = performance.now() + this.#patience;
     const entries: Entry[] = [];
     const misfits: Misfit[] = [];
+    if (more > 0) {
+      const error = `${more} more directories are not looked into: a list takes ${MOST_LISTED}, the newest by their names`;
+      misfits.push({ directory: '…', error });
+    }
     for (let i = 0; i < names.length; i += AT_ONCE) {
-      const found = await Promise.all(names.slice(i, i + AT_ONCE).map((name) => this.#runsOf(name)));
+      const found = await Promise.all(
+        names.slice(i, i + AT_ONCE).map((name) => this.#runsOf(name, deadline)),
+      );
       for (const one of found.flat()) {
         if ('error' in one) misfits.push(one);
         else entries.push(one);
@@ -60,18 +82,19 @@ export class Catalogue {
    * @returns null if there is no such run
    */
   async find(directory: string): Promise<Entry | null> {
-    const [name = ''] = directory.split('/');
-    if (!(await directoriesIn(this.root)).includes(name)) return null;
-    if (directory !== name && !(await this.#parts(name)).includes(directory)) return null;
-    const found = await this.#look(directory);
+    const [name = '', part, ...more] = directory.split('/');
+    if (!NAME.test(name) || (part !== undefined && !OF_GENERATOR.test(part)) || more.length > 0) return null;
+    if (!(await isDirectory(join(this.root, name)))) return null;
+    if (part !== undefined && !(await isDirectory(join(this.root, directory)))) return null;
+    const found = await this.#look(directory, performance.now() + this.#patience);
     return found === null || 'error' in found ? null : found;
   }
 
   /** The run in a directory, or what its instances have left until that is merged. */
-  async #runsOf(name: string): Promise<(Entry | Misfit)[]> {
-    const whole = await this.#look(name);
+  async #runsOf(name: string, deadline: number): Promise<(Entry | Misfit)[]> {
+    const whole = await this.#look(name, deadline);
     if (whole !== null) return [whole];
-    const parts = await Promise.all((await this.#parts(name)).map((part) => this.#look(part)));
+    const parts = await Promise.all((await this.#parts(name)).map((part) => this.#look(part, deadline)));
     return parts.filter((part) => part !== null);
   }
 
@@ -81,28 +104,35 @@ export class Catalogue {
     return inside.filter((one) => OF_GENERATOR.test(one)).map((one) => `${name}/${one}`);
   }
 
-  async #look(directory: string): Promise<Entry | Misfit | null> {
-    const file = await openFile(join(this.root, directory), 'run.json');
-    if (file === null) return null;
+  async #look(directory: string, deadline: number): Promise<Entry | Misfit | null> {
+    const path = join(this.root, directory);
+    const [run, summary] = await Promise.all(
+      ['run.json', 'summary.json'].map((name) => plainFile(path, name)),
+    );
+    if (!run) return null;
+    const stamp = [run, summary].map((one) => one && `${one.mtimeMs} ${one.size} ${one.ino}`).join();
+    let known = this.#known.get(directory);
+    if (known?.stamp !== stamp) {
+      known = { stamp, entry: this.#read(directory, run.size) };
+      this.#known.set(directory, known);
+    }
+    const reading = { directory, error: 'run.json is large, without a summary.json, and still being read' };
+    const entry = await within(known.entry, deadline, reading);
+    if ('error' in entry) return entry;
+    return { ...entry, live: entry.ended === null && (await this.#grows(directory)) };
+  }
+
+  async #read(directory: string, bytes: number): Promise<Omit<Entry, 'live'> | Misfit> {
     try {
-      const info = await file.stat();
-      const stamp = `${info.mtimeMs} ${info.size} ${info.ino}`;
-      let known = this.#known.get(directory);
-      if (known?.stamp !== stamp) {
-        known = { stamp, entry: await readEntry(file, directory, info.size) };
-        this.#known.set(directory, known);
-      }
-      const { entry } = known;
-      if ('error' in entry) return entry;
-      return { ...entry, live: entry.ended === null && (await this.#grows(directory)) };
-    } finally {
-      await file.close();
+      return entryOf(await readSummary(join(this.root, directory), bytes), directory);
+    } catch (error) {
+      return { directory, error: (error as Error).message.split('\n')[0] as string };
     }
   }
 
   async #grows(directory: string): Promise<boolean> {
-    const info = await lstat(join(this.root, directory, 'timeline.ndjson')).catch(() => null);
-    return info?.isFile() === true && Date.now() - info.mtimeMs < SILENCE;
+    const info = await plainFile(join(this.root, directory), 'timeline.ndjson');
+    return info !== null && Date.now() - info.mtimeMs < SILENCE;
   }
 }
 
@@ -115,145 +145,37 @@ async function directoriesIn(directory: string): Promise<string[]> {
   return all.filter((one) => one.isDirectory()).map(({ name }) => name);
 }
 
-async function readEntry(
-  file: FileHandle,
-  directory: string,
-  size: number,
-): Promise<Omit<Entry, 'live'> | Misfit> {
-  for (const bytes of [HEAD_BYTES, MOST_BYTES]) {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(bytes), 0, bytes, 0);
-    try {
-      const entry = entryOf(buffer.toString('utf8', 0, bytesRead), directory);
-      if (entry !== null) {
-        const { pipeline, git, ci, arrival } = await environmentOf(file, size);
-        const told = Object.entries(pipeline).filter(([name]) => !NO_SETTINGS.includes(name));
-        const commit = git.commit?.slice(0, 8);
-        const known = [
-          pipeline.queue,
-          pipeline.relay_mode,
-          git.branch,
-          commit,
-          git.dirty === true && 'uncommitted changes',
-        ].filter(Boolean);
-        // What both the command and the pipeline say is said once.
-        const own = Object.entries(entry.facts).filter(([name]) => !(name.toLowerCase() in pipeline));
-        const facts = texts({ ...Object.fromEntries([...own, ...told]), arrival, commit });
-        const conditions = [...entry.conditions, ...Object.values(texts(known))];
-        return { ...entry, conditions, facts, job: jobOf(ci) };
-      }
-    } catch (error) {
-      return { directory, error: `run.json: ${(error as Error).message.split('\n')[0]}` };
-    }
-    if (bytesRead < bytes) break;
-  }
-  return { directory, error: 'run.json has no run, verdict, account and latency in its first MB' };
+/** The newest by the time at the end of their names; those without one count as the oldest. */
+function newest(all: string[]): { names: string[]; more: number } {
+  if (all.length <= MOST_LISTED) return { names: all, more: 0 };
+  const timed = all.map((name) => [TIME.exec(name)?.[0] ?? '', name] as const);
+  timed.sort(([a], [b]) => compare(b, a));
+  return { names: timed.slice(0, MOST_LISTED).map(([, name]) => name), more: all.length - MOST_LISTED };
 }
 
-interface Environment {
-  pipeline: Record<string, unknown>;
-  git: { branch?: string; commit?: string; dirty?: boolean };
-  ci: { name?: string; job?: string | null; url?: string | null };
-  arrival?: string;
+/** @returns null if there is no such file, or something else in its place */
+async function plainFile(directory: string, name: string): Promise<Stats | null> {
+  const info = await lstat(join(directory, name)).catch(() => null);
+  return info?.isFile() ? info : null;
 }
 
-/** The environment stands last in run.json. */
-async function environmentOf(file: FileHandle, size: number): Promise<Environment> {
-  const length = Math.min(size, TAIL_BYTES);
-  const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
-  const [, environment] = /.*"environment":(\{.*\})\s*\}\s*$/s.exec(buffer.toString()) ?? [];
+/** A real one: a link may lead anywhere. */
+async function isDirectory(path: string): Promise<boolean> {
+  return (await lstat(path).catch(() => null))?.isDirectory() ?? false;
+}
+
+/** What a promise becomes until a moment; after it, something else. */
+async function within<T>(promise: Promise<T>, deadline: number, otherwise: T): Promise<T> {
+  if (deadline === Number.POSITIVE_INFINITY) return promise;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<T>((resolve) => {
+    timer = setTimeout(resolve, Math.max(0, deadline - performance.now()), otherwise);
+  });
   try {
-    const { pipeline, git, ci, arrival } = JSON.parse(environment as string);
-    return { pipeline: { ...pipeline }, git: { ...git }, ci: { ...ci }, arrival };
-  } catch {
-    return { pipeline: {}, git: {}, ci: {} };
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
   }
-}
-
-/** The CI job of a run. An address may be anything, like a script: only one of the web counts. */
-function jobOf({ name: system, job, url }: Environment['ci']): Entry['job'] {
-  const name = Object.values(texts([system, job])).join(': ');
-  return name === '' ? null : { name, url: url?.match(/^https?:.*/)?.[0] ?? null };
-}
-
-/** What is known, as text. */
-function texts(values: object): Record<string, string> {
-  const known = Object.entries(values).filter(([, value]) =>
-    ['string', 'number', 'boolean'].includes(typeof value),
-  );
-  return Object.fromEntries(known.map(([name, value]) => [name, `${value}`]));
-}
-
-/** Settings that the load and the labels say, and ports, which explain no latency. */
-const SAID = /^(RATE|LABELS|\w*DURATION|\w+_PORT)$/;
-const SETTING = /(?<!\S)(?:-e ?)?(?:'([A-Z]\w*)=([^']*)'|([A-Z]\w*)=((?:'[^']*'|[^\s'])*))/g;
-
-/** What a command sets: `P99=0.1 npm run ramp -- -e 'SALT=a b'`. */
-function settingsOf({ command }: RunInfo): [name: string, value: string][] {
-  return [...(command ?? '').matchAll(SETTING)].map(([, whole, text, name, value]) =>
-    whole === undefined ? [name ?? '', (value ?? '').replaceAll("'", '')] : [whole, text ?? ''],
-  );
-}
-
-/** @returns null if the text does not go far enough */
-function entryOf(text: string, directory: string): Omit<Entry, 'live'> | null {
-  const { complete, rest } = members(text);
-  const schema = complete.get('schema');
-  if (schema !== undefined && schema !== '"arrival/run/1"')
-    throw new Error(`schema ${schema} is not arrival/run/1`);
-  const [run, judged, answered, account] = ['run', 'verdict', 'answer', 'account'].map((name) =>
-    complete.get(name),
-  );
-  const latencies = complete.get('latency') ?? (rest?.[0] === 'latency' ? rest[1] : undefined);
-  const arrival = latencies === undefined ? undefined : members(latencies).complete.get('arrival');
-  if (run === undefined || judged === undefined || account === undefined || arrival === undefined)
-    return null;
-  const info: RunInfo = part('run', run);
-  const accounted: Account = part('account', account);
-  const { scheduled, arrived, lost, balanced } = accounted;
-  const { result, reasons } = verdict({ verdict: part('verdict', judged), account: accounted } as Run);
-  const answer: Answer | null = answered === undefined ? null : part('answer', answered);
-  const { count, p50, p99 }: Latency = part('latency', arrival);
-  const { tool, method, topology, network, labels, generator } = info;
-  const { phases } = info.profile;
-  const rate = Math.max(0, ...phases.flatMap((one) => [one.arrival_rate ?? 0, one.ramp_to ?? 0]));
-  const vus = Math.max(0, ...phases.map((one) => one.vus ?? 0));
-  const settings = settingsOf(info).filter(([name]) => !SAID.test(name));
-  return {
-    directory,
-    name: info.name,
-    tool: tool.name,
-    method,
-    topology,
-    network,
-    profile: info.profile.name,
-    labels,
-    load: rate > 0 ? `${figure(rate)} requests/s` : vus > 0 ? plural(vus, 'VU') : '',
-    conditions: settings.map(([name, value]) => `${name}=${value}`),
-    like: createHash('sha256')
-      .update(JSON.stringify([tool.name, method, topology, network, load({ run: info })]))
-      .digest('base64url'),
-    facts: { ...labels, ...Object.fromEntries(settings), ...texts({ [tool.name]: tool.version }) },
-    planned: phases.some(({ requests }) => requests !== undefined)
-      ? null
-      : phases.reduce((sum, { duration_s }) => sum + duration_s, 0),
-    started: info.started,
-    ended: info.ended,
-    verdict: result,
-    reason: reasons[0]?.slice(0, LONGEST_REASON) ?? '',
-    arrival: balanced && count > 0 ? { p50, p99: supports(count, 99) ? p99 : null } : null,
-    limit: answer?.p99_limit_ms ?? null,
-    account: { scheduled, arrived, lost },
-    job: null,
-    generator: generator ? { number: generator.number, of: generator.of } : null,
-  };
-}
-
-/** @throws if it is not what the schema has by this name */
-function part<T>(name: PartName, text: string): T {
-  const data = JSON.parse(text);
-  const [fault] = validatePart(name, data);
-  if (fault !== undefined) throw new Error(`${name}: ${fault}`);
-  return data;
 }
 
 function compare(a: string, b: string): number {

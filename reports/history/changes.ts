@@ -1,5 +1,6 @@
 /** How runs of one load follow each other. Pure. */
-import type { Change, Entry, Point } from './entry.ts';
+import type { Change, Entry, Point, Turned } from './entry.ts';
+import { lastTurn } from './turning.ts';
 
 /** Points of a chart: older ones are left out. */
 const MOST_POINTS = 200;
@@ -36,11 +37,32 @@ function differing({ facts: before }: Entry, { facts: after }: Entry): string[] 
 /** The newest of them that have a p99, in the order they ran. @param entries newest first */
 export function pointsOf(entries: readonly Entry[]): Point[] {
   const points = entries.flatMap((entry): Point[] => {
-    const { directory, started, verdict, planned, limit, like, load, labels, arrival } = entry;
+    const { directory, started, verdict, planned, limit, like, load, labels, topology, network, arrival } =
+      entry;
     if (entry.live || arrival?.p99 == null) return [];
-    return [{ directory, started, verdict, planned, limit, like, load, labels, p99: arrival.p99 }];
+    const named = { directory, started, verdict, planned, limit, like, load, labels, topology, network };
+    return [{ ...named, p99: arrival.p99 }];
   });
   return points.slice(0, MOST_POINTS).toReversed();
+}
+
+/** Where p99 of each load changed for good, at last. @param entries newest first */
+export function turnsOf(entries: readonly Entry[]): Turned[] {
+  const newest = entries.filter(usable).slice(0, MOST_POINTS).toReversed();
+  return [...Map.groupBy(newest, ({ like }) => like)].flatMap(([like, runs]): Turned[] => {
+    const turn = lastTurn(runs.map(({ arrival }) => arrival?.p99 ?? 0));
+    const [before, after] = turn === null ? [] : [runs[turn.at - 1], runs[turn.at]];
+    if (turn === null || before === undefined || after === undefined) return [];
+    const place = {
+      number: turn.at + 1,
+      of: runs.length,
+      started: after.started,
+      directory: after.directory,
+    };
+    return [
+      { like, ...place, from: before.directory, p99: turn.ratio - 1, differs: differing(before, after) },
+    ];
+  });
 }
 
 /** What a list can be sorted by. */

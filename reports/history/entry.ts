@@ -62,8 +62,24 @@ export type Listed = Omit<Entry, 'facts'> & { spark: (number | null)[]; change: 
 /** A run in the chart of p99 by run. */
 export type Point = Pick<
   Entry,
-  'directory' | 'started' | 'verdict' | 'planned' | 'limit' | 'like' | 'load' | 'labels'
+  | 'directory'
+  | 'started'
+  | 'verdict'
+  | 'planned'
+  | 'limit'
+  | 'like'
+  | 'load'
+  | 'labels'
+  | 'topology'
+  | 'network'
 > & { p99: number };
+
+/** A change of p99 that has lasted: of the level before, since a run of its load. */
+export interface Turned extends Change, Pick<Entry, 'directory' | 'started' | 'like'> {
+  /** Which of the usable runs of its load that is, of how many; the first is 1. */
+  number: number;
+  of: number;
+}
 
 /** What the list is sent. */
 export interface Listing {
@@ -76,7 +92,7 @@ export interface Listing {
   scripts: string[];
   labels: string[];
   /** Of one script: the one that was asked for, or that of the newest run that matches. */
-  trend: { script: string; points: Point[] };
+  trend: { script: string; points: Point[]; turns: Turned[] };
   misfits: Misfit[];
 }
 

@@ -4,7 +4,7 @@ import { Catalogue } from './catalogue.ts';
 import { scriptOf } from './text.ts';
 
 /**
- * The newest run that is over, of all or of one method. An instance's part of one is none.
+ * The newest run that has ended, of all or of one method. An instance's part of one is none.
  * @param name `latest`, `latest:<method>`, which is one of k6's, or `latest:<method>:<tool>`
  * @param root the directory of the runs
  * @returns its directory; undefined: it is another name
@@ -19,6 +19,6 @@ export async function latest(name: string, root: string): Promise<string | undef
   if (found !== undefined) return join(root, found.directory);
   const methods = [...new Set(entries.map(scriptOf))].sort().join(', ');
   throw new ConfigError(
-    `there is no run${asked === undefined ? '' : ` of ${asked}`} that is over in reports/runs; there are runs of: ${methods || 'nothing'}`,
+    `there is no run${asked === undefined ? '' : ` of ${asked}`} that has ended in reports/runs; there are runs of: ${methods || 'nothing'}`,
   );
 }

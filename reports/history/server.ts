@@ -21,6 +21,8 @@ const HELP = `Shows the runs in a browser: a list, comparisons, and runs in prog
 Ctrl-C ends it. It changes nothing.`;
 
 const HOST = '127.0.0.1';
+/** How long the list waits for large runs without a summary, which come with a later one. */
+const PATIENCE_MS = 2000;
 const Config = Type.Object({
   REPORTS_PORT: Type.Integer({
     minimum: 0,
@@ -41,14 +43,14 @@ async function main(): Promise<void> {
   const runs =
     values.runs === undefined ? fileURLToPath(new URL('../runs', import.meta.url)) : resolve(values.runs);
   if (values.runs !== undefined && !(await isDirectory(runs))) {
-    throw new ConfigError(`--runs: ${values.runs} is no directory`);
+    throw new ConfigError(`--runs: ${values.runs} is not a directory`);
   }
   const list = await readFile(new URL('../dist/history/index.html', import.meta.url), 'utf8').catch(() => {
     throw new ConfigError('reports/dist/history/index.html is missing: npm run setup builds it');
   });
   const app = fastify({ forceCloseConnections: true, routerOptions: { maxParamLength: 255 } });
   await app.register(history, {
-    catalogue: new Catalogue(runs),
+    catalogue: new Catalogue(runs, PATIENCE_MS),
     pages: { list, comparison: await comparisonTemplate() },
     onError: (error) => console.error(error),
   });

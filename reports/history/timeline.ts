@@ -1,21 +1,19 @@
-/** timeline.ndjson: as a small picture of a run, and as it grows. */
+/** timeline.ndjson: as it grows, and as a small picture of a run. */
 import type { FileHandle } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
+import limits from '../contract/limits.json' with { type: 'json' };
 import type { Interval } from '../contract/run.ts';
 import { validatePart } from '../contract/validate.ts';
 import { openFile } from '../files.ts';
 import { percentile } from '../page/facts.ts';
-import type { Plan, Second } from './entry.ts';
+import type { Second } from './entry.ts';
 
-const FILE = 'timeline.ndjson';
+export const TIMELINE = 'timeline.ndjson';
 const POINTS = 60;
 /** Files that are read at a time. */
 const AT_ONCE = 4;
 /** Pictures that are kept: 60 numbers each. */
 const MOST_KNOWN = 2000;
 const CHUNK = 262_144;
-const POLL_MS = 500;
-const HEARTBEAT_MS = 15_000;
 
 /** The small pictures of runs, each read anew only when its timeline has changed. */
 export class Sparks {
@@ -35,7 +33,7 @@ export class Sparks {
   }
 
   async #look(directory: string): Promise<(number | null)[]> {
-    const file = await openFile(directory, FILE);
+    const file = await openFile(directory, TIMELINE);
     if (file === null) return [];
     try {
       const { mtimeMs, size, ino } = await file.stat();
@@ -56,14 +54,15 @@ export class Sparks {
 
   static async #read(file: FileHandle): Promise<(number | null)[]> {
     const p99s: (number | null)[] = [];
-    const lines = new Lines(file);
-    for (let more = await lines.read(); more !== null; more = await lines.read()) {
-      for (const row of more.flatMap((line) => second(line) ?? [])) p99s.push(row.p99);
+    const seconds = new Seconds(file);
+    for (let more = await seconds.read(); more !== null; more = await seconds.read()) {
+      for (const { p99 } of more) p99s.push(p99);
+      if (p99s.length > limits.timeline_seconds) return [];
     }
     const width = Math.max(1, Math.ceil(p99s.length / POINTS));
     return Array.from({ length: Math.ceil(p99s.length / width) }, (_, i) => {
       const values = p99s.slice(i * width, (i + 1) * width).filter((p99) => p99 !== null);
-      return values.length > 0 ? Math.max(...values) : null;
+      return values.length > 0 ? values.reduce((a, b) => Math.max(a, b)) : null;
     });
   }
 }
@@ -85,64 +84,65 @@ function second(line: string): Second | null {
   return { t, phase, scheduled, accepted, refused: rejected + failed, arrived, backlog, ...latencies };
 }
 
-/**
- * A run as server-sent events: first its `plan`, then `seconds` (an array) as they come, `end` when the run has. Comments in between
- * keep the connection alive.
- * @param ended whether no more will come
- */
-export async function* follow(
-  file: FileHandle,
-  plan: Plan,
-  ended: () => Promise<boolean>,
-  signal: AbortSignal,
-): AsyncGenerator<string> {
-  const lines = new Lines(file);
-  let spoken = performance.now();
-  try {
-    yield `event: plan\ndata: ${JSON.stringify(plan)}\n\n`;
-    while (!signal.aborted) {
-      // Asked first: what was written before the end is read after it.
-      const last = await ended();
-      for (let more = await lines.read(); more !== null; more = await lines.read()) {
-        const seconds = more.flatMap((line) => second(line) ?? []);
-        yield `event: seconds\ndata: ${JSON.stringify(seconds)}\n\n`;
-        spoken = performance.now();
-      }
-      if (last) {
-        yield 'event: end\ndata: {}\n\n';
-        return;
-      }
-      if (performance.now() - spoken > HEARTBEAT_MS) {
-        yield ': still here\n\n';
-        spoken = performance.now();
-      }
-      await sleep(POLL_MS, undefined, { signal }).catch(() => {});
-    }
-  } finally {
-    await file.close();
-  }
-}
-
 /** The complete lines that have been added to a file since it was last read. */
 class Lines {
   #file: FileHandle;
   #at = 0;
-  #rest = Buffer.alloc(0);
+  /** The pieces of a line that has not ended. */
+  #begun: Buffer[] = [];
+  #length = 0;
 
   constructor(file: FileHandle) {
     this.#file = file;
   }
 
-  /** @returns null if there are no more by now */
+  /**
+   * Leaves out lines that are longer than any second.
+   * @returns null if there are no more by now, or more bytes than any run has
+   */
   async read(): Promise<string[] | null> {
     for (;;) {
-      const { buffer, bytesRead } = await this.#file.read(Buffer.alloc(CHUNK), 0, CHUNK, this.#at);
+      if (this.#at >= limits.file_bytes) return null;
+      const { buffer, bytesRead } = await this.#file.read(Buffer.allocUnsafe(CHUNK), 0, CHUNK, this.#at);
       if (bytesRead === 0) return null;
       this.#at += bytesRead;
-      const bytes = Buffer.concat([this.#rest, buffer.subarray(0, bytesRead)]);
-      const end = bytes.lastIndexOf(10) + 1;
-      this.#rest = bytes.subarray(end);
-      if (end > 0) return bytes.toString('utf8', 0, end - 1).split('\n');
+      const bytes = buffer.subarray(0, bytesRead);
+      const end = bytes.lastIndexOf(10);
+      if (end === -1) {
+        this.#begin(bytes);
+        continue;
+      }
+      // The first line may have begun in earlier chunks.
+      const first = bytes.indexOf(10);
+      this.#begin(bytes.subarray(0, first));
+      const begun = this.#length > limits.timeline_line_bytes ? '' : Buffer.concat(this.#begun).toString();
+      const others = first === end ? [] : bytes.toString('utf8', first + 1, end).split('\n');
+      this.#begun = [];
+      this.#length = 0;
+      this.#begin(bytes.subarray(end + 1));
+      return [begun, ...others];
     }
+  }
+
+  /** Keeps a piece of a line, up to the length of a second's. */
+  #begin(piece: Buffer): void {
+    this.#length += piece.length;
+    if (this.#length > limits.timeline_line_bytes) this.#begun = [];
+    else if (piece.length > 0) this.#begun.push(Buffer.from(piece));
+  }
+}
+
+/** Reads the seconds of a timeline as they are added. */
+export class Seconds {
+  #lines: Lines;
+
+  constructor(file: FileHandle) {
+    this.#lines = new Lines(file);
+  }
+
+  /** @returns null if there are no more by now */
+  async read(): Promise<Second[] | null> {
+    const lines = await this.#lines.read();
+    return lines?.flatMap((line) => second(line) ?? []) ?? null;
   }
 }

@@ -36,7 +36,11 @@ const TIME_AXIS: uPlot.Axis = {
 };
 export const X_AXES: Record<ChartData['kind'], uPlot.Axis> = {
   time: TIME_AXIS,
-  vus: COUNT_AXIS,
+  vus: {
+    splits: (_u, _axis, min, max) => powersOfTwo(min, max),
+    filter: (_u, splits) => splits,
+    values: (_u, splits) => splits.map(count),
+  },
   runs: TIME_AXIS, // which its chart tunes
   load: { ...COUNT_AXIS, space: 56 },
   percentile: {
@@ -50,6 +54,15 @@ export const X_AXES: Record<ChartData['kind'], uPlot.Axis> = {
     values: (_u, splits) => splits.map((bin) => `${Number(binStart(bin).toPrecision(1))}`),
   },
 };
+
+/** 1, 2, 4, 8, … ; one in so many where they would be too many. */
+function powersOfTwo(min: number, max: number): number[] {
+  const [first, last] = [Math.ceil(Math.log2(min)), Math.floor(Math.log2(max))];
+  const step = Math.ceil((last - first + 1) / 12);
+  return Array.from({ length: last - first + 1 }, (_, i) => first + i)
+    .filter((exponent) => (last - exponent) % step === 0)
+    .map((exponent) => 2 ** exponent);
+}
 
 /** px beside the axis of y: as much as its longest number takes. */
 export function roomOf(_u: uPlot, values: string[] | null): number {

@@ -5,7 +5,7 @@ import type { ChartData, Colour } from './chart-data.ts';
 import { hooks, nameRoom } from './chart-hooks.ts';
 import { fromZero, logRange, stackRange, withoutRest, xRange } from './chart-ranges.ts';
 import { restack, series } from './chart-series.ts';
-import { clock, count, ms, timeOfDay } from './format.ts';
+import { clock, count, ms, percentileText, timeOfDay } from './format.ts';
 import { binStart, HEAT_ROOM, heatRange } from './heat.ts';
 import { zoomed } from './window.ts';
 
@@ -44,7 +44,11 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
       0,
     ],
     scales: {
-      x: { time: false, range: xRange(chart) },
+      x: {
+        time: false,
+        range: xRange(chart),
+        ...(chart.kind === 'vus' && { distr: 3 as const, log: 2 as const }),
+      },
       y: {
         distr: log ? 3 : 1,
         range: chart.heat
@@ -122,6 +126,5 @@ export function label(chart: Pick<ChartData, 'kind' | 'epoch' | 'names'>, x: num
     return chart.epoch === undefined ? clock(x) : `${clock(x)} · ${timeOfDay(chart.epoch + 1000 * x)}`;
   if (chart.kind === 'vus' || chart.kind === 'load') return count(x);
   if (chart.kind === 'bin') return `${ms(binStart(x))} – ${ms(binStart(x + 1))} ms`;
-  const percentile = 100 * (1 - 10 ** -x);
-  return `${Number(percentile.toFixed(5))}`;
+  return percentileText(100 * (1 - 10 ** -x), 5);
 }

@@ -9,7 +9,9 @@ export function xRange({ kind, x, begin = 0, end }: ChartData): uPlot.Range.Func
   // Of few samples the median is the last that is known.
   if (kind === 'percentile') return [nines(50), nines(Math.max(last, 75))];
   if (kind === 'bin') return [x[0] ?? 0, last + 1];
-  return kind === 'vus' || kind === 'load' ? [0, last * 1.05] : wholeSeconds(x, begin, end);
+  // Room for half a tick beside the first and the last concurrency.
+  if (kind === 'vus') return [(x[0] ?? 1) / 1.2, last * 1.2];
+  return kind === 'load' ? [0, last * 1.05] : wholeSeconds(x, begin, end);
 }
 
 /** From the beginning to the end of the last second; as chosen where the reader has zoomed in. */

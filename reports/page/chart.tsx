@@ -6,7 +6,7 @@ import type { ChartData } from './chart-data.ts';
 import { chartOptions, label, TIME } from './chart-options.ts';
 import { chosenRange } from './chart-ranges.ts';
 import { alignedData, formatOf } from './chart-series.ts';
-import { clock, count, ms } from './format.ts';
+import { clock, count, ms, percentileText } from './format.ts';
 import { binStart, cells, type HeatColumn, merged, usedBins } from './heat.ts';
 import { onKey } from './keys.ts';
 import { Table } from './table.tsx';
@@ -101,7 +101,7 @@ function Cells({ heat }: { heat: HeatColumn[] }) {
 
 /** Percentiles are kept as they are, and drawn by their nines. */
 function tableLabel(chart: ChartProps, x: number): string {
-  return chart.kind === 'percentile' ? `${Number(x.toFixed(4))}` : label(chart, x);
+  return chart.kind === 'percentile' ? percentileText(x, 4) : label(chart, x);
 }
 
 function Plot(chart: ChartProps) {

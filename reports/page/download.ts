@@ -1,5 +1,13 @@
 /** Files made from the data that the page holds; nothing is asked for. */
-import { type Brief, type Interval, type Latency, type Messages, type Run, STAGES } from '../contract/run.ts';
+import {
+  type Brief,
+  type Interval,
+  type Latency,
+  latencyOf,
+  type Messages,
+  type Run,
+  stagesOf,
+} from '../contract/run.ts';
 
 /** Hands a file to the reader's browser. */
 export function download(name: string, type: string, text: string): void {
@@ -19,14 +27,15 @@ type Cell = string | number | null | undefined;
 type Column<Row> = [head: string, value: (row: Row) => Cell];
 
 /** The timeline, a line a second; latencies in ms, what is not known empty. */
-export function csv({ timeline }: Run): string {
+export function csv(run: Run): string {
   type OfSecond = Column<Interval>;
+  const { timeline } = run;
   return lines(timeline, [
     ...PLAIN.map((key): OfSecond => [key, (second) => second[key]]),
     ...(['arrival', 'from_send', 'http'] as const).flatMap((name) =>
       BRIEF.map((key): OfSecond => [`${name}_${key}${key === 'count' ? '' : '_ms'}`, (s) => s[name]?.[key]]),
     ),
-    ...STAGES.map((stage): OfSecond => [`${stage}_mean_ms`, (second) => second.stages?.[stage]]),
+    ...stagesOf(run).map(({ name }): OfSecond => [`${name}_mean_ms`, (second) => second.stages?.[name]]),
     ['canary_ms', (second) => second.canary_ms],
     ['generator_cpu_percent', (second) => second.generator?.cpu_percent],
     ['generator_rss_mb', (second) => second.generator?.rss_mb],
@@ -41,7 +50,8 @@ type Message = { list: keyof Messages } & Partial<Named & Omit<Slow, keyof Named
 const ABOUT = ['list', 'id', 'end', 'target', 'flow', 'phase', 'due', 'subscriber', 'arrival_ms'] as const;
 
 /** The messages by id, the slowest deliveries first; null where there are none. */
-export function messagesCsv({ messages }: Run): string | null {
+export function messagesCsv(run: Run): string | null {
+  const { messages } = run;
   const all: Message[] = [
     ...(messages?.slowest ?? []).map((row): Message => ({ list: 'slowest', ...row })),
     ...(messages?.named ?? []).map((row): Message => ({ list: 'named', ...row })),
@@ -49,7 +59,7 @@ export function messagesCsv({ messages }: Run): string | null {
   if (all.length === 0) return null;
   return lines(all, [
     ...ABOUT.map((key): Column<Message> => [key, (row) => row[key]]),
-    ...STAGES.map((stage): Column<Message> => [`${stage}_ms`, ({ stages_ms }) => stages_ms?.[stage]]),
+    ...stagesOf(run).map(({ name }): Column<Message> => [`${name}_ms`, ({ stages_ms }) => stages_ms?.[name]]),
     ['delivered', ({ delivered }) => delivered],
     ['trace', ({ trace }) => trace],
   ]);
@@ -72,12 +82,13 @@ function quoted(value: Cell): string {
 }
 
 /** The histograms of the measured phases as a HdrHistogram log, an interval for each; null where there are none. */
-export function hlog({ run, latency }: Run): string | null {
+export function hlog(whole: Run): string | null {
+  const { run, latency } = whole;
   const all: [string, Latency][] = [
     ['arrival', latency.arrival],
     ['from_send', latency.from_send],
     ['http', latency.http],
-    ...STAGES.map((stage): [string, Latency] => [`stage_${stage}`, latency.stages[stage]]),
+    ...stagesOf(whole).map(({ name }): [string, Latency] => [`stage_${name}`, latencyOf(latency, name)]),
   ];
   const known = all.filter(([, { histogram }]) => histogram !== null);
   if (known.length === 0) return null;

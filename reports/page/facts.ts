@@ -1,44 +1,28 @@
 /** What the page says about a run, worked out from its data. Pure. */
 import {
   type Account,
+  type Brief,
   ENDS,
   type Interval,
   type Latencies,
   type Latency,
+  latencyOf,
   type Run,
   type ScriptFigure,
-  STAGES,
   type Stage,
+  stagesOf,
 } from '../contract/run.ts';
 import { compact } from './format.ts';
 
-export interface StageFacts {
-  from: string;
-  to: string;
-  holds: string;
-}
-export const STAGE_FACTS: Record<Stage, StageFacts> = {
-  schedule: { from: 'due', to: 'sent', holds: 'the generator was late' },
-  request: { from: 'sent', to: 'received', holds: 'connection, HTTP, parsing' },
-  ingest: { from: 'received', to: 'queued', holds: 'validation, batching' },
-  queue: { from: 'queued', to: 'claimed', holds: 'Redis, the wait for a free relay' },
-  relay: { from: 'claimed', to: 'published', holds: 'relay, back-pressure from the broker' },
-  delivery: {
-    from: 'published',
-    to: 'arrived',
-    holds: 'broker, network; of arrivals by the read the socket too',
-  },
-};
-
 /** The account added up once more: `difference` is what the ends exceed scheduled by. */
 export function balance(account: Account): { sum: number; difference: number; holds: boolean } {
-  const sum = ENDS.reduce((total, end) => total + account[end], 0);
+  const sum = ENDS.reduce((total, end) => total + (account[end] ?? 0), 0);
   const difference = sum - account.scheduled;
   return { sum, difference, holds: account.balanced && difference === 0 };
 }
 
 /** The run's verdict; an account that does not balance never passes, whatever the data says. */
-export function verdict(run: Run): Run['verdict'] {
+export function verdict(run: Pick<Run, 'verdict' | 'account'>): Run['verdict'] {
   if (run.verdict.result !== 'pass' || balance(run.account).holds) return run.verdict;
   const reasons = ['The account does not balance.', ...run.verdict.reasons];
   return { ...run.verdict, result: 'invalid', reasons };
@@ -74,35 +58,60 @@ export function percentile(
   return supports(latency.count, PERCENTILES[key]) ? (latency[key] ?? null) : null;
 }
 
+/** A percentile of a second; null where too little happened in it. */
+export function percentileOf(brief: Brief | null, key: PercentileKey & keyof Brief): number | null {
+  return brief === null ? null : percentile(brief, key);
+}
+
 /** A stage's part of the mean arrival, or null where either is not known. */
-export function share(latencies: Latencies, stage: Stage): number | null {
-  const part = latencies.stages[stage].mean;
+export function share(latencies: Latencies, stage: string): number | null {
+  const part = latencyOf(latencies, stage).mean;
   const whole = latencies.arrival.mean;
   return part === null || whole === null || whole <= 0 ? null : part / whole;
 }
 
-/** Stages between stamps of two processes: the clock bound limits what is known of them. */
-const CROSSING: readonly Stage[] = ['request', 'queue', 'delivery'];
+/** The colours of the stages after the first, which is `schedule`; properties of colours.css. */
+const COLOURS = [
+  'request',
+  'ingest',
+  'queue',
+  'relay',
+  'delivery',
+  'violet',
+  'olive',
+  'orange',
+  'cyan',
+  'magenta',
+  'grey',
+];
 
-/** Those of them that this run has measured. */
-export function crossing({ latency }: Run): Stage[] {
-  return CROSSING.filter((stage) => latency.stages[stage].count > 0);
+/** The colour of one of several stages in order. */
+export function colourOf(stages: readonly string[], stage: string): string {
+  const at = stages.indexOf(stage);
+  return at < 1 ? 'schedule' : (COLOURS[(at - 1) % COLOURS.length] as string);
+}
+
+/** Stages between stamps of two processes that this run has measured: the clock bound limits what is known of them. */
+export function crossing(run: Run): Stage[] {
+  return stagesOf(run).filter(
+    ({ name, crosses_hosts }) => crosses_hosts && latencyOf(run.latency, name).count > 0,
+  );
 }
 
 /** A stage that is less than so many times the clock bound is shown with it. */
 const SURE = 10;
 
 /** Known only to within the clock bound, which is a good part of it. One host has one clock: there the bound says how well that is known. */
-export function uncertain({ latency, clock }: Run, stage: Stage): boolean {
-  const { p50 } = latency.stages[stage];
+export function uncertain({ latency, clock }: Run, { name, crosses_hosts }: Stage): boolean {
+  const { p50 } = latencyOf(latency, name);
   if (clock === null || clock.one_host) return false;
-  return CROSSING.includes(stage) && p50 !== null && p50 < SURE * (clock.bound_ms ?? 0);
+  return crosses_hosts && p50 !== null && p50 < SURE * (clock.bound_ms ?? 0);
 }
 
 /** The stage with the largest part of the mean arrival. */
-export function largestStage(latencies: Latencies): { stage: Stage; share: number } | null {
-  let largest: { stage: Stage; share: number } | null = null;
-  for (const stage of STAGES) {
+export function largestStage(latencies: Latencies): { stage: string; share: number } | null {
+  let largest: { stage: string; share: number } | null = null;
+  for (const stage of Object.keys(latencies.stages)) {
     const part = share(latencies, stage);
     if (part !== null && part > (largest?.share ?? 0)) largest = { stage, share: part };
   }
@@ -183,6 +192,15 @@ export function gapSpans({ health }: Run): Span[] {
 /** Deliveries owed for what was accepted in each second: what arrived plus what the backlog grew by. */
 export function dueDeliveries(timeline: Interval[]): number[] {
   return timeline.map(({ arrived, backlog }, i) => arrived + backlog - (timeline[i - 1]?.backlog ?? 0));
+}
+
+/** Messages that were sent and not answered at the end of each second. */
+export function requestsInFlight(timeline: Interval[]): number[] {
+  let waiting = 0;
+  return timeline.map(({ sent, accepted, rejected, failed }) => {
+    waiting += sent - accepted - rejected - failed;
+    return Math.max(0, waiting);
+  });
 }
 
 /** The points of a curve that enough samples stand behind; the last, 100 %, is no percentile. */

@@ -59,12 +59,13 @@ export function compact(value: number): string {
   return Number.isInteger(value) ? count(value) : ms(value);
 }
 
-/** A share of 1 as 41 %; with a decimal below 1 % and above 99 %. */
+/** A share of 1 as 41 %; with a decimal below 1 % and above 99 %. Not all is never 100 %. */
 export function percent(share: number | null | undefined): string {
   if (share == null || !Number.isFinite(share)) return NONE;
   const value = share * 100;
   const size = Math.abs(value);
   if (size > 0 && size < 0.05) return `<${GLUE}0.1${GLUE}%`;
+  if (value >= 99.95 && value < 100) return `>${GLUE}99.9${GLUE}%`;
   const fine = (size > 0 && size < 0.95) || (size >= 99.5 && size < 99.95);
   return `${value.toFixed(fine ? 1 : 0)}${GLUE}%`;
 }
@@ -73,6 +74,13 @@ export function percent(share: number | null | undefined): string {
 export function percentWithin(share: number | null): string {
   if (share === null) return NONE;
   return share < 1 && share > 0.9999 ? '> 99.99 %' : `${Number((100 * share).toFixed(2))} %`;
+}
+
+/** A percentile, cut to so many decimals: 99.9997 is never 100. */
+export function percentileText(percentile: number, decimals: number): string {
+  const scale = 10 ** decimals;
+  // Some percentiles come from logarithms, and lie just below what they are.
+  return `${Math.floor(percentile * scale + 1e-6) / scale}`;
 }
 
 /** Seconds since the start of the run: 0:07, 1:02:03 */

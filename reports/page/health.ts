@@ -1,8 +1,8 @@
 /** What is known of the instrument, each figure beside the limit that run.json has for it. Pure. */
 
-import type { Gap, Latency, Run } from '../contract/run.ts';
-import { ruleOf } from '../rules.ts';
-import { crossing, peak, percentile, uncertain } from './facts.ts';
+import { type Gap, type Latency, latencyOf, type Rule, type Run } from '../contract/run.ts';
+import { measuredText, ruleOf, rulesOf } from '../rules.ts';
+import { balance, crossing, peak, percentile, uncertain } from './facts.ts';
 import { count, duration, figure, msUnit, percent, plural } from './format.ts';
 
 export interface Check {
@@ -15,13 +15,15 @@ export interface Check {
   rule?: string;
   /** null: no rule, or nothing to hold it against. */
   ok: boolean | null;
+  /** The name of the rule that it is held against. */
+  by?: string;
 }
 
 /** @param sound the account balances, so latencies may be shown */
 export function checks(run: Run, sound: boolean): Check[] {
   const { account, health } = run;
   const late = run.run.model === 'closed' ? [] : [lateness(run)];
-  return [
+  const own = [
     ...(sound ? late : []),
     cpu(run),
     {
@@ -39,6 +41,25 @@ export function checks(run: Run, sound: boolean): Check[] {
     negative(run),
     ...(sound ? clockBound(run) : []),
   ];
+  return [...own, ...others(run, own)];
+}
+
+/** The broken rules on the instrument that have no row of their own. */
+function others(run: Run, own: readonly Check[]): Check[] {
+  const named = new Set(own.flatMap(({ by }) => by ?? []));
+  const left = rulesOf(run).filter(
+    ({ name, part, ok, limit, unit }) =>
+      (part === 'sending' || part === 'receiving') &&
+      ok === false &&
+      limit !== null &&
+      !named.has(name) &&
+      !(unit === 'ms' && !balance(run.account).holds),
+  );
+  return [...new Set(left.map(({ name }) => name))].map((name) => {
+    const rule = ruleOf(run, name) as Rule;
+    const figure = `${measuredText(rule)} ${rule.unit}`.trim();
+    return { ...row(name.replaceAll('_', ' '), '', figure), ...judged(run, name) };
+  });
 }
 
 /** A row of what no limit is set for. */
@@ -47,14 +68,27 @@ function row(what: string, meaning: string, figure: string, more = ''): Check {
 }
 
 /** What run.json says of the limit: none, where the run was not judged by it. */
-function judged(run: Run, name: string): Pick<Check, 'limit' | 'rule' | 'ok'> {
-  const { limit, unit, basis, ok } = ruleOf(run, name) ?? { limit: null, unit: '', basis: '', ok: null };
+function judged(run: Run, name: string): Pick<Check, 'limit' | 'rule' | 'ok' | 'by'> {
+  const { unit, basis, ok } = ruleOf(run, name) ?? { unit: '', basis: '', ok: null };
+  const limit = limitOf(run, name);
   const most = limit === 0 ? 'none' : unit === 'ms' ? msUnit(limit) : `${figure(limit)} ${unit}`.trim();
-  return { limit: limit === null ? null : most, rule: basis, ok };
+  return { limit: limit === null ? null : most, rule: basis, ok, by: name };
+}
+
+/** Units of figures that several generators have the sum of. */
+const SUMMED = new Set(['messages', 'deliveries', 'samples']);
+
+/** The limit beside a figure of the whole run: of counts that of all generators together, in whole ones. */
+function limitOf(run: Run, name: string): number | null {
+  const worst = ruleOf(run, name);
+  if (worst === undefined || worst.limit === null || !SUMMED.has(worst.unit)) return worst?.limit ?? null;
+  const own = rulesOf(run).filter((rule) => rule.name === name && rule.generator !== undefined);
+  const limits = own.length > 0 ? own.map(({ limit }) => limit ?? 0) : [worst.limit];
+  return Math.floor(limits.reduce((sum, limit) => sum + limit, 0));
 }
 
 function lateness(run: Run): Check {
-  const { schedule } = run.latency.stages;
+  const schedule = latencyOf(run.latency, 'schedule');
   const { lateness = schedule.count === 0 ? null : schedule } = run.health;
   return wait(run, 'lateness', 'lateness', 'due → sent', lateness);
 }

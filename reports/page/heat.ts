@@ -27,7 +27,7 @@ export function binOf(ms: number): number {
 }
 
 /** The bins of a column with their counts. */
-export function cells({ bins }: HeatColumn): [bin: number, count: number][] {
+export function cells({ bins }: Pick<HeatColumn, 'bins'>): [bin: number, count: number][] {
   const [first, ...counts] = bins ?? [];
   return first === undefined ? [] : counts.map((count, i) => [first + i, count]);
 }

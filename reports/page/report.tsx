@@ -3,20 +3,15 @@ import type { Run } from '../contract/run.ts';
 import { beforeLoad } from './before-load.ts';
 import { balance } from './facts.ts';
 import type { PartProps } from './part.ts';
-import { AccountSection } from './parts/account.tsx';
-import { DetailsSection } from './parts/details.tsx';
 import { FindingsSection } from './parts/findings.tsx';
 import { FlowsSection } from './parts/flows.tsx';
 import { Header } from './parts/header.tsx';
-import { InstrumentSection } from './parts/instrument.tsx';
+import { TrustSection } from './parts/instrument.tsx';
 import { LatencySection } from './parts/latency.tsx';
 import { Menu } from './parts/menu.tsx';
-import { MessagesSection } from './parts/messages.tsx';
-import { PhasesSection } from './parts/phases.tsx';
 import { ResourcesSection } from './parts/resources.tsx';
-import { SampledSection } from './parts/sampled.tsx';
+import { Footer, SetupSection } from './parts/setup.tsx';
 import { StagesSection } from './parts/stages.tsx';
-import { SweepSection } from './parts/sweep.tsx';
 import { TimelineSection } from './parts/timeline.tsx';
 
 /**
@@ -41,19 +36,15 @@ function Below({ held, ...props }: PartProps & { held: Run }) {
   return (
     <>
       <Menu {...props} />
-      <AccountSection {...props} />
       <FindingsSection {...props} />
-      {props.sound && <SweepSection {...props} />}
-      {props.sound && <SampledSection {...props} />}
-      {props.sound && <LatencySection {...props} />}
       {props.sound && <StagesSection {...props} />}
       <TimelineSection {...props} />
-      <PhasesSection {...props} />
+      {props.sound && <LatencySection {...props} />}
       <FlowsSection {...props} />
-      <MessagesSection {...props} />
-      <InstrumentSection {...props} />
+      <TrustSection {...props} />
       <ResourcesSection {...props} />
-      <DetailsSection {...props} held={held} />
+      <SetupSection {...props} held={held} />
+      <Footer run={props.run} />
     </>
   );
 }

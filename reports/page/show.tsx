@@ -1,4 +1,5 @@
 import { type ComponentChildren, render } from 'preact';
+import limits from '../contract/limits.json' with { type: 'json' };
 import { holdLoad } from './before-load.ts';
 import { turns, visible } from './format.ts';
 
@@ -22,6 +23,7 @@ export function show<T extends object>(page: PageOf<T>): void {
     read(page).then((data) => {
       if (typeof data !== 'string') document.title = page.title(data.shown);
       const root = document.getElementById('report') as HTMLElement;
+      root.replaceChildren(); // what stands there is for where no script may run
       render(typeof data === 'string' ? <p class="plain">{data}</p> : page.view(data), root);
     }),
   );
@@ -49,7 +51,19 @@ async function unpack<T>(packed: string): Promise<Held<T>> {
   // Not Uint8Array.from, which took 0.2 s for the megabyte of an hour.
   for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
   const json = new Response(bytes).body?.pipeThrough(new DecompressionStream('gzip'));
-  const text = await new Response(json).text();
+  const text = await new Response(json?.pipeThrough(atMost(limits.file_bytes))).text();
   const held = JSON.parse(text);
   return { held, shown: turns(text) ? JSON.parse(visible(text)) : held };
+}
+
+/** Ends a stream with an error after so many bytes: a megabyte of gzip may hold a gigabyte. */
+function atMost(bytes: number): TransformStream<Uint8Array, Uint8Array> {
+  let left = bytes;
+  return new TransformStream({
+    transform(chunk, controller) {
+      left -= chunk.length;
+      if (left < 0) controller.error(new Error('larger than any run'));
+      else controller.enqueue(chunk);
+    },
+  });
 }

@@ -9,6 +9,7 @@ export const GOLDENS = [
   'started',
   'unbalanced',
   'without-stages',
+  'own-stages',
   'gap',
   'closed',
   'spike',

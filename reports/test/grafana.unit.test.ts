@@ -39,7 +39,9 @@ function known(): Set<string> {
     ...counters.map((name) => `k6_${name}_total`),
     ...Object.values(INGEST_FIGURES).map(({ metric }) => `arrival_ingest_${metric}`),
     ...Object.values(RELAY_FIGURES).map(({ metric }) => `arrival_relay_${metric}`),
-    ...['arrival_redis_up', 'arrival_mqtt_up', 'arrival_queue_messages', 'arrival_clock_bound_seconds'],
+    ...['redis_up', 'mqtt_up', 'problems', 'queue_messages', 'clock_bound_seconds'].map(
+      (name) => `arrival_${name}`,
+    ),
     ...registry.getMetricsAsArray().flatMap(({ name }) => [name, `${name}_bucket`]),
   ]);
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Interval, type Rule, type Run, STAGES } from '../contract/run.ts';
+import { type Interval, latencyOf, type Rule, type Run, stagesOf } from '../contract/run.ts';
 import { crossing, gapSpans, uncertain } from '../page/facts.ts';
 import { type Check, canaryPace, canarySentence, checks } from '../page/health.ts';
 import { measuredText, ruleOf } from '../rules.ts';
@@ -65,7 +65,7 @@ test('limit, basis and outcome of a figure are those of run.json', () => {
     assert.deepEqual([limit, rule, ok], ['5.00 ms', 'so it is', false]);
   }
   change(run, 'negative', { limit: 1265.7 });
-  assert.equal(check(run, 'negative').limit, '1,266 deliveries');
+  assert.equal(check(run, 'negative').limit, '1,265 deliveries');
   assert.equal(check(run, 'dropped').limit, 'none');
   assert.ok(run.health.lateness);
   Object.assign(run.health.lateness, { p99: 5 });
@@ -115,7 +115,7 @@ test('the maximum is shown if there are too few samples for a p99', () => {
 test('a run of an earlier version shows its schedule stage as lateness', () => {
   const run = golden('passing');
   delete run.health.lateness;
-  run.latency.stages.schedule.p99 = 1000;
+  latencyOf(run.latency, 'schedule').p99 = 1000;
   assert.equal(check(run, 'lateness').figure, 'p99 1,000 ms');
 });
 
@@ -153,10 +153,20 @@ test('with two clocks, a stage between processes is marked if below ten times th
   const run = golden('passing');
   const { clock, latency } = run;
   assert.ok(clock);
-  const marked = () => STAGES.filter((stage) => uncertain(run, stage));
+  const marked = () =>
+    stagesOf(run)
+      .filter((stage) => uncertain(run, stage))
+      .map(({ name }) => name);
   Object.assign(clock, { one_host: false, bound_ms: 0.03 });
-  const p50s = { schedule: 0.01, request: 0.4, ingest: 0.01, queue: 0.2, relay: 0.01, delivery: 0.3 };
-  for (const stage of STAGES) latency.stages[stage].p50 = p50s[stage];
+  const p50s: Record<string, number> = {
+    schedule: 0.01,
+    request: 0.4,
+    ingest: 0.01,
+    queue: 0.2,
+    relay: 0.01,
+    delivery: 0.3,
+  };
+  for (const [stage, p50] of Object.entries(p50s)) latencyOf(latency, stage).p50 = p50;
   assert.deepEqual(marked(), ['queue'], 'stages of one process have one clock; ten times suffices');
   assert.equal(check(run, 'clock bound').more, 'stages shorter than ten times as much are marked ±');
   assert.deepEqual(
@@ -223,4 +233,16 @@ test('the measured value of a rule on a share is told from its limit', () => {
   assert.deepEqual([of(99.96, '%'), of(99.896, '%')], ['99.96 %', '99.9 %']);
   assert.equal(of(99.9999, '%'), '> 99.99 %', 'not all is never 100 %');
   assert.deepEqual([of(99.96, 'ms'), of(1177, 'messages'), of(null, '%')], ['100', '1,177', '–']);
+});
+
+test('a broken rule on the instrument without a row of its own gets one', () => {
+  const run = golden('passing');
+  const rule: Rule = {
+    ...{ name: 'long_pauses', value: 3, op: '<=', limit: 0, unit: 'pauses', ok: false, result: 'invalid' },
+    ...{ basis: '', reason: 'the generator paused', part: 'receiving', trusted_anyway: ['http'] },
+  };
+  run.verdict.rules?.push(rule, { ...rule, name: 'short_pauses', ok: true });
+  const { figure, limit, ok } = check(run, 'long pauses');
+  assert.deepEqual([figure, limit, ok], ['3 pauses', 'none', false]);
+  assert.ok(!names(run).includes('short pauses'));
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { STAGES } from '../contract/run.ts';
+import { latencyOf, stagesOf } from '../contract/run.ts';
 import { validateRun } from '../contract/validate.ts';
 import { uncertain } from '../page/facts.ts';
 import { ms } from '../page/format.ts';
@@ -21,9 +21,11 @@ describe('the instrument on the page', () => {
 
   test('a stage between processes is marked if below ten times the clock bound', async () => {
     const run = golden('passing');
-    const bound = (run.latency.stages.request.p50 ?? 0) / 10 + 0.001;
+    const bound = (latencyOf(run.latency, 'request').p50 ?? 0) / 10 + 0.001;
     if (run.clock) Object.assign(run.clock, { bound_ms: bound, one_host: false });
-    const short = STAGES.filter((stage) => uncertain(run, stage));
+    const short = stagesOf(run)
+      .filter((stage) => uncertain(run, stage))
+      .map(({ name }) => name);
     assert.deepEqual(short, ['request', 'delivery'], 'ingest and relay have one clock each');
     await reader.read(run, async (page) => {
       const marked = await page.locator('.stages tbody tr:has(abbr) th').allTextContents();
@@ -34,7 +36,7 @@ describe('the instrument on the page', () => {
         /±: a stage between two processes, known only to within the clock bound/,
       );
       const [cell] = await page.locator('.stages tbody td:has(abbr)').allTextContents();
-      assert.equal(cell, `${ms(run.latency.stages.request.p50)} ±${ms(bound)}`);
+      assert.equal(cell, `${ms(latencyOf(run.latency, 'request').p50)} ±${ms(bound)}`);
     });
   });
 
@@ -46,9 +48,7 @@ describe('the instrument on the page', () => {
     await reader.look('passing', async (page) => {
       assert.match((await line(page)).join('|').replaceAll('\u00a0', ' '), figures);
       await page.locator('.health a').click();
-      assert.ok(
-        await page.locator('#instrument').evaluate((it) => it.getBoundingClientRect().top < innerHeight),
-      );
+      assert.ok(await page.locator('#trust').evaluate((it) => it.getBoundingClientRect().top < innerHeight));
     });
     run.health.samples_discarded = 3;
     assert.ok(run.health.lateness);
@@ -109,11 +109,9 @@ describe('the instrument on the page', () => {
     await reader.look('passing', async (page) => {
       const sentence = canarySentence(run)?.replaceAll('\u00a0', ' ') ?? '';
       assert.match(sentence, /^Canary: 50 of 50 arrived, p50 /);
-      assert.ok(
-        (await text(page, '#instrument .canary')).startsWith(`${sentence} It sends one message a second`),
-      );
+      assert.ok((await text(page, '#trust .canary')).startsWith(`${sentence} It sends one message a second`));
       assert.deepEqual(await legend(page, 'Canary'), ['arrival p50', 'canary']);
-      assert.equal(await page.locator('#instrument .chart').count(), 1);
+      assert.equal(await page.locator('#trust .chart').count(), 1);
       assert.ok((await painted(page, 'Canary', '--canary')) > 50);
       await page.locator('.seconds summary').click();
       const last = page.locator('.seconds thead th').last();
@@ -213,7 +211,7 @@ describe('the instrument on the page', () => {
       ]);
     });
     await reader.look('passing', async (page) => {
-      assert.doesNotMatch(await text(page, 'main'), /closed/);
+      assert.doesNotMatch(await text(page, '.meta'), /closed/);
       assert.deepEqual(await legend(page, 'Messages'), ['scheduled', 'accepted']);
       assert.deepEqual(await legend(page, 'Latency by percentile'), ['arrival', 'from send', 'HTTP']);
     });

@@ -52,11 +52,15 @@ for (const [name, content, expected] of [
 }
 
 for (const [name, args, expected] of [
-  ['a directory that does not exist', ['/nowhere'], /^report: \/nowhere is no directory, and no name of one/],
+  [
+    'a directory that does not exist',
+    ['/nowhere'],
+    /^report: \/nowhere is neither a directory nor the name of one/,
+  ],
   [
     'a newest run that does not exist',
     ['check', 'latest:nothing', '--fail-if', 'account.lost > 0'],
-    /^report: there is no run of nothing that is over in reports\/runs; /,
+    /^report: there is no run of nothing that has ended in reports\/runs; /,
   ],
   ['a missing argument', [], /^report: expected one run, got 0; see --help\n$/],
   ['an unknown option', ['--what'], /^report: --what is not known; allowed: --fail-if, /],

@@ -1,7 +1,8 @@
 /** What the page of every run must show. */
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
-import { type Run, STAGES } from '../contract/run.ts';
+import { latencyOf, type Run, STAGES } from '../contract/run.ts';
+import { requestsInFlight } from '../page/facts.ts';
 import { charts, type Drawn, overflow, wideTables } from './looking.ts';
 
 /** A line, cell or name has at least as many pixels. */
@@ -21,8 +22,11 @@ export async function assertAnswers(page: Page, run: Run): Promise<void> {
     await page.setViewportSize({ width, height: 900 });
     assert.ok((await overflow(page)) <= 0, `${width} px: wider than the screen`);
   }
-  // Details have texts of the user's, of any length.
-  assert.deepEqual(await wideTables(page, 'section:not(#details)'), []);
+  // Errors, rules and the setup have texts of the user's, of any length.
+  assert.deepEqual(
+    await wideTables(page, ':is(section:not(#findings, #setup, #trust), .checks, .clocks)'),
+    [],
+  );
 }
 
 /** Asserts that every chart is drawn and has a title with a figure, alternative text and a table. */
@@ -48,7 +52,8 @@ function missing({ name, lines, heat, marks, names }: Drawn, run: Run): string[]
   // A line of zeros lies on the axis and is as faint.
   const zero = {
     backlog: run.timeline.every(({ backlog }) => backlog === 0),
-    ...Object.fromEntries(STAGES.map((stage) => [stage, run.latency.stages[stage].mean === 0])),
+    'in flight': requestsInFlight(run.timeline).every((waiting) => waiting === 0),
+    ...Object.fromEntries(STAGES.map((stage) => [stage, latencyOf(run.latency, stage).mean === 0])),
     'waiting for disk (wa)': idle(run, 'wa'),
     'stolen (st)': idle(run, 'st'),
   };

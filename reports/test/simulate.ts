@@ -6,7 +6,6 @@ import {
   type Resource,
   type Run,
   STAGES,
-  type Stage,
   type Step,
 } from '../contract/run.ts';
 import { type Delivery, type Message, offer, type Plan, type Request } from './offer.ts';
@@ -15,7 +14,16 @@ import { targets } from './targets.ts';
 
 export type Measured = Pick<
   Run,
-  'account' | 'health' | 'latency' | 'canary' | 'steps' | 'flows' | 'targets' | 'timeline' | 'resources'
+  | 'account'
+  | 'health'
+  | 'latency'
+  | 'arrival_bins'
+  | 'canary'
+  | 'steps'
+  | 'flows'
+  | 'targets'
+  | 'timeline'
+  | 'resources'
 >;
 
 export function simulate(plan: Plan): Measured {
@@ -36,7 +44,8 @@ export function simulate(plan: Plan): Measured {
 
   const latencies = (wanted: (phase: number) => boolean): Latencies => {
     const chosen = deliveries.filter((d) => wanted(d.phase));
-    const of = (stage: Stage) => latency(plan.withoutStages ? [] : chosen.map((d) => d.stages[stage]));
+    const of = (stage: string) =>
+      latency(plan.withoutStages ? [] : chosen.map((d) => (d.stages as Record<string, number>)[stage] ?? 0));
     return {
       arrival: latency(chosen.map((d) => d.arrival)),
       from_send: latency(chosen.map((d) => d.fromSend)),
@@ -92,7 +101,10 @@ export function simulate(plan: Plan): Measured {
   });
   const flights = canaryFlights(requests, Math.min(total, until));
   const landed = flights.filter((flight) => flight.due + flight.ms / 1e3 < until);
-  const timeline = seconds(plan, requests, deliveries, landed, end);
+  const timeline = seconds(plan, requests, deliveries, landed, end, (message) =>
+    measured(message.phase) ? delivered(message).map(({ arrival }) => arrival) : [],
+  );
+  const arrival_bins = bins(deliveries.filter(({ phase }) => measured(phase)).map(({ arrival }) => arrival));
   return {
     account: {
       scheduled: messages.length,
@@ -120,6 +132,7 @@ export function simulate(plan: Plan): Measured {
       trend_one_in: 1,
     },
     latency: latencies(measured),
+    ...(arrival_bins && { arrival_bins }),
     canary: {
       sent: flights.length,
       arrived: landed.length,
@@ -157,6 +170,7 @@ function seconds(
   deliveries: Delivery[],
   landed: Flight[],
   end: number,
+  latencies: (message: Message) => number[],
 ): Interval[] {
   let backlog = 0;
   let start = 0;
@@ -171,7 +185,9 @@ function seconds(
     const scheduled = messages.filter((m) => within(m.intended)).length;
     backlog += accepted.reduce((sum, m) => sum + m.deliveries.length, 0) - arrivals.length;
     const [cpu_percent, rss_mb] = usage(t, scheduled, PROCESSES[0]);
-    const mean = (stage: Stage) => round(average(arrivals.map((d) => d.stages[stage])));
+    const due_bins = bins(messages.filter((m) => within(m.intended)).flatMap(latencies));
+    const mean = (stage: string) =>
+      round(average(arrivals.map((d) => (d.stages as Record<string, number>)[stage] ?? 0)));
     return {
       t,
       phase: plan.phases[ends.findIndex((e) => t < e)]?.name ?? null,
@@ -187,10 +203,11 @@ function seconds(
       from_send: brief(arrivals.map((d) => d.fromSend)),
       http: brief(requests.filter((r) => within(r.answeredAt)).map((r) => r.http)),
       arrival_bins: bins(arrivals.map((d) => d.arrival)),
+      ...(due_bins && { due_bins }),
       stages:
         plan.withoutStages || arrivals.length === 0
           ? null
-          : (Object.fromEntries(STAGES.map((stage) => [stage, mean(stage)])) as Record<Stage, number>),
+          : (Object.fromEntries(STAGES.map((stage) => [stage, mean(stage)])) as Record<string, number>),
       canary_ms: landed.find(({ due }) => within(due))?.ms ?? null,
       generator: { cpu_percent, rss_mb },
     };

@@ -49,7 +49,7 @@ describe('the page in use', () => {
       await plots.first().hover({ position: { x: 200, y: 60 } });
       const all = await page.locator('.charts .u-legend tr:first-child .u-value').allTextContents();
       const times = all.filter((time) => time !== '');
-      assert.equal(times.length, 11);
+      assert.equal(times.length, 12);
       assert.match(times[0] ?? '', /^0:2\d · 09:48:2\d UTC$/);
       assert.equal(new Set(times).size, 1);
     });
@@ -100,12 +100,17 @@ describe('the page in use', () => {
     });
   });
 
-  test('the account line expands to the equation', async () => {
+  test('the account opens to the equation, by itself if something is missing', async () => {
     const run = golden('failing');
+    await reader.look('passing', async (page) => {
+      assert.ok(!(await page.locator('header details.line .equation').isVisible()));
+    });
     await reader.read(run, async (page) => {
       const line = page.locator('header details.line');
       const equation = line.locator('.equation');
-      assert.match(await line.innerText(), /89,300 scheduled = .* arrived \+ \d+ lost$/);
+      assert.match(await line.locator('summary').innerText(), /89,300 scheduled = .* arrived \+ \d+ lost$/);
+      assert.ok(await equation.isVisible());
+      await line.locator('summary').press('Enter');
       assert.ok(!(await equation.isVisible()));
       await line.locator('summary').press('Enter');
       assert.ok(await equation.isVisible());
@@ -179,6 +184,7 @@ describe('the page in use', () => {
         count(run.timeline[0]?.backlog),
       );
       const files = new Map<string, string>();
+      await page.locator('.setup > summary').press('Enter');
       for (const button of await page.locator('.downloads button').all()) {
         const [file] = await Promise.all([page.waitForEvent('download'), button.click()]);
         files.set(file.suggestedFilename(), await readFile(await file.path(), 'utf8'));
@@ -327,7 +333,7 @@ describe('the page in use', () => {
         });
       });
       await page.reload();
-      assert.equal(await page.locator('body').getAttribute('data-drawn'), '16 of 16');
+      assert.equal(await page.locator('body').getAttribute('data-drawn'), '17 of 17');
       assert.deepEqual(await blank(page), []);
     });
   });

@@ -69,7 +69,7 @@ test('every integer has a minimum, and a maximum that a double holds exactly', (
 
 test('a value that is not an object is refused', () => {
   assert.deepEqual(validateRun(null), ['must be object, not null']);
-  assert.deepEqual(validateRun([]), ['must be object, not []']);
+  assert.deepEqual(validateRun([]), ['must be object, not a list']);
 });
 
 for (const [path, value] of [

@@ -13,10 +13,19 @@ export const every = () => ({
   PAYLOAD_BYTES: number('', 'bytes', 'of payload in each message (mostly 64); not with SPEC or CSV', PAYLOAD),
   TARGETS: count('', '', 'targets of each flow (most have 100)', { max: 100_000 }),
   CANARY: choice(['true', 'on', 'false', 'off'], 'false or off: no message a second beside the load'),
+  SESSION: choice(
+    ['clean', 'persistent'],
+    'persistent: the broker keeps messages while a subscriber is away',
+  ),
   CLOCK_LIMIT: text('', 'the widest clock bound of a valid run, like 1ms'),
   TRACES: number(0, '', 'messages with a trace, beside the slowest and the missing; 0: none', TRACED),
+  VERIFY: text(
+    '',
+    '1: the bytes of every message are compared; n: of one in n (100); off: the pipeline rewrites',
+  ),
   LABELS: text('', 'build=17,branch=main, for the list of runs and for comparisons'),
   ID_KEY: text('id', 'key of the id in a message, like meta.id'),
+  QUEUE_PREFIX: text('', "before the pipeline's keys in Redis, if it is not the running one (arrival)"),
   RUN_ID: text('', 'new for each run; the same for all instances of a run'),
   GATHER: number(60, 's', 'that several instances wait for each other'),
   RUN_DIR: text('', 'the directory of the run: new or empty'),
@@ -72,6 +81,28 @@ const qos = (fallback, levels) => {
   const kind = number(fallback, '', 'MQTT quality of service', { max: levels.at(-1), whole: true });
   return { ...kind, parse: (/** @type {string} */ text) => /** @type {Q} */ (kind.parse(text)) };
 };
+/** Settings of where the messages of a pipeline of the user's own end. */
+export const arrivals = () => ({
+  ARRIVE: choice(['mqtt', 'webhook', 'websocket', 'sse'], 'where messages end'),
+  TOPIC_PREFIX: text('messages/', 'before the target in a topic; may be empty', { empty: true }),
+  FILTER: text('', 'one topic filter for all, like devices/+/events, without canary'),
+  QOS: qos(1, [0, 1, 2]),
+  MQTT_VERSION: choice(['5', '3.1.1'], 'of the subscribers'),
+  WEBHOOK_ADDRESS: text('127.0.0.1:9000', 'where the run listens; :9000 for all addresses'),
+  WEBHOOK_PATH: text('/', 'the path that the pipeline calls'),
+  WEBHOOK_URL: text('', 'by which it reaches the run, if that is not the address'),
+  WEBHOOK_SECRET: text('', 'of Standard Webhooks, whsec_…; in the environment, not on a command line'),
+  WEBHOOK_CERT: text('', "a PEM file with the listener's certificate, for HTTPS"),
+  WEBHOOK_KEY: text('', 'a PEM file with its key'),
+  WEBSOCKET_URL: text('', 'ws:// or wss://, with {{target}} where each client has its own'),
+  WEBSOCKET_PROTOCOL: text('', 'the sub-protocol'),
+  WEBSOCKET_SEND: text('', 'what a client sends first, like {"subscribe":"{{target}}"}'),
+  WEBSOCKET_AWAIT: text('', 'a text in the answer to it, which the run waits for'),
+  SSE_URL: text('', 'of server-sent events; http:// or https://, with {{target}} or without'),
+  CLIENTS: count('', '', 'connections; by default as many as a message has deliveries', { max: 20_000 }),
+  CLIENT_HEADERS: text('{}', 'header fields of these connections, as JSON'),
+  HOPS: text('', 'the field with the stamps: of the header, or a path in the message like meta.hops'),
+});
 const timeout = () => seconds(10, 'that a request may take', { min: 0.1 });
 const limit = (/** @type {number} */ fallback, /** @type {Range} */ range = {}) =>
   number(fallback, 'ms', 'of arrival p99 at which the run fails', range);
@@ -211,17 +242,20 @@ export const scripts = {
     HEADERS: text('{}', 'more header fields, as JSON; in the environment where one is secret'),
     BODY: text('', 'the message, with {{id}}, {{target}} and {{payload}}; need not be JSON'),
     BODY_FILE: text('', 'a file with it'),
+    ID_FORMAT: choice(['text', 'number', 'uuid'], 'of ids; number: 16 digits, without quotes in BODY'),
+    ID_FROM: text(
+      '',
+      'where ids arrive, like json:$.meta.id, base64:json:$.id or header:x-id; VERIFY is off',
+    ),
     TARGET: text('user', 'messages go round TARGET/0, TARGET/1 and so on'),
     DELIVERIES: count(1, '', 'subscribers of each target', { max: 32 }),
-    TOPIC_PREFIX: text('messages/', 'before the target in a topic; may be empty', { empty: true }),
-    FILTER: text('', 'one topic filter for all, like devices/+/events, without canary'),
-    QOS: qos(1, [0, 1, 2]),
-    MQTT_VERSION: choice(['5', '3.1.1'], 'of the subscribers'),
+    ...arrivals(),
     RATE: rate(100),
     DURATION: seconds(30, 'at RATE', { min: 1 }),
     WARMUP: seconds(5, 'at RATE before, not measured', { min: 0.1 }),
     PROFILE: text('', 'a file with phases and flows, instead of RATE, DURATION and WARMUP'),
     P99: limit(250),
+    STAGES: text('', 'of your pipeline, in order, like request,api,outbox,worker,push'),
     TIMEOUT: timeout(),
     RETRIES: number(0, '', 'how often a request is repeated', { max: 100, whole: true }),
     KEEPALIVE: flag(true, 'false: a connection for each request'),
@@ -257,6 +291,6 @@ export function settings(script) {
   const allowed = [...Object.keys({ ...declared, ...every() }), ...PLACES].sort();
   const given = (__ENV.ARRIVAL_GIVEN ?? '').split(',').filter((name) => name && !name.startsWith('K6_'));
   const unknown = given.find((name) => !allowed.includes(name));
-  if (unknown) throw new Error(`${unknown} is no setting of ${script}; allowed: ${allowed.join(', ')}`);
+  if (unknown) throw new Error(`${unknown} is not a setting of ${script}; allowed: ${allowed.join(', ')}`);
   return read(declared);
 }

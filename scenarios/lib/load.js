@@ -35,3 +35,18 @@ export function fuzz({ SPEC, SPEC_FILE, SEED }) {
 export function profileOf(name, { phases, flows }) {
   return { name, text: JSON.stringify({ phases, flows }) }; // JSON is YAML
 }
+
+/**
+ * A JSON object of texts, like header fields.
+ * @param {string} name of the setting
+ * @param {string} text
+ * @returns {Record<string, string>}
+ */
+export function textsOf(name, text) {
+  try {
+    const fields = JSON.parse(text);
+    const named = typeof fields === 'object' && fields !== null && !Array.isArray(fields);
+    if (named && Object.values(fields).every((value) => typeof value === 'string')) return fields;
+  } catch {}
+  throw new Error(`${name} is not a JSON object of texts; allowed: {"X-Api-Key":"…"}`);
+}

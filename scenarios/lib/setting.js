@@ -11,7 +11,12 @@ import { at, readStack } from './stack.js';
  * @param {string} path absolute, or seen from scenarios/
  */
 export function openProfile(path) {
-  return { name: path, text: open(at('..', path)) };
+  const file = at('..', path);
+  try {
+    return { name: path, text: open(file) };
+  } catch {
+    throw new Error(`PROFILE is ${path}, and ${file} cannot be read; allowed: a file, seen from scenarios/`);
+  }
 }
 
 /** @typedef {Required<Pick<RunOptions, 'ingest' | 'mqtt' | 'redis' | 'ca' | 'facts'>> & Pick<RunOptions, 'oneHost'>} Reached */
@@ -22,10 +27,13 @@ export function pipeline() {
   const stack = own ? {} : readStack();
   /** @type {<T extends { url: string }>(name: string, ours: T | undefined) => T | { url: string }} */
   const from = (name, ours) => (__ENV[name] ? { url: __ENV[name] } : own ? { url: '' } : ours || { url: '' });
+  const redis = from('REDIS_URL', stack.redis);
+  const prefix = __ENV.QUEUE_PREFIX || (!own && !__ENV.REDIS_URL && stack.division?.prefix) || '';
   return {
     ingest: { ...from('INGEST_URL', stack.ingest), ...(__ENV.INGEST_TOKEN && { token: __ENV.INGEST_TOKEN }) },
     mqtt: { ...from('MQTT_URL', stack.mqtt), more: [] }, // relays use the first broker; see stages()
-    redis: from('REDIS_URL', stack.redis),
+    // Scripts that fill or empty the queue pass it there.
+    redis: prefix && (redis.url || !__ENV.QUEUE_URL) ? { ...redis, prefix } : redis,
     ca: `${(!own && stack.ca) || ''}${__ENV.TLS_CA ? open(at('../..', __ENV.TLS_CA)) : ''}`,
     facts: (!own && stack.facts) || {},
     ...(!own && stack.oneHost && { oneHost: true }),
@@ -42,10 +50,12 @@ export function setting(script) {
   const set = read(every());
   return {
     ...reached,
+    mqtt: { ...reached.mqtt, ...(set.SESSION === 'persistent' && { session: set.SESSION }) },
     id: set.ID_KEY,
     topology: __ENV.TOPOLOGY || String(reached.facts.topology ?? 'single'),
     network: __ENV.NETWORK || 'loopback',
     traces: set.TRACES,
+    verify: set.VERIFY ?? '',
     labels: labelsOf(set.LABELS ?? ''),
     clock: set.CLOCK_LIMIT ? { limit: set.CLOCK_LIMIT } : {},
     ...(answers && { answers, drain: 0.1, idle: 0.1 }), // an unanswered message never arrives

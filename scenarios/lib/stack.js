@@ -7,7 +7,7 @@
  * @property {{ url: string }} redis
  * @property {{ url: string, username?: string, password?: string, status?: string, more?: string[] }} mqtt
  * @property {'stream' | 'list'} queue
- * @property {{ shards: number, cluster: boolean }} division
+ * @property {{ shards: number, cluster: boolean, prefix?: string }} division
  * @property {{ redisUrl: string, mqttUrl: string, queueUrl: string }} stages
  * @property {Record<string, string | number | boolean>} facts
  * @property {true} [oneHost]

@@ -20,25 +20,28 @@ export function checkTrust(module) {
 
 /**
  * Addresses for loading one stage: the queue in place of the ingest, the broker in place of a relay.
- * @returns {{ redis: string, queue: { url: string, kind: 'stream' | 'list' }, mqtt: { url: string, username?: string, password?: string, more?: string[] } }}
+ * @returns {{ redis: string, queue: { url: string, kind: 'stream' | 'list', prefix: string }, mqtt: { url: string, username?: string, password?: string, more?: string[] } }}
  */
 export function stages() {
   const stack = readStack();
   const { redisUrl = '', mqttUrl = '', queueUrl = '' } = stack.stages || {};
   const set = read({ ...declarations.queue(), ...declarations.broker() });
+  const prefix = __ENV.QUEUE_PREFIX || (!set.QUEUE_URL && stack.division?.prefix) || 'arrival';
   const more = (!set.BROKER_URL && stack.mqtt?.more) || [];
-  const mqtt = (set.BROKER_URL ?? mqttUrl).match(/^(\w+:\/\/)(?:([^:@/]*):([^@/]*)@)?(.*)$/);
+  const broker = set.BROKER_URL ?? mqttUrl;
+  // The brokers beside it have the same user. The extension refuses any other form, and says why.
+  const mqtt = broker.match(/^(\w+:\/\/)([^:@/?#%]+):((?:[^@/?#%]|%[0-9a-f]{2})+)@([^@]*)$/i);
   return {
     redis: set.QUEUE_URL ?? redisUrl,
-    queue: { url: set.QUEUE_URL ?? queueUrl, kind: (!set.QUEUE_URL && stack.queue) || set.QUEUE },
+    queue: { url: set.QUEUE_URL ?? queueUrl, kind: (!set.QUEUE_URL && stack.queue) || set.QUEUE, prefix },
     mqtt: mqtt
       ? {
           url: mqtt[1] + mqtt[4],
-          username: decodeURIComponent(mqtt[2] || ''),
+          username: mqtt[2],
           password: decodeURIComponent(mqtt[3] || ''),
           more,
         }
-      : { url: '' },
+      : { url: broker, more },
   };
 }
 

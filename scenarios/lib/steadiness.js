@@ -1,5 +1,7 @@
 // Whether memory and latency of a run stayed stable, from run.json.
 
+import { count, figure } from './words.js';
+
 /** @import { Figures, Latency, Step } from '../../reports/contract/run.ts' */
 
 /**
@@ -112,9 +114,9 @@ function median(values) {
  * @param {Pick<Step, 'name' | 'arrived' | 'scheduled' | 'backlog'> & { latency: { arrival: Pick<Latency, 'p50' | 'p99' | 'max'> } }} step
  */
 export function sentence({ name, arrived, scheduled, backlog, latency: { arrival } }) {
-  const ms = (/** @type {number | null} */ x) => (x === null ? 'n/a' : String(Number(x.toPrecision(3)))); // toPrecision alone: 1.23e+3
+  const ms = (/** @type {number | null} */ x) => (x === null ? 'n/a' : figure(x));
   return (
-    `${name}: ${scheduled} scheduled, ${arrived} deliveries, p50 ${ms(arrival.p50)} ms, p99 ${ms(arrival.p99)} ms, ` +
-    `max ${ms(arrival.max)} ms, backlog ${backlog ?? 'n/a'}`
+    `${name}: ${count(scheduled)} scheduled, ${count(arrived)} deliveries, p50 ${ms(arrival.p50)} ms, p99 ${ms(arrival.p99)} ms, ` +
+    `max ${ms(arrival.max)} ms, backlog ${backlog == null ? 'n/a' : count(backlog)}`
   );
 }

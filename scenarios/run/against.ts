@@ -18,8 +18,8 @@ export function exitCodeOf({ code, signal }: Ended): number {
 
 /** Runs one generator at a time against one pipeline at a time. */
 export interface Supervision {
-  /** Opens a pipeline, and stops the one before. */
-  use(open: () => Promise<Stack | undefined>): Promise<Stack | undefined>;
+  /** Opens a pipeline, and stops the one before. `open` gets {@link stop}. */
+  use(open: (stop: AbortSignal) => Promise<Stack | undefined>): Promise<Stack | undefined>;
   launch(start: () => Generator): Promise<Ended>;
   /** Aborts when the user interrupts. */
   stop: AbortSignal;
@@ -37,6 +37,7 @@ export async function supervise(body: (supervision: Supervision) => Promise<numb
   let stack: Stack | undefined;
   onInterrupt(
     (signal) => {
+      if (current === undefined) console.error('stopping; Ctrl-C again stops at once');
       abort.abort();
       current?.signal(signal);
     },
@@ -52,10 +53,10 @@ export async function supervise(body: (supervision: Supervision) => Promise<numb
     await stack?.stop(0);
     stack = undefined;
   };
-  const use = async (open: () => Promise<Stack | undefined>) => {
+  const use: Supervision['use'] = async (open) => {
     await end();
     stop.throwIfAborted();
-    stack = await open();
+    stack = await open(stop);
     stack?.failed.then(() => current?.signal('SIGTERM'));
     return stack;
   };
@@ -89,7 +90,7 @@ export function against(
   body: (supervision: Supervision) => Promise<number>,
 ): Promise<number> {
   return supervise(async (supervision) => {
-    await supervision.use(() => openPipeline(config));
+    await supervision.use((stop) => openPipeline(config, stop));
     return body(supervision);
   });
 }
@@ -122,8 +123,11 @@ async function usableStack({ STACK_DIR, REDIS_URL, MQTT_URL }: RunConfig): Promi
   return running;
 }
 
-/** Starts the pipeline of a run; undefined: the user's own, or one that is up. */
-export async function openPipeline(config: RunConfig): Promise<Stack | undefined> {
+/**
+ * Starts the pipeline of a run; undefined: the user's own, or one that is up.
+ * @param stop ends the start
+ */
+export async function openPipeline(config: RunConfig, stop: AbortSignal): Promise<Stack | undefined> {
   if (config.INGEST_URL !== undefined) return undefined;
   const running = await usableStack(config);
   if (running !== undefined) {
@@ -131,7 +135,7 @@ export async function openPipeline(config: RunConfig): Promise<Stack | undefined
     return undefined;
   }
   const started = performance.now();
-  const stack = await Stack.start(readConfig(StackConfig), {}, { temporary: true });
+  const stack = await Stack.start(readConfig(StackConfig), {}, { temporary: true }, stop);
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   console.log(`stack  ${Object.keys(stack.file.processes).join(', ')} … ready in ${seconds} s`);
   return stack;

@@ -28,7 +28,7 @@ export const QUIET = { K6_AUTO_EXTENSION_RESOLUTION: 'false', K6_NO_USAGE_REPORT
  * Runs the script's init context, which does no I/O, and rejects in one line with its error: a wrong profile is reported
  * before anything starts.
  * @param segment k6's flags of one of several instances
- * @returns whether it uses k6/x/arrival, which reports its progress; not checked with a segment
+ * @returns whether it uses k6/x/arrival, which reports its progress
  */
 export async function checkScript(
   script: string,
@@ -45,14 +45,17 @@ export async function checkScript(
   }
   await checkFlags(args);
   const flags = ['--include-system-env-vars', '--log-format', 'raw', '--no-color'];
-  // `k6 inspect` takes no segments, `k6 archive` does.
-  const looking = segment.length > 0 ? ['archive', '-O', devNull, ...segment] : ['inspect'];
-  const { exitCode, stdout, stderr } = await execa(K6, [...looking, ...flags, script], {
-    env: { ...env, ...QUIET },
-    reject: false,
-  });
-  if (exitCode !== 0) throw new Error(firstProblem(stderr) || `k6 cannot read ${script}`);
-  return /"exec":\s*"subscriber"/.test(stdout);
+  const look = async (command: readonly string[]) => {
+    const { exitCode, stdout, stderr } = await execa(K6, [...command, ...flags, script], {
+      env: { ...env, ...QUIET },
+      reject: false,
+    });
+    if (exitCode !== 0) throw new Error(firstProblem(stderr) || `k6 cannot read ${script}`);
+    return stdout;
+  };
+  // `k6 inspect` takes no segments; `k6 archive` does, and prints nothing.
+  if (segment.length > 0) await look(['archive', '-O', devNull, ...segment]);
+  return /"exec":\s*"subscriber"/.test(await look(['inspect']));
 }
 
 /** The error in k6's output, without stack trace and prefixes. */
@@ -150,7 +153,9 @@ export class K6Run extends Child {
     print: (line: string) => void = console.error,
   ) {
     const pinned = onItsCpus(readAffinity(env.CPU_AFFINITY), 'k6');
-    super([...within, ...pinned, K6, 'run', ...(shown === 'all' ? [] : ['-q']), ...args, script], {
+    // A script's lines are for the reader, without k6's prefixes.
+    const own = shown === 'all' ? [] : ['-q', '--log-format', 'raw'];
+    super([...within, ...pinned, K6, 'run', ...own, ...args, script], {
       stdio: ['inherit', shown === 'errors' ? 'ignore' : 'inherit', shown === 'all' ? 'inherit' : 'pipe'],
       kind: 'k6',
       // Go's default collector costs k6 an eighth of its CPU.

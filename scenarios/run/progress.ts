@@ -2,7 +2,10 @@
 import { closeSync, globSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import hdr from 'hdr-histogram-js';
+import { printable } from '../../pipeline/common/printable.ts';
 import type { Interval, Run } from '../../reports/contract/run.ts';
+import { count, figure, ms } from '../../reports/page/format.ts';
+import { ruleOf } from '../../reports/rules.ts';
 
 const LOOK_MS = 1000;
 /** Without a terminal, as in CI: a line at each phase, and at most one in so many seconds. */
@@ -10,12 +13,16 @@ const SELDOM_S = 10;
 /** Bytes of one read: a second of a run is far less. */
 const PIECE = 2 ** 20;
 
-type Output = Pick<NodeJS.WriteStream, 'isTTY' | 'write'>;
+type Output = Pick<NodeJS.WriteStream, 'isTTY' | 'write'> & { columns?: number };
+/** Of a terminal that does not say its own. */
+const COLUMNS = 80;
 
 /** The figures of a line. */
 type Second = Pick<Interval, 't' | 'phase' | 'requests' | 'backlog'> & {
   /** Requests of its phase, up to its end. */
   sent: number;
+  /** Messages of the run that were refused, or of which nobody knows. */
+  refused: number;
 };
 
 export class Progress {
@@ -25,7 +32,7 @@ export class Progress {
   readonly #arrival = hdr.build({ numberOfSignificantValueDigits: 3, autoResize: true });
   /** How many bytes of a file have been read. */
   readonly #read: Record<string, number> = {};
-  #phases: Run['run']['profile']['phases'] | undefined;
+  #plan: Plan | undefined;
   #phase: { name: string | null; number: number; since: number } = { name: null, number: 0, since: 0 };
   /** The last second of each instance, by directory. */
   readonly #last = new Map<string, Second>();
@@ -68,7 +75,9 @@ export class Progress {
     }
     for (const row of rows) {
       const last = this.#last.get(dir);
-      this.#last.set(dir, { ...row, sent: row.requests + (last?.phase === row.phase ? last.sent : 0) });
+      const sent = row.requests + (last?.phase === row.phase ? last.sent : 0);
+      const refused = (row.rejected ?? 0) + (row.failed ?? 0) + (last?.refused ?? 0);
+      this.#last.set(dir, { ...row, sent, refused });
     }
   }
 
@@ -78,12 +87,14 @@ export class Progress {
     if (all.length === 0 || all.length < this.#instances().length) return undefined;
     const sum = (of: (one: Second) => number) => all.reduce((total, one) => total + of(one), 0);
     const { t, phase } = all.reduce((least, one) => (one.t < least.t ? one : least));
-    const [requests, sent, backlog] = [
-      sum((one) => one.requests),
-      sum((one) => one.sent),
-      sum((one) => one.backlog),
-    ];
-    return { t, phase, requests, sent, backlog };
+    return {
+      t,
+      phase,
+      requests: sum((one) => one.requests),
+      sent: sum((one) => one.sent),
+      backlog: sum((one) => one.backlog),
+      refused: sum((one) => one.refused),
+    };
   }
 
   /** The complete lines that were added to a file since the last call. */
@@ -95,16 +106,19 @@ export class Progress {
     return added.toString('utf8', 0, end).split('\n').slice(0, -1);
   }
 
-  #show({ t, phase: name, requests, sent, backlog }: Second): void {
-    this.#phases ??= (
-      JSON.parse(readFileSync(join(this.#instances()[0] as string, 'run.json'), 'utf8')) as Run
-    ).run.profile.phases;
-    const phases = this.#phases;
+  #show(second: Second): void {
+    this.#plan ??= planOf(
+      JSON.parse(readFileSync(join(this.#instances()[0] as string, 'run.json'), 'utf8')) as Run,
+    );
+    const { phases, limit } = this.#plan;
+    const { t, phase: name, requests, sent, backlog, refused } = second;
     const isNew = name !== this.#phase.name || t === 0;
     if (isNew) {
       const number = phases.findIndex((phase, i) => i >= this.#phase.number && phase.name === name) + 1;
       this.#phase = { name, number: number || this.#phase.number, since: t };
     }
+    if (!this.#out.isTTY && !isNew && t - this.#shownAt < SELDOM_S) return;
+    this.#shownAt = t;
     const { number, since } = this.#phase;
     const ahead = phases.slice(number - 1);
     const planned = ahead.reduce((sum, { duration_s }) => sum + duration_s, 0);
@@ -112,24 +126,94 @@ export class Progress {
     const left =
       bound === undefined
         ? `${clock(Math.max(0, planned - (t + 1 - since)))} left`
-        : `${sent.toLocaleString('en')} of ${bound.toLocaleString('en')} requests`;
-    const p99 = this.#arrival.getValueAtPercentile(99) / 1000;
-    const line = [
-      `  ${clock(t + 1)}  ${label(name, number, phases.length)}`,
-      ...(name === null ? [] : [left]),
-      `${requests.toLocaleString('en')} requests/s`,
-      `arrival p99 so far ${this.#arrival.totalCount === 0 ? 'n/a' : `${p99.toPrecision(p99 < 100 ? 3 : 4)} ms`}`,
-      `backlog ${backlog.toLocaleString('en')}`,
-    ].join(' · ');
-    if (!this.#out.isTTY && !isNew && t - this.#shownAt < SELDOM_S) return;
-    this.#shownAt = t;
-    this.#out.write(this.#out.isTTY ? `\x1b[2K${line}\r` : `${line}\n`);
+        : `${count(sent)} of ${count(bound)} requests`;
+    const p99 = this.#arrival.totalCount === 0 ? null : this.#arrival.getValueAtPercentile(99) / 1000;
+    const figures: Figures = {
+      ...{ t, number, of: phases.length, name, left: name === null ? '' : left, requests, backlog },
+      ...{ p99, limit, state: stateOf(p99, limit, refused) },
+    };
+    if (!this.#out.isTTY) this.#out.write(`${wide(figures)}\n`);
+    else this.#out.write(`\x1b[2K${fitting(figures, (this.#out.columns || COLUMNS) - 1)}\r`);
   }
 }
 
-function label(phase: string | null, number: number, of: number): string {
-  if (phase !== null) return `${phase} (${number} of ${of})`;
-  return number === 0 ? 'before the first phase' : 'waiting for what is on its way';
+interface Plan {
+  phases: Run['run']['profile']['phases'];
+  /** Of arrival p99, ms; null: none is set. */
+  limit: number | null;
+}
+
+function planOf(run: Run): Plan {
+  return {
+    phases: run.run.profile.phases,
+    limit: run.verdict ? (ruleOf(run, 'arrival_p99')?.limit ?? null) : null,
+  };
+}
+
+interface Figures {
+  t: number;
+  name: string | null;
+  number: number;
+  of: number;
+  left: string;
+  requests: number;
+  /** ms */
+  p99: number | null;
+  limit: number | null;
+  backlog: number;
+  state: string;
+}
+
+/** What would fail the run as it is; empty: nothing is known to. */
+function stateOf(p99: number | null, limit: number | null, refused: number): string {
+  if (refused > 0) return `${count(refused)} failed`;
+  return p99 !== null && limit !== null && p99 >= limit ? 'too slow' : 'good so far';
+}
+
+/** The line for a log, and for a terminal that has room. */
+function wide({ t, name, number, of, left, requests, p99, limit, backlog, state }: Figures): string {
+  const most = limit === null ? '' : ` (limit ${figure(limit)} ms)`;
+  return joined(
+    `  ${clock(t + 1)}  ${label(name, number, `${number} of ${of}`)}`,
+    left,
+    `${count(requests)} requests/s`,
+    `arrival p99 so far ${p99 === null ? 'n/a' : `${ms(p99)} ms`}${most}`,
+    `backlog ${count(backlog)}`,
+    state,
+  );
+}
+
+/** The longest form that fits: a longer line would scroll a terminal each second. */
+function fitting(figures: Figures, columns: number): string {
+  const { t, name, number, of, left, requests, p99, limit, backlog, state } = figures;
+  const at = `${clock(t + 1)} ${label(name, number, `${number}/${of}`)}`;
+  const short = p99 === null ? 'p99 n/a' : `p99 ${ms(p99)}${limit === null ? '' : ` of ${figure(limit)}`} ms`;
+  const [rate, waiting] = [`${count(requests)}/s`, `backlog ${count(backlog)}`];
+  const forms = [
+    wide(figures),
+    joined(`  ${at}`, left, rate, short, waiting, state),
+    joined(at, left, rate, short, state),
+    joined(at, rate, short, state),
+    joined(clock(t + 1), short, state),
+    joined(short, state),
+  ];
+  const found = forms.find((form) => [...form].length <= columns);
+  return found ?? [...(forms.at(-1) as string)].slice(0, Math.max(0, columns)).join('');
+}
+
+function joined(...parts: string[]): string {
+  return parts.filter((part) => part !== '').join(' · ');
+}
+
+/** The most characters of a phase's name. */
+const LONGEST_NAME = 24;
+
+function label(phase: string | null, number: number, place: string): string {
+  if (phase === null) return number === 0 ? 'before the first phase' : 'waiting for what is on its way';
+  const name = printable(
+    [...phase].length > LONGEST_NAME ? `${[...phase].slice(0, LONGEST_NAME - 1).join('')}…` : phase,
+  );
+  return `${name} (${place})`;
 }
 
 function piece(path: string, from = 0): Buffer {

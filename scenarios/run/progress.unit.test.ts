@@ -7,28 +7,38 @@ import hdr from 'hdr-histogram-js';
 import { Progress } from './progress.ts';
 
 /** A run of two steps of 10 s: functions that write its files, and the progress that reads them. */
-async function begin(t: TestContext, isTTY: boolean, instances = ['.'], bound: { requests?: number } = {}) {
+async function begin(
+  t: TestContext,
+  isTTY: boolean,
+  instances = ['.'],
+  bound: { requests?: number } = {},
+  columns = 200,
+) {
   const dir = await mkdtemp(join(tmpdir(), 'arrival-progress-'));
   const shown: string[] = [];
-  const progress = new Progress(dir, { isTTY, write: (text: string) => shown.push(text) > 0 });
+  const progress = new Progress(dir, { isTTY, columns, write: (text: string) => shown.push(text) > 0 });
   t.after(() => {
     progress.stop();
     return rm(dir, { recursive: true });
   });
   const phases = ['1', '8'].map((name) => ({ name, duration_s: 10, ...bound }));
+  const verdict = { rules: [{ name: 'arrival_p99', op: '<', limit: 250, unit: 'ms', ok: null }] };
   const write = async (ended: string | null) => {
     for (const part of instances) {
       await mkdir(join(dir, part), { recursive: true });
-      await writeFile(join(dir, part, 'run.json'), JSON.stringify({ run: { ended, profile: { phases } } }));
+      await writeFile(
+        join(dir, part, 'run.json'),
+        JSON.stringify({ run: { ended, profile: { phases } }, verdict }),
+      );
     }
   };
   await write(null);
-  const second = async (n: number, phase: string | null, ms: number, part = '.') => {
+  const second = async (n: number, phase: string | null, ms: number, part = '.', more = {}) => {
     const histogram = hdr.build({ numberOfSignificantValueDigits: 3 });
     histogram.recordValue(ms * 1000);
     const text = hdr.encodeIntoCompressedBase64(histogram);
     await appendFile(join(dir, part, 'arrival.hlog'), `Tag=arrival,${n}.000000,1.000000,0.1,${text}\n`);
-    const row = JSON.stringify({ t: n, phase, requests: 1200 + n, backlog: 7 });
+    const row = JSON.stringify({ t: n, phase, requests: 1200 + n, backlog: 7, ...more });
     await appendFile(join(dir, part, 'timeline.ndjson'), `${row}\n`);
   };
   return { dir, shown, progress, second, end: () => write('2026-11-23T10:00:00Z') };
@@ -43,14 +53,14 @@ test('the line shows step, time left, rate and p99 so far', async (t) => {
   progress.look();
   assert.match(
     shown.at(-1) ?? '',
-    /0:01 {2}1 \(1 of 2\) · 0:19 left · 1,200 requests\/s · .*p99 so far 2\.00 ms · /,
+    /0:01 {2}1 \(1 of 2\) · 0:19 left · 1,200 requests\/s · .*p99 so far 2\.00 ms .* · /,
   );
   await second(1, '1', 30);
   await second(12, '8', 20);
   progress.look();
   assert.match(
     shown.at(-1) ?? '',
-    /0:13 {2}8 \(2 of 2\) · 0:09 left · 1,212 requests\/s · .*p99 so far 30\.0 ms · /,
+    /0:13 {2}8 \(2 of 2\) · 0:09 left · 1,212 requests\/s · .*p99 so far 30\.0 ms .* · /,
   );
   progress.look();
   assert.equal(shown.length, 2, 'nothing is new');
@@ -61,6 +71,26 @@ test('the line shows step, time left, rate and p99 so far', async (t) => {
   await end();
   progress.look();
   assert.equal(shown.length, 3, 'the summary follows');
+});
+
+// Regressions: a line of 100 characters scrolled a terminal of 80 each second; 12,346 ms was 1.235e+4 ms.
+test('the line fits the terminal, and has p99 with its limit and the state of the run', async (t) => {
+  for (const columns of [200, 100, 80, 60, 40, 20]) {
+    const { shown, progress, second } = await begin(t, true, ['.'], {}, columns);
+    const line = () => (shown.at(-1) ?? '').replace('\x1b[2K', '').replace('\r', '');
+    await second(0, '1', 30);
+    progress.look();
+    assert.ok([...line()].length < columns, line());
+    if (columns >= 40) assert.match(line(), /p99 .*30\.0 .*250.* ms.* · good so far$/);
+    await second(1, '1', 12_346, '.', { requests: 123_456, backlog: 1_234_567 });
+    progress.look();
+    assert.ok([...line()].length < columns, line());
+    if (columns >= 40) assert.match(line(), /12,3\d\d .*too slow$/);
+    await second(2, '1', 30, '.', { rejected: 1200, failed: 34 });
+    progress.look();
+    if (columns >= 40) assert.match(line(), /1,234 failed$/);
+    assert.doesNotMatch(line(), /e\+/);
+  }
 });
 
 test('without a terminal, it prints a line at each phase and every ten seconds', async (t) => {
@@ -87,7 +117,7 @@ test('several instances share one line, with the progress of the slowest', async
   progress.look();
   assert.match(
     shown.at(-1) ?? '',
-    /0:01 {2}1 \(1 of 2\) · 0:19 left · 2,401 requests\/s · .*p99 so far 30\.0 ms · backlog 14/,
+    /0:01 {2}1 \(1 of 2\) · 0:19 left · 2,401 requests\/s · .*p99 so far 30\.0 ms .* · backlog 14/,
   );
 });
 

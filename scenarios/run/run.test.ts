@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { commandOf } from '../../pipeline/common/command.ts';
@@ -102,6 +103,17 @@ test('commandOf quotes arguments and hides secrets', () => {
     command(secrets, 'ramp'),
     'npm run ramp -- -e INGEST_TOKEN=… -e=API_KEY=… --env=MQTT_URL=… --out x=http://…@h',
   );
+  // Regression: a path and a body were shown.
+  const ingest = [
+    '-eINGEST_PATH=/m?key=s3cret&s3cret',
+    '-e=BODY={"key":"s3cret"}',
+    '-e',
+    'BODY_FILE=/a.json',
+  ];
+  assert.equal(
+    command(ingest, 'ramp'),
+    "npm run ramp -- '-eINGEST_PATH=/m?key=…&…' -e=BODY=… -e BODY_FILE=/a.json",
+  );
 });
 
 test('commandOf includes the settings from the environment', () => {
@@ -157,7 +169,7 @@ test("--help prints a scenario's question and settings; without a scenario it li
 test('an unknown setting is refused before anything starts', async () => {
   const run = start(['scenarios/ramp.js', '-q', '-e', 'RTAE=3000']);
   assert.equal(await run.ended, 1);
-  assert.match(run.output(), /^RTAE is no setting of scenarios\/ramp\.js, RATE is; allowed: CANARY, /);
+  assert.match(run.output(), /^RTAE is not a setting of scenarios\/ramp\.js, RATE is; allowed: CANARY, /);
   assert.ok(!existsSync(join(dir, 'stack')));
 });
 
@@ -294,6 +306,23 @@ test('Ctrl-C reaches k6 once, and k6 ends gracefully', async () => {
 });
 
 // Regression: it exited with 1, the code of an error.
+// Regression: signals waited for the end of the start, which did not come.
+test('SIGTERM ends the start of a pipeline whose broker is silent', async (t) => {
+  const silent = createServer().listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const connected = once(silent, 'connection');
+  const { port } = silent.address() as AddressInfo;
+  const command = start([script], { MQTT_URL: `mqtt://127.0.0.1:${port}` });
+  const [socket] = await connected;
+  t.after(() => {
+    socket.destroy();
+    silent.close();
+  });
+  command.signal('SIGTERM');
+  assert.equal(await command.ended, 130);
+  assert.match(command.output(), /stopping/);
+});
+
 test('Ctrl-C ends a series with exit code 130', async () => {
   const series = start([script, '-q', '--repeat', '2', '-e', 'SLEEP=20'], { ...OWN, RUN_DIR: undefined });
   await eventually(() => series.output().includes('RUN_DIR'), 'a run');

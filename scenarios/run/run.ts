@@ -48,7 +48,7 @@ The pipeline that is started reads what \`npm run pipeline -- --help\` lists, li
 function help(script: string | undefined): string {
   const shared = `Settings of every scenario\n${linesOf(every())}\n`;
   if (script !== undefined && existsSync(script)) return `${HELP}\n${usageOf(script)}\n\n${shared}`;
-  return `${HELP}\n${shared}\nScenarios; --help behind one lists its settings\n${scenariosIn(join(ROOT, 'scenarios'))}\n`;
+  return `${HELP}\n${shared}\nScenarios; --help after a script lists its settings\n${scenariosIn(join(ROOT, 'scenarios'))}\n`;
 }
 
 async function main(): Promise<number> {
@@ -76,10 +76,12 @@ async function main(): Promise<number> {
   const config = await settle(readConfig(RunConfig));
   // A pipeline that is started for samples traces one message in a hundred by default.
   if (process.env.SAMPLED === 'true') process.env.TRACE_LOG_EVERY ||= '100';
-  const alone = declaredBy(script) !== undefined && withoutBroker.includes(nameOf(script));
+  const declared = declaredBy(script);
+  const elsewhere = declared?.ARRIVE !== undefined && !['', 'mqtt'].includes(process.env.ARRIVE ?? '');
+  const alone = elsewhere || (declared !== undefined && withoutBroker.includes(nameOf(script)));
   if (config.INGEST_URL !== undefined && config.MQTT_URL === undefined && !alone) {
     throw new ConfigError(
-      `MQTT_URL is not set, and INGEST_URL is; allowed: both, as messages must arrive somewhere, or ${withoutBroker.join(', ')}, which measure HTTP alone`,
+      `MQTT_URL is not set, and INGEST_URL is; allowed: both, as messages must arrive somewhere, own with ARRIVE, or ${withoutBroker.join(', ')}, which measure HTTP alone`,
     );
   }
   if (times > 1) return repeated(script, runName(script, config, new Date()).replace(/-.*/, ''), once, times);
@@ -131,7 +133,7 @@ async function runScript(
 /** k6's code for a crossed threshold: k6 may judge none, and does not know a merged run. */
 const NOT_PASSED = 99;
 
-/** Whether a run passes; true without run.json, as from another script. */
+/** Whether a run passes; true without run.json: another script, or one that keeps its run elsewhere, for which k6's code speaks. */
 async function hasPassed(runDir: string): Promise<boolean> {
   const text = await readFile(join(runDir, 'run.json'), 'utf8').catch(() => undefined);
   return text === undefined || (JSON.parse(text) as Run).verdict.result === 'pass';

@@ -1,4 +1,5 @@
 /** Tables for the terminal. Pure. */
+import { local } from '../../reports/page/format.ts';
 
 /** Mean and sample standard deviation of the known values; NaN for the deviation of one value. */
 export function meanAndSpread(values: readonly (number | null)[]): { mean: number; spread: number } {
@@ -13,7 +14,9 @@ export function spread(values: readonly (number | null)[]): string {
   const { mean, spread } = meanAndSpread(values);
   if (Number.isNaN(mean)) return 'n/a';
   const digits = mean >= 100 ? 0 : mean >= 10 ? 1 : mean >= 1 ? 2 : 3;
-  return Number.isNaN(spread) ? mean.toFixed(digits) : `${mean.toFixed(digits)} ± ${spread.toFixed(digits)}`;
+  const text = (value: number) =>
+    local(value, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return Number.isNaN(spread) ? text(mean) : `${text(mean)} ± ${text(spread)}`;
 }
 
 /** Aligns rows of cells in columns. @param left the number of left-aligned columns */

@@ -38,26 +38,26 @@ test('an unknown setting is refused, and the error suggests the nearest name', (
   );
   assert.throws(
     () => ramp('-e', 'RATE=1', '-e', 'RTAE=3000'),
-    /^ConfigError: RTAE is no setting .* RATE is; allowed: /,
+    /^ConfigError: RTAE is not a setting .* RATE is; allowed: /,
   );
   assert.throws(
     () => ramp('--env=P9=1'),
-    /P9 is no setting of scenarios\/ramp\.js, P99 is; allowed: .*\bSENDERS\b/,
+    /P9 is not a setting of scenarios\/ramp\.js, P99 is; allowed: .*\bSENDERS\b/,
   );
   assert.throws(
     () => checkVariables('scenarios/connections.js', ['-e', 'P99=9']),
-    /^ConfigError: P99 is no setting/,
+    /^ConfigError: P99 is not a setting/,
   );
   assert.throws(
     () => checkVariables('scenarios/capacity.js', ['-e', 'PROBE=9']),
-    /^ConfigError: PROBE is no setting/,
+    /^ConfigError: PROBE is not a setting/,
   );
   const capacity = { name: 'npm run capacity', settings: ['PROBE'], chooses: ['RATE'] };
   checkVariables('scenarios/capacity.js', ['-e', 'PROBE=9'], capacity);
   // Regression: the search silently ignored RATE.
   assert.throws(
     () => checkVariables('scenarios/capacity.js', ['-e', 'RATE=9'], capacity),
-    /^ConfigError: RATE is no setting of npm run capacity; allowed: .*\bPROBE\b/,
+    /^ConfigError: RATE is not a setting of npm run capacity; allowed: .*\bPROBE\b/,
   );
   for (const script of ['scenarios/ramp.js', 'own.js'])
     assert.throws(() => checkVariables(script, ['-e', 'RATE']), {

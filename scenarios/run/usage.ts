@@ -72,7 +72,7 @@ export function checkVariables(
   const wrong = chosen[0] ?? unknown;
   if (wrong !== undefined) {
     throw new ConfigError(
-      `${wrong} is no setting of ${whose}${like(wrong, allowed)}; allowed: ${allowed.join(', ')}`,
+      `${wrong} is not a setting of ${whose}${like(wrong, allowed)}; allowed: ${allowed.join(', ')}`,
     );
   }
   try {

@@ -123,8 +123,8 @@ test('a rate that fails a longer run is tried again, then a lower one is confirm
 });
 
 /** A broken rule that makes a run invalid. */
-const brokenRule = (name: string, reason: string): Rule => ({
-  ...{ name, reason, ok: false, result: 'invalid' },
+const brokenRule = (name: string, reason: string, trusted: Rule['trusted_anyway'] = []): Rule => ({
+  ...{ name, reason, ok: false, result: 'invalid', trusted_anyway: trusted },
   ...{ value: 1, op: '<=', limit: 0, unit: '', basis: '' },
 });
 
@@ -133,13 +133,16 @@ test('a rate holds despite a late generator, but not despite a subscriber that w
   const run = golden('passing');
   const rules = run.verdict.rules as Rule[];
   assert.deepEqual(judge(run), { holds: true, reasons: [] });
-  run.verdict.rules = [...rules, brokenRule('lateness', 'the generator was late')];
+  run.verdict.rules = [...rules, brokenRule('lateness', 'the generator was late', ['account'])];
   assert.ok(judge(run).holds);
-  run.verdict.rules = [...rules.filter(({ name }) => name !== 'lost'), brokenRule('gaps', 'once')];
+  run.verdict.rules = [
+    ...rules.filter(({ name }) => name !== 'lost'),
+    brokenRule('gaps', 'some of 3 missing deliveries', ['http']),
+  ];
   run.account.lost = run.account.deliveries.missing = 3;
   const { holds, reasons } = judge(run);
   assert.equal(holds, false);
-  assert.match(reasons.join(), /3 deliveries/);
+  assert.match(reasons.join(), /3 missing deliveries/);
 });
 
 test('a rate is tried up to four times, until it holds once or fails twice undisturbed', async () => {
@@ -308,7 +311,7 @@ test('an invalid setting fails with one line before anything starts', async () =
       'MINUTES is 2, and a search with CONFIRM=60 takes 4 min at least: more MINUTES, or a shorter CONFIRM',
     ],
     [['--vus', '3'], '--vus is not known; allowed: -e NAME=value, --help'],
-    [['-e', 'RATE=10'], /^RATE is no setting of npm run capacity; allowed: .*LOWEST.*START/],
+    [['-e', 'RATE=10'], /^RATE is not a setting of npm run capacity; allowed: .*LOWEST.*START/],
   ] as const;
   await Promise.all(
     wrong.map(async ([args, message]) => {

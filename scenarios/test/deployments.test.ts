@@ -58,9 +58,9 @@ test('an invalid flag or setting fails with one line before anything starts', as
       { INGEST_URL: 'http://127.0.0.1:1' },
       /^INGEST_URL is set, and deployments starts each pipeline by itself: leave it out$/,
     ],
-    [['-e', 'SEDE=7'], {}, /^SEDE is no setting of npm run deployments, SEED is; allowed: .+$/],
-    [['-e', 'RATE=5'], {}, /^RATE is no setting of npm run deployments; allowed: .+$/],
-    [['-e', 'RUN_DIR=/tmp/x'], {}, /^RUN_DIR is no setting of npm run deployments; allowed: .+$/],
+    [['-e', 'SEDE=7'], {}, /^SEDE is not a setting of npm run deployments, SEED is; allowed: .+$/],
+    [['-e', 'RATE=5'], {}, /^RATE is not a setting of npm run deployments; allowed: .+$/],
+    [['-e', 'RUN_DIR=/tmp/x'], {}, /^RUN_DIR is not a setting of npm run deployments; allowed: .+$/],
     [['-e', 'CONCURRENCY=9..1'], {}, /^CONCURRENCY is "9\.\.1": 9 is above 1; allowed: .+$/],
   ] as const;
   await Promise.all(

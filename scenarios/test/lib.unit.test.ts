@@ -10,6 +10,7 @@ import { connectionsAnswer, sessionsAnswer, soakAnswer, spikeAnswer } from '../l
 import { count, type Declaration, flag, number, numbers, read, text } from '../lib/env.js';
 import { cost } from '../lib/held.js';
 import { drained, restored } from '../lib/recovery.js';
+import { columnsOf, formOf, placeOf, rowOf } from '../lib/rows.js';
 import type { Stack } from '../lib/stack.js';
 import { latencyDrift, memoryGrowth, mostGrowth, sentence, UNKNOWN } from '../lib/steadiness.js';
 
@@ -170,7 +171,7 @@ test('the line of a step shows n/a for missing figures', () => {
   const arrival = { p50: 0.8123, p99: 1234.5, max: null };
   assert.equal(
     sentence({ name: '3', arrived: 7, scheduled: 9, backlog: null, latency: { arrival } }),
-    '3: 9 scheduled, 7 deliveries, p50 0.812 ms, p99 1230 ms, max n/a ms, backlog n/a',
+    '3: 9 scheduled, 7 deliveries, p50 0.812 ms, p99 1,235 ms, max n/a ms, backlog n/a',
   );
 });
 
@@ -236,12 +237,80 @@ test("a script's answer shows each figure with its limit", () => {
 test('the kind of a queue of the user is not that of the pipeline that is up', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'stages-'));
   t.after(() => rm(dir, { recursive: true }));
-  await writeFile(join(dir, 'stack.json'), '{"queue": "stream", "stages": {"queueUrl": "redis://ours"}}');
+  const division = '{"shards": 1, "cluster": false, "prefix": "shop"}';
+  await writeFile(
+    join(dir, 'stack.json'),
+    `{"queue": "stream", "division": ${division}, "stages": {"queueUrl": "redis://ours"}}`,
+  );
   // As k6 has them.
   const env: Record<string, string> = { STACK_DIR: dir };
   Object.assign(globalThis, { __ENV: env, open: (path: string) => readFileSync(path, 'utf8') });
   const { stages } = await import('../lib/stages.js');
-  assert.deepEqual(stages().queue, { url: 'redis://ours', kind: 'stream' });
+  assert.deepEqual(stages().queue, { url: 'redis://ours', kind: 'stream', prefix: 'shop' });
   Object.assign(env, { QUEUE_URL: 'redis://mine', QUEUE: 'list' });
-  assert.deepEqual(stages().queue, { url: 'redis://mine', kind: 'list' });
+  assert.deepEqual(stages().queue, { url: 'redis://mine', kind: 'list', prefix: 'arrival' });
+  Object.assign(env, { QUEUE_PREFIX: 'mine' });
+  assert.equal(stages().queue.prefix, 'mine');
+});
+
+test('a CSV file is read with its delimiter and without its byte order mark', () => {
+  const forms: [text: string, delimiter: string, from: number][] = [
+    ['a,b\n1;2,3', ',', 0],
+    ['\ufeffa;b\r\n1;2', ';', 3],
+    ['\ufeff"a","b"\n1,2', ',', 3],
+    ['a\tb\n1\t2', '\t', 0],
+    ['\n\ta\n1\t2', '\t', 0],
+    ['a|b\n1|2,3', '|', 0],
+    ['a name\n1', ',', 0],
+    ['"a:b"\n1', ',', 0],
+    ['"a;b",c\n1,2', ',', 0],
+    ['"a|""b""",c\n"1\n2",2\n', ',', 0],
+    ['"a\nb";c\n1;2\n\n', ';', 0],
+  ];
+  for (const [text, delimiter, from] of forms) assert.deepEqual(formOf('f', text), { delimiter, from }, text);
+  assert.deepEqual(rowOf(columnsOf('f', ['a', 'b '], 2), ['1', '2']), { a: '1', b: '2' });
+});
+
+test('a CSV file that cannot be meant is refused with the place', () => {
+  const texts: [text: string, says: RegExp][] = [
+    ['a,b\nM\ufffdnchen,2', /f\.csv, line 2: not UTF-8/],
+    ['\ufffd\ufffda\0,\0b\0', /f\.csv, line 1: not UTF-8/],
+    ['a\0,\0b\0\n\0', /f\.csv, line 1: not UTF-8/],
+    ['a,b\r1,2\r', /f\.csv: .*CR/],
+    ['a,b\n1,2\n\ufeff3,4', /f\.csv, line 3: a byte order mark/],
+    ['a,b\r\n1,2\r\n"3\r\n4",5', /f\.csv, line 3: CR and LF in a quoted field/],
+    ['a,b;c\n1,2;3', /f\.csv, line 1: "," and ";"/],
+    ['a:b\n1:2', /f\.csv, line 1: no column has the name a:b/],
+    ['a^b\n1^2', /f\.csv, line 1: no column/],
+  ];
+  for (const [text, says] of texts) assert.throws(() => formOf('f.csv', text), says);
+  const wrong: [rows: string[][], says: RegExp][] = [
+    [[], /f\.csv has no row/],
+    [[['a', 'b']], /f\.csv has no row/],
+    [
+      [
+        ['a', ''],
+        ['1', '2'],
+      ],
+      /line 1, column 2: the name is empty/,
+    ],
+    [
+      [
+        ['a', 'b', 'a '],
+        ['1', '2', '3'],
+      ],
+      /line 1, column 3: a is also column 1/,
+    ],
+  ];
+  for (const [rows, says] of wrong) assert.throws(() => columnsOf('f.csv', rows[0] ?? [], rows.length), says);
+});
+
+test('a row with too few or too many columns is named with its line and column', () => {
+  const text = '\ufeff\n"a";"b;c"\n"1\n2;";3\n4\n5;6;7\n"8;9';
+  const error = (line: number) =>
+    placeOf(`record on line ${line}: wrong number of fields`, 'f.csv', text, ';');
+  assert.match(error(5), /^f\.csv, line 5: column 2 is missing; allowed: 2 columns/);
+  assert.match(error(6), /^f\.csv, line 6: column 3 is one too many/);
+  const other = 'record on line 7; parse error on line 7, column 6: extraneous or missing " in quoted-field';
+  assert.equal(placeOf(other, 'f.csv', text, ';'), `f.csv: ${other}`);
 });

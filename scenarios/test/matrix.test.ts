@@ -93,7 +93,7 @@ test('the table gives mean and spread of the valid runs of each cell, and counts
   assert.match(String(second), /^single {4}internet +41\.0 +9\.00 +0\.500 +0 +1 of 1$/);
   assert.match(
     line(runs[3] as Result),
-    /p50 {3}1000 .* invalid, 2 messages missing: the generator was late$/,
+    /p50 {2}1,000 .* invalid, 2 messages missing: the generator was late$/,
   );
 });
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
@@ -114,6 +114,34 @@ describe('instances with execution segments', () => {
     );
     const names = whole.resources.map(({ process }) => process);
     for (const n of [1, 2, 3]) assert.ok(names.includes(`k6-${n}`), names.join());
+  });
+
+  // As the pods of an Indexed Job do, with an image that has no shell.
+  test('find their part in the environment, and the last one to end merges the reports', async () => {
+    const run = join(dir, 'job');
+    const env = { ...pipeline.env, RUN_DIR: run, RUN_ID: newRunId(), INSTANCES: '3', GOGC: '400' };
+    const load = ['-e', 'DURATION=2', '-e', 'RATE=50', 'scenarios/smoke.js'];
+    const ended = await Promise.all(
+      [0, 1, 2].map((index) => k6([...QUIET, ...load], { ...env, JOB_COMPLETION_INDEX: `${index}` })),
+    );
+    const output = ended.map(({ all }) => all).join('\n');
+    const whole = await readRun(run).catch((error) => assert.fail(`${error}\n${output}`));
+    assert.deepEqual(
+      whole.generators?.map(({ number, segment }) => [number, segment]),
+      [
+        [1, '0:1/3'],
+        [2, '1/3:2/3'],
+        [3, '2/3:1'],
+      ],
+    );
+    assert.equal(whole.account.requests.sent, 100);
+    const failed = ended.filter(({ exitCode }) => exitCode !== 0).length;
+    if (whole.verdict.result === 'pass') assert.equal(failed, 0, output);
+    else assert.ok(failed > 0, output);
+    assert.deepEqual(
+      (await readdir(run, { recursive: true })).filter((name) => /ended|merging/.test(name)),
+      [],
+    );
   });
 
   describe('concurrently', { concurrency: true }, () => {

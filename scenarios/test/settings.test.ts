@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { bodies, broker, every, queue, samples, scripts } from '../lib/declarations.js';
+import { arrivals, bodies, broker, every, queue, samples, scripts } from '../lib/declarations.js';
 import { ADDRESSES } from '../run/k6.ts';
 import { checkVariables, headOf, isScript, nameOf, rowsOf } from '../run/usage.ts';
 import { k6, place, ROOT } from './harness.ts';
@@ -34,7 +34,8 @@ test('each script reads exactly the settings that it declares', async () => {
       ...[...destructured.matchAll(/\b([A-Z]\w*)/g)].map(([, one]) => one),
       ...[...source.matchAll(/\bset\.([A-Z]\w*)/g)].map(([, one]) => one),
     ]);
-    const shared = Object.keys({ ...queue(), ...broker(), ...bodies(), ...samples() }); // read in lib/
+    const inLib = { ...queue(), ...broker(), ...bodies(), ...samples(), ...(name === 'own' && arrivals()) };
+    const shared = Object.keys(inLib);
     const own = Object.keys(declared()).filter((one) => !shared.includes(one));
     assert.deepEqual([...read].sort(), own.sort(), name);
   }
@@ -54,13 +55,16 @@ test('the examples at the head of a script use settings that it accepts', async 
 
 test('the tables of the README match the declarations', async () => {
   const readme = await readFile(join(ROOT, 'scenarios/README.md'), 'utf8');
-  for (const declared of [every(), scripts.own()]) {
+  const { ARRIVE, ...ofKinds } = arrivals(); // --help lists these too
+  const others = { ...ofKinds, ...bodies(), ...samples() };
+  const own = Object.entries(scripts.own()).filter(([name]) => !(name in others));
+  for (const declared of [every(), Object.fromEntries(own)]) {
     const rows = rowsOf(declared).map(([name, says, allowed, value]) => {
       // --help lists ranges too.
       const choice = allowed && !allowed.includes(' to ') ? ` (${allowed})` : '';
       return `| \`${name}\` | ${says}${choice} | ${value} |`;
     });
-    const table = ['| setting | says | default |', '| --- | --- | --- |', ...rows].join('\n');
+    const table = ['| setting | meaning | default |', '| --- | --- | --- |', ...rows].join('\n');
     assert.ok(readme.includes(`\n${table}\n`), `the README lacks this table:\n${table}`);
   }
 });
@@ -68,7 +72,7 @@ test('the tables of the README match the declarations', async () => {
 describe('an invalid setting fails with one line', { concurrency: 2 }, () => {
   const wrong: [script: string, setting: string, message: RegExp][] = [
     // Regression: the run used the default.
-    ['smoke.js', 'RAET=5', /^RAET is no setting of smoke; allowed: .*\bRATE\b/],
+    ['smoke.js', 'RAET=5', /^RAET is not a setting of smoke; allowed: .*\bRATE\b/],
     ['smoke.js', 'DURATION=soon', /^DURATION is "soon"; allowed: 0 to 1e9$/],
     [
       'sweep.js',
@@ -90,7 +94,7 @@ describe('an invalid setting fails with one line', { concurrency: 2 }, () => {
     ],
     ['fuzz.js', 'PAYLOAD_BYTES=9', /^everyFlow\.payloadBytes and fuzz exclude each other/],
     ['own.js', 'BODY={"id":1}', /^body has no {{id}}: without an id a message cannot be followed/],
-    ['own.js', 'HEADERS=x', /^HEADERS is not JSON; allowed: {"X-Api-Key":"…"}$/],
+    ['own.js', 'HEADERS=x', /^HEADERS is not a JSON object of texts; allowed: {"X-Api-Key":"…"}$/],
     [
       'fuzz.js',
       'SPEC=[a,strng]',

@@ -60,7 +60,7 @@ test('the packages, installed next to Artillery, write a report without the repo
     const [name = ''] = readdirSync(runs);
     const result = await readRun(join(runs, name)).catch((error) => assert.fail(`${error}\n${text}`));
     assertAllArrived(result);
-    assert.deepEqual(result.account.requests, { scheduled: 40, sent: 40, retried: 0 });
+    assert.deepEqual(result.account.requests, { scheduled: 40, sent: 40, retried: 0, failed: 0 });
     assert.deepEqual(reasonsOf(result), []);
     assert.equal(result.run.tool.name, 'artillery');
     assert.equal(shownRun(readFileSync(join(runs, name, 'index.html'), 'utf8')).run.id, result.run.id);

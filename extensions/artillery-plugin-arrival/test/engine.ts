@@ -49,11 +49,17 @@ if (isMainThread) {
       hooks[name as string]?.(...args, (error?: Error) => (error ? reject(error) : resolve()));
     });
 
-  const scenario = script.scenarios[0] as { beforeRequest: string[]; afterScenario: string[] };
+  const scenario = script.scenarios[0] as {
+    afterScenario: string[];
+    onError: string[];
+    flow: { post: { url: string; beforeRequest: string[] } }[];
+  };
+  const hooksBefore = scenario.flow.flatMap(({ post }) => post.beforeRequest);
   const visit = async (n: number) => {
     const context = { vars: {} };
-    const params = { uuid: `${n}`, url: '', headers: {} } as Params;
-    for (const hook of scenario.beforeRequest) await call(hook, params, context, events);
+    const url = `${script.config.target}${scenario.flow[0]?.post.url}`;
+    const params = { uuid: `${n}`, url, headers: {} } as Params;
+    for (const hook of hooksBefore) await call(hook, params, context, events);
     await params.cookieJar?.getCookieString(params.url);
     await new Promise<void>((resolve, reject) => {
       const sending: ClientRequest = request(params.url, { method: 'POST', headers: params.headers });
@@ -62,7 +68,11 @@ if (isMainThread) {
         events.emit('trace:http:response', answer, params.uuid);
         answer.resume().on('end', resolve);
       });
-      sending.on('error', reject);
+      // As Artillery, which emits no event of a failure.
+      sending.on('error', async (error) => {
+        for (const hook of scenario.onError) await call(hook, error, params, context, events);
+        reject(error);
+      });
       sending.end(params.body ?? JSON.stringify(params.json));
     });
     for (const hook of scenario.afterScenario) await call(hook, context, events);

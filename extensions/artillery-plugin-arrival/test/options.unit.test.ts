@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
@@ -42,10 +43,66 @@ function profileOf({ profile }: Options): { phases: Table[]; flows: Table[] } {
   return JSON.parse(profile.text);
 }
 
+function posts(script: Script, post: Table): void {
+  script.scenarios = [{ flow: [{ post }] }];
+}
+
+test('the url of a post is the path of the ingest, with its query', () => {
+  const given = ramp((s) => posts(s, { url: '/v1/events?a=%2F' }));
+  assert.equal(readOptions(given, RAMP).path, '/v1/events?a=%2F');
+  assert.equal(readOptions(ramp(), RAMP).path, undefined, 'the paths of this pipeline');
+});
+
+test('a time-out is a number of seconds, or a text with a unit', () => {
+  const given: [unknown, number][] = [
+    [5, 5],
+    ['5', 5],
+    ['5s', 5],
+    ['500ms', 0.5],
+    ['1m', 60],
+    [undefined, 10],
+  ];
+  for (const [timeout, s] of given)
+    assert.equal(
+      readOptions(
+        ramp((script) => (script.config.http = { timeout })),
+        RAMP,
+      ).timeout,
+      s,
+    );
+});
+
+// Regression: `<<` was refused in a profile that k6 takes.
+test('a profile and a script may have merge keys', (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'arrival-merge-'));
+  t.after(() => rmSync(dir, { recursive: true }));
+  const profile = join(dir, 'profile.yml');
+  writeFileSync(
+    profile,
+    'x: &base { duration: 2, measured: false }\n' +
+      'phases: [{ <<: *base, name: a, arrivalRate: 1 }]\n' +
+      'y: &flow { weight: 3, payloadBytes: 10 }\nflows: [{ name: one, <<: [*flow, { weight: 9, messages: 2 }] }]\n',
+  );
+  const file = join(dir, 'script.yml');
+  writeFileSync(
+    file,
+    'x: &post { url: /messages, headers: { X-A: "1" } }\n' +
+      'scenarios: [{ flow: [{ post: { <<: *post, json: { a: 1 } } }] }]\n',
+  );
+  const script = ramp((s) => {
+    s.config.plugins.arrival.profile = profile;
+    s.config.phases = [{ name: 'a', duration: 2, arrivalRate: 1 }];
+    s.scenarios = readFile(file).scenarios as Table[];
+  });
+  const { phases, flows } = profileOf(readOptions(script, file));
+  assert.equal(phases[0]?.measured, false);
+  assert.deepEqual(flows, [{ name: 'one', weight: 3, payloadBytes: 10, messages: 2 }]);
+});
+
 const wrong: Record<string, [change: (script: Script) => void, says: RegExp]> = {
   'an unknown option': [
     (s) => (s.config.plugins.arrival.idd = 'id'),
-    /arrival\.idd is not known; allowed: profile, prefix/,
+    /arrival has idd, which is not known, id is; allowed: profile, prefix/,
   ],
   'a script without a profile': [
     (s) => delete s.config.plugins.arrival.profile,
@@ -67,6 +124,120 @@ const wrong: Record<string, [change: (script: Script) => void, says: RegExp]> = 
   'two requests': [
     (s) => (s.scenarios = [{ flow: [{ post: {} }, { post: {} }] }]),
     /scenario 1 has 2 posts; allowed: one post/,
+  ],
+  'a body': [(s) => posts(s, { url: '/messages', body: 'x' }), /the post has body; allowed: json/],
+  'a form': [(s) => posts(s, { url: '/messages', form: { a: 1 } }), /the post has form; allowed: json/],
+  'form data': [(s) => posts(s, { url: '/messages', formData: { a: 1 } }), /the post has formData/],
+  'a list as json': [(s) => posts(s, { url: '/messages', json: [1] }), /json that is no map/],
+  'a text as json': [(s) => posts(s, { url: '/messages', json: '{{ row }}' }), /json that is no map/],
+  'the key of another id in json': [
+    (s) => {
+      s.config.plugins.arrival.id = 'uuid';
+      posts(s, { url: '/messages', json: { id: 1, uuid: 2 } });
+    },
+    /json with uuid, which the plugin/,
+  ],
+  'a part of a nested id in json': [
+    (s) => {
+      s.config.plugins.arrival.id = 'meta.id';
+      posts(s, { url: '/messages', json: { meta: { tenant: 'a' } } });
+    },
+    /json with meta, which the plugin/,
+  ],
+  'a misspelt key of a post': [
+    (s) => posts(s, { url: '/messages', boddy: 'x' }),
+    /the post has boddy, which is not known, body is; allowed: url, name/,
+  ],
+  'a key in other letters': [
+    (s) => posts(s, { url: '/messages', JSON: { a: 1 } }),
+    /the post has JSON, which is not known.*; allowed: url/,
+  ],
+  'an option of the HTTP client': [
+    (s) => posts(s, { url: '/messages', maxRedirects: 1 }),
+    /has maxRedirects, which is not known/,
+  ],
+  'a time-out of a post': [
+    (s) => posts(s, { url: '/messages', timeout: 5 }),
+    /has timeout; allowed: config\.http/,
+  ],
+  'a user': [
+    (s) => posts(s, { url: '/messages', auth: { user: 'a', pass: 'b' } }),
+    /has auth; allowed: headers/,
+  ],
+  'a cookie': [(s) => posts(s, { url: '/messages', cookie: { a: 'b' } }), /has cookie; allowed: headers/],
+  'a cookie by default': [
+    (s) => (s.config.http = { defaults: { cookie: { a: 'b' } } }),
+    /config\.http\.defaults has cookie; allowed: headers/,
+  ],
+  'gzip that is a text': [
+    (s) => posts(s, { url: '/messages', gzip: 'no' }),
+    /gzip that is "no"; allowed: true/,
+  ],
+  'a capture that is a text': [
+    (s) => posts(s, { url: '/messages', capture: '$.id' }),
+    /capture that is "\$\.id"; allowed: a map/,
+  ],
+  'an expectation without its plugin': [
+    (s) => posts(s, { url: '/messages', expect: [{ statusCode: 202 }] }),
+    /has expect, and config\.plugins\.expect is missing/,
+  ],
+  'a list as headers': [(s) => posts(s, { url: '/messages', headers: [] }), /post, headers: no map of texts/],
+  'a number as a header': [
+    (s) => posts(s, { url: '/messages', headers: { 'X-A': 1 } }),
+    /headers: X-A is no text/,
+  ],
+  'a header that no request has': [
+    (s) => posts(s, { url: '/messages', headers: { 'X:': '1' } }),
+    /headers: no request can have the field "X:"/,
+  ],
+  'a header in two lines': [
+    (s) => posts(s, { url: '/messages', headers: { X: '1\r\nY: 2' } }),
+    /headers: no request can have the field "X"/,
+  ],
+  'a header twice': [
+    (s) => posts(s, { url: '/messages', headers: { 'x-a': '1', 'X-A': '2' } }),
+    /headers: x-a and X-A are one field/,
+  ],
+  'a length': [
+    (s) => posts(s, { url: '/messages', headers: { 'Content-Length': '2' } }),
+    /Content-Length is the client's own/,
+  ],
+  'a misspelt key of a scenario': [
+    (s) => (s.scenarios = [{ wieght: 2, flow: [{ post: { url: '/messages' } }] }]),
+    /scenario 1 has wieght, which is not known, weight is/,
+  ],
+  'two actions in one step': [
+    (s) => (s.scenarios = [{ flow: [{ post: { url: '/messages' }, think: 1 }] }]),
+    /scenario 1 has post and think in one step/,
+  ],
+  'a misspelt time-out': [(s) => (s.config.http = { timeuot: 5 }), /config\.http has timeuot, .* timeout is/],
+  'a time-out that is no time': [
+    (s) => (s.config.http = { timeout: 'soon' }),
+    /config\.http\.timeout is "soon"; allowed: a time above 0/,
+  ],
+  'a time-out of 0': [(s) => (s.config.timeout = 0), /config\.timeout is 0; allowed: a time above 0/],
+  'an id in json': [(s) => posts(s, { url: '/messages', json: { id: 1 } }), /json with id, which the plugin/],
+  'a condition': [(s) => posts(s, { url: '/messages', ifTrue: 'x' }), /has ifTrue; allowed: none/],
+  'a probability': [(s) => posts(s, { url: '/messages', probability: 5 }), /has probability; allowed: none/],
+  'another host in the url': [
+    (s) => posts(s, { url: 'http://a/b' }),
+    /the url http:\/\/a\/b; allowed: a path/,
+  ],
+  'a template in the url': [(s) => posts(s, { url: '/{{ user }}' }), /the url .*allowed: a path/],
+  'a qs': [(s) => posts(s, { url: '/messages', qs: { a: 1 } }), /the post has qs; allowed: url/],
+  'another target': [(s) => (s.config.target = 'https://staging.example'), /config\.target is https/],
+  'an empty CSV file': [(s) => (s.config.payload = [{ path: 'a.csv', data: [] }]), /a\.csv: there is no row/],
+  'a short row': [
+    (s) => (s.config.payload = [{ path: 'a.csv', fields: ['a', 'b'], data: [[1, 2], ['1;2']] }]),
+    /a\.csv: row 2 has 1 of 2 fields: column 2, b, is missing/,
+  ],
+  'a byte order mark': [
+    (s) => (s.config.payload = [{ path: 'a.csv', fields: ['a'], data: [['\ufeffa']] }]),
+    /row 1, field 1 .*byte order mark/,
+  ],
+  'a column twice': [
+    (s) => (s.config.payload = { path: 'a.csv', fields: ['a', 'a'] }),
+    /field 2 is empty or/,
   ],
   'a loop': [(s) => (s.scenarios = [{ flow: [{ post: {} }, { loop: [] }] }]), /scenario 1 has loop/],
 };

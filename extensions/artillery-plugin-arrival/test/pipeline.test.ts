@@ -27,19 +27,20 @@ test("a running pipeline's addresses are found, and whether it is on the generat
   const { username, password } = mqtt;
   assert.deepEqual(ingest, { url: 'http://192.0.2.1:1', token: 'its token' });
   assert.deepEqual(
-    [username, password, redis.url],
+    [username, password, redis?.url],
     ['subscriber', 'secret', 'redis://reader:secret@192.0.2.1:3'],
   );
   assert.equal(oneHost, undefined, 'its addresses decide');
   assert.equal((await found(stackAt('192.0.2.1', { oneHost: true }))).oneHost, true, 'network namespaces');
 });
 
-test("the user's own pipeline needs all three addresses; its token is the environment's", async () => {
+test("the user's own pipeline needs ingest and broker, as with k6; its token is the environment's", async () => {
   const own = { INGEST_URL: 'http://there:1', MQTT_URL: 'mqtt://a:b@there:2', REDIS_URL: 'redis://there:3' };
   const found = await findPipeline({ ...own, INGEST_TOKEN: 'mine' });
   assert.deepEqual(found.ingest, { url: own.INGEST_URL, token: 'mine' });
   assert.deepEqual(found.mqtt, { url: own.MQTT_URL });
+  assert.equal((await findPipeline({ ...own, REDIS_URL: '' })).redis, undefined);
   await assert.rejects(findPipeline({ ...own, MQTT_URL: '' }), {
-    message: 'MQTT_URL is not set, and INGEST_URL is; allowed: all three',
+    message: 'MQTT_URL is not set, and INGEST_URL is; allowed: both',
   });
 });

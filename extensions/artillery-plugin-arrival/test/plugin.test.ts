@@ -1,4 +1,5 @@
 /** The whole plugin with engine.ts instead of Artillery, so that `npm test` covers it. */
+
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -7,6 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import { connectAsync } from 'mqtt';
 import { parse } from 'yaml';
 import { eventually } from '../../../pipeline/test/services.ts';
+import { latencyOf } from '../../../reports/contract/run.ts';
 import { K6 } from '../../../scenarios/run/k6.ts';
 import { assertPass, node, Pipeline, readRun } from '../../../scenarios/test/harness.ts';
 
@@ -39,10 +41,10 @@ describe('the plugin', () => {
     const result = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
     assertPass(result, exitCode);
     assert.deepEqual(result.run.labels, { build: '17', branch: 'main' });
-    assert.deepEqual(result.account.requests, { scheduled: 40, sent: 40, retried: 0 });
+    assert.deepEqual(result.account.requests, { scheduled: 40, sent: 40, retried: 0, failed: 0 });
     assert.equal(result.account.arrived, result.account.scheduled);
     assert.ok(result.account.balanced);
-    assert.ok((result.latency.stages.schedule.min as number) >= 0, 'nothing is sent before it is due');
+    assert.ok((latencyOf(result.latency, 'schedule').min as number) >= 0, 'nothing is sent before it is due');
     const metrics = JSON.parse(/^\{.*\}$/m.exec(text)?.[0] ?? assert.fail(text));
     assert.equal(metrics['arrival.latency'], result.account.deliveries.arrived);
     assert.equal(metrics['arrival.arrived'], result.account.arrived);
@@ -132,7 +134,7 @@ describe('the plugin', () => {
     });
     assert.match(
       text,
-      /^arrival: config\.plugins\.arrival\.qoss is not known; allowed: profile, prefix, [^\n]+$/,
+      /^arrival: config\.plugins\.arrival has qoss, which is not known, qos is; allowed: profile, prefix, [^\n]+$/,
     );
     assert.equal(exitCode, 1);
   });

@@ -1,6 +1,9 @@
 package arrival
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -31,7 +34,7 @@ func TestTheCanaryIsMeasuredApartFromTheLoad(t *testing.T) {
 func TestARefusedCanaryIsLeftOutOfTheAccount(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Status: func(int) int { return http.StatusTooManyRequests }}
-	r := newScript(t, f, "phases: [{duration: 2, arrivalRate: 5}]\nflows: [{name: direct}]", "canary: true").run()
+	r := newScript(t, f, "phases: [{duration: 2, arrivalRate: 5}]\nflows: [{name: direct}]", "canary: true, greet: false").run()
 	assert.Equal(t, [2]int{2, 0}, [2]int{r.Canary.Sent, r.Canary.Arrived})
 	assert.Nil(t, r.Canary.Latency.P50)
 	assert.Nil(t, r.Timeline[0].CanaryMS)
@@ -41,4 +44,98 @@ func TestARefusedCanaryIsLeftOutOfTheAccount(t *testing.T) {
 		stages[e.Stage] += e.Count
 	}
 	assert.Equal(t, map[string]int{"request": 10, "canary": 2}, stages)
+}
+
+// Regression: a wrong path, token or topic cost the whole load on somebody's ingest.
+func TestOneMessageGoesRoundBeforeTheLoad(t *testing.T) {
+	t.Parallel()
+	changed := func(_ int, body []byte) []byte { return bytes.ReplaceAll(body, []byte("canary."), []byte("changed.")) }
+	status := func(is int) *fake.Pipeline { return &fake.Pipeline{Status: func(int) int { return is }} }
+	rewrites := func(how func(int, []byte) []byte) *fake.Pipeline { return &fake.Pipeline{Rewrite: how} }
+	none := &fake.Pipeline{Copies: func(int) int { return 0 }}
+	const ofUsers = "canary: false, greet: true, verify: 5, mqtt: { url: 'BROKER', filter: 'messages/user/0' }"
+	for want, c := range map[string]struct {
+		f       *fake.Pipeline
+		options string
+	}{
+		"/messages refuses messages: HTTP 404":   {status(404), "canary: true"},
+		"refuses messages: HTTP 401":             {status(401), "canary: false, greet: true"},
+		"can't be reached (INGEST_URL)":          {status(0), "canary: true, timeout: '300ms'"},
+		"and did not arrive on messages/canary/": {none, "canary: true, drain: 1"},
+		"does not hold its id as it was sent":    {rewrites(changed), "canary: true, drain: 1"},
+		`CANARY=off leaves it out): {"event":"{\"id\"`: {
+			rewrites(escaped), "canary: true, drain: 1, verify: 'off'",
+		},
+		`VERIFY=off`:                  {rewrites(wrapped), "canary: true"},
+		`It came as {"event":{"id":"`: {rewrites(wrapped), ofUsers},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			s := newScript(t, c.f, "phases: [{duration: 2, arrivalRate: 50}]\nflows: [{name: direct}]", c.options)
+			err := s.module.root.engine.collect(t.Context(), s.state, s.module.metrics)
+			require.ErrorContains(t, err, want)
+			assert.Equal(t, 1, c.f.Requests(), "nothing of the load is sent")
+		})
+	}
+}
+
+// wrapped and escaped are what two kinds of envelopes make of a message.
+func wrapped(_ int, body []byte) []byte { return fmt.Appendf(nil, `{"event":%s}`, body) }
+
+func escaped(_ int, body []byte) []byte {
+	inner, _ := json.Marshal(string(body))
+	return fmt.Appendf(nil, `{"event":%s}`, inner)
+}
+
+// Regression: the whole load of a pipeline that wraps messages was sent, and counted as altered.
+func TestAPipelineThatWrapsMessagesIsGreetedWithoutComparing(t *testing.T) {
+	t.Parallel()
+	r := newScript(t, &fake.Pipeline{Rewrite: wrapped}, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]", "canary: true, verify: 'off'").run()
+	assert.Equal(t, []int{20, 0}, []int{r.Account.Arrived, r.Account.Altered})
+}
+
+// A script that calls next() may send other bodies, so the run does not compare them.
+func TestOtherBodiesOfAScriptAreNotCompared(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Rewrite: wrapped}
+	s := newScript(t, f, "phases: [{duration: 60, vus: 1, requests: 4}]\nflows: [{name: direct}]", "canary: true")
+	r := s.scripted(f, `for (let slot = run.next(); slot !== null; slot = run.next()) run.settle(slot, post(slot.path, slot.body));`)
+	assert.Equal(t, []int{4, 0}, []int{r.Account.Arrived, r.Account.Altered})
+}
+
+// Regression: the messages of chosen flows were compared with those of other flows.
+func TestMessagesOfChosenFlowsAreCompared(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Rewrite: func(nth int, body []byte) []byte {
+		if nth == 5 {
+			return body[:len(body)-3]
+		}
+		return body
+	}}
+	s := newScript(t, f, "phases: [{duration: 60, vus: 1, requests: 4}]\nflows: [{name: often, payloadBytes: 9}, {name: seldom, target: pair, messages: 3}]", "verify: 1, idle: '2s'")
+	r := s.scripted(f, `for (let i = 0; i < 4; i++) { const slot = run.next('seldom'); run.settle(slot, post(slot.path, slot.body)); }`)
+	assert.Equal(t, []int{11, 1}, []int{r.Account.Arrived, r.Account.Altered})
+}
+
+// With a filter of the user's there is no canary beside the load.
+func TestOneMessageGoesRoundOnAFilterOfTheUsers(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{}
+	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct, target: user, targets: 1}]",
+		"canary: false, greet: true, mqtt: { url: 'BROKER', filter: 'messages/user/0' }").run()
+	assert.Equal(t, 21, f.Requests(), "the greeting, and the load")
+	assert.Equal(t, []int{20, 0}, []int{r.Account.Arrived, r.Account.Foreign})
+	assert.Nil(t, r.Canary)
+}
+
+func TestAnIngestThatIsBusyIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	busy := func(nth int) int {
+		if nth == 1 {
+			return http.StatusServiceUnavailable
+		}
+		return http.StatusAccepted
+	}
+	r := newScript(t, &fake.Pipeline{Status: busy}, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]", "canary: true").run()
+	assert.Equal(t, 20, r.Account.Arrived)
 }

@@ -9,10 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fuzz"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
@@ -32,7 +31,7 @@ const tracesMost = 10_000
 
 // check parses the profile and checks all options. The error names the option, its value and what is allowed.
 func (o *options) check() error {
-	for _, wrong := range []func() error{o.checkLoad, o.checkAddresses, o.checkNumbers, o.checkMessages, o.checkRoutes, o.checkNames} {
+	for _, wrong := range []func() error{o.checkLoad, o.checkAddresses, o.checkNumbers, o.checkMessages, o.checkSource, o.checkNames} {
 		if err := wrong(); err != nil {
 			return err
 		}
@@ -54,26 +53,21 @@ func (o *options) checkLoad() (err error) {
 }
 
 func (o *options) checkAddresses() error {
-	u, err := url.Parse(o.Ingest.URL)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return fmt.Errorf("ingest.url %q is not an address: http://host:port or https://host:port (INGEST_URL, or start: npm run pipeline)", report.Mask(o.Ingest.URL))
-	}
-	if u.User != nil {
-		return errors.New("ingest.url (INGEST_URL) holds a user or a password, which would end up in tags: use a token (INGEST_TOKEN)")
-	}
-	if o.Answers {
-		if err := o.checkAnswers(); err != nil {
-			return err
-		}
-	} else if _, err := mqttwire.ParseAddress(o.MQTT.URL); err != nil {
-		return fmt.Errorf("mqtt.url (MQTT_URL): %w", err)
+	if err := o.Ingest.Check(); err != nil {
+		return err
 	}
 	if o.Redis.URL != "" {
 		if _, _, err := store.Parse(o.Redis.URL); err != nil {
 			return fmt.Errorf("redis.url (REDIS_URL): %w", err)
 		}
+	} else if o.Redis.Prefix != "" {
+		return errors.New("redis.prefix (QUEUE_PREFIX) is set, but there are no keys to look for: redis.url (REDIS_URL) is missing")
+	}
+	if err := store.CheckPrefix(o.Redis.Prefix, "redis.prefix"); err != nil {
+		return err
 	}
 	if at, isURL := strings.CutPrefix(o.Runs, "file://"); isURL {
+		var err error
 		if o.Runs, err = url.PathUnescape(at); err != nil {
 			return fmt.Errorf("runs is no file:// URL: %w; allowed: a path, or a URL in which %% is %%25", err)
 		}
@@ -127,34 +121,13 @@ func (o *options) checkMessages() (err error) {
 			return err
 		}
 	}
-	return o.messages().Check()
-}
-
-// checkRoutes checks where messages go and where they arrive.
-func (o *options) checkRoutes() error {
-	if o.MQTT.Filter != "" && o.Canary {
-		return errors.New("mqtt.filter is set, so it is not known where the canary arrives: canary: false")
-	}
-	if err := o.MQTT.Check(o.profile); err != nil {
+	if o.form, err = body.CheckForm(o.IDFormat); err != nil {
 		return err
 	}
-	if o.Publishers != nil {
-		if err := o.Publishers.Check(o.profile, len(o.MQTT.More)); err != nil {
-			return err
-		}
+	if o.ids, err = body.ParseFrom(o.IDFrom); err != nil {
+		return err
 	}
-	if o.Queue != nil {
-		if err := o.Queue.Check(o.profile); err != nil {
-			return err
-		}
-		if o.Canary {
-			return errors.New("queue is set, and the canary arrives by MQTT: canary: false")
-		}
-		if o.Publishers != nil {
-			return errors.New("queue is where messages of an ingest arrive, and publishers have none: leave out one of them")
-		}
-	}
-	return nil
+	return o.messages().Check()
 }
 
 // checkNames checks the names of reports and directories.
@@ -168,32 +141,18 @@ func (o *options) checkNames() error {
 	if !wordLike.MatchString(o.Protocol) || len(o.Protocol) > protocolMax {
 		return fmt.Errorf("protocol %q is what reports call the requests: up to %d letters, digits, _ and . are allowed", o.Protocol, protocolMax)
 	}
-	for name, value := range map[string]string{"name": o.Name, "topology": o.Topology, "network": o.Network} {
-		if !wordLike.MatchString(value) {
-			return fmt.Errorf("%s %q names the run's directory: letters, digits, _ and . are allowed", name, value)
+	for _, part := range []struct{ option, value string }{
+		{"name", o.Name}, {"topology", o.Topology}, {"network", o.Network},
+	} {
+		if !wordLike.MatchString(part.value) {
+			return fmt.Errorf("%s %q names the run's directory: letters, digits, _ and . are allowed", part.option, part.value)
 		}
 	}
-	for name, value := range o.Facts {
-		switch value.(type) {
+	for _, name := range sortedKeys(o.Facts) {
+		switch o.Facts[name].(type) {
 		case string, float64, bool:
 		default:
 			return fmt.Errorf("facts.%s is neither a text nor a number nor true or false", name)
-		}
-	}
-	return nil
-}
-
-// checkAnswers checks a run without a broker: a message has arrived when its request is accepted.
-func (o *options) checkAnswers() error {
-	switch {
-	case o.MQTT.URL != "" || o.Queue != nil || o.Publishers != nil:
-		return errors.New("answers is set, so nothing arrives by mqtt, queue or publishers: leave these out")
-	case o.Canary:
-		return errors.New("answers is set, and the canary arrives by MQTT: canary: false")
-	}
-	for _, f := range o.profile.Flows {
-		if f.Deliveries != 1 {
-			return fmt.Errorf("a request is answered once, but flow %q has %d deliveries", f.Name, f.Deliveries)
 		}
 	}
 	return nil
@@ -205,7 +164,7 @@ const spareFiles = 64
 
 // checkFiles refuses a run that needs more connections than this process may open files, before anything is
 // connected.
-func (o *options) checkFiles(part *segment.Segment, limit uint64) error {
+func (o *options) checkFiles(part segment.Segment, limit uint64) error {
 	senders := o.Senders * o.InFlight
 	role := "senders"
 	switch {
@@ -219,8 +178,8 @@ func (o *options) checkFiles(part *segment.Segment, limit uint64) error {
 	if o.SenderConnections > 1 {
 		connections, each = senders*o.SenderConnections, fmt.Sprintf(" with %d connections each", o.SenderConnections)
 	}
-	subscribers := max(o.profile.Subscribers(), o.MQTT.Connections, o.MQTT.Brokers())
-	if needed := uint64(connections + subscribers + spareFiles); needed > limit {
+	subscribers := max(o.profile.Subscribers(), o.from.Connections)
+	if needed := uint64(connections + subscribers + o.from.Files + spareFiles); needed > limit {
 		return fmt.Errorf("%d %s%s and %d subscribers need %d open files, and this process may have %d: ulimit -n %d, or fewer of them",
 			senders, role, each, subscribers, needed, limit, needed)
 	}

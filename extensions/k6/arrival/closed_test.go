@@ -70,6 +70,31 @@ flows: [{name: direct, weight: 3}, {name: room, target: room, deliveries: 2}]`, 
 	assert.InDelta(t, 3, float64(r.Flows[0].Scheduled)/float64(r.Flows[1].Scheduled), 0.5, "the flows' weights hold")
 }
 
+// Regression: senders whose iterations had ended left the rest of the load out, and the run passed.
+func TestSendersThatEndBeforeTheirPhaseAreTheCause(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fake.Pipeline{}, `{phases: [{name: one, duration: 6, vus: 1}, {name: two, duration: 60, vus: 1}], flows: [{name: direct}]}`,
+		"idle: '300ms'")
+	e := s.module.root.engine
+	var vu sync.WaitGroup
+	vu.Go(func() {
+		sender := newSender(e, s.state)
+		for range 5 {
+			sender.send(t.Context())
+		}
+	})
+	require.NoError(t, e.collect(t.Context(), s.state, s.module.metrics))
+	vu.Wait()
+	r := s.written()
+	result, reasons, _ := verdict(r)
+	assert.Equal(t, report.Invalid, result)
+	assert.Contains(t, reasons, `the senders ended after 5 requests, before the end of phase "one"`)
+	assert.Contains(t, r.Answer.Sentence, "after 5 requests")
+	assert.Contains(t, r.Answer.Sentence, "run.scenarios()")
+	assert.True(t, r.Account.Balanced)
+	assert.Less(t, r.Steps[len(r.Steps)-1].DurationS, 30.0, "the other phases are not waited for")
+}
+
 func TestInFlightDividesTheVUs(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, sweep, "inFlight: 3")

@@ -3,12 +3,14 @@ package arrival
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	"go.k6.io/k6/v2/lib"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/missing"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
@@ -23,10 +25,14 @@ const (
 	look = 20 * time.Millisecond
 	// tick is the length of a timeline interval.
 	tick = time.Second
+	// stepLeast is the smallest step of Redis' clock that a report names.
+	stepLeast = 10 * time.Millisecond
 	// checkpoint is the shortest interval between two reports of a run in progress; checkpointMost is the
 	// longest.
 	checkpoint     = 5 * time.Second
 	checkpointMost = 5 * time.Minute
+	// checkpointFirst is when the first one is written; the next ones come at twice its time each, up to checkpoint.
+	checkpointFirst = time.Second
 	// checkpointShare is how many times its writing time the next checkpoint waits: a longer run takes longer
 	// to write.
 	checkpointShare = 100
@@ -39,8 +45,12 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	if e.life.change(func(p *progress) { first, p.begun = !p.begun, true }); !first {
 		return errors.New("collect() runs once in a run: give its scenario one VU and one iteration")
 	}
+	defer e.consumers.release()
 	e.judging.Begin(state.Options.Thresholds, lib.GetExecutionState(ctx))
 	if err := e.segment.InEffect(state.Options); err != nil {
+		return err
+	}
+	if err := e.checkFirstSender(ctx, state.Options); err != nil {
 		return err
 	}
 	if err := e.checkDir(); err != nil {
@@ -48,29 +58,34 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	}
 	var client *store.Store // nil: no stamps; only this process's own clock is used
 	var err error
-	o, network := e.options, e.trust.Of(state)
+	o, net := e.options, e.trust.Of(state)
+	if err := e.awaitServers(ctx, net); err != nil {
+		return err
+	}
 	if o.Redis.URL != "" {
-		if client, err = store.Open(ctx, network, o.Redis.URL, e.Clock); err != nil {
+		if client, err = store.Open(ctx, net, o.Redis.URL, o.Redis.Prefix, e.Clock); err != nil {
 			return err
 		}
 		defer client.KeepTime(ctx, e.Clock)()
 	}
 	tags := state.Tags.GetCurrentValues().Tags
 	hand := func(us []int64) { e.pending.latencies(ctx, state, m.latency, tags, us) }
-	if e.subscribers, err = receive.Subscribe(ctx, &e.Parts, receive.Receiving{
-		MQTT: o.MQTT, Queue: o.Queue, Answers: o.Answers, Network: network, Stamped: client != nil, Patience: e.reconnect, Latencies: hand,
-	}); err != nil {
+	means := receive.Means{Network: net, Patience: e.reconnect}
+	r, err := o.source.Open(ctx, &e.Parts, receive.NewSink(&e.Parts, client != nil, hand), means)
+	if err != nil {
 		return err
 	}
+	e.receiver.Store(&r)
+	close(e.opened)
 	defer e.pending.end(ctx, state)
-	defer e.subscribers.Close()
-	if o.Canary {
-		if e.canary, err = receive.NewCanary(ctx, &e.Parts, receive.Circling{
-			MQTT: o.MQTT, Ingest: o.Ingest, Timeout: o.Timeout.duration(), Format: o.messages(), Network: network, Patience: e.reconnect,
-			Drain: o.Drain.duration(),
-		}); err != nil {
-			return err
-		}
+	defer r.Close()
+	if err := e.awaitConsumers(ctx); err != nil {
+		return err
+	}
+	if err := e.sendCanary(ctx, means, state); err != nil {
+		return err
+	}
+	if e.canary != nil {
 		defer e.canary.Close()
 	}
 	if err := e.setStart(ctx, client); err != nil {
@@ -85,7 +100,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		return err
 	}
 	defer rec.close()
-	if e.segment == nil {
+	if e.segment.Alone() {
 		// Set again: the first report of a run with many phases may take longer than StartDelay.
 		if e.Epoch, err = e.external.opening(ctx); err != nil {
 			rec.close()
@@ -113,9 +128,10 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		if !e.Pacer.Closed() {
 			load = o.profile.Duration()
 		}
-		e.canary.Fly(tending, load, e.turns.Over)
+		e.canary.Start(tending, load, e.turns.Over)
 	}
 	if err := e.watch(ctx, state, rec); err != nil {
+		e.Halt() // k6 ignores the error of an iteration that it has ended itself, and the senders would wait
 		e.life.change(func(p *progress) { p.ended = time.Now() })
 		rec.close()
 		if unwritten(err) {
@@ -129,14 +145,14 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		e.canary.Settle(ctx)
 	}
 	if e.Ledger.Open() > 0 {
-		e.subscribers.Check()
+		r.Check()
 	}
 	if client != nil && e.Ledger.Open() > 0 {
 		// The subscribers still read: messages that leave the queue now may still arrive.
-		client.Find(ctx, &e.Parts)
+		missing.Find(ctx, client, &e.Parts)
 		clock.SleepUntil(ctx, nil, time.Now().Add(linger))
 	}
-	e.subscribers.Close()
+	r.Close()
 	hand(e.Ledger.Arrive(0, nil, nil)) // deliveries that came before their message was marked as sent
 	e.pending.end(ctx, state)
 	rec.cut()
@@ -150,6 +166,10 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		e.note(func() { e.sampled = sampled })
 	}
 	e.Clock.End()
+	if step := time.Duration(e.Clock.Read().Step) * time.Microsecond; step.Abs() >= stepLeast {
+		e.count("clock", "set during the run", fmt.Sprintf("the clock of Redis moved by %s against this host's: "+
+			"deliveries with stamps from before and after it have no stages", step.Round(time.Millisecond)))
+	}
 	rec.doubt()
 
 	e.note(func() { e.resources = append(e.resources, rec.resources()...) })
@@ -163,14 +183,14 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) error {
 	looks := time.NewTicker(look)
 	defer looks.Stop()
-	nextCut := e.Epoch.Add(tick)
+	// A second ends just before the next one begins: requests that are due on the boundary would be in every backlog.
+	nextCut := e.Epoch.Add(tick - look)
 	lastMove, lastSeen := time.Now(), -1 // the latest delivery in the drain
 	var settledAt, completeAt time.Time
-	halted, over := false, false
+	over := false
+	var unknown strangers
 	halt := func(format string, args ...any) {
-		if !halted {
-			halted = true
-			close(e.Halted)
+		if e.Halt() {
 			e.distrust(format, args...)
 		}
 	}
@@ -180,7 +200,7 @@ func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) err
 		select {
 		case <-ctx.Done():
 			return errStopped
-		case err := <-e.subscribers.Failed:
+		case err := <-e.receives().Failed():
 			halt("a subscriber lost its connection, so the rest of the load was not sent: %s", err)
 		case now := <-looks.C:
 			e.pending.flush(ctx, state)
@@ -188,11 +208,13 @@ func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) err
 				nextCut = nextCut.Add(tick)
 				rec.cut()
 				rec.checkpoint()
+				e.within.look(ctx, state, e)
 			}
 			if err := rec.failed(); err != nil {
 				return err
 			}
 			e.phases.NoteBacklogs(now)
+			e.turns.Look(now)
 			e.giveUp(now)
 			e.open.DropLeft(now)
 			e.external.look(now)
@@ -200,6 +222,9 @@ func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) err
 				alone = 0
 			}
 			if alone == aloneMost {
+				e.note(func() {
+					e.abandoned = fmt.Sprintf("the senders ended after %d of %d requests", e.open.Drawn(), e.Pacer.Requests())
+				})
 				halt("the senders have taken %d of %d requests and no more for %.0f s: did one of them fail? Its log says it",
 					e.open.Drawn(), e.Pacer.Requests(), schedule.LateLimit.Seconds())
 			}
@@ -207,11 +232,15 @@ func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) err
 				halt("the ingest answered the first %d requests with 401, so the rest of the load was not sent: "+
 					"the token is missing or wrong (INGEST_TOKEN, ingest.token)", n)
 			}
+			if n, first := unknown.look(e, now); n > 0 {
+				halt("%d messages came and none has an id of this run, so the rest of the load was not sent; looked for %s; "+
+					"the first message: %s", n, e.Bodies.LooksFor(), first)
+			}
 			if over {
 				e.Ledger.End()
 			}
 			over = e.turns.Over() && e.turns.Idle() // requests taken before have been sent at the next check
-			if !e.Ledger.Settled() && (!halted || e.Ledger.InFlight() > 0) || !e.external.hasEnded() {
+			if !e.Ledger.Settled() && (!e.IsHalted() || e.Ledger.InFlight() > 0) || !e.external.hasEnded() {
 				continue
 			}
 			if settledAt.IsZero() {

@@ -40,7 +40,7 @@ func (e *engine) report(lossless bool) *report.Run {
 	account := standing.Account
 	r := &report.Run{
 		Schema: report.Schema, Run: e.identity(),
-		Account: account, Clock: e.describeClock(noted.processes),
+		Account: account, Stages: e.options.stages, Clock: e.describeClock(noted.processes),
 		Canary: e.canary.Describe(lossless), Health: e.describeHealth(lossless),
 		Timeline: timeline, Resources: noted.resources, Errors: classes,
 		Environment: e.environment(), Steps: []report.Step{}, Figures: noted.figures, Flows: []report.FlowResult{},
@@ -66,14 +66,15 @@ func (e *engine) timeline() ([]report.Interval, error) {
 	}
 	seconds, err := report.ReadTimeline(dir)
 	for i := range seconds {
-		seconds[i].CanaryMS = e.canary.At(seconds[i].T) // it may have arrived after its second was over
+		// Both may have arrived after their second was over.
+		seconds[i].CanaryMS, seconds[i].DueBins = e.canary.LatencyOf(seconds[i].T), e.Ledger.DueBins(seconds[i].T)
 	}
 	return seconds, err
 }
 
 // describeLatencies fills in the latencies of the steps, the flows and the whole run.
 func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, spans []schedule.Span, traced *store.Sampled, lossless bool) {
-	total := ledger.NewTimes()
+	total := ledger.NewTimes(len(e.options.stages))
 	counts := standing.Phases
 	for i, p := range e.options.profile.Phases {
 		times := e.Ledger.Times(i)
@@ -87,13 +88,13 @@ func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, span
 		seconds := max(span.End-span.Start, schedule.Ending).Seconds()
 		step := report.Step{
 			VUs: e.vus(p), Name: p.Name, StartS: span.Start.Seconds(), DurationS: seconds, Measured: p.Measured,
-			Requests: counts[i].Requests, Scheduled: counts[i].Messages, Accepted: counts[i].Accepted, Due: counts[i].Due,
+			Requests: counts[i].Requests, Scheduled: counts[i].Messages, Accepted: counts[i].Accepted, Taken: counts[i].Taken, Due: counts[i].Due,
 			Arrived:       int(times.Arrival.Count),
 			ScheduledPerS: float64(counts[i].Messages) / seconds, AcceptedPerS: float64(counts[i].Accepted) / seconds,
 			ArrivedPerS: float64(times.Arrival.Count) / seconds,
 			Backlog:     span.Backlog, DrainedS: span.Drained,
 			CPUPercent: report.CPUBetween(r.Resources, span.Start.Seconds(), span.End.Seconds()),
-			Latency:    report.NewLatencies(times, lossless),
+			Latency:    report.NewLatencies(e.options.stages, times, lossless),
 		}
 		if at, ok := e.Ledger.AlmostAll(i); ok {
 			step.Arrived99S = new(float64(at)/1e6 - step.StartS)
@@ -101,8 +102,8 @@ func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, span
 		step.Sampled = traced.Of(i).Against(step.Latency.Arrival)
 		r.Steps = append(r.Steps, step)
 	}
-	r.Latency = report.NewLatencies(total, lossless)
-	r.Tail = report.NewTail(e.Ledger)
+	r.Latency = report.NewLatencies(e.options.stages, total, lossless)
+	r.ArrivalBins, r.Tail = report.NewBins(&total.Arrival), report.NewTail(e.Ledger)
 	r.Sampled = traced.All().Against(r.Latency.Arrival)
 
 	for i, f := range e.options.profile.Flows {
@@ -140,7 +141,7 @@ func (e *engine) describeClock(processes []report.ProcessClock) report.Clock {
 func (e *engine) describeHealth(lossless bool) report.Health {
 	lateness, reading := e.Ledger.Lateness(), e.Ledger.Reading()
 	h := report.Health{
-		Gaps: e.subscribers.Gaps(), SamplesDiscarded: int(e.pending.discarded.Load()), TrendOneIn: e.pending.trend.n,
+		Gaps: e.receives().Gaps(), SamplesDiscarded: int(e.pending.discarded.Load()), TrendOneIn: e.pending.trend.n,
 	}
 	if lateness.Count > 0 {
 		h.Lateness = new(report.NewLatency(lateness, lossless))
@@ -169,7 +170,7 @@ func (e *engine) vus(p profile.Phase) *int {
 
 func (e *engine) runName() string {
 	dir := e.life.now().dir
-	if e.segment == nil {
+	if e.segment.Alone() {
 		return filepath.Base(dir)
 	}
 	return filepath.Base(filepath.Dir(dir)) + "-" + filepath.Base(dir)
@@ -222,7 +223,7 @@ func (e *engine) describeMessages() *report.Messages {
 			ArrivalMS: float64(d.Arrival) / 1000, StagesMS: map[string]float64{},
 		}
 		for i := range d.Known {
-			s.StagesMS[ledger.Stage(i).String()] = float64(d.Stages[i]) / 1000
+			s.StagesMS[e.options.stages[i].Name] = float64(d.Stages[i]) / 1000
 		}
 		m.Slowest = append(m.Slowest, s)
 	}

@@ -40,29 +40,36 @@ type engine struct {
 	notes     // errors, doubts and figures for the report
 
 	options   *options
-	segment   *segment.Segment  // this instance's part of the run; nil: all
+	segment   segment.Segment   // this instance's part of the run
 	met       *report.Generator // this instance among the others; nil: it is the only one
 	trust     network.Trust
 	reconnect time.Duration // how long a subscriber tries to reconnect
 
-	open         *schedule.Open   // open model: hands out requests
-	turns        *schedule.Turns  // closed model; nil: open model
-	handles      handles          // requests that scripts or a caller send
-	external     *External        // the caller that sends in place of k6; nil: k6 sends
-	unauthorized atomic.Int64     // requests answered 401 before any was accepted
-	anyAccepted  atomic.Bool      // a request was accepted
-	phases       *schedule.Phases // with their actual times
-	pending      pending          // samples for k6
-	judging      limits.Judging   // thresholds, and k6's results for them
-	within       *withins         // limits on how many deliveries arrive in time
-	life         life             // how far the run has come
+	open         *schedule.Open         // open model: hands out requests
+	turns        *schedule.Turns        // closed model; nil: open model
+	handles      handles                // requests that scripts or a caller send
+	ownBodies    atomic.Bool            // the script or the caller sends, perhaps with other bodies than the run's
+	attended     attended               // whether a sender has come
+	consumers    *consumers             // VUs of a script that receives
+	external     *External              // the caller that sends in place of k6; nil: k6 sends
+	unauthorized atomic.Int64           // requests answered 401 before any was accepted
+	anyAccepted  atomic.Bool            // a request was accepted
+	phases       *schedule.Phases       // with their actual times
+	pending      pending                // samples for k6
+	judging      limits.Judgement       // thresholds, and k6's results for them
+	within       *withins               // limits on how many deliveries arrive in time
+	life         life                   // how far the run has come
+	foreign      atomic.Pointer[[]byte] // the first message of another run; nil: none
+	waiting      atomic.Int64           // VUs that wait for the run to begin
 
-	subscribers *receive.Subscribers // nil: there are none yet
-	canary      *receive.Canary      // nil: none
+	receiver atomic.Pointer[receive.Receiver]
+	opened   chan struct{}   // closed when it is there
+	canary   *receive.Canary // nil: none
+	greeted  bool            // one message has gone round
 }
 
-func newEngine(o *options, part *segment.Segment) *engine {
-	o.profile.Connections = max(o.MQTT.Connections, o.MQTT.Brokers())
+func newEngine(o *options, part segment.Segment) *engine {
+	o.profile.Connections = o.from.Connections
 	due := part.Share(pacer.New(o.profile))
 	e := &engine{
 		options:   o,
@@ -71,19 +78,17 @@ func newEngine(o *options, part *segment.Segment) *engine {
 		reconnect: max(reconnectLeast, o.Drain.duration()),
 		notes:     notes{connects: ledger.NewSeries()},
 		within:    &withins{known: map[string]within{}},
+		attended:  attended{c: make(chan struct{})},
+		consumers: newConsumers(o),
+		opened:    make(chan struct{}),
 	}
 	id, own := cmp.Or(o.RunID, newRunID()), e.levelled()
 	e.Parts = run.Parts{
-		ID: id, Name: part.Name(id), Profile: own, Course: schedule.New(due), Count: e.count, Distrust: e.distrust,
-		Bodies: body.New(o.messages(), own.Flows, due, fmt.Sprintf("%s.%d.", id, part.Number()), part != nil),
+		ID: id, Name: part.Name(id), Profile: own, Course: schedule.New(due), Count: e.count, Distrust: e.distrust, Slot: e.slotOf, Verify: e.verify, Sample: e.sample,
+		Bodies: body.New(o.messages(), own.Flows, due, fmt.Sprintf("%s.%d.", id, part.Number()), !part.Alone()),
 	}
 	e.Ledger = ledger.New(own, due)
-	if o.Queue != nil {
-		e.Ledger.EndAt(ledger.Queue)
-	}
-	if o.Answers {
-		e.Ledger.EndAt(ledger.Request)
-	}
+	e.Ledger.Pass(o.stages)
 	if o.Sampled > 0 {
 		e.Ledger.Keep(o.Sampled, store.TraceLength)
 	}
@@ -96,6 +101,30 @@ func newEngine(o *options, part *segment.Segment) *engine {
 	}
 	e.phases = schedule.NewPhases(e.Course, o.profile.Phases)
 	return e
+}
+
+// receives returns what reads the messages.
+func (e *engine) receives() receive.Receiver {
+	if r := e.receiver.Load(); r != nil {
+		return *r
+	}
+	return receive.None{}
+}
+
+// verify is of how many messages one has its bytes compared with what was sent; 0: what was sent is not known.
+func (e *engine) verify() int {
+	if !e.options.Verify.given && (e.ownBodies.Load() || e.options.ids != nil) {
+		return 0
+	}
+	return e.options.Verify.every
+}
+
+// slotOf is the request that carries message seq.
+func (e *engine) slotOf(seq int) pacer.Slot {
+	if e.ownBodies.Load() { // a script may choose the flows
+		return e.Ledger.SlotOf(seq)
+	}
+	return e.Pacer.SlotOf(seq)
 }
 
 func newRunID() string {
@@ -113,7 +142,7 @@ func newRunID() string {
 func (e *engine) levelled() *profile.Profile {
 	p := *e.options.profile
 	p.Flows = slices.Clone(p.Flows)
-	if e.segment != nil && e.options.MQTT.Filter == "" { // the script's own filter has no such level, so every instance gets every message
+	if !e.segment.Alone() && !e.options.from.Common { // a script's own filter has no such level
 		for i := range p.Flows {
 			p.Flows[i].Target += fmt.Sprintf("/%d", e.segment.Number())
 		}
@@ -133,6 +162,7 @@ type progress struct {
 	finished bool      // collect completed
 	dir      string    // of the run's files; empty: none
 	full     error     // the write error of a file that ended the run; nil: none
+	result   string    // of the last report; empty: there is none yet
 }
 
 func (l *life) now() progress {
@@ -149,7 +179,10 @@ func (l *life) change(edit func(p *progress)) {
 
 // runFiles are the files that a run writes. Each of several instances writes them into its own directory,
 // partDir.
-var runFiles = []string{"run.json", "timeline.ndjson", "arrival.hlog", "index.html", "junit.xml", "summary.md", traces.FileName}
+var runFiles = []string{
+	report.FileName, report.TimelineName, report.LogName, report.PageName, "junit.xml", report.MarkdownName, report.SummaryName,
+	traces.FileName,
+}
 
 const partDir = "generator-"
 
@@ -160,7 +193,7 @@ func (e *engine) checkDir() error {
 		return nil
 	}
 	dirs := []string{dir}
-	if e.segment != nil {
+	if !e.segment.Alone() {
 		dirs = append(dirs, e.partOf(dir))
 	}
 	for _, one := range dirs {
@@ -169,7 +202,7 @@ func (e *engine) checkDir() error {
 			return fmt.Errorf("dir (RUN_DIR): %w", err)
 		}
 		for _, entry := range entries {
-			part := e.segment == nil && strings.HasPrefix(entry.Name(), partDir)
+			part := e.segment.Alone() && strings.HasPrefix(entry.Name(), partDir)
 			if part || slices.Contains(runFiles, entry.Name()) {
 				return holdsRun(one, entry.Name())
 			}
@@ -184,7 +217,7 @@ func holdsRun(dir, name string) error {
 
 // partOf is this instance's directory within the run's; for a single instance it is the run's directory itself.
 func (e *engine) partOf(dir string) string {
-	if e.segment == nil {
+	if e.segment.Alone() {
 		return dir
 	}
 	return filepath.Join(dir, partDir+strconv.Itoa(e.segment.Number()))
@@ -237,7 +270,7 @@ func (e *engine) claim(dir string) (string, error) {
 		switch taken := errors.Is(err, fs.ErrExist); {
 		case taken && e.options.Dir != "":
 			return own, nil
-		case !taken || e.segment != nil:
+		case !taken || !e.segment.Alone():
 			return own, err
 		}
 	}

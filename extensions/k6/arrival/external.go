@@ -17,8 +17,10 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/arrived"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
@@ -91,8 +93,9 @@ func NewExternal(text []byte, caller Caller, parent int, logger logrus.FieldLogg
 	if err := x.check(&o); err != nil {
 		return nil, err
 	}
-	x.engine = newEngine(&o.options, nil)
+	x.engine = newEngine(&o.options, segment.Whole())
 	x.engine.external, x.engine.within = x, x.within
+	x.engine.ownBodies.Store(true)
 	x.engine.Ledger.AwaitSending()
 	return x, nil
 }
@@ -226,6 +229,22 @@ func (x *External) TooLate(r *Request) {
 	x.engine.count("request", "sent too late", fmt.Sprintf("request %d was sent after it had been dropped", r.N))
 }
 
+// Unsent counts a request that the caller took and did not send, for a reason of its own.
+func (x *External) Unsent(why string) { x.engine.count(report.CallerStage, report.UnsentClass, why) }
+
+// Receives reports whether the caller receives the messages.
+func (x *External) Receives() bool { return x.engine.options.Arrived != nil }
+
+// Ready is closed when the run would record what arrives.
+func (x *External) Ready() <-chan struct{} { return x.engine.opened }
+
+// Arrived records what a subscriber of the caller received; they count from 0.
+func (x *External) Arrived(subscriber int, messages []arrived.Message) {
+	if r, ok := x.engine.receives().(*arrived.Receiver); ok {
+		r.Arrive(subscriber, messages)
+	}
+}
+
 // Figure adds a figure of the caller's own to the report; NaN: not measured.
 func (x *External) Figure(name string, value float64, unit string) {
 	x.engine.figure(name, value, unit)
@@ -244,7 +263,7 @@ func (x *External) opening(ctx context.Context) (time.Time, error) {
 	}
 	e := x.engine
 	if e.canary != nil {
-		if err := e.canary.Greet(ctx); err != nil {
+		if err := e.greet(ctx, e.canary); err != nil {
 			return time.Time{}, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
@@ -16,18 +17,18 @@ func TestConnectionsBeyondTheOpenFileLimitAreRefused(t *testing.T) {
 	var err error
 	o.profile, err = profile.Parse("p", "phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: room, deliveries: 5}]")
 	require.NoError(t, err)
-	assert.NoError(t, o.checkFiles(nil, 2069))
-	assert.EqualError(t, o.checkFiles(nil, 2068),
+	assert.NoError(t, o.checkFiles(segment.Whole(), 2069))
+	assert.EqualError(t, o.checkFiles(segment.Whole(), 2068),
 		"2000 senders and 5 subscribers need 2069 open files, and this process may have 2068: ulimit -n 2069, or fewer of them")
 	assert.Positive(t, openFiles())
-	assert.NoError(t, o.checkFiles(nil, openFiles()))
+	assert.NoError(t, o.checkFiles(segment.Whole(), openFiles()))
 
 	o.Publishers = &send.PublisherOptions{Connections: 15_000}
-	assert.NoError(t, o.checkFiles(nil, 15_069))
-	assert.ErrorContains(t, o.checkFiles(nil, 15_068), "15000 publishers and 5 subscribers need 15069 open files, and this process may have 15068")
+	assert.NoError(t, o.checkFiles(segment.Whole(), 15_069))
+	assert.ErrorContains(t, o.checkFiles(segment.Whole(), 15_068), "15000 publishers and 5 subscribers need 15069 open files, and this process may have 15068")
 
 	o.Publishers, o.Senders, o.InFlight, o.SenderConnections = nil, 1000, 1, 2
-	assert.EqualError(t, o.checkFiles(nil, 1500),
+	assert.EqualError(t, o.checkFiles(segment.Whole(), 1500),
 		"1000 senders with 2 connections each and 5 subscribers need 2069 open files, and this process may have 1500: ulimit -n 2069, or fewer of them")
 	o.Publishers, o.SenderConnections = &send.PublisherOptions{Connections: 15_000}, 0
 

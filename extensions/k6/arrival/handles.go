@@ -164,11 +164,10 @@ func (e *engine) flowNumber(name string) (int, error) {
 // the last.
 func (m *instance) next(e *engine, flow string) sobek.Value {
 	rt := m.vu.Runtime()
-	if m.vu.State() == nil {
-		common.Throw(rt, errors.New("run.next() is for a scenario's function: in the init context there is no load yet"))
-	}
+	m.inScenario("run.next()")
 	if m.waiter == nil {
-		if m.misplaced(e) {
+		e.ownBodies.Store(true)
+		if !m.begins(e) {
 			return sobek.Null()
 		}
 		m.waiter = schedule.NewWaiter()

@@ -64,7 +64,7 @@ func TestAnUnsettledRequestIsUnknown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newScript(t, &fake.Pipeline{}, "phases: ["+c.phases+"]\nflows: [{name: direct}]", "idle: '100ms', "+c.options)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(inScenario(t.Context()), time.Minute)
 			defer cancel()
 			e := s.module.root.engine
 			done := make(chan error)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,7 +83,13 @@ func newScriptAt(t *testing.T, f *fake.Pipeline, profile, options string, flags 
 		BuiltinMetrics: metrics.RegisterBuiltinMetrics(registry), Dialer: netext.NewDialer(net.Dialer{}, noNames{}),
 	}
 	s.runtime.MoveToVUContext(s.state)
+	s.runtime.VU.CtxField = inScenario(s.runtime.VU.CtxField)
 	return s
+}
+
+// inScenario is the context of a scenario's iteration.
+func inScenario(ctx context.Context) context.Context {
+	return lib.WithScenarioState(ctx, &lib.ScenarioState{})
 }
 
 // run collects while 16 senders send, as k6's scenarios do, and returns the report.
@@ -115,6 +122,26 @@ func (s *script) runWith(vus int, sender func(context.Context, *engine)) *report
 	out, err := s.runtime.VU.Runtime().RunString(`run.summary({ metrics: {}, state: {}, options: {} }).stdout`)
 	require.NoError(s.t, err)
 	assert.Contains(s.t, out.String(), filepath.Join(s.dir, "index.html"))
+	return s.written()
+}
+
+// scripted runs a script's own sender, which has a function post(path, body), and returns the report.
+func (s *script) scripted(f *fake.Pipeline, sender string) *report.Run {
+	s.t.Helper()
+	done := make(chan error)
+	go func() { done <- s.module.root.engine.collect(s.t.Context(), s.state, s.module.metrics) }()
+	rt := s.runtime.VU.Runtime()
+	require.NoError(s.t, rt.Set("post", func(path, body string) int {
+		answer, err := http.Post(f.IngestURL()+path, "application/json", strings.NewReader(body))
+		if err != nil {
+			return 0
+		}
+		_ = answer.Body.Close()
+		return answer.StatusCode
+	}))
+	_, err := rt.RunString(sender)
+	require.NoError(s.t, err)
+	require.NoError(s.t, <-done)
 	return s.written()
 }
 

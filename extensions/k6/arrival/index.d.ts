@@ -15,8 +15,9 @@
  *
  * - `arrival_p99` (Gauge, ms): p99 of arrived − due, of all deliveries of the measured phases, as in the report. 1e9: nothing was
  *   measured.
- * - Counters of messages: `arrival_scheduled`, `_dropped`, `_rejected`, `_unknown`, `_arrived`, `_dead_lettered`, `_queued`, `_lost`.
+ * - Counters of messages: `arrival_scheduled`, `_dropped`, `_rejected`, `_unknown`, `_arrived`, `_altered`, `_dead_lettered`, `_queued`, `_lost`.
  * - Counters of deliveries: `arrival_duplicates`, `_reordered`, `_negative`. Foreign ones have no metric.
+ * - `arrival_requests_failed` (Counter): requests without a 2xx in the end, whether or not their messages arrived.
  * - `arrival_invalid` (Counter): reasons not to trust the instrument.
  *
  * During the run `arrival_latency` (Trend, ms: arrived − due) serves dashboards: of every phase, with the warm-up; beyond 400,000 expected
@@ -27,7 +28,10 @@
 /** Seconds, or a number with its unit: `10`, `"10"`, `"10s"`, `"500ms"`, `"2m"`. */
 export type Duration = number | string;
 
-/** Options of `new Run()`. Required are `profile` and `ingest`, and `mqtt` unless `queue` or `answers` stands for it. */
+/** A threshold of k6: its expression, or an object with it. */
+export type Threshold = string | { threshold: string; abortOnFail?: boolean; delayAbortEval?: string };
+
+/** Options of `new Run()`. Required are `profile` and `ingest`, and `mqtt` unless messages arrive elsewhere. */
 export interface RunOptions {
   /** The text of a profile (YAML: phases and flows), or the text and the name to show. */
   profile: string | { name: string; text: string };
@@ -50,7 +54,7 @@ export interface RunOptions {
     url: string;
     /** Sent as `Authorization: Bearer …`. */
     token?: string;
-    /** Default `/messages`. */
+    /** Begins with `/`, may have a query, and is sent as it is written. Default `/messages`. */
     path?: string;
     /** Default `/messages/batch`. */
     batchPath?: string;
@@ -60,13 +64,13 @@ export interface RunOptions {
     keepAlive?: boolean;
     /**
      * The most retries of a request, with the same ids, after no answer, 429 or a 5xx; 0 (default) to 100. A retry waits for
-     * `Retry-After`, else 0.1 s, doubling up to 5 s. A message is measured once, from due to its first arrival.
+     * `Retry-After` (at most 30 s), else 0.1 s, doubling up to 5 s. A message is measured once, from due to its first arrival.
      */
     retries?: number;
   };
   /**
    * Where messages arrive: `mqtt://[user:password@]host:port` (also `tcp`), `mqtts://` (`ssl`, `tls`), `ws://` or `wss://`, with k6's
-   * TLS options. Required unless `answers` is set.
+   * TLS options. Required unless messages arrive elsewhere (`queue`, `answers`, `webhook`, `websocket`, `sse`).
    */
   mqtt?: {
     url: string;
@@ -111,9 +115,10 @@ export interface RunOptions {
   };
   /**
    * The Redis whose TIME is the clock of the stamps. Without it the stages between sender and subscriber are one. For a cluster:
-   * some nodes, the clock first: `redis://user:password@one:6379,two:6379`.
+   * some nodes, the clock first: `redis://user:password@one:6379,two:6379`. `prefix` is the pipeline's QUEUE_PREFIX, behind which the
+   * run looks for missing messages, telemetry and trace lists; default `arrival`.
    */
-  redis?: { url: string };
+  redis?: { url: string; prefix?: string };
   /**
    * Certificates of the authorities to trust beside the system's, for `https`, `mqtts`, `wss` and `rediss`: the text of a PEM file.
    * Certificates are always checked, unless k6 is configured otherwise (`insecureSkipTLSVerify`).
@@ -136,6 +141,19 @@ export interface RunOptions {
   protocol?: string;
   /** Key of the id in the default body, with dots between nested keys: `id` (default), `MsgID`, `meta.id`. */
   id?: string;
+  /**
+   * How ids are written. `text` (default): `<run>.<generator>.<number>`. `number`: a whole number of 16 digits below 2^53, in the default
+   * body without quotes: `{"id":{{id}}}` in one of your own. `uuid`: `d0c1e8a4-6a1f-4c3e-8b2d-000000000041`. Several instances of a run
+   * need `text`.
+   */
+  idFormat?: 'text' | 'number' | 'uuid';
+  /**
+   * Where the id of a message stands when it arrives. By default it is found in the bytes of the payload, wherever it is, if it is as it was
+   * sent. Otherwise steps with `:` between them: `json:`, `cbor:` or `msgpack:` and a JSONPath, `base64`, `percent`, and first perhaps
+   * `header:` and a name, which in MQTT 5 is that of a user property. Examples: `json:$.meta.id`, `json:$.message.data:base64:json:$.id`,
+   * `header:x-id`. Then `verify` is off, unless it is set.
+   */
+  idFrom?: string;
   /** VUs that send, 1 to 10,000. Default 64. In the closed model the profile's phases define them (`vus`). */
   senders?: number;
   /** Requests in flight of each sender with `pump()`, 1 to 10,000. Default 1. */
@@ -168,17 +186,102 @@ export interface RunOptions {
    * from a saturated instrument. The account does not include it. Default true.
    */
   canary?: boolean;
+
+  /**
+   * Lets one message go round before the load, so that a wrong path, token or topic does not cost the whole load. The error names the end
+   * at which it stopped. Default: as `canary`. With `mqtt.filter` there is no canary, but this.
+   */
+  greet?: boolean;
   /**
    * The queue of a pipeline without relays, from which the run reads messages instead of MQTT, and deletes them. `kind` is the pipeline's
    * `QUEUE`, by default `stream`; the user of `url` needs XREAD and XDEL, or BLMPOP. Needs `canary: false` and flows of one delivery. There
    * are no stages relay and delivery.
    */
-  queue?: { url: string; kind?: 'stream' | 'list' };
+  queue?: { url: string; kind?: 'stream' | 'list'; prefix?: string };
   /**
    * Measures HTTP alone, without a broker: a message has arrived when its request is answered with 2xx. Needs `canary: false`, flows of
    * one delivery, and no `mqtt`, `queue` or `publishers`.
    */
   answers?: boolean;
+  /**
+   * The script receives the messages, with any client that it can import, and hands them to `arrived()`. `consumers` VUs do so, by
+   * default as many as a flow has deliveries at most; `scenarios()` has them, and each calls the script's function `consumer`. 0: those
+   * that send receive too. Needs `canary: false`, and no `mqtt`, `queue`, `answers` or `publishers`; `greet: true` lets one message go
+   * round before the load.
+   */
+  arrived?: { consumers?: number };
+  /**
+   * Messages arrive as HTTP requests (POST, PUT or PATCH): the run listens, and the pipeline calls. The id is looked for in the header
+   * fields `webhook-id` (Standard Webhooks) and `ce-id` (CloudEvents), then in the body. A repeated call is a duplicate. Calls to
+   * another path, refused ones and such are counted under `webhook` in the errors of the report, and are no arrivals. At most 1,000
+   * connections are open at once, and a body has at most 16 MB. Flows need one delivery.
+   */
+  webhook?: {
+    /** `host:port` to listen on. Default `127.0.0.1:0`; `:9000` is port 9000 of all addresses, and 0 a free port. */
+    address?: string;
+    /** The path of the calls. Default `/`. */
+    path?: string;
+    /** By which the pipeline reaches the listener, where that is not its address: the value of `run.webhook.url`. */
+    url?: string;
+    /** The status of the answer, 200 to 299. Default 204. */
+    status?: number;
+    /** Answers so late to a share of the calls (0 to 1). The arrival is when the call came. */
+    late?: { share: number; seconds: number };
+    /** Refuses a share of the calls (0 to 1) with a status, by default 503: a message that is not sent again is lost. */
+    refuse?: { share: number; status?: number };
+    /** The header field with the stamps of the stages, as in the MQTT property `hops`. Default `arrival-hops`. */
+    hops?: string;
+    /** Checks the signature of Standard Webhooks (`whsec_…`): a call with a wrong one is answered 401 and is no arrival. */
+    secret?: string;
+    /** The text of a PEM file with the listener's certificate, for HTTPS; with `key`. */
+    cert?: string;
+    /** The text of a PEM file with its key. */
+    key?: string;
+  };
+  /**
+   * Messages are pushed over WebSocket connections that the run holds. With `{{target}}` in `url` there is a connection for each target
+   * and delivery; with it in `send`, `connections` of them share the targets, and each message is due at as many as it has deliveries.
+   * Without it each connection gets every message: flows need as many deliveries as there are connections, and `canary: false`. Text and
+   * binary messages count alike. The run answers pings and sends them; a lost connection is restored, and the report has its gap. A
+   * message has at most 16 MB.
+   */
+  websocket?: {
+    /** `ws://` or `wss://`, with k6's TLS options. */
+    url: string;
+    /** Up to 20,000, a multiple of the largest number of deliveries, which is the default. Not with `{{target}}` in `url`. */
+    connections?: number;
+    /** The sub-protocol, which the server has to take. */
+    protocol?: string;
+    /** Header fields of the request that opens a connection. */
+    headers?: Record<string, string>;
+    /** Messages that a client sends first: those with `{{target}}` once for each of its targets, the others once. */
+    send?: string[];
+    /** A text in the server's answer to each message of `send`. The load begins when all have come. Default: no answer is waited for. */
+    await?: string;
+    /** The path of the stamps in a message of JSON (`meta.hops`): as in the MQTT property `hops`, or as a list. Default: none. */
+    hops?: string;
+  };
+  /**
+   * Messages are pushed as server-sent events over connections that the run holds; the data of an event is the message. `{{target}}` in
+   * `url` is as for `websocket`. A lost connection is restored with `Last-Event-ID` after the server's `retry`, and the report has its gap.
+   * The server has to send the header of its answer at once.
+   */
+  sse?: {
+    /** `http://` or `https://`, with k6's TLS options. */
+    url: string;
+    /** As that of `websocket`. */
+    connections?: number;
+    /** Header fields of the request. */
+    headers?: Record<string, string>;
+    /** As that of `websocket`. */
+    hops?: string;
+  };
+  /**
+   * The stages of a pipeline of your own, in order: the names of those between sent and arrived, 1 to 11, of small letters, digits and _.
+   * Where one ends and the next begins your pipeline makes a stamp in `hops`, so five stages have four stamps. Before them comes `schedule`.
+   * Default: `['request', 'ingest', 'queue', 'relay', 'delivery']`. With `queue` and `answers` they end with that stage.
+   */
+  stages?: string[];
   /**
    * Generator and pipeline share a machine, and so a clock and cores, although their addresses differ (network namespaces). Default: true
    * when all addresses are loopback.
@@ -189,6 +292,15 @@ export interface RunOptions {
    * difference from all deliveries: `sampled` of run.json and of its steps. It deletes the lists afterwards. Needs `redis`. Default 0: none.
    */
   sampled?: number;
+  /**
+   * Whether messages arrive as they were sent: their length always, and the bytes of one in so many. A message that does not has its
+   * own count in the account, `altered`, and breaks the run. 1: every message's bytes; `'off'`: the pipeline wraps or rewrites messages.
+   * Otherwise the run ends before its load if the greeting (`greet`) arrives with other content.
+   * Default 100; off where the script sends with `next()` and `settle()`, as it may send other bodies, unless `verify` is set. Payloads
+   * with several ids are not compared.
+   */
+  verify?: number | string;
+
   /**
    * Traces of messages, 0 (default: none) to 10,000: of up to so many deliveries of the measured phases, evenly over the run, and of the slowest
    * and those that did not arrive, which `messages` of run.json names. Each request then has a W3C header `traceparent`; that of a batch is its
@@ -249,6 +361,25 @@ export interface Slot {
   readonly traceparent: string;
 }
 
+/** The payload of a message; a number is an id. */
+export type Payload = string | number | ArrayBuffer | Uint8Array;
+
+/** What `arrived()` can be told of a message. */
+export interface Arrived {
+  /**
+   * When the client received it, in ms since 1970 with a fraction: `received` of k6/x/mqtt, `timestamp` of an event of k6/websockets.
+   * Default: now. Then the time that the handler was late is part of the latency, and the run is invalid if it is much of it.
+   */
+  at?: number;
+  /**
+   * Which subscriber received it, from 1: a second copy for one subscriber is a duplicate. Default: 1; where a flow has more than one
+   * delivery, the number of the VU among the consumers.
+   */
+  subscriber?: number;
+  /** The stamps that the pipeline made, as they came. Needs `redis`. */
+  hops?: string;
+}
+
 /**
  * The run of this process. Make it in the init context, once: all VUs share its schedule, ledger and clock. It does no I/O
  * there. Throws with the option's name, its value and what is allowed.
@@ -264,7 +395,13 @@ export class Run {
   readonly id: string;
 
   /**
-   * The scenarios of the run; they call the script's functions `subscriber` and `sender`.
+   * With `webhook`: its URL, for pipelines where a callback address travels in the message. A free port (0) is chosen when the run
+   * begins: after the first `next()`. Before, it throws.
+   */
+  readonly webhook?: { readonly url: string };
+
+  /**
+   * The scenarios of the run; they call the script's functions `subscriber` and `sender`, and `consumer` with `arrived`.
    *
    * - `subscriber`: one VU, one iteration, calls `collect()`.
    * - `sender`: a pool of VUs that share as many iterations as the schedule holds requests; calls `send()`, or `next()` and
@@ -276,18 +413,21 @@ export class Run {
 
   /**
    * A script's thresholds, and those of every run's rules, so that k6 exits with 99 when one is broken: `arrival_invalid`,
-   * `arrival_lost` (QoS 1 and 2), `arrival_queued`, `arrival_dead_lettered`, `arrival_unknown` and `arrival_rejected` are 0. A script's
-   * threshold on one of the last four replaces the rule; one on `arrival_lost` is additional. Without `thresholds()` the run is judged
-   * too, and k6 exits with 110.
+   * `arrival_lost` (QoS 1 and 2), `arrival_queued`, `arrival_altered`, `arrival_dead_lettered`, `arrival_unknown`, `arrival_rejected` and
+   * `arrival_requests_failed` are 0. A script's threshold on one of the last six replaces the rule; one on `arrival_lost` is additional.
+   * Without `thresholds()` the run is judged too, and k6 exits with 110. Only a run that passes ends with 0: one that never began, or was
+   * cut off, ends with 108.
    *
    * A limit on how many deliveries arrive in time, of the measured phases (us, ms or s): `{ 'arrival.within(250ms)': ['>= 99.9%'] }`,
-   * or in k6's form `{ arrival_within_250ms: ['value>=0.999'] }`.
+   * or in k6's form `{ arrival_within_250ms: ['value>=0.999'] }`. k6's objects work too: `{ threshold: '>= 99.9%', abortOnFail: true,
+   * delayAbortEval: '10s' }` ends the test by the share so far, which k6 gets each second.
    */
-  thresholds(own?: Record<string, string[]>): Record<string, string[]>;
+  thresholds(own?: Record<string, Threshold[]>): Record<string, Threshold[]>;
 
   /**
    * Subscribes, starts the senders, and returns when everything has arrived, when nothing more comes (`idle`), or at the `drain`
-   * limit. Then it searches missing messages in Redis. It ends the test when Redis or the broker cannot be used.
+   * limit. Then it searches missing messages in Redis. It ends the test when Redis or the broker cannot be used. Where no scenario
+   * calls it, the first `send()`, `next()` or `pump()` ends the test.
    */
   collect(): void;
 
@@ -315,6 +455,36 @@ export class Run {
    * otherwise the request counts as unanswered.
    */
   settle(slot: Slot, status: number): void;
+
+  /**
+   * This VU receives every message that is sent from now on: call it in the function `consumer`, once its subscription holds. The load
+   * begins when all consumers have called it; after 20 s the test ends. The promise resolves when the run has collected everything: then
+   * close what the VU receives from. Until then the iteration goes on. One that ends earlier is a gap, which makes the run invalid.
+   *
+   * ```js
+   * export function consumer() {
+   *   const client = new Client(); // of k6/x/mqtt, as an example
+   *   client.on('message', (topic, payload, { received }) => run.arrived(payload, { at: received }));
+   *   client.connect(url);
+   *   client.subscribe('events/#', { qos: 1 });
+   *   run.subscribed().then(() => client.end());
+   * }
+   * ```
+   */
+  subscribed(): Promise<void>;
+
+  /** False when the run has collected everything: `while (run.receiving()) { … }` for a consumer that polls. */
+  receiving(): boolean;
+
+  /**
+   * Records messages that the script has received: a payload as it came, or the id alone; or a list of them, each perhaps with what
+   * else is known of it. Messages of other runs are counted as foreign. After the end of the run it does nothing.
+   *
+   * The handler's lateness is how long the VU's event loop had been busy when it called. A consumer that blocks while it waits, as with
+   * k6/http, has none that is known.
+   */
+  arrived(message: Payload, how?: Arrived): void;
+  arrived(messages: (Payload | ({ payload: Payload } & Arrived))[], how?: Arrived): void;
 
   /**
    * The current run.json, without histograms; after `collect()` that of the whole run. A script can make figures of it, or k6 metrics

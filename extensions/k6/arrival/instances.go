@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
@@ -14,8 +15,8 @@ import (
 )
 
 // divisible refuses options that cannot be divided among instances, before anything is connected.
-func (o *options) divisible(s *segment.Segment) error {
-	if s == nil {
+func (o *options) divisible(s segment.Segment) error {
+	if s.Alone() {
 		return nil
 	}
 	if o.RunID == "" {
@@ -27,8 +28,11 @@ func (o *options) divisible(s *segment.Segment) error {
 	if o.Sampled > 0 {
 		return fmt.Errorf("sampled reads lists that all %d instances would share, and deletes them: without %s only", s.Of(), segment.Flag)
 	}
-	if o.Queue != nil {
-		return fmt.Errorf("all %d instances would read one queue, and take each other's messages: without %s only", s.Of(), segment.Flag)
+	if o.form != body.Text {
+		return fmt.Errorf("idFormat (ID_FORMAT) %q does not name the instance: without %s only", o.form, segment.Flag)
+	}
+	if o.from.Unshareable != "" {
+		return fmt.Errorf("%s: without %s only", o.from.Unshareable, segment.Flag)
 	}
 	if p := o.Publishers; p != nil && s.Scale(p.Connections) == 0 {
 		return fmt.Errorf("%s would have none of %d publishers.connections: fewer instances", s, p.Connections)
@@ -52,7 +56,7 @@ func (o *options) divisible(s *segment.Segment) error {
 
 // setStart sets the start of the schedule: soon, or when all instances of the run are ready.
 func (e *engine) setStart(ctx context.Context, client *store.Store) error {
-	if e.segment == nil {
+	if e.segment.Alone() {
 		e.Epoch = time.Now().Add(StartDelay)
 		return nil
 	}
@@ -180,8 +184,11 @@ func (e *engine) runClosedPhases(ctx context.Context, client *store.Store) {
 		}
 		e.phases.Begin(i, begin, end)
 		end = e.turns.Last(ctx, e.turns.To(now))
-		if now := time.Now(); e.external != nil && e.external.hasEnded() && now.Before(end) {
-			end = now
+		switch ended := time.Now(); {
+		case e.external != nil && e.external.hasEnded() && ended.Before(end):
+			end = ended
+		case p.Measured && now.VUs > 0 && !ended.Before(end) && e.turns.Abandoned(&now, begin):
+			e.abandon(p.Name)
 		}
 		e.phases.End(i, end)
 		begin = end
@@ -199,11 +206,21 @@ func (e *engine) runClosedPhases(ctx context.Context, client *store.Store) {
 	clock.SleepUntil(ctx, e.Halted, begin)
 }
 
+// abandon ends a run of the closed model whose senders have ended before phase did.
+func (e *engine) abandon(phase string) {
+	if !e.Halt() {
+		return
+	}
+	how := fmt.Sprintf("the senders ended after %d requests, before the end of phase %q", e.turns.Drawn(), phase)
+	e.note(func() { e.abandoned = how })
+	e.distrust("%s", how)
+}
+
 // waitsAfter reports whether the instances of a run wait for each other after phase i. Each instance ends the
 // phase when its requests have been answered and its messages have arrived.
 func (e *engine) waitsAfter(i int) bool {
 	p := e.options.profile.Phases[i]
-	return e.segment != nil && i+1 < len(e.options.profile.Phases) && (p.Requests > 0 || p.Drain > 0)
+	return !e.segment.Alone() && i+1 < len(e.options.profile.Phases) && (p.Requests > 0 || p.Drain > 0)
 }
 
 // waits is the longest that all these waits can take.
@@ -218,7 +235,7 @@ func (e *engine) waits() (d time.Duration) {
 
 // opening returns when the first phase begins: at the epoch, or when the first sender is ready.
 func (e *engine) opening(ctx context.Context) time.Time {
-	if e.segment == nil {
+	if e.segment.Alone() {
 		e.turns.AwaitSender(ctx, e.Epoch.Add(schedule.LateLimit))
 	}
 	if now := time.Now(); now.After(e.Epoch) {

@@ -40,7 +40,7 @@ func TestARunBeginsOnce(t *testing.T) {
 	test.Start(t, f)
 	one := newSegment(t, f, unequalSegments[0], unequalSequence, steady, "runId: 'abcd1234', gather: 60")
 	e := one.module.root.engine
-	client, err := store.Open(t.Context(), e.trust.Of(one.state), e.options.Redis.URL, e.Clock)
+	client, err := store.Open(t.Context(), e.trust.Of(one.state), e.options.Redis.URL, "", e.Clock)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	ctx, disconnect := context.WithCancel(t.Context())
@@ -74,7 +74,7 @@ func TestInstancesBeginByRedisTime(t *testing.T) {
 		s := newSegment(t, f, one, unequalSequence, steady, "runId: 'abcd1234'")
 		engines[i] = s.module.root.engine
 		work.Go(func() {
-			client, err := store.Open(t.Context(), engines[i].trust.Of(s.state), engines[i].options.Redis.URL, engines[i].Clock)
+			client, err := store.Open(t.Context(), engines[i].trust.Of(s.state), engines[i].options.Redis.URL, "", engines[i].Clock)
 			if assert.NoError(t, err) {
 				defer func() { _ = client.Close() }()
 				assert.NoError(t, engines[i].setStart(t.Context(), client))
@@ -144,7 +144,7 @@ func TestAPhaseBeginsWithoutAMissingInstance(t *testing.T) {
 	s := newSegment(t, f, unequalSegments[1], unequalSequence,
 		"phases: [{duration: 60, vus: 6, drain: 60}, {name: two, duration: 60, vus: 6}]\nflows: [{name: direct}]", "runId: 'abcd1234'")
 	e := s.module.root.engine
-	client, err := store.Open(t.Context(), e.trust.Of(s.state), e.options.Redis.URL, e.Clock)
+	client, err := store.Open(t.Context(), e.trust.Of(s.state), e.options.Redis.URL, "", e.Clock)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	begin := e.together(t.Context(), client, 1, time.Now())

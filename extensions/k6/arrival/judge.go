@@ -1,12 +1,11 @@
 package arrival
 
 import (
+	"bytes"
 	"context"
-	"fmt"
-	"maps"
 	"runtime"
 	"slices"
-	"sync"
+	"strings"
 	"time"
 
 	"go.k6.io/k6/v2/lib"
@@ -22,30 +21,42 @@ import (
 // judge sets the verdict of a report. ran is how long an unfinished run has lasted.
 func (e *engine) judge(r *report.Run, doubts []string, ran time.Duration) report.Verdict {
 	rules, replaced := e.judging.Rules(e.builtIn())
+	r.Scene = e.scene()
 	return judge.Of(judge.Evidence{
 		Run: r, CutOff: "the run was " + report.CutOff(ran, e.planned()), Doubts: doubts, Limits: rules, Replaced: replaced,
-		Cores: runtime.GOMAXPROCS(0), Unattended: e.open.Unattended(), AtMostOnce: e.options.atMostOnce(), Halted: e.IsHalted(),
-		Subscribed: e.subscribed(),
+		Cores: runtime.GOMAXPROCS(0), Unattended: e.open.Unattended(), AtMostOnce: e.options.from.AtMostOnce, Halted: e.IsHalted(),
+		Unread: e.options.from.Unread,
 	})
 }
 
-// atMostOnce reports whether messages arrive at QoS 0: a loss is counted, but is no failure.
-func (o *options) atMostOnce() bool { return o.Queue == nil && o.MQTT.QoS == 0 }
-
-// subscribed describes the subscriptions in the words of the options; empty: no MQTT subscriptions.
-func (e *engine) subscribed() string {
-	o := e.options.MQTT
-	switch {
-	case o.URL == "":
-		return ""
-	case o.Filter != "":
-		return fmt.Sprintf("mqtt.filter (FILTER) %q at QoS %d", o.Filter, o.QoS)
+// scene is what a cause needs besides run.json.
+func (e *engine) scene() *report.Scene {
+	s := &report.Scene{Subscribed: e.options.from.Words}
+	if e.options.Protocol == "HTTP" {
+		path, _, query := strings.Cut(e.options.Ingest.Path, "?")
+		if s.URL = report.Mask(e.options.Ingest.URL) + path; query { // it may hold a secret
+			s.URL += "?…"
+		}
 	}
-	return fmt.Sprintf("targets behind mqtt.prefix (TOPIC_PREFIX) %q at QoS %d", o.Prefix, o.QoS)
+	e.note(func() { s.Abandoned = e.abandoned })
+	if first := e.foreign.Load(); first != nil {
+		s.Sample, s.Carries = report.ExcerptOf(*first), e.carries(*first)
+	}
+	return s
+}
+
+// carries reports whether a message has the run's id in some form.
+func (e *engine) carries(payload []byte) bool { return bytes.Contains(payload, []byte(e.ID)) }
+
+// sample keeps the first foreign message.
+func (e *engine) sample(payload []byte) {
+	if e.foreign.Load() == nil {
+		e.foreign.CompareAndSwap(nil, new(bytes.Clone(payload)))
+	}
 }
 
 func (e *engine) measured() *ledger.Times {
-	total := ledger.NewTimes()
+	total := ledger.NewTimes(len(e.options.stages))
 	for i, p := range e.options.profile.Phases {
 		if p.Measured {
 			total.Merge(e.Ledger.Times(i))
@@ -120,82 +131,8 @@ func (e *engine) builtIn() map[string][]string {
 	for _, end := range limits.AccountEnds {
 		all["arrival_"+end] = []string{limits.None}
 	}
-	if !e.options.atMostOnce() {
+	if !e.options.from.AtMostOnce {
 		all["arrival_lost"] = []string{limits.None}
 	}
 	return all
-}
-
-// withins are the limits on how many deliveries arrive in time, by their metrics.
-type withins struct {
-	mu    sync.Mutex
-	known map[string]within
-}
-
-type within struct {
-	limit  time.Duration
-	metric *metrics.Metric
-}
-
-func (w *withins) all() map[string]within {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return maps.Clone(w.known)
-}
-
-// register makes the metric of a limit, once for all VUs. ok is false for other names.
-func (w *withins) register(registry *metrics.Registry, name string) (metric string, ok bool, err error) {
-	metric, limit, ok := report.WithinMetric(name)
-	if !ok {
-		return name, false, nil
-	}
-	made, err := registry.NewMetric(metric, metrics.Gauge)
-	if err != nil {
-		return metric, true, fmt.Errorf("thresholds: %s: %w", name, err)
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.known[metric] = within{limit, made}
-	return metric, true, nil
-}
-
-// thresholds translates the arrival.within(…) limits among a script's thresholds for k6. Each threshold is a list of
-// expressions or of k6's objects.
-func (w *withins) thresholds(registry *metrics.Registry, own map[string]any) (map[string]any, error) {
-	all := map[string]any{}
-	for name, value := range own {
-		metric, ok, err := w.register(registry, name)
-		if err != nil {
-			return nil, err
-		}
-		if list, isList := value.([]any); ok && isList {
-			translated := make([]any, len(list))
-			for i, one := range list {
-				translated[i] = one
-				if source, isText := one.(string); isText {
-					translated[i] = report.WithinThreshold(source)
-				}
-			}
-			value = translated
-		}
-		all[metric] = value
-	}
-	return all, nil
-}
-
-func (w *withins) limits(registry *metrics.Registry, own map[string][]string) (map[string][]string, error) {
-	all := map[string][]string{}
-	for name, sources := range own {
-		metric, ok, err := w.register(registry, name)
-		if err != nil {
-			return nil, err
-		}
-		for _, source := range sources {
-			if ok {
-				source = report.WithinThreshold(source)
-			}
-			all[metric] = append(all[metric], source)
-		}
-	}
-	return all, nil
 }

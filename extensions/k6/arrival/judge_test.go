@@ -42,7 +42,7 @@ func verdictReasons(t *testing.T, options string, late func(n int) int64, waited
 			continue
 		}
 		e.Ledger.Settle(slot, ledger.Accepted)
-		stamps := hops.Stamps{Received: sent + 1000, Queued: sent + 2000, Claimed: sent + 3000, Published: sent + 4000}
+		stamps := hops.Of(sent+1000, sent+2000, sent+3000, sent+4000)
 		a := ledger.Arrival{Seq: n, At: sent + 10_000, Stamps: stamps, Stamped: true}
 		if n >= e.Pacer.Requests()-3 {
 			a.Waited = waited
@@ -104,7 +104,7 @@ func TestTheJudgeGetsTheRunsEvidence(t *testing.T) {
 			"the generator was late: lateness p99 5.0 ms of arrival p99 15.0 ms; more cores are needed"}},
 		// Regression: such a run was trusted, as the stage schedule has only messages that arrived.
 		"late to send what does not arrive": {"", func(n int) int64 { return int64(n%2) * 5e6 }, 0, nil, []string{
-			"the generator was late: lateness p99 5000.0 ms of arrival p99 10.0 ms; more cores are needed", "rejected: 50 of 100 messages"}},
+			"the generator was late: lateness p99 5000.0 ms of arrival p99 10.0 ms; more cores are needed", "rejected: 50 of 100 messages", "50 of 100 requests got no 2xx"}},
 		"unbalanced account": {"mqtt: { url: 'BROKER', connections: 2 }", inTime, 0, func(e *engine, _ *recorder) {
 			// Message 0 is sent twice and arrives at both connections.
 			e.Ledger.Sent(e.Pacer.Slot(0), e.Clock.At(e.Epoch))

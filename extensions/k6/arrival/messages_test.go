@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,32 +95,17 @@ func TestMessagesOfChosenFlowsHaveTheirOwnNames(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{}
 	s := newScript(t, f, "phases: [{duration: 60, vus: 1, requests: 4}]\nflows: [{name: often}, {name: seldom, target: pair, messages: 3}]", "traces: 1")
-	e := s.module.root.engine
-	done := make(chan error)
-	go func() { done <- e.collect(t.Context(), s.state, s.module.metrics) }()
-	rt := s.runtime.VU.Runtime()
-	require.NoError(t, rt.Set("post", func(path, body string) int {
-		answer, err := http.Post(f.IngestURL()+path, "application/json", strings.NewReader(body))
-		if err != nil {
-			return 0
-		}
-		_ = answer.Body.Close()
-		return answer.StatusCode
-	}))
-	_, err := rt.RunString(`
+	r := s.scripted(f, `
 		const sent = {};
 		for (let i = 0; i < 4; i++) {
 			const slot = run.next('seldom');
 			slot.ids.forEach((id, j) => { sent[id] = { target: slot.targets[j], first: slot.ids[0] }; });
 			run.settle(slot, post(slot.path, slot.body));
 		}`)
-	require.NoError(t, err)
-	require.NoError(t, <-done)
 	var sent map[string]struct{ Target, First string }
-	v, err := rt.RunString(`JSON.stringify(sent)`)
+	v, err := s.runtime.VU.Runtime().RunString(`JSON.stringify(sent)`)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal([]byte(v.String()), &sent))
-	r := s.written()
 	require.Len(t, r.Messages.Slowest, 12)
 	all := tracesIn(t, s.dir)
 	for _, d := range r.Messages.Slowest {

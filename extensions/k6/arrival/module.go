@@ -36,6 +36,7 @@ type RootModule struct {
 	events    sync.Once
 	concluded atomic.Bool // the last report has been written
 	pumped    atomic.Bool // the scenarios' senders call pump()
+	planned   atomic.Bool // the script made its run in the init context
 	mu        sync.Mutex
 	engine    *engine
 }
@@ -63,10 +64,10 @@ func (r *RootModule) NewModuleInstance(vu modules.VU) modules.Instance {
 }
 
 // exitEvent is k6's event.Exit: test, thresholds and summary are over. The package that declares it is
-// internal.
+// internal, so a test compares the number with its name.
 const exitEvent = 6
 
-// awaitExit writes the last report before k6 exits; k6 waits for it.
+// awaitExit concludes the run before k6 exits; k6 waits for it.
 func (r *RootModule) awaitExit(vu modules.VU) {
 	global := vu.Events().Global
 	if global == nil {
@@ -75,18 +76,21 @@ func (r *RootModule) awaitExit(vu modules.VU) {
 	_, events := global.Subscribe(exitEvent)
 	go func() {
 		for event := range events {
-			r.exit()
+			if code := r.conclude(failed(event.Data)); code != 0 {
+				os.Exit(code)
+			}
 			event.Done()
 		}
 	}()
 }
 
 type instance struct {
-	root    *RootModule
-	vu      modules.VU
-	metrics *runMetrics
-	exports modules.Exports
-	waiter  *schedule.Waiter // of run.next()
+	root     *RootModule
+	vu       modules.VU
+	metrics  *runMetrics
+	exports  modules.Exports
+	waiter   *schedule.Waiter // of run.next()
+	consumer *consumer        // of run.subscribed()
 }
 
 func (m *instance) Exports() modules.Exports { return m.exports }
@@ -97,6 +101,9 @@ func (m *instance) construct(call sobek.ConstructorCall) *sobek.Object {
 	o, err := parseOptions(rt, call.Argument(0))
 	if err == nil {
 		err = m.root.join(o)
+	}
+	if m.vu.State() == nil {
+		m.root.planned.Store(true)
 	}
 	if err != nil {
 		common.Throw(rt, err)

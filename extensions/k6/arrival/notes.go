@@ -25,10 +25,14 @@ type lists struct {
 	doubts    []string // why the instrument cannot be trusted
 	figures   []report.Figure
 	answer    string // of the script; empty: it gave none
+	abandoned string // how far the senders came before they ended; empty: they did not
 	processes []report.ProcessClock
 	resources []report.Resource
 	sampled   *store.Sampled // nil: not requested, or not read yet
 }
+
+// classesMost bounds the classes of errors: some are named by what a server answered.
+const classesMost = 200
 
 // count counts an error of a class, and keeps the first of each class as its example.
 func (n *notes) count(stage, class, example string) {
@@ -37,6 +41,9 @@ func (n *notes) count(stage, class, example string) {
 	key := stage + " " + class
 	if n.errors == nil {
 		n.errors = map[string]*report.ErrorClass{}
+	}
+	if n.errors[key] == nil && len(n.errors) >= classesMost {
+		class, key = "others", stage+" others"
 	}
 	if n.errors[key] == nil {
 		n.errors[key] = &report.ErrorClass{Stage: stage, Class: class, Example: example}
@@ -82,7 +89,7 @@ func (n *notes) noted() (lists, []report.ErrorClass) {
 	}
 	sort.Slice(classes, func(i, j int) bool { return classes[i].Count > classes[j].Count })
 	return lists{
-		copyOf(n.doubts), copyOf(n.figures), n.answer, copyOf(n.processes), copyOf(n.resources), n.sampled,
+		copyOf(n.doubts), copyOf(n.figures), n.answer, n.abandoned, copyOf(n.processes), copyOf(n.resources), n.sampled,
 	}, classes
 }
 

@@ -1,7 +1,6 @@
 package arrival
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,13 +15,15 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fuzz"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/mqtt"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
 // options are those of new Run(). index.d.ts documents them.
 type options struct {
+	sources
 	Name       string                    `json:"name"`
 	Protocol   string                    `json:"protocol"` // empty: HTTP, or MQTT with publishers
 	RunID      string                    `json:"runId"`
@@ -31,17 +32,16 @@ type options struct {
 	Phases     map[string]map[string]any `json:"phases"`
 	EveryFlow  map[string]any            `json:"everyFlow"`
 	Ingest     send.Ingest               `json:"ingest"`
-	MQTT       receive.Options           `json:"mqtt"`
 	Redis      redisOptions              `json:"redis"`
 	CA         string                    `json:"ca"`
 	ID         string                    `json:"id"`
+	IDFormat   string                    `json:"idFormat"`
+	IDFrom     string                    `json:"idFrom"`
 	Body       string                    `json:"body"`
 	Fuzz       *fuzzOptions              `json:"fuzz"`
 	Senders    int                       `json:"senders"`
 	InFlight   int                       `json:"inFlight"`
 	Publishers *send.PublisherOptions    `json:"publishers"`
-	Queue      *store.QueueOptions       `json:"queue"`
-	Answers    bool                      `json:"answers"` // messages have arrived when their request is accepted
 	Timeout    seconds                   `json:"timeout"`
 	Drain      seconds                   `json:"drain"`
 	Idle       seconds                   `json:"idle"`
@@ -49,8 +49,11 @@ type options struct {
 	Network    string                    `json:"network"`
 	OneHost    bool                      `json:"oneHost"`
 	Canary     bool                      `json:"canary"`
+	Greet      *bool                     `json:"greet"`   // one message goes round before the load; nil: as Canary
+	StageNames []string                  `json:"stages"`  // after schedule; empty: the default ones
 	Sampled    int                       `json:"sampled"` // one message in this many is looked up in the trace lists; 0: none
 	Traces     int                       `json:"traces"`  // number of sampled messages with traces, besides slow and missing ones; 0: no traces
+	Verify     verifyOption              `json:"verify"`
 	Clock      clockOptions              `json:"clock"`
 	Labels     map[string]string         `json:"labels"`
 	Facts      map[string]any            `json:"facts"` // of the pipeline
@@ -61,10 +64,18 @@ type options struct {
 	SenderConnections int `json:"senderConnections"`
 
 	profile *profile.Profile
+	source  receive.Source
+	from    receive.Description // of source
+	stages  stages.List
+	form    body.Form   // of ids
+	ids     *body.From  // where they stand
 	tool    report.Tool // what sends
 }
 
-type profileOption struct{ Name, Text string }
+type profileOption struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
 
 // fuzzOptions make payloads of random values.
 type fuzzOptions struct {
@@ -78,21 +89,52 @@ type clockOptions struct {
 	Limit *seconds `json:"limit"` // of the bound; nil: only the built-in one
 }
 
+// verifyOption says of how many messages one has its bytes compared with what was sent.
+type verifyOption struct {
+	every int  // 0: nothing is compared, not even lengths
+	given bool // the script has set it
+}
+
+// verifyEvery is the default of verifyOption.
+const verifyEvery = 100
+
+// UnmarshalJSON takes a number from 1 on, "off", or nothing ("").
+func (v *verifyOption) UnmarshalJSON(b []byte) error {
+	text := strings.Trim(string(b), `"`) // environment variables are strings
+	if text == "" {
+		return nil
+	}
+	every, err := strconv.Atoi(text)
+	if err == nil && every >= 1 || text == "off" {
+		*v = verifyOption{every: every, given: true}
+		return nil
+	}
+	return fmt.Errorf(`verify (VERIFY) is %s; allowed: 1 to compare the bytes of every message, n for one in n, "off"`, b)
+}
+
 type redisOptions struct {
-	URL string `json:"url"`
+	URL    string `json:"url"`
+	Prefix string `json:"prefix"` // of the pipeline's keys; empty: the default one
 }
 
 // seconds is a duration in seconds, or with its unit: 10, "10s", "500ms".
 type seconds time.Duration
 
+// secondsMost is a hundred years.
+const secondsMost = 100 * 365 * 24 * 3600
+
 func (s *seconds) UnmarshalJSON(b []byte) error {
 	text := strings.Trim(string(b), `"`) // environment variables are strings
 	d, err := time.ParseDuration(text)
-	if number, wrong := strconv.ParseFloat(text, 64); wrong == nil {
+	number, wrong := strconv.ParseFloat(text, 64)
+	switch {
+	case wrong == nil && number >= 0 && number <= secondsMost:
 		d, err = time.Duration(number*float64(time.Second)), nil
+	case wrong == nil:
+		err = strconv.ErrRange
 	}
 	if err != nil || d < 0 {
-		return &json.UnmarshalTypeError{Value: string(b), Type: reflect.TypeFor[seconds]()} // the decoder adds the option's name
+		return valueError(fmt.Sprintf("is %s, which is not a duration: seconds, or a number with its unit, like \"500ms\"", b))
 	}
 	*s = seconds(d)
 	return nil
@@ -105,7 +147,10 @@ func (p *profileOption) UnmarshalJSON(b []byte) error {
 		return json.Unmarshal(b, &p.Text)
 	}
 	type plain profileOption
-	return json.Unmarshal(b, (*plain)(p))
+	if err := Decode(b, (*plain)(p)); err != nil {
+		return fmt.Errorf("profile: %w", err)
+	}
+	return nil
 }
 
 func (d seconds) duration() time.Duration { return time.Duration(d) }
@@ -113,10 +158,10 @@ func (d seconds) duration() time.Duration { return time.Duration(d) }
 func defaults() options {
 	return options{
 		Name: "run", ID: "id", Senders: 64, InFlight: 1, SenderConnections: 1, Canary: true, Topology: "single", Network: "loopback", Runs: "reports/runs",
-		Gather: seconds(time.Minute), Timeout: seconds(10 * time.Second), Drain: seconds(30 * time.Second), Idle: seconds(10 * time.Second),
-		Ingest: send.Ingest{Path: "/messages", BatchPath: "/messages/batch", KeepAlive: true},
-		MQTT:   receive.Options{Prefix: "messages/", QoS: 1, Version: "5", Session: "clean", Topics: "exact"},
-		tool:   report.Tool{Name: "k6", Version: k6Version()},
+		Verify: verifyOption{every: verifyEvery}, Gather: seconds(time.Minute), Timeout: seconds(10 * time.Second), Drain: seconds(30 * time.Second), Idle: seconds(10 * time.Second),
+		Ingest:  send.Ingest{Path: "/messages", BatchPath: "/messages/batch", KeepAlive: true},
+		sources: sources{MQTT: mqtt.Defaults()},
+		tool:    report.Tool{Name: "k6", Version: k6Version()},
 	}
 }
 
@@ -138,30 +183,8 @@ func parseOptions(rt *sobek.Runtime, v sobek.Value) (*options, error) {
 	return &o, nil
 }
 
-// Decode reads a JSON object into a struct. Errors name the option, its value and what is allowed.
-func Decode(text []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	err := d.Decode(into)
-	var wrong *json.UnmarshalTypeError
-	switch {
-	case err == nil && d.More():
-		return errors.New("there is more than one JSON value")
-	case err == nil:
-		return nil
-	case errors.As(err, &wrong) && wrong.Type == reflect.TypeFor[seconds]():
-		return fmt.Errorf("%s is %s, which is not a duration: seconds, or a number with its unit, like \"500ms\"", wrong.Field, wrong.Value)
-	case errors.As(err, &wrong):
-		return fmt.Errorf("%s is a %s, but %s is wanted", wrong.Field, wrong.Value, wrong.Type)
-	}
-	if name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
-		return fmt.Errorf("unknown option %s", name)
-	}
-	return err
-}
-
 func (o *options) messages() body.Format {
-	f := body.Format{Template: o.Body, ID: o.ID, Source: o.tool.Name}
+	f := body.Format{Template: o.Body, ID: o.ID, Source: o.tool.Name, Form: o.form, From: o.ids}
 	if o.Fuzz != nil {
 		f.Fuzz, f.Seed = o.Fuzz.spec, o.Fuzz.Seed
 	}
@@ -171,7 +194,7 @@ func (o *options) messages() body.Format {
 // same refuses a second run in one process: all VUs share one schedule.
 func (e *engine) same(o *options) error {
 	a, b := *e.options, *o
-	a.profile, b.profile = nil, nil
+	a.profile, b.profile, a.source, b.source, a.ids, b.ids = nil, nil, nil, nil, nil, nil
 	if !reflect.DeepEqual(a, b) {
 		return errors.New("a second Run with other options: a script has one Run, made outside of its functions")
 	}

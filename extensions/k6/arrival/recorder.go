@@ -39,7 +39,7 @@ type recorder struct {
 }
 
 func newRecorder(e *engine) (*recorder, error) {
-	r := &recorder{engine: e, busy: make(chan struct{}, 1), next: time.Now().Add(checkpoint)}
+	r := &recorder{engine: e, busy: make(chan struct{}, 1), next: time.Now().Add(checkpointFirst)}
 	var err error
 	// O_EXCL: another run may have started in this directory since the check. Then the summary must not write
 	// there either.
@@ -114,7 +114,7 @@ func (r *recorder) cut() {
 	t := r.seconds
 	from, to := time.Duration(t)*tick, time.Duration(t+1)*tick
 	row := report.Interval{
-		T: t, Phase: e.phases.At(from), Requests: i.Requests, Scheduled: i.Sent, CanaryMS: e.canary.At(t),
+		T: t, Phase: e.phases.At(from), Requests: i.Requests, Scheduled: i.Sent, CanaryMS: e.canary.LatencyOf(t),
 		Sent: i.Sent, Accepted: i.Accepted, Rejected: i.Rejected, Failed: i.Failed,
 		Arrived: i.Arrival.Count, Backlog: i.Backlog,
 		Arrival: report.NewQuantiles(&i.Arrival), FromSend: report.NewQuantiles(&i.FromSend), HTTP: report.NewQuantiles(&i.HTTP),
@@ -125,9 +125,10 @@ func (r *recorder) cut() {
 		row.Requests, row.Scheduled = last-first, e.Pacer.Messages(last)-e.Pacer.Messages(first)
 	}
 	if i.Stamped > 0 {
+		row.Stamped = i.Stamped
 		row.Stages = map[string]float64{}
-		for s, sum := range i.StageSums {
-			row.Stages[ledger.Stage(s).String()] = float64(sum) / float64(i.Stamped) / 1000
+		for s, stage := range r.engine.options.stages {
+			row.Stages[stage.Name] = float64(i.StageSums[s]) / float64(i.Stamped) / 1000
 		}
 	}
 	line, err := json.Marshal(row)
@@ -163,14 +164,17 @@ func (r *recorder) checkpoint() {
 	go func() {
 		defer func() { <-r.busy }()
 		r.note(r.engine.write())
-		r.next = nextCheckpoint(began, time.Now())
+		r.next = nextCheckpoint(r.engine.Epoch, began, time.Now())
 	}()
 }
 
-// nextCheckpoint returns when the report is written next. The report has every second of the run, so a fixed
-// interval would cost a long run more and more. Writing takes at most a hundredth of the time, until the
-// interval reaches checkpointMost.
-func nextCheckpoint(began, ended time.Time) time.Time {
+// nextCheckpoint returns when the report is written next, in a run that started at start. The report has every second
+// of the run, so a fixed interval would cost a long run more and more. Writing takes at most a hundredth of the time,
+// until the interval reaches checkpointMost. The first ones come sooner, as a killed run has little else.
+func nextCheckpoint(start, began, ended time.Time) time.Time {
+	if so := ended.Sub(start); so < checkpoint {
+		return ended.Add(max(checkpointFirst, so))
+	}
 	return ended.Add(min(max(checkpoint, checkpointShare*ended.Sub(began)), checkpointMost))
 }
 

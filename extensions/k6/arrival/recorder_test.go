@@ -75,7 +75,8 @@ func TestABrokenTimelineLeavesAReadableReport(t *testing.T) {
 	r := s.written()
 	require.Len(t, r.Timeline, 2)
 	assert.Contains(t, r.Verdict.Rules, report.Rule{
-		Name: "instrument", OK: new(false), Result: report.Invalid, Reason: "the run's timeline can't be read: " + rec.timeline.Name() +
+		Name: "instrument", Part: "run", OK: new(false), Result: report.Invalid, TrustedAnyway: []string{"account"},
+		Reason: "the run's timeline can't be read: " + rec.timeline.Name() +
 			" is broken in line 3: invalid character 'b' looking for beginning of object key string",
 	})
 
@@ -112,7 +113,7 @@ func TestReportsOfALongRunCostLittle(t *testing.T) {
 			ended := now.Add(time.Duration(size / bytesPerSecond * float64(time.Second)))
 			written, busy = written+size/1e9, busy+ended.Sub(now)
 			oldest = max(oldest, ended.Sub(last))
-			last, now = now, nextCheckpoint(now, ended)
+			last, now = now, nextCheckpoint(start, now, ended)
 		}
 		assert.LessOrEqual(t, reports, c.most, c.lasts)
 		assert.GreaterOrEqual(t, reports, c.least, c.lasts)
@@ -120,4 +121,17 @@ func TestReportsOfALongRunCostLittle(t *testing.T) {
 		assert.LessOrEqual(t, busy, c.lasts/50, "checkpointMost allows more than 1 % late in a day")
 		assert.LessOrEqual(t, oldest, checkpointMost+10*time.Second, c.lasts)
 	}
+}
+
+// Regression: of a run that was killed after 4 s the report said that it was cut off before it began.
+func TestTheFirstReportsComeSoon(t *testing.T) {
+	t.Parallel()
+	start := time.Now()
+	const writing = 10 * time.Millisecond
+	var at []float64
+	for next := start.Add(checkpointFirst); next.Before(start.Add(20 * time.Second)); {
+		at = append(at, next.Sub(start).Truncate(time.Second).Seconds())
+		next = nextCheckpoint(start, next, next.Add(writing))
+	}
+	assert.Equal(t, []float64{1, 2, 4, 8, 13, 18}, at)
 }

@@ -151,11 +151,17 @@ export interface Rule {
   basis: string;
   /** Why it is broken. empty: it holds, or another rule has the reason. */
   reason: string;
+  /** What the rule is about. run: all of it. Absent: an earlier version. */
+  part?: "sending" | "receiving" | "pipeline" | "run";
+  /** What was wrong, and what to do, if the rule makes the run unusable. Absent: it does not, or an earlier version. */
+  remedy?: string;
+  /** What can be trusted though the rule is broken: the latency of requests, which messages arrived. Absent: nothing, or an earlier version. */
+  trusted_anyway?: Array<"http" | "account">;
   /** In a merged run: the instance. */
   generator?: number;
 }
 
-/** Every message id that was due, whole run. scheduled = dropped + rejected + unknown + arrived + dead_lettered + queued + lost + pending. */
+/** Every message id that was due, whole run. scheduled = dropped + rejected + unknown + arrived + altered + dead_lettered + queued + lost + pending. */
 export interface Account {
   /** Ids that were due. */
   scheduled: number;
@@ -167,6 +173,8 @@ export interface Account {
   unknown: number;
   /** Reached every subscriber. */
   arrived: number;
+  /** Arrived with other content than was sent, and to some subscriber not whole. Absent: a run of an earlier version, which did not look. */
+  altered?: number;
   /** Given up by the relay. */
   dead_lettered: number;
   /** Still in the queue when the drain limit was reached. */
@@ -192,10 +200,12 @@ export interface Account {
     sent: number;
     /** POSTs that were repeated with the same id. */
     retried: number;
+    /** Requests without a 2xx in the end, whether or not their messages arrived. Absent: an earlier version. */
+    failed?: number;
   };
   /** Deliveries: a message has one for each subscriber of its flow. */
   deliveries: {
-    /** Due for accepted messages. */
+    /** Due for messages that were accepted or arrived. */
     due: number;
     /** Arrived, each counted once. */
     arrived: number;
@@ -281,21 +291,8 @@ export interface Latencies {
   from_send: Latency;
   /** Answer − sent, one sample per request. */
   http: Latency;
-  /** The six stages of a delivery; per delivery they add up to arrival. */
-  stages: {
-    /** sent − due: the generator was late. */
-    schedule: Latency;
-    /** received − sent: connection, HTTP, parsing. */
-    request: Latency;
-    /** queued − received: validation, batching. */
-    ingest: Latency;
-    /** claimed − queued: the queue, the wait for a free relay. */
-    queue: Latency;
-    /** published − claimed: relay, back-pressure of the broker. */
-    relay: Latency;
-    /** arrived − published: broker, network; for arrivals by the read (arrival_stamps) also the subscriber's socket. */
-    delivery: Latency;
-  };
+  /** By name of a stage (stages); per delivery they add up to arrival. */
+  stages: Record<string, Latency>;
 }
 
 /** A distribution, from an HdrHistogram (1 µs, 3 significant digits). count 0: everything else null, curve empty. */
@@ -344,7 +341,9 @@ export interface Step {
   scheduled: number;
   /** Messages that the ingest accepted. */
   accepted: number;
-  /** Deliveries due for accepted messages. Absent: an earlier version. */
+  /** Messages that the ingest accepted, or that arrived though their request failed. Absent: an earlier version. */
+  taken?: number;
+  /** Deliveries due for taken messages. Absent: an earlier version. */
   due?: number;
   /** Deliveries made. */
   arrived: number;
@@ -352,7 +351,7 @@ export interface Step {
   scheduled_per_s: number | null;
   /** accepted / duration_s. */
   accepted_per_s: number | null;
-  /** Messages that were accepted and arrived during the phase; without refused, lost and late ones. Absent: an earlier version. */
+  /** Messages that arrived during the phase, however their requests ended; without lost and late ones. Absent: an earlier version. */
   carried_per_s?: number;
   /** arrived / duration_s. */
   arrived_per_s: number | null;
@@ -375,7 +374,7 @@ export interface Knee {
   /** The concurrency of the next step. */
   next: number;
   /** The stage whose mean grew most between the two; below the first step, the longest. Empty: unknown. */
-  stage: "schedule" | "request" | "ingest" | "queue" | "relay" | "delivery" | "";
+  stage: string;
 }
 
 /** Arrival of one message in so many, from the trace lists of ingest and relay, and its difference from all deliveries. */
@@ -415,10 +414,25 @@ export interface Flow {
   arrival: Latency;
 }
 
+/** A part of a delivery's time. It begins where the one before ends. */
+export interface Stage {
+  name: string;
+  /** The mark at which it begins; of the first: due. */
+  from: string;
+  /** The mark at which it ends; of the last: arrived. */
+  to: string;
+  /** What it holds, in a few words; empty: not known. */
+  says: string;
+  /** Its marks may come from two clocks, so it is known only to within the clock bound. */
+  crosses_hosts: boolean;
+}
+
 /** Something that stands out in the run. */
 export interface Finding {
   /** A sentence. */
   text: string;
+  /** What to do next. Absent: nothing, or an earlier version. */
+  next?: string;
   /** true: something gave way. false: a figure that is good to know. */
   worry: boolean;
   /** The seconds of the run that it is about. null: all of them. */
@@ -481,7 +495,7 @@ export interface Messages {
     /** Its trace in traces.otlp.json. Absent: it has none. */
     trace?: string;
     /** Its end, or its kind, as in the account. */
-    end: "lost" | "rejected" | "unknown" | "dead_lettered" | "queued" | "duplicates" | "negative";
+    end: "lost" | "rejected" | "unknown" | "altered" | "dead_lettered" | "queued" | "duplicates" | "negative";
     /** As in the message. */
     target: string;
     /** Its name. */
@@ -551,23 +565,14 @@ export interface Interval {
   from_send: Brief | null;
   /** Of the requests answered in this second. */
   http: Brief | null;
-  /** Arrival latency of the deliveries that arrived in this second, in ten bins a decade: the number of the first used bin, then the counts up to the last used one. Bin k begins at 10^(k/10) µs. null or absent: none, or not kept. */
+  /** Arrival latency of the deliveries that arrived in this second. null or absent: none, or not kept. */
   arrival_bins?: number[] | null;
-  /** Mean of each stage, of the deliveries that arrived in this second. null: unknown. */
-  stages: {
-    /** Mean. */
-    schedule: number | null;
-    /** Mean. */
-    request: number | null;
-    /** Mean. */
-    ingest: number | null;
-    /** Mean. */
-    queue: number | null;
-    /** Mean. */
-    relay: number | null;
-    /** Mean. */
-    delivery: number | null;
-  } | null;
+  /** Arrival latency of the deliveries of the measured phases whose message was due in this second (closed model: sent), whenever they arrived. Absent: none, a line of timeline.ndjson, or an earlier version. */
+  due_bins?: number[];
+  /** Of those that arrived in this second, the ones with stamps. Absent: none, or an earlier version. */
+  stamped?: number;
+  /** Mean of each stage, of the deliveries with stamps that arrived in this second. null: unknown. */
+  stages: Record<string, number | null> | null;
   /** Latency of the canary message that was due in this second. null: none arrived. */
   canary_ms: number | null;
   /** The generator's own use of the machine. null: unknown. */
@@ -650,14 +655,14 @@ export interface RunError {
 
 /** The generator's machine and software. Further facts may be added. */
 export interface Environment {
-  /** Model of the processor. */
-  cpu: string | null;
+  /** Model of the processor. null or absent (earlier version): unknown. */
+  cpu?: string | null;
   /** Cores the generator may use. */
   cores: number | null;
-  /** Memory of the machine, in 10^6 bytes. */
-  memory_mb: number | null;
-  /** Version of the kernel. */
-  kernel: string | null;
+  /** Memory of the machine, in 10^6 bytes. null or absent (earlier version): unknown. */
+  memory_mb?: number | null;
+  /** Version of the kernel. null or absent (earlier version): unknown. */
+  kernel?: string | null;
   /** linux, darwin, … */
   os: string | null;
   /** Version of Arrival. Absent: an earlier version. */
@@ -693,14 +698,45 @@ export interface Ci {
   url: string | null;
 }
 
-/** One run of Arrival. Latencies are in ms (floats), unknown values are null. Integers are at most 2^53 − 1. A line of timeline.ndjson is $defs/interval. `unit` is an annotation: the unit of the number it stands beside. */
+/** summary.json: what a list shows of a run, with the members of run.json at their paths. null: the run has none. */
+export interface Summary {
+  /** Name and version of this format. */
+  schema: "arrival/summary/1";
+  /** Size of the run.json that it summarizes. Beside a run.json of another size it does not count: something else has written that. */
+  run_bytes: number;
+  run: RunInfo;
+  /** Without its rules. */
+  verdict: Verdict;
+  answer: Answer | null;
+  account: Account;
+  latency: {
+    /** Of the measured phases. count 0: the others are null. */
+    arrival: {
+      /** Samples. */
+      count: number;
+      /** Half of the samples are no larger. */
+      p50: number | null;
+      /** 99th percentile. */
+      p99: number | null;
+    };
+  };
+  environment: {
+    /** Version of Arrival. */
+    arrival: string | null;
+    pipeline: Record<string, string | number | boolean> | null;
+    git: Git | null;
+    ci: Ci | null;
+  };
+}
+
+/** One run of Arrival. Latencies are in ms (floats), unknown values are null. Integers are at most 2^53 − 1. A line of timeline.ndjson is $defs/interval, summary.json is $defs/summary. `unit` is an annotation: the unit of the number it stands beside. */
 export interface Run {
   /** Name and version of this format. */
   schema: "arrival/run/1";
   run: RunInfo;
   verdict: Verdict;
   answer?: Answer;
-  /** What stands out: the worst second, then what gave way. Absent: an earlier version. */
+  /** What stands out: requests that failed, the worst second, then what gave way. Absent: an earlier version. */
   findings?: Finding[];
   account: Account;
   /** The clock that all stamps refer to. null: not probed yet. */
@@ -708,6 +744,8 @@ export interface Run {
   health: Health;
   /** All measured phases together. */
   latency: Latencies;
+  /** Arrival latency of the deliveries of the measured phases, whenever they arrived. Absent: none, or an earlier version. */
+  arrival_bins?: number[];
   /** The canary of the run. null: it had none. */
   canary: Canary | null;
   /** Figures of the trace lists, of the measured phases. null: not requested. */
@@ -730,6 +768,8 @@ export interface Run {
   }>;
   /** The flows of the profile. */
   flows: Flow[];
+  /** The stages of a delivery, in order; the first is schedule. Absent: an earlier version, with schedule, request, ingest, queue, relay and delivery. */
+  stages?: Stage[];
   /** The stages of the slowest deliveries of the measured phases. null or absent: fewer than a hundred have stages. */
   tail?: Tail | null;
   /** Messages by id. null or absent: the run has not ended. */

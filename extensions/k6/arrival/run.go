@@ -26,6 +26,9 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 		}
 	}
 	set("id", e.Name)
+	if w := e.options.Webhook; w != nil {
+		set("webhook", m.webhook(rt, e, w))
+	}
 	set("scenarios", func(given scenarioOptions) map[string]any {
 		given.Pump = given.Pump || e.options.Publishers != nil // one VU holds all connections
 		m.root.pumped.Store(given.Pump)
@@ -43,15 +46,12 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 	set("collect", func() { m.collect(e) })
 	var s *sender
 	set("send", func(sobek.FunctionCall) sobek.Value {
-		state := m.vu.State()
-		if state == nil {
-			common.Throw(rt, errors.New("run.send() is for a scenario's function: in the init context there is no load yet"))
-		}
+		state := m.inScenario("run.send()")
 		if m.root.pumped.Load() {
 			common.Throw(rt, errors.New("run.send() is for scenarios(): with scenarios({ pump: true }) the sender calls run.pump()"))
 		}
 		if s == nil {
-			if m.misplaced(e) {
+			if !m.beginsSending(e) {
 				return rt.ToValue(false)
 			}
 			s = newSender(e, state)
@@ -64,11 +64,11 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 		return rt.ToValue(s.send(m.vu.Context()))
 	})
 	set("pump", func() {
-		state := m.vu.State()
-		if state == nil || !m.root.pumped.Load() {
+		state := m.inScenario("run.pump()")
+		if !m.root.pumped.Load() {
 			common.Throw(rt, errors.New("run.pump() is for the sender of scenarios({ pump: true })"))
 		}
-		if m.misplaced(e) {
+		if !m.beginsSending(e) {
 			return
 		}
 		if e.options.Publishers != nil {
@@ -79,6 +79,9 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 	})
 	set("next", func(flow string) sobek.Value { return m.next(e, flow) })
 	set("settle", func(slot *slotHandle, status int) { m.settle(e, slot, status) })
+	set("subscribed", func() sobek.Value { return m.subscribed(e) })
+	set("receiving", func() bool { m.inScenario("run.receiving()"); return !schedule.IsClosed(e.consumers.over) })
+	set("arrived", func(payload, how sobek.Value) { m.arrived(e, payload, how) })
 	set("result", func() sobek.Value { return m.result(e) })
 	set("connections", func() sobek.Value { return m.connections(e) })
 	set("figure", func(name string, value float64, unit string) { e.figure(name, value, unit) })
@@ -96,7 +99,7 @@ const startup = 30 * time.Second
 
 // startup is the longest time before the load begins.
 func (e *engine) startup() time.Duration {
-	if e.segment == nil {
+	if e.segment.Alone() {
 		return startup
 	}
 	return startup + e.options.Gather.duration() + segment.StartDelay
@@ -108,6 +111,7 @@ func (e *engine) scenarios(given scenarioOptions) map[string]any {
 	retries := time.Duration(o.Ingest.Retries)
 	patience := (1+retries)*o.Timeout.duration() + retries*retryAfterMost
 	load := e.startup() + o.profile.Duration() + o.profile.Drains() + e.waits() + patience
+	most := load + schedule.LateLimit + o.Drain.duration() + startup
 	executor, vus, iterations, late := "per-vu-iterations", min(max(1, s.Scale(o.Senders)), e.Pacer.Requests()), 1, schedule.LateLimit
 	switch {
 	case e.turns != nil: // each has one iteration, as long as the load
@@ -120,16 +124,23 @@ func (e *engine) scenarios(given scenarioOptions) map[string]any {
 	case !given.Pump: // as many iterations as requests, so that k6's progress bar is right
 		executor, iterations = "shared-iterations", s.UnscaleShared(e.Pacer.Requests(), s.Unscale(vus))
 	}
-	return map[string]any{
+	scenarios := map[string]any{
 		"subscriber": map[string]any{
 			"executor": "per-vu-iterations", "exec": "subscriber", "vus": s.Unscale(1), "iterations": 1,
-			"maxDuration": wholeSeconds(load + schedule.LateLimit + o.Drain.duration() + startup), "gracefulStop": "0s",
+			"maxDuration": wholeSeconds(most), "gracefulStop": "0s",
 		},
 		"sender": map[string]any{
 			"executor": executor, "exec": "sender", "vus": s.Unscale(vus), "iterations": iterations,
 			"maxDuration": wholeSeconds(load + late), "gracefulStop": wholeSeconds(patience),
 		},
 	}
+	if n := e.consumers.wanted; n > 0 {
+		scenarios["consumer"] = map[string]any{
+			"executor": "per-vu-iterations", "exec": "consumer", "vus": n, "iterations": 1,
+			"maxDuration": wholeSeconds(most), "gracefulStop": wholeSeconds(consumersLast),
+		}
+	}
+	return scenarios
 }
 
 func wholeSeconds(d time.Duration) string {
@@ -147,11 +158,7 @@ func (e *engine) thresholds(own map[string]any) map[string]any {
 
 // collect runs the run in this VU. An error ends the test: without its subscriber a run measures nothing.
 func (m *instance) collect(e *engine) {
-	rt, state := m.vu.Runtime(), m.vu.State()
-	if state == nil {
-		common.Throw(rt, errors.New("run.collect() is for a scenario's function: in the init context there is no load yet"))
-	}
-	if err := e.collect(m.vu.Context(), state, m.metrics); err != nil {
+	if err := e.collect(m.vu.Context(), m.inScenario("run.collect()"), m.metrics); err != nil {
 		if unwritten(err) {
 			e.life.change(func(p *progress) { p.full = err })
 		}
@@ -161,16 +168,6 @@ func (m *instance) collect(e *engine) {
 
 func (m *instance) abort(err error) {
 	m.vu.Runtime().Interrupt(&errext.InterruptError{Reason: errext.AbortTest + ": " + report.Printable(err.Error())})
-}
-
-// misplaced ends the test where k6's execution segment differs from the run's: senders would wait for a missing
-// subscriber.
-func (m *instance) misplaced(e *engine) bool {
-	err := e.segment.InEffect(m.vu.State().Options)
-	if err != nil {
-		m.abort(err)
-	}
-	return err != nil
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -95,8 +95,15 @@ func (s *requestSamples) push(ctx context.Context, slot pacer.Slot, status int, 
 	key := requestTags{url, slot.Flow, status}
 	tags := s.tags[key]
 	if tags == nil {
-		tags = base.With("method", "POST").With("name", s.urls[url]).
-			With("flow", s.engine.options.profile.Flows[slot.Flow].Name).With("status", strconv.Itoa(status))
+		tags = base.With("flow", s.engine.options.profile.Flows[slot.Flow].Name)
+		for _, system := range []struct {
+			tag   metrics.SystemTag
+			value string
+		}{{metrics.TagMethod, "POST"}, {metrics.TagName, s.urls[url]}, {metrics.TagStatus, strconv.Itoa(status)}} {
+			if wanted := s.state.Options.SystemTags; wanted == nil || wanted.Has(system.tag) {
+				tags = tags.With(system.tag.String(), system.value)
+			}
+		}
 		s.tags[key] = tags
 	}
 	failed := 0.0
@@ -162,7 +169,9 @@ func (p *pending) request(ctx context.Context, state *lib.State, r requestSample
 }
 
 // latencies adds k6's share of the latencies us of one read from a socket.
-func (p *pending) latencies(ctx context.Context, state *lib.State, m *metrics.Metric, tags *metrics.TagSet, us []int64) {
+func (p *pending) latencies(
+	ctx context.Context, state *lib.State, m *metrics.Metric, tags *metrics.TagSet, us []int64,
+) {
 	p.mu.Lock()
 	b := p.open()
 	b.latency, b.tags, b.us = m, tags, p.trend.pick(b.us, us)

@@ -4,16 +4,17 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	"go.k6.io/k6/v2/lib"
+	"golang.org/x/time/rate"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
@@ -21,6 +22,7 @@ import (
 
 type sender struct {
 	*send.Poster
+	limit   *rate.Limiter // k6's rps; nil: none
 	engine  *engine
 	samples *requestSamples
 	waiter  *schedule.Waiter
@@ -28,9 +30,12 @@ type sender struct {
 }
 
 func newSender(e *engine, state *lib.State) *sender {
-	p := send.NewPoster(e.options.Ingest, e.trust.Of(state), e.options.Timeout.duration())
+	p := send.NewPoster(withK6(e.options.Ingest, state.Options), e.trust.Of(state), e.options.Timeout.duration())
 	p.Opened = func(took time.Duration) { e.note(func() { e.connects.Add(took.Microseconds()) }) }
-	return &sender{Poster: p, engine: e, samples: &requestSamples{engine: e, state: state, urls: p.URLs}, waiter: schedule.NewWaiter()}
+	return &sender{
+		Poster: p, limit: state.RPSLimit, engine: e, waiter: schedule.NewWaiter(),
+		samples: &requestSamples{engine: e, state: state, urls: p.URLs},
+	}
 }
 
 func (s *sender) send(ctx context.Context) bool {
@@ -45,6 +50,10 @@ func (s *sender) send(ctx context.Context) bool {
 		s.Fields = append(parent.AppendParent(append(s.Fields[:0], traces.Header+": "...)), "\r\n"...)
 	}
 
+	if !s.admit(ctx) { // what waits is late: the stage schedule shows it
+		e.drop(slot)
+		return false
+	}
 	sent := time.Now()
 	e.sent(slot, sent)
 	var outcome ledger.Outcome
@@ -57,6 +66,17 @@ func (s *sender) send(ctx context.Context) bool {
 	return true
 }
 
+// admit waits until rps allows another attempt, as k6 does for each request. It reports false when the VU stops or the
+// run is halted first.
+func (s *sender) admit(ctx context.Context) bool {
+	if s.limit == nil {
+		return true
+	}
+	ctx, stop := clock.Until(ctx, s.engine.Halted)
+	defer stop()
+	return s.limit.Wait(ctx) == nil
+}
+
 // attempt posts once. An error means that a retry may help, and says when.
 func (s *sender) attempt(ctx context.Context, slot pacer.Slot, sent time.Time) (ledger.Outcome, error) {
 	a := s.Post(sent, s.body, slot.Messages)
@@ -65,11 +85,14 @@ func (s *sender) attempt(ctx context.Context, slot pacer.Slot, sent time.Time) (
 	if !mayHelp(a.Status) {
 		return outcome, nil
 	}
-	after, err := strconv.Atoi(s.Header("Retry-After"))
-	if a.Status == 0 || err != nil || after <= 0 {
+	if a.Status == 0 {
 		return outcome, errRetry
 	}
-	return outcome, backoff.RetryAfter(min(after, int(retryAfterMost/time.Second)))
+	after := s.RetryAfter(a.Done, retryAfterMost)
+	if after == 0 {
+		return outcome, errRetry
+	}
+	return outcome, &backoff.RetryAfterError{Duration: after}
 }
 
 var errRetry = errors.New("try again")
@@ -89,8 +112,8 @@ func (e *engine) answered(slot pacer.Slot, a send.Answer, sent time.Time) ledger
 	if class != "" {
 		e.count("request", class, example)
 	}
-	if e.options.Answers && outcome == ledger.Accepted {
-		e.subscribers.Answered(slot, a.Done)
+	if r, ok := e.receives().(receive.Answering); ok && outcome == ledger.Accepted {
+		r.Answered(slot.FirstSeq, slot.Messages, a.Done)
 	}
 	return outcome
 }
@@ -107,12 +130,17 @@ func (s *sender) persist(ctx context.Context, slot pacer.Slot) ledger.Outcome {
 	defer stop()
 	// The ingest may have accepted an attempt that got no answer, whatever later attempts return.
 	unknown, first := false, true
-	outcome, _ := backoff.Retry(ctx, func() (ledger.Outcome, error) {
+	var outcome ledger.Outcome // of the last attempt
+	_, _ = backoff.Retry(ctx, func() (ledger.Outcome, error) {
 		if !first {
+			if !s.admit(ctx) {
+				return outcome, backoff.Permanent(errRetry)
+			}
 			s.engine.Ledger.Retried()
 		}
 		first = false
-		outcome, err := s.attempt(vu, slot, time.Now())
+		var err error
+		outcome, err = s.attempt(vu, slot, time.Now())
 		unknown = unknown || outcome == ledger.Unknown
 		return outcome, err
 	}, backoff.WithMaxTries(uint(s.engine.options.Ingest.Retries)+1), backoff.WithMaxElapsedTime(0),
@@ -150,7 +178,8 @@ func (e *engine) take(ctx context.Context, w *schedule.Waiter) (slot pacer.Slot,
 	case e.turns == nil:
 		return e.open.Take(ctx, w)
 	case !e.turns.Choose(w.Flow > 0):
-		e.count("request", "not sent", "the flows of this run's requests are chosen by run.next(flow), so there are none to send in turn")
+		e.count("request", "not sent", "the flows of this run's requests are chosen by run.next(flow), so there are "+
+			"none to send in turn")
 		return slot, false
 	}
 	return e.turns.Take(ctx, w)
@@ -195,8 +224,9 @@ func (e *engine) publish(ctx context.Context, state *lib.State) {
 	for n := range numbers {
 		numbers[n] = e.segment.Unscale(n+1) - 1
 	}
-	p := send.Publish(ctx, &e.Parts, send.Publishing{
-		PublisherOptions: o, Prefix: e.options.MQTT.Prefix, Network: e.trust.Of(state), Timeout: e.options.Timeout.duration(),
+	p := send.Publish(ctx, &e.Parts, send.PublishersSettings{
+		PublisherOptions: o, Prefix: e.options.MQTT.Prefix, Network: e.trust.Of(state),
+		Timeout: e.options.Timeout.duration(),
 		Numbers: numbers, Stamped: e.options.Redis.URL != "", Figure: e.figure,
 	})
 	var writers sync.WaitGroup

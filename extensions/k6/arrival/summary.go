@@ -16,7 +16,7 @@ import (
 // write writes run.json, the page and the CI files atomically: a reader never finds a partial file.
 func (e *engine) write() error {
 	// Always for one of several instances: the files of a killed instance are merged with the others.
-	return e.save(e.report(e.life.now().finished || e.segment != nil))
+	return e.save(e.report(e.life.now().finished || !e.segment.Alone()))
 }
 
 func (e *engine) save(r *report.Run) error {
@@ -43,13 +43,14 @@ func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
 	if err != nil {
 		where = "none: " + err.Error()
 	}
-	m.root.concluded.Store(true)
+	m.root.concluded.Store(err == nil)
 	return map[string]any{"stdout": report.Text(r, where, colours(m.vu.Runtime(), data))}
 }
 
 func (e *engine) lastReport(registry *metrics.Registry) (*report.Run, error) {
 	e.judging.Conclude(registry, e.lasted())
 	r := e.report(true)
+	e.life.change(func(p *progress) { p.result = r.Verdict.Result })
 	return r, e.save(r)
 }
 
@@ -82,26 +83,6 @@ func colours(rt *sobek.Runtime, v sobek.Value) bool {
 		}
 	}
 	return d.State.IsStdOutTTY && !d.Options.NoColor && os.Getenv("NO_COLOR") == ""
-}
-
-// exit writes the last report if the script's summary did not: k6 calls none with --summary-mode=disabled, and
-// a script may define none.
-func (r *RootModule) exit() {
-	r.mu.Lock()
-	e := r.engine
-	r.mu.Unlock()
-	if e == nil || e.life.now().dir == "" {
-		return
-	}
-	if !r.concluded.Load() {
-		if _, err := e.lastReport(r.registry); err != nil {
-			r.logger.Error(err)
-		}
-	}
-	if full := e.life.now().full; full != nil { // otherwise k6 would exit with 108, as if a script had ended the test
-		r.logger.Error("the run was ended: " + report.Printable(full.Error()))
-		os.Exit(1)
-	}
 }
 
 // result is run.result(): run.json as it stands, as a JavaScript object.

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"math"
 	"net"
-	"net/url"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,7 +19,9 @@ import (
 	"github.com/shirou/gopsutil/v4/host"
 	"github.com/shirou/gopsutil/v4/mem"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/address"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/origin"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
@@ -80,7 +82,7 @@ func (t *telemetry) read(ctx context.Context, e *engine) error {
 	if t.after == "" {
 		from = strconv.FormatInt((epoch+offset-baseline.Microseconds())/1000, 10)
 	}
-	return t.client.Scan(ctx, store.TelemetryStream, from, func(entry redis.XMessage) {
+	return t.client.Scan(ctx, t.client.Telemetry(), from, func(entry redis.XMessage) {
 		t.after = entry.ID
 		name, _ := entry.Values["process"].(string)
 		data, _ := entry.Values["data"].(string)
@@ -135,11 +137,12 @@ func (t *telemetry) end(ctx context.Context, e *engine) {
 // gitAndCI describes the commit and the CI job of this process. The first call, before the load, asks git.
 var gitAndCI = sync.OnceValues(func() (*origin.Git, *origin.CI) { return origin.Of(".", os.Getenv) })
 
-// environment describes the generator's machine and where the run came from. It omits what the system does not report.
+// environment describes the generator's machine and where the run came from. What the system does not report is null.
 func (e *engine) environment() map[string]any {
 	env := map[string]any{
 		"os": runtime.GOOS, "arch": runtime.GOARCH, "cores": runtime.NumCPU(), "gomaxprocs": runtime.GOMAXPROCS(0),
 		"arrival": report.Version, "go": runtime.Version(), "shared_host": e.options.OneHost || isLoopback(e.options.Ingest.URL), // its cores
+		"hostname": nil, "cpu": nil, "memory_mb": nil, "kernel": nil, "tcp_congestion_control": nil, "pipeline": nil,
 	}
 	env["git"], env["ci"] = gitAndCI()
 	if name, err := os.Hostname(); err == nil {
@@ -167,16 +170,15 @@ func (e *engine) environment() map[string]any {
 
 // loopback reports whether all addresses of the run are on this host.
 func (o *options) loopback() bool {
-	return o.OneHost || (isLoopback(o.Ingest.URL) && (o.Answers || isLoopback(o.MQTT.URL)) && isLoopback(o.Redis.URL))
+	away := func(s receive.Server) bool { return !isLoopback(s.URL) }
+	return o.OneHost || isLoopback(o.Ingest.URL) && isLoopback(o.Redis.URL) && !slices.ContainsFunc(o.from.Servers, away)
 }
 
-func isLoopback(address string) bool {
-	u, err := url.Parse(strings.Split(address, ",")[0]) // the first node of a cluster
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+func isLoopback(url string) bool {
+	a, err := address.Parse(address.Any, url)
+	return err == nil && !slices.ContainsFunc(a.Nodes, func(node address.Node) bool {
+		return node.Host != "localhost" && !net.ParseIP(node.Host).IsLoopback()
+	})
 }
 
 // k6Version is the version of k6 that this binary was built with.

@@ -20,13 +20,13 @@ func TestTelemetryThatTheStreamNoLongerKeepsIsInTheReport(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, twenty, "")
 	e := s.module.root.engine
-	client, err := store.Open(t.Context(), e.trust.Of(s.state), test.Redis(t), e.Clock)
+	client, err := store.Open(t.Context(), e.trust.Of(s.state), test.Redis(t), "", e.Clock)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	e.Epoch = time.Now()
 	start := e.Clock.At(e.Epoch) + e.Clock.Offset(e.Clock.At(e.Epoch))
 	report := func(second, accepted int) {
-		require.NoError(t, client.XAdd(t.Context(), &redis.XAddArgs{Stream: store.TelemetryStream, Values: map[string]any{
+		require.NoError(t, client.XAdd(t.Context(), &redis.XAddArgs{Stream: client.Telemetry(), Values: map[string]any{
 			"process": "ingest-1", "at": start + int64(second)*1_000_000 + 1,
 			"data": fmt.Sprintf(`{"cpu_percent":7,"rss_mb":90,"counters":{"accepted":%d},"clock":{"offset_us":3,"bound_us":20}}`, accepted),
 		}}).Err())
@@ -35,7 +35,7 @@ func TestTelemetryThatTheStreamNoLongerKeepsIsInTheReport(t *testing.T) {
 	report(0, 10)
 	report(1, 30)
 	require.NoError(t, read.read(t.Context(), e))
-	require.NoError(t, client.XTrimMaxLen(t.Context(), store.TelemetryStream, 0).Err())
+	require.NoError(t, client.XTrimMaxLen(t.Context(), client.Telemetry(), 0).Err())
 	report(2, 60)
 	read.end(t.Context(), e)
 

@@ -142,7 +142,8 @@ func (o options) integer(key string, fallback, lowest, highest int64, expected s
 
 // milliseconds is a time-out, of 30 s unless given.
 func (o options) milliseconds(key string) time.Duration {
-	return time.Millisecond * time.Duration(o.integer(key, 30_000, 1, 86_400_000, "a whole number of milliseconds, at least 1"))
+	ms := o.integer(key, 30_000, 1, 86_400_000, "a whole number of milliseconds, at least 1")
+	return time.Millisecond * time.Duration(ms)
 }
 
 // qos is 0 unless given.

@@ -141,7 +141,8 @@ func (c *client) onCall(call sobek.FunctionCall) sobek.Value {
 	event := a.text(call.Argument(0), "event")
 	handler := a.function(call.Argument(1), "handler")
 	if !slices.Contains(events, event) {
-		a.warn("client.on: there is no event %q, the handler will not run; events are %s", event, strings.Join(events, ", "))
+		a.warn("client.on: there is no event %q, the handler will not run; events are %s",
+			event, strings.Join(events, ", "))
 		return sobek.Undefined()
 	}
 	if c.handlers[event] != nil {

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -17,6 +17,7 @@ import (
 	"go.k6.io/k6/v2/lib/netext"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
 
 // connectCall is client.connect(url, options) and client.connect(options).
@@ -107,7 +108,7 @@ func (c *client) open(method string, a args) bool {
 		c.loop.post(func() error { return c.emit(eventReconnect) })
 	}
 	c.loop.post(func() error { return c.emit(eventConnect) })
-	l.announce()
+	l.wire.start(l) // what it reads comes after the connect event
 	l.stopWatching = context.AfterFunc(ctx, func() {
 		if l.abort(context.Cause(ctx)) {
 			c.loop.post(func() error { return c.finish(l, true) })
@@ -119,7 +120,8 @@ func (c *client) open(method string, a args) bool {
 // checkIdentity refuses what the protocol forbids.
 func checkIdentity(hello *mqttwire.Connect) error {
 	if !hello.Clean && hello.ClientID == "" { // [MQTT-3.1.3-8]
-		return errors.New("clean_session: false needs a client_id in new Client({…}): the broker finds the session by it")
+		return errors.New("clean_session: false needs a client_id in new Client({…}): " +
+			"the broker finds the session by it")
 	}
 	if hello.Version == mqtt311 && hello.Username == "" && hello.Password != "" { // [MQTT-3.1.2-22]
 		return errors.New("a password needs a username in MQTT 3.1.1: set both")
@@ -147,12 +149,12 @@ func (c *client) openFirst(ctx context.Context, hello mqttwire.Connect) (*link, 
 	return nil, fmt.Errorf("none of %d servers took the connection: %s", len(failures), texts)
 }
 
-// openLink connects to one server and blocks until the broker's CONNACK, an error, connect_timeout or the context's end.
+// openLink connects to one server and blocks until the broker's CONNACK, an error, connect_timeout or the context's
+// end.
 func (c *client) openLink(ctx context.Context, s *server, hello mqttwire.Connect) (*link, error) {
 	state, timeout := c.vu.State(), c.connect.timeout
 	l := &link{
-		ctx: ctx, client: c, limit: c.connect.requestTimeout, logger: state.Logger,
-		over: make(chan struct{}), gone: make(chan struct{}),
+		ctx: ctx, client: c, limit: c.connect.requestTimeout, logger: state.Logger, over: make(chan struct{}),
 	}
 	if hello.Username == "" && hello.Password == "" {
 		hello.Username, hello.Password = s.Username, s.Password
@@ -167,18 +169,12 @@ func (c *client) openLink(ctx context.Context, s *server, hello mqttwire.Connect
 		return nil, connectError(s, err, timeout)
 	}
 	stop := context.AfterFunc(limited, func() { _ = conn.Close() }) // the wait for CONNACK has no context
-	l.wire, err = connectWire(conn, &hello, c.session, l)
-	inTime := stop()
-	switch {
-	case err == nil && !inTime: // CONNACK came together with the end of the wait
-		l.abort(limited.Err())
+	l.wire, err = connectWire(conn, &hello, c.session)
+	if !stop() {
 		err = limited.Err()
-	case !inTime:
-		err = limited.Err()
-	case err != nil:
-		_ = conn.Close()
 	}
 	if err != nil {
+		_ = conn.Close()
 		return nil, connectError(s, err, timeout)
 	}
 	return l, nil
@@ -201,24 +197,28 @@ func parseServer(address string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, _ := url.Parse(prefix + address)
-	if u.User = nil; parsed.Web {
-		parsed.URL.Path = u.Path // grafana/xk6-mqtt asks for no path by default
+	parts := shown.FindStringSubmatch(address)
+	if parsed.Web && !strings.Contains(parts[2], "/") {
+		parsed.URL.Path = "" // grafana/xk6-mqtt asks for no path by default
 	}
-	u.RawQuery, u.Fragment = "", "" // a query may be a signature
-	return &server{parsed, strings.TrimPrefix(u.String(), prefix)}, nil
+	return &server{parsed, parts[1] + parts[2]}, nil
 }
+
+// shown are the parts of an address that may be shown: no credentials, and no query, which may be a signature.
+var shown = regexp.MustCompile(`^(\w+://)?(?:[^/?#]*@)?([^?#]*)`)
 
 // open makes the network connection through the VU's dialer, with k6's TLS options. The context bounds it, handshakes
 // included.
 func (s *server) open(ctx context.Context, dialer lib.DialContexter, config *tls.Config) (net.Conn, error) {
-	return s.Dial(ctx, func(ctx context.Context, _, address string) (net.Conn, error) { return dial(ctx, dialer, address) }, config, 0)
+	return s.Dial(ctx, func(ctx context.Context, _, address string) (net.Conn, error) {
+		return dial(ctx, dialer, address)
+	}, config, 0)
 }
 
-// dial opens a TCP connection with TCP_NODELAY. It removes k6's byte counting: data_sent and data_received count payload
-// bytes with each call, and counting the connection's bytes too would count everything twice.
+// dial opens a TCP connection with TCP_NODELAY. It removes k6's byte counting: data_sent and data_received count
+// payload bytes with each call, and counting the connection's bytes too would count everything twice.
 func dial(ctx context.Context, dialer lib.DialContexter, address string) (net.Conn, error) {
-	conn, err := dialer.DialContext(ctx, "tcp", address)
+	conn, err := network.Network{Dialer: dialer}.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}

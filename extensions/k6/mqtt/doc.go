@@ -27,19 +27,23 @@
 // # Time of arrival
 //
 // The message handler's third argument has the time when the message left the socket. One goroutine of the connection
-// reads, takes the time after each read, and queues messages. It never waits: another goroutine writes acknowledgements.
-// So the time depends only on how soon that goroutine gets a CPU when bytes arrive, not on event loop or broker.
+// reads, takes the time after each read, and queues messages. It never waits: another goroutine writes
+// acknowledgements. So the time depends only on how soon that goroutine gets a CPU when bytes arrive, not on event loop
+// or broker.
 //
 // # Versions
 //
 // A wire is a connection in either version of MQTT, over the packets of internal/mqttwire. A packet that the standard
-// forbids ends the connection, with the reason code of MQTT 5. No client library refuses all of them, and
-// paho.mqtt.golang panics on some, which would end k6.
+// forbids ends the connection, with the reason code of MQTT 5. It is a client of our own because Eclipse Paho's take
+// most of these packets (paho.mqtt.golang 1.5.1, paho.golang 0.23.0). A SUBACK with too many codes, or a CONNACK with
+// an authentication method, panics in their goroutines, which would end k6. A length of five bytes makes paho.golang
+// allocate 4 GiB. Both hand a repeated message of QoS 2 on again, and read nothing while the broker does not read their
+// acknowledgements, so the time of arrival would be late.
 //
 // # Connection lost
 //
 // There is no automatic reconnect. Calls in flight fail and messages that had arrived are delivered. Then the error
-// event fires (without a handler: an error in k6's log) and, unless that handler reconnected, the end event. reconnect() opens
-// the connection again with the parameters of the last connect(), from any handler or timer; subscriptions of a clean
-// session have to be made again.
+// event fires (without a handler: an error in k6's log) and, unless that handler reconnected, the end event.
+// reconnect() opens the connection again with the parameters of the last connect(), from any handler or timer;
+// subscriptions of a clean session have to be made again.
 package mqtt

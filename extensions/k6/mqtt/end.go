@@ -80,8 +80,8 @@ func (c *client) finishAfter(l *link, drains, withEnd bool) (err error) {
 	return cmp.Or(err, c.finish(l, withEnd))
 }
 
-// finish fires the events at the end of a link, once: error for a lost connection, then end unless withEnd is false or a
-// handler has connected again. Event loop only.
+// finish fires the events at the end of a link, once: error for a lost connection, then end unless withEnd is false or
+// a handler has connected again. Event loop only.
 func (c *client) finish(l *link, withEnd bool) error {
 	if l.finished {
 		return nil
@@ -94,8 +94,8 @@ func (c *client) finish(l *link, withEnd bool) error {
 	defer c.loop.release()
 	if l.ctx.Err() != nil {
 		if l.undelivered > 0 {
-			l.logger.Warnf("MQTT: the iteration was stopped before its message handler got to %d messages that had arrived",
-				l.undelivered)
+			l.logger.Warnf("MQTT: the iteration was stopped before its message handler got to %d messages "+
+				"that had arrived", l.undelivered)
 		}
 		return nil
 	}

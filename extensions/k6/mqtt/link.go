@@ -31,13 +31,10 @@ type link struct {
 	ending sync.Once
 	over   chan struct{} // closed when the connection is over; cause is set before
 	cause  error
-	gone   chan struct{} // closed when over and the network connection is closed too
 
-	mu        sync.Mutex    // guards the fields down to early
-	inFlight  int           // calls submitted and not done
-	idle      chan struct{} // closed when inFlight gets to 0; nil while nobody waits
-	announced bool          // the connect event is queued
-	early     []func() bool // posts that came before the connect event: a broker may send messages right after CONNACK
+	mu       sync.Mutex    // guards the next two fields
+	inFlight int           // calls submitted and not done
+	idle     chan struct{} // closed when inFlight gets to 0; nil while nobody waits
 
 	stopWatching func() bool // of the context
 	closing      bool        // event loop only: no more calls are taken
@@ -48,7 +45,7 @@ type link struct {
 
 // arrived implements listener: it queues a message for the script.
 func (l *link) arrived(m *incoming) {
-	queued := l.deliver(func() bool { return l.client.loop.post(func() error { return l.client.message(l, m) }) })
+	queued := l.client.loop.post(func() error { return l.client.message(l, m) })
 	if !queued && !l.late.Swap(true) {
 		l.logger.Warnf("MQTT: a message on %q came after the client had ended and was dropped", m.topic)
 	}
@@ -58,30 +55,8 @@ func (l *link) arrived(m *incoming) {
 func (l *link) lost(err error) {
 	if l.end(fmt.Errorf("connection lost: %w: call reconnect() to go on", err)) {
 		<-l.whenIdle() // scripts see the failed calls before the loss
-		close(l.gone)
-		l.deliver(func() bool { return l.client.loop.post(func() error { return l.client.finish(l, true) }) })
+		l.client.loop.post(func() error { return l.client.finish(l, true) })
 	}
-}
-
-// deliver calls post for something from the network, but not before the connect event. It returns post's result.
-func (l *link) deliver(post func() bool) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.announced {
-		l.early = append(l.early, post)
-		return true
-	}
-	return post()
-}
-
-// announce releases what came before the connect event. Call it when that is queued.
-func (l *link) announce() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, post := range l.early {
-		post()
-	}
-	l.announced, l.early = true, nil
 }
 
 func (l *link) open() bool {
@@ -161,8 +136,8 @@ func (l *link) end(cause error) bool {
 	return first
 }
 
-// shut lets calls in flight finish, then disconnects. It returns when the network connection is closed and every message
-// that was read is queued.
+// shut lets calls in flight finish, then disconnects. It returns when the network connection is closed and every
+// message that was read is queued.
 func (l *link) shut() {
 	limit := time.NewTimer(drainLimit)
 	defer limit.Stop()
@@ -176,13 +151,14 @@ func (l *link) shut() {
 
 // abort ends the connection without waiting for calls in flight and reports whether this call ended it.
 func (l *link) abort(cause error) bool {
-	if !l.end(cause) {
-		<-l.gone
-		return false
+	first := l.end(cause)
+	if first {
+		l.wire.disconnect()
+	} else {
+		<-l.wire.done
+		<-l.whenIdle()
 	}
-	l.wire.disconnect()
-	close(l.gone)
-	return true
+	return first
 }
 
 // loop runs tasks from any goroutine on the VU's event loop, in the order they were posted. It runs one task per turn,

@@ -9,7 +9,7 @@ import (
 
 // instruments are the metrics of the module, all of them counters.
 type instruments struct {
-	calls    *metrics.Metric // one for each connect, reconnect, end, topic (un)subscribed, publish and message delivered
+	calls    *metrics.Metric // connects, reconnects, ends, topics (un)subscribed, publishes and messages delivered
 	sent     *metrics.Metric // messages published
 	received *metrics.Metric // messages handed to the script
 	errors   *metrics.Metric // failed calls and lost connections

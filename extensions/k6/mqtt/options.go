@@ -47,7 +47,8 @@ func readClientOptions(a args, v sobek.Value) *clientOptions {
 		value, topicName, _ := w.get("topic")
 		topic := a.text(value, topicName)
 		read.will = &mqttwire.Publish{
-			Topic: []byte(topic), QoS: w.qos(), Retain: w.boolean("retain", false), Properties: w.userProperties(read.version),
+			Topic: []byte(topic), QoS: w.qos(), Retain: w.boolean("retain", false),
+			Properties: w.userProperties(read.version),
 		}
 		if payload, payloadName, given := w.get("payload"); given {
 			read.will.Payload = a.payload(payload, payloadName)
@@ -85,7 +86,8 @@ func readConnectOptions(a args, first, second sobek.Value) *connectOptions {
 		names = nil
 		second = first
 	}
-	o := a.options(second, "options", "servers", "keepalive", "connect_timeout", "request_timeout", "clean_session", "tags")
+	o := a.options(second, "options",
+		"servers", "keepalive", "connect_timeout", "request_timeout", "clean_session", "tags")
 	if list, name, ok := o.get("servers"); ok {
 		for i, address := range a.texts(list, name) {
 			addresses = append(addresses, address)

@@ -32,8 +32,9 @@ func accepted(t *testing.T) (*wire, *collector, *peer) {
 	broker := &peer{theirs, bufio.NewReader(theirs)}
 	go broker.accept(0)
 	on := &collector{ended: make(chan error, 1)}
-	w, err := connectWire(ours, &mqttwire.Connect{Version: mqtt311, Clean: true}, newSession(), on)
+	w, err := connectWire(ours, &mqttwire.Connect{Version: mqtt311, Clean: true}, newSession())
 	require.NoError(t, err)
+	w.start(on)
 	return w, on, broker
 }
 

@@ -15,7 +15,6 @@ type request struct {
 	method string // without "Async"; the method tag
 	call   *call  // each of its topics counts as one
 	tags   map[string]string
-	sent   int   // payload bytes of a publish, else -1
 	err    error // found before anything was sent
 }
 
@@ -99,10 +98,10 @@ func (c *client) count(r *request, err error) {
 
 func (c *client) countCalls(r *request, err error, topic string, calls int) {
 	measures := []measure{{c.in.calls, float64(calls)}}
-	if r.sent >= 0 && err == nil {
+	if m := r.call.message; m != nil && err == nil {
 		measures = append(measures,
 			measure{c.in.sent, 1},
-			measure{c.vu.State().BuiltinMetrics.DataSent, float64(r.sent)})
+			measure{c.vu.State().BuiltinMetrics.DataSent, float64(len(m.Payload))})
 	}
 	c.push(time.Now(), r.method, topic, r.tags, measures...)
 }
@@ -110,8 +109,8 @@ func (c *client) countCalls(r *request, err error, topic string, calls int) {
 // maxPublish is the longest topic and payload: a packet holds the topic's length and the packet identifier too.
 const maxPublish = mqttwire.MaxRemaining - 4
 
-// publish reads publish(topic, payload, {qos, retain, properties, tags}). It is done when the message is written (QoS 0) or
-// acknowledged (PUBACK for QoS 1, PUBCOMP for QoS 2).
+// publish reads publish(topic, payload, {qos, retain, properties, tags}). It is done when the message is written (QoS
+// 0) or acknowledged (PUBACK for QoS 1, PUBCOMP for QoS 2).
 func (c *client) publish(a args, call sobek.FunctionCall) *request {
 	topic := a.text(call.Argument(0), "topic")
 	payload := a.payload(call.Argument(1), "payload")
@@ -124,7 +123,7 @@ func (c *client) publish(a args, call sobek.FunctionCall) *request {
 	if size := len(topic) + len(payload); err == nil && size > maxPublish {
 		err = fmt.Errorf("topic and payload have %d bytes: %d are allowed", size, maxPublish)
 	}
-	return &request{method: "publish", call: newPublish(m), tags: o.tags(), sent: len(payload), err: err}
+	return &request{method: "publish", call: newPublish(m), tags: o.tags(), err: err}
 }
 
 // subscribe reads subscribe(topic | topics, {qos, tags}). All filters go in one SUBSCRIBE.
@@ -139,7 +138,7 @@ func (c *client) unsubscribe(a args, call sobek.FunctionCall) *request {
 }
 
 func topicsRequest(a args, call sobek.FunctionCall, method string, kind, qos byte, o options) *request {
-	r := &request{method: method, sent: -1, tags: o.tags()}
+	r := &request{method: method, tags: o.tags()}
 	filters := a.texts(call.Argument(0), "topic")
 	for i := 0; i < len(filters) && r.err == nil; i++ {
 		r.err = checkFilter(filters[i])

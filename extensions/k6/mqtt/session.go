@@ -3,7 +3,6 @@ package mqtt
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -37,7 +36,8 @@ func newSubscribe(kind byte, filters []string, qos byte) *call {
 func newPublish(m *mqttwire.Publish) *call {
 	due := [...]byte{0, packets.PUBACK, packets.PUBREC}[m.QoS]
 	return &call{
-		kind: packets.PUBLISH, topics: []string{string(m.Topic)}, qos: m.QoS, message: m, due: due, outcome: make(chan error, 1),
+		kind: packets.PUBLISH, topics: []string{string(m.Topic)}, qos: m.QoS, message: m, due: due,
+		outcome: make(chan error, 1),
 	}
 }
 
@@ -109,11 +109,6 @@ func (s *session) add(c *call) {
 	}
 }
 
-// full reports whether the broker takes no more calls of this kind now (MQTT 5, 4.9), or all packet ids are used.
-func (s *session) full(c *call, receiveMaximum int) bool {
-	return c.due != 0 && len(s.waiting) == math.MaxUint16 || c.message != nil && c.qos > 0 && s.messages >= receiveMaximum
-}
-
 // answered processes the broker's answer to a call, and returns the packets to send next.
 func (s *session) answered(c *call, a *mqttwire.Answer, version int) (reply []byte, err error) {
 	kind := a.Kind >> 4
@@ -148,7 +143,8 @@ func refused(c *call, a *mqttwire.Answer) error {
 		if !a.Refused() {
 			return nil
 		}
-		return fmt.Errorf("the broker refused the message on %s: %s%s", c.topics[0], a.Properties.Text(a.Code), advice(a.Code))
+		return fmt.Errorf("the broker refused the message on %s: %s%s",
+			c.topics[0], a.Properties.Text(a.Code), advice(a.Code))
 	}
 	what, change := "the subscription to ", ""
 	if c.kind == packets.UNSUBSCRIBE {

@@ -18,7 +18,7 @@ const (
 	readSize = 16 << 10
 	// writeSize is how many bytes one write gathers, and one packet more.
 	writeSize = 64 << 10
-	// longestPing is how long a PINGRESP may take, where keepalive is no shorter.
+	// longestPing is how long the answer to a ping may take, where keepalive is no shorter.
 	longestPing = 10 * time.Second
 	// quiesce is how long a DISCONNECT may take to be written before the connection is just closed.
 	quiesce = 250 * time.Millisecond
@@ -57,7 +57,7 @@ type wire struct {
 	stray      string    // an answer to no call
 	sent       time.Time
 	heard      time.Time
-	pinged     time.Time // when the unanswered PINGREQ was sent; zero: none
+	alive      mqttwire.Alive
 	done       chan struct{}
 	writerDone chan struct{}
 }
@@ -72,20 +72,24 @@ func (r *refusal) Error() string {
 	return fmt.Sprintf("the broker refused: %s: %s", r.reason, r.change)
 }
 
+const setUser = "set username and password in new Client({…}), or check the broker's access rules"
+
 // changes is what a script author can do about the reason code of a CONNACK (MQTT 5, 3.2.2.2).
 var changes = map[byte]string{
-	packets.ConnackBadUsernameOrPassword:      "set username and password in new Client({…}), or check the broker's access rules",
-	packets.ConnackNotAuthorized:              "set username and password in new Client({…}), or check the broker's access rules",
+	packets.ConnackBadUsernameOrPassword:      setUser,
+	packets.ConnackNotAuthorized:              setUser,
 	packets.ConnackInvalidClientID:            "set another client_id in new Client({…})",
 	packets.ConnackUnsupportedProtocolVersion: "set another protocol_version in new Client({…}), 4 or 5",
 	packets.ConnackServerUnavailable:          "it takes no clients now",
 	packets.ConnackServerBusy:                 "it takes no clients now",
 }
 
-// connectWire sends CONNECT and blocks until the broker's CONNACK; closing the connection ends the wait.
-func connectWire(conn net.Conn, hello *mqttwire.Connect, s *session, on listener) (*wire, error) {
+// connectWire sends CONNECT and blocks until the broker's CONNACK; closing the connection ends the wait. Call start or
+// Close next.
+func connectWire(conn net.Conn, hello *mqttwire.Connect, s *session) (*wire, error) {
 	w := &wire{
-		Conn: conn, version: hello.Version, on: on, session: s, in: mqttwire.Buffer{B: make([]byte, readSize), Most: mqttwire.MaxRemaining},
+		Conn: conn, version: hello.Version, session: s,
+		in:   mqttwire.Buffer{B: make([]byte, readSize), Most: mqttwire.MaxRemaining},
 		done: make(chan struct{}), writerDone: make(chan struct{}),
 	}
 	w.changed.L = &s.mu
@@ -101,16 +105,19 @@ func connectWire(conn net.Conn, hello *mqttwire.Connect, s *session, on listener
 	}
 	w.replies = s.begin(w.version, hello.Clean, w.accepted.Present)
 	w.sent, w.heard = time.Now(), time.Now()
-	keepalive := int(hello.KeepAlive)
-	if own := w.accepted.Properties.KeepAlive; own >= 0 { // [MQTT-3.2.2-21]
-		keepalive = own
-	}
+	w.alive.KeepAlive = w.accepted.KeepAlive(hello.KeepAlive)
+	w.alive.Answer = min(w.alive.KeepAlive, longestPing)
+	return w, nil
+}
+
+// start lets the wire read and write. A message that came with CONNACK arrives now.
+func (w *wire) start(on listener) {
+	w.on = on
 	go w.write()
 	go w.read()
-	if keepalive > 0 {
-		go w.ping(time.Duration(keepalive) * time.Second)
+	if w.alive.KeepAlive > 0 {
+		go w.ping()
 	}
-	return w, nil
 }
 
 var errProtocol = errors.New("the broker breaks the protocol")
@@ -186,9 +193,6 @@ func (w *wire) take(kind byte, body []byte, received time.Time) error {
 		}
 		return err
 	case packets.PINGRESP:
-		w.mu.Lock()
-		w.pinged = time.Time{}
-		w.mu.Unlock()
 		return nil
 	case packets.PUBACK, packets.PUBREC, packets.PUBREL, packets.PUBCOMP, packets.SUBACK, packets.UNSUBACK:
 		a, err := mqttwire.ReadAnswer(w.version, kind, body)
@@ -210,7 +214,8 @@ func (w *wire) take(kind byte, body []byte, received time.Time) error {
 
 // message passes a message to the listener, then acknowledges it.
 func (w *wire) message(p *mqttwire.Publish, received time.Time) {
-	if p.QoS < 2 || w.handedOn.Add(p.ID) { // otherwise it was handed on before, and the broker missed PUBREC (MQTT 5, 4.3.3)
+	// A message that was handed on before comes again: the broker missed PUBREC (MQTT 5, 4.3.3).
+	if p.QoS < 2 || w.handedOn.Add(p.ID) {
 		w.on.arrived(&incoming{
 			topic: string(p.Topic), payload: slices.Clone(p.Payload), received: received,
 			user: mqttwire.UserProperties(slices.Clone(p.Properties)),

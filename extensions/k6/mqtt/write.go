@@ -3,6 +3,7 @@ package mqtt
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/eclipse/paho.golang/packets"
@@ -37,12 +38,20 @@ func (w *wire) giveUp(c *call, limit time.Duration) error {
 	ms := limit.Milliseconds()
 	switch {
 	case c.written:
-		return fmt.Errorf("no %s within %d ms%s: check the broker or raise request_timeout in connect()", name(c.due), ms, w.stray)
-	case w.messages > 0 && w.full(c, w.accepted.Properties.ReceiveMaximum):
+		return fmt.Errorf("no %s within %d ms%s: check the broker or raise request_timeout in connect()",
+			name(c.due), ms, w.stray)
+	case w.messages > 0 && w.mustWait(c):
 		return fmt.Errorf("not written within %d ms: the broker has %d messages to acknowledge and takes no more: "+
 			"check the broker or raise request_timeout in connect()", ms, w.messages)
 	}
-	return fmt.Errorf("not written within %d ms: the broker reads too little: check it or raise request_timeout in connect()", ms)
+	return fmt.Errorf("not written within %d ms: the broker reads too little: "+
+		"check it or raise request_timeout in connect()", ms)
+}
+
+// mustWait reports whether the broker takes no more calls of this kind now (MQTT 5, 4.9), or all packet ids are used.
+func (w *wire) mustWait(c *call) bool {
+	return c.due != 0 && len(w.waiting) == math.MaxUint16 ||
+		c.qos > 0 && c.message != nil && w.messages >= w.accepted.Properties.ReceiveMaximum
 }
 
 // write is the writing goroutine.
@@ -83,7 +92,7 @@ func (w *wire) gather(b []byte) (_ []byte, written []*call) {
 	if w.bye != nil {
 		return append(b, w.bye...), nil
 	}
-	for len(w.queue) > 0 && len(b) < writeSize && (w.queue[0].givenUp || !w.full(w.queue[0], w.accepted.Properties.ReceiveMaximum)) {
+	for len(w.queue) > 0 && len(b) < writeSize && (w.queue[0].givenUp || !w.mustWait(w.queue[0])) {
 		c := w.queue[0]
 		w.queue[0], w.queue = nil, w.queue[1:]
 		if c.givenUp {
@@ -109,34 +118,25 @@ func (w *wire) fail(err error) {
 	_ = w.SetReadDeadline(time.Now().Add(quiesce)) // there may be messages to read, and the broker's reason
 }
 
-// ping sends a PINGREQ after interval without traffic.
-func (w *wire) ping(interval time.Duration) {
-	limit := min(interval, longestPing)
-	for wait := interval; ; {
+// ping keeps the connection alive, and ends it if the broker is silent.
+func (w *wire) ping() {
+	for again := time.Duration(0); ; {
 		select {
 		case <-w.done:
 			return
-		case <-time.After(wait):
+		case <-time.After(again):
 		}
 		w.mu.Lock()
-		now, quiet := time.Now(), w.sent
-		if w.heard.Before(quiet) {
-			quiet = w.heard
-		}
-		switch {
-		case !w.pinged.IsZero() && w.heard.After(w.pinged): // it has other packets to send first
-			w.pinged, wait = w.heard, limit-now.Sub(w.heard)
-		case !w.pinged.IsZero():
-			w.mu.Unlock()
-			w.fail(fmt.Errorf("the broker is silent: no answer to a ping within %s", limit))
-			return
-		case now.Sub(quiet) < interval:
-			wait = interval - now.Sub(quiet)
-		default:
-			w.pinged, wait = now, limit
+		ping, silent, next := w.alive.Look(time.Now(), w.sent, w.heard)
+		if ping {
 			w.reply(append(w.replies, packets.PINGREQ<<4, 0))
 		}
 		w.mu.Unlock()
+		if silent {
+			w.fail(fmt.Errorf("the broker is silent: no answer to a ping within %s", w.alive.Answer))
+			return
+		}
+		again = next
 	}
 }
 

@@ -89,6 +89,25 @@ func (d *desk) sent(n int, at time.Time) error {
 	return nil
 }
 
+// unsent drops a request that the caller will not send, and notes why.
+func (d *desk) unsent(n int, why string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	t := d.tickets[n]
+	switch {
+	case t == nil:
+		return errNotUnderWay(n)
+	case !t.sent.IsZero():
+		return fmt.Errorf("request %d was sent already, so it can't be unsent; allowed: settled", n)
+	}
+	delete(d.tickets, n)
+	if !t.dropped {
+		d.drop(t)
+	}
+	d.run.Unsent(why)
+	return nil
+}
+
 func (d *desk) settled(n, retries int, a send.Answer) error {
 	d.mu.Lock()
 	t := d.tickets[n]

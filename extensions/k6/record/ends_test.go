@@ -48,6 +48,24 @@ func TestAnAbortedRecorderWritesAnIncompleteReport(t *testing.T) {
 	}
 }
 
+// Regression: "give the load generator more cores", where a hook of the caller's script had refused each request.
+func TestRequestsThatTheCallerDoesNotSendAreTheCause(t *testing.T) {
+	t.Parallel()
+	c := record(t, &fake.Pipeline{}, ten, `, "idle": "300ms"`)
+	c.started()
+	all := c.slots(`{"next": 10}`)
+	c.send(all[0])
+	for _, s := range all[1:] {
+		c.write(`{"unsent": %d, "message": "the hook sign failed: no key"}`, s.N)
+	}
+	r, _, _ := c.end()
+	assert.Equal(t, report.Requests{Scheduled: 10, Sent: 1}, r.Account.Requests)
+	assert.True(t, r.Account.Balanced)
+	assert.Equal(t, report.Invalid, r.Verdict.Result)
+	assert.Contains(t, r.Answer.Sentence, "9 of 10 requests were not sent: the hook sign failed: no key")
+	assert.NotContains(t, r.Answer.Sentence, "cores")
+}
+
 func TestARunThatDidNotBeginLeavesNoFiles(t *testing.T) {
 	t.Parallel()
 	c := record(t, &fake.Pipeline{}, ten, "")
@@ -64,9 +82,12 @@ func TestARunThatDidNotBeginLeavesNoFiles(t *testing.T) {
 func TestAnInvalidLineEndsTheRecordingWithItsNumber(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		`{"next": 1`:                                   "the line is not understood: unexpected EOF; allowed: one JSON object with one of",
+		`{"next": 1`:                                   "the line is not understood: it is not one JSON value: it ends too early; allowed: one JSON object with one of",
 		`{"nex": 1}`:                                   `unknown option "nex"`,
-		`{"now": true} {}`:                             "more than one JSON value",
+		`{"now": true} {}`:                             "not one JSON value",
+		`{"now": true}}`:                               "not one JSON value",
+		`{"Now": true}`:                                `unknown option "Now"`,
+		`{"next": 1, "next": 2}`:                       `option "next" is there twice`,
 		`{"next": 1, "end": true}`:                     "the line has 2 of what it may say",
 		`{"options": {}}`:                              "a second options line; allowed: one, the first",
 		`{"start": true}`:                              "a second start line; allowed: one",
@@ -75,6 +96,7 @@ func TestAnInvalidLineEndsTheRecordingWithItsNumber(t *testing.T) {
 		`{"sent": 9, "at_us": 1}`:                      "request 9 is not under way: it was not handed out, or is settled already",
 		`{"sent": 0}`:                                  "sent 0: at_us is missing",
 		`{"sent": 0, "at_us": FUTURE}`:                 "s in the future, so the clock is another one; allowed: µs of the host's monotonic clock",
+		`{"unsent": 9}`:                                "request 9 is not under way",
 		`{"settled": 0, "at_us": 1, "status": 202}`:    "request 0 was settled, but not sent",
 		`{"settled": 0, "at_us": 1}`:                   "status 0 and no error; allowed: a status from 100 to 599, or an error",
 		`{"settled": 0, "at_us": 1, "error": "EPIPE"}`: `error "EPIPE", status 0; allowed: one of both, and as error TLS, closed, failed, name not resolved, refused, reset, timeout`,
@@ -127,8 +149,8 @@ func TestInvalidRecorderOptionsAreRefused(t *testing.T) {
 func TestTheFirstCanaryMustArrive(t *testing.T) {
 	t.Parallel()
 	for want, f := range map[string]*fake.Pipeline{
-		"refuses messages: HTTP 400": {Status: func(int) int { return 400 }},
-		"a first message was accepted, and did not arrive on messages/canary/": {Copies: func(int) int { return 0 }},
+		"refuses messages: HTTP 400":               {Status: func(int) int { return 400 }},
+		", and did not arrive on messages/canary/": {Copies: func(int) int { return 0 }},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

@@ -49,12 +49,16 @@ func (r *recording) handle(ctx context.Context, text []byte) error {
 			return fmt.Errorf("sent %d: %w", *l.Sent, err)
 		}
 		return r.desk.sent(*l.Sent, at)
+	case l.Unsent != nil:
+		return r.desk.unsent(*l.Unsent, cmp.Or(l.Message, "the caller gave no reason"))
 	case l.Settled != nil:
 		a, err := r.answerOf(l)
 		if err != nil {
 			return fmt.Errorf("settled %d: %w", *l.Settled, err)
 		}
 		return r.desk.settled(*l.Settled, l.Retries, a)
+	case l.Arrived != nil:
+		return r.arrived(ctx, l)
 	}
 	return r.end()
 }

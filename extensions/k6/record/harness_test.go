@@ -51,8 +51,8 @@ type answerLine struct {
 	resultLine
 }
 
-// record starts a recorder against f. options is JSON that continues the options line: empty, or
-// beginning with a comma.
+// record starts a recorder against f. options is JSON that continues the options line, or replaces some of it: empty,
+// or beginning with a comma.
 func record(t *testing.T, f *fake.Pipeline, profile, options string) *caller {
 	t.Helper()
 	test.Start(t, f)
@@ -60,7 +60,8 @@ func record(t *testing.T, f *fake.Pipeline, profile, options string) *caller {
 	out, write := io.Pipe()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	c := &caller{
-		t: t, f: f, dir: t.TempDir(), in: in, out: bufio.NewReader(out), code: make(chan exitcodes.ExitCode, 1), stop: stop, clock: newHostClock(),
+		t: t, f: f, dir: t.TempDir(), in: in, out: bufio.NewReader(out), code: make(chan exitcodes.ExitCode, 1),
+		stop: stop, clock: newHostClock(),
 	}
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
@@ -72,8 +73,15 @@ func record(t *testing.T, f *fake.Pipeline, profile, options string) *caller {
 		c.code <- code
 	}()
 	t.Cleanup(stop)
-	c.write(`{"options": {"profile": %q, "ingest": {"url": %q}, "mqtt": {"url": %q}, "dir": %q, "canary": false, "tool": {"name": "other", "version": "1.2"} %s}}`,
-		profile, f.IngestURL(), f.MQTTURL(), c.dir, options)
+	described := map[string]any{
+		"profile": profile, "ingest": map[string]any{"url": f.IngestURL()},
+		"mqtt": map[string]any{"url": f.MQTTURL()}, "dir": c.dir,
+		"canary": false, "tool": map[string]any{"name": "other", "version": "1.2"},
+	}
+	require.NoError(t, json.Unmarshal([]byte("{"+strings.TrimPrefix(options, ",")+"}"), &described))
+	line, err := json.Marshal(map[string]any{"options": described})
+	require.NoError(t, err)
+	c.write("%s", line)
 	return c
 }
 

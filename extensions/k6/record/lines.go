@@ -22,20 +22,26 @@ type line struct {
 	Start   json.RawMessage `json:"start"`
 	Next    *int            `json:"next"`
 	Sent    *int            `json:"sent"`
+	Unsent  *int            `json:"unsent"`
 	Settled *int            `json:"settled"`
+	Arrived json.RawMessage `json:"arrived"`
 	Figure  *figureLine     `json:"figure"`
 	End     *bool           `json:"end"`
 
 	Flow string          `json:"flow"` // of next
 	ID   json.RawMessage `json:"id"`
 
-	AtUS *int64 `json:"at_us"` // of sent and settled
+	AtUS *int64 `json:"at_us"` // of sent, settled and arrived
+
+	Subscriber *int   `json:"subscriber"` // of arrived
+	Hops       string `json:"hops"`
+	Encoding   string `json:"encoding"`
 
 	Status    int    `json:"status"` // of settled
 	Body      string `json:"body"`
 	Error     string `json:"error"`
 	Connected *bool  `json:"connected"`
-	Message   string `json:"message"`
+	Message   string `json:"message"` // of unsent, too
 	Retries   int    `json:"retries"`
 }
 
@@ -45,7 +51,7 @@ type figureLine struct {
 	Unit  string   `json:"unit"`
 }
 
-const lineKinds = `"options", "now", "start", "next", "sent", "settled", "figure" or "end"`
+const lineKinds = `"options", "now", "start", "next", "sent", "unsent", "settled", "arrived", "figure" or "end"`
 
 func readLine(text []byte) (l line, err error) {
 	if err := arrival.Decode(text, &l); err != nil {
@@ -53,7 +59,9 @@ func readLine(text []byte) (l line, err error) {
 	}
 	kinds := 0
 	for _, there := range []bool{
-		l.Options != nil, l.Now != nil, l.Start != nil, l.Next != nil, l.Sent != nil, l.Settled != nil, l.Figure != nil, l.End != nil,
+		l.Options != nil, l.Now != nil, l.Start != nil, l.Next != nil, l.Sent != nil, l.Unsent != nil,
+		l.Settled != nil, l.Arrived != nil,
+		l.Figure != nil, l.End != nil,
 	} {
 		if there {
 			kinds++

@@ -20,6 +20,7 @@ var kinds = map[string]func() any{
 	"apps/v1 Deployment":                     func() any { return new(apps.Deployment) },
 	"apps/v1 StatefulSet":                    func() any { return new(apps.StatefulSet) },
 	"autoscaling/v2 HorizontalPodAutoscaler": func() any { return new(autoscaling.HorizontalPodAutoscaler) },
+	"batch/v1 CronJob":                       func() any { return new(batch.CronJob) },
 	"batch/v1 Job":                           func() any { return new(batch.Job) },
 	"networking.k8s.io/v1 NetworkPolicy":     func() any { return new(networking.NetworkPolicy) },
 	"policy/v1 PodDisruptionBudget":          func() any { return new(policy.PodDisruptionBudget) },

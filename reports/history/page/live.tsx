@@ -3,7 +3,7 @@ import { STAGES } from '../../contract/run.ts';
 import { Chart } from '../../page/chart.tsx';
 import type { Line } from '../../page/chart-data.ts';
 import { wantsLog } from '../../page/chart-ranges.ts';
-import type { PhaseSpan } from '../../page/facts.ts';
+import { colourOf, type PhaseSpan } from '../../page/facts.ts';
 import { clock, count, figure, ms, msUnit, percent, plural, visible } from '../../page/format.ts';
 import type { Plan, Second } from '../entry.ts';
 import { eventsOf, reportOf } from './links.ts';
@@ -44,6 +44,11 @@ export function Live({ run }: { run: string }) {
   ];
   const above = limit === null ? 0 : seconds.filter(({ p99 }) => p99 !== null && p99 >= limit).length;
   const sum = (of: (second: Second) => number) => seconds.reduce((total, second) => total + of(second), 0);
+  const named = Object.keys(last?.stages ?? {});
+  const stages = [
+    ...STAGES.filter((stage) => named.includes(stage)),
+    ...named.filter((stage) => !STAGES.includes(stage)),
+  ];
   const tiles = last && [
     [
       'Arrival p99',
@@ -139,10 +144,10 @@ export function Live({ run }: { run: string }) {
               {...common}
               stacked
               format={ms}
-              lines={STAGES.map((stage) => ({
+              lines={stages.map((stage) => ({
                 label: stage,
                 values: column((s) => s.stages?.[stage] ?? null),
-                colour: stage,
+                colour: colourOf(stages, stage),
               }))}
             />
             <Chart

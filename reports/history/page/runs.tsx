@@ -1,10 +1,11 @@
-import { count, duration, figure, instant, ms, percent, visible } from '../../page/format.ts';
+import { count, duration, instant, ms, visible } from '../../page/format.ts';
 import { type SortableColumn, Table } from '../../page/table.tsx';
 import type { Order } from '../changes.ts';
 import type { Listed } from '../entry.ts';
 import { labelsOf, scriptOf } from '../text.ts';
 import { compareOf, type Filter, liveOf, reportOf } from './links.ts';
 import { Sparkline, scaleOf } from './sparkline.tsx';
+import { changeText } from './turned.tsx';
 
 interface RunsProps {
   runs: Listed[];
@@ -149,7 +150,7 @@ function Changed({ run: { directory, change } }: { run: Listed }) {
   return (
     <>
       <a href={compareOf([from, directory])} title={visible(`Compare with ${from}`)}>
-        {p99 < 1 ? `${p99 < 0 ? '−' : '+'}${percent(Math.abs(p99))}` : `×${figure(1 + p99)}`}
+        {changeText(p99)}
       </a>
       <small title={visible(differs.join(', '))}>
         {visible(differs.slice(0, MOST_NAMED).join(', '))}

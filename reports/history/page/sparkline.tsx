@@ -1,4 +1,5 @@
 import { ms } from '../../page/format.ts';
+import { topOf } from './axis.ts';
 
 const WIDTH = 120;
 const HEIGHT = 24;
@@ -14,10 +15,8 @@ interface Scale {
 export function scaleOf(values: (number | null)[]): Scale | undefined {
   const known = values.filter((value): value is number => value !== null && value > 0);
   if (known.length === 0) return undefined;
-  return known.reduce<Scale>(
-    ({ low, high }, value) => ({ low: Math.min(low, value), high: Math.max(high, value) }),
-    { low: Number.POSITIVE_INFINITY, high: 0 },
-  );
+  // Not spread: a list has thousands.
+  return { low: known.reduce((a, b) => Math.min(a, b)), high: topOf(known) };
 }
 
 /** A line without axes: how p99 went, on a logarithmic scale. */
@@ -26,7 +25,8 @@ export function Sparkline({ values, scale }: { values: (number | null)[]; scale:
   if (scale === undefined || own === undefined || values.length < 2) return <span class="small">–</span>;
   const span = Math.log(scale.high / scale.low) || 1;
   const x = (i: number) => (i / (values.length - 1)) * (WIDTH - 2 * EDGE) + EDGE;
-  const y = (value: number) => HEIGHT - EDGE - (Math.log(value / scale.low) / span) * (HEIGHT - 2 * EDGE);
+  const y = (value: number) =>
+    HEIGHT - EDGE - (Math.log(Math.min(value, scale.high) / scale.low) / span) * (HEIGHT - 2 * EDGE);
   const path = values
     .map((value, i) => {
       if (value === null || value <= 0) return '';

@@ -1,12 +1,14 @@
 import type uPlot from 'uplot';
 import { Chart } from '../../page/chart.tsx';
 import type { Line } from '../../page/chart-data.ts';
-import { wantsLog } from '../../page/chart-ranges.ts';
+import { fromZero, logRange, wantsLog } from '../../page/chart-ranges.ts';
 import { styleOf } from '../../page/chart-series.ts';
-import { duration, instant, ms, msUnit, plural, visible } from '../../page/format.ts';
+import { instant, ms, msUnit, plural, visible } from '../../page/format.ts';
 import type { Listing, Point } from '../entry.ts';
 import { labelsOf } from '../text.ts';
+import { namesOf, topOf } from './axis.ts';
 import { reportOf } from './links.ts';
+import { Turns } from './turned.tsx';
 
 /** Lines that can be told apart. */
 const MOST_LOADS = 6;
@@ -14,13 +16,14 @@ const MOST_LOADS = 6;
 const RADIUS = 4;
 
 /** p99 by run, a line for each load, with a dot by verdict and the limit; nothing where there are fewer than two. */
-export function Trend({ trend: { script, points: all } }: Pick<Listing, 'trend'>) {
+export function Trend({ trend: { script, points: all, turns } }: Pick<Listing, 'trend'>) {
   const loads = [...new Set(all.map(({ like }) => like).toReversed())];
   const points = all.filter(({ like }) => loads.indexOf(like) < MOST_LOADS);
   const last = points.at(-1);
   if (last === undefined || points.length < 2) return null;
+  const names = namesOf(points);
   const lines: Line[] = loads.slice(0, MOST_LOADS).map((load, i) => ({
-    label: visible(loadOf(points.find(({ like }) => like === load) ?? last)),
+    label: visible(names.get(load) ?? ''),
     values: points.map((point) => (point.like === load && usable(point) ? point.p99 : null)),
     ...styleOf(i),
   }));
@@ -39,34 +42,39 @@ export function Trend({ trend: { script, points: all } }: Pick<Listing, 'trend'>
       as: 'points',
     },
   );
+  const top = topOf(points.flatMap(({ p99, limit }) => [p99, ...(limit === null ? [] : [limit])]));
+  const above = points.filter(({ p99 }) => p99 > top);
+  const log = wantsLog(
+    lines.map((line) => ({ ...line, values: line.values.map((v) => (v !== null && v > top ? null : v)) })),
+  );
   const bad = points.filter(({ verdict }) => verdict !== 'pass').length;
   const left = all.length - points.length;
   return (
     <section class="trend">
       <h2>p99 by run</h2>
+      <Turns turns={turns} names={names} />
       <Chart
         kind="runs"
         x={points.map((_, i) => i)}
         names={points.map((point) => visible(nameOf(point)))}
         lines={lines}
         name={`Arrival p99 by run of ${visible(script)}`}
-        unit={wantsLog(lines) ? 'ms, logarithmic' : 'ms'}
+        unit={log ? 'ms, logarithmic' : 'ms'}
         axis="ms"
         title={`The newest ${visible(script)} has p99 ${msUnit(last.p99)}${last.limit === null ? '' : `, limit ${msUnit(last.limit)}`}; ${bad === 0 ? `all ${points.length} passed` : `${bad} of ${plural(points.length, 'run')} did not pass`}`}
-        note={`A line for each load. ● pass, ✕ fail, ○ invalid or incomplete. A click opens the report.${left > 0 ? ` ${plural(left, 'run')} of other loads ${left === 1 ? 'is' : 'are'} not drawn.` : ''}`}
-        log={wantsLog(lines)}
+        note={`A line for each load. ● pass, ✕ fail, ○ invalid or incomplete${above.length > 0 ? `, ▲ above the axis: ${above.map(({ p99 }) => msUnit(p99)).join(', ')}` : ''}. A click opens the report.${left > 0 ? ` ${plural(left, 'run')} of other loads ${left === 1 ? 'is' : 'are'} not drawn.` : ''}`}
+        log={log}
+        marks={turns.flatMap(({ directory }) => {
+          const at = points.findIndex((point) => point.directory === directory);
+          return at < 0 ? [] : [{ x: at, name: 'changed' }];
+        })}
         format={ms}
         height={220}
         wide
-        tune={(options, colour) => tuned(options, colour, points)}
+        tune={(options, colour) => tuned(options, colour, points, { log, top })}
       />
     </section>
   );
-}
-
-/** 300 requests/s for 7 s */
-function loadOf({ load, planned }: Point): string {
-  return [load, planned === null ? '' : duration(planned)].filter((text) => text !== '').join(' for ');
 }
 
 function usable({ verdict }: Point): boolean {
@@ -77,13 +85,32 @@ function nameOf(point: Point): string {
   return [instant(point.started), point.verdict, ...labelsOf(point)].join(' · ').slice(0, 100);
 }
 
-function tuned(options: uPlot.Options, colour: (name: string) => string, points: Point[]): uPlot.Options {
+/** The axis of y, and its highest value. */
+interface Reach {
+  log: boolean;
+  top: number;
+}
+
+function tuned(
+  options: uPlot.Options,
+  colour: (name: string) => string,
+  points: Point[],
+  { log, top }: Reach,
+): uPlot.Options {
   const [below, beside] = options.axes ?? [];
   return {
     ...options,
     // Dots and limits are drawn below.
     series: options.series.map((line) => ({ ...line, points: { show: false } })),
-    scales: { ...options.scales, x: { time: false, range: [-0.5, points.length - 0.5] } },
+    scales: {
+      ...options.scales,
+      x: { time: false, range: [-0.5, points.length - 0.5] },
+      y: {
+        ...options.scales?.y,
+        range: (u, min, max, key) =>
+          log ? logRange(u, min, Math.min(max, top)) : fromZero(u, min, Math.min(max, top), key),
+      },
+    },
     axes: [
       {
         ...below,
@@ -95,7 +122,7 @@ function tuned(options: uPlot.Options, colour: (name: string) => string, points:
       { ...beside },
     ],
     hooks: {
-      draw: [(u) => drawDots(u, colour, points)],
+      draw: [...(options.hooks?.draw ?? []), (u) => drawDots(u, colour, points, top)],
       ready: [
         (u) =>
           u.over.addEventListener('click', () => {
@@ -108,12 +135,13 @@ function tuned(options: uPlot.Options, colour: (name: string) => string, points:
 }
 
 /** A dot by verdict at each run, told by its shape too, and the limit that it had. */
-function drawDots(u: uPlot, colour: (name: string) => string, points: Point[]): void {
+function drawDots(u: uPlot, colour: (name: string) => string, points: Point[], top: number): void {
   const radius = RADIUS * devicePixelRatio;
   u.ctx.save();
   u.ctx.lineWidth = 2 * devicePixelRatio;
   for (const [i, { p99, limit, verdict }] of points.entries()) {
-    const [x, y] = [u.valToPos(i, 'x', true), u.valToPos(p99, 'y', true)];
+    const above = p99 > top;
+    const [x, y] = [u.valToPos(i, 'x', true), above ? u.bbox.top + 2 * radius : u.valToPos(p99, 'y', true)];
     if (limit !== null) {
       const at = u.valToPos(limit, 'y', true);
       u.ctx.strokeStyle = colour('fail');
@@ -127,7 +155,13 @@ function drawDots(u: uPlot, colour: (name: string) => string, points: Point[]): 
     u.ctx.strokeStyle = colour(verdict);
     u.ctx.fillStyle = colour(verdict === 'pass' ? verdict : 'paper');
     u.ctx.beginPath();
-    if (verdict === 'fail') {
+    if (above) {
+      u.ctx.moveTo(x, y - radius);
+      u.ctx.lineTo(x + radius, y + radius);
+      u.ctx.lineTo(x - radius, y + radius);
+      u.ctx.closePath();
+      u.ctx.fill();
+    } else if (verdict === 'fail') {
       u.ctx.moveTo(x - radius, y - radius);
       u.ctx.lineTo(x + radius, y + radius);
       u.ctx.moveTo(x + radius, y - radius);

@@ -17,7 +17,7 @@ test('latest is the newest finished run of all methods or of one', async (t) => 
   const root = await temporaryRuns();
   t.after(() => rm(root, { recursive: true }));
   await assert.rejects(latest('latest', root), {
-    message: 'there is no run that is over in reports/runs; there are runs of: nothing',
+    message: 'there is no run that has ended in reports/runs; there are runs of: nothing',
   });
   await writeRun(root, 'b', run('ramp', 10));
   await writeRun(root, 'c', run('ramp', 11));
@@ -39,6 +39,6 @@ test('latest is the newest finished run of all methods or of one', async (t) => 
   assert.equal(await latest('latest:ramp:artillery', root), join(root, 'f'));
   await assert.rejects(latest('latest:soak', root), {
     message:
-      'there is no run of soak that is over in reports/runs; there are runs of: ramp, ramp:artillery, sweep',
+      'there is no run of soak that has ended in reports/runs; there are runs of: ramp, ramp:artillery, sweep',
   });
 });

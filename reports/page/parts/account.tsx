@@ -1,4 +1,4 @@
-import { equation } from '../../account.ts';
+import { equation, missedOf } from '../../account.ts';
 import { type Account, ENDS, type End } from '../../contract/run.ts';
 import { balance } from '../facts.ts';
 import { count, plural } from '../format.ts';
@@ -10,29 +10,27 @@ const MEANINGS: Record<End, string> = {
   rejected: 'refused by the ingest, or no connection',
   unknown: 'perhaps accepted, never arrived',
   arrived: 'reached every subscriber',
+  altered: 'arrived with other content',
   dead_lettered: 'given up by the relay',
   queued: 'still in the queue at the end',
   lost: 'accepted, never arrived',
   pending: 'in flight when the run was cut off',
 };
-const WORRYING: ReadonlySet<End> = new Set([
-  'dropped',
-  'rejected',
-  'unknown',
-  'dead_lettered',
-  'queued',
-  'lost',
-]);
 
-/** The account in a line, which opens to the equation. */
+/** Ends that are shown only where there are any. */
+const RARE: ReadonlySet<End> = new Set(['altered', 'pending']);
+
+/** The account in a line, which opens to the equation: by itself where something is missing. */
 export function AccountLine({ run: { account } }: PartProps) {
+  const { holds } = balance(account);
   return (
-    <details class="line">
+    <details class="line account" id="account" open={!holds || missedOf(account).length > 0}>
       <summary>
         <strong>Account</strong> {equation(account)}
       </summary>
       <Equation account={account} />
-      <a href="#account">More of the account</a>
+      <Balance account={account} />
+      <Facts facts={furtherCounts(account)} />
     </details>
   );
 }
@@ -40,7 +38,8 @@ export function AccountLine({ run: { account } }: PartProps) {
 /** How every message that was due ended, as a sum. */
 function Equation({ account }: { account: Account }) {
   const { holds } = balance(account);
-  const ends = ENDS.filter((end) => end !== 'pending' || account.pending !== 0);
+  const worrying = new Set<End>(missedOf(account).map(({ end }) => end));
+  const ends = ENDS.filter((end) => !RARE.has(end) || (account[end] ?? 0) !== 0);
   return (
     <div class={`equation ${holds ? '' : 'wrong'}`}>
       <Term name="scheduled" meaning="messages that were due" value={account.scheduled} tone="whole" />
@@ -50,49 +49,47 @@ function Equation({ account }: { account: Account }) {
           sign={i === 0 ? (holds ? '=' : '≠') : '+'}
           name={end.replace('_', '-')}
           meaning={MEANINGS[end]}
-          value={account[end]}
-          tone={account[end] === 0 ? 'zero' : WORRYING.has(end) ? 'worry' : 'whole'}
+          value={account[end] ?? 0}
+          tone={worrying.has(end) ? 'worry' : (account[end] ?? 0) === 0 ? 'zero' : 'whole'}
         />
       ))}
     </div>
   );
 }
 
-/** The equation, whether it balances, and what else is counted. */
-export function AccountSection({ run: { account } }: PartProps) {
+function Balance({ account }: { account: Account }) {
   const { sum, difference, holds } = balance(account);
-  const { requests, deliveries } = account;
+  if (holds)
+    return <p class="balance">It balances: the ends add up to {count(sum)}, as many as were scheduled.</p>;
+  const how =
+    difference === 0
+      ? 'as many as were scheduled, but the run says that ids are missing'
+      : `${count(Math.abs(difference))} ${difference < 0 ? 'fewer' : 'more'} than were scheduled`;
   return (
-    <section class="account" id="account">
-      <h2>Account of every message</h2>
-      <Equation account={account} />
-      <p class={holds ? 'balance' : 'balance wrong'} role={holds ? undefined : 'alert'}>
-        {holds
-          ? `It balances: the ends add up to ${count(sum)}, as many as were scheduled.`
-          : `It does not balance: the ends add up to ${count(sum)}, ${
-              difference === 0
-                ? 'as many as were scheduled, but the run says that ids are missing'
-                : `${count(Math.abs(difference))} ${difference < 0 ? 'fewer' : 'more'} than were scheduled`
-            }. No latency of this run can be trusted, so none is shown.`}
-      </p>
-      <Facts
-        facts={[
-          [
-            'requests',
-            `${count(requests.scheduled)} scheduled, ${count(requests.sent)} sent, ${count(requests.retried)} repeated`,
-          ],
-          [
-            'deliveries',
-            `${count(deliveries.due)} due, ${count(deliveries.arrived)} arrived, ${count(deliveries.missing)} missing`,
-          ],
-          ['duplicates', `${plural(account.duplicates, 'delivery', 'deliveries')} arrived again`],
-          ['reordered', `${plural(account.reordered, 'delivery', 'deliveries')} arrived after a later one`],
-          ['negative', `${plural(account.negative, 'delivery', 'deliveries')} with a stage below zero`],
-          ['foreign', `${plural(account.foreign, 'delivery', 'deliveries')} that are not of this run`],
-        ]}
-      />
-    </section>
+    <p class="balance wrong" role="alert">
+      It does not balance: the ends add up to {count(sum)}, {how}. No latency of this run can be trusted, so
+      none is shown.
+    </p>
   );
+}
+
+/** What is counted beside the ends. */
+function furtherCounts({ requests, deliveries, ...account }: Account): [name: string, text: string][] {
+  const failed = requests.failed ? `, ${count(requests.failed)} failed` : '';
+  return [
+    [
+      'requests',
+      `${count(requests.scheduled)} scheduled, ${count(requests.sent)} sent, ${count(requests.retried)} repeated${failed}`,
+    ],
+    [
+      'deliveries',
+      `${count(deliveries.due)} due, ${count(deliveries.arrived)} arrived, ${count(deliveries.missing)} missing`,
+    ],
+    ['duplicates', `${plural(account.duplicates, 'delivery', 'deliveries')} arrived again`],
+    ['reordered', `${plural(account.reordered, 'delivery', 'deliveries')} arrived after a later one`],
+    ['negative', `${plural(account.negative, 'delivery', 'deliveries')} with a stage below zero`],
+    ['foreign', `${plural(account.foreign, 'delivery', 'deliveries')} that are not of this run`],
+  ];
 }
 
 interface TermProps {

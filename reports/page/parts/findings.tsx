@@ -1,24 +1,47 @@
-import type { Finding } from '../../contract/run.ts';
+import type { Finding, Run } from '../../contract/run.ts';
+import { count } from '../format.ts';
 import { showTime } from '../keys.ts';
 import type { PartProps } from '../part.ts';
+import { Long, Table } from '../table.tsx';
 
 /** Seconds that are shown around what is zoomed to. */
 const AROUND = 3;
 
-/** What stands out; nothing where nothing does. */
-export function FindingsSection({ run: { findings = [] } }: PartProps) {
-  if (findings.length === 0) return null;
+/** What stands out, with its cause and what to do next, and the errors; nothing where there is neither. */
+export function FindingsSection({ run: { findings = [], errors } }: PartProps) {
+  if (findings.length + errors.length === 0) return null;
   return (
     <section class="findings" id="findings">
       <h2>Findings</h2>
-      <ul>
-        {findings.map(({ text, worry, span }, i) => (
-          <li key={i} class={worry ? 'gave-way' : ''}>
-            {span === null ? text : <Zoom text={text} span={span} />}
-          </li>
-        ))}
-      </ul>
+      {findings.length > 0 && (
+        <ul>
+          {findings.map(({ text, next, worry, span }, i) => (
+            <li key={i} class={worry ? 'gave-way' : ''}>
+              {span === null ? text : <Zoom text={text} span={span} />}
+              {next && <small class="next">Next: {next}</small>}
+            </li>
+          ))}
+        </ul>
+      )}
+      {errors.length > 0 && <Errors errors={errors} />}
     </section>
+  );
+}
+
+function Errors({ errors }: Pick<Run, 'errors'>) {
+  return (
+    <div class="errors">
+      <Table
+        caption="Errors by stage and class, whole run"
+        columns={[
+          { head: 'stage', text: true, cell: (e) => e.stage },
+          { head: 'class', text: true, cell: (e) => e.class },
+          { head: 'count', cell: (e) => count(e.count) },
+          { head: 'first one', text: true, cell: (e) => <Long text={e.example ?? '–'} code /> },
+        ]}
+        rows={errors}
+      />
+    </div>
   );
 }
 

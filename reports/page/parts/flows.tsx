@@ -4,21 +4,23 @@ import { percentile, supports } from '../facts.ts';
 import { count, figure, ms, msUnit, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { type Column, Table } from '../table.tsx';
+import { hasMessages, MessageTables } from './messages.tsx';
 
 /** Targets that are shown before the reader asks for more. */
 const FIRST = 10;
 /** Characters of a name. */
 const LONGEST = 120;
 
-/** Each flow of the profile, and the targets that their messages went to. */
+/** Each flow of the profile, the targets that their messages went to, and messages by id. */
 export function FlowsSection({ run, sound }: PartProps) {
   const { flows, targets } = run;
-  if (flows.length === 0) return null;
+  if (flows.length === 0 && !hasMessages(run)) return null;
   return (
     <section class="flows" id="flows">
-      <h2>Flows{targets && ' and targets'}</h2>
-      <Flows run={run} sound={sound} />
+      <h2>Flows and messages</h2>
+      {flows.length > 0 && <Flows run={run} sound={sound} />}
       {targets && <Targets run={run} sound={sound} />}
+      <MessageTables run={run} sound={sound} />
     </section>
   );
 }

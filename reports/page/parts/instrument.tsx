@@ -6,6 +6,7 @@ import { count, duration, figure, ms, msUnit, plural, clock as time } from '../f
 import { type Check, canaryPace, canarySentence, checks } from '../health.ts';
 import type { PartProps } from '../part.ts';
 import { Long, Table } from '../table.tsx';
+import { Rules } from './rules.tsx';
 
 /** Beside the verdict whatever they are; of the others what is exceeded. */
 const ALWAYS = new Set(['lateness', 'CPU', 'canary', 'clock bound']);
@@ -15,7 +16,7 @@ export function InstrumentLine({ run, sound }: PartProps) {
   const orUnknown = checks(run, sound).filter(({ what, ok }) => ALWAYS.has(what) || ok === false);
   return (
     <p class="health">
-      <a href="#instrument">Instrument</a>
+      <a href="#trust">Instrument</a>
       {orUnknown.map(({ what, meaning, figure, limit, ok }) => (
         <span key={what} class={ok === false ? 'worry' : ''}>
           {ok !== null && `${ok ? '✓' : '✕'}\u00a0`}
@@ -31,13 +32,13 @@ export function InstrumentLine({ run, sound }: PartProps) {
   );
 }
 
-/** Whether the generator kept up, how well the clocks agree, when a subscriber was away. */
-export function InstrumentSection({ run, sound }: PartProps) {
+/** Whether the generator kept up, the rules, how well the clocks agree, when a subscriber was away. */
+export function TrustSection({ run, sound }: PartProps) {
   const { gaps } = run.health;
   const { generators = [] } = run;
   return (
-    <section id="instrument">
-      <h2>Instrument</h2>
+    <section id="trust">
+      <h2>Trust</h2>
       {run.environment.shared_host && (
         <p class="aside">
           Generator and pipeline shared one host
@@ -59,8 +60,9 @@ export function InstrumentSection({ run, sound }: PartProps) {
         <div class="clocks">
           <Clocks run={run} />
         </div>
-        {gaps.length > 0 && <Gaps gaps={gaps} />}
+        <Rules run={run} sound={sound} />
       </div>
+      {gaps.length > 0 && <Gaps gaps={gaps} />}
     </section>
   );
 }

@@ -3,10 +3,12 @@ import { Chart } from '../chart.tsx';
 import { type Line, overOneAxis } from '../chart-data.ts';
 import { wantsLog } from '../chart-ranges.ts';
 import { curve, measuredSeconds, percentile, protocolOf } from '../facts.ts';
-import { count, figure, ms, msUnit, percent } from '../format.ts';
-import { binOf, binStart, cells, merged } from '../heat.ts';
+import { count, figure, ms, msUnit, percent, percentileText } from '../format.ts';
+import { binOf, binStart, cells } from '../heat.ts';
 import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
+import { quantile } from '../window.ts';
+import { SampledTable } from './sampled.tsx';
 
 const ROWS: [name: string, value: (latency: Latency) => string][] = [
   ['samples', (l) => count(l.count)],
@@ -25,7 +27,7 @@ const ROWS: [name: string, value: (latency: Latency) => string][] = [
 const MOST_NAMES = 6;
 
 /** Arrival beside HTTP: a table and the percentile curve. */
-export function LatencySection({ run: whole }: PartProps) {
+export function LatencySection({ run: whole, sound }: PartProps) {
   const { latency, steps, run } = whole;
   const { arrival, from_send, http } = latency;
   if (arrival.count === 0 && http.count === 0) return null;
@@ -65,9 +67,10 @@ export function LatencySection({ run: whole }: PartProps) {
         <PercentileChart latency={latency} corrected={corrected} protocol={protocol} />
       </div>
       <div class="charts">
-        <Distribution run={whole} seconds={seconds} />
+        <Distribution run={whole} />
         {corrected && <LoadChart run={whole} seconds={seconds} />}
       </div>
+      <SampledTable run={whole} sound={sound} />
     </section>
   );
 }
@@ -95,7 +98,7 @@ function PercentileChart({ latency, corrected, protocol }: PercentileChartProps)
       unit="ms, logarithmic; each 9 of the percentile takes as much room as the one before"
       title={
         last
-          ? `Half of the deliveries arrived within ${msUnit(latency.arrival.p50)}, ${Number(last[0].toFixed(3))} % within ${msUnit(last[1])}`
+          ? `Half of the deliveries arrived within ${msUnit(latency.arrival.p50)}, ${percentileText(last[0], 3)} % within ${msUnit(last[1])}`
           : 'Too few deliveries for a curve of their arrival'
       }
       note="Each line stops where its samples run out."
@@ -113,15 +116,9 @@ function PercentileChart({ latency, corrected, protocol }: PercentileChartProps)
   );
 }
 
-type OfSeconds = { run: Run; seconds: Interval[] };
-
-/** How many deliveries took how long; nothing where the seconds have no histograms. */
-function Distribution({ run: { latency, answer }, seconds }: OfSeconds) {
-  const [all] = merged(
-    seconds.map(({ t, arrival_bins = null }) => ({ start: t, end: t + 1, bins: arrival_bins })),
-    1,
-  );
-  const bins = all ? cells(all) : [];
+/** How many deliveries of the measured phases took how long, those of the drain too; nothing in runs of earlier versions. */
+function Distribution({ run: { latency, answer, arrival_bins } }: { run: Run }) {
+  const bins = cells({ bins: arrival_bins ?? null });
   const [first] = bins;
   if (first === undefined) return null;
   const total = bins.reduce((sum, [, deliveries]) => sum + deliveries, 0);
@@ -140,7 +137,7 @@ function Distribution({ run: { latency, answer }, seconds }: OfSeconds) {
   return (
     <Chart
       name="Distribution of arrival"
-      unit="deliveries by latency, in the measured phases"
+      unit="deliveries by latency, of the messages that were due in the measured phases"
       axis="deliveries"
       title={`${percent(deliveries / total)} of the deliveries took ${ms(binStart(most))} to ${msUnit(binStart(most + 1))}`}
       kind="bin"
@@ -158,17 +155,18 @@ function Distribution({ run: { latency, answer }, seconds }: OfSeconds) {
 /** The lowest rate beside the highest from which latency can be shown against the load. */
 const RAMPS = 1.5;
 
-/** p50 and p99 of each second by what was due in it; nothing where the load stayed as it was. */
-function LoadChart({ run, seconds }: OfSeconds) {
-  const loaded = seconds.filter(({ scheduled, arrival }) => scheduled > 0 && arrival !== null);
+/** p50 and p99 of what was due in a second, whenever it arrived, by its load; nothing where the load stayed as it was. */
+function LoadChart({ run, seconds }: { run: Run; seconds: Interval[] }) {
+  const loaded = seconds.filter(({ scheduled, due_bins }) => scheduled > 0 && due_bins !== undefined);
   loaded.sort((a, b) => a.scheduled - b.scheduled);
   const [least, most] = [loaded[0]?.scheduled ?? 0, loaded.at(-1)?.scheduled ?? 0];
   if (most < RAMPS * least) return null;
   const limit = run.answer?.p99_limit_ms ?? null;
-  const of = (key: 'p50' | 'p99') => loaded.map(({ arrival }) => arrival && percentile(arrival, key));
+  const of = (share: number) =>
+    loaded.map(({ due_bins = null }) => quantile(cells({ bins: due_bins }), share));
   const measured: Line[] = [
-    { label: 'p50', values: of('p50'), colour: 'p50', as: 'points' },
-    { label: 'p99', values: of('p99'), colour: 'p99', as: 'points' },
+    { label: 'p50', values: of(0.5), colour: 'p50', as: 'points' },
+    { label: 'p99', values: of(0.99), colour: 'p99', as: 'points' },
   ];
   const lines: Line[] = [
     ...measured,
@@ -181,11 +179,11 @@ function LoadChart({ run, seconds }: OfSeconds) {
   return (
     <Chart
       name="Latency by load"
-      unit={wantsLog(lines) ? 'ms, logarithmic; a point a second' : 'ms; a point a second'}
+      unit={`ms${wantsLog(lines) ? ', logarithmic' : ''}; a point for the messages due in a second, from bins`}
       title={
         p99[worst] == null
           ? `Up to ${figure(most)} messages/s; too few deliveries a second for a p99`
-          : `The highest p99 of a second, ${msUnit(p99[worst])}, came at ${figure(loaded[worst]?.scheduled)} messages/s`
+          : `What was due in the slowest second, at ${figure(loaded[worst]?.scheduled)} messages/s, had p99 ≈ ${msUnit(p99[worst])}`
       }
       kind="load"
       x={loaded.map(({ scheduled }) => scheduled)}

@@ -1,43 +1,67 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
-import type { Span } from '../facts.ts';
+import { type Span, verdict } from '../facts.ts';
 import { clock, figure, msUnit, plural } from '../format.ts';
 import { showTime } from '../keys.ts';
 import type { PartProps } from '../part.ts';
 import { onZoom, windowOf } from '../window.ts';
+import { chosenZoom, keepZoom } from '../zoom-url.ts';
 
 const NAMES: Record<string, string> = {
   summary: 'Summary',
-  account: 'Account',
   findings: 'Findings',
-  sweep: 'Sweep',
-  latency: 'Latency',
   stages: 'Stages',
-  time: 'Time',
-  phases: 'Phases',
-  flows: 'Flows',
-  messages: 'Messages',
-  instrument: 'Instrument',
+  time: 'Over time',
+  latency: 'Latency',
+  flows: 'Flows and messages',
+  trust: 'Trust',
   resources: 'Resources',
-  details: 'Details',
+  setup: 'Setup',
 };
 
-/** The sections that this page has, to go to, and what the charts over time are zoomed to. */
+/** The bar that stays: verdict and name, the sections of this page, and what the charts over time are zoomed to. */
 export function Menu({ run, sound }: PartProps) {
   const [there, setThere] = useState<string[]>([]);
+  const [current, setCurrent] = useState('summary');
   const [shown, setShown] = useState<Span | null>(null);
   useLayoutEffect(() => {
-    setThere(Object.keys(NAMES).filter((id) => document.getElementById(id) !== null));
-    return onZoom(setShown);
+    const ids = Object.keys(NAMES).filter((id) => document.getElementById(id) !== null);
+    setThere(ids);
+    const ended = [
+      watchSections(ids, setCurrent),
+      onZoom((span) => {
+        setShown(span);
+        keepZoom(span);
+      }),
+    ];
+    whenDrawn(() => {
+      const zoom = chosenZoom(location.hash);
+      if (zoom) showTime(zoom.start, zoom.end);
+    });
+    return () => {
+      for (const end of ended) end();
+    };
   }, []);
+  const { result } = verdict(run);
   return (
     <nav class="menu" aria-label="Sections">
-      <ul>
-        {there.map((id) => (
-          <li key={id}>
-            <a href={`#${id}`}>{NAMES[id]}</a>
-          </li>
-        ))}
-      </ul>
+      <div class="menu-line">
+        <p class="menu-name" title={run.run.name}>
+          <span class={`tag ${result}`}>{result}</span> {run.run.name}
+        </p>
+        <ul>
+          {there.map((id) => (
+            <li key={id}>
+              <a
+                href={`#${id}`}
+                aria-current={id === current ? 'true' : undefined}
+                onClick={() => document.querySelector(`#${id} > details`)?.setAttribute('open', '')}
+              >
+                {NAMES[id]}
+              </a>
+            </li>
+          ))}
+        </ul>
+      </div>
       <p class="window" role="status" hidden={shown === null}>
         {shown && <span>{figures({ run, sound }, shown)}</span>}{' '}
         <button type="button" onClick={() => showTime(0, Number.MAX_SAFE_INTEGER)}>
@@ -46,6 +70,24 @@ export function Menu({ run, sound }: PartProps) {
       </p>
     </nav>
   );
+}
+
+/** Reports the section in the middle of the screen. @returns ends that */
+function watchSections(ids: string[], tell: (id: string) => void): () => void {
+  const seen = new IntersectionObserver(
+    (entries) => {
+      for (const { isIntersecting, target } of entries) if (isIntersecting) tell(target.id);
+    },
+    { rootMargin: '-40% 0px -59% 0px' },
+  );
+  for (const id of ids) seen.observe(document.getElementById(id) as HTMLElement);
+  return () => seen.disconnect();
+}
+
+/** Runs a task when all charts are drawn, which is before the load event. */
+function whenDrawn(task: () => void): void {
+  if (document.readyState === 'complete') setTimeout(task);
+  else addEventListener('load', task, { once: true });
 }
 
 /** The figures of the seconds that are shown. */

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
-import { type Messages, STAGES, type Stage } from '../../contract/run.ts';
+import { type Messages, type Run, stagesOf } from '../../contract/run.ts';
+import { colourOf } from '../facts.ts';
 import { count, ms } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { LongTable, type SortableColumn } from '../table.tsx';
@@ -14,6 +15,7 @@ const ENDS: Record<Named['end'], string> = {
   lost: 'lost',
   rejected: 'rejected',
   unknown: 'unknown',
+  altered: 'altered',
   dead_lettered: 'dead-lettered',
   queued: 'queued',
   duplicates: 'duplicate',
@@ -48,20 +50,25 @@ function traceOf(rows: Message[]): SortableColumn<Message>[] {
   return [{ head: 'trace', text: true, cell: ({ trace }) => (trace ? <code>{trace}</code> : '–') }];
 }
 
+export function hasMessages({ messages }: Run): boolean {
+  return (messages?.slowest.length ?? 0) + (messages?.named.length ?? 0) > 0;
+}
+
 /** Messages by id: the slowest deliveries with their stages, and what ended badly. */
-export function MessagesSection({ run, sound }: PartProps) {
+export function MessageTables({ run, sound }: PartProps) {
   const { messages } = run;
-  if (!messages || messages.slowest.length + messages.named.length === 0) return null;
+  if (!messages || !hasMessages(run)) return null;
   return (
-    <section class="messages" id="messages">
-      <h2>Messages</h2>
-      {sound && messages.slowest.length > 0 && <Slowest slowest={messages.slowest} />}
+    <div class="messages" id="messages">
+      {sound && messages.slowest.length > 0 && (
+        <Slowest slowest={messages.slowest} names={stagesOf(run).map(({ name }) => name)} />
+      )}
       {messages.named.length > 0 && <Ends named={messages.named} />}
-    </section>
+    </div>
   );
 }
 
-function Slowest({ slowest }: { slowest: Slow[] }) {
+function Slowest({ slowest, names }: { slowest: Slow[]; names: string[] }) {
   const longest = slowest[0]?.arrival_ms || 1;
   return (
     <>
@@ -78,7 +85,7 @@ function Slowest({ slowest }: { slowest: Slow[] }) {
             by: ({ arrival_ms }) => arrival_ms,
             cell: ({ arrival_ms }) => ms(arrival_ms),
           },
-          { head: 'stages', text: true, cell: (row) => <Bar row={row} longest={longest} /> },
+          { head: 'stages', text: true, cell: (row) => <Bar row={row} longest={longest} names={names} /> },
           { head: 'longest stage', text: true, by: (row) => longestOf(row)?.[0] ?? null, cell: longestStage },
           ...ABOUT,
           {
@@ -153,16 +160,27 @@ function longestStage(row: Slow): string {
   return longest === undefined ? 'not known' : `${longest[0]}, ${ms(longest[1])} ms`;
 }
 
-function Bar({ row: { stages_ms, arrival_ms }, longest }: { row: Slow; longest: number }) {
+function Bar({
+  row: { stages_ms, arrival_ms },
+  longest,
+  names,
+}: {
+  row: Slow;
+  longest: number;
+  names: string[];
+}) {
   const width = (part: number) => `${Math.max(0, (100 * part) / longest)}%`;
-  const known = STAGES.filter((stage: Stage) => stages_ms[stage] !== undefined);
+  const known = names.filter((stage) => stages_ms[stage] !== undefined);
   return (
     <span class="stack" aria-hidden="true">
       {known.length < 2 ? (
         <i style={{ width: width(arrival_ms) }} />
       ) : (
         known.map((stage) => (
-          <i key={stage} style={{ width: width(stages_ms[stage] ?? 0), background: `var(--${stage})` }} />
+          <i
+            key={stage}
+            style={{ width: width(stages_ms[stage] ?? 0), background: `var(--${colourOf(names, stage)})` }}
+          />
         ))
       )}
     </span>

@@ -21,7 +21,7 @@ interface Row {
 }
 
 /** Each phase: what was planned, what got through, how long it took. */
-export function PhasesSection({ run, sound }: PartProps) {
+export function Phases({ run, sound }: PartProps) {
   const { steps } = run;
   const { phases } = run.run.profile;
   const closed = run.run.model === 'closed';
@@ -53,6 +53,15 @@ export function PhasesSection({ run, sound }: PartProps) {
           },
         ]
       : []),
+    ...(steps.some(({ arrived_99_s: almost }) => almost != null)
+      ? [
+          {
+            head: '99 % arrived',
+            unit: 'after its start, s',
+            cell: (step: Step) => (step.arrived_99_s == null ? '–' : figure(step.arrived_99_s)),
+          },
+        ]
+      : []),
     ...(sound
       ? [
           { head: 'samples', unit: 'deliveries', cell: (step: Step) => count(arrival(step).count) },
@@ -67,8 +76,8 @@ export function PhasesSection({ run, sound }: PartProps) {
   ];
   if (rows.length === 0) return null;
   return (
-    <section class={closed ? 'phases closed' : 'phases'} id="phases">
-      <h2>Phases</h2>
+    <div class={closed ? 'phases closed' : 'phases'} id="phases">
+      <h3>Phases</h3>
       <LongTable
         what="phases"
         caption={`Messages belong to the phase they were ${closed ? 'sent' : 'due'} in, and deliveries to the phase of their message`}
@@ -93,7 +102,7 @@ export function PhasesSection({ run, sound }: PartProps) {
         ]}
         rows={rows}
       />
-    </section>
+    </div>
   );
 }
 

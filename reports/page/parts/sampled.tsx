@@ -8,14 +8,14 @@ type Key = keyof Sampled['difference'];
 type SampledStep = Step & { sampled: Sampled };
 
 /** What one message in so many tells by trace lists, beside what all of them tell; nothing where it was not asked for. */
-export function SampledSection({ run }: PartProps) {
+export function SampledTable({ run }: PartProps) {
   const { sampled } = run;
   if (!sampled) return null;
   const full = percentile(run.latency.arrival, 'p99');
   const steps = run.steps.filter((step): step is SampledStep => step.sampled != null && step.requests > 0);
   return (
-    <section class="sampled">
-      <h2>Sampled, beside all messages</h2>
+    <div class="sampled">
+      <h3>Sampled, beside all messages</h3>
       <p>
         Sampled p99 {msUnit(sampled.p99)} from {count(sampled.count)} samples, full {msUnit(full)}, difference{' '}
         {change(sampled.difference.p99, full)}.
@@ -37,7 +37,7 @@ export function SampledSection({ run }: PartProps) {
           {count(sampled.not_found)} deliveries of sampled messages are left out: they are not in both lists.
         </p>
       )}
-    </section>
+    </div>
   );
 }
 

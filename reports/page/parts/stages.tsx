@@ -1,6 +1,6 @@
-import { STAGES, type Stage } from '../../contract/run.ts';
+import { latencyOf, stagesOf } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
-import { largestStage, overTime, percentile, STAGE_FACTS, share, uncertain } from '../facts.ts';
+import { colourOf, largestStage, overTime, percentile, share, uncertain } from '../facts.ts';
 import { count, ms, msUnit, percent } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
@@ -12,7 +12,7 @@ const ROUNDING_MS = 0.001;
 export function StagesSection({ run, sound }: PartProps) {
   const { latency } = run;
   if (latency.arrival.count === 0) return null;
-  const known = STAGES.some((stage) => latency.stages[stage].count > 0);
+  const known = stagesOf(run).some(({ name }) => latencyOf(latency, name).count > 0);
   return (
     <section id="stages">
       <h2>Stages</h2>
@@ -32,10 +32,13 @@ export function StagesSection({ run, sound }: PartProps) {
 
 function StageTable({ run }: PartProps) {
   const { latency, clock, tail } = run;
-  const { stages, arrival } = latency;
-  const known = STAGES.filter((stage) => stages[stage].count > 0);
-  const sum = known.reduce((total, stage) => total + (stages[stage].mean ?? 0), 0);
-  const samples = Math.min(...known.map((stage) => stages[stage].count));
+  const { arrival } = latency;
+  const stages = stagesOf(run).map((stage) => ({ ...stage, of: latencyOf(latency, stage.name) }));
+  const names = stages.map(({ name }) => name);
+  const known = stages.filter(({ of }) => of.count > 0);
+  const sum = known.reduce((total, { of }) => total + (of.mean ?? 0), 0);
+  const samples = Math.min(...known.map(({ of }) => of.count));
+  const ended = (name: string) => stages.find((stage) => stage.name === name)?.of.count ?? 0;
   return (
     <div class="stages">
       <Table
@@ -44,24 +47,26 @@ function StageTable({ run }: PartProps) {
           {
             head: 'stage',
             text: true,
-            cell: (stage) => (
+            cell: ({ name, from, to, says }) => (
               <>
-                <i class="swatch" style={{ background: `var(--${stage})` }} /> {stage}
+                <i class="swatch" style={{ background: `var(--${colourOf(names, name)})` }} /> {name}
                 <small>
-                  {STAGE_FACTS[stage].from} → {STAGE_FACTS[stage].to}
-                  <span class="roomy">: {STAGE_FACTS[stage].holds}</span>
+                  {from} → {to}
+                  {says && <span class="roomy">: {says}</span>}
                 </small>
               </>
             ),
           },
-          { head: 'mean', cell: (stage) => (stages[stage].count ? ms(stages[stage].mean) : 'not available') },
+          { head: 'mean', cell: ({ of }) => (of.count ? ms(of.mean) : 'not available') },
           {
             head: 'share',
             ...(tail && { unit: 'all; slowest 1 %' }),
-            cell: (stage) => (
+            cell: ({ name }) => (
               <>
-                <Share stage={stage} part={share(latency, stage)} />
-                {tail && <Share stage={stage} part={(tail.stages_ms[stage] ?? 0) / tail.mean_ms} />}
+                <Share colour={colourOf(names, name)} part={share(latency, name)} />
+                {tail && (
+                  <Share colour={colourOf(names, name)} part={(tail.stages_ms[name] ?? 0) / tail.mean_ms} />
+                )}
               </>
             ),
           },
@@ -69,17 +74,17 @@ function StageTable({ run }: PartProps) {
             head: 'p50',
             cell: (stage) => (
               <>
-                {ms(percentile(stages[stage], 'p50'))}
+                {ms(percentile(stage.of, 'p50'))}
                 {uncertain(run, stage) && (
                   <abbr title="known to within the clock bound"> ±{ms(clock?.bound_ms)}</abbr>
                 )}
               </>
             ),
           },
-          { head: 'p99', cell: (stage) => ms(percentile(stages[stage], 'p99')) },
-          { head: 'max', cell: (stage) => ms(stages[stage].max) },
+          { head: 'p99', cell: ({ of }) => ms(percentile(of, 'p99')) },
+          { head: 'max', cell: ({ of }) => ms(of.max) },
         ]}
-        rows={[...STAGES]}
+        rows={stages}
         foot={[
           'sum of the means',
           ms(sum),
@@ -99,8 +104,9 @@ function StageTable({ run }: PartProps) {
           `The slowest 1 % (${count(tail.count)} deliveries) took ${msUnit(tail.mean_ms)} on average; the second bar of a stage is their share. `}
         {known.some((stage) => uncertain(run, stage)) &&
           `±: a stage between two processes, known only to within the clock bound (${msUnit(clock?.bound_ms)}). `}
-        {stages.queue.count > 0 &&
-          stages.delivery.count === 0 &&
+        {names.includes('delivery') &&
+          ended('queue') > 0 &&
+          ended('delivery') === 0 &&
           'In this run a message has arrived when it is in the queue: there is no relay and no delivery. '}
         {samples < arrival.count &&
           `${count(arrival.count - samples)} deliveries carried no stamps and are not in this table.`}
@@ -109,13 +115,13 @@ function StageTable({ run }: PartProps) {
   );
 }
 
-function Share({ stage, part }: { stage: Stage; part: number | null }) {
+function Share({ colour, part }: { colour: string; part: number | null }) {
   if (part === null) return <>–</>;
   const width = `${Math.min(100, Math.max(0, part * 100))}%`;
   return (
     <span class="share">
       <span class="bar" aria-hidden="true">
-        <i style={{ width, background: `var(--${stage})` }} />
+        <i style={{ width, background: `var(--${colour})` }} />
       </span>
       <span>{percent(part)}</span>
     </span>
@@ -125,6 +131,7 @@ function Share({ stage, part }: { stage: Stage; part: number | null }) {
 function StageChart({ run }: PartProps) {
   const seconds = run.timeline;
   const largest = largestStage(run.latency);
+  const names = stagesOf(run).map(({ name }) => name);
   return (
     <Chart
       name="Mean of each stage"
@@ -139,10 +146,10 @@ function StageChart({ run }: PartProps) {
       stacked
       height={300}
       format={ms}
-      lines={STAGES.map((stage) => ({
+      lines={names.map((stage) => ({
         label: stage,
         values: seconds.map((second) => second.stages?.[stage] ?? null),
-        colour: stage,
+        colour: colourOf(names, stage),
       }))}
     />
   );

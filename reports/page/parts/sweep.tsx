@@ -5,7 +5,6 @@ import { Chart } from '../chart.tsx';
 import type { Line } from '../chart-data.ts';
 import { percentile, protocolOf } from '../facts.ts';
 import { count, figure, ms, msUnit, percent, plural } from '../format.ts';
-import type { PartProps } from '../part.ts';
 
 /** Points of the fitted curve between two steps. */
 const BETWEEN = 8;
@@ -14,14 +13,12 @@ const BEYOND = 2;
 
 type SweepStep = Step & { vus: number };
 
-/** Concurrency against latency and throughput, with the knee; nothing for a run that is no sweep. */
-export function SweepSection({ run }: PartProps) {
+/** Concurrency against latency and throughput, with the knee. */
+export function SweepCharts({ run }: { run: Run }) {
   const steps = sweepSteps(run);
-  if (steps.length === 0) return null;
   const marks = run.knee?.vus ? [{ x: run.knee.vus, name: 'knee' }] : [];
   return (
-    <section class="sweep" id="sweep">
-      <h2>Sweep of concurrency</h2>
+    <div class="sweep">
       <div class="charts">
         <LatencyChart run={run} steps={steps} marks={marks} />
         <ThroughputChart steps={steps} marks={marks} />
@@ -30,7 +27,7 @@ export function SweepSection({ run }: PartProps) {
         The knee is the last concurrency before arrival p50 takes off for good: with more VUs it stays above 5
         times the lowest p50 of the sweep.
       </p>
-    </section>
+    </div>
   );
 }
 

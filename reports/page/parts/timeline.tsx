@@ -1,12 +1,23 @@
-import { useState } from 'preact/hooks';
-import type { Brief, Interval, Run } from '../../contract/run.ts';
+import type { Interval, Run } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
 import type { Line } from '../chart-data.ts';
 import { wantsLog } from '../chart-ranges.ts';
-import { dueDeliveries, overTime, type PercentileKey, peak, percentile, protocolOf } from '../facts.ts';
+import {
+  dueDeliveries,
+  overTime,
+  peak,
+  percentile,
+  percentileOf,
+  protocolOf,
+  requestsInFlight,
+} from '../facts.ts';
 import { clock, count, ms, msUnit, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
-import { Table } from '../table.tsx';
+import { Phases } from './phases.tsx';
+import { Seconds } from './seconds.tsx';
+
+/** s from which on a chart on a small screen has several seconds in one place. */
+const LONG = 120;
 
 /** What was offered, what got through, and how long it took, second by second. */
 export function TimelineSection({ run, sound }: PartProps) {
@@ -19,15 +30,15 @@ export function TimelineSection({ run, sound }: PartProps) {
   const due = dueDeliveries(timeline);
   const closed = run.run.model === 'closed';
   const latency: Line[] = [
-    { label: 'p50', values: column((s) => of(s.arrival, 'p50')), colour: 'p50', dash: 'dotted' },
-    { label: 'p95', values: column((s) => of(s.arrival, 'p95')), colour: 'p95', dash: 'dashed' },
-    { label: 'p99', values: column((s) => of(s.arrival, 'p99')), colour: 'p99' },
+    { label: 'p50', values: column((s) => percentileOf(s.arrival, 'p50')), colour: 'p50', dash: 'dotted' },
+    { label: 'p95', values: column((s) => percentileOf(s.arrival, 'p95')), colour: 'p95', dash: 'dashed' },
+    { label: 'p99', values: column((s) => percentileOf(s.arrival, 'p99')), colour: 'p99' },
     { label: 'max', values: column((s) => s.arrival?.max ?? null), colour: 'muted', dash: 'dotted' },
   ];
   const log = wantsLog(latency);
   const http: Line[] = [
-    { label: 'p50', values: column((s) => of(s.http, 'p50')), colour: 'p50', dash: 'dotted' },
-    { label: 'p99', values: column((s) => of(s.http, 'p99')), colour: 'p99' },
+    { label: 'p50', values: column((s) => percentileOf(s.http, 'p50')), colour: 'p50', dash: 'dotted' },
+    { label: 'p99', values: column((s) => percentileOf(s.http, 'p99')), colour: 'p99' },
   ];
   const heat = timeline.map(({ t, arrival_bins = null }) => ({ start: t, end: t + 1, bins: arrival_bins }));
   return (
@@ -38,6 +49,8 @@ export function TimelineSection({ run, sound }: PartProps) {
         are not measured are shaded, and so is the drain after the load.{' '}
         {run.health.gaps.length > 0 && 'Red: a subscriber had no connection. '}
         {run.run.ended === null && 'The last second may be cut off. '}
+        {timeline.length > LONG &&
+          'Where several seconds share a place, a line is their mean, and the band around it reaches from their least to their most. '}
         <span class="screen">
           Drag over a chart to zoom all charts over time; double-click shows everything. By keyboard, arrows
           move the cursor, + and − zoom, 0 shows everything.
@@ -85,6 +98,16 @@ export function TimelineSection({ run, sound }: PartProps) {
             whole
             lines={[{ label: 'backlog', values: column((s) => s.backlog), colour: 'orange', fill: true }]}
           />
+          <Chart
+            {...common}
+            name="In flight"
+            unit="messages sent and not answered, at the end of each second"
+            axis="messages"
+            title={inFlightTitle(run)}
+            format={count}
+            whole
+            lines={[{ label: 'in flight', values: requestsInFlight(timeline), colour: 'violet', fill: true }]}
+          />
           {sound && (
             <Chart
               {...common}
@@ -105,8 +128,13 @@ export function TimelineSection({ run, sound }: PartProps) {
               heat={heat}
               format={ms}
               lines={[
-                { label: 'p50', values: column((s) => of(s.arrival, 'p50')), colour: 'ink', dash: 'dashed' },
-                { label: 'p99', values: column((s) => of(s.arrival, 'p99')), colour: 'ink' },
+                {
+                  label: 'p50',
+                  values: column((s) => percentileOf(s.arrival, 'p50')),
+                  colour: 'ink',
+                  dash: 'dashed',
+                },
+                { label: 'p99', values: column((s) => percentileOf(s.arrival, 'p99')), colour: 'ink' },
               ]}
             />
           )}
@@ -126,6 +154,7 @@ export function TimelineSection({ run, sound }: PartProps) {
       {timeline.length > 0 && (
         <Seconds timeline={timeline} due={due} sound={sound} canary={run.canary !== null} />
       )}
+      <Phases run={run} sound={sound} />
     </section>
   );
 }
@@ -160,6 +189,13 @@ function backlogTitle(timeline: Interval[]): string {
   return `Backlog peaked at ${plural(most.value, 'delivery', 'deliveries')} (${clock(most.t)})`;
 }
 
+function inFlightTitle({ timeline }: Run): string {
+  const waiting = requestsInFlight(timeline);
+  const most = peak(timeline, (_, i) => waiting[i] ?? 0);
+  if (!most?.value) return '0 messages waited for an answer at the end of every second';
+  return `Up to ${plural(most.value, 'message')} waited for an answer (${clock(most.t)})`;
+}
+
 function worstTitle(timeline: Interval[], of: 'arrival' | 'http', name: string = of): string {
   const worst = peak(timeline, (s) => percentile(s[of] ?? { count: 0 }, 'p99'));
   return worst
@@ -171,76 +207,4 @@ function bulkTitle({ latency }: Run): string {
   const [p50, p99] = [percentile(latency.arrival, 'p50'), percentile(latency.arrival, 'p99')];
   if (p50 === null || p99 === null) return 'Too few deliveries for a percentile';
   return `Half of the deliveries arrived within ${msUnit(p50)}, one in 100 took longer than ${msUnit(p99)}`;
-}
-
-function of(brief: Brief | null, key: PercentileKey & keyof Brief): number | null {
-  return brief === null ? null : percentile(brief, key);
-}
-
-interface SecondsProps {
-  timeline: Interval[];
-  due: number[];
-  sound: boolean;
-  canary: boolean;
-}
-
-/** Rows of the table; of a longer run it shows one second in so many. */
-const MOST_SECONDS = 600;
-
-/** The charts as a table, made when it is opened. */
-function Seconds({ timeline, due, sound, canary }: SecondsProps) {
-  const [open, setOpen] = useState(false);
-  const step = Math.ceil(timeline.length / MOST_SECONDS);
-  const rows = open
-    ? timeline.map((second, i) => ({ ...second, due: due[i] ?? 0 })).filter((_, i) => i % step === 0)
-    : [];
-  type Row = (typeof rows)[number];
-  const messages = (head: string, key: 'scheduled' | 'sent' | 'accepted' | 'rejected' | 'failed') => ({
-    head,
-    unit: 'messages',
-    cell: (row: Row) => count(row[key]),
-  });
-  const deliveries = (key: 'due' | 'arrived' | 'backlog') => ({
-    head: key,
-    unit: 'deliveries',
-    cell: (row: Row) => count(row[key]),
-  });
-  const latencies: [string, (row: Row) => number | null][] = [
-    ['mean', (row) => row.arrival?.mean ?? null],
-    ['p50', (row) => of(row.arrival, 'p50')],
-    ['p95', (row) => of(row.arrival, 'p95')],
-    ['p99', (row) => of(row.arrival, 'p99')],
-    ['max', (row) => row.arrival?.max ?? null],
-  ];
-  return (
-    <details class="seconds" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>Every second as a table</summary>
-      {open && (
-        <Table
-          caption={`One row a second${step > 1 ? `, one second in ${step}: the download has all` : ''}${sound ? '; latencies of the deliveries that arrived in it' : ''}`}
-          columns={[
-            { head: 'time', text: true, cell: (row) => clock(row.t) },
-            { head: 'phase', text: true, cell: (row) => row.phase ?? '–' },
-            messages('scheduled', 'scheduled'),
-            messages('sent', 'sent'),
-            messages('accepted', 'accepted'),
-            messages('rejected', 'rejected'),
-            messages('unknown', 'failed'),
-            deliveries('due'),
-            deliveries('arrived'),
-            deliveries('backlog'),
-            ...(sound ? latencies : []).map(([head, value]) => ({
-              head,
-              unit: 'arrival, ms',
-              cell: (row: Row) => ms(value(row)),
-            })),
-            ...(sound && canary
-              ? [{ head: 'canary', unit: 'due here, ms', cell: (row: Row) => ms(row.canary_ms) }]
-              : []),
-          ]}
-          rows={rows}
-        />
-      )}
-    </details>
-  );
 }

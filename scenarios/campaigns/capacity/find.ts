@@ -1,8 +1,8 @@
-import { appendFile, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { shortPath } from '../../../pipeline/stack/file.ts';
 import type { Run } from '../../../reports/contract/run.ts';
-import { render } from '../../../reports/k6.ts';
+import { annotate } from '../../../reports/k6.ts';
 import { answerFigures, line, type Row, type Settings, sentence } from './answer.ts';
 import { about, type Budget } from './budget.ts';
 import { bottleneckOf, disturbance, judge } from './judge.ts';
@@ -110,18 +110,9 @@ export async function findCapacity(
   if (probed.held > 0) {
     const list = { ...result, probes: rows };
     await writeFile(join(dir, 'capacity.json'), `${JSON.stringify(list, null, 2)}\n`);
-    await addAnswer(dir, answerFigures(result, rows), answer);
+    await annotate(dir, answerFigures(result, rows), answer);
   }
   console.log(`\n${answer}`);
   if (probed.held > 0) console.log(`report  ${shortPath(join(dir, 'index.html'))}`);
   return result.rate === null ? 99 : 0;
-}
-
-/** Adds the answer of the search to the report of the confirming run. */
-async function addAnswer(dir: string, figures: NonNullable<Run['figures']>, answer: string): Promise<void> {
-  const run: Run = JSON.parse(await readFile(join(dir, 'run.json'), 'utf8'));
-  run.figures = [...(run.figures ?? []), ...figures];
-  await writeFile(join(dir, 'run.json'), `${JSON.stringify(run)}\n`);
-  await render(dir);
-  await appendFile(join(dir, 'summary.md'), `\n${answer}\n`);
 }

@@ -1,6 +1,7 @@
-import { type Run, STAGES } from '../../../reports/contract/run.ts';
-import { figure, ms } from '../../../reports/page/format.ts';
-import { isOpen, limited, rulesOf } from '../../../reports/rules.ts';
+import judging from '../../../reports/contract/judging.json' with { type: 'json' };
+import { latencyOf, type Rule, type Run, stagesOf } from '../../../reports/contract/run.ts';
+import { figure } from '../../../reports/page/format.ts';
+import { isOpen, limited, measuredText, rulesOf } from '../../../reports/rules.ts';
 
 /** The judgement of a probe. */
 export interface Judgement {
@@ -11,43 +12,29 @@ export interface Judgement {
 
 /**
  * Judges whether a run held its rate: all messages arrived, p99 is below the limit, the backlog is flat. Rules on the instrument do not
- * count, as a late generator only adds to the arrival; except those without which there is nothing to judge.
+ * count, as a late generator only adds to the arrival; except those without which nobody knows which messages arrived.
  */
 export function judge(run: Run): Judgement {
   const rules = rulesOf(run);
   const reasons = rules
     .filter(
-      (rule) =>
-        (rule.result !== 'invalid' || MEASURED.includes(rule.name)) && (rule.ok === false || isOpen(rule)),
+      ({ result, trusted_anyway }) => result !== 'invalid' || trusted_anyway?.includes('account') !== true,
     )
-    .map(
-      (rule) =>
-        SAID[rule.name]?.(run) ??
-        (rule.ok === null ? `${limited(rule)}: not judged` : rule.reason || rule.name),
-    );
+    .filter((rule) => rule.ok === false || isOpen(rule))
+    .map(said);
   return { holds: rules.length > 0 && reasons.length === 0, reasons };
 }
 
-/** Rules on the instrument that count: without them nobody knows whether messages were lost. */
-const MEASURED = ['balanced', 'measured', 'dropped', 'gaps'];
+/** A rule that is broken, or open, in a few words. */
+function said(rule: Rule): string {
+  if (rule.ok === null) return `${limited(rule)}: not judged`;
+  const name = rule.name.replace(/^arrival_/, '').replaceAll('_', ' ');
+  if (rule.limit === null || rule.value === null) return rule.reason || name;
+  if (rule.unit === 'messages') return `${measuredText(rule)} ${name}`;
+  // What the instrument says needs its reason; a limit explains itself.
+  return (rule.result === 'invalid' && rule.reason) || `${name} ${measuredText(rule)} ${rule.unit}`.trim();
+}
 
-const SAID: Record<string, (run: Run) => string> = {
-  arrival_p99: ({ latency }) => `p99 ${ms(latency.arrival.p99)} ms`,
-  backlog_growth: ({ figures }) => `the backlog grows by ${figure(figures?.[0]?.value)} % of the rate`,
-  rejected: ({ account }) => `${account.rejected} rejected`,
-  lost: ({ account }) => `${account.lost} lost`,
-  queued: ({ account }) => `${account.queued} left in the queue`,
-  unknown: ({ account }) => `${account.unknown} without an answer`,
-  dropped: ({ account }) => `${account.dropped} messages were never sent`,
-  balanced: () => 'the run could not be measured',
-  measured: () => 'the run could not be measured',
-  gaps: ({ account }) =>
-    `a subscriber lost its connection, and ${account.deliveries.missing} deliveries are missing`,
-  finished: () => 'the run was cut off',
-};
-
-/** As internal/judge: % of the host's CPU stolen by the hypervisor that disturbs a run. */
-const STEAL_MUCH = 2;
 /** The same in one second, as a tenth of a second decides p99 of a run of ten. */
 const STEAL_MUCH_AT_ONCE = 10;
 /** % of the host's CPU that processes outside the run may use. */
@@ -67,7 +54,7 @@ export function disturbance(run: Run): string | undefined {
   const most = Math.max(0, ...steal);
   const others = othersUse(run);
   const disturbances: string[] = [];
-  if (mean >= STEAL_MUCH || most >= STEAL_MUCH_AT_ONCE)
+  if (mean >= judging.steal_much || most >= STEAL_MUCH_AT_ONCE)
     disturbances.push(
       `the hypervisor took ${figure(mean)} % of the CPU, ${figure(most)} % in the worst second`,
     );
@@ -100,10 +87,14 @@ const IN_FLIGHT = 256;
  */
 export function bottleneckOf(held: Run | undefined, not: Run): string | undefined {
   if (not.account.rejected > 0) return 'ingest, which refused messages';
-  const [stage, next] = STAGES.map((name): [string, number] => {
-    const [from, to] = [held, not].map((run) => run?.latency.stages[name]?.mean ?? 0) as [number, number];
-    return [name, to - from];
-  })
+  const [stage, next] = stagesOf(not)
+    .map(({ name }): [string, number] => {
+      const [from, to] = [held, not].map((run) => (run && latencyOf(run.latency, name).mean) ?? 0) as [
+        number,
+        number,
+      ];
+      return [name, to - from];
+    })
     .filter(([, growth]) => growth > 0)
     .sort(([, a], [, b]) => b - a)
     .map(([name]) => name);

@@ -37,7 +37,7 @@ const HELP = `Searches for the highest rate at which p99 of the arrival stays be
 
   npm run capacity [-- -e NAME=value …]
 
-It doubles the rate until one does not hold, halves the span in between, and confirms both ends with longer runs: the rate has to hold, and
+It doubles the rate until one does not hold, bisects the span in between, and confirms both ends with longer runs: the rate has to hold, and
 the next one up must not; otherwise it continues from there. It tries a rate that does not hold once more before that counts, and up to four
 times when the hypervisor or other processes took the CPU. Each line has the time that is left. The report is that of the confirming run;
 capacity.json beside it lists all runs.

@@ -71,7 +71,7 @@ async function main(): Promise<number> {
   if (network === undefined) {
     const settled = await settle(config);
     trust(config.TLS_CA);
-    return new Comparison(options, settled, bin).run((use) => use(() => openPipeline(settled)));
+    return new Comparison(options, settled, bin).run((use) => use((stop) => openPipeline(settled, stop)));
   }
   return overNetworks([network], 'auto', async (plans, lab) => {
     const remote = new Remote('compare', lab);

@@ -1,7 +1,7 @@
 /** k6 and Artillery side by side: figures of the tools from their runs, for terminal and page. */
 import type { Addition } from '../../../reports/comparison/comparison.ts';
-import type { Resource, Run } from '../../../reports/contract/run.ts';
-import { ms } from '../../../reports/page/format.ts';
+import { latencyOf, type Resource, type Run } from '../../../reports/contract/run.ts';
+import { compact, ms } from '../../../reports/page/format.ts';
 import { type Limit, limitText } from './limits.ts';
 import type { WrkFigures } from './wrk.ts';
 
@@ -37,7 +37,7 @@ const ROWS: Row[] = [
   ),
   ...(['p50', 'p99'] as const).map((p) => ({
     name: `lateness (schedule) ${p}, ms`,
-    of: ({ latency }: Run) => latency.stages.schedule[p],
+    of: ({ latency }: Run) => latencyOf(latency, 'schedule')[p],
   })),
   { name: 'CPU of the generator a message, µs', of: cpuPerMessage },
   { name: 'memory of the generator, most, MB', of: (run) => ofGenerator(run, ({ rss_mb }) => rss_mb.max) },
@@ -54,11 +54,7 @@ const NOTES = [
 /** A column for each run. */
 export function generatorsOf(runs: readonly Run[]): Addition {
   const shown = (value: number | null, digits?: number) =>
-    value === null
-      ? 'n/a'
-      : digits === undefined
-        ? Number(value.toPrecision(3)).toString()
-        : value.toFixed(digits);
+    value === null ? 'n/a' : digits === undefined ? compact(value) : value.toFixed(digits);
   return {
     title: 'Generators',
     caption: 'Each run, in the order they were made',

@@ -1,12 +1,16 @@
-import { appendFile, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import { BROKER_USERS, REDIS_USERS, secret, secrets, urls } from '../../../pipeline/stack/access.ts';
 import { type Launch, nodeLaunch } from '../../../pipeline/stack/launch.ts';
 import { freePort } from '../../../pipeline/stack/ports.ts';
 import { prepareMosquitto, prepareRedis } from '../../../pipeline/stack/services.ts';
+import { Switch } from '../../lab/switch.ts';
 import { type Link, Toxiproxy } from '../../lab/toxiproxy.ts';
 import { Member } from './member.ts';
-import { Rig } from './rig.ts';
+import { type Replica, Rig } from './rig.ts';
+import { until } from './until.ts';
+import type { WallClock } from './wall-clock.ts';
 
 const HOST = '127.0.0.1';
 /** Instead of the user's environment. */
@@ -18,6 +22,10 @@ export interface RigOptions {
   relays?: number;
   ingest?: Record<string, string>;
   relay?: Record<string, string>;
+  /** A second Redis, a replica of the first: {@link Rig.failOver}. */
+  replica?: boolean;
+  /** Redis' wall clock, which the case sets while Redis runs. */
+  redisClock?: WallClock;
   /** Settings of mosquitto.conf, by name. */
   broker?: Record<string, string | number>;
   /** Whether the broker keeps sessions and messages on disk. */
@@ -55,8 +63,19 @@ async function build(
   const admin = secret();
   const redisLaunch = await prepareRedis(dir, redisPort, redisPasswords);
   await appendFile(join(dir, 'redis.acl'), `user admin reset on >${admin} ~* &* +@all\n`);
+  if (options.redisClock !== undefined)
+    redisLaunch.env = { ...redisLaunch.env, ...options.redisClock.environment };
   const redis = await begin(redisLaunch, /Ready to accept connections/);
-  const redisUrls = urls(redisPasswords, `redis://${HOST}:${redisPort}/0`);
+  const adminAt = (port: number) => `redis://admin:${admin}@${HOST}:${port}/0`;
+  const replica = options.replica
+    ? await startReplica(dir, redisPort, adminAt, async (port, at) => {
+        const launch = await prepareRedis(at, port, redisPasswords);
+        await appendFile(join(at, 'redis.acl'), `user admin reset on >${admin} ~* &* +@all\n`);
+        return begin({ ...launch, name: 'redis-2' }, /Ready to accept connections/);
+      })
+    : undefined;
+  const redisAt = replica?.address.port ?? redisPort;
+  const redisUrls = urls(redisPasswords, `redis://${HOST}:${redisAt}/0`);
 
   const brokerPasswords = secrets(BROKER_USERS);
   const brokerLaunch = await prepareMosquitto(dir, brokerPort, brokerPasswords);
@@ -68,7 +87,7 @@ async function build(
   const brokerUrls = urls(brokerPasswords, `mqtt://${HOST}:${brokerPort}`);
 
   const token = secret();
-  const ingestRedis = await toxiproxy.proxy('ingest-redis', redisPort);
+  const ingestRedis = await toxiproxy.proxy('ingest-redis', redisAt);
   const ingest = await begin(
     nodeLaunch('ingest', 'ingest/server.ts', {
       ...OWN,
@@ -87,7 +106,7 @@ async function build(
   const relayBroker: Link[] = [];
   for (let n = 1; n <= (options.relays ?? 2); n++) {
     const links = {
-      redis: await toxiproxy.proxy(`relay-${n}-redis`, redisPort),
+      redis: await toxiproxy.proxy(`relay-${n}-redis`, redisAt),
       broker: await toxiproxy.proxy(`relay-${n}-broker`, brokerPort),
     };
     relayRedis.push(links.redis);
@@ -96,6 +115,7 @@ async function build(
       ...OWN,
       REDIS_URL: links.redis.through(redisUrls.relay),
       MQTT_URL: links.broker.through(brokerUrls.relay),
+      BROKER_NAME: 'mosquitto',
       ...options.relay,
     };
     relays.push(await begin(nodeLaunch(`relay-${n}`, 'relay/main.ts', env), /relaying as/));
@@ -113,13 +133,50 @@ async function build(
     relays,
     link: { ingestRedis, relayRedis, relayBroker, subscriberBroker, senderIngest },
     brokerUrls,
-    admin: `redis://admin:${admin}@${HOST}:${redisPort}/0`,
+    admin: adminAt(redisAt),
+    replica,
     setting: {
       ingest: { url: `http://${HOST}:${ingestPort}`, token },
       mqtt: { url: subscriberBroker.through(subscriber.toString()) },
       redis: { url: redisUrls.reader },
     },
   });
+}
+
+/** Starts a replica of the Redis at `port`, behind an address that leads to the primary. */
+async function startReplica(
+  dir: string,
+  port: number,
+  adminAt: (port: number) => string,
+  start: (port: number, dir: string) => Promise<Member>,
+): Promise<Replica> {
+  const own = await freePort();
+  const at = join(dir, 'redis-2');
+  await mkdir(at);
+  const member = await start(own, at);
+  const primary = new Redis(adminAt(port));
+  const replica = new Redis(adminAt(own));
+  const { username, password } = new URL(adminAt(port));
+  for (const redis of [primary, replica])
+    await redis.config('SET', 'masteruser', username, 'masterauth', password);
+  await replica.replicaof(HOST, String(port));
+  await until(async () => (await primary.info('replication')).includes('state=online'), 'a replica');
+  const address = await Switch.open(port);
+  return {
+    address,
+    async failOver() {
+      // Writes wait until the replica has all of them, so that none is lost.
+      await primary.call('FAILOVER', 'TO', HOST, own);
+      await until(async () => (await replica.info('replication')).includes('role:master'), 'a new primary');
+      address.lead(own);
+    },
+    async end() {
+      primary.disconnect();
+      replica.disconnect();
+      address.close();
+      await member.end();
+    },
+  };
 }
 
 /** Replaces or adds settings of mosquitto.conf. */

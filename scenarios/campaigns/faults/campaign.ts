@@ -3,7 +3,11 @@ import { join } from 'node:path';
 import type { Account, Run } from '../../../reports/contract/run.ts';
 import { type RigOptions, startRig } from './build.ts';
 import { type Case, type Scale, Scene } from './case.ts';
+import { alteredCases } from './cases/altered.ts';
 import { brokerCases } from './cases/broker.ts';
+import { changeCases } from './cases/changes.ts';
+import { clockCases } from './cases/clock.ts';
+import { fullCases } from './cases/full.ts';
 import { ingestCases } from './cases/ingest.ts';
 import { redisCases } from './cases/redis.ts';
 import { relayCases } from './cases/relay.ts';
@@ -16,6 +20,10 @@ import type { Rig } from './rig.ts';
 export const CASES: readonly Case[] = [
   ...relayCases,
   ...redisCases,
+  ...fullCases,
+  ...clockCases,
+  ...changeCases,
+  ...alteredCases,
   ...brokerCases,
   ...subscriberCases,
   ...ingestCases,
@@ -112,10 +120,20 @@ export function seen({ ok, checks, error }: Result): string {
 export function equation(account: Account | null): string {
   if (account === null) return '';
   const ends = (
-    ['dropped', 'rejected', 'unknown', 'arrived', 'dead_lettered', 'queued', 'lost', 'pending'] as const
+    [
+      'dropped',
+      'rejected',
+      'unknown',
+      'arrived',
+      'altered',
+      'dead_lettered',
+      'queued',
+      'lost',
+      'pending',
+    ] as const
   )
-    .filter((end) => account[end] > 0)
-    .map((end) => `${number(account[end])} ${end.replace('_', '-')}`);
+    .filter((end) => (account[end] ?? 0) > 0)
+    .map((end) => `${number(account[end] ?? 0)} ${end.replace('_', '-')}`);
   const beside = account.duplicates > 0 ? `; ${number(account.duplicates)} duplicates` : '';
   return `${number(account.scheduled)} = ${ends.join(' + ') || '0'}${beside}`;
 }

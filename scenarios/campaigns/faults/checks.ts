@@ -10,7 +10,7 @@ export interface Check {
 type Count = Exclude<keyof Account, 'balanced' | 'requests' | 'deliveries'>;
 
 /** The ends of messages that do not arrive. */
-const OTHER_ENDS = ['lost', 'queued', 'dead_lettered', 'rejected', 'unknown'] as const;
+const OTHER_ENDS = ['lost', 'altered', 'queued', 'dead_lettered', 'rejected', 'unknown'] as const;
 export type OtherEnd = (typeof OTHER_ENDS)[number];
 
 const word = (name: string) => name.replaceAll('_', '-');
@@ -29,7 +29,7 @@ export class Checks {
 
   /** Expects that these counts are 0. */
   none({ account }: Run, ...counts: Count[]): this {
-    for (const count of counts) this.holds(word(count), number(account[count]), account[count] === 0);
+    for (const count of counts) this.same(word(count), account[count] ?? 0, 0);
     return this;
   }
 

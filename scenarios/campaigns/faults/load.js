@@ -4,6 +4,7 @@ import { Run } from 'k6/x/arrival';
 const { rate, seconds, batch, fill, ...setting } = JSON.parse(__ENV.FAULT_LOAD);
 
 const run = new Run({
+  greet: false, // a case may harm the pipeline before its load
   ...setting,
   profile: {
     name: 'fault',

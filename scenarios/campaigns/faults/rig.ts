@@ -1,14 +1,25 @@
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import mqtt, { type MqttClient } from 'mqtt';
+import type { Problem } from '../../../pipeline/common/health.ts';
 import { decodeFrame, unpackFrames } from '../../../pipeline/queue/frame.ts';
 import { type BrokerUser, SUBSCRIBER_STATUS } from '../../../pipeline/stack/access.ts';
+import type { Switch } from '../../lab/switch.ts';
 import type { Link, Toxiproxy } from '../../lab/toxiproxy.ts';
 import { type FurtherOptions, Load, type LoadOptions } from './load.ts';
 import type { Member } from './member.ts';
 
 /** More entries than any relay holds. */
 const MOST_CLAIMED = 10_000;
+
+/** A replica of the rig's Redis. */
+export interface Replica {
+  /** Leads to the primary; open connections stay. */
+  readonly address: Switch;
+  /** Makes it the primary, and the old one its replica. Nothing is lost. */
+  failOver(): Promise<void>;
+  end(): Promise<void>;
+}
 
 /** The parts of a rig. */
 export interface RigParts {
@@ -30,6 +41,7 @@ export interface RigParts {
   readonly brokerUrls: Record<BrokerUser, string>;
   /** Redis' address with a user that has all rights. */
   readonly admin: string;
+  readonly replica: Replica | undefined;
   readonly toxiproxy: Toxiproxy;
   /** Default settings of a load. */
   readonly setting: Required<Pick<LoadOptions, 'ingest' | 'mqtt' | 'redis'>>;
@@ -49,6 +61,7 @@ export class Rig {
   readonly brokerUrls: RigParts['brokerUrls'];
   readonly #setting: RigParts['setting'];
   readonly #admin: string;
+  readonly #replica: Replica | undefined;
   readonly #toxiproxy: Toxiproxy;
   readonly #loads: Load[] = [];
   readonly #watchers: MqttClient[] = [];
@@ -64,7 +77,13 @@ export class Rig {
     this.brokerUrls = parts.brokerUrls;
     this.#admin = parts.admin;
     this.#setting = parts.setting;
+    this.#replica = parts.replica;
     this.#toxiproxy = parts.toxiproxy;
+  }
+
+  /** Lets Redis fail over to its replica (`replica: true`). */
+  async failOver(): Promise<void> {
+    await this.#replica?.failOver();
   }
 
   /** The relay with this index. */
@@ -116,11 +135,11 @@ export class Rig {
     };
   }
 
-  /** The ingest's status at a path. */
-  async get(path: string): Promise<number> {
-    const response = await fetch(`${this.#setting.ingest.url}${path}`);
-    await response.arrayBuffer();
-    return response.status;
+  /** The problems that the ingest names at /readyz. */
+  async problems(): Promise<string[]> {
+    const response = await fetch(`${this.#setting.ingest.url}/readyz`);
+    const { problems } = (await response.json()) as { problems: Problem[] };
+    return problems.map(({ problem }) => problem);
   }
 
   /** Runs commands in Redis with all rights. */
@@ -145,14 +164,19 @@ export class Rig {
     return this.#setting.ingest.url;
   }
 
-  /** Messages in the queue. */
+  /** Messages in the queue: a stream with or without shards, or a list. */
   depth(): Promise<number> {
     return this.inRedis(async (redis) => {
-      const [entries, messages] = await Promise.all([
-        redis.xlen('arrival:messages'),
-        redis.get('arrival:depth'),
-      ]);
-      return entries === 0 ? 0 : Number(messages);
+      const streams = await redis.keys('arrival:*messages');
+      const counted = streams.map(async (stream) => {
+        const [entries, messages] = await Promise.all([
+          redis.xlen(stream),
+          redis.get(stream.replace(/messages$/, 'depth')),
+        ]);
+        return entries === 0 ? 0 : Number(messages);
+      });
+      const all = [...(await Promise.all(counted)), await redis.llen('arrival:list')];
+      return all.reduce((sum, messages) => sum + messages, 0);
     });
   }
 
@@ -197,6 +221,7 @@ export class Rig {
     for (const load of this.#loads) await load.stop();
     for (const client of this.#watchers) await client.endAsync(true);
     await Promise.all([this.ingest, ...this.relays].map((member) => member.end()));
+    await this.#replica?.end();
     await Promise.all([this.broker.end(), this.redis.end()]);
     await this.#toxiproxy.stop();
   }

@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import hdr from 'hdr-histogram-js';
 import { connectAsync } from 'mqtt';
 import { eventually } from '../../../pipeline/test/services.ts';
-import type { Run } from '../../../reports/contract/run.ts';
+import { latencyOf, type Run } from '../../../reports/contract/run.ts';
 import { drained, restored } from '../../lib/recovery.js';
 import { assertAllArrived, assertPass, brokenOf, node, type Pipeline, place, readRun } from '../harness.ts';
 
@@ -184,7 +184,7 @@ export function addressAlone(): void {
     assert.deepEqual([requests, run.account.arrived, run.account.unknown], [20, 19, 1], all);
     assert.match(String(run.errors[0]?.example), /^no answer within 500ms$/);
     assert.equal(run.latency.http.count, 19);
-    assert.equal(run.latency.stages.queue.count, 0);
+    assert.equal(latencyOf(run.latency, 'queue').count, 0);
     assert.equal(exitCode, 99);
   });
 }

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
 import { connectAsync } from 'mqtt';
 import { Clock } from '../../../pipeline/common/clock.ts';
+import { type Latency, latencyOf } from '../../../reports/contract/run.ts';
 import { assertAllArrived, assertPass, type Pipeline } from '../harness.ts';
 
 /** 50 messages after the warm-up, with a latency limit that holds on any machine. */
@@ -27,7 +28,7 @@ export function own(pipeline: Pipeline): void {
     );
     assertPass(run, exitCode);
     assertAllArrived(run);
-    assert.equal(run.latency.stages.queue.count, 0);
+    assert.equal(latencyOf(run.latency, 'queue').count, 0);
     assert.match(text, /request … .* request to delivery as one: the pipeline sends no stamps/);
     assert.doesNotMatch(JSON.stringify(run), new RegExp(INGEST_TOKEN));
   });
@@ -76,10 +77,53 @@ export function own(pipeline: Pipeline): void {
     assertPass(run, exitCode);
     assertAllArrived(run);
     assert.deepEqual([...paths], ['/v1/events']);
-    const { queue, relay, delivery } = run.latency.stages;
+    const [queue, relay, delivery] = ['queue', 'relay', 'delivery'].map((stage) =>
+      latencyOf(run.latency, stage),
+    ) as [Latency, Latency, Latency];
     assert.deepEqual([queue.count, queue.max], [50, 0], text);
     assert.ok((relay.max ?? 0) > 0 && delivery.count === 50, text);
   });
+}
+
+/** The script for pipelines of the user's own that end elsewhere than in MQTT. */
+export function ownElsewhere(pipeline: Pipeline): void {
+  for (const kind of ['webhook', 'sse']) {
+    test(`own: a user's pipeline that ends in ${kind}`, async (t) => {
+      const free = createServer().listen(0, '127.0.0.1');
+      await once(free, 'listening');
+      const hook = `127.0.0.1:${(free.address() as AddressInfo).port}`;
+      free.close();
+      const streams = new Set<ServerResponse>();
+      const theirs = createServer(async (request, response) => {
+        if (request.url === '/events') {
+          streams.add(response.writeHead(200, { 'content-type': 'text/event-stream' }));
+          response.flushHeaders();
+          return;
+        }
+        const body = String(await request.reduce((all, chunk) => all + chunk, ''));
+        response.writeHead(202).end();
+        if (kind === 'webhook') await fetch(`http://${hook}/hooks`, { method: 'POST', body });
+        for (const stream of streams) stream.write(`data: ${body}\n\n`);
+      }).listen(0, '127.0.0.1');
+      t.after(() => {
+        theirs.close();
+        theirs.closeAllConnections();
+      });
+      await once(theirs, 'listening');
+      const INGEST_URL = `http://127.0.0.1:${(theirs.address() as AddressInfo).port}`;
+      const where =
+        kind === 'webhook'
+          ? { WEBHOOK_ADDRESS: hook, WEBHOOK_PATH: '/hooks' }
+          : { SSE_URL: `${INGEST_URL}/events` };
+      const { run, exitCode } = await pipeline.run(
+        'own.js',
+        { ...LOAD, ...where, ARRIVE: kind },
+        { INGEST_URL },
+      );
+      assertPass(run, exitCode);
+      assertAllArrived(run);
+    });
+  }
 }
 
 /** Needs a pipeline without other load: all runs share the trace lists. */

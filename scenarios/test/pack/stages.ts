@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
+import { latencyOf } from '../../../reports/contract/run.ts';
 import { assertAllArrived, assertPass, brokenOf, k6, type Pipeline } from '../harness.ts';
 
 /** Scripts that load part of the pipeline. */
@@ -19,8 +20,8 @@ export function stages(pipeline: Pipeline): void {
     const { run, exitCode } = await pipeline.run('broker.js', { RATE: 100, DURATION: 1 });
     assertPass(run, exitCode);
     assertAllArrived(run);
-    assert.equal(run.latency.stages.queue.max, 0);
-    assert.ok((run.latency.stages.delivery.mean ?? 0) > 0);
+    assert.equal(latencyOf(run.latency, 'queue').max, 0);
+    assert.ok((latencyOf(run.latency, 'delivery').mean ?? 0) > 0);
   });
 
   test('connections: holds CONNECTIONS on two brokers, reports their cost and the canary', async () => {
@@ -60,8 +61,8 @@ export function stagesAlone(pipeline: Pipeline): void {
     const { run, exitCode } = await pipeline.run('queue.js', { RATE: 100, DURATION: 1 });
     assertPass(run, exitCode);
     assertAllArrived(run);
-    assert.equal(run.latency.stages.ingest.max, 0);
-    assert.ok((run.latency.stages.queue.mean ?? 0) > 0);
+    assert.equal(latencyOf(run.latency, 'ingest').max, 0);
+    assert.ok((latencyOf(run.latency, 'queue').mean ?? 0) > 0);
     assert.ok((await counted()) - before >= 100, 'the script counts what it writes, as the ingest does');
   });
 

@@ -66,7 +66,7 @@ export function verdicts(pipeline: Pipeline): void {
     const { env } = await pipeline.gateway(t, (_, n) => (n === 3 ? 'refuse' : 'pass'));
     const { run, exitCode } = await pipeline.run(await bare(t), {}, { ...env, CANARY: 'off' });
     assert.equal(run.account.rejected, 1);
-    assert.deepEqual(brokenOf(run), ['rejected']);
+    assert.deepEqual(brokenOf(run), ['rejected', 'requests_failed']);
     assert.equal(exitCode, MARKED);
     const allowed = { THRESHOLDS: '{"arrival_rejected":["count<5"]}' };
     const { run: own } = await pipeline.run(await bare(t), allowed, { ...env, CANARY: 'off' });

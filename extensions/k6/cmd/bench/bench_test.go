@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/eclipse/paho.golang/packets"
-	"github.com/shirou/gopsutil/v4/cpu"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -49,7 +48,9 @@ func TestCommandLine(t *testing.T) {
 
 func TestTheTableMarksMissedRatios(t *testing.T) {
 	t.Parallel()
-	held := figure{row: "sender", baseline: side{"k6/http", 72.04, "µs"}, ours: side{"run.send()", 18, "µs"}, ratio: 0.25, limit: 0.4}
+	held := figure{
+		row: "sender", baseline: side{"k6/http", 72.04, "µs"}, ours: side{"run.send()", 18, "µs"}, ratio: 0.25, limit: 0.4,
+	}
 	missed := figure{
 		row: "measuring", baseline: side{"none", 101.2, "µs"}, ours: side{"all", 106.5, "µs"},
 		ratio: 0.95, limit: 0.97, atLeast: true, notes: []string{"a note"},
@@ -78,15 +79,6 @@ func TestMedian(t *testing.T) {
 	assert.InDelta(t, 2.5, median([]float64{4, 1, 3, 2}), 0)
 }
 
-func TestHost(t *testing.T) {
-	t.Parallel()
-	before := hostOf(cpu.TimesStat{User: 100, Nice: 10, System: 50, Idle: 700, Iowait: 100, Softirq: 20, Steal: 20, Guest: 5})
-	assert.Equal(t, host{idle: 800, steal: 20, all: 1000}, before)
-	after := hostOf(cpu.TimesStat{User: 150, Nice: 10, System: 100, Idle: 740, Iowait: 110, Softirq: 20, Steal: 70, Guest: 5})
-	assert.Equal(t, "of all cores 25 % idle, 25 % steal", after.since(before).String())
-	assert.Equal(t, "the host does not tell what it had left", host{}.String())
-}
-
 func TestRatioEstimate(t *testing.T) {
 	t.Parallel()
 	rounds := func(n int) (all pairs) {
@@ -102,7 +94,10 @@ func TestRatioEstimate(t *testing.T) {
 	for n, want := range map[int]struct { // from tables of the Wilcoxon signed-rank test
 		cut        int     // means left out at each end
 		confidence float64 // %
-	}{1: {0, 0}, 2: {0, 50}, 5: {0, 93.75}, 6: {0, 96.875}, 8: {3, 96.09375}, 9: {5, 96.09375}, 10: {8, 95.1171875}, 12: {13, 95.751953125}} {
+	}{
+		1: {0, 0}, 2: {0, 50}, 5: {0, 93.75}, 6: {0, 96.875}, 8: {3, 96.09375}, 9: {5, 96.09375}, 10: {8, 95.1171875},
+		12: {13, 95.751953125},
+	} {
 		var means []float64
 		for i := range n {
 			for j := i; j < n; j++ {
@@ -123,10 +118,10 @@ func TestRatioEstimate(t *testing.T) {
 
 func TestUse(t *testing.T) {
 	t.Parallel()
-	whole := use{cpu: map[string]time.Duration{"k6": 9 * time.Millisecond, "redis": time.Millisecond}, count: 1000, seconds: 0.5}
+	used := map[string]time.Duration{"k6": 9 * time.Millisecond, "redis": time.Millisecond}
+	whole := use{cpu: used, count: 1000, seconds: 0.5}
 	assert.InDelta(t, 10.0, whole.perItem(), 1e-9)
 	assert.InDelta(t, 9.0, whole.of("k6"), 1e-9)
-	assert.InDelta(t, 1.8, percent("k6")(whole), 1e-9)
 	assert.InDelta(t, 2000.0, whole.rate(), 1e-9)
 	rest := use{cpu: map[string]time.Duration{"k6": 4 * time.Millisecond}, count: 2000, seconds: 1}
 	left := whole.without(rest)

@@ -18,9 +18,8 @@ import (
 	"time"
 
 	"github.com/eclipse/paho.golang/packets"
-	"github.com/redis/go-redis/v9"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 )
@@ -56,28 +55,23 @@ func (b *bench) startMosquitto() *server {
 	me := must.Get(user.Current())
 	conf := filepath.Join(b.dir, "mosquitto.conf")
 	return b.serve("a broker", func(port string) *process {
-		must.Do(os.WriteFile(conf, fmt.Appendf(nil, "listener %s 127.0.0.1\nuser %s\nallow_anonymous true\nset_tcp_nodelay true\n"+
-			"max_inflight_messages 0\nmax_queued_messages 0\nmax_queued_bytes 0\npersistence false\nlog_dest stderr\n", port, me.Username), 0o600))
+		must.Do(os.WriteFile(conf, fmt.Appendf(nil, "listener %s 127.0.0.1\nuser %s\nallow_anonymous true\n"+
+			"set_tcp_nodelay true\nmax_inflight_messages 0\nmax_queued_messages 0\nmax_queued_bytes 0\n"+
+			"persistence false\nlog_dest stderr\n", port, me.Username), 0o600))
 		return b.start("mosquitto", daemons(), "mosquitto", "-c", conf)
 	})
 }
 
-// startRedis starts a Redis for the row. appendonly is "yes" for the pipeline's append-only file, or "no".
-func (b *bench) startRedis(appendonly string) *server {
+// startRedis starts a Redis for the row, which writes nothing to disk.
+func (b *bench) startRedis() *server {
 	return b.serve("a Redis", func(port string) *process {
 		return b.start("redis-server", daemons(), "redis-server", "--bind", "127.0.0.1", "--port", port,
-			"--save", "", "--appendonly", appendonly, "--appendfsync", "everysec", "--auto-aof-rewrite-percentage", "0", "--dir", b.dir)
+			"--save", "", "--appendonly", "no", "--dir", b.dir)
 	})
 }
 
 // daemons is a PATH that includes the directories of Debian's servers.
 func daemons() []string { return []string{"PATH=" + os.Getenv("PATH") + ":/usr/sbin:/usr/local/sbin"} }
-
-func (b *bench) openRedis(url string) *redis.Client {
-	client := redis.NewClient(must.Get(redis.ParseURL(url)))
-	b.closeLater(client)
-	return client
-}
 
 // connect opens an MQTT connection until the end of the row. stream is its TCP connection.
 func (b *bench) connect(url, id string) (conn *receiver.Conn, stream net.Conn) {
@@ -116,7 +110,8 @@ func serveSubscriber(conn net.Conn, subscribed func(net.Conn)) {
 		if err != nil {
 			return
 		}
-		if _, err := conn.Write(mqttwire.Reply(packet)); err != nil { // one write can't split a packet of the other writer
+		_, err = conn.Write(fake.Reply(packet)) // one write can't split a packet of the other writer
+		if err != nil {
 			return
 		}
 		if packet.Type == packets.SUBSCRIBE {
@@ -128,18 +123,14 @@ func serveSubscriber(conn net.Conn, subscribed func(net.Conn)) {
 // sink is a subscriber that acknowledges and counts messages, and ignores their content.
 type sink struct{ taken atomic.Int64 }
 
-// startSink subscribes to the topics of the default flow until the end of the row. The kernel wakes it when its
-// socket holds that many bytes; 1 is the default of any subscriber.
-func (b *bench) startSink(url string, wakes int) *sink {
-	conn, stream := b.connect(url, "sink")
+// startSink subscribes to the topics of the default flow until the end of the row.
+func (b *bench) startSink(url string) *sink {
+	conn, _ := b.connect(url, "sink")
 	topics := make([]string, 100)
 	for i := range topics {
 		topics[i] = fmt.Sprint("messages/user/", i)
 	}
 	must.Do(conn.Subscribe(b.ctx, topics, 1))
-	if wakes > 1 { // not before: the broker's answers are shorter
-		must.Do(wakeAt(stream, wakes))
-	}
 	k := &sink{}
 	go func() {
 		err := conn.Read("", func(messages []receiver.Message) {
@@ -165,7 +156,8 @@ type stack struct {
 func (b *bench) startStack(env ...string) *stack {
 	dir := must.Get(os.MkdirTemp(b.dir, "stack-"))
 	p := b.node("the pipeline", "pipeline/stack/main.ts", append([]string{
-		"STACK_DIR=" + dir, "INGEST_PORT=0", "REDIS_PORT=0", "MQTT_PORT=0", "REDIS_URL=", "MQTT_URL=", "DRAIN_LIMIT_MS=0",
+		"STACK_DIR=" + dir, "INGEST_PORT=0", "REDIS_PORT=0", "MQTT_PORT=0", "REDIS_URL=", "MQTT_URL=",
+		"DRAIN_LIMIT_MS=0",
 	}, env...)...)
 	s := &stack{bench: b}
 	b.waitUntil("a pipeline", 3*readyWithin, func() bool {
@@ -175,11 +167,9 @@ func (b *bench) startStack(env ...string) *stack {
 	return s
 }
 
-// count counts the messages that have entered the queue.
-func (s *stack) count() (int64, error) { return s.metric("arrival_ingest_messages_accepted_total") }
-
-// metric reads a metric of the ingest.
-func (s *stack) metric(name string) (int64, error) {
+// count reads from the ingest how many messages have entered the queue.
+func (s *stack) count() (int64, error) {
+	const name = "arrival_ingest_messages_accepted_total"
 	_, text, err := s.bench.get(s.Ingest.URL + "/metrics")
 	if err != nil {
 		return 0, err

@@ -29,7 +29,8 @@ func sending(profile string, senders int, url, token, mqtt string) options {
 }
 
 func phase(seconds, rate float64, flow string) string {
-	return fmt.Sprintf("phases: [{name: load, duration: %g, arrivalRate: %.0f}]\nflows: [{name: one%s}]\n", seconds, rate, flow)
+	return fmt.Sprintf("phases: [{name: load, duration: %g, arrivalRate: %.0f}]\nflows: [{name: one%s}]\n",
+		seconds, rate, flow)
 }
 
 // runSeconds is the length of a run that ends by itself after it was measured.
@@ -68,7 +69,8 @@ func (b *bench) finish(p *process) int {
 	must.Do(json.Unmarshal(must.Get(os.ReadFile(p.report)), &run))
 	a := run.Account
 	if a.Arrived != a.Scheduled || a.Arrived == 0 {
-		must.Fail("%d of %d messages arrived: what was measured is not what was meant\n%s", a.Arrived, a.Scheduled, p.tail)
+		must.Fail("%d of %d messages arrived: what was measured is not what was meant\n%s",
+			a.Arrived, a.Scheduled, p.tail)
 	}
 	return a.Arrived
 }

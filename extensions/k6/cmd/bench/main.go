@@ -44,7 +44,8 @@ func parse(args []string) (settings, error) {
 	f.IntVar(&s.rounds, "rounds", 12, "measuring: `times` that both sides are measured, in turn")
 	f.IntVar(&s.rate, "rate", 5000, "measuring, peer: `requests` per second")
 	f.IntVar(&s.messages, "messages", 5_000_000, "memory: `messages` measured")
-	f.StringVar(&s.profiles, "profiles", "", "`directory` for CPU profiles of our sides, go tool pprof reads them (takes CPU itself)")
+	f.StringVar(&s.profiles, "profiles", "",
+		"`directory` for CPU profiles of our sides, go tool pprof reads them (takes CPU itself)")
 	f.Usage = func() {
 		fmt.Print(help)
 		for _, r := range rows {
@@ -76,15 +77,12 @@ type row struct {
 }
 
 var rows = []row{
-	{"subscriber", "CPU a message of k6 with the native subscriber, against a message handler in JavaScript", subscriber},
+	{"subscriber", "CPU a message of k6 with the native subscriber, against a handler in JavaScript", subscriber},
 	{"sender", "CPU a request of run.send(), against k6/http", sender},
 	{"pump", "CPU a request of run.pump(), against wrk", pump},
 	{"measuring", "messages a CPU second of the pipeline, every message measured, against none", measuring},
-	{"relay", "CPU a message of the relay and its rate, against the loop that takes one message at a time; the broker's core", relay},
-	{"ingest", "requests a second of the ingest, against a route that does nothing; CPU a message of Redis", ingesting},
-	{"pipeline", "CPU a message of ingest, Redis, relay and broker at saturation, against what is allowed", pipeline},
-	{"peer", "CPU a message of all processes, k6's subscriber among them, against a plain Go pipeline at the same rate", compared},
-	{"pace", "arrival p99 and rate with the cores full, drained before they are filled and with delayed answers, against as the system shares them", pace},
+	{"peer", "CPU a message of all processes and k6's subscriber, against a plain Go pipeline", compared},
+	{"pace", "arrival p99 and rate with the cores full, PRIORITY=drain and throttled, against PRIORITY=none", pace},
 	{"memory", "resident memory of k6 after millions of measured messages, against what is allowed", memory},
 }
 

@@ -10,10 +10,11 @@ import (
 
 // measuring compares the CPU per message of the real pipeline's processes, with and without measuring. It compares
 // CPU at the same load, because the rate at saturation would show how much CPU k6 leaves to a pipeline on the same
-// machine. No k6 has real-time priority: it would interrupt the pipeline at each message, which it can't on its own host.
+// machine. No k6 has real-time priority: it would interrupt the pipeline at each message, which it can't on its own
+// host.
 func measuring(b *bench) []figure {
 	with, without := b.startStack(), b.startStack("STAMPS=false")
-	sink := b.startSink(without.mqttURL(), 1)
+	sink := b.startSink(without.mqttURL())
 	all := b.alternate(b.rounds, "message", func() use { return b.unmeasured(without, sink) }, func() use {
 		u := b.measured(with)
 		delete(u.cpu, "k6")
@@ -21,13 +22,15 @@ func measuring(b *bench) []figure {
 	})
 	f := all.costs(0.97, "not measured", "every message")
 	f.atLeast = true
-	ratio, low, high, sure := all.estimate(func(plain, measured use) float64 { return plain.perItem() / measured.perItem() })
+	ratio, low, high, sure := all.estimate(func(plain, measured use) float64 {
+		return plain.perItem() / measured.perItem()
+	})
 	f.ratio = ratio
 	f.note("the ratio is between %.3f and %.3f (%.1f %%, Hodges-Lehmann over %d rounds); %s", low, high, sure,
 		b.rounds, conclusion(low, high, f.limit))
-	f.note("CPU a message of ingest, Redis, relay and Mosquitto at %d requests/s, medians of %d rounds with both sides in each; "+
-		"ratio: messages per CPU second, the throughput of a pipeline on its own host (at saturation the ratio would show what "+
-		"CPU k6 leaves here)", b.rate, b.rounds)
+	f.note("CPU a message of ingest, Redis, relay and Mosquitto at %d requests/s, medians of %d rounds with both sides "+
+		"in each; ratio: messages per CPU second, the throughput of a pipeline on its own host (at saturation the ratio "+
+		"would show what CPU k6 leaves here)", b.rate, b.rounds)
 	f.note("µs without → with: %s", parts(with.Processes, func(name string) string {
 		return fmt.Sprintf("%.2f → %.2f", all.median(0, part(name)), all.median(1, part(name)))
 	}))

@@ -57,7 +57,9 @@ func peerProcess(name, redisAddress, mqttURL, listen string) error {
 			return t.Error()
 		}
 	}
-	mux.HandleFunc("GET /count", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintf(w, `{"count":%d}`, p.count.Load()) })
+	mux.HandleFunc("GET /count", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(w, `{"count":%d}`, p.count.Load())
+	})
 	return http.ListenAndServe(listen, mux)
 }
 
@@ -103,7 +105,8 @@ func (p *peer) trace(component string, message []byte) error {
 	ctx := context.Background()
 	at, err := p.redis.Time(ctx).Result()
 	if err == nil {
-		err = p.redis.LPush(ctx, component, fmt.Sprintf(`{"id":%q,"time":"%d.%06d"}`, m.ID, at.Unix(), at.Nanosecond()/1000)).Err()
+		record := fmt.Sprintf(`{"id":%q,"time":"%d.%06d"}`, m.ID, at.Unix(), at.Nanosecond()/1000)
+		err = p.redis.LPush(ctx, component, record).Err()
 	}
 	return err
 }
@@ -114,7 +117,7 @@ const peerRounds = 5
 // ingest that lingers. Ours includes k6's subscriber: the CPU of k6 that sends and receives, minus that of k6 that
 // only sends.
 func compared(b *bench) []figure {
-	redis, broker := b.startRedis("no"), b.startMosquitto()
+	redis, broker := b.startRedis(), b.startMosquitto()
 	self := must.Get(os.Executable())
 	pids := map[string]int{"redis": redis.pid, "broker": broker.pid}
 	start := func(name string) *server {
@@ -137,8 +140,9 @@ func compared(b *bench) []figure {
 		})
 		f := all.costs(0.75, "a Go pipeline", "ours"+what)
 		f.row = strings.TrimPrefix(what, ", ")
-		f.note("CPU a message of all processes at %.0f and %.0f messages/s of %d B, %d rounds with both sides in each; the Go pipeline is "+
-			"net/http, LPUSH, BRPOP and QoS 0 with %d threads, ours has an append-only file, QoS 1 and credentials, and measures every message",
+		f.note("CPU a message of all processes at %.0f and %.0f messages/s of %d B, %d rounds with both sides in each; the "+
+			"Go pipeline is net/http, LPUSH, BRPOP and QoS 0 with %d threads, ours has an append-only file, QoS 1 and "+
+			"credentials, and measures every message",
 			all.median(0, use.rate), all.median(1, use.rate), len(body), peerRounds, peerThreads)
 		each := func(side int, pids map[string]int) string {
 			return parts(pids, func(name string) string { return fmt.Sprintf("%.1f", all.median(side, part(name))) })

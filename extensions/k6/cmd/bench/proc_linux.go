@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"net"
 	"syscall"
 	"time"
 
@@ -24,19 +22,4 @@ func cpuOf(pid int) (time.Duration, error) {
 // peakOf is the peak resident memory of a process that has ended, in bytes (getrusage(2)).
 func peakOf(p *process) (int64, error) {
 	return p.child.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10, nil
-}
-
-// wakeAt makes the kernel wake a connection's reader when that many bytes are there (SO_RCVLOWAT, socket(7)).
-func wakeAt(conn net.Conn, size int) error {
-	tcp, ok := conn.(*net.TCPConn)
-	if !ok {
-		return fmt.Errorf("%T is no TCP connection", conn)
-	}
-	raw, err := tcp.SyscallConn()
-	if err != nil {
-		return err
-	}
-	return errors.Join(raw.Control(func(fd uintptr) {
-		err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, size)
-	}), err)
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"errors"
-	"net"
 	"time"
 )
 
@@ -14,8 +13,4 @@ func cpuOf(int) (time.Duration, error) {
 
 func peakOf(*process) (int64, error) {
 	return 0, errors.New("the memory of a process is read on Linux only")
-}
-
-func wakeAt(net.Conn, int) error {
-	return errors.New("how many bytes wake a reader is set on Linux only")
 }

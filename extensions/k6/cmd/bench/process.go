@@ -187,13 +187,10 @@ func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bench  %-12s%s\n", b.row, fmt.Sprintf(format, args...))
 }
 
-// closeLater closes c at the end of the row.
-func (b *bench) closeLater(c io.Closer) { b.closers = append(b.closers, func() { _ = c.Close() }) }
-
 // listen opens a free port until the end of the row.
 func (b *bench) listen() net.Listener {
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))
-	b.closeLater(l)
+	b.closers = append(b.closers, func() { _ = l.Close() })
 	return l
 }
 

@@ -14,13 +14,15 @@ var body = `{"id":"01234567.1.123456","source":"k6","target":"user/12","payload"
 func sender(b *bench) []figure {
 	in := b.startIngest(nil)
 	http := func() use {
-		env := []string{"URL=" + in.url + "/messages", "TOKEN=" + token, "BODY=" + body, fmt.Sprint("VUS=", connections)}
+		vus := fmt.Sprint("VUS=", connections)
+		env := []string{"URL=" + in.url + "/messages", "TOKEN=" + token, "BODY=" + body, vus}
 		return b.until(b.k6("http.js", env, "--summary-mode", "disabled"), in)
 	}
 	all := b.alternate(senderRounds, "request", http, func() use { return b.sent(in, flood, false) })
 	f := all.costs(0.4, "k6/http", "run.send()")
 	f.note("CPU a request of k6 with %d VUs, as fast as they go (%.0f and %.0f/s), one iteration and one call "+
-		"from JavaScript for each on both sides; ours are all due before they are sent, are entered into the ledger, and arrive nowhere",
+		"from JavaScript for each on both sides; ours are all due before they are sent, are entered into the ledger, and "+
+		"arrive nowhere",
 		connections, all.median(0, use.rate), all.median(1, use.rate))
 	return []figure{f}
 }
@@ -40,7 +42,7 @@ func pump(b *bench) []figure {
 	rate := 0.0 // of the paced pump, from the latest wrk: a machine that is slow for a while slows both
 	var fast pairs
 	all := b.alternate(pumpRounds, "request", func() use {
-		u := b.until(b.wrk(token, in.url+"/messages", body, connections), in)
+		u := b.until(b.wrk(in.url+"/messages"), in)
 		rate = paced * u.rate()
 		return u
 	}, func() use {
@@ -59,7 +61,8 @@ func pump(b *bench) []figure {
 	return []figure{f}
 }
 
-func (b *bench) wrk(token, url, body string, connections int) *process {
+// wrk posts the same request as fast as it can.
+func (b *bench) wrk(url string) *process {
 	return b.start("wrk", []string{"TOKEN=" + token, "BODY=" + body}, "wrk", "-t1", fmt.Sprintf("-c%d", connections),
 		fmt.Sprintf("-d%.0fs", b.openSeconds()), "-s", "extensions/k6/cmd/bench/scripts/post.lua", url)
 }
@@ -67,7 +70,8 @@ func (b *bench) wrk(token, url, body string, connections int) *process {
 // sent is the CPU use of k6 that only sends, at this rate over all connections. Neither k6 nor the baselines have
 // real-time priority: k6 would preempt the server at each answer, so no two answers would wait at once.
 func (b *bench) sent(in *ingest, rate float64, pump bool) use {
-	return b.until(b.arrival(sending(phase(b.openSeconds(), rate, ""), connections, in.url, token, b.silentBroker()), pump), in)
+	profile := phase(b.openSeconds(), rate, "")
+	return b.until(b.arrival(sending(profile, connections, in.url, token, b.silentBroker()), pump), in)
 }
 
 // until measures a program that posts, then kills it.

@@ -23,7 +23,8 @@ const (
 var overhead = len(`{"id":"01234567.1.123456","source":"k6","target":"user/12","payload":""}`)
 
 func batches(seconds float64, rate int) string {
-	return phase(seconds, float64(rate/batch), fmt.Sprintf(", messages: %d, payloadBytes: %d", batch, messageBytes-overhead))
+	flow := fmt.Sprintf(", messages: %d, payloadBytes: %d", batch, messageBytes-overhead)
+	return phase(seconds, float64(rate/batch), flow)
 }
 
 // subscriberRounds is small: each round makes four measurements.
@@ -32,7 +33,7 @@ const subscriberRounds = 2
 // subscriber compares only the receiving. The native k6 also sends, because its ledger has to know what it expects.
 // So the CPU of sending alone is measured too and subtracted, and for the handler the CPU of waiting.
 func subscriber(b *bench) []figure {
-	broker, clock := b.startMosquitto(), b.startRedis("no")
+	broker, clock := b.startMosquitto(), b.startRedis()
 	var whole, sending []float64
 	all := b.alternate(subscriberRounds, "message", func() use {
 		fed := b.handler(broker, true)
@@ -121,7 +122,8 @@ func feedHandler(ctx context.Context, conn net.Conn) {
 
 // message makes a message for the handler: as long as the native ones, with the time that its latency starts at.
 func message(n int, target []byte, at time.Time) []byte {
-	head := fmt.Sprintf(`{"id":"01234567.1.%06d","source":"k6","target":"%s","at":%d,"payload":"`, n, target, at.UnixMilli())
+	head := fmt.Sprintf(`{"id":"01234567.1.%06d","source":"k6","target":"%s","at":%d,"payload":"`,
+		n, target, at.UnixMilli())
 	return []byte(head + strings.Repeat("x", max(0, messageBytes-len(head)-2)) + `"}`)
 }
 
@@ -148,7 +150,7 @@ const (
 func memory(b *bench) []figure {
 	in := b.startIngest(nil)
 	o := sending(batches(float64(b.messages)/memoryRate, memoryRate), 4, in.url, token, b.directBroker(in.forwardTo))
-	o["redis"] = options{"url": b.startRedis("no").redis()}
+	o["redis"] = options{"url": b.startRedis().redis()}
 	p := b.arrival(o, true)
 	for !p.endsWithin(b.ctx, 10*time.Second) {
 		b.say("%d messages, load average %s", in.messages.Load(), loadAverage())
@@ -157,6 +159,7 @@ func memory(b *bench) []figure {
 	peak := float64(must.Get(peakOf(p))) / (1 << 20)
 	b.say("%d messages measured, %.0f MB at most, load average %s", arrived, peak, loadAverage())
 	f := atMost(memoryLimit, "k6", peak, "MB")
-	f.notes = []string{fmt.Sprintf("peak resident memory of k6 in a run of %d measured messages, its summary included; MB of 1024² bytes", arrived)}
+	f.note("peak resident memory of k6 in a run of %d measured messages, its summary included; MB of 1024² bytes",
+		arrived)
 	return []figure{f}
 }

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/shirou/gopsutil/v4/cpu"
 	"github.com/shirou/gopsutil/v4/load"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
@@ -20,7 +19,6 @@ type use struct {
 	cpu     map[string]time.Duration
 	count   int64
 	seconds float64
-	host    host
 }
 
 // perItem is the CPU of one counted item, in µs.
@@ -36,11 +34,6 @@ func (u use) perItem() float64 {
 func (u use) of(name string) float64 { return micros(u.cpu[name]) / float64(u.count) }
 
 func part(name string) func(use) float64 { return func(u use) float64 { return u.of(name) } }
-
-// percent is how much of a core a process used.
-func percent(name string) func(use) float64 {
-	return func(u use) float64 { return 100 * u.cpu[name].Seconds() / u.seconds }
-}
 
 // without subtracts the CPU per item that the same processes use for other work.
 func (u use) without(rest use) use {
@@ -92,44 +85,15 @@ func (b *bench) observe(pids map[string]int, count counter, watched ...*process)
 		}
 		u.count += sign * must.Get(count())
 	}
-	began, before := time.Now(), hostNow()
+	began := time.Now()
 	take(-1)
 	b.sleep(b.duration, watched...)
-	u.seconds, u.host = time.Since(began).Seconds(), hostNow().since(before)
+	u.seconds = time.Since(began).Seconds()
 	take(1)
 	if u.count <= 0 {
 		must.Fail("nothing was counted while it was measured")
 	}
 	return u
-}
-
-// host has the seconds that all cores have been idle, stolen by a hypervisor, and available in all, since the
-// machine started; zero if unknown.
-type host struct{ idle, steal, all float64 }
-
-func hostNow() host {
-	times, err := cpu.Times(false)
-	if err != nil || len(times) == 0 {
-		return host{}
-	}
-	return hostOf(times[0])
-}
-
-// hostOf leaves out guest times: user and nice include them (proc_stat(5)).
-func hostOf(t cpu.TimesStat) host {
-	idle := t.Idle + t.Iowait
-	return host{idle, t.Steal, t.User + t.Nice + t.System + idle + t.Irq + t.Softirq + t.Steal}
-}
-
-func (h host) since(before host) host {
-	return host{h.idle - before.idle, h.steal - before.steal, h.all - before.all}
-}
-
-func (h host) String() string {
-	if h.all <= 0 {
-		return "the host does not tell what it had left"
-	}
-	return fmt.Sprintf("of all cores %.0f %% idle, %.0f %% steal", 100*h.idle/h.all, 100*h.steal/h.all)
 }
 
 // loadAverage is the machine's of the last minute: ratios from a busy machine are doubtful.

@@ -31,6 +31,17 @@ func main() {
 	if len(os.Args) > 2 && os.Args[1] == "x" && os.Args[2] == command.Name {
 		stayOffline()
 	}
+	share, err := partOf(os.Args, os.LookupEnv)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Args = append(os.Args, share.flags...)
+	if share.of > 1 {
+		if binary, err := os.Executable(); err == nil {
+			os.Exit(runShare(binary, os.Args, share))
+		}
+	}
 	_ = os.Setenv("ARRIVAL_GIVEN", strings.Join(given(os.Args), ","))
 	nameVersion()
 	cmd.Execute()

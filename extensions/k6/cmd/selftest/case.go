@@ -33,11 +33,18 @@ type testCase struct {
 	warmUp    int                     // seconds at the same rate before the measured phase
 	targets   int                     // topics; 0: 20
 	options   map[string]any          // of Run
+	consumer  *consumer               // a script that receives; nil: the run does
 	busyLoops int                     // that many endless loops share one core with k6
 	kill      int                     // SIGKILL at the request of this number; 0: never
 	raw       bool                    // k6 also writes every sample
 	onLinux   bool                    // only Linux has its figures
 	checks    []check
+}
+
+// consumer is a script that receives by MQTT and calls run.arrived().
+type consumer struct {
+	late    time.Duration // of the handler
+	stamped bool          // it says when its client received the message
 }
 
 // check compares the expected values with the measured ones.
@@ -210,7 +217,9 @@ type result struct {
 }
 
 // runAll runs up to atOnce cases at a time and yields the results in order. It returns when all cases have ended.
-func runAll(ctx context.Context, in instrument, f form, selected []*testCase, atOnce int, dir string) iter.Seq[*result] {
+func runAll(
+	ctx context.Context, in instrument, f form, selected []*testCase, atOnce int, dir string,
+) iter.Seq[*result] {
 	results := make([]*result, len(selected))
 	for i, c := range selected {
 		results[i] = &result{testCase: c, done: make(chan struct{})}

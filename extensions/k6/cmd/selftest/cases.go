@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 
@@ -37,6 +38,27 @@ var cases = []testCase{
 		},
 	},
 	{
+		name: "every third altered: cut, changed or prefixed", rate: 300, seconds: [2]int{4, 2},
+		pipelines: one(func() *fake.Pipeline {
+			return &fake.Pipeline{Rewrite: func(nth int, body []byte) []byte {
+				switch nth % 9 {
+				case 3:
+					return body[:len(body)-2]
+				case 6:
+					return bytes.Replace(body, []byte(`"source":"k6"`), []byte(`"source":"k7"`), 1)
+				case 0:
+					return append([]byte("\x00\x01"), body...)
+				}
+				return body
+			}}
+		}),
+		options: map[string]any{"idle": "2s", "verify": 1},
+		checks: []check{
+			account(func(n int) report.Account { return report.Account{Arrived: n - n/3, Altered: n / 3} }),
+			verdict(report.Fail),
+		},
+	},
+	{
 		name: "1 in 10 swapped with the next", rate: 100, seconds: [2]int{5, 2}, targets: 1,
 		pipelines: one(func() *fake.Pipeline { return &fake.Pipeline{Swap: mostly(false, rule[bool]{10, 5, true})} }),
 		options:   map[string]any{"senders": 1}, // several would overtake each other
@@ -51,6 +73,7 @@ var cases = []testCase{
 		checks: []check{
 			account(func(n int) report.Account {
 				a := report.Account{Rejected: every(n, 50, 1), Unknown: every(n, 100, 2)}
+				a.Requests.Failed = a.Rejected + a.Unknown
 				n -= a.Rejected + a.Unknown
 				a.Queued, a.DeadLettered, a.Lost = every(n, 20, 3), every(n, 40, 4), every(n, 80, 5)
 				a.Arrived = n - a.Queued - a.DeadLettered - a.Lost
@@ -99,11 +122,21 @@ var cases = []testCase{
 		pipelines: one(stuck),
 		checks:    []check{incomplete, pending, leftPage},
 	},
+	{
+		name: "handler late by 20 ms, with its client's time", rate: 20, seconds: [2]int{4, 2}, pipelines: one(slowed(50 * ms)),
+		consumer: &consumer{late: 20 * ms, stamped: true},
+		checks:   []check{allArrived, fastest(50 * ms), quantile(50, 50*ms), verdict(report.Pass)},
+	},
+	{
+		name: "handler late by 20 ms", rate: 20, seconds: [2]int{4, 2}, pipelines: one(slowed(50 * ms)),
+		consumer: &consumer{late: 20 * ms}, checks: []check{allArrived, fastest(70 * ms), handlerLate(20 * ms)},
+	},
 	lostSubscriber("subscriber cut off", [2]int{2, 1}, (*fake.Pipeline).Cut, missed, gaps(1)),
 	lostSubscriber("subscriber taken over", [2]int{2, 0}, (*fake.Pipeline).TakeOver, notSent, gaps(1)),
 	{
-		name: "canary beside the load", rate: 100, seconds: [2]int{3, 2}, options: map[string]any{"canary": true}, pipelines: one(slowed(50 * ms)),
-		checks: []check{allArrived, canary(50 * ms), verdict(report.Pass)},
+		name: "canary beside the load", rate: 100, seconds: [2]int{3, 2}, options: map[string]any{"canary": true},
+		pipelines: one(slowed(50 * ms)),
+		checks:    []check{allArrived, canary(50 * ms), verdict(report.Pass)},
 	},
 	{
 		name: "two generators, 50 and 200 ms", rate: 200, seconds: [2]int{5, 2}, raw: true,
@@ -138,8 +171,9 @@ func clocked(name string, clock fake.Clock, seconds [2]int) testCase {
 		}),
 		checks: []check{
 			allArrived,
-			offset, drift(clock.PPM), inside("ingest", stageDelays.Ingest), inside("queue", stageDelays.Queue), inside("relay", stageDelays.Relay),
-			across("request", stageDelays.Request), across("delivery", stageDelays.Delivery), negative, stageSum, verdict(report.Pass),
+			offset, drift(clock.PPM), inside("ingest", stageDelays.Ingest), inside("queue", stageDelays.Queue),
+			inside("relay", stageDelays.Relay), across("request", stageDelays.Request),
+			across("delivery", stageDelays.Delivery), negative, stageSum, verdict(report.Pass),
 		},
 	}
 }
@@ -197,7 +231,9 @@ func scattered() *fake.Pipeline {
 // writer stamps each message when it makes the packet, and writes it when no other message is in flight. So the
 // kernel's stamp belongs to this message alone, however late k6 reads it.
 func writer() *fake.Pipeline {
-	return &fake.Pipeline{Redis: &fake.Redis{}, Alone: true, Hops: func(time.Time) string { return fake.StageDelays{}.Stamps(fake.Clock{})(time.Now()) }}
+	return &fake.Pipeline{Redis: &fake.Redis{}, Alone: true, Hops: func(time.Time) string {
+		return fake.StageDelays{}.Stamps(fake.Clock{})(time.Now())
+	}}
 }
 
 // every counts the numbers from 1 to n that leave this remainder, which must be positive.

@@ -220,7 +220,10 @@ func merged(o *outcome) []row {
 		}
 	}
 	return []row{
-		{"merged histogram, buckets", count(len(expected)) + " of all samples", fmt.Sprintf("%s, %d differ", count(len(measured)), differ), exact, differ == 0},
+		{
+			"merged histogram, buckets", count(len(expected)) + " of all samples",
+			fmt.Sprintf("%s, %d differ", count(len(measured)), differ), exact, differ == 0,
+		},
 		counted("merged histogram, samples", o.measured*len(o.generators), int(sum.TotalCount())),
 	}
 }

@@ -28,7 +28,9 @@ const (
 )
 
 // run runs k6 with the options of a Run until it ends or the case kills it, and returns its exit code.
-func (in instrument) run(ctx context.Context, g *generated, c *testCase, options map[string]any, half <-chan struct{}) (exit int) {
+func (in instrument) run(
+	ctx context.Context, g *generated, c *testCase, options map[string]any, half <-chan struct{},
+) (exit int) {
 	ctx, cancel := context.WithTimeoutCause(ctx, runLimit, fmt.Errorf("k6 was still running after %s", runLimit))
 	defer cancel()
 	args := []string{"run", "--quiet", "--no-color", "--log-format", "raw", "--address", ""}
@@ -52,7 +54,8 @@ func (in instrument) run(ctx context.Context, g *generated, c *testCase, options
 	}
 	command := exec.CommandContext(ctx, name, args...)
 	setsK6 := func(variable string) bool { return strings.HasPrefix(variable, "K6_") }
-	command.Env = append(slices.DeleteFunc(os.Environ(), setsK6), "SELFTEST_RUN="+string(must.Get(json.Marshal(options))), "GOGC=400",
+	command.Env = append(slices.DeleteFunc(os.Environ(), setsK6),
+		"SELFTEST_RUN="+string(must.Get(json.Marshal(options))), "SELFTEST_CONSUMER="+c.consuming(g.fake), "GOGC=400",
 		"K6_AUTO_EXTENSION_RESOLUTION=false", "K6_NO_USAGE_REPORT=true")
 	command.SysProcAttr = ownGroup()
 	var stderr bytes.Buffer
@@ -141,7 +144,9 @@ func (g *generated) late() string {
 func (g *generated) points() string { return filepath.Join(g.dir, "points.json") }
 
 // generate runs k6 against a pipeline, in its own directory.
-func (in instrument) generate(ctx context.Context, c *testCase, f *fake.Pipeline, seconds int, dir string) (*generated, error) {
+func (in instrument) generate(
+	ctx context.Context, c *testCase, f *fake.Pipeline, seconds int, dir string,
+) (*generated, error) {
 	half := make(chan struct{}) // closed at the request that the case kills k6 at
 	if c.kill > 0 {
 		f.Status = func(nth int) int {
@@ -178,6 +183,28 @@ func (in instrument) options(c *testCase, f *fake.Pipeline, seconds int, dir str
 	if f.Redis != nil {
 		options["redis"] = map[string]any{"url": f.Redis.URL()}
 	}
+	if c.consumer != nil {
+		delete(options, "mqtt")
+		options["arrived"] = map[string]any{}
+	}
+	if f.Outlet != nil {
+		delete(options, "mqtt")
+		maps.Copy(options, f.Outlet.Receive())
+	}
 	maps.Copy(options, c.options)
 	return options
+}
+
+// consuming is what the consumer of the script is told, as JSON.
+func (c *testCase) consuming(f *fake.Pipeline) string {
+	if c.consumer == nil {
+		return ""
+	}
+	topics := []string{}
+	for i := range 20 {
+		topics = append(topics, fmt.Sprintf("messages/user/%d", i))
+	}
+	return string(must.Get(json.Marshal(map[string]any{
+		"broker": f.MQTTURL(), "topics": topics, "late": c.consumer.late.Seconds(), "stamped": c.consumer.stamped,
+	})))
 }

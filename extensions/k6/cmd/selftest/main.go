@@ -1,5 +1,5 @@
-// Command selftest measures the instrument against known truths: it runs the built k6 against a pipeline that does exactly
-// what it is configured to do, and compares that with run.json. See usage.
+// Command selftest measures the instrument against known truths: it runs the built k6 against a pipeline that does
+// exactly what it is configured to do, and compares that with run.json. See usage.
 package main
 
 import (
@@ -136,8 +136,9 @@ func selftest(ctx context.Context, args []string) (int, error) {
 }
 
 func selectCases(f form, word string) (selected []*testCase) {
-	for i := range cases {
-		if c := &cases[i]; c.seconds[f] > 0 && strings.Contains(c.name, word) && (!c.onLinux || runtime.GOOS == "linux") {
+	all := allCases()
+	for i := range all {
+		if c := &all[i]; c.seconds[f] > 0 && strings.Contains(c.name, word) && (!c.onLinux || runtime.GOOS == "linux") {
 			selected = append(selected, c)
 		}
 	}

@@ -340,7 +340,7 @@ func TestEvery(t *testing.T) {
 func TestEveryCaseHasAProfileAndChecks(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
-	for _, c := range cases {
+	for _, c := range allCases() {
 		assert.False(t, names[c.name], c.name)
 		names[c.name] = true
 		assert.NotEmpty(t, c.pipelines, c.name)

@@ -47,7 +47,8 @@ func (c *testCase) title(f form) string {
 
 // line formats one line of the table. A text that is too long moves the columns behind it to the right.
 func line(what, expected, measured, tolerance, answer string) string {
-	return strings.TrimRight(fmt.Sprintf("  %-32s %-24s %-24s %-18s %s", what, expected, measured, tolerance, answer), " ") + "\n"
+	text := fmt.Sprintf("  %-32s %-24s %-24s %-18s %s", what, expected, measured, tolerance, answer)
+	return strings.TrimRight(text, " ") + "\n"
 }
 
 // trim formats ms with up to three decimals, and from 10 ms with four digits.

@@ -41,7 +41,27 @@ func between(what, expected string, measured, low, early, late float64) row {
 func fastest(delay time.Duration) check {
 	return func(o *outcome) []row {
 		expected := millisOf(delay)
-		return []row{between("arrival, fastest", millis(expected), *o.generators[0].run.Latency.Arrival.Min, expected, 0, o.form.fastestSlack())}
+		got := *o.generators[0].run.Latency.Arrival.Min
+		return []row{between("arrival, fastest", millis(expected), got, expected, 0, o.form.fastestSlack())}
+	}
+}
+
+// handlerLate requires that the lateness of a handler is measured, and makes the run invalid.
+func handlerLate(late time.Duration) check {
+	return func(o *outcome) []row {
+		g, expected := o.generators[0], millisOf(late)
+		waited := g.run.Health.SocketWait
+		if waited == nil || waited.P99 == nil {
+			must.Fail("no lateness of the handler was measured")
+		}
+		broken := slices.ContainsFunc(g.run.Verdict.Rules, func(r report.Rule) bool {
+			return r.Name == "socket_wait" && r.OK != nil && !*r.OK
+		})
+		v := g.run.Verdict.Result
+		return []row{
+			between("lateness of the handler, p99", millis(expected), *waited.P99, expected, 5, o.form.slack(expected)),
+			{"verdict", report.Invalid + ", for the handler", v, exact, v == report.Invalid && broken && g.exit == thresholdsCrossed},
+		}
 	}
 }
 
@@ -51,7 +71,8 @@ func quantile(percentile float64, delay time.Duration) check {
 		expected := millisOf(delay)
 		least := max(expected, at(o.arrivals(), percentile))
 		got := float64(histogram(o.generators[0].run.Latency.Arrival).ValueAtPercentile(percentile)) / 1000
-		return []row{between(fmt.Sprintf("arrival, p%g", percentile), recorded(expected, least), got, least, 0, o.form.slack(expected))}
+		what := fmt.Sprintf("arrival, p%g", percentile)
+		return []row{between(what, recorded(expected, least), got, least, 0, o.form.slack(expected))}
 	}
 }
 
@@ -62,7 +83,8 @@ func slowCount(o *outcome) []row {
 	low := slower(logged, slow)
 	high := slower(logged, slow-min(o.form.frozenSlack(), slow/2)) // the way to the socket may add to a slightly shorter one
 	return []row{{
-		"arrivals slower than 100 ms", fmt.Sprintf("≥ %s (fake ≥ %s)", count(expected), count(low)), count(got), fmt.Sprintf("−0 +%s", count(high-low)),
+		"arrivals slower than 100 ms", fmt.Sprintf("≥ %s (fake ≥ %s)", count(expected), count(low)), count(got),
+		fmt.Sprintf("−0 +%s", count(high-low)),
 		got >= expected && got >= low && got <= high,
 	}}
 }
@@ -97,12 +119,16 @@ func slowest(o *outcome) []row {
 	return []row{r}
 }
 
-// first requires that the slowest message is the one with this number, and that it says which stage held it and for how long.
+// first requires that the slowest message is the one with this number, and that it says which stage held it and for how
+// long.
 func first(seq int, held string, expected time.Duration) check {
 	return func(o *outcome) []row {
 		slow := o.generators[0].run.Messages.Slowest[0]
-		longest := slices.MaxFunc(slices.Collect(maps.Keys(slow.StagesMS)), func(a, b string) int { return cmp.Compare(slow.StagesMS[a], slow.StagesMS[b]) })
-		r := between("slowest message, its stage", fmt.Sprintf("%d, %s %s", seq, held, millis(millisOf(expected))), slow.StagesMS[held], millisOf(expected),
+		longest := slices.MaxFunc(slices.Collect(maps.Keys(slow.StagesMS)), func(a, b string) int {
+			return cmp.Compare(slow.StagesMS[a], slow.StagesMS[b])
+		})
+		text := fmt.Sprintf("%d, %s %s", seq, held, millis(millisOf(expected)))
+		r := between("slowest message, its stage", text, slow.StagesMS[held], millisOf(expected),
 			o.generators[0].run.Clock.BoundMS, o.form.frozenSlack())
 		r.measured = fmt.Sprintf("%d, %s %s", seqOf(slow.ID), longest, r.measured)
 		r.ok = r.ok && seqOf(slow.ID) == seq && longest == held
@@ -115,7 +141,8 @@ func first(seq int, held string, expected time.Duration) check {
 func uncorrected(o *outcome) []row {
 	l := o.generators[0].run.Latency
 	got, most := above(histogram(l.FromSend)), above(histogram(l.Arrival))/2
-	return []row{{"from send, slower than 100 ms", "misses most of them", count(got), "< " + count(most), got > 0 && got < most}}
+	misses := got > 0 && got < most
+	return []row{{"from send, slower than 100 ms", "misses most of them", count(got), "< " + count(most), misses}}
 }
 
 // stamped requires kernel stamps for all messages but the first few: the kernel starts to stamp with a delay.
@@ -256,7 +283,8 @@ func inside(name string, expected time.Duration) check {
 func across(name string, expected time.Duration) check {
 	return func(o *outcome) []row {
 		return []row{stage(o, name, expected, func(l report.Latency, expected float64) row {
-			return between("stage "+name+", fastest", millis(expected), *l.Min, expected, o.generators[0].run.Clock.BoundMS, o.form.fastestSlack())
+			bound := o.generators[0].run.Clock.BoundMS
+			return between("stage "+name+", fastest", millis(expected), *l.Min, expected, bound, o.form.fastestSlack())
 		})}
 	}
 }

@@ -3,6 +3,7 @@ package body
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -21,16 +22,19 @@ type Format struct {
 	Source   string     // in the template, the source
 	Fuzz     *fuzz.Spec // of payloads; nil: payloads are x, repeated to the flow's length
 	Seed     uint64     // of Fuzz
+	Form     Form       // of ids
+	From     *From      // where ids stand in what arrives; nil: in its bytes, as they were sent
 }
 
 // Bodies makes the messages of one generator. JSON.stringify of five fields would cost 3 µs a message.
 type Bodies struct {
 	format   Format
 	schedule *pacer.Pacer
-	prefix   string // of ids: <run>.<generator>.
+	prefix   string // of ids: <run>.<generator>. as its form has it
 	mark     []byte // the prefix as it appears in a message
 	family   []byte // the part of mark that all generators of the run share; empty: a single generator
 	quoted   bool   // ids have quotes
+	key      string // the JSON key of ids, with its quotes; empty: they have none
 	flows    []flow
 }
 
@@ -58,9 +62,13 @@ const (
 // New makes the messages of flows. Their ids begin with prefix, "<run>.<generator>.". The template must have passed
 // Check. schedule has this generator's messages. siblings is true if the run has other generators.
 func New(f Format, flows []profile.Flow, schedule *pacer.Pacer, prefix string, siblings bool) *Bodies {
-	b := &Bodies{format: f, schedule: schedule, prefix: prefix, mark: []byte(prefix), quoted: f.Template == ""}
+	prefix = f.Form.Prefix(prefix)
+	b := &Bodies{format: f, schedule: schedule, prefix: prefix, mark: []byte(prefix), quoted: f.quoted()}
 	if b.quoted {
 		b.mark = []byte(`"` + prefix)
+	}
+	if f.From == nil { // otherwise it is known where ids are
+		b.key = f.key()
 	}
 	if siblings {
 		b.family = b.mark[:bytes.IndexByte(b.mark, '.')+1]
@@ -84,8 +92,11 @@ func (f Format) template() string {
 	if f.Fuzz != nil {
 		payload = "{{payload}}"
 	}
-	path := strings.Split(f.ID, ".")
-	return `{"` + strings.Join(path, `":{"`) + `":"{{id}}"` + strings.Repeat("}", len(path)-1) +
+	path, id := strings.Split(f.ID, "."), `"{{id}}"`
+	if f.Form == Number {
+		id = "{{id}}"
+	}
+	return `{"` + strings.Join(path, `":{"`) + `":` + id + strings.Repeat("}", len(path)-1) +
 		`,"source":"` + f.Source + `","target":"{{target}}","payload":` + payload + `}`
 }
 
@@ -155,7 +166,7 @@ func (b *Bodies) message(buf []byte, s pacer.Slot, i int) []byte {
 		buf = append(buf, p.text...)
 		switch p.holds {
 		case number:
-			buf = strconv.AppendInt(buf, int64(s.FirstID+i), 10)
+			buf = b.format.Form.Append(buf, s.FirstID+i)
 		case target:
 			buf = b.AppendTarget(buf, s, i)
 		case random:
@@ -163,6 +174,43 @@ func (b *Bodies) message(buf []byte, s pacer.Slot, i int) []byte {
 		}
 	}
 	return buf
+}
+
+// Whole reports whether a payload is the i-th message of a request as it was sent. It compares the length, where that does
+// not depend on random values, and the bytes of one message in every. buf is scratch space, which it returns.
+func (b *Bodies) Whole(payload []byte, slot pacer.Slot, i, every int, buf []byte) (whole bool, scratch []byte) {
+	if length, fixed := b.length(slot, i); fixed && length != len(payload) {
+		return false, buf
+	}
+	if (slot.FirstID+i)%every != 0 {
+		return true, buf
+	}
+	buf = b.message(buf[:0], slot, i)
+	return bytes.Equal(buf, payload), buf
+}
+
+// length is the length of the i-th message of a request; fixed is false if random values decide it.
+func (b *Bodies) length(s pacer.Slot, i int) (length int, fixed bool) {
+	f := &b.flows[s.Flow]
+	for _, p := range f.pieces {
+		length += len(p.text)
+		switch p.holds {
+		case number:
+			length += cmp.Or(b.format.Form.digits(), digits(s.FirstID+i))
+		case target:
+			length += len(f.Target) + 1 + digits((s.OfFlow+i)%f.Targets)
+		case random:
+			return 0, false
+		}
+	}
+	return length, true
+}
+
+func digits(n int) (count int) {
+	for count = 1; n > 9; n /= 10 {
+		count++
+	}
+	return count
 }
 
 // AppendTarget adds the target of the i-th message of a request: <target>/<number>.
@@ -174,7 +222,7 @@ func (b *Bodies) AppendTarget(buf []byte, s pacer.Slot, i int) []byte {
 }
 
 // ID is the id of the message with a number.
-func (b *Bodies) ID(number int) string { return b.prefix + strconv.Itoa(number) }
+func (b *Bodies) ID(number int) string { return string(b.format.Form.Append([]byte(b.prefix), number)) }
 
 // NumberOf is the number in an id; own is false if the id is another generator's.
 func (b *Bodies) NumberOf(id string) (number int, own bool) {
@@ -183,14 +231,53 @@ func (b *Bodies) NumberOf(id string) (number int, own bool) {
 	return number, own && err == nil
 }
 
+// Within returns the text of a message in which its ids are. header may be nil.
+func (b *Bodies) Within(payload []byte, header Header) []byte {
+	return b.format.From.In(payload, header)
+}
+
+// Located reports whether the run says where ids stand.
+func (b *Bodies) Located() bool { return b.format.From != nil }
+
+// InHeader reports whether ids stand in a header field.
+func (b *Bodies) InHeader() bool { return b.format.From != nil && b.format.From.Header != "" }
+
+// Prefix begins the ids of a name other than the generator's, like that of its canary.
+func (b *Bodies) Prefix(name string) string { return b.format.Form.Prefix(name) }
+
+// IsID reports whether a text is an id of this generator and nothing else.
+func (b *Bodies) IsID(text []byte) bool {
+	_, ok := b.alone(text)
+	return ok
+}
+
+// alone is the number in a text that is an id and nothing else.
+func (b *Bodies) alone(text []byte) (number int, ok bool) {
+	rest, ok := bytes.CutPrefix(text, []byte(b.prefix))
+	if !ok || len(rest) == 0 || len(rest) > numberMost || len(bytes.Trim(rest, "0123456789")) > 0 {
+		return 0, false
+	}
+	number, err := strconv.Atoi(string(rest))
+	return number, err == nil
+}
+
+// LooksFor says what ids are searched for, and where.
+func (b *Bodies) LooksFor() string {
+	what := fmt.Sprintf("ids that begin with %q (ID_FORMAT, ID_KEY, BODY)", b.prefix)
+	if from := b.format.From; from != nil {
+		return what + fmt.Sprintf(" at %s (ID_FROM)", from)
+	}
+	return what + " in the bytes of the message"
+}
+
 // Fixed returns the parts of a message before and after the number in its id, which begins with prefix. The
 // message has its own target.
 func (f Format) Fixed(prefix, to string) (before, after string) {
 	payload := ""
-	if f.Fuzz != nil {
-		payload = "{}"
+	if f.Fuzz != nil { // a pipeline may refuse what its messages can't be
+		payload = string(f.Fuzz.Append(nil, f.Seed, 0))
 	}
-	pieces, _ := f.parse(prefix, payload)
+	pieces, _ := f.parse(f.Form.Prefix(prefix), payload)
 	into := &before
 	for _, p := range pieces {
 		*into += p.text
@@ -200,57 +287,8 @@ func (f Format) Fixed(prefix, to string) (before, after string) {
 		case into == &before && p.holds == number:
 			into = &after
 		case p.holds == number:
-			*into += "0" // a second id: only the first one is read
+			*into += string(f.Form.Append(nil, 0)) // a second id: only the first one is read
 		}
 	}
 	return before, after
 }
-
-// Seq finds a message's number in the ledger. The run's name is random, so <run>.<generator>. identifies the id without
-// parsing the message.
-func (b *Bodies) Seq(payload []byte) (seq int, ok bool) {
-	number, ok := NumberAfter(payload, b.mark, b.quoted)
-	if !ok {
-		return 0, false
-	}
-	return b.schedule.SeqOf(number)
-}
-
-// Sibling reports whether a message is of another generator of this run.
-func (b *Bodies) Sibling(payload []byte) bool {
-	i := bytes.Index(payload, b.family)
-	if i < 0 || len(b.family) == 0 {
-		return false
-	}
-	generator, _, ok := bytes.Cut(payload[i+len(b.family):], []byte("."))
-	return ok && len(generator) > 0 && len(bytes.Trim(generator, "0123456789")) == 0
-}
-
-// NumberAfter finds the number that follows a prefix, up to the closing quote where ids are quoted. Without
-// quotes, the prefix may also be the end of a longer one, which belongs to others.
-func NumberAfter(payload, prefix []byte, quoted bool) (int, bool) {
-	rest := payload
-	for begin := 0; ; {
-		i := bytes.Index(rest, prefix)
-		if i < 0 {
-			return 0, false
-		}
-		begin += i
-		rest = payload[begin+len(prefix):]
-		if quoted || begin == 0 || !inName(payload[begin-1]) {
-			break
-		}
-		begin += len(prefix)
-	}
-	n, digits := 0, 0
-	for digits < len(rest) && digits < 12 && rest[digits] >= '0' && rest[digits] <= '9' {
-		n = n*10 + int(rest[digits]-'0')
-		digits++
-	}
-	if digits == 0 || quoted && (digits == len(rest) || rest[digits] != '"') {
-		return 0, false
-	}
-	return n, true
-}
-
-func inName(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }

@@ -26,6 +26,7 @@ type Clock struct {
 	current Estimate
 	rounds  int
 	worst   float64
+	step    float64  // the largest since Begin by which Redis' clock was set, µs
 	final   *Reading // set by End
 }
 
@@ -135,6 +136,9 @@ func (c *Clock) add(s Sample, at float64) {
 	if c.current.Kept < len(c.window) { // a clock was set while the estimate was in use
 		t, low, high := s.between()
 		c.worst = max(c.worst, high-before.Used(t), before.Used(t)-low)
+		if moved := (low+high)/2 - before.Used(t); math.Abs(moved) > math.Abs(c.step) {
+			c.step = moved
+		}
 	}
 	c.window = c.window[len(c.window)-c.current.Kept:]
 	c.rounds++
@@ -156,7 +160,7 @@ func forget(window []Sample) []Sample {
 func (c *Clock) Begin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.worst = 0
+	c.worst, c.step = 0, 0
 }
 
 // Reading is the clock's part of the report.
@@ -165,6 +169,7 @@ type Reading struct {
 	Bound  float64 // the widest since Begin, µs
 	Drift  float64 // parts per million; 0 where none is proven
 	Rounds int     // of probes; 0: the own clock stands alone
+	Step   float64 // the largest by which Redis' clock was set since Begin, or its rate changed, µs; 0: it was not
 }
 
 // End makes the reading final: what is judged is what is reported.
@@ -188,7 +193,7 @@ func (c *Clock) Read() Reading {
 	now := c.own() // the estimate is in use until now, however long ago Redis was heard of
 	return Reading{
 		Offset: c.current.Used(now), Bound: math.Max(c.worst, c.current.Bound(now)),
-		Drift: c.current.drift() * 1e6, Rounds: c.rounds,
+		Drift: c.current.drift() * 1e6, Rounds: c.rounds, Step: c.step,
 	}
 }
 

@@ -127,6 +127,7 @@ func TestAStepOfTheReferenceIsFollowed(t *testing.T) {
 	simulate(c, rand.New(rand.NewPCG(3, 3)), 100, truth, func(float64) { steps++ })
 	assert.InDelta(t, 1_000_000, c.current.Used(c.current.At), c.current.Bound(c.current.At))
 	assert.Len(t, c.window, 50, "the rounds before the step are discarded")
+	assert.InDelta(t, 1_000_000, c.Read().Step, 1000)
 	assert.GreaterOrEqual(t, c.Read().Bound, 1_000_000.0, "stamps were off by the step until it was detected")
 }
 

@@ -5,7 +5,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -37,6 +36,7 @@ func New(gs *state.GlobalState) *cobra.Command {
 		newMerge(gs),
 		newCheck(gs),
 		newRender(gs),
+		newAnnotate(gs),
 	)
 	return root
 }
@@ -95,7 +95,8 @@ judged does not pass.`,
 			return err
 		},
 	}
-	c.Flags().StringArrayVar(&slos, "slo", nil, `an additional limit, like "arrival.within(250ms) >= 99.9%"; may be repeated`)
+	c.Flags().StringArrayVar(&slos, "slo", nil,
+		`an additional limit, like "arrival.within(250ms) >= 99.9%"; may be repeated`)
 	return c
 }
 
@@ -148,14 +149,16 @@ Exit code: 0 when the run passes, 99 when it does not, 1 when the parts can't be
 			if err != nil {
 				return errext.WithExitCodeIfNone(err, wrong)
 			}
-			fmt.Fprint(gs.Stdout, report.Text(r, arrival.Short(filepath.Join(dir, report.PageName)), gs.Stdout.IsTTY && !gs.Flags.NoColor))
+			page, colored := arrival.Short(filepath.Join(dir, report.PageName)), gs.Stdout.IsTTY && !gs.Flags.NoColor
+			fmt.Fprint(gs.Stdout, report.Text(r, page, colored))
 			if r.Verdict.Result != report.Pass {
 				gs.OSExit(notPassed)
 			}
 			return nil
 		},
 	}
-	c.Flags().StringVar(&out, "out", "", "directory of the merged run (default: the directory that holds the instances' directories)")
+	c.Flags().StringVar(&out, "out", "",
+		"directory of the merged run (default: the directory that holds the instances' directories)")
 	return c
 }
 
@@ -176,8 +179,9 @@ func newRender(gs *state.GlobalState) *cobra.Command {
 		Long: `Writes the page of each run from its run.json, as index.html beside it, and prints its path. The page is one file and loads nothing.
 
 Exit code: 0 when all pages are written, 1 when one is not: a file is not a valid run, or the page can't be written.`,
-		Example: "  k6 x arrival render reports/runs/smoke-single-loopback-2026-01-31T12-00-00\n  k6 x arrival render run.json --out report.html",
-		Args:    some("a run.json, or the directory of a run"),
+		Example: "  k6 x arrival render reports/runs/smoke-single-loopback-2026-01-31T12-00-00\n" +
+			"  k6 x arrival render run.json --out report.html",
+		Args: some("a run.json, or the directory of a run"),
 		RunE: func(_ *cobra.Command, given []string) error {
 			if out != "" && len(given) > 1 {
 				return errext.WithExitCodeIfNone(errors.New("--out is the page of one run, and there are more"), wrong)
@@ -201,11 +205,7 @@ func render(path, out string) (page string, err error) {
 		return "", err
 	}
 	if page = out; page == "" {
-		dir := path
-		if info, err := os.Stat(path); err == nil && !info.IsDir() {
-			dir = filepath.Dir(path)
-		}
-		page = filepath.Join(dir, report.PageName)
+		page = filepath.Join(report.DirectoryOf(path), report.PageName)
 	}
 	return page, report.Replace(page, func(w *bufio.Writer) error { return report.RenderPage(w, run) })
 }

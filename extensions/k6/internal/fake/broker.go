@@ -18,8 +18,8 @@ func (f *Pipeline) Cut() { f.end(func(net.Conn) {}) }
 // Silence keeps the subscribers' connections open but sends nothing more. Copies may call it.
 func (f *Pipeline) Silence() { f.silent.Store(true) }
 
-// TakeOver closes the connections of all subscribers, as a broker does to a client whose id another one uses. Copies may
-// call it.
+// TakeOver closes the connections of all subscribers, as a broker does to a client whose id another one uses. Copies
+// may call it.
 func (f *Pipeline) TakeOver() {
 	f.end(func(conn net.Conn) {
 		_, _ = conn.Write(mqttwire.AppendDisconnect(nil, mqttwire.Version5, packets.DisconnectSessionTakenOver, nil))
@@ -27,6 +27,9 @@ func (f *Pipeline) TakeOver() {
 }
 
 func (f *Pipeline) end(farewell func(net.Conn)) {
+	if f.Outlet != nil {
+		f.Outlet.Cut()
+	}
 	f.closing.Lock()
 	defer f.closing.Unlock()
 	for _, conn := range f.conns {
@@ -72,7 +75,7 @@ func (f *Pipeline) serve(conn net.Conn) {
 		case *packets.Disconnect:
 			return
 		}
-		answer := mqttwire.Reply(packet)
+		answer := Reply(packet)
 		if answer == nil {
 			f.mu.Lock()
 			f.failed = fmt.Errorf("unexpected packet: %s", packet.PacketType())
@@ -143,7 +146,8 @@ func (f *Pipeline) awaitAck() bool {
 // delivery is a message that is ready to be written.
 type delivery struct {
 	Delivery
-	packet []byte
+	packet []byte // for an Outlet: the payload
+	hops   string
 	copies int
 }
 
@@ -157,7 +161,8 @@ func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 	for range valueFor(f.Leftovers, nth, 0) {
 		f.leftovers++
 		body := fmt.Sprintf(`{"id":"another0.1.%d","source":"k6","target":%q,"payload":""}`, f.leftovers, m.Target)
-		f.write(topic, f.publish(topic, []byte(body), a.at))
+		stamps := f.hops(a.at)
+		f.write(topic, f.publish(topic, []byte(body), stamps), stamps)
 	}
 	if stream := valueFor(f.Keep, nth, ""); stream != "" {
 		f.note(f.Redis.add(stream, string(message), m.Target))
@@ -165,8 +170,9 @@ func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 	}
 	d := delivery{
 		Delivery: Delivery{ID: m.ID, Parent: a.parent, Received: a.received, Made: time.Now()},
-		packet:   f.publish(topic, message, a.at), copies: valueFor(f.Copies, nth, 1),
+		hops:     f.hops(a.at), copies: valueFor(f.Copies, nth, 1),
 	}
+	d.packet = f.publish(topic, f.rewritten(nth, message), d.hops)
 	if valueFor(f.Swap, nth, false) {
 		f.held[topic] = d
 		return
@@ -189,6 +195,13 @@ func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 	}
 }
 
+func (f *Pipeline) rewritten(nth int, message []byte) []byte {
+	if f.Rewrite == nil {
+		return message
+	}
+	return f.Rewrite(nth, message)
+}
+
 func valueFor[T any](of func(nth int) T, nth int, otherwise T) T {
 	if of == nil {
 		return otherwise
@@ -200,24 +213,38 @@ func (f *Pipeline) deliver(topic string, d delivery) {
 	taken := false
 	d.Written = time.Now()
 	for range d.copies {
-		taken = f.write(topic, d.packet) || taken
+		taken = f.write(topic, d.packet, d.hops) || taken
 	}
 	if d.Handed = time.Now(); taken {
 		f.log = append(f.log, d.Delivery)
 	}
 }
 
-// publish makes the packet of a message that was accepted at this moment.
-func (f *Pipeline) publish(topic string, payload []byte, at time.Time) []byte {
+// publish makes the packet of a message; for an Outlet that is its payload.
+func (f *Pipeline) publish(topic string, payload []byte, stamps string) []byte {
+	if f.Outlet != nil {
+		return payload
+	}
 	p := mqttwire.Publish{Topic: []byte(topic), Payload: payload, QoS: 1, ID: uint16(f.messages%0xffff + 1)}
-	if f.Hops != nil {
-		p.Properties = mqttwire.AppendUserProperty(nil, "hops", f.Hops(at))
+	if stamps != "" {
+		p.Properties = mqttwire.AppendUserProperty(nil, "hops", stamps)
 	}
 	return p.Append(nil, mqttwire.Version5)
 }
 
+// hops are the stamps of a message that was accepted at this moment; empty: it has none.
+func (f *Pipeline) hops(at time.Time) string {
+	if f.Hops == nil {
+		return ""
+	}
+	return f.Hops(at)
+}
+
 // write reports whether any subscriber took the packet.
-func (f *Pipeline) write(topic string, packet []byte) (taken bool) {
+func (f *Pipeline) write(topic string, packet []byte, hops string) (taken bool) {
+	if f.Outlet != nil {
+		return !f.silent.Load() && f.Outlet.Deliver(topic, packet, hops)
+	}
 	for _, conn := range f.subscribers[topic] {
 		if f.silent.Load() {
 			return false

@@ -18,17 +18,20 @@ import (
 // Pipeline is configured before Start and runs until Close. Requests and messages are numbered from 1 in order
 // of arrival; a nil function has no effect.
 type Pipeline struct {
-	Delay     time.Duration               // from the acceptance of a request to the delivery of its messages
-	Status    func(nth int) int           // of the nth request; nil: always 202. 0: no answer at all
-	Freeze    Freeze                      // ingest and broker stand still for a while
-	Copies    func(nth int) int           // deliveries of the nth message to each subscriber; nil: always 1
-	Swap      func(nth int) bool          // the nth message is delivered after the next one on its topic
-	Late      func(nth int) time.Duration // how much longer the broker holds the nth message; others overtake it
-	Keep      func(nth int) string        // the stream of Redis that the nth message stays in; "" lets it go
-	Leftovers func(nth int) int           // messages of another run that are delivered before the nth one, on its topic
-	Hops      func(at time.Time) string   // stamps of a message that was accepted at this moment
-	Redis     *Redis                      // nil: there is none
-	Alone     bool                        // a message is written when the one before has been acknowledged
+	Delay     time.Duration                     // from the acceptance of a request to the delivery of its messages
+	Status    func(nth int) int                 // of the nth request; nil: always 202. 0: no answer at all
+	Anyway    func(nth int) bool                // the nth request is published, whatever its status
+	Freeze    Freeze                            // ingest and broker stand still for a while
+	Copies    func(nth int) int                 // deliveries of the nth message to each subscriber; nil: always 1
+	Swap      func(nth int) bool                // the nth message is delivered after the next one on its topic
+	Late      func(nth int) time.Duration       // how much longer the broker holds the nth message; others overtake it
+	Keep      func(nth int) string              // the stream of Redis that the nth message stays in; "" lets it go
+	Rewrite   func(nth int, body []byte) []byte // what the nth message arrives as
+	Leftovers func(nth int) int                 // messages of another run that are delivered before the nth one, on its topic
+	Hops      func(at time.Time) string         // stamps of a message that was accepted at this moment
+	Redis     *Redis                            // nil: there is none
+	Outlet    Outlet                            // nil: messages leave by the broker
+	Alone     bool                              // a message is written when the one before has been acknowledged
 
 	ingest *httptest.Server
 	broker net.Listener
@@ -92,6 +95,12 @@ func (f *Pipeline) Start() error {
 			return err
 		}
 	}
+	if f.Outlet != nil {
+		if err = f.Outlet.Start(); err != nil {
+			_ = f.broker.Close()
+			return err
+		}
+	}
 	f.subscribers, f.held = map[string][]net.Conn{}, map[string]delivery{}
 	f.queue, f.done, f.acked = make(chan accepted, backlog), make(chan struct{}), make(chan time.Time, 1)
 	f.ingest = httptest.NewServer(f)
@@ -123,6 +132,9 @@ func (f *Pipeline) Close() error {
 	_ = f.broker.Close()
 	f.Cut()
 	f.work.Wait()
+	if f.Outlet != nil {
+		f.Outlet.Close()
+	}
 	if f.Redis != nil {
 		f.Redis.close()
 	}
@@ -183,7 +195,15 @@ func (f *Pipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the sender gave up
 	}
-	status := f.request(received)
+	status, anyway := f.request(received)
+	publish := func() {
+		f.order.Lock()
+		f.queue <- accepted{body: body, parent: r.Header.Get("Traceparent"), received: received, at: time.Now()}
+		f.order.Unlock()
+	}
+	if anyway {
+		publish()
+	}
 	if status == 0 {
 		<-r.Context().Done()
 		return
@@ -191,22 +211,20 @@ func (f *Pipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !f.wait(r.Context().Done(), received) {
 		return
 	}
-	if status == http.StatusAccepted {
-		f.order.Lock()
-		f.queue <- accepted{body: body, parent: r.Header.Get("Traceparent"), received: received, at: time.Now()}
-		f.order.Unlock()
+	if status == http.StatusAccepted && !anyway {
+		publish()
 	}
 	w.WriteHeader(status)
 	_, _ = fmt.Fprintf(w, "status %d", status)
 }
 
-// request counts one and returns its status.
-func (f *Pipeline) request(at time.Time) int {
+// request counts one and returns its status, and whether it is published in any case.
+func (f *Pipeline) request(at time.Time) (status int, anyway bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.requests++
 	if f.requests == f.Freeze.Nth {
 		f.frozen = at
 	}
-	return valueFor(f.Status, f.requests, http.StatusAccepted)
+	return valueFor(f.Status, f.requests, http.StatusAccepted), valueFor(f.Anyway, f.requests, false)
 }

@@ -155,9 +155,9 @@ func TestRedisAndStampsShareTheWrongClock(t *testing.T) {
 	stamps, err := hops.Parse([]byte(words[len(words)-1]))
 	require.NoError(t, err)
 	stamps = stamps.Move(func(int64) int64 { return -delays.Request.Microseconds() })
-	assert.GreaterOrEqual(t, stamps.Received, before)
-	assert.LessOrEqual(t, stamps.Received, clock.Micros(time.Now()))
-	assert.Equal(t, hops.Stamps{Received: 0, Queued: 2000, Claimed: 5000, Published: 9000}, stamps.Move(func(int64) int64 { return -stamps.Received }))
+	assert.GreaterOrEqual(t, stamps.At[0], before)
+	assert.LessOrEqual(t, stamps.At[0], clock.Micros(time.Now()))
+	assert.Equal(t, hops.Of(0, 2000, 5000, 9000), stamps.Move(func(int64) int64 { return -stamps.At[0] }))
 }
 
 func TestAClockDriftsFromItsConfiguredMoment(t *testing.T) {

@@ -125,7 +125,8 @@ func (r *reader) described(m member, depth int) (field, error) {
 		case "type", "range", "length", "enum", "fields":
 			given[part.key] = part
 		default:
-			return field{}, at(part.at, "%q is not known; allowed: type, range (int, float), length (string), enum, fields (object)", part.key)
+			return field{}, at(part.at,
+				"%q is not known; allowed: type, range (int, float), length (string), enum, fields (object)", part.key)
 		}
 	}
 	kind := ""
@@ -186,7 +187,8 @@ func (r *reader) described(m member, depth int) (field, error) {
 func (f *field) bound(by member, key string) error {
 	var pair []float64
 	missing := bytes.Contains(by.value, []byte("null")) // a null would be 0
-	if json.Unmarshal(by.value, &pair) != nil || missing || len(pair) != 2 || pair[0] > pair[1] || math.Abs(pair[0]) > 1<<53 || math.Abs(pair[1]) > 1<<53 {
+	if json.Unmarshal(by.value, &pair) != nil || missing || len(pair) != 2 || pair[0] > pair[1] ||
+		math.Abs(pair[0]) > 1<<53 || math.Abs(pair[1]) > 1<<53 {
 		return at(by.at, "%s of %q is not [lowest, highest]", by.key, key)
 	}
 	f.low, f.high = pair[0], pair[1]

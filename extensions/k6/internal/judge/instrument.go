@@ -2,8 +2,8 @@ package judge
 
 import (
 	"fmt"
+	"math"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -15,8 +15,8 @@ const (
 	lateFloorMS = 2
 )
 
-// The generator may use this share of its cores in all but this share of the seconds: one second of garbage
-// collection does not make a run invalid.
+// The generator may use this share of its cores in all but this share of the seconds, and in one second of a short run:
+// one second of garbage collection does not make a run invalid.
 const (
 	busyShare   = 0.9
 	busySeconds = 0.05
@@ -26,69 +26,128 @@ const (
 // of order.
 const negativeShare = 0.01
 
-// instrument returns the rules for the generator itself. If one is broken, the figures describe the generator
-// rather than the pipeline.
-func (e Evidence) instrument() []report.Rule {
-	r := e.Run
-	a, health, arrival := r.Account, r.Health, value(r.Latency.Arrival.P99)
-	also := ""
-	if steal := stolen(r.Timeline); steal != "" {
-		also = "; " + steal
-	}
-	rules := []report.Rule{
-		because(report.Rule{Name: "balanced", OK: &a.Balanced, Result: report.Invalid}, "the account does not balance"),
-		because(measured(r), "no delivery was measured, so there is no latency to judge%s", e.unheard()),
-	}
-	if health.Lateness != nil {
-		rule := late("lateness", value(health.Lateness.P99), arrival)
-		if !e.Halted {
-			rule = because(rule, "the generator was late: lateness p99 %.1f ms of arrival p99 %.1f ms; %s",
-				value(health.Lateness.P99), arrival, e.remedy())
-		}
-		rules = append(rules, rule)
-	}
-	if health.SocketWait != nil {
-		rules = append(rules, because(late("socket_wait", value(health.SocketWait.P99), arrival),
-			"the generator was late to read: arrivals waited in the subscriber's socket for up to %.1f ms (p99) of arrival p99 %.1f ms%s",
-			value(health.SocketWait.P99), arrival, also))
-	}
-	if seconds, known := busy(r.Timeline, e.Cores); known {
-		rule := atMost("cpu", float64(seconds), busySeconds*float64(len(r.Timeline)), "s", report.Invalid)
-		rule.Basis = fmt.Sprintf("%.0f %% of the seconds may be above %.0f %% of %d cores", busySeconds*100, busyShare*100, e.Cores)
-		rules = append(rules, because(rule, "the generator was out of CPU: above %.0f %% of its %d cores in %d of %d seconds%s",
-			busyShare*100, e.Cores, seconds, len(r.Timeline), also))
-	}
-	dropped := atMost("dropped", float64(a.Dropped), 0, "messages", report.Invalid)
-	gaps := atMost("gaps", float64(len(health.Gaps)), 0, "", report.Invalid)
-	if !e.Halted {
-		dropped = because(dropped, "the generator never sent %d of %d messages", a.Dropped, a.Scheduled)
-		gaps = because(gaps, "a subscriber had no connection (%s): the wait counts as the pipeline's latency, and it may have "+
-			"lost some of %d missing deliveries%s", times(len(health.Gaps)), a.Deliveries.Missing, open(health.Gaps))
-	}
-	negative := atMost("negative", float64(a.Negative), negativeShare*float64(a.Deliveries.Arrived), "deliveries", report.Invalid)
-	negative.Basis = fmt.Sprintf("%.0f %% of the deliveries", negativeShare*100)
-	rules = append(rules, dropped,
-		because(atMost("samples_discarded", float64(health.SamplesDiscarded), 0, "samples", report.Invalid),
-			"k6 did not take %d samples, so its thresholds are about the others only", health.SamplesDiscarded),
-		gaps, because(negative, "the clocks disagree: %d of %d deliveries have a stage below zero", a.Negative, a.Deliveries.Arrived))
-	if r.Clock.LimitMS != nil {
-		rules = append(rules, clockBound(r))
-	}
-	return rules
+// instrument are the rules for the generator itself. If one is broken, the figures describe the generator rather than the
+// pipeline. Each function is a rule, with all that reports say of it; it returns nil where it does not apply. The first
+// broken one gives the run's answer.
+var instrument = []func(e Evidence) *report.Rule{
+	balanced, lateness, cpu, socketWait, dropped, gaps, negative, clockBound, samplesDiscarded, measured,
 }
 
-// unheard names the subscribers' topics if no accepted message arrived: messages may be published to other
-// topics.
-func (e Evidence) unheard() string {
-	if a := e.Run.Account; a.Lost == 0 || a.Arrived > 0 || e.Subscribed == "" {
+// What can be trusted though a rule is broken: HTTP, the latency of requests; Account, which messages arrived.
+var (
+	accountAnyway = []string{report.TrustsAccount}
+	httpAnyway    = []string{report.TrustsHTTP}
+	bothAnyway    = []string{report.TrustsAccount, report.TrustsHTTP}
+)
+
+func balanced(e Evidence) *report.Rule {
+	return because(report.Rule{
+		Name: "balanced", OK: &e.Run.Account.Balanced, Result: report.Invalid, Part: report.WholeRun, Remedy: report.Unbalanced,
+	}, "the account does not balance")
+}
+
+func lateness(e Evidence) *report.Rule {
+	arrival, own := value(e.Run.Latency.Arrival.P99), e.Run.Health.Lateness
+	if own == nil {
+		return nil
+	}
+	rule := late("lateness", value(own.P99), arrival)
+	rule.Part, rule.TrustedAnyway = report.Sending, accountAnyway
+	rule.Remedy = "the load generator was late. Lower the rate or give it more cores, and run again"
+	if e.Halted {
+		return &rule
+	}
+	return because(rule, "the generator was late: lateness p99 %.1f ms of arrival p99 %.1f ms; %s", value(own.P99), arrival, e.remedy())
+}
+
+func cpu(e Evidence) *report.Rule {
+	timeline := e.Run.Timeline
+	seconds, known := busy(timeline, e.Cores)
+	if !known {
+		return nil
+	}
+	rule := atMost("cpu", float64(seconds), max(1, busySeconds*float64(len(timeline))), "s", report.Invalid)
+	rule.Basis = fmt.Sprintf("%.0f %% of the seconds, or one, may be above %.0f %% of %d cores", busySeconds*100, busyShare*100, e.Cores)
+	rule.Part, rule.TrustedAnyway = report.Sending, accountAnyway
+	rule.Remedy = "the load generator was out of CPU. Lower the rate or give it more cores, and run again"
+	return because(rule, "the generator was out of CPU: above %.0f %% of its %d cores in %s of %s seconds%s",
+		busyShare*100, e.Cores, report.Number(seconds), report.Number(len(timeline)), after(stolen(timeline)))
+}
+
+func socketWait(e Evidence) *report.Rule {
+	arrival, own := value(e.Run.Latency.Arrival.P99), e.Run.Health.SocketWait
+	if own == nil {
+		return nil
+	}
+	rule := late("socket_wait", value(own.P99), arrival)
+	rule.Part, rule.TrustedAnyway = report.Receiving, bothAnyway
+	rule.Remedy = "the load generator was late to read what arrived. Lower the rate or give it more cores, and run again"
+	where := "in the subscriber's socket"
+	if e.Unread != "" {
+		where = e.Unread
+		rule.Remedy = "the consumer's handler was late. Pass at, the time when its client received the message, or let it do less, " +
+			"and run again"
+	}
+	return because(rule, "the generator was late to read: arrivals waited %s for up to %.1f ms (p99) of arrival p99 %.1f ms%s",
+		where, value(own.P99), arrival, after(stolen(e.Run.Timeline)))
+}
+
+func dropped(e Evidence) *report.Rule {
+	a := e.Run.Account
+	rule := atMost("dropped", float64(a.Dropped), 0, "messages", report.Invalid)
+	rule.Part = report.Sending
+	rule.Remedy = "the load generator did not send every message. Lower the rate or give it more senders, and run again"
+	if e.Halted {
+		return &rule
+	}
+	return because(rule, "the generator never sent %s of %s messages", report.Number(a.Dropped), report.Number(a.Scheduled))
+}
+
+func gaps(e Evidence) *report.Rule {
+	all := e.Run.Health.Gaps
+	rule := atMost("gaps", float64(len(all)), 0, "", report.Invalid)
+	rule.Part, rule.TrustedAnyway = report.Receiving, httpAnyway
+	rule.Remedy = "a subscriber lost its connection. Find out why, and run again"
+	if e.Halted {
+		return &rule
+	}
+	return because(rule, "a subscriber had no connection (%s): the wait counts as the pipeline's latency, and it may have "+
+		"lost some of %s missing deliveries%s", times(len(all)), report.Number(e.Run.Account.Deliveries.Missing), open(all))
+}
+
+func negative(e Evidence) *report.Rule {
+	a := e.Run.Account
+	rule := atMost("negative", float64(a.Negative), math.Floor(negativeShare*float64(a.Deliveries.Arrived)), "deliveries", report.Invalid)
+	rule.Basis = fmt.Sprintf("%.0f %% of the deliveries", negativeShare*100)
+	rule.Part, rule.TrustedAnyway = report.Receiving, bothAnyway
+	rule.Remedy = "the clocks disagree. See which process is off in the report, and run again"
+	return because(rule, "the clocks disagree: %s of %s deliveries have a stage below zero",
+		report.Number(a.Negative), report.Number(a.Deliveries.Arrived))
+}
+
+func samplesDiscarded(e Evidence) *report.Rule {
+	n := e.Run.Health.SamplesDiscarded
+	rule := atMost("samples_discarded", float64(n), 0, "samples", report.Invalid)
+	rule.Part, rule.TrustedAnyway = report.Sending, accountAnyway
+	rule.Remedy = "k6 did not take every sample. Lower the rate, and run again"
+	return because(rule, "k6 did not take %s samples, so its thresholds are about the others only", report.Number(n))
+}
+
+func measured(e Evidence) *report.Rule {
+	n := float64(e.Run.Latency.Arrival.Count)
+	return because(report.Rule{
+		Name: "measured", Value: &n, Op: ">=", Limit: new(1.0), Unit: "deliveries", OK: new(n >= 1), Result: report.Invalid,
+		Part: report.Receiving, TrustedAnyway: httpAnyway,
+		Remedy: "no delivery was measured. Check that the pipeline delivers to the subscribers' topics, and run again",
+	}, "no delivery was measured, so there is no latency to judge%s", after(e.Run.Cause()))
+}
+
+// after puts a cause behind a reason.
+func after(cause string) string {
+	if cause == "" {
 		return ""
 	}
-	return "; nothing arrived at all, and the subscribers hold " + e.Subscribed + ": does the pipeline publish there?"
-}
-
-func measured(r *report.Run) report.Rule {
-	n := float64(r.Latency.Arrival.Count)
-	return report.Rule{Name: "measured", Value: &n, Op: ">=", Limit: new(1.0), Unit: "deliveries", OK: new(n >= 1), Result: report.Invalid}
+	return "; " + cause
 }
 
 // late compares a lateness of the generator with the arrival latency, both p99 in ms.
@@ -100,9 +159,15 @@ func late(name string, ms, arrival float64) report.Rule {
 
 // clockBound compares the bound of the clocks with the user's limit. Without a limit a wide bound is no reason
 // to distrust a run: arrival needs only one clock, and a stage that is short compared with the bound is marked.
-func clockBound(r *report.Run) report.Rule {
+func clockBound(e Evidence) *report.Rule {
+	r := e.Run
+	if r.Clock.LimitMS == nil {
+		return nil
+	}
 	rule := atMost("clock_bound", r.Clock.BoundMS, *r.Clock.LimitMS, "ms", report.Invalid)
-	if *rule.OK && len(r.Clock.Processes) == 0 && r.Latency.Stages[ledger.Queue.String()].Count > 0 {
+	rule.Part, rule.TrustedAnyway = report.Receiving, bothAnyway
+	rule.Remedy = "the clocks are not known well enough. Put the generator nearer to Redis or allow a wider bound, and run again"
+	if *rule.OK && len(r.Clock.Processes) == 0 && r.Stamped() {
 		rule.OK = new(false)
 		return because(rule, "no process of the pipeline reported its clock bound, so the limit on it holds for the generator only")
 	}
@@ -137,14 +202,17 @@ func stolen(timeline []report.Interval) string {
 	return fmt.Sprintf("the hypervisor took %.0f %% of this host's CPU during the run, and %.0f %% in the worst second", sum/float64(seconds), most)
 }
 
-// remedy is the advice for a late generator: its CPU back from the hypervisor, more senders if all were busy,
+// remedy is the advice for a late generator: what stopped the messages, its CPU back from the hypervisor, more senders if all were busy,
 // otherwise more cores.
 func (e Evidence) remedy() string {
+	if cause := e.Run.Cause(); cause != "" { // senders that wait for answers, or have ended, are late
+		return cause
+	}
 	if steal := stolen(e.Run.Timeline); steal != "" {
 		return steal + ": use a machine that is not shared"
 	}
 	if 100*e.Unattended >= int64(max(1, e.Run.Account.Requests.Scheduled)) { // as many requests as affect a p99
-		return fmt.Sprintf("%d requests were due while all senders waited for answers: more senders are needed", e.Unattended)
+		return fmt.Sprintf("%s requests were due while all senders waited for answers: more senders are needed", report.Number(int(e.Unattended)))
 	}
 	return "more cores are needed"
 }
@@ -163,7 +231,7 @@ func times(n int) string {
 	if n == 1 {
 		return "once"
 	}
-	return fmt.Sprintf("%d times", n)
+	return report.Number(n) + " times"
 }
 
 func value(v *float64) float64 {

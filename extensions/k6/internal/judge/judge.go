@@ -3,6 +3,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,21 +22,30 @@ type Evidence struct {
 	Cores      int           // that the generator may use
 	Unattended int64         // requests that were late because all senders waited for answers
 	AtMostOnce bool          // QoS 0: a loss is counted, but breaks no rule
-	Subscribed string        // what the subscribers subscribed to, in words; empty: no topics
 	Halted     bool          // the load was halted early: one reason is enough for missing messages
+	Unread     string        // where arrivals wait until they are read; empty: in the subscriber's socket
 }
 
 // Of judges a run. The gravest broken rule decides the result.
 func Of(e Evidence) report.Verdict {
 	ended := e.Run.Run.Ended != nil
-	rules := []report.Rule{{Name: "finished", OK: &ended, Result: report.Incomplete}}
+	rules := []report.Rule{{Name: "finished", OK: &ended, Result: report.Incomplete, Part: report.WholeRun}}
 	if !ended {
 		rules[0].Reason = e.CutOff
 	}
 	for _, doubt := range e.Doubts {
-		rules = append(rules, report.Rule{Name: "instrument", OK: new(false), Result: report.Invalid, Reason: doubt})
+		rules = append(rules, report.Rule{
+			Name: "instrument", OK: new(false), Result: report.Invalid, Reason: doubt, Part: report.WholeRun, TrustedAnyway: accountAnyway,
+		})
 	}
-	for _, rule := range slices.Concat(e.instrument(), e.ends(), e.Limits) {
+	var own []report.Rule
+	for _, rule := range instrument {
+		if judged := rule(e); judged != nil {
+			own = append(own, *judged)
+		}
+	}
+	for _, rule := range slices.Concat(own, e.ends(), e.Limits) {
+		rule.Part = cmp.Or(rule.Part, report.Pipeline)
 		if !ended { // rules that hold now may break, and missing messages may still arrive
 			rule.OK, rule.Reason = nil, ""
 		}
@@ -61,7 +71,7 @@ func Of(e Evidence) report.Verdict {
 		}
 	}
 	if v.Result == report.Invalid && e.Run.Latency.HTTP.Count > 0 && !slices.ContainsFunc(rules, doubtsHTTP) {
-		v.Stands = append(v.Stands, "http")
+		v.Stands = append(v.Stands, report.TrustsHTTP)
 	}
 	return v
 }
@@ -73,11 +83,9 @@ func graver(a, b string) string {
 	return gravity[max(slices.Index(gravity, a), slices.Index(gravity, b))]
 }
 
-// receiving are the rules about receiving; the latency of requests does not depend on them.
-var receiving = []string{"measured", "socket_wait", "gaps", "negative", "clock_bound"}
-
+// doubtsHTTP reports whether the latency of requests can't be trusted, as a rule is broken.
 func doubtsHTTP(r report.Rule) bool {
-	return r.OK != nil && !*r.OK && r.Result == report.Invalid && !slices.Contains(receiving, r.Name)
+	return r.OK != nil && !*r.OK && r.Result == report.Invalid && !slices.Contains(r.TrustedAnyway, report.TrustsHTTP)
 }
 
 func atMost(name string, value, limit float64, unit, result string) report.Rule {
@@ -86,11 +94,11 @@ func atMost(name string, value, limit float64, unit, result string) report.Rule 
 	}
 }
 
-func because(r report.Rule, format string, args ...any) report.Rule {
+func because(r report.Rule, format string, args ...any) *report.Rule {
 	if !*r.OK {
 		r.Reason = fmt.Sprintf(format, args...)
 	}
-	return r
+	return &r
 }
 
 // Count is a part of an account.
@@ -106,28 +114,32 @@ var Counts = []Count{
 	{"rejected", func(a report.Account) int { return a.Rejected }},
 	{"unknown", func(a report.Account) int { return a.Unknown }},
 	{"arrived", func(a report.Account) int { return a.Arrived }},
+	{"altered", func(a report.Account) int { return a.Altered }},
 	{"dead_lettered", func(a report.Account) int { return a.DeadLettered }},
 	{"queued", func(a report.Account) int { return a.Queued }},
 	{"lost", func(a report.Account) int { return a.Lost }},
 	{"duplicates", func(a report.Account) int { return a.Duplicates }},
 	{"reordered", func(a report.Account) int { return a.Reordered }},
 	{"negative", func(a report.Account) int { return a.Negative }},
+	{report.FailedRequests, func(a report.Account) int { return a.Requests.Failed }},
 }
 
-// ends are the rules of the account: a pipeline accepts every message and delivers every accepted message.
+// ends are the rules of the account: a pipeline accepts every request and delivers every accepted message.
 // Missing messages would be the slowest, so percentiles without them are too good.
 func (e Evidence) ends() []report.Rule {
 	a := e.Run.Account
 	rule := func(name string, n int, what string) report.Rule {
-		return because(atMost(name, float64(n), 0, "messages", report.Fail), "%s: %d of %d messages%s",
-			strings.ReplaceAll(name, "_", "-"), n, a.Scheduled, what)
+		return *because(atMost(name, float64(n), 0, "messages", report.Fail), "%s: %s of %s messages%s",
+			strings.ReplaceAll(name, "_", "-"), report.Number(n), report.Number(a.Scheduled), what)
 	}
 	all := []report.Rule{
 		rule("lost", a.Lost, " were accepted and never arrived"),
 		rule("rejected", a.Rejected, ""),
 		rule("unknown", a.Unknown, " may have been accepted and never arrived"),
+		rule("altered", a.Altered, " arrived with other content than was sent (VERIFY=off: the pipeline rewrites messages on purpose)"),
 		rule("dead_lettered", a.DeadLettered, ""),
 		rule("queued", a.Queued, " were still in the queue"),
+		*because(atMost(report.FailedRequests, float64(a.Requests.Failed), 0, "requests", report.Fail), "%s", report.Failures(e.Run)),
 	}
 	return slices.DeleteFunc(all, func(r report.Rule) bool {
 		if r.Name == "lost" { // perhaps only the subscriber's connection was lost

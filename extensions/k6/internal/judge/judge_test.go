@@ -76,7 +76,10 @@ func TestReasonsNameTheTopicsIfNothingArrives(t *testing.T) {
 		r.Account.Lost, r.Account.Arrived = 9, 0
 		r.Latency.Arrival.Count = 0
 	})
-	reasons := strings.Join(Of(Evidence{Run: allLost, Subscribed: `FILTER "a/#"`}).Reasons, "\n")
+	heard := *allLost
+	heard.Scene = &report.Scene{Subscribed: `the subscribers hold FILTER "a/#": does the pipeline publish there?`}
+	heard.Account.Deliveries.Arrived = 0
+	reasons := strings.Join(Of(Evidence{Run: &heard}).Reasons, "\n")
 	assert.Contains(t, reasons, `the subscribers hold FILTER "a/#": does the pipeline publish there?`)
 	assert.NotContains(t, strings.Join(Of(Evidence{Run: allLost}).Reasons, "\n"), "subscribers")
 }
@@ -144,9 +147,12 @@ func TestInstrumentFaultsInvalidateTheRun(t *testing.T) {
 			l := latency(50)
 			r.Health.Lateness, r.Latency.Arrival = &l, latency(1000)
 		}, Evidence{}, nil},
-		"late to read":           {func(r *report.Run) { l := latency(6); r.Health.SocketWait = &l }, Evidence{}, []string{"socket_wait"}},
-		"out of CPU":             {func(r *report.Run) { r.Timeline = seconds(181, 0, 3, 40) }, Evidence{Cores: 2}, []string{"cpu"}},
-		"busy for two seconds":   {func(r *report.Run) { r.Timeline = seconds(181, 0, 2, 40) }, Evidence{Cores: 2}, nil},
+		"late to read":         {func(r *report.Run) { l := latency(6); r.Health.SocketWait = &l }, Evidence{}, []string{"socket_wait"}},
+		"out of CPU":           {func(r *report.Run) { r.Timeline = seconds(181, 0, 3, 40) }, Evidence{Cores: 2}, []string{"cpu"}},
+		"busy for two seconds": {func(r *report.Run) { r.Timeline = seconds(181, 0, 2, 40) }, Evidence{Cores: 2}, nil},
+		// Regression: one busy second of a run of six made it invalid.
+		"busy for one of six":    {func(r *report.Run) { r.Timeline = seconds(181, 0, 1, 6) }, Evidence{Cores: 2}, nil},
+		"busy for two of six":    {func(r *report.Run) { r.Timeline = seconds(181, 0, 2, 6) }, Evidence{Cores: 2}, []string{"cpu"}},
 		"busy, with spare cores": {func(r *report.Run) { r.Timeline = seconds(181, 0, 40, 40) }, Evidence{Cores: 4}, nil},
 		"dropped":                {func(r *report.Run) { r.Account.Dropped = 1 }, Evidence{}, []string{"dropped"}},
 		"unbalanced account":     {func(r *report.Run) { r.Account.Balanced = false }, Evidence{}, []string{"balanced"}},

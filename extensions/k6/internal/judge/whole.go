@@ -19,7 +19,7 @@ func OfParts(run *report.Run, parts []*report.Run, requests int) report.Verdict 
 	for _, g := range run.Generators {
 		if g.Result == report.Missing {
 			complete = false
-			w.broken("finished", report.Incomplete, fmt.Sprintf("generator %d of %d (%s) is missing, and what it sent is not in the account",
+			w.broken("finished", report.Incomplete, "", fmt.Sprintf("generator %d of %d (%s) is missing, and what it sent is not in the account",
 				g.Number, of, g.Segment))
 		}
 	}
@@ -27,10 +27,10 @@ func OfParts(run *report.Run, parts []*report.Run, requests int) report.Verdict 
 		complete = w.part(part, of) && complete
 	}
 	if sent := run.Account.Requests.Scheduled; complete && requests > 0 && sent != requests {
-		w.broken("requests", report.Invalid, fmt.Sprintf("the parts have %d requests together, and the profile has %d", sent, requests))
+		w.broken("requests", report.Invalid, report.Unbalanced, fmt.Sprintf("the parts have %s requests together, and the profile has %s", report.Number(sent), report.Number(requests)))
 	}
 	if !run.Account.Balanced {
-		w.broken("balanced", report.Invalid, "the account does not balance")
+		w.broken("balanced", report.Invalid, report.Unbalanced, "the account does not balance")
 	}
 	w.limits(parts, complete)
 
@@ -43,7 +43,7 @@ func OfParts(run *report.Run, parts []*report.Run, requests int) report.Verdict 
 	if w.verdict.Result == report.Invalid && !slices.ContainsFunc(parts, func(p *report.Run) bool {
 		return p.Verdict.Result != report.Pass && len(p.Verdict.Stands) == 0
 	}) {
-		w.verdict.Stands = append(w.verdict.Stands, "http")
+		w.verdict.Stands = append(w.verdict.Stands, report.TrustsHTTP)
 	}
 	return w.verdict
 }
@@ -61,8 +61,10 @@ func (w *whole) add(result, format string, args ...any) {
 }
 
 // broken adds a broken rule about the whole run.
-func (w *whole) broken(name, result, reason string) {
-	w.verdict.Rules = append(w.verdict.Rules, report.Rule{Name: name, OK: new(false), Result: result, Reason: reason})
+func (w *whole) broken(name, result, remedy, reason string) {
+	w.verdict.Rules = append(w.verdict.Rules, report.Rule{
+		Name: name, OK: new(false), Result: result, Reason: reason, Part: report.WholeRun, Remedy: remedy,
+	})
 	w.add(result, "%s", reason)
 }
 

@@ -7,44 +7,50 @@ import (
 
 // Account counts the messages of a run by their end, in the form of run.json. A field counts messages unless noted.
 type Account struct {
-	Scheduled    int `json:"scheduled"`
-	Dropped      int `json:"dropped"`  // never sent by the generator
-	Rejected     int `json:"rejected"` // refused by the ingest
-	Unknown      int `json:"unknown"`  // never arrived: no answer, or the queue could not be searched
-	Arrived      int `json:"arrived"`  // to all subscribers
-	DeadLettered int `json:"dead_lettered"`
-	Queued       int `json:"queued"`  // still in the queue when the drain limit was reached
-	Lost         int `json:"lost"`    // accepted, but neither arrived nor found in the queue
-	Pending      int `json:"pending"` // open in a run that did not end
+	Scheduled int `json:"scheduled" merge:"sum"`
+	Dropped   int `json:"dropped" merge:"sum"`  // never sent by the generator
+	Rejected  int `json:"rejected" merge:"sum"` // refused by the ingest
+	Unknown   int `json:"unknown" merge:"sum"`  // never arrived: no answer, or the queue could not be searched
+	Arrived   int `json:"arrived" merge:"sum"`  // to all subscribers
+	// Altered: arrived with other content than was sent, and to some subscriber not whole
+	Altered      int `json:"altered" merge:"sum"`
+	DeadLettered int `json:"dead_lettered" merge:"sum"`
+	Queued       int `json:"queued" merge:"sum"`  // still in the queue when the drain limit was reached
+	Lost         int `json:"lost" merge:"sum"`    // accepted, but neither arrived nor found in the queue
+	Pending      int `json:"pending" merge:"sum"` // open in a run that did not end
 
-	Balanced   bool       `json:"balanced"`   // every scheduled message has one end, and Arrived equals the count at arrival
-	Duplicates int        `json:"duplicates"` // deliveries beyond the first to the same subscriber
-	Reordered  int        `json:"reordered"`  // deliveries after one with a higher number on the same topic
-	Negative   int        `json:"negative"`   // deliveries with a stage below zero, of Request and Delivery by more than the clock bound
-	Foreign    int        `json:"foreign"`    // messages of other runs
-	Requests   Requests   `json:"requests"`
-	Deliveries Deliveries `json:"deliveries"`
+	// Balanced: every scheduled message has one end, and Arrived equals the count at arrival
+	Balanced   bool `json:"balanced" merge:"and"`
+	Duplicates int  `json:"duplicates" merge:"sum"` // deliveries beyond the first to the same subscriber
+	Reordered  int  `json:"reordered" merge:"sum"`  // deliveries after one with a higher number on the same topic
+	// Negative: deliveries with a stage below zero, of Request and Delivery by more than the clock bound
+	Negative   int        `json:"negative" merge:"sum"`
+	Foreign    int        `json:"foreign" merge:"sum"` // messages of other runs
+	Requests   Requests   `json:"requests" merge:"fields"`
+	Deliveries Deliveries `json:"deliveries" merge:"fields"`
 
-	Unmeasured int `json:"-"` // deliveries without a latency: in the closed model, of messages rejected long before
+	// Unmeasured: deliveries without a latency: in the closed model, of messages rejected long before
+	Unmeasured int `json:"-" merge:"sum"`
 }
 
 // Requests counts POSTs.
 type Requests struct {
-	Scheduled int `json:"scheduled"`
-	Sent      int `json:"sent"`    // each counted once
-	Retried   int `json:"retried"` // repetitions, with the same id
+	Scheduled int `json:"scheduled" merge:"sum"`
+	Sent      int `json:"sent" merge:"sum"`    // each counted once
+	Retried   int `json:"retried" merge:"sum"` // repetitions, with the same id
+	Failed    int `json:"failed" merge:"sum"`  // without a 2xx in the end, whether or not their messages arrived
 }
 
 // Deliveries counts deliveries: a message has one for each subscriber of its topic.
 type Deliveries struct {
-	Due     int `json:"due"`
-	Arrived int `json:"arrived"`
-	Missing int `json:"missing"`
+	Due     int `json:"due" merge:"sum"`
+	Arrived int `json:"arrived" merge:"sum"`
+	Missing int `json:"missing" merge:"sum"`
 }
 
 // closed completes an account. arrived counts the messages as they arrived.
 func (a Account) closed(arrived int) Account {
-	ends := a.Dropped + a.Rejected + a.Unknown + a.Arrived + a.DeadLettered + a.Queued + a.Lost + a.Pending
+	ends := a.Dropped + a.Rejected + a.Unknown + a.Arrived + a.Altered + a.DeadLettered + a.Queued + a.Lost + a.Pending
 	a.Balanced = a.Arrived == arrived && a.Scheduled == ends
 	a.Deliveries.Missing = a.Deliveries.Due - a.Deliveries.Arrived
 	return a
@@ -53,7 +59,8 @@ func (a Account) closed(arrived int) Account {
 // counters returns the running counts. requests is the number of scheduled requests to account for.
 func (l *Ledger) counters(requests int) Account {
 	a := Account{
-		Scheduled: l.pacer.Messages(requests), Requests: Requests{Scheduled: requests, Sent: l.sent, Retried: l.retried},
+		Scheduled:  l.pacer.Messages(requests),
+		Requests:   Requests{Scheduled: requests, Sent: l.sent, Retried: l.retried, Failed: l.failed},
 		Duplicates: l.duplicates, Reordered: l.reordered, Negative: l.negative, Foreign: l.foreign + l.unsent(),
 		Deliveries: Deliveries{Arrived: l.deliveries}, Unmeasured: l.unmeasured,
 	}
@@ -193,6 +200,7 @@ type End int
 // The ends of a message.
 const (
 	EndArrived End = iota
+	EndAltered
 	EndDeadLettered
 	EndQueued
 	EndLost
@@ -204,7 +212,7 @@ const (
 
 // String is the end's name in run.json.
 func (e End) String() string {
-	return [...]string{"arrived", "dead_lettered", "queued", "lost", "rejected", "dropped", "unknown"}[e]
+	return [...]string{"arrived", "altered", "dead_lettered", "queued", "lost", "rejected", "dropped", "unknown"}[e]
 }
 
 // add counts a message by its record.
@@ -212,7 +220,7 @@ func (a *Account) add(r *record, deliveries int) {
 	if r.outcome == Accepted || r.got != 0 {
 		a.Deliveries.Due += deliveries
 	}
-	places := [ends]*int{&a.Arrived, &a.DeadLettered, &a.Queued, &a.Lost, &a.Rejected, &a.Dropped, &a.Unknown}
+	places := [ends]*int{&a.Arrived, &a.Altered, &a.DeadLettered, &a.Queued, &a.Lost, &a.Rejected, &a.Dropped, &a.Unknown}
 	*places[r.end(deliveries)]++
 }
 
@@ -221,6 +229,8 @@ func (r *record) end(deliveries int) End {
 	switch {
 	case bits.OnesCount32(r.got) == deliveries:
 		return EndArrived
+	case r.fate == Altered:
+		return EndAltered
 	case r.fate == DeadLettered:
 		return EndDeadLettered
 	case r.fate == Queued:
@@ -250,5 +260,6 @@ type PhaseCount struct {
 	Requests int // due (open model) or taken (closed model)
 	Messages int
 	Accepted int // messages
-	Due      int // deliveries of accepted messages
+	Taken    int // messages that were accepted, or arrived all the same
+	Due      int // deliveries of taken messages
 }

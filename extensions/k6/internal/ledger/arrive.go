@@ -5,6 +5,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
 // Arrival is one delivery of a message to a subscriber.
@@ -16,6 +17,7 @@ type Arrival struct {
 	Stamps  hops.Stamps // on the own clock
 	Bound   int64       // how far Stamps may be off, µs
 	Stamped bool        // the message carries Stamps
+	Altered bool        // its content is not what was sent
 }
 
 // Arrive records the messages that a subscriber has read and appends their arrival latencies, in µs, to latencies. A
@@ -56,8 +58,8 @@ func (r *Reading) note(a Arrival) {
 	if a.Waited < 0 {
 		return
 	}
-	if a.Stamped { // it can't have waited longer than since its publication
-		a.Waited = min(a.Waited, max(0, a.At-a.Stamps.Published))
+	if n := a.Stamps.N; a.Stamped && n > 0 { // it can't have waited longer than since its last stamp
+		a.Waited = min(a.Waited, max(0, a.At-a.Stamps.At[n-1]))
 	}
 	r.Waits.Add(a.Waited)
 }
@@ -73,13 +75,21 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 	bit := uint32(1) << subscriber
 	if r.outcome == complete || r.got&bit != 0 {
 		if l.duplicates++; l.duplicates <= NamedOfEach {
-			l.named.duplicates = append(l.named.duplicates, Named{Seq: a.Seq, Phase: l.phaseOf(a.Seq, r), Subscriber: subscriber, Due: Forgotten})
+			l.named.duplicates = append(l.named.duplicates, Named{
+				Seq: a.Seq, Phase: l.phaseOf(a.Seq, r), Subscriber: subscriber, Due: Forgotten,
+			})
 		}
 		return 0, 0, false
 	}
 	if r.outcome == Rejected {
 		r = l.retract(a.Seq, pg, r) // the ingest rejected the message but also took it
 	}
+	if a.Altered {
+		r.fate = Altered
+		l.anyAltered = true
+		return 0, 0, false
+	}
+	first := r.got == 0
 	r.got |= bit
 	l.deliveries++
 
@@ -96,8 +106,11 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 	if l.pacer.Closed() {
 		slot.Phase, due = int(r.phase), sent
 	}
-	if r.outcome == Accepted {
+	switch {
+	case r.outcome == Accepted:
 		l.owed--
+	case r.outcome == Unknown && first && due != Forgotten: // of another one the phase is forgotten too
+		l.takeUp(slot, 1)
 	}
 	if bits.OnesCount32(r.got) == flow.Deliveries {
 		l.arrived++
@@ -139,29 +152,42 @@ func (l *Ledger) measure(slot pacer.Slot, target, subscriber int, due, sent int6
 	if measured {
 		l.flowTimes[slot.Flow].Add(d.Arrival)
 		l.targets.add(target, d.Arrival)
+		l.dues.add(d.Due, d.Arrival)
 	}
 	negative := d.Arrival < 0
 	if sent != Forgotten {
 		t.FromSend.Add(at - sent)
 		l.interval.FromSend.Add(at - sent)
-		d.Stages[Schedule], d.Known = sent-due, 1
+		d.Stages[0], d.Known = sent-due, 1
 		negative = sent < due || at < sent
-		if a.Stamped {
-			stamps := [...]int64{sent, a.Stamps.Received, a.Stamps.Queued, a.Stamps.Claimed, a.Stamps.Published, at}
-			l.interval.Stamped++
-			for ; d.Known <= int(l.last); d.Known++ {
-				d.Stages[d.Known] = stamps[d.Known] - stamps[d.Known-1]
+		var ends [stages.Most]int64 // of the stages, from Schedule on
+		known := min(a.Stamps.N, l.stages.Stamps())
+		ends[0], ends[known+1] = sent, at
+		copy(ends[1:], a.Stamps.At[:known])
+		a.Stamped = a.Stamped || l.stages.Stamps() == 0 // one stage holds all then
+		crosses := a.Stamped && crossesStep(ends[:known+2], a.Bound)
+		negative = negative || crosses
+		if a.Stamped && !crosses {
+			whole := known == l.stages.Stamps()
+			if whole {
+				known++
+			}
+			for ; d.Known <= known; d.Known++ {
+				d.Stages[d.Known] = ends[d.Known] - ends[d.Known-1]
 				least := int64(0)
-				if stage := Stage(d.Known); stage == Request || stage == Delivery { // between the own clock and a stamp
+				if d.Known == 1 || d.Known == len(l.stages)-1 { // between the own clock and a stamp
 					least = -a.Bound
 				}
 				negative = negative || d.Stages[d.Known] < least
 			}
-			for i, us := range d.Stages {
-				l.interval.StageSums[i] += us
-			}
-			if measured {
-				l.tail.add(d.Arrival, &d.Stages)
+			if whole {
+				l.interval.Stamped++
+				for i, us := range d.Stages {
+					l.interval.StageSums[i] += us
+				}
+				if measured {
+					l.tail.add(d.Arrival, &d.Stages)
+				}
 			}
 		}
 		for i := range d.Known {
@@ -177,6 +203,20 @@ func (l *Ledger) measure(slot pacer.Slot, target, subscriber int, due, sent int6
 		l.named.note(d, slot.Phase*len(l.flows)+slot.Flow)
 	}
 	return d.Arrival
+}
+
+// step is how far below zero a stage has to be to show that a clock was set between two of its stamps, µs. The sum
+// of the stages is right then, so one is as much too long.
+const step = 100_000
+
+// crossesStep reports whether a clock was set between the stamps of a delivery, so that its stages are not known.
+func crossesStep(stamps []int64, bound int64) bool {
+	for i := 1; i < len(stamps); i++ {
+		if stamps[i]-stamps[i-1] < -bound-step {
+			return true
+		}
+	}
+	return false
 }
 
 // Foreign counts messages that belong to another run.

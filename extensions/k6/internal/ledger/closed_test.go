@@ -58,13 +58,13 @@ func TestInAClosedRunAMessageIsDueWhenItIsSent(t *testing.T) {
 	sent := int64(epoch + 777_000)
 	r.Sent(r.in(1, 0), sent)
 	r.Settle(r.in(1, 0), Accepted)
-	stamps := hops.Stamps{Received: sent + 100, Queued: sent + 200, Claimed: sent + 300, Published: sent + 400}
+	stamps := hops.Of(sent+100, sent+200, sent+300, sent+400)
 	latencies := r.Arrive(0, []Arrival{{Seq: 0, At: sent + 900, Stamps: stamps, Stamped: true}}, nil)
 	assert.Equal(t, []int64{900}, latencies)
 	assert.Equal(t, int64(1), r.Reading().Read)
 	times := r.Times(1)
 	assert.Equal(t, []int64{900, 900, 0, 500}, []int64{
-		times.Arrival.Sum, times.FromSend.Sum, times.Stages[Schedule].Sum, times.Stages[Delivery].Sum,
+		times.Arrival.Sum, times.FromSend.Sum, times.Stages[0].Sum, times.Stages[5].Sum,
 	})
 	assert.Equal(t, []int64{1, 0}, []int64{r.FlowTimes(0).Count, r.FlowTimes(1).Count})
 	assert.Zero(t, r.Times(0).Arrival.Count)
@@ -95,7 +95,7 @@ func TestAClosedRunCountsTakenRequests(t *testing.T) {
 	r.arrive(0, 11, epoch+5000)
 	a = r.balanced()
 	assert.Equal(t, []int{12, 6, 6}, []int{a.Scheduled, a.Requests.Scheduled, a.Requests.Sent})
-	assert.Equal(t, []PhaseCount{{3, 6, 1, 1}, {3, 6, 6, 10}}, r.Ended().Phases)
+	assert.Equal(t, []PhaseCount{{3, 6, 1, 1, 1}, {3, 6, 6, 6, 10}}, r.Ended().Phases)
 	assert.Equal(t, []int{2, 4}, r.Ended().Flows, "in the measured phase")
 }
 

@@ -1,6 +1,9 @@
 package ledger
 
-import "github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+import (
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
+)
 
 // Interval is one second of the run. Its times are those of the messages that arrived in it.
 type Interval struct {
@@ -8,8 +11,8 @@ type Interval struct {
 	Sent, Accepted, Rejected, Failed int // messages
 	Backlog                          int // deliveries of accepted messages that had not arrived at the end of the interval
 	Arrival, FromSend                Series
-	HTTP                             Series        // of the requests that were answered in it
-	StageSums                        [Stages]int64 // µs, of deliveries with stamps
+	HTTP                             Series             // of the requests that were answered in it
+	StageSums                        [stages.Most]int64 // µs, of deliveries with stamps
 	Stamped                          int64
 }
 
@@ -24,8 +27,8 @@ func (i *Interval) reset() {
 	*i = Interval{Arrival: i.Arrival, FromSend: i.FromSend, HTTP: i.HTTP}
 }
 
-// Cut ends an interval, begins the next, and frees the memory of resolved messages. The returned interval is valid until
-// the next Cut.
+// Cut ends an interval, begins the next, and frees the memory of resolved messages. The returned interval is valid
+// until the next Cut.
 func (l *Ledger) Cut() *Interval {
 	l.spare.reset()
 	l.mu.Lock()

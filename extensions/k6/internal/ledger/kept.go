@@ -29,7 +29,8 @@ func (k *keeper) note(d Kept) {
 	k.next = (k.next + 1) % k.most
 }
 
-// Keep makes the ledger keep the newest `most` deliveries of messages 0, n, 2n and so on. Call it before the first arrival.
+// Keep makes the ledger keep the newest `most` deliveries of messages 0, n, 2n and so on. Call it before the first
+// arrival.
 func (l *Ledger) Keep(every, most int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
 // Outcome is what the sender knows of a request.
@@ -40,6 +41,7 @@ const (
 	Lost         Fate = iota // found nowhere
 	Queued                   // still in the queue
 	DeadLettered             // given up by the relay
+	Altered                  // it arrived, with other content than was sent
 )
 
 // Ledger is the account of a run. All times are µs on the own clock. Safe for concurrent use.
@@ -47,8 +49,8 @@ type Ledger struct {
 	pacer        *pacer.Pacer
 	phases       []profile.Phase
 	flows        []profile.Flow
-	firstTargets []int // by flow
-	last         Stage // the last stage of a delivery
+	firstTargets []int       // by flow
+	stages       stages.List // of a delivery
 
 	mu      sync.Mutex
 	epoch   int64
@@ -60,6 +62,7 @@ type Ledger struct {
 
 	sent       int // requests
 	retried    int // requests
+	failed     int // requests
 	dropped    int // requests
 	unsendable int // messages of dropped requests
 	inFlight   int // requests
@@ -73,6 +76,7 @@ type Ledger struct {
 	reordered  int
 	negative   int
 	foreign    int
+	anyAltered bool // a message has come with other content than was sent
 
 	counts    []PhaseCount // by phase; in the open model only Accepted and Due
 	scheduled []int        // messages by flow in the measured phases (closed model)
@@ -81,6 +85,7 @@ type Ledger struct {
 	lateness  Series       // sent − due in the measured phases (open model)
 	reading   Reading
 	flowTimes []Series // arrival latency by flow, measured phases only
+	dues      dueSeconds
 	targets   targets
 	keeper    keeper
 	named     named
@@ -94,13 +99,12 @@ type Ledger struct {
 // New makes an empty ledger.
 func New(p *profile.Profile, schedule *pacer.Pacer) *Ledger {
 	l := &Ledger{
-		pacer: schedule, phases: p.Phases, flows: p.Flows, last: Delivery, interval: newInterval(), spare: newInterval(),
+		pacer: schedule, phases: p.Phases, flows: p.Flows, interval: newInterval(), spare: newInterval(),
 		counts: make([]PhaseCount, len(p.Phases)), scheduled: make([]int, len(p.Flows)), lateness: NewSeries(),
 		reading: Reading{Waits: NewSeries()}, named: newNamed(len(p.Phases), len(p.Flows)),
 		tail: tail{buckets: make([]tailBucket, bucketOf(Highest)+1)},
 	}
 	for i := range p.Phases {
-		l.times = append(l.times, NewTimes())
 		l.almost = append(l.almost, newAlmost(schedule, i))
 	}
 	for range p.Flows {
@@ -108,6 +112,7 @@ func New(p *profile.Profile, schedule *pacer.Pacer) *Ledger {
 	}
 	l.targets, l.firstTargets = newTargets(p.Flows)
 	l.seen = newSeen(l.firstTargets, len(l.targets.reordered), p.Subscribers())
+	l.Pass(stages.Default())
 	return l
 }
 
@@ -126,8 +131,16 @@ func (l *Ledger) ByFlow(schedule *pacer.Pacer) {
 	l.seen = newSeen(firsts, targets, len(l.seen.last)/len(l.targets.reordered))
 }
 
-// EndAt sets the last stage of a delivery. Call it before Start.
-func (l *Ledger) EndAt(last Stage) { l.last = last }
+// Pass sets the stages of a delivery. Call it before Start.
+func (l *Ledger) Pass(list stages.List) {
+	l.stages, l.times = list, nil
+	for range l.phases {
+		l.times = append(l.times, NewTimes(len(list)))
+	}
+}
+
+// Stages are the stages of a delivery.
+func (l *Ledger) Stages() stages.List { return l.stages }
 
 // Start sets the time that the schedule counts from.
 func (l *Ledger) Start(epoch int64) {
@@ -202,11 +215,14 @@ func (l *Ledger) Settle(s pacer.Slot, outcome Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inFlight--
+	if outcome != Accepted {
+		l.failed++
+	}
 	switch outcome {
 	case Accepted:
 		l.interval.Accepted += s.Messages
 		l.counts[s.Phase].Accepted += s.Messages
-		l.counts[s.Phase].Due += s.Messages * l.flows[s.Flow].Deliveries
+		l.takeUp(s, s.Messages)
 	case Rejected:
 		l.interval.Rejected += s.Messages
 	default:
@@ -214,6 +230,9 @@ func (l *Ledger) Settle(s pacer.Slot, outcome Outcome) {
 	}
 	for i := range s.Messages {
 		pg, r := l.lookup(s.FirstSeq + i)
+		if outcome != Accepted && (r.outcome == complete || r.got != 0) {
+			l.takeUp(s, 1)
+		}
 		if r.outcome != inFlight {
 			continue // it arrived before the answer to the POST
 		}
@@ -232,6 +251,12 @@ func (l *Ledger) Settle(s pacer.Slot, outcome Outcome) {
 	}
 }
 
+// takeUp counts messages of a request that the pipeline has taken.
+func (l *Ledger) takeUp(s pacer.Slot, messages int) {
+	l.counts[s.Phase].Taken += messages
+	l.counts[s.Phase].Due += messages * l.flows[s.Flow].Deliveries
+}
+
 // Find records where a missing message was found. It reports whether the message belongs to the run.
 func (l *Ledger) Find(seq int, fate Fate) bool {
 	l.mu.Lock()
@@ -246,7 +271,9 @@ func (l *Ledger) Find(seq int, fate Fate) bool {
 	if r.outcome == Rejected {
 		r = l.retract(seq, pg, r)
 	}
-	r.fate = fate
+	if r.fate != Altered { // a relay may not have acknowledged it yet
+		r.fate = fate
+	}
 	return true
 }
 
@@ -270,7 +297,8 @@ func (l *Ledger) retract(seq int, pg *page, r *record) *record {
 	return r
 }
 
-// SlotOf returns the request that carries message seq. Where a script chooses the flows, the pacer of the run does not know it.
+// SlotOf returns the request that carries message seq. Where a script chooses the flows, the pacer of the run does not
+// know it.
 func (l *Ledger) SlotOf(seq int) pacer.Slot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -313,6 +341,16 @@ func (l *Ledger) Deliveries() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.deliveries
+}
+
+// Strangers counts the messages that came and are none of this run, if none of this run has come; 0: one has.
+func (l *Ledger) Strangers() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.deliveries > 0 || l.anyAltered {
+		return 0
+	}
+	return l.foreign
 }
 
 // Open counts the messages that may still arrive: accepted or without an answer.

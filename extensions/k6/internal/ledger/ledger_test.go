@@ -10,6 +10,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
 const epoch = 1_700_000_000_000_000
@@ -78,13 +79,13 @@ func TestEveryMessageHasOneEnd(t *testing.T) {
 	running := r.Running(r.pacer.Requests)
 	assert.Equal(t, Account{
 		Scheduled: 8, Arrived: 2, Rejected: 1, Dropped: 1, Pending: 4, Balanced: true,
-		Requests: Requests{Scheduled: 8, Sent: 7}, Deliveries: Deliveries{Due: 5, Arrived: 2, Missing: 3},
+		Requests: Requests{Scheduled: 8, Sent: 7, Failed: 3}, Deliveries: Deliveries{Due: 5, Arrived: 2, Missing: 3},
 	}, running.Account)
 
 	a := r.balanced()
 	assert.Equal(t, Account{
 		Scheduled: 8, Arrived: 2, Rejected: 1, Unknown: 1, Lost: 1, Queued: 1, DeadLettered: 1, Dropped: 1,
-		Balanced: true, Requests: Requests{Scheduled: 8, Sent: 7}, Deliveries: Deliveries{Due: 5, Arrived: 2, Missing: 3},
+		Balanced: true, Requests: Requests{Scheduled: 8, Sent: 7, Failed: 3}, Deliveries: Deliveries{Due: 5, Arrived: 2, Missing: 3},
 	}, a)
 	assert.True(t, r.Settled())
 }
@@ -99,7 +100,7 @@ func TestLatenessCoversAllSentMessages(t *testing.T) {
 	}
 	late := r.Lateness()
 	assert.Equal(t, []int64{60, 20 * 3000, 0, 2000}, []int64{late.Count, late.Sum, late.Min, late.Max}, "once for each delivery that is due")
-	assert.Zero(t, r.Times(0).Stages[Schedule].Count)
+	assert.Zero(t, r.Times(0).Stages[0].Count)
 	assert.NotSame(t, late.Histogram, r.Lateness().Histogram)
 }
 
@@ -187,7 +188,7 @@ func TestStagesSumToTheArrivalLatency(t *testing.T) {
 	r := newRun(t, 100, 1, flow(1, 1))
 	for n := range 100 {
 		sent := r.due(n) + int64(n*13)
-		s := hops.Stamps{Received: sent + 100, Queued: sent + 150, Claimed: sent + 600 + int64(n), Published: sent + 700 + int64(n)}
+		s := hops.Of(sent+100, sent+150, sent+600+int64(n), sent+700+int64(n))
 		r.Sent(r.pacer.Slot(n), sent)
 		r.Settle(r.pacer.Slot(n), Accepted)
 		r.Arrive(0, []Arrival{{Seq: n, At: sent + 1000 + int64(n), Stamps: s, Stamped: true}}, nil)
@@ -195,12 +196,12 @@ func TestStagesSumToTheArrivalLatency(t *testing.T) {
 	times := r.Times(0)
 	sum := int64(0)
 	for i := range times.Stages {
-		require.Equal(t, int64(100), times.Stages[i].Count, Stage(i))
+		require.Equal(t, int64(100), times.Stages[i].Count, stages.Default()[i].Name)
 		sum += times.Stages[i].Sum
 	}
 	assert.Equal(t, times.Arrival.Sum, sum)
-	assert.Equal(t, int64(99*13), times.Stages[Schedule].Max)
-	assert.Equal(t, times.Arrival.Sum-times.Stages[Schedule].Sum, times.FromSend.Sum)
+	assert.Equal(t, int64(99*13), times.Stages[0].Max)
+	assert.Equal(t, times.Arrival.Sum-times.Stages[0].Sum, times.FromSend.Sum)
 	assert.Zero(t, r.balanced().Negative)
 }
 
@@ -215,7 +216,7 @@ func TestAWaitIsNeverAboveTheDelivery(t *testing.T) {
 	}{{50, true, 50}, {700, true, 300}, {700, false, 700}, {-1, true, -1}, {0, true, 0}} {
 		r.post(n, Accepted)
 		d, before := r.due(n), r.Reading().Waits
-		s := hops.Stamps{Received: d + 100, Queued: d + 200, Claimed: d + 300, Published: d + 600}
+		s := hops.Of(d+100, d+200, d+300, d+600)
 		r.Arrive(0, []Arrival{{Seq: n, At: d + 900, Kernel: n%2 == 0, Waited: c.waited, Stamps: s, Stamped: c.stamped}}, nil)
 		after := r.Reading().Waits
 		if c.want < 0 {
@@ -234,11 +235,11 @@ func TestATimeBelowZeroIsCountedAndKept(t *testing.T) {
 	r.post(0, Accepted)
 	d := r.due(0)
 	// The relay's clock is 500 µs behind.
-	s := hops.Stamps{Received: d + 100, Queued: d + 200, Claimed: d - 200, Published: d - 100}
+	s := hops.Of(d+100, d+200, d-200, d-100)
 	r.Arrive(0, []Arrival{{Seq: 0, At: d + 900, Stamps: s, Stamped: true}}, nil)
 	times := r.Times(0)
 	assert.Equal(t, 1, r.balanced().Negative)
-	assert.Equal(t, int64(-400), times.Stages[Queue].Sum)
+	assert.Equal(t, int64(-400), times.Stages[3].Sum)
 	assert.Equal(t, int64(900), times.Arrival.Sum)
 }
 
@@ -253,11 +254,11 @@ func TestATimeBelowZeroByLessThanTheClockBoundIsNotNegative(t *testing.T) {
 	} {
 		r.post(n, Accepted)
 		d := r.due(n)
-		s := hops.Stamps{Received: d + c.received, Queued: d + 200, Claimed: d + 300, Published: d + c.published}
+		s := hops.Of(d+c.received, d+200, d+300, d+c.published)
 		r.Arrive(0, []Arrival{{Seq: n, At: d + 900, Stamps: s, Stamped: true, Bound: c.bound}}, nil)
 	}
 	assert.Equal(t, 2, r.balanced().Negative)
-	assert.Equal(t, int64(-2-3+100+100), r.Times(0).Stages[Request].Sum, "each counts as it is")
+	assert.Equal(t, int64(-2-3+100+100), r.Times(0).Stages[1].Sum, "each counts as it is")
 }
 
 func TestAPageIsFreedWhenItsMessagesHaveArrived(t *testing.T) {
@@ -303,4 +304,27 @@ func TestAnIntervalHoldsWhatHappenedInIt(t *testing.T) {
 	i = r.Cut()
 	assert.Equal(t, []int{0, 0, 1}, []int{i.Sent, i.Accepted, i.Backlog})
 	assert.Zero(t, i.Arrival.Count)
+}
+
+// Regression: a run in which Redis' clock stepped passed, with a stage whose mean was -29,333 ms.
+func TestStagesThatAStepOfAClockCrossesAreNotKnown(t *testing.T) {
+	t.Parallel()
+	const hour = 3_600_000_000
+	for what, s := range map[string]hops.Stamps{
+		"ahead, before received": hops.Of(hour+100, hour+200, hour+300, hour+600),
+		"ahead, in the queue":    hops.Of(100, 200, hour+300, hour+600),
+		"back, in the queue":     hops.Of(100, 200, 300-hour, 600-hour),
+		"back, before published": hops.Of(100, 200, 300, 600-hour),
+		"ahead and back":         hops.Of(100, hour+200, 300, 600),
+	} {
+		r := newRun(t, 10, 1, flow(1, 1))
+		r.post(0, Accepted)
+		d := r.due(0)
+		moved := hops.Of(d+s.At[0], d+s.At[1], d+s.At[2], d+s.At[3])
+		latencies := r.Arrive(0, []Arrival{{Seq: 0, At: d + 900, Stamps: moved, Stamped: true}}, nil)
+		assert.Equal(t, []int64{900}, latencies, what)
+		assert.Equal(t, 1, r.balanced().Negative, what)
+		assert.Zero(t, r.Times(0).Stages[3].Count, what)
+		assert.Equal(t, int64(1), r.Times(0).Stages[0].Count, what)
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
 // Limits of the single messages that a report lists.
@@ -20,7 +22,7 @@ type Named struct {
 	Seq, Phase, Subscriber int
 	Due                    int64 // since the run's start, or Forgotten
 	Arrival                int64 // latency
-	Stages                 [Stages]int64
+	Stages                 [stages.Most]int64
 	Known                  int // how many stages are known
 }
 
@@ -128,7 +130,8 @@ func (l *Ledger) Messages() Messages {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := Messages{
-		Slowest: slices.Clone(l.named.slowest.rows), Sample: slices.Clone(l.named.sample.rows), Negative: slices.Clone(l.named.negative), Duplicates: slices.Clone(l.named.duplicates),
+		Slowest: slices.Clone(l.named.slowest.rows), Sample: slices.Clone(l.named.sample.rows),
+		Negative: slices.Clone(l.named.negative), Duplicates: slices.Clone(l.named.duplicates),
 	}
 	for _, of := range l.named.byFlow {
 		m.Slowest = append(m.Slowest, of.rows...)
@@ -136,7 +139,9 @@ func (l *Ledger) Messages() Messages {
 	slices.SortFunc(m.Slowest, func(a, b Named) int {
 		return cmp.Or(cmp.Compare(b.Arrival, a.Arrival), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Subscriber, b.Subscriber))
 	})
-	m.Slowest = slices.CompactFunc(m.Slowest, func(a, b Named) bool { return a.Seq == b.Seq && a.Subscriber == b.Subscriber })
+	m.Slowest = slices.CompactFunc(m.Slowest, func(a, b Named) bool {
+		return a.Seq == b.Seq && a.Subscriber == b.Subscriber
+	})
 	var found [ends]int
 	l.eachOpen(func(seq int, r *record) {
 		end := l.endOf(seq, r)
@@ -182,7 +187,7 @@ type Tail struct {
 	Count   int64 // the slowest deliveries
 	Of      int64 // all deliveries whose stages are known
 	Arrival float64
-	Stages  [Stages]float64
+	Stages  [stages.Most]float64
 }
 
 // tail sums the stages of deliveries by latency, in buckets at most 1/64 wide. So it can describe the slowest
@@ -194,7 +199,7 @@ type tail struct {
 
 type tailBucket struct {
 	count  int64
-	stages [Stages]int64
+	stages [stages.Most]int64
 }
 
 // tailBits is how many binary digits of a latency choose its bucket.
@@ -206,11 +211,11 @@ func bucketOf(us int64) int {
 	return shift<<(tailBits-1) + int(us>>shift)
 }
 
-func (t *tail) add(arrival int64, stages *[Stages]int64) {
+func (t *tail) add(arrival int64, by *[stages.Most]int64) {
 	t.of++
 	b := &t.buckets[bucketOf(arrival)]
 	b.count++
-	for i, us := range stages {
+	for i, us := range by {
 		b.stages[i] += us
 	}
 }
@@ -219,7 +224,7 @@ func (t *tail) add(arrival int64, stages *[Stages]int64) {
 func (t *tail) slowest(share float64) Tail {
 	least := int64(math.Ceil(float64(t.of) * share))
 	d := Tail{Of: t.of}
-	var sums [Stages]int64
+	var sums [stages.Most]int64
 	for i := len(t.buckets) - 1; i >= 0 && d.Count < least; i-- {
 		d.Count += t.buckets[i].count
 		for stage, us := range t.buckets[i].stages {

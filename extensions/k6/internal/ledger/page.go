@@ -114,8 +114,8 @@ func (pg *page) recall(at int) *record {
 	return &pg.open[i].record
 }
 
-// fold frees the memory of a page's resolved messages, if that is enough. The limits keep the page within 32 bytes for each
-// unresolved message: a record has 24, and the allocator rounds up by an eighth.
+// fold frees the memory of a page's resolved messages, if that is enough. The limits keep the page within 32 bytes for
+// each unresolved message: a record has 24, and the allocator rounds up by an eighth.
 func (pg *page) fold() bool {
 	unresolved := pageSize - int(pg.resolved)
 	switch {

@@ -61,7 +61,7 @@ func TestARejectedMessageThatArrivesAfterItsRecordIsGone(t *testing.T) {
 	m := r.Times(0)
 	assert.Equal(t, []int64{pageSize, 250_000}, []int64{m.Arrival.Count, m.Arrival.Max}, "the due time can be computed")
 	assert.Equal(t, []int64{pageSize - 1, 1000}, []int64{m.FromSend.Count, m.FromSend.Max}, "the send time is Forgotten")
-	assert.Equal(t, int64(pageSize-1), m.Stages[Schedule].Count)
+	assert.Equal(t, int64(pageSize-1), m.Stages[0].Count)
 	assert.Same(t, arrivedInFull, r.pages[0])
 }
 

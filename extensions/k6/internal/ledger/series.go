@@ -62,35 +62,17 @@ func (s *Series) reset() {
 	*s = Series{Histogram: h, Min: math.MaxInt64, Max: math.MinInt64}
 }
 
-// Stage is a part of a message's latency.
-type Stage int
-
-// The stages, in order. They sum to the arrival latency.
-const (
-	Schedule Stage = iota // due → sent: the generator was late. Of arrived messages only, unlike Lateness
-	Request               // sent → received: connection, HTTP, parsing
-	Ingest                // received → queued
-	Queue                 // queued → claimed: Redis and the wait for a free relay
-	Relay                 // claimed → published
-	Delivery              // published → arrived: broker and network; the subscriber's socket where the kernel has no stamp
-	Stages
-)
-
-func (s Stage) String() string {
-	return [...]string{"schedule", "request", "ingest", "queue", "relay", "delivery"}[s]
-}
-
 // Times are the latencies of messages: one sample for each delivery, HTTP one for each request.
 type Times struct {
 	Arrival  Series // arrived − due
 	FromSend Series // arrived − sent: what a tool that ignores its lateness reports
 	HTTP     Series
-	Stages   [Stages]Series
+	Stages   []Series // of the run's stages
 }
 
-// NewTimes returns an empty set.
-func NewTimes() *Times {
-	t := &Times{Arrival: NewSeries(), FromSend: NewSeries(), HTTP: NewSeries()}
+// NewTimes returns an empty set for so many stages.
+func NewTimes(stages int) *Times {
+	t := &Times{Arrival: NewSeries(), FromSend: NewSeries(), HTTP: NewSeries(), Stages: make([]Series, stages)}
 	for i := range t.Stages {
 		t.Stages[i] = NewSeries()
 	}
@@ -108,7 +90,10 @@ func (t *Times) Merge(o *Times) {
 }
 
 func (t *Times) clone() *Times {
-	c := &Times{Arrival: t.Arrival.clone(), FromSend: t.FromSend.clone(), HTTP: t.HTTP.clone()}
+	c := &Times{
+		Arrival: t.Arrival.clone(), FromSend: t.FromSend.clone(), HTTP: t.HTTP.clone(),
+		Stages: make([]Series, len(t.Stages)),
+	}
 	for i := range t.Stages {
 		c.Stages[i] = t.Stages[i].clone()
 	}

@@ -94,8 +94,8 @@ func (s *seen) note(subscriber, flow, target, seq int) (late bool) {
 	return late
 }
 
-// Targets returns the figures of each followed target, and of the others together (nil: none). It visits every message that
-// did not arrive: call it at the end of a run.
+// Targets returns the figures of each followed target, and of the others together (nil: none). It visits every message
+// that did not arrive: call it at the end of a run.
 func (l *Ledger) Targets() (followed []Target, others *Target) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -3,6 +3,7 @@
 package limits
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"regexp"
@@ -31,11 +32,13 @@ type limits struct {
 const None = "count==0"
 
 // AccountEnds are the metrics that every run has a limit for. A script's own threshold replaces it.
-var AccountEnds = []string{"rejected", "unknown", "dead_lettered", "queued"}
+var AccountEnds = []string{"rejected", "unknown", "altered", "dead_lettered", "queued", report.FailedRequests}
 
 // judge returns a rule for each threshold of the script, and the ends of the account that it has thresholds for.
 // builtIn are the thresholds of every run.
-func (l limits) judge(thresholds map[string]metrics.Thresholds, builtIn map[string][]string) (rules []report.Rule, replaced []string) {
+func (l limits) judge(
+	thresholds map[string]metrics.Thresholds, builtIn map[string][]string,
+) (rules []report.Rule, replaced []string) {
 	for _, metric := range slices.Sorted(maps.Keys(thresholds)) {
 		sources := []string{}
 		for _, t := range thresholds[metric].Thresholds {
@@ -71,7 +74,7 @@ func (l limits) rule(metric, source string) report.Rule {
 	if aggregation != "count" && aggregation != "value" {
 		r.Name += " " + aggregation
 	}
-	r.Op, r.Limit, r.Unit = parts[2], &limit, l.unit(metric)
+	r.Op, r.Limit, r.Unit = parts[2], &limit, l.unit(metric, aggregation)
 	measured, known := l.measured(metric, aggregation)
 	if _, _, ok := report.WithinMetric(metric); ok { // reports show the share in per cent
 		limit, measured = percent(limit), percent(measured)
@@ -138,25 +141,46 @@ func aggregated(sink metrics.Sink, aggregation string, duration time.Duration, i
 	return v, known
 }
 
-// unit is the unit of a metric and its submetrics.
-func (l limits) unit(name string) string {
+// unit is the unit of an aggregation of a metric or of a submetric. The rate of a counter is per second, and that of a
+// Rate is a share.
+func (l limits) unit(name, aggregation string) string {
+	unit, counter := l.unitOf(name)
+	if counter && aggregation == "rate" {
+		return cmp.Or(unit, "1") + "/s"
+	}
+	return unit
+}
+
+func (l limits) unitOf(name string) (unit string, counter bool) {
 	metric, _, _ := strings.Cut(name, "{")
 	if _, _, ok := report.WithinMetric(metric); ok {
-		return "%"
+		return "%", false
 	}
 	switch {
-	case metric == "arrival_p99" || metric == "arrival_latency" || strings.HasPrefix(metric, "http_req_") && metric != "http_req_failed":
-		return "ms"
+	case metric == "arrival_p99" || metric == "arrival_latency" ||
+		strings.HasPrefix(metric, "http_req_") && metric != "http_req_failed":
+		return "ms", false
+	case metric == "arrival_"+report.FailedRequests:
+		return "requests", true
 	case strings.HasPrefix(metric, "arrival_"):
-		return "messages"
+		return "messages", true
 	}
 	if l.k6 == nil {
-		return ""
+		return "", false
 	}
-	if m := l.k6(metric); m != nil && m.Contains == metrics.Time {
-		return "ms"
+	m := l.k6(name)
+	if m == nil {
+		return "", false
 	}
-	return ""
+	counter = m.Type == metrics.Counter
+	switch m.Contains {
+	case metrics.Time:
+		return "ms", counter
+	case metrics.Data:
+		return "bytes", counter
+	default:
+		return "", counter
+	}
 }
 
 // crossed reports whether a threshold on this module's metrics is crossed, so that k6 itself will exit with 99.
@@ -189,8 +213,8 @@ func find(registry *metrics.Registry) func(name string) *metrics.Metric {
 	}
 }
 
-// Judging judges a run by the script's thresholds and by the state of k6's test.
-type Judging struct {
+// Judgement judges a run by the script's thresholds and by the state of k6's test.
+type Judgement struct {
 	mu             sync.Mutex
 	thresholds     map[string]metrics.Thresholds // of k6's options
 	limits         limits
@@ -200,34 +224,35 @@ type Judging struct {
 }
 
 // Begin sets the thresholds of k6's options and the state of its test.
-func (j *Judging) Begin(thresholds map[string]metrics.Thresholds, execution *lib.ExecutionState) {
+func (j *Judgement) Begin(thresholds map[string]metrics.Thresholds, execution *lib.ExecutionState) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.thresholds, j.execution = thresholds, execution
 }
 
 // Rules returns the script's rules, and the ends of the account that it has thresholds for.
-func (j *Judging) Rules(builtIn map[string][]string) (rules []report.Rule, replaced []string) {
+func (j *Judgement) Rules(builtIn map[string][]string) (rules []report.Rule, replaced []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	rules, replaced = j.limits.judge(j.thresholds, builtIn)
 	if j.failedByScript {
 		rules = append(rules, report.Rule{
-			Name: "script", OK: new(false), Result: report.Fail, Reason: "the script marked the test as failed (test.fail() of k6/execution)",
+			Name: "script", OK: new(false), Result: report.Fail,
+			Reason: "the script marked the test as failed (test.fail() of k6/execution)",
 		})
 	}
 	return rules, replaced
 }
 
 // Measured sets this module's figures after a run of length ran.
-func (j *Judging) Measured(own map[string]float64, ran time.Duration) {
+func (j *Judgement) Measured(own map[string]float64, ran time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.limits = limits{own: maps.Clone(own), duration: j.lasted(ran)} // another VU may ask for the run's result meanwhile
 }
 
 // Mark marks the test as failed in k6, unless k6 itself will.
-func (j *Judging) Mark(test *lib.TestStatus, own map[string]float64, k6Judges bool) {
+func (j *Judgement) Mark(test *lib.TestStatus, own map[string]float64, k6Judges bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	final := limits{own: own, duration: j.limits.duration}
@@ -239,7 +264,7 @@ func (j *Judging) Mark(test *lib.TestStatus, own map[string]float64, k6Judges bo
 }
 
 // Conclude judges k6's metrics. Call it when they are final.
-func (j *Judging) Conclude(registry *metrics.Registry, ran time.Duration) {
+func (j *Judgement) Conclude(registry *metrics.Registry, ran time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.limits.own == nil { // the run did not end
@@ -253,14 +278,14 @@ func (j *Judging) Conclude(registry *metrics.Registry, ran time.Duration) {
 }
 
 // TestEnded reports whether handleSummary is the only function that k6 still runs.
-func (j *Judging) TestEnded() bool {
+func (j *Judgement) TestEnded() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.execution == nil || j.execution.GetCurrentExecutionStatus() >= lib.ExecutionStatusEnded
 }
 
 // lasted is the length of the test, or of the run without a test of k6.
-func (j *Judging) lasted(ran time.Duration) time.Duration {
+func (j *Judgement) lasted(ran time.Duration) time.Duration {
 	if j.execution == nil {
 		return ran
 	}

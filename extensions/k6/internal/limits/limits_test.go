@@ -30,6 +30,7 @@ func TestAThresholdIsARule(t *testing.T) {
 	registry.MustNewMetric("gauge", metrics.Gauge)
 	registry.MustNewMetric("counter", metrics.Counter)
 	registry.MustNewMetric("bytes", metrics.Counter).Sink.Add(metrics.Sample{Value: 2e9})
+	registry.MustNewMetric("data", metrics.Counter, metrics.Data).Sink.Add(metrics.Sample{Value: 10})
 	registry.MustNewMetric("unbounded", metrics.Gauge).Sink.Add(metrics.Sample{Value: math.Inf(-1)})
 	sub, err := registry.MustNewMetric("http_req_duration", metrics.Trend, metrics.Time).AddSubmetric("flow:a")
 	require.NoError(t, err)
@@ -48,7 +49,7 @@ func TestAThresholdIsARule(t *testing.T) {
 		{"arrival_within_250ms", "value>=0.999", "arrival_within_250ms", new(99.87), "%", crossed},
 		{"arrival_within_250ms", "value>=0.998", "arrival_within_250ms", new(99.87), "%", held},
 		{"arrival_rejected", "count<=30", "arrival_rejected", new(30.0), "messages", held},
-		{"arrival_rejected", "rate<1e0", "arrival_rejected rate", new(3.0), "messages", crossed},
+		{"arrival_rejected", "rate<1e0", "arrival_rejected rate", new(3.0), "messages/s", crossed},
 		{"trend", "p(99.9)<4", "trend p(99.9)", new(trend.Sink.(*metrics.TrendSink).P(0.999)), "ms", crossed},
 		{"trend", "med===3", "trend med", new(3.0), "ms", held},
 		{"trend", "max!=5", "trend max", new(5.0), "ms", crossed},
@@ -65,6 +66,8 @@ func TestAThresholdIsARule(t *testing.T) {
 		{"arrival_p99", "less than 5", "arrival_p99: less than 5", nil, "", nil},
 		{"arrival_p99", "value<Infinity", "arrival_p99: value<Infinity", nil, "", nil}, // regression: run.json could not be written
 		{"arrival_p99", "value<NaN", "arrival_p99: value<NaN", nil, "", nil},
+		{"counter", "rate<1", "counter rate", new(0.0), "1/s", held},
+		{"data", "rate<1", "data rate", new(1.0), "bytes/s", crossed},
 		{"bytes", "count<5", "bytes", new(2e9), "", crossed}, // regression: it was n/a
 		{"unbounded", "value<5", "unbounded", nil, "", held},
 	} {

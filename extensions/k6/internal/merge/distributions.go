@@ -30,18 +30,16 @@ func flows(runs []*report.Run) []report.FlowResult {
 	return all
 }
 
-func health(runs []*report.Run) report.Health {
-	all := combined(each(runs, func(r *report.Run) *report.Health { return &r.Health }))
-	all.Gaps, all.TrendOneIn = []report.Gap{}, 1
+func gaps(runs []*report.Run) []report.Gap {
+	all := []report.Gap{}
 	for _, r := range runs {
 		for _, gap := range r.Health.Gaps {
 			gap.Reason = fmt.Sprintf("generator %d: %s", r.Run.Generator.Number, gap.Reason)
-			all.Gaps = append(all.Gaps, gap)
+			all = append(all, gap)
 		}
-		all.TrendOneIn = max(all.TrendOneIn, r.Health.TrendOneIn)
 	}
-	slices.SortStableFunc(all.Gaps, func(a, b report.Gap) int { return cmp.Compare(a.FromS, b.FromS) })
-	return *all
+	slices.SortStableFunc(all, func(a, b report.Gap) int { return cmp.Compare(a.FromS, b.FromS) })
+	return all
 }
 
 // steps merges the phases, by index. An instance has those that it reached.
@@ -60,15 +58,9 @@ func steps(runs []*report.Run, resources []report.Resource) []report.Step {
 		step := combined(present)
 		end := 0.0
 		for _, p := range present {
-			step.StartS, end = min(step.StartS, p.StartS), max(end, p.StartS+p.DurationS)
-			if p.DrainedS == nil {
-				step.DrainedS = nil
-			}
-			if p.Arrived99S == nil {
-				step.Arrived99S = nil
-			}
+			end = max(end, p.StartS+p.DurationS)
 		}
-		step.DurationS, step.Sampled = end-step.StartS, nil
+		step.DurationS = end - step.StartS
 		step.ScheduledPerS, step.AcceptedPerS = float64(step.Scheduled)/step.DurationS, float64(step.Accepted)/step.DurationS
 		step.ArrivedPerS = float64(step.Arrived) / step.DurationS
 		step.CPUPercent = report.CPUBetween(resources, step.StartS, end)
@@ -215,7 +207,8 @@ func targets(runs []*report.Run) *report.Targets {
 		all.Rows = append(all.Rows, *combined(own[name]))
 	}
 	all.Total = len(all.Rows)
-	if all.Others = combined(each(runs, func(r *report.Run) *report.Others { return r.Targets.Others })); all.Others != nil {
+	all.Others = combined(each(runs, func(r *report.Run) *report.Others { return r.Targets.Others }))
+	if all.Others != nil {
 		all.Total += all.Others.Targets
 	}
 	p99 := func(t report.Target) float64 {

@@ -266,3 +266,20 @@ func TestOnlyPartsCanBeMerged(t *testing.T) {
 	_, _, err = Directories([]string{dir}, t.TempDir())
 	assert.ErrorContains(t, err, "is a run of an earlier version, without the rules that it was judged by")
 }
+
+// Regression: a hostile number of instances, or second, was a panic for want of memory.
+func TestAPartThatNoRunWritesIsRefused(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(r *report.Run){
+		"one of 9007199254740991 instances": func(r *report.Run) { r.Run.Generator.Of = 1<<53 - 1 },
+		"a second 9007199254740991":         func(r *report.Run) { r.Timeline[0].T = 1<<53 - 1 },
+	} {
+		dir := t.TempDir()
+		r, err := report.Read(filepath.Join("testdata", "whole", "generator-1"))
+		require.NoError(t, err)
+		change(r)
+		require.NoError(t, report.Save(dir, r))
+		_, err = read(dir)
+		assert.ErrorContains(t, err, want)
+	}
+}

@@ -23,6 +23,11 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
 
+const (
+	instancesMost = 10_000
+	secondsMost   = 10_000_000
+)
+
 // Part is the record of one instance.
 type Part struct {
 	Run *report.Run
@@ -31,6 +36,8 @@ type Part struct {
 
 func (p Part) generator() *report.Generator { return p.Run.Run.Generator }
 
+// read reads the part in a directory. It refuses what no run has and would take all memory: instancesMost is far
+// above what anybody starts, and secondsMost four months.
 func read(dir string) (Part, error) {
 	r, err := report.Read(dir)
 	if err != nil {
@@ -46,8 +53,17 @@ func read(dir string) (Part, error) {
 	if g := r.Run.Generator; g.Number < 1 || g.Number > g.Of {
 		return Part{}, fmt.Errorf("%s is of generator %d of %d", dir, g.Number, g.Of)
 	}
+	if r.Run.Generator.Of > instancesMost {
+		return Part{}, fmt.Errorf("%s is one of %d instances; up to %d are merged", dir, r.Run.Generator.Of, instancesMost)
+	}
+	for _, row := range r.Timeline {
+		if row.T < 0 || row.T > secondsMost {
+			return Part{}, fmt.Errorf("%s has a second %d in its timeline; up to %d are merged", dir, row.T, secondsMost)
+		}
+	}
 	if r.Verdict.Rules == nil {
-		return Part{}, fmt.Errorf("%s is a run of an earlier version, without the rules that it was judged by: that version can merge it", dir)
+		return Part{}, fmt.Errorf("%s is a run of an earlier version, without the rules that it was judged by: "+
+			"that version can merge it", dir)
 	}
 	log, err := report.OpenLog(dir)
 	return Part{r, log}, err
@@ -71,7 +87,8 @@ func order(parts []Part) error {
 				if len(mine)+len(its) < 100 {
 					known = fmt.Sprintf(" (%s, not %s)", its, mine)
 				}
-				return fmt.Errorf("generator %d has another %s than generator %d%s", number, same.what, first.generator().Number, known)
+				return fmt.Errorf("generator %d has another %s than generator %d%s",
+					number, same.what, first.generator().Number, known)
 			}
 		}
 	}
@@ -131,7 +148,10 @@ func Directories(given []string, out string) (directory string, r *report.Run, e
 		var log bytes.Buffer
 		r = must.Get(Runs(parts, filepath.Base(must.Get(filepath.Abs(out))), &log))
 		must.Do(os.MkdirAll(out, 0o755))
-		must.Do(report.Replace(filepath.Join(out, report.LogName), func(w *bufio.Writer) error { _, err := log.WriteTo(w); return err }))
+		must.Do(report.Replace(filepath.Join(out, report.LogName), func(w *bufio.Writer) error {
+			_, err := log.WriteTo(w)
+			return err
+		}))
 		must.Do(report.Replace(filepath.Join(out, report.TimelineName), func(w *bufio.Writer) (err error) {
 			rows := json.NewEncoder(w)
 			for i := range r.Timeline {

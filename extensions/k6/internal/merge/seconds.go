@@ -68,9 +68,11 @@ func second(t int, rows []*report.Interval, histograms map[string]*hdrhistogram.
 		func(r *report.Interval) **report.Quantiles { return &r.FromSend },
 		func(r *report.Interval) **report.Quantiles { return &r.HTTP },
 	} {
-		*of(all) = ofSecond(quantiles(each(rows, func(r *report.Interval) *report.Quantiles { return *of(r) })), histograms[tags[i]])
+		parts := each(rows, func(r *report.Interval) *report.Quantiles { return *of(r) })
+		*of(all) = ofSecond(quantiles(parts), histograms[tags[i]])
 	}
 	all.Bins, all.Stages = addBins(each(rows, func(r *report.Interval) []int64 { return r.Bins })), addStages(rows)
+	all.DueBins = addBins(each(rows, func(r *report.Interval) []int64 { return r.DueBins }))
 	return *all
 }
 
@@ -108,32 +110,25 @@ func addBins(all [][]int64) []int64 {
 	return sum
 }
 
-// addStages averages the stages, weighted by the deliveries that arrived.
+// addStages averages the stages, weighted by the deliveries with stamps: other deliveries have no stages.
 func addStages(rows []*report.Interval) map[string]float64 {
 	var sums map[string]float64
-	arrived := int64(0)
+	stamped := int64(0)
 	for _, r := range rows {
-		if r.Stages == nil || r.Arrived == 0 {
+		n := cmp.Or(r.Stamped, r.Arrived) // an earlier version did not count those with stamps
+		if r.Stages == nil || n == 0 {
 			continue
 		}
 		if sums == nil {
 			sums = map[string]float64{}
 		}
-		arrived += r.Arrived
+		stamped += n
 		for stage, mean := range r.Stages {
-			sums[stage] += mean * float64(r.Arrived)
+			sums[stage] += mean * float64(n)
 		}
 	}
 	for stage := range sums {
-		sums[stage] /= float64(arrived)
+		sums[stage] /= float64(stamped)
 	}
 	return sums
-}
-
-// most is the larger value; nil is unknown.
-func most(a, b *float64) *float64 {
-	if a == nil || b != nil && *b > *a {
-		return b
-	}
-	return a
 }

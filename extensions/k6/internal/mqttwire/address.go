@@ -1,9 +1,8 @@
-// Package mqttwire is shared by all MQTT clients of the project. It opens the stream of packets (TCP, TLS or WebSocket),
-// writes and reads packets of MQTT 3.1.1 and 5, and checks those of a broker against the standard.
+// Package mqttwire is shared by all MQTT clients of the project. It opens the stream of packets (TCP, TLS or
+// WebSocket), writes and reads packets of MQTT 3.1.1 and 5, and checks those of a broker against the standard.
 package mqttwire
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/address"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
 
@@ -31,53 +31,38 @@ type Address struct {
 	URL *url.URL // of a WebSocket, without the credentials
 }
 
-var schemes = map[string]struct {
-	port        string // the default
-	secure, web bool
-}{
-	"mqtt":  {port: "1883"},
-	"tcp":   {port: "1883"},
-	"mqtts": {port: "8883", secure: true},
-	"ssl":   {port: "8883", secure: true},
-	"tls":   {port: "8883", secure: true},
-	"ws":    {port: "80", web: true},
-	"wss":   {port: "443", secure: true, web: true},
-}
-
 // webPath is the usual path of MQTT over WebSocket (EMQX, HiveMQ; Mosquitto takes any).
 const webPath = "/mqtt"
 
-// ParseAddress reads a URL like mqtt://user:password@host:1883. An error says what is allowed, and does not repeat the
+// ParseAddress reads a URL like mqtt://user:password@host:1883. An error says what is wrong, and does not repeat the
 // URL, which may hold a password.
 func ParseAddress(raw string) (Address, error) {
-	u, err := url.Parse(raw)
-	if err != nil || u.Hostname() == "" {
-		return Address{}, errors.New("not an MQTT address; write it like " +
-			"mqtt://host:port, mqtts://host:port, ws://host:port/path or wss://host:port/path")
+	read, err := address.Parse(address.MQTT, raw)
+	if err != nil {
+		return Address{}, err
 	}
-	scheme, ok := schemes[u.Scheme]
-	if !ok {
-		return Address{}, fmt.Errorf(
-			"scheme %q of the MQTT address is not supported; allowed: mqtt, tcp, mqtts, ssl, tls, ws, wss", u.Scheme)
-	}
-	a := Address{Host: net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), scheme.port)), Secure: scheme.secure, Web: scheme.web}
-	if u.User != nil {
-		a.Username = u.User.Username()
-		a.Password, _ = u.User.Password()
+	a := Address{
+		Host: read.Nodes[0].String(), Secure: read.Secure(), Web: read.Web(),
+		Username: read.Username, Password: read.Password,
 	}
 	if a.Web {
-		u.User, u.Host = nil, a.Host
-		if u.Path == "" {
-			u.Path = webPath
+		a.URL, err = url.Parse(read.Scheme + "://" + a.Host + read.Target)
+		// A request names a path at least.
+		if err != nil || a.URL.RequestURI() != read.Target && read.Target != "" && read.Target[0] == '/' {
+			return Address{}, errors.New("its path has a character that must be percent-encoded, like %22 for a " +
+				"quotation mark")
 		}
-		a.URL = u
+		if a.URL.Path == "" {
+			a.URL.Path = webPath
+		}
 	}
 	return a, nil
 }
 
 // Broker is the address for connection i: url and more take turns.
 func Broker(url string, more []string, i int) string {
-	if i %= 1 + len(more); i > 0 {
+	i %= 1 + len(more)
+	if i > 0 {
 		return more[i-1]
 	}
 	return url

@@ -41,8 +41,8 @@ func ProtocolError(format string, values ...any) error {
 	return &Violation{packets.DisconnectProtocolError, fmt.Sprintf(format, values...)}
 }
 
-// Frame finds one packet at the start of b, with at most that many bytes after the fixed header. size is 0 if b does not
-// hold the whole packet.
+// Frame finds one packet at the start of b, with at most that many bytes after the fixed header. size is 0 if b does
+// not hold the whole packet.
 func Frame(b []byte, most int) (kind byte, body []byte, size int, err error) {
 	if len(b) < 2 {
 		return 0, nil, 0, nil
@@ -64,7 +64,9 @@ func Frame(b []byte, most int) (kind byte, body []byte, size int, err error) {
 	case n < 0:
 		return 0, nil, 0, malformed("the length of %s has more than four bytes", Name(b[0])) // 2.1.4, 1.5.5
 	case length > most:
-		return 0, nil, 0, &Violation{packets.DisconnectPacketTooLarge, fmt.Sprintf("a packet of %d bytes; allowed: %d", length, most)}
+		return 0, nil, 0, &Violation{
+			packets.DisconnectPacketTooLarge, fmt.Sprintf("a packet of %d bytes; allowed: %d", length, most),
+		}
 	case n == 0 || len(b) < 1+n+length:
 		return 0, nil, 0, nil
 	}
@@ -137,11 +139,12 @@ const Failed = 0x80
 var reasons = [...]string{
 	"Unspecified error", "Malformed Packet", "Protocol Error", "Implementation specific error",
 	"Unsupported Protocol Version", "Client Identifier not valid", "Bad User Name or Password", "Not authorized",
-	"Server unavailable", "Server busy", "Banned", "Server shutting down", "Bad authentication method", "Keep Alive timeout",
-	"Session taken over", "Topic Filter invalid", "Topic Name invalid", "Packet Identifier in use",
-	"Packet Identifier not found", "Receive Maximum exceeded", "Topic Alias invalid", "Packet too large",
-	"Message rate too high", "Quota exceeded", "Administrative action", "Payload format invalid", "Retain not supported",
-	"QoS not supported", "Use another server", "Server moved", "Shared Subscriptions not supported",
+	"Server unavailable", "Server busy", "Banned", "Server shutting down", "Bad authentication method",
+	"Keep Alive timeout", "Session taken over", "Topic Filter invalid", "Topic Name invalid",
+	"Packet Identifier in use", "Packet Identifier not found", "Receive Maximum exceeded", "Topic Alias invalid",
+	"Packet too large", "Message rate too high", "Quota exceeded", "Administrative action",
+	"Payload format invalid", "Retain not supported", "QoS not supported", "Use another server",
+	"Server moved", "Shared Subscriptions not supported",
 	"Connection rate exceeded", "Maximum connect time", "Subscription Identifiers not supported",
 	"Wildcard Subscriptions not supported",
 }

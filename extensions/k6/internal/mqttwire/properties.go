@@ -152,11 +152,14 @@ func properties(kind byte, b []byte, into *Properties) (all, rest []byte, err er
 			continue // may be repeated
 		}
 		if p.identifier == packets.PropTopicAlias { // [MQTT-3.1.2-27]: CONNECT allows none
-			return nil, nil, &Violation{packets.DisconnectTopicAliasInvalid, "PUBLISH has a topic alias, and none are allowed"}
+			return nil, nil, &Violation{
+				packets.DisconnectTopicAliasInvalid, "PUBLISH has a topic alias, and none are allowed",
+			}
 		}
 		bit := uint64(1) << p.identifier
 		if seen&bit != 0 || !into.take(p) { // 3.2.2.3, 3.3.2.3
-			return nil, nil, ProtocolError("%s has the property 0x%02x twice, or a value that it can't have", Name(kind), p.identifier)
+			return nil, nil, ProtocolError("%s has the property 0x%02x twice, or a value that it can't have",
+				Name(kind), p.identifier)
 		}
 		seen |= bit
 	}
@@ -174,7 +177,7 @@ func (s *Properties) take(p property) bool {
 	switch p.identifier {
 	case packets.PropReasonString:
 		s.Reason = string(p.value)
-	case packets.PropServerKeepAlive: // [MQTT-3.2.2-21]
+	case packets.PropServerKeepAlive:
 		s.KeepAlive = value
 	case packets.PropReceiveMaximum:
 		s.ReceiveMaximum = value

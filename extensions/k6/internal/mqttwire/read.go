@@ -2,6 +2,7 @@ package mqttwire
 
 import (
 	"bytes"
+	"time"
 
 	"github.com/eclipse/paho.golang/packets"
 )
@@ -46,7 +47,9 @@ func checkTopic(topic []byte) error {
 	case !isText(topic):
 		return malformed("the topic %q of PUBLISH is not UTF-8 without NUL", topic)
 	case bytes.IndexByte(topic, '+') >= 0 || bytes.IndexByte(topic, '#') >= 0: // [MQTT-3.3.2-2]
-		return &Violation{packets.DisconnectTopicNameInvalid, "the topic \"" + string(topic) + "\" of PUBLISH has a wildcard"}
+		return &Violation{
+			packets.DisconnectTopicNameInvalid, "the topic \"" + string(topic) + "\" of PUBLISH has a wildcard",
+		}
 	}
 	return nil
 }
@@ -63,6 +66,14 @@ type Answer struct {
 }
 
 func (a *Answer) Refused() bool { return a.Code >= Failed }
+
+// KeepAlive is what a CONNACK makes of the keep-alive that CONNECT asked for, in s [MQTT-3.2.2-21].
+func (a *Answer) KeepAlive(asked uint16) time.Duration {
+	if own := a.Properties.KeepAlive; own >= 0 {
+		return time.Duration(own) * time.Second
+	}
+	return time.Duration(asked) * time.Second
+}
 
 func ReadAnswer(version int, kind byte, b []byte) (a Answer, err error) {
 	a.Kind, a.Properties = kind, defaultProperties
@@ -86,7 +97,8 @@ func ReadAnswer(version int, kind byte, b []byte) (a Answer, err error) {
 		return a, nil
 	}
 	if version == Version5 && len(b) > 0 { // 3.4.2.1, 3.14.2.1: what is left out is success, without properties
-		if a.Code, b = b[0], b[1:]; len(b) > 0 {
+		a.Code, b = b[0], b[1:]
+		if len(b) > 0 {
 			_, b, err = properties(kind, b, &a.Properties)
 		}
 	}
@@ -134,7 +146,8 @@ func (a *Answer) readConnack(version int, b []byte) (err error) {
 func (a *Answer) CheckCodes(version, topics int) error {
 	granted := byte(2) // QoS
 	if a.Kind>>4 == packets.UNSUBACK {
-		if granted = 0; version == Version311 {
+		granted = 0
+		if version == Version311 {
 			topics = 0
 		}
 	}

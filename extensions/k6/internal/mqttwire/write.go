@@ -121,24 +121,6 @@ func AppendDisconnect(b []byte, version int, code byte, properties []byte) []byt
 	return appendPacket(b, packets.DISCONNECT<<4, appendProperties([]byte{code}, version, properties))
 }
 
-// Reply is the answer of a broker of MQTT 5 that accepts everything; nil for other packets than CONNECT, SUBSCRIBE and
-// PINGREQ.
-func Reply(to *packets.ControlPacket) []byte {
-	switch p := to.Content.(type) {
-	case *packets.Connect:
-		return []byte{packets.CONNACK << 4, 3, 0, 0, 0}
-	case *packets.Pingreq:
-		return []byte{packets.PINGRESP << 4, 0}
-	case *packets.Subscribe:
-		body := append(binary.BigEndian.AppendUint16(nil, p.PacketID), 0)
-		for _, s := range p.Subscriptions {
-			body = append(body, s.QoS)
-		}
-		return appendPacket(nil, packets.SUBACK<<4, body)
-	}
-	return nil
-}
-
 func appendPacket(b []byte, first byte, body []byte) []byte {
 	return append(binary.AppendUvarint(append(b, first), uint64(len(body))), body...)
 }

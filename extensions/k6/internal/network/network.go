@@ -15,20 +15,24 @@ import (
 	"syscall"
 
 	"go.k6.io/k6/v2/lib"
+	"go.k6.io/k6/v2/lib/netext"
 )
 
 // Network is what a connection needs: dialer and TLS configuration.
 type Network struct {
-	Dialer lib.DialContexter
-	TLS    *tls.Config // clone it before changing it
+	Dialer lib.DialContexter // k6's; connect with DialContext
+	TLS    *tls.Config       // clone it before changing it
+
+	moves *moves // nil: addresses are k6's alone
 }
 
-// Trust is the set of certificate authorities that the run accepts.
+// Trust is the set of certificate authorities that the run accepts, and what it has learnt of its servers' addresses.
 type Trust struct {
 	CA string // PEM; empty: k6's own
 
 	once  sync.Once
 	roots *x509.CertPool // the system's and those of CA; nil: the system's
+	moves moves
 }
 
 // Of is the network of a VU: k6's own configuration of TLS, with the authorities of CA beside those of the system.
@@ -45,17 +49,19 @@ func (t *Trust) Of(state *lib.State) Network {
 		t.roots = roots
 	})
 	if state.TLSConfig == nil {
-		return Network{state.Dialer, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: t.roots}}
+		return Network{state.Dialer, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: t.roots}, &t.moves}
 	}
 	config := state.TLSConfig.Clone()
 	if t.roots != nil {
 		config.RootCAs = t.roots
 	}
-	return Network{state.Dialer, config}
+	return Network{state.Dialer, config, &t.moves}
 }
 
 // Secure opens TLS over a connection to an address. It closes the connection if the handshake fails.
-func Secure(ctx context.Context, conn net.Conn, config *tls.Config, address string, protocols ...string) (net.Conn, error) {
+func Secure(
+	ctx context.Context, conn net.Conn, config *tls.Config, address string, protocols ...string,
+) (net.Conn, error) {
 	config = config.Clone()
 	config.NextProtos = protocols // k6 sets HTTP's there
 	if config.ServerName == "" {
@@ -87,8 +93,12 @@ func ClassOf(err error) string {
 		authority   x509.UnknownAuthorityError
 		record      tls.RecordHeaderError
 		alert       tls.AlertError
+		address     netext.BlackListedIPError
+		host        netext.BlockedHostError
 	)
 	switch {
+	case errors.As(err, &address), errors.As(err, &host):
+		return "blocked by k6's options"
 	case errors.As(err, &certificate), errors.As(err, &authority), errors.As(err, &record), errors.As(err, &alert):
 		return "TLS"
 	case errors.As(err, &name):

@@ -14,22 +14,39 @@ type share struct {
 // MaxPeriod is the longest period of a share, in requests.
 const MaxPeriod = 2_000_000
 
-// Period is the number of requests after which both the flows and a share of this length repeat.
+// Period is the number of requests after which the shares of all flows repeat: by then each flow has had a
+// multiple of `every` requests.
 func (p *Pacer) Period(every int) int {
-	return len(p.cycle) / gcd(len(p.cycle), every) * every
+	common := every
+	for _, turns := range p.turns {
+		common = gcd(common, len(turns))
+	}
+	return len(p.cycle) * (every / common)
 }
 
-// Share is the schedule of one of several generators. Of every `every` requests it has those whose numbers (0
-// <= n < every, ascending) are in own. Period(every) is at most MaxPeriod. The closed model has no schedule to
-// share.
+// Share is the schedule of one of several generators. Of every `every` requests of each flow it has those whose
+// numbers (0 <= n < every, ascending) are in own. Dealing out each flow by itself gives every generator its part
+// of each: the flows repeat, and a rare one would always fall to the same generators if all requests were dealt
+// out together. Flow f begins f generators later, so that the first generator does not have the first of each.
+// Period(every) is at most MaxPeriod. The closed model has no schedule to share.
 func (p *Pacer) Share(own []int, every int) *Pacer {
 	of := &share{whole: p, period: p.Period(every)}
 	s := &Pacer{phases: p.phases, flows: p.flows, share: of}
-	for from := 0; from < of.period; from += every {
-		for _, n := range own {
-			of.own = append(of.own, from+n)
-			s.cycle = append(s.cycle, p.FlowOf(from+n))
+	mine := make([]bool, every)
+	for _, n := range own {
+		mine[n] = true
+	}
+	next := make([]int, len(p.flows)) // the place of each flow's next request among `every`
+	for f := range next {
+		next[f] = f % every
+	}
+	for n := range of.period {
+		flow := p.FlowOf(n)
+		if mine[next[flow]] {
+			of.own = append(of.own, n)
+			s.cycle = append(s.cycle, flow)
 		}
+		next[flow] = (next[flow] + 1) % every
 	}
 	s.layOut()
 	s.requests = s.before(p.requests)

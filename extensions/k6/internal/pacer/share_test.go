@@ -92,3 +92,36 @@ func TestSharesAddUpAtAnyTimeInEachPhaseAndEachFlow(t *testing.T) {
 		assert.Equal(t, p.FlowMessages(from, to), flows)
 	}
 }
+
+// Regression: of flows with the weights 5, 4 and 1 the last one never fell to the second and fourth of four
+// generators, since 10 and 4 have a common divisor: 295 messages here, 826 there.
+func TestSharesHaveTheirPartOfEachFlow(t *testing.T) {
+	t.Parallel()
+	for _, weights := range [][]int{{5, 4, 1}, {7, 2, 1}, {1}, {1, 1}, {3, 3, 3, 1}, {100, 1}} {
+		of := &profile.Profile{Phases: []profile.Phase{phase(60, 100, 100)}}
+		for i, weight := range weights {
+			flow := profile.Flow{Name: string(rune('a' + i)), Weight: weight, Targets: 1, Messages: 1 + 9*i, Deliveries: 1}
+			of.Flows = append(of.Flows, flow)
+		}
+		p := New(of)
+		for _, every := range []int{2, 3, 4, 5, 10} {
+			least, most := make([]int, len(weights)), make([]int, len(weights))
+			fewest, largest := p.Requests(), 0
+			for g := range every {
+				s := p.Share([]int{g}, every)
+				fewest, largest = min(fewest, s.Requests()), max(largest, s.Requests())
+				for f, messages := range s.FlowMessages(0, s.Requests()) {
+					requests := messages / of.Flows[f].Messages
+					if g == 0 || requests < least[f] {
+						least[f] = requests
+					}
+					most[f] = max(most[f], requests)
+				}
+			}
+			for f := range weights {
+				assert.LessOrEqual(t, most[f]-least[f], 1, "flow %d of %v among %d", f, weights, every)
+			}
+			assert.LessOrEqual(t, largest-fewest, len(weights), "%v among %d", weights, every)
+		}
+	}
+}

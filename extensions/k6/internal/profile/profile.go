@@ -12,8 +12,8 @@
 //	    targets: 10
 //	    deliveries: 5         # subscribers that hold each target
 //
-// That is the open model. In the closed model a phase has a concurrency instead, and each VU sends its next request after
-// its last answer. A profile has one model; both may have pauses.
+// That is the open model. In the closed model a phase has a concurrency instead, and each VU sends its next request
+// after its last answer. A profile has one model; both may have pauses.
 //
 //	phases:
 //	  - name: ten
@@ -37,8 +37,8 @@ type Profile struct {
 	Connections int // of subscribers, at least; from the script
 }
 
-// Phase is a span of the run. Rates are requests per second. A pause has the rate 0 and no VUs; an arrivalCount of n over
-// a duration of d has the rate n/d.
+// Phase is a span of the run. Rates are requests per second. A pause has the rate 0 and no VUs; an arrivalCount of n
+// over a duration of d has the rate n/d.
 type Phase struct {
 	Name     string
 	Duration time.Duration

@@ -88,6 +88,27 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
+// Artillery's parser merges, so the same file must mean the same to k6.
+func TestMergeKeysAreMerged(t *testing.T) {
+	p, err := Parse("p", `
+phases:
+  - &base { name: one, duration: 1, arrivalRate: 5 }
+  - { <<: *base, name: two }
+  - <<: [{ name: three, rampTo: 9 }, *base]
+flows: [&f { name: f, target: a }, { <<: *f, name: g }]
+`)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"one", "two", "three"}, []string{p.Phases[0].Name, p.Phases[1].Name, p.Phases[2].Name})
+	assert.InDelta(t, 5, p.Phases[1].Rate, 0)
+	assert.InDelta(t, 9, p.Phases[2].RampTo, 0)
+	assert.Equal(t, "a", p.Flows[1].Target)
+
+	_, err = Parse("p", "phases: [{<<: 3, duration: 1}]\nflows: [{name: f}]")
+	require.ErrorContains(t, err, "line 1: <<")
+	_, err = Parse("p", "phases: [&a {<<: *a, duration: 1}]\nflows: [{name: f}]")
+	require.Error(t, err, "an anchor that contains itself")
+}
+
 func TestAnEmptySecondDocumentIsNone(t *testing.T) {
 	t.Parallel()
 	_, err := Parse("p.yml", "---\nphases: [{duration: 1, arrivalRate: 1}]\n"+flows+"---\n")

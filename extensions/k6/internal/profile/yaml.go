@@ -24,12 +24,17 @@ func into[T any](to *T, parse func(*yaml.Node) (T, error)) parser {
 // eachKey parses each value of a mapping with the parser of its key, and refuses unknown keys. It returns the keys'
 // lines.
 func eachKey(n *yaml.Node, what string, parsers map[string]parser) (map[string]int, error) {
+	n = named(n)
 	if n.Kind != yaml.MappingNode {
 		return nil, fmt.Errorf("line %d: %s is not a mapping of keys to values", n.Line, what)
 	}
+	pairs, err := merged(n, 0)
+	if err != nil {
+		return nil, err
+	}
 	seen := map[string]int{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
+	for _, pair := range pairs {
+		key, value := pair.key, named(pair.value)
 		if line, twice := seen[key.Value]; twice {
 			return nil, fmt.Errorf("line %d: %s has %q twice, here and in line %d", key.Line, what, key.Value, line)
 		}
@@ -49,9 +54,64 @@ func eachKey(n *yaml.Node, what string, parsers map[string]parser) (map[string]i
 	return seen, nil
 }
 
+// pair is a key of a mapping and its value.
+type pair struct{ key, value *yaml.Node }
+
+// mergesMost is how deep merge keys may be nested: an anchor can contain itself.
+const mergesMost = 10
+
+// merged returns the pairs of a mapping with those of its merge keys (<<). A mapping's own keys go before merged ones,
+// and earlier merged ones before later ones, as in Artillery's YAML.
+func merged(n *yaml.Node, depth int) (own []pair, err error) {
+	if depth > mergesMost {
+		return nil, fmt.Errorf("line %d: merge keys (<<) are nested more than %d deep", n.Line, mergesMost)
+	}
+	var more []pair
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], named(n.Content[i+1])
+		if key.ShortTag() != "!!merge" {
+			own = append(own, pair{key, value})
+			continue
+		}
+		from := []*yaml.Node{value}
+		if value.Kind == yaml.SequenceNode {
+			from = value.Content
+		}
+		for _, one := range from {
+			one = named(one)
+			if one.Kind != yaml.MappingNode {
+				return nil, fmt.Errorf("line %d: << merges what is no mapping; allowed: one, or a list of them", key.Line)
+			}
+			pairs, err := merged(one, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			more = append(more, pairs...)
+		}
+	}
+	has := map[string]bool{}
+	for _, p := range own {
+		has[p.key.Value] = true
+	}
+	for _, p := range more {
+		if !has[p.key.Value] {
+			has[p.key.Value], own = true, append(own, p)
+		}
+	}
+	return own, nil
+}
+
+// named returns the node that an alias (*name) stands for, and other nodes as they are.
+func named(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
 func list[T any](what string, parse func(*yaml.Node) (T, error)) func(*yaml.Node) ([]T, error) {
 	return func(n *yaml.Node) (all []T, err error) {
-		if n.Kind != yaml.SequenceNode {
+		if n = named(n); n.Kind != yaml.SequenceNode {
 			return nil, fmt.Errorf("line %d: %s is not a list", n.Line, what)
 		}
 		for _, item := range n.Content {

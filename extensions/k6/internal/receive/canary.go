@@ -1,12 +1,13 @@
 package receive
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,26 +15,26 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
 
 // Canary sends one message a second through the pipeline, over its own connections and to its own topic. If
 // load and canary are slow, the pipeline is slow. If only the load is slow, the cause is the load's connections
 // or the instrument behind them. Its messages are not part of the account.
 type Canary struct {
-	Circling
+	CanaryOptions
 	*run.Parts
+	*Path
 	poster *send.Poster
-	line   *line
-	body   string // before the number
-	tail   string // after it
-	topic  string
-	greets chan struct{} // holds a token when the greeting has arrived
+	body   string      // before the number
+	tail   string      // after it
+	greets chan string // holds how the first greeting differs from what was sent, printable; empty: it does not
+	others chan string // holds the first other message on its topic, printable, and what it is
 	work   sync.WaitGroup
-	land   context.CancelFunc // ends everything
+	stop   context.CancelFunc
 
 	mu      sync.Mutex
 	sent    int
@@ -41,68 +42,123 @@ type Canary struct {
 	latency ledger.Series
 }
 
-// Circling are the settings of a Canary.
-type Circling struct {
-	MQTT     Options
-	Ingest   send.Ingest
-	Timeout  time.Duration // of a request
-	Format   body.Format
-	Network  network.Network
-	Patience time.Duration // how long a broker may be unreachable
-	Drain    time.Duration // how long the greeting may take
+// Path is where the messages of a canary arrive.
+type Path struct {
+	Target string // that they name
+	At     string // the address of that target at the receiving end
+	Common bool   // messages of others arrive there too
+	Line
 }
+
+// Line is a connection of one reader, which it restores after a loss.
+type Line interface {
+	// Read hands on what arrives, until the connection ends. It returns net.ErrClosed after Close.
+	Read(take func(payload []byte, at socket.Arrival)) error
+	// Retry restores the connection, and retries until patience has passed.
+	Retry(ctx context.Context, patience time.Duration) error
+	Close()
+}
+
+// CanaryOptions are the settings of a Canary.
+type CanaryOptions struct {
+	Ingest  send.Ingest
+	Timeout time.Duration // of a request
+	Format  body.Format
+	Drain   time.Duration // how long the first message may take
+	Means
+}
+
+// canaryPrefix begins the ids of a run's canary.
+func canaryPrefix(parts *run.Parts) string { return parts.Name + ".canary." }
 
 // every is the interval between messages.
 const every = time.Second
 
-// NewCanary connects and subscribes. It sends nothing before Fly or Greet.
-func NewCanary(ctx context.Context, parts *run.Parts, o Circling) (*Canary, error) {
-	target := "canary/" + parts.Name
-	before, after := o.Format.Fixed(parts.Name+".canary.", target)
+// NewCanary makes the canary of a path, and listens. It sends nothing before Start or Greet.
+func NewCanary(ctx context.Context, parts *run.Parts, at *Path, o CanaryOptions) *Canary {
+	before, after := o.Format.Fixed(canaryPrefix(parts), at.Target)
 	c := &Canary{
-		Circling: o, Parts: parts, poster: send.NewPoster(o.Ingest, o.Network, o.Timeout), latency: ledger.NewSeries(),
-		greets: make(chan struct{}, 1), body: before, tail: after, topic: o.MQTT.Prefix + target,
+		CanaryOptions: o, Parts: parts, Path: at, poster: send.NewPoster(o.Ingest, o.Network, o.Timeout), latency: ledger.NewSeries(),
+		greets: make(chan string, 1), others: make(chan string, 1), body: before, tail: after,
 	}
-	c.line = o.MQTT.line(o.Network, parts.Name, "canary", []string{c.topic})
-	if err := c.line.connect(ctx); err != nil {
-		return nil, fmt.Errorf("%w (the canary's topic; canary: false leaves it out)", err)
-	}
-	ctx, c.land = context.WithCancel(ctx)
+	ctx, c.stop = context.WithCancel(ctx)
 	c.work.Go(func() { c.listen(ctx) })
-	return c, nil
+	return c
 }
 
+// greetingLeast is how long a greeting may take at least, however short the drain limit of the run is.
+const greetingLeast = 10 * time.Second
+
 // greeting is the number of the message that is sent before the run.
-const greeting = 999_999_999_999
+const greeting = 999_999_999
 
 // Greet sends a message through the pipeline, so that a caller learns before its load whether messages arrive.
-func (c *Canary) Greet(ctx context.Context) error {
+// It waits for an ingest that takes nothing for now. The error names the end at which the message stopped. altered is what it
+// came as, printable, if that is not what was sent.
+func (c *Canary) Greet(ctx context.Context) (altered string, err error) {
+	patience := max(c.Drain, greetingLeast)
+	until := time.Now().Add(patience)
 	a := c.post(greeting)
-	at := report.Mask(c.Ingest.URL)
+	for (a.Status == http.StatusServiceUnavailable || a.Status == http.StatusTooManyRequests) && time.Now().Before(until) {
+		if !clock.SleepUntil(ctx, nil, time.Now().Add(every)) {
+			return "", ctx.Err()
+		}
+		a = c.post(greeting)
+	}
+	at := report.Mask(strings.TrimSuffix(c.Ingest.URL, "/") + c.Ingest.Path)
 	switch {
 	case a.Err != nil:
-		return fmt.Errorf("the ingest %s can't be reached (INGEST_URL): %w", at, network.Advise(a.Err))
+		return "", fmt.Errorf("the ingest %s can't be reached (INGEST_URL): %w", at, network.Advise(a.Err))
 	case a.Status == http.StatusBadRequest:
-		return fmt.Errorf("the ingest %s refuses messages: HTTP 400 %s; has it another name for the id than %s?", at, a.Excerpt(), c.Format.ID)
+		return "", fmt.Errorf("the ingest %s refuses messages: HTTP 400 %s; has it another name for the id than %s?", at, a.Excerpt(), c.Format.ID)
 	case a.Status >= 300:
-		return fmt.Errorf("the ingest %s refuses messages: HTTP %d %s", at, a.Status, a.Excerpt())
+		return "", fmt.Errorf("the ingest %s refuses messages: %s", at, a.Describe())
 	}
-	select {
-	case <-c.greets:
-		return nil
-	case <-time.After(c.Drain):
-		return fmt.Errorf("a first message was accepted, and did not arrive on %s within %s (canary: false leaves it out)", c.topic, c.Drain)
-	case <-ctx.Done():
-		return ctx.Err()
+	return c.await(ctx, at, patience)
+}
+
+// changedMost is how long a greeting may take after something else has come to its own topic, which is the greeting as the
+// pipeline has changed it.
+const changedMost = 3 * time.Second
+
+// await waits for the greeting, which the ingest has accepted.
+func (c *Canary) await(ctx context.Context, ingest string, patience time.Duration) (altered string, err error) {
+	limit, others, other := time.After(patience), c.others, ""
+	if c.Common { // there may be messages of others
+		others = nil
+	}
+	for {
+		select {
+		case altered = <-c.greets:
+			return altered, nil
+		case other = <-others:
+			limit, others = time.After(changedMost), nil
+		case <-limit:
+			select {
+			case other = <-c.others:
+			default:
+			}
+			if other != "" {
+				return "", fmt.Errorf("a first message was accepted by %s, and what came on %s %s", ingest, c.At, other)
+			}
+			return "", fmt.Errorf("a first message was accepted by %s, and did not arrive on %s within %s "+
+				"(CANARY=off leaves it out)", ingest, c.At, patience)
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
 	}
 }
 
 func (c *Canary) post(n int) send.Answer {
-	return c.poster.Post(time.Now(), []byte(c.body+strconv.Itoa(n)+c.tail), 1)
+	return c.poster.Post(time.Now(), c.message(n), 1)
 }
 
-// Fly starts sending, until over is closed or for the length of the load; 0: not known.
-func (c *Canary) Fly(ctx context.Context, load time.Duration, over func() bool) {
+func (c *Canary) message(n int) []byte {
+	return append(c.Format.Form.Append([]byte(c.body), n), c.tail...)
+}
+
+// Start starts sending, until over or for the length of the load; 0: not known.
+func (c *Canary) Start(ctx context.Context, load time.Duration, over func() bool) {
 	c.work.Go(func() { c.send(ctx, load, over) })
 }
 
@@ -120,7 +176,8 @@ func (c *Canary) send(ctx context.Context, load time.Duration, over func() bool)
 		case a.Err != nil:
 			c.Count("canary", network.ClassOf(a.Err), a.Err.Error())
 		case a.Status >= 300:
-			c.Count("canary", "HTTP "+strconv.Itoa(a.Status), a.Excerpt())
+			_, class, example := a.Outcome(c.Timeout)
+			c.Count("canary", class, example)
 		}
 	}
 }
@@ -130,20 +187,28 @@ func due(n int) time.Duration { return time.Duration(n)*every + every/2 }
 
 // listen reads until the run ends, and reconnects after a loss.
 func (c *Canary) listen(ctx context.Context) {
-	prefix := []byte(c.Name + ".canary.")
+	prefix := canaryPrefix(c.Parts)
 	for {
-		err := c.line.conn.Read("", func(messages []receiver.Message) {
-			for _, m := range messages {
-				if n, ok := body.NumberAfter(m.Payload, prefix, false); ok {
-					c.arrive(n, c.Clock.At(m.At))
-				}
+		err := c.Read(func(payload []byte, at socket.Arrival) {
+			n, ok := c.Format.Number(payload, prefix)
+			switch {
+			case ok && n == greeting:
+				c.welcome(payload)
+				return
+			case ok:
+				c.arrive(n, c.Clock.At(at.At))
+				return
+			}
+			select {
+			case c.others <- c.describe(payload):
+			default: // the first one is enough
 			}
 		})
 		if errors.Is(err, net.ErrClosed) || ctx.Err() != nil {
 			return
 		}
 		c.Count("canary", "connection lost", err.Error())
-		if err := c.line.retry(ctx, c.Patience); err != nil {
+		if err := c.Retry(ctx, c.Patience); err != nil {
 			c.Count("canary", "did not come back", err.Error())
 			return
 		}
@@ -166,14 +231,27 @@ func (c *Canary) Settle(ctx context.Context) {
 	}
 }
 
-func (c *Canary) arrive(n int, at int64) {
-	if n == greeting {
-		select {
-		case c.greets <- struct{}{}:
-		default: // a duplicate
-		}
-		return
+// describe says what another message on the canary's topic is. A filter of the user's may have messages of others.
+func (c *Canary) describe(payload []byte) string {
+	if !c.Common || bytes.Contains(payload, []byte(c.Name)) {
+		return "does not hold its id as it was sent (ID_KEY, ID_FORMAT, ID_FROM, BODY; CANARY=off leaves it out): " + report.ExcerptOf(payload)
 	}
+	return "has no id of this run (FILTER, BODY; CANARY=off leaves it out); the first was: " + report.ExcerptOf(payload)
+}
+
+// welcome notes the first arrival of the greeting, and whether it is what was sent.
+func (c *Canary) welcome(payload []byte) {
+	altered := ""
+	if !bytes.Equal(payload, c.message(greeting)) {
+		altered = report.ExcerptOf(payload)
+	}
+	select {
+	case c.greets <- altered:
+	default: // a duplicate
+	}
+}
+
+func (c *Canary) arrive(n int, at int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n >= len(c.seconds) || c.seconds[n] >= 0 {
@@ -184,8 +262,8 @@ func (c *Canary) arrive(n int, at int64) {
 	c.latency.Add(us)
 }
 
-// At is the latency of the message that was due in a second of the run; nil: not arrived.
-func (c *Canary) At(second int) *float64 {
+// LatencyOf is that of the message that was due in a second of the run, in ms; nil: not arrived.
+func (c *Canary) LatencyOf(second int) *float64 {
 	if c == nil {
 		return nil
 	}
@@ -210,8 +288,9 @@ func (c *Canary) Describe(lossless bool) *report.Canary {
 	}
 }
 
+// Close ends sending and listening.
 func (c *Canary) Close() {
-	c.land()
-	c.line.close()
+	c.stop()
+	c.Line.Close()
 	c.work.Wait()
 }

@@ -61,18 +61,20 @@ var began = time.Now()
 
 // Conn is a connection of one subscriber.
 type Conn struct {
-	options   Options
-	address   string
-	net       net.Conn     // the stream of MQTT packets
-	socket    *socket.Conn // below it
-	present   bool
-	keepAlive time.Duration
-	packetID  uint16
-	open      *mqttwire.IDs // QoS 2 messages that were delivered and not released
+	options  Options
+	address  string
+	net      net.Conn     // the stream of MQTT packets
+	socket   *socket.Conn // below it
+	present  bool
+	alive    mqttwire.Alive
+	packetID uint16
+	open     *mqttwire.IDs // QoS 2 messages that were delivered and not released
 
-	in    mqttwire.Buffer
-	reads atomic.Uint64 // odd while a read waits for bytes
-	heard atomic.Int64  // when the last read returned bytes, ns since began
+	in mqttwire.Buffer
+	// These are ns since began.
+	waits atomic.Int64 // since when Read waits for the broker; 0: it does not
+	heard atomic.Int64 // when the last read returned bytes
+	sent  atomic.Int64
 
 	writes sync.Mutex
 	closed chan struct{}
@@ -148,13 +150,16 @@ func connect(ctx context.Context, o Options, open *mqttwire.IDs) (*Conn, error) 
 	if o.Status != "" {
 		_ = c.write(status(&o, online).Append(nil, o.Version)) // a failure shows in Read
 	}
-	go c.ping()
+	if c.alive.KeepAlive > 0 {
+		c.sent.Store(c.heard.Load())
+		go c.ping()
+	}
 	return c, nil
 }
 
 func newConn(stream net.Conn, s *socket.Conn, o Options, address string) *Conn {
 	return &Conn{
-		options: o, address: address, net: stream, socket: s, keepAlive: keepAlive, open: &mqttwire.IDs{},
+		options: o, address: address, net: stream, socket: s, open: &mqttwire.IDs{},
 		in: mqttwire.Buffer{B: make([]byte, readSize), Most: maxPacket}, closed: make(chan struct{}),
 	}
 }
@@ -167,11 +172,11 @@ func (o *Options) complete() error {
 	if o.Password != "" && o.Username == "" { // [MQTT-3.1.2-22] of 3.1.1
 		return errors.New("a password for the MQTT broker needs a user name")
 	}
-	for what, s := range map[string]string{
-		"client id": o.ClientID, "user name": o.Username, "password": o.Password, "status topic": o.Status,
+	for _, field := range []struct{ name, value string }{
+		{"client id", o.ClientID}, {"user name", o.Username}, {"password", o.Password}, {"status topic", o.Status},
 	} {
-		if len(s) > mqttwire.MaxField {
-			return fmt.Errorf("the %s for the MQTT broker has %d bytes; allowed: %d", what, len(s), mqttwire.MaxField)
+		if n := len(field.value); n > mqttwire.MaxField {
+			return fmt.Errorf("the %s for the MQTT broker has %d bytes; allowed: %d", field.name, n, mqttwire.MaxField)
 		}
 	}
 	if o.Dial == nil {
@@ -197,32 +202,28 @@ func (c *Conn) exchange(ctx context.Context, request string, do func() error) er
 	return err
 }
 
-// ping keeps the connection alive, and ends it if the broker is silent: it must answer PINGREQ [MQTT-3.12.4-1],
-// so a reader without a byte between two ticks waits in vain.
+// ping keeps the connection alive, and ends it if the broker is silent.
 func (c *Conn) ping() {
-	if c.keepAlive == 0 {
-		return
-	}
-	tick := time.NewTicker(c.keepAlive / 2)
-	defer tick.Stop()
-	waiting := uint64(0) // the read that was waiting at the last tick, 0 for none
 	for {
-		select {
-		case <-c.closed:
-			return
-		case <-tick.C:
+		now, waits, heard := time.Now(), c.waits.Load(), c.heard.Load()
+		if waits == 0 {
+			waits = int64(now.Sub(began)) // the handler runs: an answer may wait in the socket
 		}
-		reads := c.reads.Load()
-		if reads == waiting && waiting != 0 {
+		heardOrRead := began.Add(time.Duration(max(waits, heard)))
+		ping, silent, again := c.alive.Look(now, began.Add(time.Duration(c.sent.Load())), heardOrRead)
+		switch {
+		case silent:
 			c.silent.Store(true)
 			_ = c.socket.Close()
 			return
+		case ping:
+			go func() { _ = c.write([]byte{packets.PINGREQ << 4, 0}) }() // a full socket would hold it up
 		}
-		waiting = 0
-		if reads%2 == 1 {
-			waiting = reads
+		select {
+		case <-c.closed:
+			return
+		case <-time.After(again):
 		}
-		_ = c.write([]byte{packets.PINGREQ << 4, 0}) // a failure shows in Read
 	}
 }
 
@@ -246,6 +247,7 @@ func (c *Conn) silence(within time.Duration) error {
 func (c *Conn) write(b []byte) error {
 	c.writes.Lock()
 	defer c.writes.Unlock()
+	c.sent.Store(int64(time.Since(began)))
 	_, err := c.net.Write(b)
 	return err
 }
@@ -287,7 +289,7 @@ func (c *Conn) reason(err error) error {
 	default:
 	}
 	if c.silent.Load() {
-		return c.silence(c.keepAlive / 2)
+		return c.silence(c.alive.Answer)
 	}
 	return fmt.Errorf("MQTT broker %s: the connection ended: %w", c.address, err)
 }

@@ -1,6 +1,8 @@
 package receiver
 
 import (
+	"time"
+
 	"github.com/eclipse/paho.golang/packets"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
@@ -12,6 +14,8 @@ type Message struct {
 	Topic   []byte
 	Payload []byte
 	Hops    []byte // the user property asked for; nil without it, and in MQTT 3.1.1
+	// Properties are those of the packet, for mqttwire; none in MQTT 3.1.1.
+	Properties []byte
 	socket.Arrival
 }
 
@@ -54,6 +58,7 @@ func (c *Conn) Read(property string, handle func(messages []Message)) error {
 			handle(b.messages)
 		}
 		if len(b.acks) > 0 {
+			c.waits.Store(int64(time.Since(began)))
 			_ = c.write(b.acks) // if it fails, Read still reads what came before, and returns the cause
 		}
 		if end != nil {
@@ -94,7 +99,7 @@ func (c *Conn) parse(b *batch, property string) (used int, end error) {
 					continue // repeated, because our PUBREC was lost
 				}
 			}
-			m := Message{Topic: p.Topic, Payload: p.Payload, Hops: mqttwire.FindUserProperty(p.Properties, property)}
+			m := Message{Topic: p.Topic, Payload: p.Payload, Hops: mqttwire.FindUserProperty(p.Properties, property), Properties: p.Properties}
 			b.messages, b.ends = append(b.messages, m), append(b.ends, used)
 		case packets.PUBREL:
 			a, err := mqttwire.ReadAnswer(c.options.Version, kind, body)

@@ -24,14 +24,14 @@ func (c *Conn) handshake() error {
 	switch a.Code {
 	case packets.ConnackSuccess:
 	case packets.ConnackBadUsernameOrPassword, packets.ConnackNotAuthorized:
-		return fmt.Errorf("MQTT broker %s refused user %q: %w", c.address, c.options.Username, refused(a.Code, &a.Properties))
+		return fmt.Errorf("MQTT broker %s refused user %q: %w",
+			c.address, c.options.Username, refused(a.Code, &a.Properties))
 	default:
 		return fmt.Errorf("MQTT broker %s refused the connection: %w", c.address, refused(a.Code, &a.Properties))
 	}
 	c.present = a.Present
-	if a.Properties.KeepAlive >= 0 { // [MQTT-3.2.2-21]
-		c.keepAlive = time.Duration(a.Properties.KeepAlive) * time.Second
-	}
+	c.alive.KeepAlive = a.KeepAlive(hello.KeepAlive)
+	c.alive.Answer = c.alive.KeepAlive / 2
 	return nil
 }
 
@@ -104,11 +104,13 @@ func (c *Conn) granted(kind byte, body []byte, topics []string, qos byte) error 
 	}
 	for i, code := range a.Codes {
 		if code >= mqttwire.Failed {
-			return fmt.Errorf("MQTT broker %s refused the subscription to %s: %w", c.address, topics[i], refused(code, &a.Properties))
+			return fmt.Errorf("MQTT broker %s refused the subscription to %s: %w",
+				c.address, topics[i], refused(code, &a.Properties))
 		}
 		if code < qos {
 			return fmt.Errorf("MQTT broker %s: %w", c.address, &refusal{fmt.Sprintf(
-				"it grants QoS %d on %s, less than the %d that was asked for: use QoS %d", code, topics[i], qos, code), true})
+				"it grants QoS %d on %s, less than the %d that was asked for: use QoS %d",
+				code, topics[i], qos, code), true})
 		}
 	}
 	return nil
@@ -141,12 +143,12 @@ func (c *Conn) violated(err error) error {
 
 // fill reads more of the stream into the buffer.
 func (c *Conn) fill() error {
-	c.reads.Add(1)
-	defer c.reads.Add(1)
+	c.waits.Store(int64(time.Since(began)))
 	err := c.in.Fill(c.net)
 	if err == nil {
 		c.heard.Store(int64(time.Since(began)))
 	}
+	c.waits.Store(0)
 	return err
 }
 
@@ -186,7 +188,8 @@ func connectPacket(o *Options) mqttwire.Connect {
 		Properties: binary.BigEndian.AppendUint16([]byte{packets.PropReceiveMaximum}, receiveMaximum),
 	}
 	if o.Persistent {
-		hello.Properties = binary.BigEndian.AppendUint32(append(hello.Properties, packets.PropSessionExpiryInterval), sessionExpiry)
+		hello.Properties = append(hello.Properties, packets.PropSessionExpiryInterval)
+		hello.Properties = binary.BigEndian.AppendUint32(hello.Properties, sessionExpiry)
 	}
 	if o.Status != "" {
 		hello.Will = status(o, offline)

@@ -283,6 +283,31 @@ func TestPingsDetectASilentBroker(t *testing.T) {
 	})
 }
 
+// Regression: where the broker did not read a ping or an acknowledgement either, nobody looked at the time any more.
+func TestABrokerThatReadsNothingIsSilent(t *testing.T) {
+	t.Parallel()
+	for name, sends := range map[string][]byte{
+		"sends nothing":                nil,
+		"sends what is to be answered": publishPacket(t, 1, 1, nil, "x"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ours, theirs := net.Pipe() // it has no buffer: a write waits for the broker
+			go func() {
+				nextPacket(bufio.NewReader(theirs))
+				keepAlive := []byte{0x20, 6, 0, 0, 3, packets.PropServerKeepAlive, 0, 1} // 1 s
+				_, _ = theirs.Write(append(keepAlive, sends...))
+			}()
+			dial := func(context.Context, string, string) (net.Conn, error) { return ours, nil }
+			c, err := Connect(t.Context(), Options{URL: "mqtt://broker", Dial: dial})
+			require.NoError(t, err)
+			_, err = collect(c)
+			require.ErrorContains(t, err, "is silent: no answer to a ping within 500ms")
+			c.Close()
+		})
+	}
+}
+
 // Regression: it was on the wall clock. Where that is set during a run, a gap began hours before or after the run.
 func TestTheTimeOfTheLastBytesIsMonotonic(t *testing.T) {
 	t.Parallel()

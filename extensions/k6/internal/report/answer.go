@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -21,8 +22,11 @@ type Answer struct {
 // own is the script's answer; empty: none.
 func (r *Run) Conclude(own string) {
 	carry(r.Steps)
-	r.Knee = NewKnee(r.Steps)
+	r.Knee = NewKnee(r.Stages, r.Steps)
 	r.Findings = findings(r)
+	if r.ArrivalBins == nil { // merged, or of an earlier version
+		r.ArrivalBins = r.Latency.Arrival.bins()
+	}
 	limit := r.p99Limit()
 	r.Answer = Answer{Sentence: r.unusable(), P99LimitMS: limit}
 	var best held
@@ -35,8 +39,20 @@ func (r *Run) Conclude(own string) {
 		if known {
 			r.Answer.HeldPerS = &best.perS
 		}
-		r.Answer.Sentence = cmp.Or(own, r.sentence(best, known)) + r.missing()
+		r.Answer.Sentence = r.withFailures(cmp.Or(own, r.sentence(best, known)))
 	}
+}
+
+// withFailures adds what did not arrive and what failed to an answer: before it if that failed the run.
+func (r *Run) withFailures(answer string) string {
+	failures := strings.TrimSpace(r.missing() + r.failing())
+	switch {
+	case failures == "":
+		return answer
+	case r.Verdict.Result == Fail:
+		return failures + " " + answer
+	}
+	return answer + " " + failures
 }
 
 // The limits on arrival p99: this module's, and a script's on k6's Trend, which includes the warm-up. A sweep, which exceeds its limit,
@@ -61,20 +77,6 @@ func (r *Run) p99Limit() *float64 {
 	return nil
 }
 
-// doubtful lists rules that make the figures of a run unusable, with a remedy.
-var doubtful = []struct{ rule, sentence string }{
-	{"balanced", "the account does not balance, so no latency is shown. This is an error of the instrument: please report it"},
-	{"lateness", "the load generator was late. Lower the rate or give it more cores, and run again"},
-	{"cpu", "the load generator was out of CPU. Lower the rate or give it more cores, and run again"},
-	{"socket_wait", "the load generator was late to read what arrived. Lower the rate or give it more cores, and run again"},
-	{"dropped", "the load generator did not send every message. Lower the rate or give it more senders, and run again"},
-	{"gaps", "a subscriber lost its connection. Find out why, and run again"},
-	{"negative", "the clocks disagree. See which process is off in the report, and run again"},
-	{"clock_bound", "the clocks are not known well enough. Put the generator nearer to Redis or allow a wider bound, and run again"},
-	{"samples_discarded", "k6 did not take every sample. Lower the rate, and run again"},
-	{"measured", "no delivery was measured. Check that the pipeline delivers to the subscribers' topics, and run again"},
-}
-
 // unusable is the reason why a run has no answer; empty: it has one.
 func (r *Run) unusable() string {
 	switch {
@@ -82,21 +84,22 @@ func (r *Run) unusable() string {
 		return fmt.Sprintf("Not finished: %s of %s had arrived by then. Run it again to its end.", count(r.Account.Arrived),
 			plural(r.Account.Scheduled, "message"))
 	case !r.Account.Balanced:
-		return "Not usable: " + doubtful[0].sentence + "."
+		return "Not usable: " + Unbalanced + "."
 	case r.Verdict.Result == Incomplete:
 		return r.unjudged()
 	case r.Verdict.Result != Invalid:
 		return ""
 	}
-	broken := func(name string) bool {
-		return slices.ContainsFunc(r.Verdict.Rules, func(rule Rule) bool {
-			return rule.Name == name && rule.OK != nil && !*rule.OK && rule.Result == Invalid
-		})
+	if cause := r.Cause(); cause != "" {
+		return "Not usable: " + cause + "."
 	}
-	for _, d := range doubtful {
-		if broken(d.rule) {
-			return "Not usable: " + d.sentence + "."
+	for _, rule := range r.Verdict.Rules {
+		if rule.OK != nil && !*rule.OK && rule.Result == Invalid && rule.Remedy != "" {
+			return "Not usable: " + rule.Remedy + "."
 		}
+	}
+	if len(r.Verdict.Reasons) > 0 { // an earlier version wrote no remedies
+		return "Not usable: " + strings.TrimSuffix(r.Verdict.Reasons[0], ".") + "."
 	}
 	return "Not usable: the load generator could not be trusted."
 }
@@ -133,8 +136,12 @@ func (r *Run) sentence(best held, known bool) string {
 		return fmt.Sprintf("Carried %s with arrival p50 %s ms and %s%s.", perSecond(busiest.CarriedPerS), num(arrival.at(50)),
 			arrival.worst(), r.limited())
 	case best.perS == 0:
-		return fmt.Sprintf("Held no rate for %d s with arrival p99 below %s ms: %s were offered, with %s.", heldSeconds,
-			figure(r.Answer.P99LimitMS), perSecond(busiest.ScheduledPerS), arrival.worst())
+		with := ""
+		if r.missing() == "" { // the p99 of those that arrived would not say why
+			with = ", with " + arrival.worst()
+		}
+		return fmt.Sprintf("Held no rate for %d s with arrival p99 below %s ms: %s were offered%s.", heldSeconds,
+			figure(r.Answer.P99LimitMS), perSecond(busiest.ScheduledPerS), with)
 	case best.most:
 		return fmt.Sprintf("Held %s, the most that was offered, with arrival %s%s.", perSecond(best.perS), arrival.worst(), r.limited())
 	}
@@ -210,32 +217,45 @@ func (r *Run) busiest() (most *Step) {
 	return most
 }
 
+// ending is how many messages ended in one way.
+type ending struct {
+	n    int
+	name string
+}
+
+// missedEndings are the ways in which messages did not arrive, in the order of the message's way, without those of none.
+func missedEndings(a Account) []ending {
+	return slices.DeleteFunc([]ending{
+		{a.Dropped, "dropped"}, {a.Rejected, "rejected"}, {a.Unknown, "unknown"}, {a.Altered, "altered"}, {a.DeadLettered, "dead-lettered"},
+		{a.Queued, "queued"}, {a.Lost, "lost"},
+	}, func(e ending) bool { return e.n == 0 })
+}
+
 // missing names the messages that did not arrive; empty: all did.
 func (r *Run) missing() string {
 	a := r.Account
 	var ends []string
-	for _, end := range []struct {
-		n    int
-		name string
-	}{
-		{a.Dropped, "dropped"}, {a.Rejected, "rejected"}, {a.Unknown, "unknown"}, {a.DeadLettered, "dead-lettered"},
-		{a.Queued, "queued"}, {a.Lost, "lost"},
-	} {
-		if end.n > 0 {
-			ends = append(ends, count(end.n)+" "+end.name)
-		}
+	for _, end := range missedEndings(a) {
+		ends = append(ends, count(end.n)+" "+end.name)
 	}
 	if len(ends) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" %s of %s did not arrive (%s): latencies are those of the others.", count(a.Scheduled-a.Arrived),
-		plural(a.Scheduled, "message"), strings.Join(ends, ", "))
+	whole := ""
+	if a.Altered > 0 {
+		whole = " whole"
+	}
+	return fmt.Sprintf(" %s of %s did not arrive%s (%s): latencies are those of the others.", count(a.Scheduled-a.Arrived),
+		plural(a.Scheduled, "message"), whole, strings.Join(ends, ", "))
 }
 
 // perSecond is a rate as text.
 func perSecond(rate float64) string {
 	if rate >= hundred {
 		return count(int(rate+0.5)) + " messages/s"
+	}
+	if rate >= 1 {
+		return strings.TrimSuffix(strconv.FormatFloat(rate, 'f', 1, 64), ".0") + " messages/s"
 	}
 	return num(&rate) + " messages/s"
 }

@@ -21,9 +21,9 @@ func golden(t *testing.T, name string) *Run {
 	t.Helper()
 	text, err := os.ReadFile(reports + "testdata/" + name + ".json")
 	require.NoError(t, err)
-	var r Run
-	require.NoError(t, json.Unmarshal(text, &r))
-	return &r
+	r, err := decode(text)
+	require.NoError(t, err)
+	return r
 }
 
 // The answer names its figure and the figure's limit.
@@ -47,6 +47,7 @@ func TestTheAnswerOfEachGolden(t *testing.T) {
 		"gap":            {"Not usable", "lost its connection", "run again"},
 		"closed":         {"knee is at 4 VUs, 2,28", "with 16", "request", "below 250 ms", "2,28", "VUs"},
 		"without-stages": {"messages/s", "p99"},
+		"own-stages":     {"Held 2,850 messages/s", "p99 4.39 ms"},
 		"hostile":        {"Carried 570 messages/s"},
 	} {
 		r := golden(t, name)
@@ -99,7 +100,7 @@ func TestTheAnswerDependsOnTheVerdict(t *testing.T) {
 		assert.Contains(t, string(junit), `message="arrival p99 14.4 ms, limit &lt; 0.1 ms"`, name)
 
 		r.Verdict.Result = Invalid
-		r.Verdict.Rules = append(r.Verdict.Rules, Rule{Name: "lateness", OK: new(false), Result: Invalid})
+		r.Verdict.Rules = append(r.Verdict.Rules, late)
 		r.Conclude(scriptAnswers[name])
 		assert.Regexp(t, "^Not usable: .* late.* run again", r.Answer.Sentence, name)
 		assert.Nil(t, r.Answer.HeldPerS, name)
@@ -133,13 +134,16 @@ func store(t *testing.T, name string, r *Run) {
 	require.NoError(t, os.WriteFile(path, text, 0o644))
 }
 
+// late is a broken rule.
+var late = Rule{Name: "lateness", OK: new(false), Result: Invalid, Remedy: "the load generator was late. Do less, and run again"}
+
 func TestTheScriptsAnswerIsUsedIfTheRunIsUsable(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "passing")
 	r.Conclude("The backlog drained in 3 s.")
 	assert.Equal(t, "The backlog drained in 3 s.", r.Answer.Sentence)
 	r.Verdict.Result = Invalid
-	r.Verdict.Rules = append(r.Verdict.Rules, Rule{Name: "lateness", OK: new(false), Result: Invalid})
+	r.Verdict.Rules = append(r.Verdict.Rules, late)
 	r.Conclude("The backlog drained in 3 s.")
 	assert.Regexp(t, "^Not usable: the load generator was late", r.Answer.Sentence)
 	r.Run.Ended = nil

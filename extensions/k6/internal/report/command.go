@@ -7,15 +7,22 @@ import (
 
 var (
 	// Names of secret variables, in k6's -e and --env too.
-	secretVariable = regexp.MustCompile(`(?is)^((?:--env=|-e=?)?\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|HEADER|_URL)\w*=).*`)
-	credentials    = regexp.MustCompile(`://[^/\s]*@`)
+	secretVariable = regexp.MustCompile(`(?is)^((?:--env=|-e=?)?(?:\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|HEADER|_URL|_SEND)\w*|BODY)=).*`)
+	// A value in the query of a path.
+	queryValue  = regexp.MustCompile(`(^|&)([^=&]*=)?[^&]*`)
+	credentials = regexp.MustCompile(`://[^/\s]*@`)
 	// Words that need no quotes in a shell.
 	unquoted = regexp.MustCompile(`^[\w@%+=:,./…-]+$`)
 )
 
 // Mask removes secrets from a word.
 func Mask(word string) string {
-	return credentials.ReplaceAllString(secretVariable.ReplaceAllString(word, "${1}…"), "://…@")
+	word = credentials.ReplaceAllString(secretVariable.ReplaceAllString(word, "${1}…"), "://…@")
+	path, query, ok := strings.Cut(word, "?")
+	if !ok || !strings.Contains(path, "/") {
+		return word
+	}
+	return path + "?" + queryValue.ReplaceAllString(query, "${1}${2}…")
 }
 
 // Command is the command that repeats a run: ./k6 and its arguments, quoted for a shell, without secrets.

@@ -17,9 +17,17 @@ func TestSecretsAreMasked(t *testing.T) {
 		"MQTT_URL=mqtt://u:hunter2@h":    "MQTT_URL=…",
 		"influxdb=http://u:hunter2@h/db": "influxdb=http://…@h/db",
 		"ID_KEY=meta.id":                 "ID_KEY=meta.id",
-		"RATE=3000":                      "RATE=3000",
-		"htp://bob:hunter2@h:1":          "htp://…@h:1",
-		"scenarios/ramp.js":              "scenarios/ramp.js",
+		// Regression, as the next ones: a path and a body were shown.
+		"INGEST_PATH=/m?api_key=hunter2":     "INGEST_PATH=/m?api_key=…",
+		"--env=INGEST_PATH=/m?a=1&hunter2&b": "--env=INGEST_PATH=/m?a=…&…&…",
+		"-eINGEST_PATH=/m?k=hunter2==":       "-eINGEST_PATH=/m?k=…",
+		"-e=BODY={\"key\":\"hunter2\"}\n":    "-e=BODY=…",
+		"BODY_FILE=/a/body.json":             "BODY_FILE=/a/body.json",
+		"influxdb=http://h/db?p=hunter2":     "influxdb=http://h/db?p=…",
+		"NOTE=why?":                          "NOTE=why?",
+		"RATE=3000":                          "RATE=3000",
+		"htp://bob:hunter2@h:1":              "htp://…@h:1",
+		"scenarios/ramp.js":                  "scenarios/ramp.js",
 	} {
 		assert.Equal(t, want, Mask(word))
 	}

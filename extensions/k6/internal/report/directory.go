@@ -16,17 +16,20 @@ import (
 	"strconv"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
 // Files of a run's directory; Save writes more.
 const (
 	FileName     = "run.json"
 	PageName     = "index.html"
+	MarkdownName = "summary.md"
 	LogName      = "arrival.hlog"
 	TimelineName = "timeline.ndjson"
 )
 
-// Save writes run.json, the files for CI, and the page into a run's directory, each atomically.
+// Save writes run.json, its summary, the files for CI, and the page into a run's directory, each atomically.
 func Save(dir string, r *Run) error {
 	files := map[string]func(*bufio.Writer) error{
 		FileName: func(w *bufio.Writer) error {
@@ -39,7 +42,7 @@ func Save(dir string, r *Run) error {
 			_, _ = w.Write(data)
 			return err
 		},
-		"summary.md": func(w *bufio.Writer) error {
+		MarkdownName: func(w *bufio.Writer) error {
 			_, err := w.WriteString(Markdown(r))
 			return err
 		},
@@ -49,6 +52,9 @@ func Save(dir string, r *Run) error {
 		if err := Replace(filepath.Join(dir, name), files[name]); err != nil {
 			return fmt.Errorf("the run's report can't be written: %s: %w", name, err)
 		}
+	}
+	if err := saveSummary(dir, r); err != nil {
+		return fmt.Errorf("the run's report can't be written: %s: %w", SummaryName, err)
 	}
 	return nil
 }
@@ -72,8 +78,11 @@ func Load(path string) ([]byte, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, FileName)
 	}
-	data, err := os.ReadFile(path)
+	data, err := ReadFile(path)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkValues(path, data); err != nil {
 		return nil, err
 	}
 	if err := Validate(data); err != nil {
@@ -88,9 +97,21 @@ func Read(path string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	r, err := decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not a run that this version can read: %w", path, err)
+	}
+	return r, nil
+}
+
+// decode reads a run.json. One of an earlier version has those stages.
+func decode(data []byte) (*Run, error) {
 	r := &Run{}
 	if err := json.Unmarshal(data, r); err != nil {
-		return nil, fmt.Errorf("%s is not a run that this version can read: %w", path, err)
+		return nil, err
+	}
+	if r.Stages == nil {
+		r.Stages = stages.Earlier()
 	}
 	return r, nil
 }
@@ -99,13 +120,16 @@ func Read(path string) (*Run, error) {
 // is left out. With an error come the seconds before it; they are never nil.
 func ReadTimeline(dir string) ([]Interval, error) {
 	seconds, path := []Interval{}, filepath.Join(dir, TimelineName)
-	data, err := os.ReadFile(path)
+	data, err := ReadFile(path)
 	if err != nil {
 		return seconds, err
 	}
 	for line := range bytes.Lines(data) {
 		if !bytes.HasSuffix(line, []byte("\n")) {
 			break
+		}
+		if len(seconds) == limitTimelineSeconds || len(line) > limitTimelineLineBytes {
+			return seconds, fmt.Errorf("%s has more than %d lines, or one of more than %d bytes", path, limitTimelineSeconds, limitTimelineLineBytes)
 		}
 		var second Interval
 		if err := json.Unmarshal(line, &second); err != nil {
@@ -134,17 +158,21 @@ var baseTime = regexp.MustCompile(`#\[BaseTime: ([\d.]+)`)
 
 // OpenLog opens the histogram log of a run's directory. A killed run may have none, or half a last line.
 func OpenLog(dir string) (*Log, error) {
-	data, err := os.ReadFile(filepath.Join(dir, LogName))
+	path := filepath.Join(dir, LogName)
+	data, err := ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	data = data[:bytes.LastIndexByte(data, '\n')+1]
+	if err := checkLog(path, data); err != nil {
+		return nil, err
+	}
 	l := &Log{reader: hdrhistogram.NewHistogramLogReader(bytes.NewReader(data))}
 	if base := baseTime.FindSubmatch(data); base != nil {
 		l.base, _ = strconv.ParseFloat(string(base[1]), 64) // digits and points; what is no number has no seconds that are asked for
 	}
 	if l.next, err = l.reader.NextIntervalHistogram(); err != nil {
-		return nil, fmt.Errorf("%s is no histogram log: %w", filepath.Join(dir, LogName), err)
+		return nil, fmt.Errorf("%s is no histogram log: %w", path, err)
 	}
 	return l, nil
 }

@@ -1,20 +1,20 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"sort"
 	"time"
-
-	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
 // Finding is something that stands out in a run, as a sentence.
 type Finding struct {
 	Text  string `json:"text"`
-	Worry bool   `json:"worry"` // something gave way; false: good to know
-	Span  *Span  `json:"span"`  // nil: the whole run
+	Next  string `json:"next,omitempty"` // what to do next; empty: nothing
+	Worry bool   `json:"worry"`          // something gave way; false: good to know
+	Span  *Span  `json:"span"`           // nil: the whole run
 }
 
 // Span is a span of a run, in seconds since its start.
@@ -36,12 +36,16 @@ const (
 	runMuch       = 0.2 // share of the run in which a rule of vmstat has to hold
 )
 
-// StealMuch is the % of a host's CPU, on average, from which what the hypervisor took is worth saying.
-const StealMuch = 2.0
-
-// findings lists what stands out: the worst second, then what gave way.
+// findings lists what stands out: requests that failed, the worst second, then what gave way.
 func findings(r *Run) []Finding {
 	found := []Finding{}
+	if r.Account.Requests.Failed > 0 {
+		f := Finding{Text: capital(Failures(r)) + ".", Worry: true}
+		if e := r.worstRequest(); e != nil {
+			f.Next = adviceOn(e.Class)
+		}
+		found = append(found, f)
+	}
 	if f := worstSecond(r); f != nil && r.Account.Balanced {
 		found = append(found, *f)
 	}
@@ -62,8 +66,8 @@ func findings(r *Run) []Finding {
 		add(grownBacklog(r, step))
 	}
 	if host != nil {
-		for _, text := range vmstat(host) {
-			add(&Finding{Text: text})
+		for _, f := range vmstat(host) {
+			add(&f)
 		}
 	}
 	return found
@@ -91,18 +95,19 @@ func worstSecond(r *Run) *Finding {
 	if worst == nil || whole == nil || *worst.Arrival.P99 < worstMuch*(*whole) {
 		return nil
 	}
-	held, sum, most := "", 0.0, ledger.Stage(0)
-	for i := range ledger.Stages {
-		sum += worst.Stages[i.String()]
-		if worst.Stages[i.String()] > worst.Stages[most.String()] {
-			most = i
+	held, sum, most := "", 0.0, ""
+	for _, stage := range r.Stages {
+		sum += worst.Stages[stage.Name]
+		if worst.Stages[stage.Name] > worst.Stages[most] {
+			most = stage.Name
 		}
 	}
 	if sum > 0 {
-		held = fmt.Sprintf("; %s took %s of its mean", most, percent(worst.Stages[most.String()]/sum))
+		held = fmt.Sprintf("; %s took %s of its mean", most, percent(worst.Stages[most]/sum))
 	}
 	return &Finding{
 		Text: fmt.Sprintf("The worst second is %s, with arrival p99 %s ms%s.", moment(worst.T), num(worst.Arrival.P99), held),
+		Next: stageAdvice[most],
 		Span: span(worst.T, worst.T+1),
 	}
 }
@@ -119,7 +124,7 @@ func fullCore(r *Run, resource Resource) *Finding {
 	if from < 0 {
 		return nil
 	}
-	before, then, known := map[ledger.Stage][]float64{}, map[ledger.Stage][]float64{}, false
+	before, then, known := map[string][]float64{}, map[string][]float64{}, false
 	for _, s := range r.Timeline {
 		part := then
 		if s.T < from {
@@ -127,18 +132,16 @@ func fullCore(r *Run, resource Resource) *Finding {
 		} else if s.T >= to {
 			continue
 		}
-		for i := range ledger.Stages {
-			if v, ok := s.Stages[i.String()]; ok {
-				part[i] = append(part[i], v)
-			}
+		for stage, v := range s.Stages {
+			part[stage] = append(part[stage], v)
 		}
 	}
 	gave := ""
 	if known { // a process that was full from the first second has nothing before it to compare with
-		most, rise := ledger.Stage(0), math.Inf(-1)
-		for i := range ledger.Stages {
-			if grew := meanOr0(then[i]) - meanOr0(before[i]); grew > rise {
-				most, rise = i, grew
+		most, rise := "", math.Inf(-1)
+		for _, stage := range r.Stages {
+			if grew := meanOr0(then[stage.Name]) - meanOr0(before[stage.Name]); grew > rise {
+				most, rise = stage.Name, grew
 			}
 		}
 		gave = "; no stage gave way"
@@ -148,6 +151,7 @@ func fullCore(r *Run, resource Resource) *Finding {
 	}
 	return &Finding{
 		Text: fmt.Sprintf("%s used %d %% of a core or more from %s to %s%s.", short(resource.Process), full, moment(from), moment(to), gave),
+		Next: cmp.Or(processAdvice[roleOf(resource.Process)], "give it more processes or less work"),
 		Span: span(from, to),
 	}
 }
@@ -171,6 +175,7 @@ func fullHost(host *Figures) *Finding {
 	return &Finding{
 		Text: fmt.Sprintf("The host was saturated from %s to %s: its cores were busy for %d %% of the time or more, steal included.",
 			moment(from), moment(to), full),
+		Next: "put the generator on another host, or lower the rate: all processes waited for a core",
 		Span: span(from, to),
 	}
 }
@@ -218,12 +223,13 @@ func grownBacklog(r *Run, step Step) *Finding {
 	return &Finding{
 		Text: fmt.Sprintf("In “%s” more messages came than the pipeline carried: the backlog grew from %s to %s deliveries.", short(step.Name), count(was),
 			count(is)),
+		Next: "lower the rate to what was carried, or find the process that is full or the stage that grows",
 		Span: &Span{step.StartS, end},
 	}
 }
 
 // vmstat applies the rules of thumb for vmstat to the seconds of the run.
-func vmstat(host *Figures) (texts []string) {
+func vmstat(host *Figures) (found []Finding) {
 	part := func(rule func(idle, switches, interrupts float64) bool) float64 {
 		rows := 0
 		for i, idle := range host.Gauges["id"] {
@@ -233,22 +239,28 @@ func vmstat(host *Figures) (texts []string) {
 		}
 		return float64(rows) / float64(max(1, len(host.Gauges["id"])))
 	}
+	tell := func(next, format string, args ...any) {
+		found = append(found, Finding{Text: fmt.Sprintf(format, args...), Next: next})
+	}
 	if steal := present(host.Gauges["st"]); meanOr0(steal) >= StealMuch {
-		texts = append(texts, fmt.Sprintf("The hypervisor took %s %% of the host's CPU, and %s %% in the worst second: the latencies contain its pauses.",
-			num(new(meanOr0(steal))), num(new(slices.Max(steal)))))
+		tell("run again on a machine that is not shared",
+			"The hypervisor took %s %% of the host's CPU, and %s %% in the worst second: the latencies contain its pauses.",
+			num(new(meanOr0(steal))), num(new(slices.Max(steal))))
 	}
 	if spent := part(func(idle, switches, _ float64) bool { return idle < idleFew && switches > switchesMany }); spent >= runMuch {
-		texts = append(texts, fmt.Sprintf("In %s of the run the host was less than %v %% idle with more than %s context switches a second: its cores are saturated.",
-			percent(spent), idleFew, count(switchesMany)))
+		tell("lower the rate, or give the host more cores",
+			"In %s of the run the host was less than %v %% idle with more than %s context switches a second: its cores are saturated.",
+			percent(spent), idleFew, count(switchesMany))
 	}
 	if bound := part(func(idle, _, interrupts float64) bool { return idle >= 40 && idle <= 50 && interrupts > interruptMany }); bound >= runMuch {
-		texts = append(texts, fmt.Sprintf("In %s of the run the host was 40 to 50 %% idle with more than %s interrupts a second: look at the network interface, not at the cores.",
-			percent(bound), count(interruptMany)))
+		tell("see /proc/interrupts: is one core busy with the interface alone?",
+			"In %s of the run the host was 40 to 50 %% idle with more than %s interrupts a second: look at the network interface, not at the cores.",
+			percent(bound), count(interruptMany))
 	}
 	if slices.ContainsFunc(append(present(host.Gauges["si"]), present(host.Gauges["so"])...), func(v float64) bool { return v > 0 }) {
-		texts = append(texts, "The host swapped: it needs more memory, and the latencies contain disk accesses.")
+		tell("see in Resources which process grew", "The host swapped: it needs more memory, and the latencies contain disk accesses.")
 	}
-	return texts
+	return found
 }
 
 // present are the values of a column that are not null.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
 const (
@@ -12,7 +14,7 @@ const (
 	asMuch         = 0.01 // rates that differ by less are equal: each second has a whole number of requests
 )
 
-// carry sets the rate that each step carried: messages/s that were accepted and arrived during the step. Refused, lost
+// carry sets the rate that each step carried: messages/s that arrived during the step, however their requests ended. Lost
 // and late messages do not count.
 func carry(steps []Step) {
 	for i := range steps {
@@ -27,7 +29,7 @@ func carry(steps []Step) {
 			grew -= owed(steps[i-1].Backlog)
 		}
 		arrived := max(0, min(s.Arrived, s.Due-max(0, grew)))
-		s.CarriedPerS = float64(arrived) / float64(s.Due) * float64(s.Accepted) / s.DurationS
+		s.CarriedPerS = float64(arrived) / float64(s.Due) * float64(max(s.Taken, s.Accepted)) / s.DurationS
 	}
 }
 
@@ -87,7 +89,7 @@ func sweeps(all []Step) bool {
 	return len(steps) > 1 && *steps[0].VUs < *steps[len(steps)-1].VUs
 }
 
-// window is a span of consecutive seconds in measured phases.
+// window is a span of consecutive seconds in measured phases, long enough for a percentile.
 type window struct {
 	offered, perS float64 // messages/s: due, and accepted and arrived
 	kept          bool
@@ -105,7 +107,8 @@ func heldSecondsBelow(r *Run, limit float64) (h held, known bool) {
 	return held{perS: best.perS, most: !more}, len(all) > 0
 }
 
-// windows are all windows within measured phases.
+// windows are all windows within measured phases. A window takes heldSeconds, or as long as a hundred deliveries take: a low
+// rate has few a second.
 func windows(r *Run, limit float64) (all []window) {
 	steps := map[string]*Step{}
 	for i := range r.Steps {
@@ -119,40 +122,97 @@ func windows(r *Run, limit float64) (all []window) {
 	for i := len(r.Timeline) - 1; i >= 0; i-- {
 		least[i] = min(least[i+1], r.Timeline[i].Backlog)
 	}
-	for i := 0; i+heldSeconds <= len(r.Timeline); i++ {
-		seconds := r.Timeline[i : i+heldSeconds]
-		w, lost, inside := window{kept: true}, false, true
-		var arrived, accepted float64
-		for _, s := range seconds {
-			var step *Step
-			if s.Phase != nil {
-				step = steps[*s.Phase]
-			}
-			if step == nil {
-				inside = false
+	request := 0 // deliveries of one request, which may be in flight at any time
+	for _, f := range r.Run.Profile.Flows {
+		request = max(request, f.Messages*f.Deliveries)
+	}
+	for i := range r.Timeline {
+		var sum sums
+		lost := false
+		for j := i; j < len(r.Timeline) && !sum.enough(); j++ {
+			s := &r.Timeline[j]
+			if s.Phase == nil || steps[*s.Phase] == nil {
 				break
 			}
+			step := steps[*s.Phase]
 			lost = lost || r.Account.Pending == 0 && step.Due > step.Arrived
-			w.offered += float64(s.Scheduled) / heldSeconds
-			arrived, accepted = arrived+float64(s.Arrived)/heldSeconds, accepted+float64(s.Accepted)/heldSeconds
-			p99 := s.Arrival.p99()
-			w.kept = w.kept && s.Rejected == 0 && s.Failed == 0 && p99 != nil && *p99 < limit
+			sum.add(s, limit)
 		}
-		if !inside {
+		if !sum.enough() {
 			continue
 		}
 		before := 0
 		if i > 0 {
 			before = r.Timeline[i-1].Backlog
 		}
-		grew := float64(max(0, seconds[heldSeconds-1].Backlog-before))
+		last, seconds := i+sum.seconds-1, float64(sum.seconds)
+		arrived, grew := float64(sum.arrived)/seconds, float64(max(0, r.Timeline[last].Backlog-before))
+		w := window{offered: float64(sum.scheduled) / seconds, kept: sum.below()}
 		if arrived > 0 {
-			w.perS = accepted * arrived / (arrived + grew/heldSeconds)
+			w.perS = float64(sum.accepted) / seconds * arrived / (arrived + grew/seconds)
 		}
-		w.kept = w.kept && grew <= backlogSeconds*arrived && (!lost || least[i+heldSeconds-1] == 0)
+		w.kept = w.kept && grew <= max(backlogSeconds*arrived, float64(request)) && (!lost || least[last] == 0)
 		all = append(all, w)
 	}
 	return all
+}
+
+// sums adds up consecutive seconds.
+type sums struct {
+	seconds, scheduled, accepted int
+	arrived, above               int64 // deliveries; of those, the ones that may have taken the limit or longer
+	broken                       bool  // a second alone did not keep the limit, or requests failed in it
+}
+
+func (w *sums) add(s *Interval, limit float64) {
+	above := s.above(limit)
+	w.seconds, w.scheduled, w.accepted = w.seconds+1, w.scheduled+s.Scheduled, w.accepted+s.Accepted
+	w.arrived, w.above = w.arrived+s.Arrived, w.above+above
+	p99 := s.Arrival.p99()
+	switch {
+	case s.Rejected > 0 || s.Failed > 0:
+		w.broken = true
+	case p99 != nil:
+		w.broken = w.broken || *p99 >= limit
+	case s.Arrived >= hundred: // merged, without a percentile
+		w.broken = w.broken || hundred*above > s.Arrived
+	}
+}
+
+// enough reports whether the seconds are as many as a rate has to be kept for, and have what a 99th percentile needs.
+func (w *sums) enough() bool {
+	return w.seconds >= heldSeconds && (w.scheduled >= hundred || w.arrived >= hundred)
+}
+
+// below reports whether the p99 of all deliveries is below the limit.
+func (w *sums) below() bool {
+	return !w.broken && w.arrived >= hundred && hundred*w.above <= w.arrived
+}
+
+// above is how many deliveries of a second took a limit (ms) or longer, at most: a bin that holds the limit counts as a whole.
+func (s *Interval) above(limit float64) int64 {
+	q := s.Arrival
+	if q == nil || q.Max < limit {
+		return 0
+	}
+	n := q.Count
+	if len(s.Bins) > 1 {
+		n = 0
+		for i, of := range s.Bins[1:] {
+			if ledger.BinEnd(s.Bins[0]+int64(i)) > limit*1000 {
+				n += of
+			}
+		}
+	}
+	for _, quantile := range []struct {
+		ms    *float64
+		above float64
+	}{{q.P99, 0.01}, {q.P95, 0.05}, {q.P50, 0.5}} {
+		if quantile.ms != nil && *quantile.ms < limit {
+			n = min(n, max(1, int64(quantile.above*float64(q.Count))))
+		}
+	}
+	return n
 }
 
 // hundred is how many deliveries a 99th percentile needs.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/xml"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -39,48 +40,31 @@ type junitText struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit is a run for CI systems, in the form common to Ant's and Jenkins' schemas: a case for the verdict and one for
-// each rule. A broken limit of the pipeline is a failure. An untrusted instrument or an incomplete run is an error.
+// JUnit is a run for CI systems, in the form common to Ant's and Jenkins' schemas: a case for each rule, so that one broken
+// rule is one failure. A broken limit of the pipeline is a failure. An untrusted instrument or an incomplete run is an
+// error. The verdict has a case of its own, which is skipped where a broken rule has said it.
 func JUnit(r *Run) ([]byte, error) {
-	suite := junitSuite{Name: r.Run.Name, Time: fmt.Sprintf("%.3f", seconds(r)), Stamp: localStamp(r.Run.Started), Host: "localhost", Out: strings.TrimSpace(r.Answer.Sentence + "\n" + accountLine(r.Account))}
+	suite := junitSuite{
+		Name: r.Run.Name, Time: fmt.Sprintf("%.3f", seconds(r)), Stamp: localStamp(r.Run.Started), Host: "localhost",
+		Out: strings.TrimSpace(r.Answer.Sentence + "\n" + accountLine(r.Account)),
+	}
 	if host, ok := r.Environment["hostname"].(string); ok {
 		suite.Host = host
 	}
-	add := func(name, result, message, text string) {
-		c := junitCase{Class: "arrival", Name: name, Time: "0.000"}
-		switch result {
-		case Pass:
-		case Fail:
-			c.Failure = &junitText{message, result, text}
-			suite.Failures++
-		default:
-			c.Error = &junitText{message, result, text}
-			suite.Errors++
-		}
-		suite.Cases = append(suite.Cases, c)
+	if slices.ContainsFunc(r.Verdict.Rules, func(rule Rule) bool { return rule.OK != nil && !*rule.OK }) {
+		suite.skip("verdict")
+	} else {
+		suite.add("verdict", r.Verdict.Result, cmp.Or(r.Answer.Sentence, r.Verdict.Result), lines(r.Verdict.Reasons))
 	}
-	text := ""
-	for _, reason := range r.Verdict.Reasons {
-		text += reason + "\n"
-	}
-	message := cmp.Or(r.Answer.Sentence, r.Verdict.Result)
-	for _, rule := range r.Verdict.Rules { // a failure shows measured and required value
-		if r.Verdict.Result == Fail && rule.OK != nil && !*rule.OK && rule.Result == Fail {
-			message = rule.why()
-			break
-		}
-	}
-	add("verdict", r.Verdict.Result, message, text)
 	suite.Cases[0].Time = suite.Time // only once: readers sum the cases
 	for _, rule := range r.Verdict.Rules {
 		switch {
 		case rule.OK == nil:
-			suite.Cases = append(suite.Cases, junitCase{Class: "arrival", Name: rule.Limited(), Time: "0.000", Skipped: &struct{}{}})
-			suite.Skipped++
+			suite.skip(rule.lasting())
 		case *rule.OK:
-			add(rule.Limited(), Pass, "", "")
+			suite.add(rule.lasting(), Pass, "", "")
 		default:
-			add(rule.Limited(), rule.Result, rule.why(), "")
+			suite.add(rule.lasting(), rule.Result, rule.why(), "")
 		}
 	}
 	suite.Tests = len(suite.Cases)
@@ -89,6 +73,34 @@ func JUnit(r *Run) ([]byte, error) {
 		return nil, err
 	}
 	return append([]byte(xml.Header), append(data, '\n')...), nil
+}
+
+// add appends a case with a result of a rule.
+func (s *junitSuite) add(name, result, message, text string) {
+	c := junitCase{Class: "arrival", Name: name, Time: "0.000"}
+	switch result {
+	case Pass:
+	case Fail:
+		c.Failure = &junitText{message, result, text}
+		s.Failures++
+	default:
+		c.Error = &junitText{message, result, text}
+		s.Errors++
+	}
+	s.Cases = append(s.Cases, c)
+}
+
+func (s *junitSuite) skip(name string) {
+	s.Cases = append(s.Cases, junitCase{Class: "arrival", Name: name, Time: "0.000", Skipped: &struct{}{}})
+	s.Skipped++
+}
+
+func lines(all []string) string {
+	text := ""
+	for _, one := range all {
+		text += one + "\n"
+	}
+	return text
 }
 
 // localStamp is a UTC time in the schemas' form: to the second, without a zone.

@@ -3,7 +3,7 @@ package report
 import (
 	"math"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
 // takeOff is how many times the lowest p50 of a sweep a step's p50 must exceed to have taken off.
@@ -19,9 +19,9 @@ type Knee struct {
 	Stage string `json:"stage"` // the stage whose mean grew most between them (for 0: the longest); empty: unknown
 }
 
-// NewKnee finds the knee of a run's measured steps. It returns nil if they have one concurrency (no sweep), or the last
+// NewKnee finds the knee of a run's measured steps, and the stage of its list that grew there. It returns nil if they have one concurrency (no sweep), or the last
 // step has not taken off (no knee).
-func NewKnee(steps []Step) *Knee {
+func NewKnee(list stages.List, steps []Step) *Knee {
 	sweep := closedSteps(steps)
 	if !sweeps(steps) {
 		return nil
@@ -31,9 +31,9 @@ func NewKnee(steps []Step) *Knee {
 	case !ok:
 		return nil
 	case at < 0:
-		return &Knee{0, *sweep[0].VUs, grown(Latencies{}, sweep[0].Latency)}
+		return &Knee{0, *sweep[0].VUs, grown(list, Latencies{}, sweep[0].Latency)}
 	}
-	return &Knee{*sweep[at].VUs, *sweep[at+1].VUs, grown(sweep[at].Latency, sweep[at+1].Latency)}
+	return &Knee{*sweep[at].VUs, *sweep[at+1].VUs, grown(list, sweep[at].Latency, sweep[at+1].Latency)}
 }
 
 // knee is the index of the last step before p50 takes off for good, in steps by ascending concurrency; −1 if a backlog
@@ -60,15 +60,15 @@ func knee(sweep []Step) (int, bool) {
 }
 
 // grown is the stage whose mean grew most, or without a first step the longest one.
-func grown(from, to Latencies) string {
+func grown(list stages.List, from, to Latencies) string {
 	most, stage := 0.0, ""
-	for i := range ledger.Stages {
-		a, b := from.Stages[i.String()].Mean, to.Stages[i.String()].Mean
+	for _, s := range list {
+		a, b := from.Stages[s.Name].Mean, to.Stages[s.Name].Mean
 		if a == nil && from.Stages == nil {
 			a = new(float64)
 		}
 		if a != nil && b != nil && *b-*a > most {
-			most, stage = *b-*a, i.String()
+			most, stage = *b-*a, s.Name
 		}
 	}
 	return stage

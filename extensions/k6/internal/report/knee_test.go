@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
 func TestTheKneeIsTheLastPointBeforeP50TakesOff(t *testing.T) {
@@ -32,7 +34,7 @@ func TestTheKneeIsTheLastPointBeforeP50TakesOff(t *testing.T) {
 			steps = append(steps, s)
 		}
 		var vus *int
-		if knee := NewKnee(steps); knee != nil {
+		if knee := NewKnee(stages.Default(), steps); knee != nil {
 			vus = &knee.VUs
 		}
 		assert.Equal(t, v.Knee, vus, v.Name)
@@ -49,14 +51,14 @@ func TestTheKneeUsesOnlyMeasuredSteps(t *testing.T) {
 		step(4, 0.1, 0, 0, false), step(8, 100, 90, 9, true), step(1, 1, 0.2, 0.5, true), step(4, 2, 1, 1, true),
 		step(0, 0.1, 0, 0, true),
 	}
-	assert.Equal(t, &Knee{VUs: 4, Next: 8, Stage: "queue"}, NewKnee(steps))
-	assert.Contains(t, NewKnee(steps).sentence(steps), "with 8 p50 has taken off for good, and queue has grown most")
+	assert.Equal(t, &Knee{VUs: 4, Next: 8, Stage: "queue"}, NewKnee(stages.Default(), steps))
+	assert.Contains(t, NewKnee(stages.Default(), steps).sentence(steps), "with 8 p50 has taken off for good, and queue has grown most")
 	for i := range steps {
 		steps[i].Scheduled, steps[i].Backlog = 100, new(int)
 		*steps[i].Backlog = 30
 	}
-	assert.Equal(t, &Knee{VUs: 0, Next: 1, Stage: "delivery"}, NewKnee(steps))
-	assert.Contains(t, NewKnee(steps).sentence(steps), "below 1 VU: with 1 a backlog already grows, and delivery takes longest")
-	assert.Nil(t, NewKnee(steps[:1]))
-	assert.Nil(t, NewKnee([]Step{{Measured: true}}), "the open model")
+	assert.Equal(t, &Knee{VUs: 0, Next: 1, Stage: "delivery"}, NewKnee(stages.Default(), steps))
+	assert.Contains(t, NewKnee(stages.Default(), steps).sentence(steps), "below 1 VU: with 1 a backlog already grows, and delivery takes longest")
+	assert.Nil(t, NewKnee(stages.Default(), steps[:1]))
+	assert.Nil(t, NewKnee(nil, []Step{{Measured: true}}), "the open model")
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
 // curve lists the points of a percentile curve: each step halves the rest, for a logarithmic axis. It ends when less than
@@ -56,8 +57,8 @@ func (l Latency) at(p float64) *float64 {
 	return map[float64]*float64{50: l.P50, 95: l.P95, 99: l.P99}[p]
 }
 
-// NewLatencies describes a set of times.
-func NewLatencies(t *ledger.Times, lossless bool) Latencies {
+// NewLatencies describes a set of times, whose stages are those of a list.
+func NewLatencies(list stages.List, t *ledger.Times, lossless bool) Latencies {
 	l := Latencies{
 		Arrival:  NewLatency(&t.Arrival, lossless),
 		FromSend: NewLatency(&t.FromSend, lossless),
@@ -65,7 +66,7 @@ func NewLatencies(t *ledger.Times, lossless bool) Latencies {
 		Stages:   map[string]Latency{},
 	}
 	for i := range t.Stages {
-		l.Stages[ledger.Stage(i).String()] = NewLatency(&t.Stages[i], lossless)
+		l.Stages[list[i].Name] = NewLatency(&t.Stages[i], lossless)
 	}
 	return l
 }
@@ -87,3 +88,13 @@ func NewQuantiles(s *ledger.Series) *Quantiles {
 }
 
 func ms(us int64) float64 { return float64(us) / 1000 }
+
+// Stamped reports whether stages of a run are known by the pipeline's stamps.
+func (r *Run) Stamped() bool {
+	for name, l := range r.Latency.Stages {
+		if name != stages.Schedule && l.Count > 0 && len(r.Stages) != 2 { // two need no stamp
+			return true
+		}
+	}
+	return false
+}

@@ -1,11 +1,11 @@
 package report
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode"
-
-	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
 // Markdown is the summary of a run for a CI job or a comment on a change: the answer, figures with their limits, the
@@ -19,23 +19,19 @@ func Markdown(r *Run) string {
 	m.list(r.Verdict.Reasons)
 	m.rules(r, "")
 	m.findings(r.Findings)
-	m.line("\n%s  \n%s of %s deliveries, %s duplicates, %s reordered", accountLine(r.Account), count(r.Account.Deliveries.Arrived),
-		count(r.Account.Deliveries.Due), count(r.Account.Duplicates), count(r.Account.Reordered))
+	m.line("\n%s  \n%s", accountLine(r.Account), r.deliveries(", "))
 	if r.Account.Balanced {
 		m.latencies(r)
 	} else {
 		m.line("\nLatency is not shown: the account does not balance.")
 	}
-	var figures []string
-	for _, f := range scriptFigures(r.Figures, "not available") {
-		figures = append(figures, f[0]+": "+f[1])
-	}
-	m.list(figures)
+	m.figures(r.Figures)
 	m.line("\n<details><summary>Limits of the instrument</summary>")
 	m.rules(r, Invalid)
 	m.line("\n</details>")
+	m.line("\nReport: %s%s", link(PageName, PageName), jobLink(r))
 	if r.Run.Command != "" {
-		m.line("\n%s", plain(r.Run.Command))
+		m.code(r.Run.Command)
 	}
 	return m.String()
 }
@@ -53,6 +49,40 @@ func (m *markdown) list(items []string) {
 		}
 		m.line("- %s", plain(item))
 	}
+}
+
+// code writes a command as it is, on one line: it is there to be copied. Its fence is longer than any in it.
+func (m *markdown) code(command string) {
+	fence := "```"
+	for strings.Contains(command, fence) {
+		fence += "`"
+	}
+	m.line("\n%s\n%s\n%s", fence, Printable(command), fence)
+}
+
+// link is a link whose address may hold anything.
+func link(text, address string) string {
+	return fmt.Sprintf("[%s](<%s>)", plain(text), strings.NewReplacer("<", "%3C", ">", "%3E", "\n", "%0A", "\r", "%0D", "\\", "%5C").Replace(address))
+}
+
+// jobLink is a link to the CI job, where the files of the run are kept; empty without a job's address.
+func jobLink(r *Run) string {
+	var ci struct{ Name, URL string }
+	data, _ := json.Marshal(r.Environment["ci"]) // of a run in progress a struct, of one that was read a map
+	_ = json.Unmarshal(data, &ci)
+	if !strings.HasPrefix(ci.URL, "https://") && !strings.HasPrefix(ci.URL, "http://") {
+		return ""
+	}
+	return " of " + link(cmp.Or(ci.Name, "the job"), ci.URL)
+}
+
+// figures writes the figures of the script.
+func (m *markdown) figures(all []Figure) {
+	var lines []string
+	for _, f := range scriptFigures(all, "not available") {
+		lines = append(lines, f[0]+": "+f[1])
+	}
+	m.list(lines)
 }
 
 // findings writes what stands out.
@@ -78,20 +108,21 @@ func (m *markdown) latencies(r *Run) {
 		m.row(name, num(l.Mean), num(l.at(50))+within, num(l.at(95)), num(l.at(99)), num(l.Max), count(int(l.Count)))
 	}
 	head()
-	row("**arrival**", r.Latency.Arrival, "")
-	if r.Run.Model != Closed { // in the closed model both figures are equal
-		row("from send", r.Latency.FromSend, "")
+	for i, one := range r.series() {
+		if i == 0 {
+			one.name = "**" + one.name + "**"
+		}
+		row(one.name, one.Latency, "")
 	}
-	row(r.Run.protocol(), r.Latency.HTTP, "")
 	open := false
-	for i := range ledger.Stages {
-		if s := r.Latency.Stages[i.String()]; s.Count > 0 {
+	for _, stage := range r.Stages {
+		if s := r.Latency.Stages[stage.Name]; s.Count > 0 {
 			if !open {
 				m.line("\n<details><summary>Stages</summary>")
 				head()
 				open = true
 			}
-			row(i.String(), s, within(r, i))
+			row(stage.Name, s, within(r, stage))
 		}
 	}
 	if open {

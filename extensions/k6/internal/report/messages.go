@@ -27,14 +27,14 @@ type Slow struct {
 	Subscriber int                `json:"subscriber"` // from 1
 	Due        string             `json:"due"`        // UTC, µs
 	ArrivalMS  float64            `json:"arrival_ms"`
-	StagesMS   map[string]float64 `json:"stages_ms"` // the known ones; all six sum to ArrivalMS
+	StagesMS   map[string]float64 `json:"stages_ms"` // the known ones; all of them sum to ArrivalMS
 }
 
 // Named is a message that did not arrive, or a duplicate or negative delivery.
 type Named struct {
 	ID        string  `json:"id"`
 	Trace     string  `json:"trace,omitempty"` // its id; empty: none
-	End       string  `json:"end"`             // as the account counts it: lost, rejected, unknown, dead_lettered, queued, duplicates, negative
+	End       string  `json:"end"`             // as the account counts it: lost, rejected, unknown, altered, dead_lettered, queued, duplicates, negative
 	Target    string  `json:"target"`
 	Flow      string  `json:"flow"`
 	Phase     *string `json:"phase"`     // nil: unknown
@@ -81,8 +81,8 @@ func NewTail(l *ledger.Ledger) *Tail {
 		return nil
 	}
 	tail := &Tail{Count: t.Count, Of: t.Of, MeanMS: t.Arrival / 1000, StagesMS: map[string]float64{}}
-	for i, us := range t.Stages {
-		tail.StagesMS[ledger.Stage(i).String()] = us / 1000
+	for i, stage := range l.Stages() {
+		tail.StagesMS[stage.Name] = t.Stages[i] / 1000
 	}
 	return tail
 }
@@ -131,9 +131,9 @@ func slowestText(r *Run) []string {
 	var lines []string
 	for _, s := range r.Messages.Slowest[:min(most, len(r.Messages.Slowest))] {
 		var stages []string
-		for i := range ledger.Stages {
-			if ms, known := s.StagesMS[i.String()]; known {
-				stages = append(stages, i.String()+" "+num(&ms))
+		for _, stage := range r.Stages {
+			if ms, known := s.StagesMS[stage.Name]; known {
+				stages = append(stages, stage.Name+" "+num(&ms))
 			}
 		}
 		lines = append(lines, fmt.Sprintf("%s ms  %s  due %s  %s", num(&s.ArrivalMS), s.ID, s.Due, s.Target), "  "+strings.Join(stages, " · "))

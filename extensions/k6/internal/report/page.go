@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -26,37 +27,42 @@ const (
 	closing = `</script>`
 )
 
+// place is where the template has room for the part that needs no script.
+const place = `<main id="report">`
+
 // WritePage writes the page of a run.
 func WritePage(w io.Writer, r *Run) error {
-	return writePage(w, template, func(w io.Writer) error { return writeJSON(w, r, light) })
+	return writePage(w, template, r, func(w io.Writer) error { return writeJSON(w, r, light) })
 }
 
-// RenderPage writes the page of a run.json. One of an earlier version keeps its unknown fields, and gets the answer
-// and the findings if they are missing.
+// RenderPage writes the page of a run.json. One of an earlier version keeps its unknown fields, and gets the answer,
+// the findings and the distribution of arrival if they are missing.
 func RenderPage(w io.Writer, run []byte) error {
-	var r Run
-	if err := json.Unmarshal(run, &r); err != nil {
+	r, err := decode(run)
+	if err != nil {
 		return err
 	}
-	stored := r
+	stored := *r
 	r.Conclude("")
-	for _, member := range []struct {
-		name   string
-		stored bool
-		value  any
-	}{
-		{"answer", stored.Answer.Sentence != "", r.Answer}, {"findings", stored.Findings != nil, r.Findings},
-	} {
-		if member.stored {
-			continue
-		}
-		text, err := json.Marshal(member.value)
-		if err != nil {
+	if stored.Answer.Sentence == "" {
+		if run, err = setMember(run, "answer", r.Answer); err != nil {
 			return err
 		}
-		run = append([]byte(`{"`+member.name+`":`+string(text)+","), bytes.TrimLeft(run, "{ \n")...)
 	}
-	return writePage(w, template, func(w io.Writer) error {
+	if stored.Findings == nil {
+		if run, err = setMember(run, "findings", r.Findings); err != nil {
+			return err
+		}
+	}
+	if stored.ArrivalBins == nil && r.ArrivalBins != nil {
+		if run, err = setMember(run, "arrival_bins", r.ArrivalBins); err != nil {
+			return err
+		}
+	}
+	if stored.Answer.Sentence != "" { // it may be the script's
+		r.Answer = stored.Answer
+	}
+	return writePage(w, template, r, func(w io.Writer) error {
 		data, err := light(run)
 		if err == nil {
 			_, err = w.Write(data)
@@ -65,17 +71,20 @@ func RenderPage(w io.Writer, run []byte) error {
 	})
 }
 
-// writePage puts a run into the template: its JSON, compressed with gzip, as a base64 string. So the page of an hour
-// stays small, and nothing in the run can end its element.
-func writePage(w io.Writer, template string, run func(io.Writer) error) error {
+// writePage puts a run into the template: its main figures as plain HTML, and its JSON, compressed with gzip, as a base64
+// string. So the page of an hour stays small, and nothing in the run can end its element.
+func writePage(w io.Writer, template string, r *Run, run func(io.Writer) error) error {
 	before, after, _ := strings.Cut(template, opening+"null"+closing)
+	head, rest, _ := strings.Cut(before, place)
 	text := base64.NewEncoder(base64.StdEncoding, w)
 	packed, err := gzip.NewWriterLevel(text, gzip.BestSpeed)
 	if err != nil {
 		return err
 	}
 	for _, write := range []func() error{
-		func() error { _, err := io.WriteString(w, before+opening+`"`); return err },
+		func() error { _, err := io.WriteString(w, head+place); return err },
+		func() error { return writeStatic(w, r) },
+		func() error { _, err := io.WriteString(w, rest+opening+`"`); return err },
 		func() error { return run(packed) },
 		packed.Close,
 		text.Close,
@@ -135,11 +144,41 @@ var histogram = regexp.MustCompile(`"histogram"\s*:\s*"[^"]*"`)
 // light removes the histograms of steps, flows and so on from a run.json: the page does not use them, and they do not
 // compress. The histograms of the whole run stay, because the page offers them for download.
 func light(run []byte) ([]byte, error) {
-	d := json.NewDecoder(bytes.NewReader(run))
+	return mapMembers(run, func(name string, value json.RawMessage) json.RawMessage {
+		if name != "latency" {
+			return histogram.ReplaceAllLiteral(value, []byte(`"histogram":null`))
+		}
+		return value
+	})
+}
+
+// setMember replaces a member of a JSON object, or puts it first.
+func setMember(object []byte, name string, value any) ([]byte, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	found := false
+	object, err = mapMembers(object, func(member string, value json.RawMessage) json.RawMessage {
+		if member != name {
+			return value
+		}
+		found = true
+		return text
+	})
+	if err != nil || found {
+		return object, err
+	}
+	return slices.Concat([]byte(`{"`+name+`":`), text, []byte(","), object[1:]), nil
+}
+
+// mapMembers changes the values of a JSON object's members.
+func mapMembers(object []byte, change func(name string, value json.RawMessage) json.RawMessage) ([]byte, error) {
+	d := json.NewDecoder(bytes.NewReader(object))
 	if _, err := d.Token(); err != nil {
 		return nil, err
 	}
-	b := bytes.NewBuffer(make([]byte, 0, len(run)))
+	b := bytes.NewBuffer(make([]byte, 0, len(object)))
 	for separator := byte('{'); d.More(); separator = ',' {
 		key, err := d.Token()
 		if err != nil {
@@ -149,14 +188,11 @@ func light(run []byte) ([]byte, error) {
 		if err := d.Decode(&value); err != nil {
 			return nil, err
 		}
-		if key != "latency" {
-			value = histogram.ReplaceAllLiteral(value, []byte(`"histogram":null`))
-		}
 		name, err := json.Marshal(key)
 		if err != nil {
 			return nil, err
 		}
-		for _, piece := range [][]byte{{separator}, name, {':'}, value} {
+		for _, piece := range [][]byte{{separator}, name, {':'}, change(fmt.Sprint(key), value)} {
 			_, _ = b.Write(piece)
 		}
 	}

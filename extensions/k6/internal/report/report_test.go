@@ -14,11 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
 // ramp returns a series of 1, 2, … n milliseconds.
 func ramp(n int) *ledger.Series {
-	s := &ledger.NewTimes().Arrival
+	s := &ledger.NewTimes(6).Arrival
 	for i := range n {
 		s.Add(int64(i+1) * 1000)
 	}
@@ -69,7 +70,7 @@ func TestTheCurveStopsWhereSamplesRunOut(t *testing.T) {
 
 func TestTheCurveNeverExceedsTheMaximum(t *testing.T) {
 	t.Parallel()
-	s := &ledger.NewTimes().Arrival
+	s := &ledger.NewTimes(6).Arrival
 	s.AddMany(100_001, 100)
 	for _, point := range NewLatency(s, false).Curve {
 		assert.LessOrEqual(t, point[1], 100.001)
@@ -78,7 +79,7 @@ func TestTheCurveNeverExceedsTheMaximum(t *testing.T) {
 
 // writeSmall writes a run into a minimal page.
 func writeSmall(w io.Writer, r *Run) error {
-	return writePage(w, "<p>"+opening+"null"+closing+"</p>", func(w io.Writer) error { return writeJSON(w, r, light) })
+	return writePage(w, "<p>"+opening+"null"+closing+"</p>", r, func(w io.Writer) error { return writeJSON(w, r, light) })
 }
 
 func TestThePageEscapesTheRun(t *testing.T) {
@@ -98,12 +99,12 @@ func TestThePageEscapesTheRun(t *testing.T) {
 
 func TestThePageOmitsHistogramsOfStepsAndFlows(t *testing.T) {
 	t.Parallel()
-	times := ledger.NewTimes()
+	times := ledger.NewTimes(6)
 	times.Arrival.Merge(ramp(20))
 	latency := NewLatency(ramp(20), true)
 	r := balanced()
-	r.Latency = NewLatencies(times, true)
-	r.Steps = []Step{{Latency: NewLatencies(times, true)}}
+	r.Latency = NewLatencies(stages.Default(), times, true)
+	r.Steps = []Step{{Latency: NewLatencies(stages.Default(), times, true)}}
 	r.Flows = []FlowResult{{Arrival: latency}}
 	r.Canary, r.Health.SocketWait = &Canary{Latency: latency}, &latency
 	text, err := json.MarshalIndent(r, "", "  ")
@@ -190,30 +191,31 @@ func TestBinsHaveAFixedLogarithmicScale(t *testing.T) {
 
 func TestAShortStageIsShownWithTheClockBound(t *testing.T) {
 	t.Parallel()
-	times := ledger.NewTimes()
-	for _, s := range []ledger.Stage{ledger.Request, ledger.Ingest, ledger.Queue} {
+	times := ledger.NewTimes(6)
+	for s := 1; s <= 3; s++ {
 		times.Stages[s].Add(87)
 	}
-	times.Stages[ledger.Delivery].Add(900)
-	r := &Run{Latency: NewLatencies(times, false), Clock: Clock{BoundMS: 0.0543}}
+	times.Stages[5].Add(900)
+	r := &Run{Latency: NewLatencies(stages.Default(), times, false), Clock: Clock{BoundMS: 0.0543}}
 	shown := map[string]string{}
-	for i := range ledger.Stages {
-		shown[i.String()] = within(r, i)
+	for _, stage := range stages.Default() {
+		shown[stage.Name] = within(r, stage)
 	}
 	assert.Equal(t, map[string]string{"schedule": "", "request": " ±0.054", "ingest": "", "queue": " ±0.054", "relay": "", "delivery": ""}, shown)
 	r.Clock.OneHost = true
-	assert.Empty(t, within(r, ledger.Queue), "one host has one clock")
+	assert.Empty(t, within(r, stages.Default()[3]), "one host has one clock")
 }
 
 func TestTheTextSummarizesTheRun(t *testing.T) {
 	t.Parallel()
-	times := ledger.NewTimes()
+	times := ledger.NewTimes(6)
 	times.Arrival.Merge(ramp(2000))
 	times.HTTP.Merge(ramp(20))
-	times.Stages[ledger.Schedule].Add((500 * time.Microsecond).Microseconds())
+	times.Stages[0].Add((500 * time.Microsecond).Microseconds())
 	r := &Run{
 		Verdict: Verdict{Result: Fail, Reasons: []string{"lost: 3 of 12345 messages were accepted and never arrived"}},
-		Latency: NewLatencies(times, false),
+		Stages:  stages.Default(),
+		Latency: NewLatencies(stages.Default(), times, false),
 		Account: Account{Scheduled: 12345, Arrived: 12342, Lost: 3, Balanced: true, Deliveries: Deliveries{Due: 12345, Arrived: 12342, Missing: 3}},
 		Clock:   Clock{Reference: "redis TIME", BoundMS: 0.0312},
 		Errors:  []ErrorClass{{"request", "timeout", 3, "no answer within 10s"}},

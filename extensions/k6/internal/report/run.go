@@ -6,6 +6,7 @@ import (
 	"cmp"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
 // Version is the version in package.json; a test compares them.
@@ -16,29 +17,35 @@ const Schema = "arrival/run/1"
 
 // Run is run.json. Latencies are milliseconds; null is unknown.
 type Run struct {
-	Schema      string         `json:"schema"`
-	Run         Identity       `json:"run"`
-	Verdict     Verdict        `json:"verdict"`
-	Answer      Answer         `json:"answer"`
-	Findings    []Finding      `json:"findings,omitzero"` // nil: of an earlier version
-	Account     Account        `json:"account"`
-	Clock       Clock          `json:"clock"`
-	Health      Health         `json:"health"`
-	Latency     Latencies      `json:"latency"`
-	Canary      *Canary        `json:"canary"`               // nil: the run had none
-	Generators  []Part         `json:"generators,omitempty"` // of a merged run: every instance, missing ones included
-	Sampled     *Sampled       `json:"sampled"`              // of the measured phases; nil: not requested
-	Steps       []Step         `json:"steps"`
-	Knee        *Knee          `json:"knee"`    // nil: no sweep, or its last step has not taken off
-	Figures     []Figure       `json:"figures"` // never nil
-	Flows       []FlowResult   `json:"flows"`
-	Targets     *Targets       `json:"targets"`  // nil: the run has not ended
-	Tail        *Tail          `json:"tail"`     // nil: fewer than a hundred deliveries have stages
-	Messages    *Messages      `json:"messages"` // nil: the run has not ended
-	Timeline    []Interval     `json:"timeline"`
-	Resources   []Resource     `json:"resources"`
-	Errors      []ErrorClass   `json:"errors"`
-	Environment map[string]any `json:"environment"`
+	Schema   string      `json:"schema" merge:"first"`
+	Run      Identity    `json:"run" merge:"own"`
+	Verdict  Verdict     `json:"verdict" merge:"own"`
+	Answer   Answer      `json:"answer" merge:"own"`
+	Findings []Finding   `json:"findings,omitzero" merge:"own"` // nil: of an earlier version
+	Account  Account     `json:"account" merge:"fields"`
+	Stages   stages.List `json:"stages" merge:"first"` // of a delivery; of an earlier version the default ones
+	Clock    Clock       `json:"clock" merge:"fields"`
+	Health   Health      `json:"health" merge:"fields"`
+	Latency  Latencies   `json:"latency" merge:"fields"`
+	// ArrivalBins: arrival latency of the measured phases (see NewBins); nil: unknown
+	ArrivalBins []int64 `json:"arrival_bins,omitempty" merge:"own"`
+	Canary      *Canary `json:"canary" merge:"fields"` // nil: the run had none
+	// Generators: of a merged run: every instance, missing ones included
+	Generators  []Part         `json:"generators,omitempty" merge:"own"`
+	Sampled     *Sampled       `json:"sampled" merge:"own"` // of the measured phases; nil: not requested
+	Steps       []Step         `json:"steps" merge:"own"`
+	Knee        *Knee          `json:"knee" merge:"own"`    // nil: no sweep, or its last step has not taken off
+	Figures     []Figure       `json:"figures" merge:"own"` // never nil
+	Flows       []FlowResult   `json:"flows" merge:"own"`
+	Targets     *Targets       `json:"targets" merge:"own"`  // nil: the run has not ended
+	Tail        *Tail          `json:"tail" merge:"own"`     // nil: fewer than a hundred deliveries have stages
+	Messages    *Messages      `json:"messages" merge:"own"` // nil: the run has not ended
+	Timeline    []Interval     `json:"timeline" merge:"own"`
+	Resources   []Resource     `json:"resources" merge:"own"`
+	Errors      []ErrorClass   `json:"errors" merge:"own"`
+	Environment map[string]any `json:"environment" merge:"own"`
+
+	Scene *Scene `json:"-" merge:"own"` // for causes; nil: read from a file, or merged
 }
 
 // Identity says which run this is and how to repeat it.
@@ -145,10 +152,10 @@ type (
 
 // Latencies have a sample for each delivery; HTTP one for each request.
 type Latencies struct {
-	Arrival  Latency            `json:"arrival"`
-	FromSend Latency            `json:"from_send"`
-	HTTP     Latency            `json:"http"`
-	Stages   map[string]Latency `json:"stages"`
+	Arrival  Latency            `json:"arrival" merge:"hist"`
+	FromSend Latency            `json:"from_send" merge:"hist"`
+	HTTP     Latency            `json:"http" merge:"hist"`
+	Stages   map[string]Latency `json:"stages" merge:"hist"`
 }
 
 // Latency is a distribution in milliseconds. Without a sample everything but Count and Curve is null.
@@ -169,26 +176,31 @@ type Latency struct {
 
 // Step is the result of a phase. Arrived counts deliveries.
 type Step struct {
-	Name          string             `json:"name"`
-	StartS        float64            `json:"start_s"`
-	DurationS     float64            `json:"duration_s"`
-	VUs           *int               `json:"vus"` // nil in the open model
-	Measured      bool               `json:"measured"`
-	Requests      int                `json:"requests"`
-	Scheduled     int                `json:"scheduled"`
-	Accepted      int                `json:"accepted"`
-	Due           int                `json:"due"` // deliveries of accepted messages
-	Arrived       int                `json:"arrived"`
-	ScheduledPerS float64            `json:"scheduled_per_s"`
-	AcceptedPerS  float64            `json:"accepted_per_s"`
-	ArrivedPerS   float64            `json:"arrived_per_s"`
-	CarriedPerS   float64            `json:"carried_per_s"` // accepted and arrived during the phase
-	Backlog       *int               `json:"backlog"`       // deliveries owed at its end; nil: it has not ended
-	Arrived99S    *float64           `json:"arrived_99_s"`  // from its start until 99 % of its deliveries had arrived; nil: they have not, or the closed model
-	DrainedS      *float64           `json:"drained_s"`     // from its end until nothing was owed; nil: the run did not wait, or the wait ended first
-	CPUPercent    map[string]float64 `json:"cpu_percent"`   // mean by process; nil: unknown
-	Latency       Latencies          `json:"latency"`
-	Sampled       *Sampled           `json:"sampled"` // nil: not requested
+	Name      string  `json:"name" merge:"first"`
+	StartS    float64 `json:"start_s" merge:"min"`
+	DurationS float64 `json:"duration_s" merge:"own"`
+	VUs       *int    `json:"vus" merge:"sum"` // nil in the open model
+	Measured  bool    `json:"measured" merge:"first"`
+	Requests  int     `json:"requests" merge:"sum"`
+	Scheduled int     `json:"scheduled" merge:"sum"`
+	Accepted  int     `json:"accepted" merge:"sum"`
+	// Taken: messages that were accepted, or arrived all the same; an earlier version has 0
+	Taken         int     `json:"taken" merge:"sum"`
+	Due           int     `json:"due" merge:"sum"` // deliveries of taken messages
+	Arrived       int     `json:"arrived" merge:"sum"`
+	ScheduledPerS float64 `json:"scheduled_per_s" merge:"own"`
+	AcceptedPerS  float64 `json:"accepted_per_s" merge:"own"`
+	ArrivedPerS   float64 `json:"arrived_per_s" merge:"own"`
+	CarriedPerS   float64 `json:"carried_per_s" merge:"own"` // taken and arrived during the phase
+	// Backlog: deliveries owed at its end; nil: it has not ended
+	Backlog *int `json:"backlog" merge:"sum"`
+	// Arrived99S: from its start until 99 % of its deliveries had arrived; nil: they have not, or the closed model
+	Arrived99S *float64 `json:"arrived_99_s" merge:"last"`
+	// DrainedS: from its end until nothing was owed; nil: the run did not wait, or the wait ended first
+	DrainedS   *float64           `json:"drained_s" merge:"last"`
+	CPUPercent map[string]float64 `json:"cpu_percent" merge:"own"` // mean by process; nil: unknown
+	Latency    Latencies          `json:"latency" merge:"fields"`
+	Sampled    *Sampled           `json:"sampled" merge:"own"` // nil: not requested
 }
 
 // Figure is a figure of the script.
@@ -202,10 +214,10 @@ type Figure struct {
 
 // FlowResult is the result of a flow in the measured phases. Arrived counts deliveries.
 type FlowResult struct {
-	Name      string  `json:"name"`
-	Scheduled int     `json:"scheduled"`
-	Arrived   int64   `json:"arrived"`
-	Arrival   Latency `json:"arrival"`
+	Name      string  `json:"name" merge:"first"`
+	Scheduled int     `json:"scheduled" merge:"sum"`
+	Arrived   int64   `json:"arrived" merge:"sum"`
+	Arrival   Latency `json:"arrival" merge:"hist"`
 }
 
 // ErrorClass counts errors that have the same cause.

@@ -1,9 +1,10 @@
 package report
 
 import (
-	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -25,40 +26,55 @@ var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	return c.Compile("run.schema.json")
 })
 
-// Validate checks a run.json against its schema. The error names the first fault and the number of others.
+// Validate checks a run.json against its schema. The error names the first fault and the number of others; of a large
+// document it names the first alone.
 func Validate(data []byte) error {
 	s, err := compiled()
 	if err != nil {
 		return err
 	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
+	var document any // with its numbers as floats: one like 1e999999999 is refused before the schema's exact arithmetic
+	if err := json.Unmarshal(data, &document); err != nil {
 		return fmt.Errorf("is not JSON: %w", err)
 	}
+	return firstFault(s, document, nil)
+}
+
+// fault describes what the validator found at a place of the document.
+func fault(place []string, err error) error {
 	var invalid *jsonschema.ValidationError
-	if err := s.Validate(document); errors.As(err, &invalid) {
-		faults := leaves(invalid)
-		more := ""
-		if n := len(faults) - 1; n > 0 {
-			more = fmt.Sprintf(" (and %d more)", n)
-		}
-		return fmt.Errorf("is no valid run: %s%s", faults[0], more)
-	} else if err != nil {
+	if !errors.As(err, &invalid) {
 		return err
 	}
-	return nil
+	faults := leaves(invalid, place)
+	more := ""
+	if n := len(faults) - 1; n > 0 && len(place) == 0 {
+		more = fmt.Sprintf(" (and %d more)", n)
+	}
+	return fmt.Errorf("is no valid run: %s%s", shortened(faults[0]), more)
 }
 
 var english = message.NewPrinter(language.English)
 
 // leaves lists the faults without further causes: "account.lost: got string, want integer".
-func leaves(e *jsonschema.ValidationError) []string {
+func leaves(e *jsonschema.ValidationError, place []string) []string {
 	if len(e.Causes) == 0 {
-		return []string{strings.TrimPrefix(strings.Join(e.InstanceLocation, ".")+": "+e.ErrorKind.LocalizedString(english), ": ")}
+		at := strings.Join(slices.Concat(place, e.InstanceLocation), ".")
+		return []string{strings.TrimPrefix(at+": "+e.ErrorKind.LocalizedString(english), ": ")}
 	}
 	var all []string
 	for _, cause := range e.Causes {
-		all = append(all, leaves(cause)...)
+		all = append(all, leaves(cause, place)...)
 	}
 	return all
+}
+
+// sentenceMost is the most bytes of a fault that are shown. A file may have names and texts of any length.
+const sentenceMost = 400
+
+func shortened(text string) string {
+	if len(text) <= sentenceMost {
+		return text
+	}
+	return strings.ToValidUTF8(text[:sentenceMost], "") + "…"
 }

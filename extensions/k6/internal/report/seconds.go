@@ -2,23 +2,29 @@ package report
 
 // Interval is one second of the run. Counts are messages; Arrived and Backlog count deliveries.
 type Interval struct {
-	T         int                `json:"t"`
-	Phase     *string            `json:"phase"` // null after the last phase: the run drains
-	Requests  int                `json:"requests"`
-	Scheduled int                `json:"scheduled"`
-	Sent      int                `json:"sent"`
-	Accepted  int                `json:"accepted"`
-	Rejected  int                `json:"rejected"`
-	Failed    int                `json:"failed"`
-	Arrived   int64              `json:"arrived"`
-	Backlog   int                `json:"backlog"`
-	Arrival   *Quantiles         `json:"arrival"`
-	FromSend  *Quantiles         `json:"from_send"`
-	HTTP      *Quantiles         `json:"http"`
-	Bins      []int64            `json:"arrival_bins"` // see NewBins
-	Stages    map[string]float64 `json:"stages"`       // means
-	CanaryMS  *float64           `json:"canary_ms"`    // latency of the canary message that was due in this second
-	Generator Usage              `json:"generator"`
+	T         int        `json:"t" merge:"own"`
+	Phase     *string    `json:"phase" merge:"first"` // null after the last phase: the run drains
+	Requests  int        `json:"requests" merge:"sum"`
+	Scheduled int        `json:"scheduled" merge:"sum"`
+	Sent      int        `json:"sent" merge:"sum"`
+	Accepted  int        `json:"accepted" merge:"sum"`
+	Rejected  int        `json:"rejected" merge:"sum"`
+	Failed    int        `json:"failed" merge:"sum"`
+	Arrived   int64      `json:"arrived" merge:"sum"`
+	Backlog   int        `json:"backlog" merge:"sum"`
+	Arrival   *Quantiles `json:"arrival" merge:"mean"`
+	FromSend  *Quantiles `json:"from_send" merge:"mean"`
+	HTTP      *Quantiles `json:"http" merge:"mean"`
+	Bins      []int64    `json:"arrival_bins" merge:"own"` // see NewBins
+	// DueBins: of deliveries of the measured phases whose messages were due in this second; a line of timeline.ndjson can't know
+	DueBins []int64 `json:"due_bins,omitempty" merge:"own"`
+	// Stages: means of the deliveries with stamps; nil: there are none
+	Stages map[string]float64 `json:"stages" merge:"own"`
+	// Stamped: deliveries with stamps; 0 beside Stages: an earlier version wrote it
+	Stamped int64 `json:"stamped,omitempty" merge:"sum"`
+	// CanaryMS: latency of the canary message that was due in this second
+	CanaryMS  *float64 `json:"canary_ms" merge:"max"`
+	Generator Usage    `json:"generator" merge:"fields"`
 }
 
 // Quantiles is a short distribution, ms. Merged ones have no percentiles, since they have no histograms.
@@ -33,10 +39,10 @@ type Quantiles struct {
 
 // Usage is the use of a process; 100 % is one core. Null: unknown.
 type Usage struct {
-	CPUPercent *float64 `json:"cpu_percent"`
-	RSSMB      *float64 `json:"rss_mb"`
+	CPUPercent *float64 `json:"cpu_percent" merge:"max"`
+	RSSMB      *float64 `json:"rss_mb" merge:"max"`
 	// StealPercent is the share of the host's CPU that went to other machines: steal of proc_stat(5). Nil: unknown.
-	StealPercent *float64 `json:"steal_percent,omitempty"`
+	StealPercent *float64 `json:"steal_percent,omitempty" merge:"max"`
 }
 
 // Resource is the use of one process over the run.

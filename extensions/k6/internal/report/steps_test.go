@@ -47,6 +47,10 @@ func TestStepsAreShownAsATable(t *testing.T) {
 	wide := strings.Join(stepsText(r, true), "\n")
 	assert.Contains(t, wide, "  backlog  CPU %: ingest redis\n")
 	assert.Contains(t, wide, "    1,234             81     7")
+	r.Steps[1].Arrived99S = new(12.345)
+	wide = strings.Join(stepsText(r, true), "\n")
+	assert.Contains(t, wide, "  backlog  99 % in s  CPU %: ingest redis\n")
+	assert.Contains(t, wide, "    1,234       12.3             81     7")
 
 	r.Figures = []Figure{
 		{Name: "time to drain", Value: new(3.25), Unit: "s"}, {Name: "time until p99 is back", Unit: "s"}, {Name: "held", Value: new(15000.0)}, {Name: "lost", Value: new(0.0)},

@@ -16,18 +16,18 @@ type Targets struct {
 
 // Target is one target. Arrival is of the measured phases, with two significant digits.
 type Target struct {
-	Name      string     `json:"name"`
-	Arrival   *Quantiles `json:"arrival"`
-	Reordered int        `json:"reordered"` // deliveries, whole run
-	Lost      int        `json:"lost"`      // messages, whole run
+	Name      string     `json:"name" merge:"first"`
+	Arrival   *Quantiles `json:"arrival" merge:"mean"`
+	Reordered int        `json:"reordered" merge:"sum"` // deliveries, whole run
+	Lost      int        `json:"lost" merge:"sum"`      // messages, whole run
 }
 
 // Others are the other targets together.
 type Others struct {
-	Targets   int        `json:"targets"`
-	Arrival   *Quantiles `json:"arrival"`
-	Reordered int        `json:"reordered"`
-	Lost      int        `json:"lost"`
+	Targets   int        `json:"targets" merge:"sum"`
+	Arrival   *Quantiles `json:"arrival" merge:"mean"`
+	Reordered int        `json:"reordered" merge:"sum"`
+	Lost      int        `json:"lost" merge:"sum"`
 }
 
 // mostTargets is the number of targets of each kind: those that lost most, the slowest, the busiest.

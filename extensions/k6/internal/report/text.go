@@ -1,13 +1,12 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
 var colours = map[string]string{Pass: "32", Fail: "31", Invalid: "33", Incomplete: "33"}
@@ -35,15 +34,19 @@ func (s *summary) paragraph(label string, lines []string) {
 func Text(r *Run, where string, colour bool) string {
 	s := &summary{}
 	verdict := strings.ToUpper(r.Verdict.Result)
+	padding := strings.Repeat(" ", max(0, 11-len(verdict)))
 	if colour {
 		verdict = "\x1b[1;" + colours[r.Verdict.Result] + "m" + verdict + "\x1b[0m"
 	}
-	fmt.Fprintf(s, "\n  %-11s %s\n", verdict, Printable(r.Run.Name))
+	fmt.Fprintf(s, "\n  %s%s %s\n", verdict, padding, Printable(r.Run.Name))
 	if g := r.Run.Generator; g != nil {
 		s.line("", "generator %d of %d: npm run report -- merge makes one run of all", g.Number, g.Of)
 	}
 	if r.Answer.Sentence != "" {
 		s.line("", "%s", r.Answer.Sentence)
+	}
+	if rates := r.Run.rates(); rates != "" {
+		s.line("", "%s", rates)
 	}
 	for _, reason := range r.Verdict.Reasons {
 		s.line("", "%s", reason)
@@ -70,8 +73,7 @@ func Text(r *Run, where string, colour bool) string {
 	a := r.Account
 	reached, rest := equation(a)
 	s.paragraph("account", []string{reached, rest})
-	s.line("", "%s of %s deliveries · %s duplicates · %s reordered · %s negative · %s foreign", count(a.Deliveries.Arrived),
-		count(a.Deliveries.Due), count(a.Duplicates), count(a.Reordered), count(a.Negative), count(a.Foreign))
+	s.line("", "%s", r.deliveries(" · "))
 	for _, line := range namedText(r) {
 		s.line("", "%s", line)
 	}
@@ -94,17 +96,35 @@ func Text(r *Run, where string, colour bool) string {
 	return s.String() + "\n"
 }
 
+// rates are the highest planned rate in requests and in messages: "500 requests/s = 950 messages/s"; empty where they are
+// the same, or in the closed model.
+func (id Identity) rates() string {
+	most, messages, weights := 0.0, 0.0, 0.0
+	for _, p := range id.Profile.Phases {
+		for _, rate := range []*float64{p.ArrivalRate, p.RampTo} {
+			if rate != nil {
+				most = max(most, *rate)
+			}
+		}
+	}
+	for _, f := range id.Profile.Flows {
+		messages, weights = messages+float64(f.Weight*f.Messages), weights+float64(f.Weight)
+	}
+	if most == 0 || weights == 0 || messages == weights {
+		return ""
+	}
+	return fmt.Sprintf("%s requests/s = %s messages/s", figure(&most), figure(new(most*messages/weights)))
+}
+
 // latencies writes the latencies of the run, then of each stage.
 func (s *summary) latencies(r *Run) {
 	l := r.Latency
-	s.line("arrival", "%s   from %s deliveries in the measured phases", l.Arrival.quantiles(), count(int(l.Arrival.Count)))
-	if a := r.Answer; a.WithinLimit != nil {
-		s.line("within", "%s arrived within the limit of %s ms", percent(*a.WithinLimit), figure(a.P99LimitMS))
+	for i, one := range r.series() {
+		s.line(one.name, "%s   %s", one.quantiles(), cmp.Or(one.note, "from "+count(int(one.Count))+" "+one.of))
+		if a := r.Answer; i == 0 && a.WithinLimit != nil {
+			s.line("within", "%s arrived within the limit of %s ms", percent(*a.WithinLimit), figure(a.P99LimitMS))
+		}
 	}
-	if r.Run.Model != Closed { // in the closed model both figures are equal
-		s.line("from send", "%s   uncorrected: without the generator's lateness", l.FromSend.quantiles())
-	}
-	s.line(r.Run.protocol(), "%s   from %s requests", l.HTTP.quantiles(), count(int(l.HTTP.Count)))
 	if c := r.Canary; c != nil {
 		latency := ""
 		if c.Latency.Count > 0 {
@@ -118,18 +138,15 @@ func (s *summary) latencies(r *Run) {
 		s.line("  "+stage, stageRow+" ms%s%s", num(part.Mean), share(part, l.Arrival), num(part.at(50)), num(part.at(99)), num(part.Max),
 			r.Tail.column(" ", r.Tail.share(stage)), note)
 	}
-	for i := range ledger.Stages {
-		name := i.String()
-		switch part := l.Stages[name]; {
+	for i, stage := range r.Stages {
+		switch part := l.Stages[stage.Name]; {
 		case part.Count > 0:
-			row(name, part, within(r, i))
-		case i == ledger.Request && l.FromSend.Count > 0: // without stamps the stages in between are one
-			row("request …", l.FromSend, "   request to delivery as one: the pipeline sends no stamps")
+			row(stage.Name, part, within(r, stage))
+		case i == 1 && l.FromSend.Count > 0: // without stamps the stages in between are one
+			row(stage.Name+" …", l.FromSend, fmt.Sprintf("   %s to %s as one: the pipeline sends no stamps", stage.Name, r.Stages[len(r.Stages)-1].Name))
 			return
-		case i > ledger.Queue && l.Stages[ledger.Queue.String()].Count > 0:
-			s.line("  "+name, "%8s   the message had arrived when it was in the queue", "n/a")
 		default:
-			s.line("  "+name, "%8s", "n/a")
+			s.line("  "+stage.Name, "%8s", "n/a")
 		}
 	}
 }
@@ -156,6 +173,9 @@ func equation(a Account) (reached, rest string) {
 	}
 	reached = fmt.Sprintf("%s scheduled %s %s dropped + %s rejected + %s unknown + %s arrived", count(a.Scheduled), sign,
 		count(a.Dropped), count(a.Rejected), count(a.Unknown), count(a.Arrived))
+	if a.Altered > 0 {
+		reached += fmt.Sprintf(" + %s altered", count(a.Altered))
+	}
 	rest = fmt.Sprintf("+ %s dead-lettered + %s queued + %s lost", count(a.DeadLettered), count(a.Queued), count(a.Lost))
 	if a.Pending > 0 {
 		rest += fmt.Sprintf(" + %s pending", count(a.Pending))

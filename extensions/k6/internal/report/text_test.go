@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,11 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
 func balanced() *Run {
 	return &Run{
-		Account: Account{Balanced: true}, Latency: NewLatencies(ledger.NewTimes(), false),
+		Account: Account{Balanced: true}, Stages: stages.Default(), Latency: NewLatencies(stages.Default(), ledger.NewTimes(6), false),
 		Clock: Clock{Reference: "redis TIME", BoundMS: 0.0312}, Health: Health{Gaps: []Gap{}, TrendOneIn: 1},
 	}
 }
@@ -123,6 +125,33 @@ func TestTextEscapesControlCharacters(t *testing.T) {
 	assert.Regexp(t, `\n  FAIL +name`, text)
 	assert.NotRegexp(t, `\n +PASS`, text)
 	assert.Contains(t, Text(r, "", true), "\x1b[1;31mFAIL\x1b[0m", "its own colours stay")
+}
+
+// Regression: with colours the verdict had no padding.
+func TestColoursMoveNothing(t *testing.T) {
+	t.Parallel()
+	r := balanced()
+	r.Run.Name = "soak"
+	for _, result := range []string{Pass, Fail, Invalid, Incomplete} {
+		r.Verdict.Result = result
+		plain := regexp.MustCompile(`\x1b\[[\d;]*m`).ReplaceAllString(Text(r, "", true), "")
+		assert.Equal(t, Text(r, "", false), plain)
+	}
+}
+
+func TestRequestsAndMessagesOfTheLoadAreSaidOnce(t *testing.T) {
+	t.Parallel()
+	r := balanced()
+	r.Run.Profile = Profile{
+		Phases: []Phase{{ArrivalRate: new(100.0), RampTo: new(1500.0)}, {ArrivalRate: new(1500.0)}},
+		Flows:  []Flow{{Weight: 19, Messages: 1}, {Weight: 1, Messages: 19}},
+	}
+	line := "\n              1,500 requests/s = 2,850 messages/s\n"
+	assert.Equal(t, 1, strings.Count(Text(r, "", false), line), Text(r, "", false))
+	r.Run.Profile.Flows = r.Run.Profile.Flows[:1]
+	assert.NotContains(t, Text(r, "", false), "requests/s =", "a message each")
+	r.Run.Profile.Phases = []Phase{{VUs: new(8)}}
+	assert.NotContains(t, Text(r, "", false), "requests/s =", "the closed model has no rate")
 }
 
 func TestTheClosedModelOmitsFromSend(t *testing.T) {

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,6 +15,10 @@ const (
 	Invalid    = "invalid"    // the instrument was the bottleneck
 	Incomplete = "incomplete" // the run was cut off, or a limit was not judged
 )
+
+// FailedRequests is the rule about requests without a 2xx, whether or not their messages arrived; its metric is
+// arrival_requests_failed.
+const FailedRequests = "requests_failed"
 
 // Verdict is the result with its reasons and rules. internal/judge makes it.
 type Verdict struct {
@@ -35,8 +40,29 @@ type Rule struct {
 	Basis  string   `json:"basis"`  // how Limit was computed; empty: it was set
 	Reason string   `json:"reason"` // why it is broken; empty: it holds, or another rule has the reason
 
+	Part          string   `json:"part,omitempty"`           // what the rule is about; empty: of an earlier version
+	Remedy        string   `json:"remedy,omitempty"`         // what was wrong, and what to do, if it makes the run unusable
+	TrustedAnyway []string `json:"trusted_anyway,omitempty"` // what can be trusted though the rule is broken
+
 	Generator int `json:"generator,omitempty"` // of a merged run: the instance; 0: the whole run
 }
+
+// Parts of a run that rules are about.
+const (
+	Sending   = "sending"
+	Receiving = "receiving"
+	Pipeline  = "pipeline"
+	WholeRun  = "run"
+)
+
+// What can be trusted though a rule is broken.
+const (
+	TrustsHTTP    = "http"    // the latency of requests
+	TrustsAccount = "account" // which messages arrived
+)
+
+// Unbalanced is the remedy for an account that does not balance.
+const Unbalanced = "the account does not balance, so no latency is shown. This is an error of the instrument: please report it"
 
 // Limited is the rule as text: "arrival_p99 < 250 ms".
 func (r Rule) Limited() string {
@@ -45,6 +71,14 @@ func (r Rule) Limited() string {
 		return name + " " + limit
 	}
 	return name
+}
+
+// lasting is the rule as text without a computed limit, which differs from run to run: CI systems follow a case by its name.
+func (r Rule) lasting() string {
+	if r.Basis != "" {
+		return r.named()
+	}
+	return r.Limited()
 }
 
 // named is the rule's name, after that of its instance.
@@ -63,7 +97,10 @@ func (r Rule) limit() string {
 		return ""
 	}
 	number := num(r.Limit)
-	if r.Basis == "" {
+	switch {
+	case slices.Contains([]string{"messages", "deliveries", "samples"}, r.Unit): // an earlier version set parts of one
+		number = count(int(*r.Limit))
+	case r.Basis == "":
 		number = grouped(strconv.FormatFloat(*r.Limit, 'f', -1, 64))
 	}
 	return strings.TrimSpace(signs.Replace(r.Op) + " " + number + " " + r.Unit)

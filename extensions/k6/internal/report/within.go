@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +19,6 @@ const withinPrefix = "arrival_within_"
 
 var (
 	withinName  = regexp.MustCompile(`^arrival\.within\(\s*([\d.]+\s*(?:us|µs|ms|s))\s*\)$`)
-	withinShare = regexp.MustCompile(`^\s*(>=|>)\s*([\d.]+)\s*%\s*$`)
 	withinLimit = regexp.MustCompile(`^\s*(arrival\.within\([^)]*\))(.*)$`)
 )
 
@@ -40,45 +40,96 @@ func WithinMetric(name string) (metric string, limit time.Duration, ok bool) {
 	return fmt.Sprintf("%s%dus", withinPrefix, limit.Microseconds()), limit, true
 }
 
-// WithinThreshold converts ">= 99.9%" to a threshold of k6; other texts stay.
-func WithinThreshold(source string) string {
-	parts := withinShare.FindStringSubmatch(source)
-	if parts == nil {
-		return source
+// withinForm is what a limit has to look like.
+const withinForm = "allowed: arrival.within(250ms) >= 99.9%, with us, ms or s, and > or >="
+
+var withinTime = regexp.MustCompile(`^arrival\.within\(\s*([\d.]*)\s*([^)\s]*)\s*\)$`)
+
+// CheckWithin returns what is wrong with a name that is meant as arrival.within(250ms); nil: nothing, or it is another name.
+func CheckWithin(name string) error {
+	if _, _, ok := WithinMetric(name); ok || !strings.HasPrefix(name, "arrival.within") {
+		return nil
 	}
-	percent, err := strconv.ParseFloat(parts[2], 64)
-	if err != nil {
-		return source
+	wrong := "is not a limit on the arrival"
+	switch parts := withinTime.FindStringSubmatch(name); {
+	case parts == nil:
+		wrong = "has no time in brackets"
+	case parts[1] == "":
+		wrong = "has no number before its unit"
+	case parts[2] == "":
+		wrong = "has no unit"
+	case !slices.Contains([]string{"us", "µs", "ms", "s"}, parts[2]):
+		wrong = fmt.Sprintf("has the unit %q", parts[2])
+	default:
+		if _, err := strconv.ParseFloat(parts[1], 64); err != nil {
+			wrong = fmt.Sprintf("has %q, which is no number", parts[1])
+		} else {
+			wrong = "is below 1 us"
+		}
 	}
+	return fmt.Errorf("%s %s; %s", name, wrong, withinForm)
+}
+
+var withinParts = regexp.MustCompile(`^\s*([<>=!]*)\s*(-?[^%\s]*)\s*(%?)\s*$`)
+
+// shareOf reads ">= 99.9%". Errors name the limit, its fault and what is allowed.
+func shareOf(limit, source string) (op string, percent float64, err error) {
+	parts := withinParts.FindStringSubmatch(source)
+	wrong := ""
+	if parts != nil {
+		op = parts[1]
+		percent, err = strconv.ParseFloat(parts[2], 64)
+	}
+	switch {
+	case parts == nil || op == "" && parts[2] == "":
+		wrong = "has no share of the deliveries behind it"
+	case op != ">" && op != ">=":
+		wrong = fmt.Sprintf("has %q before its share", op)
+	case err != nil:
+		wrong = fmt.Sprintf("has %q, which is no number", parts[2])
+	case parts[3] == "":
+		wrong = "has no % behind its share"
+	case percent < 0 || percent > 100 || math.IsNaN(percent):
+		wrong = "has a share outside 0 to 100 %"
+	default:
+		return op, percent, nil
+	}
+	return "", 0, fmt.Errorf("%q %s; %s", strings.TrimSpace(limit+" "+strings.TrimSpace(source)), wrong, withinForm)
+}
+
+// WithinThreshold converts ">= 99.9%" behind a limit to a threshold of k6; k6's own form, value>=0.999, stays.
+func WithinThreshold(limit, source string) (string, error) {
+	if strings.HasPrefix(strings.TrimSpace(source), "value") {
+		return source, nil
+	}
+	op, percent, err := shareOf(limit, source)
 	// Rounded, as 99.9/100 is not 0.999 in binary.
-	return "value" + parts[1] + strconv.FormatFloat(percent/100, 'g', 15, 64)
+	return "value" + op + strconv.FormatFloat(percent/100, 'g', 15, 64), err
 }
 
 // NewWithinRule is the rule of a limit like arrival.within(250ms) >= 99.9% on a run.
 func NewWithinRule(limit string, r *Run) (Rule, error) {
 	parts := withinLimit.FindStringSubmatch(limit)
-	wrong := fmt.Errorf("%q is no limit; allowed: arrival.within(250ms) >= 99.9%%, with us, ms or s, and > or >=", limit)
 	if parts == nil {
-		return Rule{}, wrong
+		return Rule{}, fmt.Errorf("%q is no limit; %s", limit, withinForm)
 	}
 	metric, within, ok := WithinMetric(parts[1])
-	share := withinShare.FindStringSubmatch(parts[2])
-	if !ok || share == nil {
-		return Rule{}, wrong
+	if !ok {
+		return Rule{}, CheckWithin(parts[1])
 	}
-	percent, err := strconv.ParseFloat(share[2], 64)
-	if err != nil || percent > 100 {
-		return Rule{}, wrong
+	op, percent, err := shareOf(parts[1], parts[2])
+	if err != nil {
+		return Rule{}, err
 	}
-	rule := Rule{Name: metric, Op: share[1], Limit: &percent, Unit: "%", Result: Fail}
+	rule := Rule{Name: metric, Op: op, Limit: &percent, Unit: "%", Result: Fail}
 	if value := r.Latency.Arrival.Within(within); value != nil && r.Run.Ended != nil {
 		rule.Value = new(math.Round(*value*1e14) / 1e12) // 0.949 × 100 is below 94.9 in binary
-		rule.OK = new(*rule.Value >= percent && (share[1] == ">=" || *rule.Value > percent))
+		rule.OK = new(*rule.Value >= percent && (op == ">=" || *rule.Value > percent))
 	}
 	return rule, nil
 }
 
-// Within is the share of the samples up to a time; nil without a histogram.
+// Within is the share of the samples up to a time, as ShareWithin; nil without a histogram.
 func (l Latency) Within(limit time.Duration) *float64 {
 	if l.Histogram == nil || l.Count == 0 {
 		return nil
@@ -90,11 +141,12 @@ func (l Latency) Within(limit time.Duration) *float64 {
 	return new(ShareWithin(h, limit))
 }
 
-// ShareWithin is the share of a histogram's values (µs) up to a time.
+// ShareWithin is the share of a histogram's values (µs) up to a time. A value is known to a step of the histogram, so only
+// steps that end within the time count: an error is against the pipeline. reports/comparison/seconds.ts does the same.
 func ShareWithin(h *hdrhistogram.Histogram, limit time.Duration) float64 {
 	var inside int64
 	for _, bar := range h.Distribution() {
-		if bar.From <= limit.Microseconds() {
+		if bar.To <= limit.Microseconds() {
 			inside += bar.Count
 		}
 	}

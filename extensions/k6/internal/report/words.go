@@ -13,6 +13,9 @@ import (
 
 func count(n int) string { return grouped(strconv.Itoa(n)) }
 
+// Number is a whole number with thousands separators, as reports write it.
+func Number(n int) string { return count(n) }
+
 func plural(n int, one string) string {
 	if n == 1 {
 		return "1 " + one

@@ -3,6 +3,7 @@ package run
 
 import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
@@ -18,4 +19,7 @@ type Parts struct {
 
 	Count    func(stage, class, example string) // counts an error of a class
 	Distrust func(format string, args ...any)   // makes the run invalid, with a reason in plain words
+	Slot     func(seq int) pacer.Slot           // the request that carries a message
+	Verify   func() int                         // the bytes of one message in so many are compared; 0: what was sent is not known
+	Sample   func(payload []byte)               // gets foreign messages, one of which the report shows
 }

@@ -21,6 +21,8 @@ type Course struct {
 	Epoch   time.Time     // the beginning of the schedule
 	Started chan struct{} // closed when the subscribers hold their topics; Epoch is set before
 	Halted  chan struct{} // closed when sending more has no use
+
+	halting sync.Once
 }
 
 // New makes a Course that has not started.
@@ -41,6 +43,15 @@ func (c *Course) Elapsed() time.Duration {
 		return 0
 	}
 	return max(0, time.Since(c.Epoch))
+}
+
+// Halt ends the load, and reports whether it was the first to do so.
+func (c *Course) Halt() (first bool) {
+	c.halting.Do(func() {
+		close(c.Halted)
+		first = true
+	})
+	return first
 }
 
 // IsHalted reports whether the load was halted.

@@ -18,6 +18,7 @@ type Turns struct {
 	next    atomic.Int64         // the request that is taken next
 	senders atomic.Int64         // senders that have started
 	taking  atomic.Int64         // senders that have taken a request and not sent it yet
+	active  atomic.Int64         // when a request was last taken or seen under way, ns since the epoch
 
 	choice   sync.Once
 	choosing bool           // senders choose the flow of each request
@@ -90,7 +91,8 @@ func (s *Turns) TakeIn(ctx context.Context, sender, flow int) (slot pacer.Slot, 
 	if s.IsHalted() || ctx.Err() != nil {
 		t = overTurn
 	}
-	if !t.Over && t.take(sender, time.Now()) {
+	if now := time.Now(); !t.Over && t.take(sender, now) {
+		s.active.Store(int64(now.Sub(s.Epoch)))
 		slot = s.slot(flow)
 		slot.Phase = t.Phase
 		return slot, nil // counts as taking until it is sent
@@ -112,6 +114,35 @@ func (s *Turns) Idle() bool { return s.taking.Load() == 0 }
 // quiet reports whether no request is in flight or about to be: the ledger does not know a taken request whose
 // body is still being made.
 func (s *Turns) quiet() bool { return s.Idle() && s.Ledger.InFlight() == 0 }
+
+// Look notes whether a request is under way. It is called periodically.
+func (s *Turns) Look(now time.Time) {
+	if s != nil && !s.quiet() {
+		s.active.Store(int64(now.Sub(s.Epoch)))
+	}
+}
+
+// idleLeast is how long nothing must have been under way before a phase counts as abandoned. Look is called more often.
+const idleLeast = time.Second
+
+// Abandoned reports whether a phase from begin on ended by its time, and no request was taken or under way in its
+// second half. Senders that think as long, send once in a phase; otherwise none is left.
+func (s *Turns) Abandoned(t *Turn, begin time.Time) bool {
+	if t.Left != nil && t.Left.Load() <= 0 || s.IsHalted() || !s.quiet() {
+		return false
+	}
+	last := s.Epoch.Add(time.Duration(s.active.Load()))
+	return t.End.Sub(last) > max(idleLeast, t.End.Sub(begin)/2)
+}
+
+// Drawn is how many requests were taken.
+func (s *Turns) Drawn() int {
+	n := s.next.Load()
+	for i := range s.chosen {
+		n += s.chosen[i].Load()
+	}
+	return int(n)
+}
 
 // slot is the sender's next request: of the flow it wants, or the next in turn.
 func (s *Turns) slot(flow int) pacer.Slot {

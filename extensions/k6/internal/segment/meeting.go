@@ -16,7 +16,9 @@ import (
 // hold their topics. The one that finds all of them ready writes the start in the same step. So no instance
 // starts late, and none sends anything if one is missing.
 const (
-	Keys = "arrival:run:" // <id>, and <id>:<phase>, a hash: the start, µs, and for each generator its token and its readiness expiry, µs
+	// Keys begins the names of hashes, <id> and <id>:<phase>: the start, µs, and for each generator its token and the
+	// expiry of its readiness, µs.
+	Keys = "arrival:run:"
 	// kept is how long the key stays, so that the run id cannot be reused.
 	kept = 24 * time.Hour
 	// StartDelay is the time between all being ready and the start.
@@ -70,8 +72,10 @@ type Meeting struct {
 }
 
 // Meeting returns the meeting for a run, or for a phase of it. now is the time of Redis, µs.
-func (s *Segment) Meeting(node *redis.Client, run string, startDelay time.Duration, now func() int64) *Meeting {
-	return &Meeting{client: node, run: run, startDelay: startDelay, number: s.Number(), of: s.Of(), token: rand.Text(), now: now}
+func (s Segment) Meeting(node *redis.Client, run string, startDelay time.Duration, now func() int64) *Meeting {
+	return &Meeting{
+		client: node, run: run, startDelay: startDelay, number: s.Number(), of: s.Of(), token: rand.Text(), now: now,
+	}
 }
 
 // Presence is the answer of Redis: the start, 0 if not set; the state of this instance; and the instances that
@@ -85,8 +89,8 @@ type Presence struct {
 // Ready marks the instance as ready, for readyFor.
 func (m *Meeting) Ready(ctx context.Context) (Presence, error) {
 	now := m.now()
-	reply, err := readyScript.Run(ctx, m.client, []string{Keys + m.run}, m.number, m.token, now, now+readyFor.Microseconds(), m.of,
-		now+m.startDelay.Microseconds(), int(kept.Seconds())).StringSlice()
+	reply, err := readyScript.Run(ctx, m.client, []string{Keys + m.run}, m.number, m.token, now,
+		now+readyFor.Microseconds(), m.of, now+m.startDelay.Microseconds(), int(kept.Seconds())).StringSlice()
 	if err != nil {
 		return Presence{}, Unmet(err)
 	}
@@ -110,7 +114,8 @@ func startOf(text string) int64 {
 
 // Unmet adds to an error of Redis what instances need of it.
 func Unmet(err error) error {
-	return fmt.Errorf("the instances of the run could not meet in Redis, where its user needs to read, write and run scripts on %s*: %w", Keys, err)
+	return fmt.Errorf("the instances of the run could not meet in Redis, where its user needs to read, write and "+
+		"run scripts on %s*: %w", Keys, err)
 }
 
 // Missing names the generators that are not ready.

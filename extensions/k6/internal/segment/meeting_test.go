@@ -26,7 +26,10 @@ func meetings(t *testing.T, check func(t *testing.T, now *int64, one, two, anoth
 			t.Cleanup(func() { _ = client.Close() })
 			now := int64(1_795_317_447_755_881)
 			of := func(number int, token string) *Meeting {
-				return &Meeting{client: client, run: "abcd1234", startDelay: StartDelay, number: number, of: 2, token: token, now: func() int64 { return now }}
+				return &Meeting{
+					client: client, run: "abcd1234", startDelay: StartDelay, number: number, of: 2, token: token,
+					now: func() int64 { return now },
+				}
 			}
 			check(t, &now, of(1, "one"), of(2, "two"), of(1, "another"))
 		})

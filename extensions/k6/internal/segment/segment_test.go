@@ -13,7 +13,7 @@ const unequal = "0,1/2,5/6,1"
 
 var unequalParts = []string{"0:1/2", "1/2:5/6", "5/6:1"}
 
-func segmentOf(t *testing.T, one, all string) *Segment {
+func segmentOf(t *testing.T, one, all string) Segment {
 	t.Helper()
 	s, err := Read([]string{"k6", "run", Flag, one, SequenceFlag + "=" + all, "script.js"})
 	require.NoError(t, err)
@@ -25,7 +25,7 @@ func TestASegmentIsReadFromTheCommandLine(t *testing.T) {
 	for _, flags := range [][]string{{"run", "script.js"}, {Flag, "0:1", SequenceFlag, "0,1"}} {
 		s, err := Read(flags)
 		require.NoError(t, err)
-		assert.Nil(t, s, "a single instance")
+		assert.True(t, s.Alone(), "a single instance")
 	}
 	assert.Equal(t, "generator 2 of 3", segmentOf(t, unequalParts[1], unequal).String())
 	for want, flags := range map[string][]string{
@@ -71,12 +71,31 @@ func TestASegmentFromElsewhereIsRefused(t *testing.T) {
 	t.Parallel()
 	here := segmentOf(t, unequalParts[1], unequal)
 	other := segmentOf(t, unequalParts[0], unequal)
-	in := func(s *Segment) lib.Options {
-		return lib.Options{ExecutionSegment: s.tuple.Segment, ExecutionSegmentSequence: &s.tuple.Sequence.ExecutionSegmentSequence}
+	in := func(s Segment) lib.Options {
+		return lib.Options{
+			ExecutionSegment: s.tuple.Segment, ExecutionSegmentSequence: &s.tuple.Sequence.ExecutionSegmentSequence,
+		}
 	}
 	require.NoError(t, here.InEffect(in(here)))
-	require.NoError(t, (*Segment)(nil).InEffect(lib.Options{}))
-	for _, err := range []error{(*Segment)(nil).InEffect(in(here)), here.InEffect(in(other)), here.InEffect(lib.Options{})} {
+	require.NoError(t, Whole().InEffect(lib.Options{}))
+	for _, err := range []error{Whole().InEffect(in(here)), here.InEffect(in(other)), here.InEffect(lib.Options{})} {
 		assert.ErrorContains(t, err, "has to stand on k6's command line")
+	}
+}
+
+func TestASingleInstanceHasEverything(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{nil, {Flag, "0:1", SequenceFlag, "0,1"}} {
+		s, err := Read(args)
+		require.NoError(t, err)
+		assert.True(t, s.Alone())
+		assert.Equal(t, []any{1, 1, "run"}, []any{s.Number(), s.Of(), s.Name("run")})
+		assert.Nil(t, s.Describe(1, 2))
+		for _, n := range []int{0, 1, 2, 7, 64, 1001} {
+			assert.Equal(t, []int{n, n}, []int{s.Scale(n), s.Unscale(n)})
+			for _, vus := range []int{1, 2, 64} {
+				assert.Equal(t, []int{n, n}, []int{s.ScaleShared(n, vus), s.UnscaleShared(n, vus)})
+			}
+		}
 	}
 }

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
 // Answer is the result of an attempt: a status, or an error; neither if a script reports that there was no
@@ -19,6 +21,7 @@ type Answer struct {
 	Err    error
 	Class  string        // of Err; empty: network.ClassOf finds it
 	Body   func() []byte // of an answer with a status
+	To     *url.URL      // where a redirect leads; nil: it is none
 	Done   time.Time     // when it arrived
 }
 
@@ -29,8 +32,8 @@ func (e *DialError) Error() string { return e.Cause.Error() }
 
 func (e *DialError) Unwrap() error { return e.Cause }
 
-// Outcome returns the outcome of an attempt for its messages, and its error class and example, which are empty if it was
-// accepted. timeout is that of the request.
+// Outcome returns the outcome of an attempt for its messages, and its error class and example, which are empty if it
+// was accepted. timeout is that of the request.
 func (a Answer) Outcome(timeout time.Duration) (outcome ledger.Outcome, class, example string) {
 	switch {
 	case a.Status >= 200 && a.Status < 300:
@@ -38,12 +41,16 @@ func (a Answer) Outcome(timeout time.Duration) (outcome ledger.Outcome, class, e
 	case a.Status == http.StatusBadGateway || a.Status == http.StatusGatewayTimeout:
 		// A gateway's answer says nothing about the ingest behind it.
 		return ledger.Unknown, a.status(), a.Excerpt()
+	case a.To != nil:
+		// A class for each server: paths may differ from message to message.
+		return ledger.Rejected, "redirect to " + a.To.Scheme + "://" + a.To.Host, a.Describe()
 	case a.Status != 0:
 		return ledger.Rejected, a.status(), a.Excerpt()
 	case a.Err == nil:
 		return ledger.Unknown, "no answer", "the script settled the request with status 0"
 	}
-	if class = a.Class; class == "" {
+	class = a.Class
+	if class == "" {
 		class = network.ClassOf(a.Err)
 	}
 	example = network.Advise(a.Err).Error()
@@ -60,6 +67,14 @@ func (a Answer) Outcome(timeout time.Duration) (outcome ledger.Outcome, class, e
 }
 
 func (a Answer) status() string { return "HTTP " + strconv.Itoa(a.Status) }
+
+// Describe says in one line what came: the status with the start of the body, or with the address of a redirect.
+func (a Answer) Describe() string {
+	if a.To != nil {
+		return a.status() + " to " + report.Mask(a.To.Redacted())
+	}
+	return strings.TrimSpace(a.status() + " " + a.Excerpt())
+}
 
 // Excerpt is the start of an answer's body, in one line.
 func (a Answer) Excerpt() string {

@@ -24,7 +24,7 @@ type link struct {
 func (p *Poster) dial(deadline time.Time) (*link, error) {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	conn, err := p.network.Dialer.DialContext(ctx, "tcp", p.address)
+	conn, err := p.network.DialContext(ctx, "tcp", p.address)
 	if err != nil {
 		return nil, &DialError{err}
 	}

@@ -6,14 +6,13 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
+	"io"
+	"net/url"
 	"runtime"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
-	"golang.org/x/net/http/httpguts"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
@@ -27,6 +26,8 @@ type Ingest struct {
 	Headers   map[string]string `json:"headers"`
 	KeepAlive bool              `json:"keepAlive"`
 	Retries   int               `json:"retries"` // of a request that was not accepted
+
+	DiscardBodies bool `json:"-"` // of answers: a report has no examples of them
 }
 
 // Poster posts to the ingest over one connection, one request at a time. It writes head and body at once and
@@ -41,6 +42,7 @@ type Poster struct {
 	address   string
 	secure    bool
 	keepAlive bool
+	discards  bool // the bodies of answers
 	timeout   time.Duration
 	heads     [2][]byte // request heads up to the value of Content-Length
 
@@ -49,7 +51,9 @@ type Poster struct {
 	answer *fasthttp.Response
 	header []byte // of the answer; empty: parse the next one
 	closes bool   // the server closes the connection after the answer
+	cut    bool   // the answer came before the request had been written
 	packet []byte
+	kind   int       // of its URL
 	used   time.Time // the end of the last request
 }
 
@@ -59,28 +63,25 @@ const (
 	idleUnchecked = 100 * time.Millisecond
 	// idleMost is how long an idle connection is kept: less than servers keep it (Node 5 s, Fastify 72 s).
 	idleMost = 4 * time.Second
-	// headerMost is the size of an answer's header, in bytes.
-	headerMost = 8 << 10
-	// bodyMost is the limit of its body. An ingest answers in a few words.
-	bodyMost = 16 << 20
-	// interimMost is how many interim answers (RFC 9110, 15.2) may come before the final one.
-	interimMost = 16
+	// packetSmall is the longest request that is written before its answer is read. A new connection's socket takes so
+	// many bytes at once.
+	packetSmall = 16 << 10
 )
 
 // NewPoster makes a Poster that connects when it posts. timeout covers a request from its start to its answer.
 func NewPoster(o Ingest, n network.Network, timeout time.Duration) *Poster {
-	base := strings.TrimSuffix(o.URL, "/")
 	p := &Poster{
-		network: n, keepAlive: o.KeepAlive, timeout: timeout, answer: &fasthttp.Response{},
-		reader: bufio.NewReaderSize(nil, headerMost),
-		URLs:   [2]string{base + o.Path, base + o.BatchPath},
+		network: n, keepAlive: o.KeepAlive, discards: o.DiscardBodies, timeout: timeout,
+		answer: &fasthttp.Response{}, reader: bufio.NewReaderSize(nil, headerUsual),
 	}
-	for i, url := range p.URLs {
+	for i, path := range []string{o.Path, o.BatchPath} {
+		origin, target := o.target(path)
+		p.URLs[i] = origin + target
 		var u fasthttp.URI
-		_ = u.Parse(nil, []byte(url)) // checked with the options
+		_ = u.Parse(nil, []byte(origin)) // checked with the options
 		p.secure = string(u.Scheme()) == "https"
 		p.address = fasthttp.AddMissingPort(string(u.Host()), p.secure)
-		p.heads[i] = head(&u, o)
+		p.heads[i] = head(string(u.Host()), target, o)
 	}
 	return p
 }
@@ -89,11 +90,11 @@ func NewPoster(o Ingest, n network.Network, timeout time.Duration) *Poster {
 var bodyLength = []byte("Content-Length: ")
 
 // head renders what all requests to a URL have in common.
-func head(u *fasthttp.URI, o Ingest) []byte {
+func head(host, target string, o Ingest) []byte {
 	var h fasthttp.RequestHeader
 	h.SetMethod(fasthttp.MethodPost)
-	h.SetRequestURIBytes(u.RequestURI())
-	h.SetHostBytes(u.Host())
+	h.SetRequestURI(target)
+	h.SetHost(host)
 	h.SetUserAgent("k6 arrival")
 	h.SetContentType("application/json")
 	if o.Token != "" {
@@ -105,7 +106,6 @@ func head(u *fasthttp.URI, o Ingest) []byte {
 	if !o.KeepAlive {
 		h.SetConnectionClose()
 	}
-	h.Del(fasthttp.HeaderContentLength)
 	text := h.AppendBytes(nil)
 	return append(bytes.TrimSuffix(text, []byte("\r\n")), bodyLength...)
 }
@@ -122,7 +122,8 @@ func (p *Poster) Post(now time.Time, body []byte, messages int) Answer {
 
 // compose writes a request to packet.
 func (p *Poster) compose(body []byte, messages int) {
-	p.packet = append(p.packet[:0], p.heads[Kind(messages)]...)
+	p.kind = Kind(messages)
+	p.packet = append(p.packet[:0], p.heads[p.kind]...)
 	p.packet = strconv.AppendInt(p.packet, int64(len(body)), 10)
 	p.packet = append(append(p.packet, "\r\n"...), p.Fields...)
 	p.packet = append(append(p.packet, "\r\n"...), body...)
@@ -147,7 +148,15 @@ func (p *Poster) exchange(now time.Time) error {
 		p.reader.Reset(incoming{l})
 	}
 	p.link.expect(now, deadline)
+	p.cut = false
+	if len(p.packet) > packetSmall {
+		return p.exchangeLarge()
+	}
 	if err := p.link.send(p.packet); err != nil {
+		p.cut = p.read() == nil // TLS may write in several parts, so the answer may be there all the same
+		if p.cut {
+			return nil
+		}
 		return err
 	}
 	// Lets ready goroutines run first: the answer may then be there without a wait.
@@ -155,11 +164,46 @@ func (p *Poster) exchange(now time.Time) error {
 	return p.read()
 }
 
+// exchangeLarge reads the answer while it writes packet. A server may answer, and close the connection, before it has
+// read the body (RFC 9112, 9.6): that is the answer then, whatever becomes of the rest.
+func (p *Poster) exchangeLarge() error {
+	l := p.link
+	l.apply() // once for both: neither side finds an earlier deadline that it has to move
+	written := make(chan error, 1)
+	go func() { written <- l.send(p.packet) }()
+	err := p.read()
+	if err == nil {
+		if p.answer.StatusCode() >= fasthttp.StatusMultipleChoices {
+			_ = l.SetWriteDeadline(longAgo) // ends the writing of what nobody wants
+		}
+		p.cut = <-written != nil
+		l.applied = time.Time{} // the next request sets the deadlines anew
+		return nil
+	}
+	select {
+	case failed := <-written: // it names the cause, where the reader only finds the end
+		if failed != nil && errors.Is(err, io.EOF) {
+			err = failed
+		}
+	default:
+		_ = l.Close()
+		<-written
+	}
+	return err
+}
+
+// longAgo is a deadline that has passed.
+var longAgo = time.Unix(1, 0)
+
 // conclude turns the result of an exchange into an Answer.
 func (p *Poster) conclude(err error) Answer {
 	a := Answer{Body: p.answer.Body, Err: err}
 	if err == nil {
 		a.Status = p.answer.StatusCode()
+		a.To = p.redirect()
+	}
+	if p.discards {
+		a.Body = func() []byte { return nil }
 	}
 	if p.link != nil && (err != nil || !p.reusable()) {
 		p.hangUp()
@@ -169,91 +213,30 @@ func (p *Poster) conclude(err error) Answer {
 	return a
 }
 
+// redirect returns where the answer redirects to; nil: nowhere.
+func (p *Poster) redirect() *url.URL {
+	location := p.answer.Header.Peek(fasthttp.HeaderLocation)
+	if !fasthttp.StatusCodeIsRedirect(p.answer.StatusCode()) || len(location) == 0 {
+		return nil
+	}
+	posted, err := url.Parse(p.URLs[p.kind])
+	if err != nil {
+		return nil // its bytes are no URL for everybody
+	}
+	to, err := posted.Parse(string(location))
+	if err != nil {
+		return nil
+	}
+	return to
+}
+
 // Header is a field of the last answer's header; empty: not present.
 func (p *Poster) Header(name string) string { return string(p.answer.Header.Peek(name)) }
-
-// read reads the answer.
-func (p *Poster) read() error {
-	err := p.readAnswer()
-	if err == nil {
-		return nil
-	}
-	if p.link.lost != nil {
-		return p.link.lost
-	}
-	return fmt.Errorf("the answer is not HTTP: %w", err)
-}
-
-func (p *Poster) readAnswer() error {
-	a := p.answer
-	for n := 0; ; n++ {
-		if err := p.readHeader(); err != nil {
-			return err
-		}
-		if status := a.StatusCode(); status >= fasthttp.StatusOK || status == fasthttp.StatusSwitchingProtocols {
-			break
-		}
-		if n == interimMost {
-			return errors.New("interim answers without an end")
-		}
-	}
-	switch a.StatusCode() {
-	case fasthttp.StatusSwitchingProtocols, fasthttp.StatusNoContent, fasthttp.StatusNotModified:
-		a.ResetBody() // these have no body (RFC 9112, 6.3)
-		return nil
-	}
-	chunked := a.Header.ContentLength() == -1
-	if err := a.ReadBody(p.reader, bodyMost); err != nil || !chunked {
-		return err
-	}
-	return a.Header.ReadTrailer(p.reader)
-}
-
-// endOfHeader is an empty line after another (RFC 9112, 2.1).
-var endOfHeader = []byte("\r\n\r\n")
-
-// readHeader reads the next header, and parses it if it differs from the last one. A server's answers differ
-// only in their Date, once a second: parsing all took a tenth of the CPU.
-func (p *Poster) readHeader() error {
-	if _, err := p.reader.Peek(1); err != nil {
-		return err
-	}
-	buffered := p.reader.Buffered()
-	b, _ := p.reader.Peek(buffered)
-	if n := len(p.header); n > 0 && bytes.HasPrefix(b, p.header) {
-		_, err := p.reader.Discard(n)
-		return err
-	}
-	p.header = p.header[:0]
-	end := bytes.Index(b, endOfHeader)
-	if end < 0 {
-		return p.parseHeader() // the header is incomplete
-	}
-	whole := end + len(endOfHeader)
-	p.header = append(p.header, b[:whole]...)
-	err := p.parseHeader()
-	// Headers that a body or trailer may change, or that ended unusually, are parsed each time.
-	if err != nil || p.answer.Header.ContentLength() < 0 || buffered-p.reader.Buffered() != whole {
-		p.header = p.header[:0]
-	}
-	return err
-}
-
-func (p *Poster) parseHeader() error {
-	h := &p.answer.Header
-	err := h.Read(p.reader)
-	p.closes = h.ConnectionClose() // fasthttp recognizes it only in lower case and alone
-	for _, tokens := range h.PeekAll(fasthttp.HeaderConnection) {
-		// A list of tokens in any case (RFC 9110, 7.6.1).
-		p.closes = p.closes || httpguts.HeaderValuesContainsToken([]string{string(tokens)}, "close")
-	}
-	return err
-}
 
 // reusable reports whether another request may follow on the connection. Extra bytes would be taken for the
 // next answer.
 func (p *Poster) reusable() bool {
-	return p.keepAlive && !p.closes && p.reader.Buffered() == 0 &&
+	return p.keepAlive && !p.closes && !p.cut && p.reader.Buffered() == 0 &&
 		p.answer.StatusCode() != fasthttp.StatusSwitchingProtocols
 }
 

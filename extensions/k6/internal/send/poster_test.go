@@ -3,7 +3,6 @@ package send
 import (
 	"bufio"
 	"crypto/tls"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -75,7 +74,10 @@ func (s *cannedServer) serve(conn net.Conn, texts []string) {
 
 func newTestPoster(t *testing.T, url string, o Ingest, timeout time.Duration) *Poster {
 	t.Helper()
-	o.URL, o.Path, o.BatchPath = url, "/messages", "/messages/batch"
+	o.URL, o.BatchPath = url, "/messages/batch"
+	if o.Path == "" {
+		o.Path = "/messages"
+	}
 	p := NewPoster(o, network.Network{Dialer: netext.NewDialer(net.Dialer{}, nil), TLS: &tls.Config{}}, timeout)
 	t.Cleanup(func() {
 		if p.link != nil {
@@ -97,65 +99,6 @@ var keep = Ingest{KeepAlive: true}
 
 const longTimeout = 20 * time.Second
 
-func TestEachKindOfAnswerIsRead(t *testing.T) {
-	t.Parallel()
-	ok := "HTTP/1.1 202 Accepted\r\nContent-Length: 2\r\n\r\nok"
-	long := strings.Repeat("x", 20_000)
-	for name, c := range map[string]struct {
-		texts       []string
-		want        string // status and body of each answer, or the class of its error
-		connections int64
-	}{
-		"same answer each time":    {[]string{ok}, "202 ok, 202 ok, 202 ok", 1},
-		"other answer each time":   {[]string{ok, "HTTP/1.1 400 Bad\r\nContent-Length: 3\r\n\r\nbad", ok}, "202 ok, 400 bad, 202 ok", 1},
-		"in pieces":                {[]string{"HTTP/1.1 20|2 Accepted\r\nContent-|Length: 2\r\n\r|\no|k"}, "202 ok, 202 ok, 202 ok", 1},
-		"header first, body later": {[]string{ok, "HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\n|busy", ok}, "202 ok, 503 busy, 202 ok", 1},
-		"longer than the buffer":   {[]string{"HTTP/1.1 400 Bad\r\nContent-Length: 20000\r\n\r\n" + long, ok}, "400 " + long + ", 202 ok, 202 ok", 1},
-		"shorter answer follows":   {[]string{"HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Length: 40\r\n\r\n" + strings.Repeat("x", 40), "HTTP/1.1 202 \r\nContent-Length: 0\r\n\r\n"}, "503 " + strings.Repeat("x", 40) + ", 202 , 202 ", 1},
-		"no body":                  {[]string{ok, "HTTP/1.1 204 No Content\r\n\r\n", ok}, "202 ok, 204 , 202 ok", 1},
-		"chunked":                  {[]string{"HTTP/1.1 202 A\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", ok}, "202 ok, 202 ok, 202 ok", 1},
-		"chunked, with a trailer":  {[]string{"HTTP/1.1 202 A\r\nTransfer-Encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\nX-Sum: 1\r\n\r\n"}, "202 ok, 202 ok, 202 ok", 1},
-		"body until the end":       {[]string{"HTTP/1.1 202 A\r\n\r\nok" + hangsUp}, "202 ok, 202 ok, 202 ok", 3},
-		"close":                    {[]string{"HTTP/1.1 202 A\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok" + hangsUp}, "202 ok, 202 ok, 202 ok", 3},
-		"close, capital C":         {[]string{"HTTP/1.1 202 A\r\nConnection: Close\r\nContent-Length: 2\r\n\r\nok" + hangsUp}, "202 ok, 202 ok, 202 ok", 3},
-		"close, in a list":         {[]string{"HTTP/1.1 202 A\r\nconnection: keep-alive ,\tCLOSE\r\nContent-Length: 2\r\n\r\nok"}, "202 ok, 202 ok, 202 ok", 3},
-		"close, in a second line":  {[]string{"HTTP/1.1 202 A\r\nConnection: Keep-Alive\r\nConnection: Close\r\nContent-Length: 2\r\n\r\nok"}, "202 ok, 202 ok, 202 ok", 3},
-		"close, in pieces":         {[]string{"HTTP/1.1 202 A\r\nConnection: Cl|ose\r\nContent-Length: 2\r\n\r\nok"}, "202 ok, 202 ok, 202 ok", 3},
-		"close, then keep-alive":   {[]string{"HTTP/1.1 202 A\r\nConnection: Close\r\nContent-Length: 2\r\n\r\nok", ok}, "202 ok, 202 ok, 202 ok", 2},
-		"another token than close": {[]string{"HTTP/1.1 202 A\r\nConnection: close-not, keep-alive\r\nContent-Length: 2\r\n\r\nok"}, "202 ok, 202 ok, 202 ok", 1},
-		"HTTP/1.0":                 {[]string{"HTTP/1.0 202 A\r\nContent-Length: 2\r\n\r\nok" + hangsUp}, "202 ok, 202 ok, 202 ok", 3},
-		"interim answers first":    {[]string{ok, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + ok, ok}, "202 ok, 202 ok, 202 ok", 1},
-		"endless interim answers":  {[]string{strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 20), ok}, "failed, 202 ok, 202 ok", 2},
-		"switching protocols":      {[]string{"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n", ok}, "101 , 202 ok, 202 ok", 2},
-		"unsolicited answer":       {[]string{ok + "HTTP/1.1 500 Late\r\nContent-Length: 0\r\n\r\n", ok}, "202 ok, 202 ok, 202 ok", 2},
-		"no answer":                {[]string{hangsUp, ok}, "closed, 202 ok, 202 ok", 2},
-		"half a header":            {[]string{"HTTP/1.1 202 Acc" + hangsUp, ok}, "closed, 202 ok, 202 ok", 2},
-		"half a body":              {[]string{"HTTP/1.1 202 A\r\nContent-Length: 9\r\n\r\nok" + hangsUp, ok}, "closed, 202 ok, 202 ok", 2},
-		"unfinished chunks":        {[]string{"HTTP/1.1 202 A\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n" + hangsUp, ok}, "closed, 202 ok, 202 ok", 2},
-		"not HTTP":                 {[]string{"SSH-2.0-OpenSSH_9.2\r\n\r\n", ok}, "failed, 202 ok, 202 ok", 2},
-		"header too long":          {[]string{"HTTP/1.1 202 A\r\nX: " + strings.Repeat("x", headerMost) + "\r\n\r\n", ok}, "failed, 202 ok, 202 ok", 2},
-		"body too long":            {[]string{fmt.Sprintf("HTTP/1.1 202 A\r\nContent-Length: %d\r\n\r\n", bodyMost+1), ok}, "failed, 202 ok, 202 ok", 2},
-		"line feeds only":          {[]string{"HTTP/1.1 202 A\nContent-Length: 4\n\n\r\n\r\n", ok}, "202 \r\n\r\n, 202 ok, 202 ok", 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server := serveCanned(t, c.texts...)
-			p := newTestPoster(t, server.url, keep, longTimeout)
-			var got []string
-			for range 3 {
-				a := p.Post(time.Now(), []byte(`{"id":"1"}`), 1)
-				if a.Err != nil {
-					got = append(got, network.ClassOf(a.Err))
-				} else {
-					got = append(got, fmt.Sprintf("%d %s", a.Status, a.Body()))
-				}
-			}
-			assert.Equal(t, c.want, strings.Join(got, ", "))
-			assert.Equal(t, c.connections, server.connections.Load())
-		})
-	}
-}
-
 func TestARequestFollowsTheOptions(t *testing.T) {
 	t.Parallel()
 	var seen *http.Request
@@ -166,7 +109,8 @@ func TestARequestFollowsTheOptions(t *testing.T) {
 		w.WriteHeader(http.StatusAccepted)
 	})
 	p := newTestPoster(t, url+"/v1/", Ingest{
-		KeepAlive: true, Token: "hush", Headers: map[string]string{"content-type": "text/plain", "X-Tenant": "blue", "Content-Length": "9", "Host": "a.example"},
+		KeepAlive: true, Token: "hush",
+		Headers: map[string]string{"content-type": "text/plain", "X-Tenant": "blue", "Host": "a.example"},
 	}, longTimeout)
 	p.Fields = []byte("traceparent: 00-1-2-01\r\n")
 	for messages, path := range map[int]string{1: "/v1/messages", 2: "/v1/messages/batch"} {
@@ -229,7 +173,9 @@ func TestEachRequestHasItsOwnTimeout(t *testing.T) {
 func TestAClosedConnectionIsNotReused(t *testing.T) {
 	t.Parallel()
 	closed := make(chan struct{})
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusAccepted)
+	}))
 	server.Config.IdleTimeout = 20 * time.Millisecond
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateClosed {

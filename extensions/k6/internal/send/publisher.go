@@ -28,15 +28,16 @@ type publisher struct {
 	in      mqttwire.Buffer
 	timeout time.Duration // for CONNACK, for a write, and for PUBACK
 	most    int           // QoS 1 messages that may be without PUBACK (MQTT 5, 3.2.2.3.3)
-	alive   time.Duration // Keep Alive; 0: the broker wants none
 
-	mu      sync.Mutex
+	out sync.Mutex // held during a write, which lasts as long as the broker does not read
+
+	mu      sync.Mutex // of what follows; never held during a write
 	id      uint16
 	waiting []waiting
 	wrote   time.Time
 	heard   time.Time
-	asked   time.Time // when a PINGREQ was sent that is unanswered; zero: none
-	ended   error     // why the connection can no longer be used
+	alive   mqttwire.Alive
+	ended   error // why the connection can no longer be used
 }
 
 type waiting struct {
@@ -55,14 +56,16 @@ func tcpAddress(url string) (mqttwire.Address, error) {
 }
 
 // connect opens a connection of MQTT 5. Without a user in hello it takes that of the URL.
-func connect(ctx context.Context, url string, hello mqttwire.Connect, n network.Network, timeout time.Duration) (*publisher, error) {
+func connect(
+	ctx context.Context, url string, hello mqttwire.Connect, n network.Network, timeout time.Duration,
+) (*publisher, error) {
 	a, err := tcpAddress(url)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	stream, err := a.Dial(ctx, n.Dialer.DialContext, n.TLS, 0)
+	stream, err := a.Dial(ctx, n.DialContext, n.TLS, 0)
 	if err != nil {
 		return nil, fmt.Errorf("MQTT broker %s can't be reached: %w", a.Host, err)
 	}
@@ -71,7 +74,6 @@ func connect(ctx context.Context, url string, hello mqttwire.Connect, n network.
 	}
 	c := &publisher{
 		net: stream, in: mqttwire.Buffer{B: make([]byte, readSize), Most: mqttwire.MaxField}, timeout: timeout,
-		alive: time.Duration(hello.KeepAlive) * time.Second,
 	}
 	_ = stream.SetDeadline(time.Now().Add(timeout))
 	answer, err := hello.Hello(stream, &c.in, c.fill)
@@ -83,21 +85,38 @@ func connect(ctx context.Context, url string, hello mqttwire.Connect, n network.
 		return nil, fmt.Errorf("MQTT broker %s: %w", a.Host, err)
 	}
 	_ = stream.SetDeadline(time.Time{})
-	c.most, c.wrote, c.heard = answer.Properties.ReceiveMaximum, time.Now(), time.Now()
-	if keepAlive := answer.Properties.KeepAlive; keepAlive >= 0 {
-		c.alive = time.Duration(keepAlive) * time.Second // MQTT 5, 3.2.2.3.14
-	}
+	c.most, c.wrote = answer.Properties.ReceiveMaximum, time.Now()
+	c.alive = mqttwire.Alive{KeepAlive: answer.KeepAlive(hello.KeepAlive), Answer: timeout}
 	return c, nil
 }
 
-func (c *publisher) fill() error { return c.in.Fill(c.net) }
+func (c *publisher) fill() error {
+	err := c.in.Fill(c.net)
+	if err == nil {
+		c.mu.Lock()
+		c.heard = time.Now()
+		c.mu.Unlock()
+	}
+	return err
+}
 
-// write sends a packet. c.mu is held, so that packets do not mix.
+// write sends a packet. c.out is held, so that packets do not mix.
 func (c *publisher) write(packet []byte) error {
-	c.wrote = time.Now()
-	_ = c.net.SetWriteDeadline(c.wrote.Add(c.timeout))
+	now := time.Now()
+	c.mu.Lock()
+	c.wrote = now
+	c.mu.Unlock()
+	_ = c.net.SetWriteDeadline(now.Add(c.timeout))
 	_, err := c.net.Write(packet)
 	return err
+}
+
+// over returns the error of a message that can't be sent any more; nil: it can.
+func (c *publisher) over() error {
+	if c.ended == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errNotSent, c.ended)
 }
 
 // publish sends a message at QoS 0 or 1, whose ID it sets. done is called once: when the message has been
@@ -105,9 +124,9 @@ func (c *publisher) write(packet []byte) error {
 // not sent.
 func (c *publisher) publish(message mqttwire.Publish, done func(reason byte, err error)) {
 	c.mu.Lock()
-	if err := c.ended; err != nil {
+	if err := c.over(); err != nil {
 		c.mu.Unlock()
-		done(0, fmt.Errorf("%w: %w", errNotSent, err))
+		done(0, err)
 		return
 	}
 	if message.QoS > 0 {
@@ -119,14 +138,27 @@ func (c *publisher) publish(message mqttwire.Publish, done func(reason byte, err
 		message.ID = c.freeID()
 		c.waiting = append(c.waiting, waiting{message.ID, time.Now(), done})
 	}
-	err := c.write(message.Append(nil, mqttwire.Version5))
 	c.mu.Unlock()
-	if err != nil {
+	err := c.send(message.Append(nil, mqttwire.Version5))
+	if err != nil && !errors.Is(err, errNotSent) {
 		c.end(err) // a part of it may have been sent
 	}
 	if message.QoS == 0 {
 		done(0, err)
 	}
+}
+
+// send writes a packet when those before it have been written. The error is errNotSent if the connection ended before.
+func (c *publisher) send(packet []byte) error {
+	c.out.Lock()
+	defer c.out.Unlock()
+	c.mu.Lock()
+	err := c.over()
+	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return c.write(packet)
 }
 
 func (c *publisher) freeID() uint16 {
@@ -171,9 +203,6 @@ func (c *publisher) answer(kind byte, body []byte) error {
 			done(a.Code, nil)
 		}
 	case packets.PINGRESP:
-		c.mu.Lock()
-		c.heard, c.asked = time.Now(), time.Time{}
-		c.mu.Unlock()
 	case packets.DISCONNECT:
 		a, err := mqttwire.ReadAnswer(mqttwire.Version5, kind, body)
 		if err != nil {
@@ -189,7 +218,6 @@ func (c *publisher) answer(kind byte, body []byte) error {
 func (c *publisher) take(id uint16) func(byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.heard = time.Now()
 	i := c.find(id)
 	if i < 0 {
 		return nil
@@ -207,40 +235,46 @@ func (c *publisher) isOver() bool {
 }
 
 // tend is called periodically: it keeps an idle connection alive, and ends one whose broker has not answered in
-// time.
+// time. It waits for nothing, since it is called for all connections in turn.
 func (c *publisher) tend(now time.Time) {
 	c.mu.Lock()
-	overdue := len(c.waiting) > 0 && now.Sub(c.waiting[0].since) > c.timeout
-	// Writes to a frozen broker still succeed, into the kernel's buffers, so silence is checked too.
-	idle := c.alive > 0 && (now.Sub(c.wrote) > c.alive/2 || now.Sub(c.heard) > c.alive)
-	var err error
-	switch {
-	case c.ended != nil:
-	case overdue:
-		err = fmt.Errorf("no PUBACK within %s", c.timeout)
-	case !c.asked.IsZero():
-		if now.Sub(c.asked) > c.timeout {
-			err = fmt.Errorf("no PINGRESP within %s", c.timeout)
-		}
-	case idle:
-		c.asked = now
-		err = c.write([]byte{packets.PINGREQ << 4, 0})
+	defer c.mu.Unlock()
+	if c.ended != nil {
+		return
 	}
-	c.mu.Unlock()
-	if err != nil {
+	ping, silent, _ := c.alive.Look(now, c.wrote, c.heard)
+	switch {
+	case len(c.waiting) > 0 && now.Sub(c.waiting[0].since) > c.timeout:
+		c.ended = fmt.Errorf("no PUBACK within %s", c.timeout)
+	case silent:
+		c.ended = fmt.Errorf("no PINGRESP within %s", c.timeout)
+	case ping:
+		go c.ping()
+	}
+	if c.ended != nil {
+		go c.end(c.ended) // closing may wait for the broker: TLS says good-bye
+	}
+}
+
+func (c *publisher) ping() {
+	err := c.send([]byte{packets.PINGREQ << 4, 0})
+	if err != nil && !errors.Is(err, errNotSent) {
 		c.end(err)
 	}
 }
 
-// close sends DISCONNECT and closes the connection.
+// close sends DISCONNECT and closes the connection. A broker that does not read gets none.
 func (c *publisher) close() {
 	c.mu.Lock()
-	if c.ended == nil {
-		_ = c.write([]byte{packets.DISCONNECT << 4, 0})
+	open := c.ended == nil
+	if open {
 		c.ended = net.ErrClosed // before the reader sees the broker close it
-		_ = c.net.Close()
 	}
 	c.mu.Unlock()
+	if open && c.out.TryLock() {
+		_ = c.write([]byte{packets.DISCONNECT << 4, 0})
+		c.out.Unlock()
+	}
 	c.end(net.ErrClosed)
 }
 
@@ -249,12 +283,12 @@ func (c *publisher) end(err error) error {
 	c.mu.Lock()
 	if c.ended == nil {
 		c.ended = err
-		_ = c.net.Close()
 	}
 	err = c.ended
 	left := c.waiting
 	c.waiting = nil
 	c.mu.Unlock()
+	_ = c.net.Close()
 	for _, w := range left {
 		w.done(0, err)
 	}

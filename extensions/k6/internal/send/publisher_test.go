@@ -28,7 +28,8 @@ func connected(t *testing.T, properties ...byte) (*publisher, net.Conn) {
 	t.Cleanup(func() { _ = theirs.Close() })
 	go func() {
 		if _, err := packets.ReadPacket(theirs); err == nil {
-			_, _ = theirs.Write(append([]byte{packets.CONNACK << 4, byte(3 + len(properties)), 0, 0, byte(len(properties))}, properties...))
+			size := byte(len(properties))
+			_, _ = theirs.Write(append([]byte{packets.CONNACK << 4, 3 + size, 0, 0, size}, properties...))
 		}
 	}()
 	hello := mqttwire.Connect{Version: mqttwire.Version5, ClientID: "one", KeepAlive: keepAlive, Clean: true}
@@ -109,4 +110,58 @@ func TestAPingThatIsAnsweredKeepsTheConnection(t *testing.T) {
 		conn.close()
 		assert.ErrorIs(t, <-ended, net.ErrClosed)
 	})
+}
+
+// Regression: a connection that the broker did not read held up the look at all others, and each close took its
+// time-out. net.Pipe has no buffer, so a write waits for the broker, and the time of the bubble shows each wait.
+func TestAConnectionThatIsNotReadHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	for name, begin := range map[string]func(c *publisher, done func(byte, error)){
+		"publishes at QoS 1": func(c *publisher, done func(byte, error)) {
+			go c.publish(mqttwire.Publish{Topic: []byte("t"), QoS: 1}, done)
+		},
+		"publishes at QoS 0": func(c *publisher, done func(byte, error)) {
+			go c.publish(mqttwire.Publish{Topic: []byte("t")}, done)
+		},
+		"pings": func(c *publisher, _ func(byte, error)) {
+			c.tend(time.Now().Add(keepAlive * time.Second))
+		},
+	} {
+		for _, end := range []string{"close", "time-out", "the broker reads"} {
+			t.Run(name+", "+end, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					c, broker := connected(t)
+					outcomes := make(chan error, 2)
+					began := time.Now()
+					begin(c, func(_ byte, err error) { outcomes <- err })
+					synctest.Wait()
+					c.tend(time.Now())
+					assert.False(t, c.isOver())
+					go func() { _ = c.read() }()
+					if end == "the broker reads" {
+						p, err := packets.ReadPacket(broker)
+						require.NoError(t, err)
+						does := map[string]string{"PUBLISH": "publishes", "PINGREQ": "pings"}
+						assert.Contains(t, name, does[p.PacketType()])
+						synctest.Wait()
+						assert.False(t, c.isOver())
+					}
+					if end == "time-out" {
+						time.Sleep(c.timeout + time.Second)
+						c.tend(time.Now())
+						assert.True(t, c.isOver())
+						began = time.Now()
+					}
+					go func() { _, _ = io.Copy(io.Discard, broker) }()
+					c.close()
+					synctest.Wait()
+					assert.Zero(t, time.Since(began))
+					if name != "pings" {
+						require.Len(t, outcomes, 1)
+					}
+				})
+			})
+		}
+	}
 }

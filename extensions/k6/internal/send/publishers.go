@@ -43,7 +43,8 @@ func (o *PublisherOptions) Check(p *profile.Profile, more int) error {
 		}
 	}
 	if len(o.More) > 0 && len(o.More) != more {
-		return fmt.Errorf("publishers.more has %d brokers and mqtt.more %d: what is published to one has to be read there", len(o.More), more)
+		return fmt.Errorf("publishers.more has %d brokers and mqtt.more %d: what is published to one has to be read "+
+			"there", len(o.More), more)
 	}
 	switch {
 	case o.QoS != 0 && o.QoS != 1:
@@ -53,18 +54,20 @@ func (o *PublisherOptions) Check(p *profile.Profile, more int) error {
 	case !(o.Rate > 0):
 		return fmt.Errorf("publishers.rate %g: connections a second, above 0", o.Rate)
 	case p.Closed():
-		return errors.New("publishers want a profile with arrival rates: with vus a message is due when an answer is there")
+		return errors.New("publishers want a profile with arrival rates: with vus a message is due when an answer " +
+			"is there")
 	}
 	for _, f := range p.Flows {
 		if f.Messages != 1 {
-			return fmt.Errorf("publishers send one message at a time, but flow %q has %d in a request", f.Name, f.Messages)
+			return fmt.Errorf("publishers send one message at a time, but flow %q has %d in a request",
+				f.Name, f.Messages)
 		}
 	}
 	return nil
 }
 
-// Publishing are the settings of Publishers.
-type Publishing struct {
+// PublishersSettings are the settings of Publishers.
+type PublishersSettings struct {
 	*PublisherOptions
 	Prefix  string // of topics
 	Network network.Network
@@ -76,7 +79,7 @@ type Publishing struct {
 
 // Publishers hold the connections and let them publish in turn.
 type Publishers struct {
-	Publishing
+	PublishersSettings
 	*run.Parts
 	work  sync.WaitGroup // goroutines that open and tend connections
 	stop  context.CancelFunc
@@ -103,8 +106,8 @@ const (
 )
 
 // Publish starts opening the connections. Close ends them.
-func Publish(ctx context.Context, parts *run.Parts, o Publishing) *Publishers {
-	p := &Publishers{Publishing: o, Parts: parts}
+func Publish(ctx context.Context, parts *run.Parts, o PublishersSettings) *Publishers {
+	p := &Publishers{PublishersSettings: o, Parts: parts}
 	spreadSources(o.Network.Dialer)
 	ctx, p.stop = context.WithCancel(ctx)
 	p.work.Go(func() { p.connect(ctx) })
@@ -124,7 +127,7 @@ func (p *Publishers) Close(ctx context.Context) {
 	p.open, p.closed = nil, true
 	p.mu.Unlock()
 	for _, c := range open {
-		c.close()
+		p.conns.Go(c.close) // at once: a broker that does not read one lets its close wait
 	}
 	p.conns.Wait()
 }
@@ -169,7 +172,8 @@ func (p *Publishers) joined(conn *publisher, err error) bool {
 		p.mu.Unlock()
 		return false
 	}
-	if p.tried++; err != nil {
+	p.tried++
+	if err != nil {
 		p.refused++
 	} else {
 		p.open = append(p.open, conn)
@@ -265,7 +269,8 @@ func (p *Publishers) Send(ctx context.Context, slot pacer.Slot) {
 	sent := time.Now()
 	at := p.Clock.At(sent)
 	if p.Stamped {
-		message.Properties = mqttwire.AppendUserProperty(nil, hops.Property, fmt.Sprintf("%d,0,0,0", at+p.Clock.Offset(at)))
+		stamps := fmt.Sprintf("%d,0,0,0", at+p.Clock.Offset(at))
+		message.Properties = mqttwire.AppendUserProperty(nil, hops.Property, stamps)
 	}
 	p.Ledger.Sent(slot, at)
 	conn.publish(message, func(reason byte, err error) {

@@ -30,9 +30,11 @@ type Arrival struct {
 // waiter is a connection that knows the arrival of the bytes that it read last.
 type waiter interface {
 	net.Conn
-	// watch starts recording the time of reads, and checks the idle socket periodically. It takes over the read
-	// deadline. With held, each read is followed by arrivals.
+	// watch starts recording the time of reads, and checks the idle socket periodically. With held, each read is
+	// followed by arrivals.
 	watch(held bool)
+	// every sets the interval of these checks. Call it before watch.
+	every(look time.Duration)
 	arrivals(ends []int, into []Arrival) []Arrival
 }
 

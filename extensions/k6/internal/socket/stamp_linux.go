@@ -32,6 +32,8 @@ type queue struct {
 	taken func(fd uintptr)
 
 	watching, held bool
+	look           time.Duration // see the constant
+	limit          limit
 	emptyAt        time.Time // when the socket was last seen empty
 	idle           bool      // the reader has been waiting since then
 	full           bool      // the last read filled its buffer, so more was there
@@ -82,7 +84,7 @@ func newWaiter(conn net.Conn) waiter {
 	}); err != nil || failed != nil {
 		return nil
 	}
-	q := &queue{TCPConn: tcp, raw: raw, emptyAt: time.Now()}
+	q := &queue{TCPConn: tcp, raw: raw, look: look, emptyAt: time.Now()}
 	q.once, q.taken = q.readOnce, q.takeAll
 	return q
 }
@@ -90,7 +92,39 @@ func newWaiter(conn net.Conn) waiter {
 func (q *queue) watch(held bool) {
 	q.watching, q.held = true, held
 	q.last = read{at: time.Now()}
-	_ = q.SetReadDeadline(time.Now().Add(look)) // a failure shows in Read
+	_ = q.TCPConn.SetReadDeadline(time.Now().Add(q.look)) // a failure shows in Read
+}
+
+func (q *queue) every(look time.Duration) { q.look = look }
+
+// lookAgain sets the time of the next look at an idle socket. It returns os.ErrDeadlineExceeded if the reader's own deadline
+// has passed.
+func (q *queue) lookAgain() error {
+	at, ok := q.limit.next(q.look)
+	if !ok {
+		return os.ErrDeadlineExceeded
+	}
+	if err := q.TCPConn.SetReadDeadline(at); err != nil {
+		return err
+	}
+	if _, ok = q.limit.next(q.look); !ok { // set meanwhile, and overwritten here
+		return os.ErrDeadlineExceeded
+	}
+	return nil
+}
+
+// SetReadDeadline sets the deadline of the reader. Watching goes on until then.
+func (q *queue) SetReadDeadline(t time.Time) error {
+	q.limit.set(t)
+	if q.watching {
+		t, _ = q.limit.next(q.look)
+	}
+	return q.TCPConn.SetReadDeadline(t)
+}
+
+// SetDeadline sets both deadlines of the reader.
+func (q *queue) SetDeadline(t time.Time) error {
+	return errors.Join(q.SetReadDeadline(t), q.SetWriteDeadline(t))
 }
 
 func (q *queue) Read(p []byte) (int, error) {
@@ -103,7 +137,7 @@ func (q *queue) Read(p []byte) (int, error) {
 		err := q.raw.Read(q.once)
 		if q.watching && errors.Is(err, os.ErrDeadlineExceeded) {
 			// Set when it has passed, not before each read, which would cost a timer for each.
-			if err = q.SetReadDeadline(time.Now().Add(look)); err == nil {
+			if err = q.lookAgain(); err == nil {
 				continue
 			}
 		}
@@ -174,8 +208,8 @@ func (q *queue) note(at time.Time, n int, stamp int64, fd int) {
 	}
 	if q.idle {
 		q.last.late = time.Time{}
-		if at.Sub(q.emptyAt) > 2*look { // woken too late, since it looks at least this often
-			q.last.late = q.emptyAt.Add(look)
+		if at.Sub(q.emptyAt) > 2*q.look { // woken too late, since it looks at least this often
+			q.last.late = q.emptyAt.Add(q.look)
 		}
 	}
 }

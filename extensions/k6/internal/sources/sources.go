@@ -17,9 +17,8 @@ import (
 const Folder = "extensions/k6"
 
 // Hash is the SHA-256, in hex, over the names and contents of the files that the binary is built from: .go files except
-// tests, go.mod, go.sum and the page. They are in bytewise order of their slash-separated paths, and a zero byte follows
-// each name and each content.
-// pipeline/setup/sources.mjs computes the same.
+// tests, go.mod, go.sum and the page. They are in bytewise order of their slash-separated paths, and a zero byte
+// follows each name and each content. pipeline/setup/sources.mjs computes the same.
 func Hash(tree fs.FS) (string, error) {
 	var paths []string
 	err := fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
@@ -60,7 +59,8 @@ func Check(binary, built string) error {
 		return fmt.Errorf("the sources in %s can't be read: %w", Folder, err)
 	}
 	if now != built {
-		return fmt.Errorf("%s is stale: it was built from other sources than %s holds now; build it with: npm run setup", binary, Folder)
+		return fmt.Errorf("%s is stale: it was built from other sources than %s holds now; build it with: npm run setup",
+			binary, Folder)
 	}
 	return nil
 }

@@ -1,82 +1,61 @@
 package store
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"iter"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/missing"
 )
 
-// Keys of this repository's pipeline. Where another pipeline has other keys, its queued messages count as lost.
-const (
-	messageStream    = "arrival:messages"
-	messageList      = "arrival:list"  // with QUEUE=list
-	messageCount     = "arrival:depth" // how many messages the stream holds
-	deadLetterStream = "arrival:dead-letters"
-	shardCount       = "arrival:shards"       // absent: one shard
-	ingestTrace      = "arrival:trace:ingest" // with TRACE_LOG_EVERY
-	relayTrace       = "arrival:trace:relay"
+// Telemetry is the stream of process telemetry.
+func (s *Store) Telemetry() string { return s.keys.of("telemetry") }
 
-	// TelemetryStream is the stream of process telemetry.
-	TelemetryStream = "arrival:telemetry"
-)
+// Server is Redis: a store is the missing.QueueSearch of a pipeline of this repository.
+func (s *Store) Server() string { return "Redis" }
 
-// Find looks for missing messages in the queue, then among the dead letters: in this order it misses none that
-// moves from one to the other. It records them in the ledger.
-func (s *Store) Find(ctx context.Context, r *run.Parts) {
-	var missed []string
-	var first error
-	miss := func(key string, err error) {
-		if err != nil {
-			missed, first = append(missed, key), cmp.Or(first, err)
+// Places lists where each kind of queue keeps messages, then the dead letters.
+func (s *Store) Places(ctx context.Context) ([]missing.Place, error) {
+	shards, err := s.shards(ctx)
+	var all []missing.Place
+	for _, kind := range kinds {
+		for _, key := range kind.keys(s.keys, shards) {
+			all = append(all, missing.Place{Name: key, Fate: ledger.Queued, Read: s.bodies(key, kind.scan)})
 		}
 	}
-	look := func(key string, fate ledger.Fate, read func(context.Context, string, func(frame string)) error) {
-		miss(key, read(ctx, key, func(frame string) {
-			_, body := Parts(frame)
-			if seq, ok := r.Bodies.Seq([]byte(body)); ok {
-				r.Ledger.Find(seq, fate)
-			}
-		}))
+	for _, key := range s.keys.parts(shards, "dead-letters") {
+		all = append(all, missing.Place{Name: key, Fate: ledger.DeadLettered, Read: s.bodies(key, (*Store).scanFrames)})
 	}
-	messages, deadLetters, err := s.places(ctx)
-	miss(shardCount, err)
-	for _, key := range messages {
-		look(key, ledger.Queued, s.scanFrames)
-	}
-	look(messageList, ledger.Queued, s.scanList)
-	for _, key := range deadLetters {
-		look(key, ledger.DeadLettered, s.scanFrames)
-	}
-	if first != nil {
-		r.Ledger.Unsought()
-		r.Distrust("Redis could not be asked for what is missing (%s), so it is unknown and not lost: %s", strings.Join(missed, ", "), first)
-	}
+	return all, err
 }
 
-// places are the streams where messages can remain: queues, and dead letters. A sharded queue has one of each
-// per shard (pipeline/queue/keys.ts).
-func (s *Store) places(ctx context.Context) (messages, deadLetters []string, err error) {
-	messages, deadLetters = []string{messageStream}, []string{deadLetterStream}
-	node, err := s.Holder(ctx, shardCount)
+// shards is the number of shards of the queue; 0: it has none.
+func (s *Store) shards(ctx context.Context) (int, error) {
+	node, err := s.Holder(ctx, s.keys.shards())
 	if err != nil {
-		return messages, deadLetters, err
+		return 0, err
 	}
-	shards, err := node.Get(ctx, shardCount).Int()
+	shards, err := node.Get(ctx, s.keys.shards()).Int()
 	if err == redis.Nil {
-		return messages, deadLetters, nil
+		err = nil
 	}
-	for shard := range shards {
-		messages = append(messages, fmt.Sprintf("arrival:{%d}:messages", shard))
-		deadLetters = append(deadLetters, fmt.Sprintf("arrival:{%d}:dead-letters", shard))
+	return shards, err
+}
+
+// scan passes the frames of a key.
+type scan func(s *Store, ctx context.Context, key string, read func(frame string)) error
+
+// bodies returns a function that passes the bodies of a key's messages.
+func (s *Store) bodies(key string, frames scan) func(context.Context, func(string)) error {
+	return func(ctx context.Context, read func(string)) error {
+		return frames(s, ctx, key, func(frame string) {
+			_, body := Parts(frame)
+			read(body)
+		})
 	}
-	return messages, deadLetters, err
 }
 
 // framesOf are the messages of an entry (pipeline/queue/frame.ts).
@@ -88,8 +67,8 @@ func framesOf(entry redis.XMessage) iter.Seq[string] {
 	return strings.SplitSeq(frames, "\x1e")
 }
 
-// Parts returns the stamps and the body of a frame, "<target>\n<stamps>\n<body>" or "<target>\n<stamps> <trace>\n<body>"
-// (pipeline/queue/frame.ts).
+// Parts returns the stamps and the body of a frame, "<target>\n<stamps>\n<body>" or "<target>\n<stamps>
+// <trace>\n<body>" (pipeline/queue/frame.ts).
 func Parts(frame string) (stamps, body string) {
 	_, rest, _ := strings.Cut(frame, "\n")
 	stamps, body, _ = strings.Cut(rest, "\n")

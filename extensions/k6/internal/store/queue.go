@@ -5,42 +5,55 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
-// QueueOptions are the settings of a pipeline without relays: messages have arrived when they are in its queue.
-type QueueOptions struct {
-	URL  string `json:"url"`  // of a user with permission to remove messages
-	Kind string `json:"kind"` // stream or list
+// kind is a kind of queue (pipeline/queue/open.ts).
+type kind struct {
+	name string
+	keys func(k keys, shards int) []string                                      // where it keeps messages
+	scan scan                                                                   // reads the messages of such a key
+	take func(client *redis.Client, of keys) func(context.Context, Taken) error // takes messages in place of the relays
 }
 
-const (
-	streamQueue = "stream"
-	listQueue   = "list"
-)
+// kinds are all of them, the default one first.
+var kinds = []kind{
+	{"stream", func(k keys, shards int) []string { return k.parts(shards, "messages") }, (*Store).scanFrames, streamTaker},
+	{"list", func(k keys, _ int) []string { return []string{k.list()} }, (*Store).scanList, listTaker},
+}
 
-// Check refuses settings that do not fit a profile, and sets the defaults.
-func (o *QueueOptions) Check(p *profile.Profile) error {
-	if o.Kind == "" {
-		o.Kind = streamQueue
-	}
-	if _, err := redis.ParseURL(o.URL); err != nil {
-		return fmt.Errorf("queue.url: %w", withoutURL(err))
-	}
-	if o.Kind != streamQueue && o.Kind != listQueue {
-		return fmt.Errorf("queue.kind %q is not \"stream\" or \"list\"", o.Kind)
-	}
-	for _, f := range p.Flows {
-		if f.Deliveries != 1 {
-			return fmt.Errorf("the queue hands out each message once, but flow %q has %d deliveries", f.Name, f.Deliveries)
+// kindOf is the kind of a name; empty: the default one.
+func kindOf(name string) (kind, error) {
+	var names []string
+	for _, k := range kinds {
+		if name == "" || name == k.name {
+			return k, nil
 		}
+		names = append(names, strconv.Quote(k.name))
 	}
-	return nil
+	return kind{}, fmt.Errorf("queue.kind %q is not %s", name, strings.Join(names, " or "))
+}
+
+// CheckQueue refuses what OpenQueue can't use. An empty kind is a stream.
+func CheckQueue(url, kind, prefix string) error {
+	_, nodes, err := Parse(url)
+	if err != nil {
+		return fmt.Errorf("queue.url (QUEUE_URL): %w", err)
+	}
+	if len(nodes) > 1 {
+		return errors.New("queue.url (QUEUE_URL) names several nodes, and the queue is read from one Redis; " +
+			"allowed: one host:port")
+	}
+	if _, err := kindOf(kind); err != nil {
+		return err
+	}
+	return CheckPrefix(prefix, "queue.prefix")
 }
 
 const (
@@ -59,16 +72,18 @@ type Queue struct {
 	take   func(context.Context, Taken) error
 }
 
-// OpenQueue makes a Queue that connects on first use.
-func OpenQueue(n network.Network, o *QueueOptions) (*Queue, error) {
-	client, _, err := newClient(n, o.URL, "queue.url")
+// OpenQueue makes a Queue that connects on first use. kind is that of the pipeline: stream, or list; prefix its
+// QUEUE_PREFIX.
+func OpenQueue(n network.Network, url, kind, prefix string) (*Queue, error) {
+	of, err := kindOf(kind)
 	if err != nil {
 		return nil, err
 	}
-	if o.Kind == listQueue {
-		return &Queue{client, listTaker(client)}, nil
+	client, _, err := newClient(n, url, "queue.url (QUEUE_URL)")
+	if err != nil {
+		return nil, err
 	}
-	return &Queue{client, streamTaker(client)}, nil
+	return &Queue{client, of.take(client, keysOf(prefix))}, nil
 }
 
 // Take waits for messages up to queueWait, and returns after taken has had them.
@@ -83,11 +98,11 @@ func (q *Queue) Take(ctx context.Context, taken Taken) error {
 func (q *Queue) Close() error { return q.client.Close() }
 
 // streamTaker reads the stream from where it stopped, and deletes what it read: it would count as backlog.
-func streamTaker(client *redis.Client) func(context.Context, Taken) error {
+func streamTaker(client *redis.Client, of keys) func(context.Context, Taken) error {
 	last := "0"
 	return func(ctx context.Context, taken Taken) error {
 		read, err := client.XRead(ctx, &redis.XReadArgs{
-			Streams: []string{messageStream}, ID: last, Count: queueBatch, Block: queueWait,
+			Streams: []string{of.messages()}, ID: last, Count: queueBatch, Block: queueWait,
 		}).Result()
 		at := time.Now()
 		if errors.Is(err, redis.Nil) {
@@ -105,8 +120,8 @@ func streamTaker(client *redis.Client) func(context.Context, Taken) error {
 		last = ids[len(ids)-1]
 		var deleted *redis.IntCmd
 		_, _ = client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			deleted = p.XDel(ctx, messageStream, ids...)
-			p.DecrBy(ctx, messageCount, int64(len(frames))) // a full Redis refuses that, and starts over when the stream is empty
+			deleted = p.XDel(ctx, of.messages(), ids...)
+			p.DecrBy(ctx, of.depth(), int64(len(frames))) // a full Redis refuses that, and starts over when the stream is empty
 			return nil
 		})
 		return deleted.Err()
@@ -114,10 +129,10 @@ func streamTaker(client *redis.Client) func(context.Context, Taken) error {
 }
 
 // listTaker takes the oldest elements of the list.
-func listTaker(client *redis.Client) func(context.Context, Taken) error {
+func listTaker(client *redis.Client, of keys) func(context.Context, Taken) error {
 	wait := fmt.Sprintf("%g", queueWait.Seconds()) // go-redis' own BLMPop waits for whole seconds
 	return func(ctx context.Context, taken Taken) error {
-		answer, err := client.Do(ctx, "BLMPOP", wait, 1, messageList, "RIGHT", "COUNT", queueBatch).Slice()
+		answer, err := client.Do(ctx, "BLMPOP", wait, 1, of.list(), "RIGHT", "COUNT", queueBatch).Slice()
 		at := time.Now()
 		if errors.Is(err, redis.Nil) {
 			return nil

@@ -2,18 +2,16 @@
 package store
 
 import (
-	"cmp"
 	"context"
-	"errors"
+	"crypto/tls"
 	"fmt"
 	"net"
-	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/address"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
@@ -22,57 +20,43 @@ import (
 type Store struct {
 	*redis.Client                      // the node that the address names first: its TIME is the clock of the run
 	cluster       *redis.ClusterClient // nil: a single node
+	keys          keys
 }
 
-// patience is how long connecting to Redis may take, unless its URL sets it.
+// patience is how long connecting to Redis may take.
 const patience = 5 * time.Second
-
-// addressNodes are the parts of "redis://user:password@host:port,host:port/db" before, in, and after the list of nodes.
-var addressNodes = regexp.MustCompile(`^(rediss?://(?:[^@/]*@)?)([^/?]+)(.*)$`)
 
 // Parse reads the address of a Redis, or those of some nodes of a Redis Cluster. The options are of the first
 // node. Errors omit the address, which may hold a password.
-func Parse(address string) (first *redis.Options, nodes []string, err error) {
-	parts := addressNodes.FindStringSubmatch(address)
-	if parts == nil {
-		first, err = redis.ParseURL(address)
-		return first, nil, withoutURL(err)
+func Parse(text string) (first *redis.Options, nodes []string, err error) {
+	a, err := address.Parse(address.Redis, text)
+	if err != nil {
+		return nil, nil, err
 	}
-	for i, host := range strings.Split(parts[2], ",") {
-		o, err := redis.ParseURL(parts[1] + host + parts[3])
-		if err != nil {
-			return nil, nil, withoutURL(err)
-		}
-		if nodes = append(nodes, o.Addr); i == 0 {
-			first = o
-		}
+	for _, node := range a.Nodes {
+		nodes = append(nodes, node.String())
+	}
+	first = &redis.Options{Network: "tcp", Addr: nodes[0], Username: a.Username, Password: a.Password, DB: a.Database}
+	if a.Secure() {
+		first.TLSConfig = &tls.Config{ServerName: a.Nodes[0].Host, MinVersion: tls.VersionTLS12}
 	}
 	return first, nodes, nil
 }
 
-// withoutURL removes the address from an error of net/url.
-func withoutURL(err error) error {
-	var wrong *url.Error
-	if errors.As(err, &wrong) {
-		return wrong.Err
-	}
-	return err
-}
-
 // newClient makes a client of the first node of an address, which connects on first use; option names the
 // address in an error.
-func newClient(n network.Network, address, option string) (*redis.Client, []string, error) {
-	o, nodes, err := Parse(address)
+func newClient(n network.Network, url, option string) (*redis.Client, []string, error) {
+	o, nodes, err := Parse(url)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", option, err)
 	}
-	o.Dialer = n.Dialer.DialContext
-	o.DialTimeout = cmp.Or(o.DialTimeout, patience)
+	o.Dialer = n.DialContext
+	o.DialTimeout = patience
 	if secure := o.TLSConfig; secure != nil { // rediss: go-redis leaves it to the dialer
 		own := n.TLS.Clone()
 		own.ServerName = secure.ServerName
 		o.Dialer = func(ctx context.Context, protocol, address string) (net.Conn, error) {
-			conn, err := n.Dialer.DialContext(ctx, protocol, address)
+			conn, err := n.DialContext(ctx, protocol, address)
 			if err != nil {
 				return nil, err
 			}
@@ -88,9 +72,9 @@ func newClient(n network.Network, address, option string) (*redis.Client, []stri
 }
 
 // Open connects to the Redis that is the clock of the run, and takes the first estimate. A node that does not
-// report a cluster is taken for a single one.
-func Open(ctx context.Context, n network.Network, address string, c *clock.Clock) (*Store, error) {
-	client, nodes, err := newClient(n, address, "redis.url (REDIS_URL)")
+// report a cluster is taken for a single one. prefix is the pipeline's QUEUE_PREFIX; empty: the default one.
+func Open(ctx context.Context, n network.Network, url, prefix string, c *clock.Clock) (*Store, error) {
+	client, nodes, err := newClient(n, url, "redis.url (REDIS_URL)")
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +83,7 @@ func Open(ctx context.Context, n network.Network, address string, c *clock.Clock
 		_ = client.Close()
 		return nil, fmt.Errorf("redis %s can't be used as the run's clock (REDIS_URL): %w", o.Addr, network.Advise(err))
 	}
-	s := &Store{Client: client}
+	s := &Store{Client: client, keys: keysOf(prefix)}
 	if info, err := client.Info(ctx, "cluster").Result(); err == nil && strings.Contains(info, "cluster_enabled:1") {
 		s.cluster = redis.NewClusterClient(&redis.ClusterOptions{
 			Addrs: nodes, Username: o.Username, Password: o.Password, Dialer: o.Dialer, DialTimeout: o.DialTimeout,

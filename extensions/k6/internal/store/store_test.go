@@ -39,7 +39,7 @@ func TestRedissIsEncrypted(t *testing.T) {
 			_ = conn.Close()
 		}
 	}()
-	_, err = Open(t.Context(), direct, "rediss://user:hunter2@"+listener.Addr().String(), clock.New())
+	_, err = Open(t.Context(), direct, "rediss://user:hunter2@"+listener.Addr().String(), "", clock.New())
 	require.Error(t, err)
 	const handshake = 22 // TLS content type
 	assert.Equal(t, byte(handshake), <-first)

@@ -62,8 +62,8 @@ func (s *Store) Traces(ctx context.Context, r *run.Parts, oneIn int) *Sampled {
 		}
 		missing := 2 * len(times)
 		for key, into := range map[string]func(*traced) *int64{
-			ingestTrace: func(t *traced) *int64 { return &t.ingest },
-			relayTrace:  func(t *traced) *int64 { return &t.relay },
+			s.keys.ingestTrace(): func(t *traced) *int64 { return &t.ingest },
+			s.keys.relayTrace():  func(t *traced) *int64 { return &t.relay },
 		} {
 			// The newest entry comes first: for duplicates the oldest is kept.
 			if err := s.scanList(ctx, key, func(entry string) {
@@ -84,7 +84,7 @@ func (s *Store) Traces(ctx context.Context, r *run.Parts, oneIn int) *Sampled {
 			break
 		}
 	}
-	for _, key := range []string{ingestTrace, relayTrace} {
+	for _, key := range []string{s.keys.ingestTrace(), s.keys.relayTrace()} {
 		node, err := s.Holder(ctx, key)
 		if err == nil {
 			err = node.Unlink(ctx, key).Err()

@@ -16,6 +16,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
@@ -23,6 +24,15 @@ import (
 // 40 messages take 1 to 40 ms. Ingest and relay list every tenth, but relay lacks one of these.
 func TestSamplesAreJoinedFromTheTraceLists(t *testing.T) {
 	t.Parallel()
+	for prefix, before := range map[string]string{"": "arrival", "shop.eu": "shop.eu"} {
+		t.Run(before, func(t *testing.T) {
+			t.Parallel()
+			testSamples(t, prefix, before+":trace:ingest", before+":trace:relay")
+		})
+	}
+}
+
+func testSamples(t *testing.T, prefix, ingestList, relayList string) {
 	plan, err := profile.Parse("p", `
 phases: [{name: warm-up, duration: 1, arrivalRate: 20, measured: false}, {name: hold, duration: 1, arrivalRate: 20}]
 flows: [{name: direct}]`)
@@ -35,7 +45,7 @@ flows: [{name: direct}]`)
 	}
 	r.Ledger = ledger.New(plan, requests)
 	r.Ledger.Keep(10, store.TraceLength)
-	client, err := store.Open(t.Context(), network.Network{Dialer: &net.Dialer{}}, test.Redis(t), r.Clock)
+	client, err := store.Open(t.Context(), network.Network{Dialer: &net.Dialer{}}, test.Redis(t), prefix, r.Clock)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	offset := r.Clock.Offset(r.Clock.Now())
@@ -43,7 +53,7 @@ flows: [{name: direct}]`)
 		entry := fmt.Sprintf(`{"id":%q,"time":%d}`, r.Bodies.ID(seq), at+offset)
 		require.NoError(t, client.LPush(t.Context(), key, entry).Err())
 	}
-	require.NoError(t, client.LPush(t.Context(), "arrival:trace:ingest", `{"id":"other.1.10","time":1}`, "no JSON").Err())
+	require.NoError(t, client.LPush(t.Context(), ingestList, `{"id":"other.1.10","time":1}`, "no JSON").Err())
 
 	r.Ledger.Start(r.Clock.Now())
 	for seq := range 40 {
@@ -56,10 +66,10 @@ flows: [{name: direct}]`)
 	kept, _ := r.Ledger.Kept()
 	require.Len(t, kept, 4)
 	for _, k := range kept {
-		trace("arrival:trace:ingest", k.Seq, k.Due+200)
+		trace(ingestList, k.Seq, k.Due+200)
 		if k.Seq != 30 {
-			trace("arrival:trace:relay", k.Seq, k.Arrived-500)
-			trace("arrival:trace:relay", k.Seq, k.Arrived+500) // published twice: the first time counts
+			trace(relayList, k.Seq, k.Arrived-500)
+			trace(relayList, k.Seq, k.Arrived+500) // published twice: the first time counts
 		}
 	}
 	all := client.Traces(t.Context(), r, 10)
@@ -72,7 +82,7 @@ flows: [{name: direct}]`)
 	assert.InDelta(t, 0.2, *whole.Parts.Ingest, 0.05)
 	assert.InDelta(t, 0.5, *whole.Parts.Arrival, 0.05)
 	assert.InDelta(t, *whole.Mean, *whole.Parts.Ingest+*whole.Parts.Relay+*whole.Parts.Arrival, 1e-6)
-	full := report.NewLatencies(r.Ledger.Times(1), false).Arrival
+	full := report.NewLatencies(stages.Default(), r.Ledger.Times(1), false).Arrival
 	assert.InDelta(t, *whole.P99-*full.P99, *whole.Against(full).Difference.P99, 1e-9)
-	assert.Zero(t, client.Exists(t.Context(), "arrival:trace:ingest", "arrival:trace:relay").Val(), "the lists are deleted")
+	assert.Zero(t, client.Exists(t.Context(), ingestList, relayList).Val(), "the lists are deleted")
 }

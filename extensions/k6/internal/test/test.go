@@ -10,8 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -84,20 +84,33 @@ func CheckSteady(t *testing.T, r *report.Run) (late int) {
 	return late
 }
 
-// Verdict returns the result and its reasons without the generator's lateness and CPU, which depend
-// on the machine. Those rules have their own tests. late is the number of reasons left out.
+// machine are the rules that a busy machine breaks. They have tests of their own.
+var machine = []string{"lateness", "cpu", "socket_wait"}
+
+// gravity orders the results of a run.
+var gravity = []string{report.Pass, report.Fail, report.Invalid, report.Incomplete}
+
+// Verdict returns the result and its reasons without the rules about the machine. late is the number of those that
+// are broken.
 func Verdict(r *report.Run) (result string, reasons []string, late int) {
-	for _, reason := range r.Verdict.Reasons {
-		if strings.HasPrefix(reason, "the generator was ") { // late, or out of CPU
-			late++
-			continue
-		}
-		reasons = append(reasons, reason)
+	result = report.Pass
+	if r.Verdict.Result == report.Incomplete { // also for a limit that was not judged, which is no broken rule
+		result = report.Incomplete
 	}
-	if result = r.Verdict.Result; late > 0 && result == report.Invalid {
-		result = report.Pass
-		if len(reasons) > 0 {
-			result = report.Fail
+	leftOut := map[string]bool{}
+	for _, rule := range r.Verdict.Rules {
+		switch {
+		case rule.OK == nil || *rule.OK:
+		case slices.Contains(machine, rule.Name):
+			late++
+			leftOut[rule.Reason] = true
+		case slices.Index(gravity, rule.Result) > slices.Index(gravity, result):
+			result = rule.Result
+		}
+	}
+	for _, reason := range r.Verdict.Reasons {
+		if !leftOut[reason] {
+			reasons = append(reasons, reason)
 		}
 	}
 	return result, reasons, late

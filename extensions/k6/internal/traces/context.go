@@ -15,8 +15,8 @@ type Context struct {
 	Span  [8]byte
 }
 
-// Of is the context of a message: the first 24 bytes of the SHA-256 of its id. It follows from the id, which is unique among
-// all runs, so it need not be stored.
+// Of is the context of a message: the first 24 bytes of the SHA-256 of its id. It follows from the id, which is unique
+// among all runs, so it need not be stored.
 func Of(id string) (c Context) {
 	sum := sha256.Sum256([]byte(id))
 	copy(c.Trace[:], sum[:])
@@ -27,8 +27,8 @@ func Of(id string) (c Context) {
 // TraceID is the trace in hexadecimal digits.
 func (c Context) TraceID() string { return hex.EncodeToString(c.Trace[:]) }
 
-// AppendParent adds the value of a traceparent header. The flag `sampled` is always set, as only the end shows which messages
-// were slow.
+// AppendParent adds the value of a traceparent header. The flag `sampled` is always set, as only the end shows which
+// messages were slow.
 func (c Context) AppendParent(b []byte) []byte {
 	b = hex.AppendEncode(append(b, "00-"...), c.Trace[:])
 	b = hex.AppendEncode(append(b, '-'), c.Span[:])

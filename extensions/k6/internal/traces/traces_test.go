@@ -18,6 +18,8 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
 var due = time.Date(2026, 11, 24, 12, 0, 0, 123_456_000, time.UTC)
@@ -51,7 +53,7 @@ func TestTheTraceContextFollowsFromTheID(t *testing.T) {
 
 func TestTheSpansOfAMessageAreItsStages(t *testing.T) {
 	t.Parallel()
-	spans := Spans("r", []Message{message()})
+	spans := Spans("r", stages.Default(), []Message{message()})
 	assert.Equal(t, []string{"send 0-7", "queue 7-15", "relay 15-31", "deliver 31-63", "deliver 31-95"}, timesOf(spans))
 	send := spans[0].ScopeSpans[0].Spans[0]
 	assert.Empty(t, send.ParentSpanId)
@@ -85,9 +87,9 @@ func TestSpansOfIncompleteMessages(t *testing.T) {
 	} {
 		m := message()
 		m.Deliveries, m.Carrier = c.d, m.ID
-		assert.Equal(t, c.want, timesOf(Spans("r", []Message{m})), name)
+		assert.Equal(t, c.want, timesOf(Spans("r", stages.Default(), []Message{m})), name)
 	}
-	lost := Spans("r", []Message{{ID: "a", Carrier: "a", Topic: "m/u/1", End: "lost", Due: due}})[0].ScopeSpans[0].Spans[0]
+	lost := Spans("r", stages.Default(), []Message{{ID: "a", Carrier: "a", Topic: "m/u/1", End: "lost", Due: due}})[0].ScopeSpans[0].Spans[0]
 	assert.Equal(t, tracepb.Status_STATUS_CODE_ERROR, lost.Status.Code)
 	assert.Equal(t, "lost", lost.Status.Message)
 	assert.Empty(t, lost.Links)
@@ -99,8 +101,8 @@ func TestTheFileHasHexIDsAndTheSpansOfAllParts(t *testing.T) {
 	out := t.TempDir()
 	require.NoError(t, Join(dirs, out))
 	require.NoFileExists(t, filepath.Join(out, FileName))
-	require.NoError(t, Write(dirs[0], Spans("r", []Message{message()})))
-	require.NoError(t, Write(dirs[2], Spans("r", []Message{message()})))
+	require.NoError(t, Write(dirs[0], Spans("r", stages.Default(), []Message{message()})))
+	require.NoError(t, Write(dirs[2], Spans("r", stages.Default(), []Message{message()})))
 	require.NoError(t, Join(dirs, out))
 	for dir, services := range map[string]int{dirs[0]: 4, out: 8} {
 		line, err := os.ReadFile(filepath.Join(dir, FileName))
@@ -125,7 +127,7 @@ func TestACollectorGetsTheTraces(t *testing.T) {
 		w.WriteHeader(status)
 	}))
 	defer server.Close()
-	export := func() error { return Export(t.Context(), "r", []Message{message()}) }
+	export := func() error { return Export(t.Context(), "r", stages.Default(), []Message{message()}) }
 	require.NoError(t, export())
 	require.Empty(t, got.ResourceSpans, "no endpoint is set")
 

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
 // FileName is the file of traces in a run's directory: OTLP in JSON, in one line.
@@ -43,8 +44,8 @@ func Write(dir string, spans []*tracepb.ResourceSpans) error {
 	return write(dir, data)
 }
 
-// inHex makes protojson write an id as hexadecimal digits, as OTLP wants it. protojson writes bytes in base64, so inHex returns
-// the bytes whose base64 are these digits.
+// inHex makes protojson write an id as hexadecimal digits, as OTLP wants it. protojson writes bytes in base64, so inHex
+// returns the bytes whose base64 are these digits.
 func inHex(id []byte) []byte {
 	b, _ := base64.StdEncoding.DecodeString(hex.EncodeToString(id)) // no padding: the number of digits is a multiple of 4
 	return b
@@ -65,7 +66,7 @@ func write(dir string, data *tracepb.TracesData) error {
 func Join(dirs []string, out string) error {
 	var all tracepb.TracesData
 	for _, dir := range dirs {
-		line, err := os.ReadFile(filepath.Join(dir, FileName))
+		line, err := report.ReadFile(filepath.Join(dir, FileName))
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
@@ -88,9 +89,9 @@ const (
 	exportMost = 10 * time.Second
 )
 
-// Export sends the traces of messages to the collector that OpenTelemetry's variables name, like OTEL_EXPORTER_OTLP_ENDPOINT.
-// Without one it does nothing.
-func Export(ctx context.Context, run string, messages []Message) (err error) {
+// Export sends the traces of messages to the collector that OpenTelemetry's variables name, like
+// OTEL_EXPORTER_OTLP_ENDPOINT. Without one it does nothing.
+func Export(ctx context.Context, run string, list stages.List, messages []Message) (err error) {
 	if variable("ENDPOINT") == "" {
 		return nil
 	}
@@ -110,7 +111,7 @@ func Export(ctx context.Context, run string, messages []Message) (err error) {
 	}
 	defer func() { err = cmp.Or(err, client.Stop(ctx)) }()
 	for some := range slices.Chunk(messages, exportBatch) {
-		if err := client.UploadTraces(ctx, Spans(run, some)); err != nil {
+		if err := client.UploadTraces(ctx, Spans(run, list, some)); err != nil {
 			return err
 		}
 	}

@@ -9,13 +9,13 @@ type Line = [name: string, of: (subject: Subject) => number];
 
 const BESIDE = ['duplicates', 'reordered', 'negative', 'foreign'] as const;
 /** Ends that no run wants. */
-const BAD = new Set(['lost', 'dead_lettered', 'rejected', 'unknown', 'dropped', 'queued']);
+const BAD = new Set(['lost', 'altered', 'dead_lettered', 'rejected', 'unknown', 'dropped', 'queued']);
 
 /** The accounts where they differ; where they agree, one of them. */
 export function AccountsSection({ comparison: { subjects } }: PartProps) {
   const lines: Line[] = [...ENDS, 'scheduled' as const, ...BESIDE].map((name) => [
     name.replace('_', '-'),
-    ({ account }) => account[name],
+    ({ account }) => account[name] ?? 0,
   ]);
   const apart = lines.filter(([, of]) => new Set(subjects.map(of)).size > 1);
   const open = subjects.filter(({ account }) => !account.balanced).map(({ letter }) => letter);

@@ -1,6 +1,6 @@
 import { type Column, Table } from '../../../page/table.tsx';
 import { type Comparison, type Difference, MARGIN, type Row, type Subject } from '../../comparison.ts';
-import { decidedFirst } from '../../outcome.ts';
+import { rowsOf } from '../../outcome.ts';
 import { detail, finding, label, origins, range, ratioOf, short, unit, value } from '../../words.ts';
 import { type Axis, axisOf, placeOf } from '../axis.ts';
 import type { PartProps } from '../part.ts';
@@ -84,7 +84,7 @@ function Against({ comparison: { subjects, rows }, index, axis }: AgainstProps) 
       <Table
         caption={`${subject.letter} (${short(subject.title)}) against ${baseline.letter} (${short(baseline.title)}); measured phases, of repeats the geometric mean`}
         columns={columns}
-        rows={decidedFirst(rows, index)}
+        rows={rowsOf(rows, index)}
       />
       {origins(rows, index).map((text) => (
         <p class="small" key={text}>

@@ -3,6 +3,7 @@ import { styleOf } from '../../../page/chart-series.ts';
 import { Long, Table } from '../../../page/table.tsx';
 import type { RunSummary, Subject } from '../../comparison.ts';
 import { gateOf, outcomes } from '../../outcome.ts';
+import { waterfalls } from '../../waterfall.ts';
 import { SURVIVORS } from '../../words.ts';
 import type { PartProps } from '../part.ts';
 
@@ -28,6 +29,11 @@ export function Header({ comparison }: PartProps) {
           {sentence}
         </p>
       ))}
+      {waterfalls(subjects).map((sentence) => (
+        <p class="means" key={sentence}>
+          {sentence}
+        </p>
+      ))}
       <Settings comparison={comparison} />
       <ul class="subjects">
         {subjects.map((subject, i) => (
@@ -41,10 +47,11 @@ export function Header({ comparison }: PartProps) {
 
 /** A difference may come from any of these. */
 function Settings({ comparison: { subjects, differing } }: PartProps) {
-  if (differing.length === 0) return <p class="aside">Settings and environment are the same.</p>;
+  if (differing.length === 0)
+    return <p class="aside">Load, limits, settings and environment are the same.</p>;
   return (
     <Table
-      caption="What differs in settings and environment"
+      caption="What differs in load, limits, settings and environment"
       columns={[
         { head: 'name', text: true, cell: ({ name }) => name },
         ...subjects.map(({ letter }, i) => ({

@@ -83,4 +83,29 @@ export const brokerCases: Case[] = [
       return run;
     },
   },
+  {
+    row: 36,
+    fault: "messages over the broker's message_size_limit beside a load",
+    expected: 'each is a dead letter at once; no reconnection, 0 duplicates, 0 lost',
+    async play(scene) {
+      const limit = 100_000;
+      const { rig, load } = await scene.underLoad({ broker: { message_size_limit: limit } }, {}, 8);
+      const ids = ['large-1', 'large-2'];
+      for (const id of ids) {
+        const message = { id, target: 'probe/1', payload: 'x'.repeat(2 * limit) };
+        await scene.harm(() => rig.post(message));
+      }
+      const deadLetters = () => rig.inRedis((redis) => redis.xlen('arrival:dead-letters'));
+      await scene.harm(() => until(async () => (await deadLetters()) >= ids.length, 'dead letters'));
+      const run = await scene.settle(load);
+      const away = rig.relays.flatMap(({ process }) =>
+        process.lastLines.filter((line) => /the broker is away/.test(line)),
+      );
+      scene.checks
+        .same('dead letters', await deadLetters(), ids.length)
+        .same('reconnections', away.length, 0)
+        .none(run, 'duplicates');
+      return run;
+    },
+  },
 ];

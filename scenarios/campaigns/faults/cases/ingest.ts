@@ -1,4 +1,4 @@
-import type { Run } from '../../../../reports/contract/run.ts';
+import { latencyOf, type Run } from '../../../../reports/contract/run.ts';
 import type { Case } from '../case.ts';
 import { number } from '../checks.ts';
 import { until } from '../until.ts';
@@ -123,9 +123,8 @@ export const ingestCases: Case[] = [
         run = await load.result();
         scene.checks.account(run, messages);
         for (const link of rig.link.relayBroker) await link.heal();
-        const { arrival, stages } = run.latency;
-        p50[ms] = arrival.p50 ?? Number.NaN;
-        fastest[ms] = stages.delivery.min ?? Number.NaN;
+        p50[ms] = run.latency.arrival.p50 ?? Number.NaN;
+        fastest[ms] = latencyOf(run.latency, 'delivery').min ?? Number.NaN;
         if (ms === 0) continue;
         const later = p50[ms] - (p50[0] ?? Number.NaN);
         scene.checks

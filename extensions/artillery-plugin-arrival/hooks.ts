@@ -1,0 +1,63 @@
+/** Hooks of the script before its requests: what they fail with, and what they change, is the cause of a request that is not sent. */
+import type { Table } from './options.ts';
+import type { RequestParams } from './request.ts';
+import { isMap, writtenOf } from './steps.ts';
+
+type Next = (error?: Error) => void;
+// biome-ignore lint/suspicious/noExplicitAny: each kind of hook has its own arguments, `next` last
+export type Hook = (...args: any[]) => any;
+
+/** ms for a hook to call back. A request that is later than that is dropped anyway. */
+const PATIENCE = 30_000;
+
+/**
+ * A hook that reports its own failure before Artillery ends the virtual user. `failed` has the arguments of the hook but for
+ * `next`.
+ */
+export function watched(
+  name: string,
+  hook: Hook,
+  failed: (message: string, ...args: never[]) => Promise<void>,
+): Hook {
+  return (...all: unknown[]) => {
+    const next = all.pop() as Next;
+    let open = true;
+    const end = (error?: Error) => {
+      if (!open) return;
+      open = false;
+      clearTimeout(limit);
+      if (!error) return next();
+      const message = `the hook ${name} failed: ${error.message ?? error}`;
+      failed(message, ...(all as never[])).then(() => next(error), next);
+    };
+    const limit = setTimeout(
+      () => end(new Error(`it did not call back within ${PATIENCE / 1000} s`)),
+      PATIENCE,
+    );
+    try {
+      // As Artillery tells them apart: an async function calls nothing back.
+      if (hook.constructor.name === 'Function') hook(...all, end);
+      else hook(...all).then(() => end(), end);
+    } catch (error) {
+      end(error as Error);
+    }
+  };
+}
+
+/** Names the part of a request that a hook has changed and the plugin or Artillery would replace; undefined: there is none. */
+export function changedIn(
+  params: RequestParams,
+  { url, id, closed }: { url: string; id: string; closed: boolean },
+) {
+  const { json, body, method } = params;
+  if (params.url !== url) return `a hook set the url ${params.url}; allowed: ${url}`;
+  if (method !== undefined && method !== 'POST') return `a hook set the method ${method}; allowed: POST`;
+  const other = ['uri', 'auth', 'form', 'formData', 'searchParams', ...(closed ? [] : ['cookie'])].find(
+    (key) => (params as unknown as Table)[key] !== undefined,
+  );
+  if (other !== undefined) return `a hook set ${other}; allowed: json and headers`;
+  if (body !== undefined || (json !== undefined && !isMap(json)))
+    return 'a hook set a body that is no map; allowed: json, a map of fields that go into each message';
+  const fixed = writtenOf(id).find((key) => Object.hasOwn((json ?? {}) as Table, key));
+  return fixed && `a hook set json with ${fixed}, which the plugin writes; allowed: other fields`;
+}

@@ -1,0 +1,82 @@
+package arrival
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"go.k6.io/k6/v2/errext/exitcodes"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// failed reports whether k6 itself will exit with an error. data is that of k6's event.Exit, of an internal type: a struct
+// with the field Error.
+func failed(data any) bool {
+	if at := reflect.ValueOf(data); at.Kind() == reflect.Pointer && at.Elem().Kind() == reflect.Struct {
+		if err := at.Elem().FieldByName("Error"); err.IsValid() {
+			return !err.IsNil()
+		}
+	}
+	return false
+}
+
+// conclude writes the last report if the script's summary did not: k6 calls none with --summary-mode=disabled, and a
+// script may define none. It returns the code to exit with in place of k6; 0: k6's own. k6 knows its thresholds only, and
+// accepts those on metrics without a sample: without a verdict that passes it must not exit with 0.
+func (r *RootModule) conclude(failed bool) int {
+	r.mu.Lock()
+	e := r.engine
+	r.mu.Unlock()
+	if e == nil {
+		return 0
+	}
+	code, why := e.conclude(r)
+	if full := e.life.now().full; full != nil { // otherwise k6 would exit with 108, as if a script had ended the test
+		r.logger.Error("the run was ended: " + report.Printable(full.Error()))
+		return 1
+	}
+	if failed { // k6 has its own reason
+		return 0
+	}
+	if why != "" {
+		r.logger.Error(why)
+	}
+	return int(code)
+}
+
+// conclude returns the least exit code of the run, and why it is not 0; empty: that has been said.
+func (e *engine) conclude(r *RootModule) (code exitcodes.ExitCode, why string) {
+	switch now := e.life.now(); {
+	case !now.begun && !r.planned.Load(): // a function only looked at a run, as in a check of the module
+		return 0, ""
+	case !now.begun:
+		return exitcodes.ScriptAborted, uncollected + remedy
+	case now.dir == "":
+		return exitcodes.ScriptAborted, "the run did not begin"
+	}
+	if !r.concluded.Load() {
+		if _, err := e.lastReport(r.registry); err != nil {
+			r.logger.Error(report.Printable(err.Error()))
+			return 1, ""
+		}
+	}
+	switch now := e.life.now(); {
+	case now.result == report.Pass:
+		return 0, ""
+	case now.finished:
+		return exitcodes.MarkedAsFailed, "the verdict of the run is " + now.result
+	}
+	return exitcodes.ScriptAborted, "the run was cut off before its end"
+}
+
+const (
+	uncollected = "the run did not begin, because no VU called run.collect()"
+	remedy      = "; wanted: a scenario, like subscriber of run.scenarios(), whose function calls it. k6's -u, -d, -i and -s replace " +
+		"the script's scenarios"
+)
+
+// uncollectedBy names the scenarios of k6, none of which has called run.collect().
+func uncollectedBy(scenarios []string) error {
+	return fmt.Errorf("%s (k6 runs %s)%s", uncollected, strings.Join(scenarios, ", "), remedy)
+}

@@ -1,0 +1,90 @@
+package arrival
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.k6.io/k6/v2/lib"
+	"golang.org/x/net/http/httpproxy"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
+)
+
+// sendCanary connects the canary, and lets one message go round before the load: a wrong path, token or topic costs one
+// message then, and not the whole load. An external caller's run greets when it opens.
+func (e *engine) sendCanary(ctx context.Context, m receive.Means, state *lib.State) error {
+	o := e.options
+	greets := e.external == nil && o.greets()
+	if !o.Canary && !greets {
+		return nil
+	}
+	if host := proxied(o.Ingest.URL, httpproxy.FromEnvironment()); host != "" {
+		state.Logger.Warnf("the canary is left out: the ingest would be reached through the proxy of HTTP_PROXY or "+
+			"HTTPS_PROXY, which only k6/http uses; to have a canary, add %s to NO_PROXY", host)
+		return nil
+	}
+	m.Receiver = e.receives()
+	path, err := o.source.Canary(ctx, &e.Parts, m)
+	if err != nil {
+		return err
+	}
+	canary := receive.NewCanary(ctx, &e.Parts, path, receive.CanaryOptions{
+		Ingest: withK6(o.Ingest, state.Options), Timeout: o.Timeout.duration(), Format: o.messages(),
+		Drain: o.Drain.duration(), Means: m,
+	})
+	if greets {
+		err = e.greet(ctx, canary)
+	}
+	if err != nil || !o.Canary {
+		canary.Close()
+		return err
+	}
+	e.canary = canary
+	return nil
+}
+
+// greets reports whether one message goes round before the load. Where the load does not pass the ingest, none can.
+func (o *options) greets() bool {
+	if o.from.NoGreeting != "" || o.Publishers != nil || o.Ingest.URL == "" {
+		return false
+	}
+	if o.Greet != nil {
+		return *o.Greet
+	}
+	return o.Canary
+}
+
+// greet lets one message go round. One that comes back other than it was sent ends a run that compares them: each
+// message of the load would count as altered.
+func (e *engine) greet(ctx context.Context, canary *receive.Canary) error {
+	altered, err := canary.Greet(ctx)
+	e.greeted = err == nil
+	if err != nil || altered == "" || !e.compares(ctx) {
+		return err
+	}
+	return fmt.Errorf("a first message arrived with other content than was sent, so each one of the load would "+
+		"count as altered; VERIFY=off (verify: 'off') if the pipeline wraps or rewrites messages on purpose. It came "+
+		"as %s", altered)
+}
+
+// compares reports whether the run knows what is sent. That depends on the first sender, so it waits for one.
+func (e *engine) compares(ctx context.Context) bool {
+	if e.verify() > 0 && !e.options.Verify.given && e.external == nil {
+		clock.SleepUntil(ctx, e.attended.c, time.Now().Add(firstSenderMost))
+	}
+	return e.verify() > 0
+}
+
+// firstSenderMost is how long the first sender of a script may take to call run.send() or run.next().
+const firstSenderMost = 5 * time.Second
+
+// attended has a channel that closes when the first sender has come.
+type attended struct {
+	once sync.Once
+	c    chan struct{}
+}
+
+func (a *attended) note() { a.once.Do(func() { close(a.c) }) }

@@ -1,0 +1,56 @@
+package judge
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// everything is the evidence of a run to which each rule applies.
+func everything() Evidence {
+	return Evidence{Cores: 2, Run: run(func(r *report.Run) {
+		r.Health.Lateness, r.Health.SocketWait, r.Clock.LimitMS = new(latency(1)), new(latency(1)), new(1.0)
+		r.Timeline = []report.Interval{{Generator: report.Usage{CPUPercent: new(1.0)}}}
+	})}
+}
+
+func TestEachRuleOnTheInstrumentSaysWhatItIsAboutAndWhatToDo(t *testing.T) {
+	t.Parallel()
+	document, err := os.ReadFile("../../../../reports/TROUBLESHOOTING.md")
+	require.NoError(t, err)
+	names := map[string]bool{}
+	for _, rule := range instrument {
+		judged := rule(everything())
+		require.NotNil(t, judged)
+		assert.False(t, names[judged.Name], judged.Name)
+		names[judged.Name] = true
+		assert.Contains(t, []string{report.Sending, report.Receiving, report.WholeRun}, judged.Part, judged.Name)
+		assert.NotEmpty(t, judged.Remedy, judged.Name)
+		assert.Equal(t, report.Invalid, judged.Result, judged.Name)
+		assert.Contains(t, string(document), "`"+judged.Name+"`", "TROUBLESHOOTING names it")
+	}
+}
+
+// Not parallel: it adds a rule. The experiment: a rule is one function, and all of its reports follow.
+func TestARuleIsOneFunction(t *testing.T) {
+	before := instrument
+	defer func() { instrument = before }()
+	instrument = append(before[:len(before):len(before)], func(e Evidence) *report.Rule {
+		rule := atMost("pauses", 3, 0, "pauses", report.Invalid)
+		rule.Part, rule.TrustedAnyway = report.Receiving, httpAnyway
+		rule.Remedy = "the load generator paused. Give it more memory, and run again"
+		return because(rule, "the generator paused %d times", 3)
+	})
+	r := run(nil)
+	r.Verdict = Of(Evidence{Run: r})
+	r.Conclude("")
+	assert.Equal(t, report.Invalid, r.Verdict.Result)
+	assert.Equal(t, []string{"the generator paused 3 times"}, r.Verdict.Reasons)
+	assert.Equal(t, []string{report.TrustsHTTP}, r.Verdict.Stands)
+	assert.Equal(t, "Not usable: the load generator paused. Give it more memory, and run again.", r.Answer.Sentence)
+	assert.Contains(t, report.Markdown(r), "| pauses | 3 pauses | ≤ 0 pauses | **invalid** |")
+}

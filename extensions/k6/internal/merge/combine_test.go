@@ -1,0 +1,69 @@
+package merge
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// emptyMerged merges two empty records, and returns the field that has no rule, or a wrong one.
+func emptyMerged[T any]() error {
+	return must.Try(func() { combined([]*T{new(T), new(T)}) })
+}
+
+func TestEachFieldOfARunHasARuleForMerging(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{
+		emptyMerged[report.Run](), emptyMerged[report.Account](), emptyMerged[report.Clock](), emptyMerged[report.Health](), emptyMerged[report.Latencies](),
+		emptyMerged[report.Canary](), emptyMerged[report.Step](), emptyMerged[report.FlowResult](), emptyMerged[report.Target](), emptyMerged[report.Others](),
+		emptyMerged[report.Interval](),
+	} {
+		assert.NoError(t, err)
+	}
+	assert.ErrorContains(t, emptyMerged[struct{ Figure int }](), "Figure has no rule for merging")
+	assert.ErrorContains(t, emptyMerged[struct {
+		Figure string `merge:"sum"`
+	}](), "Figure has a rule for merging that does not fit its type")
+	assert.ErrorContains(t, emptyMerged[struct {
+		Inner struct{ Figure int } `merge:"fields"`
+	}](), "Figure has no rule")
+}
+
+func TestTheRulesForMerging(t *testing.T) {
+	t.Parallel()
+	type record struct {
+		Sum      int            `merge:"sum"`
+		Optional *int           `merge:"sum"`
+		Max      *float64       `merge:"max"`
+		Min      float64        `merge:"min"`
+		Last     *float64       `merge:"last"`
+		And      bool           `merge:"and"`
+		First    *string        `merge:"first"`
+		Own      map[string]int `merge:"own"`
+	}
+	one := record{Sum: 1, Optional: new(1), Max: new(2.0), Min: 2, Last: new(3.0), And: true, Own: map[string]int{}}
+	two := record{Sum: 2, Optional: new(2), Min: -1, Last: new(1.0), First: new("x")}
+	assert.Equal(t, &record{Sum: 3, Optional: new(3), Max: new(2.0), Min: -1, Last: new(3.0), First: new("x")},
+		combined([]*record{&one, nil, &two}))
+	two.Optional, two.Last = nil, nil
+	whole := combined([]*record{&one, &two})
+	assert.Nil(t, whole.Optional)
+	assert.Nil(t, whole.Last, "one of them has not come so far")
+	assert.Nil(t, combined([]*record{nil}))
+}
+
+// Regression: a generator whose pipeline stamps one message in ten counted ten times as much.
+func TestStageMeansAreWeightedByTheDeliveriesWithStamps(t *testing.T) {
+	t.Parallel()
+	few := &report.Interval{Arrived: 100, Stamped: 10, Stages: map[string]float64{"queue": 10}}
+	all := &report.Interval{Arrived: 30, Stamped: 30, Stages: map[string]float64{"queue": 2}}
+	none := &report.Interval{Arrived: 1000}
+	assert.Equal(t, map[string]float64{"queue": 4}, addStages([]*report.Interval{few, all, none}))
+	// An earlier version did not count them.
+	few.Stamped = 0
+	assert.InDelta(t, (1000+60)/130.0, addStages([]*report.Interval{few, all})["queue"], 1e-9)
+	assert.EqualValues(t, 40, combined([]*report.Interval{{Stamped: 10}, all}).Stamped)
+}

@@ -1,0 +1,185 @@
+// Package mqtt is the source of a run whose messages arrive at subscribers of an MQTT broker: the connections that hold its
+// topics, over internal/receiver.
+package mqtt
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
+)
+
+// Options are the settings of the broker that delivers the messages; index.d.ts documents them.
+type Options struct {
+	URL         string   `json:"url"`
+	Username    string   `json:"username"`
+	Password    string   `json:"password"`
+	Prefix      string   `json:"prefix"`
+	QoS         int      `json:"qos"`
+	Version     string   `json:"version"`
+	Session     string   `json:"session"`
+	Topics      string   `json:"topics"`
+	Filter      string   `json:"filter"`
+	Connections int      `json:"connections"`
+	Status      string   `json:"status"`
+	More        []string `json:"more"` // brokers besides URL
+}
+
+// Defaults are those of a script that sets only the address.
+func Defaults() Options {
+	return Options{Prefix: "messages/", QoS: 1, Version: "5", Session: "clean", Topics: exactTopics}
+}
+
+// persistentSession is a session that the broker keeps while a subscriber is away.
+const persistentSession = "persistent"
+
+// mqttVersions are protocol levels (MQTT 5, 3.1.2.2).
+var mqttVersions = map[string]int{"3.1.1": 4, "5": 5}
+
+func (o *Options) brokers() int { return 1 + len(o.More) }
+
+// broker is the address for connection i of the subscribers.
+func (o *Options) broker(i int) string { return mqttwire.Broker(o.URL, o.More, i) }
+
+// Check refuses settings that do not fit a profile.
+func (o *Options) Check(p *profile.Profile) error {
+	if _, err := mqttwire.ParseAddress(o.URL); err != nil {
+		return fmt.Errorf("mqtt.url (MQTT_URL): %w", err)
+	}
+	if o.QoS < 0 || o.QoS > 2 {
+		return fmt.Errorf("mqtt.qos %d is not 0, 1 or 2", o.QoS)
+	}
+	if mqttVersions[o.Version] == 0 {
+		return fmt.Errorf("mqtt.version %q is neither \"5\" nor \"3.1.1\"", o.Version)
+	}
+	if o.Session != "clean" && o.Session != persistentSession {
+		return fmt.Errorf("mqtt.session %q is neither \"clean\" nor \"persistent\"", o.Session)
+	}
+	if o.Session == persistentSession && o.QoS == 0 {
+		return errors.New("mqtt.session \"persistent\" wants mqtt.qos 1 or 2: a broker need not keep messages of QoS 0")
+	}
+	switch o.Topics {
+	case exactTopics, wildcardTopics:
+	case sharedTopics:
+		for _, f := range p.Flows {
+			if f.Deliveries != 1 {
+				return fmt.Errorf("mqtt.topics \"shared\" delivers each message once, but flow %q has %d deliveries", f.Name, f.Deliveries)
+			}
+		}
+	default:
+		return fmt.Errorf("mqtt.topics %q is not \"exact\", \"wildcard\" or \"shared\"", o.Topics)
+	}
+	for _, f := range p.Flows {
+		if n := max(p.Subscribers(), o.Connections); o.Filter != "" && f.Deliveries != n {
+			return fmt.Errorf("mqtt.filter hands every message to all %d connections, but flow %q has %d deliveries", n, f.Name, f.Deliveries)
+		}
+	}
+	if err := o.checkTopics(); err != nil {
+		return err
+	}
+	for _, more := range o.More {
+		if _, err := mqttwire.ParseAddress(more); err != nil {
+			return fmt.Errorf("mqtt.more: %w", err)
+		}
+	}
+	for _, f := range p.Flows {
+		if len(o.More) > 0 && (f.Deliveries != 1 || o.Connections > 0) {
+			return fmt.Errorf("mqtt.more spreads topics over brokers, each with a connection of its own: flow %q has %d deliveries, 1 is allowed, and no mqtt.connections", f.Name, f.Deliveries)
+		}
+	}
+	if o.Connections < 0 || o.Connections > profile.MaxSubscribers {
+		return fmt.Errorf("mqtt.connections %d is outside 1 to %d", o.Connections, profile.MaxSubscribers)
+	}
+	return nil
+}
+
+// Describe implements receive.Source.
+func (o *Options) Describe() receive.Description {
+	const words = "the subscribers hold %s at QoS %d: does the pipeline publish there?"
+	d := receive.Description{
+		Words:  fmt.Sprintf(words, fmt.Sprintf("targets behind mqtt.prefix (TOPIC_PREFIX) %q", o.Prefix), o.QoS),
+		Prefix: o.Prefix, AtMostOnce: o.QoS == 0, Connections: max(o.Connections, o.brokers()),
+	}
+	if o.Version == "5" {
+		d.Headers = "user properties"
+	}
+	if o.Filter != "" {
+		d.Words = fmt.Sprintf(words, fmt.Sprintf("mqtt.filter (FILTER) %q", o.Filter), o.QoS)
+		d.NoCanary = "mqtt.filter is set, so it is not known where the canary arrives"
+		d.Common = true
+	}
+	for _, broker := range append([]string{o.URL}, o.More...) {
+		s := receive.Server{Option: "mqtt.url (MQTT_URL)", URL: broker}
+		if a, err := mqttwire.ParseAddress(broker); err == nil && !a.Web {
+			s.Host = a.Host
+		}
+		d.Servers = append(d.Servers, s)
+	}
+	return d
+}
+
+// line makes one connection of a run, or of an instance of it, under its own name.
+func (o *Options) line(n network.Network, run, name string, topics []string) *line {
+	return &line{topics: topics, qos: byte(o.QoS), options: receiver.Options{
+		URL: o.URL, Username: o.Username, Password: o.Password, Version: mqttVersions[o.Version],
+		ClientID: "arrival-" + run + "-" + name, TLS: n.TLS, Dial: n.DialContext,
+	}}
+}
+
+// Kinds of subscriptions.
+const (
+	exactTopics    = "exact"    // each topic by name
+	wildcardTopics = "wildcard" // all topics of a target with one filter
+	sharedTopics   = "shared"   // wildcards in one shared subscription (MQTT 5, 4.8.2): each message goes to one connection
+)
+
+// filters returns the topic filters of each connection of a run's instance.
+//
+// Exact: target i of a flow with d deliveries is held by the connections i, i+1, … i+d−1 (modulo their number),
+// so each message is due at exactly d of them, and their load is even. Wildcard: the first d connections hold
+// all targets. Shared: all connections do, and each message is due at one of them.
+//
+// With several brokers, each has one connection that holds everything there.
+//
+// The group of a shared subscription is unique to the run: leftover subscribers of another run would receive a
+// share.
+func (o *Options) filters(p *profile.Profile, name string) [][]string {
+	filters := make([][]string, p.Subscribers())
+	if o.Filter != "" { // the pipeline's own topics: each connection gets every message
+		for c := range filters {
+			filters[c] = []string{o.Filter}
+		}
+		return filters
+	}
+	seen := map[string]bool{}
+	for _, f := range p.Flows {
+		if seen[f.Target] {
+			continue
+		}
+		seen[f.Target] = true
+		prefix := o.Prefix + f.Target + "/"
+		switch o.Topics {
+		case sharedTopics:
+			for c := range filters {
+				filters[c] = append(filters[c], "$share/arrival-"+name+"/"+prefix+"+")
+			}
+		case wildcardTopics:
+			for c := range max(f.Deliveries, min(len(filters), o.brokers())) {
+				filters[c] = append(filters[c], prefix+"+")
+			}
+		default:
+			for i := range f.Targets {
+				for d := range max(f.Deliveries, min(len(filters), o.brokers())) {
+					c := (i + d) % len(filters)
+					filters[c] = append(filters[c], prefix+strconv.Itoa(i))
+				}
+			}
+		}
+	}
+	return filters
+}

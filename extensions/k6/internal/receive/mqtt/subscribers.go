@@ -1,0 +1,132 @@
+package mqtt
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+)
+
+// subscribers are the connections that hold the run's topics.
+type subscribers struct {
+	*receive.Held
+	*Options
+	*run.Parts
+	lines []*line
+	gone  sync.Once
+}
+
+// Open connects, subscribes, and starts reading. It returns after the broker has confirmed every topic.
+func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink, m receive.Means) (receive.Receiver, error) {
+	s := &subscribers{Options: o, Parts: parts}
+	filters := o.filters(s.Profile, s.Name)
+	failures := make([]error, len(filters))
+	var connecting sync.WaitGroup
+	for i, topics := range filters {
+		l := o.line(m.Network, s.Name, fmt.Sprintf("subscriber-%d", i+1), topics)
+		l.options.URL = o.broker(i)
+		l.options.Persistent = o.Session == persistentSession
+		if prefix := o.Status; prefix != "" {
+			l.options.Status = fmt.Sprintf("%s%s-%d", prefix, s.Name, i+1)
+		}
+		s.lines = append(s.lines, l)
+		connecting.Go(func() { failures[i] = l.connect(ctx) })
+	}
+	connecting.Wait()
+	var sessions []receive.Session
+	for _, l := range s.lines {
+		sessions = append(sessions, l)
+	}
+	err := cmp.Or(failures...)
+	if err != nil {
+		for _, session := range sessions {
+			session.Close()
+		}
+		sessions = nil
+	}
+	taker := func(i int) *receive.Taker {
+		if o.Topics == sharedTopics || o.brokers() > 1 {
+			i = 0 // all these connections are one subscriber: a second copy is a duplicate
+		}
+		return sink.Subscriber(i)
+	}
+	takenOver := func(err error) bool { return errors.Is(err, receiver.ErrTakenOver) }
+	s.Held = receive.Hold(ctx, parts, m.Patience, sessions, taker, takenOver)
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Listen implements receive.Session.
+func (l *line) Listen(taker *receive.Taker) error {
+	var m receiver.Message
+	// The header fields of a message are its user properties. There is one closure for all messages, since each costs memory.
+	header := func(name string) string { return string(mqttwire.FindUserProperty(m.Properties, name)) }
+	return l.conn.Read(hops.Property, func(messages []receiver.Message) {
+		for _, m = range messages {
+			taker.TakeAs(taker.Within(m.Payload, header), m.Payload, m.Hops, m.Arrival)
+		}
+		taker.Flush()
+	})
+}
+
+// Close ends the connections, and their sessions. It may be called more than once.
+func (s *subscribers) Close() {
+	s.Held.Close()
+	s.gone.Do(s.forget)
+}
+
+// forget ends the sessions that outlive their connections; a broker would keep queueing for them. In MQTT 5,
+// DISCONNECT has ended them if the connection was still open.
+func (s *subscribers) forget() {
+	if s.Session != persistentSession || (s.Options.Version == "5" && len(s.Gaps()) == 0) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	var forgetting sync.WaitGroup
+	for _, l := range s.lines {
+		if l.conn != nil {
+			forgetting.Go(func() {
+				if err := l.conn.Forget(ctx); err != nil {
+					s.Count("delivery", "session left behind", err.Error())
+				}
+			})
+		}
+	}
+	forgetting.Wait()
+}
+
+// Check pings all connections, and records a gap for each that does not answer: missing messages may have been
+// in flight there.
+func (s *subscribers) Check() {
+	var asking sync.WaitGroup
+	for i, l := range s.lines {
+		l.mu.Lock()
+		conn := l.conn
+		l.mu.Unlock()
+		asking.Go(func() {
+			last, err := conn.Answers(answering)
+			if err != nil {
+				s.Silent(i, last, err)
+			}
+		})
+	}
+	asking.Wait()
+}
+
+// answering is how long a broker may take to answer a ping on a busy machine.
+const answering = 5 * time.Second
+
+// farewell is how long the end of a run waits for the broker to remove its sessions.
+const farewell = 5 * time.Second

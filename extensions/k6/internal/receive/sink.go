@@ -1,0 +1,133 @@
+package receive
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
+)
+
+// Sink turns what receivers read into arrivals of the ledger. It may be used from any goroutine.
+type Sink struct {
+	parts     *run.Parts
+	stamped   bool
+	latencies func(us []int64)
+}
+
+// NewSink makes a Sink. stamped: the pipeline's stamps are on the clock of Redis, which is known. latencies gets the arrival
+// latencies that it records.
+func NewSink(parts *run.Parts, stamped bool, latencies func(us []int64)) *Sink {
+	return &Sink{parts: parts, stamped: stamped, latencies: latencies}
+}
+
+// Answered records consecutive messages that arrived with the answer to their request.
+func (s *Sink) Answered(seq, messages int, at time.Time) {
+	arrivals := make([]ledger.Arrival, messages)
+	for i := range arrivals {
+		arrivals[i] = ledger.Arrival{Seq: seq + i, At: s.parts.Clock.At(at), Waited: -1, Stamped: true}
+	}
+	s.latencies(s.parts.Ledger.Arrive(0, arrivals, nil))
+}
+
+// Taker records what one subscriber reads. It is for one goroutine.
+type Taker struct {
+	*Sink
+	IDs        bool // a payload may be an id alone, which is not compared with what was sent
+	subscriber int
+	greeting   []byte // where others' messages arrive too, the canary's first one does
+
+	arrivals  []ledger.Arrival // since the last Flush
+	foreign   int
+	back      func(at int64) int64 // from Redis' clock to the own, as of the first arrival
+	bound     int64
+	latencies []int64
+	seqs      []int
+	scratch   []byte
+}
+
+// Subscriber returns the Taker of a subscriber, which counts from 0. A second copy of a message for one subscriber is a
+// duplicate.
+func (s *Sink) Subscriber(i int) *Taker {
+	return &Taker{Sink: s, subscriber: i, greeting: []byte(s.parts.Bodies.Prefix(canaryPrefix(s.parts)))}
+}
+
+// Take notes a message: its payload, its stamps as they came (empty: none) and its arrival. It keeps no reference to either.
+func (t *Taker) Take(payload, stamps []byte, at socket.Arrival) {
+	t.TakeAs(t.parts.Bodies.Within(payload, nil), payload, stamps, at)
+}
+
+// Within returns the text in which the id of a message stands, as the run's options say.
+func (t *Taker) Within(payload []byte, header body.Header) []byte {
+	return t.parts.Bodies.Within(payload, header)
+}
+
+// Knows reports whether a text has the id of a message of the run.
+func (t *Taker) Knows(text []byte) bool {
+	return len(t.parts.Bodies.Seqs(text, nil)) > 0 || t.parts.Bodies.Sibling(text) || bytes.Contains(text, t.greeting)
+}
+
+// TakeAs is Take of a message whose id stands in a text that need not be its payload, like a header field. It reports
+// whether the message is one of the load.
+func (t *Taker) TakeAs(id, payload, stamps []byte, at socket.Arrival) bool {
+	t.seqs = t.parts.Bodies.Seqs(id, t.seqs[:0])
+	if len(t.seqs) == 0 {
+		if !t.parts.Bodies.Sibling(id) && !bytes.Contains(id, t.greeting) {
+			t.foreign++
+			t.parts.Sample(payload)
+		}
+		return false
+	}
+	if len(t.arrivals) == 0 {
+		t.back, t.bound = t.parts.Clock.Back(), t.parts.Clock.Bound()
+	}
+	a := ledger.Arrival{At: t.parts.Clock.At(at.At), Kernel: at.Kernel, Waited: at.Waited.Microseconds()}
+	if at.Waited < 0 { // rounding below 1 µs
+		a.Waited = -1
+	}
+	if len(stamps) > 0 && t.stamped {
+		parsed, err := hops.Parse(stamps)
+		if most := t.parts.Ledger.Stages().Stamps(); err == nil && parsed.N > most {
+			err = fmt.Errorf("hops: %d stamps, and the stages of the run have %d", parsed.N, most)
+		}
+		if a.Stamped = err == nil; a.Stamped {
+			a.Stamps, a.Bound = parsed.Move(t.back), t.bound
+		} else {
+			t.parts.Count("delivery", "stamps unreadable", err.Error())
+		}
+	}
+	if len(t.seqs) == 1 && !(t.IDs && t.parts.Bodies.IsID(payload)) {
+		a.Altered = t.altered(payload, t.seqs[0])
+	}
+	for _, a.Seq = range t.seqs {
+		t.arrivals = append(t.arrivals, a)
+	}
+	return true
+}
+
+// altered reports whether a message did not arrive as it was sent; false where the run does not know what was sent.
+func (t *Taker) altered(payload []byte, seq int) bool {
+	every := t.parts.Verify()
+	if every == 0 {
+		return false
+	}
+	slot, whole := t.parts.Slot(seq), false
+	if whole, t.scratch = t.parts.Bodies.Whole(payload, slot, seq-slot.FirstSeq, every, t.scratch); !whole {
+		t.parts.Count("delivery", "altered", report.ExcerptOf(payload))
+	}
+	return !whole
+}
+
+// Flush records the messages that were taken since the last call. Call it after each read.
+func (t *Taker) Flush() {
+	if t.latencies = t.parts.Ledger.Arrive(t.subscriber, t.arrivals, t.latencies[:0]); t.foreign > 0 {
+		t.parts.Ledger.Foreign(t.foreign)
+	}
+	t.Sink.latencies(t.latencies)
+	t.arrivals, t.foreign = t.arrivals[:0], 0
+}

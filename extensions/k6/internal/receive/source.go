@@ -1,0 +1,94 @@
+// Package receive is the receiving side of a run. A Source says where its messages arrive and opens a Receiver there, and
+// a Sink turns what that reads into arrivals of the ledger. Each kind of source is a package below this one, and a line in
+// the options of arrival. The Canary is one message a second beside the load, through any source that has a Line for it.
+package receive
+
+import (
+	"context"
+	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+)
+
+// Source is where the messages of a run arrive: the options of one kind of receiver.
+type Source interface {
+	// Check refuses options that are wrong, or do not fit a profile. The error names the option and what is allowed.
+	Check(p *profile.Profile) error
+	// Describe says what the rest of a run has to know of checked options.
+	Describe() Description
+	// Open returns when every message that is sent from then on would be received.
+	Open(ctx context.Context, parts *run.Parts, sink *Sink, m Means) (Receiver, error)
+	// Canary connects the path of a canary. It returns nil where Describe has a reason for that.
+	Canary(ctx context.Context, parts *run.Parts, m Means) (*Path, error)
+}
+
+// Means are what a source connects with.
+type Means struct {
+	Network  network.Network
+	Patience time.Duration // how long a server may be unreachable
+	Receiver Receiver      // of the run, for a canary whose messages arrive there too; nil: not open yet
+}
+
+// Description is what the rest of a run has to know of its source.
+type Description struct {
+	Words       string   // where nothing came, in the words of the options, and what to ask; empty: there are no subscriptions
+	Headers     string   // what a message has for header fields; empty: it has none
+	Unread      string   // where messages wait until they are read; empty: in the subscriber's socket
+	Prefix      string   // of the address of a message, before its target
+	AtMostOnce  bool     // a loss is counted, but is no failure
+	Last        string   // the stage after which a message has arrived; empty: the last of the run
+	Connections int      // that it opens at least, however few deliveries a message has
+	Files       int      // that it may open besides those of its connections
+	Servers     []Server // that it connects to
+	NoCanary    string   // why no canary can arrive; empty: one can
+	NoGreeting  string   // why no message can go round before the load; empty: one can
+	Unshareable string   // why several instances of a run can't read from it; empty: they can
+	Common      bool     // each instance of a run gets the messages of all
+}
+
+// Server is an address of the options.
+type Server struct {
+	Option string // that sets it
+	URL    string
+	Host   string // host:port; empty: it can't be told from the address
+}
+
+// Receiver reads the messages of a run. It may be used from any goroutine.
+type Receiver interface {
+	// Failed receives the error of a subscriber that ended early.
+	Failed() <-chan error
+	// Check asks every connection for an answer. One without has a gap: missing messages may have been in flight there.
+	Check()
+	// Gaps are the times when subscribers were not connected.
+	Gaps() []report.Gap
+	// Close ends all reading. It may be called more than once.
+	Close()
+}
+
+// Answering is a Receiver that takes the answer to a request as the arrival of its messages.
+type Answering interface {
+	Answered(seq, messages int, at time.Time)
+}
+
+// Listening is a Receiver that a pipeline connects to.
+type Listening interface {
+	URL() string
+}
+
+// None is the Receiver of a run that has not begun to receive, and the core of those that hold no connection.
+type None struct{}
+
+// Failed returns nil: nothing can fail.
+func (None) Failed() <-chan error { return nil }
+
+// Check does nothing.
+func (None) Check() {}
+
+// Gaps returns none.
+func (None) Gaps() []report.Gap { return []report.Gap{} }
+
+// Close does nothing.
+func (None) Close() {}

@@ -1,0 +1,68 @@
+// Package sse is the source of a run whose messages a server pushes as server-sent events over connections that the run
+// holds.
+package sse
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/push"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+)
+
+// Options are the settings of the connections; index.d.ts documents them.
+type Options struct {
+	URL         string            `json:"url"`
+	Connections int               `json:"connections"`
+	Headers     map[string]string `json:"headers"`
+	Hops        string            `json:"hops"`
+
+	checked receive.Description
+}
+
+func (o *Options) clients() *push.Clients {
+	return &push.Clients{Name: "sse", URL: o.URL, Headers: o.Headers, Connections: o.Connections, Hops: o.Hops}
+}
+
+// Check implements receive.Source.
+func (o *Options) Check(p *profile.Profile) error {
+	clients := o.clients()
+	if err := clients.Check(p, "http", "https"); err != nil {
+		return err
+	}
+	o.checked = clients.Describe()
+	return nil
+}
+
+// Describe implements receive.Source.
+func (o *Options) Describe() receive.Description { return o.checked }
+
+// Open implements receive.Source.
+func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink, m receive.Means) (receive.Receiver, error) {
+	clients := o.clients()
+	look := clients.Look(parts.Profile)
+	held, err := clients.Open(ctx, parts, sink, m, func(c push.Client) push.Session { return o.line(c, m, look) })
+	if err != nil {
+		return nil, err
+	}
+	return receiver{held}, nil
+}
+
+// Canary implements receive.Source.
+func (o *Options) Canary(ctx context.Context, parts *run.Parts, m receive.Means) (*receive.Path, error) {
+	clients := o.clients()
+	client, target := clients.CanaryClient(parts)
+	l := o.line(client, m, clients.Look(parts.Profile))
+	if err := l.Connect(ctx); err != nil {
+		return nil, fmt.Errorf("%w (of the canary; canary: false leaves it out)", err)
+	}
+	return clients.Path(target, l), nil
+}
+
+// receiver holds the connections of a run.
+type receiver struct{ *receive.Held }
+
+// Check does nothing: a client of server-sent events can ask its server nothing.
+func (receiver) Check() {}

@@ -1,0 +1,216 @@
+package webhook
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
+)
+
+// hook is a listener under test, with its counts.
+type hook struct {
+	*listener
+	t *testing.T
+
+	mu      sync.Mutex
+	counted map[string]int
+	changed chan struct{}
+}
+
+func open(t *testing.T, most limits) *hook {
+	t.Helper()
+	return openWith(t, Options{}, most)
+}
+
+func openWith(t *testing.T, o Options, most limits) *hook {
+	t.Helper()
+	plan, err := profile.Parse("p", "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]")
+	require.NoError(t, err)
+	due := pacer.New(plan)
+	h := &hook{t: t, counted: map[string]int{}, changed: make(chan struct{}, 1)}
+	parts := &run.Parts{
+		ID: "run", Name: "run", Profile: plan, Course: schedule.New(due),
+		Bodies: body.New(body.Format{ID: "id"}, plan.Flows, due, "run.1.", false),
+		Sample: func([]byte) {}, Verify: func() int { return 0 }, Slot: due.SlotOf,
+		Count: func(_, class, _ string) {
+			h.mu.Lock()
+			h.counted[class]++
+			h.mu.Unlock()
+			select {
+			case h.changed <- struct{}{}:
+			default:
+			}
+		},
+	}
+	parts.Ledger = ledger.New(plan, due)
+	parts.Ledger.Pass(stages.Default())
+	parts.Ledger.Start(0)
+	for n := range 20 {
+		parts.Ledger.Sent(due.Slot(n), 1)
+	}
+	h.listener, err = o.open(t.Context(), parts, receive.NewSink(parts, false, func([]int64) {}), most)
+	require.NoError(t, err)
+	t.Cleanup(h.Close)
+	return h
+}
+
+// await waits until a class has been counted.
+func (h *hook) await(class string) {
+	h.t.Helper()
+	for {
+		h.mu.Lock()
+		found := h.counted[class] > 0
+		h.mu.Unlock()
+		if found {
+			return
+		}
+		select {
+		case <-h.changed:
+		case <-time.After(time.Minute):
+			h.t.Fatalf("%q is not counted: %v", class, h.counted)
+		}
+	}
+}
+
+func (h *hook) dial() net.Conn {
+	h.t.Helper()
+	u, err := url.Parse(h.at)
+	require.NoError(h.t, err)
+	conn, err := net.Dial("tcp", u.Host)
+	require.NoError(h.t, err)
+	h.t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// arrives checks that a message still arrives.
+func (h *hook) arrives(n int) {
+	h.t.Helper()
+	answer, err := http.Post(h.at, "application/json", strings.NewReader(fmt.Sprintf(`{"id":"run.1.%d"}`, n)))
+	require.NoError(h.t, err)
+	require.NoError(h.t, answer.Body.Close())
+	assert.Equal(h.t, http.StatusNoContent, answer.StatusCode)
+	assert.Equal(h.t, 1, h.Ledger.Deliveries())
+}
+
+// ended checks that the listener has ended a connection.
+func (h *hook) ended(conn net.Conn) {
+	h.t.Helper()
+	require.NoError(h.t, conn.SetReadDeadline(time.Now().Add(time.Minute)))
+	_, err := io.Copy(io.Discard, conn)
+	if err != nil {
+		assert.NotContains(h.t, err.Error(), "timeout")
+	}
+}
+
+func TestConnectionsAboveTheLimitAreClosed(t *testing.T) {
+	t.Parallel()
+	most := usual
+	most.connections = 50
+	h := open(t, most)
+	var held []net.Conn
+	for range 50 {
+		held = append(held, h.dial())
+	}
+	h.ended(h.dial())
+	h.await("too many connections")
+	for _, conn := range held {
+		require.NoError(t, conn.Close())
+	}
+	for h.listener.open.Load() > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	h.arrives(1)
+}
+
+func TestSlowCallersAreEnded(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ sends, class string }{
+		"nothing":           {"", "silent connection"},
+		"half a line":       {"POST / HT", "cut off or malformed"},
+		"half a header":     {"POST / HTTP/1.1\r\nHost: h\r\nX-", "cut off or malformed"},
+		"half a body":       {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\n{", "cut off or malformed"},
+		"half a chunk":      {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{", "cut off or malformed"},
+		"no HTTP":           {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", "cut off or malformed"},
+		"endless header":    {"POST / HTTP/1.1\r\nHost: h\r\nX-A: " + strings.Repeat("a", 1<<20), "cut off or malformed"},
+		"two lengths":       {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "cut off or malformed"},
+		"more than it says": {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999\r\n\r\n{", "cut off or malformed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			most := usual
+			most.header, most.call, most.idle = 200*time.Millisecond, 300*time.Millisecond, time.Second
+			h := open(t, most)
+			conn := h.dial()
+			_, _ = io.WriteString(conn, c.sends)
+			h.ended(conn)
+			h.await(c.class)
+			h.arrives(2)
+		})
+	}
+}
+
+func TestBodiesThatAreTooLongAreRefused(t *testing.T) {
+	t.Parallel()
+	most := usual
+	most.body = 1 << 20
+	h := open(t, most)
+	conn := h.dial()
+	_, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n")
+	require.NoError(t, err)
+	piece := fmt.Appendf(nil, "10000\r\n%s\r\n", bytes.Repeat([]byte("x"), 1<<16))
+	go func() {
+		for {
+			if _, err := conn.Write(piece); err != nil {
+				return
+			}
+		}
+	}()
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err == nil { // else reset before it was read
+		assert.Equal(t, http.StatusRequestEntityTooLarge, answer.StatusCode)
+		require.NoError(t, answer.Body.Close())
+	}
+	h.await("body too long")
+	h.arrives(3)
+	assert.Zero(t, h.bodies.Load())
+}
+
+func TestAllBodiesTogetherAreBounded(t *testing.T) {
+	t.Parallel()
+	most := usual
+	most.bodies = 1 << 20
+	h := open(t, most)
+	var held []net.Conn
+	for range 8 { // each has sent 200 KB of its 300
+		conn := h.dial()
+		held = append(held, conn)
+		_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 300000\r\n\r\n"+strings.Repeat("x", 200_000))
+	}
+	h.await("too much at once")
+	for _, conn := range held {
+		_ = conn.Close()
+	}
+	for h.bodies.Load() > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	h.arrives(4)
+}

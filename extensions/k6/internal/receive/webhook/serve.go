@@ -1,0 +1,198 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
+)
+
+// stage is where the report counts what callers do wrong.
+const stage = "webhook"
+
+// stamping accepts connections that know when their bytes arrived. It closes those above the limit at once.
+type stamping struct {
+	net.Listener
+	of *listener
+}
+
+func (s *stamping) Accept() (net.Conn, error) {
+	for {
+		conn, err := s.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if s.of.open.Add(1) <= s.of.limits.connections {
+			return &connection{Stamped: socket.NewStamped(conn, look), of: s.of, since: time.Now()}, nil
+		}
+		s.of.open.Add(-1)
+		_ = conn.Close()
+		s.of.Count(stage, "too many connections", fmt.Sprintf("%d are open; one more was closed", s.of.limits.connections))
+	}
+}
+
+// connection is one of the callers'.
+type connection struct {
+	*socket.Stamped
+	of     *listener
+	since  time.Time
+	used   atomic.Bool // a call has begun
+	calls  atomic.Bool // the last one has not reached the handler
+	closed sync.Once
+}
+
+func (c *connection) Close() error {
+	c.closed.Do(func() { c.of.open.Add(-1) })
+	return c.Stamped.Close()
+}
+
+// below is the connection below TLS.
+func below(conn net.Conn) *connection {
+	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = secure.NetConn()
+	}
+	c, _ := conn.(*connection)
+	return c
+}
+
+type connKey struct{}
+
+func remember(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, below(conn))
+}
+
+// follow counts connections that end within a call.
+func (l *listener) follow(conn net.Conn, state http.ConnState) {
+	c := below(conn)
+	switch state {
+	case http.StateActive:
+		c.used.Store(true)
+		c.calls.Store(true)
+	case http.StateClosed:
+		switch {
+		case c.calls.Load():
+			l.Count(stage, "cut off or malformed", fmt.Sprintf("a call from %s was no HTTP, or ended before its header fields did; "+
+				"it may take %s to send them", c.RemoteAddr(), l.limits.header))
+		case !c.used.Load() && time.Since(c.since) >= l.limits.header:
+			l.Count(stage, "silent connection", fmt.Sprintf("%s sent no call within %s", c.RemoteAddr(), l.limits.header))
+		}
+	}
+}
+
+// Errors of calls.
+var (
+	errTooLong = errors.New("its body is too long")
+	errTooMany = errors.New("the bodies of all open calls are too long")
+)
+
+// ServeHTTP takes a call.
+func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c, ok := r.Context().Value(connKey{}).(*connection)
+	if !ok || c == nil {
+		return
+	}
+	c.calls.Store(false)
+	switch {
+	case r.URL.Path != l.options.Path:
+		l.deny(w, http.StatusNotFound, "other path", r.Method+" "+r.URL.Path)
+		return
+	case r.Method == http.MethodOptions: // the handshake of CloudEvents' webhooks
+		w.Header().Set("Allow", "POST, PUT, PATCH, OPTIONS")
+		if origin := r.Header.Get("WebHook-Request-Origin"); origin != "" {
+			w.Header().Set("WebHook-Allowed-Origin", origin)
+			w.Header().Set("WebHook-Allowed-Rate", "*")
+		}
+		return
+	case r.Method != http.MethodPost && r.Method != http.MethodPut && r.Method != http.MethodPatch:
+		w.Header().Set("Allow", "POST, PUT, PATCH, OPTIONS")
+		l.deny(w, http.StatusMethodNotAllowed, "other method", r.Method+" "+r.URL.Path)
+		return
+	}
+	body, size, err := l.read(r.Body)
+	defer l.bodies.Add(-size)
+	at := c.Last()
+	switch {
+	case errors.Is(err, errTooLong):
+		w.Header().Set("Connection", "close")
+		l.deny(w, http.StatusRequestEntityTooLarge, "body too long", err.Error())
+		return
+	case errors.Is(err, errTooMany):
+		w.Header().Set("Connection", "close")
+		l.deny(w, http.StatusServiceUnavailable, "too much at once", err.Error())
+		return
+	case err != nil:
+		l.deny(w, http.StatusBadRequest, "cut off or malformed", err.Error())
+		return
+	}
+	if l.signed != nil {
+		if err := l.signed.Verify(body, r.Header); err != nil {
+			l.deny(w, http.StatusUnauthorized, "signature", err.Error())
+			return
+		}
+	}
+	if l.refuse.mine() {
+		l.deny(w, *l.options.Refuse.Status, "refused on purpose", fmt.Sprintf("webhook.refuse: HTTP %d", *l.options.Refuse.Status))
+		return
+	}
+	l.take(l.identify(r.Header, body), body, []byte(r.Header.Get(l.options.Hops)), at)
+	if l.late.mine() {
+		delay := time.Duration(l.options.Late.Seconds * float64(time.Second))
+		clock.SleepUntil(r.Context(), l.done, time.Now().Add(delay))
+	}
+	w.WriteHeader(*l.options.Status)
+}
+
+// deny answers a call that is no arrival, and counts it.
+func (l *listener) deny(w http.ResponseWriter, status int, class, example string) {
+	l.Count(stage, class, report.Printable(example))
+	w.WriteHeader(status)
+}
+
+// read reads a body within the limits. size is what it adds to the bytes of all of them.
+func (l *listener) read(from io.Reader) (body []byte, size int64, err error) {
+	var b bytes.Buffer
+	for piece := int64(4 << 10); ; piece = int64(b.Len()) { // doubles
+		size += piece
+		if l.bodies.Add(piece) > l.limits.bodies {
+			return nil, size, fmt.Errorf("%w: more than %d bytes", errTooMany, l.limits.bodies)
+		}
+		n, err := io.CopyN(&b, from, piece)
+		switch {
+		case errors.Is(err, io.EOF):
+			return b.Bytes(), size, nil
+		case err != nil:
+			return nil, size, err
+		case b.Len() > l.limits.body:
+			return nil, size, fmt.Errorf("%w: more than %d bytes", errTooLong, l.limits.body)
+		case n == 0:
+			return nil, size, io.ErrNoProgress
+		}
+	}
+}
+
+// identify returns the text that has the id of a message: where the options say, a field of Standard Webhooks or
+// CloudEvents, or the body.
+func (l *listener) identify(header http.Header, body []byte) []byte {
+	if l.Bodies.Located() {
+		return l.taker.Within(body, header.Get)
+	}
+	for _, name := range []string{"webhook-id", "ce-id"} {
+		if id := header.Get(name); id != "" && l.taker.Knows(quoted(id)) { // else an id of the pipeline's own
+			return quoted(id)
+		}
+	}
+	return body
+}
+
+// quoted is an id as it stands in a body of JSON.
+func quoted(id string) []byte { return []byte(`"` + id + `"`) }

@@ -1,0 +1,80 @@
+package report
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Annotate adds figures to a run, by the path of its run.json or of its directory, as if its script had measured them: to
+// run.json, its summary and its page. summary.md gets them and the sentence, which may be empty. It changes nothing else
+// of the run, and nothing at all where a figure has the name of another one.
+func Annotate(path string, figures []Figure, sentence string) error {
+	data, err := Load(path)
+	if err != nil {
+		return err
+	}
+	var r Run
+	if err := json.Unmarshal(data, &r); err != nil {
+		return fmt.Errorf("%s is not a run that this version can read: %w", path, err)
+	}
+	for _, f := range figures {
+		if f.Name == "" {
+			return fmt.Errorf("a figure has no name")
+		}
+		if slices.ContainsFunc(r.Figures, func(one Figure) bool { return one.Name == f.Name }) {
+			return fmt.Errorf("%s has a figure %q already", path, f.Name)
+		}
+		r.Figures = append(r.Figures, f)
+	}
+	if data, err = setMember(data, "figures", r.Figures); err != nil {
+		return err
+	}
+	if err := Validate(data); err != nil {
+		return fmt.Errorf("%s with these figures %w", path, err)
+	}
+	dir := DirectoryOf(path)
+	if err := Replace(filepath.Join(dir, FileName), put(data)); err != nil {
+		return err
+	}
+	if err := saveSummary(dir, &r); err != nil {
+		return err
+	}
+	if err := Replace(filepath.Join(dir, PageName), func(w *bufio.Writer) error { return RenderPage(w, data) }); err != nil {
+		return err
+	}
+	return annotateMarkdown(filepath.Join(dir, MarkdownName), &r, figures, sentence)
+}
+
+func annotateMarkdown(path string, r *Run, figures []Figure, sentence string) error {
+	text, err := ReadFile(path)
+	if os.IsNotExist(err) {
+		before := *r
+		before.Figures = before.Figures[:len(before.Figures)-len(figures)]
+		text, err = []byte(Markdown(&before)), nil
+	}
+	if err != nil {
+		return err
+	}
+	more := &markdown{}
+	more.figures(figures)
+	if sentence != "" {
+		more.line("\n%s", plain(sentence))
+	}
+	return Replace(path, put(slices.Concat(text, []byte(more.String()))))
+}
+
+// DirectoryOf is the directory of a run, by the path of its run.json or its own.
+func DirectoryOf(path string) string {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return filepath.Dir(path)
+	}
+	return path
+}
+
+func put(data []byte) func(*bufio.Writer) error {
+	return func(w *bufio.Writer) error { _, err := w.Write(data); return err }
+}

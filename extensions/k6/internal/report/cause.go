@@ -1,0 +1,171 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Scene is what a cause needs besides run.json. A merged run has none: each instance has its own causes.
+type Scene struct {
+	URL        string // that requests were posted to, without secrets; empty: they are not posted
+	Subscribed string // where nothing came, in words, and what to ask; empty: there are no subscriptions
+	Abandoned  string // how far the senders came before they ended; empty: they did not end early
+	Sample     string // the first foreign message, cut; empty: none
+	Carries    bool   // the sample has an id of this run, in a place or a form where no message has one
+}
+
+// causes say at which end a run stopped, in the order of the message's way: what stops at one end is missing at all later
+// ones. Only the first that holds counts.
+var causes = []struct {
+	holds func(r *Run) bool
+	text  func(r *Run) string
+}{
+	{func(r *Run) bool { return r.scene().Abandoned != "" }, func(r *Run) string {
+		return r.scene().Abandoned + ": give the senders' scenario at least the time and the iterations of the load, as run.scenarios() does"
+	}},
+	{func(r *Run) bool {
+		e := r.unsent()
+		return e != nil && 2*e.Count > r.Account.Requests.Scheduled-r.Account.Requests.Sent
+	},
+		func(r *Run) string {
+			e := r.unsent()
+			return fmt.Sprintf("%s of %s were not sent: %s", count(e.Count), plural(r.Account.Requests.Scheduled, "request"),
+				short(Printable(e.Example)))
+		}},
+	{mostFailed, func(r *Run) string {
+		s := Failures(r)
+		if e := r.worstRequest(); e != nil {
+			if e.Example != "" {
+				s += fmt.Sprintf(", for example %q", short(Printable(e.Example)))
+			}
+			s += ": " + adviceOn(e.Class)
+		}
+		return s
+	}},
+	{func(r *Run) bool { return r.silent() && r.Account.Foreign > 0 }, func(r *Run) string {
+		s := fmt.Sprintf("%s arrived without an id of this run", plural(r.Account.Foreign, "message"))
+		why := "does the pipeline pass the id on, in its field (ID_KEY, ID_FORMAT), and where (ID_FROM)?"
+		if r.scene().Carries {
+			s = fmt.Sprintf("%s arrived whose ids could not be read", plural(r.Account.Foreign, "message"))
+			why = "the id has to arrive as it was sent, not escaped, encoded or within a longer one; ID_FROM says where it is"
+		}
+		if sample := r.scene().Sample; sample != "" {
+			s += ", the first of them " + sample
+		}
+		return s + ": " + why
+	}},
+	{func(r *Run) bool { return r.silent() && r.Account.Altered > 0 && mostOf(r.Account.Altered, r) }, func(r *Run) string {
+		return fmt.Sprintf("%s arrived with other content than was sent: does the pipeline wrap or rewrite messages on purpose (VERIFY=off)?",
+			plural(r.Account.Altered, "message"))
+	}},
+	{func(r *Run) bool { return r.silent() && r.Account.Queued > 0 && mostOf(r.Account.Queued, r) }, func(r *Run) string {
+		return fmt.Sprintf("%s are still in the queue: does a relay run, and does it reach the broker?", plural(r.Account.Queued, "message"))
+	}},
+	{func(r *Run) bool {
+		return r.silent() && r.Account.DeadLettered > 0 && mostOf(r.Account.DeadLettered, r)
+	}, func(r *Run) string {
+		return fmt.Sprintf("the pipeline gave up %s (dead-lettered): its log says why", plural(r.Account.DeadLettered, "message"))
+	}},
+	{func(r *Run) bool { return r.silent() && r.scene().Subscribed != "" && len(r.Health.Gaps) == 0 }, func(r *Run) string {
+		return "the requests were accepted and nothing arrived at all; " + r.scene().Subscribed
+	}},
+}
+
+// Cause says where the messages of a run that does not pass stopped, and why; empty: no single cause explains it.
+func (r *Run) Cause() string {
+	for _, cause := range causes {
+		if cause.holds(r) {
+			text := cause.text(r)
+			if url := r.scene().URL; url != "" && r.Account.Requests.Sent > 0 {
+				text += " (posted to " + url + ")"
+			}
+			return text
+		}
+	}
+	return ""
+}
+
+func (r *Run) scene() Scene {
+	if r.Scene == nil {
+		return Scene{}
+	}
+	return *r.Scene
+}
+
+func mostFailed(r *Run) bool { return 2*r.Account.Requests.Failed > r.Account.Requests.Sent }
+
+func mostOf(n int, r *Run) bool { return 2*n > r.Account.Scheduled-r.Account.Dropped }
+
+// silent reports whether messages were accepted and none arrived.
+func (r *Run) silent() bool {
+	a := r.Account
+	return a.Deliveries.Arrived == 0 && a.Scheduled-a.Dropped-a.Rejected > 0
+}
+
+// worstRequest is the most frequent error of requests; nil: there is none.
+func (r *Run) worstRequest() (worst *ErrorClass) {
+	for i := range r.Errors {
+		if e := &r.Errors[i]; e.Stage == requestStage && (worst == nil || e.Count > worst.Count) {
+			worst = e
+		}
+	}
+	return worst
+}
+
+// The errors of requests that a caller of the recorder took and did not send.
+const (
+	CallerStage = "caller"
+	UnsentClass = "not sent"
+)
+
+// unsent are the requests that the caller did not send, for a reason of its own; nil: there are none.
+func (r *Run) unsent() *ErrorClass {
+	for i := range r.Errors {
+		if e := &r.Errors[i]; e.Stage == CallerStage && e.Class == UnsentClass {
+			return e
+		}
+	}
+	return nil
+}
+
+// advice is about classes of errors of requests, by the beginning of their name.
+var advice = []struct{ class, text string }{
+	{"HTTP 401", "the token is missing or wrong (INGEST_TOKEN, ingest.token)"},
+	{"HTTP 403", "the token or the account may not post there"},
+	{"HTTP 404", "is the path right (INGEST_PATH, ingest.path)?"},
+	{"HTTP 405", "is the path right (INGEST_PATH, ingest.path)?"},
+	{"HTTP 413", "the ingest takes smaller bodies only"},
+	{"HTTP 415", "the ingest wants another content type (HEADERS, ingest.headers)"},
+	{"HTTP 429", "the ingest limits its rate: lower that of the run, or allow it more"},
+	{"HTTP 503", "the ingest does not take more: its log says why"},
+	{"redirect to", "requests follow no redirect: post to that address (INGEST_URL, INGEST_PATH)"},
+	{"HTTP 3", "the ingest answers elsewhere, and requests do not follow: post to that address"},
+	{"HTTP 4", "does the ingest expect another body (BODY, body) or header?"},
+	{"HTTP 5", "the ingest, or a gateway before it, failed: its log says why"},
+	{"no connection: blocked", "k6's options forbid the ingest's address (blacklistIPs, blockHostnames)"},
+	{"timeout", "the ingest did not answer in time: does it hang, or is TIMEOUT too short?"},
+	{"no connection", "does the ingest run there, and can this host reach it?"},
+	{"TLS", "is the certificate trusted here (TLS_CA, ca)?"},
+	{"not settled", "the script has to call run.settle() for each request of run.next()"},
+}
+
+func adviceOn(class string) string {
+	for _, a := range advice {
+		if strings.HasPrefix(class, a.class) {
+			return a.text
+		}
+	}
+	return "the log of the ingest says why"
+}
+
+// sampleMost is how many bytes of a foreign message are shown.
+const sampleMost = 160
+
+// ExcerptOf makes foreign bytes printable, on one line, and cuts them.
+func ExcerptOf(payload []byte) string {
+	cut := ""
+	if len(payload) > sampleMost {
+		payload, cut = payload[:sampleMost], " …"
+	}
+	return Printable(Mask(string(payload))) + cut
+}

@@ -1,0 +1,51 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// classesMost is how many classes of errors a sentence names.
+const classesMost = 3
+
+// Failures says how many requests got no 2xx, and why. An error is counted for each attempt.
+func Failures(r *Run) string {
+	n := r.Account.Requests
+	why, more := []string{}, 0
+	for _, e := range r.Errors {
+		switch {
+		case e.Stage != requestStage:
+		case len(why) == classesMost:
+			more++
+		default:
+			why = append(why, fmt.Sprintf("%s × %s", count(e.Count), e.Class))
+		}
+	}
+	s := fmt.Sprintf("%s of %s got no 2xx", count(n.Failed), plural(n.Sent, "request"))
+	if protocol := r.Run.protocol(); protocol != "HTTP" {
+		s = fmt.Sprintf("%s of %s by %s failed", count(n.Failed), plural(n.Sent, "request"), protocol)
+	}
+	if len(why) > 0 {
+		s += ": " + strings.Join(why, ", ")
+	}
+	if more > 0 {
+		s += " and others"
+	}
+	return s
+}
+
+// requestStage is the stage of errors of requests.
+const requestStage = "request"
+
+// failing adds the failed requests to an answer; empty: there are none.
+func (r *Run) failing() string {
+	if r.Account.Requests.Failed == 0 {
+		return ""
+	}
+	if url := r.scene().URL; url != "" {
+		return " " + capital(Failures(r)) + " (posted to " + url + ")."
+	}
+	return " " + capital(Failures(r)) + "."
+}
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -1,0 +1,142 @@
+package report
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+)
+
+// steadyRun is a passing run of so many seconds at a constant rate, each delivery with the same latency, and a limit of 250 ms.
+func steadyRun(seconds, perS int, ms float64) *Run {
+	ended, phase := "2026-11-25T12:00:00.000Z", "hold"
+	r := &Run{}
+	r.Run.Model, r.Run.Ended, r.Run.Profile.Flows = Open, &ended, []Flow{{Messages: 1, Deliveries: 1}}
+	r.Verdict = Verdict{Result: Pass, Rules: []Rule{{Name: p99Rule, Op: "<", Limit: new(250.0), Unit: "ms", OK: new(true), Result: Fail}}}
+	all, all1 := ledger.NewSeries(), ledger.NewSeries()
+	all1.AddMany(int64(ms*1000), perS)
+	all.AddMany(int64(ms*1000), perS*seconds)
+	for t := range seconds {
+		r.Timeline = append(r.Timeline, Interval{
+			T: t, Phase: &phase, Scheduled: perS, Sent: perS, Accepted: perS, Arrived: int64(perS), Arrival: NewQuantiles(&all1), Bins: NewBins(&all1),
+		})
+	}
+	n := perS * seconds
+	r.Account = Account{Scheduled: n, Arrived: n, Balanced: true, Deliveries: Deliveries{Due: n, Arrived: n}}
+	r.Latency.Arrival = NewLatency(&all, true)
+	r.Steps = []Step{{
+		Name: phase, DurationS: float64(seconds), Measured: true, Requests: n, Scheduled: n, Accepted: n, Taken: n, Due: n, Arrived: n,
+		ScheduledPerS: float64(perS), AcceptedPerS: float64(perS), ArrivedPerS: float64(perS),
+	}}
+	return r
+}
+
+// Regression: a second needed a hundred deliveries, so a run of 50/s that passed "held no rate".
+func TestALowRateIsHeldWithEnoughDeliveriesInAll(t *testing.T) {
+	t.Parallel()
+	for _, perS := range []int{1, 2, 7, 50, 99, 100, 400} {
+		r := steadyRun(120, perS, 3)
+		r.Conclude("")
+		require.NotNil(t, r.Answer.HeldPerS, perS)
+		assert.InDelta(t, perS, *r.Answer.HeldPerS, 1e-6)
+		assert.Contains(t, r.Answer.Sentence, fmt.Sprintf("Held %d messages/s, the most that was offered", perS))
+	}
+}
+
+func TestALowRateWithTooFewDeliveriesIsNotJudged(t *testing.T) {
+	t.Parallel()
+	r := steadyRun(20, 2, 3)
+	r.Conclude("")
+	assert.Nil(t, r.Answer.HeldPerS)
+	assert.Regexp(t, `^Carried 2 messages/s with arrival p50 3\.00 ms`, r.Answer.Sentence)
+}
+
+func TestALowRateAboveTheLimitIsNotHeld(t *testing.T) {
+	t.Parallel()
+	slow := steadyRun(120, 10, 400)
+	slow.Conclude("")
+	assert.Zero(t, *slow.Answer.HeldPerS)
+	assert.Contains(t, slow.Answer.Sentence, "Held no rate")
+
+	// Two of a hundred deliveries are slow.
+	some := steadyRun(120, 10, 3)
+	s := ledger.NewSeries()
+	s.AddMany(3000, 9)
+	s.Add(400_000)
+	for i := range some.Timeline {
+		if i%5 == 0 {
+			some.Timeline[i].Arrival, some.Timeline[i].Bins = NewQuantiles(&s), NewBins(&s)
+		}
+	}
+	some.Conclude("")
+	assert.Zero(t, *some.Answer.HeldPerS)
+
+	// A backlog grows: nothing arrives.
+	stuck := steadyRun(120, 10, 3)
+	for i := range stuck.Timeline {
+		row := &stuck.Timeline[i]
+		row.Arrived, row.Arrival, row.Bins, row.Backlog = 0, nil, nil, 10*(i+1)
+	}
+	stuck.Conclude("")
+	assert.Zero(t, *stuck.Answer.HeldPerS)
+}
+
+// Regression: seconds of merged runs have no percentiles, so no such run held a rate.
+func TestARateIsHeldWithoutPercentilesOfSeconds(t *testing.T) {
+	t.Parallel()
+	for ms, held := range map[float64]float64{3: 400, 400: 0} {
+		r := steadyRun(20, 400, ms)
+		for i := range r.Timeline {
+			q := *r.Timeline[i].Arrival
+			q.P50, q.P95, q.P99 = nil, nil, nil
+			r.Timeline[i].Arrival = &q
+		}
+		r.Conclude("")
+		assert.InDelta(t, held, *r.Answer.HeldPerS, 1e-6, ms)
+	}
+}
+
+// The deliveries of a second above a limit are never too few: a gate errs against the pipeline.
+func TestTheDeliveriesAboveALimitAreNeverTooFew(t *testing.T) {
+	t.Parallel()
+	for _, above := range []int{0, 1, 3, 20, 60} {
+		s := ledger.NewSeries()
+		s.AddMany(100_000, 60-above)
+		s.AddMany(251_500, above)
+		row := Interval{Arrival: NewQuantiles(&s), Bins: NewBins(&s)}
+		assert.GreaterOrEqual(t, row.above(250), int64(above))
+		row.Bins = nil
+		assert.GreaterOrEqual(t, row.above(250), int64(above), "without bins")
+	}
+}
+
+// Regression: the sentence of a run with 78,751 of 89,300 rejected began with a rate and a p99 of 4.25 ms.
+func TestTheFailureComesFirst(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "refusing")
+	r.Conclude("")
+	assert.Regexp(t, `^78,751 of 89,300 messages did not arrive \(78,751 rejected\)`, r.Answer.Sentence)
+	assert.NotContains(t, r.Answer.Sentence, "4.25")
+	r.Conclude("The backlog drained in 3 s.")
+	assert.Regexp(t, `^78,751 of 89,300 .* The backlog drained in 3 s\.$`, r.Answer.Sentence, "of a script's answer too")
+
+	allowed := golden(t, "passing")
+	allowed.Account.Lost, allowed.Account.Arrived = 5, allowed.Account.Arrived-5
+	allowed.Conclude("")
+	assert.Regexp(t, `^Held .* 5 of 89,300 messages did not arrive`, allowed.Answer.Sentence, "an allowed loss failed nothing")
+}
+
+// The bins of the whole run have as many deliveries as its latency, also those that arrived in the drain.
+func TestTheDistributionHasAllMeasuredDeliveries(t *testing.T) {
+	t.Parallel()
+	r := steadyRun(10, 100, 3)
+	r.Conclude("")
+	sum := int64(0)
+	for _, n := range r.ArrivalBins[1:] {
+		sum += n
+	}
+	assert.Equal(t, r.Latency.Arrival.Count, sum)
+}

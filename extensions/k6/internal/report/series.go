@@ -1,0 +1,36 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// series is a distribution that terminal and Markdown show of a run, in ms; their digits are those of num.
+type series struct {
+	name string
+	Latency
+	of   string // what a sample is
+	note string // of the terminal, in place of the number of samples
+}
+
+// series are the distributions of the whole run, in the order of reports.
+func (r *Run) series() []series {
+	all := []series{{"arrival", r.Latency.Arrival, "deliveries in the measured phases", ""}}
+	if r.Run.Model != Closed { // in the closed model both figures are equal
+		all = append(all, series{"from send", r.Latency.FromSend, "deliveries", "uncorrected: without the generator's lateness"})
+	}
+	return append(all, series{r.Run.protocol(), r.Latency.HTTP, "requests", ""})
+}
+
+// deliveries are the counts of deliveries, in a line.
+func (r *Run) deliveries(separator string) string {
+	a := r.Account
+	all := []string{fmt.Sprintf("%s of %s deliveries", count(a.Deliveries.Arrived), count(a.Deliveries.Due))}
+	for _, one := range []struct {
+		n    int
+		name string
+	}{{a.Duplicates, "duplicates"}, {a.Reordered, "reordered"}, {a.Negative, "negative"}, {a.Foreign, "foreign"}} {
+		all = append(all, count(one.n)+" "+one.name)
+	}
+	return strings.Join(all, separator)
+}

@@ -1,0 +1,22 @@
+package report
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Regression: terminal and Markdown had lists of their own, so Markdown said nothing of negative and foreign deliveries.
+func TestTerminalAndMarkdownShowTheSameFigures(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "passing")
+	r.Account.Negative, r.Account.Foreign = 7, 9
+	for _, text := range []string{Text(r, "", false), Markdown(r)} {
+		for _, one := range r.series() {
+			assert.Contains(t, text, one.name)
+			assert.Contains(t, text, num(one.at(99)))
+		}
+		assert.Contains(t, text, "7 negative")
+		assert.Contains(t, text, "9 foreign")
+	}
+}

@@ -1,0 +1,124 @@
+package report
+
+import (
+	_ "embed"
+	html "html/template"
+	"io"
+	"strings"
+)
+
+// staticText is the part of the page that needs no script, for where none may run: Jenkins, mail, previews of files. The page's
+// script replaces it.
+//
+//go:embed static.gohtml
+var staticText string
+
+var static = html.Must(html.New("static").Funcs(html.FuncMap{
+	"text": Printable, "count": count, "samples": func(n int64) string { return count(int(n)) }, "num": num,
+	"at": func(l Latency, p float64) string { return num(l.at(p)) },
+}).Parse(staticText))
+
+// staticPage is what the static part shows of a run.
+type staticPage struct {
+	*Run
+	About   string
+	Tiles   []staticTile
+	Account []staticEnding
+	Columns []staticColumn
+	Stages  []staticStage
+	Chart   *staticChart // nil: nothing to draw
+}
+
+type staticTile struct{ Name, Value, Note string }
+
+type staticEnding struct {
+	Count       int
+	Name, Share string
+}
+
+type staticColumn struct {
+	Name, Unit string
+	Of         Latency
+}
+
+type staticStage struct {
+	Name, From, To, Share string
+	Of                    Latency
+}
+
+// writeStatic writes the static part of a run's page. Without a balanced account it has no latency.
+func writeStatic(w io.Writer, r *Run) error {
+	p := staticPage{Run: r, About: r.about(), Account: staticAccount(r.Account)}
+	if r.Account.Balanced {
+		p.Tiles, p.Columns, p.Stages, p.Chart = r.staticTiles(), r.staticColumns(), r.staticStages(), newStaticChart(r)
+	}
+	return static.Execute(w, p)
+}
+
+func (r *Run) about() string {
+	ended := ", not ended"
+	if r.Run.Ended != nil {
+		ended = " to " + *r.Run.Ended
+	}
+	return strings.Join([]string{
+		r.Run.Started + ended, strings.TrimSpace(r.Run.Tool.Name + " " + r.Run.Tool.Version), "profile " + r.Run.Profile.Name,
+		r.Run.Topology, r.Run.Network,
+	}, " · ")
+}
+
+func staticAccount(a Account) (rows []staticEnding) {
+	for _, e := range append([]ending{{a.Arrived, "arrived"}}, append(missedEndings(a), ending{a.Pending, "pending"})...) {
+		if e.name == "arrived" || e.n > 0 {
+			rows = append(rows, staticEnding{e.n, e.name, percent(float64(e.n) / float64(max(1, a.Scheduled)))})
+		}
+	}
+	return rows
+}
+
+func (r *Run) staticTiles() []staticTile {
+	arrival, http := r.Latency.Arrival, r.Latency.HTTP
+	if arrival.Count+http.Count == 0 {
+		return nil
+	}
+	limit := plural(int(arrival.Count), "sample")
+	if r.Answer.P99LimitMS != nil {
+		limit = "limit " + figure(r.Answer.P99LimitMS) + " ms"
+	}
+	missed := 0
+	for _, e := range missedEndings(r.Account) {
+		missed += e.n
+	}
+	tiles := []staticTile{
+		{"Arrival p99", withUnit(arrival.at(99), "ms"), limit},
+		{r.Run.protocol() + " p99", withUnit(http.at(99), "ms"), plural(int(http.Count), "request")},
+		{"Arrival p50", withUnit(arrival.at(50), "ms"), "max " + withUnit(arrival.Max, "ms")},
+		{"Not arrived", count(missed), "of " + plural(r.Account.Scheduled, "message")},
+	}
+	if held := r.Answer.HeldPerS; held != nil && *held > 0 {
+		tiles = append(tiles, staticTile{"Rate", perSecond(*held), "held with p99 below the limit"})
+	}
+	return tiles
+}
+
+func (r *Run) staticColumns() []staticColumn {
+	l, http := r.Latency, staticColumn{r.Run.protocol(), "sent → answer", r.Latency.HTTP}
+	if r.Run.Model == Closed { // there a message is due when it is sent
+		return []staticColumn{{"arrival", "sent → arrived", l.Arrival}, http}
+	}
+	return []staticColumn{{"arrival", "due → arrived", l.Arrival}, {"from send", "sent → arrived", l.FromSend}, http}
+}
+
+func (r *Run) staticStages() (all []staticStage) {
+	for _, s := range r.Stages {
+		l := r.Latency.Stages[s.Name]
+		if l.Count == 0 {
+			continue
+		}
+		share := ""
+		if whole := r.Latency.Arrival.Mean; whole != nil && *whole > 0 && l.Mean != nil {
+			share = percent(max(0, *l.Mean / *whole))
+		}
+		all = append(all, staticStage{s.Name, s.From, s.To, share, l})
+	}
+	return all
+}

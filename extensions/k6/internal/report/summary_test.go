@@ -1,0 +1,124 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// summarySchema is that of summary.json, a part of run.json's.
+func summarySchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(schema))
+	require.NoError(t, err)
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	require.NoError(t, c.AddResource("run.schema.json", document))
+	s, err := c.Compile("run.schema.json#/$defs/summary")
+	require.NoError(t, err)
+	return s
+}
+
+func readJSON(t *testing.T, path string) (size int, value map[string]any) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &value))
+	return len(data), value
+}
+
+func TestEachSavedRunHasASummary(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(reports + "testdata/*.json")
+	require.NoError(t, err)
+	s := summarySchema(t)
+	for _, file := range files {
+		r, err := Read(file)
+		require.NoError(t, err)
+		dir := t.TempDir()
+		require.NoError(t, Save(dir, r))
+		size, run := readJSON(t, filepath.Join(dir, FileName))
+		small, summary := readJSON(t, filepath.Join(dir, SummaryName))
+		assert.NoError(t, s.Validate(summary), file)
+		assert.Less(t, small, 8192, file)
+		assert.EqualValues(t, size, summary["run_bytes"], file)
+		assert.Equal(t, run["run"], summary["run"], file)
+		assert.Equal(t, run["account"], summary["account"], file)
+		for _, name := range []string{"count", "p50", "p99"} {
+			of := func(one map[string]any) any {
+				return one["latency"].(map[string]any)["arrival"].(map[string]any)[name]
+			}
+			assert.Equal(t, of(run), of(summary), file)
+		}
+	}
+}
+
+func TestFiguresAreAddedToARun(t *testing.T) {
+	t.Parallel()
+	r, err := Read(reports + "testdata/real.json")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	r.Verdict.Rules, r.Verdict.Stands = []Rule{}, []string{} // an earlier version wrote none
+	require.NoError(t, Save(dir, r))
+	_, before := readJSON(t, filepath.Join(dir, FileName))
+	figures := []Figure{{Name: "highest rate", Value: new(1200.0), Unit: "requests/s"}, {Name: "next rate"}}
+	require.NoError(t, Annotate(dir, figures, "It holds <1200>."))
+
+	size, after := readJSON(t, filepath.Join(dir, FileName))
+	assert.EqualValues(t, len(r.Figures)+2, len(after["figures"].([]any)))
+	delete(before, "figures")
+	delete(after, "figures")
+	assert.Equal(t, before, after, "nothing else has changed")
+	_, summary := readJSON(t, filepath.Join(dir, SummaryName))
+	assert.EqualValues(t, size, summary["run_bytes"])
+	page, err := os.ReadFile(filepath.Join(dir, PageName))
+	require.NoError(t, err)
+	shown, err := Shown(page)
+	require.NoError(t, err)
+	assert.Equal(t, "highest rate", shown.Figures[len(r.Figures)].Name)
+	text, err := os.ReadFile(filepath.Join(dir, MarkdownName))
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "- highest rate: 1,200 requests/s\n- next rate: not available\n\nIt holds &lt;1200\\>.\n")
+
+	// What is refused changes nothing.
+	held, err := os.ReadFile(filepath.Join(dir, FileName))
+	require.NoError(t, err)
+	assert.ErrorContains(t, Annotate(filepath.Join(dir, FileName), figures[1:], ""), `has a figure "next rate" already`)
+	assert.ErrorContains(t, Annotate(dir, []Figure{{Name: "a"}, {Name: "a"}}, ""), "already")
+	assert.ErrorContains(t, Annotate(dir, []Figure{{}}, ""), "no name")
+	assert.ErrorContains(t, Annotate(dir, []Figure{{Name: "x", Generator: -1}}, ""), "is no valid run")
+	now, err := os.ReadFile(filepath.Join(dir, FileName))
+	require.NoError(t, err)
+	assert.True(t, bytes.Equal(held, now))
+	left, err := filepath.Glob(filepath.Join(dir, "*.next"))
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
+
+func TestFiguresAreAddedToARunOfAnEarlierVersion(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	text, err := os.ReadFile(reports + "testdata/passing.json")
+	require.NoError(t, err)
+	var run map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(text, &run))
+	delete(run, "figures")
+	delete(run, "answer")
+	delete(run, "findings")
+	text, err = json.Marshal(run)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, FileName), text, 0o600))
+	require.NoError(t, Annotate(dir, []Figure{{Name: "x", Value: new(1.0)}}, ""))
+	_, after := readJSON(t, filepath.Join(dir, FileName))
+	assert.Equal(t, []any{map[string]any{"name": "x", "value": 1.0, "unit": ""}}, after["figures"])
+	assert.NotContains(t, after, "answer")
+	_, summary := readJSON(t, filepath.Join(dir, SummaryName))
+	assert.NoError(t, summarySchema(t).Validate(summary))
+}

@@ -1,0 +1,106 @@
+package send
+
+import (
+	"errors"
+	"fmt"
+	"net/textproto"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/address"
+)
+
+// ours are header fields that the sender writes itself: they frame a request, or are about its connection.
+var ours = []string{
+	"Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Upgrade", "Expect", "Te", "Trailer",
+}
+
+// Check refuses what no HTTP request can have: all bytes of a path and of a header field go out as they were written.
+func (o *Ingest) Check() error {
+	if o.URL == "" {
+		return errors.New("ingest.url (INGEST_URL) is not set; allowed: http://host:port or https://host:port, or " +
+			"start one: npm run pipeline")
+	}
+	if _, err := address.Parse(address.HTTP, o.URL); err != nil {
+		return fmt.Errorf("ingest.url (INGEST_URL): %w", err)
+	}
+	paths := []struct{ name, text string }{{"ingest.path (INGEST_PATH)", o.Path}, {"ingest.batchPath", o.BatchPath}}
+	if _, under := o.target(""); under != "" {
+		paths = append(paths, struct{ name, text string }{"the path of ingest.url (INGEST_URL)", under})
+	}
+	for _, path := range paths {
+		if err := checkPath(path.name, path.text); err != nil {
+			return err
+		}
+	}
+	if !httpguts.ValidHeaderFieldValue(o.Token) {
+		return errors.New("ingest.token (INGEST_TOKEN) has a line break or another control character, which no " +
+			"header field can have")
+	}
+	for name := range o.Headers {
+		if strings.EqualFold(name, "Authorization") && o.Token != "" {
+			return errors.New("ingest.headers (HEADERS) has Authorization, and ingest.token (INGEST_TOKEN) is set: " +
+				"one of them is allowed")
+		}
+	}
+	return o.checkHeaders()
+}
+
+// checkPath refuses a path in one line, which does not show it: its query may hold a secret.
+func checkPath(name, path string) error {
+	if !strings.HasPrefix(path, "/") {
+		return fmt.Errorf("%s does not begin with /; allowed: /messages?x=1", name)
+	}
+	if strings.Contains(path, "{{") {
+		return fmt.Errorf("%s has {{, and placeholders stand in the body only", name)
+	}
+	for i, c := range []byte(path) {
+		if c <= ' ' || c >= 0x7f || c == '#' {
+			return fmt.Errorf("%s has at byte %d what no path can have as it is: it is written %%%02X", name, i+1, c)
+		}
+	}
+	return nil
+}
+
+func (o *Ingest) checkHeaders() error {
+	seen := map[string]string{}
+	names := make([]string, 0, len(o.Headers))
+	for name := range o.Headers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if !httpguts.ValidHeaderFieldName(name) {
+			return fmt.Errorf("ingest.headers (HEADERS): %q is not the name of a header field: letters, digits and "+
+				"- are allowed", name)
+		}
+		canonical := textproto.CanonicalMIMEHeaderKey(name)
+		if slices.Contains(ours, canonical) {
+			return fmt.Errorf("ingest.headers (HEADERS): %s is the sender's own; allowed: other fields (keepAlive, "+
+				"KEEPALIVE is for connections)", name)
+		}
+		if other, twice := seen[canonical]; twice {
+			return fmt.Errorf("ingest.headers (HEADERS): %s and %s are one field: each may be given once", other, name)
+		}
+		seen[canonical] = name
+		if !httpguts.ValidHeaderFieldValue(o.Headers[name]) {
+			return fmt.Errorf("ingest.headers (HEADERS): the value of %s has a line break or another control "+
+				"character", name)
+		}
+	}
+	return nil
+}
+
+// target splits the URL of a path into its beginning, up to the host, and what a request names: the bytes of both
+// paths as they were written (a parser would decode %2F, and resolve /../).
+func (o *Ingest) target(path string) (origin, target string) {
+	base := strings.TrimSuffix(o.URL, "/")
+	begin := strings.Index(base, "://") + len("://")
+	end := len(base)
+	if slash := strings.IndexByte(base[begin:], '/'); slash >= 0 {
+		end = begin + slash
+	}
+	return base[:end], base[end:] + path
+}

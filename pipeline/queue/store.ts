@@ -1,0 +1,158 @@
+import { Cluster, type Redis } from 'ioredis';
+import { parseAddress } from '../common/address.ts';
+import type { Problem } from '../common/health.ts';
+import { becomeReady, type Connection, connect, openNode, type RedisOptions } from './connection.ts';
+import { keysOf, type QueueKeys } from './keys.ts';
+import { UnusableQueue } from './queue.ts';
+import { Reader } from './reader.ts';
+
+const TELEMETRY_LENGTH = 20_000;
+const TRACE_LENGTH = 100_000;
+const OLDEST_REDIS = 7;
+/** ms that a record of the broker stays. */
+const RECORD_MS = 10_000;
+
+/** Why a Redis must not get messages. */
+export interface Unfit {
+  why: string;
+  /** Until somebody changes its settings; false: another server at this address may be fit. */
+  lasts: boolean;
+}
+
+/** The Redis of a pipeline, with what is no queue: clock, telemetry, trace lists, INFO, the record of the broker. */
+export class Store {
+  /** The keys of the pipeline. */
+  readonly keys: QueueKeys;
+  /** It writes a command at once or rejects it. */
+  readonly redis: Connection;
+  readonly #options: RedisOptions;
+  /** The node whose TIME is the reference clock: the clocks of a cluster's nodes differ. */
+  readonly #timekeeper: Connection;
+  readonly #readers = new Set<Reader>();
+  #reached = false;
+
+  constructor(options: RedisOptions) {
+    this.#options = options;
+    this.keys = keysOf(options.prefix);
+    this.redis = connect(options, options.timeoutMs, options.onState);
+    this.#timekeeper =
+      this.redis instanceof Cluster
+        ? openNode(options.url, options.timeoutMs).on('error', () => {})
+        : this.redis;
+    this.redis.once('ready', () => {
+      this.#reached = true;
+    });
+  }
+
+  /** Whether commands can be written now. */
+  get ready(): boolean {
+    return this.redis.status === 'ready';
+  }
+
+  /** Why commands cannot be written now; undefined: they can. */
+  get away(): Problem | undefined {
+    if (this.ready) return undefined;
+    return { problem: 'Redis is away', kind: this.#reached ? 'shared' : 'starting' };
+  }
+
+  /**
+   * Resolves once Redis answers and has loaded its data; rejects after `withinMs`. Rejects with
+   * {@link UnusableQueue} when it is too old.
+   */
+  async whenReady(withinMs: number): Promise<void> {
+    await becomeReady(this.redis, withinMs);
+    await this.#select();
+    const version = /^redis_version:(\S+)/m.exec(await this.redis.info('server'))?.[1] ?? 'unknown';
+    if (Number.parseInt(version, 10) >= OLDEST_REDIS) return;
+    throw new UnusableQueue(`Redis is version ${version}, allowed is ${OLDEST_REDIS}.0 or newer`);
+  }
+
+  /** ioredis goes on with database 0 where the one of the address does not exist. */
+  async #select(): Promise<void> {
+    const { database } = parseAddress('redis', this.#options.url);
+    if (database === 0) return;
+    await this.redis.select(database).catch((error: Error) => {
+      if (!/^(ERR|NOPERM) /.test(error.message)) throw error;
+      throw new UnusableQueue(`database ${database} cannot be used: ${error.message}`);
+    });
+  }
+
+  /** The reference clock: Redis `TIME` in microseconds. */
+  async time(): Promise<number> {
+    const [seconds, micros] = await this.#timekeeper.time();
+    return Number(seconds) * 1e6 + Number(micros);
+  }
+
+  /** Appends one telemetry entry; `at` in Redis-clock microseconds. The newest 20,000 are kept. */
+  async record(process: string, at: number, data: object): Promise<void> {
+    const fields = ['process', process, 'at', at, 'data', JSON.stringify(data)];
+    await this.redis.xadd(this.keys.telemetry, 'MAXLEN', '~', TELEMETRY_LENGTH, '*', ...fields);
+  }
+
+  /** Adds entries of {@link Trace} to the list of a component, the newest first. The newest 100,000 are kept. */
+  async trace(component: string, entries: readonly string[]): Promise<void> {
+    const key = this.keys.trace(component);
+    const replies = await this.redis
+      .pipeline()
+      .lpush(key, ...entries)
+      .ltrim(key, 0, TRACE_LENGTH - 1)
+      .exec();
+    for (const [error] of replies ?? []) if (error) throw error;
+  }
+
+  /** What relays have recorded last of their broker (broker-record.ts); undefined: nothing in the last 10 s. */
+  async brokerRecord(): Promise<string | undefined> {
+    return (await this.redis.get(this.keys.broker)) ?? undefined;
+  }
+
+  async recordBroker(record: string): Promise<void> {
+    await this.redis.recordBroker(this.keys.broker, record, RECORD_MS);
+  }
+
+  /** Redis' INFO, or some sections of it. In a cluster: of the first node of the address. */
+  info(...sections: string[]): Promise<string> {
+    return this.#timekeeper.info(...sections);
+  }
+
+  /** Why this Redis must not get messages now; undefined: it may. Each node of a cluster is asked. */
+  async unfit(): Promise<Unfit | undefined> {
+    const redis: unknown = this.redis;
+    const nodes: Redis[] = redis instanceof Cluster ? redis.nodes('master') : [this.redis];
+    for (const node of nodes) {
+      const info = await node.info('replication', 'memory').catch((error: Error) => {
+        if (error.message.startsWith('NOPERM')) return undefined;
+        throw error;
+      });
+      if (info === undefined)
+        return { why: 'its role and policy cannot be checked: this user needs the right +info', lasts: true };
+      if (/^role:slave\r?$/m.test(info))
+        return { why: 'it is a replica, so it takes no writes', lasts: false };
+      const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1];
+      const limited = !/^maxmemory:0\r?$/m.test(info);
+      if (!limited || policy === undefined || policy === 'noeviction') continue;
+      const why = `maxmemory-policy is ${policy}, allowed is noeviction: any other one throws messages away`;
+      return { why, lasts: true };
+    }
+    return undefined;
+  }
+
+  /** A connection of its own for blocking reads. */
+  reader(): Reader {
+    const reader = new Reader(this.#options);
+    this.#readers.add(reader);
+    return reader;
+  }
+
+  /** Opens the connections anew: the address may lead to another server by now. Open commands reject. */
+  reconnect(): void {
+    this.redis.disconnect(true);
+    for (const reader of this.#readers) reader.reconnect();
+    if (this.#timekeeper !== this.redis) this.#timekeeper.disconnect(true);
+  }
+
+  close(): void {
+    for (const reader of this.#readers) reader.close();
+    this.#timekeeper.disconnect();
+    this.redis.disconnect();
+  }
+}

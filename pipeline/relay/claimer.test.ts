@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openQueue } from '../queue/open.ts';
+import { type Claim, type Entry, messagesOf } from '../queue/queue.ts';
+import { eventually, startRedis } from '../test/services.ts';
+import { Claimer, type ClaimerOptions } from './claimer.ts';
+import { Holdings } from './holdings.ts';
+
+const WITHIN_MS = 30_000;
+const LEASE_MS = 200;
+const COUNT = 20;
+
+// Regression: a search for the entries of a lost claim found those that a takeover was just bringing, so they were published twice.
+test('an entry of a takeover that a search for a lost claim finds too is taken once', async (t) => {
+  const { url, service } = await startRedis();
+  t.after(() => service.remove());
+  const open = async () => {
+    const queue = openQueue('stream', { url, timeoutMs: WITHIN_MS });
+    t.after(() => queue.close());
+    await queue.whenReady(WITHIN_MS);
+    await queue.join();
+    return queue;
+  };
+  const [queue, dead] = [await open(), await open()];
+  for (let n = 0; n < COUNT; n++) await queue.append([{ body: String(n), target: 'a', stamps: '' }]);
+  const left: Entry[] = [];
+  while (messagesOf(left) < COUNT) left.push(...(await dead.claim('dead', COUNT)).entries);
+
+  const holdings = new Holdings();
+  const taken: Entry[] = [];
+  const takenOver = Promise.withResolvers<void>();
+  const failed = Promise.withResolvers<void>();
+  const wanted = Promise.withResolvers<void>();
+  let hasFailed = false;
+  let search: Promise<Claim> | undefined;
+  let searches = 0;
+  const slow: ClaimerOptions['queue'] = {
+    explain: (error) => queue.explain(error),
+    join: () => queue.join(),
+    renew: (...args) => queue.renew(...args),
+    async claim(consumer, count) {
+      if (hasFailed) return queue.claim(consumer, count);
+      // Its connection breaks while another one brings what was taken over.
+      await takenOver.promise;
+      hasFailed = true;
+      failed.resolve();
+      throw new Error('Connection is closed.');
+    },
+    async recover(...args) {
+      const claim = await queue.recover(...args);
+      if (claim.entries.length === 0) return claim;
+      takenOver.resolve();
+      await failed.promise;
+      // Now it begins to search, unless it waits for the takeover.
+      await wanted.promise;
+      await new Promise(setImmediate);
+      await search;
+      return claim;
+    },
+    recoverUnseen(...args) {
+      searches++;
+      search = queue.recoverUnseen(...args);
+      return search;
+    },
+  };
+  const claimer = new Claimer({
+    queue: slow,
+    consumer: 'heir',
+    leaseMs: LEASE_MS,
+    holdings,
+    wants: () => {
+      if (hasFailed) wanted.resolve();
+      return 2 * COUNT;
+    },
+    onClaim({ entries }) {
+      taken.push(...entries);
+      holdings.take(entries, 0);
+    },
+    onResumed: () => {},
+    onError: () => {},
+  });
+  claimer.start();
+  await eventually(() => messagesOf(taken) >= COUNT && searches > 0, 'the messages and a search', WITHIN_MS);
+  await queue.append([{ body: 'last', target: 'a', stamps: '' }]);
+  await eventually(
+    () => taken.some(({ frames }) => String(frames[0]).endsWith('last')),
+    'the last',
+    WITHIN_MS,
+  );
+  claimer.stop();
+  for (const batch of holdings.batches) for (const entry of batch.entries) holdings.drop(entry);
+  await claimer.ended;
+  assert.equal(taken.length, COUNT + 1);
+  assert.equal(new Set(taken.map(({ id }) => id)).size, COUNT + 1);
+});

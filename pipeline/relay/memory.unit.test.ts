@@ -1,0 +1,91 @@
+/** A relay with a queue that is not in Redis. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openLog } from '../common/log.ts';
+import { messagesOf } from '../queue/queue.ts';
+import { MemoryQueue, MemoryServer } from '../test/memory-queue.ts';
+import { eventually } from '../test/services.ts';
+import type { Broker, Publication } from './broker.ts';
+import { Relay } from './relay.ts';
+
+const WITHIN_MS = 30_000;
+const NOT_AUTHORIZED = 0x87;
+
+test('relay and ingest say no word of Redis: their queue does', () => {
+  for (const folder of ['relay', 'ingest']) {
+    const dir = join(import.meta.dirname, '..', folder);
+    const files = readdirSync(dir).filter((name) => /^[a-z-]+\.ts$/.test(name));
+    assert.ok(files.length > 5);
+    for (const name of files) {
+      const text = readFileSync(join(dir, name), 'utf8');
+      assert.doesNotMatch(text, /redis/i, `${folder}/${name}`);
+    }
+  }
+});
+
+/** @param refuses a body that the broker takes from nobody */
+function relayOf(server: MemoryServer, consumer: string, refuses = '') {
+  const published: string[] = [];
+  const broker = {
+    up: true,
+    reason: '',
+    receiveMaximum: 100,
+    maximumPacketSize: Number.POSITIVE_INFINITY,
+    publish({ payload }: Publication, answered: (reasonCode: number) => void) {
+      const body = String(payload);
+      published.push(body);
+      setImmediate(answered, body === refuses ? NOT_AUTHORIZED : 0);
+    },
+    together: (publish: () => void) => publish(),
+    break: () => {},
+  };
+  const queue = new MemoryQueue(server);
+  const relay = new Relay({
+    queue,
+    broker: broker as unknown as Broker,
+    qos: 1,
+    now: () => 0,
+    consumer,
+    log: openLog('silent'),
+    batch: 100,
+    window: 100,
+    memory: 1e9,
+    timeoutMs: WITHIN_MS,
+    leaseMs: 100,
+    deliveries: 2,
+  });
+  return { relay, queue, published };
+}
+
+const message = (body: string) => ({ body, target: 'a', stamps: '' });
+
+test('a relay drains a queue of another kind, and buries what the broker refuses', async () => {
+  const server = new MemoryServer();
+  const { relay, queue, published } = relayOf(server, 'one', '"bad"');
+  await queue.append(['1', '"bad"', '3'].map(message));
+  relay.start();
+  await eventually(async () => (await queue.depth()) === 0, 'an empty queue', WITHIN_MS);
+  await relay.stop(WITHIN_MS);
+  const letters = [];
+  for await (const { target, deliveries } of queue.deadLetters.list()) letters.push([target, deliveries]);
+  assert.deepEqual(letters, [['a', 2]]);
+  assert.deepEqual(
+    published.filter((body) => body !== '"bad"'),
+    ['1', '3'],
+  );
+});
+
+test("a relay takes over a dead relay's messages from a queue of another kind", async () => {
+  const server = new MemoryServer();
+  const dead = new MemoryQueue(server);
+  await dead.append(['1', '2'].map(message));
+  assert.equal(messagesOf((await dead.claim('dead', 2)).entries), 2);
+  const heir = relayOf(server, 'heir');
+  heir.relay.start();
+  await eventually(() => heir.published.length === 2, 'the same messages', WITHIN_MS);
+  await eventually(async () => (await heir.queue.depth()) === 0, 'an empty queue', WITHIN_MS);
+  assert.equal(heir.relay.counters.recovered, 2);
+  await heir.relay.stop(WITHIN_MS);
+});

@@ -1,0 +1,62 @@
+/** The summary of a run: from summary.json, or from a run.json without one. */
+import limits from '../contract/limits.json' with { type: 'json' };
+import type { Summary } from '../contract/run.ts';
+import { validatePart } from '../contract/validate.ts';
+import { readJson } from '../files.ts';
+import { aside } from './aside.ts';
+
+/** A run.json of more bytes is read in a thread of its own, so nobody waits for it. */
+const LARGE = 4_194_304;
+
+/**
+ * @param directory of a run
+ * @param bytes of its run.json
+ * @throws an error of one line if there is no summary, and run.json is none of a run
+ */
+export async function readSummary(directory: string, bytes: number): Promise<Summary> {
+  const kept = await readJson(directory, 'summary.json', limits.summary_bytes).catch(() => undefined);
+  if (isSummary(kept) && kept.run_bytes === bytes) return kept;
+  const made = bytes > LARGE ? await aside('summarize', directory) : await summarize(directory);
+  const [fault] = validatePart('summary', made);
+  if (fault !== undefined) throw new Error(`run.json: ${fault}`);
+  return made as Summary;
+}
+
+function isSummary(data: unknown): data is Summary {
+  return validatePart('summary', data).length === 0;
+}
+
+/**
+ * A summary as Go writes it (internal/report/summary.go), of a run.json that may be of an earlier version, or broken.
+ * @throws if it is not JSON, or of another schema
+ */
+export async function summarize(directory: string): Promise<unknown> {
+  const run = await readJson(directory, 'run.json');
+  if (!isObject(run)) throw new Error('run.json is no object');
+  if (run.schema !== 'arrival/run/1')
+    throw new Error(`run.json has the schema ${String(run.schema).slice(0, 60)}, not arrival/run/1`);
+  const { latency, environment } = run;
+  return {
+    schema: 'arrival/summary/1' satisfies Summary['schema'],
+    run_bytes: 0, // of what is kept nowhere
+    run: run.run,
+    verdict: picked(run.verdict, ['result', 'reasons']),
+    answer: run.answer ?? null,
+    account: run.account,
+    latency: isObject(latency) ? { arrival: picked(latency.arrival, ['count', 'p50', 'p99']) } : latency,
+    environment: isObject(environment)
+      ? Object.fromEntries(
+          ['arrival', 'pipeline', 'git', 'ci'].map((name) => [name, environment[name] ?? null]),
+        )
+      : environment,
+  };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Some members of an object; anything else as it is. */
+function picked(value: unknown, names: readonly string[]): unknown {
+  return isObject(value) ? Object.fromEntries(names.map((name) => [name, value[name]])) : value;
+}

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { mulberry32, normal } from '../../test/samples.ts';
+import type { Point } from '../entry.ts';
+import { namesOf, topOf } from '../page/axis.ts';
+import { lastTurn } from '../turning.ts';
+
+/** p99 of runs with these levels, in order; one in twenty is an outlier. */
+function series(random: () => number, ...levels: [runs: number, ms: number][]): number[] {
+  return levels.flatMap(([runs, ms]) =>
+    Array.from({ length: runs }, () => ms * Math.exp(0.1 * normal(random)) * (random() < 0.05 ? 5 : 1)),
+  );
+}
+
+test('a lasting change of p99 is found, at its run and with its size, though some runs are outliers', () => {
+  const random = mulberry32(1);
+  let found = 0;
+  for (let i = 0; i < 40; i++) {
+    const turn = lastTurn(series(random, [18, 5], [8, 8]));
+    if (turn && Math.abs(turn.at - 18) <= 2 && Math.abs(turn.ratio - 1.6) < 0.4) found++;
+  }
+  assert.ok(found >= 28, `${found} of 40`);
+});
+
+test('histories without a change rarely have one', () => {
+  const random = mulberry32(2);
+  let alarms = 0;
+  for (let i = 0; i < 300; i++) if (lastTurn(series(random, [10 + (i % 30), 5])) !== null) alarms++;
+  assert.ok(alarms <= 9, `${alarms} of 300: 1 % are expected`);
+});
+
+test('of several changes the last one is named; outliers, few runs and small changes are none', () => {
+  const steady = (runs: number, ms: number) =>
+    Array.from({ length: runs }, (_, i) => ms * (1 + 0.01 * (i % 3)));
+  assert.equal(lastTurn([...steady(12, 5), ...steady(12, 8), ...steady(12, 3)])?.at, 24);
+  assert.equal(lastTurn([...steady(20, 5), 50, 60, ...steady(20, 5)]), null, 'two outliers');
+  assert.equal(lastTurn([...steady(3, 5), ...steady(3, 9)]), null, 'too few runs');
+  assert.equal(lastTurn([...steady(20, 5), ...steady(20, 5.1)]), null, 'a change of 2 %');
+  assert.equal(lastTurn([]), null);
+});
+
+// Regression: one run of 5 s made a flat line of all others.
+test('one outlier does not set the axis', () => {
+  assert.equal(topOf([3, 4, 3.5, 5000]), 4);
+  assert.equal(topOf([3, 4, 5, 6, 7, 9, 12, 20]), 20, 'no gap');
+  assert.equal(topOf([3, 3, 3, 3, 90, 90, 90, 90]), 90, 'a change is no outlier');
+  assert.equal(topOf([3, 5000]), 5000);
+  assert.equal(topOf([]), 0);
+});
+
+// Regression: two loads of the same rate and length had one name.
+test('no two lines have one name', () => {
+  const point = (like: string, more: Partial<Point> = {}) =>
+    ({ like, load: '300 requests/s', planned: 7, topology: 'single', network: 'loopback', ...more }) as Point;
+  const names = (...points: Point[]) =>
+    [...namesOf(points).values()].map((name) => name.replaceAll('\u00a0', ' '));
+  assert.deepEqual(names(point('a'), point('b', { load: '8 VUs' })), [
+    '300 requests/s for 7 s',
+    '8 VUs for 7 s',
+  ]);
+  assert.deepEqual(names(point('a'), point('b', { topology: 'cluster' })), [
+    '300 requests/s for 7 s, single, loopback',
+    '300 requests/s for 7 s, cluster, loopback',
+  ]);
+  const three = names(point('a'), point('b'), point('c'));
+  assert.equal(new Set(three).size, 3, three.join());
+});
