@@ -163,24 +163,26 @@ export function openNode(url: string, timeoutMs: number): Connection {
 
 function openCluster({ url }: RedisOptions, timeoutMs: number): Connection {
   const address = parseAddress('redis', url);
-  return new Cluster(
-    address.nodes,
-    {
-      scripts,
-      enableOfflineQueue: false,
-      clusterRetryStrategy: retry,
-      // Redis may have executed a command on a connection that broke: do not send it again.
-      retryDelayOnFailover: 0,
-      retryDelayOnClusterDown: 0,
-      slotsRefreshInterval: SLOTS_MS,
-      slotsRefreshTimeout: timeoutMs,
-      redisOptions: {
-        ...common(timeoutMs),
-        ...identity(address),
-      },
+  const cluster = new Cluster(address.nodes, {
+    scripts,
+    enableOfflineQueue: false,
+    clusterRetryStrategy: retry,
+    // Redis may have executed a command on a connection that broke: do not send it again.
+    retryDelayOnFailover: 0,
+    retryDelayOnClusterDown: 0,
+    slotsRefreshTimeout: timeoutMs,
+    redisOptions: {
+      ...common(timeoutMs),
+      ...identity(address),
     },
-    // We use nothing that differs: no SELECT, no MULTI across slots, no command without a key for one node.
-  ) as unknown as Connection;
+  });
+  // Not by its slotsRefreshInterval: one that is closed during a refresh goes on with it, and its process never ends.
+  const refresh = setInterval(() => {
+    if (cluster.status === 'ready') cluster.refreshSlotsCache();
+  }, SLOTS_MS);
+  cluster.once('end', () => clearInterval(refresh));
+  // We use nothing that differs: no SELECT, no MULTI across slots, no command without a key for one node.
+  return cluster as unknown as Connection;
 }
 
 /** Resolves once commands can be written; rejects after `withinMs`. */

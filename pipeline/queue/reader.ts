@@ -6,13 +6,15 @@ export class Reader {
   readonly #options: RedisOptions;
   #connection: Connection | undefined;
   #id: number | undefined;
+  #closed = false;
 
   constructor(options: RedisOptions) {
     this.#options = options;
   }
 
-  /** Resolves with the connection once it is up. */
+  /** Resolves with the connection once it is up; rejects when it is closed. */
   async open(): Promise<Connection> {
+    if (this.#closed) throw new Error('connection closed');
     const { timeoutMs } = this.#options;
     if (this.#connection === undefined) {
       this.#connection = connect(this.#options, timeoutMs + CLAIM_WAIT_MS);
@@ -41,6 +43,7 @@ export class Reader {
   }
 
   close(): void {
+    this.#closed = true;
     this.#connection?.disconnect();
   }
 }

@@ -12,6 +12,9 @@ const LONG = ['page', 'outages', 'faults', 'stack', 'pack', 'using', 'tutorial',
 // Otherwise each test, and each process of its pipeline, compiles the same modules again.
 process.env.NODE_COMPILE_CACHE ??= join(ROOT, '.stack/compiled');
 
+/** For a file, ms: some take 2 min on an idle machine. One that never ends would keep all others from being reported. */
+const TIMEOUT_MS = 15 * 60_000;
+
 const isLong = (file: string) => LONG.some((name) => file.endsWith(`/${name}.test.ts`));
 const all = globSync(
   TESTS.map((folder) => `${folder}/*.test.ts`),
@@ -22,7 +25,7 @@ const files = [...all.filter(isLong), ...all.filter((file) => !isLong(file))].ma
 const stop = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stop.abort());
 
-run({ files, cwd: ROOT, concurrency: 2, signal: stop.signal })
+run({ files, cwd: ROOT, concurrency: 2, timeout: TIMEOUT_MS, signal: stop.signal })
   .on('test:fail', () => {
     process.exitCode = 1;
   })
