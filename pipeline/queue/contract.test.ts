@@ -249,12 +249,18 @@ for (const [name, start] of Object.entries(PLACES)) {
       await reading(alive, dead);
       await appendEach(ingest, 0, 40);
       const held: Record<'alive' | 'dead', Entry[]> = { alive: [], dead: [] };
-      await eventually(async () => {
-        const [one, two] = await Promise.all([alive.claim('one', 1), dead.claim('two', 1)]);
-        held.alive.push(...one.entries);
-        held.dead.push(...two.entries);
-        return messagesOf(held.alive) + messagesOf(held.dead) >= 40;
-      }, 'all messages');
+      // Each at its own pace: a relay whose shards are empty waits for a second in each claim.
+      const take = (relay: MessageQueue, consumer: string, own: Entry[]) =>
+        eventually(
+          async () => {
+            const all = () => messagesOf(held.alive) + messagesOf(held.dead) >= 40;
+            if (!all()) own.push(...(await relay.claim(consumer, 1)).entries);
+            return all();
+          },
+          'all messages',
+          WITHIN_MS,
+        );
+      await Promise.all([take(alive, 'one', held.alive), take(dead, 'two', held.dead)]);
       const wanted = idsOf(held.dead);
       assert.ok(wanted.length > 0 && wanted.length < 40, `${wanted.length} of 40`);
       dead.close();
