@@ -4,7 +4,7 @@ import { OptionError } from './pipeline.ts';
 export interface Payload {
   path?: string;
   fields?: string[];
-  /** What Artillery has read from the file; absent before it has. */
+  /** The rows that Artillery has read from the file; absent before it has. */
   data?: unknown[][];
 }
 

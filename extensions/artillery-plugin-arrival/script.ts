@@ -9,7 +9,7 @@ export interface Script {
 export interface ArrivalOptions {
   /** A file with phases and flows, seen from the script. */
   profile: string;
-  /** What stands before a target in its topic. Default `messages/`. */
+  /** The prefix of a target's topic. Default `messages/`. */
   prefix?: string;
   /** Of the subscriptions: 0, 1 or 2, default 1. */
   qos?: 0 | 1 | 2;
@@ -23,9 +23,9 @@ export interface ArrivalOptions {
   body?: string;
   /** Key of the id in a message: `id` (default), `meta.id`. */
   id?: string;
-  /** How long after the last answer messages may arrive: seconds, or a text like `30s` (default). */
+  /** Messages may arrive until this time after the last answer: seconds, or a text like `30s` (default). */
   drain?: number | string;
-  /** How long nothing may arrive in the drain before the run ends. Default `10s`. */
+  /** The drain ends when nothing has arrived for this time. Default `10s`. */
   idle?: number | string;
   /** One message a second beside the load. Default true. */
   canary?: boolean;

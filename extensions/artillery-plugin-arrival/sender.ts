@@ -53,9 +53,9 @@ export class Sender {
   /** Lines for the recorder, sent at the end of this turn of the event loop. */
   #lines = '';
   #events: Events | undefined;
-  /** When the schedule ends, µs, once it has begun. */
+  /** End of the schedule, µs, once it has begun. */
   #end = Number.POSITIVE_INFINITY;
-  /** When a virtual user last started, or a request was sent or settled, µs. */
+  /** The moment at which a virtual user last started, or a request was sent or settled, µs. */
   #lastActivity = 0;
   #started = false;
   #hasResult = false;

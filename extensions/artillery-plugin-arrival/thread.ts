@@ -1,4 +1,4 @@
-/** What Artillery's two threads share: the lines that recorder and sender exchange, and the clock. */
+/** Shared by Artillery's two threads: the lines that recorder and sender exchange, and the clock. */
 import { BroadcastChannel } from 'node:worker_threads';
 import type { Account } from '../../reports/contract/run.ts';
 

@@ -1,7 +1,7 @@
 /** Counts accepted messages in a piece of Redis' append-only file. */
 import { unpackFrames } from '../queue/frame.ts';
 
-/** What a piece of the file holds. */
+/** The contents of a piece of the file. */
 export interface Piece {
   /** No write is whole: not a command, or not more than the beginning of a transaction. */
   isIncomplete: boolean;

@@ -16,7 +16,7 @@ const TRACING = `(${TRACE} +lpush +ltrim)`;
 /** The number of shards, which the first user sets. */
 const DIVISION = '(~arrival:shards +get +set)';
 const DIVISION_SEEN = '(%R~arrival:shards +get)';
-/** Where relays publish to. */
+/** Topics that relays publish to. */
 const BROKER = '(~arrival:broker +eval +evalsha +get +set)';
 const BROKER_SEEN = '(%R~arrival:broker +get)';
 /** Leases of shards. */

@@ -7,7 +7,7 @@ import { ConfigError } from '../common/config.ts';
 import { releaseLock, takeLock } from '../setup/lock.mjs';
 import { isAlive, readStackFile, removeStackFile, shortPath, writePrivateFile } from './file.ts';
 
-/** How long a dead supervisor's leash may take to end its processes. */
+/** A dead supervisor's leash ends its processes within this time. */
 const LEASH_MS = 20_000;
 
 /** The file that marks a stack's directory. */

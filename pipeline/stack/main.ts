@@ -75,8 +75,8 @@ async function main(): Promise<number> {
     onNotice: (notice: string) => console.log(notice),
   };
   try {
-    const earlier = fresh ? 'dropped' : repair ? 'repaired' : 'taken up';
-    stack = await Stack.start(config, events, { earlier }, abort.signal);
+    const leftovers = fresh ? 'drop' : repair ? 'repair' : 'keep';
+    stack = await Stack.start(config, events, { leftovers }, abort.signal);
   } catch (error) {
     if (!abort.signal.aborted) throw error;
     console.log('stopped');

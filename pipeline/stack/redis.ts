@@ -73,7 +73,7 @@ export async function startRedis(
   return { redis };
 }
 
-/** What was before the keys of the earlier pipeline. */
+/** The prefix of the keys of the earlier pipeline. */
 async function prefixIn(data: string): Promise<string> {
   const text = await readFile(join(data, PREFIX_FILE), 'utf8').catch(() => '');
   return text.trim() || PREFIX;

@@ -7,13 +7,13 @@ import type { Certificate } from './certificates.ts';
 import { writePrivateFile } from './file.ts';
 import { DAEMON_PATH, type Launch } from './launch.ts';
 
-/** Where servers listen: on the loopback only, or, in their own network namespace, on all addresses. */
+/** Servers listen on the loopback only, or, in their own network namespace, on all addresses. */
 export type Listen = '127.0.0.1' | '0.0.0.0';
 
 /** The address that processes of a stack use among themselves. */
 export const HOST = '127.0.0.1';
 
-/** When Redis' log is flushed to the disk. */
+/** Redis flushes its log to the disk at these times. */
 export const AOF_POLICY = 'everysec';
 
 /** Limits of a broker's client: messages in flight (a bridge that allows one more is refused), and waiting messages. */

@@ -37,7 +37,7 @@ const GOODBYE_MS = 5000;
 const TLS_DIR = 'tls';
 const OUR_SERVERS = ['redis', 'mosquitto', 'ingest'] as const;
 
-/** What the broker gets to say who it is; another one than Mosquitto never does. */
+/** The broker has this time to name its software; only Mosquitto does. */
 const SYS_MS = 2000;
 /** They cannot tell themselves what they use. */
 const SERVERS = ['redis', 'mosquitto', 'nginx'];
@@ -49,18 +49,18 @@ export interface StackEvents {
   onNotice?: (notice: string) => void;
 }
 
-/** What makes a stack another than the one of `npm run pipeline`. */
+/** Differences from the stack of `npm run pipeline`. */
 export interface StackPlace {
-  /** What its servers listen on; its own processes speak over the loopback in any case. */
+  /** The address that its servers listen on; its own processes speak over the loopback in any case. */
   listen?: Listen;
   /** It is one run's, and ends with it. */
   temporary?: boolean;
   /**
-   * What becomes of messages that an earlier one accepted and did not deliver; *repaired*: what is behind a damage in its file is
-   * given up, the rest taken up. Absent: nothing. Such a stack keeps its own apart,
-   * and the next one of this kind drops them: those of a run that is over would disturb the next.
+   * Messages that an earlier one accepted and did not deliver are taken up, or dropped; *repair* gives up what is behind a damage
+   * in its file and takes up the rest. Absent: this stack keeps its own file apart, and the next one of this kind drops the
+   * messages there: those of a run that is over would disturb the next.
    */
-  earlier?: 'taken up' | 'repaired' | 'dropped';
+  leftovers?: 'keep' | 'repair' | 'drop';
 }
 
 /** A whole pipeline: Redis, Mosquitto, ingest and relays, started in order and stopped in order. */
@@ -100,10 +100,10 @@ export class Stack {
     this.failed = this.#processes.failed;
   }
 
-  /** What an earlier one left in the queue, which is taken up; undefined: nothing. */
+  /** Messages that an earlier one left in the queue and this one takes up; undefined: none. */
   left: Left | undefined;
 
-  /** What `stack.json` holds. */
+  /** The contents of `stack.json`. */
   get file(): StackFile {
     return this.#file as StackFile;
   }
@@ -153,11 +153,11 @@ export class Stack {
     checkBrokers(config);
     checkCluster(config);
     if (cluster) await requireNginx();
-    const { listen = HOST, temporary = false, earlier } = this.#place;
-    const data = earlier === undefined ? 'redis-of-a-run' : 'redis';
+    const { listen = HOST, temporary = false, leftovers } = this.#place;
+    const data = leftovers === undefined ? 'redis-of-a-run' : 'redis';
     const release = await claimDirectory(
       this.dir,
-      earlier === 'taken up' || earlier === 'repaired' ? [] : [data],
+      leftovers === 'keep' || leftovers === 'repair' ? [] : [data],
     );
     if (this.#stopping !== undefined) return release();
     this.#release = release;
@@ -174,7 +174,7 @@ export class Stack {
       startRedis(
         { ...setting, certificate: this.#certificates.redis },
         join(this.dir, data),
-        earlier === 'repaired',
+        leftovers === 'repair',
       ),
       startBrokers({ ...setting, certificate: this.#certificates.mosquitto }),
     ]);

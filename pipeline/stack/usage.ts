@@ -11,7 +11,7 @@ export interface Usage {
   rss_mb: number;
 }
 
-/** What a process and its children use, like nginx' workers. Undefined where there is no /proc, or no process. */
+/** CPU and memory of a process and its children (nginx' workers). Undefined where there is no /proc, or no process. */
 export function processUsage(pid: number): Usage | undefined {
   const own = usageOf(pid);
   if (own === undefined) return undefined;

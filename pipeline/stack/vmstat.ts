@@ -82,7 +82,7 @@ export function vmstat(before: HostCounts, now: HostCounts): Record<string, numb
   };
 }
 
-/** What the cores did between two moments, in % of all of their time. */
+/** The use of the cores between two moments, in % of all of their time. */
 function shares(before: HostCounts, now: HostCounts): HostCounts['cpu'] {
   const ticks = Object.entries(now.cpu).map(
     ([name, value]) => [name, Math.max(0, value - before.cpu[name as keyof HostCounts['cpu']])] as const,

@@ -7,7 +7,7 @@ import { HOST, type Listen } from './services.ts';
 
 export interface WorkerSetting {
   config: StackConfig;
-  /** How many ingests. */
+  /** Number of ingests. */
   ingests: number;
   redis: Record<RedisUser, string>;
   broker: Record<BrokerUser, string>;
@@ -33,7 +33,7 @@ export function workersOf(setting: WorkerSetting): Workers {
   const { config, ingests, redis, broker, tokens, port, listen, ca } = setting;
   const cluster = config.TOPOLOGY === 'cluster';
   const own = cluster ? undefined : setting.certificate;
-  // What is empty is not taken over from our own environment.
+  // An empty value overrides a variable that the worker would inherit.
   const env = {
     // At least info: their logs tell when they are ready.
     LOG_LEVEL: config.LOG_LEVEL === 'debug' ? 'debug' : 'info',

@@ -48,7 +48,7 @@ const CompareQuery = Type.Object({
   'allow-failed': Type.Boolean({ default: false }),
 });
 
-/** What a client may be told: what was wrong with its request. */
+/** An error that a client may see: its request was wrong. */
 class Refusal extends Error {
   readonly statusCode: number;
   constructor(statusCode: number, message: string) {

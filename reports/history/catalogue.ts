@@ -164,7 +164,7 @@ async function isDirectory(path: string): Promise<boolean> {
   return (await lstat(path).catch(() => null))?.isDirectory() ?? false;
 }
 
-/** What a promise becomes until a moment; after it, something else. */
+/** The value of a promise, or another one if it has none by a moment. */
 async function within<T>(promise: Promise<T>, deadline: number, otherwise: T): Promise<T> {
   if (deadline === Number.POSITIVE_INFINITY) return promise;
   let timer: NodeJS.Timeout | undefined;

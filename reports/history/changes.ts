@@ -1,4 +1,4 @@
-/** How runs of one load follow each other. Pure. */
+/** The series of runs of one load. Pure. */
 import type { Change, Entry, Point, Turned } from './entry.ts';
 import { lastTurn } from './turning.ts';
 
@@ -46,7 +46,7 @@ export function pointsOf(entries: readonly Entry[]): Point[] {
   return points.slice(0, MOST_POINTS).toReversed();
 }
 
-/** Where p99 of each load changed for good, at last. @param entries newest first */
+/** The last lasting change of p99 of each load. @param entries newest first */
 export function turnsOf(entries: readonly Entry[]): Turned[] {
   const newest = entries.filter(usable).slice(0, MOST_POINTS).toReversed();
   return [...Map.groupBy(newest, ({ like }) => like)].flatMap(([like, runs]): Turned[] => {
@@ -65,7 +65,7 @@ export function turnsOf(entries: readonly Entry[]): Turned[] {
   });
 }
 
-/** What a list can be sorted by. */
+/** The orders of a list. */
 const ORDERS = {
   started: ({ started }: Entry) => started,
   p50: ({ arrival }: Entry) => arrival?.p50,

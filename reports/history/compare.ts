@@ -4,7 +4,7 @@ import { renderComparison } from '../comparison/page.ts';
 import { readRecording } from '../comparison/recording.ts';
 
 export interface Asked {
-  /** What a reader may be told of where a run lies: a path of this host is nobody's business. */
+  /** The place of a run as a reader may see it: a path of this host is nobody's business. */
   name: string;
   directory: string;
   /** The address of its report. */

@@ -1,4 +1,4 @@
-/** What the list says of a run, from its summary. Pure. */
+/** The words of the list about a run, from its summary. Pure. */
 import { createHash } from 'node:crypto';
 import { load, loadText, SAID, settingsOf } from '../comparison/load.ts';
 import { NO_SETTINGS } from '../comparison/subjects.ts';
@@ -9,7 +9,7 @@ import type { Entry } from './entry.ts';
 /** In characters; the report has all of it. */
 const LONGEST_REASON = 300;
 
-/** What is known, as text. */
+/** Known facts as text. */
 function texts(values: object): Record<string, string> {
   const known = Object.entries(values).filter(([, value]) =>
     ['string', 'number', 'boolean'].includes(typeof value),
@@ -36,7 +36,7 @@ export function entryOf(summary: Summary, directory: string): Omit<Entry, 'live'
     git?.dirty === true && 'uncommitted changes',
   ].filter(Boolean);
   const facts = { ...labels, ...Object.fromEntries(settings), ...texts({ [tool.name]: tool.version }) };
-  // What both the command and the pipeline say is said once.
+  // A fact of both the command and the pipeline stands once.
   const own = Object.entries(facts).filter(([name]) => !(name.toLowerCase() in pipeline));
   return {
     directory,

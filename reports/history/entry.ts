@@ -1,4 +1,4 @@
-/** What the list shows of a run. */
+/** A run in the list. */
 import type { Interval, VerdictResult } from '../contract/run.ts';
 
 export interface Entry {
@@ -17,7 +17,7 @@ export interface Entry {
   conditions: string[];
   /** Runs with the same are of one load by the same tool through the same topology. */
   like: string;
-  /** What can differ between runs of one load, by name: labels, settings, facts of the pipeline, versions. */
+  /** Properties that can differ between runs of one load, by name: labels, settings, facts of the pipeline, versions. */
   facts: Record<string, string>;
   /** Of the planned phases, s; null: one of them ends by its requests. */
   planned: number | null;
@@ -37,7 +37,7 @@ export interface Entry {
   live: boolean;
   /** The CI job, with its page; null: none is known. */
   job: { name: string; url: string | null } | null;
-  /** Which of several instances this is; null: it is the whole run. */
+  /** The number of this instance among several; null: it is the whole run. */
   generator: { number: number; of: number } | null;
 }
 
@@ -53,7 +53,7 @@ export interface Change {
   from: string;
   /** Of arrival p99, as a share of 1. */
   p99: number;
-  /** What else differs: `build: 17 → 18`. */
+  /** Other differences: `build: 17 → 18`. */
   differs: string[];
 }
 
@@ -76,19 +76,19 @@ export type Point = Pick<
 
 /** A change of p99 that has lasted: of the level before, since a run of its load. */
 export interface Turned extends Change, Pick<Entry, 'directory' | 'started' | 'like'> {
-  /** Which of the usable runs of its load that is, of how many; the first is 1. */
+  /** Its number among the usable runs of its load, and their count; the first is 1. */
   number: number;
   of: number;
 }
 
-/** What the list is sent. */
+/** The answer to a request for the list. */
 export interface Listing {
   /** One page of those that match, in the order that was asked for. */
   runs: Listed[];
-  /** How many match, and how many there are. */
+  /** Number of runs that match, and of all. */
   matching: number;
   total: number;
-  /** What a list can be asked for; labels as `name: value`. */
+  /** The filters that a list takes; labels as `name: value`. */
   scripts: string[];
   labels: string[];
   /** Of one script: the one that was asked for, or that of the newest run that matches. */
@@ -96,7 +96,7 @@ export interface Listing {
   misfits: Misfit[];
 }
 
-/** What is known of a run in progress from the beginning. */
+/** Facts of a run in progress that are known from the beginning. */
 export type Plan = Pick<Entry, 'planned' | 'limit'>;
 
 /** A second of a run in progress; latencies of arrival in ms. */

@@ -21,7 +21,7 @@ const HELP = `Shows the runs in a browser: a list, comparisons, and runs in prog
 Ctrl-C ends it. It changes nothing.`;
 
 const HOST = '127.0.0.1';
-/** How long the list waits for large runs without a summary, which come with a later one. */
+/** The list waits this long for large runs without a summary; later ones come with the next list. */
 const PATIENCE_MS = 2000;
 const Config = Type.Object({
   REPORTS_PORT: Type.Integer({

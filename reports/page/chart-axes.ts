@@ -23,7 +23,7 @@ export const X_TITLES = {
   bin: 'ms, logarithmic',
 };
 
-/** Where a percentile stands on the axis: one unit per nine. */
+/** The position of a percentile on the axis: one unit per nine. */
 export function nines(percentile: number): number {
   return -Math.log10(1 - percentile / 100);
 }

@@ -1,4 +1,4 @@
-/** What a chart shows, before uPlot knows of it. */
+/** The data of a chart, independent of uPlot. */
 import type uPlot from 'uplot';
 import type { PhaseSpan, Span } from './facts.ts';
 import type { HeatColumn } from './heat.ts';
@@ -50,12 +50,12 @@ export interface ChartData {
   /** Values are counts: no ticks between whole numbers. */
   whole?: boolean;
   phases?: PhaseSpan[];
-  /** Where the axis of all charts over time begins and ends, s; 0 and the last value if not given. */
+  /** Begin and end of the time axis that all charts share, s; 0 and the last value if not given. */
   begin?: number;
   end?: number;
   /** From this x on, values do not scale y. */
   rest?: number;
-  /** When x is 0, ms since 1970: the cursor tells the time of day. */
+  /** The moment at which x is 0, ms since 1970, for the time of day at the cursor. */
   epoch?: number;
   /** Shaded: spans in which a subscriber had no connection. */
   gaps?: Span[];

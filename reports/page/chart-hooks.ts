@@ -1,11 +1,11 @@
-/** What is drawn on a chart's canvas beside its lines: phases, gaps, cells, marks. */
+/** Draws phases, gaps, cells and marks on a chart's canvas. */
 import type uPlot from 'uplot';
 import type { ChartData, Colour, Line } from './chart-data.ts';
 import { lastMean } from './chart-paths.ts';
 import type { PhaseSpan, Span } from './facts.ts';
 import { drawHeat } from './heat.ts';
 
-/** What a chart shows beside its lines. */
+/** Things that a chart shows beside its lines. */
 export function hooks(chart: ChartData, colour: (name: Colour) => string, font: string): uPlot.Hooks.Arrays {
   const { phases, gaps = [], heat, marks } = chart;
   const spans = phases ? spanHooks(phases, gaps, colour, font) : {};
@@ -103,7 +103,7 @@ function nameBands(u: uPlot, { lines }: ChartData, colour: (name: Colour) => str
   u.ctx.restore();
 }
 
-/** What stands beside a band: of "user (us)" the abbreviation. */
+/** The label beside a band: of "user (us)" the abbreviation. */
 function shortName(label: string): string {
   return /\((.+)\)/.exec(label)?.[1] ?? label;
 }

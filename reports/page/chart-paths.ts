@@ -1,4 +1,4 @@
-/** How lines of more values than there is room for are drawn: the mean of what lies on a place, over the span from least to most. */
+/** Draws series with more values than pixels: per group of pixels the mean, over a band from minimum to maximum. */
 import uPlot from 'uplot';
 
 /** px that the values of one place share. */
@@ -68,7 +68,7 @@ export function lastMean(u: uPlot, series: number, last: number): number {
   return meanOf(known(u, series, Math.max(0, last + 1 - stepOf(u, from, to)), last + 1)) || 0;
 }
 
-/** How many values share a place. */
+/** Number of values per group of pixels. */
 function stepOf(u: uPlot, from: number, to: number): number {
   return Math.max(1, Math.ceil((to - from) / (u.width / PLACE)));
 }

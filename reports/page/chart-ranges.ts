@@ -1,4 +1,4 @@
-/** What part of x and y a chart shows. */
+/** The part of x and y that a chart shows. */
 import type uPlot from 'uplot';
 import { nines } from './chart-axes.ts';
 import type { ChartData, Line } from './chart-data.ts';

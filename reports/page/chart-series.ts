@@ -9,7 +9,7 @@ const DASHES = { dashed: [6, 4], dotted: [2, 3] };
 const COLOURS = ['blue', 'orange', 'magenta', 'cyan', 'violet', 'olive', 'grey'];
 const PATTERNS = [{}, { dash: 'dashed' }, { dash: 'dotted' }] as const;
 
-/** How the i-th of many lines is drawn: 21 pairs of colour and pattern, and neighbours differ in both. */
+/** The style of the i-th of many lines: 21 pairs of colour and pattern, and neighbours differ in both. */
 export function styleOf(i: number): Pick<Line, 'colour' | 'dash'> {
   const round = Math.floor(i / COLOURS.length);
   return {

@@ -21,9 +21,9 @@ const PRINT_HEIGHT = 150;
 const MOST_ROWS = 120;
 
 export interface ChartProps extends ChartData {
-  /** What is drawn. */
+  /** The data to draw. */
   name: string;
-  /** What the chart says, with its figures: read above it, and instead of it. */
+  /** The message of the chart, with its figures: read above it, and instead of it. */
   title: string;
   /** Sentences beside the title. */
   note?: string;

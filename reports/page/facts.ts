@@ -1,4 +1,4 @@
-/** What the page says about a run, worked out from its data. Pure. */
+/** Facts about a run that the page shows, worked out from its data. Pure. */
 import {
   type Account,
   type Brief,
@@ -28,7 +28,7 @@ export function verdict(run: Pick<Run, 'verdict' | 'account'>): Run['verdict'] {
   return { ...run.verdict, result: 'invalid', reasons };
 }
 
-/** What stands before the latency of requests. */
+/** The label of the latency of requests. */
 export function protocolOf({ run }: Pick<Run, 'run'>): string {
   return run.protocol ?? 'HTTP';
 }
@@ -129,12 +129,12 @@ export interface PhaseSpan extends Span {
   measured: boolean;
 }
 
-/** What the charts over time have in common. */
+/** Properties that all charts over time share. */
 export function overTime(run: Run) {
   const epoch = Date.parse(run.run.started);
   const phases = phaseSpans(run);
   const end = endOf(run);
-  // What arrives in the one second after the load is too little to be compared with.
+  // Too little arrives in the one second after the load to compare with it.
   const drain = phases.at(-1);
   const rest = drain?.name === DRAIN && end - drain.start <= 1 + SLACK ? { rest: drain.start } : {};
   return {
@@ -147,7 +147,7 @@ export function overTime(run: Run) {
   };
 }
 
-/** What comes after the load: the rest of it arrives. */
+/** The drain after the load, in which the rest of it arrives. */
 const DRAIN = 'drain';
 /** s that a phase may take longer than planned. */
 const SLACK = 0.05;

@@ -33,7 +33,7 @@ export interface Flow {
   branches: Branch[];
 }
 
-/** Where messages of an end are lost: by the name of a stage, else from the first or the last of the stages. */
+/** The stage at which messages of an end are lost: by its name, else the first or the last of the stages. */
 const PLACES: Record<Missed['end'], { name: string; from: number }> = {
   dropped: { name: 'schedule', from: 0 },
   rejected: { name: 'request', from: 1 },
@@ -60,7 +60,7 @@ export function flowOf(account: Account, stages: readonly Pick<Stage, 'name'>[])
   if (missed.length === 0 || account.scheduled === 0)
     return { height: CALM, band: [{ from: 0, to: 1, width: CALM }], branches: [] };
   const widths = missed.map(({ count }) => Math.max(LEAST, (FULL * count) / account.scheduled));
-  // What arrived is seen too, however little it is.
+  // The flow of what arrived stays visible, however little it is.
   const least = account.arrived > 0 ? LEAST : 0;
   let left = Math.max(FULL, least + widths.reduce((sum, width) => sum + width, 0));
   const band: Flow['band'] = [];

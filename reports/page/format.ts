@@ -3,7 +3,7 @@
 const NONE = '–';
 /** No line break between a number and its unit. */
 const GLUE = '\u00a0';
-/** What exceeds this is written as 1.00e+300: hundreds of digits break a layout. */
+/** Larger numbers are written as 1.00e+300: hundreds of digits break a layout. */
 const MOST = Number.MAX_SAFE_INTEGER;
 
 /** Whether text has bidi controls. */
@@ -54,7 +54,7 @@ export function figure(value: number | null | undefined): string {
   return number(value, 1);
 }
 
-/** What a script tells, in a unit of its own: whole numbers as they are, others as {@link ms}. */
+/** Formats a script's figure in a unit of its own: whole numbers as they are, others as {@link ms}. */
 export function compact(value: number): string {
   return Number.isInteger(value) ? count(value) : ms(value);
 }

@@ -1,4 +1,4 @@
-/** What is known of the instrument, each figure beside the limit that run.json has for it. Pure. */
+/** Figures of the instrument, each beside the limit that run.json has for it. Pure. */
 
 import { type Gap, type Latency, latencyOf, type Rule, type Run } from '../contract/run.ts';
 import { measuredText, ruleOf, rulesOf } from '../rules.ts';
@@ -67,7 +67,7 @@ function row(what: string, meaning: string, figure: string, more = ''): Check {
   return { what, meaning, figure, more, limit: null, ok: null };
 }
 
-/** What run.json says of the limit: none, where the run was not judged by it. */
+/** The limit in run.json; none where the run was not judged by it. */
 function judged(run: Run, name: string): Pick<Check, 'limit' | 'rule' | 'ok' | 'by'> {
   const { unit, basis, ok } = ruleOf(run, name) ?? { unit: '', basis: '', ok: null };
   const limit = limitOf(run, name);
@@ -153,7 +153,7 @@ export function canarySentence({ canary: own }: Run): string | null {
   return `Canary: ${count(own.arrived)} of ${count(own.sent)} arrived${figures}.`;
 }
 
-/** How often a canary message is sent. */
+/** The interval between canary messages. */
 export function canaryPace(interval_s: number): string {
   return interval_s === 1 ? 'one message a second' : `one message every ${duration(interval_s)}`;
 }

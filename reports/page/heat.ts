@@ -1,4 +1,4 @@
-/** How many deliveries arrived how late, drawn as cells behind a chart's lines. */
+/** Deliveries by second and latency, drawn as cells behind a chart's lines. */
 import type uPlot from 'uplot';
 import { count } from './format.ts';
 
@@ -21,7 +21,7 @@ export function binStart(bin: number): number {
   return 10 ** (bin / PER_DECADE) / 1e3;
 }
 
-/** Where a latency stands among the bins. */
+/** The position of a latency among the bins. */
 export function binOf(ms: number): number {
   return PER_DECADE * Math.log10(ms * 1e3);
 }

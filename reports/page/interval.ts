@@ -1,4 +1,4 @@
-/** How far the p99 of a run is known. Pure. */
+/** The range of a run's p99. Pure. */
 import type { Run } from '../contract/run.ts';
 import { curve, measuredSeconds, percentile } from './facts.ts';
 import { binOf, cells } from './heat.ts';
@@ -11,7 +11,7 @@ const TAIL = 0.01;
 
 /**
  * The interval of arrival p99: that of Woodruff (1952), the quantiles of the run at the ends of the interval of the share above p99.
- * How much that share varies comes from blocks of seconds, as slow seconds come together.
+ * The variance of that share comes from blocks of seconds, as slow seconds come together.
  * @returns ms; null: the run is too short, or too little of it lies above p99
  */
 export function p99Interval(run: Run): [low: number, high: number] | null {

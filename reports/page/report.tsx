@@ -28,7 +28,7 @@ export function Report({ run, held }: { run: Run; held: Run }) {
   );
 }
 
-/** What is below the answer, made when the answer is on the screen. */
+/** The sections below the answer, made when the answer is on the screen. */
 function Below({ held, ...props }: PartProps & { held: Run }) {
   const [begun, setBegun] = useState(false);
   useLayoutEffect(() => beforeLoad(() => setBegun(true)), []);

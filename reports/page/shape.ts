@@ -1,4 +1,4 @@
-/** What a run asks by the shape of its load, so that the first chart answers it. Pure. */
+/** The question of a run, known by the shape of its load; the first chart answers it. Pure. */
 import type { Run, Step } from '../contract/run.ts';
 import { sweepSteps } from '../sweep.ts';
 import type { Span } from './facts.ts';

@@ -3,7 +3,7 @@ import limits from '../contract/limits.json' with { type: 'json' };
 import { holdLoad } from './before-load.ts';
 import { turns, visible } from './format.ts';
 
-/** What a page holds, as JSON. `shown` has its foreign text visible. */
+/** The data of a page, as JSON. `shown` has its foreign text visible. */
 export interface Held<T> {
   held: T;
   shown: T;
@@ -11,7 +11,7 @@ export interface Held<T> {
 
 interface PageOf<T> {
   schema: string;
-  /** What the page is about: a run. */
+  /** The subject of the page: a run. */
   what: string;
   title: (data: T) => string;
   view: (data: Held<T>) => ComponentChildren;

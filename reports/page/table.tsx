@@ -11,7 +11,7 @@ export interface Column<Row> {
 }
 
 export interface SortableColumn<Row> extends Column<Row> {
-  /** What a click on the head of a long table sorts by. */
+  /** A click on the head of a long table sorts by this. */
   by?: (row: Row) => string | number | null;
 }
 
@@ -38,12 +38,12 @@ interface Sortable {
 
 interface ScrollProps {
   class: string;
-  /** What it holds: a name, or the id of one. */
+  /** Its content: a name, or the id of one. */
   label: { 'aria-label': string } | { 'aria-labelledby': string };
   children: ComponentChildren;
 }
 
-/** What scrolls by itself where it is too large: then it is reached by keyboard too. */
+/** A region that scrolls by itself where it is too large, and is then reached by keyboard too. */
 function Scroll({ label, children, ...given }: ScrollProps) {
   const host = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {

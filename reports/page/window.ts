@@ -29,7 +29,7 @@ export interface WindowFigures {
   lost: number | null;
 }
 
-/** What happened in the seconds whose middle lies in a span; null: none does. */
+/** Sums over the seconds whose middle lies in a span; null: none does. */
 export function windowOf(run: Run, { start, end }: Span): WindowFigures | null {
   const inside = run.timeline.filter(({ t }) => t + 0.5 >= start && t + 0.5 <= end);
   const [first] = inside;

@@ -39,7 +39,7 @@ export interface Means {
   nftables: Refusal;
 }
 
-/** How a network is made: by the kernel as far as it can, and by a TCP proxy for the rest. */
+/** The plan of a network: the kernel does what it can, a TCP proxy the rest. */
 export interface Plan {
   network: Network;
   namespaces: boolean;

@@ -5,7 +5,7 @@ import { type Lab, PIPELINE, PIPELINE_DIRECT } from './lab.ts';
 import { type Plan, wantsProxy } from './networks.ts';
 import type { Toxiproxy } from './toxiproxy.ts';
 
-/** What routes are made of. */
+/** The parts of routes. */
 export interface Builders {
   /** Undefined: all processes share the loopback interface. */
   lab: Lab | undefined;
@@ -16,7 +16,7 @@ export interface Builders {
 /** The network path from the generator to servers of the pipeline. */
 export interface Route {
   host: string;
-  /** Where the generator finds each server, by its name. */
+  /** The address at which the generator finds each server, by its name. */
   ports: Record<string, number>;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** What k6 has beside @types/k6, as far as scripts use it. */
+/** Types of k6 that @types/k6 lacks and scripts use. */
 
 interface ImportMeta {
   resolve(path: string): string;

@@ -133,7 +133,7 @@ export function cameToItsEnd({ code, signal }: Ended): boolean {
 }
 
 /**
- * What to print of a `k6 run`: everything, the script's output and errors, or errors only. A crossed threshold is printed with
+ * Output of a `k6 run` that is printed: everything, the script's output and errors, or errors only. A crossed threshold is printed with
  * `all` only; otherwise the verdict reports it.
  */
 export type Shown = 'all' | 'script' | 'errors';

@@ -30,7 +30,7 @@ export class Progress {
   readonly #out: Output;
   readonly #timer = setInterval(() => this.look(), LOOK_MS);
   readonly #arrival = hdr.build({ numberOfSignificantValueDigits: 3, autoResize: true });
-  /** How many bytes of a file have been read. */
+  /** Bytes of a file that have been read. */
   readonly #read: Record<string, number> = {};
   #plan: Plan | undefined;
   #phase: { name: string | null; number: number; since: number } = { name: null, number: 0, since: 0 };
@@ -164,7 +164,7 @@ interface Figures {
   state: string;
 }
 
-/** What would fail the run as it is; empty: nothing is known to. */
+/** Reasons for which the run would fail if it ended now; empty: none is known. */
 function stateOf(p99: number | null, limit: number | null, refused: number): string {
   if (refused > 0) return `${count(refused)} failed`;
   return p99 !== null && limit !== null && p99 >= limit ? 'too slow' : 'good so far';

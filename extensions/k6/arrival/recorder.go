@@ -27,13 +27,13 @@ type recorder struct {
 	timeline *os.File
 	log      *os.File
 	hdr      *hdrhistogram.HistogramLogWriter
-	sender   *meter           // of the sending process
-	own      *meter           // of this process, where another one sends; else nil
-	live     report.Gathering // live heap after the last garbage collection
-	seconds  int              // written to the timeline
-	host     host.TimesStat   // of all cores, at the last tick
-	next     time.Time        // of a checkpoint; owned by the holder of the token
-	busy     chan struct{}    // holds a token while a checkpoint is being written
+	sender   *meter            // of the sending process
+	own      *meter            // of this process, where another one sends; else nil
+	live     report.SampleBins // live heap after the last garbage collection
+	seconds  int               // written to the timeline
+	host     host.TimesStat    // of all cores, at the last tick
+	next     time.Time         // of a checkpoint; owned by the holder of the token
+	busy     chan struct{}     // holds a token while a checkpoint is being written
 	once     sync.Once
 	err      atomic.Pointer[error] // the first of a write
 }

@@ -112,7 +112,7 @@ func (e *engine) answered(slot pacer.Slot, a send.Answer, sent time.Time) ledger
 	if class != "" {
 		e.count("request", class, example)
 	}
-	if r, ok := e.receives().(receive.Answering); ok && outcome == ledger.Accepted {
+	if r, ok := e.receives().(receive.AnswerReceiver); ok && outcome == ledger.Accepted {
 		r.Answered(slot.FirstSeq, slot.Messages, a.Done)
 	}
 	return outcome

@@ -47,13 +47,13 @@ type telemetry struct {
 	client  *store.Store
 	after   string // the ID of the last entry that was read; empty: none was
 	rows    map[string]report.Readings
-	figures map[string]*report.Gathering
+	figures map[string]*report.SampleBins
 	clocks  map[string]report.ProcessClock
 }
 
 func newTelemetry(client *store.Store) *telemetry {
 	return &telemetry{
-		client: client, rows: map[string]report.Readings{}, figures: map[string]*report.Gathering{}, clocks: map[string]report.ProcessClock{},
+		client: client, rows: map[string]report.Readings{}, figures: map[string]*report.SampleBins{}, clocks: map[string]report.ProcessClock{},
 	}
 }
 
@@ -94,7 +94,7 @@ func (t *telemetry) read(ctx context.Context, e *engine) error {
 		}
 		second := int(math.Floor(float64(at-offset-epoch) / 1e6)) // of the run, as in the timeline
 		if t.figures[name] == nil {
-			t.figures[name] = &report.Gathering{}
+			t.figures[name] = &report.SampleBins{}
 		}
 		t.figures[name].Add(report.Sample{T: second, Gauges: s.Gauges, Counters: s.Counters})
 		if second < 0 {

@@ -14,7 +14,7 @@ import (
 func (m *instance) webhook(rt *sobek.Runtime, e *engine, o *webhook.Options) *sobek.Object {
 	of := rt.NewObject()
 	url := func(sobek.FunctionCall) sobek.Value {
-		if l, ok := e.receives().(receive.Listening); ok {
+		if l, ok := e.receives().(receive.CallbackReceiver); ok {
 			return rt.ToValue(l.URL())
 		}
 		if known := o.Known(); known != "" {

@@ -25,7 +25,7 @@ func calling(t *testing.T, f *fake.Pipeline, hook *fake.Webhook, profile, option
 	t.Helper()
 	var s *script
 	hook.URL = func() string {
-		l, ok := s.module.root.engine.receives().(receive.Listening)
+		l, ok := s.module.root.engine.receives().(receive.CallbackReceiver)
 		assert.True(t, ok)
 		return l.URL()
 	}

@@ -1,4 +1,4 @@
-/** What the chart of p99 by run names its lines, and how far its axis reaches. Pure. */
+/** Names of the lines, and range of the axis, of the chart of p99 by run. Pure. */
 import { duration } from '../../page/format.ts';
 import type { Point } from '../entry.ts';
 

@@ -1,4 +1,4 @@
-/** Where things are on this server. */
+/** Addresses on this server. */
 import type { Order } from '../changes.ts';
 
 const at = encodeURIComponent;
@@ -24,7 +24,7 @@ export function compareOf(directories: readonly string[], allowFailed = false): 
   return `/compare?${runs}${allowFailed ? '&allow-failed=true' : ''}`;
 }
 
-/** What of the runs is listed, and in which order. */
+/** The filter and the order of the list of runs. */
 export interface Filter {
   text: string;
   script: string;

@@ -8,7 +8,7 @@ import { Trend } from './trend.tsx';
 
 const PAGE = 50;
 const REFRESH_MS = 5000;
-/** What the server compares at once. */
+/** Most runs that the server compares at once. */
 const MOST_COMPARED = 12;
 
 /** A run to be compared. */

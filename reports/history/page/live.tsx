@@ -207,7 +207,7 @@ function useSeconds(run: string): { seconds: Second[]; state: State; plan: Plan 
       source.close();
       setState('ended');
     });
-    // What answers with an error is not asked again.
+    // A page that answers with an error is not asked again.
     source.addEventListener('error', () =>
       setState(source.readyState === EventSource.CLOSED ? 'none' : 'away'),
     );

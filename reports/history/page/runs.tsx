@@ -107,7 +107,7 @@ function Job({ job: { name, url } }: { job: NonNullable<Listed['job']> }) {
   return url === null ? <span>{visible(name)}</span> : <a href={url}>{visible(name)}</a>;
 }
 
-/** What tells a run from others, beside its name. */
+/** Properties by which a run differs from others, beside its name. */
 function factsOf(run: Listed): string[] {
   const { tool, profile, topology, network, load, conditions, generator } = run;
   const part = generator === null ? '' : `generator ${generator.number} of ${generator.of}`;

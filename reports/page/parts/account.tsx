@@ -35,7 +35,7 @@ export function AccountLine({ run: { account } }: PartProps) {
   );
 }
 
-/** How every message that was due ended, as a sum. */
+/** The ends of all messages that were due, as a sum. */
 function Equation({ account }: { account: Account }) {
   const { holds } = balance(account);
   const worrying = new Set<End>(missedOf(account).map(({ end }) => end));
@@ -73,7 +73,7 @@ function Balance({ account }: { account: Account }) {
   );
 }
 
-/** What is counted beside the ends. */
+/** Counts beside the ends. */
 function furtherCounts({ requests, deliveries, ...account }: Account): [name: string, text: string][] {
   const failed = requests.failed ? `, ${count(requests.failed)} failed` : '';
   return [

@@ -7,7 +7,7 @@ import { Long, Table } from '../table.tsx';
 /** Seconds that are shown around what is zoomed to. */
 const AROUND = 3;
 
-/** What stands out, with its cause and what to do next, and the errors; nothing where there is neither. */
+/** Findings, each with its cause and what to do next, and errors; nothing where there is neither. */
 export function FindingsSection({ run: { findings = [], errors } }: PartProps) {
   if (findings.length + errors.length === 0) return null;
   return (

@@ -12,7 +12,7 @@ const MARKS: Record<VerdictResult, { mark: string; meaning: string }> = {
   incomplete: { mark: '…', meaning: 'the run did not reach its end, or a limit was not judged' },
 };
 
-/** What a reader sees first: the verdict, the answer, the figures that matter most. */
+/** The first screen: the verdict, the answer, the figures that matter most. */
 export function Header({ run, sound }: PartProps) {
   const { result, reasons, stands = [] } = verdict(run);
   const { mark, meaning } = MARKS[result];
@@ -96,7 +96,7 @@ function Origin({ git, ci }: Pick<PartProps['run']['environment'], 'git' | 'ci'>
   );
 }
 
-/** What the script says beyond what every run says. */
+/** Figures that this script adds to those of every run. */
 function ScriptFigures({ run: { figures = [], run } }: { run: PartProps['run'] }) {
   if (figures.length === 0) return null;
   return (

@@ -98,7 +98,7 @@ function title(
   return `p99 was at or above the limit of ${msUnit(limit)} in ${plural(above, 'second')}: ${worst}`;
 }
 
-/** What a burst left, and how it drained. */
+/** The backlog after a burst, and how it drained. */
 function BurstChart({ run }: { run: Run }) {
   const { timeline } = run;
   const burst = burstOf(run);

@@ -31,7 +31,7 @@ export function LatencySection({ run: whole, sound }: PartProps) {
   const { latency, steps, run } = whole;
   const { arrival, from_send, http } = latency;
   if (arrival.count === 0 && http.count === 0) return null;
-  // Where a message is due when it is sent, “from send” is the same figure and would seem to prove something.
+  // In a closed load a message is due when it is sent: “from send” is the same figure and would seem to prove something.
   const corrected = run.model === 'open';
   const protocol = protocolOf({ run });
   const seconds = measuredSeconds(whole);
@@ -116,7 +116,7 @@ function PercentileChart({ latency, corrected, protocol }: PercentileChartProps)
   );
 }
 
-/** How many deliveries of the measured phases took how long, those of the drain too; nothing in runs of earlier versions. */
+/** Latency histogram of the measured phases with their drain; nothing in runs of earlier versions. */
 function Distribution({ run: { latency, answer, arrival_bins } }: { run: Run }) {
   const bins = cells({ bins: arrival_bins ?? null });
   const [first] = bins;

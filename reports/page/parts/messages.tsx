@@ -22,7 +22,7 @@ const ENDS: Record<Named['end'], string> = {
   negative: 'negative',
 };
 
-/** What both tables say of a message. */
+/** Columns that both tables share. */
 type Message = Pick<Named, 'id' | 'due' | 'phase' | 'flow' | 'target' | 'trace'>;
 
 const ID: SortableColumn<Message> = {
@@ -44,7 +44,7 @@ const ABOUT: SortableColumn<Message>[] = [
   { head: 'target', text: true, by: ({ target }) => target, cell: ({ target }) => target },
 ];
 
-/** Where a message has a trace: it is in traces.otlp.json. */
+/** The trace of a message; the whole of it is in traces.otlp.json. */
 function traceOf(rows: Message[]): SortableColumn<Message>[] {
   if (rows.every(({ trace }) => trace === undefined)) return [];
   return [{ head: 'trace', text: true, cell: ({ trace }) => (trace ? <code>{trace}</code> : '–') }];

@@ -110,7 +110,7 @@ function when(step: Step | undefined): string {
   return step ? `${clock(step.start_s)} – ${clock(step.start_s + step.duration_s)}` : 'not reached';
 }
 
-/** What was planned for a phase, whether it counts, and whether it was cut off. */
+/** The plan of a phase, whether it counts, and whether it was cut off. */
 function about({ verdict, steps }: Run, phase: Phase | undefined, step: Step | undefined): string {
   const [vus, measured] = [step ? step.vus : (phase?.vus ?? null), (step ?? phase)?.measured];
   const parts = measured ? [] : ['not measured'];

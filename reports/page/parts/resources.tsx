@@ -9,11 +9,11 @@ import { Table } from '../table.tsx';
 
 const HOST = 'host';
 
-/** What each process used, and what the host had left. */
+/** CPU and memory of each process, and what the host had left. */
 export function ResourcesSection({ run }: PartProps) {
   const { resources } = run;
   const used = resources.filter(({ series }) => series.length > 0);
-  // What the host uses has charts of its own: beside it no process would be seen.
+  // The host has charts of its own: beside its use no process would be seen.
   const processes = used.filter(({ process }) => process !== HOST);
   const host = resources.find(({ process, figures }) => process === HOST && figures != null);
   if (resources.length === 0) return null;

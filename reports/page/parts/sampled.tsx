@@ -7,7 +7,7 @@ import { type Column, Table } from '../table.tsx';
 type Key = keyof Sampled['difference'];
 type SampledStep = Step & { sampled: Sampled };
 
-/** What one message in so many tells by trace lists, beside what all of them tell; nothing where it was not asked for. */
+/** Stages of the sampled messages by their trace lists, beside those of all; nothing in a run without `sampled`. */
 export function SampledTable({ run }: PartProps) {
   const { sampled } = run;
   if (!sampled) return null;

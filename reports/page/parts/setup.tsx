@@ -7,7 +7,7 @@ import { Downloads } from './downloads.tsx';
 import { Glossary } from './glossary.tsx';
 import { Profile } from './profile.tsx';
 
-/** How the run was made: the machine, the load as planned, the command, files, and the words of the page. */
+/** The setting of the run: machine, planned load, command, files, and a glossary of the page. */
 export function SetupSection({ run, held }: PartProps & { held: Run }) {
   const pipeline = facts(run.environment.pipeline ?? {});
   return (
@@ -34,7 +34,7 @@ export function SetupSection({ run, held }: PartProps & { held: Run }) {
   );
 }
 
-/** What the page was made from. */
+/** The sources of the page. */
 export function Footer({ run }: { run: Run }) {
   return (
     <footer>

@@ -5,10 +5,10 @@ import { count, ms, msUnit, percent } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
 
-/** What rounding to µs may make of a sum of means. */
+/** Rounding to µs may change a sum of means by this much. */
 const ROUNDING_MS = 0.001;
 
-/** Which stage the time goes to: a table that adds up, and the means over time. */
+/** Share of each stage in the latency: a table that adds up, and the means over time. */
 export function StagesSection({ run, sound }: PartProps) {
   const { latency } = run;
   if (latency.arrival.count === 0) return null;

@@ -8,7 +8,7 @@ import { count, figure, ms, msUnit, percent, plural } from '../format.ts';
 
 /** Points of the fitted curve between two steps. */
 const BETWEEN = 8;
-/** How far beyond the last step the fit is believed. */
+/** The fit is believed up to this multiple of the last step. */
 const BEYOND = 2;
 
 type SweepStep = Step & { vus: number };

@@ -34,7 +34,7 @@ export function Tiles({ run }: { run: Run }) {
 }
 
 function tiles(run: Run): Tile[] {
-  // What can't be used is not held against a limit.
+  // A figure that can't be used is not held against a limit.
   const usable = ['pass', 'fail'].includes(verdict(run).result);
   const { arrival, http } = run.latency;
   const { value, unit } = inMs(percentile(arrival, 'p50'));
@@ -76,7 +76,7 @@ function arrivalTile(run: Run, usable: boolean): Tile {
   };
 }
 
-/** What did not arrive, and the end that most of it had. */
+/** Messages that did not arrive, and the end that most of them had. */
 function missedTile({ account, latency }: Run, usable: boolean): Tile {
   const missed = missedOf(account);
   const all = missed.reduce((sum, { count }) => sum + count, 0);

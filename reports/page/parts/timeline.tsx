@@ -19,7 +19,7 @@ import { Seconds } from './seconds.tsx';
 /** s from which on a chart on a small screen has several seconds in one place. */
 const LONG = 120;
 
-/** What was offered, what got through, and how long it took, second by second. */
+/** Offered load, carried load and latency, second by second. */
 export function TimelineSection({ run, sound }: PartProps) {
   const { timeline } = run;
   const common = { ...overTime(run), x: timeline.map((second) => second.t + 0.5) };

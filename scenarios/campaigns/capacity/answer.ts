@@ -41,7 +41,7 @@ export function line({ rate, seconds, holds, p99_ms, reasons, disturbed }: Row, 
   return `${String(rate).padStart(8)}/s  ${`${seconds} s`.padEnd(4)}  ${p99}  ${said}${left}`;
 }
 
-/** How many runs at a rate held, and how many of the others were disturbed. */
+/** Counts the runs at a rate that held, and the disturbed ones among the others. */
 function runs(rows: Row[], rate: number): { held: number; of: number; apart: string } {
   const tried = rows.filter((row) => row.rate === rate);
   const disturbed = tried.filter((row) => row.disturbed !== null).length;

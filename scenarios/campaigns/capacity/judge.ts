@@ -31,7 +31,7 @@ function said(rule: Rule): string {
   const name = rule.name.replace(/^arrival_/, '').replaceAll('_', ' ');
   if (rule.limit === null || rule.value === null) return rule.reason || name;
   if (rule.unit === 'messages') return `${measuredText(rule)} ${name}`;
-  // What the instrument says needs its reason; a limit explains itself.
+  // A doubt of the instrument needs its reason; a limit explains itself.
   return (rule.result === 'invalid' && rule.reason) || `${name} ${measuredText(rule)} ${rule.unit}`.trim();
 }
 

@@ -108,7 +108,7 @@ export async function tried(attempt: () => Promise<Outcome>, isTime: () => boole
   return false;
 }
 
-/** How many rates a search still has to try, about, if each doubled rate holds. */
+/** Estimate of the rates that a search still has to try, if each doubled rate holds. */
 export function ahead(
   { held, notHeld }: Bracket,
   { start, lowest, highest, precision }: Search,

@@ -24,7 +24,7 @@ export function carries({ up_mbit, down_mbit }: Partial<NetworkFigures> = {}): n
   return (Math.min(up_mbit ?? Infinity, down_mbit ?? Infinity) * 1e6) / 8 / BYTES_A_REQUEST;
 }
 
-/** How many times the load generator and network have to carry alone. */
+/** Load generator and network must carry this multiple of the load alone. */
 export const HEADROOM = 2;
 
 export interface Demand {

@@ -22,7 +22,7 @@ import { line, type Result, resultOf, table } from './table.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const SCRIPT = join(ROOT, 'scenarios/matrix.ts');
-/** What says whether a rate is held. */
+/** The conditions under which a rate is held. */
 const HOLD = join(ROOT, 'scenarios/capacity.js');
 const PROBE = join(import.meta.dirname, 'probe.ts');
 /** s of the generator alone. */

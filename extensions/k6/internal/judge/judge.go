@@ -51,7 +51,7 @@ func Of(e Evidence) report.Verdict {
 		}
 		rules = append(rules, rule)
 	}
-	v := report.Verdict{Result: report.Pass, Reasons: []string{}, Rules: rules, Stands: []string{}}
+	v := report.Verdict{Result: report.Pass, Reasons: []string{}, Rules: rules, TrustedAnyway: []string{}}
 	var open []string
 	for _, rule := range rules {
 		switch {
@@ -71,7 +71,7 @@ func Of(e Evidence) report.Verdict {
 		}
 	}
 	if v.Result == report.Invalid && e.Run.Latency.HTTP.Count > 0 && !slices.ContainsFunc(rules, doubtsHTTP) {
-		v.Stands = append(v.Stands, report.TrustsHTTP)
+		v.TrustedAnyway = append(v.TrustedAnyway, report.TrustsHTTP)
 	}
 	return v
 }

@@ -205,11 +205,11 @@ func TestAWideClockBoundInvalidatesOnlyWithALimit(t *testing.T) {
 func TestHTTPResultsStandIfOnlyArrivalsAreInDoubt(t *testing.T) {
 	t.Parallel()
 	waited := func(r *report.Run) { l := latency(6); r.Health.SocketWait = &l }
-	assert.Equal(t, []string{"http"}, Of(Evidence{Run: run(waited)}).Stands)
-	assert.Empty(t, Of(Evidence{Run: run(waited), Doubts: []string{"a doubt"}}).Stands)
-	assert.Empty(t, Of(Evidence{Run: run(func(r *report.Run) { waited(r); r.Account.Dropped = 1 })}).Stands)
-	assert.Empty(t, Of(Evidence{Run: run(func(r *report.Run) { waited(r); r.Latency.HTTP = report.Latency{} })}).Stands)
+	assert.Equal(t, []string{"http"}, Of(Evidence{Run: run(waited)}).TrustedAnyway)
+	assert.Empty(t, Of(Evidence{Run: run(waited), Doubts: []string{"a doubt"}}).TrustedAnyway)
+	assert.Empty(t, Of(Evidence{Run: run(func(r *report.Run) { waited(r); r.Account.Dropped = 1 })}).TrustedAnyway)
+	assert.Empty(t, Of(Evidence{Run: run(func(r *report.Run) { waited(r); r.Latency.HTTP = report.Latency{} })}).TrustedAnyway)
 	v := Of(Evidence{Run: run(nil)})
 	require.Equal(t, report.Pass, v.Result)
-	assert.Empty(t, v.Stands)
+	assert.Empty(t, v.TrustedAnyway)
 }

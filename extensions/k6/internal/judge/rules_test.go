@@ -50,7 +50,7 @@ func TestARuleIsOneFunction(t *testing.T) {
 	r.Conclude("")
 	assert.Equal(t, report.Invalid, r.Verdict.Result)
 	assert.Equal(t, []string{"the generator paused 3 times"}, r.Verdict.Reasons)
-	assert.Equal(t, []string{report.TrustsHTTP}, r.Verdict.Stands)
+	assert.Equal(t, []string{report.TrustsHTTP}, r.Verdict.TrustedAnyway)
 	assert.Equal(t, "Not usable: the load generator paused. Give it more memory, and run again.", r.Answer.Sentence)
 	assert.Contains(t, report.Markdown(r), "| pauses | 3 pauses | ≤ 0 pauses | **invalid** |")
 }

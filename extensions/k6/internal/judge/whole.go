@@ -14,7 +14,7 @@ import (
 // run is the merged run without its verdict. parts are the existing parts by number. requests is the number of
 // requests in the profile; 0: unknown.
 func OfParts(run *report.Run, parts []*report.Run, requests int) report.Verdict {
-	w := whole{run: run, verdict: report.Verdict{Result: report.Pass, Reasons: []string{}, Rules: []report.Rule{}, Stands: []string{}}}
+	w := whole{run: run, verdict: report.Verdict{Result: report.Pass, Reasons: []string{}, Rules: []report.Rule{}, TrustedAnyway: []string{}}}
 	of, complete := len(run.Generators), true
 	for _, g := range run.Generators {
 		if g.Result == report.Missing {
@@ -41,9 +41,9 @@ func OfParts(run *report.Run, parts []*report.Run, requests int) report.Verdict 
 		w.verdict.Result = graver(w.verdict.Result, f.result)
 	}
 	if w.verdict.Result == report.Invalid && !slices.ContainsFunc(parts, func(p *report.Run) bool {
-		return p.Verdict.Result != report.Pass && len(p.Verdict.Stands) == 0
+		return p.Verdict.Result != report.Pass && len(p.Verdict.TrustedAnyway) == 0
 	}) {
-		w.verdict.Stands = append(w.verdict.Stands, report.TrustsHTTP)
+		w.verdict.TrustedAnyway = append(w.verdict.TrustedAnyway, report.TrustsHTTP)
 	}
 	return w.verdict
 }

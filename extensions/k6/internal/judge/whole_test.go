@@ -47,7 +47,7 @@ func together(changes ...func(r *report.Run)) report.Verdict {
 func TestAMergedRunPassesIfAllPartsPass(t *testing.T) {
 	t.Parallel()
 	v := together(passes, passes, passes)
-	assert.Equal(t, report.Verdict{Result: report.Pass, Reasons: []string{}, Rules: []report.Rule{}, Stands: []string{}}, v)
+	assert.Equal(t, report.Verdict{Result: report.Pass, Reasons: []string{}, Rules: []report.Rule{}, TrustedAnyway: []string{}}, v)
 }
 
 func TestAMissingOrCutOffPartMakesTheWholeIncomplete(t *testing.T) {
@@ -145,9 +145,9 @@ func TestHTTPResultsOfTheWholeStandIfThoseOfAllPartsDo(t *testing.T) {
 	t.Parallel()
 	stands := func(r *report.Run) {
 		withVerdict(report.Invalid, "a gap")(r)
-		r.Verdict.Stands = []string{"http"}
+		r.Verdict.TrustedAnyway = []string{"http"}
 	}
-	assert.Equal(t, []string{"http"}, together(passes, stands, passes).Stands)
-	assert.Empty(t, together(passes, stands, withVerdict(report.Invalid, "late")).Stands)
-	assert.Empty(t, together(passes, stands, nil).Stands, "the whole is incomplete")
+	assert.Equal(t, []string{"http"}, together(passes, stands, passes).TrustedAnyway)
+	assert.Empty(t, together(passes, stands, withVerdict(report.Invalid, "late")).TrustedAnyway)
+	assert.Empty(t, together(passes, stands, nil).TrustedAnyway, "the whole is incomplete")
 }

@@ -68,13 +68,13 @@ type Receiver interface {
 	Close()
 }
 
-// Answering is a Receiver that takes the answer to a request as the arrival of its messages.
-type Answering interface {
+// AnswerReceiver is a Receiver that takes the answer to a request as the arrival of its messages.
+type AnswerReceiver interface {
 	Answered(seq, messages int, at time.Time)
 }
 
-// Listening is a Receiver that a pipeline connects to.
-type Listening interface {
+// CallbackReceiver is a Receiver that a pipeline connects to.
+type CallbackReceiver interface {
 	URL() string
 }
 

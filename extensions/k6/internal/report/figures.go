@@ -18,9 +18,9 @@ type Sample struct {
 // mostCells is the most rows of a process in memory.
 const mostCells = 4 * maxBins
 
-// Gathering puts the samples of a process into bins as they come: gauges as means, counters as increases. Its memory does
+// SampleBins puts the samples of a process into bins as they come: gauges as means, counters as increases. Its memory does
 // not grow with the length of the run. The zero value is empty.
-type Gathering struct {
+type SampleBins struct {
 	width          int   // s of a bin
 	last           int   // second of the latest sample
 	starts         []int // of the bins with samples, s
@@ -30,7 +30,7 @@ type Gathering struct {
 
 // Add adds a sample that is not older than those before. A counter counts from its second sample; one that falls has
 // restarted.
-func (g *Gathering) Add(s Sample) {
+func (g *SampleBins) Add(s Sample) {
 	if g.counted == nil {
 		g.width, g.gauges, g.counts, g.counted = 1, columns{}, columns{}, map[string]float64{}
 	}
@@ -60,7 +60,7 @@ func (g *Gathering) Add(s Sample) {
 }
 
 // widen merges bins into wider ones; width is a multiple of that of today.
-func (g *Gathering) widen(width int) {
+func (g *SampleBins) widen(width int) {
 	var starts, rows []int // rows: the new row of each bin
 	for _, t := range g.starts {
 		if start := t / width * width; len(starts) == 0 || starts[len(starts)-1] < start {
@@ -81,7 +81,7 @@ func (g *Gathering) widen(width int) {
 }
 
 // Figures returns what was gathered, in at most maxBins bins; nil without figures. Nothing can be added afterwards.
-func (g *Gathering) Figures() *Figures {
+func (g *SampleBins) Figures() *Figures {
 	if len(g.gauges)+len(g.counts) == 0 {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 func gathered(samples []Sample) *Figures {
-	g := &Gathering{}
+	g := &SampleBins{}
 	for _, s := range samples {
 		g.Add(s)
 	}
@@ -53,7 +53,7 @@ func TestFiguresOfALongRunAreBinned(t *testing.T) {
 func TestGatheringADayKeepsABoundedNumberOfCells(t *testing.T) {
 	t.Parallel()
 	const day = 86_400
-	g := &Gathering{}
+	g := &SampleBins{}
 	for i := range day {
 		g.Add(Sample{T: i, Gauges: map[string]float64{"us": float64(i % 2)}, Counters: map[string]float64{"n": float64(i)}})
 		require.LessOrEqual(t, len(g.starts), mostCells)

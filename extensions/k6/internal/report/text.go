@@ -51,7 +51,7 @@ func Text(r *Run, where string, colour bool) string {
 	for _, reason := range r.Verdict.Reasons {
 		s.line("", "%s", reason)
 	}
-	if len(r.Verdict.Stands) > 0 {
+	if len(r.Verdict.TrustedAnyway) > 0 {
 		s.line("", "The latency of %s requests can be trusted, that of arrivals can not.", r.Run.protocol())
 	}
 	s.WriteString("\n")

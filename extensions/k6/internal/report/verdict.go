@@ -22,10 +22,10 @@ const FailedRequests = "requests_failed"
 
 // Verdict is the result with its reasons and rules. internal/judge makes it.
 type Verdict struct {
-	Result  string   `json:"result"`
-	Reasons []string `json:"reasons"`
-	Rules   []Rule   `json:"rules"`  // never nil
-	Stands  []string `json:"stands"` // latencies that can be trusted though the result is Invalid: "http"; never nil
+	Result        string   `json:"result"`
+	Reasons       []string `json:"reasons"`
+	Rules         []Rule   `json:"rules"`  // never nil
+	TrustedAnyway []string `json:"stands"` // latencies that can be trusted though the result is Invalid: "http"; never nil
 }
 
 // Rule is a limit, the measured value, and whether it held. A rule without a limit is a fact that holds or not.

@@ -1,7 +1,7 @@
 import type { Case } from '../case.ts';
 import { until } from '../until.ts';
 
-/** What was true of Redis when its clients connected is no longer, and the connections stay open. */
+/** Redis changes while its clients stay connected. */
 export const changeCases: Case[] = [
   {
     row: 33,
