@@ -128,7 +128,11 @@ export class Shard {
   /** Recovers entries that a former owner claimed after its lease had ended, without our own. */
   async recover(consumer: string, idleMs: number, count: number): Promise<Claim> {
     if (this.#inherits !== undefined) return { entries: [], deleted: 0 };
-    const { entries, deleted } = await this.stream.recover(consumer, idleMs, count);
+    const { entries, deleted } = await this.stream.recover(consumer, idleMs, count).catch((error) => {
+      // Some may be ours by now.
+      this.#unseen = true;
+      throw error;
+    });
     const read = new Set(this.#read.map(({ id }) => id));
     const fresh = entries.filter(({ id }) => !this.#held.has(id) && !read.has(id));
     for (const { id } of fresh) this.#held.add(id);

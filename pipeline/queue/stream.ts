@@ -2,14 +2,18 @@ import type { Connection, PendingRow, QueueOptions, RawEntry } from './connectio
 import { EntrySize } from './entry-size.ts';
 import { bytesOf, ENTRY_FRAMES, type Message, packFrames, unpackFrames } from './frame.ts';
 import type { Keys, QueueKeys } from './keys.ts';
-import { Overdue } from './overdue.ts';
 import { CLAIM_WAIT_MS, type Claim, type Entry, messagesOf, type Part } from './queue.ts';
 import { RedisQueue } from './redis-queue.ts';
+import { Silence } from './silence.ts';
 import type { Store } from './store.ts';
 
 const GROUP = 'relays';
 /** More than any window of a relay. */
 const PENDING_MAX = 100_000;
+/** ms between the numbers of two signs of life: Redis reads its clock twice for one look. */
+const SIGN_MS = 1000;
+/** Deliveries of earlier times (2001) are signs of life. */
+const EARLIEST_MS = 1e12;
 
 /** A stream with a consumer group. An entry `frame <frames>` holds messages that were written together. */
 export class StreamQueue extends RedisQueue {
@@ -18,7 +22,10 @@ export class StreamQueue extends RedisQueue {
   protected readonly keys: Keys;
   /** The stream has no shards in this Redis; a shard does not ask. */
   #agreed: boolean;
-  readonly #overdue = new Overdue();
+  /** Entries of others that have not been renewed. */
+  readonly #silence = new Silence();
+  /** Our signs of life. */
+  #signs = 0;
   /** When consumers of relays that are gone are removed again, ms of the monotonic clock. */
   #tidies = 0;
   readonly #size: EntrySize;
@@ -94,7 +101,11 @@ export class StreamQueue extends RedisQueue {
     await this.#enter();
     const key = this.keys.messages;
     const [ms, rows] = await this.redis.pendingEntries(key, GROUP, PENDING_MAX);
-    const abandoned = this.#overdue.of(ms, rows, consumer, idleMs);
+    const others = rows.filter(([, holder]) => holder !== consumer);
+    this.#silence.keep(new Set(others.map(([id]) => id)));
+    const abandoned = others.flatMap(([id, holder, idle]) =>
+      this.#silence.of(id, `${holder} ${signOf(ms - idle)}`) < idleMs ? [] : [[id, holder, idle]],
+    );
     const claim: Claim = { entries: [], deleted: 0 };
     let bytes = 0;
     while (abandoned.length > 0 && bytes < this.#size.most) {
@@ -167,7 +178,8 @@ export class StreamQueue extends RedisQueue {
     for (const [counter, group] of Map.groupBy(rows, deliveries)) {
       const ids = group.map(([id]) => id);
       const key = this.keys.messages;
-      const claim = ['XCLAIM', key, GROUP, consumer, 0, ...ids, 'RETRYCOUNT', counter] as const;
+      const how = [...this.#sign(), 'RETRYCOUNT', counter] as const;
+      const claim = ['XCLAIM', key, GROUP, consumer, 0, ...ids, ...how] as const;
       for (const raw of (await this.redis.callBuffer(...claim)) as RawEntry[])
         raws.set(raw[0].toString(), raw);
     }
@@ -182,11 +194,21 @@ export class StreamQueue extends RedisQueue {
   }
 
   async attempt(consumer: string, id: string, deliveries: number): Promise<void> {
-    await this.redis.xclaim(this.keys.messages, GROUP, consumer, 0, id, 'RETRYCOUNT', deliveries, 'JUSTID');
+    await this.#touch(consumer, [id], 'RETRYCOUNT', deliveries);
   }
 
   async renew(consumer: string, ids: readonly string[]): Promise<void> {
-    await this.redis.xclaim(this.keys.messages, GROUP, consumer, 0, ...ids, 'JUSTID');
+    await this.#touch(consumer, ids);
+  }
+
+  async #touch(consumer: string, ids: readonly string[], ...more: (string | number)[]): Promise<void> {
+    const { messages } = this.keys;
+    await this.redis.xclaim(messages, GROUP, consumer, 0, ...ids, ...this.#sign(), ...more, 'JUSTID');
+  }
+
+  /** A sign of life: another number in place of the time of a delivery, as Redis' clock may step. */
+  #sign(): readonly ['TIME', number] {
+    return ['TIME', ++this.#signs * SIGN_MS];
   }
 
   async acknowledge(entries: readonly Pick<Entry, 'id' | 'frames'>[]): Promise<void> {
@@ -209,6 +231,11 @@ export class StreamQueue extends RedisQueue {
   async signOff(consumer: string): Promise<void> {
     await this.redis.signOff(this.keys.messages, GROUP, consumer);
   }
+}
+
+/** The number of the last sign of life of an entry, by the time of its delivery; 0: it was claimed, and not renewed since. */
+function signOf(deliveredMs: number): number {
+  return deliveredMs < EARLIEST_MS ? Math.round(deliveredMs / SIGN_MS) : 0;
 }
 
 /**

@@ -93,3 +93,48 @@ test('an entry of a takeover that a search for a lost claim finds too is taken o
   assert.equal(taken.length, COUNT + 1);
   assert.equal(new Set(taken.map(({ id }) => id)).size, COUNT + 1);
 });
+
+// Regression: they stayed with the relay, which did not know of them, until it ended.
+test('messages of a takeover whose answer is lost are found again', async (t) => {
+  const { url, service } = await startRedis();
+  t.after(() => service.remove());
+  const queue = openQueue('stream', { url, timeoutMs: WITHIN_MS });
+  t.after(() => queue.close());
+  await queue.whenReady(WITHIN_MS);
+  await queue.append([{ body: '1', target: 'a', stamps: '' }]);
+  await queue.claim('dead', 1);
+  const taken: Entry[] = [];
+  const holdings = new Holdings();
+  let lost = false;
+  const claimer = new Claimer({
+    queue: {
+      explain: (error) => queue.explain(error),
+      join: () => queue.join(),
+      renew: (...args) => queue.renew(...args),
+      claim: (...args) => queue.claim(...args),
+      recoverUnseen: (...args) => queue.recoverUnseen(...args),
+      async recover(...args) {
+        const claim = await queue.recover(...args);
+        if (lost || claim.entries.length === 0) return claim;
+        lost = true;
+        throw new Error('Connection is closed.');
+      },
+    },
+    consumer: 'heir',
+    leaseMs: LEASE_MS,
+    holdings,
+    wants: () => COUNT,
+    onClaim({ entries }) {
+      taken.push(...entries);
+      holdings.take(entries, 0);
+    },
+    onResumed: () => {},
+    onError: () => {},
+  });
+  claimer.start();
+  t.after(() => claimer.stop());
+  await eventually(() => messagesOf(taken) === 1, 'the message', WITHIN_MS);
+  claimer.stop();
+  for (const batch of holdings.batches) for (const entry of batch.entries) holdings.drop(entry);
+  await claimer.ended;
+});

@@ -140,6 +140,8 @@ export class Claimer {
       } catch (error) {
         onError(error as Error);
         this.#unleased = queue.explain(error as Error);
+        // What was taken over may be ours by now.
+        this.#unseen = true;
       }
       // `stop` waits for the loop to end.
       if (stopping.aborted) await sleep(Math.min(leaseMs / 4, STOPPING_LOOK_MS));
