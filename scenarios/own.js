@@ -6,7 +6,8 @@
 import { Run } from 'k6/x/arrival';
 import { arrive } from './lib/arrive.js';
 import { settings } from './lib/declarations.js';
-import { fuzz, profileOf, textsOf } from './lib/load.js';
+import { fuzz } from './lib/load.js';
+import { steadily, takes } from './lib/own.js';
 import { sampled } from './lib/sampled.js';
 import { openProfile, setting } from './lib/setting.js';
 
@@ -15,33 +16,16 @@ const set = settings('own');
 
 const profile = set.PROFILE
   ? openProfile(set.PROFILE)
-  : profileOf('own', {
-      phases: [
-        { name: 'warm-up', duration: set.WARMUP, arrivalRate: set.RATE, measured: false },
-        { name: 'steady', duration: set.DURATION, arrivalRate: set.RATE },
-      ],
-      flows: [{ name: 'own', target: set.TARGET, deliveries: set.DELIVERIES }],
-    });
+  : steadily('own', set, { name: 'own', target: set.TARGET, deliveries: set.DELIVERIES });
 
 const run = new Run({
   name: 'own',
   ...shared,
   profile,
-  ingest: {
-    ...shared.ingest,
-    ...(set.INGEST_PATH && { path: set.INGEST_PATH, batchPath: set.INGEST_PATH }),
-    headers: textsOf('HEADERS', set.HEADERS),
-    keepAlive: set.KEEPALIVE,
-    retries: set.RETRIES,
-  },
-  mqtt: undefined,
+  ...takes(set, shared),
   ...arrive(set, shared),
-  body: set.BODY ?? (set.BODY_FILE && open(set.BODY_FILE)),
-  idFormat: set.ID_FORMAT,
-  idFrom: set.ID_FROM,
   fuzz: fuzz(set),
   stages: set.STAGES ? set.STAGES.split(',') : undefined,
-  timeout: set.TIMEOUT,
   sampled: sampled(set),
 });
 

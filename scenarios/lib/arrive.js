@@ -1,13 +1,14 @@
 // Where the messages of a pipeline of the user's own end.
 
 /** @import { RunOptions } from 'k6/x/arrival' */
-/** @import { arrivals } from './declarations.js' */
+/** @import { arrivals, clients, webhooks } from './declarations.js' */
 /** @import { Values } from './env.js' */
 import { textsOf } from './load.js';
 import { at } from './stack.js';
 
 /** The settings that only some kinds of receivers have. */
 const ONLY = {
+  MQTT_URL: ['mqtt'],
   TOPIC_PREFIX: ['mqtt'],
   FILTER: ['mqtt'],
   QOS: ['mqtt'],
@@ -38,61 +39,81 @@ const ONLY = {
  */
 export function arrive(set, { mqtt, canary }) {
   const kind = set.ARRIVE;
+  if (kind === 'webhook') return { ...called(set, canary), canary };
+  if (kind !== 'mqtt') return pushed(kind, set, canary);
+  refuseOthers(kind);
+  return {
+    mqtt: { ...mqtt, prefix: set.TOPIC_PREFIX, filter: set.FILTER, qos: set.QOS, version: set.MQTT_VERSION },
+    canary: canary && !set.FILTER,
+    greet: canary,
+  };
+}
+
+/** @param {string} kind */
+function refuseOthers(kind) {
+  if (kind !== 'mqtt' && !__ENV.INGEST_URL)
+    throw new Error(`ARRIVE=${kind} is for a pipeline of your own: set INGEST_URL`);
   for (const [name, kinds] of Object.entries(ONLY))
     if (__ENV[name] && !kinds.includes(kind))
       throw new Error(`${name} is for ARRIVE=${kinds.join(' or ')}, and ARRIVE is ${kind}: leave it out`);
-  if (kind !== 'mqtt' && !__ENV.INGEST_URL)
-    throw new Error(`ARRIVE=${kind} is for a pipeline of your own: set INGEST_URL`);
-  const clients = {
+}
+
+/**
+ * The options of a pipeline that calls a webhook.
+ * @param {Values<ReturnType<typeof webhooks>>} set
+ * @param {boolean} canary
+ */
+export function called(set, canary) {
+  refuseOthers('webhook');
+  return {
+    mqtt: undefined,
+    webhook: {
+      address: set.WEBHOOK_ADDRESS,
+      path: set.WEBHOOK_PATH,
+      url: set.WEBHOOK_URL,
+      secret: set.WEBHOOK_SECRET,
+      cert: pem(set.WEBHOOK_CERT),
+      key: pem(set.WEBHOOK_KEY),
+      hops: set.HOPS,
+    },
+    greet: canary,
+  };
+}
+
+/**
+ * The options of a pipeline that pushes to clients.
+ * @param {'websocket' | 'sse'} kind
+ * @param {Values<ReturnType<typeof clients>>} set
+ * @param {boolean} canary
+ */
+export function pushed(kind, set, canary) {
+  refuseOthers(kind);
+  const all = {
     connections: set.CLIENTS,
     headers: textsOf('CLIENT_HEADERS', set.CLIENT_HEADERS),
     hops: set.HOPS,
   };
-  // Without targets of their own, all clients get every message, and a canary would have no address.
-  const targeted = /\{\{\s*target\s*\}\}/.test(`${set.WEBSOCKET_URL} ${set.WEBSOCKET_SEND} ${set.SSE_URL}`);
-  switch (kind) {
-    case 'webhook':
-      return {
-        webhook: {
-          address: set.WEBHOOK_ADDRESS,
-          path: set.WEBHOOK_PATH,
-          url: set.WEBHOOK_URL,
-          secret: set.WEBHOOK_SECRET,
-          cert: pem(set.WEBHOOK_CERT),
-          key: pem(set.WEBHOOK_KEY),
-          hops: set.HOPS,
-        },
-        canary,
-        greet: canary,
-      };
-    case 'websocket':
-      return {
-        websocket: {
-          url: set.WEBSOCKET_URL ?? '',
-          protocol: set.WEBSOCKET_PROTOCOL,
-          send: set.WEBSOCKET_SEND ? [set.WEBSOCKET_SEND] : undefined,
-          await: set.WEBSOCKET_AWAIT,
-          ...clients,
-        },
-        canary: canary && targeted,
-        greet: canary,
-      };
-    case 'sse':
-      return { sse: { url: set.SSE_URL ?? '', ...clients }, canary: canary && targeted, greet: canary };
-    default:
-      return {
-        mqtt: {
-          ...mqtt,
-          prefix: set.TOPIC_PREFIX,
-          filter: set.FILTER,
-          qos: set.QOS,
-          version: set.MQTT_VERSION,
-        },
-        canary: canary && !set.FILTER,
-        greet: canary,
-      };
-  }
+  const shared = {
+    mqtt: undefined,
+    // Without targets of their own, all clients get every message, and a canary would have no address.
+    canary: canary && targeted(`${set.WEBSOCKET_URL} ${set.WEBSOCKET_SEND} ${set.SSE_URL}`),
+    greet: canary,
+  };
+  if (kind === 'sse') return { ...shared, sse: { url: set.SSE_URL ?? '', ...all } };
+  return {
+    ...shared,
+    websocket: {
+      url: set.WEBSOCKET_URL ?? '',
+      protocol: set.WEBSOCKET_PROTOCOL,
+      send: set.WEBSOCKET_SEND ? [set.WEBSOCKET_SEND] : undefined,
+      await: set.WEBSOCKET_AWAIT,
+      ...all,
+    },
+  };
 }
+
+/** @param {string} [text] */
+export const targeted = (text = '') => /\{\{\s*target\s*\}\}/.test(text);
 
 /** @param {string | undefined} path */
 const pem = (path) => (path ? open(at('../..', path)) : undefined);

@@ -81,19 +81,21 @@ const qos = (fallback, levels) => {
   const kind = number(fallback, '', 'MQTT quality of service', { max: levels.at(-1), whole: true });
   return { ...kind, parse: (/** @type {string} */ text) => /** @type {Q} */ (kind.parse(text)) };
 };
-/** Settings of where the messages of a pipeline of the user's own end. */
-export const arrivals = () => ({
-  ARRIVE: choice(['mqtt', 'webhook', 'websocket', 'sse'], 'where messages end'),
-  TOPIC_PREFIX: text('messages/', 'before the target in a topic; may be empty', { empty: true }),
-  FILTER: text('', 'one topic filter for all, like devices/+/events, without canary'),
-  QOS: qos(1, [0, 1, 2]),
-  MQTT_VERSION: choice(['5', '3.1.1'], 'of the subscribers'),
+/** What a pipeline of the user's own puts its stamps in. */
+const hops = () =>
+  text('', 'the field with the stamps: of the header, or a path in the message like meta.hops');
+/** Settings of a webhook that such a pipeline calls. */
+export const webhooks = () => ({
   WEBHOOK_ADDRESS: text('127.0.0.1:9000', 'where the run listens; :9000 for all addresses'),
   WEBHOOK_PATH: text('/', 'the path that the pipeline calls'),
   WEBHOOK_URL: text('', 'by which it reaches the run, if that is not the address'),
   WEBHOOK_SECRET: text('', 'of Standard Webhooks, whsec_…; in the environment, not on a command line'),
   WEBHOOK_CERT: text('', "a PEM file with the listener's certificate, for HTTPS"),
   WEBHOOK_KEY: text('', 'a PEM file with its key'),
+  HOPS: hops(),
+});
+/** Settings of clients that such a pipeline pushes to. */
+export const clients = () => ({
   WEBSOCKET_URL: text('', 'ws:// or wss://, with {{target}} where each client has its own'),
   WEBSOCKET_PROTOCOL: text('', 'the sub-protocol'),
   WEBSOCKET_SEND: text('', 'what a client sends first, like {"subscribe":"{{target}}"}'),
@@ -101,7 +103,35 @@ export const arrivals = () => ({
   SSE_URL: text('', 'of server-sent events; http:// or https://, with {{target}} or without'),
   CLIENTS: count('', '', 'connections; by default as many as a message has deliveries', { max: 20_000 }),
   CLIENT_HEADERS: text('{}', 'header fields of these connections, as JSON'),
-  HOPS: text('', 'the field with the stamps: of the header, or a path in the message like meta.hops'),
+  HOPS: hops(),
+});
+/** Settings of where the messages of such a pipeline end. */
+export const arrivals = () => ({
+  ARRIVE: choice(['mqtt', 'webhook', 'websocket', 'sse'], 'where messages end'),
+  TOPIC_PREFIX: text('messages/', 'before the target in a topic; may be empty', { empty: true }),
+  FILTER: text('', 'one topic filter for all, like devices/+/events, without canary'),
+  QOS: qos(1, [0, 1, 2]),
+  MQTT_VERSION: choice(['5', '3.1.1'], 'of the subscribers'),
+  ...webhooks(),
+  ...clients(),
+});
+/** Scripts for such a pipeline alone; so is own.js unless messages end in MQTT. */
+export const ownOnly = ['webhook', 'push'];
+/** Settings of what such a pipeline takes. */
+export const requested = () => ({
+  INGEST_PATH: text('', 'the path of the POST (/messages)'),
+  HEADERS: text('{}', 'more header fields, as JSON; in the environment where one is secret'),
+  BODY: text('', 'the message, with {{id}}, {{target}}, {{payload}}, {{webhook}}; need not be JSON'),
+  BODY_FILE: text('', 'a file with it'),
+  ID_FORMAT: choice(['text', 'number', 'uuid'], 'of ids; number: 16 digits, without quotes in BODY'),
+  ID_FROM: text('', 'where ids arrive, like json:$.meta.id, base64:json:$.id or header:x-id; VERIFY is off'),
+  RATE: rate(100),
+  DURATION: seconds(30, 'at RATE', { min: 1 }),
+  WARMUP: seconds(5, 'at RATE before, not measured', { min: 0.1 }),
+  P99: limit(250),
+  TIMEOUT: timeout(),
+  RETRIES: number(0, '', 'how often a request is repeated', { max: 100, whole: true }),
+  KEEPALIVE: flag(true, 'false: a connection for each request'),
 });
 const timeout = () => seconds(10, 'that a request may take', { min: 0.1 });
 const limit = (/** @type {number} */ fallback, /** @type {Range} */ range = {}) =>
@@ -237,28 +267,28 @@ export const scripts = {
     QOS: qos(0, [0, 1]),
     ...broker(),
   }),
+  webhook: () => ({
+    LATE: number(0, '', 'share of calls that the run answers LATE_SECONDS late', { max: 1 }),
+    LATE_SECONDS: seconds(1, 'that such an answer is late', { min: 0.001, max: 300 }),
+    REFUSE: number(0, '', 'share of calls that it refuses', { max: 1 }),
+    REFUSE_STATUS: number(503, '', 'the status of such an answer', { min: 300, max: 599, whole: true }),
+    ...webhooks(),
+    ...requested(),
+  }),
+  push: () => ({
+    ARRIVE: choice(['websocket', 'sse'], 'how the pipeline pushes'),
+    DELIVERIES: count(5, '', 'receivers of each message', { max: 32 }),
+    ...clients(),
+    CLIENTS: count(1000, '', 'connections that are held, a multiple of DELIVERIES', { max: 20_000 }),
+    ...requested(),
+  }),
   own: () => ({
-    INGEST_PATH: text('', 'the path of the POST (/messages)'),
-    HEADERS: text('{}', 'more header fields, as JSON; in the environment where one is secret'),
-    BODY: text('', 'the message, with {{id}}, {{target}} and {{payload}}; need not be JSON'),
-    BODY_FILE: text('', 'a file with it'),
-    ID_FORMAT: choice(['text', 'number', 'uuid'], 'of ids; number: 16 digits, without quotes in BODY'),
-    ID_FROM: text(
-      '',
-      'where ids arrive, like json:$.meta.id, base64:json:$.id or header:x-id; VERIFY is off',
-    ),
+    ...requested(),
     TARGET: text('user', 'messages go round TARGET/0, TARGET/1 and so on'),
     DELIVERIES: count(1, '', 'subscribers of each target', { max: 32 }),
     ...arrivals(),
-    RATE: rate(100),
-    DURATION: seconds(30, 'at RATE', { min: 1 }),
-    WARMUP: seconds(5, 'at RATE before, not measured', { min: 0.1 }),
     PROFILE: text('', 'a file with phases and flows, instead of RATE, DURATION and WARMUP'),
-    P99: limit(250),
     STAGES: text('', 'of your pipeline, in order, like request,api,outbox,worker,push'),
-    TIMEOUT: timeout(),
-    RETRIES: number(0, '', 'how often a request is repeated', { max: 100, whole: true }),
-    KEEPALIVE: flag(true, 'false: a connection for each request'),
     ...bodies(),
     ...samples(),
   }),

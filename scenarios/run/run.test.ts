@@ -250,10 +250,17 @@ test('a missing script fails with one line', async () => {
   assert.match(relative.output(), /^there is no scenario scenarios\/nowhere\.js; allowed: [^\n]*\n$/);
 });
 
-test('INGEST_URL without MQTT_URL fails with one line', async () => {
-  const half = start([script], { INGEST_URL: 'http://127.0.0.1:1', MQTT_URL: undefined });
+test('a pipeline of the user without a broker is for scripts that receive elsewhere', async () => {
+  const env = { INGEST_URL: 'http://127.0.0.1:1', MQTT_URL: undefined };
+  const half = start(['scenarios/smoke.js'], env);
   assert.equal(await half.ended, 1);
-  assert.match(half.output(), /^MQTT_URL is not set, and INGEST_URL is; allowed: both[^\n]*\n$/);
+  assert.match(half.output(), /^mqtt\.url \(MQTT_URL\) is not set[^\n]*; allowed: [^\n]*websocket[^\n]*\n$/);
+  // Regression: every other script was refused, also one that receives by itself.
+  const own = start([script], env);
+  assert.equal(await own.ended, 0, own.output());
+  const both = start(['scenarios/own.js', '-e', 'ARRIVE=webhook'], OWN);
+  assert.equal(await both.ended, 1);
+  assert.match(both.output(), /^MQTT_URL is for ARRIVE=mqtt, and ARRIVE is webhook: leave it out\n$/);
 });
 
 test('the command starts a pipeline, runs the script and stops the pipeline', async () => {

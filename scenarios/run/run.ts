@@ -2,20 +2,20 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { commandOf } from '../../pipeline/common/command.ts';
-import { ConfigError, RunConfig, readConfig } from '../../pipeline/common/config.ts';
+import { RunConfig, readConfig } from '../../pipeline/common/config.ts';
 import { isEntry } from '../../pipeline/common/entry.ts';
 import { trust } from '../../pipeline/common/trust.ts';
 import { exitAfter } from '../../pipeline/stack/explain.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
 import type { Run } from '../../reports/contract/run.ts';
-import { every, withoutBroker } from '../lib/declarations.js';
+import { every, ownOnly } from '../lib/declarations.js';
 import { against, exitCodeOf, runEnvironment, type SettledRun, settle } from './against.ts';
 import { inRunDirectory, runName } from './directory.ts';
 import { Instances, MOST, mergeInstances, newRunId, segmentsOf } from './instances.ts';
 import { ADDRESSES, checkScript, K6Run, variablesOf, withoutVariables } from './k6.ts';
 import { Progress } from './progress.ts';
 import { countFlag, repeated } from './series.ts';
-import { checkVariables, declaredBy, linesOf, nameOf, scenariosIn, usageOf, variablesIn } from './usage.ts';
+import { checkVariables, linesOf, nameOf, scenariosIn, usageOf, variablesIn } from './usage.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -76,14 +76,6 @@ async function main(): Promise<number> {
   const config = await settle(readConfig(RunConfig));
   // A pipeline that is started for samples traces one message in a hundred by default.
   if (process.env.SAMPLED === 'true') process.env.TRACE_LOG_EVERY ||= '100';
-  const declared = declaredBy(script);
-  const elsewhere = declared?.ARRIVE !== undefined && !['', 'mqtt'].includes(process.env.ARRIVE ?? '');
-  const alone = elsewhere || (declared !== undefined && withoutBroker.includes(nameOf(script)));
-  if (config.INGEST_URL !== undefined && config.MQTT_URL === undefined && !alone) {
-    throw new ConfigError(
-      `MQTT_URL is not set, and INGEST_URL is; allowed: both, as messages must arrive somewhere, own with ARRIVE, or ${withoutBroker.join(', ')}, which measure HTTP alone`,
-    );
-  }
   if (times > 1) return repeated(script, runName(script, config, new Date()).replace(/-.*/, ''), once, times);
   trust(config.TLS_CA);
   return inRunDirectory(process.env.RUN_DIR, runName(script, config, new Date()), (runDir) =>
@@ -98,6 +90,9 @@ async function main(): Promise<number> {
   );
 }
 
+/** Whether messages end in MQTT, as those of the pipeline that is started do. */
+const mqttAlone = (ARRIVE = 'mqtt') => ['', 'mqtt'].includes(ARRIVE);
+
 /** @returns the exit code */
 async function runScript(
   script: string,
@@ -109,7 +104,10 @@ async function runScript(
 ): Promise<number> {
   // The last instance has the smallest share.
   const segment = instances > 1 ? segmentsOf(instances).at(-1) : undefined;
-  const isArrival = await checkScript(script, args, { ...ADDRESSES, ...env, RUN_ID: newRunId() }, segment);
+  // A pipeline of the user's own has the addresses that are set, and no others.
+  const ours = config.INGEST_URL === undefined && !ownOnly.includes(nameOf(script)) && mqttAlone(env.ARRIVE);
+  const addresses = ours ? ADDRESSES : {};
+  const isArrival = await checkScript(script, args, { ...addresses, ...env, RUN_ID: newRunId() }, segment);
   const shows = isArrival && !args.some((arg) => arg === '-q' || arg === '--quiet');
 
   return against(config, async ({ launch }) => {

@@ -127,6 +127,7 @@ export interface RunOptions {
   /**
    * A message of a pipeline of your own, with `{{id}}`, `{{target}}` and `{{payload}}` (as many `x` as the flow's `payloadBytes`) where
    * they belong: `{"MsgID":"{{id}}","to":"{{target}}"}`. It need not be JSON; the id has to arrive unchanged, with no digit after it.
+   * `{{webhook}}` is the URL of `webhook`, which needs a port then, or a `url`.
    * Default: `{"id":"{{id}}","source":"k6","target":"{{target}}","payload":"{{payload}}"}`.
    */
   body?: string;

@@ -188,6 +188,9 @@ func (o *options) messages() body.Format {
 	if o.Fuzz != nil {
 		f.Fuzz, f.Seed = o.Fuzz.spec, o.Fuzz.Seed
 	}
+	if o.Webhook != nil {
+		f.Webhook = o.Webhook.Known()
+	}
 	return f
 }
 

@@ -47,6 +47,7 @@ func TestInvalidOptionsAreRefused(t *testing.T) {
 		"{" + good + ", ingest: {url: 'http://h', retries: -1}}":                                                             "ingest.retries -1 is outside 0 to 100",
 		"{" + good + ", clock: {limit: '1ms'}}":                                                                              "clock.limit is set, but there is no clock to hold to it",
 		"{" + good + ", redis: {url: 'redis://h'}, clock: {limit: 0}}":                                                       "clock.limit 0: a time above 0 is wanted",
+		"{" + good + ", mqtt: {url: ''}}":                                                                                    "mqtt.url (MQTT_URL) is not set",
 		"{" + good + ", mqtt: {url: 'amqp://h'}}":                                                                            `mqtt.url (MQTT_URL): its scheme is "amqp"`,
 		"{" + good + ", redis: {url: 'http://h'}}":                                                                           `redis.url (REDIS_URL): its scheme is "http"`,
 		"{" + good + ", ingest: {url: 'h:1'}}":                                                                               `ingest.url (INGEST_URL): it has no scheme`,

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -74,6 +75,28 @@ func TestTheCanaryAndTheGreetingComeToTheWebhookToo(t *testing.T) {
 	assert.Equal(t, report.Pass, result, reasons)
 	assert.Equal(t, []int{50, 0, 1}, []int{r.Account.Arrived, r.Account.Foreign, r.Canary.Arrived})
 	assert.Equal(t, 52, f.Requests(), "the greeting, the load, the canary")
+}
+
+// The pipeline takes the address that it calls from the message.
+func TestTheURLOfTheWebhookTravelsInTheMessage(t *testing.T) {
+	t.Parallel()
+	hook := &fake.Webhook{}
+	require.NoError(t, hook.Start()) // a free port
+	at := hook.URL()
+	var others atomic.Int64
+	f := &fake.Pipeline{Rewrite: func(_ int, body []byte) []byte {
+		if !bytes.Contains(body, []byte(`"to":"`+at+`/hooks"`)) {
+			others.Add(1)
+		}
+		return body
+	}}
+	options := "canary: true, body: '{\"id\":\"{{id}}\",\"to\":\"{{webhook}}\"}', webhook: { path: '/hooks', address: '" +
+		strings.TrimPrefix(at, "http://") + "' }"
+	r := calling(t, f, &fake.Webhook{}, fifty, options).run()
+	result, reasons, _ := verdict(r)
+	assert.Equal(t, report.Pass, result, reasons)
+	assert.Equal(t, []int{50, 1}, []int{r.Account.Arrived, r.Canary.Arrived})
+	assert.Zero(t, others.Load())
 }
 
 func TestASilentWebhookIsNamedBeforeTheLoad(t *testing.T) {

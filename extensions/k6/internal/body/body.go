@@ -17,7 +17,8 @@ import (
 
 // Format describes the messages.
 type Format struct {
-	Template string     // with {{id}}, {{target}} and {{payload}}; empty: the format of this repository's pipeline
+	Template string     // with {{id}}, {{target}}, {{payload}} and {{webhook}}; empty: the format of this repository's pipeline
+	Webhook  string     // what {{webhook}} stands for; empty: no URL is known
 	ID       string     // in the template, the field of the id, with dots between nested ones
 	Source   string     // in the template, the source
 	Fuzz     *fuzz.Spec // of payloads; nil: payloads are x, repeated to the flow's length
@@ -133,8 +134,14 @@ func (f Format) parse(prefix, payload string) (pieces []piece, err error) {
 			} else {
 				text += payload
 			}
+		case "webhook":
+			if f.Webhook == "" {
+				return nil, fmt.Errorf("body, character %d: {{webhook}} is the URL of the run's webhook, and none is known: "+
+					"set webhook (ARRIVE=webhook) with its port, or webhook.url (WEBHOOK_URL)", m[0]+1)
+			}
+			text += f.Webhook
 		default:
-			return nil, fmt.Errorf("body, character %d: {{%s}} is not known; allowed: {{id}}, {{target}}, {{payload}}", m[0]+1, name)
+			return nil, fmt.Errorf("body, character %d: {{%s}} is not known; allowed: {{id}}, {{target}}, {{payload}}, {{webhook}}", m[0]+1, name)
 		}
 		if holds != nothing {
 			pieces, text = append(pieces, piece{text, holds}), ""

@@ -57,9 +57,11 @@ func TestRandomPayloadsRepeatWithTheSeed(t *testing.T) {
 func TestAnInvalidTemplateIsRefusedWithThePosition(t *testing.T) {
 	t.Parallel()
 	for template, want := range map[string]string{
-		`{"id":"{{id}}","x":"{{source}}"}`: "body, character 21: {{source}} is not known; allowed: {{id}}, {{target}}, {{payload}}",
-		`{"id":"{{id"}`:                    "body, character 8: {{ without }}",
-		`{"to":"{{target}}"}`:              "body has no {{id}}: without an id a message cannot be followed",
+		`{"id":"{{id}}","x":"{{source}}"}`: "body, character 21: {{source}} is not known; allowed: {{id}}, {{target}}, {{payload}}, {{webhook}}",
+		`{"id":"{{id}}","to":"{{webhook}}"}`: "body, character 22: {{webhook}} is the URL of the run's webhook, and none is known: " +
+			"set webhook (ARRIVE=webhook) with its port, or webhook.url (WEBHOOK_URL)",
+		`{"id":"{{id"}`:       "body, character 8: {{ without }}",
+		`{"to":"{{target}}"}`: "body has no {{id}}: without an id a message cannot be followed",
 	} {
 		assert.EqualError(t, body.Format{Template: template}.Check(), want)
 	}

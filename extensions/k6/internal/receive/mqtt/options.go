@@ -48,6 +48,10 @@ func (o *Options) broker(i int) string { return mqttwire.Broker(o.URL, o.More, i
 
 // Check refuses settings that do not fit a profile.
 func (o *Options) Check(p *profile.Profile) error {
+	if o.URL == "" {
+		return errors.New("mqtt.url (MQTT_URL) is not set, and nothing else says where messages arrive; allowed: mqtt://host:port, or " +
+			"webhook, websocket or sse (own.js: ARRIVE), arrived, answers, queue")
+	}
 	if _, err := mqttwire.ParseAddress(o.URL); err != nil {
 		return fmt.Errorf("mqtt.url (MQTT_URL): %w", err)
 	}

@@ -65,7 +65,7 @@ func (c *Clients) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 		return nil, err
 	}
 	taker := func(i int) *receive.Taker { return sink.Subscriber(clients[i].Subscriber) }
-	return receive.Hold(ctx, parts, m.Patience, sessions, taker, isFinal), nil
+	return receive.Hold(ctx, parts, m.Patience, sessions, taker, IsFinal), nil
 }
 
 // CanaryClient is the client of a canary, which has a target of its own.
@@ -95,7 +95,8 @@ func (e finalError) Unwrap() error { return e.error }
 // Final marks an error after which it makes no sense to connect again.
 func Final(err error) error { return finalError{err} }
 
-func isFinal(err error) bool {
+// IsFinal reports whether an error was marked by Final.
+func IsFinal(err error) bool {
 	var final finalError
 	return errors.As(err, &final)
 }
@@ -113,7 +114,7 @@ func Refused(what string, status int) error {
 func Retry(ctx context.Context, first, patience time.Duration, connect func(context.Context) error) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := connect(ctx)
-		if isFinal(err) {
+		if IsFinal(err) {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err

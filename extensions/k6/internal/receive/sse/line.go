@@ -8,7 +8,9 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
@@ -21,69 +23,127 @@ import (
 // retryFirst is the wait before a reconnection, unless the server has said another one.
 const retryFirst = 20 * time.Millisecond
 
+// headerPatience is how long a server may take to send its header. Some send it with the first event (WSGI, Node without
+// flushHeaders), so a connection without it then counts as open.
+const headerPatience = push.ConnectPatience
+
+// headerSoon is headerPatience once one connection has waited that long.
+const headerSoon = 100 * time.Millisecond
+
 // line is a connection, which is restored after a loss.
 type line struct {
 	options *Options
 	client  push.Client
 	network network.Network
 	look    time.Duration
-	events  *events // of the last connection; nil before the first
+	most    time.Duration // headerPatience
+	slow    *atomic.Bool  // the server has sent a connection no header within that
+	header  chan answer   // of the last connection; nil: it has come
+	events  *events       // of the last connection; nil before its header
 	lastID  string
 	retry   time.Duration
 
 	mu     sync.Mutex
-	body   io.Closer // replaced under the lock; nil before the first
+	body   io.Closer // replaced under the lock; nil before the first header
 	end    context.CancelFunc
 	socket *socket.Stamped
 	closed bool
 }
 
-func (o *Options) line(client push.Client, m receive.Means, look time.Duration) *line {
-	return &line{options: o, client: client, network: m.Network, look: look, retry: retryFirst}
+func (o *Options) line(client push.Client, m receive.Means, look time.Duration, slow *atomic.Bool) *line {
+	return &line{options: o, client: client, network: m.Network, look: look, most: headerPatience, slow: slow, retry: retryFirst}
+}
+
+// answer is that to a request for a stream, or why there is none.
+type answer struct {
+	*http.Response
+	below *socket.Stamped // its connection
+	err   error
+}
+
+func (a answer) close() {
+	if a.Response != nil {
+		_ = a.Body.Close()
+	}
 }
 
 // Connect opens the connection.
 func (l *line) Connect(ctx context.Context) error {
-	what := "server-sent events of " + report.Mask(l.client.URL)
 	streaming, end := context.WithCancelCause(context.WithoutCancel(ctx)) // outlives the attempt
-	patience := time.AfterFunc(push.ConnectPatience, func() { end(fmt.Errorf("no answer within %s", push.ConnectPatience)) })
-	stop := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
-	var below *socket.Stamped
-	answer, err := l.request(streaming, &below)
-	if (!patience.Stop() || !stop()) && err == nil {
-		_ = answer.Body.Close()
-		err = context.Cause(streaming)
+	l.mu.Lock()
+	l.end = func() { end(net.ErrClosed) }
+	if l.closed {
+		l.end()
 	}
-	if err != nil {
-		if cause := context.Cause(streaming); cause != nil {
-			err = cause
+	l.mu.Unlock()
+	asked, header := make(chan struct{}), make(chan answer, 1)
+	go func() { header <- l.request(streaming, sync.OnceFunc(func() { close(asked) })) }()
+	patience := time.NewTimer(push.ConnectPatience)
+	defer patience.Stop()
+	for {
+		cause := error(nil)
+		select {
+		case got := <-header:
+			return l.begin(got)
+		case <-asked:
+			asked = nil
+			patience.Reset(l.headerPatience())
+			continue
+		case <-patience.C:
+			if asked == nil {
+				l.slow.Store(true)
+				l.header = header
+				return nil
+			}
+			cause = fmt.Errorf("no connection within %s", push.ConnectPatience)
+		case <-ctx.Done():
+			cause = context.Cause(ctx)
 		}
-		end(nil)
-		return network.Advise(fmt.Errorf("%s can't be reached: %w", what, err))
+		end(cause)
+		(<-header).close()
+		return l.begin(answer{err: cause})
 	}
-	if err := accept(what, answer); err != nil {
-		end(nil)
-		_ = answer.Body.Close()
-		return err
+}
+
+func (l *line) headerPatience() time.Duration {
+	if l.slow.Load() {
+		return min(headerSoon, l.most)
+	}
+	return l.most
+}
+
+// begin takes the header of an answer.
+func (l *line) begin(got answer) error {
+	l.header = nil
+	what := "server-sent events of " + report.Mask(l.client.URL)
+	var err error
+	if got.err != nil {
+		err = network.Advise(fmt.Errorf("%s can't be reached: %w", what, got.err))
+	} else {
+		err = accept(what, got.Response)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		end(nil)
-		_ = answer.Body.Close()
-		return net.ErrClosed
+		err = net.ErrClosed
 	}
-	l.body, l.socket, l.end = answer.Body, below, func() { end(net.ErrClosed) }
-	l.events = newEvents(answer.Body, push.MessageMost)
+	if err != nil {
+		l.end()
+		got.close()
+		return err
+	}
+	l.body, l.socket = got.Body, got.below
+	l.events = newEvents(got.Body, push.MessageMost)
 	l.events.id = l.lastID
 	return nil
 }
 
-// request asks for the stream. It sets below to the connection.
-func (l *line) request(ctx context.Context, below **socket.Stamped) (*http.Response, error) {
+// request asks for the stream. It calls asked when the request is on its way.
+func (l *line) request(ctx context.Context, asked func()) (got answer) {
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { asked() }})
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.client.URL, nil)
 	if err != nil {
-		return nil, err
+		return answer{err: err}
 	}
 	request.Header.Set("Accept", "text/event-stream")
 	request.Header.Set("Cache-Control", "no-store")
@@ -110,11 +170,17 @@ func (l *line) request(ctx context.Context, below **socket.Stamped) (*http.Respo
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			*below = socket.NewStamped(conn, l.look)
-			return *below, nil
+			got.below = socket.NewStamped(conn, l.look)
+			return got.below, nil
 		},
 	}
-	return (&http.Client{Transport: transport}).Do(request)
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	return answer{response, got.below, err}
 }
 
 // accept refuses an answer that is no stream of events.
@@ -151,6 +217,11 @@ func (l *line) Listen(taker *receive.Taker) error {
 
 // Read implements receive.Line.
 func (l *line) Read(take func(payload []byte, at socket.Arrival)) error {
+	if l.header != nil {
+		if err := l.begin(<-l.header); err != nil {
+			return err
+		}
+	}
 	for {
 		data, err := l.events.next()
 		l.lastID = l.events.id
@@ -183,9 +254,11 @@ func (l *line) reason(err error) error {
 func (l *line) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed = true; l.body == nil {
-		return
+	l.closed = true
+	if l.end != nil {
+		l.end()
 	}
-	l.end()
-	_ = l.body.Close()
+	if l.body != nil {
+		_ = l.body.Close()
+	}
 }

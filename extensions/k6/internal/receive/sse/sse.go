@@ -5,10 +5,12 @@ package sse
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/push"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 )
 
@@ -42,27 +44,42 @@ func (o *Options) Describe() receive.Description { return o.checked }
 // Open implements receive.Source.
 func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink, m receive.Means) (receive.Receiver, error) {
 	clients := o.clients()
-	look := clients.Look(parts.Profile)
-	held, err := clients.Open(ctx, parts, sink, m, func(c push.Client) push.Session { return o.line(c, m, look) })
+	look, slow := clients.Look(parts.Profile), new(atomic.Bool)
+	held, err := clients.Open(ctx, parts, sink, m, func(c push.Client) push.Session { return o.line(c, m, look, slow) })
 	if err != nil {
 		return nil, err
 	}
-	return receiver{held}, nil
+	if slow.Load() {
+		parts.Count("sse", "no header before the first event", fmt.Sprintf("%s sent none within %s of a request, and the connection "+
+			"counts as open: messages from before the server has it are lost", report.Mask(o.URL), headerPatience))
+	}
+	return receiver{held, slow}, nil
 }
 
 // Canary implements receive.Source.
 func (o *Options) Canary(ctx context.Context, parts *run.Parts, m receive.Means) (*receive.Path, error) {
 	clients := o.clients()
 	client, target := clients.CanaryClient(parts)
-	l := o.line(client, m, clients.Look(parts.Profile))
+	slow := new(atomic.Bool)
+	if r, ok := m.Receiver.(receiver); ok {
+		slow = r.slow
+	}
+	l := o.line(client, m, clients.Look(parts.Profile), slow)
 	if err := l.Connect(ctx); err != nil {
 		return nil, fmt.Errorf("%w (of the canary; canary: false leaves it out)", err)
 	}
-	return clients.Path(target, l), nil
+	path := clients.Path(target, l)
+	if l.header != nil {
+		path.At += ", which has not even sent a header,"
+	}
+	return path, nil
 }
 
 // receiver holds the connections of a run.
-type receiver struct{ *receive.Held }
+type receiver struct {
+	*receive.Held
+	slow *atomic.Bool // of its lines
+}
 
 // Check does nothing: a client of server-sent events can ask its server nothing.
 func (receiver) Check() {}

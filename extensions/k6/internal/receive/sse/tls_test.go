@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,7 +33,7 @@ func TestEventsOverTLS(t *testing.T) {
 	roots.AddCert(server.Certificate())
 	of := func(config *tls.Config) *line {
 		m := receive.Means{Network: network.Network{Dialer: &net.Dialer{}, TLS: config}}
-		l := (&Options{}).line(push.Client{URL: server.URL}, m, time.Millisecond)
+		l := (&Options{}).line(push.Client{URL: server.URL}, m, time.Millisecond, new(atomic.Bool))
 		t.Cleanup(l.Close)
 		return l
 	}

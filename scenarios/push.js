@@ -1,0 +1,42 @@
+// How long does a message take to each of its receivers while many clients are held?
+//   INGEST_URL=http://host:port npm run scenario -- scenarios/push.js -e WEBSOCKET_URL=ws://host/ws/{{target}}
+//   … -e ARRIVE=sse -e SSE_URL=http://host/events/{{target}} -e CLIENTS=5000 -e DELIVERIES=10
+// The pipeline of your own has to take a POST and to push the message to the clients of its target.
+import { Run } from 'k6/x/arrival';
+import { pushed, targeted } from './lib/arrive.js';
+import { settings } from './lib/declarations.js';
+import { steadily, takes } from './lib/own.js';
+import { setting } from './lib/setting.js';
+
+const shared = setting();
+const set = settings('push');
+const { CLIENTS: clients, DELIVERIES: deliveries } = set;
+if (clients % deliveries !== 0)
+  throw new Error(`CLIENTS is ${clients}, and DELIVERIES ${deliveries}; allowed: a multiple of it`);
+const inAddress = targeted(set.ARRIVE === 'sse' ? set.SSE_URL : set.WEBSOCKET_URL);
+if (inAddress && __ENV.TARGETS)
+  throw new Error('TARGETS is CLIENTS divided by DELIVERIES with {{target}} in the address: leave it out');
+
+const run = new Run({
+  name: 'push',
+  ...shared,
+  profile: steadily('push', set, { name: 'push', target: 'room', targets: clients / deliveries, deliveries }),
+  ...takes(set, shared),
+  // With {{target}} in the address there is a client for each target and delivery.
+  ...pushed(set.ARRIVE, { ...set, CLIENTS: inAddress ? undefined : clients }, shared.canary),
+});
+
+export const options = {
+  scenarios: run.scenarios(),
+  thresholds: run.thresholds({ arrival_p99: [`value<${set.P99}`] }),
+};
+
+export function subscriber() {
+  run.collect();
+}
+
+export function sender() {
+  run.send();
+}
+
+export const handleSummary = run.summary;
