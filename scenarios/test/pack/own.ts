@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { connectAsync } from 'mqtt';
 import { Clock } from '../../../pipeline/common/clock.ts';
+import { freePort } from '../../../pipeline/stack/ports.ts';
 import { type Latency, latencyOf } from '../../../reports/contract/run.ts';
 import { assertAllArrived, assertPass, type Pipeline } from '../harness.ts';
 
@@ -85,45 +86,81 @@ export function own(pipeline: Pipeline): void {
   });
 }
 
-/** The script for pipelines of the user's own that end elsewhere than in MQTT. */
+/** Takes messages by POST at /messages, and hands each to `deliver`; pushes at /events?topic=<target>, or all of them without one. */
+async function takes(t: TestContext, deliver: (body: string) => unknown = () => {}) {
+  const streams = new Map<ServerResponse, string | null>();
+  const server = createServer(async (request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://theirs');
+    if (pathname === '/events') {
+      streams.set(response, searchParams.get('topic'));
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+      return;
+    }
+    const body = String(await request.reduce((all, chunk) => all + chunk, ''));
+    response.writeHead(202).end();
+    await deliver(body);
+    const { target } = JSON.parse(body);
+    for (const [stream, topic] of streams)
+      if (topic === null || topic === target) stream.write(`data: ${body}\n\n`);
+  }).listen(0, '127.0.0.1');
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  await once(server, 'listening');
+  return { INGEST_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, streams };
+}
+
+/** Calls the webhook that a message names until it is taken. */
+async function call(body: string): Promise<void> {
+  const { ok } = await fetch(JSON.parse(body).to, { method: 'POST', body });
+  if (!ok) await call(body);
+}
+
+/** A webhook on a free port, whose URL travels in the messages. */
+const hook = async () => ({
+  WEBHOOK_ADDRESS: `127.0.0.1:${await freePort()}`,
+  WEBHOOK_PATH: '/hooks',
+  BODY: '{"id":"{{id}}","target":"{{target}}","to":"{{webhook}}"}',
+});
+
+/** The scripts for pipelines of the user's own that end elsewhere than in MQTT. */
 export function ownElsewhere(pipeline: Pipeline): void {
-  for (const kind of ['webhook', 'sse']) {
-    test(`own: a user's pipeline that ends in ${kind}`, async (t) => {
-      const free = createServer().listen(0, '127.0.0.1');
-      await once(free, 'listening');
-      const hook = `127.0.0.1:${(free.address() as AddressInfo).port}`;
-      free.close();
-      const streams = new Set<ServerResponse>();
-      const theirs = createServer(async (request, response) => {
-        if (request.url === '/events') {
-          streams.add(response.writeHead(200, { 'content-type': 'text/event-stream' }));
-          response.flushHeaders();
-          return;
-        }
-        const body = String(await request.reduce((all, chunk) => all + chunk, ''));
-        response.writeHead(202).end();
-        if (kind === 'webhook') await fetch(`http://${hook}/hooks`, { method: 'POST', body });
-        for (const stream of streams) stream.write(`data: ${body}\n\n`);
-      }).listen(0, '127.0.0.1');
-      t.after(() => {
-        theirs.close();
-        theirs.closeAllConnections();
-      });
-      await once(theirs, 'listening');
-      const INGEST_URL = `http://127.0.0.1:${(theirs.address() as AddressInfo).port}`;
-      const where =
-        kind === 'webhook'
-          ? { WEBHOOK_ADDRESS: hook, WEBHOOK_PATH: '/hooks' }
-          : { SSE_URL: `${INGEST_URL}/events` };
-      const { run, exitCode } = await pipeline.run(
-        'own.js',
-        { ...LOAD, ...where, ARRIVE: kind },
-        { INGEST_URL },
-      );
-      assertPass(run, exitCode);
-      assertAllArrived(run);
-    });
-  }
+  test("own: a user's pipeline that ends in a webhook", async (t) => {
+    const { INGEST_URL } = await takes(t, call);
+    const settings = { ...LOAD, ...(await hook()), ARRIVE: 'webhook' };
+    const { run, exitCode } = await pipeline.run('own.js', settings, { INGEST_URL });
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+  });
+
+  test("own: a user's pipeline that ends in server-sent events", async (t) => {
+    const { INGEST_URL } = await takes(t);
+    const settings = { ...LOAD, ARRIVE: 'sse', SSE_URL: `${INGEST_URL}/events` };
+    const { run, exitCode } = await pipeline.run('own.js', settings, { INGEST_URL });
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+  });
+
+  test('webhook: calls that are refused come again, and some answers are late', async (t) => {
+    const { INGEST_URL } = await takes(t, call);
+    const receiver = { ...(await hook()), LATE: 0.2, LATE_SECONDS: 0.02, REFUSE: 0.1, REFUSE_STATUS: 429 };
+    const { run, exitCode } = await pipeline.run('webhook.js', { ...LOAD, ...receiver }, { INGEST_URL });
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    const refused = run.errors.find((one) => one.stage === 'webhook' && one.class === 'refused on purpose');
+    assert.ok((refused?.count ?? 0) >= 5, JSON.stringify(run.errors));
+  });
+
+  test('push: each message reaches the receivers of its target', async (t) => {
+    const { INGEST_URL, streams } = await takes(t);
+    const clients = { ARRIVE: 'sse', SSE_URL: `${INGEST_URL}/events?topic={{target}}`, CLIENTS: 50 };
+    const { run, exitCode } = await pipeline.run('push.js', { ...LOAD, ...clients }, { INGEST_URL });
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    assert.equal(run.account.deliveries.due, 5 * run.account.scheduled);
+    assert.equal(streams.size, 50 + 1, 'and the canary');
+  });
 }
 
 /** Needs a pipeline without other load: all runs share the trace lists. */
