@@ -152,7 +152,10 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalog
       const source: Source = {
         plan: { planned, limit },
         open: () => openFile(join(catalogue.root, directory), TIMELINE),
-        ended: async () => (await catalogue.find(run))?.live !== true,
+        async ended() {
+          const { live = false, verdict = null, reason = '' } = (await catalogue.find(run)) ?? {};
+          return live ? null : { verdict, reason };
+        },
       };
       const events = await followed.follow(run, source, AbortSignal.any([stopping.signal, gone.signal]));
       if (events === null) throw new Refusal(404, 'the run has no timeline');

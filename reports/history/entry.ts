@@ -99,6 +99,9 @@ export interface Listing {
 /** Facts of a run in progress that are known from the beginning. */
 export type Plan = Pick<Entry, 'planned' | 'limit'>;
 
+/** The end of a run in progress. `verdict` is null if its directory is gone. */
+export type End = Pick<Entry, 'reason'> & { verdict: VerdictResult | null };
+
 /** A second of a run in progress; latencies of arrival in ms. */
 export interface Second {
   t: number;

@@ -1,7 +1,7 @@
 /** Runs in progress, as server-sent events. However many follow a run, its timeline is read once. */
 import type { FileHandle } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Plan } from './entry.ts';
+import type { End, Plan } from './entry.ts';
 import { Seconds } from './timeline.ts';
 
 const POLL_MS = 500;
@@ -13,8 +13,8 @@ export interface Source {
   plan: Plan;
   /** @returns null if the run has no timeline */
   open: () => Promise<FileHandle | null>;
-  /** Whether no more will come. */
-  ended: () => Promise<boolean>;
+  /** @returns null while more may come */
+  ended: () => Promise<End | null>;
 }
 
 /** The runs that somebody follows. */
@@ -22,7 +22,7 @@ export class Followed {
   #runs = new Map<string, Timeline>();
 
   /**
-   * A run as server-sent events: first its `plan`, then `seconds` (an array) as they come, `end` when the run has. Comments in
+   * A run as server-sent events: first its `plan`, then `seconds` (an array) as they come, `end` with its verdict when it has. Comments in
    * between keep the connection alive.
    * @param run its directory
    * @param signal the follower has left
@@ -50,7 +50,7 @@ export class Followed {
 class Timeline {
   /** The seconds that have been read, each as JSON. */
   #seconds: string[] = [];
-  #state: 'reading' | 'ended' | Error = 'reading';
+  #state: 'reading' | 'left' | End | Error = 'reading';
   #beats = 0;
   #changed = Promise.withResolvers<void>();
   #followers = 0;
@@ -79,10 +79,7 @@ class Timeline {
 
   begin(file: FileHandle, source: Source): void {
     this.#read(file, source)
-      .then(
-        () => 'ended' as const,
-        (error: Error) => error,
-      )
+      .catch((error: Error) => error)
       .then(async (state) => {
         this.#state = state;
         this.#forget();
@@ -101,11 +98,13 @@ class Timeline {
         sent += some.length;
         beat = this.#beats;
         yield `event: seconds\ndata: [${some.join(',')}]\n\n`;
-      } else if (this.#state === 'ended') {
-        yield 'event: end\ndata: {}\n\n';
+      } else if (this.#state instanceof Error) {
+        throw this.#state;
+      } else if (this.#state === 'left') {
         return;
       } else if (this.#state !== 'reading') {
-        throw this.#state;
+        yield `event: end\ndata: ${JSON.stringify(this.#state)}\n\n`;
+        return;
       } else if (beat !== this.#beats) {
         beat = this.#beats;
         yield ': still here\n\n';
@@ -116,19 +115,19 @@ class Timeline {
   }
 
   /** Reads until the run has ended, or nobody follows any more. */
-  async #read(file: FileHandle, { ended }: Source): Promise<void> {
+  async #read(file: FileHandle, { ended }: Source): Promise<End | 'left'> {
     const seconds = new Seconds(file);
     const { signal } = this.#left;
     let told = performance.now();
     while (!signal.aborted) {
       // Asked first: what was written before the end is read after it.
-      const last = await ended();
+      const end = await ended();
       const before = this.#seconds.length;
       for (let more = await seconds.read(); more !== null && !signal.aborted; more = await seconds.read()) {
         for (const one of more) this.#seconds.push(JSON.stringify(one));
         if (more.length > 0) this.#tell();
       }
-      if (last) return;
+      if (end !== null) return end;
       if (this.#seconds.length > before) told = performance.now();
       if (performance.now() - told > HEARTBEAT_MS) {
         told = performance.now();
@@ -137,6 +136,7 @@ class Timeline {
       }
       await sleep(POLL_MS, undefined, { signal }).catch(() => {});
     }
+    return 'left';
   }
 
   #tell(): void {

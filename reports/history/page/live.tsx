@@ -5,8 +5,9 @@ import type { Line } from '../../page/chart-data.ts';
 import { wantsLog } from '../../page/chart-ranges.ts';
 import { colourOf, type PhaseSpan } from '../../page/facts.ts';
 import { clock, count, figure, ms, msUnit, percent, plural, visible } from '../../page/format.ts';
-import type { Plan, Second } from '../entry.ts';
+import type { End, Plan, Second } from '../entry.ts';
 import { eventsOf, reportOf } from './links.ts';
+import { Tag } from './runs.tsx';
 
 type State = 'connecting' | 'running' | 'ended' | 'away' | 'none';
 
@@ -23,20 +24,22 @@ const SHOWN = 900;
 
 /** A run in progress, second by second. */
 export function Live({ run }: { run: string }) {
-  const { seconds, state, plan } = useSeconds(run);
+  const { seconds, state, plan, end } = useSeconds(run);
   useEffect(() => {
     document.title = `${visible(run)} – Arrival`;
   }, [run]);
   const last = seconds.at(-1);
   const shown = seconds.slice(-SHOWN);
+  const column = (of: (second: Second) => number | null) => shown.map(of);
+  const { limit, planned } = plan ?? { limit: null, planned: null };
   const common = {
     kind: 'time' as const,
     x: shown.map(({ t }) => t + 0.5),
     begin: shown[0]?.t ?? 0,
+    // The load as planned, so that a second keeps its place; of long runs, and in the drain, up to now.
+    ...(planned !== null && planned <= SHOWN && { end: Math.max(planned, (last?.t ?? 0) + 1) }),
     phases: phasesOf(shown),
   };
-  const column = (of: (second: Second) => number | null) => shown.map(of);
-  const { limit, planned } = plan ?? { limit: null, planned: null };
   const latency: Line[] = [
     { label: 'p50', values: column((s) => s.p50), colour: 'p50', dash: 'dotted' },
     { label: 'p99', values: column((s) => s.p99), colour: 'p99' },
@@ -69,7 +72,8 @@ export function Live({ run }: { run: string }) {
         </p>
         <h1>{visible(run)}</h1>
         <p class="meta" role="status">
-          {SAID[state]}
+          {end?.verdict && <Tag verdict={end.verdict} />} {SAID[state]}
+          {end !== null && end.reason !== '' && ` ${visible(end.reason)}.`}
           {seconds.length > SHOWN && ` Charts show the last ${SHOWN / 60} minutes.`}{' '}
           {state === 'ended' && <a href={reportOf(run)}>Its report</a>}
         </p>
@@ -186,11 +190,19 @@ function phasesOf(seconds: Second[]): PhaseSpan[] {
   return spans;
 }
 
+interface Following {
+  seconds: Second[];
+  state: State;
+  plan: Plan | null;
+  end: End | null;
+}
+
 /** The seconds of a run, as the server sends them. */
-function useSeconds(run: string): { seconds: Second[]; state: State; plan: Plan | null } {
+function useSeconds(run: string): Following {
   const [seconds, setSeconds] = useState<Second[]>([]);
   const [state, setState] = useState<State>('connecting');
   const [plan, setPlan] = useState<Plan | null>(null);
+  const [end, setEnd] = useState<End | null>(null);
   useEffect(() => {
     const source = new EventSource(eventsOf(run));
     // A new connection begins with the first second.
@@ -203,8 +215,9 @@ function useSeconds(run: string): { seconds: Second[]; state: State; plan: Plan 
       const more: Second[] = JSON.parse(visible(event.data));
       setSeconds((before) => [...before, ...more]);
     });
-    source.addEventListener('end', () => {
+    source.addEventListener('end', (event) => {
       source.close();
+      setEnd(JSON.parse(event.data));
       setState('ended');
     });
     // A page that answers with an error is not asked again.
@@ -213,5 +226,5 @@ function useSeconds(run: string): { seconds: Second[]; state: State; plan: Plan 
     );
     return () => source.close();
   }, [run]);
-  return { seconds, state, plan };
+  return { seconds, state, plan, end };
 }

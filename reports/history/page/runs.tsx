@@ -124,11 +124,18 @@ function Verdict({ run }: { run: Listed }) {
   if (run.live) return <a href={liveOf(run.directory)}>running</a>;
   return (
     <>
-      <span class={`tag ${run.verdict}`}>
-        <span aria-hidden="true">{MARKS[run.verdict]}</span> {run.verdict}
-      </span>
+      <Tag verdict={run.verdict} />
       {run.reason !== '' && <small title={visible(run.reason)}>{visible(run.reason)}</small>}
     </>
+  );
+}
+
+/** A verdict by mark, word and colour. */
+export function Tag({ verdict }: Pick<Listed, 'verdict'>) {
+  return (
+    <span class={`tag ${verdict}`}>
+      <span aria-hidden="true">{MARKS[verdict]}</span> {verdict}
+    </span>
   );
 }
 

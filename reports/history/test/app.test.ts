@@ -380,7 +380,7 @@ test('the live stream sends each second of a run as it is written, then its end'
   await grow(directory, seconds[3] as string);
   run.run.ended = '2026-11-21T09:48:51Z';
   await writeFile(join(directory, 'run.json'), JSON.stringify(run));
-  await until(/"t":3.*\n\nevent: end\n/s);
+  await until(/"t":3.*\n\nevent: end\ndata: {"verdict":"pass","reason":""}\n/s);
   assert.equal((await reader.read()).done, true);
   await rm(directory, { recursive: true });
 });

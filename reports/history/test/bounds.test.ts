@@ -250,7 +250,7 @@ test('a timeline is read once for all who follow it', async (t) => {
     },
     ended: async () => {
       asked.ended++;
-      return over;
+      return over ? { verdict: 'pass' as const, reason: '' } : null;
     },
   };
   const followed = new Followed();
@@ -270,7 +270,7 @@ test('a timeline is read once for all who follow it', async (t) => {
   assert.equal(texts.size, 1, 'all are told the same');
   const [text = ''] = texts;
   assert.equal(text.match(/"t":/g)?.length, timeline.length);
-  assert.match(text, /event: end\ndata: \{\}\n\n$/);
+  assert.match(text, /event: end\ndata: \{"verdict":"pass","reason":""\}\n\n$/);
   assert.ok(asked.ended <= 3 && asked.read <= 8, JSON.stringify(asked));
 
   // Who comes later gets it anew, and the last to leave closes the file.

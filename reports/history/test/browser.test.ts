@@ -477,7 +477,7 @@ test('the live page draws a run in progress, shows its end and opens its report'
     assert.equal(new Set(latency?.lines.map(({ pattern }) => pattern)).size, 3, 'by colour alone');
     assert.deepEqual(await violations(page), []);
     await writeFile(join(directory, 'run.json'), JSON.stringify({ ...run, run: { ...run.run, ended } }));
-    await page.getByText('The run has ended.').waitFor();
+    await page.getByText('✓ pass The run has ended.').waitFor();
     await page.getByRole('link', { name: 'Its report' }).click();
     // The report works in the server's sandbox, with an opaque origin.
     await page.locator('main > footer').waitFor();
