@@ -7,6 +7,8 @@ import { binStart } from './heat.ts';
 
 const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400];
 export const COUNTS = Array.from({ length: 13 }, (_, e) => [1, 2, 5].map((step) => step * 10 ** e)).flat();
+/** px beside a plot, and of the text of a percentile. */
+const [AXIS_ROOM, TICK_ROOM] = [76, 24];
 const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99, 99.999, 99.9999];
 export const X_NAMES = {
   time: 'time',
@@ -45,7 +47,7 @@ export const X_AXES: Record<ChartData['kind'], uPlot.Axis> = {
   load: { ...COUNT_AXIS, space: 56 },
   percentile: {
     splits: PERCENTILES.map(nines),
-    filter: (u, splits) => splits.map((s) => (s <= (u.scales.x?.max ?? 0) + 1e-9 ? s : null)),
+    filter: (u, splits) => apart(splits, (u.scales.x?.max ?? 0) + 1e-9, u.width),
     values: (_u, splits) => splits.map((s, i) => (s == null ? null : `${PERCENTILES[i]}`)),
   },
   bin: {
@@ -54,6 +56,18 @@ export const X_AXES: Record<ChartData['kind'], uPlot.Axis> = {
     values: (_u, splits) => splits.map((bin) => `${Number(binStart(bin).toPrecision(1))}`),
   },
 };
+
+/** Ticks of percentiles up to the largest, without those whose texts would touch the one before. */
+function apart(splits: number[], largest: number, width: number): (number | null)[] {
+  const first = splits[0] ?? 0;
+  let last = Number.NEGATIVE_INFINITY;
+  return splits.map((split) => {
+    const at = ((split - first) / (largest - first)) * (width - AXIS_ROOM);
+    if (split > largest || at - last < TICK_ROOM) return null;
+    last = at;
+    return split;
+  });
+}
 
 /** 1, 2, 4, 8, … ; one in so many where they would be too many. */
 function powersOfTwo(min: number, max: number): number[] {

@@ -12,7 +12,9 @@ export function hooks(chart: ChartData, colour: (name: Colour) => string, font: 
   return {
     drawClear: [
       ...(spans.drawClear ?? []),
-      ...(heat ? [(u: uPlot) => drawHeat(u, heat, colour('heat'), colour('muted'), font)] : []),
+      ...(heat
+        ? [(u: uPlot) => drawHeat(u, heat, colour('heat'), colour('muted'), scaled(font, devicePixelRatio))]
+        : []),
       ...(marks ? [(u: uPlot) => drawMarks(u, marks, colour, font)] : []),
     ],
     draw: [
@@ -31,7 +33,7 @@ function drawMarks(
   const { top, height } = u.bbox;
   const ratio = devicePixelRatio;
   u.ctx.save();
-  u.ctx.font = font.replace('11px', `600 ${11 * ratio}px`);
+  u.ctx.font = `600 ${scaled(font, ratio)}`;
   u.ctx.textBaseline = 'bottom';
   u.ctx.fillStyle = colour('ink');
   u.ctx.strokeStyle = colour('ink');
@@ -87,7 +89,7 @@ function nameBands(u: uPlot, { lines }: ChartData, colour: (name: Colour) => str
     free = name.at + apart;
   }
   u.ctx.save();
-  u.ctx.font = font.replace('11px', `${11 * ratio}px`);
+  u.ctx.font = scaled(font, ratio);
   u.ctx.textBaseline = 'middle';
   u.ctx.textAlign = 'left';
   u.ctx.lineWidth = 2 * ratio;
@@ -111,6 +113,11 @@ function shortName(label: string): string {
 /** px to the right of the plot for the names of bands. */
 export function nameRoom(lines: Line[]): number {
   return NAME_GAP + widthOf(lines.map(({ label }) => shortName(label)));
+}
+
+/** A font for a canvas with so many device pixels to a px. */
+export function scaled(font: string, ratio: number): string {
+  return font.replace(/^\d+/, (size) => `${Number(size) * ratio}`);
 }
 
 /** px that the longest of some texts takes at most: digits and letters of 11 px. */
@@ -152,7 +159,7 @@ function spanHooks(
       (u) => {
         const ratio = devicePixelRatio;
         u.ctx.save();
-        u.ctx.font = font.replace('11px', `${11 * ratio}px`);
+        u.ctx.font = scaled(font, ratio);
         u.ctx.fillStyle = colour('muted');
         u.ctx.textAlign = 'left';
         u.ctx.textBaseline = 'bottom';

@@ -18,7 +18,7 @@ export const TIME = 'time';
 export function chartOptions(chart: ChartData, host: Element, width: number, height: number): uPlot.Options {
   const styles = getComputedStyle(host);
   const colour = (name: Colour) => styles.getPropertyValue(`--${name}`).trim();
-  const font = `11px ${styles.fontFamily}`;
+  const font = `${matchMedia('print').matches ? 8 : 11}px ${styles.fontFamily}`;
   const axis = {
     stroke: colour('muted'),
     font,

@@ -102,7 +102,7 @@ export function drawHeat(u: uPlot, columns: HeatColumn[], colour: string, ink: s
   const ratio = devicePixelRatio;
   const x = left + width + 8 * ratio;
   u.ctx.save();
-  u.ctx.font = font.replace('11px', `${11 * ratio}px`);
+  u.ctx.font = font;
   u.ctx.textAlign = 'left';
   const steps = Math.min(STEPS, most);
   for (let i = 0; i < steps; i++) {
