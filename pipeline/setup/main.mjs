@@ -6,8 +6,8 @@
  *
  * npm packages as locked, what `npx artillery` runs, Redis and Mosquitto from the system's package manager (unless REDIS_URL, MQTT_URL or
  * INGEST_URL name others), with TOPOLOGY=cluster nginx, ./k6, and the report's pages. With --test also what only the tests
- * need: a browser, a C compiler, nginx, promtool, libfaketime, Toxiproxy, the check of manifests and Python packages; with --bench what
- * `npm run bench` compares with: wrk.
+ * need: a browser, a C compiler, nginx, promtool, libfaketime, Toxiproxy, the check of manifests and the packages of scenarios/pipelines;
+ * with --bench what `npm run bench` compares with: wrk.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -59,6 +59,7 @@ const steps = [
         { name: 'Toxiproxy', due: () => !isNew(TOXIPROXY, TOXIPROXY_MODULE), work: buildToxiproxy },
         { name: 'check of manifests', due: () => !isNew(CHECK, CHECK_MODULE), work: buildCheck },
         { name: 'Python packages', due: lacksPython, work: installPython },
+        { name: 'BullMQ', due: lacksBullmq, work: installBullmq },
       ]
     : []),
 ];
@@ -177,6 +178,19 @@ async function installPython() {
   rmSync(PYTHON, { recursive: true, force: true });
   await run('python3', ['-m', 'pip', 'install', '-q', '--target', PYTHON, '-r', REQUIREMENTS]);
   copyFileSync(REQUIREMENTS, join(PYTHON, 'requirements.txt'));
+}
+
+const BULLMQ = at('scenarios/pipelines/bullmq');
+const BULLMQ_LOCK = join(BULLMQ, 'package-lock.json');
+const BULLMQ_STAMP = join(BULLMQ, 'node_modules/.installed');
+
+function lacksBullmq() {
+  return read(BULLMQ_STAMP) !== read(BULLMQ_LOCK);
+}
+
+async function installBullmq() {
+  await run('npm', ['ci', '--ignore-scripts'], { cwd: BULLMQ });
+  copyFileSync(BULLMQ_LOCK, BULLMQ_STAMP);
 }
 
 async function buildPages() {

@@ -1,11 +1,15 @@
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
 /** Debian puts daemons where a user's PATH does not look. */
 const SYSTEM_FOLDERS = ['/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin', '/opt/homebrew/sbin'];
 
-/** Whether a program is installed. */
+/** nginx' push module, where Debian and Ubuntu put it. */
+export const NCHAN = '/usr/lib/nginx/modules/ngx_nchan_module.so';
+
+/** Whether a program is installed; a path: whether that file is there. */
 export function isInstalled(program, path = process.env.PATH ?? '') {
+  if (program.startsWith('/')) return existsSync(program);
   return [...path.split(delimiter), ...SYSTEM_FOLDERS].some((folder) => {
     try {
       accessSync(join(folder, program), constants.X_OK);
@@ -29,6 +33,7 @@ export function neededPrograms(env, { forTests = false, forBench = false } = {},
   // A C compiler: Go's race detector is C.
   const browser = has('apt-get') ? 'chromium-headless-shell' : 'chromium';
   if (forTests) programs.push(browser, 'faketime', 'pdftotext', 'promtool', 'gcc');
+  if (forTests && has('apt-get')) programs.push(NCHAN);
   if (forBench) programs.push('wrk');
   return programs;
 }
@@ -59,6 +64,7 @@ const PACKAGES = {
     pacman: 'poppler',
   },
   promtool: { debian: 'prometheus', dnf: 'golang-github-prometheus' },
+  [NCHAN]: { debian: 'libnginx-mod-nchan' },
   faketime: { brew: 'libfaketime', dnf: 'libfaketime', apk: 'libfaketime', pacman: 'libfaketime' },
 };
 

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { execa } from 'execa';
 import { copyCheckout } from '../test/checkout.ts';
 import { remove, temporaryDirectory } from '../test/services.ts';
-import { aptScript, installCommand, isInstalled, neededPrograms, packagesFor } from './packages.mjs';
+import { aptScript, installCommand, isInstalled, NCHAN, neededPrograms, packagesFor } from './packages.mjs';
 import { builtFrom, filesBelow, hashFiles, isK6Source, k6Sources } from './sources.mjs';
 import { buildGo, locked, run } from './steps.mjs';
 
@@ -91,7 +91,8 @@ test('neededPrograms depends on the settings and the package manager', () => {
     neededPrograms({ INGEST_URL: 'http://x' }, { forTests: true }, (name: string) => name === manager);
   const servers = ['redis-server', ...mosquitto, 'nginx', 'openssl'];
   const others = ['faketime', 'pdftotext', 'promtool', 'gcc'];
-  assert.deepEqual(all('apt-get'), [...servers, 'chromium-headless-shell', ...others]);
+  assert.deepEqual(all('apt-get'), [...servers, 'chromium-headless-shell', ...others, NCHAN]);
+  assert.deepEqual(packagesFor([NCHAN], 'debian'), ['libnginx-mod-nchan']);
   assert.deepEqual(all('brew'), [...servers, 'chromium', ...others]);
   assert.deepEqual(neededPrograms({ REDIS_URL: 'redis://x' }, { forBench: true }), [
     'redis-server',
@@ -114,6 +115,8 @@ test('installCommand names the packages of each package manager', () => {
 test('isInstalled finds programs', () => {
   assert.ok(isInstalled('sh'));
   assert.ok(!isInstalled('no-such-program'));
+  assert.ok(isInstalled(import.meta.filename));
+  assert.ok(!isInstalled('/no/such/module.so'));
 });
 
 test('a shell can parse the install script', async () => {

@@ -119,7 +119,7 @@ export const arrivals = () => ({
 export const ownOnly = ['webhook', 'push'];
 /** Settings of what such a pipeline takes. */
 export const requested = () => ({
-  INGEST_PATH: text('', 'the path of the POST (/messages)'),
+  INGEST_PATH: text('', 'the path of the POST (/messages); may have {{target}}'),
   HEADERS: text('{}', 'more header fields, as JSON; in the environment where one is secret'),
   BODY: text('', 'the message, with {{id}}, {{target}}, {{payload}}, {{webhook}}; need not be JSON'),
   BODY_FILE: text('', 'a file with it'),

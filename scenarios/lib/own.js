@@ -4,6 +4,7 @@
 /** @import { requested } from './declarations.js' */
 /** @import { Values } from './env.js' */
 /** @import { Flow } from './load.js' */
+import { targeted } from './arrive.js';
 import { profileOf, textsOf } from './load.js';
 
 /**
@@ -15,7 +16,8 @@ export function takes(set, { ingest }) {
   return {
     ingest: {
       ...ingest,
-      ...(set.INGEST_PATH && { path: set.INGEST_PATH, batchPath: set.INGEST_PATH }),
+      ...(set.INGEST_PATH && { path: set.INGEST_PATH }),
+      ...(set.INGEST_PATH && !targeted(set.INGEST_PATH) && { batchPath: set.INGEST_PATH }),
       headers: textsOf('HEADERS', set.HEADERS),
       keepAlive: set.KEEPALIVE,
       retries: set.RETRIES,

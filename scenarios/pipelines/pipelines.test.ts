@@ -1,13 +1,16 @@
 /** Pipelines that are not ours, measured by the commands that their files have. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { execa } from 'execa';
+import { isInstalled, NCHAN } from '../../pipeline/setup/packages.mjs';
+import type { Launch } from '../../pipeline/stack/launch.ts';
 import { freePort } from '../../pipeline/stack/ports.ts';
 import { eventually, remove, Service, temporaryDirectory } from '../../pipeline/test/services.ts';
-import { assertAllArrived, assertPass, k6, node, ROOT, readRun } from '../test/harness.ts';
+import { assertAllArrived, assertPass, node, ROOT, readRun } from '../test/harness.ts';
 
 const HERE = import.meta.dirname;
 const PYTHON = join(ROOT, '.stack/python');
@@ -24,10 +27,14 @@ async function start(
   const [dir, port] = [await temporaryDirectory(), await freePort()];
   const launch = { name, command: name, args: args(port, dir) };
   await writeFile(join(dir, 'conf'), `listener ${port} 127.0.0.1\nallow_anonymous true\n`);
+  await serve(t, dir, launch, ready);
+  return port;
+}
+
+async function serve(t: TestContext, dir: string, launch: Launch, ready: RegExp) {
   const service = new Service(dir, async () => launch, ready);
   t.after(() => service.remove());
   await service.start();
-  return port;
 }
 
 async function startRedis(t: TestContext) {
@@ -69,6 +76,23 @@ async function startTheirs(
   return url;
 }
 
+/** Measures with a script as `npm run scenario` does. */
+async function scenario(t: TestContext, script: string, settings: NodeJS.ProcessEnv) {
+  const RUN_DIR = await directory(t);
+  const env = { ...LOAD, WARMUP: '0.5', NO_COLOR: '1', RUN_DIR, ...settings };
+  const { exitCode, all = '' } = await node(['scenarios/run/run.ts', `scenarios/${script}`], env);
+  return { RUN_DIR, exitCode, all };
+}
+
+/** Measures, and every message arrives. */
+async function passes(t: TestContext, script: string, settings: NodeJS.ProcessEnv) {
+  const { RUN_DIR, exitCode, all } = await scenario(t, script, settings);
+  const run = await readRun(RUN_DIR).catch((error) => assert.fail(`${error}\n${all}`));
+  assertPass(run, exitCode);
+  assertAllArrived(run);
+  return run;
+}
+
 async function directory(t: TestContext) {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
@@ -93,22 +117,12 @@ test('Flask, a Redis list and MQTT 3.1.1, with numeric ids in an envelope', { sk
   };
   const settings = {
     ...theirs,
-    ...LOAD,
-    WARMUP: '0.5',
     ID_FORMAT: 'number',
     TOPIC_PREFIX: 'users/',
     MQTT_VERSION: '3.1.1',
   };
-  const measure = async (more: NodeJS.ProcessEnv) => {
-    const RUN_DIR = await directory(t);
-    const script = ['scenarios/run/run.ts', 'scenarios/own.js'];
-    const { exitCode, all = '' } = await node(script, { ...settings, RUN_DIR, NO_COLOR: '1', ...more });
-    return { RUN_DIR, exitCode, all };
-  };
-  const { RUN_DIR, exitCode, all } = await measure({ ID_FROM: 'json:$.meta.id' });
-  const run = await readRun(RUN_DIR).catch((error) => assert.fail(`${error}\n${all}`));
-  assertPass(run, exitCode);
-  assertAllArrived(run);
+  await passes(t, 'own.js', { ...settings, ID_FROM: 'json:$.meta.id' });
+  const measure = (more: NodeJS.ProcessEnv) => scenario(t, 'own.js', { ...settings, ...more });
   // What is wrong is said before the load, with the end at which the first message stopped.
   assert.match((await measure({ ID_FROM: 'json:$.id' })).all, /first message.*ID_FROM.*meta/);
   assert.match((await measure({ INGEST_PATH: '/elsewhere' })).all, /elsewhere refuses messages: HTTP 404/);
@@ -122,10 +136,55 @@ test('net/http and a Redis stream, whose consumer is the script', async (t) => {
   await execa('go', ['build', '-buildvcs=false', '-o', join(dir, 'events'), '.'], { cwd: join(HERE, 'go') });
   const port = await freePort();
   const INGEST_URL = await startTheirs(t, join(dir, 'events'), [`127.0.0.1:${port}`], port, { REDIS_URL });
-  const RUN_DIR = join(dir, 'run');
-  const script = ['run', '--quiet', 'scenarios/pipelines/go/stream.js'];
-  const { exitCode, all } = await k6(script, { INGEST_URL, REDIS_URL, RUN_DIR, ...LOAD });
-  const run = await readRun(RUN_DIR).catch((error) => assert.fail(`${error}\n${all}`));
-  assertPass(run, exitCode);
-  assertAllArrived(run);
+  await passes(t, 'pipelines/go/stream.js', { INGEST_URL, REDIS_URL });
+});
+
+const noBullmq = existsSync(join(HERE, 'bullmq/node_modules/.installed'))
+  ? false
+  : 'npm run setup -- --test installs its packages';
+
+test('Fastify, BullMQ and a webhook that the message names', { skip: noBullmq }, async (t) => {
+  const port = await freePort();
+  const env = { REDIS_URL: await startRedis(t), PORT: `${port}` };
+  const INGEST_URL = await startTheirs(t, process.execPath, [join(HERE, 'bullmq/app.js')], port, env);
+  const settings = {
+    INGEST_URL,
+    WEBHOOK_ADDRESS: `127.0.0.1:${await freePort()}`,
+    INGEST_PATH: '/orders',
+    BODY: '{"order":"{{id}}","callback":"{{webhook}}"}',
+  };
+  // BullMQ tries a refused call again.
+  const run = await passes(t, 'webhook.js', { ...settings, VERIFY: 'off', REFUSE: '0.1' });
+  assert.ok(run.errors.some((error) => error.class === 'refused on purpose' && error.count >= 6));
+  assert.match((await scenario(t, 'webhook.js', settings)).all, /other content.*VERIFY=off.*"state":"done"/);
+});
+
+const noNchan = isInstalled(NCHAN) && isInstalled('nginx') ? false : `nginx has no ${NCHAN}`;
+
+test('nginx with nchan, to WebSocket and to server-sent events', { skip: noNchan }, async (t) => {
+  const [dir, port] = [await temporaryDirectory(), await freePort()];
+  const conf = await readFile(join(HERE, 'nchan/nginx.conf'), 'utf8');
+  await writeFile(join(dir, 'conf'), conf.replace('127.0.0.1:8000;', `127.0.0.1:${port};`));
+  // Started by root, nginx would write as a user that cannot enter this directory.
+  const user = process.getuid?.() === 0 ? `user ${userInfo().username};` : '';
+  const args = [
+    '-p',
+    dir,
+    '-c',
+    'conf',
+    '-e',
+    'stderr',
+    '-g',
+    `daemon off; error_log stderr notice; ${user}`,
+  ];
+  await serve(t, dir, { name: 'nginx', command: 'nginx', args }, /start worker processes/);
+  const url = `127.0.0.1:${port}`;
+  for (const where of [
+    { WEBSOCKET_URL: `ws://${url}/ws/{{target}}` },
+    { ARRIVE: 'sse', SSE_URL: `http://${url}/events/{{target}}` },
+  ]) {
+    const settings = { INGEST_URL: `http://${url}`, INGEST_PATH: '/post/{{target}}', CLIENTS: '100' };
+    const { account } = await passes(t, 'push.js', { ...settings, ...where });
+    assert.equal(account.deliveries.arrived, 5 * account.scheduled);
+  }
 });

@@ -13,6 +13,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fuzz"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
@@ -55,6 +56,12 @@ func (o *options) checkLoad() (err error) {
 func (o *options) checkAddresses() error {
 	if err := o.Ingest.Check(); err != nil {
 		return err
+	}
+	for _, f := range o.profile.Flows {
+		if strings.Contains(o.Ingest.Path, send.Target) && f.Messages > 1 {
+			return fmt.Errorf("ingest.path (INGEST_PATH) has %s, and the messages of a request have several: flow %q has %d messages, 1 is allowed",
+				send.Target, f.Name, f.Messages)
+		}
 	}
 	if o.Redis.URL != "" {
 		if _, _, err := store.Parse(o.Redis.URL); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -130,14 +131,15 @@ func (e *engine) settle(h *given, a send.Answer) {
 
 func (e *engine) content(slot pacer.Slot) Content {
 	c := Content{
-		Flow: e.options.profile.Flows[slot.Flow].Name, Path: e.options.Ingest.Path, Body: string(e.Bodies.Append(nil, slot)),
-	}
-	if slot.Messages > 1 {
-		c.Path = e.options.Ingest.BatchPath
+		Flow: e.options.profile.Flows[slot.Flow].Name, Body: string(e.Bodies.Append(nil, slot)),
 	}
 	for i := range slot.Messages {
 		c.IDs = append(c.IDs, e.Bodies.ID(slot.FirstID+i))
 		c.Targets = append(c.Targets, string(e.Bodies.AppendTarget(nil, slot, i)))
+	}
+	c.Path = e.options.Ingest.BatchPath
+	if slot.Messages == 1 {
+		c.Path = strings.Replace(e.options.Ingest.Path, send.Target, c.Targets[0], 1)
 	}
 	if e.options.Traces > 0 {
 		c.Traceparent = string(traces.Of(c.IDs[0]).AppendParent(nil))

@@ -54,7 +54,7 @@ export interface RunOptions {
     url: string;
     /** Sent as `Authorization: Bearer …`. */
     token?: string;
-    /** Begins with `/`, may have a query, and is sent as it is written. Default `/messages`. */
+    /** Begins with `/`, may have a query, and is sent as it is written, with `{{target}}` replaced. Default `/messages`. */
     path?: string;
     /** Default `/messages/batch`. */
     batchPath?: string;

@@ -45,6 +45,9 @@ func (s *sender) send(ctx context.Context) bool {
 		return false
 	}
 	s.body = e.Bodies.Append(s.body[:0], slot)
+	if s.Targeted() {
+		s.Target = e.Bodies.AppendTarget(s.Target[:0], slot, 0)
+	}
 	if e.options.Traces > 0 {
 		parent := traces.Of(e.Bodies.ID(slot.FirstID))
 		s.Fields = append(parent.AppendParent(append(s.Fields[:0], traces.Header+": "...)), "\r\n"...)

@@ -81,6 +81,7 @@ func NewCanary(ctx context.Context, parts *run.Parts, at *Path, o CanaryOptions)
 		CanaryOptions: o, Parts: parts, Path: at, poster: send.NewPoster(o.Ingest, o.Network, o.Timeout), latency: ledger.NewSeries(),
 		greets: make(chan string, 1), others: make(chan string, 1), body: before, tail: after,
 	}
+	c.poster.Target = []byte(at.Target)
 	ctx, c.stop = context.WithCancel(ctx)
 	c.work.Go(func() { c.listen(ctx) })
 	return c

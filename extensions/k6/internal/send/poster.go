@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -21,7 +22,7 @@ import (
 type Ingest struct {
 	URL       string            `json:"url"`
 	Token     string            `json:"token"` // Bearer; empty: none
-	Path      string            `json:"path"`  // of a request with one message
+	Path      string            `json:"path"`  // of a request with one message; may have Target
 	BatchPath string            `json:"batchPath"`
 	Headers   map[string]string `json:"headers"`
 	KeepAlive bool              `json:"keepAlive"`
@@ -37,6 +38,7 @@ type Poster struct {
 	URLs   [2]string           // for one message, for a batch
 	Opened func(time.Duration) // gets the time to open each connection; may be nil
 	Fields []byte              // more header fields of the next request, each with its line end
+	Target []byte              // of the next request's message; only where Targeted
 
 	network   network.Network
 	address   string
@@ -44,7 +46,8 @@ type Poster struct {
 	keepAlive bool
 	discards  bool // the bodies of answers
 	timeout   time.Duration
-	heads     [2][]byte // request heads up to the value of Content-Length
+	heads     [2][]byte // request heads up to the value of Content-Length, or up to Target
+	rest      []byte    // of the first one, behind Target; nil: its path has none
 
 	link   *link // nil: none
 	reader *bufio.Reader
@@ -83,8 +86,14 @@ func NewPoster(o Ingest, n network.Network, timeout time.Duration) *Poster {
 		p.address = fasthttp.AddMissingPort(string(u.Host()), p.secure)
 		p.heads[i] = head(string(u.Host()), target, o)
 	}
+	if strings.Contains(o.Path, Target) {
+		p.heads[0], p.rest, _ = bytes.Cut(p.heads[0], []byte(Target))
+	}
 	return p
 }
+
+// Targeted reports whether the path names the target of a message.
+func (p *Poster) Targeted() bool { return p.rest != nil }
 
 // bodyLength ends a head; the value follows.
 var bodyLength = []byte("Content-Length: ")
@@ -124,6 +133,9 @@ func (p *Poster) Post(now time.Time, body []byte, messages int) Answer {
 func (p *Poster) compose(body []byte, messages int) {
 	p.kind = Kind(messages)
 	p.packet = append(p.packet[:0], p.heads[p.kind]...)
+	if p.kind == 0 && p.Targeted() {
+		p.packet = append(append(p.packet, p.Target...), p.rest...)
+	}
 	p.packet = strconv.AppendInt(p.packet, int64(len(body)), 10)
 	p.packet = append(append(p.packet, "\r\n"...), p.Fields...)
 	p.packet = append(append(p.packet, "\r\n"...), body...)

@@ -17,6 +17,9 @@ var ours = []string{
 	"Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Upgrade", "Expect", "Te", "Trailer",
 }
 
+// Target stands for the target of a message in the path. It has bytes that a path can have as they are.
+const Target = "{{target}}"
+
 // Check refuses what no HTTP request can have: all bytes of a path and of a header field go out as they were written.
 func (o *Ingest) Check() error {
 	if o.URL == "" {
@@ -26,7 +29,8 @@ func (o *Ingest) Check() error {
 	if _, err := address.Parse(address.HTTP, o.URL); err != nil {
 		return fmt.Errorf("ingest.url (INGEST_URL): %w", err)
 	}
-	paths := []struct{ name, text string }{{"ingest.path (INGEST_PATH)", o.Path}, {"ingest.batchPath", o.BatchPath}}
+	single := strings.Replace(o.Path, Target, "target", 1)
+	paths := []struct{ name, text string }{{"ingest.path (INGEST_PATH)", single}, {"ingest.batchPath", o.BatchPath}}
 	if _, under := o.target(""); under != "" {
 		paths = append(paths, struct{ name, text string }{"the path of ingest.url (INGEST_URL)", under})
 	}
@@ -54,7 +58,7 @@ func checkPath(name, path string) error {
 		return fmt.Errorf("%s does not begin with /; allowed: /messages?x=1", name)
 	}
 	if strings.Contains(path, "{{") {
-		return fmt.Errorf("%s has {{, and placeholders stand in the body only", name)
+		return fmt.Errorf("%s has {{, and placeholders stand in the body; allowed: {{target}}, once, in ingest.path (INGEST_PATH)", name)
 	}
 	for i, c := range []byte(path) {
 		if c <= ' ' || c >= 0x7f || c == '#' {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
 
 // Regression: %2F was decoded, so that /api/exchanges/%2F/x arrived as /api/exchanges/x.
@@ -37,6 +39,22 @@ func TestAPathGoesOutAsItWasWritten(t *testing.T) {
 	}
 }
 
+func TestThePathNamesTheTarget(t *testing.T) {
+	t.Parallel()
+	o := Ingest{URL: "http://h/v1", Path: "/rooms/{{target}}/events?x=1", BatchPath: "/m", Headers: map[string]string{"X": Target}}
+	require.NoError(t, o.Check())
+	p := NewPoster(o, network.Network{}, time.Second)
+	assert.True(t, p.Targeted())
+	p.Target = []byte("room/7")
+	p.compose([]byte("{}"), 1)
+	assert.Regexp(t, `^POST /v1/rooms/room/7/events\?x=1 HTTP/1\.1\r\n`, string(p.packet))
+	assert.Contains(t, string(p.packet), "X: {{target}}\r\n")
+	p.compose([]byte("[{},{}]"), 2)
+	assert.Regexp(t, `^POST /v1/m HTTP/1\.1\r\n`, string(p.packet))
+	p = NewPoster(Ingest{URL: "http://h", Path: "/m", BatchPath: "/m"}, network.Network{}, time.Second)
+	assert.False(t, p.Targeted())
+}
+
 func TestWhatNoRequestCanHaveIsRefused(t *testing.T) {
 	t.Parallel()
 	good := Ingest{
@@ -59,6 +77,8 @@ func TestWhatNoRequestCanHaveIsRefused(t *testing.T) {
 		"not ASCII":           {func(o *Ingest) { o.BatchPath = "/é" }, "%C3"},
 		"fragment":            {func(o *Ingest) { o.Path = "/a#b" }, "%23"},
 		"placeholder":         {func(o *Ingest) { o.Path = "/a/{{id}}" }, "body"},
+		"target twice":        {func(o *Ingest) { o.Path = "/{{target}}/{{target}}" }, "once"},
+		"target of a batch":   {func(o *Ingest) { o.BatchPath = "/{{target}}" }, "ingest.batchPath"},
 		"query of the URL":    {func(o *Ingest) { o.URL = "http://h?x=1" }, "INGEST_PATH"},
 		"fragment of the URL": {func(o *Ingest) { o.URL = "http://h/#x" }, "#"},
 		"space in the URL":    {func(o *Ingest) { o.URL = "http://h/a b" }, "%20"},
