@@ -377,6 +377,120 @@ export interface Knee {
   stage: string;
 }
 
+/** Stages of sampled messages of the measured phases, by the spans that the pipeline sent to the run. */
+export interface Spans {
+  /** One message in so many has the flag `sampled`, but at most one of a request. */
+  one_in: number;
+  /** The endpoint: host:port. */
+  listen: string;
+  /** What came to the endpoint. */
+  received: {
+    /** Taken. */
+    requests: number;
+    /** Malformed, too large, or not of spans. */
+    refused: number;
+    /** In the requests taken. */
+    spans: number;
+    /** Of traces of this run's messages. */
+    own: number;
+    /** Of traces that link to such, like those of batches. */
+    linked: number;
+    /** Of other traces: not used. */
+    others: number;
+    /** Without ids, or with times that can't be. */
+    malformed: number;
+    /** For which there was no room. */
+    dropped: number;
+  };
+  /** Of sampled messages. */
+  sampled: number;
+  /** Of them, those whose messages have spans. */
+  traced: number;
+  /** Of them, those that have every used mark once and in order. `stages`, `arrival` and `slowest` are theirs. */
+  count: number;
+  /** The moments that spans give, in order. */
+  marks: Array<{
+    /** Name of the mark. */
+    mark: string;
+    /** Which end of which span it is, in words. */
+    span: string;
+    /** It divides stages. false: too few messages have it for this pipeline to make it. */
+    used: boolean;
+    /** Whose messages have it. */
+    seen: number;
+    /** Left out: their messages have spans, but not this mark. */
+    missing: number;
+    /** Left out: several spans of their messages are this mark. */
+    twice: number;
+    /** Left out: it is before the mark before it, or the last one after the arrival, by more than the clocks allow. */
+    disordered: number;
+  }>;
+  /** From mark to mark, in order; the means sum to arrival.mean. Empty: no mark was seen. */
+  stages: SpansStage[];
+  /** Of the deliveries with stages, as a whole. */
+  arrival: SpansStage;
+  /** arrival − that of all deliveries. */
+  difference: {
+    mean: number | null;
+    p50: number | null;
+    p99: number | null;
+  };
+  /** The clocks of the hosts that spans come from. Stages are on the generator's clock. */
+  clocks: Array<{
+    /** host.name of the spans' resource, or else k8s.node.name, service.instance.id, service.name. */
+    host: string;
+    /** Its clock minus the generator's. */
+    offset_ms: number;
+    /** How far offset_ms may be off; with half a ms where all its spans begin at whole ms. */
+    bound_ms: number;
+    /** traces: a message is not received before it is sent, nor a child begun before its parent. disagree: no offset fits all traces, so the clock was set or drifts. */
+    basis: "same host" | "traces" | "disagree";
+  }>;
+  /** The slowest deliveries with stages, slowest first. */
+  slowest: Array<{
+    /** Id of the message. */
+    id: string;
+    /** Its trace. */
+    trace: string;
+    /** Arrival latency. */
+    arrival_ms: number;
+    /** In the order of `stages`. */
+    stages_ms: number[];
+    /** Its first 40 spans, by start. */
+    spans: Array<{
+      /** service.name. */
+      service: string;
+      /** Name of the span. */
+      name: string;
+      /** server, client, producer, consumer, internal. */
+      kind: string;
+      /** How many spans are above it. */
+      depth: number;
+      /** Since the message was due, on the generator's clock. */
+      start_ms: number;
+      /** Likewise. */
+      end_ms: number;
+    }>;
+  }>;
+}
+
+export interface SpansStage {
+  /** The mark at which it begins. */
+  from: string;
+  /** The mark at which it ends. */
+  to: string;
+  mean: number | null;
+  /** The mean of all deliveries is within it of `mean`, with 95 % confidence. null: fewer than two messages. */
+  error: number | null;
+  /** null: fewer than 2 deliveries. */
+  p50: number | null;
+  /** null: fewer than 100 deliveries. */
+  p99: number | null;
+  max: number | null;
+  /** How far the clocks of its two ends may be apart. */
+  bound: number;
+}
+
 /** Arrival of one message in so many, from the trace lists of ingest and relay, and its difference from all deliveries. */
 export interface Sampled {
   /** One in so many. */
@@ -750,6 +864,8 @@ export interface Run {
   canary: Canary | null;
   /** Figures of the trace lists, of the measured phases. null: not requested. */
   sampled?: Sampled | null;
+  /** Stages of sampled messages by the spans of the pipeline's own traces. null or absent: not requested. */
+  spans?: Spans | null;
   /** In a merged run: one entry for each instance, by number. Absent: a single instance. */
   generators?: GeneratorResult[];
   /** The phases that were reached, in order. Further phases of the profile were not reached. */

@@ -6,6 +6,7 @@ import { choice, count, flag, number, numbers, read, text } from './env.js';
 
 const PAYLOAD = { max: 1_048_576, whole: true };
 const TRACED = { max: 10_000, whole: true };
+const SPANNED = { min: 1, max: 1_000_000, whole: true };
 const DAY = { min: 0.1, max: 86_400 };
 
 /** Settings of every script; setting() reads them. */
@@ -19,6 +20,8 @@ export const every = () => ({
   ),
   CLOCK_LIMIT: text('', 'the widest clock bound of a valid run, like 1ms'),
   TRACES: number(0, '', 'messages with a trace, beside the slowest and the missing; 0: none', TRACED),
+  SPANS: text('', "where the pipeline sends its own OpenTelemetry spans, like :4318: they give stages"),
+  SPANS_ONE_IN: number(100, 'messages', 'with SPANS: one of so many is sampled', SPANNED),
   VERIFY: text(
     '',
     '1: the bytes of every message are compared; n: of one in n (100); off: the pipeline rewrites',

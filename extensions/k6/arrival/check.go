@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
@@ -15,7 +14,6 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
 
 var (
@@ -32,7 +30,7 @@ const tracesMost = 10_000
 
 // check parses the profile and checks all options. The error names the option, its value and what is allowed.
 func (o *options) check() error {
-	for _, wrong := range []func() error{o.checkLoad, o.checkAddresses, o.checkNumbers, o.checkMessages, o.checkSource, o.checkNames} {
+	for _, wrong := range []func() error{o.checkLoad, o.checkAddresses, o.checkNumbers, o.checkSpans, o.checkMessages, o.checkSource, o.checkNames} {
 		if err := wrong(); err != nil {
 			return err
 		}
@@ -107,8 +105,6 @@ func (o *options) checkNumbers() error {
 		return errors.New("sampled is set, but there are no trace lists to read: redis.url (REDIS_URL) is missing")
 	case o.Traces < 0 || o.Traces > tracesMost:
 		return fmt.Errorf("traces %d (TRACES) is outside 0 to %d", o.Traces, tracesMost)
-	case o.Traces > 0 && slices.ContainsFunc(sortedKeys(o.Ingest.Headers), func(name string) bool { return strings.EqualFold(name, traces.Header) }):
-		return errors.New("traces (TRACES) gives each request its own traceparent, so ingest.headers can't have one")
 	case o.Timeout <= 0:
 		return errors.New("timeout 0: a time above 0 is wanted")
 	case o.Clock.Limit != nil && *o.Clock.Limit == 0:

@@ -68,6 +68,10 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		}
 		defer client.KeepTime(ctx, e.Clock)()
 	}
+	if err := e.spans.open(ctx, e); err != nil {
+		return err
+	}
+	defer e.spans.close()
 	tags := state.Tags.GetCurrentValues().Tags
 	hand := func(us []int64) { e.pending.latencies(ctx, state, m.latency, tags, us) }
 	means := receive.Means{Network: net, Patience: e.reconnect}
@@ -165,6 +169,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		sampled := client.Traces(ctx, &e.Parts, o.Sampled)
 		e.note(func() { e.sampled = sampled })
 	}
+	e.collectSpans(ctx)
 	e.Clock.End()
 	if step := time.Duration(e.Clock.Read().Step) * time.Microsecond; step.Abs() >= stepLeast {
 		e.count("clock", "set during the run", fmt.Sprintf("the clock of Redis moved by %s against this host's: "+

@@ -11,7 +11,6 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
 const stampFormat = "2006-01-02T15:04:05.000Z"
@@ -49,7 +48,7 @@ func (e *engine) report(lossless bool) *report.Run {
 		stamp := ended.UTC().Format(stampFormat)
 		r.Run.Ended = &stamp
 	}
-	e.describeLatencies(r, standing, spans, noted.sampled, lossless)
+	e.describeLatencies(r, standing, spans, noted, lossless)
 	if finished {
 		r.Targets, r.Messages = report.NewTargets(e.Ledger.Targets()), e.describeMessages()
 	}
@@ -73,7 +72,8 @@ func (e *engine) timeline() ([]report.Interval, error) {
 }
 
 // describeLatencies fills in the latencies of the steps, the flows and the whole run.
-func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, spans []schedule.Span, traced *store.Sampled, lossless bool) {
+func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, spans []schedule.Span, noted lists, lossless bool) {
+	traced := noted.sampled
 	total := ledger.NewTimes(len(e.options.stages))
 	counts := standing.Phases
 	for i, p := range e.options.profile.Phases {
@@ -104,7 +104,7 @@ func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, span
 	}
 	r.Latency = report.NewLatencies(e.options.stages, total, lossless)
 	r.ArrivalBins, r.Tail = report.NewBins(&total.Arrival), report.NewTail(e.Ledger)
-	r.Sampled = traced.All().Against(r.Latency.Arrival)
+	r.Sampled, r.Spans = traced.All().Against(r.Latency.Arrival), noted.spans.Against(r.Latency.Arrival)
 
 	for i, f := range e.options.profile.Flows {
 		s := e.Ledger.FlowTimes(i)

@@ -65,6 +65,7 @@ type engine struct {
 	receiver atomic.Pointer[receive.Receiver]
 	opened   chan struct{}   // closed when it is there
 	canary   *receive.Canary // nil: none
+	spans    *spanSource     // nil: none
 	greeted  bool            // one message has gone round
 }
 
@@ -93,6 +94,7 @@ func newEngine(o *options, part segment.Segment) *engine {
 		e.Ledger.Keep(o.Sampled, store.TraceLength)
 	}
 	e.Ledger.Sample(o.Traces)
+	e.spans = newSpanSource(e)
 	deliveries, requests := expected(o.profile, due)
 	e.pending.trend, e.pending.http = thin(deliveries), thin(requests)
 	e.open = schedule.NewOpen(e.Course)

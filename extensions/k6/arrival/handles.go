@@ -17,7 +17,6 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
 
 type given struct {
@@ -141,8 +140,8 @@ func (e *engine) content(slot pacer.Slot) Content {
 	if slot.Messages == 1 {
 		c.Path = strings.Replace(e.options.Ingest.Path, send.Target, c.Targets[0], 1)
 	}
-	if e.options.Traces > 0 {
-		c.Traceparent = string(traces.Of(c.IDs[0]).AppendParent(nil))
+	if e.traced() {
+		c.Traceparent = string(e.appendParent(nil, slot))
 	}
 	return c
 }

@@ -308,6 +308,25 @@ export interface RunOptions {
    * first message's. After the run OTLP spans are written to `traces.otlp.json`, and sent to `OTEL_EXPORTER_OTLP_ENDPOINT` where it is set.
    */
   traces?: number;
+  /**
+   * Stages from the pipeline's own OpenTelemetry spans: the run is an OTLP endpoint (HTTP with protobuf or JSON, and gRPC, on one port), to
+   * which the pipeline exports (`OTEL_EXPORTER_OTLP_ENDPOINT=http://<listen>`). Each request has a `traceparent`, so a parent-based sampler
+   * records the sampled messages only, and the trace id names the message. `spans` of run.json has the stages. What comes is also sent to
+   * k6's own `OTEL_EXPORTER_OTLP_ENDPOINT` where it is set. At its end the run waits for the last spans: 6 s without any, 30 s at most.
+   * Not with `traces`, `publishers` or several instances.
+   */
+  spans?: {
+    /** `127.0.0.1:4318`; `:4318` for all addresses of this host; port 0 for a free one, which the report names. */
+    listen: string;
+    /** One message in so many is sampled, but at most one of a request. Default 100. */
+    oneIn?: number;
+    /**
+     * Which spans divide a message's time, in order. Default: `received` (start of the server's span), `queued` (of the producer's),
+     * `claimed` (of the consumer's), `published` (of the producer's or HTTP client's below the consumer), as far as half of the sampled
+     * messages have them. Of nested spans the outermost counts. A message without a mark, or with two, has no stages and is counted.
+     */
+    marks?: SpanMark[];
+  };
   /** The widest clock bound between generator and pipeline of a valid run. */
   clock?: { limit?: Duration };
   /** The time-out of a request; after it the message is `unknown` unless it arrives. Default 10 s. */
@@ -344,6 +363,16 @@ export interface RunOptions {
   command?: string;
 }
 
+/** A moment that a span gives. */
+export interface SpanMark {
+  /** Up to 16 small letters, digits and _. */
+  mark: string;
+  /** Which span; a name or service between slashes is a regular expression of Go, as in `'/bull/'`. */
+  span: { kind?: 'server' | 'client' | 'producer' | 'consumer' | 'internal'; name?: string; service?: string };
+  /** Default `start`. */
+  at?: 'start' | 'end';
+}
+
 /** A request that a script sends itself. */
 export interface Slot {
   /** `<run>.<generator>.<number>` of each message in the body. */
@@ -358,7 +387,7 @@ export interface Slot {
   readonly targets: string[];
   /** When it was handed out, in µs of Redis' clock, for stamps that a script makes itself. 0: the run has no Redis. */
   readonly stamp: number;
-  /** With `traces`, the value of the header of that name; else empty. */
+  /** With `traces` or `spans`, the value of the header of that name; else empty. */
   readonly traceparent: string;
 }
 

@@ -29,6 +29,7 @@ type lists struct {
 	processes []report.ProcessClock
 	resources []report.Resource
 	sampled   *store.Sampled // nil: not requested, or not read yet
+	spans     *report.Spans  // likewise
 }
 
 // classesMost bounds the classes of errors: some are named by what a server answered.
@@ -89,7 +90,7 @@ func (n *notes) noted() (lists, []report.ErrorClass) {
 	}
 	sort.Slice(classes, func(i, j int) bool { return classes[i].Count > classes[j].Count })
 	return lists{
-		copyOf(n.doubts), copyOf(n.figures), n.answer, n.abandoned, copyOf(n.processes), copyOf(n.resources), n.sampled,
+		copyOf(n.doubts), copyOf(n.figures), n.answer, n.abandoned, copyOf(n.processes), copyOf(n.resources), n.sampled, n.spans,
 	}, classes
 }
 

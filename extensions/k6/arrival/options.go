@@ -18,6 +18,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/mqtt"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/spans"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
@@ -53,6 +54,7 @@ type options struct {
 	StageNames []string                  `json:"stages"`  // after schedule; empty: the default ones
 	Sampled    int                       `json:"sampled"` // one message in this many is looked up in the trace lists; 0: none
 	Traces     int                       `json:"traces"`  // number of sampled messages with traces, besides slow and missing ones; 0: no traces
+	Spans      *spans.Options            `json:"spans"`
 	Verify     verifyOption              `json:"verify"`
 	Clock      clockOptions              `json:"clock"`
 	Labels     map[string]string         `json:"labels"`
@@ -67,9 +69,10 @@ type options struct {
 	source  receive.Source
 	from    receive.Description // of source
 	stages  stages.List
-	form    body.Form   // of ids
-	ids     *body.From  // where they stand
-	tool    report.Tool // what sends
+	marks   []spans.Mark // of Spans
+	form    body.Form    // of ids
+	ids     *body.From   // where they stand
+	tool    report.Tool  // what sends
 }
 
 type profileOption struct {
@@ -197,7 +200,7 @@ func (o *options) messages() body.Format {
 // same refuses a second run in one process: all VUs share one schedule.
 func (e *engine) same(o *options) error {
 	a, b := *e.options, *o
-	a.profile, b.profile, a.source, b.source, a.ids, b.ids = nil, nil, nil, nil, nil, nil
+	a.profile, b.profile, a.source, b.source, a.ids, b.ids, a.marks, b.marks = nil, nil, nil, nil, nil, nil, nil, nil
 	if !reflect.DeepEqual(a, b) {
 		return errors.New("a second Run with other options: a script has one Run, made outside of its functions")
 	}

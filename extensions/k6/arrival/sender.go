@@ -48,9 +48,8 @@ func (s *sender) send(ctx context.Context) bool {
 	if s.Targeted() {
 		s.Target = e.Bodies.AppendTarget(s.Target[:0], slot, 0)
 	}
-	if e.options.Traces > 0 {
-		parent := traces.Of(e.Bodies.ID(slot.FirstID))
-		s.Fields = append(parent.AppendParent(append(s.Fields[:0], traces.Header+": "...)), "\r\n"...)
+	if e.traced() {
+		s.Fields = append(e.appendParent(append(s.Fields[:0], traces.Header+": "...), slot), "\r\n"...)
 	}
 
 	if !s.admit(ctx) { // what waits is late: the stage schedule shows it

@@ -124,7 +124,13 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 		l.unmeasured++
 		return 0, 0, false
 	}
-	l.keeper.note(Kept{a.Seq, slot.Phase, due, a.At})
+	delivery := Kept{a.Seq, slot.Phase, subscriber, due, sent, a.At}
+	l.keeper.note(delivery)
+	if l.picks != nil {
+		if seq, ok := l.picks(slot); ok && seq == a.Seq {
+			l.traced.note(delivery)
+		}
+	}
 	return l.measure(slot, target, subscriber, due, sent, a), slot.Phase, true
 }
 

@@ -1,11 +1,15 @@
 package ledger
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+)
 
 // Kept is a delivery that the ledger keeps by itself. Times are µs on the own clock.
 type Kept struct {
-	Seq, Phase   int
-	Due, Arrived int64
+	Seq, Phase, Subscriber int
+	Due, Sent, Arrived     int64 // Sent may be Forgotten
 }
 
 // keeper keeps the newest deliveries of every n-th message. Its zero value keeps none.
@@ -35,6 +39,23 @@ func (l *Ledger) Keep(every, most int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.keeper = keeper{every: every, most: most, seen: make([]int, len(l.phases))}
+}
+
+// KeepTraced is Keep for messages whose traces the pipeline records: picks returns the one of a request, if it has one.
+func (l *Ledger) KeepTraced(picks func(pacer.Slot) (seq int, ok bool), most int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.traced, l.picks = keeper{every: 1, most: most, seen: make([]int, len(l.phases))}, picks
+}
+
+// Traced returns the deliveries that KeepTraced keeps, unordered, and how many there were of all phases.
+func (l *Ledger) Traced() (rows []Kept, seen int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, n := range l.traced.seen {
+		seen += n
+	}
+	return slices.Clone(l.traced.rows), seen
 }
 
 // Kept returns the kept deliveries, unordered, and the number seen by phase.

@@ -88,6 +88,8 @@ type Ledger struct {
 	dues      dueSeconds
 	targets   targets
 	keeper    keeper
+	traced    keeper
+	picks     func(pacer.Slot) (seq int, ok bool) // see KeepTraced
 	named     named
 	tail      tail
 	early     map[int][]early // by message; nil without AwaitSending

@@ -128,6 +128,26 @@ func (m *markdown) latencies(r *Run) {
 	if open {
 		m.line("\n</details>")
 	}
+	m.spans(r)
+}
+
+// spans writes the stages of sampled messages.
+func (m *markdown) spans(r *Run) {
+	s := r.Spans
+	if s == nil {
+		return
+	}
+	head := s.head()
+	m.line("\n<details><summary>%s</summary>\n", plain(head))
+	if len(s.Stages) > 0 {
+		m.row("ms", "mean", "±", "p50", "p99", "max")
+		m.row("---", "---:", "---:", "---:", "---:", "---:")
+		for _, stage := range s.rows() {
+			m.row(plain(stage.From+" → "+stage.To), num(stage.Mean), num(stage.Error), num(stage.P50)+stage.within(), num(stage.P99), num(stage.Max))
+		}
+	}
+	m.list(s.tail(r))
+	m.line("\n</details>")
 }
 
 // rules writes a table of the rules for a result, or without one of the other rules and all broken ones.

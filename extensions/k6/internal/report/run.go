@@ -32,7 +32,8 @@ type Run struct {
 	Canary      *Canary `json:"canary" merge:"fields"` // nil: the run had none
 	// Generators: of a merged run: every instance, missing ones included
 	Generators  []Part         `json:"generators,omitempty" merge:"own"`
-	Sampled     *Sampled       `json:"sampled" merge:"own"` // of the measured phases; nil: not requested
+	Sampled     *Sampled       `json:"sampled" merge:"own"`         // of the measured phases; nil: not requested
+	Spans       *Spans         `json:"spans,omitempty" merge:"own"` // nil: not requested
 	Steps       []Step         `json:"steps" merge:"own"`
 	Knee        *Knee          `json:"knee" merge:"own"`    // nil: no sweep, or its last step has not taken off
 	Figures     []Figure       `json:"figures" merge:"own"` // never nil

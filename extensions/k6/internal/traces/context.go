@@ -27,10 +27,12 @@ func Of(id string) (c Context) {
 // TraceID is the trace in hexadecimal digits.
 func (c Context) TraceID() string { return hex.EncodeToString(c.Trace[:]) }
 
-// AppendParent adds the value of a traceparent header. The flag `sampled` is always set, as only the end shows which
-// messages were slow.
-func (c Context) AppendParent(b []byte) []byte {
+// AppendParent adds the value of a traceparent header, with the flag `sampled` or without.
+func (c Context) AppendParent(b []byte, sampled bool) []byte {
 	b = hex.AppendEncode(append(b, "00-"...), c.Trace[:])
 	b = hex.AppendEncode(append(b, '-'), c.Span[:])
-	return append(b, "-01"...)
+	if sampled {
+		return append(b, "-01"...)
+	}
+	return append(b, "-00"...)
 }

@@ -47,7 +47,7 @@ func TestTheTraceContextFollowsFromTheID(t *testing.T) {
 	t.Parallel()
 	// printf r.1.7 | sha256sum
 	const parent = "00-0cc9d9e607a30b070c37981c5f85eccd-1c0f3ace435ea56d-01"
-	assert.Equal(t, parent, string(Of("r.1.7").AppendParent(nil)))
+	assert.Equal(t, parent, string(Of("r.1.7").AppendParent(nil, true)))
 	assert.NotEqual(t, Of("r.1.7").Trace, Of("r.1.8").Trace)
 }
 

@@ -92,17 +92,12 @@ const (
 // Export sends the traces of messages to the collector that OpenTelemetry's variables name, like
 // OTEL_EXPORTER_OTLP_ENDPOINT. Without one it does nothing.
 func Export(ctx context.Context, run string, list stages.List, messages []Message) (err error) {
-	if variable("ENDPOINT") == "" {
+	if Endpoint() == "" {
 		return nil
 	}
-	var client otlptrace.Client
-	switch protocol := variable("PROTOCOL"); protocol {
-	case "", "http/protobuf":
-		client = otlptracehttp.NewClient()
-	case "grpc":
-		client = otlptracegrpc.NewClient()
-	default:
-		return fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q; allowed: http/protobuf, grpc", protocol)
+	client, err := Client()
+	if err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, exportMost)
 	defer cancel()
@@ -116,6 +111,21 @@ func Export(ctx context.Context, run string, list stages.List, messages []Messag
 		}
 	}
 	return nil
+}
+
+// Endpoint is the collector that OpenTelemetry's variables name; empty: none.
+func Endpoint() string { return variable("ENDPOINT") }
+
+// Client exports to Endpoint.
+func Client() (otlptrace.Client, error) {
+	switch protocol := variable("PROTOCOL"); protocol {
+	case "", "http/protobuf":
+		return otlptracehttp.NewClient(), nil
+	case "grpc":
+		return otlptracegrpc.NewClient(), nil
+	default:
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q; allowed: http/protobuf, grpc", protocol)
+	}
 }
 
 // variable is the value of an OpenTelemetry variable. The one for traces alone takes precedence.

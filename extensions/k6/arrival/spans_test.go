@@ -1,0 +1,178 @@
+package arrival
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.k6.io/k6/v2/js/modulestest"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
+)
+
+// tracedPipeline takes requests before a fake pipeline, and has OpenTelemetry's SDK in it and no stamps: a server that
+// queues a message, and a consumer that waits and then posts it on.
+type tracedPipeline struct {
+	queue  chan queued
+	to     string
+	tracer trace.Tracer
+	mu     sync.Mutex
+	flags  map[bool]int // requests with and without the flag
+}
+
+type queued struct {
+	carrier propagation.MapCarrier
+	body    []byte
+	path    string
+}
+
+const (
+	queueTakes  = 30 * time.Millisecond
+	workerTakes = 20 * time.Millisecond
+)
+
+func startTraced(t *testing.T, endpoint, to string) *tracedPipeline {
+	t.Helper()
+	exporter, err := otlptracehttp.New(t.Context(), otlptracehttp.WithEndpoint(endpoint), otlptracehttp.WithInsecure())
+	require.NoError(t, err)
+	provider := sdk.NewTracerProvider(sdk.WithSampler(sdk.ParentBased(sdk.AlwaysSample())), sdk.WithBatcher(exporter, sdk.WithBatchTimeout(100*time.Millisecond)))
+	p := &tracedPipeline{queue: make(chan queued, 1000), to: to, tracer: provider.Tracer("test"), flags: map[bool]int{}}
+	var workers sync.WaitGroup
+	for range 16 {
+		workers.Go(p.work)
+	}
+	t.Cleanup(func() {
+		close(p.queue)
+		workers.Wait()
+		_ = provider.Shutdown(context.WithoutCancel(t.Context()))
+	})
+	return p
+}
+
+var propagator = propagation.TraceContext{}
+
+func (p *tracedPipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx := propagator.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+	p.mu.Lock()
+	p.flags[trace.SpanContextFromContext(ctx).IsSampled()]++
+	p.mu.Unlock()
+	ctx, span := p.tracer.Start(ctx, "POST "+r.URL.Path, trace.WithSpanKind(trace.SpanKindServer))
+	defer span.End()
+	body, _ := io.ReadAll(r.Body)
+	ctx, put := p.tracer.Start(ctx, "send jobs", trace.WithSpanKind(trace.SpanKindProducer))
+	q := queued{propagation.MapCarrier{}, body, r.URL.Path}
+	propagator.Inject(ctx, q.carrier)
+	time.AfterFunc(queueTakes, func() { p.queue <- q })
+	put.End()
+	w.WriteHeader(http.StatusAccepted)
+}
+
+func (p *tracedPipeline) work() {
+	for q := range p.queue {
+		ctx, span := p.tracer.Start(propagator.Extract(context.Background(), q.carrier), "process jobs", trace.WithSpanKind(trace.SpanKindConsumer))
+		time.Sleep(workerTakes)
+		_, put := p.tracer.Start(ctx, "publish", trace.WithSpanKind(trace.SpanKindProducer))
+		answer, err := http.Post(p.to+q.path, "application/json", bytes.NewReader(q.body))
+		if err == nil {
+			_ = answer.Body.Close()
+		}
+		put.End()
+		span.End()
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = free.Close() }()
+	return free.Addr().String()
+}
+
+func TestAPipelineWithoutStampsHasStagesByItsOwnSpans(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{}
+	test.Start(t, f)
+	endpoint := freeAddress(t)
+	p := startTraced(t, endpoint, f.IngestURL())
+	front := httptest.NewServer(p)
+	t.Cleanup(front.Close)
+	r := newScriptAt(t, f, "phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct}]",
+		fmt.Sprintf("ingest: { url: %q }, spans: { listen: %q, oneIn: 4 }", front.URL, endpoint)).run()
+	require.Equal(t, 100, r.Account.Arrived)
+	s := r.Spans
+	require.NotNil(t, s)
+	assert.Equal(t, endpoint, s.Listen)
+	assert.Equal(t, p.flags[true], s.Sampled)
+	assert.Equal(t, 100, p.flags[true]+p.flags[false])
+	assert.InDelta(t, 25, s.Sampled, 24)
+	assert.EqualValues(t, s.Sampled, s.Count, "%+v", s.Marks)
+	assert.Equal(t, 4*s.Sampled, s.Received.Own)
+	var names []string
+	sum := 0.0
+	for _, stage := range s.Stages {
+		names = append(names, stage.From+" "+stage.To)
+		sum += *stage.Mean
+	}
+	assert.Equal(t, []string{"due sent", "sent received", "received queued", "queued claimed", "claimed published", "published arrived"}, names)
+	assert.InDelta(t, *s.Arrival.Mean, sum, 1e-6)
+	assert.GreaterOrEqual(t, *s.Stages[3].Mean, 30.0)
+	assert.GreaterOrEqual(t, *s.Stages[4].Mean, 20.0)
+	for _, stage := range s.Stages[:2] {
+		assert.GreaterOrEqual(t, *stage.Mean, 0.0, stage.From)
+	}
+	assert.NotEmpty(t, s.Slowest)
+	assert.Len(t, s.Slowest[0].Spans, 4)
+	assert.Contains(t, report.Text(r, "", false), "queued → claimed")
+	assert.Contains(t, report.Markdown(r), "queued → claimed")
+}
+
+// A pipeline that sends no span: the run is as it would be without, and says what is missing.
+func TestARunWithoutASpanSaysSo(t *testing.T) {
+	t.Parallel()
+	r := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]",
+		"spans: { listen: '127.0.0.1:0', oneIn: 1 }").run()
+	assert.Equal(t, 20, r.Account.Arrived)
+	assert.Equal(t, 20, r.Spans.Sampled)
+	assert.Zero(t, r.Spans.Traced)
+	require.Len(t, r.Errors, 1)
+	assert.Equal(t, "none came", r.Errors[0].Class)
+	assert.Contains(t, r.Errors[0].Example, "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:")
+	assert.Contains(t, report.Text(r, "", false), "20 without a span")
+}
+
+func TestOptionsOfSpans(t *testing.T) {
+	t.Parallel()
+	rt := modulestest.NewRuntime(t)
+	require.NoError(t, rt.VU.Runtime().Set("Run", New().NewModuleInstance(rt.VU).Exports().Named["Run"]))
+	for options, want := range map[string]string{
+		"spans: {}":                               "spans.listen (SPANS)",
+		"spans: { listen: 'host' }":               "spans.listen (SPANS)",
+		"spans: { listen: ':4318', oneIn: -1 }":   "spans.oneIn (SPANS_ONE_IN)",
+		"spans: { listen: ':4318', marks: [{}] }": "spans.marks",
+		"spans: { listen: ':4318', marks: [{ mark: 'a', span: { name: /a/ } }] }":                "spans.marks",
+		"spans: { listen: ':4318', every: 1 }":                                                   "every",
+		"spans: { listen: ':4318' }, traces: 1":                                                  "exclude each other",
+		"spans: { listen: ':4318' }, publishers: {}":                                             "publishers",
+		"spans: { listen: ':4318' }, ingest: { url: 'http://h', headers: { TraceParent: 'x' } }": "traceparent",
+	} {
+		_, err := rt.VU.Runtime().RunString("new Run({ profile: 'phases: [{duration: 1, arrivalRate: 1}]\\nflows: [{name: a}]', " +
+			"ingest: {url: 'http://h'}, mqtt: {url: 'mqtt://h'}, " + options + " })")
+		assert.ErrorContains(t, err, want, options)
+	}
+}

@@ -1,0 +1,191 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+)
+
+// Spans are the stages of sampled messages, by the spans that the pipeline's own traces have of them. Counts are deliveries
+// of the measured phases.
+type Spans struct {
+	OneIn    int           `json:"one_in"`
+	Listen   string        `json:"listen"` // host:port of the endpoint; empty: the spans came in files
+	Received SpansReceived `json:"received"`
+	Sampled  int           `json:"sampled"` // deliveries of sampled messages
+	Traced   int           `json:"traced"`  // of them, those whose messages have spans
+	Count    int64         `json:"count"`   // of them, those with all marks once and in order: the stages are theirs
+	Marks    []SpansMark   `json:"marks"`
+	Stages   []SpansStage  `json:"stages"`  // their means sum to Arrival's; empty: no marks
+	Arrival  SpansStage    `json:"arrival"` // of the deliveries with stages
+	// Difference is Arrival minus that of all deliveries
+	Difference struct {
+		Mean *float64 `json:"mean"`
+		P50  *float64 `json:"p50"`
+		P99  *float64 `json:"p99"`
+	} `json:"difference"`
+	Clocks  []SpansClock   `json:"clocks"`
+	Slowest []SpansMessage `json:"slowest"`
+}
+
+// SpansReceived counts what came to the endpoint.
+type SpansReceived struct {
+	Requests  int `json:"requests"` // that were taken
+	Refused   int `json:"refused"`  // requests: malformed, too large or not of spans
+	Spans     int `json:"spans"`
+	Own       int `json:"own"`    // spans of traces of the run's messages
+	Linked    int `json:"linked"` // spans of traces that link to such
+	Others    int `json:"others"` // spans of other traces: not used
+	Malformed int `json:"malformed"`
+	Dropped   int `json:"dropped"` // spans for which there was no room
+}
+
+// SpansMark is a moment that a span gives.
+type SpansMark struct {
+	Mark    string `json:"mark"`
+	Span    string `json:"span"` // which one, in words
+	Used    bool   `json:"used"` // it divides stages
+	Seen    int    `json:"seen"` // deliveries whose messages have it once
+	Missing int    `json:"missing"`
+	Twice   int    `json:"twice"`
+	// Disordered: before the mark before it, or as the last one after the arrival, by more than the clocks allow
+	Disordered int `json:"disordered"`
+}
+
+// SpansStage is a stage between two marks, ms.
+type SpansStage struct {
+	From string   `json:"from"`
+	To   string   `json:"to"`
+	Mean *float64 `json:"mean"`
+	// Error: the mean of all deliveries is within it of Mean, with 95 % confidence
+	Error *float64 `json:"error"`
+	P50   *float64 `json:"p50"`
+	P99   *float64 `json:"p99"`
+	Max   *float64 `json:"max"`
+	// Bound: how far the clocks of its two ends may be apart
+	Bound float64 `json:"bound"`
+}
+
+// SpansClock is the clock of a host, against the generator's.
+type SpansClock struct {
+	Host     string  `json:"host"`
+	OffsetMS float64 `json:"offset_ms"` // its clock minus the generator's
+	BoundMS  float64 `json:"bound_ms"`
+	// Basis: same host, or the traces: a child does not begin before its parent; disagree: no offset fits all traces
+	Basis string `json:"basis"`
+}
+
+// Bases of a SpansClock.
+const (
+	SameHost = "same host"
+	ByTraces = "traces"
+	Disagree = "disagree"
+)
+
+// SpansMessage is one of the slowest deliveries with stages.
+type SpansMessage struct {
+	ID        string      `json:"id"`
+	Trace     string      `json:"trace"`
+	ArrivalMS float64     `json:"arrival_ms"`
+	StagesMS  []float64   `json:"stages_ms"` // in the order of Stages
+	Spans     []SpansSpan `json:"spans"`
+}
+
+// SpansSpan is a span of a message. Times are ms since the message was due, on the generator's clock.
+type SpansSpan struct {
+	Service string  `json:"service"`
+	Name    string  `json:"name"`
+	Kind    string  `json:"kind"`
+	Depth   int     `json:"depth"`
+	StartMS float64 `json:"start_ms"`
+	EndMS   float64 `json:"end_ms"`
+}
+
+// NewSpansStage describes the times of a stage.
+func NewSpansStage(from, to string, s *ledger.Series) SpansStage {
+	l := NewLatency(s, false)
+	return SpansStage{From: from, To: to, Mean: l.Mean, P50: l.at(50), P99: l.at(99), Max: l.Max}
+}
+
+// Against adds the differences from the latency of all deliveries. nil stays nil.
+func (s *Spans) Against(all Latency) *Spans {
+	if s == nil {
+		return nil
+	}
+	described := *s
+	minus := func(a, b *float64) *float64 {
+		if a == nil || b == nil {
+			return nil
+		}
+		return new(*a - *b)
+	}
+	d := &described.Difference
+	d.Mean, d.P50, d.P99 = minus(s.Arrival.Mean, all.Mean), minus(s.Arrival.P50, all.at(50)), minus(s.Arrival.P99, all.at(99))
+	return &described
+}
+
+// left says which deliveries have no stages, and why.
+func (s *Spans) left() (lines []string) {
+	if n := s.Sampled - s.Traced; n > 0 {
+		lines = append(lines, fmt.Sprintf("%s without a span", count(n)))
+	}
+	for _, m := range s.Marks {
+		for _, why := range []struct {
+			what string
+			n    int
+		}{{"without", m.Missing}, {"with more than one", m.Twice}, {"out of order at", m.Disordered}} {
+			if m.Used && why.n > 0 {
+				lines = append(lines, fmt.Sprintf("%s %s %q", count(why.n), why.what, m.Mark))
+			}
+		}
+	}
+	return lines
+}
+
+// head says how many deliveries have stages.
+func (s *Spans) head() string {
+	return fmt.Sprintf("%s of %s deliveries of sampled messages (one in %s) have stages, by %s of the pipeline",
+		count(int(s.Count)), count(s.Sampled), count(s.OneIn), plural(s.Received.Own+s.Received.Linked, "span"))
+}
+
+// rows are the stages and their sum.
+func (s *Spans) rows() []SpansStage { return append(s.Stages[:len(s.Stages):len(s.Stages)], s.Arrival) }
+
+// tail are the sentences below the stages.
+func (s *Spans) tail(r *Run) (lines []string) {
+	if len(s.Stages) > 0 {
+		lines = append(lines, "the mean of the sampled deliveries minus that of all: "+change(s.Difference.Mean, r.Latency.Arrival.Mean))
+	}
+	if left := s.left(); len(left) > 0 {
+		lines = append(lines, "left out: "+strings.Join(left, ", "))
+	}
+	return lines
+}
+
+// spansText describes the stages of sampled messages.
+func spansText(r *Run) []string {
+	s := r.Spans
+	if s == nil {
+		return nil
+	}
+	lines := []string{s.head()}
+	if len(s.Stages) > 0 {
+		lines = append(lines, fmt.Sprintf("%-24s "+spansRow, "", "mean", "±", "p50", "p99", "max"))
+		for _, stage := range s.rows() {
+			lines = append(lines, fmt.Sprintf("%-24s "+spansRow+" ms%s", stage.From+" → "+stage.To,
+				num(stage.Mean), num(stage.Error), num(stage.P50), num(stage.P99), num(stage.Max), stage.within()))
+		}
+	}
+	return append(lines, s.tail(r)...)
+}
+
+const spansRow = "%8s %8s %8s %8s %8s"
+
+// within is the bound of the clocks, of a stage that is shorter than ten of them.
+func (s SpansStage) within() string {
+	if s.Bound == 0 || s.P50 == nil || *s.P50 >= sure*s.Bound {
+		return ""
+	}
+	return " ±" + num(&s.Bound)
+}

@@ -1,0 +1,312 @@
+package spans
+
+import (
+	"cmp"
+	"encoding/hex"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// Limits of what a report has of single messages.
+const (
+	slowestMost = 10
+	treeMost    = 40 // spans of each
+)
+
+// slack is how far marks may be out of order besides the bounds of their clocks, µs: clocks are adjusted during a run.
+const slack = 1000
+
+// Sampling is what is asked of the spans.
+type Sampling struct {
+	OneIn  int
+	Listen string
+	Table  []Mark
+	ID     func(n int) string     // of a message
+	Same   func(host string) bool // it has the generator's clock
+	Kept   []ledger.Kept          // deliveries of sampled messages, of the measured phases
+	All    int64                  // deliveries of the measured phases
+}
+
+// sorted are the messages of a run by what became of their marks.
+type sorted struct {
+	table []Mark
+	marks []report.SpansMark
+	used  []int // rows of the table that divide stages
+	whole []*message
+}
+
+// Describe makes stages of the spans.
+func (k *Keeper) Describe(s Sampling) *report.Spans {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	all := k.messages(s.Kept)
+	d := &report.Spans{
+		OneIn: s.OneIn, Listen: s.Listen, Received: k.received, Sampled: len(s.Kept), Stages: []report.SpansStage{},
+		Clocks: []report.SpansClock{}, Slowest: []report.SpansMessage{},
+	}
+	for _, m := range all {
+		if k.mark(m, s.Table); len(m.groups) > 0 {
+			d.Traced += len(m.deliveries)
+		}
+	}
+	found := sortOut(all, s.Table, d.Traced)
+	h := k.bounded(s.Same, found)
+	clocks := h.solve()
+	found.order(clocks)
+	d.Marks = found.marks
+	for i, c := range clocks {
+		if i == generator || h.starts[i] == 0 || c.basis == "" {
+			continue
+		}
+		d.Clocks = append(d.Clocks, report.SpansClock{Host: h.names[i], OffsetMS: float64(c.offset) / 1000, BoundMS: float64(c.bound) / 1000, Basis: c.basis})
+	}
+	k.stages(d, found, clocks, h, s)
+	return d
+}
+
+// Complete reports whether all marks of all sampled messages are there.
+func (k *Keeper) Complete(kept []ledger.Kept, table []Mark) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return !slices.ContainsFunc(k.messages(kept), func(m *message) bool {
+		k.mark(m, table)
+		return slices.Contains(m.found, 0)
+	})
+}
+
+// sortOut finds the messages that have all marks once. A mark of the default table counts if half of the messages with spans
+// have it: not every pipeline makes all.
+func sortOut(all []*message, table []Mark, traced int) *sorted {
+	f := &sorted{table: table}
+	for row, mark := range table {
+		m := report.SpansMark{Mark: mark.Name, Span: mark.Span}
+		for _, one := range all {
+			if one.found[row] > 0 {
+				m.Seen += len(one.deliveries)
+			}
+		}
+		if m.Used = m.Seen > 0 && (mark.always || 2*m.Seen >= traced); m.Used {
+			f.used = append(f.used, row)
+		}
+		f.marks = append(f.marks, m)
+	}
+	for _, one := range all {
+		if len(one.groups) == 0 {
+			continue
+		}
+		wrong := false
+		for _, row := range f.used {
+			switch n := len(one.deliveries); {
+			case one.found[row] == 0:
+				f.marks[row].Missing += n
+				wrong = true
+			case one.found[row] > 1:
+				f.marks[row].Twice += n
+				wrong = true
+			}
+		}
+		if !wrong && len(f.used) > 0 && one.deliveries[0].Sent != ledger.Forgotten {
+			f.whole = append(f.whole, one)
+		}
+	}
+	return f
+}
+
+// between are the moments of a message from when it was sent until it arrived first.
+func (f *sorted) between(m *message) []moment {
+	all := []moment{{generator, m.deliveries[0].Sent}}
+	for _, row := range f.used {
+		all = append(all, m.marks[row])
+	}
+	return append(all, moment{generator, m.first()})
+}
+
+// bounded bounds the clocks of the spans' hosts.
+func (k *Keeper) bounded(same func(string) bool, f *sorted) *hosts {
+	h := newHosts(k.hosts.list)
+	for i := range h.whole {
+		h.whole[i] = i != generator
+	}
+	for _, all := range []map[trace][]span{k.batches, k.own} {
+		for _, spans := range all {
+			for i := range spans {
+				s := &spans[i]
+				h.starts[s.host]++
+				h.whole[s.host] = h.whole[s.host] && s.start%1_000_000 == 0
+			}
+		}
+	}
+	for i, n := range h.starts {
+		h.whole[i] = h.whole[i] && n >= startsLeast
+		h.same[i] = i != generator && n > 0 && same(h.names[i])
+	}
+	for _, m := range f.whole {
+		all := f.between(m)
+		for i := range all[1:] {
+			h.before(all[i], all[i+1])
+		}
+		for _, g := range m.groups {
+			for i := range g.spans {
+				s := &g.spans[i]
+				if up, ok := g.places[s.parent]; ok && !s.receives && g.holds(i) {
+					h.before(moment{int(g.spans[up].host), g.spans[up].start / 1000}, moment{int(s.host), s.start / 1000})
+				}
+			}
+		}
+	}
+	return h
+}
+
+// order takes out the messages whose marks are out of order.
+func (f *sorted) order(clocks []clock) {
+	f.whole = slices.DeleteFunc(f.whole, func(m *message) bool {
+		all := f.between(m)
+		for i := range all[1:] {
+			a, b := all[i], all[i+1]
+			if on(clocks, b)-on(clocks, a) < -slack-clocks[a.host].bound-clocks[b.host].bound {
+				f.marks[f.used[min(i, len(f.used)-1)]].Disordered += len(m.deliveries)
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// on is a moment on the generator's clock.
+func on(clocks []clock, m moment) int64 { return m.us - clocks[m.host].offset }
+
+// stages describes the stages of the messages that have all marks.
+func (k *Keeper) stages(d *report.Spans, f *sorted, clocks []clock, h *hosts, s Sampling) {
+	names := []string{"due", "sent"}
+	for _, row := range f.used {
+		names = append(names, f.table[row].Name)
+	}
+	names = append(names, "arrived")
+	parts := make([]part, len(names)) // the stages, then their sum
+	for i := range parts {
+		parts[i].times = ledger.NewSeries()
+	}
+	type slow struct {
+		m     *message
+		at    ledger.Kept
+		parts []int64
+	}
+	var all []slow
+	for _, m := range f.whole {
+		for _, one := range m.deliveries {
+			last, us := one.Due, []int64{}
+			ends := f.between(m)
+			ends[len(ends)-1].us = one.Arrived
+			for _, end := range ends {
+				at := on(clocks, end)
+				us = append(us, at-last)
+				last = at
+			}
+			us = append(us, one.Arrived-one.Due)
+			for i := range parts {
+				parts[i].add(us[i])
+			}
+			all = append(all, slow{m, one, us})
+		}
+		for i := range parts {
+			parts[i].next()
+		}
+	}
+	d.Count = parts[0].times.Count
+	left := 1 - float64(d.Count)/float64(max(s.All, d.Count, 1)) // the sample of all deliveries has no error
+	describe := func(i int, from, to string) report.SpansStage {
+		stage := report.NewSpansStage(from, to, &parts[i].times)
+		if e, ok := parts[i].error(); ok {
+			stage.Error = new(e * math.Sqrt(left) / 1000)
+		}
+		return stage
+	}
+	d.Arrival = describe(len(parts)-1, "due", "arrived")
+	if len(f.used) == 0 {
+		return
+	}
+	for i := range parts[1:] {
+		stage := describe(i, names[i], names[i+1])
+		for _, m := range f.whole[:min(1, len(f.whole))] {
+			ends := slices.Concat([]moment{{generator, 0}}, f.between(m))
+			stage.Bound = float64(h.apart(clocks, ends[i].host, ends[i+1].host)) / 1000
+		}
+		d.Stages = append(d.Stages, stage)
+	}
+	slices.SortStableFunc(all, func(a, b slow) int { return cmp.Compare(b.parts[len(parts)-1], a.parts[len(parts)-1]) })
+	for _, one := range all[:min(len(all), slowestMost)] {
+		trace := k.mixing.TraceOf(one.at.Seq)
+		m := report.SpansMessage{
+			ID: s.ID(one.at.Seq), Trace: hex.EncodeToString(trace[:]), ArrivalMS: float64(one.parts[len(parts)-1]) / 1000,
+			Spans: k.tree(one.m, one.at, clocks),
+		}
+		for _, us := range one.parts[:len(parts)-1] {
+			m.StagesMS = append(m.StagesMS, float64(us)/1000)
+		}
+		d.Slowest = append(d.Slowest, m)
+	}
+}
+
+// tree are the spans of a message by their start.
+func (k *Keeper) tree(m *message, at ledger.Kept, clocks []clock) []report.SpansSpan {
+	all := []report.SpansSpan{}
+	for _, g := range m.groups {
+		for i := range g.spans {
+			if !g.holds(i) {
+				continue
+			}
+			s := &g.spans[i]
+			ms := func(ns int64) float64 { return float64(on(clocks, moment{int(s.host), ns / 1000})-at.Due) / 1000 }
+			all = append(all, report.SpansSpan{
+				Service: k.names.list[s.service], Name: k.names.list[s.name], Depth: g.depth(i), StartMS: ms(s.start), EndMS: ms(s.end),
+				Kind: strings.ToLower(strings.TrimPrefix(s.kind.String(), "SPAN_KIND_")),
+			})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b report.SpansSpan) int {
+		return cmp.Or(cmp.Compare(a.StartMS, b.StartMS), cmp.Compare(a.Depth, b.Depth))
+	})
+	return all[:min(len(all), treeMost)]
+}
+
+// part are the times of a stage, and what its error needs. Deliveries of one message are not independent, so the error is
+// that of messages.
+type part struct {
+	times    ledger.Series
+	messages []struct{ sum, n float64 }
+	sum, n   float64 // of the current message
+}
+
+func (p *part) add(us int64) {
+	p.times.Add(us)
+	p.sum += float64(us)
+	p.n++
+}
+
+func (p *part) next() {
+	p.messages = append(p.messages, struct{ sum, n float64 }{p.sum, p.n})
+	p.sum, p.n = 0, 0
+}
+
+// z is how many standard errors a 95 % interval has on each side.
+const z = 1.96
+
+// error is half of the 95 % interval of the mean, µs; ok is false for fewer than two messages.
+func (p *part) error() (us float64, ok bool) {
+	m, n := float64(len(p.messages)), float64(p.times.Count)
+	if m < 2 {
+		return 0, false
+	}
+	mean, squares := float64(p.times.Sum)/n, 0.0
+	for _, one := range p.messages {
+		squares += (one.sum - one.n*mean) * (one.sum - one.n*mean)
+	}
+	return z * math.Sqrt(squares*m/(m-1)) / n, true
+}
+
+// startsLeast is how many spans have to begin at whole ms before a host's times count as cut off.
+const startsLeast = 20

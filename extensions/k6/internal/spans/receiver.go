@@ -1,0 +1,313 @@
+// Package spans makes stages of the traces that a pipeline already has. The run is an OTLP endpoint (Receiver); the trace
+// id of a span names its message (Mixing); a table of marks says which spans divide a message's time (Marks).
+package spans
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"mime"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"golang.org/x/net/netutil"
+	rpc "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
+	_ "google.golang.org/grpc/encoding/gzip" // exporters may compress
+	_ "google.golang.org/grpc/encoding/proto"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// Limits of one export, and of all that are read at once.
+const (
+	bodyMost        = 16 << 20 // bytes, uncompressed
+	objectsMost     = 500_000  // of an export: a small body can have millions of empty ones
+	headersMost     = 16 << 10 // bytes
+	exportsMost     = 4        // at once; further ones wait
+	connectionsMost = 256      // further ones wait
+	readMost        = 30 * time.Second
+)
+
+// path is where OTLP over HTTP takes spans.
+const path = "/v1/traces"
+
+// Receiver is an OTLP endpoint: HTTP with protobuf or JSON, and gRPC, on one port.
+type Receiver struct {
+	collector.UnimplementedTraceServiceServer
+	keeper *Keeper
+	report func(class, example string) // counts an error
+	turns  chan struct{}
+	http   *http.Server
+	grpc   *grpc.Server
+	done   chan struct{}
+	on     *forwarder
+	at     string
+	once   sync.Once
+}
+
+// Listen opens the endpoint. fault gets what callers do wrong.
+func Listen(ctx context.Context, address string, k *Keeper, fault func(class, example string)) (*Receiver, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("spans.listen (SPANS) %s can't be opened: %w", address, err)
+	}
+	r := &Receiver{
+		keeper: k, report: fault, turns: make(chan struct{}, exportsMost), done: make(chan struct{}), at: listener.Addr().String(),
+		grpc: grpc.NewServer(grpc.MaxRecvMsgSize(bodyMost), grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto")})),
+	}
+	if r.on, err = forward(ctx, r.at, fault); err != nil {
+		_ = listener.Close()
+		return nil, err
+	}
+	collector.RegisterTraceServiceServer(r.grpc, r)
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true) // gRPC without TLS
+	r.http = &http.Server{
+		Handler: r, Protocols: protocols, MaxHeaderBytes: headersMost, ReadHeaderTimeout: readMost, IdleTimeout: 2 * time.Minute,
+		ErrorLog: log.New(io.Discard, "", 0), // of connections that end early
+	}
+	go func() {
+		defer close(r.done)
+		_ = r.http.Serve(netutil.LimitListener(listener, connectionsMost))
+	}()
+	return r, nil
+}
+
+// Address is where it listens.
+func (r *Receiver) Address() string { return r.at }
+
+// Close closes the endpoint and all connections.
+func (r *Receiver) Close() {
+	r.once.Do(func() {
+		_ = r.http.Close()
+		<-r.done
+		for range exportsMost { // wait for those that are being taken
+			r.turns <- struct{}{}
+		}
+		r.grpc.Stop()
+		r.on.close()
+	})
+}
+
+// ServeHTTP takes an export.
+func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readMost))
+	select {
+	case r.turns <- struct{}{}:
+		defer func() { <-r.turns }()
+	case <-q.Context().Done():
+		return
+	}
+	kind, _, _ := mime.ParseMediaType(q.Header.Get("Content-Type"))
+	if q.ProtoMajor == 2 && strings.HasPrefix(kind, "application/grpc") {
+		r.grpc.ServeHTTP(w, q)
+		if code := w.Header().Get("Grpc-Status"); code != "0" {
+			r.refuse(q.RemoteAddr, fmt.Errorf("gRPC status %s: %s", code, w.Header().Get("Grpc-Message")))
+		}
+		return
+	}
+	inJSON := kind == "application/json"
+	request, code, err := read(q, kind)
+	if err != nil {
+		r.refuse(q.RemoteAddr, err)
+		w.Header().Set("Connection", "close")
+		answer(w, code, inJSON, &rpc.Status{Message: err.Error()})
+		return
+	}
+	answer(w, http.StatusOK, inJSON, r.take(request))
+}
+
+func (r *Receiver) refuse(from string, err error) {
+	r.keeper.Refuse()
+	r.report("export refused", fmt.Sprintf("%s: %s", from, err))
+}
+
+// read reads an export, or says with which status it is refused.
+func read(q *http.Request, kind string) (*collector.ExportTraceServiceRequest, int, error) {
+	switch {
+	case q.URL.Path != path:
+		return nil, http.StatusNotFound, fmt.Errorf("%s is not %s: only spans are taken", strconv.QuoteToASCII(q.URL.Path), path)
+	case q.Method != http.MethodPost:
+		return nil, http.StatusMethodNotAllowed, fmt.Errorf("%s is not POST", q.Method)
+	case kind != "application/json" && kind != "application/x-protobuf":
+		return nil, http.StatusUnsupportedMediaType, fmt.Errorf("content type %q; allowed: application/x-protobuf, application/json", kind)
+	}
+	body := io.Reader(http.MaxBytesReader(nil, q.Body, bodyMost))
+	switch encoding := q.Header.Get("Content-Encoding"); encoding {
+	case "", "identity":
+	case "gzip":
+		unzipped, err := gzip.NewReader(body)
+		if err != nil {
+			return nil, http.StatusBadRequest, fmt.Errorf("the body is not gzip: %w", err)
+		}
+		body = unzipped
+	default:
+		return nil, http.StatusUnsupportedMediaType, fmt.Errorf("content encoding %q; allowed: gzip, none", encoding)
+	}
+	data, err := io.ReadAll(io.LimitReader(body, bodyMost+1))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large) || len(data) > bodyMost:
+		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the body exceeds %d bytes", bodyMost)
+	case err != nil:
+		return nil, http.StatusBadRequest, fmt.Errorf("the body can't be read: %w", err)
+	}
+	request := &collector.ExportTraceServiceRequest{}
+	if kind == "application/json" {
+		err = FromJSON(data, request)
+	} else {
+		err = cmp.Or(countable(data, request), proto.Unmarshal(data, request))
+	}
+	if err != nil {
+		return nil, http.StatusBadRequest, fmt.Errorf("the body is no export of spans: %w", err)
+	}
+	return request, 0, nil
+}
+
+// take keeps the spans, and says how many it had no room for.
+func (r *Receiver) take(request *collector.ExportTraceServiceRequest) *collector.ExportTraceServiceResponse {
+	r.on.take(request.GetResourceSpans())
+	response := &collector.ExportTraceServiceResponse{}
+	if dropped := r.keeper.Take(request.GetResourceSpans()); dropped > 0 {
+		response.PartialSuccess = &collector.ExportTracePartialSuccess{
+			RejectedSpans: int64(dropped), ErrorMessage: fmt.Sprintf("there is no room: a run keeps %d spans", spansMost),
+		}
+	}
+	return response
+}
+
+// Export is the gRPC method.
+func (r *Receiver) Export(_ context.Context, q *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
+	return r.take(q), nil
+}
+
+// codec refuses messages with too many objects before it makes them.
+type codec struct{ encoding.CodecV2 }
+
+func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
+	if m, ok := v.(proto.Message); ok {
+		if err := countable(data.Materialize(), m); err != nil {
+			return err
+		}
+	}
+	return c.CodecV2.Unmarshal(data, v)
+}
+
+var errObjects = fmt.Errorf("it has more than %d objects", objectsMost)
+
+// countable reports an error for data of a message that has too many objects. What is malformed in other ways is left to
+// whoever reads it.
+func countable(data []byte, as proto.Message) error {
+	n := 0
+	if objects(data, as.ProtoReflect().Descriptor(), 0, &n); n > objectsMost {
+		return errObjects
+	}
+	return nil
+}
+
+// depthMost is how deep objects are nested at most.
+const depthMost = 100
+
+func objects(data []byte, of protoreflect.MessageDescriptor, depth int, n *int) {
+	if depth > depthMost {
+		*n = objectsMost + 1
+	}
+	for len(data) > 0 && *n <= objectsMost {
+		number, kind, length := protowire.ConsumeTag(data)
+		if length < 0 {
+			return
+		}
+		data = data[length:]
+		field := of.Fields().ByNumber(number)
+		if field != nil && field.Message() != nil && kind == protowire.BytesType {
+			inner, _ := protowire.ConsumeBytes(data)
+			*n++
+			objects(inner, field.Message(), depth+1, n)
+		}
+		if length = protowire.ConsumeFieldValue(number, kind, data); length < 0 {
+			return
+		}
+		data = data[length:]
+	}
+}
+
+// answer writes a message in the encoding of the request.
+func answer(w http.ResponseWriter, code int, inJSON bool, m proto.Message) {
+	var data []byte
+	if inJSON {
+		data, _ = protojson.Marshal(m)
+		w.Header().Set("Content-Type", "application/json")
+	} else {
+		data, _ = proto.Marshal(m)
+		w.Header().Set("Content-Type", "application/x-protobuf")
+	}
+	w.WriteHeader(code)
+	_, _ = w.Write(data)
+}
+
+// FromJSON reads OTLP in JSON, whose ids are hexadecimal digits: protojson takes them for base64.
+func FromJSON(data []byte, request *collector.ExportTraceServiceRequest) error {
+	if bytes.Count(data, []byte("{")) > objectsMost {
+		return errObjects
+	}
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, request); err != nil {
+		return err
+	}
+	return eachSpan(request.GetResourceSpans(), func(s *tracepb.Span) (err error) {
+		for _, id := range []*[]byte{&s.TraceId, &s.SpanId, &s.ParentSpanId} {
+			err = errors.Join(err, fromHex(id))
+		}
+		for _, l := range s.GetLinks() {
+			if l != nil {
+				err = errors.Join(err, fromHex(&l.TraceId), fromHex(&l.SpanId))
+			}
+		}
+		return err
+	})
+}
+
+func eachSpan(all []*tracepb.ResourceSpans, visit func(*tracepb.Span) error) error {
+	for _, of := range all {
+		for _, scope := range of.GetScopeSpans() {
+			for _, s := range scope.GetSpans() {
+				if s == nil {
+					continue
+				}
+				if err := visit(s); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// fromHex replaces an id that protojson has read as base64.
+func fromHex(id *[]byte) error {
+	digits := base64.StdEncoding.EncodeToString(*id)
+	b, err := hex.DecodeString(digits)
+	if err != nil {
+		return fmt.Errorf("the id %q is not in hexadecimal digits", digits)
+	}
+	*id = b
+	return nil
+}
