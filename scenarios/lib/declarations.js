@@ -20,7 +20,7 @@ export const every = () => ({
   ),
   CLOCK_LIMIT: text('', 'the widest clock bound of a valid run, like 1ms'),
   TRACES: number(0, '', 'messages with a trace, beside the slowest and the missing; 0: none', TRACED),
-  SPANS: text('', "where the pipeline sends its own OpenTelemetry spans, like :4318: they give stages"),
+  SPANS: text('', 'where the pipeline sends its own OpenTelemetry spans, like :4318: they give stages'),
   SPANS_ONE_IN: number(100, 'messages', 'with SPANS: one of so many is sampled', SPANNED),
   VERIFY: text(
     '',

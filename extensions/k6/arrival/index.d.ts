@@ -368,7 +368,11 @@ export interface SpanMark {
   /** Up to 16 small letters, digits and _. */
   mark: string;
   /** Which span; a name or service between slashes is a regular expression of Go, as in `'/bull/'`. */
-  span: { kind?: 'server' | 'client' | 'producer' | 'consumer' | 'internal'; name?: string; service?: string };
+  span: {
+    kind?: 'server' | 'client' | 'producer' | 'consumer' | 'internal';
+    name?: string;
+    service?: string;
+  };
   /** Default `start`. */
   at?: 'start' | 'end';
 }

@@ -67,10 +67,8 @@ func (e *engine) traced() bool { return e.options.Traces > 0 || e.spans != nil }
 func (e *engine) appendParent(b []byte, slot pacer.Slot) []byte {
 	context, sampled := traces.Of(e.Bodies.ID(slot.FirstID)), true
 	if e.spans != nil {
-		n := slot.FirstSeq
-		if n, sampled = e.spans.picked(slot); !sampled {
-			n = slot.FirstSeq
-		}
+		var n int
+		n, sampled = e.spans.picked(slot)
 		context.Trace = e.spans.mixing.TraceOf(n)
 	}
 	return context.AppendParent(b, sampled)
@@ -133,8 +131,13 @@ func (e *engine) collectSpans(ctx context.Context) {
 	}
 	described := s.Describe(spans.Sampling{
 		OneIn: s.oneIn, Listen: address, Table: e.options.marks, Kept: kept, All: all,
-		ID:   func(n int) string { id, _, _ := e.nameOf(n); return id },
-		Same: func(host string) bool { return e.options.loopback() || name != "" && host == name },
+		ID: func(n int) string { id, _, _ := e.nameOf(n); return id },
+		Same: func(host string, named bool) bool {
+			if named {
+				return host == name
+			}
+			return e.options.loopback()
+		},
 	})
 	e.note(func() { e.lists.spans = described })
 }

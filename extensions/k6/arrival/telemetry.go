@@ -171,7 +171,7 @@ func (e *engine) environment() map[string]any {
 // loopback reports whether all addresses of the run are on this host.
 func (o *options) loopback() bool {
 	away := func(s receive.Server) bool { return !isLoopback(s.URL) }
-	return o.OneHost || isLoopback(o.Ingest.URL) && isLoopback(o.Redis.URL) && !slices.ContainsFunc(o.from.Servers, away)
+	return o.OneHost || isLoopback(o.Ingest.URL) && (o.Redis.URL == "" || isLoopback(o.Redis.URL)) && !slices.ContainsFunc(o.from.Servers, away)
 }
 
 func isLoopback(url string) bool {

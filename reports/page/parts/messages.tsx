@@ -128,7 +128,7 @@ function Ends({ named }: { named: Named[] }) {
 }
 
 /** An id, and a button that copies it. */
-function Id({ id }: { id: string }) {
+export function Id({ id }: { id: string }) {
   const [copied, setCopied] = useState<string | null>(null);
   const copy = async ({ currentTarget: button }: { currentTarget: Element }) => {
     try {

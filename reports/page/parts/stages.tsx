@@ -4,6 +4,7 @@ import { colourOf, largestStage, overTime, percentile, share, uncertain } from '
 import { count, ms, msUnit, percent } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
+import { SpansPart } from './spans.tsx';
 
 /** Rounding to µs may change a sum of means by this much. */
 const ROUNDING_MS = 0.001;
@@ -12,7 +13,11 @@ const ROUNDING_MS = 0.001;
 export function StagesSection({ run, sound }: PartProps) {
   const { latency } = run;
   if (latency.arrival.count === 0) return null;
-  const known = stagesOf(run).some(({ name }) => latencyOf(latency, name).count > 0);
+  const bySpans = (run.spans?.stages.length ?? 0) > 0;
+  // The first is known without stamps. Where spans have it too, it is not worth a table.
+  const known = stagesOf(run).some(
+    ({ name }, i) => (i > 0 || !bySpans) && latencyOf(latency, name).count > 0,
+  );
   return (
     <section id="stages">
       <h2>Stages</h2>
@@ -23,9 +28,12 @@ export function StagesSection({ run, sound }: PartProps) {
         </div>
       ) : (
         <p>
-          Not available: the messages carried no stamps of the stages, so arrival is known as a whole only.
+          {bySpans
+            ? 'The messages carried no stamps of the stages.'
+            : 'Not available: the messages carried no stamps of the stages, so arrival is known as a whole only.'}
         </p>
       )}
+      <SpansPart run={run} sound={sound} />
     </section>
   );
 }

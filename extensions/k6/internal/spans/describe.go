@@ -25,10 +25,10 @@ type Sampling struct {
 	OneIn  int
 	Listen string
 	Table  []Mark
-	ID     func(n int) string     // of a message
-	Same   func(host string) bool // it has the generator's clock
-	Kept   []ledger.Kept          // deliveries of sampled messages, of the measured phases
-	All    int64                  // deliveries of the measured phases
+	ID     func(n int) string                 // of a message
+	Same   func(host string, named bool) bool // it has the generator's clock; named: it is a host's name, not a service's
+	Kept   []ledger.Kept                      // deliveries of sampled messages, of the measured phases
+	All    int64                              // deliveries of the measured phases
 }
 
 // sorted are the messages of a run by what became of their marks.
@@ -126,7 +126,7 @@ func (f *sorted) between(m *message) []moment {
 }
 
 // bounded bounds the clocks of the spans' hosts.
-func (k *Keeper) bounded(same func(string) bool, f *sorted) *hosts {
+func (k *Keeper) bounded(same func(string, bool) bool, f *sorted) *hosts {
 	h := newHosts(k.hosts.list)
 	for i := range h.whole {
 		h.whole[i] = i != generator
@@ -142,7 +142,7 @@ func (k *Keeper) bounded(same func(string) bool, f *sorted) *hosts {
 	}
 	for i, n := range h.starts {
 		h.whole[i] = h.whole[i] && n >= startsLeast
-		h.same[i] = i != generator && n > 0 && same(h.names[i])
+		h.same[i] = i != generator && n > 0 && same(h.names[i], k.named[uint16(i)])
 	}
 	for _, m := range f.whole {
 		all := f.between(m)

@@ -60,7 +60,10 @@ func forward(ctx context.Context, own string, fault func(class, example string))
 func sameListener(a, b string) bool {
 	hostA, portA, _ := net.SplitHostPort(a)
 	hostB, portB, _ := net.SplitHostPort(b)
-	local := func(host string) bool { ip := net.ParseIP(host); return host == "" || host == "localhost" || ip.IsLoopback() || ip.IsUnspecified() }
+	local := func(host string) bool {
+		ip := net.ParseIP(host)
+		return host == "" || host == "localhost" || ip.IsLoopback() || ip.IsUnspecified()
+	}
 	return portA == portB && (hostA == hostB || local(hostA) && local(hostB))
 }
 

@@ -62,7 +62,7 @@ func (m made) in(t trace) []*tracepb.ResourceSpans {
 func sampling(k *Keeper, kept ...ledger.Kept) Sampling {
 	return Sampling{
 		OneIn: 10, Table: Default(), Kept: kept, All: 1000, ID: func(n int) string { return fmt.Sprint("m", n) },
-		Same: func(host string) bool { return !strings.HasPrefix(host, "away") },
+		Same: func(host string, _ bool) bool { return !strings.HasPrefix(host, "away") },
 	}
 }
 

@@ -54,7 +54,8 @@ type Keeper struct {
 	order    []trace                // of others, the oldest first
 	waiting  int                    // spans in others
 	names    names
-	hosts    names // the first is the generator
+	hosts    names           // the first is the generator
+	named    map[uint16]bool // hosts whose name is a host's, not a service's
 	received report.SpansReceived
 	kept     int // spans and links, see room
 }
@@ -91,7 +92,7 @@ func (n *names) number(name string) uint16 {
 func NewKeeper(mixing Mixing, numberOf func(id string) (int, bool)) *Keeper {
 	return &Keeper{
 		mixing: mixing, numberOf: numberOf, own: map[trace][]span{}, linked: map[trace]map[int]bool{}, batches: map[trace][]span{},
-		others: map[trace][]span{}, names: newNames(namesMost), hosts: newNames(hostsMost),
+		others: map[trace][]span{}, names: newNames(namesMost), hosts: newNames(hostsMost), named: map[uint16]bool{},
 	}
 }
 
@@ -105,11 +106,13 @@ func (k *Keeper) Take(all []*tracepb.ResourceSpans) (dropped int) {
 	for _, of := range all {
 		resource := texts(of.GetResource().GetAttributes())
 		service := resource["service.name"]
-		host := cmp.Or(resource["host.name"], resource["k8s.node.name"], resource["service.instance.id"], service, "unnamed")
+		name := cmp.Or(resource["host.name"], resource["k8s.node.name"])
+		host := k.hosts.number(cmp.Or(name, resource["service.instance.id"], service, "unnamed"))
+		k.named[host] = name != ""
 		for _, scope := range of.GetScopeSpans() {
 			for _, s := range scope.GetSpans() {
 				k.received.Spans++
-				k.take(s, k.names.number(service), k.hosts.number(host))
+				k.take(s, k.names.number(service), host)
 			}
 		}
 	}

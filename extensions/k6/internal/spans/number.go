@@ -41,12 +41,14 @@ func (m Mixing) NumberOf(id []byte) (n int, ok bool) {
 	return int(number), binary.BigEndian.Uint64(b[:8]) == mark && number < 1<<53
 }
 
-// Picked is the message of a request that is sampled: each message with the chance 1 / oneIn, but at most one of a request.
+// Picked is the message of a request that is sampled, or else its first one: each message with the chance 1 / oneIn, but at most one of a request.
 // Which one follows from a hash, not from a remainder: every hundredth message may have the same target.
 func Picked(first, messages, oneIn int) (n int, ok bool) {
 	x := uint64(first) + 0x9e3779b97f4a7c15 // splitmix64
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
-	at := int((x ^ x>>31) % uint64(oneIn))
-	return first + at, at < messages
+	if at := int((x ^ x>>31) % uint64(oneIn)); at < messages {
+		return first + at, true
+	}
+	return first, false
 }

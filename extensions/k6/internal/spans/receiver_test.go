@@ -65,6 +65,8 @@ func TestOneMessageInSoManyIsPickedAndOfEachPlaceInABatch(t *testing.T) {
 	for i := range requests {
 		if n, ok := Picked(i*batch, batch, oneIn); ok {
 			places[n-i*batch]++
+		} else {
+			require.Equal(t, i*batch, n, "its trace is no other request's")
 		}
 	}
 	for place := range batch {

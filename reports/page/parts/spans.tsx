@@ -1,0 +1,207 @@
+import type { Spans, SpansStage } from '../../contract/run.ts';
+import { colourOf } from '../facts.ts';
+import { count, ms, msUnit, percent, plural } from '../format.ts';
+import type { PartProps } from '../part.ts';
+import { Facts, Table } from '../table.tsx';
+import { Id } from './messages.tsx';
+
+type Message = Spans['slowest'][number];
+type Mark = Spans['marks'][number];
+
+/** A stage that is less than so many times the bound of its clocks is shown with it. */
+const SURE = 10;
+/** Waterfalls that are open at once. */
+const FIRST = 3;
+
+const nameOf = ({ from, to }: SpansStage) => `${from} → ${to}`;
+
+/** Stages of sampled messages, by the spans of the pipeline's own traces. */
+export function SpansPart({ run }: PartProps) {
+  const { spans } = run;
+  if (!spans) return null;
+  const names = spans.stages.map(nameOf);
+  return (
+    <div class="spans" id="spans">
+      <h3>By the pipeline's own spans</h3>
+      <p>
+        {count(spans.count)} of {count(spans.sampled)} deliveries of sampled messages (one in{' '}
+        {count(spans.one_in)}) have stages, by {plural(spans.received.own + spans.received.linked, 'span')}.
+      </p>
+      <div class="beside">
+        {names.length > 0 && <StageTable spans={spans} all={run.latency.arrival.mean} names={names} />}
+        <Facts facts={factsOf(spans)} />
+      </div>
+      {spans.slowest.length > 0 && <Waterfalls messages={spans.slowest} names={names} />}
+    </div>
+  );
+}
+
+function StageTable({ spans, all, names }: { spans: Spans; all: number | null; names: string[] }) {
+  const { stages, arrival, difference } = spans;
+  const sum = stages.reduce((total, { mean }) => total + (mean ?? 0), 0);
+  return (
+    <div>
+      <Table
+        caption={`ms, and share of their mean arrival; ${count(spans.count)} deliveries. ±: the mean of all deliveries is within it, with 95 % confidence`}
+        columns={[
+          {
+            head: 'stage',
+            text: true,
+            cell: (stage) => (
+              <>
+                <i class="swatch" style={{ background: `var(--${colourOf(names, nameOf(stage))})` }} />{' '}
+                {nameOf(stage)}
+              </>
+            ),
+          },
+          { head: 'mean', cell: ({ mean, error }) => `${ms(mean)} ±${ms(error)}` },
+          {
+            head: 'share',
+            cell: ({ mean }) => (arrival.mean && mean !== null ? percent(mean / arrival.mean) : '–'),
+          },
+          {
+            head: 'p50',
+            cell: ({ p50, bound }) => (
+              <>
+                {ms(p50)}
+                {bound > 0 && p50 !== null && p50 < SURE * bound && (
+                  <abbr title="known to within the bound of the clocks"> ±{ms(bound)}</abbr>
+                )}
+              </>
+            ),
+          },
+          { head: 'p99', cell: ({ p99 }) => ms(p99) },
+          { head: 'max', cell: ({ max }) => ms(max) },
+        ]}
+        rows={stages}
+        foot={[
+          'sum of the means',
+          `${ms(sum)} ±${ms(arrival.error)}`,
+          '',
+          ms(arrival.p50),
+          ms(arrival.p99),
+          ms(arrival.max),
+        ]}
+      />
+      <p class="small">
+        The means add up to the mean arrival of these deliveries; that of all is {msUnit(all)}, which is{' '}
+        {difference.mean === null
+          ? 'not known'
+          : `${msUnit(Math.abs(difference.mean))} ${difference.mean > 0 ? 'less' : 'more'}`}
+        . Percentiles: of these deliveries, and the last row's of their arrival.
+      </p>
+    </div>
+  );
+}
+
+/** Where the spans came from, what was left out of the stages and why, and the clocks. */
+function factsOf(spans: Spans): [string, string][] {
+  const { received } = spans;
+  const left = [
+    ...(spans.sampled > spans.traced ? [`${count(spans.sampled - spans.traced)} without a span`] : []),
+    ...spans.marks.flatMap(leftBy),
+  ];
+  const unused = spans.marks.filter(({ used }) => !used).map(({ mark, seen }) => `${mark} (${count(seen)})`);
+  const lost = [
+    ...(received.others > 0 ? [`${count(received.others)} of other traces`] : []),
+    ...(received.malformed > 0 ? [`${count(received.malformed)} malformed`] : []),
+    ...(received.dropped > 0 ? [`${count(received.dropped)} for which there was no room`] : []),
+    ...(received.refused > 0 ? [`${plural(received.refused, 'request')} refused`] : []),
+  ];
+  return [
+    ...spans.marks.filter(({ used }) => used).map(({ mark, span }): [string, string] => [mark, span]),
+    ...(unused.length > 0
+      ? [['marks that this pipeline does not make', unused.join(', ')] as [string, string]]
+      : []),
+    ['left out of the stages', left.join(', ') || 'none'],
+    ['spans not used', lost.join(', ') || 'none'],
+    ...spans.clocks.map(({ host, offset_ms, bound_ms, basis }): [string, string] => [
+      `clock of ${host}`,
+      basis === 'same host'
+        ? `the generator's${bound_ms > 0 ? `, ±${msUnit(bound_ms)}: its spans begin at whole ms` : ''}`
+        : `${offset_ms === 0 ? '' : offset_ms < 0 ? '−' : '+'}${ms(Math.abs(offset_ms))} ±${msUnit(bound_ms)}, by the traces` +
+          (basis === 'disagree' ? ', which disagree: it was set, or drifts' : ''),
+    ]),
+  ];
+}
+
+function leftBy({ mark, used, missing, twice, disordered }: Mark): string[] {
+  if (!used) return [];
+  const reasons: [number, string][] = [
+    [missing, `without ${mark}`],
+    [twice, `with more than one ${mark}`],
+    [disordered, `with ${mark} out of order`],
+  ];
+  return reasons.filter(([n]) => n > 0).map(([n, why]) => `${count(n)} ${why}`);
+}
+
+function Waterfalls({ messages, names }: { messages: Message[]; names: string[] }) {
+  return (
+    <>
+      <h4>The slowest sampled messages</h4>
+      {messages.map((message, i) => (
+        <details key={i} class="waterfall" open={i < FIRST}>
+          <summary>
+            {msUnit(message.arrival_ms)} · {message.id}
+          </summary>
+          <p class="small">
+            trace <Id id={message.trace} />
+          </p>
+          <Waterfall message={message} names={names} />
+        </details>
+      ))}
+    </>
+  );
+}
+
+/** The stages of a message, and below them its spans; the time goes from left to right. */
+function Waterfall({
+  message: { arrival_ms, stages_ms, spans },
+  names,
+}: {
+  message: Message;
+  names: string[];
+}) {
+  const end = Math.max(arrival_ms, ...spans.map(({ end_ms }) => end_ms));
+  const begin = Math.min(0, ...spans.map(({ start_ms }) => start_ms));
+  const percentOf = (at: number) => `${(100 * at) / (end - begin || 1)}%`;
+  let at = -begin;
+  const ends = stages_ms.map((part) => {
+    const from = at;
+    at += part;
+    return { from, part };
+  });
+  return (
+    <ol>
+      <li>
+        <span>due → arrived</span>
+        <span class="lane" aria-hidden="true">
+          {ends.map(({ from, part }, i) => (
+            <i
+              key={i}
+              style={{
+                left: percentOf(from),
+                width: percentOf(Math.max(0, part)),
+                background: `var(--${colourOf(names, names[i] ?? '')})`,
+              }}
+            />
+          ))}
+        </span>
+        <span class="figure">{msUnit(arrival_ms)}</span>
+      </li>
+      {spans.map(({ service, name, kind, depth, start_ms, end_ms }, i) => (
+        <li key={i}>
+          <span style={{ paddingLeft: `${Math.min(depth, 8)}em` }}>
+            {name} <small>{[service, kind].filter(Boolean).join(', ')}</small>
+          </span>
+          <span class="lane" aria-hidden="true">
+            <i style={{ left: percentOf(start_ms - begin), width: percentOf(end_ms - start_ms) }} />
+          </span>
+          <span class="figure">
+            {ms(start_ms)} – {msUnit(end_ms)}
+          </span>
+        </li>
+      ))}
+    </ol>
+  );
+}

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Spans } from '../contract/run.ts';
+import { validateRun } from '../contract/validate.ts';
+import { Reader } from './browser.ts';
+import { HOSTILE } from './golden.ts';
+import { golden } from './goldens.ts';
+import { overflow, text, violations } from './looking.ts';
+
+const stage = (from: string, to: string, mean: number, bound = 0) => ({
+  ...{ from, to, mean, error: mean / 10, p50: mean, p99: 2 * mean, max: 3 * mean, bound },
+});
+
+const span = (name: string, depth: number, start_ms: number, end_ms: number) => ({
+  ...{ service: 'api', name, kind: 'server', depth, start_ms, end_ms },
+});
+
+/** A pipeline with two marks, on a host whose clock the traces bound. */
+const SPANS: Spans = {
+  one_in: 100,
+  listen: '127.0.0.1:4318',
+  received: {
+    requests: 9,
+    refused: 1,
+    spans: 930,
+    own: 900,
+    linked: 20,
+    others: 7,
+    malformed: 2,
+    dropped: 1,
+  },
+  sampled: 310,
+  traced: 305,
+  count: 300,
+  marks: [
+    {
+      mark: 'received',
+      span: 'start of the server',
+      used: true,
+      seen: 305,
+      missing: 0,
+      twice: 0,
+      disordered: 0,
+    },
+    { mark: 'claimed', span: HOSTILE, used: true, seen: 302, missing: 3, twice: 2, disordered: 0 },
+    { mark: 'published', span: 'start of …', used: false, seen: 4, missing: 0, twice: 0, disordered: 0 },
+  ],
+  stages: [
+    ...[stage('due', 'sent', 0.1), stage('sent', 'received', 0.4, 0.2)],
+    ...[stage('received', 'claimed', 6), stage('claimed', 'arrived', 3.5, 0.2)],
+  ],
+  arrival: stage('due', 'arrived', 10),
+  difference: { mean: 0.5, p50: 0.4, p99: null },
+  clocks: [
+    { host: 'node-a', offset_ms: -20.1, bound_ms: 0.2, basis: 'traces' },
+    { host: HOSTILE, offset_ms: 0, bound_ms: 0, basis: 'same host' },
+  ],
+  slowest: Array.from({ length: 10 }, (_, i) => ({
+    id: `r.1.${i}`,
+    trace: `${i}`.padStart(32, 'a'),
+    arrival_ms: 60 - i,
+    stages_ms: [0.1, 10, 40, 9.9 - i],
+    spans: [span('POST /messages', 0, 10, 12), span(HOSTILE, 1, 30, 70)],
+  })),
+};
+
+describe('stages by spans', () => {
+  let reader: Reader;
+  before(async () => {
+    reader = await Reader.start();
+  });
+  after(() => reader?.close());
+
+  test('the page has the stages, what was left out, the clocks, and the slowest as waterfalls', async () => {
+    const run = { ...golden('passing'), spans: SPANS };
+    assert.deepEqual(validateRun(run), []);
+    await reader.read(run, async (page) => {
+      const shown = await text(page, '#spans');
+      for (const part of [
+        ...[
+          /300 of 310 deliveries of sampled messages \(one in 100\) have stages, by 920 spans/,
+          /sum of the means10\.0/,
+        ],
+        ...[/0\.4.* ±0\.2/, /5 without a span, 3 without claimed, 2 with more than one claimed/],
+        ...[
+          /clock of node-a−20\.1 ±0\.2/,
+          /published \(4\)/,
+          /7 of other traces, 2 malformed/,
+          /1 request refused/,
+        ],
+      ])
+        assert.match(shown, part);
+      assert.equal(await page.locator('#spans tbody tr').count(), 4);
+      assert.equal(await page.locator('.waterfall').count(), 10);
+      assert.equal(await page.locator('.waterfall[open]').count(), 3);
+      const lane = page.locator('.waterfall li').nth(2).locator('.lane');
+      const [bar, whole] = [await lane.locator('i').boundingBox(), await lane.boundingBox()];
+      assert.ok(
+        bar && whole && Math.abs((bar.x - whole.x) / whole.width - 30 / 70) < 0.01,
+        'it begins at 30 of 70 ms',
+      );
+      assert.equal(
+        await page.locator('.waterfall .copy').first().getAttribute('aria-label'),
+        `copy ${'0'.padStart(32, 'a')}`,
+      );
+      assert.equal(await overflow(page), 0);
+      assert.deepEqual(await violations(page), []);
+    });
+  });
+
+  test('without stamps, spans give the stages', async () => {
+    const run = { ...golden('passing'), spans: SPANS };
+    for (const [name, latency] of Object.entries(run.latency.stages))
+      if (name !== 'schedule') latency.count = 0;
+    await reader.read(run, async (page) => {
+      assert.equal(await page.locator('.stages').count(), 0);
+      assert.match(await text(page, '#stages'), /carried no stamps of the stages\..*By the pipeline/);
+    });
+  });
+});
