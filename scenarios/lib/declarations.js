@@ -20,8 +20,8 @@ export const every = () => ({
   ),
   CLOCK_LIMIT: text('', 'the widest clock bound of a valid run, like 1ms'),
   TRACES: number(0, '', 'messages with a trace, beside the slowest and the missing; 0: none', TRACED),
-  SPANS: text('', 'where the pipeline sends its own OpenTelemetry spans, like :4318: they give stages'),
-  SPANS_ONE_IN: number(100, 'messages', 'with SPANS: one of so many is sampled', SPANNED),
+  SPANS: text('', 'where the pipeline sends its OpenTelemetry spans, for stages, like :4318'),
+  SPANS_ONE_IN: number(100, '', 'with SPANS: one message in so many is sampled', SPANNED),
   VERIFY: text(
     '',
     '1: the bytes of every message are compared; n: of one in n (100); off: the pipeline rewrites',
