@@ -5,6 +5,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyError, FastifyPluginAsync, FastifyReply } from 'fastify';
 import { FILES, openFile } from '../files.ts';
 import { aside } from './aside.ts';
+import { tellBefore } from './before.ts';
 import type { Catalogue } from './catalogue.ts';
 import { changes, inOrder, ORDER_NAMES, pointsOf, turnsOf } from './changes.ts';
 import type { Entry, Listing } from './entry.ts';
@@ -95,6 +96,11 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalog
     if (entry === null) throw new Refusal(404, 'there is no such run');
     return entry;
   };
+  const changeOf = async (run: string) => {
+    const { entries } = await catalogue.list();
+    const entry = entries.find(({ directory }) => directory === run);
+    return entry && changes(entries).get(entry);
+  };
   const directoryOf = async (run: string) => join(catalogue.root, (await entryOf(run)).directory);
 
   app.get('/', (_request, reply) => page(reply, pages.list));
@@ -182,7 +188,10 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalog
       if (type === undefined || file === null) throw new Refusal(404, 'the run has no such file');
       // A report is somebody's file: its scripts run, but not as a part of this site.
       const policy = "sandbox allow-scripts allow-downloads; frame-ancestors 'none'";
-      return reply.type(type).header('content-security-policy', policy).send(file.createReadStream());
+      reply.type(type).header('content-security-policy', policy);
+      const change = name === 'index.html' ? await changeOf(run) : undefined;
+      const stream = file.createReadStream();
+      return reply.send(change === undefined ? stream : tellBefore(stream, change, run));
     },
   );
 

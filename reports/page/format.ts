@@ -70,6 +70,11 @@ export function percent(share: number | null | undefined): string {
   return `${value.toFixed(fine ? 1 : 0)}${GLUE}%`;
 }
 
+/** +60 %, ×12 */
+export function changeText(share: number): string {
+  return share < 1 ? `${share < 0 ? '−' : '+'}${percent(Math.abs(share))}` : `×${figure(1 + share)}`;
+}
+
 /** A share of 1 that a limit is on: 99.95 %. Not all is never 100 %. */
 export function percentWithin(share: number | null): string {
   if (share === null) return NONE;

@@ -1,11 +1,10 @@
-import { count, duration, instant, ms, visible } from '../../page/format.ts';
+import { changeText, count, duration, instant, ms, visible } from '../../page/format.ts';
 import { type SortableColumn, Table } from '../../page/table.tsx';
 import type { Order } from '../changes.ts';
 import type { Listed } from '../entry.ts';
 import { labelsOf, scriptOf } from '../text.ts';
 import { compareOf, type Filter, liveOf, reportOf } from './links.ts';
 import { Sparkline, scaleOf } from './sparkline.tsx';
-import { changeText } from './turned.tsx';
 
 interface RunsProps {
   runs: Listed[];

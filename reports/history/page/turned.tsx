@@ -1,14 +1,9 @@
-import { figure, instant, percent, visible } from '../../page/format.ts';
+import { changeText, instant, visible } from '../../page/format.ts';
 import type { Turned } from '../entry.ts';
 import { compareOf, reportOf } from './links.ts';
 
 /** Differences of two runs that are named; a comparison has all. */
 const MOST_NAMED = 2;
-
-/** +60 %, ×12 */
-export function changeText(share: number): string {
-  return share < 1 ? `${share < 0 ? '−' : '+'}${percent(Math.abs(share))}` : `×${figure(1 + share)}`;
-}
 
 /** A sentence for each load whose p99 has changed for good. @param names of the loads */
 export function Turns({ turns, names }: { turns: Turned[]; names: Map<string, string> }) {

@@ -2,12 +2,14 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cp, mkdir, readFile, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { Readable } from 'node:stream';
 import { after, before, test } from 'node:test';
 import { type FastifyInstance, fastify } from 'fastify';
 import { dataOf } from '../../render.ts';
 import { golden } from '../../test/goldens.ts';
 import { template } from '../../test/template.ts';
 import { history } from '../app.ts';
+import { tellBefore } from '../before.ts';
 import { Catalogue } from '../catalogue.ts';
 import type { Listing } from '../entry.ts';
 import { Sparks } from '../timeline.ts';
@@ -349,6 +351,26 @@ test('runs with failed messages are compared once the reader allows it', async (
   assert.equal(statusCode, 200);
   assert.match(shown(body), /"failed":"78,751 rejected"/);
   await rm(directory, { recursive: true });
+});
+
+test('a page gets the change in front of its data, wherever its file is cut, and stays the same otherwise', async () => {
+  const change = { from: 'a<b', p99: 0.5, differs: [] };
+  const rest = '<script id="run" type="application/json">"ä\u2028"</script>';
+  const shownOf = async (chunks: Buffer[]) => {
+    const shown = [];
+    for await (const chunk of tellBefore(Readable.from(chunks), change, 'c')) shown.push(chunk);
+    return Buffer.concat(shown).toString();
+  };
+  const html = Buffer.from(`<p>ü</p>${rest}`);
+  const told = '<script id="before" type="application/json">{"name":"a\\u003cb",';
+  for (let at = 0; at <= html.length; at++) {
+    const text = await shownOf([html.subarray(0, at), html.subarray(at)]);
+    assert.ok(
+      text.startsWith(`<p>ü</p>${told}`) && text.endsWith(`</script>${rest}`),
+      `cut at ${at}: ${text}`,
+    );
+  }
+  assert.equal(await shownOf([Buffer.from('<p>ü</p><script id="ru')]), '<p>ü</p><script id="ru');
 });
 
 test('the live stream sends each second of a run as it is written, then its end', async () => {

@@ -500,6 +500,29 @@ test('the live page draws a run in progress, shows its end and opens its report'
   });
 });
 
+test('a report names the change of p99 since the last run of its load, and leads to their comparison', async () => {
+  const [run, page] = [golden('passing'), await template()];
+  for (const [name, hour, factor] of [
+    ['like-one', 1, 1],
+    ['like-two', 2, 1.5],
+  ] as const) {
+    run.run.name = name;
+    run.run.started = `2029-01-01T0${hour}:00:00Z`;
+    run.latency.arrival.p99 = (golden('passing').latency.arrival.p99 ?? 0) * factor;
+    await writeRun(root, name, run, fillPage(JSON.stringify(run), page));
+  }
+  await visit('/runs/like-one/index.html', async (page) => {
+    await page.locator('main > footer').waitFor();
+    assert.equal(await page.getByText(/since like-/).count(), 0);
+  });
+  await visit('/runs/like-two/index.html', async (page) => {
+    await page.getByText('arrival p99 +50 % since like-one').waitFor();
+    await page.getByRole('link', { name: 'compare', exact: true }).click();
+    await page.waitForURL(/\/compare\?run=like-one&run=like-two$/);
+    await page.getByText('like-two').first().waitFor();
+  });
+});
+
 test('each instance of a run in progress has its own row and live page', async () => {
   const run = golden('passing');
   Object.assign(run.run, { name: 'several-generator-1', ended: null, started: '2029-01-01T00:00:00Z' });

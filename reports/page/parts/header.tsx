@@ -1,6 +1,7 @@
 import type { VerdictResult } from '../../contract/run.ts';
+import { type Before, readBefore } from '../before.ts';
 import { protocolOf, scriptFigures, verdict } from '../facts.ts';
-import { commit, duration, instant } from '../format.ts';
+import { changeText, commit, duration, instant, visible } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Facts, Long } from '../table.tsx';
 import { Summary } from './summary.tsx';
@@ -33,6 +34,7 @@ export function Header({ run, sound }: PartProps) {
         {about(run.run)}
       </p>
       <Origin {...run.environment} />
+      <SinceBefore before={readBefore()} />
       <section class={`verdict ${result}`} aria-label="Verdict">
         <div class="result">
           <span class="mark" aria-hidden="true">
@@ -92,6 +94,17 @@ function Origin({ git, ci }: Pick<PartProps['run']['environment'], 'git' | 'ci'>
       {git?.dirty && ', with uncommitted changes'}
       {git && ci && ' · '}
       {ci && (/^https?:/.test(ci.url ?? '') ? <a href={ci.url ?? ''}>{words}</a> : words)}
+    </p>
+  );
+}
+
+/** The change from the last run of the same load. */
+function SinceBefore({ before }: { before: Before | null }) {
+  if (before === null) return null;
+  const { name, p99, comparison } = before;
+  return (
+    <p class="meta">
+      arrival p99 {changeText(p99)} since {visible(name)}: <a href={comparison}>compare</a>
     </p>
   );
 }
