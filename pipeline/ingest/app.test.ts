@@ -268,6 +268,12 @@ const raw: [name: string, parts: () => string[], status: number][] = [
   // Regression: Node answered the next two itself, without a body.
   ['no Host', () => ['GET /livez HTTP/1.1\r\n\r\n'], 400],
   ['an unknown expectation', () => ['GET /livez HTTP/1.1\r\nhost: a\r\nexpect: bogus\r\n\r\n'], 417],
+  ['two Hosts', () => ['GET /livez HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n'], 400],
+  // Regression: the first one counted.
+  ['two tokens', () => [ingest.head('Authorization: Bearer another', 'content-length: 0')], 400],
+  ['two content types', () => [ingest.head('Content-Type: text/plain', 'content-length: 0')], 400],
+  // Regression: Fastify answered it itself.
+  ['a path with a bare %', () => ['GET /livez% HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n'], 400],
   ['a length and chunks', () => [ingest.head('content-length: 2', 'transfer-encoding: chunked'), '{}'], 400],
   ['10 MB announced, partly sent', () => [ingest.head(`content-length: ${10 * MB}`), '{"id":'], 413],
   [

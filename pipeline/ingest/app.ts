@@ -18,12 +18,13 @@ export const ingest: FastifyPluginAsync<IngestOptions> = async (app, options) =>
   const intake = new Intake(options);
   app.addHook('onReady', async () => intake.start());
   app.addHook('onClose', async () => intake.stop());
-  // RFC 9112, 3.2.
-  app.addHook('onRequest', (request, reply, done) => {
-    const { host } = request.headers;
-    if (host !== undefined || request.raw.httpVersion !== '1.1') return done();
+  app.addHook('onRequest', ({ raw }, reply, done) => {
+    const twice = headerTwice(raw.rawHeaders);
+    // RFC 9112, 3.2.
+    const isMissing = raw.headers.host === undefined && raw.httpVersion === '1.1';
+    if (twice === undefined && !isMissing) return done();
     reply.header('connection', 'close');
-    done(new Refusal(400, 'the header Host is missing'));
+    done(new Refusal(400, isMissing ? 'the header Host is missing' : `the header ${twice} is there twice`));
   });
   app.decorateRequest('received', 0);
   app.decorateRequest('held', undefined);
@@ -61,6 +62,23 @@ export const ingest: FastifyPluginAsync<IngestOptions> = async (app, options) =>
     messages.post('/messages/batch', intake.batch);
   });
 };
+
+/** Headers that Node takes the first one of. A proxy before us may have judged by the last one. */
+const SINGLE = ['host', 'authorization', 'content-type'];
+const LENGTHS = new Set(SINGLE.map(({ length }) => length));
+
+/** Which of {@link SINGLE} is there twice; undefined: none. */
+function headerTwice(raw: readonly string[]): string | undefined {
+  let seen = '';
+  for (let i = 0; i < raw.length; i += 2) {
+    if (!LENGTHS.has(raw[i]?.length as number)) continue;
+    const name = (raw[i] as string).toLowerCase();
+    if (!SINGLE.includes(name)) continue;
+    if (seen.includes(`,${name}`)) return raw[i];
+    seen += `,${name}`;
+  }
+  return undefined;
+}
 
 function inOurWords(error: FastifyError, bodyLimit: number): FastifyError | Refusal {
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge(bodyLimit);

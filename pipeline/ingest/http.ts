@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { type FastifyInstance, fastify, LogController } from 'fastify';
+import { type FastifyInstance, type FastifyReply, fastify, LogController } from 'fastify';
 import type { IngestConfig } from '../common/config.ts';
 import type { IngestCounters } from './counters.ts';
 import type { Tls } from './tls.ts';
@@ -35,6 +35,13 @@ export function createHttp(
     genReqId: () => '',
     logController: new LogController({ disableRequestLogging: true }),
     ...(tls === undefined ? { http: node } : { https: { ...node, ...tls } }),
+    // A path that is no text once it is decoded.
+    frameworkErrors: (error, { url }, reply) => {
+      counters.refused++;
+      const answer = (reply as unknown as FastifyReply).code(error.statusCode ?? 400);
+      answer.headers({ 'content-type': JSON_TYPE, connection: 'close' });
+      void answer.send(JSON.stringify({ error: `the path ${url.slice(0, 128)} is not percent-encoded` }));
+    },
     clientErrorHandler: (error, socket) => {
       counters.refused++;
       onClientError(error, socket);
