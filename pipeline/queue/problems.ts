@@ -30,14 +30,17 @@ const OF_CLIENT: [says: RegExp, plain: string][] = [
   [/Connection is closed|Stream isn't writeable/, 'there is no connection to Redis'],
   [/^Command timed out/, 'Redis did not answer in time'],
   [/^Socket timeout/, 'Redis does not answer'],
-  [/^connect ETIMEDOUT/, 'there is no connection to Redis in time'],
+  [/^connect ETIMEDOUT/, 'there is no connection to Redis in time; redis:// is without TLS'],
   [/^Unknown RESP type/, 'what answers there does not speak the protocol of Redis'],
   [/wrong version number|packet length too long/, 'Redis answers without TLS: redis:// would suit it'],
   [
     /before secure TLS connection/,
     'it closed the connection during the TLS handshake: redis:// is without TLS',
   ],
-  [/^connection closed$/, 'it closed the connection: is TLS (rediss://) missing, or is it another server?'],
+  [
+    /^(connection closed|read ECONNRESET)$/,
+    'it closed the connection: is TLS (rediss://) missing, or is it another server?',
+  ],
   [/^Failed to refresh slots cache/, 'no node answers as one of a Redis Cluster'],
 ];
 

@@ -60,7 +60,7 @@ export async function checkBroker(variable: string, url: string): Promise<void> 
 export async function probeReady(health: string, withinMs: number): Promise<void> {
   const deadline = Date.now() + withinMs;
   for (;;) {
-    const answer = await fetch(`${health}/readyz`, { signal: AbortSignal.timeout(withinMs) });
+    const answer = await ask(`${health}/readyz`, { signal: AbortSignal.timeout(withinMs) });
     const why = await answer.text();
     if (answer.ok) return;
     if (Date.now() > deadline) throw new Error(`${health} is not ready after ${withinMs} ms: ${why}`);
@@ -103,7 +103,7 @@ export async function probeRoundTrip(
     const arrived = new Promise<void>((resolve) => client.once('message', () => resolve()));
     const full = Date.now() + patienceMs;
     const post = () =>
-      fetch(`${ingest.url}/messages`, {
+      ask(`${ingest.url}/messages`, {
         method: 'POST',
         headers: { authorization: `Bearer ${ingest.token}`, 'content-type': 'application/json' },
         body: JSON.stringify({ ...withId(ingest.idKey, `probe.${name}`), target: `probe/${name}` }),
@@ -124,6 +124,16 @@ export async function probeRoundTrip(
   } finally {
     await client.endAsync(true);
   }
+}
+
+/** As fetch, whose error has its reason in the cause. */
+function ask(url: string, request: RequestInit): Promise<Response> {
+  return fetch(url, request).catch(({ message, cause }: Error) => {
+    const why = cause instanceof Error ? cause.message : message;
+    if (why === 'bad port')
+      throw new Error(`INGEST_PORT=${new URL(url).port} cannot be used: browsers and Node refuse HTTP to it`);
+    throw new Error(`no answer from ${url}: ${why}`);
+  });
 }
 
 /** Whether a message comes in time on this connection. */

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { PipelineCommand } from '../test/command.ts';
 import { remove, temporaryDirectory } from '../test/services.ts';
-import { closes, isSilent, refuses, serve, speaksHttp, type Treatment } from '../test/strangers.ts';
+import { closes, isSilent, refuses, resets, serve, speaksHttp, type Treatment } from '../test/strangers.ts';
+import { claimPort } from './ports.ts';
 import { Supervised } from './process.ts';
 
 let dir: string;
@@ -41,6 +42,8 @@ const strangers: [
   ['an unknown refusal', refuses(0xc1), (at) => ({ MQTT_URL: `mqtt://${at}` }), /0xc1/],
   ['a Redis that closes', closes, (at) => ({ REDIS_URL: `redis://${at}` }), /closed the connection/],
   ['a silent Redis', isSilent, (at) => ({ REDIS_URL: `redis://${at}` }), /does not answer/],
+  ['a Redis that resets', resets, (at) => ({ REDIS_URL: `redis://${at}` }), /is it another server/],
+  ['no answer to TLS', isSilent, (at) => ({ REDIS_URL: `rediss://${at}` }), /redis:\/\/ is without TLS/],
   ['HTTP instead of Redis', speaksHttp, (at) => ({ REDIS_URL: `redis://${at}` }), /does not speak/],
 ];
 for (const [name, treat, url, says] of strangers) {
@@ -63,6 +66,15 @@ test('the start ends in one line: a name that nobody knows', async (t) => {
     assert.equal(await command.ended, 1);
     assert.match(command.output, new RegExp(`^${variable}: [^\\n]*no-such-host\\.invalid[^\\n]*\\n$`));
   }
+});
+
+// Regression: "fetch failed".
+test('the start ends in one line: a port that HTTP clients refuse', async (t) => {
+  const free = [10_080, 6697, 6669, 4190, 1719].map((port) => claimPort('INGEST_PORT', port));
+  const INGEST_PORT = String(await Promise.any(free));
+  const command = new PipelineCommand(t, { STACK_DIR: join(dir, 'port'), INGEST_PORT });
+  assert.equal(await command.ended, 1);
+  assert.match(command.output, new RegExp(`^INGEST_PORT=${INGEST_PORT} cannot be used: [^\\n]*\\n$`));
 });
 
 // Regression: "relay-1 is not ready after 30000 ms".

@@ -55,6 +55,7 @@ export async function swallow(t: TestContext): Promise<{ port: number; end: () =
 }
 
 export const closes: Treatment = (socket) => socket.once('data', () => socket.destroy());
+export const resets: Treatment = (socket) => socket.once('data', () => socket.resetAndDestroy());
 export const isSilent: Treatment = () => {};
 export const speaksHttp: Treatment = (socket) => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n');
 /** Answers CONNECT so (MQTT 5, 3.2). */
