@@ -74,9 +74,11 @@ describe('Artillery with the plugin', () => {
     assert.deepEqual(others, []);
     assert.equal(exitCode, verdict.result === 'pass' ? 0 : 99);
     const lines = (await readFile(join(dir, 'timeline.ndjson'), 'utf8')).trim().split('\n');
+    // What arrives after its second is in run.json alone.
+    const atOnce = (row: object) => ({ ...row, canary_ms: null, due_bins: null });
     assert.deepEqual(
-      lines.map((line) => JSON.parse(line)),
-      run.timeline,
+      lines.map((line) => atOnce(JSON.parse(line))),
+      run.timeline.map(atOnce),
     );
     assert.match(await readFile(join(dir, 'arrival.hlog'), 'utf8'), /Tag=arrival,/);
     assert.equal(shownRun(await readFile(join(dir, 'index.html'), 'utf8')).run.id, run.run.id);
@@ -256,7 +258,7 @@ describe('Artillery with the plugin', () => {
       [
         { plugins: { arrival: { idd: 'id' } } },
         {},
-        /^arrival: config\.plugins\.arrival\.idd is not known; allowed: /m,
+        /^arrival: config\.plugins\.arrival has idd, which is not known, id is; allowed: /m,
       ],
       [{ plugins: { arrival: { qos: 7 } } }, {}, /^arrival: .*qos.* 7/m],
       [{ plugins: { arrival: { id: 'other' } } }, {}, /^arrival: .*HTTP 400/m],
