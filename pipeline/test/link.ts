@@ -9,6 +9,8 @@ export interface Link {
   breaksAt: (bytes: Buffer) => boolean;
   rewrite: (bytes: Buffer) => Buffer;
   mute: boolean;
+  /** Breaks all connections. */
+  cut(): void;
   /** Breaks all connections, and takes no more. */
   end(): void;
 }
@@ -22,9 +24,12 @@ export async function openLink(t: TestContext, serverUrl: string, at = 0): Promi
     breaksAt: (_bytes: Buffer) => false,
     rewrite: (bytes: Buffer) => bytes,
     mute: false,
+    cut() {
+      for (const socket of sockets) socket.destroy();
+    },
     end() {
       server.close();
-      for (const socket of sockets) socket.destroy();
+      link.cut();
     },
   };
   const sockets = new Set<Socket>();

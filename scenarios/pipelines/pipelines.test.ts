@@ -9,8 +9,9 @@ import { execa } from 'execa';
 import { isInstalled, NCHAN } from '../../pipeline/setup/packages.mjs';
 import type { Launch } from '../../pipeline/stack/launch.ts';
 import { freePort } from '../../pipeline/stack/ports.ts';
+import { openLink } from '../../pipeline/test/link.ts';
 import { eventually, remove, Service, temporaryDirectory } from '../../pipeline/test/services.ts';
-import { assertAllArrived, assertPass, node, ROOT, readRun } from '../test/harness.ts';
+import { assertAllArrived, assertPass, brokenOf, node, ROOT, readRun } from '../test/harness.ts';
 
 const HERE = import.meta.dirname;
 const PYTHON = join(ROOT, '.stack/python');
@@ -179,12 +180,27 @@ test('nginx with nchan, to WebSocket and to server-sent events', { skip: noNchan
   ];
   await serve(t, dir, { name: 'nginx', command: 'nginx', args }, /start worker processes/);
   const url = `127.0.0.1:${port}`;
+  const posts = { INGEST_URL: `http://${url}`, INGEST_PATH: '/post/{{target}}' };
   for (const where of [
     { WEBSOCKET_URL: `ws://${url}/ws/{{target}}` },
     { ARRIVE: 'sse', SSE_URL: `http://${url}/events/{{target}}` },
   ]) {
-    const settings = { INGEST_URL: `http://${url}`, INGEST_PATH: '/post/{{target}}', CLIENTS: '100' };
-    const { account } = await passes(t, 'push.js', { ...settings, ...where });
+    const { account } = await passes(t, 'push.js', { ...posts, CLIENTS: '100', ...where });
     assert.equal(account.deliveries.arrived, 5 * account.scheduled);
   }
+  // All clients are cut off under load. nchan sends them what is behind their Last-Event-ID.
+  const link = await openLink(t, `http://${url}/events/`);
+  let events = 0;
+  link.rewrite = (bytes) => {
+    const before = events;
+    events += String(bytes).split('data:').length - 1;
+    if (before < 150 && events >= 150) link.cut();
+    return bytes;
+  };
+  const settings = { ...posts, CLIENTS: '5', ARRIVE: 'sse', SSE_URL: `${link.url}{{target}}` };
+  const { RUN_DIR, all } = await scenario(t, 'push.js', settings);
+  const run = await readRun(RUN_DIR).catch((error) => assert.fail(`${error}\n${all}`));
+  assertAllArrived(run);
+  assert.equal(run.health.gaps.length, 5);
+  assert.deepEqual(brokenOf(run), ['gaps']);
 });

@@ -181,6 +181,23 @@ func TestARefusedCallThatIsNotRepeatedIsLost(t *testing.T) {
 	assert.Equal(t, []int{45, 5}, []int{r.Account.Arrived, r.Account.Lost})
 }
 
+// A pipeline whose connections end within calls loses nothing if it calls again; else the run fails with what was lost.
+func TestCallsThatAreCutOff(t *testing.T) {
+	t.Parallel()
+	tenth := func(nth int) bool { return nth%10 == 0 }
+	r := calling(t, &fake.Pipeline{}, &fake.Webhook{CutOff: tenth, Retries: 1}, fifty, "webhook: {}").run()
+	result, reasons, _ := verdict(r)
+	assert.Equal(t, report.Pass, result, reasons)
+	assert.Equal(t, []int{50, 0}, []int{r.Account.Arrived, r.Account.Duplicates})
+	assert.Equal(t, map[string]int{"cut off or malformed": 5}, classes(r, "webhook"))
+
+	r = calling(t, &fake.Pipeline{}, &fake.Webhook{CutOff: tenth}, fifty, "webhook: {}, idle: '1s'").run()
+	result, reasons, _ = verdict(r)
+	assert.Equal(t, report.Fail, result, reasons)
+	assert.Contains(t, reasons, "lost: 5 of 50 messages were accepted and never arrived")
+	assert.True(t, r.Account.Balanced)
+}
+
 // The stamps of a header field split the time in stages, which sum to the arrival.
 func TestStampsComeInAHeaderField(t *testing.T) {
 	t.Parallel()

@@ -26,9 +26,11 @@ type Webhook struct {
 	URL     func() string                            // nil: a port that is free at Start
 	Sign    func(header http.Header, payload []byte) // sets more header fields; nil: none
 	Retries int                                      // how often a call that was refused is repeated
+	CutOff  func(nth int) bool                       // of each call, from 1: its connection ends within the body; nil: of none
 
 	client  http.Client
 	address string // of the free port
+	calls   int
 }
 
 // Start implements Outlet.
@@ -73,6 +75,9 @@ func (w *Webhook) call(payload []byte, hops string) bool {
 	if w.Sign != nil {
 		w.Sign(request.Header, payload)
 	}
+	if w.calls++; w.CutOff != nil && w.CutOff(w.calls) {
+		return cutOff(request)
+	}
 	answer, err := w.client.Do(request)
 	if err != nil {
 		return false
@@ -80,6 +85,18 @@ func (w *Webhook) call(payload []byte, hops string) bool {
 	_, _ = io.Copy(io.Discard, answer.Body)
 	_ = answer.Body.Close()
 	return answer.StatusCode < 300
+}
+
+// cutOff sends half of a request, and ends the connection.
+func cutOff(request *http.Request) (taken bool) {
+	var b bytes.Buffer
+	conn, err := net.Dial("tcp", request.URL.Host)
+	if err != nil || request.Write(&b) != nil {
+		return false
+	}
+	_, _ = conn.Write(b.Bytes()[:b.Len()-int(request.ContentLength)/2])
+	_ = conn.Close()
+	return false
 }
 
 // Cut implements Outlet.

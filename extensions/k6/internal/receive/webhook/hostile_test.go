@@ -121,17 +121,23 @@ func (h *hook) ended(conn net.Conn) {
 	}
 }
 
+// Of 10,000 connections the listener holds 1,000, and counts the others.
 func TestConnectionsAboveTheLimitAreClosed(t *testing.T) {
 	t.Parallel()
-	most := usual
-	most.connections = 50
-	h := open(t, most)
+	h := open(t, usual)
 	var held []net.Conn
-	for range 50 {
+	for range connectionsMost {
 		held = append(held, h.dial())
 	}
-	h.ended(h.dial())
-	h.await("too many connections")
+	const others = 10_000 - connectionsMost
+	for range others {
+		conn := h.dial()
+		h.ended(conn)
+		require.NoError(t, conn.Close())
+	}
+	h.mu.Lock()
+	assert.Equal(t, others, h.counted["too many connections"])
+	h.mu.Unlock()
 	for _, conn := range held {
 		require.NoError(t, conn.Close())
 	}
