@@ -6,7 +6,7 @@
  *
  * npm packages as locked, what `npx artillery` runs, Redis and Mosquitto from the system's package manager (unless REDIS_URL, MQTT_URL or
  * INGEST_URL name others), with TOPOLOGY=cluster nginx, ./k6, and the report's pages. With --test also what only the tests
- * need: a browser, a C compiler, nginx, promtool, libfaketime, Toxiproxy, the check of manifests and the packages of scenarios/pipelines;
+ * need: a browser, a C compiler, nginx, promtool, libfaketime, Toxiproxy, the check of manifests and what scenarios/pipelines need;
  * with --bench what `npm run bench` compares with: wrk.
  */
 import { spawnSync } from 'node:child_process';
@@ -58,6 +58,7 @@ const steps = [
     ? [
         { name: 'Toxiproxy', due: () => !isNew(TOXIPROXY, TOXIPROXY_MODULE), work: buildToxiproxy },
         { name: 'check of manifests', due: () => !isNew(CHECK, CHECK_MODULE), work: buildCheck },
+        { name: 'nats-server', due: () => !isNew(NATS, NATS_MODULE), work: buildNats },
         { name: 'Python packages', due: lacksPython, work: installPython },
         { name: 'BullMQ', due: lacksBullmq, work: installBullmq },
       ]
@@ -162,6 +163,14 @@ async function buildCheck() {
 /** As `npm run faults` does, which finds the modules fetched then. */
 function buildToxiproxy() {
   return buildGo(TOXIPROXY_MODULE, TOXIPROXY, 'github.com/Shopify/toxiproxy/v2/cmd/server');
+}
+
+const NATS = at('.stack/nats-server');
+const NATS_MODULE = at('scenarios/pipelines/nats');
+
+async function buildNats() {
+  rmSync(NATS, { force: true });
+  await buildGo(NATS_MODULE, NATS, 'github.com/nats-io/nats-server/v2');
 }
 
 const PYTHON = at('.stack/python');

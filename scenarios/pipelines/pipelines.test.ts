@@ -1,7 +1,7 @@
 /** Pipelines that are not ours, measured by the commands that their files have. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -15,6 +15,7 @@ import { assertAllArrived, assertPass, brokenOf, node, ROOT, readRun } from '../
 
 const HERE = import.meta.dirname;
 const PYTHON = join(ROOT, '.stack/python');
+const NATS = join(ROOT, '.stack/nats-server');
 /** 60 messages, with a latency limit that holds on any machine. */
 const LOAD = { RATE: '30', DURATION: '2', P99: '60000' };
 
@@ -77,6 +78,14 @@ async function startTheirs(
   return url;
 }
 
+/** Builds and starts a pipeline in Go. */
+async function startGo(t: TestContext, folder: string, env: NodeJS.ProcessEnv) {
+  const program = join(await directory(t), 'program');
+  await execa('go', ['build', '-buildvcs=false', '-o', program, '.'], { cwd: join(HERE, folder) });
+  const port = await freePort();
+  return startTheirs(t, program, [`127.0.0.1:${port}`], port, env);
+}
+
 /** Measures with a script as `npm run scenario` does. */
 async function scenario(t: TestContext, script: string, settings: NodeJS.ProcessEnv) {
   const RUN_DIR = await directory(t);
@@ -132,12 +141,19 @@ test('Flask, a Redis list and MQTT 3.1.1, with numeric ids in an envelope', { sk
 
 test('net/http and a Redis stream, whose consumer is the script', async (t) => {
   const REDIS_URL = await startRedis(t);
-  const dir = await directory(t);
-  await mkdir(dir, { recursive: true });
-  await execa('go', ['build', '-buildvcs=false', '-o', join(dir, 'events'), '.'], { cwd: join(HERE, 'go') });
-  const port = await freePort();
-  const INGEST_URL = await startTheirs(t, join(dir, 'events'), [`127.0.0.1:${port}`], port, { REDIS_URL });
+  const INGEST_URL = await startGo(t, 'go', { REDIS_URL });
   await passes(t, 'pipelines/go/stream.js', { INGEST_URL, REDIS_URL });
+});
+
+const noNats = existsSync(NATS) ? false : 'npm run setup -- --test builds nats-server';
+
+test('net/http and NATS, whose subscriber is the script', { skip: noNats }, async (t) => {
+  const [dir, port, web] = [await temporaryDirectory(), await freePort(), await freePort()];
+  const conf = await readFile(join(HERE, 'nats/nats.conf'), 'utf8');
+  await writeFile(join(dir, 'conf'), conf.replace(':4222', `:${port}`).replace(':4280', `:${web}`));
+  await serve(t, dir, { name: 'nats', command: NATS, args: ['-c', join(dir, 'conf')] }, /Server is ready/);
+  const INGEST_URL = await startGo(t, 'nats', { NATS_URL: `nats://127.0.0.1:${port}` });
+  await passes(t, 'pipelines/nats/orders.js', { INGEST_URL, NATS_URL: `ws://127.0.0.1:${web}` });
 });
 
 const noBullmq = existsSync(join(HERE, 'bullmq/node_modules/.installed'))
