@@ -44,24 +44,38 @@ async function readBytes(directory: string, name: string, most: number): Promise
   if (file === null) return null;
   try {
     const { size } = await file.stat();
-    const tooLarge = (bytes: number) =>
-      new Error(`${name} has ${bytes} bytes or more; up to ${most} are read`);
-    if (size > most) throw tooLarge(size);
-    // It may grow meanwhile: what is read beyond its size shows that.
-    const chunks: Buffer[] = [];
-    for (let length = 0, next = size + 1; ; next = CHUNK) {
-      const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(next), 0, next, length);
-      if (bytesRead === 0) return Buffer.concat(chunks);
-      length += bytesRead;
-      if (length > most) throw tooLarge(length);
-      chunks.push(buffer.subarray(0, bytesRead));
-    }
+    const pieces: Buffer[] = [];
+    for await (const piece of piecesOf(file, name, most, Math.min(size, most) + 1)) pieces.push(piece);
+    return Buffer.concat(pieces);
   } finally {
     await file.close();
   }
 }
 
-const CHUNK = 65_536;
+const CHUNK = 262_144;
+
+/**
+ * The bytes of a file, which may grow meanwhile.
+ * @param first the length of the first piece
+ * @throws if there are more than `most`
+ */
+export async function* piecesOf(
+  file: FileHandle,
+  name: string,
+  most: number,
+  first = CHUNK,
+): AsyncGenerator<Buffer> {
+  const tooLarge = (bytes: number) => new Error(`${name} has ${bytes} bytes or more; up to ${most} are read`);
+  const { size } = await file.stat();
+  if (size > most) throw tooLarge(size);
+  for (let length = 0, next = first; ; next = CHUNK) {
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(next), 0, next, length);
+    if (bytesRead === 0) return;
+    length += bytesRead;
+    if (length > most) throw tooLarge(length);
+    yield buffer.subarray(0, bytesRead);
+  }
+}
 
 /**
  * @returns null if the directory has no such file, or something else in its place

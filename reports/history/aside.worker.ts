@@ -1,9 +1,8 @@
 /** The thread of aside.ts. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { compareAside } from './compare.ts';
-import { summarize } from './summary.ts';
 
-const jobs = { summarize, compare: compareAside };
+const jobs = { compare: compareAside };
 
 export type Job = keyof typeof jobs;
 export type Questions = { [J in Job]: Parameters<(typeof jobs)[J]> };

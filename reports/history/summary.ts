@@ -3,10 +3,9 @@ import limits from '../contract/limits.json' with { type: 'json' };
 import type { Summary } from '../contract/run.ts';
 import { validatePart } from '../contract/validate.ts';
 import { readJson } from '../files.ts';
-import { aside } from './aside.ts';
+import { readMembers } from './members.ts';
 
-/** A run.json of more bytes is read in a thread of its own, so nobody waits for it. */
-const LARGE = 4_194_304;
+const MEMBERS = ['schema', 'run', 'verdict', 'answer', 'account', 'latency', 'environment'];
 
 /**
  * @param directory of a run
@@ -16,7 +15,7 @@ const LARGE = 4_194_304;
 export async function readSummary(directory: string, bytes: number): Promise<Summary> {
   const kept = await readJson(directory, 'summary.json', limits.summary_bytes).catch(() => undefined);
   if (isSummary(kept) && kept.run_bytes === bytes) return kept;
-  const made = bytes > LARGE ? await aside('summarize', directory) : await summarize(directory);
+  const made = await summarize(directory);
   const [fault] = validatePart('summary', made);
   if (fault !== undefined) throw new Error(`run.json: ${fault}`);
   return made as Summary;
@@ -31,8 +30,8 @@ function isSummary(data: unknown): data is Summary {
  * @throws if it is not JSON, or of another schema
  */
 export async function summarize(directory: string): Promise<unknown> {
-  const run = await readJson(directory, 'run.json');
-  if (!isObject(run)) throw new Error('run.json is no object');
+  const run = await readMembers(directory, 'run.json', MEMBERS);
+  if (run === undefined) throw new Error('run.json is no file that can be read');
   if (run.schema !== 'arrival/run/1')
     throw new Error(`run.json has the schema ${String(run.schema).slice(0, 60)}, not arrival/run/1`);
   const { latency, environment } = run;

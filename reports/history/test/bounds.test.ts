@@ -117,21 +117,46 @@ test('a run.json that no run writes is named, and the others are listed', async 
     'not a number': [passing.replace(/"lost":\d+/, '"lost":NaN'), /not JSON/],
     null: ['null', /no object/],
     empty: ['', /not JSON/],
-    // Each of its values would take a hundred bytes.
-    many: [','.repeat(limits.json_values + 1), /values; up to/],
+    many: [','.repeat(limits.member_bytes + 1), /more than 1048576 bytes where a name should be/],
+    wide: [passing.replace('"labels":{', `"labels":{"x":"${'x'.repeat(limits.member_bytes)}",`), /of "run"/],
+    cut: [passing.slice(0, -1), /ends too early/],
+    'two objects': [passing + passing, /no object/],
+    'two accounts': [passing.replace('"account":', '"account":{},"account":'), /"account" twice/],
+    'an escaped name': [passing.replace('"account":', '"account":{},"acc\\u006funt":'), /"account" twice/],
+    'byte order mark': [`\ufeff${passing}`, /no object/],
+    nul: [`${passing}\0`, /no object/],
+    'names alone': ['{"schema"}', /no name/],
+    'wrong brackets': ['{"schema":"arrival/run/1"]', /bracket/],
     phases: [passing.replace('"phases":[', `"phases":[${'{},'.repeat(2e5)}`), /phases\[0\]/],
   };
   for (const [name, [text]] of Object.entries(texts)) {
     await mkdir(join(root, name));
     await writeFile(join(root, name, 'run.json'), text);
   }
+  await mkdir(join(root, 'UTF-16'));
+  await writeFile(join(root, 'UTF-16/run.json'), Buffer.from(passing, 'utf16le'));
   await mkdir(join(root, 'long'));
   await writeFile(join(root, 'long/run.json'), '{');
   await truncate(join(root, 'long/run.json'), limits.file_bytes + 1);
   const { names, misfits } = await listed(root);
   assert.deepEqual(names, ['whole']);
-  for (const [name, [, fault]] of Object.entries({ ...texts, long: ['', /bytes or more; up to/] as const }))
+  const others = { long: ['', /bytes or more; up to/], 'UTF-16': ['', /not JSON|no object/] } as const;
+  for (const [name, [, fault]] of Object.entries({ ...texts, ...others }))
     assert.match(misfits.find(({ directory }) => directory === name)?.error ?? '', fault, name);
+});
+
+// Regression: all of a run.json was parsed for a line of the list. 44 MB took 9 s and 1.7 GB.
+test('what the list does not show of a run.json is not parsed', async (t) => {
+  const root = await runs(t);
+  const { account, ...rest } = golden('passing');
+  await mkdir(join(root, 'many'));
+  const many = '{},'.repeat(limits.json_values + 1);
+  const head = JSON.stringify({ text: '"}],\\', ...rest }).slice(0, -1);
+  const text = `${head},\r\n"more": [${many}0], "account": ${JSON.stringify(account, null, 2)}\r\n}\n`;
+  await writeFile(join(root, 'many/run.json'), text);
+  const { entries, misfits } = await listed(root);
+  assert.deepEqual(misfits, []);
+  assert.equal(entries[0]?.account.scheduled, account.scheduled);
 });
 
 test('a large run.json without a summary is listed', async (t) => {

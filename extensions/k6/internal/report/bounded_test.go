@@ -5,8 +5,11 @@ import (
 	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,7 +94,7 @@ func TestATextOfTooManyValuesIsNotDecoded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), FileName)
 	require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte("[],"), limitJSONValues/2+1), 0o600))
 	_, err := Load(path)
-	assert.ErrorContains(t, err, "values; up to 30000000 are read")
+	assert.ErrorContains(t, err, "values; up to 20000000 are read")
 }
 
 func TestATimelineHasABound(t *testing.T) {
@@ -102,4 +105,49 @@ func TestATimelineHasABound(t *testing.T) {
 	seconds, err := ReadTimeline(dir)
 	assert.Len(t, seconds, 1)
 	assert.ErrorContains(t, err, "one of more than 1048576 bytes")
+}
+
+// Regression: 44 MB took 1.7 GB, since all of it was decoded before the schema saw any of it.
+// It measures what is allocated, so it runs alone.
+func TestWhatTheSchemaDoesNotKnowIsNotDecoded(t *testing.T) {
+	text, err := os.ReadFile(reports + "testdata/passing.json")
+	require.NoError(t, err)
+	many := bytes.Repeat([]byte(`{"a":0},`), 2_000_000)
+	large := slices.Concat([]byte(`{"more":[`), many, []byte("0],"), bytes.TrimPrefix(text, []byte("{")))
+	require.Less(t, valuesIn(large), limitJSONValues)
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	assert.ErrorContains(t, Validate(large), "additional properties 'more' not allowed")
+	runtime.ReadMemStats(&after)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(len(large)))
+}
+
+// Regression: of two equal members the schema saw the last one, and the report was made from both.
+func TestEqualMembersAreRefused(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(reports + "testdata/passing.json")
+	require.NoError(t, err)
+	for _, twice := range []string{`"account":{"lost":0},"account":`, `"acc\u006funt":{"lost":0},"account":`} {
+		assert.ErrorContains(t, Validate(bytes.Replace(text, []byte(`"account":`), []byte(twice), 1)), "account")
+	}
+}
+
+func TestOnlyUTF8IsRead(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(reports + "testdata/passing.json")
+	require.NoError(t, err)
+	wide := []byte{0xff, 0xfe}
+	for _, b := range text {
+		wide = append(wide, b, 0)
+	}
+	for name, c := range map[string][]byte{
+		"mark": append([]byte("\ufeff"), text...), "UTF-16": wide, "NUL": append(bytes.Clone(text), 0), "nothing": nil,
+		"cut": text[:len(text)/2], "two": slices.Concat(text, text),
+	} {
+		assert.ErrorContains(t, Validate(c), "is not JSON", name)
+	}
+	var lines bytes.Buffer
+	require.NoError(t, json.Indent(&lines, text, "", "  "))
+	assert.NoError(t, Validate(bytes.ReplaceAll(lines.Bytes(), []byte("\n"), []byte("\r\n"))), "CRLF")
 }

@@ -48,3 +48,24 @@ func TestNoSocketDeviceOrLoopIsRead(t *testing.T) {
 		}
 	}
 }
+
+// Regression: render and annotate waited for a pipe at the place of the next file, and wrote through a link there.
+func TestTheNextFileIsNeitherPipeNorLink(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path, other := filepath.Join(dir, PageName), filepath.Join(dir, "other")
+	require.NoError(t, os.WriteFile(other, []byte("kept"), 0o600))
+	for name, make := range map[string]func(string) error{
+		"pipe": func(next string) error { return syscall.Mkfifo(next, 0o600) },
+		"link": func(next string) error { return os.Symlink(other, next) },
+	} {
+		require.NoError(t, make(path+".next"), name)
+		require.NoError(t, Replace(path, put([]byte(name))), name)
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.Equal(t, name, string(text))
+	}
+	text, err := os.ReadFile(other)
+	require.NoError(t, err)
+	assert.Equal(t, "kept", string(text))
+}

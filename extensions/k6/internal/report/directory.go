@@ -59,9 +59,14 @@ func Save(dir string, r *Run) error {
 	return nil
 }
 
-// Replace writes or replaces a file atomically.
+// Replace writes or replaces a file atomically. What stands at the place of the next one, as after a kill, is removed:
+// a pipe would be waited for, and a link may lead anywhere.
 func Replace(path string, write func(*bufio.Writer) error) error {
-	next, err := os.Create(path + ".next")
+	name := path + ".next"
+	if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	next, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}

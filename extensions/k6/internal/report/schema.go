@@ -1,9 +1,9 @@
 package report
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -33,9 +33,17 @@ func Validate(data []byte) error {
 	if err != nil {
 		return err
 	}
-	var document any // with its numbers as floats: one like 1e999999999 is refused before the schema's exact arithmetic
-	if err := json.Unmarshal(data, &document); err != nil {
-		return fmt.Errorf("is not JSON: %w", err)
+	scanner := newScanner(data)
+	document, err := scanner.ReadValue() // it refuses equal names, which other readers join or take the last of
+	if err == nil {
+		if _, err = scanner.ReadToken(); err == nil {
+			err = errors.New("something stands behind the run")
+		} else if errors.Is(err, io.EOF) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("is not JSON: %s", shortened(err.Error()))
 	}
 	return firstFault(s, document, nil)
 }
