@@ -37,6 +37,11 @@ func Annotate(path string, figures []Figure, sentence string) error {
 		return fmt.Errorf("%s with these figures %w", path, err)
 	}
 	dir := DirectoryOf(path)
+	// Made before anything is written: a summary.md that can't be read leaves the run as it is.
+	text, err := annotatedMarkdown(filepath.Join(dir, MarkdownName), &r, figures, sentence)
+	if err != nil {
+		return err
+	}
 	if err := Replace(filepath.Join(dir, FileName), put(data)); err != nil {
 		return err
 	}
@@ -46,10 +51,10 @@ func Annotate(path string, figures []Figure, sentence string) error {
 	if err := Replace(filepath.Join(dir, PageName), func(w *bufio.Writer) error { return RenderPage(w, data) }); err != nil {
 		return err
 	}
-	return annotateMarkdown(filepath.Join(dir, MarkdownName), &r, figures, sentence)
+	return Replace(filepath.Join(dir, MarkdownName), put(text))
 }
 
-func annotateMarkdown(path string, r *Run, figures []Figure, sentence string) error {
+func annotatedMarkdown(path string, r *Run, figures []Figure, sentence string) ([]byte, error) {
 	text, err := ReadFile(path)
 	if os.IsNotExist(err) {
 		before := *r
@@ -57,14 +62,14 @@ func annotateMarkdown(path string, r *Run, figures []Figure, sentence string) er
 		text, err = []byte(Markdown(&before)), nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	more := &markdown{}
 	more.figures(figures)
 	if sentence != "" {
 		more.line("\n%s", plain(sentence))
 	}
-	return Replace(path, put(slices.Concat(text, []byte(more.String()))))
+	return slices.Concat(text, []byte(more.String())), nil
 }
 
 // DirectoryOf is the directory of a run, by the path of its run.json or its own.

@@ -69,3 +69,17 @@ func TestTheNextFileIsNeitherPipeNorLink(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "kept", string(text))
 }
+
+// Regression: the run had the figures, and annotate ended with an error because of summary.md. A second try was refused.
+func TestAnnotateChangesNothingWhereASummaryIsAPipe(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	text, err := os.ReadFile(reports + "testdata/passing.json")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, FileName), text, 0o600))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, MarkdownName), 0o600))
+	assert.ErrorContains(t, Annotate(dir, []Figure{{Name: "x"}}, ""), "is no plain file (p")
+	after, err := os.ReadFile(filepath.Join(dir, FileName))
+	require.NoError(t, err)
+	assert.Equal(t, string(text), string(after))
+}
