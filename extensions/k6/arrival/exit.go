@@ -2,10 +2,13 @@ package arrival
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"go.k6.io/k6/v2/errext/exitcodes"
+	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
@@ -29,7 +32,12 @@ func (r *RootModule) conclude(failed bool) int {
 	e := r.engine
 	r.mu.Unlock()
 	if e == nil {
-		return 0
+		name := r.metrics.limited()
+		if name == "" || failed {
+			return 0
+		}
+		r.logger.Error(report.Printable("there is a threshold on " + name + ", and the script made no run: new Run(…) of k6/x/arrival measures it"))
+		return int(exitcodes.ScriptAborted)
 	}
 	code, why := e.conclude(r)
 	if full := e.life.now().full; full != nil { // otherwise k6 would exit with 108, as if a script had ended the test
@@ -43,6 +51,18 @@ func (r *RootModule) conclude(failed bool) int {
 		r.logger.Error(why)
 	}
 	return int(code)
+}
+
+// limited returns the name of a metric that the script has a threshold on; empty: there is none. Without a sample k6 takes a
+// threshold as held.
+func (m *runMetrics) limited() string {
+	for _, metric := range slices.Concat([]*metrics.Metric{m.latency, m.p99}, slices.Collect(maps.Values(m.counters))) {
+		of := func(s *metrics.Submetric) bool { return len(s.Metric.Thresholds.Thresholds) > 0 }
+		if len(metric.Thresholds.Thresholds) > 0 || slices.ContainsFunc(metric.Submetrics, of) {
+			return metric.Name
+		}
+	}
+	return ""
 }
 
 // conclude returns the least exit code of the run, and why it is not 0; empty: that has been said.

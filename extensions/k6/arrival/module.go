@@ -32,6 +32,7 @@ import (
 type RootModule struct {
 	args      []string // k6's command line
 	registry  *metrics.Registry
+	metrics   *runMetrics
 	logger    logrus.FieldLogger
 	events    sync.Once
 	concluded atomic.Bool // the last report has been written
@@ -54,7 +55,7 @@ func (r *RootModule) NewModuleInstance(vu modules.VU) modules.Instance {
 		m.metrics = registerMetrics(env.Registry)
 		m.metrics.judged = !env.RuntimeOptions.NoThresholds.Bool
 		r.events.Do(func() {
-			r.registry, r.logger = env.Registry, env.Logger
+			r.registry, r.logger, r.metrics = env.Registry, env.Logger, m.metrics
 			r.awaitExit(vu)
 		})
 	}

@@ -109,6 +109,14 @@ func TestARunThatNeverBeganIsNotGreen(t *testing.T) {
 			whole + "options.scenarios.subscriber.maxDuration = '1ms'; options.scenarios.subscriber.gracefulStop = '0s';\n" +
 				"export function subscriber() { run.collect(); }", nil, "",
 		},
+		"limits without a run": {
+			"import 'k6/x/arrival';\nexport const options = { thresholds: { arrival_p99: ['value<100'] } };\nexport default function () {}",
+			nil, "arrival_p99",
+		},
+		"limits of a tag without a run": {
+			"import 'k6/x/arrival';\nexport const options = { thresholds: { 'arrival_latency{phase:one}': ['p(99)<100'] } };\n" +
+				"export default function () {}", nil, "arrival_latency",
+		},
 		"the test aborts itself": {
 			"import { test } from 'k6/execution';\n" + whole + "export function subscriber() { test.abort('early'); }", nil, "early",
 		},
