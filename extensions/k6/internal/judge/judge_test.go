@@ -122,6 +122,17 @@ func TestAnUnjudgedLimitMakesTheRunIncomplete(t *testing.T) {
 	assert.Equal(t, report.Fail, v.Result, "a known failure decides")
 }
 
+// Regression: where nothing arrived, a late generator was compared with an arrival p99 of 0.0 ms.
+func TestLatenessIsNotComparedWithWhatWasNotMeasured(t *testing.T) {
+	t.Parallel()
+	v := Of(Evidence{Run: run(func(r *report.Run) {
+		late := latency(3)
+		r.Health.Lateness, r.Latency.Arrival = &late, report.Latency{}
+	})})
+	assert.Contains(t, strings.Join(v.Reasons, "\n"), "lateness p99 3.0 ms;")
+	assert.NotContains(t, strings.Join(v.Reasons, "\n"), "0.0 ms;")
+}
+
 func TestInstrumentFaultsInvalidateTheRun(t *testing.T) {
 	t.Parallel()
 	seconds := func(cpu, steal float64, busy, n int) (timeline []report.Interval) {
