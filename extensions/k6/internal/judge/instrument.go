@@ -57,11 +57,10 @@ func lateness(e Evidence) *report.Rule {
 	if e.Halted {
 		return &rule
 	}
-	compared := "" // nothing arrived
-	if e.Run.Latency.Arrival.P99 != nil {
-		compared = fmt.Sprintf(" of arrival p99 %.1f ms", arrival)
+	if e.Run.Latency.Arrival.P99 == nil { // nothing arrived
+		return because(rule, "the generator was late: lateness p99 %.1f ms; %s", value(own.P99), e.remedy())
 	}
-	return because(rule, "the generator was late: lateness p99 %.1f ms%s; %s", value(own.P99), compared, e.remedy())
+	return because(rule, "the generator was late: lateness p99 %.1f ms of arrival p99 %.1f ms; %s", value(own.P99), arrival, e.remedy())
 }
 
 func cpu(e Evidence) *report.Rule {
