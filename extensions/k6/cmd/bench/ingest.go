@@ -21,8 +21,10 @@ type ingest struct {
 	messages atomic.Int64
 
 	mu  sync.Mutex
-	out net.Conn // receives PUBLISH packets; nil: forward nothing
+	out net.Conn // receives messages; nil: forward nothing
 	buf []byte
+	// append appends a message as out takes it.
+	append func(buf, target, payload []byte, at time.Time) []byte
 }
 
 const token = "bench-token"
@@ -30,7 +32,7 @@ const token = "bench-token"
 // startIngest listens on a free port until the end of the row.
 func (b *bench) startIngest(out net.Conn) *ingest {
 	l := b.listen()
-	in := &ingest{url: "http://" + l.Addr().String(), out: out}
+	in := &ingest{url: "http://" + l.Addr().String(), out: out, append: appendPublish}
 	server := &fasthttp.Server{Handler: in.serve, NoDefaultServerHeader: true}
 	go func() { _ = server.Serve(l) }()
 	return in
@@ -64,7 +66,7 @@ func (in *ingest) forward(body []byte) bool {
 	n, at := int64(0), time.Now()
 	in.buf = in.buf[:0]
 	split(body, func(message []byte) {
-		in.buf = appendPublish(in.buf, target(message), message, at)
+		in.buf = in.append(in.buf, target(message), message, at)
 		n++
 	})
 	if _, err := in.out.Write(in.buf); err != nil {
