@@ -10,6 +10,9 @@ import { setting } from './lib/setting.js';
 
 const shared = setting();
 const set = settings('webhook');
+for (const [name, share] of Object.entries({ LATE_SECONDS: set.LATE, REFUSE_STATUS: set.REFUSE }))
+  if (__ENV[name] && share === 0)
+    throw new Error(`${name} is set, and ${name.split('_')[0]}, the share of calls, is 0: set both`);
 const { webhook, ...elsewhere } = called(set, shared.canary);
 
 const run = new Run({

@@ -106,6 +106,8 @@ describe('an invalid setting fails with one line', { concurrency: 2 }, () => {
       'CONNECTIONS=60001',
       /^CONNECTIONS is "60001"; allowed: whole numbers from 1 to 60000$/,
     ],
+    ['webhook.js', 'LATE_SECONDS=3', /^LATE_SECONDS is set, and LATE, the share of calls, is 0: set both$/],
+    ['push.js', 'CLIENTS=11', /^CLIENTS is 11, and DELIVERIES 5; allowed: a multiple of it$/],
     ['soak.js', 'LINE_MINUTES=0.02', /^LINE_MINUTES makes 6000 lines; allowed: up to 1000$/],
     ['sweep.js', 'STEP_DURATION=0', /^STEP_DURATION is "0"; allowed: 0\.1 to 86400$/],
   ];

@@ -265,7 +265,7 @@ export interface RunOptions {
   /**
    * Messages are pushed as server-sent events over connections that the run holds; the data of an event is the message. `{{target}}` in
    * `url` is as for `websocket`. A lost connection is restored with `Last-Event-ID` after the server's `retry`, and the report has its gap.
-   * The server has to send the header of its answer at once.
+   * A server that sends its header with the first event (WSGI) has 10 s for it; then the connection counts as open, and the report says so.
    */
   sse?: {
     /** `http://` or `https://`, with k6's TLS options. */

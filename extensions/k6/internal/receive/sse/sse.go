@@ -51,7 +51,7 @@ func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 	}
 	if slow.Load() {
 		parts.Count("sse", "no header before the first event", fmt.Sprintf("%s sent none within %s of a request, and the connection "+
-			"counts as open: messages from before the server has it are lost", report.Mask(o.URL), headerPatience))
+			"counts as open: a message that the server has before it knows the connection is lost", report.Mask(o.URL), headerPatience))
 	}
 	return receiver{held, slow}, nil
 }
