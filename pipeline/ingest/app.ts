@@ -28,6 +28,8 @@ export const ingest: FastifyPluginAsync<IngestOptions> = async (app, options) =>
   });
   app.decorateRequest('received', 0);
   app.decorateRequest('held', undefined);
+  app.decorateRequest('entered', 0);
+  app.decorateRequest('spans', undefined);
   // Only the message routes read bodies, after admission.
   app.removeAllContentTypeParsers();
 

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest, onRequestHookHandler, preParsingHook
 import type { Durations } from '../common/durations.ts';
 import type { Problem } from '../common/health.ts';
 import { formatStamps } from '../common/hops.ts';
+import type { SpanOf, Spans } from '../common/spans.ts';
 import type { MessageQueue } from '../queue/queue.ts';
 import type { Trace } from '../queue/trace.ts';
 import { traceOf } from '../queue/trace-context.ts';
@@ -44,6 +45,8 @@ export interface IntakeOptions {
   idKey: string;
   /** Called with each message that goes to the queue. */
   trace?: Pick<Trace, 'note'> | undefined;
+  /** Exports spans of sampled requests. */
+  spans?: Pick<Spans, 'now' | 'request'> | undefined;
   /** The intake updates them. */
   counters: IngestCounters;
   /** Of each message, from request to queue; nothing without stamps. */
@@ -60,6 +63,9 @@ declare module 'fastify' {
     received: number;
     /** Bytes that it holds (admission.ts); undefined: it was not admitted, or is released. */
     held: number | undefined;
+    /** When it was first seen, as {@link Spans} has it, and its spans. */
+    entered: number;
+    spans: SpanOf | undefined;
   }
 }
 
@@ -94,6 +100,7 @@ export class Intake {
         this.#trouble = reason;
       },
       settled: (reply, messages, error) => {
+        reply.request.spans?.end(error?.message);
         if (error !== undefined) {
           reply.send(unavailable(this.#trouble as string, 1));
           return;
@@ -124,7 +131,8 @@ export class Intake {
   /** `onRequest`: admits a request before its body is read, or refuses it. */
   readonly enter: onRequestHookHandler = (request, _reply, done) => {
     request.received = this.#options.now?.() ?? 0;
-    const { tokens, bodyLimit } = this.#options;
+    const { tokens, bodyLimit, spans } = this.#options;
+    if (spans !== undefined) request.entered = spans.now();
     const length = announcedLength(request.raw) ?? 0;
     if (!tokens.accept(request.headers.authorization)) return done(unauthorized());
     const foreign = codingOf(request);
@@ -170,7 +178,7 @@ export class Intake {
     this.#admit(1);
     this.#options.trace?.note(message);
     const stamps = this.#stamps(request, 1);
-    this.#outbox.add(reply, [{ body, target: message.target, stamps, trace: traceOf(request.headers) }]);
+    this.#outbox.add(reply, [{ body, target: message.target, stamps, trace: this.#trace(request, 1) }]);
   };
 
   /** `POST /messages/batch` */
@@ -181,7 +189,7 @@ export class Intake {
     for (let i = 0; i < bodies.length; i++) this.#check.keys(bodies[i] as string, i);
     this.#admit(messages.length);
     const stamps = this.#stamps(request, messages.length);
-    const trace = traceOf(request.headers);
+    const trace = this.#trace(request, messages.length);
     if (this.#options.trace !== undefined) {
       for (const message of messages) this.#options.trace.note(message);
     }
@@ -201,6 +209,14 @@ export class Intake {
   #admit(messages: number): void {
     const refusal = this.#admission.refusal(messages);
     if (refusal !== undefined) throw refusal;
+  }
+
+  /** The trace context of messages that are ready to go. */
+  #trace(request: FastifyRequest, messages: number): string {
+    const trace = traceOf(request.headers);
+    if (trace === '') return trace;
+    request.spans = this.#options.spans?.request(trace, request.entered, messages);
+    return request.spans?.trace ?? trace;
   }
 
   /** The stamps of messages that are ready to go: what comes after is the queue's time. */

@@ -2,6 +2,7 @@ import closeWithGrace from 'close-with-grace';
 import { ConfigError, IngestConfig, readConfig } from '../common/config.ts';
 import { addressOf, metrics, type Problem, STOPPING, serveHealth, within } from '../common/health.ts';
 import { openLog } from '../common/log.ts';
+import { openSpans } from '../common/spans.ts';
 import { trust } from '../common/trust.ts';
 import { fail, openProcess } from '../queue/process.ts';
 import { ingest } from './app.ts';
@@ -33,6 +34,7 @@ async function main(): Promise<void> {
   const { queue, objection, clock, trace } = own;
   const counters = noCounts();
   const durations = ingestSeconds();
+  const spans = await openSpans('arrival-ingest', config.PROCESS_NAME, log);
   const app = createHttp(config, tls, counters);
   const clients = new Clients(app);
   await app.register(ingest, {
@@ -46,6 +48,7 @@ async function main(): Promise<void> {
     batchLimit: config.BATCH_LIMIT,
     idKey: config.ID_KEY,
     trace,
+    spans,
     counters,
     durations,
     objection,
@@ -93,6 +96,7 @@ async function main(): Promise<void> {
       }
       await closed;
       clearInterval(idle);
+      await spans?.close();
       await health.close();
       unwatch();
       observed.stop();

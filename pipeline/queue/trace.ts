@@ -36,9 +36,8 @@ export class Trace {
 
   /** Records that the component has this message. */
   note(message: unknown, at?: number): void {
-    let id = message;
-    for (const key of this.#path) id = (id as Record<string, unknown> | null | undefined)?.[key];
-    if (typeof id !== 'string' || !isTraced(id, this.#options.every)) return;
+    const id = idOf(message, this.#path);
+    if (id === undefined || !isTraced(id, this.#options.every)) return;
     if (this.#waiting.length >= WAITING_MAX) {
       this.#trouble('Redis does not take the times of traced messages: some are missing');
       return;
@@ -78,6 +77,21 @@ export class Trace {
   #trouble(what: string): void {
     if (!this.#troubled) this.#options.onTrouble(what);
     this.#troubled = true;
+  }
+}
+
+function idOf(message: unknown, path: readonly string[]): string | undefined {
+  let id = message;
+  for (const key of path) id = (id as Record<string, unknown> | null | undefined)?.[key];
+  return typeof id === 'string' ? id : undefined;
+}
+
+/** The id in the JSON of a message; undefined: it has none. */
+export function idIn(json: Buffer, idKey: string): string | undefined {
+  try {
+    return idOf(JSON.parse(json.toString()), idKey.split('.'));
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,4 +1,5 @@
 import { readQueued } from '../common/hops.ts';
+import type { SpanOf } from '../common/spans.ts';
 import { bytesOf, frameEnds } from '../queue/frame.ts';
 import type { Entry } from '../queue/queue.ts';
 
@@ -23,6 +24,8 @@ export interface Held {
   sent: number;
   /** It is delivered, or has an entry of its own. */
   done: boolean;
+  /** The spans of its last attempt; undefined: none. */
+  spans?: SpanOf | undefined;
 }
 
 /** An entry that the relay has claimed. It leaves the queue when all of its messages are done. */

@@ -4,9 +4,11 @@ import closeWithGrace from 'close-with-grace';
 import { ConfigError, RelayConfig, readConfig } from '../common/config.ts';
 import { type Problem, type Readiness, STOPPING, serveHealth, within } from '../common/health.ts';
 import { openLog } from '../common/log.ts';
+import { openSpans } from '../common/spans.ts';
 import { trust } from '../common/trust.ts';
 import { fail, openProcess } from '../queue/process.ts';
 import type { MessageQueue } from '../queue/queue.ts';
+import { idIn } from '../queue/trace.ts';
 import { Broker } from './broker.ts';
 import { signOff } from './goodbye.ts';
 import { RELAY_FIGURES } from './options.ts';
@@ -27,6 +29,7 @@ async function main(): Promise<void> {
   const log = openLog(config.LOG_LEVEL, { name: config.PROCESS_NAME, settings: config });
   const own = openProcess('relay', config, log, { onLost: (ids) => relay?.giveUp(ids) ?? [] });
   const { queue, clock, trace } = own;
+  const spans = await openSpans('arrival-relay', config.PROCESS_NAME, log);
   let relay: Relay | undefined;
   const broker = new Broker({
     url: config.MQTT_URL,
@@ -60,6 +63,10 @@ async function main(): Promise<void> {
     timeoutMs: config.MQTT_TIMEOUT_MS,
     leaseMs: config.RELAY_LEASE_MS,
     deliveries: config.RELAY_DELIVERIES,
+    spansOf:
+      spans &&
+      (({ trace, topic, payload }, waited) =>
+        spans.message(trace, spans.now() - waited / 1000, topic, idIn(payload, config.ID_KEY))),
     onPublished: trace && ((body, at) => trace.noteBody(body, at)),
   });
   relay = running;
@@ -101,6 +108,7 @@ async function main(): Promise<void> {
     const [loses] = await Promise.all([goodbye, broker.close()]);
     observed.stop();
     clock.stop();
+    await spans?.close();
     await health.close();
     own.close();
     if (loses) process.exit(1);

@@ -3,6 +3,7 @@ import type { Logger } from '../common/log.ts';
 import { counter, gauge } from '../common/metrics.ts';
 import type { MessageQueue } from '../queue/queue.ts';
 import type { Broker } from './broker.ts';
+import type { PublisherOptions } from './publisher.ts';
 
 export interface RelayOptions {
   queue: MessageQueue;
@@ -27,6 +28,8 @@ export interface RelayOptions {
   leaseMs: number;
   /** Attempts before a message is buried. */
   deliveries: number;
+  /** As in the publisher. */
+  spansOf?: PublisherOptions['spansOf'];
   /** Called with the body of each published message and the time, µs of the reference clock. */
   onPublished?: ((body: Buffer, at: number) => void) | undefined;
 }

@@ -1,6 +1,7 @@
 import { reasonName } from '../common/broker-attempt.ts';
 import type { Durations } from '../common/durations.ts';
 import { formatDeltas } from '../common/hops.ts';
+import type { SpanOf } from '../common/spans.ts';
 import type { Broker, Publication } from './broker.ts';
 import type { Held } from './held.ts';
 import { packetSizeOf, type Size, SizeLimit } from './packet-size.ts';
@@ -26,6 +27,8 @@ export interface PublisherOptions {
   now: () => number;
   /** From when a message was claimed until it was handed to the broker. */
   durations: Pick<Durations, 'add'>;
+  /** Begins the spans of a message that is published, which was claimed so many µs before. */
+  spansOf?: ((publication: Publication, waited: number) => SpanOf | undefined) | undefined;
   /** Called with the body of each published message and the time, µs of the reference clock. */
   onPublished?: ((body: Buffer, at: number) => void) | undefined;
   /** Called when the broker (QoS 1) or the kernel (QoS 0) has the message. */
@@ -124,7 +127,10 @@ export class Publisher {
   broken(): void {
     const sizes = [...this.#inFlight.values()];
     const all = [...this.#inFlight.keys()];
-    for (const held of all) this.#release(held);
+    for (const held of all) {
+      this.#release(held);
+      held.spans?.end('the connection broke');
+    }
     const lost = all.filter(({ of }) => !of.gone);
     const { endedBy } = this.#options.broker;
     const isExplained = endedBy === TOO_LARGE ? this.#limit.explains(sizes) : BLAMELESS.has(endedBy);
@@ -172,7 +178,7 @@ export class Publisher {
   }
 
   #publish(burst: readonly Held[]): void {
-    const { broker, qos, now, durations, onPublished, onRefused } = this.#options;
+    const { broker, qos, now, durations, spansOf, onPublished, onRefused } = this.#options;
     const sent = performance.now();
     const written: Held[] = [];
     let bytes = 0;
@@ -185,6 +191,10 @@ export class Publisher {
         if (problem !== undefined) {
           onRefused(held, problem, 'final');
           continue;
+        }
+        if (spansOf !== undefined && publication.trace !== '') {
+          held.spans = spansOf(publication, published - held.of.batch.claimed);
+          publication.trace = held.spans?.trace ?? publication.trace;
         }
         this.#inFlight.set(held, size);
         held.sent = sent;
@@ -210,6 +220,7 @@ export class Publisher {
 
   #answered(held: Held, reasonCode: number, size?: Size): void {
     if (!this.#release(held)) return;
+    held.spans?.end(reasonCode < FIRST_FAILURE ? undefined : reasonName(reasonCode));
     if (reasonCode < FIRST_FAILURE) this.#options.onDelivered(held);
     else {
       if (reasonCode === TOO_LARGE && size !== undefined) this.#limit.refused(size);

@@ -37,6 +37,7 @@ export class Relay {
       timeoutMs,
       now,
       durations: this.#durations.relay,
+      spansOf: options.spansOf,
       onPublished: options.onPublished,
       onDelivered: (held) => this.#onDelivered(held),
       onRefused: (held, reason, kind) => this.#undeliverable.refused(held, reason, kind),

@@ -93,6 +93,13 @@ async function main(): Promise<number> {
 /** Whether messages end in MQTT, as those of the pipeline that is started do. */
 const mqttAlone = (ARRIVE = 'mqtt') => ['', 'mqtt'].includes(ARRIVE);
 
+/** Where a pipeline on this host sends spans for a run that listens there; undefined: the port is not known. */
+function endpointOf(listen = ''): string | undefined {
+  const [, host, port] = /^(.*):(\d+)$/.exec(listen) ?? [];
+  if (port === undefined || Number(port) === 0) return undefined;
+  return `http://${host || '127.0.0.1'}:${port}/v1/traces`;
+}
+
 /** @returns the exit code */
 async function runScript(
   script: string,
@@ -108,6 +115,11 @@ async function runScript(
   const ours = config.INGEST_URL === undefined && !ownOnly.includes(nameOf(script)) && mqttAlone(env.ARRIVE);
   const addresses = ours ? ADDRESSES : {};
   const isArrival = await checkScript(script, args, { ...addresses, ...env, RUN_ID: newRunId() }, segment);
+  // For a pipeline that is started now; k6's own copy, env, may name a collector, to which the run sends them on.
+  const spans = endpointOf(env.SPANS);
+  if (spans !== undefined) process.env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT = spans;
+  // TRACES samples every request: spans of all would cost a pipeline more than the messages do.
+  else if (Number(env.TRACES) > 0) process.env.OTEL_SDK_DISABLED ||= 'true';
   const shows = isArrival && !args.some((arg) => arg === '-q' || arg === '--quiet');
 
   return against(config, async ({ launch }) => {
