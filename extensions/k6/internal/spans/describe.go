@@ -150,9 +150,9 @@ func (k *Keeper) bounded(same func(string, bool) bool, f *sorted) *hosts {
 			h.before(all[i], all[i+1])
 		}
 		for _, g := range m.groups {
-			for i := range g.spans {
+			for _, i := range g.mine {
 				s := &g.spans[i]
-				if up, ok := g.places[s.parent]; ok && !s.receives && g.holds(i) {
+				if up, ok := g.places[s.parent]; ok && !s.receives {
 					h.before(moment{int(g.spans[up].host), g.spans[up].start / 1000}, moment{int(s.host), s.start / 1000})
 				}
 			}
@@ -255,10 +255,7 @@ func (k *Keeper) stages(d *report.Spans, f *sorted, clocks []clock, h *hosts, s 
 func (k *Keeper) tree(m *message, at ledger.Kept, clocks []clock) []report.SpansSpan {
 	all := []report.SpansSpan{}
 	for _, g := range m.groups {
-		for i := range g.spans {
-			if !g.holds(i) {
-				continue
-			}
+		for _, i := range g.mine {
 			s := &g.spans[i]
 			ms := func(ns int64) float64 { return float64(on(clocks, moment{int(s.host), ns / 1000})-at.Due) / 1000 }
 			all = append(all, report.SpansSpan{

@@ -1,7 +1,9 @@
 package spans
 
 import (
+	"bytes"
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
@@ -10,29 +12,33 @@ import (
 // chainMost is how many parents a span is followed up.
 const chainMost = 64
 
-// group are the spans of one trace that are a message's.
-type group struct {
+// tree are the spans of one trace.
+type tree struct {
 	spans  []span
 	places map[spanID]int
-	own    bool // of the message's own trace
-	of     int  // the message
 }
 
-func newGroup(spans []span, own bool, of int) *group {
-	g := &group{spans: spans, own: own, of: of, places: make(map[spanID]int, len(spans))}
+func newTree(spans []span) *tree {
+	t := &tree{spans: spans, places: make(map[spanID]int, len(spans))}
 	for i := range spans {
-		g.places[spans[i].id] = i
+		t.places[spans[i].id] = i
 	}
-	return g
+	return t
+}
+
+// group are the spans of one trace that are a message's.
+type group struct {
+	*tree
+	mine []int // places of its spans
 }
 
 // above visits a span and the spans above it until visit returns true, and reports whether it has.
-func (g *group) above(i int, visit func(i int) bool) bool {
+func (t *tree) above(i int, visit func(i int) bool) bool {
 	for range chainMost {
 		if visit(i) {
 			return true
 		}
-		up, ok := g.places[g.spans[i].parent]
+		up, ok := t.places[t.spans[i].parent]
 		if !ok || up == i {
 			return false
 		}
@@ -41,27 +47,50 @@ func (g *group) above(i int, visit func(i int) bool) bool {
 	return false
 }
 
-// holds reports whether a span is the message's. In a trace of several messages, links and ids of messages say whose a span
-// and those below it are.
-func (g *group) holds(i int) bool {
-	is := g.own
-	g.above(i, func(i int) bool {
-		switch s := &g.spans[i]; {
+// owners are the messages whose a span is. In a trace of several messages, links and ids of messages say whose a span and
+// those below it are; told is false where none says it.
+func (t *tree) owners(i int) (of []int, told bool) {
+	told = t.above(i, func(i int) bool {
+		switch s := &t.spans[i]; {
 		case len(s.links) > 0:
-			is = slices.Contains(s.links, g.of)
+			of = s.links
 		case s.of >= 0:
-			is = s.of == g.of
+			of = []int{s.of}
 		default:
 			return false
 		}
 		return true
 	})
-	return is
+	return of, told
 }
 
-func (g *group) depth(i int) int {
+// byMessage are the spans of each message in a trace.
+func (t *tree) byMessage() map[int][]int {
+	all := map[int][]int{}
+	for i := range t.spans {
+		of, _ := t.owners(i)
+		for _, n := range of {
+			if mine := all[n]; len(mine) == 0 || mine[len(mine)-1] != i {
+				all[n] = append(mine, i)
+			}
+		}
+	}
+	return all
+}
+
+// ofMessage are the spans of a message in its own trace: those that are no other's.
+func (t *tree) ofMessage(n int) (mine []int) {
+	for i := range t.spans {
+		if of, told := t.owners(i); !told || slices.Contains(of, n) {
+			mine = append(mine, i)
+		}
+	}
+	return mine
+}
+
+func (t *tree) depth(i int) int {
 	depth := -1
-	g.above(i, func(int) bool { depth++; return false })
+	t.above(i, func(int) bool { depth++; return false })
 	return depth
 }
 
@@ -80,10 +109,13 @@ func (m *message) first() int64 {
 
 // messages are the sampled messages in the order of their numbers.
 func (k *Keeper) messages(kept []ledger.Kept) []*message {
-	linking := map[int][]trace{}
-	for in, to := range k.linked {
-		for n := range to {
-			linking[n] = append(linking[n], in)
+	linking := map[int][]*group{}
+	for _, in := range slices.SortedFunc(maps.Keys(k.linked), func(a, b trace) int { return bytes.Compare(a[:], b[:]) }) {
+		t := newTree(slices.Concat(k.batches[in], k.own[in]))
+		for n, mine := range t.byMessage() {
+			if in != k.mixing.TraceOf(n) {
+				linking[n] = append(linking[n], &group{t, mine})
+			}
 		}
 	}
 	kept = slices.Clone(kept)
@@ -94,18 +126,11 @@ func (k *Keeper) messages(kept []ledger.Kept) []*message {
 	for rows := range chunks(kept) {
 		n := rows[0].Seq
 		m := &message{deliveries: rows}
-		add := func(spans []span, own bool) {
-			g := newGroup(spans, own, n)
-			if slices.ContainsFunc(spans, func(s span) bool { return g.holds(g.places[s.id]) }) {
-				m.groups = append(m.groups, g)
-			}
+		own := newTree(k.own[k.mixing.TraceOf(n)])
+		if mine := own.ofMessage(n); len(mine) > 0 {
+			m.groups = append(m.groups, &group{own, mine})
 		}
-		add(k.own[k.mixing.TraceOf(n)], true)
-		for _, in := range linking[n] {
-			if in != k.mixing.TraceOf(n) {
-				add(slices.Concat(k.batches[in], k.own[in]), false)
-			}
-		}
+		m.groups = append(m.groups, linking[n]...)
 		all = append(all, m)
 	}
 	return all
@@ -151,8 +176,8 @@ func (k *Keeper) choose(m *message, c choice) (at moment, found int) {
 			return c.under == anywhere ||
 				g.above(i, func(up int) bool { return up != i && g.spans[up].kind == consumer }) == (c.under == below)
 		}
-		for i := range g.spans {
-			if !is(i) || !g.holds(i) || g.above(i, func(up int) bool { return up != i && is(up) }) {
+		for _, i := range g.mine {
+			if !is(i) || g.above(i, func(up int) bool { return up != i && is(up) }) {
 				continue
 			}
 			s := &g.spans[i]

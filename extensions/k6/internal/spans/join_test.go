@@ -240,3 +240,22 @@ func TestATableOfMarks(t *testing.T) {
 		assert.ErrorContains(t, err, "spans.marks", wrong)
 	}
 }
+
+// As when a context leaks out of a consumer's loop. Regression: the time grew with the square of the messages.
+func TestAConsumerWithOneTraceForAllMessages(t *testing.T) {
+	t.Parallel()
+	k := keeper()
+	shared := trace{1, 2, 3}
+	const messages = 20_000
+	var kept []ledger.Kept
+	for n := range messages {
+		sent := int64(1000 * n)
+		own := k.mixing.TraceOf(n)
+		k.Take(made{service: "api", id: "s", kind: server, from: sent + 200, to: sent + 500}.in(own))
+		k.Take(made{service: "api", id: "p", parent: "s", kind: producer, from: sent + 300, to: sent + 400}.in(own))
+		k.Take(made{service: "worker", id: fmt.Sprint("c", n), kind: consumer, from: sent + 500, to: sent + 900, links: []trace{own}}.in(shared))
+		kept = append(kept, arrived(n, sent-100, 1000))
+	}
+	d := k.Describe(sampling(k, kept...))
+	assert.Equal(t, messages, d.Traced)
+}
