@@ -1,7 +1,7 @@
 /** Commands of `./k6 x arrival` on runs. */
 import { join } from 'node:path';
 import { execa } from 'execa';
-import type { ScriptFigure } from './contract/run.ts';
+import type { Probe, ScriptFigure } from './contract/run.ts';
 
 const K6 = join(import.meta.dirname, '../k6');
 /** k6's exit code for a crossed threshold. */
@@ -29,17 +29,20 @@ export async function render(directory: string, out?: string): Promise<void> {
   if (exitCode !== 0) throw new Error(stderr || `k6 x arrival render ended with ${exitCode}`);
 }
 
+/** What many runs found out together. */
+export interface Campaign {
+  figures: readonly ScriptFigure[];
+  /** Of a search for the capacity. */
+  probes?: readonly Probe[];
+}
+
 /**
- * Adds figures to a run, as if its script had measured them, and a sentence to its summary.md.
+ * Adds what a campaign found to a run, as if its script had measured it, and a sentence to its summary.md.
  * @throws if the run is not valid, or has a figure of that name
  */
-export async function annotate(
-  directory: string,
-  figures: readonly ScriptFigure[],
-  sentence: string,
-): Promise<void> {
+export async function annotate(directory: string, found: Campaign, sentence: string): Promise<void> {
   const args = ['x', 'arrival', 'annotate', '--log-format', 'raw', '--figures', '-', '--sentence', sentence];
-  const input = JSON.stringify(figures);
+  const input = JSON.stringify(found);
   const { exitCode, stderr } = await execa(K6, [...args, '--', directory], { input, reject: false });
   if (exitCode !== 0) throw new Error(stderr || `k6 x arrival annotate ended with ${exitCode}`);
 }

@@ -391,10 +391,21 @@ function throughput(): Run {
   return golden;
 }
 
+/** Of the search: doubled until one does not hold, then halved. */
+const RATES = [75, 150, 300, 600, 424, 357, 327, 300];
 function capacity(): Run {
   const golden = run('capacity', CAPACITY);
-  golden.figures = [{ name: 'backlog grows by', value: 0, unit: '% of the rate' }];
   const { p99 } = golden.latency.arrival;
+  golden.figures = [
+    { name: 'backlog grows by', value: 0, unit: '% of the rate' },
+    { name: 'highest rate that held', value: RATES.at(-1) ?? 0, unit: 'requests/s' },
+  ];
+  golden.probes = RATES.map((rate, i) => ({
+    rate,
+    seconds: i < RATES.length - 1 ? 4 : 15,
+    held: rate <= (RATES.at(-1) ?? 0),
+    p99_ms: rate > 300 ? 480 : p99,
+  }));
   limited(golden, [
     { name: 'arrival_p99', value: p99, op: '<', limit: 100, unit: 'ms' },
     { name: 'backlog_growth', value: 0, op: '<', limit: 0.02, unit: '' },

@@ -10,7 +10,12 @@ const LEAST = 40;
 /** Titles of charts without a figure. */
 const NOT_KNOWN = /^(Too few|No second|How .* is not known)/;
 /** Charts that are not over time. */
-const UNPHASED = ['Latency by percentile', 'Distribution of arrival', 'Latency by load'];
+const UNPHASED = [
+  'Latency by percentile',
+  'Distribution of arrival',
+  'Latency by load',
+  'Search for the capacity',
+];
 
 /** Asserts that the page has the run's verdict and account, and fits the screen. */
 export async function assertAnswers(page: Page, run: Run): Promise<void> {

@@ -118,8 +118,18 @@ test('a rate that fails a longer run is tried again, then a lower one is confirm
     '1000 for 30 s',
     '667 for 30 s',
   ]);
-  const { figures = [] } = JSON.parse(await readFile(join(dir, 'run.json'), 'utf8')) as Run;
+  const { figures = [], probes } = JSON.parse(await readFile(join(dir, 'run.json'), 'utf8')) as Run;
   assert.equal(figures[0]?.value, 667, 'the report shows the run that held');
+  const listed = JSON.parse(await readFile(join(dir, 'capacity.json'), 'utf8')) as {
+    probes: Row[];
+  };
+  const ladder = listed.probes.map(({ rate, seconds, holds, p99_ms }) => ({
+    rate,
+    seconds,
+    held: holds,
+    p99_ms,
+  }));
+  assert.deepEqual(probes, ladder, 'and the ladder of all that were tried');
 });
 
 /** A broken rule that makes a run invalid. */

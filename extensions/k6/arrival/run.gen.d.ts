@@ -882,6 +882,16 @@ export interface Run {
     /** In a merged run: the instance. */
     generator?: number;
   }>;
+  /** The runs of a search for the capacity, in their order; this run is its answer. Absent: no search. */
+  probes?: Array<{
+    rate: number;
+    /** Length of its load. */
+    seconds: number;
+    /** Whether the pipeline held the rate within the limits. */
+    held: boolean;
+    /** Arrival; null: nothing arrived. */
+    p99_ms: number | null;
+  }>;
   /** The flows of the profile. */
   flows: Flow[];
   /** The stages of a delivery, in order; the first is schedule. Absent: an earlier version, with schedule, request, ingest, queue, relay and delivery. */

@@ -5,14 +5,16 @@ import { wantsLog } from '../chart-ranges.ts';
 import { dueDeliveries, overTime, peak, percentile } from '../facts.ts';
 import { clock, count, ms, msUnit, percent, plural } from '../format.ts';
 import { burstOf, drainOf, quartersOf, shapeOf } from '../shape.ts';
+import { Ladder } from './ladder.tsx';
 import { SweepCharts } from './sweep.tsx';
 
-/** The chart that answers what the run asks: by concurrency, of a burst, of a steady load, else p99 over time. */
+/** The chart that answers what the run asks: by concurrency, of a search, of a burst, of a steady load, else p99 over time. */
 export function Hero({ run }: { run: Run }) {
   const shape = shapeOf(run);
   if (shape === 'sweep') return <SweepCharts run={run} />;
   return (
     <div class="hero">
+      {run.probes && <Ladder probes={run.probes} limit={run.answer?.p99_limit_ms ?? null} />}
       {shape === 'spike' && <BurstChart run={run} />}
       <P99Chart run={run} steady={shape === 'steady'} />
     </div>

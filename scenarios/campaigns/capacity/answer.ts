@@ -1,6 +1,6 @@
 /** The answer of the search for the capacity, as text and figures. Pure. */
 
-import type { Run } from '../../../reports/contract/run.ts';
+import type { Probe, Run } from '../../../reports/contract/run.ts';
 import { ms } from '../../../reports/page/format.ts';
 import { about } from './budget.ts';
 import { middle } from './search.ts';
@@ -70,6 +70,11 @@ export function answerFigures(
     figures.push(tried(not_held, bottleneck === null ? '' : `; bottleneck: ${bottleneck}`));
   }
   return figures;
+}
+
+/** The ladder of the report. */
+export function probesOf(rows: readonly Row[]): Probe[] {
+  return rows.map(({ rate, seconds, holds, p99_ms }) => ({ rate, seconds, held: holds, p99_ms }));
 }
 
 /** The answer as text: the rate, its confidence, the bottleneck above it, and what may have limited the search. */

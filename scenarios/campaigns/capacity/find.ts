@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { shortPath } from '../../../pipeline/stack/file.ts';
 import type { Run } from '../../../reports/contract/run.ts';
 import { annotate } from '../../../reports/k6.ts';
-import { answerFigures, line, type Row, type Settings, sentence } from './answer.ts';
+import { answerFigures, line, probesOf, type Row, type Settings, sentence } from './answer.ts';
 import { about, type Budget } from './budget.ts';
 import { bottleneckOf, disturbance, judge } from './judge.ts';
 import {
@@ -110,7 +110,7 @@ export async function findCapacity(
   if (probed.held > 0) {
     const list = { ...result, probes: rows };
     await writeFile(join(dir, 'capacity.json'), `${JSON.stringify(list, null, 2)}\n`);
-    await annotate(dir, answerFigures(result, rows), answer);
+    await annotate(dir, { figures: answerFigures(result, rows), probes: probesOf(rows) }, answer);
   }
   console.log(`\n${answer}`);
   if (probed.held > 0) console.log(`report  ${shortPath(join(dir, 'index.html'))}`);

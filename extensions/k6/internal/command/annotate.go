@@ -23,8 +23,9 @@ func newAnnotate(gs *state.GlobalState) *cobra.Command {
 		Use:   "annotate <run.json|directory> --figures <file>",
 		Short: "Add figures of a campaign to a run",
 		Long: `Adds figures to a run as if its script had measured them: to its run.json, summary.json, summary.md and
-page, each written atomically. The file is a JSON list: [{"name": "highest rate", "value": 1200, "unit": "requests/s"}];
-a value of null is not known.
+page, each written atomically. The file is JSON: {"figures": [{"name": "highest rate", "value": 1200, "unit":
+"requests/s"}]}; a value of null is not known. "probes" beside it is the ladder of a search for the capacity:
+[{"rate": 1200, "seconds": 15, "held": true, "p99_ms": 41.5}].
 
 Exit code: 0 when the run has the figures, 1 when not: they or the run are not valid, or the run has one of that name.`,
 		Example: "  k6 x arrival annotate reports/runs/smoke-single-loopback-2026-01-31T12-00-00 --figures figures.json",
@@ -33,9 +34,9 @@ Exit code: 0 when the run has the figures, 1 when not: they or the run are not v
 			if len(given) > 1 {
 				return errext.WithExitCodeIfNone(errors.New("annotate takes one run"), wrong)
 			}
-			figures, err := readFigures(gs, file)
+			found, err := readCampaign(gs, file)
 			if err == nil {
-				err = report.Annotate(given[0], figures, sentence)
+				err = report.Annotate(given[0], found, sentence)
 			}
 			return errext.WithExitCodeIfNone(err, wrong)
 		},
@@ -45,11 +46,11 @@ Exit code: 0 when the run has the figures, 1 when not: they or the run are not v
 	return c
 }
 
-func readFigures(gs *state.GlobalState, file string) (figures []report.Figure, err error) {
+func readCampaign(gs *state.GlobalState, file string) (found report.Campaign, err error) {
 	var data []byte
 	switch file {
 	case "":
-		return nil, errors.New("--figures says which file has the figures; - is standard input")
+		return found, errors.New("--figures says which file has the figures; - is standard input")
 	case "-":
 		data, err = io.ReadAll(io.LimitReader(gs.Stdin, figuresMost+1))
 		if err == nil && len(data) > figuresMost {
@@ -59,16 +60,16 @@ func readFigures(gs *state.GlobalState, file string) (figures []report.Figure, e
 		data, err = report.ReadFile(file)
 	}
 	if err != nil {
-		return nil, err
+		return found, err
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&figures); err != nil {
-		const like = `[{"name": "highest rate", "value": 1200, "unit": "requests/s"}]`
-		return nil, fmt.Errorf("--figures: not a list like %s: %w", like, err)
+	if err := d.Decode(&found); err != nil {
+		const like = `{"figures": [{"name": "highest rate", "value": 1200, "unit": "requests/s"}]}`
+		return found, fmt.Errorf("--figures: not like %s: %w", like, err)
 	}
-	if d.More() || len(figures) == 0 {
-		return nil, errors.New("--figures: one list of one figure or more is allowed")
+	if d.More() || len(found.Figures) == 0 {
+		return found, errors.New("--figures: one object with one figure or more is allowed")
 	}
-	return figures, nil
+	return found, nil
 }

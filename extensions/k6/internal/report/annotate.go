@@ -9,10 +9,17 @@ import (
 	"slices"
 )
 
-// Annotate adds figures to a run, by the path of its run.json or of its directory, as if its script had measured them: to
-// run.json, its summary and its page. summary.md gets them and the sentence, which may be empty. It changes nothing else
-// of the run, and nothing at all where a figure has the name of another one.
-func Annotate(path string, figures []Figure, sentence string) error {
+// Campaign is what many runs found out together: figures, as if the script of the run that they are added to had measured
+// them, and the probes of a search.
+type Campaign struct {
+	Figures []Figure `json:"figures"`
+	Probes  []Probe  `json:"probes"`
+}
+
+// Annotate adds what a campaign found to a run, by the path of its run.json or of its directory: to run.json, its summary
+// and its page. summary.md gets the figures and the sentence, which may be empty. It changes nothing else of the run, and
+// nothing at all where a figure has the name of another one, or the run has probes already.
+func Annotate(path string, found Campaign, sentence string) error {
 	data, err := Load(path)
 	if err != nil {
 		return err
@@ -21,7 +28,7 @@ func Annotate(path string, figures []Figure, sentence string) error {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return fmt.Errorf("%s is not a run that this version can read: %w", path, err)
 	}
-	for _, f := range figures {
+	for _, f := range found.Figures {
 		if f.Name == "" {
 			return fmt.Errorf("a figure has no name")
 		}
@@ -33,12 +40,20 @@ func Annotate(path string, figures []Figure, sentence string) error {
 	if data, err = setMember(data, "figures", r.Figures); err != nil {
 		return err
 	}
+	if len(found.Probes) > 0 {
+		if len(r.Probes) > 0 {
+			return fmt.Errorf("%s has the probes of a search already", path)
+		}
+		if data, err = setMember(data, "probes", found.Probes); err != nil {
+			return err
+		}
+	}
 	if err := Validate(data); err != nil {
 		return fmt.Errorf("%s with these figures %w", path, err)
 	}
 	dir := DirectoryOf(path)
 	// Made before anything is written: a summary.md that can't be read leaves the run as it is.
-	text, err := annotatedMarkdown(filepath.Join(dir, MarkdownName), &r, figures, sentence)
+	text, err := annotatedMarkdown(filepath.Join(dir, MarkdownName), &r, found.Figures, sentence)
 	if err != nil {
 		return err
 	}

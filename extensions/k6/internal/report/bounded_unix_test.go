@@ -78,7 +78,7 @@ func TestAnnotateChangesNothingWhereASummaryIsAPipe(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, FileName), text, 0o600))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, MarkdownName), 0o600))
-	assert.ErrorContains(t, Annotate(dir, []Figure{{Name: "x"}}, ""), "is no plain file (p")
+	assert.ErrorContains(t, Annotate(dir, Campaign{Figures: []Figure{{Name: "x"}}}, ""), "is no plain file (p")
 	after, err := os.ReadFile(filepath.Join(dir, FileName))
 	require.NoError(t, err)
 	assert.Equal(t, string(text), string(after))

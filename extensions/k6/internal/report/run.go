@@ -35,8 +35,9 @@ type Run struct {
 	Sampled     *Sampled       `json:"sampled" merge:"own"`         // of the measured phases; nil: not requested
 	Spans       *Spans         `json:"spans,omitempty" merge:"own"` // nil: not requested
 	Steps       []Step         `json:"steps" merge:"own"`
-	Knee        *Knee          `json:"knee" merge:"own"`    // nil: no sweep, or its last step has not taken off
-	Figures     []Figure       `json:"figures" merge:"own"` // never nil
+	Knee        *Knee          `json:"knee" merge:"own"`             // nil: no sweep, or its last step has not taken off
+	Figures     []Figure       `json:"figures" merge:"own"`          // never nil
+	Probes      []Probe        `json:"probes,omitempty" merge:"own"` // of a search for the capacity
 	Flows       []FlowResult   `json:"flows" merge:"own"`
 	Targets     *Targets       `json:"targets" merge:"own"`  // nil: the run has not ended
 	Tail        *Tail          `json:"tail" merge:"own"`     // nil: fewer than a hundred deliveries have stages
@@ -211,6 +212,14 @@ type Figure struct {
 	Unit  string   `json:"unit"`
 
 	Generator int `json:"generator,omitempty"` // in a merged run: the instance
+}
+
+// Probe is one run of a search for the capacity, which this run is the answer of.
+type Probe struct {
+	Rate    float64  `json:"rate"`    // requests/s
+	Seconds float64  `json:"seconds"` // of its load
+	Held    bool     `json:"held"`
+	P99     *float64 `json:"p99_ms"` // of arrival; nil: nothing arrived
 }
 
 // FlowResult is the result of a flow in the measured phases. Arrived counts deliveries.

@@ -69,12 +69,15 @@ func TestFiguresAreAddedToARun(t *testing.T) {
 	require.NoError(t, Save(dir, r))
 	_, before := readJSON(t, filepath.Join(dir, FileName))
 	figures := []Figure{{Name: "highest rate", Value: new(1200.0), Unit: "requests/s"}, {Name: "next rate"}}
-	require.NoError(t, Annotate(dir, figures, "It holds <1200>."))
+	probes := []Probe{{Rate: 1200, Seconds: 15, Held: true, P99: new(41.5)}, {Rate: 1300, Seconds: 15}}
+	require.NoError(t, Annotate(dir, Campaign{figures, probes}, "It holds <1200>."))
 
 	size, after := readJSON(t, filepath.Join(dir, FileName))
 	assert.EqualValues(t, len(r.Figures)+2, len(after["figures"].([]any)))
+	assert.Len(t, after["probes"], 2)
 	delete(before, "figures")
 	delete(after, "figures")
+	delete(after, "probes")
 	assert.Equal(t, before, after, "nothing else has changed")
 	_, summary := readJSON(t, filepath.Join(dir, SummaryName))
 	assert.EqualValues(t, size, summary["run_bytes"])
@@ -90,10 +93,15 @@ func TestFiguresAreAddedToARun(t *testing.T) {
 	// What is refused changes nothing.
 	held, err := os.ReadFile(filepath.Join(dir, FileName))
 	require.NoError(t, err)
-	assert.ErrorContains(t, Annotate(filepath.Join(dir, FileName), figures[1:], ""), `has a figure "next rate" already`)
-	assert.ErrorContains(t, Annotate(dir, []Figure{{Name: "a"}, {Name: "a"}}, ""), "already")
-	assert.ErrorContains(t, Annotate(dir, []Figure{{}}, ""), "no name")
-	assert.ErrorContains(t, Annotate(dir, []Figure{{Name: "x", Generator: -1}}, ""), "is no valid run")
+	assert.ErrorContains(t, Annotate(filepath.Join(dir, FileName), Campaign{Figures: figures[1:]}, ""), `has a figure "next rate" already`)
+	refuses := func(found Campaign, why string) {
+		t.Helper()
+		assert.ErrorContains(t, Annotate(dir, found, ""), why)
+	}
+	refuses(Campaign{Figures: []Figure{{Name: "a"}, {Name: "a"}}}, "already")
+	refuses(Campaign{Figures: []Figure{{}}}, "no name")
+	refuses(Campaign{Figures: []Figure{{Name: "x", Generator: -1}}}, "is no valid run")
+	refuses(Campaign{Probes: probes}, "has the probes of a search already")
 	now, err := os.ReadFile(filepath.Join(dir, FileName))
 	require.NoError(t, err)
 	assert.True(t, bytes.Equal(held, now))
@@ -115,7 +123,7 @@ func TestFiguresAreAddedToARunOfAnEarlierVersion(t *testing.T) {
 	text, err = json.Marshal(run)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, FileName), text, 0o600))
-	require.NoError(t, Annotate(dir, []Figure{{Name: "x", Value: new(1.0)}}, ""))
+	require.NoError(t, Annotate(dir, Campaign{Figures: []Figure{{Name: "x", Value: new(1.0)}}}, ""))
 	_, after := readJSON(t, filepath.Join(dir, FileName))
 	assert.Equal(t, []any{map[string]any{"name": "x", "value": 1.0, "unit": ""}}, after["figures"])
 	assert.NotContains(t, after, "answer")

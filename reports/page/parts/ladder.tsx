@@ -1,0 +1,65 @@
+import type { Probe } from '../../contract/run.ts';
+import { Chart } from '../chart.tsx';
+import { count, figure, ms, msUnit, plural } from '../format.ts';
+
+interface LadderProps {
+  probes: Probe[];
+  /** ms; null: the run has no limit of p99. */
+  limit: number | null;
+}
+
+/** The rates that a search for the capacity tried, one after the other, and which of them held. */
+export function Ladder({ probes, limit }: LadderProps) {
+  const of = (held: boolean) => probes.map((probe) => (probe.held === held ? probe.rate : null));
+  return (
+    <Chart
+      kind="runs"
+      name="Search for the capacity"
+      unit="requests per second"
+      title={title(probes)}
+      note={`● held${limit === null ? '' : `, with p99 below ${msUnit(limit)}`}, ○ did not. The rest of this page is of one run.`}
+      x={probes.map((_, i) => i + 1)}
+      names={probes.map((probe, i) => `run ${i + 1}: ${said(probe)}`)}
+      format={figure}
+      whole
+      lines={[
+        { label: 'rate', values: probes.map(({ rate }) => rate), colour: 'grey' },
+        { label: 'held', values: of(true), colour: 'pass', as: 'points' },
+        { label: 'did not hold', values: of(false), colour: 'fail', as: 'points' },
+      ]}
+      height={220}
+      wide
+      tune={(options, colour) => ({
+        ...options,
+        scales: { ...options.scales, x: { time: false, range: [0.5, probes.length + 0.5] } },
+        axes: (options.axes ?? []).map((axis, i) => (i === 0 ? { ...axis, ...NUMBERS } : axis)),
+        series: options.series.map((line, i) =>
+          i < 2
+            ? line
+            : {
+                ...line,
+                points: { ...line.points, size: 10, width: 2, ...(i === 3 && { fill: colour('paper') }) },
+              },
+        ),
+      })}
+    />
+  );
+}
+
+/** The axis of x: whole numbers of runs. */
+const NUMBERS = {
+  label: 'run of the search',
+  incrs: [1, 2, 5, 10, 20, 50],
+  values: (_u: unknown, splits: number[]) => splits.map((at) => (Number.isInteger(at) ? count(at) : null)),
+};
+
+function said({ rate, seconds, held, p99_ms }: Probe): string {
+  return `${figure(rate)}/s for ${seconds} s ${held ? 'held' : 'did not hold'}, p99 ${ms(p99_ms)} ms`;
+}
+
+function title(probes: Probe[]): string {
+  const held = Math.max(0, ...probes.filter((probe) => probe.held).map(({ rate }) => rate));
+  const above = probes.filter((probe) => !probe.held && probe.rate > held).map(({ rate }) => rate);
+  const least = above.length === 0 ? '' : `; ${figure(Math.min(...above))}/s did not`;
+  return `${figure(held)} requests/s held${least}, after ${plural(probes.length, 'run')}`;
+}
