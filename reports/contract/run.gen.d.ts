@@ -526,6 +526,10 @@ export interface Flow {
   arrived: number;
   /** Arrival latency, measured phases. */
   arrival: Latency;
+  /** Mean of each stage, of the deliveries with stamps, measured phases. Absent: none, or an earlier version. */
+  stages?: Record<string, number>;
+  /** Deliveries with stamps, measured phases. Absent: none, or an earlier version. */
+  stamped?: number;
 }
 
 /** A part of a delivery's time. It begins where the one before ends. */
@@ -683,6 +687,8 @@ export interface Interval {
   arrival_bins?: number[] | null;
   /** Arrival latency of the deliveries of the measured phases whose message was due in this second (closed model: sent), whenever they arrived. Absent: none, a line of timeline.ndjson, or an earlier version. */
   due_bins?: number[];
+  /** Payloads of the deliveries that arrived in this second. Absent: none, not known, or an earlier version. */
+  arrived_bytes?: number;
   /** Of those that arrived in this second, the ones with stamps. Absent: none, or an earlier version. */
   stamped?: number;
   /** Mean of each stage, of the deliveries with stamps that arrived in this second. null: unknown. */

@@ -80,6 +80,8 @@ export function series(chart: ChartData, line: Line, stroke: string): uPlot.Seri
 const UNITS: [RegExp, string][] = [
   [/^ms/, '\u00a0ms'],
   [/^%/, '\u00a0%'],
+  [/^kB per second/, '\u00a0kB/s'],
+  [/^MB per second/, '\u00a0MB/s'],
   [/^MB/, '\u00a0MB'],
   [/^(\w+ )?per second/, '/s'],
 ];

@@ -20,7 +20,7 @@ export function download(name: string, type: string, text: string): void {
 }
 
 const COUNTS = ['requests', 'scheduled', 'sent', 'accepted', 'rejected', 'failed'] as const;
-const PLAIN = ['t', 'phase', ...COUNTS, 'arrived', 'backlog'] as const;
+const PLAIN = ['t', 'phase', ...COUNTS, 'arrived', 'arrived_bytes', 'backlog'] as const;
 const BRIEF: (keyof Brief)[] = ['count', 'mean', 'p50', 'p95', 'p99', 'max'];
 
 type Cell = string | number | null | undefined;

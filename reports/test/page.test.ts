@@ -19,6 +19,7 @@ const TITLES = {
   Canary: 'The slowest canary took 3.35 ms',
   'Mean of each stage': 'The largest stage is queue: 44 % of the mean arrival latency, 2.39 ms',
   Messages: 'Up to 2,850 messages a second were scheduled (0:30); all 89,300 were accepted',
+  Payload: 'Up to 661 kB of payload arrived a second (0:32)',
   Deliveries: 'Up to 4,057 deliveries a second arrived (0:32); all 126,900 that were due did',
   Backlog: 'Backlog peaked at 14 deliveries (0:31)',
   'In flight': 'Up to 2 messages waited for an answer (0:48)',

@@ -97,6 +97,7 @@ export function simulate(plan: Plan): Measured {
       scheduled: messages.filter((m) => m.flow === index && measured(m.phase)).length,
       arrived: mine.length,
       arrival: latency(mine.map((d) => d.arrival)),
+      ...(!plan.withoutStages && mine.length > 0 && { stamped: mine.length, stages: means(mine) }),
     };
   });
   const flights = canaryFlights(requests, Math.min(total, until));
@@ -186,8 +187,6 @@ function seconds(
     backlog += accepted.reduce((sum, m) => sum + m.deliveries.length, 0) - arrivals.length;
     const [cpu_percent, rss_mb] = usage(t, scheduled, PROCESSES[0]);
     const due_bins = bins(messages.filter((m) => within(m.intended)).flatMap(latencies));
-    const mean = (stage: string) =>
-      round(average(arrivals.map((d) => (d.stages as Record<string, number>)[stage] ?? 0)));
     return {
       t,
       phase: plan.phases[ends.findIndex((e) => t < e)]?.name ?? null,
@@ -198,20 +197,28 @@ function seconds(
       rejected: rejected.length,
       failed: 0,
       arrived: arrivals.length,
+      arrived_bytes: arrivals.length * PAYLOAD,
       backlog,
       arrival: brief(arrivals.map((d) => d.arrival)),
       from_send: brief(arrivals.map((d) => d.fromSend)),
       http: brief(requests.filter((r) => within(r.answeredAt)).map((r) => r.http)),
       arrival_bins: bins(arrivals.map((d) => d.arrival)),
       ...(due_bins && { due_bins }),
-      stages:
-        plan.withoutStages || arrivals.length === 0
-          ? null
-          : (Object.fromEntries(STAGES.map((stage) => [stage, mean(stage)])) as Record<string, number>),
+      stages: plan.withoutStages || arrivals.length === 0 ? null : means(arrivals),
       canary_ms: landed.find(({ due }) => within(due))?.ms ?? null,
       generator: { cpu_percent, rss_mb },
     };
   });
+}
+
+/** Bytes of a message. */
+const PAYLOAD = 163;
+
+/** The mean of each stage. */
+function means(deliveries: { stages: object }[]): Record<string, number> {
+  const mean = (stage: string) =>
+    round(average(deliveries.map(({ stages }) => (stages as Record<string, number>)[stage] ?? 0)));
+  return Object.fromEntries(STAGES.map((stage) => [stage, mean(stage)]));
 }
 
 /** Name, CPU % when idle, CPU % per message/s, MB at the start. */

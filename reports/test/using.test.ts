@@ -49,7 +49,7 @@ describe('the page in use', () => {
       await plots.first().hover({ position: { x: 200, y: 60 } });
       const all = await page.locator('.charts .u-legend tr:first-child .u-value').allTextContents();
       const times = all.filter((time) => time !== '');
-      assert.equal(times.length, 12);
+      assert.equal(times.length, 13);
       assert.match(times[0] ?? '', /^0:2\d · 09:48:2\d UTC$/);
       assert.equal(new Set(times).size, 1);
     });
@@ -333,7 +333,7 @@ describe('the page in use', () => {
         });
       });
       await page.reload();
-      assert.equal(await page.locator('body').getAttribute('data-drawn'), '17 of 17');
+      assert.equal(await page.locator('body').getAttribute('data-drawn'), '18 of 18');
       assert.deepEqual(await blank(page), []);
     });
   });

@@ -107,9 +107,10 @@ func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, span
 	r.Sampled, r.Spans = traced.All().Against(r.Latency.Arrival), noted.spans.Against(r.Latency.Arrival)
 
 	for i, f := range e.options.profile.Flows {
-		s := e.Ledger.FlowTimes(i)
+		s, sums := e.Ledger.FlowTimes(i)
 		r.Flows = append(r.Flows, report.FlowResult{
 			Name: f.Name, Scheduled: standing.Flows[i], Arrived: s.Count, Arrival: report.NewLatency(s, lossless),
+			Stamped: sums.Stamped, Stages: sums.Means(e.options.stages),
 		})
 	}
 }

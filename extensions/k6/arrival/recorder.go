@@ -116,20 +116,14 @@ func (r *recorder) cut() {
 	row := report.Interval{
 		T: t, Phase: e.phases.At(from), Requests: i.Requests, Scheduled: i.Sent, CanaryMS: e.canary.LatencyOf(t),
 		Sent: i.Sent, Accepted: i.Accepted, Rejected: i.Rejected, Failed: i.Failed,
-		Arrived: i.Arrival.Count, Backlog: i.Backlog,
+		Arrived: i.Arrival.Count, ArrivedBytes: i.Bytes, Backlog: i.Backlog,
+		Stamped: i.Stages.Stamped, Stages: i.Stages.Means(e.options.stages),
 		Arrival: report.NewQuantiles(&i.Arrival), FromSend: report.NewQuantiles(&i.FromSend), HTTP: report.NewQuantiles(&i.HTTP),
 		Bins: report.NewBins(&i.Arrival), Generator: r.usage(t),
 	}
 	if !e.Pacer.Closed() {
 		first, last := e.Pacer.Due(from), e.Pacer.Due(to)
 		row.Requests, row.Scheduled = last-first, e.Pacer.Messages(last)-e.Pacer.Messages(first)
-	}
-	if i.Stamped > 0 {
-		row.Stamped = i.Stamped
-		row.Stages = map[string]float64{}
-		for s, stage := range r.engine.options.stages {
-			row.Stages[stage.Name] = float64(i.StageSums[s]) / float64(i.Stamped) / 1000
-		}
 	}
 	line, err := json.Marshal(row)
 	if err == nil {

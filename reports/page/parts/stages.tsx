@@ -5,6 +5,7 @@ import { count, ms, msUnit, percent } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
 import { SpansPart } from './spans.tsx';
+import { StagesByFlow } from './stages-by-flow.tsx';
 
 /** Rounding to µs may change a sum of means by this much. */
 const ROUNDING_MS = 0.001;
@@ -33,6 +34,7 @@ export function StagesSection({ run, sound }: PartProps) {
             : 'Not available: the messages carried no stamps of the stages, so arrival is known as a whole only.'}
         </p>
       )}
+      {known && <StagesByFlow run={run} sound={sound} />}
       <SpansPart run={run} sound={sound} />
     </section>
   );
@@ -45,6 +47,7 @@ function StageTable({ run }: PartProps) {
   const names = stages.map(({ name }) => name);
   const known = stages.filter(({ of }) => of.count > 0);
   const sum = known.reduce((total, { of }) => total + (of.mean ?? 0), 0);
+  const addsUp = Math.abs(sum - (arrival.mean ?? 0)) <= ROUNDING_MS;
   const samples = Math.min(...known.map(({ of }) => of.count));
   const ended = (name: string) => stages.find((stage) => stage.name === name)?.of.count ?? 0;
   return (
@@ -96,7 +99,7 @@ function StageTable({ run }: PartProps) {
         foot={[
           'sum of the means',
           ms(sum),
-          percent(sum / (arrival.mean ?? Number.NaN)),
+          percent(addsUp ? 1 : sum / (arrival.mean ?? Number.NaN)),
           ...(tail ? [''] : []),
           '',
           '',
@@ -104,7 +107,7 @@ function StageTable({ run }: PartProps) {
         ]}
       />
       <p class="small">
-        {Math.abs(sum - (arrival.mean ?? 0)) <= ROUNDING_MS
+        {addsUp
           ? `The means add up to the mean arrival latency, ${msUnit(arrival.mean)}; `
           : `The means add up to ${msUnit(sum)}, but the mean arrival latency is ${msUnit(arrival.mean)}; `}
         percentiles of stages do not add up.{' '}

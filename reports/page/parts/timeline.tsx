@@ -11,7 +11,7 @@ import {
   protocolOf,
   requestsInFlight,
 } from '../facts.ts';
-import { clock, count, ms, msUnit, plural } from '../format.ts';
+import { clock, count, figure, ms, msUnit, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Phases } from './phases.tsx';
 import { Seconds } from './seconds.tsx';
@@ -108,6 +108,9 @@ export function TimelineSection({ run, sound }: PartProps) {
             whole
             lines={[{ label: 'in flight', values: requestsInFlight(timeline), colour: 'violet', fill: true }]}
           />
+          {timeline.some(({ arrived_bytes = 0 }) => arrived_bytes > 0) && (
+            <PayloadChart timeline={timeline} common={common} />
+          )}
           {sound && (
             <Chart
               {...common}
@@ -156,6 +159,36 @@ export function TimelineSection({ run, sound }: PartProps) {
       )}
       <Phases run={run} sound={sound} />
     </section>
+  );
+}
+
+/** What the arrived messages weigh. */
+function PayloadChart({
+  timeline,
+  common,
+}: {
+  timeline: Interval[];
+  common: ReturnType<typeof overTime> & { x: number[] };
+}) {
+  const most = peak(timeline, ({ arrived_bytes = 0 }) => arrived_bytes);
+  const [size, unit] = (most?.value ?? 0) < 1e6 ? [1e3, 'kB'] : [1e6, 'MB'];
+  return (
+    <Chart
+      {...common}
+      name="Payload"
+      unit={`${unit} per second that arrived`}
+      axis={`${unit} per second`}
+      title={`Up to ${figure((most?.value ?? 0) / size)} ${unit} of payload arrived a second (${clock(most?.t ?? 0)})`}
+      format={figure}
+      lines={[
+        {
+          label: 'arrived',
+          values: timeline.map(({ arrived_bytes = 0 }) => arrived_bytes / size),
+          colour: 'blue',
+          fill: true,
+        },
+      ]}
+    />
   );
 }
 

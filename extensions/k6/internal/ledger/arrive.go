@@ -18,6 +18,7 @@ type Arrival struct {
 	Bound   int64       // how far Stamps may be off, µs
 	Stamped bool        // the message carries Stamps
 	Altered bool        // its content is not what was sent
+	Bytes   int32       // of its payload; 0 for all but one of the messages of a payload
 }
 
 // Arrive records the messages that a subscriber has read and appends their arrival latencies, in µs, to latencies. A
@@ -155,6 +156,7 @@ func (l *Ledger) measure(slot pacer.Slot, target, subscriber int, due, sent int6
 		most.at = at - l.epoch
 	}
 	l.interval.Arrival.Add(d.Arrival)
+	l.interval.Bytes += int64(a.Bytes)
 	if measured {
 		l.flowTimes[slot.Flow].Add(d.Arrival)
 		l.targets.add(target, d.Arrival)
@@ -187,11 +189,9 @@ func (l *Ledger) measure(slot pacer.Slot, target, subscriber int, due, sent int6
 				negative = negative || d.Stages[d.Known] < least
 			}
 			if whole {
-				l.interval.Stamped++
-				for i, us := range d.Stages {
-					l.interval.StageSums[i] += us
-				}
+				l.interval.Stages.add(&d.Stages)
 				if measured {
+					l.flowStages[slot.Flow].add(&d.Stages)
 					l.tail.add(d.Arrival, &d.Stages)
 				}
 			}

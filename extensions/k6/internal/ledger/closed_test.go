@@ -10,6 +10,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
 // newClosed returns a closed-model run of two phases and two flows.
@@ -59,14 +60,20 @@ func TestInAClosedRunAMessageIsDueWhenItIsSent(t *testing.T) {
 	r.Sent(r.in(1, 0), sent)
 	r.Settle(r.in(1, 0), Accepted)
 	stamps := hops.Of(sent+100, sent+200, sent+300, sent+400)
-	latencies := r.Arrive(0, []Arrival{{Seq: 0, At: sent + 900, Stamps: stamps, Stamped: true}}, nil)
+	latencies := r.Arrive(0, []Arrival{{Seq: 0, At: sent + 900, Stamps: stamps, Stamped: true, Bytes: 70}}, nil)
 	assert.Equal(t, []int64{900}, latencies)
 	assert.Equal(t, int64(1), r.Reading().Read)
 	times := r.Times(1)
 	assert.Equal(t, []int64{900, 900, 0, 500}, []int64{
 		times.Arrival.Sum, times.FromSend.Sum, times.Stages[0].Sum, times.Stages[5].Sum,
 	})
-	assert.Equal(t, []int64{1, 0}, []int64{r.FlowTimes(0).Count, r.FlowTimes(1).Count})
+	first, sums := r.FlowTimes(0)
+	second, none := r.FlowTimes(1)
+	assert.Equal(t, []int64{1, 0}, []int64{first.Count, second.Count})
+	means := map[string]float64{"schedule": 0, "request": 0.1, "ingest": 0.1, "queue": 0.1, "relay": 0.1, "delivery": 0.5}
+	assert.Equal(t, means, sums.Means(stages.Default()))
+	assert.Nil(t, none.Means(stages.Default()))
+	assert.EqualValues(t, 70, r.Cut().Bytes)
 	assert.Zero(t, r.Times(0).Arrival.Count)
 	assert.Zero(t, r.Lateness().Count)
 	assert.Zero(t, r.balanced().Negative)

@@ -11,9 +11,34 @@ type Interval struct {
 	Sent, Accepted, Rejected, Failed int // messages
 	Backlog                          int // deliveries of accepted messages that had not arrived at the end of the interval
 	Arrival, FromSend                Series
-	HTTP                             Series             // of the requests that were answered in it
-	StageSums                        [stages.Most]int64 // µs, of deliveries with stamps
-	Stamped                          int64
+	HTTP                             Series // of the requests that were answered in it
+	Bytes                            int64  // of the payloads that arrived
+	Stages                           StageSums
+}
+
+// StageSums add up the stages of deliveries with all stamps.
+type StageSums struct {
+	Stamped int64              // deliveries
+	us      [stages.Most]int64 // by stage
+}
+
+func (s *StageSums) add(us *[stages.Most]int64) {
+	s.Stamped++
+	for i := range s.us {
+		s.us[i] += us[i]
+	}
+}
+
+// Means are the mean times of the stages of a run, ms, by name; nil without deliveries.
+func (s *StageSums) Means(of stages.List) map[string]float64 {
+	if s.Stamped == 0 {
+		return nil
+	}
+	means := make(map[string]float64, len(of))
+	for i, stage := range of {
+		means[stage.Name] = float64(s.us[i]) / float64(s.Stamped) / 1000
+	}
+	return means
 }
 
 func newInterval() *Interval {
@@ -64,12 +89,12 @@ func (l *Ledger) Reading() Reading {
 	return r
 }
 
-// FlowTimes returns a copy of the arrival latency of one flow in the measured phases.
-func (l *Ledger) FlowTimes(flow int) *Series {
+// FlowTimes returns copies of the arrival latency of one flow in the measured phases, and of its stages.
+func (l *Ledger) FlowTimes(flow int) (*Series, StageSums) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.flowTimes[flow].clone()
-	return &s
+	return &s, l.flowStages[flow]
 }
 
 // almost is when 99 % of the deliveries due in a phase had arrived.

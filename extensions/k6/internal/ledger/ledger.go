@@ -78,24 +78,25 @@ type Ledger struct {
 	foreign    int
 	anyAltered bool // a message has come with other content than was sent
 
-	counts    []PhaseCount // by phase; in the open model only Accepted and Due
-	scheduled []int        // messages by flow in the measured phases (closed model)
-	times     []*Times     // by phase
-	almost    []almost     // by phase
-	lateness  Series       // sent − due in the measured phases (open model)
-	reading   Reading
-	flowTimes []Series // arrival latency by flow, measured phases only
-	dues      dueSeconds
-	targets   targets
-	keeper    keeper
-	traced    keeper
-	picks     func(pacer.Slot) (seq int, ok bool) // see KeepTraced
-	named     named
-	tail      tail
-	early     map[int][]early // by message; nil without AwaitSending
-	recalled  []int64         // latencies of early deliveries, for the next Arrive
-	interval  *Interval
-	spare     *Interval // the interval before; only Cut touches it
+	counts     []PhaseCount // by phase; in the open model only Accepted and Due
+	scheduled  []int        // messages by flow in the measured phases (closed model)
+	times      []*Times     // by phase
+	almost     []almost     // by phase
+	lateness   Series       // sent − due in the measured phases (open model)
+	reading    Reading
+	flowTimes  []Series    // arrival latency by flow, measured phases only
+	flowStages []StageSums // of the same deliveries, where they have stamps
+	dues       dueSeconds
+	targets    targets
+	keeper     keeper
+	traced     keeper
+	picks      func(pacer.Slot) (seq int, ok bool) // see KeepTraced
+	named      named
+	tail       tail
+	early      map[int][]early // by message; nil without AwaitSending
+	recalled   []int64         // latencies of early deliveries, for the next Arrive
+	interval   *Interval
+	spare      *Interval // the interval before; only Cut touches it
 }
 
 // New makes an empty ledger.
@@ -112,6 +113,7 @@ func New(p *profile.Profile, schedule *pacer.Pacer) *Ledger {
 	for range p.Flows {
 		l.flowTimes = append(l.flowTimes, NewSeries())
 	}
+	l.flowStages = make([]StageSums, len(p.Flows))
 	l.targets, l.firstTargets = newTargets(p.Flows)
 	l.seen = newSeen(l.firstTargets, len(l.targets.reordered), p.Subscribers())
 	l.Pass(stages.Default())

@@ -58,12 +58,18 @@ func TestTheRulesForMerging(t *testing.T) {
 // Regression: a generator whose pipeline stamps one message in ten counted ten times as much.
 func TestStageMeansAreWeightedByTheDeliveriesWithStamps(t *testing.T) {
 	t.Parallel()
-	few := &report.Interval{Arrived: 100, Stamped: 10, Stages: map[string]float64{"queue": 10}}
-	all := &report.Interval{Arrived: 30, Stamped: 30, Stages: map[string]float64{"queue": 2}}
-	none := &report.Interval{Arrived: 1000}
-	assert.Equal(t, map[string]float64{"queue": 4}, addStages([]*report.Interval{few, all, none}))
+	few := report.Interval{Arrived: 100, Stamped: 10, Stages: map[string]float64{"queue": 10}}
+	all := report.Interval{Arrived: 30, Stamped: 30, Stages: map[string]float64{"queue": 2}}
+	none := report.Interval{Arrived: 1000}
+	of := func(rows ...*report.Interval) report.Interval { return second(0, rows, nil) }
+	assert.Equal(t, map[string]float64{"queue": 4}, of(&few, &all, &none).Stages)
+	assert.EqualValues(t, 40, of(&few, &all, &none).Stamped)
 	// An earlier version did not count them.
 	few.Stamped = 0
-	assert.InDelta(t, (1000+60)/130.0, addStages([]*report.Interval{few, all})["queue"], 1e-9)
-	assert.EqualValues(t, 40, combined([]*report.Interval{{Stamped: 10}, all}).Stamped)
+	assert.InDelta(t, (1000+60)/130.0, of(&few, &all).Stages["queue"], 1e-9)
+
+	flow := func(stamped int64, mean float64) *report.Run {
+		return &report.Run{Flows: []report.FlowResult{{Stamped: stamped, Stages: map[string]float64{"queue": mean}}}}
+	}
+	assert.Equal(t, map[string]float64{"queue": 4}, flows([]*report.Run{flow(10, 10), flow(30, 2)})[0].Stages)
 }

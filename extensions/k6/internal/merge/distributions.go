@@ -26,6 +26,7 @@ func flows(runs []*report.Run) []report.FlowResult {
 			}
 		}
 		all[i] = *combined(own)
+		all[i].Stages = addStages(each(own, func(f *report.FlowResult) stageMeans { return stageMeans{f.Stamped, f.Stages} }))
 	}
 	return all
 }

@@ -71,7 +71,10 @@ func second(t int, rows []*report.Interval, histograms map[string]*hdrhistogram.
 		parts := each(rows, func(r *report.Interval) *report.Quantiles { return *of(r) })
 		*of(all) = ofSecond(quantiles(parts), histograms[tags[i]])
 	}
-	all.Bins, all.Stages = addBins(each(rows, func(r *report.Interval) []int64 { return r.Bins })), addStages(rows)
+	all.Bins = addBins(each(rows, func(r *report.Interval) []int64 { return r.Bins }))
+	all.Stages = addStages(each(rows, func(r *report.Interval) stageMeans {
+		return stageMeans{cmp.Or(r.Stamped, r.Arrived), r.Stages} // an earlier version did not count those with stamps
+	}))
 	all.DueBins = addBins(each(rows, func(r *report.Interval) []int64 { return r.DueBins }))
 	return *all
 }
@@ -110,25 +113,30 @@ func addBins(all [][]int64) []int64 {
 	return sum
 }
 
-// addStages averages the stages, weighted by the deliveries with stamps: other deliveries have no stages.
-func addStages(rows []*report.Interval) map[string]float64 {
+// stageMeans are the means of stages over so many deliveries.
+type stageMeans struct {
+	deliveries int64
+	ms         map[string]float64
+}
+
+// addStages averages means, weighted by the deliveries with stamps: other deliveries have no stages.
+func addStages(all []stageMeans) map[string]float64 {
 	var sums map[string]float64
-	stamped := int64(0)
-	for _, r := range rows {
-		n := cmp.Or(r.Stamped, r.Arrived) // an earlier version did not count those with stamps
-		if r.Stages == nil || n == 0 {
+	deliveries := int64(0)
+	for _, one := range all {
+		if one.ms == nil || one.deliveries == 0 {
 			continue
 		}
 		if sums == nil {
 			sums = map[string]float64{}
 		}
-		stamped += n
-		for stage, mean := range r.Stages {
-			sums[stage] += mean * float64(n)
+		deliveries += one.deliveries
+		for stage, mean := range one.ms {
+			sums[stage] += mean * float64(one.deliveries)
 		}
 	}
 	for stage := range sums {
-		sums[stage] /= float64(stamped)
+		sums[stage] /= float64(deliveries)
 	}
 	return sums
 }

@@ -3,6 +3,7 @@ package receive
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
@@ -104,8 +105,10 @@ func (t *Taker) TakeAs(id, payload, stamps []byte, at socket.Arrival) bool {
 	if len(t.seqs) == 1 && !(t.IDs && t.parts.Bodies.IsID(payload)) {
 		a.Altered = t.altered(payload, t.seqs[0])
 	}
+	a.Bytes = int32(min(len(payload), math.MaxInt32))
 	for _, a.Seq = range t.seqs {
 		t.arrivals = append(t.arrivals, a)
+		a.Bytes = 0
 	}
 	return true
 }

@@ -228,6 +228,9 @@ type FlowResult struct {
 	Scheduled int     `json:"scheduled" merge:"sum"`
 	Arrived   int64   `json:"arrived" merge:"sum"`
 	Arrival   Latency `json:"arrival" merge:"hist"`
+	// Stages: means of the deliveries with all stamps, ms; nil: there are none
+	Stages  map[string]float64 `json:"stages,omitempty" merge:"own"`
+	Stamped int64              `json:"stamped,omitempty" merge:"sum"`
 }
 
 // ErrorClass counts errors that have the same cause.

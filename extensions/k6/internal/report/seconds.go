@@ -2,20 +2,22 @@ package report
 
 // Interval is one second of the run. Counts are messages; Arrived and Backlog count deliveries.
 type Interval struct {
-	T         int        `json:"t" merge:"own"`
-	Phase     *string    `json:"phase" merge:"first"` // null after the last phase: the run drains
-	Requests  int        `json:"requests" merge:"sum"`
-	Scheduled int        `json:"scheduled" merge:"sum"`
-	Sent      int        `json:"sent" merge:"sum"`
-	Accepted  int        `json:"accepted" merge:"sum"`
-	Rejected  int        `json:"rejected" merge:"sum"`
-	Failed    int        `json:"failed" merge:"sum"`
-	Arrived   int64      `json:"arrived" merge:"sum"`
-	Backlog   int        `json:"backlog" merge:"sum"`
-	Arrival   *Quantiles `json:"arrival" merge:"mean"`
-	FromSend  *Quantiles `json:"from_send" merge:"mean"`
-	HTTP      *Quantiles `json:"http" merge:"mean"`
-	Bins      []int64    `json:"arrival_bins" merge:"own"` // see NewBins
+	T         int     `json:"t" merge:"own"`
+	Phase     *string `json:"phase" merge:"first"` // null after the last phase: the run drains
+	Requests  int     `json:"requests" merge:"sum"`
+	Scheduled int     `json:"scheduled" merge:"sum"`
+	Sent      int     `json:"sent" merge:"sum"`
+	Accepted  int     `json:"accepted" merge:"sum"`
+	Rejected  int     `json:"rejected" merge:"sum"`
+	Failed    int     `json:"failed" merge:"sum"`
+	Arrived   int64   `json:"arrived" merge:"sum"`
+	// ArrivedBytes: of their payloads; 0: not known, or an earlier version wrote it
+	ArrivedBytes int64      `json:"arrived_bytes,omitempty" merge:"sum"`
+	Backlog      int        `json:"backlog" merge:"sum"`
+	Arrival      *Quantiles `json:"arrival" merge:"mean"`
+	FromSend     *Quantiles `json:"from_send" merge:"mean"`
+	HTTP         *Quantiles `json:"http" merge:"mean"`
+	Bins         []int64    `json:"arrival_bins" merge:"own"` // see NewBins
 	// DueBins: of deliveries of the measured phases whose messages were due in this second; a line of timeline.ndjson can't know
 	DueBins []int64 `json:"due_bins,omitempty" merge:"own"`
 	// Stages: means of the deliveries with stamps; nil: there are none

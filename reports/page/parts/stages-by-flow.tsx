@@ -1,0 +1,32 @@
+import { type Flow, stagesOf } from '../../contract/run.ts';
+import { colourOf } from '../facts.ts';
+import { count, ms } from '../format.ts';
+import type { PartProps } from '../part.ts';
+import { Table } from '../table.tsx';
+
+/** The mean of each stage in each flow; nothing where there is only one. */
+export function StagesByFlow({ run }: PartProps) {
+  const rows = run.flows.filter(({ stages }) => stages !== undefined);
+  if (rows.length < 2) return null;
+  const names = stagesOf(run).map(({ name }) => name);
+  const total = ({ stages = {} }: Flow) => Object.values(stages).reduce((sum, mean) => sum + mean, 0);
+  return (
+    <Table
+      caption="Means of the stages by flow, ms; measured phases"
+      columns={[
+        { head: 'flow', text: true, cell: (flow: Flow) => flow.name },
+        { head: 'deliveries', cell: (flow: Flow) => count(flow.stamped) },
+        ...names.map((name) => ({
+          head: (
+            <>
+              <i class="swatch" style={{ background: `var(--${colourOf(names, name)})` }} /> {name}
+            </>
+          ),
+          cell: (flow: Flow) => ms(flow.stages?.[name]),
+        })),
+        { head: 'sum', cell: (flow: Flow) => ms(total(flow)) },
+      ]}
+      rows={rows}
+    />
+  );
+}
