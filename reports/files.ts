@@ -13,6 +13,7 @@ export const FILES: Record<string, string> = {
   'arrival.hlog': 'text/plain; charset=utf-8',
   'summary.md': 'text/markdown; charset=utf-8',
   'junit.xml': 'application/xml; charset=utf-8',
+  'traced.ndjson': 'application/x-ndjson; charset=utf-8',
   'traces.otlp.json': 'application/json; charset=utf-8',
 };
 

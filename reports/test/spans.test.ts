@@ -117,4 +117,21 @@ describe('stages by spans', () => {
       assert.match(await text(page, '#stages'), /carried no stamps of the stages\..*By the pipeline/);
     });
   });
+
+  test('spans that are joined later, and spans that are no marks', async () => {
+    const none = { stages: [], marks: [], count: 0, slowest: [], listen: '' };
+    const waiting = { ...SPANS, ...none, received: { ...SPANS.received, requests: 0 } };
+    await reader.read({ ...golden('passing'), spans: waiting }, async (page) => {
+      assert.match(await text(page, '#spans'), /310 deliveries.*no spans so far: k6 x arrival spans/);
+      assert.equal(await page.locator('#spans .beside').count(), 0);
+    });
+    const slowest = SPANS.slowest.map((one) => ({ ...one, stages_ms: [] }));
+    const unmarked = { ...golden('passing'), spans: { ...SPANS, ...none, slowest } };
+    assert.deepEqual(validateRun(unmarked), []);
+    await reader.read(unmarked, async (page) => {
+      assert.match(await text(page, '#spans'), /0 of 310 deliveries.*--suggest proposes/);
+      assert.equal(await page.locator('.waterfall').count(), 10);
+      assert.equal(await overflow(page), 0);
+    });
+  });
 });

@@ -20,7 +20,10 @@ export const every = () => ({
   ),
   CLOCK_LIMIT: text('', 'the widest clock bound of a valid run, like 1ms'),
   TRACES: number(0, '', 'messages with a trace, beside the slowest and the missing; 0: none', TRACED),
-  SPANS: text('', 'where the pipeline sends its OpenTelemetry spans, for stages, like :4318'),
+  SPANS: text(
+    '',
+    'where the pipeline sends its OpenTelemetry spans, for stages, like :4318; files: joined later',
+  ),
   SPANS_ONE_IN: number(100, '', 'with SPANS: one message in so many is sampled', SPANNED),
   VERIFY: text(
     '',

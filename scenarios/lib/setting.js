@@ -55,7 +55,7 @@ export function setting(script) {
     topology: __ENV.TOPOLOGY || String(reached.facts.topology ?? 'single'),
     network: __ENV.NETWORK || 'loopback',
     traces: set.TRACES,
-    ...(set.SPANS && { spans: { listen: set.SPANS, oneIn: set.SPANS_ONE_IN } }),
+    ...(set.SPANS && { spans: { listen: set.SPANS === 'files' ? '' : set.SPANS, oneIn: set.SPANS_ONE_IN } }),
     verify: set.VERIFY ?? '',
     labels: labelsOf(set.LABELS ?? ''),
     clock: set.CLOCK_LIMIT ? { limit: set.CLOCK_LIMIT } : {},

@@ -313,17 +313,19 @@ export interface RunOptions {
    * which the pipeline exports (`OTEL_EXPORTER_OTLP_ENDPOINT=http://<listen>`). Each request has a `traceparent`, so a parent-based sampler
    * records the sampled messages only, and the trace id names the message. `spans` of run.json has the stages. What comes is also sent to
    * k6's own `OTEL_EXPORTER_OTLP_ENDPOINT` where it is set. At its end the run waits for the last spans: 6 s without any, 30 s at most.
-   * Not with `traces`, `publishers` or several instances.
+   * Spans that go elsewhere are joined afterwards, from files: `k6 x arrival spans <run> <file>…`. It reads `traced.ndjson` of the run, which
+   * has the newest 200,000 deliveries of sampled messages. Not with `traces`, `publishers` or several instances.
    */
   spans?: {
-    /** `127.0.0.1:4318`; `:4318` for all addresses of this host; port 0 for a free one, which the report names. */
-    listen: string;
+    /** `127.0.0.1:4318`; `:4318` for all addresses of this host; port 0 for a free one, which the report names. Default: no endpoint. */
+    listen?: string;
     /** One message in so many is sampled, but at most one of a request. Default 100. */
     oneIn?: number;
     /**
-     * Which spans divide a message's time, in order. Default: `received` (start of the server's span), `queued` (of the producer's),
-     * `claimed` (of the consumer's), `published` (of the producer's or HTTP client's below the consumer), as far as half of the sampled
-     * messages have them. Of nested spans the outermost counts. A message without a mark, or with two, has no stages and is counted.
+     * Which spans divide a message's time, in order; `k6 x arrival spans --suggest <run>` proposes some. Default: `received` (start of the
+     * server's span), `queued` (of the producer's), `claimed` (of the consumer's), `published` (of the producer's or HTTP client's below the
+     * consumer), as far as half of the sampled messages have them. Of nested spans the outermost counts. A message without a mark, or with
+     * two, has no stages and is counted.
      */
     marks?: SpanMark[];
   };

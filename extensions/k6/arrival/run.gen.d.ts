@@ -377,15 +377,15 @@ export interface Knee {
   stage: string;
 }
 
-/** Stages of sampled messages of the measured phases, by the spans that the pipeline sent to the run. */
+/** Stages of sampled messages of the measured phases, by the spans that the pipeline sent to the run, or by those of files. */
 export interface Spans {
   /** One message in so many has the flag `sampled`, but at most one of a request. */
   one_in: number;
-  /** The endpoint: host:port. */
+  /** The endpoint: host:port. Empty: the spans are those of files. */
   listen: string;
-  /** What came to the endpoint. */
+  /** What came to the endpoint, or stands in files. */
   received: {
-    /** Taken. */
+    /** Taken; of files, their number. 0 without an endpoint: none is joined yet. */
     requests: number;
     /** Malformed, too large, or not of spans. */
     refused: number;
@@ -446,7 +446,7 @@ export interface Spans {
     /** traces: a message is not received before it is sent, nor a child begun before its parent. disagree: no offset fits all traces, so the clock was set or drifts. */
     basis: "same host" | "traces" | "disagree";
   }>;
-  /** The slowest deliveries with stages, slowest first. */
+  /** The slowest deliveries with stages, or if none has any, of those with spans; slowest first. */
   slowest: Array<{
     /** Id of the message. */
     id: string;

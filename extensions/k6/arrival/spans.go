@@ -34,15 +34,12 @@ func (o *options) checkSpans() (err error) {
 	return err
 }
 
-// spansKept bounds the deliveries of sampled messages, of which the newest are kept.
-const spansKept = 200_000
-
-// spanSource is the run's endpoint for spans. nil: the run has none.
+// spanSource is where the spans of a run come. nil: it asks for none.
 type spanSource struct {
 	*spans.Keeper
 	mixing   spans.Mixing
 	oneIn    int
-	receiver *spans.Receiver // nil: not open
+	receiver *spans.Receiver // nil: not open, or they are joined later
 }
 
 func newSpanSource(e *engine) *spanSource {
@@ -52,7 +49,7 @@ func newSpanSource(e *engine) *spanSource {
 	}
 	s := &spanSource{mixing: spans.NewMixing(e.ID), oneIn: o.OneIn}
 	s.Keeper = spans.NewKeeper(s.mixing, e.Bodies.NumberOf)
-	e.Ledger.KeepTraced(s.picked, spansKept)
+	e.Ledger.KeepTraced(s.picked, spans.TracedMost)
 	return s
 }
 
@@ -76,7 +73,7 @@ func (e *engine) appendParent(b []byte, slot pacer.Slot) []byte {
 
 // open opens the endpoint.
 func (s *spanSource) open(ctx context.Context, e *engine) (err error) {
-	if s == nil {
+	if s == nil || e.options.Spans.Listen == "" {
 		return nil
 	}
 	s.receiver, err = spans.Listen(ctx, e.options.Spans.Listen, s.Keeper, func(class, example string) { e.count("spans", class, example) })
@@ -96,7 +93,7 @@ const (
 	spansLook  = 200 * time.Millisecond
 )
 
-// collectSpans waits for the spans of the last messages, and describes all.
+// collectSpans waits for the spans of the last messages, describes all, and writes what joins further ones.
 func (e *engine) collectSpans(ctx context.Context) {
 	if e.spans == nil {
 		return
@@ -104,40 +101,53 @@ func (e *engine) collectSpans(ctx context.Context) {
 	s := e.spans
 	kept, seen := e.Ledger.Traced()
 	kept = slices.DeleteFunc(kept, func(k ledger.Kept) bool { return !e.options.profile.Phases[k.Phase].Measured })
+	if seen > spans.TracedMost {
+		e.count("spans", "not kept", fmt.Sprintf("a run keeps the newest %d of %d deliveries of sampled messages", spans.TracedMost, seen))
+	}
+	address := ""
+	if s.receiver != nil {
+		address = s.receiver.Address()
+		s.await(ctx, kept, e.options.marks)
+		s.close()
+		if got := s.Received(); got.Own+got.Linked == 0 && len(kept) > 0 {
+			e.count("spans", "none came", fmt.Sprintf("%d spans came to %s and none of a message of this run: the pipeline needs "+
+				"OTEL_EXPORTER_OTLP_ENDPOINT=http://%s, and has to take up traceparent", got.Spans, address, address))
+		}
+	}
+	traced := e.tracedDeliveries(kept)
+	described := s.Describe(traced.Sampling(address, e.options.marks))
+	e.note(func() { e.lists.spans = described })
+	if err := traced.Write(e.life.now().dir); err != nil {
+		e.count("spans", "not written", err.Error())
+	}
+}
+
+// await waits until the spans of all messages are there, or no more come.
+func (s *spanSource) await(ctx context.Context, kept []ledger.Kept, marks []spans.Mark) {
 	began, moved, last := time.Now(), time.Now(), s.Received().Spans
-	for !s.Complete(kept, e.options.marks) && time.Since(moved) < spansQuiet && time.Since(began) < spansMost {
+	for !s.Complete(kept, marks) && time.Since(moved) < spansQuiet && time.Since(began) < spansMost {
 		if !clock.SleepUntil(ctx, nil, time.Now().Add(spansLook)) {
-			break
+			return
 		}
 		if n := s.Received().Spans; n != last {
 			last, moved = n, time.Now()
 		}
 	}
-	address := s.receiver.Address()
-	s.close()
-	if seen > spansKept {
-		e.count("spans", "not kept", fmt.Sprintf("a run keeps the newest %d of %d deliveries of sampled messages", spansKept, seen))
+}
+
+func (e *engine) tracedDeliveries(kept []ledger.Kept) *spans.Traced {
+	host, _ := os.Hostname()
+	t := &spans.Traced{
+		Asked: spans.Asked{Run: e.ID, OneIn: e.spans.oneIn, Host: host, OneHost: e.options.loopback(), Marks: e.options.Spans.Marks},
+		Kept:  kept, IDs: make(map[int]string, len(kept)),
 	}
-	if got := s.Received(); got.Own+got.Linked == 0 && len(kept) > 0 {
-		e.count("spans", "none came", fmt.Sprintf("%d spans came to %s and none of a message of this run: the pipeline needs "+
-			"OTEL_EXPORTER_OTLP_ENDPOINT=http://%s, and has to take up traceparent", got.Spans, address, address))
-	}
-	name, _ := os.Hostname()
-	all := int64(0)
 	for i, p := range e.options.profile.Phases {
 		if p.Measured {
-			all += e.Ledger.Times(i).Arrival.Count
+			t.All += e.Ledger.Times(i).Arrival.Count
 		}
 	}
-	described := s.Describe(spans.Sampling{
-		OneIn: s.oneIn, Listen: address, Table: e.options.marks, Kept: kept, All: all,
-		ID: func(n int) string { id, _, _ := e.nameOf(n); return id },
-		Same: func(host string, named bool) bool {
-			if named {
-				return host == name
-			}
-			return e.options.loopback()
-		},
-	})
-	e.note(func() { e.lists.spans = described })
+	for _, k := range kept {
+		t.IDs[k.Seq], _, _ = e.nameOf(k.Seq)
+	}
+	return t
 }

@@ -161,10 +161,9 @@ func TestOptionsOfSpans(t *testing.T) {
 	rt := modulestest.NewRuntime(t)
 	require.NoError(t, rt.VU.Runtime().Set("Run", New().NewModuleInstance(rt.VU).Exports().Named["Run"]))
 	for options, want := range map[string]string{
-		"spans: {}":                               "spans.listen (SPANS)",
-		"spans: { listen: 'host' }":               "spans.listen (SPANS)",
-		"spans: { listen: ':4318', oneIn: -1 }":   "spans.oneIn (SPANS_ONE_IN)",
-		"spans: { listen: ':4318', marks: [{}] }": "spans.marks",
+		"spans: { listen: 'host' }":                                                              "spans.listen (SPANS)",
+		"spans: { listen: ':4318', oneIn: -1 }":                                                  "spans.oneIn (SPANS_ONE_IN)",
+		"spans: { listen: ':4318', marks: [{}] }":                                                "spans.marks",
 		"spans: { listen: ':4318', marks: [{ mark: 'a', span: { name: /a/ } }] }":                "spans.marks",
 		"spans: { listen: ':4318', every: 1 }":                                                   "every",
 		"spans: { listen: ':4318' }, traces: 1":                                                  "exclude each other",

@@ -20,17 +20,34 @@ export function SpansPart({ run }: PartProps) {
   const { spans } = run;
   if (!spans) return null;
   const names = spans.stages.map(nameOf);
+  /** Its spans are joined later. */
+  const waits = spans.listen === '' && spans.received.requests === 0;
   return (
     <div class="spans" id="spans">
       <h3>By the pipeline's own spans</h3>
-      <p>
-        {count(spans.count)} of {count(spans.sampled)} deliveries of sampled messages (one in{' '}
-        {count(spans.one_in)}) have stages, by {plural(spans.received.own + spans.received.linked, 'span')}.
-      </p>
-      <div class="beside">
-        {names.length > 0 && <StageTable spans={spans} all={run.latency.arrival.mean} names={names} />}
-        <Facts facts={factsOf(spans)} />
-      </div>
+      {waits ? (
+        <p>
+          {count(spans.sampled)} deliveries of sampled messages (one in {count(spans.one_in)}) have no spans
+          so far: <code>k6 x arrival spans</code> joins files of them.
+        </p>
+      ) : (
+        <p>
+          {count(spans.count)} of {count(spans.sampled)} deliveries of sampled messages (one in{' '}
+          {count(spans.one_in)}) have stages, by {plural(spans.received.own + spans.received.linked, 'span')}.
+          {spans.traced > 0 && spans.count === 0 && (
+            <>
+              {' '}
+              <code>k6 x arrival spans --suggest</code> proposes which spans divide the time.
+            </>
+          )}
+        </p>
+      )}
+      {!waits && (
+        <div class="beside">
+          {names.length > 0 && <StageTable spans={spans} all={run.latency.arrival.mean} names={names} />}
+          <Facts facts={factsOf(spans)} />
+        </div>
+      )}
       {spans.slowest.length > 0 && <Waterfalls messages={spans.slowest} names={names} />}
     </div>
   );

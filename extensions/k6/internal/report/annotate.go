@@ -2,6 +2,7 @@ package report
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -57,16 +58,61 @@ func Annotate(path string, found Campaign, sentence string) error {
 	if err != nil {
 		return err
 	}
+	return rewrite(dir, &r, data, text)
+}
+
+// rewrite writes a run that was changed: run.json, its summary, its page and summary.md.
+func rewrite(dir string, r *Run, data, text []byte) error {
 	if err := Replace(filepath.Join(dir, FileName), put(data)); err != nil {
 		return err
 	}
-	if err := saveSummary(dir, &r); err != nil {
+	if err := saveSummary(dir, r); err != nil {
 		return err
 	}
 	if err := Replace(filepath.Join(dir, PageName), func(w *bufio.Writer) error { return RenderPage(w, data) }); err != nil {
 		return err
 	}
 	return Replace(filepath.Join(dir, MarkdownName), put(text))
+}
+
+// SetSpans replaces the stages by spans of a run, by the path of its run.json or of its directory, in all that Annotate
+// writes. It returns the run.
+func SetSpans(path string, s *Spans) (*Run, error) {
+	data, err := Load(path)
+	if err != nil {
+		return nil, err
+	}
+	r, err := decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not a run that this version can read: %w", path, err)
+	}
+	dir := DirectoryOf(path)
+	before := markdownOfSpans(r)
+	r.Spans = s.Against(r.Latency.Arrival)
+	if data, err = setMember(data, "spans", r.Spans); err != nil {
+		return nil, err
+	}
+	if err := Validate(data); err != nil {
+		return nil, fmt.Errorf("%s with these spans %w", path, err)
+	}
+	text, err := ReadFile(filepath.Join(dir, MarkdownName))
+	switch {
+	case os.IsNotExist(err):
+		text = []byte(Markdown(r))
+	case err != nil:
+		return nil, err
+	case before != "" && bytes.Contains(text, []byte(before)):
+		text = bytes.Replace(text, []byte(before), []byte(markdownOfSpans(r)), 1)
+	default:
+		text = append(text, markdownOfSpans(r)...)
+	}
+	return r, rewrite(dir, r, data, text)
+}
+
+func markdownOfSpans(r *Run) string {
+	m := &markdown{}
+	m.spans(r)
+	return m.String()
 }
 
 func annotatedMarkdown(path string, r *Run, figures []Figure, sentence string) ([]byte, error) {

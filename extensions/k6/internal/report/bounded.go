@@ -1,12 +1,15 @@
 package report
 
 import (
+	"bufio"
 	"bytes"
+	"compress/gzip"
 	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"io"
+	"os"
 )
 
 // histogramHead is the length of an encoded histogram's head, in bytes.
@@ -15,19 +18,62 @@ const histogramHead = 40
 // ReadFile reads a file of a run. It refuses what is no plain file, as a pipe would be waited for and a link may lead
 // anywhere, and what is larger than any run's.
 func ReadFile(path string) ([]byte, error) {
-	f, err := openFile(path)
+	f, size, err := openPlain(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
+	return readUpTo(f, path, size, limitFileBytes)
+}
+
+func openPlain(path string) (f *os.File, size int64, err error) {
+	if f, err = openFile(path); err != nil {
+		return nil, 0, err
+	}
 	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = noPlainFile(path, info)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}
+
+// OpenStream opens a file that is read piece by piece, as it may be larger than memory: a plain one, inflated if it is gzip. Reading
+// more than any such file has is an error.
+func OpenStream(path string) (io.ReadCloser, error) {
+	f, _, err := openPlain(path)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, noPlainFile(path, info)
+	data := bufio.NewReader(f)
+	from := io.Reader(data)
+	if head, _ := data.Peek(len(gzipHead)); string(head) == gzipHead {
+		if from, err = gzip.NewReader(data); err != nil {
+			_ = f.Close()
+			return nil, fmt.Errorf("%s is no gzip: %w", path, err)
+		}
 	}
-	return readUpTo(f, path, info.Size(), limitFileBytes)
+	return &bounded{from, f, limitStreamBytes}, nil
+}
+
+const gzipHead = "\x1f\x8b"
+
+type bounded struct {
+	from io.Reader
+	io.Closer
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, fmt.Errorf("it has more than %d bytes", int64(limitStreamBytes))
+	}
+	n, err := b.from.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
 }
 
 // readUpTo reads all of a file, which may grow meanwhile. It cuts nothing: it refuses what is longer than most bytes.

@@ -12,6 +12,7 @@ const (
 	limitLogInflatesTimes   = 64
 	limitLogLines           = 1000000
 	limitMemberBytes        = 1048576
+	limitStreamBytes        = 4000000000
 	limitSummaryBytes       = 262144
 	limitTimelineLineBytes  = 1048576
 	limitTimelineSeconds    = 1000000

@@ -125,6 +125,9 @@ func (s *Spans) Against(all Latency) *Spans {
 	return &described
 }
 
+// waits reports whether its spans are joined later.
+func (s *Spans) waits() bool { return s.Listen == "" && s.Received.Requests == 0 }
+
 // left says which deliveries have no stages, and why.
 func (s *Spans) left() (lines []string) {
 	if n := s.Sampled - s.Traced; n > 0 {
@@ -145,6 +148,10 @@ func (s *Spans) left() (lines []string) {
 
 // head says how many deliveries have stages.
 func (s *Spans) head() string {
+	if s.waits() {
+		return fmt.Sprintf("deliveries of sampled messages (one in %s): %s, without spans so far; k6 x arrival spans joins files of them",
+			count(s.OneIn), count(s.Sampled))
+	}
 	return fmt.Sprintf("%s of %s deliveries of sampled messages (one in %s) have stages, by %s of the pipeline",
 		count(int(s.Count)), count(s.Sampled), count(s.OneIn), plural(s.Received.Own+s.Received.Linked, "span"))
 }
@@ -154,17 +161,23 @@ func (s *Spans) rows() []SpansStage { return append(s.Stages[:len(s.Stages):len(
 
 // tail are the sentences below the stages.
 func (s *Spans) tail(r *Run) (lines []string) {
+	if s.waits() {
+		return nil
+	}
 	if len(s.Stages) > 0 {
 		lines = append(lines, "the mean of the sampled deliveries minus that of all: "+change(s.Difference.Mean, r.Latency.Arrival.Mean))
 	}
 	if left := s.left(); len(left) > 0 {
 		lines = append(lines, "left out: "+strings.Join(left, ", "))
 	}
+	if s.Traced > 0 && s.Count == 0 {
+		lines = append(lines, "k6 x arrival spans --suggest proposes which spans divide the time (spans.marks)")
+	}
 	return lines
 }
 
-// spansText describes the stages of sampled messages.
-func spansText(r *Run) []string {
+// SpansText describes the stages of sampled messages.
+func SpansText(r *Run) []string {
 	s := r.Spans
 	if s == nil {
 		return nil

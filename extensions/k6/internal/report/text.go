@@ -60,7 +60,7 @@ func Text(r *Run, where string, colour bool) string {
 		s.paragraph("", stepsText(r, os.Getenv("ARRIVAL_WIDE") != ""))
 		s.paragraph("slowest", slowestText(r))
 		s.paragraph("sampled", sampledText(r))
-		s.paragraph("spans", spansText(r))
+		s.paragraph("spans", SpansText(r))
 		for i, f := range scriptFigures(r.Figures, "n/a") {
 			if i == 0 {
 				s.WriteString("\n")

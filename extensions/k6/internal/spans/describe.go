@@ -36,7 +36,9 @@ type sorted struct {
 	table []Mark
 	marks []report.SpansMark
 	used  []int // rows of the table that divide stages
-	whole []*message
+
+	traced []*message // with spans
+	whole  []*message // of them, with all marks
 }
 
 // Describe makes stages of the spans.
@@ -98,6 +100,7 @@ func sortOut(all []*message, table []Mark, traced int) *sorted {
 		if len(one.groups) == 0 {
 			continue
 		}
+		f.traced = append(f.traced, one)
 		wrong := false
 		for _, row := range f.used {
 			switch n := len(one.deliveries); {
@@ -179,6 +182,13 @@ func (f *sorted) order(clocks []clock) {
 // on is a moment on the generator's clock.
 func on(clocks []clock, m moment) int64 { return m.us - clocks[m.host].offset }
 
+// slow is a delivery that a report may list.
+type slow struct {
+	m     *message
+	at    ledger.Kept
+	parts []int64 // its stages and their sum, µs; without stages the sum alone
+}
+
 // stages describes the stages of the messages that have all marks.
 func (k *Keeper) stages(d *report.Spans, f *sorted, clocks []clock, h *hosts, s Sampling) {
 	names := []string{"due", "sent"}
@@ -189,11 +199,6 @@ func (k *Keeper) stages(d *report.Spans, f *sorted, clocks []clock, h *hosts, s 
 	parts := make([]part, len(names)) // the stages, then their sum
 	for i := range parts {
 		parts[i].times = ledger.NewSeries()
-	}
-	type slow struct {
-		m     *message
-		at    ledger.Kept
-		parts []int64
 	}
 	var all []slow
 	for _, m := range f.whole {
@@ -226,6 +231,14 @@ func (k *Keeper) stages(d *report.Spans, f *sorted, clocks []clock, h *hosts, s 
 		return stage
 	}
 	d.Arrival = describe(len(parts)-1, "due", "arrived")
+	if d.Count == 0 { // the spans show what could be marks
+		for _, m := range f.traced {
+			for _, one := range m.deliveries {
+				all = append(all, slow{m, one, []int64{one.Arrived - one.Due}})
+			}
+		}
+	}
+	k.slowest(d, all, clocks, s)
 	if len(f.used) == 0 {
 		return
 	}
@@ -237,14 +250,19 @@ func (k *Keeper) stages(d *report.Spans, f *sorted, clocks []clock, h *hosts, s 
 		}
 		d.Stages = append(d.Stages, stage)
 	}
-	slices.SortStableFunc(all, func(a, b slow) int { return cmp.Compare(b.parts[len(parts)-1], a.parts[len(parts)-1]) })
+}
+
+// slowest lists the slowest deliveries.
+func (k *Keeper) slowest(d *report.Spans, all []slow, clocks []clock, s Sampling) {
+	slices.SortStableFunc(all, func(a, b slow) int { return cmp.Compare(b.at.Arrived-b.at.Due, a.at.Arrived-a.at.Due) })
 	for _, one := range all[:min(len(all), slowestMost)] {
 		trace := k.mixing.TraceOf(one.at.Seq)
+		last := len(one.parts) - 1
 		m := report.SpansMessage{
-			ID: s.ID(one.at.Seq), Trace: hex.EncodeToString(trace[:]), ArrivalMS: float64(one.parts[len(parts)-1]) / 1000,
-			Spans: k.tree(one.m, one.at, clocks),
+			ID: s.ID(one.at.Seq), Trace: hex.EncodeToString(trace[:]), ArrivalMS: float64(one.parts[last]) / 1000,
+			StagesMS: []float64{}, Spans: k.tree(one.m, one.at, clocks),
 		}
-		for _, us := range one.parts[:len(parts)-1] {
+		for _, us := range one.parts[:last] {
 			m.StagesMS = append(m.StagesMS, float64(us)/1000)
 		}
 		d.Slowest = append(d.Slowest, m)

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
@@ -18,10 +20,20 @@ type tree struct {
 	places map[spanID]int
 }
 
+// newTree leaves out spans that came before, as exporters try again. Zipkin's clients and servers share an id.
 func newTree(spans []span) *tree {
-	t := &tree{spans: spans, places: make(map[spanID]int, len(spans))}
-	for i := range spans {
-		t.places[spans[i].id] = i
+	type name struct {
+		id   spanID
+		kind tracepb.Span_SpanKind
+	}
+	t := &tree{spans: make([]span, 0, len(spans)), places: make(map[spanID]int, len(spans))}
+	seen := make(map[name]bool, len(spans))
+	for _, s := range spans {
+		if own := (name{s.id, s.kind}); !seen[own] {
+			seen[own] = true
+			t.places[s.id] = len(t.spans)
+			t.spans = append(t.spans, s)
+		}
 	}
 	return t
 }

@@ -16,11 +16,11 @@ import (
 type MarkOption struct {
 	Mark string `json:"mark"`
 	Span struct {
-		Kind    string `json:"kind"`    // empty: any
-		Name    string `json:"name"`    // /…/ is a regular expression; empty: any
-		Service string `json:"service"` // empty: any
+		Kind    string `json:"kind,omitempty"`    // empty: any
+		Name    string `json:"name,omitempty"`    // /…/ is a regular expression; empty: any
+		Service string `json:"service,omitempty"` // empty: any
 	} `json:"span"`
-	At string `json:"at"` // start (default), end
+	At string `json:"at,omitempty"` // start (default), end
 }
 
 // Mark is a moment that ends one stage of a message and begins the next: the start or the end of a span.

@@ -264,21 +264,28 @@ func answer(w http.ResponseWriter, code int, inJSON bool, m proto.Message) {
 	_, _ = w.Write(data)
 }
 
+// loose reads OTLP of later versions too.
+var loose = protojson.UnmarshalOptions{DiscardUnknown: true}
+
 // FromJSON reads OTLP in JSON, whose ids are hexadecimal digits: protojson takes them for base64.
 func FromJSON(data []byte, request *collector.ExportTraceServiceRequest) error {
 	if bytes.Count(data, []byte("{")) > objectsMost {
 		return errObjects
 	}
-	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, request); err != nil {
+	if err := loose.Unmarshal(data, request); err != nil {
 		return err
 	}
-	return eachSpan(request.GetResourceSpans(), func(s *tracepb.Span) (err error) {
-		for _, id := range []*[]byte{&s.TraceId, &s.SpanId, &s.ParentSpanId} {
-			err = errors.Join(err, fromHex(id))
-		}
+	return eachID(request.GetResourceSpans(), func(id *[]byte, _ int) error { return fromHex(id) })
+}
+
+// eachID visits the ids of all spans, with the length that each should have. An error of a span ends it.
+func eachID(all []*tracepb.ResourceSpans, visit func(id *[]byte, bytes int) error) error {
+	const long, short = len(trace{}), len(spanID{})
+	return eachSpan(all, func(s *tracepb.Span) error {
+		err := errors.Join(visit(&s.TraceId, long), visit(&s.SpanId, short), visit(&s.ParentSpanId, short))
 		for _, l := range s.GetLinks() {
 			if l != nil {
-				err = errors.Join(err, fromHex(&l.TraceId), fromHex(&l.SpanId))
+				err = errors.Join(err, visit(&l.TraceId, long), visit(&l.SpanId, short))
 			}
 		}
 		return err

@@ -1,0 +1,142 @@
+package spans
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// TracedName is the file of a run's directory that has what joins spans later: Asked in its first line, and a delivery of a
+// sampled message in each further one.
+const TracedName = "traced.ndjson"
+
+// TracedMost bounds the deliveries of sampled messages; a run keeps the newest.
+const TracedMost = 200_000
+
+// Asked is what a run asks of spans, wherever they come from.
+type Asked struct {
+	Run     string       `json:"run"` // its id
+	OneIn   int          `json:"one_in"`
+	All     int64        `json:"all"`      // deliveries of the measured phases
+	Host    string       `json:"host"`     // of the generator
+	OneHost bool         `json:"one_host"` // the pipeline is on it
+	Marks   []MarkOption `json:"marks"`    // empty: Default
+}
+
+// same reports whether a host has the generator's clock.
+func (a Asked) same(host string, named bool) bool {
+	if named {
+		return host == a.Host
+	}
+	return a.OneHost
+}
+
+// Traced are the deliveries of sampled messages, of the measured phases, and the ids of these messages.
+type Traced struct {
+	Asked
+	Kept []ledger.Kept
+	IDs  map[int]string
+}
+
+// tracedRow is a line of the file. Times are µs since 1970 on the generator's clock.
+type tracedRow struct {
+	N          int    `json:"n"` // of the message, which its trace id is made of
+	ID         string `json:"id"`
+	Subscriber int    `json:"subscriber"`
+	Due        int64  `json:"due"`
+	Sent       *int64 `json:"sent"` // nil: forgotten
+	Arrived    int64  `json:"arrived"`
+}
+
+// Write writes it into a run's directory.
+func (t *Traced) Write(dir string) error {
+	kept := slices.SortedFunc(slices.Values(t.Kept), func(a, b ledger.Kept) int {
+		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Subscriber, b.Subscriber))
+	})
+	return report.Replace(filepath.Join(dir, TracedName), func(w *bufio.Writer) error {
+		lines := json.NewEncoder(w)
+		err := lines.Encode(t.Asked)
+		for _, k := range kept {
+			row := tracedRow{N: k.Seq, ID: t.IDs[k.Seq], Subscriber: k.Subscriber, Due: k.Due, Arrived: k.Arrived}
+			if k.Sent != ledger.Forgotten {
+				row.Sent = &k.Sent
+			}
+			err = cmp.Or(err, lines.Encode(row))
+		}
+		return err
+	})
+}
+
+// ReadTraced reads the file of a run's directory.
+func ReadTraced(dir string) (*Traced, error) {
+	path := filepath.Join(dir, TracedName)
+	data, err := report.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no %s: the run was not asked for spans (SPANS), or did not end", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t := &Traced{IDs: map[int]string{}}
+	n := 0
+	for line := range bytes.Lines(data) {
+		if n == 0 {
+			err = json.Unmarshal(line, &t.Asked)
+		} else {
+			err = t.add(line)
+		}
+		if n++; err != nil {
+			return nil, fmt.Errorf("%s is broken in line %d: %w", path, n, err)
+		}
+	}
+	if t.Run == "" || t.OneIn < 1 {
+		return nil, fmt.Errorf("%s is broken in line 1: it names no run", path)
+	}
+	return t, nil
+}
+
+func (t *Traced) add(line []byte) error {
+	var row tracedRow
+	if err := json.Unmarshal(line, &row); err != nil {
+		return err
+	}
+	switch {
+	case len(t.Kept) == TracedMost:
+		return fmt.Errorf("up to %d deliveries are read", TracedMost)
+	case row.N < 0 || row.ID == "" || row.Due < 1 || row.Arrived < 1:
+		return errors.New("it is no delivery")
+	}
+	sent := int64(ledger.Forgotten)
+	if row.Sent != nil {
+		sent = *row.Sent
+	}
+	t.Kept = append(t.Kept, ledger.Kept{Seq: row.N, Subscriber: row.Subscriber, Due: row.Due, Sent: sent, Arrived: row.Arrived})
+	t.IDs[row.N] = row.ID
+	return nil
+}
+
+// Keeper keeps the spans of these messages.
+func (t *Traced) Keeper() *Keeper {
+	numbers := make(map[string]int, len(t.IDs))
+	for n, id := range t.IDs {
+		numbers[id] = n
+	}
+	return NewKeeper(NewMixing(t.Run), func(id string) (n int, own bool) { n, own = numbers[id]; return n, own })
+}
+
+// Sampling is what a Keeper describes of them.
+func (t *Traced) Sampling(listen string, table []Mark) Sampling {
+	return Sampling{
+		OneIn: t.OneIn, Listen: listen, Table: table, Kept: t.Kept, All: t.All,
+		ID: func(n int) string { return t.IDs[n] }, Same: t.same,
+	}
+}
