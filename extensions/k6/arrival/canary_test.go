@@ -58,11 +58,12 @@ func TestOneMessageGoesRoundBeforeTheLoad(t *testing.T) {
 		f       *fake.Pipeline
 		options string
 	}{
-		"/messages refuses messages: HTTP 404":   {status(404), "canary: true"},
-		"refuses messages: HTTP 401":             {status(401), "canary: false, greet: true"},
-		"can't be reached (INGEST_URL)":          {status(0), "canary: true, timeout: '300ms'"},
-		"and did not arrive on messages/canary/": {none, "canary: true, drain: 1"},
-		"does not hold its id as it was sent":    {rewrites(changed), "canary: true, drain: 1"},
+		"/messages refuses messages: HTTP 404": {status(404), "canary: true"},
+		"refuses messages: HTTP 401":           {status(401), "canary: false, greet: true"},
+		// Regression: "can't be reached", where it was, and did not answer.
+		"took the connection, and a first message had no answer (timeout)": {status(0), "canary: true, timeout: '300ms'"},
+		"and did not arrive on messages/canary/":                           {none, "canary: true, drain: 1"},
+		"does not hold its id as it was sent":                              {rewrites(changed), "canary: true, drain: 1"},
 		`CANARY=off leaves it out): {"event":"{\"id\"`: {
 			rewrites(escaped), "canary: true, drain: 1, verify: 'off'",
 		},

@@ -45,6 +45,9 @@ func TestTheAnswerNamesTheCause(t *testing.T) {
 			"20 messages", "without an id of this run", "ID_KEY"}},
 		"a changed id": {&fake.Pipeline{Rewrite: rewrite(func([]byte) []byte { return []byte(`{"id":"7c9e6679"}` + "\x1b[2J") })}, "", []string{
 			"without an id of this run", `{"id":"7c9e6679"}\u001b[2J`, "pass the id on"}},
+		// Regression: "does the pipeline publish there?", though a first message had arrived.
+		"only the greeting arrives": {&fake.Pipeline{Copies: func(nth int) int { return max(0, 2-nth) }}, "canary: false, greet: true, ", []string{
+			"nothing of the load arrived", "targets of the load", "posted to"}},
 		"published elsewhere": {&fake.Pipeline{}, "mqtt: { url: 'BROKER', filter: 'elsewhere/#' }, ", []string{
 			"does the pipeline publish there?", "elsewhere/#", "posted to"}},
 	} {

@@ -31,7 +31,7 @@ func (e *engine) judge(r *report.Run, doubts []string, ran time.Duration) report
 
 // scene is what a cause needs besides run.json.
 func (e *engine) scene() *report.Scene {
-	s := &report.Scene{Subscribed: e.options.from.Words}
+	s := &report.Scene{Subscribed: e.options.from.Words, Greeted: e.greeted}
 	if e.options.Protocol == "HTTP" {
 		path, _, query := strings.Cut(e.options.Ingest.Path, "?")
 		if s.URL = report.Mask(e.options.Ingest.URL) + path; query { // it may hold a secret

@@ -107,9 +107,13 @@ func (c *Canary) Greet(ctx context.Context) (altered string, err error) {
 		a = c.post(greeting)
 	}
 	at := report.Mask(strings.TrimSuffix(c.Ingest.URL, "/") + c.Ingest.Path)
+	var dial *send.DialError
 	switch {
-	case a.Err != nil:
+	case errors.As(a.Err, &dial):
 		return "", fmt.Errorf("the ingest %s can't be reached (INGEST_URL): %w", at, network.Advise(a.Err))
+	case a.Err != nil:
+		_, class, example := a.Outcome(c.Timeout)
+		return "", fmt.Errorf("the ingest %s took the connection, and a first message had no answer (%s): %s", at, class, example)
 	case a.Status == http.StatusBadRequest:
 		return "", fmt.Errorf("the ingest %s refuses messages: HTTP 400 %s; has it another name for the id than %s?", at, a.Excerpt(), c.Format.ID)
 	case a.Status >= 300:

@@ -12,6 +12,7 @@ type Scene struct {
 	Abandoned  string // how far the senders came before they ended; empty: they did not end early
 	Sample     string // the first foreign message, cut; empty: none
 	Carries    bool   // the sample has an id of this run, in a place or a form where no message has one
+	Greeted    bool   // one message went round before the load
 }
 
 // causes say at which end a run stopped, in the order of the message's way: what stops at one end is missing at all later
@@ -66,6 +67,10 @@ var causes = []struct {
 	}, func(r *Run) string {
 		return fmt.Sprintf("the pipeline gave up %s (dead-lettered): its log says why", plural(r.Account.DeadLettered, "message"))
 	}},
+	{func(r *Run) bool { return r.silent() && r.goesRound() && len(r.Health.Gaps) == 0 }, func(*Run) string {
+		return "the requests were accepted, and nothing of the load arrived, though messages of the canary did: does the pipeline " +
+			"deliver to the targets of the load (TARGET, the flows' target), and at its rate? Its log says it"
+	}},
 	{func(r *Run) bool { return r.silent() && r.scene().Subscribed != "" && len(r.Health.Gaps) == 0 }, func(r *Run) string {
 		return "the requests were accepted and nothing arrived at all; " + r.scene().Subscribed
 	}},
@@ -100,6 +105,11 @@ func mostOf(n int, r *Run) bool { return 2*n > r.Account.Scheduled-r.Account.Dro
 func (r *Run) silent() bool {
 	a := r.Account
 	return a.Deliveries.Arrived == 0 && a.Scheduled-a.Dropped-a.Rejected > 0
+}
+
+// goesRound reports whether the pipeline delivered messages outside the load.
+func (r *Run) goesRound() bool {
+	return r.scene().Greeted || r.Canary != nil && r.Canary.Arrived > 0
 }
 
 // worstRequest is the most frequent error of requests; nil: there is none.

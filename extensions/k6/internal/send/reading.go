@@ -139,11 +139,17 @@ func (p *Poster) mergeLengths() error {
 
 func (p *Poster) parseHeader() error {
 	h := &p.answer.Header
+	b, _ := p.reader.Peek(p.reader.Buffered())
+	_, status, _ := bytes.Cut(b, []byte(" "))
+	none := bytes.HasPrefix(status, []byte("000"))
 	err := p.growing(h.Read)
 	if errors.Is(err, fasthttp.ErrDuplicateContentLength) || errors.Is(err, fasthttp.ErrNonNumericChars) {
 		if err = p.mergeLengths(); err == nil {
 			err = p.growing(h.Read)
 		}
+	}
+	if err == nil && none { // fasthttp takes it for 200
+		err = errors.New("its status is 000")
 	}
 	p.closes = h.ConnectionClose() // fasthttp recognizes it only in lower case and alone
 	for _, tokens := range h.PeekAll(fasthttp.HeaderConnection) {

@@ -93,7 +93,9 @@ func TestEachKindOfAnswerIsRead(t *testing.T) {
 			[]string{"HTTP/1.1 202 A\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n" + hangsUp, ok},
 			"closed, 202 ok, 202 ok", 2,
 		},
-		"not HTTP": {[]string{"SSH-2.0-OpenSSH_9.2\r\n\r\n", ok}, "failed, 202 ok, 202 ok", 2},
+		// Regression: it counted as 200.
+		"status 000": {[]string{"HTTP/1.1 000 None\r\nContent-Length: 2\r\n\r\nok", ok}, "failed, 202 ok, 202 ok", 2},
+		"not HTTP":   {[]string{"SSH-2.0-OpenSSH_9.2\r\n\r\n", ok}, "failed, 202 ok, 202 ok", 2},
 		"long header": {
 			[]string{ok, "HTTP/1.1 202 A\r\nContent-Length: 2\r\nX: " + long + "\r\n\r\nok", ok}, thrice, 1,
 		},
