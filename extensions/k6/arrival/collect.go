@@ -206,7 +206,11 @@ func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) err
 		case <-ctx.Done():
 			return errStopped
 		case err := <-e.receives().Failed():
-			halt("a subscriber lost its connection, so the rest of the load was not sent: %s", err)
+			rest := ", so the rest of the load was not sent"
+			if e.Ledger.Settled() {
+				rest = ""
+			}
+			halt("a subscriber lost its connection%s: %s", rest, err)
 		case now := <-looks.C:
 			e.pending.flush(ctx, state)
 			if !now.Before(nextCut) {

@@ -21,11 +21,11 @@ var ofAnotherRun = regexp.MustCompile(`\b[0-9a-z]{4,32}\.[0-9]+\.[0-9]+\b`)
 type strangers struct{ since time.Time }
 
 // look reports whether messages come and none is recognised, so that the rest of the load would be lost too. Where one
-// message has gone round, or what comes is left from another run, it waits for the end.
+// message has gone round, what comes is left from another run, or the load is over, it waits for the end.
 func (s *strangers) look(e *engine, now time.Time) (n int, first string) {
 	n = e.Ledger.Strangers()
 	switch {
-	case n == 0 || e.greeted:
+	case n == 0 || e.greeted || e.Ledger.Settled():
 		return 0, ""
 	case s.since.IsZero():
 		s.since = now

@@ -47,6 +47,10 @@ func TestLeftoversOfAnotherRunDoNotHaltTheLoad(t *testing.T) {
 	assert.Equal(t, strangersLeast, look(`{"id":7}`, strangersPatience+time.Second))
 	assert.Zero(t, look(`{"id":"0f3k9z2a.1.17"}`, 2*strangersPatience))
 	assert.NotZero(t, look(`{"event":"{\\"id\\":\\"`+e.ID+`.1.17\\"}"}`, 2*strangersPatience), "this run's, but unreadable")
+	for n := range e.Pacer.Requests() {
+		e.Ledger.Drop(e.Ledger.SlotOf(n))
+	}
+	assert.Zero(t, look(`{"id":7}`, 2*strangersPatience), "nothing of the load is left")
 	e.greeted = true
 	assert.Zero(t, look(`{"id":7}`, 2*strangersPatience))
 }

@@ -109,6 +109,36 @@ func TestASilentWebhookIsNamedBeforeTheLoad(t *testing.T) {
 	assert.Equal(t, 1, f.Requests())
 }
 
+// Regression: "no call came to the webhook", though calls came and were refused.
+func TestCallsThatAWebhookDoesNotTakeAreTheCause(t *testing.T) {
+	t.Parallel()
+	const signed = "webhook: { secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' }, "
+	for options, says := range map[string]string{
+		"webhook: { path: '/other' }, ": "× other path (POST /hooks)",
+		signed:                          "× signature (",
+		"webhook: { refuse: { share: 1, status: 500 } }, ": "× refused on purpose",
+	} {
+		for _, greets := range []string{"false", "true"} {
+			t.Run(options+greets, func(t *testing.T) {
+				t.Parallel()
+				hook := &fake.Webhook{}
+				s := calling(t, &fake.Pipeline{}, hook, fifty, options+"canary: "+greets+", drain: 1")
+				url := hook.URL
+				if strings.Contains(says, "path") {
+					hook.URL = func() string { return strings.TrimSuffix(url(), "/other") + "/hooks" }
+				}
+				if greets == "true" {
+					err := s.module.root.engine.collect(t.Context(), s.state, s.module.metrics)
+					require.ErrorContains(t, err, "did not take what came: 1 "+says)
+					return
+				}
+				r := s.run()
+				assert.Contains(t, r.Cause(), "the webhook took none of the calls that came: 50 "+says)
+			})
+		}
+	}
+}
+
 // The id of a message may stand in a header field, beside a body that has none.
 func TestIDsInHeaderFields(t *testing.T) {
 	t.Parallel()

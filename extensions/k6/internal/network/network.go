@@ -92,14 +92,15 @@ func ClassOf(err error) string {
 		certificate *tls.CertificateVerificationError
 		authority   x509.UnknownAuthorityError
 		record      tls.RecordHeaderError
-		alert       tls.AlertError
+		alert       *net.OpError
 		address     netext.BlackListedIPError
 		host        netext.BlockedHostError
 	)
 	switch {
 	case errors.As(err, &address), errors.As(err, &host):
 		return "blocked by k6's options"
-	case errors.As(err, &certificate), errors.As(err, &authority), errors.As(err, &record), errors.As(err, &alert):
+	case errors.As(err, &certificate), errors.As(err, &authority), errors.As(err, &record),
+		errors.As(err, &alert) && alert.Op == "remote error": // what crypto/tls calls an alert
 		return "TLS"
 	case errors.As(err, &name):
 		return "name not resolved"

@@ -144,6 +144,7 @@ func TestConnectSendsTheOptions(t *testing.T) {
 }
 
 func TestARefusedConnectionNamesTheReason(t *testing.T) {
+	const another = " (is it a broker, and does it speak MQTT on this port, and not TLS or HTTP?)"
 	t.Parallel()
 	for _, c := range []struct {
 		version int
@@ -160,7 +161,9 @@ func TestARefusedConnectionNamesTheReason(t *testing.T) {
 		{5, []byte{0x20, 3, 0, 0xff, 0}, ` refused the connection: reason code 0xff`, true},
 		// An MQTT 3.1.1 broker.
 		{5, []byte{0x20, 2, 0, 1}, ` refused the connection: Unsupported Protocol Version`, true},
-		{5, []byte{0xf0, 0}, `: Protocol Error: it answered CONNECT with AUTH`, false},
+		{5, []byte{0xf0, 0}, `: Protocol Error: it answered CONNECT with AUTH` + another, false},
+		{5, []byte("HTTP/1.1 400 Bad Request\r\n\r\n"), `: Malformed Packet: PUBACK has the flags 1000` + another, false},
+		{4, []byte{0x15, 3, 3, 0, 2, 2, 70}, `: Malformed Packet: CONNECT has the flags 0101` + another, false}, // an alert of TLS
 		{5, []byte{0x20, 3, 0, 1, 0}, `: Protocol Error: CONNACK has the reason code 0x01`, false},
 		{5, []byte{0x20, 1, 0}, `: Malformed Packet: CONNACK has the bytes 00`, false},
 	} {

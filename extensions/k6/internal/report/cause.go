@@ -67,6 +67,9 @@ var causes = []struct {
 	}, func(r *Run) string {
 		return fmt.Sprintf("the pipeline gave up %s (dead-lettered): its log says why", plural(r.Account.DeadLettered, "message"))
 	}},
+	{func(r *Run) bool { return r.silent() && Denied(r.Errors) != "" }, func(r *Run) string {
+		return "the requests were accepted, and the webhook took none of the calls that came: " + Denied(r.Errors)
+	}},
 	{func(r *Run) bool { return r.silent() && r.goesRound() && len(r.Health.Gaps) == 0 }, func(*Run) string {
 		return "the requests were accepted, and nothing of the load arrived, though messages of the canary did: does the pipeline " +
 			"deliver to the targets of the load (TARGET, the flows' target), and at its rate? Its log says it"
@@ -112,6 +115,20 @@ func (r *Run) goesRound() bool {
 	return r.scene().Greeted || r.Canary != nil && r.Canary.Arrived > 0
 }
 
+// DenialStage is the stage of calls that a webhook did not take.
+const DenialStage = "webhook"
+
+// Denied says which calls came to a webhook that did not take them, most frequent first; empty: none.
+func Denied(errors []ErrorClass) string {
+	var why []string
+	for _, e := range errors {
+		if e.Stage == DenialStage && len(why) < classesMost {
+			why = append(why, fmt.Sprintf("%s × %s (%s)", count(e.Count), e.Class, short(Printable(e.Example))))
+		}
+	}
+	return strings.Join(why, ", ")
+}
+
 // worstRequest is the most frequent error of requests; nil: there is none.
 func (r *Run) worstRequest() (worst *ErrorClass) {
 	for i := range r.Errors {
@@ -153,9 +170,11 @@ var advice = []struct{ class, text string }{
 	{"HTTP 4", "does the ingest expect another body (BODY, body) or header?"},
 	{"HTTP 5", "the ingest, or a gateway before it, failed: its log says why"},
 	{"no connection: blocked", "k6's options forbid the ingest's address (blacklistIPs, blockHostnames)"},
+	{"closed", "the ingest closed the connection without an answer: does it want https:// (INGEST_URL)? Else its log says why"},
+	{"reset", "the ingest closed the connection without an answer: does it want https:// (INGEST_URL)? Else its log says why"},
 	{"timeout", "the ingest did not answer in time: does it hang, or is TIMEOUT too short?"},
 	{"no connection", "does the ingest run there, and can this host reach it?"},
-	{"TLS", "is the certificate trusted here (TLS_CA, ca)?"},
+	{"TLS", "does the ingest speak TLS there, is its certificate trusted here (TLS_CA, ca), and does it want one of its clients (tlsAuth of k6)?"},
 	{"not settled", "the script has to call run.settle() for each request of run.next()"},
 }
 

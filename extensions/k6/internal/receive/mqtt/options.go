@@ -104,7 +104,7 @@ func (o *Options) Check(p *profile.Profile) error {
 
 // Describe implements receive.Source.
 func (o *Options) Describe() receive.Description {
-	const words = "the subscribers hold %s at QoS %d: does the pipeline publish there?"
+	const words = "the subscribers hold %s at QoS %d: does the pipeline publish there? May this user read it (the broker's ACL)?"
 	d := receive.Description{
 		Words:  fmt.Sprintf(words, fmt.Sprintf("targets behind mqtt.prefix (TOPIC_PREFIX) %q", o.Prefix), o.QoS),
 		Prefix: o.Prefix, AtMostOnce: o.QoS == 0, Connections: max(o.Connections, o.brokers()),

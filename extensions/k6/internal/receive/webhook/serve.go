@@ -18,7 +18,7 @@ import (
 )
 
 // stage is where the report counts what callers do wrong.
-const stage = "webhook"
+const stage = report.DenialStage
 
 // stamping accepts connections that know when their bytes arrived. It closes those above the limit at once.
 type stamping struct {
