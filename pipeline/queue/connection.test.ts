@@ -34,6 +34,20 @@ test('a process ends once its connections to a Redis Cluster are closed, wheneve
   assert.equal(await ends, '');
 });
 
+// Regression: a client without a node has no 'end' when it is closed, and our timer waited for that.
+test('a process ends once its connections to a Redis Cluster that it never reached are closed', async () => {
+  const ends = runs(
+    'redis://127.0.0.1:1,127.0.0.1:2',
+    `const one = async (n) => {
+      const redis = connect({ url, timeoutMs: 60_000 }, 60_000);
+      await sleep(20 * n);
+      redis.disconnect();
+    };
+    await Promise.all(Array.from({ length: 50 }, (_, n) => one(n)));`,
+  );
+  assert.equal(await ends, '');
+});
+
 // Regression: a claim that began as its queue was closed opened a connection that nobody closed.
 test('a closed reader opens no connection', async (t) => {
   const { as, service } = await startRedis();

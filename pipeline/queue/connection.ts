@@ -179,8 +179,9 @@ function openCluster({ url }: RedisOptions, timeoutMs: number): Connection {
   // Not by its slotsRefreshInterval: one that is closed during a refresh goes on with it, and its process never ends.
   const refresh = setInterval(() => {
     if (cluster.status === 'ready') cluster.refreshSlotsCache();
-  }, SLOTS_MS);
-  cluster.once('end', () => clearInterval(refresh));
+    // One that is closed while it has no node never comes to its end.
+    if (cluster.status === 'disconnecting' || cluster.status === 'end') clearInterval(refresh);
+  }, SLOTS_MS).unref();
   // We use nothing that differs: no SELECT, no MULTI across slots, no command without a key for one node.
   return cluster as unknown as Connection;
 }
