@@ -174,19 +174,23 @@ async function buildNats() {
 }
 
 const PYTHON = at('.stack/python');
-const REQUIREMENTS = at('scenarios/pipelines/flask/requirements.txt');
+const PYTHON_STAMP = join(PYTHON, '.installed');
+/** The pipeline's own, and OpenTelemetry beside it. */
+const REQUIREMENTS = ['requirements.txt', 'opentelemetry.txt'].map((name) =>
+  at('scenarios/pipelines/flask', name),
+);
 
 /** The tests of a pipeline in Python are skipped where there is no pip. */
 function lacksPython() {
-  const installed = read(join(PYTHON, 'requirements.txt'));
-  if (installed === read(REQUIREMENTS)) return false;
+  if (read(PYTHON_STAMP) === REQUIREMENTS.map(read).join('')) return false;
   return spawnSync('python3', ['-m', 'pip', '--version']).status === 0;
 }
 
 async function installPython() {
   rmSync(PYTHON, { recursive: true, force: true });
-  await run('python3', ['-m', 'pip', 'install', '-q', '--target', PYTHON, '-r', REQUIREMENTS]);
-  copyFileSync(REQUIREMENTS, join(PYTHON, 'requirements.txt'));
+  const files = REQUIREMENTS.flatMap((path) => ['-r', path]);
+  await run('python3', ['-m', 'pip', 'install', '-q', '--target', PYTHON, ...files]);
+  writeFileSync(PYTHON_STAMP, REQUIREMENTS.map(read).join(''));
 }
 
 const BULLMQ = at('scenarios/pipelines/bullmq');

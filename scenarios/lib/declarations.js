@@ -25,6 +25,7 @@ export const every = () => ({
     'where the pipeline sends its OpenTelemetry spans, for stages, like :4318; files: joined later',
   ),
   SPANS_ONE_IN: number(100, '', 'with SPANS: one message in so many is sampled', SPANNED),
+  SPANS_MARKS: text('', 'a file of spans.marks, like that of k6 x arrival spans --suggest'),
   VERIFY: text(
     '',
     '1: the bytes of every message are compared; n: of one in n (100); off: the pipeline rewrites',

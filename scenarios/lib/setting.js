@@ -40,6 +40,12 @@ export function pipeline() {
   };
 }
 
+/** @param {{ SPANS?: string, SPANS_ONE_IN?: number, SPANS_MARKS?: string }} set */
+function spansOf({ SPANS = '', SPANS_ONE_IN, SPANS_MARKS }) {
+  const marks = SPANS_MARKS ? JSON.parse(open(at('../..', SPANS_MARKS))) : [];
+  return { listen: SPANS === 'files' ? '' : SPANS, oneIn: SPANS_ONE_IN, marks };
+}
+
 /**
  * What all scripts share: the pipeline, and the directory of the run.
  * @param {string} [script] one that can do without a broker
@@ -55,7 +61,7 @@ export function setting(script) {
     topology: __ENV.TOPOLOGY || String(reached.facts.topology ?? 'single'),
     network: __ENV.NETWORK || 'loopback',
     traces: set.TRACES,
-    ...(set.SPANS && { spans: { listen: set.SPANS === 'files' ? '' : set.SPANS, oneIn: set.SPANS_ONE_IN } }),
+    ...(set.SPANS && { spans: spansOf(set) }),
     verify: set.VERIFY ?? '',
     labels: labelsOf(set.LABELS ?? ''),
     clock: set.CLOCK_LIMIT ? { limit: set.CLOCK_LIMIT } : {},

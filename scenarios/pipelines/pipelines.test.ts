@@ -100,7 +100,64 @@ async function passes(t: TestContext, script: string, settings: NodeJS.ProcessEn
   const run = await readRun(RUN_DIR).catch((error) => assert.fail(`${error}\n${all}`));
   assertPass(run, exitCode);
   assertAllArrived(run);
-  return run;
+  return { RUN_DIR, run };
+}
+
+/** Starts the pipeline of flask/, and returns the settings of its run. */
+async function startFlask(t: TestContext, instrument: string[], more: NodeJS.ProcessEnv) {
+  const REDIS_URL = await startRedis(t);
+  const broker = await start(t, 'mosquitto', / running$/, (_, dir) => ['-c', join(dir, 'conf')]);
+  const port = await freePort();
+  const env = { REDIS_URL, MQTT_PORT: `${broker}`, PORT: `${port}`, PYTHONPATH: PYTHON, ...more };
+  const args = [...instrument, join(HERE, 'flask/app.py')];
+  return {
+    INGEST_URL: await startTheirs(t, 'python3', args, port, env),
+    MQTT_URL: `mqtt://127.0.0.1:${broker}`,
+    INGEST_PATH: '/events',
+    BODY: '{"id":{{id}},"user":"{{target}}"}',
+    ID_FORMAT: 'number',
+    TOPIC_PREFIX: 'users/',
+    MQTT_VERSION: '3.1.1',
+  };
+}
+
+/** Starts the pipeline of bullmq/, and returns the settings of its run. */
+async function startBullmq(t: TestContext, flags: string[], more: NodeJS.ProcessEnv) {
+  const port = await freePort();
+  const env = { REDIS_URL: await startRedis(t), PORT: `${port}`, ...more };
+  const args = [...flags, join(HERE, 'bullmq/app.js')];
+  return {
+    INGEST_URL: await startTheirs(t, process.execPath, args, port, env),
+    WEBHOOK_ADDRESS: `127.0.0.1:${await freePort()}`,
+    INGEST_PATH: '/orders',
+    BODY: '{"order":"{{id}}","callback":"{{webhook}}"}',
+  };
+}
+
+/** OpenTelemetry's variables of a pipeline that sends its spans to a run. */
+function instrumented(spansAt: string): NodeJS.ProcessEnv {
+  return {
+    OTEL_EXPORTER_OTLP_ENDPOINT: `http://${spansAt}`,
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf',
+    OTEL_TRACES_SAMPLER: 'parentbased_always_off',
+    OTEL_METRICS_EXPORTER: 'none',
+    OTEL_LOGS_EXPORTER: 'none',
+    OTEL_SERVICE_NAME: 'theirs',
+    OTEL_BSP_SCHEDULE_DELAY: '500',
+  };
+}
+
+/** Measures, and each sampled message has these marks by the pipeline's own spans. Returns the marks that are proposed. */
+async function marksBySpans(t: TestContext, script: string, settings: NodeJS.ProcessEnv, marks: string[]) {
+  const { RUN_DIR, run } = await passes(t, script, { ...settings, SPANS_ONE_IN: '2' });
+  assert.ok(run.spans && run.spans.sampled > 0);
+  assert.equal(run.spans.count, run.spans.sampled, JSON.stringify(run.spans.marks));
+  assert.deepEqual(
+    run.spans.stages.map(({ to }) => to),
+    ['sent', ...marks, 'arrived'],
+  );
+  const { stdout } = await execa(join(ROOT, 'k6'), ['x', 'arrival', 'spans', '--suggest', RUN_DIR]);
+  return stdout;
 }
 
 async function directory(t: TestContext) {
@@ -124,29 +181,24 @@ describe('pipelines that are not ours', { concurrency: 2 }, () => {
   test('Flask, a Redis list and MQTT 3.1.1, with numeric ids in an envelope', {
     skip: noPython,
   }, async (t) => {
-    const REDIS_URL = await startRedis(t);
-    const broker = await start(t, 'mosquitto', / running$/, (_, dir) => ['-c', join(dir, 'conf')]);
-    const port = await freePort();
-    const env = { REDIS_URL, MQTT_PORT: `${broker}`, PORT: `${port}`, PYTHONPATH: PYTHON };
-    const INGEST_URL = await startTheirs(t, 'python3', [join(HERE, 'flask/app.py')], port, env);
-    const theirs = {
-      INGEST_URL,
-      MQTT_URL: `mqtt://127.0.0.1:${broker}`,
-      INGEST_PATH: '/events',
-      BODY: '{"id":{{id}},"user":"{{target}}"}',
-    };
-    const settings = {
-      ...theirs,
-      ID_FORMAT: 'number',
-      TOPIC_PREFIX: 'users/',
-      MQTT_VERSION: '3.1.1',
-    };
+    const settings = await startFlask(t, [], {});
     await passes(t, 'own.js', { ...settings, ID_FROM: 'json:$.meta.id' });
     const measure = (more: NodeJS.ProcessEnv) => scenario(t, 'own.js', { ...settings, ...more });
     // What is wrong is said before the load, with the end at which the first message stopped.
     assert.match((await measure({ ID_FROM: 'json:$.id' })).all, /first message.*ID_FROM.*meta/);
     assert.match((await measure({ INGEST_PATH: '/elsewhere' })).all, /elsewhere refuses messages: HTTP 404/);
     assert.match((await measure({})).all, /other content.*VERIFY=off.*meta/);
+  });
+
+  test('Flask by opentelemetry-instrument: stages by its spans', { skip: noPython }, async (t) => {
+    const SPANS = `127.0.0.1:${await freePort()}`;
+    const instrument = [join(PYTHON, 'bin/opentelemetry-instrument'), 'python3'];
+    const settings = await startFlask(t, instrument, instrumented(SPANS));
+    const measured = { ...settings, SPANS, ID_FROM: 'json:$.meta.id' };
+    const proposed = await marksBySpans(t, 'own.js', measured, ['received']);
+    const SPANS_MARKS = await directory(t);
+    await writeFile(SPANS_MARKS, proposed);
+    await marksBySpans(t, 'own.js', { ...measured, SPANS_MARKS }, ['received', 'lpush']);
   });
 
   test('net/http and a Redis stream, whose consumer is the script', async (t) => {
@@ -164,18 +216,22 @@ describe('pipelines that are not ours', { concurrency: 2 }, () => {
     await passes(t, 'pipelines/nats/orders.js', { INGEST_URL, NATS_URL: `ws://127.0.0.1:${web}` });
   });
 
+  test('Fastify and BullMQ by auto-instrumentations-node: stages by their spans', {
+    skip: noBullmq,
+  }, async (t) => {
+    const SPANS = `127.0.0.1:${await freePort()}`;
+    const from = join(HERE, 'bullmq/node_modules/@opentelemetry');
+    const hook = ['--experimental-loader', join(from, 'instrumentation/hook.mjs')];
+    const register = ['--import', join(from, 'auto-instrumentations-node/dist/register.mjs')];
+    const settings = await startBullmq(t, [...hook, ...register], instrumented(SPANS));
+    const proposed = await marksBySpans(t, 'webhook.js', { ...settings, SPANS, VERIFY: 'off' }, ['received']);
+    assert.match(proposed, /"evalsha"/);
+  });
+
   test('Fastify, BullMQ and a webhook that the message names', { skip: noBullmq }, async (t) => {
-    const port = await freePort();
-    const env = { REDIS_URL: await startRedis(t), PORT: `${port}` };
-    const INGEST_URL = await startTheirs(t, process.execPath, [join(HERE, 'bullmq/app.js')], port, env);
-    const settings = {
-      INGEST_URL,
-      WEBHOOK_ADDRESS: `127.0.0.1:${await freePort()}`,
-      INGEST_PATH: '/orders',
-      BODY: '{"order":"{{id}}","callback":"{{webhook}}"}',
-    };
+    const settings = await startBullmq(t, [], {});
     // BullMQ tries a refused call again.
-    const run = await passes(t, 'webhook.js', { ...settings, VERIFY: 'off', REFUSE: '0.1' });
+    const { run } = await passes(t, 'webhook.js', { ...settings, VERIFY: 'off', REFUSE: '0.1' });
     assert.ok(run.errors.some((error) => error.class === 'refused on purpose' && error.count >= 6));
     assert.match(
       (await scenario(t, 'webhook.js', settings)).all,
@@ -206,7 +262,9 @@ describe('pipelines that are not ours', { concurrency: 2 }, () => {
       { WEBSOCKET_URL: `ws://${url}/ws/{{target}}` },
       { ARRIVE: 'sse', SSE_URL: `http://${url}/events/{{target}}` },
     ]) {
-      const { account } = await passes(t, 'push.js', { ...posts, CLIENTS: '100', ...where });
+      const {
+        run: { account },
+      } = await passes(t, 'push.js', { ...posts, CLIENTS: '100', ...where });
       assert.equal(account.deliveries.arrived, 5 * account.scheduled);
     }
     // All clients are cut off under load. nchan sends them what is behind their Last-Event-ID.

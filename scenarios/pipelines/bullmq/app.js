@@ -3,6 +3,9 @@
 // How long until the webhook comes back, and does each?
 //   INGEST_URL=http://127.0.0.1:3000 npm run scenario -- scenarios/webhook.js -e INGEST_PATH=/orders \
 //     -e BODY='{"order":"{{id}}","callback":"{{webhook}}"}' -e VERIFY=off
+// Where does the time go? The run with -e SPANS=:4318, and here (no instrumentation of BullMQ 6 carries the context to its workers):
+//   OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 OTEL_TRACES_SAMPLER=parentbased_always_off node \
+//     --experimental-loader @opentelemetry/instrumentation/hook.mjs --import @opentelemetry/auto-instrumentations-node/register app.js
 import { Queue, Worker } from 'bullmq';
 import Fastify from 'fastify';
 import { Redis } from 'ioredis';

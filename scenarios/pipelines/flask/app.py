@@ -8,6 +8,12 @@ How long do they take, and what becomes of each?
     INGEST_URL=http://127.0.0.1:5000 MQTT_URL=mqtt://127.0.0.1:1883 npm run scenario -- scenarios/own.js \
       -e INGEST_PATH=/events -e BODY='{"id":{{id}},"user":"{{target}}"}' -e ID_FORMAT=number \
       -e ID_FROM='json:$.meta.id' -e TOPIC_PREFIX=users/ -e MQTT_VERSION=3.1.1
+
+Where does the time go? The run with -e SPANS=:4318, and here (the list carries no context, so the time behind it is one):
+
+    pip install -r opentelemetry.txt; export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318
+    OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf OTEL_TRACES_SAMPLER=parentbased_always_off \
+      opentelemetry-instrument python3 app.py
 """
 import json
 import os
