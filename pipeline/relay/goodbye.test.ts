@@ -78,9 +78,10 @@ async function figure(relay: Supervised, name: string): Promise<number> {
   return Number(new RegExp(`^arrival_relay_${name} (\\d+)$`, 'm').exec(text)?.[1]);
 }
 
-/** Sends SIGTERM while Redis is stopped. Resolves with its exit code and its log. */
-async function end({ relay }: Rig): Promise<{ code: string; log: string }> {
+/** Sends SIGTERM, once: a second one ends a relay at once. Resolves with its exit code and its log. */
+async function end({ relay }: Rig, meanwhile = () => {}): Promise<{ code: string; log: string }> {
   relay.signal('SIGTERM');
+  meanwhile();
   const how = await relay.ended;
   return { code: how.replace('exited with code ', ''), log: relay.lastLines.join('\n') };
 }
@@ -118,10 +119,8 @@ test('list: a Redis that goes on within the grace has the messages when the rela
   const rig = await start(t, 'list', { REDIS_TIMEOUT_MS: '60000', RELAY_GRACE_MS: '1000' });
   await hold(rig);
   server.service.signal('SIGSTOP');
-  rig.relay.signal('SIGTERM');
-  server.service.signal('SIGCONT');
-  const { code, log } = await end(rig);
-  assert.deepEqual([code, await rig.queue.depth()], ['0', COUNT]);
+  const { code, log } = await end(rig, () => server.service.signal('SIGCONT'));
+  assert.deepEqual([code, await rig.queue.depth()], ['0', COUNT], log);
   assert.match(log, /20 messages .*back in the queue/);
 });
 

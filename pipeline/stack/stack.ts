@@ -58,7 +58,7 @@ export interface StackPlace {
   /**
    * Messages that an earlier one accepted and did not deliver are taken up, or dropped; *repair* gives up what is behind a damage
    * in its file and takes up the rest. Absent: this stack keeps its own file apart, and the next one of this kind drops the
-   * messages there: those of a run that is over would disturb the next.
+   * messages there: those of a run that has ended would disturb the next.
    */
   leftovers?: 'keep' | 'repair' | 'drop';
 }
@@ -109,7 +109,7 @@ export class Stack {
   }
 
   /**
-   * Starts everything and resolves once a message has gone all the way round and `stack.json` is written.
+   * Starts everything and resolves once a message has gone through the whole pipeline and `stack.json` is written.
    * Rejects in one line, with nothing left running.
    * @param interrupt ends the start at any moment; it rejects then
    */

@@ -18,7 +18,7 @@ const TIMEOUT_MS = 15 * 60_000;
 const isLong = (file: string) => LONG.some((name) => file.endsWith(`/${name}.test.ts`));
 const all = globSync(
   TESTS.map((folder) => `${folder}/*.test.ts`),
-  { cwd: ROOT },
+  { cwd: ROOT, exclude: ['**/node_modules'] },
 ).sort();
 const files = [...all.filter(isLong), ...all.filter((file) => !isLong(file))].map((file) => join(ROOT, file));
 

@@ -41,8 +41,8 @@ function turn({ letter, knee: at, ...subject }: Subject): string {
     const longest = at.stage === '' ? '' : `, and ${at.stage} takes longest`;
     return `${letter}: knee below ${plural(at.next, 'VU')}: with ${count(at.next)} a backlog already grows${longest}.`;
   }
-  const grew = at.stage === '' ? '' : `, and ${at.stage} has grown most`;
-  return `${letter}: knee at ${plural(at.vus, 'VU')}, arrival p50 ${msUnit(at.p50)} there; with ${count(at.next)} it has taken off for good${grew}.`;
+  const grew = at.stage === '' ? '' : `; ${at.stage} has grown most`;
+  return `${letter}: knee at ${plural(at.vus, 'VU')}, arrival p50 ${msUnit(at.p50)} there; from ${plural(at.next, 'VU')} on it stays high${grew}.`;
 }
 
 function apart(baseline: Subject, subject: Subject): string {

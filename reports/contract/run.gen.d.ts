@@ -876,7 +876,7 @@ export interface Run {
   generators?: GeneratorResult[];
   /** The phases that were reached, in order. Further phases of the profile were not reached. */
   steps: Step[];
-  /** The knee of a sweep of concurrency, where arrival p50 takes off for good. null: no sweep, or its last step has not taken off. Absent: an earlier version. */
+  /** The knee of a sweep of concurrency, from where on arrival p50 stays high. null: no sweep, or its last step has not taken off. Absent: an earlier version. */
   knee?: Knee | null;
   /** Figures of the script. */
   figures?: Array<{

@@ -35,8 +35,8 @@ test('the text states the knee and stage of each sweep, and how far apart the kn
     ],
   );
   const expected = [
-    'A: knee at 16 VUs, arrival p50 2.00 ms there; with 32 it has taken off for good, and request has grown most.',
-    'B: knee at 1 VU, arrival p50 1.00 ms there; with 4 it has taken off for good, and queue has grown most.',
+    'A: knee at 16 VUs, arrival p50 2.00 ms there; from 32 VUs on it stays high; request has grown most.',
+    'B: knee at 1 VU, arrival p50 1.00 ms there; from 4 VUs on it stays high; queue has grown most.',
     'B against A: turns 15 VUs earlier; with 4 VUs arrival p50 is 1.00 ms → 9.00 ms; what grows is request → queue.',
   ];
   assert.deepEqual(turns(comparison.subjects).map(plain), expected);
@@ -61,7 +61,7 @@ test('a sweep without a knee states its last step; a run that is not a sweep has
   const early = kneeAt(1, 4, 'queue');
   assert.deepEqual(turns(compare([flat, sweep([1, 9, 9, 9], early, 'list')]).subjects).map(plain), [
     'A has no knee up to 32 VUs.',
-    'B: knee at 1 VU, arrival p50 1.00 ms there; with 4 it has taken off for good, and queue has grown most.',
+    'B: knee at 1 VU, arrival p50 1.00 ms there; from 4 VUs on it stays high; queue has grown most.',
     'B against A: only B turns.',
   ]);
   assert.equal(turns(compare([flat, flat]).subjects).at(-1), 'B against A: neither turns.');

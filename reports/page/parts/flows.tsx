@@ -94,7 +94,7 @@ function Targets({ run, sound }: PartProps) {
         <details onToggle={(event) => setOpen(event.currentTarget.open)}>
           <summary>
             {others
-              ? `The ${count(ordered.length)} targets that lost most, were slowest or were busiest, and the others together`
+              ? `${count(ordered.length)} notable targets (most lost, slowest, busiest), and the rest as one row`
               : `All ${count(ordered.length)} targets`}
           </summary>
           {open && <TargetTable caption="Targets" rows={[...ordered, ...together]} sound={sound} />}

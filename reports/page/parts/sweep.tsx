@@ -24,7 +24,7 @@ export function SweepCharts({ run }: { run: Run }) {
         <ThroughputChart steps={steps} marks={marks} />
       </div>
       <p class="small">
-        The knee is the last concurrency before arrival p50 takes off for good: with more VUs it stays above 5
+        The knee is the last concurrency before arrival p50 stays high: with more VUs it is always above 5
         times the lowest p50 of the sweep.
       </p>
     </div>

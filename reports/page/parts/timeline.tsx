@@ -78,7 +78,7 @@ export function TimelineSection({ run, sound }: PartProps) {
           <Chart
             {...common}
             name="Deliveries"
-            unit="per second; due: for what was accepted"
+            unit="per second; due: deliveries owed for accepted messages"
             axis="deliveries per second"
             title={deliveriesTitle(run)}
             format={count}
@@ -126,7 +126,7 @@ export function TimelineSection({ run, sound }: PartProps) {
             <Chart
               {...common}
               name="Arrival latency, all deliveries"
-              unit="ms, logarithmic; each cell a number of deliveries, see the scale"
+              unit="ms, logarithmic; darker: more deliveries"
               title={bulkTitle(run)}
               heat={heat}
               format={ms}

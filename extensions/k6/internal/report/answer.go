@@ -184,10 +184,10 @@ func (k *Knee) sentence(steps []Step) string {
 		return fmt.Sprintf("The knee is below %s: with %s a backlog already grows%s.", plural(k.Next, "VU"), count(k.Next), grew)
 	}
 	if k.Stage != "" {
-		grew = ", and " + k.Stage + " has grown most"
+		grew = "; " + k.Stage + " has grown most"
 	}
 	at := slices.IndexFunc(steps, func(s Step) bool { return *s.VUs == k.VUs })
-	return fmt.Sprintf("The knee is at %s, %s: with %s p50 has taken off for good%s.", plural(k.VUs, "VU"), perSecond(steps[at].CarriedPerS),
+	return fmt.Sprintf("The knee is at %s, %s: from %s VUs on p50 stays high%s.", plural(k.VUs, "VU"), perSecond(steps[at].CarriedPerS),
 		count(k.Next), grew)
 }
 

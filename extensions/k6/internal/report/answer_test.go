@@ -45,7 +45,7 @@ func TestTheAnswerOfEachGolden(t *testing.T) {
 		"started":        {"Not finished", "0 of 0 messages"},
 		"unbalanced":     {"Not usable", "does not balance"},
 		"gap":            {"Not usable", "lost its connection", "run again"},
-		"closed":         {"knee is at 4 VUs, 2,28", "with 16", "request", "below 250 ms", "2,28", "VUs"},
+		"closed":         {"knee is at 4 VUs, 2,28", "from 16 VUs on", "request", "below 250 ms", "2,28", "VUs"},
 		"without-stages": {"messages/s", "p99"},
 		"own-stages":     {"Held 2,850 messages/s", "p99 4.39 ms"},
 		"hostile":        {"Carried 570 messages/s"},

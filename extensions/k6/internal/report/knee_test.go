@@ -52,7 +52,7 @@ func TestTheKneeUsesOnlyMeasuredSteps(t *testing.T) {
 		step(0, 0.1, 0, 0, true),
 	}
 	assert.Equal(t, &Knee{VUs: 4, Next: 8, Stage: "queue"}, NewKnee(stages.Default(), steps))
-	assert.Contains(t, NewKnee(stages.Default(), steps).sentence(steps), "with 8 p50 has taken off for good, and queue has grown most")
+	assert.Contains(t, NewKnee(stages.Default(), steps).sentence(steps), "from 8 VUs on p50 stays high; queue has grown most")
 	for i := range steps {
 		steps[i].Scheduled, steps[i].Backlog = 100, new(int)
 		*steps[i].Backlog = 30

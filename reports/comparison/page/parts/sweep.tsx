@@ -52,7 +52,7 @@ export function SweepSection({ comparison: { subjects } }: PartProps) {
           name="Arrival p50 by concurrency"
           unit="ms, logarithmic"
           title={`Knees: ${at.join(', ')}`}
-          note="A knee is the last concurrency before arrival p50 takes off for good."
+          note="A knee is the last concurrency before arrival p50 stays high."
           log
           format={ms}
           {...over(({ arrival }) => arrival.p50)}
