@@ -134,11 +134,13 @@ async function startBullmq(t: TestContext, flags: string[], more: NodeJS.Process
   };
 }
 
+type Protocol = 'grpc' | 'http/protobuf';
+
 /** OpenTelemetry's variables of a pipeline that sends its spans to a run. */
-function instrumented(spansAt: string): NodeJS.ProcessEnv {
+function instrumented(spansAt: string, protocol: Protocol): NodeJS.ProcessEnv {
   return {
     OTEL_EXPORTER_OTLP_ENDPOINT: `http://${spansAt}`,
-    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf',
+    OTEL_EXPORTER_OTLP_PROTOCOL: protocol,
     OTEL_TRACES_SAMPLER: 'parentbased_always_off',
     OTEL_METRICS_EXPORTER: 'none',
     OTEL_LOGS_EXPORTER: 'none',
@@ -193,12 +195,14 @@ describe('pipelines that are not ours', { concurrency: 2 }, () => {
   test('Flask by opentelemetry-instrument: stages by its spans', { skip: noPython }, async (t) => {
     const SPANS = `127.0.0.1:${await freePort()}`;
     const instrument = [join(PYTHON, 'bin/opentelemetry-instrument'), 'python3'];
-    const settings = await startFlask(t, instrument, instrumented(SPANS));
-    const measured = { ...settings, SPANS, ID_FROM: 'json:$.meta.id' };
-    const proposed = await marksBySpans(t, 'own.js', measured, ['received']);
+    const of = async (protocol: Protocol) => {
+      const settings = await startFlask(t, instrument, instrumented(SPANS, protocol));
+      return { ...settings, SPANS, ID_FROM: 'json:$.meta.id' };
+    };
+    const proposed = await marksBySpans(t, 'own.js', await of('http/protobuf'), ['received']);
     const SPANS_MARKS = await directory(t);
     await writeFile(SPANS_MARKS, proposed);
-    await marksBySpans(t, 'own.js', { ...measured, SPANS_MARKS }, ['received', 'lpush']);
+    await marksBySpans(t, 'own.js', { ...(await of('grpc')), SPANS_MARKS }, ['received', 'lpush']);
   });
 
   test('net/http and a Redis stream, whose consumer is the script', async (t) => {
@@ -223,7 +227,7 @@ describe('pipelines that are not ours', { concurrency: 2 }, () => {
     const from = join(HERE, 'bullmq/node_modules/@opentelemetry');
     const hook = ['--experimental-loader', join(from, 'instrumentation/hook.mjs')];
     const register = ['--import', join(from, 'auto-instrumentations-node/dist/register.mjs')];
-    const settings = await startBullmq(t, [...hook, ...register], instrumented(SPANS));
+    const settings = await startBullmq(t, [...hook, ...register], instrumented(SPANS, 'grpc'));
     const proposed = await marksBySpans(t, 'webhook.js', { ...settings, SPANS, VERIFY: 'off' }, ['received']);
     assert.match(proposed, /"evalsha"/);
   });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { freePort } from '../../pipeline/stack/ports.ts';
 import { remove, temporaryDirectory } from '../../pipeline/test/services.ts';
 import { latencyOf, stagesOf } from '../../reports/contract/run.ts';
@@ -11,19 +11,46 @@ import { assertAllArrived, assertPass, node, place, readRun } from './harness.ts
 const APART_MS = 0.25;
 const PROFILE = { phases: [{ duration: 4, arrivalRate: 100 }], flows: [{ name: 'direct', targets: 10 }] };
 
-test('stages by spans of our pipeline are those by stamps, for the same messages', async (t) => {
+/** A run of our pipeline in which each message is sampled. It passes, and every message arrives. */
+async function measure(t: TestContext, SPANS: string, more: NodeJS.ProcessEnv = {}) {
   const [{ runDir, env }, dir] = [await place(t), await temporaryDirectory()];
   t.after(() => remove(dir));
   const profile = join(dir, 'profile.json');
   await writeFile(profile, JSON.stringify(PROFILE));
-  const spansAt = `127.0.0.1:${await freePort()}`;
-  const settings = { PROFILE: profile, P99: '60000', SPANS: spansAt, SPANS_ONE_IN: '1', RUN_DIR: runDir };
+  const settings = { PROFILE: profile, P99: '60000', SPANS, SPANS_ONE_IN: '1', RUN_DIR: runDir };
   const args = Object.entries(settings).flatMap(([name, value]) => ['-e', `${name}=${value}`]);
-  const { exitCode, all } = await node(['scenarios/run/run.ts', 'scenarios/ramp.js', ...args], env);
-  assert.match(all ?? '', / spans +400 of 400 deliveries/);
-  const run = await readRun(runDir);
+  const script = ['scenarios/run/run.ts', 'scenarios/ramp.js', ...args];
+  const { exitCode, all = '' } = await node(script, { ...env, ...more });
+  const run = await readRun(runDir).catch((error) => assert.fail(`${error}\n${all}`));
   assertPass(run, exitCode);
   assertAllArrived(run);
+  assert.equal(run.account.arrived, 400);
+  return { run, all };
+}
+
+const free = async () => `127.0.0.1:${await freePort()}`;
+
+test('a collector that is away costs its spans and nothing else', { concurrency: true }, async (t) => {
+  const gone = `http://${await free()}`;
+  await Promise.all([
+    t.test('that of the pipeline', async (t) => {
+      const { run } = await measure(t, 'files', { OTEL_EXPORTER_OTLP_ENDPOINT: gone });
+      assert.deepEqual([run.spans?.sampled, run.spans?.traced], [400, 0]);
+    }),
+    t.test('that to which the run sends the spans on', async (t) => {
+      const { run } = await measure(t, await free(), { OTEL_EXPORTER_OTLP_ENDPOINT: gone });
+      assert.equal(run.spans?.count, 400, JSON.stringify(run.spans?.marks));
+      assert.ok(
+        run.errors.some((error) => error.class === 'not sent on'),
+        JSON.stringify(run.errors),
+      );
+    }),
+  ]);
+});
+
+test('stages by spans of our pipeline are those by stamps, for the same messages', async (t) => {
+  const { run, all } = await measure(t, await free());
+  assert.match(all, / spans +400 of 400 deliveries/);
   const { spans, latency } = run;
   assert.ok(spans);
   assert.deepEqual([spans.sampled, spans.traced, spans.count], [400, 400, 400], JSON.stringify(spans.marks));

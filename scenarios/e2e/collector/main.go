@@ -1,5 +1,5 @@
 // Collector is the OpenTelemetry Collector with one receiver and one exporter: it prints each OTLP export
-// of metrics to standard output, as a line of JSON.
+// of metrics or traces to standard output, as a line of JSON, as its file exporter writes them.
 //
 //	go run . --config 'yaml:{…}'
 package main
@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 	"go.opentelemetry.io/collector/otelcol"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/otlpreceiver"
 	"go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
@@ -42,18 +43,28 @@ func factories() (otelcol.Factories, error) {
 	}
 	exporters, err := otelcol.MakeFactoryMap[exporter.Factory](exporter.NewFactory(
 		component.MustNewType("lines"), func() component.Config { return &struct{}{} },
-		exporter.WithMetrics(lines, component.StabilityLevelDevelopment),
+		exporter.WithMetrics(metrics, component.StabilityLevelDevelopment),
+		exporter.WithTraces(traces, component.StabilityLevelDevelopment),
 	))
 	telemetry := otelconftelemetry.NewFactory()
 	return otelcol.Factories{Receivers: receivers, Exporters: exporters, Telemetry: telemetry}, err
 }
 
-func lines(ctx context.Context, set exporter.Settings, config component.Config) (exporter.Metrics, error) {
-	return exporterhelper.NewMetrics(ctx, set, config, func(_ context.Context, metrics pmetric.Metrics) error {
-		text, err := new(pmetric.JSONMarshaler).MarshalMetrics(metrics)
-		if err == nil {
-			_, err = fmt.Printf("%s\n", text)
-		}
-		return err
+func metrics(ctx context.Context, set exporter.Settings, config component.Config) (exporter.Metrics, error) {
+	return exporterhelper.NewMetrics(ctx, set, config, func(_ context.Context, all pmetric.Metrics) error {
+		return line(new(pmetric.JSONMarshaler).MarshalMetrics(all))
 	})
+}
+
+func traces(ctx context.Context, set exporter.Settings, config component.Config) (exporter.Traces, error) {
+	return exporterhelper.NewTraces(ctx, set, config, func(_ context.Context, all ptrace.Traces) error {
+		return line(new(ptrace.JSONMarshaler).MarshalTraces(all))
+	})
+}
+
+func line(text []byte, err error) error {
+	if err == nil {
+		_, err = fmt.Printf("%s\n", text)
+	}
+	return err
 }
