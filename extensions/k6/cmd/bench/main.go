@@ -82,6 +82,7 @@ var rows = []row{
 	{"sender", "CPU a request of run.send(), against k6/http", sender},
 	{"pump", "CPU a request of run.pump(), against wrk", pump},
 	{"measuring", "messages a CPU second of the pipeline, every message measured, against none", measuring},
+	{"spans", "CPU a message of the pipeline with spans of one message in a hundred, against without", sampled},
 	{"peer", "CPU a message of all processes and k6's subscriber, against a plain Go pipeline", compared},
 	{"pace", "arrival p99 and rate with the cores full, PRIORITY=drain and throttled, against PRIORITY=none", pace},
 	{"memory", "resident memory of k6 after millions of measured messages, against what is allowed", memory},

@@ -16,7 +16,7 @@ func measuring(b *bench) []figure {
 	with, without := b.startStack(), b.startStack("STAMPS=false")
 	sink := b.startSink(without.mqttURL())
 	all := b.alternate(b.rounds, "message", func() use { return b.unmeasured(without, sink) }, func() use {
-		u := b.measured(with)
+		u := b.measured(with, nil)
 		delete(u.cpu, "k6")
 		return u
 	})
@@ -54,16 +54,19 @@ const measuringSenders = 64
 // load is the profile of both sides.
 func (b *bench) load() string { return phase(b.runSeconds(), float64(b.rate), "") }
 
-// measured is the CPU use of the pipeline and k6 when k6 measures every message.
-func (b *bench) measured(s *stack) use {
-	p := b.arrival(options{
+// measured is the CPU use of the pipeline and k6 when k6 measures every message. more are further options.
+func (b *bench) measured(s *stack, more options) use {
+	o := options{
 		"profile": b.load(), "senders": measuringSenders, "redis": options{"url": s.Redis.URL},
 		"ingest": options{"url": s.Ingest.URL, "token": s.Ingest.Token}, "mqtt": options{"url": s.mqttURL()},
-	}, true)
+	}
+	maps.Copy(o, more)
+	p := b.arrival(o, true)
 	pids := maps.Clone(s.Processes)
 	pids["k6"] = p.pid
 	u := b.observe(pids, s.count, p)
 	b.finish(p)
+	b.checkSpans(p)
 	return u
 }
 

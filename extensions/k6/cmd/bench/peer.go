@@ -134,7 +134,7 @@ func compared(b *bench) []figure {
 			u, _ := b.sendOnly(api.http(), token, pids, func() (int64, error) { return b.fetchCount(client.http()) })
 			return u
 		}, func() use {
-			whole := b.measured(ours)
+			whole := b.measured(ours, nil)
 			_, sends := b.sendOnly(ours.Ingest.URL, ours.Ingest.Token, nil, ours.count)
 			return whole.without(sends)
 		})
