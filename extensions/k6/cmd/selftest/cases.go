@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"slices"
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
@@ -101,6 +103,8 @@ var cases = []testCase{
 	clocked("clock 500 ms ahead, with stamps", fake.Clock{Ahead: 500 * ms}, [2]int{4, 2}),
 	clocked("clock 500 ms behind, with stamps", fake.Clock{Ahead: -500 * ms}, [2]int{4, 2}),
 	clocked("clock drifting by 50 ppm", fake.Clock{PPM: 50}, [2]int{10, 0}),
+	spanned("stages by spans, one host", [2]int{4, 2}, 0),
+	spanned("stages by spans, clocks 20 ms ahead and right", [2]int{4, 2}, 20*ms),
 	{
 		name: "reader that is late", rate: 100, seconds: [2]int{10, 3}, onLinux: true, pipelines: one(writer), busyLoops: 2,
 		checks: []check{allArrived, negative, stamped, readDelay, stageSum},
@@ -175,6 +179,30 @@ func clocked(name string, clock fake.Clock, seconds [2]int) testCase {
 			inside("relay", stageDelays.Relay), across("request", stageDelays.Request),
 			across("delivery", stageDelays.Delivery), negative, stageSum, verdict(report.Pass),
 		},
+	}
+}
+
+// shortDelays leave less room for the clocks of hosts than these are apart.
+var shortDelays = fake.StageDelays{Request: ms, Ingest: 2 * ms, Queue: 2 * ms, Relay: 3 * ms, Delivery: ms}
+
+// spanned stamps every message, and has the spans of two processes for it. Ahead of 0: both are on this host.
+func spanned(name string, seconds [2]int, ahead time.Duration) testCase {
+	api, worker := fake.Host{Name: "api", Ahead: ahead}, fake.Host{Name: "worker"}
+	checks := []check{allArrived, spansOfAll, spansAsStamps, clockOf(worker), clockOf(api), verdict(report.Pass)}
+	if ahead == 0 {
+		api.Name, _ = os.Hostname()
+		worker.Name = api.Name
+		checks = slices.Delete(checks, 3, 5)
+	}
+	return testCase{
+		name: name, rate: 100, seconds: seconds,
+		pipelines: one(func() *fake.Pipeline {
+			return &fake.Pipeline{
+				Delay: shortDelays.Total(), Hops: shortDelays.Stamps(fake.Clock{}), Redis: &fake.Redis{},
+				Traces: &fake.Traces{Delays: shortDelays, API: api, Worker: worker},
+			}
+		}),
+		checks: checks,
 	}
 }
 

@@ -191,6 +191,9 @@ func (in instrument) options(c *testCase, f *fake.Pipeline, seconds int, dir str
 		delete(options, "mqtt")
 		maps.Copy(options, f.Outlet.Receive())
 	}
+	if f.Traces != nil {
+		options["spans"] = map[string]any{"listen": f.Traces.Address(), "oneIn": 1}
+	}
 	maps.Copy(options, c.options)
 	return options
 }

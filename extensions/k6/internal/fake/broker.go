@@ -116,6 +116,9 @@ func (f *Pipeline) relay() {
 			if json.Unmarshal(a.body, &batch) != nil {
 				batch = []json.RawMessage{a.body}
 			}
+			if f.Traces != nil {
+				f.Traces.message(a.parent, a.at)
+			}
 			for _, message := range batch {
 				f.mu.Lock()
 				written := len(f.log)

@@ -31,6 +31,7 @@ type Pipeline struct {
 	Hops      func(at time.Time) string         // stamps of a message that was accepted at this moment
 	Redis     *Redis                            // nil: there is none
 	Outlet    Outlet                            // nil: messages leave by the broker
+	Traces    *Traces                           // nil: no spans
 	Alone     bool                              // a message is written when the one before has been acknowledged
 
 	ingest *httptest.Server
@@ -101,6 +102,12 @@ func (f *Pipeline) Start() error {
 			return err
 		}
 	}
+	if f.Traces != nil {
+		if err = f.Traces.start(); err != nil {
+			_ = f.broker.Close()
+			return err
+		}
+	}
 	f.subscribers, f.held = map[string][]net.Conn{}, map[string]delivery{}
 	f.queue, f.done, f.acked = make(chan accepted, backlog), make(chan struct{}), make(chan time.Time, 1)
 	f.ingest = httptest.NewServer(f)
@@ -137,6 +144,9 @@ func (f *Pipeline) Close() error {
 	}
 	if f.Redis != nil {
 		f.Redis.close()
+	}
+	if f.Traces != nil {
+		f.Traces.close()
 	}
 	return f.failed
 }
