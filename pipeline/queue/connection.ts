@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type RedisOptions as ClientOptions, Cluster, Redis } from 'ioredis';
 import { type Address, isSecure, parseAddress } from '../common/address.ts';
 import { explainRedis } from './problems.ts';
+import { isRenewed, renew } from './renewal.ts';
 
 export interface RedisOptions {
   /** One address, or several nodes of a Redis Cluster: `redis://user:password@host:port,host:port`. */
@@ -13,8 +14,11 @@ export interface RedisOptions {
   cluster?: boolean;
   /** Before the keys in Redis; `arrival` by default. */
   prefix?: string;
-  /** Called when Redis goes away and when it is back; `reason` is one short sentence. */
-  onState?: (up: boolean, reason: string) => void;
+  /**
+   * Called when a connection is there, and when one ends or is not made. `reason` is one short sentence; undefined: we have ended
+   * it for a new one.
+   */
+  onState?: (up: boolean, reason: string | undefined) => void;
 }
 
 export interface QueueOptions extends RedisOptions {
@@ -92,20 +96,30 @@ export function connect(
   onState?: RedisOptions['onState'],
 ): Connection {
   const redis = isCluster(options) ? openCluster(options, timeoutMs) : openNode(options.url, timeoutMs);
-  let reason = 'connection closed';
-  let up: boolean | undefined;
-  const report = (now: boolean) => {
-    if (now === up) return;
-    up = now;
-    onState?.(now, now ? 'answers' : reason);
-  };
-  redis.on('error', (error: Error) => {
-    reason = error.message;
+  /** Of this connection. What follows the first error is its consequence. */
+  let reason: string | undefined;
+  redis.on('error', (error: Failure) => {
+    reason ??= messageOf(error);
   });
-  redis.on('ready', () => report(true));
-  redis.on('close', () => report(false));
+  redis.on('ready', () => {
+    reason = undefined;
+    onState?.(true, undefined);
+  });
+  redis.on('close', () => {
+    onState?.(false, isRenewed(redis) ? undefined : (reason ?? 'connection closed'));
+    reason = undefined;
+  });
   return redis;
 }
+
+/** An error of a cluster is that of its nodes, one of a name that of its addresses. */
+interface Failure extends Error {
+  lastNodeError?: Error | null;
+  errors?: Error[];
+}
+
+const messageOf = ({ message, lastNodeError, errors }: Failure): string =>
+  lastNodeError?.message ?? errors?.map((error) => error.message).join(', ') ?? message;
 
 const retry = (attempt: number) => Math.min(20 * 2 ** attempt, 500);
 
@@ -114,8 +128,11 @@ const retry = (attempt: number) => Math.min(20 * 2 ** attempt, 500);
  * them: process.ts sees the role within a second, and connects anew.
  */
 const WRONG_SERVER = /^(MOVED|CLUSTERDOWN|MASTERDOWN|LOADING|MISCONF) /;
-/** ms between two connections that such errors cause. */
-const ANEW_MS = 1000;
+const LOADING = new Error('LOADING Redis is loading its data');
+/** ms for Redis to load its data, until its address is looked up again. */
+const LOADING_MS = 2000;
+/** ms between looks of ioredis whether Redis still loads them. */
+const LOOK_MS = 200;
 
 function common(timeoutMs: number) {
   return {
@@ -124,6 +141,7 @@ function common(timeoutMs: number) {
     maxRetriesPerRequest: 0,
     socketTimeout: timeoutMs,
     connectTimeout: timeoutMs,
+    maxLoadingRetryTime: LOOK_MS,
     disableClientInfo: true,
   } satisfies ClientOptions;
 }
@@ -140,8 +158,8 @@ function identity(address: Address) {
 
 /** As {@link connect}, to the first node that the address names. */
 export function openNode(url: string, timeoutMs: number): Connection {
-  let last = Number.NEGATIVE_INFINITY;
   const address = parseAddress('redis', url);
+  let loads = false;
   const redis = new Redis({
     ...address.nodes[0],
     db: address.database,
@@ -149,15 +167,26 @@ export function openNode(url: string, timeoutMs: number): Connection {
     ...common(timeoutMs),
     scripts,
     enableOfflineQueue: false,
-    retryStrategy: retry,
+    // The looks of ioredis would go on for each connection, unless they find none.
+    retryStrategy: (attempt) => (loads ? 2 * LOOK_MS : retry(attempt)),
     reconnectOnError: (error) => {
-      if (!WRONG_SERVER.test(error.message) || performance.now() - last < ANEW_MS) return false;
-      last = performance.now();
       // Afterwards, so that the command rejects with the answer, and not with a lost connection.
-      setImmediate(() => redis.disconnect(true));
+      if (WRONG_SERVER.test(error.message)) setImmediate(renew, redis);
       return false;
     },
   });
+  let look: NodeJS.Timeout | undefined;
+  redis.on('connect', () => {
+    loads = false;
+    look = setInterval(async () => {
+      const info = await redis.info('persistence').catch(() => '');
+      loads = redis.status === 'connect' && /^loading:1/m.test(info);
+      if (!loads) return;
+      redis.emit('error', LOADING);
+      redis.disconnect(true);
+    }, LOADING_MS);
+  });
+  for (const event of ['ready', 'close']) redis.on(event, () => clearInterval(look));
   return redis as Connection;
 }
 

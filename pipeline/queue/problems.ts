@@ -24,10 +24,14 @@ const PLAIN: Record<string, Problem> = {
   WRONGTYPE: misconfigured('a key of ours holds something else in this Redis'),
 };
 
+/** A blocking read ends so when Redis becomes a replica. */
+const IS_FORCED = /^UNBLOCKED force unblock/;
+
 /** Messages without a code, of Redis' scripts and of ioredis, which names its own options, in plain words. */
 const OF_CLIENT: [says: RegExp, plain: string][] = [
   [/max retries per request/, 'the connection to Redis broke before it answered'],
   [/Connection is closed|Stream isn't writeable/, 'there is no connection to Redis'],
+  [IS_FORCED, 'Redis has ended a read: it is a replica now (UNBLOCKED)'],
   [/^Command timed out/, 'Redis did not answer in time'],
   [/^Socket timeout/, 'Redis does not answer'],
   [/^connect ETIMEDOUT/, 'there is no connection to Redis in time; redis:// is without TLS'],
@@ -54,7 +58,7 @@ export function problemOf({ message }: Error): Problem {
   if (/^ERR The user executing the script can't/.test(message)) return NOT_ALLOWED;
   // EXECABORT stands before the code of the cause.
   const code = /^(?:ERR |EXECABORT .*: )?([A-Z]+) /.exec(message)?.[1];
-  const plain = code === undefined ? undefined : PLAIN[code];
+  const plain = code === undefined || IS_FORCED.test(message) ? undefined : PLAIN[code];
   if (plain !== undefined) return { ...plain, problem: `${plain.problem} (${code})` };
   return shared(OF_CLIENT.find(([says]) => says.test(message))?.[1] ?? message);
 }

@@ -10,6 +10,12 @@ const problems: [error: string, says: RegExp][] = [
   ["READONLY You can't write against a read only replica.", /read-only replica/],
   ["NOPERM User relay has no permissions to run the 'xadd' command", /ACL of this user/],
   ["NOGROUP No such key 'arrival:messages' or consumer group", /consumer group is gone/],
+  ['UNBLOCKED the stream key no longer exists', /has lost its data \(UNBLOCKED\)$/],
+  // Regression: a failover was reported as a loss of data.
+  [
+    'UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)',
+    /is a replica now \(UNBLOCKED\)$/,
+  ],
   ['LOADING Redis is loading the dataset in memory', /still loading/],
   ['connect ECONNREFUSED 127.0.0.1:1', /^connect ECONNREFUSED/],
   [

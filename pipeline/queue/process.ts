@@ -25,13 +25,21 @@ export function openProcess(
   log: Logger,
   { onLost }: ProcessEvents = {},
 ) {
+  /** Why Redis is away, as far as the log has it; undefined: it answers. */
+  let reasons: Set<string> | undefined = new Set();
   const options = {
     url: config.REDIS_URL,
     ...queueOptions(config),
     timeoutMs: config.REDIS_TIMEOUT_MS,
-    onState: (up: boolean, reason: string) => {
-      if (!up) return log.warn(`Redis is away: ${reason}`);
-      log.info('Redis answers');
+    onState: (up: boolean, reason: string | undefined) => {
+      if (!up) {
+        if (reason === undefined || reasons?.has(reason)) return;
+        reasons ??= new Set();
+        reasons.add(reason);
+        return log.warn(`Redis is away: ${reason}`);
+      }
+      if (reasons !== undefined) log.info('Redis answers');
+      reasons = undefined;
       check().catch(fail);
       void inspect();
     },
@@ -62,7 +70,7 @@ export function openProcess(
       else log.error(`Redis: ${unfit.why}`);
     }
     // The address may lead to the primary by now.
-    if (unfit?.lasts === false) store.reconnect();
+    if (unfit?.lasts === false) store.renew();
   }
   const inspection = setInterval(inspect, CHECK_MS).unref();
   const clock = new Clock(() => store.time());

@@ -1,5 +1,6 @@
 import { becomeReady, type Connection, connect, type RedisOptions } from './connection.ts';
 import { CLAIM_WAIT_MS } from './queue.ts';
+import { renew } from './renewal.ts';
 
 /** A connection for blocking reads. The first one opens it. */
 export class Reader {
@@ -37,9 +38,8 @@ export class Reader {
     if (this.#id !== undefined) await by.client('UNBLOCK', this.#id);
   }
 
-  /** Connects anew: the address may lead to another server by now. */
-  reconnect(): void {
-    this.#connection?.disconnect(true);
+  renew(): void {
+    if (this.#connection !== undefined) renew(this.#connection);
   }
 
   close(): void {

@@ -3,8 +3,10 @@ import { parseAddress } from '../common/address.ts';
 import type { Problem } from '../common/health.ts';
 import { becomeReady, type Connection, connect, openNode, type RedisOptions } from './connection.ts';
 import { keysOf, type QueueKeys } from './keys.ts';
+import { problemOf } from './problems.ts';
 import { UnusableQueue } from './queue.ts';
 import { Reader } from './reader.ts';
+import { renew } from './renewal.ts';
 
 const TELEMETRY_LENGTH = 20_000;
 const TRACE_LENGTH = 100_000;
@@ -30,11 +32,18 @@ export class Store {
   readonly #timekeeper: Connection;
   readonly #readers = new Set<Reader>();
   #reached = false;
+  /** Why it refuses us since the last connection; undefined: it has not said so. */
+  #refusal: Problem | undefined;
 
   constructor(options: RedisOptions) {
     this.#options = options;
     this.keys = keysOf(options.prefix);
-    this.redis = connect(options, options.timeoutMs, options.onState);
+    this.redis = connect(options, options.timeoutMs, (up, reason) => {
+      const problem = reason === undefined ? undefined : problemOf(new Error(reason));
+      if (up) this.#refusal = undefined;
+      else if (problem?.kind === 'misconfigured') this.#refusal = problem;
+      options.onState?.(up, reason);
+    });
     this.#timekeeper =
       this.redis instanceof Cluster
         ? openNode(options.url, options.timeoutMs).on('error', () => {})
@@ -52,7 +61,7 @@ export class Store {
   /** Why commands cannot be written now; undefined: they can. */
   get away(): Problem | undefined {
     if (this.ready) return undefined;
-    return { problem: 'Redis is away', kind: this.#reached ? 'shared' : 'starting' };
+    return this.#refusal ?? { problem: 'Redis is away', kind: this.#reached ? 'shared' : 'starting' };
   }
 
   /**
@@ -143,11 +152,11 @@ export class Store {
     return reader;
   }
 
-  /** Opens the connections anew: the address may lead to another server by now. Open commands reject. */
-  reconnect(): void {
-    this.redis.disconnect(true);
-    for (const reader of this.#readers) reader.reconnect();
-    if (this.#timekeeper !== this.redis) this.#timekeeper.disconnect(true);
+  /** Renews all connections. */
+  renew(): void {
+    renew(this.redis);
+    for (const reader of this.#readers) reader.renew();
+    if (this.#timekeeper !== this.redis) renew(this.#timekeeper);
   }
 
   close(): void {

@@ -21,7 +21,7 @@ export async function checkRedis(
     ...options,
     timeoutMs: ANSWER_MS,
     onState: (up, reason) => {
-      if (!up) refused.reject(new Error(reason));
+      if (!up && reason !== undefined) refused.reject(new Error(reason));
     },
   });
   const queue = openQueue('stream', { ...options, timeoutMs: ANSWER_MS }, store);

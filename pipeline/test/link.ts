@@ -2,13 +2,15 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 
-/** A test can break the link, rewrite the server's bytes or drop them. */
+/** A test can break the link, rewrite the server's bytes or drop them, and let the address lead to another server. */
 export interface Link {
   /** The server's address through the proxy. */
   url: string;
   breaksAt: (bytes: Buffer) => boolean;
   rewrite: (bytes: Buffer) => Buffer;
   mute: boolean;
+  /** New connections lead to this server. */
+  leadTo(serverUrl: string): void;
   /** Breaks all connections. */
   cut(): void;
   /** Breaks all connections, and takes no more. */
@@ -18,12 +20,15 @@ export interface Link {
 /** @param at the port to listen on; 0: a free one */
 export async function openLink(t: TestContext, serverUrl: string, at = 0): Promise<Link> {
   const url = new URL(serverUrl);
-  const { hostname, port } = url;
+  let { hostname, port } = url;
   const link: Link = {
     url: '',
     breaksAt: (_bytes: Buffer) => false,
     rewrite: (bytes: Buffer) => bytes,
     mute: false,
+    leadTo(serverUrl) {
+      ({ hostname, port } = new URL(serverUrl));
+    },
     cut() {
       for (const socket of sockets) socket.destroy();
     },
