@@ -77,7 +77,7 @@ export function explainAttempt(error: Error | undefined, progress: Progress): st
     const what = reached ? 'CONNECT' : 'the TLS handshake';
     return `the broker does not answer ${what} within ${timeoutMs} ms${secure ? '' : ': does it speak TLS (mqtts://)?'}`;
   }
-  if (secure && /wrong version number|packet length too long/.test(message)) {
+  if (secure && /wrong version number|packet length too long|unexpected message/.test(message)) {
     return `the broker answers without TLS: mqtt:// would suit it (${code})`;
   }
   const closed = error === undefined || code === 'ECONNRESET' || code === 'EPIPE';
@@ -85,8 +85,8 @@ export function explainAttempt(error: Error | undefined, progress: Progress): st
     return 'the broker closed the connection during the TLS handshake: does it speak no TLS (mqtt://)?';
   }
   if (closed) {
-    const tls = secure ? '' : ', or speaks TLS (mqtts://)';
-    return `the broker closed the connection during CONNECT: it has no MQTT 5, which relays need${tls}`;
+    const tls = secure ? '' : ', speaks TLS (mqtts://)';
+    return `the broker closed the connection during CONNECT: it has no MQTT 5, which relays need${tls}, or takes no packet of that size`;
   }
   if (code === undefined) return `what answers there does not speak MQTT: ${message}`;
   return withAdvice(message);

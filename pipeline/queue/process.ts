@@ -27,6 +27,7 @@ export function openProcess(
 ) {
   /** Why Redis is away, as far as the log has it; undefined: it answers. */
   let reasons: Set<string> | undefined = new Set();
+  let reached = false;
   const options = {
     url: config.REDIS_URL,
     ...queueOptions(config),
@@ -36,10 +37,12 @@ export function openProcess(
         if (reason === undefined || reasons?.has(reason)) return;
         reasons ??= new Set();
         reasons.add(reason);
-        return log.warn(`Redis is away: ${reason}`);
+        // What closes a connection that was never there may be no Redis.
+        return log.warn(`Redis is away: ${reached ? reason : explainRedis(new Error(reason))}`);
       }
       if (reasons !== undefined) log.info('Redis answers');
       reasons = undefined;
+      reached = true;
       check().catch(fail);
       void inspect();
     },

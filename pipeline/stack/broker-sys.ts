@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, type MqttClient } from 'mqtt';
+import { brokerAt } from '../common/broker-attempt.ts';
 import type { TelemetryData } from '../common/telemetry.ts';
 
 /** Without `heap/current`: it grows with each user property, which is freed but not subtracted (eclipse-mosquitto/mosquitto#3192). */
@@ -26,7 +27,8 @@ export class BrokerSys {
 
   /** @param url with credentials of a user that may read `$SYS/#`. It reconnects. */
   constructor(url: string) {
-    this.#client = connect(url, {
+    this.#client = connect({
+      ...brokerAt(url),
       protocolVersion: 5,
       clientId: `arrival-sys-${randomBytes(4).toString('hex')}`,
       reconnectPeriod: 1000,

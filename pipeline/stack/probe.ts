@@ -75,7 +75,7 @@ export async function probeBridges(mqttUrl: string, withinMs: number): Promise<v
   const client = await subscriber('BRIDGE', mqttUrl);
   try {
     const arrived = messageWithin(client, withinMs);
-    await client.subscribeAsync('status/relay/#', { qos: 1 });
+    await subscribe(client, 'BRIDGE', mqttUrl, 'status/relay/#');
     if (!(await arrived)) throw new Error(`nothing has come over the bridges within ${withinMs} ms`);
   } finally {
     await client.endAsync(true);
@@ -97,9 +97,7 @@ export async function probeRoundTrip(
   try {
     const name = randomBytes(8).toString('hex');
     const topic = `messages/probe/${name}`;
-    const [granted] = await client.subscribeAsync(topic, { qos: 1 });
-    if (granted === undefined || granted.qos > 2)
-      throw new Error(`the broker refused a subscription to ${topic}`);
+    await subscribe(client, 'MQTT_URL', mqttUrl, topic);
     const arrived = new Promise<void>((resolve) => client.once('message', () => resolve()));
     const full = Date.now() + patienceMs;
     const post = () =>
@@ -134,6 +132,23 @@ function ask(url: string, request: RequestInit): Promise<Response> {
       throw new Error(`INGEST_PORT=${new URL(url).port} cannot be used: browsers and Node refuse HTTP to it`);
     throw new Error(`no answer from ${url}: ${why}`);
   });
+}
+
+/** Rejects in one line that names the variable when the broker does not grant a subscription. */
+async function subscribe(client: MqttClient, variable: string, url: string, topic: string): Promise<void> {
+  const refusal = (why: string) =>
+    new Error(`${variable}: broker at ${withoutPassword(url)}: ${why} to ${topic}`);
+  const granted = client.subscribeAsync(topic, { qos: 1 }).catch(({ message }: Error) => {
+    throw refusal(
+      message === 'Connection closed'
+        ? 'it closes the connection on a subscription'
+        : `it refuses a subscription, ${message.replace(/^Subscribe error: /, '')},`,
+    );
+  });
+  const silent = sleep(ANSWER_MS, 'silent' as const, { ref: false });
+  if ((await Promise.race([granted, silent])) !== 'silent') return;
+  granted.catch(() => {});
+  throw refusal(`it does not answer within ${ANSWER_MS} ms a subscription`);
 }
 
 /** Whether a message comes in time on this connection. */

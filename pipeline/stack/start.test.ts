@@ -5,7 +5,16 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { PipelineCommand } from '../test/command.ts';
 import { remove, temporaryDirectory } from '../test/services.ts';
-import { closes, isSilent, refuses, resets, serve, speaksHttp, type Treatment } from '../test/strangers.ts';
+import {
+  closes,
+  isSilent,
+  refuses,
+  resets,
+  serve,
+  speaksHttp,
+  subscribes,
+  type Treatment,
+} from '../test/strangers.ts';
 import { claimPort } from './ports.ts';
 import { Supervised } from './process.ts';
 
@@ -38,6 +47,26 @@ const strangers: [
     refuses(0x9a),
     (at) => ({ MQTT_URL: `mqtt://${at}` }),
     /Retain not supported.*retained will/,
+  ],
+  // Regression: it waited for ever, without a line.
+  [
+    'no answer to SUBSCRIBE',
+    subscribes(() => {}),
+    (at) => ({ MQTT_URL: `mqtt://${at}` }),
+    /does not answer .*subscription/,
+  ],
+  // Regression: "Connection closed".
+  [
+    'a broker that closes on SUBSCRIBE',
+    subscribes((socket) => socket.destroy()),
+    (at) => ({ MQTT_URL: `mqtt://${at}` }),
+    /closes .*subscription/,
+  ],
+  [
+    'no right to subscribe',
+    subscribes((socket, id) => socket.write(Buffer.from([0x90, 4, id >> 8, id & 0xff, 0, 0x87]))),
+    (at) => ({ MQTT_URL: `mqtt://${at}` }),
+    /refuses a subscription, Not authorized/,
   ],
   ['an unknown refusal', refuses(0xc1), (at) => ({ MQTT_URL: `mqtt://${at}` }), /0xc1/],
   ['a Redis that closes', closes, (at) => ({ REDIS_URL: `redis://${at}` }), /closed the connection/],

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
+import { generate, parser } from 'mqtt-packet';
 
 export type Treatment = (socket: Socket) => void;
 
@@ -58,6 +59,18 @@ export const closes: Treatment = (socket) => socket.once('data', () => socket.de
 export const resets: Treatment = (socket) => socket.once('data', () => socket.resetAndDestroy());
 export const isSilent: Treatment = () => {};
 export const speaksHttp: Treatment = (socket) => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n');
+/** A broker that takes connections and messages, and answers SUBSCRIBE so. */
+export const subscribes =
+  (treat: (socket: Socket, id: number) => void): Treatment =>
+  (socket) => {
+    const packets = parser({ protocolVersion: 5 });
+    packets.on('packet', ({ cmd, messageId: id = 0 }) => {
+      if (cmd === 'connect') socket.write(Buffer.from([0x20, 3, 0, 0, 0]));
+      else if (cmd === 'publish') socket.write(generate({ cmd: 'puback', messageId: id }));
+      else if (cmd === 'subscribe') treat(socket, id);
+    });
+    socket.on('data', (bytes) => packets.parse(bytes));
+  };
 /** Answers CONNECT so (MQTT 5, 3.2). */
 export const refuses =
   (code: number): Treatment =>
