@@ -131,6 +131,8 @@ describe('stages by spans', () => {
     await reader.read(unmarked, async (page) => {
       assert.match(await text(page, '#spans'), /0 of 310 deliveries.*--suggest proposes/);
       assert.equal(await page.locator('.waterfall').count(), 10);
+      const first = page.locator('.waterfall li').first().locator('.lane i');
+      assert.equal(await first.count(), 1, 'the whole time, not divided');
       assert.equal(await overflow(page), 0);
     });
   });

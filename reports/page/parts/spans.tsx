@@ -183,7 +183,7 @@ function Waterfall({
   const begin = Math.min(0, ...spans.map(({ start_ms }) => start_ms));
   const percentOf = (at: number) => `${(100 * at) / (end - begin || 1)}%`;
   let at = -begin;
-  const ends = stages_ms.map((part) => {
+  const ends = (stages_ms.length > 0 ? stages_ms : [arrival_ms]).map((part) => {
     const from = at;
     at += part;
     return { from, part };
@@ -199,7 +199,7 @@ function Waterfall({
               style={{
                 left: percentOf(from),
                 width: percentOf(Math.max(0, part)),
-                background: `var(--${colourOf(names, names[i] ?? '')})`,
+                ...(names[i] !== undefined && { background: `var(--${colourOf(names, names[i])})` }),
               }}
             />
           ))}
