@@ -43,12 +43,27 @@ func TestAlteredMessagesHaveAnEndOfTheirOwn(t *testing.T) {
 	}
 }
 
-// The length of every message is compared, the bytes of one in a hundred.
+// The length of every message is compared, the bytes of one in a hundred: here the first, and one of each full hundred behind it.
 func TestOneInAHundredIsCompared(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]int{"cut": 360, "changed": 4} {
+	for name, want := range map[string]int{"cut": 360, "changed": 3} {
 		f := &fake.Pipeline{Rewrite: func(_ int, body []byte) []byte { return alterations[name](slices.Clone(body)) }}
 		assert.Equal(t, want, newScript(t, f, payloads, "idle: '2s', drain: 10").run().Account.Altered, name)
+	}
+}
+
+// Regression: every hundredth message was compared, and those are all of one flow, or of one target.
+func TestNoFlowEscapesTheComparison(t *testing.T) {
+	t.Parallel()
+	const two = "phases: [{duration: 1, arrivalRate: 400}]\nflows: [{name: one, target: one}, {name: other, target: other}]"
+	for _, target := range []string{`"one/`, `"other/`, `/7"`} {
+		f := &fake.Pipeline{Rewrite: func(_ int, body []byte) []byte {
+			if !bytes.Contains(body, []byte(target)) {
+				return body
+			}
+			return alterations["changed"](slices.Clone(body))
+		}}
+		assert.NotZero(t, newScript(t, f, two, "verify: 10, idle: '1s', drain: 10, everyFlow: { targets: 10 }, ").run().Account.Altered, target)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"regexp"
 	"strconv"
 	"strings"
@@ -189,11 +190,21 @@ func (b *Bodies) Whole(payload []byte, slot pacer.Slot, i, every int, buf []byte
 	if length, fixed := b.length(slot, i); fixed && length != len(payload) {
 		return false, buf
 	}
-	if (slot.FirstID+i)%every != 0 {
+	if !picked(slot.FirstID+i, every) {
 		return true, buf
 	}
 	buf = b.message(buf[:0], slot, i)
 	return bytes.Equal(buf, payload), buf
+}
+
+// picked picks one message in every, the first one among them: one of each so many, at a place that has no period. Flows and
+// targets take turns, and a fixed place would always have the same ones.
+func picked(number, every int) bool {
+	turn, place := number/every, number%every
+	if turn == 0 {
+		return place == 0
+	}
+	return place == int(rand.NewPCG(uint64(turn), 0).Uint64()%uint64(every))
 }
 
 // length is the length of the i-th message of a request; fixed is false if random values decide it.
