@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.k6.io/k6/v2/lib"
+	"golang.org/x/net/http/httpproxy"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/missing"
@@ -51,6 +52,9 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		return err
 	}
 	if err := e.checkFirstSender(ctx, state.Options); err != nil {
+		return err
+	}
+	if err := e.options.checkReceivers(httpproxy.FromEnvironment()); err != nil {
 		return err
 	}
 	if err := e.checkDir(); err != nil {

@@ -110,9 +110,21 @@ func (e *engine) checkFirstSender(ctx context.Context, k6 lib.Options) error {
 	return err
 }
 
-// proxied returns the host of an ingest that the environment wants to be reached through a proxy; empty: it does not.
-func proxied(ingest string, environment *httpproxy.Config) string {
-	u, err := url.Parse(ingest)
+// checkReceivers refuses servers that the environment wants to be reached through a proxy, which receivers do not use.
+func (o *options) checkReceivers(environment *httpproxy.Config) error {
+	for _, server := range o.from.Servers {
+		at := strings.Replace(server.URL, "ws", "http", 1) // a WebSocket has the proxy of its HTTP
+		if host := proxied(at, environment); host != "" && server.Direct {
+			return fmt.Errorf("%s would be reached through the proxy of HTTP_PROXY or HTTPS_PROXY, which only k6/http uses: "+
+				"add %s to NO_PROXY", server.Option, host)
+		}
+	}
+	return nil
+}
+
+// proxied returns the host of a server that the environment wants to be reached through a proxy; empty: it does not.
+func proxied(server string, environment *httpproxy.Config) string {
+	u, err := url.Parse(server)
 	if err != nil || u.Host == "" {
 		return "" // refused elsewhere, or not set
 	}

@@ -82,6 +82,25 @@ func TestAProxyOfTheEnvironmentIsRefusedForTheSender(t *testing.T) {
 	assert.NoError(t, check("http://api.example", &httpproxy.Config{}))
 }
 
+// Regression: clients of WebSocket and of server-sent events connected past the proxy, without a word.
+func TestAProxyOfTheEnvironmentIsRefusedForReceivers(t *testing.T) {
+	t.Parallel()
+	environment := &httpproxy.Config{HTTPProxy: "http://proxy:3128", HTTPSProxy: "proxy:3128", NoProxy: "inside.example"}
+	for receiver, refused := range map[string]bool{
+		"websocket: { url: 'ws://api.example/{{target}}?a=b' }": true, "websocket: { url: 'wss://api.example' }": true,
+		"sse: { url: 'http://api.example/events' }": true, "sse: { url: 'https://api.example:8443' }": true,
+		"sse: { url: 'http://inside.example' }": false, "websocket: { url: 'ws://127.0.0.1:1/' }": false,
+		"webhook: {}": false, "arrived: {}": false, "mqtt: { url: 'mqtt://api.example' }": false,
+	} {
+		s := newScript(t, &fake.Pipeline{}, thirty, "mqtt: {}, "+receiver)
+		err := s.module.root.engine.options.checkReceivers(environment)
+		assert.Equal(t, refused, err != nil, receiver)
+		if refused {
+			assert.ErrorContains(t, err, "add api.example to NO_PROXY")
+		}
+	}
+}
+
 func TestOptionsThatOnlyHTTPHasAreRefusedForTheSender(t *testing.T) {
 	t.Parallel()
 	for option, set := range map[string]lib.Options{

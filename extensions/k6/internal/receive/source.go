@@ -54,6 +54,7 @@ type Server struct {
 	Option string // that sets it
 	URL    string
 	Host   string // host:port; empty: it can't be told from the address
+	Direct bool   // the environment's proxy is not used, for schemes that have one
 }
 
 // Receiver reads the messages of a run. It may be used from any goroutine.

@@ -188,7 +188,7 @@ func (c *Clients) of(target string, subscriber int) Client {
 
 // Describe implements most of receive.Source, of checked options.
 func (c *Clients) Describe() receive.Description {
-	server := receive.Server{Option: c.option()}
+	server := receive.Server{Option: c.option(), Direct: true}
 	if a, err := c.address(); err == nil {
 		server.Host = a.Nodes[0].String()
 		server.URL = a.Scheme + "://" + server.Host
