@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -54,7 +55,11 @@ func (p *Poster) readAnswer() error {
 		return nil
 	}
 	chunked := a.Header.ContentLength() == -1
-	if err := a.ReadBody(p.reader, bodyMost); err != nil || !chunked {
+	err := a.ReadBody(p.reader, bodyMost)
+	if errors.Is(err, fasthttp.ErrBodyTooLarge) {
+		return fmt.Errorf("its body is longer than %d bytes", bodyMost)
+	}
+	if err != nil || !chunked {
 		return err
 	}
 	return p.growing(a.Header.ReadTrailer)
@@ -96,8 +101,9 @@ func (p *Poster) readHeader() error {
 	}
 	p.header = p.header[:0]
 	end := bytes.Index(b, endOfHeader)
-	if end < 0 {
-		return p.parseHeader() // the header is incomplete
+	if end < 0 { // the header is incomplete
+		p.awaitEnd()
+		return p.parseHeader()
 	}
 	whole := end + len(endOfHeader)
 	p.header = append(p.header, b[:whole]...)
@@ -107,6 +113,31 @@ func (p *Poster) readHeader() error {
 		p.header = p.header[:0]
 	}
 	return err
+}
+
+// bareEnd is an empty line after one that ends without CR.
+var bareEnd = regexp.MustCompile("\n\r?\n")
+
+// awaitEnd waits for the end of a header. Where its lines end without CR (RFC 9112, 2.2), they get theirs: fasthttp would
+// wait for them.
+func (p *Poster) awaitEnd() {
+	for {
+		b, _ := p.reader.Peek(p.reader.Buffered())
+		if bytes.Contains(b, endOfHeader) || len(b) == p.reader.Size() {
+			return
+		}
+		if at := bareEnd.FindIndex(b); at != nil {
+			head := bytes.ReplaceAll(b[:at[1]], []byte("\r\n"), []byte("\n"))
+			head = bytes.ReplaceAll(head, []byte("\n"), []byte("\r\n"))
+			rest := io.MultiReader(bytes.NewReader(append(head, b[at[1]:]...)), incoming{p.link})
+			p.reader = bufio.NewReaderSize(rest, p.reader.Size())
+			_, _ = p.reader.Peek(1)
+			return
+		}
+		if _, err := p.reader.Peek(len(b) + 1); err != nil {
+			return // the parser meets it too
+		}
+	}
 }
 
 // mergeLengths leaves one value of Content-Length in the buffered header, where it is there several times (RFC 9110,

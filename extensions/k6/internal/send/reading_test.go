@@ -167,6 +167,10 @@ func TestEachKindOfAnswerIsRead(t *testing.T) {
 			[]string{fmt.Sprintf("HTTP/1.1 202 A\r\nContent-Length: %d\r\n\r\n", bodyMost+1), ok},
 			"failed, 202 ok, 202 ok", 2,
 		},
+		// Regression: a time-out, where k6/http and curl take them.
+		"line feeds, no CR":            {[]string{"HTTP/1.1 202 A\nContent-Length: 2\n\nok"}, thrice, 1},
+		"line feeds, no CR, in pieces": {[]string{"HTTP/1.1 202 A\nContent-|Length: 2\n|\no|k", ok}, thrice, 1},
+		"a line feed, then CR":         {[]string{"HTTP/1.1 202 A\r\nContent-Length: 2\n\r\nok", ok}, thrice, 1},
 		"line feeds only": {
 			[]string{"HTTP/1.1 202 A\nContent-Length: 4\n\n\r\n\r\n", ok}, "202 \r\n\r\n, 202 ok, 202 ok", 1,
 		},
