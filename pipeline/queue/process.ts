@@ -11,6 +11,7 @@ import { openQueue } from './open.ts';
 import { explainRedis } from './problems.ts';
 import { UnusableQueue } from './queue.ts';
 import { Store, type Unfit } from './store.ts';
+import { straysOf } from './strays.ts';
 import { Trace } from './trace.ts';
 
 /** ms between checks of a connected Redis: its policy and role may change while the connection lasts. */
@@ -52,9 +53,24 @@ export function openProcess(
   const queue = openQueue(config.QUEUE, options, store);
   /** Redis may come up later than the process, and differ after each outage. */
   async function check(): Promise<void> {
+    if (role === 'relay') await checkStrays();
     await queue.whenReady(config.REDIS_TIMEOUT_MS).catch((error: Error) => {
       if (error instanceof UnusableQueue) throw new ConfigError(`REDIS_URL: ${error.message}`);
     });
+  }
+  /** Before the queue writes its number of shards, which would keep out the relays that read these messages. */
+  async function checkStrays(): Promise<void> {
+    const look = async () => {
+      await store.whenReady(config.REDIS_TIMEOUT_MS);
+      return straysOf(store.redis, store.keys, config.QUEUE, options);
+    };
+    // A Redis that is away, or a right that is missing, shows elsewhere.
+    const strays = await look().catch(() => undefined);
+    if (strays === undefined) return;
+    throw new ConfigError(
+      `QUEUE is ${config.QUEUE} and STREAM_SHARDS is ${config.STREAM_SHARDS}, and ${strays.count} entries wait in Redis for a relay with ${strays.settings}; ` +
+        'allowed: that until none is left, or another QUEUE_PREFIX for another pipeline',
+    );
   }
   let unfit: Unfit | undefined;
   /** Redis has been fit since the start. */

@@ -76,6 +76,8 @@ async function main(): Promise<void> {
     relay: consumer,
   });
   let stopping = false;
+  /** Why the queue has relays of another broker; undefined: it has none. */
+  let conflict: string | undefined;
   const ready = async (): Promise<Readiness> => {
     const { problems, facts } = await readiness({
       queue,
@@ -85,6 +87,7 @@ async function main(): Promise<void> {
       facts: own.facts,
       limit: config.READY_BACKLOG,
     });
+    if (conflict !== undefined) problems.push({ problem: conflict, kind: 'misconfigured' });
     return { problems: stopping ? [STOPPING, ...problems] : problems, ...(facts && { facts }) };
   };
   const observed = own.observe(
@@ -136,15 +139,18 @@ async function main(): Promise<void> {
   if (!checked) await checkRecord();
   record.keep(
     () => broker.up,
-    (why) =>
-      why === undefined ? log.info('the queue has no relays of another broker any more') : log.error(why),
+    (why) => {
+      conflict = why;
+      if (why === undefined) log.info('the queue has no relays of another broker any more');
+      else log.error(why);
+    },
   );
   started = true;
   running.start();
 }
 
 /** The queue and the broker answer, it can take messages from the queue, and it is not far behind: else why not. */
-async function readiness(sources: ReadinessSources): Promise<Readiness> {
+async function readiness(sources: ReadinessSources): Promise<Readiness & { problems: Problem[] }> {
   const { queue, broker, objection, relay, limit } = sources;
   let silence: Problem = { problem: `${queue.server} does not answer`, kind: 'shared' };
   const depth = queue.depth().catch((error) => {

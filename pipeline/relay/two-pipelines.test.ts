@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
 import { Redis } from 'ioredis';
+import { openQueue } from '../queue/open.ts';
 import { Supervised } from '../stack/process.ts';
 import { openLink } from '../test/link.ts';
 import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
@@ -75,6 +76,26 @@ for (const env of [{ QUEUE: 'list' }, { STREAM_SHARDS: '2', QUEUE_PREFIX: 'shop'
     assert.ok(first.alive);
   });
 }
+
+// Regression: they stayed there for ever, and every process was ready. A relay with shards also kept out those that read them.
+test('messages of other settings are not left behind without a word', async (t) => {
+  const queue = openQueue('stream', { url: server.url, timeoutMs: WITHIN_MS });
+  t.after(() => queue.close());
+  await queue.whenReady(WITHIN_MS);
+  await queue.join();
+  await queue.append([{ body: '{}', target: 'a', stamps: '' }]);
+  for (const env of [{ QUEUE: 'list' }, { STREAM_SHARDS: '2' }]) {
+    const other = await relay(t, 'relay-2', urlOf(0), env);
+    assert.equal(await other.ended, 'exited with code 1');
+    assert.match(
+      other.lastLines.at(-1) ?? '',
+      /^QUEUE is .* 1 entries wait .* QUEUE=stream STREAM_SHARDS=1;/,
+    );
+  }
+  await (await relay(t, 'relay-1', urlOf(0))).says(/relaying as/, WITHIN_MS);
+  await eventually(async () => (await queue.depth()) === 0, 'an empty queue', WITHIN_MS);
+  await (await relay(t, 'relay-3', urlOf(0), { QUEUE: 'list' })).says(/relaying as/, WITHIN_MS);
+});
 
 // Regression: a full Redis did not take the record, so relays of another broker took half of what they should have drained.
 test('relays keep their record in a full Redis', async (t) => {
