@@ -67,6 +67,8 @@ type engine struct {
 	canary   *receive.Canary // nil: none
 	spans    *spanSource     // nil: none
 	greeted  bool            // one message has gone round
+
+	secrets *strings.Replacer // takes those of the requests out of what a server says
 }
 
 func newEngine(o *options, part segment.Segment) *engine {
@@ -82,6 +84,7 @@ func newEngine(o *options, part segment.Segment) *engine {
 		attended:  attended{c: make(chan struct{})},
 		consumers: newConsumers(o),
 		opened:    make(chan struct{}),
+		secrets:   o.Ingest.Secrets(),
 	}
 	id, own := cmp.Or(o.RunID, newRunID()), e.levelled()
 	e.Parts = run.Parts{

@@ -110,6 +110,7 @@ func (e *engine) answered(slot pacer.Slot, a send.Answer, sent time.Time) ledger
 	case a.Status/100 == 2 && !e.anyAccepted.Load():
 		e.anyAccepted.Store(true)
 	}
+	a.Secrets = e.secrets
 	outcome, class, example := a.Outcome(e.options.Timeout.duration())
 	if class != "" {
 		e.count("request", class, example)

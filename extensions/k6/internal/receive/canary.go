@@ -28,13 +28,14 @@ type Canary struct {
 	CanaryOptions
 	*run.Parts
 	*Path
-	poster *send.Poster
-	body   string      // before the number
-	tail   string      // after it
-	greets chan string // holds how the first greeting differs from what was sent, printable; empty: it does not
-	others chan string // holds the first other message on its topic, printable, and what it is
-	work   sync.WaitGroup
-	stop   context.CancelFunc
+	poster  *send.Poster
+	secrets *strings.Replacer
+	body    string      // before the number
+	tail    string      // after it
+	greets  chan string // holds how the first greeting differs from what was sent, printable; empty: it does not
+	others  chan string // holds the first other message on its topic, printable, and what it is
+	work    sync.WaitGroup
+	stop    context.CancelFunc
 
 	mu      sync.Mutex
 	sent    int
@@ -79,7 +80,8 @@ func NewCanary(ctx context.Context, parts *run.Parts, at *Path, o CanaryOptions)
 	before, after := o.Format.Fixed(canaryPrefix(parts), at.Target)
 	c := &Canary{
 		CanaryOptions: o, Parts: parts, Path: at, poster: send.NewPoster(o.Ingest, o.Network, o.Timeout), latency: ledger.NewSeries(),
-		greets: make(chan string, 1), others: make(chan string, 1), body: before, tail: after,
+		secrets: o.Ingest.Secrets(),
+		greets:  make(chan string, 1), others: make(chan string, 1), body: before, tail: after,
 	}
 	c.poster.Target = []byte(at.Target)
 	ctx, c.stop = context.WithCancel(ctx)
@@ -155,7 +157,9 @@ func (c *Canary) await(ctx context.Context, ingest string, patience time.Duratio
 }
 
 func (c *Canary) post(n int) send.Answer {
-	return c.poster.Post(time.Now(), c.message(n), 1)
+	a := c.poster.Post(time.Now(), c.message(n), 1)
+	a.Secrets = c.secrets
+	return a
 }
 
 func (c *Canary) message(n int) []byte {

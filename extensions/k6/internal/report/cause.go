@@ -190,11 +190,14 @@ func adviceOn(class string) string {
 // sampleMost is how many bytes of a foreign message are shown.
 const sampleMost = 160
 
+// sampleRead is how many are looked at for secrets, before the cut.
+const sampleRead = 4 << 10
+
 // ExcerptOf makes foreign bytes printable, on one line, and cuts them.
 func ExcerptOf(payload []byte) string {
-	cut := ""
-	if len(payload) > sampleMost {
-		payload, cut = payload[:sampleMost], " …"
+	text, cut := MaskMembers(Mask(string(payload[:min(len(payload), sampleRead)]))), ""
+	if len(text) > sampleMost {
+		text, cut = text[:sampleMost], " …"
 	}
-	return Printable(Mask(string(payload))) + cut
+	return Printable(text) + cut
 }

@@ -25,6 +25,12 @@ func Mask(word string) string {
 	return path + "?" + queryValue.ReplaceAllString(query, "${1}${2}…")
 }
 
+// secretMember is a member of JSON whose name is that of a secret, in JSON that is escaped too.
+var secretMember = regexp.MustCompile(`(?i)("[^"\\]*(?:token|pass|secret|credential|api[_-]?key|authorization)[^"\\]*\\*"\s*:\s*\\*")[^"\\]+`)
+
+// MaskMembers removes the secrets of a message of JSON.
+func MaskMembers(message string) string { return secretMember.ReplaceAllString(message, "${1}…") }
+
 // Command is the command that repeats a run: ./k6 and its arguments, quoted for a shell, without secrets.
 func Command(args []string) string {
 	words := []string{"./k6"}

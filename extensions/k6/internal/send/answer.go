@@ -23,6 +23,8 @@ type Answer struct {
 	Body   func() []byte // of an answer with a status
 	To     *url.URL      // where a redirect leads; nil: it is none
 	Done   time.Time     // when it arrived
+
+	Secrets *strings.Replacer // takes them out of what is shown; nil: there are none
 }
 
 // DialError means that a request was not sent because there was no connection.
@@ -76,13 +78,21 @@ func (a Answer) Describe() string {
 	return strings.TrimSpace(a.status() + " " + a.Excerpt())
 }
 
+// excerptMost is how many bytes of an answer are looked at for its excerpt. Secrets are taken out before the cut, which could
+// leave the beginning of one.
+const excerptMost = 4 << 10
+
 // Excerpt is the start of an answer's body, in one line.
 func (a Answer) Excerpt() string {
-	const most = 160
 	b := a.Body()
-	text := strings.Join(strings.Fields(string(b[:min(len(b), most)])), " ")
-	if len(b) > most {
-		text += " …"
+	text := string(b[:min(len(b), excerptMost)])
+	if a.Secrets != nil {
+		text = a.Secrets.Replace(text)
+	}
+	text = report.MaskMembers(strings.Join(strings.Fields(text), " "))
+	const most = 160
+	if len(text) > most || len(b) > excerptMost {
+		text = strings.ToValidUTF8(text[:min(len(text), most)], "") + " …"
 	}
 	return text
 }
