@@ -68,6 +68,7 @@ func TestInvalidOptionsAreRefused(t *testing.T) {
 		"{" + good + ", canary: false, mqtt: {url: 'mqtt://h', filter: 'a\\0b'}}":                                               "control character",
 		"{" + good + ", canary: false, mqtt: {url: 'mqtt://h', filter: 'a'.repeat(65536)}}":                                     "may have 65535",
 		"{" + good + ", mqtt: {url: 'mqtt://h', prefix: '#/'}}":                                                                 `mqtt.prefix (TOPIC_PREFIX) "#/"`,
+		"{" + good + ", mqtt: {url: 'mqtt://h', prefix: '$share/g/'}}":                                                          "nobody can publish there",
 		"{" + good + ", mqtt: {url: 'mqtt://h', prefix: 'a+/'}}":                                                                "+ and # are not allowed",
 		"{" + good + ", mqtt: {url: 'mqtt://h', prefix: 'a\\n/'}}":                                                              "line break",
 		"{" + good + ", ingest: {url: 'http://h', path: 'x'}}":                                                                  "does not begin with /",

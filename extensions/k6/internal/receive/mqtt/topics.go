@@ -18,6 +18,9 @@ func (o *Options) checkTopics() error {
 		if strings.ContainsAny(begin.text, "+#") {
 			return fmt.Errorf("%s %q begins the name of a topic: + and # are not allowed", begin.name, begin.text)
 		}
+		if strings.HasPrefix(begin.text, "$share/") {
+			return fmt.Errorf("%s %q begins with $share/, and nobody can publish there: a prefix without it is allowed", begin.name, begin.text)
+		}
 		if err := checkTopic(begin.name, begin.text); err != nil {
 			return err
 		}
