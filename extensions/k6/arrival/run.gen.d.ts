@@ -443,8 +443,8 @@ export interface Spans {
     offset_ms: number;
     /** How far offset_ms may be off; with half a ms where all its spans begin at whole ms. */
     bound_ms: number;
-    /** traces: a message is not received before it is sent, nor a child begun before its parent. disagree: no offset fits all traces, so the clock was set or drifts. */
-    basis: "same host" | "traces" | "disagree";
+    /** redis: the clock of Redis, as far as it and the traces agree. traces: a message is not received before it is sent, nor a child begun before its parent. disagree: no offset fits all, so the clock was set or drifts. */
+    basis: "same host" | "redis" | "traces" | "disagree";
   }>;
   /** The slowest deliveries with stages, or if none has any, of those with spans; slowest first. */
   slowest: Array<{

@@ -12,6 +12,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/spans"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
@@ -140,6 +141,14 @@ func (e *engine) tracedDeliveries(kept []ledger.Kept) *spans.Traced {
 	t := &spans.Traced{
 		Asked: spans.Asked{Run: e.ID, OneIn: e.spans.oneIn, Host: host, OneHost: e.options.loopback(), Marks: e.options.Spans.Marks},
 		Kept:  kept, IDs: make(map[int]string, len(kept)),
+	}
+	own := e.Clock.Read()
+	var processes []report.ProcessClock
+	e.note(func() { processes = e.lists.processes })
+	for _, p := range processes {
+		t.Clocks = append(t.Clocks, spans.Clock{
+			Instance: p.Process, OffsetMS: own.Offset/1000 - p.OffsetMS, BoundMS: own.Bound/1000 + p.BoundMS,
+		})
 	}
 	for i, p := range e.options.profile.Phases {
 		if p.Measured {

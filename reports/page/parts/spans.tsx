@@ -136,7 +136,7 @@ function factsOf(spans: Spans): [string, string][] {
       `clock of ${host}`,
       basis === 'same host'
         ? `the generator's${bound_ms > 0 ? `, ±${msUnit(bound_ms)}: its spans begin at whole ms` : ''}`
-        : `${offset_ms === 0 ? '' : offset_ms < 0 ? '−' : '+'}${ms(Math.abs(offset_ms))} ±${msUnit(bound_ms)}, by the traces` +
+        : `${offset_ms === 0 ? '' : offset_ms < 0 ? '−' : '+'}${ms(Math.abs(offset_ms))} ±${msUnit(bound_ms)}, by ${basis === 'redis' ? 'the clock of Redis' : 'the traces'}` +
           (basis === 'disagree' ? ', which disagree: it was set, or drifts' : ''),
     ]),
   ];

@@ -72,13 +72,14 @@ type SpansClock struct {
 	Host     string  `json:"host"`
 	OffsetMS float64 `json:"offset_ms"` // its clock minus the generator's
 	BoundMS  float64 `json:"bound_ms"`
-	// Basis: same host, or the traces: a child does not begin before its parent; disagree: no offset fits all traces
+	// Basis: same host, Redis' clock, or the traces: a child does not begin before its parent; disagree: no offset fits all
 	Basis string `json:"basis"`
 }
 
 // Bases of a SpansClock.
 const (
 	SameHost = "same host"
+	ByRedis  = "redis"
 	ByTraces = "traces"
 	Disagree = "disagree"
 )

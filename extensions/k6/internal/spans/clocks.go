@@ -20,13 +20,15 @@ type moment struct {
 type hosts struct {
 	names  []string
 	same   []bool    // it has the generator's clock
+	known  []bool    // its clock is known by Redis' too
 	whole  []bool    // all its spans begin at whole ms: so its times are cut off, like Node's Date.now()
 	starts []int     // spans
 	least  [][]int64 // [a][b]: the clock of b is ahead of a's by at most this, µs
 }
 
 func newHosts(names []string) *hosts {
-	h := &hosts{names: names, same: make([]bool, len(names)), whole: make([]bool, len(names)), starts: make([]int, len(names))}
+	n := len(names)
+	h := &hosts{names: names, same: make([]bool, n), known: make([]bool, n), whole: make([]bool, n), starts: make([]int, n)}
 	for range names {
 		row := make([]int64, len(names))
 		for i := range row {
@@ -53,6 +55,13 @@ func (h *hosts) before(a, b moment) {
 		at += cutMS // it may have been as late
 	}
 	h.least[a.host][b.host] = min(h.least[a.host][b.host], at-a.us)
+}
+
+// know notes a host's offset and its bound, µs, as Redis' clock shows them.
+func (h *hosts) know(host int, offset, bound int64) {
+	h.known[host] = true
+	h.least[generator][host] = min(h.least[generator][host], offset+bound)
+	h.least[host][generator] = min(h.least[host][generator], bound-offset)
 }
 
 // clock is the offset of a host's clock (its own minus the generator's) and its bound, µs.
@@ -85,6 +94,9 @@ func (h *hosts) solve() []clock {
 	for i := range h.names {
 		high, low := h.least[generator][i], h.least[i][generator]
 		c := clock{basis: report.ByTraces}
+		if h.known[i] {
+			c.basis = report.ByRedis
+		}
 		switch {
 		case h.same[i]:
 			c.basis = report.SameHost

@@ -27,8 +27,16 @@ type Sampling struct {
 	Table  []Mark
 	ID     func(n int) string                 // of a message
 	Same   func(host string, named bool) bool // it has the generator's clock; named: it is a host's name, not a service's
-	Kept   []ledger.Kept                      // deliveries of sampled messages, of the measured phases
-	All    int64                              // deliveries of the measured phases
+	Clocks []Clock
+	Kept   []ledger.Kept // deliveries of sampled messages, of the measured phases
+	All    int64         // deliveries of the measured phases
+}
+
+// Clock is what Redis' clock shows of a process's, against the generator's.
+type Clock struct {
+	Instance string  `json:"instance"`  // service.instance.id of its spans
+	OffsetMS float64 `json:"offset_ms"` // its clock minus the generator's
+	BoundMS  float64 `json:"bound_ms"`
 }
 
 // sorted are the messages of a run by what became of their marks.
@@ -56,7 +64,7 @@ func (k *Keeper) Describe(s Sampling) *report.Spans {
 		}
 	}
 	found := sortOut(all, s.Table, d.Traced)
-	h := k.bounded(s.Same, found)
+	h := k.bounded(s, found)
 	clocks := h.solve()
 	found.order(clocks)
 	d.Marks = found.marks
@@ -129,7 +137,7 @@ func (f *sorted) between(m *message) []moment {
 }
 
 // bounded bounds the clocks of the spans' hosts.
-func (k *Keeper) bounded(same func(string, bool) bool, f *sorted) *hosts {
+func (k *Keeper) bounded(s Sampling, f *sorted) *hosts {
 	h := newHosts(k.hosts.list)
 	for i := range h.whole {
 		h.whole[i] = i != generator
@@ -145,7 +153,12 @@ func (k *Keeper) bounded(same func(string, bool) bool, f *sorted) *hosts {
 	}
 	for i, n := range h.starts {
 		h.whole[i] = h.whole[i] && n >= startsLeast
-		h.same[i] = i != generator && n > 0 && same(h.names[i], k.named[uint16(i)])
+		h.same[i] = i != generator && n > 0 && s.Same(h.names[i], k.named[uint16(i)])
+	}
+	for _, c := range s.Clocks {
+		if host, ok := k.instances[c.Instance]; ok && !h.same[host] {
+			h.know(int(host), int64(c.OffsetMS*1000), int64(c.BoundMS*1000)+1)
+		}
 	}
 	for _, m := range f.whole {
 		all := f.between(m)

@@ -216,6 +216,32 @@ func TestClocksOfHostsAreBoundedByTheTraces(t *testing.T) {
 	assert.Zero(t, d.Stages[2].Bound, "within one host")
 }
 
+// Redis' clock is known better than traces of slow hops tell.
+func TestClocksOfProcessesAreKnownByThatOfRedis(t *testing.T) {
+	t.Parallel()
+	k, kept := keeper(), []ledger.Kept{}
+	for n := range int64(50) {
+		after := take(k, int(n), n*10_000+100, 200, 20*time.Millisecond, -35*time.Millisecond)
+		kept = append(kept, arrived(int(n), n*10_000, after))
+	}
+	s := sampling(k, kept...)
+	process := export("relay")
+	process[0].Resource.Attributes = []*commonpb.KeyValue{text("host.name", "away-worker"), text("service.instance.id", "worker-1")}
+	k.Take(process)
+	traced := sortedClocks(k.Describe(s))
+	require.Greater(t, traced[1].BoundMS, 0.1)
+	offset := traced[1].OffsetMS
+	s.Clocks = []Clock{{Instance: "worker-1", OffsetMS: offset - 0.02, BoundMS: 0.03}, {Instance: "nobody", OffsetMS: 9}}
+	clocks := sortedClocks(k.Describe(s))
+	assert.Equal(t, report.ByTraces, clocks[0].Basis)
+	assert.Equal(t, report.ByRedis, clocks[1].Basis)
+	assert.InDelta(t, offset-0.02, clocks[1].OffsetMS, 0.002)
+	assert.InDelta(t, 0.03, clocks[1].BoundMS, 0.002)
+
+	s.Clocks[0].OffsetMS = offset + 90
+	assert.Equal(t, report.Disagree, sortedClocks(k.Describe(s))[1].Basis)
+}
+
 func TestATableOfMarks(t *testing.T) {
 	t.Parallel()
 	row := func(mark, kind, name, at string) (o MarkOption) {

@@ -14,12 +14,13 @@ import (
 
 // Limits of what is kept, whatever comes.
 const (
-	spansMost  = 500_000 // of the run's messages
-	othersMost = 50_000  // of other traces: a later span may link one to a message
-	linksMost  = 1_000   // of a span: larger batches are cut
-	namesMost  = 4_000   // different names of spans and services
-	hostsMost  = 64
-	nameMost   = 128 // bytes of a name
+	spansMost     = 500_000 // of the run's messages
+	othersMost    = 50_000  // of other traces: a later span may link one to a message
+	linksMost     = 1_000   // of a span: larger batches are cut
+	namesMost     = 4_000   // different names of spans and services
+	hostsMost     = 64
+	instancesMost = 1024
+	nameMost      = 128 // bytes of a name
 )
 
 // trace and spanID are ids as OTLP has them.
@@ -46,18 +47,20 @@ type Keeper struct {
 	mixing   Mixing
 	numberOf func(id string) (n int, own bool) // of the id in a message
 
-	mu       sync.Mutex
-	own      map[trace][]span       // of the messages' own traces
-	linked   map[trace]map[int]bool // other traces, and the messages that they link to
-	batches  map[trace][]span       // of linked traces
-	others   map[trace][]span       // not linked so far
-	order    []trace                // of others, the oldest first
-	waiting  int                    // spans in others
-	names    names
-	hosts    names           // the first is the generator
-	named    map[uint16]bool // hosts whose name is a host's, not a service's
-	received report.SpansReceived
-	kept     int // spans and links, see room
+	mu      sync.Mutex
+	own     map[trace][]span       // of the messages' own traces
+	linked  map[trace]map[int]bool // other traces, and the messages that they link to
+	batches map[trace][]span       // of linked traces
+	others  map[trace][]span       // not linked so far
+	order   []trace                // of others, the oldest first
+	waiting int                    // spans in others
+	names   names
+	hosts   names           // the first is the generator
+	named   map[uint16]bool // hosts whose name is a host's, not a service's
+	// instances are the hosts of processes, by service.instance.id: at most instancesMost.
+	instances map[string]uint16
+	received  report.SpansReceived
+	kept      int // spans and links, see room
 }
 
 // names are numbered texts.
@@ -93,6 +96,7 @@ func NewKeeper(mixing Mixing, numberOf func(id string) (int, bool)) *Keeper {
 	return &Keeper{
 		mixing: mixing, numberOf: numberOf, own: map[trace][]span{}, linked: map[trace]map[int]bool{}, batches: map[trace][]span{},
 		others: map[trace][]span{}, names: newNames(namesMost), hosts: newNames(hostsMost), named: map[uint16]bool{},
+		instances: map[string]uint16{},
 	}
 }
 
@@ -109,6 +113,9 @@ func (k *Keeper) Take(all []*tracepb.ResourceSpans) (dropped int) {
 		name := cmp.Or(resource["host.name"], resource["k8s.node.name"])
 		host := k.hosts.number(cmp.Or(name, resource["service.instance.id"], service, "unnamed"))
 		k.named[host] = name != ""
+		if id := resource["service.instance.id"]; id != "" && len(k.instances) < instancesMost {
+			k.instances[id] = host
+		}
 		for _, scope := range of.GetScopeSpans() {
 			for _, s := range scope.GetSpans() {
 				k.received.Spans++

@@ -30,6 +30,7 @@ type Asked struct {
 	Host    string       `json:"host"`     // of the generator
 	OneHost bool         `json:"one_host"` // the pipeline is on it
 	Marks   []MarkOption `json:"marks"`    // empty: Default
+	Clocks  []Clock      `json:"clocks"`   // that are known by Redis' clock
 }
 
 // same reports whether a host has the generator's clock.
@@ -137,6 +138,6 @@ func (t *Traced) Keeper() *Keeper {
 func (t *Traced) Sampling(listen string, table []Mark) Sampling {
 	return Sampling{
 		OneIn: t.OneIn, Listen: listen, Table: table, Kept: t.Kept, All: t.All,
-		ID: func(n int) string { return t.IDs[n] }, Same: t.same,
+		ID: func(n int) string { return t.IDs[n] }, Same: t.same, Clocks: t.Clocks,
 	}
 }
