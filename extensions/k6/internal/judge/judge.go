@@ -124,6 +124,14 @@ var Counts = []Count{
 	{report.FailedRequests, func(a report.Account) int { return a.Requests.Failed }},
 }
 
+// leased says how long the messages of a relay of ours that died stay in the queue; empty: the run knows of none.
+func (e Evidence) leased() string {
+	if slices.ContainsFunc(e.Run.Resources, func(r report.Resource) bool { return strings.HasPrefix(r.Process, "relay") }) {
+		return "; those of a relay that died are taken over after RELAY_LEASE_MS"
+	}
+	return ""
+}
+
 // ends are the rules of the account: a pipeline accepts every request and delivers every accepted message.
 // Missing messages would be the slowest, so percentiles without them are too good.
 func (e Evidence) ends() []report.Rule {
@@ -138,7 +146,7 @@ func (e Evidence) ends() []report.Rule {
 		rule("unknown", a.Unknown, " may have been accepted and never arrived"),
 		rule("altered", a.Altered, " arrived with other content than was sent (VERIFY=off: the pipeline rewrites messages on purpose)"),
 		rule("dead_lettered", a.DeadLettered, ""),
-		rule("queued", a.Queued, " were still in the queue"),
+		rule("queued", a.Queued, " were still in the queue"+e.leased()),
 		*because(atMost(report.FailedRequests, float64(a.Requests.Failed), 0, "requests", report.Fail), "%s", report.Failures(e.Run)),
 	}
 	return slices.DeleteFunc(all, func(r report.Rule) bool {

@@ -69,6 +69,17 @@ func TestEachBadEndFailsTheRun(t *testing.T) {
 	}
 }
 
+func TestWhatARelayDiedWithIsSaidToWaitForItsLease(t *testing.T) {
+	t.Parallel()
+	queued := func(process string) string {
+		return Of(Evidence{Run: run(func(r *report.Run) {
+			r.Account.Queued, r.Resources = 3, []report.Resource{{Process: process}}
+		})}).Reasons[0]
+	}
+	assert.Contains(t, queued("relay-1"), "RELAY_LEASE_MS")
+	assert.NotContains(t, queued("k6"), "RELAY_LEASE_MS", "a pipeline that is not ours")
+}
+
 // Regression: when everything was lost, no reason named the topics of the subscribers.
 func TestReasonsNameTheTopicsIfNothingArrives(t *testing.T) {
 	t.Parallel()
