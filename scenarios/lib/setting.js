@@ -54,6 +54,7 @@ export function setting(script) {
   const reached = pipeline();
   const answers = Boolean(__ENV.INGEST_URL && !__ENV.MQTT_URL) && withoutBroker.includes(script ?? '');
   const set = read(every());
+  const canary = ['true', 'on'].includes(set.CANARY);
   return {
     ...reached,
     mqtt: { ...reached.mqtt, ...(set.SESSION === 'persistent' && { session: set.SESSION }) },
@@ -65,8 +66,9 @@ export function setting(script) {
     verify: set.VERIFY ?? '',
     labels: labelsOf(set.LABELS ?? ''),
     clock: set.CLOCK_LIMIT ? { limit: set.CLOCK_LIMIT } : {},
-    ...(answers && { answers, drain: 0.1, idle: 0.1 }), // an unanswered message never arrives
-    canary: !answers && ['true', 'on'].includes(set.CANARY),
+    // An unanswered message never arrives.
+    ...(answers && { answers, drain: 0.1, idle: 0.1, greet: canary }),
+    canary: canary && !answers,
     everyFlow: { payloadBytes: set.PAYLOAD_BYTES, targets: set.TARGETS },
     dir: set.RUN_DIR ?? '',
     runId: set.RUN_ID ?? '',

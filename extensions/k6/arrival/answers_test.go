@@ -39,3 +39,17 @@ func TestInvalidAnswersOptionsAreRefused(t *testing.T) {
 		assert.ErrorContains(t, err, want)
 	}
 }
+
+// Regression: without a broker no message went ahead, and a wrong path cost the whole load.
+func TestAGreetingNeedsNoMoreThanAnAnswer(t *testing.T) {
+	t.Parallel()
+	const greets = "answers: true, mqtt: undefined, greet: true"
+	refusing := &fake.Pipeline{Status: func(int) int { return 404 }}
+	s := newScript(t, refusing, twenty, greets)
+	err := s.module.root.engine.collect(t.Context(), s.state, s.module.metrics)
+	require.ErrorContains(t, err, "refuses messages: HTTP 404")
+	assert.Equal(t, 1, refusing.Requests(), "nothing of the load is sent")
+	f := &fake.Pipeline{Copies: func(int) int { return 0 }}
+	r := newScript(t, f, twenty, greets).run()
+	assert.Equal(t, []int{20, 21}, []int{r.Account.Arrived, f.Requests()})
+}

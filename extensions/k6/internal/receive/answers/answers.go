@@ -5,11 +5,13 @@ package answers
 import (
 	"context"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
 
 // Options are true where answers are the arrivals.
@@ -28,7 +30,7 @@ func (Options) Check(p *profile.Profile) error {
 // Describe implements receive.Source.
 func (Options) Describe() receive.Description {
 	const none = "answers is set, and an answer is no message of a canary"
-	return receive.Description{Last: "request", NoCanary: none, NoGreeting: none}
+	return receive.Description{Last: "request", NoCanary: none}
 }
 
 // Open implements receive.Source.
@@ -36,10 +38,22 @@ func (Options) Open(_ context.Context, _ *run.Parts, sink *receive.Sink, _ recei
 	return receiver{sink: sink}, nil
 }
 
-// Canary implements receive.Source.
-func (Options) Canary(context.Context, *run.Parts, receive.Means) (*receive.Path, error) {
-	return nil, nil
+// Canary implements receive.Source: it serves a greeting alone, whose answer is all that comes.
+func (Options) Canary(_ context.Context, parts *run.Parts, _ receive.Means) (*receive.Path, error) {
+	return &receive.Path{Target: "canary/" + parts.Name, Answered: true, Line: silence{ended: make(chan struct{})}}, nil
 }
+
+// silence is a receive.Line on which nothing comes. It is closed once.
+type silence struct{ ended chan struct{} }
+
+func (s silence) Read(func([]byte, socket.Arrival)) error {
+	<-s.ended
+	return net.ErrClosed
+}
+
+func (silence) Retry(context.Context, time.Duration) error { return net.ErrClosed }
+
+func (s silence) Close() { close(s.ended) }
 
 type receiver struct {
 	receive.None
