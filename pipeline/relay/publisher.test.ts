@@ -231,6 +231,16 @@ test('a size that the broker has refused is kept: what is larger is not sent, wh
   );
 });
 
+// Regression: with a window of one, as serial relays have it, what follows waited for ever.
+test('messages that are too large to be sent hold up no other', async (t) => {
+  const { publisher, broker, events, take } = atBroker({ window: 1, largest: 200 });
+  t.after(() => publisher.close());
+  for (const body of ['x'.repeat(200), 'y'.repeat(200), 'a']) publisher.add(held(body));
+  publisher.flush();
+  await eventually(() => broker.published.length > 0, 'a packet');
+  assert.deepEqual([take().map(({ payload }) => payload), events.length], [['a'], 2]);
+});
+
 /** What is published after a broker has ended the connection with this code. */
 async function after(code: number, bodies: readonly string[], t: TestContext) {
   const { publisher, broker, events, take } = atBroker();

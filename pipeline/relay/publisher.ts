@@ -182,6 +182,7 @@ export class Publisher {
     const sent = performance.now();
     const written: Held[] = [];
     let bytes = 0;
+    let refused = false;
     const publish = () => {
       for (const held of burst) {
         const published = now();
@@ -189,6 +190,7 @@ export class Publisher {
         const size = packetSizeOf(publication);
         const problem = problemOf(publication) ?? this.#limit.problemOf(size, broker.maximumPacketSize);
         if (problem !== undefined) {
+          refused = true;
           onRefused(held, problem, 'final');
           continue;
         }
@@ -216,6 +218,8 @@ export class Publisher {
     };
     broker.together(publish, qos === 0 ? whenWritten : undefined);
     this.#unwritten += bytes;
+    // No answer will say that there is room for the next one.
+    if (refused) this.#flushSoon();
   }
 
   #answered(held: Held, reasonCode: number, size?: Size): void {
