@@ -131,7 +131,7 @@ test('damage in the middle: refused with what is behind it, repaired with consen
     return /appendonly\.aof\.1\.incr\.aof is damaged at byte .*--repair .*--fresh /.test(message);
   });
   assert.deepEqual(await kept(), []);
-  assert.match((await mendAppendOnly(data, true)) ?? '', new RegExp(`with them ${behind} messages`));
+  assert.match((await mendAppendOnly(data, true)) ?? '', new RegExp(`with them at least ${behind} messages`));
   assert.equal((await kept()).length, 1);
   const found = await readable(t);
   // The damage itself took an entry or two.

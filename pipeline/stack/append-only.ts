@@ -70,7 +70,8 @@ async function mendEnd(copy: string, original: string, consent: boolean): Promis
   const { file, size, whole } = damage;
   const { onlyZeros, piece } = await readEnd(join(copy, file), damage);
   const count = `${number(size - whole)} bytes`;
-  const lost = piece === undefined ? 'messages that were not counted' : `${number(piece.messages)} messages`;
+  const lost =
+    piece === undefined ? 'messages that were not counted' : `at least ${number(piece.messages)} messages`;
   if (!piece?.isIncomplete && !consent) {
     throw new ConfigError(
       `${join(where, file)} is damaged at byte ${number(whole)} of ${number(size)}, and ${lost} that an ingest accepted are behind it; ` +
