@@ -29,7 +29,7 @@ export async function render(directory: string, out?: string): Promise<void> {
   if (exitCode !== 0) throw new Error(stderr || `k6 x arrival render ended with ${exitCode}`);
 }
 
-/** What many runs found out together. */
+/** The findings of a campaign of many runs. */
 export interface Campaign {
   figures: readonly ScriptFigure[];
   /** Of a search for the capacity. */

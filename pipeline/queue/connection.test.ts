@@ -5,12 +5,13 @@ import { promisify } from 'node:util';
 import { startCluster } from '../test/cluster.ts';
 import { startRedis } from '../test/services.ts';
 
-/** Runs `body`, which has `connect`, `Reader`, `sleep` and `url`, in a process of its own, and waits until that has ended. */
+/** Runs `body`, which has `connect`, `renew`, `Reader`, `sleep` and `url`, in a process of its own, and waits until that has ended. */
 async function runs(url: string, body: string): Promise<string> {
   const code = `
     import { setTimeout as sleep } from 'node:timers/promises';
     import { connect } from '${import.meta.resolve('./connection.ts')}';
     import { Reader } from '${import.meta.resolve('./reader.ts')}';
+    import { renew } from '${import.meta.resolve('./renewal.ts')}';
     const url = ${JSON.stringify(url)};
     ${body}`;
   const args = ['--input-type=module', '-e', code];
@@ -46,6 +47,23 @@ test('a process ends once its connections to a Redis Cluster that it never reach
     await Promise.all(Array.from({ length: 50 }, (_, n) => one(n)));`,
   );
   assert.equal(await ends, '');
+});
+
+// Regression: a client without a node that was closed for a new connection never made one.
+test('a connection to a Redis Cluster that was never reached goes on trying when it is renewed', async () => {
+  const says = await runs(
+    'redis://127.0.0.1:1,127.0.0.1:2',
+    `const redis = connect({ url, timeoutMs: 60_000 }, 60_000);
+    let tries = 0;
+    redis.on('error', () => tries++);
+    while (redis.status !== 'connecting') await sleep(1);
+    renew(redis);
+    const before = tries;
+    for (let i = 0; i < 500 && tries === before; i++) await sleep(10);
+    redis.disconnect();
+    console.log(tries > before);`,
+  );
+  assert.equal(says, 'true\n');
 });
 
 // Regression: a claim that began as its queue was closed opened a connection that nobody closed.

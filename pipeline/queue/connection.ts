@@ -96,7 +96,7 @@ export function connect(
   onState?: RedisOptions['onState'],
 ): Connection {
   const redis = isCluster(options) ? openCluster(options, timeoutMs) : openNode(options.url, timeoutMs);
-  /** Of this connection. What follows the first error is its consequence. */
+  /** The first error of this connection: later ones follow from it. */
   let reason: string | undefined;
   redis.on('error', (error: Failure) => {
     reason ??= messageOf(error);
@@ -208,9 +208,9 @@ function openCluster({ url }: RedisOptions, timeoutMs: number): Connection {
   // Not by its slotsRefreshInterval: one that is closed during a refresh goes on with it, and its process never ends.
   const refresh = setInterval(() => {
     if (cluster.status === 'ready') cluster.refreshSlotsCache();
-    // One that is closed while it has no node never comes to its end.
-    if (cluster.status === 'disconnecting' || cluster.status === 'end') clearInterval(refresh);
-  }, SLOTS_MS).unref();
+  }, SLOTS_MS);
+  refresh.unref(); // a client that is closed while it has no node never comes to its end
+  cluster.once('end', () => clearInterval(refresh));
   // We use nothing that differs: no SELECT, no MULTI across slots, no command without a key for one node.
   return cluster as unknown as Connection;
 }

@@ -38,7 +38,7 @@ export function openProcess(
         if (reason === undefined || reasons?.has(reason)) return;
         reasons ??= new Set();
         reasons.add(reason);
-        // What closes a connection that was never there may be no Redis.
+        // A server that closes the first connection may be no Redis.
         return log.warn(`Redis is away: ${reached ? reason : explainRedis(new Error(reason))}`);
       }
       if (reasons !== undefined) log.info('Redis answers');

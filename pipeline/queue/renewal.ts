@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 
-/** ms between two of them. */
+/** The least time between two renewals of a connection, ms. */
 const EVERY_MS = 1000;
 
 const last = new WeakMap<object, number>();
@@ -11,6 +11,8 @@ const renewed = new WeakSet<object>();
  * by now. Open commands reject.
  */
 export function renew(redis: Redis): void {
+  // While it connects, it looks the address up by itself; and a client of a cluster without a node would never come back.
+  if (redis.status !== 'ready' && redis.status !== 'connect') return;
   const now = performance.now();
   if (now - (last.get(redis) ?? Number.NEGATIVE_INFINITY) < EVERY_MS) return;
   last.set(redis, now);

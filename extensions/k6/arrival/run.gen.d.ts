@@ -383,7 +383,7 @@ export interface Spans {
   one_in: number;
   /** The endpoint: host:port. Empty: the spans are those of files. */
   listen: string;
-  /** What came to the endpoint, or stands in files. */
+  /** The spans that came to the endpoint, or that files have. */
   received: {
     /** Taken; of files, their number. 0 without an endpoint: none is joined yet. */
     requests: number;
@@ -893,7 +893,7 @@ export interface Run {
     rate: number;
     /** Length of its load. */
     seconds: number;
-    /** Whether the pipeline held the rate within the limits. */
+    /** The pipeline held the rate within the limits. */
     held: boolean;
     /** Arrival; null: nothing arrived. */
     p99_ms: number | null;

@@ -145,6 +145,9 @@ func (e *engine) tracedDeliveries(kept []ledger.Kept) *spans.Traced {
 	own := e.Clock.Read()
 	var processes []report.ProcessClock
 	e.note(func() { processes = e.lists.processes })
+	if own.Rounds == 0 {
+		processes = nil // the generator's own offset is not known
+	}
 	for _, p := range processes {
 		t.Clocks = append(t.Clocks, spans.Clock{
 			Instance: p.Process, OffsetMS: own.Offset/1000 - p.OffsetMS, BoundMS: own.Bound/1000 + p.BoundMS,

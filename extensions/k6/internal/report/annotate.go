@@ -3,7 +3,6 @@ package report
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,13 +20,9 @@ type Campaign struct {
 // and its page. summary.md gets the figures and the sentence, which may be empty. It changes nothing else of the run, and
 // nothing at all where a figure has the name of another one, or the run has probes already.
 func Annotate(path string, found Campaign, sentence string) error {
-	data, err := Load(path)
+	data, r, err := loadWhole(path)
 	if err != nil {
 		return err
-	}
-	var r Run
-	if err := json.Unmarshal(data, &r); err != nil {
-		return fmt.Errorf("%s is not a run that this version can read: %w", path, err)
 	}
 	for _, f := range found.Figures {
 		if f.Name == "" {
@@ -54,11 +49,22 @@ func Annotate(path string, found Campaign, sentence string) error {
 	}
 	dir := DirectoryOf(path)
 	// Made before anything is written: a summary.md that can't be read leaves the run as it is.
-	text, err := annotatedMarkdown(filepath.Join(dir, MarkdownName), &r, found.Figures, sentence)
+	text, err := annotatedMarkdown(filepath.Join(dir, MarkdownName), r, found.Figures, sentence)
 	if err != nil {
 		return err
 	}
-	return rewrite(dir, &r, data, text)
+	return rewrite(dir, r, data, text)
+}
+
+// loadWhole reads a run that is to be changed: as it stands, and as this version understands it.
+func loadWhole(path string) (data []byte, r *Run, err error) {
+	if data, err = Load(path); err != nil {
+		return nil, nil, err
+	}
+	if r, err = decode(data); err != nil {
+		return nil, nil, fmt.Errorf("%s is not a run that this version can read: %w", path, err)
+	}
+	return data, r, nil
 }
 
 // rewrite writes a run that was changed: run.json, its summary, its page and summary.md.
@@ -78,13 +84,9 @@ func rewrite(dir string, r *Run, data, text []byte) error {
 // SetSpans replaces the stages by spans of a run, by the path of its run.json or of its directory, in all that Annotate
 // writes. It returns the run.
 func SetSpans(path string, s *Spans) (*Run, error) {
-	data, err := Load(path)
+	data, r, err := loadWhole(path)
 	if err != nil {
 		return nil, err
-	}
-	r, err := decode(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s is not a run that this version can read: %w", path, err)
 	}
 	dir := DirectoryOf(path)
 	before := markdownOfSpans(r)

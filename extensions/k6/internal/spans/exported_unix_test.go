@@ -179,7 +179,7 @@ func TestFilesThatHaveNoSpansAreRefused(t *testing.T) {
 	}
 }
 
-// What stands before the end of a file that was cut is used.
+// A file that was cut off is used up to its end.
 func TestAFileThatWasCutIsUsedAsFarAsItGoes(t *testing.T) {
 	t.Parallel()
 	_, all := exportedMessages()
