@@ -14,6 +14,7 @@ export const FILES: Record<string, string> = {
   'summary.md': 'text/markdown; charset=utf-8',
   'junit.xml': 'application/xml; charset=utf-8',
   'traced.ndjson': 'application/x-ndjson; charset=utf-8',
+  'spans.ndjson.gz': 'application/gzip',
   'traces.otlp.json': 'application/json; charset=utf-8',
 };
 

@@ -7,7 +7,7 @@ import type { Comparison, Curve, Row, StepSummary, Subject } from './comparison.
 import { differenceOf, figureOf } from './differences.ts';
 import { mean } from './intervals.ts';
 import { kneeOf } from './knees.ts';
-import { type Measure, measureOf, sharesOf } from './measures.ts';
+import { type Measure, measureOf, sharesOf, spansStages } from './measures.ts';
 import type { Recording } from './recording.ts';
 import { counted, differing, type Group, grouped, MOST_SUBJECTS, obstacle, titles } from './subjects.ts';
 
@@ -15,6 +15,9 @@ const ARRIVAL = ['p50', 'p90', 'p95', 'p99', 'p999', 'mean'].map((key) => `arriv
 const HTTP = ['p50', 'p99'].map((key) => `http.${key}`);
 const RATES = ['rate.accepted', 'rate.arrived'];
 const OTHERS = [...HTTP, 'canary.p50', ...RATES];
+
+/** The stage by spans that is the sum of all. */
+const WHOLE = 'due-arrived';
 
 export interface CompareOptions {
   /** No run is a repeat of another. */
@@ -63,8 +66,9 @@ export function comparisonOf(
   const counting = groups.map(counted);
   const width = widthOf(counting.map(([first]) => (first as Recording).run));
   const stages = stagesOfAll(counting.flat());
+  const spans = [...new Set(counting.flat().flatMap(({ run }) => spansStages(run)))];
   const subjects = groups.map((group, i) => ({
-    ...subject(counting[i] as Group, counting[0] as Group, i, names[i] as string, width, stages),
+    ...subject(counting[i] as Group, counting[0] as Group, i, names[i] as string, width, { stages, spans }),
     ...whole(group, counting[i] as Group),
   }));
   // In the open model the profile sets the rates.
@@ -76,7 +80,11 @@ export function comparisonOf(
     rows: [
       ...ARRIVAL.map((name) => measureOf(name) as Measure),
       ...sharesOf(counting.flat().map(({ run }) => run)),
-      ...[...stages.map((stage) => `${stage}.mean`), ...OTHERS].map((name) => measureOf(name) as Measure),
+      ...[
+        ...stages.map((stage) => `${stage}.mean`),
+        ...spans.map((stage) => `spans.${stage}.mean`),
+        ...OTHERS,
+      ].map((name) => measureOf(name) as Measure),
     ]
       .filter(({ name }) => closed || !RATES.includes(name))
       .map((measure) => row(counting, measure, fits))
@@ -133,12 +141,19 @@ function subject(
   index: number,
   title: string,
   width: number,
-  stages: readonly string[],
+  { stages, spans }: { stages: readonly string[]; spans: readonly string[] },
 ): Omit<Subject, 'runs' | 'account' | 'failed'> {
   const [first] = group as [Recording];
   const runs = group.map(({ run }) => run);
   const balanced = runs.every((run) => run.account.balanced);
   const summaries = balanced ? steps(runs) : [];
+  const means = (names: readonly string[], measure: (stage: string) => string) =>
+    Object.fromEntries(
+      names.map((stage) => [
+        stage,
+        balanced ? figureOf(group, measureOf(`${measure(stage)}.mean`) as Measure) : null,
+      ]),
+    );
   return {
     letter: String.fromCharCode(65 + index),
     title,
@@ -148,11 +163,10 @@ function subject(
     profile: first.run.run.profile.name,
     arrival: balanced ? curves(runs.map((run) => curve(run.latency.arrival))) : [],
     http: balanced ? curves(runs.map((run) => curve(run.latency.http))) : [],
-    stages: Object.fromEntries(
-      stages.map((stage) => [
-        stage,
-        balanced ? figureOf(group, measureOf(`${stage}.mean`) as Measure) : null,
-      ]),
+    stages: means(stages, (stage) => stage),
+    spans: means(
+      spans.filter((stage) => stage !== WHOLE),
+      (stage) => `spans.${stage}`,
     ),
     steps: summaries,
     knee: kneeOf(summaries, runs),

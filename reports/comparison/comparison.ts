@@ -68,6 +68,8 @@ export interface Subject {
   http: Curve;
   /** Means by stage, in order, of the stages of all subjects; null: no stamps, or no such stage. */
   stages: Record<string, number | null>;
+  /** The same of sampled messages by spans, from mark to mark. */
+  spans: Record<string, number | null>;
   steps: StepSummary[];
   /** The knee of a sweep of concurrency; null: none, or no sweep; absent: a run of an earlier version. */
   knee?: Knee | null | undefined;

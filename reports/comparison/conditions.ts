@@ -4,7 +4,18 @@ import { stagesOf } from '../contract/run.ts';
 import { count, figure, ms, percentWithin } from '../page/format.ts';
 import type { Judgement } from './comparison.ts';
 import { differenceOf, figureOf } from './differences.ts';
-import { COUNTS, hasStage, type Measure, measureOf, RATES, SERIES, STATISTICS, unitOf } from './measures.ts';
+import {
+  COUNTS,
+  hasStage,
+  type Measure,
+  measureOf,
+  RATES,
+  SERIES,
+  SPANS_STATISTICS,
+  STATISTICS,
+  spansStages,
+  unitOf,
+} from './measures.ts';
 import type { Recording } from './recording.ts';
 import { counted, type Group, obstacle, uncounted, unfit } from './subjects.ts';
 
@@ -25,7 +36,7 @@ export interface Condition {
 export class ConditionError extends Error {}
 
 const TOKENS = {
-  measure: /[A-Za-z_][\w.]*(?:\([^)]*\))?/y,
+  measure: /[A-Za-z_][\w.-]*(?:\([^)]*\))?/y,
   comparator: /[<>]=?/y,
   sign: /[+\-−]/y,
   number: /\d+(?:\.\d+)?/y,
@@ -90,6 +101,10 @@ export function parseCondition(text: string): Condition {
 
 function unknown(name: string, fail: (what: string, allowed: string) => never): never {
   const [head = '', tail] = name.split('.');
+  if (head === 'spans') {
+    const allowed = SPANS_STATISTICS.map((one) => `spans.queued-claimed.${one}`).join(', ');
+    return fail(`${name} is no stage between two marks of spans`, allowed);
+  }
   const tails = new Map<string, readonly string[]>([
     ...SERIES.map((series) => [series, STATISTICS] as const),
     ['rate', RATES],
@@ -107,9 +122,10 @@ function known({ text, measure }: Condition, groups: readonly Group[]): void {
   const runs = groups.flat().map(({ run }) => run);
   if (runs.some((run) => hasStage(run, measure))) return;
   const names = new Set(runs.flatMap((run) => stagesOf(run).map(({ name }) => name)));
-  const allowed = ['arrival', 'from_send', 'http', 'canary', ...names, 'rate', 'account'];
+  const spans = new Set(runs.flatMap(spansStages).map((name) => `spans.${name}`));
+  const allowed = ['arrival', 'from_send', 'http', 'canary', ...names, ...spans, 'rate', 'account'];
   throw new ConditionError(
-    `--fail-if '${text}': ${measure.stage} is no measure of these runs; allowed: ${allowed.join(', ')}`,
+    `--fail-if '${text}': ${measure.stage ?? `spans.${measure.spans}`} is no measure of these runs; allowed: ${allowed.join(', ')}`,
   );
 }
 

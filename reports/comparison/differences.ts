@@ -2,9 +2,10 @@
 import { failures } from '../account.ts';
 import { type Brief, type Run, stagesOf } from '../contract/run.ts';
 import { measuredSeconds } from '../page/facts.ts';
+import { ms } from '../page/format.ts';
 import { BETTER_FAILED, type Difference, MARGIN, type Word } from './comparison.ts';
 import { fromBlocks, fromRepeats, type LogInterval, mean, RESOLUTION } from './intervals.ts';
-import type { Measure } from './measures.ts';
+import { type Measure, spansStage } from './measures.ts';
 import { type Blocking, blockingOf, memoryOf } from './memory.ts';
 import { type Estimate, pooled, quantile, ratio } from './pools.ts';
 import type { Recording } from './recording.ts';
@@ -73,6 +74,7 @@ function resolution(group: Group, { kind }: Measure): number {
 }
 
 function blocksOf(a: Recording, b: Recording, measure: Measure, difference: number): Found {
+  if (measure.spans !== undefined) return sampling(a.run, b.run, measure.spans);
   const there = new Set(measuredSeconds(b.run).map(({ t }) => t));
   const seconds = measuredSeconds(a.run).flatMap(({ t }) => (there.has(t) ? [t] : []));
   const [series = ''] = measure.name.split('.');
@@ -92,6 +94,12 @@ function blocksOf(a: Recording, b: Recording, measure: Measure, difference: numb
   return interval === null
     ? 'too few samples in a second'
     : { ...interval, from: `${count} blocks of ${length} s` };
+}
+
+/** Why a stage by spans has no interval: its error is that of the sample, which does not show how much runs differ. */
+function sampling(a: Run, b: Run, stage: string): string {
+  const errors = [a, b].map((run) => `±${ms(spansStage(run, stage)?.error)}`);
+  return `sampled, ${errors.join(' and ')} ms; an interval needs repeats`;
 }
 
 /** The statistics whose seconds show how much a second is like the one before: which shows it best differs. */

@@ -1,16 +1,18 @@
 /** The figures of a run that can be compared, by name. */
-import { ENDS, type Latency, type Run, STAGES, stagesOf } from '../contract/run.ts';
+import { ENDS, type Latency, type Run, type SpansStage, STAGES, stagesOf } from '../contract/run.ts';
 import { percentile } from '../page/facts.ts';
 import { rulesOf } from '../rules.ts';
 import { decodeHistogram } from './histograms.ts';
 import { counted, within } from './seconds.ts';
 
 export interface Measure {
-  /** arrival.p99, arrival.within(250ms), queue.mean, rate.accepted, account.lost */
+  /** arrival.p99, arrival.within(250ms), queue.mean, spans.queued-claimed.mean, rate.accepted, account.lost */
   name: string;
   kind: 'latency' | 'rate' | 'count' | 'share';
   /** Whose latency it is, where that is none of our pipeline: only runs with this stage have the figure. */
   stage?: string;
+  /** A stage of sampled messages by spans, between two marks: queued-claimed. */
+  spans?: string;
   /** ms, of a share: that of the deliveries up to this latency. */
   limit?: number;
   /** Null: the run has no such figure, or too few samples. */
@@ -21,6 +23,8 @@ export interface Measure {
 export const SERIES: readonly string[] = ['arrival', 'from_send', 'http', ...STAGES, 'canary'];
 export const STATISTICS = ['min', 'mean', 'p50', 'p75', 'p90', 'p95', 'p99', 'p999', 'max'] as const;
 export type Statistic = (typeof STATISTICS)[number];
+/** Of a stage by spans. */
+export const SPANS_STATISTICS = ['mean', 'p50', 'p99', 'max'] as const;
 /** Rates of the measured phases: requests, accepted messages, arrived deliveries. */
 export const RATES = ['requests', 'accepted', 'arrived'] as const;
 /** Counts of the whole run. */
@@ -38,6 +42,11 @@ export function measureOf(name: string): Measure | undefined {
   const [, number, unit] = /^arrival\.within\(\s*([\d.]+)\s*(us|µs|ms|s)\s*\)$/.exec(name) ?? [];
   const limit = Number(number) * (unit === 's' ? 1000 : unit === 'ms' ? 1 : 0.001);
   if (limit >= 0.001) return shareWithin(limit);
+  const [, spans, key] = /^spans\.([a-z][a-z0-9_]{0,15}-[a-z][a-z0-9_]{0,15})\.(\w+)$/.exec(name) ?? [];
+  if (spans !== undefined) {
+    const known = SPANS_STATISTICS.find((one) => one === key);
+    return known && { name, kind: 'latency', spans, of: (run) => spansStage(run, spans)?.[known] ?? null };
+  }
   const [, stage = '', statistic] = /^([a-z][a-z0-9_]{0,15})\.(\w+)$/.exec(name) ?? [];
   const known = STATISTICS.find((one) => one === statistic);
   return known === undefined || ['rate', 'account'].includes(stage)
@@ -76,8 +85,24 @@ function series({ latency, canary }: Run, name: string): Latency | null {
   return latency.stages[name] ?? null;
 }
 
+/** The stages of a run by spans, between two marks, and their sum as the last one. */
+export function spansStages({ spans }: Run): string[] {
+  return spans && spans.stages.length > 0 ? [...spans.stages, spans.arrival].map(betweenMarks) : [];
+}
+
+/** A stage by spans that {@link spansStages} lists. */
+export function spansStage(run: Run, name: string): SpansStage | undefined {
+  if (!spansStages(run).includes(name)) return undefined;
+  return [...(run.spans?.stages ?? []), ...(run.spans ? [run.spans.arrival] : [])].find(
+    (stage) => betweenMarks(stage) === name,
+  );
+}
+
+const betweenMarks = ({ from, to }: SpansStage) => `${from}-${to}`;
+
 /** Whether a run has the stage of a measure. */
-export function hasStage(run: Run, { stage }: Measure): boolean {
+export function hasStage(run: Run, { stage, spans }: Measure): boolean {
+  if (spans !== undefined) return spansStages(run).includes(spans);
   return stage === undefined || stagesOf(run).some(({ name }) => name === stage);
 }
 

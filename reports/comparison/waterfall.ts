@@ -1,9 +1,12 @@
 /** Where a difference of mean arrival comes from: the account of means by stage, which needs no interval. Pure. */
 import { ms } from '../page/format.ts';
 import type { Subject } from './comparison.ts';
+import { marks } from './words.ts';
 
 /** Changes of means from the baseline's, ms. The stages add up to the whole. */
 export interface Waterfall {
+  /** Of sampled messages, by spans. */
+  sampled: boolean;
   /** Sums of the means of all stages, of the baseline and of the other. */
   from: number;
   to: number;
@@ -11,31 +14,49 @@ export interface Waterfall {
   steps: { stage: string; change: number }[];
 }
 
+/** Means by stage. */
+export interface Budget {
+  /** Of sampled messages, by spans. */
+  sampled: boolean;
+  /** The stages of all, in order. */
+  names: string[];
+  of: (subject: Subject) => Record<string, number | null>;
+}
+
 /** A change that is a smaller part of the largest one is not named. */
 const LEAST_NAMED = 0.02;
 
-/** @returns null: they are not comparable, or one of them has no stages */
+/** The stages by stamps; where no subject has any, those by spans. The first stage is known without stamps. */
+export function budgetOf(subjects: readonly Subject[]): Budget {
+  const known = ({ stages }: Subject) => Object.values(stages).filter((mean) => mean !== null).length > 1;
+  const names = Object.keys(subjects[0]?.spans ?? {});
+  if (names.length > 0 && !subjects.some(known)) return { sampled: true, names, of: ({ spans }) => spans };
+  return { sampled: false, names: Object.keys(subjects[0]?.stages ?? {}), of: ({ stages }) => stages };
+}
+
+/** @returns null: they are not comparable, one of them has no stages, or spans divide the time at other marks */
 export function waterfallOf(baseline: Subject, subject: Subject): Waterfall | null {
   if (baseline.obstacle !== null || subject.obstacle !== null) return null;
-  const names = Object.keys(baseline.stages);
-  const known = ({ stages }: Subject) => names.filter((stage) => stages[stage] != null).length > 1;
-  if (!known(baseline) || !known(subject)) return null;
-  const steps = names.map((stage) => ({
-    stage,
-    change: (subject.stages[stage] ?? 0) - (baseline.stages[stage] ?? 0),
-  }));
-  const sum = ({ stages }: Subject) => names.reduce((total, stage) => total + (stages[stage] ?? 0), 0);
-  return { from: sum(baseline), to: sum(subject), steps };
+  const { sampled, names, of } = budgetOf([baseline, subject]);
+  const known = (one: Subject) => names.filter((stage) => of(one)[stage] != null);
+  const [a, b] = [known(baseline), known(subject)];
+  if (a.length < 2 || b.length < 2 || (sampled && a.join() !== b.join())) return null;
+  const mean = (one: Subject, stage: string) => of(one)[stage] ?? 0;
+  const those = sampled ? a : names;
+  const steps = those.map((stage) => ({ stage, change: mean(subject, stage) - mean(baseline, stage) }));
+  const sum = (one: Subject) => those.reduce((total, stage) => total + mean(one, stage), 0);
+  return { sampled, from: sum(baseline), to: sum(subject), steps };
 }
 
 /** mean +0.800 ms: queue +0.860, delivery −0.080, relay −0.020 */
-export function waterfallText({ from, to, steps }: Waterfall): string {
+export function waterfallText({ sampled, from, to, steps }: Waterfall): string {
   const size = ({ change }: { change: number }) => Math.abs(change);
   const ordered = steps.toSorted((a, b) => size(b) - size(a));
   const least = LEAST_NAMED * (ordered[0] === undefined ? 0 : size(ordered[0]));
   const named = ordered.filter((step) => size(step) >= Math.max(least, 0.0005));
-  const parts = named.map(({ stage, change }) => `${stage} ${signed(change)}`);
-  return `mean ${signed(to - from)} ms${parts.length > 0 ? `: ${parts.join(', ')}` : ''}`;
+  const parts = named.map(({ stage, change }) => `${sampled ? marks(stage) : stage} ${signed(change)}`);
+  const whose = sampled ? 'mean of sampled messages' : 'mean';
+  return `${whose} ${signed(to - from)} ms${parts.length > 0 ? `: ${parts.join(', ')}` : ''}`;
 }
 
 /** +0.860, −0.080 */

@@ -107,8 +107,15 @@ export function accountsOf(subjects: readonly Subject[]): string[] {
   return lines.map((line, i) => `account ${subjects[i]?.letter}: ${line}`);
 }
 
-/** arrival p99, arrival within 250 ms, queue mean, requests */
+/** queued → claimed */
+export function marks(stage: string): string {
+  return stage.replace('-', ' → ');
+}
+
+/** arrival p99, arrival within 250 ms, queue mean, queued → claimed mean, requests */
 export function label(name: string): string {
+  const [, stage, statistic] = /^spans\.(.+)\.(\w+)$/.exec(name) ?? [];
+  if (stage !== undefined) return `${marks(stage)} ${statistic}`;
   return name
     .replace(/^rate\./, '')
     .replace('from_send', 'from send')

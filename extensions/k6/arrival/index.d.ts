@@ -314,7 +314,8 @@ export interface RunOptions {
    * records the sampled messages only, and the trace id names the message. `spans` of run.json has the stages. What comes is also sent to
    * k6's own `OTEL_EXPORTER_OTLP_ENDPOINT` where it is set. At its end the run waits for the last spans: 6 s without any, 30 s at most.
    * Spans that go elsewhere are joined afterwards, from files: `k6 x arrival spans <run> <file>…`. It reads `traced.ndjson` of the run, which
-   * has the newest 200,000 deliveries of sampled messages. Not with `traces`, `publishers` or several instances.
+   * has the newest 200,000 deliveries of sampled messages; `spans.ndjson.gz` has the spans that came, so other marks can be tried later. Of
+   * several instances the first one has the endpoint, and merging joins the messages of all. Not with `traces` or `publishers`.
    */
   spans?: {
     /** `127.0.0.1:4318`; `:4318` for all addresses of this host; port 0 for a free one, which the report names. Default: no endpoint. */

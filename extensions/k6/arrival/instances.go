@@ -28,9 +28,6 @@ func (o *options) divisible(s segment.Segment) error {
 	if o.Sampled > 0 {
 		return fmt.Errorf("sampled reads lists that all %d instances would share, and deletes them: without %s only", s.Of(), segment.Flag)
 	}
-	if o.Spans != nil {
-		return fmt.Errorf("spans (SPANS) are those of one instance, not of %d: without %s only", s.Of(), segment.Flag)
-	}
 	if o.form != body.Text {
 		return fmt.Errorf("idFormat (ID_FORMAT) %q does not name the instance: without %s only", o.form, segment.Flag)
 	}

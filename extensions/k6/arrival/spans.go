@@ -1,11 +1,13 @@
 package arrival
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -49,13 +51,44 @@ func newSpanSource(e *engine) *spanSource {
 		return nil
 	}
 	s := &spanSource{mixing: spans.NewMixing(e.ID), oneIn: o.OneIn}
-	s.Keeper = spans.NewKeeper(s.mixing, e.Bodies.NumberOf)
+	s.Keeper = spans.NewKeeper(s.mixing, e.numberOf)
 	e.Ledger.KeepTraced(s.picked, spans.TracedMost)
 	return s
 }
 
-func (s *spanSource) picked(slot pacer.Slot) (int, bool) {
+func (s *spanSource) picked(slot pacer.Slot) (seq int, ok bool) {
 	return spans.Picked(slot.FirstSeq, slot.Messages, s.oneIn)
+}
+
+// The numbers of messages in traces (spans.Number) are those of all instances: all export to the endpoint of the first.
+
+// numberOf is the number of a message of any instance by its id.
+func (e *engine) numberOf(id string) (n int, ok bool) {
+	if e.segment.Alone() {
+		return e.Bodies.NumberOf(id)
+	}
+	rest, own := strings.CutPrefix(id, e.ID+".")
+	of, number, whole := strings.Cut(rest, ".")
+	generator, err := strconv.Atoi(of)
+	in, wrong := strconv.Atoi(number)
+	if !own || !whole || err != nil || wrong != nil || generator < 1 || generator > e.segment.Of() || in < 0 {
+		return 0, false
+	}
+	return spans.Number(generator, in), true
+}
+
+// idOf is the inverse of numberOf.
+func (e *engine) idOf(n int) string {
+	generator, in := spans.Owner(n)
+	if generator == e.segment.Number() {
+		return e.Bodies.ID(in)
+	}
+	return fmt.Sprintf("%s.%d.%d", e.ID, generator, in)
+}
+
+// inTraces is the number of a message of this instance by its number in the ledger.
+func (e *engine) inTraces(seq int, slot pacer.Slot) int {
+	return spans.Number(e.segment.Number(), slot.FirstID+seq-slot.FirstSeq)
 }
 
 // traced reports whether requests carry a traceparent.
@@ -65,16 +98,16 @@ func (e *engine) traced() bool { return e.options.Traces > 0 || e.spans != nil }
 func (e *engine) appendParent(b []byte, slot pacer.Slot) []byte {
 	context, sampled := traces.Of(e.Bodies.ID(slot.FirstID)), true
 	if e.spans != nil {
-		var n int
-		n, sampled = e.spans.picked(slot)
-		context.Trace = e.spans.mixing.TraceOf(n)
+		var seq int
+		seq, sampled = e.spans.picked(slot)
+		context.Trace = e.spans.mixing.TraceOf(e.inTraces(seq, slot))
 	}
 	return context.AppendParent(b, sampled)
 }
 
-// open opens the endpoint.
+// open opens the endpoint. Of several instances the first one has it: a pipeline exports to one.
 func (s *spanSource) open(ctx context.Context, e *engine) (err error) {
-	if s == nil || e.options.Spans.Listen == "" {
+	if s == nil || e.options.Spans.Listen == "" || e.segment.Number() > 1 {
 		return nil
 	}
 	s.receiver, err = spans.Listen(ctx, e.options.Spans.Listen, s.Keeper, func(class, example string) { e.count("spans", class, example) })
@@ -102,13 +135,16 @@ func (e *engine) collectSpans(ctx context.Context) {
 	s := e.spans
 	kept, seen := e.Ledger.Traced()
 	kept = slices.DeleteFunc(kept, func(k ledger.Kept) bool { return !e.options.profile.Phases[k.Phase].Measured })
+	for i := range kept {
+		kept[i].Seq = e.inTraces(kept[i].Seq, e.Ledger.SlotOf(kept[i].Seq))
+	}
 	if seen > spans.TracedMost {
 		e.count("spans", "not kept", fmt.Sprintf("a run keeps the newest %d of %d deliveries of sampled messages", spans.TracedMost, seen))
 	}
 	address := ""
 	if s.receiver != nil {
 		address = s.receiver.Address()
-		s.await(ctx, kept, e.options.marks)
+		s.await(ctx, func() bool { return e.segment.Alone() && s.Complete(kept, e.options.marks) })
 		s.close()
 		if got := s.Received(); got.Own+got.Linked == 0 && len(kept) > 0 {
 			e.count("spans", "none came", fmt.Sprintf("%d spans came to %s and none of a message of this run: the pipeline needs "+
@@ -118,15 +154,16 @@ func (e *engine) collectSpans(ctx context.Context) {
 	traced := e.tracedDeliveries(kept)
 	described := s.Describe(traced.Sampling(address, e.options.marks))
 	e.note(func() { e.lists.spans = described })
-	if err := traced.Write(e.life.now().dir); err != nil {
+	dir := e.life.now().dir
+	if err := cmp.Or(traced.Write(dir), s.Write(dir, e.idOf)); err != nil {
 		e.count("spans", "not written", err.Error())
 	}
 }
 
-// await waits until the spans of all messages are there, or no more come.
-func (s *spanSource) await(ctx context.Context, kept []ledger.Kept, marks []spans.Mark) {
+// await waits until the spans are complete, or no more come.
+func (s *spanSource) await(ctx context.Context, complete func() bool) {
 	began, moved, last := time.Now(), time.Now(), s.Received().Spans
-	for !s.Complete(kept, marks) && time.Since(moved) < spansQuiet && time.Since(began) < spansMost {
+	for !complete() && time.Since(moved) < spansQuiet && time.Since(began) < spansMost {
 		if !clock.SleepUntil(ctx, nil, time.Now().Add(spansLook)) {
 			return
 		}
@@ -138,16 +175,18 @@ func (s *spanSource) await(ctx context.Context, kept []ledger.Kept, marks []span
 
 func (e *engine) tracedDeliveries(kept []ledger.Kept) *spans.Traced {
 	host, _ := os.Hostname()
+	itself := spans.Generator{Number: e.segment.Number(), Host: host}
 	t := &spans.Traced{
-		Asked: spans.Asked{Run: e.ID, OneIn: e.spans.oneIn, Host: host, OneHost: e.options.loopback(), Marks: e.options.Spans.Marks},
+		Asked: spans.Asked{Run: e.ID, OneIn: e.spans.oneIn, OneHost: e.options.loopback(), Marks: e.options.Spans.Marks},
 		Kept:  kept, IDs: make(map[int]string, len(kept)),
 	}
 	own := e.Clock.Read()
 	var processes []report.ProcessClock
-	e.note(func() { processes = e.lists.processes })
-	if own.Rounds == 0 {
-		processes = nil // the generator's own offset is not known
+	if own.Rounds > 0 { // otherwise the generator's own offset is not known
+		itself.RedisMS, itself.BoundMS = new(own.Offset/1000), own.Bound/1000
+		e.note(func() { processes = e.lists.processes })
 	}
+	t.Generators = []spans.Generator{itself}
 	for _, p := range processes {
 		t.Clocks = append(t.Clocks, spans.Clock{
 			Instance: p.Process, OffsetMS: own.Offset/1000 - p.OffsetMS, BoundMS: own.Bound/1000 + p.BoundMS,
@@ -159,7 +198,7 @@ func (e *engine) tracedDeliveries(kept []ledger.Kept) *spans.Traced {
 		}
 	}
 	for _, k := range kept {
-		t.IDs[k.Seq], _, _ = e.nameOf(k.Seq)
+		t.IDs[k.Seq] = e.idOf(k.Seq)
 	}
 	return t
 }

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -21,7 +23,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/merge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/spans"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
@@ -174,4 +178,69 @@ func TestOptionsOfSpans(t *testing.T) {
 			"ingest: {url: 'http://h'}, mqtt: {url: 'mqtt://h'}, " + options + " })")
 		assert.ErrorContains(t, err, want, options)
 	}
+}
+
+// Several instances: the pipeline exports to the first, and merging makes the stages of the messages of all.
+func TestSpansOfSeveralInstancesAreMerged(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Redis: &fake.Redis{}}
+	test.Start(t, f)
+	endpoint := freeAddress(t)
+	p := startTraced(t, endpoint, f.IngestURL())
+	front := httptest.NewServer(p)
+	t.Cleanup(front.Close)
+	var work sync.WaitGroup
+	scripts := make([]*script, 3)
+	for i, one := range unequalSegments {
+		scripts[i] = newSegment(t, f, one, unequalSequence, "phases: [{duration: 1, arrivalRate: 200}]\nflows: [{name: direct}]",
+			fmt.Sprintf("ingest: { url: %q }, runId: 'abcd1234', spans: { listen: %q, oneIn: 2 }", front.URL, endpoint))
+		e := scripts[i].module.root.engine
+		for range 8 {
+			work.Go(func() {
+				for vu := newSender(e, scripts[i].state); vu.send(t.Context()); {
+				}
+			})
+		}
+		work.Go(func() { assert.NoError(t, e.collect(t.Context(), scripts[i].state, scripts[i].module.metrics)) })
+	}
+	work.Wait()
+	var dirs []string
+	sampled := 0
+	for i, s := range scripts {
+		s.dir = filepath.Join(s.dir, fmt.Sprintf("generator-%d", i+1))
+		part := s.written()
+		sampled += part.Spans.Sampled
+		if i == 0 {
+			assert.Equal(t, endpoint, part.Spans.Listen)
+			assert.Positive(t, part.Spans.Count)
+		} else {
+			assert.Empty(t, part.Spans.Listen)
+			assert.Zero(t, part.Spans.Count)
+		}
+		dirs = append(dirs, s.dir)
+	}
+	out := filepath.Join(t.TempDir(), "whole")
+	_, r, err := merge.Directories(dirs, out)
+	require.NoError(t, err)
+	s := r.Spans
+	require.NotNil(t, s)
+	assert.Equal(t, p.flags[true], s.Sampled)
+	assert.Equal(t, sampled, s.Sampled)
+	assert.EqualValues(t, sampled, s.Count, "%+v", s.Marks)
+	assert.Equal(t, 4*sampled, s.Received.Own)
+	assert.Len(t, s.Stages, 6)
+	assert.GreaterOrEqual(t, *s.Stages[3].Mean, 30.0)
+	assert.NotNil(t, s.Difference.Mean)
+	again, err := spans.ReadTraced(out)
+	require.NoError(t, err)
+	assert.Len(t, again.Generators, 3)
+	assert.FileExists(t, filepath.Join(out, spans.SpansName))
+
+	require.NoError(t, os.Remove(filepath.Join(dirs[1], spans.TracedName)))
+	_, r, err = merge.Directories(dirs, filepath.Join(t.TempDir(), "whole"))
+	require.NoError(t, err)
+	assert.Less(t, r.Spans.Sampled, sampled)
+	last := r.Errors[len(r.Errors)-1]
+	assert.Equal(t, "not merged", last.Class)
+	assert.Contains(t, last.Example, "generator 2: there is no ")
 }

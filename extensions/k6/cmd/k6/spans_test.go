@@ -114,7 +114,7 @@ func TestSpansOfFilesAreJoinedAfterTheRun(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none.json")
 	require.NoError(t, os.WriteFile(none, []byte("{}"), 0o600))
 	for want, args := range map[string][]string{
-		"spans takes a run, and files":  {ran.dir},
+		"as no span of its messages":    {ran.dir},
 		"has no spans":                  {ran.dir, none},
 		"was not asked for spans":       {filepath.Dir(file), file},
 		"is no list like":               {"--marks", none, ran.dir, file},
@@ -130,4 +130,16 @@ func TestSpansOfFilesAreJoinedAfterTheRun(t *testing.T) {
 		assert.Contains(t, problems, want)
 		assert.Equal(t, 1, strings.Count(strings.TrimSpace(problems), "\n")+1, problems)
 	}
+
+	// Of a run with an endpoint the spans that came can be divided by other marks later.
+	k := traced.Keeper()
+	require.NoError(t, spans.ReadExported(file, func(all spans.Exported) { k.Take(all) }))
+	require.NoError(t, k.Write(ran.dir, func(n int) string { return traced.IDs[n] }))
+	code, out, problems = k6Arrival(t, "spans", "--marks", table, ran.dir)
+	require.Zero(t, code, problems)
+	assert.Contains(t, out, "worked")
+	assert.Len(t, read().Spans.Stages, 3)
+	code, marks, problems = k6Arrival(t, "spans", "--suggest", ran.dir)
+	require.Zero(t, code, problems)
+	assert.Contains(t, marks, `"name":"work of worker"`)
 }

@@ -21,17 +21,19 @@ func newSpans(gs *state.GlobalState) *cobra.Command {
 	var marks string
 	var suggest bool
 	c := &cobra.Command{
-		Use:   "spans <run.json|directory> <file>...",
-		Short: "Join spans that were exported elsewhere with a run",
+		Use:   "spans <run.json|directory> [file]...",
+		Short: "Join spans with a run: those exported elsewhere, or its own with other marks",
 		Long: `Makes stages of a run's sampled messages (SPANS=files, or SPANS with an endpoint) from the spans in files, also with gzip: OTLP
-in JSON as the collector's file exporter writes it, Tempo's and Jaeger's JSON. They replace the run's spans in its run.json,
-summary.json, summary.md and page, each written atomically.
+in JSON as the collector's file exporter writes it, Tempo's and Jaeger's JSON; without files from those that came to the run's
+endpoint (spans.ndjson.gz). They replace the run's spans in its run.json, summary.json, summary.md and page, each written
+atomically.
 
---suggest changes nothing. It proposes spans.marks, as JSON for --marks or a script, from the spans of the run's messages, of
-those that the run lists if there are no files, or of all traces if there is no run.
+--suggest changes nothing. It proposes spans.marks, as JSON for --marks or a script, from the spans of the run's messages, or of
+all traces if there is no run.
 
 Exit code: 0 when the run has stages or there is a proposal, 1 when not.`,
 		Example: "  k6 x arrival spans reports/runs/smoke-single-loopback-2026-01-31T12-00-00 traces.json\n" +
+			"  k6 x arrival spans --marks marks.json reports/runs/smoke-single-loopback-2026-01-31T12-00-00\n" +
 			"  k6 x arrival spans --suggest reports/runs/smoke-single-loopback-2026-01-31T12-00-00 traces.json > marks.json",
 		Args: some("the directory of a run, and files of spans"),
 		RunE: func(_ *cobra.Command, given []string) (err error) {
@@ -50,12 +52,16 @@ Exit code: 0 when the run has stages or there is a proposal, 1 when not.`,
 
 // joinSpans replaces the spans of a run by those of files.
 func joinSpans(gs *state.GlobalState, run string, files []string, marks string) error {
-	if len(files) == 0 {
-		return errors.New("spans takes a run, and files of spans; --help says more")
-	}
 	traced, err := spans.ReadTraced(report.DirectoryOf(run))
 	if err != nil {
 		return err
+	}
+	own, err := ownSpans(run, files)
+	if err != nil {
+		return err
+	}
+	if own != nil {
+		files = []string{filepath.Join(report.DirectoryOf(run), spans.SpansName)}
 	}
 	if marks != "" {
 		if traced.Marks, err = readMarks(marks); err != nil {
@@ -72,6 +78,9 @@ func joinSpans(gs *state.GlobalState, run string, files []string, marks string) 
 	}
 	d := k.Describe(traced.Sampling("", table))
 	d.Received.Requests = len(files)
+	if own != nil {
+		d.Received, d.Listen = own.Received, own.Listen
+	}
 	if d.Received.Own+d.Received.Linked == 0 {
 		return fmt.Errorf("none of %d spans is of a message of the run %s", d.Received.Spans, traced.Run)
 	}
@@ -84,6 +93,25 @@ func joinSpans(gs *state.GlobalState, run string, files []string, marks string) 
 	}
 	fmt.Fprintln(gs.Stdout, report.Printable(arrival.Short(filepath.Join(report.DirectoryOf(run), report.PageName))))
 	return nil
+}
+
+// ownSpans are those of a run with an endpoint, where no files are given; else nil.
+func ownSpans(run string, files []string) (*report.Spans, error) {
+	if len(files) > 0 {
+		return nil, nil
+	}
+	path := filepath.Join(report.DirectoryOf(run), spans.SpansName)
+	if !exists(path) {
+		return nil, fmt.Errorf("the run has no %s, as no span of its messages came to it: give files of spans; --help says more", path)
+	}
+	r, err := report.Read(run)
+	if err == nil && r.Spans == nil {
+		err = fmt.Errorf("%s has a %s, but its %s no spans", run, spans.SpansName, report.FileName)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.Spans, nil
 }
 
 func readMarks(path string) (marks []spans.MarkOption, err error) {
@@ -160,13 +188,17 @@ func messagesOf(gs *state.GlobalState, given []string) (all [][]report.SpansSpan
 		}
 		return k.OtherTrees(), nil
 	}
-	if len(given) > 1 {
+	files := given[1:]
+	if own := filepath.Join(report.DirectoryOf(given[0]), spans.SpansName); len(files) == 0 && exists(own) {
+		files = []string{own}
+	}
+	if len(files) > 0 {
 		traced, err := spans.ReadTraced(report.DirectoryOf(given[0]))
 		if err != nil {
 			return nil, err
 		}
 		k := traced.Keeper()
-		if err := readSpans(gs, k, given[1:]); err != nil {
+		if err := readSpans(gs, k, files); err != nil {
 			return nil, err
 		}
 		return k.Trees(traced.Kept), nil
@@ -183,6 +215,11 @@ func messagesOf(gs *state.GlobalState, given []string) (all [][]report.SpansSpan
 		}
 	}
 	return all, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 func isRun(path string) bool {

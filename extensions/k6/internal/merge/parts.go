@@ -32,6 +32,7 @@ const (
 type Part struct {
 	Run *report.Run
 	Log *report.Log
+	dir string
 }
 
 func (p Part) generator() *report.Generator { return p.Run.Run.Generator }
@@ -66,7 +67,7 @@ func read(dir string) (Part, error) {
 			"that version can merge it", dir)
 	}
 	log, err := report.OpenLog(dir)
-	return Part{r, log}, err
+	return Part{r, log, dir}, err
 }
 
 // order sorts the parts by number. It refuses parts of different runs, and the same part twice.
@@ -148,6 +149,7 @@ func Directories(given []string, out string) (directory string, r *report.Run, e
 		var log bytes.Buffer
 		r = must.Get(Runs(parts, filepath.Base(must.Get(filepath.Abs(out))), &log))
 		must.Do(os.MkdirAll(out, 0o755))
+		spansOf(parts, r, out)
 		must.Do(report.Replace(filepath.Join(out, report.LogName), func(w *bufio.Writer) error {
 			_, err := log.WriteTo(w)
 			return err

@@ -11,7 +11,7 @@ import (
 // of the measured phases.
 type Spans struct {
 	OneIn    int           `json:"one_in"`
-	Listen   string        `json:"listen"` // host:port of the endpoint; empty: the spans came in files
+	Listen   string        `json:"listen"` // host:port of the endpoint; empty: there is none
 	Received SpansReceived `json:"received"`
 	Sampled  int           `json:"sampled"` // deliveries of sampled messages
 	Traced   int           `json:"traced"`  // of them, those whose messages have spans
@@ -31,14 +31,14 @@ type Spans struct {
 
 // SpansReceived counts what came to the endpoint.
 type SpansReceived struct {
-	Requests  int `json:"requests"` // that were taken
-	Refused   int `json:"refused"`  // requests: malformed, too large or not of spans
-	Spans     int `json:"spans"`
-	Own       int `json:"own"`    // spans of traces of the run's messages
-	Linked    int `json:"linked"` // spans of traces that link to such
-	Others    int `json:"others"` // spans of other traces: not used
-	Malformed int `json:"malformed"`
-	Dropped   int `json:"dropped"` // spans for which there was no room
+	Requests  int `json:"requests" merge:"sum"` // that were taken
+	Refused   int `json:"refused" merge:"sum"`  // requests: malformed, too large or not of spans
+	Spans     int `json:"spans" merge:"sum"`
+	Own       int `json:"own" merge:"sum"`    // spans of traces of the run's messages
+	Linked    int `json:"linked" merge:"sum"` // spans of traces that link to such
+	Others    int `json:"others" merge:"sum"` // spans of other traces: not used
+	Malformed int `json:"malformed" merge:"sum"`
+	Dropped   int `json:"dropped" merge:"sum"` // spans for which there was no room
 }
 
 // SpansMark is a moment that a span gives.

@@ -24,17 +24,14 @@ const slack = 1000
 
 // Sampling is what is asked of the spans.
 type Sampling struct {
-	OneIn  int
+	Asked
 	Listen string
 	Table  []Mark
-	ID     func(n int) string                 // of a message
-	Same   func(host string, named bool) bool // it has the generator's clock; named: it is a host's name, not a service's
-	Clocks []Clock
-	Kept   []ledger.Kept // deliveries of sampled messages, of the measured phases
-	All    int64         // deliveries of the measured phases
+	ID     func(n int) string // of a message
+	Kept   []ledger.Kept      // deliveries of sampled messages, of the measured phases; Seq is a Number
 }
 
-// Clock is what Redis' clock shows of a process's, against the generator's.
+// Clock is what Redis' clock shows of a process's, against the first generator's.
 type Clock struct {
 	Instance string  `json:"instance"`  // service.instance.id of its spans
 	OffsetMS float64 `json:"offset_ms"` // its clock minus the generator's
@@ -56,6 +53,7 @@ func (k *Keeper) Describe(s Sampling) *report.Spans {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	all := k.messages(s.Kept)
+	k.place(all, s.Generators)
 	d := &report.Spans{
 		OneIn: s.OneIn, Listen: s.Listen, Received: k.received, Sampled: len(s.Kept), Stages: []report.SpansStage{},
 		Clocks: []report.SpansClock{}, Slowest: []report.SpansMessage{},
@@ -131,11 +129,11 @@ func sortOut(all []*message, table []Mark, traced int) *sorted {
 
 // between are the moments of a message from when it was sent until it arrived first.
 func (f *sorted) between(m *message) []moment {
-	all := []moment{{generator, m.deliveries[0].Sent}}
+	all := []moment{{m.host, m.deliveries[0].Sent}}
 	for _, row := range f.used {
 		all = append(all, m.marks[row])
 	}
-	return append(all, moment{generator, m.first()})
+	return append(all, moment{m.host, m.first()})
 }
 
 // bounded bounds the clocks of the spans' hosts.
@@ -155,8 +153,9 @@ func (k *Keeper) bounded(s Sampling, f *sorted) *hosts {
 	}
 	for i, n := range h.starts {
 		h.whole[i] = h.whole[i] && n >= startsLeast
-		h.same[i] = i != generator && n > 0 && s.Same(h.names[i], k.named[uint16(i)])
+		h.same[i] = i != generator && n > 0 && s.same(h.names[i], k.named[uint16(i)])
 	}
+	k.knowGenerators(h, s.Generators)
 	for _, c := range s.Clocks {
 		if host, ok := k.instances[c.Instance]; ok && !h.same[host] {
 			h.know(int(host), int64(c.OffsetMS*1000), int64(c.BoundMS*1000)+1)
@@ -220,7 +219,8 @@ func (k *Keeper) tree(m *message, at ledger.Kept, clocks []clock) []report.Spans
 	for _, g := range m.groups {
 		for _, i := range g.mine {
 			s := &g.spans[i]
-			ms := func(ns int64) float64 { return float64(on(clocks, moment{int(s.host), ns / 1000})-at.Due) / 1000 }
+			due := on(clocks, moment{m.host, at.Due})
+			ms := func(ns int64) float64 { return float64(on(clocks, moment{int(s.host), ns / 1000})-due) / 1000 }
 			all = append(all, report.SpansSpan{
 				Service: k.names.list[s.service], Name: k.names.list[s.name], Depth: g.depth(i), StartMS: ms(s.start), EndMS: ms(s.end),
 				Kind: strings.ToLower(strings.TrimPrefix(s.kind.String(), "SPAN_KIND_")),

@@ -28,7 +28,7 @@ import (
 // exportedMessages is a run of five messages, and their spans as three exports each.
 func exportedMessages() (*Traced, []*tracepb.ResourceSpans) {
 	t := &Traced{
-		Asked: Asked{Run: "run", OneIn: 10, All: 1000, Host: "elsewhere", OneHost: true}, IDs: map[int]string{},
+		Asked: Asked{Run: "run", OneIn: 10, All: 1000, OneHost: true, Generators: []Generator{{Number: 1, Host: "elsewhere"}}}, IDs: map[int]string{},
 	}
 	var all []*tracepb.ResourceSpans
 	for n := range int64(5) {
@@ -196,7 +196,7 @@ func TestABrokenFileOfTracedMessagesIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	_, err := ReadTraced(dir)
 	assert.ErrorContains(t, err, "was not asked for spans")
-	head := `{"run":"r","one_in":1}` + "\n"
+	head := `{"run":"r","one_in":1,"generators":[{"number":1}]}` + "\n"
 	for text, want := range map[string]string{
 		"": "line 1", "{}\n": "line 1", head + "{}\n": "line 2", head + `{"n":-1,"id":"m","due":1,"arrived":1}`: "line 2", head + "x": "line 2",
 		head + strings.Repeat(`{"n":1,"id":"m","due":1,"arrived":1}`+"\n", TracedMost+1): "200000",
@@ -205,7 +205,7 @@ func TestABrokenFileOfTracedMessagesIsRefused(t *testing.T) {
 		_, err := ReadTraced(dir)
 		assert.ErrorContains(t, err, want)
 	}
-	traced := &Traced{Asked: Asked{Run: "r", OneIn: 1}, Kept: []ledger.Kept{{Seq: 1, Due: 1, Sent: ledger.Forgotten, Arrived: 2}}, IDs: map[int]string{1: "m"}}
+	traced := &Traced{Asked: Asked{Run: "r", OneIn: 1, Generators: []Generator{{Number: 1}}}, Kept: []ledger.Kept{{Seq: 1, Due: 1, Sent: ledger.Forgotten, Arrived: 2}}, IDs: map[int]string{1: "m"}}
 	require.NoError(t, traced.Write(dir))
 	again, err := ReadTraced(dir)
 	require.NoError(t, err)

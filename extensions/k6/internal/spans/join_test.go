@@ -22,7 +22,11 @@ func text(key, value string) *commonpb.KeyValue {
 }
 
 func resourceOf(service string) *resourcepb.Resource {
-	return &resourcepb.Resource{Attributes: []*commonpb.KeyValue{text("service.name", service)}}
+	r := &resourcepb.Resource{Attributes: []*commonpb.KeyValue{text("service.name", service)}}
+	if strings.HasPrefix(service, "away") {
+		r.Attributes = append(r.Attributes, text("host.name", service))
+	}
+	return r
 }
 
 var epoch = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
@@ -61,8 +65,8 @@ func (m made) in(t trace) []*tracepb.ResourceSpans {
 
 func sampling(k *Keeper, kept ...ledger.Kept) Sampling {
 	return Sampling{
-		OneIn: 10, Table: Default(), Kept: kept, All: 1000, ID: func(n int) string { return fmt.Sprint("m", n) },
-		Same: func(host string, _ bool) bool { return !strings.HasPrefix(host, "away") },
+		Asked: Asked{OneIn: 10, All: 1000, OneHost: true, Generators: []Generator{{Number: 1, Host: "here"}}},
+		Table: Default(), Kept: kept, ID: func(n int) string { return fmt.Sprint("m", n) },
 	}
 }
 

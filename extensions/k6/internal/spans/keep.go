@@ -23,6 +23,17 @@ const (
 	nameMost      = 128 // bytes of a name
 )
 
+// Attributes by OpenTelemetry's semantic conventions.
+const (
+	serviceName     = "service.name"
+	serviceInstance = "service.instance.id"
+	hostName        = "host.name"
+	operation       = "messaging.operation.type"
+	receives        = "receive"
+	requestMethod   = "http.request.method"
+	messageID       = "messaging.message.id"
+)
+
 // trace and spanID are ids as OTLP has them.
 type (
 	trace  [16]byte
@@ -109,11 +120,11 @@ func (k *Keeper) Take(all []*tracepb.ResourceSpans) (dropped int) {
 	k.received.Requests++
 	for _, of := range all {
 		resource := texts(of.GetResource().GetAttributes())
-		service := resource["service.name"]
-		name := cmp.Or(resource["host.name"], resource["k8s.node.name"])
-		host := k.hosts.number(cmp.Or(name, resource["service.instance.id"], service, "unnamed"))
+		service := resource[serviceName]
+		name := cmp.Or(resource[hostName], resource["k8s.node.name"])
+		host := k.hosts.number(cmp.Or(name, resource[serviceInstance], service, "unnamed"))
 		k.named[host] = name != ""
-		if id := resource["service.instance.id"]; id != "" && len(k.instances) < instancesMost {
+		if id := resource[serviceInstance]; id != "" && len(k.instances) < instancesMost {
 			k.instances[id] = host
 		}
 		for _, scope := range of.GetScopeSpans() {
@@ -136,13 +147,13 @@ func (k *Keeper) take(s *tracepb.Span, service, host uint16) {
 	own := span{
 		id: spanID(s.GetSpanId()), start: int64(s.GetStartTimeUnixNano()), end: int64(s.GetEndTimeUnixNano()),
 		name: k.names.number(s.GetName()), service: service, host: host, kind: s.GetKind(), of: -1,
-		receives: cmp.Or(attributes["messaging.operation.type"], attributes["messaging.operation"]) == "receive",
-		calls:    cmp.Or(attributes["http.request.method"], attributes["http.method"]) != "",
+		receives: cmp.Or(attributes[operation], attributes["messaging.operation"]) == receives,
+		calls:    cmp.Or(attributes[requestMethod], attributes["http.method"]) != "",
 	}
 	if len(s.GetParentSpanId()) == len(spanID{}) {
 		own.parent = spanID(s.GetParentSpanId())
 	}
-	if n, ok := k.numberOf(attributes["messaging.message.id"]); ok {
+	if n, ok := k.numberOf(attributes[messageID]); ok {
 		own.of = n
 	}
 	links := s.GetLinks()

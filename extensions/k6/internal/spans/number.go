@@ -30,6 +30,15 @@ func (m Mixing) TraceOf(n int) (id trace) {
 	return id
 }
 
+// ofGenerator is how many numbers a generator has.
+const ofGenerator = 1 << 40
+
+// Number is the number that a message has among those of all generators of a run. id is its number in ids.
+func Number(generator, id int) int { return (generator-1)*ofGenerator + id }
+
+// Owner is the inverse of Number.
+func Owner(n int) (generator, id int) { return n/ofGenerator + 1, n % ofGenerator }
+
 // NumberOf is the number of the message whose trace this is; ok is false for other traces.
 func (m Mixing) NumberOf(id []byte) (n int, ok bool) {
 	var b [16]byte
@@ -38,11 +47,12 @@ func (m Mixing) NumberOf(id []byte) (n int, ok bool) {
 	}
 	m.block.Decrypt(b[:], id)
 	number := binary.BigEndian.Uint64(b[8:])
-	return int(number), binary.BigEndian.Uint64(b[:8]) == mark && number < 1<<53
+	return int(number), binary.BigEndian.Uint64(b[:8]) == mark && number < 1<<54
 }
 
-// Picked is the message of a request that is sampled, or else its first one: each message with the chance 1 / oneIn, but at most one of a request.
-// Which one follows from a hash, not from a remainder: every hundredth message may have the same target.
+// Picked is the message of a request that is sampled, or else its first one: each message with the chance 1 / oneIn, but
+// at most one of a request. Which one follows from a hash, not from a remainder: every hundredth message may have the same
+// target.
 func Picked(first, messages, oneIn int) (n int, ok bool) {
 	x := uint64(first) + 0x9e3779b97f4a7c15 // splitmix64
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -29,7 +29,8 @@ func (k *Keeper) stages(d *report.Spans, f *sorted, clocks []clock, h *hosts, s 
 	var all []slow
 	for _, m := range f.whole {
 		for _, one := range m.deliveries {
-			last, us := one.Due, []int64{}
+			due := on(clocks, moment{m.host, one.Due})
+			last, us := due, []int64{}
 			ends := f.between(m)
 			ends[len(ends)-1].us = one.Arrived
 			for _, end := range ends {
@@ -70,9 +71,9 @@ func (k *Keeper) stages(d *report.Spans, f *sorted, clocks []clock, h *hosts, s 
 	}
 	for i := range parts[1:] {
 		stage := describe(i, names[i], names[i+1])
-		for _, m := range f.whole[:min(1, len(f.whole))] {
-			ends := slices.Concat([]moment{{generator, 0}}, f.between(m))
-			stage.Bound = float64(h.apart(clocks, ends[i].host, ends[i+1].host)) / 1000
+		for _, m := range f.whole {
+			ends := slices.Concat([]moment{{m.host, 0}}, f.between(m))
+			stage.Bound = max(stage.Bound, float64(h.apart(clocks, ends[i].host, ends[i+1].host))/1000)
 		}
 		d.Stages = append(d.Stages, stage)
 	}

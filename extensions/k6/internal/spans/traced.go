@@ -27,16 +27,26 @@ type Asked struct {
 	Run     string       `json:"run"` // its id
 	OneIn   int          `json:"one_in"`
 	All     int64        `json:"all"`      // deliveries of the measured phases
-	Host    string       `json:"host"`     // of the generator
-	OneHost bool         `json:"one_host"` // the pipeline is on it
+	OneHost bool         `json:"one_host"` // all generators and the pipeline are on one host
 	Marks   []MarkOption `json:"marks"`    // empty: Default
 	Clocks  []Clock      `json:"clocks"`   // that are known by Redis' clock
+	// Generators are at least one. All clocks are compared with that of the first.
+	Generators []Generator `json:"generators"`
 }
 
-// same reports whether a host has the generator's clock.
+// Generator is what the spans need to know of an instance of a run.
+type Generator struct {
+	Number int    `json:"number"` // from 1
+	Host   string `json:"host"`
+	// RedisMS is Redis' clock minus its own; nil: not known.
+	RedisMS *float64 `json:"redis_ms"`
+	BoundMS float64  `json:"bound_ms"`
+}
+
+// same reports whether a host has the first generator's clock. named: it is a host's name, not a service's.
 func (a Asked) same(host string, named bool) bool {
 	if named {
-		return host == a.Host
+		return host == a.Generators[0].Host
 	}
 	return a.OneHost
 }
@@ -44,13 +54,13 @@ func (a Asked) same(host string, named bool) bool {
 // Traced are the deliveries of sampled messages, of the measured phases, and the ids of these messages.
 type Traced struct {
 	Asked
-	Kept []ledger.Kept
+	Kept []ledger.Kept // Seq is a Number
 	IDs  map[int]string
 }
 
-// tracedRow is a line of the file. Times are µs since 1970 on the generator's clock.
+// tracedRow is a line of the file. Times are µs since 1970 on the clock of the message's generator.
 type tracedRow struct {
-	N          int    `json:"n"` // of the message, which its trace id is made of
+	N          int    `json:"n"` // see Number; its trace id is made of it
 	ID         string `json:"id"`
 	Subscriber int    `json:"subscriber"`
 	Due        int64  `json:"due"`
@@ -99,8 +109,8 @@ func ReadTraced(dir string) (*Traced, error) {
 			return nil, fmt.Errorf("%s is broken in line %d: %w", path, n, err)
 		}
 	}
-	if t.Run == "" || t.OneIn < 1 {
-		return nil, fmt.Errorf("%s is broken in line 1: it names no run", path)
+	if t.Run == "" || t.OneIn < 1 || len(t.Generators) == 0 {
+		return nil, fmt.Errorf("%s is broken in line 1: it names no run, or no generator", path)
 	}
 	return t, nil
 }
@@ -137,7 +147,6 @@ func (t *Traced) Keeper() *Keeper {
 // Sampling is what a Keeper describes of them.
 func (t *Traced) Sampling(listen string, table []Mark) Sampling {
 	return Sampling{
-		OneIn: t.OneIn, Listen: listen, Table: table, Kept: t.Kept, All: t.All,
-		ID: func(n int) string { return t.IDs[n] }, Same: t.same, Clocks: t.Clocks,
+		Asked: t.Asked, Listen: listen, Table: table, Kept: t.Kept, ID: func(n int) string { return t.IDs[n] },
 	}
 }

@@ -35,18 +35,18 @@ func Write(dir string, spans []*tracepb.ResourceSpans) error {
 	}
 	for _, service := range data.ResourceSpans {
 		for _, s := range service.ScopeSpans[0].Spans {
-			s.TraceId, s.SpanId, s.ParentSpanId = inHex(s.TraceId), inHex(s.SpanId), inHex(s.ParentSpanId)
+			s.TraceId, s.SpanId, s.ParentSpanId = InHex(s.TraceId), InHex(s.SpanId), InHex(s.ParentSpanId)
 			for _, l := range s.Links {
-				l.TraceId, l.SpanId = inHex(l.TraceId), inHex(l.SpanId)
+				l.TraceId, l.SpanId = InHex(l.TraceId), InHex(l.SpanId)
 			}
 		}
 	}
 	return write(dir, data)
 }
 
-// inHex makes protojson write an id as hexadecimal digits, as OTLP wants it. protojson writes bytes in base64, so inHex
+// InHex makes protojson write an id as hexadecimal digits, as OTLP wants it. protojson writes bytes in base64, so it
 // returns the bytes whose base64 are these digits.
-func inHex(id []byte) []byte {
+func InHex(id []byte) []byte {
 	b, _ := base64.StdEncoding.DecodeString(hex.EncodeToString(id)) // no padding: the number of digits is a multiple of 4
 	return b
 }

@@ -2,6 +2,7 @@ import { colourOf } from '../../../page/facts.ts';
 import { ms } from '../../../page/format.ts';
 import type { Subject } from '../../comparison.ts';
 import { signed, type Waterfall, waterfallOf, waterfallText } from '../../waterfall.ts';
+import { marks } from '../../words.ts';
 
 interface Bar {
   name: string;
@@ -46,12 +47,12 @@ export function WaterfallFigure({ baseline, subject }: { baseline: Subject; subj
 }
 
 /** The mean of the baseline from 0, each stage from where the one before has ended, and the other mean from 0. */
-function barsOf({ from, to, steps }: Waterfall, baseline: Subject, subject: Subject): Bar[] {
+function barsOf({ sampled, from, to, steps }: Waterfall, baseline: Subject, subject: Subject): Bar[] {
   const names = steps.map(({ stage }) => stage);
   let at = from;
   const between = steps.map(({ stage, change }): Bar => {
     const bar = {
-      name: stage,
+      name: sampled ? marks(stage) : stage,
       from: at,
       to: at + change,
       text: signed(change),
