@@ -175,7 +175,7 @@ func (s *spanSource) await(ctx context.Context, complete func() bool) {
 
 func (e *engine) tracedDeliveries(kept []ledger.Kept) *spans.Traced {
 	host, _ := os.Hostname()
-	itself := spans.Generator{Number: e.segment.Number(), Host: host}
+	itself := spans.Generator{Number: e.segment.Number(), Prefix: e.Bodies.Begin(), Host: host}
 	t := &spans.Traced{
 		Asked: spans.Asked{Run: e.ID, OneIn: e.spans.oneIn, OneHost: e.options.loopback(), Marks: e.options.Spans.Marks},
 		Kept:  kept, IDs: make(map[int]string, len(kept)),

@@ -242,6 +242,9 @@ func (b *Bodies) AppendTarget(buf []byte, s pacer.Slot, i int) []byte {
 // ID is the id of the message with a number.
 func (b *Bodies) ID(number int) string { return string(b.format.Form.Append([]byte(b.prefix), number)) }
 
+// Begin is the text before the number in ids.
+func (b *Bodies) Begin() string { return b.prefix }
+
 // NumberOf is the number in an id; own is false if the id is another generator's.
 func (b *Bodies) NumberOf(id string) (number int, own bool) {
 	text, own := strings.CutPrefix(id, b.prefix)

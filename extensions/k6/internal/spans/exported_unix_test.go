@@ -28,7 +28,7 @@ import (
 // exportedMessages is a run of five messages, and their spans as three exports each.
 func exportedMessages() (*Traced, []*tracepb.ResourceSpans) {
 	t := &Traced{
-		Asked: Asked{Run: "run", OneIn: 10, All: 1000, OneHost: true, Generators: []Generator{{Number: 1, Host: "elsewhere"}}}, IDs: map[int]string{},
+		Asked: Asked{Run: "run", OneIn: 10, All: 1000, OneHost: true, Generators: []Generator{{Number: 1, Prefix: "m", Host: "elsewhere"}}}, IDs: map[int]string{},
 	}
 	var all []*tracepb.ResourceSpans
 	for n := range int64(5) {

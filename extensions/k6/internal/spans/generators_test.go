@@ -62,6 +62,22 @@ func twoGenerators(t *testing.T, redis bool) (k *Keeper, all *Traced) {
 	return k, all
 }
 
+// Regression: in the trace of a request with several messages, those that are not sampled were taken for the one that is.
+func TestSpansOfMessagesThatAreNotSampledAreNoOthers(t *testing.T) {
+	t.Parallel()
+	traced, all := exportedMessages()
+	for n := range int64(5) {
+		id := []*commonpb.KeyValue{text(messageID, fmt.Sprint("m", 100+n))}
+		all = append(all, made{
+			service: "worker", id: "another", parent: "queue", kind: consumer, from: 700, to: 800, attributes: id,
+		}.in(NewMixing(traced.Run).TraceOf(int(n)))...)
+	}
+	k := traced.Keeper()
+	k.Take(all)
+	d := k.Describe(traced.Sampling("", Default()))
+	assert.EqualValues(t, 5, d.Count, "%+v", d.Marks)
+}
+
 func TestGeneratorsOnSeveralHostsHaveOneBudgetOfStages(t *testing.T) {
 	t.Parallel()
 	for _, redis := range []bool{true, false} {

@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
@@ -37,6 +39,7 @@ type Asked struct {
 // Generator is what the spans need to know of an instance of a run.
 type Generator struct {
 	Number int    `json:"number"` // from 1
+	Prefix string `json:"prefix"` // of the ids of its messages; their numbers follow
 	Host   string `json:"host"`
 	// RedisMS is Redis' clock minus its own; nil: not known.
 	RedisMS *float64 `json:"redis_ms"`
@@ -135,13 +138,19 @@ func (t *Traced) add(line []byte) error {
 	return nil
 }
 
-// Keeper keeps the spans of these messages.
-func (t *Traced) Keeper() *Keeper {
-	numbers := make(map[string]int, len(t.IDs))
-	for n, id := range t.IDs {
-		numbers[id] = n
+// Keeper keeps the spans of the run's messages.
+func (t *Traced) Keeper() *Keeper { return NewKeeper(NewMixing(t.Run), t.numberOf) }
+
+// numberOf is the number of a message of the run, sampled or not: in a trace of several messages a span may be of another.
+func (a Asked) numberOf(id string) (n int, own bool) {
+	for _, g := range a.Generators {
+		if rest, ok := strings.CutPrefix(id, g.Prefix); ok {
+			if number, err := strconv.Atoi(rest); err == nil && number >= 0 {
+				return Number(g.Number, number), true
+			}
+		}
 	}
-	return NewKeeper(NewMixing(t.Run), func(id string) (n int, own bool) { n, own = numbers[id]; return n, own })
+	return 0, false
 }
 
 // Sampling is what a Keeper describes of them.
