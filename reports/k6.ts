@@ -1,4 +1,5 @@
 /** Commands of `./k6 x arrival` on runs. */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import type { Probe, ScriptFigure } from './contract/run.ts';
@@ -27,6 +28,16 @@ export async function merge(directories: readonly string[], out?: string): Promi
 export async function render(directory: string, out?: string): Promise<void> {
   const { exitCode, stderr } = await execa(K6, words('render', [directory], out), { reject: false });
   if (exitCode !== 0) throw new Error(stderr || `k6 x arrival render ended with ${exitCode}`);
+}
+
+/** The file of a run that has written more than its report holds. */
+export const LATEST = 'latest.json';
+
+/**
+ * Brings the report of a killed run up to what the run had written. A run in progress, and one that can't be changed, stays as it is.
+ */
+export async function recover(directory: string): Promise<void> {
+  if (existsSync(join(directory, LATEST))) await execa(K6, words('recover', [directory]), { reject: false });
 }
 
 /** The findings of a campaign of many runs. */

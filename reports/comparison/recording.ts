@@ -4,6 +4,7 @@ import { join, relative, resolve, sep } from 'node:path';
 import type { Run } from '../contract/run.ts';
 import { validateRun } from '../contract/validate.ts';
 import { readJson, readText } from '../files.ts';
+import { recover } from '../k6.ts';
 import { parseHistograms, type Recorded } from './seconds.ts';
 
 export interface Recording {
@@ -44,6 +45,7 @@ export async function linkedFrom(place: string, directory: string): Promise<Reco
  */
 export async function readRun(directory: string, name = directory): Promise<Run> {
   const path = join(name, 'run.json');
+  await recover(directory);
   const data = await readJson(directory, 'run.json').catch((error: Error) => {
     throw new Error(join(name, error.message));
   });

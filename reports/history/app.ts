@@ -1,4 +1,4 @@
-/** The history server: reads runs, writes nothing. */
+/** The history server: reads runs. It writes nothing itself; k6 completes the reports of killed runs. */
 import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { type Static, Type } from '@sinclair/typebox';

@@ -3,6 +3,7 @@ import type { Stats } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { OF_GENERATOR } from '../files.ts';
+import { LATEST, recover } from '../k6.ts';
 import { entryOf } from './describe.ts';
 import type { Entry, Misfit } from './entry.ts';
 import { readSummary } from './summary.ts';
@@ -106,25 +107,35 @@ export class Catalogue {
 
   async #look(directory: string, deadline: number): Promise<Entry | Misfit | null> {
     const path = join(this.root, directory);
-    const [run, summary] = await Promise.all(
-      ['run.json', 'summary.json'].map((name) => plainFile(path, name)),
-    );
+    const [run, summary, latest] = await Promise.all([
+      plainFile(path, 'run.json'),
+      plainFile(path, 'summary.json'),
+      plainFile(path, LATEST),
+    ]);
     if (!run) return null;
-    const stamp = [run, summary].map((one) => one && `${one.mtimeMs} ${one.size} ${one.ino}`).join();
+    const grows = await this.#grows(directory);
+    const killed = latest !== null && !grows;
+    const stamp = [run, summary, killed ? latest : null]
+      .map((one) => one && `${one.mtimeMs} ${one.size} ${one.ino}`)
+      .join();
     let known = this.#known.get(directory);
     if (known?.stamp !== stamp) {
-      known = { stamp, entry: this.#read(directory, run.size) };
+      known = { stamp, entry: this.#read(directory, killed) };
       this.#known.set(directory, known);
     }
     const reading = { directory, error: 'run.json is large, without a summary.json, and still being read' };
     const entry = await within(known.entry, deadline, reading);
     if ('error' in entry) return entry;
-    return { ...entry, live: entry.ended === null && (await this.#grows(directory)) };
+    return { ...entry, live: entry.ended === null && grows };
   }
 
-  async #read(directory: string, bytes: number): Promise<Omit<Entry, 'live'> | Misfit> {
+  /** @param killed it has written more than its report holds */
+  async #read(directory: string, killed: boolean): Promise<Omit<Entry, 'live'> | Misfit> {
+    const path = join(this.root, directory);
     try {
-      return entryOf(await readSummary(join(this.root, directory), bytes), directory);
+      if (killed) await recover(path);
+      const { size = 0 } = (await plainFile(path, 'run.json')) ?? {};
+      return entryOf(await readSummary(path, size), directory);
     } catch (error) {
       return { directory, error: (error as Error).message.split('\n')[0] as string };
     }

@@ -18,7 +18,7 @@ const HELP = `Shows the runs in a browser: a list, comparisons, and runs in prog
   --port   the port to listen on, on 127.0.0.1 (8022, or REPORTS_PORT); 0 chooses a free one
   --runs   the directory of the runs (reports/runs)
 
-Ctrl-C ends it. It changes nothing.`;
+Ctrl-C ends it. It changes nothing, except that it completes the reports of killed runs.`;
 
 const HOST = '127.0.0.1';
 /** The list waits this long for large runs without a summary; later ones come with the next list. */

@@ -8,6 +8,7 @@ import { trust } from '../../pipeline/common/trust.ts';
 import { exitAfter } from '../../pipeline/stack/explain.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
 import type { Run } from '../../reports/contract/run.ts';
+import { recover } from '../../reports/k6.ts';
 import { every, ownOnly } from '../lib/declarations.js';
 import { against, exitCodeOf, runEnvironment, type SettledRun, settle } from './against.ts';
 import { inRunDirectory, runName } from './directory.ts';
@@ -145,6 +146,7 @@ const NOT_PASSED = 99;
 
 /** Whether a run passes; true without run.json: another script, or one that keeps its run elsewhere, for which k6's code speaks. */
 async function hasPassed(runDir: string): Promise<boolean> {
+  await recover(runDir);
   const text = await readFile(join(runDir, 'run.json'), 'utf8').catch(() => undefined);
   return text === undefined || (JSON.parse(text) as Run).verdict.result === 'pass';
 }

@@ -163,8 +163,8 @@ describe('instances with execution segments', () => {
       await eventually(knows, 'three live instances in the list, and a report of the second one', 60_000);
       running[1]?.kill('SIGKILL');
       await Promise.all(running);
-      const parts = await Promise.all([1, 2, 3].map((n) => readRun(place(n))));
       const { exitCode, all } = await merge('killed');
+      const parts = await Promise.all([1, 2, 3].map((n) => readRun(place(n))));
       const whole = await readRun(join(dir, 'killed'));
       assert.equal(whole.verdict.result, 'incomplete');
       assert.match(

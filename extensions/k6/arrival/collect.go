@@ -37,6 +37,8 @@ const (
 	// checkpointShare is how many times its writing time the next checkpoint waits: a longer run takes longer
 	// to write.
 	checkpointShare = 100
+	// latestShare is the same for a report without the seconds, which does not grow with the run.
+	latestShare = 10
 )
 
 // collect runs the whole run: subscribe, start the senders, watch, drain, look up what is missing, and close

@@ -17,13 +17,19 @@ const stampFormat = "2006-01-02T15:04:05.000Z"
 
 // report describes the run as it stands. lossless adds the histograms, for the last report of a run.
 func (e *engine) report(lossless bool) *report.Run {
+	timeline, err := e.timeline()
+	if err != nil {
+		return e.describe(lossless, timeline, "the run's timeline can't be read: "+err.Error())
+	}
+	return e.describe(lossless, timeline)
+}
+
+// describe makes the report of the run as it stands, with these seconds and doubts.
+func (e *engine) describe(lossless bool, timeline []report.Interval, doubts ...string) *report.Run {
 	now := e.life.now()
 	ended, finished := now.ended, now.finished
 	noted, classes := e.noted()
-	timeline, err := e.timeline()
-	if err != nil {
-		noted.doubts = append(noted.doubts, "the run's timeline can't be read: "+err.Error())
-	}
+	noted.doubts = append(noted.doubts, doubts...)
 
 	var ran time.Duration
 	standing := e.Ledger.Running(func() int {

@@ -59,6 +59,7 @@ type engine struct {
 	judging      limits.Judgement       // thresholds, and k6's results for them
 	within       *withins               // limits on how many deliveries arrive in time
 	life         life                   // how far the run has come
+	held         *os.File               // open: others take the run for one in progress; nil: not known here
 	foreign      atomic.Pointer[[]byte] // the first message of another run; nil: none
 	waiting      atomic.Int64           // VUs that wait for the run to begin
 
@@ -185,7 +186,7 @@ func (l *life) change(edit func(p *progress)) {
 // runFiles are the files that a run writes. Each of several instances writes them into its own directory,
 // partDir.
 var runFiles = []string{
-	report.FileName, report.TimelineName, report.LogName, report.PageName, "junit.xml", report.MarkdownName, report.SummaryName,
+	report.FileName, report.LatestName, report.TimelineName, report.LogName, report.PageName, "junit.xml", report.MarkdownName, report.SummaryName,
 	traces.FileName,
 }
 

@@ -33,6 +33,7 @@ type recorder struct {
 	seconds  int               // written to the timeline
 	host     host.TimesStat    // of all cores, at the last tick
 	next     time.Time         // of a checkpoint; owned by the holder of the token
+	latest   time.Time         // of the next report without the seconds; so too
 	busy     chan struct{}     // holds a token while a checkpoint is being written
 	once     sync.Once
 	err      atomic.Pointer[error] // the first of a write
@@ -51,6 +52,7 @@ func newRecorder(e *engine) (*recorder, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("the run's timeline can't be written: %w", err)
 	}
+	e.held = report.Hold(timeline)
 	if r.log, err = os.Create(filepath.Join(dir, "arrival.hlog")); err != nil {
 		return nil, fmt.Errorf("the run's histogram log can't be written: %w", err)
 	}
@@ -143,22 +145,29 @@ func (r *recorder) cut() {
 	}
 }
 
-// checkpoint writes the report of the run so far, in the background, when it is due.
+// checkpoint writes the report of the run so far, in the background, when it is due: without the seconds each second, as
+// long as that costs little too.
 func (r *recorder) checkpoint() {
 	select {
 	case r.busy <- struct{}{}:
 	default:
 		return
 	}
-	began := time.Now()
-	if began.Before(r.next) {
+	began, seconds := time.Now(), r.seconds
+	whole := !began.Before(r.next)
+	if !whole && began.Before(r.latest) {
 		<-r.busy
 		return
 	}
 	go func() {
 		defer func() { <-r.busy }()
-		r.note(r.engine.write())
-		r.next = nextCheckpoint(r.engine.Epoch, began, time.Now())
+		if whole {
+			r.note(r.engine.write())
+			r.next = nextCheckpoint(r.engine.Epoch, began, time.Now())
+			return
+		}
+		r.note(r.engine.writeLatest(seconds))
+		r.latest = began.Add(min(latestShare*time.Since(began), checkpoint))
 	}()
 }
 

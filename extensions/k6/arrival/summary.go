@@ -14,13 +14,21 @@ import (
 )
 
 // write writes run.json, the page and the CI files atomically: a reader never finds a partial file.
-func (e *engine) write() error {
-	// Always for one of several instances: the files of a killed instance are merged with the others.
-	return e.save(e.report(e.life.now().finished || !e.segment.Alone()))
+func (e *engine) write() error { return e.save(e.report(e.lossless())) }
+
+// lossless reports whether a report has the histograms: always for one of several instances, as the files of a killed
+// instance are merged with the others.
+func (e *engine) lossless() bool { return e.life.now().finished || !e.segment.Alone() }
+
+// writeLatest writes the report of the run so far without its seconds, of which the timeline has so many.
+func (e *engine) writeLatest(seconds int) error {
+	noted, _ := e.noted()
+	return report.SaveLatest(e.life.now().dir, e.describe(e.lossless(), []report.Interval{}), seconds, noted.answer)
 }
 
 func (e *engine) save(r *report.Run) error {
-	err := report.Save(e.life.now().dir, r)
+	noted, _ := e.noted()
+	err := report.SaveWhole(e.life.now().dir, r, noted.answer)
 	if err != nil {
 		e.removePage()
 	}

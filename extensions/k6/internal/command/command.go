@@ -37,6 +37,7 @@ func New(gs *state.GlobalState) *cobra.Command {
 		newCheck(gs),
 		newRender(gs),
 		newAnnotate(gs),
+		newRecover(gs),
 		newSpans(gs),
 	)
 	return root

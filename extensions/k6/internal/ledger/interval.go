@@ -67,8 +67,9 @@ func (l *Ledger) Cut() *Interval {
 // Times returns a copy of the times of a phase. It locks the ledger only while it copies.
 func (l *Ledger) Times(phase int) *Times {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.times[phase].clone()
+	times := l.times[phase].copied()
+	l.mu.Unlock()
+	return times()
 }
 
 // Lateness returns a copy of the lateness (sent − due) of the measured phases, once for each due delivery. Unlike
