@@ -122,6 +122,19 @@ func TestAScriptReceives(t *testing.T) {
 	assert.True(t, c.runtime.VU.Runtime().Get("ended").ToBoolean(), "the promise of run.subscribed() resolves at the end")
 }
 
+// Regression: the message that goes round before the load was not recognised where a script hands over ids alone, and the
+// run did not begin.
+func TestTheGreetingMayArriveAsItsIDAlone(t *testing.T) {
+	t.Parallel()
+	for _, form := range []string{"text", "uuid", "number"} {
+		c := newConsuming(t, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]",
+			fmt.Sprintf("greet: true, idFormat: %q", form), once)
+		r := c.collects(`run.subscribed(); listen((body) => run.arrived(JSON.parse(body).id));`)
+		require.NoError(t, <-c.done, form)
+		assert.Equal(t, [3]int{20, 0, 0}, [3]int{r.Account.Arrived, r.Account.Altered, r.Account.Foreign}, form)
+	}
+}
+
 // A handler that is late by 20 ms: the client's own time of receipt keeps the latency right, and without it the run says
 // that it measured the handler.
 func TestALateHandlerIsMeasured(t *testing.T) {

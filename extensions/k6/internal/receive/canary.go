@@ -48,6 +48,7 @@ type Path struct {
 	Target string // that they name
 	At     string // the address of that target at the receiving end
 	Common bool   // messages of others arrive there too
+	IDs    bool   // an id alone may arrive in place of its message
 	// Answered means that nothing arrives: a request has gone round when it is answered.
 	Answered bool
 	Line
@@ -202,12 +203,17 @@ func due(n int) time.Duration { return time.Duration(n)*every + every/2 }
 // listen reads until the run ends, and reconnects after a loss.
 func (c *Canary) listen(ctx context.Context) {
 	prefix := canaryPrefix(c.Parts)
+	greetingID := c.Format.Form.Append([]byte(c.Format.Form.Prefix(prefix)), greeting)
 	for {
 		err := c.Read(func(payload []byte, at socket.Arrival) {
+			if c.IDs && bytes.Equal(payload, greetingID) {
+				c.welcome("")
+				return
+			}
 			n, ok := c.Format.Number(payload, prefix)
 			switch {
 			case ok && n == greeting:
-				c.welcome(payload)
+				c.welcome(c.changed(payload))
 				return
 			case ok:
 				c.arrive(n, c.Clock.At(at.At))
@@ -250,15 +256,19 @@ func (c *Canary) describe(payload []byte) string {
 	if !c.Common || bytes.Contains(payload, []byte(c.Name)) {
 		return "does not hold its id as it was sent (ID_KEY, ID_FORMAT, ID_FROM, BODY; CANARY=off leaves it out): " + report.ExcerptOf(payload)
 	}
-	return "has no id of this run (FILTER, BODY; CANARY=off leaves it out); the first was: " + report.ExcerptOf(payload)
+	return "has no id of this run (FILTER, BODY, ID_FROM; CANARY=off leaves it out); the first was: " + report.ExcerptOf(payload)
 }
 
-// welcome notes the first arrival of the greeting, and whether it is what was sent.
-func (c *Canary) welcome(payload []byte) {
-	altered := ""
-	if !bytes.Equal(payload, c.message(greeting)) {
-		altered = report.ExcerptOf(payload)
+// changed is a greeting that is not what was sent, printable; empty: it is.
+func (c *Canary) changed(payload []byte) string {
+	if bytes.Equal(payload, c.message(greeting)) {
+		return ""
 	}
+	return report.ExcerptOf(payload)
+}
+
+// welcome notes the first arrival of the greeting, and as what it came if that is not what was sent.
+func (c *Canary) welcome(altered string) {
 	select {
 	case c.greets <- altered:
 	default: // a duplicate
