@@ -3,6 +3,7 @@ import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { ConfigError } from '../pipeline/common/config.ts';
 import { readFlags } from '../pipeline/common/flags.ts';
+import { printFolded } from '../pipeline/common/fold.ts';
 import { printable } from '../pipeline/common/printable.ts';
 import { comparisonOf, FailedRunsError } from './comparison/compare.ts';
 import type { Comparison, Judgement } from './comparison/comparison.ts';
@@ -84,7 +85,7 @@ main().then(
 async function main(): Promise<number> {
   const { values, positionals } = parse();
   if (values.help) {
-    console.log(USAGE);
+    printFolded(USAGE);
     return 0;
   }
   const [first = '', ...rest] = positionals;

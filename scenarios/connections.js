@@ -1,5 +1,5 @@
-// How many MQTT connections does the broker hold at once, and what does each cost? Devices connect one after the other, stay, and
-// publish now and then.
+// How many MQTT connections does the broker hold at once, and what does each cost?
+// Devices connect one after the other, stay, and publish now and then.
 //   npm run scenario -- scenarios/connections.js       160/s up to 15,000, each publishing every 6 s, 30 s with all of them
 //   BROKERS=3 npm run scenario -- scenarios/connections.js -e CONNECTIONS=19000      spread over three brokers
 //   … -e CONNECTIONS=19000 -e CONNECT_RATE=500 -e EVERY=6 -e DURATION=60 -e QOS=1 -e CANARY_P99=50

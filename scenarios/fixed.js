@@ -1,4 +1,4 @@
-// How does the pipeline do with a fixed number of connections, with keep-alive and without? (ab -n -c, http_load -parallel -seconds)
+// How does the pipeline behave at a fixed concurrency, with keep-alive and without? (ab -n -c, http_load -parallel -seconds)
 //   npm run fixed                                                      50 connections, 30 s
 //   npm run fixed -- -e CONCURRENCY=1000 -e REQUESTS=50000 -e KEEPALIVE=false
 import { Run } from 'k6/x/arrival';

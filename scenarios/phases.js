@@ -1,4 +1,4 @@
-// How does a site with sessions do? Of ten sessions 7 browse and view, 2 view and join a room, 1 writes a post.
+// How does the pipeline cope with the sessions of a site? Of ten sessions 7 browse and view, 2 view and join a room, 1 writes a post.
 //   npm run scenario -- scenarios/phases.js                         60 s at 100 sessions/s, 60 s up to 200/s, 60 s at 200/s
 //   TOPOLOGY=cluster npm run scenario -- scenarios/phases.js        the same behind a balancer
 //   … -e WARMUP_RATE=10 -e RATE=20 -e WARMUP_DURATION=5 -e RAMP_DURATION=5 -e SUSTAINED_DURATION=5 -e THINK=0.1

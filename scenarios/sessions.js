@@ -1,4 +1,4 @@
-// How do new connections do, so many a second with so many calls each? (httperf --rate 500 --num-conns 50000 --num-calls 10)
+// How does the pipeline cope with many new connections a second, each with some calls? (httperf --rate 500 --num-conns 50000 --num-calls 10)
 //   npm run scenario -- scenarios/sessions.js                       300 connections/s for 30 s, 10 calls on each
 //   … -e SESSIONS=500 -e CALLS=10 -e DURATION=100                   as in that httperf command
 // Sessions begin at a fixed rate. A call is due when the one before is answered.

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { ConfigError, DeadLettersConfig, describe, queueOptions, readConfig } from '../common/config.ts';
 import { readFlags } from '../common/flags.ts';
+import { printFolded } from '../common/fold.ts';
 import { printable } from '../common/printable.ts';
 import { trust, trustText } from '../common/trust.ts';
 import type { DeadLetter, Letters } from '../queue/dead-letters.ts';
@@ -36,7 +37,7 @@ interface Request {
 export async function deadLetters(args: readonly string[]): Promise<number> {
   const request = read(args);
   if (request === 'help') {
-    console.log(HELP);
+    printFolded(HELP);
     return 0;
   }
   const config = readConfig(DeadLettersConfig);

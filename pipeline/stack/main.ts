@@ -7,6 +7,7 @@ import {
   StackConfig,
   withoutPassword,
 } from '../common/config.ts';
+import { printFolded } from '../common/fold.ts';
 import { levelOf, readable } from '../common/log.ts';
 import { deadLetters } from './dead-letters.ts';
 import { exitAfter, explain } from './explain.ts';
@@ -43,7 +44,7 @@ async function main(): Promise<number> {
   const [command, ...args] = given.filter((arg) => arg !== '--fresh' && arg !== '--repair');
   if (command === 'dead-letters') return deadLetters(args);
   if (process.argv.includes('--help') || process.argv.includes('-h')) {
-    console.log(HELP);
+    printFolded(HELP);
     return 0;
   }
   if (command !== undefined) {

@@ -7,6 +7,7 @@ import closeWithGrace from 'close-with-grace';
 import { fastify } from 'fastify';
 import { ConfigError, readConfig } from '../../pipeline/common/config.ts';
 import { readFlags } from '../../pipeline/common/flags.ts';
+import { printFolded } from '../../pipeline/common/fold.ts';
 import { comparisonTemplate } from '../comparison/page.ts';
 import { history } from './app.ts';
 import { Catalogue } from './catalogue.ts';
@@ -36,7 +37,7 @@ async function main(): Promise<void> {
   const text = { type: 'string' } as const;
   const { values } = readFlags(process.argv.slice(2), { port: text, runs: text });
   if (values.help) {
-    console.log(HELP);
+    printFolded(HELP);
     return;
   }
   const port = readPort(values.port);

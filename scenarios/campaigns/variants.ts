@@ -1,6 +1,7 @@
 /** Runs a script on variants of the pipeline, and compares them: for deployments and workers. */
 import { join, resolve } from 'node:path';
 import { RunConfig, readConfig } from '../../pipeline/common/config.ts';
+import { printFolded } from '../../pipeline/common/fold.ts';
 import { exitAfter } from '../../pipeline/stack/explain.ts';
 import { PORTS } from '../lab/remote.ts';
 import { ADDRESSES, checkScript, onlyVariables, variablesOf } from '../run/k6.ts';
@@ -40,7 +41,7 @@ export function main(campaign: Campaign): void {
 async function measure(campaign: Campaign, args: string[]): Promise<number> {
   const { name, script, owns, settings = [] } = campaign;
   if (args.includes('--help') || args.includes('-h')) {
-    console.log(campaign.help);
+    printFolded(campaign.help);
     return 0;
   }
   onlyVariables(args);

@@ -5,6 +5,7 @@ import { readFile, readOptions, type Table } from '../../extensions/artillery-pl
 import { commandOf } from '../../pipeline/common/command.ts';
 import { ConfigError, RunConfig, readConfig } from '../../pipeline/common/config.ts';
 import { like, readFlags } from '../../pipeline/common/flags.ts';
+import { printFolded } from '../../pipeline/common/fold.ts';
 import { trust } from '../../pipeline/common/trust.ts';
 import { exitAfter } from '../../pipeline/stack/explain.ts';
 import { against, exitCodeOf, runEnvironment, settle } from './against.ts';
@@ -52,7 +53,7 @@ async function main(): Promise<number> {
   const args = process.argv.slice(2);
   const { values, positionals } = readFlags(args, FLAGS, true);
   if (values.help) {
-    console.log(HELP);
+    printFolded(HELP);
     return 0;
   }
   const [file = RAMP, more] = positionals;

@@ -17,6 +17,9 @@ type Output = Pick<NodeJS.WriteStream, 'isTTY' | 'write'> & { columns?: number }
 /** Of a terminal that does not say its own. */
 const COLUMNS = 80;
 
+/** A terminal that knows no control characters gets lines, as a log does. */
+const plain = (out: Output): Output => ({ isTTY: false, write: out.write.bind(out) });
+
 /** The figures of a line. */
 type Second = Pick<Interval, 't' | 'phase' | 'requests' | 'backlog'> & {
   /** Requests of its phase, up to its end. */
@@ -39,7 +42,10 @@ export class Progress {
   /** The second that was shown last. */
   #shownAt = -SELDOM_S;
 
-  constructor(dir: string, out: Output = process.stderr) {
+  constructor(
+    dir: string,
+    out: Output = process.env.TERM === 'dumb' ? plain(process.stderr) : process.stderr,
+  ) {
     this.#dir = dir;
     this.#out = out;
   }
@@ -130,7 +136,7 @@ export class Progress {
     const p99 = this.#arrival.totalCount === 0 ? null : this.#arrival.getValueAtPercentile(99) / 1000;
     const figures: Figures = {
       ...{ t, number, of: phases.length, name, left: name === null ? '' : left, requests, backlog },
-      ...{ p99, limit, state: stateOf(p99, limit, refused) },
+      ...{ p99, limit, state: stateOf(p99, limit, refused, name === null && backlog > 0) },
     };
     if (!this.#out.isTTY) this.#out.write(`${wide(figures)}\n`);
     else this.#out.write(`\x1b[2K${fitting(figures, (this.#out.columns || COLUMNS) - 1)}\r`);
@@ -164,10 +170,11 @@ interface Figures {
   state: string;
 }
 
-/** Reasons for which the run would fail if it ended now; empty: none is known. */
-function stateOf(p99: number | null, limit: number | null, refused: number): string {
+/** Reasons for which the run would fail if it ended now; empty: messages are missing, and the backlog says how many. */
+function stateOf(p99: number | null, limit: number | null, refused: number, missing: boolean): string {
   if (refused > 0) return `${count(refused)} failed`;
-  return p99 !== null && limit !== null && p99 >= limit ? 'too slow' : 'good so far';
+  if (p99 !== null && limit !== null && p99 >= limit) return 'too slow';
+  return missing ? '' : 'good so far';
 }
 
 /** The line for a log, and for a terminal that has room. */

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { commandOf } from '../../pipeline/common/command.ts';
 import { RunConfig, readConfig } from '../../pipeline/common/config.ts';
 import { isEntry } from '../../pipeline/common/entry.ts';
+import { printFolded } from '../../pipeline/common/fold.ts';
 import { trust } from '../../pipeline/common/trust.ts';
 import { exitAfter } from '../../pipeline/stack/explain.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
@@ -55,7 +56,7 @@ function help(script: string | undefined): string {
 async function main(): Promise<number> {
   const [script, ...given] = process.argv.slice(2);
   if (script === undefined || [script, ...given].some((arg) => arg === '--help' || arg === '-h')) {
-    console.log(help([script, ...given].find((arg) => arg !== undefined && !arg.startsWith('-'))));
+    printFolded(help([script, ...given].find((arg) => arg !== undefined && !arg.startsWith('-'))));
     return script === undefined ? 1 : 0;
   }
   const { count: times, args: once } = countFlag(

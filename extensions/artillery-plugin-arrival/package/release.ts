@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { ConfigError } from '../../../pipeline/common/config.ts';
 import { readFlags } from '../../../pipeline/common/flags.ts';
+import { printFolded } from '../../../pipeline/common/fold.ts';
 import { exitAfter } from '../../../pipeline/stack/explain.ts';
 import manifest from '../package.json' with { type: 'json' };
 
@@ -25,7 +26,7 @@ async function main(): Promise<number> {
   const flags = { to: { type: 'string', default: join(ROOT, '.stack/packages') } } as const;
   const { values, positionals } = readFlags(process.argv.slice(2), flags, true);
   if (values.help) {
-    console.log(USAGE);
+    printFolded(USAGE);
     return 0;
   }
   const to = resolve(values.to);

@@ -253,7 +253,7 @@ func (x *External) Figure(name string, value float64, unit string) {
 // Result judges the run and writes the last report.
 func (x *External) Result() (run *report.Run, summary, directory string, err error) {
 	run, err = x.engine.lastReport(x.registry)
-	return run, report.Text(run, x.engine.reportPath(), false), x.engine.life.now().dir, err
+	return run, report.Text(run, x.engine.reportPath(), report.Screen{}), x.engine.life.now().dir, err
 }
 
 // opening returns the start time: soon for k6, when the caller decides otherwise.

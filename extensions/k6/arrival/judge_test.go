@@ -101,17 +101,17 @@ func TestTheJudgeGetsTheRunsEvidence(t *testing.T) {
 	}{
 		"no harm": {"", inTime, 0, nil, nil},
 		"late to send": {"", func(int) int64 { return 5000 }, 0, nil, []string{
-			"the generator was late: lateness p99 5.0 ms of arrival p99 15.0 ms; more cores are needed"}},
+			"the generator was late: lateness p99 5.00 ms of arrival p99 15.0 ms; more cores are needed"}},
 		// Regression: such a run was trusted, as the stage schedule has only messages that arrived.
 		"late to send what does not arrive": {"", func(n int) int64 { return int64(n%2) * 5e6 }, 0, nil, []string{
-			"the generator was late: lateness p99 5000.0 ms of arrival p99 10.0 ms; more cores are needed", "rejected: 50 of 100 messages", "50 of 100 requests got no 2xx"}},
+			"the generator was late: lateness p99 5,000 ms of arrival p99 10.0 ms; more cores are needed", "rejected: 50 of 100 messages", "50 of 100 requests got no 2xx"}},
 		"unbalanced account": {"mqtt: { url: 'BROKER', connections: 2 }", inTime, 0, func(e *engine, _ *recorder) {
 			// Message 0 is sent twice and arrives at both connections.
 			e.Ledger.Sent(e.Pacer.Slot(0), e.Clock.At(e.Epoch))
 			e.Ledger.Arrive(1, []ledger.Arrival{{Seq: 0, At: e.Clock.At(e.Epoch) + 10_000}}, nil)
 		}, []string{"the account does not balance", "unknown: 1 of 100 messages may have been accepted and never arrived"}},
 		"late to read": {"", inTime, 6000, nil, []string{
-			"the generator was late to read: arrivals waited in the subscriber's socket for up to 6.0 ms (p99) of arrival p99 10.0 ms"}},
+			"the generator was late to read: arrivals waited in the subscriber's socket for up to 6.00 ms (p99) of arrival p99 10.0 ms"}},
 		"dropped": {"", func(n int) int64 { return int64(-(n % 2)) }, 0, nil, []string{
 			"the generator never sent 50 of 100 messages"}},
 		"halted": {"", func(n int) int64 { return int64(-(n % 2)) }, 0, func(e *engine, _ *recorder) { close(e.Halted) }, nil},

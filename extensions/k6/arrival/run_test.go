@@ -265,5 +265,5 @@ flows: [{name: own, target: devices, targets: 1}]`,
 	result, reasons, _ := verdict(r)
 	assert.Equal(t, report.Pass, result, reasons)
 	assert.Equal(t, 50, r.Account.Arrived)
-	assert.Contains(t, report.Text(r, "", false), "request to delivery as one: the pipeline sends no stamps")
+	assert.Contains(t, report.Text(r, "", report.Screen{}), "request to delivery as one: the pipeline sends no stamps")
 }

@@ -142,7 +142,7 @@ func TestAPipelineWithoutStampsHasStagesByItsOwnSpans(t *testing.T) {
 	}
 	assert.NotEmpty(t, s.Slowest)
 	assert.Len(t, s.Slowest[0].Spans, 4)
-	assert.Contains(t, report.Text(r, "", false), "queued → claimed")
+	assert.Contains(t, report.Text(r, "", report.Screen{}), "queued → claimed")
 	assert.Contains(t, report.Markdown(r), "queued → claimed")
 }
 
@@ -157,7 +157,7 @@ func TestARunWithoutASpanSaysSo(t *testing.T) {
 	require.Len(t, r.Errors, 1)
 	assert.Equal(t, "none came", r.Errors[0].Class)
 	assert.Contains(t, r.Errors[0].Example, "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:")
-	assert.Contains(t, report.Text(r, "", false), "20 without a span")
+	assert.Contains(t, report.Text(r, "", report.Screen{}), "20 without a span")
 }
 
 func TestOptionsOfSpans(t *testing.T) {

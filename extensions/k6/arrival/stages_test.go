@@ -53,6 +53,6 @@ func TestAPipelineHasItsOwnStages(t *testing.T) {
 			assert.InDelta(t, s.ArrivalMS, sum, 0.002)
 		}
 	}
-	assert.Contains(t, report.Text(r, "", false), "outbox")
+	assert.Contains(t, report.Text(r, "", report.Screen{}), "outbox")
 	assert.Contains(t, report.Markdown(r), "| worker |")
 }

@@ -52,7 +52,7 @@ func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
 		where = "none: " + err.Error()
 	}
 	m.root.concluded.Store(err == nil)
-	return map[string]any{"stdout": report.Text(r, where, colours(m.vu.Runtime(), data))}
+	return map[string]any{"stdout": report.Text(r, where, screen(m.vu.Runtime(), data))}
 }
 
 func (e *engine) lastReport(registry *metrics.Registry) (*report.Run, error) {
@@ -75,8 +75,8 @@ func Short(path string) string {
 	return path
 }
 
-// colours reports whether k6 prints colours, from the data of handleSummary.
-func colours(rt *sobek.Runtime, v sobek.Value) bool {
+// screen is what k6 prints the summary on, from the data of handleSummary.
+func screen(rt *sobek.Runtime, v sobek.Value) report.Screen {
 	var d struct {
 		State struct {
 			IsStdOutTTY bool `json:"isStdOutTTY"`
@@ -90,7 +90,7 @@ func colours(rt *sobek.Runtime, v sobek.Value) bool {
 			_ = json.Unmarshal(text, &d) // fields that k6 does not pass stay unset
 		}
 	}
-	return d.State.IsStdOutTTY && !d.Options.NoColor && os.Getenv("NO_COLOR") == ""
+	return report.NewScreen(d.State.IsStdOutTTY, d.Options.NoColor)
 }
 
 // result is run.result(): run.json as it stands, as a JavaScript object.

@@ -133,7 +133,8 @@ func TestCallsThatAWebhookDoesNotTakeAreTheCause(t *testing.T) {
 					return
 				}
 				r := s.run()
-				assert.Contains(t, r.Cause(), "the webhook took none of the calls that came: 50 "+says)
+				// On a busy machine not every call has come when the run stops waiting.
+				assert.Regexp(t, `the webhook took none of the calls that came: \d+ `+regexp.QuoteMeta(says), r.Cause())
 			})
 		}
 	}

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { type Static, Type } from '@sinclair/typebox';
 import { commandOf } from '../../../pipeline/common/command.ts';
 import { describe, RunConfig, readConfig } from '../../../pipeline/common/config.ts';
+import { printFolded } from '../../../pipeline/common/fold.ts';
 import { exitAfter } from '../../../pipeline/stack/explain.ts';
 import { against, runEnvironment, settle } from '../../run/against.ts';
 import { inRunDirectory, runName } from '../../run/directory.ts';
@@ -56,7 +57,7 @@ const QUICK = 3;
 async function main(): Promise<number> {
   const args = process.argv.slice(2);
   if (args.includes('--help') || args.includes('-h')) {
-    console.log(HELP);
+    printFolded(HELP);
     return 0;
   }
   onlyVariables(args);

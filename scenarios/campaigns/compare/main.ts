@@ -7,6 +7,7 @@ import { readFile } from '../../../extensions/artillery-plugin-arrival/options.t
 import { findPipeline } from '../../../extensions/artillery-plugin-arrival/pipeline.ts';
 import { commandOf } from '../../../pipeline/common/command.ts';
 import { ConfigError, RunConfig, readConfig, StackConfig } from '../../../pipeline/common/config.ts';
+import { printFolded } from '../../../pipeline/common/fold.ts';
 import { printable } from '../../../pipeline/common/printable.ts';
 import { trust } from '../../../pipeline/common/trust.ts';
 import type { Generator } from '../../../pipeline/stack/child.ts';
@@ -57,7 +58,7 @@ interface Load {
 async function main(): Promise<number> {
   const options = readOptions(process.argv.slice(2));
   if (options === 'help') {
-    console.log(HELP);
+    printFolded(HELP);
     return 0;
   }
   const { network } = options;

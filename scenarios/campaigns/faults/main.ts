@@ -2,6 +2,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError } from '../../../pipeline/common/config.ts';
 import { numberOf, readFlags } from '../../../pipeline/common/flags.ts';
+import { printFolded } from '../../../pipeline/common/fold.ts';
 import { exitAfter } from '../../../pipeline/stack/explain.ts';
 import { shortPath } from '../../../pipeline/stack/file.ts';
 import { INTERRUPTED, onInterrupt } from '../../../pipeline/stack/interrupt.ts';
@@ -33,7 +34,7 @@ async function main(): Promise<number> {
     'without-faults': { type: 'boolean', default: false },
   });
   if (values.help) {
-    console.log(HELP);
+    printFolded(HELP);
     return 0;
   }
   const cases = chosen(values.only);

@@ -151,8 +151,8 @@ Exit code: 0 when the run passes, 99 when it does not, 1 when the parts can't be
 			if err != nil {
 				return errext.WithExitCodeIfNone(err, wrong)
 			}
-			page, colored := arrival.Short(filepath.Join(dir, report.PageName)), gs.Stdout.IsTTY && !gs.Flags.NoColor
-			fmt.Fprint(gs.Stdout, report.Text(r, page, colored))
+			page := arrival.Short(filepath.Join(dir, report.PageName))
+			fmt.Fprint(gs.Stdout, report.Text(r, page, report.NewScreen(gs.Stdout.IsTTY, gs.Flags.NoColor)))
 			if r.Verdict.Result != report.Pass {
 				gs.OSExit(notPassed)
 			}

@@ -53,14 +53,16 @@ func lateness(e Evidence) *report.Rule {
 	}
 	rule := late("lateness", value(own.P99), arrival)
 	rule.Part, rule.TrustedAnyway = report.Sending, accountAnyway
-	rule.Remedy = "the load generator was late. Lower the rate or give it more cores, and run again"
+	why, remedy := e.lateBy()
+	rule.Remedy = "the load generator was late. " + remedy + ", and run again"
 	if e.Halted {
 		return &rule
 	}
 	if e.Run.Latency.Arrival.P99 == nil { // nothing arrived
-		return because(rule, "the generator was late: lateness p99 %.1f ms; %s", value(own.P99), e.remedy())
+		return because(rule, "the generator was late: lateness p99 %s ms; %s", report.MS(own.P99), why)
 	}
-	return because(rule, "the generator was late: lateness p99 %.1f ms of arrival p99 %.1f ms; %s", value(own.P99), arrival, e.remedy())
+	return because(rule, "the generator was late: lateness p99 %s ms of arrival p99 %s ms; %s",
+		report.MS(own.P99), report.MS(e.Run.Latency.Arrival.P99), why)
 }
 
 func cpu(e Evidence) *report.Rule {
@@ -91,8 +93,8 @@ func socketWait(e Evidence) *report.Rule {
 		rule.Remedy = "the consumer's handler was late. Pass at, the time when its client received the message, or let it do less, " +
 			"and run again"
 	}
-	return because(rule, "the generator was late to read: arrivals waited %s for up to %.1f ms (p99) of arrival p99 %.1f ms%s",
-		where, value(own.P99), arrival, after(stolen(e.Run.Timeline)))
+	return because(rule, "the generator was late to read: arrivals waited %s for up to %s ms (p99) of arrival p99 %s ms%s",
+		where, report.MS(own.P99), report.MS(e.Run.Latency.Arrival.P99), after(stolen(e.Run.Timeline)))
 }
 
 func dropped(e Evidence) *report.Rule {
@@ -205,19 +207,21 @@ func stolen(timeline []report.Interval) string {
 	return fmt.Sprintf("the hypervisor took %.0f %% of this host's CPU during the run, and %.0f %% in the worst second", sum/float64(seconds), most)
 }
 
-// remedy is the advice for a late generator: what stopped the messages, its CPU back from the hypervisor, more senders if all were busy,
-// otherwise more cores.
-func (e Evidence) remedy() string {
+// lateBy is why a generator was late, with the advice, and the advice as a sentence: what stopped the messages, its CPU back
+// from the hypervisor, more senders if all were busy, otherwise more cores.
+func (e Evidence) lateBy() (why, remedy string) {
+	remedy = "Lower the rate or give it more cores"
 	if cause := e.Run.Cause(); cause != "" { // senders that wait for answers, or have ended, are late
-		return cause
+		return cause, remedy
 	}
 	if steal := stolen(e.Run.Timeline); steal != "" {
-		return steal + ": use a machine that is not shared"
+		return steal + ": use a machine that is not shared", "Use a machine that is not shared"
 	}
 	if 100*e.Unattended >= int64(max(1, e.Run.Account.Requests.Scheduled)) { // as many requests as affect a p99
-		return fmt.Sprintf("%s requests were due while all senders waited for answers: more senders are needed", report.Number(int(e.Unattended)))
+		why = fmt.Sprintf("%s requests were due while all senders waited for answers: more senders are needed", report.Number(int(e.Unattended)))
+		return why, "Give it more senders or lower the rate"
 	}
-	return "more cores are needed"
+	return "more cores are needed", remedy
 }
 
 // open names the subscribers that did not reconnect.

@@ -140,7 +140,7 @@ func TestLatenessIsNotComparedWithWhatWasNotMeasured(t *testing.T) {
 		late := latency(3)
 		r.Health.Lateness, r.Latency.Arrival = &late, report.Latency{}
 	})})
-	assert.Contains(t, strings.Join(v.Reasons, "\n"), "lateness p99 3.0 ms;")
+	assert.Contains(t, strings.Join(v.Reasons, "\n"), "lateness p99 3.00 ms;")
 	assert.NotContains(t, strings.Join(v.Reasons, "\n"), "0.0 ms;")
 }
 
@@ -200,11 +200,23 @@ func TestInstrumentFaultsInvalidateTheRun(t *testing.T) {
 		r.Health.Lateness, r.Timeline = &l, seconds(1, 30, 0, 20)
 	})})
 	assert.Contains(t, v.Reasons[0], "the hypervisor took 30 % of this host's CPU during the run, and 30 % in the worst second")
+	// Regression: beside "use a machine that is not shared" the answer said "give it more cores".
+	assert.Equal(t, "the load generator was late. Use a machine that is not shared, and run again", remedyOf(v, "lateness"))
 	v = Of(Evidence{Run: run(func(r *report.Run) {
 		l := latency(6)
 		r.Health.Lateness = &l
 	}), Unattended: 5})
 	assert.Contains(t, v.Reasons[0], "more senders are needed")
+	assert.Contains(t, remedyOf(v, "lateness"), "more senders")
+}
+
+func remedyOf(v report.Verdict, name string) string {
+	for _, rule := range v.Rules {
+		if rule.Name == name {
+			return rule.Remedy
+		}
+	}
+	return ""
 }
 
 // Regression: every run on two hosts was invalid, as its clock bound exceeded 10 % of the shortest

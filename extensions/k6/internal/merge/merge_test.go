@@ -124,7 +124,7 @@ func TestMergeIgnoresTheOrderOfTheParts(t *testing.T) {
 	assert.Nil(t, r.Run.Generator)
 	assert.Equal(t, 3*one.Account.Scheduled, r.Account.Scheduled)
 	assert.Len(t, r.Generators, 3)
-	text := report.Text(r, "", false)
+	text := report.Text(r, "", report.Screen{})
 	assert.Contains(t, text, "\n  generator 2 1/3:2/3 · pass · 190 scheduled · 190 arrived · lateness p99 0.348 ms · CPU max 5.00 %\n")
 	assert.Contains(t, text, " scheduled = 0 dropped")
 }
@@ -174,7 +174,7 @@ func TestFiguresHaveOneValuePerGenerator(t *testing.T) {
 		}
 	}
 	r := merged(t, three(t, says(new(14_001.0), new(1.5)), says(new(14_002.0), nil), says(new(14_003.0), new(3.5))))
-	text := report.Text(r, "", false)
+	text := report.Text(r, "", report.Screen{})
 	assert.Contains(t, text, "\n  figure      connections held: 14,001 · 14,002 · 14,003\n")
 	assert.Contains(t, text, "\n  figure      canary p99: 1.50 · n/a · 3.50 ms\n")
 	assert.Contains(t, report.Markdown(r), "\n- canary p99: 1.50 · not available · 3.50 ms\n")
@@ -197,7 +197,7 @@ func TestTheMergedClockHasTheWidestBound(t *testing.T) {
 	for i, own := range []float64{0.25, 0.5, 0.75} {
 		assert.Equal(t, []float64{own, own}, []float64{*r.Generators[i].ClockOffsetMS, *r.Generators[i].ClockBoundMS})
 	}
-	assert.NotContains(t, report.Text(r, "", false), "drift")
+	assert.NotContains(t, report.Text(r, "", report.Screen{}), "drift")
 }
 
 func TestPartsOfDifferentRunsAreRefused(t *testing.T) {

@@ -144,9 +144,19 @@ func (r *Run) sentence(best held, known bool) string {
 			figure(r.Answer.P99LimitMS), perSecond(busiest.ScheduledPerS), with)
 	case best.most:
 		return fmt.Sprintf("Held %s, the most that was offered, with arrival %s%s.", perSecond(best.perS), arrival.worst(), r.limited())
+	case r.tooSlow():
+		return fmt.Sprintf("Arrival %s is above the limit of %s ms. Below it %s were held for %d s; %s were offered.", arrival.worst(),
+			figure(r.Answer.P99LimitMS), perSecond(best.perS), heldSeconds, perSecond(busiest.ScheduledPerS))
 	}
 	return fmt.Sprintf("Held %s with arrival p99 below %s ms. %s were offered, and the whole run has %s.", perSecond(best.perS),
 		figure(r.Answer.P99LimitMS), perSecond(busiest.ScheduledPerS), arrival.worst())
+}
+
+// tooSlow reports whether the limit on arrival p99 failed the run.
+func (r *Run) tooSlow() bool {
+	return r.Verdict.Result == Fail && slices.ContainsFunc(r.Verdict.Rules, func(rule Rule) bool {
+		return (rule.Name == p99Rule || rule.Name == trendRule) && rule.OK != nil && !*rule.OK
+	})
 }
 
 // swept is the answer of a sweep of concurrency: the knee, and the highest rate within the limit.

@@ -31,7 +31,7 @@ func TestTheAnswerOfEachGolden(t *testing.T) {
 	t.Parallel()
 	for name, names := range map[string][]string{
 		"passing":        {"Held 2,850 messages/s", "the most that was offered", "p99 4.39 ms", "limit 250 ms"},
-		"failing":        {"Held", "192 lost", "of 89,300 messages"},
+		"failing":        {"were held for 5 s", "192 lost", "of 89,300 messages"},
 		"refusing":       {"Held no rate", "78,751 rejected"},
 		"spike":          {"400/s", "drained in 2 s (limit 5 s)", "p99", "after 3 s (limit 5 s)"},
 		"soak":           {"at 50/s", "p99 grew by 0.11 ms (limit 50 ms)", "2.4 MB at most (limit 32 MB)"},
@@ -92,7 +92,7 @@ func TestTheAnswerDependsOnTheVerdict(t *testing.T) {
 		} else {
 			assert.Equal(t, answer, r.Answer.Sentence, "%s: the answer keeps the run's first limit", name)
 		}
-		for _, text := range []string{Markdown(r), Text(r, "", false)} {
+		for _, text := range []string{Markdown(r), Text(r, "", Screen{})} {
 			assert.Regexp(t, `arrival p99 14\.4 ms, limit &?l?t?;?<? ?0\.1 ms`, text, name)
 		}
 		junit, err := JUnit(r)
@@ -165,6 +165,11 @@ func TestARateIsHeldOnlyBelowTheLimit(t *testing.T) {
 	r.Conclude("")
 	assert.InDelta(t, 1150, *r.Answer.HeldPerS, 60, "more was offered but not held")
 	assert.Regexp(t, `^Held 1,1\d\d messages/s with arrival p99 below 250 ms. 2,850 messages/s were offered, and `, r.Answer.Sentence)
+	// Regression: a run that its limit failed began with what it held below that limit.
+	slow := *r
+	slow.Verdict = Verdict{Result: Fail, Rules: []Rule{{Name: p99Rule, Op: "<", Limit: new(250.0), OK: new(false), Result: Fail}}}
+	slow.Conclude("")
+	assert.Regexp(t, `^Arrival p99 [\d.,]+ ms is above the limit of 250 ms\. .* 1,1\d\d messages/s were held `, slow.Answer.Sentence)
 	for i := range r.Timeline {
 		if s := &r.Timeline[i]; s.Arrival != nil {
 			s.Arrival.P99 = new(250.0)

@@ -221,7 +221,7 @@ func TestTheTextSummarizesTheRun(t *testing.T) {
 		Errors:  []ErrorClass{{"request", "timeout", 3, "no answer within 10s"}},
 	}
 	r.Run.Name = "ramp-single"
-	text := Text(r, "reports/runs/x/index.html", false)
+	text := Text(r, "reports/runs/x/index.html", Screen{})
 	for _, line := range []string{
 		"  FAIL        ramp-single\n              lost: 3 of 12345 messages were accepted and never arrived\n",
 		"  arrival     p50 1,000 · p95 1,901 · p99 1,980 · max 2,000 ms   from 2,000 deliveries in the measured phases\n",
@@ -240,15 +240,15 @@ func TestTheTextSummarizesTheRun(t *testing.T) {
 	assert.Contains(t, text, "deliveries in the measured phases\n  from send ")
 	other := *r
 	other.Run.Protocol = "MQTT"
-	assert.Contains(t, Text(&other, "", false), "  MQTT        p50 10.0 ·")
+	assert.Contains(t, Text(&other, "", Screen{}), "  MQTT        p50 10.0 ·")
 	assert.Contains(t, Markdown(&other), "| MQTT | ")
-	assert.NotContains(t, Text(&other, "", false)+Markdown(&other), "HTTP")
+	assert.NotContains(t, Text(&other, "", Screen{})+Markdown(&other), "HTTP")
 	assert.NotContains(t, text, "canary", "the run has no canary")
 	assert.NotContains(t, text, "instrument", "the instrument has no fault")
-	assert.Contains(t, Text(r, "", true), "\x1b[1;31mFAIL\x1b[0m")
+	assert.Contains(t, Text(r, "", Screen{Colour: true}), "\x1b[1;31mFAIL\x1b[0m")
 
 	r.Account.Balanced = false
-	text = Text(r, "", false)
+	text = Text(r, "", Screen{})
 	assert.Contains(t, text, "12,345 scheduled ≠ ")
 	assert.NotContains(t, text, "p99", "no percentile without a balanced account")
 }

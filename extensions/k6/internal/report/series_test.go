@@ -11,7 +11,7 @@ func TestTerminalAndMarkdownShowTheSameFigures(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "passing")
 	r.Account.Negative, r.Account.Foreign = 7, 9
-	for _, text := range []string{Text(r, "", false), Markdown(r)} {
+	for _, text := range []string{Text(r, "", Screen{}), Markdown(r)} {
 		for _, one := range r.series() {
 			assert.Contains(t, text, one.name)
 			assert.Contains(t, text, num(one.at(99)))

@@ -7,35 +7,74 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
 )
 
 var colours = map[string]string{Pass: "32", Fail: "31", Invalid: "33", Incomplete: "33"}
 
+// Screen is what a summary is printed on.
+type Screen struct {
+	Colour  bool
+	Columns int // of a terminal; 0: lines are as long as they get
+}
+
+// NewScreen is that of this process's standard output.
+func NewScreen(isTerminal, noColour bool) Screen {
+	if !isTerminal {
+		return Screen{}
+	}
+	s := Screen{Colour: !noColour && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	if columns, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+		s.Columns = columns
+	}
+	return s
+}
+
 // summary is the text that Text writes, line by line.
-type summary struct{ strings.Builder }
+type summary struct {
+	strings.Builder
+	columns int
+}
 
 func (s *summary) line(label, format string, args ...any) {
-	fmt.Fprintf(s, "  %-11s %s\n", Printable(label), Printable(fmt.Sprintf(format, args...)))
+	s.row(label, strings.Join(fold(Printable(fmt.Sprintf(format, args...)), s.columns-indent), "\n"+strings.Repeat(" ", indent)))
+}
+
+// indent is the column in which the text of each line begins.
+const indent = 14
+
+// row writes a line that stays as it is, like that of a table.
+func (s *summary) row(label, text string) {
+	fmt.Fprintf(s, "  %-11s %s\n", Printable(label), text)
 }
 
 // paragraph writes lines after an empty line, if there are any, with a label before the first.
-func (s *summary) paragraph(label string, lines []string) {
+func (s *summary) paragraph(label string, lines []string) { s.paragraphs(label, lines, s.line) }
+
+// table is a paragraph whose lines are rows.
+func (s *summary) table(label string, lines []string) {
+	s.paragraphs(label, lines, func(label, _ string, text ...any) { s.row(label, Printable(fmt.Sprint(text...))) })
+}
+
+func (s *summary) paragraphs(label string, lines []string, write func(label, format string, args ...any)) {
 	for i, line := range lines {
 		if i == 0 {
 			s.WriteString("\n")
 		} else {
 			label = ""
 		}
-		s.line(label, "%s", line)
+		write(label, "%s", line)
 	}
 }
 
 // Text is the summary for the terminal. where is the path of the page.
-func Text(r *Run, where string, colour bool) string {
-	s := &summary{}
+func Text(r *Run, where string, screen Screen) string {
+	s := &summary{columns: screen.Columns}
 	verdict := strings.ToUpper(r.Verdict.Result)
 	padding := strings.Repeat(" ", max(0, 11-len(verdict)))
-	if colour {
+	if screen.Colour {
 		verdict = "\x1b[1;" + colours[r.Verdict.Result] + "m" + verdict + "\x1b[0m"
 	}
 	fmt.Fprintf(s, "\n  %s%s %s\n", verdict, padding, Printable(r.Run.Name))
@@ -57,7 +96,7 @@ func Text(r *Run, where string, colour bool) string {
 	s.WriteString("\n")
 	if r.Account.Balanced {
 		s.latencies(r)
-		s.paragraph("", stepsText(r, os.Getenv("ARRIVAL_WIDE") != ""))
+		s.table("in ms", stepsText(r, os.Getenv("ARRIVAL_WIDE") != ""))
 		s.paragraph("slowest", slowestText(r))
 		s.paragraph("sampled", sampledText(r))
 		s.paragraph("spans", SpansText(r))
@@ -93,7 +132,7 @@ func Text(r *Run, where string, colour bool) string {
 	for _, e := range r.Errors {
 		s.line("error", "%s × %s at %s: %s", count(e.Count), e.Class, e.Stage, e.Example)
 	}
-	s.paragraph("report", []string{where})
+	s.table("report", []string{where})
 	return s.String() + "\n"
 }
 
@@ -134,10 +173,15 @@ func (s *summary) latencies(r *Run) {
 		s.line("canary", "%s of %s%s", count(c.Arrived), count(c.Sent), latency)
 	}
 
-	s.paragraph("stage", []string{fmt.Sprintf(stageRow, "mean", "share", "p50", "p99", "max") + r.Tail.column("    ", "of slowest 1 %")})
+	s.table("stage", []string{fmt.Sprintf(stageRow, "mean", "share", "p50", "p99", "max") + r.Tail.column("    ", "of slowest 1 %")})
 	row := func(stage string, part Latency, note string) {
-		s.line("  "+stage, stageRow+" ms%s%s", num(part.Mean), share(part, l.Arrival), num(part.at(50)), num(part.at(99)), num(part.Max),
-			r.Tail.column(" ", r.Tail.share(stage)), note)
+		text := fmt.Sprintf(stageRow+" ms%s%s", num(part.Mean), share(part, l.Arrival), num(part.at(50)), num(part.at(99)), num(part.Max),
+			r.Tail.column(" ", r.Tail.share(stage)), Printable(note))
+		if s.columns > 0 && indent+utf8.RuneCountInString(text) > s.columns { // the note stands below
+			text = strings.TrimSuffix(text, Printable(note))
+			defer s.line("", "%s", strings.TrimSpace(note))
+		}
+		s.row("  "+stage, text)
 	}
 	for i, stage := range r.Stages {
 		switch part := l.Stages[stage.Name]; {

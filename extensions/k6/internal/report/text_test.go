@@ -28,13 +28,13 @@ func TestTheCanaryIsShownBelowHTTP(t *testing.T) {
 	t.Parallel()
 	r := balanced()
 	r.Canary = &Canary{Sent: 51, Arrived: 50, IntervalS: 1, Latency: NewLatency(ramp(50), false)}
-	assert.Contains(t, Text(r, "", false), "from 0 requests\n  canary      50 of 51 · p50 25.0 · max 50.0 ms\n\n")
+	assert.Contains(t, Text(r, "", Screen{}), "from 0 requests\n  canary      50 of 51 · p50 25.0 · max 50.0 ms\n\n")
 
 	r.Canary = &Canary{Sent: 51, Latency: NewLatency(ramp(0), false)}
-	assert.Contains(t, Text(r, "", false), "\n  canary      0 of 51\n", "no latency where nothing arrived")
+	assert.Contains(t, Text(r, "", Screen{}), "\n  canary      0 of 51\n", "no latency where nothing arrived")
 
 	r.Account.Balanced = false
-	assert.NotContains(t, Text(r, "", false), "canary", "no latency is shown")
+	assert.NotContains(t, Text(r, "", Screen{}), "canary", "no latency is shown")
 }
 
 func TestTheClockLineShowsLimitAndDrift(t *testing.T) {
@@ -52,7 +52,7 @@ func TestTheClockLineShowsLimitAndDrift(t *testing.T) {
 	} {
 		r := balanced()
 		r.Clock.LimitMS, r.Clock.DriftPPM = c.limit, &c.drift
-		assert.Contains(t, Text(r, "", false), "\n  clock       "+c.line+"\n")
+		assert.Contains(t, Text(r, "", Screen{}), "\n  clock       "+c.line+"\n")
 	}
 }
 
@@ -71,7 +71,7 @@ func TestTheInstrumentLineShowsFaults(t *testing.T) {
 	} {
 		r := balanced()
 		r.Health, r.Account.Requests.Retried = c.health, c.retried
-		assert.Contains(t, Text(r, "", false), "\n  instrument  "+c.line+"\n")
+		assert.Contains(t, Text(r, "", Screen{}), "\n  instrument  "+c.line+"\n")
 	}
 }
 
@@ -83,7 +83,7 @@ func TestTheInstrumentsLinesFit100Columns(t *testing.T) {
 	r.Clock.LimitMS, r.Clock.DriftPPM = new(1.0), new(-1234.5)
 	r.Canary = &Canary{Sent: 99_999, Arrived: 99_999, Latency: NewLatency(ramp(100), false)}
 	seen := 0
-	for line := range strings.Lines(Text(r, "", false)) {
+	for line := range strings.Lines(Text(r, "", Screen{})) {
 		switch strings.Fields(line + " -")[0] {
 		case "canary", "clock", "instrument":
 			seen++
@@ -116,7 +116,7 @@ func TestTextEscapesControlCharacters(t *testing.T) {
 		step.Latency.Arrival = NewLatency(ramp(100), false)
 		r.Steps = append(r.Steps, step)
 	}
-	text := Text(r, hostile("where"), false)
+	text := Text(r, hostile("where"), Screen{})
 	assert.NotRegexp(t, `[\p{Cc}\x{202e}]`, strings.ReplaceAll(text, "\n", ""))
 	for _, of := range []string{"name", "protocol", "reason", "figure", "unit", "stage", "class", "example", "where"} {
 		assert.Contains(t, text, of+` \u001b[31m\u009b\r\n  PASS \u202e`)
@@ -124,7 +124,7 @@ func TestTextEscapesControlCharacters(t *testing.T) {
 	assert.Contains(t, text, `phase \u001b[31m`, "the rest is cut")
 	assert.Regexp(t, `\n  FAIL +name`, text)
 	assert.NotRegexp(t, `\n +PASS`, text)
-	assert.Contains(t, Text(r, "", true), "\x1b[1;31mFAIL\x1b[0m", "its own colours stay")
+	assert.Contains(t, Text(r, "", Screen{Colour: true}), "\x1b[1;31mFAIL\x1b[0m", "its own colours stay")
 }
 
 // Regression: with colours the verdict had no padding.
@@ -134,8 +134,8 @@ func TestColoursMoveNothing(t *testing.T) {
 	r.Run.Name = "soak"
 	for _, result := range []string{Pass, Fail, Invalid, Incomplete} {
 		r.Verdict.Result = result
-		plain := regexp.MustCompile(`\x1b\[[\d;]*m`).ReplaceAllString(Text(r, "", true), "")
-		assert.Equal(t, Text(r, "", false), plain)
+		plain := regexp.MustCompile(`\x1b\[[\d;]*m`).ReplaceAllString(Text(r, "", Screen{Colour: true}), "")
+		assert.Equal(t, Text(r, "", Screen{}), plain)
 	}
 }
 
@@ -147,30 +147,30 @@ func TestRequestsAndMessagesOfTheLoadAreSaidOnce(t *testing.T) {
 		Flows:  []Flow{{Weight: 19, Messages: 1}, {Weight: 1, Messages: 19}},
 	}
 	line := "\n              1,500 requests/s = 2,850 messages/s\n"
-	assert.Equal(t, 1, strings.Count(Text(r, "", false), line), Text(r, "", false))
+	assert.Equal(t, 1, strings.Count(Text(r, "", Screen{}), line), Text(r, "", Screen{}))
 	r.Run.Profile.Flows = r.Run.Profile.Flows[:1]
-	assert.NotContains(t, Text(r, "", false), "requests/s =", "a message each")
+	assert.NotContains(t, Text(r, "", Screen{}), "requests/s =", "a message each")
 	r.Run.Profile.Phases = []Phase{{VUs: new(8)}}
-	assert.NotContains(t, Text(r, "", false), "requests/s =", "the closed model has no rate")
+	assert.NotContains(t, Text(r, "", Screen{}), "requests/s =", "the closed model has no rate")
 }
 
 func TestTheClosedModelOmitsFromSend(t *testing.T) {
 	t.Parallel()
 	r := balanced()
 	r.Run.Model = Closed
-	assert.NotContains(t, Text(r, "", false), "from send")
+	assert.NotContains(t, Text(r, "", Screen{}), "from send")
 	r.Run.Model = Open
-	assert.Contains(t, Text(r, "", false), "from send")
+	assert.Contains(t, Text(r, "", Screen{}), "from send")
 }
 
 func TestSampledFiguresAreShownBesideTheFullOnes(t *testing.T) {
 	t.Parallel()
 	r := balanced()
-	assert.NotContains(t, Text(r, "", false), "sampled")
+	assert.NotContains(t, Text(r, "", Screen{}), "sampled")
 	r.Latency.Arrival = NewLatency(ramp(100), false)
 	few := NewSampled(100, 2, ramp(50), [3]int64{50_000, 100_000, 150_000})
 	r.Sampled = few.Against(r.Latency.Arrival)
-	assert.Contains(t, Text(r, "", false), "\n  sampled     p99 50.0 ms from 50 samples (one message in 100), full 99.0 ms, difference -49.0 ms (-49 %)\n"+
+	assert.Contains(t, Text(r, "", Screen{}), "\n  sampled     p99 50.0 ms from 50 samples (one message in 100), full 99.0 ms, difference -49.0 ms (-49 %)\n"+
 		"              left out, as they are not in both trace lists: 2\n")
 	assert.Equal(t, []float64{1, 2, 3}, []float64{*r.Sampled.Parts.Ingest, *r.Sampled.Parts.Relay, *r.Sampled.Parts.Arrival})
 	for range 2 {
@@ -179,7 +179,7 @@ func TestSampledFiguresAreShownBesideTheFullOnes(t *testing.T) {
 		step.Sampled = few.Against(r.Latency.Arrival)
 		r.Steps = append(r.Steps, step)
 	}
-	assert.Regexp(t, ` 1       50  .* 50\.0     99\.0 -49\.0 ms \(-49 %\)\n`, Text(r, "", false))
+	assert.Regexp(t, ` 1       50  .* 50\.0     99\.0 -49\.0 ms \(-49 %\)\n`, Text(r, "", Screen{}))
 }
 
 // Regression: the text showed a p99 of 20 samples, which is their maximum. The page left it out.
@@ -187,10 +187,10 @@ func TestAP99Needs100Samples(t *testing.T) {
 	t.Parallel()
 	r := balanced()
 	r.Latency.Arrival = NewLatency(ramp(99), false)
-	assert.Contains(t, Text(r, "", false), "p50 50.0 · p95 94.0 · p99 n/a · max 99.0 ms")
+	assert.Contains(t, Text(r, "", Screen{}), "p50 50.0 · p95 94.0 · p99 n/a · max 99.0 ms")
 	assert.Contains(t, Markdown(r), "| **arrival** | 50.0 | 50.0 | 94.0 | n/a | 99.0 | 99 |")
 	r.Latency.Arrival = NewLatency(ramp(100), false)
-	assert.Contains(t, Text(r, "", false), "p99 99.0 · max 100 ms")
+	assert.Contains(t, Text(r, "", Screen{}), "p99 99.0 · max 100 ms")
 }
 
 func TestLostMessagesAreListedAndTheSlowestOnDemand(t *testing.T) {
@@ -202,11 +202,11 @@ func TestLostMessagesAreListedAndTheSlowestOnDemand(t *testing.T) {
 	for i, end := range []string{"lost", "dead_lettered", "lost", "lost", "lost"} {
 		r.Messages.Named = append(r.Messages.Named, Named{ID: "r.1." + strconv.Itoa(i), End: end})
 	}
-	text := Text(r, "", false)
+	text := Text(r, "", Screen{})
 	assert.Regexp(t, `\n +lost: r\.1\.0, r\.1\.2, r\.1\.3, …\n +dead-lettered: r\.1\.1\n`, text)
 	assert.NotContains(t, text, "r.1.7")
 	t.Setenv("ARRIVAL_SLOWEST", "1")
-	text = Text(r, "", false)
+	text = Text(r, "", Screen{})
 	assert.Regexp(t, `slowest +30\d ms +r\.1\.7 .*user/1\n +queue 300 · relay 0\.5`, text)
 	assert.NotContains(t, text, "r.1.8")
 }
@@ -221,5 +221,25 @@ func TestCutOffSaysWhenTheRunEnded(t *testing.T) {
 		"cut off at 0:52, after its load of 0:50 and before every message had an end": {52 * time.Second, 50 * time.Second},
 	} {
 		assert.Equal(t, want, CutOff(at[0], at[1]))
+	}
+}
+
+// Regression: lines of 120 characters were cut anywhere on a terminal of 80.
+func TestTheSummaryFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	r := balanced()
+	r.Run.Name = "soak"
+	r.Verdict = Verdict{Result: Invalid, Reasons: []string{
+		"the generator was late: lateness p99 12.1 ms of arrival p99 124.1 ms; the hypervisor took 2 % of this host's CPU during the run",
+	}}
+	whole := Text(r, "reports/runs/soak/index.html", Screen{})
+	require.Regexp(t, `(?m)^.{100,}$`, whole)
+	for _, columns := range []int{60, 80, 100} {
+		text := Text(r, "reports/runs/soak/index.html", Screen{Columns: columns})
+		for line := range strings.Lines(text) {
+			assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), columns, line)
+		}
+		assert.NotRegexp(t, `(?m)(?:p99|[+=]) *$`, text, "a figure stands beside its name")
+		assert.ElementsMatch(t, strings.Fields(whole), strings.Fields(text))
 	}
 }

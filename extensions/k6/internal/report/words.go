@@ -16,6 +16,9 @@ func count(n int) string { return grouped(strconv.Itoa(n)) }
 // Number is a whole number with thousands separators, as reports write it.
 func Number(n int) string { return count(n) }
 
+// MS is a time in ms, as reports write it.
+func MS(value *float64) string { return num(value) }
+
 func plural(n int, one string) string {
 	if n == 1 {
 		return "1 " + one
