@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { execa } from 'execa';
+import type { StackConfig } from '../common/config.ts';
+import { trust } from '../common/trust.ts';
 import { writePrivateFile } from './file.ts';
 import { DAEMON_PATH } from './launch.ts';
 
@@ -9,6 +11,29 @@ import { DAEMON_PATH } from './launch.ts';
 export interface Certificate {
   cert: string;
   key: string;
+}
+
+export const TLS_DIR = 'tls';
+const OUR_SERVERS = ['redis', 'mosquitto', 'ingest'] as const;
+
+/** What a stack and its clients need for TLS. */
+export interface Secured {
+  /** A file of all authorities that vouch for the servers; empty: nothing but the built-in ones. */
+  caFile: string;
+  /** What it holds, PEM. */
+  ca: string;
+  /** Of the servers that are to speak TLS. */
+  certificates: Partial<Record<(typeof OUR_SERVERS)[number], Certificate>>;
+}
+
+/** Makes certificates for the servers of a stack, if they are to speak TLS. */
+export async function secured({ TLS, TLS_CA }: StackConfig, dir: string): Promise<Secured> {
+  const own = trust(TLS_CA);
+  if (!TLS) return { caFile: TLS_CA === undefined ? '' : resolve(TLS_CA), ca: own, certificates: {} };
+  const { ca: caFile, of: certificates } = await makeCertificates(join(dir, TLS_DIR), OUR_SERVERS);
+  const ca = `${own}${trust(caFile)}`;
+  await writePrivateFile(caFile, ca);
+  return { caFile, ca, certificates };
 }
 
 const DAYS = 365;

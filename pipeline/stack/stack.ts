@@ -1,17 +1,12 @@
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { Clock } from '../common/clock.ts';
-import { IngestConfig, queueOptions, RelayConfig, readConfig, type StackConfig } from '../common/config.ts';
-import { trust } from '../common/trust.ts';
+import { IngestConfig, RelayConfig, readConfig, type StackConfig } from '../common/config.ts';
 import type { Left } from '../queue/left.ts';
-import { openQueue } from '../queue/open.ts';
 import type { MessageQueue } from '../queue/queue.ts';
-import { Store } from '../queue/store.ts';
 import { secret } from './access.ts';
 import { readAffinity } from './affinity.ts';
-import { BrokerSys } from './broker-sys.ts';
 import { checkBrokers, startBrokers } from './brokers.ts';
-import { type Certificate, makeCertificates } from './certificates.ts';
+import { secured, TLS_DIR } from './certificates.ts';
 import { CLIENT_FILES, writeClientFiles } from './client-files.ts';
 import { stackFileOf } from './describe.ts';
 import { claimDirectory } from './directory.ts';
@@ -27,19 +22,18 @@ import { Processes } from './processes.ts';
 import { checkCluster, startRedis } from './redis.ts';
 import { HOST, type Listen } from './services.ts';
 import { settingsOf, TOKENS } from './settings.ts';
-import { startStackTelemetry } from './telemetry.ts';
+import { watch } from './watch.ts';
 import { workersOf } from './workers.ts';
 
 const READY_MS = 30_000;
-/** Clients leave an ingest within 5 s, then it answers what is open within 10 s; a relay takes RELAY_GRACE_MS. Then they close their connections. */
+/** Grace before SIGKILL: clients leave an ingest within 5 s, then it answers open requests within 10 s; a relay has RELAY_GRACE_MS. */
 const INGEST_GRACE_MS = 15_000;
+/** Then they close their connections. */
 const GOODBYE_MS = 5000;
-const TLS_DIR = 'tls';
-const OUR_SERVERS = ['redis', 'mosquitto', 'ingest'] as const;
 
 /** The broker has this time to name its software; only Mosquitto does. */
 const SYS_MS = 2000;
-/** They cannot tell themselves what they use. */
+/** Servers that send no telemetry: the stack measures their CPU and memory. */
 const SERVERS = ['redis', 'mosquitto', 'nginx'];
 
 export interface StackEvents {
@@ -76,9 +70,6 @@ export class Stack {
   readonly #undo: (() => void | Promise<void>)[] = [];
   /** Gives the directory back; undefined as long as it is not ours. */
   #release: (() => void) | undefined;
-  #certificates: Partial<Record<(typeof OUR_SERVERS)[number], Certificate>> = {};
-  /** A file of all authorities that vouch for the servers; empty: nothing but the built-in ones. */
-  #ca = '';
   #relayGraceMs = 0;
   #queue: MessageQueue | undefined;
   #file: StackFile | undefined;
@@ -161,22 +152,22 @@ export class Stack {
     );
     if (this.#stopping !== undefined) return release();
     this.#release = release;
-    const ca = await this.#secure();
+    const { caFile, ca, certificates } = await secured(config, this.dir);
     const setting = {
       config,
       dir: this.dir,
       listen,
-      ca: this.#ca,
+      ca: caFile,
       run: this.#processes.start.bind(this.#processes),
       notify: (notice: string) => this.#events.onNotice?.(notice),
     };
     const [{ redis, left }, { broker, arrives, more }] = await allOf([
       startRedis(
-        { ...setting, certificate: this.#certificates.redis },
+        { ...setting, certificate: certificates.redis },
         join(this.dir, data),
         leftovers === 'repair',
       ),
-      startBrokers({ ...setting, certificate: this.#certificates.mosquitto }),
+      startBrokers({ ...setting, certificate: certificates.mosquitto }),
     ]);
 
     this.left = left;
@@ -185,13 +176,13 @@ export class Stack {
     // A file, so that the tokens can be changed while the ingest is up.
     const tokens = join(this.dir, TOKENS);
     await writePrivateFile(tokens, `# who may post; one a line, read again when it changes\n${token}\n`);
-    const certificate = this.#certificates.ingest;
+    const certificate = certificates.ingest;
     const { ingestEnv, relayEnv, launches } = workersOf({
       config,
       ingests,
       redis,
       broker,
-      ca: this.#ca,
+      ca: caFile,
       tokens,
       port,
       listen,
@@ -236,8 +227,10 @@ export class Stack {
       // A message would only stay in the queue.
       await Promise.all(Object.values(health).map((url) => probeReady(url, READY_MS)));
     }
-    const { store, sys } = await this.#watch(redis.stack, broker.stack);
-
+    const servers = this.#processes.pidsOf(SERVERS);
+    const watched = { config, redisUrl: redis.stack, mqttUrl: broker.stack, servers, readyMs: READY_MS };
+    const { queue, store, broker: sys } = await watch(watched, this.#undo);
+    this.#queue = queue;
     const redisInfo = await store.info();
     const mosquittoVersion = await sys.version(SYS_MS);
     // Its files are gone after a stop.
@@ -265,42 +258,8 @@ export class Stack {
       ca,
       processes: this.#processes.pids,
     });
-    await writeClientFiles(this.dir, this.#file, this.#ca);
+    await writeClientFiles(this.dir, this.#file, caFile);
     await writeStackFile(this.dir, this.#file);
-  }
-
-  /** Certificates for the servers, if they are to speak TLS. Returns the authorities to trust, PEM; empty: the built-in ones. */
-  async #secure(): Promise<string> {
-    const { TLS, TLS_CA } = this.#config;
-    const own = trust(TLS_CA);
-    this.#ca = TLS_CA === undefined ? '' : resolve(TLS_CA);
-    if (!TLS) return own;
-    const { ca, of } = await makeCertificates(join(this.dir, TLS_DIR), OUR_SERVERS);
-    this.#certificates = of;
-    this.#ca = ca;
-    const all = `${own}${trust(ca)}`;
-    await writePrivateFile(ca, all);
-    return all;
-  }
-
-  async #watch(redisUrl: string, mqttUrl: string): Promise<{ store: Store; sys: BrokerSys }> {
-    const options = { url: redisUrl, ...queueOptions(this.#config), timeoutMs: READY_MS };
-    const store = new Store(options);
-    const queue = openQueue(this.#config.QUEUE, options, store);
-    this.#queue = queue;
-    this.#undo.push(() => {
-      queue.close();
-      store.close();
-    });
-    await queue.whenReady(READY_MS);
-    const clock = new Clock(() => store.time());
-    await clock.start();
-    this.#undo.push(() => clock.stop());
-    const broker = new BrokerSys(mqttUrl);
-    this.#undo.push(() => broker.close());
-    const servers = this.#processes.pidsOf(SERVERS);
-    this.#undo.push(startStackTelemetry({ store, queue, clock, servers, broker }));
-    return { store, sys: broker };
   }
 
   async #end(drainMs: number): Promise<void> {

@@ -63,7 +63,7 @@ func messages(t testing.TB, c *Conn) []Arrival {
 
 // unread returns the number of bytes that wait in the socket.
 func unread(t testing.TB, c *Conn) (n int) {
-	require.NoError(t, c.waiter.(*queue).raw.Control(func(fd uintptr) {
+	require.NoError(t, c.waiter.(*stampedConn).raw.Control(func(fd uintptr) {
 		var err error
 		n, err = unix.IoctlGetInt(int(fd), unix.SIOCINQ)
 		require.NoError(t, err)
@@ -234,7 +234,7 @@ func TestMessagesOfTheLastSegmentAreTakenAtOnce(t *testing.T) {
 		"two bursts":                {[]int64{0, 0, 100 * us, 120 * us, 130 * us}, 7, []int{100, 100, 100, 207}, []int64{0, 0, 100 * us, 130 * us, 130 * us}},
 	} {
 		n := len(c.stamps)
-		q := &queue{pending: 100*n + c.rest, last: read{stamp: us + c.stamps[n-1]}}
+		q := &stampedConn{pending: 100*n + c.rest, last: read{stamp: us + c.stamps[n-1]}}
 		for i := range c.stamps {
 			q.ends, q.stamps = append(q.ends, 100*(i+1)), append(q.stamps, q.last.stamp)
 		}
@@ -288,7 +288,7 @@ func TestWaitOfEachMessage(t *testing.T) {
 		"stamped after the read":              {away, []time.Duration{ms, -2 * ms}, group{}, time.Time{}, []Arrival{kernel(ms, 0), byRead(20 * ms)}},
 		"overtaken by another segment":        {away, []time.Duration{30 * ms, 10 * ms}, group{}, ago(20 * ms), []Arrival{byRead(40 * ms), kernel(10*ms, 0)}},
 	} {
-		q := &queue{held: true, last: c.read, before: c.before, floor: c.floor}
+		q := &stampedConn{held: true, last: c.read, before: c.before, floor: c.floor}
 		q.last.size = 100 * len(c.stamps)
 		for i, d := range c.stamps {
 			q.ends = append(q.ends, 100*(i+1))
@@ -321,7 +321,7 @@ func TestAStepOfTheWallClockIsDetected(t *testing.T) {
 func TestTheKernelCountsOvertakenSegments(t *testing.T) {
 	t.Parallel()
 	ours, _ := pair(t)
-	q := newWaiter(ours).(*queue)
+	q := newWaiter(ours).(*stampedConn)
 	require.NoError(t, q.raw.Control(func(fd uintptr) {
 		n, ok := q.countOvertaken(int(fd))
 		assert.True(t, ok)
@@ -341,7 +341,7 @@ func TestAnIdleSocketIsChecked(t *testing.T) {
 		}()
 		_, err := c.Read(make([]byte, 1))
 		require.EqualError(t, err, "EOF") // not a deadline error
-		looked = c.waiter.(*queue).emptyAt.Sub(began) > look
+		looked = c.waiter.(*stampedConn).emptyAt.Sub(began) > look
 	}
 }
 

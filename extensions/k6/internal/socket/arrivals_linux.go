@@ -1,0 +1,122 @@
+package socket
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// arrivals returns the arrivals of messages, and takes the read from the socket.
+func (c *stampedConn) arrivals(ends []int, into []Arrival) []Arrival {
+	c.ends, c.stamps = ends, c.stamps[:0]
+	for range ends {
+		c.stamps = append(c.stamps, c.last.stamp)
+	}
+	if c.pending > 0 {
+		_ = c.raw.Control(c.taken) // fails on a closed connection, whose last messages are still delivered
+	}
+	into = c.grouped(into)
+	c.ends = nil
+	return into
+}
+
+// grouped makes the arrivals of messages, group by group.
+func (c *stampedConn) grouped(into []Arrival) []Arrival {
+	for from := 0; from < len(c.ends); {
+		to := from + 1
+		for to < len(c.ends) && c.stamps[to] == c.stamps[from] {
+			to++
+		}
+		into = c.stamped(from, to, into)
+		from = to
+	}
+	return into
+}
+
+// takeAll takes the pending bytes from the socket, and notes the stamp of each end.
+func (c *stampedConn) takeAll(fd uintptr) {
+	c.takeBy(func(n int) int64 { return c.take(int(fd), n) })
+}
+
+// takeBy takes the pending bytes by calls of take, which returns the stamp of the last of them. Segments close
+// to the last one get its stamp: one call for all of them, not one for each message.
+func (c *stampedConn) takeBy(take func(n int) (stamp int64)) {
+	taken := 0
+	for i, end := range c.ends {
+		if i > 0 && c.last.stamp-c.stamps[i-1] <= int64(near) {
+			break
+		}
+		c.stamps[i] = min(c.stamps[i], take(end-taken)) // a segment appended since is not ours
+		taken = end
+	}
+	if taken < c.pending {
+		take(c.pending - taken)
+	}
+	c.pending = 0
+}
+
+// take takes bytes from the socket and returns the stamp of the last segment of them; 0 without one.
+func (c *stampedConn) take(fd, n int) (stamp int64) {
+	for n > 0 {
+		took, s, err := c.receive(fd, nil, n, unix.MSG_TRUNC)
+		if err != nil || took == 0 {
+			return 0
+		}
+		n, stamp = n-took, s
+	}
+	return stamp
+}
+
+// stamped makes arrivals of the messages [from, to), which have one stamp.
+func (c *stampedConn) stamped(from, to int, into []Arrival) []Arrival {
+	r, stamp, begin, end := &c.last, c.stamps[from], 0, c.ends[to-1]
+	if from > 0 {
+		begin = c.ends[from-1]
+	}
+	at := r.wall(stamp)
+	if stamp == 0 || !r.believed || at.After(r.at) || at.Before(r.empty) || at.Before(c.floor) {
+		for _, end := range c.ends[from:to] {
+			into = append(into, Arrival{At: r.at, Waited: r.wait(begin)})
+			begin = end
+		}
+		return into
+	}
+	late := r.late
+	if stamp == c.before.stamp { // of one segment that two reads took
+		late = c.before.late
+	} else if before := r.wall(c.before.stamp); !late.IsZero() && before.After(late) {
+		late = before
+	}
+	c.before = group{stamp, late}
+	for _, e := range c.ends[from:to] {
+		a, share := Arrival{At: at, Kernel: true}, end-e
+		if !c.held { // more of the read may come after these messages, and has the same stamp
+			share = end - begin
+		}
+		if !late.IsZero() {
+			a.Waited = part(at.Sub(late), share, end-begin)
+		}
+		into = append(into, a)
+	}
+	return into
+}
+
+// wall converts a stamp to a time.
+func (r *read) wall(stamp int64) time.Time { return r.at.Add(-time.Duration(r.at.UnixNano() - stamp)) }
+
+// wait is that of a message that has arrived with its read and begins at this offset of it.
+func (r *read) wait(begin int) time.Duration {
+	late := r.late
+	switch {
+	case late.IsZero() && r.stamp == 0:
+		return Unknown
+	case late.IsZero():
+		late = r.empty
+	}
+	return part(r.at.Sub(late), r.size-begin, r.size)
+}
+
+// part is so much of a time, and nothing below zero.
+func part(of time.Duration, share, whole int) time.Duration {
+	return max(0, time.Duration(float64(of)*float64(share)/float64(whole)))
+}
