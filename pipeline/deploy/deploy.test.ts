@@ -231,6 +231,17 @@ test('manifests: a run is a Job made of a CronJob that never starts by itself', 
   assert.equal(container.image, `arrival-k6:${repository.version}`);
 });
 
+// Regression: `delete -k pipeline` deleted the namespace, and all reports with it.
+test('manifests: only `delete -k runs` takes the namespace and the reports', async () => {
+  const kept = async (folder: string) =>
+    (await understood<Manifest>('kubernetes', join(kubernetes, folder)))
+      .filter(({ kind, metadata }) => kind === 'Namespace' || metadata.name === 'runs')
+      .map(({ kind }) => kind);
+  for (const folder of ['pipeline', 'durable', 'load', 'testrun', 'reports'])
+    assert.deepEqual(await kept(folder), [], folder);
+  assert.deepEqual((await kept('runs')).sort(), ['Namespace', 'PersistentVolumeClaim']);
+});
+
 // Regression: the image was set for the pipeline alone, and the load ended with ImagePullBackOff.
 test('manifests: one list has the names of all images of ours', async () => {
   const list = join(kubernetes, 'images/kustomization.yaml');
