@@ -202,17 +202,24 @@ test('manifests are valid for Kubernetes and k6-operator, and their references e
 /** The CronJob of which runs are made, and what applying it makes beside it. */
 async function load() {
   const { all, named } = await manifests(join(kubernetes, 'load'));
-  const { suspend, jobTemplate } = named('CronJob', 'load');
+  const { suspend, jobTemplate, successfulJobsHistoryLimit, failedJobsHistoryLimit } = named(
+    'CronJob',
+    'load',
+  );
   assert.ok(jobTemplate);
   const [container] = jobTemplate.spec.template.spec.containers;
   assert.ok(container);
   const env = new Map((container.env ?? []).map((variable) => [variable.name, variable]));
-  return { all, suspend, job: jobTemplate.spec, container, env };
+  const kept = [successfulJobsHistoryLimit, failedJobsHistoryLimit];
+  return { all, suspend, kept, job: jobTemplate.spec, container, env };
 }
 
 // Regression: a second run wanted a file to be edited, and said "configured" without.
 test('manifests: a run is a Job made of a CronJob that never starts by itself', async () => {
-  const { all, suspend, job, container, env } = await load();
+  const { all, suspend, kept, job, container, env } = await load();
+  // Regression: Kubernetes kept one failed Job, and removed the other one of two runs with its logs.
+  for (const limit of kept) assert.ok(limit !== undefined && limit >= 100, `${limit}`);
+  assert.ok(job.ttlSecondsAfterFinished >= 3600);
   // `delete -k` must not take the reports along.
   assert.deepEqual(
     all.map(({ kind }) => kind),

@@ -51,7 +51,9 @@ for (const file of DOCKERFILES) {
 
 // Regression: `npm prune` asks the registry too, so behind a mirror the image of the history server could not be built.
 test('each step that runs npm sees the registry and the authorities of a mirror', () => {
-  const steps = DOCKERFILES.flatMap((file) => instructions(read(file))).filter((line) => /^RUN .*\bnpm /.test(line));
+  const steps = DOCKERFILES.flatMap((file) => instructions(read(file))).filter((line) =>
+    /^RUN .*\bnpm /.test(line),
+  );
   assert.ok(steps.length >= 3);
   for (const step of steps)
     for (const secret of ['npmrc', 'authorities']) assert.match(step, new RegExp(`id=${secret},`), step);

@@ -26,8 +26,9 @@ export class Leases {
   #looking: Promise<void> | undefined;
   #stopping = false;
   #taking = true;
-  /** Relays at the last look. */
+  /** Relays at the last look, and how many of them have a name before ours. */
   #relays = 1;
+  #before = 0;
   /** Our signs of life: each renewal of a lease, and of our presence, has another number. */
   #signs = 0;
   /** Leases of others, and relays, that have not been renewed. */
@@ -148,7 +149,7 @@ export class Leases {
       failure = error;
     };
     await this.#count().catch(noted);
-    const share = Math.ceil(this.#shards.length / this.#relays);
+    const share = shareOf(this.#shards.length, this.#relays, this.#before);
     const renewals = everyone(this.ours, async (shard) => {
       await this.#hold(shard);
       await shard.renew(this.#consumer);
@@ -176,13 +177,15 @@ export class Leases {
     const sign = ++this.#signs;
     const flat = await this.#redis.sayPresent(this.#relaysKey, this.#consumer, sign, ...this.#gone);
     this.#gone = [];
-    let relays = 0;
+    const others: string[] = [];
     for (let i = 0; i + 1 < flat.length; i += 2) {
       const [name, last] = [flat[i] as string, flat[i + 1] as string];
-      if (name === this.#consumer || this.#silence.of(name, last) < this.#leaseMs) relays++;
+      if (name === this.#consumer) continue;
+      if (this.#silence.of(name, last) < this.#leaseMs) others.push(name);
       else this.#gone.push(name, last);
     }
-    this.#relays = Math.max(1, relays);
+    this.#relays = 1 + others.length;
+    this.#before = others.filter((name) => name < this.#consumer).length;
   }
 
   async #give(shard: Shard): Promise<void> {
@@ -209,6 +212,16 @@ export class Leases {
     }
     return held;
   }
+}
+
+/**
+ * How many shards a relay may have, of which `before` others stand before it: as many as the others, and the first ones
+ * one more where they do not divide evenly. Were it one more for each, the last relays would have none.
+ */
+export function shareOf(shards: number, relays: number, before: number): number {
+  // One relay too many waits for a shard, and takes nobody's.
+  if (relays >= shards) return 1;
+  return Math.floor(shards / relays) + (before < shards % relays ? 1 : 0);
 }
 
 /** Runs `work` for all at once and waits for all; then rejects with the first error, if any. */

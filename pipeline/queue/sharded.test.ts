@@ -5,6 +5,7 @@ import { eventually, startRedis } from '../test/services.ts';
 import { isCluster } from './connection.ts';
 import type { DeadLetter } from './dead-letters.ts';
 import { decodeFrame } from './frame.ts';
+import { shareOf } from './leases.ts';
 import { openQueue } from './open.ts';
 import { type Entry, type MessageQueue, messagesOf } from './queue.ts';
 
@@ -149,6 +150,33 @@ test('relays divide the shards, and take those of a dead relay after its lease',
     return rest.size === 40;
   }, 'the messages of the dead relay');
   assert.equal(two.shards, SHARDS);
+});
+
+// Regression: two of three relays took all four shards, and the third one was never ready. An autoscaler's pods were not.
+test('the shares of all relays are all shards, and nobody has none', () => {
+  for (const shards of [1, 4, 8])
+    for (let relays = 1; relays <= shards; relays++) {
+      const shares = Array.from({ length: relays }, (_, before) => shareOf(shards, relays, before));
+      assert.equal(
+        shares.reduce((sum, share) => sum + share),
+        shards,
+      );
+      assert.ok(Math.min(...shares) >= 1 && Math.max(...shares) - Math.min(...shares) <= 1);
+    }
+  assert.equal(shareOf(4, 9, 8), 1);
+});
+
+test('no relay is left without a shard while there are as many shards as relays', async () => {
+  await redis.flushall();
+  const names = ['one', 'two', 'three'];
+  const relays = await Promise.all(names.map(() => open(SHARDS, 'relay', 3000)));
+  for (const relay of relays) await relay.join();
+  await eventually(async () => {
+    await Promise.all(relays.map((relay, n) => relay.claim(names[n] as string, 1)));
+    return String(relays.map((relay) => relay.shards).toSorted()) === '1,1,2';
+  }, 'a shard for each relay, and all shards taken');
+  for (const relay of relays) assert.equal(relay.problem, undefined);
+  for (const [n, relay] of relays.entries()) await relay.signOff(names[n] as string);
 });
 
 test('the messages of a dead relay go before later ones of the same target', async () => {

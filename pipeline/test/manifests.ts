@@ -41,6 +41,7 @@ export interface JobSpec {
   completions: number;
   parallelism: number;
   backoffLimitPerIndex: number;
+  ttlSecondsAfterFinished: number;
   template: Template;
 }
 export interface Manifest {
@@ -50,6 +51,8 @@ export interface Manifest {
   spec: {
     template?: Template;
     suspend?: boolean;
+    successfulJobsHistoryLimit?: number;
+    failedJobsHistoryLimit?: number;
     jobTemplate?: { spec: JobSpec };
     replicas?: number;
     scaleTargetRef?: { kind: string; name: string };
