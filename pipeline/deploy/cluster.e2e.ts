@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { after, before, type TestContext, test } from 'node:test';
 import { execa } from 'execa';
 import type { Run } from '../../reports/contract/run.ts';
 import { eventually, remove, temporaryDirectory } from '../test/services.ts';
@@ -123,7 +123,11 @@ async function isUnderWay(id: string): Promise<boolean> {
 
 const options = { skip, timeout: 4 * PATIENT_MS };
 
-function nothingIsLost(account: Run['account']): void {
+function nothingIsLost(t: TestContext, account: Run['account']): void {
+  const { scheduled, arrived, rejected, lost, duplicates } = account;
+  t.diagnostic(
+    `${scheduled} scheduled, ${arrived} arrived, ${rejected} rejected, ${lost} lost, ${duplicates} twice`,
+  );
   const all = JSON.stringify(account);
   assert.ok(account.balanced && account.scheduled > 1000, all);
   assert.deepEqual([account.lost, account.queued], [0, 0], all);
@@ -131,37 +135,37 @@ function nothingIsLost(account: Run['account']): void {
 
 test('the pods become ready', options, allReady);
 
-test('a relay and Redis are deleted: nothing is lost, and each refusal is a 503', options, async () => {
+test('a relay and Redis are deleted: nothing is lost, and each refusal is a 503', options, async (t) => {
   const { account, errors } = await run(async () => {
     const relays = await kubectl('get', 'pods', '-l', 'app.kubernetes.io/name=relay', '-o', 'name');
     await kubectl('delete', relays.split('\n')[0] as string, '--wait=false');
     await kubectl('delete', 'pod/redis-0');
     await allReady();
   });
-  nothingIsLost(account);
+  nothingIsLost(t, account);
   // Pods that left the Service would be "refused".
   const others = errors.filter(({ stage, class: kind }) => stage === 'request' && kind !== 'HTTP 503');
   assert.deepEqual(others, []);
 });
 
-test('the broker is deleted: nothing is lost', options, async () => {
+test('the broker is deleted: nothing is lost', options, async (t) => {
   const { account } = await run(async () => {
     await kubectl('delete', 'pod', '-l', 'app.kubernetes.io/name=mosquitto');
     await allReady();
   });
-  nothingIsLost(account);
+  nothingIsLost(t, account);
   assert.equal(account.rejected, 0, 'Redis has them meanwhile');
 });
 
 test(
   'ingests and relays are replaced under load: no request fails, nothing is lost or twice',
   options,
-  async () => {
+  async (t) => {
     const { account, errors, generators } = await run(async () => {
       await kubectl('rollout', 'restart', 'deployment/ingest', 'deployment/relay');
       await allReady();
     });
-    nothingIsLost(account);
+    nothingIsLost(t, account);
     assert.deepEqual(errors, []);
     assert.equal(account.arrived, account.scheduled, JSON.stringify(account));
     assert.equal(account.duplicates, 0, JSON.stringify(account));

@@ -249,6 +249,15 @@ test('manifests: only `delete -k runs` takes the namespace and the reports', asy
   assert.deepEqual((await kept('runs')).sort(), ['Namespace', 'PersistentVolumeClaim']);
 });
 
+// Regression: sed replaced the id once a line, and the second run was to write into the directory of the first one.
+test('README.md: the command for a run by k6-operator gives all of it the new id', async () => {
+  const readme = await readFile(join(import.meta.dirname, 'README.md'), 'utf8');
+  const [, expression = ''] = /testrun \| sed (\S+)/.exec(readme) ?? [];
+  const { stdout } = await execa('sed', [expression, join(kubernetes, 'testrun/testrun.yaml')]);
+  assert.doesNotMatch(stdout, /ramp0001/);
+  assert.match(stdout, /RUN_ID=ramp0002 .*\/ramp0002$/m);
+});
+
 // Regression: the image was set for the pipeline alone, and the load ended with ImagePullBackOff.
 test('manifests: one list has the names of all images of ours', async () => {
   const list = join(kubernetes, 'images/kustomization.yaml');
