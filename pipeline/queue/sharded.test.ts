@@ -176,7 +176,7 @@ test('no relay is left without a shard while there are as many shards as relays'
     return String(relays.map((relay) => relay.shards).toSorted()) === '1,1,2';
   }, 'a shard for each relay, and all shards taken');
   for (const relay of relays) assert.equal(relay.problem, undefined);
-  for (const [n, relay] of relays.entries()) await relay.signOff(names[n] as string);
+  for (const [n, relay] of relays.entries()) await relay.signOff(names[n] as string, []);
 });
 
 test('the messages of a dead relay go before later ones of the same target', async () => {
