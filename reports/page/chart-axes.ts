@@ -53,7 +53,14 @@ export const X_AXES: Record<ChartData['kind'], uPlot.Axis> = {
   bin: {
     splits: (_u, _axis, min, max) =>
       Array.from({ length: max - min + 1 }, (_, i) => min + i).filter((bin) => [0, 3, 7].includes(bin % 10)),
-    values: (_u, splits) => splits.map((bin) => `${Number(binStart(bin).toPrecision(1))}`),
+    filter: (u, splits) => {
+      const { min = 0, max = 0 } = u.scales.x ?? {};
+      return clear(
+        splits,
+        (split) => ((split - (min ?? 0)) / ((max ?? 0) - (min ?? 0))) * (u.width - AXIS_ROOM),
+      );
+    },
+    values: (_u, splits) => splits.map((split) => (split == null ? null : binText(split))),
   },
 };
 
@@ -67,6 +74,26 @@ function apart(splits: number[], largest: number, width: number): (number | null
     last = at;
     return split;
   });
+}
+
+/** The beginning of a bin. */
+const binText = (bin: number) => local(Number(binStart(bin).toPrecision(1)), { maximumSignificantDigits: 6 });
+
+/** px between two texts. */
+const TEXT_GAP = 6;
+
+/** Ticks of bins, from the last one down, without those whose texts would touch the one behind. */
+function clear(splits: number[], at: (split: number) => number): (number | null)[] {
+  let free = Number.POSITIVE_INFINITY;
+  return splits
+    .toReversed()
+    .map((split) => {
+      const half = widthOf([binText(split)]) / 2;
+      if (at(split) + half > free) return null;
+      free = at(split) - half - TEXT_GAP;
+      return split;
+    })
+    .toReversed();
 }
 
 /** 1, 2, 4, 8, … ; one in so many where they would be too many. */

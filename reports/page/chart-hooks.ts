@@ -64,6 +64,8 @@ function drawMarks(
 /** px between two names of bands, and from the plot to them. */
 const NAME_HEIGHT = 12;
 const NAME_GAP = 12;
+/** px beyond the width of a name by its length: letters like w are wider. */
+const NAME_SPARE = 6;
 
 /** Writes the name of each band to the right of the plot, beside its end: told without its colour, and however thin it is. */
 function nameBands(u: uPlot, { lines }: ChartData, colour: (name: Colour) => string, font: string): void {
@@ -112,7 +114,7 @@ function shortName(label: string): string {
 
 /** px to the right of the plot for the names of bands. */
 export function nameRoom(lines: Line[]): number {
-  return NAME_GAP + widthOf(lines.map(({ label }) => shortName(label)));
+  return NAME_GAP + NAME_SPARE + widthOf(lines.map(({ label }) => shortName(label)));
 }
 
 /** A font for a canvas with so many device pixels to a px. */

@@ -39,7 +39,13 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
     padding: [
       chart.phases || chart.marks ? LABEL_BAND : 8,
       // The name of the last tick stands half outside.
-      chart.stacked ? nameRoom(chart.lines) : chart.heat ? HEAT_ROOM : percentiles || hours ? 24 : 12,
+      chart.stacked
+        ? nameRoom(chart.lines)
+        : chart.heat
+          ? HEAT_ROOM
+          : percentiles || hours || chart.kind === 'bin'
+            ? 24
+            : 12,
       0,
       0,
     ],

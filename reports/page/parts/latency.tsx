@@ -162,8 +162,13 @@ function LoadChart({ run, seconds }: { run: Run; seconds: Interval[] }) {
   const [least, most] = [loaded[0]?.scheduled ?? 0, loaded.at(-1)?.scheduled ?? 0];
   if (most < RAMPS * least) return null;
   const limit = run.answer?.p99_limit_ms ?? null;
+  // A bin may end above the slowest delivery in it.
+  const slowest = run.timeline.reduce((most, { arrival }) => Math.max(most, arrival?.max ?? 0), 0);
   const of = (share: number) =>
-    loaded.map(({ due_bins = null }) => quantile(cells({ bins: due_bins }), share));
+    loaded.map(({ due_bins = null }) => {
+      const value = quantile(cells({ bins: due_bins }), share);
+      return value === null || slowest === 0 ? value : Math.min(value, slowest);
+    });
   const measured: Line[] = [
     { label: 'p50', values: of(0.5), colour: 'p50', as: 'points' },
     { label: 'p99', values: of(0.99), colour: 'p99', as: 'points' },
