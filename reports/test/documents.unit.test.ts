@@ -133,7 +133,6 @@ const NOT_RUN: Record<string, string> = {
   'npm run setup': 'each command runs it first',
   'npm run bench': '13 minutes of measuring, which a busy machine spoils',
   'npm run faults': 'eleven minutes; a test runs three of its rows',
-  'npm run test:artillery': 'a test tier of its own, which installs 470 MB',
   'npm run test:cluster': 'needs a Kubernetes cluster; tests check its manifests',
   'npm run images': 'needs Docker; tests of pipeline/deploy follow its files',
   'npm run scenario -- --help': 'the same as --help of run.ts, which has a test',
