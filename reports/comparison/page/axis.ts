@@ -1,4 +1,5 @@
 /** A logarithmic axis of ratios, with ×1 in the middle. Pure. */
+import { local } from '../../page/format.ts';
 import type { Difference } from '../comparison.ts';
 
 export interface Axis {
@@ -29,7 +30,10 @@ export function axisOf(differences: readonly Difference[]): Axis {
   const marks = [...new Set([1 / reach, ...half.map((one) => 1 / one), 1, ...half, reach])];
   return {
     reach,
-    ticks: marks.map((ratio) => ({ label: `×${Number(ratio.toPrecision(1))}`, at: placeOf(ratio, reach) })),
+    ticks: marks.map((ratio) => ({
+      label: `×${local(Number(ratio.toPrecision(1)), { maximumSignificantDigits: 6 })}`,
+      at: placeOf(ratio, reach),
+    })),
   };
 }
 

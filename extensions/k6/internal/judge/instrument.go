@@ -116,8 +116,14 @@ func gaps(e Evidence) *report.Rule {
 	if e.Halted {
 		return &rule
 	}
-	return because(rule, "a subscriber had no connection (%s): the wait counts as the pipeline's latency, and it may have "+
-		"lost some of %s missing deliveries%s", times(len(all)), report.Number(e.Run.Account.Deliveries.Missing), open(all))
+	lost := ""
+	switch n := e.Run.Account.Deliveries.Missing; {
+	case n == 1:
+		lost = ", and it may have lost the missing delivery"
+	case n > 1:
+		lost = fmt.Sprintf(", and it may have lost some of %s missing deliveries", report.Number(n))
+	}
+	return because(rule, "a subscriber had no connection (%s): the wait counts as the pipeline's latency%s%s", times(len(all)), lost, open(all))
 }
 
 func negative(e Evidence) *report.Rule {

@@ -247,3 +247,15 @@ func TestHTTPResultsStandIfOnlyArrivalsAreInDoubt(t *testing.T) {
 	require.Equal(t, report.Pass, v.Result)
 	assert.Empty(t, v.TrustedAnyway)
 }
+
+// Regression: "some of 1 missing deliveries", and of none.
+func TestAGapSaysWhatItMayHaveLost(t *testing.T) {
+	t.Parallel()
+	for missing, says := range map[int]string{0: "latency", 1: "lost the missing delivery", 2345: "lost some of 2,345 missing deliveries"} {
+		v := Of(Evidence{Run: run(func(r *report.Run) {
+			r.Health.Gaps = []report.Gap{{Subscriber: 1, FromS: 2, ToS: new(3.0), Reason: "EOF"}}
+			r.Account.Deliveries.Missing = missing
+		})})
+		assert.Regexp(t, says+"$", v.Reasons[0])
+	}
+}

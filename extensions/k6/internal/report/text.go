@@ -273,9 +273,12 @@ func instrument(r *Run) string {
 				lasted += *g.ToS - g.FromS
 			}
 		}
-		s := fmt.Sprintf("%s, %.1f s", plural(len(gaps), "gap"), lasted)
+		s := plural(len(gaps), "gap")
+		if open < len(gaps) {
+			s += fmt.Sprintf(", %.1f s", lasted)
+		}
 		if open > 0 {
-			s += fmt.Sprintf(" and %s open", count(open))
+			s += fmt.Sprintf(", %s open", count(open))
 		}
 		notes = append(notes, s)
 	}

@@ -64,7 +64,8 @@ func TestTheInstrumentLineShowsFaults(t *testing.T) {
 		line    string
 	}{
 		{Health{Gaps: []Gap{{2, 3.24, new(4.61), "EOF"}}}, 0, "1 gap, 1.4 s"},
-		{Health{Gaps: []Gap{{2, 3, new(4.5), "EOF"}, {0, 7, nil, "EOF"}}}, 0, "2 gaps, 1.5 s and 1 open"},
+		{Health{Gaps: []Gap{{2, 3, new(4.5), "EOF"}, {0, 7, nil, "EOF"}}}, 0, "2 gaps, 1.5 s, 1 open"},
+		{Health{Gaps: []Gap{{0, 7, nil, "EOF"}}}, 0, "1 gap, 1 open"},
 		{Health{SamplesDiscarded: 1}, 0, "1 sample discarded"},
 		{Health{}, 1234, "1,234 requests repeated"},
 		{Health{SamplesDiscarded: 12}, 1, "12 samples discarded · 1 request repeated"},
