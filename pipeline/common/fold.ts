@@ -24,8 +24,9 @@ function foldLine(line: string, columns: number): string {
   let current = head;
   let empty = true;
   for (const word of line.slice(head.length).split(/ +/)) {
-    if (!empty && [...current].length + 1 + [...word].length > columns) {
-      lines.push(current);
+    const longer = [...current].length + (empty ? 0 : 1) + [...word].length;
+    if (longer > columns && current.trim() !== '') {
+      lines.push(current.trimEnd());
       current = indent;
       empty = true;
     }
