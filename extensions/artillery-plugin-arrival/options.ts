@@ -6,7 +6,7 @@ import { checkPayload, type Payload } from './payload.ts';
 import { findPipeline, OptionError } from './pipeline.ts';
 import { ROOT } from './place.ts';
 import type { ArrivalOptions } from './script.ts';
-import { checkHeaders, checkKeys, checkScenarios, list, pathIn, stepsOf } from './steps.ts';
+import { checkHeaders, checkKeys, checkScenarios, isMap, list, pathIn, stepsOf } from './steps.ts';
 
 export type Table = Record<string, unknown>;
 
@@ -170,12 +170,22 @@ const HTTP_KEYS = [
   ...['cookieJarOptions', 'distributedTracing'],
 ];
 
+/** Keys of defaults that Artillery has. */
+const DEFAULTS_KEYS = ['headers', 'cookie', 'think', 'strictCapture'];
+
+function defaultsOf(defaults: unknown, where: string): Table {
+  if (defaults === undefined) return {};
+  if (!isMap(defaults)) throw new OptionError(`${where} is no map; allowed: ${DEFAULTS_KEYS.join(', ')}`);
+  checkKeys(defaults, where, DEFAULTS_KEYS);
+  return defaults;
+}
+
 /** Reads the settings of config.http that apply to each request. */
 function httpOf(config: Table, closed: boolean): { timeout: number; headers: Record<string, string> } {
   const http = (config.http ?? {}) as Table;
   checkKeys(http, 'config.http', HTTP_KEYS);
-  const defaults = (http.defaults ?? {}) as Table;
-  const others = (config.defaults ?? {}) as Table;
+  const defaults = defaultsOf(http.defaults, 'config.http.defaults');
+  const others = defaultsOf(config.defaults, 'config.defaults');
   if (!closed && (defaults.cookie ?? others.cookie) !== undefined) {
     throw new OptionError('config.http.defaults has cookie; allowed: headers with Cookie');
   }

@@ -14,12 +14,10 @@ const CLASSES: Record<string, string> = {
 /** Codes of Node's TLS and OpenSSL. */
 const TLS = /^(ERR_(TLS|SSL)|EPROTO|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_)/;
 
+type Failure = { error: string; connected?: false; message: string };
+
 /** The class of an error of Artillery's HTTP client, and whether there was a connection, if known. */
-export function failureOf(error: NodeJS.ErrnoException): {
-  error: string;
-  connected?: false;
-  message: string;
-} {
+export function failureOf(error: NodeJS.ErrnoException): Failure {
   const { code = '', message } = error;
   return {
     error: classOf(code, message),
@@ -28,6 +26,12 @@ export function failureOf(error: NodeJS.ErrnoException): {
     }),
     message: message || code || 'failed',
   };
+}
+
+/** The outcome of an answer. One server's odd status must not end the recording, which takes those of HTTP. */
+export function answerOf(status = 0): Failure | { status: number } {
+  if (status >= 100 && status <= 599) return { status };
+  return { error: 'failed', message: `the status ${status}; HTTP has 100 to 599` };
 }
 
 function classOf(code: string, message: string): string {

@@ -7,13 +7,14 @@ import { Alarm } from './alarm.ts';
 import { decode, takeOver } from './answer.ts';
 import { changedIn, type Hook, watched } from './hooks.ts';
 import type { Options, Table } from './options.ts';
-import { failureOf } from './outcome.ts';
+import { answerOf, failureOf } from './outcome.ts';
 import { findPipeline, headersOf } from './pipeline.ts';
 import { isFollowed, lowered, type RequestParams, waitingJar, withFields } from './request.ts';
 import type { Script } from './script.ts';
 import { Slots } from './slots.ts';
 import { stepsOf } from './steps.ts';
 import { type Answer, monotonic, openChannel, type Slot } from './thread.ts';
+import { refuseUpgrades, UPGRADED } from './upgrade.ts';
 
 /**
  * ms by which a virtual user starts before its request is due. Artillery needs time to prepare a request, its timers tick in whole
@@ -86,13 +87,14 @@ export class Sender {
         _events: Events,
         next: Next,
       ) => {
-        this.#settle(params.uuid, failureOf(error));
+        this.#settle(params.uuid, error.code === UPGRADED ? answerOf(101) : failureOf(error));
         next();
       },
       arrivalErrorHold: (_error: Error, _params: unknown, _context: unknown, _events: Events, next: Next) =>
         this.#hold(next),
       arrivalHold: (_context: unknown, _events: Events, next: Next) => this.#hold(next),
     };
+    refuseUpgrades();
     this.#target = String(script.config.target);
     // Artillery multiplies a text, and closes a socket that is silent for 8 s if it has no number.
     const { http } = script.config as { http?: Table };
@@ -253,7 +255,7 @@ export class Sender {
     answer.once('close', () => clearTimeout(limit));
     answer.once('end', () => {
       clearTimeout(limit);
-      if (!isFollowed(answer, request.params)) this.#settle(uuid, { status: answer.statusCode });
+      if (!isFollowed(answer, request.params)) this.#settle(uuid, answerOf(answer.statusCode));
     });
     decode(answer, request.params);
   }

@@ -8,7 +8,7 @@ import { startTelemetry } from '../common/telemetry.ts';
 import { BrokerRecord, type BrokerRecordOptions } from './broker-record.ts';
 import type { QueueOptions } from './connection.ts';
 import { openQueue } from './open.ts';
-import { explainRedis } from './problems.ts';
+import { explainRedis, problemOf } from './problems.ts';
 import { UnusableQueue } from './queue.ts';
 import { Store, type Unfit } from './store.ts';
 import { straysOf } from './strays.ts';
@@ -51,11 +51,18 @@ export function openProcess(
   };
   const store = new Store(options);
   const queue = openQueue(config.QUEUE, options, store);
+  /** What was said of the key that has the number of shards. */
+  let told: string | undefined;
   /** Redis may come up later than the process, and differ after each outage. */
   async function check(): Promise<void> {
     if (role === 'relay') await checkStrays();
     await queue.whenReady(config.REDIS_TIMEOUT_MS).catch((error: Error) => {
       if (error instanceof UnusableQueue) throw new ConfigError(`REDIS_URL: ${error.message}`);
+      // A Redis that is away says so itself.
+      const { problem, kind } = problemOf(error);
+      if (kind !== 'misconfigured' || problem === told) return;
+      told = problem;
+      log.error(`Redis: ${store.keys.shards}, the number of shards, can not be read: ${problem}`);
     });
   }
   /** Before the queue writes its number of shards, which would keep out the relays that read these messages. */

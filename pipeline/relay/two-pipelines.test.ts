@@ -186,3 +186,20 @@ test('a record that nobody understands blocks nothing', async (t) => {
   const first = await relay(t, 'relay-1', urlOf(0));
   await first.says(/relaying as/, WITHIN_MS);
 });
+
+// Regression: only /readyz named it, and the log had nothing.
+for (const shards of ['1', '2'])
+  for (const [script, role] of [
+    ['main.ts', 'relay'],
+    ['../ingest/server.ts', 'ingest'],
+  ] as const)
+    test(`${role}, ${shards} shards: a key of another type in the place of their number is named once`, async (t) => {
+      await redis.lpush('arrival:shards', 'a list');
+      const env = { STREAM_SHARDS: shards, MQTT_URL: urlOf(0) };
+      const one = await launch(t, role, script, env);
+      const named = /arrival:shards.*holds something else/;
+      await one.says(named, WITHIN_MS);
+      await redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      await one.says(/Redis answers/, WITHIN_MS);
+      assert.equal(one.lastLines.filter((line) => named.test(line)).length, 1);
+    });

@@ -175,6 +175,7 @@ export class Stack {
     const port = await claimPort('INGEST_PORT', config.INGEST_PORT);
     // A file, so that the tokens can be changed while the ingest is up.
     const tokens = join(this.dir, TOKENS);
+    if (this.#stopping !== undefined) return;
     await writePrivateFile(tokens, `# who may post; one a line, read again when it changes\n${token}\n`);
     const certificate = certificates.ingest;
     const { ingestEnv, relayEnv, launches } = workersOf({
@@ -265,7 +266,8 @@ export class Stack {
   async #end(drainMs: number): Promise<void> {
     this.#stopping ??= Promise.resolve();
     // A directory that was refused is another stack's, and so are its files.
-    if (this.#release !== undefined) await this.#removeFiles();
+    const ours = this.#release !== undefined;
+    if (ours) await removeStackFile(this.dir);
     await this.#processes.stop('nginx');
     await this.#processes.stop('ingest', INGEST_GRACE_MS + GOODBYE_MS);
     await this.#drain(drainMs);
@@ -273,11 +275,11 @@ export class Stack {
     for (const undo of this.#undo.reverse()) await undo();
     await this.#processes.stop('mosquitto');
     await this.#processes.stop('redis');
+    if (ours) await this.#removeFiles(); // a process that was just starting may have been about to read them
     this.#release?.();
   }
 
   async #removeFiles(): Promise<void> {
-    await removeStackFile(this.dir);
     for (const file of [...CLIENT_FILES, TOKENS, TLS_DIR]) {
       await rm(join(this.dir, file), { recursive: true, force: true });
     }

@@ -51,6 +51,33 @@ const FATES: [fate: (answer: ServerResponse) => void, name: RegExp | null][] = [
     },
     /^timeout$/,
   ],
+  [({ socket }) => socket?.write('HTTP/1.1 103 Early Hints\r\n\r\n'), /^timeout$/], // nothing else
+  [({ socket }) => socket?.end('HTTP/1.1 103 Early Hints\r\n\r\n'), /^closed$/],
+  // Regression: the run never ended.
+  [
+    ({ socket }) =>
+      socket?.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n'),
+    /^HTTP 101$/,
+  ],
+  [
+    ({ socket }) => socket?.write('HTTP/1.1 202 A\r\ntransfer-encoding: chunked\r\n\r\n1\r\n{\r\nzz\r\n'),
+    /^failed$/,
+  ],
+  [({ socket }) => socket?.write(`HTTP/1.1 202 A\r\nx: ${'x'.repeat(100_000)}\r\n\r\n`), /^failed$/],
+  [({ socket }) => socket?.end('HTTP/1.1 202 A\r\ncontent-length: 2\r\n\r\n{}HTTP/1.1 202 A\r\n'), null],
+  [
+    (answer) =>
+      answer
+        .writeHead(202, { 'set-cookie': ['=; domain=other.example', 'a=b; domain=other.example; path=/'] })
+        .end('{}'),
+    null,
+  ],
+  [(answer) => answer.writeHead(307, { location: 'http://[' }).end(), /^failed$/],
+  [(answer) => answer.writeHead(307, { location: 'ftp://127.0.0.1/' }).end(), /^failed$/],
+  [(answer) => answer.writeHead(302, { location: '/elsewhere' }).end(), /^failed$/],
+  // Regression: one of these ended the recording of all.
+  [(answer) => answer.writeHead(999).end(), /^failed$/],
+  [(answer) => answer.writeHead(202, { 'content-encoding': 'zstd' }).end('{}'), null],
 ];
 
 describe('a request of Artillery that fails', () => {

@@ -169,6 +169,19 @@ const wrong: Record<string, [change: (script: Script) => void, says: RegExp]> = 
     (s) => (s.config.http = { defaults: { cookie: { a: 'b' } } }),
     /config\.http\.defaults has cookie; allowed: headers/,
   ],
+  // Regression: these were dropped without a word.
+  'json by default': [
+    (s) => (s.config.http = { defaults: { json: { a: 1 } } }),
+    /config\.http\.defaults has json, which is not known; allowed: headers/,
+  ],
+  'a misspelt default': [
+    (s) => (s.config.defaults = { haeders: { a: 'b' } }),
+    /config\.defaults has haeders, which is not known, headers is/,
+  ],
+  'defaults that are a list': [
+    (s) => (s.config.http = { defaults: [{ headers: { a: 'b' } }] }),
+    /config\.http\.defaults is no map; allowed: headers/,
+  ],
   'gzip that is a text': [
     (s) => posts(s, { url: '/messages', gzip: 'no' }),
     /gzip that is "no"; allowed: true/,

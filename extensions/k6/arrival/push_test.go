@@ -1,6 +1,7 @@
 package arrival
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"runtime"
@@ -261,5 +262,32 @@ func TestEachVUMakesTheSameRun(t *testing.T) {
 		_, err := rt.RunString(fmt.Sprintf("new Run({ profile: %q, ingest: { url: %q, token: 'secret' }, mqtt: {}, dir: %q, canary: false, %s })",
 			fifty, s.module.root.engine.options.Ingest.URL, s.dir, options))
 		assert.NoError(t, err, options)
+	}
+}
+
+// Regression: server-sent events carry no CR, so each message of a body with CR LF counted as altered. One that differs in
+// more is altered all the same.
+func TestEventsHaveTheLinesOfTheirMessage(t *testing.T) {
+	t.Parallel()
+	const body = `body: '{"id":"{{id}}",\r\n"target":"{{target}}"\r}\r\n', verify: 1`
+	asLines := func(payload []byte) []byte {
+		text := strings.NewReplacer("\r\n", "\ndata: ", "\r", "\ndata: ").Replace(string(payload))
+		return []byte("data: " + text + "\n\n")
+	}
+	for name, c := range map[string]struct {
+		raw     func(nth int, payload []byte) []byte
+		altered int
+	}{
+		"as the protocol has them": {func(_ int, payload []byte) []byte { return asLines(payload) }, 0},
+		"with a line less":         {func(_ int, payload []byte) []byte { return asLines(bytes.TrimSuffix(payload, []byte("\r\n"))) }, 50},
+		"with another text": {func(_ int, payload []byte) []byte {
+			return bytes.Replace(asLines(payload), []byte(`"target"`), []byte(`"tarxet"`), 1)
+		}, 50},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := pushed(t, &fake.Pipeline{}, &fake.Push{Raw: c.raw}, fifty, "sse: { url: 'EVENTS' }, "+body).run()
+			assert.Equal(t, []int{50 - c.altered, c.altered}, []int{r.Account.Arrived, r.Account.Altered})
+		})
 	}
 }

@@ -197,6 +197,20 @@ func (b *Bodies) Whole(payload []byte, slot pacer.Slot, i, every int, buf []byte
 	return bytes.Equal(buf, payload), buf
 }
 
+// SameLines reports whether a payload has the lines of the i-th message of a request, however each of them ends.
+func (b *Bodies) SameLines(payload []byte, slot pacer.Slot, i int, buf []byte) (same bool, scratch []byte) {
+	buf = b.message(buf[:0], slot, i)
+	return bytes.Equal(withLF(buf), withLF(payload)), buf
+}
+
+// withLF ends each line with LF in place of CR LF or CR.
+func withLF(text []byte) []byte {
+	if bytes.IndexByte(text, '\r') < 0 {
+		return text
+	}
+	return bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
+}
+
 // picked picks one message in every, the first one among them: one of each so many, at a place that has no period. Flows and
 // targets take turns, and a fixed place would always have the same ones.
 func picked(number, every int) bool {

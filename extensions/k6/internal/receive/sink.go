@@ -40,6 +40,7 @@ func (s *Sink) Answered(seq, messages int, at time.Time) {
 type Taker struct {
 	*Sink
 	IDs        bool // a payload may be an id alone, which is not compared with what was sent
+	Lines      bool // line ends came as LF, whichever were sent
 	subscriber int
 	greeting   []byte // where others' messages arrive too, the canary's first one does
 
@@ -120,7 +121,11 @@ func (t *Taker) altered(payload []byte, seq int) bool {
 		return false
 	}
 	slot, whole := t.parts.Slot(seq), false
-	if whole, t.scratch = t.parts.Bodies.Whole(payload, slot, seq-slot.FirstSeq, every, t.scratch); !whole {
+	whole, t.scratch = t.parts.Bodies.Whole(payload, slot, seq-slot.FirstSeq, every, t.scratch)
+	if !whole && t.Lines {
+		whole, t.scratch = t.parts.Bodies.SameLines(payload, slot, seq-slot.FirstSeq, t.scratch)
+	}
+	if !whole {
 		t.parts.Count("delivery", "altered", report.ExcerptOf(payload))
 	}
 	return !whole

@@ -32,6 +32,7 @@ type Clients struct {
 	Connections int      // 0: as many as needed
 	First       []string // what each sends first
 	Hops        string   // the path of the stamps in a message of JSON
+	Lines       bool     // messages come as lines, with LF whatever their ends were
 
 	Number int // of connections, as Check has found
 }

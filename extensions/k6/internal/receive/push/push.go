@@ -64,7 +64,11 @@ func (c *Clients) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 		}
 		return nil, err
 	}
-	taker := func(i int) *receive.Taker { return sink.Subscriber(clients[i].Subscriber) }
+	taker := func(i int) *receive.Taker {
+		t := sink.Subscriber(clients[i].Subscriber)
+		t.Lines = c.Lines
+		return t
+	}
 	return receive.Hold(ctx, parts, m.Patience, sessions, taker, IsFinal), nil
 }
 

@@ -25,7 +25,7 @@ type Options struct {
 }
 
 func (o *Options) clients() *push.Clients {
-	return &push.Clients{Name: "sse", URL: o.URL, Headers: o.Headers, Connections: o.Connections, Hops: o.Hops}
+	return &push.Clients{Name: "sse", URL: o.URL, Headers: o.Headers, Connections: o.Connections, Hops: o.Hops, Lines: true}
 }
 
 // Check implements receive.Source.
