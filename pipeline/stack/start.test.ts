@@ -3,10 +3,8 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { readConfig, StackConfig } from '../common/config.ts';
 import { PipelineCommand } from '../test/command.ts';
-import { eventually, remove, temporaryDirectory } from '../test/services.ts';
+import { remove, temporaryDirectory } from '../test/services.ts';
 import {
   closes,
   isSilent,
@@ -19,7 +17,6 @@ import {
 } from '../test/strangers.ts';
 import { claimPort } from './ports.ts';
 import { Supervised } from './process.ts';
-import { Stack } from './stack.ts';
 
 let dir: string;
 before(async () => {
@@ -134,23 +131,3 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     assert.ok(!existsSync(join(STACK_DIR, 'stack.json')));
   });
 }
-
-// Regression: a stop removed the files before it ended the processes: an ingest that was about to read its tokens printed ENOENT.
-test('a stop leaves the files of its processes until they have ended', async (t) => {
-  const own = join(dir, 'stopped');
-  const ports = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0' };
-  const stack = await Stack.start(readConfig(StackConfig, { ...ports, TLS: 'true', STACK_DIR: own }));
-  t.after(() => stack.stop(0));
-  const secrets = ['ingest.tokens', 'tls'].map((name) => join(own, name));
-  const pid = stack.file.processes['ingest-1'] as number;
-  process.kill(pid, 'SIGSTOP'); // as if it had not come to read them
-  const stopping = stack.stop(0);
-  const file = join(own, 'stack.json');
-  await eventually(() => !existsSync(file), 'no stack', 60_000);
-  await sleep(300);
-  const left = secrets.filter((secret) => existsSync(secret));
-  process.kill(pid, 'SIGCONT');
-  await stopping;
-  assert.deepEqual(left, secrets);
-  for (const secret of secrets) assert.equal(existsSync(secret), false, secret);
-});
