@@ -35,7 +35,8 @@ func TestAlteredMessagesHaveAnEndOfTheirOwn(t *testing.T) {
 			r := newScript(t, f, payloads, "verify: 1, idle: '2s', drain: 10").run()
 			a := r.Account
 			broken := func(rule report.Rule) bool { return rule.Name == "altered" && rule.OK != nil && !*rule.OK }
-			assert.True(t, slices.ContainsFunc(r.Verdict.Rules, broken), "a busy machine may add that the generator was late")
+			assert.True(t, slices.ContainsFunc(r.Verdict.Rules, broken),
+				"a busy machine may add that the generator was late")
 			assert.Equal(t, 360/3, a.Altered)
 			assert.Equal(t, []any{360, 240, 0, 0, true}, []any{a.Scheduled, a.Arrived, a.Lost, a.Foreign, a.Balanced})
 			assert.Equal(t, 120, a.Deliveries.Missing)
@@ -43,7 +44,8 @@ func TestAlteredMessagesHaveAnEndOfTheirOwn(t *testing.T) {
 	}
 }
 
-// The length of every message is compared, the bytes of one in a hundred: here the first, and one of each full hundred behind it.
+// The length of every message is compared, the bytes of one in a hundred: here the first, and one of each full hundred
+// behind it.
 func TestOneInAHundredIsCompared(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int{"cut": 360, "changed": 3} {
@@ -63,7 +65,8 @@ func TestNoFlowEscapesTheComparison(t *testing.T) {
 			}
 			return alterations["changed"](slices.Clone(body))
 		}}
-		assert.NotZero(t, newScript(t, f, two, "verify: 10, idle: '1s', drain: 10, everyFlow: { targets: 10 }, ").run().Account.Altered, target)
+		assert.NotZero(t, newScript(t, f, two,
+			"verify: 10, idle: '1s', drain: 10, everyFlow: { targets: 10 }, ").run().Account.Altered, target)
 	}
 }
 
@@ -76,7 +79,8 @@ func TestAPipelineThatRewritesMessagesSaysSo(t *testing.T) {
 
 func TestVerifyIsRefusedUnlessItIsANumberOrOff(t *testing.T) {
 	t.Parallel()
-	for text, ok := range map[string]bool{`1`: true, `"1"`: true, `"off"`: true, `""`: true, `0`: false, `"-1"`: false, `"on"`: false, `1.5`: false, `true`: false} {
+	for text, ok := range map[string]bool{`1`: true, `"1"`: true, `"off"`: true, `""`: true, `0`: false, `"-1"`: false,
+		`"on"`: false, `1.5`: false, `true`: false} {
 		var v verifyOption
 		assert.Equal(t, ok, v.UnmarshalJSON([]byte(text)) == nil, text)
 	}

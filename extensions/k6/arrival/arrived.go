@@ -111,7 +111,8 @@ func (e *engine) readHow(given any, all how, now time.Time) (how, error) {
 			case !ok:
 				err = fmt.Errorf("has hops %v; allowed: a text of stamps", value)
 			case e.options.Redis.URL == "":
-				err = errors.New("has hops, but the clock of their stamps is not known: redis.url (REDIS_URL) is missing")
+				err = errors.New("has hops, but the clock of their stamps is not known: " +
+					"redis.url (REDIS_URL) is missing")
 			}
 		default:
 			err = fmt.Errorf("does not know %q; allowed: at, subscriber, hops", name)
@@ -165,8 +166,8 @@ func bytesOf(v any) ([]byte, error) {
 	}
 	b, err := common.ToBytes(v)
 	if err != nil {
-		return nil, errors.New("wants a payload that is a text, an ArrayBuffer, a Uint8Array or a number; JSON.stringify() " +
-			"makes a text of an object")
+		return nil, errors.New("wants a payload that is a text, an ArrayBuffer, a Uint8Array or a number; " +
+			"JSON.stringify() makes a text of an object")
 	}
 	return b, nil
 }

@@ -68,7 +68,8 @@ func (c *consuming) consume(consumer string) {
 					at := float64(time.Now().UnixMicro()) / 1000
 					callback(func() error {
 						next <- vu.RegisterCallback()
-						_, err := handler(sobek.Undefined(), vu.Runtime().ToValue(string(body)), vu.Runtime().ToValue(at))
+						_, err := handler(sobek.Undefined(), vu.Runtime().ToValue(string(body)),
+							vu.Runtime().ToValue(at))
 						return err
 					})
 				case <-over:
@@ -105,25 +106,28 @@ func (c *consuming) collects(consumer string) *report.Run {
 // Regression: only MQTT, the pipeline's queue and answers could be received.
 func TestAScriptReceives(t *testing.T) {
 	t.Parallel()
-	c := newConsuming(t, "phases: [{duration: 1, arrivalRate: 40}]\nflows: [{name: direct}]", "greet: true", func(nth int) int {
-		switch nth { // the first one is the greeting
-		case 11:
-			return 0
-		case 21:
-			return 2
-		}
-		return 1
-	})
+	c := newConsuming(t, "phases: [{duration: 1, arrivalRate: 40}]\nflows: [{name: direct}]", "greet: true",
+		func(nth int) int {
+			switch nth { // the first one is the greeting
+			case 11:
+				return 0
+			case 21:
+				return 2
+			}
+			return 1
+		})
 	r := c.collects(`run.subscribed().then(() => { ended = true }); listen((body, at) => run.arrived(body, { at }));`)
 	require.NoError(t, <-c.done)
-	assert.Equal(t, [4]int{40, 39, 1, 1}, [4]int{r.Account.Scheduled, r.Account.Arrived, r.Account.Lost, r.Account.Duplicates})
+	assert.Equal(t, [4]int{40, 39, 1, 1}, [4]int{r.Account.Scheduled, r.Account.Arrived, r.Account.Lost,
+		r.Account.Duplicates})
 	assert.Zero(t, r.Account.Foreign)
 	assert.True(t, r.Account.Balanced)
-	assert.True(t, c.runtime.VU.Runtime().Get("ended").ToBoolean(), "the promise of run.subscribed() resolves at the end")
+	assert.True(t, c.runtime.VU.Runtime().Get("ended").ToBoolean(),
+		"the promise of run.subscribed() resolves at the end")
 }
 
-// Regression: the message that goes round before the load was not recognised where a script hands over ids alone, and the
-// run did not begin.
+// Regression: the message that goes round before the load was not recognised where a script hands over ids alone, and
+// the run did not begin.
 func TestTheGreetingMayArriveAsItsIDAlone(t *testing.T) {
 	t.Parallel()
 	for _, form := range []string{"text", "uuid", "number"} {
@@ -135,8 +139,8 @@ func TestTheGreetingMayArriveAsItsIDAlone(t *testing.T) {
 	}
 }
 
-// A handler that is late by 20 ms: the client's own time of receipt keeps the latency right, and without it the run says
-// that it measured the handler.
+// A handler that is late by 20 ms: the client's own time of receipt keeps the latency right, and without it the run
+// says that it measured the handler.
 func TestALateHandlerIsMeasured(t *testing.T) {
 	t.Parallel()
 	const profile = "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]"
@@ -161,7 +165,8 @@ func TestALateHandlerIsMeasured(t *testing.T) {
 
 func TestAScriptReceivesListsAndBytes(t *testing.T) {
 	t.Parallel()
-	c := newConsuming(t, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: room, deliveries: 2}]", "arrived: { consumers: 1 }", once)
+	c := newConsuming(t, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: room, deliveries: 2}]",
+		"arrived: { consumers: 1 }", once)
 	r := c.collects(`
 		run.subscribed();
 		let n = 0;

@@ -34,7 +34,8 @@ func TestTheCanaryIsMeasuredApartFromTheLoad(t *testing.T) {
 func TestARefusedCanaryIsLeftOutOfTheAccount(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Status: func(int) int { return http.StatusTooManyRequests }}
-	r := newScript(t, f, "phases: [{duration: 2, arrivalRate: 5}]\nflows: [{name: direct}]", "canary: true, greet: false").run()
+	r := newScript(t, f, "phases: [{duration: 2, arrivalRate: 5}]\nflows: [{name: direct}]",
+		"canary: true, greet: false").run()
 	assert.Equal(t, [2]int{2, 0}, [2]int{r.Canary.Sent, r.Canary.Arrived})
 	assert.Nil(t, r.Canary.Latency.P50)
 	assert.Nil(t, r.Timeline[0].CanaryMS)
@@ -91,7 +92,8 @@ func escaped(_ int, body []byte) []byte {
 // Regression: the whole load of a pipeline that wraps messages was sent, and counted as altered.
 func TestAPipelineThatWrapsMessagesIsGreetedWithoutComparing(t *testing.T) {
 	t.Parallel()
-	r := newScript(t, &fake.Pipeline{Rewrite: wrapped}, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]", "canary: true, verify: 'off'").run()
+	r := newScript(t, &fake.Pipeline{Rewrite: wrapped},
+		"phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]", "canary: true, verify: 'off'").run()
 	assert.Equal(t, []int{20, 0}, []int{r.Account.Arrived, r.Account.Altered})
 }
 
@@ -137,6 +139,7 @@ func TestAnIngestThatIsBusyIsAskedAgain(t *testing.T) {
 		}
 		return http.StatusAccepted
 	}
-	r := newScript(t, &fake.Pipeline{Status: busy}, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]", "canary: true").run()
+	r := newScript(t, &fake.Pipeline{Status: busy}, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]",
+		"canary: true").run()
 	assert.Equal(t, 20, r.Account.Arrived)
 }

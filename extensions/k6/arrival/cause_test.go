@@ -12,8 +12,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// Regression: "does the pipeline publish there?" though messages came, and "give it more cores" where the ingest refused
-// all. The answer names the end at which messages stopped.
+// Regression: "does the pipeline publish there?" though messages came, and "give it more cores" where the ingest
+// refused all. The answer names the end at which messages stopped.
 func TestTheAnswerNamesTheCause(t *testing.T) {
 	t.Parallel()
 	status := func(code int) func(int) int { return func(int) int { return code } }

@@ -57,7 +57,8 @@ func (o *options) checkAddresses() error {
 	}
 	for _, f := range o.profile.Flows {
 		if strings.Contains(o.Ingest.Path, send.Target) && f.Messages > 1 {
-			return fmt.Errorf("ingest.path (INGEST_PATH) has %s, and the messages of a request have several: flow %q has %d messages, 1 is allowed",
+			return fmt.Errorf("ingest.path (INGEST_PATH) has %s, and the messages of a request have several: "+
+				"flow %q has %d messages, 1 is allowed",
 				send.Target, f.Name, f.Messages)
 		}
 	}
@@ -66,7 +67,8 @@ func (o *options) checkAddresses() error {
 			return fmt.Errorf("redis.url (REDIS_URL): %w", err)
 		}
 	} else if o.Redis.Prefix != "" {
-		return errors.New("redis.prefix (QUEUE_PREFIX) is set, but there are no keys to look for: redis.url (REDIS_URL) is missing")
+		return errors.New("redis.prefix (QUEUE_PREFIX) is set, but there are no keys to look for: " +
+			"redis.url (REDIS_URL) is missing")
 	}
 	if err := store.CheckPrefix(o.Redis.Prefix, "redis.prefix"); err != nil {
 		return err
@@ -86,7 +88,8 @@ func (o *options) checkAddresses() error {
 func (o *options) checkNumbers() error {
 	switch {
 	case !idKey.MatchString(o.ID):
-		return fmt.Errorf("id %q is not the name of a field: letters, digits and _, with dots between nested ones (meta.id)", o.ID)
+		return fmt.Errorf("id %q is not the name of a field: letters, digits and _, "+
+			"with dots between nested ones (meta.id)", o.ID)
 	case o.Senders < 1 || o.Senders > 10_000:
 		return fmt.Errorf("senders %d is outside 1 to 10000", o.Senders)
 	case o.InFlight < 1 || o.InFlight > 10_000:
@@ -96,7 +99,8 @@ func (o *options) checkNumbers() error {
 	case o.Ingest.Retries < 0 || o.Ingest.Retries > 100:
 		return fmt.Errorf("ingest.retries %d is outside 0 to 100", o.Ingest.Retries)
 	case o.RunID != "" && !runID.MatchString(o.RunID):
-		return fmt.Errorf("runId %q (RUN_ID) is the beginning of every id: 4 to 32 small letters and digits are allowed", o.RunID)
+		return fmt.Errorf("runId %q (RUN_ID) is the beginning of every id: "+
+			"4 to 32 small letters and digits are allowed", o.RunID)
 	case o.Gather <= 0:
 		return errors.New("gather 0 (GATHER): a time above 0 is wanted")
 	case o.Sampled < 0:
@@ -118,7 +122,8 @@ func (o *options) checkNumbers() error {
 func (o *options) checkMessages() (err error) {
 	if o.Fuzz != nil {
 		if size := o.EveryFlow["payloadBytes"]; size != nil && size != "" {
-			return errors.New("everyFlow.payloadBytes and fuzz exclude each other: payloads are as long as the specification says")
+			return errors.New("everyFlow.payloadBytes and fuzz exclude each other: " +
+				"payloads are as long as the specification says")
 		}
 		if o.Fuzz.spec, err = fuzz.Parse(o.Fuzz.Spec); err != nil {
 			return err
@@ -142,13 +147,15 @@ func (o *options) checkNames() error {
 		}
 	}
 	if !wordLike.MatchString(o.Protocol) || len(o.Protocol) > protocolMax {
-		return fmt.Errorf("protocol %q is what reports call the requests: up to %d letters, digits, _ and . are allowed", o.Protocol, protocolMax)
+		return fmt.Errorf("protocol %q is what reports call the requests: up to %d letters, "+
+			"digits, _ and . are allowed", o.Protocol, protocolMax)
 	}
 	for _, part := range []struct{ option, value string }{
 		{"name", o.Name}, {"topology", o.Topology}, {"network", o.Network},
 	} {
 		if !wordLike.MatchString(part.value) {
-			return fmt.Errorf("%s %q names the run's directory: letters, digits, _ and . are allowed", part.option, part.value)
+			return fmt.Errorf("%s %q names the run's directory: letters, digits, _ and . are allowed", part.option,
+				part.value)
 		}
 	}
 	for _, name := range sortedKeys(o.Facts) {
@@ -183,7 +190,8 @@ func (o *options) checkFiles(part segment.Segment, limit uint64) error {
 	}
 	subscribers := max(o.profile.Subscribers(), o.from.Connections)
 	if needed := uint64(connections + subscribers + o.from.Files + spareFiles); needed > limit {
-		return fmt.Errorf("%d %s%s and %d subscribers need %d open files, and this process may have %d: ulimit -n %d, or fewer of them",
+		return fmt.Errorf("%d %s%s and %d subscribers need %d open files, and this process may have %d: "+
+			"ulimit -n %d, or fewer of them",
 			senders, role, each, subscribers, needed, limit, needed)
 	}
 	return nil

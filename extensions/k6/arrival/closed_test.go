@@ -73,7 +73,8 @@ flows: [{name: direct, weight: 3}, {name: room, target: room, deliveries: 2}]`, 
 // Regression: senders whose iterations had ended left the rest of the load out, and the run passed.
 func TestSendersThatEndBeforeTheirPhaseAreTheCause(t *testing.T) {
 	t.Parallel()
-	s := newScript(t, &fake.Pipeline{}, `{phases: [{name: one, duration: 6, vus: 1}, {name: two, duration: 60, vus: 1}], flows: [{name: direct}]}`,
+	s := newScript(t, &fake.Pipeline{},
+		`{phases: [{name: one, duration: 6, vus: 1}, {name: two, duration: 60, vus: 1}], flows: [{name: direct}]}`,
 		"idle: '300ms'")
 	e := s.module.root.engine
 	var vu sync.WaitGroup
@@ -107,7 +108,8 @@ func TestInFlightDividesTheVUs(t *testing.T) {
 func TestTheFirstPhaseBeginsWithTheFirstSender(t *testing.T) {
 	t.Parallel()
 	const late = 100 * time.Millisecond
-	s := newScript(t, &fake.Pipeline{}, `{phases: [{name: one, duration: 60, vus: 1, requests: 10}], flows: [{name: direct}]}`, "")
+	s := newScript(t, &fake.Pipeline{},
+		`{phases: [{name: one, duration: 60, vus: 1, requests: 10}], flows: [{name: direct}]}`, "")
 	e := s.module.root.engine
 	var vu sync.WaitGroup
 	vu.Go(func() {

@@ -238,9 +238,11 @@ func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) err
 			}
 			if alone == aloneMost {
 				e.note(func() {
-					e.abandoned = fmt.Sprintf("the senders ended after %d of %d requests", e.open.Drawn(), e.Pacer.Requests())
+					e.abandoned = fmt.Sprintf("the senders ended after %d of %d requests", e.open.Drawn(),
+						e.Pacer.Requests())
 				})
-				halt("the senders have taken %d of %d requests and no more for %.0f s: did one of them fail? Its log says it",
+				halt("the senders have taken %d of %d requests and no more for %.0f s: "+
+					"did one of them fail? Its log says it",
 					e.open.Drawn(), e.Pacer.Requests(), schedule.LateLimit.Seconds())
 			}
 			if n := e.unauthorized.Load(); n >= unauthorizedMost && !e.anyAccepted.Load() {
@@ -248,8 +250,8 @@ func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) err
 					"the token is missing or wrong (INGEST_TOKEN, ingest.token)", n)
 			}
 			if n, first := unknown.look(e, now); n > 0 {
-				halt("%d messages came and none has an id of this run, so the rest of the load was not sent; looked for %s; "+
-					"the first message: %s", n, e.Bodies.LooksFor(), first)
+				halt("%d messages came and none has an id of this run, so the rest of the load was not sent; "+
+					"looked for %s; the first message: %s", n, e.Bodies.LooksFor(), first)
 			}
 			if over {
 				e.Ledger.End()

@@ -25,7 +25,8 @@ import (
 func TestALostSubscriberEndsTheLoadAndInvalidatesTheRun(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{}
-	s := newScript(t, f, "phases: [{duration: 100, arrivalRate: 100}]\nflows: [{name: direct}]", "idle: '300ms', drain: 0")
+	s := newScript(t, f, "phases: [{duration: 100, arrivalRate: 100}]\nflows: [{name: direct}]",
+		"idle: '300ms', drain: 0")
 	s.module.root.engine.reconnect = 300 * time.Millisecond
 	f.Copies = func(nth int) int {
 		if nth == 50 {
@@ -133,7 +134,8 @@ func TestACutOffClosedPhaseHasItsActualDuration(t *testing.T) {
 		}
 		return http.StatusAccepted
 	}}
-	s := newScript(t, f, "phases: [{name: two, duration: 60, vus: 2}, {name: four, duration: 60, vus: 4}]\nflows: [{name: direct}]", "")
+	s := newScript(t, f,
+		"phases: [{name: two, duration: 60, vus: 2}, {name: four, duration: 60, vus: 4}]\nflows: [{name: direct}]", "")
 	e := s.module.root.engine
 	var senders sync.WaitGroup
 	for range 4 {
@@ -181,7 +183,8 @@ func TestAStoppedSenderDropsItsDrawnMessages(t *testing.T) {
 	for name, pump := range map[string]bool{"send": false, "pump": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newScript(t, &fake.Pipeline{}, "phases: [{pause: 5}, {duration: 1, arrivalRate: 1}]\nflows: [{name: direct}]", "")
+			s := newScript(t, &fake.Pipeline{},
+				"phases: [{pause: 5}, {duration: 1, arrivalRate: 1}]\nflows: [{name: direct}]", "")
 			r := s.runWith(1, func(ctx context.Context, e *engine) {
 				ctx, stop := context.WithCancel(ctx)
 				go func() {
@@ -222,8 +225,10 @@ func TestAReportCanBeReadDuringTheRun(t *testing.T) {
 
 func TestTheReconnectLimitIsAtLeastTheDrain(t *testing.T) {
 	t.Parallel()
-	for drain, want := range map[string]time.Duration{"0": 30 * time.Second, "'500ms'": 30 * time.Second, "'90s'": 90 * time.Second} {
-		s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: direct}]", "drain: "+drain)
+	for drain, want := range map[string]time.Duration{"0": 30 * time.Second, "'500ms'": 30 * time.Second,
+		"'90s'": 90 * time.Second} {
+		s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: direct}]",
+			"drain: "+drain)
 		assert.Equal(t, want, s.module.root.engine.reconnect, drain)
 	}
 }
@@ -354,6 +359,7 @@ func TestMessagesAreUnknownWhenRedisIsDown(t *testing.T) {
 	assert.Equal(t, 0, r.Account.Lost)
 	assert.True(t, r.Account.Balanced)
 	assert.Equal(t, report.Invalid, r.Verdict.Result)
-	about := slices.DeleteFunc(slices.Clone(r.Verdict.Reasons), func(s string) bool { return !strings.Contains(s, "Redis") })
+	about := slices.DeleteFunc(slices.Clone(r.Verdict.Reasons),
+		func(s string) bool { return !strings.Contains(s, "Redis") })
 	assert.Len(t, about, 1, "one reason, however many keys there are")
 }

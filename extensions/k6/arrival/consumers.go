@@ -80,8 +80,9 @@ func (e *engine) awaitConsumers(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-patience.C:
-		return fmt.Errorf("%d of %d consumers have called run.subscribed() within %s: a scenario's function has to call it "+
-			"when its connection would receive every message (run.scenarios() has one that calls consumer(); "+
+		return fmt.Errorf("%d of %d consumers have called run.subscribed() within %s: "+
+			"a scenario's function has to call it when its connection would receive every message (run.scenarios() "+
+			"has one that calls consumer(); "+
 			"arrived.consumers says how many there are)", c.count(), c.wanted, consumersMost)
 	}
 }
@@ -197,8 +198,8 @@ func (c *consumer) finish(callbacks <-chan func(func() error), resolve func() er
 	select {
 	case <-c.ctx.Done():
 	case <-time.After(consumersLast):
-		logger.Warnf("consumer %d has not ended %s after the run: its function has to close what it receives from when the "+
-			"promise of run.subscribed() resolves, or when run.receiving() is false", c.number, consumersLast)
+		logger.Warnf("consumer %d has not ended %s after the run: its function has to close what it receives from "+
+			"when the promise of run.subscribed() resolves, or when run.receiving() is false", c.number, consumersLast)
 	}
 }
 

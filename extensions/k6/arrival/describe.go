@@ -78,7 +78,8 @@ func (e *engine) timeline() ([]report.Interval, error) {
 }
 
 // describeLatencies fills in the latencies of the steps, the flows and the whole run.
-func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, spans []schedule.Span, noted lists, lossless bool) {
+func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, spans []schedule.Span, noted lists,
+	lossless bool) {
 	traced := noted.sampled
 	total := ledger.NewTimes(len(e.options.stages))
 	counts := standing.Phases
@@ -94,7 +95,8 @@ func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, span
 		seconds := max(span.End-span.Start, schedule.Ending).Seconds()
 		step := report.Step{
 			VUs: e.vus(p), Name: p.Name, StartS: span.Start.Seconds(), DurationS: seconds, Measured: p.Measured,
-			Requests: counts[i].Requests, Scheduled: counts[i].Messages, Accepted: counts[i].Accepted, Taken: counts[i].Taken, Due: counts[i].Due,
+			Requests: counts[i].Requests, Scheduled: counts[i].Messages, Accepted: counts[i].Accepted,
+			Taken: counts[i].Taken, Due: counts[i].Due,
 			Arrived:       int(times.Arrival.Count),
 			ScheduledPerS: float64(counts[i].Messages) / seconds, AcceptedPerS: float64(counts[i].Accepted) / seconds,
 			ArrivedPerS: float64(times.Arrival.Count) / seconds,
@@ -187,7 +189,8 @@ func (o *options) describeProfile() report.Profile {
 	p := o.profile
 	d := report.Profile{Name: p.Name}
 	for _, ph := range p.Phases {
-		phase := report.Phase{Name: ph.Name, DurationS: ph.Duration.Seconds(), Measured: ph.Measured, Requests: ph.Requests}
+		phase := report.Phase{Name: ph.Name, DurationS: ph.Duration.Seconds(), Measured: ph.Measured,
+			Requests: ph.Requests}
 		if p.Closed() {
 			phase.VUs = new(ph.VUs)
 		} else if phase.ArrivalRate = new(ph.Rate); ph.Ramps() {
@@ -212,8 +215,9 @@ func (e *engine) identity() report.Identity {
 	}
 	return report.Identity{
 		ID: e.ID, Name: e.runName(), Generator: e.met, Tool: e.options.tool,
-		Method: e.options.Name, Protocol: e.options.Protocol, Model: e.model(), Topology: e.options.Topology, Network: e.options.Network, Labels: labels,
-		Started: e.Epoch.UTC().Format(stampFormat), Command: cmp.Or(e.options.Command, report.Command(os.Args[1:])), Profile: e.options.describeProfile(),
+		Method: e.options.Name, Protocol: e.options.Protocol, Model: e.model(), Topology: e.options.Topology,
+		Network: e.options.Network, Labels: labels, Started: e.Epoch.UTC().Format(stampFormat),
+		Command: cmp.Or(e.options.Command, report.Command(os.Args[1:])), Profile: e.options.describeProfile(),
 	}
 }
 
@@ -226,8 +230,9 @@ func (e *engine) describeMessages() *report.Messages {
 	for _, d := range found.Slowest {
 		id, target, flow := e.nameOf(d.Seq)
 		s := report.Slow{
-			ID: id, Trace: e.traceID(id), Target: target, Flow: flow, Phase: *e.phaseName(d.Phase), Subscriber: d.Subscriber + 1, Due: *e.momentOf(d.Due),
-			ArrivalMS: float64(d.Arrival) / 1000, StagesMS: map[string]float64{},
+			ID: id, Trace: e.traceID(id), Target: target, Flow: flow, Phase: *e.phaseName(d.Phase),
+			Subscriber: d.Subscriber + 1, Due: *e.momentOf(d.Due), ArrivalMS: float64(d.Arrival) / 1000,
+			StagesMS: map[string]float64{},
 		}
 		for i := range d.Known {
 			s.StagesMS[e.options.stages[i].Name] = float64(d.Stages[i]) / 1000
@@ -237,7 +242,8 @@ func (e *engine) describeMessages() *report.Messages {
 	name := func(end string, seq, phase int, due int64, delivered *int) {
 		id, target, flow := e.nameOf(seq)
 		m.Named = append(m.Named, report.Named{
-			ID: id, End: end, Target: target, Flow: flow, Phase: e.phaseName(phase), Due: e.momentOf(due), Delivered: delivered,
+			ID: id, End: end, Target: target, Flow: flow, Phase: e.phaseName(phase), Due: e.momentOf(due),
+			Delivered: delivered,
 		})
 	}
 	for _, one := range found.Missing {
@@ -258,7 +264,8 @@ func (e *engine) describeMessages() *report.Messages {
 func (e *engine) nameOf(seq int) (id, target, flow string) {
 	slot := e.Ledger.SlotOf(seq)
 	i := seq - slot.FirstSeq
-	return e.Bodies.ID(slot.FirstID + i), string(e.Bodies.AppendTarget(nil, slot, i)), e.options.profile.Flows[slot.Flow].Name
+	return e.Bodies.ID(slot.FirstID + i), string(e.Bodies.AppendTarget(nil, slot, i)),
+		e.options.profile.Flows[slot.Flow].Name
 }
 
 func (e *engine) phaseName(phase int) *string {

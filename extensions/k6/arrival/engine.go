@@ -89,7 +89,8 @@ func newEngine(o *options, part segment.Segment) *engine {
 	}
 	id, own := cmp.Or(o.RunID, newRunID()), e.levelled()
 	e.Parts = run.Parts{
-		ID: id, Name: part.Name(id), Profile: own, Course: schedule.New(due), Count: e.count, Distrust: e.distrust, Slot: e.slotOf, Verify: e.verify, Sample: e.sample,
+		ID: id, Name: part.Name(id), Profile: own, Course: schedule.New(due), Count: e.count, Distrust: e.distrust,
+		Slot: e.slotOf, Verify: e.verify, Sample: e.sample,
 		Bodies: body.New(o.messages(), own.Flows, due, fmt.Sprintf("%s.%d.", id, part.Number()), !part.Alone()),
 	}
 	e.Ledger = ledger.New(own, due)
@@ -186,7 +187,8 @@ func (l *life) change(edit func(p *progress)) {
 // runFiles are the files that a run writes. Each of several instances writes them into its own directory,
 // partDir.
 var runFiles = []string{
-	report.FileName, report.LatestName, report.TimelineName, report.LogName, report.PageName, "junit.xml", report.MarkdownName, report.SummaryName,
+	report.FileName, report.LatestName, report.TimelineName, report.LogName, report.PageName, "junit.xml",
+	report.MarkdownName, report.SummaryName,
 	traces.FileName,
 }
 
@@ -218,7 +220,8 @@ func (e *engine) checkDir() error {
 }
 
 func holdsRun(dir, name string) error {
-	return fmt.Errorf("dir (RUN_DIR) is %s, and there is a run in it (%s); allowed: a directory that is new or holds no run", dir, name)
+	return fmt.Errorf("dir (RUN_DIR) is %s, and there is a run in it (%s); allowed: "+
+		"a directory that is new or holds no run", dir, name)
 }
 
 // partOf is this instance's directory within the run's; for a single instance it is the run's directory itself.

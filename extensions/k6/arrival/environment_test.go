@@ -11,7 +11,8 @@ func TestTheEnvironmentHasAllItsMembers(t *testing.T) {
 	t.Parallel()
 	environment := (&engine{options: &options{}}).environment()
 	for _, name := range []string{
-		"cpu", "cores", "memory_mb", "kernel", "os", "arrival", "go", "shared_host", "pipeline", "git", "ci", "hostname",
+		"cpu", "cores", "memory_mb", "kernel", "os", "arrival", "go", "shared_host", "pipeline", "git", "ci",
+		"hostname",
 		"tcp_congestion_control",
 	} {
 		assert.Contains(t, environment, name)

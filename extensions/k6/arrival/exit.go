@@ -13,8 +13,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// failed reports whether k6 itself will exit with an error. data is that of k6's event.Exit, of an internal type: a struct
-// with the field Error.
+// failed reports whether k6 itself will exit with an error. data is that of k6's event.Exit, of an internal type: a
+// struct with the field Error.
 func failed(data any) bool {
 	if at := reflect.ValueOf(data); at.Kind() == reflect.Pointer && at.Elem().Kind() == reflect.Struct {
 		if err := at.Elem().FieldByName("Error"); err.IsValid() {
@@ -25,8 +25,8 @@ func failed(data any) bool {
 }
 
 // conclude writes the last report if the script's summary did not: k6 calls none with --summary-mode=disabled, and a
-// script may define none. It returns the code to exit with in place of k6; 0: k6's own. k6 knows its thresholds only, and
-// accepts those on metrics without a sample: without a verdict that passes it must not exit with 0.
+// script may define none. It returns the code to exit with in place of k6; 0: k6's own. k6 knows its thresholds only,
+// and accepts those on metrics without a sample: without a verdict that passes it must not exit with 0.
 func (r *RootModule) conclude(failed bool) int {
 	r.mu.Lock()
 	e := r.engine
@@ -36,7 +36,8 @@ func (r *RootModule) conclude(failed bool) int {
 		if name == "" || failed {
 			return 0
 		}
-		r.logger.Error(report.Printable("there is a threshold on " + name + ", and the script made no run: new Run(…) of k6/x/arrival measures it"))
+		r.logger.Error(report.Printable("there is a threshold on " + name +
+			", and the script made no run: new Run(…) of k6/x/arrival measures it"))
 		return int(exitcodes.ScriptAborted)
 	}
 	code, why := e.conclude(r)
@@ -53,8 +54,8 @@ func (r *RootModule) conclude(failed bool) int {
 	return int(code)
 }
 
-// limited returns the name of a metric that the script has a threshold on; empty: there is none. Without a sample k6 takes a
-// threshold as held.
+// limited returns the name of a metric that the script has a threshold on; empty: there is none. Without a sample k6
+// takes a threshold as held.
 func (m *runMetrics) limited() string {
 	for _, metric := range slices.Concat([]*metrics.Metric{m.latency, m.p99}, slices.Collect(maps.Values(m.counters))) {
 		of := func(s *metrics.Submetric) bool { return len(s.Metric.Thresholds.Thresholds) > 0 }
@@ -92,8 +93,8 @@ func (e *engine) conclude(r *RootModule) (code exitcodes.ExitCode, why string) {
 
 const (
 	uncollected = "the run did not begin, because no VU called run.collect()"
-	remedy      = "; wanted: a scenario, like subscriber of run.scenarios(), whose function calls it. k6's -u, -d, -i and -s replace " +
-		"the script's scenarios"
+	remedy      = "; wanted: a scenario, like subscriber of run.scenarios(), whose function calls it. k6's -u, -d, " +
+		"-i and -s replace the script's scenarios"
 )
 
 // uncollectedBy names the scenarios of k6, none of which has called run.collect().

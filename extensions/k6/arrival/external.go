@@ -84,7 +84,8 @@ type externalOptions struct {
 // name another.
 func NewExternal(text []byte, caller Caller, parent int, logger logrus.FieldLogger) (*External, error) {
 	registry := metrics.NewRegistry()
-	x := &External{caller: caller, pid: parent, registry: registry, metrics: registerMetrics(registry), within: &withins{known: map[string]within{}}, logger: logger}
+	x := &External{caller: caller, pid: parent, registry: registry, metrics: registerMetrics(registry),
+		within: &withins{known: map[string]within{}}, logger: logger}
 	o := externalOptions{options: defaults()}
 	o.tool = report.Tool{Name: "caller", Version: "unknown"}
 	if err := Decode(text, &o); err != nil {
@@ -106,7 +107,8 @@ func (x *External) check(o *externalOptions) (err error) {
 	}
 	if t := o.Tool; t != nil {
 		if !wordLike.MatchString(t.Name) || len(t.Name) > protocolMax {
-			return fmt.Errorf("options: tool.name %q; allowed: up to %d letters, digits, dots and _", t.Name, protocolMax)
+			return fmt.Errorf("options: tool.name %q; allowed: up to %d letters, digits, dots and _", t.Name,
+				protocolMax)
 		}
 		o.tool = *t
 	}
@@ -131,7 +133,8 @@ func (x *External) readLimits(limits map[string][]string) (map[string]metrics.Th
 	all := map[string]metrics.Thresholds{}
 	for _, name := range slices.Sorted(maps.Keys(limits)) {
 		if _, _, ok := report.WithinMetric(name); !ok && !slices.Contains(allowed, name) {
-			return nil, fmt.Errorf("options: limits.%s is not measured here; allowed: %s", name, strings.Join(allowed, ", "))
+			return nil, fmt.Errorf("options: limits.%s is not measured here; allowed: %s", name,
+				strings.Join(allowed, ", "))
 		}
 		t := metrics.NewThresholds(limits[name])
 		err := t.Parse()
@@ -150,9 +153,10 @@ func (x *External) readLimits(limits map[string][]string) (map[string]metrics.Th
 func (x *External) Collect(ctx context.Context) error {
 	counted := x.countSamples()
 	state := &lib.State{
-		Options: lib.Options{Thresholds: x.limits}, Samples: x.samples, Tags: lib.NewVUStateTags(x.registry.RootTagSet()),
-		Logger: x.logger, BuiltinMetrics: metrics.RegisterBuiltinMetrics(x.registry),
-		Dialer: &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}, // as k6's own
+		Options: lib.Options{Thresholds: x.limits}, Samples: x.samples,
+		Tags: lib.NewVUStateTags(x.registry.RootTagSet()), Logger: x.logger,
+		BuiltinMetrics: metrics.RegisterBuiltinMetrics(x.registry),
+		Dialer:         &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}, // as k6's own
 	}
 	err := x.engine.collect(ctx, state, x.metrics)
 	close(x.samples)
@@ -267,7 +271,8 @@ func (x *External) opening(ctx context.Context) (time.Time, error) {
 			return time.Time{}, err
 		}
 	}
-	p := Prepared{Run: e.ID, Name: e.runName(), Directory: e.life.now().dir, Senders: e.options.Senders, Closed: e.Pacer.Closed()}
+	p := Prepared{Run: e.ID, Name: e.runName(), Directory: e.life.now().dir, Senders: e.options.Senders,
+		Closed: e.Pacer.Closed()}
 	for _, phase := range e.options.profile.Phases {
 		p.Phases = append(p.Phases, phase.Name)
 	}

@@ -49,7 +49,8 @@ func TestFailedRequestsAreJudgedThoughTheirMessagesArrive(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newScript(t, &fake.Pipeline{Status: c.status, Anyway: func(int) bool { return true }}, twenty, c.options)
+			s := newScript(t, &fake.Pipeline{Status: c.status, Anyway: func(int) bool { return true }}, twenty,
+				c.options)
 			r := s.run()
 			assert.Equal(t, 20, r.Account.Arrived)
 			assert.Equal(t, c.failed, r.Account.Requests.Failed)
@@ -76,7 +77,8 @@ func TestAScriptWidensTheLimitOfFailedRequests(t *testing.T) {
 	t.Parallel()
 	for limit, held := range map[string]bool{"count<=4": true, "count<4": false} {
 		s := newScript(t, &fake.Pipeline{
-			Status: func(nth int) int { return map[bool]int{true: 503, false: 202}[nth%5 == 0] }, Anyway: func(int) bool { return true },
+			Status: func(nth int) int { return map[bool]int{true: 503, false: 202}[nth%5 == 0] },
+			Anyway: func(int) bool { return true },
 		}, twenty, "")
 		own := metrics.NewThresholds([]string{limit})
 		require.NoError(t, own.Parse())

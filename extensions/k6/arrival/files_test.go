@@ -25,7 +25,8 @@ func TestConnectionsBeyondTheOpenFileLimitAreRefused(t *testing.T) {
 
 	o.Publishers = &send.PublisherOptions{Connections: 15_000}
 	assert.NoError(t, o.checkFiles(segment.Whole(), 15_069))
-	assert.ErrorContains(t, o.checkFiles(segment.Whole(), 15_068), "15000 publishers and 5 subscribers need 15069 open files, and this process may have 15068")
+	assert.ErrorContains(t, o.checkFiles(segment.Whole(), 15_068),
+		"15000 publishers and 5 subscribers need 15069 open files, and this process may have 15068")
 
 	o.Publishers, o.Senders, o.InFlight, o.SenderConnections = nil, 1000, 1, 2
 	assert.EqualError(t, o.checkFiles(segment.Whole(), 1500),

@@ -150,9 +150,11 @@ func (e *engine) content(slot pacer.Slot) Content {
 func (e *engine) flowNumber(name string) (int, error) {
 	number := 0
 	if name != "" {
-		number = 1 + slices.IndexFunc(e.options.profile.Flows, func(f profile.Flow) bool { return f.Name == name && f.Weight > 0 })
+		number = 1 + slices.IndexFunc(e.options.profile.Flows,
+			func(f profile.Flow) bool { return f.Name == name && f.Weight > 0 })
 		if number == 0 || !e.Pacer.Closed() {
-			return 0, errors.New("a flow can be chosen in the closed model, if the profile has it with a weight above 0")
+			return 0, errors.New("a flow can be chosen in the closed model, " +
+				"if the profile has it with a weight above 0")
 		}
 	}
 	if e.Pacer.Closed() && !e.turns.Choose(number > 0) {

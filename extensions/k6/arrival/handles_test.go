@@ -63,7 +63,8 @@ func TestAnUnsettledRequestIsUnknown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newScript(t, &fake.Pipeline{}, "phases: ["+c.phases+"]\nflows: [{name: direct}]", "idle: '100ms', "+c.options)
+			s := newScript(t, &fake.Pipeline{}, "phases: ["+c.phases+"]\nflows: [{name: direct}]",
+				"idle: '100ms', "+c.options)
 			ctx, cancel := context.WithTimeout(inScenario(t.Context()), time.Minute)
 			defer cancel()
 			e := s.module.root.engine
@@ -88,7 +89,8 @@ func TestAnUnsettledRequestIsUnknown(t *testing.T) {
 			assert.Equal(t, [3]int{3, 2, 1}, [3]int{r.Account.Scheduled, r.Account.Rejected, r.Account.Unknown})
 			assert.True(t, r.Account.Balanced)
 			assert.NotNil(t, r.Run.Ended)
-			assert.Contains(t, r.Errors, report.ErrorClass{Stage: "request", Class: "not settled", Count: 1, Example: c.reason})
+			assert.Contains(t, r.Errors, report.ErrorClass{Stage: "request", Class: "not settled", Count: 1,
+				Example: c.reason})
 		})
 	}
 }

@@ -61,7 +61,8 @@ func newScriptAt(t *testing.T, f *fake.Pipeline, profile, options string, flags 
 	if f.Redis != nil {
 		options = strings.ReplaceAll(options, "REDIS", f.Redis.URL())
 	}
-	s := &script{t: t, runtime: modulestest.NewRuntime(t), samples: make(chan metrics.SampleContainer, 100_000), dir: t.TempDir()}
+	s := &script{t: t, runtime: modulestest.NewRuntime(t), samples: make(chan metrics.SampleContainer, 100_000),
+		dir: t.TempDir()}
 	root := New()
 	root.args = flags
 	m, ok := root.NewModuleInstance(s.runtime.VU).(*instance)

@@ -20,13 +20,16 @@ func (o *options) divisible(s segment.Segment) error {
 		return nil
 	}
 	if o.RunID == "" {
-		return fmt.Errorf("runId (RUN_ID) is missing: the %d instances of a run have one name, new for each run, like 7kq2m0xz", s.Of())
+		return fmt.Errorf("runId (RUN_ID) is missing: the %d instances of a run have one name, "+
+			"new for each run, like 7kq2m0xz", s.Of())
 	}
 	if o.Redis.URL == "" {
-		return fmt.Errorf("redis.url (REDIS_URL) is missing: the %d instances of a run begin together by the clock of Redis", s.Of())
+		return fmt.Errorf("redis.url (REDIS_URL) is missing: the %d instances of a run begin "+
+			"together by the clock of Redis", s.Of())
 	}
 	if o.Sampled > 0 {
-		return fmt.Errorf("sampled reads lists that all %d instances would share, and deletes them: without %s only", s.Of(), segment.Flag)
+		return fmt.Errorf("sampled reads lists that all %d instances would share, and deletes them: without %s only",
+			s.Of(), segment.Flag)
 	}
 	if o.form != body.Text {
 		return fmt.Errorf("idFormat (ID_FORMAT) %q does not name the instance: without %s only", o.form, segment.Flag)
@@ -45,8 +48,8 @@ func (o *options) divisible(s segment.Segment) error {
 	}
 	whole := pacer.New(o.profile)
 	if period := s.Repeats(whole); period > pacer.MaxPeriod {
-		return fmt.Errorf("the flows' weights and the instances' segments repeat together after %d requests only; up to %d are allowed: "+
-			"rounder weights, or fewer instances", period, pacer.MaxPeriod)
+		return fmt.Errorf("the flows' weights and the instances' segments repeat together after %d requests only; "+
+			"up to %d are allowed: rounder weights, or fewer instances", period, pacer.MaxPeriod)
 	}
 	if s.Share(whole).Requests() == 0 {
 		return fmt.Errorf("%s would send none of %d requests: fewer instances", s, whole.Requests())
@@ -67,7 +70,8 @@ func (e *engine) setStart(ctx context.Context, client *store.Store) error {
 	e.Epoch = e.moment(start)
 	late := time.Since(e.Epoch)
 	if late > schedule.LateLimit {
-		return fmt.Errorf("%s comes %.0f s after the start of the run %s: too late to take part", e.segment, late.Seconds(), e.ID)
+		return fmt.Errorf("%s comes %.0f s after the start of the run %s: too late to take part", e.segment,
+			late.Seconds(), e.ID)
 	}
 	e.met = e.segment.Describe(start, float64(max(0, late).Microseconds())/1000)
 	return nil
@@ -95,11 +99,13 @@ func (e *engine) meet(ctx context.Context, client *store.Store) (start int64, er
 		case "started":
 			return presence.Start, nil
 		case "late":
-			return 0, fmt.Errorf("the run %s began %.0f s ago: %s came too late for it, or the id has been used before (runId, RUN_ID: new for each run)",
+			return 0, fmt.Errorf("the run %s began %.0f s ago: %s came too late for it, "+
+				"or the id has been used before (runId, RUN_ID: new for each run)",
 				e.ID, float64(e.redisNow()-presence.Start)/1e6, e.segment)
 		case "taken": // perhaps by a process that has gone: ask a second time
 			if other != "" && other != presence.Present[0] {
-				return 0, fmt.Errorf("%s of the run %s is there already: each instance has a segment of its own, and each run an id (runId, RUN_ID)",
+				return 0, fmt.Errorf("%s of the run %s is there already: each instance has a segment of its own, "+
+					"and each run an id (runId, RUN_ID)",
 					e.segment, e.ID)
 			}
 			other, presence.Present = presence.Present[0], nil
@@ -112,7 +118,8 @@ func (e *engine) meet(ctx context.Context, client *store.Store) (start int64, er
 			if !over {
 				return 0, errStopped
 			}
-			return 0, fmt.Errorf("%d of %d instances of the run %s were ready within %s, so nothing was sent; missing: %s",
+			return 0, fmt.Errorf("%d of %d instances of the run %s were ready within %s, "+
+				"so nothing was sent; missing: %s",
 				len(presence.Present), e.segment.Of(), e.ID, e.options.Gather.duration(), own.Missing(presence.Present))
 		}
 	}
@@ -151,7 +158,8 @@ func (e *engine) together(ctx context.Context, client *store.Store, phase int, l
 		case over && err != nil:
 			e.distrust("the instances could not agree on when phase %q begins: %s", name, err)
 		case over:
-			e.distrust("phase %q began without %s, which had not ended the one before", name, own.Missing(presence.Present))
+			e.distrust("phase %q began without %s, which had not ended the one before", name,
+				own.Missing(presence.Present))
 		}
 		return time.Now()
 	}

@@ -50,7 +50,8 @@ func TestARunBeginsOnce(t *testing.T) {
 		_, err := e.meet(ctx, client)
 		left <- err
 	}()
-	require.Eventually(t, func() bool { return client.Exists(ctx, segment.Keys+"abcd1234").Val() == 1 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return client.Exists(ctx, segment.Keys+"abcd1234").Val() == 1 }, time.Minute,
+		time.Millisecond)
 	_, err = e.meet(t.Context(), client)
 	require.ErrorContains(t, err, "generator 1 of 3 of the run abcd1234 is there already")
 	disconnect()
@@ -149,7 +150,8 @@ func TestAPhaseBeginsWithoutAMissingInstance(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	begin := e.together(t.Context(), client, 1, time.Now())
 	assert.False(t, begin.After(time.Now()))
-	assert.Equal(t, []string{`phase "two" began without generator 1, generator 3, which had not ended the one before`}, e.doubts)
+	assert.Equal(t, []string{`phase "two" began without generator 1, generator 3, which had not ended the one before`},
+		e.doubts)
 	assert.Zero(t, client.Exists(t.Context(), segment.Keys+"abcd1234:1").Val(), "the instance has withdrawn")
 	require.NoError(t, client.Close())
 	e.together(t.Context(), client, 1, time.Now())

@@ -23,8 +23,9 @@ func (e *engine) judge(r *report.Run, doubts []string, ran time.Duration) report
 	rules, replaced := e.judging.Rules(e.builtIn())
 	r.Scene = e.scene()
 	return judge.Of(judge.Evidence{
-		Run: r, CutOff: "the run was " + report.CutOff(ran, e.planned()), Doubts: doubts, Limits: rules, Replaced: replaced,
-		Cores: runtime.GOMAXPROCS(0), Unattended: e.open.Unattended(), AtMostOnce: e.options.from.AtMostOnce, Halted: e.IsHalted(),
+		Run: r, CutOff: "the run was " + report.CutOff(ran, e.planned()), Doubts: doubts, Limits: rules,
+		Replaced: replaced, Cores: runtime.GOMAXPROCS(0), Unattended: e.open.Unattended(),
+		AtMostOnce: e.options.from.AtMostOnce, Halted: e.IsHalted(),
 		Unread: e.options.from.Unread,
 	})
 }

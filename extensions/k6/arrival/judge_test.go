@@ -22,7 +22,8 @@ import (
 // verdictReasons returns the reasons for a run of 100 messages, which arrive 10 ms after they are
 // sent. Message n is sent late(n) µs late; below 0 it is dropped, and from 1 s on the ingest
 // rejects it. The last three wait in the socket for waited µs. harm may damage the run first.
-func verdictReasons(t *testing.T, options string, late func(n int) int64, waited int64, harm func(e *engine, rec *recorder)) []string {
+func verdictReasons(t *testing.T, options string, late func(n int) int64, waited int64,
+	harm func(e *engine, rec *recorder)) []string {
 	t.Helper()
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct}]", options)
 	e := s.module.root.engine
@@ -71,7 +72,8 @@ func inTime(int) int64 { return 0 }
 func TestQoS0ExcusesLossesOnTheWayByMQTTOnly(t *testing.T) {
 	t.Parallel()
 	for options, lost := range map[string]bool{"": false, ", queue: { url: 'redis://127.0.0.1:1' }": true} {
-		s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalCount: 2}]\nflows: [{name: direct}]", "mqtt: { url: 'BROKER', qos: 0 }"+options)
+		s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalCount: 2}]\nflows: [{name: direct}]",
+			"mqtt: { url: 'BROKER', qos: 0 }"+options)
 		e := s.module.root.engine
 		e.life.dir, e.Epoch = s.dir, time.Now()
 		e.Start()
@@ -84,7 +86,8 @@ func TestQoS0ExcusesLossesOnTheWayByMQTTOnly(t *testing.T) {
 		rec, err := newRecorder(e)
 		require.NoError(t, err)
 		defer rec.close()
-		assert.Equal(t, lost, slices.Contains(finish(e, rec).Reasons, "lost: 1 of 2 messages were accepted and never arrived"), options)
+		assert.Equal(t, lost, slices.Contains(finish(e, rec).Reasons,
+			"lost: 1 of 2 messages were accepted and never arrived"), options)
 		assert.Equal(t, lost, e.builtIn()["arrival_lost"] != nil, "k6's exit code is that of the verdict")
 	}
 }
@@ -104,12 +107,14 @@ func TestTheJudgeGetsTheRunsEvidence(t *testing.T) {
 			"the generator was late: lateness p99 5.00 ms of arrival p99 15.0 ms; more cores are needed"}},
 		// Regression: such a run was trusted, as the stage schedule has only messages that arrived.
 		"late to send what does not arrive": {"", func(n int) int64 { return int64(n%2) * 5e6 }, 0, nil, []string{
-			"the generator was late: lateness p99 5,000 ms of arrival p99 10.0 ms; more cores are needed", "rejected: 50 of 100 messages", "50 of 100 requests got no 2xx"}},
+			"the generator was late: lateness p99 5,000 ms of arrival p99 10.0 ms; more cores are needed",
+			"rejected: 50 of 100 messages", "50 of 100 requests got no 2xx"}},
 		"unbalanced account": {"mqtt: { url: 'BROKER', connections: 2 }", inTime, 0, func(e *engine, _ *recorder) {
 			// Message 0 is sent twice and arrives at both connections.
 			e.Ledger.Sent(e.Pacer.Slot(0), e.Clock.At(e.Epoch))
 			e.Ledger.Arrive(1, []ledger.Arrival{{Seq: 0, At: e.Clock.At(e.Epoch) + 10_000}}, nil)
-		}, []string{"the account does not balance", "unknown: 1 of 100 messages may have been accepted and never arrived"}},
+		}, []string{"the account does not balance",
+			"unknown: 1 of 100 messages may have been accepted and never arrived"}},
 		"late to read": {"", inTime, 6000, nil, []string{
 			"the generator was late to read: arrivals waited in the subscriber's socket for up to 6.00 ms (p99) of arrival p99 10.0 ms"}},
 		"dropped": {"", func(n int) int64 { return int64(-(n % 2)) }, 0, nil, []string{
@@ -134,7 +139,8 @@ var wrongClock = fake.Clock{Ahead: time.Hour}
 
 // stageDelays leaves no stage below zero if the clocks are known to within 100 ms.
 var stageDelays = fake.StageDelays{
-	Request: 100 * time.Millisecond, Ingest: time.Millisecond, Queue: time.Millisecond, Relay: time.Millisecond, Delivery: 100 * time.Millisecond,
+	Request: 100 * time.Millisecond, Ingest: time.Millisecond, Queue: time.Millisecond, Relay: time.Millisecond,
+	Delivery: 100 * time.Millisecond,
 }
 
 func TestStampsOfAnotherClockAreNotTrusted(t *testing.T) {
@@ -145,7 +151,8 @@ func TestStampsOfAnotherClockAreNotTrusted(t *testing.T) {
 	_, reasons, _ := verdict(r)
 	assert.Contains(t, reasons, "the clocks disagree: 20 of 20 deliveries have a stage below zero")
 
-	f = &fake.Pipeline{Redis: &fake.Redis{Clock: wrongClock}, Delay: stageDelays.Total(), Hops: stageDelays.Stamps(wrongClock)}
+	f = &fake.Pipeline{Redis: &fake.Redis{Clock: wrongClock}, Delay: stageDelays.Total(),
+		Hops: stageDelays.Stamps(wrongClock)}
 	r = newScript(t, f, twenty, "redis: { url: 'REDIS' }").run()
 	assert.Zero(t, r.Account.Negative, "all share one clock, however wrong")
 	_, reasons, _ = verdict(r)
@@ -161,8 +168,10 @@ func TestTheClockBoundIsComparedWithItsLimit(t *testing.T) {
 		f := &fake.Pipeline{Redis: &fake.Redis{}, Delay: stageDelays.Total(), Hops: stageDelays.Stamps(fake.Clock{})}
 		r := newScript(t, f, twenty, "redis: { url: 'REDIS' }, clock: { limit: '"+c.limit+"' }").run()
 		require.NotNil(t, r.Clock.LimitMS)
-		reason := fmt.Sprintf("the clock bound ±%.3f ms is above the limit of %.3f ms", r.Clock.BoundMS, *r.Clock.LimitMS)
-		assert.Equal(t, c.over, strings.Contains(strings.Join(r.Verdict.Reasons, "\n"), reason), "limit %s: %s", c.limit, r.Verdict.Reasons)
+		reason := fmt.Sprintf("the clock bound ±%.3f ms is above the limit of %.3f ms", r.Clock.BoundMS,
+			*r.Clock.LimitMS)
+		assert.Equal(t, c.over, strings.Contains(strings.Join(r.Verdict.Reasons, "\n"), reason), "limit %s: %s",
+			c.limit, r.Verdict.Reasons)
 	}
 }
 

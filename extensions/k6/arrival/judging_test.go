@@ -50,7 +50,8 @@ func TestARunFailsIfTheScriptMarkedTheTestFailed(t *testing.T) {
 	broken := func() bool {
 		_, err := s.runtime.VU.Runtime().RunString(`run.summary({})`)
 		require.NoError(t, err)
-		return slices.ContainsFunc(s.written().Verdict.Rules, func(r report.Rule) bool { return r.Name == "script" && !*r.OK })
+		return slices.ContainsFunc(s.written().Verdict.Rules,
+			func(r report.Rule) bool { return r.Name == "script" && !*r.OK })
 	}
 	assert.False(t, broken())
 	test.Test.TestStatus.MarkFailed()

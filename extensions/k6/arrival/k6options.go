@@ -115,8 +115,8 @@ func (o *options) checkReceivers(environment *httpproxy.Config) error {
 	for _, server := range o.from.Servers {
 		at := strings.Replace(server.URL, "ws", "http", 1) // a WebSocket has the proxy of its HTTP
 		if host := proxied(at, environment); host != "" && server.Direct {
-			return fmt.Errorf("%s would be reached through the proxy of HTTP_PROXY or HTTPS_PROXY, which only k6/http uses: "+
-				"add %s to NO_PROXY", server.Option, host)
+			return fmt.Errorf("%s would be reached through the proxy of HTTP_PROXY or HTTPS_PROXY, "+
+				"which only k6/http uses: add %s to NO_PROXY", server.Option, host)
 		}
 	}
 	return nil

@@ -85,7 +85,8 @@ func TestAProxyOfTheEnvironmentIsRefusedForTheSender(t *testing.T) {
 // Regression: clients of WebSocket and of server-sent events connected past the proxy, without a word.
 func TestAProxyOfTheEnvironmentIsRefusedForReceivers(t *testing.T) {
 	t.Parallel()
-	environment := &httpproxy.Config{HTTPProxy: "http://proxy:3128", HTTPSProxy: "proxy:3128", NoProxy: "inside.example"}
+	environment := &httpproxy.Config{HTTPProxy: "http://proxy:3128", HTTPSProxy: "proxy:3128",
+		NoProxy: "inside.example"}
 	for receiver, refused := range map[string]bool{
 		"websocket: { url: 'ws://api.example/{{target}}?a=b' }": true, "websocket: { url: 'wss://api.example' }": true,
 		"sse: { url: 'http://api.example/events' }": true, "sse: { url: 'https://api.example:8443' }": true,

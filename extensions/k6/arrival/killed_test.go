@@ -33,8 +33,8 @@ func inProgress(t *testing.T, seconds int) (e *engine, rec *recorder, dir string
 	return e, rec, s.dir
 }
 
-// Regression: the report of a killed run was that of its last checkpoint, up to 5 s older than its timeline, and in a long
-// run up to 5 minutes.
+// Regression: the report of a killed run was that of its last checkpoint, up to 5 s older than its timeline, and in a
+// long run up to 5 minutes.
 func TestAKilledRunReportsWhatItHadWritten(t *testing.T) {
 	t.Parallel()
 	e, rec, dir := inProgress(t, 4)
@@ -106,7 +106,8 @@ func TestWhatAKilledRunLeavesMayBeDamaged(t *testing.T) {
 		},
 		"the report was being replaced": {
 			damage: func(t *testing.T, rec *recorder, dir string) {
-				require.NoError(t, os.WriteFile(filepath.Join(dir, report.FileName+".next"), []byte(`{"schema":`), 0o600))
+				require.NoError(t, os.WriteFile(filepath.Join(dir, report.FileName+".next"),
+					[]byte(`{"schema":`), 0o600))
 				require.NoError(t, os.Remove(filepath.Join(dir, report.PageName)))
 			},
 			seconds: 3,

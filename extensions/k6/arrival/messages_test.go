@@ -77,7 +77,8 @@ func TestTheReportNamesTheSlowestAndTheLostMessages(t *testing.T) {
 		assertSpans(t, d, own)
 		for _, delivery := range f.Log() {
 			if delivery.ID == d.ID {
-				assert.Equal(t, "00-"+d.Trace+"-"+base64.StdEncoding.EncodeToString(own[0].SpanId)+"-01", delivery.Parent)
+				assert.Equal(t, "00-"+d.Trace+"-"+base64.StdEncoding.EncodeToString(own[0].SpanId)+"-01",
+					delivery.Parent)
 			}
 		}
 	}
@@ -148,7 +149,8 @@ func assertSpans(t *testing.T, d report.Slow, spans []*tracepb.Span) {
 		for _, stage := range stages {
 			at += int64(math.Round(d.StagesMS[stage] * 1000))
 		}
-		assert.Equal(t, []int64{began, max(began, at)}, []int64{int64(s.StartTimeUnixNano) / 1000, int64(s.EndTimeUnixNano) / 1000}, s.Name)
+		assert.Equal(t, []int64{began, max(began, at)},
+			[]int64{int64(s.StartTimeUnixNano) / 1000, int64(s.EndTimeUnixNano) / 1000}, s.Name)
 		if i > 0 {
 			assert.Equal(t, spans[0].SpanId, s.ParentSpanId)
 		}

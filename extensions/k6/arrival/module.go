@@ -8,7 +8,8 @@
 //	export function sender() { run.send(); }        // takes the next request of the schedule
 //	export const handleSummary = run.summary;       // run.json, index.html, the summary on the terminal
 //
-// A process has one run: all VUs share its schedule, its ledger and its clock. The members are documented in index.d.ts.
+// A process has one run: all VUs share its schedule, its ledger and its clock. The members are documented in
+// index.d.ts.
 package arrival
 
 import (

@@ -27,7 +27,8 @@ func TestAnErrorNamesTheFirstWrongOption(t *testing.T) {
 	for range 20 {
 		o := options{Protocol: "HTTP", Name: "a/b", Topology: "a/b", Network: "a/b"}
 		require.ErrorContains(t, o.checkNames(), "name ")
-		o = options{Protocol: "HTTP", Name: "a", Topology: "a", Network: "a", Facts: map[string]any{"b": nil, "a": nil, "c": nil}}
+		o = options{Protocol: "HTTP", Name: "a", Topology: "a", Network: "a",
+			Facts: map[string]any{"b": nil, "a": nil, "c": nil}}
 		require.ErrorContains(t, o.checkNames(), "facts.a ")
 	}
 }

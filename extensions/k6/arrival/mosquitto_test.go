@@ -45,7 +45,8 @@ func startMosquitto(t *testing.T) *mosquitto {
 	publisher := paho.NewClient(paho.NewClientOptions().AddBroker("mqtt://" + m.address).SetClientID("relay").
 		SetConnectRetry(true).SetConnectRetryInterval(20 * time.Millisecond))
 	token := publisher.Connect()
-	require.True(t, token.WaitTimeout(10*time.Second) && token.Error() == nil, "mosquitto did not start: %v", token.Error())
+	require.True(t, token.WaitTimeout(10*time.Second) && token.Error() == nil, "mosquitto did not start: %v",
+		token.Error())
 	t.Cleanup(func() { publisher.Disconnect(100) })
 	ingest := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

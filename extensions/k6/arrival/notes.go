@@ -90,7 +90,8 @@ func (n *notes) noted() (lists, []report.ErrorClass) {
 	}
 	sort.Slice(classes, func(i, j int) bool { return classes[i].Count > classes[j].Count })
 	return lists{
-		copyOf(n.doubts), copyOf(n.figures), n.answer, n.abandoned, copyOf(n.processes), copyOf(n.resources), n.sampled, n.spans,
+		copyOf(n.doubts), copyOf(n.figures), n.answer, n.abandoned, copyOf(n.processes), copyOf(n.resources), n.sampled,
+		n.spans,
 	}, classes
 }
 

@@ -50,18 +50,20 @@ type options struct {
 	Network    string                    `json:"network"`
 	OneHost    bool                      `json:"oneHost"`
 	Canary     bool                      `json:"canary"`
-	Greet      *bool                     `json:"greet"`   // one message goes round before the load; nil: as Canary
-	StageNames []string                  `json:"stages"`  // after schedule; empty: the default ones
-	Sampled    int                       `json:"sampled"` // one message in this many is looked up in the trace lists; 0: none
-	Traces     int                       `json:"traces"`  // number of sampled messages with traces, besides slow and missing ones; 0: no traces
-	Spans      *spans.Options            `json:"spans"`
-	Verify     verifyOption              `json:"verify"`
-	Clock      clockOptions              `json:"clock"`
-	Labels     map[string]string         `json:"labels"`
-	Facts      map[string]any            `json:"facts"` // of the pipeline
-	Runs       string                    `json:"runs"`
-	Dir        string                    `json:"dir"`
-	Command    string                    `json:"command"`
+	Greet      *bool                     `json:"greet"`  // one message goes round before the load; nil: as Canary
+	StageNames []string                  `json:"stages"` // after schedule; empty: the default ones
+	// one message in this many is looked up in the trace lists; 0: none
+	Sampled int `json:"sampled"`
+	// number of sampled messages with traces, besides slow and missing ones; 0: no traces
+	Traces  int               `json:"traces"`
+	Spans   *spans.Options    `json:"spans"`
+	Verify  verifyOption      `json:"verify"`
+	Clock   clockOptions      `json:"clock"`
+	Labels  map[string]string `json:"labels"`
+	Facts   map[string]any    `json:"facts"` // of the pipeline
+	Runs    string            `json:"runs"`
+	Dir     string            `json:"dir"`
+	Command string            `json:"command"`
 
 	SenderConnections int `json:"senderConnections"`
 
@@ -112,7 +114,8 @@ func (v *verifyOption) UnmarshalJSON(b []byte) error {
 		*v = verifyOption{every: every, given: true}
 		return nil
 	}
-	return fmt.Errorf(`verify (VERIFY) is %s; allowed: 1 to compare the bytes of every message, n for one in n, "off"`, b)
+	return fmt.Errorf(`verify (VERIFY) is %s; allowed: 1 to compare the bytes of every message, n for one in n, "off"`,
+		b)
 }
 
 type redisOptions struct {
@@ -137,7 +140,8 @@ func (s *seconds) UnmarshalJSON(b []byte) error {
 		err = strconv.ErrRange
 	}
 	if err != nil || d < 0 {
-		return valueError(fmt.Sprintf("is %s, which is not a duration: seconds, or a number with its unit, like \"500ms\"", b))
+		return valueError(fmt.Sprintf("is %s, which is not a duration: seconds, "+
+			"or a number with its unit, like \"500ms\"", b))
 	}
 	*s = seconds(d)
 	return nil
@@ -160,8 +164,10 @@ func (d seconds) duration() time.Duration { return time.Duration(d) }
 
 func defaults() options {
 	return options{
-		Name: "run", ID: "id", Senders: 64, InFlight: 1, SenderConnections: 1, Canary: true, Topology: "single", Network: "loopback", Runs: "reports/runs",
-		Verify: verifyOption{every: verifyEvery}, Gather: seconds(time.Minute), Timeout: seconds(10 * time.Second), Drain: seconds(30 * time.Second), Idle: seconds(10 * time.Second),
+		Name: "run", ID: "id", Senders: 64, InFlight: 1, SenderConnections: 1, Canary: true, Topology: "single",
+		Network: "loopback", Runs: "reports/runs", Verify: verifyOption{every: verifyEvery},
+		Gather: seconds(time.Minute), Timeout: seconds(10 * time.Second), Drain: seconds(30 * time.Second),
+		Idle:    seconds(10 * time.Second),
 		Ingest:  send.Ingest{Path: "/messages", BatchPath: "/messages/batch", KeepAlive: true},
 		sources: sources{MQTT: mqtt.Defaults()},
 		tool:    report.Tool{Name: "k6", Version: k6Version()},

@@ -78,7 +78,8 @@ func TestInvalidOptionsAreRefused(t *testing.T) {
 		_, err := rt.VU.Runtime().RunString("new Run(" + options + ")")
 		assert.ErrorContains(t, err, want, options)
 	}
-	_, err := rt.VU.Runtime().RunString("new Run({" + good + "}); new Run({" + good + "}); new Run({" + good + ", senders: 3})")
+	_, err := rt.VU.Runtime().RunString("new Run({" + good + "}); new Run({" + good + "}); new Run({" + good +
+		", senders: 3})")
 	assert.ErrorContains(t, err, "a second Run with other options")
 }
 
@@ -113,10 +114,12 @@ func TestInvalidQueueOptionsAreRefused(t *testing.T) {
 		"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, deliveries: 5}]"
 	for _, c := range []struct{ profile, options, want string }{
 		{one, "queue: {url: 'redis://h'}", "queue is set, and no canary arrives there: canary: false"},
-		{one, "canary: false, queue: {url: 'redis://h', kind: 'heap'}", "queue.kind \"heap\" is not \"stream\" or \"list\""},
+		{one, "canary: false, queue: {url: 'redis://h', kind: 'heap'}",
+			"queue.kind \"heap\" is not \"stream\" or \"list\""},
 		{one, "canary: false, queue: {url: 'http://h'}", `queue.url (QUEUE_URL): its scheme is "http"`},
 		{one, "canary: false, queue: {url: 'redis://h,i'}", "queue.url (QUEUE_URL) names several nodes"},
-		{five, "canary: false, queue: {url: 'redis://h'}", "the queue hands out each message once, but flow \"a\" has 5 deliveries"},
+		{five, "canary: false, queue: {url: 'redis://h'}",
+			"the queue hands out each message once, but flow \"a\" has 5 deliveries"},
 	} {
 		_, err := rt.VU.Runtime().RunString(fmt.Sprintf(
 			"new Run({ ingest: {url: 'http://h'}, mqtt: {url: 'mqtt://h'}, profile: %q, %s })", c.profile, c.options))

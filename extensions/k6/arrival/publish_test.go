@@ -22,7 +22,8 @@ import (
 // published runs a script with publishers, whose subscribers connect to broker.
 func published(t *testing.T, broker, publishers string) *report.Run {
 	t.Helper()
-	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct, targets: 5}]",
+	s := newScript(t, &fake.Pipeline{},
+		"phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct, targets: 5}]",
 		fmt.Sprintf("idle: '100ms', mqtt: { url: 'mqtt://%s' }, publishers: { %s }", broker, publishers))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -49,7 +50,8 @@ func TestManyConnectionsPublishEveryMessage(t *testing.T) {
 	t.Parallel()
 	m := startMosquitto(t)
 	for qos := range 2 {
-		options := fmt.Sprintf("url: 'mqtt://%s', connections: 30, rate: 100, qos: %d }, idle: '1m', labels: {", m.address, qos)
+		options := fmt.Sprintf("url: 'mqtt://%s', connections: 30, rate: 100, qos: %d }, idle: '1m', labels: {",
+			m.address, qos)
 		r := published(t, m.address, options)
 		assert.Equal(t, 100, r.Account.Arrived, "QoS %d", qos)
 		assert.Equal(t, 100, r.Account.Requests.Sent)
@@ -66,9 +68,10 @@ func TestManyConnectionsPublishEveryMessage(t *testing.T) {
 func TestConnectionsAreSpreadOverBrokers(t *testing.T) {
 	t.Parallel()
 	one, two := startMosquitto(t).address, startMosquitto(t).address
-	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct, targets: 5}]", fmt.Sprintf(
-		"mqtt: { url: 'mqtt://%[1]s', more: ['mqtt://%[2]s'] },"+
-			"publishers: { url: 'mqtt://%[1]s', more: ['mqtt://%[2]s'], connections: 30, rate: 100, qos: 1 }", one, two))
+	s := newScript(t, &fake.Pipeline{},
+		"phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct, targets: 5}]", fmt.Sprintf(
+			"mqtt: { url: 'mqtt://%[1]s', more: ['mqtt://%[2]s'] },"+
+				"publishers: { url: 'mqtt://%[1]s', more: ['mqtt://%[2]s'], connections: 30, rate: 100, qos: 1 }", one, two))
 	e := s.module.root.engine
 	assert.Equal(t, []string{"mqtt://" + one, "mqtt://" + two, "mqtt://" + one},
 		[]string{e.options.Publishers.Broker(0), e.options.Publishers.Broker(1), e.options.Publishers.Broker(2)})
@@ -144,7 +147,8 @@ func TestMessagesWithoutPUBACKAreUnknown(t *testing.T) {
 	t.Parallel()
 	m := startMosquitto(t)
 	silent := brokerOf(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
-	r := published(t, m.address, fmt.Sprintf("url: 'mqtt://%s', connections: 1, rate: 1000, qos: 1 }, timeout: '1s', labels: {", silent))
+	r := published(t, m.address,
+		fmt.Sprintf("url: 'mqtt://%s', connections: 1, rate: 1000, qos: 1 }, timeout: '1s', labels: {", silent))
 	a := r.Account
 	assert.True(t, a.Balanced)
 	assert.Zero(t, a.Arrived)
@@ -160,13 +164,15 @@ func TestInvalidPublishersOptionsAreRefused(t *testing.T) {
 	require.NoError(t, rt.VU.Runtime().Set("Run", New().NewModuleInstance(rt.VU).Exports().Named["Run"]))
 	const open = "phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: direct}]"
 	for _, c := range []struct{ profile, options, want string }{
-		{open, "url: 'ws://h', connections: 1, rate: 1", "publishers.url: WebSocket is not for connections by the thousand; allowed: mqtt, tcp, mqtts, ssl, tls"},
+		{open, "url: 'ws://h', connections: 1, rate: 1",
+			"publishers.url: WebSocket is not for connections by the thousand; allowed: mqtt, tcp, mqtts, ssl, tls"},
 		{open, "url: 'mqtt://h', rate: 1", "publishers.connections 0: 1 or more are wanted"},
 		{open, "url: 'mqtt://h', connections: 1", "publishers.rate 0: connections a second, above 0"},
 		{open, "url: 'mqtt://h', connections: 1, rate: 1, qos: 2", "publishers.qos 2 is not 0 or 1"},
 		{"phases: [{duration: 1, vus: 1}]\nflows: [{name: direct}]", "url: 'mqtt://h', connections: 1, rate: 1",
 			"publishers want a profile with arrival rates: with vus a message is due when an answer is there"},
-		{"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: b, messages: 2}]", "url: 'mqtt://h', connections: 1, rate: 1",
+		{"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: b, messages: 2}]",
+			"url: 'mqtt://h', connections: 1, rate: 1",
 			"publishers send one message at a time, but flow \"b\" has 2 in a request"},
 	} {
 		_, err := rt.VU.Runtime().RunString(fmt.Sprintf(

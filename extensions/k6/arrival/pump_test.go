@@ -14,7 +14,8 @@ import (
 func TestAPumpEndsWithItsVU(t *testing.T) {
 	t.Parallel()
 	url, _ := ingest(t, false, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
-	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 3600, arrivalRate: 50}]\nflows: [{name: direct}]", at(url, ""))
+	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 3600, arrivalRate: 50}]\nflows: [{name: direct}]",
+		at(url, ""))
 	e := s.module.root.engine
 	e.Epoch = time.Now()
 	e.Start()

@@ -112,7 +112,8 @@ func TestALostConnectionIsRestoredAndItsGapRecorded(t *testing.T) {
 				}
 				return 1
 			}
-			r := pushed(t, f, &fake.Push{}, "phases: [{duration: 2, arrivalRate: 50}]\nflows: [{name: direct}]", with(options, "")).run()
+			r := pushed(t, f, &fake.Push{}, "phases: [{duration: 2, arrivalRate: 50}]\nflows: [{name: direct}]",
+				with(options, "")).run()
 			require.Len(t, r.Health.Gaps, 1)
 			require.NotNil(t, r.Health.Gaps[0].ToS)
 			assert.Equal(t, 100, r.Account.Arrived+r.Account.Lost)
@@ -128,7 +129,8 @@ func TestTheLastEventIDIsSentAgain(t *testing.T) {
 	t.Parallel()
 	p := &fake.Push{Raw: func(nth int, payload []byte) []byte {
 		text := strings.Replace(string(payload), `,"target"`, ",\ndata: \"target\"", 1)
-		return fmt.Appendf(nil, ": a comment\r\nid: e%d\r\nretry: 30\r\ndata: %s\r\n\r\n: another\n\n", nth, strings.ReplaceAll(text, "\n", "\r\n"))
+		return fmt.Appendf(nil, ": a comment\r\nid: e%d\r\nretry: 30\r\ndata: %s\r\n\r\n: another\n\n", nth,
+			strings.ReplaceAll(text, "\n", "\r\n"))
 	}}
 	f := &fake.Pipeline{}
 	f.Copies = func(nth int) int {
@@ -218,7 +220,8 @@ func TestStampsComeInAField(t *testing.T) {
 				}
 				return fmt.Appendf(nil, `{"meta":{"hops":%s},%s`, stamps, body[1:])
 			}
-			r := pushed(t, f, &fake.Push{}, fifty, "redis: { url: 'REDIS' }, verify: 'off', "+with(options, "hops: 'meta.hops'")).run()
+			r := pushed(t, f, &fake.Push{}, fifty,
+				"redis: { url: 'REDIS' }, verify: 'off', "+with(options, "hops: 'meta.hops'")).run()
 			assert.Equal(t, 50, r.Account.Arrived, name)
 			assert.Equal(t, int64(50), r.Latency.Stages["queue"].Count, name)
 		}
@@ -256,7 +259,8 @@ func TestWrongOptionsOfPushesAreRefused(t *testing.T) {
 // Several VUs make the same Run.
 func TestEachVUMakesTheSameRun(t *testing.T) {
 	t.Parallel()
-	for _, options := range append([]string{"webhook: {}"}, "websocket: { url: 'ws://h/{{target}}' }", "sse: { url: 'http://h/{{target}}' }") {
+	for _, options := range append([]string{"webhook: {}"}, "websocket: { url: 'ws://h/{{target}}' }",
+		"sse: { url: 'http://h/{{target}}' }") {
 		s := newScript(t, &fake.Pipeline{}, fifty, "mqtt: {}, "+options)
 		rt := s.runtime.VU.Runtime()
 		_, err := rt.RunString(fmt.Sprintf("new Run({ profile: %q, ingest: { url: %q, token: 'secret' }, mqtt: {}, dir: %q, canary: false, %s })",
@@ -265,8 +269,8 @@ func TestEachVUMakesTheSameRun(t *testing.T) {
 	}
 }
 
-// Regression: server-sent events carry no CR, so each message of a body with CR LF counted as altered. One that differs in
-// more is altered all the same.
+// Regression: server-sent events carry no CR, so each message of a body with CR LF counted as altered. One that differs
+// in more is altered all the same.
 func TestEventsHaveTheLinesOfTheirMessage(t *testing.T) {
 	t.Parallel()
 	const body = `body: '{"id":"{{id}}",\r\n"target":"{{target}}"\r}\r\n', verify: 1`

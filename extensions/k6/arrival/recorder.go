@@ -120,8 +120,8 @@ func (r *recorder) cut() {
 		Sent: i.Sent, Accepted: i.Accepted, Rejected: i.Rejected, Failed: i.Failed,
 		Arrived: i.Arrival.Count, ArrivedBytes: i.Bytes, Backlog: i.Backlog,
 		Stamped: i.Stages.Stamped, Stages: i.Stages.Means(e.options.stages),
-		Arrival: report.NewQuantiles(&i.Arrival), FromSend: report.NewQuantiles(&i.FromSend), HTTP: report.NewQuantiles(&i.HTTP),
-		Bins: report.NewBins(&i.Arrival), Generator: r.usage(t),
+		Arrival: report.NewQuantiles(&i.Arrival), FromSend: report.NewQuantiles(&i.FromSend),
+		HTTP: report.NewQuantiles(&i.HTTP), Bins: report.NewBins(&i.Arrival), Generator: r.usage(t),
 	}
 	if !e.Pacer.Closed() {
 		first, last := e.Pacer.Due(from), e.Pacer.Due(to)
@@ -145,8 +145,8 @@ func (r *recorder) cut() {
 	}
 }
 
-// checkpoint writes the report of the run so far, in the background, when it is due: without the seconds each second, as
-// long as that costs little too.
+// checkpoint writes the report of the run so far, in the background, when it is due: without the seconds each second,
+// as long as that costs little too.
 func (r *recorder) checkpoint() {
 	select {
 	case r.busy <- struct{}{}:
@@ -194,7 +194,8 @@ func (r *recorder) usage(second int) (u report.Usage) {
 	}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	r.live.Add(report.Sample{T: second, Gauges: map[string]float64{"live_heap_mb": float64(live[0].Value.Uint64()) / 1e6}})
+	r.live.Add(report.Sample{T: second,
+		Gauges: map[string]float64{"live_heap_mb": float64(live[0].Value.Uint64()) / 1e6}})
 	return u
 }
 
@@ -243,7 +244,8 @@ func (m *meter) read(now time.Time) (percent, mb *float64) {
 // as on bare metal.
 func stealBetween(before, now host.TimesStat) *float64 {
 	spent := func(t host.TimesStat) float64 {
-		return t.User + t.Nice + t.System + t.Idle + t.Iowait + t.Irq + t.Softirq + t.Steal // guests' time is included in User and Nice
+		// guests' time is included in User and Nice
+		return t.User + t.Nice + t.System + t.Idle + t.Iowait + t.Irq + t.Softirq + t.Steal
 	}
 	span := spent(now) - spent(before)
 	if now.Steal == 0 || span <= 0 {

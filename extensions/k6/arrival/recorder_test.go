@@ -29,7 +29,8 @@ func TestMemoryIsInDecimalMegabytes(t *testing.T) {
 	assert.InEpsilon(t, float64(now.RSS)/1e6, *measured, 0.03)
 }
 
-// Regression: each second stayed in memory, with 885 B: 76 MB of a day. Not parallel: other tests' allocations would count.
+// Regression: each second stayed in memory, with 885 B: 76 MB of a day. Not parallel: other tests' allocations would
+// count.
 func TestTheMemoryOfASecondIsSmall(t *testing.T) {
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
 	e := s.module.root.engine
@@ -48,7 +49,8 @@ func TestTheMemoryOfASecondIsSmall(t *testing.T) {
 	}
 	before := live() // includes what a run has once, and the bins of the live heap
 	after := live()
-	assert.Less(t, (float64(after.HeapAlloc)-float64(before.HeapAlloc))/seconds, 100.0, "bytes a second; three numbers are needed")
+	assert.Less(t, (float64(after.HeapAlloc)-float64(before.HeapAlloc))/seconds, 100.0,
+		"bytes a second; three numbers are needed")
 	r := e.report(false)
 	require.NoError(t, rec.failed())
 	require.Len(t, r.Timeline, 2*seconds)

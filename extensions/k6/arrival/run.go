@@ -21,7 +21,8 @@ import (
 func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 	o := rt.NewObject()
 	set := func(name string, value any) {
-		if err := o.DefineDataProperty(name, rt.ToValue(value), sobek.FLAG_FALSE, sobek.FLAG_FALSE, sobek.FLAG_TRUE); err != nil {
+		if err := o.DefineDataProperty(name, rt.ToValue(value), sobek.FLAG_FALSE, sobek.FLAG_FALSE,
+			sobek.FLAG_TRUE); err != nil {
 			common.Throw(rt, err)
 		}
 	}
@@ -48,7 +49,8 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 	set("send", func(sobek.FunctionCall) sobek.Value {
 		state := m.inScenario("run.send()")
 		if m.root.pumped.Load() {
-			common.Throw(rt, errors.New("run.send() is for scenarios(): with scenarios({ pump: true }) the sender calls run.pump()"))
+			common.Throw(rt, errors.New("run.send() is for scenarios(): with scenarios({ pump: "+
+				"true }) the sender calls run.pump()"))
 		}
 		if s == nil {
 			if !m.beginsSending(e) {
@@ -112,7 +114,8 @@ func (e *engine) scenarios(given scenarioOptions) map[string]any {
 	patience := (1+retries)*o.Timeout.duration() + retries*retryAfterMost
 	load := e.startup() + o.profile.Duration() + o.profile.Drains() + e.waits() + patience
 	most := load + schedule.LateLimit + o.Drain.duration() + startup
-	executor, vus, iterations, late := "per-vu-iterations", min(max(1, s.Scale(o.Senders)), e.Pacer.Requests()), 1, schedule.LateLimit
+	executor, vus, iterations, late := "per-vu-iterations", min(max(1, s.Scale(o.Senders)), e.Pacer.Requests()), 1,
+		schedule.LateLimit
 	switch {
 	case e.turns != nil: // each has one iteration, as long as the load
 		vus, late = s.Scale(o.profile.Most()), 0

@@ -89,7 +89,8 @@ func TestRejectedAndUnansweredRequestsAreCountedApart(t *testing.T) {
 		}
 		return http.StatusAccepted
 	}}
-	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 300}]\nflows: [{name: direct}]", "timeout: '10s', idle: '200ms'").run()
+	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 300}]\nflows: [{name: direct}]",
+		"timeout: '10s', idle: '200ms'").run()
 	assert.Equal(t, [3]int{10, 6, 284}, [3]int{r.Account.Rejected, r.Account.Unknown, r.Account.Arrived})
 	assert.True(t, r.Account.Balanced)
 	assert.Equal(t, []report.ErrorClass{
@@ -118,7 +119,8 @@ func TestARunWithoutArrivalsIsInvalid(t *testing.T) {
 	assert.Equal(t, report.Invalid, r.Verdict.Result)
 	_, reasons, late := verdict(r)
 	require.Len(t, reasons, 3)
-	assert.Contains(t, reasons[0], "no delivery was measured, so there is no latency to judge; 20 of 20 requests got no 2xx: 20 × HTTP 403")
+	assert.Contains(t, reasons[0],
+		"no delivery was measured, so there is no latency to judge; 20 of 20 requests got no 2xx: 20 × HTTP 403")
 	assert.Equal(t, []string{"rejected: 20 of 20 messages", "20 of 20 requests got no 2xx: 20 × HTTP 403"}, reasons[1:])
 	close(s.samples)
 	sums := map[string]float64{}
@@ -211,7 +213,8 @@ func stamps(at time.Time) string { return fmt.Sprintf("%d,20,30,40", at.UnixMicr
 
 func TestStampsAreIgnoredWithoutTheirClock(t *testing.T) {
 	t.Parallel()
-	r := newScript(t, &fake.Pipeline{Hops: stamps}, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]", "").run()
+	r := newScript(t, &fake.Pipeline{Hops: stamps}, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]",
+		"").run()
 	assert.Equal(t, "monotonic", r.Clock.Reference)
 	assert.Zero(t, r.Latency.Stages["queue"].Count)
 	assert.Equal(t, int64(20), r.Latency.Arrival.Count)

@@ -73,7 +73,8 @@ func TestInstancesTogetherSendEachMessageOnce(t *testing.T) {
 		assert.Zero(t, a.Foreign+a.Duplicates)
 		scheduled += a.Scheduled
 		require.NotNil(t, g)
-		assert.Equal(t, []any{i + 1, 3, unequalSegments[i], unequalSequence}, []any{g.Number, g.Of, g.Segment, g.Sequence})
+		assert.Equal(t, []any{i + 1, 3, unequalSegments[i], unequalSequence},
+			[]any{g.Number, g.Of, g.Segment, g.Sequence})
 		if start == 0 {
 			start = g.StartUS
 		}
@@ -159,7 +160,8 @@ func TestRunsThatCannotBeDividedAreRefused(t *testing.T) {
 func TestALedgerHoldsOnlyItsInstancesMessages(t *testing.T) {
 	t.Parallel()
 	s := segmentOf(t, "999/1000:1", "0,999/1000,1")
-	o := newScript(t, &fake.Pipeline{}, "phases: [{duration: 100, arrivalRate: 10000}]\nflows: [{name: a}]", "").module.root.engine.options
+	o := newScript(t, &fake.Pipeline{}, "phases: [{duration: 100, arrivalRate: 10000}]\nflows: [{name: a}]",
+		"").module.root.engine.options
 	e := newEngine(o, s)
 	last := e.Pacer.Slot(e.Pacer.Requests() - 1)
 	assert.Equal(t, 1000, e.Pacer.Requests())

@@ -107,14 +107,16 @@ func TestATLSHandshakeTimesOut(t *testing.T) {
 
 func TestOnlySomeStatusesAreRetried(t *testing.T) {
 	t.Parallel()
-	for status, retried := range map[int]bool{202: false, 301: false, 400: false, 429: true, 500: true, 503: true, 0: true} {
+	for status, retried := range map[int]bool{202: false, 301: false, 400: false, 429: true, 500: true, 503: true,
+		0: true} {
 		assert.Equal(t, retried, mayHelp(status), status)
 	}
 }
 
 // ahead starts an ingest in front of f. first handles a request that is not a repeat, and reports
 // whether it is done. All others are passed to f and accepted.
-func ahead(t *testing.T, f *fake.Pipeline, first func(nth int64, w http.ResponseWriter, pass func()) (done bool)) (url string) {
+func ahead(t *testing.T, f *fake.Pipeline,
+	first func(nth int64, w http.ResponseWriter, pass func()) (done bool)) (url string) {
 	t.Helper()
 	require.NoError(t, f.Start())
 	t.Cleanup(func() { assert.NoError(t, f.Close()) })
@@ -180,7 +182,8 @@ func TestARetriedMessageThatArrivesTwiceIsOneSample(t *testing.T) {
 	r := newScriptAt(t, f, twenty, "ingest: { url: '"+url+"', retries: 1 }, timeout: '10s'").run()
 	assert.Equal(t, report.Account{
 		Scheduled: 20, Arrived: 20, Duplicates: 2, Reordered: r.Account.Reordered, Balanced: true,
-		Requests: report.Requests{Scheduled: 20, Sent: 20, Retried: 2, Failed: r.Account.Requests.Failed}, Deliveries: report.Deliveries{Due: 20, Arrived: 20},
+		Requests:   report.Requests{Scheduled: 20, Sent: 20, Retried: 2, Failed: r.Account.Requests.Failed},
+		Deliveries: report.Deliveries{Due: 20, Arrived: 20},
 	}, r.Account)
 	assert.Equal(t, int64(20), r.Latency.Arrival.Count)
 	assert.Less(t, *r.Latency.Arrival.P50, timeout, "the first arrival is the sample")
@@ -266,7 +269,8 @@ func TestK6sTrendsAreBounded(t *testing.T) {
 func TestConnectTimesAreReported(t *testing.T) {
 	t.Parallel()
 	for keepAlive, want := range map[bool]int64{false: 20, true: 1} {
-		s := newScript(t, &fake.Pipeline{}, twenty, fmt.Sprintf("ingest: { url: 'PIPELINE', keepAlive: %t }", keepAlive))
+		s := newScript(t, &fake.Pipeline{}, twenty,
+			fmt.Sprintf("ingest: { url: 'PIPELINE', keepAlive: %t }", keepAlive))
 		s.runWith(1, func(ctx context.Context, e *engine) {
 			for vu := newSender(e, s.state); vu.send(ctx); {
 			}

@@ -50,7 +50,8 @@ func TestAnInstanceWaitsForItsServers(t *testing.T) {
 	e.options.Gather = seconds(time.Millisecond)
 	never := &closed{opens: 1_000}
 	err := e.awaitServers(t.Context(), network.Network{Dialer: never})
-	assert.ErrorContains(t, err, "redis.url (REDIS_URL) "+never.dialed[0]+" does not accept a connection within 1ms (gather, GATHER): refused")
+	assert.ErrorContains(t, err,
+		"redis.url (REDIS_URL) "+never.dialed[0]+" does not accept a connection within 1ms (gather, GATHER): refused")
 
 	stopped, stop := context.WithCancel(t.Context())
 	stop()

@@ -31,7 +31,8 @@ func (datagrams) Describe() receive.Description {
 	return receive.Description{Words: "datagrams", Connections: 1}
 }
 
-func (d datagrams) Open(_ context.Context, _ *run.Parts, sink *receive.Sink, _ receive.Means) (receive.Receiver, error) {
+func (d datagrams) Open(_ context.Context, _ *run.Parts, sink *receive.Sink,
+	_ receive.Means) (receive.Receiver, error) {
 	r := &reading{datagramLine: datagramLine{d.load}}
 	taker := sink.Subscriber(0)
 	r.work.Go(func() {
@@ -106,7 +107,8 @@ func TestASourceOfItsOwn(t *testing.T) {
 		assert.NoError(t, err)
 		w.WriteHeader(http.StatusAccepted)
 	})
-	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 2, arrivalRate: 20}]\nflows: [{name: direct}]", "ingest: { url: '"+url+"' }, idle: '200ms'")
+	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 2, arrivalRate: 20}]\nflows: [{name: direct}]",
+		"ingest: { url: '"+url+"' }, idle: '200ms'")
 	o := *s.module.root.engine.options
 	o.Canary, o.source = true, datagrams{load, canary}
 	require.NoError(t, o.checkSource())

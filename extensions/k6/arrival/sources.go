@@ -15,7 +15,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
-// sources are the options that say where messages arrive. A run has one of them; mqtt is the one of a run without another.
+// sources are the options that say where messages arrive. A run has one of them; mqtt is the one of a run without
+// another.
 type sources struct {
 	MQTT      mqtt.Options       `json:"mqtt"`
 	Queue     *queue.Options     `json:"queue"`
@@ -44,7 +45,8 @@ func (s *sources) given() (receive.Source, error) {
 		switch {
 		case !one.given:
 		case name != "mqtt":
-			return nil, fmt.Errorf("%s and %s are set, but messages arrive in one place: leave one of them out", name, one.name)
+			return nil, fmt.Errorf("%s and %s are set, but messages arrive in one place: leave one of them out", name,
+				one.name)
 		case one.name != "queue" && s.MQTT.URL != "":
 			return nil, fmt.Errorf("%s is set, so nothing arrives by mqtt: leave out mqtt.url (MQTT_URL)", one.name)
 		default:
@@ -84,7 +86,8 @@ func (o *options) checkSource() (err error) {
 	case o.Publishers == nil:
 		return nil
 	case !o.fromMQTT():
-		return errors.New("publishers send to the broker where messages arrive: leave them out, or what stands for mqtt (queue, answers, webhook, websocket, sse)")
+		return errors.New("publishers send to the broker where messages arrive: leave them out, " +
+			"or what stands for mqtt (queue, answers, webhook, websocket, sse)")
 	}
 	return o.Publishers.Check(o.profile, len(o.MQTT.More))
 }

@@ -21,17 +21,21 @@ import (
 
 // checkSpans checks the option spans.
 func (o *options) checkSpans() (err error) {
-	headed := slices.ContainsFunc(sortedKeys(o.Ingest.Headers), func(name string) bool { return strings.EqualFold(name, traces.Header) })
+	headed := slices.ContainsFunc(sortedKeys(o.Ingest.Headers),
+		func(name string) bool { return strings.EqualFold(name, traces.Header) })
 	if (o.Traces > 0 || o.Spans != nil) && headed {
-		return errors.New("traces (TRACES) and spans (SPANS) give each request its own traceparent, so ingest.headers can't have one")
+		return errors.New("traces (TRACES) and spans (SPANS) give each request its own traceparent, " +
+			"so ingest.headers can't have one")
 	}
 	switch {
 	case o.Spans == nil:
 		return nil
 	case o.Traces > 0:
-		return errors.New("traces (TRACES) and spans (SPANS) exclude each other: a request has one trace id, and each makes its own")
+		return errors.New("traces (TRACES) and spans (SPANS) exclude each other: " +
+			"a request has one trace id, and each makes its own")
 	case o.Publishers != nil:
-		return errors.New("spans (SPANS) joins by the header traceparent of HTTP requests, which publishers do not send")
+		return errors.New("spans (SPANS) joins by the header traceparent of HTTP requests, " +
+			"which publishers do not send")
 	}
 	*o.Spans, o.marks, err = o.Spans.Check()
 	return err
@@ -139,7 +143,8 @@ func (e *engine) collectSpans(ctx context.Context) {
 		kept[i].Seq = e.inTraces(kept[i].Seq, e.Ledger.SlotOf(kept[i].Seq))
 	}
 	if seen > spans.TracedMost {
-		e.count("spans", "not kept", fmt.Sprintf("a run keeps the newest %d of %d deliveries of sampled messages", spans.TracedMost, seen))
+		e.count("spans", "not kept", fmt.Sprintf("a run keeps the newest %d of %d deliveries of sampled messages",
+			spans.TracedMost, seen))
 	}
 	address := ""
 	if s.receiver != nil {
@@ -147,8 +152,9 @@ func (e *engine) collectSpans(ctx context.Context) {
 		s.await(ctx, func() bool { return e.segment.Alone() && s.Complete(kept, e.options.marks) })
 		s.close()
 		if got := s.Received(); got.Own+got.Linked == 0 && len(kept) > 0 {
-			e.count("spans", "none came", fmt.Sprintf("%d spans came to %s and none of a message of this run: the pipeline needs "+
-				"OTEL_EXPORTER_OTLP_ENDPOINT=http://%s, and has to take up traceparent", got.Spans, address, address))
+			e.count("spans", "none came", fmt.Sprintf("%d spans came to %s and none of a message of this run: "+
+				"the pipeline needs OTEL_EXPORTER_OTLP_ENDPOINT=http://%s, "+
+				"and has to take up traceparent", got.Spans, address, address))
 		}
 	}
 	traced := e.tracedDeliveries(kept)
@@ -177,8 +183,9 @@ func (e *engine) tracedDeliveries(kept []ledger.Kept) *spans.Traced {
 	host, _ := os.Hostname()
 	itself := spans.Generator{Number: e.segment.Number(), Prefix: e.Bodies.Begin(), Host: host}
 	t := &spans.Traced{
-		Asked: spans.Asked{Run: e.ID, OneIn: e.spans.oneIn, OneHost: e.options.loopback(), Marks: e.options.Spans.Marks},
-		Kept:  kept, IDs: make(map[int]string, len(kept)),
+		Asked: spans.Asked{Run: e.ID, OneIn: e.spans.oneIn, OneHost: e.options.loopback(),
+			Marks: e.options.Spans.Marks},
+		Kept: kept, IDs: make(map[int]string, len(kept)),
 	}
 	own := e.Clock.Read()
 	var processes []report.ProcessClock

@@ -54,7 +54,8 @@ func startTraced(t *testing.T, endpoint, to string) *tracedPipeline {
 	t.Helper()
 	exporter, err := otlptracehttp.New(t.Context(), otlptracehttp.WithEndpoint(endpoint), otlptracehttp.WithInsecure())
 	require.NoError(t, err)
-	provider := sdk.NewTracerProvider(sdk.WithSampler(sdk.ParentBased(sdk.AlwaysSample())), sdk.WithBatcher(exporter, sdk.WithBatchTimeout(100*time.Millisecond)))
+	provider := sdk.NewTracerProvider(sdk.WithSampler(sdk.ParentBased(sdk.AlwaysSample())),
+		sdk.WithBatcher(exporter, sdk.WithBatchTimeout(100*time.Millisecond)))
 	p := &tracedPipeline{queue: make(chan queued, 1000), to: to, tracer: provider.Tracer("test"), flags: map[bool]int{}}
 	var workers sync.WaitGroup
 	for range 16 {
@@ -133,7 +134,8 @@ func TestAPipelineWithoutStampsHasStagesByItsOwnSpans(t *testing.T) {
 		names = append(names, stage.From+" "+stage.To)
 		sum += *stage.Mean
 	}
-	assert.Equal(t, []string{"due sent", "sent received", "received queued", "queued claimed", "claimed published", "published arrived"}, names)
+	assert.Equal(t, []string{"due sent", "sent received", "received queued", "queued claimed", "claimed published",
+		"published arrived"}, names)
 	assert.InDelta(t, *s.Arrival.Mean, sum, 1e-6)
 	assert.GreaterOrEqual(t, *s.Stages[3].Mean, 30.0)
 	assert.GreaterOrEqual(t, *s.Stages[4].Mean, 20.0)
@@ -192,7 +194,8 @@ func TestSpansOfSeveralInstancesAreMerged(t *testing.T) {
 	var work sync.WaitGroup
 	scripts := make([]*script, 3)
 	for i, one := range unequalSegments {
-		scripts[i] = newSegment(t, f, one, unequalSequence, "phases: [{duration: 1, arrivalRate: 200}]\nflows: [{name: direct}]",
+		scripts[i] = newSegment(t, f, one, unequalSequence,
+			"phases: [{duration: 1, arrivalRate: 200}]\nflows: [{name: direct}]",
 			fmt.Sprintf("ingest: { url: %q }, runId: 'abcd1234', spans: { listen: %q, oneIn: 2 }", front.URL, endpoint))
 		e := scripts[i].module.root.engine
 		for range 8 {

@@ -41,7 +41,8 @@ func TestAPipelineHasItsOwnStages(t *testing.T) {
 	for name, l := range r.Latency.Stages {
 		counts[name] = l.Count
 	}
-	assert.Equal(t, map[string]int64{"schedule": 40, "request": 40, "api": 40, "outbox": 30, "worker": 30, "push": 30}, counts)
+	assert.Equal(t, map[string]int64{"schedule": 40, "request": 40, "api": 40, "outbox": 30, "worker": 30, "push": 30},
+		counts)
 	assert.InDelta(t, 20, *r.Latency.Stages["api"].P50, 0.1)
 	assert.InDelta(t, 40, *r.Latency.Stages["worker"].Max, 0.1)
 	for _, s := range r.Messages.Slowest {

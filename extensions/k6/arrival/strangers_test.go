@@ -46,7 +46,8 @@ func TestLeftoversOfAnotherRunDoNotHaltTheLoad(t *testing.T) {
 	assert.Zero(t, look(`{"id":7}`, strangersPatience-time.Second))
 	assert.Equal(t, strangersLeast, look(`{"id":7}`, strangersPatience+time.Second))
 	assert.Zero(t, look(`{"id":"0f3k9z2a.1.17"}`, 2*strangersPatience))
-	assert.NotZero(t, look(`{"event":"{\\"id\\":\\"`+e.ID+`.1.17\\"}"}`, 2*strangersPatience), "this run's, but unreadable")
+	assert.NotZero(t, look(`{"event":"{\\"id\\":\\"`+e.ID+`.1.17\\"}"}`, 2*strangersPatience),
+		"this run's, but unreadable")
 	for n := range e.Pacer.Requests() {
 		e.Ledger.Drop(e.Ledger.SlotOf(n))
 	}
@@ -68,9 +69,11 @@ func TestIDsOfRealPipelinesAreFound(t *testing.T) {
 		"idFrom: 'json:$.event:json:$.id', idFormat: 'uuid'":                       escaped,
 		"idFrom: 'percent'": func(_ int, b []byte) []byte { return fmt.Appendf(nil, "%%22%s", b) },
 	} {
-		r := newScript(t, &fake.Pipeline{Rewrite: rewrite}, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}, {name: batch, messages: 3}]",
+		r := newScript(t, &fake.Pipeline{Rewrite: rewrite},
+			"phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}, {name: batch, messages: 3}]",
 			options+", canary: true").run()
-		assert.Equal(t, []int{r.Account.Scheduled, 0, 0}, []int{r.Account.Arrived, r.Account.Foreign, r.Account.Altered}, options)
+		assert.Equal(t, []int{r.Account.Scheduled, 0, 0},
+			[]int{r.Account.Arrived, r.Account.Foreign, r.Account.Altered}, options)
 		assert.NotZero(t, r.Account.Arrived)
 	}
 }

@@ -68,7 +68,8 @@ func cutInTheMiddle(t *testing.T, mqtt string) (r *report.Run, away time.Duratio
 			m.cutter.mend()
 		}
 	}
-	r = newScript(t, &fake.Pipeline{}, "phases: [{duration: 3, arrivalRate: 100}]\nflows: [{name: direct}]", through(m, mqtt)).run()
+	r = newScript(t, &fake.Pipeline{}, "phases: [{duration: 3, arrivalRate: 100}]\nflows: [{name: direct}]",
+		through(m, mqtt)).run()
 	require.Len(t, r.Health.Gaps, 1)
 	gap := r.Health.Gaps[0]
 	assert.Equal(t, 1, gap.Subscriber)
@@ -86,8 +87,9 @@ func TestADisconnectedSubscriberLosesMessages(t *testing.T) {
 	assert.Positive(t, r.Account.Arrived)
 	assert.Equal(t, 300, r.Account.Arrived+r.Account.Lost)
 	assert.Equal(t, report.Invalid, r.Verdict.Result, "the loss is the instrument's")
-	assert.Contains(t, r.Verdict.Reasons, fmt.Sprintf("a subscriber had no connection (once): the wait counts as the pipeline's "+
-		"latency, and it may have lost some of %d missing deliveries", r.Account.Lost))
+	assert.Contains(t, r.Verdict.Reasons,
+		fmt.Sprintf("a subscriber had no connection (once): the wait counts as the pipeline's "+
+			"latency, and it may have lost some of %d missing deliveries", r.Account.Lost))
 }
 
 func TestAPersistentSessionLosesNothing(t *testing.T) {
@@ -99,7 +101,8 @@ func TestAPersistentSessionLosesNothing(t *testing.T) {
 			assert.Zero(t, r.Account.Lost)
 			assert.Equal(t, 300, r.Account.Arrived)
 			assert.Equal(t, report.Invalid, r.Verdict.Result, "the wait counts as the pipeline's latency")
-			assert.GreaterOrEqual(t, *r.Latency.Arrival.Max, 0.99*away.Seconds()*1000, "ms; the wait for the subscriber counts; 1 % is for the kernel's other clock")
+			assert.GreaterOrEqual(t, *r.Latency.Arrival.Max, 0.99*away.Seconds()*1000,
+				"ms; the wait for the subscriber counts; 1 % is for the kernel's other clock")
 		})
 	}
 }
@@ -107,14 +110,16 @@ func TestAPersistentSessionLosesNothing(t *testing.T) {
 // Two clients with the same id disconnect each other, so one must stop reconnecting (fault 20).
 func TestAClientWithTheSameIDInvalidatesTheRun(t *testing.T) {
 	t.Parallel()
-	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 100, arrivalRate: 50}]\nflows: [{name: direct}]", through(startMosquitto(t), "}, idle: '500ms', labels: {"))
+	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 100, arrivalRate: 50}]\nflows: [{name: direct}]",
+		through(startMosquitto(t), "}, idle: '500ms', labels: {"))
 	e := s.module.root.engine
 	rival, stop := context.WithCancel(t.Context())
 	var work sync.WaitGroup
 	work.Go(func() {
 		<-e.Started
 		for rival.Err() == nil { // reconnects, as clients do
-			conn, err := receiver.Connect(rival, receiver.Options{URL: e.options.MQTT.URL, ClientID: "arrival-" + e.Name + "-subscriber-1", Dial: s.state.Dialer.DialContext})
+			conn, err := receiver.Connect(rival, receiver.Options{URL: e.options.MQTT.URL, ClientID: "arrival-" +
+				e.Name + "-subscriber-1", Dial: s.state.Dialer.DialContext})
 			if err != nil {
 				continue
 			}
@@ -128,7 +133,8 @@ func TestAClientWithTheSameIDInvalidatesTheRun(t *testing.T) {
 	stop()
 	work.Wait()
 	assert.Equal(t, report.Invalid, r.Verdict.Result)
-	assert.Contains(t, r.Verdict.Reasons[0], "a subscriber lost its connection, so the rest of the load was not sent: subscriber 1: ")
+	assert.Contains(t, r.Verdict.Reasons[0],
+		"a subscriber lost its connection, so the rest of the load was not sent: subscriber 1: ")
 	assert.Contains(t, r.Verdict.Reasons[0], "is another client using its id?")
 	assert.Positive(t, r.Account.Dropped)
 	assert.True(t, r.Account.Balanced)

@@ -44,7 +44,8 @@ func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
 		return map[string]any{"stdout": "\n  INCOMPLETE  the run did not begin; there is no report\n\n"}
 	}
 	if !e.judging.TestEnded() { // k6 still counts, so its thresholds cannot be judged
-		common.Throw(m.vu.Runtime(), errors.New("run.summary() is for handleSummary, and the test is still running; run.result() returns the run so far"))
+		common.Throw(m.vu.Runtime(), errors.New("run.summary() is for handleSummary, and the test is still running; "+
+			"run.result() returns the run so far"))
 	}
 	r, err := e.lastReport(m.root.registry)
 	where := e.reportPath()

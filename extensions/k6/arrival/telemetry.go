@@ -53,7 +53,8 @@ type telemetry struct {
 
 func newTelemetry(client *store.Store) *telemetry {
 	return &telemetry{
-		client: client, rows: map[string]report.Readings{}, figures: map[string]*report.SampleBins{}, clocks: map[string]report.ProcessClock{},
+		client: client, rows: map[string]report.Readings{}, figures: map[string]*report.SampleBins{},
+		clocks: map[string]report.ProcessClock{},
 	}
 }
 
@@ -141,7 +142,9 @@ var gitAndCI = sync.OnceValues(func() (*origin.Git, *origin.CI) { return origin.
 func (e *engine) environment() map[string]any {
 	env := map[string]any{
 		"os": runtime.GOOS, "arch": runtime.GOARCH, "cores": runtime.NumCPU(), "gomaxprocs": runtime.GOMAXPROCS(0),
-		"arrival": report.Version, "go": runtime.Version(), "shared_host": e.options.OneHost || isLoopback(e.options.Ingest.URL), // its cores
+		// its cores
+		"arrival": report.Version, "go": runtime.Version(), "shared_host": e.options.OneHost ||
+			isLoopback(e.options.Ingest.URL),
 		"hostname": nil, "cpu": nil, "memory_mb": nil, "kernel": nil, "tcp_congestion_control": nil, "pipeline": nil,
 	}
 	env["git"], env["ci"] = gitAndCI()
@@ -171,7 +174,8 @@ func (e *engine) environment() map[string]any {
 // loopback reports whether all addresses of the run are on this host.
 func (o *options) loopback() bool {
 	away := func(s receive.Server) bool { return !isLoopback(s.URL) }
-	return o.OneHost || isLoopback(o.Ingest.URL) && (o.Redis.URL == "" || isLoopback(o.Redis.URL)) && !slices.ContainsFunc(o.from.Servers, away)
+	return o.OneHost || isLoopback(o.Ingest.URL) && (o.Redis.URL == "" || isLoopback(o.Redis.URL)) &&
+		!slices.ContainsFunc(o.from.Servers, away)
 }
 
 func isLoopback(url string) bool {

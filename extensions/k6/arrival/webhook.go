@@ -20,8 +20,8 @@ func (m *instance) webhook(rt *sobek.Runtime, e *engine, o *webhook.Options) *so
 		if known := o.Known(); known != "" {
 			return rt.ToValue(known)
 		}
-		common.Throw(rt, errors.New("run.webhook.url is not known before the run listens, since webhook.address has the port 0: "+
-			"use it after run.next(), or set a port"))
+		common.Throw(rt, errors.New("run.webhook.url is not known before the run listens, "+
+			"since webhook.address has the port 0: use it after run.next(), or set a port"))
 		return nil
 	}
 	err := of.DefineAccessorProperty("url", rt.ToValue(url), nil, sobek.FLAG_FALSE, sobek.FLAG_TRUE)

@@ -144,7 +144,8 @@ func TestCallsThatAWebhookDoesNotTakeAreTheCause(t *testing.T) {
 func TestIDsInHeaderFields(t *testing.T) {
 	t.Parallel()
 	id := regexp.MustCompile(`"id":"([^"]+)"`)
-	for field, option := range map[string]string{"Webhook-Id": "", "Ce-Id": "", "X-Message": "idFrom: 'header:x-message', "} {
+	for field, option := range map[string]string{"Webhook-Id": "", "Ce-Id": "",
+		"X-Message": "idFrom: 'header:x-message', "} {
 		t.Run(field, func(t *testing.T) {
 			t.Parallel()
 			hook := &fake.Webhook{Sign: func(header http.Header, payload []byte) {
@@ -233,14 +234,16 @@ func TestCallsThatAreCutOff(t *testing.T) {
 func TestStampsComeInAHeaderField(t *testing.T) {
 	t.Parallel()
 	for _, field := range []string{"Arrival-Hops", "X-Stamps"} {
-		f := &fake.Pipeline{Redis: &fake.Redis{}, Hops: func(at time.Time) string { return fmt.Sprintf("%d,10,20,30", at.UnixMicro()) }}
+		f := &fake.Pipeline{Redis: &fake.Redis{},
+			Hops: func(at time.Time) string { return fmt.Sprintf("%d,10,20,30", at.UnixMicro()) }}
 		hook := &fake.Webhook{Sign: func(header http.Header, _ []byte) {
 			header.Set(field, header.Get("Arrival-Hops"))
 			if field != "Arrival-Hops" {
 				header.Del("Arrival-Hops")
 			}
 		}}
-		r := calling(t, f, hook, fifty, "redis: { url: 'REDIS' }, webhook: { hops: '"+strings.ToLower(field)+"' }").run()
+		r := calling(t, f, hook, fifty,
+			"redis: { url: 'REDIS' }, webhook: { hops: '"+strings.ToLower(field)+"' }").run()
 		assert.Equal(t, 50, r.Account.Arrived)
 		assert.Equal(t, int64(50), r.Latency.Stages["queue"].Count, field)
 	}

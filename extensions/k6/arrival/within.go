@@ -59,7 +59,8 @@ func (w *withins) thresholds(registry *metrics.Registry, own map[string]any) (ma
 			return nil, fmt.Errorf("thresholds: %w", err)
 		}
 		if _, twice := all[metric]; twice {
-			return nil, fmt.Errorf("thresholds: %s and another name stand for one limit; allowed: one list for both", name)
+			return nil, fmt.Errorf("thresholds: %s and another name stand for one limit; allowed: one list for both",
+				name)
 		}
 		all[metric] = value
 	}
@@ -70,7 +71,8 @@ func (w *withins) thresholds(registry *metrics.Registry, own map[string]any) (ma
 func translated(name string, value any) ([]any, error) {
 	list, isList := value.([]any)
 	if !isList {
-		return nil, fmt.Errorf("%s is not a list; allowed: ['>= 99.9%%'] or [{ threshold: '>= 99.9%%', abortOnFail: true }]", name)
+		return nil, fmt.Errorf("%s is not a list; allowed: ['>= 99.9%%'] or [{ threshold: "+
+			"'>= 99.9%%', abortOnFail: true }]", name)
 	}
 	var all []any
 	for _, one := range list {
@@ -84,7 +86,8 @@ func translated(name string, value any) ([]any, error) {
 		case map[string]any:
 			text, isText := one["threshold"].(string)
 			if !isText {
-				return nil, fmt.Errorf("%s has an object without the text threshold; allowed: { threshold: '>= 99.9%%', abortOnFail: true }", name)
+				return nil, fmt.Errorf("%s has an object without the text threshold; allowed: { threshold: "+
+					"'>= 99.9%%', abortOnFail: true }", name)
 			}
 			source, err := report.WithinThreshold(name, text)
 			if err != nil {
@@ -94,7 +97,8 @@ func translated(name string, value any) ([]any, error) {
 			own["threshold"] = source
 			all = append(all, own)
 		default:
-			return nil, fmt.Errorf("%s has %v; allowed: a text like '>= 99.9%%', or { threshold: '>= 99.9%%', abortOnFail: true }", name, one)
+			return nil, fmt.Errorf("%s has %v; allowed: a text like '>= 99.9%%', or { threshold: "+
+				"'>= 99.9%%', abortOnFail: true }", name, one)
 		}
 	}
 	return all, nil
@@ -126,8 +130,9 @@ func (w *withins) look(ctx context.Context, state *lib.State, e *engine) {
 		for _, t := range state.Options.Thresholds[name].Thresholds {
 			if arrival := &e.measured().Arrival; t.AbortOnFail && arrival.Count > 0 {
 				samples = append(samples, metrics.Sample{
-					TimeSeries: metrics.TimeSeries{Metric: within.metric, Tags: state.Tags.GetCurrentValues().Tags}, Time: time.Now(),
-					Value: report.ShareWithin(arrival.Histogram, within.limit),
+					TimeSeries: metrics.TimeSeries{Metric: within.metric, Tags: state.Tags.GetCurrentValues().Tags},
+					Time:       time.Now(),
+					Value:      report.ShareWithin(arrival.Histogram, within.limit),
 				})
 				break
 			}

@@ -44,8 +44,10 @@ func TestUnhandledErrorFailsTheIteration(t *testing.T) {
 
 func testUnhandledErrorFailsTheIteration(t *testing.T, v int) {
 	s := newScript(t, v, nil).start()
-	require.ErrorContains(t, s.iterate(`new Client().publish("t", "x")`), "MQTTError: not connected: call connect() first")
-	require.ErrorContains(t, s.iterate(`new Client().publishAsync("t", "x")`), "MQTTError: not connected: call connect() first")
+	require.ErrorContains(t, s.iterate(`new Client().publish("t", "x")`),
+		"MQTTError: not connected: call connect() first")
+	require.ErrorContains(t, s.iterate(`new Client().publishAsync("t", "x")`),
+		"MQTTError: not connected: call connect() first")
 }
 
 // Regression: CONNECT had its length cut off, and the broker read the rest as other fields.
@@ -142,5 +144,6 @@ func TestOnWarns(t *testing.T) {
 		client.connect(broker);`))
 	assert.Contains(t, s.logged(), `warning client.on: replacing the handler of "connect": a client has one an event`)
 	assert.Contains(t, s.logged(), `warning client.on: there is no event "disconnect"`)
-	assert.Contains(t, s.logged(), `warning new Client: options.clientId is unknown and has no effect; known are client_id,`)
+	assert.Contains(t, s.logged(),
+		`warning new Client: options.clientId is unknown and has no effect; known are client_id,`)
 }

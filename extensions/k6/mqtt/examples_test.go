@@ -101,7 +101,8 @@ func run(t *testing.T, k6, script string, env []string) (code int, output string
 	defer cancel()
 	command := exec.CommandContext(ctx, k6, "run", "--quiet", "--no-color", "--include-system-env-vars", script)
 	command.Env = append([]string{
-		"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "K6_AUTO_EXTENSION_RESOLUTION=false", "K6_NO_USAGE_REPORT=true",
+		"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "K6_AUTO_EXTENSION_RESOLUTION=false",
+		"K6_NO_USAGE_REPORT=true",
 	}, env...)
 	out, err := command.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {

@@ -73,7 +73,8 @@ func TestMalformedPacketsEndTheConnection(t *testing.T) {
 					assert.EqualValues(t, 0xe0, <-kinds)
 					assert.Equal(t, test.code, (<-codes)[0])
 				} else {
-					assert.Zero(t, <-kinds, "MQTT 3.1.1: the client closes without DISCONNECT, so the broker sends the will")
+					assert.Zero(t, <-kinds,
+						"MQTT 3.1.1: the client closes without DISCONNECT, so the broker sends the will")
 				}
 			})
 		}

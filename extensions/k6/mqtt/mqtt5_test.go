@@ -76,7 +76,8 @@ func TestPropertiesNeedMQTT5AndText(t *testing.T) {
 		client.connect(broker);
 		client.publish("t", "x", { properties: { user: {}, contentType: "text/plain" } });
 		client.end();`)
-	assert.Contains(t, s.logged(), "client.publish: options.properties.contentType is unknown and has no effect; known are user")
+	assert.Contains(t, s.logged(),
+		"client.publish: options.properties.contentType is unknown and has no effect; known are user")
 }
 
 func TestArrivalOfMQTT311HasNoProperties(t *testing.T) {
@@ -109,7 +110,8 @@ func TestLimitsOfTheBroker(t *testing.T) {
 	address := func(t *testing.T) string {
 		return scripted(t, func(p *peer) {
 			p.expect(1)
-			_, _ = p.Write([]byte{0x20, 12, 0, 0, 9, 0x24, 1, 0x25, 0, 0x27, 0, 0, 0, 100}) // limits: QoS 1, nothing retained, 100 bytes
+			// limits: QoS 1, nothing retained, 100 bytes
+			_, _ = p.Write([]byte{0x20, 12, 0, 0, 9, 0x24, 1, 0x25, 0, 0x27, 0, 0, 0, 100})
 			kind, _ := p.expect(typePublish)
 			assert.Zero(t, kind, "the client sends nothing beyond the limits")
 		})

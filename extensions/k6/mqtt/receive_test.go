@@ -39,7 +39,8 @@ func accepted(t *testing.T) (*wire, *collector, *peer) {
 }
 
 func publishPacket(n int) []byte {
-	return (&mqttwire.Publish{Topic: []byte("t"), Payload: bytes.Repeat([]byte{typePublish << 4}, n)}).Append(nil, mqtt311)
+	return (&mqttwire.Publish{Topic: []byte("t"), Payload: bytes.Repeat([]byte{typePublish << 4}, n)}).Append(nil,
+		mqtt311)
 }
 
 func TestMessagesHaveTheTimeOfTheReadThatCompletedThem(t *testing.T) {

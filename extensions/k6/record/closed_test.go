@@ -62,7 +62,8 @@ flows: [{name: direct, weight: 3}, {name: room, target: room, deliveries: 2}]`, 
 // A phase never has more requests in flight than VUs, however many the caller asks for.
 func TestInFlightRequestsNeverExceedTheVUs(t *testing.T) {
 	t.Parallel()
-	c := record(t, &fake.Pipeline{}, "phases: [{duration: 60, vus: 2, requests: 5}]\nflows: [{name: one}, {name: two}]", "")
+	c := record(t, &fake.Pipeline{}, "phases: [{duration: 60, vus: 2, requests: 5}]\nflows: [{name: one}, {name: two}]",
+		"")
 	c.started()
 	flows := []string{"two", "one", "two", "two", "one"}
 	for i, flow := range append(flows, "one") {
@@ -103,7 +104,8 @@ func TestTheCallerCanEndTheClosedModel(t *testing.T) {
 
 func TestATimedOutClosedRequestFreesItsVU(t *testing.T) {
 	t.Parallel()
-	c := record(t, &fake.Pipeline{}, "phases: [{duration: 60, vus: 1, requests: 2}]\nflows: [{name: one}]", `, "timeout": "1ms", "idle": "100ms"`)
+	c := record(t, &fake.Pipeline{}, "phases: [{duration: 60, vus: 1, requests: 2}]\nflows: [{name: one}]",
+		`, "timeout": "1ms", "idle": "100ms"`)
 	c.started()
 	lost := c.slots(`{"next": 1}`)[0]
 	c.write(`{"sent": %d, "at_us": %d}`, lost.N, c.clock.us(time.Now()))
@@ -111,5 +113,6 @@ func TestATimedOutClosedRequestFreesItsVU(t *testing.T) {
 	c.write(`{"settled": %d, "at_us": %d, "status": 202}`, lost.N, c.clock.us(time.Now()))
 	r, _, _ := c.end()
 	assert.Equal(t, [3]int{2, 1, 1}, [3]int{r.Account.Scheduled, r.Account.Arrived, r.Account.Unknown})
-	assert.Contains(t, r.Errors, report.ErrorClass{Stage: "request", Class: "not settled", Count: 1, Example: "not settled within 1.001s"})
+	assert.Contains(t, r.Errors, report.ErrorClass{Stage: "request", Class: "not settled", Count: 1,
+		Example: "not settled within 1.001s"})
 }

@@ -1,5 +1,5 @@
-// Package record is `k6 x arrival record`: it lets another program send the requests of a run, over lines of JSON, and measures them with
-// the instrument of k6/x/arrival.
+// Package record is `k6 x arrival record`: it lets another program send the requests of a run, over lines of JSON, and
+// measures them with the instrument of k6/x/arrival.
 package record
 
 import (
@@ -61,7 +61,8 @@ func New(gs *state.GlobalState) *cobra.Command {
 			return errext.WithExitCodeIfNone(err, code)
 		},
 	}
-	c.Flags().StringVar(&socket, "socket", "", "path of a Unix socket to listen on, instead of standard input and output; one caller connects")
+	c.Flags().StringVar(&socket, "socket", "",
+		"path of a Unix socket to listen on, instead of standard input and output; one caller connects")
 	return c
 }
 

@@ -201,6 +201,7 @@ func TestARecorderAcceptsOneCallerOnASocket(t *testing.T) {
 	require.NoError(t, err)
 	output, err := io.ReadAll(conn)
 	require.NoError(t, err)
-	assert.Regexp(t, `^{"now":\d+}\n{"error":{"line":3,"message":"there are no options yet; allowed: .*"}}\n$`, string(output))
+	assert.Regexp(t, `^{"now":\d+}\n{"error":{"line":3,"message":"there are no options yet; allowed: .*"}}\n$`,
+		string(output))
 	assert.Equal(t, exitcodes.InvalidConfig, <-code)
 }

@@ -162,7 +162,8 @@ func (r *recording) moment(us *int64) (time.Time, error) {
 	}
 	at := r.clock.time(*us)
 	if ahead := time.Until(at); ahead > futureMost {
-		return at, fmt.Errorf("at_us is %.1f s in the future, so the clock is another one; allowed: µs of the host's monotonic clock (ask with {\"now\": true})",
+		return at, fmt.Errorf("at_us is %.1f s in the future, so the clock is another one; allowed: "+
+			"µs of the host's monotonic clock (ask with {\"now\": true})",
 			ahead.Seconds())
 	}
 	return at, nil
@@ -170,7 +171,8 @@ func (r *recording) moment(us *int64) (time.Time, error) {
 
 // failures are the allowed names of a request's error, and whether there was a connection.
 var failures = map[string]bool{
-	"refused": false, "name not resolved": false, "TLS": true, "reset": true, "timeout": true, "closed": true, "failed": true,
+	"refused": false, "name not resolved": false, "TLS": true, "reset": true, "timeout": true, "closed": true,
+	"failed": true,
 }
 
 // answerOf is the answer that a settled line describes.

@@ -152,7 +152,8 @@ func (r *recording) conclude() (exitcodes.ExitCode, error) {
 func (r *recording) result() (resultLine, error) {
 	run, summary, directory, err := r.run.Result()
 	line := resultLine{
-		Summary: summary, Verdict: run.Verdict, Account: run.Account, Latency: run.Latency.Arrival, Directory: directory,
+		Summary: summary, Verdict: run.Verdict, Account: run.Account, Latency: run.Latency.Arrival,
+		Directory: directory,
 	}
 	if run.Verdict.Result != report.Pass {
 		line.Exit = int(exitcodes.ThresholdsHaveFailed)
@@ -193,6 +194,7 @@ func (r *recording) Look(now time.Time) { r.desk.dropUnsent(now) }
 // Second implements arrival.Caller.
 func (r *recording) Second(row report.Interval, latencies []float64) {
 	r.out.tryWrite("progress", progressLine{
-		T: row.T, Sent: row.Sent, Accepted: row.Accepted, Arrived: row.Arrived, Backlog: row.Backlog, Latencies: latencies,
+		T: row.T, Sent: row.Sent, Accepted: row.Accepted, Arrived: row.Arrived, Backlog: row.Backlog,
+		Latencies: latencies,
 	})
 }

@@ -72,7 +72,8 @@ func TestARecorderClassifiesAnswersLikeTheNativeSender(t *testing.T) {
 	}
 	r, _, code := c.end()
 	assert.Equal(t, exitcodes.ThresholdsHaveFailed, code)
-	assert.Equal(t, [4]int{5, 3, 2, 2}, [4]int{r.Account.Rejected, r.Account.Unknown, r.Account.Arrived, r.Account.Requests.Retried})
+	assert.Equal(t, [4]int{5, 3, 2, 2}, [4]int{r.Account.Rejected, r.Account.Unknown, r.Account.Arrived,
+		r.Account.Requests.Retried})
 	assert.True(t, r.Account.Balanced)
 	classes := map[string]string{}
 	for _, e := range r.Errors {
@@ -101,7 +102,8 @@ func TestARecorderDropsUnsentMessages(t *testing.T) {
 	c.expect(func(l answerLine) bool { return l.Summary != "" })
 	assert.Equal(t, exitcodes.ThresholdsHaveFailed, <-c.code)
 	r := c.written()
-	assert.Equal(t, [4]int{600, 1, 1, 598}, [4]int{r.Account.Scheduled, r.Account.Arrived, r.Account.Rejected, r.Account.Dropped})
+	assert.Equal(t, [4]int{600, 1, 1, 598}, [4]int{r.Account.Scheduled, r.Account.Arrived, r.Account.Rejected,
+		r.Account.Dropped})
 	assert.True(t, r.Account.Balanced)
 	assert.NotNil(t, r.Run.Ended)
 	assert.Contains(t, strings.Join(r.Verdict.Reasons, "\n"), "598 of 600 messages")
@@ -127,7 +129,8 @@ func TestARequestSentTooLateIsDropped(t *testing.T) {
 
 func TestLimitsBecomeRules(t *testing.T) {
 	t.Parallel()
-	c := record(t, &fake.Pipeline{Delay: 20 * time.Millisecond}, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]",
+	c := record(t, &fake.Pipeline{Delay: 20 * time.Millisecond},
+		"phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]",
 		`, "limits": {"arrival_p99": ["value<1"], "arrival_latency": ["p(50)<1"], "arrival_arrived": ["count>=20", "rate<1000"]}`)
 	c.started()
 	c.sendAll()

@@ -49,7 +49,8 @@ func TestCommandLine(t *testing.T) {
 func TestTheTableMarksMissedRatios(t *testing.T) {
 	t.Parallel()
 	held := figure{
-		row: "sender", baseline: side{"k6/http", 72.04, "µs"}, ours: side{"run.send()", 18, "µs"}, ratio: 0.25, limit: 0.4,
+		row: "sender", baseline: side{"k6/http", 72.04, "µs"}, ours: side{"run.send()", 18, "µs"}, ratio: 0.25,
+		limit: 0.4,
 	}
 	missed := figure{
 		row: "measuring", baseline: side{"none", 101.2, "µs"}, ours: side{"all", 106.5, "µs"},

@@ -78,7 +78,8 @@ type row struct {
 
 var rows = []row{
 	{"subscriber", "CPU a message of k6 with the native subscriber, against a handler in JavaScript", subscriber},
-	{"websocket", "CPU a message of k6 with the native WebSocket receiver, against k6/websockets and run.arrived()", webSocket},
+	{"websocket", "CPU a message of k6 with the native WebSocket receiver, against k6/websockets and run.arrived()",
+		webSocket},
 	{"sender", "CPU a request of run.send(), against k6/http", sender},
 	{"pump", "CPU a request of run.pump(), against wrk", pump},
 	{"measuring", "messages a CPU second of the pipeline, every message measured, against none", measuring},

@@ -28,9 +28,9 @@ func measuring(b *bench) []figure {
 	f.ratio = ratio
 	f.note("the ratio is between %.3f and %.3f (%.1f %%, Hodges-Lehmann over %d rounds); %s", low, high, sure,
 		b.rounds, conclusion(low, high, f.limit))
-	f.note("CPU a message of ingest, Redis, relay and Mosquitto at %d requests/s, medians of %d rounds with both sides "+
-		"in each; ratio: messages per CPU second, the throughput of a pipeline on its own host (at saturation the ratio "+
-		"would show what CPU k6 leaves here)", b.rate, b.rounds)
+	f.note("CPU a message of ingest, Redis, relay and Mosquitto at %d requests/s, medians of %d rounds with both "+
+		"sides in each; ratio: messages per CPU second, the throughput of a pipeline on its own host (at saturation "+
+		"the ratio would show what CPU k6 leaves here)", b.rate, b.rounds)
 	f.note("µs without → with: %s", parts(with.Processes, func(name string) string {
 		return fmt.Sprintf("%.2f → %.2f", all.median(0, part(name)), all.median(1, part(name)))
 	}))

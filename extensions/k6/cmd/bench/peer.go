@@ -140,9 +140,9 @@ func compared(b *bench) []figure {
 		})
 		f := all.costs(0.75, "a Go pipeline", "ours"+what)
 		f.row = strings.TrimPrefix(what, ", ")
-		f.note("CPU a message of all processes at %.0f and %.0f messages/s of %d B, %d rounds with both sides in each; the "+
-			"Go pipeline is net/http, LPUSH, BRPOP and QoS 0 with %d threads, ours has an append-only file, QoS 1 and "+
-			"credentials, and measures every message",
+		f.note("CPU a message of all processes at %.0f and %.0f messages/s of %d B, "+
+			"%d rounds with both sides in each; the Go pipeline is net/http, LPUSH, BRPOP and QoS 0 with %d threads, "+
+			"ours has an append-only file, QoS 1 and credentials, and measures every message",
 			all.median(0, use.rate), all.median(1, use.rate), len(body), peerRounds, peerThreads)
 		each := func(side int, pids map[string]int) string {
 			return parts(pids, func(name string) string { return fmt.Sprintf("%.1f", all.median(side, part(name))) })

@@ -21,8 +21,8 @@ func sender(b *bench) []figure {
 	all := b.alternate(senderRounds, "request", http, func() use { return b.sent(in, flood, false) })
 	f := all.costs(0.4, "k6/http", "run.send()")
 	f.note("CPU a request of k6 with %d VUs, as fast as they go (%.0f and %.0f/s), one iteration and one call "+
-		"from JavaScript for each on both sides; ours are all due before they are sent, are entered into the ledger, and "+
-		"arrive nowhere",
+		"from JavaScript for each on both sides; ours are all due before they are sent, "+
+		"are entered into the ledger, and arrive nowhere",
 		connections, all.median(0, use.rate), all.median(1, use.rate))
 	return []figure{f}
 }

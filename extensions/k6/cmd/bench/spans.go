@@ -14,12 +14,13 @@ const spansOneIn = 100
 // spansMost is what they may cost the pipeline.
 const spansMost = 1.02
 
-// sampled compares the CPU per message of the real pipeline's processes, with spans of one message in a hundred and without. Both
-// sides are measured at the same load, as in measuring; with spans, each request has a traceparent.
+// sampled compares the CPU per message of the real pipeline's processes, with spans of one message in a hundred and
+// without. Both sides are measured at the same load, as in measuring; with spans, each request has a traceparent.
 func sampled(b *bench) []figure {
 	at := freeAddress()
 	without := b.startStack("OTEL_SDK_DISABLED=true")
-	with := b.startStack("OTEL_SDK_DISABLED=", "OTEL_EXPORTER_OTLP_PROTOCOL=", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://"+at+"/v1/traces")
+	with := b.startStack("OTEL_SDK_DISABLED=", "OTEL_EXPORTER_OTLP_PROTOCOL=",
+		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://"+at+"/v1/traces")
 	ofPipeline := func(s *stack, more options) use {
 		u := b.measured(s, more)
 		delete(u.cpu, "k6")
@@ -45,6 +46,7 @@ func (b *bench) checkSpans(p *process) {
 	}
 	must.Do(json.Unmarshal(must.Get(os.ReadFile(p.report)), &run))
 	if s := run.Spans; s != nil && (s.Sampled == 0 || 2*s.Count < s.Sampled) {
-		must.Fail("%d of %d sampled messages have stages by spans: what was measured is not what was meant\n%s", s.Count, s.Sampled, p.tail)
+		must.Fail("%d of %d sampled messages have stages by spans: what was measured is not what was meant\n%s",
+			s.Count, s.Sampled, p.tail)
 	}
 }

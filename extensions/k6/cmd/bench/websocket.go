@@ -27,8 +27,8 @@ func webSocket(b *bench) []figure {
 	}
 	all := b.alternate(subscriberRounds, "message", side(b.script), side(b.nativeSocket))
 	f := all.costs(0.25, "k6/websockets", "websocket")
-	f.note("CPU a message of k6 for receiving, at %d messages/s of %d B, without what it takes to send them; both sides "+
-		"end in the same ledger", socketRate, messageBytes)
+	f.note("CPU a message of k6 for receiving, at %d messages/s of %d B, without what it takes to send them; "+
+		"both sides end in the same ledger", socketRate, messageBytes)
 	return []figure{f}
 }
 

@@ -51,7 +51,8 @@ func TestTheModuleBuildsOnItsOwn(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(build, name), []byte(text), 0o600))
 	}
-	in(t, build, []string{"GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off"}, "go", "build", "-buildvcs=false", "-o", "../k6", ".")
+	in(t, build, []string{"GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off"}, "go", "build", "-buildvcs=false", "-o",
+		"../k6", ".")
 
 	pipeline := test.Start(t, &fake.Pipeline{})
 	env := []string{

@@ -84,7 +84,8 @@ func TestARunThatNeverBeganIsNotGreen(t *testing.T) {
 			[]string{"-u", "1", "-s", "1s:5", "-s", "30s:5"}, "collect",
 		},
 		"iterations replace the scenarios": {
-			whole + "export function subscriber() { run.collect(); }\nexport default function () {}", []string{"-i", "3"}, "collect",
+			whole + "export function subscriber() { run.collect(); }\nexport default function () {}",
+			[]string{"-i", "3"}, "collect",
 		},
 		"no scenario collects":       {making + alone + "export function sender() { run.send(); }", nil, "collect"},
 		"no scenario collects, next": {making + alone + "export function sender() { run.next(); }", nil, "collect"},
@@ -97,7 +98,8 @@ func TestARunThatNeverBeganIsNotGreen(t *testing.T) {
 		"without thresholds of k6":        {whole + "export function subscriber() {}", []string{"--no-thresholds"}, "collect"},
 		"without a summary":               {whole + "export function subscriber() {}", []string{"--summary-mode=disabled"}, "collect"},
 		"a summary of its own": {
-			strings.ReplaceAll(whole, "= run.summary", "= () => ({})") + "export function subscriber() {}", nil, "collect",
+			strings.ReplaceAll(whole, "= run.summary", "= () => ({})") + "export function subscriber() {}", nil,
+			"collect",
 		},
 		"setup() sends":    {whole + "export function subscriber() { run.collect(); }\nexport function setup() { run.send(); }", nil, "scenario"},
 		"setup() collects": {whole + "export function subscriber() {}\nexport function setup() { run.collect(); }", nil, "scenario"},
@@ -118,14 +120,16 @@ func TestARunThatNeverBeganIsNotGreen(t *testing.T) {
 				"export default function () {}", nil, "arrival_latency",
 		},
 		"the test aborts itself": {
-			"import { test } from 'k6/execution';\n" + whole + "export function subscriber() { test.abort('early'); }", nil, "early",
+			"import { test } from 'k6/execution';\n" + whole + "export function subscriber() { test.abort('early'); }",
+			nil, "early",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pipeline := test.Start(t, &fake.Pipeline{})
 			r := runScript(t, pipeline, c.script, c.flags...)
-			assert.NotContains(t, []int{0, 99, 110}, r.code, "99 and 110 are codes of a run that came to its end\n%s", r.output)
+			assert.NotContains(t, []int{0, 99, 110}, r.code, "99 and 110 are codes of a run that came to its end\n%s",
+				r.output)
 			assert.Contains(t, r.output, c.says)
 			assert.Empty(t, pipeline.Log())
 			assert.NotContains(t, r.output, "goroutine")
@@ -143,7 +147,8 @@ func TestARunThatDoesNotPassIsNotGreen(t *testing.T) {
 		result string
 	}{
 		"a limit of k6 is broken, and k6 judges none": {
-			strings.ReplaceAll(whole, "run.thresholds()", "{ http_req_duration: ['max<0.000001'] }") + collect, []string{"--no-thresholds"}, report.Fail,
+			strings.ReplaceAll(whole, "run.thresholds()", "{ http_req_duration: ['max<0.000001'] }") + collect,
+			[]string{"--no-thresholds"}, report.Fail,
 		},
 		"a limit is not judged": {
 			"import { Trend } from 'k6/metrics';\nnew Trend('never');\n" +
@@ -154,7 +159,8 @@ func TestARunThatDoesNotPassIsNotGreen(t *testing.T) {
 		},
 		"collect() is cut off, and the script has a summary of its own": {
 			strings.ReplaceAll(whole, "= run.summary", "= () => ({})") + collect +
-				"options.scenarios.subscriber.maxDuration = '1s'; options.scenarios.subscriber.gracefulStop = '0s';", nil, report.Incomplete,
+				"options.scenarios.subscriber.maxDuration = '1s'; options.scenarios.subscriber.gracefulStop = '0s';",
+			nil, report.Incomplete,
 		},
 		"nobody sends":  {strings.ReplaceAll(whole, "run.send();", "") + collect, []string{"--no-thresholds"}, report.Invalid},
 		"collect twice": {whole + "export function subscriber() { run.collect(); run.collect(); }", nil, ""},
@@ -163,7 +169,8 @@ func TestARunThatDoesNotPassIsNotGreen(t *testing.T) {
 			t.Parallel()
 			r := runScript(t, test.Start(t, &fake.Pipeline{}), c.script, c.flags...)
 			assert.NotZero(t, r.code, r.output)
-			if got := test.Run(t, r.dir).Verdict.Result; c.result != "" && got != report.Invalid { // a busy machine may be late
+			// a busy machine may be late
+			if got := test.Run(t, r.dir).Verdict.Result; c.result != "" && got != report.Invalid {
 				assert.Equal(t, c.result, got)
 			}
 		})

@@ -102,7 +102,8 @@ func TestRemoteWrite(t *testing.T) {
 		"run", "--quiet", "--no-color", "--address", "", "-o", "experimental-prometheus-rw", script)
 	command.Env = []string{
 		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "K6_AUTO_EXTENSION_RESOLUTION=false", "K6_NO_USAGE_REPORT=true",
-		"RUN=" + string(described), "K6_PROMETHEUS_RW_SERVER_URL=" + server.URL, "K6_PROMETHEUS_RW_TREND_STATS=p(50),p(95),p(99),max",
+		"RUN=" + string(described), "K6_PROMETHEUS_RW_SERVER_URL=" + server.URL,
+		"K6_PROMETHEUS_RW_TREND_STATS=p(50),p(95),p(99),max",
 	}
 	out, err := command.CombinedOutput()
 	if code := command.ProcessState.ExitCode(); code != markedAsFailed { // a busy machine makes the run invalid

@@ -63,7 +63,8 @@ func TestSpansOfFilesAreJoinedAfterTheRun(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{}
 	test.Start(t, f)
-	ran := runScript(t, f, strings.Replace(whole, making, spansOfFiles, 1)+"export function subscriber() { run.collect(); }\n")
+	ran := runScript(t, f, strings.Replace(whole, making, spansOfFiles,
+		1)+"export function subscriber() { run.collect(); }\n")
 	assert.Contains(t, ran.output, "without spans so far")
 	traced, err := spans.ReadTraced(ran.dir)
 	require.NoError(t, err)
@@ -109,7 +110,8 @@ func TestSpansOfFilesAreJoinedAfterTheRun(t *testing.T) {
 	assert.Contains(t, string(text), "worked")
 	code, marks, problems = k6Arrival(t, "spans", "--suggest", ran.dir)
 	require.Zero(t, code, problems)
-	assert.Contains(t, marks, `{"mark":"claimed","span":{"kind":"consumer","name":"work of worker","service":"worker"},"at":"start"}`)
+	assert.Contains(t, marks,
+		`{"mark":"claimed","span":{"kind":"consumer","name":"work of worker","service":"worker"},"at":"start"}`)
 
 	none := filepath.Join(t.TempDir(), "none.json")
 	require.NoError(t, os.WriteFile(none, []byte("{}"), 0o600))

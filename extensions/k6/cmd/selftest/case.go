@@ -66,7 +66,8 @@ type outcome struct {
 func (c *testCase) profileText(seconds int) string {
 	phases := fmt.Sprintf("{name: steady, duration: %d, arrivalRate: %d}", seconds, c.rate)
 	if c.warmUp > 0 {
-		phases = fmt.Sprintf("{name: warm-up, duration: %d, arrivalRate: %d, measured: false}, ", c.warmUp, c.rate) + phases
+		phases = fmt.Sprintf("{name: warm-up, duration: %d, arrivalRate: %d, measured: false}, ", c.warmUp, c.rate) +
+			phases
 	}
 	targets := c.targets
 	if targets == 0 {
@@ -91,7 +92,8 @@ func (c *testCase) try(run func(attempt int) (*outcome, error), retry func(why s
 		var rows []row
 		for _, check := range c.checks {
 			if err := must.Try(func() { rows = append(rows, check(o)...) }); err != nil {
-				rows = append(rows, row{what: "a check", expected: "can be made", measured: err.Error(), tolerance: exact})
+				rows = append(rows, row{what: "a check", expected: "can be made", measured: err.Error(),
+					tolerance: exact})
 			}
 		}
 		wrong := slices.IndexFunc(rows, func(r row) bool { return !r.ok })
@@ -149,7 +151,8 @@ func (c *testCase) run(ctx context.Context, in instrument, f form, dir string) (
 	var generators sync.WaitGroup
 	for i, pipeline := range c.pipelines {
 		generators.Go(func() {
-			o.generators[i], failures[i] = in.generate(ctx, c, pipeline(), seconds, filepath.Join(dir, strconv.Itoa(i+1)))
+			o.generators[i], failures[i] = in.generate(ctx, c, pipeline(), seconds,
+				filepath.Join(dir, strconv.Itoa(i+1)))
 		})
 	}
 	generators.Wait()

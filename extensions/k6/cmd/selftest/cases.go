@@ -86,7 +86,8 @@ var cases = []testCase{
 	},
 	{
 		name: "one held for 300 ms, three lost", rate: 100, seconds: [2]int{3, 2},
-		options: map[string]any{"senders": 1, "idle": "2s"}, // one sender: the pipeline gets messages in the order of their ids
+		// one sender: the pipeline gets messages in the order of their ids
+		options: map[string]any{"senders": 1, "idle": "2s"},
 		pipelines: one(func() *fake.Pipeline {
 			return &fake.Pipeline{
 				Redis: &fake.Redis{}, Delay: stageDelays.Total(), Hops: stageDelays.Stamps(fake.Clock{}),
@@ -106,12 +107,14 @@ var cases = []testCase{
 	spanned("stages by spans, one host", [2]int{4, 2}, 0),
 	spanned("stages by spans, clocks 20 ms ahead and right", [2]int{4, 2}, 20*ms),
 	{
-		name: "reader that is late", rate: 100, seconds: [2]int{10, 3}, onLinux: true, pipelines: one(writer), busyLoops: 2,
-		checks: []check{allArrived, negative, stamped, readDelay, stageSum},
+		name: "reader that is late", rate: 100, seconds: [2]int{10, 3}, onLinux: true, pipelines: one(writer),
+		busyLoops: 2,
+		checks:    []check{allArrived, negative, stamped, readDelay, stageSum},
 	},
 	{
-		name: "warm-up that arrives late", rate: 100, seconds: [2]int{2, 1}, warmUp: 1, pipelines: one(slowed(500 * ms)),
-		checks: []check{allArrived, samples, verdict(report.Pass)},
+		name: "warm-up that arrives late", rate: 100, seconds: [2]int{2, 1}, warmUp: 1,
+		pipelines: one(slowed(500 * ms)),
+		checks:    []check{allArrived, samples, verdict(report.Pass)},
 	},
 	{
 		name: "leftovers of another run", rate: 100, seconds: [2]int{2, 1},
@@ -127,9 +130,10 @@ var cases = []testCase{
 		checks:    []check{incomplete, pending, leftPage},
 	},
 	{
-		name: "handler late by 20 ms, with its client's time", rate: 20, seconds: [2]int{4, 2}, pipelines: one(slowed(50 * ms)),
-		consumer: &consumer{late: 20 * ms, stamped: true},
-		checks:   []check{allArrived, fastest(50 * ms), quantile(50, 50*ms), verdict(report.Pass)},
+		name: "handler late by 20 ms, with its client's time", rate: 20, seconds: [2]int{4, 2},
+		pipelines: one(slowed(50 * ms)),
+		consumer:  &consumer{late: 20 * ms, stamped: true},
+		checks:    []check{allArrived, fastest(50 * ms), quantile(50, 50*ms), verdict(report.Pass)},
 	},
 	{
 		name: "handler late by 20 ms", rate: 20, seconds: [2]int{4, 2}, pipelines: one(slowed(50 * ms)),
@@ -171,7 +175,8 @@ func clocked(name string, clock fake.Clock, seconds [2]int) testCase {
 		name: name, rate: 100, seconds: seconds,
 		pipelines: one(func() *fake.Pipeline {
 			clock.Since = time.Now()
-			return &fake.Pipeline{Delay: stageDelays.Total(), Hops: stageDelays.Stamps(clock), Redis: &fake.Redis{Clock: clock}}
+			return &fake.Pipeline{Delay: stageDelays.Total(), Hops: stageDelays.Stamps(clock),
+				Redis: &fake.Redis{Clock: clock}}
 		}),
 		checks: []check{
 			allArrived,

@@ -82,7 +82,8 @@ func balance(o *outcome) []row {
 func missed(o *outcome) []row {
 	g := o.generators[0]
 	expected, got := o.messages-len(g.log), g.run.Account.Lost
-	return []row{{"lost in the gap", count(expected) + " undelivered", count(got), exact, got == expected && expected > 0}}
+	return []row{{"lost in the gap", count(expected) + " undelivered", count(got), exact, got == expected &&
+		expected > 0}}
 }
 
 // notSent requires that the load ends when the subscriber can't return.
@@ -108,7 +109,8 @@ func canary(delay time.Duration) check {
 		least := max(millisOf(delay), o.canaries()[0])
 		return []row{
 			{"canary, arrived", count(expected), count(c.Arrived), exact, c.Sent == expected && c.Arrived == expected},
-			between("canary, fastest", recorded(millisOf(delay), least), *c.Latency.Min, least, 0, o.form.frozenSlack()),
+			between("canary, fastest", recorded(millisOf(delay), least), *c.Latency.Min, least, 0,
+				o.form.frozenSlack()),
 		}
 	}
 }
@@ -234,7 +236,8 @@ func mergedQuartiles(o *outcome) (rows []row) {
 	sum := o.sum()
 	for i, p := range []float64{25, 75} {
 		expected := millisOf(o.generators[i].fake.Delay)
-		rows = append(rows, between(fmt.Sprintf("merged arrival, p%g", p), millis(expected), float64(sum.ValueAtPercentile(p))/1000,
+		rows = append(rows, between(fmt.Sprintf("merged arrival, p%g", p), millis(expected),
+			float64(sum.ValueAtPercentile(p))/1000,
 			expected, 0, o.form.slack(expected)))
 	}
 	return rows

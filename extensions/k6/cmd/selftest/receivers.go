@@ -18,7 +18,8 @@ var receivers = []struct {
 }
 
 var receiverCases = []string{
-	"delay of 50 ms", "1 in 1,000 lost, 1 in 500 twice", "delay of 0 ms", "freeze of 1 s", "1 in 10 swapped with the next",
+	"delay of 50 ms", "1 in 1,000 lost, 1 in 500 twice", "delay of 0 ms", "freeze of 1 s",
+	"1 in 10 swapped with the next",
 }
 
 // allCases are the cases of MQTT, and those of the other receivers.

@@ -87,7 +87,8 @@ func TestForeignMessagesAreSummedOverGenerators(t *testing.T) {
 		rows := expected(o)
 		assert.Equal(t, want, holds(rows), got)
 		last := rows[len(rows)-1]
-		assert.Equal(t, []string{"foreign", "4", count(got[0] + got[1]), exact}, []string{last.what, last.expected, last.measured, last.tolerance})
+		assert.Equal(t, []string{"foreign", "4", count(got[0] + got[1]), exact},
+			[]string{last.what, last.expected, last.measured, last.tolerance})
 	}
 }
 
@@ -105,7 +106,8 @@ func TestTheNamedMessagesMustMatch(t *testing.T) {
 		"too short":     {"r.1.7", map[string]float64{"queue": 30, "delivery": 300}, nil, [2]bool{false, false}},
 	} {
 		o := newOutcome(&testCase{}, 10)
-		all := &report.Messages{Slowest: []report.Slow{{ID: c.slowest, StagesMS: c.stages}}, Named: []report.Named{{ID: "r.1.9", End: "negative"}}}
+		all := &report.Messages{Slowest: []report.Slow{{ID: c.slowest, StagesMS: c.stages}},
+			Named: []report.Named{{ID: "r.1.9", End: "negative"}}}
 		for _, id := range c.lost {
 			all.Named = append(all.Named, report.Named{ID: id, End: "lost"})
 		}
@@ -153,7 +155,8 @@ func TestABusyMachineLeavesOnlyTimesOpen(t *testing.T) {
 	t.Parallel()
 	rows := []row{
 		between("slow", "50 ms", 500, 50, 0, 25), between("in time", "50 ms", 60, 50, 0, 25),
-		{what: "lost", expected: "1", measured: "2", tolerance: exact}, {what: "verdict", expected: report.Pass, measured: report.Fail, tolerance: late},
+		{what: "lost", expected: "1", measured: "2", tolerance: exact},
+		{what: "verdict", expected: report.Pass, measured: report.Fail, tolerance: late},
 	}
 	leaveOpen(rows)
 	open := []bool{}
@@ -196,7 +199,8 @@ func TestAWrongCountIsNotRetried(t *testing.T) {
 			runs++
 			o := newOutcome(&tried, 1)
 			if c.late {
-				o.generators[0].run.Verdict = report.Verdict{Result: report.Invalid, Reasons: []string{"the generator was late: by far"}}
+				o.generators[0].run.Verdict = report.Verdict{Result: report.Invalid,
+					Reasons: []string{"the generator was late: by far"}}
 			}
 			return o, nil
 		}, func(string) { repeated++ })
@@ -213,7 +217,8 @@ func TestTheCanaryMustMatchItsDeliveries(t *testing.T) {
 	t.Parallel()
 	for measured, want := range map[float64]bool{49: false, 51: false, 52: true, 90: true, 110: false} {
 		o := newOutcome(&testCase{rate: 1000, seconds: [2]int{1, 1}}, 1, 1)
-		o.generators[0].run.Canary = &report.Canary{Sent: 1, Arrived: 1, Latency: report.Latency{Count: 1, Min: &measured}}
+		o.generators[0].run.Canary = &report.Canary{Sent: 1, Arrived: 1,
+			Latency: report.Latency{Count: 1, Min: &measured}}
 		logDeliveries(o, 1)
 		due := o.generators[0].log[0].Written.Add(500 * ms)
 		o.generators[0].log = append(o.generators[0].log, fake.Delivery{ID: "run.canary.0", Written: due.Add(51 * ms)})
@@ -303,7 +308,8 @@ func TestTheClockMustBeWithinItsBound(t *testing.T) {
 		o := newOutcome(&testCase{}, 1)
 		o.generators[0].run.Run.Ended = &ended
 		o.generators[0].fake = &fake.Pipeline{Redis: &fake.Redis{Clock: fake.Clock{Ahead: 500 * ms}}}
-		o.generators[0].run.Clock = report.Clock{Reference: "redis TIME", OffsetMS: &c.offset, BoundMS: 0.01, DriftPPM: &c.drift}
+		o.generators[0].run.Clock = report.Clock{Reference: "redis TIME", OffsetMS: &c.offset, BoundMS: 0.01,
+			DriftPPM: &c.drift}
 		assert.Equal(t, c.offsetOK, holds(offset(o)), "%+v", c)
 		assert.Equal(t, c.driftRight, holds(drift(0)(o)), "%+v", c)
 	}
@@ -416,7 +422,8 @@ func TestArrivalsMustBeNearTheirWrites(t *testing.T) {
 			if i < c.slow {
 				took = time.Millisecond
 			}
-			o.generators[0].log = append(o.generators[0].log, fake.Delivery{Made: began, Handed: began.Add(took), Acked: began.Add(time.Second)})
+			o.generators[0].log = append(o.generators[0].log,
+				fake.Delivery{Made: began, Handed: began.Add(took), Acked: began.Add(time.Second)})
 		}
 		o.generators[0].run.Latency.Stages = map[string]report.Latency{"delivery": report.NewLatency(delivery, true)}
 		assert.Equal(t, c.want, holds(readDelay(o)), name)

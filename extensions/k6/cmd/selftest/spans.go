@@ -23,8 +23,8 @@ func spansOfAll(o *outcome) []row {
 	return []row{counted("messages with stages by spans", o.measured, int(spansOf(o).Count))}
 }
 
-// spansAsStamps compares the stages by spans with those by stamps of the same messages: within 10 µs, as moments are whole µs, and
-// as far as the clocks of a stage's ends are known.
+// spansAsStamps compares the stages by spans with those by stamps of the same messages: within 10 µs, as moments are
+// whole µs, and as far as the clocks of a stage's ends are known.
 func spansAsStamps(o *outcome) (rows []row) {
 	const rounding = 0.01 // ms
 	r, s := o.generators[0].run, spansOf(o)
@@ -34,15 +34,16 @@ func spansAsStamps(o *outcome) (rows []row) {
 	for i, stage := range r.Stages {
 		got, want, within := *s.Stages[i].Mean, *r.Latency.Stages[stage.Name].Mean, s.Stages[i].Bound+rounding
 		rows = append(rows, row{
-			"stage " + stage.Name + ", mean by spans", "stamps " + millis(want), millis(got), fmt.Sprintf("±%.2f ms", within),
+			"stage " + stage.Name + ", mean by spans", "stamps " + millis(want), millis(got),
+			fmt.Sprintf("±%.2f ms", within),
 			math.Abs(got-want) <= within,
 		})
 	}
 	return rows
 }
 
-// clockOf requires that the clock of a host is found within its bound, and that the bound is below what it is ahead: else any
-// clock would do.
+// clockOf requires that the clock of a host is found within its bound, and that the bound is below what it is ahead:
+// else any clock would do.
 func clockOf(host fake.Host) check {
 	return func(o *outcome) []row {
 		all := spansOf(o).Clocks

@@ -60,7 +60,8 @@ func handlerLate(late time.Duration) check {
 		v := g.run.Verdict.Result
 		return []row{
 			between("lateness of the handler, p99", millis(expected), *waited.P99, expected, 5, o.form.slack(expected)),
-			{"verdict", report.Invalid + ", for the handler", v, exact, v == report.Invalid && broken && g.exit == thresholdsCrossed},
+			{"verdict", report.Invalid + ", for the handler", v, exact, v == report.Invalid && broken &&
+				g.exit == thresholdsCrossed},
 		}
 	}
 }
@@ -81,7 +82,8 @@ func slowCount(o *outcome) []row {
 	logged := o.arrivals()
 	expected, got := due(o), above(histogram(o.generators[0].run.Latency.Arrival))
 	low := slower(logged, slow)
-	high := slower(logged, slow-min(o.form.frozenSlack(), slow/2)) // the way to the socket may add to a slightly shorter one
+	// the way to the socket may add to a slightly shorter one
+	high := slower(logged, slow-min(o.form.frozenSlack(), slow/2))
 	return []row{{
 		"arrivals slower than 100 ms", fmt.Sprintf("≥ %s (fake ≥ %s)", count(expected), count(low)), count(got),
 		fmt.Sprintf("−0 +%s", count(high-low)),
@@ -177,8 +179,10 @@ func readDelay(o *outcome) []row {
 	}
 	slices.Sort(acked)
 	expected := fmt.Sprintf("≤ 1 %% (acked in %s)", trim(at(acked, 99)))
-	got := fmt.Sprintf("%s of %s, p99 %s", count(max(0, late)), count(known), trim(float64(h.ValueAtPercentile(99))/1000))
-	return []row{{"0.1 ms later than written", expected, got, exact, known > 0 && float64(late) <= share*float64(known)}}
+	got := fmt.Sprintf("%s of %s, p99 %s", count(max(0, late)), count(known),
+		trim(float64(h.ValueAtPercentile(99))/1000))
+	return []row{{"0.1 ms later than written", expected, got, exact, known > 0 &&
+		float64(late) <= share*float64(known)}}
 }
 
 func histogram(l report.Latency) *hdrhistogram.Histogram {
@@ -222,7 +226,8 @@ const probing = 500 * time.Millisecond
 func offset(o *outcome) []row {
 	g := o.generators[0]
 	clock, ended := g.fake.Redis.Clock, g.ended()
-	low, high := millisOf(clock.Error(ended.Add(-probing))), millisOf(clock.Error(ended)) // no clock drifts backwards here
+	// no clock drifts backwards here
+	low, high := millisOf(clock.Error(ended.Add(-probing))), millisOf(clock.Error(ended))
 	expected := micros(high)
 	if low != high {
 		expected = micros(low) + " to " + expected
@@ -245,7 +250,8 @@ func drift(ppm float64) check {
 		c := g.run.Clock
 		tolerance := 5 + 2*c.BoundMS*1000/g.ended().Sub(g.began()).Seconds()
 		return []row{{
-			"clock, drift", fmt.Sprintf("%g ppm", ppm), fmt.Sprintf("%.1f ppm", *c.DriftPPM), fmt.Sprintf("±%.1f ppm", tolerance),
+			"clock, drift", fmt.Sprintf("%g ppm", ppm), fmt.Sprintf("%.1f ppm", *c.DriftPPM),
+			fmt.Sprintf("±%.1f ppm", tolerance),
 			math.Abs(*c.DriftPPM-ppm) <= tolerance,
 		}}
 	}
@@ -272,7 +278,8 @@ func inside(name string, expected time.Duration) check {
 			}
 			return row{
 				"stage " + name + ", min and max", millis(expected), millis(*l.Min) + ", " + millis(*l.Max), tolerance,
-				math.Abs(*l.Min-expected) <= slack+1e-9 && math.Abs(*l.Max-expected) <= slack+1e-9 && int(l.Count) == o.measured,
+				math.Abs(*l.Min-expected) <= slack+1e-9 && math.Abs(*l.Max-expected) <= slack+1e-9 &&
+					int(l.Count) == o.measured,
 			}
 		})}
 	}
@@ -299,5 +306,6 @@ func stageSum(o *outcome) []row {
 		}
 	}
 	mean := *l.Arrival.Mean
-	return []row{{"sum of the stages' means", millis(mean), millis(total), "±0.001 ms", math.Abs(total-mean) <= rounding}}
+	return []row{{"sum of the stages' means", millis(mean), millis(total), "±0.001 ms",
+		math.Abs(total-mean) <= rounding}}
 }

@@ -25,8 +25,9 @@ type Kind struct {
 
 // The kinds of addresses.
 var (
-	Redis = Kind{[]string{"redis", "rediss"}, "redis://user:password@host:port/0, and several host:port for a Redis Cluster"}
-	MQTT  = Kind{[]string{"mqtt", "mqtts", "tcp", "ssl", "tls", "ws", "wss"},
+	Redis = Kind{[]string{"redis", "rediss"},
+		"redis://user:password@host:port/0, and several host:port for a Redis Cluster"}
+	MQTT = Kind{[]string{"mqtt", "mqtts", "tcp", "ssl", "tls", "ws", "wss"},
 		"mqtt://host:port, mqtts://host:port, ws://host:port/path or wss://host:port/path"}
 	HTTP = Kind{[]string{"http", "https"}, "http://host:port or https://host:port"}
 	Any  = Kind{slices.Concat(Redis.schemes, MQTT.schemes, HTTP.schemes), "redis://, mqtt:// or http://"}
@@ -138,7 +139,8 @@ func (a *Address) identify(text string) (err error) {
 	case both && password == "":
 		return errors.New("it has an empty password; allowed: user:password@host")
 	case a.redis() && !both:
-		return errors.New("it has a user and no password; allowed: user:password@host, :password@host, or the host alone")
+		return errors.New("it has a user and no password; allowed: user:password@host, " +
+			":password@host, or the host alone")
 	}
 	return nil
 }

@@ -18,7 +18,8 @@ import (
 
 // Format describes the messages.
 type Format struct {
-	Template string     // with {{id}}, {{target}}, {{payload}} and {{webhook}}; empty: the format of this repository's pipeline
+	// with {{id}}, {{target}}, {{payload}} and {{webhook}}; empty: the format of this repository's pipeline
+	Template string
 	Webhook  string     // what {{webhook}} stands for; empty: no URL is known
 	ID       string     // in the template, the field of the id, with dots between nested ones
 	Source   string     // in the template, the source
@@ -137,12 +138,14 @@ func (f Format) parse(prefix, payload string) (pieces []piece, err error) {
 			}
 		case "webhook":
 			if f.Webhook == "" {
-				return nil, fmt.Errorf("body, character %d: {{webhook}} is the URL of the run's webhook, and none is known: "+
-					"set webhook (ARRIVE=webhook) with its port, or webhook.url (WEBHOOK_URL)", m[0]+1)
+				return nil, fmt.Errorf("body, character %d: {{webhook}} is the URL of the run's webhook, "+
+					"and none is known: set webhook (ARRIVE=webhook) with its port, "+
+					"or webhook.url (WEBHOOK_URL)", m[0]+1)
 			}
 			text += f.Webhook
 		default:
-			return nil, fmt.Errorf("body, character %d: {{%s}} is not known; allowed: {{id}}, {{target}}, {{payload}}, {{webhook}}", m[0]+1, name)
+			return nil, fmt.Errorf("body, character %d: {{%s}} is not known; allowed: {{id}}, {{target}}, "+
+				"{{payload}}, {{webhook}}", m[0]+1, name)
 		}
 		if holds != nothing {
 			pieces, text = append(pieces, piece{text, holds}), ""
@@ -184,8 +187,8 @@ func (b *Bodies) message(buf []byte, s pacer.Slot, i int) []byte {
 	return buf
 }
 
-// Whole reports whether a payload is the i-th message of a request as it was sent. It compares the length, where that does
-// not depend on random values, and the bytes of one message in every. buf is scratch space, which it returns.
+// Whole reports whether a payload is the i-th message of a request as it was sent. It compares the length, where that
+// does not depend on random values, and the bytes of one message in every. buf is scratch space, which it returns.
 func (b *Bodies) Whole(payload []byte, slot pacer.Slot, i, every int, buf []byte) (whole bool, scratch []byte) {
 	if length, fixed := b.length(slot, i); fixed && length != len(payload) {
 		return false, buf
@@ -211,8 +214,8 @@ func withLF(text []byte) []byte {
 	return bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
 }
 
-// picked picks one message in every, the first one among them: one of each so many, at a place that has no period. Flows and
-// targets take turns, and a fixed place would always have the same ones.
+// picked picks one message in every, the first one among them: one of each so many, at a place that has no period.
+// Flows and targets take turns, and a fixed place would always have the same ones.
 func picked(number, every int) bool {
 	turn, place := number/every, number%every
 	if turn == 0 {

@@ -17,7 +17,8 @@ const prefix = "run.1."
 
 func bodiesOf(t *testing.T, f body.Format) *body.Bodies {
 	t.Helper()
-	p, err := profile.Parse("p", "phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, target: user, targets: 3, payloadBytes: 4}]")
+	p, err := profile.Parse("p",
+		"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, target: user, targets: 3, payloadBytes: 4}]")
 	require.NoError(t, err)
 	require.NoError(t, f.Check())
 	return body.New(f, p.Flows, pacer.New(p), prefix, false)
@@ -47,7 +48,8 @@ func TestRandomPayloadsRepeatWithTheSeed(t *testing.T) {
 	require.NoError(t, err)
 	f := body.Format{ID: "id", Source: "k6", Fuzz: spec, Seed: 5}
 	made := string(bodiesOf(t, f).Append(nil, slot))
-	assert.Regexp(t, `^{"id":"run\.1\.41","source":"k6","target":"user/1","payload":{"age":\d+,"ok":(true|false)}}$`, made)
+	assert.Regexp(t, `^{"id":"run\.1\.41","source":"k6","target":"user/1","payload":{"age":\d+,"ok":(true|false)}}$`,
+		made)
 	assert.Equal(t, made, string(bodiesOf(t, f).Append(nil, slot)))
 	before, after := f.Fixed("run.canary.", "canary/run")
 	assert.Equal(t, `{"id":"run.canary.`, before)

@@ -23,10 +23,10 @@ func (f Format) Number(payload []byte, prefix string) (int, bool) {
 // quoted reports whether ids stand between quotes in what arrives.
 func (f Format) quoted() bool { return f.Template == "" && f.From == nil && f.Form != Number }
 
-// Seqs appends the numbers in the ledger of the messages that a payload holds: one, or several of a batch or a
-// pack. The run's name is random, so <run>.<generator>. identifies an id without parsing the payload. Where the ids of
-// several messages stand in it, and some of them at the key of the id (in the template: the key before {{id}}), the others
-// are only mentioned, as in {"id": …, "previous": …}.
+// Seqs appends the numbers in the ledger of the messages that a payload holds: one, or several of a batch or a pack.
+// The run's name is random, so <run>.<generator>. identifies an id without parsing the payload. Where the ids of
+// several messages stand in it, and some of them at the key of the id (in the template: the key before {{id}}), the
+// others are only mentioned, as in {"id": …, "previous": …}.
 func (b *Bodies) Seqs(payload []byte, seqs []int) []int {
 	first, _, end, ok := b.find(payload, 0)
 	if !ok {

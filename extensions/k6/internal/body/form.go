@@ -11,9 +11,10 @@ import (
 type Form string
 
 const (
-	Text   Form = ""       // <run>.<generator>.<number>
-	Number Form = "number" // a whole number of 16 digits, which JavaScript and JSON keep: 7 of the run, 9 of the message
-	UUID   Form = "uuid"   // version 4 by its digits; the last 12 are the message's number
+	Text Form = "" // <run>.<generator>.<number>
+	// a whole number of 16 digits, which JavaScript and JSON keep: 7 of the run, 9 of the message
+	Number Form = "number"
+	UUID   Form = "uuid" // version 4 by its digits; the last 12 are the message's number
 )
 
 // CheckForm refuses a name that is none of a form.

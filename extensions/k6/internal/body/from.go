@@ -17,8 +17,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// From says where the ids of a message stand, for pipelines from whose bytes they can't be read: a header field, a field
-// of an envelope, within an encoding. It is a chain of steps, each applied to what the one before found.
+// From says where the ids of a message stand, for pipelines from whose bytes they can't be read: a header field, a
+// field of an envelope, within an encoding. It is a chain of steps, each applied to what the one before found.
 type From struct {
 	// Header is the field of the message that the first step reads; empty: its payload.
 	Header string

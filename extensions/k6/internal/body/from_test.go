@@ -107,7 +107,8 @@ func TestIDsStandWhereAPipelinePutsThem(t *testing.T) {
 	all, err := body.ParseFrom("json:$.events[*].id")
 	require.NoError(t, err)
 	b = bodiesOf(t, body.Format{ID: "id", From: all})
-	assert.Equal(t, []int{1, 2}, b.Seqs(b.Within([]byte(`{"events":[{"id":"run.1.1","of":"run.1.9"},{"id":"run.1.2"}]}`), nil), nil))
+	assert.Equal(t, []int{1, 2},
+		b.Seqs(b.Within([]byte(`{"events":[{"id":"run.1.1","of":"run.1.9"},{"id":"run.1.2"}]}`), nil), nil))
 	header, err := body.ParseFrom("header:x-id")
 	require.NoError(t, err)
 	b = bodiesOf(t, body.Format{ID: "id", From: header})

@@ -69,7 +69,8 @@ func TestTheTrueOffsetIsWithinTheBound(t *testing.T) {
 			random := rand.New(rand.NewPCG(1, uint64(int64(ahead+ppm*7))))
 			truth := func(own float64) float64 { return ahead + ppm*1e-6*(own-1_763_700_000_000_000) }
 			simulate(c, random, 200, truth, func(now float64) {
-				require.InDelta(t, truth(now), c.current.Used(now), c.current.Bound(now)+0.5, "%v ahead, %v ppm", ahead, ppm)
+				require.InDelta(t, truth(now), c.current.Used(now), c.current.Bound(now)+0.5, "%v ahead, %v ppm",
+					ahead, ppm)
 			})
 			assert.Less(t, c.current.Bound(c.current.At), 60.0, "the fastest round trips set the bound")
 			if ppm >= 15 || ppm <= -15 {
@@ -205,7 +206,8 @@ func TestTheShortestRoundTripOfARoundCounts(t *testing.T) {
 			require.NoError(t, c.Probe(t.Context(), client))
 			assert.Equal(t, questions, s.asked)
 			assert.InDelta(t, time.Hour.Microseconds(), c.Offset(c.Now()), 1, position)
-			assert.InDelta(t, 500, c.Read().Bound, 10, "half the round trip, and the drift until the end of the round: %d", position)
+			assert.InDelta(t, 500, c.Read().Bound, 10,
+				"half the round trip, and the drift until the end of the round: %d", position)
 		})
 	}
 }
@@ -241,15 +243,16 @@ func TestAnOldShortRoundTripStillCounts(t *testing.T) {
 
 func TestTheJudgedReadingIsReported(t *testing.T) {
 	t.Parallel()
-	virtual(t, reference(time.Second, [2]time.Duration{time.Millisecond, time.Millisecond}), func(t *testing.T, c *Clock, client *redis.Client) {
-		require.NoError(t, c.Probe(t.Context(), client))
-		c.End()
-		judged := c.Read()
-		require.Equal(t, 1, judged.Rounds)
-		time.Sleep(time.Minute)
-		require.NoError(t, c.Probe(t.Context(), client))
-		assert.Equal(t, judged, c.Read())
-	})
+	virtual(t, reference(time.Second, [2]time.Duration{time.Millisecond, time.Millisecond}),
+		func(t *testing.T, c *Clock, client *redis.Client) {
+			require.NoError(t, c.Probe(t.Context(), client))
+			c.End()
+			judged := c.Read()
+			require.Equal(t, 1, judged.Rounds)
+			time.Sleep(time.Minute)
+			require.NoError(t, c.Probe(t.Context(), client))
+			assert.Equal(t, judged, c.Read())
+		})
 }
 
 func TestKeepProbesUntilTheRunEnds(t *testing.T) {

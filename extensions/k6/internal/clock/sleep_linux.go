@@ -32,7 +32,8 @@ func nanosleep(d time.Duration) {
 				return true
 			}
 			set = true
-			return unix.TimerfdSettime(int(fd), 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(d.Nanoseconds())}, nil) != nil
+			return unix.TimerfdSettime(int(fd), 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(d.Nanoseconds())},
+				nil) != nil
 		})
 	}
 	if err != nil {

@@ -28,8 +28,9 @@ page, each written atomically. The file is JSON: {"figures": [{"name": "highest 
 [{"rate": 1200, "seconds": 15, "held": true, "p99_ms": 41.5}].
 
 Exit code: 0 when the run has the figures, 1 when not: they or the run are not valid, or the run has one of that name.`,
-		Example: "  k6 x arrival annotate reports/runs/smoke-single-loopback-2026-01-31T12-00-00 --figures figures.json",
-		Args:    some("a run.json, or the directory of a run"),
+		Example: "  k6 x arrival annotate reports/runs/smoke-single-loopback-2026-01-31T12-00-00 --figures " +
+			"figures.json",
+		Args: some("a run.json, or the directory of a run"),
 		RunE: func(_ *cobra.Command, given []string) error {
 			if len(given) > 1 {
 				return errext.WithExitCodeIfNone(errors.New("annotate takes one run"), wrong)

@@ -12,7 +12,8 @@ import (
 func TestAnAdditionalLimitDoesNotJudgeTheRest(t *testing.T) {
 	t.Parallel()
 	limit := 99.0
-	held := report.Rule{Name: "arrival_within_250ms", Value: &limit, Op: ">=", Limit: &limit, Unit: "%", OK: new(true), Result: report.Fail}
+	held := report.Rule{Name: "arrival_within_250ms", Value: &limit, Op: ">=", Limit: &limit, Unit: "%", OK: new(true),
+		Result: report.Fail}
 	r := &report.Run{Verdict: report.Verdict{Result: report.Pass}}
 	result, lines := verdict(r, []report.Rule{held})
 	assert.Equal(t, report.Incomplete, result)

@@ -34,7 +34,8 @@ all traces if there is no run.
 Exit code: 0 when the run has stages or there is a proposal, 1 when not.`,
 		Example: "  k6 x arrival spans reports/runs/smoke-single-loopback-2026-01-31T12-00-00 traces.json\n" +
 			"  k6 x arrival spans --marks marks.json reports/runs/smoke-single-loopback-2026-01-31T12-00-00\n" +
-			"  k6 x arrival spans --suggest reports/runs/smoke-single-loopback-2026-01-31T12-00-00 traces.json > marks.json",
+			"  k6 x arrival spans --suggest reports/runs/smoke-single-loopback-2026-01-31T12-00-00 " +
+			"traces.json > marks.json",
 		Args: some("the directory of a run, and files of spans"),
 		RunE: func(_ *cobra.Command, given []string) (err error) {
 			if suggest {
@@ -102,7 +103,8 @@ func ownSpans(run string, files []string) (*report.Spans, error) {
 	}
 	path := filepath.Join(report.DirectoryOf(run), spans.SpansName)
 	if !exists(path) {
-		return nil, fmt.Errorf("the run has no %s, as no span of its messages came to it: give files of spans; --help says more", path)
+		return nil, fmt.Errorf("the run has no %s, as no span of its messages came to it: "+
+			"give files of spans; --help says more", path)
 	}
 	r, err := report.Read(run)
 	if err == nil && r.Spans == nil {
@@ -156,7 +158,8 @@ func suggestMarks(gs *state.GlobalState, given []string) error {
 	var marks []string
 	for i, g := range groups {
 		if i < groupsMost {
-			fmt.Fprintf(gs.Stderr, groupRow, fmt.Sprint(g.Messages), fmt.Sprint(g.Once), fmt.Sprintf("%.3f", g.Start), fmt.Sprintf("%.3f", g.End),
+			fmt.Fprintf(gs.Stderr, groupRow, fmt.Sprint(g.Messages), fmt.Sprint(g.Once), fmt.Sprintf("%.3f", g.Start),
+				fmt.Sprintf("%.3f", g.End),
 				report.Printable(strings.TrimSpace(g.Service+" "+g.Kind+" "+g.Name)))
 		}
 		if g.Mark != nil {

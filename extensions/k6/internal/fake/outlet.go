@@ -26,7 +26,8 @@ type Webhook struct {
 	URL     func() string                            // nil: a port that is free at Start
 	Sign    func(header http.Header, payload []byte) // sets more header fields; nil: none
 	Retries int                                      // how often a call that was refused is repeated
-	CutOff  func(nth int) bool                       // of each call, from 1: its connection ends within the body; nil: of none
+	// of each call, from 1: its connection ends within the body; nil: of none
+	CutOff func(nth int) bool
 
 	client  http.Client
 	address string // of the free port

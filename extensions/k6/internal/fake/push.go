@@ -12,7 +12,8 @@ import (
 )
 
 // Push is a pipeline's end that pushes messages: over WebSocket at /ws, and as server-sent events at /events. A client
-// gets the topics that it subscribes to, with ?topic= or by sending {"subscribe":"<target>"}, or all of them without any.
+// gets the topics that it subscribes to, with ?topic= or by sending {"subscribe":"<target>"}, or all of them without
+// any.
 type Push struct {
 	Ack  bool                                              // a subscription is answered with {"subscribed":…}
 	Raw  func(nth int, payload []byte) []byte              // the event as it is written, for server-sent events

@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Traces are the spans that two processes send to the run, by OpenTelemetry's SDK: an api that takes a request and queues its
-// message, and a worker that takes it from there and publishes it, at the moments of the stamps.
+// Traces are the spans that two processes send to the run, by OpenTelemetry's SDK: an api that takes a request and
+// queues its message, and a worker that takes it from there and publishes it, at the moments of the stamps.
 type Traces struct {
 	Delays      StageDelays
 	API, Worker Host
@@ -50,8 +50,10 @@ func (t *Traces) start() error {
 		}
 		service := []string{"api", "worker"}[i]
 		t.providers[i] = sdk.NewTracerProvider(
-			sdk.WithSampler(sdk.ParentBased(sdk.NeverSample())), sdk.WithBatcher(exporter, sdk.WithBatchTimeout(exportEvery)),
-			sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", service), attribute.String("host.name", host.Name))),
+			sdk.WithSampler(sdk.ParentBased(sdk.NeverSample())),
+			sdk.WithBatcher(exporter, sdk.WithBatchTimeout(exportEvery)),
+			sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", service),
+				attribute.String("host.name", host.Name))),
 		)
 	}
 	return nil

@@ -83,7 +83,8 @@ func (r *reader) field(m member, depth int) (field, error) {
 		_ = json.Unmarshal(m.value, &kind)
 		f, ok := newField(m.key, kind)
 		if !ok {
-			return f, at(m.is, "type %q is not known; allowed: %s, a list of values, or an object with \"type\"", kind, kinds)
+			return f, at(m.is, "type %q is not known; allowed: %s, a list of values, or an object with \"type\"",
+				kind, kinds)
 		}
 		return f, nil
 	case '[':
@@ -155,7 +156,8 @@ func (r *reader) described(m member, depth int) (field, error) {
 		}
 	}
 	belongs := map[string]bool{
-		"range": f.kind == kindInt || f.kind == kindFloat, "length": f.kind == kindString, "fields": f.kind == kindObject,
+		"range": f.kind == kindInt || f.kind == kindFloat, "length": f.kind == kindString,
+		"fields": f.kind == kindObject,
 	}
 	for _, part := range parts {
 		fits, limits := belongs[part.key]

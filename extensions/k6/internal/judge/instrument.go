@@ -26,9 +26,9 @@ const (
 // of order.
 const negativeShare = 0.01
 
-// instrument are the rules for the generator itself. If one is broken, the figures describe the generator rather than the
-// pipeline. Each function is a rule, with all that reports say of it; it returns nil where it does not apply. The first
-// broken one gives the run's answer.
+// instrument are the rules for the generator itself. If one is broken, the figures describe the generator rather than
+// the pipeline. Each function is a rule, with all that reports say of it; it returns nil where it does not apply. The
+// first broken one gives the run's answer.
 var instrument = []func(e Evidence) *report.Rule{
 	balanced, lateness, cpu, socketWait, dropped, gaps, negative, clockBound, samplesDiscarded, measured,
 }
@@ -42,7 +42,8 @@ var (
 
 func balanced(e Evidence) *report.Rule {
 	return because(report.Rule{
-		Name: "balanced", OK: &e.Run.Account.Balanced, Result: report.Invalid, Part: report.WholeRun, Remedy: report.Unbalanced,
+		Name: "balanced", OK: &e.Run.Account.Balanced, Result: report.Invalid, Part: report.WholeRun,
+		Remedy: report.Unbalanced,
 	}, "the account does not balance")
 }
 
@@ -72,7 +73,8 @@ func cpu(e Evidence) *report.Rule {
 		return nil
 	}
 	rule := atMost("cpu", float64(seconds), max(1, busySeconds*float64(len(timeline))), "s", report.Invalid)
-	rule.Basis = fmt.Sprintf("%.0f %% of the seconds, or one, may be above %.0f %% of %d cores", busySeconds*100, busyShare*100, e.Cores)
+	rule.Basis = fmt.Sprintf("%.0f %% of the seconds, or one, may be above %.0f %% of %d cores", busySeconds*100,
+		busyShare*100, e.Cores)
 	rule.Part, rule.TrustedAnyway = report.Sending, accountAnyway
 	rule.Remedy = "the load generator was out of CPU. Lower the rate or give it more cores, and run again"
 	return because(rule, "the generator was out of CPU: above %.0f %% of its %d cores in %s of %s seconds%s",
@@ -86,14 +88,16 @@ func socketWait(e Evidence) *report.Rule {
 	}
 	rule := late("socket_wait", value(own.P99), arrival)
 	rule.Part, rule.TrustedAnyway = report.Receiving, bothAnyway
-	rule.Remedy = "the load generator was late to read what arrived. Lower the rate or give it more cores, and run again"
+	rule.Remedy = "the load generator was late to read what arrived. Lower the rate or give it " +
+		"more cores, and run again"
 	where := "in the subscriber's socket"
 	if e.Unread != "" {
 		where = e.Unread
-		rule.Remedy = "the consumer's handler was late. Pass at, the time when its client received the message, or let it do less, " +
-			"and run again"
+		rule.Remedy = "the consumer's handler was late. Pass at, the time when its client received the message, " +
+			"or let it do less, and run again"
 	}
-	return because(rule, "the generator was late to read: arrivals waited %s for up to %s ms (p99) of arrival p99 %s ms%s",
+	return because(rule, "the generator was late to read: arrivals waited %s for up to %s ms "+
+		"(p99) of arrival p99 %s ms%s",
 		where, report.MS(own.P99), report.MS(e.Run.Latency.Arrival.P99), after(stolen(e.Run.Timeline)))
 }
 
@@ -105,7 +109,8 @@ func dropped(e Evidence) *report.Rule {
 	if e.Halted {
 		return &rule
 	}
-	return because(rule, "the generator never sent %s of %s messages", report.Number(a.Dropped), report.Number(a.Scheduled))
+	return because(rule, "the generator never sent %s of %s messages", report.Number(a.Dropped),
+		report.Number(a.Scheduled))
 }
 
 func gaps(e Evidence) *report.Rule {
@@ -123,12 +128,14 @@ func gaps(e Evidence) *report.Rule {
 	case n > 1:
 		lost = fmt.Sprintf(", and it may have lost some of %s missing deliveries", report.Number(n))
 	}
-	return because(rule, "a subscriber had no connection (%s): the wait counts as the pipeline's latency%s%s", times(len(all)), lost, open(all))
+	return because(rule, "a subscriber had no connection (%s): the wait counts as the pipeline's latency%s%s",
+		times(len(all)), lost, open(all))
 }
 
 func negative(e Evidence) *report.Rule {
 	a := e.Run.Account
-	rule := atMost("negative", float64(a.Negative), math.Floor(negativeShare*float64(a.Deliveries.Arrived)), "deliveries", report.Invalid)
+	rule := atMost("negative", float64(a.Negative), math.Floor(negativeShare*float64(a.Deliveries.Arrived)),
+		"deliveries", report.Invalid)
 	rule.Basis = fmt.Sprintf("%.0f %% of the deliveries", negativeShare*100)
 	rule.Part, rule.TrustedAnyway = report.Receiving, bothAnyway
 	rule.Remedy = "the clocks disagree. See which process is off in the report, and run again"
@@ -147,8 +154,8 @@ func samplesDiscarded(e Evidence) *report.Rule {
 func measured(e Evidence) *report.Rule {
 	n := float64(e.Run.Latency.Arrival.Count)
 	return because(report.Rule{
-		Name: "measured", Value: &n, Op: ">=", Limit: new(1.0), Unit: "deliveries", OK: new(n >= 1), Result: report.Invalid,
-		Part: report.Receiving, TrustedAnyway: httpAnyway,
+		Name: "measured", Value: &n, Op: ">=", Limit: new(1.0), Unit: "deliveries", OK: new(n >= 1),
+		Result: report.Invalid, Part: report.Receiving, TrustedAnyway: httpAnyway,
 		Remedy: "no delivery was measured. Check that the pipeline delivers to the subscribers' topics, and run again",
 	}, "no delivery was measured, so there is no latency to judge%s", after(e.Run.Cause()))
 }
@@ -177,10 +184,12 @@ func clockBound(e Evidence) *report.Rule {
 	}
 	rule := atMost("clock_bound", r.Clock.BoundMS, *r.Clock.LimitMS, "ms", report.Invalid)
 	rule.Part, rule.TrustedAnyway = report.Receiving, bothAnyway
-	rule.Remedy = "the clocks are not known well enough. Put the generator nearer to Redis or allow a wider bound, and run again"
+	rule.Remedy = "the clocks are not known well enough. Put the generator nearer to Redis or allow a " +
+		"wider bound, and run again"
 	if *rule.OK && len(r.Clock.Processes) == 0 && r.Stamped() {
 		rule.OK = new(false)
-		return because(rule, "no process of the pipeline reported its clock bound, so the limit on it holds for the generator only")
+		return because(rule, "no process of the pipeline reported its clock bound, "+
+			"so the limit on it holds for the generator only")
 	}
 	return because(rule, "the clock bound ±%.3f ms is above the limit of %.3f ms", r.Clock.BoundMS, *r.Clock.LimitMS)
 }
@@ -210,11 +219,12 @@ func stolen(timeline []report.Interval) string {
 	if seconds == 0 || sum < report.StealMuch*float64(seconds) {
 		return ""
 	}
-	return fmt.Sprintf("the hypervisor took %.0f %% of this host's CPU during the run, and %.0f %% in the worst second", sum/float64(seconds), most)
+	return fmt.Sprintf("the hypervisor took %.0f %% of this host's CPU during the run, and %.0f %% in the worst second",
+		sum/float64(seconds), most)
 }
 
-// lateBy is why a generator was late, with the advice, and the advice as a sentence: what stopped the messages, its CPU back
-// from the hypervisor, more senders if all were busy, otherwise more cores.
+// lateBy is why a generator was late, with the advice, and the advice as a sentence: what stopped the messages, its CPU
+// back from the hypervisor, more senders if all were busy, otherwise more cores.
 func (e Evidence) lateBy() (why, remedy string) {
 	remedy = "Lower the rate or give it more cores"
 	if cause := e.Run.Cause(); cause != "" { // senders that wait for answers, or have ended, are late
@@ -224,7 +234,8 @@ func (e Evidence) lateBy() (why, remedy string) {
 		return steal + ": use a machine that is not shared", "Use a machine that is not shared"
 	}
 	if 100*e.Unattended >= int64(max(1, e.Run.Account.Requests.Scheduled)) { // as many requests as affect a p99
-		why = fmt.Sprintf("%s requests were due while all senders waited for answers: more senders are needed", report.Number(int(e.Unattended)))
+		why = fmt.Sprintf("%s requests were due while all senders waited for answers: more senders are needed",
+			report.Number(int(e.Unattended)))
 		return why, "Give it more senders or lower the rate"
 	}
 	return "more cores are needed", remedy

@@ -35,7 +35,8 @@ func Of(e Evidence) report.Verdict {
 	}
 	for _, doubt := range e.Doubts {
 		rules = append(rules, report.Rule{
-			Name: "instrument", OK: new(false), Result: report.Invalid, Reason: doubt, Part: report.WholeRun, TrustedAnyway: accountAnyway,
+			Name: "instrument", OK: new(false), Result: report.Invalid, Reason: doubt, Part: report.WholeRun,
+			TrustedAnyway: accountAnyway,
 		})
 	}
 	var own []report.Rule
@@ -126,7 +127,8 @@ var Counts = []Count{
 
 // leased says how long the messages of a relay of ours that died stay in the queue; empty: the run knows of none.
 func (e Evidence) leased() string {
-	if slices.ContainsFunc(e.Run.Resources, func(r report.Resource) bool { return strings.HasPrefix(r.Process, "relay") }) {
+	if slices.ContainsFunc(e.Run.Resources,
+		func(r report.Resource) bool { return strings.HasPrefix(r.Process, "relay") }) {
 		return "; those of a relay that died are taken over after RELAY_LEASE_MS"
 	}
 	return ""
@@ -144,10 +146,12 @@ func (e Evidence) ends() []report.Rule {
 		rule("lost", a.Lost, " were accepted and never arrived"),
 		rule("rejected", a.Rejected, ""),
 		rule("unknown", a.Unknown, " may have been accepted and never arrived"),
-		rule("altered", a.Altered, " arrived with other content than was sent (VERIFY=off: the pipeline rewrites messages on purpose)"),
+		rule("altered", a.Altered, " arrived with other content than was sent (VERIFY=off: "+
+			"the pipeline rewrites messages on purpose)"),
 		rule("dead_lettered", a.DeadLettered, ""),
 		rule("queued", a.Queued, " were still in the queue"+e.leased()),
-		*because(atMost(report.FailedRequests, float64(a.Requests.Failed), 0, "requests", report.Fail), "%s", report.Failures(e.Run)),
+		*because(atMost(report.FailedRequests, float64(a.Requests.Failed), 0, "requests", report.Fail), "%s",
+			report.Failures(e.Run)),
 	}
 	return slices.DeleteFunc(all, func(r report.Rule) bool {
 		if r.Name == "lost" { // perhaps only the subscriber's connection was lost

@@ -15,10 +15,12 @@ import (
 func run(change func(r *report.Run)) *report.Run {
 	ended := "2026-11-23T10:00:01.000Z"
 	r := &report.Run{
-		Run:     report.Identity{Ended: &ended},
-		Account: report.Account{Scheduled: 100, Arrived: 100, Balanced: true, Deliveries: report.Deliveries{Due: 100, Arrived: 100}},
-		Health:  report.Health{Gaps: []report.Gap{}, TrendOneIn: 1},
-		Latency: report.Latencies{Arrival: latency(10), HTTP: latency(1), Stages: map[string]report.Latency{"queue": latency(1)}},
+		Run: report.Identity{Ended: &ended},
+		Account: report.Account{Scheduled: 100, Arrived: 100, Balanced: true,
+			Deliveries: report.Deliveries{Due: 100, Arrived: 100}},
+		Health: report.Health{Gaps: []report.Gap{}, TrendOneIn: 1},
+		Latency: report.Latencies{Arrival: latency(10), HTTP: latency(1),
+			Stages: map[string]report.Latency{"queue": latency(1)}},
 	}
 	if change != nil {
 		change(r)
@@ -30,7 +32,8 @@ func latency(p99 float64) report.Latency { return report.Latency{Count: 100, P99
 
 // limit returns a script's threshold: arrival_p99 below 5 ms.
 func limit(value float64, ok *bool) report.Rule {
-	r := report.Rule{Name: "arrival_p99", Value: &value, Op: "<", Limit: new(5.0), Unit: "ms", OK: ok, Result: report.Fail}
+	r := report.Rule{Name: "arrival_p99", Value: &value, Op: "<", Limit: new(5.0), Unit: "ms", OK: ok,
+		Result: report.Fail}
 	if ok != nil && !*ok {
 		r.Reason = r.Broken()
 	}
@@ -99,8 +102,11 @@ func TestLossIsAllowedAtMostOnce(t *testing.T) {
 	t.Parallel()
 	lost := run(func(r *report.Run) { r.Account.Lost = 3 })
 	assert.Equal(t, report.Pass, Of(Evidence{Run: lost, AtMostOnce: true}).Result)
-	assert.Equal(t, []string{"rejected"}, broken(Of(Evidence{Run: run(func(r *report.Run) { r.Account.Rejected, r.Account.Lost = 1, 1 }), AtMostOnce: true})))
-	assert.Empty(t, broken(Of(Evidence{Run: run(func(r *report.Run) { r.Account.Rejected = 1 }), Replaced: []string{"rejected"}})),
+	assert.Equal(t, []string{"rejected"},
+		broken(Of(Evidence{Run: run(func(r *report.Run) { r.Account.Rejected, r.Account.Lost = 1, 1 }),
+			AtMostOnce: true})))
+	assert.Empty(t, broken(Of(Evidence{Run: run(func(r *report.Run) { r.Account.Rejected = 1 }),
+		Replaced: []string{"rejected"}})),
 		"the script has a limit of its own")
 }
 
@@ -115,7 +121,8 @@ func TestTheMostSevereRuleDecides(t *testing.T) {
 	assert.Equal(t, report.Invalid, v.Result)
 	assert.Equal(t, []string{"a doubt", "arrival p99 14.4 ms, limit < 5 ms"}, v.Reasons)
 
-	v = Of(Evidence{Run: run(func(r *report.Run) { r.Run.Ended = nil }), CutOff: "cut off", Limits: crossed, Doubts: []string{"a doubt"}})
+	v = Of(Evidence{Run: run(func(r *report.Run) { r.Run.Ended = nil }), CutOff: "cut off", Limits: crossed,
+		Doubts: []string{"a doubt"}})
 	assert.Equal(t, report.Incomplete, v.Result)
 	assert.Equal(t, []string{"cut off", "a doubt"}, v.Reasons, "an incomplete run is not judged")
 	for _, rule := range v.Rules[2:] {
@@ -153,7 +160,8 @@ func TestInstrumentFaultsInvalidateTheRun(t *testing.T) {
 			if i < busy {
 				used = &cpu
 			}
-			timeline = append(timeline, report.Interval{Generator: report.Usage{CPUPercent: used, StealPercent: &steal}})
+			timeline = append(timeline, report.Interval{Generator: report.Usage{CPUPercent: used,
+				StealPercent: &steal}})
 		}
 		return timeline
 	}
@@ -199,9 +207,11 @@ func TestInstrumentFaultsInvalidateTheRun(t *testing.T) {
 		l := latency(6)
 		r.Health.Lateness, r.Timeline = &l, seconds(1, 30, 0, 20)
 	})})
-	assert.Contains(t, v.Reasons[0], "the hypervisor took 30 % of this host's CPU during the run, and 30 % in the worst second")
+	assert.Contains(t, v.Reasons[0],
+		"the hypervisor took 30 % of this host's CPU during the run, and 30 % in the worst second")
 	// Regression: beside "use a machine that is not shared" the answer said "give it more cores".
-	assert.Equal(t, "the load generator was late. Use a machine that is not shared, and run again", remedyOf(v, "lateness"))
+	assert.Equal(t, "the load generator was late. Use a machine that is not shared, and run again",
+		remedyOf(v, "lateness"))
 	v = Of(Evidence{Run: run(func(r *report.Run) {
 		l := latency(6)
 		r.Health.Lateness = &l
@@ -232,7 +242,8 @@ func TestAWideClockBoundInvalidatesOnlyWithALimit(t *testing.T) {
 	assert.Equal(t, report.Pass, bound(0.054, nil, ingest).Result)
 	assert.Equal(t, report.Pass, bound(5, nil, ingest).Result)
 	assert.Equal(t, report.Pass, bound(0.02, new(0.02), ingest).Result)
-	assert.Equal(t, []string{"the clock bound ±0.020 ms is above the limit of 0.010 ms"}, bound(0.02, new(0.01), ingest).Reasons)
+	assert.Equal(t, []string{"the clock bound ±0.020 ms is above the limit of 0.010 ms"},
+		bound(0.02, new(0.01), ingest).Reasons)
 	assert.Equal(t, []string{"clock_bound"}, broken(bound(0.01, new(0.02))), "no process reported its clock")
 }
 
@@ -251,7 +262,8 @@ func TestHTTPResultsStandIfOnlyArrivalsAreInDoubt(t *testing.T) {
 // Regression: "some of 1 missing deliveries", and of none.
 func TestAGapSaysWhatItMayHaveLost(t *testing.T) {
 	t.Parallel()
-	for missing, says := range map[int]string{0: "latency", 1: "lost the missing delivery", 2345: "lost some of 2,345 missing deliveries"} {
+	for missing, says := range map[int]string{0: "latency", 1: "lost the missing delivery",
+		2345: "lost some of 2,345 missing deliveries"} {
 		v := Of(Evidence{Run: run(func(r *report.Run) {
 			r.Health.Gaps = []report.Gap{{Subscriber: 1, FromS: 2, ToS: new(3.0), Reason: "EOF"}}
 			r.Account.Deliveries.Missing = missing

@@ -14,20 +14,24 @@ import (
 // run is the merged run without its verdict. parts are the existing parts by number. requests is the number of
 // requests in the profile; 0: unknown.
 func OfParts(run *report.Run, parts []*report.Run, requests int) report.Verdict {
-	w := whole{run: run, verdict: report.Verdict{Result: report.Pass, Reasons: []string{}, Rules: []report.Rule{}, TrustedAnyway: []string{}}}
+	w := whole{run: run, verdict: report.Verdict{Result: report.Pass, Reasons: []string{}, Rules: []report.Rule{},
+		TrustedAnyway: []string{}}}
 	of, complete := len(run.Generators), true
 	for _, g := range run.Generators {
 		if g.Result == report.Missing {
 			complete = false
-			w.broken("finished", report.Incomplete, "", fmt.Sprintf("generator %d of %d (%s) is missing, and what it sent is not in the account",
-				g.Number, of, g.Segment))
+			w.broken("finished", report.Incomplete, "",
+				fmt.Sprintf("generator %d of %d (%s) is missing, and what it sent is not in the account",
+					g.Number, of, g.Segment))
 		}
 	}
 	for _, part := range parts {
 		complete = w.part(part, of) && complete
 	}
 	if sent := run.Account.Requests.Scheduled; complete && requests > 0 && sent != requests {
-		w.broken("requests", report.Invalid, report.Unbalanced, fmt.Sprintf("the parts have %s requests together, and the profile has %s", report.Number(sent), report.Number(requests)))
+		w.broken("requests", report.Invalid, report.Unbalanced,
+			fmt.Sprintf("the parts have %s requests together, and the profile has %s", report.Number(sent),
+				report.Number(requests)))
 	}
 	if !run.Account.Balanced {
 		w.broken("balanced", report.Invalid, report.Unbalanced, "the account does not balance")
@@ -35,7 +39,8 @@ func OfParts(run *report.Run, parts []*report.Run, requests int) report.Verdict 
 	w.limits(parts, complete)
 
 	// The gravest findings come first.
-	slices.SortStableFunc(w.findings, func(a, b finding) int { return slices.Index(gravity, b.result) - slices.Index(gravity, a.result) })
+	slices.SortStableFunc(w.findings,
+		func(a, b finding) int { return slices.Index(gravity, b.result) - slices.Index(gravity, a.result) })
 	for _, f := range w.findings {
 		w.verdict.Reasons = append(w.verdict.Reasons, f.reason)
 		w.verdict.Result = graver(w.verdict.Result, f.result)

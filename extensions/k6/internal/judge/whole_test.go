@@ -47,7 +47,8 @@ func together(changes ...func(r *report.Run)) report.Verdict {
 func TestAMergedRunPassesIfAllPartsPass(t *testing.T) {
 	t.Parallel()
 	v := together(passes, passes, passes)
-	assert.Equal(t, report.Verdict{Result: report.Pass, Reasons: []string{}, Rules: []report.Rule{}, TrustedAnyway: []string{}}, v)
+	assert.Equal(t, report.Verdict{Result: report.Pass, Reasons: []string{}, Rules: []report.Rule{},
+		TrustedAnyway: []string{}}, v)
 }
 
 func TestAMissingOrCutOffPartMakesTheWholeIncomplete(t *testing.T) {
@@ -120,20 +121,24 @@ func TestALimitUnjudgedByOnePartMakesTheWholeIncomplete(t *testing.T) {
 
 func TestLimitsAreJudgedForTheWhole(t *testing.T) {
 	t.Parallel()
-	rule := report.Rule{Name: "arrival_duplicates", Value: new(4.0), Op: "<", Limit: new(10.0), Unit: "messages", OK: new(true), Result: report.Fail}
+	rule := report.Rule{Name: "arrival_duplicates", Value: new(4.0), Op: "<", Limit: new(10.0), Unit: "messages",
+		OK: new(true), Result: report.Fail}
 	four := withRule(rule, func(r *report.Run) { r.Account.Duplicates = 4 })
 	v := together(four, four, four)
 	assert.Equal(t, report.Fail, v.Result)
 	assert.Equal(t, []string{"arrival_duplicates 12 messages, limit < 10 messages"}, v.Reasons)
 	assert.Equal(t, report.Rule{
-		Name: "arrival_duplicates", Value: new(12.0), Op: "<", Limit: new(10.0), Unit: "messages", OK: new(false), Result: report.Fail,
+		Name: "arrival_duplicates", Value: new(12.0), Op: "<", Limit: new(10.0), Unit: "messages", OK: new(false),
+		Result: report.Fail,
 		Reason: "arrival_duplicates 12 messages, limit < 10 messages",
 	}, v.Rules[3])
 	assert.Equal(t, report.Pass, together(four, four, withRule(rule, nil)).Result)
 	assert.Nil(t, together(four, four, nil).Rules[3].OK, "unknown while an instance is missing")
 
-	p99 := func(ok *bool) func(r *report.Run) { return withRule(limit(4, ok), nil) } // each has 4 ms, the whole has 10 ms
-	assert.Equal(t, []string{"arrival p99 10 ms, limit < 5 ms"}, together(p99(new(true)), p99(new(true)), p99(new(true))).Reasons)
+	// each has 4 ms, the whole has 10 ms
+	p99 := func(ok *bool) func(r *report.Run) { return withRule(limit(4, ok), nil) }
+	assert.Equal(t, []string{"arrival p99 10 ms, limit < 5 ms"},
+		together(p99(new(true)), p99(new(true)), p99(new(true))).Reasons)
 	whole, parts := instances(p99(new(true)), p99(new(true)), p99(new(true)))
 	whole.Latency.Arrival = report.Latency{}
 	v = OfParts(whole, parts, 300)

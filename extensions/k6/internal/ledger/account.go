@@ -220,7 +220,8 @@ func (a *Account) add(r *record, deliveries int) {
 	if r.outcome == Accepted || r.got != 0 {
 		a.Deliveries.Due += deliveries
 	}
-	places := [ends]*int{&a.Arrived, &a.Altered, &a.DeadLettered, &a.Queued, &a.Lost, &a.Rejected, &a.Dropped, &a.Unknown}
+	places := [ends]*int{&a.Arrived, &a.Altered, &a.DeadLettered, &a.Queued, &a.Lost, &a.Rejected, &a.Dropped,
+		&a.Unknown}
 	*places[r.end(deliveries)]++
 }
 

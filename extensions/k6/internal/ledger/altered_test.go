@@ -46,7 +46,8 @@ func TestAnAlteredMessageIsAlteredUnlessItAlsoArrivesWhole(t *testing.T) {
 					send()
 				}
 				a := l.Final()
-				assert.Equal(t, c.want, Account{Arrived: a.Arrived, Altered: a.Altered, Lost: a.Lost, Duplicates: a.Duplicates}, early)
+				assert.Equal(t, c.want, Account{Arrived: a.Arrived, Altered: a.Altered, Lost: a.Lost,
+					Duplicates: a.Duplicates}, early)
 				assert.True(t, a.Balanced)
 				assert.Zero(t, a.Foreign)
 			}

@@ -18,7 +18,8 @@ func TestARepeatedRequestIsOneMessage(t *testing.T) {
 	r.arrive(0, 0, due+9000) // the second attempt was accepted too
 
 	a := r.balanced()
-	assert.Equal(t, []int{1, 1, 1, 1, 1}, []int{a.Requests.Scheduled, a.Requests.Sent, a.Requests.Retried, a.Arrived, a.Duplicates})
+	assert.Equal(t, []int{1, 1, 1, 1, 1}, []int{a.Requests.Scheduled, a.Requests.Sent, a.Requests.Retried, a.Arrived,
+		a.Duplicates})
 	m := r.Times(0)
 	assert.Equal(t, []int64{1, 5000, 4990, 700}, []int64{m.Arrival.Count, m.Arrival.Sum, m.FromSend.Sum, m.HTTP.Sum},
 		"measured once, from the first attempt to the first arrival")

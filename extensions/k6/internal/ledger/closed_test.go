@@ -70,7 +70,8 @@ func TestInAClosedRunAMessageIsDueWhenItIsSent(t *testing.T) {
 	first, sums := r.FlowTimes(0)
 	second, none := r.FlowTimes(1)
 	assert.Equal(t, []int64{1, 0}, []int64{first.Count, second.Count})
-	means := map[string]float64{"schedule": 0, "request": 0.1, "ingest": 0.1, "queue": 0.1, "relay": 0.1, "delivery": 0.5}
+	means := map[string]float64{"schedule": 0, "request": 0.1, "ingest": 0.1, "queue": 0.1, "relay": 0.1,
+		"delivery": 0.5}
 	assert.Equal(t, means, sums.Means(stages.Default()))
 	assert.Nil(t, none.Means(stages.Default()))
 	assert.EqualValues(t, 70, r.Cut().Bytes)

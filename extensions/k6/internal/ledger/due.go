@@ -14,11 +14,12 @@ func BinOf(us int64) int64 {
 // BinEnd is the time, in µs, at which the next bin begins.
 func BinEnd(bin int64) float64 { return math.Pow(10, float64(bin+1)/binsPerDecade) }
 
-// dueSeconds are the arrival latencies of the measured phases, by the second in which their message was due. In overload they
-// arrive long after it.
+// dueSeconds are the arrival latencies of the measured phases, by the second in which their message was due. In
+// overload they arrive long after it.
 type dueSeconds []dueSecond
 
-// dueSecond counts deliveries by bin. A day has many seconds, so it holds only the bins between the lowest and the highest.
+// dueSecond counts deliveries by bin. A day has many seconds, so it holds only the bins between the lowest and the
+// highest.
 type dueSecond struct {
 	first  int64
 	counts []uint32
@@ -46,8 +47,8 @@ func (d *dueSeconds) add(due, arrival int64) {
 	s.counts[bin-s.first]++
 }
 
-// DueBins counts the deliveries of the measured phases whose messages were due in a second of the run: the number of the first
-// used bin, then the counts up to the last used one. It is nil without a delivery.
+// DueBins counts the deliveries of the measured phases whose messages were due in a second of the run: the number of
+// the first used bin, then the counts up to the last used one. It is nil without a delivery.
 func (l *Ledger) DueBins(second int) []int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

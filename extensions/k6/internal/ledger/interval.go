@@ -9,11 +9,12 @@ import (
 type Interval struct {
 	Requests                         int // sent, without retries
 	Sent, Accepted, Rejected, Failed int // messages
-	Backlog                          int // deliveries of accepted messages that had not arrived at the end of the interval
-	Arrival, FromSend                Series
-	HTTP                             Series // of the requests that were answered in it
-	Bytes                            int64  // of the payloads that arrived
-	Stages                           StageSums
+	// deliveries of accepted messages that had not arrived at the end of the interval
+	Backlog           int
+	Arrival, FromSend Series
+	HTTP              Series // of the requests that were answered in it
+	Bytes             int64  // of the payloads that arrived
+	Stages            StageSums
 }
 
 // StageSums add up the stages of deliveries with all stamps.

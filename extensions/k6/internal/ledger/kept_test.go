@@ -16,6 +16,7 @@ func TestTheNewestOfEveryNthDeliveryAreKept(t *testing.T) {
 	for seq := range 60 {
 		k.note(Kept{Seq: seq, Phase: seq / 30, Arrived: int64(seq)})
 	}
-	assert.ElementsMatch(t, []Kept{{Seq: 30, Phase: 1, Arrived: 30}, {Seq: 40, Phase: 1, Arrived: 40}, {Seq: 50, Phase: 1, Arrived: 50}}, k.rows)
+	assert.ElementsMatch(t, []Kept{{Seq: 30, Phase: 1, Arrived: 30}, {Seq: 40, Phase: 1, Arrived: 40},
+		{Seq: 50, Phase: 1, Arrived: 50}}, k.rows)
 	assert.Equal(t, []int{3, 3}, k.seen)
 }

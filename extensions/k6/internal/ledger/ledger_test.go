@@ -25,8 +25,9 @@ type run struct {
 func newRun(t *testing.T, rate float64, seconds int, flows ...profile.Flow) run {
 	t.Helper()
 	p := &profile.Profile{
-		Phases: []profile.Phase{{Name: "only", Duration: time.Duration(seconds) * time.Second, Rate: rate, RampTo: rate, Measured: true}},
-		Flows:  flows,
+		Phases: []profile.Phase{{Name: "only", Duration: time.Duration(seconds) * time.Second, Rate: rate, RampTo: rate,
+			Measured: true}},
+		Flows: flows,
 	}
 	schedule := pacer.New(p)
 	l := New(p, schedule)
@@ -85,7 +86,8 @@ func TestEveryMessageHasOneEnd(t *testing.T) {
 	a := r.balanced()
 	assert.Equal(t, Account{
 		Scheduled: 8, Arrived: 2, Rejected: 1, Unknown: 1, Lost: 1, Queued: 1, DeadLettered: 1, Dropped: 1,
-		Balanced: true, Requests: Requests{Scheduled: 8, Sent: 7, Failed: 3}, Deliveries: Deliveries{Due: 5, Arrived: 2, Missing: 3},
+		Balanced: true, Requests: Requests{Scheduled: 8, Sent: 7, Failed: 3},
+		Deliveries: Deliveries{Due: 5, Arrived: 2, Missing: 3},
 	}, a)
 	assert.True(t, r.Settled())
 }
@@ -99,7 +101,8 @@ func TestLatenessCoversAllSentMessages(t *testing.T) {
 		r.Settle(r.pacer.Slot(n), outcome)
 	}
 	late := r.Lateness()
-	assert.Equal(t, []int64{60, 20 * 3000, 0, 2000}, []int64{late.Count, late.Sum, late.Min, late.Max}, "once for each delivery that is due")
+	assert.Equal(t, []int64{60, 20 * 3000, 0, 2000}, []int64{late.Count, late.Sum, late.Min, late.Max},
+		"once for each delivery that is due")
 	assert.Zero(t, r.Times(0).Stages[0].Count)
 	assert.NotSame(t, late.Histogram, r.Lateness().Histogram)
 }
@@ -217,7 +220,8 @@ func TestAWaitIsNeverAboveTheDelivery(t *testing.T) {
 		r.post(n, Accepted)
 		d, before := r.due(n), r.Reading().Waits
 		s := hops.Of(d+100, d+200, d+300, d+600)
-		r.Arrive(0, []Arrival{{Seq: n, At: d + 900, Kernel: n%2 == 0, Waited: c.waited, Stamps: s, Stamped: c.stamped}}, nil)
+		r.Arrive(0, []Arrival{{Seq: n, At: d + 900, Kernel: n%2 == 0, Waited: c.waited, Stamps: s, Stamped: c.stamped}},
+			nil)
 		after := r.Reading().Waits
 		if c.want < 0 {
 			assert.Equal(t, before.Count, after.Count, n)

@@ -101,7 +101,8 @@ func TestMemoryIsThatOfUnresolvedMessages(t *testing.T) {
 	began := time.Now()
 	a := r.balanced()
 	t.Logf("the account took %s", time.Since(began))
-	assert.Equal(t, []int{lost, rejected, unanswered, arrived, 0}, []int{a.Lost, a.Rejected, a.Unknown, a.Arrived, a.Dropped})
+	assert.Equal(t, []int{lost, rejected, unanswered, arrived, 0},
+		[]int{a.Lost, a.Rejected, a.Unknown, a.Arrived, a.Dropped})
 	assert.InDelta(t, 0.001*messages, lost, 0.0001*messages)
 	assert.InDelta(t, 0.01*messages, rejected, 0.001*messages)
 }
@@ -120,7 +121,8 @@ func TestMemoryFollowsABacklogThatDrains(t *testing.T) {
 	for i, seq := range order {
 		if i%(messages/40) == 0 {
 			r.Cut()
-			require.LessOrEqual(t, liveHeap()-before, bound(messages, messages-i), "%d of %d unresolved", messages-i, messages)
+			require.LessOrEqual(t, liveHeap()-before, bound(messages, messages-i), "%d of %d unresolved", messages-i,
+				messages)
 		}
 		r.arrive(0, seq, r.due(seq)+1000)
 	}
@@ -140,7 +142,8 @@ func TestMemoryOfFlowsChosenAgainstTheirWeights(t *testing.T) {
 		{Name: "seldom", Weight: 7, Target: "user", Targets: 100, Messages: 1, Deliveries: 1},
 		{Name: "batch", Weight: 2, Target: "room", Targets: 20, Messages: 10, Deliveries: 2},
 	}
-	p := &profile.Profile{Phases: []profile.Phase{{Name: "only", Duration: time.Minute, VUs: 10, Measured: true}}, Flows: flows}
+	p := &profile.Profile{Phases: []profile.Phase{{Name: "only", Duration: time.Minute, VUs: 10, Measured: true}},
+		Flows: flows}
 	schedule := pacer.New(p)
 	byFlow := schedule.ByFlow()
 	r := run{New(p, schedule), t, byFlow}
@@ -193,6 +196,7 @@ func TestMemoryOfFlowsChosenAgainstTheirWeights(t *testing.T) {
 	t.Logf("%d messages, %d lost: %d bytes of at most %d", messages, lost, grown, most)
 	assert.LessOrEqual(t, grown, most)
 	a := r.balanced()
-	assert.Equal(t, []int{messages, lost, messages - lost, 0, 0}, []int{a.Scheduled, a.Lost, a.Arrived, a.Reordered, a.Unmeasured})
+	assert.Equal(t, []int{messages, lost, messages - lost, 0, 0},
+		[]int{a.Scheduled, a.Lost, a.Arrived, a.Reordered, a.Unmeasured})
 	assert.LessOrEqual(t, len(r.watched), len(flows)+1, "a cut visits only pages that may change")
 }

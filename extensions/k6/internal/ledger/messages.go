@@ -137,7 +137,8 @@ func (l *Ledger) Messages() Messages {
 		m.Slowest = append(m.Slowest, of.rows...)
 	}
 	slices.SortFunc(m.Slowest, func(a, b Named) int {
-		return cmp.Or(cmp.Compare(b.Arrival, a.Arrival), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Subscriber, b.Subscriber))
+		return cmp.Or(cmp.Compare(b.Arrival, a.Arrival), cmp.Compare(a.Seq, b.Seq),
+			cmp.Compare(a.Subscriber, b.Subscriber))
 	})
 	m.Slowest = slices.CompactFunc(m.Slowest, func(a, b Named) bool {
 		return a.Seq == b.Seq && a.Subscriber == b.Subscriber

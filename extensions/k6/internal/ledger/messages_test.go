@@ -93,7 +93,8 @@ func TestTheTailHasTheStagesOfTheSlowest(t *testing.T) {
 			relay = 50_000
 		}
 		claimed := due + 200 + queue
-		r.Arrive(0, []Arrival{{Seq: n, At: claimed + relay + 100, Stamped: true, Stamps: hops.Of(due+100, due+200, claimed, claimed+relay)}}, nil)
+		r.Arrive(0, []Arrival{{Seq: n, At: claimed + relay + 100, Stamped: true,
+			Stamps: hops.Of(due+100, due+200, claimed, claimed+relay)}}, nil)
 	}
 	tail := r.Tail(0.01)
 	assert.Equal(t, []int64{10, 1000}, []int64{tail.Count, tail.Of})

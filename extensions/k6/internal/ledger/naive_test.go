@@ -25,7 +25,8 @@ type naive struct {
 	requests, dropped, inFlight, retried, duplicates, reordered, foreign, deliveries int
 	latency                                                                          int // µs over all deliveries
 	failed                                                                           int
-	ofRejected                                                                       int // deliveries of rejected messages
+	// deliveries of rejected messages
+	ofRejected int
 }
 
 type message struct {
@@ -51,7 +52,8 @@ func newNaive(t *testing.T, p *profile.Profile, byFlow bool) *naive {
 	schedule := pacer.New(p)
 	m := &naive{
 		run: run{New(p, schedule), t, schedule}, closed: p.Closed(), byFlow: byFlow, messages: map[int]*message{},
-		lastSeen: map[string]int{}, late: map[string]int{}, phases: make([]PhaseCount, len(p.Phases)), scheduled: make([]int, len(p.Flows)),
+		lastSeen: map[string]int{}, late: map[string]int{}, phases: make([]PhaseCount, len(p.Phases)),
+		scheduled: make([]int, len(p.Flows)),
 	}
 	if byFlow {
 		m.run.pacer = schedule.ByFlow()
@@ -174,8 +176,10 @@ func (m *naive) target(seq int, msg *message) string {
 // account returns the account. While a run is running, unresolved messages are pending.
 func (m *naive) account(running bool) Account {
 	a := Account{
-		Requests:   Requests{Scheduled: m.pacer.Requests(), Sent: m.requests - m.dropped, Retried: m.retried, Failed: m.failed},
-		Duplicates: m.duplicates, Reordered: m.reordered, Foreign: m.foreign, Deliveries: Deliveries{Arrived: m.deliveries},
+		Requests: Requests{Scheduled: m.pacer.Requests(), Sent: m.requests - m.dropped, Retried: m.retried,
+			Failed: m.failed},
+		Duplicates: m.duplicates, Reordered: m.reordered, Foreign: m.foreign,
+		Deliveries: Deliveries{Arrived: m.deliveries},
 	}
 	for _, p := range m.phases {
 		a.Scheduled += p.Messages
@@ -263,7 +267,8 @@ func (m *naive) check() {
 	require.Equal(t, []int{open, m.inFlight, m.deliveries}, []int{m.Open(), m.InFlight(), m.Deliveries()})
 	phases, forgotten := m.taken(), 0
 	for _, s := range []Standing{running, m.Ended()} {
-		for i := range s.Phases { // in the closed model the phase of a message that was rejected long before is forgotten
+		// in the closed model the phase of a message that was rejected long before is forgotten
+		for i := range s.Phases {
 			forgotten = max(forgotten, phases[i].Taken-s.Phases[i].Taken)
 			if m.closed {
 				s.Phases[i].Taken, s.Phases[i].Due = phases[i].Taken, phases[i].Due
@@ -293,7 +298,8 @@ func (m *naive) checkTargets() {
 	t.Helper()
 	lost := map[string]int{}
 	for seq, msg := range m.messages {
-		if !msg.arrived() && msg.fate == Lost && msg.outcome != dropped && (msg.outcome == Accepted || len(msg.got) > 0) {
+		if !msg.arrived() && msg.fate == Lost && msg.outcome != dropped &&
+			(msg.outcome == Accepted || len(msg.got) > 0) {
 			lost[m.target(seq, msg)]++
 		}
 	}
@@ -301,7 +307,8 @@ func (m *naive) checkTargets() {
 	require.Nil(t, others)
 	samples := int64(0)
 	for _, target := range targets {
-		require.Equal(t, []int{m.late[target.Name], lost[target.Name]}, []int{target.Reordered, target.Lost}, target.Name)
+		require.Equal(t, []int{m.late[target.Name], lost[target.Name]}, []int{target.Reordered, target.Lost},
+			target.Name)
 		samples += target.Arrival.Count
 	}
 	measured := int64(0)

@@ -40,7 +40,8 @@ func TestAFoldedPageKnowsTheEndOfEachMessage(t *testing.T) {
 	r.Settle(r.pacer.Slot(3), Unknown)
 	r.Find(4095, Queued)
 	a := r.balanced()
-	assert.Equal(t, []int{1, 1, 1, 1, 1, pageSize - 5}, []int{a.Rejected, a.Dropped, a.Lost, a.Unknown, a.Queued, a.Arrived})
+	assert.Equal(t, []int{1, 1, 1, 1, 1, pageSize - 5},
+		[]int{a.Rejected, a.Dropped, a.Lost, a.Unknown, a.Queued, a.Arrived})
 	assert.Equal(t, []int{1, 1}, []int{a.Duplicates, a.Foreign}, "a second arrival; a message never sent")
 	assert.Equal(t, pageSize-3, a.Deliveries.Due)
 
@@ -60,7 +61,8 @@ func TestARejectedMessageThatArrivesAfterItsRecordIsGone(t *testing.T) {
 	assert.Equal(t, []int{pageSize, 0, 1}, []int{a.Arrived, a.Rejected, a.Duplicates})
 	m := r.Times(0)
 	assert.Equal(t, []int64{pageSize, 250_000}, []int64{m.Arrival.Count, m.Arrival.Max}, "the due time can be computed")
-	assert.Equal(t, []int64{pageSize - 1, 1000}, []int64{m.FromSend.Count, m.FromSend.Max}, "the send time is Forgotten")
+	assert.Equal(t, []int64{pageSize - 1, 1000}, []int64{m.FromSend.Count, m.FromSend.Max},
+		"the send time is Forgotten")
 	assert.Equal(t, int64(pageSize-1), m.Stages[0].Count)
 	assert.Same(t, arrivedInFull, r.pages[0])
 }

@@ -51,8 +51,8 @@ func (s *Series) Merge(o *Series) {
 
 func (s *Series) clone() Series { return s.copied()() }
 
-// copied copies the counts, and returns what makes a series of them. Export and Import do that; Clone would iterate over the
-// values. Who holds a lock needs it for the first half only.
+// copied copies the counts, and returns what makes a series of them. Export and Import do that; Clone would iterate
+// over the values. Who holds a lock needs it for the first half only.
 func (s *Series) copied() func() Series {
 	c, counts := *s, s.Histogram.Export()
 	return func() Series {

@@ -114,8 +114,8 @@ func (l *Ledger) Targets() (followed []Target, others *Target) {
 			reordered := int(l.targets.reordered[i])
 			if i%l.targets.step == 0 {
 				followed = append(followed, Target{
-					Name: names.prefix + "/" + strconv.Itoa(n), Targets: 1, Arrival: l.targets.followed[i/l.targets.step].clone(),
-					Reordered: reordered, Lost: lost[i],
+					Name: names.prefix + "/" + strconv.Itoa(n), Targets: 1,
+					Arrival: l.targets.followed[i/l.targets.step].clone(), Reordered: reordered, Lost: lost[i],
 				})
 			} else {
 				others.Targets++

@@ -248,7 +248,8 @@ func (j *Judgement) Rules(builtIn map[string][]string) (rules []report.Rule, rep
 func (j *Judgement) Measured(own map[string]float64, ran time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.limits = limits{own: maps.Clone(own), duration: j.lasted(ran)} // another VU may ask for the run's result meanwhile
+	// another VU may ask for the run's result meanwhile
+	j.limits = limits{own: maps.Clone(own), duration: j.lasted(ran)}
 }
 
 // Mark marks the test as failed in k6, unless k6 itself will.

@@ -35,7 +35,8 @@ func TestAThresholdIsARule(t *testing.T) {
 	sub, err := registry.MustNewMetric("http_req_duration", metrics.Trend, metrics.Time).AddSubmetric("flow:a")
 	require.NoError(t, err)
 	sub.Metric.Sink.Add(metrics.Sample{Value: 7})
-	l := limits{own: map[string]float64{"arrival_p99": 14.4, "arrival_rejected": 30, "arrival_within_250ms": 0.9987}, k6: find(registry), ingested: true, duration: 10 * time.Second}
+	l := limits{own: map[string]float64{"arrival_p99": 14.4, "arrival_rejected": 30, "arrival_within_250ms": 0.9987},
+		k6: find(registry), ingested: true, duration: 10 * time.Second}
 	held, crossed := new(true), new(false)
 	for _, c := range []struct {
 		metric, source, name string
@@ -58,13 +59,15 @@ func TestAThresholdIsARule(t *testing.T) {
 		{"rate", "rate<0.5", "rate rate", new(0.5), "", crossed},
 		{"counter", "count==0", "counter", new(0.0), "", held},
 		{"http_req_duration{flow:a}", "max<8", "http_req_duration{flow:a} max", new(7.0), "ms", held},
-		{"http_req_duration{ flow: a }", "max<8", "http_req_duration{ flow: a } max", new(7.0), "ms", held}, // regression: not judged
+		// regression: not judged
+		{"http_req_duration{ flow: a }", "max<8", "http_req_duration{ flow: a } max", new(7.0), "ms", held},
 		{"http_req_duration{flow:b}", "max<8", "http_req_duration{flow:b} max", nil, "ms", nil},
 		{"silent", "p(95)<1", "silent p(95)", nil, "", nil}, // k6 passes it
 		{"gauge", "value==0", "gauge", nil, "", nil},
 		{"nowhere", "count<1", "nowhere", nil, "", nil},
 		{"arrival_p99", "less than 5", "arrival_p99: less than 5", nil, "", nil},
-		{"arrival_p99", "value<Infinity", "arrival_p99: value<Infinity", nil, "", nil}, // regression: run.json could not be written
+		// regression: run.json could not be written
+		{"arrival_p99", "value<Infinity", "arrival_p99: value<Infinity", nil, "", nil},
 		{"arrival_p99", "value<NaN", "arrival_p99: value<NaN", nil, "", nil},
 		{"counter", "rate<1", "counter rate", new(0.0), "1/s", held},
 		{"data", "rate<1", "data rate", new(1.0), "bytes/s", crossed},

@@ -149,7 +149,8 @@ func first(to reflect.Value, parts []reflect.Value) bool {
 func hist(to reflect.Value, parts []reflect.Value) bool {
 	switch to := to.Addr().Interface().(type) {
 	case *report.Latency:
-		*to = *latency(each(parts, func(p reflect.Value) *report.Latency { return p.Addr().Interface().(*report.Latency) }))
+		*to = *latency(each(parts,
+			func(p reflect.Value) *report.Latency { return p.Addr().Interface().(*report.Latency) }))
 	case **report.Latency:
 		*to = latency(values[*report.Latency](parts))
 	case *map[string]report.Latency:

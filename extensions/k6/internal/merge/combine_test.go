@@ -17,8 +17,10 @@ func emptyMerged[T any]() error {
 func TestEachFieldOfARunHasARuleForMerging(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{
-		emptyMerged[report.Run](), emptyMerged[report.Account](), emptyMerged[report.Clock](), emptyMerged[report.Health](), emptyMerged[report.Latencies](),
-		emptyMerged[report.Canary](), emptyMerged[report.Step](), emptyMerged[report.FlowResult](), emptyMerged[report.Target](), emptyMerged[report.Others](),
+		emptyMerged[report.Run](), emptyMerged[report.Account](), emptyMerged[report.Clock](),
+		emptyMerged[report.Health](), emptyMerged[report.Latencies](),
+		emptyMerged[report.Canary](), emptyMerged[report.Step](), emptyMerged[report.FlowResult](),
+		emptyMerged[report.Target](), emptyMerged[report.Others](),
 		emptyMerged[report.Interval](),
 	} {
 		assert.NoError(t, err)

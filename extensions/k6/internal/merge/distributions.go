@@ -26,7 +26,8 @@ func flows(runs []*report.Run) []report.FlowResult {
 			}
 		}
 		all[i] = *combined(own)
-		all[i].Stages = addStages(each(own, func(f *report.FlowResult) stageMeans { return stageMeans{f.Stamped, f.Stages} }))
+		all[i].Stages = addStages(each(own,
+			func(f *report.FlowResult) stageMeans { return stageMeans{f.Stamped, f.Stages} }))
 	}
 	return all
 }
@@ -62,7 +63,8 @@ func steps(runs []*report.Run, resources []report.Resource) []report.Step {
 			end = max(end, p.StartS+p.DurationS)
 		}
 		step.DurationS = end - step.StartS
-		step.ScheduledPerS, step.AcceptedPerS = float64(step.Scheduled)/step.DurationS, float64(step.Accepted)/step.DurationS
+		step.ScheduledPerS, step.AcceptedPerS = float64(step.Scheduled)/step.DurationS,
+			float64(step.Accepted)/step.DurationS
 		step.ArrivedPerS = float64(step.Arrived) / step.DurationS
 		step.CPUPercent = report.CPUBetween(resources, step.StartS, end)
 		all = append(all, *step)
@@ -136,7 +138,8 @@ func figures(runs []*report.Run) []report.Figure {
 // resources takes the pipeline's processes from the instance with the most of them, because they report the same to
 // all. Each generator's own process gets its number.
 func resources(runs []*report.Run) []report.Resource {
-	longest := slices.MaxFunc(runs, func(a, b *report.Run) int { return cmp.Compare(len(a.Resources), len(b.Resources)) })
+	longest := slices.MaxFunc(runs,
+		func(a, b *report.Run) int { return cmp.Compare(len(a.Resources), len(b.Resources)) })
 	all := []report.Resource{}
 	for _, one := range longest.Resources {
 		if one.Process != longest.Run.Tool.Name {
@@ -158,7 +161,8 @@ func errorClasses(runs []*report.Run) []report.ErrorClass {
 	all := []report.ErrorClass{}
 	for _, r := range runs {
 		for _, e := range r.Errors {
-			at := slices.IndexFunc(all, func(o report.ErrorClass) bool { return o.Stage == e.Stage && o.Class == e.Class })
+			at := slices.IndexFunc(all,
+				func(o report.ErrorClass) bool { return o.Stage == e.Stage && o.Class == e.Class })
 			if at < 0 {
 				all = append(all, e)
 			} else {

@@ -67,7 +67,8 @@ func document(t *testing.T, file string) (data map[string]any) {
 var byRank = []string{"p50", "p75", "p90", "p95", "p99", "p999", "curve"}
 
 // extra are fields that the goldens lack.
-var extra = []string{"altered", "stages", "messages", "tail", "knee", "sampled", "steal_percent", "answer", "findings", "carried_per_s", "arrived_99_s", "failed", "taken", "part", "remedy", "trusted_anyway", "arrival_bins", "due_bins"}
+var extra = []string{"altered", "stages", "messages", "tail", "knee", "sampled", "steal_percent", "answer", "findings",
+	"carried_per_s", "arrived_99_s", "failed", "taken", "part", "remedy", "trusted_anyway", "arrival_bins", "due_bins"}
 
 func compare(t *testing.T, where string, want, got any) {
 	t.Helper()
@@ -111,7 +112,8 @@ func counts(t *testing.T, histogram any) []int64 {
 func compareLogs(t *testing.T, seconds int, dir, out string) {
 	t.Helper()
 	golden := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(golden, report.LogName), []byte(readFile(t, filepath.Join(dir, "golden.hlog"))), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(golden, report.LogName),
+		[]byte(readFile(t, filepath.Join(dir, "golden.hlog"))), 0o644))
 	want, err := report.OpenLog(golden)
 	require.NoError(t, err)
 	got, err := report.OpenLog(out)

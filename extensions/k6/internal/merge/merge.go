@@ -83,10 +83,10 @@ func generators(parts []Part) []report.Part {
 			lateness = r.Health.Lateness.P99
 		}
 		part := report.Part{
-			Number: g.Number, Segment: g.Segment, Result: r.Verdict.Result, Reasons: r.Verdict.Reasons, LateMS: &g.LateMS,
-			Scheduled: &r.Account.Scheduled, Arrived: &r.Account.Arrived, ScheduleP99MS: lateness,
-			Cores: r.Environment["cores"], Kernel: r.Environment["kernel"],
-			ClockOffsetMS: r.Clock.OffsetMS, ClockBoundMS: &r.Clock.GeneratorBoundMS,
+			Number: g.Number, Segment: g.Segment, Result: r.Verdict.Result, Reasons: r.Verdict.Reasons,
+			LateMS: &g.LateMS, Scheduled: &r.Account.Scheduled, Arrived: &r.Account.Arrived, ScheduleP99MS: lateness,
+			Cores: r.Environment["cores"], Kernel: r.Environment["kernel"], ClockOffsetMS: r.Clock.OffsetMS,
+			ClockBoundMS: &r.Clock.GeneratorBoundMS,
 		}
 		if w := r.Health.SocketWait; w != nil {
 			part.SocketWaitP99MS = w.P99

@@ -61,12 +61,15 @@ func TestHistogramsAreSummed(t *testing.T) {
 	for i := range int64(500) {
 		many = append(many, 100+13*i)
 	}
-	a, b, none := report.NewLatency(series(few...), true), report.NewLatency(series(many...), true), report.NewLatency(series(), true)
-	assert.Equal(t, report.NewLatency(series(append(few, many...)...), true), *latency([]*report.Latency{&a, &b, &none}))
+	a, b, none := report.NewLatency(series(few...), true), report.NewLatency(series(many...), true),
+		report.NewLatency(series(), true)
+	assert.Equal(t, report.NewLatency(series(append(few, many...)...), true),
+		*latency([]*report.Latency{&a, &b, &none}))
 	assert.Nil(t, latency([]*report.Latency{nil}))
 
 	a.Histogram = nil
-	assert.EqualError(t, must.Try(func() { latency([]*report.Latency{&a, &b}) }), "a latency has no histogram, so it cannot be added to others")
+	assert.EqualError(t, must.Try(func() { latency([]*report.Latency{&a, &b}) }),
+		"a latency has no histogram, so it cannot be added to others")
 }
 
 // logOf returns a histogram log with one second and half a line, as a killed run leaves it.
@@ -75,7 +78,8 @@ func logOf(t *testing.T, s *ledger.Series) *report.Log {
 	encoded, err := s.Histogram.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	require.NoError(t, err)
 	dir := t.TempDir()
-	text := fmt.Sprintf("#[BaseTime: 100.000 (seconds since epoch)]\nTag=arrival,1.000,1.000,1.000,%s\nTag=arrival,2.0", encoded)
+	text := fmt.Sprintf("#[BaseTime: 100.000 (seconds since epoch)]\nTag=arrival,1.000,1.000,1.000,%s\nTag=arrival,2.0",
+		encoded)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, report.LogName), []byte(text), 0o644))
 	log, err := report.OpenLog(dir)
 	require.NoError(t, err)
@@ -125,7 +129,8 @@ func TestMergeIgnoresTheOrderOfTheParts(t *testing.T) {
 	assert.Equal(t, 3*one.Account.Scheduled, r.Account.Scheduled)
 	assert.Len(t, r.Generators, 3)
 	text := report.Text(r, "", report.Screen{})
-	assert.Contains(t, text, "\n  generator 2 1/3:2/3 · pass · 190 scheduled · 190 arrived · lateness p99 0.348 ms · CPU max 5.00 %\n")
+	assert.Contains(t, text,
+		"\n  generator 2 1/3:2/3 · pass · 190 scheduled · 190 arrived · lateness p99 0.348 ms · CPU max 5.00 %\n")
 	assert.Contains(t, text, " scheduled = 0 dropped")
 }
 
@@ -149,10 +154,12 @@ func TestTheSlowestMessagesOfAllPartsAreKept(t *testing.T) {
 			r.Messages = &report.Messages{Slowest: []report.Slow{}, Named: []report.Named{{ID: id, End: "lost"}}}
 			for _, one := range ms {
 				r.Messages.Slowest = append(r.Messages.Slowest, report.Slow{
-					ID: id, Subscriber: 1, Due: "2026-11-23T10:00:00.000001Z", ArrivalMS: one, StagesMS: map[string]float64{"relay": one},
+					ID: id, Subscriber: 1, Due: "2026-11-23T10:00:00.000001Z", ArrivalMS: one,
+					StagesMS: map[string]float64{"relay": one},
 				})
 			}
-			r.Tail = &report.Tail{Count: int64(len(ms)), Of: 100, MeanMS: ms[0], StagesMS: map[string]float64{"relay": ms[0]}}
+			r.Tail = &report.Tail{Count: int64(len(ms)), Of: 100, MeanMS: ms[0],
+				StagesMS: map[string]float64{"relay": ms[0]}}
 		}
 	}
 	r := merged(t, three(t, slow("a", 5, 4), slow("b", 9), slow("c", 1)))
@@ -170,7 +177,8 @@ func TestFiguresHaveOneValuePerGenerator(t *testing.T) {
 	t.Parallel()
 	says := func(held, p99 *float64) func(r *report.Run) {
 		return func(r *report.Run) {
-			r.Figures = []report.Figure{{Name: "connections held", Value: held}, {Name: "canary p99", Value: p99, Unit: "ms"}}
+			r.Figures = []report.Figure{{Name: "connections held", Value: held},
+				{Name: "canary p99", Value: p99, Unit: "ms"}}
 		}
 	}
 	r := merged(t, three(t, says(new(14_001.0), new(1.5)), says(new(14_002.0), nil), says(new(14_003.0), new(3.5))))
@@ -185,14 +193,16 @@ func TestTheMergedClockHasTheWidestBound(t *testing.T) {
 	clock := func(bound, own float64, oneHost bool, processes int) func(r *report.Run) {
 		return func(r *report.Run) {
 			r.Clock = report.Clock{
-				Reference: "redis TIME", OffsetMS: &own, BoundMS: bound, GeneratorBoundMS: own, OneHost: oneHost, DriftPPM: &own, Probes: 10,
+				Reference: "redis TIME", OffsetMS: &own, BoundMS: bound, GeneratorBoundMS: own, OneHost: oneHost,
+				DriftPPM: &own, Probes: 10,
 				Processes: make([]report.ProcessClock, processes),
 			}
 		}
 	}
 	r := merged(t, three(t, clock(0.5, 0.25, true, 1), clock(0.75, 0.5, false, 3), clock(0.25, 0.75, true, 2)))
 	assert.Equal(t, report.Clock{
-		Reference: "redis TIME", BoundMS: 0.75, GeneratorBoundMS: 0.75, Probes: 30, Processes: make([]report.ProcessClock, 3),
+		Reference: "redis TIME", BoundMS: 0.75, GeneratorBoundMS: 0.75, Probes: 30,
+		Processes: make([]report.ProcessClock, 3),
 	}, r.Clock)
 	for i, own := range []float64{0.25, 0.5, 0.75} {
 		assert.Equal(t, []float64{own, own}, []float64{*r.Generators[i].ClockOffsetMS, *r.Generators[i].ClockBoundMS})
@@ -234,7 +244,8 @@ func TestOnlyPartsCanBeMerged(t *testing.T) {
 		"is a run of one instance; merge takes what each instance of a run by segments has left": func(r *report.Run) { r.Run.Generator = nil },
 		"has been merged already; merge takes what each instance of a run by segments has left": func(r *report.Run) {
 			r.Run.Generator, r.Generators = nil, []report.Part{}
-			r.Generators = append(r.Generators, report.Part{Number: 1, Segment: "0:1", Result: report.Pass, Reasons: []string{}})
+			r.Generators = append(r.Generators,
+				report.Part{Number: 1, Segment: "0:1", Result: report.Pass, Reasons: []string{}})
 		},
 		"is of generator 4 of 3": func(r *report.Run) { r.Run.Generator.Number = 4 },
 	} {

@@ -55,11 +55,13 @@ func read(dir string) (Part, error) {
 		return Part{}, fmt.Errorf("%s is of generator %d of %d", dir, g.Number, g.Of)
 	}
 	if r.Run.Generator.Of > instancesMost {
-		return Part{}, fmt.Errorf("%s is one of %d instances; up to %d are merged", dir, r.Run.Generator.Of, instancesMost)
+		return Part{}, fmt.Errorf("%s is one of %d instances; up to %d are merged", dir, r.Run.Generator.Of,
+			instancesMost)
 	}
 	for _, row := range r.Timeline {
 		if row.T < 0 || row.T > secondsMost {
-			return Part{}, fmt.Errorf("%s has a second %d in its timeline; up to %d are merged", dir, row.T, secondsMost)
+			return Part{}, fmt.Errorf("%s has a second %d in its timeline; up to %d are merged", dir, row.T,
+				secondsMost)
 		}
 	}
 	if r.Verdict.Rules == nil {
@@ -175,7 +177,8 @@ func instancesIn(given []string) (dirs []string) {
 		own := []string{dir}
 		for _, entry := range must.Get(os.ReadDir(dir)) {
 			instance := filepath.Join(dir, entry.Name())
-			if _, err := os.Stat(filepath.Join(instance, report.FileName)); err == nil && ofGenerator.MatchString(entry.Name()) {
+			if _, err := os.Stat(filepath.Join(instance, report.FileName)); err == nil &&
+				ofGenerator.MatchString(entry.Name()) {
 				own = append(own, instance)
 			}
 		}

@@ -12,8 +12,9 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/spans"
 )
 
-// spansOf makes stages of the spans that any instance got, for the sampled messages of all, and writes the files that do
-// so again. The spans of a message may come to another instance than the one that sent it: a pipeline exports to one endpoint.
+// spansOf makes stages of the spans that any instance got, for the sampled messages of all, and writes the files that
+// do so again. The spans of a message may come to another instance than the one that sent it: a pipeline exports to one
+// endpoint.
 func spansOf(parts []Part, r *report.Run, out string) {
 	var all *spans.Traced
 	var received []*report.SpansReceived
@@ -28,12 +29,14 @@ func spansOf(parts []Part, r *report.Run, out string) {
 		}
 		traced, err := spans.ReadTraced(p.dir)
 		if err == nil && all != nil && (traced.OneIn != all.OneIn || !reflect.DeepEqual(traced.Marks, all.Marks)) {
-			must.Fail("generator %d asked for other spans than generator %d", p.generator().Number, all.Generators[0].Number)
+			must.Fail("generator %d asked for other spans than generator %d", p.generator().Number,
+				all.Generators[0].Number)
 		}
 		switch {
 		case err != nil:
 			r.Errors = append(r.Errors, report.ErrorClass{
-				Stage: "spans", Class: "not merged", Count: 1, Example: fmt.Sprintf("generator %d: %s", p.generator().Number, err),
+				Stage: "spans", Class: "not merged", Count: 1,
+				Example: fmt.Sprintf("generator %d: %s", p.generator().Number, err),
 			})
 		case all == nil:
 			all = traced

@@ -63,7 +63,8 @@ func takePublish(t *testing.T, kind byte, body []byte, version int) error {
 // equal compares packets: an empty part may be nil.
 func equal(a, b *Publish) bool {
 	return bytes.Equal(a.Topic, b.Topic) && bytes.Equal(a.Payload, b.Payload) &&
-		bytes.Equal(a.Properties, b.Properties) && a.ID == b.ID && a.QoS == b.QoS && a.Dup == b.Dup && a.Retain == b.Retain
+		bytes.Equal(a.Properties, b.Properties) && a.ID == b.ID && a.QoS == b.QoS && a.Dup == b.Dup &&
+		a.Retain == b.Retain
 }
 
 // wholePackets are packets of a broker of MQTT 5, one of each kind.

@@ -22,7 +22,8 @@ func (s *swallower) DialContext(ctx context.Context, protocol, _ string) (net.Co
 	if len(s.lasted) < s.swallows {
 		<-ctx.Done()
 		s.lasted = append(s.lasted, time.Since(since))
-		return nil, &net.OpError{Op: "dial", Net: protocol, Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, Err: ctx.Err()}
+		return nil, &net.OpError{Op: "dial", Net: protocol, Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)},
+			Err: ctx.Err()}
 	}
 	s.lasted = append(s.lasted, 0)
 	conn, _ := net.Pipe()

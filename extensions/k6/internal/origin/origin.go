@@ -95,11 +95,13 @@ var systems = []struct {
 	},
 	{ // https://docs.gitlab.com/ci/variables/predefined_variables
 		"GitLab CI", "GITLAB_CI", "CI_COMMIT_SHA",
-		[]string{"$CI_COMMIT_BRANCH", "$CI_MERGE_REQUEST_SOURCE_BRANCH_NAME"}, []string{"$CI_JOB_NAME"}, []string{"$CI_JOB_URL"},
+		[]string{"$CI_COMMIT_BRANCH", "$CI_MERGE_REQUEST_SOURCE_BRANCH_NAME"}, []string{"$CI_JOB_NAME"},
+		[]string{"$CI_JOB_URL"},
 	},
 	{ // https://www.jenkins.io/doc/book/pipeline/jenkinsfile/#using-environment-variables
 		"Jenkins", "JENKINS_URL", "GIT_COMMIT",
-		[]string{"$CHANGE_BRANCH", "$BRANCH_NAME", "$GIT_BRANCH"}, []string{"$JOB_NAME #$BUILD_NUMBER", "$JOB_NAME"}, []string{"$BUILD_URL"},
+		[]string{"$CHANGE_BRANCH", "$BRANCH_NAME", "$GIT_BRANCH"}, []string{"$JOB_NAME #$BUILD_NUMBER", "$JOB_NAME"},
+		[]string{"$BUILD_URL"},
 	},
 }
 

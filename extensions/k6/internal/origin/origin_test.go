@@ -140,7 +140,8 @@ func TestACIJobNamesTheBranchOfItsOwnCommitOnly(t *testing.T) {
 	t.Parallel()
 	dir, commit, git := repository(t)
 	git("checkout", "--quiet", "--detach")
-	given := map[string]string{"GITLAB_CI": "true", "CI_COMMIT_SHA": commit, "CI_COMMIT_BRANCH": "topic", "CI_JOB_URL": "javascript:alert(1)"}
+	given := map[string]string{"GITLAB_CI": "true", "CI_COMMIT_SHA": commit, "CI_COMMIT_BRANCH": "topic",
+		"CI_JOB_URL": "javascript:alert(1)"}
 	found, ci := Of(dir, variables(t, given))
 	topic := "topic"
 	assert.Equal(t, &Git{Commit: commit, Branch: &topic, Dirty: new(false)}, found)

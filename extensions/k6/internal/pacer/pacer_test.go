@@ -154,7 +154,8 @@ func TestAClosedLoadHasRequestsButNoSchedule(t *testing.T) {
 		{Weight: 1, Messages: 10, Deliveries: 1},
 	}
 	open := New(&profile.Profile{Phases: []profile.Phase{phase(10, 100, 100)}, Flows: flows})
-	closed := New(&profile.Profile{Phases: []profile.Phase{{Duration: time.Second, VUs: 3}, phase(1, 0, 0)}, Flows: flows})
+	closed := New(&profile.Profile{Phases: []profile.Phase{{Duration: time.Second, VUs: 3}, phase(1, 0, 0)},
+		Flows: flows})
 	assert.True(t, closed.Closed())
 	assert.False(t, open.Closed())
 	assert.Zero(t, closed.Requests())
@@ -174,7 +175,8 @@ func TestTurnsOfAFlowAreItsRequestsInOrder(t *testing.T) {
 	t.Parallel()
 	p := New(&profile.Profile{
 		Phases: []profile.Phase{{Name: "all", Duration: time.Second, VUs: 1, Measured: true}},
-		Flows:  []profile.Flow{{Name: "a", Weight: 7, Messages: 1, Targets: 1}, {Name: "b", Weight: 2, Messages: 3, Targets: 1}},
+		Flows: []profile.Flow{{Name: "a", Weight: 7, Messages: 1, Targets: 1},
+			{Name: "b", Weight: 2, Messages: 3, Targets: 1}},
 	})
 	seen := []int{0, 0}
 	for n := range 100 {
@@ -202,7 +204,8 @@ func TestAChosenFlowHasItsOwnConsecutiveNumbers(t *testing.T) {
 			seen[n] = true
 			s := p.Slot(n)
 			require.Equal(t, Slot{
-				N: n, Phase: -1, Flow: flow, FirstSeq: p.Messages(n), FirstID: p.Messages(n), OfFlow: k * messages, Messages: messages,
+				N: n, Phase: -1, Flow: flow, FirstSeq: p.Messages(n), FirstID: p.Messages(n), OfFlow: k * messages,
+				Messages: messages,
 			}, s)
 			require.Equal(t, flow, p.FlowOf(n))
 			for i := range messages {
@@ -213,7 +216,8 @@ func TestAChosenFlowHasItsOwnConsecutiveNumbers(t *testing.T) {
 			} else {
 				require.Zero(t, s.FirstSeq%block)
 			}
-			require.Equal(t, messages*flows[flow].Deliveries, p.Deliveries(s.FirstSeq+messages)-p.Deliveries(s.FirstSeq))
+			require.Equal(t, messages*flows[flow].Deliveries,
+				p.Deliveries(s.FirstSeq+messages)-p.Deliveries(s.FirstSeq))
 		}
 	}
 	assert.Equal(t, 2*block*3, len(seen))

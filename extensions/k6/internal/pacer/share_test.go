@@ -100,7 +100,8 @@ func TestSharesHaveTheirPartOfEachFlow(t *testing.T) {
 	for _, weights := range [][]int{{5, 4, 1}, {7, 2, 1}, {1}, {1, 1}, {3, 3, 3, 1}, {100, 1}} {
 		of := &profile.Profile{Phases: []profile.Phase{phase(60, 100, 100)}}
 		for i, weight := range weights {
-			flow := profile.Flow{Name: string(rune('a' + i)), Weight: weight, Targets: 1, Messages: 1 + 9*i, Deliveries: 1}
+			flow := profile.Flow{Name: string(rune('a' + i)), Weight: weight, Targets: 1, Messages: 1 + 9*i,
+				Deliveries: 1}
 			of.Flows = append(of.Flows, flow)
 		}
 		p := New(of)

@@ -42,9 +42,11 @@ func TestSchedulesMatchTheVectors(t *testing.T) {
 		require.NotEmpty(t, c.Slots, c.Name)
 		for _, s := range c.Slots {
 			got := p.Slot(s.N)
-			assert.InDelta(t, s.Due, got.Due.Seconds(), float64(time.Microsecond)/float64(time.Second), "%s, request %d", c.Name, s.N)
+			assert.InDelta(t, s.Due, got.Due.Seconds(), float64(time.Microsecond)/float64(time.Second),
+				"%s, request %d", c.Name, s.N)
 			got.Due = 0
-			assert.Equal(t, Slot{N: s.N, Phase: s.Phase, Flow: s.Flow, FirstSeq: s.FirstSeq, FirstID: s.FirstSeq, OfFlow: s.OfFlow,
+			assert.Equal(t, Slot{N: s.N, Phase: s.Phase, Flow: s.Flow, FirstSeq: s.FirstSeq, FirstID: s.FirstSeq,
+				OfFlow:   s.OfFlow,
 				Messages: s.Messages},
 				got, "%s, request %d", c.Name, s.N)
 		}

@@ -118,7 +118,8 @@ func (p *Profile) checkClosed() error {
 	open := slices.IndexFunc(p.Phases, Phase.arrivals)
 	closed := slices.IndexFunc(p.Phases, func(ph Phase) bool { return ph.VUs > 0 })
 	if open >= 0 {
-		return fmt.Errorf("phase %q has an arrival rate and phase %q has vus; allowed is one kind in a profile, and pauses",
+		return fmt.Errorf("phase %q has an arrival rate and phase %q has vus; "+
+			"allowed is one kind in a profile, and pauses",
 			p.Phases[open].Name, p.Phases[closed].Name)
 	}
 	return nil

@@ -136,7 +136,8 @@ func TestRequestsAndDrainOfAClosedProfile(t *testing.T) {
 	t.Parallel()
 	p, err := Parse("p.yml", "phases: [{name: one, duration: 60, vus: 2, requests: 500, drain: 30s}, {name: two, duration: 1, vus: 7}]\n"+flows)
 	require.NoError(t, err)
-	assert.Equal(t, Phase{Name: "one", Duration: time.Minute, Measured: true, VUs: 2, Requests: 500, Drain: 30 * time.Second}, p.Phases[0])
+	assert.Equal(t, Phase{Name: "one", Duration: time.Minute, Measured: true, VUs: 2, Requests: 500,
+		Drain: 30 * time.Second}, p.Phases[0])
 	assert.Equal(t, 7, p.Most())
 	assert.Equal(t, 30*time.Second, p.Drains())
 	for _, phase := range []string{"{duration: 1, arrivalRate: 1, drain: 3}", "{pause: 1, requests: 3}"} {
@@ -164,7 +165,8 @@ func TestOverride(t *testing.T) {
 	assert.Equal(t, 2.0, counted.Phases[0].Rate, "the same requests over more time")
 	assert.False(t, counted.Phases[0].Ramps())
 	require.NoError(t, counted.Override("hold", map[string]any{"duration": 20, "arrivalRate": 3}))
-	assert.Equal(t, Phase{Name: "hold", Duration: 20 * time.Second, Rate: 3, RampTo: 3, Measured: true}, counted.Phases[0])
+	assert.Equal(t, Phase{Name: "hold", Duration: 20 * time.Second, Rate: 3, RampTo: 3, Measured: true},
+		counted.Phases[0])
 
 	for want, set := range map[string]map[string]any{
 		`phase "hold", arrivalRate: -4 is outside 0 to 1e+09`:                       {"arrivalRate": "-4"},
@@ -175,7 +177,8 @@ func TestOverride(t *testing.T) {
 	} {
 		assert.EqualError(t, parse().Override("hold", set), want)
 	}
-	assert.EqualError(t, parse().Override("sustained", map[string]any{"duration": 3}), `profile p.yml has no phase "sustained"; it has: up, hold`)
+	assert.EqualError(t, parse().Override("sustained", map[string]any{"duration": 3}),
+		`profile p.yml has no phase "sustained"; it has: up, hold`)
 	// Regression: ramp.js overrides its own phases without values. That refused a user's profile.
 	require.NoError(t, parse().Override("sustained", map[string]any{"duration": "", "arrivalRate": nil}))
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
 
-// Feed is the Line of a canary whose messages arrive where those of the load do: their receiver offers it what it reads.
+// Feed is the Line of a canary whose messages arrive where those of the load do: their receiver offers it what it
+// reads.
 type Feed struct {
 	offered chan fed
 	closed  chan struct{}

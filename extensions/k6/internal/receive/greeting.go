@@ -21,14 +21,15 @@ const greetingLeast = 10 * time.Second
 // greeting is the number of the message that is sent before the run.
 const greeting = 999_999_999
 
-// Greet sends a message through the pipeline, so that a caller learns before its load whether messages arrive.
-// It waits for an ingest that takes nothing for now. The error names the end at which the message stopped. altered is what it
+// Greet sends a message through the pipeline, so that a caller learns before its load whether messages arrive. It waits
+// for an ingest that takes nothing for now. The error names the end at which the message stopped. altered is what it
 // came as, printable, if that is not what was sent.
 func (c *Canary) Greet(ctx context.Context) (altered string, err error) {
 	patience := max(c.Drain, greetingLeast)
 	until := time.Now().Add(patience)
 	a := c.post(greeting)
-	for (a.Status == http.StatusServiceUnavailable || a.Status == http.StatusTooManyRequests) && time.Now().Before(until) {
+	for (a.Status == http.StatusServiceUnavailable || a.Status == http.StatusTooManyRequests) &&
+		time.Now().Before(until) {
 		if !clock.SleepUntil(ctx, nil, time.Now().Add(every)) {
 			return "", ctx.Err()
 		}
@@ -41,9 +42,11 @@ func (c *Canary) Greet(ctx context.Context) (altered string, err error) {
 		return "", fmt.Errorf("the ingest %s can't be reached (INGEST_URL): %w", at, network.Advise(a.Err))
 	case a.Err != nil:
 		_, class, example := a.Outcome(c.Timeout)
-		return "", fmt.Errorf("the ingest %s took the connection, and a first message had no answer (%s): %s", at, class, example)
+		return "", fmt.Errorf("the ingest %s took the connection, and a first message had no answer (%s): %s", at,
+			class, example)
 	case a.Status == http.StatusBadRequest:
-		return "", fmt.Errorf("the ingest %s refuses messages: HTTP 400 %s; has it another name for the id than %s?", at, a.Excerpt(), c.Format.ID)
+		return "", fmt.Errorf("the ingest %s refuses messages: HTTP 400 %s; has it another name for the id than %s?",
+			at, a.Excerpt(), c.Format.ID)
 	case a.Status >= 300:
 		return "", fmt.Errorf("the ingest %s refuses messages: %s", at, a.Describe())
 	}
@@ -53,8 +56,8 @@ func (c *Canary) Greet(ctx context.Context) (altered string, err error) {
 	return c.await(ctx, at, patience)
 }
 
-// changedMost is how long a greeting may take after something else has come to its own topic, which is the greeting as the
-// pipeline has changed it.
+// changedMost is how long a greeting may take after something else has come to its own topic, which is the greeting as
+// the pipeline has changed it.
 const changedMost = 3 * time.Second
 
 // await waits for the greeting, which the ingest has accepted.
@@ -88,9 +91,11 @@ func (c *Canary) await(ctx context.Context, ingest string, patience time.Duratio
 // describe says what another message on the canary's topic is. A filter of the user's may have messages of others.
 func (c *Canary) describe(payload []byte) string {
 	if !c.Common || bytes.Contains(payload, []byte(c.Name)) {
-		return "does not hold its id as it was sent (ID_KEY, ID_FORMAT, ID_FROM, BODY; CANARY=off leaves it out): " + report.ExcerptOf(payload)
+		return "does not hold its id as it was sent (ID_KEY, ID_FORMAT, ID_FROM, BODY; CANARY=off leaves it out): " +
+			report.ExcerptOf(payload)
 	}
-	return "has no id of this run (FILTER, BODY, ID_FROM; CANARY=off leaves it out); the first was: " + report.ExcerptOf(payload)
+	return "has no id of this run (FILTER, BODY, ID_FROM; CANARY=off leaves it out); the first was: " +
+		report.ExcerptOf(payload)
 }
 
 // changed is a greeting that is not what was sent, printable; empty: it is.

@@ -22,8 +22,8 @@ type Session interface {
 	Close()
 }
 
-// Held are the open sessions of a Receiver. Messages that a server did not keep while a session was lost are missing from
-// the account, so it records the gap.
+// Held are the open sessions of a Receiver. Messages that a server did not keep while a session was lost are missing
+// from the account, so it records the gap.
 type Held struct {
 	parts    *run.Parts
 	patience time.Duration
@@ -38,8 +38,10 @@ type Held struct {
 }
 
 // Hold begins to read sessions, each of which has connected. taker is that of session i.
-func Hold(ctx context.Context, parts *run.Parts, patience time.Duration, sessions []Session, taker func(i int) *Taker, final func(error) bool) *Held {
-	h := &Held{parts: parts, patience: patience, final: final, sessions: sessions, failed: make(chan error, len(sessions))}
+func Hold(ctx context.Context, parts *run.Parts, patience time.Duration, sessions []Session, taker func(i int) *Taker,
+	final func(error) bool) *Held {
+	h := &Held{parts: parts, patience: patience, final: final, sessions: sessions,
+		failed: make(chan error, len(sessions))}
 	ctx, h.stop = context.WithCancel(ctx)
 	for i, s := range sessions {
 		h.read.Go(func() { h.hold(ctx, i, s, taker(i)) })
@@ -70,7 +72,8 @@ func (h *Held) hold(ctx context.Context, i int, s Session, taker *Taker) {
 		// Two clients with one id disconnect each other for ever. Mosquitto 2.0 does not report the cause, and
 		// MQTT 3.1.1 cannot.
 		if short == shortMost {
-			err = fmt.Errorf("%w (%d connections in a row did not last %s; is another client using its id?)", err, short, shortLived)
+			err = fmt.Errorf("%w (%d connections in a row did not last %s; is another client using its id?)", err,
+				short, shortLived)
 		}
 		if h.final(err) || short == shortMost {
 			h.failed <- fmt.Errorf("subscriber %d: %w", i+1, err)

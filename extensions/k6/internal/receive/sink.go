@@ -21,8 +21,8 @@ type Sink struct {
 	latencies func(us []int64)
 }
 
-// NewSink makes a Sink. stamped: the pipeline's stamps are on the clock of Redis, which is known. latencies gets the arrival
-// latencies that it records.
+// NewSink makes a Sink. stamped: the pipeline's stamps are on the clock of Redis, which is known. latencies gets the
+// arrival latencies that it records.
 func NewSink(parts *run.Parts, stamped bool, latencies func(us []int64)) *Sink {
 	return &Sink{parts: parts, stamped: stamped, latencies: latencies}
 }
@@ -59,7 +59,8 @@ func (s *Sink) Subscriber(i int) *Taker {
 	return &Taker{Sink: s, subscriber: i, greeting: []byte(s.parts.Bodies.Prefix(canaryPrefix(s.parts)))}
 }
 
-// Take notes a message: its payload, its stamps as they came (empty: none) and its arrival. It keeps no reference to either.
+// Take notes a message: its payload, its stamps as they came (empty: none) and its arrival. It keeps no reference to
+// either.
 func (t *Taker) Take(payload, stamps []byte, at socket.Arrival) {
 	t.TakeAs(t.parts.Bodies.Within(payload, nil), payload, stamps, at)
 }

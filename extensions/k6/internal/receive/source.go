@@ -1,6 +1,7 @@
-// Package receive is the receiving side of a run. A Source says where its messages arrive and opens a Receiver there, and
-// a Sink turns what that reads into arrivals of the ledger. Each kind of source is a package below this one, and a line in
-// the options of arrival. The Canary is one message a second beside the load, through any source that has a Line for it.
+// Package receive is the receiving side of a run. A Source says where its messages arrive and opens a Receiver there,
+// and a Sink turns what that reads into arrivals of the ledger. Each kind of source is a package below this one, and a
+// line in the options of arrival. The Canary is one message a second beside the load, through any source that has a
+// Line for it.
 package receive
 
 import (
@@ -34,7 +35,8 @@ type Means struct {
 
 // Description is what the rest of a run has to know of its source.
 type Description struct {
-	Words       string   // where nothing came, in the words of the options, and what to ask; empty: there are no subscriptions
+	// where nothing came, in the words of the options, and what to ask; empty: there are no subscriptions
+	Words       string
 	Headers     string   // what a message has for header fields; empty: it has none
 	Unread      string   // where messages wait until they are read; empty: in the subscriber's socket
 	Prefix      string   // of the address of a message, before its target

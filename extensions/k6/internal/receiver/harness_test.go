@@ -63,7 +63,8 @@ func tryMosquitto(t *testing.T, more []string) *mosquitto {
 	require.NoError(t, err)
 	config := append([]string{
 		"user " + me.Username, // started by root, Mosquitto switches to a user who can't read the files
-		"allow_anonymous true", "set_tcp_nodelay true", "max_inflight_messages 0", "max_queued_messages 0", "log_dest stderr",
+		"allow_anonymous true", "set_tcp_nodelay true", "max_inflight_messages 0", "max_queued_messages 0",
+		"log_dest stderr",
 	}, more...)
 	for _, scheme := range schemes {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -77,7 +78,8 @@ func tryMosquitto(t *testing.T, more []string) *mosquitto {
 			config = append(config, "protocol websockets")
 		}
 		if strings.HasSuffix(scheme, "s") && scheme != "ws" {
-			config = append(config, "certfile "+filepath.Join(dir, "cert.pem"), "keyfile "+filepath.Join(dir, "key.pem"))
+			config = append(config, "certfile "+filepath.Join(dir, "cert.pem"),
+				"keyfile "+filepath.Join(dir, "key.pem"))
 		}
 	}
 	path := filepath.Join(dir, "mosquitto.conf")
@@ -115,9 +117,10 @@ func certificate(t *testing.T, dir string) *tls.Config {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "broker"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "broker"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	require.NoError(t, err)

@@ -32,7 +32,8 @@ func TestEveryVersionTransportAndQoS(t *testing.T) {
 				name := fmt.Sprintf("MQTT %d %s QoS %d", version, scheme, qos)
 				t.Run(name, func(t *testing.T) {
 					topic := strings.ReplaceAll(name, " ", "/")
-					c := subscribed(t, Options{URL: m.url(scheme), TLS: m.tls, ClientID: "me", Version: version}, qos, topic)
+					c := subscribed(t, Options{URL: m.url(scheme), TLS: m.tls, ClientID: "me", Version: version},
+						qos, topic)
 					result := reading(c, func(got []seen) {
 						if len(got) == n {
 							go c.Close()
@@ -280,7 +281,8 @@ func TestErrorsOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	m := startMosquitto(t)
 	_, err := Connect(t.Context(), Options{URL: m.url("mqtts"), TLS: &tls.Config{MinVersion: tls.VersionTLS12}})
-	assert.ErrorContains(t, err, m.addresses["mqtts"]+" can't be reached: TLS handshake: tls: failed to verify certificate")
+	assert.ErrorContains(t, err,
+		m.addresses["mqtts"]+" can't be reached: TLS handshake: tls: failed to verify certificate")
 	_, err = Connect(t.Context(), Options{URL: m.url("wss")})
 	assert.ErrorContains(t, err, m.addresses["wss"]+" can't be reached: tls: failed to verify certificate")
 

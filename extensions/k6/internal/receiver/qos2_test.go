@@ -77,7 +77,8 @@ func TestAnUnknownReleaseIsCompleted(t *testing.T) {
 func TestQoS1AndQoS2IDsAreSeparate(t *testing.T) {
 	t.Parallel()
 	payloads, _ := exchange(t, joined(
-		publishPacket(t, 1, 2, nil, "two"), publishPacket(t, 1, 1, nil, "one"), resent(publishPacket(t, 1, 1, nil, "one")),
+		publishPacket(t, 1, 2, nil, "two"), publishPacket(t, 1, 1, nil, "one"),
+		resent(publishPacket(t, 1, 1, nil, "one")),
 	), 3)
 	assert.Equal(t, []string{"two", "one", "one"}, payloads) // QoS 1 may deliver twice: the ledger counts it
 }

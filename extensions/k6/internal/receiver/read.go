@@ -99,7 +99,8 @@ func (c *Conn) parse(b *batch, property string) (used int, end error) {
 					continue // repeated, because our PUBREC was lost
 				}
 			}
-			m := Message{Topic: p.Topic, Payload: p.Payload, Hops: mqttwire.FindUserProperty(p.Properties, property), Properties: p.Properties}
+			m := Message{Topic: p.Topic, Payload: p.Payload, Hops: mqttwire.FindUserProperty(p.Properties, property),
+				Properties: p.Properties}
 			b.messages, b.ends = append(b.messages, m), append(b.ends, used)
 		case packets.PUBREL:
 			a, err := mqttwire.ReadAnswer(c.options.Version, kind, body)

@@ -85,7 +85,8 @@ func TestReadsPahosPacketsInAnyPieces(t *testing.T) {
 			payload = strings.Repeat("y", 3*readSize) // larger than the buffer
 		}
 		stream = append(stream, publishPacket(t, uint16(i+1)*uint16(qos), qos, p, payload)...)
-		want = append(want, seen{Topic: "messages/user/1", Payload: payload, Hops: []string{"", "1,2,3,4", "9,9,9,9"}[i%3]})
+		want = append(want, seen{Topic: "messages/user/1", Payload: payload,
+			Hops: []string{"", "1,2,3,4", "9,9,9,9"}[i%3]})
 		if qos == 1 {
 			acked = append(acked, uint16(i+1))
 		}

@@ -21,7 +21,8 @@ func (c *Conn) handshake() error {
 	var wrong *mqttwire.Violation
 	switch {
 	case errors.As(err, &wrong) && c.in.Held > 0 && c.in.B[0]>>4 != packets.CONNACK:
-		return fmt.Errorf("MQTT broker %s: %w (is it a broker, and does it speak MQTT on this port, and not TLS or HTTP?)", c.address, err)
+		return fmt.Errorf("MQTT broker %s: %w (is it a broker, and does it speak MQTT on this "+
+			"port, and not TLS or HTTP?)", c.address, err)
 	case err != nil:
 		return fmt.Errorf("MQTT broker %s: %w", c.address, err)
 	}

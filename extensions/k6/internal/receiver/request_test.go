@@ -86,7 +86,8 @@ func TestConnectSendsTheOptions(t *testing.T) {
 			options: Options{ClientID: "me", Username: "u", Password: "p"},
 			answer:  accepted5,
 			want: packets.Connect{
-				ClientID: "me", UsernameFlag: true, Username: "u", PasswordFlag: true, Password: []byte("p"), CleanStart: true,
+				ClientID: "me", UsernameFlag: true, Username: "u", PasswordFlag: true, Password: []byte("p"),
+				CleanStart: true,
 			},
 			disconnect: []byte{0xe0, 0},
 		},
@@ -97,9 +98,10 @@ func TestConnectSendsTheOptions(t *testing.T) {
 			disconnect: []byte{0xe0, 7, 0, 5, 0x11, 0, 0, 0, 0},
 		},
 		"3.1.1": {
-			options:    Options{ClientID: "me", Username: "u", Password: "p", Version: 4},
-			answer:     accepted311,
-			raw:        []byte{0x10, 20, 0, 4, 'M', 'Q', 'T', 'T', 4, 0xc2, 0, 30, 0, 2, 'm', 'e', 0, 1, 'u', 0, 1, 'p'},
+			options: Options{ClientID: "me", Username: "u", Password: "p", Version: 4},
+			answer:  accepted311,
+			raw: []byte{0x10, 20, 0, 4, 'M', 'Q', 'T', 'T', 4, 0xc2, 0, 30, 0, 2, 'm', 'e', 0, 1, 'u', 0,
+				1, 'p'},
 			disconnect: []byte{0xe0, 0},
 		},
 		"3.1.1, persistent": {
@@ -157,13 +159,16 @@ func TestARefusedConnectionNamesTheReason(t *testing.T) {
 		{4, []byte{0x20, 2, 0, 3}, ` refused the connection: Server unavailable`, false},
 		{4, []byte{0x20, 2, 0, 99}, `: Protocol Error: CONNACK has the return code 99`, false},
 		{5, []byte{0x20, 3, 0, 0x87, 0}, ` refused user "u": Not authorized`, true},
-		{5, []byte{0x20, 8, 0, 0x88, 5, 0x1f, 0, 2, 'h', 'i'}, ` refused the connection: Server unavailable (hi)`, false},
+		{5, []byte{0x20, 8, 0, 0x88, 5, 0x1f, 0, 2, 'h', 'i'}, ` refused the connection: Server unavailable (hi)`,
+			false},
 		{5, []byte{0x20, 3, 0, 0xff, 0}, ` refused the connection: reason code 0xff`, true},
 		// An MQTT 3.1.1 broker.
 		{5, []byte{0x20, 2, 0, 1}, ` refused the connection: Unsupported Protocol Version`, true},
 		{5, []byte{0xf0, 0}, `: Protocol Error: it answered CONNECT with AUTH` + another, false},
-		{5, []byte("HTTP/1.1 400 Bad Request\r\n\r\n"), `: Malformed Packet: PUBACK has the flags 1000` + another, false},
-		{4, []byte{0x15, 3, 3, 0, 2, 2, 70}, `: Malformed Packet: CONNECT has the flags 0101` + another, false}, // an alert of TLS
+		{5, []byte("HTTP/1.1 400 Bad Request\r\n\r\n"), `: Malformed Packet: PUBACK has the flags 1000` +
+			another, false},
+		// an alert of TLS
+		{4, []byte{0x15, 3, 3, 0, 2, 2, 70}, `: Malformed Packet: CONNECT has the flags 0101` + another, false},
 		{5, []byte{0x20, 3, 0, 1, 0}, `: Protocol Error: CONNACK has the reason code 0x01`, false},
 		{5, []byte{0x20, 1, 0}, `: Malformed Packet: CONNACK has the bytes 00`, false},
 	} {
@@ -243,7 +248,8 @@ func TestMessagesBeforeReadAreDelivered(t *testing.T) {
 		require.ErrorIs(t, err, net.ErrClosed)
 		assert.Equal(t, []string{"after CONNACK", "before SUBACK", "after SUBACK"}, got)
 		sent := <-s.got
-		assert.Equal(t, []string{"40020001", "50020002"}, []string{fmt.Sprintf("%x", sent[2]), fmt.Sprintf("%x", sent[3])})
+		assert.Equal(t, []string{"40020001", "50020002"},
+			[]string{fmt.Sprintf("%x", sent[2]), fmt.Sprintf("%x", sent[3])})
 	})
 }
 
@@ -262,7 +268,8 @@ func TestRequestsWithoutAnAnswerTimeOut(t *testing.T) {
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(fmt.Errorf("the run was stopped"))
-		require.EqualError(t, c.Subscribe(ctx, []string{"a"}, 0), "MQTT broker broker:1883: SUBSCRIBE: the run was stopped")
+		require.EqualError(t, c.Subscribe(ctx, []string{"a"}, 0),
+			"MQTT broker broker:1883: SUBSCRIBE: the run was stopped")
 		c.Close()
 		<-s.got
 	})

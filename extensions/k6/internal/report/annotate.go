@@ -9,16 +9,16 @@ import (
 	"slices"
 )
 
-// Campaign is what many runs found out together: figures, as if the script of the run that they are added to had measured
-// them, and the probes of a search.
+// Campaign is what many runs found out together: figures, as if the script of the run that they are added to had
+// measured them, and the probes of a search.
 type Campaign struct {
 	Figures []Figure `json:"figures"`
 	Probes  []Probe  `json:"probes"`
 }
 
-// Annotate adds what a campaign found to a run, by the path of its run.json or of its directory: to run.json, its summary
-// and its page. summary.md gets the figures and the sentence, which may be empty. It changes nothing else of the run, and
-// nothing at all where a figure has the name of another one, or the run has probes already.
+// Annotate adds what a campaign found to a run, by the path of its run.json or of its directory: to run.json, its
+// summary and its page. summary.md gets the figures and the sentence, which may be empty. It changes nothing else of
+// the run, and nothing at all where a figure has the name of another one, or the run has probes already.
 func Annotate(path string, found Campaign, sentence string) error {
 	data, r, err := loadWhole(path)
 	if err != nil {
@@ -75,7 +75,8 @@ func rewrite(dir string, r *Run, data, text []byte) error {
 	if err := saveSummary(dir, r); err != nil {
 		return err
 	}
-	if err := Replace(filepath.Join(dir, PageName), func(w *bufio.Writer) error { return RenderPage(w, data) }); err != nil {
+	if err := Replace(filepath.Join(dir, PageName),
+		func(w *bufio.Writer) error { return RenderPage(w, data) }); err != nil {
 		return err
 	}
 	return Replace(filepath.Join(dir, MarkdownName), put(text))

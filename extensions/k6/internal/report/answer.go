@@ -14,10 +14,12 @@ type Answer struct {
 	Sentence    string   `json:"sentence"`     // for an unusable run: why
 	P99LimitMS  *float64 `json:"p99_limit_ms"` // of the arrival; nil: none is set
 	WithinLimit *float64 `json:"within_limit"` // share of the measured phases' deliveries; nil: unknown
-	HeldPerS    *float64 `json:"held_per_s"`   // the highest rate with p99 below the limit, messages/s; 0: none; nil: not known, or not usable
+	// the highest rate with p99 below the limit, messages/s; 0: none; nil: not known, or not usable
+	HeldPerS *float64 `json:"held_per_s"`
 }
 
-// Conclude sets what follows from the rest of a run: the rates that its steps carried, the knee, the findings, and the answer.
+// Conclude sets what follows from the rest of a run: the rates that its steps carried, the knee, the findings, and the
+// answer.
 //
 // own is the script's answer; empty: none.
 func (r *Run) Conclude(own string) {
@@ -55,8 +57,8 @@ func (r *Run) withFailures(answer string) string {
 	return answer + " " + failures
 }
 
-// The limits on arrival p99: this module's, and a script's on k6's Trend, which includes the warm-up. A sweep, which exceeds its limit,
-// gives it by a figure.
+// The limits on arrival p99: this module's, and a script's on k6's Trend, which includes the warm-up. A sweep, which
+// exceeds its limit, gives it by a figure.
 const (
 	p99Rule   = "arrival_p99"
 	trendRule = "arrival_latency p(99)"
@@ -81,7 +83,8 @@ func (r *Run) p99Limit() *float64 {
 func (r *Run) unusable() string {
 	switch {
 	case r.Run.Ended == nil:
-		return fmt.Sprintf("Not finished: %s of %s had arrived by then. Run it again to its end.", count(r.Account.Arrived),
+		return fmt.Sprintf("Not finished: %s of %s had arrived by then. Run it again to its end.",
+			count(r.Account.Arrived),
 			plural(r.Account.Scheduled, "message"))
 	case !r.Account.Balanced:
 		return "Not usable: " + Unbalanced + "."
@@ -108,7 +111,8 @@ func (r *Run) unusable() string {
 func (r *Run) unjudged() string {
 	for _, rule := range r.Verdict.Rules {
 		if rule.OK == nil && rule.Limit != nil {
-			return "Not complete: the limit " + rule.Limited() + " was not judged. Correct it or measure its figure, and run again."
+			return "Not complete: the limit " + rule.Limited() +
+				" was not judged. Correct it or measure its figure, and run again."
 		}
 	}
 	if len(r.Verdict.Reasons) == 0 {
@@ -123,7 +127,8 @@ func (r *Run) sentence(best held, known bool) string {
 	busiest := r.busiest()
 	switch {
 	case arrival.Count == 0 && http.Count > 0:
-		return fmt.Sprintf("Answered %s with %s p50 %s ms and p99 %s ms.", plural(int(http.Count), "request"), r.Run.protocol(),
+		return fmt.Sprintf("Answered %s with %s p50 %s ms and p99 %s ms.", plural(int(http.Count), "request"),
+			r.Run.protocol(),
 			num(http.at(50)), num(http.at(99)))
 	case arrival.Count == 0 || busiest == nil:
 		return "No delivery of a measured phase arrived."
@@ -133,7 +138,8 @@ func (r *Run) sentence(best held, known bool) string {
 		return fmt.Sprintf("%s carried %s with arrival p50 %s ms and %s; %s p99 is %s ms.", plural(*busiest.VUs, "VU"),
 			perSecond(busiest.CarriedPerS), num(arrival.at(50)), arrival.worst(), r.Run.protocol(), num(http.at(99)))
 	case !known:
-		return fmt.Sprintf("Carried %s with arrival p50 %s ms and %s%s.", perSecond(busiest.CarriedPerS), num(arrival.at(50)),
+		return fmt.Sprintf("Carried %s with arrival p50 %s ms and %s%s.", perSecond(busiest.CarriedPerS),
+			num(arrival.at(50)),
 			arrival.worst(), r.limited())
 	case best.perS == 0:
 		with := ""
@@ -143,12 +149,15 @@ func (r *Run) sentence(best held, known bool) string {
 		return fmt.Sprintf("Held no rate for %d s with arrival p99 below %s ms: %s were offered%s.", heldSeconds,
 			figure(r.Answer.P99LimitMS), perSecond(busiest.ScheduledPerS), with)
 	case best.most:
-		return fmt.Sprintf("Held %s, the most that was offered, with arrival %s%s.", perSecond(best.perS), arrival.worst(), r.limited())
+		return fmt.Sprintf("Held %s, the most that was offered, with arrival %s%s.", perSecond(best.perS),
+			arrival.worst(), r.limited())
 	case r.tooSlow():
-		return fmt.Sprintf("Arrival %s is above the limit of %s ms. Below it %s were held for %d s; %s were offered.", arrival.worst(),
+		return fmt.Sprintf("Arrival %s is above the limit of %s ms. Below it %s were held for %d s; %s were offered.",
+			arrival.worst(),
 			figure(r.Answer.P99LimitMS), perSecond(best.perS), heldSeconds, perSecond(busiest.ScheduledPerS))
 	}
-	return fmt.Sprintf("Held %s with arrival p99 below %s ms. %s were offered, and the whole run has %s.", perSecond(best.perS),
+	return fmt.Sprintf("Held %s with arrival p99 below %s ms. %s were offered, and the whole run has %s.",
+		perSecond(best.perS),
 		figure(r.Answer.P99LimitMS), perSecond(busiest.ScheduledPerS), arrival.worst())
 }
 
@@ -174,13 +183,15 @@ func (r *Run) swept(best held, known bool) string {
 	case best.perS == 0:
 		return s + fmt.Sprintf(" No step held arrival p99 below %s ms.", limit)
 	case len(best.over) == 0:
-		return s + fmt.Sprintf(" Every step held arrival p99 below %s ms: the highest rate is %s, with %s.", limit, perSecond(best.perS), plural(best.vus, "VU"))
+		return s + fmt.Sprintf(" Every step held arrival p99 below %s ms: the highest rate is %s, with %s.", limit,
+			perSecond(best.perS), plural(best.vus, "VU"))
 	}
 	over, last := "", best.over[len(best.over)-1]
 	for i, vus := range best.over[:len(best.over)-1] {
 		over += count(vus) + [2]string{", ", " and "}[min(1, max(0, i+3-len(best.over)))]
 	}
-	return s + fmt.Sprintf(" The highest rate with arrival p99 below %s ms is %s, with %s; %s%s exceeded it.", limit, perSecond(best.perS),
+	return s + fmt.Sprintf(" The highest rate with arrival p99 below %s ms is %s, with %s; %s%s exceeded it.", limit,
+		perSecond(best.perS),
 		plural(best.vus, "VU"), over, plural(last, "VU"))
 }
 
@@ -191,13 +202,15 @@ func (k *Knee) sentence(steps []Step) string {
 		if k.Stage != "" {
 			grew = ", and " + k.Stage + " takes longest"
 		}
-		return fmt.Sprintf("The knee is below %s: with %s a backlog already grows%s.", plural(k.Next, "VU"), count(k.Next), grew)
+		return fmt.Sprintf("The knee is below %s: with %s a backlog already grows%s.", plural(k.Next, "VU"),
+			count(k.Next), grew)
 	}
 	if k.Stage != "" {
 		grew = "; " + k.Stage + " has grown most"
 	}
 	at := slices.IndexFunc(steps, func(s Step) bool { return *s.VUs == k.VUs })
-	return fmt.Sprintf("The knee is at %s, %s: from %s VUs on p50 stays high%s.", plural(k.VUs, "VU"), perSecond(steps[at].CarriedPerS),
+	return fmt.Sprintf("The knee is at %s, %s: from %s VUs on p50 stays high%s.", plural(k.VUs, "VU"),
+		perSecond(steps[at].CarriedPerS),
 		count(k.Next), grew)
 }
 
@@ -233,10 +246,12 @@ type ending struct {
 	name string
 }
 
-// missedEndings are the ways in which messages did not arrive, in the order of the message's way, without those of none.
+// missedEndings are the ways in which messages did not arrive, in the order of the message's way, without those of
+// none.
 func missedEndings(a Account) []ending {
 	return slices.DeleteFunc([]ending{
-		{a.Dropped, "dropped"}, {a.Rejected, "rejected"}, {a.Unknown, "unknown"}, {a.Altered, "altered"}, {a.DeadLettered, "dead-lettered"},
+		{a.Dropped, "dropped"}, {a.Rejected, "rejected"}, {a.Unknown, "unknown"}, {a.Altered, "altered"},
+		{a.DeadLettered, "dead-lettered"},
 		{a.Queued, "queued"}, {a.Lost, "lost"},
 	}, func(e ending) bool { return e.n == 0 })
 }
@@ -255,7 +270,8 @@ func (r *Run) missing() string {
 	if a.Altered > 0 {
 		whole = " whole"
 	}
-	return fmt.Sprintf(" %s of %s did not arrive%s (%s): latencies are those of the others.", count(a.Scheduled-a.Arrived),
+	return fmt.Sprintf(" %s of %s did not arrive%s (%s): latencies are those of the others.",
+		count(a.Scheduled-a.Arrived),
 		plural(a.Scheduled, "message"), whole, strings.Join(ends, ", "))
 }
 

@@ -80,12 +80,15 @@ var scriptAnswers = map[string]string{
 // incomplete run claims no rate.
 func TestTheAnswerDependsOnTheVerdict(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"passing", "closed", "spike", "fixed", "soak", "connections", "throughput", "capacity", "three"} {
+	for _, name := range []string{"passing", "closed", "spike", "fixed", "soak", "connections", "throughput",
+		"capacity", "three"} {
 		r := golden(t, name)
 		r.Conclude(scriptAnswers[name])
 		answer := r.Answer.Sentence
-		broken := Rule{Name: p99Rule, Value: new(14.4), Op: "<", Limit: new(0.1), Unit: "ms", OK: new(false), Result: Fail}
-		r.Verdict.Result, r.Verdict.Reasons, r.Verdict.Rules = Fail, []string{broken.Broken()}, append(r.Verdict.Rules, broken)
+		broken := Rule{Name: p99Rule, Value: new(14.4), Op: "<", Limit: new(0.1), Unit: "ms", OK: new(false),
+			Result: Fail}
+		r.Verdict.Result, r.Verdict.Reasons, r.Verdict.Rules = Fail, []string{broken.Broken()},
+			append(r.Verdict.Rules, broken)
 		r.Conclude(scriptAnswers[name])
 		if scriptAnswers[name] != "" || r.Run.Model == Closed {
 			assert.NotEmpty(t, r.Answer.Sentence, name)
@@ -123,7 +126,8 @@ func store(t *testing.T, name string, r *Run) {
 	text = regexp.MustCompile(`"answer":\s*\{[^}]*\}`).ReplaceAllLiteral(text, append([]byte(`"answer":`), answer...))
 	findings, err := json.Marshal(r.Findings)
 	require.NoError(t, err)
-	text = regexp.MustCompile(`"findings":\s*\[[^\]]*\]`).ReplaceAllLiteral(text, append([]byte(`"findings":`), findings...))
+	text = regexp.MustCompile(`"findings":\s*\[[^\]]*\]`).ReplaceAllLiteral(text,
+		append([]byte(`"findings":`), findings...))
 	step := 0
 	text = regexp.MustCompile(`"carried_per_s":\s*[\d.]+`).ReplaceAllFunc(text, func([]byte) []byte {
 		step++
@@ -135,7 +139,8 @@ func store(t *testing.T, name string, r *Run) {
 }
 
 // late is a broken rule.
-var late = Rule{Name: "lateness", OK: new(false), Result: Invalid, Remedy: "the load generator was late. Do less, and run again"}
+var late = Rule{Name: "lateness", OK: new(false), Result: Invalid,
+	Remedy: "the load generator was late. Do less, and run again"}
 
 func TestTheScriptsAnswerIsUsedIfTheRunIsUsable(t *testing.T) {
 	t.Parallel()
@@ -164,12 +169,15 @@ func TestARateIsHeldOnlyBelowTheLimit(t *testing.T) {
 	}
 	r.Conclude("")
 	assert.InDelta(t, 1150, *r.Answer.HeldPerS, 60, "more was offered but not held")
-	assert.Regexp(t, `^Held 1,1\d\d messages/s with arrival p99 below 250 ms. 2,850 messages/s were offered, and `, r.Answer.Sentence)
+	assert.Regexp(t, `^Held 1,1\d\d messages/s with arrival p99 below 250 ms. 2,850 messages/s were offered, and `,
+		r.Answer.Sentence)
 	// Regression: a run that its limit failed began with what it held below that limit.
 	slow := *r
-	slow.Verdict = Verdict{Result: Fail, Rules: []Rule{{Name: p99Rule, Op: "<", Limit: new(250.0), OK: new(false), Result: Fail}}}
+	slow.Verdict = Verdict{Result: Fail, Rules: []Rule{{Name: p99Rule, Op: "<", Limit: new(250.0), OK: new(false),
+		Result: Fail}}}
 	slow.Conclude("")
-	assert.Regexp(t, `^Arrival p99 [\d.,]+ ms is above the limit of 250 ms\. .* 1,1\d\d messages/s were held `, slow.Answer.Sentence)
+	assert.Regexp(t, `^Arrival p99 [\d.,]+ ms is above the limit of 250 ms\. .* 1,1\d\d messages/s were held `,
+		slow.Answer.Sentence)
 	for i := range r.Timeline {
 		if s := &r.Timeline[i]; s.Arrival != nil {
 			s.Arrival.P99 = new(250.0)

@@ -41,8 +41,8 @@ func openPlain(path string) (f *os.File, size int64, err error) {
 	return f, info.Size(), nil
 }
 
-// OpenStream opens a file that is read piece by piece, as it may be larger than memory: a plain one, inflated if it is gzip. Reading
-// more than any such file has is an error.
+// OpenStream opens a file that is read piece by piece, as it may be larger than memory: a plain one, inflated if it is
+// gzip. Reading more than any such file has is an error.
 func OpenStream(path string) (io.ReadCloser, error) {
 	f, _, err := openPlain(path)
 	if err != nil {
@@ -93,8 +93,8 @@ func readUpTo(r io.Reader, path string, size, most int64) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
-// checkValues refuses a JSON text of more values than any run has: decoded, each takes up to a hundred times its length.
-// It counts what stands before a value, also inside of texts.
+// checkValues refuses a JSON text of more values than any run has: decoded, each takes up to a hundred times its
+// length. It counts what stands before a value, also inside of texts.
 func checkValues(path string, data []byte) error {
 	if n := valuesIn(data); n > limitJSONValues {
 		return fmt.Errorf("%s has about %d values; up to %d are read", path, n, limitJSONValues)
@@ -132,8 +132,8 @@ func checkLog(path string, data []byte) error {
 	return nil
 }
 
-// checkHistogram checks an encoded histogram (HdrHistogram's V2 encoding, deflated, in base64), and returns its inflated
-// size. What is none is left to the decoder.
+// checkHistogram checks an encoded histogram (HdrHistogram's V2 encoding, deflated, in base64), and returns its
+// inflated size. What is none is left to the decoder.
 func checkHistogram(text []byte) (size int64, err error) {
 	encoded, err := base64.StdEncoding.AppendDecode(nil, text)
 	if err != nil || len(encoded) < 8 {

@@ -70,7 +70,8 @@ func TestTheNextFileIsNeitherPipeNorLink(t *testing.T) {
 	assert.Equal(t, "kept", string(text))
 }
 
-// Regression: the run had the figures, and annotate ended with an error because of summary.md. A second try was refused.
+// Regression: the run had the figures, and annotate ended with an error because of summary.md. A second try was
+// refused.
 func TestAnnotateChangesNothingWhereASummaryIsAPipe(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

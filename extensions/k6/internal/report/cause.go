@@ -15,14 +15,15 @@ type Scene struct {
 	Greeted    bool   // one message went round before the load
 }
 
-// causes say at which end a run stopped, in the order of the message's way: what stops at one end is missing at all later
-// ones. Only the first that holds counts.
+// causes say at which end a run stopped, in the order of the message's way: what stops at one end is missing at all
+// later ones. Only the first that holds counts.
 var causes = []struct {
 	holds func(r *Run) bool
 	text  func(r *Run) string
 }{
 	{func(r *Run) bool { return r.scene().Abandoned != "" }, func(r *Run) string {
-		return r.scene().Abandoned + ": give the senders' scenario at least the time and the iterations of the load, as run.scenarios() does"
+		return r.scene().Abandoned + ": give the senders' scenario at least the time and the iterations of the " +
+			"load, as run.scenarios() does"
 	}},
 	{func(r *Run) bool {
 		e := r.unsent()
@@ -30,7 +31,8 @@ var causes = []struct {
 	},
 		func(r *Run) string {
 			e := r.unsent()
-			return fmt.Sprintf("%s of %s were not sent: %s", count(e.Count), plural(r.Account.Requests.Scheduled, "request"),
+			return fmt.Sprintf("%s of %s were not sent: %s", count(e.Count),
+				plural(r.Account.Requests.Scheduled, "request"),
 				short(Printable(e.Example)))
 		}},
 	{mostFailed, func(r *Run) string {
@@ -48,35 +50,43 @@ var causes = []struct {
 		why := "does the pipeline pass the id on, in its field (ID_KEY, ID_FORMAT), and where (ID_FROM)?"
 		if r.scene().Carries {
 			s = fmt.Sprintf("%s arrived whose ids could not be read", plural(r.Account.Foreign, "message"))
-			why = "the id has to arrive as it was sent, not escaped, encoded or within a longer one; ID_FROM says where it is"
+			why = "the id has to arrive as it was sent, not escaped, encoded or within a longer one; " +
+				"ID_FROM says where it is"
 		}
 		if sample := r.scene().Sample; sample != "" {
 			s += ", the first of them " + sample
 		}
 		return s + ": " + why
 	}},
-	{func(r *Run) bool { return r.silent() && r.Account.Altered > 0 && mostOf(r.Account.Altered, r) }, func(r *Run) string {
-		return fmt.Sprintf("%s arrived with other content than was sent: does the pipeline wrap or rewrite messages on purpose (VERIFY=off)?",
-			plural(r.Account.Altered, "message"))
-	}},
-	{func(r *Run) bool { return r.silent() && r.Account.Queued > 0 && mostOf(r.Account.Queued, r) }, func(r *Run) string {
-		return fmt.Sprintf("%s are still in the queue: does a relay run, and does it reach the broker?", plural(r.Account.Queued, "message"))
-	}},
+	{func(r *Run) bool { return r.silent() && r.Account.Altered > 0 && mostOf(r.Account.Altered, r) },
+		func(r *Run) string {
+			return fmt.Sprintf("%s arrived with other content than was sent: does the pipeline wrap or rewrite messages "+
+				"on purpose (VERIFY=off)?",
+				plural(r.Account.Altered, "message"))
+		}},
+	{func(r *Run) bool { return r.silent() && r.Account.Queued > 0 && mostOf(r.Account.Queued, r) },
+		func(r *Run) string {
+			return fmt.Sprintf("%s are still in the queue: does a relay run, and does it reach the broker?",
+				plural(r.Account.Queued, "message"))
+		}},
 	{func(r *Run) bool {
 		return r.silent() && r.Account.DeadLettered > 0 && mostOf(r.Account.DeadLettered, r)
 	}, func(r *Run) string {
-		return fmt.Sprintf("the pipeline gave up %s (dead-lettered): its log says why", plural(r.Account.DeadLettered, "message"))
+		return fmt.Sprintf("the pipeline gave up %s (dead-lettered): its log says why",
+			plural(r.Account.DeadLettered, "message"))
 	}},
 	{func(r *Run) bool { return r.silent() && Denied(r.Errors) != "" }, func(r *Run) string {
 		return "the requests were accepted, and the webhook took none of the calls that came: " + Denied(r.Errors)
 	}},
 	{func(r *Run) bool { return r.silent() && r.goesRound() && len(r.Health.Gaps) == 0 }, func(*Run) string {
-		return "the requests were accepted, and nothing of the load arrived, though messages of the canary did: does the pipeline " +
-			"deliver to the targets of the load (TARGET, the flows' target), and at its rate? Its log says it"
+		return "the requests were accepted, and nothing of the load arrived, though messages of the canary did: " +
+			"does the pipeline deliver to the targets of the load (TARGET, the flows' target), " +
+			"and at its rate? Its log says it"
 	}},
-	{func(r *Run) bool { return r.silent() && r.scene().Subscribed != "" && len(r.Health.Gaps) == 0 }, func(r *Run) string {
-		return "the requests were accepted and nothing arrived at all; " + r.scene().Subscribed
-	}},
+	{func(r *Run) bool { return r.silent() && r.scene().Subscribed != "" && len(r.Health.Gaps) == 0 },
+		func(r *Run) string {
+			return "the requests were accepted and nothing arrived at all; " + r.scene().Subscribed
+		}},
 }
 
 // Cause says where the messages of a run that does not pass stopped, and why; empty: no single cause explains it.
@@ -170,11 +180,14 @@ var advice = []struct{ class, text string }{
 	{"HTTP 4", "does the ingest expect another body (BODY, body) or header?"},
 	{"HTTP 5", "the ingest, or a gateway before it, failed: its log says why"},
 	{"no connection: blocked", "k6's options forbid the ingest's address (blacklistIPs, blockHostnames)"},
-	{"closed", "the ingest closed the connection without an answer: does it want https:// (INGEST_URL)? Else its log says why"},
-	{"reset", "the ingest closed the connection without an answer: does it want https:// (INGEST_URL)? Else its log says why"},
+	{"closed", "the ingest closed the connection without an answer: " +
+		"does it want https:// (INGEST_URL)? Else its log says why"},
+	{"reset", "the ingest closed the connection without an answer: " +
+		"does it want https:// (INGEST_URL)? Else its log says why"},
 	{"timeout", "the ingest did not answer in time: does it hang, or is TIMEOUT too short?"},
 	{"no connection", "does the ingest run there, and can this host reach it?"},
-	{"TLS", "does the ingest speak TLS there, is its certificate trusted here (TLS_CA, ca), and does it want one of its clients (tlsAuth of k6)?"},
+	{"TLS", "does the ingest speak TLS there, is its certificate trusted here (TLS_CA, ca), " +
+		"and does it want one of its clients (tlsAuth of k6)?"},
 	{"not settled", "the script has to call run.settle() for each request of run.next()"},
 }
 

@@ -19,12 +19,14 @@ func failed() *Run {
 	r.Run.Name, r.Run.Started, r.Run.Ended = hostile, "2026-11-21T10:00:00.000Z", &ended
 	r.Verdict = Verdict{Result: Fail, Reasons: []string{hostile + strings.Repeat("x", 10_000)}, Rules: []Rule{
 		{Name: "finished", OK: new(true), Result: Incomplete},
-		{Name: "arrival_latency p(99)", Value: new(3.5), Op: "<", Limit: new(250.0), Unit: "ms", OK: new(true), Result: Fail},
+		{Name: "arrival_latency p(99)", Value: new(3.5), Op: "<", Limit: new(250.0), Unit: "ms", OK: new(true),
+			Result: Fail},
 		{Name: hostile, Value: new(1.0), Op: "==", Limit: new(0.0), OK: new(false), Result: Fail, Reason: hostile},
 		{Name: "lateness", Value: new(3.0), Op: "<=", Limit: new(2.0), Unit: "ms", OK: new(false), Result: Invalid},
 		{Name: "not judged", Op: "<", Limit: new(0.5), Result: Fail},
 	}}
-	r.Account = Account{Scheduled: 12345, Arrived: 12342, Lost: 3, Balanced: true, Deliveries: Deliveries{Due: 12345, Arrived: 12342}}
+	r.Account = Account{Scheduled: 12345, Arrived: 12342, Lost: 3, Balanced: true,
+		Deliveries: Deliveries{Due: 12345, Arrived: 12342}}
 	r.Latency.Arrival = NewLatency(ramp(2000), true)
 	return r
 }
@@ -108,7 +110,8 @@ func TestMarkdownSummarizesTheRun(t *testing.T) {
 		{Name: "senders", Value: new(64.0)}, {Name: "time until p99 is back", Unit: "s"},
 	}
 	text = Markdown(r)
-	assert.Contains(t, text, "\n- HTTP mean: 0.048 ms\n- time to drain: 3.25 s\n- senders: 64\n- time until p99 is back: not available\n")
+	assert.Contains(t, text,
+		"\n- HTTP mean: 0.048 ms\n- time to drain: 3.25 s\n- senders: 64\n- time until p99 is back: not available\n")
 
 	r = failed()
 	r.Account.Balanced = false

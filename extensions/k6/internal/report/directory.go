@@ -31,8 +31,8 @@ const (
 	TimelineName = "timeline.ndjson"
 )
 
-// SaveWhole is Save for a run in progress or at its end: if it is killed meanwhile, Recover completes the report. answer is
-// the script's own.
+// SaveWhole is Save for a run in progress or at its end: if it is killed meanwhile, Recover completes the report.
+// answer is the script's own.
 func SaveWhole(dir string, r *Run, answer string) error {
 	return cmp.Or(SaveLatest(dir, r, len(r.Timeline), answer), Save(dir, r), removeLatest(dir))
 }
@@ -86,8 +86,8 @@ func Replace(path string, write func(*bufio.Writer) error) error {
 	return os.Rename(next.Name(), path)
 }
 
-// Load reads a valid run.json, by its path or that of its directory. That of a killed run is first brought up to what the
-// run had written. Errors name the file and the fault.
+// Load reads a valid run.json, by its path or that of its directory. That of a killed run is first brought up to what
+// the run had written. Errors name the file and the fault.
 func Load(path string) ([]byte, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, FileName)
@@ -177,7 +177,8 @@ func ReadTimeline(dir string) ([]Interval, error) {
 			break
 		}
 		if len(seconds) == limitTimelineSeconds || len(line) > limitTimelineLineBytes {
-			return seconds, fmt.Errorf("%s has more than %d lines, or one of more than %d bytes", path, limitTimelineSeconds, limitTimelineLineBytes)
+			return seconds, fmt.Errorf("%s has more than %d lines, or one of more than %d bytes", path,
+				limitTimelineSeconds, limitTimelineLineBytes)
 		}
 		var second Interval
 		if err := json.Unmarshal(line, &second); err != nil {
@@ -217,7 +218,8 @@ func OpenLog(dir string) (*Log, error) {
 	}
 	l := &Log{reader: hdrhistogram.NewHistogramLogReader(bytes.NewReader(data))}
 	if base := baseTime.FindSubmatch(data); base != nil {
-		l.base, _ = strconv.ParseFloat(string(base[1]), 64) // digits and points; what is no number has no seconds that are asked for
+		// digits and points; what is no number has no seconds that are asked for
+		l.base, _ = strconv.ParseFloat(string(base[1]), 64)
 	}
 	if l.next, err = l.reader.NextIntervalHistogram(); err != nil {
 		return nil, fmt.Errorf("%s is no histogram log: %w", path, err)

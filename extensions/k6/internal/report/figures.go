@@ -18,8 +18,8 @@ type Sample struct {
 // mostCells is the most rows of a process in memory.
 const mostCells = 4 * maxBins
 
-// SampleBins puts the samples of a process into bins as they come: gauges as means, counters as increases. Its memory does
-// not grow with the length of the run. The zero value is empty.
+// SampleBins puts the samples of a process into bins as they come: gauges as means, counters as increases. Its memory
+// does not grow with the length of the run. The zero value is empty.
 type SampleBins struct {
 	width          int   // s of a bin
 	last           int   // second of the latest sample

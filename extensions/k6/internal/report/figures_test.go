@@ -55,7 +55,8 @@ func TestGatheringADayKeepsABoundedNumberOfCells(t *testing.T) {
 	const day = 86_400
 	g := &SampleBins{}
 	for i := range day {
-		g.Add(Sample{T: i, Gauges: map[string]float64{"us": float64(i % 2)}, Counters: map[string]float64{"n": float64(i)}})
+		g.Add(Sample{T: i, Gauges: map[string]float64{"us": float64(i % 2)},
+			Counters: map[string]float64{"n": float64(i)}})
 		require.LessOrEqual(t, len(g.starts), mostCells)
 	}
 	f := g.Figures()

@@ -106,13 +106,15 @@ func worstSecond(r *Run) *Finding {
 		held = fmt.Sprintf("; %s took %s of its mean", most, percent(worst.Stages[most]/sum))
 	}
 	return &Finding{
-		Text: fmt.Sprintf("The worst second is %s, with arrival p99 %s ms%s.", moment(worst.T), num(worst.Arrival.P99), held),
+		Text: fmt.Sprintf("The worst second is %s, with arrival p99 %s ms%s.", moment(worst.T),
+			num(worst.Arrival.P99), held),
 		Next: stageAdvice[most],
 		Span: span(worst.T, worst.T+1),
 	}
 }
 
-// fullCore is about a process that had no core left, and the stage that grew meanwhile. A generator has threads: its CPU has a rule.
+// fullCore is about a process that had no core left, and the stage that grew meanwhile. A generator has threads: its
+// CPU has a rule.
 func fullCore(r *Run, resource Resource) *Finding {
 	if r.generates(resource.Process) || resource.Process == "host" {
 		return nil
@@ -150,7 +152,8 @@ func fullCore(r *Run, resource Resource) *Finding {
 		}
 	}
 	return &Finding{
-		Text: fmt.Sprintf("%s used %d %% of a core or more from %s to %s%s.", short(resource.Process), full, moment(from), moment(to), gave),
+		Text: fmt.Sprintf("%s used %d %% of a core or more from %s to %s%s.", short(resource.Process), full,
+			moment(from), moment(to), gave),
 		Next: cmp.Or(processAdvice[roleOf(resource.Process)], "give it more processes or less work"),
 		Span: span(from, to),
 	}
@@ -164,7 +167,8 @@ func (r *Run) generates(process string) bool {
 	})
 }
 
-// fullHost is about a host whose cores were all at work, or taken by its hypervisor, which the CPU of each process does not show.
+// fullHost is about a host whose cores were all at work, or taken by its hypervisor, which the CPU of each process does
+// not show.
 func fullHost(host *Figures) *Finding {
 	from, to := longestStretch(len(host.T), host.BinS, func(i int) (int, bool) {
 		return host.T[i], 100-at(host.Gauges["id"], i, 100)-at(host.Gauges["wa"], i, 0) >= full
@@ -173,14 +177,16 @@ func fullHost(host *Figures) *Finding {
 		return nil
 	}
 	return &Finding{
-		Text: fmt.Sprintf("The host was saturated from %s to %s: its cores were busy for %d %% of the time or more, steal included.",
+		Text: fmt.Sprintf("The host was saturated from %s to %s: its cores were busy for %d %% of the time "+
+			"or more, steal included.",
 			moment(from), moment(to), full),
 		Next: "put the generator on another host, or lower the rate: all processes waited for a core",
 		Span: span(from, to),
 	}
 }
 
-// longestStretch is the longest stretch of rows, each of so many seconds, in which something held; from < 0: it was not long enough.
+// longestStretch is the longest stretch of rows, each of so many seconds, in which something held; from < 0: it was not
+// long enough.
 func longestStretch(rows, width int, row func(i int) (t int, held bool)) (from, to int) {
 	from, begun, end := -1, -1, 0
 	for i := range rows {
@@ -221,7 +227,8 @@ func grownBacklog(r *Run, step Step) *Finding {
 		return nil
 	}
 	return &Finding{
-		Text: fmt.Sprintf("In “%s” more messages came than the pipeline carried: the backlog grew from %s to %s deliveries.", short(step.Name), count(was),
+		Text: fmt.Sprintf("In “%s” more messages came than the pipeline carried: "+
+			"the backlog grew from %s to %s deliveries.", short(step.Name), count(was),
 			count(is)),
 		Next: "lower the rate to what was carried, or find the process that is full or the stage that grows",
 		Span: &Span{step.StartS, end},
@@ -244,21 +251,26 @@ func vmstat(host *Figures) (found []Finding) {
 	}
 	if steal := present(host.Gauges["st"]); meanOr0(steal) >= StealMuch {
 		tell("run again on a machine that is not shared",
-			"The hypervisor took %s %% of the host's CPU, and %s %% in the worst second: the latencies contain its pauses.",
+			"The hypervisor took %s %% of the host's CPU, and %s %% in the worst second: "+
+				"the latencies contain its pauses.",
 			num(new(meanOr0(steal))), num(new(slices.Max(steal))))
 	}
 	if spent := part(func(idle, switches, _ float64) bool { return idle < idleFew && switches > switchesMany }); spent >= runMuch {
 		tell("lower the rate, or give the host more cores",
-			"In %s of the run the host was less than %v %% idle with more than %s context switches a second: its cores are saturated.",
+			"In %s of the run the host was less than %v %% idle with more than %s context switches a second: "+
+				"its cores are saturated.",
 			percent(spent), idleFew, count(switchesMany))
 	}
 	if bound := part(func(idle, _, interrupts float64) bool { return idle >= 40 && idle <= 50 && interrupts > interruptMany }); bound >= runMuch {
 		tell("see /proc/interrupts: is one core busy with the interface alone?",
-			"In %s of the run the host was 40 to 50 %% idle with more than %s interrupts a second: look at the network interface, not at the cores.",
+			"In %s of the run the host was 40 to 50 %% idle with more than %s interrupts a second: "+
+				"look at the network interface, not at the cores.",
 			percent(bound), count(interruptMany))
 	}
-	if slices.ContainsFunc(append(present(host.Gauges["si"]), present(host.Gauges["so"])...), func(v float64) bool { return v > 0 }) {
-		tell("see in Resources which process grew", "The host swapped: it needs more memory, and the latencies contain disk accesses.")
+	if slices.ContainsFunc(append(present(host.Gauges["si"]), present(host.Gauges["so"])...),
+		func(v float64) bool { return v > 0 }) {
+		tell("see in Resources which process grew",
+			"The host swapped: it needs more memory, and the latencies contain disk accesses.")
 	}
 	return found
 }

@@ -72,7 +72,8 @@ func TestASaturatedProcessNamesTheStageThatGaveWay(t *testing.T) {
 	broker.Series = append(whole[:5:5], whole[20:22]...)
 	f = found(r, "^mosquitto ")
 	require.Len(t, f, 1)
-	assert.Equal(t, &Span{*whole[0][0], *whole[4][0] + 1}, f[0].Span, "regression: seconds without a reading counted, as of a process that was down")
+	assert.Equal(t, &Span{*whole[0][0], *whole[4][0] + 1}, f[0].Span,
+		"regression: seconds without a reading counted, as of a process that was down")
 	broker.Series = whole
 	broker.Process = "k6-2"
 	assert.NotEmpty(t, found(r, "^k6-2 "))
@@ -154,7 +155,8 @@ func TestVmstatRulesOfThumb(t *testing.T) {
 	assert.Empty(t, found(r, about))
 	set("id", 1)
 	set("cs", 40_000)
-	assert.Regexp(t, "^In 100 % of the run the host was less than 5 % idle with more than 10,000 context switches", found(r, about)[0].Text)
+	assert.Regexp(t, "^In 100 % of the run the host was less than 5 % idle with more than 10,000 context switches",
+		found(r, about)[0].Text)
 	set("id", 45)
 	set("in", 60_000)
 	assert.Regexp(t, "^In 100 % of the run the host was 40 to 50 % idle .* network interface", found(r, about)[0].Text)

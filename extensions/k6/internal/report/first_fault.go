@@ -13,8 +13,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// wholeMost is about how many values are decoded and validated at once. Decoded, a value takes up to a hundred times its
-// length; the validator keeps every fault, and each takes a hundred times what it is about.
+// wholeMost is about how many values are decoded and validated at once. Decoded, a value takes up to a hundred times
+// its length; the validator keeps every fault, and each takes a hundred times what it is about.
 const wholeMost = 20_000
 
 // firstFault validates a value at a place of the document, and ends at the first part that has faults. The validator
@@ -23,7 +23,8 @@ const wholeMost = 20_000
 func firstFault(s *jsonschema.Schema, text jsontext.Value, place []string) error {
 	kind := text.Kind()
 	if kind != '{' && kind != '[' || valuesIn(text) <= wholeMost {
-		var value any // with its numbers as floats: one like 1e999999999 is refused before the schema's exact arithmetic
+		// with its numbers as floats: one like 1e999999999 is refused before the schema's exact arithmetic
+		var value any
 		if err := json.Unmarshal(text, &value); err != nil {
 			return fmt.Errorf("is no valid run: %s: %w", strings.Join(place, "."), err)
 		}
@@ -64,8 +65,8 @@ func noneFits(alternatives []*jsonschema.Schema, text jsontext.Value, place []st
 	return first
 }
 
-// faultOfMember returns the first fault of a member of an object, of its name, or of an element of a list. Without one it
-// returns the object or the list with nil for each member.
+// faultOfMember returns the first fault of a member of an object, of its name, or of an element of a list. Without one
+// it returns the object or the list with nil for each member.
 func faultOfMember(s *jsonschema.Schema, text jsontext.Value, place []string) (shell any, err error) {
 	isObject, names, n := text.Kind() == '{', map[string]any{}, 0
 	for name, member := range membersOf(text) {
@@ -93,7 +94,8 @@ func faultOfMember(s *jsonschema.Schema, text jsontext.Value, place []string) (s
 	return make([]any, n), nil
 }
 
-// memberSchema is the schema of a member of an object by its name, or of an element of a list by its number; nil: it has none.
+// memberSchema is the schema of a member of an object by its name, or of an element of a list by its number; nil: it
+// has none.
 func memberSchema(s *jsonschema.Schema, name string, n int, isObject bool) *jsonschema.Schema {
 	switch {
 	case isObject && s.Properties[name] != nil:

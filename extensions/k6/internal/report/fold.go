@@ -9,8 +9,8 @@ import (
 // foldLeast is the narrowest text: below that a terminal breaks lines itself.
 const foldLeast = 30
 
-// fold breaks a text into lines of so many characters at most: before a note, which three spaces precede, or else between
-// words, and not behind a number, which belongs to what follows it. Longer words stay whole.
+// fold breaks a text into lines of so many characters at most: before a note, which three spaces precede, or else
+// between words, and not behind a number, which belongs to what follows it. Longer words stay whole.
 func fold(text string, width int) []string {
 	if width < foldLeast || utf8.RuneCountInString(text) <= width {
 		return []string{text}

@@ -14,8 +14,8 @@ const (
 	asMuch         = 0.01 // rates that differ by less are equal: each second has a whole number of requests
 )
 
-// carry sets the rate that each step carried: messages/s that arrived during the step, however their requests ended. Lost
-// and late messages do not count.
+// carry sets the rate that each step carried: messages/s that arrived during the step, however their requests ended.
+// Lost and late messages do not count.
 func carry(steps []Step) {
 	for i := range steps {
 		s := &steps[i]
@@ -78,7 +78,8 @@ func heldBelow(r *Run, limit float64) (h held, known bool) {
 
 // closedSteps are the measured steps of the closed model by ascending concurrency.
 func closedSteps(all []Step) []Step {
-	steps := slices.DeleteFunc(slices.Clone(all), func(s Step) bool { return !s.Measured || s.VUs == nil || *s.VUs == 0 })
+	steps := slices.DeleteFunc(slices.Clone(all),
+		func(s Step) bool { return !s.Measured || s.VUs == nil || *s.VUs == 0 })
 	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(*a.VUs, *b.VUs) })
 	return steps
 }
@@ -107,8 +108,8 @@ func heldSecondsBelow(r *Run, limit float64) (h held, known bool) {
 	return held{perS: best.perS, most: !more}, len(all) > 0
 }
 
-// windows are all windows within measured phases. A window takes heldSeconds, or as long as a hundred deliveries take: a low
-// rate has few a second.
+// windows are all windows within measured phases. A window takes heldSeconds, or as long as a hundred deliveries take:
+// a low rate has few a second.
 func windows(r *Run, limit float64) (all []window) {
 	steps := map[string]*Step{}
 	for i := range r.Steps {
@@ -189,7 +190,8 @@ func (w *sums) below() bool {
 	return !w.broken && w.arrived >= hundred && hundred*w.above <= w.arrived
 }
 
-// above is how many deliveries of a second took a limit (ms) or longer, at most: a bin that holds the limit counts as a whole.
+// above is how many deliveries of a second took a limit (ms) or longer, at most: a bin that holds the limit counts as a
+// whole.
 func (s *Interval) above(limit float64) int64 {
 	q := s.Arrival
 	if q == nil || q.Max < limit {

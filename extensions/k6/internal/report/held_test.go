@@ -10,26 +10,29 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
-// steadyRun is a passing run of so many seconds at a constant rate, each delivery with the same latency, and a limit of 250 ms.
+// steadyRun is a passing run of so many seconds at a constant rate, each delivery with the same latency, and a limit of
+// 250 ms.
 func steadyRun(seconds, perS int, ms float64) *Run {
 	ended, phase := "2026-11-25T12:00:00.000Z", "hold"
 	r := &Run{}
 	r.Run.Model, r.Run.Ended, r.Run.Profile.Flows = Open, &ended, []Flow{{Messages: 1, Deliveries: 1}}
-	r.Verdict = Verdict{Result: Pass, Rules: []Rule{{Name: p99Rule, Op: "<", Limit: new(250.0), Unit: "ms", OK: new(true), Result: Fail}}}
+	r.Verdict = Verdict{Result: Pass, Rules: []Rule{{Name: p99Rule, Op: "<", Limit: new(250.0), Unit: "ms",
+		OK: new(true), Result: Fail}}}
 	all, all1 := ledger.NewSeries(), ledger.NewSeries()
 	all1.AddMany(int64(ms*1000), perS)
 	all.AddMany(int64(ms*1000), perS*seconds)
 	for t := range seconds {
 		r.Timeline = append(r.Timeline, Interval{
-			T: t, Phase: &phase, Scheduled: perS, Sent: perS, Accepted: perS, Arrived: int64(perS), Arrival: NewQuantiles(&all1), Bins: NewBins(&all1),
+			T: t, Phase: &phase, Scheduled: perS, Sent: perS, Accepted: perS, Arrived: int64(perS),
+			Arrival: NewQuantiles(&all1), Bins: NewBins(&all1),
 		})
 	}
 	n := perS * seconds
 	r.Account = Account{Scheduled: n, Arrived: n, Balanced: true, Deliveries: Deliveries{Due: n, Arrived: n}}
 	r.Latency.Arrival = NewLatency(&all, true)
 	r.Steps = []Step{{
-		Name: phase, DurationS: float64(seconds), Measured: true, Requests: n, Scheduled: n, Accepted: n, Taken: n, Due: n, Arrived: n,
-		ScheduledPerS: float64(perS), AcceptedPerS: float64(perS), ArrivedPerS: float64(perS),
+		Name: phase, DurationS: float64(seconds), Measured: true, Requests: n, Scheduled: n, Accepted: n, Taken: n,
+		Due: n, Arrived: n, ScheduledPerS: float64(perS), AcceptedPerS: float64(perS), ArrivedPerS: float64(perS),
 	}}
 	return r
 }
@@ -121,12 +124,14 @@ func TestTheFailureComesFirst(t *testing.T) {
 	assert.Regexp(t, `^78,751 of 89,300 messages did not arrive \(78,751 rejected\)`, r.Answer.Sentence)
 	assert.NotContains(t, r.Answer.Sentence, "4.25")
 	r.Conclude("The backlog drained in 3 s.")
-	assert.Regexp(t, `^78,751 of 89,300 .* The backlog drained in 3 s\.$`, r.Answer.Sentence, "of a script's answer too")
+	assert.Regexp(t, `^78,751 of 89,300 .* The backlog drained in 3 s\.$`, r.Answer.Sentence,
+		"of a script's answer too")
 
 	allowed := golden(t, "passing")
 	allowed.Account.Lost, allowed.Account.Arrived = 5, allowed.Account.Arrived-5
 	allowed.Conclude("")
-	assert.Regexp(t, `^Held .* 5 of 89,300 messages did not arrive`, allowed.Answer.Sentence, "an allowed loss failed nothing")
+	assert.Regexp(t, `^Held .* 5 of 89,300 messages did not arrive`, allowed.Answer.Sentence,
+		"an allowed loss failed nothing")
 }
 
 // The bins of the whole run have as many deliveries as its latency, also those that arrived in the drain.

@@ -14,13 +14,14 @@ const owedMuch = 0.1
 
 // Knee is the knee of a sweep of concurrency.
 type Knee struct {
-	VUs   int    `json:"vus"`   // the last concurrency before p50 takes off for good; 0: below the first, which has a growing backlog
+	// the last concurrency before p50 takes off for good; 0: below the first, which has a growing backlog
+	VUs   int    `json:"vus"`
 	Next  int    `json:"next"`  // the one after it
 	Stage string `json:"stage"` // the stage whose mean grew most between them (for 0: the longest); empty: unknown
 }
 
-// NewKnee finds the knee of a run's measured steps, and the stage of its list that grew there. It returns nil if they have one concurrency (no sweep), or the last
-// step has not taken off (no knee).
+// NewKnee finds the knee of a run's measured steps, and the stage of its list that grew there. It returns nil if they
+// have one concurrency (no sweep), or the last step has not taken off (no knee).
 func NewKnee(list stages.List, steps []Step) *Knee {
 	sweep := closedSteps(steps)
 	if !sweeps(steps) {

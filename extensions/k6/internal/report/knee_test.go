@@ -52,13 +52,15 @@ func TestTheKneeUsesOnlyMeasuredSteps(t *testing.T) {
 		step(0, 0.1, 0, 0, true),
 	}
 	assert.Equal(t, &Knee{VUs: 4, Next: 8, Stage: "queue"}, NewKnee(stages.Default(), steps))
-	assert.Contains(t, NewKnee(stages.Default(), steps).sentence(steps), "from 8 VUs on p50 stays high; queue has grown most")
+	assert.Contains(t, NewKnee(stages.Default(), steps).sentence(steps),
+		"from 8 VUs on p50 stays high; queue has grown most")
 	for i := range steps {
 		steps[i].Scheduled, steps[i].Backlog = 100, new(int)
 		*steps[i].Backlog = 30
 	}
 	assert.Equal(t, &Knee{VUs: 0, Next: 1, Stage: "delivery"}, NewKnee(stages.Default(), steps))
-	assert.Contains(t, NewKnee(stages.Default(), steps).sentence(steps), "below 1 VU: with 1 a backlog already grows, and delivery takes longest")
+	assert.Contains(t, NewKnee(stages.Default(), steps).sentence(steps),
+		"below 1 VU: with 1 a backlog already grows, and delivery takes longest")
 	assert.Nil(t, NewKnee(stages.Default(), steps[:1]))
 	assert.Nil(t, NewKnee(nil, []Step{{Measured: true}}), "the open model")
 }

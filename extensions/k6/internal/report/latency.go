@@ -9,8 +9,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
-// curve lists the points of a percentile curve: each step halves the rest, for a logarithmic axis. It ends when less than
-// one sample is left.
+// curve lists the points of a percentile curve: each step halves the rest, for a logarithmic axis. It ends when less
+// than one sample is left.
 func curve(h *hdrhistogram.Histogram) [][2]float64 {
 	points := [][2]float64{}
 	const stepsPerHalf = 4
@@ -48,8 +48,8 @@ func NewLatency(s *ledger.Series, lossless bool) Latency {
 	return l
 }
 
-// at is the p50, p95 or p99. It is nil with fewer than 1 / (1 − p) samples, where it would just be the largest. The page
-// (reports/page/facts.ts) has the same rule.
+// at is the p50, p95 or p99. It is nil with fewer than 1 / (1 − p) samples, where it would just be the largest. The
+// page (reports/page/facts.ts) has the same rule.
 func (l Latency) at(p float64) *float64 {
 	if float64(l.Count)*(100-p) < 100 {
 		return nil

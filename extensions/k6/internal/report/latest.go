@@ -20,8 +20,9 @@ const latestSchema = "arrival/latest/1"
 // silence is how long a run in progress, which writes a line a second, may write none.
 const silence = 10 * time.Second
 
-// latest is latest.json. It is written each second, as a whole report of a long run takes long to write. It stands until a
-// whole report with the same seconds is complete: after a kill, Recover makes the report of it and timeline.ndjson.
+// latest is latest.json. It is written each second, as a whole report of a long run takes long to write. It stands
+// until a whole report with the same seconds is complete: after a kill, Recover makes the report of it and
+// timeline.ndjson.
 type latest struct {
 	Schema  string `json:"schema"`
 	Seconds int    `json:"seconds"` // lines of timeline.ndjson that the run includes
@@ -63,8 +64,8 @@ func Recover(dir string) (recovered bool, err error) {
 	return true, SaveWhole(dir, r, "")
 }
 
-// recoverable makes the report of what a killed run had written; nil: there is nothing newer than its report, or it is in
-// progress. Until release is called nobody else recovers it.
+// recoverable makes the report of what a killed run had written; nil: there is nothing newer than its report, or it is
+// in progress. Until release is called nobody else recovers it.
 func recoverable(dir string) (r *Run, release func(), err error) {
 	path := filepath.Join(dir, LatestName)
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
@@ -94,7 +95,8 @@ func fromLatest(dir, path string) (*Run, error) {
 	}
 	var l latest
 	if err := json.Unmarshal(data, &l); err != nil || l.Schema != latestSchema || l.Run == nil {
-		return nil, fmt.Errorf("%s, what a killed run left last, is none that this version can read; remove it, and %s counts", path, FileName)
+		return nil, fmt.Errorf("%s, what a killed run left last, is none that this version can read; "+
+			"remove it, and %s counts", path, FileName)
 	}
 	before := map[int]Interval{}
 	if whole, err := readWhole(filepath.Join(dir, FileName)); err == nil {
@@ -138,7 +140,8 @@ func (r *Run) include(dir string, most int, before map[int]Interval) {
 	}
 	reason := "the run's timeline can't be read: " + err.Error()
 	r.Verdict.Rules = append(r.Verdict.Rules, Rule{
-		Name: "instrument", Part: WholeRun, OK: new(false), Result: Invalid, Reason: reason, TrustedAnyway: []string{TrustsAccount},
+		Name: "instrument", Part: WholeRun, OK: new(false), Result: Invalid, Reason: reason,
+		TrustedAnyway: []string{TrustsAccount},
 	})
 	r.Verdict.Reasons = append(r.Verdict.Reasons, reason)
 	if r.Verdict.Result != Incomplete {

@@ -62,7 +62,8 @@ func (m *markdown) code(command string) {
 
 // link is a link whose address may hold anything.
 func link(text, address string) string {
-	return fmt.Sprintf("[%s](<%s>)", plain(text), strings.NewReplacer("<", "%3C", ">", "%3E", "\n", "%0A", "\r", "%0D", "\\", "%5C").Replace(address))
+	return fmt.Sprintf("[%s](<%s>)", plain(text), strings.NewReplacer("<", "%3C", ">", "%3E", "\n", "%0A", "\r", "%0D",
+		"\\", "%5C").Replace(address))
 }
 
 // jobLink is a link to the CI job, where the files of the run are kept; empty without a job's address.
@@ -143,7 +144,8 @@ func (m *markdown) spans(r *Run) {
 		m.row("ms", "mean", "±", "p50", "p99", "max")
 		m.row("---", "---:", "---:", "---:", "---:", "---:")
 		for _, stage := range s.rows() {
-			m.row(plain(stage.From+" → "+stage.To), num(stage.Mean), num(stage.Error), num(stage.P50)+stage.within(), num(stage.P99), num(stage.Max))
+			m.row(plain(stage.From+" → "+stage.To), num(stage.Mean), num(stage.Error), num(stage.P50)+stage.within(),
+				num(stage.P99), num(stage.Max))
 		}
 	}
 	m.list(s.tail(r))
@@ -155,7 +157,8 @@ func (m *markdown) rules(r *Run, of string) {
 	head := true
 	for _, rule := range r.Verdict.Rules {
 		held := rule.OK == nil || *rule.OK
-		if rule.Limit == nil || (rule.Result == Invalid && held) != (of == Invalid) || rule.Unit == "ms" && !r.Account.Balanced {
+		if rule.Limit == nil || (rule.Result == Invalid && held) != (of == Invalid) || rule.Unit == "ms" &&
+			!r.Account.Balanced {
 			continue
 		}
 		if head {

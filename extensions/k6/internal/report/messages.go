@@ -32,9 +32,10 @@ type Slow struct {
 
 // Named is a message that did not arrive, or a duplicate or negative delivery.
 type Named struct {
-	ID        string  `json:"id"`
-	Trace     string  `json:"trace,omitempty"` // its id; empty: none
-	End       string  `json:"end"`             // as the account counts it: lost, rejected, unknown, altered, dead_lettered, queued, duplicates, negative
+	ID    string `json:"id"`
+	Trace string `json:"trace,omitempty"` // its id; empty: none
+	// as the account counts it: lost, rejected, unknown, altered, dead_lettered, queued, duplicates, negative
+	End       string  `json:"end"`
 	Target    string  `json:"target"`
 	Flow      string  `json:"flow"`
 	Phase     *string `json:"phase"`     // nil: unknown
@@ -59,13 +60,15 @@ func MergeMessages(parts []*Messages) *Messages {
 		ofOne[[2]string{s.Phase, s.Flow}]++
 		return rank > ledger.SlowestOfAll && ofOne[[2]string{s.Phase, s.Flow}] > ledger.SlowestOfEach
 	})
-	all.Named = slices.DeleteFunc(all.Named, func(n Named) bool { ofEnd[n.End]++; return ofEnd[n.End] > ledger.NamedOfEach })
+	all.Named = slices.DeleteFunc(all.Named,
+		func(n Named) bool { ofEnd[n.End]++; return ofEnd[n.End] > ledger.NamedOfEach })
 	return all
 }
 
 // Tail describes the slowest deliveries of the measured phases.
 type Tail struct {
-	Count    int64              `json:"count"`     // deliveries: the slowest 1 %, and those within 1.6 % of the fastest of them
+	// deliveries: the slowest 1 %, and those within 1.6 % of the fastest of them
+	Count    int64              `json:"count"`
 	Of       int64              `json:"of"`        // deliveries whose stages are known
 	MeanMS   float64            `json:"mean_ms"`   // of their arrival
 	StagesMS map[string]float64 `json:"stages_ms"` // means, which sum to MeanMS
@@ -136,7 +139,8 @@ func slowestText(r *Run) []string {
 				stages = append(stages, stage.Name+" "+num(&ms))
 			}
 		}
-		lines = append(lines, fmt.Sprintf("%s ms  %s  due %s  %s", num(&s.ArrivalMS), s.ID, s.Due, s.Target), "  "+strings.Join(stages, " · "))
+		lines = append(lines, fmt.Sprintf("%s ms  %s  due %s  %s", num(&s.ArrivalMS), s.ID, s.Due, s.Target),
+			"  "+strings.Join(stages, " · "))
 	}
 	return lines
 }

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// openFile opens a file of a run. It waits for no pipe and follows no link, so nothing can take the file's place between
-// a check and the opening.
+// openFile opens a file of a run. It waits for no pipe and follows no link, so nothing can take the file's place
+// between a check and the opening.
 func openFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) {

@@ -71,8 +71,8 @@ func RenderPage(w io.Writer, run []byte) error {
 	})
 }
 
-// writePage puts a run into the template: its main figures as plain HTML, and its JSON, compressed with gzip, as a base64
-// string. So the page of an hour stays small, and nothing in the run can end its element.
+// writePage puts a run into the template: its main figures as plain HTML, and its JSON, compressed with gzip, as a
+// base64 string. So the page of an hour stays small, and nothing in the run can end its element.
 func writePage(w io.Writer, template string, r *Run, run func(io.Writer) error) error {
 	before, after, _ := strings.Cut(template, opening+"null"+closing)
 	head, rest, _ := strings.Cut(before, place)

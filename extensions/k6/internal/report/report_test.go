@@ -79,7 +79,8 @@ func TestTheCurveNeverExceedsTheMaximum(t *testing.T) {
 
 // writeSmall writes a run into a minimal page.
 func writeSmall(w io.Writer, r *Run) error {
-	return writePage(w, "<p>"+opening+"null"+closing+"</p>", r, func(w io.Writer) error { return writeJSON(w, r, light) })
+	return writePage(w, "<p>"+opening+"null"+closing+"</p>", r,
+		func(w io.Writer) error { return writeJSON(w, r, light) })
 }
 
 func TestThePageEscapesTheRun(t *testing.T) {
@@ -119,7 +120,8 @@ func TestThePageOmitsHistogramsOfStepsAndFlows(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, r.Latency.Arrival, shown.Latency.Arrival)
 		for _, part := range []Latency{
-			shown.Steps[0].Latency.Arrival, shown.Steps[0].Latency.Stages["queue"], shown.Flows[0].Arrival, shown.Canary.Latency,
+			shown.Steps[0].Latency.Arrival, shown.Steps[0].Latency.Stages["queue"], shown.Flows[0].Arrival,
+			shown.Canary.Latency,
 			*shown.Health.SocketWait,
 		} {
 			assert.Nil(t, part.Histogram)
@@ -201,7 +203,8 @@ func TestAShortStageIsShownWithTheClockBound(t *testing.T) {
 	for _, stage := range stages.Default() {
 		shown[stage.Name] = within(r, stage)
 	}
-	assert.Equal(t, map[string]string{"schedule": "", "request": " ±0.054", "ingest": "", "queue": " ±0.054", "relay": "", "delivery": ""}, shown)
+	assert.Equal(t, map[string]string{"schedule": "", "request": " ±0.054", "ingest": "", "queue": " ±0.054",
+		"relay": "", "delivery": ""}, shown)
 	r.Clock.OneHost = true
 	assert.Empty(t, within(r, stages.Default()[3]), "one host has one clock")
 }
@@ -216,9 +219,10 @@ func TestTheTextSummarizesTheRun(t *testing.T) {
 		Verdict: Verdict{Result: Fail, Reasons: []string{"lost: 3 of 12345 messages were accepted and never arrived"}},
 		Stages:  stages.Default(),
 		Latency: NewLatencies(stages.Default(), times, false),
-		Account: Account{Scheduled: 12345, Arrived: 12342, Lost: 3, Balanced: true, Deliveries: Deliveries{Due: 12345, Arrived: 12342, Missing: 3}},
-		Clock:   Clock{Reference: "redis TIME", BoundMS: 0.0312},
-		Errors:  []ErrorClass{{"request", "timeout", 3, "no answer within 10s"}},
+		Account: Account{Scheduled: 12345, Arrived: 12342, Lost: 3, Balanced: true,
+			Deliveries: Deliveries{Due: 12345, Arrived: 12342, Missing: 3}},
+		Clock:  Clock{Reference: "redis TIME", BoundMS: 0.0312},
+		Errors: []ErrorClass{{"request", "timeout", 3, "no answer within 10s"}},
 	}
 	r.Run.Name = "ramp-single"
 	text := Text(r, "reports/runs/x/index.html", Screen{})

@@ -56,7 +56,8 @@ func meanMax(rows [][3]*float64, column int) MeanMax {
 func CPUBetween(resources []Resource, from, to float64) map[string]float64 {
 	var used map[string]float64
 	for _, r := range resources {
-		within := slices.DeleteFunc(slices.Clone(r.Series), func(row [3]*float64) bool { return row[0] == nil || *row[0] < from || *row[0] >= to })
+		within := slices.DeleteFunc(slices.Clone(r.Series),
+			func(row [3]*float64) bool { return row[0] == nil || *row[0] < from || *row[0] >= to })
 		if cpu := meanMax(within, 1).Mean; cpu != nil {
 			if used == nil {
 				used = map[string]float64{}

@@ -31,11 +31,12 @@ type Run struct {
 	ArrivalBins []int64 `json:"arrival_bins,omitempty" merge:"own"`
 	Canary      *Canary `json:"canary" merge:"fields"` // nil: the run had none
 	// Generators: of a merged run: every instance, missing ones included
-	Generators  []Part         `json:"generators,omitempty" merge:"own"`
-	Sampled     *Sampled       `json:"sampled" merge:"own"`         // of the measured phases; nil: not requested
-	Spans       *Spans         `json:"spans,omitempty" merge:"own"` // nil: not requested
-	Steps       []Step         `json:"steps" merge:"own"`
-	Knee        *Knee          `json:"knee" merge:"own"`             // nil: no sweep, or its last step has not taken off
+	Generators []Part   `json:"generators,omitempty" merge:"own"`
+	Sampled    *Sampled `json:"sampled" merge:"own"`         // of the measured phases; nil: not requested
+	Spans      *Spans   `json:"spans,omitempty" merge:"own"` // nil: not requested
+	Steps      []Step   `json:"steps" merge:"own"`
+	// nil: no sweep, or its last step has not taken off
+	Knee        *Knee          `json:"knee" merge:"own"`
 	Figures     []Figure       `json:"figures" merge:"own"`          // never nil
 	Probes      []Probe        `json:"probes,omitempty" merge:"own"` // of a search for the capacity
 	Flows       []FlowResult   `json:"flows" merge:"own"`

@@ -60,7 +60,8 @@ func sampledText(r *Run) []string {
 		return nil
 	}
 	lines := []string{fmt.Sprintf("p99 %s ms from %s (one message in %s), full %s ms, difference %s",
-		num(s.P99), plural(int(s.Count), "sample"), count(s.OneIn), num(r.Latency.Arrival.P99), change(s.Difference.P99, r.Latency.Arrival.P99))}
+		num(s.P99), plural(int(s.Count), "sample"), count(s.OneIn), num(r.Latency.Arrival.P99), change(s.Difference.P99,
+			r.Latency.Arrival.P99))}
 	if s.NotFound > 0 {
 		lines = append(lines, "left out, as they are not in both trace lists: "+count(s.NotFound))
 	}

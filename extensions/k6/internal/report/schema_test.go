@@ -55,7 +55,8 @@ func sharedNumbers(t *testing.T, file, prefix string) {
 	decoder.UseNumber()
 	require.NoError(t, decoder.Decode(&numbers))
 	var code bytes.Buffer
-	_, _ = fmt.Fprintf(&code, "// Code generated from reports/contract/%s.json; DO NOT EDIT.\n\npackage report\n\n// %s\nconst (\n",
+	_, _ = fmt.Fprintf(&code,
+		"// Code generated from reports/contract/%s.json; DO NOT EDIT.\n\npackage report\n\n// %s\nconst (\n",
 		file, numbers["description"])
 	delete(numbers, "description")
 	for _, name := range slices.Sorted(maps.Keys(numbers)) {
@@ -99,7 +100,8 @@ func TestOnlyValidRunsAreAccepted(t *testing.T) {
 	require.NoError(t, err)
 	for _, c := range []struct{ from, to, fault string }{
 		{`"lost":0,"pending"`, `"lost":"none","pending"`, "is no valid run: account.lost: got string, want integer"},
-		{`"schema":"arrival/run/1"`, `"schema":"arrival/run/2"`, "is no valid run: schema: value must be 'arrival/run/1'"},
+		{`"schema":"arrival/run/1"`, `"schema":"arrival/run/2"`,
+			"is no valid run: schema: value must be 'arrival/run/1'"},
 		{`"started":"2026`, `"started":"on 2026`, "is no valid run: run.started: "},
 		{`{"schema"`, `["schema"`, "is not JSON: "},
 	} {
@@ -115,7 +117,8 @@ func TestOnlyValidRunsAreAccepted(t *testing.T) {
 		}
 	}
 	// Deep nesting, and a document behind the run.
-	assert.ErrorContains(t, Validate(slices.Concat(bytes.Repeat([]byte("["), 1e6), bytes.Repeat([]byte("]"), 1e6))), "is not JSON")
+	assert.ErrorContains(t, Validate(slices.Concat(bytes.Repeat([]byte("["), 1e6), bytes.Repeat([]byte("]"), 1e6))),
+		"is not JSON")
 	assert.ErrorContains(t, Validate(append(bytes.Clone(text), '{')), "is not JSON")
 	_, err = Read(t.TempDir())
 	assert.ErrorIs(t, err, os.ErrNotExist)

@@ -18,7 +18,8 @@ type Interval struct {
 	FromSend     *Quantiles `json:"from_send" merge:"mean"`
 	HTTP         *Quantiles `json:"http" merge:"mean"`
 	Bins         []int64    `json:"arrival_bins" merge:"own"` // see NewBins
-	// DueBins: of deliveries of the measured phases whose messages were due in this second; a line of timeline.ndjson can't know
+	// DueBins: of deliveries of the measured phases whose messages were due in this second; a line of timeline.ndjson
+	// can't know
 	DueBins []int64 `json:"due_bins,omitempty" merge:"own"`
 	// Stages: means of the deliveries with stamps; nil: there are none
 	Stages map[string]float64 `json:"stages" merge:"own"`

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Hold marks a run as in progress: as long as this process holds the open timeline, nobody recovers its report. The kernel
-// takes the mark with the process, however that ends. Where a file system knows no locks, there is no mark.
+// Hold marks a run as in progress: as long as this process holds the open timeline, nobody recovers its report. The
+// kernel takes the mark with the process, however that ends. Where a file system knows no locks, there is no mark.
 func Hold(timeline string) *os.File {
 	f, err := os.OpenFile(timeline, os.O_RDWR, 0)
 	if err != nil {

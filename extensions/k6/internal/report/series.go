@@ -17,7 +17,8 @@ type series struct {
 func (r *Run) series() []series {
 	all := []series{{"arrival", r.Latency.Arrival, "deliveries in the measured phases", ""}}
 	if r.Run.Model != Closed { // in the closed model both figures are equal
-		all = append(all, series{"from send", r.Latency.FromSend, "deliveries", "uncorrected: without the generator's lateness"})
+		all = append(all, series{"from send", r.Latency.FromSend, "deliveries",
+			"uncorrected: without the generator's lateness"})
 	}
 	return append(all, series{r.Run.protocol(), r.Latency.HTTP, "requests", ""})
 }

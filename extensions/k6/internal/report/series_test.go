@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Regression: terminal and Markdown had lists of their own, so Markdown said nothing of negative and foreign deliveries.
+// Regression: terminal and Markdown had lists of their own, so Markdown said nothing of negative and foreign
+// deliveries.
 func TestTerminalAndMarkdownShowTheSameFigures(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "passing")

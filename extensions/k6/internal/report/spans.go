@@ -7,8 +7,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
-// Spans are the stages of sampled messages, by the spans that the pipeline's own traces have of them. Counts are deliveries
-// of the measured phases.
+// Spans are the stages of sampled messages, by the spans that the pipeline's own traces have of them. Counts are
+// deliveries of the measured phases.
 type Spans struct {
 	OneIn    int           `json:"one_in"`
 	Listen   string        `json:"listen"` // host:port of the endpoint; empty: there is none
@@ -72,7 +72,8 @@ type SpansClock struct {
 	Host     string  `json:"host"`
 	OffsetMS float64 `json:"offset_ms"` // its clock minus the generator's
 	BoundMS  float64 `json:"bound_ms"`
-	// Basis: same host, Redis' clock, or the traces: a child does not begin before its parent; disagree: no offset fits all
+	// Basis: same host, Redis' clock, or the traces: a child does not begin before its parent; disagree: no offset fits
+	// all
 	Basis string `json:"basis"`
 }
 
@@ -122,7 +123,8 @@ func (s *Spans) Against(all Latency) *Spans {
 		return new(*a - *b)
 	}
 	d := &described.Difference
-	d.Mean, d.P50, d.P99 = minus(s.Arrival.Mean, all.Mean), minus(s.Arrival.P50, all.at(50)), minus(s.Arrival.P99, all.at(99))
+	d.Mean, d.P50, d.P99 = minus(s.Arrival.Mean, all.Mean), minus(s.Arrival.P50, all.at(50)),
+		minus(s.Arrival.P99, all.at(99))
 	return &described
 }
 
@@ -150,7 +152,8 @@ func (s *Spans) left() (lines []string) {
 // head says how many deliveries have stages.
 func (s *Spans) head() string {
 	if s.waits() {
-		return fmt.Sprintf("deliveries of sampled messages (one in %s): %s, without spans so far; k6 x arrival spans joins files of them",
+		return fmt.Sprintf("deliveries of sampled messages (one in %s): %s, without spans so far; "+
+			"k6 x arrival spans joins files of them",
 			count(s.OneIn), count(s.Sampled))
 	}
 	return fmt.Sprintf("%s of %s deliveries of sampled messages (one in %s) have stages, by %s of the pipeline",
@@ -166,7 +169,8 @@ func (s *Spans) tail(r *Run) (lines []string) {
 		return nil
 	}
 	if len(s.Stages) > 0 {
-		lines = append(lines, "the mean of the sampled deliveries minus that of all: "+change(s.Difference.Mean, r.Latency.Arrival.Mean))
+		lines = append(lines, "the mean of the sampled deliveries minus that of all: "+change(s.Difference.Mean,
+			r.Latency.Arrival.Mean))
 	}
 	if left := s.left(); len(left) > 0 {
 		lines = append(lines, "left out: "+strings.Join(left, ", "))

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// staticText is the part of the page that needs no script, for where none may run: Jenkins, mail, previews of files. The page's
-// script replaces it.
+// staticText is the part of the page that needs no script, for where none may run: Jenkins, mail, previews of files.
+// The page's script replaces it.
 //
 //go:embed static.gohtml
 var staticText string
@@ -61,13 +61,15 @@ func (r *Run) about() string {
 		ended = " to " + *r.Run.Ended
 	}
 	return strings.Join([]string{
-		r.Run.Started + ended, strings.TrimSpace(r.Run.Tool.Name + " " + r.Run.Tool.Version), "profile " + r.Run.Profile.Name,
+		r.Run.Started + ended, strings.TrimSpace(r.Run.Tool.Name + " " + r.Run.Tool.Version), "profile " +
+			r.Run.Profile.Name,
 		r.Run.Topology, r.Run.Network,
 	}, " · ")
 }
 
 func staticAccount(a Account) (rows []staticEnding) {
-	for _, e := range append([]ending{{a.Arrived, "arrived"}}, append(missedEndings(a), ending{a.Pending, "pending"})...) {
+	for _, e := range append([]ending{{a.Arrived, "arrived"}},
+		append(missedEndings(a), ending{a.Pending, "pending"})...) {
 		if e.name == "arrived" || e.n > 0 {
 			rows = append(rows, staticEnding{e.n, e.name, percent(float64(e.n) / float64(max(1, a.Scheduled)))})
 		}

@@ -44,7 +44,8 @@ type point struct{ x, y float64 }
 // newStaticChart draws arrival p99 over time, of a sweep over its concurrency; nil if no p99 is known.
 func newStaticChart(r *Run) *staticChart {
 	var points []point
-	c := &staticChart{Width: chartWidth, Height: chartHeight, Title: "Arrival p99 over time", Note: "ms, by seconds of the run"}
+	c := &staticChart{Width: chartWidth, Height: chartHeight, Title: "Arrival p99 over time",
+		Note: "ms, by seconds of the run"}
 	label := func(x float64) string { return moment(int(x)) }
 	if steps := closedSteps(r.Steps); sweeps(r.Steps) {
 		for _, s := range steps {
@@ -114,18 +115,21 @@ func (c *staticChart) draw(points []point, limit *float64, least, most float64, 
 	x := func(v float64) int { return chartLeft + int((v-first)/max(last-first, 1e-9)*(chartRight-chartLeft)) }
 	y := func(v float64) int { return chartBottom - int((scale(v)-low)/(high-low)*(chartBottom-chartTop)) }
 	for _, v := range niceTicks(least, most, low != 0) {
-		c.Ticks = append(c.Ticks, staticTick{chartLeft, chartRight, y(v), y(v), chartLeft - 8, y(v) + 4, "end", figure(&v)})
+		c.Ticks = append(c.Ticks, staticTick{chartLeft, chartRight, y(v), y(v), chartLeft - 8, y(v) + 4, "end",
+			figure(&v)})
 	}
 	for _, v := range []float64{first, (first + last) / 2, last} {
 		anchor := map[float64]string{first: "start", last: "end"}[v]
 		if anchor == "" {
 			anchor = "middle"
 		}
-		c.Ticks = append(c.Ticks, staticTick{x(v), x(v), chartBottom, chartBottom + 5, x(v), chartBottom + 20, anchor, label(v)})
+		c.Ticks = append(c.Ticks, staticTick{x(v), x(v), chartBottom, chartBottom + 5, x(v), chartBottom + 20, anchor,
+			label(v)})
 	}
 	if limit != nil {
 		at := y(*limit)
-		c.Lines = append(c.Lines, staticLine{fmt.Sprintf("%d,%d %d,%d", chartLeft, at, chartRight, at), limitColour, true})
+		c.Lines = append(c.Lines, staticLine{fmt.Sprintf("%d,%d %d,%d", chartLeft, at, chartRight, at),
+			limitColour, true})
 	}
 	var run []string
 	end := func() {
@@ -147,7 +151,8 @@ func (c *staticChart) draw(points []point, limit *float64, least, most float64, 
 	end()
 }
 
-// niceTicks are 1, 2 or 5 times powers of ten within a range; of a logarithmic one the powers of ten, or also between them.
+// niceTicks are 1, 2 or 5 times powers of ten within a range; of a logarithmic one the powers of ten, or also between
+// them.
 func niceTicks(least, most float64, log bool) (ticks []float64) {
 	if !log {
 		step := math.Pow(10, math.Floor(math.Log10(max(most, 1e-3))))

@@ -23,7 +23,8 @@ func staticOf(t *testing.T, r *Run) string {
 
 func TestThePageHasItsFiguresWithoutAScript(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"passing", "failing", "refusing", "closed", "spike", "soak", "capacity", "three", "real", "started", "gap"} {
+	for _, name := range []string{"passing", "failing", "refusing", "closed", "spike", "soak", "capacity", "three",
+		"real", "started", "gap"} {
 		r := golden(t, name)
 		part := staticOf(t, r)
 		assert.Contains(t, part, r.Run.Name, name)

@@ -10,8 +10,8 @@ import (
 // nameMost is the longest name of a phase in a table of eighty columns, and some more.
 const nameMost = 20
 
-// stepsText is a table of the phases; nil when there is nothing to compare. wide adds the CPU, and in the open model how long
-// a phase took until 99 % of its deliveries had arrived.
+// stepsText is a table of the phases; nil when there is nothing to compare. wide adds the CPU, and in the open model
+// how long a phase took until 99 % of its deliveries had arrived.
 func stepsText(r *Run, wide bool) []string {
 	steps := slices.DeleteFunc(slices.Clone(r.Steps), func(s Step) bool { return s.Requests == 0 })
 	if len(steps) < 2 {
@@ -28,7 +28,8 @@ func stepsText(r *Run, wide bool) []string {
 		roles = cpuRoles(steps)
 	}
 	mean := r.Run.protocol() + " mean"
-	head := fmt.Sprintf("%*s %7s %s %7s %8s %7s %7s %7s", width, "phase", "req/s", mean, "p99", "arr. p50", "p99", "max", "backlog")
+	head := fmt.Sprintf("%*s %7s %s %7s %8s %7s %7s %7s", width, "phase", "req/s", mean, "p99", "arr. p50", "p99",
+		"max", "backlog")
 	almost := wide && slices.ContainsFunc(steps, func(s Step) bool { return s.Arrived99S != nil })
 	if almost {
 		head += fmt.Sprintf(" %10s", "99 % in s")
@@ -46,7 +47,8 @@ func stepsText(r *Run, wide bool) []string {
 		if s.Backlog != nil {
 			backlog = count(*s.Backlog)
 		}
-		line := fmt.Sprintf("%*s %7s %*s %7s %8s %7s %7s %7s", width, s.Name, count(int(float64(s.Requests)/s.DurationS+0.5)),
+		line := fmt.Sprintf("%*s %7s %*s %7s %8s %7s %7s %7s", width, s.Name,
+			count(int(float64(s.Requests)/s.DurationS+0.5)),
 			len(mean), num(h.Mean), num(h.at(99)), num(a.at(50)), num(a.at(99)), num(a.Max), backlog)
 		if almost {
 			line += fmt.Sprintf(" %10s", num(s.Arrived99S))

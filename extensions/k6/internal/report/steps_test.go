@@ -53,7 +53,8 @@ func TestStepsAreShownAsATable(t *testing.T) {
 	assert.Regexp(t, `\b1,234 +12\.3 +81     7`, wide)
 
 	r.Figures = []Figure{
-		{Name: "time to drain", Value: new(3.25), Unit: "s"}, {Name: "time until p99 is back", Unit: "s"}, {Name: "held", Value: new(15000.0)}, {Name: "lost", Value: new(0.0)},
+		{Name: "time to drain", Value: new(3.25), Unit: "s"}, {Name: "time until p99 is back", Unit: "s"},
+		{Name: "held", Value: new(15000.0)}, {Name: "lost", Value: new(0.0)},
 	}
 	text = Text(r, "", Screen{})
 	assert.Contains(t, text, "\n  figure      time to drain: 3.25 s\n  figure      time until p99 is back: n/a\n")

@@ -88,12 +88,14 @@ func TestFiguresAreAddedToARun(t *testing.T) {
 	assert.Equal(t, "highest rate", shown.Figures[len(r.Figures)].Name)
 	text, err := os.ReadFile(filepath.Join(dir, MarkdownName))
 	require.NoError(t, err)
-	assert.Contains(t, string(text), "- highest rate: 1,200 requests/s\n- next rate: not available\n\nIt holds &lt;1200\\>.\n")
+	assert.Contains(t, string(text),
+		"- highest rate: 1,200 requests/s\n- next rate: not available\n\nIt holds &lt;1200\\>.\n")
 
 	// What is refused changes nothing.
 	held, err := os.ReadFile(filepath.Join(dir, FileName))
 	require.NoError(t, err)
-	assert.ErrorContains(t, Annotate(filepath.Join(dir, FileName), Campaign{Figures: figures[1:]}, ""), `has a figure "next rate" already`)
+	assert.ErrorContains(t, Annotate(filepath.Join(dir, FileName), Campaign{Figures: figures[1:]}, ""),
+		`has a figure "next rate" already`)
 	refuses := func(found Campaign, why string) {
 		t.Helper()
 		assert.ErrorContains(t, Annotate(dir, found, ""), why)

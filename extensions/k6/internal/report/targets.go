@@ -33,8 +33,8 @@ type Others struct {
 // mostTargets is the number of targets of each kind: those that lost most, the slowest, the busiest.
 const mostTargets = 50
 
-// NewTargets picks the followed targets that stand out, the slowest first, and merges the others. rest holds the targets
-// that were not followed; nil: all were.
+// NewTargets picks the followed targets that stand out, the slowest first, and merges the others. rest holds the
+// targets that were not followed; nil: all were.
 func NewTargets(followed []ledger.Target, rest *ledger.Target) *Targets {
 	rows := make([]Target, 0, len(followed))
 	for i := range followed {

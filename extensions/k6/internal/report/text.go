@@ -39,7 +39,8 @@ type summary struct {
 }
 
 func (s *summary) line(label, format string, args ...any) {
-	s.row(label, strings.Join(fold(Printable(fmt.Sprintf(format, args...)), s.columns-indent), "\n"+strings.Repeat(" ", indent)))
+	s.row(label, strings.Join(fold(Printable(fmt.Sprintf(format, args...)), s.columns-indent),
+		"\n"+strings.Repeat(" ", indent)))
 }
 
 // indent is the column in which the text of each line begins.
@@ -124,7 +125,8 @@ func Text(r *Run, where string, screen Screen) string {
 	for _, p := range r.Generators {
 		own := ""
 		if p.Scheduled != nil {
-			own = fmt.Sprintf(" · %s scheduled · %s arrived · lateness p99 %s ms · CPU max %s %%", count(*p.Scheduled), count(*p.Arrived),
+			own = fmt.Sprintf(" · %s scheduled · %s arrived · lateness p99 %s ms · CPU max %s %%", count(*p.Scheduled),
+				count(*p.Arrived),
 				num(p.ScheduleP99MS), num(p.CPUPercentMax))
 		}
 		s.line(fmt.Sprintf("generator %d", p.Number), "%s · %s%s", p.Segment, p.Result, own)
@@ -136,8 +138,8 @@ func Text(r *Run, where string, screen Screen) string {
 	return s.String() + "\n"
 }
 
-// rates are the highest planned rate in requests and in messages: "500 requests/s = 950 messages/s"; empty where they are
-// the same, or in the closed model.
+// rates are the highest planned rate in requests and in messages: "500 requests/s = 950 messages/s"; empty where they
+// are the same, or in the closed model.
 func (id Identity) rates() string {
 	most, messages, weights := 0.0, 0.0, 0.0
 	for _, p := range id.Profile.Phases {
@@ -173,9 +175,11 @@ func (s *summary) latencies(r *Run) {
 		s.line("canary", "%s of %s%s", count(c.Arrived), count(c.Sent), latency)
 	}
 
-	s.table("stage", []string{fmt.Sprintf(stageRow, "mean", "share", "p50", "p99", "max") + r.Tail.column("    ", "of slowest 1 %")})
+	s.table("stage", []string{fmt.Sprintf(stageRow, "mean", "share", "p50", "p99", "max") +
+		r.Tail.column("    ", "of slowest 1 %")})
 	row := func(stage string, part Latency, note string) {
-		text := fmt.Sprintf(stageRow+" ms%s%s", num(part.Mean), share(part, l.Arrival), num(part.at(50)), num(part.at(99)), num(part.Max),
+		text := fmt.Sprintf(stageRow+" ms%s%s", num(part.Mean), share(part, l.Arrival), num(part.at(50)),
+			num(part.at(99)), num(part.Max),
 			r.Tail.column(" ", r.Tail.share(stage)), Printable(note))
 		if s.columns > 0 && indent+utf8.RuneCountInString(text) > s.columns { // the note stands below
 			text = strings.TrimSuffix(text, Printable(note))
@@ -188,7 +192,8 @@ func (s *summary) latencies(r *Run) {
 		case part.Count > 0:
 			row(stage.Name, part, within(r, stage))
 		case i == 1 && l.FromSend.Count > 0: // without stamps the stages in between are one
-			row(stage.Name+" …", l.FromSend, fmt.Sprintf("   %s to %s as one: the pipeline sends no stamps", stage.Name, r.Stages[len(r.Stages)-1].Name))
+			row(stage.Name+" …", l.FromSend, fmt.Sprintf("   %s to %s as one: the pipeline sends no stamps", stage.Name,
+				r.Stages[len(r.Stages)-1].Name))
 			return
 		default:
 			s.line("  "+stage.Name, "%8s", "n/a")
@@ -216,12 +221,14 @@ func equation(a Account) (reached, rest string) {
 	if !a.Balanced {
 		sign = "≠"
 	}
-	reached = fmt.Sprintf("%s scheduled %s %s dropped + %s rejected + %s unknown + %s arrived", count(a.Scheduled), sign,
+	reached = fmt.Sprintf("%s scheduled %s %s dropped + %s rejected + %s unknown + %s arrived",
+		count(a.Scheduled), sign,
 		count(a.Dropped), count(a.Rejected), count(a.Unknown), count(a.Arrived))
 	if a.Altered > 0 {
 		reached += fmt.Sprintf(" + %s altered", count(a.Altered))
 	}
-	rest = fmt.Sprintf("+ %s dead-lettered + %s queued + %s lost", count(a.DeadLettered), count(a.Queued), count(a.Lost))
+	rest = fmt.Sprintf("+ %s dead-lettered + %s queued + %s lost", count(a.DeadLettered), count(a.Queued),
+		count(a.Lost))
 	if a.Pending > 0 {
 		rest += fmt.Sprintf(" + %s pending", count(a.Pending))
 	}
@@ -244,7 +251,8 @@ func CutOff(ran, planned time.Duration) string {
 	case planned == 0:
 		return fmt.Sprintf("cut off at %s, before every message had an end", minutes(ran))
 	}
-	return fmt.Sprintf("cut off at %s, after its load of %s and before every message had an end", minutes(ran), minutes(planned))
+	return fmt.Sprintf("cut off at %s, after its load of %s and before every message had an end", minutes(ran),
+		minutes(planned))
 }
 
 func (c Clock) text() string {

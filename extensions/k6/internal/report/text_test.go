@@ -19,8 +19,9 @@ import (
 
 func balanced() *Run {
 	return &Run{
-		Account: Account{Balanced: true}, Stages: stages.Default(), Latency: NewLatencies(stages.Default(), ledger.NewTimes(6), false),
-		Clock: Clock{Reference: "redis TIME", BoundMS: 0.0312}, Health: Health{Gaps: []Gap{}, TrendOneIn: 1},
+		Account: Account{Balanced: true}, Stages: stages.Default(),
+		Latency: NewLatencies(stages.Default(), ledger.NewTimes(6), false),
+		Clock:   Clock{Reference: "redis TIME", BoundMS: 0.0312}, Health: Health{Gaps: []Gap{}, TrendOneIn: 1},
 	}
 }
 
@@ -109,7 +110,8 @@ func TestTextEscapesControlCharacters(t *testing.T) {
 	// Foreign text: an ingest's answer becomes an error's example, and a profile names its phases.
 	hostile := func(of string) string { return of + " \x1b[31m\u009b\r\n  PASS \u202e" }
 	r := balanced()
-	r.Run.Name, r.Run.Protocol, r.Verdict = hostile("name"), hostile("protocol"), Verdict{Result: Fail, Reasons: []string{hostile("reason")}}
+	r.Run.Name, r.Run.Protocol, r.Verdict = hostile("name"), hostile("protocol"),
+		Verdict{Result: Fail, Reasons: []string{hostile("reason")}}
 	r.Figures = []Figure{{Name: hostile("figure"), Unit: hostile("unit"), Value: new(1.0)}}
 	r.Errors = []ErrorClass{{Stage: hostile("stage"), Class: hostile("class"), Example: hostile("example"), Count: 1}}
 	for range 3 {
@@ -171,9 +173,11 @@ func TestSampledFiguresAreShownBesideTheFullOnes(t *testing.T) {
 	r.Latency.Arrival = NewLatency(ramp(100), false)
 	few := NewSampled(100, 2, ramp(50), [3]int64{50_000, 100_000, 150_000})
 	r.Sampled = few.Against(r.Latency.Arrival)
-	assert.Contains(t, Text(r, "", Screen{}), "\n  sampled     p99 50.0 ms from 50 samples (one message in 100), full 99.0 ms, difference -49.0 ms (-49 %)\n"+
-		"              left out, as they are not in both trace lists: 2\n")
-	assert.Equal(t, []float64{1, 2, 3}, []float64{*r.Sampled.Parts.Ingest, *r.Sampled.Parts.Relay, *r.Sampled.Parts.Arrival})
+	assert.Contains(t, Text(r, "", Screen{}),
+		"\n  sampled     p99 50.0 ms from 50 samples (one message in 100), full 99.0 ms, difference -49.0 ms (-49 %)\n"+
+			"              left out, as they are not in both trace lists: 2\n")
+	assert.Equal(t, []float64{1, 2, 3}, []float64{*r.Sampled.Parts.Ingest, *r.Sampled.Parts.Relay,
+		*r.Sampled.Parts.Arrival})
 	for range 2 {
 		step := Step{Name: "1", Requests: 100, DurationS: 1}
 		step.Latency.Arrival = r.Latency.Arrival
@@ -197,7 +201,8 @@ func TestAP99Needs100Samples(t *testing.T) {
 func TestLostMessagesAreListedAndTheSlowestOnDemand(t *testing.T) {
 	r := balanced()
 	r.Messages = &Messages{Slowest: []Slow{
-		{ID: "r.1.7", Target: "user/1", Due: "2026-11-23T10:00:00.000001Z", ArrivalMS: 300.5, StagesMS: map[string]float64{"queue": 300, "relay": 0.5}},
+		{ID: "r.1.7", Target: "user/1", Due: "2026-11-23T10:00:00.000001Z", ArrivalMS: 300.5,
+			StagesMS: map[string]float64{"queue": 300, "relay": 0.5}},
 		{ID: "r.1.8", ArrivalMS: 3},
 	}}
 	for i, end := range []string{"lost", "dead_lettered", "lost", "lost", "lost"} {

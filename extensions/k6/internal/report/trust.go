@@ -30,8 +30,8 @@ type ProcessClock struct {
 // sure: a stage between two processes that is shorter than this many clock bounds is shown with the bound.
 const sure = 10
 
-// within is the clock bound beside a short stage; empty for other stages, and when all processes are on one host. The page
-// (reports/page/facts.ts) has the same rule.
+// within is the clock bound beside a short stage; empty for other stages, and when all processes are on one host. The
+// page (reports/page/facts.ts) has the same rule.
 func within(r *Run, stage stages.Stage) string {
 	p50 := r.Latency.Stages[stage.Name].P50
 	if !stage.CrossesHosts || p50 == nil || r.Clock.OneHost || *p50 >= sure*r.Clock.BoundMS {
@@ -52,7 +52,8 @@ type Health struct {
 	TrendOneIn       int      `json:"trend_one_in" merge:"max"` // k6's Trend gets one sample in this many; 1: all
 }
 
-// ArrivalStamps counts the measured deliveries whose arrival is the kernel's stamp, and those whose arrival is the read.
+// ArrivalStamps counts the measured deliveries whose arrival is the kernel's stamp, and those whose arrival is the
+// read.
 type ArrivalStamps struct {
 	Kernel int64 `json:"kernel" merge:"sum"`
 	Read   int64 `json:"read" merge:"sum"`
@@ -66,7 +67,8 @@ type Gap struct {
 	Reason     string   `json:"reason"`
 }
 
-// Canary holds the results of the canary: messages at a steady, low rate over separate connections, outside the account.
+// Canary holds the results of the canary: messages at a steady, low rate over separate connections, outside the
+// account.
 type Canary struct {
 	Sent      int     `json:"sent" merge:"sum"`
 	Arrived   int     `json:"arrived" merge:"sum"`

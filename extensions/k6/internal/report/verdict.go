@@ -22,15 +22,17 @@ const FailedRequests = "requests_failed"
 
 // Verdict is the result with its reasons and rules. internal/judge makes it.
 type Verdict struct {
-	Result        string   `json:"result"`
-	Reasons       []string `json:"reasons"`
-	Rules         []Rule   `json:"rules"`  // never nil
-	TrustedAnyway []string `json:"stands"` // latencies that can be trusted though the result is Invalid: "http"; never nil
+	Result  string   `json:"result"`
+	Reasons []string `json:"reasons"`
+	Rules   []Rule   `json:"rules"` // never nil
+	// latencies that can be trusted though the result is Invalid: "http"; never nil
+	TrustedAnyway []string `json:"stands"`
 }
 
 // Rule is a limit, the measured value, and whether it held. A rule without a limit is a fact that holds or not.
 type Rule struct {
-	Name   string   `json:"name"`   // of the figure; for a threshold its metric, with the aggregation unless it is a value or a count
+	// of the figure; for a threshold its metric, with the aggregation unless it is a value or a count
+	Name   string   `json:"name"`
 	Value  *float64 `json:"value"`  // nil: not known
 	Op     string   `json:"op"`     // the required relation of Value to Limit; empty: no limit
 	Limit  *float64 `json:"limit"`  // nil: none
@@ -40,8 +42,9 @@ type Rule struct {
 	Basis  string   `json:"basis"`  // how Limit was computed; empty: it was set
 	Reason string   `json:"reason"` // why it is broken; empty: it holds, or another rule has the reason
 
-	Part          string   `json:"part,omitempty"`           // what the rule is about; empty: of an earlier version
-	Remedy        string   `json:"remedy,omitempty"`         // what was wrong, and what to do, if it makes the run unusable
+	Part string `json:"part,omitempty"` // what the rule is about; empty: of an earlier version
+	// what was wrong, and what to do, if it makes the run unusable
+	Remedy        string   `json:"remedy,omitempty"`
 	TrustedAnyway []string `json:"trusted_anyway,omitempty"` // what can be trusted though the rule is broken
 
 	Generator int `json:"generator,omitempty"` // of a merged run: the instance; 0: the whole run
@@ -62,7 +65,8 @@ const (
 )
 
 // Unbalanced is the remedy for an account that does not balance.
-const Unbalanced = "the account does not balance, so no latency is shown. This is an error of the instrument: please report it"
+const Unbalanced = "the account does not balance, so no latency is shown. This is an error of the " +
+	"instrument: please report it"
 
 // Limited is the rule as text: "arrival_p99 < 250 ms".
 func (r Rule) Limited() string {
@@ -73,7 +77,8 @@ func (r Rule) Limited() string {
 	return name
 }
 
-// lasting is the rule as text without a computed limit, which differs from run to run: CI systems follow a case by its name.
+// lasting is the rule as text without a computed limit, which differs from run to run: CI systems follow a case by its
+// name.
 func (r Rule) lasting() string {
 	if r.Basis != "" {
 		return r.named()

@@ -22,7 +22,8 @@ var (
 	withinLimit = regexp.MustCompile(`^\s*(arrival\.within\([^)]*\))(.*)$`)
 )
 
-// WithinMetric is the metric of arrival.within(250ms), given that text or the metric's name; ok is false for other names.
+// WithinMetric is the metric of arrival.within(250ms), given that text or the metric's name; ok is false for other
+// names.
 func WithinMetric(name string) (metric string, limit time.Duration, ok bool) {
 	text, isMetric := strings.CutPrefix(name, withinPrefix)
 	if parts := withinName.FindStringSubmatch(name); parts != nil {
@@ -45,7 +46,8 @@ const withinForm = "allowed: arrival.within(250ms) >= 99.9%, with us, ms or s, a
 
 var withinTime = regexp.MustCompile(`^arrival\.within\(\s*([\d.]*)\s*([^)\s]*)\s*\)$`)
 
-// CheckWithin returns what is wrong with a name that is meant as arrival.within(250ms); nil: nothing, or it is another name.
+// CheckWithin returns what is wrong with a name that is meant as arrival.within(250ms); nil: nothing, or it is another
+// name.
 func CheckWithin(name string) error {
 	if _, _, ok := WithinMetric(name); ok || !strings.HasPrefix(name, "arrival.within") {
 		return nil
@@ -141,8 +143,9 @@ func (l Latency) Within(limit time.Duration) *float64 {
 	return new(ShareWithin(h, limit))
 }
 
-// ShareWithin is the share of a histogram's values (µs) up to a time. A value is known to a step of the histogram, so only
-// steps that end within the time count: an error is against the pipeline. reports/comparison/seconds.ts does the same.
+// ShareWithin is the share of a histogram's values (µs) up to a time. A value is known to a step of the histogram, so
+// only steps that end within the time count: an error is against the pipeline. reports/comparison/seconds.ts does the
+// same.
 func ShareWithin(h *hdrhistogram.Histogram, limit time.Duration) float64 {
 	var inside int64
 	for _, bar := range h.Distribution() {

@@ -89,7 +89,8 @@ func TestAShareThatEqualsTheLimitHolds(t *testing.T) {
 	s.AddMany(10_000, 949)
 	s.AddMany(500_000, 51)
 	r := &Run{Latency: Latencies{Arrival: NewLatency(&s, true)}, Run: Identity{Ended: new("2026-11-21T10:00:00Z")}}
-	for limit, held := range map[string]bool{"arrival.within(250ms) >= 94.9%": true, "arrival.within(250ms) > 94.9%": false} {
+	for limit, held := range map[string]bool{"arrival.within(250ms) >= 94.9%": true,
+		"arrival.within(250ms) > 94.9%": false} {
 		rule, err := NewWithinRule(limit, r)
 		require.NoError(t, err)
 		assert.Equal(t, held, *rule.OK, limit)

@@ -20,6 +20,7 @@ type Parts struct {
 	Count    func(stage, class, example string) // counts an error of a class
 	Distrust func(format string, args ...any)   // makes the run invalid, with a reason in plain words
 	Slot     func(seq int) pacer.Slot           // the request that carries a message
-	Verify   func() int                         // the bytes of one message in so many are compared; 0: what was sent is not known
-	Sample   func(payload []byte)               // gets foreign messages, one of which the report shows
+	// the bytes of one message in so many are compared; 0: what was sent is not known
+	Verify func() int
+	Sample func(payload []byte) // gets foreign messages, one of which the report shows
 }

@@ -80,8 +80,9 @@ type Phases struct {
 type Span struct {
 	Begun      bool
 	Start, End time.Duration
-	Backlog    *int     // deliveries owed at its end; nil: it has not ended
-	Drained    *float64 // seconds from its end until all had arrived; nil: the run did not wait, or the wait ended first
+	Backlog    *int // deliveries owed at its end; nil: it has not ended
+	// seconds from its end until all had arrived; nil: the run did not wait, or the wait ended first
+	Drained *float64
 }
 
 // NewPhases fills in the phases of the open model, which are known beforehand.

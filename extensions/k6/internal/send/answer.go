@@ -78,8 +78,8 @@ func (a Answer) Describe() string {
 	return strings.TrimSpace(a.status() + " " + a.Excerpt())
 }
 
-// excerptMost is how many bytes of an answer are looked at for its excerpt. Secrets are taken out before the cut, which could
-// leave the beginning of one.
+// excerptMost is how many bytes of an answer are looked at for its excerpt. Secrets are taken out before the cut, which
+// could leave the beginning of one.
 const excerptMost = 4 << 10
 
 // Excerpt is the start of an answer's body, in one line.

@@ -34,7 +34,8 @@ func TestWhatAnAnswerMeansForItsMessages(t *testing.T) {
 		{send.Answer{Err: errors.New("it says so"), Class: "reset"}, ledger.Unknown, "reset", "it says so"},
 		{dial(syscall.ECONNREFUSED), ledger.Rejected, "no connection: refused", "connection refused"},
 		{dial(os.ErrDeadlineExceeded), ledger.Rejected, "no connection: timeout", "i/o timeout"},
-		{dial(x509.UnknownAuthorityError{}), ledger.Rejected, "TLS", "x509: certificate signed by unknown authority (ca, TLS_CA: the file of its authority)"},
+		{dial(x509.UnknownAuthorityError{}), ledger.Rejected, "TLS",
+			"x509: certificate signed by unknown authority (ca, TLS_CA: the file of its authority)"},
 	} {
 		c.answer.Body = func() []byte { return []byte(" no such\nfield ") }
 		outcome, class, example := c.answer.Outcome(10 * time.Second)

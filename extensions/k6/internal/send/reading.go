@@ -118,8 +118,8 @@ func (p *Poster) readHeader() error {
 // bareEnd is an empty line after one that ends without CR.
 var bareEnd = regexp.MustCompile("\n\r?\n")
 
-// awaitEnd waits for the end of a header. Where its lines end without CR (RFC 9112, 2.2), they get theirs: fasthttp would
-// wait for them.
+// awaitEnd waits for the end of a header. Where its lines end without CR (RFC 9112, 2.2), they get theirs: fasthttp
+// would wait for them.
 func (p *Poster) awaitEnd() {
 	for {
 		b, _ := p.reader.Peek(p.reader.Buffered())

@@ -100,7 +100,8 @@ func TestEachKindOfAnswerIsRead(t *testing.T) {
 			[]string{ok, "HTTP/1.1 202 A\r\nContent-Length: 2\r\nX: " + long + "\r\n\r\nok", ok}, thrice, 1,
 		},
 		"many fields": {
-			[]string{"HTTP/1.1 202 A\r\nContent-Length: 2\r\n" + strings.Repeat("X-Y: "+long[:80]+"\r\n", 2000) + "\r\nok"},
+			[]string{"HTTP/1.1 202 A\r\nContent-Length: 2\r\n" + strings.Repeat("X-Y: "+long[:80]+"\r\n", 2000) +
+				"\r\nok"},
 			thrice, 1,
 		},
 		"long cookie, in pieces": {
@@ -109,7 +110,8 @@ func TestEachKindOfAnswerIsRead(t *testing.T) {
 		},
 		"long trailer": {
 			[]string{
-				"HTTP/1.1 202 A\r\nTransfer-Encoding: chunked\r\n\r\n2;x=\"1\"\r\nok\r\n0\r\nX-Sum: " + long + "\r\n\r\n",
+				"HTTP/1.1 202 A\r\nTransfer-Encoding: chunked\r\n\r\n2;x=\"1\"\r\nok\r\n0\r\nX-Sum: " + long +
+					"\r\n\r\n",
 			},
 			thrice, 1,
 		},

@@ -58,7 +58,8 @@ func checkPath(name, path string) error {
 		return fmt.Errorf("%s does not begin with /; allowed: /messages?x=1", name)
 	}
 	if strings.Contains(path, "{{") {
-		return fmt.Errorf("%s has {{, and placeholders stand in the body; allowed: {{target}}, once, in ingest.path (INGEST_PATH)", name)
+		return fmt.Errorf("%s has {{, and placeholders stand in the body; allowed: {{target}}, once, "+
+			"in ingest.path (INGEST_PATH)", name)
 	}
 	for i, c := range []byte(path) {
 		if c <= ' ' || c >= 0x7f || c == '#' {

@@ -41,7 +41,8 @@ func TestAPathGoesOutAsItWasWritten(t *testing.T) {
 
 func TestThePathNamesTheTarget(t *testing.T) {
 	t.Parallel()
-	o := Ingest{URL: "http://h/v1", Path: "/rooms/{{target}}/events?x=1", BatchPath: "/m", Headers: map[string]string{"X": Target}}
+	o := Ingest{URL: "http://h/v1", Path: "/rooms/{{target}}/events?x=1", BatchPath: "/m",
+		Headers: map[string]string{"X": Target}}
 	require.NoError(t, o.Check())
 	p := NewPoster(o, network.Network{}, time.Second)
 	assert.True(t, p.Targeted())

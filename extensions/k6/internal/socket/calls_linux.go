@@ -38,7 +38,8 @@ func (c *calls) receive(fd int, p *byte, n, flags int) (took int, stamp int64, e
 			break
 		}
 		var t unix.Timespec
-		if header.Level == unix.SOL_SOCKET && header.Type == unix.SCM_TIMESTAMPNS && len(data) >= int(unsafe.Sizeof(t)) {
+		if header.Level == unix.SOL_SOCKET && header.Type == unix.SCM_TIMESTAMPNS &&
+			len(data) >= int(unsafe.Sizeof(t)) {
 			copy(unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)), data)
 			return took, t.Nano(), nil
 		}

@@ -22,9 +22,9 @@ const (
 //
 // The kernel stamps each segment when it arrives, and a read reports the stamp of the last segment that it took bytes
 // from. So a read first copies the bytes (MSG_PEEK). When the ends of the messages are known, it takes them from the
-// socket one by one, and each gets the stamp of the segment with its last byte. While the socket is not read, the kernel
-// also merges up to 17 segments with the one before, and all of them have the stamp of the last. That adds at most the
-// time since the socket was last seen empty. Spread over the messages with one stamp, it is their wait.
+// socket one by one, and each gets the stamp of the segment with its last byte. While the socket is not read, the
+// kernel also merges up to 17 segments with the one before, and all of them have the stamp of the last. That adds at
+// most the time since the socket was last seen empty. Spread over the messages with one stamp, it is their wait.
 type stampedConn struct {
 	*net.TCPConn
 	raw   syscall.RawConn
@@ -97,8 +97,8 @@ func (c *stampedConn) watch(held bool) {
 
 func (c *stampedConn) every(look time.Duration) { c.look = look }
 
-// lookAgain sets the time of the next look at an idle socket. It returns os.ErrDeadlineExceeded if the reader's own deadline
-// has passed.
+// lookAgain sets the time of the next look at an idle socket. It returns os.ErrDeadlineExceeded if the reader's own
+// deadline has passed.
 func (c *stampedConn) lookAgain() error {
 	at, ok := c.limit.next(c.look)
 	if !ok {
@@ -204,7 +204,8 @@ func (c *stampedConn) note(at time.Time, n int, stamp int64, fd int) {
 	}
 	passed := time.Duration(at.UnixNano() - c.emptyAt.UnixNano())
 	c.last = read{
-		at: at, size: n, stamp: stamp, believed: counted && !stepped(passed, at.Sub(c.emptyAt)), empty: c.emptyAt, late: c.emptyAt,
+		at: at, size: n, stamp: stamp, believed: counted && !stepped(passed, at.Sub(c.emptyAt)), empty: c.emptyAt,
+		late: c.emptyAt,
 	}
 	if c.idle {
 		c.last.late = time.Time{}

@@ -310,7 +310,8 @@ func readAfter(at time.Time, away time.Duration) read {
 func TestAStepOfTheWallClockIsDetected(t *testing.T) {
 	t.Parallel()
 	for passed, want := range map[time.Duration]bool{
-		time.Second: false, time.Second + time.Microsecond: false, time.Second + time.Millisecond: true, 0: true, -time.Hour: true,
+		time.Second: false, time.Second + time.Microsecond: false, time.Second + time.Millisecond: true, 0: true,
+		-time.Hour: true,
 	} {
 		assert.Equal(t, want, stepped(passed, time.Second), passed)
 	}

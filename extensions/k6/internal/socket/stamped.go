@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Stamped is a connection for a reader that knows nothing of arrivals, like net/http or a WebSocket library: it notes the
-// arrival of the bytes that were read last. Unlike a Conn it keeps the deadlines of its reader.
+// Stamped is a connection for a reader that knows nothing of arrivals, like net/http or a WebSocket library: it notes
+// the arrival of the bytes that were read last. Unlike a Conn it keeps the deadlines of its reader.
 type Stamped struct {
 	*Conn
 	mu   sync.Mutex

@@ -59,7 +59,8 @@ func Check(binary, built string) error {
 		return fmt.Errorf("the sources in %s can't be read: %w", Folder, err)
 	}
 	if now != built {
-		return fmt.Errorf("%s is stale: it was built from other sources than %s holds now; build it with: npm run setup",
+		return fmt.Errorf("%s is stale: it was built from other sources than %s holds now; "+
+			"build it with: npm run setup",
 			binary, Folder)
 	}
 	return nil

@@ -13,7 +13,8 @@ import (
 func TestHashCoversOnlyFilesOfTheBuild(t *testing.T) {
 	t.Parallel()
 	tree := func(change map[string]string) string {
-		files := map[string]string{"go.mod": "module x", "a/a.go": "package a", "a/a_test.go": "package a", "a.d.ts": "x"}
+		files := map[string]string{"go.mod": "module x", "a/a.go": "package a", "a/a_test.go": "package a",
+			"a.d.ts": "x"}
 		for name, content := range change {
 			files[name] = content
 		}
@@ -48,5 +49,6 @@ func TestCheck(t *testing.T) {
 	require.NoError(t, Check(binary, hash))
 	require.NoError(t, Check(binary, ""), "built by hand")
 	require.NoError(t, os.WriteFile(filepath.Join(tree, "go.mod"), []byte("module y"), 0o600))
-	assert.ErrorContains(t, Check(binary, hash), "is stale: it was built from other sources than extensions/k6 holds now; build it with: npm run setup")
+	assert.ErrorContains(t, Check(binary, hash),
+		"is stale: it was built from other sources than extensions/k6 holds now; build it with: npm run setup")
 }

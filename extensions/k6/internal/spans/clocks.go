@@ -15,8 +15,9 @@ type moment struct {
 	us   int64
 }
 
-// hosts bounds the offsets of the hosts' clocks by what is impossible: a moment can not be before one that leads to it. So
-// two moments of different hosts bound the difference of their clocks on one side, and all together leave an interval.
+// hosts bounds the offsets of the hosts' clocks by what is impossible: a moment can not be before one that leads to it.
+// So two moments of different hosts bound the difference of their clocks on one side, and all together leave an
+// interval.
 type hosts struct {
 	names  []string
 	same   []bool    // it has the generator's clock
@@ -28,7 +29,8 @@ type hosts struct {
 
 func newHosts(names []string) *hosts {
 	n := len(names)
-	h := &hosts{names: names, same: make([]bool, n), known: make([]bool, n), whole: make([]bool, n), starts: make([]int, n)}
+	h := &hosts{names: names, same: make([]bool, n), known: make([]bool, n), whole: make([]bool, n),
+		starts: make([]int, n)}
 	for range names {
 		row := make([]int64, len(names))
 		for i := range row {

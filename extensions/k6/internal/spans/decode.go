@@ -30,8 +30,8 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 
 var errObjects = fmt.Errorf("it has more than %d objects", objectsMost)
 
-// countable reports an error for data of a message that has too many objects. What is malformed in other ways is left to
-// whoever reads it.
+// countable reports an error for data of a message that has too many objects. What is malformed in other ways is left
+// to whoever reads it.
 func countable(data []byte, as proto.Message) error {
 	n := 0
 	if objects(data, as.ProtoReflect().Descriptor(), 0, &n); n > objectsMost {

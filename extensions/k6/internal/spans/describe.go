@@ -72,7 +72,8 @@ func (k *Keeper) Describe(s Sampling) *report.Spans {
 		if i == generator || h.starts[i] == 0 || c.basis == "" {
 			continue
 		}
-		d.Clocks = append(d.Clocks, report.SpansClock{Host: h.names[i], OffsetMS: float64(c.offset) / 1000, BoundMS: float64(c.bound) / 1000, Basis: c.basis})
+		d.Clocks = append(d.Clocks, report.SpansClock{Host: h.names[i], OffsetMS: float64(c.offset) / 1000,
+			BoundMS: float64(c.bound) / 1000, Basis: c.basis})
 	}
 	k.stages(d, found, clocks, h, s)
 	return d
@@ -88,8 +89,8 @@ func (k *Keeper) Complete(kept []ledger.Kept, table []Mark) bool {
 	})
 }
 
-// sortOut finds the messages that have all marks once. A mark of the default table counts if half of the messages with spans
-// have it: not every pipeline makes all.
+// sortOut finds the messages that have all marks once. A mark of the default table counts if half of the messages with
+// spans have it: not every pipeline makes all.
 func sortOut(all []*message, table []Mark, traced int) *sorted {
 	f := &sorted{table: table}
 	for row, mark := range table {
@@ -170,7 +171,8 @@ func (k *Keeper) bounded(s Sampling, f *sorted) *hosts {
 			for _, i := range g.mine {
 				s := &g.spans[i]
 				if up, ok := g.places[s.parent]; ok && !s.receives {
-					h.before(moment{int(g.spans[up].host), g.spans[up].start / 1000}, moment{int(s.host), s.start / 1000})
+					h.before(moment{int(g.spans[up].host), g.spans[up].start / 1000},
+						moment{int(s.host), s.start / 1000})
 				}
 			}
 		}
@@ -222,8 +224,9 @@ func (k *Keeper) tree(m *message, at ledger.Kept, clocks []clock) []report.Spans
 			due := on(clocks, moment{m.host, at.Due})
 			ms := func(ns int64) float64 { return float64(on(clocks, moment{int(s.host), ns / 1000})-due) / 1000 }
 			all = append(all, report.SpansSpan{
-				Service: k.names.list[s.service], Name: k.names.list[s.name], Depth: g.depth(i), StartMS: ms(s.start), EndMS: ms(s.end),
-				Kind: strings.ToLower(strings.TrimPrefix(s.kind.String(), "SPAN_KIND_")),
+				Service: k.names.list[s.service], Name: k.names.list[s.name], Depth: g.depth(i), StartMS: ms(s.start),
+				EndMS: ms(s.end),
+				Kind:  strings.ToLower(strings.TrimPrefix(s.kind.String(), "SPAN_KIND_")),
 			})
 		}
 	}

@@ -25,8 +25,8 @@ type Exported = []*tracepb.ResourceSpans
 // ErrCut is the error of a file that ends within an object, as a killed collector leaves it. All before it is taken.
 var ErrCut = errors.New("ends in the middle of an object; what is before it is used")
 
-// ReadExported hands the spans of a file to take. It reads JSON, also with gzip: OTLP, in as many objects as there are (the
-// collector's file exporter), Tempo's form of it, and Jaeger's.
+// ReadExported hands the spans of a file to take. It reads JSON, also with gzip: OTLP, in as many objects as there are
+// (the collector's file exporter), Tempo's form of it, and Jaeger's.
 func ReadExported(path string, take func(Exported)) error {
 	f, err := report.OpenStream(path)
 	if err != nil {
@@ -55,7 +55,8 @@ type exported struct {
 	take    func(Exported)
 }
 
-// object reads one object. Its members may stand in one of their own: Tempo's `trace`, `result` of Jaeger's newer interface.
+// object reads one object. Its members may stand in one of their own: Tempo's `trace`, `result` of Jaeger's newer
+// interface.
 func (e *exported) object(depth int) error {
 	if depth > nestedMost {
 		return fmt.Errorf("an object is more than %d deep in others", nestedMost)

@@ -28,7 +28,8 @@ import (
 // exportedMessages is a run of five messages, and their spans as three exports each.
 func exportedMessages() (*Traced, []*tracepb.ResourceSpans) {
 	t := &Traced{
-		Asked: Asked{Run: "run", OneIn: 10, All: 1000, OneHost: true, Generators: []Generator{{Number: 1, Prefix: "m", Host: "elsewhere"}}}, IDs: map[int]string{},
+		Asked: Asked{Run: "run", OneIn: 10, All: 1000, OneHost: true,
+			Generators: []Generator{{Number: 1, Prefix: "m", Host: "elsewhere"}}}, IDs: map[int]string{},
 	}
 	var all []*tracepb.ResourceSpans
 	for n := range int64(5) {
@@ -75,7 +76,8 @@ func inJaeger(of *tracepb.ResourceSpans) map[string]any {
 			"startTime": s.StartTimeUnixNano / 1000, "duration": s.EndTimeUnixNano/1000 - s.StartTimeUnixNano/1000,
 			"references": []any{map[string]any{"refType": "CHILD_OF", "traceID": in, "spanID": hex.EncodeToString(s.ParentSpanId)}},
 			"tags": []any{
-				map[string]any{"key": "span.kind", "type": "string", "value": strings.ToLower(s.Kind.String()[len("SPAN_KIND_"):])},
+				map[string]any{"key": "span.kind", "type": "string",
+					"value": strings.ToLower(s.Kind.String()[len("SPAN_KIND_"):])},
 				map[string]any{"key": "http.status_code", "type": "int64", "value": 202},
 			},
 		}},
@@ -205,7 +207,8 @@ func TestABrokenFileOfTracedMessagesIsRefused(t *testing.T) {
 		_, err := ReadTraced(dir)
 		assert.ErrorContains(t, err, want)
 	}
-	traced := &Traced{Asked: Asked{Run: "r", OneIn: 1, Generators: []Generator{{Number: 1}}}, Kept: []ledger.Kept{{Seq: 1, Due: 1, Sent: ledger.Forgotten, Arrived: 2}}, IDs: map[int]string{1: "m"}}
+	traced := &Traced{Asked: Asked{Run: "r", OneIn: 1, Generators: []Generator{{Number: 1}}},
+		Kept: []ledger.Kept{{Seq: 1, Due: 1, Sent: ledger.Forgotten, Arrived: 2}}, IDs: map[int]string{1: "m"}}
 	require.NoError(t, traced.Write(dir))
 	again, err := ReadTraced(dir)
 	require.NoError(t, err)
@@ -232,9 +235,11 @@ func TestMarksAreSuggested(t *testing.T) {
 	for n := range 5 {
 		in := k.mixing.TraceOf(n)
 		for i := range 3 { // more than one in each message
-			k.Take(made{service: "api", id: fmt.Sprint("read", i), parent: "post", kind: client, from: int64(n)*10_000 + 250, to: int64(n)*10_000 + 260}.in(in))
+			k.Take(made{service: "api", id: fmt.Sprint("read", i), parent: "post", kind: client, from: int64(n)*10_000 +
+				250, to: int64(n)*10_000 + 260}.in(in))
 		}
-		k.Take(made{service: "gateway", id: fmt.Sprint("user", n), kind: server, from: int64(n)*10_000 + 150, to: int64(n)*10_000 + 2200}.in(in))
+		k.Take(made{service: "gateway", id: fmt.Sprint("user", n), kind: server, from: int64(n)*10_000 + 150,
+			to: int64(n)*10_000 + 2200}.in(in))
 	}
 	marks := []MarkOption{}
 	for _, g := range Suggest(k.Trees(traced.Kept)) {
@@ -266,7 +271,8 @@ func TestMarksAreSuggested(t *testing.T) {
 func TestWithoutMarksTheSlowestAreListedAllTheSame(t *testing.T) {
 	t.Parallel()
 	k := keeper()
-	k.Take(made{service: "api", id: "job", kind: tracepb.Span_SPAN_KIND_INTERNAL, from: 300, to: 400}.in(k.mixing.TraceOf(1)))
+	k.Take(made{service: "api", id: "job", kind: tracepb.Span_SPAN_KIND_INTERNAL, from: 300,
+		to: 400}.in(k.mixing.TraceOf(1)))
 	d := k.Describe(sampling(k, arrived(1, 0, 1500)))
 	assert.Zero(t, d.Count)
 	require.Len(t, d.Slowest, 1)

@@ -18,8 +18,8 @@ const (
 	forwardMost  = 10 * time.Second
 )
 
-// forwarder sends all spans on to the collector that OpenTelemetry's variables name, so that it does not miss what comes to
-// the run. nil: there is none.
+// forwarder sends all spans on to the collector that OpenTelemetry's variables name, so that it does not miss what
+// comes to the run. nil: there is none.
 type forwarder struct {
 	client otlptrace.Client
 	queue  chan []*tracepb.ResourceSpans
@@ -34,7 +34,8 @@ func forward(ctx context.Context, own string, fault func(class, example string))
 		return nil, nil
 	}
 	if to, err := url.Parse(endpoint); err == nil && sameListener(to.Host, own) {
-		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT %s is the run's own endpoint (spans.listen): unset it for k6, it is for the pipeline", endpoint)
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT %s is the run's own endpoint (spans.listen): "+
+			"unset it for k6, it is for the pipeline", endpoint)
 	}
 	client, err := traces.Client()
 	if err != nil {
@@ -43,7 +44,8 @@ func forward(ctx context.Context, own string, fault func(class, example string))
 	if err := client.Start(ctx); err != nil {
 		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
 	}
-	f := &forwarder{client: client, queue: make(chan []*tracepb.ResourceSpans, forwardsMost), done: make(chan struct{}), fault: fault}
+	f := &forwarder{client: client, queue: make(chan []*tracepb.ResourceSpans, forwardsMost), done: make(chan struct{}),
+		fault: fault}
 	go func() {
 		defer close(f.done)
 		for spans := range f.queue {

@@ -37,7 +37,8 @@ func (k *Keeper) knowGenerators(h *hosts, all []Generator) {
 // Add adds what another generator of the run has traced. Both must not have a generator in common.
 func (t *Traced) Add(other *Traced) {
 	oneHost := t.OneHost && other.OneHost && t.Generators[0].Host == other.Generators[0].Host
-	if len(t.Clocks) == 0 && len(other.Clocks) > 0 && t.Generators[0].RedisMS != nil && other.Generators[0].RedisMS != nil {
+	if len(t.Clocks) == 0 && len(other.Clocks) > 0 && t.Generators[0].RedisMS != nil &&
+		other.Generators[0].RedisMS != nil {
 		ahead := *t.Generators[0].RedisMS - *other.Generators[0].RedisMS
 		for _, c := range other.Clocks {
 			c.OffsetMS += ahead

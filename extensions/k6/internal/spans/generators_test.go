@@ -39,7 +39,8 @@ func twoGenerators(t *testing.T, redis bool) (k *Keeper, all *Traced) {
 			due := int64(n)*10_000 + int64(number)*5000
 			row := arrived(Number(number+1, n), due, 15*100)
 			if number == 1 {
-				row.Due, row.Sent, row.Arrived = row.Due-behind.Microseconds(), row.Sent-behind.Microseconds(), row.Arrived-behind.Microseconds()
+				row.Due, row.Sent, row.Arrived = row.Due-behind.Microseconds(), row.Sent-behind.Microseconds(),
+					row.Arrived-behind.Microseconds()
 			}
 			one.Kept = append(one.Kept, row)
 			one.IDs[row.Seq] = fmt.Sprintf("run.%d.%d", number+1, n)
@@ -62,7 +63,8 @@ func twoGenerators(t *testing.T, redis bool) (k *Keeper, all *Traced) {
 	return k, all
 }
 
-// Regression: in the trace of a request with several messages, those that are not sampled were taken for the one that is.
+// Regression: in the trace of a request with several messages, those that are not sampled were taken for the one that
+// is.
 func TestSpansOfMessagesThatAreNotSampledAreNoOthers(t *testing.T) {
 	t.Parallel()
 	traced, all := exportedMessages()
@@ -93,7 +95,8 @@ func TestGeneratorsOnSeveralHostsHaveOneBudgetOfStages(t *testing.T) {
 		}
 		assert.InDelta(t, *d.Arrival.Mean, sum, 1e-9)
 		for _, c := range d.Clocks {
-			assert.InDelta(t, map[string]float64{"away-api": 20, "away-worker": -35}[c.Host], c.OffsetMS, c.BoundMS, c.Host)
+			assert.InDelta(t, map[string]float64{"away-api": 20, "away-worker": -35}[c.Host], c.OffsetMS,
+				c.BoundMS, c.Host)
 			assert.Less(t, c.BoundMS, 2.0)
 		}
 		require.Len(t, d.Slowest, slowestMost)
@@ -106,10 +109,12 @@ func TestGeneratorsOnSeveralHostsHaveOneBudgetOfStages(t *testing.T) {
 func TestWhatRedisShowsOfProcessesHoldsForTheFirstGenerator(t *testing.T) {
 	t.Parallel()
 	of := func(number int, redis float64) *Traced {
-		return &Traced{Asked: Asked{Generators: []Generator{{Number: number, Host: fmt.Sprint(number), RedisMS: &redis, BoundMS: 0.1}}}, IDs: map[int]string{}}
+		return &Traced{Asked: Asked{Generators: []Generator{{Number: number, Host: fmt.Sprint(number), RedisMS: &redis,
+			BoundMS: 0.1}}}, IDs: map[int]string{}}
 	}
 	first, second := of(1, 3), of(2, 53)
-	second.Clocks = []Clock{{Instance: "relay-1", OffsetMS: 70, BoundMS: 0.2}} // 70 ms ahead of a clock that is 50 behind the first's
+	// 70 ms ahead of a clock that is 50 behind the first's
+	second.Clocks = []Clock{{Instance: "relay-1", OffsetMS: 70, BoundMS: 0.2}}
 	first.Add(second)
 	require.Len(t, first.Clocks, 1)
 	assert.InDelta(t, 20, first.Clocks[0].OffsetMS, 1e-9)
@@ -125,8 +130,10 @@ func TestSpansThatARunHasWrittenAreThoseThatCame(t *testing.T) {
 	batch := trace([]byte("a batch of two  "))
 	both := []trace{k.mixing.TraceOf(1), k.mixing.TraceOf(2)}
 	id := []*commonpb.KeyValue{text(messageID, "m2")}
-	k.Take(made{service: "away", id: "poll", kind: consumer, from: 600, to: 700, links: both, attributes: []*commonpb.KeyValue{text(operation, receives)}}.in(batch))
-	k.Take(made{service: "away", id: "call", parent: "poll", kind: client, from: 900, to: 950, attributes: append(id, text(requestMethod, "POST"))}.in(batch))
+	k.Take(made{service: "away", id: "poll", kind: consumer, from: 600, to: 700, links: both,
+		attributes: []*commonpb.KeyValue{text(operation, receives)}}.in(batch))
+	k.Take(made{service: "away", id: "call", parent: "poll", kind: client, from: 900, to: 950,
+		attributes: append(id, text(requestMethod, "POST"))}.in(batch))
 	k.Take(made{service: "nobody", id: "other", kind: server, from: 1, to: 2}.in(trace{1}))
 	dir, again := t.TempDir(), t.TempDir()
 	require.NoError(t, k.Write(dir, func(n int) string { return traced.IDs[n] }))

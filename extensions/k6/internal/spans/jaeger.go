@@ -72,8 +72,9 @@ func fromJaeger(piece []byte) (all Exported, err error) {
 func (s *jaegerSpan) span() (*tracepb.Span, error) {
 	start := min(s.StartTime, jaegerMost)
 	out := &tracepb.Span{
-		Name: s.OperationName, StartTimeUnixNano: start * 1000, EndTimeUnixNano: (start + min(s.Duration, jaegerMost)) * 1000,
-		Attributes: textsOf(s.Tags),
+		Name: s.OperationName, StartTimeUnixNano: start * 1000,
+		EndTimeUnixNano: (start + min(s.Duration, jaegerMost)) * 1000,
+		Attributes:      textsOf(s.Tags),
 	}
 	var err error
 	if out.TraceId, out.SpanId, err = s.ids(); err != nil {

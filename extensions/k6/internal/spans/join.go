@@ -59,8 +59,8 @@ func (t *tree) above(i int, visit func(i int) bool) bool {
 	return false
 }
 
-// owners are the messages whose a span is. In a trace of several messages, links and ids of messages say whose a span and
-// those below it are; told is false where none says it.
+// owners are the messages whose a span is. In a trace of several messages, links and ids of messages say whose a span
+// and those below it are; told is false where none says it.
 func (t *tree) owners(i int) (of []int, told bool) {
 	told = t.above(i, func(i int) bool {
 		switch s := &t.spans[i]; {
@@ -123,7 +123,8 @@ func (m *message) first() int64 {
 // messages are the sampled messages in the order of their numbers.
 func (k *Keeper) messages(kept []ledger.Kept) []*message {
 	linking := map[int][]*group{}
-	for _, in := range slices.SortedFunc(maps.Keys(k.linked), func(a, b trace) int { return bytes.Compare(a[:], b[:]) }) {
+	for _, in := range slices.SortedFunc(maps.Keys(k.linked),
+		func(a, b trace) int { return bytes.Compare(a[:], b[:]) }) {
 		t := newTree(slices.Concat(k.batches[in], k.own[in]))
 		for n, mine := range t.byMessage() {
 			if in != k.mixing.TraceOf(n) {
@@ -177,8 +178,8 @@ func (k *Keeper) mark(m *message, table []Mark) {
 	}
 }
 
-// choose returns the moment of the spans that a choice names, and how many there are. Of nested ones the outermost counts:
-// a gateway's span has that of the service below it.
+// choose returns the moment of the spans that a choice names, and how many there are. Of nested ones the outermost
+// counts: a gateway's span has that of the service below it.
 func (k *Keeper) choose(m *message, c choice) (at moment, found int) {
 	for _, g := range m.groups {
 		is := func(i int) bool {

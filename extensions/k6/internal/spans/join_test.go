@@ -18,7 +18,8 @@ import (
 )
 
 func text(key, value string) *commonpb.KeyValue {
-	return &commonpb.KeyValue{Key: key, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: value}}}
+	return &commonpb.KeyValue{Key: key,
+		Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: value}}}
 }
 
 func resourceOf(service string) *resourcepb.Resource {
@@ -54,8 +55,8 @@ func (m made) in(t trace) []*tracepb.ResourceSpans {
 		return fmt.Appendf(nil, "%-8s", text)[:8]
 	}
 	s := &tracepb.Span{
-		TraceId: t[:], SpanId: id(m.id), ParentSpanId: id(m.parent), Kind: m.kind, Name: m.id + " name", Attributes: m.attributes,
-		StartTimeUnixNano: at(m.from, m.ahead), EndTimeUnixNano: at(m.to, m.ahead),
+		TraceId: t[:], SpanId: id(m.id), ParentSpanId: id(m.parent), Kind: m.kind, Name: m.id + " name",
+		Attributes: m.attributes, StartTimeUnixNano: at(m.from, m.ahead), EndTimeUnixNano: at(m.to, m.ahead),
 	}
 	for _, l := range m.links {
 		s.Links = append(s.Links, &tracepb.Span_Link{TraceId: l[:], SpanId: id("link")})
@@ -77,7 +78,8 @@ func arrived(n int, due, after int64) ledger.Kept {
 }
 
 func keeper() *Keeper {
-	return NewKeeper(NewMixing("run"), func(id string) (n int, own bool) { _, err := fmt.Sscanf(id, "m%d", &n); return n, err == nil })
+	return NewKeeper(NewMixing("run"),
+		func(id string) (n int, own bool) { _, err := fmt.Sscanf(id, "m%d", &n); return n, err == nil })
 }
 
 // take keeps the spans of a message of a pipeline with four marks, which took 1, 2, 3, 4 and 5 (× scale) to the next.
@@ -90,9 +92,12 @@ func take(k *Keeper, n int, sent, scale int64, ahead ...time.Duration) (after in
 	}
 	in := k.mixing.TraceOf(n)
 	for _, m := range []made{
-		{service: names[1], id: "put", parent: "work", kind: producer, from: sent + 10*scale, to: sent + 11*scale, ahead: worker},
-		{service: names[1], id: "work", parent: "queue", kind: consumer, from: sent + 6*scale, to: sent + 20*scale, ahead: worker},
-		{service: names[0], id: "queue", parent: "post", kind: producer, from: sent + 3*scale, to: sent + 4*scale, ahead: api},
+		{service: names[1], id: "put", parent: "work", kind: producer, from: sent + 10*scale, to: sent + 11*scale,
+			ahead: worker},
+		{service: names[1], id: "work", parent: "queue", kind: consumer, from: sent + 6*scale, to: sent + 20*scale,
+			ahead: worker},
+		{service: names[0], id: "queue", parent: "post", kind: producer, from: sent + 3*scale, to: sent + 4*scale,
+			ahead: api},
 		{service: names[0], id: "post", parent: "us", kind: server, from: sent + scale, to: sent + 5*scale, ahead: api},
 	} {
 		k.Take(m.in(in))
@@ -115,7 +120,8 @@ func TestStagesOfSampledMessagesSumToTheirArrival(t *testing.T) {
 		ends = append(ends, s.From+"-"+s.To)
 		sum += *s.Mean
 	}
-	assert.Equal(t, []string{"due-sent", "sent-received", "received-queued", "queued-claimed", "claimed-published", "published-arrived"}, ends)
+	assert.Equal(t, []string{"due-sent", "sent-received", "received-queued", "queued-claimed", "claimed-published",
+		"published-arrived"}, ends)
 	assert.InDelta(t, *d.Arrival.Mean, sum, 1e-9)
 	assert.InDelta(t, 0.1, *d.Stages[0].Mean, 1e-9)
 	assert.InDelta(t, 2*0.1245, *d.Stages[2].Mean, 1e-9)
@@ -154,7 +160,8 @@ func TestMarksThatAreMissingTwiceOrOutOfOrderAreCounted(t *testing.T) {
 	k.Take(made{service: "api", id: "post", kind: server, from: 200, to: 300}.in(k.mixing.TraceOf(11)))
 	kept = append(kept, arrived(11, 0, 1500)) // three marks less
 	take(k, 12, 100, 100)
-	k.Take(made{service: "worker", id: "again", parent: "queue", kind: consumer, from: 900, to: 950}.in(k.mixing.TraceOf(12)))
+	k.Take(made{service: "worker", id: "again", parent: "queue", kind: consumer, from: 900,
+		to: 950}.in(k.mixing.TraceOf(12)))
 	kept = append(kept, arrived(12, 0, 1500)) // a second attempt
 	take(k, 13, 50_000, 100)
 	kept = append(kept, arrived(13, 100_000, 1500)) // received before it was sent
@@ -166,7 +173,8 @@ func TestMarksThatAreMissingTwiceOrOutOfOrderAreCounted(t *testing.T) {
 	for _, m := range d.Marks {
 		got[m.Mark] = [3]int{m.Missing, m.Twice, m.Disordered}
 	}
-	assert.Equal(t, map[string][3]int{"received": {0, 0, 1}, "queued": {1, 0, 0}, "claimed": {1, 1, 0}, "published": {1, 0, 0}}, got)
+	assert.Equal(t, map[string][3]int{"received": {0, 0, 1}, "queued": {1, 0, 0}, "claimed": {1, 1, 0},
+		"published": {1, 0, 0}}, got)
 }
 
 // A consumer of a batch has its own trace, which links to the messages. Its children come first, as they end first.
@@ -182,7 +190,8 @@ func TestLinksOfBatchesAreFollowed(t *testing.T) {
 	}
 	for n := 1; n <= 2; n++ {
 		id := []*commonpb.KeyValue{text("messaging.message.id", fmt.Sprint("m", n))}
-		k.Take(made{service: "worker", id: fmt.Sprint("put", n), parent: "poll", kind: producer, from: 900 + int64(n), to: 950, attributes: id}.in(batch))
+		k.Take(made{service: "worker", id: fmt.Sprint("put", n), parent: "poll", kind: producer, from: 900 + int64(n),
+			to: 950, attributes: id}.in(batch))
 	}
 	require.Equal(t, 2, k.Received().Others)
 	k.Take(made{service: "worker", id: "poll", kind: consumer, from: 600, to: 1000, links: both}.in(batch))
@@ -230,12 +239,14 @@ func TestClocksOfProcessesAreKnownByThatOfRedis(t *testing.T) {
 	}
 	s := sampling(k, kept...)
 	process := export("relay")
-	process[0].Resource.Attributes = []*commonpb.KeyValue{text("host.name", "away-worker"), text("service.instance.id", "worker-1")}
+	process[0].Resource.Attributes = []*commonpb.KeyValue{text("host.name", "away-worker"),
+		text("service.instance.id", "worker-1")}
 	k.Take(process)
 	traced := sortedClocks(k.Describe(s))
 	require.Greater(t, traced[1].BoundMS, 0.1)
 	offset := traced[1].OffsetMS
-	s.Clocks = []Clock{{Instance: "worker-1", OffsetMS: offset - 0.02, BoundMS: 0.03}, {Instance: "nobody", OffsetMS: 9}}
+	s.Clocks = []Clock{{Instance: "worker-1", OffsetMS: offset - 0.02, BoundMS: 0.03},
+		{Instance: "nobody", OffsetMS: 9}}
 	clocks := sortedClocks(k.Describe(s))
 	assert.Equal(t, report.ByTraces, clocks[0].Basis)
 	assert.Equal(t, report.ByRedis, clocks[1].Basis)
@@ -263,8 +274,10 @@ func TestATableOfMarks(t *testing.T) {
 	assert.Equal(t, "done", d.Stages[3].From)
 	assert.InDelta(t, 1.4, *d.Stages[2].Mean, 1e-9)
 	for _, wrong := range [][]MarkOption{
-		{row("Taken", "server", "", "")}, {row("taken", "sever", "", "")}, {row("taken", "", "", "")}, {row("taken", "server", "/(/", "")},
-		{row("taken", "server", "", "middle")}, {row("sent", "server", "", "")}, {row("a", "server", "", ""), row("a", "client", "", "")},
+		{row("Taken", "server", "", "")}, {row("taken", "sever", "", "")}, {row("taken", "", "", "")},
+		{row("taken", "server", "/(/", "")},
+		{row("taken", "server", "", "middle")}, {row("sent", "server", "", "")},
+		{row("a", "server", "", ""), row("a", "client", "", "")},
 	} {
 		_, err := Table(wrong)
 		assert.ErrorContains(t, err, "spans.marks", wrong)
@@ -283,7 +296,8 @@ func TestAConsumerWithOneTraceForAllMessages(t *testing.T) {
 		own := k.mixing.TraceOf(n)
 		k.Take(made{service: "api", id: "s", kind: server, from: sent + 200, to: sent + 500}.in(own))
 		k.Take(made{service: "api", id: "p", parent: "s", kind: producer, from: sent + 300, to: sent + 400}.in(own))
-		k.Take(made{service: "worker", id: fmt.Sprint("c", n), kind: consumer, from: sent + 500, to: sent + 900, links: []trace{own}}.in(shared))
+		k.Take(made{service: "worker", id: fmt.Sprint("c", n), kind: consumer, from: sent + 500, to: sent + 900,
+			links: []trace{own}}.in(shared))
 		kept = append(kept, arrived(n, sent-100, 1000))
 	}
 	d := k.Describe(sampling(k, kept...))

@@ -105,8 +105,9 @@ func (n *names) number(name string) uint16 {
 // NewKeeper keeps the spans of messages. numberOf is the number in a message's id.
 func NewKeeper(mixing Mixing, numberOf func(id string) (int, bool)) *Keeper {
 	return &Keeper{
-		mixing: mixing, numberOf: numberOf, own: map[trace][]span{}, linked: map[trace]map[int]bool{}, batches: map[trace][]span{},
-		others: map[trace][]span{}, names: newNames(namesMost), hosts: newNames(hostsMost), named: map[uint16]bool{},
+		mixing: mixing, numberOf: numberOf, own: map[trace][]span{}, linked: map[trace]map[int]bool{},
+		batches: map[trace][]span{},
+		others:  map[trace][]span{}, names: newNames(namesMost), hosts: newNames(hostsMost), named: map[uint16]bool{},
 		instances: map[string]uint16{},
 	}
 }
@@ -138,7 +139,8 @@ func (k *Keeper) Take(all []*tracepb.ResourceSpans) (dropped int) {
 }
 
 func (k *Keeper) take(s *tracepb.Span, service, host uint16) {
-	if len(s.GetTraceId()) != len(trace{}) || len(s.GetSpanId()) != len(spanID{}) || s.GetEndTimeUnixNano() < s.GetStartTimeUnixNano() ||
+	if len(s.GetTraceId()) != len(trace{}) || len(s.GetSpanId()) != len(spanID{}) ||
+		s.GetEndTimeUnixNano() < s.GetStartTimeUnixNano() ||
 		s.GetEndTimeUnixNano() > 1<<62 {
 		k.received.Malformed++
 		return

@@ -97,7 +97,8 @@ func Table(options []MarkOption) ([]Mark, error) {
 	var all []Mark
 	for _, o := range options {
 		if slices.ContainsFunc(all, func(m Mark) bool { return m.Name == o.Mark }) || slices.Contains(outer, o.Mark) {
-			return nil, fmt.Errorf("spans.marks: the mark %q stands there twice, or is one of the run's own (%s)", o.Mark, strings.Join(outer, ", "))
+			return nil, fmt.Errorf("spans.marks: the mark %q stands there twice, or is one of the run's own (%s)",
+				o.Mark, strings.Join(outer, ", "))
 		}
 		m, err := o.mark()
 		if err != nil {
@@ -133,7 +134,8 @@ func (o MarkOption) mark() (Mark, error) {
 	if o.At == "end" {
 		at = "end"
 	}
-	m.Span = strings.Join(slices.DeleteFunc([]string{at, "of", o.Span.Service, o.Span.Kind, o.Span.Name}, func(s string) bool { return s == "" }), " ")
+	m.Span = strings.Join(slices.DeleteFunc([]string{at, "of", o.Span.Service, o.Span.Kind, o.Span.Name},
+		func(s string) bool { return s == "" }), " ")
 	m.among = []choice{{atEnd: at == "end", is: func(s *span, name, service string) bool {
 		return (o.Span.Kind == "" || s.kind == kind) && named(name) && serves(service)
 	}}}

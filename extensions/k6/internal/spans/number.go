@@ -7,9 +7,9 @@ import (
 	"encoding/binary"
 )
 
-// Mixing maps the numbers of a run's messages to trace ids and back, by one block of AES: so the ids are uniform in every
-// byte, as samplers want them, and a trace id names its message without a map. The key follows from the run's id, so that
-// files of spans can be joined later; it hides nothing.
+// Mixing maps the numbers of a run's messages to trace ids and back, by one block of AES: so the ids are uniform in
+// every byte, as samplers want them, and a trace id names its message without a map. The key follows from the run's id,
+// so that files of spans can be joined later; it hides nothing.
 type Mixing struct{ block cipher.Block }
 
 // mark is the first half of a block before it is encrypted. Of a foreign trace id it comes out once in 2⁶⁴.
@@ -50,9 +50,9 @@ func (m Mixing) NumberOf(id []byte) (n int, ok bool) {
 	return int(number), binary.BigEndian.Uint64(b[:8]) == mark && number < 1<<54
 }
 
-// Picked is the message of a request that is sampled, or else its first one: each message with the chance 1 / oneIn, but
-// at most one of a request. Which one follows from a hash, not from a remainder: every hundredth message may have the same
-// target.
+// Picked is the message of a request that is sampled, or else its first one: each message with the chance 1 / oneIn,
+// but at most one of a request. Which one follows from a hash, not from a remainder: every hundredth message may have
+// the same target.
 func Picked(first, messages, oneIn int) (n int, ok bool) {
 	x := uint64(first) + 0x9e3779b97f4a7c15 // splitmix64
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -36,9 +36,10 @@ func (o Options) Check() (Options, []Mark, error) {
 func (o Options) checkListen() error {
 	host, port, err := net.SplitHostPort(o.Listen)
 	number, notNumber := strconv.Atoi(port)
-	if err != nil || notNumber != nil || number < 0 || number > 65535 || host != "" && host != "localhost" && net.ParseIP(host) == nil {
-		return fmt.Errorf("spans.listen (SPANS) %q is not where an endpoint can be; allowed: 127.0.0.1:4318, :4318 for all "+
-			"addresses of this host, port 0 for a free one", o.Listen)
+	if err != nil || notNumber != nil || number < 0 || number > 65535 || host != "" && host != "localhost" &&
+		net.ParseIP(host) == nil {
+		return fmt.Errorf("spans.listen (SPANS) %q is not where an endpoint can be; allowed: 127.0.0.1:4318, "+
+			":4318 for all addresses of this host, port 0 for a free one", o.Listen)
 	}
 	return nil
 }

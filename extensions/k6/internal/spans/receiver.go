@@ -1,5 +1,5 @@
-// Package spans makes stages of the traces that a pipeline already has. The run is an OTLP endpoint (Receiver); the trace
-// id of a span names its message (Mixing); a table of marks says which spans divide a message's time (Marks).
+// Package spans makes stages of the traces that a pipeline already has. The run is an OTLP endpoint (Receiver); the
+// trace id of a span names its message (Mixing); a table of marks says which spans divide a message's time (Marks).
 package spans
 
 import (
@@ -63,8 +63,10 @@ func Listen(ctx context.Context, address string, k *Keeper, fault func(class, ex
 		return nil, fmt.Errorf("spans.listen (SPANS) %s can't be opened: %w", address, err)
 	}
 	r := &Receiver{
-		keeper: k, report: fault, turns: make(chan struct{}, exportsMost), done: make(chan struct{}), at: listener.Addr().String(),
-		grpc: grpc.NewServer(grpc.MaxRecvMsgSize(bodyMost), grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto")})),
+		keeper: k, report: fault, turns: make(chan struct{}, exportsMost), done: make(chan struct{}),
+		at: listener.Addr().String(),
+		grpc: grpc.NewServer(grpc.MaxRecvMsgSize(bodyMost),
+			grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto")})),
 	}
 	if r.on, err = forward(ctx, r.at, fault); err != nil {
 		_ = listener.Close()
@@ -75,8 +77,9 @@ func Listen(ctx context.Context, address string, k *Keeper, fault func(class, ex
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true) // gRPC without TLS
 	r.http = &http.Server{
-		Handler: r, Protocols: protocols, MaxHeaderBytes: headersMost, ReadHeaderTimeout: readMost, IdleTimeout: 2 * time.Minute,
-		ErrorLog: log.New(io.Discard, "", 0), // of connections that end early
+		Handler: r, Protocols: protocols, MaxHeaderBytes: headersMost, ReadHeaderTimeout: readMost,
+		IdleTimeout: 2 * time.Minute,
+		ErrorLog:    log.New(io.Discard, "", 0), // of connections that end early
 	}
 	go func() {
 		defer close(r.done)
@@ -138,11 +141,13 @@ func (r *Receiver) refuse(from string, err error) {
 func read(q *http.Request, kind string) (*collector.ExportTraceServiceRequest, int, error) {
 	switch {
 	case q.URL.Path != path:
-		return nil, http.StatusNotFound, fmt.Errorf("%s is not %s: only spans are taken", strconv.QuoteToASCII(q.URL.Path), path)
+		return nil, http.StatusNotFound, fmt.Errorf("%s is not %s: only spans are taken",
+			strconv.QuoteToASCII(q.URL.Path), path)
 	case q.Method != http.MethodPost:
 		return nil, http.StatusMethodNotAllowed, fmt.Errorf("%s is not POST", q.Method)
 	case kind != "application/json" && kind != "application/x-protobuf":
-		return nil, http.StatusUnsupportedMediaType, fmt.Errorf("content type %q; allowed: application/x-protobuf, application/json", kind)
+		return nil, http.StatusUnsupportedMediaType,
+			fmt.Errorf("content type %q; allowed: application/x-protobuf, application/json", kind)
 	}
 	body := io.Reader(http.MaxBytesReader(nil, q.Body, bodyMost))
 	switch encoding := q.Header.Get("Content-Encoding"); encoding {
@@ -182,14 +187,16 @@ func (r *Receiver) take(request *collector.ExportTraceServiceRequest) *collector
 	response := &collector.ExportTraceServiceResponse{}
 	if dropped := r.keeper.Take(request.GetResourceSpans()); dropped > 0 {
 		response.PartialSuccess = &collector.ExportTracePartialSuccess{
-			RejectedSpans: int64(dropped), ErrorMessage: fmt.Sprintf("there is no room: a run keeps %d spans", spansMost),
+			RejectedSpans: int64(dropped),
+			ErrorMessage:  fmt.Sprintf("there is no room: a run keeps %d spans", spansMost),
 		}
 	}
 	return response
 }
 
 // Export is the gRPC method.
-func (r *Receiver) Export(_ context.Context, q *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
+func (r *Receiver) Export(_ context.Context,
+	q *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
 	return r.take(q), nil
 }
 

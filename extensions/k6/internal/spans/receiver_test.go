@@ -92,7 +92,8 @@ func TestSDKsExportOverBothTransports(t *testing.T) {
 			return otlptracegrpc.NewClient(otlptracegrpc.WithEndpoint(r.Address()), otlptracegrpc.WithInsecure())
 		},
 		"grpc, gzip": func() otlptrace.Client {
-			return otlptracegrpc.NewClient(otlptracegrpc.WithEndpoint(r.Address()), otlptracegrpc.WithInsecure(), otlptracegrpc.WithCompressor("gzip"))
+			return otlptracegrpc.NewClient(otlptracegrpc.WithEndpoint(r.Address()), otlptracegrpc.WithInsecure(),
+				otlptracegrpc.WithCompressor("gzip"))
 		},
 	}
 	want := 0
@@ -183,14 +184,16 @@ func TestHostileExportsAreRefusedWithACount(t *testing.T) {
 	assert.Equal(t, len(cases)+1, k.Received().Refused)
 	assert.EqualValues(t, len(cases)+1, faults.Load())
 
-	large := otlptracegrpc.NewClient(otlptracegrpc.WithEndpoint(r.Address()), otlptracegrpc.WithInsecure(), otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{}))
+	large := otlptracegrpc.NewClient(otlptracegrpc.WithEndpoint(r.Address()), otlptracegrpc.WithInsecure(),
+		otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{}))
 	require.NoError(t, large.Start(t.Context()))
 	defer func() { _ = large.Stop(context.WithoutCancel(t.Context())) }()
 	spans := make([]*tracepb.Span, objectsMost+1)
 	for i := range spans {
 		spans[i] = &tracepb.Span{}
 	}
-	require.Error(t, large.UploadTraces(t.Context(), []*tracepb.ResourceSpans{{ScopeSpans: []*tracepb.ScopeSpans{{Spans: spans}}}}))
+	require.Error(t, large.UploadTraces(t.Context(),
+		[]*tracepb.ResourceSpans{{ScopeSpans: []*tracepb.ScopeSpans{{Spans: spans}}}}))
 	assert.Equal(t, len(cases)+2, k.Received().Refused)
 }
 
@@ -224,7 +227,8 @@ func TestWhatIsOverTheLimitsIsDroppedAndCounted(t *testing.T) {
 
 	_, k, _ = listen(t)
 	for i := range othersMost + 500 {
-		k.Take(export("api", &tracepb.Span{TraceId: fmt.Appendf(nil, "%016d", i), SpanId: make([]byte, 8), Name: fmt.Sprint(i)}))
+		k.Take(export("api", &tracepb.Span{TraceId: fmt.Appendf(nil, "%016d", i), SpanId: make([]byte, 8),
+			Name: fmt.Sprint(i)}))
 	}
 	assert.Equal(t, othersMost+500, k.Received().Others)
 	assert.LessOrEqual(t, len(k.others), othersMost)

@@ -79,8 +79,8 @@ func (k *Keeper) stages(d *report.Spans, f *sorted, clocks []clock, h *hosts, s 
 	}
 }
 
-// part are the times of a stage, and what its error needs. Deliveries of one message are not independent, so the error is
-// that of messages.
+// part are the times of a stage, and what its error needs. Deliveries of one message are not independent, so the error
+// is that of messages.
 type part struct {
 	times    ledger.Series
 	messages []struct{ sum, n float64 }

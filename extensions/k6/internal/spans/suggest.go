@@ -59,8 +59,8 @@ func (k *Keeper) OtherTrees() (all [][]report.SpansSpan) {
 	return all
 }
 
-// Suggest groups the spans of messages, in the order in which they begin, and makes marks of those that nearly each message has
-// once: servers, producers, consumers, and clients where nothing else shows what is sent.
+// Suggest groups the spans of messages, in the order in which they begin, and makes marks of those that nearly each
+// message has once: servers, producers, consumers, and clients where nothing else shows what is sent.
 func Suggest(messages [][]report.SpansSpan) []*Group {
 	groups := map[[3]string]*Group{}
 	for _, spans := range messages {
@@ -88,7 +88,8 @@ func Suggest(messages [][]report.SpansSpan) []*Group {
 		all = append(all, g)
 	}
 	slices.SortFunc(all, func(a, b *Group) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End), cmp.Compare(a.Service+a.Name, b.Service+b.Name))
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End),
+			cmp.Compare(a.Service+a.Name, b.Service+b.Name))
 	})
 	propose(all, len(messages))
 	return all
@@ -149,7 +150,8 @@ func propose(all []*Group, messages int) {
 	}
 	used, n := map[string]bool{}, 0
 	for _, g := range all {
-		if n == stages.Most-2 || !fits(g, "server", "producer", "consumer", "client") || g.Kind == "client" && produces[g.Service] {
+		if n == stages.Most-2 || !fits(g, "server", "producer", "consumer", "client") || g.Kind == "client" &&
+			produces[g.Service] {
 			continue
 		}
 		consumed = consumed || g.Kind == "consumer"
@@ -172,7 +174,8 @@ func (g *Group) markName(consumed bool, used map[string]bool) string {
 		name = "published"
 	}
 	if name == "" || used[name] {
-		name = strings.Trim(noLetters.ReplaceAllString(strings.ToLower(strings.ReplaceAll(g.pattern, variant, " ")), "_"), "_")
+		name = strings.Trim(noLetters.ReplaceAllString(strings.ToLower(strings.ReplaceAll(g.pattern, variant, " ")),
+			"_"), "_")
 		if !markLike.MatchString(name[:min(len(name), 1)]) {
 			name = g.Kind
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// TracedName is the file of a run's directory that has what joins spans later: Asked in its first line, and a delivery of a
-// sampled message in each further one.
+// TracedName is the file of a run's directory that has what joins spans later: Asked in its first line, and a delivery
+// of a sampled message in each further one.
 const TracedName = "traced.ndjson"
 
 // TracedMost bounds the deliveries of sampled messages; a run keeps the newest.
@@ -133,7 +133,8 @@ func (t *Traced) add(line []byte) error {
 	if row.Sent != nil {
 		sent = *row.Sent
 	}
-	t.Kept = append(t.Kept, ledger.Kept{Seq: row.N, Subscriber: row.Subscriber, Due: row.Due, Sent: sent, Arrived: row.Arrived})
+	t.Kept = append(t.Kept, ledger.Kept{Seq: row.N, Subscriber: row.Subscriber, Due: row.Due, Sent: sent,
+		Arrived: row.Arrived})
 	t.IDs[row.N] = row.ID
 	return nil
 }
@@ -141,7 +142,8 @@ func (t *Traced) add(line []byte) error {
 // Keeper keeps the spans of the run's messages.
 func (t *Traced) Keeper() *Keeper { return NewKeeper(NewMixing(t.Run), t.numberOf) }
 
-// numberOf is the number of a message of the run, sampled or not: in a trace of several messages a span may be of another.
+// numberOf is the number of a message of the run, sampled or not: in a trace of several messages a span may be of
+// another.
 func (a Asked) numberOf(id string) (n int, own bool) {
 	for _, g := range a.Generators {
 		if rest, ok := strings.CutPrefix(id, g.Prefix); ok {

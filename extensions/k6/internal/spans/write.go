@@ -20,8 +20,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
 
-// SpansName is the file of a run's directory that has the spans of its messages that came to its endpoint: OTLP in JSON, a
-// resource a line, with gzip. It has what stages are made of: of the attributes only those that are read.
+// SpansName is the file of a run's directory that has the spans of its messages that came to its endpoint: OTLP in
+// JSON, a resource a line, with gzip. It has what stages are made of: of the attributes only those that are read.
 const SpansName = "spans.ndjson.gz"
 
 // lineMost is how many spans a line has.
@@ -60,7 +60,8 @@ func (k *Keeper) resources(id func(n int) string) (all Exported) {
 				at := from{s.service, s.host}
 				if line := lines[at]; line == nil || len(line.ScopeSpans[0].Spans) == lineMost {
 					lines[at] = &tracepb.ResourceSpans{
-						Resource: k.resource(k.names.list[s.service], "", s.host), ScopeSpans: []*tracepb.ScopeSpans{{}},
+						Resource:   k.resource(k.names.list[s.service], "", s.host),
+						ScopeSpans: []*tracepb.ScopeSpans{{}},
 					}
 					all = append(all, lines[at])
 				}
@@ -114,7 +115,8 @@ func (k *Keeper) exported(in trace, s *span, id func(n int) string) *tracepb.Spa
 	}
 	for _, n := range s.links {
 		to := k.mixing.TraceOf(n)
-		e.Links = append(e.Links, &tracepb.Span_Link{TraceId: traces.InHex(to[:]), SpanId: traces.InHex(make([]byte, len(spanID{})))})
+		e.Links = append(e.Links, &tracepb.Span_Link{TraceId: traces.InHex(to[:]),
+			SpanId: traces.InHex(make([]byte, len(spanID{})))})
 	}
 	return e
 }

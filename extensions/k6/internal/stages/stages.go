@@ -55,7 +55,8 @@ func Named(names []string) (List, error) {
 	for i, name := range names {
 		switch {
 		case !nameLike.MatchString(name):
-			return nil, fmt.Errorf("stage %q: up to 16 small letters, digits and _ are allowed, with a letter first", name)
+			return nil, fmt.Errorf("stage %q: up to 16 small letters, digits and _ are allowed, with a letter first",
+				name)
 		case slices.ContainsFunc(l, func(s Stage) bool { return s.Name == name }):
 			return nil, fmt.Errorf("stage %q stands there twice, or is the one before the first (%s)", name, Schedule)
 		}

@@ -26,7 +26,8 @@ func TestMissingMessagesAreSoughtBehindThePrefix(t *testing.T) {
 	require.NoError(t, err)
 	requests := pacer.New(plan)
 	r := &run.Parts{
-		Profile: plan, Bodies: body.New(body.Format{ID: "id"}, plan.Flows, requests, "run.1.", false), Course: schedule.New(requests),
+		Profile: plan, Bodies: body.New(body.Format{ID: "id"}, plan.Flows, requests, "run.1.", false),
+		Course:   schedule.New(requests),
 		Distrust: func(format string, args ...any) { t.Errorf(format, args...) },
 	}
 	r.Ledger = ledger.New(plan, requests)
@@ -35,7 +36,8 @@ func TestMissingMessagesAreSoughtBehindThePrefix(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	frame := func(seq int) string { return "a\n\n" + `{"id":"` + r.Bodies.ID(seq) + `"}` }
 	add := func(stream string, seq int) {
-		require.NoError(t, client.XAdd(t.Context(), &redis.XAddArgs{Stream: stream, Values: []any{"frame", frame(seq)}}).Err())
+		require.NoError(t, client.XAdd(t.Context(),
+			&redis.XAddArgs{Stream: stream, Values: []any{"frame", frame(seq)}}).Err())
 	}
 	add("shop.eu:messages", 0)
 	add("arrival:messages", 1) // another pipeline's

@@ -24,7 +24,8 @@ type kind struct {
 
 // kinds are all of them, the default one first.
 var kinds = []kind{
-	{"stream", func(k keys, shards int) []string { return k.parts(shards, "messages") }, (*Store).scanFrames, streamTaker},
+	{"stream", func(k keys, shards int) []string { return k.parts(shards, "messages") }, (*Store).scanFrames,
+		streamTaker},
 	{"list", func(k keys, _ int) []string { return []string{k.list()} }, (*Store).scanList, listTaker},
 }
 
@@ -121,7 +122,8 @@ func streamTaker(client *redis.Client, of keys) func(context.Context, Taken) err
 		var deleted *redis.IntCmd
 		_, _ = client.Pipelined(ctx, func(p redis.Pipeliner) error {
 			deleted = p.XDel(ctx, of.messages(), ids...)
-			p.DecrBy(ctx, of.depth(), int64(len(frames))) // a full Redis refuses that, and starts over when the stream is empty
+			// a full Redis refuses that, and starts over when the stream is empty
+			p.DecrBy(ctx, of.depth(), int64(len(frames)))
 			return nil
 		})
 		return deleted.Err()

@@ -39,7 +39,8 @@ flows: [{name: direct}]`)
 	require.NoError(t, err)
 	requests := pacer.New(plan)
 	r := &run.Parts{
-		Profile: plan, Bodies: body.New(body.Format{ID: "id"}, plan.Flows, requests, "run.1.", false), Course: schedule.New(requests),
+		Profile: plan, Bodies: body.New(body.Format{ID: "id"}, plan.Flows, requests, "run.1.", false),
+		Course:   schedule.New(requests),
 		Count:    func(stage, class, example string) { t.Error(stage, class, example) },
 		Distrust: func(format string, args ...any) { t.Errorf(format, args...) },
 	}
@@ -78,7 +79,8 @@ flows: [{name: direct}]`)
 	assert.Equal(t, []int64{2, 1}, []int64{all.Of(0).Count, all.Of(1).Count})
 	assert.Equal(t, []int{0, 1}, []int{all.Of(0).NotFound, all.Of(1).NotFound})
 	whole := all.All()
-	assert.Equal(t, []any{10, int64(1), 1}, []any{whole.OneIn, whole.Count, whole.NotFound}, "the warm-up does not count")
+	assert.Equal(t, []any{10, int64(1), 1}, []any{whole.OneIn, whole.Count, whole.NotFound},
+		"the warm-up does not count")
 	assert.InDelta(t, 0.2, *whole.Parts.Ingest, 0.05)
 	assert.InDelta(t, 0.5, *whole.Parts.Arrival, 0.05)
 	assert.InDelta(t, *whole.Mean, *whole.Parts.Ingest+*whole.Parts.Relay+*whole.Parts.Arrival, 1e-6)

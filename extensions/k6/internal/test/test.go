@@ -121,7 +121,8 @@ func Redis(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	return "redis://" + Server(t, func(port string) *exec.Cmd {
-		return exec.Command(Program(t, "redis-server"), "--bind", "127.0.0.1", "--port", port, "--save", "", "--dir", dir)
+		return exec.Command(Program(t, "redis-server"), "--bind", "127.0.0.1", "--port", port, "--save", "",
+			"--dir", dir)
 	})
 }
 

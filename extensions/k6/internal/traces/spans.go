@@ -67,7 +67,8 @@ func partsOf(list stages.List) []part {
 		p.service, p.operation, p.first, p.last = "arrival-"+name, name, i, i
 		all = append(all, p)
 	}
-	return append(all, part{"arrival-subscriber", delivering, "mqtt", "process", tracepb.Span_SPAN_KIND_CONSUMER, last, last})
+	return append(all, part{"arrival-subscriber", delivering, "mqtt", "process", tracepb.Span_SPAN_KIND_CONSUMER,
+		last, last})
 }
 
 // Spans are the spans of a run's messages, by service. Each message has its own trace. The first span sends it and

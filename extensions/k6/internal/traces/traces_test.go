@@ -28,7 +28,8 @@ var due = time.Date(2026, 11, 24, 12, 0, 0, 123_456_000, time.UTC)
 func message() Message {
 	first := Delivery{Subscriber: 1, Arrival: 63, Stages: []int64{1, 2, 4, 8, 16, 32}}
 	second := Delivery{Subscriber: 2, Arrival: 95, Stages: []int64{1, 2, 4, 8, 16, 64}}
-	return Message{ID: "r.1.7", Carrier: "r.1.5", Topic: "messages/user/3", Flow: "batch", Phase: "hold", Due: due, Deliveries: []Delivery{first, second}}
+	return Message{ID: "r.1.7", Carrier: "r.1.5", Topic: "messages/user/3", Flow: "batch", Phase: "hold", Due: due,
+		Deliveries: []Delivery{first, second}}
 }
 
 // timesOf returns "name start-end" of each span, in µs since due.
@@ -89,7 +90,8 @@ func TestSpansOfIncompleteMessages(t *testing.T) {
 		m.Deliveries, m.Carrier = c.d, m.ID
 		assert.Equal(t, c.want, timesOf(Spans("r", stages.Default(), []Message{m})), name)
 	}
-	lost := Spans("r", stages.Default(), []Message{{ID: "a", Carrier: "a", Topic: "m/u/1", End: "lost", Due: due}})[0].ScopeSpans[0].Spans[0]
+	lost := Spans("r", stages.Default(), []Message{{ID: "a", Carrier: "a", Topic: "m/u/1", End: "lost",
+		Due: due}})[0].ScopeSpans[0].Spans[0]
 	assert.Equal(t, tracepb.Status_STATUS_CODE_ERROR, lost.Status.Code)
 	assert.Equal(t, "lost", lost.Status.Message)
 	assert.Empty(t, lost.Links)

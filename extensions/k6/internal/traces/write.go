@@ -47,7 +47,8 @@ func Write(dir string, spans []*tracepb.ResourceSpans) error {
 // InHex makes protojson write an id as hexadecimal digits, as OTLP wants it. protojson writes bytes in base64, so it
 // returns the bytes whose base64 are these digits.
 func InHex(id []byte) []byte {
-	b, _ := base64.StdEncoding.DecodeString(hex.EncodeToString(id)) // no padding: the number of digits is a multiple of 4
+	// no padding: the number of digits is a multiple of 4
+	b, _ := base64.StdEncoding.DecodeString(hex.EncodeToString(id))
 	return b
 }
 

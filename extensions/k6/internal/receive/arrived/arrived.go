@@ -54,7 +54,8 @@ func (o *Options) Describe() receive.Description {
 }
 
 // Open implements receive.Source.
-func (*Options) Open(_ context.Context, parts *run.Parts, sink *receive.Sink, _ receive.Means) (receive.Receiver, error) {
+func (*Options) Open(_ context.Context, parts *run.Parts, sink *receive.Sink,
+	_ receive.Means) (receive.Receiver, error) {
 	return &Receiver{parts: parts, sink: sink, takers: map[int]*receive.Taker{}}, nil
 }
 
@@ -68,7 +69,8 @@ func (*Options) Canary(_ context.Context, parts *run.Parts, m receive.Means) (*r
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.feed = feed
-	return &receive.Path{Target: parts.Profile.Flows[0].Target + "/0", At: "run.arrived()", Common: true, IDs: true, Line: feed}, nil
+	return &receive.Path{Target: parts.Profile.Flows[0].Target + "/0", At: "run.arrived()", Common: true, IDs: true,
+		Line: feed}, nil
 }
 
 // Message is one that was received.
@@ -91,7 +93,8 @@ type Receiver struct {
 	gaps   []report.Gap
 }
 
-// Arrive records what a subscriber received; they count from 0. Messages that come after the end of the run are ignored.
+// Arrive records what a subscriber received; they count from 0. Messages that come after the end of the run are
+// ignored.
 func (r *Receiver) Arrive(subscriber int, messages []Message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
 
-// Canary connects the canary, and subscribes to its own topic. With a filter of the user's its messages have the target of
-// the first flow, since that arrives there.
+// Canary connects the canary, and subscribes to its own topic. With a filter of the user's its messages have the target
+// of the first flow, since that arrives there.
 func (o *Options) Canary(ctx context.Context, parts *run.Parts, m receive.Means) (*receive.Path, error) {
 	target := "canary/" + parts.Name
 	topic := o.Prefix + target
@@ -35,7 +35,8 @@ func (l *line) Read(take func(payload []byte, at socket.Arrival)) error {
 		for _, m := range messages {
 			text := m.Payload
 			if l.within != nil {
-				text = l.within(text, func(name string) string { return string(mqttwire.FindUserProperty(m.Properties, name)) })
+				text = l.within(text,
+					func(name string) string { return string(mqttwire.FindUserProperty(m.Properties, name)) })
 			}
 			take(text, m.Arrival)
 		}

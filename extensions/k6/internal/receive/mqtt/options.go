@@ -1,5 +1,5 @@
-// Package mqtt is the source of a run whose messages arrive at subscribers of an MQTT broker: the connections that hold its
-// topics, over internal/receiver.
+// Package mqtt is the source of a run whose messages arrive at subscribers of an MQTT broker: the connections that hold
+// its topics, over internal/receiver.
 package mqtt
 
 import (
@@ -49,8 +49,8 @@ func (o *Options) broker(i int) string { return mqttwire.Broker(o.URL, o.More, i
 // Check refuses settings that do not fit a profile.
 func (o *Options) Check(p *profile.Profile) error {
 	if o.URL == "" {
-		return errors.New("mqtt.url (MQTT_URL) is not set, and nothing else says where messages arrive; allowed: mqtt://host:port, or " +
-			"webhook, websocket or sse (own.js: ARRIVE), arrived, answers, queue")
+		return errors.New("mqtt.url (MQTT_URL) is not set, and nothing else says where messages arrive; allowed: " +
+			"mqtt://host:port, or webhook, websocket or sse (own.js: ARRIVE), arrived, answers, queue")
 	}
 	if _, err := mqttwire.ParseAddress(o.URL); err != nil {
 		return fmt.Errorf("mqtt.url (MQTT_URL): %w", err)
@@ -72,7 +72,8 @@ func (o *Options) Check(p *profile.Profile) error {
 	case sharedTopics:
 		for _, f := range p.Flows {
 			if f.Deliveries != 1 {
-				return fmt.Errorf("mqtt.topics \"shared\" delivers each message once, but flow %q has %d deliveries", f.Name, f.Deliveries)
+				return fmt.Errorf("mqtt.topics \"shared\" delivers each message once, but flow %q has %d deliveries",
+					f.Name, f.Deliveries)
 			}
 		}
 	default:
@@ -80,7 +81,8 @@ func (o *Options) Check(p *profile.Profile) error {
 	}
 	for _, f := range p.Flows {
 		if n := max(p.Subscribers(), o.Connections); o.Filter != "" && f.Deliveries != n {
-			return fmt.Errorf("mqtt.filter hands every message to all %d connections, but flow %q has %d deliveries", n, f.Name, f.Deliveries)
+			return fmt.Errorf("mqtt.filter hands every message to all %d connections, but flow %q has %d deliveries", n,
+				f.Name, f.Deliveries)
 		}
 	}
 	if err := o.checkTopics(); err != nil {
@@ -93,7 +95,8 @@ func (o *Options) Check(p *profile.Profile) error {
 	}
 	for _, f := range p.Flows {
 		if len(o.More) > 0 && (f.Deliveries != 1 || o.Connections > 0) {
-			return fmt.Errorf("mqtt.more spreads topics over brokers, each with a connection of its own: flow %q has %d deliveries, 1 is allowed, and no mqtt.connections", f.Name, f.Deliveries)
+			return fmt.Errorf("mqtt.more spreads topics over brokers, each with a connection of its own: "+
+				"flow %q has %d deliveries, 1 is allowed, and no mqtt.connections", f.Name, f.Deliveries)
 		}
 	}
 	if o.Connections < 0 || o.Connections > profile.MaxSubscribers {
@@ -104,7 +107,8 @@ func (o *Options) Check(p *profile.Profile) error {
 
 // Describe implements receive.Source.
 func (o *Options) Describe() receive.Description {
-	const words = "the subscribers hold %s at QoS %d: does the pipeline publish there? May this user read it (the broker's ACL)?"
+	const words = "the subscribers hold %s at QoS %d: does the pipeline publish there? May this user " +
+		"read it (the broker's ACL)?"
 	d := receive.Description{
 		Words:  fmt.Sprintf(words, fmt.Sprintf("targets behind mqtt.prefix (TOPIC_PREFIX) %q", o.Prefix), o.QoS),
 		Prefix: o.Prefix, AtMostOnce: o.QoS == 0, Connections: max(o.Connections, o.brokers()),
@@ -139,7 +143,8 @@ func (o *Options) line(n network.Network, run, name string, topics []string) *li
 const (
 	exactTopics    = "exact"    // each topic by name
 	wildcardTopics = "wildcard" // all topics of a target with one filter
-	sharedTopics   = "shared"   // wildcards in one shared subscription (MQTT 5, 4.8.2): each message goes to one connection
+	// wildcards in one shared subscription (MQTT 5, 4.8.2): each message goes to one connection
+	sharedTopics = "shared"
 )
 
 // filters returns the topic filters of each connection of a run's instance.

@@ -12,7 +12,8 @@ func TestTopicsOfEachConnection(t *testing.T) {
 	t.Parallel()
 	o := Options{Prefix: "m/"}
 	p := &profile.Profile{Flows: []profile.Flow{
-		{Name: "direct", Target: "user", Targets: 2, Deliveries: 1}, {Name: "again", Target: "user", Targets: 2, Deliveries: 1},
+		{Name: "direct", Target: "user", Targets: 2, Deliveries: 1},
+		{Name: "again", Target: "user", Targets: 2, Deliveries: 1},
 		{Name: "room", Target: "room", Targets: 1, Deliveries: 2},
 	}}
 	assert.Equal(t, [][]string{{"m/user/0", "m/room/0"}, {"m/user/1", "m/room/0"}}, o.filters(p, "run1"))
@@ -20,13 +21,15 @@ func TestTopicsOfEachConnection(t *testing.T) {
 	assert.Equal(t, [][]string{{"m/user/+", "m/room/+"}, {"m/room/+"}}, o.filters(p, "run1"))
 	o.Topics = "shared"
 	shared := []string{"$share/arrival-run1/m/user/+", "$share/arrival-run1/m/room/+"}
-	assert.Equal(t, [][]string{shared, shared}, o.filters(p, "run1"), "the group is this run's own: another run's would take a share")
+	assert.Equal(t, [][]string{shared, shared}, o.filters(p, "run1"),
+		"the group is this run's own: another run's would take a share")
 }
 
 func TestEachBrokerHasAllTopics(t *testing.T) {
 	t.Parallel()
 	o := Options{Prefix: "m/", Topics: "exact", URL: "mqtt://one", More: []string{"mqtt://two"}}
-	p := &profile.Profile{Flows: []profile.Flow{{Name: "direct", Target: "user", Targets: 2, Deliveries: 1}}, Connections: o.Describe().Connections}
+	p := &profile.Profile{Flows: []profile.Flow{{Name: "direct", Target: "user", Targets: 2, Deliveries: 1}},
+		Connections: o.Describe().Connections}
 	all := []string{"m/user/0", "m/user/1"}
 	assert.Equal(t, [][]string{all, all}, o.filters(p, "run1"))
 }

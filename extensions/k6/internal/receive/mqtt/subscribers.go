@@ -25,7 +25,8 @@ type subscribers struct {
 }
 
 // Open connects, subscribes, and starts reading. It returns after the broker has confirmed every topic.
-func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink, m receive.Means) (receive.Receiver, error) {
+func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink,
+	m receive.Means) (receive.Receiver, error) {
 	s := &subscribers{Options: o, Parts: parts}
 	filters := o.filters(s.Profile, s.Name)
 	failures := make([]error, len(filters))
@@ -70,7 +71,8 @@ func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 // Listen implements receive.Session.
 func (l *line) Listen(taker *receive.Taker) error {
 	var m receiver.Message
-	// The header fields of a message are its user properties. There is one closure for all messages, since each costs memory.
+	// The header fields of a message are its user properties. There is one closure for all messages, since each costs
+	// memory.
 	header := func(name string) string { return string(mqttwire.FindUserProperty(m.Properties, name)) }
 	return l.conn.Read(hops.Property, func(messages []receiver.Message) {
 		for _, m = range messages {

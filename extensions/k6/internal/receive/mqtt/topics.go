@@ -19,7 +19,8 @@ func (o *Options) checkTopics() error {
 			return fmt.Errorf("%s %q begins the name of a topic: + and # are not allowed", begin.name, begin.text)
 		}
 		if strings.HasPrefix(begin.text, "$share/") {
-			return fmt.Errorf("%s %q begins with $share/, and nobody can publish there: a prefix without it is allowed", begin.name, begin.text)
+			return fmt.Errorf("%s %q begins with $share/, and nobody can publish there: a prefix without it is allowed",
+				begin.name, begin.text)
 		}
 		if err := checkTopic(begin.name, begin.text); err != nil {
 			return err
@@ -48,7 +49,8 @@ func (o *Options) checkFilter() error {
 		return err
 	}
 	if strings.HasPrefix(o.Filter, "$share/") {
-		return fmt.Errorf("%s %q is a shared subscription, in which others may take messages of the run: a filter without $share is allowed",
+		return fmt.Errorf("%s %q is a shared subscription, in which others may take messages of the run: "+
+			"a filter without $share is allowed",
 			name, o.Filter)
 	}
 	levels := strings.Split(o.Filter, "/")

@@ -49,7 +49,8 @@ func (c *Clients) perTarget() bool { return placeholder.MatchString(c.URL) }
 func (c *Clients) Check(p *profile.Profile, schemes ...string) error {
 	scheme, _, found := strings.Cut(c.URL, "://")
 	if !found || !slices.Contains(schemes, strings.ToLower(scheme)) {
-		return fmt.Errorf("%s %q is not where a server can push; allowed: %s://host/path", c.option(), report.Mask(c.URL), strings.Join(schemes, ":// or "))
+		return fmt.Errorf("%s %q is not where a server can push; allowed: %s://host/path", c.option(),
+			report.Mask(c.URL), strings.Join(schemes, ":// or "))
 	}
 	a, err := c.address()
 	switch {
@@ -90,23 +91,29 @@ func (c *Clients) checkNumber(p *profile.Profile) error {
 	for _, f := range p.Flows {
 		switch n := max(c.Connections, most); {
 		case !c.targeted() && n > profile.MaxSubscribers:
-			return fmt.Errorf("%s.connections %d: each gets every message, and a message has up to %d deliveries; with %s in %s.url or in what "+
-				"is sent first each client has targets of its own", c.Name, n, profile.MaxSubscribers, Target, c.Name)
+			return fmt.Errorf("%s.connections %d: each gets every message, and a message has up to %d deliveries; "+
+				"with %s in %s.url or in what is sent first each "+
+				"client has targets of its own", c.Name, n, profile.MaxSubscribers, Target, c.Name)
 		case !c.targeted() && f.Deliveries != n:
-			return fmt.Errorf("each of the %d connections of %s gets every message, but flow %q has %d deliveries; without that, %s stands in "+
-				"%s.url or in what is sent first", n, c.Name, f.Name, f.Deliveries, Target, c.Name)
+			return fmt.Errorf("each of the %d connections of %s gets every message, but flow %q has %d deliveries; "+
+				"without that, %s stands in %s.url "+
+				"or in what is sent first", n, c.Name, f.Name, f.Deliveries, Target, c.Name)
 		case c.perTarget() && c.Connections > 0:
-			return fmt.Errorf("%s.connections is set, but with %s in %s.url there is one for each target and delivery: leave it out", c.Name, Target, c.Name)
+			return fmt.Errorf("%s.connections is set, but with %s in %s.url there is one for each target "+
+				"and delivery: leave it out", c.Name, Target, c.Name)
 		case c.targeted() && c.Connections%most != 0:
-			return fmt.Errorf("%s.connections %d is not a multiple of %d, the deliveries of a message", c.Name, c.Connections, most)
+			return fmt.Errorf("%s.connections %d is not a multiple of %d, the deliveries of a message", c.Name,
+				c.Connections, most)
 		}
 	}
 	if useful := most * targets(p); c.targeted() && c.Connections > useful {
-		return fmt.Errorf("%s.connections %d: the flows have targets for %d, and the others would get nothing: fewer connections, or more targets",
+		return fmt.Errorf("%s.connections %d: the flows have targets for %d, and the others would get nothing: "+
+			"fewer connections, or more targets",
 			c.Name, c.Connections, useful)
 	}
 	if c.Number = len(c.plan(p)); c.Number > clientsMost {
-		return fmt.Errorf("%s.url has %s, and the flows have %d targets with their deliveries; up to %d connections are allowed: fewer targets",
+		return fmt.Errorf("%s.url has %s, and the flows have %d targets with their deliveries; "+
+			"up to %d connections are allowed: fewer targets",
 			c.Name, Target, c.Number, clientsMost)
 	}
 	return nil
@@ -136,8 +143,9 @@ type Client struct {
 
 // plan returns the clients of a profile.
 //
-// Without targets each gets every message. With targets, each target has as many clients as a message of it has deliveries,
-// and a client gets the same one of them of all its targets: so a message has few subscribers, however many clients there are.
+// Without targets each gets every message. With targets, each target has as many clients as a message of it has
+// deliveries, and a client gets the same one of them of all its targets: so a message has few subscribers, however many
+// clients there are.
 func (c *Clients) plan(p *profile.Profile) (all []Client) {
 	most := deliveries(p)
 	if !c.targeted() {
@@ -195,7 +203,8 @@ func (c *Clients) Describe() receive.Description {
 		server.URL = a.Scheme + "://" + server.Host
 	}
 	d := receive.Description{
-		Words:   fmt.Sprintf("the clients hold %s %s: does the pipeline push there?", server.Option, report.Mask(c.URL)),
+		Words: fmt.Sprintf("the clients hold %s %s: does the pipeline push there?", server.Option,
+			report.Mask(c.URL)),
 		Servers: []receive.Server{server},
 	}
 	if c.targeted() {

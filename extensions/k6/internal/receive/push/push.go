@@ -36,7 +36,8 @@ type Session interface {
 }
 
 // Open opens the connections of a run, and begins to read.
-func (c *Clients) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink, m receive.Means, session func(Client) Session) (*receive.Held, error) {
+func (c *Clients) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink, m receive.Means,
+	session func(Client) Session) (*receive.Held, error) {
 	connect, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	clients := c.plan(parts.Profile)

@@ -1,5 +1,5 @@
-// Package queue is the source of a run without relays: a message has arrived when it is in the queue, from which the run
-// removes it.
+// Package queue is the source of a run without relays: a message has arrived when it is in the queue, from which the
+// run removes it.
 package queue
 
 import (
@@ -29,7 +29,8 @@ func (o *Options) Check(p *profile.Profile) error {
 	}
 	for _, f := range p.Flows {
 		if f.Deliveries != 1 {
-			return fmt.Errorf("the queue hands out each message once, but flow %q has %d deliveries", f.Name, f.Deliveries)
+			return fmt.Errorf("the queue hands out each message once, but flow %q has %d deliveries", f.Name,
+				f.Deliveries)
 		}
 	}
 	return nil
@@ -39,7 +40,8 @@ func (o *Options) Check(p *profile.Profile) error {
 func (o *Options) Describe() receive.Description {
 	const none = "queue is set, and no canary arrives there"
 	return receive.Description{
-		Last: "queue", Connections: 1, Servers: []receive.Server{{Option: "queue.url", URL: o.URL}}, NoCanary: none, NoGreeting: none,
+		Last: "queue", Connections: 1, Servers: []receive.Server{{Option: "queue.url", URL: o.URL}}, NoCanary: none,
+		NoGreeting:  none,
 		Unshareable: "all instances would read one queue, and take each other's messages",
 	}
 }
@@ -50,7 +52,8 @@ func (*Options) Canary(context.Context, *run.Parts, receive.Means) (*receive.Pat
 }
 
 // Open implements receive.Source. Messages of other runs count as foreign, and are removed too.
-func (o *Options) Open(ctx context.Context, _ *run.Parts, sink *receive.Sink, m receive.Means) (receive.Receiver, error) {
+func (o *Options) Open(ctx context.Context, _ *run.Parts, sink *receive.Sink,
+	m receive.Means) (receive.Receiver, error) {
 	queue, err := store.OpenQueue(m.Network, o.URL, o.Kind, o.Prefix)
 	if err != nil {
 		return nil, err

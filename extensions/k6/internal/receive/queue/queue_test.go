@@ -39,8 +39,9 @@ func TestQueueIsReadAndEmptied(t *testing.T) {
 			Sample:  func([]byte) {},
 			Verify:  func() int { return 1 },
 			Slot:    due.SlotOf,
-			Profile: plan, Bodies: body.New(body.Format{ID: "id"}, plan.Flows, due, "run.1.", false), Course: schedule.New(due),
-			Count: func(stage, class, example string) { t.Error(stage, class, example) },
+			Profile: plan, Bodies: body.New(body.Format{ID: "id"}, plan.Flows, due, "run.1.", false),
+			Course: schedule.New(due),
+			Count:  func(stage, class, example string) { t.Error(stage, class, example) },
 		}
 		r.Ledger = ledger.New(plan, due)
 		r.Ledger.Pass(stages.Default().Until("queue"))
@@ -49,10 +50,12 @@ func TestQueueIsReadAndEmptied(t *testing.T) {
 				require.NoError(t, own.LPush(t.Context(), "arrival:list", frame).Err())
 				return
 			}
-			require.NoError(t, own.XAdd(t.Context(), &redis.XAddArgs{Stream: "arrival:messages", Values: []string{"frame", frame}}).Err())
+			require.NoError(t, own.XAdd(t.Context(),
+				&redis.XAddArgs{Stream: "arrival:messages", Values: []string{"frame", frame}}).Err())
 		}
 		put("user/1\n\nnot ours")
-		put("user/1\n1,2 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\n" + string(r.Bodies.Append(nil, due.Slot(0))))
+		put("user/1\n1,2 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\n" +
+			string(r.Bodies.Append(nil, due.Slot(0))))
 		r.Ledger.Start(0)
 		r.Ledger.Sent(due.Slot(0), 1)
 		ctx, cancel := context.WithCancel(t.Context())

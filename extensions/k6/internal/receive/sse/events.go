@@ -13,8 +13,9 @@ import (
 // errTooLong ends a stream with an event that never ends.
 var errTooLong = errors.New("an event is too long")
 
-// events reads the events of a stream (HTML, 9.2.6). The parser is our own: that of go-sse (0.12) looks at the beginning of an
-// unfinished event again with each read, so that a long one takes the square of its length, and does not hand on retry.
+// events reads the events of a stream (HTML, 9.2.6). The parser is our own: that of go-sse (0.12) looks at the
+// beginning of an unfinished event again with each read, so that a long one takes the square of its length, and does
+// not hand on retry.
 type events struct {
 	from  *bufio.Reader
 	most  int // bytes of an event

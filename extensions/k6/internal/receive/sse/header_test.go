@@ -30,13 +30,15 @@ func silent(t *testing.T, answer http.HandlerFunc) (l *line, release func()) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	l = (&Options{}).line(push.Client{URL: server.URL}, receive.Means{Network: network.Network{Dialer: &net.Dialer{}}}, time.Millisecond, new(atomic.Bool))
+	l = (&Options{}).line(push.Client{URL: server.URL}, receive.Means{Network: network.Network{Dialer: &net.Dialer{}}},
+		time.Millisecond, new(atomic.Bool))
 	l.most = 50 * time.Millisecond
 	t.Cleanup(l.Close)
 	return l, func() { close(released) }
 }
 
-// WSGI, and Node without flushHeaders, send the header with the first event. The run waited for it before it sent any message.
+// WSGI, and Node without flushHeaders, send the header with the first event. The run waited for it before it sent any
+// message.
 func TestAHeaderThatComesWithTheFirstEvent(t *testing.T) {
 	t.Parallel()
 	l, release := silent(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -23,8 +23,8 @@ import (
 // retryFirst is the wait before a reconnection, unless the server has said another one.
 const retryFirst = 20 * time.Millisecond
 
-// headerPatience is how long a server may take to send its header. Some send it with the first event (WSGI, Node without
-// flushHeaders), so a connection without it then counts as open.
+// headerPatience is how long a server may take to send its header. Some send it with the first event (WSGI, Node
+// without flushHeaders), so a connection without it then counts as open.
 const headerPatience = push.ConnectPatience
 
 // headerSoon is headerPatience once one connection has waited that long.
@@ -51,7 +51,8 @@ type line struct {
 }
 
 func (o *Options) line(client push.Client, m receive.Means, look time.Duration, slow *atomic.Bool) *line {
-	return &line{options: o, client: client, network: m.Network, look: look, most: headerPatience, slow: slow, retry: retryFirst}
+	return &line{options: o, client: client, network: m.Network, look: look, most: headerPatience, slow: slow,
+		retry: retryFirst}
 }
 
 // answer is that to a request for a stream, or why there is none.
@@ -140,7 +141,8 @@ func (l *line) begin(got answer) error {
 
 // request asks for the stream. It calls asked when the request is on its way.
 func (l *line) request(ctx context.Context, asked func()) (got answer) {
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { asked() }})
+	ctx = httptrace.WithClientTrace(ctx,
+		&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { asked() }})
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.client.URL, nil)
 	if err != nil {
 		return answer{err: err}
@@ -162,7 +164,8 @@ func (l *line) request(ctx context.Context, asked func()) (got answer) {
 	}
 	var mu sync.Mutex
 	transport := &http.Transport{
-		TLSClientConfig: config, DisableCompression: true, DisableKeepAlives: true, ReadBufferSize: 4 << 10, MaxResponseHeaderBytes: 64 << 10,
+		TLSClientConfig: config, DisableCompression: true, DisableKeepAlives: true, ReadBufferSize: 4 << 10,
+		MaxResponseHeaderBytes: 64 << 10,
 		DialContext: func(ctx context.Context, protocol, address string) (net.Conn, error) {
 			conn, err := l.network.DialContext(ctx, protocol, address)
 			if err != nil {

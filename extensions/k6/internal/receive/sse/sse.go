@@ -25,7 +25,8 @@ type Options struct {
 }
 
 func (o *Options) clients() *push.Clients {
-	return &push.Clients{Name: "sse", URL: o.URL, Headers: o.Headers, Connections: o.Connections, Hops: o.Hops, Lines: true}
+	return &push.Clients{Name: "sse", URL: o.URL, Headers: o.Headers, Connections: o.Connections, Hops: o.Hops,
+		Lines: true}
 }
 
 // Check implements receive.Source.
@@ -42,7 +43,8 @@ func (o *Options) Check(p *profile.Profile) error {
 func (o *Options) Describe() receive.Description { return o.checked }
 
 // Open implements receive.Source.
-func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink, m receive.Means) (receive.Receiver, error) {
+func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink,
+	m receive.Means) (receive.Receiver, error) {
 	clients := o.clients()
 	look, slow := clients.Look(parts.Profile), new(atomic.Bool)
 	held, err := clients.Open(ctx, parts, sink, m, func(c push.Client) push.Session { return o.line(c, m, look, slow) })
@@ -50,8 +52,9 @@ func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 		return nil, err
 	}
 	if slow.Load() {
-		parts.Count("sse", "no header before the first event", fmt.Sprintf("%s sent none within %s of a request, and the connection "+
-			"counts as open: a message that the server has before it knows the connection is lost", report.Mask(o.URL), headerPatience))
+		parts.Count("sse", "no header before the first event",
+			fmt.Sprintf("%s sent none within %s of a request, and the connection counts as open: "+
+				"a message that the server has before it knows the connection is lost", report.Mask(o.URL), headerPatience))
 	}
 	return receiver{held, slow}, nil
 }

@@ -1,5 +1,5 @@
-// Package webhook is the source of a run whose messages arrive as HTTP requests: a listener of the run, which the pipeline
-// calls.
+// Package webhook is the source of a run whose messages arrive as HTTP requests: a listener of the run, which the
+// pipeline calls.
 package webhook
 
 import (
@@ -80,7 +80,8 @@ func (o *Options) Check(p *profile.Profile) error {
 	all := o.complete()
 	for _, f := range p.Flows {
 		if f.Deliveries != 1 {
-			return fmt.Errorf("webhook: a pipeline calls it once for each message, but flow %q has %d deliveries", f.Name, f.Deliveries)
+			return fmt.Errorf("webhook: a pipeline calls it once for each message, but flow %q has %d deliveries",
+				f.Name, f.Deliveries)
 		}
 	}
 	for _, wrong := range []func() error{all.checkAddress, all.checkAnswers, all.checkHeaders, all.checkTLS} {
@@ -95,9 +96,10 @@ func (o *Options) checkAddress() error {
 	host, port, err := net.SplitHostPort(o.Address)
 	number, notNumber := strconv.Atoi(port)
 	switch {
-	case err != nil || notNumber != nil || number < 0 || number > 65535, !hostName.MatchString(host) && net.ParseIP(host) == nil:
-		return fmt.Errorf("webhook.address (WEBHOOK_ADDRESS) %q is not where a listener can be; allowed: 127.0.0.1:9000, :9000 for all "+
-			"addresses of this host, port 0 for a free one", o.Address)
+	case err != nil || notNumber != nil || number < 0 || number > 65535, !hostName.MatchString(host) &&
+		net.ParseIP(host) == nil:
+		return fmt.Errorf("webhook.address (WEBHOOK_ADDRESS) %q is not where a listener can be; allowed: "+
+			"127.0.0.1:9000, :9000 for all addresses of this host, port 0 for a free one", o.Address)
 	case !strings.HasPrefix(o.Path, "/") || strings.ContainsAny(o.Path, "?# \t\r\n"):
 		return fmt.Errorf("webhook.path (WEBHOOK_PATH) %q is not the path of a URL, like /hooks", o.Path)
 	case o.URL == "":
@@ -114,7 +116,8 @@ func (o *Options) checkAnswers() error {
 	late, refuse := o.Late, o.Refuse
 	switch {
 	case *o.Status < 200 || *o.Status > 299:
-		return fmt.Errorf("webhook.status %d: 200 to 299 are allowed; webhook.refuse is for calls that are refused", *o.Status)
+		return fmt.Errorf("webhook.status %d: 200 to 299 are allowed; webhook.refuse is for calls that are refused",
+			*o.Status)
 	case late.Share < 0 || late.Share > 1:
 		return fmt.Errorf("webhook.late.share %v is outside 0 to 1", late.Share)
 	case late.Seconds < 0 || late.Seconds > lateMost:
@@ -152,7 +155,8 @@ func (o *Options) checkTLS() error {
 		return nil
 	}
 	if _, err := tls.X509KeyPair([]byte(o.Cert), []byte(o.Key)); err != nil {
-		return fmt.Errorf("webhook.cert and webhook.key are not a certificate and its key, each the text of a PEM file: %w", err)
+		return fmt.Errorf("webhook.cert and webhook.key are not a certificate and its key, "+
+			"each the text of a PEM file: %w", err)
 	}
 	return nil
 }
@@ -161,7 +165,8 @@ func (o *Options) checkTLS() error {
 func (o *Options) Describe() receive.Description {
 	all := o.complete()
 	return receive.Description{
-		Words: fmt.Sprintf("no call came to the webhook %s (webhook.address, WEBHOOK_ADDRESS): does the pipeline reach it there?",
+		Words: fmt.Sprintf("no call came to the webhook %s (webhook.address, WEBHOOK_ADDRESS): "+
+			"does the pipeline reach it there?",
 			report.Mask(all.url(all.Address))),
 		Connections: 1, Files: connectionsMost, Headers: "header fields",
 		Unshareable: "webhook is set, and a pipeline calls one URL, so one instance would get the messages of all",

@@ -72,7 +72,8 @@ type listener struct {
 }
 
 // Open implements receive.Source.
-func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink, _ receive.Means) (receive.Receiver, error) {
+func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink,
+	_ receive.Means) (receive.Receiver, error) {
 	l, err := o.open(ctx, parts, sink, usual)
 	if err != nil {
 		return nil, err
@@ -94,7 +95,8 @@ func (o *Options) open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 	}
 	socket, err := new(net.ListenConfig).Listen(ctx, "tcp", l.options.Address)
 	if err != nil {
-		return nil, fmt.Errorf("the webhook can't listen on %s (webhook.address, WEBHOOK_ADDRESS): %w", l.options.Address, err)
+		return nil, fmt.Errorf("the webhook can't listen on %s (webhook.address, WEBHOOK_ADDRESS): %w",
+			l.options.Address, err)
 	}
 	l.at = l.options.url(socket.Addr().String())
 	l.server = &http.Server{

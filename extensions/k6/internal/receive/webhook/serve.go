@@ -37,7 +37,8 @@ func (s *stamping) Accept() (net.Conn, error) {
 		}
 		s.of.open.Add(-1)
 		_ = conn.Close()
-		s.of.Count(stage, "too many connections", fmt.Sprintf("%d are open; one more was closed", s.of.limits.connections))
+		s.of.Count(stage, "too many connections",
+			fmt.Sprintf("%d are open; one more was closed", s.of.limits.connections))
 	}
 }
 
@@ -81,10 +82,12 @@ func (l *listener) follow(conn net.Conn, state http.ConnState) {
 	case http.StateClosed:
 		switch {
 		case c.calls.Load():
-			l.Count(stage, "cut off or malformed", fmt.Sprintf("a call from %s was no HTTP, or ended before its header fields did; "+
-				"it may take %s to send them", c.RemoteAddr(), l.limits.header))
+			l.Count(stage, "cut off or malformed",
+				fmt.Sprintf("a call from %s was no HTTP, or ended before its header fields did; "+
+					"it may take %s to send them", c.RemoteAddr(), l.limits.header))
 		case !c.used.Load() && time.Since(c.since) >= l.limits.header:
-			l.Count(stage, "silent connection", fmt.Sprintf("%s sent no call within %s", c.RemoteAddr(), l.limits.header))
+			l.Count(stage, "silent connection",
+				fmt.Sprintf("%s sent no call within %s", c.RemoteAddr(), l.limits.header))
 		}
 	}
 }
@@ -141,7 +144,8 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if l.refuse.mine() {
-		l.deny(w, *l.options.Refuse.Status, "refused on purpose", fmt.Sprintf("webhook.refuse: HTTP %d", *l.options.Refuse.Status))
+		l.deny(w, *l.options.Refuse.Status, "refused on purpose",
+			fmt.Sprintf("webhook.refuse: HTTP %d", *l.options.Refuse.Status))
 		return
 	}
 	l.take(l.identify(r.Header, body), body, []byte(r.Header.Get(l.options.Hops)), at)

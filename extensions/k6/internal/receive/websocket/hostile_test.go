@@ -33,7 +33,8 @@ func serve(t *testing.T, write func(conn net.Conn), o Options) *line {
 	}))
 	t.Cleanup(server.Close)
 	l := &line{
-		options: &o, client: push.Client{URL: strings.Replace(server.URL, "http", "ws", 1), First: o.Send}, look: time.Millisecond,
+		options: &o, client: push.Client{URL: strings.Replace(server.URL, "http", "ws", 1), First: o.Send},
+		look:    time.Millisecond,
 		network: network.Network{Dialer: &net.Dialer{}, TLS: &tls.Config{MinVersion: tls.VersionTLS12}},
 	}
 	t.Cleanup(l.Close)

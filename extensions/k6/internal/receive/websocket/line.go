@@ -54,7 +54,8 @@ type early struct {
 
 // Connect opens the connection, and sends what is to be sent first.
 func (l *line) Connect(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, push.ConnectPatience, fmt.Errorf("no answer within %s", push.ConnectPatience))
+	ctx, cancel := context.WithTimeoutCause(ctx, push.ConnectPatience, fmt.Errorf("no answer within "+
+		"%s", push.ConnectPatience))
 	defer cancel()
 	var below *socket.Stamped
 	config := l.network.TLS.Clone()
@@ -83,7 +84,8 @@ func (l *line) Connect(ctx context.Context) error {
 	what := "WebSocket " + report.Mask(l.client.URL)
 	conn, answer, err := dialer.DialContext(ctx, l.client.URL, header)
 	switch {
-	case errors.Is(err, websocket.ErrBadHandshake) && answer != nil && answer.StatusCode != http.StatusSwitchingProtocols:
+	case errors.Is(err, websocket.ErrBadHandshake) && answer != nil &&
+		answer.StatusCode != http.StatusSwitchingProtocols:
 		return push.Refused(what+" is refused", answer.StatusCode)
 	case err != nil:
 		if ctx.Err() != nil {
@@ -92,7 +94,8 @@ func (l *line) Connect(ctx context.Context) error {
 		return network.Advise(fmt.Errorf("%s can't be reached: %w", what, err))
 	case l.options.Protocol != "" && conn.Subprotocol() != l.options.Protocol:
 		_ = conn.Close()
-		return push.Final(fmt.Errorf("%s does not speak the sub-protocol %q (websocket.protocol)", what, l.options.Protocol))
+		return push.Final(fmt.Errorf("%s does not speak the sub-protocol %q (websocket.protocol)", what,
+			l.options.Protocol))
 	}
 	conn.SetReadLimit(push.MessageMost)
 	l.listenTo(conn)
@@ -142,8 +145,8 @@ func (l *line) hear() { l.heard.Store(int64(time.Since(began))) }
 // last is when the server was last heard of.
 func (l *line) last() time.Time { return began.Add(time.Duration(l.heard.Load())) }
 
-// subscribe sends what is to be sent first, and waits for the answers if the server gives some. Other messages that come
-// before these are kept.
+// subscribe sends what is to be sent first, and waits for the answers if the server gives some. Other messages that
+// come before these are kept.
 func (l *line) subscribe(conn *websocket.Conn, below *socket.Stamped) error {
 	for _, text := range l.client.First {
 		_ = conn.SetWriteDeadline(time.Now().Add(writePatience))
@@ -158,7 +161,8 @@ func (l *line) subscribe(conn *websocket.Conn, below *socket.Stamped) error {
 		_, payload, err := conn.ReadMessage()
 		switch {
 		case err != nil:
-			return fmt.Errorf("the server did not answer %q (websocket.await) to what was sent first: %w", l.options.Await, err)
+			return fmt.Errorf("the server did not answer %q (websocket.await) to what was sent first: %w",
+				l.options.Await, err)
 		case bytes.Contains(payload, []byte(l.options.Await)):
 			missing--
 		case len(l.early) < earlyMost:

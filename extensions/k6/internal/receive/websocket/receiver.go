@@ -19,7 +19,8 @@ const (
 	listening = 5 * time.Millisecond
 )
 
-var errSilent = fmt.Errorf("WebSocket: the server is silent: no answer to a ping within %s (RFC 6455, 5.5.2)", pingEvery)
+var errSilent = fmt.Errorf("WebSocket: the server is silent: no answer to a ping within %s (RFC 6455, 5.5.2)",
+	pingEvery)
 
 // receiver holds the connections of a run.
 type receiver struct {
@@ -74,7 +75,8 @@ func (l *line) endIfSilent(since time.Time) {
 	}
 }
 
-// Check pings all servers, and records a gap for each that does not answer: missing messages may have been in flight there.
+// Check pings all servers, and records a gap for each that does not answer: missing messages may have been in flight
+// there.
 func (r *receiver) Check() {
 	asked := time.Now()
 	for _, l := range r.lines {

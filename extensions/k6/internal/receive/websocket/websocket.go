@@ -1,4 +1,5 @@
-// Package websocket is the source of a run whose messages a server pushes over WebSocket connections that the run holds.
+// Package websocket is the source of a run whose messages a server pushes over WebSocket connections that the run
+// holds.
 package websocket
 
 import (
@@ -27,7 +28,8 @@ type Options struct {
 }
 
 func (o *Options) clients() *push.Clients {
-	return &push.Clients{Name: "websocket", URL: o.URL, Headers: o.Headers, Connections: o.Connections, First: o.Send, Hops: o.Hops}
+	return &push.Clients{Name: "websocket", URL: o.URL, Headers: o.Headers, Connections: o.Connections, First: o.Send,
+		Hops: o.Hops}
 }
 
 var token = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$") // RFC 6455, 4.1
@@ -54,7 +56,8 @@ func (o *Options) Check(p *profile.Profile) error {
 func (o *Options) Describe() receive.Description { return o.checked }
 
 // Open implements receive.Source.
-func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink, m receive.Means) (receive.Receiver, error) {
+func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink,
+	m receive.Means) (receive.Receiver, error) {
 	r := &receiver{over: make(chan struct{})}
 	clients := o.clients()
 	look := clients.Look(parts.Profile)
