@@ -114,7 +114,8 @@ test('every npm script and file that a document names exists', () => {
 test('the source contains each message of reports/TROUBLESHOOTING.md', () => {
   const source = SOURCES.filter((path) => !/[._]test\./.test(path))
     .map(read)
-    .join('\n');
+    .join('\n')
+    .replace(/" ?\+\n\s*"/g, ''); // Go's long texts
   const headings = prose(read('reports/TROUBLESHOOTING.md')).filter((line) => /^###.*`/.test(line));
   assert.ok(headings.length >= 10);
   for (const heading of headings) {
