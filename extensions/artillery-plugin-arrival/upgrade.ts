@@ -14,6 +14,7 @@ export function refuseUpgrades(): void {
   subscribe('http.client.request.start', (message) => {
     const { request } = message as { request: ClientRequest };
     request.once('upgrade', (_answer, socket: Socket) => {
+      if (request.getHeader('upgrade') !== undefined) return; // a hook of the script may open a WebSocket
       socket.destroy();
       const text = 'the server switched protocols, which the request did not ask for';
       request.emit('error', Object.assign(new Error(text), { code: UPGRADED }));

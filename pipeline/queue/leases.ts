@@ -215,8 +215,8 @@ export class Leases {
 }
 
 /**
- * How many shards a relay may have, of which `before` others stand before it: as many as the others, and the first ones
- * one more where they do not divide evenly. Were it one more for each, the last relays would have none.
+ * The number of shards that a relay may have; `before` relays have a name before its own. All have as many, and where the
+ * shards do not divide evenly, the first relays have one more. If each could have one more, the last would have none.
  */
 export function shareOf(shards: number, relays: number, before: number): number {
   // One relay too many waits for a shard, and takes nobody's.

@@ -51,7 +51,7 @@ export function openProcess(
   };
   const store = new Store(options);
   const queue = openQueue(config.QUEUE, options, store);
-  /** What was said of the key that has the number of shards. */
+  /** The last sentence that was logged about the key that has the number of shards. */
   let told: string | undefined;
   /** Redis may come up later than the process, and differ after each outage. */
   async function check(): Promise<void> {

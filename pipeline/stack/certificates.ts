@@ -16,13 +16,13 @@ export interface Certificate {
 export const TLS_DIR = 'tls';
 const OUR_SERVERS = ['redis', 'mosquitto', 'ingest'] as const;
 
-/** What a stack and its clients need for TLS. */
+/** The certificates of a stack's servers, and the authorities that its clients trust. */
 export interface Secured {
   /** A file of all authorities that vouch for the servers; empty: nothing but the built-in ones. */
   caFile: string;
-  /** What it holds, PEM. */
+  /** The content of `caFile`, PEM. */
   ca: string;
-  /** Of the servers that are to speak TLS. */
+  /** By server; a server that does not speak TLS has none. */
   certificates: Partial<Record<(typeof OUR_SERVERS)[number], Certificate>>;
 }
 

@@ -23,7 +23,7 @@ export interface Measure {
 export const SERIES: readonly string[] = ['arrival', 'from_send', 'http', ...STAGES, 'canary'];
 export const STATISTICS = ['min', 'mean', 'p50', 'p75', 'p90', 'p95', 'p99', 'p999', 'max'] as const;
 export type Statistic = (typeof STATISTICS)[number];
-/** Of a stage by spans. */
+/** The statistics that a stage by spans has. */
 export const SPANS_STATISTICS = ['mean', 'p50', 'p99', 'max'] as const;
 /** Rates of the measured phases: requests, accepted messages, arrived deliveries. */
 export const RATES = ['requests', 'accepted', 'arrived'] as const;

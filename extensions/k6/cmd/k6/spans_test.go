@@ -133,7 +133,7 @@ func TestSpansOfFilesAreJoinedAfterTheRun(t *testing.T) {
 		assert.Equal(t, 1, strings.Count(strings.TrimSpace(problems), "\n")+1, problems)
 	}
 
-	// Of a run with an endpoint the spans that came can be divided by other marks later.
+	// A run with an endpoint keeps the spans that came, so other marks can divide them later.
 	k := traced.Keeper()
 	require.NoError(t, spans.ReadExported(file, func(all spans.Exported) { k.Take(all) }))
 	require.NoError(t, k.Write(ran.dir, func(n int) string { return traced.IDs[n] }))

@@ -121,7 +121,7 @@ func TestWhatRedisShowsOfProcessesHoldsForTheFirstGenerator(t *testing.T) {
 	assert.InDelta(t, 0.4, first.Clocks[0].BoundMS, 1e-9)
 }
 
-// What a run has kept and written makes the same stages when it is read again.
+// The spans that a run has written make the same stages when they are read again.
 func TestSpansThatARunHasWrittenAreThoseThatCame(t *testing.T) {
 	t.Parallel()
 	traced, all := exportedMessages()
