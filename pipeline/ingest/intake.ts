@@ -76,8 +76,9 @@ export class Intake {
   readonly #admission: Admission;
   readonly #throttle: Throttle;
   readonly #outbox: Outbox<FastifyReply>;
-  /** Why the queue did not take the last write. */
+  /** Why the queue did not take the last write; and what `onTrouble` was told last. */
   #trouble: string | undefined;
+  #told: string | undefined;
 
   constructor(options: IntakeOptions) {
     const { queue, limits, counters, objection, onTrouble } = options;
@@ -89,15 +90,19 @@ export class Intake {
       written: (depth) => {
         this.#admission.written(depth);
         this.#throttle.release();
-        if (this.#trouble !== undefined) onTrouble?.(undefined);
         this.#trouble = undefined;
+        if (this.#told !== undefined) onTrouble?.(undefined);
+        this.#told = undefined;
       },
       failed: (error) => {
         const { problem, kind } = queue.explain(error);
         const reason = `${queue.server} did not take it: ${problem}`;
         this.#admission.failed({ problem: reason, kind });
-        if (reason !== this.#trouble) onTrouble?.(reason);
         this.#trouble = reason;
+        // That the queue is away is logged by whoever connects to it.
+        if (queue.away !== undefined || reason === this.#told) return;
+        this.#told = reason;
+        onTrouble?.(reason);
       },
       settled: (reply, messages, error) => {
         reply.request.spans?.end(error?.message);

@@ -332,6 +332,7 @@ for (const [name, start] of Object.entries(PLACES)) {
         () => assert.fail('it took a message'),
         (error: Error) => error,
       );
+      assert.ok(queue.isDisconnection(error), error.message);
       const { problem, kind } = queue.explain(error);
       assert.ok(problem.length > 0 && !problem.includes('\n') && PROBLEM_KINDS.includes(kind), problem);
     });

@@ -30,7 +30,7 @@ const IS_FORCED = /^UNBLOCKED force unblock/;
 /** Messages without a code, of Redis' scripts and of ioredis, which names its own options, in plain words. */
 const OF_CLIENT: [says: RegExp, plain: string][] = [
   [/max retries per request/, 'the connection to Redis broke before it answered'],
-  [/Connection is closed|Stream isn't writeable/, 'there is no connection to Redis'],
+  [/Connection is closed|Stream isn't writeable|Cluster isn't ready/, 'there is no connection to Redis'],
   [IS_FORCED, 'Redis has ended a read: it is a replica now (UNBLOCKED)'],
   [/^Command timed out/, 'Redis did not answer in time'],
   [/^Socket timeout/, 'Redis does not answer'],
@@ -42,11 +42,31 @@ const OF_CLIENT: [says: RegExp, plain: string][] = [
     'it closed the connection during the TLS handshake: redis:// is without TLS',
   ],
   [
-    /^(connection closed|read ECONNRESET)$/,
+    /^(connection closed|(read|write) (ECONNRESET|EPIPE))$/,
     'it closed the connection: is TLS (rediss://) missing, or is it another server?',
   ],
   [/^Failed to refresh slots cache/, 'no node answers as one of a Redis Cluster'],
 ];
+
+/** Errors of ioredis, and of the socket, of a command without a connection. */
+const DISCONNECTION = new RegExp(
+  [
+    'max retries per request',
+    'Connection is closed',
+    "Stream isn't writeable",
+    "Cluster isn't ready",
+    '^Failed to refresh slots cache',
+    '^Command timed out',
+    '^Socket timeout',
+    '^(connect|read|write|getaddrinfo) ',
+    '^connection closed$',
+  ].join('|'),
+);
+
+/** Whether an error of a queue command says only that there was no connection, or that it broke. */
+export function isDisconnection({ message }: Error): boolean {
+  return DISCONNECTION.test(message);
+}
 
 /** What an error of a queue command means, in one short sentence. Redis' own errors begin with a code. */
 export function explainRedis(error: Error): string {

@@ -4,6 +4,7 @@ import type { Durations } from '../common/durations.ts';
 import type { Problem } from '../common/health.ts';
 import type { Logger } from '../common/log.ts';
 import { type Figures, openMetrics } from '../common/metrics.ts';
+import { Outage } from '../common/outage.ts';
 import { startTelemetry } from '../common/telemetry.ts';
 import { BrokerRecord, type BrokerRecordOptions } from './broker-record.ts';
 import type { QueueOptions } from './connection.ts';
@@ -17,6 +18,9 @@ import { Trace } from './trace.ts';
 /** ms between checks of a connected Redis: its policy and role may change while the connection lasts. */
 const CHECK_MS = 1000;
 
+/** How a connection ends that Redis has closed. */
+const CLOSED = /^(connection closed|(read|write) (ECONNRESET|EPIPE))$/;
+
 type ProcessEvents = Pick<QueueOptions, 'onLost'>;
 
 /** Opens what ingest and relay use in Redis: queue, clock, trace, telemetry and the record of the broker. */
@@ -26,8 +30,7 @@ export function openProcess(
   log: Logger,
   { onLost }: ProcessEvents = {},
 ) {
-  /** Why Redis is away, as far as the log has it; undefined: it answers. */
-  let reasons: Set<string> | undefined = new Set();
+  const outage = new Outage(log, 'Redis');
   let reached = false;
   const options = {
     url: config.REDIS_URL,
@@ -35,14 +38,13 @@ export function openProcess(
     timeoutMs: config.REDIS_TIMEOUT_MS,
     onState: (up: boolean, reason: string | undefined) => {
       if (!up) {
-        if (reason === undefined || reasons?.has(reason)) return;
-        reasons ??= new Set();
-        reasons.add(reason);
+        if (reason === undefined) return;
+        const { problem, kind } = problemOf(new Error(reason));
         // A server that closes the first connection may be no Redis.
-        return log.warn(`Redis is away: ${reached ? reason : explainRedis(new Error(reason))}`);
+        const known = CLOSED.test(reason) ? 'it closed the connection' : reason;
+        return outage.away(reached ? known : problem, kind === 'misconfigured');
       }
-      if (reasons !== undefined) log.info('Redis answers');
-      reasons = undefined;
+      outage.over();
       reached = true;
       check().catch(fail);
       void inspect();

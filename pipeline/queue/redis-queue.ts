@@ -2,7 +2,7 @@ import type { Problem } from '../common/health.ts';
 import type { Connection, QueueOptions } from './connection.ts';
 import { DeadLetters, type Letters } from './dead-letters.ts';
 import type { Keys, QueueKeys } from './keys.ts';
-import { problemOf } from './problems.ts';
+import { isDisconnection, problemOf } from './problems.ts';
 import {
   type Claim,
   type Entry,
@@ -46,6 +46,10 @@ export abstract class RedisQueue implements MessageQueue {
 
   explain(error: Error): Problem {
     return problemOf(error);
+  }
+
+  isDisconnection(error: Error): boolean {
+    return isDisconnection(error);
   }
 
   async whenReady(withinMs: number): Promise<void> {

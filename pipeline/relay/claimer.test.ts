@@ -35,7 +35,11 @@ test('an entry of a takeover that a search for a lost claim finds too is taken o
   let search: Promise<Claim> | undefined;
   let searches = 0;
   const slow: ClaimerOptions['queue'] = {
+    get away() {
+      return queue.away;
+    },
     explain: (error) => queue.explain(error),
+    isDisconnection: (error) => queue.isDisconnection(error),
     join: () => queue.join(),
     renew: (...args) => queue.renew(...args),
     async claim(consumer, count) {
@@ -108,7 +112,11 @@ test('messages of a takeover whose answer is lost are found again', async (t) =>
   let lost = false;
   const claimer = new Claimer({
     queue: {
+      get away() {
+        return queue.away;
+      },
       explain: (error) => queue.explain(error),
+      isDisconnection: (error) => queue.isDisconnection(error),
       join: () => queue.join(),
       renew: (...args) => queue.renew(...args),
       claim: (...args) => queue.claim(...args),

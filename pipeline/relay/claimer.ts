@@ -4,12 +4,17 @@ import { CALL_ENTRIES, type Claim, type MessageQueue } from '../queue/queue.ts';
 import type { Holdings } from './holdings.ts';
 
 const RETRY_MS = 50;
+/** Claims without a connection until that is an error: a read has a connection of its own, which may break first. */
+const CONNECTING = 5;
 const RETRY_MAX_MS = 2000;
 /** ms between looks of a relay that stops, whose grace may be short. */
 const STOPPING_LOOK_MS = 20;
 
 export interface ClaimerOptions {
-  queue: Pick<MessageQueue, 'claim' | 'recover' | 'recoverUnseen' | 'renew' | 'join' | 'explain'>;
+  queue: Pick<
+    MessageQueue,
+    'away' | 'claim' | 'recover' | 'recoverUnseen' | 'renew' | 'join' | 'explain' | 'isDisconnection'
+  >;
   /** The relay's name in the consumer group. */
   consumer: string;
   /** ms without renewal until another relay may take over an entry. */
@@ -80,6 +85,8 @@ export class Claimer {
     const { queue, consumer, wants, onClaim, onResumed, onError } = this.#options;
     const stopping = this.#stopping.signal;
     let failures = 0;
+    /** Claims in a row that found no connection, although the queue is not away. */
+    let disconnected = 0;
     while (!stopping.aborted) {
       const size = wants();
       if (size <= 0) {
@@ -97,9 +104,12 @@ export class Claimer {
         await new Promise<void>(process.nextTick);
         if (failures > 0) onResumed();
         failures = 0;
+        disconnected = 0;
         this.#unclaimed = undefined;
       } catch (error) {
-        onError(error as Error);
+        const isBroken = queue.isDisconnection(error as Error);
+        disconnected = isBroken && queue.away === undefined ? disconnected + 1 : 0;
+        if (!isBroken || disconnected >= CONNECTING) onError(error as Error);
         this.#unclaimed = queue.explain(error as Error);
         this.#unseen = true;
         // The queue's server may have lost its data.

@@ -4,6 +4,7 @@ import closeWithGrace from 'close-with-grace';
 import { ConfigError, RelayConfig, readConfig } from '../common/config.ts';
 import { type Problem, type Readiness, STOPPING, serveHealth, within } from '../common/health.ts';
 import { openLog } from '../common/log.ts';
+import { Outage } from '../common/outage.ts';
 import { openSpans } from '../common/spans.ts';
 import { trust } from '../common/trust.ts';
 import { fail, openProcess } from '../queue/process.ts';
@@ -31,16 +32,17 @@ async function main(): Promise<void> {
   const { queue, clock, trace } = own;
   const spans = await openSpans('arrival-relay', config.PROCESS_NAME, log);
   let relay: Relay | undefined;
+  const outage = new Outage(log, 'the broker');
   const broker = new Broker({
     url: config.MQTT_URL,
     name: config.PROCESS_NAME,
     timeoutMs: config.MQTT_TIMEOUT_MS,
     onState: (up, reason) => {
       if (up) {
-        log.info('the broker answers');
+        outage.over();
         relay?.resume();
       } else {
-        log.warn(`the broker is away: ${reason}`);
+        outage.away(reason, broker.problem?.kind === 'misconfigured');
         relay?.suspend();
       }
     },

@@ -212,12 +212,14 @@ export class Relay {
     this.#acknowledger.add(entry);
   }
 
-  /** Logs a problem once, not at each attempt. */
+  /** Logs a problem once, not at each attempt. That the queue is away is logged by whoever connects to it. */
   #tell(error: Error): void {
-    const { problem } = this.#options.queue.explain(error);
+    const { queue, log } = this.#options;
+    if (queue.away !== undefined) return;
+    const { problem } = queue.explain(error);
     if (problem === this.#problem) return;
     this.#problem = problem;
-    this.#options.log.warn(problem);
+    log.warn(problem);
   }
 
   #resumed(): void {

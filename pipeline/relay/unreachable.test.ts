@@ -75,9 +75,13 @@ test('an address that swallows packets is left after two seconds, and the next a
   const { port, end } = await swallow(t);
   const relay = await launch(t, `mqtt://user:secret@127.0.0.1:${port}`, '60000');
   await relay.says(/there is no connection within 2000 ms/, WITHIN_MS);
-  await relay.says(/there is no connection within 4000 ms/, WITHIN_MS);
+  const [, health] = await relay.says(/health at (http:[^\s"]+)/, WITHIN_MS);
+  const names = async (cause: RegExp) => cause.test(await (await fetch(`${health}/readyz`)).text());
+  await eventually(() => names(/there is no connection within 4000 ms/), 'the second attempt', WITHIN_MS);
   await end();
-  await relay.says(/ECONNREFUSED/, WITHIN_MS);
+  await eventually(() => names(/ECONNREFUSED/), 'the third attempt', WITHIN_MS);
+  // One outage, one line.
+  assert.equal(relay.lastLines.filter((line) => /is away/.test(line)).length, 1);
 });
 
 for (const code of [0x84, 0x87, 0x9a]) {

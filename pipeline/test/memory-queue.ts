@@ -64,6 +64,10 @@ export class MemoryQueue implements MessageQueue {
     return { problem: message, kind: 'shared' };
   }
 
+  isDisconnection({ message }: Error): boolean {
+    return message === this.away?.problem;
+  }
+
   async whenReady(): Promise<void> {
     this.#check();
   }

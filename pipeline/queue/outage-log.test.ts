@@ -1,0 +1,140 @@
+/** What the log says of an outage: a line when it begins, whose reason is true, and a line when it ends. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, before, type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { freePort } from '../stack/ports.ts';
+import { Supervised } from '../stack/process.ts';
+import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
+
+const INGEST = join(import.meta.dirname, '../ingest/server.ts');
+const RELAY = join(import.meta.dirname, '../relay/main.ts');
+const WITHIN_MS = 30_000;
+/** Several attempts of ingest and relay to connect fall into it, each with a reason of its own. */
+const OUTAGE_MS = 3000;
+const TOKEN = 'a-token-of-the-test';
+
+let redis: Awaited<ReturnType<typeof startRedis>>;
+let broker: Awaited<ReturnType<typeof startBroker>>;
+let logs: string;
+before(async () => {
+  [redis, broker] = await Promise.all([startRedis(), startBroker()]);
+  logs = await temporaryDirectory();
+});
+after(async () => {
+  await redis.service.remove();
+  await broker.service.remove();
+  await remove(logs);
+});
+
+interface Logged {
+  process: Supervised;
+  /** The messages of its log from level *info* on, without those of its start. */
+  said: string[];
+}
+
+async function start(t: TestContext, main: string, own: Record<string, string>): Promise<Logged> {
+  const said: string[] = [];
+  const { PROCESS_NAME: name = '' } = own;
+  const env = { REDIS_TIMEOUT_MS: '1000', MQTT_TIMEOUT_MS: '1000', ...own };
+  const process = await Supervised.start(
+    { name, command: globalThis.process.execPath, args: [main], env },
+    { logs, onLine: (_name, line) => said.push(line.startsWith('{') ? JSON.parse(line).msg : line) },
+  );
+  t.after(() => process.stop());
+  return { process, said };
+}
+
+for (const kind of [{}, { STREAM_SHARDS: '2' }, { QUEUE: 'list' }] as Record<string, string>[]) {
+  const name = `${kind.QUEUE ?? 'stream'}, ${kind.STREAM_SHARDS ?? 1} shard(s)`;
+  // Regression: three to six lines for each outage, the reason of each attempt in turn.
+  test(`${name}: an outage of Redis, a hanging Redis, an outage of the broker: two lines each`, async (t) => {
+    const admin = new Redis(redis.url);
+    await admin.flushall();
+    admin.disconnect();
+    const port = String(await freePort());
+    const [ingest, relay] = await Promise.all([
+      start(t, INGEST, {
+        ...kind,
+        PROCESS_NAME: 'ingest-x',
+        REDIS_URL: redis.as('ingest'),
+        INGEST_PORT: port,
+        INGEST_TOKEN: TOKEN,
+      }),
+      start(t, RELAY, {
+        ...kind,
+        PROCESS_NAME: 'relay-x',
+        REDIS_URL: redis.as('relay'),
+        MQTT_URL: broker.url('relay'),
+      }),
+    ]);
+    await Promise.all([
+      ingest.process.says(/listening at/, WITHIN_MS),
+      relay.process.says(/relaying as/, WITHIN_MS),
+    ]);
+    let [sent, accepted] = [0, 0];
+    const sending = setInterval(async () => {
+      const body = JSON.stringify({ id: `r.1.${sent++}`, target: 'a', payload: 'x' });
+      const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
+      const answer = await fetch(`http://127.0.0.1:${port}/messages`, {
+        method: 'POST',
+        headers,
+        body,
+      }).catch(() => undefined);
+      if (answer?.status === 202) accepted++;
+    }, 20);
+    t.after(() => clearInterval(sending));
+    const flows = async () => {
+      const before = accepted;
+      await eventually(() => accepted > before + 5, 'messages', WITHIN_MS);
+    };
+
+    /** What both say from the beginning of an outage until it is over, and a while longer. */
+    const during = async (
+      begin: () => void,
+      end: () => unknown,
+    ): Promise<[ingest: string[], relay: string[]]> => {
+      await flows();
+      ingest.said.length = 0;
+      relay.said.length = 0;
+      begin();
+      await sleep(OUTAGE_MS);
+      await end();
+      await flows();
+      await relay.process.says(/./, WITHIN_MS);
+      await eventually(
+        () => relay.said.some((line) => /answers, after/.test(line)),
+        'the end of the outage',
+        WITHIN_MS,
+      );
+      await sleep(1000);
+      return [[...ingest.said], [...relay.said]];
+    };
+
+    const twoLines = (lines: string[], server: string, reason: RegExp) => {
+      assert.equal(lines.length, 2, lines.join('\n'));
+      assert.match(lines[0] ?? '', new RegExp(`^${server} is away: .*(${reason.source})`));
+      assert.match(lines[1] ?? '', new RegExp(`^${server} answers, after \\d+\\.\\d s$`));
+    };
+
+    const killed = await during(
+      () => redis.service.signal('SIGKILL'),
+      () => redis.service.start(),
+    );
+    for (const lines of killed) twoLines(lines, 'Redis', /closed the connection/);
+
+    const stopped = await during(
+      () => redis.service.signal('SIGSTOP'),
+      () => redis.service.signal('SIGCONT'),
+    );
+    for (const lines of stopped) twoLines(lines, 'Redis', /in time|timeout/i);
+
+    const [quiet, brokerless] = await during(
+      () => broker.service.signal('SIGKILL'),
+      () => broker.service.start(),
+    );
+    assert.deepEqual(quiet, []);
+    twoLines(brokerless, 'the broker', /closed the connection/);
+  });
+}
