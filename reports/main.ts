@@ -25,8 +25,8 @@ const USAGE = `Usage: npm run report -- <run>                      rewrites the 
        npm run report -- merge <run>…               makes one run of what its instances have left
        npm run report -- list                       lists the runs, newest first
 
-A run is a directory, the name of one in reports/runs, latest, or latest:<method> like latest:ramp: the newest there that has
-ended, of k6; latest:ramp:artillery is one of Artillery.
+A run is a directory, or its name in reports/runs. latest is the newest run that has ended, latest:ramp the newest ramp of k6,
+latest:ramp:artillery that of Artillery.
 
 compare
   --fail-if <condition>   exit 1 when it holds, like 'arrival.p99 > +10%' or 'account.lost > 0'; may be repeated
@@ -43,9 +43,11 @@ merge
 list
   --text <words>          only runs whose name, labels or profile have all these words
 
-Exit code: 1 when a condition holds or messages of a run that is checked failed, when a merged run does not pass, and of
-compare when a condition cannot be judged or a run cannot be read; 2 when the command is wrong, as without --allow-failed where it is
-needed, and of check when no condition holds and one cannot be judged or a run cannot be read; else 0.
+Exit code
+  0   no condition holds; the merged run passes
+  1   a condition holds, or messages failed; the merged run does not pass; compare: a condition cannot be judged, or a run cannot be read
+  2   the command is wrong, or --allow-failed is missing; check: no condition holds and one cannot be judged, or the run cannot be read
+
 reports/README.md has the grammar of conditions and says what the words of a comparison mean.`;
 
 /** A condition cannot be judged. */
@@ -118,7 +120,7 @@ function parse() {
 
 /** @returns the exit code */
 async function compareRuns(names: string[], values: Values): Promise<number> {
-  if (names.length < 2) throw new ConfigError(`compare takes two runs at least, got ${names.length}`);
+  if (names.length < 2) throw new ConfigError(`compare takes at least two runs, got ${names.length}`);
   const conditions = conditionsOf(values);
   if (values.sure && conditions.length === 0) throw new ConfigError('--sure needs --fail-if');
   const template = await comparisonTemplate();

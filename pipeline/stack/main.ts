@@ -23,8 +23,8 @@ const SHOWN = { debug: 40, info: 40, warn: 40, error: 50, silent: Number.POSITIV
 const HELP = `Starts the pipeline in the foreground: Redis, Mosquitto, ingest and relays. Ctrl-C drains and stops it.
 
   npm run pipeline
-  npm run pipeline -- --fresh                 what an earlier one accepted and did not deliver is dropped, not taken up
-  npm run pipeline -- --repair                what is behind a damage in its file is given up, the rest taken up
+  npm run pipeline -- --fresh                 drops what an earlier pipeline accepted and did not deliver
+  npm run pipeline -- --repair                gives up what is behind a damage in Redis' file, and takes up the rest
   npm run pipeline -- dead-letters --help     what could not be delivered
 
 Environment

@@ -54,7 +54,7 @@ export function comparisonOf(
   { allowFailed = false }: Omit<CompareOptions, 'each'> = {},
 ): Comparison {
   const baseline = groups[0];
-  if (baseline === undefined || groups.length < 2) throw new Error('a comparison needs two runs at least');
+  if (baseline === undefined || groups.length < 2) throw new Error('a comparison needs at least two runs');
   if (groups.length > MOST_SUBJECTS) {
     throw new Error(
       `a comparison shows ${MOST_SUBJECTS} runs or groups of repeats at most, not ${groups.length}`,

@@ -65,7 +65,7 @@ for (const [name, args, expected] of [
   ['a missing argument', [], /^report: expected one run, got 0; see --help\n$/],
   ['an unknown option', ['--what'], /^report: --what is not known; allowed: --fail-if, /],
   ['an option of another command', ['list', '--sure'], /^report: --sure belongs to compare; see --help\n$/],
-  ['one run to compare', ['compare', '/nowhere'], /^report: compare takes two runs at least, got 1\n$/],
+  ['one run to compare', ['compare', '/nowhere'], /^report: compare takes at least two runs, got 1\n$/],
   [
     'a malformed condition',
     ['compare', 'a', 'b', '--fail-if', 'x'],

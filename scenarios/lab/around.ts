@@ -19,7 +19,7 @@ export function refuseOwnPipeline(campaign: string): void {
   const config = readConfig(RunConfig);
   for (const name of ['INGEST_URL', 'REDIS_URL', 'MQTT_URL'] as const)
     if (config[name] !== undefined) throw new Error(`${name} is set, and ${campaign}: leave it out`);
-  if (config.TLS) throw new Error(`TLS is true, and ${campaign}, which speaks none: leave it out`);
+  if (config.TLS) throw new Error(`TLS is true, and ${campaign}, which speaks no TLS: leave it out`);
   readConfig(StackConfig);
 }
 

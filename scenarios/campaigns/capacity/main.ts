@@ -84,7 +84,7 @@ async function main(): Promise<number> {
       availableParallelism() <= FEW_CORES
     ) {
       console.log(
-        'cores   few for so many processes: CPU_AFFINITY says which runs where, see pipeline/README.md#on-few-cores',
+        'cores   few for so many processes: CPU_AFFINITY gives each its own (pipeline/README.md#on-few-cores)',
       );
     }
     return against(config, ({ launch, stop }) =>

@@ -14,11 +14,11 @@ const HELP = `Runs scenarios/fuzz.js on three deployments of the pipeline, and c
 
   bare         on this host, generator and pipeline on the loopback
   nginx        the same with nginx before two ingests (TOPOLOGY=cluster)
-  namespace    pipeline and generator each in its own network namespace, joined by veth, like containers (Linux, root); left out with
-               the reason elsewhere
+  namespace    pipeline and generator each in its own network namespace, joined by veth, like containers (Linux, root); elsewhere
+               it is left out, and the table says why
 
-It writes each run to reports/runs/ and a page that compares them to reports/comparisons/. Exit code: 0 when every run passed and all three
-were measured, 99 when not, 1 when it broke off.
+It writes each run to reports/runs/, and a page that compares the runs to reports/comparisons/. Exit code: 0 when all three were measured
+and passed, 99 when not, 1 when the campaign could not go on.
 
 Settings, by -e or in the environment
 ${linesOf(scripts.fuzz())}`;

@@ -18,8 +18,8 @@ const HELP = `Injects the faults of its table into a running pipeline under load
   --list            the cases, without running them
   --only 7,9        only these rows
   --rate 4000       messages/s of a load
-  --messages 50000  least messages of a case
-  --without-faults  does no harm: each row has to fail then, which shows that it checks its fault
+  --messages 50000  a case has at least so many messages
+  --without-faults  injects nothing: each row has to fail then, which shows that it checks its fault
 
 About 11 minutes. Each case has its own pipeline on free ports. The exit code is 0 when everything was as expected, else 1.
 It writes the table to reports/runs/faults-<time>/, with logs and run of each case that was not as expected.

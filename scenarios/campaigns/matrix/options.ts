@@ -41,7 +41,7 @@ export const HELP = `Measures each topology over each network, in turn, and comp
 It first measures generator and networks alone, and refuses the matrix when the generator sends less than twice the rate, a network carries
 less than twice the load, or the connections are too few for the round trip.
 It writes each run to reports/runs/matrix-<topology>-<network>-<time>/, and to reports/comparisons/ a page that compares the cells, with
-matrix.json. Exit code: 0 when every run passed, 99 when one did not, 1 when the matrix was refused or broke off.`;
+matrix.json. Exit code: 0 when every run passed, 99 when one did not, 1 when the matrix was refused or could not go on.`;
 
 /** @throws {ConfigError} in one line: the flag, its value, what is allowed */
 export function readOptions(args: readonly string[]): Options | 'help' {

@@ -7,13 +7,13 @@ import { table } from './table.ts';
 
 const MODES = ['pipelined', 'serial'] as const;
 
-const HELP = `Runs a sweep of concurrency (scenarios/sweep.js) with 1, 2 and 4 relays that publish many messages at a time (pipelined), and with as many
-that wait for each message (serial).
+const HELP = `Runs a sweep of concurrency (scenarios/sweep.js) with 1, 2 and 4 relays in each mode: pipelined, with many messages in flight, and
+serial, with one.
 
   npm run workers [-- -e NAME=value …]
 
-It writes each run to reports/runs/, prints a table, and writes a page that compares them to reports/comparisons/. Exit code: 0 when every
-run passed, 99 when not, 1 when it broke off.
+It writes each run to reports/runs/, prints a table, and writes a page that compares the runs to reports/comparisons/. Exit code: 0 when
+every run passed, 99 when one did not, 1 when the campaign could not go on.
 
 Settings, by -e or in the environment
 ${linesOf({ ...declarations.workers(), ...declarations.scripts.sweep() })}`;

@@ -22,13 +22,16 @@ func newAnnotate(gs *state.GlobalState) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "annotate <run.json|directory> --figures <file>",
 		Short: "Add figures of a campaign to a run",
-		Long: `Adds figures to a run as if its script had measured them: to its run.json, summary.json, summary.md and
-page, each written atomically. The file is JSON: {"figures": [{"name": "highest rate", "value": 1200, "unit":
-"requests/s"}]}; a value of null is not known. "probes" beside it is the ladder of a search for the capacity:
-[{"rate": 1200, "seconds": 15, "held": true, "p99_ms": 41.5}].
+		Long: `Adds figures to a run as if its script had measured them: to its run.json, summary.json, summary.md and page,
+each written atomically. The file is JSON:
+
+  {"figures": [{"name": "highest rate", "value": 1200, "unit": "requests/s"}],
+   "probes": [{"rate": 1200, "seconds": 15, "held": true, "p99_ms": 41.5}]}
+
+A value of null is not known. "probes" is optional: the ladder of a search for the capacity.
 
 Exit code: 0 when the run has the figures, 1 when not: they or the run are not valid, or the run has one of that name.`,
-		Example: "  k6 x arrival annotate reports/runs/smoke-single-loopback-2026-01-31T12-00-00 --figures " +
+		Example: "  k6 x arrival annotate reports/runs/smoke-single-loopback-20260131T120000Z --figures " +
 			"figures.json",
 		Args: some("a run.json, or the directory of a run"),
 		RunE: func(_ *cobra.Command, given []string) error {
@@ -42,7 +45,7 @@ Exit code: 0 when the run has the figures, 1 when not: they or the run are not v
 			return errext.WithExitCodeIfNone(err, wrong)
 		},
 	}
-	c.Flags().StringVar(&file, "figures", "", "file of the figures; - is standard input")
+	c.Flags().StringVar(&file, "figures", "", "`file` of the figures; - is standard input")
 	c.Flags().StringVar(&sentence, "sentence", "", "what they mean, for summary.md")
 	return c
 }

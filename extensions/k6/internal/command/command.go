@@ -181,7 +181,7 @@ func newRender(gs *state.GlobalState) *cobra.Command {
 		Long: `Writes the page of each run from its run.json, as index.html beside it, and prints its path. The page is one file and loads nothing.
 
 Exit code: 0 when all pages are written, 1 when one is not: a file is not a valid run, or the page can't be written.`,
-		Example: "  k6 x arrival render reports/runs/smoke-single-loopback-2026-01-31T12-00-00\n" +
+		Example: "  k6 x arrival render reports/runs/smoke-single-loopback-20260131T120000Z\n" +
 			"  k6 x arrival render run.json --out report.html",
 		Args: some("a run.json, or the directory of a run"),
 		RunE: func(_ *cobra.Command, given []string) error {

@@ -23,18 +23,18 @@ func newSpans(gs *state.GlobalState) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "spans <run.json|directory> [file]...",
 		Short: "Join spans with a run: those exported elsewhere, or its own with other marks",
-		Long: `Makes stages of a run's sampled messages (SPANS=files, or SPANS with an endpoint) from the spans in files, also with gzip: OTLP
-in JSON as the collector's file exporter writes it, Tempo's and Jaeger's JSON; without files from those that came to the run's
-endpoint (spans.ndjson.gz). They replace the run's spans in its run.json, summary.json, summary.md and page, each written
-atomically.
+		Long: `Makes stages of the sampled messages of a run with SPANS. The spans are those in the files: OTLP in JSON, as the
+collector's file exporter writes it, Tempo's JSON or Jaeger's, each also with gzip. Without files they are those that
+came to the run's endpoint (spans.ndjson.gz). They replace the run's spans in its run.json, summary.json, summary.md
+and page, each written atomically.
 
---suggest changes nothing. It proposes spans.marks, as JSON for --marks or a script, from the spans of the run's messages, or of
-all traces if there is no run.
+--suggest changes nothing. It proposes spans.marks, as JSON for --marks or a script, from the spans of the run's
+messages, or of all traces if there is no run.
 
 Exit code: 0 when the run has stages or there is a proposal, 1 when not.`,
-		Example: "  k6 x arrival spans reports/runs/smoke-single-loopback-2026-01-31T12-00-00 traces.json\n" +
-			"  k6 x arrival spans --marks marks.json reports/runs/smoke-single-loopback-2026-01-31T12-00-00\n" +
-			"  k6 x arrival spans --suggest reports/runs/smoke-single-loopback-2026-01-31T12-00-00 " +
+		Example: "  k6 x arrival spans reports/runs/smoke-single-loopback-20260131T120000Z traces.json\n" +
+			"  k6 x arrival spans --marks marks.json reports/runs/smoke-single-loopback-20260131T120000Z\n" +
+			"  k6 x arrival spans --suggest reports/runs/smoke-single-loopback-20260131T120000Z " +
 			"traces.json > marks.json",
 		Args: some("the directory of a run, and files of spans"),
 		RunE: func(_ *cobra.Command, given []string) (err error) {
