@@ -16,6 +16,7 @@ import { prepareRedis } from './services.ts';
 
 const MESSAGES = 300;
 const INCR = 'appendonlydir/appendonly.aof.1.incr.aof';
+const SECOND = 'appendonlydir/appendonly.aof.2.incr.aof';
 const BASE = 'appendonlydir/appendonly.aof.1.base.rdb';
 const MANIFEST = 'appendonlydir/appendonly.aof.manifest';
 const WITHIN_MS = 60_000;
@@ -136,6 +137,65 @@ test('damage in the middle: refused with what is behind it, repaired with consen
   const found = await readable(t);
   // The damage itself took an entry or two.
   assert.ok(found > 0 && found + behind < MESSAGES && found + behind >= MESSAGES - 9, `${found} ${behind}`);
+});
+
+/** Moves the second half of the writes into a file of its own, as while Redis writes a new base. */
+async function split(): Promise<void> {
+  const bytes = await readFile(join(data, INCR));
+  const at = bytes.indexOf('*1\r\n$5\r\nMULTI\r\n', Math.floor(bytes.length / 2));
+  assert.ok(at > 0);
+  await writeFile(join(data, INCR), bytes.subarray(0, at));
+  await writeFile(join(data, SECOND), bytes.subarray(at));
+  await appendFile(join(data, MANIFEST), 'file appendonly.aof.2.incr.aof seq 2 type i\n');
+}
+
+test('two files of writes are whole', async (t) => {
+  await split();
+  assert.equal(await mendAppendOnly(data, false), undefined);
+  assert.equal(await readable(t), MESSAGES);
+});
+
+// Regression: --repair was on offer, and then refused: redis-check-aof cuts off the last file only.
+for (const [name, damage] of [
+  ['in the middle', async () => overwrite(INCR, Math.floor((await sizeOf(INCR)) / 2), 'X'.repeat(60))],
+  ['by zeros at the end', zeros],
+  ['by an incomplete last write', async () => truncate(join(data, INCR), (await sizeOf(INCR)) - 5)],
+] as const) {
+  test(`the first of two files is damaged ${name}: the second is given up with what is behind it`, async (t) => {
+    await split();
+    await damage();
+    let behind = 0;
+    await assert.rejects(mendAppendOnly(data, false), ({ message }: Error) => {
+      behind = Number(/ (\d+) messages that an ingest accepted/.exec(message)?.[1]);
+      assert.match(
+        message,
+        /1\.incr\.aof is damaged at byte .* behind it and in appendonly\.aof\.2\.incr\.aof;.*--repair /,
+      );
+      return !message.includes('\n');
+    });
+    assert.deepEqual(await kept(), []);
+    const second = await readFile(join(data, SECOND));
+    const done = (await mendAppendOnly(data, true)) ?? '';
+    assert.match(
+      done,
+      new RegExp(`2\\.incr\\.aof after it left out, and with them at least ${behind} messages`),
+    );
+    assert.deepEqual(await readFile(join(dir, (await kept())[0] as string, SECOND)), second);
+    const found = await readable(t);
+    assert.ok(
+      found > 0 && found + behind <= MESSAGES && found + behind >= MESSAGES - 9,
+      `${found} ${behind}`,
+    );
+    assert.equal(await mendAppendOnly(data, false), undefined);
+  });
+}
+
+test('an incomplete last write before an empty file is cut off', async (t) => {
+  await truncate(join(data, INCR), (await sizeOf(INCR)) - 5);
+  await writeFile(join(data, SECOND), '');
+  await appendFile(join(data, MANIFEST), 'file appendonly.aof.2.incr.aof seq 2 type i\n');
+  assert.match((await mendAppendOnly(data, false)) ?? '', /incomplete.* with 3 messages/);
+  assert.equal(await readable(t), MESSAGES - 3);
 });
 
 const hopeless: [name: string, damage: () => Promise<void>, says: RegExp][] = [

@@ -1,6 +1,8 @@
 /** Looks after the append-only files of an earlier Redis, which a power cut may have damaged. */
-import { cp, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { cp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { execa } from 'execa';
 import { ConfigError } from '../common/config.ts';
 import { type Piece, readPiece } from './accepted.ts';
@@ -22,6 +24,8 @@ interface Damage {
   size: number;
   /** Bytes before it that are whole. */
   whole: number;
+  /** The files that come after it, in order. What they change may rest on what is lost, so they are given up with it. */
+  later: string[];
 }
 
 /**
@@ -67,17 +71,19 @@ async function mendEnd(copy: string, original: string, consent: boolean): Promis
         `restore the files from a copy, or ${FRESH}`,
     );
   }
-  const { file, size, whole } = damage;
-  const { onlyZeros, piece } = await readEnd(join(copy, file), damage);
+  const { file, size, whole, later } = damage;
+  const { onlyZeros, piece } = await readEnd(copy, damage);
   const count = `${number(size - whole)} bytes`;
+  const more = later.length === 0 ? '' : ` and in ${later.join(' and ')}`;
   const lost =
     piece === undefined ? 'messages that were not counted' : `at least ${number(piece.messages)} messages`;
   if (!piece?.isIncomplete && !consent) {
     throw new ConfigError(
-      `${join(where, file)} is damaged at byte ${number(whole)} of ${number(size)}, and ${lost} that an ingest accepted are behind it; ` +
+      `${join(where, file)} is damaged at byte ${number(whole)} of ${number(size)}, and ${lost} that an ingest accepted are behind it${more}; ` +
         `npm run pipeline -- --repair starts without these, and keeps the original; ${FRESH}, and without all others`,
     );
   }
+  await giveUp(copy, later);
   const { all } = await execa('redis-check-aof', ['--fix', join(copy, MANIFEST)], {
     ...QUIETLY,
     input: 'y\n',
@@ -93,7 +99,30 @@ async function mendEnd(copy: string, original: string, consent: boolean): Promis
     const held = piece.messages > 0 ? `, with ${number(piece.messages)} messages` : '';
     return `its last write, ${count} that are incomplete, is cut off${held}: it was a second old at most`;
   }
-  return `its last ${count} are cut off, and with them ${lost} that an ingest had accepted`;
+  const files =
+    later.length === 0
+      ? ''
+      : `${file} is cut off at byte ${number(whole)}, ${later.join(' and ')} after it left out`;
+  return `${files || `its last ${count} are cut off`}, and with them ${lost} that an ingest had accepted`;
+}
+
+/** Takes files out of a copy and its manifest: redis-check-aof repairs only the last one that is there. */
+async function giveUp(copy: string, files: readonly string[]): Promise<void> {
+  if (files.length === 0) return;
+  const lines = (await readFile(join(copy, MANIFEST), 'latin1')).split('\n');
+  const left = lines.filter((line) => !files.includes(LINE.exec(line)?.[1] ?? ''));
+  await writeFile(join(copy, MANIFEST), left.join('\n'));
+  for (const file of files) await rm(join(copy, file));
+}
+
+/** The files that a manifest has after one of them. */
+async function filesAfter(dir: string, file: string): Promise<string[]> {
+  const text = await readFile(join(dir, MANIFEST), 'latin1');
+  const named = text.split('\n').flatMap((line) => {
+    const [, name = '', type] = LINE.exec(line) ?? [];
+    return type === 'i' ? [name] : [];
+  });
+  return named.slice(named.indexOf(file) + 1);
 }
 
 /** The manifest that has to replace the one that is there; undefined: none. Throws when files are missing. */
@@ -135,19 +164,27 @@ async function check(dir: string): Promise<{ isWhole: boolean; damage?: Damage; 
   const [file, size, whole] = [...rows].find(([, , , , rest]) => rest !== '0')?.slice(1, 4) ?? [];
   const says = lastLine(result.all);
   if (file === undefined || !file.endsWith('.incr.aof')) return { isWhole: false, says };
-  return { isWhole: false, damage: { file, size: Number(size), whole: Number(whole) }, says };
+  const later = await filesAfter(dir, file);
+  return { isWhole: false, damage: { file, size: Number(size), whole: Number(whole), later }, says };
 }
 
 const lastLine = (text: string) => text.trim().split('\n').at(-1) ?? '';
 
+/** Reads what is behind a damage, in the file and in those after it. */
 async function readEnd(
-  path: string,
-  { size, whole }: Damage,
+  dir: string,
+  { file, whole, later }: Damage,
 ): Promise<{ onlyZeros: boolean; piece?: Piece }> {
-  if (size - whole > COUNTED_BYTES) return { onlyZeros: false };
-  const bytes = Buffer.alloc(size - whole);
-  const file = await open(path);
-  await file.read(bytes, 0, bytes.length, whole).finally(() => file.close());
+  const parts = [
+    { path: join(dir, file), from: whole },
+    ...later.map((name) => ({ path: join(dir, name), from: 0 })),
+  ];
+  const sizes = await Promise.all(parts.map(async ({ path, from }) => (await stat(path)).size - from));
+  const size = sizes.reduce((sum, one) => sum + one, 0);
+  if (size > COUNTED_BYTES) return { onlyZeros: false };
+  const bytes = Buffer.concat(
+    await Promise.all(parts.map(({ path, from }) => buffer(createReadStream(path, { start: from })))),
+  );
   return { onlyZeros: bytes.every((byte) => byte === 0), piece: readPiece(bytes) };
 }
 
