@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import type { Probe, ScriptFigure } from './contract/run.ts';
+import type { Campaign } from './contract/run.ts';
 
 const K6 = join(import.meta.dirname, '../k6');
 /** k6's exit code for a crossed threshold. */
@@ -38,13 +38,6 @@ export const LATEST = 'latest.json';
  */
 export async function recover(directory: string): Promise<void> {
   if (existsSync(join(directory, LATEST))) await execa(K6, words('recover', [directory]), { reject: false });
-}
-
-/** The findings of a campaign of many runs. */
-export interface Campaign {
-  figures: readonly ScriptFigure[];
-  /** Of a search for the capacity. */
-  probes?: readonly Probe[];
 }
 
 /**

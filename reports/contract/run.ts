@@ -48,6 +48,5 @@ export type End = (typeof ENDS)[number];
 
 export type VerdictResult = Verdict['result'];
 export type Gap = Health['gaps'][number];
-export type Probe = NonNullable<Run['probes']>[number];
 export type ScriptFigure = NonNullable<Run['figures']>[number];
 export type TargetFigures = Omit<Targets['rows'][number], 'name'>;

@@ -818,6 +818,28 @@ export interface Ci {
   url: string | null;
 }
 
+export interface Probe {
+  rate: number;
+  /** Length of its load. */
+  seconds: number;
+  /** The pipeline held the rate within the limits. */
+  held: boolean;
+  /** Arrival; null: nothing arrived. */
+  p99_ms: number | null;
+}
+
+/** What `k6 x arrival annotate` adds to a run. */
+export interface Campaign {
+  figures: Array<{
+    name: string;
+    /** null: not known. */
+    value: number | null;
+    /** Empty or absent: none. */
+    unit?: string;
+  }>;
+  probes?: Probe[];
+}
+
 /** summary.json: what a list shows of a run, with the members of run.json at their paths. null: the run has none. */
 export interface Summary {
   /** Name and version of this format. */
@@ -888,16 +910,7 @@ export interface Run {
     /** In a merged run: the instance. */
     generator?: number;
   }>;
-  /** The runs of a search for the capacity, in their order; this run is its answer. Absent: no search. */
-  probes?: Array<{
-    rate: number;
-    /** Length of its load. */
-    seconds: number;
-    /** The pipeline held the rate within the limits. */
-    held: boolean;
-    /** Arrival; null: nothing arrived. */
-    p99_ms: number | null;
-  }>;
+  probes?: Probe[];
   /** The flows of the profile. */
   flows: Flow[];
   /** The stages of a delivery, in order; the first is schedule. Absent: an earlier version, with schedule, request, ingest, queue, relay and delivery. */

@@ -1,8 +1,6 @@
 package command
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +12,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// figuresMost is the most bytes of figures that annotate reads from standard input.
+// figuresMost is the most bytes of figures that annotate reads.
 const figuresMost = 1 << 20
 
 func newAnnotate(gs *state.GlobalState) *cobra.Command {
@@ -28,7 +26,8 @@ each written atomically. The file is JSON:
   {"figures": [{"name": "highest rate", "value": 1200, "unit": "requests/s"}],
    "probes": [{"rate": 1200, "seconds": 15, "held": true, "p99_ms": 41.5}]}
 
-A value of null is not known. "probes" is optional: the ladder of a search for the capacity.
+Up to 100 figures are added; a value of null is not known. "probes" is optional: the ladder of a search for the
+capacity, of up to 1,000 runs.
 
 Exit code: 0 when the run has the figures, 1 when not: they or the run are not valid, or the run has one of that name.`,
 		Example: "  k6 x arrival annotate reports/runs/smoke-single-loopback-20260131T120000Z --figures " +
@@ -61,19 +60,14 @@ func readCampaign(gs *state.GlobalState, file string) (found report.Campaign, er
 			err = fmt.Errorf("standard input has more than %d bytes of figures", figuresMost)
 		}
 	default:
-		data, err = report.ReadFile(file)
+		data, err = report.ReadFileUpTo(file, figuresMost)
 	}
 	if err != nil {
 		return found, err
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&found); err != nil {
+	if found, err = report.CampaignOf(data); err != nil {
 		const like = `{"figures": [{"name": "highest rate", "value": 1200, "unit": "requests/s"}]}`
-		return found, fmt.Errorf("--figures: not like %s: %w", like, err)
-	}
-	if d.More() || len(found.Figures) == 0 {
-		return found, errors.New("--figures: one object with one figure or more is allowed")
+		return found, fmt.Errorf("--figures %s: %w; allowed: what is like %s", file, err, like)
 	}
 	return found, nil
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +15,22 @@ import (
 type Campaign struct {
 	Figures []Figure `json:"figures"`
 	Probes  []Probe  `json:"probes"`
+}
+
+// CampaignOf reads a Campaign from JSON. The error says what is wrong with it, without its name.
+func CampaignOf(data []byte) (found Campaign, err error) {
+	s, err := campaignSchema()
+	if err != nil {
+		return found, err
+	}
+	document, err := onlyValue(data)
+	if err == nil {
+		err = firstFault(s, document, nil)
+	}
+	if err == nil {
+		err = json.Unmarshal(document, &found)
+	}
+	return found, err
 }
 
 // Annotate adds what a campaign found to a run, by the path of its run.json or of its directory: to run.json, its

@@ -17,13 +17,16 @@ const histogramHead = 40
 
 // ReadFile reads a file of a run. It refuses what is no plain file, as a pipe would be waited for and a link may lead
 // anywhere, and what is larger than any run's.
-func ReadFile(path string) ([]byte, error) {
+func ReadFile(path string) ([]byte, error) { return ReadFileUpTo(path, limitFileBytes) }
+
+// ReadFileUpTo is ReadFile for a file that has fewer bytes.
+func ReadFileUpTo(path string, most int64) ([]byte, error) {
 	f, size, err := openPlain(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	return readUpTo(f, path, size, limitFileBytes)
+	return readUpTo(f, path, size, most)
 }
 
 func openPlain(path string) (f *os.File, size int64, err error) {

@@ -26,7 +26,7 @@ func firstFault(s *jsonschema.Schema, text jsontext.Value, place []string) error
 		// with its numbers as floats: one like 1e999999999 is refused before the schema's exact arithmetic
 		var value any
 		if err := json.Unmarshal(text, &value); err != nil {
-			return fmt.Errorf("is no valid run: %s: %w", strings.Join(place, "."), err)
+			return fmt.Errorf("%s: %w", strings.Join(place, "."), err)
 		}
 		if err := s.Validate(value); err != nil {
 			return fault(place, err)

@@ -8,12 +8,19 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 )
 
-var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
+var (
+	runSchema      = sync.OnceValues(func() (*jsonschema.Schema, error) { return compile("") })
+	campaignSchema = sync.OnceValues(func() (*jsonschema.Schema, error) { return compile("#/$defs/campaign") })
+)
+
+// compile compiles the schema, or a part of it.
+func compile(part string) (*jsonschema.Schema, error) {
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(schema))
 	if err != nil {
 		return nil, err
@@ -23,29 +30,41 @@ var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	if err := c.AddResource("run.schema.json", document); err != nil {
 		return nil, err
 	}
-	return c.Compile("run.schema.json")
-})
+	return c.Compile("run.schema.json" + part)
+}
 
 // Validate checks a run.json against its schema. The error names the first fault and the number of others; of a large
 // document it names the first alone.
 func Validate(data []byte) error {
-	s, err := compiled()
+	s, err := runSchema()
 	if err != nil {
 		return err
 	}
+	document, err := onlyValue(data)
+	if err != nil {
+		return err
+	}
+	if err := firstFault(s, document, nil); err != nil {
+		return fmt.Errorf("is no valid run: %w", err)
+	}
+	return nil
+}
+
+// onlyValue returns the one JSON value of a text.
+func onlyValue(data []byte) (jsontext.Value, error) {
 	scanner := newScanner(data)
 	document, err := scanner.ReadValue() // it refuses equal names, which other readers join or take the last of
 	if err == nil {
 		if _, err = scanner.ReadToken(); err == nil {
-			err = errors.New("something stands behind the run")
+			err = errors.New("something stands behind its end")
 		} else if errors.Is(err, io.EOF) {
 			err = nil
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("is not JSON: %s", shortened(err.Error()))
+		return nil, fmt.Errorf("is not JSON: %s", shortened(err.Error()))
 	}
-	return firstFault(s, document, nil)
+	return document, nil
 }
 
 // fault describes what the validator found at a place of the document.
@@ -59,7 +78,7 @@ func fault(place []string, err error) error {
 	if n := len(faults) - 1; n > 0 && len(place) == 0 {
 		more = fmt.Sprintf(" (and %d more)", n)
 	}
-	return fmt.Errorf("is no valid run: %s%s", shortened(faults[0]), more)
+	return fmt.Errorf("%s%s", shortened(faults[0]), more)
 }
 
 var english = message.NewPrinter(language.English)
