@@ -152,9 +152,7 @@ func (e *engine) collectSpans(ctx context.Context) {
 		s.await(ctx, func() bool { return e.segment.Alone() && s.Complete(kept, e.options.marks) })
 		s.close()
 		if got := s.Received(); got.Own+got.Linked == 0 && len(kept) > 0 {
-			e.count("spans", "none came", fmt.Sprintf("%d spans came to %s and none of a message of this run: "+
-				"the pipeline needs OTEL_EXPORTER_OTLP_ENDPOINT=http://%s, "+
-				"and has to take up traceparent", got.Spans, address, address))
+			e.count("spans", "none came", noneCame(got, address))
 		}
 	}
 	traced := e.tracedDeliveries(kept)
@@ -164,6 +162,20 @@ func (e *engine) collectSpans(ctx context.Context) {
 	if err := cmp.Or(traced.Write(dir), s.Write(dir, e.idOf)); err != nil {
 		e.count("spans", "not written", err.Error())
 	}
+}
+
+// noneCame says why no span of a message of the run came.
+func noneCame(got report.SpansReceived, address string) string {
+	switch {
+	case got.Spans == 0 && got.Refused > 0:
+		return fmt.Sprintf("no span came to %s: all %d requests were refused", address, got.Refused)
+	case got.Spans > 0 && got.Malformed == got.Spans:
+		return fmt.Sprintf("%d spans came to %s, all without ids or with times that can't be: "+
+			"ids have 16 and 8 bytes, times are ns since 1970", got.Spans, address)
+	}
+	return fmt.Sprintf("%d spans came to %s and none of a message of this run: "+
+		"the pipeline needs OTEL_EXPORTER_OTLP_ENDPOINT=http://%s, and has to take up traceparent",
+		got.Spans, address, address)
 }
 
 // await waits until the spans are complete, or no more come.

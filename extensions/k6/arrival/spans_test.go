@@ -247,3 +247,16 @@ func TestSpansOfSeveralInstancesAreMerged(t *testing.T) {
 	assert.Equal(t, "not merged", last.Class)
 	assert.Contains(t, last.Example, "generator 2: there is no ")
 }
+
+// Regression: a pipeline whose exports were all refused, or whose spans had times in ms, was asked for a traceparent.
+func TestWhyNoSpanCame(t *testing.T) {
+	t.Parallel()
+	for why, got := range map[string]report.SpansReceived{
+		"all 3 requests were refused":                  {Refused: 3},
+		"7 spans came to a:1, all without ids or with": {Spans: 7, Malformed: 7},
+		"7 spans came to a:1 and none of a message":    {Spans: 7, Malformed: 6, Others: 1},
+		"0 spans came to a:1 and none of a message":    {},
+	} {
+		assert.Contains(t, noneCame(got, "a:1"), why)
+	}
+}

@@ -3,8 +3,6 @@
 package spans
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -82,16 +80,6 @@ func inJaeger(of *tracepb.ResourceSpans) map[string]any {
 			},
 		}},
 	}
-}
-
-func zipped(t *testing.T, text string) string {
-	t.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, err := w.Write([]byte(text))
-	require.NoError(t, err)
-	require.NoError(t, w.Close())
-	return b.String()
 }
 
 // Spans that were exported elsewhere make the stages that they would make at the run's own endpoint.

@@ -23,6 +23,13 @@ const (
 	nameMost      = 128 // bytes of a name
 )
 
+// Times outside are none of a span, ns since 1970: 2000 to 2116. One in µs, ms or s would be before, and move the clock of
+// its host by decades.
+const (
+	earliest = 946_684_800_000_000_000
+	latest   = 1 << 62
+)
+
 // Attributes by OpenTelemetry's semantic conventions.
 const (
 	serviceName     = "service.name"
@@ -141,7 +148,7 @@ func (k *Keeper) Take(all []*tracepb.ResourceSpans) (dropped int) {
 func (k *Keeper) take(s *tracepb.Span, service, host uint16) {
 	if len(s.GetTraceId()) != len(trace{}) || len(s.GetSpanId()) != len(spanID{}) ||
 		s.GetEndTimeUnixNano() < s.GetStartTimeUnixNano() ||
-		s.GetEndTimeUnixNano() > 1<<62 {
+		s.GetStartTimeUnixNano() < earliest || s.GetEndTimeUnixNano() > latest {
 		k.received.Malformed++
 		return
 	}

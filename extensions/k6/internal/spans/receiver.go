@@ -3,6 +3,7 @@
 package spans
 
 import (
+	"bytes"
 	"cmp"
 	"compress/gzip"
 	"context"
@@ -36,7 +37,10 @@ const (
 	headersMost     = 16 << 10 // bytes
 	exportsMost     = 4        // at once; further ones wait
 	connectionsMost = 256      // further ones wait
+	streamsMost     = 8        // of a connection, in HTTP/2
+	aheadMost       = 64 << 10 // bytes of an export that are read before its turn
 	readMost        = 30 * time.Second
+	turnMost        = 5 * time.Second // for the rest of an export whose turn it is
 )
 
 // path is where OTLP over HTTP takes spans.
@@ -78,8 +82,8 @@ func Listen(ctx context.Context, address string, k *Keeper, fault func(class, ex
 	protocols.SetUnencryptedHTTP2(true) // gRPC without TLS
 	r.http = &http.Server{
 		Handler: r, Protocols: protocols, MaxHeaderBytes: headersMost, ReadHeaderTimeout: readMost,
-		IdleTimeout: 2 * time.Minute,
-		ErrorLog:    log.New(io.Discard, "", 0), // of connections that end early
+		IdleTimeout: 2 * time.Minute, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: streamsMost},
+		ErrorLog: log.New(io.Discard, "", 0), // of connections that end early
 	}
 	go func() {
 		defer close(r.done)
@@ -106,17 +110,24 @@ func (r *Receiver) Close() {
 
 // ServeHTTP takes an export.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readMost))
+	connection := http.NewResponseController(w)
+	_ = connection.SetReadDeadline(time.Now().Add(readMost))
+	readAhead(q)
 	select {
 	case r.turns <- struct{}{}:
 		defer func() { <-r.turns }()
 	case <-q.Context().Done():
 		return
 	}
+	_ = connection.SetReadDeadline(time.Now().Add(turnMost))
 	kind, _, _ := mime.ParseMediaType(q.Header.Get("Content-Type"))
 	if q.ProtoMajor == 2 && strings.HasPrefix(kind, "application/grpc") {
 		r.grpc.ServeHTTP(w, q)
-		if code := w.Header().Get("Grpc-Status"); code != "0" {
+		switch code := w.Header().Get("Grpc-Status"); code {
+		case "0":
+		case "":
+			r.refuse(q.RemoteAddr, errors.New("the gRPC request broke off"))
+		default:
 			r.refuse(q.RemoteAddr, fmt.Errorf("gRPC status %s: %s", code, w.Header().Get("Grpc-Message")))
 		}
 		return
@@ -130,6 +141,16 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	answer(w, http.StatusOK, inJSON, r.take(request))
+}
+
+// readAhead waits until the begin of a body has come: a slow sender would keep a turn from the others. What went wrong
+// comes again when the rest is read.
+func readAhead(q *http.Request) {
+	begin, _ := io.ReadAll(io.LimitReader(q.Body, aheadMost))
+	q.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(begin), q.Body), q.Body}
 }
 
 func (r *Receiver) refuse(from string, err error) {
@@ -150,7 +171,7 @@ func read(q *http.Request, kind string) (*collector.ExportTraceServiceRequest, i
 			fmt.Errorf("content type %q; allowed: application/x-protobuf, application/json", kind)
 	}
 	body := io.Reader(http.MaxBytesReader(nil, q.Body, bodyMost))
-	switch encoding := q.Header.Get("Content-Encoding"); encoding {
+	switch encoding := strings.ToLower(q.Header.Get("Content-Encoding")); encoding {
 	case "", "identity":
 	case "gzip":
 		unzipped, err := gzip.NewReader(body)

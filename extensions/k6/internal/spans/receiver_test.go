@@ -5,10 +5,12 @@ import (
 	"compress/gzip"
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -163,6 +165,14 @@ func TestHostileExportsAreRefusedWithACount(t *testing.T) {
 	}{
 		{"text/plain", "", nil, 415},
 		{"application/json", "br", []byte("{}"), 415},
+		{"application/json", "deflate", []byte("{}"), 415},
+		{"", "", []byte("{}"), 415},
+		{"application/json", "", nil, 400},
+		{"application/json", "", []byte("null"), 400},
+		{"application/json", "", []byte(`{"resourceSpans":{}}`), 400},
+		{"application/json", "", []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"startTimeUnixNano":-1}]}]}]}`), 400},
+		{"application/json", "", []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"startTimeUnixNano":1.5}]}]}]}`), 400},
+		{"application/json", "", []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":7}]}]}]}`), 400},
 		{"application/json", "", []byte("{"), 400},
 		{"application/json", "", []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0g"}]}]}]}`), 400},
 		{"application/json", "", []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"abc"}]}]}]}`), 400},
@@ -197,6 +207,77 @@ func TestHostileExportsAreRefusedWithACount(t *testing.T) {
 	assert.Equal(t, len(cases)+2, k.Received().Refused)
 }
 
+// Regression: an export had its turn while its body came, so four slow senders kept all others waiting for 30 s.
+func TestASlowSenderKeepsNoTurn(t *testing.T) {
+	t.Parallel()
+	r, k, _ := listen(t)
+	for range 2 * exportsMost {
+		slow, err := net.Dial("tcp", r.Address())
+		require.NoError(t, err)
+		defer func() { _ = slow.Close() }()
+		_, err = fmt.Fprint(slow, "POST /v1/traces HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"+
+			"Content-Length: 1000\r\n\r\n{")
+		require.NoError(t, err)
+	}
+	began := time.Now()
+	for n := range 20 {
+		require.Equal(t, 200, post(t, r, "application/json", "GZIP", []byte(zipped(t, fmt.Sprintf(inJSON, k.mixing.TraceOf(n))))))
+		time.Sleep(10 * time.Millisecond)
+	}
+	assert.Less(t, time.Since(began), turnMost)
+	assert.Equal(t, 20, k.Received().Own)
+}
+
+func zipped(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write([]byte(text))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return b.String()
+}
+
+// The end of a run waits for nobody: not for exports that are under way, and not for connections that stay open.
+func TestCloseWaitsForNoConnection(t *testing.T) {
+	t.Parallel()
+	r, k, _ := listen(t)
+	const head = "POST /v1/traces HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\n\r\n"
+	const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+	for _, begin := range []string{"", "POST", head, head + strings.Repeat(" ", 2*aheadMost), preface[:9], preface} {
+		for range exportsMost {
+			open, err := net.Dial("tcp", r.Address())
+			require.NoError(t, err)
+			defer func() { _ = open.Close() }()
+			_, err = fmt.Fprint(open, begin)
+			require.NoError(t, err)
+		}
+	}
+	require.Equal(t, 200, post(t, r, "application/json", "", fmt.Appendf(nil, inJSON, k.mixing.TraceOf(1))))
+	closed := make(chan struct{})
+	go func() { defer close(closed); r.Close() }()
+	select {
+	case <-closed:
+	case <-time.After(turnMost):
+		t.Fatal("it waits")
+	}
+}
+
+// Regression: times of 0, and in ms or µs in place of ns, were those of a clock that is decades behind.
+func TestTimesThatAreNoneAreMalformed(t *testing.T) {
+	t.Parallel()
+	ns := uint64(epoch.UnixNano())
+	for _, times := range [][2]uint64{{0, 0}, {0, ns}, {ns / 1e9, ns / 1e9}, {ns / 1e6, ns/1e6 + 1}, {ns / 1e3, ns/1e3 + 1},
+		{ns, ns - 1}, {ns, 1<<62 + 1}, {ns, 1<<64 - 1}} {
+		k := keeper()
+		in := k.mixing.TraceOf(1)
+		k.Take(export("away", &tracepb.Span{TraceId: in[:], SpanId: []byte("12345678"), Kind: server,
+			StartTimeUnixNano: times[0], EndTimeUnixNano: times[1]}))
+		assert.Equal(t, 1, k.Received().Malformed, times)
+		assert.Empty(t, k.own, times)
+	}
+}
+
 func appendLength(b []byte, n int) []byte {
 	for ; n >= 0x80; n >>= 7 {
 		b = append(b, byte(n)|0x80)
@@ -213,7 +294,9 @@ func TestWhatIsOverTheLimitsIsDroppedAndCounted(t *testing.T) {
 		to := k.mixing.TraceOf(i)
 		links[i] = &tracepb.Span_Link{TraceId: to[:]}
 	}
-	s := &tracepb.Span{TraceId: own[:], SpanId: make([]byte, 8), Links: links}
+	now := uint64(epoch.UnixNano())
+	s := &tracepb.Span{TraceId: own[:], SpanId: make([]byte, 8), Links: links, StartTimeUnixNano: now,
+		EndTimeUnixNano: now}
 	all := make([]*tracepb.Span, 6_000)
 	for i := range all {
 		all[i] = s
@@ -228,7 +311,7 @@ func TestWhatIsOverTheLimitsIsDroppedAndCounted(t *testing.T) {
 	_, k, _ = listen(t)
 	for i := range othersMost + 500 {
 		k.Take(export("api", &tracepb.Span{TraceId: fmt.Appendf(nil, "%016d", i), SpanId: make([]byte, 8),
-			Name: fmt.Sprint(i)}))
+			Name: fmt.Sprint(i), StartTimeUnixNano: now, EndTimeUnixNano: now}))
 	}
 	assert.Equal(t, othersMost+500, k.Received().Others)
 	assert.LessOrEqual(t, len(k.others), othersMost)
