@@ -32,6 +32,11 @@ export function msUnit(value: number | null | undefined): string {
   return value == null ? NONE : `${ms(value)}${GLUE}ms`;
 }
 
+/** A sentence from elsewhere, whose lines do not break between a number and its unit. */
+export function glued(sentence: string): string {
+  return sentence.replace(/(\d) (?=(?:%|ms|s|MB|messages\/s|requests\/s)(?![\w/]))/g, `$1${GLUE}`);
+}
+
 /** A whole number: 89,300 */
 export function count(value: number | null | undefined): string {
   return value == null ? NONE : local(Math.round(value));

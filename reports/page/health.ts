@@ -3,7 +3,7 @@
 import { type Gap, type Latency, latencyOf, type Rule, type Run } from '../contract/run.ts';
 import { measuredText, ruleOf, rulesOf } from '../rules.ts';
 import { balance, crossing, peak, percentile, uncertain } from './facts.ts';
-import { count, duration, figure, msUnit, percent, plural } from './format.ts';
+import { compact, count, duration, figure, glued, msUnit, percent, plural } from './format.ts';
 
 export interface Check {
   what: string;
@@ -71,8 +71,13 @@ function row(what: string, meaning: string, figure: string, more = ''): Check {
 function judged(run: Run, name: string): Pick<Check, 'limit' | 'rule' | 'ok' | 'by'> {
   const { unit, basis, ok } = ruleOf(run, name) ?? { unit: '', basis: '', ok: null };
   const limit = limitOf(run, name);
-  const most = limit === 0 ? 'none' : unit === 'ms' ? msUnit(limit) : `${figure(limit)} ${unit}`.trim();
+  const most = limit === 0 ? 'none' : unit === 'ms' ? msUnit(limit) : limitIn(limit, unit);
   return { limit: limit === null ? null : most, rule: basis, ok, by: name };
+}
+
+/** A limit as the table of the rules has it. */
+function limitIn(limit: number | null, unit: string): string {
+  return limit === null ? '' : glued(`${compact(limit)} ${unit}`).trim();
 }
 
 /** Units of figures that several generators have the sum of. */

@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { isEntry } from '../../pipeline/common/entry.ts';
 import { type Rule, type Run, STAGES, type Step } from '../contract/run.ts';
+import { count, ms } from '../page/format.ts';
 import type { Plan } from './offer.ts';
 import { simulate } from './simulate.ts';
 
@@ -199,8 +200,8 @@ function failing(): Run {
   const golden = run('ramp', { ...RAMP, capacity: 2_400, lossBetween: [35, 35.08] });
   golden.verdict.result = 'fail';
   golden.verdict.reasons = [
-    `lost: ${golden.account.lost} of ${golden.account.scheduled} messages were accepted and never arrived`,
-    `arrival p99 ${golden.latency.arrival.p99?.toFixed(0)} ms, limit < 250 ms`,
+    `lost: ${golden.account.lost} of ${count(golden.account.scheduled)} messages were accepted and never arrived`,
+    `arrival p99 ${ms(golden.latency.arrival.p99)} ms, limit < 250 ms`,
   ];
   judged(golden, false, ['lost', 'arrival_p99']);
   Object.assign(golden.account, { duplicates: 14, reordered: 41 });
@@ -216,7 +217,7 @@ function failing(): Run {
 function refusing(): Run {
   const golden = run('ramp', { ...RAMP, refuses: 0.9 });
   const { rejected } = golden.account;
-  Object.assign(golden.verdict, { result: 'fail', reasons: [`rejected: ${rejected} messages`] });
+  Object.assign(golden.verdict, { result: 'fail', reasons: [`rejected: ${count(rejected)} messages`] });
   const none = { op: '<=' as const, limit: 0, unit: 'messages', basis: '', reason: '' };
   golden.verdict.rules?.push({ ...none, name: 'rejected', value: rejected, ok: false, result: 'fail' });
   golden.errors = [
@@ -361,6 +362,7 @@ function soak(): Run {
 /** Three of 900 connections are missing. */
 function connections(): Run {
   const golden = run('connections', CONNECTIONS);
+  golden.run.protocol = 'MQTT';
   golden.figures = [
     { name: 'connections wanted', value: 900, unit: '' },
     { name: 'connections held', value: 897, unit: '' },

@@ -1,5 +1,5 @@
 import type { Finding, Run } from '../../contract/run.ts';
-import { count } from '../format.ts';
+import { count, glued } from '../format.ts';
 import { showTime } from '../keys.ts';
 import type { PartProps } from '../part.ts';
 import { Long, Table } from '../table.tsx';
@@ -17,7 +17,7 @@ export function FindingsSection({ run: { findings = [], errors } }: PartProps) {
         <ul>
           {findings.map(({ text, next, worry, span }, i) => (
             <li key={i} class={worry ? 'gave-way' : ''}>
-              {span === null ? text : <Zoom text={text} span={span} />}
+              {span === null ? glued(text) : <Zoom text={glued(text)} span={span} />}
               {next && <small class="next">Next: {next}</small>}
             </li>
           ))}

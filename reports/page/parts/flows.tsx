@@ -128,8 +128,8 @@ function TargetTable({ caption, rows, sound }: { caption: string; rows: Row[]; s
 function sentence({ targets, latency }: Run, sound: boolean): string {
   const rows = targets?.rows ?? [];
   const lossy = rows.filter(({ lost }) => lost > 0).length;
-  const lost =
-    lossy > 0 ? `${plural(lossy, 'listed target')} lost messages.` : 'No listed target lost a message.';
+  const listed = targets?.others ? 'listed target' : 'target';
+  const lost = lossy > 0 ? `${plural(lossy, listed)} lost messages.` : `No ${listed} lost a message.`;
   if (!sound) return lost;
   const slowest = rows.find(({ arrival }) => arrival !== null && percentile(arrival, 'p99') !== null);
   const whole = percentile(latency.arrival, 'p99');

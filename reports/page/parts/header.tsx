@@ -1,7 +1,7 @@
 import type { VerdictResult } from '../../contract/run.ts';
 import { type Before, readBefore } from '../before.ts';
 import { protocolOf, scriptFigures, verdict } from '../facts.ts';
-import { changeText, commit, duration, instant, visible } from '../format.ts';
+import { changeText, commit, duration, glued, instant, visible } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Facts, Long } from '../table.tsx';
 import { Summary } from './summary.tsx';
@@ -48,7 +48,7 @@ export function Header({ run, sound }: PartProps) {
             {loss}
           </span>
         </div>
-        {run.answer?.sentence && <p class="answer">{run.answer.sentence}</p>}
+        {run.answer?.sentence && <p class="answer">{glued(run.answer.sentence)}</p>}
         {reasons.length > 0 && (
           <ul>
             {reasons.map((reason, i) => (

@@ -47,7 +47,9 @@ const ABOUT: SortableColumn<Message>[] = [
 /** The trace of a message; the whole of it is in traces.otlp.json. */
 function traceOf(rows: Message[]): SortableColumn<Message>[] {
   if (rows.every(({ trace }) => trace === undefined)) return [];
-  return [{ head: 'trace', text: true, cell: ({ trace }) => (trace ? <code>{trace}</code> : '–') }];
+  return [
+    { head: 'trace', text: true, cell: ({ trace }) => (trace ? <code class="nowrap">{trace}</code> : '–') },
+  ];
 }
 
 export function hasMessages({ messages }: Run): boolean {

@@ -13,6 +13,17 @@ function latencyColumn<Row>(
   return { head, unit: 'ms', cell: (row) => ms(key === 'max' ? of(row).max : percentile(of(row), key)) };
 }
 
+/** A column of a figure, if any step has it. */
+function known(
+  steps: readonly Step[],
+  key: 'backlog' | 'drained_s' | 'arrived_99_s',
+  head: string,
+  unit: string,
+  text: (value: number | null | undefined) => string,
+): Column<Step>[] {
+  return steps.some((step) => step[key] != null) ? [{ head, unit, cell: (step) => text(step[key]) }] : [];
+}
+
 type Phase = Run['run']['profile']['phases'][number];
 /** A phase of the profile; without a step it was not reached. */
 interface Row {
@@ -43,25 +54,9 @@ export function Phases({ run, sound }: PartProps) {
     },
     { head: 'accepted', unit: 'messages/s', cell: (step) => figure(step.accepted_per_s) },
     { head: 'arrived', unit: 'deliveries/s', cell: (step) => figure(step.arrived_per_s) },
-    ...(closed
-      ? [
-          { head: 'backlog', unit: 'at the end', cell: (step: Step) => count(step.backlog) },
-          {
-            head: 'drained',
-            unit: 'after, s',
-            cell: (step: Step) => (step.drained_s == null ? '–' : figure(step.drained_s)),
-          },
-        ]
-      : []),
-    ...(steps.some(({ arrived_99_s: almost }) => almost != null)
-      ? [
-          {
-            head: '99 % arrived',
-            unit: 'after its start, s',
-            cell: (step: Step) => (step.arrived_99_s == null ? '–' : figure(step.arrived_99_s)),
-          },
-        ]
-      : []),
+    ...(closed ? known(steps, 'backlog', 'backlog', 'at the end', count) : []),
+    ...(closed ? known(steps, 'drained_s', 'drained', 'after, s', figure) : []),
+    ...known(steps, 'arrived_99_s', '99 % arrived', 'after its start, s', figure),
     ...(sound
       ? [
           { head: 'samples', unit: 'deliveries', cell: (step: Step) => count(arrival(step).count) },

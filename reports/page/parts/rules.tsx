@@ -34,12 +34,20 @@ export function Rules({ run, sound }: PartProps) {
   );
 }
 
+/** Longer names are not words with _ between them. */
+const BROKEN = 60;
+
+/** A name that breaks behind its underscores. */
+function broken(name: string) {
+  return name.split('_').flatMap((word, i) => (i === 0 ? [word] : ['_', <wbr key={i} />, word]));
+}
+
 /** A rule's name, with what its limit is made of. */
 function Named({ rule: { name, basis, generator } }: { rule: Rule }) {
   return (
     <>
       {generator !== undefined && `generator ${generator}: `}
-      <Long text={name} />
+      {name.length > BROKEN ? <Long text={name} /> : broken(name)}
       {basis && (
         <small>
           <Long text={basis} />

@@ -24,7 +24,7 @@ export function SpansPart({ run }: PartProps) {
   const waits = spans.listen === '' && spans.received.requests === 0;
   return (
     <div class="spans" id="spans">
-      <h3>By the pipeline's own spans</h3>
+      <h3>By the pipeline’s own spans</h3>
       {waits ? (
         <p>
           {count(spans.sampled)} deliveries of sampled messages (one in {count(spans.one_in)}) have no spans
@@ -105,7 +105,7 @@ function StageTable({ spans, all, names }: { spans: Spans; all: number | null; n
         {difference.mean === null
           ? 'not known'
           : `${msUnit(Math.abs(difference.mean))} ${difference.mean > 0 ? 'less' : 'more'}`}
-        . Percentiles: of these deliveries, and the last row's of their arrival.
+        . Percentiles: of these deliveries, and the last row’s of their arrival.
       </p>
     </div>
   );
@@ -135,7 +135,7 @@ function factsOf(spans: Spans): [string, string][] {
     ...spans.clocks.map(({ host, offset_ms, bound_ms, basis }): [string, string] => [
       `clock of ${host}`,
       basis === 'same host'
-        ? `the generator's${bound_ms > 0 ? `, ±${msUnit(bound_ms)}: its spans begin at whole ms` : ''}`
+        ? `the generator’s${bound_ms > 0 ? `, ±${msUnit(bound_ms)}: its spans begin at whole ms` : ''}`
         : `${offset_ms === 0 ? '' : offset_ms < 0 ? '−' : '+'}${ms(Math.abs(offset_ms))} ±${msUnit(bound_ms)}, by ${basis === 'redis' ? 'the clock of Redis' : 'the traces'}` +
           (basis === 'disagree' ? ', which disagree: it was set, or drifts' : ''),
     ]),

@@ -77,7 +77,7 @@ function arrivalTile(run: Run, usable: boolean): Tile {
 }
 
 /** Messages that did not arrive, and the end that most of them had. */
-function missedTile({ account, latency }: Run, usable: boolean): Tile {
+function missedTile({ account }: Run, usable: boolean): Tile {
   const missed = missedOf(account);
   const all = missed.reduce((sum, { count }) => sum + count, 0);
   const [most] = missed.sort((a, b) => b.count - a.count);
@@ -86,7 +86,7 @@ function missedTile({ account, latency }: Run, usable: boolean): Tile {
     value: count(all),
     note:
       most === undefined
-        ? `all ${plural(latency.arrival.count, 'delivery', 'deliveries')} measured`
+        ? `of ${plural(account.scheduled, 'message')}`
         : `${percent(all / account.scheduled)} of ${count(account.scheduled)}, ${
             missed.length > 1 ? `${count(most.count)} ` : ''
           }${said(most.end)}`,

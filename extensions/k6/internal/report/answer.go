@@ -142,14 +142,18 @@ func (r *Run) sentence(best held, known bool) string {
 			num(arrival.at(50)),
 			arrival.worst(), r.limited())
 	case best.perS == 0:
-		with := ""
-		if r.missing() == "" { // the p99 of those that arrived would not say why
-			with = ", with " + arrival.worst()
+		every, with := "", ", with "+arrival.worst()
+		if r.missing() != "" { // the p99 of those that arrived would not say why
+			every, with = "every message arriving and ", ""
 		}
-		return fmt.Sprintf("Held no rate for %d s with arrival p99 below %s ms: %s were offered%s.", heldSeconds,
-			figure(r.Answer.P99LimitMS), perSecond(busiest.ScheduledPerS), with)
+		return fmt.Sprintf("Held no rate for %d s with %sarrival p99 below %s ms: %s were offered%s.", heldSeconds,
+			every, figure(r.Answer.P99LimitMS), perSecond(busiest.ScheduledPerS), with)
 	case best.most:
-		return fmt.Sprintf("Held %s, the most that was offered, with arrival %s%s.", perSecond(best.perS),
+		long := ""
+		if busiest.ScheduledPerS*(1-asMuch) > best.offered { // in a phase too short to be held
+			long = fmt.Sprintf(" for %d s", heldSeconds)
+		}
+		return fmt.Sprintf("Held %s, the most that was offered%s, with arrival %s%s.", perSecond(best.perS), long,
 			arrival.worst(), r.limited())
 	case r.tooSlow():
 		return fmt.Sprintf("Arrival %s is above the limit of %s ms. Below it %s were held for %d s; %s were offered.",

@@ -20,6 +20,9 @@ func carry(steps []Step) {
 	for i := range steps {
 		s := &steps[i]
 		s.CarriedPerS = 0
+		if s.Due == 0 && s.Arrived > 0 { // an earlier version did not count what was due
+			s.CarriedPerS = s.AcceptedPerS
+		}
 		if s.Due == 0 || s.DurationS <= 0 {
 			continue
 		}
@@ -47,10 +50,11 @@ func (s Step) whole() bool {
 
 // held is the highest rate that kept arrival p99 below a limit.
 type held struct {
-	perS float64 // messages/s that were accepted and arrived; 0: none
-	most bool    // no higher rate was offered
-	vus  int     // of a sweep, the concurrency
-	over []int   // of a sweep, the concurrencies that did not hold
+	perS    float64 // messages/s that were accepted and arrived; 0: none
+	offered float64 // messages/s that were due meanwhile; 0 in a sweep
+	most    bool    // no higher rate was offered for as long
+	vus     int     // of a sweep, the concurrency
+	over    []int   // of a sweep, the concurrencies that did not hold
 }
 
 // heldBelow finds the highest held rate: among the steps of a sweep, or over some seconds of another run. In a sweep a
@@ -105,7 +109,7 @@ func heldSecondsBelow(r *Run, limit float64) (h held, known bool) {
 		}
 	}
 	more := slices.ContainsFunc(all, func(w window) bool { return !w.kept && w.offered >= best.offered*(1-asMuch) })
-	return held{perS: best.perS, most: !more}, len(all) > 0
+	return held{perS: best.perS, offered: best.offered, most: !more}, len(all) > 0
 }
 
 // windows are all windows within measured phases. A window takes heldSeconds, or as long as a hundred deliveries take:

@@ -134,6 +134,14 @@ func TestTheFailureComesFirst(t *testing.T) {
 		"an allowed loss failed nothing")
 }
 
+// Regression: a run of an earlier version, without the deliveries that were due, carried 0 messages/s.
+func TestAnEarlierRunCarriedWhatWasAccepted(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "real")
+	r.Conclude("")
+	assert.Contains(t, r.Answer.Sentence, "Carried 95 messages/s")
+}
+
 // The bins of the whole run have as many deliveries as its latency, also those that arrived in the drain.
 func TestTheDistributionHasAllMeasuredDeliveries(t *testing.T) {
 	t.Parallel()
