@@ -46,7 +46,7 @@ export function TrustSection({ run, sound }: PartProps) {
           every latency is their competition for it.
         </p>
       )}
-      {sound && run.canary && (
+      {sound && run.canary && canarySentence(run) !== null && (
         <p class="aside canary">
           {canarySentence(run)} It sends {canaryPace(run.canary.interval_s)} on a connection of its own. If it
           is as slow as the load, the pipeline is slow. If it is faster, the instrument is slow, or something

@@ -48,7 +48,7 @@ const ABOUT: SortableColumn<Message>[] = [
 function traceOf(rows: Message[]): SortableColumn<Message>[] {
   if (rows.every(({ trace }) => trace === undefined)) return [];
   return [
-    { head: 'trace', text: true, cell: ({ trace }) => (trace ? <code class="nowrap">{trace}</code> : '–') },
+    { head: 'trace', text: true, cell: ({ trace }) => (trace ? <code class="trace">{trace}</code> : '–') },
   ];
 }
 

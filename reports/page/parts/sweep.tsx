@@ -142,5 +142,5 @@ function fitNote(steps: SweepStep[], usl: Usl | null): string {
   const last = steps.at(-1)?.vus ?? 0;
   const peak =
     usl.peak !== null && usl.peak <= BEYOND * last ? `, peak at ${plural(Math.round(usl.peak), 'VU')}` : '';
-  return `Universal Scalability Law: contention ${percent(usl.sigma)}, coherency ${usl.kappa.toPrecision(2)}${peak} (R² ${usl.r2.toFixed(3)}).`;
+  return `Universal Scalability Law: contention ${percent(usl.sigma)}, coherency ${Number(usl.kappa.toPrecision(2))}${peak} (R² ${usl.r2.toFixed(3)}).`;
 }

@@ -5,6 +5,7 @@ import (
 	html "html/template"
 	"io"
 	"strings"
+	"time"
 )
 
 // staticText is the part of the page that needs no script, for where none may run: Jenkins, mail, previews of files.
@@ -29,7 +30,7 @@ type staticPage struct {
 	Chart   *staticChart // nil: nothing to draw
 }
 
-type staticTile struct{ Name, Value, Note string }
+type staticTile struct{ Name, Value, Unit, Note string }
 
 type staticEnding struct {
 	Count       int
@@ -58,13 +59,22 @@ func writeStatic(w io.Writer, r *Run) error {
 func (r *Run) about() string {
 	ended := ", not ended"
 	if r.Run.Ended != nil {
-		ended = " to " + *r.Run.Ended
+		ended = " to " + dayTime(*r.Run.Ended)
 	}
 	return strings.Join([]string{
-		r.Run.Started + ended, strings.TrimSpace(r.Run.Tool.Name + " " + r.Run.Tool.Version), "profile " +
+		dayTime(r.Run.Started) + ended, strings.TrimSpace(r.Run.Tool.Name + " " + r.Run.Tool.Version), "profile " +
 			r.Run.Profile.Name,
 		r.Run.Topology, r.Run.Network,
 	}, " · ")
+}
+
+// dayTime is a stamp of run.json as the page writes it; what is none stays as it is.
+func dayTime(stamp string) string {
+	at, err := time.Parse(time.RFC3339, stamp)
+	if err != nil {
+		return stamp
+	}
+	return at.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
 func staticAccount(a Account) (rows []staticEnding) {
@@ -91,13 +101,14 @@ func (r *Run) staticTiles() []staticTile {
 		missed += e.n
 	}
 	tiles := []staticTile{
-		{"Arrival p99", withUnit(arrival.at(99), "ms"), limit},
-		{r.Run.protocol() + " p99", withUnit(http.at(99), "ms"), plural(int(http.Count), "request")},
-		{"Arrival p50", withUnit(arrival.at(50), "ms"), "max " + withUnit(arrival.Max, "ms")},
-		{"Not arrived", count(missed), "of " + plural(r.Account.Scheduled, "message")},
+		{"Arrival p99", num(arrival.at(99)), "ms", limit},
+		{r.Run.protocol() + " p99", num(http.at(99)), "ms", plural(int(http.Count), "request")},
+		{"Arrival p50", num(arrival.at(50)), "ms", "max " + withUnit(arrival.Max, "ms")},
+		{"Not arrived", count(missed), "", "of " + plural(r.Account.Scheduled, "message")},
 	}
 	if held := r.Answer.HeldPerS; held != nil && *held > 0 {
-		tiles = append(tiles, staticTile{"Rate", perSecond(*held), "held with p99 below the limit"})
+		rate, unit, _ := strings.Cut(perSecond(*held), " ")
+		tiles = append(tiles, staticTile{"Rate", rate, unit, "held with p99 below the limit"})
 	}
 	return tiles
 }

@@ -33,7 +33,7 @@ func TestThePageHasItsFiguresWithoutAScript(t *testing.T) {
 		if r.Latency.Arrival.Count == 0 {
 			continue
 		}
-		assert.Contains(t, part, num(r.Latency.Arrival.at(99))+" ms", name)
+		assert.Contains(t, part, "<dd>"+num(r.Latency.Arrival.at(99))+` <span class="unit">ms</span>`, name)
 		for _, stage := range r.Stages {
 			assert.Contains(t, part, `class="text">`+stage.Name, name)
 		}
@@ -41,6 +41,16 @@ func TestThePageHasItsFiguresWithoutAScript(t *testing.T) {
 		assert.NotContains(t, part, "NaN", name)
 		// The page's policy forbids them.
 		assert.NotRegexp(t, `\sstyle=|<script|\son\w+=`, part, name)
+	}
+}
+
+// Regression: a stage of 0.005 % had a share of 0.00 %.
+func TestAShareIsNeverRoundedToNothingOrAll(t *testing.T) {
+	t.Parallel()
+	for share, text := range map[float64]string{
+		0: "0 %", 0.000_01: "< 0.01 %", 0.000_06: "0.01 %", 0.12: "12 %", 0.998: "99.80 %", 0.999_99: "> 99.99 %", 1: "100 %",
+	} {
+		assert.Equal(t, text, percent(share), share)
 	}
 }
 

@@ -47,6 +47,9 @@ func percent(share float64) string {
 		digits = 2
 	}
 	text := strconv.FormatFloat(100*share, 'f', digits, 64)
+	if text == "0.00" { // never rounded to 0 %
+		text = "< 0.01"
+	}
 	if share < 1 && strings.TrimRight(text, "0.") == "1" && share > 0.5 { // never rounded to 100 %
 		text = "> 99.99"
 	}
