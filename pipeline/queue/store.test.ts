@@ -52,6 +52,21 @@ test('a database that Redis does not have is refused, and another one is used', 
   );
 });
 
+// Regression: a write in the moment between the end of a connection and its close was an outage's first line of the log, and
+// had a line for its end: "Redis did not take it" beside "Redis is away".
+test('Redis is away as soon as it has ended the connection, before that is closed', async (t) => {
+  const store = await open(t);
+  const { stream } = store.redis;
+  const seen = Promise.withResolvers<string[]>();
+  stream.once('end', () => {
+    const then = [store.redis.status, store.away?.problem ?? 'there'];
+    store.redis.ping().catch(() => seen.resolve(then));
+  });
+  await redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+  assert.deepEqual(await seen.promise, ['ready', 'Redis is away']);
+  await eventually(() => store.away === undefined, 'another connection');
+});
+
 test('what makes Redis unfit is noticed while the connection lasts', async (t) => {
   const store = await open(t);
   t.after(() => redis.config('SET', 'maxmemory', '0', 'maxmemory-policy', 'noeviction'));

@@ -55,7 +55,9 @@ export class Store {
 
   /** Whether commands can be written now. */
   get ready(): boolean {
-    return this.redis.status === 'ready';
+    if (this.redis.status !== 'ready') return false;
+    // A connection that Redis has ended takes nothing more, and ioredis calls it ready until it is closed. A cluster has none itself.
+    return this.redis instanceof Cluster || (this.redis.stream.readable && this.redis.stream.writable);
   }
 
   /** Why commands cannot be written now; undefined: they can. */
