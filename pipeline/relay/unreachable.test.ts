@@ -21,7 +21,7 @@ after(async () => {
   await remove(logs);
 });
 
-async function launch(t: TestContext, MQTT_URL: string, MQTT_TIMEOUT_MS = '500'): Promise<Supervised> {
+async function launch(t: TestContext, MQTT_URL: string, MQTT_TIMEOUT_MS = '2000'): Promise<Supervised> {
   const env = {
     REDIS_URL: redis.as('relay'),
     MQTT_URL,

@@ -84,13 +84,13 @@ func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, span
 	total := ledger.NewTimes(len(e.options.stages))
 	counts := standing.Phases
 	for i, p := range e.options.profile.Phases {
-		times := e.Ledger.Times(i)
-		if p.Measured {
-			total.Merge(times)
-		}
 		span := spans[i]
 		if !span.Begun {
 			continue
+		}
+		times := e.Ledger.Times(i)
+		if p.Measured {
+			total.Merge(times)
 		}
 		seconds := max(span.End-span.Start, schedule.Ending).Seconds()
 		step := report.Step{

@@ -65,12 +65,11 @@ func (l *Ledger) Cut() *Interval {
 	return l.spare
 }
 
-// Times returns a copy of the times of a phase. It locks the ledger only while it copies.
+// Times returns a copy of the times of a phase.
 func (l *Ledger) Times(phase int) *Times {
 	l.mu.Lock()
-	times := l.times[phase].copied()
-	l.mu.Unlock()
-	return times()
+	defer l.mu.Unlock()
+	return l.times[phase].clone()
 }
 
 // Lateness returns a copy of the lateness (sent − due) of the measured phases, once for each due delivery. Unlike

@@ -49,16 +49,10 @@ func (s *Series) Merge(o *Series) {
 	s.Histogram.Merge(o.Histogram)
 }
 
-func (s *Series) clone() Series { return s.copied()() }
-
-// copied copies the counts, and returns what makes a series of them. Export and Import do that; Clone would iterate
-// over the values. Who holds a lock needs it for the first half only.
-func (s *Series) copied() func() Series {
-	c, counts := *s, s.Histogram.Export()
-	return func() Series {
-		c.Histogram = hdrhistogram.Import(counts)
-		return c
-	}
+func (s *Series) clone() Series {
+	c := *s
+	c.Histogram = s.Histogram.Clone()
+	return c
 }
 
 func (s *Series) reset() {
@@ -94,18 +88,13 @@ func (t *Times) Merge(o *Times) {
 	}
 }
 
-// copied is as that of a series.
-func (t *Times) copied() func() *Times {
-	arrival, fromSend, http := t.Arrival.copied(), t.FromSend.copied(), t.HTTP.copied()
-	stages := make([]func() Series, len(t.Stages))
+func (t *Times) clone() *Times {
+	c := &Times{
+		Arrival: t.Arrival.clone(), FromSend: t.FromSend.clone(), HTTP: t.HTTP.clone(),
+		Stages: make([]Series, len(t.Stages)),
+	}
 	for i := range t.Stages {
-		stages[i] = t.Stages[i].copied()
+		c.Stages[i] = t.Stages[i].clone()
 	}
-	return func() *Times {
-		c := &Times{Arrival: arrival(), FromSend: fromSend(), HTTP: http(), Stages: make([]Series, len(stages))}
-		for i := range stages {
-			c.Stages[i] = stages[i]()
-		}
-		return c
-	}
+	return c
 }
