@@ -1,4 +1,7 @@
-/** Hooks of the script before its requests: what they fail with, and what they change, is the cause of a request that is not sent. */
+/**
+ * Hooks of the script. What those before a request fail with, and what they change, is the cause of a request that is not sent. One of
+ * the others must not end Artillery's thread, nor keep a virtual user for ever.
+ */
 import type { Table } from './options.ts';
 import type { RequestParams } from './request.ts';
 import { isMap, writtenOf } from './steps.ts';
@@ -7,7 +10,7 @@ type Next = (error?: Error) => void;
 // biome-ignore lint/suspicious/noExplicitAny: each kind of hook has its own arguments, `next` last
 export type Hook = (...args: any[]) => any;
 
-/** ms for a hook to call back. A request that is later than that is dropped anyway. */
+/** ms for a hook to call back. A request whose hook is later than that is dropped anyway. */
 const PATIENCE = 30_000;
 
 /**

@@ -10,6 +10,7 @@ import { findRecorder } from './recorder.ts';
 import { fail, Recording } from './recording.ts';
 import type { Script } from './script.ts';
 import { Sender } from './sender.ts';
+import { refuse } from './thread.ts';
 
 export type { ArrivalOptions, Script } from './script.ts';
 
@@ -35,7 +36,8 @@ export class Plugin {
         new Sender(options).attach(script);
       }
     } catch (error) {
-      fail((error as Error).message);
+      if (isMainThread) fail((error as Error).message);
+      refuse((error as Error).message);
     }
   }
 

@@ -7,7 +7,7 @@ import type { Readable, Writable } from 'node:stream';
 import { Child, type Ended } from '../../pipeline/stack/child.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
 import { oneSender } from './one-sender.ts';
-import { type Answer, openChannel, type Result } from './thread.ts';
+import { type Answer, openChannel, type Refusal, type Result } from './thread.ts';
 
 const START = JSON.stringify({ start: true });
 const END = JSON.stringify({ end: true });
@@ -72,7 +72,11 @@ export class Recording {
     this.#process = options.then(
       (given) => new RecorderProcess(k6, given, (answer) => this.#onAnswer(answer)),
     );
-    this.#channel.onmessage = (event) => void this.#write((event as { data: string }).data);
+    this.#channel.onmessage = (event) => {
+      const { data } = event as { data: string | Refusal };
+      if (typeof data !== 'string') fail(data.refused);
+      void this.#write(data);
+    };
     this.#over = this.#process.then(async (recorder) => this.#check(await recorder.ended, recorder.lastLine));
     this.#over.catch((error: Error) => fail(error.message));
   }

@@ -3,12 +3,13 @@
  * schedule. In the closed model a virtual user takes the next request when it is its turn.
  */
 import type { IncomingMessage } from 'node:http';
+import { like } from '../../pipeline/common/flags.ts';
 import { Alarm } from './alarm.ts';
 import { decode, takeOver } from './answer.ts';
 import { changedIn, type Hook, watched } from './hooks.ts';
 import type { Options, Table } from './options.ts';
 import { answerOf, failureOf } from './outcome.ts';
-import { findPipeline, headersOf } from './pipeline.ts';
+import { findPipeline, headersOf, OptionError } from './pipeline.ts';
 import { isFollowed, lowered, type RequestParams, waitingJar, withFields } from './request.ts';
 import type { Script } from './script.ts';
 import { Slots } from './slots.ts';
@@ -105,15 +106,21 @@ export class Sender {
         this.#options.closed ? Promise.resolve() : this.#unsent(message, undefined, context, events),
       );
       this.#watchHooks(hooks, scenario, 'beforeRequest', this.#onHook);
+      this.#watchHooks(hooks, scenario, 'afterResponse', this.#ended);
+      this.#watchHooks(hooks, scenario, 'afterScenario', this.#ended);
+      this.#watchHooks(hooks, scenario, 'onError', this.#ended);
       scenario.onError = ['arrivalError', ...names(scenario.onError), 'arrivalErrorHold'];
       scenario.afterScenario = [...names(scenario.afterScenario), 'arrivalHold'];
       for (const step of stepsOf(scenario.flow as Table[])) {
         if (step.whileTrue === TURN) step.whileTrue = this.#addTurn(hooks, step.loop as Table[]);
+        else if (step.whileTrue !== undefined && typeof hooks[step.whileTrue as string] !== 'function')
+          throw missing({ ...hooks, [TURN]: names }, 'whileTrue', step.whileTrue);
         const post = step.post as Table | undefined;
         // Artillery calls the request's own hooks last. One that fails must not have taken a request.
         if (post === undefined) continue;
         takeOver(post, isRead(post, scenario));
         this.#watchHooks(hooks, post, 'beforeRequest', this.#onHook);
+        this.#watchHooks(hooks, post, 'afterResponse', this.#ended);
         post.beforeRequest = [...names(post.beforeRequest), 'arrivalBefore'];
       }
     }
@@ -125,7 +132,10 @@ export class Sender {
     if (of[key] === undefined) return;
     of[key] = names(of[key]).map((name) => {
       const hook = hooks[name as string];
-      if (typeof hook !== 'function') return name;
+      if (typeof hook !== 'function') {
+        if (!String(name).includes('{{')) throw missing(hooks, key, name); // else it is known when it is called
+        return name;
+      }
       const mine = `arrival ${key} ${name}`;
       hooks[mine] = watched(String(name), hook as Hook, failed);
       return mine;
@@ -134,6 +144,9 @@ export class Sender {
 
   readonly #onHook = (message: string, params: RequestParams, context: Context, events: Events) =>
     this.#unsent(message, params.name, context, events);
+
+  /** Lets a virtual user end whose request has its outcome. Artillery counts the error. */
+  readonly #ended = () => new Promise<void>((resolve) => this.#hold(() => resolve()));
 
   /** Takes the request of a virtual user that will not send it, and reports why. */
   async #unsent(message: string, flow: string | undefined, context: Context, events: Events): Promise<void> {
@@ -328,6 +341,16 @@ export class Sender {
 function isRead(post: Table, scenario: Table): boolean {
   const { capture, match, expect, afterResponse = scenario.afterResponse } = post;
   return [capture, match, expect, afterResponse].some((reader) => reader !== undefined);
+}
+
+function missing(hooks: Record<string, unknown>, key: string, name: unknown): OptionError {
+  const known = Object.keys(hooks).filter(
+    (one) => typeof hooks[one] === 'function' && (one === TURN || !one.startsWith('arrival')),
+  );
+  const allowed = known.join(', ') || 'none, as it has no function';
+  return new OptionError(
+    `${key} is ${name}, which config.processor does not have${like(String(name), known)}; allowed: ${allowed}`,
+  );
 }
 
 function names(hooks: unknown): unknown[] {

@@ -42,6 +42,18 @@ export function openChannel(): BroadcastChannel {
   return new BroadcastChannel('arrival');
 }
 
+/** What the sending thread posts in place of lines when it can't use the script. */
+export interface Refusal {
+  refused: string;
+}
+
+/** Waits for the main thread to end the process with this line: by itself this thread can't, and Artillery would wait for it. */
+export function refuse(message: string): never {
+  openChannel().postMessage({ refused: message } satisfies Refusal);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 30_000);
+  process.exit(1);
+}
+
 /** µs of the host's monotonic clock, as the recorder's. */
 export function monotonic(): number {
   return Number(process.hrtime.bigint()) / 1000;

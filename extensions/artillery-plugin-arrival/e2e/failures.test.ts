@@ -253,6 +253,64 @@ describe('a request of Artillery that fails', () => {
     });
   }
 
+  // Regression: a hook that threw ended Artillery's thread, and one that never called back kept the run for ever.
+  for (const hook of ['() => {}', "() => { throw new Error('late') }", 'async () => {}']) {
+    test(`hooks after the request that are ${hook} end a virtual user, not the run`, async (t) => {
+      const name = `after-${hook.replaceAll(/\W/g, '')}`;
+      const processor = join(pipeline.env.STACK_DIR as string, `${name}.cjs`);
+      await writeFile(processor, `module.exports = { mine: ${hook} };`);
+      const { handle } = handler(({ socket }) => socket?.destroy());
+      const server = createServer(handle);
+      t.after(() => {
+        server.closeAllConnections();
+        server.close();
+      });
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      const { port } = server.address() as AddressInfo;
+      const env = { ...pipeline.own, INGEST_URL: `http://127.0.0.1:${port}` };
+      const { exitCode, text, result } = await run(name, env, 9, (script: Record<string, never>) => {
+        const { config, scenarios } = script as unknown as {
+          config: Record<string, unknown>;
+          scenarios: Record<string, unknown>[];
+        };
+        config.processor = processor;
+        const post = { url: '/messages' };
+        scenarios.splice(
+          0,
+          1,
+          { afterResponse: 'mine', onError: 'mine', flow: [{ post }] },
+          { onError: 'mine', flow: [{ post: { ...post, afterResponse: ['mine'] } }] },
+          { afterScenario: 'mine', onError: 'mine', flow: [{ post }] },
+        );
+      });
+      assert.equal(result.account.requests.sent, 9, text);
+      assert.equal(result.account.arrived, 3, text);
+      assert.deepEqual(
+        result.errors.map(({ class: what, count }) => [what, count]),
+        [['closed', 6]],
+      );
+      assert.doesNotMatch(text, /worker error/);
+      assert.equal(exitCode, 99, text);
+    });
+  }
+
+  test('a hook that the processor does not have is refused in one line', async () => {
+    const processor = join(pipeline.env.STACK_DIR as string, 'misspelt.cjs');
+    await writeFile(processor, 'module.exports = { signs: (params, context, events, next) => next() };');
+    const script = parse(await readFile(RAMP, 'utf8'));
+    script.config.processor = processor;
+    script.config.plugins.arrival.profile = join(ROOT, 'scenarios/profiles/ramp.yml');
+    script.scenarios[0].flow[0].post.afterResponse = 'sings';
+    const file = join(pipeline.env.STACK_DIR as string, 'misspelt.yml');
+    await writeFile(file, stringify(script));
+    const { exitCode, all } = await node([MAIN, file], pipeline.env);
+    assert.match(
+      String(all),
+      /^arrival: afterResponse is sings, which config\.processor does not have, signs is; allowed: signs$/m,
+    );
+    assert.equal(exitCode, 1);
+  });
+
   const HOOKS: Record<string, [hook: string, says: RegExp]> = {
     'that fails': [
       `(params, context, events, next) => next(new Error('no key'))`,
