@@ -55,13 +55,56 @@ const PHASE_KEYS = ['name', 'duration', 'arrivalRate', 'arrivalCount', 'rampTo',
 const PHASE_OWN = ['mode', 'index', 'id', 'worker', 'totalWorkers', 'startTime', 'endTime'];
 const UNITS: Record<string, number> = { ms: 1e-3, s: 1, m: 60, h: 3600 };
 
+/** A script as far as it is read here. */
+interface Given {
+  config?: Table;
+  scenarios?: unknown;
+  before?: unknown;
+  after?: unknown;
+}
+
+/** Keys of config that Artillery has. */
+const CONFIG_KEYS = [
+  ...['target', 'phases', 'mode', 'http', 'defaults', 'timeout', 'tls', 'variables', 'payload', 'processor'],
+  ...['plugins', 'environments', 'ensure', 'statsInterval', 'engine', 'engines', 'ws', 'socketio'],
+  ...['includeFiles', 'bundling'],
+];
+
+function checkConfig(config: Table): void {
+  const written = Object.keys(config).filter((key) => !key.startsWith('x-')); // anchors of YAML
+  checkKeys(Object.fromEntries(written.map((key) => [key, config[key]])), 'config', CONFIG_KEYS);
+  for (const [key, allowed] of [
+    ['mode', 'uniform'],
+    ['engine', 'http'],
+  ] as const) {
+    if ((config[key] ?? allowed) !== allowed)
+      throw new OptionError(`config.${key} is ${JSON.stringify(config[key])}; allowed: ${allowed}`);
+  }
+}
+
+/** Refuses a path in requests before or after the load: Artillery would send them to the placeholder. */
+function checkAround(script: Given, when: 'before' | 'after'): void {
+  const flow = isMap(script[when]) ? script[when].flow : undefined;
+  const urls = stepsOf(Array.isArray(flow) ? flow : []).flatMap((step) =>
+    Object.values(step).flatMap((request) =>
+      isMap(request) && 'url' in request ? [String(request.url)] : [],
+    ),
+  );
+  const path = urls.find((url) => url.startsWith('/'));
+  if (path !== undefined)
+    throw new OptionError(
+      `${when} has the url ${path}; allowed: a whole one, like https://host${path}, as config.target is ${PLACEHOLDER}`,
+    );
+}
+
 /**
  * @param script as Artillery has read it
  * @param path of its file; a profile's path is relative to it
  * @throws {OptionError}
  */
-export function readOptions(script: { config?: Table; scenarios?: unknown }, path: string): Options {
+export function readOptions(script: Given, path: string): Options {
   const config = script.config ?? {};
+  checkConfig(config);
   const { profile, prefix, qos, filter, version, headers, ...given } = ((config.plugins as Table | undefined)
     ?.arrival ?? {}) as Table;
   checkKeys(given, 'config.plugins.arrival', KEYS);
@@ -74,6 +117,8 @@ export function readOptions(script: { config?: Table; scenarios?: unknown }, pat
   const closed = profiled.some(({ vus }) => vus !== undefined);
   checkTarget(config.target, process.env.INGEST_URL);
   for (const payload of [config.payload ?? []].flat() as Payload[]) checkPayload(payload);
+  if (config.target === PLACEHOLDER)
+    for (const when of ['before', 'after'] as const) checkAround(script, when);
   checkScenarios(script.scenarios, {
     closed,
     flows: flows.map(({ name }) => String(name)),
@@ -164,9 +209,9 @@ function headersIn(headers: unknown = {}, where = 'config.plugins.arrival.header
   return headers as Record<string, string>;
 }
 
-/** Keys of config.http that Artillery has. */
+/** Keys of config.http that Artillery uses. It has maxSockets too, and ignores it. */
 const HTTP_KEYS = [
-  ...['timeout', 'pool', 'maxSockets', 'extendedMetrics', 'defaults'],
+  ...['timeout', 'pool', 'extendedMetrics', 'defaults'],
   ...['cookieJarOptions', 'distributedTracing'],
 ];
 
@@ -183,7 +228,12 @@ function defaultsOf(defaults: unknown, where: string): Table {
 /** Reads the settings of config.http that apply to each request. */
 function httpOf(config: Table, closed: boolean): { timeout: number; headers: Record<string, string> } {
   const http = (config.http ?? {}) as Table;
+  if (http.maxSockets !== undefined) throw new OptionError('config.http has maxSockets; allowed: pool');
   checkKeys(http, 'config.http', HTTP_KEYS);
+  if (http.pool !== undefined && !(Number.isInteger(Number(http.pool)) && Number(http.pool) > 0))
+    throw new OptionError(
+      `config.http.pool is ${JSON.stringify(http.pool)}; allowed: a number of connections, 1 or more`,
+    );
   const defaults = defaultsOf(http.defaults, 'config.http.defaults');
   const others = defaultsOf(config.defaults, 'config.defaults');
   if (!closed && (defaults.cookie ?? others.cookie) !== undefined) {

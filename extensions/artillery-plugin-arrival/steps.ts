@@ -55,6 +55,7 @@ export function checkScenarios(scenarios: unknown, setting: Setting): void {
   for (const [i, scenario] of list(scenarios, 'scenarios').entries()) {
     const where = `scenario ${i + 1}`;
     checkKeys(scenario, where, SCENARIO);
+    checkWeight(scenario.weight, where);
     const steps = stepsOf(list(scenario.flow, `${where}, flow`));
     const posts = steps.flatMap(({ post }) => (post === undefined ? [] : [post as Table | null]));
     const other = steps.flatMap((step) => Object.keys(step)).find((step) => !allowed.includes(step));
@@ -80,11 +81,26 @@ export function checkScenarios(scenarios: unknown, setting: Setting): void {
       );
     }
   }
+  if (list(scenarios, 'scenarios').every(({ weight }) => weight !== undefined && Number(weight) === 0))
+    throw new OptionError('all scenarios have the weight 0; allowed: at least one that is not');
   if (names.size > 1 && names.has(undefined)) {
     throw new OptionError(
       'some posts are named and some are not; allowed: all, or none, which take the flows in turn',
     );
   }
+}
+
+/** The largest weight: Artillery makes a list of a hundred times as many entries. */
+const WEIGHT_MOST = 10_000;
+
+/** Artillery takes a text that is no number for 0, and cuts off decimals. */
+function checkWeight(weight: unknown, where: string): void {
+  if (weight === undefined || String(weight).includes('{{')) return;
+  const isNumber = typeof weight === 'number' || (typeof weight === 'string' && weight.trim() !== '');
+  if (!isNumber || !Number.isInteger(Number(weight)) || Number(weight) < 0 || Number(weight) > WEIGHT_MOST)
+    throw new OptionError(
+      `${where} has the weight ${JSON.stringify(weight)}; allowed: a whole number, 0 to ${WEIGHT_MOST}`,
+    );
 }
 
 const actionsOf = (step: Table) => Object.keys(step).filter((key) => !['whileTrue', 'count'].includes(key));

@@ -83,7 +83,7 @@ async function main(): Promise<number> {
 function checkFile(file: string, given: { environment?: string; config?: string; overrides?: string }): void {
   if (!existsSync(file)) throw new ConfigError(`there is no ${file}; allowed: a file, such as ${RAMP}`);
   if (given.config !== undefined || !/\.(ya?ml|json)$/.test(file)) return;
-  const { config = {}, scenarios } = readFile(file) as { config?: Table; scenarios?: unknown };
+  const { config = {}, ...rest } = readFile(file) as { config?: Table };
   const environments = (config.environments ?? {}) as Record<string, Table>;
   const names = Object.keys(environments);
   const { environment: name } = given;
@@ -92,7 +92,16 @@ function checkFile(file: string, given: { environment?: string; config?: string;
     throw new ConfigError(`-e ${name} is no environment of ${file}${like(name, names)}; allowed: ${allowed}`);
   }
   if (given.overrides !== undefined) return;
-  readOptions({ config: { ...config, ...environments[name ?? ''] }, scenarios }, resolve(file));
+  readOptions({ config: merged(config, environments[name ?? '']) as Table, ...rest }, resolve(file));
+}
+
+/** Both values, as Artillery puts an environment over config: members of maps and lists one by one. */
+function merged(base: unknown, over: unknown): unknown {
+  if (over === undefined) return base;
+  if (typeof base !== 'object' || typeof over !== 'object' || base === null || over === null) return over;
+  const both = { ...base } as Table;
+  for (const [key, value] of Object.entries(over)) both[key] = merged(both[key], value);
+  return Array.isArray(base) ? Object.values(both) : both;
 }
 
 exitAfter(main());

@@ -47,6 +47,19 @@ function posts(script: Script, post: Table): void {
   script.scenarios = [{ flow: [{ post }] }];
 }
 
+function weigh(script: Script, weight: unknown): void {
+  script.scenarios = script.scenarios.map((one) => ({ ...one, weight }));
+}
+
+test('weights, whole addresses around the load, and keys for anchors are taken', () => {
+  const given = ramp((s) => {
+    s.scenarios = [0, '3', '{{ share }}'].map((weight) => ({ ...s.scenarios[0], weight }));
+    s.config['x-base'] = {};
+    Object.assign(s, { before: { flow: [{ post: { url: '{{ $env.LOGIN_URL }}' } }, { think: 1 }] } });
+  });
+  assert.equal(readOptions(given, RAMP).closed, false);
+});
+
 test('the url of a post is the path of the ingest, with its query', () => {
   const given = ramp((s) => posts(s, { url: '/v1/events?a=%2F' }));
   assert.equal(readOptions(given, RAMP).path, '/v1/events?a=%2F');
@@ -181,6 +194,36 @@ const wrong: Record<string, [change: (script: Script) => void, says: RegExp]> = 
   'defaults that are a list': [
     (s) => (s.config.http = { defaults: [{ headers: { a: 'b' } }] }),
     /config\.http\.defaults is no map; allowed: headers/,
+  ],
+  // Regression: these were ignored, or ended Artillery with a stack trace.
+  'a misspelt key of config': [
+    (s) => (s.config.phase = []),
+    /config has phase, which is not known, phases is; allowed: target/,
+  ],
+  'headers in config': [(s) => (s.config.header = { a: 'b' }), /config has header, which is not known/],
+  'random arrivals in config': [(s) => (s.config.mode = 'poisson'), /config\.mode is "poisson"; .* uniform/],
+  'another engine by default': [(s) => (s.config.engine = 'ws'), /config\.engine is "ws"; allowed: http/],
+  'a pool that is no number': [
+    (s) => (s.config.http = { pool: 'many' }),
+    /config\.http\.pool is "many"; allowed: a number/,
+  ],
+  'a pool of 0': [(s) => (s.config.http = { pool: 0 }), /config\.http\.pool is 0/],
+  'sockets of a virtual user': [
+    (s) => (s.config.http = { maxSockets: 5 }),
+    /config\.http has maxSockets; allowed: pool/,
+  ],
+  'a weight that is a text': [(s) => weigh(s, 'much'), /scenario 1 has the weight "much"; allowed: a whole/],
+  'half a weight': [(s) => weigh(s, 0.5), /scenario 1 has the weight 0\.5/],
+  'a weight below 0': [(s) => weigh(s, -1), /scenario 1 has the weight -1/],
+  'a weight of millions': [(s) => weigh(s, 1e9), /scenario 1 has the weight 1000000000/],
+  'no scenario with a weight': [(s) => weigh(s, 0), /all scenarios have the weight 0/],
+  'a path before the load': [
+    (s) => Object.assign(s, { before: { flow: [{ post: { url: '/login' } }] } }),
+    /before has the url \/login; allowed: a whole one/,
+  ],
+  'a path after the load, in a loop': [
+    (s) => Object.assign(s, { after: { flow: [{ loop: [{ get: { url: '/end' } }] }] } }),
+    /after has the url \/end/,
   ],
   'gzip that is a text': [
     (s) => posts(s, { url: '/messages', gzip: 'no' }),
