@@ -44,7 +44,13 @@ export function comparisonMarkdown(comparison: Comparison): string {
         const difference = row.differences[i] ?? null;
         const figures = [0, i].map((k) => value(row, row.values[k] ?? null));
         const ratio = [ratioOf(difference, row.kind), range(difference, row.kind)];
-        return [label(row.name), ...figures, ...ratio, finding(difference), detail(difference, row.kind)];
+        return [
+          label(row.name, subjects),
+          ...figures,
+          ...ratio,
+          finding(difference),
+          detail(difference, row.kind),
+        ];
       }),
     );
     lines.push(`${['Latencies in ms, rates per second', ...origins(rows, i)].join('. ')}.`, '');

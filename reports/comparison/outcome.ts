@@ -110,8 +110,12 @@ function stageOf(rows: readonly Row[], stages: readonly string[], index: number)
 
 function decided(those: Named[], word: string): string[] {
   if (those.length === 0) return [];
-  const ratios = those.map(({ difference }) => ratioOf(difference));
-  return [`${listed(those.map(({ name }) => name))} ${word}, ${listed(ratios)}`];
+  return [`${listed(those.map(withRatio))} ${word}`];
+}
+
+/** p99 (×1.20) */
+function withRatio({ name, difference }: Named): string {
+  return `${name} (${ratioOf(difference)})`;
 }
 
 function equal(those: Named[]): string[] {
@@ -127,7 +131,7 @@ function undecided(those: Named[], repeat: string): string[] {
     const reasons = [...Map.groupBy(some, ({ difference }) => reason(difference))].map(([why, few]) => {
       const names = listed(few.map(({ name }) => name));
       return few.every(({ difference }) => difference.interval === null)
-        ? `${names} ${listed(few.map(({ difference }) => ratioOf(difference)))}; no interval, ${why}`
+        ? `${listed(few.map(withRatio))} without an interval: ${why}`
         : `${names} undecided: ${why}`;
     });
     return `${reasons.join('; ')}, ${what}`;

@@ -17,7 +17,7 @@ export function comparisonText(comparison: Comparison): string {
     lines.push(`differs     ${plain(name)}: ${values.map(plain).join(' | ')}`);
   }
   lines.push(...subjects.flatMap((subject, i) => heading(subject, i)), ...accountsText(subjects), '');
-  const width = Math.max(...rows.map(({ name }) => label(name).length), 8);
+  const width = Math.max(...rows.map(({ name }) => label(name, subjects).length), 8);
   for (const [i, subject] of subjects.entries()) {
     if (i === 0) continue;
     lines.push(`${''.padEnd(width)}  ${cell('A')}${cell(subject.letter)}  ${subject.letter} against A`);
@@ -30,7 +30,7 @@ export function comparisonText(comparison: Comparison): string {
         (interval === '' ? '' : `(${interval})`).padEnd(17),
         [finding(difference), detail(difference, row.kind)].filter((text) => text !== '').join(': '),
       ];
-      lines.push(`${label(row.name).padEnd(width)}  ${figures}  ${words.join(' ')}`);
+      lines.push(`${label(row.name, subjects).padEnd(width)}  ${figures}  ${words.join(' ')}`);
     }
     lines.push('(latencies in ms, rates per second)', ...origins(rows, i).map((text) => `(${text})`), '');
   }

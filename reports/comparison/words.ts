@@ -112,12 +112,13 @@ export function marks(stage: string): string {
   return stage.replace('-', ' → ');
 }
 
-/** arrival p99, arrival within 250 ms, queue mean, queued → claimed mean, requests */
-export function label(name: string): string {
+/** arrival p99, HTTP p99, arrival within 250 ms, queue mean, queued → claimed mean, requests */
+export function label(name: string, subjects: readonly Subject[]): string {
   const [, stage, statistic] = /^spans\.(.+)\.(\w+)$/.exec(name) ?? [];
   if (stage !== undefined) return `${marks(stage)} ${statistic}`;
   return name
     .replace(/^rate\./, '')
+    .replace(/^http(?=\.)/, protocols(subjects))
     .replace('from_send', 'from send')
     .replace('p999', 'p99.9')
     .replace('.', ' ')

@@ -167,6 +167,21 @@ test('each limit that all runs have gets a row with the share within it, the str
   );
 });
 
+// Regression: table and Markdown said "http p99" where the page says "HTTP p99", of requests by MQTT too.
+test('the latency of requests bears the name of their protocol', () => {
+  for (const [protocol, name] of [
+    [undefined, 'HTTP'],
+    ['MQTT', 'MQTT'],
+  ] as const) {
+    const change = ({ run }: Recording) => Object.assign(run.run, protocol && { protocol });
+    const comparison = compare([recording(1, change), recording(2, change)]);
+    for (const text of [comparisonText(comparison), comparisonMarkdown(comparison)]) {
+      assert.ok(text.includes(`${name} p99`), text);
+      assert.doesNotMatch(text, /http p\d/);
+    }
+  }
+});
+
 test('runs that differ only in the name of the profile file are comparable', () => {
   const renamed = recording(2, ({ run }) => {
     run.run.profile.name = '/elsewhere/ramp.yml';
@@ -506,7 +521,7 @@ test('the terminal table has values, difference, interval and word, and escapes 
   );
   const text = comparisonText(compare([recording(1), hostile]));
   assert.match(text, /^A {2}single · .* · pass · baseline$/m);
-  assert.match(text, /^B .*p50 and p99.* worse, ×1\.\d/, 'the answer comes first');
+  assert.match(text, /^B .*p50 \(×1\.\d+\) and p99 \(×1\.\d+\) worse/, 'the answer comes first');
   assert.match(text, /^arrival p99 +\d\.\d+ +\d\.\d+ +×1\.5\d +\(×1\.\d+ … ×[12]\.\d+\) +worse$/m);
   assert.match(text, /\(99 % intervals from \d+ blocks of \d s\b/);
   assert.match(text, /^accounts {4}[\d,]+ scheduled = [\d,]+ arrived, in each$/m);

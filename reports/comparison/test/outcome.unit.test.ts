@@ -47,11 +47,14 @@ test('the sentence lists decided figures with ratios, then undecided ones with r
     'ingest.mean': { ...difference('worse', 30), absolute: 0.001 },
     'relay.mean': { ...difference('worse', 20), absolute: 5 },
   });
-  assert.match(sentence(compared), /: relay worse, ×20; p50 and p99 undecided: too noisy, repeat 3 times$/);
+  assert.match(
+    sentence(compared),
+    /: relay \(×20\) worse; p50 and p99 undecided: too noisy, repeat 3 times$/,
+  );
   assert.doesNotMatch(sentence(compared), /ingest/, 'only the stage with the largest difference');
   assert.equal(outcomes(compared)[0]?.tone, 'worse');
   for (const text of [comparisonText(compared), comparisonMarkdown(compared)])
-    assert.ok(text.split('\n')[0]?.includes('relay worse, ×20; p50 and p99 undecided'), text);
+    assert.ok(text.split('\n')[0]?.includes('relay (×20) worse; p50 and p99 undecided'), text);
 });
 
 test('each reason for an undecided figure has a remedy', () => {
@@ -62,7 +65,7 @@ test('each reason for an undecided figure has a remedy', () => {
   // Regression: "×6.74, undecided: too short" for the figure that explained everything.
   assert.match(
     answer(noise, short),
-    /p50 undecided: too noisy; p99 ×6\.7; no interval, the run is too short, repeat 3 times$/,
+    /p50 undecided: too noisy; p99 \(×6\.7\) without an interval: the run is too short, repeat 3 times$/,
   );
   assert.deepEqual([finding(short), detail(short)], ['no interval', 'the run is too short']);
   assert.match(answer(survived, survived), /p50 and p99 undecided: messages .* failed, fix that first/);
@@ -81,7 +84,7 @@ test('the sentence asks for twice as many repeats if too noisy, and for repeats 
   const once = comparison(better);
   assert.match(
     sentence(once),
-    /p99 better, ×0\.50; p50 equal within 2(\.\d)? %; one run each: repeat 3 times/,
+    /p99 \(×0\.50\) better; p50 equal within 2(\.\d)? %; one run each: repeat 3 times/,
   );
   assert.equal(outcomes(once)[0]?.tone, 'better');
   assert.doesNotMatch(sentence(comparison(better, { subjects: repeats })), /repeat/);
@@ -92,7 +95,7 @@ test('failed messages come first, and an obstacle has a remedy', () => {
   const changed = (change: Partial<typeof b>) =>
     comparison({ 'arrival.p99': difference('better', 0.5) }, { subjects: [a, { ...b, ...change }] });
   const failed = changed({ failed: '3 lost' });
-  assert.match(sentence(failed), /: 3 lost; p99 better/);
+  assert.match(sentence(failed), /: 3 lost; p99 \(×0\.50\) better/);
   assert.equal(outcomes(failed)[0]?.tone, 'worse');
   assert.match(
     sentence(changed({ obstacle: 'not comparable: other load: 1,500 | 500 requests/s' })),

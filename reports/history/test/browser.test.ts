@@ -172,7 +172,7 @@ test('runs ticked by mouse open as a comparison', async () => {
     assert.match(await text(page, '.subjects'), /not comparable: other load/);
     assert.match(
       (await page.locator('.outcome').allInnerTexts()).join('\n'),
-      /^B \(2027-01-01 01:00:00 UTC\): .*p99.*no interval, .*\nC .*not comparable/,
+      /^B \(2027-01-01 01:00:00 UTC\): .*p99.*without an interval: .*\nC .*not comparable/,
     );
     assert.match(await text(page, '.differences'), /arrival p99[^×]*×1\.50/);
     assert.equal(await page.getByRole('link', { name: 'all runs' }).getAttribute('href'), '/');

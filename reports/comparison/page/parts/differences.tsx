@@ -48,7 +48,7 @@ function Against({ comparison: { subjects, rows }, index, axis }: AgainstProps) 
       text: true,
       cell: (row) => (
         <>
-          {label(row.name)}
+          {label(row.name, subjects)}
           <small>
             {value(row, row.values[0] ?? null)} → {value(row, row.values[index] ?? null)} {unit(row)}
           </small>

@@ -76,7 +76,9 @@ function Conditions({ comparison: { conditions = [] } }: PartProps) {
         {
           head: 'result',
           text: true,
-          cell: ({ result }) => <span class={result === 'passed' ? 'better' : 'worse'}>{result}</span>,
+          cell: ({ result }) => (
+            <span class={result === 'passed' ? 'nowrap better' : 'nowrap worse'}>{result}</span>
+          ),
         },
         { head: 'measured', text: true, cell: ({ detail }) => detail },
       ]}

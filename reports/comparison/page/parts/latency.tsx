@@ -36,7 +36,7 @@ export function LatencySection({ comparison }: PartProps) {
 function p99sOf({ subjects, rows }: Comparison, name: string): string {
   const row = rows.find((one) => one.name === name);
   const figures = subjects.map(({ letter }, i) => `${letter} ${msUnit(row?.values[i])}`);
-  const what = label(name).replace('http', protocols(subjects)).replace('arrival', 'Arrival');
+  const what = label(name, subjects).replace('arrival', 'Arrival');
   return `${what}: ${figures.join(', ')}`;
 }
 
