@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { readFile, readOptions, type Table } from '../../extensions/artillery-plugin-arrival/options.ts';
+import { isMap } from '../../extensions/artillery-plugin-arrival/steps.ts';
 import { commandOf } from '../../pipeline/common/command.ts';
 import { ConfigError, RunConfig, readConfig } from '../../pipeline/common/config.ts';
 import { like, readFlags } from '../../pipeline/common/flags.ts';
@@ -58,6 +59,7 @@ async function main(): Promise<number> {
   }
   const [file = RAMP, more] = positionals;
   if (more !== undefined) throw new ConfigError(`${more} is one file too many; allowed: one of Artillery's`);
+  checkFlags(values);
   checkFile(file, values);
   const config = await settle(readConfig(RunConfig));
   trust(config.TLS_CA);
@@ -74,6 +76,26 @@ async function main(): Promise<number> {
       exitCodeOf(await launch(() => new ArtilleryRun(bin, ['run', file, ...flags], env))),
     );
   });
+}
+
+/** Refuses flags that Artillery ends with a stack trace for, or ignores with a warning. */
+function checkFlags(given: { [name: string]: unknown }): void {
+  for (const flag of ['overrides', 'variables']) {
+    if (given[flag] !== undefined && !isMap(parsed(String(given[flag]))))
+      throw new ConfigError(`--${flag} is ${given[flag]}; allowed: a JSON object`);
+  }
+  for (const flag of ['config', 'payload', 'dotenv', 'env-file']) {
+    if (given[flag] !== undefined && !existsSync(String(given[flag])))
+      throw new ConfigError(`--${flag} is ${given[flag]}, which is not there; allowed: a file`);
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /**

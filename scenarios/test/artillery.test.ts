@@ -1,15 +1,23 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { parse, stringify } from 'yaml';
 import { identity } from '../../pipeline/setup/lock.mjs';
 import { eventually, remove, temporaryDirectory } from '../../pipeline/test/services.ts';
-import { node } from './harness.ts';
+import { node, ROOT } from './harness.ts';
 
 // Regression: they were refused only after Artillery's installation (470 MB) and the pipeline's start.
-test('an invalid file or flag is refused before Artillery is installed', async () => {
+test('an invalid file or flag is refused before Artillery is installed', async (t) => {
+  const dir = await temporaryDirectory();
+  t.after(() => remove(dir));
+  const environments = join(dir, 'environments.yml');
+  const ramp = parse(await readFile(join(ROOT, 'scenarios/ramp.artillery.yml'), 'utf8'));
+  ramp.config.plugins.arrival.profile = join(ROOT, 'scenarios/profiles/ramp.yml');
+  ramp.config.environments = { quick: { plugins: { arrival: { qoss: 0 } } } };
+  await writeFile(environments, stringify(ramp));
   const cases: [args: string[], env: NodeJS.ProcessEnv, says: RegExp][] = [
     [['nope.yml'], {}, /^there is no nope\.yml; allowed: a file, such as scenarios\/ramp\.artillery\.yml$/],
     [['scenarios/profiles/ramp.yml'], {}, /^config\.plugins\.arrival\.profile is missing; allowed: a file$/],
@@ -20,6 +28,12 @@ test('an invalid file or flag is refused before Artillery is installed', async (
       {},
       /^-e RATE=10 is no environment of scenarios\/ramp\.artillery\.yml; allowed: full$/,
     ],
+    // Regression: it was refused for the options of config that it does not repeat.
+    [['-e', 'quick', environments], {}, /^config\.plugins\.arrival has qoss, which is not known, qos is; /],
+    // Regression: these ended Artillery with a stack trace, or were left out with a warning.
+    [['--overrides', '{bad'], {}, /^--overrides is \{bad; allowed: a JSON object$/],
+    [['--variables', '[]'], {}, /^--variables is \[\]; allowed: a JSON object$/],
+    [['--dotenv', 'none.env'], {}, /^--dotenv is none\.env, which is not there; allowed: a file$/],
     [['a.yml', 'b.yml'], {}, /^b\.yml is one file too many; /],
     [[], { RUN_DIR: '/proc/x' }, /^RUN_DIR is \/proc\/x, which cannot be written: ENOENT; /],
   ];
