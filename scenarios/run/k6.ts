@@ -66,10 +66,11 @@ export function firstProblem(stderr: string): string {
 
 /**
  * Lets k6 check its flags. With three surplus arguments k6 parses the flags and then only reports the number of arguments.
+ * 0 is a number and a duration, so a flag without a value takes one of them.
  * @throws the error in one line
  */
 async function checkFlags(args: readonly string[]): Promise<void> {
-  const { stderr } = await execa(K6, ['run', ...args, ...'xxx'], { env: QUIET, reject: false });
+  const { stderr } = await execa(K6, ['run', ...args, ...'000'], { env: QUIET, reject: false });
   const words = Number(/received (\d+):/.exec(stderr)?.[1]);
   if (words === 3) return;
   const allowed = "allowed: -e NAME=value, and k6's own flags, which ./k6 run --help lists";
@@ -86,9 +87,11 @@ async function checkFlags(args: readonly string[]): Promise<void> {
   const { stdout: help } = await execa(K6, ['run', '--help'], { env: QUIET, reject: false });
   const [, flag] = /unknown flag: (--[^"]*)/.exec(stderr) ?? [];
   const [, problem = firstProblem(stderr)] = /msg="((?:[^"\\]|\\.)*)"/.exec(stderr) ?? [];
+  const text = problem.replaceAll('\\"', '"');
+  if (flag === undefined && !/\b(flag|argument)\b/.test(text)) throw new Error(text); // as of a stale k6
   throw new ConfigError(
     flag === undefined
-      ? `${problem.replaceAll('\\"', '"')}; ${allowed}`
+      ? `${text}; ${allowed}`
       : `${flag} is not known${like(flag, help.match(/--[a-z-]+/g) ?? [])}; ${allowed}`,
   );
 }

@@ -179,6 +179,8 @@ test('an invalid flag or a word without a flag is refused before anything starts
     [['-e'], /^-e has no value; allowed: -e NAME=value, and k6's own flags/],
     [['-q', 'RATE=10'], /^RATE=10 has no flag before it; allowed: -e NAME=value/],
     [['--quite'], /^--quite is not known, --quiet is; allowed: /],
+    [['--vus'], /^--vus has no value; allowed: /],
+    [['--duration'], /^--duration has no value; allowed: /],
     [['--vus', 'many'], /^invalid argument "many" for "-u, --vus" flag: .*; allowed: /],
     [
       ['-e', 'RUN_DIR=/proc/x'],

@@ -90,7 +90,11 @@ func (m *markdown) figures(all []Figure) {
 func (m *markdown) findings(found []Finding) {
 	var texts []string
 	for _, f := range found {
-		texts = append(texts, f.Text)
+		text := f.Text
+		if f.Next != "" {
+			text += " Next: " + f.Next + "."
+		}
+		texts = append(texts, text)
 	}
 	if texts != nil {
 		m.line("\n**Findings**")
@@ -163,7 +167,7 @@ func (m *markdown) rules(r *Run, of string) {
 		}
 		if head {
 			m.line("")
-			m.row("", "measured", "required", "")
+			m.row("rule", "measured", "required", "result")
 			m.row("---", "---:", "---", "---")
 			head = false
 		}
