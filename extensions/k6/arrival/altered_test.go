@@ -65,8 +65,8 @@ func TestNoFlowEscapesTheComparison(t *testing.T) {
 			}
 			return alterations["changed"](slices.Clone(body))
 		}}
-		assert.NotZero(t, newScript(t, f, two,
-			"verify: 10, idle: '1s', drain: 10, everyFlow: { targets: 10 }, ").run().Account.Altered, target)
+		account := newScript(t, f, two, "verify: 10, idle: '3s', drain: 10, everyFlow: { targets: 10 }, ").run().Account
+		assert.NotZero(t, account.Altered, "%s: %+v", target, account)
 	}
 }
 
