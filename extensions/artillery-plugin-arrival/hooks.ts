@@ -47,6 +47,41 @@ export function watched(
   };
 }
 
+/**
+ * Watches the condition of a loop. Artillery's has no way to fail: one that fails goes on, and `check`, the first step of the loop,
+ * has its error. An async condition may return its answer.
+ */
+export function watchedLoop(
+  name: string,
+  condition: Hook,
+  failed: () => Promise<void>,
+): { condition: Hook; check: Hook } {
+  const failures = new WeakMap<object, Error>();
+  return {
+    condition(context: object, done: (goOn: unknown) => void) {
+      let answer: unknown;
+      const ask = (_context: object, next: Next) => {
+        const answered = (goOn: unknown) => {
+          answer = goOn;
+          next();
+        };
+        const returned = condition(context, answered);
+        if (typeof returned?.then === 'function')
+          returned.then((goOn: unknown) => goOn !== undefined && answered(goOn), next);
+      };
+      watched(
+        name,
+        ask,
+        failed,
+      )(context, (error?: Error) => {
+        if (error) failures.set(context, error);
+        done(error ? true : answer);
+      });
+    },
+    check: (context: object, _events: unknown, next: Next) => next(failures.get(context)),
+  };
+}
+
 /** Names the part of a request that a hook has changed and the plugin or Artillery would replace; undefined: there is none. */
 export function changedIn(
   params: RequestParams,

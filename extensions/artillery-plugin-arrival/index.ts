@@ -18,13 +18,19 @@ interface Global {
   artillery: { version: string; suggestedExitCode?: number };
 }
 
+/** Artillery's options of a run. */
+interface RunnerOptions {
+  absoluteScriptPath: string;
+  scenarioName?: string;
+}
+
 export class Plugin {
   readonly #recording: Recording | undefined;
 
   /** Ends the process, with one line that says why, when the options are wrong. */
-  constructor(script: Script, _events: unknown, { absoluteScriptPath }: { absoluteScriptPath: string }) {
+  constructor(script: Script, _events: unknown, { absoluteScriptPath, scenarioName }: RunnerOptions) {
     try {
-      const options = readOptions(script, absoluteScriptPath);
+      const options = readOptions(script, absoluteScriptPath, scenarioName);
       if (isMainThread) {
         const { artillery } = globalThis as unknown as Global;
         const given = recordOptions(options, basename(absoluteScriptPath), artillery.version);

@@ -6,7 +6,7 @@ import { checkPayload, type Payload } from './payload.ts';
 import { findPipeline, OptionError } from './pipeline.ts';
 import { ROOT } from './place.ts';
 import type { ArrivalOptions } from './script.ts';
-import { checkHeaders, checkKeys, checkScenarios, isMap, list, pathIn, stepsOf } from './steps.ts';
+import { checkHeaders, checkKeys, checkOnly, checkScenarios, isMap, list, pathIn, stepsOf } from './steps.ts';
 
 export type Table = Record<string, unknown>;
 
@@ -70,9 +70,14 @@ const CONFIG_KEYS = [
   ...['includeFiles', 'bundling'],
 ];
 
+/** @throws {OptionError} for a key that is neither allowed, nor for an anchor of YAML, nor Artillery's own mark */
+function checkWritten(of: object, where: string, allowed: readonly string[]): void {
+  const written = Object.entries(of).filter(([key]) => !/^(x-|_)/.test(key));
+  checkKeys(Object.fromEntries(written), where, allowed);
+}
+
 function checkConfig(config: Table): void {
-  const written = Object.keys(config).filter((key) => !key.startsWith('x-')); // anchors of YAML
-  checkKeys(Object.fromEntries(written.map((key) => [key, config[key]])), 'config', CONFIG_KEYS);
+  checkWritten(config, 'config', CONFIG_KEYS);
   for (const [key, allowed] of [
     ['mode', 'uniform'],
     ['engine', 'http'],
@@ -100,9 +105,11 @@ function checkAround(script: Given, when: 'before' | 'after'): void {
 /**
  * @param script as Artillery has read it
  * @param path of its file; a profile's path is relative to it
+ * @param only the scenario of --scenario-name
  * @throws {OptionError}
  */
-export function readOptions(script: Given, path: string): Options {
+export function readOptions(script: Given, path: string, only?: string): Options {
+  checkWritten(script, 'the script', ['config', 'scenarios', 'before', 'after']);
   const config = script.config ?? {};
   checkConfig(config);
   const { profile, prefix, qos, filter, version, headers, ...given } = ((config.plugins as Table | undefined)
@@ -125,6 +132,7 @@ export function readOptions(script: Given, path: string): Options {
     id: String(given.id ?? 'id'),
     expects: (config.plugins as Table | undefined)?.expect !== undefined,
   });
+  if (only !== undefined) checkOnly(script.scenarios, only);
   const http = httpOf(config, closed);
   const unmeasured = profiled.filter(({ measured }) => measured === false).map(({ name }) => name);
   const phases = closed

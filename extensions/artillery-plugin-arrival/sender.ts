@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import { like } from '../../pipeline/common/flags.ts';
 import { Alarm } from './alarm.ts';
 import { decode, takeOver } from './answer.ts';
-import { changedIn, type Hook, watched } from './hooks.ts';
+import { changedIn, type Hook, watched, watchedLoop } from './hooks.ts';
 import type { Options, Table } from './options.ts';
 import { answerOf, failureOf } from './outcome.ts';
 import { findPipeline, headersOf, OptionError } from './pipeline.ts';
@@ -113,8 +113,7 @@ export class Sender {
       scenario.afterScenario = [...names(scenario.afterScenario), 'arrivalHold'];
       for (const step of stepsOf(scenario.flow as Table[])) {
         if (step.whileTrue === TURN) step.whileTrue = this.#addTurn(hooks, step.loop as Table[]);
-        else if (step.whileTrue !== undefined && typeof hooks[step.whileTrue as string] !== 'function')
-          throw missing({ ...hooks, [TURN]: names }, 'whileTrue', step.whileTrue);
+        else if (step.whileTrue !== undefined) this.#watchLoop(hooks, step);
         const post = step.post as Table | undefined;
         // Artillery calls the request's own hooks last. One that fails must not have taken a request.
         if (post === undefined) continue;
@@ -140,6 +139,17 @@ export class Sender {
       hooks[mine] = watched(String(name), hook as Hook, failed);
       return mine;
     });
+  }
+
+  #watchLoop(hooks: Record<string, unknown>, step: Table) {
+    const name = step.whileTrue as string;
+    const hook = hooks[name];
+    if (typeof hook !== 'function') throw missing({ ...hooks, [TURN]: names }, 'whileTrue', name);
+    const { condition, check } = watchedLoop(name, hook as Hook, this.#ended);
+    step.whileTrue = `arrival whileTrue ${name}`;
+    const first = `arrival check ${name}`;
+    Object.assign(hooks, { [step.whileTrue as string]: condition, [first]: check });
+    step.loop = [{ function: first }, ...(step.loop as Table[])];
   }
 
   readonly #onHook = (message: string, params: RequestParams, context: Context, events: Events) =>

@@ -90,6 +90,25 @@ export function checkScenarios(scenarios: unknown, setting: Setting): void {
   }
 }
 
+/** Refuses a --scenario-name for which Artillery, to which it is a pattern, finds no scenario, or several. */
+export function checkOnly(scenarios: unknown, only: string): void {
+  const names = list(scenarios, 'scenarios').map(({ name }) => String(name));
+  const found = names.filter((name) => name === only || patternOf(only).test(name));
+  if (found.length === 1) return;
+  const known = names.filter((name) => name !== 'undefined');
+  const what = found.length === 0 ? `no scenario${like(only, known)}` : `several scenarios`;
+  const allowed = known.join(', ') || 'none, as none has a name';
+  throw new OptionError(`--scenario-name ${only} is ${what}; allowed: ${allowed}`);
+}
+
+function patternOf(text: string): RegExp {
+  try {
+    return new RegExp(text);
+  } catch (error) {
+    throw new OptionError(`--scenario-name: ${(error as Error).message}; allowed: a name or a pattern`);
+  }
+}
+
 /** The largest weight: Artillery makes a list of a hundred times as many entries. */
 const WEIGHT_MOST = 10_000;
 

@@ -78,7 +78,7 @@ async function main(): Promise<number> {
   });
 }
 
-/** Refuses flags that Artillery ends with a stack trace for, or ignores with a warning. */
+/** Refuses flags that Artillery ends with a stack trace for, or ignores with a warning, and reads the variables of a file. */
 function checkFlags(given: { [name: string]: unknown }): void {
   for (const flag of ['overrides', 'variables']) {
     if (given[flag] !== undefined && !isMap(parsed(String(given[flag]))))
@@ -87,6 +87,18 @@ function checkFlags(given: { [name: string]: unknown }): void {
   for (const flag of ['config', 'payload', 'dotenv', 'env-file']) {
     if (given[flag] !== undefined && !existsSync(String(given[flag])))
       throw new ConfigError(`--${flag} is ${given[flag]}, which is not there; allowed: a file`);
+  }
+  for (const flag of ['dotenv', 'env-file']) {
+    if (given[flag] !== undefined) readVariables(flag, String(given[flag]));
+  }
+}
+
+/** Sets variables as Artillery does, which keeps those that are set: they may name the pipeline. */
+function readVariables(flag: string, file: string): void {
+  try {
+    process.loadEnvFile(file);
+  } catch {
+    throw new ConfigError(`--${flag} is ${file}, which cannot be read; allowed: a file of lines NAME=value`);
   }
 }
 
@@ -98,11 +110,18 @@ function parsed(text: string): unknown {
   }
 }
 
+interface Given {
+  environment?: string;
+  config?: string;
+  overrides?: string;
+  'scenario-name'?: string;
+}
+
 /**
  * Checks a script as far as possible without Artillery, which merges the flags.
  * @throws in one line
  */
-function checkFile(file: string, given: { environment?: string; config?: string; overrides?: string }): void {
+function checkFile(file: string, given: Given): void {
   if (!existsSync(file)) throw new ConfigError(`there is no ${file}; allowed: a file, such as ${RAMP}`);
   if (given.config !== undefined || !/\.(ya?ml|json)$/.test(file)) return;
   const { config = {}, ...rest } = readFile(file) as { config?: Table };
@@ -114,7 +133,11 @@ function checkFile(file: string, given: { environment?: string; config?: string;
     throw new ConfigError(`-e ${name} is no environment of ${file}${like(name, names)}; allowed: ${allowed}`);
   }
   if (given.overrides !== undefined) return;
-  readOptions({ config: merged(config, environments[name ?? '']) as Table, ...rest }, resolve(file));
+  readOptions(
+    { config: merged(config, environments[name ?? '']) as Table, ...rest },
+    resolve(file),
+    given['scenario-name'],
+  );
 }
 
 /** Both values, as Artillery puts an environment over config: members of maps and lists one by one. */

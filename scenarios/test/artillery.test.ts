@@ -18,9 +18,18 @@ test('an invalid file or flag is refused before Artillery is installed', async (
   ramp.config.plugins.arrival.profile = join(ROOT, 'scenarios/profiles/ramp.yml');
   ramp.config.environments = { quick: { plugins: { arrival: { qoss: 0 } } } };
   await writeFile(environments, stringify(ramp));
+  const elsewhere = join(dir, 'elsewhere.yml');
+  ramp.config.target = 'http://ingest.example';
+  await writeFile(elsewhere, stringify(ramp));
+  const dotenv = join(dir, 'pipeline.env');
+  await writeFile(dotenv, 'INGEST_URL=http://other.example\nMQTT_URL=moon\n');
   const cases: [args: string[], env: NodeJS.ProcessEnv, says: RegExp][] = [
     [['nope.yml'], {}, /^there is no nope\.yml; allowed: a file, such as scenarios\/ramp\.artillery\.yml$/],
-    [['scenarios/profiles/ramp.yml'], {}, /^config\.plugins\.arrival\.profile is missing; allowed: a file$/],
+    [
+      ['scenarios/profiles/ramp.yml'],
+      {},
+      /^the script has phases, which is not known; allowed: config, scenarios, before, after$/,
+    ],
     [['--quite'], {}, /^--quite is not known, --quiet is; allowed: .*--overrides/],
     [['-e'], {}, /^Option '-e, --environment <value>'.*; allowed: /],
     [
@@ -34,6 +43,15 @@ test('an invalid file or flag is refused before Artillery is installed', async (
     [['--overrides', '{bad'], {}, /^--overrides is \{bad; allowed: a JSON object$/],
     [['--variables', '[]'], {}, /^--variables is \[\]; allowed: a JSON object$/],
     [['--dotenv', 'none.env'], {}, /^--dotenv is none\.env, which is not there; allowed: a file$/],
+    // Regression: Artillery alone read it, after a pipeline had been started that the run did not use.
+    [
+      ['--dotenv', dotenv, elsewhere],
+      {},
+      /^config\.target is http:\/\/ingest\.example; .* go to INGEST_URL$/,
+    ],
+    [['--env-file', dotenv], {}, /^MQTT_URL is "moon": it has no scheme; /],
+    [['--dotenv', dir], {}, /^--dotenv is .*, which cannot be read; allowed: a file of lines NAME=value$/],
+    [['--scenario-name', 'buy'], {}, /^--scenario-name buy is no scenario; allowed: messages$/],
     [['a.yml', 'b.yml'], {}, /^b\.yml is one file too many; /],
     [[], { RUN_DIR: '/proc/x' }, /^RUN_DIR is \/proc\/x, which cannot be written: ENOENT; /],
   ];

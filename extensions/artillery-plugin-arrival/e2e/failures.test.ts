@@ -294,6 +294,45 @@ describe('a request of Artillery that fails', () => {
     });
   }
 
+  // Regression: one that threw ended Artillery's thread, and the others kept the run for ever, as an async one that returned its answer.
+  test('conditions of loops that fail end a virtual user, not the run', async () => {
+    const place = pipeline.env.STACK_DIR as string;
+    await writeFile(
+      join(place, 'loops.cjs'),
+      `module.exports = {
+        silent: () => {},
+        throws: () => { throw new Error('too early') },
+        rejects: async () => { throw new Error('too late') },
+        twice: async ({ vars }) => vars.$loopCount < 2,
+      };`,
+    );
+    const profile = join(place, 'closed.profile.yml');
+    await writeFile(
+      profile,
+      stringify({ phases: [{ name: 'load', duration: 4, vus: 4 }], flows: [{ name: 'direct' }] }),
+    );
+    const { text, result } = await run('loops', {}, 40, (script: Record<string, never>) => {
+      const { config, scenarios } = script as unknown as {
+        config: { processor: string; plugins: { arrival: object } };
+        scenarios: unknown[];
+      };
+      config.processor = join(place, 'loops.cjs');
+      Object.assign(config.plugins.arrival, { profile });
+      const loops = ['silent', 'throws', 'rejects', 'twice'].map((whileTrue) => ({
+        name: whileTrue,
+        flow: [{ loop: [{ post: { url: '/messages' } }], whileTrue }],
+      }));
+      scenarios.splice(0, 1, ...loops);
+    });
+    const counted = (metric: string) => Number(new RegExp(`${metric}: \\.+ (\\d+)`).exec(text)?.[1] ?? 0);
+    const of = (name: string) => counted(`vusers.created_by_name.${name}`);
+    assert.doesNotMatch(text, /worker error/);
+    assert.equal(result.account.requests.sent, 40 + of('twice'), text);
+    assert.equal(counted('errors.too early'), of('throws'), text);
+    assert.equal(counted('errors.too late'), of('rejects'), text);
+    assert.equal(counted('errors.it did not call back within 30 s'), of('silent'), text);
+  });
+
   test('a hook that the processor does not have is refused in one line', async () => {
     const processor = join(pipeline.env.STACK_DIR as string, 'misspelt.cjs');
     await writeFile(processor, 'module.exports = { signs: (params, context, events, next) => next() };');

@@ -374,6 +374,27 @@ test('an invalid script of the closed model is refused in one line', () => {
   }
 });
 
+// Regression: Artillery ended with a stack trace, and other keys were ignored.
+test('--scenario-name is the one scenario that it names, and keys of a script are known', () => {
+  const names = (s: Script) => {
+    s.scenarios = ['buy', 'browse'].map((name) => ({ ...s.scenarios[0], name }));
+  };
+  for (const only of ['buy', '^br']) readOptions(ramp(names), RAMP, only);
+  for (const [only, says] of [
+    ['brwose', /^--scenario-name brwose is no scenario, browse is; allowed: buy, browse$/],
+    ['b', /^--scenario-name b is several scenarios; allowed: buy, browse$/],
+    ['(', /^--scenario-name: Invalid regular expression.*; allowed: a name or a pattern$/],
+  ] as const)
+    assert.throws(() => readOptions(ramp(names), RAMP, only), { message: says });
+  assert.throws(() => readOptions(ramp(), RAMP, 'buy'), { message: /allowed: messages$/ });
+
+  readOptions({ ...ramp(), 'x-post': {} } as never, RAMP);
+  for (const [key, near] of Object.entries({ scenario: 'scenarios', confg: 'config' }))
+    assert.throws(() => readOptions({ ...ramp(), [key]: [] } as never, RAMP), {
+      message: `the script has ${key}, which is not known, ${near} is; allowed: config, scenarios, before, after`,
+    });
+});
+
 test("phases drop Artillery's own fields; spread follows from the longest interval", () => {
   const options = readOptions(
     ramp((s) => {
