@@ -1,6 +1,7 @@
 /** Every way in which a request fails in Artillery, during a load. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
@@ -342,7 +343,9 @@ describe('a request of Artillery that fails', () => {
     script.scenarios[0].flow[0].post.afterResponse = 'sings';
     const file = join(pipeline.env.STACK_DIR as string, 'misspelt.yml');
     await writeFile(file, stringify(script));
-    const { exitCode, all } = await node([MAIN, file], pipeline.env);
+    const dir = join(pipeline.env.STACK_DIR as string, 'misspelt');
+    const { exitCode, all } = await node([MAIN, file], { ...pipeline.env, RUN_DIR: dir });
+    assert.equal(existsSync(dir), false, 'no directory of a run that has not begun');
     assert.match(
       String(all),
       /^arrival: afterResponse is sings, which config\.processor does not have, signs is; allowed: signs$/m,
