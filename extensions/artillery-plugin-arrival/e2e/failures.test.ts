@@ -295,7 +295,7 @@ describe('a request of Artillery that fails', () => {
     });
   }
 
-  // Regression: one that threw ended Artillery's thread, and the others kept the run for ever, as an async one that returned its answer.
+  // Regression: one that threw or rejected ended Artillery's thread. One that never called back, or returned its answer, kept the run.
   test('conditions of loops that fail end a virtual user, not the run', async () => {
     const place = pipeline.env.STACK_DIR as string;
     await writeFile(
