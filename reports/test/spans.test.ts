@@ -6,6 +6,7 @@ import { Reader } from './browser.ts';
 import { HOSTILE } from './golden.ts';
 import { golden } from './goldens.ts';
 import { overflow, text, violations } from './looking.ts';
+import { printed } from './printing.ts';
 
 const stage = (from: string, to: string, mean: number, bound = 0) => ({
   ...{ from, to, mean, error: mean / 10, p50: mean, p99: 2 * mean, max: 3 * mean, bound },
@@ -105,6 +106,15 @@ describe('stages by spans', () => {
       );
       assert.equal(await overflow(page), 0);
       assert.deepEqual(await violations(page), []);
+      const name = page.locator('#spans dt', { hasText: 'clock of node-a' });
+      const lines = await name.evaluate(
+        (dt) => dt.clientHeight / Number.parseFloat(getComputedStyle(dt).lineHeight),
+      );
+      assert.ok(lines < 1.5, `the name of a clock has ${lines} lines`);
+      // Regression: the heading of the waterfalls stood alone on paper.
+      const sheets = (await printed(page)).map((sheet) => sheet.text).join(' ');
+      assert.match(sheets, /The slowest sampled messages .{0,4}60\.0 ms · r\.1\.0 .*58\.0 ms · r\.1\.2 /);
+      assert.doesNotMatch(sheets, /57\.0 ms · r\.1\.3/);
     });
   });
 

@@ -26,6 +26,7 @@ import {
   zoomsByKeys,
 } from '../../test/looking.ts';
 import { huge, turned, wordy } from '../../test/odd.ts';
+import { printed } from '../../test/printing.ts';
 import { template } from '../../test/template.ts';
 import { grow, temporaryRuns, writeRun } from './runs.ts';
 
@@ -120,6 +121,16 @@ test('the list of 1,000 runs shows the newest, loads more, and filters by text a
     assert.match(await text(page, '.runs tbody th'), /^run-0500/);
     assert.ok((await overflow(page)) <= 0);
     assert.deepEqual(await violations(page), []);
+  });
+});
+
+test('on paper each sheet of the list has the names of its columns, and nothing to click', async () => {
+  await visit('/', async (page) => {
+    await rows(page).nth(49).waitFor();
+    const sheets = (await printed(page)).map((sheet) => sheet.text);
+    assert.ok(sheets.length > 1);
+    for (const sheet of sheets) assert.match(sheet, /verdict .*p99.* change .*messages.* lost.* started/);
+    assert.doesNotMatch(sheets.join(' '), /Find|Show 50 more/);
   });
 });
 

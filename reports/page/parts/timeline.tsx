@@ -126,7 +126,7 @@ export function TimelineSection({ run, sound }: PartProps) {
             <Chart
               {...common}
               name="Arrival latency, all deliveries"
-              unit="ms, logarithmic; darker: more deliveries"
+              unit="ms, logarithmic; stronger colour: more deliveries"
               title={bulkTitle(run)}
               heat={heat}
               format={ms}

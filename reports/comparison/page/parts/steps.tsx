@@ -35,7 +35,7 @@ export function StepsSection({ comparison }: PartProps) {
     { head: 'p99', unit: 'ms', cell: ({ step }) => ms(step.http.p99) },
   ];
   return (
-    <section>
+    <section class="steps">
       <h2>Phases</h2>
       <Table caption="Each phase of the profile, one row for each run" columns={columns} rows={rows} />
     </section>
