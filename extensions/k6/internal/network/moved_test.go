@@ -27,15 +27,37 @@ func of(cached string, now ...string) (Network, *netext.Dialer) {
 	return Network{Dialer: dialer, moves: &moves{lookup: lookup}}, dialer
 }
 
-// listen opens a server at an address that accepts and does nothing, and returns its port.
-func listen(t *testing.T, address string) string {
+// listen opens a server at a host of loopback that accepts and does nothing, and returns its port, which nobody uses on the
+// other hosts: they have other programs' ports too.
+func listen(t *testing.T, host string) string {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, l.Close()) })
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, err)
-	return port
+	for {
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", host+":0")
+		require.NoError(t, err)
+		_, port, err := net.SplitHostPort(l.Addr().String())
+		require.NoError(t, err)
+		if !unused(t, port, host) {
+			require.NoError(t, l.Close())
+			continue
+		}
+		t.Cleanup(func() { assert.NoError(t, l.Close()) })
+		return port
+	}
+}
+
+func unused(t *testing.T, port, but string) bool {
+	t.Helper()
+	for _, host := range []string{"127.0.0.1", "127.0.0.2", "127.0.0.3"} {
+		if host == but {
+			continue
+		}
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(host, port))
+		if err != nil {
+			return false
+		}
+		require.NoError(t, l.Close())
+	}
+	return true
 }
 
 func reached(ctx context.Context, n Network, address string) (string, error) {
@@ -50,7 +72,7 @@ func reached(ctx context.Context, n Network, address string) (string, error) {
 // Regression: Redis' pod moved, and generators dialled its old address for five minutes.
 func TestAServerThatMovedIsFoundAgain(t *testing.T) {
 	t.Parallel()
-	port := listen(t, "127.0.0.2:0")
+	port := listen(t, "127.0.0.2")
 	n, _ := of("127.0.0.1", "127.0.0.2")
 	for range 2 { // the second time without a failure
 		at, err := reached(t.Context(), n, "redis:"+port)
@@ -61,7 +83,7 @@ func TestAServerThatMovedIsFoundAgain(t *testing.T) {
 
 func TestAServerThatMovedTwiceIsFoundAgain(t *testing.T) {
 	t.Parallel()
-	port := listen(t, "127.0.0.3:0")
+	port := listen(t, "127.0.0.3")
 	n, _ := of("127.0.0.1", "127.0.0.3")
 	n.moves.of = map[string]net.IP{"redis": net.ParseIP("127.0.0.2")}
 	at, err := reached(t.Context(), n, "redis:"+port)
@@ -72,7 +94,7 @@ func TestAServerThatMovedTwiceIsFoundAgain(t *testing.T) {
 // An address that drops packets takes the whole time of the first attempt.
 func TestTheNextAttemptGoesToTheNewAddress(t *testing.T) {
 	t.Parallel()
-	port := listen(t, "127.0.0.2:0")
+	port := listen(t, "127.0.0.2")
 	n, _ := of("127.0.0.1", "127.0.0.2")
 	past, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
@@ -85,7 +107,7 @@ func TestTheNextAttemptGoesToTheNewAddress(t *testing.T) {
 
 func TestAServerThatIsDownKeepsItsError(t *testing.T) {
 	t.Parallel()
-	port := listen(t, "127.0.0.2:0")
+	port := listen(t, "127.0.0.2")
 	n, _ := of("127.0.0.1", "127.0.0.1")
 	_, err := reached(t.Context(), n, "redis:"+port)
 	assert.Equal(t, "refused", ClassOf(err))
@@ -94,7 +116,7 @@ func TestAServerThatIsDownKeepsItsError(t *testing.T) {
 
 func TestOptionsOfK6HoldForANewAddress(t *testing.T) {
 	t.Parallel()
-	port := listen(t, "127.0.0.2:0")
+	port := listen(t, "127.0.0.2")
 	for what, set := range map[string]func(*netext.Dialer){
 		"hosts": func(d *netext.Dialer) {
 			hosts, err := types.NewHosts(map[string]types.Host{"redis": {IP: net.ParseIP("127.0.0.1")}})
