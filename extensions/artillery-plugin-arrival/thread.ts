@@ -42,7 +42,7 @@ export function openChannel(): BroadcastChannel {
   return new BroadcastChannel('arrival');
 }
 
-/** What the sending thread posts in place of lines when it can't use the script. */
+/** The sending thread posts it in place of lines when it can't use the script. */
 export interface Refusal {
   refused: string;
 }

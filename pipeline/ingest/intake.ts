@@ -99,7 +99,7 @@ export class Intake {
         const reason = `${queue.server} did not take it: ${problem}`;
         this.#admission.failed({ problem: reason, kind });
         this.#trouble = reason;
-        // That the queue is away is logged by whoever connects to it.
+        // The connection logs by itself that the queue is away.
         if (queue.away !== undefined || reason === this.#told) return;
         this.#told = reason;
         onTrouble?.(reason);

@@ -1,4 +1,4 @@
-/** What the log says of an outage: a line when it begins, whose reason is true, and a line when it ends. */
+/** The log has two lines of an outage: one when it begins, whose reason is true, and one when it ends. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
@@ -90,7 +90,7 @@ for (const kind of [{}, { STREAM_SHARDS: '2' }, { QUEUE: 'list' }] as Record<str
       await eventually(() => accepted > before + 5, 'messages', WITHIN_MS);
     };
 
-    /** What both say from the beginning of an outage until it is over, and a while longer. */
+    /** Lets an outage pass. Returns what both logged in it, and a while longer. */
     const during = async (
       begin: () => void,
       end: () => unknown,

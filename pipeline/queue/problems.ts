@@ -27,6 +27,9 @@ const PLAIN: Record<string, Problem> = {
 /** A blocking read ends so when Redis becomes a replica. */
 const IS_FORCED = /^UNBLOCKED force unblock/;
 
+/** Reasons of a connection that Redis has closed. */
+export const CLOSED = /^(connection closed|(read|write) (ECONNRESET|EPIPE))$/;
+
 /** Messages without a code, of Redis' scripts and of ioredis, which names its own options, in plain words. */
 const OF_CLIENT: [says: RegExp, plain: string][] = [
   [/max retries per request/, 'the connection to Redis broke before it answered'],
@@ -41,10 +44,7 @@ const OF_CLIENT: [says: RegExp, plain: string][] = [
     /before secure TLS connection/,
     'it closed the connection during the TLS handshake: redis:// is without TLS',
   ],
-  [
-    /^(connection closed|(read|write) (ECONNRESET|EPIPE))$/,
-    'it closed the connection: is TLS (rediss://) missing, or is it another server?',
-  ],
+  [CLOSED, 'it closed the connection: is TLS (rediss://) missing, or is it another server?'],
   [/^Failed to refresh slots cache/, 'no node answers as one of a Redis Cluster'],
 ];
 
@@ -63,7 +63,7 @@ const DISCONNECTION = new RegExp(
   ].join('|'),
 );
 
-/** Whether an error of a queue command says only that there was no connection, or that it broke. */
+/** Tells whether a queue command failed only for want of a connection: there was none, or it broke. */
 export function isDisconnection({ message }: Error): boolean {
   return DISCONNECTION.test(message);
 }

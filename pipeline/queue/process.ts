@@ -9,7 +9,7 @@ import { startTelemetry } from '../common/telemetry.ts';
 import { BrokerRecord, type BrokerRecordOptions } from './broker-record.ts';
 import type { QueueOptions } from './connection.ts';
 import { openQueue } from './open.ts';
-import { explainRedis, problemOf } from './problems.ts';
+import { CLOSED, explainRedis, problemOf } from './problems.ts';
 import { UnusableQueue } from './queue.ts';
 import { Store, type Unfit } from './store.ts';
 import { straysOf } from './strays.ts';
@@ -17,9 +17,6 @@ import { Trace } from './trace.ts';
 
 /** ms between checks of a connected Redis: its policy and role may change while the connection lasts. */
 const CHECK_MS = 1000;
-
-/** How a connection ends that Redis has closed. */
-const CLOSED = /^(connection closed|(read|write) (ECONNRESET|EPIPE))$/;
 
 type ProcessEvents = Pick<QueueOptions, 'onLost'>;
 

@@ -69,7 +69,7 @@ export interface MessageQueue {
 
   /** What a rejection of this queue means. */
   explain(error: Error): Problem;
-  /** Whether a rejection says only that there was no connection, or that it broke. */
+  /** Tells whether a command failed only for want of a connection: there was none, or it broke. */
   isDisconnection(error: Error): boolean;
 
   /** Resolves once it can be used; rejects after `withinMs`, or with an `UnusableQueue` that no waiting would mend. */

@@ -212,7 +212,7 @@ export class Relay {
     this.#acknowledger.add(entry);
   }
 
-  /** Logs a problem once, not at each attempt. That the queue is away is logged by whoever connects to it. */
+  /** Logs a problem once, not at each attempt. The connection logs by itself that the queue is away. */
   #tell(error: Error): void {
     const { queue, log } = this.#options;
     if (queue.away !== undefined) return;
