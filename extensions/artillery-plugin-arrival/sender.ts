@@ -3,13 +3,13 @@
  * schedule. In the closed model a virtual user takes the next request when it is its turn.
  */
 import type { IncomingMessage } from 'node:http';
-import { like } from '../../pipeline/common/flags.ts';
 import { Alarm } from './alarm.ts';
 import { decode, takeOver } from './answer.ts';
-import { changedIn, type Hook, watched, watchedLoop } from './hooks.ts';
+import { changedIn } from './hooks.ts';
 import type { Options, Table } from './options.ts';
 import { answerOf, failureOf } from './outcome.ts';
-import { findPipeline, headersOf, OptionError } from './pipeline.ts';
+import { findPipeline, headersOf } from './pipeline.ts';
+import { names, Processor, TURN } from './processor.ts';
 import { isFollowed, lowered, type RequestParams, waitingJar, withFields } from './request.ts';
 import type { Script } from './script.ts';
 import { Slots } from './slots.ts';
@@ -28,8 +28,6 @@ const LOOK = 100;
 const QUIET = 10e6;
 /** µs beyond its time-out after which a request that Artillery does not settle no longer counts as in flight */
 const GRACE = 2e6;
-/** The function of a loop in the closed model. */
-const TURN = 'arrivalTurn';
 /** The same of a loop whose first post may be skipped. */
 const GO_ON = 'arrivalGoOn';
 
@@ -76,8 +74,9 @@ export class Sender {
 
   /** Adds the hooks to all scenarios. */
   attach(script: Script): void {
-    const hooks: Record<string, unknown> = {
-      ...(script.config.processor as object | undefined),
+    const processor = new Processor(script.config.processor as object | undefined);
+    const { functions } = processor;
+    Object.assign(functions, {
       arrivalBefore: (params: RequestParams, context: Context, events: Events, next: Next) => {
         this.#before(params, context, events).then(() => next(), next);
       },
@@ -94,7 +93,7 @@ export class Sender {
       arrivalErrorHold: (_error: Error, _params: unknown, _context: unknown, _events: Events, next: Next) =>
         this.#hold(next),
       arrivalHold: (_context: unknown, _events: Events, next: Next) => this.#hold(next),
-    };
+    });
     refuseUpgrades();
     this.#target = String(script.config.target);
     // Artillery multiplies a text, and closes a socket that is silent for 8 s if it has no number.
@@ -102,54 +101,28 @@ export class Sender {
     if (script.config.timeout !== undefined) script.config.timeout = this.#options.timeout;
     else if (http?.timeout !== undefined) http.timeout = this.#options.timeout;
     for (const scenario of script.scenarios) {
-      this.#watchHooks(hooks, scenario, 'beforeScenario', (message, context, events) =>
+      processor.watch(scenario, 'beforeScenario', (message, context, events) =>
         this.#options.closed ? Promise.resolve() : this.#unsent(message, undefined, context, events),
       );
-      this.#watchHooks(hooks, scenario, 'beforeRequest', this.#onHook);
-      this.#watchHooks(hooks, scenario, 'afterResponse', this.#ended);
-      this.#watchHooks(hooks, scenario, 'afterScenario', this.#ended);
-      this.#watchHooks(hooks, scenario, 'onError', this.#ended);
+      processor.watch(scenario, 'beforeRequest', this.#onHook);
+      processor.watch(scenario, 'afterResponse', this.#ended);
+      processor.watch(scenario, 'afterScenario', this.#ended);
+      processor.watch(scenario, 'onError', this.#ended);
       scenario.onError = ['arrivalError', ...names(scenario.onError), 'arrivalErrorHold'];
       scenario.afterScenario = [...names(scenario.afterScenario), 'arrivalHold'];
       for (const step of stepsOf(scenario.flow as Table[])) {
-        if (step.whileTrue === TURN) step.whileTrue = this.#addTurn(hooks, step.loop as Table[]);
-        else if (step.whileTrue !== undefined) this.#watchLoop(hooks, step);
+        if (step.whileTrue === TURN) step.whileTrue = this.#addTurn(functions, step.loop as Table[]);
+        else if (step.whileTrue !== undefined) processor.watchLoop(step, this.#ended);
         const post = step.post as Table | undefined;
         // Artillery calls the request's own hooks last. One that fails must not have taken a request.
         if (post === undefined) continue;
         takeOver(post, isRead(post, scenario));
-        this.#watchHooks(hooks, post, 'beforeRequest', this.#onHook);
-        this.#watchHooks(hooks, post, 'afterResponse', this.#ended);
+        processor.watch(post, 'beforeRequest', this.#onHook);
+        processor.watch(post, 'afterResponse', this.#ended);
         post.beforeRequest = [...names(post.beforeRequest), 'arrivalBefore'];
       }
     }
-    script.config.processor = hooks;
-  }
-
-  /** Puts a watched hook in the place of each that the script has there. */
-  #watchHooks(hooks: Record<string, unknown>, of: Table, key: string, failed: Parameters<typeof watched>[2]) {
-    if (of[key] === undefined) return;
-    of[key] = names(of[key]).map((name) => {
-      const hook = hooks[name as string];
-      if (typeof hook !== 'function') {
-        if (!String(name).includes('{{')) throw missing(hooks, key, name); // else it is known when it is called
-        return name;
-      }
-      const mine = `arrival ${key} ${name}`;
-      hooks[mine] = watched(String(name), hook as Hook, failed);
-      return mine;
-    });
-  }
-
-  #watchLoop(hooks: Record<string, unknown>, step: Table) {
-    const name = step.whileTrue as string;
-    const hook = hooks[name];
-    if (typeof hook !== 'function') throw missing({ ...hooks, [TURN]: names }, 'whileTrue', name);
-    const { condition, check } = watchedLoop(name, hook as Hook, this.#ended);
-    step.whileTrue = `arrival whileTrue ${name}`;
-    const first = `arrival check ${name}`;
-    Object.assign(hooks, { [step.whileTrue as string]: condition, [first]: check });
-    step.loop = [{ function: first }, ...(step.loop as Table[])];
+    script.config.processor = functions;
   }
 
   readonly #onHook = (message: string, params: RequestParams, context: Context, events: Events) =>
@@ -351,18 +324,4 @@ export class Sender {
 function isRead(post: Table, scenario: Table): boolean {
   const { capture, match, expect, afterResponse = scenario.afterResponse } = post;
   return [capture, match, expect, afterResponse].some((reader) => reader !== undefined);
-}
-
-function missing(hooks: Record<string, unknown>, key: string, name: unknown): OptionError {
-  const known = Object.keys(hooks).filter(
-    (one) => typeof hooks[one] === 'function' && (one === TURN || !one.startsWith('arrival')),
-  );
-  const allowed = known.join(', ') || 'none, as it has no function';
-  return new OptionError(
-    `${key} is ${name}, which config.processor does not have${like(String(name), known)}; allowed: ${allowed}`,
-  );
-}
-
-function names(hooks: unknown): unknown[] {
-  return hooks === undefined ? [] : [hooks].flat();
 }
