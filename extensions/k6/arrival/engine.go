@@ -80,7 +80,6 @@ func newEngine(o *options, part segment.Segment) *engine {
 		segment:   part,
 		trust:     network.Trust{CA: o.CA},
 		reconnect: max(reconnectLeast, o.Drain.duration()),
-		notes:     notes{connects: ledger.NewSeries()},
 		within:    &withins{known: map[string]within{}},
 		attended:  attended{c: make(chan struct{})},
 		consumers: newConsumers(o),

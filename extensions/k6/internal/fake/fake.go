@@ -83,7 +83,7 @@ type accepted struct {
 }
 
 // backlog is how many accepted requests may wait for their delivery.
-const backlog = 1 << 16
+const backlog = 1 << 14
 
 // Start listens on free ports.
 func (f *Pipeline) Start() error {

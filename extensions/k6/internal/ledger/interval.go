@@ -42,10 +42,6 @@ func (s *StageSums) Means(of stages.List) map[string]float64 {
 	return means
 }
 
-func newInterval() *Interval {
-	return &Interval{Arrival: NewSeries(), FromSend: NewSeries(), HTTP: NewSeries()}
-}
-
 func (i *Interval) reset() {
 	i.Arrival.reset()
 	i.FromSend.reset()

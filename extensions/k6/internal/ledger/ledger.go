@@ -102,18 +102,15 @@ type Ledger struct {
 // New makes an empty ledger.
 func New(p *profile.Profile, schedule *pacer.Pacer) *Ledger {
 	l := &Ledger{
-		pacer: schedule, phases: p.Phases, flows: p.Flows, interval: newInterval(), spare: newInterval(),
-		counts: make([]PhaseCount, len(p.Phases)), scheduled: make([]int, len(p.Flows)), lateness: NewSeries(),
-		reading: Reading{Waits: NewSeries()}, named: newNamed(len(p.Phases), len(p.Flows)),
-		tail: tail{buckets: make([]tailBucket, bucketOf(Highest)+1)},
+		pacer: schedule, phases: p.Phases, flows: p.Flows, interval: &Interval{}, spare: &Interval{},
+		counts: make([]PhaseCount, len(p.Phases)), scheduled: make([]int, len(p.Flows)),
+		named: newNamed(len(p.Phases), len(p.Flows)),
+		tail:  tail{buckets: make([]tailBucket, bucketOf(Highest)+1)},
 	}
 	for i := range p.Phases {
 		l.almost = append(l.almost, newAlmost(schedule, i))
 	}
-	for range p.Flows {
-		l.flowTimes = append(l.flowTimes, NewSeries())
-	}
-	l.flowStages = make([]StageSums, len(p.Flows))
+	l.flowTimes, l.flowStages = make([]Series, len(p.Flows)), make([]StageSums, len(p.Flows))
 	l.targets, l.firstTargets = newTargets(p.Flows)
 	l.seen = newSeen(l.firstTargets, len(l.targets.reordered), p.Subscribers())
 	l.Pass(stages.Default())

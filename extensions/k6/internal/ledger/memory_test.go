@@ -30,6 +30,28 @@ func liveHeap() int {
 	return int(m.HeapAlloc)
 }
 
+// allocate gives each series its histogram, which comes with the first time and is no memory of messages.
+func allocate(l *Ledger) {
+	all := []*Series{&l.lateness, &l.reading.Waits, &l.targets.others}
+	for _, i := range []*Interval{l.interval, l.spare} {
+		all = append(all, &i.Arrival, &i.FromSend, &i.HTTP)
+	}
+	for _, t := range l.times {
+		all = append(all, &t.Arrival, &t.FromSend, &t.HTTP)
+		for i := range t.Stages {
+			all = append(all, &t.Stages[i])
+		}
+	}
+	for _, list := range [][]Series{l.flowTimes, l.targets.followed} {
+		for i := range list {
+			all = append(all, &list[i])
+		}
+	}
+	for _, s := range all {
+		s.extend(0, 0)
+	}
+}
+
 // bound returns the bytes that the package doc promises, plus a page for the run's last messages.
 func bound(messages, unresolved int) int {
 	pages := messages/pageSize + 1
@@ -48,6 +70,7 @@ func TestMemoryIsThatOfUnresolvedMessages(t *testing.T) {
 	}
 	r := newRun(t, float64(requests)/100, 100, flows...)
 	require.Equal(t, requests, r.pacer.Requests())
+	allocate(r.Ledger)
 	before := liveHeap()
 
 	lost, rejected, unanswered, arrived := 0, 0, 0, 0
@@ -113,6 +136,7 @@ func TestMemoryFollowsABacklogThatDrains(t *testing.T) {
 	const messages = 100 * pageSize
 	r := newRun(t, messages, 1, flow(1, 1))
 	order := rand.New(rand.NewPCG(1, 2)).Perm(messages)
+	allocate(r.Ledger)
 	before := liveHeap()
 	for n := range messages {
 		r.Sent(r.pacer.Slot(n), r.due(n))
@@ -149,6 +173,7 @@ func TestMemoryOfFlowsChosenAgainstTheirWeights(t *testing.T) {
 	r := run{New(p, schedule), t, byFlow}
 	r.ByFlow(byFlow)
 	r.Start(epoch)
+	allocate(r.Ledger)
 	before := liveHeap()
 
 	taken, messages, lost := make([]int, len(flows)), 0, 0

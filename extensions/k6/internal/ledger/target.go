@@ -1,10 +1,7 @@
 package ledger
 
 import (
-	"math"
 	"strconv"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
@@ -59,9 +56,7 @@ func newTargets(flows []profile.Flow) (t targets, firsts []int) {
 }
 
 // NewCoarse returns an empty series with two significant digits, which takes 27 KB instead of 190.
-func NewCoarse() Series {
-	return Series{Histogram: hdrhistogram.New(1, Highest, 2), Min: math.MaxInt64, Max: math.MinInt64}
-}
+func NewCoarse() Series { return Series{coarse: true} }
 
 func (t *targets) add(target int, us int64) {
 	if target%t.step == 0 {

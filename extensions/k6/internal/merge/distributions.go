@@ -80,7 +80,8 @@ func add(to, from *hdrhistogram.Histogram) {
 
 // latency sums the distributions that are not nil. Mean, min and max stay exact because sums are whole µs.
 func latency(parts []*report.Latency) *report.Latency {
-	sum, known := ledger.NewSeries(), false
+	sum := ledger.Series{Histogram: ledger.NewHistogram(), Min: math.MaxInt64, Max: math.MinInt64}
+	known := false
 	for _, p := range parts {
 		known = known || p != nil
 		if p == nil || p.Count == 0 {

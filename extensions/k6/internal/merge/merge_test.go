@@ -47,7 +47,7 @@ func merged(t *testing.T, parts []Part) *report.Run {
 }
 
 func series(values ...int64) *ledger.Series {
-	s := ledger.NewSeries()
+	var s ledger.Series
 	for _, v := range values {
 		s.Add(v)
 	}

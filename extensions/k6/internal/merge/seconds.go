@@ -42,7 +42,7 @@ func seconds(parts []Part, id string, startMS int64, w io.Writer) []report.Inter
 			present = append(present, row)
 			for tag, h := range found {
 				if histograms[tag] == nil {
-					histograms[tag] = ledger.NewSeries().Histogram
+					histograms[tag] = ledger.NewHistogram()
 				}
 				add(histograms[tag], h)
 			}

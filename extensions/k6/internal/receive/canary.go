@@ -81,7 +81,6 @@ func NewCanary(ctx context.Context, parts *run.Parts, at *Path, o CanaryOptions)
 	before, after := o.Format.Fixed(canaryPrefix(parts), at.Target)
 	c := &Canary{
 		CanaryOptions: o, Parts: parts, Path: at, poster: send.NewPoster(o.Ingest, o.Network, o.Timeout),
-		latency: ledger.NewSeries(),
 		secrets: o.Ingest.Secrets(),
 		greets:  make(chan string, 1), others: make(chan string, 1), body: before, tail: after,
 	}

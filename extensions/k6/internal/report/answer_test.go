@@ -272,7 +272,7 @@ func TestAStepCarriesOnlyArrivalsDuringTheStep(t *testing.T) {
 
 func TestTheShareWithinALimitComesFromTheHistogram(t *testing.T) {
 	t.Parallel()
-	s := ledger.NewSeries()
+	var s ledger.Series
 	s.AddMany(10_000, 990)
 	s.AddMany(500_000, 10)
 	within := NewLatency(&s, true).Within(250 * time.Millisecond)

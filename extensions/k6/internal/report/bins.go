@@ -9,6 +9,9 @@ import (
 // NewBins counts times in common bins (see ledger.BinOf), for the page's heat map and distribution: the number of the
 // first used bin, then the counts up to the last used one; nil without a sample.
 func NewBins(s *ledger.Series) []int64 {
+	if s.Histogram == nil {
+		return nil
+	}
 	var bins []int64
 	for _, bar := range s.Histogram.Distribution() {
 		if bar.Count == 0 {

@@ -18,7 +18,7 @@ func steadyRun(seconds, perS int, ms float64) *Run {
 	r.Run.Model, r.Run.Ended, r.Run.Profile.Flows = Open, &ended, []Flow{{Messages: 1, Deliveries: 1}}
 	r.Verdict = Verdict{Result: Pass, Rules: []Rule{{Name: p99Rule, Op: "<", Limit: new(250.0), Unit: "ms",
 		OK: new(true), Result: Fail}}}
-	all, all1 := ledger.NewSeries(), ledger.NewSeries()
+	var all, all1 ledger.Series
 	all1.AddMany(int64(ms*1000), perS)
 	all.AddMany(int64(ms*1000), perS*seconds)
 	for t := range seconds {
@@ -66,7 +66,7 @@ func TestALowRateAboveTheLimitIsNotHeld(t *testing.T) {
 
 	// Two of a hundred deliveries are slow.
 	some := steadyRun(120, 10, 3)
-	s := ledger.NewSeries()
+	var s ledger.Series
 	s.AddMany(3000, 9)
 	s.Add(400_000)
 	for i := range some.Timeline {
@@ -106,7 +106,7 @@ func TestARateIsHeldWithoutPercentilesOfSeconds(t *testing.T) {
 func TestTheDeliveriesAboveALimitAreNeverTooFew(t *testing.T) {
 	t.Parallel()
 	for _, above := range []int{0, 1, 3, 20, 60} {
-		s := ledger.NewSeries()
+		var s ledger.Series
 		s.AddMany(100_000, 60-above)
 		s.AddMany(251_500, above)
 		row := Interval{Arrival: NewQuantiles(&s), Bins: NewBins(&s)}

@@ -9,21 +9,17 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
-// curve lists the points of a percentile curve: each step halves the rest, for a logarithmic axis. It ends when less
-// than one sample is left.
-func curve(h *hdrhistogram.Histogram) [][2]float64 {
-	points := [][2]float64{}
+// curveOf lists the percentiles of a curve: each step halves the rest, for a logarithmic axis. It ends when less than
+// one of so many samples is left.
+func curveOf(samples int64) (percentiles []float64) {
 	const stepsPerHalf = 4
-	total := float64(h.TotalCount())
 	for i := 0; ; i++ {
 		left := math.Pow(0.5, float64(i)/stepsPerHalf)
-		if left*total < 1 {
-			break
+		if left*float64(samples) < 1 {
+			return append(percentiles, 100)
 		}
-		q := 100 * (1 - left)
-		points = append(points, [2]float64{q, ms(h.ValueAtPercentile(q))})
+		percentiles = append(percentiles, 100*(1-left))
 	}
-	return append(points, [2]float64{100, ms(h.Max())})
 }
 
 // NewLatency describes a series. lossless adds the histogram itself.
@@ -32,14 +28,21 @@ func NewLatency(s *ledger.Series, lossless bool) Latency {
 	if s.Count == 0 {
 		return l
 	}
-	at := func(p float64) *float64 { return new(min(ms(s.Histogram.ValueAtPercentile(p)), ms(s.Max))) }
+	at := func(percentiles ...float64) []*float64 {
+		values := make([]*float64, len(percentiles))
+		for i, us := range s.Histogram.ValueAtPercentilesSlice(percentiles) {
+			values[i] = new(ms(min(us, s.Max))) // it returns the upper end of a bucket, which may exceed the maximum
+		}
+		return values
+	}
+	p := at(50, 75, 90, 95, 99, 99.9)
+	l.P50, l.P75, l.P90, l.P95, l.P99, l.P999 = p[0], p[1], p[2], p[3], p[4], p[5]
+	percentiles := curveOf(s.Count)
+	for i, value := range at(percentiles...) {
+		l.Curve = append(l.Curve, [2]float64{percentiles[i], *value})
+	}
 	l.Min, l.Max = new(ms(s.Min)), new(ms(s.Max))
 	l.Mean = new(float64(s.Sum) / float64(s.Count) / 1000)
-	l.P50, l.P75, l.P90, l.P95, l.P99, l.P999 = at(50), at(75), at(90), at(95), at(99), at(99.9)
-	l.Curve = curve(s.Histogram)
-	for i := range l.Curve { // a histogram returns the upper end of a bucket, which may exceed the maximum
-		l.Curve[i][1] = min(l.Curve[i][1], ms(s.Max))
-	}
 	if lossless {
 		if encoded, err := s.Histogram.Encode(hdrhistogram.V2CompressedEncodingCookieBase); err == nil {
 			l.Histogram = new(string(encoded))

@@ -176,7 +176,7 @@ func TestTheTimelineIsWrittenInPieces(t *testing.T) {
 
 func TestBinsHaveAFixedLogarithmicScale(t *testing.T) {
 	t.Parallel()
-	s := ledger.NewSeries()
+	var s ledger.Series
 	assert.Nil(t, NewBins(&s))
 	for _, us := range []int64{0, 1, 999, 1000, 1001, 1_000_000} {
 		s.Add(us)
@@ -186,7 +186,7 @@ func TestBinsHaveAFixedLogarithmicScale(t *testing.T) {
 	counts := bins[1:]
 	assert.Equal(t, []int64{0, 2, 1, 2, 1}, []int64{bins[0], counts[0], counts[29], counts[30], counts[60]})
 
-	late := ledger.NewSeries()
+	var late ledger.Series
 	late.Add(20_000)
 	assert.Equal(t, []int64{43, 1}, NewBins(&late), "10^4.3 µs is just below 20 ms")
 }

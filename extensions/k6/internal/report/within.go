@@ -145,8 +145,11 @@ func (l Latency) Within(limit time.Duration) *float64 {
 
 // ShareWithin is the share of a histogram's values (µs) up to a time. A value is known to a step of the histogram, so
 // only steps that end within the time count: an error is against the pipeline. reports/comparison/seconds.ts does the
-// same.
+// same. It is 0 without values, where h may be nil.
 func ShareWithin(h *hdrhistogram.Histogram, limit time.Duration) float64 {
+	if h == nil {
+		return 0
+	}
 	var inside int64
 	for _, bar := range h.Distribution() {
 		if bar.To <= limit.Microseconds() {

@@ -32,7 +32,7 @@ func TestWithinLimitsNameTheirMetric(t *testing.T) {
 
 func TestWithinLimitsAreJudgedByTheHistogram(t *testing.T) {
 	t.Parallel()
-	s := ledger.NewSeries()
+	var s ledger.Series
 	s.AddMany(10_000, 999)
 	s.Add(500_000)
 	r := &Run{Latency: Latencies{Arrival: NewLatency(&s, true)}, Run: Identity{Ended: new("2026-11-21T10:00:00Z")}}
@@ -70,7 +70,7 @@ func TestWithinLimitsAreJudgedByTheHistogram(t *testing.T) {
 func TestAShareWithinATimeErrsAgainstThePipeline(t *testing.T) {
 	t.Parallel()
 	share := func(us int64, limit time.Duration) float64 {
-		s := ledger.NewSeries()
+		var s ledger.Series
 		s.AddMany(us, 1000)
 		return *NewLatency(&s, true).Within(limit)
 	}
@@ -85,7 +85,7 @@ func TestAShareWithinATimeErrsAgainstThePipeline(t *testing.T) {
 // Regression: 949 of 1,000 are 94.89999999999999 % in binary, so the limit did not hold.
 func TestAShareThatEqualsTheLimitHolds(t *testing.T) {
 	t.Parallel()
-	s := ledger.NewSeries()
+	var s ledger.Series
 	s.AddMany(10_000, 949)
 	s.AddMany(500_000, 51)
 	r := &Run{Latency: Latencies{Arrival: NewLatency(&s, true)}, Run: Identity{Ended: new("2026-11-21T10:00:00Z")}}

@@ -23,9 +23,6 @@ func (k *Keeper) stages(d *report.Spans, f *sorted, clocks []clock, h *hosts, s 
 	}
 	names = append(names, "arrived")
 	parts := make([]part, len(names)) // the stages, then their sum
-	for i := range parts {
-		parts[i].times = ledger.NewSeries()
-	}
 	var all []slow
 	for _, m := range f.whole {
 		for _, one := range m.deliveries {

@@ -123,7 +123,7 @@ func joined(phases []profile.Phase, oneIn int, kept []ledger.Kept, seen []int, t
 			continue
 		}
 		if rows[k.Phase] == nil {
-			rows[k.Phase] = &row{arrival: ledger.NewSeries()}
+			rows[k.Phase] = &row{}
 		}
 		r := rows[k.Phase]
 		r.arrival.Add(k.Arrived - k.Due)
@@ -131,12 +131,11 @@ func joined(phases []profile.Phase, oneIn int, kept []ledger.Kept, seen []int, t
 			r.parts[i] += us
 		}
 	}
-	whole, missing := row{arrival: ledger.NewSeries()}, 0
+	whole, missing := row{}, 0
 	out := &Sampled{}
-	empty := ledger.NewSeries()
 	for i, r := range rows {
 		if r == nil {
-			r = &row{arrival: empty}
+			r = &row{}
 		}
 		notFound := seen[i] - int(r.arrival.Count)
 		out.phases = append(out.phases, report.NewSampled(oneIn, notFound, &r.arrival, r.parts))

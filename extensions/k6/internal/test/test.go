@@ -35,7 +35,7 @@ flows:
 func Main(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		_ = flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
+		_ = flag.Set("test.parallel", strconv.Itoa(5*runtime.GOMAXPROCS(0)))
 	}
 	os.Exit(m.Run())
 }
