@@ -1,11 +1,14 @@
-/** Runs all Node tests: those of the pipeline, which mostly wait, four at a time, then those with whole runs; the longest first. */
+/**
+ * Runs all Node tests: those of the pipeline, which mostly wait, four at a time, then those with whole runs, three at a
+ * time; the longest first.
+ */
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** Tests that load both cores, or whose runs measure: two at a time. */
+/** Tests with whole runs, at two thirds of a core each. None asserts what its run measured. */
 const RUNS = [
   'pipeline/{stack,deploy,setup}',
   '{reports,scenarios}/**',
@@ -53,7 +56,7 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stop.abor
 
 for (const [folders, concurrency] of [
   [PARTS, 4],
-  [RUNS, 2],
+  [RUNS, 3],
 ] as const) {
   const tests = run({
     files: filesOf(folders),
