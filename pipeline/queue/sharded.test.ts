@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, afterEach, before, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { eventually, startRedis } from '../test/services.ts';
 import { isCluster } from './connection.ts';
@@ -21,8 +21,12 @@ before(async () => {
   redis = new Redis(server.url);
 });
 
+// A relay that stayed would renew its presence in the next test, under the same name.
+afterEach(() => {
+  for (const queue of opened.splice(0)) queue.close();
+});
+
 after(async () => {
-  for (const queue of opened) queue.close();
   redis.disconnect();
   await server.service.remove();
 });
