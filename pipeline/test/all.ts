@@ -1,5 +1,5 @@
 /**
- * Runs all Node tests: those of the pipeline, which mostly wait, four at a time, then those with whole runs, three at a
+ * Runs all Node tests: those of the pipeline, which mostly wait, four at a time, then those with whole runs, two at a
  * time; the longest first.
  */
 import { globSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** Tests with whole runs, at two thirds of a core each. None asserts what its run measured. */
+/** Tests with whole runs, at most of a core each. */
 const RUNS = [
   'pipeline/{stack,deploy,setup}',
   '{reports,scenarios}/**',
@@ -56,7 +56,7 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stop.abor
 
 for (const [folders, concurrency] of [
   [PARTS, 4],
-  [RUNS, 3],
+  [RUNS, 2],
 ] as const) {
   const tests = run({
     files: filesOf(folders),

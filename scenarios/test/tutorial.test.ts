@@ -14,7 +14,7 @@ import { assertAllArrived, assertPass, place, ROOT, readRun } from './harness.ts
 const shortened = (commands: string) =>
   commands.replaceAll(
     'npm run ramp --',
-    '$& -e WARMUP_DURATION=1 -e RAMP_DURATION=1 -e SUSTAINED_DURATION=4 -e P99=60000',
+    '$& -e WARMUP_DURATION=1 -e RAMP_DURATION=1 -e SUSTAINED_DURATION=2 -e P99=60000',
   );
 
 const text = await readFile(join(ROOT, 'scenarios/TUTORIAL.md'), 'utf8');
