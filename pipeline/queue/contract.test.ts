@@ -12,7 +12,7 @@ import { openQueue } from './open.ts';
 import { type Entry, type MessageQueue, messagesOf, type QueueKind } from './queue.ts';
 
 const WITHIN_MS = 60_000;
-/** Of a command. A timer of ioredis' cluster client outlives the client by as much. */
+/** A command times out after so many ms. A timer of ioredis' cluster client outlives the client by as much. */
 const TIMEOUT_MS = 10_000;
 const LEASE_MS = 3000;
 
@@ -20,7 +20,7 @@ type Role = 'ingest' | 'relay' | 'operator';
 
 /** A queue that several processes use. */
 interface Place {
-  /** How many parts of it each of two relays reads. */
+  /** Two relays read so many of its parts each. */
   half: number;
   /** What a process opens. */
   open(role: Role): MessageQueue;

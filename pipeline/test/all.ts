@@ -8,7 +8,7 @@ import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** Tests with whole runs, at most of a core each. */
+/** Tests with whole runs: each loads most of a core. */
 const RUNS = [
   'pipeline/{stack,deploy,setup}',
   '{reports,scenarios}/**',
