@@ -1,10 +1,6 @@
 package body
 
-import (
-	"bytes"
-	"regexp"
-	"strings"
-)
+import "bytes"
 
 // Number is the number in the id of a message whose id begins with the prefix of a name, found as Seqs finds those of
 // the load. Of ids in a header field it gets the text that was found there, and not the payload.
@@ -90,25 +86,6 @@ func (b *Bodies) atKey(before []byte) bool {
 	before = bytes.TrimRight(before, "\" \t\r\n")
 	before, ok := bytes.CutSuffix(before, []byte(":"))
 	return ok && bytes.HasSuffix(bytes.TrimRight(before, " \t\r\n"), []byte(b.key))
-}
-
-// keyBefore matches the JSON key whose value begins at the end of a text.
-var keyBefore = regexp.MustCompile(`("[^"]+")\s*:\s*"?$`)
-
-// key is the JSON key of the id, with its quotes; empty: ids have none.
-func (f Format) key() string {
-	template := f.template()
-	at := placeholders.FindAllStringSubmatchIndex(template, -1)
-	for _, m := range at {
-		if strings.TrimSpace(template[m[2]:m[3]]) != "id" {
-			continue
-		}
-		if found := keyBefore.FindStringSubmatch(template[:m[0]]); found != nil {
-			return found[1]
-		}
-		return ""
-	}
-	return ""
 }
 
 // Sibling reports whether a message is of another generator of this run.
