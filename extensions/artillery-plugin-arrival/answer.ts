@@ -2,8 +2,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createUnzip } from 'node:zlib';
-import type { Table } from './options.ts';
 import { lowered, type RequestParams } from './request.ts';
+import type { Table } from './table.ts';
 
 const CODINGS: Record<string, () => Transform> = {
   gzip: createUnzip,

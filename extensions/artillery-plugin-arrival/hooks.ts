@@ -2,9 +2,9 @@
  * Hooks of the script. What those before a request fail with, and what they change, is the cause of a request that is not sent. One of
  * the others must not end Artillery's thread, nor keep a virtual user for ever.
  */
-import type { Table } from './options.ts';
 import type { RequestParams } from './request.ts';
-import { isMap, writtenOf } from './steps.ts';
+import { writtenOf } from './steps.ts';
+import { isMap, type Table } from './table.ts';
 
 type Next = (error?: Error) => void;
 // biome-ignore lint/suspicious/noExplicitAny: each kind of hook has its own arguments, `next` last

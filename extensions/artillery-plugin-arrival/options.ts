@@ -6,9 +6,8 @@ import { checkPayload, type Payload } from './payload.ts';
 import { findPipeline, OptionError } from './pipeline.ts';
 import { ROOT } from './place.ts';
 import type { ArrivalOptions } from './script.ts';
-import { checkHeaders, checkKeys, checkOnly, checkScenarios, isMap, list, pathIn, stepsOf } from './steps.ts';
-
-export type Table = Record<string, unknown>;
+import { checkHeaders, checkOnly, checkScenarios, pathIn, stepsOf } from './steps.ts';
+import { checkKeys, isMap, list, type Table } from './table.ts';
 
 export interface Options {
   /** The profile's phases have `vus` and define the run; else config.phases do. */

@@ -1,8 +1,8 @@
 /** The functions of the script's processor, and those that the plugin adds to them; the names of the latter begin with `arrival`. */
 import { like } from '../../pipeline/common/flags.ts';
 import { type Hook, watched, watchedLoop } from './hooks.ts';
-import type { Table } from './options.ts';
 import { OptionError } from './pipeline.ts';
+import type { Table } from './table.ts';
 
 /** The condition of a loop in the closed model. */
 export const TURN = 'arrivalTurn';

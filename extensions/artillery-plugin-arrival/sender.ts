@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import { Alarm } from './alarm.ts';
 import { decode, takeOver } from './answer.ts';
 import { changedIn } from './hooks.ts';
-import type { Options, Table } from './options.ts';
+import type { Options } from './options.ts';
 import { answerOf, failureOf } from './outcome.ts';
 import { findPipeline, headersOf } from './pipeline.ts';
 import { names, Processor, TURN } from './processor.ts';
@@ -14,6 +14,7 @@ import { isFollowed, lowered, type RequestParams, waitingJar, withFields } from 
 import type { Script } from './script.ts';
 import { Slots } from './slots.ts';
 import { stepsOf } from './steps.ts';
+import type { Table } from './table.ts';
 import { type Answer, monotonic, openChannel, type Slot } from './thread.ts';
 import { refuseUpgrades, UPGRADED } from './upgrade.ts';
 

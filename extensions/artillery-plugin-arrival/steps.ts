@@ -1,8 +1,8 @@
 /** Scenarios and posts of Artillery's script: each key is used as it is written, or refused before anything starts. */
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { like } from '../../pipeline/common/flags.ts';
-import type { Table } from './options.ts';
 import { OptionError } from './pipeline.ts';
+import { checkKeys, isMap, list, type Table } from './table.ts';
 
 const SCENARIO = [
   ...['name', 'weight', 'engine', 'flow', 'expect'],
@@ -124,20 +124,6 @@ function checkWeight(weight: unknown, where: string): void {
 
 const actionsOf = (step: Table) => Object.keys(step).filter((key) => !['whileTrue', 'count'].includes(key));
 
-/** @throws {OptionError} for a key that is not known, with the nearest one */
-export function checkKeys(
-  of: Table,
-  where: string,
-  allowed: readonly string[],
-  near: readonly string[] = allowed,
-): void {
-  const unknown = Object.keys(of).find((key) => !allowed.includes(key));
-  if (unknown === undefined) return;
-  throw new OptionError(
-    `${where} has ${unknown}, which is not known${like(unknown, near)}; allowed: ${allowed.join(', ')}`,
-  );
-}
-
 function checkPost(post: Table, where: string, { closed, id, expects }: Setting): void {
   const { url, json, headers } = post;
   const refuse = (what: string, allowed: string): never => {
@@ -174,9 +160,6 @@ function checkPost(post: Table, where: string, { closed, id, expects }: Setting)
 
 /** Keys of a message that the plugin writes, with this key of the id. */
 export const writtenOf = (id: string): string[] => [id.split('.')[0] as string, 'target', 'source'];
-
-export const isMap = (value: unknown): value is Table =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** @throws {OptionError} for what no request can have, or what the plugin would replace */
 export function checkHeaders(headers: unknown, where: string): void {
@@ -226,10 +209,4 @@ export function stepsOf(flow: Table[]): Table[] {
   return flow.flatMap((step) =>
     Array.isArray(step.loop) ? [step, ...stepsOf(step.loop as Table[])] : [step],
   );
-}
-
-export function list(value: unknown, where: string): Table[] {
-  if (!Array.isArray(value) || value.length === 0)
-    throw new OptionError(`${where} is missing; allowed: a list`);
-  return value as Table[];
 }

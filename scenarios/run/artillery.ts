@@ -1,8 +1,8 @@
 /** `npm run artillery`: runs an Artillery script against the pipeline. */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { readFile, readOptions, type Table } from '../../extensions/artillery-plugin-arrival/options.ts';
-import { isMap } from '../../extensions/artillery-plugin-arrival/steps.ts';
+import { readFile, readOptions } from '../../extensions/artillery-plugin-arrival/options.ts';
+import { isMap, type Table } from '../../extensions/artillery-plugin-arrival/table.ts';
 import { commandOf } from '../../pipeline/common/command.ts';
 import { ConfigError, RunConfig, readConfig } from '../../pipeline/common/config.ts';
 import { like, readFlags } from '../../pipeline/common/flags.ts';
