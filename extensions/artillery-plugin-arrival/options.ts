@@ -2,12 +2,13 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parse } from 'yaml';
+import { headersIn, httpOf } from './http.ts';
 import { checkPayload, type Payload } from './payload.ts';
-import { begun, lengthOf, phaseOf, seconds, spreadOf } from './phases.ts';
+import { begun, lengthOf, phaseOf, spreadOf } from './phases.ts';
 import { findPipeline, OptionError } from './pipeline.ts';
 import { ROOT } from './place.ts';
 import type { ArrivalOptions } from './script.ts';
-import { checkHeaders, checkOnly, checkScenarios, pathIn, stepsOf } from './steps.ts';
+import { checkOnly, checkScenarios, pathIn, stepsOf } from './steps.ts';
 import { checkKeys, isMap, list, type Table } from './table.ts';
 
 export interface Options {
@@ -144,7 +145,7 @@ export function readOptions(script: Given, path: string, only?: string): Options
     ),
     timeout: http.timeout,
     mqtt: { prefix, qos, filter, version },
-    headers: headersIn(headers),
+    headers: headersIn('config.plugins.arrival.headers', headers),
     defaults: http.headers,
     path: pathIn(script.scenarios, given.body !== undefined),
     given: filter === undefined ? given : { ...given, canary: false }, // its topic is none of the filter's
@@ -202,55 +203,4 @@ function checkTarget(target: unknown, ingest: string | undefined): void {
   if (same(target) === PLACEHOLDER || (ingest && same(target) === same(ingest))) return;
   const to = ingest ? 'INGEST_URL' : 'the pipeline that is up, or INGEST_URL';
   throw new OptionError(`config.target is ${target}; allowed: ${PLACEHOLDER}, as requests go to ${to}`);
-}
-
-function headersIn(headers: unknown = {}, where = 'config.plugins.arrival.headers'): Record<string, string> {
-  checkHeaders(headers, where);
-  return headers as Record<string, string>;
-}
-
-/** Keys of config.http that Artillery uses. It has maxSockets too, and ignores it. */
-const HTTP_KEYS = [
-  ...['timeout', 'pool', 'extendedMetrics', 'defaults'],
-  ...['cookieJarOptions', 'distributedTracing'],
-];
-
-/** Keys of defaults that Artillery has. */
-const DEFAULTS_KEYS = ['headers', 'cookie', 'think', 'strictCapture'];
-
-function defaultsOf(defaults: unknown, where: string): Table {
-  if (defaults === undefined) return {};
-  if (!isMap(defaults)) throw new OptionError(`${where} is no map; allowed: ${DEFAULTS_KEYS.join(', ')}`);
-  checkKeys(defaults, where, DEFAULTS_KEYS);
-  return defaults;
-}
-
-/** Reads the settings of config.http that apply to each request. */
-function httpOf(config: Table, closed: boolean): { timeout: number; headers: Record<string, string> } {
-  const http = (config.http ?? {}) as Table;
-  if (http.maxSockets !== undefined) throw new OptionError('config.http has maxSockets; allowed: pool');
-  checkKeys(http, 'config.http', HTTP_KEYS);
-  if (http.pool !== undefined && !(Number.isInteger(Number(http.pool)) && Number(http.pool) > 0))
-    throw new OptionError(
-      `config.http.pool is ${JSON.stringify(http.pool)}; allowed: a number of connections, 1 or more`,
-    );
-  const defaults = defaultsOf(http.defaults, 'config.http.defaults');
-  const others = defaultsOf(config.defaults, 'config.defaults');
-  if (!closed && (defaults.cookie ?? others.cookie) !== undefined) {
-    throw new OptionError('config.http.defaults has cookie; allowed: headers with Cookie');
-  }
-  if (http.distributedTracing && process.env.TRACES) {
-    throw new OptionError(
-      'config.http.distributedTracing and TRACES write the same header; allowed: one of them',
-    );
-  }
-  const given = config.timeout ?? http.timeout ?? 10;
-  const timeout = seconds(given);
-  if (!(timeout > 0)) {
-    const name = config.timeout === undefined ? 'config.http.timeout' : 'config.timeout';
-    throw new OptionError(
-      `${name} is ${JSON.stringify(given)}; allowed: a time above 0, like 10, 5s or 500ms`,
-    );
-  }
-  return { timeout, headers: headersIn(defaults.headers ?? others.headers, 'config.http.defaults.headers') };
 }
