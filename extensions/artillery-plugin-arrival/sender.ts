@@ -2,15 +2,15 @@
  * Hooks into the requests of Artillery's HTTP engine. In the open model the n-th virtual user sends the n-th request of the
  * schedule. In the closed model a virtual user takes the next request when it is its turn.
  */
-import type { IncomingMessage } from 'node:http';
 import { Alarm } from './alarm.ts';
-import { decode, takeOver } from './answer.ts';
+import { takeOver } from './answer.ts';
 import { changedIn } from './hooks.ts';
+import { type Events, InFlight } from './in-flight.ts';
 import type { Options } from './options.ts';
 import { answerOf, failureOf } from './outcome.ts';
 import { findPipeline, headersOf } from './pipeline.ts';
 import { names, Processor, TURN } from './processor.ts';
-import { isFollowed, lowered, type RequestParams, waitingJar, withFields } from './request.ts';
+import { lowered, type RequestParams, waitingJar, withFields } from './request.ts';
 import type { Script } from './script.ts';
 import { Slots } from './slots.ts';
 import { stepsOf } from './steps.ts';
@@ -27,17 +27,11 @@ const HEAD_START = 1000;
 const LOOK = 100;
 /** µs without a request after the schedule, after which the load is over */
 const QUIET = 10e6;
-/** µs beyond its time-out after which a request that Artillery does not settle no longer counts as in flight */
-const GRACE = 2e6;
-/** The same of a loop whose first post may be skipped. */
+/** The condition of a loop in the closed model whose first post may be skipped. */
 const GO_ON = 'arrivalGoOn';
 
 interface Context {
   vars: Record<string, unknown>;
-}
-interface Events {
-  on(name: string, listener: (...args: never[]) => void): void;
-  emit(name: string, ...args: unknown[]): void;
 }
 type Next = (error?: Error) => void;
 
@@ -49,27 +43,25 @@ export class Sender {
   readonly #pipeline = findPipeline(process.env);
   /** Requests granted to virtual users that are about to loop. */
   readonly #granted = new Map<Context, Slot>();
-  /** Requests in flight, by Artillery's id. */
-  readonly #inFlight = new Map<string, { n: number; params: RequestParams; sent?: number }>();
+  readonly #inFlight: InFlight;
   /** Lines for the recorder, sent at the end of this turn of the event loop. */
   #lines = '';
   #events: Events | undefined;
   /** End of the schedule, µs, once it has begun. */
   #end = Number.POSITIVE_INFINITY;
-  /** The moment at which a virtual user last started, or a request was sent or settled, µs. */
-  #lastActivity = 0;
+  /** The moment at which a virtual user last started, µs. */
+  #lastStart = 0;
   #started = false;
   #hasResult = false;
   #release: (() => void) | undefined;
-  /** Of a request, µs. */
-  readonly #timeout: number;
   /** The script's target, which Artillery puts before a path. */
   #target = '';
 
   constructor(options: Options) {
     this.#options = options;
-    this.#timeout = options.timeout * 1e6;
-    this.#slots = new Slots(options.closed, options.largest, (line) => this.#send(line));
+    const send = (line: object) => this.#send(line);
+    this.#slots = new Slots(options.closed, options.largest, send);
+    this.#inFlight = new InFlight(options.timeout, send);
     this.#channel.onmessage = (event) => this.#onAnswer((event as { data: Answer }).data);
   }
 
@@ -88,7 +80,7 @@ export class Sender {
         _events: Events,
         next: Next,
       ) => {
-        this.#settle(params.uuid, error.code === UPGRADED ? answerOf(101) : failureOf(error));
+        this.#inFlight.settle(params.uuid, error.code === UPGRADED ? answerOf(101) : failureOf(error));
         next();
       },
       arrivalErrorHold: (_error: Error, _params: unknown, _context: unknown, _events: Events, next: Next) =>
@@ -140,8 +132,11 @@ export class Sender {
 
   /** The request of a virtual user; undefined: there is none left. */
   async #take(flow: string | undefined, context: Context, events: Events): Promise<Slot | undefined> {
-    this.#lastActivity = monotonic();
-    if (this.#events === undefined) this.#watch(events);
+    this.#lastStart = monotonic();
+    if (this.#events === undefined) {
+      this.#events = events;
+      this.#inFlight.watch(events);
+    }
     this.#start();
     const slot =
       this.#granted.get(context) ?? (await this.#slots.next(this.#options.closed ? flow : undefined));
@@ -188,7 +183,7 @@ export class Sender {
       this.#send({ unsent: slot.n, message: changed });
       throw new Error('ARRIVAL_CHANGED_BY_A_HOOK');
     }
-    this.#inFlight.set(params.uuid, { n: slot.n, params });
+    this.#inFlight.add(slot.n, params);
     const pipeline = await this.#pipeline;
     const { token } = context.vars;
     params.url = `${pipeline.ingest.url}${slot.path}`;
@@ -217,51 +212,6 @@ export class Sender {
     this.#started = true;
     const ahead = Math.ceil((HEAD_START + this.#options.spread) * 1000);
     this.#send({ start: this.#options.closed ? true : { in_us: ahead } });
-  }
-
-  /**
-   * Records when each request is sent and answered, by Artillery's events. It emits none for most failures, whose hook is
-   * `onError`.
-   */
-  #watch(events: Events): void {
-    this.#events = events;
-    events.on('trace:http:request', (_params: RequestParams, uuid: string) => {
-      const request = this.#inFlight.get(uuid);
-      if (request === undefined || request.sent !== undefined) return; // a redirect
-      request.sent = this.#now();
-      this.#send({ sent: request.n, at_us: request.sent });
-    });
-    events.on('trace:http:response', (answer: IncomingMessage, uuid: string) =>
-      this.#onResponse(answer, uuid),
-    );
-  }
-
-  /** Follows an answer to its end. Artillery limits the time to its headers only. */
-  #onResponse(answer: IncomingMessage, uuid: string): void {
-    const request = this.#inFlight.get(uuid);
-    if (request === undefined) return;
-    const late = (request.sent ?? 0) + this.#timeout;
-    const limit = setTimeout(
-      () => {
-        const message = `no complete answer within ${this.#timeout / 1e6} s`;
-        this.#settle(uuid, { error: 'timeout', message });
-        answer.destroy(new Error(message)); // Artillery waits no longer either
-      },
-      Math.max(0, (late - monotonic()) / 1000),
-    );
-    answer.once('close', () => clearTimeout(limit));
-    answer.once('end', () => {
-      clearTimeout(limit);
-      if (!isFollowed(answer, request.params)) this.#settle(uuid, answerOf(answer.statusCode));
-    });
-    decode(answer, request.params);
-  }
-
-  /** Reports the outcome of a request once. The recorder drops a request that was never sent. */
-  #settle(uuid: string, outcome: object): void {
-    const request = this.#inFlight.get(uuid);
-    this.#inFlight.delete(uuid);
-    if (request?.sent !== undefined) this.#send({ settled: request.n, at_us: this.#now(), ...outcome });
   }
 
   /** Keeps the first virtual user until the result is in: Artillery takes no metrics after the last one has ended. */
@@ -296,18 +246,10 @@ export class Sender {
   /** Whether no more requests will be sent and all are answered. */
   #loadIsOver(): boolean {
     const over = this.#slots.over || (this.#options.closed && monotonic() > this.#end);
-    if (over && this.#inFlight.size === 0 && this.#granted.size === 0) return true;
+    if (over && this.#inFlight.settled && this.#granted.size === 0) return true;
     // Virtual users may be fewer than requests, or give up before they send.
-    const now = monotonic();
-    const quiet = now > Math.max(this.#end, this.#lastActivity) + QUIET;
-    // The recorder calls what is not settled in time unknown.
-    const past = now - this.#timeout - GRACE;
-    return quiet && ![...this.#inFlight.values()].some(({ sent }) => sent !== undefined && sent > past);
-  }
-
-  #now(): number {
-    this.#lastActivity = monotonic();
-    return Math.floor(this.#lastActivity);
+    const quietSince = Math.max(this.#end, this.#lastStart, this.#inFlight.lastActivity);
+    return monotonic() > quietSince + QUIET && !this.#inFlight.awaited;
   }
 
   #send(line: object): void {

@@ -1,0 +1,107 @@
+/** Follows requests in flight, and reports to the recorder when each is sent, and its outcome. */
+import type { IncomingMessage } from 'node:http';
+import { decode } from './answer.ts';
+import { answerOf } from './outcome.ts';
+import { isFollowed, type RequestParams } from './request.ts';
+import { monotonic } from './thread.ts';
+
+/** µs beyond its time-out after which a request that Artillery does not settle no longer counts as in flight */
+const GRACE = 2e6;
+
+interface Request {
+  n: number;
+  params: RequestParams;
+  /** µs; absent: it is about to be sent. */
+  sent?: number;
+}
+
+/** Where Artillery emits what becomes of requests, and takes metrics. */
+export interface Events {
+  on(name: string, listener: (...args: never[]) => void): void;
+  emit(name: string, ...args: unknown[]): void;
+}
+
+export class InFlight {
+  /** Of a request, µs. */
+  readonly #timeout: number;
+  readonly #send: (line: object) => void;
+  /** By Artillery's id. */
+  readonly #requests = new Map<string, Request>();
+  #lastActivity = 0;
+
+  /** @param timeout of a request, s */
+  constructor(timeout: number, send: (line: object) => void) {
+    this.#timeout = timeout * 1e6;
+    this.#send = send;
+  }
+
+  /** The moment at which a request was last sent or settled, µs. */
+  get lastActivity(): number {
+    return this.#lastActivity;
+  }
+
+  /** Whether all requests have their outcome. */
+  get settled(): boolean {
+    return this.#requests.size === 0;
+  }
+
+  /** Whether a request may still get its outcome. The recorder calls what is not settled in time unknown. */
+  get awaited(): boolean {
+    const past = monotonic() - this.#timeout - GRACE;
+    return [...this.#requests.values()].some(({ sent }) => sent !== undefined && sent > past);
+  }
+
+  /** Adds a request that Artillery is about to send. */
+  add(n: number, params: RequestParams): void {
+    this.#requests.set(params.uuid, { n, params });
+  }
+
+  /**
+   * Records when each request is sent and answered, by Artillery's events. It emits none for most failures, whose hook is
+   * `onError`.
+   */
+  watch(events: Events): void {
+    events.on('trace:http:request', (_params: RequestParams, uuid: string) => {
+      const request = this.#requests.get(uuid);
+      if (request === undefined || request.sent !== undefined) return; // a redirect
+      request.sent = this.#now();
+      this.#send({ sent: request.n, at_us: request.sent });
+    });
+    events.on('trace:http:response', (answer: IncomingMessage, uuid: string) =>
+      this.#onResponse(answer, uuid),
+    );
+  }
+
+  /** Reports the outcome of a request once. The recorder drops a request that was never sent. */
+  settle(uuid: string, outcome: object): void {
+    const request = this.#requests.get(uuid);
+    this.#requests.delete(uuid);
+    if (request?.sent !== undefined) this.#send({ settled: request.n, at_us: this.#now(), ...outcome });
+  }
+
+  /** Follows an answer to its end. Artillery limits the time to its headers only. */
+  #onResponse(answer: IncomingMessage, uuid: string): void {
+    const request = this.#requests.get(uuid);
+    if (request === undefined) return;
+    const late = (request.sent ?? 0) + this.#timeout;
+    const limit = setTimeout(
+      () => {
+        const message = `no complete answer within ${this.#timeout / 1e6} s`;
+        this.settle(uuid, { error: 'timeout', message });
+        answer.destroy(new Error(message)); // Artillery waits no longer either
+      },
+      Math.max(0, (late - monotonic()) / 1000),
+    );
+    answer.once('close', () => clearTimeout(limit));
+    answer.once('end', () => {
+      clearTimeout(limit);
+      if (!isFollowed(answer, request.params)) this.settle(uuid, answerOf(answer.statusCode));
+    });
+    decode(answer, request.params);
+  }
+
+  #now(): number {
+    this.#lastActivity = monotonic();
+    return Math.floor(this.#lastActivity);
+  }
+}
