@@ -4,10 +4,10 @@ import { after, before, beforeEach, suite, type TestContext, test } from 'node:t
 import { Redis } from 'ioredis';
 import { PROBLEM_KINDS } from '../common/health.ts';
 import { startCluster } from '../test/cluster.ts';
+import { claimed, framesOf, idsOf } from '../test/entries.ts';
 import { MemoryQueue, MemoryServer } from '../test/memory-queue.ts';
 import { eventually, startRedis } from '../test/services.ts';
 import type { DeadLetter } from './dead-letters.ts';
-import { decodeFrame } from './frame.ts';
 import { openQueue } from './open.ts';
 import { type Entry, type MessageQueue, messagesOf, type QueueKind } from './queue.ts';
 
@@ -82,10 +82,6 @@ const messages = (from: number, to: number) =>
     stamps: '1763700000123456,3',
     trace: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01 a=b',
   }));
-const framesOf = (entries: readonly Entry[]) =>
-  entries.flatMap(({ frames }) => frames.map((frame) => decodeFrame(frame)));
-const idsOf = (entries: readonly Entry[]) =>
-  framesOf(entries).map(({ body }) => JSON.parse(String(body)).id as string);
 const sorted = (ids: readonly string[]) => ids.toSorted((a, b) => Number(a) - Number(b));
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => String(from + i));
 
@@ -121,13 +117,9 @@ function contractOf(start: () => Promise<Place>): void {
     await eventually(answers, 'all parts of the queue');
     return queue;
   }
-  /** Claims until it has `count` messages. */
-  async function claimed(queue: MessageQueue, consumer: string, count: number): Promise<Entry[]> {
-    const all: Entry[] = [];
-    await eventually(async () => {
-      all.push(...(await queue.claim(consumer, count)).entries);
-      return messagesOf(all) >= count;
-    }, `${count} messages`);
+  /** Claims `count` messages, and gets no more. */
+  async function claimedOnce(queue: MessageQueue, consumer: string, count: number): Promise<Entry[]> {
+    const all = await claimed(queue, consumer, count);
     assert.equal(messagesOf(all), count);
     return all;
   }
@@ -141,7 +133,7 @@ function contractOf(start: () => Promise<Place>): void {
     assert.equal(await ingest.append(messages(0, 40)), 40);
     assert.equal(await ingest.append(messages(40, 100)), 100);
     assert.equal(await ingest.depth(), 100);
-    const entries = await claimed(relay, 'one', 100);
+    const entries = await claimedOnce(relay, 'one', 100);
     assert.deepEqual(sorted(idsOf(entries)), numbers(0, 100));
     for (const target of TARGETS) {
       const own = framesOf(entries).filter((frame) => frame.target === target);
@@ -192,7 +184,7 @@ function contractOf(start: () => Promise<Place>): void {
     const waiting = relay.claim('one', 1);
     await ingest.append(messages(0, 1));
     const entries = (await waiting).entries;
-    if (entries.length === 0) entries.push(...(await claimed(relay, 'one', 1)));
+    if (entries.length === 0) entries.push(...(await claimedOnce(relay, 'one', 1)));
     assert.deepEqual(idsOf(entries), ['0']);
     const idle = relay.claim('one', 1);
     await relay.interrupt();
@@ -202,7 +194,7 @@ function contractOf(start: () => Promise<Place>): void {
   test('a dead letter is listed, goes back unchanged, or is dropped', async (t) => {
     const [ingest, relay, operator] = [await open(t, 'ingest'), await open(t), await open(t, 'operator')];
     await appendEach(ingest, 0, 2);
-    for (const entry of await claimed(relay, 'one', 2)) await relay.bury(entry, 5, 'nobody takes it');
+    for (const entry of await claimedOnce(relay, 'one', 2)) await relay.bury(entry, 5, 'nobody takes it');
     assert.equal(await relay.depth(), 0);
     const letters: DeadLetter[] = [];
     for await (const letter of operator.deadLetters.list()) letters.push(letter);
@@ -218,7 +210,7 @@ function contractOf(start: () => Promise<Place>): void {
     assert.deepEqual(await operator.deadLetters.requeue([back, '1-1']), [back]);
     assert.deepEqual(await operator.deadLetters.drop([dropped, back]), [dropped]);
     assert.deepEqual([await operator.deadLetters.count(), await relay.depth()], [0, 1]);
-    const again = await claimed(relay, 'one', 1);
+    const again = await claimedOnce(relay, 'one', 1);
     assert.deepEqual([idsOf(again), again[0]?.deliveries], [['0'], 1]);
   });
 
@@ -227,7 +219,7 @@ function contractOf(start: () => Promise<Place>): void {
     // One target, so that they are together.
     const together = messages(0, 3).map((message) => ({ ...message, target: 'a' }));
     await ingest.append(together);
-    const entries = await claimed(relay, 'one', 3);
+    const entries = await claimedOnce(relay, 'one', 3);
     if (!relay.keeps) {
       assert.ok(
         entries.every(({ frames }) => frames.length === 1),
@@ -245,14 +237,14 @@ function contractOf(start: () => Promise<Place>): void {
     await relay.split(entry, [bad], true);
     await relay.acknowledge([entry]);
     assert.equal(await relay.depth(), 1);
-    const [alone] = (await claimed(relay, 'one', 1)) as [Entry];
+    const [alone] = (await claimedOnce(relay, 'one', 1)) as [Entry];
     const { deliveries, suspect, reason } = alone;
     assert.deepEqual([idsOf([alone]), deliveries, suspect, reason], [['1'], 4, true, 'nobody takes it']);
     await relay.split(alone, [bad], false);
     // Whoever got no answer asks again.
     await relay.split(alone, [bad], false);
     assert.equal(await relay.depth(), 1);
-    const [last] = (await claimed(relay, 'one', 1)) as [Entry];
+    const [last] = (await claimedOnce(relay, 'one', 1)) as [Entry];
     await relay.bury(last, 5, 'nobody took it');
     await relay.bury(last, 5, 'nobody took it');
     assert.deepEqual([await relay.depth(), await relay.deadLetters.count()], [0, 1]);
@@ -321,7 +313,7 @@ function contractOf(start: () => Promise<Place>): void {
   test('a relay that signs off leaves what it holds to others', async (t) => {
     const [ingest, relay, heir] = [await open(t, 'ingest'), await open(t), await open(t)];
     await appendEach(ingest, 0, 10);
-    const held = await claimed(relay, 'one', 10);
+    const held = await claimedOnce(relay, 'one', 10);
     let back = 0;
     await relay.interrupt();
     await relay.signOff('one', held, (entries, how) => {

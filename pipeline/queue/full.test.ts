@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { Redis } from 'ioredis';
+import { claimed } from '../test/entries.ts';
 import { eventually, startRedis } from '../test/services.ts';
 import { openQueue } from './open.ts';
-import { type Entry, type MessageQueue, messagesOf, type QueueKind } from './queue.ts';
+import type { Entry, MessageQueue, QueueKind } from './queue.ts';
 
 let server: Awaited<ReturnType<typeof startRedis>>;
 let redis: Redis;
@@ -45,16 +46,6 @@ async function open(
 const messages = (count: number) =>
   Array.from({ length: count }, (_, i) => ({ body: `{"id":"${i}"}`, target: `a/${i}`, stamps: '' }));
 const full = () => redis.config('SET', 'maxmemory', '1');
-
-/** Claims until it has `count` messages. */
-async function claimed(queue: MessageQueue, consumer: string, count: number): Promise<Entry[]> {
-  const all: Entry[] = [];
-  await eventually(async () => {
-    all.push(...(await queue.claim(consumer, count)).entries);
-    return messagesOf(all) >= count;
-  }, `${count} messages`);
-  return all;
-}
 
 for (const [name, kind, shards] of KINDS) {
   // Regression: leases could not be renewed, so relays with shards stopped for ever.

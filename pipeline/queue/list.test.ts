@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { Redis } from 'ioredis';
+import { idsOf } from '../test/entries.ts';
 import { type Service, startRedis } from '../test/services.ts';
-import { decodeFrame } from './frame.ts';
 import { openQueue } from './open.ts';
-import type { Entry, MessageQueue } from './queue.ts';
+import type { MessageQueue } from './queue.ts';
 
 let service: Service;
 let redis: Redis;
@@ -28,8 +28,6 @@ beforeEach(() => redis.flushall());
 
 const messages = (...ids: string[]) =>
   ids.map((id) => ({ body: JSON.stringify({ id }), target: 'a/b', stamps: '17,3' }));
-const idsOf = (entries: readonly Entry[]) =>
-  entries.flatMap(({ frames }) => frames.map((frame) => JSON.parse(decodeFrame(frame).body.toString()).id));
 
 test('signOff returns the messages of a relay to the front of the queue', async () => {
   await queue.append(messages('1', '2', '3'));

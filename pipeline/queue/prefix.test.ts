@@ -4,10 +4,11 @@ import { after, before, beforeEach, type TestContext, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { REDIS_USERS, redisAclFile, secrets } from '../stack/access.ts';
 import { startCluster } from '../test/cluster.ts';
+import { claimed } from '../test/entries.ts';
 import { eventually, startRedis } from '../test/services.ts';
 import { leftIn } from './left.ts';
 import { openQueue } from './open.ts';
-import { type MessageQueue, messagesOf, type QueueKind } from './queue.ts';
+import type { MessageQueue, QueueKind } from './queue.ts';
 import { Store } from './store.ts';
 
 const WITHIN_MS = 20_000;
@@ -60,11 +61,7 @@ const messages = (...ids: string[]) =>
 /** Fills, empties and buries, and leaves a message. */
 async function use({ queue, store }: Pipeline, consumer: string): Promise<void> {
   await queue.append(messages('1', '2'));
-  const entries = (await Promise.all([queue.claim(consumer, 2)])).flatMap((claim) => claim.entries);
-  await eventually(async () => {
-    entries.push(...(await queue.claim(consumer, 2)).entries);
-    return messagesOf(entries) >= 2;
-  }, 'the messages');
+  const entries = await claimed(queue, consumer, 2);
   for (const entry of entries) {
     if (entry.frames.length === 1) await queue.bury(entry, 1, 'nobody takes it');
     else await queue.acknowledge([entry]);

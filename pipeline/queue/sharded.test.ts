@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { Redis } from 'ioredis';
+import { claimed, framesOf } from '../test/entries.ts';
 import { eventually, startRedis } from '../test/services.ts';
 import { isCluster } from './connection.ts';
 import type { DeadLetter } from './dead-letters.ts';
-import { decodeFrame } from './frame.ts';
 import { shareOf } from './leases.ts';
 import { openQueue } from './open.ts';
 import { type Entry, type MessageQueue, messagesOf } from './queue.ts';
@@ -42,8 +42,6 @@ async function open(
   return queue;
 }
 
-const bodiesOf = (entries: readonly Entry[]) =>
-  entries.flatMap(({ frames }) => frames.map((frame) => decodeFrame(frame)));
 const messages = (from: number, count: number) =>
   Array.from({ length: count }, (_, i) => ({
     body: JSON.stringify({ n: from + i }),
@@ -54,7 +52,7 @@ const messages = (from: number, count: number) =>
 /** Asserts that the messages of each target have the order in which they were appended. */
 function assertOrder(entries: readonly Entry[]): void {
   for (const target of TARGETS) {
-    const order = bodiesOf(entries).flatMap((one) =>
+    const order = framesOf(entries).flatMap((one) =>
       one.target === target ? JSON.parse(String(one.body)).n : [],
     );
     assert.deepEqual(
@@ -63,16 +61,6 @@ function assertOrder(entries: readonly Entry[]): void {
       target,
     );
   }
-}
-
-/** Claims until there are `count` messages. */
-async function claimed(queue: MessageQueue, consumer: string, count: number): Promise<Entry[]> {
-  const all: Entry[] = [];
-  await eventually(async () => {
-    all.push(...(await queue.claim(consumer, 50)).entries);
-    return messagesOf(all) >= count;
-  }, `${count} messages`);
-  return all;
 }
 
 test('an address with several nodes is a cluster', () => {
@@ -93,7 +81,7 @@ test('shards keep order within a target and dead letters, and signOff releases t
   await relay.join();
   assert.equal(await ingest.append(messages(0, 100)), 100);
   assert.equal(await ingest.append(messages(100, 100)), 200);
-  const entries = await claimed(relay, 'one', 200);
+  const entries = await claimed(relay, 'one', 200, 50);
   assert.equal(messagesOf(entries), 200);
   assert.equal(relay.shards, SHARDS);
   assertOrder(entries);
@@ -108,7 +96,7 @@ test('shards keep order within a target and dead letters, and signOff releases t
   for await (const letter of operator.deadLetters.list()) letters.push(letter);
   assert.deepEqual(
     letters.map(({ target, reason }) => [target, reason]),
-    [[bodiesOf([bad])[0]?.target, 'nobody takes it']],
+    [[framesOf([bad])[0]?.target, 'nobody takes it']],
   );
   assert.deepEqual(await operator.deadLetters.requeue([letters[0]?.letter as string, '99/1-1']), [
     letters[0]?.letter,
@@ -149,7 +137,7 @@ test('relays divide the shards, and take those of a dead relay after its lease',
   await eventually(async () => {
     const [fresh, recovered] = [await two.claim('two', 50), await two.recover('two', leaseMs, 50)];
     const entries = [...fresh.entries, ...recovered.entries];
-    for (const { body } of bodiesOf(entries)) rest.add(String(body));
+    for (const { body } of framesOf(entries)) rest.add(String(body));
     if (entries.length > 0) await two.acknowledge(entries);
     return rest.size === 40;
   }, 'the messages of the dead relay');
@@ -194,12 +182,12 @@ test('the messages of a dead relay go before later ones of the same target', asy
   await one.join();
   // Entries of few messages, so that one claim does not get all.
   for (let from = 0; from < 400; from += 10) await ingest.append(messages(from, 10));
-  const had = await claimed(one, 'one', 400);
+  const had = await claimed(one, 'one', 400, 50);
   await one.acknowledge(had.slice(0, 5));
   one.close();
   for (let from = 400; from < 500; from += 10) await ingest.append(messages(from, 10));
   const left = 500 - messagesOf(had.slice(0, 5));
-  const entries = await claimed(two, 'two', left);
+  const entries = await claimed(two, 'two', left, 50);
   assert.equal(messagesOf(entries), left);
   assertOrder(entries);
   // The dead relay may have read some of the later messages too.

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { claimed, idsOf } from '../test/entries.ts';
 import { openLink } from '../test/link.ts';
 import { eventually, type Service, startRedis } from '../test/services.ts';
-import { decodeFrame } from './frame.ts';
 import { openQueue } from './open.ts';
 import { type Entry, type MessageQueue, messagesOf } from './queue.ts';
 
@@ -35,14 +35,6 @@ beforeEach(async () => {
 
 const messages = (...ids: string[]) =>
   ids.map((id) => ({ body: JSON.stringify({ id }), target: 'a/b', stamps: '17,3' }));
-const idsOf = (entries: readonly Entry[]) =>
-  entries.flatMap(({ frames }) => frames.map((frame) => JSON.parse(decodeFrame(frame).body.toString()).id));
-/** Claims until it has `count` messages. The size of a claim depends on earlier claims. */
-const claimAll = async (queue: MessageQueue, consumer: string, count: number) => {
-  const all: Entry[] = [];
-  while (messagesOf(all) < count) all.push(...(await queue.claim(consumer, count)).entries);
-  return all;
-};
 /** A queue that has claimed nothing, so it does not know how many messages an entry has. */
 const fresh = async (t: TestContext, at = url) => {
   const queue = openQueue('stream', { url: at, timeoutMs: 20_000 });
@@ -116,7 +108,7 @@ test('a takeover keeps the entries that it got before Redis failed', async (t) =
   const queue = await fresh(t);
   const ids = Array.from({ length: 60 }, (_, i) => String(i));
   await appendEach(queue, ...ids);
-  const entries = await claimAll(queue, 'dead', 60);
+  const entries = await claimed(queue, 'dead', 60);
   const link = await openLink(t, url);
   const heir = await fresh(t, link.url);
   // A queue that has claimed nothing takes one entry in each round.
@@ -127,7 +119,7 @@ test('a takeover keeps the entries that it got before Redis failed', async (t) =
 
 test('an entry deleted while a relay holds it is reported', async () => {
   await appendEach(queue, '1', '2');
-  const entries = await claimAll(queue, 'dead', 2);
+  const entries = await claimed(queue, 'dead', 2);
   await redis.xdel('arrival:messages', entries[0]?.id as string);
   const claim = await queue.recover('heir', 0, 10);
   assert.deepEqual([claim.deleted, idsOf(claim.entries)], [1, ['2']]);
@@ -136,7 +128,7 @@ test('an entry deleted while a relay holds it is reported', async () => {
 // Regression: INCRBY -0 is an error, so the relay repeated it every 100 ms, and SIGTERM waited its whole grace.
 test('entries that are acknowledged twice are acknowledged', async () => {
   await appendEach(queue, '1', '2', '3');
-  const entries = await claimAll(queue, 'one', 2);
+  const entries = await claimed(queue, 'one', 2);
   const others = entries.slice(0, 2);
   await queue.acknowledge(others);
   await queue.acknowledge(others);
@@ -158,7 +150,7 @@ test('a counter that cannot count does not reject messages that are in the queue
   await redis.lpush('arrival:depth', 'a list');
   await assert.rejects(queue.depth(), /WRONGTYPE/);
   assert.ok((await queue.append(messages('3'))) > 0);
-  assert.equal(messagesOf(await claimAll(queue, 'one', 11)), 11);
+  assert.equal(messagesOf(await claimed(queue, 'one', 11)), 11);
 });
 
 test('the consumer of a relay that is gone is removed, unless it holds something', async (t) => {
@@ -177,7 +169,7 @@ test('the consumer of a relay that is gone is removed, unless it holds something
 
 test('entries of a lost reply are found again, and count as no attempt', async () => {
   await appendEach(queue, '1', '2', '3');
-  const entries = await claimAll(queue, 'one', 3);
+  const entries = await claimed(queue, 'one', 3);
   const known = entries[0]?.id;
   const claim = await queue.recoverUnseen('one', 10, (id) => id === known);
   assert.deepEqual(idsOf(claim.entries), ['2', '3']);
@@ -187,7 +179,7 @@ test('entries of a lost reply are found again, and count as no attempt', async (
 // Regression: a message that had killed three relays came back as untried, and took a whole burst along.
 test('taken-over entries of a lost reply keep their attempts and stay suspect', async () => {
   await appendEach(queue, 'new', 'recovered', 'killer');
-  const entries = await claimAll(queue, 'one', 3);
+  const entries = await claimed(queue, 'one', 3);
   for (const [n, deliveries] of [1, 2, 4].entries())
     await queue.attempt('one', entries[n]?.id as string, deliveries);
   const claim = await queue.recoverUnseen('one', 10, () => false);

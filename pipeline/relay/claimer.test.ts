@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openQueue } from '../queue/open.ts';
 import { type Claim, type Entry, messagesOf } from '../queue/queue.ts';
+import { claimed } from '../test/entries.ts';
 import { eventually, startRedis } from '../test/services.ts';
 import { Claimer, type ClaimerOptions } from './claimer.ts';
 import { Holdings } from './holdings.ts';
@@ -23,8 +24,7 @@ test('an entry of a takeover that a search for a lost claim finds too is taken o
   };
   const [queue, dead] = [await open(), await open()];
   for (let n = 0; n < COUNT; n++) await queue.append([{ body: String(n), target: 'a', stamps: '' }]);
-  const left: Entry[] = [];
-  while (messagesOf(left) < COUNT) left.push(...(await dead.claim('dead', COUNT)).entries);
+  await claimed(dead, 'dead', COUNT);
 
   const holdings = new Holdings();
   const taken: Entry[] = [];

@@ -3,9 +3,9 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { decodeFrame } from '../queue/frame.ts';
 import { openQueue } from '../queue/open.ts';
-import { type Entry, type MessageQueue, messagesOf } from '../queue/queue.ts';
+import type { MessageQueue } from '../queue/queue.ts';
+import { claimed, idsOf } from '../test/entries.ts';
 import { type Service, startRedis } from '../test/services.ts';
 
 const MAIN = join(import.meta.dirname, 'main.ts');
@@ -26,19 +26,10 @@ after(async () => {
   await service.remove();
 });
 
-const idsOf = (entries: readonly Entry[]) =>
-  entries.flatMap(({ frames }) => frames.map((frame) => JSON.parse(decodeFrame(frame).body.toString()).id));
-/** Claims until it has `count` messages. The size of a claim depends on earlier claims. */
-const claimAll = async (consumer: string, count: number) => {
-  const all: Entry[] = [];
-  while (messagesOf(all) < count) all.push(...(await queue.claim(consumer, count)).entries);
-  return all;
-};
-
 test('npm run pipeline -- dead-letters: lists, requeues and drops, and reports errors', async () => {
   for (const id of ['one', 'two', 'three'])
     await queue.append([{ body: JSON.stringify({ id }), target: 'a/b', stamps: '17,3' }]);
-  for (const entry of await claimAll('c', 3)) await queue.bury(entry, 1, 'refused');
+  for (const entry of await claimed(queue, 'c', 3)) await queue.bury(entry, 1, 'refused');
   const runWith = async (own: Record<string, string>, ...args: string[]) => {
     const env = { ...process.env, REDIS_URL: url, NO_COLOR: '1', ...own };
     const child = promisify(execFile)(process.execPath, [MAIN, 'dead-letters', ...args], { env });
@@ -70,7 +61,7 @@ test('npm run pipeline -- dead-letters: lists, requeues and drops, and reports e
   // Regression: it looked only for `id`, and printed an id unescaped.
   const body = JSON.stringify({ meta: { id: 'red\u001b[31m\u009b' } });
   await queue.append([{ body, target: 'a', stamps: '' }]);
-  for (const entry of await claimAll('c', 1)) await queue.bury(entry, 1, 'refused');
+  for (const entry of await claimed(queue, 'c', 1)) await queue.bury(entry, 1, 'refused');
   const [elsewhere, printed] = await Promise.all([run(), runWith({ ID_KEY: 'meta.id' }, '--json')]);
   assert.match(elsewhere.out[0] ?? '', /\(no id\)/);
   assert.match(printed.out[0] ?? '', /"id":"red\\u001b\[31m\\u009b"/);
