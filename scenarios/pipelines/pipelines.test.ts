@@ -97,7 +97,7 @@ async function scenario(t: TestContext, script: string, settings: NodeJS.Process
 /** Measures, and every message arrives. */
 async function passes(t: TestContext, script: string, settings: NodeJS.ProcessEnv) {
   const { RUN_DIR, exitCode, all } = await scenario(t, script, settings);
-  const run = await readRun(RUN_DIR).catch((error) => assert.fail(`${error}\n${all}`));
+  const run = await readRun(RUN_DIR, all);
   assertPass(run, exitCode);
   assertAllArrived(run);
   return { RUN_DIR, run };
@@ -282,7 +282,7 @@ describe('pipelines that are not ours', { concurrency: 2 }, () => {
     };
     const settings = { ...posts, CLIENTS: '5', ARRIVE: 'sse', SSE_URL: `${link.url}{{target}}` };
     const { RUN_DIR, all } = await scenario(t, 'push.js', settings);
-    const run = await readRun(RUN_DIR).catch((error) => assert.fail(`${error}\n${all}`));
+    const run = await readRun(RUN_DIR, all);
     assertAllArrived(run);
     assert.equal(run.health.gaps.length, 5);
     assert.deepEqual(brokenOf(run), ['gaps']);

@@ -55,7 +55,7 @@ describe('a path with a space, another working directory, an unprivileged user',
     ]);
     const runs = join(checkout, 'reports/runs');
     const [name = ''] = await readdir(runs);
-    const result = await readRun(join(runs, name)).catch((error) => assert.fail(`${error}\n${all}`));
+    const result = await readRun(join(runs, name), all);
     assertPass(result, exitCode);
     assertAllArrived(result);
     assert.ok((await readdir(join(runs, name))).includes('index.html'));
@@ -71,7 +71,7 @@ describe('a path with a space, another working directory, an unprivileged user',
         ['run', '-q', ...LOAD, join(checkout, 'scenarios/smoke.js')],
         env,
       );
-      const result = await readRun(place).catch((error) => assert.fail(`${error}\n${all}`));
+      const result = await readRun(place, all);
       assertPass(result, exitCode);
       assertAllArrived(result);
     } finally {

@@ -56,10 +56,15 @@ export function k6(args: string[], env: NodeJS.ProcessEnv) {
   return run;
 }
 
-export async function readRun(dir: string): Promise<Run> {
-  const run = JSON.parse(await readFile(join(dir, 'run.json'), 'utf8'));
-  assert.deepEqual(validateRun(run), []);
-  return run;
+/** @param printed what the command printed, which explains why there is no valid run */
+export async function readRun(dir: string, printed = ''): Promise<Run> {
+  try {
+    const run = JSON.parse(await readFile(join(dir, 'run.json'), 'utf8'));
+    assert.deepEqual(validateRun(run), []);
+    return run;
+  } catch (error) {
+    assert.fail(`${error}\n${printed}`);
+  }
 }
 
 /** Reasons that a busy machine causes. */
@@ -171,7 +176,7 @@ export class Pipeline {
         RUN_DIR: dir,
       },
     );
-    const run = await readRun(dir).catch((error) => assert.fail(`${error}\n${all}`));
+    const run = await readRun(dir, all);
     assert.equal(run.run.labels.test, '17');
     return { run, exitCode, text: String(all), dir };
   }

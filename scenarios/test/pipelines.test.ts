@@ -21,7 +21,7 @@ describe('with its own pipeline', { concurrency: true }, () => {
       ...env,
       TLS: 'true',
     });
-    const run = await readRun(runDir).catch((error) => assert.fail(`${error}\n${all}`));
+    const run = await readRun(runDir, all);
     assertAllArrived(run);
   });
 

@@ -265,7 +265,7 @@ describe('./k6 run scenarios/ramp.js with a running pipeline', () => {
       ...at.env,
       RUN_DIR: at.runDir,
     });
-    const run = await readRun(at.runDir).catch(() => assert.fail(String(all)));
+    const run = await readRun(at.runDir, String(all));
     assertPass(run, exitCode);
     assertComplete(run);
     assert.match(String(run.run.command), /^\.\/k6 run .*scenarios\/ramp\.js$/);
@@ -280,7 +280,7 @@ describe('./k6 run scenarios/ramp.js with a running pipeline', () => {
     const runDir = join(at.dir, 'closed');
     const args = ['run', '-e', `PROFILE=${profile}`, '-e', 'P99=60000', 'scenarios/ramp.js'];
     const { exitCode, all } = await k6(args, { ...at.env, RUN_DIR: runDir });
-    const run = await readRun(runDir).catch(() => assert.fail(String(all)));
+    const run = await readRun(runDir, String(all));
     assertPass(run, exitCode);
     assert.equal(run.run.model, 'closed');
     assert.equal(run.account.arrived, run.account.scheduled);

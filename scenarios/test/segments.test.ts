@@ -125,7 +125,7 @@ describe('instances with execution segments', () => {
       [0, 1, 2].map((index) => k6([...QUIET, ...load], { ...env, JOB_COMPLETION_INDEX: `${index}` })),
     );
     const output = ended.map(({ all }) => all).join('\n');
-    const whole = await readRun(run).catch((error) => assert.fail(`${error}\n${output}`));
+    const whole = await readRun(run, output);
     assert.deepEqual(
       whole.generators?.map(({ number, segment }) => [number, segment]),
       [

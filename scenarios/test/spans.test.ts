@@ -21,7 +21,7 @@ async function measure(t: TestContext, SPANS: string, more: NodeJS.ProcessEnv = 
   const args = Object.entries(settings).flatMap(([name, value]) => ['-e', `${name}=${value}`]);
   const script = ['scenarios/run/run.ts', 'scenarios/ramp.js', ...args];
   const { exitCode, all = '' } = await node(script, { ...env, ...more });
-  const run = await readRun(runDir).catch((error) => assert.fail(`${error}\n${all}`));
+  const run = await readRun(runDir, all);
   assertPass(run, exitCode);
   assertAllArrived(run);
   assert.equal(run.account.arrived, 400);

@@ -68,7 +68,7 @@ test("the tutorial's commands find the bottleneck, and its gate refuses the slow
     const [code, shownCode] = [exitCodeIn(output), exitCodeIn(shown)];
     let asShown = true;
     if (commands.includes('npm run ramp')) {
-      const run = await readRun(join(checkout, 'reports/runs', last)).catch(() => assert.fail(output));
+      const run = await readRun(join(checkout, 'reports/runs', last), output);
       runs[last] = run;
       assertAllArrived(run);
       assert.equal(shownCode, 0);

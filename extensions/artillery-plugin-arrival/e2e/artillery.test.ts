@@ -55,7 +55,7 @@ describe('Artillery with the plugin', () => {
       { name: 'sustained', duration: 4, arrivalRate: 20 },
     ];
     const { exitCode, text, dir } = await artillery('small', { phases });
-    const run = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
+    const run = await readRun(dir, text);
     const { account, latency, verdict } = run;
     assert.equal(run.run.tool.name, 'artillery');
     assert.deepEqual(account.requests, { scheduled: 100, sent: 100, retried: 0, failed: 0 });
@@ -91,7 +91,7 @@ describe('Artillery with the plugin', () => {
     const profile = await shortened('sweep', () => steps);
     const phases = [{ duration: 1, arrivalCount: 3 }];
     const { text, dir } = await artillery('sweep', { phases, plugins: { arrival: { profile } } }, {}, SWEEP);
-    const run = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
+    const run = await readRun(dir, text);
     assertAllArrived(run, text);
     assert.equal(run.run.model, 'closed');
     assert.deepEqual(
@@ -119,7 +119,7 @@ describe('Artillery with the plugin', () => {
     await writeFile(file, stringify(script));
     const config = { phases: [{ duration: 1, arrivalCount: 2 }], plugins: { arrival: { profile } } };
     const { text, dir } = await artillery('named', config, {}, file);
-    const run = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
+    const run = await readRun(dir, text);
     assertAllArrived(run, text);
     const [direct, other] = run.flows;
     assert.deepEqual([direct?.scheduled, other?.name], [0, 'other']);
@@ -136,7 +136,7 @@ describe('Artillery with the plugin', () => {
     await writeFile(file, stringify(script));
     const config = { phases: [{ duration: 1, arrivalCount: 2 }], plugins: { arrival: { profile } } };
     const { text, dir } = await artillery('skipped', config, {}, file);
-    const run = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
+    const run = await readRun(dir, text);
     assertAllArrived(run, text);
     assert.equal(run.account.requests.sent, run.account.requests.scheduled, text);
   });
@@ -167,7 +167,7 @@ describe('Artillery with the plugin', () => {
       };
       const env = { LOGIN_URL: `http://127.0.0.1:${port}/login`, LOGIN_USER: 'ada', LOGIN_PASSWORD: 'x' };
       const { text, dir } = await artillery('phases', config, env, SESSIONS);
-      const run = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
+      const run = await readRun(dir, text);
       assertAllArrived(run, text);
       assert.deepEqual(logins, ['{"user":"ada","password":"x"}']);
       const sent = new Map(run.flows.map(({ name, scheduled }) => [name, scheduled]));
@@ -183,7 +183,7 @@ describe('Artillery with the plugin', () => {
   test("a rate beyond Artillery's limit makes the run invalid, and its account balances", async () => {
     const phases = [{ name: 'flood', duration: 2, arrivalRate: 5000 }];
     const { exitCode, text, dir } = await artillery('flood', { phases });
-    const { verdict, account } = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
+    const { verdict, account } = await readRun(dir, text);
     assert.equal(verdict.result, 'invalid');
     assert.match(verdict.reasons.join('\n'), /the generator was late: lateness p99/);
     assert.ok(account.balanced);
@@ -200,7 +200,7 @@ describe('Artillery with the plugin', () => {
     const env = { ...pipeline.env, RUN_DIR: join(pipeline.env.STACK_DIR as string, 'ensure') };
     const { exitCode, all } = await execa('npx', args, { cwd: ROOT, env, reject: false, all: true });
     const text = String(all);
-    assertAllArrived(await readRun(env.RUN_DIR).catch((error) => assert.fail(`${error}\n${text}`)), text);
+    assertAllArrived(await readRun(env.RUN_DIR, text), text);
     assert.match(text, /fail: arrival\.latency\.p99 < 0\.001/);
     assert.match(text, /ok: arrival\.lost < 1/);
     assert.notEqual(exitCode, 0);
@@ -218,7 +218,7 @@ describe('Artillery with the plugin', () => {
     const text = String(all);
     assert.equal(exitCode, 130, text);
     assert.match(text, /report +\S+interrupted\/index\.html$/m);
-    const { verdict, account } = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
+    const { verdict, account } = await readRun(dir, text);
     assert.equal(verdict.result, 'incomplete');
     assert.ok(account.balanced);
   });
@@ -283,7 +283,7 @@ test('the plugin measures a pipeline with TLS and its own authority', async () =
     const config = { phases: [{ name: 'sustained', duration: 2, arrivalRate: 10 }] };
     const args = [MAIN, RAMP, '--overrides', JSON.stringify({ config })];
     const { all } = await node(args, { ...pipeline.env, RUN_DIR: dir });
-    const run = await readRun(dir).catch((error) => assert.fail(`${error}\n${all}`));
+    const run = await readRun(dir, all);
     assertAllArrived(run, String(all));
   } finally {
     await pipeline.stop();

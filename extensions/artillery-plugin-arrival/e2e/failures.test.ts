@@ -110,7 +110,7 @@ describe('a request of Artillery that fails', () => {
     await writeFile(file, stringify(script));
     const { exitCode, all } = await node([MAIN, file], { ...pipeline.env, ...env, RUN_DIR: dir });
     const text = String(all);
-    const result = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
+    const result = await readRun(dir, text);
     assert.ok(result.account.balanced, text);
     return { exitCode, text, result };
   }

@@ -58,7 +58,7 @@ test('the packages, installed next to Artillery, write a report without the repo
     const { all: text } = await run(pipeline.own);
     const runs = join(app, 'reports/runs');
     const [name = ''] = readdirSync(runs);
-    const result = await readRun(join(runs, name)).catch((error) => assert.fail(`${error}\n${text}`));
+    const result = await readRun(join(runs, name), text);
     assertAllArrived(result);
     assert.deepEqual(result.account.requests, { scheduled: 40, sent: 40, retried: 0, failed: 0 });
     assert.deepEqual(reasonsOf(result), []);

@@ -73,9 +73,7 @@ describe('the npm package', () => {
     try {
       const { exitCode, stderr } = await engine({ ...pipeline.env, ARRIVAL_K6: K6 });
       const [name = ''] = readdirSync(join(dir, 'reports/runs'));
-      const run = await readRun(join(dir, 'reports/runs', name)).catch((error) =>
-        assert.fail(`${error}\n${stderr}`),
-      );
+      const run = await readRun(join(dir, 'reports/runs', name), stderr);
       assertPass(run, exitCode);
       assertAllArrived(run);
     } finally {

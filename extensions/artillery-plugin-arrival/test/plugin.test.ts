@@ -38,7 +38,7 @@ describe('the plugin', () => {
 
   test('sends on time, accounts for every message and emits its metrics', async () => {
     const { exitCode, text, dir } = await run();
-    const result = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
+    const result = await readRun(dir, text);
     assertPass(result, exitCode);
     assert.deepEqual(result.run.labels, { build: '17', branch: 'main' });
     assert.deepEqual(result.account.requests, { scheduled: 40, sent: 40, retried: 0, failed: 0 });
@@ -62,7 +62,7 @@ describe('the plugin', () => {
     });
     await client.subscribeAsync('messages/#');
     const { text, dir } = await run(undefined, 'traces', { TRACES: '5' });
-    const { account, messages } = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
+    const { account, messages } = await readRun(dir, text);
     await eventually(() => seen.size === account.scheduled, 'every message');
     const contextOf = (id: string) => {
       const hash = createHash('sha256').update(id).digest('hex');
@@ -83,7 +83,7 @@ describe('the plugin', () => {
       config.plugins = { arrival: { profile: 'profiles/ramp.yml', idle: 1 } };
     };
     const { exitCode, text, dir } = await run(impatient, 'gateway', env);
-    const { account, errors } = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
+    const { account, errors } = await readRun(dir, text);
     assert.equal(account.unknown, account.scheduled);
     assert.deepEqual([account.rejected, account.dropped], [0, 0]);
     assert.deepEqual(
@@ -95,7 +95,7 @@ describe('the plugin', () => {
 
   test('a clock bound above CLOCK_LIMIT makes the run invalid', async () => {
     const { exitCode, text, dir } = await run(undefined, 'clock', { CLOCK_LIMIT: '1us' });
-    const { verdict } = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
+    const { verdict } = await readRun(dir, text);
     assert.equal(verdict.result, 'invalid');
     assert.match(verdict.reasons.join('\n'), /clock/);
     assert.equal(exitCode, 99);

@@ -180,7 +180,7 @@ export function addressAlone(): void {
       ...settings.flatMap((one) => ['-e', one]),
     ];
     const { all, exitCode } = await node(args, { ...env, INGEST_URL });
-    const run = await readRun(runDir).catch((error) => assert.fail(`${error}\n${all}`));
+    const run = await readRun(runDir, all);
     assert.deepEqual([requests, run.account.arrived, run.account.unknown], [21, 19, 1], all);
     assert.match(String(run.errors[0]?.example), /^no answer within 500ms$/);
     assert.equal(run.latency.http.count, 19);
