@@ -3,7 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
+import type { Server as SecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -65,6 +66,16 @@ export async function readRun(dir: string, printed = ''): Promise<Run> {
   } catch (error) {
     assert.fail(`${error}\n${printed}`);
   }
+}
+
+/** Makes a server listen on a free port until the test `t` ends; its address is `host:port`. */
+export async function listen(t: TestContext, server: Server | SecureServer): Promise<string> {
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 /** Reasons that a busy machine causes. */
@@ -204,14 +215,9 @@ export class Pipeline {
       if (answer !== 'hang') response.writeHead(status).end(JSON.stringify({ accepted }));
     });
     server.on('connection', () => seen.connections++);
-    t.after(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    await once(server.listen(0, '127.0.0.1'), 'listening');
     const env = {
       ...this.own,
-      INGEST_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      INGEST_URL: `http://${await listen(t, server)}`,
       INGEST_TOKEN: 'the one in the environment',
       BROKER_URL: stages.mqttUrl,
     };

@@ -1,10 +1,8 @@
 /** `npm run test:artillery`: the plugin in Artillery, against a real pipeline. Installs it if needed. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { existsSync, statSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { execa } from 'execa';
@@ -13,7 +11,7 @@ import { eventually, remove } from '../../../pipeline/test/services.ts';
 import type { Addition, Comparison } from '../../../reports/comparison/comparison.ts';
 import { latencyOf, type Run, STAGES, type Step } from '../../../reports/contract/run.ts';
 import { dataOf, shownRun } from '../../../reports/render.ts';
-import { node, Pipeline, place, ROOT, readRun } from '../../../scenarios/test/harness.ts';
+import { listen, node, Pipeline, place, ROOT, readRun } from '../../../scenarios/test/harness.ts';
 
 const MAIN = 'scenarios/run/artillery.ts';
 const COMPARE = 'scenarios/campaigns/compare/main.ts';
@@ -141,7 +139,7 @@ describe('Artillery with the plugin', () => {
     assert.equal(run.account.requests.sent, run.account.requests.scheduled, text);
   });
 
-  test('sessions: one login before the run, a CSV row each, captures and think times', async () => {
+  test('sessions: one login before the run, a CSV row each, captures and think times', async (t) => {
     const logins: string[] = [];
     const login = createServer((request, response) => {
       request.on('data', (chunk) => logins.push(String(chunk)));
@@ -149,35 +147,30 @@ describe('Artillery with the plugin', () => {
         response.setHeader('content-type', 'application/json');
         response.end(JSON.stringify({ token: pipeline.stack.file.ingest.token }));
       });
-    }).listen(0, '127.0.0.1');
-    try {
-      await once(login, 'listening');
-      const { port } = login.address() as AddressInfo;
-      const profile = await shortened('phases', (phases) =>
-        phases.map((phase, i) => ({ ...phase, duration: [1, 1, 1, 3][i] })),
-      );
-      const config = {
-        phases: [
-          { name: 'warm-up', duration: 1, arrivalRate: 10 },
-          { name: 'ramp', duration: 1, arrivalRate: 10, rampTo: 20 },
-          { name: 'sustained', duration: 1, arrivalRate: 20 },
-        ],
-        variables: { shortThink: '50ms', longThink: '100ms' },
-        plugins: { arrival: { profile } },
-      };
-      const env = { LOGIN_URL: `http://127.0.0.1:${port}/login`, LOGIN_USER: 'ada', LOGIN_PASSWORD: 'x' };
-      const { text, dir } = await artillery('phases', config, env, SESSIONS);
-      const run = await readRun(dir, text);
-      assertAllArrived(run, text);
-      assert.deepEqual(logins, ['{"user":"ada","password":"x"}']);
-      const sent = new Map(run.flows.map(({ name, scheduled }) => [name, scheduled]));
-      assert.deepEqual([...sent.keys()], ['browse', 'view', 'join', 'write']);
-      assert.equal(run.steps[0]?.measured, false);
-      assert.ok((sent.get('browse') as number) > 0 && (sent.get('view') as number) > 0, text);
-      assert.match(text, /vusers\.failed: \.+ 0/, 'every capture was found');
-    } finally {
-      login.close();
-    }
+    });
+    const at = await listen(t, login);
+    const profile = await shortened('phases', (phases) =>
+      phases.map((phase, i) => ({ ...phase, duration: [1, 1, 1, 3][i] })),
+    );
+    const config = {
+      phases: [
+        { name: 'warm-up', duration: 1, arrivalRate: 10 },
+        { name: 'ramp', duration: 1, arrivalRate: 10, rampTo: 20 },
+        { name: 'sustained', duration: 1, arrivalRate: 20 },
+      ],
+      variables: { shortThink: '50ms', longThink: '100ms' },
+      plugins: { arrival: { profile } },
+    };
+    const env = { LOGIN_URL: `http://${at}/login`, LOGIN_USER: 'ada', LOGIN_PASSWORD: 'x' };
+    const { text, dir } = await artillery('phases', config, env, SESSIONS);
+    const run = await readRun(dir, text);
+    assertAllArrived(run, text);
+    assert.deepEqual(logins, ['{"user":"ada","password":"x"}']);
+    const sent = new Map(run.flows.map(({ name, scheduled }) => [name, scheduled]));
+    assert.deepEqual([...sent.keys()], ['browse', 'view', 'join', 'write']);
+    assert.equal(run.steps[0]?.measured, false);
+    assert.ok((sent.get('browse') as number) > 0 && (sent.get('view') as number) > 0, text);
+    assert.match(text, /vusers\.failed: \.+ 0/, 'every capture was found');
   });
 
   test("a rate beyond Artillery's limit makes the run invalid, and its account balances", async () => {
@@ -223,27 +216,20 @@ describe('Artillery with the plugin', () => {
     assert.ok(account.balanced);
   });
 
-  test('publish-metrics publishes the arrival metrics too', async () => {
+  test('publish-metrics publishes the arrival metrics too', async (t) => {
     const pushed: string[] = [];
     const gateway = createServer((request, response) => {
       request.on('data', (chunk) => pushed.push(String(chunk)));
       request.on('end', () => response.end());
-    }).listen(0, '127.0.0.1');
-    try {
-      await once(gateway, 'listening');
-      const { port } = gateway.address() as AddressInfo;
-      const to = [{ type: 'prometheus', pushgateway: `http://127.0.0.1:${port}` }];
-      const phases = [{ name: 'sustained', duration: 2, arrivalRate: 10 }];
-      const profile = join(ROOT, 'scenarios/profiles/ramp.yml');
-      const plugins = { arrival: { profile }, 'publish-metrics': to };
-      const { text } = await artillery('published', { phases, plugins });
-      const pushes = pushed.join('\n');
-      assert.match(pushes, /artillery_summaries\{metric="arrival_latency_p99"[^}]*\} [\d.]+/, text);
-      assert.match(pushes, /artillery_counters\{metric="arrival_arrived"[^}]*\} \d+/, text);
-    } finally {
-      gateway.close();
-      gateway.closeAllConnections();
-    }
+    });
+    const to = [{ type: 'prometheus', pushgateway: `http://${await listen(t, gateway)}` }];
+    const phases = [{ name: 'sustained', duration: 2, arrivalRate: 10 }];
+    const profile = join(ROOT, 'scenarios/profiles/ramp.yml');
+    const plugins = { arrival: { profile }, 'publish-metrics': to };
+    const { text } = await artillery('published', { phases, plugins });
+    const pushes = pushed.join('\n');
+    assert.match(pushes, /artillery_summaries\{metric="arrival_latency_p99"[^}]*\} [\d.]+/, text);
+    assert.match(pushes, /artillery_counters\{metric="arrival_arrived"[^}]*\} \d+/, text);
   });
 
   test('an invalid setting fails with one line before anything is sent', async () => {

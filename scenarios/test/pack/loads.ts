@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import hdr from 'hdr-histogram-js';
@@ -11,7 +9,16 @@ import { connectAsync } from 'mqtt';
 import { eventually } from '../../../pipeline/test/services.ts';
 import { latencyOf, type Run } from '../../../reports/contract/run.ts';
 import { drained, restored } from '../../lib/recovery.js';
-import { assertAllArrived, assertPass, brokenOf, node, type Pipeline, place, readRun } from '../harness.ts';
+import {
+  assertAllArrived,
+  assertPass,
+  brokenOf,
+  listen,
+  node,
+  type Pipeline,
+  place,
+  readRun,
+} from '../harness.ts';
 
 /** Scripts that measure a load. */
 export function loads(pipeline: Pipeline): void {
@@ -168,10 +175,7 @@ export function addressAlone(): void {
       requests++; // the first is the greeting
       if (requests < 21) request.resume().on('end', () => response.end());
     });
-    t.after(() => server.closeAllConnections());
-    t.after(() => server.close());
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const INGEST_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const INGEST_URL = `http://${await listen(t, server)}`;
     const settings = ['CONCURRENCY=2', 'REQUESTS=20', 'TIMEOUT=0.5', `RUN_DIR=${runDir}`];
     const args = [
       'scenarios/run/run.ts',

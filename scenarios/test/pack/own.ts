@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { connectAsync } from 'mqtt';
 import { Clock } from '../../../pipeline/common/clock.ts';
 import { freePort } from '../../../pipeline/stack/ports.ts';
 import { type Latency, latencyOf } from '../../../reports/contract/run.ts';
-import { assertAllArrived, assertPass, type Pipeline } from '../harness.ts';
+import { assertAllArrived, assertPass, listen, type Pipeline } from '../harness.ts';
 
 /** 50 messages after the warm-up, with a latency limit that holds on any machine. */
 const LOAD = { RATE: 50, DURATION: 1, WARMUP: 0.5, P99: 60_000 };
@@ -60,10 +58,8 @@ export function own(pipeline: Pipeline): void {
         qos: 1,
         properties: { userProperties: { hops } },
       });
-    }).listen(0, '127.0.0.1');
-    t.after(() => theirs.close());
-    await once(theirs, 'listening');
-    const INGEST_URL = `http://127.0.0.1:${(theirs.address() as AddressInfo).port}`;
+    });
+    const INGEST_URL = `http://${await listen(t, theirs)}`;
     const { run, exitCode, text } = await pipeline.run(
       'own.js',
       {
@@ -102,13 +98,8 @@ async function takes(t: TestContext, deliver: (body: string) => unknown = () => 
     const { target } = JSON.parse(body);
     for (const [stream, topic] of streams)
       if (topic === null || topic === target) stream.write(`data: ${body}\n\n`);
-  }).listen(0, '127.0.0.1');
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
   });
-  await once(server, 'listening');
-  return { INGEST_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, streams };
+  return { INGEST_URL: `http://${await listen(t, server)}`, streams };
 }
 
 /** Calls the webhook that a message names until it is taken. */

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Run } from '../../../reports/contract/run.ts';
-import { assertAllArrived, assertPass, brokenOf, type Pipeline, ROOT } from '../harness.ts';
+import { assertAllArrived, assertPass, brokenOf, listen, type Pipeline, ROOT } from '../harness.ts';
 
 /** Scripts that send sessions of related requests. */
 export function sessions(pipeline: Pipeline): void {
@@ -34,9 +32,7 @@ export function sessions(pipeline: Pipeline): void {
     const login = createServer((request, response) => {
       request.on('data', (chunk) => logins.push(String(chunk)));
       request.on('end', () => response.end(JSON.stringify({ token: 'the one of the login' })));
-    }).listen(0, '127.0.0.1');
-    t.after(() => login.close());
-    await once(login, 'listening');
+    });
     let hung = 0;
     const { seen, env } = await pipeline.gateway(t, (body) =>
       body.includes('"post/') && hung++ === 0 ? 'hang' : 'pass',
@@ -52,7 +48,7 @@ export function sessions(pipeline: Pipeline): void {
         THINK: 0.05,
         TIMEOUT: 4,
         P95: 60_000,
-        LOGIN_URL: `http://127.0.0.1:${(login.address() as AddressInfo).port}/login`,
+        LOGIN_URL: `http://${await listen(t, login)}/login`,
       },
       env,
     );
