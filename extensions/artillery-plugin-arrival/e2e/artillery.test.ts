@@ -47,6 +47,16 @@ describe('Artillery with the plugin', () => {
     return { exitCode, text: String(all), dir };
   }
 
+  /** Runs two virtual users for a second, with sweep.artillery.yml and other steps in its loop. */
+  async function looped(name: string, loop: object[], profile: string) {
+    const script = parse(await readFile(join(ROOT, SWEEP), 'utf8'));
+    script.scenarios[0].flow[0].loop = loop;
+    const file = join(pipeline.env.STACK_DIR as string, `${name}.yml`);
+    await writeFile(file, stringify(script));
+    const config = { phases: [{ duration: 1, arrivalCount: 2 }], plugins: { arrival: { profile } } };
+    return artillery(name, config, {}, file);
+  }
+
   test('a run writes what k6 writes: a complete account, stages that add up, a page', async () => {
     const phases = [
       { name: 'warm-up', duration: 2, arrivalRate: 10 },
@@ -111,12 +121,8 @@ describe('Artillery with the plugin', () => {
     const profile = await shortened('sweep', () => [{ name: '2', vus: 2, duration: 1 }]);
     const { phases, flows } = parse(await readFile(profile, 'utf8'));
     await writeFile(profile, stringify({ phases, flows: [...flows, { ...flows[0], name: 'other' }] }));
-    const script = parse(await readFile(join(ROOT, SWEEP), 'utf8'));
-    script.scenarios[0].flow[0].loop = [{ think: 0.01 }, { post: { name: 'other', url: '/messages' } }];
-    const file = join(pipeline.env.STACK_DIR as string, 'named.yml');
-    await writeFile(file, stringify(script));
-    const config = { phases: [{ duration: 1, arrivalCount: 2 }], plugins: { arrival: { profile } } };
-    const { text, dir } = await artillery('named', config, {}, file);
+    const loop = [{ think: 0.01 }, { post: { name: 'other', url: '/messages' } }];
+    const { text, dir } = await looped('named', loop, profile);
     const run = await readRun(dir, text);
     assertAllArrived(run, text);
     const [direct, other] = run.flows;
@@ -128,12 +134,8 @@ describe('Artillery with the plugin', () => {
   // Regression: the loop took a turn for a post that was skipped, and the next round took another: the first was dropped.
   test('a post that is skipped by chance takes no turn', async () => {
     const profile = await shortened('sweep', () => [{ name: '2', vus: 2, duration: 1 }]);
-    const script = parse(await readFile(join(ROOT, SWEEP), 'utf8'));
-    script.scenarios[0].flow[0].loop = [{ think: 0.01 }, { post: { url: '/messages', probability: 30 } }];
-    const file = join(pipeline.env.STACK_DIR as string, 'skipped.yml');
-    await writeFile(file, stringify(script));
-    const config = { phases: [{ duration: 1, arrivalCount: 2 }], plugins: { arrival: { profile } } };
-    const { text, dir } = await artillery('skipped', config, {}, file);
+    const loop = [{ think: 0.01 }, { post: { url: '/messages', probability: 30 } }];
+    const { text, dir } = await looped('skipped', loop, profile);
     const run = await readRun(dir, text);
     assertAllArrived(run, text);
     assert.equal(run.account.requests.sent, run.account.requests.scheduled, text);

@@ -1,18 +1,16 @@
 /** Every way in which a request fails in Artillery, during a load. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe, type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { parse, stringify } from 'yaml';
 import { makeCertificates } from '../../../pipeline/stack/certificates.ts';
-import { node, Pipeline, ROOT, readRun } from '../../../scenarios/test/harness.ts';
+import { listen, node, Pipeline, ROOT, readRun } from '../../../scenarios/test/harness.ts';
 
 const MAIN = 'scenarios/run/artillery.ts';
 const RAMP = join(ROOT, 'scenarios/ramp.artillery.yml');
@@ -81,6 +79,16 @@ const FATES: [fate: (answer: ServerResponse) => void, name: RegExp | null][] = [
   [(answer) => answer.writeHead(202, { 'content-encoding': 'zstd' }).end('{}'), null],
 ];
 
+/** What a test changes in a script and its environment. */
+interface Changes {
+  env?: NodeJS.ProcessEnv;
+  /** Options of the plugin. */
+  arrival?: object;
+  /** JavaScript: an object with functions. */
+  processor?: string;
+  scenarios?: object[];
+}
+
 describe('a request of Artillery that fails', () => {
   let pipeline: Pipeline;
   before(async () => {
@@ -88,27 +96,26 @@ describe('a request of Artillery that fails', () => {
   });
   after(() => pipeline.stop());
 
-  /** Runs so many requests with the script that `change` makes of ramp.artillery.yml. */
-  async function run(
-    name: string,
-    env: NodeJS.ProcessEnv,
-    requests: number,
-    change: (script: Record<string, never>) => void = () => {},
-  ) {
-    const dir = join(pipeline.env.STACK_DIR as string, name);
-    const script = parse(await readFile(RAMP, 'utf8'));
-    const profile = join(pipeline.env.STACK_DIR as string, `${name}.profile.yml`);
+  /** Runs so many requests with ramp.artillery.yml, with these changes. */
+  async function run(name: string, requests: number, changes: Changes) {
+    const place = pipeline.env.STACK_DIR as string;
+    const profile = join(place, `${name}.profile.yml`);
     await writeFile(
       profile,
       stringify({ phases: [{ duration: 1, arrivalRate: 1 }], flows: [{ name: 'direct' }] }),
     );
-    script.config.http = { timeout: TIMEOUT };
-    script.config.phases = [{ name: 'load', duration: 1, arrivalCount: requests }];
-    script.config.plugins.arrival = { profile, idle: 1, drain: 5 };
-    change(script);
-    const file = join(pipeline.env.STACK_DIR as string, `${name}.yml`);
-    await writeFile(file, stringify(script));
-    const { exitCode, all } = await node([MAIN, file], { ...pipeline.env, ...env, RUN_DIR: dir });
+    const { config, scenarios } = parse(await readFile(RAMP, 'utf8'));
+    config.http = { timeout: TIMEOUT };
+    config.phases = [{ name: 'load', duration: 1, arrivalCount: requests }];
+    config.plugins.arrival = { profile, idle: 1, drain: 5, ...changes.arrival };
+    if (changes.processor !== undefined) {
+      config.processor = join(place, `${name}.cjs`);
+      await writeFile(config.processor, `module.exports = ${changes.processor};`);
+    }
+    const file = join(place, `${name}.yml`);
+    await writeFile(file, stringify({ config, scenarios: changes.scenarios ?? scenarios }));
+    const dir = join(place, name);
+    const { exitCode, all } = await node([MAIN, file], { ...pipeline.env, ...changes.env, RUN_DIR: dir });
     const text = String(all);
     const result = await readRun(dir, text);
     assert.ok(result.account.balanced, text);
@@ -136,20 +143,19 @@ describe('a request of Artillery that fails', () => {
     return { handle, passed: () => passed };
   }
 
+  /** Starts an ingest with such a handler, until the test ends. */
+  async function failing(t: TestContext, fate: (answer: ServerResponse) => void) {
+    const { handle, passed } = handler(fate);
+    const env = { ...pipeline.own, INGEST_URL: `http://${await listen(t, createServer(handle))}` };
+    return { env, passed };
+  }
+
   // Regression: got's promise forwards no `error`, so Artillery emits no trace:http:error. A virtual user whose message had passed
   // waited for the others, and the run never ended.
   for (const [i, [fate, name]] of FATES.entries()) {
     test(`fate ${i + 1} is settled with its class: ${name?.source ?? 'accepted'}`, async (t) => {
-      const { handle, passed } = handler(fate);
-      const server = createServer(handle);
-      t.after(() => {
-        server.closeAllConnections();
-        server.close();
-      });
-      await once(server.listen(0, '127.0.0.1'), 'listening');
-      const { port } = server.address() as AddressInfo;
-      const env = { ...pipeline.own, INGEST_URL: `http://127.0.0.1:${port}` };
-      const { exitCode, text, result } = await run(`fate-${i + 1}`, env, 6);
+      const { env, passed } = await failing(t, fate);
+      const { exitCode, text, result } = await run(`fate-${i + 1}`, 6, { env });
       assert.equal(result.account.requests.sent, 6, text);
       assert.equal(passed(), 2, text);
       assert.equal(result.account.arrived, 2, text);
@@ -175,17 +181,8 @@ describe('a request of Artillery that fails', () => {
     server.prependListener('connection', () =>
       server.setSecureContext(connections++ % 3 === 0 ? trusted : strange),
     );
-    t.after(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const { port } = server.address() as AddressInfo;
-    const env = { ...pipeline.own, INGEST_URL: `https://127.0.0.1:${port}`, TLS_CA: ca };
-    const { exitCode, text, result } = await run('tls', env, 9, (script: Record<string, never>) => {
-      const { config } = script as unknown as { config: { plugins: { arrival: object } } };
-      Object.assign(config.plugins.arrival, { canary: false });
-    });
+    const env = { ...pipeline.own, INGEST_URL: `https://${await listen(t, server)}`, TLS_CA: ca };
+    const { exitCode, text, result } = await run('tls', 9, { env, arrival: { canary: false } });
     const tls = result.errors.find(({ class: name }) => name.includes('TLS'));
     assert.ok(tls !== undefined && tls.count > 0, text);
     assert.match(tls.example ?? '', /verify|certificate/);
@@ -194,23 +191,12 @@ describe('a request of Artillery that fails', () => {
   });
 
   test('a capture that fails, and hooks that fail, leave what was answered as it is', async () => {
-    const processor = join(pipeline.env.STACK_DIR as string, 'hooks.cjs');
-    await writeFile(
-      processor,
-      `module.exports = { fails: (params, answer, context, events, next) => next(new Error('after')) };`,
-    );
-    const { text, result } = await run('captures', {}, 6, (script: Record<string, never>) => {
-      const { config, scenarios } = script as unknown as {
-        config: Record<string, unknown>;
-        scenarios: Record<string, unknown>[];
-      };
-      config.processor = processor;
-      scenarios.splice(
-        0,
-        1,
+    const { text, result } = await run('captures', 6, {
+      processor: `{ fails: (params, answer, context, events, next) => next(new Error('after')) }`,
+      scenarios: [
         { flow: [{ post: { url: '/messages', capture: { json: '$.none', as: 'none' } } }] },
         { flow: [{ post: { url: '/messages', afterResponse: 'fails' } }] },
-      );
+      ],
     });
     assert.equal(result.account.arrived, 6, text);
     assert.deepEqual(result.errors, [], text);
@@ -223,29 +209,13 @@ describe('a request of Artillery that fails', () => {
     afterResponse: { afterResponse: 'sees' },
   })) {
     test(`an answer in a coding that it does not have, and that ${name} reads, is settled`, async (t) => {
-      const processor = join(pipeline.env.STACK_DIR as string, `${name}.cjs`);
-      await writeFile(
-        processor,
-        'module.exports = { sees: (params, answer, context, events, next) => next() };',
-      );
       const codings = [gzipSync('{"accepted":1}'.repeat(100)).subarray(0, 30), Buffer.from('{"accepted":1}')];
       let nth = 0;
-      const { handle, passed } = handler((answer) => coded(answer, codings[nth++ % 2] as Buffer));
-      const server = createServer(handle);
-      t.after(() => {
-        server.closeAllConnections();
-        server.close();
-      });
-      await once(server.listen(0, '127.0.0.1'), 'listening');
-      const { port } = server.address() as AddressInfo;
-      const env = { ...pipeline.own, INGEST_URL: `http://127.0.0.1:${port}` };
-      const { text, result } = await run(`coded-${name}`, env, 6, (script: Record<string, never>) => {
-        const { config, scenarios } = script as unknown as {
-          config: Record<string, unknown>;
-          scenarios: Record<string, unknown>[];
-        };
-        config.processor = processor;
-        scenarios.splice(0, 1, { flow: [{ post: { url: '/messages', ...reads } }] });
+      const { env, passed } = await failing(t, (answer) => coded(answer, codings[nth++ % 2] as Buffer));
+      const { text, result } = await run(`coded-${name}`, 6, {
+        env,
+        processor: '{ sees: (params, answer, context, events, next) => next() }',
+        scenarios: [{ flow: [{ post: { url: '/messages', ...reads } }] }],
       });
       assert.equal(result.account.requests.sent, 6, text);
       assert.equal(passed(), 2, text);
@@ -258,31 +228,16 @@ describe('a request of Artillery that fails', () => {
   for (const hook of ['() => {}', "() => { throw new Error('late') }", 'async () => {}']) {
     test(`hooks after the request that are ${hook} end a virtual user, not the run`, async (t) => {
       const name = `after-${hook.replaceAll(/\W/g, '')}`;
-      const processor = join(pipeline.env.STACK_DIR as string, `${name}.cjs`);
-      await writeFile(processor, `module.exports = { mine: ${hook} };`);
-      const { handle } = handler(({ socket }) => socket?.destroy());
-      const server = createServer(handle);
-      t.after(() => {
-        server.closeAllConnections();
-        server.close();
-      });
-      await once(server.listen(0, '127.0.0.1'), 'listening');
-      const { port } = server.address() as AddressInfo;
-      const env = { ...pipeline.own, INGEST_URL: `http://127.0.0.1:${port}` };
-      const { exitCode, text, result } = await run(name, env, 9, (script: Record<string, never>) => {
-        const { config, scenarios } = script as unknown as {
-          config: Record<string, unknown>;
-          scenarios: Record<string, unknown>[];
-        };
-        config.processor = processor;
-        const post = { url: '/messages' };
-        scenarios.splice(
-          0,
-          1,
+      const { env } = await failing(t, ({ socket }) => socket?.destroy());
+      const post = { url: '/messages' };
+      const { exitCode, text, result } = await run(name, 9, {
+        env,
+        processor: `{ mine: ${hook} }`,
+        scenarios: [
           { afterResponse: 'mine', onError: 'mine', flow: [{ post }] },
           { onError: 'mine', flow: [{ post: { ...post, afterResponse: ['mine'] } }] },
           { afterScenario: 'mine', onError: 'mine', flow: [{ post }] },
-        );
+        ],
       });
       assert.equal(result.account.requests.sent, 9, text);
       assert.equal(result.account.arrived, 3, text);
@@ -297,33 +252,23 @@ describe('a request of Artillery that fails', () => {
 
   // Regression: one that threw or rejected ended Artillery's thread. One that never called back, or returned its answer, kept the run.
   test('conditions of loops that fail end a virtual user, not the run', async () => {
-    const place = pipeline.env.STACK_DIR as string;
-    await writeFile(
-      join(place, 'loops.cjs'),
-      `module.exports = {
-        silent: () => {},
-        throws: () => { throw new Error('too early') },
-        rejects: async () => { throw new Error('too late') },
-        twice: async ({ vars }) => vars.$loopCount < 2,
-      };`,
-    );
-    const profile = join(place, 'closed.profile.yml');
+    const profile = join(pipeline.env.STACK_DIR as string, 'closed.profile.yml');
     await writeFile(
       profile,
       stringify({ phases: [{ name: 'load', duration: 4, vus: 4 }], flows: [{ name: 'direct' }] }),
     );
-    const { text, result } = await run('loops', {}, 40, (script: Record<string, never>) => {
-      const { config, scenarios } = script as unknown as {
-        config: { processor: string; plugins: { arrival: object } };
-        scenarios: unknown[];
-      };
-      config.processor = join(place, 'loops.cjs');
-      Object.assign(config.plugins.arrival, { profile });
-      const loops = ['silent', 'throws', 'rejects', 'twice'].map((whileTrue) => ({
+    const { text, result } = await run('loops', 40, {
+      arrival: { profile },
+      processor: `{
+        silent: () => {},
+        throws: () => { throw new Error('too early') },
+        rejects: async () => { throw new Error('too late') },
+        twice: async ({ vars }) => vars.$loopCount < 2,
+      }`,
+      scenarios: ['silent', 'throws', 'rejects', 'twice'].map((whileTrue) => ({
         name: whileTrue,
         flow: [{ loop: [{ post: { url: '/messages' } }], whileTrue }],
-      }));
-      scenarios.splice(0, 1, ...loops);
+      })),
     });
     // A period of Artillery's may end between two errors.
     const summary = text.slice(text.lastIndexOf('Summary report'));
@@ -372,19 +317,11 @@ describe('a request of Artillery that fails', () => {
     for (const owner of ['post', 'scenario'] as const) {
       test(`a hook of the ${owner} ${name} is the cause that the report names`, async () => {
         const place = `${owner}-${name.replaceAll(' ', '-')}`;
-        const processor = join(pipeline.env.STACK_DIR as string, `${place}.cjs`);
-        await writeFile(processor, `module.exports = { mine: ${hook} };`);
-        const { exitCode, text, result } = await run(place, {}, 4, (script: Record<string, never>) => {
-          const { config, scenarios } = script as unknown as {
-            config: Record<string, unknown>;
-            scenarios: Record<string, unknown>[];
-          };
-          config.processor = processor;
-          const mine = { beforeRequest: 'mine' };
-          scenarios.splice(0, 1, {
-            ...(owner === 'scenario' && mine),
-            flow: [{ post: { url: '/messages', ...(owner === 'post' && mine) } }],
-          });
+        const mine = { beforeRequest: 'mine' };
+        const flow = [{ post: { url: '/messages', ...(owner === 'post' && mine) } }];
+        const { exitCode, text, result } = await run(place, 4, {
+          processor: `{ mine: ${hook} }`,
+          scenarios: [{ ...(owner === 'scenario' && mine), flow }],
         });
         assert.equal(result.account.dropped, 4, text);
         assert.equal(result.account.requests.sent, 0, text);
