@@ -24,16 +24,12 @@ type Span struct {
 }
 
 const (
-	full          = 95  // % of a core, or of all that a host has: a process or a host that uses as much is saturated
-	fullSeconds   = 3   // after so many seconds
-	gaveWay       = 3   // a stage has given way when its mean is more than so many times the mean before
-	phaseSeconds  = 5   // a shorter phase says nothing about a backlog that grows
-	worstMuch     = 2   // the worst second stands out when its p99 is so many times the run's p50
-	nameLongest   = 60  // characters of a name in a finding
-	idleFew       = 5.0 // vmstat: %, near 0
-	switchesMany  = 10_000
-	interruptMany = 20_000
-	runMuch       = 0.2 // share of the run in which a rule of vmstat has to hold
+	full         = 95 // % of a core, or of all that a host has: a process or a host that uses as much is saturated
+	fullSeconds  = 3  // after so many seconds
+	gaveWay      = 3  // a stage has given way when its mean is more than so many times the mean before
+	phaseSeconds = 5  // a shorter phase says nothing about a backlog that grows
+	worstMuch    = 2  // the worst second stands out when its p99 is so many times the run's p50
+	nameLongest  = 60 // characters of a name in a finding
 )
 
 // findings lists what stands out: requests that failed, the worst second, then what gave way.
@@ -71,16 +67,6 @@ func findings(r *Run) []Finding {
 		}
 	}
 	return found
-}
-
-// host is what the host reported; nil: nothing.
-func (r *Run) host() *Figures {
-	for _, resource := range r.Resources {
-		if resource.Process == "host" {
-			return resource.Figures
-		}
-	}
-	return nil
 }
 
 // worstSecond is the second with the highest p99; nil: it does not stand out.
@@ -167,24 +153,6 @@ func (r *Run) generates(process string) bool {
 	})
 }
 
-// fullHost is about a host whose cores were all at work, or taken by its hypervisor, which the CPU of each process does
-// not show.
-func fullHost(host *Figures) *Finding {
-	from, to := longestStretch(len(host.T), host.BinS, func(i int) (int, bool) {
-		return host.T[i], 100-at(host.Gauges["id"], i, 100)-at(host.Gauges["wa"], i, 0) >= full
-	})
-	if from < 0 {
-		return nil
-	}
-	return &Finding{
-		Text: fmt.Sprintf("The host was saturated from %s to %s: its cores were busy for %d %% of the time "+
-			"or more, steal included.",
-			moment(from), moment(to), full),
-		Next: "put the generator on another host, or lower the rate: all processes waited for a core",
-		Span: span(from, to),
-	}
-}
-
 // longestStretch is the longest stretch of rows, each of so many seconds, in which something held; from < 0: it was not
 // long enough.
 func longestStretch(rows, width int, row func(i int) (t int, held bool)) (from, to int) {
@@ -233,46 +201,6 @@ func grownBacklog(r *Run, step Step) *Finding {
 		Next: "lower the rate to what was carried, or find the process that is full or the stage that grows",
 		Span: &Span{step.StartS, end},
 	}
-}
-
-// vmstat applies the rules of thumb for vmstat to the seconds of the run.
-func vmstat(host *Figures) (found []Finding) {
-	part := func(rule func(idle, switches, interrupts float64) bool) float64 {
-		rows := 0
-		for i, idle := range host.Gauges["id"] {
-			if idle != nil && rule(*idle, at(host.Gauges["cs"], i, 0), at(host.Gauges["in"], i, 0)) {
-				rows++
-			}
-		}
-		return float64(rows) / float64(max(1, len(host.Gauges["id"])))
-	}
-	tell := func(next, format string, args ...any) {
-		found = append(found, Finding{Text: fmt.Sprintf(format, args...), Next: next})
-	}
-	if steal := present(host.Gauges["st"]); meanOr0(steal) >= StealMuch {
-		tell("run again on a machine that is not shared",
-			"The hypervisor took %s %% of the host's CPU, and %s %% in the worst second: "+
-				"the latencies contain its pauses.",
-			num(new(meanOr0(steal))), num(new(slices.Max(steal))))
-	}
-	if spent := part(func(idle, switches, _ float64) bool { return idle < idleFew && switches > switchesMany }); spent >= runMuch {
-		tell("lower the rate, or give the host more cores",
-			"In %s of the run the host was less than %v %% idle with more than %s context switches a second: "+
-				"its cores are saturated.",
-			percent(spent), idleFew, count(switchesMany))
-	}
-	if bound := part(func(idle, _, interrupts float64) bool { return idle >= 40 && idle <= 50 && interrupts > interruptMany }); bound >= runMuch {
-		tell("see /proc/interrupts: is one core busy with the interface alone?",
-			"In %s of the run the host was 40 to 50 %% idle with more than %s interrupts a second: "+
-				"look at the network interface, not at the cores.",
-			percent(bound), count(interruptMany))
-	}
-	if slices.ContainsFunc(append(present(host.Gauges["si"]), present(host.Gauges["so"])...),
-		func(v float64) bool { return v > 0 }) {
-		tell("see in Resources which process grew",
-			"The host swapped: it needs more memory, and the latencies contain disk accesses.")
-	}
-	return found
 }
 
 // present are the values of a column that are not null.
