@@ -18,6 +18,9 @@ test('defaults replace unset and empty settings', () => {
   assert.equal(config.RELAY_WORKERS, 2);
   assert.equal(config.MQTT_PORT, 11883);
   assert.equal(config.REDIS_URL, undefined);
+  assert.ok(!('HOME' in config));
+  const { STAMPS, TLS } = readConfig(StackConfig, { STAMPS: 'false', TLS: 'true' });
+  assert.deepEqual([STAMPS, TLS], [false, true]);
 });
 
 const wrong: [name: string, schema: TObject, env: NodeJS.ProcessEnv, says: RegExp][] = [
@@ -27,6 +30,10 @@ const wrong: [name: string, schema: TObject, env: NodeJS.ProcessEnv, says: RegEx
     { INGEST_PORT: 'abc' },
     /^INGEST_PORT is "abc"; allowed: 0 to 65535, the ingest's port/,
   ],
+  // Regression: it was 0.
+  ['a space as a number', StackConfig, { INGEST_PORT: ' ' }, /^INGEST_PORT is " "; allowed: 0 to 65535/],
+  ['a fraction', StackConfig, { RELAY_WORKERS: '1.5' }, /^RELAY_WORKERS is "1.5"; allowed: 0 to 64, /],
+  ['a word as a boolean', StackConfig, { TLS: 'yes' }, /^TLS is "yes"; allowed: true: all servers /],
   [
     'out of range',
     StackConfig,

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { type Static, type TObject, Type } from '@sinclair/typebox';
-import { envSchema } from 'env-schema';
+import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox';
+import { Errors } from '@sinclair/typebox/errors';
+import { Default } from '@sinclair/typebox/value';
 import { AddressError, type AddressKind, KINDS, parseAddress } from './address.ts';
 
 /** A wrong setting. The message is one line: the variable, its value, what is allowed. */
@@ -10,23 +11,26 @@ export class ConfigError extends Error {
 
 /** Reads one role's settings. An empty variable counts as unset. Throws {@link ConfigError}. */
 export function readConfig<T extends TObject>(schema: T, env: NodeJS.ProcessEnv = process.env): Static<T> {
-  const data = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
-  let config: Static<T>;
-  try {
-    config = envSchema<Static<T>>({
-      schema,
-      data,
-      env: false,
-      ajv: { customOptions: (ajv) => ajv.addKeyword('address') },
-    });
-  } catch (error) {
-    throw new ConfigError(explain(schema, data, error as Invalid));
+  const given: Record<string, unknown> = {};
+  for (const [name, property] of Object.entries(schema.properties)) {
+    const text = env[name];
+    if (text) given[name] = coerced(property, text);
   }
+  const config = Default(schema, given) as Static<T>;
+  const wrong = Errors(schema, config).First();
+  if (wrong !== undefined) throw new ConfigError(explain(schema, env, wrong.path.slice(1)));
   for (const [name, { address: kind }] of Object.entries(schema.properties)) {
     const value = config[name as keyof typeof config];
     if (kind !== undefined && value !== undefined) checkAddress(kind, name, value as string);
   }
   return config;
+}
+
+/** The number or boolean that a text stands for, where the schema wants one. Another text stays, and is refused. */
+function coerced({ type }: TSchema, text: string): unknown {
+  if (type === 'boolean') return text === 'true' || (text === 'false' ? false : text);
+  const number = Number(text);
+  return type === 'integer' && text.trim() !== '' && !Number.isNaN(number) ? number : text;
 }
 
 /** The schema of an address. Its kind stands in the schema, where {@link readConfig} looks for it. */
@@ -55,17 +59,10 @@ export function readFileOf(name: string, path: string, allowed: string): Buffer 
   }
 }
 
-interface Invalid extends Error {
-  errors?: { instancePath: string; params: { missingProperty?: string } }[];
-}
-
-function explain(schema: TObject, data: NodeJS.ProcessEnv, { errors, message }: Invalid): string {
-  const first = errors?.[0];
-  const name = first?.params.missingProperty ?? first?.instancePath.slice(1);
-  if (!name) return message;
+function explain(schema: TObject, env: NodeJS.ProcessEnv, name: string): string {
   const property = schema.properties[name];
   const range = property?.minimum === undefined ? '' : `${property.minimum} to ${property.maximum}, `;
-  const given = data[name] === undefined ? 'is not set' : `is ${quote(name, data[name])}`;
+  const given = env[name] ? `is ${quote(name, env[name])}` : 'is not set';
   return `${name} ${given}; allowed: ${range}${property?.description}`;
 }
 
