@@ -27,11 +27,13 @@ export interface ChartProps extends ChartData {
   title: string;
   /** Sentences beside the title. */
   note?: string;
+  /** Says what a reader can do with the chart; not on paper. */
+  hint?: string;
 }
 
 /** A chart with its title, name, unit and legend; words where there is nothing to draw. */
 export function Chart(props: ChartProps) {
-  const { name, unit, title, note } = props;
+  const { name, unit, title, note, hint } = props;
   const lines = props.lines.filter((line) => line.values.some((value) => value !== null));
   const empty = props.x.length === 0 || lines.every(({ behind }) => behind);
   return (
@@ -41,6 +43,7 @@ export function Chart(props: ChartProps) {
         <p>
           <span class="what">{name}</span>, {unit}
           {!empty && note && `. ${note}`}
+          {!empty && hint && <span class="screen"> {hint}</span>}
         </p>
       </figcaption>
       {!empty && <Plot {...props} lines={lines} />}

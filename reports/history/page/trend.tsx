@@ -62,7 +62,8 @@ export function Trend({ trend: { script, points: all, turns } }: Pick<Listing, '
         unit={log ? 'ms, logarithmic' : 'ms'}
         axis="ms"
         title={`The newest ${visible(script)} has p99 ${msUnit(last.p99)}${last.limit === null ? '' : `, limit ${msUnit(last.limit)}`}; ${bad === 0 ? `all ${points.length} passed` : `${bad} of ${plural(points.length, 'run')} did not pass`}`}
-        note={`A line for each load. ● pass, ✕ fail, ○ invalid or incomplete${above.length > 0 ? `, ▲ above the axis: ${above.map(({ p99 }) => msUnit(p99)).join(', ')}` : ''}. A click opens the report.${left > 0 ? ` ${plural(left, 'run')} of other loads ${left === 1 ? 'is' : 'are'} not drawn.` : ''}`}
+        note={`A line for each load. ● pass, ✕ fail, ○ invalid or incomplete${above.length > 0 ? `, ▲ above the axis: ${above.map(({ p99 }) => msUnit(p99)).join(', ')}` : ''}.${left > 0 ? ` ${plural(left, 'run')} of other loads ${left === 1 ? 'is' : 'are'} not drawn.` : ''}`}
+        hint="A click opens the report."
         log={log}
         marks={turns.flatMap(({ directory }) => {
           const at = points.findIndex((point) => point.directory === directory);
