@@ -2,34 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { type FastifyInstance, type FastifyPluginAsync, type FastifyReply, fastify } from 'fastify';
 import type { Registry } from 'prom-client';
 import { ConfigError } from './config.ts';
-
-/**
- * What a problem means for readiness.
- *
- * `starting`, `stopping`, `misconfigured`: this process cannot work, and others may. `/readyz` answers 503: its Service leaves
- * it out, and a roll-out waits for it.
- *
- * `shared`: a server is away, or a limit is reached, for all processes alike. `/readyz` answers 200 and names it. If all left
- * the Service at once, clients would find nobody, instead of a 503 that says when to try again.
- */
-export const PROBLEM_KINDS = ['starting', 'stopping', 'misconfigured', 'shared'] as const;
-
-/** Why a process cannot do its work now. */
-export interface Problem {
-  /** In a few words. */
-  problem: string;
-  kind: (typeof PROBLEM_KINDS)[number];
-}
-
-/** Whether a process can do its work now, and the facts behind that. */
-export interface Readiness {
-  /** The weightiest first; none: it works. */
-  problems: readonly Problem[];
-  facts?: Record<string, string | number | boolean>;
-}
-
-/** The problem of a process that has got a signal to end. */
-export const STOPPING: Problem = { problem: 'it is stopping', kind: 'stopping' };
+import type { Readiness } from './readiness.ts';
 
 export interface HealthOptions {
   ready: () => Readiness | Promise<Readiness>;
@@ -85,13 +58,4 @@ export async function serveHealth(
       `HEALTH_PORT=${port} on HEALTH_HOST=${host} cannot be used: ${(error as Error).message}`,
     );
   }
-}
-
-/** The answer to `question` within `withinMs`, else undefined: a health probe must not hang. */
-export async function within<T>(withinMs: number, question: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, withinMs, undefined);
-  });
-  return Promise.race([question.catch(() => undefined), late]).finally(() => clearTimeout(timer));
 }

@@ -1,7 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Clock } from './clock.ts';
 import type { Durations } from './durations.ts';
-import { PROBLEM_KINDS, type Problem, within } from './health.ts';
+import { PROBLEM_KINDS, type Problem } from './readiness.ts';
+import { within } from './within.ts';
 
 /** ms that a scrape waits for Redis. */
 const BACKLOG_MS = 1000;

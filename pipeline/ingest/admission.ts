@@ -1,4 +1,4 @@
-import type { Problem } from '../common/health.ts';
+import type { Problem } from '../common/readiness.ts';
 import type { MessageQueue } from '../queue/queue.ts';
 import type { IngestCounters } from './counters.ts';
 import { type Refusal, unavailable } from './refusal.ts';

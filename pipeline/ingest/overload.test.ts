@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { Redis } from 'ioredis';
-import type { Problem } from '../common/health.ts';
+import type { Problem } from '../common/readiness.ts';
 import { openQueue } from '../queue/open.ts';
 import type { MessageQueue } from '../queue/queue.ts';
 import { freePort } from '../stack/ports.ts';

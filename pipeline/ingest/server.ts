@@ -1,9 +1,11 @@
 import closeWithGrace from 'close-with-grace';
 import { ConfigError, IngestConfig, readConfig } from '../common/config.ts';
-import { addressOf, metrics, type Problem, STOPPING, serveHealth, within } from '../common/health.ts';
+import { addressOf, metrics, serveHealth } from '../common/health.ts';
 import { openLog } from '../common/log.ts';
+import { type Problem, STOPPING } from '../common/readiness.ts';
 import { openSpans } from '../common/spans.ts';
 import { trust } from '../common/trust.ts';
+import { within } from '../common/within.ts';
 import { fail, openProcess } from '../queue/process.ts';
 import { ingest } from './app.ts';
 import { Clients, LEAVE } from './clients.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, suite, type TestContext, test } from 'node:test';
 import { Redis } from 'ioredis';
-import { PROBLEM_KINDS } from '../common/health.ts';
+import { PROBLEM_KINDS } from '../common/readiness.ts';
 import { startCluster } from '../test/cluster.ts';
 import { claimed, framesOf, idsOf } from '../test/entries.ts';
 import { MemoryQueue, MemoryServer } from '../test/memory-queue.ts';

@@ -1,4 +1,4 @@
-import type { Problem } from '../common/health.ts';
+import type { Problem } from '../common/readiness.ts';
 import type { Connection } from './connection.ts';
 import { problemOf } from './problems.ts';
 import type { Shard } from './shard.ts';

@@ -1,4 +1,4 @@
-import type { Problem } from '../common/health.ts';
+import type { Problem } from '../common/readiness.ts';
 
 /** Redis' state, which is the same for all its clients. */
 const shared = (problem: string): Problem => ({ problem, kind: 'shared' });

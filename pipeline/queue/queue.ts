@@ -1,4 +1,4 @@
-import type { Problem } from '../common/health.ts';
+import type { Problem } from '../common/readiness.ts';
 import type { Letters } from './dead-letters.ts';
 import type { Message } from './frame.ts';
 

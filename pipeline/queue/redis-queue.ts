@@ -1,4 +1,4 @@
-import type { Problem } from '../common/health.ts';
+import type { Problem } from '../common/readiness.ts';
 import type { Connection, QueueOptions } from './connection.ts';
 import { DeadLetters, type Letters } from './dead-letters.ts';
 import type { Keys, QueueKeys } from './keys.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Problem } from '../common/health.ts';
+import type { Problem } from '../common/readiness.ts';
 import type { QueueOptions } from './connection.ts';
 import type { DeadLetter, Letters } from './dead-letters.ts';
 import type { Message } from './frame.ts';

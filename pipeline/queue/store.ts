@@ -1,6 +1,6 @@
 import { Cluster, type Redis } from 'ioredis';
 import { parseAddress } from '../common/address.ts';
-import type { Problem } from '../common/health.ts';
+import type { Problem } from '../common/readiness.ts';
 import { becomeReady, type Connection, connect, openNode, type RedisOptions } from './connection.ts';
 import { keysOf, type QueueKeys } from './keys.ts';
 import { problemOf } from './problems.ts';

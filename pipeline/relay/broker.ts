@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, type MqttClient, type PacketCallback } from 'mqtt';
 import { Attempt, brokerAt, isHopeless, reasonName } from '../common/broker-attempt.ts';
-import type { Problem } from '../common/health.ts';
+import type { Problem } from '../common/readiness.ts';
 import { splitTrace } from '../queue/trace-context.ts';
 import { FIRST_FAILURE, ReasonCodes } from './reason-codes.ts';
 import { Takeovers } from './takeovers.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Problem } from '../common/health.ts';
+import type { Problem } from '../common/readiness.ts';
 import { CALL_ENTRIES, type Claim, type MessageQueue } from '../queue/queue.ts';
 import type { Holdings } from './holdings.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { within } from '../common/health.ts';
 import type { Logger } from '../common/log.ts';
+import { within } from '../common/within.ts';
 import type { Entry, MessageQueue, Return } from '../queue/queue.ts';
 import type { HeldEntry } from './held.ts';
 import type { Relay } from './relay.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Durations } from '../common/durations.ts';
-import type { Problem } from '../common/health.ts';
+import type { Problem } from '../common/readiness.ts';
 import { type Claim, messagesOf } from '../queue/queue.ts';
 import { Acknowledger } from './acknowledger.ts';
 import { Claimer } from './claimer.ts';

@@ -10,7 +10,7 @@ import parsePrometheus from 'parse-prometheus-text-format';
 import { latencyOf, type Resource, type Run } from '../../reports/contract/run.ts';
 import { validateRun } from '../../reports/contract/validate.ts';
 import { readConfig, StackConfig } from '../common/config.ts';
-import type { Problem } from '../common/health.ts';
+import type { Problem } from '../common/readiness.ts';
 import { promtool } from '../test/promtool.ts';
 import { eventually, remove, temporaryDirectory } from '../test/services.ts';
 import { isAlive, type StackFile } from './file.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { within } from '../common/health.ts';
+import { within } from '../common/within.ts';
 
 const LOOK_MS = 100;
 

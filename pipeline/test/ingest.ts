@@ -1,6 +1,6 @@
 import { type AddressInfo, connect } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import type { Problem } from '../common/health.ts';
+import type { Problem } from '../common/readiness.ts';
 import { ingest } from '../ingest/app.ts';
 import { type IngestCounters, ingestSeconds, noCounts } from '../ingest/counters.ts';
 import { createHttp } from '../ingest/http.ts';

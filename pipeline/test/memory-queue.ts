@@ -1,4 +1,4 @@
-import type { Problem } from '../common/health.ts';
+import type { Problem } from '../common/readiness.ts';
 import { contentsOf, type DeadLetter } from '../queue/dead-letters.ts';
 import { encodeFrame } from '../queue/frame.ts';
 import {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import mqtt, { type MqttClient } from 'mqtt';
-import type { Problem } from '../../../pipeline/common/health.ts';
+import type { Problem } from '../../../pipeline/common/readiness.ts';
 import { decodeFrame, unpackFrames } from '../../../pipeline/queue/frame.ts';
 import { type BrokerUser, SUBSCRIBER_STATUS } from '../../../pipeline/stack/access.ts';
 import type { Switch } from '../../lab/switch.ts';

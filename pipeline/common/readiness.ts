@@ -1,0 +1,29 @@
+/** Whether a process can do its work, and why not. */
+
+/**
+ * What a problem means for readiness.
+ *
+ * `starting`, `stopping`, `misconfigured`: this process cannot work, and others may. `/readyz` answers 503: its Service leaves
+ * it out, and a roll-out waits for it.
+ *
+ * `shared`: a server is away, or a limit is reached, for all processes alike. `/readyz` answers 200 and names it. If all left
+ * the Service at once, clients would find nobody, instead of a 503 that says when to try again.
+ */
+export const PROBLEM_KINDS = ['starting', 'stopping', 'misconfigured', 'shared'] as const;
+
+/** Why a process cannot do its work now. */
+export interface Problem {
+  /** In a few words. */
+  problem: string;
+  kind: (typeof PROBLEM_KINDS)[number];
+}
+
+/** Whether a process can do its work now, and the facts behind that. */
+export interface Readiness {
+  /** The weightiest first; none: it works. */
+  problems: readonly Problem[];
+  facts?: Record<string, string | number | boolean>;
+}
+
+/** The problem of a process that has got a signal to end. */
+export const STOPPING: Problem = { problem: 'it is stopping', kind: 'stopping' };
