@@ -124,9 +124,12 @@ export async function probeRoundTrip(
   }
 }
 
-/** As fetch, whose error has its reason in the cause. */
-function ask(url: string, request: RequestInit): Promise<Response> {
-  return fetch(url, request).catch(({ message, cause }: Error) => {
+/**
+ * As fetch, whose error has its reason in the cause. The connection closes with the answer: an ingest that stops
+ * waits for clients that may use theirs again.
+ */
+function ask(url: string, { headers, ...request }: RequestInit): Promise<Response> {
+  return fetch(url, { ...request, headers: { ...headers, connection: 'close' } }).catch(({ message, cause }: Error) => {
     const why = cause instanceof Error ? cause.message : message;
     if (why === 'bad port')
       throw new Error(`INGEST_PORT=${new URL(url).port} cannot be used: browsers and Node refuse HTTP to it`);
