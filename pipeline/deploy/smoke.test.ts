@@ -122,7 +122,7 @@ test('the pipeline image prepares, starts, delivers a message and stops cleanly'
   await subscriber.subscribeAsync('messages/#', { qos: 1 });
   const { status } = await fetch(`http://${HOST}:${port}/messages`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', connection: 'close' },
     body: JSON.stringify({ id: 'through-the-image', target: 'user/1' }),
   });
   assert.equal(status, 202);

@@ -129,12 +129,16 @@ export async function probeRoundTrip(
  * waits for clients that may use theirs again.
  */
 function ask(url: string, { headers, ...request }: RequestInit): Promise<Response> {
-  return fetch(url, { ...request, headers: { ...headers, connection: 'close' } }).catch(({ message, cause }: Error) => {
-    const why = cause instanceof Error ? cause.message : message;
-    if (why === 'bad port')
-      throw new Error(`INGEST_PORT=${new URL(url).port} cannot be used: browsers and Node refuse HTTP to it`);
-    throw new Error(`no answer from ${url}: ${why}`);
-  });
+  return fetch(url, { ...request, headers: { ...headers, connection: 'close' } }).catch(
+    ({ message, cause }: Error) => {
+      const why = cause instanceof Error ? cause.message : message;
+      if (why === 'bad port')
+        throw new Error(
+          `INGEST_PORT=${new URL(url).port} cannot be used: browsers and Node refuse HTTP to it`,
+        );
+      throw new Error(`no answer from ${url}: ${why}`);
+    },
+  );
 }
 
 /** Rejects in one line that names the variable when the broker does not grant a subscription. */

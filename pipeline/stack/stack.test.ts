@@ -42,7 +42,12 @@ async function gone(stack: StackFile): Promise<void> {
 async function post(stack: StackFile, message: object): Promise<number> {
   const response = await fetch(`${stack.ingest.url}/messages`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${stack.ingest.token}`, 'content-type': 'application/json' },
+    headers: {
+      authorization: `Bearer ${stack.ingest.token}`,
+      'content-type': 'application/json',
+      // An ingest that stops waits for clients that keep their connection.
+      connection: 'close',
+    },
     body: JSON.stringify(message),
   });
   return response.status;

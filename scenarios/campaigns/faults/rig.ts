@@ -124,7 +124,11 @@ export class Rig {
     const { url, token } = this.#setting.ingest;
     const response = await fetch(`${url}/messages`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        connection: 'close',
+      },
       body: typeof body === 'string' ? body : JSON.stringify(body),
     });
     await response.arrayBuffer();
@@ -137,7 +141,9 @@ export class Rig {
 
   /** The problems that the ingest names at /readyz. */
   async problems(): Promise<string[]> {
-    const response = await fetch(`${this.#setting.ingest.url}/readyz`);
+    const response = await fetch(`${this.#setting.ingest.url}/readyz`, {
+      headers: { connection: 'close' },
+    });
     const { problems } = (await response.json()) as { problems: Problem[] };
     return problems.map(({ problem }) => problem);
   }
