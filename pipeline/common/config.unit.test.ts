@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { TObject } from '@sinclair/typebox';
+import { type TObject, Type } from '@sinclair/typebox';
 import {
   ConfigError,
   IngestConfig,
@@ -21,6 +21,7 @@ test('defaults replace unset and empty settings', () => {
   assert.ok(!('HOME' in config));
   const { STAMPS, TLS } = readConfig(StackConfig, { STAMPS: 'false', TLS: 'true' });
   assert.deepEqual([STAMPS, TLS], [false, true]);
+  assert.deepEqual(readConfig(Type.Object({ SECONDS: Type.Number() }), { SECONDS: '0.5' }), { SECONDS: 0.5 });
 });
 
 const wrong: [name: string, schema: TObject, env: NodeJS.ProcessEnv, says: RegExp][] = [

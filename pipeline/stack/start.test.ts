@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { PipelineCommand } from '../test/command.ts';
 import { remove, temporaryDirectory } from '../test/services.ts';
 import {
@@ -75,15 +75,18 @@ const strangers: [
   ['no answer to TLS', isSilent, (at) => ({ REDIS_URL: `rediss://${at}` }), /redis:\/\/ is without TLS/],
   ['HTTP instead of Redis', speaksHttp, (at) => ({ REDIS_URL: `redis://${at}` }), /does not speak/],
 ];
-for (const [name, treat, url, says] of strangers) {
-  test(`the start ends in one line: ${name}`, async (t) => {
-    const settings = url(`user:secret@127.0.0.1:${await serve(t, treat)}`);
-    const command = new PipelineCommand(t, { STACK_DIR: join(dir, 'stranger'), ...settings });
-    assert.equal(await command.ended, 1);
-    assert.match(command.output, says);
-    assert.match(command.output, new RegExp(`^${Object.keys(settings)[0]}: [^\\n]*:\\*\\*\\*@[^\\n]*\\n$`));
-  });
-}
+// They mostly wait for an answer.
+describe('the start ends in one line', { concurrency: 4 }, () => {
+  for (const [name, treat, url, says] of strangers) {
+    test(name, async (t) => {
+      const settings = url(`user:secret@127.0.0.1:${await serve(t, treat)}`);
+      const command = new PipelineCommand(t, { STACK_DIR: join(dir, name), ...settings });
+      assert.equal(await command.ended, 1);
+      assert.match(command.output, says);
+      assert.match(command.output, new RegExp(`^${Object.keys(settings)[0]}: [^\\n]*:\\*\\*\\*@[^\\n]*\\n$`));
+    });
+  }
+});
 
 test('the start ends in one line: a name that nobody knows', async (t) => {
   for (const [variable, scheme] of [
