@@ -22,7 +22,7 @@ export interface Events {
 }
 
 export class InFlight {
-  /** Of a request, µs. */
+  /** A request has so many µs for its whole answer. */
   readonly #timeout: number;
   readonly #send: (line: object) => void;
   /** By Artillery's id. */
@@ -40,12 +40,12 @@ export class InFlight {
     return this.#lastActivity;
   }
 
-  /** Whether all requests have their outcome. */
+  /** Tells whether all requests have their outcome. */
   get settled(): boolean {
     return this.#requests.size === 0;
   }
 
-  /** Whether a request may still get its outcome. The recorder calls what is not settled in time unknown. */
+  /** Tells whether a request may still get its outcome. The recorder calls what is not settled in time unknown. */
   get awaited(): boolean {
     const past = monotonic() - this.#timeout - GRACE;
     return [...this.#requests.values()].some(({ sent }) => sent !== undefined && sent > past);

@@ -28,7 +28,7 @@ export function readConfig<T extends TObject>(schema: T, env: NodeJS.ProcessEnv 
 
 /** The number or boolean that a text stands for, where the schema wants one. Another text stays, and is refused. */
 function coerced({ type }: TSchema, text: string): unknown {
-  if (type === 'boolean') return text === 'true' || (text === 'false' ? false : text);
+  if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;
   if (type !== 'integer' && type !== 'number') return text;
   const number = Number(text);
   return text.trim() === '' || Number.isNaN(number) ? text : number;

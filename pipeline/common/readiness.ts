@@ -1,7 +1,7 @@
-/** Whether a process can do its work, and why not. */
+/** A process says here whether it can do its work, and why not. */
 
 /**
- * What a problem means for readiness.
+ * The kind of a problem decides what it means for readiness.
  *
  * `starting`, `stopping`, `misconfigured`: this process cannot work, and others may. `/readyz` answers 503: its Service leaves
  * it out, and a roll-out waits for it.
@@ -18,7 +18,7 @@ export interface Problem {
   kind: (typeof PROBLEM_KINDS)[number];
 }
 
-/** Whether a process can do its work now, and the facts behind that. */
+/** Says whether a process can do its work now, with the facts behind that. */
 export interface Readiness {
   /** The weightiest first; none: it works. */
   problems: readonly Problem[];

@@ -236,7 +236,11 @@ describe('a stack with TLS', () => {
     const post = async (token: string) => {
       const response = await fetch(`${stack.ingest.url}/messages`, {
         method: 'POST',
-        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        headers: {
+          authorization: `Bearer ${token}`,
+          'content-type': 'application/json',
+          connection: 'close',
+        },
         body: '{"id":"r.1.1","target":"user/1"}',
       });
       await response.text();

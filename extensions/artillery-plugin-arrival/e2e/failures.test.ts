@@ -79,7 +79,7 @@ const FATES: [fate: (answer: ServerResponse) => void, name: RegExp | null][] = [
   [(answer) => answer.writeHead(202, { 'content-encoding': 'zstd' }).end('{}'), null],
 ];
 
-/** What a test changes in a script and its environment. */
+/** A test changes this in a script and its environment. */
 interface Changes {
   env?: NodeJS.ProcessEnv;
   /** Options of the plugin. */

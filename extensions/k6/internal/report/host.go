@@ -61,13 +61,17 @@ func vmstat(host *Figures) (found []Finding) {
 				"the latencies contain its pauses.",
 			num(new(meanOr0(steal))), num(new(slices.Max(steal))))
 	}
-	if spent := part(func(idle, switches, _ float64) bool { return idle < idleFew && switches > switchesMany }); spent >= runMuch {
+	spent := part(func(idle, switches, _ float64) bool { return idle < idleFew && switches > switchesMany })
+	if spent >= runMuch {
 		tell("lower the rate, or give the host more cores",
 			"In %s of the run the host was less than %v %% idle with more than %s context switches a second: "+
 				"its cores are saturated.",
 			percent(spent), idleFew, count(switchesMany))
 	}
-	if bound := part(func(idle, _, interrupts float64) bool { return idle >= 40 && idle <= 50 && interrupts > interruptMany }); bound >= runMuch {
+	bound := part(func(idle, _, interrupts float64) bool {
+		return idle >= 40 && idle <= 50 && interrupts > interruptMany
+	})
+	if bound >= runMuch {
 		tell("see /proc/interrupts: is one core busy with the interface alone?",
 			"In %s of the run the host was 40 to 50 %% idle with more than %s interrupts a second: "+
 				"look at the network interface, not at the cores.",
