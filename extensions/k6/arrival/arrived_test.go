@@ -45,7 +45,7 @@ func newConsuming(t *testing.T, profile, options string, pass func(nth int) int)
 		w.WriteHeader(http.StatusAccepted)
 	})
 	c.script = newScript(t, &fake.Pipeline{}, profile,
-		fmt.Sprintf("ingest: { url: %q }, mqtt: undefined, arrived: {}, idle: '300ms', %s", url, options))
+		fmt.Sprintf("ingest: { url: %q }, mqtt: undefined, arrived: {}, idle: '3s', %s", url, options))
 	return c
 }
 

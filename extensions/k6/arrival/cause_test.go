@@ -53,7 +53,7 @@ func TestTheAnswerNamesTheCause(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newScript(t, c.pipeline, twenty, "idle: '300ms', "+c.options)
+			s := newScript(t, c.pipeline, twenty, "idle: '2s', "+c.options)
 			r := s.run()
 			assert.Equal(t, report.Invalid, r.Verdict.Result)
 			for _, text := range []string{r.Answer.Sentence, strings.Join(r.Verdict.Reasons, "\n")} {

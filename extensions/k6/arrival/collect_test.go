@@ -333,7 +333,7 @@ func TestASilentSubscriberIsReportedWhenMessagesAreMissing(t *testing.T) {
 		}
 		return 1
 	}
-	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 10}]\nflows: [{name: direct}]", "idle: '300ms'").run()
+	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 10}]\nflows: [{name: direct}]", "idle: '2s'").run()
 	_, reasons, _ := verdict(r)
 	assert.Equal(t, report.Invalid, r.Verdict.Result)
 	require.Len(t, reasons, 1)
@@ -354,7 +354,7 @@ func TestMessagesAreUnknownWhenRedisIsDown(t *testing.T) {
 		return nth % 2
 	}
 	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 10}]\nflows: [{name: direct, targets: 2}]",
-		"idle: '300ms', redis: { url: 'REDIS' }").run()
+		"idle: '2s', redis: { url: 'REDIS' }").run()
 	assert.Equal(t, 5, r.Account.Unknown)
 	assert.Equal(t, 0, r.Account.Lost)
 	assert.True(t, r.Account.Balanced)

@@ -53,7 +53,7 @@ func TestAHaltEndsTheWaitOfTheRateLimit(t *testing.T) {
 // Regression: a VU that stopped while rps held its request back left a closed run without an end.
 func TestAVUThatStopsInTheWaitOfTheRateLimitDropsItsRequest(t *testing.T) {
 	t.Parallel()
-	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 2, vus: 2}]\nflows: [{name: direct}]", "idle: '100ms'")
+	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 2, vus: 2}]\nflows: [{name: direct}]", "idle: '2s'")
 	s.state.RPSLimit = rate.NewLimiter(rate.Every(time.Minute), 1)
 	r := s.runWith(2, func(ctx context.Context, e *engine) {
 		<-e.Started

@@ -90,7 +90,7 @@ func TestRejectedAndUnansweredRequestsAreCountedApart(t *testing.T) {
 		return http.StatusAccepted
 	}}
 	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 300}]\nflows: [{name: direct}]",
-		"timeout: '10s', idle: '200ms'").run()
+		"timeout: '10s', idle: '2s'").run()
 	assert.Equal(t, [3]int{10, 6, 284}, [3]int{r.Account.Rejected, r.Account.Unknown, r.Account.Arrived})
 	assert.True(t, r.Account.Balanced)
 	assert.Equal(t, []report.ErrorClass{

@@ -108,7 +108,7 @@ func TestASourceOfItsOwn(t *testing.T) {
 		w.WriteHeader(http.StatusAccepted)
 	})
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 2, arrivalRate: 20}]\nflows: [{name: direct}]",
-		"ingest: { url: '"+url+"' }, idle: '200ms'")
+		"ingest: { url: '"+url+"' }, idle: '2s'")
 	o := *s.module.root.engine.options
 	o.Canary, o.source = true, datagrams{load, canary}
 	require.NoError(t, o.checkSource())

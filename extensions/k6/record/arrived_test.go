@@ -12,7 +12,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 )
 
-const received = `, "mqtt": null, "arrived": {}, "idle": "300ms"`
+const received = `, "mqtt": null, "arrived": {}, "idle": "2s"`
 
 // Regression: a caller could receive only by taking its answers for arrivals, and the second arrival of a message ended
 // the recording.

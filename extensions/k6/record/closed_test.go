@@ -105,7 +105,7 @@ func TestTheCallerCanEndTheClosedModel(t *testing.T) {
 func TestATimedOutClosedRequestFreesItsVU(t *testing.T) {
 	t.Parallel()
 	c := record(t, &fake.Pipeline{}, "phases: [{duration: 60, vus: 1, requests: 2}]\nflows: [{name: one}]",
-		`, "timeout": "1ms", "idle": "100ms"`)
+		`, "timeout": "1ms", "idle": "2s"`)
 	c.started()
 	lost := c.slots(`{"next": 1}`)[0]
 	c.write(`{"sent": %d, "at_us": %d}`, lost.N, c.clock.us(time.Now()))

@@ -55,7 +55,7 @@ func TestARecorderReportsProgressAndTwoProcesses(t *testing.T) {
 func TestARecorderClassifiesAnswersLikeTheNativeSender(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Status: test.Statuses(map[int]int{1: http.StatusServiceUnavailable, 2: http.StatusBadGateway})}
-	c := record(t, f, "phases: [{duration: 1, arrivalRate: 10}]\nflows: [{name: direct}]", `, "idle": "200ms"`)
+	c := record(t, f, "phases: [{duration: 1, arrivalRate: 10}]\nflows: [{name: direct}]", `, "idle": "2s"`)
 	c.started()
 	slots := c.slots(`{"next": 10}`)
 	for _, s := range slots[:4] {

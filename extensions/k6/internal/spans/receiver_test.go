@@ -196,7 +196,7 @@ func TestHostileExportsAreRefusedWithACount(t *testing.T) {
 	assert.EqualValues(t, len(cases)+1, faults.Load())
 
 	large := otlptracegrpc.NewClient(otlptracegrpc.WithEndpoint(r.Address()), otlptracegrpc.WithInsecure(),
-		otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{}))
+		otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{}), otlptracegrpc.WithTimeout(time.Minute))
 	require.NoError(t, large.Start(t.Context()))
 	defer func() { _ = large.Stop(context.WithoutCancel(t.Context())) }()
 	spans := make([]*tracepb.Span, objectsMost+1)
