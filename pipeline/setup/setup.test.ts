@@ -124,8 +124,14 @@ test('a shell can parse the install script', async () => {
 });
 
 test('tests, types and documents are no sources of k6', () => {
-  for (const path of ['cmd/k6/main.go', 'go.mod', 'go.sum', 'internal/report/page.gen.html'])
-    assert.ok(isK6Source(path), path);
+  const sources = [
+    'cmd/k6/main.go',
+    'go.mod',
+    'go.sum',
+    'internal/report/page.gen.html',
+    'report/static.gohtml',
+  ];
+  for (const path of sources) assert.ok(isK6Source(path), path);
   for (const path of ['arrival/pacer_test.go', 'index.d.ts', 'README.md']) assert.ok(!isK6Source(path), path);
 });
 

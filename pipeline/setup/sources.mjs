@@ -48,7 +48,7 @@ export function k6Sources(root) {
 export function isK6Source(path) {
   const name = path.slice(path.lastIndexOf('/') + 1);
   if (['go.mod', 'go.sum', 'page.gen.html'].includes(name)) return true;
-  return name.endsWith('.go') && !name.endsWith('_test.go');
+  return name.endsWith('.gohtml') || (name.endsWith('.go') && !name.endsWith('_test.go'));
 }
 
 /** What the pages are built from: their own files, the code they share, and the packages. */

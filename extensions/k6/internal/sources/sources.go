@@ -17,7 +17,7 @@ import (
 const Folder = "extensions/k6"
 
 // Hash is the SHA-256, in hex, over the names and contents of the files that the binary is built from: .go files except
-// tests, go.mod, go.sum and the page. They are in bytewise order of their slash-separated paths, and a zero byte
+// tests, go.mod, go.sum and what is embedded. They are in bytewise order of their slash-separated paths, and a zero byte
 // follows each name and each content. pipeline/setup/sources.mjs computes the same.
 func Hash(tree fs.FS) (string, error) {
 	var paths []string
@@ -43,7 +43,7 @@ func Hash(tree fs.FS) (string, error) {
 }
 
 func counts(name string) bool {
-	return name == "go.mod" || name == "go.sum" || name == "page.gen.html" ||
+	return name == "go.mod" || name == "go.sum" || name == "page.gen.html" || strings.HasSuffix(name, ".gohtml") ||
 		strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
 }
 

@@ -2,7 +2,9 @@ package sources
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -34,6 +36,21 @@ func TestHashCoversOnlyFilesOfTheBuild(t *testing.T) {
 	assert.NotEqual(t, same, tree(map[string]string{"b.go": ""}))
 	assert.NotEqual(t, same, tree(map[string]string{"go.sum": ""}))
 	assert.NotEqual(t, same, tree(map[string]string{"a/page.gen.html": ""}))
+}
+
+// Regression: npm run setup and ./k6 itself took a binary with the old static page for a fresh one.
+func TestEmbeddedFilesAreSources(t *testing.T) {
+	t.Parallel()
+	const format = `{{with .Module}}{{if .Main}}{{range $.EmbedFiles}}{{.}}{{"\n"}}{{end}}{{end}}{{end}}`
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", format, "./cmd/k6")
+	list.Dir = "../.."
+	out, err := list.Output()
+	require.NoError(t, err)
+	names := strings.Fields(string(out))
+	assert.NotEmpty(t, names)
+	for _, name := range names {
+		assert.True(t, counts(filepath.Base(name)), name)
+	}
 }
 
 func TestCheck(t *testing.T) {
