@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { test } from 'node:test';
 import { execa } from 'execa';
+import { build } from 'vite';
 import { copyCheckout } from '../test/checkout.ts';
 import { remove, temporaryDirectory } from '../test/services.ts';
 import { aptScript, installCommand, isInstalled, NCHAN, neededPrograms, packagesFor } from './packages.mjs';
-import { builtFrom, filesBelow, hashFiles, isK6Source, k6Sources } from './sources.mjs';
+import { builtFrom, filesBelow, hashFiles, isK6Source, k6Sources, pageFiles } from './sources.mjs';
 import { buildGo, locked, run } from './steps.mjs';
 
 // Regression: the set-up looked for the hash under another name than the build, so it built k6 each time.
@@ -133,6 +134,24 @@ test('tests, types and documents are no sources of k6', () => {
   ];
   for (const path of sources) assert.ok(isK6Source(path), path);
   for (const path of ['arrival/pacer_test.go', 'index.d.ts', 'README.md']) assert.ok(!isK6Source(path), path);
+});
+
+// Regression: pages were not built again after a change of the limits that they show.
+test('each module of a page is one of its sources', async () => {
+  const root = join(import.meta.dirname, '../..');
+  const sources = new Set(pageFiles(root));
+  for (const mode of ['production', 'comparison', 'history']) {
+    const modules = new Set<string>();
+    const noted = {
+      name: 'noted',
+      moduleParsed: ({ id }: { id: string }) => void modules.add(relative(root, id.replace(/\?.*/, ''))),
+    };
+    const configFile = join(root, 'reports/vite.config.ts');
+    await build({ configFile, mode, plugins: [noted], build: { write: false } });
+    const own = [...modules].filter((path) => /^(reports|pipeline|scenarios|extensions)\//.test(path));
+    assert.ok(own.length > 10, mode);
+    for (const path of own) assert.ok(sources.has(path), path);
+  }
 });
 
 test('the hash of sources covers contents and names, in bytewise order', async (t) => {

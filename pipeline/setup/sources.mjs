@@ -51,16 +51,22 @@ export function isK6Source(path) {
   return name.endsWith('.gohtml') || (name.endsWith('.go') && !name.endsWith('_test.go'));
 }
 
-/** What the pages are built from: their own files, the code they share, and the packages. */
+/** What the pages are built from. */
 export function pageSources(root) {
+  return hashFiles(root, pageFiles(root));
+}
+
+/** The files of pages: their own, the code they share, and the packages. */
+export function pageFiles(root) {
   const below = (folder) =>
     filesBelow(join(root, 'reports', folder), (path) => !path.startsWith('test/')).map(
       (name) => `reports/${folder}/${name}`,
     );
   const shared = readdirSync(join(root, 'reports')).filter((name) => name.endsWith('.ts'));
-  return hashFiles(root, [
-    ...['page', 'comparison', 'history'].flatMap(below),
+  return [
+    ...['page', 'comparison', 'history', 'contract'].flatMap(below),
     ...shared.sort().map((name) => `reports/${name}`),
+    'pipeline/common/printable.ts',
     'package-lock.json',
-  ]);
+  ];
 }
