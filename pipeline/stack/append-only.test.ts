@@ -1,8 +1,10 @@
-/** Damages of an append-only file that a real Redis wrote. */
+/** The append-only file of a real Redis: what it has after a kill, and damages. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { appendFile, cp, mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { leftIn } from '../queue/left.ts';
 import { openQueue } from '../queue/open.ts';
 import { PipelineCommand } from '../test/command.ts';
@@ -44,11 +46,11 @@ beforeEach(async () => {
   await cp(join(dir, 'whole'), data, { recursive: true });
 });
 
-async function startRedis(of: string) {
+async function startRedis(of: string, env: Record<string, string> = {}) {
   const port = await freePort();
   const passwords = secrets(REDIS_USERS);
   const launch = await prepareRedis(dir, port, passwords, undefined, '127.0.0.1', of);
-  const process = await Supervised.start(launch, { logs: dir });
+  const process = await Supervised.start({ ...launch, env }, { logs: dir });
   await process.says(/Ready to accept connections/, WITHIN_MS);
   return { process, ...urls(passwords, `redis://127.0.0.1:${port}/0`) };
 }
@@ -75,6 +77,36 @@ async function overwrite(file: string, at: number, text: string): Promise<void> 
 }
 
 const zeros = async () => appendFile(join(data, INCR), Buffer.alloc(4096));
+
+/** A library that makes each flush to the disk take 3 s. */
+const SLOW = `#include <unistd.h>
+int fdatasync(int fd) { (void)fd; return (int)sleep(3); }
+int fsync(int fd) { return fdatasync(fd); }
+`;
+const compiler = spawnSync('cc', ['--version']).status === 0 && process.platform === 'linux';
+const skip = compiler ? false : 'there is no C compiler (cc), or another way to preload';
+
+// Regression: with everysec Redis kept back what it wrote while a flush was slow: a killed one lost 1,202 of 52,000 messages.
+test('a killed Redis has all that it acknowledged, however slow the disk is', { skip }, async (t) => {
+  const library = join(dir, 'slow.so');
+  const { status } = spawnSync('cc', ['-shared', '-fPIC', '-x', 'c', '-', '-o', library], { input: SLOW });
+  assert.equal(status, 0);
+  data = join(dir, 'slow');
+  const redis = await startRedis(data, { LD_PRELOAD: library });
+  t.after(() => redis.process.stop());
+  const queue = openQueue('stream', { url: redis.ingest, timeoutMs: WITHIN_MS });
+  t.after(() => queue.close());
+  await queue.whenReady(WITHIN_MS);
+  let acknowledged = 0;
+  const append = () => queue.append([{ body: `{"id":${acknowledged++}}`, target: 'a', stamps: '' }]);
+  await append();
+  // By now a flush that comes each second has begun. It lasts while the others are written.
+  await sleep(1100);
+  for (const end = Date.now() + 800; Date.now() < end; await append()) await sleep(20);
+  redis.process.signal('SIGKILL');
+  await redis.process.ended;
+  assert.equal(await readable(t), acknowledged);
+});
 
 test('whole files stay as they are', async (t) => {
   assert.equal(await mendAppendOnly(data, false), undefined);

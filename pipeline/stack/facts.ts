@@ -49,7 +49,7 @@ export function facts(sources: FactSources): StackFile['facts'] {
     nginx: sources.nginxVersion,
     host_figures: HAS_VMSTAT ? 'vmstat' : `not available on ${process.platform}`,
   };
-  if (config.REDIS_URL === undefined) all.redis_aof = AOF_POLICY;
+  if (config.REDIS_URL === undefined) all.redis_aof = `on, appendfsync ${AOF_POLICY}`;
   if (config.MQTT_URL === undefined) {
     all.mqtt_tcp_nodelay = true;
     all.mqtt_max_inflight_messages = BROKER_LIMITS.inflight;

@@ -13,8 +13,11 @@ export type Listen = '127.0.0.1' | '0.0.0.0';
 /** The address that processes of a stack use among themselves. */
 export const HOST = '127.0.0.1';
 
-/** Redis flushes its log to the disk at these times. */
-export const AOF_POLICY = 'everysec';
+/**
+ * Redis' appendfsync: it writes its log before it answers, and the kernel flushes it. With everysec a write waits up to 2 s for a flush
+ * that is slow, and a killed Redis loses what it has acknowledged meanwhile; always takes a flush for each answer.
+ */
+export const AOF_POLICY = 'no';
 
 /** Limits of a broker's client: messages in flight (a bridge that allows one more is refused), and waiting messages. */
 export const BROKER_LIMITS = { inflight: 65_534, queued: 100_000 } as const;
@@ -50,8 +53,8 @@ export function redisConfig(options: {
 }
 
 /**
- * Private Redis: on loopback by default, with a password for each user, an append-only file (flushed once a second: a killed process loses
- * nothing, a power cut up to a second), and no eviction.
+ * Private Redis: on loopback by default, with a password for each user, an append-only file (a killed process loses nothing, a power cut
+ * up to half a minute: Linux' dirty_expire_centisecs), and no eviction.
  */
 export async function prepareRedis(
   dir: string,

@@ -24,7 +24,7 @@ func TestReportsHaveNoSecretsOfRequests(t *testing.T) {
 	defer echo.Close()
 	more := func(_ int, body []byte) []byte { return append(slices.Clone(body), ' ') }
 	for options, f := range map[string]*fake.Pipeline{
-		"ingest: { url: '" + echo.URL + "', path: '/m?key=hunter2', token: 'hunter2' }, ":     {},
+		"ingest: { url: '" + echo.URL + "', path: '/m?key=hunter2', token: 'hunter2' }, ":  {},
 		`body: '{"id":"{{id}}","target":"{{target}}","password":"hunter2"}', idle: '2s', `: {Rewrite: more},
 	} {
 		r := newScript(t, f, twenty, options).run()
