@@ -62,11 +62,11 @@ func TestOneMessageGoesRoundBeforeTheLoad(t *testing.T) {
 		"/messages refuses messages: HTTP 404": {status(404), "canary: true"},
 		"refuses messages: HTTP 401":           {status(401), "canary: false, greet: true"},
 		// Regression: "can't be reached", where it was, and did not answer.
-		"took the connection, and a first message had no answer (timeout)": {status(0), "canary: true, timeout: '300ms'"},
+		"took the connection, and a first message had no answer (timeout)": {status(0), "canary: true, timeout: '2s'"},
 		"and did not arrive on messages/canary/":                           {none, "canary: true, drain: 1"},
-		"does not hold its id as it was sent":                              {rewrites(changed), "canary: true, drain: 1"},
+		"does not hold its id as it was sent":                              {rewrites(changed), "canary: true, drain: 3"},
 		`CANARY=off leaves it out): {"event":"{\"id\"`: {
-			rewrites(escaped), "canary: true, drain: 1, verify: 'off'",
+			rewrites(escaped), "canary: true, drain: 3, verify: 'off'",
 		},
 		`VERIFY=off`:                  {rewrites(wrapped), "canary: true"},
 		`It came as {"event":{"id":"`: {rewrites(wrapped), ofUsers},

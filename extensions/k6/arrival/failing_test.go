@@ -45,7 +45,7 @@ func TestFailedRequestsAreJudgedThoughTheirMessagesArrive(t *testing.T) {
 		"302":                {all(302), "", 20, "HTTP 302"},
 		"429 and retries":    {all(429), "ingest: { url: 'PIPELINE', retries: 1 },", 20, "HTTP 429"},
 		"a fifth 503":        {fifth(503), "", 4, "HTTP 503"},
-		"a fifth, no answer": {fifth(0), "timeout: '1s', ", 4, "timeout"},
+		"a fifth, no answer": {fifth(0), "timeout: '3s', ", 4, "timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,11 +22,11 @@ func TestNothingIsSentIfAnInstanceIsMissing(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
 	test.Start(t, f)
-	const options = "runId: 'abcd1234', gather: '2s'"
+	const options = "runId: 'abcd1234', gather: '5s'"
 	two := newSegment(t, f, unequalSegments[1], unequalSequence, steady, options)
 	err := two.module.root.engine.collect(t.Context(), two.state, two.module.metrics)
 	require.EqualError(t, err,
-		"1 of 3 instances of the run abcd1234 were ready within 2s, so nothing was sent; missing: generator 1, generator 3")
+		"1 of 3 instances of the run abcd1234 were ready within 5s, so nothing was sent; missing: generator 1, generator 3")
 	// Generator 2 has withdrawn: an instance that starts later does not find it.
 	one := newSegment(t, f, unequalSegments[0], unequalSequence, steady, options)
 	err = one.module.root.engine.collect(t.Context(), one.state, one.module.metrics)

@@ -152,7 +152,11 @@ func TestALargeRequestWithoutAnAnswerFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newTestPoster(t, "http://"+serveEarly(t, nil, handle), keep, time.Second)
+			timeout := longTimeout
+			if name != "closed or reset" {
+				timeout = time.Second
+			}
+			p := newTestPoster(t, "http://"+serveEarly(t, nil, handle), keep, timeout)
 			a := p.Post(time.Now(), make([]byte, 16<<20), 1)
 			require.Error(t, a.Err)
 			assert.Contains(t, name, network.ClassOf(a.Err))
