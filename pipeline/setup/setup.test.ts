@@ -130,7 +130,7 @@ test('tests, types and documents are no sources of k6', () => {
     'go.mod',
     'go.sum',
     'internal/report/page.gen.html',
-    'report/static.gohtml',
+    'internal/report/static.gohtml',
   ];
   for (const path of sources) assert.ok(isK6Source(path), path);
   for (const path of ['arrival/pacer_test.go', 'index.d.ts', 'README.md']) assert.ok(!isK6Source(path), path);

@@ -54,7 +54,7 @@ export function redisConfig(options: {
 
 /**
  * Private Redis: on loopback by default, with a password for each user, an append-only file (a killed process loses nothing, a power cut
- * up to half a minute: Linux' dirty_expire_centisecs), and no eviction.
+ * up to 35 s: Linux' dirty_expire_centisecs and dirty_writeback_centisecs), and no eviction.
  */
 export async function prepareRedis(
   dir: string,
