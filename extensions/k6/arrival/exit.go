@@ -11,6 +11,7 @@ import (
 	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // failed reports whether k6 itself will exit with an error. data is that of k6's event.Exit, of an internal type: a
@@ -36,13 +37,13 @@ func (r *RootModule) conclude(failed bool) int {
 		if name == "" || failed {
 			return 0
 		}
-		r.logger.Error(report.Printable("there is a threshold on " + name +
+		r.logger.Error(words.Printable("there is a threshold on " + name +
 			", and the script made no run: new Run(…) of k6/x/arrival measures it"))
 		return int(exitcodes.ScriptAborted)
 	}
 	code, why := e.conclude(r)
 	if full := e.life.now().full; full != nil { // otherwise k6 would exit with 108, as if a script had ended the test
-		r.logger.Error("the run was ended: " + report.Printable(full.Error()))
+		r.logger.Error("the run was ended: " + words.Printable(full.Error()))
 		return 1
 	}
 	if failed { // k6 has its own reason
@@ -78,7 +79,7 @@ func (e *engine) conclude(r *RootModule) (code exitcodes.ExitCode, why string) {
 	}
 	if !r.concluded.Load() {
 		if _, err := e.lastReport(r.registry); err != nil {
-			r.logger.Error(report.Printable(err.Error()))
+			r.logger.Error(words.Printable(err.Error()))
 			return 1, ""
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"go.k6.io/k6/v2/errext"
 	"go.k6.io/k6/v2/js/common"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // object is what new Run() returns. k6 can call its members without a receiver, so handleSummary = run.summary
@@ -170,7 +170,7 @@ func (m *instance) collect(e *engine) {
 }
 
 func (m *instance) abort(err error) {
-	m.vu.Runtime().Interrupt(&errext.InterruptError{Reason: errext.AbortTest + ": " + report.Printable(err.Error())})
+	m.vu.Runtime().Interrupt(&errext.InterruptError{Reason: errext.AbortTest + ": " + words.Printable(err.Error())})
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -15,6 +15,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/arrival"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // recording is a run whose requests another program, the caller, sends. They exchange lines of JSON.
@@ -116,7 +117,7 @@ func (r *recording) refuse(line int, err error) (exitcodes.ExitCode, error) {
 	if !schedule.IsClosed(r.ready) {
 		code = exitcodes.InvalidConfig
 	}
-	message := report.Printable(err.Error())
+	message := words.Printable(err.Error())
 	r.out.write("error", errorLine{line, message})
 	r.wait()
 	return code, fmt.Errorf("line %d: %s", line, message)

@@ -16,6 +16,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/arrival"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/merge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 	"github.com/arrival-bench/arrival/extensions/k6/record"
 )
 
@@ -85,9 +86,9 @@ judged does not pass.`,
 				}
 				result, lines := verdict(r, more)
 				passed = passed && result == report.Pass
-				fmt.Fprintf(gs.Stdout, "%-10s  %s\n", result, report.Printable(path))
+				fmt.Fprintf(gs.Stdout, "%-10s  %s\n", result, words.Printable(path))
 				for _, line := range lines {
-					fmt.Fprintf(gs.Stdout, "  %s\n", report.Printable(line))
+					fmt.Fprintf(gs.Stdout, "  %s\n", words.Printable(line))
 				}
 				return nil
 			})
@@ -191,7 +192,7 @@ Exit code: 0 when all pages are written, 1 when one is not: a file is not a vali
 			return each(gs, given, func(path string) error {
 				page, err := render(path, out)
 				if err == nil {
-					fmt.Fprintln(gs.Stdout, report.Printable(arrival.Short(page)))
+					fmt.Fprintln(gs.Stdout, words.Printable(arrival.Short(page)))
 				}
 				return err
 			})

@@ -15,6 +15,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/arrival"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/spans"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 func newSpans(gs *state.GlobalState) *cobra.Command {
@@ -90,9 +91,9 @@ func joinSpans(gs *state.GlobalState, run string, files []string, marks string) 
 		return err
 	}
 	for _, line := range report.SpansText(r) {
-		fmt.Fprintln(gs.Stdout, report.Printable(line))
+		fmt.Fprintln(gs.Stdout, words.Printable(line))
 	}
-	fmt.Fprintln(gs.Stdout, report.Printable(arrival.Short(filepath.Join(report.DirectoryOf(run), report.PageName))))
+	fmt.Fprintln(gs.Stdout, words.Printable(arrival.Short(filepath.Join(report.DirectoryOf(run), report.PageName))))
 	return nil
 }
 
@@ -160,7 +161,7 @@ func suggestMarks(gs *state.GlobalState, given []string) error {
 		if i < groupsMost {
 			fmt.Fprintf(gs.Stderr, groupRow, fmt.Sprint(g.Messages), fmt.Sprint(g.Once), fmt.Sprintf("%.3f", g.Start),
 				fmt.Sprintf("%.3f", g.End),
-				report.Printable(strings.TrimSpace(g.Service+" "+g.Kind+" "+g.Name)))
+				words.Printable(strings.TrimSpace(g.Service+" "+g.Kind+" "+g.Name)))
 		}
 		if g.Mark != nil {
 			row, err := json.Marshal(g.Mark)

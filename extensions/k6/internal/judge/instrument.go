@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // Limits of the generator's lateness in sending and reading. Lateness counts in the arrival latency, so the
@@ -60,10 +61,10 @@ func lateness(e Evidence) *report.Rule {
 		return &rule
 	}
 	if e.Run.Latency.Arrival.P99 == nil { // nothing arrived
-		return because(rule, "the generator was late: lateness p99 %s ms; %s", report.MS(own.P99), why)
+		return because(rule, "the generator was late: lateness p99 %s ms; %s", words.MS(own.P99), why)
 	}
 	return because(rule, "the generator was late: lateness p99 %s ms of arrival p99 %s ms; %s",
-		report.MS(own.P99), report.MS(e.Run.Latency.Arrival.P99), why)
+		words.MS(own.P99), words.MS(e.Run.Latency.Arrival.P99), why)
 }
 
 func cpu(e Evidence) *report.Rule {
@@ -78,7 +79,7 @@ func cpu(e Evidence) *report.Rule {
 	rule.Part, rule.TrustedAnyway = report.Sending, accountAnyway
 	rule.Remedy = "the load generator was out of CPU. Lower the rate or give it more cores, and run again"
 	return because(rule, "the generator was out of CPU: above %.0f %% of its %d cores in %s of %s seconds%s",
-		busyShare*100, e.Cores, report.Number(seconds), report.Number(len(timeline)), after(stolen(timeline)))
+		busyShare*100, e.Cores, words.Count(seconds), words.Count(len(timeline)), after(stolen(timeline)))
 }
 
 func socketWait(e Evidence) *report.Rule {
@@ -98,7 +99,7 @@ func socketWait(e Evidence) *report.Rule {
 	}
 	return because(rule, "the generator was late to read: arrivals waited %s for up to %s ms "+
 		"(p99) of arrival p99 %s ms%s",
-		where, report.MS(own.P99), report.MS(e.Run.Latency.Arrival.P99), after(stolen(e.Run.Timeline)))
+		where, words.MS(own.P99), words.MS(e.Run.Latency.Arrival.P99), after(stolen(e.Run.Timeline)))
 }
 
 func dropped(e Evidence) *report.Rule {
@@ -109,8 +110,8 @@ func dropped(e Evidence) *report.Rule {
 	if e.Halted {
 		return &rule
 	}
-	return because(rule, "the generator never sent %s of %s messages", report.Number(a.Dropped),
-		report.Number(a.Scheduled))
+	return because(rule, "the generator never sent %s of %s messages", words.Count(a.Dropped),
+		words.Count(a.Scheduled))
 }
 
 func gaps(e Evidence) *report.Rule {
@@ -126,7 +127,7 @@ func gaps(e Evidence) *report.Rule {
 	case n == 1:
 		lost = ", and it may have lost the missing delivery"
 	case n > 1:
-		lost = fmt.Sprintf(", and it may have lost some of %s missing deliveries", report.Number(n))
+		lost = fmt.Sprintf(", and it may have lost some of %s missing deliveries", words.Count(n))
 	}
 	return because(rule, "a subscriber had no connection (%s): the wait counts as the pipeline's latency%s%s",
 		times(len(all)), lost, open(all))
@@ -140,7 +141,7 @@ func negative(e Evidence) *report.Rule {
 	rule.Part, rule.TrustedAnyway = report.Receiving, bothAnyway
 	rule.Remedy = "the clocks disagree. See which process is off in the report, and run again"
 	return because(rule, "the clocks disagree: %s of %s deliveries have a stage below zero",
-		report.Number(a.Negative), report.Number(a.Deliveries.Arrived))
+		words.Count(a.Negative), words.Count(a.Deliveries.Arrived))
 }
 
 func samplesDiscarded(e Evidence) *report.Rule {
@@ -148,7 +149,7 @@ func samplesDiscarded(e Evidence) *report.Rule {
 	rule := atMost("samples_discarded", float64(n), 0, "samples", report.Invalid)
 	rule.Part, rule.TrustedAnyway = report.Sending, accountAnyway
 	rule.Remedy = "k6 did not take every sample. Lower the rate, and run again"
-	return because(rule, "k6 did not take %s samples, so its thresholds are about the others only", report.Number(n))
+	return because(rule, "k6 did not take %s samples, so its thresholds are about the others only", words.Count(n))
 }
 
 func measured(e Evidence) *report.Rule {
@@ -235,7 +236,7 @@ func (e Evidence) lateBy() (why, remedy string) {
 	}
 	if 100*e.Unattended >= int64(max(1, e.Run.Account.Requests.Scheduled)) { // as many requests as affect a p99
 		why = fmt.Sprintf("%s requests were due while all senders waited for answers: more senders are needed",
-			report.Number(int(e.Unattended)))
+			words.Count(int(e.Unattended)))
 		return why, "Give it more senders or lower the rate"
 	}
 	return "more cores are needed", remedy
@@ -255,7 +256,7 @@ func times(n int) string {
 	if n == 1 {
 		return "once"
 	}
-	return report.Number(n) + " times"
+	return words.Count(n) + " times"
 }
 
 func value(v *float64) float64 {

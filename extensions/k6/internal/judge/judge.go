@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // Evidence is the input of the verdict.
@@ -140,7 +141,7 @@ func (e Evidence) ends() []report.Rule {
 	a := e.Run.Account
 	rule := func(name string, n int, what string) report.Rule {
 		return *because(atMost(name, float64(n), 0, "messages", report.Fail), "%s: %s of %s messages%s",
-			strings.ReplaceAll(name, "_", "-"), report.Number(n), report.Number(a.Scheduled), what)
+			strings.ReplaceAll(name, "_", "-"), words.Count(n), words.Count(a.Scheduled), what)
 	}
 	all := []report.Rule{
 		rule("lost", a.Lost, " were accepted and never arrived"),

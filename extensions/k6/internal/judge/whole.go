@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // OfParts judges a run of several instances. The worst part decides the result. A script's limits must hold for each
@@ -30,8 +31,8 @@ func OfParts(run *report.Run, parts []*report.Run, requests int) report.Verdict 
 	}
 	if sent := run.Account.Requests.Scheduled; complete && requests > 0 && sent != requests {
 		w.broken("requests", report.Invalid, report.Unbalanced,
-			fmt.Sprintf("the parts have %s requests together, and the profile has %s", report.Number(sent),
-				report.Number(requests)))
+			fmt.Sprintf("the parts have %s requests together, and the profile has %s", words.Count(sent),
+				words.Count(requests)))
 	}
 	if !run.Account.Balanced {
 		w.broken("balanced", report.Invalid, report.Unbalanced, "the account does not balance")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // Session is a connection of a Receiver, which it restores after a loss.
@@ -68,7 +69,7 @@ func (h *Held) hold(ctx context.Context, i int, s Session, taker *Taker) {
 			short = 0
 		}
 		gap := h.openGap(i, err)
-		h.parts.Count("delivery", "subscriber lost", report.Printable(err.Error()))
+		h.parts.Count("delivery", "subscriber lost", words.Printable(err.Error()))
 		// Two clients with one id disconnect each other for ever. Mosquitto 2.0 does not report the cause, and
 		// MQTT 3.1.1 cannot.
 		if short == shortMost {

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // Answer is the answer of a run: the sentence to read first, and figures beside a limit.
@@ -84,8 +85,8 @@ func (r *Run) unusable() string {
 	switch {
 	case r.Run.Ended == nil:
 		return fmt.Sprintf("Not finished: %s of %s had arrived by then. Run it again to its end.",
-			count(r.Account.Arrived),
-			plural(r.Account.Scheduled, "message"))
+			words.Count(r.Account.Arrived),
+			words.Plural(r.Account.Scheduled, "message"))
 	case !r.Account.Balanced:
 		return "Not usable: " + Unbalanced + "."
 	case r.Verdict.Result == Incomplete:
@@ -127,19 +128,19 @@ func (r *Run) sentence(best held, known bool) string {
 	busiest := r.busiest()
 	switch {
 	case arrival.Count == 0 && http.Count > 0:
-		return fmt.Sprintf("Answered %s with %s p50 %s ms and p99 %s ms.", plural(int(http.Count), "request"),
+		return fmt.Sprintf("Answered %s with %s p50 %s ms and p99 %s ms.", words.Plural(int(http.Count), "request"),
 			r.Run.protocol(),
-			num(http.at(50)), num(http.at(99)))
+			words.MS(http.at(50)), words.MS(http.at(99)))
 	case arrival.Count == 0 || busiest == nil:
 		return "No delivery of a measured phase arrived."
 	case r.Run.Model == Closed && sweeps(r.Steps):
 		return r.swept(best, known)
 	case r.Run.Model == Closed:
-		return fmt.Sprintf("%s carried %s with arrival p50 %s ms and %s; %s p99 is %s ms.", plural(*busiest.VUs, "VU"),
-			perSecond(busiest.CarriedPerS), num(arrival.at(50)), arrival.worst(), r.Run.protocol(), num(http.at(99)))
+		return fmt.Sprintf("%s carried %s with arrival p50 %s ms and %s; %s p99 is %s ms.", words.Plural(*busiest.VUs, "VU"),
+			words.PerSecond(busiest.CarriedPerS), words.MS(arrival.at(50)), arrival.worst(), r.Run.protocol(), words.MS(http.at(99)))
 	case !known:
-		return fmt.Sprintf("Carried %s with arrival p50 %s ms and %s%s.", perSecond(busiest.CarriedPerS),
-			num(arrival.at(50)),
+		return fmt.Sprintf("Carried %s with arrival p50 %s ms and %s%s.", words.PerSecond(busiest.CarriedPerS),
+			words.MS(arrival.at(50)),
 			arrival.worst(), r.limited())
 	case best.perS == 0:
 		every, with := "", ", with "+arrival.worst()
@@ -147,22 +148,22 @@ func (r *Run) sentence(best held, known bool) string {
 			every, with = "every message arriving and ", ""
 		}
 		return fmt.Sprintf("Held no rate for %d s with %sarrival p99 below %s ms: %s were offered%s.", heldSeconds,
-			every, figure(r.Answer.P99LimitMS), perSecond(busiest.ScheduledPerS), with)
+			every, words.Figure(r.Answer.P99LimitMS), words.PerSecond(busiest.ScheduledPerS), with)
 	case best.most:
 		long := ""
 		if busiest.ScheduledPerS*(1-asMuch) > best.offered { // in a phase too short to be held
 			long = fmt.Sprintf(" for %d s", heldSeconds)
 		}
-		return fmt.Sprintf("Held %s, the most that was offered%s, with arrival %s%s.", perSecond(best.perS), long,
+		return fmt.Sprintf("Held %s, the most that was offered%s, with arrival %s%s.", words.PerSecond(best.perS), long,
 			arrival.worst(), r.limited())
 	case r.tooSlow():
 		return fmt.Sprintf("Arrival %s is above the limit of %s ms. Below it %s were held for %d s; %s were offered.",
 			arrival.worst(),
-			figure(r.Answer.P99LimitMS), perSecond(best.perS), heldSeconds, perSecond(busiest.ScheduledPerS))
+			words.Figure(r.Answer.P99LimitMS), words.PerSecond(best.perS), heldSeconds, words.PerSecond(busiest.ScheduledPerS))
 	}
 	return fmt.Sprintf("Held %s with arrival p99 below %s ms. %s were offered, and the whole run has %s.",
-		perSecond(best.perS),
-		figure(r.Answer.P99LimitMS), perSecond(busiest.ScheduledPerS), arrival.worst())
+		words.PerSecond(best.perS),
+		words.Figure(r.Answer.P99LimitMS), words.PerSecond(busiest.ScheduledPerS), arrival.worst())
 }
 
 // tooSlow reports whether the limit on arrival p99 failed the run.
@@ -175,28 +176,28 @@ func (r *Run) tooSlow() bool {
 // swept is the answer of a sweep of concurrency: the knee, and the highest rate within the limit.
 func (r *Run) swept(best held, known bool) string {
 	steps := closedSteps(r.Steps)
-	s := fmt.Sprintf("No knee up to %s: arrival p50 did not take off.", plural(*steps[len(steps)-1].VUs, "VU"))
+	s := fmt.Sprintf("No knee up to %s: arrival p50 did not take off.", words.Plural(*steps[len(steps)-1].VUs, "VU"))
 	if r.Knee != nil {
 		s = r.Knee.sentence(steps)
 	}
 	if !known {
 		return s
 	}
-	limit := figure(r.Answer.P99LimitMS)
+	limit := words.Figure(r.Answer.P99LimitMS)
 	switch {
 	case best.perS == 0:
 		return s + fmt.Sprintf(" No step held arrival p99 below %s ms.", limit)
 	case len(best.over) == 0:
 		return s + fmt.Sprintf(" Every step held arrival p99 below %s ms: the highest rate is %s, with %s.", limit,
-			perSecond(best.perS), plural(best.vus, "VU"))
+			words.PerSecond(best.perS), words.Plural(best.vus, "VU"))
 	}
 	over, last := "", best.over[len(best.over)-1]
 	for i, vus := range best.over[:len(best.over)-1] {
-		over += count(vus) + [2]string{", ", " and "}[min(1, max(0, i+3-len(best.over)))]
+		over += words.Count(vus) + [2]string{", ", " and "}[min(1, max(0, i+3-len(best.over)))]
 	}
 	return s + fmt.Sprintf(" The highest rate with arrival p99 below %s ms is %s, with %s; %s%s exceeded it.", limit,
-		perSecond(best.perS),
-		plural(best.vus, "VU"), over, plural(last, "VU"))
+		words.PerSecond(best.perS),
+		words.Plural(best.vus, "VU"), over, words.Plural(last, "VU"))
 }
 
 // sentence describes the knee of a sweep, and the rate there.
@@ -206,16 +207,16 @@ func (k *Knee) sentence(steps []Step) string {
 		if k.Stage != "" {
 			grew = ", and " + k.Stage + " takes longest"
 		}
-		return fmt.Sprintf("The knee is below %s: with %s a backlog already grows%s.", plural(k.Next, "VU"),
-			count(k.Next), grew)
+		return fmt.Sprintf("The knee is below %s: with %s a backlog already grows%s.", words.Plural(k.Next, "VU"),
+			words.Count(k.Next), grew)
 	}
 	if k.Stage != "" {
 		grew = "; " + k.Stage + " has grown most"
 	}
 	at := slices.IndexFunc(steps, func(s Step) bool { return *s.VUs == k.VUs })
-	return fmt.Sprintf("The knee is at %s, %s: from %s VUs on p50 stays high%s.", plural(k.VUs, "VU"),
-		perSecond(steps[at].CarriedPerS),
-		count(k.Next), grew)
+	return fmt.Sprintf("The knee is at %s, %s: from %s VUs on p50 stays high%s.", words.Plural(k.VUs, "VU"),
+		words.PerSecond(steps[at].CarriedPerS),
+		words.Count(k.Next), grew)
 }
 
 // limited is the limit behind a figure; empty: there is none.
@@ -223,15 +224,15 @@ func (r *Run) limited() string {
 	if r.Answer.P99LimitMS == nil {
 		return ""
 	}
-	return " (limit " + figure(r.Answer.P99LimitMS) + " ms)"
+	return " (limit " + words.Figure(r.Answer.P99LimitMS) + " ms)"
 }
 
 // worst is the p99 as text, or the maximum with too few samples for a p99.
 func (l Latency) worst() string {
 	if p99 := l.at(99); p99 != nil {
-		return "p99 " + num(p99) + " ms"
+		return "p99 " + words.MS(p99) + " ms"
 	}
-	return "max " + num(l.Max) + " ms"
+	return "max " + words.MS(l.Max) + " ms"
 }
 
 // busiest is the measured step with the highest offered rate; nil: none was reached.
@@ -265,7 +266,7 @@ func (r *Run) missing() string {
 	a := r.Account
 	var ends []string
 	for _, end := range missedEndings(a) {
-		ends = append(ends, count(end.n)+" "+end.name)
+		ends = append(ends, words.Count(end.n)+" "+end.name)
 	}
 	if len(ends) == 0 {
 		return ""
@@ -275,17 +276,6 @@ func (r *Run) missing() string {
 		whole = " whole"
 	}
 	return fmt.Sprintf(" %s of %s did not arrive%s (%s): latencies are those of the others.",
-		count(a.Scheduled-a.Arrived),
-		plural(a.Scheduled, "message"), whole, strings.Join(ends, ", "))
-}
-
-// perSecond is a rate as text.
-func perSecond(rate float64) string {
-	if rate >= hundred {
-		return count(int(rate+0.5)) + " messages/s"
-	}
-	if rate >= 1 {
-		return strings.TrimSuffix(strconv.FormatFloat(rate, 'f', 1, 64), ".0") + " messages/s"
-	}
-	return num(&rate) + " messages/s"
+		words.Count(a.Scheduled-a.Arrived),
+		words.Plural(a.Scheduled, "message"), whole, strings.Join(ends, ", "))
 }

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // Scene is what a cause needs besides run.json. A merged run has none: each instance has its own causes.
@@ -31,25 +33,25 @@ var causes = []struct {
 	},
 		func(r *Run) string {
 			e := r.unsent()
-			return fmt.Sprintf("%s of %s were not sent: %s", count(e.Count),
-				plural(r.Account.Requests.Scheduled, "request"),
-				short(Printable(e.Example)))
+			return fmt.Sprintf("%s of %s were not sent: %s", words.Count(e.Count),
+				words.Plural(r.Account.Requests.Scheduled, "request"),
+				words.Short(words.Printable(e.Example)))
 		}},
 	{mostFailed, func(r *Run) string {
 		s := Failures(r)
 		if e := r.worstRequest(); e != nil {
 			if e.Example != "" {
-				s += fmt.Sprintf(", for example %q", short(Printable(e.Example)))
+				s += fmt.Sprintf(", for example %q", words.Short(words.Printable(e.Example)))
 			}
 			s += ": " + adviceOn(e.Class)
 		}
 		return s
 	}},
 	{func(r *Run) bool { return r.silent() && r.Account.Foreign > 0 }, func(r *Run) string {
-		s := fmt.Sprintf("%s arrived without an id of this run", plural(r.Account.Foreign, "message"))
+		s := fmt.Sprintf("%s arrived without an id of this run", words.Plural(r.Account.Foreign, "message"))
 		why := "does the pipeline pass the id on, in its field (ID_KEY, ID_FORMAT), and where (ID_FROM)?"
 		if r.scene().Carries {
-			s = fmt.Sprintf("%s arrived whose ids could not be read", plural(r.Account.Foreign, "message"))
+			s = fmt.Sprintf("%s arrived whose ids could not be read", words.Plural(r.Account.Foreign, "message"))
 			why = "the id has to arrive as it was sent, not escaped, encoded or within a longer one; " +
 				"ID_FROM says where it is"
 		}
@@ -62,18 +64,18 @@ var causes = []struct {
 		func(r *Run) string {
 			return fmt.Sprintf("%s arrived with other content than was sent: does the pipeline wrap or rewrite messages "+
 				"on purpose (VERIFY=off)?",
-				plural(r.Account.Altered, "message"))
+				words.Plural(r.Account.Altered, "message"))
 		}},
 	{func(r *Run) bool { return r.silent() && r.Account.Queued > 0 && mostOf(r.Account.Queued, r) },
 		func(r *Run) string {
 			return fmt.Sprintf("%s are still in the queue: does a relay run, and does it reach the broker?",
-				plural(r.Account.Queued, "message"))
+				words.Plural(r.Account.Queued, "message"))
 		}},
 	{func(r *Run) bool {
 		return r.silent() && r.Account.DeadLettered > 0 && mostOf(r.Account.DeadLettered, r)
 	}, func(r *Run) string {
 		return fmt.Sprintf("the pipeline gave up %s (dead-lettered): its log says why",
-			plural(r.Account.DeadLettered, "message"))
+			words.Plural(r.Account.DeadLettered, "message"))
 	}},
 	{func(r *Run) bool { return r.silent() && Denied(r.Errors) != "" }, func(r *Run) string {
 		return "the requests were accepted, and the webhook took none of the calls that came: " + Denied(r.Errors)
@@ -133,7 +135,7 @@ func Denied(errors []ErrorClass) string {
 	var why []string
 	for _, e := range errors {
 		if e.Stage == DenialStage && len(why) < classesMost {
-			why = append(why, fmt.Sprintf("%s × %s (%s)", count(e.Count), e.Class, short(Printable(e.Example))))
+			why = append(why, fmt.Sprintf("%s × %s (%s)", words.Count(e.Count), e.Class, words.Short(words.Printable(e.Example))))
 		}
 	}
 	return strings.Join(why, ", ")
@@ -212,5 +214,5 @@ func ExcerptOf(payload []byte) string {
 	if len(text) > sampleMost {
 		text, cut = text[:sampleMost], " …"
 	}
-	return Printable(text) + cut
+	return words.Printable(text) + cut
 }

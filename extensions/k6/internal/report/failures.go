@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // classesMost is how many classes of errors a sentence names.
@@ -18,12 +20,12 @@ func Failures(r *Run) string {
 		case len(why) == classesMost:
 			more++
 		default:
-			why = append(why, fmt.Sprintf("%s × %s", count(e.Count), e.Class))
+			why = append(why, fmt.Sprintf("%s × %s", words.Count(e.Count), e.Class))
 		}
 	}
-	s := fmt.Sprintf("%s of %s got no 2xx", count(n.Failed), plural(n.Sent, "request"))
+	s := fmt.Sprintf("%s of %s got no 2xx", words.Count(n.Failed), words.Plural(n.Sent, "request"))
 	if protocol := r.Run.protocol(); protocol != "HTTP" {
-		s = fmt.Sprintf("%s of %s by %s failed", count(n.Failed), plural(n.Sent, "request"), protocol)
+		s = fmt.Sprintf("%s of %s by %s failed", words.Count(n.Failed), words.Plural(n.Sent, "request"), protocol)
 	}
 	if len(why) > 0 {
 		s += ": " + strings.Join(why, ", ")
@@ -43,9 +45,7 @@ func (r *Run) failing() string {
 		return ""
 	}
 	if url := r.scene().URL; url != "" {
-		return " " + capital(Failures(r)) + " (posted to " + url + ")."
+		return " " + words.Capital(Failures(r)) + " (posted to " + url + ")."
 	}
-	return " " + capital(Failures(r)) + "."
+	return " " + words.Capital(Failures(r)) + "."
 }
-
-func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

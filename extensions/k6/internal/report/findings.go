@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sort"
 	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // Finding is something that stands out in a run, as a sentence.
@@ -29,14 +31,13 @@ const (
 	gaveWay      = 3  // a stage has given way when its mean is more than so many times the mean before
 	phaseSeconds = 5  // a shorter phase says nothing about a backlog that grows
 	worstMuch    = 2  // the worst second stands out when its p99 is so many times the run's p50
-	nameLongest  = 60 // characters of a name in a finding
 )
 
 // findings lists what stands out: requests that failed, the worst second, then what gave way.
 func findings(r *Run) []Finding {
 	found := []Finding{}
 	if r.Account.Requests.Failed > 0 {
-		f := Finding{Text: capital(Failures(r)) + ".", Worry: true}
+		f := Finding{Text: words.Capital(Failures(r)) + ".", Worry: true}
 		if e := r.worstRequest(); e != nil {
 			f.Next = adviceOn(e.Class)
 		}
@@ -89,11 +90,11 @@ func worstSecond(r *Run) *Finding {
 		}
 	}
 	if sum > 0 {
-		held = fmt.Sprintf("; %s took %s of its mean", most, percent(worst.Stages[most]/sum))
+		held = fmt.Sprintf("; %s took %s of its mean", most, words.Percent(worst.Stages[most]/sum))
 	}
 	return &Finding{
 		Text: fmt.Sprintf("The worst second is %s, with arrival p99 %s ms%s.", moment(worst.T),
-			num(worst.Arrival.P99), held),
+			words.MS(worst.Arrival.P99), held),
 		Next: stageAdvice[most],
 		Span: span(worst.T, worst.T+1),
 	}
@@ -134,11 +135,11 @@ func fullCore(r *Run, resource Resource) *Finding {
 		}
 		gave = "; no stage gave way"
 		if was, is := meanOr0(before[most]), meanOr0(then[most]); was > 0 && is > gaveWay*was {
-			gave = fmt.Sprintf(": %s gave way, %s ms before and %s ms then", most, num(&was), num(&is))
+			gave = fmt.Sprintf(": %s gave way, %s ms before and %s ms then", most, words.MS(&was), words.MS(&is))
 		}
 	}
 	return &Finding{
-		Text: fmt.Sprintf("%s used %d %% of a core or more from %s to %s%s.", short(resource.Process), full,
+		Text: fmt.Sprintf("%s used %d %% of a core or more from %s to %s%s.", words.Short(resource.Process), full,
 			moment(from), moment(to), gave),
 		Next: cmp.Or(processAdvice[roleOf(resource.Process)], "give it more processes or less work"),
 		Span: span(from, to),
@@ -196,8 +197,8 @@ func grownBacklog(r *Run, step Step) *Finding {
 	}
 	return &Finding{
 		Text: fmt.Sprintf("In “%s” more messages came than the pipeline carried: "+
-			"the backlog grew from %s to %s deliveries.", short(step.Name), count(was),
-			count(is)),
+			"the backlog grew from %s to %s deliveries.", words.Short(step.Name), words.Count(was),
+			words.Count(is)),
 		Next: "lower the rate to what was carried, or find the process that is full or the stage that grows",
 		Span: &Span{step.StartS, end},
 	}
@@ -232,14 +233,6 @@ func meanOr0(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-func moment(second int) string { return minutes(time.Duration(second) * time.Second) }
+func moment(second int) string { return words.Moment(time.Duration(second) * time.Second) }
 
 func span(from, to int) *Span { return &Span{float64(from), float64(to)} }
-
-// short cuts a name, which may have any length.
-func short(name string) string {
-	if letters := []rune(name); len(letters) > nameLongest {
-		return string(letters[:nameLongest-1]) + "…"
-	}
-	return name
-}

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"slices"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // Limits of the rules of thumb for vmstat.
@@ -59,14 +61,14 @@ func vmstat(host *Figures) (found []Finding) {
 		tell("run again on a machine that is not shared",
 			"The hypervisor took %s %% of the host's CPU, and %s %% in the worst second: "+
 				"the latencies contain its pauses.",
-			num(new(meanOr0(steal))), num(new(slices.Max(steal))))
+			words.MS(new(meanOr0(steal))), words.MS(new(slices.Max(steal))))
 	}
 	spent := part(func(idle, switches, _ float64) bool { return idle < idleFew && switches > switchesMany })
 	if spent >= runMuch {
 		tell("lower the rate, or give the host more cores",
 			"In %s of the run the host was less than %v %% idle with more than %s context switches a second: "+
 				"its cores are saturated.",
-			percent(spent), idleFew, count(switchesMany))
+			words.Percent(spent), idleFew, words.Count(switchesMany))
 	}
 	bound := part(func(idle, _, interrupts float64) bool {
 		return idle >= 40 && idle <= 50 && interrupts > interruptMany
@@ -75,7 +77,7 @@ func vmstat(host *Figures) (found []Finding) {
 		tell("see /proc/interrupts: is one core busy with the interface alone?",
 			"In %s of the run the host was 40 to 50 %% idle with more than %s interrupts a second: "+
 				"look at the network interface, not at the cores.",
-			percent(bound), count(interruptMany))
+			words.Percent(bound), words.Count(interruptMany))
 	}
 	if slices.ContainsFunc(append(present(host.Gauges["si"]), present(host.Gauges["so"])...),
 		func(v float64) bool { return v > 0 }) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // Markdown is the summary of a run for a CI job or a comment on a change: the answer, figures with their limits, the
@@ -57,7 +59,7 @@ func (m *markdown) code(command string) {
 	for strings.Contains(command, fence) {
 		fence += "`"
 	}
-	m.line("\n%s\n%s\n%s", fence, Printable(command), fence)
+	m.line("\n%s\n%s\n%s", fence, words.Printable(command), fence)
 }
 
 // link is a link whose address may hold anything.
@@ -110,7 +112,7 @@ func (m *markdown) latencies(r *Run) {
 		m.row("---", "---:", "---:", "---:", "---:", "---:", "---:")
 	}
 	row := func(name string, l Latency, within string) {
-		m.row(name, num(l.Mean), num(l.at(50))+within, num(l.at(95)), num(l.at(99)), num(l.Max), count(int(l.Count)))
+		m.row(name, words.MS(l.Mean), words.MS(l.at(50))+within, words.MS(l.at(95)), words.MS(l.at(99)), words.MS(l.Max), words.Count(int(l.Count)))
 	}
 	head()
 	for i, one := range r.series() {
@@ -148,8 +150,8 @@ func (m *markdown) spans(r *Run) {
 		m.row("ms", "mean", "±", "p50", "p99", "max")
 		m.row("---", "---:", "---:", "---:", "---:", "---:")
 		for _, stage := range s.rows() {
-			m.row(plain(stage.From+" → "+stage.To), num(stage.Mean), num(stage.Error), num(stage.P50)+stage.within(),
-				num(stage.P99), num(stage.Max))
+			m.row(plain(stage.From+" → "+stage.To), words.MS(stage.Mean), words.MS(stage.Error), words.MS(stage.P50)+stage.within(),
+				words.MS(stage.P99), words.MS(stage.Max))
 		}
 	}
 	m.list(s.tail(r))
@@ -177,7 +179,7 @@ func (m *markdown) rules(r *Run, of string) {
 		} else if !held {
 			result = "**" + rule.Result + "**"
 		}
-		m.row(plain(rule.label()), plain(withUnit(rule.Value, rule.Unit)), plain(rule.limit()), result)
+		m.row(plain(rule.label()), plain(words.WithUnit(rule.Value, rule.Unit)), plain(rule.limit()), result)
 	}
 }
 

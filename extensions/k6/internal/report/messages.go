@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // Messages are the single messages that the report lists.
@@ -136,10 +137,10 @@ func slowestText(r *Run) []string {
 		var stages []string
 		for _, stage := range r.Stages {
 			if ms, known := s.StagesMS[stage.Name]; known {
-				stages = append(stages, stage.Name+" "+num(&ms))
+				stages = append(stages, stage.Name+" "+words.MS(&ms))
 			}
 		}
-		lines = append(lines, fmt.Sprintf("%s ms  %s  due %s  %s", num(&s.ArrivalMS), s.ID, s.Due, s.Target),
+		lines = append(lines, fmt.Sprintf("%s ms  %s  due %s  %s", words.MS(&s.ArrivalMS), s.ID, s.Due, s.Target),
 			"  "+strings.Join(stages, " · "))
 	}
 	return lines

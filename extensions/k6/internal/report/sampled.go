@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // Sampled is the arrival latency of one message in OneIn, from the trace lists of ingest and relay, and its difference
@@ -60,10 +61,10 @@ func sampledText(r *Run) []string {
 		return nil
 	}
 	lines := []string{fmt.Sprintf("p99 %s ms from %s (one message in %s), full %s ms, difference %s",
-		num(s.P99), plural(int(s.Count), "sample"), count(s.OneIn), num(r.Latency.Arrival.P99), change(s.Difference.P99,
+		words.MS(s.P99), words.Plural(int(s.Count), "sample"), words.Count(s.OneIn), words.MS(r.Latency.Arrival.P99), change(s.Difference.P99,
 			r.Latency.Arrival.P99))}
 	if s.NotFound > 0 {
-		lines = append(lines, "left out, as they are not in both trace lists: "+count(s.NotFound))
+		lines = append(lines, "left out, as they are not in both trace lists: "+words.Count(s.NotFound))
 	}
 	if len(r.Steps) < 2 {
 		return lines
@@ -77,10 +78,10 @@ func sampledText(r *Run) []string {
 			continue
 		}
 		own, all := step.Sampled, step.Latency.Arrival
-		lines = append(lines, fmt.Sprintf(row, width, step.Name, count(int(own.Count)),
-			num(own.Mean), num(all.Mean), change(own.Difference.Mean, all.Mean),
-			num(own.P50), num(all.P50), change(own.Difference.P50, all.P50),
-			num(own.P99), num(all.P99), change(own.Difference.P99, all.P99)))
+		lines = append(lines, fmt.Sprintf(row, width, step.Name, words.Count(int(own.Count)),
+			words.MS(own.Mean), words.MS(all.Mean), change(own.Difference.Mean, all.Mean),
+			words.MS(own.P50), words.MS(all.P50), change(own.Difference.P50, all.P50),
+			words.MS(own.P99), words.MS(all.P99), change(own.Difference.P99, all.P99)))
 	}
 	return lines
 }
@@ -90,7 +91,7 @@ func change(difference, from *float64) string {
 	if difference == nil {
 		return "n/a"
 	}
-	text := num(difference) + " ms"
+	text := words.MS(difference) + " ms"
 	if *difference >= 0 {
 		text = "+" + text
 	}

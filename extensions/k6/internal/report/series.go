@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // series is a distribution that terminal and Markdown show of a run, in ms; their digits are those of num.
@@ -26,12 +28,12 @@ func (r *Run) series() []series {
 // deliveries are the counts of deliveries, in a line.
 func (r *Run) deliveries(separator string) string {
 	a := r.Account
-	all := []string{fmt.Sprintf("%s of %s deliveries", count(a.Deliveries.Arrived), count(a.Deliveries.Due))}
+	all := []string{fmt.Sprintf("%s of %s deliveries", words.Count(a.Deliveries.Arrived), words.Count(a.Deliveries.Due))}
 	for _, one := range []struct {
 		n    int
 		name string
 	}{{a.Duplicates, "duplicates"}, {a.Reordered, "reordered"}, {a.Negative, "negative"}, {a.Foreign, "foreign"}} {
-		all = append(all, count(one.n)+" "+one.name)
+		all = append(all, words.Count(one.n)+" "+one.name)
 	}
 	return strings.Join(all, separator)
 }

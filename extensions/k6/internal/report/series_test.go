@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // Regression: terminal and Markdown had lists of their own, so Markdown said nothing of negative and foreign
@@ -15,7 +17,7 @@ func TestTerminalAndMarkdownShowTheSameFigures(t *testing.T) {
 	for _, text := range []string{Text(r, "", Screen{}), Markdown(r)} {
 		for _, one := range r.series() {
 			assert.Contains(t, text, one.name)
-			assert.Contains(t, text, num(one.at(99)))
+			assert.Contains(t, text, words.MS(one.at(99)))
 		}
 		assert.Contains(t, text, "7 negative")
 		assert.Contains(t, text, "9 foreign")

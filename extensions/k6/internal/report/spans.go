@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // Spans are the stages of sampled messages, by the spans that the pipeline's own traces have of them. Counts are
@@ -134,7 +135,7 @@ func (s *Spans) waits() bool { return s.Listen == "" && s.Received.Requests == 0
 // left says which deliveries have no stages, and why.
 func (s *Spans) left() (lines []string) {
 	if n := s.Sampled - s.Traced; n > 0 {
-		lines = append(lines, fmt.Sprintf("%s without a span", count(n)))
+		lines = append(lines, fmt.Sprintf("%s without a span", words.Count(n)))
 	}
 	for _, m := range s.Marks {
 		for _, why := range []struct {
@@ -142,7 +143,7 @@ func (s *Spans) left() (lines []string) {
 			n    int
 		}{{"without", m.Missing}, {"with more than one", m.Twice}, {"out of order at", m.Disordered}} {
 			if m.Used && why.n > 0 {
-				lines = append(lines, fmt.Sprintf("%s %s %q", count(why.n), why.what, m.Mark))
+				lines = append(lines, fmt.Sprintf("%s %s %q", words.Count(why.n), why.what, m.Mark))
 			}
 		}
 	}
@@ -154,10 +155,10 @@ func (s *Spans) head() string {
 	if s.waits() {
 		return fmt.Sprintf("deliveries of sampled messages (one in %s): %s, without spans so far; "+
 			"k6 x arrival spans joins files of them",
-			count(s.OneIn), count(s.Sampled))
+			words.Count(s.OneIn), words.Count(s.Sampled))
 	}
 	return fmt.Sprintf("%s of %s deliveries of sampled messages (one in %s) have stages, by %s of the pipeline",
-		count(int(s.Count)), count(s.Sampled), count(s.OneIn), plural(s.Received.Own+s.Received.Linked, "span"))
+		words.Count(int(s.Count)), words.Count(s.Sampled), words.Count(s.OneIn), words.Plural(s.Received.Own+s.Received.Linked, "span"))
 }
 
 // rows are the stages and their sum.
@@ -192,7 +193,7 @@ func SpansText(r *Run) []string {
 		lines = append(lines, fmt.Sprintf("%-24s "+spansRow, "", "mean", "±", "p50", "p99", "max"))
 		for _, stage := range s.rows() {
 			lines = append(lines, fmt.Sprintf("%-24s "+spansRow+" ms%s", stage.From+" → "+stage.To,
-				num(stage.Mean), num(stage.Error), num(stage.P50), num(stage.P99), num(stage.Max), stage.within()))
+				words.MS(stage.Mean), words.MS(stage.Error), words.MS(stage.P50), words.MS(stage.P99), words.MS(stage.Max), stage.within()))
 		}
 	}
 	return append(lines, s.tail(r)...)
@@ -205,5 +206,5 @@ func (s SpansStage) within() string {
 	if s.Bound == 0 || s.P50 == nil || *s.P50 >= sure*s.Bound {
 		return ""
 	}
-	return " ±" + num(&s.Bound)
+	return " ±" + words.MS(&s.Bound)
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // staticText is the part of the page that needs no script, for where none may run: Jenkins, mail, previews of files.
@@ -15,8 +17,8 @@ import (
 var staticText string
 
 var static = html.Must(html.New("static").Funcs(html.FuncMap{
-	"text": Printable, "count": count, "samples": func(n int64) string { return count(int(n)) }, "num": num,
-	"at": func(l Latency, p float64) string { return num(l.at(p)) },
+	"text": words.Printable, "count": words.Count, "samples": func(n int64) string { return words.Count(int(n)) }, "num": words.MS,
+	"at": func(l Latency, p float64) string { return words.MS(l.at(p)) },
 }).Parse(staticText))
 
 // staticPage is what the static part shows of a run.
@@ -81,7 +83,7 @@ func staticAccount(a Account) (rows []staticEnding) {
 	for _, e := range append([]ending{{a.Arrived, "arrived"}},
 		append(missedEndings(a), ending{a.Pending, "pending"})...) {
 		if e.name == "arrived" || e.n > 0 {
-			rows = append(rows, staticEnding{e.n, e.name, percent(float64(e.n) / float64(max(1, a.Scheduled)))})
+			rows = append(rows, staticEnding{e.n, e.name, words.Percent(float64(e.n) / float64(max(1, a.Scheduled)))})
 		}
 	}
 	return rows
@@ -92,22 +94,22 @@ func (r *Run) staticTiles() []staticTile {
 	if arrival.Count+http.Count == 0 {
 		return nil
 	}
-	limit := plural(int(arrival.Count), "sample")
+	limit := words.Plural(int(arrival.Count), "sample")
 	if r.Answer.P99LimitMS != nil {
-		limit = "limit " + figure(r.Answer.P99LimitMS) + " ms"
+		limit = "limit " + words.Figure(r.Answer.P99LimitMS) + " ms"
 	}
 	missed := 0
 	for _, e := range missedEndings(r.Account) {
 		missed += e.n
 	}
 	tiles := []staticTile{
-		{"Arrival p99", num(arrival.at(99)), "ms", limit},
-		{r.Run.protocol() + " p99", num(http.at(99)), "ms", plural(int(http.Count), "request")},
-		{"Arrival p50", num(arrival.at(50)), "ms", "max " + withUnit(arrival.Max, "ms")},
-		{"Not arrived", count(missed), "", "of " + plural(r.Account.Scheduled, "message")},
+		{"Arrival p99", words.MS(arrival.at(99)), "ms", limit},
+		{r.Run.protocol() + " p99", words.MS(http.at(99)), "ms", words.Plural(int(http.Count), "request")},
+		{"Arrival p50", words.MS(arrival.at(50)), "ms", "max " + words.WithUnit(arrival.Max, "ms")},
+		{"Not arrived", words.Count(missed), "", "of " + words.Plural(r.Account.Scheduled, "message")},
 	}
 	if held := r.Answer.HeldPerS; held != nil && *held > 0 {
-		rate, unit, _ := strings.Cut(perSecond(*held), " ")
+		rate, unit, _ := strings.Cut(words.PerSecond(*held), " ")
 		tiles = append(tiles, staticTile{"Rate", rate, unit, "held with p99 below the limit"})
 	}
 	return tiles
@@ -129,7 +131,7 @@ func (r *Run) staticStages() (all []staticStage) {
 		}
 		share := ""
 		if whole := r.Latency.Arrival.Mean; whole != nil && *whole > 0 && l.Mean != nil {
-			share = percent(max(0, *l.Mean / *whole))
+			share = words.Percent(max(0, *l.Mean / *whole))
 		}
 		all = append(all, staticStage{s.Name, s.From, s.To, share, l})
 	}

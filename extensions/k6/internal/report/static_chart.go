@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // staticChart is the first chart of a report as the parts of an SVG.
@@ -52,7 +54,7 @@ func newStaticChart(r *Run) *staticChart {
 			points = append(points, point{math.Log2(float64(*s.VUs)), known(s.Latency.Arrival.at(99))})
 		}
 		c.Title, c.Note = "Arrival p99 by concurrency", "ms, by VUs (logarithmic)"
-		label = func(x float64) string { return plural(int(math.Round(math.Exp2(x))), "VU") }
+		label = func(x float64) string { return words.Plural(int(math.Round(math.Exp2(x))), "VU") }
 	} else {
 		for _, s := range r.Timeline {
 			points = append(points, point{float64(s.T), known(s.Arrival.p99())})
@@ -116,7 +118,7 @@ func (c *staticChart) draw(points []point, limit *float64, least, most float64, 
 	y := func(v float64) int { return chartBottom - int((scale(v)-low)/(high-low)*(chartBottom-chartTop)) }
 	for _, v := range niceTicks(least, most, low != 0) {
 		c.Ticks = append(c.Ticks, staticTick{chartLeft, chartRight, y(v), y(v), chartLeft - 8, y(v) + 4, "end",
-			figure(&v)})
+			words.Figure(&v)})
 	}
 	for _, v := range []float64{first, (first + last) / 2, last} {
 		anchor := map[float64]string{first: "start", last: "end"}[v]

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // staticOf is the part of a golden's page that needs no script.
@@ -29,11 +31,11 @@ func TestThePageHasItsFiguresWithoutAScript(t *testing.T) {
 		part := staticOf(t, r)
 		assert.Contains(t, part, r.Run.Name, name)
 		assert.Contains(t, part, "<strong>"+r.Verdict.Result+"</strong>", name)
-		assert.Contains(t, part, count(r.Account.Scheduled)+" scheduled", name)
+		assert.Contains(t, part, words.Count(r.Account.Scheduled)+" scheduled", name)
 		if r.Latency.Arrival.Count == 0 {
 			continue
 		}
-		assert.Contains(t, part, "<dd>"+num(r.Latency.Arrival.at(99))+` <span class="unit">ms</span>`, name)
+		assert.Contains(t, part, "<dd>"+words.MS(r.Latency.Arrival.at(99))+` <span class="unit">ms</span>`, name)
 		for _, stage := range r.Stages {
 			assert.Contains(t, part, `class="text">`+stage.Name, name)
 		}
@@ -50,7 +52,7 @@ func TestAShareIsNeverRoundedToNothingOrAll(t *testing.T) {
 	for share, text := range map[float64]string{
 		0: "0 %", 0.000_01: "< 0.01 %", 0.000_06: "0.01 %", 0.12: "12 %", 0.998: "99.80 %", 0.999_99: "> 99.99 %", 1: "100 %",
 	} {
-		assert.Equal(t, text, percent(share), share)
+		assert.Equal(t, text, words.Percent(share), share)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // nameMost is the longest name of a phase in a table of eighty columns, and some more.
@@ -18,7 +20,7 @@ func stepsText(r *Run, wide bool) []string {
 		return nil
 	}
 	for i := range steps {
-		if name := []rune(Printable(steps[i].Name)); len(name) > nameMost {
+		if name := []rune(words.Printable(steps[i].Name)); len(name) > nameMost {
 			steps[i].Name = string(name[:nameMost-1]) + "…"
 		}
 	}
@@ -45,13 +47,13 @@ func stepsText(r *Run, wide bool) []string {
 		a, h := s.Latency.Arrival, s.Latency.HTTP
 		backlog := "n/a"
 		if s.Backlog != nil {
-			backlog = count(*s.Backlog)
+			backlog = words.Count(*s.Backlog)
 		}
 		line := fmt.Sprintf("%*s %7s %*s %7s %8s %7s %7s %7s", width, s.Name,
-			count(int(float64(s.Requests)/s.DurationS+0.5)),
-			len(mean), num(h.Mean), num(h.at(99)), num(a.at(50)), num(a.at(99)), num(a.Max), backlog)
+			words.Count(int(float64(s.Requests)/s.DurationS+0.5)),
+			len(mean), words.MS(h.Mean), words.MS(h.at(99)), words.MS(a.at(50)), words.MS(a.at(99)), words.MS(a.Max), backlog)
 		if almost {
-			line += fmt.Sprintf(" %10s", num(s.Arrived99S))
+			line += fmt.Sprintf(" %10s", words.MS(s.Arrived99S))
 		}
 		line += strings.Repeat(" ", len(unit))
 		for _, role := range roles {
@@ -60,7 +62,7 @@ func stepsText(r *Run, wide bool) []string {
 		lines = append(lines, line)
 	}
 	if len(some) < len(steps) {
-		lines = append(lines, fmt.Sprintf("%d of %s: the report has all", len(some), plural(len(steps), "phase")))
+		lines = append(lines, fmt.Sprintf("%d of %s: the report has all", len(some), words.Plural(len(steps), "phase")))
 	}
 	return lines
 }

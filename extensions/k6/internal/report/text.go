@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 var colours = map[string]string{Pass: "32", Fail: "31", Invalid: "33", Incomplete: "33"}
@@ -39,7 +41,7 @@ type summary struct {
 }
 
 func (s *summary) line(label, format string, args ...any) {
-	s.row(label, strings.Join(fold(Printable(fmt.Sprintf(format, args...)), s.columns-indent),
+	s.row(label, strings.Join(fold(words.Printable(fmt.Sprintf(format, args...)), s.columns-indent),
 		"\n"+strings.Repeat(" ", indent)))
 }
 
@@ -48,7 +50,7 @@ const indent = 14
 
 // row writes a line that stays as it is, like that of a table.
 func (s *summary) row(label, text string) {
-	fmt.Fprintf(s, "  %-11s %s\n", Printable(label), text)
+	fmt.Fprintf(s, "  %-11s %s\n", words.Printable(label), text)
 }
 
 // paragraph writes lines after an empty line, if there are any, with a label before the first.
@@ -56,7 +58,7 @@ func (s *summary) paragraph(label string, lines []string) { s.paragraphs(label, 
 
 // table is a paragraph whose lines are rows.
 func (s *summary) table(label string, lines []string) {
-	s.paragraphs(label, lines, func(label, _ string, text ...any) { s.row(label, Printable(fmt.Sprint(text...))) })
+	s.paragraphs(label, lines, func(label, _ string, text ...any) { s.row(label, words.Printable(fmt.Sprint(text...))) })
 }
 
 func (s *summary) paragraphs(label string, lines []string, write func(label, format string, args ...any)) {
@@ -78,7 +80,7 @@ func Text(r *Run, where string, screen Screen) string {
 	if screen.Colour {
 		verdict = "\x1b[1;" + colours[r.Verdict.Result] + "m" + verdict + "\x1b[0m"
 	}
-	fmt.Fprintf(s, "\n  %s%s %s\n", verdict, padding, Printable(r.Run.Name))
+	fmt.Fprintf(s, "\n  %s%s %s\n", verdict, padding, words.Printable(r.Run.Name))
 	if g := r.Run.Generator; g != nil {
 		s.line("", "generator %d of %d: npm run report -- merge makes one run of all", g.Number, g.Of)
 	}
@@ -125,14 +127,14 @@ func Text(r *Run, where string, screen Screen) string {
 	for _, p := range r.Generators {
 		own := ""
 		if p.Scheduled != nil {
-			own = fmt.Sprintf(" · %s scheduled · %s arrived · lateness p99 %s ms · CPU max %s %%", count(*p.Scheduled),
-				count(*p.Arrived),
-				num(p.ScheduleP99MS), num(p.CPUPercentMax))
+			own = fmt.Sprintf(" · %s scheduled · %s arrived · lateness p99 %s ms · CPU max %s %%", words.Count(*p.Scheduled),
+				words.Count(*p.Arrived),
+				words.MS(p.ScheduleP99MS), words.MS(p.CPUPercentMax))
 		}
 		s.line(fmt.Sprintf("generator %d", p.Number), "%s · %s%s", p.Segment, p.Result, own)
 	}
 	for _, e := range r.Errors {
-		s.line("error", "%s × %s at %s: %s", count(e.Count), e.Class, e.Stage, e.Example)
+		s.line("error", "%s × %s at %s: %s", words.Count(e.Count), e.Class, e.Stage, e.Example)
 	}
 	s.table("report", []string{where})
 	return s.String() + "\n"
@@ -155,34 +157,34 @@ func (id Identity) rates() string {
 	if most == 0 || weights == 0 || messages == weights {
 		return ""
 	}
-	return fmt.Sprintf("%s requests/s = %s messages/s", figure(&most), figure(new(most*messages/weights)))
+	return fmt.Sprintf("%s requests/s = %s messages/s", words.Figure(&most), words.Figure(new(most*messages/weights)))
 }
 
 // latencies writes the latencies of the run, then of each stage.
 func (s *summary) latencies(r *Run) {
 	l := r.Latency
 	for i, one := range r.series() {
-		s.line(one.name, "%s   %s", one.quantiles(), cmp.Or(one.note, "from "+count(int(one.Count))+" "+one.of))
+		s.line(one.name, "%s   %s", one.quantiles(), cmp.Or(one.note, "from "+words.Count(int(one.Count))+" "+one.of))
 		if a := r.Answer; i == 0 && a.WithinLimit != nil {
-			s.line("within", "%s arrived within the limit of %s ms", percent(*a.WithinLimit), figure(a.P99LimitMS))
+			s.line("within", "%s arrived within the limit of %s ms", words.Percent(*a.WithinLimit), words.Figure(a.P99LimitMS))
 		}
 	}
 	if c := r.Canary; c != nil {
 		latency := ""
 		if c.Latency.Count > 0 {
-			latency = fmt.Sprintf(" · p50 %s · max %s ms", num(c.Latency.at(50)), num(c.Latency.Max))
+			latency = fmt.Sprintf(" · p50 %s · max %s ms", words.MS(c.Latency.at(50)), words.MS(c.Latency.Max))
 		}
-		s.line("canary", "%s of %s%s", count(c.Arrived), count(c.Sent), latency)
+		s.line("canary", "%s of %s%s", words.Count(c.Arrived), words.Count(c.Sent), latency)
 	}
 
 	s.table("stage", []string{fmt.Sprintf(stageRow, "mean", "share", "p50", "p99", "max") +
 		r.Tail.column("    ", "of slowest 1 %")})
 	row := func(stage string, part Latency, note string) {
-		text := fmt.Sprintf(stageRow+" ms%s%s", num(part.Mean), share(part, l.Arrival), num(part.at(50)),
-			num(part.at(99)), num(part.Max),
-			r.Tail.column(" ", r.Tail.share(stage)), Printable(note))
+		text := fmt.Sprintf(stageRow+" ms%s%s", words.MS(part.Mean), share(part, l.Arrival), words.MS(part.at(50)),
+			words.MS(part.at(99)), words.MS(part.Max),
+			r.Tail.column(" ", r.Tail.share(stage)), words.Printable(note))
 		if s.columns > 0 && indent+utf8.RuneCountInString(text) > s.columns { // the note stands below
-			text = strings.TrimSuffix(text, Printable(note))
+			text = strings.TrimSuffix(text, words.Printable(note))
 			defer s.line("", "%s", strings.TrimSpace(note))
 		}
 		s.row("  "+stage, text)
@@ -212,7 +214,7 @@ func share(part, whole Latency) string {
 }
 
 func (l Latency) quantiles() string {
-	return fmt.Sprintf("p50 %s · p95 %s · p99 %s · max %s ms", num(l.at(50)), num(l.at(95)), num(l.at(99)), num(l.Max))
+	return fmt.Sprintf("p50 %s · p95 %s · p99 %s · max %s ms", words.MS(l.at(50)), words.MS(l.at(95)), words.MS(l.at(99)), words.MS(l.Max))
 }
 
 // equation is the account in two lines: the ends up to arrived, and the rest.
@@ -222,15 +224,15 @@ func equation(a Account) (reached, rest string) {
 		sign = "≠"
 	}
 	reached = fmt.Sprintf("%s scheduled %s %s dropped + %s rejected + %s unknown + %s arrived",
-		count(a.Scheduled), sign,
-		count(a.Dropped), count(a.Rejected), count(a.Unknown), count(a.Arrived))
+		words.Count(a.Scheduled), sign,
+		words.Count(a.Dropped), words.Count(a.Rejected), words.Count(a.Unknown), words.Count(a.Arrived))
 	if a.Altered > 0 {
-		reached += fmt.Sprintf(" + %s altered", count(a.Altered))
+		reached += fmt.Sprintf(" + %s altered", words.Count(a.Altered))
 	}
-	rest = fmt.Sprintf("+ %s dead-lettered + %s queued + %s lost", count(a.DeadLettered), count(a.Queued),
-		count(a.Lost))
+	rest = fmt.Sprintf("+ %s dead-lettered + %s queued + %s lost", words.Count(a.DeadLettered), words.Count(a.Queued),
+		words.Count(a.Lost))
 	if a.Pending > 0 {
-		rest += fmt.Sprintf(" + %s pending", count(a.Pending))
+		rest += fmt.Sprintf(" + %s pending", words.Count(a.Pending))
 	}
 	return reached, rest
 }
@@ -247,18 +249,18 @@ func CutOff(ran, planned time.Duration) string {
 	case ran <= 0:
 		return "cut off before it began"
 	case ran < planned:
-		return fmt.Sprintf("cut off at %s of %s", minutes(ran), minutes(planned))
+		return fmt.Sprintf("cut off at %s of %s", words.Moment(ran), words.Moment(planned))
 	case planned == 0:
-		return fmt.Sprintf("cut off at %s, before every message had an end", minutes(ran))
+		return fmt.Sprintf("cut off at %s, before every message had an end", words.Moment(ran))
 	}
-	return fmt.Sprintf("cut off at %s, after its load of %s and before every message had an end", minutes(ran),
-		minutes(planned))
+	return fmt.Sprintf("cut off at %s, after its load of %s and before every message had an end", words.Moment(ran),
+		words.Moment(planned))
 }
 
 func (c Clock) text() string {
 	s := fmt.Sprintf("%s, bound ±%.3f ms", c.Reference, c.BoundMS)
 	if c.LimitMS != nil {
-		s += fmt.Sprintf(", limit %s ms", num(c.LimitMS))
+		s += fmt.Sprintf(", limit %s ms", words.MS(c.LimitMS))
 	}
 	if c.DriftPPM == nil {
 		return s
@@ -281,20 +283,20 @@ func instrument(r *Run) string {
 				lasted += *g.ToS - g.FromS
 			}
 		}
-		s := plural(len(gaps), "gap")
+		s := words.Plural(len(gaps), "gap")
 		if open < len(gaps) {
 			s += fmt.Sprintf(", %.1f s", lasted)
 		}
 		if open > 0 {
-			s += fmt.Sprintf(", %s open", count(open))
+			s += fmt.Sprintf(", %s open", words.Count(open))
 		}
 		notes = append(notes, s)
 	}
 	if n := r.Health.SamplesDiscarded; n > 0 {
-		notes = append(notes, plural(n, "sample")+" discarded")
+		notes = append(notes, words.Plural(n, "sample")+" discarded")
 	}
 	if n := r.Account.Requests.Retried; n > 0 {
-		notes = append(notes, plural(n, "request")+" repeated")
+		notes = append(notes, words.Plural(n, "request")+" repeated")
 	}
 	return strings.Join(notes, " · ")
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 func balanced() *Run {
@@ -103,9 +104,9 @@ func TestTextEscapesControlCharacters(t *testing.T) {
 	require.NoError(t, json.Unmarshal(data, &vectors))
 	require.NotEmpty(t, vectors)
 	for _, v := range vectors {
-		assert.Equal(t, v[1], Printable(v[0]))
+		assert.Equal(t, v[1], words.Printable(v[0]))
 	}
-	assert.Equal(t, "not \uFFFD UTF-8", Printable("not \x9b UTF-8"))
+	assert.Equal(t, "not \uFFFD UTF-8", words.Printable("not \x9b UTF-8"))
 
 	// Foreign text: an ingest's answer becomes an error's example, and a profile names its phases.
 	hostile := func(of string) string { return of + " \x1b[31m\u009b\r\n  PASS \u202e" }

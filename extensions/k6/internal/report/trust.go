@@ -1,6 +1,9 @@
 package report
 
-import "github.com/arrival-bench/arrival/extensions/k6/internal/stages"
+import (
+	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
+)
 
 // The parts of run.json about the instrument: clock, health, canary.
 
@@ -37,7 +40,7 @@ func within(r *Run, stage stages.Stage) string {
 	if !stage.CrossesHosts || p50 == nil || r.Clock.OneHost || *p50 >= sure*r.Clock.BoundMS {
 		return ""
 	}
-	return " ±" + num(&r.Clock.BoundMS)
+	return " ±" + words.MS(&r.Clock.BoundMS)
 }
 
 // Health describes whether the instrument kept up.

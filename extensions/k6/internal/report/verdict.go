@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // Results of a run. Only Pass is green.
@@ -101,12 +103,12 @@ func (r Rule) limit() string {
 	if r.Limit == nil || r.Op == "" {
 		return ""
 	}
-	number := num(r.Limit)
+	number := words.MS(r.Limit)
 	switch {
 	case slices.Contains([]string{"messages", "deliveries", "samples"}, r.Unit): // an earlier version set parts of one
-		number = count(int(*r.Limit))
+		number = words.Count(int(*r.Limit))
 	case r.Basis == "":
-		number = grouped(strconv.FormatFloat(*r.Limit, 'f', -1, 64))
+		number = words.Grouped(strconv.FormatFloat(*r.Limit, 'f', -1, 64))
 	}
 	return strings.TrimSpace(signs.Replace(r.Op) + " " + number + " " + r.Unit)
 }
@@ -120,9 +122,9 @@ func (r Rule) Unjudged(expression string) Rule {
 
 // Broken is a broken limit as text: "arrival p99 14.4 ms, limit < 0.1 ms".
 func (r Rule) Broken() string {
-	value := withUnit(r.Value, r.Unit)
+	value := words.WithUnit(r.Value, r.Unit)
 	if r.Unit == "%" && r.Value != nil {
-		value = percent(*r.Value / 100)
+		value = words.Percent(*r.Value / 100)
 	}
 	return fmt.Sprintf("%s %s, limit %s", r.label(), value, r.limit())
 }
@@ -155,7 +157,7 @@ func (r Rule) label() string {
 func (r Rule) Measured() string {
 	s := r.Limited()
 	if r.Value != nil {
-		s += ": " + withUnit(r.Value, r.Unit)
+		s += ": " + words.WithUnit(r.Value, r.Unit)
 	}
 	if r.Reason != "" {
 		s += " (" + r.Reason + ")"

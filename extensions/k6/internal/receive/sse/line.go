@@ -18,6 +18,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/push"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // retryFirst is the wait before a reconnection, unless the server has said another one.
@@ -195,7 +196,7 @@ func accept(what string, answer *http.Response) error {
 	case answer.StatusCode != http.StatusOK:
 		return push.Refused(what+" are refused", answer.StatusCode)
 	case kind != "text/event-stream":
-		return push.Final(fmt.Errorf("%s: the answer is %q, and no text/event-stream", what, report.Printable(kind)))
+		return push.Final(fmt.Errorf("%s: the answer is %q, and no text/event-stream", what, words.Printable(kind)))
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // limits are what callers can make the listener hold, and how long they may take.
@@ -156,7 +157,7 @@ type failures struct{ of *listener }
 
 func (f *failures) Write(line []byte) (int, error) {
 	if _, why, is := strings.Cut(string(line), "TLS handshake error "); is {
-		f.of.Count(stage, "TLS", report.Printable(strings.TrimSpace(why)))
+		f.of.Count(stage, "TLS", words.Printable(strings.TrimSpace(why)))
 	}
 	return len(line), nil
 }

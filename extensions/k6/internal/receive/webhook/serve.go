@@ -15,6 +15,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // stage is where the report counts what callers do wrong.
@@ -158,7 +159,7 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // deny answers a call that is no arrival, and counts it.
 func (l *listener) deny(w http.ResponseWriter, status int, class, example string) {
-	l.Count(stage, class, report.Printable(example))
+	l.Count(stage, class, words.Printable(example))
 	w.WriteHeader(status)
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/push"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 const (
@@ -223,7 +224,7 @@ func (l *line) reason(err error) error {
 	case errors.Is(err, websocket.ErrReadLimit):
 		return fmt.Errorf("WebSocket: a message has more than %d bytes", push.MessageMost)
 	case errors.As(err, &closing):
-		return fmt.Errorf("WebSocket: the server ended the connection: %s", report.Printable(closing.Error()))
+		return fmt.Errorf("WebSocket: the server ended the connection: %s", words.Printable(closing.Error()))
 	}
 	return fmt.Errorf("WebSocket: the connection ended: %w", err)
 }
