@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
@@ -80,6 +81,6 @@ func TestSendersThatEndEarlyAreTheCause(t *testing.T) {
 	r := &report.Run{Scene: &report.Scene{Abandoned: "the senders ended after 5 of 20 requests"}}
 	r.Account.Requests = report.Requests{Scheduled: 20, Sent: 5}
 	r.Account.Scheduled, r.Account.Dropped, r.Account.Arrived, r.Account.Deliveries.Arrived = 20, 15, 5, 5
-	assert.Contains(t, r.Cause(), "5 of 20 requests")
-	assert.Contains(t, r.Cause(), "scenario")
+	assert.Contains(t, facts.Cause(r), "5 of 20 requests")
+	assert.Contains(t, facts.Cause(r), "scenario")
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
@@ -59,7 +60,7 @@ func (e *engine) describe(lossless bool, timeline []report.Interval, doubts ...s
 		r.Targets, r.Messages = report.NewTargets(e.Ledger.Targets()), e.describeMessages()
 	}
 	r.Verdict = e.judge(r, noted.doubts, ran)
-	r.Conclude(noted.answer)
+	facts.Conclude(r, noted.answer)
 	return r
 }
 

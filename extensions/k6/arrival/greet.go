@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
 // sendCanary connects the canary, and lets one message go round before the load: a wrong path, token or topic costs one
@@ -63,8 +63,8 @@ func (o *options) greets() bool {
 func (e *engine) greet(ctx context.Context, canary *receive.Canary) error {
 	altered, err := canary.Greet(ctx)
 	e.greeted = err == nil
-	if _, errors := e.noted(); err != nil && report.Denied(errors) != "" {
-		err = fmt.Errorf("%w; the webhook did not take what came: %s", err, report.Denied(errors))
+	if _, errors := e.noted(); err != nil && facts.Denied(errors) != "" {
+		err = fmt.Errorf("%w; the webhook did not take what came: %s", err, facts.Denied(errors))
 	}
 	if err != nil || altered == "" || !e.compares(ctx) {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runs"
 )
 
 // inProgress is a run that has written so many seconds and a report of one second.
@@ -42,12 +43,12 @@ func TestAKilledRunReportsWhatItHadWritten(t *testing.T) {
 	_, err := rec.timeline.WriteString(`{"t":4,"phase":"pha`) // killed while it wrote
 	require.NoError(t, err)
 
-	r, err := report.Read(dir)
+	r, err := runs.Read(dir)
 	require.NoError(t, err)
 	assert.Len(t, r.Timeline, 1, "the run is in progress: its files are its own")
 
 	require.NoError(t, e.held.Close()) // as the kernel does after a kill
-	r, err = report.Read(dir)
+	r, err = runs.Read(dir)
 	require.NoError(t, err)
 	assert.Len(t, r.Timeline, 4)
 	assert.GreaterOrEqual(t, r.Account.Scheduled, 40)
@@ -119,7 +120,7 @@ func TestWhatAKilledRunLeavesMayBeDamaged(t *testing.T) {
 			require.NoError(t, e.writeLatest(rec.seconds))
 			c.damage(t, rec, dir)
 			require.NoError(t, e.held.Close())
-			r, err := report.Read(dir)
+			r, err := runs.Read(dir)
 			if c.wrong != "" {
 				assert.ErrorContains(t, err, c.wrong)
 				return

@@ -13,6 +13,7 @@ import (
 	"go.k6.io/k6/v2/metrics"
 	"gopkg.in/guregu/null.v3"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 )
 
@@ -41,7 +42,7 @@ func TestARedirectHasItsOwnClass(t *testing.T) {
 	}, got)
 	assert.NotContains(t, examples, "pass")
 	assert.NotContains(t, examples, "secret")
-	assert.Contains(t, r.Cause(), "INGEST_URL")
+	assert.Contains(t, facts.Cause(r), "INGEST_URL")
 }
 
 // Regression: a server that names another host in each answer made a class of each.

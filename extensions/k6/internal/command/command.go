@@ -16,6 +16,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/arrival"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/merge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runs"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 	"github.com/arrival-bench/arrival/extensions/k6/record"
 )
@@ -72,7 +73,7 @@ judged does not pass.`,
 		RunE: func(_ *cobra.Command, given []string) error {
 			passed := true
 			err := each(gs, given, func(path string) error {
-				r, err := report.Read(path)
+				r, err := runs.Read(path)
 				if err != nil {
 					return err
 				}
@@ -203,7 +204,7 @@ Exit code: 0 when all pages are written, 1 when one is not: a file is not a vali
 }
 
 func render(path, out string) (page string, err error) {
-	run, err := report.Load(path)
+	run, err := runs.Load(path)
 	if err != nil {
 		return "", err
 	}

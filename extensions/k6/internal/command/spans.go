@@ -14,6 +14,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/arrival"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runs"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/spans"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
@@ -107,7 +108,7 @@ func ownSpans(run string, files []string) (*report.Spans, error) {
 		return nil, fmt.Errorf("the run has no %s, as no span of its messages came to it: "+
 			"give files of spans; --help says more", path)
 	}
-	r, err := report.Read(run)
+	r, err := runs.Read(run)
 	if err == nil && r.Spans == nil {
 		err = fmt.Errorf("%s has a %s, but its %s no spans", run, spans.SpansName, report.FileName)
 	}
@@ -207,7 +208,7 @@ func messagesOf(gs *state.GlobalState, given []string) (all [][]report.SpansSpan
 		}
 		return k.Trees(traced.Kept), nil
 	}
-	r, err := report.Read(given[0])
+	r, err := runs.Read(given[0])
 	if err != nil {
 		return nil, err
 	}

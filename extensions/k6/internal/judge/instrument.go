@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
@@ -158,7 +159,7 @@ func measured(e Evidence) *report.Rule {
 		Name: "measured", Value: &n, Op: ">=", Limit: new(1.0), Unit: "deliveries", OK: new(n >= 1),
 		Result: report.Invalid, Part: report.Receiving, TrustedAnyway: httpAnyway,
 		Remedy: "no delivery was measured. Check that the pipeline delivers to the subscribers' topics, and run again",
-	}, "no delivery was measured, so there is no latency to judge%s", after(e.Run.Cause()))
+	}, "no delivery was measured, so there is no latency to judge%s", after(facts.Cause(e.Run)))
 }
 
 // after puts a cause behind a reason.
@@ -228,7 +229,7 @@ func stolen(timeline []report.Interval) string {
 // back from the hypervisor, more senders if all were busy, otherwise more cores.
 func (e Evidence) lateBy() (why, remedy string) {
 	remedy = "Lower the rate or give it more cores"
-	if cause := e.Run.Cause(); cause != "" { // senders that wait for answers, or have ended, are late
+	if cause := facts.Cause(e.Run); cause != "" { // senders that wait for answers, or have ended, are late
 		return cause, remedy
 	}
 	if steal := stolen(e.Run.Timeline); steal != "" {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
@@ -152,7 +153,7 @@ func (e Evidence) ends() []report.Rule {
 		rule("dead_lettered", a.DeadLettered, ""),
 		rule("queued", a.Queued, " were still in the queue"+e.leased()),
 		*because(atMost(report.FailedRequests, float64(a.Requests.Failed), 0, "requests", report.Fail), "%s",
-			report.Failures(e.Run)),
+			facts.Failures(e.Run)),
 	}
 	return slices.DeleteFunc(all, func(r report.Rule) bool {
 		if r.Name == "lost" { // perhaps only the subscriber's connection was lost

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -47,7 +48,7 @@ func TestARuleIsOneFunction(t *testing.T) {
 	})
 	r := run(nil)
 	r.Verdict = Of(Evidence{Run: r})
-	r.Conclude("")
+	facts.Conclude(r, "")
 	assert.Equal(t, report.Invalid, r.Verdict.Result)
 	assert.Equal(t, []string{"the generator paused 3 times"}, r.Verdict.Reasons)
 	assert.Equal(t, []string{report.TrustsHTTP}, r.Verdict.TrustedAnyway)

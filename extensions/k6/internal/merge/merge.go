@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
@@ -39,7 +40,7 @@ func whole(parts []Part, name string, log io.Writer) *report.Run {
 	r.Timeline = seconds(parts, first.Run.ID, must.Get(time.Parse(time.RFC3339, first.Run.Started)).UnixMilli(), log)
 	r.Steps = steps(runs, r.Resources)
 	r.Verdict = judge.OfParts(r, runs, requests(first.Run))
-	r.Conclude("") // a script's own sentence is about one part
+	facts.Conclude(r, "") // a script's own sentence is about one part
 	return r
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runs"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
 
@@ -40,7 +41,7 @@ func (p Part) generator() *report.Generator { return p.Run.Run.Generator }
 // read reads the part in a directory. It refuses what no run has and would take all memory: instancesMost is far
 // above what anybody starts, and secondsMost four months.
 func read(dir string) (Part, error) {
-	r, err := report.Read(dir)
+	r, err := runs.Read(dir)
 	if err != nil {
 		return Part{}, err
 	}

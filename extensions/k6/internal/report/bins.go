@@ -29,8 +29,8 @@ func NewBins(s *ledger.Series) []int64 {
 	return bins
 }
 
-// bins counts the samples in common bins; nil without the histogram.
-func (l Latency) bins() []int64 {
+// NewBins counts the samples in common bins; nil without the histogram.
+func (l Latency) NewBins() []int64 {
 	if l.Histogram == nil || l.Count == 0 {
 		return nil
 	}

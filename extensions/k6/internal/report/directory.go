@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"syscall"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
@@ -86,36 +84,11 @@ func Replace(path string, write func(*bufio.Writer) error) error {
 	return os.Rename(next.Name(), path)
 }
 
-// Load reads a valid run.json, by its path or that of its directory. That of a killed run is first brought up to what
-// the run had written. Errors name the file and the fault.
+// Load reads a valid run.json as it stands, by its path or that of its directory. Errors name the file and the fault.
 func Load(path string) ([]byte, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, FileName)
 	}
-	if filepath.Base(path) != FileName {
-		return load(path)
-	}
-	r, release, err := recoverable(filepath.Dir(path))
-	if err != nil {
-		return nil, err
-	}
-	if r == nil {
-		return load(path)
-	}
-	defer release()
-	switch err := SaveWhole(filepath.Dir(path), r, ""); {
-	case errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS): // it can be read all the same
-		var made bytes.Buffer
-		err := WriteJSON(&made, r)
-		return made.Bytes(), err
-	case err != nil:
-		return nil, err
-	}
-	return load(path)
-}
-
-// load reads a valid run.json as it stands.
-func load(path string) ([]byte, error) {
 	data, err := ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -132,19 +105,14 @@ func load(path string) ([]byte, error) {
 // Read is Load, decoded.
 func Read(path string) (*Run, error) {
 	data, err := Load(path)
-	return decoded(path, data, err)
-}
-
-// readWhole is Read of a run.json as it stands.
-func readWhole(path string) (*Run, error) {
-	data, err := load(path)
-	return decoded(path, data, err)
-}
-
-func decoded(path string, data []byte, err error) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	return Decode(path, data)
+}
+
+// Decode decodes a valid run.json; the error names its path.
+func Decode(path string, data []byte) (*Run, error) {
 	r, err := decode(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s is not a run that this version can read: %w", path, err)

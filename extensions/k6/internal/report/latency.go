@@ -51,9 +51,9 @@ func NewLatency(s *ledger.Series, lossless bool) Latency {
 	return l
 }
 
-// at is the p50, p95 or p99. It is nil with fewer than 1 / (1 − p) samples, where it would just be the largest. The
+// At is the p50, p95 or p99. It is nil with fewer than 1 / (1 − p) samples, where it would just be the largest. The
 // page (reports/page/facts.ts) has the same rule.
-func (l Latency) at(p float64) *float64 {
+func (l Latency) At(p float64) *float64 {
 	if float64(l.Count)*(100-p) < 100 {
 		return nil
 	}

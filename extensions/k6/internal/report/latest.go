@@ -2,7 +2,6 @@ package report
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,74 +52,55 @@ func removeLatest(dir string) error {
 	return nil
 }
 
-// Recover brings the report in a run's directory up to what the run had written when it was killed. It leaves a run in
-// progress alone, and one whose report is complete.
-func Recover(dir string) (recovered bool, err error) {
-	r, release, err := recoverable(dir)
-	if r == nil || err != nil {
-		return false, err
-	}
-	defer release()
-	return true, SaveWhole(dir, r, "")
-}
-
-// recoverable makes the report of what a killed run had written; nil: there is nothing newer than its report, or it is
-// in progress. Until release is called nobody else recovers it.
-func recoverable(dir string) (r *Run, release func(), err error) {
+// Recoverable reads what a killed run had written, with the script's own answer; nil: there is nothing newer than its
+// report, or it is in progress. Its facts are those of its last second. Until release is called nobody else recovers it.
+func Recoverable(dir string) (r *Run, own string, release func(), err error) {
 	path := filepath.Join(dir, LatestName)
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
-		return nil, nil, nil
+		return nil, "", nil, nil
 	}
 	release, ended := seize(filepath.Join(dir, TimelineName))
 	if !ended {
-		return nil, nil, nil
+		return nil, "", nil, nil
 	}
-	if r, err = fromLatest(dir, path); r == nil {
+	if r, own, err = fromLatest(dir, path); r == nil {
 		release()
 	}
-	return r, release, err
+	return r, own, release, err
 }
 
 // fromLatest makes the report of a run that has ended of latest.json, where that is newer than run.json; else nil.
-func fromLatest(dir, path string) (*Run, error) {
+func fromLatest(dir, path string) (r *Run, own string, err error) {
 	data, err := ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) { // somebody else was sooner
-		return nil, nil
+		return nil, "", nil
 	}
 	if err == nil {
 		err = checkValues(path, data)
 	}
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	var l latest
 	if err := json.Unmarshal(data, &l); err != nil || l.Schema != latestSchema || l.Run == nil {
-		return nil, fmt.Errorf("%s, what a killed run left last, is none that this version can read; "+
+		return nil, "", fmt.Errorf("%s, what a killed run left last, is none that this version can read; "+
 			"remove it, and %s counts", path, FileName)
 	}
 	before := map[int]Interval{}
-	if whole, err := readWhole(filepath.Join(dir, FileName)); err == nil {
+	if whole, err := Read(filepath.Join(dir, FileName)); err == nil {
 		if len(whole.Timeline) > l.Seconds || whole.Run.ID != l.Run.Run.ID {
-			return nil, nil
+			return nil, "", nil
 		}
 		for _, second := range whole.Timeline { // these know messages that arrived after their second was over
 			before[second.T] = second
 		}
 	} else if !errors.Is(err, os.ErrNotExist) {
-		return nil, err
+		return nil, "", err
 	}
-	r := l.Run
+	r = l.Run
 	r.Scene = l.Scene
 	r.include(dir, l.Seconds, before)
-	r.Conclude(l.Answer)
-	var made bytes.Buffer
-	if err = WriteJSON(&made, r); err == nil {
-		err = Validate(made.Bytes())
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s %w", path, err)
-	}
-	return r, nil
+	return r, l.Answer, nil
 }
 
 // include adds the first seconds of timeline.ndjson to a run. before are those that are known better.

@@ -112,7 +112,7 @@ func (m *markdown) latencies(r *Run) {
 		m.row("---", "---:", "---:", "---:", "---:", "---:", "---:")
 	}
 	row := func(name string, l Latency, within string) {
-		m.row(name, words.MS(l.Mean), words.MS(l.at(50))+within, words.MS(l.at(95)), words.MS(l.at(99)), words.MS(l.Max), words.Count(int(l.Count)))
+		m.row(name, words.MS(l.Mean), words.MS(l.At(50))+within, words.MS(l.At(95)), words.MS(l.At(99)), words.MS(l.Max), words.Count(int(l.Count)))
 	}
 	head()
 	for i, one := range r.series() {

@@ -35,32 +35,11 @@ func WritePage(w io.Writer, r *Run) error {
 	return writePage(w, template, r, func(w io.Writer) error { return writeJSON(w, r, light) })
 }
 
-// RenderPage writes the page of a run.json. One of an earlier version keeps its unknown fields, and gets the answer,
-// the findings and the distribution of arrival if they are missing.
+// RenderPage writes the page of a run.json.
 func RenderPage(w io.Writer, run []byte) error {
 	r, err := decode(run)
 	if err != nil {
 		return err
-	}
-	stored := *r
-	r.Conclude("")
-	if stored.Answer.Sentence == "" {
-		if run, err = setMember(run, "answer", r.Answer); err != nil {
-			return err
-		}
-	}
-	if stored.Findings == nil {
-		if run, err = setMember(run, "findings", r.Findings); err != nil {
-			return err
-		}
-	}
-	if stored.ArrivalBins == nil && r.ArrivalBins != nil {
-		if run, err = setMember(run, "arrival_bins", r.ArrivalBins); err != nil {
-			return err
-		}
-	}
-	if stored.Answer.Sentence != "" { // it may be the script's
-		r.Answer = stored.Answer
 	}
 	return writePage(w, template, r, func(w io.Writer) error {
 		data, err := light(run)

@@ -70,8 +70,8 @@ type Identity struct {
 	Generator *Generator `json:"generator"` // nil: the run has one instance
 }
 
-// protocol labels the latency of requests.
-func (i Identity) protocol() string { return cmp.Or(i.Protocol, "HTTP") }
+// RequestProtocol labels the latency of requests.
+func (i Identity) RequestProtocol() string { return cmp.Or(i.Protocol, "HTTP") }
 
 // Generator is one of several instances that share a run by segments (k6's --execution-segment).
 type Generator struct {

@@ -17,7 +17,7 @@ func TestTerminalAndMarkdownShowTheSameFigures(t *testing.T) {
 	for _, text := range []string{Text(r, "", Screen{}), Markdown(r)} {
 		for _, one := range r.series() {
 			assert.Contains(t, text, one.name)
-			assert.Contains(t, text, words.MS(one.at(99)))
+			assert.Contains(t, text, words.MS(one.At(99)))
 		}
 		assert.Contains(t, text, "7 negative")
 		assert.Contains(t, text, "9 foreign")

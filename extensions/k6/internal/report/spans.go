@@ -108,7 +108,7 @@ type SpansSpan struct {
 // NewSpansStage describes the times of a stage.
 func NewSpansStage(from, to string, s *ledger.Series) SpansStage {
 	l := NewLatency(s, false)
-	return SpansStage{From: from, To: to, Mean: l.Mean, P50: l.at(50), P99: l.at(99), Max: l.Max}
+	return SpansStage{From: from, To: to, Mean: l.Mean, P50: l.At(50), P99: l.At(99), Max: l.Max}
 }
 
 // Against adds the differences from the latency of all deliveries. nil stays nil.
@@ -124,8 +124,8 @@ func (s *Spans) Against(all Latency) *Spans {
 		return new(*a - *b)
 	}
 	d := &described.Difference
-	d.Mean, d.P50, d.P99 = minus(s.Arrival.Mean, all.Mean), minus(s.Arrival.P50, all.at(50)),
-		minus(s.Arrival.P99, all.at(99))
+	d.Mean, d.P50, d.P99 = minus(s.Arrival.Mean, all.Mean), minus(s.Arrival.P50, all.At(50)),
+		minus(s.Arrival.P99, all.At(99))
 	return &described
 }
 

@@ -18,7 +18,7 @@ var staticText string
 
 var static = html.Must(html.New("static").Funcs(html.FuncMap{
 	"text": words.Printable, "count": words.Count, "samples": func(n int64) string { return words.Count(int(n)) }, "num": words.MS,
-	"at": func(l Latency, p float64) string { return words.MS(l.at(p)) },
+	"at": func(l Latency, p float64) string { return words.MS(l.At(p)) },
 }).Parse(staticText))
 
 // staticPage is what the static part shows of a run.
@@ -80,10 +80,10 @@ func dayTime(stamp string) string {
 }
 
 func staticAccount(a Account) (rows []staticEnding) {
-	for _, e := range append([]ending{{a.Arrived, "arrived"}},
-		append(missedEndings(a), ending{a.Pending, "pending"})...) {
-		if e.name == "arrived" || e.n > 0 {
-			rows = append(rows, staticEnding{e.n, e.name, words.Percent(float64(e.n) / float64(max(1, a.Scheduled)))})
+	for _, e := range append([]Ending{{a.Arrived, "arrived"}},
+		append(Missed(a), Ending{a.Pending, "pending"})...) {
+		if e.Name == "arrived" || e.N > 0 {
+			rows = append(rows, staticEnding{e.N, e.Name, words.Percent(float64(e.N) / float64(max(1, a.Scheduled)))})
 		}
 	}
 	return rows
@@ -99,13 +99,13 @@ func (r *Run) staticTiles() []staticTile {
 		limit = "limit " + words.Figure(r.Answer.P99LimitMS) + " ms"
 	}
 	missed := 0
-	for _, e := range missedEndings(r.Account) {
-		missed += e.n
+	for _, e := range Missed(r.Account) {
+		missed += e.N
 	}
 	tiles := []staticTile{
-		{"Arrival p99", words.MS(arrival.at(99)), "ms", limit},
-		{r.Run.protocol() + " p99", words.MS(http.at(99)), "ms", words.Plural(int(http.Count), "request")},
-		{"Arrival p50", words.MS(arrival.at(50)), "ms", "max " + words.WithUnit(arrival.Max, "ms")},
+		{"Arrival p99", words.MS(arrival.At(99)), "ms", limit},
+		{r.Run.RequestProtocol() + " p99", words.MS(http.At(99)), "ms", words.Plural(int(http.Count), "request")},
+		{"Arrival p50", words.MS(arrival.At(50)), "ms", "max " + words.WithUnit(arrival.Max, "ms")},
 		{"Not arrived", words.Count(missed), "", "of " + words.Plural(r.Account.Scheduled, "message")},
 	}
 	if held := r.Answer.HeldPerS; held != nil && *held > 0 {
@@ -116,7 +116,7 @@ func (r *Run) staticTiles() []staticTile {
 }
 
 func (r *Run) staticColumns() []staticColumn {
-	l, http := r.Latency, staticColumn{r.Run.protocol(), "sent → answer", r.Latency.HTTP}
+	l, http := r.Latency, staticColumn{r.Run.RequestProtocol(), "sent → answer", r.Latency.HTTP}
 	if r.Run.Model == Closed { // there a message is due when it is sent
 		return []staticColumn{{"arrival", "sent → arrived", l.Arrival}, http}
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
@@ -48,16 +49,16 @@ func newStaticChart(r *Run) *staticChart {
 	var points []point
 	c := &staticChart{Width: chartWidth, Height: chartHeight, Title: "Arrival p99 over time",
 		Note: "ms, by seconds of the run"}
-	label := func(x float64) string { return moment(int(x)) }
-	if steps := closedSteps(r.Steps); sweeps(r.Steps) {
+	label := func(x float64) string { return words.Moment(time.Duration(x) * time.Second) }
+	if steps := SweepSteps(r.Steps); Sweeps(r.Steps) {
 		for _, s := range steps {
-			points = append(points, point{math.Log2(float64(*s.VUs)), known(s.Latency.Arrival.at(99))})
+			points = append(points, point{math.Log2(float64(*s.VUs)), known(s.Latency.Arrival.At(99))})
 		}
 		c.Title, c.Note = "Arrival p99 by concurrency", "ms, by VUs (logarithmic)"
 		label = func(x float64) string { return words.Plural(int(math.Round(math.Exp2(x))), "VU") }
 	} else {
 		for _, s := range r.Timeline {
-			points = append(points, point{float64(s.T), known(s.Arrival.p99())})
+			points = append(points, point{float64(s.T), known(s.Arrival.P99OrNil())})
 		}
 		points = thinned(points)
 	}

@@ -35,7 +35,7 @@ func TestThePageHasItsFiguresWithoutAScript(t *testing.T) {
 		if r.Latency.Arrival.Count == 0 {
 			continue
 		}
-		assert.Contains(t, part, "<dd>"+words.MS(r.Latency.Arrival.at(99))+` <span class="unit">ms</span>`, name)
+		assert.Contains(t, part, "<dd>"+words.MS(r.Latency.Arrival.At(99))+` <span class="unit">ms</span>`, name)
 		for _, stage := range r.Stages {
 			assert.Contains(t, part, `class="text">`+stage.Name, name)
 		}

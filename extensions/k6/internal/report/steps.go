@@ -29,7 +29,7 @@ func stepsText(r *Run, wide bool) []string {
 	if wide {
 		roles = cpuRoles(steps)
 	}
-	mean := r.Run.protocol() + " mean"
+	mean := r.Run.RequestProtocol() + " mean"
 	head := fmt.Sprintf("%*s %7s %s %7s %8s %7s %7s %7s", width, "phase", "req/s", mean, "p99", "arr. p50", "p99",
 		"max", "backlog")
 	almost := wide && slices.ContainsFunc(steps, func(s Step) bool { return s.Arrived99S != nil })
@@ -51,7 +51,7 @@ func stepsText(r *Run, wide bool) []string {
 		}
 		line := fmt.Sprintf("%*s %7s %*s %7s %8s %7s %7s %7s", width, s.Name,
 			words.Count(int(float64(s.Requests)/s.DurationS+0.5)),
-			len(mean), words.MS(h.Mean), words.MS(h.at(99)), words.MS(a.at(50)), words.MS(a.at(99)), words.MS(a.Max), backlog)
+			len(mean), words.MS(h.Mean), words.MS(h.At(99)), words.MS(a.At(50)), words.MS(a.At(99)), words.MS(a.Max), backlog)
 		if almost {
 			line += fmt.Sprintf(" %10s", words.MS(s.Arrived99S))
 		}
@@ -98,7 +98,7 @@ func cpuRoles(steps []Step) []string {
 	var roles []string
 	for _, s := range steps {
 		for name := range s.CPUPercent {
-			roles = append(roles, roleOf(name))
+			roles = append(roles, RoleOf(name))
 		}
 	}
 	slices.Sort(roles)
@@ -109,7 +109,7 @@ func cpuRoles(steps []Step) []string {
 func cpuOf(s Step, role string) string {
 	sum, known := 0.0, false
 	for name, cpu := range s.CPUPercent {
-		if roleOf(name) == role {
+		if RoleOf(name) == role {
 			sum, known = sum+cpu, true
 		}
 	}
@@ -119,8 +119,8 @@ func cpuOf(s Step, role string) string {
 	return fmt.Sprintf("%.0f", sum)
 }
 
-// roleOf is a process's name without its number: ingest-2 is an ingest.
-func roleOf(process string) string {
+// RoleOf is a process's name without its number: ingest-2 is an ingest.
+func RoleOf(process string) string {
 	role, number, ok := strings.Cut(process, "-")
 	if ok && strings.Trim(number, "0123456789") == "" {
 		return role

@@ -86,7 +86,7 @@ func outstanding(targets []Target) map[int]bool {
 
 // p99 is 0 with too few samples.
 func (t Target) p99() float64 {
-	if p99 := t.Arrival.p99(); p99 != nil {
+	if p99 := t.Arrival.P99OrNil(); p99 != nil {
 		return *p99
 	}
 	return 0

@@ -94,7 +94,7 @@ func Text(r *Run, where string, screen Screen) string {
 		s.line("", "%s", reason)
 	}
 	if len(r.Verdict.TrustedAnyway) > 0 {
-		s.line("", "The latency of %s requests can be trusted, that of arrivals can not.", r.Run.protocol())
+		s.line("", "The latency of %s requests can be trusted, that of arrivals can not.", r.Run.RequestProtocol())
 	}
 	s.WriteString("\n")
 	if r.Account.Balanced {
@@ -172,7 +172,7 @@ func (s *summary) latencies(r *Run) {
 	if c := r.Canary; c != nil {
 		latency := ""
 		if c.Latency.Count > 0 {
-			latency = fmt.Sprintf(" · p50 %s · max %s ms", words.MS(c.Latency.at(50)), words.MS(c.Latency.Max))
+			latency = fmt.Sprintf(" · p50 %s · max %s ms", words.MS(c.Latency.At(50)), words.MS(c.Latency.Max))
 		}
 		s.line("canary", "%s of %s%s", words.Count(c.Arrived), words.Count(c.Sent), latency)
 	}
@@ -180,8 +180,8 @@ func (s *summary) latencies(r *Run) {
 	s.table("stage", []string{fmt.Sprintf(stageRow, "mean", "share", "p50", "p99", "max") +
 		r.Tail.column("    ", "of slowest 1 %")})
 	row := func(stage string, part Latency, note string) {
-		text := fmt.Sprintf(stageRow+" ms%s%s", words.MS(part.Mean), share(part, l.Arrival), words.MS(part.at(50)),
-			words.MS(part.at(99)), words.MS(part.Max),
+		text := fmt.Sprintf(stageRow+" ms%s%s", words.MS(part.Mean), share(part, l.Arrival), words.MS(part.At(50)),
+			words.MS(part.At(99)), words.MS(part.Max),
 			r.Tail.column(" ", r.Tail.share(stage)), words.Printable(note))
 		if s.columns > 0 && indent+utf8.RuneCountInString(text) > s.columns { // the note stands below
 			text = strings.TrimSuffix(text, words.Printable(note))
@@ -214,7 +214,7 @@ func share(part, whole Latency) string {
 }
 
 func (l Latency) quantiles() string {
-	return fmt.Sprintf("p50 %s · p95 %s · p99 %s · max %s ms", words.MS(l.at(50)), words.MS(l.at(95)), words.MS(l.at(99)), words.MS(l.Max))
+	return fmt.Sprintf("p50 %s · p95 %s · p99 %s · max %s ms", words.MS(l.At(50)), words.MS(l.At(95)), words.MS(l.At(99)), words.MS(l.Max))
 }
 
 // equation is the account in two lines: the ends up to arrived, and the rest.

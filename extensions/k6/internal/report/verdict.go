@@ -66,6 +66,14 @@ const (
 	TrustsAccount = "account" // which messages arrived
 )
 
+// The limits on arrival p99: this module's, and a script's on k6's Trend, which includes the warm-up. A sweep, which
+// exceeds its limit, gives it by a figure.
+const (
+	P99Rule   = "arrival_p99"
+	TrendRule = "arrival_latency p(99)"
+	P99Figure = "limit of arrival p99"
+)
+
 // Unbalanced is the remedy for an account that does not balance.
 const Unbalanced = "the account does not balance, so no latency is shown. This is an error of the " +
 	"instrument: please report it"
@@ -144,7 +152,7 @@ func (r Rule) why() string {
 
 // label is the figure's name on the page.
 func (r Rule) label() string {
-	if r.Name == p99Rule || r.Name == trendRule {
+	if r.Name == P99Rule || r.Name == TrendRule {
 		return "arrival p99"
 	}
 	if _, within, ok := WithinMetric(r.Name); ok {

@@ -1,4 +1,4 @@
-package report
+package facts
 
 import (
 	"cmp"
@@ -8,22 +8,9 @@ import (
 	"sort"
 	"time"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
-
-// Finding is something that stands out in a run, as a sentence.
-type Finding struct {
-	Text  string `json:"text"`
-	Next  string `json:"next,omitempty"` // what to do next; empty: nothing
-	Worry bool   `json:"worry"`          // something gave way; false: good to know
-	Span  *Span  `json:"span"`           // nil: the whole run
-}
-
-// Span is a span of a run, in seconds since its start.
-type Span struct {
-	FromS float64 `json:"from_s"`
-	ToS   float64 `json:"to_s"`
-}
 
 const (
 	full         = 95 // % of a core, or of all that a host has: a process or a host that uses as much is saturated
@@ -34,11 +21,11 @@ const (
 )
 
 // findings lists what stands out: requests that failed, the worst second, then what gave way.
-func findings(r *Run) []Finding {
-	found := []Finding{}
+func findings(r *report.Run) []report.Finding {
+	found := []report.Finding{}
 	if r.Account.Requests.Failed > 0 {
-		f := Finding{Text: words.Capital(Failures(r)) + ".", Worry: true}
-		if e := r.worstRequest(); e != nil {
+		f := report.Finding{Text: words.Capital(Failures(r)) + ".", Worry: true}
+		if e := worstRequest(r); e != nil {
 			f.Next = adviceOn(e.Class)
 		}
 		found = append(found, f)
@@ -46,7 +33,7 @@ func findings(r *Run) []Finding {
 	if f := worstSecond(r); f != nil && r.Account.Balanced {
 		found = append(found, *f)
 	}
-	add := func(f *Finding) {
+	add := func(f *report.Finding) {
 		if f != nil {
 			f.Worry = true
 			found = append(found, *f)
@@ -55,7 +42,7 @@ func findings(r *Run) []Finding {
 	for _, resource := range r.Resources {
 		add(fullCore(r, resource))
 	}
-	host := r.host()
+	host := host(r)
 	if host != nil {
 		add(fullHost(host))
 	}
@@ -71,14 +58,14 @@ func findings(r *Run) []Finding {
 }
 
 // worstSecond is the second with the highest p99; nil: it does not stand out.
-func worstSecond(r *Run) *Finding {
-	var worst *Interval
+func worstSecond(r *report.Run) *report.Finding {
+	var worst *report.Interval
 	for i := range r.Timeline {
-		if p99 := r.Timeline[i].Arrival.p99(); p99 != nil && (worst == nil || *p99 > *worst.Arrival.P99) {
+		if p99 := r.Timeline[i].Arrival.P99OrNil(); p99 != nil && (worst == nil || *p99 > *worst.Arrival.P99) {
 			worst = &r.Timeline[i]
 		}
 	}
-	whole := r.Latency.Arrival.at(50)
+	whole := r.Latency.Arrival.At(50)
 	if worst == nil || whole == nil || *worst.Arrival.P99 < worstMuch*(*whole) {
 		return nil
 	}
@@ -92,7 +79,7 @@ func worstSecond(r *Run) *Finding {
 	if sum > 0 {
 		held = fmt.Sprintf("; %s took %s of its mean", most, words.Percent(worst.Stages[most]/sum))
 	}
-	return &Finding{
+	return &report.Finding{
 		Text: fmt.Sprintf("The worst second is %s, with arrival p99 %s ms%s.", moment(worst.T),
 			words.MS(worst.Arrival.P99), held),
 		Next: stageAdvice[most],
@@ -102,8 +89,8 @@ func worstSecond(r *Run) *Finding {
 
 // fullCore is about a process that had no core left, and the stage that grew meanwhile. A generator has threads: its
 // CPU has a rule.
-func fullCore(r *Run, resource Resource) *Finding {
-	if r.generates(resource.Process) || resource.Process == "host" {
+func fullCore(r *report.Run, resource report.Resource) *report.Finding {
+	if generates(r, resource.Process) || resource.Process == "host" {
 		return nil
 	}
 	from, to := longestStretch(len(resource.Series), 1, func(i int) (int, bool) {
@@ -138,18 +125,18 @@ func fullCore(r *Run, resource Resource) *Finding {
 			gave = fmt.Sprintf(": %s gave way, %s ms before and %s ms then", most, words.MS(&was), words.MS(&is))
 		}
 	}
-	return &Finding{
+	return &report.Finding{
 		Text: fmt.Sprintf("%s used %d %% of a core or more from %s to %s%s.", words.Short(resource.Process), full,
 			moment(from), moment(to), gave),
-		Next: cmp.Or(processAdvice[roleOf(resource.Process)], "give it more processes or less work"),
+		Next: cmp.Or(processAdvice[report.RoleOf(resource.Process)], "give it more processes or less work"),
 		Span: span(from, to),
 	}
 }
 
 // generates reports whether a process is a generator, or the recorder beside it.
-func (r *Run) generates(process string) bool {
+func generates(r *report.Run, process string) bool {
 	tool := r.Run.Tool.Name
-	return process == tool || process == "recorder" || slices.ContainsFunc(r.Generators, func(p Part) bool {
+	return process == tool || process == "recorder" || slices.ContainsFunc(r.Generators, func(p report.Part) bool {
 		return process == fmt.Sprintf("%s-%d", tool, p.Number)
 	})
 }
@@ -179,7 +166,7 @@ func longestStretch(rows, width int, row func(i int) (t int, held bool)) (from, 
 }
 
 // grownBacklog is about a phase in which more messages came than the pipeline carried.
-func grownBacklog(r *Run, step Step) *Finding {
+func grownBacklog(r *report.Run, step report.Step) *report.Finding {
 	end := step.StartS + step.DurationS
 	first := sort.Search(len(r.Timeline), func(i int) bool { return float64(r.Timeline[i].T) >= step.StartS })
 	inside := r.Timeline[first:]
@@ -195,12 +182,12 @@ func grownBacklog(r *Run, step Step) *Finding {
 	if float64(is-was) <= backlogSeconds*arrived {
 		return nil
 	}
-	return &Finding{
+	return &report.Finding{
 		Text: fmt.Sprintf("In “%s” more messages came than the pipeline carried: "+
 			"the backlog grew from %s to %s deliveries.", words.Short(step.Name), words.Count(was),
 			words.Count(is)),
 		Next: "lower the rate to what was carried, or find the process that is full or the stage that grows",
-		Span: &Span{step.StartS, end},
+		Span: &report.Span{FromS: step.StartS, ToS: end},
 	}
 }
 
@@ -235,4 +222,4 @@ func meanOr0(values []float64) float64 {
 
 func moment(second int) string { return words.Moment(time.Duration(second) * time.Second) }
 
-func span(from, to int) *Span { return &Span{float64(from), float64(to)} }
+func span(from, to int) *report.Span { return &report.Span{FromS: float64(from), ToS: float64(to)} }

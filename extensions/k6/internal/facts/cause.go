@@ -1,45 +1,36 @@
-package report
+package facts
 
 import (
 	"fmt"
 	"strings"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
-
-// Scene is what a cause needs besides run.json. A merged run has none: each instance has its own causes.
-type Scene struct {
-	URL        string // that requests were posted to, without secrets; empty: they are not posted
-	Subscribed string // where nothing came, in words, and what to ask; empty: there are no subscriptions
-	Abandoned  string // how far the senders came before they ended; empty: they did not end early
-	Sample     string // the first foreign message, cut; empty: none
-	Carries    bool   // the sample has an id of this run, in a place or a form where no message has one
-	Greeted    bool   // one message went round before the load
-}
 
 // causes say at which end a run stopped, in the order of the message's way: what stops at one end is missing at all
 // later ones. Only the first that holds counts.
 var causes = []struct {
-	holds func(r *Run) bool
-	text  func(r *Run) string
+	holds func(r *report.Run) bool
+	text  func(r *report.Run) string
 }{
-	{func(r *Run) bool { return r.scene().Abandoned != "" }, func(r *Run) string {
-		return r.scene().Abandoned + ": give the senders' scenario at least the time and the iterations of the " +
+	{func(r *report.Run) bool { return scene(r).Abandoned != "" }, func(r *report.Run) string {
+		return scene(r).Abandoned + ": give the senders' scenario at least the time and the iterations of the " +
 			"load, as run.scenarios() does"
 	}},
-	{func(r *Run) bool {
-		e := r.unsent()
+	{func(r *report.Run) bool {
+		e := unsent(r)
 		return e != nil && 2*e.Count > r.Account.Requests.Scheduled-r.Account.Requests.Sent
 	},
-		func(r *Run) string {
-			e := r.unsent()
+		func(r *report.Run) string {
+			e := unsent(r)
 			return fmt.Sprintf("%s of %s were not sent: %s", words.Count(e.Count),
 				words.Plural(r.Account.Requests.Scheduled, "request"),
 				words.Short(words.Printable(e.Example)))
 		}},
-	{mostFailed, func(r *Run) string {
+	{mostFailed, func(r *report.Run) string {
 		s := Failures(r)
-		if e := r.worstRequest(); e != nil {
+		if e := worstRequest(r); e != nil {
 			if e.Example != "" {
 				s += fmt.Sprintf(", for example %q", words.Short(words.Printable(e.Example)))
 			}
@@ -47,56 +38,56 @@ var causes = []struct {
 		}
 		return s
 	}},
-	{func(r *Run) bool { return r.silent() && r.Account.Foreign > 0 }, func(r *Run) string {
+	{func(r *report.Run) bool { return silent(r) && r.Account.Foreign > 0 }, func(r *report.Run) string {
 		s := fmt.Sprintf("%s arrived without an id of this run", words.Plural(r.Account.Foreign, "message"))
 		why := "does the pipeline pass the id on, in its field (ID_KEY, ID_FORMAT), and where (ID_FROM)?"
-		if r.scene().Carries {
+		if scene(r).Carries {
 			s = fmt.Sprintf("%s arrived whose ids could not be read", words.Plural(r.Account.Foreign, "message"))
 			why = "the id has to arrive as it was sent, not escaped, encoded or within a longer one; " +
 				"ID_FROM says where it is"
 		}
-		if sample := r.scene().Sample; sample != "" {
+		if sample := scene(r).Sample; sample != "" {
 			s += ", the first of them " + sample
 		}
 		return s + ": " + why
 	}},
-	{func(r *Run) bool { return r.silent() && r.Account.Altered > 0 && mostOf(r.Account.Altered, r) },
-		func(r *Run) string {
+	{func(r *report.Run) bool { return silent(r) && r.Account.Altered > 0 && mostOf(r.Account.Altered, r) },
+		func(r *report.Run) string {
 			return fmt.Sprintf("%s arrived with other content than was sent: does the pipeline wrap or rewrite messages "+
 				"on purpose (VERIFY=off)?",
 				words.Plural(r.Account.Altered, "message"))
 		}},
-	{func(r *Run) bool { return r.silent() && r.Account.Queued > 0 && mostOf(r.Account.Queued, r) },
-		func(r *Run) string {
+	{func(r *report.Run) bool { return silent(r) && r.Account.Queued > 0 && mostOf(r.Account.Queued, r) },
+		func(r *report.Run) string {
 			return fmt.Sprintf("%s are still in the queue: does a relay run, and does it reach the broker?",
 				words.Plural(r.Account.Queued, "message"))
 		}},
-	{func(r *Run) bool {
-		return r.silent() && r.Account.DeadLettered > 0 && mostOf(r.Account.DeadLettered, r)
-	}, func(r *Run) string {
+	{func(r *report.Run) bool {
+		return silent(r) && r.Account.DeadLettered > 0 && mostOf(r.Account.DeadLettered, r)
+	}, func(r *report.Run) string {
 		return fmt.Sprintf("the pipeline gave up %s (dead-lettered): its log says why",
 			words.Plural(r.Account.DeadLettered, "message"))
 	}},
-	{func(r *Run) bool { return r.silent() && Denied(r.Errors) != "" }, func(r *Run) string {
+	{func(r *report.Run) bool { return silent(r) && Denied(r.Errors) != "" }, func(r *report.Run) string {
 		return "the requests were accepted, and the webhook took none of the calls that came: " + Denied(r.Errors)
 	}},
-	{func(r *Run) bool { return r.silent() && r.goesRound() && len(r.Health.Gaps) == 0 }, func(*Run) string {
+	{func(r *report.Run) bool { return silent(r) && goesRound(r) && len(r.Health.Gaps) == 0 }, func(*report.Run) string {
 		return "the requests were accepted, and nothing of the load arrived, though messages of the canary did: " +
 			"does the pipeline deliver to the targets of the load (TARGET, the flows' target), " +
 			"and at its rate? Its log says it"
 	}},
-	{func(r *Run) bool { return r.silent() && r.scene().Subscribed != "" && len(r.Health.Gaps) == 0 },
-		func(r *Run) string {
-			return "the requests were accepted and nothing arrived at all; " + r.scene().Subscribed
+	{func(r *report.Run) bool { return silent(r) && scene(r).Subscribed != "" && len(r.Health.Gaps) == 0 },
+		func(r *report.Run) string {
+			return "the requests were accepted and nothing arrived at all; " + scene(r).Subscribed
 		}},
 }
 
 // Cause says where the messages of a run that does not pass stopped, and why; empty: no single cause explains it.
-func (r *Run) Cause() string {
+func Cause(r *report.Run) string {
 	for _, cause := range causes {
 		if cause.holds(r) {
 			text := cause.text(r)
-			if url := r.scene().URL; url != "" && r.Account.Requests.Sent > 0 {
+			if url := scene(r).URL; url != "" && r.Account.Requests.Sent > 0 {
 				text += " (posted to " + url + ")"
 			}
 			return text
@@ -105,36 +96,33 @@ func (r *Run) Cause() string {
 	return ""
 }
 
-func (r *Run) scene() Scene {
+func scene(r *report.Run) report.Scene {
 	if r.Scene == nil {
-		return Scene{}
+		return report.Scene{}
 	}
 	return *r.Scene
 }
 
-func mostFailed(r *Run) bool { return 2*r.Account.Requests.Failed > r.Account.Requests.Sent }
+func mostFailed(r *report.Run) bool { return 2*r.Account.Requests.Failed > r.Account.Requests.Sent }
 
-func mostOf(n int, r *Run) bool { return 2*n > r.Account.Scheduled-r.Account.Dropped }
+func mostOf(n int, r *report.Run) bool { return 2*n > r.Account.Scheduled-r.Account.Dropped }
 
 // silent reports whether messages were accepted and none arrived.
-func (r *Run) silent() bool {
+func silent(r *report.Run) bool {
 	a := r.Account
 	return a.Deliveries.Arrived == 0 && a.Scheduled-a.Dropped-a.Rejected > 0
 }
 
 // goesRound reports whether the pipeline delivered messages outside the load.
-func (r *Run) goesRound() bool {
-	return r.scene().Greeted || r.Canary != nil && r.Canary.Arrived > 0
+func goesRound(r *report.Run) bool {
+	return scene(r).Greeted || r.Canary != nil && r.Canary.Arrived > 0
 }
 
-// DenialStage is the stage of calls that a webhook did not take.
-const DenialStage = "webhook"
-
 // Denied says which calls came to a webhook that did not take them, most frequent first; empty: none.
-func Denied(errors []ErrorClass) string {
+func Denied(errors []report.ErrorClass) string {
 	var why []string
 	for _, e := range errors {
-		if e.Stage == DenialStage && len(why) < classesMost {
+		if e.Stage == report.DenialStage && len(why) < classesMost {
 			why = append(why, fmt.Sprintf("%s × %s (%s)", words.Count(e.Count), e.Class, words.Short(words.Printable(e.Example))))
 		}
 	}
@@ -142,25 +130,19 @@ func Denied(errors []ErrorClass) string {
 }
 
 // worstRequest is the most frequent error of requests; nil: there is none.
-func (r *Run) worstRequest() (worst *ErrorClass) {
+func worstRequest(r *report.Run) (worst *report.ErrorClass) {
 	for i := range r.Errors {
-		if e := &r.Errors[i]; e.Stage == requestStage && (worst == nil || e.Count > worst.Count) {
+		if e := &r.Errors[i]; e.Stage == report.RequestStage && (worst == nil || e.Count > worst.Count) {
 			worst = e
 		}
 	}
 	return worst
 }
 
-// The errors of requests that a caller of the recorder took and did not send.
-const (
-	CallerStage = "caller"
-	UnsentClass = "not sent"
-)
-
 // unsent are the requests that the caller did not send, for a reason of its own; nil: there are none.
-func (r *Run) unsent() *ErrorClass {
+func unsent(r *report.Run) *report.ErrorClass {
 	for i := range r.Errors {
-		if e := &r.Errors[i]; e.Stage == CallerStage && e.Class == UnsentClass {
+		if e := &r.Errors[i]; e.Stage == report.CallerStage && e.Class == report.UnsentClass {
 			return e
 		}
 	}
@@ -200,19 +182,4 @@ func adviceOn(class string) string {
 		}
 	}
 	return "the log of the ingest says why"
-}
-
-// sampleMost is how many bytes of a foreign message are shown.
-const sampleMost = 160
-
-// sampleRead is how many are looked at for secrets, before the cut.
-const sampleRead = 4 << 10
-
-// ExcerptOf makes foreign bytes printable, on one line, and cuts them.
-func ExcerptOf(payload []byte) string {
-	text, cut := MaskMembers(Mask(string(payload[:min(len(payload), sampleRead)]))), ""
-	if len(text) > sampleMost {
-		text, cut = text[:sampleMost], " …"
-	}
-	return words.Printable(text) + cut
 }

@@ -1,11 +1,11 @@
-package report
+package facts
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
 const (
@@ -16,7 +16,7 @@ const (
 
 // carry sets the rate that each step carried: messages/s that arrived during the step, however their requests ended.
 // Lost and late messages do not count.
-func carry(steps []Step) {
+func carry(steps []report.Step) {
 	for i := range steps {
 		s := &steps[i]
 		s.CarriedPerS = 0
@@ -44,7 +44,7 @@ func owed(backlog *int) int {
 }
 
 // whole reports whether all messages of a step arrived, except those in flight at its end.
-func (s Step) whole() bool {
+func whole(s report.Step) bool {
 	return s.Accepted >= s.Scheduled && s.Arrived >= s.Due && float64(owed(s.Backlog)) <= owedMuch*float64(s.Scheduled)
 }
 
@@ -59,15 +59,15 @@ type held struct {
 
 // heldBelow finds the highest held rate: among the steps of a sweep, or over some seconds of another run. In a sweep a
 // rate counts only if all steps with fewer VUs held too. It is unknown for a run with too few seconds.
-func heldBelow(r *Run, limit float64) (h held, known bool) {
-	if r.Run.Model != Closed {
+func heldBelow(r *report.Run, limit float64) (h held, known bool) {
+	if r.Run.Model != report.Closed {
 		return heldSecondsBelow(r, limit)
 	}
-	steps := closedSteps(r.Steps)
+	steps := report.SweepSteps(r.Steps)
 	h.most = true
 	for _, s := range steps {
-		p99 := s.Latency.Arrival.at(99)
-		if p99 == nil || *p99 >= limit || !s.whole() {
+		p99 := s.Latency.Arrival.At(99)
+		if p99 == nil || *p99 >= limit || !whole(s) {
 			h.over = append(h.over, *s.VUs)
 		}
 		if len(h.over) == 0 && s.CarriedPerS > h.perS {
@@ -80,27 +80,13 @@ func heldBelow(r *Run, limit float64) (h held, known bool) {
 	return h, len(steps) > 0
 }
 
-// closedSteps are the measured steps of the closed model by ascending concurrency.
-func closedSteps(all []Step) []Step {
-	steps := slices.DeleteFunc(slices.Clone(all),
-		func(s Step) bool { return !s.Measured || s.VUs == nil || *s.VUs == 0 })
-	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(*a.VUs, *b.VUs) })
-	return steps
-}
-
-// sweeps reports whether steps differ in their concurrency.
-func sweeps(all []Step) bool {
-	steps := closedSteps(all)
-	return len(steps) > 1 && *steps[0].VUs < *steps[len(steps)-1].VUs
-}
-
 // window is a span of consecutive seconds in measured phases, long enough for a percentile.
 type window struct {
 	offered, perS float64 // messages/s: due, and accepted and arrived
 	kept          bool
 }
 
-func heldSecondsBelow(r *Run, limit float64) (h held, known bool) {
+func heldSecondsBelow(r *report.Run, limit float64) (h held, known bool) {
 	all := windows(r, limit)
 	var best window
 	for _, w := range all {
@@ -114,8 +100,8 @@ func heldSecondsBelow(r *Run, limit float64) (h held, known bool) {
 
 // windows are all windows within measured phases. A window takes heldSeconds, or as long as a hundred deliveries take:
 // a low rate has few a second.
-func windows(r *Run, limit float64) (all []window) {
-	steps := map[string]*Step{}
+func windows(r *report.Run, limit float64) (all []window) {
+	steps := map[string]*report.Step{}
 	for i := range r.Steps {
 		if r.Steps[i].Measured {
 			steps[r.Steps[i].Name] = &r.Steps[i]
@@ -169,34 +155,34 @@ type sums struct {
 	broken                       bool  // a second alone did not keep the limit, or requests failed in it
 }
 
-func (w *sums) add(s *Interval, limit float64) {
-	above := s.above(limit)
+func (w *sums) add(s *report.Interval, limit float64) {
+	above := above(s, limit)
 	w.seconds, w.scheduled, w.accepted = w.seconds+1, w.scheduled+s.Scheduled, w.accepted+s.Accepted
 	w.arrived, w.above = w.arrived+s.Arrived, w.above+above
-	p99 := s.Arrival.p99()
+	p99 := s.Arrival.P99OrNil()
 	switch {
 	case s.Rejected > 0 || s.Failed > 0:
 		w.broken = true
 	case p99 != nil:
 		w.broken = w.broken || *p99 >= limit
-	case s.Arrived >= hundred: // merged, without a percentile
-		w.broken = w.broken || hundred*above > s.Arrived
+	case s.Arrived >= report.Hundred: // merged, without a percentile
+		w.broken = w.broken || report.Hundred*above > s.Arrived
 	}
 }
 
 // enough reports whether the seconds are as many as a rate has to be kept for, and have what a 99th percentile needs.
 func (w *sums) enough() bool {
-	return w.seconds >= heldSeconds && (w.scheduled >= hundred || w.arrived >= hundred)
+	return w.seconds >= heldSeconds && (w.scheduled >= report.Hundred || w.arrived >= report.Hundred)
 }
 
 // below reports whether the p99 of all deliveries is below the limit.
 func (w *sums) below() bool {
-	return !w.broken && w.arrived >= hundred && hundred*w.above <= w.arrived
+	return !w.broken && w.arrived >= report.Hundred && report.Hundred*w.above <= w.arrived
 }
 
 // above is how many deliveries of a second took a limit (ms) or longer, at most: a bin that holds the limit counts as a
 // whole.
-func (s *Interval) above(limit float64) int64 {
+func above(s *report.Interval, limit float64) int64 {
 	q := s.Arrival
 	if q == nil || q.Max < limit {
 		return 0
@@ -219,15 +205,4 @@ func (s *Interval) above(limit float64) int64 {
 		}
 	}
 	return n
-}
-
-// hundred is how many deliveries a 99th percentile needs.
-const hundred = 100
-
-// p99 is nil with too few deliveries.
-func (q *Quantiles) p99() *float64 {
-	if q == nil || q.Count < hundred {
-		return nil
-	}
-	return q.P99
 }

@@ -1,8 +1,9 @@
-package report
+package facts
 
 import (
 	"math"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
@@ -12,19 +13,11 @@ const takeOff = 5
 // owedMuch is the share of a step's messages that, missing at its end, shows a growing backlog.
 const owedMuch = 0.1
 
-// Knee is the knee of a sweep of concurrency.
-type Knee struct {
-	// the last concurrency before p50 takes off for good; 0: below the first, which has a growing backlog
-	VUs   int    `json:"vus"`
-	Next  int    `json:"next"`  // the one after it
-	Stage string `json:"stage"` // the stage whose mean grew most between them (for 0: the longest); empty: unknown
-}
-
 // NewKnee finds the knee of a run's measured steps, and the stage of its list that grew there. It returns nil if they
 // have one concurrency (no sweep), or the last step has not taken off (no knee).
-func NewKnee(list stages.List, steps []Step) *Knee {
-	sweep := closedSteps(steps)
-	if !sweeps(steps) {
+func NewKnee(list stages.List, steps []report.Step) *report.Knee {
+	sweep := report.SweepSteps(steps)
+	if !report.Sweeps(steps) {
 		return nil
 	}
 	at, ok := knee(sweep)
@@ -32,14 +25,14 @@ func NewKnee(list stages.List, steps []Step) *Knee {
 	case !ok:
 		return nil
 	case at < 0:
-		return &Knee{0, *sweep[0].VUs, grown(list, Latencies{}, sweep[0].Latency)}
+		return &report.Knee{Next: *sweep[0].VUs, Stage: grown(list, report.Latencies{}, sweep[0].Latency)}
 	}
-	return &Knee{*sweep[at].VUs, *sweep[at+1].VUs, grown(list, sweep[at].Latency, sweep[at+1].Latency)}
+	return &report.Knee{VUs: *sweep[at].VUs, Next: *sweep[at+1].VUs, Stage: grown(list, sweep[at].Latency, sweep[at+1].Latency)}
 }
 
 // knee is the index of the last step before p50 takes off for good, in steps by ascending concurrency; −1 if a backlog
 // grew in each of them. It reports whether there is a knee.
-func knee(sweep []Step) (int, bool) {
+func knee(sweep []report.Step) (int, bool) {
 	lowest, behind := math.Inf(1), true
 	for _, s := range sweep {
 		behind = behind && s.Backlog != nil && float64(*s.Backlog) > owedMuch*float64(s.Scheduled)
@@ -61,7 +54,7 @@ func knee(sweep []Step) (int, bool) {
 }
 
 // grown is the stage whose mean grew most, or without a first step the longest one.
-func grown(list stages.List, from, to Latencies) string {
+func grown(list stages.List, from, to report.Latencies) string {
 	most, stage := 0.0, ""
 	for _, s := range list {
 		a, b := from.Stages[s.Name].Mean, to.Stages[s.Name].Mean

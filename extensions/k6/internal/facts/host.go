@@ -1,9 +1,10 @@
-package report
+package facts
 
 import (
 	"fmt"
 	"slices"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
@@ -16,7 +17,7 @@ const (
 )
 
 // host is what the host reported; nil: nothing.
-func (r *Run) host() *Figures {
+func host(r *report.Run) *report.Figures {
 	for _, resource := range r.Resources {
 		if resource.Process == "host" {
 			return resource.Figures
@@ -27,14 +28,14 @@ func (r *Run) host() *Figures {
 
 // fullHost is about a host whose cores were all at work, or taken by its hypervisor, which the CPU of each process does
 // not show.
-func fullHost(host *Figures) *Finding {
+func fullHost(host *report.Figures) *report.Finding {
 	from, to := longestStretch(len(host.T), host.BinS, func(i int) (int, bool) {
 		return host.T[i], 100-at(host.Gauges["id"], i, 100)-at(host.Gauges["wa"], i, 0) >= full
 	})
 	if from < 0 {
 		return nil
 	}
-	return &Finding{
+	return &report.Finding{
 		Text: fmt.Sprintf("The host was saturated from %s to %s: its cores were busy for %d %% of the time "+
 			"or more, steal included.",
 			moment(from), moment(to), full),
@@ -44,7 +45,7 @@ func fullHost(host *Figures) *Finding {
 }
 
 // vmstat applies the rules of thumb for vmstat to the seconds of the run.
-func vmstat(host *Figures) (found []Finding) {
+func vmstat(host *report.Figures) (found []report.Finding) {
 	part := func(rule func(idle, switches, interrupts float64) bool) float64 {
 		rows := 0
 		for i, idle := range host.Gauges["id"] {
@@ -55,9 +56,9 @@ func vmstat(host *Figures) (found []Finding) {
 		return float64(rows) / float64(max(1, len(host.Gauges["id"])))
 	}
 	tell := func(next, format string, args ...any) {
-		found = append(found, Finding{Text: fmt.Sprintf(format, args...), Next: next})
+		found = append(found, report.Finding{Text: fmt.Sprintf(format, args...), Next: next})
 	}
-	if steal := present(host.Gauges["st"]); meanOr0(steal) >= StealMuch {
+	if steal := present(host.Gauges["st"]); meanOr0(steal) >= report.StealMuch {
 		tell("run again on a machine that is not shared",
 			"The hypervisor took %s %% of the host's CPU, and %s %% in the worst second: "+
 				"the latencies contain its pauses.",

@@ -1,4 +1,4 @@
-package report
+package facts
 
 import (
 	"cmp"
@@ -7,31 +7,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
-
-// Answer is the answer of a run: the sentence to read first, and figures beside a limit.
-type Answer struct {
-	Sentence    string   `json:"sentence"`     // for an unusable run: why
-	P99LimitMS  *float64 `json:"p99_limit_ms"` // of the arrival; nil: none is set
-	WithinLimit *float64 `json:"within_limit"` // share of the measured phases' deliveries; nil: unknown
-	// the highest rate with p99 below the limit, messages/s; 0: none; nil: not known, or not usable
-	HeldPerS *float64 `json:"held_per_s"`
-}
 
 // Conclude sets what follows from the rest of a run: the rates that its steps carried, the knee, the findings, and the
 // answer.
 //
 // own is the script's answer; empty: none.
-func (r *Run) Conclude(own string) {
+func Conclude(r *report.Run, own string) {
 	carry(r.Steps)
 	r.Knee = NewKnee(r.Stages, r.Steps)
 	r.Findings = findings(r)
 	if r.ArrivalBins == nil { // merged, or of an earlier version
-		r.ArrivalBins = r.Latency.Arrival.bins()
+		r.ArrivalBins = r.Latency.Arrival.NewBins()
 	}
-	limit := r.p99Limit()
-	r.Answer = Answer{Sentence: r.unusable(), P99LimitMS: limit}
+	limit := p99Limit(r)
+	r.Answer = report.Answer{Sentence: unusable(r), P99LimitMS: limit}
 	var best held
 	known := false
 	if limit != nil && r.Account.Balanced {
@@ -42,38 +34,30 @@ func (r *Run) Conclude(own string) {
 		if known {
 			r.Answer.HeldPerS = &best.perS
 		}
-		r.Answer.Sentence = r.withFailures(cmp.Or(own, r.sentence(best, known)))
+		r.Answer.Sentence = withFailures(r, cmp.Or(own, sentence(r, best, known)))
 	}
 }
 
 // withFailures adds what did not arrive and what failed to an answer: before it if that failed the run.
-func (r *Run) withFailures(answer string) string {
-	failures := strings.TrimSpace(r.missing() + r.failing())
+func withFailures(r *report.Run, answer string) string {
+	failures := strings.TrimSpace(missing(r) + failing(r))
 	switch {
 	case failures == "":
 		return answer
-	case r.Verdict.Result == Fail:
+	case r.Verdict.Result == report.Fail:
 		return failures + " " + answer
 	}
 	return answer + " " + failures
 }
 
-// The limits on arrival p99: this module's, and a script's on k6's Trend, which includes the warm-up. A sweep, which
-// exceeds its limit, gives it by a figure.
-const (
-	p99Rule   = "arrival_p99"
-	trendRule = "arrival_latency p(99)"
-	p99Figure = "limit of arrival p99"
-)
-
-func (r *Run) p99Limit() *float64 {
+func p99Limit(r *report.Run) *float64 {
 	for _, rule := range r.Verdict.Rules {
-		if (rule.Name == p99Rule || rule.Name == trendRule) && strings.HasPrefix(rule.Op, "<") {
+		if (rule.Name == report.P99Rule || rule.Name == report.TrendRule) && strings.HasPrefix(rule.Op, "<") {
 			return rule.Limit
 		}
 	}
 	for _, f := range r.Figures {
-		if f.Name == p99Figure {
+		if f.Name == report.P99Figure {
 			return f.Value
 		}
 	}
@@ -81,24 +65,24 @@ func (r *Run) p99Limit() *float64 {
 }
 
 // unusable is the reason why a run has no answer; empty: it has one.
-func (r *Run) unusable() string {
+func unusable(r *report.Run) string {
 	switch {
 	case r.Run.Ended == nil:
 		return fmt.Sprintf("Not finished: %s of %s had arrived by then. Run it again to its end.",
 			words.Count(r.Account.Arrived),
 			words.Plural(r.Account.Scheduled, "message"))
 	case !r.Account.Balanced:
-		return "Not usable: " + Unbalanced + "."
-	case r.Verdict.Result == Incomplete:
-		return r.unjudged()
-	case r.Verdict.Result != Invalid:
+		return "Not usable: " + report.Unbalanced + "."
+	case r.Verdict.Result == report.Incomplete:
+		return unjudged(r)
+	case r.Verdict.Result != report.Invalid:
 		return ""
 	}
-	if cause := r.Cause(); cause != "" {
+	if cause := Cause(r); cause != "" {
 		return "Not usable: " + cause + "."
 	}
 	for _, rule := range r.Verdict.Rules {
-		if rule.OK != nil && !*rule.OK && rule.Result == Invalid && rule.Remedy != "" {
+		if rule.OK != nil && !*rule.OK && rule.Result == report.Invalid && rule.Remedy != "" {
 			return "Not usable: " + rule.Remedy + "."
 		}
 	}
@@ -109,7 +93,7 @@ func (r *Run) unusable() string {
 }
 
 // unjudged says what an ended run lacks for an answer: limits that nobody judged, or a part of several.
-func (r *Run) unjudged() string {
+func unjudged(r *report.Run) string {
 	for _, rule := range r.Verdict.Rules {
 		if rule.OK == nil && rule.Limit != nil {
 			return "Not complete: the limit " + rule.Limited() +
@@ -123,28 +107,28 @@ func (r *Run) unjudged() string {
 }
 
 // sentence is the answer of a run without one from its script, by the model of its load.
-func (r *Run) sentence(best held, known bool) string {
+func sentence(r *report.Run, best held, known bool) string {
 	arrival, http := r.Latency.Arrival, r.Latency.HTTP
-	busiest := r.busiest()
+	busiest := busiest(r)
 	switch {
 	case arrival.Count == 0 && http.Count > 0:
 		return fmt.Sprintf("Answered %s with %s p50 %s ms and p99 %s ms.", words.Plural(int(http.Count), "request"),
-			r.Run.protocol(),
-			words.MS(http.at(50)), words.MS(http.at(99)))
+			r.Run.RequestProtocol(),
+			words.MS(http.At(50)), words.MS(http.At(99)))
 	case arrival.Count == 0 || busiest == nil:
 		return "No delivery of a measured phase arrived."
-	case r.Run.Model == Closed && sweeps(r.Steps):
-		return r.swept(best, known)
-	case r.Run.Model == Closed:
+	case r.Run.Model == report.Closed && report.Sweeps(r.Steps):
+		return swept(r, best, known)
+	case r.Run.Model == report.Closed:
 		return fmt.Sprintf("%s carried %s with arrival p50 %s ms and %s; %s p99 is %s ms.", words.Plural(*busiest.VUs, "VU"),
-			words.PerSecond(busiest.CarriedPerS), words.MS(arrival.at(50)), arrival.worst(), r.Run.protocol(), words.MS(http.at(99)))
+			words.PerSecond(busiest.CarriedPerS), words.MS(arrival.At(50)), worst(arrival), r.Run.RequestProtocol(), words.MS(http.At(99)))
 	case !known:
 		return fmt.Sprintf("Carried %s with arrival p50 %s ms and %s%s.", words.PerSecond(busiest.CarriedPerS),
-			words.MS(arrival.at(50)),
-			arrival.worst(), r.limited())
+			words.MS(arrival.At(50)),
+			worst(arrival), limited(r))
 	case best.perS == 0:
-		every, with := "", ", with "+arrival.worst()
-		if r.missing() != "" { // the p99 of those that arrived would not say why
+		every, with := "", ", with "+worst(arrival)
+		if missing(r) != "" { // the p99 of those that arrived would not say why
 			every, with = "every message arriving and ", ""
 		}
 		return fmt.Sprintf("Held no rate for %d s with %sarrival p99 below %s ms: %s were offered%s.", heldSeconds,
@@ -155,30 +139,30 @@ func (r *Run) sentence(best held, known bool) string {
 			long = fmt.Sprintf(" for %d s", heldSeconds)
 		}
 		return fmt.Sprintf("Held %s, the most that was offered%s, with arrival %s%s.", words.PerSecond(best.perS), long,
-			arrival.worst(), r.limited())
-	case r.tooSlow():
+			worst(arrival), limited(r))
+	case tooSlow(r):
 		return fmt.Sprintf("Arrival %s is above the limit of %s ms. Below it %s were held for %d s; %s were offered.",
-			arrival.worst(),
+			worst(arrival),
 			words.Figure(r.Answer.P99LimitMS), words.PerSecond(best.perS), heldSeconds, words.PerSecond(busiest.ScheduledPerS))
 	}
 	return fmt.Sprintf("Held %s with arrival p99 below %s ms. %s were offered, and the whole run has %s.",
 		words.PerSecond(best.perS),
-		words.Figure(r.Answer.P99LimitMS), words.PerSecond(busiest.ScheduledPerS), arrival.worst())
+		words.Figure(r.Answer.P99LimitMS), words.PerSecond(busiest.ScheduledPerS), worst(arrival))
 }
 
 // tooSlow reports whether the limit on arrival p99 failed the run.
-func (r *Run) tooSlow() bool {
-	return r.Verdict.Result == Fail && slices.ContainsFunc(r.Verdict.Rules, func(rule Rule) bool {
-		return (rule.Name == p99Rule || rule.Name == trendRule) && rule.OK != nil && !*rule.OK
+func tooSlow(r *report.Run) bool {
+	return r.Verdict.Result == report.Fail && slices.ContainsFunc(r.Verdict.Rules, func(rule report.Rule) bool {
+		return (rule.Name == report.P99Rule || rule.Name == report.TrendRule) && rule.OK != nil && !*rule.OK
 	})
 }
 
 // swept is the answer of a sweep of concurrency: the knee, and the highest rate within the limit.
-func (r *Run) swept(best held, known bool) string {
-	steps := closedSteps(r.Steps)
+func swept(r *report.Run, best held, known bool) string {
+	steps := report.SweepSteps(r.Steps)
 	s := fmt.Sprintf("No knee up to %s: arrival p50 did not take off.", words.Plural(*steps[len(steps)-1].VUs, "VU"))
 	if r.Knee != nil {
-		s = r.Knee.sentence(steps)
+		s = kneeSentence(r.Knee, steps)
 	}
 	if !known {
 		return s
@@ -201,7 +185,7 @@ func (r *Run) swept(best held, known bool) string {
 }
 
 // sentence describes the knee of a sweep, and the rate there.
-func (k *Knee) sentence(steps []Step) string {
+func kneeSentence(k *report.Knee, steps []report.Step) string {
 	grew := ""
 	if k.VUs == 0 {
 		if k.Stage != "" {
@@ -213,14 +197,14 @@ func (k *Knee) sentence(steps []Step) string {
 	if k.Stage != "" {
 		grew = "; " + k.Stage + " has grown most"
 	}
-	at := slices.IndexFunc(steps, func(s Step) bool { return *s.VUs == k.VUs })
+	at := slices.IndexFunc(steps, func(s report.Step) bool { return *s.VUs == k.VUs })
 	return fmt.Sprintf("The knee is at %s, %s: from %s VUs on p50 stays high%s.", words.Plural(k.VUs, "VU"),
 		words.PerSecond(steps[at].CarriedPerS),
 		words.Count(k.Next), grew)
 }
 
 // limited is the limit behind a figure; empty: there is none.
-func (r *Run) limited() string {
+func limited(r *report.Run) string {
 	if r.Answer.P99LimitMS == nil {
 		return ""
 	}
@@ -228,15 +212,15 @@ func (r *Run) limited() string {
 }
 
 // worst is the p99 as text, or the maximum with too few samples for a p99.
-func (l Latency) worst() string {
-	if p99 := l.at(99); p99 != nil {
+func worst(l report.Latency) string {
+	if p99 := l.At(99); p99 != nil {
 		return "p99 " + words.MS(p99) + " ms"
 	}
 	return "max " + words.MS(l.Max) + " ms"
 }
 
 // busiest is the measured step with the highest offered rate; nil: none was reached.
-func (r *Run) busiest() (most *Step) {
+func busiest(r *report.Run) (most *report.Step) {
 	for i := range r.Steps {
 		if s := &r.Steps[i]; s.Measured && s.DurationS > 0 && (most == nil || s.ScheduledPerS > most.ScheduledPerS) {
 			most = s
@@ -245,28 +229,12 @@ func (r *Run) busiest() (most *Step) {
 	return most
 }
 
-// ending is how many messages ended in one way.
-type ending struct {
-	n    int
-	name string
-}
-
-// missedEndings are the ways in which messages did not arrive, in the order of the message's way, without those of
-// none.
-func missedEndings(a Account) []ending {
-	return slices.DeleteFunc([]ending{
-		{a.Dropped, "dropped"}, {a.Rejected, "rejected"}, {a.Unknown, "unknown"}, {a.Altered, "altered"},
-		{a.DeadLettered, "dead-lettered"},
-		{a.Queued, "queued"}, {a.Lost, "lost"},
-	}, func(e ending) bool { return e.n == 0 })
-}
-
 // missing names the messages that did not arrive; empty: all did.
-func (r *Run) missing() string {
+func missing(r *report.Run) string {
 	a := r.Account
 	var ends []string
-	for _, end := range missedEndings(a) {
-		ends = append(ends, words.Count(end.n)+" "+end.name)
+	for _, end := range report.Missed(a) {
+		ends = append(ends, words.Count(end.N)+" "+end.Name)
 	}
 	if len(ends) == 0 {
 		return ""

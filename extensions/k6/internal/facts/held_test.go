@@ -1,4 +1,4 @@
-package report
+package facts
 
 import (
 	"fmt"
@@ -8,29 +8,30 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
 // steadyRun is a passing run of so many seconds at a constant rate, each delivery with the same latency, and a limit of
 // 250 ms.
-func steadyRun(seconds, perS int, ms float64) *Run {
+func steadyRun(seconds, perS int, ms float64) *report.Run {
 	ended, phase := "2026-11-25T12:00:00.000Z", "hold"
-	r := &Run{}
-	r.Run.Model, r.Run.Ended, r.Run.Profile.Flows = Open, &ended, []Flow{{Messages: 1, Deliveries: 1}}
-	r.Verdict = Verdict{Result: Pass, Rules: []Rule{{Name: p99Rule, Op: "<", Limit: new(250.0), Unit: "ms",
-		OK: new(true), Result: Fail}}}
+	r := &report.Run{}
+	r.Run.Model, r.Run.Ended, r.Run.Profile.Flows = report.Open, &ended, []report.Flow{{Messages: 1, Deliveries: 1}}
+	r.Verdict = report.Verdict{Result: report.Pass, Rules: []report.Rule{{Name: report.P99Rule, Op: "<", Limit: new(250.0), Unit: "ms",
+		OK: new(true), Result: report.Fail}}}
 	var all, all1 ledger.Series
 	all1.AddMany(int64(ms*1000), perS)
 	all.AddMany(int64(ms*1000), perS*seconds)
 	for t := range seconds {
-		r.Timeline = append(r.Timeline, Interval{
+		r.Timeline = append(r.Timeline, report.Interval{
 			T: t, Phase: &phase, Scheduled: perS, Sent: perS, Accepted: perS, Arrived: int64(perS),
-			Arrival: NewQuantiles(&all1), Bins: NewBins(&all1),
+			Arrival: report.NewQuantiles(&all1), Bins: report.NewBins(&all1),
 		})
 	}
 	n := perS * seconds
-	r.Account = Account{Scheduled: n, Arrived: n, Balanced: true, Deliveries: Deliveries{Due: n, Arrived: n}}
-	r.Latency.Arrival = NewLatency(&all, true)
-	r.Steps = []Step{{
+	r.Account = report.Account{Scheduled: n, Arrived: n, Balanced: true, Deliveries: report.Deliveries{Due: n, Arrived: n}}
+	r.Latency.Arrival = report.NewLatency(&all, true)
+	r.Steps = []report.Step{{
 		Name: phase, DurationS: float64(seconds), Measured: true, Requests: n, Scheduled: n, Accepted: n, Taken: n,
 		Due: n, Arrived: n, ScheduledPerS: float64(perS), AcceptedPerS: float64(perS), ArrivedPerS: float64(perS),
 	}}
@@ -42,7 +43,7 @@ func TestALowRateIsHeldWithEnoughDeliveriesInAll(t *testing.T) {
 	t.Parallel()
 	for _, perS := range []int{1, 2, 7, 50, 99, 100, 400} {
 		r := steadyRun(120, perS, 3)
-		r.Conclude("")
+		Conclude(r, "")
 		require.NotNil(t, r.Answer.HeldPerS, perS)
 		assert.InDelta(t, perS, *r.Answer.HeldPerS, 1e-6)
 		assert.Contains(t, r.Answer.Sentence, fmt.Sprintf("Held %d messages/s, the most that was offered", perS))
@@ -52,7 +53,7 @@ func TestALowRateIsHeldWithEnoughDeliveriesInAll(t *testing.T) {
 func TestALowRateWithTooFewDeliveriesIsNotJudged(t *testing.T) {
 	t.Parallel()
 	r := steadyRun(20, 2, 3)
-	r.Conclude("")
+	Conclude(r, "")
 	assert.Nil(t, r.Answer.HeldPerS)
 	assert.Regexp(t, `^Carried 2 messages/s with arrival p50 3\.00 ms`, r.Answer.Sentence)
 }
@@ -60,7 +61,7 @@ func TestALowRateWithTooFewDeliveriesIsNotJudged(t *testing.T) {
 func TestALowRateAboveTheLimitIsNotHeld(t *testing.T) {
 	t.Parallel()
 	slow := steadyRun(120, 10, 400)
-	slow.Conclude("")
+	Conclude(slow, "")
 	assert.Zero(t, *slow.Answer.HeldPerS)
 	assert.Contains(t, slow.Answer.Sentence, "Held no rate")
 
@@ -71,10 +72,10 @@ func TestALowRateAboveTheLimitIsNotHeld(t *testing.T) {
 	s.Add(400_000)
 	for i := range some.Timeline {
 		if i%5 == 0 {
-			some.Timeline[i].Arrival, some.Timeline[i].Bins = NewQuantiles(&s), NewBins(&s)
+			some.Timeline[i].Arrival, some.Timeline[i].Bins = report.NewQuantiles(&s), report.NewBins(&s)
 		}
 	}
-	some.Conclude("")
+	Conclude(some, "")
 	assert.Zero(t, *some.Answer.HeldPerS)
 
 	// A backlog grows: nothing arrives.
@@ -83,7 +84,7 @@ func TestALowRateAboveTheLimitIsNotHeld(t *testing.T) {
 		row := &stuck.Timeline[i]
 		row.Arrived, row.Arrival, row.Bins, row.Backlog = 0, nil, nil, 10*(i+1)
 	}
-	stuck.Conclude("")
+	Conclude(stuck, "")
 	assert.Zero(t, *stuck.Answer.HeldPerS)
 }
 
@@ -97,7 +98,7 @@ func TestARateIsHeldWithoutPercentilesOfSeconds(t *testing.T) {
 			q.P50, q.P95, q.P99 = nil, nil, nil
 			r.Timeline[i].Arrival = &q
 		}
-		r.Conclude("")
+		Conclude(r, "")
 		assert.InDelta(t, held, *r.Answer.HeldPerS, 1e-6, ms)
 	}
 }
@@ -105,14 +106,14 @@ func TestARateIsHeldWithoutPercentilesOfSeconds(t *testing.T) {
 // The deliveries of a second above a limit are never too few: a gate errs against the pipeline.
 func TestTheDeliveriesAboveALimitAreNeverTooFew(t *testing.T) {
 	t.Parallel()
-	for _, above := range []int{0, 1, 3, 20, 60} {
+	for _, slow := range []int{0, 1, 3, 20, 60} {
 		var s ledger.Series
-		s.AddMany(100_000, 60-above)
-		s.AddMany(251_500, above)
-		row := Interval{Arrival: NewQuantiles(&s), Bins: NewBins(&s)}
-		assert.GreaterOrEqual(t, row.above(250), int64(above))
+		s.AddMany(100_000, 60-slow)
+		s.AddMany(251_500, slow)
+		row := report.Interval{Arrival: report.NewQuantiles(&s), Bins: report.NewBins(&s)}
+		assert.GreaterOrEqual(t, above(&row, 250), int64(slow))
 		row.Bins = nil
-		assert.GreaterOrEqual(t, row.above(250), int64(above), "without bins")
+		assert.GreaterOrEqual(t, above(&row, 250), int64(slow), "without bins")
 	}
 }
 
@@ -120,16 +121,16 @@ func TestTheDeliveriesAboveALimitAreNeverTooFew(t *testing.T) {
 func TestTheFailureComesFirst(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "refusing")
-	r.Conclude("")
+	Conclude(r, "")
 	assert.Regexp(t, `^78,751 of 89,300 messages did not arrive \(78,751 rejected\)`, r.Answer.Sentence)
 	assert.NotContains(t, r.Answer.Sentence, "4.25")
-	r.Conclude("The backlog drained in 3 s.")
+	Conclude(r, "The backlog drained in 3 s.")
 	assert.Regexp(t, `^78,751 of 89,300 .* The backlog drained in 3 s\.$`, r.Answer.Sentence,
 		"of a script's answer too")
 
 	allowed := golden(t, "passing")
 	allowed.Account.Lost, allowed.Account.Arrived = 5, allowed.Account.Arrived-5
-	allowed.Conclude("")
+	Conclude(allowed, "")
 	assert.Regexp(t, `^Held .* 5 of 89,300 messages did not arrive`, allowed.Answer.Sentence,
 		"an allowed loss failed nothing")
 }
@@ -138,7 +139,7 @@ func TestTheFailureComesFirst(t *testing.T) {
 func TestAnEarlierRunCarriedWhatWasAccepted(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "real")
-	r.Conclude("")
+	Conclude(r, "")
 	assert.Contains(t, r.Answer.Sentence, "Carried 95 messages/s")
 }
 
@@ -146,7 +147,7 @@ func TestAnEarlierRunCarriedWhatWasAccepted(t *testing.T) {
 func TestTheDistributionHasAllMeasuredDeliveries(t *testing.T) {
 	t.Parallel()
 	r := steadyRun(10, 100, 3)
-	r.Conclude("")
+	Conclude(r, "")
 	sum := int64(0)
 	for _, n := range r.ArrivalBins[1:] {
 		sum += n

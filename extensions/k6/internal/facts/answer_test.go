@@ -1,4 +1,4 @@
-package report
+package facts
 
 import (
 	"encoding/json"
@@ -12,16 +12,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
+
+const reports = "../../../../reports/"
 
 var updateGoldens = flag.Bool("goldens", false, "update the answers and findings in the golden runs")
 
 // golden reads a committed run, with this package's answer and findings.
-func golden(t *testing.T, name string) *Run {
+func golden(t *testing.T, name string) *report.Run {
 	t.Helper()
 	text, err := os.ReadFile(reports + "testdata/" + name + ".json")
 	require.NoError(t, err)
-	r, err := decode(text)
+	r, err := report.Decode("", text)
 	require.NoError(t, err)
 	return r
 }
@@ -52,8 +55,8 @@ func TestTheAnswerOfEachGolden(t *testing.T) {
 	} {
 		r := golden(t, name)
 		stored, findings := r.Answer, r.Findings
-		r.Conclude(scriptAnswers[name])
-		if r.Verdict.Result == Invalid || r.Verdict.Result == Incomplete {
+		Conclude(r, scriptAnswers[name])
+		if r.Verdict.Result == report.Invalid || r.Verdict.Result == report.Incomplete {
 			assert.Nil(t, r.Answer.HeldPerS, "%s: claims a rate", name)
 		}
 		for _, part := range names {
@@ -62,8 +65,8 @@ func TestTheAnswerOfEachGolden(t *testing.T) {
 		if *updateGoldens {
 			store(t, name, r)
 		} else {
-			assert.Equal(t, r.Answer, stored, "%s: go test ./internal/report -run Golden -goldens", name)
-			assert.Equal(t, r.Findings, findings, "%s: go test ./internal/report -run Golden -goldens", name)
+			assert.Equal(t, r.Answer, stored, "%s: go test ./internal/facts -run Golden -goldens", name)
+			assert.Equal(t, r.Findings, findings, "%s: go test ./internal/facts -run Golden -goldens", name)
 		}
 	}
 }
@@ -83,40 +86,40 @@ func TestTheAnswerDependsOnTheVerdict(t *testing.T) {
 	for _, name := range []string{"passing", "closed", "spike", "fixed", "soak", "connections", "throughput",
 		"capacity", "three"} {
 		r := golden(t, name)
-		r.Conclude(scriptAnswers[name])
+		Conclude(r, scriptAnswers[name])
 		answer := r.Answer.Sentence
-		broken := Rule{Name: p99Rule, Value: new(14.4), Op: "<", Limit: new(0.1), Unit: "ms", OK: new(false),
-			Result: Fail}
-		r.Verdict.Result, r.Verdict.Reasons, r.Verdict.Rules = Fail, []string{broken.Broken()},
+		broken := report.Rule{Name: report.P99Rule, Value: new(14.4), Op: "<", Limit: new(0.1), Unit: "ms", OK: new(false),
+			Result: report.Fail}
+		r.Verdict.Result, r.Verdict.Reasons, r.Verdict.Rules = report.Fail, []string{broken.Broken()},
 			append(r.Verdict.Rules, broken)
-		r.Conclude(scriptAnswers[name])
-		if scriptAnswers[name] != "" || r.Run.Model == Closed {
+		Conclude(r, scriptAnswers[name])
+		if scriptAnswers[name] != "" || r.Run.Model == report.Closed {
 			assert.NotEmpty(t, r.Answer.Sentence, name)
 		} else {
 			assert.Equal(t, answer, r.Answer.Sentence, "%s: the answer keeps the run's first limit", name)
 		}
-		for _, text := range []string{Markdown(r), Text(r, "", Screen{})} {
+		for _, text := range []string{report.Markdown(r), report.Text(r, "", report.Screen{})} {
 			assert.Regexp(t, `arrival p99 14\.4 ms, limit &?l?t?;?<? ?0\.1 ms`, text, name)
 		}
-		junit, err := JUnit(r)
+		junit, err := report.JUnit(r)
 		require.NoError(t, err)
 		assert.Contains(t, string(junit), `message="arrival p99 14.4 ms, limit &lt; 0.1 ms"`, name)
 
-		r.Verdict.Result = Invalid
+		r.Verdict.Result = report.Invalid
 		r.Verdict.Rules = append(r.Verdict.Rules, late)
-		r.Conclude(scriptAnswers[name])
+		Conclude(r, scriptAnswers[name])
 		assert.Regexp(t, "^Not usable: .* late.* run again", r.Answer.Sentence, name)
 		assert.Nil(t, r.Answer.HeldPerS, name)
 
-		r.Run.Ended, r.Verdict.Result = nil, Incomplete
-		r.Conclude(scriptAnswers[name])
+		r.Run.Ended, r.Verdict.Result = nil, report.Incomplete
+		Conclude(r, scriptAnswers[name])
 		assert.Regexp(t, "^Not finished: [0-9,]+ of [0-9,]+ messages", r.Answer.Sentence, name)
 		assert.Nil(t, r.Answer.HeldPerS, name)
 	}
 }
 
 // store writes a run's answer, findings and rates into its file and leaves the other text as it is.
-func store(t *testing.T, name string, r *Run) {
+func store(t *testing.T, name string, r *report.Run) {
 	t.Helper()
 	path := reports + "testdata/" + name + ".json"
 	text, err := os.ReadFile(path)
@@ -139,27 +142,27 @@ func store(t *testing.T, name string, r *Run) {
 }
 
 // late is a broken rule.
-var late = Rule{Name: "lateness", OK: new(false), Result: Invalid,
+var late = report.Rule{Name: "lateness", OK: new(false), Result: report.Invalid,
 	Remedy: "the load generator was late. Do less, and run again"}
 
 func TestTheScriptsAnswerIsUsedIfTheRunIsUsable(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "passing")
-	r.Conclude("The backlog drained in 3 s.")
+	Conclude(r, "The backlog drained in 3 s.")
 	assert.Equal(t, "The backlog drained in 3 s.", r.Answer.Sentence)
-	r.Verdict.Result = Invalid
+	r.Verdict.Result = report.Invalid
 	r.Verdict.Rules = append(r.Verdict.Rules, late)
-	r.Conclude("The backlog drained in 3 s.")
+	Conclude(r, "The backlog drained in 3 s.")
 	assert.Regexp(t, "^Not usable: the load generator was late", r.Answer.Sentence)
 	r.Run.Ended = nil
-	r.Conclude("The backlog drained in 3 s.")
+	Conclude(r, "The backlog drained in 3 s.")
 	assert.Regexp(t, "^Not finished: ", r.Answer.Sentence)
 }
 
 func TestARateIsHeldOnlyBelowTheLimit(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "passing")
-	r.Conclude("")
+	Conclude(r, "")
 	assert.InDelta(t, 2850, *r.Answer.HeldPerS, 1)
 	assert.InDelta(t, 250, *r.Answer.P99LimitMS, 0)
 	for i := range r.Timeline {
@@ -167,15 +170,15 @@ func TestARateIsHeldOnlyBelowTheLimit(t *testing.T) {
 			s.Arrival.P99 = new(250.0)
 		}
 	}
-	r.Conclude("")
+	Conclude(r, "")
 	assert.InDelta(t, 1150, *r.Answer.HeldPerS, 60, "more was offered but not held")
 	assert.Regexp(t, `^Held 1,1\d\d messages/s with arrival p99 below 250 ms. 2,850 messages/s were offered, and `,
 		r.Answer.Sentence)
 	// Regression: a run that its limit failed began with what it held below that limit.
 	slow := *r
-	slow.Verdict = Verdict{Result: Fail, Rules: []Rule{{Name: p99Rule, Op: "<", Limit: new(250.0), OK: new(false),
-		Result: Fail}}}
-	slow.Conclude("")
+	slow.Verdict = report.Verdict{Result: report.Fail, Rules: []report.Rule{{Name: report.P99Rule, Op: "<", Limit: new(250.0), OK: new(false),
+		Result: report.Fail}}}
+	Conclude(&slow, "")
 	assert.Regexp(t, `^Arrival p99 [\d.,]+ ms is above the limit of 250 ms\. .* 1,1\d\d messages/s were held `,
 		slow.Answer.Sentence)
 	for i := range r.Timeline {
@@ -183,15 +186,15 @@ func TestARateIsHeldOnlyBelowTheLimit(t *testing.T) {
 			s.Arrival.P99 = new(250.0)
 		}
 	}
-	r.Conclude("")
+	Conclude(r, "")
 	assert.Zero(t, *r.Answer.HeldPerS)
 	r.Verdict.Rules = nil
-	r.Conclude("")
+	Conclude(r, "")
 	assert.Nil(t, r.Answer.P99LimitMS)
 	assert.Nil(t, r.Answer.HeldPerS)
 	assert.Regexp(t, "^Carried 2,850 messages/s with arrival p50 ", r.Answer.Sentence)
-	r.Figures = []Figure{{Name: p99Figure, Value: new(50.0), Unit: "ms"}}
-	r.Conclude("")
+	r.Figures = []report.Figure{{Name: report.P99Figure, Value: new(50.0), Unit: "ms"}}
+	Conclude(r, "")
 	assert.InDelta(t, 50, *r.Answer.P99LimitMS, 0)
 }
 
@@ -200,7 +203,7 @@ func TestARateWithRejectionsLossOrBacklogIsNotHeld(t *testing.T) {
 	t.Parallel()
 	refusing := golden(t, "refusing")
 	assert.Less(t, *refusing.Latency.Arrival.P99, 5.0, "accepted messages are fast")
-	refusing.Conclude("")
+	Conclude(refusing, "")
 	assert.Zero(t, *refusing.Answer.HeldPerS)
 
 	losing := golden(t, "passing")
@@ -208,12 +211,12 @@ func TestARateWithRejectionsLossOrBacklogIsNotHeld(t *testing.T) {
 		losing.Timeline[i].Backlog += 3
 	}
 	losing.Steps[2].Arrived -= 3
-	losing.Conclude("")
+	Conclude(losing, "")
 	assert.InDelta(t, 2400, *losing.Answer.HeldPerS, 499, "a second that ends without a backlog lost nothing")
 	for i := range losing.Timeline {
 		losing.Timeline[i].Backlog += 3
 	}
-	losing.Conclude("")
+	Conclude(losing, "")
 	assert.Less(t, *losing.Answer.HeldPerS, 2800.0, "if it is unknown when messages were lost, the phase held nothing")
 
 	behind := golden(t, "passing")
@@ -222,7 +225,7 @@ func TestARateWithRejectionsLossOrBacklogIsNotHeld(t *testing.T) {
 		s.Arrived /= 2
 		s.Backlog = s.T * int(s.Arrived)
 	}
-	behind.Conclude("")
+	Conclude(behind, "")
 	assert.Zero(t, *behind.Answer.HeldPerS)
 }
 
@@ -230,7 +233,7 @@ func TestARateWithRejectionsLossOrBacklogIsNotHeld(t *testing.T) {
 func TestASweepHoldsAStepOnlyIfAllLowerStepsHold(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "closed")
-	r.Figures = []Figure{{Name: p99Figure, Value: new(250.0)}}
+	r.Figures = []report.Figure{{Name: report.P99Figure, Value: new(250.0)}}
 	r.Verdict.Rules = nil
 	steps := r.Steps[1:]
 	for i, p99 := range []float64{10, 20, 300, 10} {
@@ -239,26 +242,26 @@ func TestASweepHoldsAStepOnlyIfAllLowerStepsHold(t *testing.T) {
 		s.Accepted, s.Scheduled, s.Due, s.Arrived, s.Backlog, s.DurationS = n, n, n, n, new(0), 1
 		s.Latency.Arrival.P99 = &p99
 	}
-	r.Conclude("")
+	Conclude(r, "")
 	assert.InDelta(t, 2000, *r.Answer.HeldPerS, 0)
 	assert.Contains(t, r.Answer.Sentence, "2,000 messages/s, with 4 VUs; 16 VUs exceeded it")
 	steps[1].Latency.Arrival.P99, steps[2].Latency.Arrival.P99 = new(300.0), new(300.0)
 	steps[3].Latency.Arrival.P99 = new(300.0)
-	r.Conclude("")
+	Conclude(r, "")
 	assert.InDelta(t, 1000, *r.Answer.HeldPerS, 0)
 	assert.Contains(t, r.Answer.Sentence, "; 4, 16 and 32 VUs exceeded it")
 	r.Steps = r.Steps[:2]
-	r.Conclude("")
+	Conclude(r, "")
 	assert.InDelta(t, 1000, *r.Answer.HeldPerS, 0)
 	steps[0].Latency.Arrival.P99 = new(300.0)
-	r.Conclude("")
+	Conclude(r, "")
 	assert.Zero(t, *r.Answer.HeldPerS)
 }
 
 func TestAStepCarriesOnlyArrivalsDuringTheStep(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "closed")
-	r.Conclude("")
+	Conclude(r, "")
 	few := &r.Steps[2]
 	all := few.CarriedPerS
 	assert.InDelta(t, float64(few.Accepted)/few.DurationS, all, 1e-9)
@@ -275,7 +278,7 @@ func TestTheShareWithinALimitComesFromTheHistogram(t *testing.T) {
 	var s ledger.Series
 	s.AddMany(10_000, 990)
 	s.AddMany(500_000, 10)
-	within := NewLatency(&s, true).Within(250 * time.Millisecond)
+	within := report.NewLatency(&s, true).Within(250 * time.Millisecond)
 	assert.InDelta(t, 0.99, *within, 1e-9)
-	assert.Nil(t, NewLatency(&s, false).Within(250*time.Millisecond), "unknown without the histogram")
+	assert.Nil(t, report.NewLatency(&s, false).Within(250*time.Millisecond), "unknown without the histogram")
 }

@@ -1,9 +1,10 @@
-package report
+package facts
 
 import (
 	"fmt"
 	"strings"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
@@ -11,12 +12,12 @@ import (
 const classesMost = 3
 
 // Failures says how many requests got no 2xx, and why. An error is counted for each attempt.
-func Failures(r *Run) string {
+func Failures(r *report.Run) string {
 	n := r.Account.Requests
 	why, more := []string{}, 0
 	for _, e := range r.Errors {
 		switch {
-		case e.Stage != requestStage:
+		case e.Stage != report.RequestStage:
 		case len(why) == classesMost:
 			more++
 		default:
@@ -24,7 +25,7 @@ func Failures(r *Run) string {
 		}
 	}
 	s := fmt.Sprintf("%s of %s got no 2xx", words.Count(n.Failed), words.Plural(n.Sent, "request"))
-	if protocol := r.Run.protocol(); protocol != "HTTP" {
+	if protocol := r.Run.RequestProtocol(); protocol != "HTTP" {
 		s = fmt.Sprintf("%s of %s by %s failed", words.Count(n.Failed), words.Plural(n.Sent, "request"), protocol)
 	}
 	if len(why) > 0 {
@@ -36,15 +37,12 @@ func Failures(r *Run) string {
 	return s
 }
 
-// requestStage is the stage of errors of requests.
-const requestStage = "request"
-
 // failing adds the failed requests to an answer; empty: there are none.
-func (r *Run) failing() string {
+func failing(r *report.Run) string {
 	if r.Account.Requests.Failed == 0 {
 		return ""
 	}
-	if url := r.scene().URL; url != "" {
+	if url := scene(r).URL; url != "" {
 		return " " + words.Capital(Failures(r)) + " (posted to " + url + ")."
 	}
 	return " " + words.Capital(Failures(r)) + "."

@@ -1,4 +1,4 @@
-package report
+package facts
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
@@ -23,10 +24,10 @@ func TestTheKneeIsTheLastPointBeforeP50TakesOff(t *testing.T) {
 	require.NoError(t, json.Unmarshal(data, &vectors))
 	require.NotEmpty(t, vectors)
 	for _, v := range vectors {
-		steps := []Step{}
+		steps := []report.Step{}
 		for _, p := range v.Points {
 			vus := int(*p[0])
-			s := Step{VUs: &vus, Measured: true, Scheduled: 1000, Latency: Latencies{Arrival: Latency{P50: p[1]}}}
+			s := report.Step{VUs: &vus, Measured: true, Scheduled: 1000, Latency: report.Latencies{Arrival: report.Latency{P50: p[1]}}}
 			if len(p) > 2 {
 				owed := int(1000 * *p[2])
 				s.Backlog = &owed
@@ -43,24 +44,24 @@ func TestTheKneeIsTheLastPointBeforeP50TakesOff(t *testing.T) {
 
 func TestTheKneeUsesOnlyMeasuredSteps(t *testing.T) {
 	t.Parallel()
-	step := func(vus int, p50, queue, delivery float64, measured bool) Step {
-		stages := map[string]Latency{"queue": {Mean: &queue}, "delivery": {Mean: &delivery}}
-		return Step{VUs: &vus, Measured: measured, Latency: Latencies{Arrival: Latency{P50: &p50}, Stages: stages}}
+	step := func(vus int, p50, queue, delivery float64, measured bool) report.Step {
+		stages := map[string]report.Latency{"queue": {Mean: &queue}, "delivery": {Mean: &delivery}}
+		return report.Step{VUs: &vus, Measured: measured, Latency: report.Latencies{Arrival: report.Latency{P50: &p50}, Stages: stages}}
 	}
-	steps := []Step{
+	steps := []report.Step{
 		step(4, 0.1, 0, 0, false), step(8, 100, 90, 9, true), step(1, 1, 0.2, 0.5, true), step(4, 2, 1, 1, true),
 		step(0, 0.1, 0, 0, true),
 	}
-	assert.Equal(t, &Knee{VUs: 4, Next: 8, Stage: "queue"}, NewKnee(stages.Default(), steps))
-	assert.Contains(t, NewKnee(stages.Default(), steps).sentence(steps),
+	assert.Equal(t, &report.Knee{VUs: 4, Next: 8, Stage: "queue"}, NewKnee(stages.Default(), steps))
+	assert.Contains(t, kneeSentence(NewKnee(stages.Default(), steps), steps),
 		"from 8 VUs on p50 stays high; queue has grown most")
 	for i := range steps {
 		steps[i].Scheduled, steps[i].Backlog = 100, new(int)
 		*steps[i].Backlog = 30
 	}
-	assert.Equal(t, &Knee{VUs: 0, Next: 1, Stage: "delivery"}, NewKnee(stages.Default(), steps))
-	assert.Contains(t, NewKnee(stages.Default(), steps).sentence(steps),
+	assert.Equal(t, &report.Knee{VUs: 0, Next: 1, Stage: "delivery"}, NewKnee(stages.Default(), steps))
+	assert.Contains(t, kneeSentence(NewKnee(stages.Default(), steps), steps),
 		"below 1 VU: with 1 a backlog already grows, and delivery takes longest")
 	assert.Nil(t, NewKnee(stages.Default(), steps[:1]))
-	assert.Nil(t, NewKnee(nil, []Step{{Measured: true}}), "the open model")
+	assert.Nil(t, NewKnee(nil, []report.Step{{Measured: true}}), "the open model")
 }

@@ -1,4 +1,4 @@
-package report
+package facts
 
 // stageAdvice is what to do about a stage that takes most of the time. A pipeline's own stages have none.
 var stageAdvice = map[string]string{
