@@ -25,7 +25,7 @@ func (e *engine) judge(r *report.Run, doubts []string, ran time.Duration) report
 	return judge.Of(judge.Evidence{
 		Run: r, CutOff: "the run was " + report.CutOff(ran, e.planned()), Doubts: doubts, Limits: rules,
 		Replaced: replaced, Cores: runtime.GOMAXPROCS(0), Unattended: e.open.Unattended(),
-		AtMostOnce: e.options.from.AtMostOnce, Halted: e.IsHalted(),
+		AtMostOnce: e.options.from.AtMostOnce, Halted: e.IsHalted(), Senders: e.options.Senders,
 		Unread: e.options.from.Unread,
 	})
 }
@@ -96,10 +96,10 @@ func (m *runMetrics) end(ctx context.Context, state *lib.State, e *engine) {
 	values := e.values()
 	e.judging.Measured(values, e.lasted())
 	verdict := e.report(false).Verdict
+	undecided := func(r report.Rule) bool { return r.Undecided || r.IsBroken() && r.Result == report.Invalid }
 	values["arrival_invalid"] = 0
-	broken := func(r report.Rule) bool { return r.OK != nil && !*r.OK } // those that are not judged yet do not count
 	for _, rule := range verdict.Rules {
-		if broken(rule) && rule.Result == report.Invalid {
+		if undecided(rule) {
 			values["arrival_invalid"]++
 		}
 	}
@@ -117,7 +117,10 @@ func (m *runMetrics) end(ctx context.Context, state *lib.State, e *engine) {
 		})
 	}
 	metrics.PushIfNotDone(ctx, state.Samples, samples)
-	if slices.ContainsFunc(verdict.Rules, broken) {
+	// Rules that are not judged yet do not count.
+	if slices.ContainsFunc(verdict.Rules, func(r report.Rule) bool {
+		return undecided(r) || r.IsBroken() && r.Result != report.Doubtful
+	}) {
 		e.judging.Mark(state.TestStatus, values, m.judged)
 	}
 }

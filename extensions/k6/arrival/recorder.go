@@ -186,7 +186,7 @@ func (r *recorder) usage(second int) (u report.Usage) {
 	now := time.Now()
 	u.CPUPercent, u.RSSMB = r.sender.note(second, now)
 	if all, err := host.Times(false); err == nil && len(all) == 1 {
-		u.StealPercent = stealBetween(r.host, all[0])
+		u.StealPercent, u.HostPercent = hostBetween(r.host, all[0])
 		r.host = all[0]
 	}
 	if r.own != nil {
@@ -240,19 +240,23 @@ func (m *meter) read(now time.Time) (percent, mb *float64) {
 	return percent, mb
 }
 
-// stealBetween is the share of the host's CPU that its hypervisor gave to others; nil where it is not reported,
-// as on bare metal.
-func stealBetween(before, now host.TimesStat) *float64 {
-	spent := func(t host.TimesStat) float64 {
+// hostBetween is the share of the host's CPU that its hypervisor gave to others, and that which was not idle, steal
+// included; nil where it is not reported: there is no steal on bare metal.
+func hostBetween(before, now host.TimesStat) (steal, busy *float64) {
+	all := func(t host.TimesStat) float64 {
 		// guests' time is included in User and Nice
 		return t.User + t.Nice + t.System + t.Idle + t.Iowait + t.Irq + t.Softirq + t.Steal
 	}
-	span := spent(now) - spent(before)
-	if now.Steal == 0 || span <= 0 {
-		return nil
+	idle := func(t host.TimesStat) float64 { return t.Idle + t.Iowait }
+	span := all(now) - all(before)
+	if span <= 0 {
+		return nil, nil
 	}
-	percent := max(0, 100*(now.Steal-before.Steal)/span)
-	return &percent
+	busy = new(min(100, max(0, 100*(1-(idle(now)-idle(before))/span))))
+	if now.Steal == 0 {
+		return nil, busy
+	}
+	return new(max(0, 100*(now.Steal-before.Steal)/span)), busy
 }
 
 // resources are those of the sending process over the whole run, and of this one where another sends.

@@ -78,24 +78,43 @@ func unusable(r *report.Run) string {
 	case r.Verdict.Result != report.Invalid:
 		return ""
 	}
-	if cause := Cause(r); cause != "" {
-		return "Not usable: " + cause + "."
+	for _, rule := range r.Verdict.Rules {
+		if rule.Undecided {
+			return undecided(r, rule)
+		}
 	}
 	for _, rule := range r.Verdict.Rules {
-		if rule.OK != nil && !*rule.OK && rule.Result == report.Invalid && rule.Remedy != "" {
+		switch {
+		case !rule.IsBroken() || rule.Result != report.Invalid:
+			continue
+		case len(rule.Doubts) > 0: // not everything is in doubt
+			return "Undecided: " + cmp.Or(rule.Remedy, rule.Reason) + "."
+		case Cause(r) != "":
+			return "Not usable: " + Cause(r) + "."
+		case rule.Remedy != "":
 			return "Not usable: " + rule.Remedy + "."
 		}
 	}
-	if len(r.Verdict.Reasons) > 0 { // an earlier version wrote no remedies
+	if len(r.Verdict.Reasons) > 0 {
 		return "Not usable: " + strings.TrimSuffix(r.Verdict.Reasons[0], ".") + "."
 	}
 	return "Not usable: the load generator could not be trusted."
 }
 
+// undecided says what a limit can't be decided for, and what to do.
+func undecided(r *report.Run, limit report.Rule) string {
+	for _, rule := range r.Verdict.Rules {
+		if slices.Contains(limit.DoubtedBy, rule.Name) && rule.IsBroken() && rule.Remedy != "" {
+			return fmt.Sprintf("Undecided whether %s: %s.", limit.Limited(), rule.Remedy)
+		}
+	}
+	return "Undecided whether " + limit.Limited() + "."
+}
+
 // unjudged says what an ended run lacks for an answer: limits that nobody judged, or a part of several.
 func unjudged(r *report.Run) string {
 	for _, rule := range r.Verdict.Rules {
-		if rule.OK == nil && rule.Limit != nil {
+		if rule.Open() {
 			return "Not complete: the limit " + rule.Limited() +
 				" was not judged. Correct it or measure its figure, and run again."
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	full         = 95 // % of a core, or of all that a host has: a process or a host that uses as much is saturated
+	Full         = 95 // % of a core, or of all that a host has: a process or a host that uses as much is saturated
 	fullSeconds  = 3  // after so many seconds
 	gaveWay      = 3  // a stage has given way when its mean is more than so many times the mean before
 	phaseSeconds = 5  // a shorter phase says nothing about a backlog that grows
@@ -50,7 +50,7 @@ func findings(r *report.Run) []report.Finding {
 		add(grownBacklog(r, step))
 	}
 	if host != nil {
-		for _, f := range vmstat(host) {
+		for _, f := range vmstat(r, host) {
 			add(&f)
 		}
 	}
@@ -95,7 +95,7 @@ func fullCore(r *report.Run, resource report.Resource) *report.Finding {
 	}
 	from, to := longestStretch(len(resource.Series), 1, func(i int) (int, bool) {
 		row := resource.Series[i]
-		return int(at(row[:], 0, 0)), at(row[:], 1, 0) >= full
+		return int(at(row[:], 0, 0)), at(row[:], 1, 0) >= Full
 	})
 	if from < 0 {
 		return nil
@@ -126,7 +126,7 @@ func fullCore(r *report.Run, resource report.Resource) *report.Finding {
 		}
 	}
 	return &report.Finding{
-		Text: fmt.Sprintf("%s used %d %% of a core or more from %s to %s%s.", words.Short(resource.Process), full,
+		Text: fmt.Sprintf("%s used %d %% of a core or more from %s to %s%s.", words.Short(resource.Process), Full,
 			moment(from), moment(to), gave),
 		Next: cmp.Or(processAdvice[report.RoleOf(resource.Process)], "give it more processes or less work"),
 		Span: span(from, to),

@@ -26,11 +26,23 @@ func host(r *report.Run) *report.Figures {
 	return nil
 }
 
+// Steal is the share of the generator's host that its hypervisor gave to others, in % of its CPU: the mean over the run
+// and the worst second. known is false where the system does not report it.
+func Steal(r *report.Run) (mean, worst float64, known bool) {
+	n := 0
+	for i := range r.Timeline {
+		if steal := r.Timeline[i].Generator.StealPercent; steal != nil {
+			mean, worst, n = mean+*steal, max(worst, *steal), n+1
+		}
+	}
+	return mean / float64(max(1, n)), worst, n > 0
+}
+
 // fullHost is about a host whose cores were all at work, or taken by its hypervisor, which the CPU of each process does
 // not show.
 func fullHost(host *report.Figures) *report.Finding {
 	from, to := longestStretch(len(host.T), host.BinS, func(i int) (int, bool) {
-		return host.T[i], 100-at(host.Gauges["id"], i, 100)-at(host.Gauges["wa"], i, 0) >= full
+		return host.T[i], 100-at(host.Gauges["id"], i, 100)-at(host.Gauges["wa"], i, 0) >= Full
 	})
 	if from < 0 {
 		return nil
@@ -38,14 +50,14 @@ func fullHost(host *report.Figures) *report.Finding {
 	return &report.Finding{
 		Text: fmt.Sprintf("The host was saturated from %s to %s: its cores were busy for %d %% of the time "+
 			"or more, steal included.",
-			moment(from), moment(to), full),
+			moment(from), moment(to), Full),
 		Next: "put the generator on another host, or lower the rate: all processes waited for a core",
 		Span: span(from, to),
 	}
 }
 
 // vmstat applies the rules of thumb for vmstat to the seconds of the run.
-func vmstat(host *report.Figures) (found []report.Finding) {
+func vmstat(r *report.Run, host *report.Figures) (found []report.Finding) {
 	part := func(rule func(idle, switches, interrupts float64) bool) float64 {
 		rows := 0
 		for i, idle := range host.Gauges["id"] {
@@ -58,11 +70,15 @@ func vmstat(host *report.Figures) (found []report.Finding) {
 	tell := func(next, format string, args ...any) {
 		found = append(found, report.Finding{Text: fmt.Sprintf(format, args...), Next: next})
 	}
-	if steal := present(host.Gauges["st"]); meanOr0(steal) >= report.StealMuch {
+	mean, worst, known := Steal(r)
+	if steal := present(host.Gauges["st"]); !sharesHost(r) || !known { // the pipeline's host has a hypervisor of its own
+		mean, worst = meanOr0(steal), slices.Max(append(steal, 0))
+	}
+	if mean >= report.StealMuch {
 		tell("run again on a machine that is not shared",
 			"The hypervisor took %s %% of the host's CPU, and %s %% in the worst second: "+
 				"the latencies contain its pauses.",
-			words.MS(new(meanOr0(steal))), words.MS(new(slices.Max(steal))))
+			words.MS(&mean), words.MS(&worst))
 	}
 	spent := part(func(idle, switches, _ float64) bool { return idle < idleFew && switches > switchesMany })
 	if spent >= runMuch {
@@ -86,4 +102,10 @@ func vmstat(host *report.Figures) (found []report.Finding) {
 			"The host swapped: it needs more memory, and the latencies contain disk accesses.")
 	}
 	return found
+}
+
+// sharesHost reports whether generator and pipeline share a host.
+func sharesHost(r *report.Run) bool {
+	shared, _ := r.Environment["shared_host"].(bool)
+	return shared
 }

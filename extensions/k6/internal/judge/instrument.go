@@ -28,19 +28,17 @@ const (
 // of order.
 const negativeShare = 0.01
 
-// instrument are the rules for the generator itself. If one is broken, the figures describe the generator rather than
-// the pipeline. Each function is a rule, with all that reports say of it; it returns nil where it does not apply. The
-// first broken one gives the run's answer.
+// instrument are the rules for the generator itself. Each function is a rule, with all that reports say of it and the
+// claims that it puts in doubt when it is broken; one without such claims puts everything in doubt. It returns nil where
+// it does not apply. The first broken one gives the run's answer.
 var instrument = []func(e Evidence) *report.Rule{
-	balanced, lateness, cpu, socketWait, dropped, gaps, negative, clockBound, samplesDiscarded, measured,
+	balanced, lateness, cpu, socketWait, dropped, offered, gaps, negative, clockBound, samplesDiscarded, measured,
 }
 
-// What can be trusted though a rule is broken: HTTP, the latency of requests; Account, which messages arrived.
-var (
-	accountAnyway = []string{report.TrustsAccount}
-	httpAnyway    = []string{report.TrustsHTTP}
-	bothAnyway    = []string{report.TrustsAccount, report.TrustsHTTP}
-)
+// doubt is a claim in a direction.
+func doubt(claim, direction string) report.Doubt {
+	return report.Doubt{Claim: claim, Direction: direction}
+}
 
 func balanced(e Evidence) *report.Rule {
 	return because(report.Rule{
@@ -55,8 +53,11 @@ func lateness(e Evidence) *report.Rule {
 		return nil
 	}
 	rule := late("lateness", value(own.P99), arrival)
-	rule.Part, rule.TrustedAnyway = report.Sending, accountAnyway
-	why, remedy := e.lateBy()
+	rule.Part = report.Sending
+	// What is sent late is sent in a burst, which may queue where a steady load does not; but it is not sent while an
+	// answer is awaited.
+	rule.Doubts = []report.Doubt{doubt(report.ArrivalClaim, report.TooHigh), doubt(report.RequestsClaim, report.Either)}
+	why, remedy := e.lateBy(*rule.Limit)
 	rule.Remedy = "the load generator was late. " + remedy + ", and run again"
 	if e.Halted {
 		return &rule
@@ -74,13 +75,15 @@ func cpu(e Evidence) *report.Rule {
 	if !known {
 		return nil
 	}
-	rule := atMost("cpu", float64(seconds), max(1, busySeconds*float64(len(timeline))), "s", report.Invalid)
+	rule := atMost("cpu", float64(seconds), max(1, busySeconds*float64(len(timeline))), "s", report.Doubtful)
 	rule.Basis = fmt.Sprintf("%.0f %% of the seconds, or one, may be above %.0f %% of %d cores", busySeconds*100,
 		busyShare*100, e.Cores)
-	rule.Part, rule.TrustedAnyway = report.Sending, accountAnyway
-	rule.Remedy = "the load generator was out of CPU. Lower the rate or give it more cores, and run again"
+	rule.Part = report.Sending
+	rule.Doubts = []report.Doubt{doubt(report.ArrivalClaim, report.TooHigh), doubt(report.RequestsClaim, report.TooHigh),
+		doubt(report.StagesClaim, report.TooHigh)}
+	rule.Remedy = "the load generator was out of CPU. " + e.lowerRate(lateFloorMS) + " or give it more cores, and run again"
 	return because(rule, "the generator was out of CPU: above %.0f %% of its %d cores in %s of %s seconds%s",
-		busyShare*100, e.Cores, words.Count(seconds), words.Count(len(timeline)), after(stolen(timeline)))
+		busyShare*100, e.Cores, words.Count(seconds), words.Count(len(timeline)), after(stolen(e.Run)))
 }
 
 func socketWait(e Evidence) *report.Rule {
@@ -89,7 +92,8 @@ func socketWait(e Evidence) *report.Rule {
 		return nil
 	}
 	rule := late("socket_wait", value(own.P99), arrival)
-	rule.Part, rule.TrustedAnyway = report.Receiving, bothAnyway
+	rule.Part = report.Receiving
+	rule.Doubts = []report.Doubt{doubt(report.ArrivalClaim, report.TooHigh), doubt(report.StagesClaim, report.TooHigh)}
 	rule.Remedy = "the load generator was late to read what arrived. Lower the rate or give it " +
 		"more cores, and run again"
 	where := "in the subscriber's socket"
@@ -100,13 +104,15 @@ func socketWait(e Evidence) *report.Rule {
 	}
 	return because(rule, "the generator was late to read: arrivals waited %s for up to %s ms "+
 		"(p99) of arrival p99 %s ms%s",
-		where, words.MS(own.P99), words.MS(e.Run.Latency.Arrival.P99), after(stolen(e.Run.Timeline)))
+		where, words.MS(own.P99), words.MS(e.Run.Latency.Arrival.P99), after(stolen(e.Run)))
 }
 
 func dropped(e Evidence) *report.Rule {
 	a := e.Run.Account
 	rule := atMost("dropped", float64(a.Dropped), 0, "messages", report.Invalid)
 	rule.Part = report.Sending
+	rule.Doubts = []report.Doubt{doubt(report.LoadClaim, report.TooHigh), doubt(report.ArrivalClaim, report.TooLow),
+		doubt(report.RequestsClaim, report.TooLow)}
 	rule.Remedy = "the load generator did not send every message. Lower the rate or give it more senders, and run again"
 	if e.Halted {
 		return &rule
@@ -115,10 +121,40 @@ func dropped(e Evidence) *report.Rule {
 		words.Count(a.Scheduled))
 }
 
+// offeredShare is the share of a phase's messages that may be sent in another second than they were due in.
+const offeredShare = 0.01
+
+// offered compares the load of each measured phase with what was sent: a rate that was not offered is not held.
+func offered(e Evidence) *report.Rule {
+	least, at := 1.0, -1
+	for i, s := range e.Run.Steps {
+		if s.Measured && s.OfferedPerS != nil && s.ScheduledPerS > 0 && *s.OfferedPerS/s.ScheduledPerS <= least {
+			least, at = *s.OfferedPerS/s.ScheduledPerS, i
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	value := 100 * least
+	rule := report.Rule{Name: "offered", Value: &value, Op: ">=", Limit: new(100 * (1 - offeredShare)), Unit: "%",
+		OK: new(least >= 1-offeredShare), Result: report.Doubtful, Part: report.Sending,
+		Basis:  "messages that were sent in the second they were due in, of each measured phase",
+		Doubts: []report.Doubt{doubt(report.LoadClaim, report.TooHigh)}}
+	step := e.Run.Steps[at]
+	rule.Remedy = "the load was not offered as planned. " + e.lowerRate(lateFloorMS) + ", and run again"
+	return because(rule, "the load was not offered: in “%s” %s of %s were sent in their second", words.Short(step.Name),
+		words.PerSecond(*step.OfferedPerS), words.PerSecond(step.ScheduledPerS))
+}
+
 func gaps(e Evidence) *report.Rule {
 	all := e.Run.Health.Gaps
-	rule := atMost("gaps", float64(len(all)), 0, "", report.Invalid)
-	rule.Part, rule.TrustedAnyway = report.Receiving, httpAnyway
+	rule := atMost("gaps", float64(len(all)), 0, "", report.Doubtful)
+	rule.Part = report.Receiving
+	rule.Doubts = []report.Doubt{doubt(report.ArrivalClaim, report.TooHigh), doubt(report.StagesClaim, report.TooHigh)}
+	if e.Run.Account.Deliveries.Missing > 0 { // the slowest may be among them, or they were lost with the connection
+		rule.Doubts = []report.Doubt{doubt(report.AccountClaim, report.TooHigh), doubt(report.ArrivalClaim, report.Either),
+			doubt(report.StagesClaim, report.Either)}
+	}
 	rule.Remedy = "a subscriber lost its connection. Find out why, and run again"
 	if e.Halted {
 		return &rule
@@ -137,9 +173,9 @@ func gaps(e Evidence) *report.Rule {
 func negative(e Evidence) *report.Rule {
 	a := e.Run.Account
 	rule := atMost("negative", float64(a.Negative), math.Floor(negativeShare*float64(a.Deliveries.Arrived)),
-		"deliveries", report.Invalid)
+		"deliveries", report.Doubtful)
 	rule.Basis = fmt.Sprintf("%.0f %% of the deliveries", negativeShare*100)
-	rule.Part, rule.TrustedAnyway = report.Receiving, bothAnyway
+	rule.Part, rule.Doubts = report.Receiving, []report.Doubt{doubt(report.StagesClaim, report.Either)}
 	rule.Remedy = "the clocks disagree. See which process is off in the report, and run again"
 	return because(rule, "the clocks disagree: %s of %s deliveries have a stage below zero",
 		words.Count(a.Negative), words.Count(a.Deliveries.Arrived))
@@ -147,8 +183,8 @@ func negative(e Evidence) *report.Rule {
 
 func samplesDiscarded(e Evidence) *report.Rule {
 	n := e.Run.Health.SamplesDiscarded
-	rule := atMost("samples_discarded", float64(n), 0, "samples", report.Invalid)
-	rule.Part, rule.TrustedAnyway = report.Sending, accountAnyway
+	rule := atMost("samples_discarded", float64(n), 0, "samples", report.Doubtful)
+	rule.Part, rule.Doubts = report.Sending, []report.Doubt{doubt(report.SamplesClaim, report.Either)}
 	rule.Remedy = "k6 did not take every sample. Lower the rate, and run again"
 	return because(rule, "k6 did not take %s samples, so its thresholds are about the others only", words.Count(n))
 }
@@ -157,7 +193,7 @@ func measured(e Evidence) *report.Rule {
 	n := float64(e.Run.Latency.Arrival.Count)
 	return because(report.Rule{
 		Name: "measured", Value: &n, Op: ">=", Limit: new(1.0), Unit: "deliveries", OK: new(n >= 1),
-		Result: report.Invalid, Part: report.Receiving, TrustedAnyway: httpAnyway,
+		Result: report.Invalid, Part: report.Receiving,
 		Remedy: "no delivery was measured. Check that the pipeline delivers to the subscribers' topics, and run again",
 	}, "no delivery was measured, so there is no latency to judge%s", after(facts.Cause(e.Run)))
 }
@@ -172,7 +208,7 @@ func after(cause string) string {
 
 // late compares a lateness of the generator with the arrival latency, both p99 in ms.
 func late(name string, ms, arrival float64) report.Rule {
-	rule := atMost(name, ms, max(lateFloorMS, lateShare*arrival), "ms", report.Invalid)
+	rule := atMost(name, ms, max(lateFloorMS, lateShare*arrival), "ms", report.Doubtful)
 	rule.Basis = fmt.Sprintf("%.0f %% of arrival p99, no less than %d ms", lateShare*100, lateFloorMS)
 	return rule
 }
@@ -185,7 +221,7 @@ func clockBound(e Evidence) *report.Rule {
 		return nil
 	}
 	rule := atMost("clock_bound", r.Clock.BoundMS, *r.Clock.LimitMS, "ms", report.Invalid)
-	rule.Part, rule.TrustedAnyway = report.Receiving, bothAnyway
+	rule.Part, rule.Doubts = report.Receiving, []report.Doubt{doubt(report.StagesClaim, report.Either)}
 	rule.Remedy = "the clocks are not known well enough. Put the generator nearer to Redis or allow a " +
 		"wider bound, and run again"
 	if *rule.OK && len(r.Clock.Processes) == 0 && r.Stamped() {
@@ -194,53 +230,6 @@ func clockBound(e Evidence) *report.Rule {
 			"so the limit on it holds for the generator only")
 	}
 	return because(rule, "the clock bound ±%.3f ms is above the limit of %.3f ms", r.Clock.BoundMS, *r.Clock.LimitMS)
-}
-
-// busy counts the seconds in which the generator used more of its cores than allowed; known is false without
-// CPU data.
-func busy(timeline []report.Interval, cores int) (seconds int, known bool) {
-	for _, i := range timeline {
-		if cpu := i.Generator.CPUPercent; cpu != nil {
-			known = true
-			if *cpu > busyShare*100*float64(cores) {
-				seconds++
-			}
-		}
-	}
-	return seconds, known
-}
-
-// stolen names the hypervisor if the CPU steal was high; otherwise it is empty.
-func stolen(timeline []report.Interval) string {
-	sum, most, seconds := 0.0, 0.0, 0
-	for _, i := range timeline {
-		if steal := i.Generator.StealPercent; steal != nil {
-			sum, most, seconds = sum+*steal, max(most, *steal), seconds+1
-		}
-	}
-	if seconds == 0 || sum < report.StealMuch*float64(seconds) {
-		return ""
-	}
-	return fmt.Sprintf("the hypervisor took %.0f %% of this host's CPU during the run, and %.0f %% in the worst second",
-		sum/float64(seconds), most)
-}
-
-// lateBy is why a generator was late, with the advice, and the advice as a sentence: what stopped the messages, its CPU
-// back from the hypervisor, more senders if all were busy, otherwise more cores.
-func (e Evidence) lateBy() (why, remedy string) {
-	remedy = "Lower the rate or give it more cores"
-	if cause := facts.Cause(e.Run); cause != "" { // senders that wait for answers, or have ended, are late
-		return cause, remedy
-	}
-	if steal := stolen(e.Run.Timeline); steal != "" {
-		return steal + ": use a machine that is not shared", "Use a machine that is not shared"
-	}
-	if 100*e.Unattended >= int64(max(1, e.Run.Account.Requests.Scheduled)) { // as many requests as affect a p99
-		why = fmt.Sprintf("%s requests were due while all senders waited for answers: more senders are needed",
-			words.Count(int(e.Unattended)))
-		return why, "Give it more senders or lower the rate"
-	}
-	return "more cores are needed", remedy
 }
 
 // open names the subscribers that did not reconnect.

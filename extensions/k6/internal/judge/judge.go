@@ -23,12 +23,14 @@ type Evidence struct {
 	Replaced   []string      // account rules that the script's own thresholds replace
 	Cores      int           // that the generator may use
 	Unattended int64         // requests that were late because all senders waited for answers
+	Senders    int           // that the run has; 0: they do not limit it
 	AtMostOnce bool          // QoS 0: a loss is counted, but breaks no rule
 	Halted     bool          // the load was halted early: one reason is enough for missing messages
 	Unread     string        // where arrivals wait until they are read; empty: in the subscriber's socket
 }
 
-// Of judges a run. The gravest broken rule decides the result.
+// Of judges a run. A limit is held if the reading that is worst for the pipeline holds it, broken if the reading that is
+// best for it breaks it, and undecided in between (see bounds.go).
 func Of(e Evidence) report.Verdict {
 	ended := e.Run.Run.Ended != nil
 	rules := []report.Rule{{Name: "finished", OK: &ended, Result: report.Incomplete, Part: report.WholeRun}}
@@ -38,7 +40,6 @@ func Of(e Evidence) report.Verdict {
 	for _, doubt := range e.Doubts {
 		rules = append(rules, report.Rule{
 			Name: "instrument", OK: new(false), Result: report.Invalid, Reason: doubt, Part: report.WholeRun,
-			TrustedAnyway: accountAnyway,
 		})
 	}
 	var own []report.Rule
@@ -47,48 +48,78 @@ func Of(e Evidence) report.Verdict {
 			own = append(own, *judged)
 		}
 	}
-	for _, rule := range slices.Concat(own, e.ends(), e.Limits) {
+	var limits []report.Rule
+	for _, end := range e.ends() {
+		limits = append(limits, bounded(e.Run, end, endSubject(end.Name), own))
+	}
+	for _, limit := range e.Limits {
+		limits = append(limits, bounded(e.Run, limit, subjectOf(limit.Name), own))
+	}
+	for _, rule := range slices.Concat(own, limits) {
 		rule.Part = cmp.Or(rule.Part, report.Pipeline)
 		if !ended { // rules that hold now may break, and missing messages may still arrive
-			rule.OK, rule.Reason = nil, ""
+			rule.OK, rule.Undecided, rule.Reason = nil, false, ""
 		}
 		rules = append(rules, rule)
 	}
-	v := report.Verdict{Result: report.Pass, Reasons: []string{}, Rules: rules, TrustedAnyway: []string{}}
+	return of(rules, ended)
+}
+
+// of makes the verdict of judged rules, the deciding reasons first. Where every claim is in doubt no limit decides.
+func of(rules []report.Rule, ended bool) report.Verdict {
+	v := report.Verdict{Result: report.Pass, Reasons: []string{}, Doubts: []string{}, Rules: rules}
+	reasons := map[string][]string{}
 	var open []string
 	for _, rule := range rules {
+		result := ""
 		switch {
-		case rule.OK == nil && rule.Limit != nil:
+		case rule.Open():
 			open = append(open, rule.Limited())
-		case rule.OK != nil && !*rule.OK:
-			v.Result = graver(v.Result, rule.Result)
-			if rule.Reason != "" {
-				v.Reasons = append(v.Reasons, rule.Reason)
-			}
+		case rule.Undecided:
+			result = report.Invalid
+		case rule.IsBroken():
+			result = rule.Result
+		}
+		if result == "" {
+			continue
+		}
+		if result = decided(rule, result); result != report.Doubtful {
+			v.Result = graver(v.Result, result)
+		}
+		if rule.Reason != "" {
+			reasons[result] = append(reasons[result], rule.Reason)
 		}
 	}
 	if ended && len(open) > 0 { // a run with a limit that was not judged does not pass
-		v.Reasons = append(v.Reasons, "not judged: "+strings.Join(open, ", "))
+		reasons[report.Incomplete] = append(reasons[report.Incomplete], "not judged: "+strings.Join(open, ", "))
 		if v.Result == report.Pass {
 			v.Result = report.Incomplete
 		}
 	}
-	if v.Result == report.Invalid && e.Run.Latency.HTTP.Count > 0 && !slices.ContainsFunc(rules, doubtsHTTP) {
-		v.TrustedAnyway = append(v.TrustedAnyway, report.TrustsHTTP)
+	v.Result, _, _ = strings.Cut(v.Result, " ")
+	for _, result := range []string{report.Incomplete, unusable, report.Fail, report.Invalid} {
+		v.Reasons = append(v.Reasons, reasons[result]...)
 	}
+	v.Doubts = append(v.Doubts, reasons[report.Doubtful]...)
 	return v
 }
 
+// unusable is graver than a broken limit: every claim is in doubt.
+const unusable = report.Invalid + " whole"
+
 // gravity orders the results of a run.
-var gravity = []string{report.Pass, report.Fail, report.Invalid, report.Incomplete}
+var gravity = []string{report.Pass, report.Invalid, report.Fail, unusable, report.Incomplete}
+
+// decided is the result of a rule by its gravity.
+func decided(rule report.Rule, result string) string {
+	if wholly(rule) {
+		return unusable
+	}
+	return result
+}
 
 func graver(a, b string) string {
 	return gravity[max(slices.Index(gravity, a), slices.Index(gravity, b))]
-}
-
-// doubtsHTTP reports whether the latency of requests can't be trusted, as a rule is broken.
-func doubtsHTTP(r report.Rule) bool {
-	return r.OK != nil && !*r.OK && r.Result == report.Invalid && !slices.Contains(r.TrustedAnyway, report.TrustsHTTP)
 }
 
 func atMost(name string, value, limit float64, unit, result string) report.Rule {
@@ -156,8 +187,8 @@ func (e Evidence) ends() []report.Rule {
 			facts.Failures(e.Run)),
 	}
 	return slices.DeleteFunc(all, func(r report.Rule) bool {
-		if r.Name == "lost" { // perhaps only the subscriber's connection was lost
-			return e.AtMostOnce || e.Halted || len(e.Run.Health.Gaps) > 0
+		if r.Name == "lost" {
+			return e.AtMostOnce || e.Halted
 		}
 		return slices.Contains(e.Replaced, r.Name)
 	})

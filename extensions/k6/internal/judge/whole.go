@@ -16,7 +16,7 @@ import (
 // requests in the profile; 0: unknown.
 func OfParts(run *report.Run, parts []*report.Run, requests int) report.Verdict {
 	w := whole{run: run, verdict: report.Verdict{Result: report.Pass, Reasons: []string{}, Rules: []report.Rule{},
-		TrustedAnyway: []string{}}}
+		Doubts: []string{}}}
 	of, complete := len(run.Generators), true
 	for _, g := range run.Generators {
 		if g.Result == report.Missing {
@@ -46,12 +46,13 @@ func OfParts(run *report.Run, parts []*report.Run, requests int) report.Verdict 
 		w.verdict.Reasons = append(w.verdict.Reasons, f.reason)
 		w.verdict.Result = graver(w.verdict.Result, f.result)
 	}
-	if w.verdict.Result == report.Invalid && !slices.ContainsFunc(parts, func(p *report.Run) bool {
-		return p.Verdict.Result != report.Pass && len(p.Verdict.TrustedAnyway) == 0
-	}) {
-		w.verdict.TrustedAnyway = append(w.verdict.TrustedAnyway, report.TrustsHTTP)
-	}
+	w.verdict.Result, _, _ = strings.Cut(w.verdict.Result, " ")
 	return w.verdict
+}
+
+// wholly reports whether a rule is broken that puts every claim in doubt.
+func wholly(r report.Rule) bool {
+	return r.IsBroken() && r.Result == report.Invalid && len(r.Doubts) == 0
 }
 
 type whole struct {
@@ -88,12 +89,19 @@ func (w *whole) part(part *report.Run, of int) bool {
 			name, of, g.Segment, known, part.Account.Scheduled)
 		reasons = reasons[min(1, len(reasons)):] // the first reason repeats the result
 	}
+	result := v.Result
+	if v.Result == report.Invalid && slices.ContainsFunc(v.Rules, wholly) {
+		result = unusable
+	}
 	for _, reason := range reasons {
-		w.add(v.Result, "%s: %s", name, reason)
+		w.add(result, "%s: %s", name, reason)
+	}
+	for _, doubt := range v.Doubts {
+		w.verdict.Doubts = append(w.verdict.Doubts, name+": "+doubt)
 	}
 	var open []string
 	for _, rule := range v.Rules {
-		if rule.OK == nil && rule.Limit != nil {
+		if rule.Open() {
 			open = append(open, rule.Limited())
 		}
 		rule.Generator = g.Number
@@ -103,7 +111,7 @@ func (w *whole) part(part *report.Run, of int) bool {
 		w.add(report.Incomplete, "%s: not judged: %s", name, strings.Join(open, ", "))
 	}
 	if v.Result != report.Pass && len(v.Reasons) == 0 { // it has no reason
-		w.add(v.Result, "%s: %s", name, v.Result)
+		w.add(result, "%s: %s", name, v.Result)
 	}
 	return ended
 }
@@ -111,16 +119,26 @@ func (w *whole) part(part *report.Run, of int) bool {
 // limits judges the script's limits by the figures of all parts together. k6's own metrics are known per
 // instance only.
 func (w *whole) limits(parts []*report.Run, complete bool) {
+	var doubting []report.Rule
+	for _, part := range parts {
+		doubting = append(doubting, part.Verdict.Rules...)
+	}
 	for _, rule := range parts[0].Verdict.Rules {
 		figure, known := w.figure(rule.Name)
 		if rule.Limit == nil || rule.Op == "" || !known {
 			continue
 		}
-		rule.Value, rule.OK, rule.Reason = figure, nil, ""
+		rule.Value, rule.OK, rule.Reason, rule.Undecided = figure, nil, "", false
+		rule.AtLeast, rule.AtMost, rule.DoubtedBy = nil, nil, nil
 		if complete && figure != nil {
 			rule.OK = new(Holds(*figure, rule.Op, *rule.Limit))
 			if !*rule.OK {
 				rule.Reason = rule.Broken()
+			}
+			switch rule = bounded(w.run, rule, subjectOf(rule.Name), doubting); {
+			case rule.Undecided:
+				w.add(report.Invalid, "%s", rule.Reason)
+			case rule.IsBroken():
 				w.add(rule.Result, "%s", rule.Reason)
 			}
 		} else if complete {

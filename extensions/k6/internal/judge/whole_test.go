@@ -48,7 +48,7 @@ func TestAMergedRunPassesIfAllPartsPass(t *testing.T) {
 	t.Parallel()
 	v := together(passes, passes, passes)
 	assert.Equal(t, report.Verdict{Result: report.Pass, Reasons: []string{}, Rules: []report.Rule{},
-		TrustedAnyway: []string{}}, v)
+		Doubts: []string{}}, v)
 }
 
 func TestAMissingOrCutOffPartMakesTheWholeIncomplete(t *testing.T) {
@@ -144,15 +144,4 @@ func TestLimitsAreJudgedForTheWhole(t *testing.T) {
 	v = OfParts(whole, parts, 300)
 	assert.Equal(t, report.Incomplete, v.Result)
 	assert.Equal(t, []string{"not judged: arrival_p99 < 5 ms"}, v.Reasons)
-}
-
-func TestHTTPResultsOfTheWholeStandIfThoseOfAllPartsDo(t *testing.T) {
-	t.Parallel()
-	stands := func(r *report.Run) {
-		withVerdict(report.Invalid, "a gap")(r)
-		r.Verdict.TrustedAnyway = []string{"http"}
-	}
-	assert.Equal(t, []string{"http"}, together(passes, stands, passes).TrustedAnyway)
-	assert.Empty(t, together(passes, stands, withVerdict(report.Invalid, "late")).TrustedAnyway)
-	assert.Empty(t, together(passes, stands, nil).TrustedAnyway, "the whole is incomplete")
 }

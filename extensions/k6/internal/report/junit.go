@@ -41,17 +41,17 @@ type junitText struct {
 }
 
 // JUnit is a run for CI systems, in the form common to Ant's and Jenkins' schemas: a case for each rule, so that one
-// broken rule is one failure. A broken limit of the pipeline is a failure. An untrusted instrument or an incomplete run
-// is an error. The verdict has a case of its own, which is skipped where a broken rule has said it.
+// broken rule is one failure. A broken limit of the pipeline is a failure. An undecided limit, an untrusted instrument or
+// an incomplete run is an error. The verdict has a case of its own, which is skipped where a broken rule has said it.
 func JUnit(r *Run) ([]byte, error) {
 	suite := junitSuite{
 		Name: r.Run.Name, Time: fmt.Sprintf("%.3f", seconds(r)), Stamp: localStamp(r.Run.Started), Host: "localhost",
-		Out: strings.TrimSpace(r.Answer.Sentence + "\n" + accountLine(r.Account)),
+		Out: strings.TrimSpace(r.Answer.Sentence + "\n" + accountLine(r.Account) + "\n" + lines(r.Verdict.Doubts)),
 	}
 	if host, ok := r.Environment["hostname"].(string); ok {
 		suite.Host = host
 	}
-	if slices.ContainsFunc(r.Verdict.Rules, func(rule Rule) bool { return rule.OK != nil && !*rule.OK }) {
+	if slices.ContainsFunc(r.Verdict.Rules, Rule.Decides) {
 		suite.skip("verdict")
 	} else {
 		suite.add("verdict", r.Verdict.Result, cmp.Or(r.Answer.Sentence, r.Verdict.Result), lines(r.Verdict.Reasons))
@@ -59,9 +59,11 @@ func JUnit(r *Run) ([]byte, error) {
 	suite.Cases[0].Time = suite.Time // only once: readers sum the cases
 	for _, rule := range r.Verdict.Rules {
 		switch {
+		case rule.Undecided:
+			suite.add(rule.lasting(), Invalid, rule.Reason, "")
 		case rule.OK == nil:
 			suite.skip(rule.lasting())
-		case *rule.OK:
+		case *rule.OK || rule.Result == Doubtful: // what it puts in doubt has an error of its own
 			suite.add(rule.lasting(), Pass, "", "")
 		default:
 			suite.add(rule.lasting(), rule.Result, rule.why(), "")

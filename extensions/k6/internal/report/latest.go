@@ -121,7 +121,6 @@ func (r *Run) include(dir string, most int, before map[int]Interval) {
 	reason := "the run's timeline can't be read: " + err.Error()
 	r.Verdict.Rules = append(r.Verdict.Rules, Rule{
 		Name: "instrument", Part: WholeRun, OK: new(false), Result: Invalid, Reason: reason,
-		TrustedAnyway: []string{TrustsAccount},
 	})
 	r.Verdict.Reasons = append(r.Verdict.Reasons, reason)
 	if r.Verdict.Result != Incomplete {

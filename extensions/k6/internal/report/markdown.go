@@ -162,9 +162,8 @@ func (m *markdown) spans(r *Run) {
 func (m *markdown) rules(r *Run, of string) {
 	head := true
 	for _, rule := range r.Verdict.Rules {
-		held := rule.OK == nil || *rule.OK
-		if rule.Limit == nil || (rule.Result == Invalid && held) != (of == Invalid) || rule.Unit == "ms" &&
-			!r.Account.Balanced {
+		own := rule.Result == Invalid || rule.Result == Doubtful // of the instrument
+		if rule.Limit == nil || (own && !rule.IsBroken()) != (of == Invalid) || rule.Unit == "ms" && !r.Account.Balanced {
 			continue
 		}
 		if head {
@@ -173,11 +172,9 @@ func (m *markdown) rules(r *Run, of string) {
 			m.row("---", "---:", "---", "---")
 			head = false
 		}
-		result := "held"
-		if rule.OK == nil {
-			result = "not judged"
-		} else if !held {
-			result = "**" + rule.Result + "**"
+		result := rule.State()
+		if rule.Decides() {
+			result = "**" + result + "**"
 		}
 		m.row(plain(rule.label()), plain(words.WithUnit(rule.Value, rule.Unit)), plain(rule.limit()), result)
 	}

@@ -192,9 +192,11 @@ type Step struct {
 	Due           int     `json:"due" merge:"sum"` // deliveries of taken messages
 	Arrived       int     `json:"arrived" merge:"sum"`
 	ScheduledPerS float64 `json:"scheduled_per_s" merge:"own"`
-	AcceptedPerS  float64 `json:"accepted_per_s" merge:"own"`
-	ArrivedPerS   float64 `json:"arrived_per_s" merge:"own"`
-	CarriedPerS   float64 `json:"carried_per_s" merge:"own"` // taken and arrived during the phase
+	// OfferedPerS: messages that were sent in the second they were due in; nil: unknown, or the closed model
+	OfferedPerS  *float64 `json:"offered_per_s" merge:"own"`
+	AcceptedPerS float64  `json:"accepted_per_s" merge:"own"`
+	ArrivedPerS  float64  `json:"arrived_per_s" merge:"own"`
+	CarriedPerS  float64  `json:"carried_per_s" merge:"own"` // taken and arrived during the phase
 	// Backlog: deliveries owed at its end; nil: it has not ended
 	Backlog *int `json:"backlog" merge:"sum"`
 	// Arrived99S: from its start until 99 % of its deliveries had arrived; nil: they have not, or the closed model

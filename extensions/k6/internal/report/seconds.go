@@ -21,6 +21,9 @@ type Interval struct {
 	// DueBins: of deliveries of the measured phases whose messages were due in this second; a line of timeline.ndjson
 	// can't know
 	DueBins []int64 `json:"due_bins,omitempty" merge:"own"`
+	// LateMaxMS: the largest lateness of the requests of all phases that were due in this second. Nil: none was sent, the
+	// closed model, or a line of timeline.ndjson
+	LateMaxMS *float64 `json:"late_max_ms" merge:"max"`
 	// Stages: means of the deliveries with stamps; nil: there are none
 	Stages map[string]float64 `json:"stages" merge:"own"`
 	// Stamped: deliveries with stamps; 0 beside Stages: an earlier version wrote it
@@ -46,6 +49,8 @@ type Usage struct {
 	RSSMB      *float64 `json:"rss_mb" merge:"max"`
 	// StealPercent is the share of the host's CPU that went to other machines: steal of proc_stat(5). Nil: unknown.
 	StealPercent *float64 `json:"steal_percent,omitempty" merge:"max"`
+	// HostPercent is the share of the host's CPU that was not idle, of all its cores, steal included. Nil: unknown.
+	HostPercent *float64 `json:"host_percent,omitempty" merge:"max"`
 }
 
 // Resource is the use of one process over the run.

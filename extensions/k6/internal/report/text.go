@@ -93,8 +93,8 @@ func Text(r *Run, where string, screen Screen) string {
 	for _, reason := range r.Verdict.Reasons {
 		s.line("", "%s", reason)
 	}
-	if len(r.Verdict.TrustedAnyway) > 0 {
-		s.line("", "The latency of %s requests can be trusted, that of arrivals can not.", r.Run.RequestProtocol())
+	for _, doubt := range r.Verdict.Doubts {
+		s.line("in doubt", "%s", doubt)
 	}
 	s.WriteString("\n")
 	if r.Account.Balanced {

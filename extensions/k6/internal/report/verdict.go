@@ -14,7 +14,7 @@ import (
 const (
 	Pass       = "pass"
 	Fail       = "fail"       // a limit was exceeded, or a message did not arrive
-	Invalid    = "invalid"    // the instrument was the bottleneck
+	Invalid    = "invalid"    // undecided: the instrument's doubt is wider than the distance to a limit
 	Incomplete = "incomplete" // the run was cut off, or a limit was not judged
 )
 
@@ -22,13 +22,17 @@ const (
 // arrival_requests_failed.
 const FailedRequests = "requests_failed"
 
+// Doubtful is the result of a broken rule on the instrument that puts claims of a run in doubt. What that means for the
+// run depends on its limits.
+const Doubtful = "doubt"
+
 // Verdict is the result with its reasons and rules. internal/judge makes it.
 type Verdict struct {
 	Result  string   `json:"result"`
+	Meaning string   `json:"meaning"` // what decided, in a line; internal/facts writes it
 	Reasons []string `json:"reasons"`
-	Rules   []Rule   `json:"rules"` // never nil
-	// latencies that can be trusted though the result is Invalid: "http"; never nil
-	TrustedAnyway []string `json:"stands"`
+	Doubts  []string `json:"doubts"` // what the instrument put in doubt, though the run is decided; never nil
+	Rules   []Rule   `json:"rules"`  // never nil
 }
 
 // Rule is a limit, the measured value, and whether it held. A rule without a limit is a fact that holds or not.
@@ -39,18 +43,71 @@ type Rule struct {
 	Op     string   `json:"op"`     // the required relation of Value to Limit; empty: no limit
 	Limit  *float64 `json:"limit"`  // nil: none
 	Unit   string   `json:"unit"`   // of both; may be empty
-	OK     *bool    `json:"ok"`     // nil: not judged
-	Result string   `json:"result"` // the result of the run if the rule is broken
+	OK     *bool    `json:"ok"`     // nil: not judged, or undecided
+	Result string   `json:"result"` // the result of the run if the rule is broken, or Doubtful
 	Basis  string   `json:"basis"`  // how Limit was computed; empty: it was set
-	Reason string   `json:"reason"` // why it is broken; empty: it holds, or another rule has the reason
+	Reason string   `json:"reason"` // why it is broken or undecided; empty: it holds, or another rule has the reason
 
-	Part string `json:"part,omitempty"` // what the rule is about; empty: of an earlier version
+	Part string `json:"part,omitempty"` // what the rule is about
 	// what was wrong, and what to do, if it makes the run unusable
-	Remedy        string   `json:"remedy,omitempty"`
-	TrustedAnyway []string `json:"trusted_anyway,omitempty"` // what can be trusted though the rule is broken
+	Remedy string  `json:"remedy,omitempty"`
+	Doubts []Doubt `json:"doubts,omitempty"` // of a rule on the instrument: what it puts in doubt when it is broken
+
+	// Of a limit on a figure that is in doubt: the readings that are best and worst for the pipeline; nil: it has no bound
+	AtLeast   *float64 `json:"at_least,omitempty"`
+	AtMost    *float64 `json:"at_most,omitempty"`
+	DoubtedBy []string `json:"doubted_by,omitempty"` // the broken rules that put its figure in doubt
+	Undecided bool     `json:"undecided,omitempty"`  // one reading holds the limit, another one breaks it
 
 	Generator int `json:"generator,omitempty"` // of a merged run: the instance; 0: the whole run
 }
+
+// IsBroken reports whether the rule was judged and did not hold.
+func (r Rule) IsBroken() bool { return r.OK != nil && !*r.OK }
+
+// Decides reports whether the rule is one that the verdict is not pass for.
+func (r Rule) Decides() bool { return r.Undecided || r.IsBroken() && r.Result != Doubtful }
+
+// State is whether the rule held, in a word or two.
+func (r Rule) State() string {
+	switch {
+	case r.Undecided:
+		return "undecided"
+	case r.OK == nil:
+		return "not judged"
+	case *r.OK:
+		return "held"
+	case r.Result == Doubtful:
+		return "in doubt"
+	}
+	return r.Result
+}
+
+// Open reports whether the rule has a limit that nobody judged.
+func (r Rule) Open() bool { return r.OK == nil && r.Limit != nil && !r.Undecided }
+
+// Doubt is a claim of a run that a broken rule on the instrument puts in doubt, and in which direction.
+type Doubt struct {
+	Claim     string `json:"claim"`
+	Direction string `json:"direction"`
+}
+
+// Claims that a run makes of a pipeline.
+const (
+	ArrivalClaim  = "arrival" // the latency of arrivals, from due
+	RequestsClaim = "http"    // the latency of requests
+	StagesClaim   = "stages"  // the latency of stages
+	AccountClaim  = "account" // which messages arrived
+	LoadClaim     = "load"    // that the load was offered, so rates were held
+	SamplesClaim  = "samples" // k6's own metrics
+)
+
+// Directions in which a figure may be wrong.
+const (
+	TooHigh = "too_high" // it is at most as high as measured
+	TooLow  = "too_low"  // it is at least as high as measured: something is missing in it
+	Either  = "either"
+)
 
 // Parts of a run that rules are about.
 const (
@@ -58,12 +115,6 @@ const (
 	Receiving = "receiving"
 	Pipeline  = "pipeline"
 	WholeRun  = "run"
-)
-
-// What can be trusted though a rule is broken.
-const (
-	TrustsHTTP    = "http"    // the latency of requests
-	TrustsAccount = "account" // which messages arrived
 )
 
 // The limits on arrival p99: this module's, and a script's on k6's Trend, which includes the warm-up. A sweep, which

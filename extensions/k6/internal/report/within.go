@@ -15,7 +15,8 @@ import (
 // A limit on how many deliveries arrive in time is written as arrival.within(250ms) >= 99.9%. k6 knows it as the metric
 // arrival_within_250ms, a share of 1, and a threshold on its value.
 
-const withinPrefix = "arrival_within_"
+// WithinPrefix begins the metric of a share of deliveries in time.
+const WithinPrefix = "arrival_within_"
 
 var (
 	withinName  = regexp.MustCompile(`^arrival\.within\(\s*([\d.]+\s*(?:us|µs|ms|s))\s*\)$`)
@@ -25,7 +26,7 @@ var (
 // WithinMetric is the metric of arrival.within(250ms), given that text or the metric's name; ok is false for other
 // names.
 func WithinMetric(name string) (metric string, limit time.Duration, ok bool) {
-	text, isMetric := strings.CutPrefix(name, withinPrefix)
+	text, isMetric := strings.CutPrefix(name, WithinPrefix)
 	if parts := withinName.FindStringSubmatch(name); parts != nil {
 		text = strings.ReplaceAll(parts[1], " ", "")
 	} else if !isMetric {
@@ -36,9 +37,9 @@ func WithinMetric(name string) (metric string, limit time.Duration, ok bool) {
 		return "", 0, false
 	}
 	if limit%time.Millisecond == 0 {
-		return fmt.Sprintf("%s%dms", withinPrefix, limit.Milliseconds()), limit, true
+		return fmt.Sprintf("%s%dms", WithinPrefix, limit.Milliseconds()), limit, true
 	}
-	return fmt.Sprintf("%s%dus", withinPrefix, limit.Microseconds()), limit, true
+	return fmt.Sprintf("%s%dus", WithinPrefix, limit.Microseconds()), limit, true
 }
 
 // withinForm is what a limit has to look like.

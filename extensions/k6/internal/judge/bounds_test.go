@@ -1,0 +1,160 @@
+package judge
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// lateRun is a run of ten seconds in which each message took ms, and was sent late by as much as lateMS says of the
+// second it was due in.
+func lateRun(ms float64, lateMS ...float64) *report.Run {
+	return run(func(r *report.Run) {
+		r.Latency.Arrival = latency(ms)
+		worst := 0.0
+		for t := range 10 {
+			late := lateMS[min(t, len(lateMS)-1)]
+			worst = max(worst, late)
+			r.Timeline = append(r.Timeline, report.Interval{T: t, LateMaxMS: &late,
+				DueBins: []int64{ledger.BinOf(int64(ms * 1000)), 100}})
+		}
+		own := latency(worst)
+		own.Max = &worst
+		r.Health.Lateness = &own
+	})
+}
+
+// p99Below is a limit on arrival p99, as limits judges it without a doubt.
+func p99Below(limit, measured float64) report.Rule {
+	r := report.Rule{Name: report.P99Rule, Value: &measured, Op: "<", Limit: &limit, Unit: "ms",
+		OK: new(measured < limit), Result: report.Fail}
+	if !*r.OK {
+		r.Reason = r.Broken()
+	}
+	return r
+}
+
+func TestALimitThatHoldsWithTheLatenessInsideHolds(t *testing.T) {
+	t.Parallel()
+	v := Of(Evidence{Run: lateRun(29, 7.22), Limits: []report.Rule{p99Below(250, 29)}})
+	assert.Equal(t, report.Pass, v.Result)
+	assert.Empty(t, v.Reasons)
+	require.Len(t, v.Doubts, 1)
+	assert.Contains(t, v.Doubts[0], "lateness p99 7.22 ms of arrival p99 29.0 ms")
+	rule := ruleNamed(t, v, report.P99Rule)
+	assert.True(t, *rule.OK)
+	assert.Equal(t, []string{"lateness"}, rule.DoubtedBy)
+	assert.InDelta(t, 29, *rule.AtMost, 0)
+	assert.InDelta(t, 21.78, *rule.AtLeast, 1e-9)
+}
+
+func TestALimitThatIsBrokenWithoutTheLatenessIsBroken(t *testing.T) {
+	t.Parallel()
+	v := Of(Evidence{Run: lateRun(4000, 300), Limits: []report.Rule{p99Below(250, 4000)}})
+	assert.Equal(t, report.Fail, v.Result)
+	assert.Contains(t, v.Reasons[0], "limit < 250 ms")
+}
+
+func TestALimitBetweenTheReadingsIsUndecided(t *testing.T) {
+	t.Parallel()
+	v := Of(Evidence{Run: lateRun(310, 300), Limits: []report.Rule{p99Below(250, 310)}})
+	assert.Equal(t, report.Invalid, v.Result)
+	rule := ruleNamed(t, v, report.P99Rule)
+	assert.True(t, rule.Undecided)
+	assert.Nil(t, rule.OK)
+	assert.Contains(t, v.Reasons[0], "lies between 10 and 310 ms (lateness)")
+}
+
+// One frozen second says nothing against the others.
+func TestASecondInWhichTheGeneratorWasLateDoesNotExcuseTheOthers(t *testing.T) {
+	t.Parallel()
+	v := Of(Evidence{Run: lateRun(320, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 300),
+		Limits: []report.Rule{p99Below(250, 320)}})
+	assert.Equal(t, report.Fail, v.Result, v.Reasons)
+}
+
+func TestAShareInTimeIsReadTheOtherWayRound(t *testing.T) {
+	t.Parallel()
+	within := func(measured float64) report.Rule {
+		return report.Rule{Name: "arrival_within_250ms", Value: &measured, Op: ">=", Limit: new(99.0), Unit: "%",
+			OK: new(measured >= 99), Result: report.Fail}
+	}
+	assert.Equal(t, report.Pass, Of(Evidence{Run: lateRun(100, 80), Limits: []report.Rule{within(100)}}).Result)
+	assert.Equal(t, report.Invalid, Of(Evidence{Run: lateRun(310, 300), Limits: []report.Rule{within(0)}}).Result)
+	assert.Equal(t, report.Fail, Of(Evidence{Run: lateRun(4000, 300), Limits: []report.Rule{within(0)}}).Result)
+}
+
+func TestTheLatencyOfRequestsIsInDoubtBothWays(t *testing.T) {
+	t.Parallel()
+	http := func(measured float64) report.Verdict {
+		return Of(Evidence{Run: lateRun(50, 30), Limits: []report.Rule{{Name: "http_req_duration p(95)", Value: &measured,
+			Op: "<", Limit: new(100.0), Unit: "ms", OK: new(measured < 100), Result: report.Fail}}})
+	}
+	assert.Equal(t, report.Pass, http(60).Result)
+	assert.Equal(t, report.Invalid, http(80).Result, "sent when due, they may have queued")
+	assert.Equal(t, report.Invalid, http(120).Result, "sent when due, they may not have queued")
+	assert.Equal(t, report.Fail, http(140).Result)
+}
+
+// What was lost or refused is so however late the generator was.
+func TestTheAccountIsNotInDoubtForALateGenerator(t *testing.T) {
+	t.Parallel()
+	r := lateRun(310, 300)
+	r.Account.Rejected = 3
+	assert.Equal(t, report.Fail, Of(Evidence{Run: r, Limits: []report.Rule{p99Below(250, 310)}}).Result)
+}
+
+func TestMessagesThatWereNeverSentLeaveTheRunUndecided(t *testing.T) {
+	t.Parallel()
+	dropped := func(limits ...report.Rule) report.Verdict {
+		return Of(Evidence{Run: run(func(r *report.Run) { r.Account.Dropped = 1 }), Limits: limits})
+	}
+	assert.Equal(t, report.Invalid, dropped().Result)
+	assert.Equal(t, report.Invalid, dropped(p99Below(250, 10)).Result)
+	assert.Equal(t, report.Fail, dropped(p99Below(5, 10)).Result, "the dropped ones would not have made it faster")
+}
+
+func TestALossBesideALostConnectionIsUndecided(t *testing.T) {
+	t.Parallel()
+	gap := func(missing int) report.Verdict {
+		return Of(Evidence{Run: run(func(r *report.Run) {
+			r.Health.Gaps = []report.Gap{{Subscriber: 1, FromS: 2, ToS: new(3.0), Reason: "EOF"}}
+			r.Account.Lost, r.Account.Deliveries.Missing = missing, missing
+		}), Limits: []report.Rule{p99Below(250, 10)}})
+	}
+	assert.Equal(t, report.Pass, gap(0).Result, "a gap that was bridged only lengthens")
+	assert.Equal(t, report.Invalid, gap(3).Result)
+}
+
+func TestStagesInDoubtDecideNothing(t *testing.T) {
+	t.Parallel()
+	v := Of(Evidence{Run: run(func(r *report.Run) { r.Account.Negative = 50 }), Limits: []report.Rule{p99Below(250, 10)}})
+	assert.Equal(t, report.Pass, v.Result)
+	assert.Len(t, v.Doubts, 1)
+}
+
+func TestDiscardedSamplesPutOnlyK6sOwnMetricsInDoubt(t *testing.T) {
+	t.Parallel()
+	discarded := func(limit report.Rule) string {
+		return Of(Evidence{Run: run(func(r *report.Run) { r.Health.SamplesDiscarded = 7 }),
+			Limits: []report.Rule{limit}}).Result
+	}
+	assert.Equal(t, report.Pass, discarded(p99Below(250, 10)))
+	assert.Equal(t, report.Invalid, discarded(report.Rule{Name: "checks rate", Value: new(1.0), Op: ">", Limit: new(0.9),
+		OK: new(true), Result: report.Fail}))
+}
+
+func ruleNamed(t *testing.T, v report.Verdict, name string) report.Rule {
+	t.Helper()
+	for _, rule := range v.Rules {
+		if rule.Name == name {
+			return rule
+		}
+	}
+	require.Fail(t, "no rule "+name)
+	return report.Rule{}
+}
