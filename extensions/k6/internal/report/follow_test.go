@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -91,4 +92,15 @@ func TestWhatARunSaysIsDueStands(t *testing.T) {
 	r, err := decode(data)
 	require.NoError(t, err)
 	assert.Equal(t, []int64{30, 10, 5}, dues(r.Timeline))
+}
+
+// The golden runs are simulated, and count what was accepted and answered in each second.
+func TestTheSecondsOfTheGoldensAreThoseThatFollowMakes(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"passing", "failing", "refusing", "incomplete", "spike", "closed", "real"} {
+		r := golden(t, name)
+		again := slices.Clone(r.Timeline)
+		Follow(again)
+		assert.Equal(t, r.Timeline, again, name)
+	}
 }
