@@ -20,7 +20,7 @@ export function download(name: string, type: string, text: string): void {
 }
 
 const COUNTS = ['requests', 'scheduled', 'sent', 'accepted', 'rejected', 'failed'] as const;
-const PLAIN = ['t', 'phase', ...COUNTS, 'arrived', 'arrived_bytes', 'backlog'] as const;
+const PLAIN = ['t', 'phase', ...COUNTS, 'arrived', 'arrived_bytes', 'backlog', 'due', 'in_flight'] as const;
 const BRIEF: (keyof Brief)[] = ['count', 'mean', 'p50', 'p95', 'p99', 'max'];
 
 type Cell = string | number | null | undefined;
@@ -37,6 +37,7 @@ export function csv(run: Run): string {
     ),
     ...stagesOf(run).map(({ name }): OfSecond => [`${name}_mean_ms`, (second) => second.stages?.[name]]),
     ['canary_ms', (second) => second.canary_ms],
+    ['late_max_ms', (second) => second.late_max_ms],
     ['generator_cpu_percent', (second) => second.generator?.cpu_percent],
     ['generator_rss_mb', (second) => second.generator?.rss_mb],
   ]);

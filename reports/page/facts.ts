@@ -189,20 +189,6 @@ export function gapSpans({ health }: Run): Span[] {
   return health.gaps.map(({ from_s, to_s }) => ({ start: from_s, end: to_s ?? Number.POSITIVE_INFINITY }));
 }
 
-/** Deliveries owed for what was accepted in each second: what arrived plus what the backlog grew by. */
-export function dueDeliveries(timeline: Interval[]): number[] {
-  return timeline.map(({ arrived, backlog }, i) => arrived + backlog - (timeline[i - 1]?.backlog ?? 0));
-}
-
-/** Messages that were sent and not answered at the end of each second. */
-export function requestsInFlight(timeline: Interval[]): number[] {
-  let waiting = 0;
-  return timeline.map(({ sent, accepted, rejected, failed }) => {
-    waiting += sent - accepted - rejected - failed;
-    return Math.max(0, waiting);
-  });
-}
-
 /** The points of a curve that enough samples stand behind; the last, 100 %, is no percentile. */
 export function curve(latency: Latency): [percentile: number, ms: number][] {
   return latency.curve.filter(([p]) => p >= 50 && p < 100 && supports(latency.count, p));

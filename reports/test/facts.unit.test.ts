@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { STAGES } from '../contract/run.ts';
-import { balance, curve, dueDeliveries, percentile, share, supports, verdict } from '../page/facts.ts';
+import { balance, curve, percentile, share, supports, verdict } from '../page/facts.ts';
 import { clock, duration, figure, instant, ms, percent } from '../page/format.ts';
 import { golden } from './goldens.ts';
 
@@ -49,12 +49,6 @@ test('the curve ends at the last percentile that the samples support', () => {
   assert.deepEqual(percentiles(9_999), [50, 99, 99.9]);
   assert.deepEqual(percentiles(2), [50]);
   assert.deepEqual(percentiles(0), []);
-});
-
-test('due deliveries are the arrived ones plus the growth of the backlog', () => {
-  const { timeline, account } = golden('failing');
-  const total = dueDeliveries(timeline).reduce((sum, due) => sum + due, 0);
-  assert.equal(total, account.deliveries.due);
 });
 
 test('the shares of the stages add up to one', () => {

@@ -78,6 +78,8 @@ test('the timeline CSV has a line per second and escapes formulas', () => {
   assert.ok(lines[1]?.startsWith(`0,"'=cmd(""x""),1",${second.requests},`), lines[1]);
   const cells = (lines[2] ?? '').split(',');
   assert.equal(cells[heads.indexOf('arrival_p99_ms')], String(run.timeline[1]?.arrival?.p99));
+  for (const key of ['due', 'in_flight', 'late_max_ms'] as const)
+    assert.equal(cells[heads.indexOf(key)], String(run.timeline[1]?.[key]), key);
 });
 
 test('the messages CSV has a line per message, a column per stage and empty cells for unknown values', () => {

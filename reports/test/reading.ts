@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { latencyOf, type Run, STAGES } from '../contract/run.ts';
-import { requestsInFlight } from '../page/facts.ts';
 import { charts, type Drawn, overflow, wideTables } from './looking.ts';
 
 /** A line, cell or name has at least as many pixels. */
@@ -57,7 +56,7 @@ function missing({ name, lines, heat, marks, names }: Drawn, run: Run): string[]
   // A line of zeros lies on the axis and is as faint.
   const zero = {
     backlog: run.timeline.every(({ backlog }) => backlog === 0),
-    'in flight': requestsInFlight(run.timeline).every((waiting) => waiting === 0),
+    'in flight': run.timeline.every(({ in_flight }) => in_flight === 0),
     ...Object.fromEntries(STAGES.map((stage) => [stage, latencyOf(run.latency, stage).mean === 0])),
     'waiting for disk (wa)': idle(run, 'wa'),
     'stolen (st)': idle(run, 'st'),

@@ -174,9 +174,11 @@ function seconds(
   latencies: (message: Message) => number[],
 ): Interval[] {
   let backlog = 0;
+  let in_flight = 0;
   let start = 0;
   const ends = plan.phases.map((phase) => (start += phase.duration_s));
   const messages = requests.flatMap((request) => request.messages);
+  const open = plan.phases.every(({ vus }) => vus === null);
   return Array.from({ length: Math.ceil(end) }, (_, t) => {
     const within = (at: number) => at >= t && at < Math.min(t + 1, end);
     const arrivals = deliveries.filter((d) => within(d.arrivedAt));
@@ -184,7 +186,11 @@ function seconds(
       messages.filter((m) => within(m.acceptedAt) && m.rejected === is),
     ) as [Message[], Message[]];
     const scheduled = messages.filter((m) => within(m.intended)).length;
-    backlog += accepted.reduce((sum, m) => sum + m.deliveries.length, 0) - arrivals.length;
+    const sent = messages.filter((m) => within(m.sentAt));
+    in_flight += sent.length - accepted.length - rejected.length;
+    const due = accepted.reduce((sum, m) => sum + m.deliveries.length, 0);
+    backlog += due - arrivals.length;
+    const late = open ? messages.filter((m) => within(m.intended)).map((m) => m.sentAt - m.intended) : [];
     const [cpu_percent, rss_mb] = usage(t, scheduled, PROCESSES[0]);
     const due_bins = bins(messages.filter((m) => within(m.intended)).flatMap(latencies));
     return {
@@ -192,13 +198,15 @@ function seconds(
       phase: plan.phases[ends.findIndex((e) => t < e)]?.name ?? null,
       requests: requests.filter((r) => within(r.intended)).length,
       scheduled,
-      sent: messages.filter((m) => within(m.sentAt)).length,
+      sent: sent.length,
       accepted: accepted.length,
       rejected: rejected.length,
       failed: 0,
       arrived: arrivals.length,
       arrived_bytes: arrivals.length * PAYLOAD,
       backlog,
+      due,
+      in_flight,
       arrival: brief(arrivals.map((d) => d.arrival)),
       from_send: brief(arrivals.map((d) => d.fromSend)),
       http: brief(requests.filter((r) => within(r.answeredAt)).map((r) => r.http)),
@@ -206,6 +214,7 @@ function seconds(
       ...(due_bins && { due_bins }),
       stages: plan.withoutStages || arrivals.length === 0 ? null : means(arrivals),
       canary_ms: landed.find(({ due }) => within(due))?.ms ?? null,
+      late_max_ms: late.length > 0 ? round(1e3 * Math.max(...late), 3) : null,
       generator: { cpu_percent, rss_mb },
     };
   });

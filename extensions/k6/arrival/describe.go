@@ -72,10 +72,21 @@ func (e *engine) timeline() ([]report.Interval, error) {
 	}
 	seconds, err := report.ReadTimeline(dir)
 	for i := range seconds {
-		// Both may have arrived after their second was over.
-		seconds[i].CanaryMS, seconds[i].DueBins = e.canary.LatencyOf(seconds[i].T), e.Ledger.DueBins(seconds[i].T)
+		// What was due in a second may be sent and arrive after it.
+		t := seconds[i].T
+		seconds[i].CanaryMS, seconds[i].DueBins = e.canary.LatencyOf(t), e.Ledger.DueBins(t)
+		seconds[i].LateMaxMS = e.lateMax(t)
 	}
 	return seconds, err
+}
+
+// lateMax is the largest lateness, in ms, of what was due in a second and has been sent; nil: nothing.
+func (e *engine) lateMax(second int) *float64 {
+	us, ok := e.Ledger.MostLate(second)
+	if !ok {
+		return nil
+	}
+	return new(float64(us) / 1000)
 }
 
 // describeLatencies fills in the latencies of the steps, the flows and the whole run.

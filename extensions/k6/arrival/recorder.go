@@ -31,6 +31,7 @@ type recorder struct {
 	own      *meter            // of this process, where another one sends; else nil
 	live     report.SampleBins // live heap after the last garbage collection
 	seconds  int               // written to the timeline
+	follower report.Follower   // of the timeline
 	host     host.TimesStat    // of all cores, at the last tick
 	next     time.Time         // of a checkpoint; owned by the holder of the token
 	latest   time.Time         // of the next report without the seconds; so too
@@ -117,7 +118,8 @@ func (r *recorder) cut() {
 	from, to := time.Duration(t)*tick, time.Duration(t+1)*tick
 	row := report.Interval{
 		T: t, Phase: e.phases.At(from), Requests: i.Requests, Scheduled: i.Sent, CanaryMS: e.canary.LatencyOf(t),
-		Sent: i.Sent, Accepted: i.Accepted, Rejected: i.Rejected, Failed: i.Failed,
+		LateMaxMS: e.lateMax(t),
+		Sent:      i.Sent, Accepted: i.Accepted, Rejected: i.Rejected, Failed: i.Failed,
 		Arrived: i.Arrival.Count, ArrivedBytes: i.Bytes, Backlog: i.Backlog,
 		Stamped: i.Stages.Stamped, Stages: i.Stages.Means(e.options.stages),
 		Arrival: report.NewQuantiles(&i.Arrival), FromSend: report.NewQuantiles(&i.FromSend),
@@ -127,6 +129,7 @@ func (r *recorder) cut() {
 		first, last := e.Pacer.Due(from), e.Pacer.Due(to)
 		row.Requests, row.Scheduled = last-first, e.Pacer.Messages(last)-e.Pacer.Messages(first)
 	}
+	r.follower.Fill(&row)
 	line, err := json.Marshal(row)
 	if err == nil {
 		_, err = r.timeline.Write(append(line, '\n'))

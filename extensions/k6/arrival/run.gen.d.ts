@@ -677,6 +677,10 @@ export interface Interval {
   arrived: number;
   /** Deliveries of accepted messages that have not arrived at the end of the second. */
   backlog: number;
+  /** Owed for the messages that were accepted in this second: `arrived` and what `backlog` grew by. Absent: an earlier version. */
+  due?: number;
+  /** Sent and not answered at the end of the second. Absent: an earlier version. */
+  in_flight?: number;
   /** Of the deliveries that arrived in this second. */
   arrival: Brief | null;
   /** Of the deliveries that arrived in this second. */
@@ -695,6 +699,8 @@ export interface Interval {
   stages: Record<string, number | null> | null;
   /** Latency of the canary message that was due in this second. null: none arrived. */
   canary_ms: number | null;
+  /** Largest lateness (sent − due) of the requests of all phases that were due in this second; in a line of timeline.ndjson, of those that were sent in it too. null: none was sent, or the closed model. Absent: an earlier version. */
+  late_max_ms?: number | null;
   /** The generator's own use of the machine. null: unknown. */
   generator: {
     /** Mean over the second. */

@@ -2,7 +2,7 @@ import type { Run } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
 import type { Line } from '../chart-data.ts';
 import { wantsLog } from '../chart-ranges.ts';
-import { dueDeliveries, overTime, peak, percentile } from '../facts.ts';
+import { overTime, peak, percentile } from '../facts.ts';
 import { clock, count, ms, msUnit, percent, plural } from '../format.ts';
 import { burstOf, drainOf, quartersOf, shapeOf } from '../shape.ts';
 import { Ladder } from './ladder.tsx';
@@ -125,7 +125,7 @@ function BurstChart({ run }: { run: Run }) {
           fill: true,
           behind: true,
         },
-        { label: 'due', values: dueDeliveries(timeline), colour: 'grey', dash: 'dashed' },
+        { label: 'due', values: timeline.map(({ due = null }) => due), colour: 'grey', dash: 'dashed' },
         { label: 'arrived', values: timeline.map(({ arrived }) => arrived), colour: 'blue' },
       ]}
       height={220}

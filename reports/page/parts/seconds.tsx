@@ -6,7 +6,6 @@ import { Table } from '../table.tsx';
 
 interface SecondsProps {
   timeline: Interval[];
-  due: number[];
   sound: boolean;
   canary: boolean;
 }
@@ -15,24 +14,21 @@ interface SecondsProps {
 const MOST_SECONDS = 600;
 
 /** The charts as a table, made when it is opened. */
-export function Seconds({ timeline, due, sound, canary }: SecondsProps) {
+export function Seconds({ timeline, sound, canary }: SecondsProps) {
   const [open, setOpen] = useState(false);
   const step = Math.ceil(timeline.length / MOST_SECONDS);
-  const rows = open
-    ? timeline.map((second, i) => ({ ...second, due: due[i] ?? 0 })).filter((_, i) => i % step === 0)
-    : [];
-  type Row = (typeof rows)[number];
+  const rows = open ? timeline.filter((_, i) => i % step === 0) : [];
   const messages = (head: string, key: 'scheduled' | 'sent' | 'accepted' | 'rejected' | 'failed') => ({
     head,
     unit: 'messages',
-    cell: (row: Row) => count(row[key]),
+    cell: (row: Interval) => count(row[key]),
   });
   const deliveries = (key: 'due' | 'arrived' | 'backlog') => ({
     head: key,
     unit: 'deliveries',
-    cell: (row: Row) => count(row[key]),
+    cell: (row: Interval) => count(row[key]),
   });
-  const latencies: [string, (row: Row) => number | null][] = [
+  const latencies: [string, (row: Interval) => number | null][] = [
     ['mean', (row) => row.arrival?.mean ?? null],
     ['p50', (row) => percentileOf(row.arrival, 'p50')],
     ['p95', (row) => percentileOf(row.arrival, 'p95')],
@@ -59,10 +55,10 @@ export function Seconds({ timeline, due, sound, canary }: SecondsProps) {
             ...(sound ? latencies : []).map(([head, value]) => ({
               head,
               unit: 'arrival, ms',
-              cell: (row: Row) => ms(value(row)),
+              cell: (row: Interval) => ms(value(row)),
             })),
             ...(sound && canary
-              ? [{ head: 'canary', unit: 'due here, ms', cell: (row: Row) => ms(row.canary_ms) }]
+              ? [{ head: 'canary', unit: 'due here, ms', cell: (row: Interval) => ms(row.canary_ms) }]
               : []),
           ]}
           rows={rows}

@@ -2,15 +2,7 @@ import type { Interval, Run } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
 import type { Line } from '../chart-data.ts';
 import { wantsLog } from '../chart-ranges.ts';
-import {
-  dueDeliveries,
-  overTime,
-  peak,
-  percentile,
-  percentileOf,
-  protocolOf,
-  requestsInFlight,
-} from '../facts.ts';
+import { overTime, peak, percentile, percentileOf, protocolOf } from '../facts.ts';
 import { clock, count, figure, ms, msUnit, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Phases } from './phases.tsx';
@@ -27,7 +19,10 @@ export function TimelineSection({ run, sound }: PartProps) {
   /** A line of what most runs have none of. */
   const seldom = (key: 'rejected' | 'failed', line: Omit<Line, 'values'>): Line[] =>
     timeline.some((second) => second[key] > 0) ? [{ ...line, values: column((s) => s[key]) }] : [];
-  const due = dueDeliveries(timeline);
+  /** A line of what runs of an earlier version do not have. */
+  const newer = (key: 'due' | 'in_flight', line: Omit<Line, 'values'>): Line[] =>
+    timeline.some((s) => s[key] !== undefined) ? [{ ...line, values: column((s) => s[key] ?? null) }] : [];
+  const inFlight = newer('in_flight', { label: 'in flight', colour: 'violet', fill: true });
   const closed = run.run.model === 'closed';
   const latency: Line[] = [
     { label: 'p50', values: column((s) => percentileOf(s.arrival, 'p50')), colour: 'p50', dash: 'dotted' },
@@ -84,7 +79,7 @@ export function TimelineSection({ run, sound }: PartProps) {
             format={count}
             whole
             lines={[
-              { label: 'due', values: due, colour: 'grey', fill: true },
+              ...newer('due', { label: 'due', colour: 'grey', fill: true }),
               { label: 'arrived', values: column((s) => s.arrived), colour: 'blue' },
             ]}
           />
@@ -98,16 +93,18 @@ export function TimelineSection({ run, sound }: PartProps) {
             whole
             lines={[{ label: 'backlog', values: column((s) => s.backlog), colour: 'orange', fill: true }]}
           />
-          <Chart
-            {...common}
-            name="In flight"
-            unit="messages sent and not answered, at the end of each second"
-            axis="messages"
-            title={inFlightTitle(run)}
-            format={count}
-            whole
-            lines={[{ label: 'in flight', values: requestsInFlight(timeline), colour: 'violet', fill: true }]}
-          />
+          {inFlight.length > 0 && (
+            <Chart
+              {...common}
+              name="In flight"
+              unit="messages sent and not answered, at the end of each second"
+              axis="messages"
+              title={inFlightTitle(timeline)}
+              format={count}
+              whole
+              lines={inFlight}
+            />
+          )}
           {timeline.some(({ arrived_bytes = 0 }) => arrived_bytes > 0) && (
             <PayloadChart timeline={timeline} common={common} />
           )}
@@ -154,9 +151,7 @@ export function TimelineSection({ run, sound }: PartProps) {
           )}
         </div>
       )}
-      {timeline.length > 0 && (
-        <Seconds timeline={timeline} due={due} sound={sound} canary={run.canary !== null} />
-      )}
+      {timeline.length > 0 && <Seconds timeline={timeline} sound={sound} canary={run.canary !== null} />}
       <Phases run={run} sound={sound} />
     </section>
   );
@@ -222,9 +217,8 @@ function backlogTitle(timeline: Interval[]): string {
   return `Backlog peaked at ${plural(most.value, 'delivery', 'deliveries')} (${clock(most.t)})`;
 }
 
-function inFlightTitle({ timeline }: Run): string {
-  const waiting = requestsInFlight(timeline);
-  const most = peak(timeline, (_, i) => waiting[i] ?? 0);
+function inFlightTitle(timeline: Interval[]): string {
+  const most = peak(timeline, (s) => s.in_flight ?? null);
   if (!most?.value) return '0 messages waited for an answer at the end of every second';
   return `Up to ${plural(most.value, 'message')} waited for an answer (${clock(most.t)})`;
 }

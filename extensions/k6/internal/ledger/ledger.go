@@ -87,6 +87,7 @@ type Ledger struct {
 	flowTimes  []Series    // arrival latency by flow, measured phases only
 	flowStages []StageSums // of the same deliveries, where they have stamps
 	dues       dueSeconds
+	late       lateSeconds // all phases (open model)
 	targets    targets
 	keeper     keeper
 	traced     keeper
@@ -160,8 +161,13 @@ func (l *Ledger) Sent(s pacer.Slot, at int64) {
 	l.interval.Requests++
 	l.interval.Sent += s.Messages
 	l.take(s)
-	if l.phases[s.Phase].Measured && !l.pacer.Closed() {
-		l.lateness.AddMany(at-l.epoch-s.Due.Microseconds(), s.Messages*l.flows[s.Flow].Deliveries)
+	if !l.pacer.Closed() {
+		due := s.Due.Microseconds()
+		late := at - l.epoch - due
+		l.late.add(due, late)
+		if l.phases[s.Phase].Measured {
+			l.lateness.AddMany(late, s.Messages*l.flows[s.Flow].Deliveries)
+		}
 	}
 	for i := range s.Messages {
 		_, r := l.begin(s.FirstSeq + i)

@@ -120,7 +120,7 @@ func Decode(path string, data []byte) (*Run, error) {
 	return r, nil
 }
 
-// decode reads a run.json. One of an earlier version has those stages.
+// decode reads a run.json. One of an earlier version has those stages, and no Due and InFlight.
 func decode(data []byte) (*Run, error) {
 	r := &Run{}
 	if err := json.Unmarshal(data, r); err != nil {
@@ -129,13 +129,23 @@ func decode(data []byte) (*Run, error) {
 	if r.Stages == nil {
 		r.Stages = stages.Earlier()
 	}
+	if !followed(r.Timeline) {
+		Follow(r.Timeline)
+	}
 	return r, nil
 }
 
 // ReadTimeline reads the seconds of a run from its directory. Of a run in progress, or a killed one, half a last line
 // is left out. With an error come the seconds before it; they are never nil.
 func ReadTimeline(dir string) ([]Interval, error) {
-	seconds, path := []Interval{}, filepath.Join(dir, TimelineName)
+	seconds, err := readLines(filepath.Join(dir, TimelineName))
+	Follow(seconds)
+	return seconds, err
+}
+
+// readLines reads the lines of a timeline as they stand.
+func readLines(path string) ([]Interval, error) {
+	seconds := []Interval{}
 	data, err := ReadFile(path)
 	if err != nil {
 		return seconds, err

@@ -14,6 +14,8 @@ type Interval struct {
 	// ArrivedBytes: of their payloads; 0: not known, or an earlier version wrote it
 	ArrivedBytes int64      `json:"arrived_bytes,omitempty" merge:"sum"`
 	Backlog      int        `json:"backlog" merge:"sum"`
+	Due          int64      `json:"due" merge:"sum"`       // see Follow
+	InFlight     int        `json:"in_flight" merge:"sum"` // see Follow
 	Arrival      *Quantiles `json:"arrival" merge:"mean"`
 	FromSend     *Quantiles `json:"from_send" merge:"mean"`
 	HTTP         *Quantiles `json:"http" merge:"mean"`
@@ -29,7 +31,10 @@ type Interval struct {
 	// Stamped: deliveries with stamps; 0 beside Stages: an earlier version wrote it
 	Stamped int64 `json:"stamped,omitempty" merge:"sum"`
 	// CanaryMS: latency of the canary message that was due in this second
-	CanaryMS  *float64 `json:"canary_ms" merge:"max"`
+	CanaryMS *float64 `json:"canary_ms" merge:"max"`
+	// LateMaxMS: the largest lateness of the requests of all phases that were due in this second. Nil: none was sent, the
+	// closed model, or an earlier version wrote it. A line of timeline.ndjson knows those that were sent in this second.
+	LateMaxMS *float64 `json:"late_max_ms" merge:"max"`
 	Generator Usage    `json:"generator" merge:"fields"`
 }
 

@@ -1,0 +1,39 @@
+package merge
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+func TestWhatIsDueAndInFlightInASecondIsTheSumOfTheInstances(t *testing.T) {
+	t.Parallel()
+	all := second(3, []*report.Interval{{Due: 30, InFlight: 4}, {Due: 12, InFlight: 1}}, nil)
+	assert.EqualValues(t, 42, all.Due)
+	assert.Equal(t, 5, all.InFlight)
+}
+
+func TestTheLargestLatenessOfASecondIsThatOfTheLatestInstance(t *testing.T) {
+	t.Parallel()
+	sentNone := report.Interval{}
+	all := second(3, []*report.Interval{{LateMaxMS: new(0.2)}, &sentNone, {LateMaxMS: new(7.5)}}, nil)
+	assert.Equal(t, new(7.5), all.LateMaxMS)
+	assert.Nil(t, second(3, []*report.Interval{&sentNone, &sentNone}, nil).LateMaxMS)
+}
+
+// The instances of `whole` are of an earlier version, whose seconds did not have it.
+func TestWhatIsDueInTheSecondsIsWhatIsDueInAll(t *testing.T) {
+	t.Parallel()
+	_, r, err := Directories([]string{"testdata/whole"}, filepath.Join(t.TempDir(), "merged"))
+	require.NoError(t, err)
+	due := int64(0)
+	for _, s := range r.Timeline {
+		due += s.Due
+	}
+	assert.EqualValues(t, r.Account.Deliveries.Due, due)
+	assert.Positive(t, due)
+}
