@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
@@ -253,12 +254,13 @@ type ending struct {
 
 // missedEndings are the ways in which messages did not arrive, in the order of the message's way, without those of
 // none.
-func missedEndings(a Account) []ending {
-	return slices.DeleteFunc([]ending{
-		{a.Dropped, "dropped"}, {a.Rejected, "rejected"}, {a.Unknown, "unknown"}, {a.Altered, "altered"},
-		{a.DeadLettered, "dead-lettered"},
-		{a.Queued, "queued"}, {a.Lost, "lost"},
-	}, func(e ending) bool { return e.n == 0 })
+func missedEndings(a Account) (all []ending) {
+	for _, end := range ledger.MissedEnds() {
+		if n := end.Of(a); n > 0 {
+			all = append(all, ending{n, end.Word()})
+		}
+	}
+	return all
 }
 
 // missing names the messages that did not arrive; empty: all did.
