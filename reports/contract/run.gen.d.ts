@@ -161,7 +161,7 @@ export interface Rule {
   generator?: number;
 }
 
-/** Every message id that was due, whole run. scheduled = dropped + rejected + unknown + arrived + altered + dead_lettered + queued + lost + pending. */
+/** Every message id that was due, whole run. scheduled is the sum of the ends, dropped to pending. */
 export interface Account {
   /** Ids that were due. */
   scheduled: number;
