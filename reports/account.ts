@@ -1,19 +1,8 @@
-import { type Account, ENDS, type End } from './contract/run.ts';
+import { type Account, COUNTS, ENDS, type End, FAILED, MISSED } from './contract/run.ts';
 import { count } from './page/format.ts';
 
-/** Ends of messages that did not reach their subscribers; pending ones still may. */
-const MISSED = [
-  'dropped',
-  'rejected',
-  'unknown',
-  'altered',
-  'dead_lettered',
-  'queued',
-  'lost',
-] as const satisfies End[];
-
 export interface Missed {
-  end: (typeof MISSED)[number];
+  end: End;
   count: number;
 }
 
@@ -21,9 +10,6 @@ export interface Missed {
 export function missedOf(account: Account): Missed[] {
   return MISSED.map((end) => ({ end, count: countOf(account, end) })).filter(({ count }) => count > 0);
 }
-
-/** Ends of messages that the pipeline did not bring to their subscribers. */
-const FAILED = ['rejected', 'unknown', 'altered', 'dead_lettered', 'queued', 'lost'] as const;
 
 /** 900 rejected, 3 lost; null: what was sent has arrived. The latencies and rates of a run that has any are those of what survived. */
 export function failures(account: Account): string | null {
@@ -45,15 +31,14 @@ export function equation(account: Account): string {
 export const countOf = (account: Account, end: End) => account[end] ?? 0;
 
 /** An end as a word: dead-lettered. */
-export const said = (end: string) => end.replace('_', '-');
+export const said = (end: string) => end.replaceAll('_', '-');
 
 /** Counts added. It balances where each part's does. */
 export function sumOfAccounts(all: readonly Account[]): Account {
   const sum = (of: (account: Account) => number) => all.reduce((total, account) => total + of(account), 0);
-  const counts = [...ENDS, 'scheduled', 'duplicates', 'reordered', 'negative', 'foreign'] as const;
   return {
     ...(Object.fromEntries(
-      counts.map((name) => [name, sum((account) => account[name] ?? 0)]),
+      COUNTS.map((name) => [name, sum((account) => account[name] ?? 0)]),
     ) as unknown as Account),
     balanced: all.every(({ balanced }) => balanced),
     requests: {

@@ -5,6 +5,7 @@ import { ConfigError } from '../pipeline/common/config.ts';
 import { readFlags } from '../pipeline/common/flags.ts';
 import { printFolded } from '../pipeline/common/fold.ts';
 import { printable } from '../pipeline/common/printable.ts';
+import { said } from './account.ts';
 import { comparisonOf, FailedRunsError } from './comparison/compare.ts';
 import type { Comparison, Judgement } from './comparison/comparison.ts';
 import { type Condition, ConditionError, check, judge, parseCondition } from './comparison/conditions.ts';
@@ -13,11 +14,14 @@ import { comparisonTemplate, renderComparison } from './comparison/page.ts';
 import { linkedFrom, readRun } from './comparison/recording.ts';
 import { type Group, grouped } from './comparison/subjects.ts';
 import { comparisonText } from './comparison/text.ts';
+import { FAILED } from './contract/run.ts';
 import { COMPARISONS, moment, newDirectory, RUNS } from './directory.ts';
 import { Catalogue } from './history/catalogue.ts';
 import { latest } from './history/latest.ts';
 import { listText } from './history/text.ts';
 import { merge, render } from './k6.ts';
+
+const or = (words: readonly string[]) => `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 
 const USAGE = `Usage: npm run report -- <run>                      rewrites the page of a run from its run.json
        npm run report -- compare <baseline> <run>…  compares runs: a table here, and a page
@@ -32,7 +36,7 @@ compare
   --fail-if <condition>   exit 1 when it holds, like 'arrival.p99 > +10%' or 'account.lost > 0'; may be repeated
   --sure                  a difference counts only when its whole interval exceeds the limit
   --each                  no run is a repeat of another
-  --allow-failed          also runs with rejected, unknown, altered, dead-lettered, queued or lost messages; their conditions still fail
+  --allow-failed          also runs with ${or(FAILED.map(said))} messages; their conditions still fail
   --out <file>            the page (reports/comparisons/<time>/index.html)
   --json <file>           the comparison for programs
   --markdown <file>       the comparison for a comment on a change

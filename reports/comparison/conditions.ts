@@ -1,11 +1,10 @@
 /** `--fail-if`: conditions on which a comparison fails. reports/README.md has the grammar. */
 import { failures, sumOfAccounts } from '../account.ts';
-import { stagesOf } from '../contract/run.ts';
+import { COUNTS, stagesOf } from '../contract/run.ts';
 import { count, figure, ms, percentWithin } from '../page/format.ts';
 import type { Judgement } from './comparison.ts';
 import { differenceOf, figureOf } from './differences.ts';
 import {
-  COUNTS,
   hasStage,
   type Measure,
   measureOf,

@@ -1,5 +1,5 @@
 /** The figures of a run that can be compared, by name. */
-import { ENDS, type Latency, type Run, type SpansStage, STAGES, stagesOf } from '../contract/run.ts';
+import { COUNTS, type Latency, type Run, type SpansStage, STAGES, stagesOf } from '../contract/run.ts';
 import { percentile } from '../page/facts.ts';
 import { rulesOf } from '../rules.ts';
 import { decodeHistogram } from './histograms.ts';
@@ -27,8 +27,6 @@ export type Statistic = (typeof STATISTICS)[number];
 export const SPANS_STATISTICS = ['mean', 'p50', 'p99', 'max'] as const;
 /** Rates of the measured phases: requests, accepted messages, arrived deliveries. */
 export const RATES = ['requests', 'accepted', 'arrived'] as const;
-/** Counts of the whole run. */
-export const COUNTS = [...ENDS, 'scheduled', 'duplicates', 'reordered', 'negative', 'foreign'] as const;
 
 const UNITS = { latency: 'ms', rate: '/s', count: '', share: '%' } as const;
 

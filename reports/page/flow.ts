@@ -1,6 +1,6 @@
 /** The way of the messages from scheduled to arrived, with a branch for each loss at the stage where it happened. Pure. */
 import { type Missed, missedOf } from '../account.ts';
-import type { Account, Stage } from '../contract/run.ts';
+import { ABOUT_END, type Account, type End, STAGES, type Stage } from '../contract/run.ts';
 
 /** px of the band of all scheduled messages. */
 const FULL = 56;
@@ -33,23 +33,18 @@ export interface Flow {
   branches: Branch[];
 }
 
-/** The stage at which messages of an end are lost: by its name, else the first or the last of the stages. */
-const PLACES: Record<Missed['end'], { name: string; from: number }> = {
-  dropped: { name: 'schedule', from: 0 },
-  rejected: { name: 'request', from: 1 },
-  unknown: { name: 'request', from: 1 },
-  queued: { name: 'queue', from: -2 },
-  dead_lettered: { name: 'relay', from: -2 },
-  lost: { name: 'delivery', from: -1 },
-  altered: { name: 'delivery', from: -1 },
-};
-
-/** The column of an end among those of the stages. */
-function columnOf(end: Missed['end'], stages: readonly Pick<Stage, 'name'>[]): number {
-  const { name, from } = PLACES[end];
-  const named = stages.findIndex((stage) => stage.name === name);
+/**
+ * The column of an end among those of the stages: that of the stage where it branches off. Other pipelines than ours begin
+ * and end as ours does; what ours loses in between, they lose before their last stage.
+ */
+function columnOf(end: End, stages: readonly Pick<Stage, 'name'>[]): number {
+  const { stage = '' } = ABOUT_END[end];
+  const named = stages.findIndex(({ name }) => name === stage);
+  if (named >= 0) return named;
   const last = stages.length - 1;
-  return named >= 0 ? named : Math.min(last, Math.max(0, from < 0 ? last + 1 + from : from));
+  const ours = STAGES.indexOf(stage);
+  if (ours === STAGES.length - 1) return last;
+  return Math.max(0, Math.min(ours <= 1 ? ours : last - 1, last));
 }
 
 /** The flow of an account over columns of equal width, one a stage. */

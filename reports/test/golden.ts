@@ -106,9 +106,11 @@ function run(profile: string, plan: Plan): Run {
       command: `npm run ${profile}`,
       profile: { name: profile, phases: plan.phases, flows: plan.flows },
     },
-    verdict: { result: 'pass', reasons: [], rules: rules(simulated), stands: [] },
+    verdict: { result: 'pass', meaning: '', reasons: [], doubts: [], rules: rules(simulated) },
     answer: { sentence: '', p99_limit_ms: null, within_limit: null, held_per_s: null },
-    findings: [], // Go makes findings and answer
+    findings: [], // Go makes findings, facts and answer
+    facts: { shape: 'other' },
+    figures: [],
     clock: {
       reference: 'redis TIME',
       offset_ms: 0,
@@ -158,7 +160,7 @@ function rules({
     unit: string,
     more: Partial<Rule> = {},
   ): Rule => ({
-    ...{ name, value, op: '<=', limit, unit, ok: true, result: 'invalid', basis: '', reason: '', ...more },
+    ...{ name, value, op: '<=', limit, unit, ok: true, result: 'doubt', basis: '', reason: '', ...more },
   });
   const late = { basis: '5 % of arrival p99, no less than 2 ms' };
   const fail: Partial<Rule> = { result: 'fail' };
@@ -166,12 +168,12 @@ function rules({
     ...(health.lateness ? [rule('lateness', health.lateness.p99, 2, 'ms', late)] : []),
     ...(health.socket_wait ? [rule('socket_wait', health.socket_wait.p99, 2, 'ms', late)] : []),
     rule('cpu', 0, 0.05 * timeline.length, 's', { basis: '5 % of the seconds may be above 90 % of 2 cores' }),
-    rule('dropped', account.dropped, 0, 'messages'),
+    rule('dropped', account.dropped, 0, 'messages', { result: 'invalid' }),
     rule('samples_discarded', 0, 0, 'samples'),
     rule('gaps', health.gaps.length, 0, '', {
       part: 'receiving',
       remedy: 'a subscriber lost its connection. Find out why, and run again',
-      trusted_anyway: ['http'],
+      doubts: [{ claim: 'arrival', direction: 'either' }],
     }),
     rule('negative', account.negative, Math.floor(0.01 * account.deliveries.arrived), 'deliveries', {
       basis: '1 % of the deliveries',
@@ -236,13 +238,19 @@ function incomplete(): Run {
 }
 
 /** A run in its first second, without figures. */
+/** A run's own clock, before it has asked Redis. */
+const UNPROBED: NonNullable<Run['clock']> = {
+  ...{ reference: 'monotonic', offset_ms: 0, bound_ms: 0, generator_bound_ms: 0, one_host: false },
+  ...{ limit_ms: null, drift_ppm: 0, probes: 0, processes: [] },
+};
+
 function started(): Run {
   const golden = run('ramp', EMPTY);
   golden.run.ended = null;
   golden.run.command = null;
   Object.assign(golden.verdict, { result: 'incomplete', reasons: ['The run has not ended.'] });
   judged(golden, null);
-  golden.clock = null;
+  golden.clock = { ...UNPROBED };
   golden.resources = [];
   golden.environment = {
     ...{ cpu: null, cores: null, memory_mb: null, kernel: null, os: null, go: null, shared_host: null },
@@ -321,7 +329,10 @@ function gap(): Run {
     reason: '',
   };
   golden.verdict.rules?.push({ ...bound, ok: false, result: 'invalid' });
-  judged(golden, false, ['gaps', 'samples_discarded', 'arrival_p99']);
+  judged(golden, false, ['gaps', 'samples_discarded']);
+  judged(golden, null, ['arrival_p99']);
+  const p99 = golden.verdict.rules.find(({ name }) => name === 'arrival_p99');
+  if (p99) Object.assign(p99, { undecided: true, doubted_by: ['gaps'], reason: golden.verdict.reasons[0] });
   return golden;
 }
 
@@ -488,6 +499,7 @@ function hostile(): Run {
     reason: HOSTILE,
   };
   golden.verdict = {
+    ...golden.verdict,
     result: 'fail',
     reasons: [HOSTILE],
     rules: [{ ...hostileRule, ok: false, result: 'fail' }],

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 
 const REPORTS = fileURLToPath(new URL('..', import.meta.url));
-const SHARED = ['page/**/*.*', '*.ts'];
+const SHARED = ['page/**/*.*', 'contract/*.*', '*.ts'];
 /** Pages by Vite mode. */
 const PAGES = {
   production: { built: 'dist/index.html', sources: SHARED },

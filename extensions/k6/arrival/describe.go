@@ -75,7 +75,7 @@ func (e *engine) timeline() ([]report.Interval, error) {
 		// What was due in a second may be sent and arrive after it.
 		t := seconds[i].T
 		seconds[i].CanaryMS, seconds[i].DueBins = e.canary.LatencyOf(t), e.Ledger.DueBins(t)
-		seconds[i].LateMaxMS = e.lateMax(t)
+		seconds[i].LateMaxMS, seconds[i].Offered = e.lateMax(t), e.offered(t, seconds[i].Scheduled)
 	}
 	return seconds, err
 }
@@ -87,6 +87,14 @@ func (e *engine) lateMax(second int) *float64 {
 		return nil
 	}
 	return new(float64(us) / 1000)
+}
+
+// offered is how many of the messages that were due in a second were sent in one as good as it; nil: the closed model.
+func (e *engine) offered(second, due int) *int {
+	if e.Pacer.Closed() {
+		return nil
+	}
+	return new(min(due, e.Ledger.SentIn(second)))
 }
 
 // describeLatencies fills in the latencies of the steps, the flows and the whole run.

@@ -136,7 +136,9 @@ func (e *engine) builtIn() map[string][]string {
 		all["arrival_"+end] = []string{limits.None}
 	}
 	if !e.options.from.AtMostOnce {
-		all["arrival_lost"] = []string{limits.None}
+		for _, end := range ledger.JudgedEnds(ledger.Promised) {
+			all["arrival_"+end.Name] = []string{limits.None}
+		}
 	}
 	return all
 }

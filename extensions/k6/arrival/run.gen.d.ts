@@ -121,14 +121,16 @@ export interface Profile {
 }
 
 export interface Verdict {
-  /** fail: a limit did not hold, or a message did not arrive. invalid: the instrument was the bottleneck. incomplete: the run did not reach its end, or a limit was not judged. */
+  /** fail: a limit was broken, or a message did not arrive. invalid: undecided, as the instrument's doubt is wider than the distance to a limit, or everything is in doubt. incomplete: the run did not reach its end, or a limit was not judged. */
   result: "pass" | "fail" | "invalid" | "incomplete";
-  /** Plain sentences. */
+  /** What decided, in a line. */
+  meaning: string;
+  /** Plain sentences, the deciding ones first. */
   reasons: string[];
-  /** Every rule that the run was judged by. absent: an earlier version. */
-  rules?: Rule[];
-  /** Latencies that can be trusted though the result is invalid. */
-  stands?: "http"[];
+  /** What the instrument put in doubt, in plain sentences. No limit depends on it unless the result is invalid. */
+  doubts: string[];
+  /** Every rule that the run was judged by. */
+  rules: Rule[];
 }
 
 /** A limit, the measured value, and whether it held. Without a limit: a fact that holds or not. */
@@ -143,25 +145,47 @@ export interface Rule {
   limit: number | null;
   /** Of value and limit. */
   unit: string;
-  /** Whether it held. null: not judged, so with a limit the run is no pass. */
+  /** Whether it held. null: not judged, or undecided; with a limit the run is no pass. */
   ok: boolean | null;
-  /** The result of the run if the rule is broken. */
-  result: "fail" | "invalid" | "incomplete";
+  /** The result of the run if the rule is broken. doubt: that depends on the limits whose figures it puts in doubt. */
+  result: "fail" | "invalid" | "incomplete" | "doubt";
   /** How the limit was computed. empty: it was set. */
   basis: string;
-  /** Why it is broken. empty: it holds, or another rule has the reason. */
+  /** Why it is broken or undecided. empty: it holds, or another rule has the reason. */
   reason: string;
-  /** What the rule is about. run: all of it. Absent: an earlier version. */
+  /** What the rule is about. run: all of it. */
   part?: "sending" | "receiving" | "pipeline" | "run";
   /** What was wrong, and what to do, if the rule makes the run unusable. Absent: it does not, or an earlier version. */
   remedy?: string;
-  /** What can be trusted though the rule is broken: the latency of requests, which messages arrived. Absent: nothing, or an earlier version. */
-  trusted_anyway?: Array<"http" | "account">;
+  /** Of a rule on the instrument: what it puts in doubt when it is broken. Absent: everything, if its result is invalid, else nothing. */
+  doubts?: Doubt[];
+  /** Of a limit on a figure in doubt: the lowest reading. Absent: no doubt, or no bound. */
+  at_least?: number;
+  /** Of a limit on a figure in doubt: the highest reading. Absent: no doubt, or no bound. */
+  at_most?: number;
+  /** The broken rules that put the figure in doubt. Absent: none. */
+  doubted_by?: string[];
+  /** One reading of the figure holds the limit, another one breaks it. Absent: no. */
+  undecided?: boolean;
   /** In a merged run: the instance. */
   generator?: number;
 }
 
-/** Every message id that was due, whole run. scheduled = dropped + rejected + unknown + arrived + altered + dead_lettered + queued + lost + pending. */
+/** A claim of a run that is in doubt, and in which direction its figures may be wrong. */
+export interface Doubt {
+  /** arrival: latency from due. http: latency of requests. stages: their latencies. account: which messages arrived. load: that it was offered. samples: k6's own metrics. */
+  claim: "arrival" | "http" | "stages" | "account" | "load" | "samples";
+  /** How the figures may be wrong. */
+  direction: "too_high" | "too_low" | "either";
+}
+
+/** What follows from the rest of the run, made once for all that show it. */
+export interface Derived {
+  /** What the load asks: a sweep of concurrency, one burst, a load at one rate in at least three phases. */
+  shape: "sweep" | "spike" | "steady" | "other";
+}
+
+/** Every message id that was due, whole run. scheduled is the sum of the ends, dropped to pending. */
 export interface Account {
   /** Ids that were due. */
   scheduled: number;
@@ -366,6 +390,8 @@ export interface Step {
   latency: Latencies;
   /** Figures of the trace lists. null: not requested. */
   sampled?: Sampled | null;
+  /** Sent in the second that they were due in. null or absent: unknown, or the closed model. */
+  offered_per_s?: number | null;
 }
 
 export interface Knee {
@@ -699,6 +725,8 @@ export interface Interval {
   stages: Record<string, number | null> | null;
   /** Latency of the canary message that was due in this second. null: none arrived. */
   canary_ms: number | null;
+  /** Sent in this second, of as many as were due in it: those that were late by more are missing. Absent: the closed model, or a line of timeline.ndjson. */
+  offered?: number;
   /** Largest lateness (sent − due) of the requests of all phases that were due in this second; in a line of timeline.ndjson, of those that were sent in it too. null: none was sent, or the closed model. Absent: an earlier version. */
   late_max_ms?: number | null;
   /** The generator's own use of the machine. null: unknown. */
@@ -709,6 +737,8 @@ export interface Interval {
     rss_mb: number | null;
     /** CPU that the hypervisor gave to other machines in the second. Absent: unknown. */
     steal_percent?: number | null;
+    /** What was not idle in the second, of all cores, steal included. Absent: unknown. */
+    host_percent?: number | null;
   } | null;
 }
 
@@ -853,8 +883,12 @@ export interface Summary {
   /** Size of the run.json that it summarizes. Beside a run.json of another size it does not count: something else has written that. */
   run_bytes: number;
   run: RunInfo;
-  /** Without its rules. */
-  verdict: Verdict;
+  /** That of the run, without its rules. */
+  verdict: {
+    result: "pass" | "fail" | "invalid" | "incomplete";
+    meaning: string;
+    reasons: string[];
+  };
   answer: Answer | null;
   account: Account;
   latency: {
@@ -883,9 +917,10 @@ export interface Run {
   schema: "arrival/run/1";
   run: RunInfo;
   verdict: Verdict;
-  answer?: Answer;
-  /** What stands out: requests that failed, the worst second, then what gave way. Absent: an earlier version. */
-  findings?: Finding[];
+  answer: Answer;
+  /** What stands out: requests that failed, the worst second, then what gave way. */
+  findings: Finding[];
+  facts: Derived;
   account: Account;
   /** The clock that all stamps refer to. null: not probed yet. */
   clock: Clock | null;

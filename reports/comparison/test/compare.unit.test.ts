@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Environment, Run } from '../../contract/run.ts';
+import { type Environment, FAILED, type Run } from '../../contract/run.ts';
 import { compare, FailedRunsError } from '../compare.ts';
 import { BETTER_FAILED, type Comparison, type Judgement, type Subject } from '../comparison.ts';
 import { ConditionError, check, judge, parseCondition } from '../conditions.ts';
@@ -58,7 +58,7 @@ const refusing = (seed: number, median = 1, end: 'rejected' | 'lost' = 'rejected
   );
 
 test('runs with failed messages are compared only with allowFailed, and are never better', () => {
-  for (const end of ['rejected', 'unknown', 'dead_lettered', 'queued', 'lost'] as const) {
+  for (const end of FAILED) {
     const failing = recording(2, ({ run: { account } }) => {
       Object.assign(account, { arrived: account.scheduled - 1, [end]: 1 });
     });

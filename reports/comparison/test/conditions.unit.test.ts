@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { COUNTS } from '../../contract/run.ts';
 import { ConditionError, parseCondition } from '../conditions.ts';
-import { COUNTS, measureOf, RATES, SERIES, STATISTICS, unitOf } from '../measures.ts';
+import { measureOf, RATES, SERIES, STATISTICS, unitOf } from '../measures.ts';
 
 const of = (head: string, tails: readonly string[]) => tails.map((tail) => `${head}.${tail}`);
 const NAMES = [

@@ -1,24 +1,9 @@
-import { equation, missedOf } from '../../account.ts';
-import { type Account, ENDS, type End } from '../../contract/run.ts';
+import { countOf, equation, missedOf, said } from '../../account.ts';
+import { ABOUT_END, type Account, BESIDE, ENDS, type End } from '../../contract/run.ts';
 import { balance } from '../facts.ts';
 import { count, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Facts } from '../table.tsx';
-
-const MEANINGS: Record<End, string> = {
-  dropped: 'never sent by the generator',
-  rejected: 'refused by the ingest, or no connection',
-  unknown: 'perhaps accepted, never arrived',
-  arrived: 'reached every subscriber',
-  altered: 'arrived with other content',
-  dead_lettered: 'given up by the relay',
-  queued: 'still in the queue at the end',
-  lost: 'accepted, never arrived',
-  pending: 'in flight when the run was cut off',
-};
-
-/** Ends that are shown only where there are any. */
-const RARE: ReadonlySet<End> = new Set(['altered', 'pending']);
 
 /** The account in a line, which opens to the equation: by itself where something is missing. */
 export function AccountLine({ run: { account } }: PartProps) {
@@ -39,7 +24,7 @@ export function AccountLine({ run: { account } }: PartProps) {
 function Equation({ account }: { account: Account }) {
   const { holds } = balance(account);
   const worrying = new Set<End>(missedOf(account).map(({ end }) => end));
-  const ends = ENDS.filter((end) => !RARE.has(end) || (account[end] ?? 0) !== 0);
+  const ends = ENDS.filter((end) => !ABOUT_END[end].rare || countOf(account, end) !== 0);
   return (
     <div class={`equation ${holds ? '' : 'wrong'}`}>
       <Term name="scheduled" meaning="messages that were due" value={account.scheduled} tone="whole" />
@@ -47,10 +32,10 @@ function Equation({ account }: { account: Account }) {
         <Term
           key={end}
           sign={i === 0 ? (holds ? '=' : '≠') : '+'}
-          name={end.replace('_', '-')}
-          meaning={MEANINGS[end]}
-          value={account[end] ?? 0}
-          tone={worrying.has(end) ? 'worry' : (account[end] ?? 0) === 0 ? 'zero' : 'whole'}
+          name={said(end)}
+          meaning={ABOUT_END[end].meaning}
+          value={countOf(account, end)}
+          tone={worrying.has(end) ? 'worry' : countOf(account, end) === 0 ? 'zero' : 'whole'}
         />
       ))}
     </div>
@@ -85,10 +70,10 @@ function furtherCounts({ requests, deliveries, ...account }: Account): [name: st
       'deliveries',
       `${count(deliveries.due)} due, ${count(deliveries.arrived)} arrived, ${count(deliveries.missing)} missing`,
     ],
-    ['duplicates', `${plural(account.duplicates, 'delivery', 'deliveries')} arrived again`],
-    ['reordered', `${plural(account.reordered, 'delivery', 'deliveries')} arrived after a later one`],
-    ['negative', `${plural(account.negative, 'delivery', 'deliveries')} with a stage below zero`],
-    ['foreign', `${plural(account.foreign, 'delivery', 'deliveries')} that are not of this run`],
+    ...BESIDE.map(({ name, meaning }): [string, string] => [
+      name,
+      `${plural(account[name], 'delivery', 'deliveries')} ${meaning}`,
+    ]),
   ];
 }
 

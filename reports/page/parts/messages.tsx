@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { said } from '../../account.ts';
 import { type Messages, type Run, stagesOf } from '../../contract/run.ts';
 import { colourOf } from '../facts.ts';
 import { count, ms } from '../format.ts';
@@ -11,16 +12,8 @@ const FIRST = 12;
 type Slow = Messages['slowest'][number];
 type Named = Messages['named'][number];
 
-const ENDS: Record<Named['end'], string> = {
-  lost: 'lost',
-  rejected: 'rejected',
-  unknown: 'unknown',
-  altered: 'altered',
-  dead_lettered: 'dead-lettered',
-  queued: 'queued',
-  duplicates: 'duplicate',
-  negative: 'negative',
-};
+/** The end of a message, or the kind of a delivery, as a word. */
+const endOf = ({ end }: Named) => (end === 'duplicates' ? 'duplicate' : said(end));
 
 /** Columns that both tables share. */
 type Message = Pick<Named, 'id' | 'due' | 'phase' | 'flow' | 'target' | 'trace'>;
@@ -113,7 +106,7 @@ function Ends({ named }: { named: Named[] }) {
         caption="The first hundred of each end"
         columns={[
           ID,
-          { head: 'end', text: true, by: ({ end }) => ENDS[end], cell: ({ end }) => ENDS[end] },
+          { head: 'end', text: true, by: endOf, cell: endOf },
           ...ABOUT,
           {
             head: 'delivered',

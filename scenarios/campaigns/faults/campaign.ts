@@ -1,6 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Account, Run } from '../../../reports/contract/run.ts';
+import { said } from '../../../reports/account.ts';
+import { type Account, ENDS, type Run } from '../../../reports/contract/run.ts';
 import { type RigOptions, startRig } from './build.ts';
 import { type Case, type Scale, Scene } from './case.ts';
 import { alteredCases } from './cases/altered.ts';
@@ -119,21 +120,9 @@ export function seen({ ok, checks, error }: Result): string {
 /** `52,000 = 51,998 arrived + 2 rejected`: the ends that are not 0. */
 export function equation(account: Account | null): string {
   if (account === null) return '';
-  const ends = (
-    [
-      'dropped',
-      'rejected',
-      'unknown',
-      'arrived',
-      'altered',
-      'dead_lettered',
-      'queued',
-      'lost',
-      'pending',
-    ] as const
-  )
-    .filter((end) => (account[end] ?? 0) > 0)
-    .map((end) => `${number(account[end] ?? 0)} ${end.replace('_', '-')}`);
+  const ends = ENDS.filter((end) => (account[end] ?? 0) > 0).map(
+    (end) => `${number(account[end] ?? 0)} ${said(end)}`,
+  );
   const beside = account.duplicates > 0 ? `; ${number(account.duplicates)} duplicates` : '';
   return `${number(account.scheduled)} = ${ends.join(' + ') || '0'}${beside}`;
 }

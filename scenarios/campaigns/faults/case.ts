@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Run } from '../../../reports/contract/run.ts';
+import type { End, Run } from '../../../reports/contract/run.ts';
 import type { RigOptions } from './build.ts';
-import { Checks, type OtherEnd } from './checks.ts';
+import { Checks } from './checks.ts';
 import type { FurtherOptions, Load } from './load.ts';
 import type { Rig } from './rig.ts';
 
@@ -75,7 +75,7 @@ export class Scene {
   }
 
   /** Waits for the end of a load, and checks that its account balances over enough messages, with arrived and `allowed` ends only. */
-  async settle(load: Load, ...allowed: OtherEnd[]): Promise<Run> {
+  async settle(load: Load, ...allowed: End[]): Promise<Run> {
     const run = await load.result();
     this.checks.account(run, this.scale.messages, allowed);
     return run;

@@ -1,4 +1,5 @@
-import type { Account, Run } from '../../../reports/contract/run.ts';
+import { said } from '../../../reports/account.ts';
+import { type Count, type End, FAILED, type Run } from '../../../reports/contract/run.ts';
 
 /** An expectation of a case, and its result. */
 export interface Check {
@@ -7,29 +8,21 @@ export interface Check {
   ok: boolean;
 }
 
-type Count = Exclude<keyof Account, 'balanced' | 'requests' | 'deliveries'>;
-
-/** The ends of messages that do not arrive. */
-const OTHER_ENDS = ['lost', 'altered', 'queued', 'dead_lettered', 'rejected', 'unknown'] as const;
-export type OtherEnd = (typeof OTHER_ENDS)[number];
-
-const word = (name: string) => name.replaceAll('_', '-');
-
 /** Collects expectations of a run and its pipeline. */
 export class Checks {
   readonly all: Check[] = [];
 
   /** Expects that the account balances over at least so many messages, with arrived and `allowed` ends only. */
-  account(run: Run, atLeast: number, allowed: readonly OtherEnd[] = []): this {
+  account(run: Run, atLeast: number, allowed: readonly End[] = []): this {
     const { balanced, scheduled } = run.account;
     return this.holds('account', balanced ? 'balances' : 'does not balance', balanced)
       .atLeast('scheduled', scheduled, atLeast)
-      .none(run, ...OTHER_ENDS.filter((end) => !allowed.includes(end)));
+      .none(run, ...FAILED.filter((end) => !allowed.includes(end)));
   }
 
   /** Expects that these counts are 0. */
   none({ account }: Run, ...counts: Count[]): this {
-    for (const count of counts) this.same(word(count), account[count] ?? 0, 0);
+    for (const count of counts) this.same(said(count), account[count] ?? 0, 0);
     return this;
   }
 

@@ -17,11 +17,14 @@ import (
 // own is the script's answer; empty: none.
 func Conclude(r *report.Run, own string) {
 	carry(r.Steps)
+	offer(r)
 	r.Knee = NewKnee(r.Stages, r.Steps)
 	r.Findings = findings(r)
 	if r.ArrivalBins == nil { // merged, or of an earlier version
 		r.ArrivalBins = r.Latency.Arrival.NewBins()
 	}
+	r.Facts = report.Facts{Shape: report.OtherShape}
+	r.Verdict.Meaning = meaning(r)
 	limit := p99Limit(r)
 	r.Answer = report.Answer{Sentence: unusable(r), P99LimitMS: limit}
 	var best held

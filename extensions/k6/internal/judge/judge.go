@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
@@ -142,20 +143,22 @@ type Count struct {
 }
 
 // Counts are those that a limit or a metric may be on, in the order of reports.
-var Counts = []Count{
-	{"scheduled", func(a report.Account) int { return a.Scheduled }},
-	{"dropped", func(a report.Account) int { return a.Dropped }},
-	{"rejected", func(a report.Account) int { return a.Rejected }},
-	{"unknown", func(a report.Account) int { return a.Unknown }},
-	{"arrived", func(a report.Account) int { return a.Arrived }},
-	{"altered", func(a report.Account) int { return a.Altered }},
-	{"dead_lettered", func(a report.Account) int { return a.DeadLettered }},
-	{"queued", func(a report.Account) int { return a.Queued }},
-	{"lost", func(a report.Account) int { return a.Lost }},
-	{"duplicates", func(a report.Account) int { return a.Duplicates }},
-	{"reordered", func(a report.Account) int { return a.Reordered }},
-	{"negative", func(a report.Account) int { return a.Negative }},
-	{report.FailedRequests, func(a report.Account) int { return a.Requests.Failed }},
+var Counts = counts()
+
+func counts() []Count {
+	all := []Count{{"scheduled", func(a report.Account) int { return a.Scheduled }}}
+	add := func(count ledger.Count) {
+		if count.Metric {
+			all = append(all, Count{count.Name, count.Of})
+		}
+	}
+	for _, end := range ledger.Ends {
+		add(end.Count)
+	}
+	for _, count := range ledger.Beside {
+		add(count)
+	}
+	return append(all, Count{report.FailedRequests, func(a report.Account) int { return a.Requests.Failed }})
 }
 
 // leased says how long the messages of a relay of ours that died stay in the queue; empty: the run knows of none.
@@ -171,25 +174,23 @@ func (e Evidence) leased() string {
 // Missing messages would be the slowest, so percentiles without them are too good.
 func (e Evidence) ends() []report.Rule {
 	a := e.Run.Account
-	rule := func(name string, n int, what string) report.Rule {
-		return *because(atMost(name, float64(n), 0, "messages", report.Fail), "%s: %s of %s messages%s",
-			strings.ReplaceAll(name, "_", "-"), words.Count(n), words.Count(a.Scheduled), what)
+	promised := ledger.JudgedEnds(ledger.Promised)
+	if e.AtMostOnce || e.Halted {
+		promised = nil
 	}
-	all := []report.Rule{
-		rule("lost", a.Lost, " were accepted and never arrived"),
-		rule("rejected", a.Rejected, ""),
-		rule("unknown", a.Unknown, " may have been accepted and never arrived"),
-		rule("altered", a.Altered, " arrived with other content than was sent (VERIFY=off: "+
-			"the pipeline rewrites messages on purpose)"),
-		rule("dead_lettered", a.DeadLettered, ""),
-		rule("queued", a.Queued, " were still in the queue"+e.leased()),
-		*because(atMost(report.FailedRequests, float64(a.Requests.Failed), 0, "requests", report.Fail), "%s",
-			facts.Failures(e.Run)),
-	}
-	return slices.DeleteFunc(all, func(r report.Rule) bool {
-		if r.Name == "lost" {
-			return e.AtMostOnce || e.Halted
+	var all []report.Rule
+	for _, end := range slices.Concat(promised, ledger.JudgedEnds(ledger.Always)) {
+		n, what := end.Of(a), ""
+		if end.Reason != "" {
+			what = " " + end.Reason
 		}
-		return slices.Contains(e.Replaced, r.Name)
-	})
+		if end.Name == ledger.EndQueued.String() {
+			what += e.leased()
+		}
+		all = append(all, *because(atMost(end.Name, float64(n), 0, "messages", report.Fail), "%s: %s of %s messages%s",
+			end.Word(), words.Count(n), words.Count(a.Scheduled), what))
+	}
+	all = append(all, *because(
+		atMost(report.FailedRequests, float64(a.Requests.Failed), 0, "requests", report.Fail), "%s", facts.Failures(e.Run)))
+	return slices.DeleteFunc(all, func(r report.Rule) bool { return slices.Contains(e.Replaced, r.Name) })
 }

@@ -1,12 +1,15 @@
 package judge
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -53,14 +56,13 @@ func TestEachBadEndFailsTheRun(t *testing.T) {
 	v := Of(Evidence{Run: run(nil)})
 	assert.Equal(t, report.Pass, v.Result, v.Reasons)
 	assert.Empty(t, v.Reasons)
-	for name, end := range map[string]func(a *report.Account) *int{
-		"lost":          func(a *report.Account) *int { return &a.Lost },
-		"rejected":      func(a *report.Account) *int { return &a.Rejected },
-		"unknown":       func(a *report.Account) *int { return &a.Unknown },
-		"dead_lettered": func(a *report.Account) *int { return &a.DeadLettered },
-		"queued":        func(a *report.Account) *int { return &a.Queued },
-	} {
-		v := Of(Evidence{Run: run(func(r *report.Run) { *end(&r.Account) = 3 })})
+	judged := slices.Concat(ledger.JudgedEnds(ledger.Promised), ledger.JudgedEnds(ledger.Always))
+	require.NotEmpty(t, judged)
+	for _, end := range judged {
+		name := end.Name
+		v := Of(Evidence{Run: run(func(r *report.Run) {
+			assert.NoError(t, json.Unmarshal([]byte(`{"`+name+`":3}`), &r.Account))
+		})})
 		assert.Equal(t, report.Fail, v.Result, name)
 		assert.Equal(t, []string{name}, broken(v))
 		rule := v.Rules[slices.IndexFunc(v.Rules, func(r report.Rule) bool { return r.Name == name })]

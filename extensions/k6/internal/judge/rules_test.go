@@ -16,6 +16,7 @@ func everything() Evidence {
 	return Evidence{Cores: 2, Run: run(func(r *report.Run) {
 		r.Health.Lateness, r.Health.SocketWait, r.Clock.LimitMS = new(latency(1)), new(latency(1)), new(1.0)
 		r.Timeline = []report.Interval{{Generator: report.Usage{CPUPercent: new(1.0)}}}
+		r.Steps = []report.Step{{Name: "steady", Measured: true, ScheduledPerS: 10, OfferedPerS: new(10.0)}}
 	})}
 }
 

@@ -50,8 +50,11 @@ type Deliveries struct {
 
 // closed completes an account. arrived counts the messages as they arrived.
 func (a Account) closed(arrived int) Account {
-	ends := a.Dropped + a.Rejected + a.Unknown + a.Arrived + a.Altered + a.DeadLettered + a.Queued + a.Lost + a.Pending
-	a.Balanced = a.Arrived == arrived && a.Scheduled == ends
+	sum := 0
+	for _, end := range Ends {
+		sum += *end.at(&a)
+	}
+	a.Balanced = a.Arrived == arrived && a.Scheduled == sum
 	a.Deliveries.Missing = a.Deliveries.Due - a.Deliveries.Arrived
 	return a
 }
@@ -194,35 +197,12 @@ func (l *Ledger) deliveriesOf(seq int) int {
 	return l.flows[l.pacer.FlowOf(l.pacer.RequestOf(seq))].Deliveries
 }
 
-// End is the end of a message.
-type End int
-
-// The ends of a message.
-const (
-	EndArrived End = iota
-	EndAltered
-	EndDeadLettered
-	EndQueued
-	EndLost
-	EndRejected
-	EndDropped
-	EndUnknown
-	ends
-)
-
-// String is the end's name in run.json.
-func (e End) String() string {
-	return [...]string{"arrived", "altered", "dead_lettered", "queued", "lost", "rejected", "dropped", "unknown"}[e]
-}
-
 // add counts a message by its record.
 func (a *Account) add(r *record, deliveries int) {
 	if r.outcome == Accepted || r.got != 0 {
 		a.Deliveries.Due += deliveries
 	}
-	places := [ends]*int{&a.Arrived, &a.Altered, &a.DeadLettered, &a.Queued, &a.Lost, &a.Rejected, &a.Dropped,
-		&a.Unknown}
-	*places[r.end(deliveries)]++
+	*Ends[r.end(deliveries)].at(a)++
 }
 
 // end is the end of a message with that many deliveries due.

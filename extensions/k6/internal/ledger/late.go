@@ -18,6 +18,27 @@ func (s *lateSeconds) add(due, late int64) {
 	(*s)[second] = max((*s)[second], uint32(late)+1)
 }
 
+// sentSeconds are the messages of the open model that were sent in each second of the run.
+type sentSeconds []uint32
+
+func (s *sentSeconds) add(at int64, messages int) {
+	second := int(max(0, at) / 1_000_000)
+	for len(*s) <= second {
+		*s = append(*s, 0)
+	}
+	(*s)[second] += uint32(messages)
+}
+
+// SentIn is how many messages were sent in a second of the run, by the time of their request; 0 in the closed model.
+func (l *Ledger) SentIn(second int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if second >= len(l.sentIn) {
+		return 0
+	}
+	return int(l.sentIn[second])
+}
+
 // MostLate is the largest lateness (sent − due), in µs, of the requests of all phases that were due in a second of the
 // run, whenever they were sent; at most Highest. ok is false if none was sent, and in the closed model.
 func (l *Ledger) MostLate(second int) (us int64, ok bool) {

@@ -88,6 +88,7 @@ type Ledger struct {
 	flowStages []StageSums // of the same deliveries, where they have stamps
 	dues       dueSeconds
 	late       lateSeconds // all phases (open model)
+	sentIn     sentSeconds // all phases (open model)
 	targets    targets
 	keeper     keeper
 	traced     keeper
@@ -165,6 +166,7 @@ func (l *Ledger) Sent(s pacer.Slot, at int64) {
 		due := s.Due.Microseconds()
 		late := at - l.epoch - due
 		l.late.add(due, late)
+		l.sentIn.add(at-l.epoch, s.Messages)
 		if l.phases[s.Phase].Measured {
 			l.lateness.AddMany(late, s.Messages*l.flows[s.Flow].Deliveries)
 		}

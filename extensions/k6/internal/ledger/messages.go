@@ -146,7 +146,7 @@ func (l *Ledger) Messages() Messages {
 	var found [ends]int
 	l.eachOpen(func(seq int, r *record) {
 		end := l.endOf(seq, r)
-		if end == EndArrived || end == EndDropped {
+		if !Ends[end].Failed {
 			return
 		}
 		if found[end]++; found[end] > NamedOfEach {

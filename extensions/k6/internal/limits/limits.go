@@ -17,6 +17,7 @@ import (
 	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -32,7 +33,14 @@ type limits struct {
 const None = "count==0"
 
 // AccountEnds are the metrics that every run has a limit for. A script's own threshold replaces it.
-var AccountEnds = []string{"rejected", "unknown", "altered", "dead_lettered", "queued", report.FailedRequests}
+var AccountEnds = accountEnds()
+
+func accountEnds() (names []string) {
+	for _, end := range ledger.JudgedEnds(ledger.Always) {
+		names = append(names, end.Name)
+	}
+	return append(names, report.FailedRequests)
+}
 
 // judge returns a rule for each threshold of the script, and the ends of the account that it has thresholds for.
 // builtIn are the thresholds of every run.

@@ -264,18 +264,6 @@ func TestOnlyPartsCanBeMerged(t *testing.T) {
 	_, _, err = Directories([]string{one, "testdata/whole/generator-2", "testdata/whole/generator-3"}, one+"/.")
 	assert.EqualError(t, err, "--out is "+one+", which holds a part; allowed: another directory")
 	assert.Equal(t, before, readFile(t, filepath.Join(one, report.FileName)))
-
-	// A run of an old version, without rules.
-	dir := write(t, part(t, 1, nil).Run)
-	file := filepath.Join(dir, report.FileName)
-	var data map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal([]byte(readFile(t, file)), &data))
-	data["verdict"] = json.RawMessage(`{"result":"pass","reasons":[]}`)
-	old, err := json.Marshal(data)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(file, old, 0o644))
-	_, _, err = Directories([]string{dir}, t.TempDir())
-	assert.ErrorContains(t, err, "is a run of an earlier version, without the rules that it was judged by")
 }
 
 // Regression: a hostile number of instances, or second, was a panic for want of memory.

@@ -65,10 +65,6 @@ func read(dir string) (Part, error) {
 				secondsMost)
 		}
 	}
-	if r.Verdict.Rules == nil {
-		return Part{}, fmt.Errorf("%s is a run of an earlier version, without the rules that it was judged by: "+
-			"that version can merge it", dir)
-	}
 	log, err := report.OpenLog(dir)
 	return Part{r, log, dir}, err
 }

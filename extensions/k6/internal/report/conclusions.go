@@ -1,5 +1,18 @@
 package report
 
+// Facts is what follows from the rest of a run, made once (internal/facts) for all that show it.
+type Facts struct {
+	Shape string `json:"shape"`
+}
+
+// Shapes of a load.
+const (
+	SweepShape  = "sweep"  // of concurrency
+	SpikeShape  = "spike"  // one burst
+	SteadyShape = "steady" // one rate in at least three phases
+	OtherShape  = "other"
+)
+
 // Answer is the answer of a run: the sentence to read first, and figures beside a limit.
 type Answer struct {
 	Sentence    string   `json:"sentence"`     // for an unusable run: why

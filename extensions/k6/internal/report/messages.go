@@ -35,7 +35,7 @@ type Slow struct {
 type Named struct {
 	ID    string `json:"id"`
 	Trace string `json:"trace,omitempty"` // its id; empty: none
-	// as the account counts it: lost, rejected, unknown, altered, dead_lettered, queued, duplicates, negative
+	// End is a failed end of the account, duplicates or negative.
 	End       string  `json:"end"`
 	Target    string  `json:"target"`
 	Flow      string  `json:"flow"`

@@ -1,6 +1,6 @@
 package report
 
-import "slices"
+import "github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 
 // Ending is how many messages ended in one way.
 type Ending struct {
@@ -8,12 +8,12 @@ type Ending struct {
 	Name string
 }
 
-// Missed are the ways in which messages did not arrive, in the order of the message's way, without those of
-// none.
-func Missed(a Account) []Ending {
-	return slices.DeleteFunc([]Ending{
-		{a.Dropped, "dropped"}, {a.Rejected, "rejected"}, {a.Unknown, "unknown"}, {a.Altered, "altered"},
-		{a.DeadLettered, "dead-lettered"},
-		{a.Queued, "queued"}, {a.Lost, "lost"},
-	}, func(e Ending) bool { return e.N == 0 })
+// Missed are the ways in which messages did not arrive, in the order of the message's way, without those of none.
+func Missed(a Account) (all []Ending) {
+	for _, end := range ledger.MissedEnds() {
+		if n := end.Of(a); n > 0 {
+			all = append(all, Ending{n, end.Word()})
+		}
+	}
+	return all
 }

@@ -21,7 +21,8 @@ type Run struct {
 	Run      Identity    `json:"run" merge:"own"`
 	Verdict  Verdict     `json:"verdict" merge:"own"`
 	Answer   Answer      `json:"answer" merge:"own"`
-	Findings []Finding   `json:"findings,omitzero" merge:"own"` // nil: of an earlier version
+	Findings []Finding   `json:"findings" merge:"own"` // never nil
+	Facts    Facts       `json:"facts" merge:"own"`
 	Account  Account     `json:"account" merge:"fields"`
 	Stages   stages.List `json:"stages" merge:"first"` // of a delivery; of an earlier version the default ones
 	Clock    Clock       `json:"clock" merge:"fields"`

@@ -23,9 +23,9 @@ type Interval struct {
 	// DueBins: of deliveries of the measured phases whose messages were due in this second; a line of timeline.ndjson
 	// can't know
 	DueBins []int64 `json:"due_bins,omitempty" merge:"own"`
-	// LateMaxMS: the largest lateness of the requests of all phases that were due in this second. Nil: none was sent, the
-	// closed model, or a line of timeline.ndjson
-	LateMaxMS *float64 `json:"late_max_ms" merge:"max"`
+	// Offered: messages that were sent in this second, of as many as were due in it; nil: the closed model, or a line of
+	// timeline.ndjson
+	Offered *int `json:"offered,omitempty" merge:"sum"`
 	// Stages: means of the deliveries with stamps; nil: there are none
 	Stages map[string]float64 `json:"stages" merge:"own"`
 	// Stamped: deliveries with stamps; 0 beside Stages: an earlier version wrote it

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
@@ -80,10 +81,14 @@ func dayTime(stamp string) string {
 }
 
 func staticAccount(a Account) (rows []staticEnding) {
-	for _, e := range append([]Ending{{a.Arrived, "arrived"}},
-		append(Missed(a), Ending{a.Pending, "pending"})...) {
-		if e.Name == "arrived" || e.N > 0 {
-			rows = append(rows, staticEnding{e.N, e.Name, words.Percent(float64(e.N) / float64(max(1, a.Scheduled)))})
+	add := func(end ledger.EndCount) {
+		n := end.Of(a)
+		rows = append(rows, staticEnding{n, end.Word(), words.Percent(float64(n) / float64(max(1, a.Scheduled)))})
+	}
+	add(ledger.Ends[ledger.EndArrived])
+	for i, end := range ledger.Ends {
+		if ledger.End(i) != ledger.EndArrived && end.Of(a) > 0 {
+			add(end)
 		}
 	}
 	return rows

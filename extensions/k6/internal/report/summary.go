@@ -20,6 +20,7 @@ type Summary struct {
 	Run      Identity `json:"run"`
 	Verdict  struct {
 		Result  string   `json:"result"`
+		Meaning string   `json:"meaning"`
 		Reasons []string `json:"reasons"`
 	} `json:"verdict"`
 	Answer  *Answer `json:"answer"` // nil: of an earlier version
@@ -40,7 +41,7 @@ var summarized = []string{"arrival", "pipeline", "git", "ci"}
 // NewSummary summarizes a run whose run.json has so many bytes.
 func NewSummary(r *Run, bytes int64) *Summary {
 	s := &Summary{Schema: SummarySchema, RunBytes: bytes, Run: r.Run, Account: r.Account, Environment: map[string]any{}}
-	s.Verdict.Result, s.Verdict.Reasons = r.Verdict.Result, r.Verdict.Reasons
+	s.Verdict.Result, s.Verdict.Meaning, s.Verdict.Reasons = r.Verdict.Result, r.Verdict.Meaning, r.Verdict.Reasons
 	if r.Answer.Sentence != "" {
 		s.Answer = &r.Answer
 	}

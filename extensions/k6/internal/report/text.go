@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
@@ -219,22 +220,22 @@ func (l Latency) quantiles() string {
 
 // equation is the account in two lines: the ends up to arrived, and the rest.
 func equation(a Account) (reached, rest string) {
+	var terms []string
+	split := 0
+	for i, end := range ledger.Ends {
+		if n := end.Of(a); n != 0 || !end.Rare {
+			terms = append(terms, words.Count(n)+" "+end.Word())
+		}
+		if ledger.End(i) == ledger.EndArrived {
+			split = len(terms)
+		}
+	}
 	sign := "="
 	if !a.Balanced {
 		sign = "≠"
 	}
-	reached = fmt.Sprintf("%s scheduled %s %s dropped + %s rejected + %s unknown + %s arrived",
-		words.Count(a.Scheduled), sign,
-		words.Count(a.Dropped), words.Count(a.Rejected), words.Count(a.Unknown), words.Count(a.Arrived))
-	if a.Altered > 0 {
-		reached += fmt.Sprintf(" + %s altered", words.Count(a.Altered))
-	}
-	rest = fmt.Sprintf("+ %s dead-lettered + %s queued + %s lost", words.Count(a.DeadLettered), words.Count(a.Queued),
-		words.Count(a.Lost))
-	if a.Pending > 0 {
-		rest += fmt.Sprintf(" + %s pending", words.Count(a.Pending))
-	}
-	return reached, rest
+	reached = fmt.Sprintf("%s scheduled %s %s", words.Count(a.Scheduled), sign, strings.Join(terms[:split], " + "))
+	return reached, "+ " + strings.Join(terms[split:], " + ")
 }
 
 // accountLine is the account in one line.

@@ -185,7 +185,7 @@ func (r Rule) Broken() string {
 	if r.Unit == "%" && r.Value != nil {
 		value = words.Percent(*r.Value / 100)
 	}
-	return fmt.Sprintf("%s %s, limit %s", r.label(), value, r.limit())
+	return fmt.Sprintf("%s %s, limit %s", r.Label(), value, r.limit())
 }
 
 // why is a broken rule in one line: measured and required value, and the reason if it adds anything.
@@ -201,8 +201,8 @@ func (r Rule) why() string {
 	return r.Reason + " (" + r.Broken() + ")"
 }
 
-// label is the figure's name on the page.
-func (r Rule) label() string {
+// Label is the figure's name on the page.
+func (r Rule) Label() string {
 	if r.Name == P99Rule || r.Name == TrendRule {
 		return "arrival p99"
 	}

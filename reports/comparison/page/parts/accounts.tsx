@@ -1,22 +1,18 @@
-import { equation } from '../../../account.ts';
-import { ENDS } from '../../../contract/run.ts';
+import { equation, said } from '../../../account.ts';
+import { COUNTS, type Count, MISSED } from '../../../contract/run.ts';
 import { count } from '../../../page/format.ts';
 import { Table } from '../../../page/table.tsx';
 import type { Subject } from '../../comparison.ts';
 import type { PartProps } from '../part.ts';
 
-type Line = [name: string, of: (subject: Subject) => number];
+type Line = [name: Count, of: (subject: Subject) => number];
 
-const BESIDE = ['duplicates', 'reordered', 'negative', 'foreign'] as const;
-/** Ends that no run wants. */
-const BAD = new Set(['lost', 'altered', 'dead_lettered', 'rejected', 'unknown', 'dropped', 'queued']);
+/** Whether no run wants a count. */
+const unwanted = (count: Count) => MISSED.some((end) => end === count);
 
 /** The accounts where they differ; where they agree, one of them. */
 export function AccountsSection({ comparison: { subjects } }: PartProps) {
-  const lines: Line[] = [...ENDS, 'scheduled' as const, ...BESIDE].map((name) => [
-    name.replace('_', '-'),
-    ({ account }) => account[name] ?? 0,
-  ]);
+  const lines: Line[] = COUNTS.map((name) => [name, ({ account }) => account[name] ?? 0]);
   const apart = lines.filter(([, of]) => new Set(subjects.map(of)).size > 1);
   const open = subjects.filter(({ account }) => !account.balanced).map(({ letter }) => letter);
   const [{ account }] = subjects as [Subject];
@@ -29,13 +25,11 @@ export function AccountsSection({ comparison: { subjects } }: PartProps) {
         <Table
           caption={`Where the accounts differ, messages of the whole run${subjects.some(({ runs }) => runs.length > 1) ? '; repeats summed up' : ''}`}
           columns={[
-            { head: 'end', text: true, cell: ([name]: Line) => name },
+            { head: 'end', text: true, cell: ([name]: Line) => said(name) },
             ...subjects.map((subject) => ({
               head: subject.letter,
               cell: ([name, of]: Line) => (
-                <span class={BAD.has(name.replace('-', '_')) && of(subject) > 0 ? 'worry' : ''}>
-                  {count(of(subject))}
-                </span>
+                <span class={unwanted(name) && of(subject) > 0 ? 'worry' : ''}>{count(of(subject))}</span>
               ),
             })),
           ]}

@@ -1,3 +1,4 @@
+import { FAILED } from '../../../../reports/contract/run.ts';
 import type { Case } from '../case.ts';
 import { until } from '../until.ts';
 import { WallClock } from '../wall-clock.ts';
@@ -34,7 +35,7 @@ export const clockCases: Case[] = [
         const { account } = run;
         scene.checks
           .holds('account', account.balanced ? 'balances' : 'does not balance', account.balanced)
-          .none(run, 'lost', 'queued', 'rejected', 'unknown', 'dead_lettered')
+          .none(run, ...FAILED)
           .holds(
             'each relay keeps its own',
             holders.map(({ length }) => length).join(' and '),

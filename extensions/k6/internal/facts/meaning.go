@@ -1,0 +1,104 @@
+package facts
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
+)
+
+// meaning is what decided the verdict of a run, in a line.
+func meaning(r *report.Run) string {
+	switch r.Verdict.Result {
+	case report.Pass:
+		return passed(r)
+	case report.Fail:
+		return failed(r)
+	case report.Invalid:
+		return undecidedLimits(r)
+	}
+	if r.Run.Ended == nil {
+		return "the run did not reach its end"
+	}
+	return "a limit was not judged, or a part is missing"
+}
+
+// passed says what is allowed: a run that passes may have lost messages.
+func passed(r *report.Run) string {
+	var allowed []string
+	for _, end := range report.Missed(r.Account) {
+		allowed = append(allowed, words.Count(end.N)+" "+end.Name)
+	}
+	if len(allowed) == 0 {
+		return "every limit held, and every message arrived"
+	}
+	return "every limit held; the script allows what did not arrive: " + strings.Join(allowed, ", ")
+}
+
+// failed names the broken limits: those of figures by name, then the messages of each end.
+func failed(r *report.Run) string {
+	var broken, ends []string
+	for _, rule := range r.Verdict.Rules {
+		if !rule.IsBroken() || rule.Result != report.Fail {
+			continue
+		}
+		end := slices.IndexFunc(ledger.Ends[:], func(e ledger.EndCount) bool { return e.Name == rule.Name })
+		if text := brokenLimit(rule); end < 0 && !slices.Contains(broken, text) {
+			broken = append(broken, text)
+		}
+		if end >= 0 && rule.Value != nil {
+			ends = append(ends, wereEnded(int(*rule.Value), ledger.Ends[end].Word()))
+		}
+	}
+	all := slices.Concat(broken, ends)
+	if len(all) == 0 {
+		return "a limit did not hold"
+	}
+	return listed(all)
+}
+
+// brokenLimit is a broken limit in a few words.
+func brokenLimit(rule report.Rule) string {
+	switch {
+	case rule.Limit == nil:
+		return cmp.Or(rule.Reason, rule.Label())
+	case strings.HasPrefix(rule.Op, "<"):
+		return rule.Label() + " is above its limit"
+	case strings.HasPrefix(rule.Op, ">"):
+		return rule.Label() + " is below its limit"
+	}
+	return rule.Label() + " is not what it has to be"
+}
+
+// wereEnded is how many messages had an end: 192 messages were lost.
+func wereEnded(n int, end string) string {
+	if n == 1 {
+		return "1 message was " + end
+	}
+	return words.Count(n) + " messages were " + end
+}
+
+// undecidedLimits names what the instrument's doubt left open.
+func undecidedLimits(r *report.Run) string {
+	var open []string
+	for _, rule := range r.Verdict.Rules {
+		if rule.Undecided && !slices.Contains(open, rule.Label()) {
+			open = append(open, rule.Label())
+		}
+	}
+	if len(open) == 0 {
+		return "the measurement was disturbed: do not use these figures"
+	}
+	return "undecided: the instrument's doubt about " + listed(open) + " is wider than the distance to the limit"
+}
+
+// listed joins words: a, b and c.
+func listed(all []string) string {
+	if last := len(all) - 1; last > 0 {
+		return strings.Join(all[:last], ", ") + " and " + all[last]
+	}
+	return strings.Join(all, "")
+}

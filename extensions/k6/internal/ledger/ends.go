@@ -1,0 +1,60 @@
+package ledger
+
+import "strings"
+
+// Count is a count of an account.
+type Count struct {
+	Name   string // in run.json
+	Metric bool   // k6 has it as arrival_<name>
+	at     func(*Account) *int
+}
+
+// Of is the count in an account.
+func (c Count) Of(a Account) int { return *c.at(&a) }
+
+// Word is the name as reports print it: dead-lettered.
+func (c Count) Word() string { return strings.ReplaceAll(c.Name, "_", "-") }
+
+// Judged says which runs have a limit of 0 on an end.
+type Judged int
+
+// The runs that have a limit of 0 on an end.
+const (
+	Never    Judged = iota // none
+	Always                 // every run; a script's own threshold replaces the limit
+	Promised               // those that promise the delivery of what was accepted
+)
+
+// EndCount is the count of an end. Each scheduled message has one end.
+type EndCount struct {
+	Count
+	Reason string // what a verdict says after the number of messages; empty: the name says it
+	Missed bool   // the message did not reach its subscribers
+	Failed bool   // it missed them by the pipeline's doing
+	Judged Judged
+	Rare   bool // reports show it only where there are any
+	Open   bool // no end yet: in a run that was cut off
+}
+
+// String is the end's name in run.json.
+func (e End) String() string { return Ends[e].Name }
+
+// MissedEnds are the ends of messages that did not reach their subscribers, in the order of the message's way.
+func MissedEnds() (all []EndCount) {
+	for _, end := range Ends {
+		if end.Missed {
+			all = append(all, end)
+		}
+	}
+	return all
+}
+
+// JudgedEnds are the ends with a limit of 0 in those runs.
+func JudgedEnds(where Judged) (all []EndCount) {
+	for _, end := range Ends {
+		if end.Judged == where {
+			all = append(all, end)
+		}
+	}
+	return all
+}
