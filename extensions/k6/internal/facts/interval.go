@@ -35,16 +35,42 @@ type Interval struct {
 }
 
 // NewInterval is the interval of a run's arrival p99; nil: the run is too short for how alike its seconds are, too
-// little lies above p99, or the run holds no histogram.
+// little lies above p99, or the run did not count its deliveries by due second. A run without its histogram has the
+// quantiles of its curve.
 func NewInterval(r *report.Run) *Interval {
-	if r.Latency.Arrival.Histogram == nil || r.Latency.Arrival.Count < report.Hundred {
+	arrival := r.Latency.Arrival
+	if arrival.Count < report.Hundred {
 		return nil
 	}
-	h, err := hdrhistogram.Decode([]byte(*r.Latency.Arrival.Histogram))
-	if err != nil || h.TotalCount() == 0 {
-		return nil
+	quantile := func(share float64) float64 { return onCurve(arrival.Curve, share) }
+	if arrival.Histogram != nil {
+		h, err := hdrhistogram.Decode([]byte(*arrival.Histogram))
+		if err != nil || h.TotalCount() == 0 {
+			return nil
+		}
+		quantile = quantileOf(h)
 	}
-	return intervalOf(h, dueBins(r))
+	return intervalOf(quantile, dueBins(r))
+}
+
+// quantileOf are the quantiles of a histogram of µs, in ms, by share.
+func quantileOf(h *hdrhistogram.Histogram) func(share float64) float64 {
+	return func(share float64) float64 { return float64(valueAt(h, share)) / 1000 }
+}
+
+// onCurve is the value at a share on a curve of percentiles, between two of its points.
+func onCurve(curve [][2]float64, share float64) float64 {
+	for i, p := range curve {
+		switch {
+		case p[0] < 100*share:
+		case i == 0:
+			return p[1]
+		default:
+			before := curve[i-1]
+			return before[1] + (p[1]-before[1])*(100*share-before[0])/(p[0]-before[0])
+		}
+	}
+	return 0 // there is no curve
 }
 
 // dueBins are the counts of the measured seconds; nil in place of one without a delivery. It is empty for a run that
@@ -68,9 +94,9 @@ func dueBins(r *report.Run) (seconds [][]int64) {
 	return seconds
 }
 
-// intervalOf is the interval of the p99 of a histogram (µs), whose samples are counted by second in bins.
-func intervalOf(h *hdrhistogram.Histogram, seconds [][]int64) *Interval {
-	edge, ok := tailEdge(h, seconds)
+// intervalOf is the interval of the p99 of a distribution (ms by share), whose samples are counted by second in bins.
+func intervalOf(quantile func(share float64) float64, seconds [][]int64) *Interval {
+	edge, ok := tailEdge(quantile(1-tail), seconds)
 	if !ok {
 		return nil
 	}
@@ -94,10 +120,9 @@ func intervalOf(h *hdrhistogram.Histogram, seconds [][]int64) *Interval {
 	if reach >= 1 { // the upper end lies beyond all samples
 		return nil
 	}
-	ms := func(share float64) float64 { return float64(valueAt(h, share)) / 1000 }
 	return &Interval{
-		LowMS: ms(1 - tail*(1+reach)), HighMS: ms(1 - tail*(1-reach)), Level: intervalLevel, Samples: h.TotalCount(),
-		Seconds: len(series), Blocks: blocks.count, BlockS: length, Inflated: blocks.inflation,
+		LowMS: quantile(1 - tail*(1+reach)), HighMS: quantile(1 - tail*(1-reach)), Level: intervalLevel,
+		Samples: int64(all), Seconds: len(series), Blocks: blocks.count, BlockS: length, Inflated: blocks.inflation,
 	}
 }
 
@@ -122,8 +147,8 @@ func spread(series []float64, length, count int) float64 {
 // tailEdge is the bin from which on a count varies as the deliveries above p99 do: the one with the share nearest to
 // 1 %. If that is far from 1 %, it is the next with fewer: the fewer they are, the more their number varies. ok is false
 // if no delivery is in such a bin.
-func tailEdge(h *hdrhistogram.Histogram, seconds [][]int64) (edge int64, ok bool) {
-	p99 := ledger.BinOf(valueAt(h, 1-tail))
+func tailEdge(p99MS float64, seconds [][]int64) (edge int64, ok bool) {
+	p99 := ledger.BinOf(int64(p99MS * 1000))
 	_, below, all := excess(seconds, p99)
 	_, above, _ := excess(seconds, p99+1)
 	if all == 0 {

@@ -43,12 +43,17 @@ func (p process) run(seed uint64, seconds int) (*hdrhistogram.Histogram, [][]int
 	return h, all
 }
 
+func (p process) interval(seed uint64, seconds int) *Interval {
+	h, bins := p.run(seed, seconds)
+	return intervalOf(quantileOf(h), bins)
+}
+
 // coverage is the share of the intervals that hold the true p99, and how many of the runs have one.
 func (p process) coverage(runs, seconds int) (covers float64, known int) {
 	held := 0
 	truth := p.p99US() / 1000
 	for seed := range runs {
-		if i := intervalOf(p.run(uint64(seed), seconds)); i != nil {
+		if i := p.interval(uint64(seed), seconds); i != nil {
 			known++
 			if i.LowMS <= truth && truth <= i.HighMS {
 				held++
@@ -77,7 +82,7 @@ func TestSecondsThatAreAlikeMakeTheIntervalWider(t *testing.T) {
 	t.Parallel()
 	width := func(memory float64) (sum float64) {
 		for seed := range uint64(20) {
-			i := intervalOf(process{memory, 0.2, 0.3, 100}.run(seed, 300))
+			i := process{memory, 0.2, 0.3, 100}.interval(seed, 300)
 			require.NotNil(t, i)
 			sum += i.HighMS - i.LowMS
 		}
@@ -88,17 +93,17 @@ func TestSecondsThatAreAlikeMakeTheIntervalWider(t *testing.T) {
 
 func TestARunThatIsTooShortHasNoInterval(t *testing.T) {
 	t.Parallel()
-	assert.Nil(t, intervalOf(process{0, 0.2, 0.3, 100}.run(1, blocksLeast-1)))
+	assert.Nil(t, process{0, 0.2, 0.3, 100}.interval(1, blocksLeast-1))
 	nearlyOneLevel := process{0.99, 0.5, 0.1, 100}
 	for seed := range uint64(10) {
-		assert.Nil(t, intervalOf(nearlyOneLevel.run(seed, 60)), "its seconds are too much alike")
+		assert.Nil(t, nearlyOneLevel.interval(seed, 60), "its seconds are too much alike")
 	}
 }
 
 func TestTheIntervalSaysWhatItIsMadeOf(t *testing.T) {
 	t.Parallel()
 	h, seconds := process{0, 0.2, 0.3, 100}.run(1, 120)
-	i := intervalOf(h, seconds)
+	i := intervalOf(quantileOf(h), seconds)
 	require.NotNil(t, i)
 	p99 := float64(valueAt(h, 0.99)) / 1000
 	assert.Less(t, i.LowMS, p99)
@@ -112,7 +117,7 @@ func TestTheIntervalSaysWhatItIsMadeOf(t *testing.T) {
 
 func TestALongRunIsDividedInBlocksOfWholeSeconds(t *testing.T) {
 	t.Parallel()
-	i := intervalOf(process{0, 0.2, 0.3, 20}.run(1, 3*pointsMost+1))
+	i := process{0, 0.2, 0.3, 20}.interval(1, 3*pointsMost+1)
 	require.NotNil(t, i)
 	assert.Equal(t, 3*pointsMost+1, i.Seconds)
 	assert.Zero(t, i.BlockS%4, "seconds are put together by four")
@@ -132,7 +137,12 @@ func TestTheIntervalOfARunIsThatOfItsHistogramAndSeconds(t *testing.T) {
 	for _, bins := range seconds {
 		r.Timeline = append(r.Timeline, report.Interval{T: len(r.Timeline), DueBins: bins})
 	}
-	assert.Equal(t, intervalOf(h, seconds), NewInterval(r))
+	assert.Equal(t, intervalOf(quantileOf(h), seconds), NewInterval(r))
+	r.Latency.Arrival.Histogram = nil
+	r.Latency.Arrival.Curve = report.NewLatency(&ledger.Series{Histogram: h, Count: h.TotalCount(), Max: h.Max()}, false).Curve
+	curved := NewInterval(r)
+	assert.InEpsilon(t, intervalOf(quantileOf(h), seconds).LowMS, curved.LowMS, 0.01)
+	assert.InEpsilon(t, intervalOf(quantileOf(h), seconds).HighMS, curved.HighMS, 0.03)
 	for i := range r.Timeline {
 		r.Timeline[i].DueBins = nil
 	}
@@ -149,10 +159,10 @@ func TestTheTailIsCountedFromTheBinNearestToP99(t *testing.T) {
 		return []int64{ledger.BinOf(us), n}
 	}
 	seconds := [][]int64{add(2000, 9000), add(3000, 985), add(4500, 15)}
-	edge, ok := tailEdge(h, seconds)
+	edge, ok := tailEdge(float64(valueAt(h, 0.99))/1000, seconds)
 	assert.True(t, ok)
 	_, share, _ := excess(seconds, edge)
 	assert.InDelta(t, 0.0015, share, 1e-9, "10 % is too far from 1 %")
-	_, ok = tailEdge(h, seconds[:2])
+	_, ok = tailEdge(float64(valueAt(h, 0.99))/1000, seconds[:2])
 	assert.False(t, ok, "nothing is above p99")
 }
