@@ -1,0 +1,56 @@
+package facts
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// growing is a run of a step of ten seconds at 100 deliveries/s, whose backlog grows by so many a second, up and down
+// by 20.
+func growing(perS int) (*report.Run, *report.Step) {
+	r := offered(100)
+	r.Steps[0].Name, r.Steps[0].Due = "hold", 1000
+	for t := range 12 { // two seconds after it too
+		r.Timeline = append(r.Timeline, report.Interval{T: t, Backlog: 500 + perS*t + []int{20, -20, -20, 20}[t%4]})
+	}
+	r.Timeline[10].Backlog = 9000
+	return r, &r.Steps[0]
+}
+
+func TestTheBacklogGrowsByTheSlopeOfItsSeconds(t *testing.T) {
+	t.Parallel()
+	r, hold := growing(10)
+	g := NewBacklogGrowth(r, hold, nil)
+	require.NotNil(t, g)
+	assert.InDelta(t, 10, g.PerS, 1)
+	assert.InDelta(t, g.PerS/100, *g.ShareOfRate, 1e-12)
+	assert.Equal(t, 10, g.Seconds)
+	assert.Equal(t, "hold", g.Phase)
+	assert.True(t, g.Grows)
+	assert.Nil(t, g.InFlight)
+	r, hold = growing(-10)
+	assert.False(t, NewBacklogGrowth(r, hold, nil).Grows)
+}
+
+func TestABacklogNoGreaterThanWhatIsInFlightAtTheLimitDoesNotGrow(t *testing.T) {
+	t.Parallel()
+	r, hold := growing(10)
+	assert.False(t, NewBacklogGrowth(r, hold, new(2000.0)).Grows, "100/s are 200 deliveries in flight for 2 s")
+	g := NewBacklogGrowth(r, hold, new(250.0))
+	assert.True(t, g.Grows)
+	assert.InDelta(t, 25, *g.InFlight, 1e-9)
+}
+
+func TestAPhaseOfOneSecondHasNoGrowth(t *testing.T) {
+	t.Parallel()
+	r, hold := growing(10)
+	r.Timeline = r.Timeline[:1]
+	assert.Nil(t, NewBacklogGrowth(r, hold, nil))
+	r, hold = growing(10)
+	hold.Due = 0
+	assert.Nil(t, NewBacklogGrowth(r, hold, nil).ShareOfRate, "an earlier version did not count what was due")
+}

@@ -1,0 +1,110 @@
+package facts
+
+import (
+	"sync"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// Drift is how much arrival p99 grew from the second quarter of the measured time to the last. The first quarter is
+// warm-up.
+//
+// A p99 is that of all deliveries that arrived in the quarter, from their histogram (three significant digits). What
+// arrives after the end of the load belongs to the last quarter: it is late, and a pipeline that stalls at the end must
+// not look steady.
+type Drift struct {
+	FromMS    *float64 `json:"from_ms"`    // p99 of the second quarter; nil: fewer than a hundred deliveries
+	ToMS      *float64 `json:"to_ms"`      // p99 of the last quarter; nil: fewer than a hundred deliveries
+	GrewMS    *float64 `json:"grew_ms"`    // below 0: it fell; nil: one of them is not known
+	GrewShare *float64 `json:"grew_share"` // GrewMS as a share of FromMS; nil: GrewMS is not known, or FromMS is 0
+
+	FromSamples int64       `json:"from_samples"` // deliveries
+	ToSamples   int64       `json:"to_samples"`   // deliveries
+	From        report.Span `json:"from"`         // the second quarter
+	To          report.Span `json:"to"`           // the last quarter
+}
+
+// Quarters collects the arrival latencies of the quarters that a Drift compares, second by second, in two histograms
+// of 190 KB. It is safe for concurrent use. Nil is one of a run without drift: it takes and knows nothing.
+type Quarters struct {
+	early, late report.Span
+	afterwards  bool // what arrives after the last quarter belongs to it
+
+	mu       sync.Mutex
+	from, to *hdrhistogram.Histogram
+}
+
+// NewQuarters prepares the quarters of the planned measured time of an open load; nil: there is none.
+func NewQuarters(phases []report.Phase) *Quarters {
+	all, last, ok := plannedSpan(phases)
+	if !ok || all.ToS <= all.FromS {
+		return nil
+	}
+	return &Quarters{
+		early: quarterOf(all, 2), late: quarterOf(all, 4), afterwards: last,
+		from: ledger.NewHistogram(), to: ledger.NewHistogram(),
+	}
+}
+
+// Add adds the latencies (µs) of the deliveries that arrived in a second of the run; nil: none did. A second belongs to
+// the quarter that has its middle.
+func (q *Quarters) Add(second int, arrivals *hdrhistogram.Histogram) {
+	if q == nil || arrivals == nil {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch middle := float64(second) + 0.5; {
+	case middle >= q.early.FromS && middle < q.early.ToS:
+		q.from.Merge(arrivals)
+	case middle >= q.late.FromS && (middle < q.late.ToS || q.afterwards):
+		q.to.Merge(arrivals)
+	}
+}
+
+// NewDrift is the drift of the seconds that were added; nil: the run has none.
+func NewDrift(q *Quarters) *Drift {
+	if q == nil {
+		return nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	d := &Drift{From: q.early, To: q.late, FromSamples: q.from.TotalCount(), ToSamples: q.to.TotalCount()}
+	d.FromMS, d.ToMS = p99MS(q.from), p99MS(q.to)
+	if d.FromMS == nil || d.ToMS == nil {
+		return d
+	}
+	d.GrewMS = new(*d.ToMS - *d.FromMS)
+	if *d.FromMS > 0 {
+		d.GrewShare = new(*d.GrewMS / *d.FromMS)
+	}
+	return d
+}
+
+// DriftOf is the drift of an open run, from its histogram log; nil: the run has none.
+func DriftOf(r *report.Run, log *report.Log) (*Drift, error) {
+	if r.Run.Model == report.Closed {
+		return nil, nil
+	}
+	q := NewQuarters(r.Run.Profile.Phases)
+	for i := range r.Timeline {
+		second := r.Timeline[i].T
+		found, err := log.At(second)
+		if err != nil {
+			return nil, err
+		}
+		q.Add(second, found["arrival"])
+	}
+	return NewDrift(q), nil
+}
+
+// p99MS is the p99 of a histogram of µs, in ms; nil: it has fewer than a hundred samples.
+func p99MS(h *hdrhistogram.Histogram) *float64 {
+	if h.TotalCount() < report.Hundred {
+		return nil
+	}
+	return new(float64(valueAt(h, 0.99)) / 1000)
+}

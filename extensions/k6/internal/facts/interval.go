@@ -1,0 +1,219 @@
+package facts
+
+import (
+	"math"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+const (
+	intervalLevel  = 0.95
+	tail           = 0.01 // share of the deliveries above p99
+	tailNear       = 2    // a share that differs by no more than this factor varies as the tail does
+	pointsMost     = 600  // longer series are averaged to so many points: the effort grows with the square
+	measuredEnough = 0.9  // share of a second that lies in measured phases
+)
+
+// Interval is the confidence interval of arrival p99: what p99 another run of the same process would have.
+//
+// It is that of Woodruff (1952): the quantiles of the run's histogram at the ends of the interval of the share above
+// p99. The variance of that share comes from blocks of consecutive seconds (by due time), as slow seconds come
+// together. How many blocks there are, and by how much their variance is too small, follows from how alike the seconds
+// are.
+type Interval struct {
+	LowMS    float64 `json:"low_ms"`
+	HighMS   float64 `json:"high_ms"`
+	Level    float64 `json:"level"`     // of confidence, 0 to 1
+	Samples  int64   `json:"samples"`   // deliveries
+	Seconds  int     `json:"seconds"`   // measured seconds
+	Blocks   int     `json:"blocks"`    // of consecutive seconds
+	BlockS   int     `json:"block_s"`   // seconds of a block; the last one may be longer
+	Inflated float64 `json:"inflation"` // the factor that the variance of blocks was multiplied by
+}
+
+// NewInterval is the interval of a run's arrival p99; nil: the run is too short for how alike its seconds are, too
+// little lies above p99, or the run did not count its deliveries by due second. A run without its histogram has the
+// quantiles of its curve.
+func NewInterval(r *report.Run) *Interval {
+	arrival := r.Latency.Arrival
+	if arrival.Count < report.Hundred {
+		return nil
+	}
+	quantile := func(share float64) float64 { return onCurve(arrival.Curve, share) }
+	if arrival.Histogram != nil {
+		h, err := hdrhistogram.Decode([]byte(*arrival.Histogram))
+		if err != nil || h.TotalCount() == 0 {
+			return nil
+		}
+		quantile = quantileOf(h)
+	}
+	return intervalOf(quantile, dueBins(r))
+}
+
+// quantileOf are the quantiles of a histogram of µs, in ms, by share.
+func quantileOf(h *hdrhistogram.Histogram) func(share float64) float64 {
+	return func(share float64) float64 { return float64(valueAt(h, share)) / 1000 }
+}
+
+// onCurve is the value at a share on a curve of percentiles, between two of its points.
+func onCurve(curve [][2]float64, share float64) float64 {
+	for i, p := range curve {
+		switch {
+		case p[0] < 100*share:
+		case i == 0:
+			return p[1]
+		default:
+			before := curve[i-1]
+			return before[1] + (p[1]-before[1])*(100*share-before[0])/(p[0]-before[0])
+		}
+	}
+	return 0 // there is no curve
+}
+
+// dueBins are the counts of the measured seconds; nil in place of one without a delivery. It is empty for a run that
+// does not know them.
+func dueBins(r *report.Run) (seconds [][]int64) {
+	known := false
+	for i := range r.Timeline {
+		s, share := &r.Timeline[i], 0.0
+		for j := range r.Steps {
+			if span := spanOf(&r.Steps[j]); r.Steps[j].Measured {
+				share += max(0, min(float64(s.T+1), span.ToS)-max(float64(s.T), span.FromS))
+			}
+		}
+		if share >= measuredEnough {
+			seconds, known = append(seconds, s.DueBins), known || len(s.DueBins) > 0
+		}
+	}
+	if !known {
+		return nil
+	}
+	return seconds
+}
+
+// intervalOf is the interval of the p99 of a distribution (ms by share), whose samples are counted by second in bins.
+func intervalOf(quantile func(share float64) float64, seconds [][]int64) *Interval {
+	edge, ok := tailEdge(quantile(1-tail), seconds)
+	if !ok {
+		return nil
+	}
+	series, share, all := excess(seconds, edge)
+	width := (len(series) + pointsMost - 1) / pointsMost
+	points := averaged(series, width)
+	own := newLikeness(points)
+	blocks := newBlocking([]likeness{own, newLikeness(averaged(levels(seconds), width))}, len(points), intervalLevel)
+	if blocks == nil {
+		return nil
+	}
+	length := blocks.length * width
+	// Few blocks may all be calm by chance. Single seconds are many, though it is less known by how much their variance
+	// is too small: the greater of both counts, and no less than that of independent deliveries.
+	relative := max(
+		spread(series, length, blocks.count)*math.Sqrt(blocks.inflation)/(share*all),
+		spread(series, width, len(points))*math.Sqrt(own.typical(len(points)))/(share*all),
+		math.Sqrt((1-tail)/(tail*all)),
+	)
+	reach := critical(intervalLevel, float64(blocks.count-1)) * relative
+	if reach >= 1 { // the upper end lies beyond all samples
+		return nil
+	}
+	return &Interval{
+		LowMS: quantile(1 - tail*(1+reach)), HighMS: quantile(1 - tail*(1-reach)), Level: intervalLevel,
+		Samples: int64(all), Seconds: len(series), Blocks: blocks.count, BlockS: length, Inflated: blocks.inflation,
+	}
+}
+
+// spread is the standard deviation of the sum of a series with mean 0, from so many blocks of it that are independent.
+// The last one is longer by what is left over.
+func spread(series []float64, length, count int) float64 {
+	squares := 0.0
+	for i := range count {
+		to := (i + 1) * length
+		if i == count-1 {
+			to = len(series)
+		}
+		sum := 0.0
+		for _, v := range series[i*length : to] {
+			sum += v
+		}
+		squares += sum * sum
+	}
+	return math.Sqrt(squares * float64(count) / float64(count-1))
+}
+
+// tailEdge is the bin from which on a count varies as the deliveries above p99 do: the one with the share nearest to
+// 1 %. If that is far from 1 %, it is the next with fewer: the fewer they are, the more their number varies. ok is false
+// if no delivery is in such a bin.
+func tailEdge(p99MS float64, seconds [][]int64) (edge int64, ok bool) {
+	p99 := ledger.BinOf(int64(p99MS * 1000))
+	_, below, all := excess(seconds, p99)
+	_, above, _ := excess(seconds, p99+1)
+	if all == 0 {
+		return 0, false
+	}
+	away := func(share float64) float64 { return math.Abs(math.Log(share / tail)) }
+	if away(below) <= math.Log(tailNear) && away(below) < away(above) {
+		return p99, true
+	}
+	return p99 + 1, above > 0
+}
+
+// excess is how many deliveries of each second are in a bin or above, more than its share of all would be; and that
+// share, and the number of all.
+func excess(seconds [][]int64, edge int64) (series []float64, share, all float64) {
+	counts := make([]float64, len(seconds))
+	series = make([]float64, len(seconds))
+	above := 0.0
+	for i, bins := range seconds {
+		for k := 1; k < len(bins); k++ {
+			counts[i] += float64(bins[k])
+			if bins[0]+int64(k)-1 >= edge {
+				series[i] += float64(bins[k])
+			}
+		}
+		all, above = all+counts[i], above+series[i]
+	}
+	if all == 0 {
+		return series, 0, 0
+	}
+	share = above / all
+	for i := range series {
+		series[i] -= share * counts[i]
+	}
+	return series, share, all
+}
+
+// levels are the mean bins of seconds: they show how alike seconds are where few deliveries of each are above p99. A
+// second without a delivery is as the one before.
+func levels(seconds [][]int64) []float64 {
+	all, last := make([]float64, len(seconds)), 0.0
+	for i, bins := range seconds {
+		sum, count := 0.0, 0.0
+		for k := 1; k < len(bins); k++ {
+			sum += float64(bins[k]) * float64(bins[0]+int64(k)-1)
+			count += float64(bins[k])
+		}
+		if count > 0 {
+			last = sum / count
+		}
+		all[i] = last
+	}
+	return all
+}
+
+// averaged puts so many values together; those that are left over are left out.
+func averaged(series []float64, width int) []float64 {
+	if width <= 1 {
+		return series
+	}
+	points := make([]float64, len(series)/width)
+	for i := range points {
+		for _, v := range series[i*width : (i+1)*width] {
+			points[i] += v / float64(width)
+		}
+	}
+	return points
+}

@@ -1,0 +1,126 @@
+package facts
+
+import (
+	"math"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// Recovery says how a pipeline recovered from a burst. Times are from the end of the burst unless noted.
+type Recovery struct {
+	Phase string `json:"phase"` // of the burst
+	// PeakBacklog is the highest backlog from the start of the burst on, in deliveries, at the end of a second.
+	PeakBacklog int `json:"peak_backlog"`
+	// PeakS is the second of the run at whose end the backlog was highest.
+	PeakS float64 `json:"peak_s"`
+	// CalmBacklog is the highest backlog of the phase before the burst, in deliveries; nil: it has no whole second.
+	CalmBacklog *int `json:"calm_backlog"`
+	// DrainedS is the time until the backlog stayed at or below CalmBacklog. The backlog is known at the end of each
+	// second, so the value is up to a second too long. Nil: it did not stay there in this run, or CalmBacklog is nil.
+	DrainedS *float64 `json:"drained_s"`
+	// CalmP99MS is the worst second's arrival p99 in the phase before the burst, without its first second, in which
+	// connections are made. A second counts by the deliveries that arrived in it, if there are a hundred or more. Nil:
+	// no second has as many.
+	CalmP99MS *float64 `json:"calm_p99_ms"`
+	// BackFactor is how many times CalmP99MS is back to normal.
+	BackFactor float64 `json:"back_factor"`
+	// BackS is the time until every later second of a phase was back to normal. Nil: none was, or CalmP99MS is nil.
+	BackS *float64 `json:"back_s"`
+	// Arrived99S is the time from the start of the burst until 99 % of its deliveries had arrived; nil: they have not.
+	Arrived99S *float64 `json:"arrived_99_s"`
+}
+
+// Recover is the recovery of a run with a burst: the one phase with at least twice the rate of both phases beside it.
+// factor is how many times the p99 before the burst is back to normal. Recover returns nil if the run has no burst, or
+// no second after its start.
+func Recover(r *report.Run, factor float64) *Recovery {
+	b := burstOf(r)
+	if b == nil {
+		return nil
+	}
+	during := spanOf(b.step)
+	found := &Recovery{Phase: b.step.Name, PeakBacklog: -1, BackFactor: factor, Arrived99S: b.step.Arrived99S}
+	for _, s := range secondsIn(r.Timeline, report.Span{FromS: during.FromS, ToS: math.Inf(1)}) {
+		if s.Backlog > found.PeakBacklog {
+			found.PeakBacklog, found.PeakS = s.Backlog, float64(s.T)
+		}
+	}
+	if found.PeakBacklog < 0 {
+		return nil
+	}
+	calm := secondsIn(r.Timeline, spanOf(b.before))
+	if len(calm) > 0 {
+		found.CalmBacklog = new(0)
+		for _, s := range calm {
+			*found.CalmBacklog = max(*found.CalmBacklog, s.Backlog)
+		}
+		found.DrainedS = drained(r.Timeline, during.ToS, *found.CalmBacklog)
+	}
+	found.CalmP99MS = worstP99(calm)
+	if found.CalmP99MS != nil {
+		found.BackS = back(r.Timeline, during.ToS, factor**found.CalmP99MS)
+	}
+	return found
+}
+
+// drained is the time from the end of a burst (s) to the end of the first second from which on the backlog stays at or
+// below a limit; nil: it does not.
+func drained(timeline []report.Interval, end float64, limit int) (s *float64) {
+	for i := range timeline {
+		switch since := float64(timeline[i].T+1) - end; {
+		case since < 0:
+		case timeline[i].Backlog > limit:
+			s = nil
+		case s == nil:
+			s = &since
+		}
+	}
+	return s
+}
+
+// worstP99 is the highest p99 of seconds with enough deliveries, in ms. The first second counts only if it is the only
+// one.
+func worstP99(seconds []*report.Interval) (worst *float64) {
+	if len(seconds) > 1 {
+		seconds = seconds[1:]
+	}
+	for _, s := range seconds {
+		if p99 := s.Arrival.P99OrNil(); p99 != nil && (worst == nil || *p99 > *worst) {
+			worst = p99
+		}
+	}
+	return worst
+}
+
+// back is the time from the end of a burst (s) to the start of the first second from which on each second of a phase is
+// within a limit (ms); nil: the last one is not, or no second has enough deliveries to show it.
+func back(timeline []report.Interval, end, limit float64) (s *float64) {
+	for i := range timeline {
+		second := &timeline[i]
+		since := float64(second.T) - end
+		if since < 0 || second.Phase == nil {
+			continue
+		}
+		switch normal, known := within(second, limit); {
+		case !known:
+		case !normal:
+			s = nil
+		case s == nil:
+			s = &since
+		}
+	}
+	return s
+}
+
+// within reports whether the p99 of a second is within a limit (ms). It is not known of a second with fewer than a
+// hundred deliveries, unless the slowest of them, or a second without one while deliveries are owed, shows that the
+// pipeline is not back.
+func within(s *report.Interval, limit float64) (normal, known bool) {
+	if p99 := s.Arrival.P99OrNil(); p99 != nil {
+		return *p99 <= limit, true
+	}
+	if s.Arrival == nil {
+		return false, s.Backlog > 0
+	}
+	return false, s.Arrival.Max > limit
+}

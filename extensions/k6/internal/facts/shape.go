@@ -1,0 +1,69 @@
+package facts
+
+import (
+	"math"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+const (
+	burstTimes   = 2    // a burst is so many times the load before and after it
+	steadyWithin = 0.05 // rates of a steady load differ by less than this share
+	steadyPhases = 3    // a steady load of fewer phases says nothing about time
+)
+
+// Shape is the kind of a run's load, which says what its first question is.
+type Shape string
+
+// Shapes of a load.
+const (
+	Sweep  Shape = "sweep"  // a closed load of several concurrencies: where is the knee?
+	Spike  Shape = "spike"  // a burst between lower rates: when has the pipeline recovered?
+	Steady Shape = "steady" // one rate over several phases: does the latency stay?
+	Other  Shape = "other"
+)
+
+// ShapeOf is the shape of a run's load.
+func ShapeOf(r *report.Run) Shape {
+	switch {
+	case report.Sweeps(r.Steps):
+		return Sweep
+	case r.Run.Model == report.Closed:
+		return Other
+	case burstOf(r) != nil:
+		return Spike
+	}
+	phases, least, most := 0, math.Inf(1), 0.0
+	for _, s := range r.Steps {
+		if s.Measured {
+			phases++
+			least, most = min(least, s.ScheduledPerS), max(most, s.ScheduledPerS)
+		}
+	}
+	if phases >= steadyPhases && least > 0 && most < least*(1+steadyWithin) {
+		return Steady
+	}
+	return Other
+}
+
+// burst is the phase with more than the phases beside it.
+type burst struct{ before, step *report.Step }
+
+// burstOf is the one burst of an open load; nil: there is none, or there are several.
+func burstOf(r *report.Run) (found *burst) {
+	if r.Run.Model == report.Closed {
+		return nil
+	}
+	for i := 1; i < len(r.Steps)-1; i++ {
+		before, after := &r.Steps[i-1], &r.Steps[i+1]
+		around := burstTimes * max(before.ScheduledPerS, after.ScheduledPerS)
+		if before.ScheduledPerS <= 0 || after.ScheduledPerS <= 0 || r.Steps[i].ScheduledPerS < around {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = &burst{before, &r.Steps[i]}
+	}
+	return found
+}

@@ -1,0 +1,55 @@
+package facts
+
+import "github.com/arrival-bench/arrival/extensions/k6/internal/report"
+
+// measuredSpan is the span from the start of the first measured step to the end of the last one; ok is false without
+// one.
+func measuredSpan(steps []report.Step) (all report.Span, ok bool) {
+	for _, s := range steps {
+		if !s.Measured {
+			continue
+		}
+		if !ok {
+			all.FromS, ok = s.StartS, true
+		}
+		all.ToS = s.StartS + s.DurationS
+	}
+	return all, ok
+}
+
+// plannedSpan is measuredSpan of the phases of the open model, each of which begins where the one before ends. last
+// reports whether the last phase is a measured one.
+func plannedSpan(phases []report.Phase) (all report.Span, last, ok bool) {
+	start := 0.0
+	for _, p := range phases {
+		last = p.Measured
+		if p.Measured && !ok {
+			all.FromS, ok = start, true
+		}
+		start += p.DurationS
+		if p.Measured {
+			all.ToS = start
+		}
+	}
+	return all, last, ok
+}
+
+// quarterOf is the n-th quarter of a span, 1 to 4.
+func quarterOf(all report.Span, n int) report.Span {
+	length := (all.ToS - all.FromS) / 4
+	return report.Span{FromS: all.FromS + length*float64(n-1), ToS: all.FromS + length*float64(n)}
+}
+
+// secondsIn are the seconds of a timeline that lie in a span as a whole.
+func secondsIn(timeline []report.Interval, span report.Span) (inside []*report.Interval) {
+	for i := range timeline {
+		if s := &timeline[i]; float64(s.T) >= span.FromS && float64(s.T+1) <= span.ToS {
+			inside = append(inside, s)
+		}
+	}
+	return inside
+}
+
+func spanOf(s *report.Step) report.Span {
+	return report.Span{FromS: s.StartS, ToS: s.StartS + s.DurationS}
+}
