@@ -69,10 +69,11 @@ func (w *whole) add(result, format string, args ...any) {
 
 // broken adds a broken rule about the whole run.
 func (w *whole) broken(name, result, remedy, reason string) {
-	w.verdict.Rules = append(w.verdict.Rules, report.Rule{
+	rule := report.Rule{
 		Name: name, OK: new(false), Result: result, Reason: reason, Part: report.WholeRun, Remedy: remedy,
-	})
-	w.add(result, "%s", reason)
+	}
+	w.verdict.Rules = append(w.verdict.Rules, rule)
+	w.add(decided(rule, result), "%s", reason)
 }
 
 // part adds the rules and reasons of an instance, and reports whether it completed.
