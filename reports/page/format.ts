@@ -71,9 +71,12 @@ const FORMATS = new Map<string, Intl.NumberFormat>();
  */
 export function figure(value: number | null | undefined): string {
   if (unknown(value)) return NONE;
+  return trimmed(value, figurePlaces(value));
+}
+
+function figurePlaces(value: number): number {
   const size = Math.abs(value);
-  if (size > 0 && size < 1) return trimmed(value, Math.min(3, Math.max(0, 1 - magnitude(value, 2))));
-  return trimmed(value, places(value, 1));
+  return size > 0 && size < 1 ? Math.min(3, Math.max(0, 1 - magnitude(value, 2))) : places(value, 1);
 }
 
 /** Formats a script's figure in a unit of its own: whole numbers as they are, others as {@link ms}. */
@@ -84,7 +87,13 @@ export function compact(value: number | null | undefined): string {
 /** A compact figure with its unit; a share of 100 as {@link percent} writes it. */
 export function withUnit(value: number | null | undefined, unit: string): string {
   if (unknown(value)) return NONE;
-  return unit === '%' ? percentText(value, sharePlaces(value)) : joined(compact(value), unit);
+  if (unit === '%') return percentText(value, sharePlaces(value));
+  return joined(rated(unit) ? figure(value) : compact(value), unit);
+}
+
+/** Whether a unit is one of rates, as requests/s is. */
+function rated(unit: string): boolean {
+  return unit.endsWith('/s');
 }
 
 /**
@@ -93,7 +102,8 @@ export function withUnit(value: number | null | undefined, unit: string): string
  */
 export function against(value: number | null, limit: number | null, unit: string): string {
   if (unknown(value) || unknown(limit)) return withUnit(value, unit);
-  const start = unit === '%' ? sharePlaces(value) : compactPlaces(value);
+  const places = unit === '%' ? sharePlaces : rated(unit) ? figurePlaces : compactPlaces;
+  const start = places(value);
   const digits = apart(value, limit, start);
   return digits === start ? withUnit(value, unit) : joined(fixed(value, digits), unit);
 }
@@ -207,10 +217,36 @@ function joined(figure: string, unit: string): string {
 /** The decimals, no fewer than `start`, with which the printed value is on the same side of the limit as the value is. */
 function apart(value: number, limit: number, start: number): number {
   const finest = 17;
+  const [is, allowed] = [decimal(value), decimal(limit)];
   for (let digits = start; digits < finest; digits++) {
-    if (Math.sign(Number(rounded(value, digits)) - limit) === Math.sign(value - limit)) return digits;
+    if (Math.sign(Number(rounded(is, digits)) - allowed) === Math.sign(is - allowed)) return digits;
   }
   return finest;
+}
+
+/** The number that was meant: a share of 0.57 makes 56.99999999999999 %. */
+function decimal(value: number): number {
+  return Number(value.toPrecision(15));
+}
+
+/** The number that {@link ms} writes. */
+export function shown(value: number): number {
+  return Number(rounded(value, places(value, 3)));
+}
+
+/** With exactly so many decimals, for columns of figures that are compared. */
+export function exactly(value: number, decimals: number): string {
+  return fixed(value, decimals);
+}
+
+/** All digits of a number that was set, up to 15. */
+export function exact(value: number): string {
+  return significant(value, 15);
+}
+
+/** With so many significant digits, however small it is. */
+export function significant(value: number, digits: number): string {
+  return value === 0 ? '0' : trimmed(value, Math.max(0, digits - 1 - magnitude(value, digits)));
 }
 
 function compactPlaces(value: number): number {

@@ -14,6 +14,7 @@ const PAGE: Record<string, Write> = {
   count: page.count,
   ms: page.ms,
   figure: page.compact,
+  exact: page.exact,
   against: page.against,
   share: page.percent,
   change: page.changeText,

@@ -1,6 +1,6 @@
 import judging from '../../../reports/contract/judging.json' with { type: 'json' };
 import { latencyOf, type Rule, type Run, stagesOf } from '../../../reports/contract/run.ts';
-import { figure } from '../../../reports/page/format.ts';
+import { figure, plain } from '../../../reports/page/format.ts';
 import { isOpen, limited, measuredText, rulesOf } from '../../../reports/rules.ts';
 
 /** The judgement of a probe. */
@@ -30,9 +30,9 @@ function said(rule: Rule): string {
   if (rule.ok === null) return `${limited(rule)}: not judged`;
   const name = rule.name.replace(/^arrival_/, '').replaceAll('_', ' ');
   if (rule.limit === null || rule.value === null) return rule.reason || name;
-  if (rule.unit === 'messages') return `${measuredText(rule)} ${name}`;
+  if (rule.unit === 'messages') return `${plain(measuredText({ ...rule, unit: '' }))} ${name}`;
   // A doubt of the instrument needs its reason; a limit explains itself.
-  return (rule.result === 'invalid' && rule.reason) || `${name} ${measuredText(rule)} ${rule.unit}`.trim();
+  return (rule.result === 'invalid' && rule.reason) || `${name} ${plain(measuredText(rule))}`;
 }
 
 /** The same in one second, as a tenth of a second decides p99 of a run of ten. */

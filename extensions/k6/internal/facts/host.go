@@ -60,9 +60,9 @@ func vmstat(host *report.Figures) (found []report.Finding) {
 	}
 	if steal := present(host.Gauges["st"]); meanOr0(steal) >= report.StealMuch {
 		tell("run again on a machine that is not shared",
-			"The hypervisor took %s %% of the host's CPU, and %s %% in the worst second: "+
+			"The hypervisor took %s of the host's CPU, and %s in the worst second: "+
 				"the latencies contain its pauses.",
-			words.MS(new(meanOr0(steal))), words.MS(new(slices.Max(steal))))
+			words.Percent(meanOr0(steal)/100), words.Percent(slices.Max(steal)/100))
 	}
 	spent := part(func(idle, switches, _ float64) bool { return idle < idleFew && switches > switchesMany })
 	if spent >= runMuch {

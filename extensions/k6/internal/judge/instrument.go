@@ -75,12 +75,12 @@ func cpu(e Evidence) *report.Rule {
 		return nil
 	}
 	rule := atMost("cpu", float64(seconds), max(1, busySeconds*float64(len(timeline))), "s", report.Invalid)
-	rule.Basis = fmt.Sprintf("%.0f %% of the seconds, or one, may be above %.0f %% of %d cores", busySeconds*100,
-		busyShare*100, e.Cores)
+	rule.Basis = fmt.Sprintf("%s of the seconds, or one, may be above %s of %d cores", words.Percent(busySeconds),
+		words.Percent(busyShare), e.Cores)
 	rule.Part, rule.TrustedAnyway = report.Sending, accountAnyway
 	rule.Remedy = "the load generator was out of CPU. Lower the rate or give it more cores, and run again"
-	return because(rule, "the generator was out of CPU: above %.0f %% of its %d cores in %s of %s seconds%s",
-		busyShare*100, e.Cores, words.Count(seconds), words.Count(len(timeline)), after(stolen(timeline)))
+	return because(rule, "the generator was out of CPU: above %s of its %d cores in %s of %s seconds%s",
+		words.Percent(busyShare), e.Cores, words.Count(seconds), words.Count(len(timeline)), after(stolen(timeline)))
 }
 
 func socketWait(e Evidence) *report.Rule {
@@ -138,7 +138,7 @@ func negative(e Evidence) *report.Rule {
 	a := e.Run.Account
 	rule := atMost("negative", float64(a.Negative), math.Floor(negativeShare*float64(a.Deliveries.Arrived)),
 		"deliveries", report.Invalid)
-	rule.Basis = fmt.Sprintf("%.0f %% of the deliveries", negativeShare*100)
+	rule.Basis = words.Percent(negativeShare) + " of the deliveries"
 	rule.Part, rule.TrustedAnyway = report.Receiving, bothAnyway
 	rule.Remedy = "the clocks disagree. See which process is off in the report, and run again"
 	return because(rule, "the clocks disagree: %s of %s deliveries have a stage below zero",
@@ -173,7 +173,7 @@ func after(cause string) string {
 // late compares a lateness of the generator with the arrival latency, both p99 in ms.
 func late(name string, ms, arrival float64) report.Rule {
 	rule := atMost(name, ms, max(lateFloorMS, lateShare*arrival), "ms", report.Invalid)
-	rule.Basis = fmt.Sprintf("%.0f %% of arrival p99, no less than %d ms", lateShare*100, lateFloorMS)
+	rule.Basis = fmt.Sprintf("%s of arrival p99, no less than %d ms", words.Percent(lateShare), lateFloorMS)
 	return rule
 }
 
@@ -193,7 +193,8 @@ func clockBound(e Evidence) *report.Rule {
 		return because(rule, "no process of the pipeline reported its clock bound, "+
 			"so the limit on it holds for the generator only")
 	}
-	return because(rule, "the clock bound ±%.3f ms is above the limit of %.3f ms", r.Clock.BoundMS, *r.Clock.LimitMS)
+	return because(rule, "the clock bound ±%s ms is above the limit of %s ms",
+		words.Against(&r.Clock.BoundMS, r.Clock.LimitMS, ""), words.Figure(r.Clock.LimitMS))
 }
 
 // busy counts the seconds in which the generator used more of its cores than allowed; known is false without
@@ -221,8 +222,8 @@ func stolen(timeline []report.Interval) string {
 	if seconds == 0 || sum < report.StealMuch*float64(seconds) {
 		return ""
 	}
-	return fmt.Sprintf("the hypervisor took %.0f %% of this host's CPU during the run, and %.0f %% in the worst second",
-		sum/float64(seconds), most)
+	return fmt.Sprintf("the hypervisor took %s of this host's CPU during the run, and %s in the worst second",
+		words.Percent(sum/float64(seconds)/100), words.Percent(most/100))
 }
 
 // lateBy is why a generator was late, with the advice, and the advice as a sentence: what stopped the messages, its CPU
@@ -247,7 +248,7 @@ func (e Evidence) lateBy() (why, remedy string) {
 func open(gaps []report.Gap) (all string) {
 	for _, g := range gaps {
 		if g.ToS == nil {
-			all += fmt.Sprintf("; subscriber %d from %.1f s on: %s", g.Subscriber, g.FromS, g.Reason)
+			all += fmt.Sprintf("; subscriber %d from %s on: %s", g.Subscriber, words.Duration(g.FromS), g.Reason)
 		}
 	}
 	return all

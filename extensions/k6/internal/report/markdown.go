@@ -179,7 +179,7 @@ func (m *markdown) rules(r *Run, of string) {
 		} else if !held {
 			result = "**" + rule.Result + "**"
 		}
-		m.row(plain(rule.label()), plain(words.WithUnit(rule.Value, rule.Unit)), plain(rule.limit()), result)
+		m.row(plain(rule.label()), plain(rule.value()), plain(rule.limit()), result)
 	}
 }
 

@@ -45,6 +45,27 @@ func Figure(value *float64) string {
 	return fixed(*value, figurePlaces(*value))
 }
 
+// Level has three significant digits but all of a whole number, at most one decimal from 1 on, and two significant
+// digits below it.
+func Level(value float64) string {
+	return trimmed(value, levelPlaces(value))
+}
+
+func levelPlaces(value float64) int {
+	if size := math.Abs(value); size > 0 && size < 1 {
+		return min(3, max(0, 1-magnitude(value, 2)))
+	}
+	return places(value, 1)
+}
+
+// Exact has all digits of a number that was set.
+func Exact(value float64) string {
+	if math.Abs(value) > most {
+		return fixed(value, 0)
+	}
+	return Grouped(strconv.FormatFloat(value, 'f', -1, 64))
+}
+
 // WithUnit is a figure with its unit: "14.4 ms". A share of 100 is written as Percent does.
 func WithUnit(value *float64, unit string) string {
 	switch {
@@ -52,6 +73,8 @@ func WithUnit(value *float64, unit string) string {
 		return None
 	case unit == "%":
 		return percent(*value, sharePlaces(*value))
+	case rated(unit):
+		return Level(*value) + " " + unit
 	}
 	return strings.TrimSpace(Figure(value) + " " + unit)
 }
@@ -63,23 +86,27 @@ func Against(value, limit *float64, unit string) string {
 		return WithUnit(value, unit)
 	}
 	start := figurePlaces(*value)
-	if unit == "%" {
+	switch {
+	case unit == "%":
 		start = sharePlaces(*value)
+	case rated(unit):
+		start = levelPlaces(*value)
 	}
 	digits := apart(*value, *limit, start)
-	switch {
-	case digits == start:
+	if digits == start {
 		return WithUnit(value, unit)
-	case unit == "%":
-		return fixed(*value, digits) + " %"
 	}
 	return strings.TrimSpace(fixed(*value, digits) + " " + unit)
 }
+
+// rated says whether a unit is one of rates, as "requests/s" is.
+func rated(unit string) bool { return strings.HasSuffix(unit, "/s") }
 
 // apart is the number of decimals, no fewer than start, with which the printed value is on the same side of limit as
 // the value is.
 func apart(value, limit float64, start int) int {
 	const finest = 17
+	value, limit = decimal(value), decimal(limit)
 	for digits := start; digits < finest; digits++ {
 		shown, _ := strconv.ParseFloat(strconv.FormatFloat(value, 'f', digits, 64), 64)
 		if side(shown, limit) == side(value, limit) {
@@ -87,6 +114,25 @@ func apart(value, limit float64, start int) int {
 		}
 	}
 	return finest
+}
+
+// decimal is the number that was meant: a share of 0.57 makes 56.99999999999999 %.
+func decimal(value float64) float64 {
+	const digits = 15
+	meant, err := strconv.ParseFloat(strconv.FormatFloat(value, 'g', digits, 64), 64)
+	if err != nil {
+		return value
+	}
+	return meant
+}
+
+// Shown is the number that MS prints.
+func Shown(value float64) float64 {
+	shown, err := strconv.ParseFloat(strconv.FormatFloat(value, 'f', places(value, 3), 64), 64)
+	if err != nil {
+		return value
+	}
+	return shown
 }
 
 func side(value, limit float64) int {

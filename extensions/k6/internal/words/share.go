@@ -42,9 +42,9 @@ func Change(share float64) string {
 	case math.IsNaN(share) || math.IsInf(share, 0):
 		return None
 	case ratio >= manyTimes:
-		return "×" + level(ratio)
+		return "×" + Level(ratio)
 	case ratio > 0 && ratio <= 1.0/manyTimes:
-		return "÷" + level(1/ratio)
+		return "÷" + Level(1/ratio)
 	}
 	return changed(100*share, changePlaces(100*share))
 }

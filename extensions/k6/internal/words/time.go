@@ -22,7 +22,7 @@ func Duration(seconds float64) string {
 		return None
 	}
 	if seconds < 59.95 {
-		return level(seconds) + " s"
+		return Level(seconds) + " s"
 	}
 	s := int(math.Round(seconds))
 	var parts []string
@@ -42,17 +42,8 @@ func Rate(perSecond float64, things string) string {
 	if math.IsNaN(perSecond) || math.IsInf(perSecond, 0) {
 		return None
 	}
-	return level(perSecond) + " " + things + "/s"
+	return Level(perSecond) + " " + things + "/s"
 }
 
 // PerSecond is a rate of messages.
 func PerSecond(rate float64) string { return Rate(rate, "messages") }
-
-// level has three significant digits but all of a whole number, at most one decimal from 1 on, and two significant
-// digits below it.
-func level(value float64) string {
-	if size := math.Abs(value); size > 0 && size < 1 {
-		return trimmed(value, min(3, max(0, 1-magnitude(value, 2))))
-	}
-	return trimmed(value, places(value, 1))
-}

@@ -18,6 +18,7 @@ func TestNumbersAreWrittenAsThePageWritesThem(t *testing.T) {
 		"count":    one(func(n int) string { return Count(n) }),
 		"ms":       one(func(value float64) string { return MS(&value) }),
 		"figure":   one(func(value float64) string { return Figure(&value) }),
+		"exact":    one(Exact),
 		"share":    one(Percent),
 		"change":   one(Change),
 		"duration": one(Duration),
