@@ -169,7 +169,7 @@ function letThrough(judged: Judged, runs: Group): Judged {
 }
 
 function judgeOne(condition: Condition, baseline: Group, group: Group, sure: boolean): Judged {
-  const { measure, limit, of } = condition;
+  const { measure, of } = condition;
   const unjudged = (why: string): Judged => ({ result: 'not judged', detail: why });
   const judged = (value: number, exceeded: boolean, note = ''): Judged => ({
     result: exceeded ? 'exceeded' : 'passed',

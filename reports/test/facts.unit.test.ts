@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { STAGES } from '../contract/run.ts';
 import { balance, curve, dueDeliveries, percentile, share, supports, verdict } from '../page/facts.ts';
-import { clock, duration, figure, instant, ms, percent } from '../page/format.ts';
+import { duration, figure, instant, ms } from '../page/format.ts';
 import { golden } from './goldens.ts';
 
 test('the page adds up the account itself', () => {

@@ -1,6 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Account, Run } from '../../../reports/contract/run.ts';
+import { count, plain, rate } from '../../../reports/page/format.ts';
 import { type RigOptions, startRig } from './build.ts';
 import { type Case, type Scale, Scene } from './case.ts';
 import { alteredCases } from './cases/altered.ts';
@@ -13,7 +14,7 @@ import { redisCases } from './cases/redis.ts';
 import { relayCases } from './cases/relay.ts';
 import { runCases } from './cases/run.ts';
 import { subscriberCases } from './cases/subscriber.ts';
-import { type Check, number } from './checks.ts';
+import type { Check } from './checks.ts';
 import type { Rig } from './rig.ts';
 
 /** Every case, by row. Rows 25, 28 and 31 are tests of the instrument, in `npm run selftest`. */
@@ -133,9 +134,9 @@ export function equation(account: Account | null): string {
     ] as const
   )
     .filter((end) => (account[end] ?? 0) > 0)
-    .map((end) => `${number(account[end] ?? 0)} ${end.replace('_', '-')}`);
-  const beside = account.duplicates > 0 ? `; ${number(account.duplicates)} duplicates` : '';
-  return `${number(account.scheduled)} = ${ends.join(' + ') || '0'}${beside}`;
+    .map((end) => `${count(account[end] ?? 0)} ${end.replace('_', '-')}`);
+  const beside = account.duplicates > 0 ? `; ${count(account.duplicates)} duplicates` : '';
+  return `${count(account.scheduled)} = ${ends.join(' + ') || '0'}${beside}`;
 }
 
 /** The campaign as a Markdown table. */
@@ -155,7 +156,7 @@ export function markdown(results: readonly Result[], scale: Scale): string {
   return [
     '# Fault campaign',
     '',
-    `${results.filter(({ ok }) => ok).length} of ${results.length} as expected; ${number(scale.rate)} messages/s.`,
+    `${results.filter(({ ok }) => ok).length} of ${results.length} as expected; ${plain(rate(scale.rate, 'messages'))}.`,
     '',
     '| # | fault | expected | seen | account |',
     '| --- | --- | --- | --- | --- |',
