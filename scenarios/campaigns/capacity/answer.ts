@@ -38,7 +38,7 @@ export function line({ rate, seconds, holds, p99_ms, reasons, disturbed }: Row, 
     ? 'held'
     : `not held: ${[...reasons, ...(disturbed === null ? [] : [disturbed])].join(', ')}`;
   const left = ahead > 0 ? ` · about ${about(ahead)} left` : '';
-  return `${requests(rate).padStart(17)}  ${`${seconds} s`.padEnd(4)}  ${p99}  ${said}${left}`;
+  return `${requests(rate).padStart(19)}  ${`${seconds} s`.padEnd(4)}  ${p99}  ${said}${left}`;
 }
 
 const requests = (rate: number) => plain(perSecond(rate, 'requests'));
