@@ -15,6 +15,7 @@ import { linkedFrom, readRun } from './comparison/recording.ts';
 import { type Group, grouped } from './comparison/subjects.ts';
 import { comparisonText } from './comparison/text.ts';
 import { FAILED } from './contract/run.ts';
+import { judgementText, resultText } from './comparison/words.ts';
 import { COMPARISONS, moment, newDirectory, RUNS } from './directory.ts';
 import { Catalogue } from './history/catalogue.ts';
 import { latest } from './history/latest.ts';
@@ -144,12 +145,12 @@ async function compareRuns(names: string[], values: Values): Promise<number> {
   console.log(`report      ${shortPath(path)}`);
   await writeTo(values.json, `${JSON.stringify(comparison)}\n`);
   await writeTo(values.markdown, comparisonMarkdown(comparison));
-  for (const one of comparison.conditions) console.log(judgementText(one, `${one.subject}: `));
+  for (const one of comparison.conditions) console.log(gateText(one, `${one.subject}: `));
   return comparison.conditions.some(({ result }) => result !== 'passed') ? 1 : 0;
 }
 
-function judgementText({ condition, result, detail }: Judgement, subject = ''): string {
-  return `fail-if     ${result.padEnd(10)} ${printable(`${subject}${condition}: ${detail}`)}`;
+function gateText(judgement: Judgement, subject = ''): string {
+  return `fail-if     ${resultText(judgement.result).padEnd(10)} ${printable(subject + judgementText(judgement))}`;
 }
 
 /** @throws {ConfigError} if it is not allowed */
@@ -195,7 +196,7 @@ async function checkRun(names: string[], values: Values): Promise<number> {
   const judgements = conditions.map((condition) =>
     wellFormed(() => check(condition, { run, histograms: new Map() })),
   );
-  for (const judgement of judgements) console.log(judgementText(judgement));
+  for (const judgement of judgements) console.log(gateText(judgement));
   const results = new Set(judgements.map(({ result }) => result));
   if (results.has('exceeded') || results.has('messages failed')) return 1;
   return results.has('not judged') ? 2 : 0;

@@ -1,7 +1,7 @@
 /** The rules of a run from run.json, to show; they are not judged again. Pure. */
 
 import type { Rule, Run } from './contract/run.ts';
-import { compact, count, ms, percentWithin } from './page/format.ts';
+import { against, count, exact, ms, shown } from './page/format.ts';
 
 /** Rules in the order of the judge. Runs of earlier versions have thresholds without measured values. */
 export function rulesOf({ verdict, thresholds = [] }: Pick<Run, 'verdict' | 'thresholds'>): Rule[] {
@@ -44,16 +44,16 @@ const SIGNS: Record<string, string> = { '<=': '≤', '>=': '≥', '===': '=', '=
 export function limitText({ op, limit, unit, basis }: Rule): string {
   if (limit === null || op === '') return '';
   const counted = ['messages', 'deliveries', 'samples'].includes(unit); // an earlier version set parts of one
-  const number = counted
-    ? count(Math.floor(limit))
-    : basis === ''
-      ? limit.toLocaleString('en-US', { maximumFractionDigits: 20 })
-      : ms(limit);
+  const number = counted ? count(Math.floor(limit)) : basis === '' ? exact(limit) : ms(limit);
   return `${SIGNS[op] ?? op} ${number} ${unit}`.trim();
 }
 
-/** The measured value without its unit, but a share in %: not all of it is never 100 %. */
-export function measuredText({ value, unit }: Pick<Rule, 'value' | 'unit'>): string {
-  if (value === null) return '–';
-  return unit === '%' ? percentWithin(value / 100) : compact(value);
+/** The measured value with its unit; it never reads like a limit that it is not. */
+export function measuredText({
+  value,
+  limit,
+  unit,
+  basis,
+}: Pick<Rule, 'value' | 'limit' | 'unit' | 'basis'>): string {
+  return against(value, limit !== null && basis !== '' ? shown(limit) : limit, unit);
 }

@@ -8,6 +8,7 @@ import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 import { checkTrust, stages } from './lib/stages.js';
+import { rate as perSecond } from './lib/words.js';
 
 checkTrust('k6/x/mqtt');
 
@@ -16,7 +17,7 @@ const run = new Run({
   name: 'broker',
   protocol: 'MQTT',
   ...setting(),
-  profile: profileOf(`${RATE}/s into the broker`, {
+  profile: profileOf(`${perSecond(RATE, 'requests')} into the broker`, {
     phases: [{ name: 'steady', duration: DURATION, arrivalRate: RATE }],
     flows: flows.direct,
   }),

@@ -8,13 +8,14 @@ import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { backlogGrowth } from './lib/recovery.js';
 import { setting } from './lib/setting.js';
+import { rate as perSecond } from './lib/words.js';
 
 const { RATE: rate, WARMUP, DURATION: duration, P99: limit, DRAIN: drain } = settings('capacity');
 
 const run = new Run({
   name: 'capacity',
   ...setting(),
-  profile: profileOf(`${rate}/s`, {
+  profile: profileOf(perSecond(rate, 'requests'), {
     phases: [
       // A sudden start at the whole rate makes a backlog that a pipeline near its limit drains only slowly.
       { name: 'warm-up', duration: WARMUP, arrivalRate: rate / 10, rampTo: rate, measured: false },

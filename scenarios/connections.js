@@ -13,6 +13,7 @@ import { cost } from './lib/held.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 import { checkBrokerFiles, stages } from './lib/stages.js';
+import { rate as perSecond } from './lib/words.js';
 
 const set = settings('connections');
 const { CONNECTIONS: connections, CONNECT_RATE: rate, DURATION: hold } = set;
@@ -27,7 +28,7 @@ const run = new Run({
   name: 'connections',
   ...where,
   mqtt: { ...where.mqtt, more: mqtt.more },
-  profile: profileOf(`${connections} connections, ${rate}/s`, {
+  profile: profileOf(`${connections} connections, ${perSecond(rate, 'requests')}`, {
     phases: [
       { name: 'open', duration: opening, arrivalRate: Math.min(1, messages), rampTo: messages },
       { name: 'hold', duration: hold, arrivalRate: messages },

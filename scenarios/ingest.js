@@ -8,6 +8,7 @@ import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 import { queue } from './lib/stages.js';
+import { rate as perSecond } from './lib/words.js';
 
 const shared = setting();
 const relays = Number(shared.facts.relay_workers ?? 0);
@@ -22,7 +23,7 @@ const run = new Run({
   name: 'ingest',
   ...shared,
   queue: { url: own.url, kind: own.kind, prefix: own.prefix },
-  profile: profileOf(`${RATE}/s into the ingest`, {
+  profile: profileOf(`${perSecond(RATE, 'requests')} into the ingest`, {
     phases: [{ name: 'steady', duration: DURATION, arrivalRate: RATE }],
     flows: flows.direct,
   }),

@@ -5,13 +5,14 @@ import { Run, type RunOptions } from 'k6/x/arrival';
 import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
+import { rate as perSecond } from './lib/words.js';
 
 const { RATE: rate, DURATION: duration, WARMUP, CONNECTIONS: connections, ALONE: alone } = settings('matrix');
 
 type Load = Pick<RunOptions, 'profile' | 'senders' | 'inFlight' | 'canary' | 'drain' | 'idle'>;
 
 const throughPipeline: Load = {
-  profile: profileOf(`${rate}/s`, {
+  profile: profileOf(perSecond(rate, 'requests'), {
     phases: [
       { name: 'warm-up', duration: WARMUP, arrivalRate: rate, measured: false },
       { name: 'hold', duration, arrivalRate: rate },

@@ -10,6 +10,7 @@ import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 import { checkTrust, queue } from './lib/stages.js';
+import { rate as perSecond } from './lib/words.js';
 
 checkTrust('k6/x/redis');
 const { redis: url, kind, prefix } = queue();
@@ -19,7 +20,7 @@ const run = new Run({
   name: 'queue',
   protocol: 'Redis',
   ...setting(),
-  profile: profileOf(`${RATE}/s into the queue`, {
+  profile: profileOf(`${perSecond(RATE, 'requests')} into the queue`, {
     phases: [{ name: 'steady', duration: DURATION, arrivalRate: RATE }],
     flows: flows.direct,
   }),

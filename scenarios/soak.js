@@ -70,12 +70,12 @@ export function subscriber() {
   run.collect();
   const { timeline, resources } = run.result();
   const grown = memoryGrowth(resources, seconds);
-  for (const { process, mb } of grown) run.figure(`memory of ${process} has grown by`, mb, 'MB');
-  if (!grown.some(ofPipeline)) run.figure('memory of the pipeline has grown by', Number.NaN, 'MB');
+  for (const { process, mb } of grown) run.figure(`memory of ${process}, change`, mb, 'MB');
+  if (!grown.some(ofPipeline)) run.figure('memory of the pipeline, change', Number.NaN, 'MB');
   const most = mostGrowth(grown);
   growth.add(most);
   const ms = latencyDrift(timeline, seconds);
-  run.figure('p99 has grown by', ms, 'ms');
+  run.figure('p99, change', ms, 'ms');
   drift.add(Number.isNaN(ms) ? UNKNOWN : ms);
   const load = { hours: HOURS, rate: RATE, driftLimit: DRIFT_LIMIT, growthLimit: GROWTH_LIMIT };
   run.answer(soakAnswer(load, { ms, mb: most }));

@@ -10,20 +10,24 @@ import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { drained, restored } from './lib/recovery.js';
 import { setting } from './lib/setting.js';
+import { duration, rate } from './lib/words.js';
 
 const { RATE, SPIKE_RATE, BEFORE, SPIKE_DURATION, AFTER, BACK, DRAIN_LIMIT, BACK_LIMIT } = settings('spike');
 
 const run = new Run({
   name: 'spike',
   ...setting(),
-  profile: profileOf(`${RATE}/s, ${SPIKE_RATE}/s for ${SPIKE_DURATION} s`, {
-    phases: [
-      { name: 'before', duration: BEFORE, arrivalRate: RATE },
-      { name: 'spike', duration: SPIKE_DURATION, arrivalRate: SPIKE_RATE },
-      { name: 'after', duration: AFTER, arrivalRate: RATE },
-    ],
-    flows: flows.direct,
-  }),
+  profile: profileOf(
+    `${rate(RATE, 'requests')}, ${rate(SPIKE_RATE, 'requests')} for ${duration(SPIKE_DURATION)}`,
+    {
+      phases: [
+        { name: 'before', duration: BEFORE, arrivalRate: RATE },
+        { name: 'spike', duration: SPIKE_DURATION, arrivalRate: SPIKE_RATE },
+        { name: 'after', duration: AFTER, arrivalRate: RATE },
+      ],
+      flows: flows.direct,
+    },
+  ),
   senders: 4,
   inFlight: 64,
 });

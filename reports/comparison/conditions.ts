@@ -1,7 +1,7 @@
 /** `--fail-if`: conditions on which a comparison fails. reports/README.md has the grammar. */
 import { failures, sumOfAccounts } from '../account.ts';
 import { COUNTS, stagesOf } from '../contract/run.ts';
-import { count, figure, ms, percentWithin } from '../page/format.ts';
+import { against, changeAgainst, exact, plain } from '../page/format.ts';
 import type { Judgement } from './comparison.ts';
 import { differenceOf, figureOf } from './differences.ts';
 import {
@@ -168,7 +168,7 @@ function letThrough(judged: Judged, runs: Group): Judged {
 }
 
 function judgeOne(condition: Condition, baseline: Group, group: Group, sure: boolean): Judged {
-  const { measure, limit, of } = condition;
+  const { measure, of } = condition;
   const unjudged = (why: string): Judged => ({ result: 'not judged', detail: why });
   const judged = (value: number, exceeded: boolean, note = ''): Judged => ({
     result: exceeded ? 'exceeded' : 'passed',
@@ -197,7 +197,7 @@ function judgeOne(condition: Condition, baseline: Group, group: Group, sure: boo
   const note = `, interval ${ends.map((end) => shown(end, condition)).join(' to ')}`;
   if (!sure) return judged(value, holds(value, condition), note);
   const all = ends.every((end) => holds(end, condition));
-  return judged(value, all, `${note}; limit ${shown(limit, condition)}`);
+  return judged(value, all, `${note}; limit ${limitOf(condition)}`);
 }
 
 function holds(value: number, { comparator, limit }: Condition): boolean {
@@ -206,15 +206,25 @@ function holds(value: number, { comparator, limit }: Condition): boolean {
   return comparator === '<' ? value < limit : value <= limit;
 }
 
-function shown(value: number, { of, measure }: Condition): string {
-  if (of === 'share') return percentOf(value);
-  if (measure.kind === 'share') return of === 'value' ? percentWithin(value) : percentOf(value, 2);
-  const sign = of === 'difference' && value > 0 ? '+' : '';
-  const text =
-    measure.kind === 'latency' ? ms(value) : measure.kind === 'rate' ? figure(value) : count(value);
-  return `${sign}${text} ${unitOf(measure)}`.trim();
+/** A value, or an end of its interval, which never reads like the limit. */
+function shown(value: number, { of, measure, limit }: Condition): string {
+  if (of === 'share') return plain(changeAgainst(value, limit));
+  const scale = measure.kind === 'share' ? 100 : 1;
+  const text = plain(against(scale * value, scale * limit, writtenUnit(measure)));
+  return of === 'difference' && value > 0 ? `+${text}` : text;
 }
 
-function percentOf(share: number, places = 1): string {
-  return `${share > 0 ? '+' : ''}${(share * 100).toFixed(places)} %`;
+/** The limit of a difference, as it was set. */
+function limitOf({ of, measure, limit }: Condition): string {
+  const share = of === 'share' || measure.kind === 'share';
+  const number = exact(Number((share ? 100 * limit : limit).toPrecision(15)));
+  return `${limit > 0 ? '+' : ''}${number} ${share ? '%' : writtenUnit(measure)}`.trim();
+}
+
+/** Things a second, by the last word of a rate's name. */
+const THINGS: Record<string, string> = { requests: 'requests', accepted: 'messages', arrived: 'deliveries' };
+
+function writtenUnit(measure: Measure): string {
+  if (measure.kind !== 'rate') return unitOf(measure);
+  return `${THINGS[measure.name.split('.')[1] ?? ''] ?? ''}/s`;
 }

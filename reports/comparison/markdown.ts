@@ -4,7 +4,7 @@ import type { Comparison, Subject } from './comparison.ts';
 import { turns } from './knees.ts';
 import { gateOf, outcomes, rowsOf } from './outcome.ts';
 import { waterfalls } from './waterfall.ts';
-import { accountsOf, detail, finding, label, origins, range, ratioOf, value } from './words.ts';
+import { accountsOf, detail, finding, label, origins, range, ratioOf, resultText, value } from './words.ts';
 
 /** The verdict of the gate, then the findings. */
 export function comparisonMarkdown(comparison: Comparison): string {
@@ -30,7 +30,7 @@ export function comparisonMarkdown(comparison: Comparison): string {
       ...conditions.map(({ condition, subject, result, detail }) => [
         plain(condition),
         subject,
-        result === 'passed' ? result : `**${result}**`,
+        result === 'passed' ? resultText(result) : `**${result}**`,
         plain(detail),
       ]),
     );

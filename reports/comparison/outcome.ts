@@ -1,14 +1,7 @@
 /** The outcome of a comparison and what to do about it, in a sentence. Pure. */
 import { plural } from '../page/format.ts';
-import {
-  BETTER_FAILED,
-  type Comparison,
-  type Difference,
-  type Judgement,
-  OTHER_LOAD,
-  type Row,
-} from './comparison.ts';
-import { ratioOf, reason, short, within } from './words.ts';
+import { BETTER_FAILED, type Comparison, type Difference, OTHER_LOAD, type Row } from './comparison.ts';
+import { judgementText, ratioOf, reason, short, within } from './words.ts';
 
 /** Figures that the sentence always names, with their names in it. */
 const HEADLINE: Record<string, string> = {
@@ -46,16 +39,12 @@ export function gateOf({ conditions = [] }: Comparison): Outcome | null {
   const worst = (['exceeded', 'messages failed', 'not judged'] as const).find((one) =>
     conditions.some(({ result }) => result === one),
   );
-  if (worst === undefined) return { tone: 'better', sentence: `passed: ${all}` };
+  if (worst === undefined) return { tone: 'better', sentence: `ok: ${all}` };
   const those = conditions.filter(({ result }) => result === worst);
   return {
     tone: 'worse',
-    sentence: `${worst}: ${those.length} of ${all}: ${those.map(judgementText).join('; ')}`,
+    sentence: `${worst}: ${those.length} of ${all}: ${those.map((one) => `${one.subject}: ${judgementText(one)}`).join('; ')}`,
   };
-}
-
-function judgementText({ condition, subject, detail }: Judgement): string {
-  return `${condition} (${subject}: ${detail})`;
 }
 
 function outcomeOf({ subjects, rows }: Comparison, index: number): Outcome {

@@ -1,7 +1,7 @@
 /** Figures and differences as text, for page and terminal. */
 import { equation } from '../account.ts';
-import { count, figure, ms, percentWithin } from '../page/format.ts';
-import { type Difference, MARGIN, type Row, type Subject } from './comparison.ts';
+import { against, count, exactly, figure, ms, percent, plain, significant } from '../page/format.ts';
+import { type Difference, type Judgement, MARGIN, type Row, type Subject } from './comparison.ts';
 
 /** The note for runs with failed messages. */
 export const SURVIVORS = 'the figures are those of the other messages';
@@ -9,8 +9,12 @@ export const SURVIVORS = 'the figures are those of the other messages';
 const GLUE = '\u00a0';
 
 /** A value of a row, without its unit. */
-export function value({ kind }: Row, number: number | null): string {
-  if (kind === 'share') return percentWithin(number);
+export function value({ kind, values }: Row, number: number | null): string {
+  if (kind === 'share') {
+    const other = values.find((one) => one !== null && one !== number) ?? null;
+    if (number === null || other === null) return plain(percent(number));
+    return plain(against(100 * number, 100 * other, '%')); // shares that differ look different
+  }
   return kind === 'latency' ? ms(number) : figure(number);
 }
 
@@ -21,9 +25,9 @@ export function unit({ kind }: Row): string {
 /** A ratio to the baseline: ×1.20, ×20, ×0.050; of shares ×0.9983 */
 export function times(ratio: number | null | undefined, kind: Row['kind'] = 'latency'): string {
   if (ratio == null) return '–';
-  if (kind === 'share') return `×${ratio.toFixed(4)}`;
+  if (kind === 'share') return `×${exactly(ratio, 4)}`;
   if (ratio >= 9.95) return `×${count(ratio)}`;
-  return `×${ratio < 0.0995 ? Number(ratio.toPrecision(2)) : ratio.toFixed(2)}`;
+  return `×${ratio < 0.0995 ? significant(ratio, 2) : exactly(ratio, 2)}`;
 }
 
 /** The same of {@link Difference.relative}; without an interval with fewer digits. */
@@ -31,7 +35,7 @@ export function ratioOf(difference: Difference | null, kind?: Row['kind']): stri
   if (difference?.relative == null) return times(null);
   const ratio = 1 + difference.relative;
   const rough = difference.interval === null && kind !== 'share' && ratio >= 1.995 && ratio < 9.95;
-  return rough ? `×${ratio.toFixed(1)}` : times(ratio, kind);
+  return rough ? `×${exactly(ratio, 1)}` : times(ratio, kind);
 }
 
 /** ×1.08 … ×1.12; nothing where there is no interval. */
@@ -39,6 +43,19 @@ export function range(difference: Difference | null, kind: Row['kind']): string 
   if (difference?.interval == null) return '';
   const { low, high } = difference.interval;
   return `${times(1 + low, kind)} … ${times(1 + high, kind)}`;
+}
+
+/** The result of a condition in a word. */
+export function resultText(result: Judgement['result']): string {
+  return result === 'passed' ? 'ok' : result;
+}
+
+/** A condition with what was measured: account.lost is 0 (fails if > 0) */
+export function judgementText({ condition, result, detail }: Judgement): string {
+  const at = condition.search(/[<>]/);
+  const [name, limit] = [condition.slice(0, at).trim(), condition.slice(at).trim()];
+  const of = /[+−-]/.test(limit) ? ' changed by ' : ' is ';
+  return `${name}${result === 'not judged' ? ': ' : of}${detail} (fails if ${limit})`;
 }
 
 /** worse, better, equal within 2 %, undecided, no interval */

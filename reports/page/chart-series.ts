@@ -83,13 +83,17 @@ const UNITS: [RegExp, string][] = [
   [/^kB per second/, '\u00a0kB/s'],
   [/^MB per second/, '\u00a0MB/s'],
   [/^MB/, '\u00a0MB'],
-  [/^(\w+ )?per second/, '/s'],
+  [/^(\w+) per second/, '\u00a0$1/s'],
+  [/^per second/, '/s'],
 ];
 
 /** A value as the legend shows it at the cursor. */
 function withUnit(chart: ChartData, line: Line, value: number | null): string {
-  const unit = line.behind ? '' : UNITS.find(([pattern]) => pattern.test(chart.axis ?? chart.unit))?.[1];
-  return `${formatOf(chart, line)(value)}${value === null ? '' : (unit ?? '')}`;
+  const whole = chart.axis ?? chart.unit;
+  const [pattern, text] = UNITS.find(([pattern]) => pattern.test(whole)) ?? [];
+  const [matched] = pattern?.exec(whole) ?? [];
+  const unit = pattern && matched && text && !line.behind ? matched.replace(pattern, text) : '';
+  return `${formatOf(chart, line)(value)}${value === null ? '' : unit}`;
 }
 
 /** Writes a value of a line, without its unit. */

@@ -57,7 +57,7 @@ function others(run: Run, own: readonly Check[]): Check[] {
   );
   return [...new Set(left.map(({ name }) => name))].map((name) => {
     const rule = ruleOf(run, name) as Rule;
-    const figure = `${measuredText(rule)} ${rule.unit}`.trim();
+    const figure = measuredText(rule);
     return { ...row(name.replaceAll('_', ' '), '', figure), ...judged(run, name) };
   });
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { STAGES } from '../contract/run.ts';
 import { balance, curve, percentile, share, supports, verdict } from '../page/facts.ts';
-import { clock, duration, figure, instant, ms, percent } from '../page/format.ts';
+import { duration, figure, instant, ms } from '../page/format.ts';
 import { golden } from './goldens.ts';
 
 test('the page adds up the account itself', () => {
@@ -68,23 +68,15 @@ test('numbers have three significant digits and thousands separators', () => {
     [12.345, '12.3'],
     [123.45, '123'],
     [71_900.4, '71,900'],
-    [-0.52, '-0.520'],
+    [-0.52, '−0.520'],
     [null, '–'],
   ];
   for (const [value, text] of cases) assert.equal(ms(value), text);
   assert.equal(figure(1520), '1,520');
   assert.equal(figure(27.04), '27');
-  assert.equal(percent(0.412), '41\u00a0%');
-  assert.equal(percent(0.004), '0.4\u00a0%');
-  assert.equal(percent(0.0003), '<\u00a00.1\u00a0%');
-  assert.equal(percent(0.9985), '99.9\u00a0%');
-  assert.equal(percent(1), '100\u00a0%');
 });
 
 test('times and durations have units and separators', () => {
-  assert.equal(clock(7), '0:07');
-  assert.equal(clock(3723), '1:02:03');
-  assert.equal(duration(51.279), '51.3\u00a0s');
   assert.equal(duration(7384), '2\u00a0h 3\u00a0min 4\u00a0s');
   assert.equal(instant('2026-11-21T09:48:00.123Z'), '2026-11-21 09:48:00 UTC');
   assert.equal(instant('yesterday'), 'yesterday');

@@ -360,8 +360,8 @@ function spike(): Run {
 function soak(): Run {
   const golden = run('soak', SOAK);
   golden.figures = [
-    { name: 'memory of k6 has grown by', value: 2.4, unit: 'MB' },
-    { name: 'p99 has grown by', value: 0.11, unit: 'ms' },
+    { name: 'memory of k6, change', value: 2.4, unit: 'MB' },
+    { name: 'p99, change', value: 0.11, unit: 'ms' },
   ];
   limited(golden, [
     { name: 'soak_memory_growth_mb', value: 2.4, op: '<', limit: 32, unit: '' },

@@ -228,11 +228,14 @@ test('the canary sentence has arrivals, p50 and maximum', () => {
   assert.equal(plain(canaryPace(5)), 'one message every 5 s');
 });
 
-test('the measured value of a rule on a share is told from its limit', () => {
-  const of = (value: number | null, unit: string) => measuredText({ value, unit });
-  assert.deepEqual([of(99.96, '%'), of(99.896, '%')], ['99.96 %', '99.9 %']);
-  assert.equal(of(99.9999, '%'), '> 99.99 %', 'not all is never 100 %');
-  assert.deepEqual([of(99.96, 'ms'), of(1177, 'messages'), of(null, '%')], ['100', '1,177', '–']);
+test('the measured value of a rule never reads like a limit that it is not', () => {
+  const of = (value: number | null, limit: number | null, unit: string, basis = '') =>
+    plain(measuredText({ value, limit, unit, basis }));
+  assert.deepEqual([of(99.96, 99.9, '%'), of(98.75, 99, '%')], ['99.96 %', '98.8 %']);
+  assert.equal(of(99.9999, 99, '%'), '> 99.99 %', 'not all is never 100 %');
+  assert.deepEqual([of(99.96, 250, 'ms'), of(250.2, 250, 'ms')], ['100 ms', '250.2 ms']);
+  assert.deepEqual([of(1177, 0, 'messages'), of(null, 99, '%')], ['1,177 messages', '–']);
+  assert.equal(of(7.254, 7.246, 'ms', '25 % of arrival p99'), '7.254 ms', 'the limit reads 7.25 ms');
 });
 
 test('a broken rule on the instrument without a row of its own gets one', () => {

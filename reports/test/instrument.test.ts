@@ -157,7 +157,7 @@ describe('the instrument on the page', () => {
       ]);
       assert.match(
         await text(page, '.clocks'),
-        /differ by 0\.019 ms at most, the sum of the two widest bounds \(limit 0\.010 ms\)\. k6 compared its clock 52 times; it drifted by -1\.4 ppm\./,
+        /differ by 0\.019 ms at most, the sum of the two widest bounds \(limit 0\.010 ms\)\. k6 compared its clock 52 times; it drifted by −1\.4 ppm\./,
       );
       assert.match(await text(page, '.account'), /1,300 sent, 3 repeated/);
       assert.equal(await page.locator('.verdict strong').textContent(), 'invalid');

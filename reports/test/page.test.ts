@@ -148,7 +148,11 @@ describe('the page in a browser', () => {
     await reader.look('failing', async (page) => {
       const row = page.locator('tbody tr', { has: page.locator('th', { hasText: /^arrival_p99$/ }) });
       const p99 = ms(run.latency.arrival.p99);
-      assert.deepEqual(await row.locator('td').allTextContents(), ['< 250 ms', p99, '✕ did not hold']);
+      assert.deepEqual(await row.locator('td').allTextContents(), [
+        '< 250 ms',
+        `${p99}\u00a0ms`,
+        '✕ did not hold',
+      ]);
     });
   });
 

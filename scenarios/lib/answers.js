@@ -1,6 +1,6 @@
 // The first sentences of scripts whose answer is more than a rate: each figure beside its limit.
 import { UNKNOWN } from './steadiness.js';
-import { count, figure } from './words.js';
+import { count, duration, figure, ms, rate as perSecond } from './words.js';
 
 /** @import { Latency } from '../../reports/contract/run.ts' */
 
@@ -14,16 +14,16 @@ const P99_SAMPLES = 100;
  */
 export function spikeAnswer({ rate, seconds, after, drainLimit, backLimit }, { drain, back, almost }) {
   return (
-    `After ${count(rate)}/s for ${seconds} s the backlog ` +
+    `After ${perSecond(rate, 'requests')} for ${duration(seconds)} the backlog ` +
     (drain === undefined
-      ? `did not drain within ${after} s`
-      : `drained in ${figure(drain)} s (limit ${drainLimit} s)`) +
+      ? `did not drain within ${duration(after)}`
+      : `drained in ${duration(drain)} (limit ${duration(drainLimit)})`) +
     (back === undefined
-      ? `; p99 was not back within ${after} s.`
-      : `; p99 was back after ${figure(back)} s (limit ${backLimit} s).`) +
+      ? `; p99 was not back within ${duration(after)}.`
+      : `; p99 was back after ${duration(back)} (limit ${duration(backLimit)}).`) +
     (almost == null
       ? ' Less than 99 % of the burst arrived.'
-      : ` 99 % of the burst had arrived ${figure(almost)} s after it began.`)
+      : ` 99 % of the burst had arrived ${duration(almost)} after it began.`)
   );
 }
 
@@ -31,11 +31,11 @@ export function spikeAnswer({ rate, seconds, after, drainLimit, backLimit }, { d
  * @param {{ hours: number, rate: number, driftLimit: number, growthLimit: number }} load
  * @param {{ ms: number, mb: number }} grown of p99, NaN: not known; of memory, UNKNOWN: not known
  */
-export function soakAnswer({ hours, rate, driftLimit, growthLimit }, { ms, mb }) {
-  const load = `${hours} h at ${count(rate)}/s`;
-  if (mb === UNKNOWN || Number.isNaN(ms))
+export function soakAnswer({ hours, rate, driftLimit, growthLimit }, { ms: grown, mb }) {
+  const load = `${duration(hours * 3600)} at ${perSecond(rate, 'requests')}`;
+  if (mb === UNKNOWN || Number.isNaN(grown))
     return `In ${load} a process did not report its memory, or no latency was measured.`;
-  const p99 = `p99 ${ms < 0 ? 'fell' : 'grew'} by ${figure(Math.abs(ms))} ms (limit ${driftLimit} ms)`;
+  const p99 = `p99 ${grown < 0 ? 'fell' : 'grew'} by ${ms(Math.abs(grown))} ms (limit ${driftLimit} ms)`;
   return `From the second quarter of ${load} to the last, ${p99} and memory grew by ${figure(mb)} MB at most (limit ${growthLimit} MB).`;
 }
 
@@ -50,8 +50,8 @@ export function connectionsAnswer({ wanted, seconds, brokers, canaryLimit }, { h
       ? ''
       : canary === null
         ? ', and no canary arrived'
-        : `, with canary p99 ${figure(canary)} ms (limit ${canaryLimit} ms)`;
-  return `${by} held ${count(held)} of ${count(wanted)} connections for ${seconds} s${beside}.`;
+        : `, with canary p99 ${ms(canary)} ms (limit ${canaryLimit} ms)`;
+  return `${by} held ${count(held)} of ${count(wanted)} connections for ${duration(seconds)}${beside}.`;
 }
 
 /**
@@ -60,8 +60,8 @@ export function connectionsAnswer({ wanted, seconds, brokers, canaryLimit }, { h
  * @param {Pick<Latency, 'count' | 'p50' | 'p99' | 'max'>} arrival
  */
 export function sessionsAnswer(calls, { sessions, requests }, { count: samples, p50, p99, max }) {
-  const rates = `${figure(sessions)} sessions/s of ${count(calls)} calls sent ${figure(requests)} requests/s`;
+  const rates = `${perSecond(sessions, 'sessions')} of ${count(calls)} calls sent ${perSecond(requests, 'requests')}`;
   if (p50 === null || p99 === null || max === null) return `${rates}.`;
-  const worst = samples < P99_SAMPLES ? `max ${figure(max)}` : `p99 ${figure(p99)}`;
-  return `${rates}, with arrival p50 ${figure(p50)} ms and ${worst} ms.`;
+  const worst = samples < P99_SAMPLES ? `max ${ms(max)}` : `p99 ${ms(p99)}`;
+  return `${rates}, with arrival p50 ${ms(p50)} ms and ${worst} ms.`;
 }

@@ -1,6 +1,6 @@
 // Whether memory and latency of a run stayed stable, from run.json.
 
-import { count, figure } from './words.js';
+import { count, ms } from './words.js';
 
 /** @import { Figures, Latency, Step } from '../../reports/contract/run.ts' */
 
@@ -114,9 +114,9 @@ function median(values) {
  * @param {Pick<Step, 'name' | 'arrived' | 'scheduled' | 'backlog'> & { latency: { arrival: Pick<Latency, 'p50' | 'p99' | 'max'> } }} step
  */
 export function sentence({ name, arrived, scheduled, backlog, latency: { arrival } }) {
-  const ms = (/** @type {number | null} */ x) => (x === null ? 'n/a' : figure(x));
+  const known = (/** @type {number | null} */ x) => (x === null ? 'n/a' : ms(x));
   return (
-    `${name}: ${count(scheduled)} scheduled, ${count(arrived)} deliveries, p50 ${ms(arrival.p50)} ms, p99 ${ms(arrival.p99)} ms, ` +
-    `max ${ms(arrival.max)} ms, backlog ${backlog == null ? 'n/a' : count(backlog)}`
+    `${name}: ${count(scheduled)} scheduled, ${count(arrived)} deliveries, p50 ${known(arrival.p50)} ms, p99 ${known(arrival.p99)} ms, ` +
+    `max ${known(arrival.max)} ms, backlog ${backlog == null ? 'n/a' : count(backlog)}`
   );
 }

@@ -8,6 +8,7 @@ import { runningStack, type StackFile, shortPath } from '../../pipeline/stack/fi
 import { INTERRUPTED, onInterrupt } from '../../pipeline/stack/interrupt.ts';
 import { checkSettings } from '../../pipeline/stack/settings.ts';
 import { Stack } from '../../pipeline/stack/stack.ts';
+import { duration, plain } from '../../reports/page/format.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -136,8 +137,8 @@ export async function openPipeline(config: RunConfig, stop: AbortSignal): Promis
   }
   const started = performance.now();
   const stack = await Stack.start(readConfig(StackConfig), {}, { temporary: true }, stop);
-  const seconds = ((performance.now() - started) / 1000).toFixed(1);
-  console.log(`stack  ${Object.keys(stack.file.processes).join(', ')} … ready in ${seconds} s`);
+  const seconds = plain(duration((performance.now() - started) / 1000));
+  console.log(`stack  ${Object.keys(stack.file.processes).join(', ')} … ready in ${seconds}`);
   return stack;
 }
 

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { duration, plain } from '../../reports/page/format.ts';
 
 const DIR = join(import.meta.dirname, '../../extensions/artillery-plugin-arrival/artillery');
 const BIN = join(DIR, 'node_modules/artillery/bin/run');
@@ -34,7 +35,7 @@ export async function installed(): Promise<string> {
   });
   if (code !== 0) throw new Error(`Artillery could not be installed: npm ci in ${DIR} ended with ${code}`);
   writeFileSync(DONE, lock);
-  console.log(`ok ${((performance.now() - started) / 1000).toFixed(1)} s`);
+  console.log(`ok ${plain(duration((performance.now() - started) / 1000))}`);
   return BIN;
 }
 

@@ -195,7 +195,7 @@ function fitting(figures: Figures, columns: number): string {
   const { t, name, number, of, left, requests, p99, limit, backlog, state } = figures;
   const at = `${clock(t + 1)} ${label(name, number, `${number}/${of}`)}`;
   const short = p99 === null ? 'p99 n/a' : `p99 ${ms(p99)}${limit === null ? '' : ` of ${figure(limit)}`} ms`;
-  const [rate, waiting] = [`${count(requests)}/s`, `backlog ${count(backlog)}`];
+  const [rate, waiting] = [`${count(requests)} requests/s`, `backlog ${count(backlog)}`];
   const forms = [
     wide(figures),
     joined(`  ${at}`, left, rate, short, waiting, state),

@@ -88,10 +88,10 @@ test('findLimit finds the rate at which a generator becomes the bottleneck, and 
   assert.deepEqual(tried.slice(0, 5), [200, 400, 800, 1600, 1600], 'a rate that is too high is tried again');
   assert.match(
     limitText(limit),
-    /^artillery keeps up with \d+\/s, and is the bottleneck from \d+\/s on: the generator was late: by far\.$/,
+    /^artillery keeps up with \d+ requests\/s, and is the bottleneck from \d+ requests\/s on: the generator was late: by far\.$/,
   );
   const never = await findLimit('k6', 200, 800, probe);
-  assert.equal(limitText(never), 'k6 keeps up with 800/s, the highest rate tried.');
+  assert.equal(limitText(never), 'k6 keeps up with 800 requests/s, the highest rate tried.');
   const verdict = { result: 'invalid' as const, reasons: ['the clock bound is above the limit'] };
   assert.equal(bottleneck({ verdict }), undefined, 'the clock bound says nothing about the generator');
 });
@@ -130,7 +130,7 @@ test('the table of limits gives each limit with its reason; wrk adds only a note
   const both = reachOf([limit], wrk);
   assert.deepEqual(both?.rows, [['artillery', '800', '1000']]);
   assert.deepEqual(both?.notes[0], limitText(limit));
-  assert.match(both?.notes[1] ?? '', /^wrk: 16263 requests\/s over 64 connections, .* all but 2 accepted/);
+  assert.match(both?.notes[1] ?? '', /^wrk: 16,263 requests\/s over 64 connections, .* all but 2 accepted/);
   assert.deepEqual(reachOf([], wrk)?.rows, []);
   assert.match(reachOf([], { ...wrk, p99: 1234 })?.notes[0] ?? '', / p50 3\.53 ms, p99 1,234 ms; /);
   assert.equal(reachOf([]), undefined);

@@ -171,7 +171,7 @@ test('the line of a step shows n/a for missing figures', () => {
   const arrival = { p50: 0.8123, p99: 1234.5, max: null };
   assert.equal(
     sentence({ name: '3', arrived: 7, scheduled: 9, backlog: null, latency: { arrival } }),
-    '3: 9 scheduled, 7 deliveries, p50 0.812 ms, p99 1,235 ms, max n/a ms, backlog n/a',
+    '3: 9 scheduled, 7 deliveries, p50 0.812 ms, p99 1,234 ms, max n/a ms, backlog n/a',
   );
 });
 
@@ -201,24 +201,24 @@ test("a script's answer shows each figure with its limit", () => {
   const spike = { rate: 5000, seconds: 10, after: 60, drainLimit: 30, backLimit: 45 };
   assert.match(
     spikeAnswer(spike, { drain: 2, back: 3.25, almost: 9.9 }),
-    /5,000\/s for 10 s .* 2 s \(limit 30 s\).* 3.25 s \(limit 45 s\).* 9.9 s/,
+    /5,000 requests\/s for 10 s .* 2 s \(limit 30 s\).* 3.2 s \(limit 45 s\).* 9.9 s/,
   );
   assert.match(
     spikeAnswer(spike, { drain: undefined, back: undefined, almost: null }),
-    /did not drain within 60 s.* not back within 60 s.*Less than 99 %/,
+    /did not drain within 1 min.* not back within 1 min.*Less than 99 %/,
   );
   const soak = { hours: 2, rate: 200, driftLimit: 50, growthLimit: 32 };
   assert.match(
     soakAnswer(soak, { ms: 0.4123, mb: 3 }),
     /2 h .* grew by 0.412 ms \(limit 50 ms\).* 3 MB .*\(limit 32 MB\)/,
   );
-  assert.match(soakAnswer(soak, { ms: -0.4, mb: 3 }), /p99 fell by 0.4 ms/);
+  assert.match(soakAnswer(soak, { ms: -0.4, mb: 3 }), /p99 fell by 0.400 ms/);
   assert.match(soakAnswer(soak, { ms: Number.NaN, mb: 3 }), /no latency was measured/);
   assert.match(soakAnswer(soak, { ms: 1, mb: UNKNOWN }), /did not report its memory/);
   const held = { wanted: 15_000, seconds: 30, brokers: 1, canaryLimit: 50 };
   assert.match(
     connectionsAnswer(held, { held: 14_990, canary: 4.2 }),
-    /14,990 of 15,000 connections for 30 s.* 4.2 ms \(limit 50 ms\)/,
+    /14,990 of 15,000 connections for 30 s.* 4.20 ms \(limit 50 ms\)/,
   );
   assert.match(
     connectionsAnswer({ ...held, brokers: 3 }, { held: 1, canary: null }),
@@ -230,7 +230,7 @@ test("a script's answer shows each figure with its limit", () => {
     sessionsAnswer(10, rates, { count: 3000, p50: 0.612, p99: 5.67, max: 9 }),
     /^300 sessions\/s of 10 calls sent 3,000 requests\/s, .* p50 0.612 ms and p99 5.67 ms\.$/,
   );
-  assert.match(sessionsAnswer(10, rates, { count: 99, p50: 1, p99: 9, max: 9 }), / and max 9 ms\.$/);
+  assert.match(sessionsAnswer(10, rates, { count: 99, p50: 1, p99: 9, max: 9 }), / and max 9.00 ms\.$/);
   assert.match(sessionsAnswer(10, rates, { count: 0, p50: null, p99: null, max: null }), /requests\/s\.$/);
 });
 

@@ -83,8 +83,8 @@ test('compare prints a table, writes a page, and exits 1 when a condition holds'
   );
   assert.deepEqual({ code, stderr }, { code: 1, stderr: '' });
   assert.match(stdout, /^arrival p99 .* ×1\.20 /m);
-  assert.match(stdout, /^fail-if {5}exceeded +B: arrival\.p99 > \+10%: \+20\.0 %/m);
-  assert.match(stdout, /^fail-if {5}passed +B: account\.lost > 0: 0$/m);
+  assert.match(stdout, /^fail-if {5}exceeded +B: arrival\.p99 changed by \+20 %, .* \(fails if > \+10%\)$/m);
+  assert.match(stdout, /^fail-if {5}ok +B: account\.lost is 0 \(fails if > 0\)$/m);
   assert.equal((await readFile(out, 'utf8')).length > page.length, true);
   assert.equal((await report('compare', ...runs, '--fail-if', 'arrival.p99 > +30%')).code, 0);
 });
@@ -102,14 +102,14 @@ test('--json and --markdown write the comparison with its conditions', async () 
   assert.ok(Math.abs(row.differences[1].relative - 0.2) < 0.001);
   const share = read.rows.find(({ name }: { name: string }) => name === 'arrival.within(250ms)');
   assert.deepEqual([share.kind, share.values], ['share', [0.9999, 0.995]]);
-  assert.match(read.conditions[0].detail, /^\+20\.0 %/);
+  assert.match(read.conditions[0].detail, /^\+20 %/);
   assert.deepEqual(
     { ...read.conditions[0], detail: '' },
     { condition: 'arrival.p99 > +10%', subject: 'B', result: 'exceeded', detail: '' },
   );
   const text = await readFile(markdown as string, 'utf8');
   const [gate, answer] = text.split('\n').filter((line) => line !== '');
-  assert.match(gate ?? '', /exceeded.*arrival\.p99 .*\+20\.0 %/, 'the gate comes first');
+  assert.match(gate ?? '', /exceeded.*arrival\.p99 .*\+20 %/, 'the gate comes first');
   assert.match(answer ?? '', /B \(.*p99 \(×1\.20\) worse/, 'the answer comes second');
   assert.match(text, /^\| arrival p99 \| [\d.]+ \| [\d.]+ \| ×1\.20 \| .* \| worse \| {2}\|$/m);
   assert.match(text, /^\| arrival within 250 ms \| 99\.99 % \| 99\.5 % \| ×0\.9951 \|/m);
@@ -124,12 +124,12 @@ test('check exits 1 if a condition holds, else 2 if one cannot be judged, else 0
   const [unmet, met] = ['arrival.p99 > 1000ms', 'arrival.p99 > 1ms'];
   const passed = await gate(a, unmet as string, 'account.lost > 0');
   assert.deepEqual([passed.code, passed.stderr], [0, '']);
-  assert.match(passed.stdout, /^fail-if {5}passed +arrival\.p99 > 1000ms: [\d.]+ ms$/m);
+  assert.match(passed.stdout, /^fail-if {5}ok +arrival\.p99 is [\d.]+ ms \(fails if > 1000ms\)$/m);
   assert.equal((await gate(a, 'arrival.within(250ms) < 99.99%')).code, 0);
   assert.equal((await gate(a, 'arrival.within(250ms) <= 99.99%')).code, 1);
   const crossed = await gate(a, unmet as string, met as string);
   assert.equal(crossed.code, 1);
-  assert.match(crossed.stdout, /^fail-if {5}exceeded +arrival\.p99 > 1ms: /m);
+  assert.match(crossed.stdout, /^fail-if {5}exceeded +arrival\.p99 is .* \(fails if > 1ms\)$/m);
 
   const invalid = join(directory, 'invalid');
   await mkdir(invalid);
@@ -139,7 +139,10 @@ test('check exits 1 if a condition holds, else 2 if one cannot be judged, else 0
   await writeFile(join(invalid, 'run.json'), JSON.stringify(run));
   const doubted = await gate(invalid, unmet as string);
   assert.equal(doubted.code, 2);
-  assert.match(doubted.stdout, /^fail-if {5}not judged +arrival\.p99 > 1000ms: run is invalid$/m);
+  assert.match(
+    doubted.stdout,
+    /^fail-if {5}not judged +arrival\.p99: run is invalid \(fails if > 1000ms\)$/m,
+  );
   assert.equal((await gate(invalid, unmet as string, 'account.lost > 0')).code, 1, 'the loss counts');
 
   for (const [args, says] of [
@@ -189,12 +192,12 @@ test('compare refuses failed messages without --allow-failed, and no gate passes
   const gate = ['--fail-if', 'arrival.p99 > 1000ms'];
   const judged = await report(...args, ...gate);
   assert.equal(judged.code, 1);
-  assert.match(judged.stdout, /^fail-if {5}messages failed +B: .*; but 78,751 rejected$/m);
+  assert.match(judged.stdout, /^fail-if {5}messages failed +B: .*; but 78,751 rejected \(fails if .*\)$/m);
   const checked = await report('check', refusing, ...gate);
   assert.equal(checked.code, 1);
   assert.match(
     checked.stdout,
-    /^fail-if {5}messages failed +arrival\.p99 > 1000ms: .*; but 78,751 rejected$/m,
+    /^fail-if {5}messages failed +arrival\.p99 is .*; but 78,751 rejected \(fails if > 1000ms\)$/m,
   );
 });
 

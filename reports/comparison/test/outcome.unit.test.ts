@@ -108,11 +108,19 @@ test('the gate has the worst result of its conditions', () => {
   const gate = (...results: NonNullable<Comparison['conditions']>[0]['result'][]) =>
     gateOf({
       ...MODEL,
-      conditions: results.map((result, i) => ({ condition: `c${i}`, subject: 'B', result, detail: `${i}` })),
+      conditions: results.map((result, i) => ({
+        condition: `c${i} > ${i}`,
+        subject: 'B',
+        result,
+        detail: `${i}`,
+      })),
     });
   assert.equal(gate(), null);
-  assert.match(gate('passed', 'passed')?.sentence ?? '', /^passed\b/);
-  assert.match(gate('passed', 'not judged', 'exceeded')?.sentence ?? '', /^exceeded: 1 of 3 .*c2 \(B: 2\)$/);
+  assert.match(gate('passed', 'passed')?.sentence ?? '', /^ok\b/);
+  assert.match(
+    gate('passed', 'not judged', 'exceeded')?.sentence ?? '',
+    /^exceeded: 1 of 3 .*B: c2 is 2 \(fails if > 2\)$/,
+  );
   assert.match(gate('passed', 'not judged')?.sentence ?? '', /^not judged/);
   assert.match(gate('not judged', 'messages failed')?.sentence ?? '', /^messages failed/);
 });

@@ -215,7 +215,7 @@ test('the trend of a script shows p99, verdict and limit as chart and table, and
   await visit('/?script=trending&sort=started&ascending=true', async (page) => {
     await rows(page).nth(2).waitFor();
     assert.match(await text(page, '.runs tbody th'), /^trend-0/);
-    assert.match(await rows(page).nth(1).innerText(), /fail\s+p99 too high[\s\S]*limit 250[\s\S]*\+0\s%/);
+    assert.match(await rows(page).nth(1).innerText(), /fail\s+p99 too high[\s\S]*limit 250[\s\S]*\s0\s%/);
     await page.locator('.trend canvas').waitFor();
     const invalid = async () => (await painted(page, 'Arrival p99 by run of trending', '--invalid')) > 20;
     await eventually(invalid, 'a dot of the invalid run');

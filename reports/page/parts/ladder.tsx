@@ -1,6 +1,6 @@
 import type { Probe } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
-import { count, figure, ms, msUnit, plural } from '../format.ts';
+import { count, duration, figure, ms, msUnit, plural, rate } from '../format.ts';
 
 interface LadderProps {
   probes: Probe[];
@@ -53,13 +53,13 @@ const NUMBERS = {
   values: (_u: unknown, splits: number[]) => splits.map((at) => (Number.isInteger(at) ? count(at) : null)),
 };
 
-function said({ rate, seconds, held, p99_ms }: Probe): string {
-  return `${figure(rate)}/s for ${seconds} s ${held ? 'held' : 'did not hold'}, p99 ${ms(p99_ms)} ms`;
+function said({ rate: perSecond, seconds, held, p99_ms }: Probe): string {
+  return `${rate(perSecond, 'requests')} for ${duration(seconds)} ${held ? 'held' : 'did not hold'}, p99 ${ms(p99_ms)} ms`;
 }
 
 function title(probes: Probe[]): string {
   const held = Math.max(0, ...probes.filter((probe) => probe.held).map(({ rate }) => rate));
   const above = probes.filter((probe) => !probe.held && probe.rate > held).map(({ rate }) => rate);
-  const least = above.length === 0 ? '' : `; ${figure(Math.min(...above))}/s did not`;
-  return `${figure(held)} requests/s held${least}, after ${plural(probes.length, 'run')}`;
+  const least = above.length === 0 ? '' : `; ${rate(Math.min(...above), 'requests')} did not`;
+  return `${rate(held, 'requests')} held${least}, after ${plural(probes.length, 'run')}`;
 }

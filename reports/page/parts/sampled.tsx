@@ -1,6 +1,6 @@
 import type { Sampled, Step } from '../../contract/run.ts';
 import { percentile } from '../facts.ts';
-import { count, ms, msUnit, percent } from '../format.ts';
+import { changeText, count, ms, msUnit } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { type Column, Table } from '../table.tsx';
 
@@ -53,7 +53,7 @@ function columnsOf(key: Key): Column<SampledStep>[] {
 /** A difference in ms, and as a share of what it is the difference from. */
 function change(difference: number | null, from: number | null): string {
   if (difference === null) return '–';
-  const sign = difference < 0 ? '−' : '+';
-  const share = from !== null && from > 0 ? ` (${sign}${percent(Math.abs(difference) / from)})` : '';
-  return `${sign}${msUnit(Math.abs(difference))}${share}`;
+  const sign = difference > 0 ? '+' : '';
+  const share = from !== null && from > 0 ? ` (${changeText(difference / from)})` : '';
+  return `${sign}${msUnit(difference)}${share}`;
 }

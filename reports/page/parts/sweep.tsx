@@ -4,7 +4,7 @@ import { fitUsl, type Usl } from '../../usl.ts';
 import { Chart } from '../chart.tsx';
 import type { Line } from '../chart-data.ts';
 import { percentile, protocolOf } from '../facts.ts';
-import { count, figure, ms, msUnit, percent, plural } from '../format.ts';
+import { count, exactly, figure, ms, msUnit, percent, plural, significant } from '../format.ts';
 
 /** Points of the fitted curve between two steps. */
 const BETWEEN = 8;
@@ -142,5 +142,5 @@ function fitNote(steps: SweepStep[], usl: Usl | null): string {
   const last = steps.at(-1)?.vus ?? 0;
   const peak =
     usl.peak !== null && usl.peak <= BEYOND * last ? `, peak at ${plural(Math.round(usl.peak), 'VU')}` : '';
-  return `Universal Scalability Law: contention ${percent(usl.sigma)}, coherency ${Number(usl.kappa.toPrecision(2))}${peak} (R² ${usl.r2.toFixed(3)}).`;
+  return `Universal Scalability Law: contention ${percent(usl.sigma)}, coherency ${significant(usl.kappa, 2)}${peak} (R² ${exactly(usl.r2, 3)}).`;
 }

@@ -2,7 +2,7 @@ import { missedOf, said } from '../../account.ts';
 import type { Latency, Run } from '../../contract/run.ts';
 import { carried } from '../../sweep.ts';
 import { percentile, protocolOf, verdict } from '../facts.ts';
-import { count, figure, ms, msUnit, percent, percentWithin, plural } from '../format.ts';
+import { count, figure, ms, msUnit, percent, plural } from '../format.ts';
 import { p99Interval } from '../interval.ts';
 
 interface Tile {
@@ -66,7 +66,7 @@ function arrivalTile(run: Run, usable: boolean): Tile {
     ...(interval === null ? [] : [`${ms(interval[0])} to ${msUnit(interval[1])}`]),
     ...(limit === null
       ? [`${run.run.model === 'closed' ? 'sent' : 'due'} → arrived`]
-      : [`limit ${msUnit(limit)}${within === null ? '' : `, ${percentWithin(within)} within`}`]),
+      : [`limit ${msUnit(limit)}${within === null ? '' : `, ${percent(within)} within`}`]),
   ];
   return {
     name: 'Arrival p99',

@@ -1,7 +1,7 @@
 /** The answer of the search for the capacity, as text and figures. Pure. */
 
 import type { Probe, Run } from '../../../reports/contract/run.ts';
-import { ms } from '../../../reports/page/format.ts';
+import { changeText, ms, rate as perSecond, plain } from '../../../reports/page/format.ts';
 import { about } from './budget.ts';
 import { middle } from './search.ts';
 
@@ -38,8 +38,10 @@ export function line({ rate, seconds, holds, p99_ms, reasons, disturbed }: Row, 
     ? 'held'
     : `not held: ${[...reasons, ...(disturbed === null ? [] : [disturbed])].join(', ')}`;
   const left = ahead > 0 ? ` · about ${about(ahead)} left` : '';
-  return `${String(rate).padStart(8)}/s  ${`${seconds} s`.padEnd(4)}  ${p99}  ${said}${left}`;
+  return `${requests(rate).padStart(19)}  ${`${seconds} s`.padEnd(4)}  ${p99}  ${said}${left}`;
 }
+
+const requests = (rate: number) => plain(perSecond(rate, 'requests'));
 
 /** Counts the runs at a rate that held, and the disturbed ones among the others. */
 function runs(rows: Row[], rate: number): { held: number; of: number; apart: string } {
@@ -59,7 +61,7 @@ export function answerFigures(
 ): NonNullable<Run['figures']> {
   const tried = (at: number, more = '') => {
     const { held, of, apart } = runs(rows, at);
-    return { name: `runs at ${at}/s that held${more}`, value: held, unit: `of ${of}${apart}` };
+    return { name: `runs at ${requests(at)} that held${more}`, value: held, unit: `of ${of}${apart}` };
   };
   const figures: NonNullable<Run['figures']> = [
     { name: 'highest rate that held', value: rate, unit: 'requests/s' },
@@ -90,14 +92,14 @@ export function sentence(
     return `${held} of ${of} runs${apart}`;
   };
   const lines = [
-    `capacity  ${rate} requests/s with p99 below ${p99_limit_ms} ms: held in ${times(rate)}, the last of ${CONFIRM} s`,
+    `capacity  ${requests(rate)} with p99 below ${p99_limit_ms} ms: held in ${times(rate)}, the last of ${CONFIRM} s`,
   ];
   const more = (text: string) => lines.push(`          ${text}`);
   if (not_held === null) {
     more(`no higher rate was tried: ${rate === HIGHEST ? 'HIGHEST' : 'MINUTES'} ends the search there`);
   } else {
-    const width = ((not_held / rate - 1) * 100).toFixed(1);
-    const above = `${not_held}/s (${width} % above) held in ${times(not_held)}`;
+    const width = plain(changeText(not_held / rate - 1));
+    const above = `${requests(not_held)} (${width}) held in ${times(not_held)}`;
     more(bottleneck === null ? above : `${above}; bottleneck there: ${bottleneck}`);
     const confirmed = rows.some((row) => row.rate === not_held && row.seconds === CONFIRM);
     if (!confirmed || middle(rate, not_held, PRECISION) !== undefined)

@@ -1,6 +1,6 @@
 import judging from '../../../reports/contract/judging.json' with { type: 'json' };
 import { latencyOf, type Rule, type Run, stagesOf } from '../../../reports/contract/run.ts';
-import { figure } from '../../../reports/page/format.ts';
+import { percent, plain } from '../../../reports/page/format.ts';
 import { isOpen, limited, measuredText, rulesOf } from '../../../reports/rules.ts';
 
 /** The judgement of a probe. */
@@ -30,9 +30,9 @@ function said(rule: Rule): string {
   if (rule.ok === null) return `${limited(rule)}: not judged`;
   const name = rule.name.replace(/^arrival_/, '').replaceAll('_', ' ');
   if (rule.limit === null || rule.value === null) return rule.reason || name;
-  if (rule.unit === 'messages') return `${measuredText(rule)} ${name}`;
+  if (rule.unit === 'messages') return `${plain(measuredText({ ...rule, unit: '' }))} ${name}`;
   // A doubt of the instrument needs its reason; a limit explains itself.
-  return (rule.result === 'invalid' && rule.reason) || `${name} ${measuredText(rule)} ${rule.unit}`.trim();
+  return (rule.result === 'invalid' && rule.reason) || `${name} ${plain(measuredText(rule))}`;
 }
 
 /** The same in one second, as a tenth of a second decides p99 of a run of ten. */
@@ -42,6 +42,9 @@ const OTHERS_MUCH = 5;
 
 /** The share of due messages that may be in flight at the end. */
 const UNDER_WAY = 0.02;
+
+/** A share of 100 in words. */
+const share = (of: number) => plain(percent(of / 100));
 
 /**
  * Why a run that did not hold might have held on an undisturbed machine: others took CPU that would have been enough for the missing
@@ -55,10 +58,8 @@ export function disturbance(run: Run): string | undefined {
   const others = othersUse(run);
   const disturbances: string[] = [];
   if (mean >= judging.steal_much || most >= STEAL_MUCH_AT_ONCE)
-    disturbances.push(
-      `the hypervisor took ${figure(mean)} % of the CPU, ${figure(most)} % in the worst second`,
-    );
-  if (others >= OTHERS_MUCH) disturbances.push(`other processes took ${figure(others)} % of the CPU`);
+    disturbances.push(`the hypervisor took ${share(mean)} of the CPU, ${share(most)} in the worst second`);
+  if (others >= OTHERS_MUCH) disturbances.push(`other processes took ${share(others)} of the CPU`);
   const carried = sum(hold.map(({ arrived }) => arrived)) / sum(hold.map(({ scheduled }) => scheduled));
   const overloaded = carried < (1 - (mean + others) / 100) * (1 - UNDER_WAY);
   return disturbances.length === 0 || overloaded ? undefined : disturbances.join(', ');

@@ -96,7 +96,8 @@ async function main(): Promise<number> {
         const k6 = () => new K6Run(SCRIPT, own, env(runDir), 'errors');
         const { code, signal } = await launch(k6);
         stop.throwIfAborted();
-        if (!cameToItsEnd({ code, signal })) throw new Error(`k6 ended with ${signal ?? code} at ${rate}/s`);
+        if (!cameToItsEnd({ code, signal }))
+          throw new Error(`k6 ended with ${signal ?? code} at ${rate} requests/s`);
       }),
     );
   });

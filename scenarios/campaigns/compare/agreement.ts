@@ -1,6 +1,7 @@
 /** Whether k6 and Artillery measure the same arrival, within 10 %. Each measures both ends with one clock, so the clock bound does not matter. */
 import type { Addition } from '../../../reports/comparison/comparison.ts';
 import type { Run } from '../../../reports/contract/run.ts';
+import { exactly } from '../../../reports/page/format.ts';
 
 /** The allowed difference, as a share of k6's figure. */
 const SHARE = 0.1;
@@ -44,10 +45,10 @@ export function agreementOf(runs: readonly Run[]): Agreement {
       head: ['figure', 'k6', 'Artillery', 'apart', 'allowed', 'within'],
       rows: compared.map(({ series, p, k6, artillery, apart, allowed, within }) => [
         `${series.replace('_', ' ')} ${p}`,
-        k6.toFixed(3),
-        artillery.toFixed(3),
-        `${apart < 0 ? '−' : '+'}${Math.abs(apart).toFixed(3)}`,
-        `±${allowed.toFixed(3)}`,
+        exactly(k6, 3),
+        exactly(artillery, 3),
+        `${apart < 0 ? '' : '+'}${exactly(apart, 3)}`,
+        `±${exactly(allowed, 3)}`,
         within ? 'yes' : 'NO',
       ]),
       notes: [

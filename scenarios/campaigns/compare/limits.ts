@@ -57,7 +57,8 @@ export async function findLimit(
 }
 
 export function limitText({ tool, kept, tooMuch, reason }: Limit): string {
-  if (tooMuch === undefined) return `${tool} keeps up with ${kept}/s, the highest rate tried.`;
-  if (kept === 0) return `${tool} does not keep up with ${tooMuch}/s, the lowest rate tried: ${reason}.`;
-  return `${tool} keeps up with ${kept}/s, and is the bottleneck from ${tooMuch}/s on: ${reason}.`;
+  if (tooMuch === undefined) return `${tool} keeps up with ${kept} requests/s, the highest rate tried.`;
+  if (kept === 0)
+    return `${tool} does not keep up with ${tooMuch} requests/s, the lowest rate tried: ${reason}.`;
+  return `${tool} keeps up with ${kept} requests/s, and is the bottleneck from ${tooMuch} requests/s on: ${reason}.`;
 }

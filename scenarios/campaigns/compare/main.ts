@@ -126,7 +126,9 @@ class Comparison {
         const run = existsSync(join(runDir, 'run.json')) ? await readRun(runDir) : undefined;
         if (run !== undefined && run.verdict.result !== 'incomplete') return run;
         stop.throwIfAborted();
-        throw new Error(`${tool} left no complete report at ${load.rate}/s, so there is nothing to compare`);
+        throw new Error(
+          `${tool} left no complete report at ${load.rate} requests/s, so there is nothing to compare`,
+        );
       };
       const dirs: string[] = [];
       const runs: Run[] = [];
@@ -135,14 +137,14 @@ class Comparison {
         const name = `compare-${tool}-${TOPOLOGY}-${NETWORK}-${this.#stamp}-${i + 1}`;
         const runDir = newDirectory(join(RUNS, name));
         dirs.push(runDir);
-        console.log(`run    ${i + 1} of ${2 * repeat}, ${tool}, ${rate}/s for ${duration} s`);
+        console.log(`run    ${i + 1} of ${2 * repeat}, ${tool}, ${rate} requests/s for ${duration} s`);
         runs.push(await one(tool, { rate, duration, warmUp: 10 }, runDir));
       }
       const limits: Limit[] = [];
       for (const tool of most === 0 ? [] : TOOLS) {
         let probes = 0;
         const probe = async (at: number) => {
-          console.log(`probe  ${tool}, ${at}/s for ${PROBE_SECONDS} s`);
+          console.log(`probe  ${tool}, ${at} requests/s for ${PROBE_SECONDS} s`);
           const runDir = join(this.#dir, 'probes', `${tool}-${at}-${++probes}`);
           return one(tool, { rate: at, duration: PROBE_SECONDS, warmUp: 3 }, runDir);
         };

@@ -1,7 +1,7 @@
 /** k6 and Artillery side by side: figures of the tools from their runs, for terminal and page. */
 import type { Addition } from '../../../reports/comparison/comparison.ts';
 import { latencyOf, type Resource, type Run } from '../../../reports/contract/run.ts';
-import { compact, ms } from '../../../reports/page/format.ts';
+import { compact, count, exactly, ms } from '../../../reports/page/format.ts';
 import { type Limit, limitText } from './limits.ts';
 import type { WrkFigures } from './wrk.ts';
 
@@ -54,7 +54,7 @@ const NOTES = [
 /** A column for each run. */
 export function generatorsOf(runs: readonly Run[]): Addition {
   const shown = (value: number | null, digits?: number) =>
-    value === null ? 'n/a' : digits === undefined ? compact(value) : value.toFixed(digits);
+    value === null ? 'n/a' : digits === undefined ? compact(value) : exactly(value, digits);
   return {
     title: 'Generators',
     caption: 'Each run, in the order they were made',
@@ -85,5 +85,5 @@ export function reachOf(limits: readonly Limit[], wrk?: WrkFigures): Addition | 
 }
 
 function wrkText({ connections, rate, p50, p99, refused }: WrkFigures): string {
-  return `wrk: ${rate.toFixed(0)} requests/s over ${connections} connections, as fast as it is answered: HTTP p50 ${ms(p50)} ms, p99 ${ms(p99)} ms; ${refused === 0 ? 'all' : `all but ${refused}`} accepted. Whether and when anything arrived, when a request was due, and what became of each, it cannot know.`;
+  return `wrk: ${count(rate)} requests/s over ${connections} connections, as fast as it is answered: HTTP p50 ${ms(p50)} ms, p99 ${ms(p99)} ms; ${refused === 0 ? 'all' : `all but ${refused}`} accepted. Whether and when anything arrived, when a request was due, and what became of each, it cannot know.`;
 }

@@ -2,6 +2,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { said } from '../../../reports/account.ts';
 import { type Account, ENDS, type Run } from '../../../reports/contract/run.ts';
+import { count, plain, rate } from '../../../reports/page/format.ts';
 import { type RigOptions, startRig } from './build.ts';
 import { type Case, type Scale, Scene } from './case.ts';
 import { alteredCases } from './cases/altered.ts';
@@ -14,7 +15,7 @@ import { redisCases } from './cases/redis.ts';
 import { relayCases } from './cases/relay.ts';
 import { runCases } from './cases/run.ts';
 import { subscriberCases } from './cases/subscriber.ts';
-import { type Check, number } from './checks.ts';
+import type { Check } from './checks.ts';
 import type { Rig } from './rig.ts';
 
 /** Every case, by row. Rows 25, 28 and 31 are tests of the instrument, in `npm run selftest`. */
@@ -121,10 +122,10 @@ export function seen({ ok, checks, error }: Result): string {
 export function equation(account: Account | null): string {
   if (account === null) return '';
   const ends = ENDS.filter((end) => (account[end] ?? 0) > 0).map(
-    (end) => `${number(account[end] ?? 0)} ${said(end)}`,
+    (end) => `${count(account[end] ?? 0)} ${said(end)}`,
   );
-  const beside = account.duplicates > 0 ? `; ${number(account.duplicates)} duplicates` : '';
-  return `${number(account.scheduled)} = ${ends.join(' + ') || '0'}${beside}`;
+  const beside = account.duplicates > 0 ? `; ${count(account.duplicates)} duplicates` : '';
+  return `${count(account.scheduled)} = ${ends.join(' + ') || '0'}${beside}`;
 }
 
 /** The campaign as a Markdown table. */
@@ -144,7 +145,7 @@ export function markdown(results: readonly Result[], scale: Scale): string {
   return [
     '# Fault campaign',
     '',
-    `${results.filter(({ ok }) => ok).length} of ${results.length} as expected; ${number(scale.rate)} messages/s.`,
+    `${results.filter(({ ok }) => ok).length} of ${results.length} as expected; ${plain(rate(scale.rate, 'messages'))}.`,
     '',
     '| # | fault | expected | seen | account |',
     '| --- | --- | --- | --- | --- |',

@@ -1,5 +1,6 @@
 import { said } from '../../../reports/account.ts';
 import { type Count, type End, FAILED, type Run } from '../../../reports/contract/run.ts';
+import { against, exact } from '../../../reports/page/format.ts';
 
 /** An expectation of a case, and its result. */
 export interface Check {
@@ -27,15 +28,15 @@ export class Checks {
   }
 
   atLeast(what: string, value: number, minimum: number): this {
-    return this.holds(what, `${number(value)} (≥ ${number(minimum)})`, value >= minimum);
+    return this.holds(what, `${against(value, minimum, '')} (≥ ${exact(minimum)})`, value >= minimum);
   }
 
   atMost(what: string, value: number, maximum: number): this {
-    return this.holds(what, `${number(value)} (≤ ${number(maximum)})`, value <= maximum);
+    return this.holds(what, `${against(value, maximum, '')} (≤ ${exact(maximum)})`, value <= maximum);
   }
 
   same(what: string, value: number, expected: number): this {
-    return this.holds(what, `${number(value)} (= ${number(expected)})`, value === expected);
+    return this.holds(what, `${against(value, expected, '')} (= ${exact(expected)})`, value === expected);
   }
 
   verdict({ verdict }: Run, allowed: readonly Run['verdict']['result'][], reason?: RegExp): this {
@@ -47,10 +48,4 @@ export class Checks {
     this.all.push({ what, seen, ok });
     return this;
   }
-}
-
-/** A number with thousands separators and rounded decimals. */
-export function number(value: number): string {
-  const digits = Math.abs(value) < 100 && !Number.isInteger(value) ? 1 : 0;
-  return value.toLocaleString('en', { maximumFractionDigits: digits });
 }

@@ -7,6 +7,7 @@ import { exitAfter } from '../../../pipeline/stack/explain.ts';
 import { shortPath } from '../../../pipeline/stack/file.ts';
 import { INTERRUPTED, onInterrupt } from '../../../pipeline/stack/interrupt.ts';
 import { moment, newDirectory, RUNS } from '../../../reports/directory.ts';
+import { duration, plain } from '../../../reports/page/format.ts';
 import { buildToxiproxy } from '../../lab/toxiproxy.ts';
 import { CASES, equation, markdown, play, type Result, seen } from './campaign.ts';
 import type { Case, Scale } from './case.ts';
@@ -91,7 +92,9 @@ async function main(): Promise<number> {
 
 function print(result: Result, good: boolean): void {
   const { row, fault, account, seconds } = result;
-  console.log(`${good ? 'ok  ' : 'FAIL'} ${String(row).padStart(2)}  ${fault}  ${seconds.toFixed(0)} s`);
+  console.log(
+    `${good ? 'ok  ' : 'FAIL'} ${String(row).padStart(2)}  ${fault}  ${plain(duration(Math.round(seconds)))}`,
+  );
   console.log(`         ${seen(result)}`);
   if (account !== null) console.log(`         ${equation(account)}`);
 }

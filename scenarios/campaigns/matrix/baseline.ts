@@ -2,6 +2,7 @@
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { Listen } from '../../../pipeline/stack/services.ts';
+import { figure, ms } from '../../../reports/page/format.ts';
 import { PROBE, rateOf, send } from './probe.ts';
 
 /** Figures of a network without the pipeline. */
@@ -54,12 +55,12 @@ export function bottlenecks(
     const needed = (wanted * BYTES_A_REQUEST * 8) / 1e6;
     if (carried < needed)
       lines.push(
-        `the network ${name} carries ${carried.toFixed(1)} Mbit/s, and ${needed.toFixed(1)} are wanted (${HEADROOM} × RATE × ${BYTES_A_REQUEST} bytes): lower --rate to ${Math.floor((rate * carried) / needed)}`,
+        `the network ${name} carries ${figure(carried)} Mbit/s, and ${figure(needed)} are wanted (${HEADROOM} × RATE × ${BYTES_A_REQUEST} bytes): lower --rate to ${Math.floor((rate * carried) / needed)}`,
       );
     const most = connections / (rtt_ms / 1000);
     if (most < wanted)
       lines.push(
-        `over the network ${name} (round trip ${rtt_ms.toFixed(1)} ms) ${connections} connections send ${Math.floor(most)} requests/s, and ${wanted} are wanted (${HEADROOM} × RATE): more --connections`,
+        `over the network ${name} (round trip ${ms(rtt_ms)} ms) ${connections} connections send ${Math.floor(most)} requests/s, and ${wanted} are wanted (${HEADROOM} × RATE): more --connections`,
       );
   }
   return lines;

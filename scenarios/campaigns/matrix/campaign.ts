@@ -7,7 +7,7 @@ import type { Stack } from '../../../pipeline/stack/stack.ts';
 import { readRun } from '../../../reports/comparison/recording.ts';
 import type { Run } from '../../../reports/contract/run.ts';
 import { COMPARISONS, moment, newDirectory, RUNS } from '../../../reports/directory.ts';
-import { ms } from '../../../reports/page/format.ts';
+import { figure, ms } from '../../../reports/page/format.ts';
 import type { Lab } from '../../lab/lab.ts';
 import { factsOf, type Plan } from '../../lab/networks.ts';
 import { Remote } from '../../lab/remote.ts';
@@ -152,7 +152,7 @@ class Matrix {
         figures[name] = one;
         console.log(
           `alone       ${name.padEnd(9)} round trip ${ms(one.rtt_ms)} ms, ` +
-            `${one.up_mbit.toFixed(0)} Mbit/s up, ${one.down_mbit.toFixed(0)} Mbit/s down`,
+            `${figure(one.up_mbit)} Mbit/s up, ${figure(one.down_mbit)} Mbit/s down`,
         );
       } finally {
         await route.close();

@@ -31,7 +31,9 @@ export async function highestHeld(options: HoldOptions): Promise<{ rate: number;
       for (const file of await readdir(probe)) await rename(join(probe, file), join(runDir, file));
     }
     await rm(probe, { recursive: true, force: true });
-    console.log(`${`${rate}`.padStart(14)}/s  ${holds ? 'held' : `not held: ${reasons.join(', ')}`}`);
+    console.log(
+      `${`${rate} requests/s`.padStart(25)}  ${holds ? 'held' : `not held: ${reasons.join(', ')}`}`,
+    );
     if (holds) return 'held';
     return disturbance(run) === undefined ? 'not held' : 'disturbed';
   };

@@ -26,7 +26,7 @@ const DRIFT = 'soak_latency_drift_ms';
 
 /** The growth of p99 in ms, or null if nothing arrived in one of the compared seconds. */
 function driftOf({ figures, timeline }: Run): number | null {
-  const drift = figures?.find(({ name }) => name === 'p99 has grown by');
+  const drift = figures?.find(({ name }) => name === 'p99, change');
   const ms = latencyDrift(timeline, 4);
   assert.deepEqual([drift?.value, drift?.unit], [Number.isNaN(ms) ? null : ms, 'ms']);
   return Number.isNaN(ms) ? null : ms;

@@ -17,7 +17,7 @@ import (
 // own is the script's answer; empty: none.
 func Conclude(r *report.Run, own string) {
 	carry(r.Steps)
-	offer(r)
+	Offer(r)
 	r.Knee = NewKnee(r.Stages, r.Steps)
 	r.Findings = findings(r)
 	if r.ArrivalBins == nil { // merged, or of an earlier version

@@ -35,9 +35,9 @@ func TestTheAnswerOfEachGolden(t *testing.T) {
 		"passing":        {"Held 2,850 messages/s", "the most that was offered", "p99 4.39 ms", "limit 250 ms"},
 		"failing":        {"were held for 5 s", "192 lost", "of 89,300 messages"},
 		"refusing":       {"Held no rate for 5 s with every message arriving", "78,751 rejected"},
-		"spike":          {"400/s", "drained in 2 s (limit 5 s)", "p99", "after 3 s (limit 5 s)"},
-		"soak":           {"at 50/s", "p99 grew by 0.11 ms (limit 50 ms)", "2.4 MB at most (limit 32 MB)"},
-		"connections":    {"897 of 900 connections", "for 6 s", "canary p99 3.1 ms (limit 50 ms)"},
+		"spike":          {"400 requests/s", "drained in 2 s (limit 5 s)", "p99", "after 3 s (limit 5 s)"},
+		"soak":           {"24 s at 50 requests/s", "p99 grew by 0.110 ms (limit 50 ms)", "2.4 MB at most (limit 32 MB)"},
+		"connections":    {"897 of 900 connections", "for 6 s", "canary p99 3.10 ms (limit 50 ms)"},
 		"throughput":     {"at most 7,879 messages/s", "with 4 clients"},
 		"capacity":       {"Held 300 messages/s", "the most that was offered", "arrival p99", "limit 100 ms"},
 		"fixed":          {"4 VUs carried", "messages/s", "arrival p50", "p99", "HTTP p99"},
@@ -76,9 +76,9 @@ func TestTheAnswerOfEachGolden(t *testing.T) {
 
 // scriptAnswers are the answers that scripts set (scenarios/lib/answers.js).
 var scriptAnswers = map[string]string{
-	"spike":       "After 400/s for 2 s the backlog drained in 2 s (limit 5 s); p99 was back after 3 s (limit 5 s).",
-	"soak":        "From the second quarter of 0.007 h at 50/s to the last, p99 grew by 0.11 ms (limit 50 ms) and memory grew by 2.4 MB at most (limit 32 MB).",
-	"connections": "The broker held 897 of 900 connections for 6 s, with canary p99 3.1 ms (limit 50 ms).",
+	"spike":       "After 400 requests/s for 2 s the backlog drained in 2 s (limit 5 s); p99 was back after 3 s (limit 5 s).",
+	"soak":        "From the second quarter of 24 s at 50 requests/s to the last, p99 grew by 0.110 ms (limit 50 ms) and memory grew by 2.4 MB at most (limit 32 MB).",
+	"connections": "The broker held 897 of 900 connections for 6 s, with canary p99 3.10 ms (limit 50 ms).",
 	"throughput":  "All clients together exchanged at most 7,879 messages/s, with 4 clients.",
 }
 

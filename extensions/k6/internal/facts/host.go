@@ -76,9 +76,9 @@ func vmstat(r *report.Run, host *report.Figures) (found []report.Finding) {
 	}
 	if mean >= report.StealMuch {
 		tell("run again on a machine that is not shared",
-			"The hypervisor took %s %% of the host's CPU, and %s %% in the worst second: "+
+			"The hypervisor took %s of the host's CPU, and %s in the worst second: "+
 				"the latencies contain its pauses.",
-			words.MS(&mean), words.MS(&worst))
+			words.Percent(mean/100), words.Percent(worst/100))
 	}
 	spent := part(func(idle, switches, _ float64) bool { return idle < idleFew && switches > switchesMany })
 	if spent >= runMuch {

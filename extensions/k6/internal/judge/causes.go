@@ -34,8 +34,8 @@ func stolen(r *report.Run) string {
 	if !known || mean < report.StealMuch {
 		return ""
 	}
-	return fmt.Sprintf("the hypervisor took %s %% of this host's CPU during the run, and %s %% in the worst second",
-		words.MS(&mean), words.MS(&worst))
+	return fmt.Sprintf("the hypervisor took %s of this host's CPU during the run, and %s in the worst second",
+		words.Percent(mean/100), words.Percent(worst/100))
 }
 
 // lateBy is why a generator was late, from the seconds in which it was later than limit (ms), and the advice as a

@@ -76,14 +76,14 @@ func cpu(e Evidence) *report.Rule {
 		return nil
 	}
 	rule := atMost("cpu", float64(seconds), max(1, busySeconds*float64(len(timeline))), "s", report.Doubtful)
-	rule.Basis = fmt.Sprintf("%.0f %% of the seconds, or one, may be above %.0f %% of %d cores", busySeconds*100,
-		busyShare*100, e.Cores)
+	rule.Basis = fmt.Sprintf("%s of the seconds, or one, may be above %s of %d cores", words.Percent(busySeconds),
+		words.Percent(busyShare), e.Cores)
 	rule.Part = report.Sending
 	rule.Doubts = []report.Doubt{doubt(report.ArrivalClaim, report.TooHigh), doubt(report.RequestsClaim, report.TooHigh),
 		doubt(report.StagesClaim, report.TooHigh)}
 	rule.Remedy = "the load generator was out of CPU. " + e.lowerRate(lateFloorMS) + " or give it more cores, and run again"
-	return because(rule, "the generator was out of CPU: above %.0f %% of its %d cores in %s of %s seconds%s",
-		busyShare*100, e.Cores, words.Count(seconds), words.Count(len(timeline)), after(stolen(e.Run)))
+	return because(rule, "the generator was out of CPU: above %s of its %d cores in %s of %s seconds%s",
+		words.Percent(busyShare), e.Cores, words.Count(seconds), words.Count(len(timeline)), after(stolen(e.Run)))
 }
 
 func socketWait(e Evidence) *report.Rule {
@@ -174,7 +174,7 @@ func negative(e Evidence) *report.Rule {
 	a := e.Run.Account
 	rule := atMost("negative", float64(a.Negative), math.Floor(negativeShare*float64(a.Deliveries.Arrived)),
 		"deliveries", report.Doubtful)
-	rule.Basis = fmt.Sprintf("%.0f %% of the deliveries", negativeShare*100)
+	rule.Basis = words.Percent(negativeShare) + " of the deliveries"
 	rule.Part, rule.Doubts = report.Receiving, []report.Doubt{doubt(report.StagesClaim, report.Either)}
 	rule.Remedy = "the clocks disagree. See which process is off in the report, and run again"
 	return because(rule, "the clocks disagree: %s of %s deliveries have a stage below zero",
@@ -209,7 +209,7 @@ func after(cause string) string {
 // late compares a lateness of the generator with the arrival latency, both p99 in ms.
 func late(name string, ms, arrival float64) report.Rule {
 	rule := atMost(name, ms, max(lateFloorMS, lateShare*arrival), "ms", report.Doubtful)
-	rule.Basis = fmt.Sprintf("%.0f %% of arrival p99, no less than %d ms", lateShare*100, lateFloorMS)
+	rule.Basis = fmt.Sprintf("%s of arrival p99, no less than %d ms", words.Percent(lateShare), lateFloorMS)
 	return rule
 }
 
@@ -229,14 +229,15 @@ func clockBound(e Evidence) *report.Rule {
 		return because(rule, "no process of the pipeline reported its clock bound, "+
 			"so the limit on it holds for the generator only")
 	}
-	return because(rule, "the clock bound ±%.3f ms is above the limit of %.3f ms", r.Clock.BoundMS, *r.Clock.LimitMS)
+	return because(rule, "the clock bound ±%s ms is above the limit of %s ms",
+		words.Against(&r.Clock.BoundMS, r.Clock.LimitMS, ""), words.Figure(r.Clock.LimitMS))
 }
 
 // open names the subscribers that did not reconnect.
 func open(gaps []report.Gap) (all string) {
 	for _, g := range gaps {
 		if g.ToS == nil {
-			all += fmt.Sprintf("; subscriber %d from %.1f s on: %s", g.Subscriber, g.FromS, g.Reason)
+			all += fmt.Sprintf("; subscriber %d from %s on: %s", g.Subscriber, words.Duration(g.FromS), g.Reason)
 		}
 	}
 	return all

@@ -130,7 +130,7 @@ func TestMergeIgnoresTheOrderOfTheParts(t *testing.T) {
 	assert.Len(t, r.Generators, 3)
 	text := report.Text(r, "", report.Screen{})
 	assert.Contains(t, text,
-		"\n  generator 2 1/3:2/3 · pass · 190 scheduled · 190 arrived · lateness p99 0.348 ms · CPU max 5.00 %\n")
+		"\n  generator 2 1/3:2/3 · pass · 190 scheduled · 190 arrived · lateness p99 0.348 ms · CPU max 5 %\n")
 	assert.Contains(t, text, " scheduled = 0 dropped")
 }
 

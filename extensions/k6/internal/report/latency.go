@@ -30,7 +30,7 @@ func NewLatency(s *ledger.Series, lossless bool) Latency {
 	}
 	at := func(percentiles ...float64) []*float64 {
 		values := make([]*float64, len(percentiles))
-		for i, us := range s.Histogram.ValueAtPercentilesSlice(percentiles) {
+		for i, us := range atRanks(s, percentiles) {
 			values[i] = new(ms(min(us, s.Max))) // it returns the upper end of a bucket, which may exceed the maximum
 		}
 		return values
@@ -79,7 +79,7 @@ func NewQuantiles(s *ledger.Series) *Quantiles {
 	if s.Count == 0 {
 		return nil
 	}
-	v := s.Histogram.ValueAtPercentilesSlice([]float64{50, 95, 99})
+	v := atRanks(s, []float64{50, 95, 99})
 	for i := range v {
 		v[i] = min(v[i], s.Max) // a histogram reports the upper end of its bucket
 	}
@@ -88,6 +88,17 @@ func NewQuantiles(s *ledger.Series) *Quantiles {
 		Mean:  float64(s.Sum) / float64(s.Count) / 1000,
 		P50:   new(ms(v[0])), P95: new(ms(v[1])), P99: new(ms(v[2])), Max: ms(s.Max),
 	}
+}
+
+// atRanks are percentiles of a series, in µs. The rank of a percentile is rounded up: at least that share of the samples
+// is no larger. HdrHistogram takes the nearest rank, so p99 of 160 samples was the one that two are larger than.
+func atRanks(s *ledger.Series, percentiles []float64) []int64 {
+	const noise = 1e-9 // of 0.99 × 100 in binary
+	ranks := make([]float64, len(percentiles))
+	for i, p := range percentiles {
+		ranks[i] = 100 * math.Ceil(p/100*float64(s.Count)-noise) / float64(s.Count)
+	}
+	return s.Histogram.ValueAtPercentilesSlice(ranks)
 }
 
 func ms(us int64) float64 { return float64(us) / 1000 }

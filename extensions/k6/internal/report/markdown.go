@@ -176,7 +176,7 @@ func (m *markdown) rules(r *Run, of string) {
 		if rule.Decides() {
 			result = "**" + result + "**"
 		}
-		m.row(plain(rule.Label()), plain(words.WithUnit(rule.Value, rule.Unit)), plain(rule.limit()), result)
+		m.row(plain(rule.Label()), plain(rule.value()), plain(rule.limit()), result)
 	}
 }
 

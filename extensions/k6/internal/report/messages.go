@@ -123,7 +123,7 @@ func (t *Tail) share(stage string) string {
 	if t == nil || t.MeanMS <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.0f %%", t.StagesMS[stage]/t.MeanMS*100)
+	return words.Percent(t.StagesMS[stage] / t.MeanMS)
 }
 
 // slowestText lists the slowest deliveries: as many as ARRIVAL_SLOWEST says.

@@ -230,7 +230,7 @@ func TestTheTextSummarizesTheRun(t *testing.T) {
 		"  FAIL        ramp-single\n              lost: 3 of 12345 messages were accepted and never arrived\n",
 		"  arrival     p50 1,000 · p95 1,901 · p99 1,980 · max 2,000 ms   from 2,000 deliveries in the measured phases\n",
 		"  HTTP        p50 10.0 · p95 19.0 · p99 n/a · max 20.0 ms   from 20 requests\n",
-		"    schedule     0.500    0 %      n/a      n/a    0.500 ms\n",
+		"    schedule     0.500   0.05 %      n/a      n/a    0.500 ms\n",
 		"    queue          n/a\n",
 		"  account     12,345 scheduled = 0 dropped + 0 rejected + 0 unknown + 12,342 arrived\n" +
 			"              + 0 dead-lettered + 0 queued + 3 lost\n",

@@ -92,11 +92,11 @@ func change(difference, from *float64) string {
 		return "n/a"
 	}
 	text := words.MS(difference) + " ms"
-	if *difference >= 0 {
+	if *difference > 0 {
 		text = "+" + text
 	}
 	if from != nil && *from > 0 {
-		text += fmt.Sprintf(" (%+.0f %%)", *difference / *from * 100)
+		text += " (" + words.Change(*difference / *from) + ")"
 	}
 	return text
 }

@@ -46,16 +46,6 @@ func TestThePageHasItsFiguresWithoutAScript(t *testing.T) {
 	}
 }
 
-// Regression: a stage of 0.005 % had a share of 0.00 %.
-func TestAShareIsNeverRoundedToNothingOrAll(t *testing.T) {
-	t.Parallel()
-	for share, text := range map[float64]string{
-		0: "0 %", 0.000_01: "< 0.01 %", 0.000_06: "0.01 %", 0.12: "12 %", 0.998: "99.80 %", 0.999_99: "> 99.99 %", 1: "100 %",
-	} {
-		assert.Equal(t, text, words.Percent(share), share)
-	}
-}
-
 func TestForeignTextStaysTextInTheStaticPart(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "hostile")

@@ -116,7 +116,7 @@ func cpuOf(s Step, role string) string {
 	if !known {
 		return "n/a"
 	}
-	return fmt.Sprintf("%.0f", sum)
+	return words.Level(sum)
 }
 
 // RoleOf is a process's name without its number: ingest-2 is an ingest.

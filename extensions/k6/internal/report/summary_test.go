@@ -111,24 +111,3 @@ func TestFiguresAreAddedToARun(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, left)
 }
-
-func TestFiguresAreAddedToARunOfAnEarlierVersion(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	text, err := os.ReadFile(reports + "testdata/passing.json")
-	require.NoError(t, err)
-	var run map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(text, &run))
-	delete(run, "figures")
-	delete(run, "answer")
-	delete(run, "findings")
-	text, err = json.Marshal(run)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, FileName), text, 0o600))
-	require.NoError(t, Annotate(dir, Campaign{Figures: []Figure{{Name: "x", Value: new(1.0)}}}, ""))
-	_, after := readJSON(t, filepath.Join(dir, FileName))
-	assert.Equal(t, []any{map[string]any{"name": "x", "value": 1.0, "unit": ""}}, after["figures"])
-	assert.NotContains(t, after, "answer")
-	_, summary := readJSON(t, filepath.Join(dir, SummaryName))
-	assert.NoError(t, summarySchema(t).Validate(summary))
-}

@@ -3,8 +3,8 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -130,7 +130,7 @@ func Text(r *Run, where string, screen Screen) string {
 		if p.Scheduled != nil {
 			own = fmt.Sprintf(" · %s scheduled · %s arrived · lateness p99 %s ms · CPU max %s %%", words.Count(*p.Scheduled),
 				words.Count(*p.Arrived),
-				words.MS(p.ScheduleP99MS), words.MS(p.CPUPercentMax))
+				words.MS(p.ScheduleP99MS), level(p.CPUPercentMax))
 		}
 		s.line(fmt.Sprintf("generator %d", p.Number), "%s · %s%s", p.Segment, p.Result, own)
 	}
@@ -158,7 +158,7 @@ func (id Identity) rates() string {
 	if most == 0 || weights == 0 || messages == weights {
 		return ""
 	}
-	return fmt.Sprintf("%s requests/s = %s messages/s", words.Figure(&most), words.Figure(new(most*messages/weights)))
+	return words.Rate(most, "requests") + " = " + words.PerSecond(most*messages/weights)
 }
 
 // latencies writes the latencies of the run, then of each stage.
@@ -204,14 +204,22 @@ func (s *summary) latencies(r *Run) {
 	}
 }
 
-const stageRow = "%8s %6s %8s %8s %8s"
+// level is a figure that may be unknown.
+func level(value *float64) string {
+	if value == nil {
+		return words.None
+	}
+	return words.Level(*value)
+}
+
+const stageRow = "%8s %8s %8s %8s %8s"
 
 // share is the part's share of the whole.
 func share(part, whole Latency) string {
 	if part.Mean == nil || whole.Mean == nil || *whole.Mean <= 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%.0f %%", *part.Mean / *whole.Mean * 100)
+	return words.Percent(*part.Mean / *whole.Mean)
 }
 
 func (l Latency) quantiles() string {
@@ -258,16 +266,19 @@ func CutOff(ran, planned time.Duration) string {
 		words.Moment(planned))
 }
 
+// driftMuch is the least drift in ppm that is worth a word.
+const driftMuch = 0.05
+
 func (c Clock) text() string {
-	s := fmt.Sprintf("%s, bound ±%.3f ms", c.Reference, c.BoundMS)
+	s := fmt.Sprintf("%s, bound ±%s ms", c.Reference, words.MS(&c.BoundMS))
 	if c.LimitMS != nil {
-		s += fmt.Sprintf(", limit %s ms", words.MS(c.LimitMS))
+		s += fmt.Sprintf(", limit %s ms", words.Figure(c.LimitMS))
 	}
 	if c.DriftPPM == nil {
 		return s
 	}
-	if drift := strconv.FormatFloat(*c.DriftPPM, 'f', 1, 64); drift != "0.0" && drift != "-0.0" {
-		s += ", drift " + drift + " ppm"
+	if math.Abs(*c.DriftPPM) >= driftMuch {
+		s += ", drift " + words.Level(*c.DriftPPM) + " ppm"
 	}
 	return s
 }
@@ -286,7 +297,7 @@ func instrument(r *Run) string {
 		}
 		s := words.Plural(len(gaps), "gap")
 		if open < len(gaps) {
-			s += fmt.Sprintf(", %.1f s", lasted)
+			s += ", " + words.Duration(lasted)
 		}
 		if open > 0 {
 			s += fmt.Sprintf(", %s open", words.Count(open))

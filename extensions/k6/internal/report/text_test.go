@@ -48,9 +48,9 @@ func TestTheClockLineShowsLimitAndDrift(t *testing.T) {
 	}{
 		{nil, 0, "redis TIME, bound ±0.031 ms"},
 		{nil, -0.04, "redis TIME, bound ±0.031 ms"},
-		{nil, -49.96, "redis TIME, bound ±0.031 ms, drift -50.0 ppm"},
+		{nil, -49.96, "redis TIME, bound ±0.031 ms, drift −50 ppm"},
 		{new(0.5), 0, "redis TIME, bound ±0.031 ms, limit 0.500 ms"},
-		{new(2.0), 0.25, "redis TIME, bound ±0.031 ms, limit 2.00 ms, drift 0.2 ppm"},
+		{new(2.0), 0.25, "redis TIME, bound ±0.031 ms, limit 2 ms, drift 0.25 ppm"},
 	} {
 		r := balanced()
 		r.Clock.LimitMS, r.Clock.DriftPPM = c.limit, &c.drift
@@ -175,7 +175,7 @@ func TestSampledFiguresAreShownBesideTheFullOnes(t *testing.T) {
 	few := NewSampled(100, 2, ramp(50), [3]int64{50_000, 100_000, 150_000})
 	r.Sampled = few.Against(r.Latency.Arrival)
 	assert.Contains(t, Text(r, "", Screen{}),
-		"\n  sampled     p99 50.0 ms from 50 samples (one message in 100), full 99.0 ms, difference -49.0 ms (-49 %)\n"+
+		"\n  sampled     p99 50.0 ms from 50 samples (one message in 100), full 99.0 ms, difference −49.0 ms (−49 %)\n"+
 			"              left out, as they are not in both trace lists: 2\n")
 	assert.Equal(t, []float64{1, 2, 3}, []float64{*r.Sampled.Parts.Ingest, *r.Sampled.Parts.Relay,
 		*r.Sampled.Parts.Arrival})
@@ -185,7 +185,7 @@ func TestSampledFiguresAreShownBesideTheFullOnes(t *testing.T) {
 		step.Sampled = few.Against(r.Latency.Arrival)
 		r.Steps = append(r.Steps, step)
 	}
-	assert.Regexp(t, ` 1       50  .* 50\.0     99\.0 -49\.0 ms \(-49 %\)\n`, Text(r, "", Screen{}))
+	assert.Regexp(t, ` 1       50  .* 50\.0     99\.0 −49\.0 ms \(−49 %\)\n`, Text(r, "", Screen{}))
 }
 
 // Regression: the text showed a p99 of 20 samples, which is their maximum. The page left it out.
@@ -193,8 +193,8 @@ func TestAP99Needs100Samples(t *testing.T) {
 	t.Parallel()
 	r := balanced()
 	r.Latency.Arrival = NewLatency(ramp(99), false)
-	assert.Contains(t, Text(r, "", Screen{}), "p50 50.0 · p95 94.0 · p99 n/a · max 99.0 ms")
-	assert.Contains(t, Markdown(r), "| **arrival** | 50.0 | 50.0 | 94.0 | n/a | 99.0 | 99 |")
+	assert.Contains(t, Text(r, "", Screen{}), "p50 50.0 · p95 95.0 · p99 n/a · max 99.0 ms")
+	assert.Contains(t, Markdown(r), "| **arrival** | 50.0 | 50.0 | 95.0 | n/a | 99.0 | 99 |")
 	r.Latency.Arrival = NewLatency(ramp(100), false)
 	assert.Contains(t, Text(r, "", Screen{}), "p99 99.0 · max 100 ms")
 }

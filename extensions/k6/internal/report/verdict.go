@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
@@ -167,7 +166,7 @@ func (r Rule) limit() string {
 	case slices.Contains([]string{"messages", "deliveries", "samples"}, r.Unit): // an earlier version set parts of one
 		number = words.Count(int(*r.Limit))
 	case r.Basis == "":
-		number = words.Grouped(strconv.FormatFloat(*r.Limit, 'f', -1, 64))
+		number = words.Exact(*r.Limit)
 	}
 	return strings.TrimSpace(signs.Replace(r.Op) + " " + number + " " + r.Unit)
 }
@@ -181,11 +180,15 @@ func (r Rule) Unjudged(expression string) Rule {
 
 // Broken is a broken limit as text: "arrival p99 14.4 ms, limit < 0.1 ms".
 func (r Rule) Broken() string {
-	value := words.WithUnit(r.Value, r.Unit)
-	if r.Unit == "%" && r.Value != nil {
-		value = words.Percent(*r.Value / 100)
+	return fmt.Sprintf("%s %s, limit %s", r.Label(), r.value(), r.limit())
+}
+
+// value is the measured value with its unit, and never reads like a limit that it is not.
+func (r Rule) value() string {
+	if r.Limit == nil || r.Basis == "" {
+		return words.Against(r.Value, r.Limit, r.Unit)
 	}
-	return fmt.Sprintf("%s %s, limit %s", r.Label(), value, r.limit())
+	return words.Against(r.Value, new(words.Shown(*r.Limit)), r.Unit)
 }
 
 // why is a broken rule in one line: measured and required value, and the reason if it adds anything.
@@ -216,7 +219,7 @@ func (r Rule) Label() string {
 func (r Rule) Measured() string {
 	s := r.Limited()
 	if r.Value != nil {
-		s += ": " + words.WithUnit(r.Value, r.Unit)
+		s += ": " + r.value()
 	}
 	if r.Reason != "" {
 		s += " (" + r.Reason + ")"

@@ -46,7 +46,7 @@ func TestWithinLimitsAreJudgedByTheHistogram(t *testing.T) {
 	}
 	rule, err := NewWithinRule("arrival.within(250ms) >= 99.95%", r)
 	require.NoError(t, err)
-	assert.Equal(t, "arrival within 250ms 99.90 %, limit ≥ 99.95 %", rule.Broken())
+	assert.Equal(t, "arrival within 250ms 99.9 %, limit ≥ 99.95 %", rule.Broken())
 	// Regression: all wrong forms had one text.
 	for limit, wrong := range map[string]string{
 		"": "is no limit", "p99 < 250": "is no limit", "arrival.within(250ms)": "has no share", "arrival.within(250) >= 99%": "has no unit",

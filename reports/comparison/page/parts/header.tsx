@@ -4,7 +4,7 @@ import { Long, Table } from '../../../page/table.tsx';
 import type { RunSummary, Subject } from '../../comparison.ts';
 import { gateOf, outcomes } from '../../outcome.ts';
 import { waterfalls } from '../../waterfall.ts';
-import { SURVIVORS } from '../../words.ts';
+import { resultText, SURVIVORS } from '../../words.ts';
 import type { PartProps } from '../part.ts';
 
 /** What came out, what differs in settings, and who is compared with whom. */
@@ -77,7 +77,7 @@ function Conditions({ comparison: { conditions = [] } }: PartProps) {
           head: 'result',
           text: true,
           cell: ({ result }) => (
-            <span class={result === 'passed' ? 'nowrap better' : 'nowrap worse'}>{result}</span>
+            <span class={result === 'passed' ? 'nowrap better' : 'nowrap worse'}>{resultText(result)}</span>
           ),
         },
         { head: 'measured', text: true, cell: ({ detail }) => detail },

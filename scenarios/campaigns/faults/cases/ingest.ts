@@ -1,6 +1,6 @@
 import { latencyOf, type Run } from '../../../../reports/contract/run.ts';
+import { figure } from '../../../../reports/page/format.ts';
 import type { Case } from '../case.ts';
-import { number } from '../checks.ts';
 import { until } from '../until.ts';
 
 const WINDOW = 1000;
@@ -96,7 +96,7 @@ export const ingestCases: Case[] = [
         .atLeast('load, times what arrived', scheduled / arrived, 2)
         .atLeast('refusals looked at', refusals.length, 1)
         .same('503 with Retry-After', retryable, refusals.length)
-        .atMost(`growth of the ingest, which had ${number(idle)} MB when idle, MB`, most - idle, 50)
+        .atMost(`growth of the ingest, which had ${figure(idle)} MB when idle, MB`, most - idle, 50)
         // From the send, as the generator may be late under a flood.
         .atMost(
           'from send p99, s',
