@@ -3,6 +3,7 @@ package facts
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -39,6 +40,9 @@ func Conclude(r *report.Run, own string) {
 		}
 		r.Answer.Sentence = withFailures(r, cmp.Or(own, sentence(r, best, known)))
 	}
+	r.Verdict.Reasons = slices.DeleteFunc(r.Verdict.Reasons, func(reason string) bool { // nothing is said twice
+		return strings.Contains(r.Answer.Sentence, words.Capital(reason))
+	})
 }
 
 // withFailures adds what did not arrive and what failed to an answer: before it if that failed the run.
@@ -149,27 +153,92 @@ func sentence(r *report.Run, best held, known bool) string {
 			words.MS(arrival.At(50)),
 			worst(arrival), limited(r))
 	case best.perS == 0:
-		every, with := "", ", with "+worst(arrival)
-		if missing(r) != "" { // the p99 of those that arrived would not say why
-			every, with = "every message arriving and ", ""
-		}
-		return fmt.Sprintf("Held no rate for %d s with %sarrival p99 below %s ms: %s were offered%s.", heldSeconds,
-			every, words.Figure(r.Answer.P99LimitMS), words.PerSecond(busiest.ScheduledPerS), with)
+		return noneHeld(r, busiest)
 	case best.most:
 		long := ""
 		if busiest.ScheduledPerS*(1-asMuch) > best.offered { // in a phase too short to be held
 			long = fmt.Sprintf(" for %d s", heldSeconds)
 		}
-		return fmt.Sprintf("Held %s, the most that was offered%s, with arrival %s%s.", words.PerSecond(best.perS), long,
-			worst(arrival), limited(r))
+		return fmt.Sprintf("Held %s, the most that was offered%s%s.", words.PerSecond(best.perS), long, atRate(r, best))
 	case tooSlow(r):
 		return fmt.Sprintf("Arrival %s is above the limit of %s ms. Below it %s were held for %d s; %s were offered.",
-			worst(arrival),
-			words.Figure(r.Answer.P99LimitMS), words.PerSecond(best.perS), heldSeconds, words.PerSecond(busiest.ScheduledPerS))
+			worst(arrival), words.Figure(r.Answer.P99LimitMS), words.PerSecond(best.perS), heldSeconds, offeredMost(busiest))
 	}
-	return fmt.Sprintf("Held %s with arrival p99 below %s ms. %s were offered, and the whole run has %s.",
-		words.PerSecond(best.perS),
-		words.Figure(r.Answer.P99LimitMS), words.PerSecond(busiest.ScheduledPerS), worst(arrival))
+	return fmt.Sprintf("Held %s%s. %s were offered, and the whole run has %s.", words.PerSecond(best.perS),
+		atRate(r, best), offeredMost(busiest), worst(arrival))
+}
+
+// noneHeld is the answer of a run that held no rate.
+func noneHeld(r *report.Run, busiest *report.Step) string {
+	limit, offered := words.Figure(r.Answer.P99LimitMS), offeredMost(busiest)
+	switch {
+	case r.Account.Rejected > 0:
+		return fmt.Sprintf("No rate up to %s was sustained for %d s: some messages were always refused.", offered, heldSeconds)
+	case missing(r) != "":
+		return fmt.Sprintf("No rate up to %s was sustained for %d s: some messages never arrived.", offered, heldSeconds)
+	case oneRate(r):
+		return fmt.Sprintf("At %s, the only rate offered, arrival %s (limit %s ms).", offered,
+			strings.Replace(worst(r.Latency.Arrival), " ", " was ", 1), limit)
+	}
+	return fmt.Sprintf("Held no rate for %d s with arrival p99 below %s ms: up to %s were offered, with %s.", heldSeconds,
+		limit, offered, worst(r.Latency.Arrival))
+}
+
+// oneRate reports whether the measured phases have one rate.
+func oneRate(r *report.Run) bool {
+	least, most := math.Inf(1), 0.0
+	for i := range r.Steps {
+		if s := &r.Steps[i]; s.Measured {
+			least, most = min(least, s.ScheduledPerS), max(most, s.ScheduledPerS)
+			if ramps(r, s.Name) {
+				return false
+			}
+		}
+	}
+	return most > 0 && most-least <= asMuch*most
+}
+
+// offeredMost is the rate of the busiest step as it was offered.
+func offeredMost(busiest *report.Step) string {
+	rate := busiest.ScheduledPerS
+	if offered := busiest.OfferedPerS; offered != nil && *offered < rate*(1-asMuch) {
+		return fmt.Sprintf("%s (of %s that were planned)", words.PerSecond(*offered), words.PerSecond(rate))
+	}
+	return words.PerSecond(rate)
+}
+
+// atRate is the arrival p99 at a held rate, with its limit and what the generator's lateness has in it.
+func atRate(r *report.Run, h held) string {
+	figure, most := worst(r.Latency.Arrival), ""
+	if h.p99 != nil {
+		figure = "p99 " + words.MS(h.p99) + " ms"
+	}
+	if h.p99 != nil && !h.exact || arrivalTooHigh(r) {
+		most = " at most"
+	}
+	inside := ""
+	if late := lateInside(r); late != "" {
+		inside = "; " + late
+	}
+	return ", with arrival " + strings.Replace(figure, " ", most+" ", 1) + limited(r) + inside
+}
+
+// arrivalTooHigh reports whether the instrument may only have lengthened the arrival latency.
+func arrivalTooHigh(r *report.Run) bool {
+	return slices.ContainsFunc(r.Verdict.Rules, func(rule report.Rule) bool {
+		return rule.IsBroken() && slices.Contains(rule.Doubts,
+			report.Doubt{Claim: report.ArrivalClaim, Direction: report.TooHigh})
+	})
+}
+
+// lateInside says how much of the arrival latency is the generator's lateness; empty: little.
+func lateInside(r *report.Run) string {
+	for _, rule := range r.Verdict.Rules {
+		if rule.Name == "lateness" && rule.IsBroken() && rule.Value != nil {
+			return "up to " + words.MS(rule.Value) + " ms of it are the generator's"
+		}
+	}
+	return ""
 }
 
 // tooSlow reports whether the limit on arrival p99 failed the run.

@@ -29,14 +29,14 @@ var causes = []struct {
 				words.Short(words.Printable(e.Example)))
 		}},
 	{mostFailed, func(r *report.Run) string {
-		s := Failures(r)
-		if e := worstRequest(r); e != nil {
-			if e.Example != "" {
-				s += fmt.Sprintf(", for example %q", words.Short(words.Printable(e.Example)))
-			}
-			s += ": " + adviceOn(e.Class)
+		s, e := Failures(r), worstRequest(r)
+		if e == nil || refusal(r) != nil && sentenceOf(e.Example) != "" { // the ingest says why itself
+			return s
 		}
-		return s
+		if said := sentenceOf(e.Example); said != "" && refusal(r) == nil {
+			s += ", for example “" + said + "”"
+		}
+		return s + ": " + adviceOn(e.Class)
 	}},
 	{func(r *report.Run) bool { return silent(r) && r.Account.Foreign > 0 }, func(r *report.Run) string {
 		s := fmt.Sprintf("%s arrived without an id of this run", words.Plural(r.Account.Foreign, "message"))

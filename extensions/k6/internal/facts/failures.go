@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -14,6 +15,13 @@ const classesMost = 3
 // Failures says how many requests got no 2xx, and why. An error is counted for each attempt.
 func Failures(r *report.Run) string {
 	n := r.Account.Requests
+	if e := refusal(r); e != nil {
+		why := e.Class
+		if said := sentenceOf(e.Example); said != "" {
+			why += ": “" + said + "”"
+		}
+		return fmt.Sprintf("the ingest refused %s of %s (%s)", words.Count(n.Failed), words.Plural(n.Sent, "request"), why)
+	}
 	why, more := []string{}, 0
 	for _, e := range r.Errors {
 		switch {
@@ -35,6 +43,61 @@ func Failures(r *report.Run) string {
 		s += " and others"
 	}
 	return s
+}
+
+// refusal is the one status by which an HTTP ingest refused nearly all of the failed requests; nil: they failed in
+// several ways, or in another one.
+func refusal(r *report.Run) *report.ErrorClass {
+	e := worstRequest(r)
+	if e == nil || r.Run.RequestProtocol() != "HTTP" || 10*e.Count < 9*r.Account.Requests.Failed {
+		return nil
+	}
+	for _, gateway := range []string{"HTTP 502", "HTTP 504", "HTTP 3"} { // these say nothing about the ingest
+		if strings.HasPrefix(e.Class, gateway) {
+			return nil
+		}
+	}
+	if !strings.HasPrefix(e.Class, "HTTP 4") && !strings.HasPrefix(e.Class, "HTTP 5") {
+		return nil
+	}
+	return e
+}
+
+// saidMost is how many characters of an answer a sentence quotes.
+const saidMost = 120
+
+// said are the members of an answer in JSON that hold its sentence (RFC 9457 has detail and title).
+var said = []string{"detail", "message", "error", "error_description", "title", "reason"}
+
+// sentenceOf is what an answer's body says, without the syntax around it; empty: nothing.
+func sentenceOf(body string) string {
+	text := body
+	for range 2 { // {"error": {"message": …}}
+		var members map[string]json.RawMessage
+		if json.Unmarshal([]byte(text), &members) != nil {
+			break
+		}
+		for _, name := range said {
+			if value, ok := members[name]; ok {
+				text = string(value)
+				break
+			}
+		}
+	}
+	var plain string
+	if json.Unmarshal([]byte(text), &plain) == nil {
+		text = plain
+	}
+	text = strings.TrimRight(strings.TrimSpace(words.Printable(text)), ".")
+	letters := []rune(text)
+	if len(letters) <= saidMost {
+		return text
+	}
+	cut := string(letters[:saidMost]) // at a space: a number that is cut is another number
+	if at := strings.LastIndexByte(cut, ' '); at > 0 {
+		cut = cut[:at]
+	}
+	return cut + " …"
 }
 
 // failing adds the failed requests to an answer; empty: there are none.

@@ -55,6 +55,9 @@ type held struct {
 	most    bool    // no higher rate was offered for as long
 	vus     int     // of a sweep, the concurrency
 	over    []int   // of a sweep, the concurrencies that did not hold
+
+	p99   *float64 // arrival p99 at that rate, ms; nil: it has too few deliveries
+	exact bool     // p99 is that of all deliveries at the rate; else no second of the window is above it
 }
 
 // heldBelow finds the highest held rate: among the steps of a sweep, or over some seconds of another run. In a sweep a
@@ -84,18 +87,60 @@ func heldBelow(r *report.Run, limit float64) (h held, known bool) {
 type window struct {
 	offered, perS float64 // messages/s: due, and accepted and arrived
 	kept          bool
+	seconds       []report.Interval
 }
+
+// aboutAsMuch is the share within which windows are at one rate.
+const aboutAsMuch = 0.02
 
 func heldSecondsBelow(r *report.Run, limit float64) (h held, known bool) {
 	all := windows(r, limit)
 	var best window
 	for _, w := range all {
-		if w.kept && w.perS > best.perS {
+		if w.kept && w.perS > best.perS && mostlyKept(all, w.offered) {
 			best = w
 		}
 	}
 	more := slices.ContainsFunc(all, func(w window) bool { return !w.kept && w.offered >= best.offered*(1-asMuch) })
-	return held{perS: best.perS, offered: best.offered, most: !more}, len(all) > 0
+	h = held{perS: best.perS, offered: best.offered, most: !more}
+	h.p99, h.exact = p99At(r, best)
+	return h, len(all) > 0
+}
+
+// mostlyKept reports whether most of the windows at a rate were kept: a few lucky seconds hold no rate.
+func mostlyKept(all []window, offered float64) bool {
+	kept, of := 0, 0
+	for _, w := range all {
+		if math.Abs(w.offered-offered) <= aboutAsMuch*offered {
+			of++
+			if w.kept {
+				kept++
+			}
+		}
+	}
+	return 2*kept > of
+}
+
+// p99At is the arrival p99 at the rate of a window: that of the phase with this rate, or else the highest of its
+// seconds.
+func p99At(r *report.Run, w window) (p99 *float64, exact bool) {
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		if s.Measured && w.offered > 0 && math.Abs(s.ScheduledPerS-w.offered) <= asMuch*w.offered && !ramps(r, s.Name) {
+			return s.Latency.Arrival.At(99), true
+		}
+	}
+	for i := range w.seconds {
+		if own := w.seconds[i].Arrival.P99OrNil(); own != nil && (p99 == nil || *own > *p99) {
+			p99 = own
+		}
+	}
+	return p99, false
+}
+
+// ramps reports whether a phase changes its rate.
+func ramps(r *report.Run, name string) bool {
+	return slices.ContainsFunc(r.Run.Profile.Phases, func(p report.Phase) bool { return p.Name == name && p.RampTo != nil })
 }
 
 // windows are all windows within measured phases. A window takes heldSeconds, or as long as a hundred deliveries take:
@@ -138,9 +183,10 @@ func windows(r *report.Run, limit float64) (all []window) {
 		}
 		last, seconds := i+sum.seconds-1, float64(sum.seconds)
 		arrived, grew := float64(sum.arrived)/seconds, float64(max(0, r.Timeline[last].Backlog-before))
-		w := window{offered: float64(sum.scheduled) / seconds, kept: sum.below()}
+		w := window{offered: float64(sum.scheduled) / seconds, kept: sum.below() && sum.wasOffered(),
+			seconds: r.Timeline[i : last+1]}
 		if arrived > 0 {
-			w.perS = float64(sum.accepted) / seconds * arrived / (arrived + grew/seconds)
+			w.perS = min(w.offered, float64(sum.accepted)/seconds*arrived/(arrived+grew/seconds))
 		}
 		w.kept = w.kept && grew <= max(backlogSeconds*arrived, float64(request)) && (!lost || least[last] == 0)
 		all = append(all, w)
@@ -151,6 +197,7 @@ func windows(r *report.Run, limit float64) (all []window) {
 // sums adds up consecutive seconds.
 type sums struct {
 	seconds, scheduled, accepted int
+	offered                      int   // messages that were sent in their second
 	arrived, above               int64 // deliveries; of those, the ones that may have taken the limit or longer
 	broken                       bool  // a second alone did not keep the limit, or requests failed in it
 }
@@ -159,6 +206,9 @@ func (w *sums) add(s *report.Interval, limit float64) {
 	above := above(s, limit)
 	w.seconds, w.scheduled, w.accepted = w.seconds+1, w.scheduled+s.Scheduled, w.accepted+s.Accepted
 	w.arrived, w.above = w.arrived+s.Arrived, w.above+above
+	if w.offered += s.Scheduled; s.Offered != nil {
+		w.offered += *s.Offered - s.Scheduled
+	}
 	p99 := s.Arrival.P99OrNil()
 	switch {
 	case s.Rejected > 0 || s.Failed > 0:
@@ -174,6 +224,9 @@ func (w *sums) add(s *report.Interval, limit float64) {
 func (w *sums) enough() bool {
 	return w.seconds >= heldSeconds && (w.scheduled >= report.Hundred || w.arrived >= report.Hundred)
 }
+
+// wasOffered reports whether the load was sent when it was due.
+func (w *sums) wasOffered() bool { return float64(w.offered) >= (1-asMuch)*float64(w.scheduled) }
 
 // below reports whether the p99 of all deliveries is below the limit.
 func (w *sums) below() bool {

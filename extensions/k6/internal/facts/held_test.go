@@ -9,6 +9,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // steadyRun is a passing run of so many seconds at a constant rate, each delivery with the same latency, and a limit of
@@ -63,7 +64,7 @@ func TestALowRateAboveTheLimitIsNotHeld(t *testing.T) {
 	slow := steadyRun(120, 10, 400)
 	Conclude(slow, "")
 	assert.Zero(t, *slow.Answer.HeldPerS)
-	assert.Contains(t, slow.Answer.Sentence, "Held no rate")
+	assert.Equal(t, "At 10 messages/s, the only rate offered, arrival p99 was 400 ms (limit 250 ms).", slow.Answer.Sentence)
 
 	// Two of a hundred deliveries are slow.
 	some := steadyRun(120, 10, 3)
@@ -153,4 +154,55 @@ func TestTheDistributionHasAllMeasuredDeliveries(t *testing.T) {
 		sum += n
 	}
 	assert.Equal(t, r.Latency.Arrival.Count, sum)
+}
+
+// Regression: "p99 842 ms is above the limit of 250 ms. Below it 40 messages/s were held for 5 s; 40 messages/s were
+// offered."
+func TestLuckySecondsAtTheOfferedRateAreNoLowerRate(t *testing.T) {
+	t.Parallel()
+	r := steadyRun(60, 40, 842)
+	var calm ledger.Series
+	calm.AddMany(3000, 40)
+	for i := range 7 {
+		r.Timeline[20+i].Arrival, r.Timeline[20+i].Bins = report.NewQuantiles(&calm), report.NewBins(&calm)
+	}
+	Conclude(r, "")
+	assert.Zero(t, *r.Answer.HeldPerS)
+	assert.Equal(t, "At 40 messages/s, the only rate offered, arrival p99 was 842 ms (limit 250 ms).", r.Answer.Sentence)
+}
+
+func TestARateThatWasNotOfferedIsNotHeld(t *testing.T) {
+	t.Parallel()
+	r := steadyRun(60, 400, 3)
+	for i := range r.Timeline {
+		r.Timeline[i].Offered = new(400)
+		if i%2 == 0 { // sent in a burst in the next second
+			r.Timeline[i].Offered = new(300)
+		}
+	}
+	Conclude(r, "")
+	assert.Zero(t, *r.Answer.HeldPerS)
+	assert.InDelta(t, 350, *r.Steps[0].OfferedPerS, 1e-9)
+	assert.Contains(t, r.Answer.Sentence, "350 messages/s (of 400 messages/s that were planned)")
+}
+
+// Regression: "Held 2,850 messages/s … with arrival p99 4.39 ms" had the p99 of ramp and hold together.
+func TestARateStandsWithThePercentileAtThatRate(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "passing")
+	Conclude(r, "")
+	at := r.Steps[len(r.Steps)-1].Latency.Arrival
+	assert.Greater(t, *at.P99, *r.Latency.Arrival.P99)
+	assert.Contains(t, r.Answer.Sentence, "p99 "+words.MS(at.P99)+" ms")
+}
+
+func TestAPassWithALateGeneratorSaysSoAtTheFigure(t *testing.T) {
+	t.Parallel()
+	r := steadyRun(60, 400, 29)
+	r.Verdict.Rules = append(r.Verdict.Rules, report.Rule{Name: "lateness", Value: new(7.22), Op: "<=", Limit: new(2.0),
+		Unit: "ms", OK: new(false), Result: report.Doubtful,
+		Doubts: []report.Doubt{{Claim: report.ArrivalClaim, Direction: report.TooHigh}}})
+	Conclude(r, "")
+	assert.Regexp(t, `^Held 400 messages/s, .* arrival p99 at most 29\.0 ms \(limit 250 ms\); `+
+		`up to 7\.22 ms of it are the generator's\.$`, r.Answer.Sentence)
 }
