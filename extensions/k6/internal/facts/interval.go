@@ -113,13 +113,14 @@ func intervalOf(quantile func(share float64) float64, seconds [][]int64, under l
 	width := (len(series) + pointsMost - 1) / pointsMost
 	points := averaged(series, width)
 	own := newLikeness(points)
-	blocks := newBlocking([]likeness{own, newLikeness(averaged(under.without(levels(seconds)), width))}, len(points), intervalLevel)
+	level := newLikeness(averaged(under.without(levels(seconds)), width))
+	blocks := newBlocking([]likeness{own, level}, len(points), intervalLevel)
 	if blocks == nil {
 		return nil
 	}
 	even := evenness(raw, series, share*all)
 	freedom := float64(blocks.count-under.terms()) * even
-	if float64(len(series))*even < secondsLeast*own.typical(len(points)) || freedom < freedomLeast {
+	if float64(len(points))*even < secondsLeast*own.typical(len(points)) || freedom < freedomLeast {
 		return nil
 	}
 	length := blocks.length * width
@@ -140,8 +141,8 @@ func intervalOf(quantile func(share float64) float64, seconds [][]int64, under l
 	}
 }
 
-// spread is the standard deviation of the sum of a series, without so many terms of its loads, from so many blocks of it
-// that are independent. The last one is longer by what is left over.
+// spread is the standard deviation of the sum of a series, without so many terms of its loads, from so many blocks of
+// it that are independent. The last one is longer by what is left over.
 func spread(series []float64, length, count, terms int) float64 {
 	squares := 0.0
 	for i := range count {
@@ -158,9 +159,9 @@ func spread(series []float64, length, count, terms int) float64 {
 	return math.Sqrt(squares * float64(count) / float64(count-terms))
 }
 
-// evenness is how evenly a tail of so many deliveries is spread over the seconds by their loads, 1 at most: seconds whose
-// load adds little to the tail say little about how it varies. raw is the excess of each second, of which rest does not
-// follow from its load.
+// evenness is how evenly a tail of so many deliveries is spread over the seconds by their loads, 1 at most: seconds
+// whose load adds little to the tail say little about how it varies. raw is the excess of each second, of which rest
+// does not follow from its load.
 func evenness(raw, rest []float64, above float64) float64 {
 	squares, fourths, mean := 0.0, 0.0, above/float64(len(raw))
 	for i := range raw {
@@ -175,8 +176,8 @@ func evenness(raw, rest []float64, above float64) float64 {
 }
 
 // tailEdge is the bin from which on a count varies as the deliveries above p99 do: the one with the share nearest to
-// 1 %. If that is far from 1 %, it is the next with fewer: the fewer they are, the more their number varies. ok is false
-// if no delivery is in such a bin.
+// 1 %. If that is far from 1 %, it is the next with fewer: the fewer they are, the more their number varies. ok is
+// false if no delivery is in such a bin.
 func tailEdge(p99MS float64, seconds [][]int64) (edge int64, ok bool) {
 	p99 := ledger.BinOf(int64(p99MS * 1000))
 	_, below, all := excess(seconds, p99)
