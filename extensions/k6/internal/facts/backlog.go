@@ -10,7 +10,8 @@ type BacklogGrowth struct {
 	PerS float64 `json:"deliveries_per_s"`
 	// ShareOfRate is PerS as a share of the deliveries that were due in a second; nil: none were due.
 	ShareOfRate *float64 `json:"share_of_rate"`
-	// InFlight is how many deliveries the phase's rate keeps in flight at the limit on arrival p99; nil: there is no limit.
+	// InFlight is how many deliveries the phase's rate keeps in flight at the limit on arrival p99; nil: there is no
+	// limit.
 	InFlight *float64 `json:"in_flight"`
 	// Grows reports whether the backlog grew over the phase, and by more than InFlight.
 	Grows bool `json:"grows"`

@@ -99,7 +99,8 @@ func TestTheDriftOfALogIsThatOfItsSeconds(t *testing.T) {
 	var text bytes.Buffer
 	w := hdrhistogram.NewHistogramLogWriter(&text)
 	require.NoError(t, report.Begin(w, "run", startMS))
-	run, q := &report.Run{Run: report.Identity{Model: report.Open, Profile: report.Profile{Phases: eight()}}}, NewQuarters(eight())
+	q, run := NewQuarters(eight()), &report.Run{}
+	run.Run = report.Identity{Model: report.Open, Profile: report.Profile{Phases: eight()}}
 	for second := range 11 {
 		run.Timeline = append(run.Timeline, report.Interval{T: second})
 		for tag, us := range map[string]int64{"arrival": 1000, "http": 700} {

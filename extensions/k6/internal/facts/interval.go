@@ -15,6 +15,8 @@ const (
 	tailNear       = 2    // a share that differs by no more than this factor varies as the tail does
 	pointsMost     = 600  // longer series are averaged to so many points: the effort grows with the square
 	measuredEnough = 0.9  // share of a second that lies in measured phases
+	secondsLeast   = 25   // as many as so many independent ones; of fewer the interval covers p99 too rarely
+	freedomLeast   = 4    // degrees of freedom; with fewer the interval says nothing
 )
 
 // Interval is the confidence interval of arrival p99: what p99 another run of the same process would have.
@@ -50,7 +52,8 @@ func NewInterval(r *report.Run) *Interval {
 		}
 		quantile = quantileOf(h)
 	}
-	return intervalOf(quantile, dueBins(r))
+	seconds, at := dueBins(r)
+	return intervalOf(quantile, seconds, newLoads(r, at))
 }
 
 // quantileOf are the quantiles of a histogram of µs, in ms, by share.
@@ -73,50 +76,62 @@ func onCurve(curve [][2]float64, share float64) float64 {
 	return 0 // there is no curve
 }
 
-// dueBins are the counts of the measured seconds; nil in place of one without a delivery. It is empty for a run that
-// does not know them.
-func dueBins(r *report.Run) (seconds [][]int64) {
+// dueBins are the counts of the measured seconds, nil in place of one without a delivery, and the step of each. Both
+// are empty for a run that does not know them.
+func dueBins(r *report.Run) (seconds [][]int64, at []int) {
 	known := false
 	for i := range r.Timeline {
-		s, share := &r.Timeline[i], 0.0
+		s, share, step, most := &r.Timeline[i], 0.0, 0, 0.0
 		for j := range r.Steps {
-			if span := spanOf(&r.Steps[j]); r.Steps[j].Measured {
-				share += max(0, min(float64(s.T+1), span.ToS)-max(float64(s.T), span.FromS))
+			span := spanOf(&r.Steps[j])
+			part := min(float64(s.T+1), span.ToS) - max(float64(s.T), span.FromS)
+			if !r.Steps[j].Measured || part <= 0 {
+				continue
+			}
+			if share += part; part > most {
+				step, most = j, part
 			}
 		}
 		if share >= measuredEnough {
-			seconds, known = append(seconds, s.DueBins), known || len(s.DueBins) > 0
+			seconds, at, known = append(seconds, s.DueBins), append(at, step), known || len(s.DueBins) > 0
 		}
 	}
 	if !known {
-		return nil
+		return nil, nil
 	}
-	return seconds
+	return seconds, at
 }
 
 // intervalOf is the interval of the p99 of a distribution (ms by share), whose samples are counted by second in bins.
-func intervalOf(quantile func(share float64) float64, seconds [][]int64) *Interval {
+func intervalOf(quantile func(share float64) float64, seconds [][]int64, under loads) *Interval {
 	edge, ok := tailEdge(quantile(1-tail), seconds)
-	if !ok {
+	if !ok || under.shortest() < blocksLeast {
 		return nil
 	}
-	series, share, all := excess(seconds, edge)
+	raw, share, all := excess(seconds, edge)
+	series := under.without(raw)
 	width := (len(series) + pointsMost - 1) / pointsMost
 	points := averaged(series, width)
 	own := newLikeness(points)
-	blocks := newBlocking([]likeness{own, newLikeness(averaged(levels(seconds), width))}, len(points), intervalLevel)
+	level := newLikeness(averaged(under.without(levels(seconds)), width))
+	blocks := newBlocking([]likeness{own, level}, len(points), intervalLevel)
 	if blocks == nil {
+		return nil
+	}
+	even := evenness(raw, series, share*all)
+	freedom := float64(blocks.count-under.terms()) * even
+	if float64(len(points))*even < secondsLeast*own.typical(len(points)) || freedom < freedomLeast {
 		return nil
 	}
 	length := blocks.length * width
 	// Few blocks may all be calm by chance. Single seconds are many, though it is less known by how much their variance
 	// is too small: the greater of both counts, and no less than that of independent deliveries.
 	relative := max(
-		spread(series, length, blocks.count)*math.Sqrt(blocks.inflation)/(share*all),
-		spread(series, width, len(points))*math.Sqrt(own.typical(len(points)))/(share*all),
+		spread(series, length, blocks.count, under.terms())*math.Sqrt(blocks.inflation)/(share*all),
+		spread(series, width, len(points), under.terms())*math.Sqrt(own.typical(len(points)))/(share*all),
 		math.Sqrt((1-tail)/(tail*all)),
 	)
-	reach := critical(intervalLevel, float64(blocks.count-1)) * relative
+	reach := critical(intervalLevel, freedom) * relative
 	if reach >= 1 { // the upper end lies beyond all samples
 		return nil
 	}
@@ -126,9 +141,9 @@ func intervalOf(quantile func(share float64) float64, seconds [][]int64) *Interv
 	}
 }
 
-// spread is the standard deviation of the sum of a series with mean 0, from so many blocks of it that are independent.
-// The last one is longer by what is left over.
-func spread(series []float64, length, count int) float64 {
+// spread is the standard deviation of the sum of a series, without so many terms of its loads, from so many blocks of
+// it that are independent. The last one is longer by what is left over.
+func spread(series []float64, length, count, terms int) float64 {
 	squares := 0.0
 	for i := range count {
 		to := (i + 1) * length
@@ -141,12 +156,28 @@ func spread(series []float64, length, count int) float64 {
 		}
 		squares += sum * sum
 	}
-	return math.Sqrt(squares * float64(count) / float64(count-1))
+	return math.Sqrt(squares * float64(count) / float64(count-terms))
+}
+
+// evenness is how evenly a tail of so many deliveries is spread over the seconds by their loads, 1 at most: seconds
+// whose load adds little to the tail say little about how it varies. raw is the excess of each second, of which rest
+// does not follow from its load.
+func evenness(raw, rest []float64, above float64) float64 {
+	squares, fourths, mean := 0.0, 0.0, above/float64(len(raw))
+	for i := range raw {
+		expected := max(0, mean+raw[i]-rest[i])
+		squares += expected * expected
+		fourths += expected * expected * expected * expected
+	}
+	if fourths == 0 {
+		return 1
+	}
+	return squares * squares / fourths / float64(len(raw))
 }
 
 // tailEdge is the bin from which on a count varies as the deliveries above p99 do: the one with the share nearest to
-// 1 %. If that is far from 1 %, it is the next with fewer: the fewer they are, the more their number varies. ok is false
-// if no delivery is in such a bin.
+// 1 %. If that is far from 1 %, it is the next with fewer: the fewer they are, the more their number varies. ok is
+// false if no delivery is in such a bin.
 func tailEdge(p99MS float64, seconds [][]int64) (edge int64, ok bool) {
 	p99 := ledger.BinOf(int64(p99MS * 1000))
 	_, below, all := excess(seconds, p99)

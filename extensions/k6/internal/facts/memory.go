@@ -58,8 +58,8 @@ func NewMemoryGrowth(r *report.Run) []MemoryGrowth {
 	return grown
 }
 
-// MostGrowth is the most that a process of the pipeline has grown, in MB, and 0 if all shrank; nil: one of them, or all,
-// reported no memory.
+// MostGrowth is the most that a process of the pipeline has grown, in MB, and 0 if all shrank; nil: one of them, or
+// all, reported no memory.
 func MostGrowth(grown []MemoryGrowth) (most *float64) {
 	for _, g := range grown {
 		if !g.Pipeline {
