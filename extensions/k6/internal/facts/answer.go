@@ -19,7 +19,7 @@ import (
 func Conclude(r *report.Run, own string) {
 	carry(r.Steps)
 	Offer(r)
-	r.Knee = NewKnee(r.Stages, r.Steps)
+	r.Knee = NewKnee(r)
 	r.Findings = findings(r)
 	if r.ArrivalBins == nil { // merged, or of an earlier version
 		r.ArrivalBins = r.Latency.Arrival.NewBins()
@@ -252,8 +252,11 @@ func tooSlow(r *report.Run) bool {
 func swept(r *report.Run, best held, known bool) string {
 	steps := report.SweepSteps(r.Steps)
 	s := fmt.Sprintf("No knee up to %s: arrival p50 did not take off.", words.Plural(*steps[len(steps)-1].VUs, "VU"))
-	if r.Knee != nil {
+	switch why := turningOf(r).why; {
+	case r.Knee != nil:
 		s = kneeSentence(r.Knee, steps)
+	case why != "":
+		s = "No knee can be told: " + why + "."
 	}
 	if !known {
 		return s
@@ -289,9 +292,12 @@ func kneeSentence(k *report.Knee, steps []report.Step) string {
 		grew = "; " + k.Stage + " has grown most"
 	}
 	at := slices.IndexFunc(steps, func(s report.Step) bool { return *s.VUs == k.VUs })
+	if at+2 == len(steps) { // of one step nobody knows whether it stays
+		return fmt.Sprintf("The knee is at %s, %s: with %s VUs p50 is %s ms%s.", words.Plural(k.VUs, "VU"),
+			words.PerSecond(steps[at].CarriedPerS), words.Count(k.Next), words.MS(steps[at+1].Latency.Arrival.At(50)), grew)
+	}
 	return fmt.Sprintf("The knee is at %s, %s: from %s VUs on p50 stays high%s.", words.Plural(k.VUs, "VU"),
-		words.PerSecond(steps[at].CarriedPerS),
-		words.Count(k.Next), grew)
+		words.PerSecond(steps[at].CarriedPerS), words.Count(k.Next), grew)
 }
 
 // limited is the limit behind a figure; empty: there is none.

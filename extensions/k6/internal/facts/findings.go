@@ -43,18 +43,36 @@ func findings(r *report.Run) []report.Finding {
 		add(fullCore(r, resource))
 	}
 	host := host(r)
+	saturated := false
 	if host != nil {
-		add(fullHost(host))
+		f := fullHost(host)
+		saturated = f != nil
+		add(f)
 	}
 	for _, step := range r.Steps {
 		add(grownBacklog(r, step))
 	}
 	if host != nil {
-		for _, f := range vmstat(r, host) {
+		for _, f := range vmstat(r, host, saturated) {
 			add(&f)
 		}
 	}
+	adviseOnce(r, found)
 	return found
+}
+
+// adviseOnce leaves the advice of one finding: of the first that gave way, or of the first one if the run failed. Where
+// nothing gave way there is nothing to do, and an undecided run has its advice in the answer.
+func adviseOnce(r *report.Run, found []report.Finding) {
+	advised := r.Verdict.Result == report.Invalid
+	gaveWay := slices.ContainsFunc(found, func(f report.Finding) bool { return f.Worry && f.Next != "" })
+	for i := range found {
+		f := &found[i]
+		if advised || f.Worry != gaveWay || !gaveWay && r.Verdict.Result != report.Fail {
+			f.Next = ""
+		}
+		advised = advised || f.Next != ""
+	}
 }
 
 // worstSecond is the second with the highest p99; nil: it does not stand out.

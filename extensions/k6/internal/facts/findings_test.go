@@ -155,7 +155,12 @@ func TestVmstatRulesOfThumb(t *testing.T) {
 	assert.Empty(t, found(r, about))
 	set("id", 1)
 	set("cs", 40_000)
-	assert.Regexp(t, "^In 100 % of the run the host was less than 5 % idle with more than 10,000 context switches",
+	assert.Empty(t, found(r, about), "the finding of a saturated host says it")
+	assert.Len(t, found(r, "^The host was saturated"), 1)
+	for i := 0; i < len(gauges["id"]); i += 2 { // never for three seconds
+		gauges["id"][i] = new(60.0)
+	}
+	assert.Regexp(t, "^In 50 % of the run the host was less than 5 % idle with more than 10,000 context switches",
 		found(r, about)[0].Text)
 	set("id", 45)
 	set("in", 60_000)
@@ -169,6 +174,35 @@ func TestVmstatRulesOfThumb(t *testing.T) {
 	assert.Regexp(t, "^The hypervisor took 3(.00)? %", f[0].Text)
 	assert.Regexp(t, "^The host swapped", f[1].Text)
 	assert.Nil(t, f[1].Span, "the whole run")
+}
+
+// Regression: a green run with p99 at 5 of 250 ms had the advice to start more relays, a saturated host three of them.
+func TestARunHasOneAdviceAndAGreenOneNone(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "passing")
+	r.Timeline[35].Arrival.P99 = new(12.0)
+	advice := func() (n int) {
+		for _, f := range findings(r) {
+			if f.Next != "" {
+				n++
+			}
+		}
+		return n
+	}
+	require.NotEmpty(t, findings(r))
+	assert.Zero(t, advice(), "nothing gave way")
+	r.Verdict.Result = report.Fail
+	assert.Equal(t, 1, advice())
+	gauges := resource(t, r, "host").Figures.Gauges
+	for i := range gauges["id"] {
+		gauges["id"][i] = new(1.0)
+	}
+	for i := range r.Timeline {
+		r.Timeline[i].Backlog = max(3, (i-29)*500)
+	}
+	assert.Equal(t, 1, advice())
+	r.Verdict.Result = report.Invalid
+	assert.Zero(t, advice(), "the answer has it")
 }
 
 func TestTheWorstSecondIsFoundIfItStandsOut(t *testing.T) {

@@ -56,8 +56,8 @@ func fullHost(host *report.Figures) *report.Finding {
 	}
 }
 
-// vmstat applies the rules of thumb for vmstat to the seconds of the run.
-func vmstat(r *report.Run, host *report.Figures) (found []report.Finding) {
+// vmstat applies the rules of thumb for vmstat to the seconds of the run. A saturated host has a finding of its own.
+func vmstat(r *report.Run, host *report.Figures, saturated bool) (found []report.Finding) {
 	part := func(rule func(idle, switches, interrupts float64) bool) float64 {
 		rows := 0
 		for i, idle := range host.Gauges["id"] {
@@ -81,7 +81,7 @@ func vmstat(r *report.Run, host *report.Figures) (found []report.Finding) {
 			words.Percent(mean/100), words.Percent(worst/100))
 	}
 	spent := part(func(idle, switches, _ float64) bool { return idle < idleFew && switches > switchesMany })
-	if spent >= runMuch {
+	if spent >= runMuch && !saturated {
 		tell("lower the rate, or give the host more cores",
 			"In %s of the run the host was less than %v %% idle with more than %s context switches a second: "+
 				"its cores are saturated.",

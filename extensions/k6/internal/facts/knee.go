@@ -1,10 +1,12 @@
 package facts
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // takeOff is how many times the lowest p50 of a sweep a step's p50 must exceed to have taken off.
@@ -13,21 +15,78 @@ const takeOff = 5
 // owedMuch is the share of a step's messages that, missing at its end, shows a growing backlog.
 const owedMuch = 0.1
 
-// NewKnee finds the knee of a run's measured steps, and the stage of its list that grew there. It returns nil if they
-// have one concurrency (no sweep), or the last step has not taken off (no knee).
-func NewKnee(list stages.List, steps []report.Step) *report.Knee {
-	sweep := report.SweepSteps(steps)
-	if !report.Sweeps(steps) {
-		return nil
+// turning is what a sweep of concurrency shows: a knee, or why there is none.
+type turning struct {
+	knee *report.Knee
+	why  string // empty: there is a knee, or p50 never took off
+}
+
+// Limits of what a knee is told from.
+const (
+	fellMuch = 0.05 // a throughput that falls by more before the knee is none of a pipeline that fills up
+	fullMuch = 0.5  // a host that was full in this share of a step's seconds shows its own limit
+)
+
+// NewKnee finds the knee of a run's measured steps, and the stage of its list that grew there. It is nil if they have
+// one concurrency (no sweep), or the last step has not taken off, or something else than the pipeline shows: a
+// throughput that fell before, or a full host.
+func NewKnee(r *report.Run) *report.Knee { return turningOf(r).knee }
+
+func turningOf(r *report.Run) (found turning) {
+	steps := report.SweepSteps(r.Steps)
+	if !report.Sweeps(r.Steps) {
+		return found
 	}
-	at, ok := knee(sweep)
+	at, ok := knee(steps)
 	switch {
 	case !ok:
-		return nil
+		return found
 	case at < 0:
-		return &report.Knee{Next: *sweep[0].VUs, Stage: grown(list, report.Latencies{}, sweep[0].Latency)}
+		found.knee = &report.Knee{Next: *steps[0].VUs, Stage: grown(r.Stages, report.Latencies{}, steps[0].Latency)}
+	default:
+		found.knee = &report.Knee{VUs: *steps[at].VUs, Next: *steps[at+1].VUs,
+			Stage: grown(r.Stages, steps[at].Latency, steps[at+1].Latency)}
 	}
-	return &report.Knee{VUs: *sweep[at].VUs, Next: *sweep[at+1].VUs, Stage: grown(list, sweep[at].Latency, sweep[at+1].Latency)}
+	if found.why = unclear(r, steps, max(0, at)); found.why != "" {
+		found.knee = nil
+	}
+	return found
+}
+
+// unclear says why the step at is no knee of the pipeline; empty: it is one.
+func unclear(r *report.Run, steps []report.Step, at int) string {
+	most := 0
+	for i := range steps[:at+1] {
+		if steps[i].CarriedPerS > steps[most].CarriedPerS {
+			most = i
+		}
+	}
+	if best := steps[most]; steps[at].CarriedPerS < best.CarriedPerS*(1-fellMuch) {
+		return fmt.Sprintf("throughput was highest with %s (%s) and fell before p50 took off", words.Plural(*best.VUs, "VU"),
+			words.PerSecond(best.CarriedPerS))
+	}
+	for _, s := range steps[:at+1] {
+		if hostFull(r, s) {
+			return fmt.Sprintf("the host was saturated from %s on, so it shows the host's limit", words.Plural(*s.VUs, "VU"))
+		}
+	}
+	return ""
+}
+
+// hostFull reports whether the generator's host, which the pipeline shares, was full for much of a step.
+func hostFull(r *report.Run, step report.Step) bool {
+	full, known := 0, 0
+	for i := range r.Timeline {
+		s := &r.Timeline[i]
+		if t := float64(s.T); t < step.StartS || t+1 > step.StartS+step.DurationS || s.Generator.HostPercent == nil {
+			continue
+		}
+		known++
+		if *s.Generator.HostPercent >= Full {
+			full++
+		}
+	}
+	return known > 0 && sharesHost(r) && float64(full) >= fullMuch*float64(known)
 }
 
 // knee is the index of the last step before p50 takes off for good, in steps by ascending concurrency; −1 if a backlog

@@ -35,7 +35,7 @@ func TestTheKneeIsTheLastPointBeforeP50TakesOff(t *testing.T) {
 			steps = append(steps, s)
 		}
 		var vus *int
-		if knee := NewKnee(stages.Default(), steps); knee != nil {
+		if knee := NewKnee(sweepRun(steps)); knee != nil {
 			vus = &knee.VUs
 		}
 		assert.Equal(t, v.Knee, vus, v.Name)
@@ -46,22 +46,65 @@ func TestTheKneeUsesOnlyMeasuredSteps(t *testing.T) {
 	t.Parallel()
 	step := func(vus int, p50, queue, delivery float64, measured bool) report.Step {
 		stages := map[string]report.Latency{"queue": {Mean: &queue}, "delivery": {Mean: &delivery}}
-		return report.Step{VUs: &vus, Measured: measured, Latency: report.Latencies{Arrival: report.Latency{P50: &p50}, Stages: stages}}
+		return report.Step{VUs: &vus, Measured: measured, Latency: report.Latencies{Arrival: report.Latency{Count: 100, P50: &p50}, Stages: stages}}
 	}
 	steps := []report.Step{
 		step(4, 0.1, 0, 0, false), step(8, 100, 90, 9, true), step(1, 1, 0.2, 0.5, true), step(4, 2, 1, 1, true),
 		step(0, 0.1, 0, 0, true),
 	}
-	assert.Equal(t, &report.Knee{VUs: 4, Next: 8, Stage: "queue"}, NewKnee(stages.Default(), steps))
-	assert.Contains(t, kneeSentence(NewKnee(stages.Default(), steps), steps),
+	assert.Equal(t, &report.Knee{VUs: 4, Next: 8, Stage: "queue"}, NewKnee(sweepRun(steps)))
+	assert.Contains(t, kneeSentence(NewKnee(sweepRun(steps)), steps),
 		"from 8 VUs on p50 stays high; queue has grown most")
 	for i := range steps {
 		steps[i].Scheduled, steps[i].Backlog = 100, new(int)
 		*steps[i].Backlog = 30
 	}
-	assert.Equal(t, &report.Knee{VUs: 0, Next: 1, Stage: "delivery"}, NewKnee(stages.Default(), steps))
-	assert.Contains(t, kneeSentence(NewKnee(stages.Default(), steps), steps),
+	assert.Equal(t, &report.Knee{VUs: 0, Next: 1, Stage: "delivery"}, NewKnee(sweepRun(steps)))
+	assert.Contains(t, kneeSentence(NewKnee(sweepRun(steps)), steps),
 		"below 1 VU: with 1 a backlog already grows, and delivery takes longest")
-	assert.Nil(t, NewKnee(stages.Default(), steps[:1]))
-	assert.Nil(t, NewKnee(nil, []report.Step{{Measured: true}}), "the open model")
+	assert.Nil(t, NewKnee(sweepRun(steps[:1])))
+	assert.Nil(t, NewKnee(sweepRun([]report.Step{{Measured: true}})), "the open model")
+}
+
+// sweepRun is a run of steps through the default stages.
+func sweepRun(steps []report.Step) *report.Run {
+	return &report.Run{Stages: stages.Default(), Steps: steps, Environment: map[string]any{"shared_host": true}}
+}
+
+// doubling is a sweep of 1, 2, 4 … VUs, ten seconds each, whose last two steps have taken off.
+func doubling(carried ...float64) *report.Run {
+	r := sweepRun(nil)
+	for i, perS := range carried {
+		p50, vus := 1.0, 1<<i
+		if i >= len(carried)-2 {
+			p50 = 50
+		}
+		r.Steps = append(r.Steps, report.Step{VUs: &vus, Measured: true, StartS: float64(10 * i), DurationS: 10,
+			CarriedPerS: perS, Latency: report.Latencies{Arrival: report.Latency{Count: 100, P50: &p50}}})
+		for t := range 10 {
+			r.Timeline = append(r.Timeline, report.Interval{T: 10*i + t, Generator: report.Usage{HostPercent: new(40.0)}})
+		}
+	}
+	return r
+}
+
+// Regression: "The knee is at 16 VUs, 900 messages/s", where 8 VUs had carried 1,524.
+func TestThereIsNoKneeAfterThroughputHasFallen(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, 4, NewKnee(doubling(500, 900, 1500, 1520, 1530)).VUs)
+	r := doubling(500, 1524, 900, 950, 940)
+	assert.Nil(t, NewKnee(r))
+	assert.Contains(t, turningOf(r).why, "throughput was highest with 2 VUs (1,524 messages/s)")
+}
+
+func TestThereIsNoKneeOnASaturatedHost(t *testing.T) {
+	t.Parallel()
+	r := doubling(500, 900, 1500, 1520, 1530)
+	for i := 10; i < len(r.Timeline); i++ {
+		r.Timeline[i].Generator.HostPercent = new(99.0)
+	}
+	assert.Nil(t, NewKnee(r))
+	assert.Contains(t, turningOf(r).why, "the host was saturated from 2 VUs on")
+	r.Environment["shared_host"] = false
+	assert.NotNil(t, NewKnee(r), "it is not the pipeline's")
 }
