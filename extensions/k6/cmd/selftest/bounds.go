@@ -90,15 +90,14 @@ func boundsCases() (all []testCase) {
 }
 
 func boundsCase(t truth, d disturbance) testCase {
-	seconds := boundsSeconds
 	c := testCase{
-		name: "bounds, " + t.name + ", " + d.name, rate: boundsRate, seconds: seconds, onLinux: true,
-		pipelines: one(t.pipeline), checks: []check{allArrived, decided(t)},
+		name: "bounds, " + t.name + ", " + d.name, rate: boundsRate, seconds: boundsSeconds, onLinux: true,
+		pipelines: one(t.pipeline), checks: []check{onlyWrong(allArrived), decided(t), onlyWrong(follows)},
 	}
 	if !slices.Contains(shortBounds, c.name) {
 		c.seconds[short] = 0
 	}
-	whole := t.p99(dues(boundsRate, boundsRate*seconds[full]), nil)
+	whole := t.p99(dues(boundsRate, boundsRate*boundsSeconds[full]), nil)
 	for _, share := range t.limits {
 		c.limits = append(c.limits, math.Round(share*whole))
 	}
@@ -139,17 +138,29 @@ func decided(t truth) check {
 			must.Fail("the report has no arrival p99 or no lateness")
 		}
 		measured := fmt.Sprintf("%s, late %s/%s ms", trim(*p99), trim(*lateness.P99), trim(*lateness.Max))
-		worst := report.Pass
 		for _, limit := range o.limits {
-			got := v.of(limit)
-			rows = append(rows, judged(limit, least, most, got, measured))
-			if worst != report.Fail && got != report.Pass {
-				worst = got
-			}
+			rows = append(rows, judged(limit, least, most, v.of(limit), measured))
 		}
-		got := fmt.Sprintf("%s, exit %d", v.Result, g.exit)
-		return append(rows, row{"verdict", worst, got, exact, v.Result == worst && (g.exit == 0) == (worst == report.Pass)})
+		return rows
 	}
+}
+
+// follows requires that the run ends as its limits do: a broken one decides, then one that is undecided.
+func follows(o *outcome) []row {
+	g := o.generators[0]
+	v, want := readVerdict(g.dir), report.Pass
+	for _, limit := range o.limits {
+		if got := v.of(limit); want != report.Fail && got != report.Pass {
+			want = got
+		}
+	}
+	return []row{{"verdict", want, fmt.Sprintf("%s, exit %d", v.Result, g.exit), exact,
+		v.Result == want && (g.exit == 0) == (want == report.Pass)}}
+}
+
+// onlyWrong leaves out the lines that hold.
+func onlyWrong(of check) check {
+	return func(o *outcome) []row { return slices.DeleteFunc(of(o), func(r row) bool { return r.ok }) }
 }
 
 // judged is the line of a limit, in ms. A punctual generator measures a p99 between least and most.
@@ -182,12 +193,14 @@ func judged(limit, least, most float64, got, measured string) row {
 // verdictFile is what the proof reads of a report's verdict.
 type verdictFile struct {
 	Result string
-	Rules  []struct {
-		Name      string
-		Limit     *float64
-		OK        *bool
-		Undecided bool
-	}
+	Rules  []limitRule
+}
+
+type limitRule struct {
+	Name      string
+	Limit     *float64
+	OK        *bool
+	Undecided bool
 }
 
 func readVerdict(dir string) verdictFile {
@@ -198,10 +211,7 @@ func readVerdict(dir string) verdictFile {
 
 // of is the result of a limit on arrival p99: report.Invalid if it is undecided, be it alone or with the whole run.
 func (v verdictFile) of(limit float64) string {
-	alone := false
-	for _, r := range v.Rules {
-		alone = alone || r.Undecided
-	}
+	alone := slices.ContainsFunc(v.Rules, func(r limitRule) bool { return r.Undecided })
 	for _, r := range v.Rules {
 		switch {
 		case r.Name != report.P99Rule || r.Limit == nil || *r.Limit != limit:

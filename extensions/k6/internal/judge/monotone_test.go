@@ -147,7 +147,7 @@ func p99(values []float64) float64 {
 // tally counts what becomes of limits.
 type tally struct {
 	limits, falseGreens, falseReds, falseRedsFromSend, undecided int
-	farGreens                                                    int // falseGreens of limits that a punctual generator misses by far
+	farGreens                                                    int // of limits that a punctual generator misses by far
 }
 
 // far is the share of an arrival p99 below which a limit is missed by far.
@@ -226,7 +226,7 @@ func TestALateGeneratorsMessagesArriveNoEarlier(t *testing.T) {
 		simulate(one.load, one.pipeline, false, func(how string, s simulation) {
 			for i, at := range s.arrived {
 				if at < s.punctual[i]-1e-6 {
-					assert.Fail(t, "a message arrived earlier", "%s, %s: message %d by %g ms", one.name, how, i, s.punctual[i]-at)
+					assert.Fail(t, "a message arrived earlier", "%s, %s: message %d at %g ms", one.name, how, i, at)
 					return
 				}
 			}
