@@ -21,7 +21,7 @@ import (
 
 const boundsRate = 200 // requests per second
 
-// boundsSeconds is how long the cases take by form; a short form has those that shortBounds names.
+// boundsSeconds is how long the cases take by form; the short form has those that shortBounds names.
 var boundsSeconds = [2]int{3, 2}
 
 // truths are below, near and above their limits.
@@ -52,7 +52,8 @@ var disturbances = []disturbance{
 	}},
 	{name: "beside a busy loop", apply: func(c *testCase) { c.busyLoops = 1 }},
 	{name: "beside two busy loops", apply: func(c *testCase) { c.busyLoops = 2 }},
-	{name: "k6 throttled", apply: func(c *testCase) { c.cpuShare = 0.1 }, needs: noCPUGroups},
+	{name: "k6 throttled to a tenth of a core", apply: func(c *testCase) { c.cpuShare = 0.1 }, needs: noCPUGroups},
+	{name: "CPU stolen", needs: noSteal},
 	{name: "reader late by 4 ms", apply: func(c *testCase) { c.consumer = &consumer{late: 4 * ms} }},
 	{name: "one sender, slow answers", apply: func(c *testCase) {
 		c.options = map[string]any{"senders": 1}
@@ -63,6 +64,10 @@ var disturbances = []disturbance{
 			return f
 		})
 	}},
+}
+
+func noSteal() (why string) {
+	return "only a hypervisor makes the kernel count stolen time; what it does to k6, the freezes do"
 }
 
 func noCPUGroups() (why string) {
@@ -76,10 +81,18 @@ var shortBounds = []string{
 	"bounds, one server, 75 % busy, one sender, slow answers",
 }
 
+// impossible is why this machine can't have a disturbance; empty: it can.
+func (d disturbance) impossible() (why string) {
+	if d.needs == nil {
+		return ""
+	}
+	return d.needs()
+}
+
 // boundsCases are all truths beside all disturbances that this machine can have.
 func boundsCases() (all []testCase) {
 	for _, d := range disturbances {
-		if d.needs != nil && d.needs() != "" {
+		if d.impossible() != "" {
 			continue
 		}
 		for _, t := range truths {
@@ -245,8 +258,8 @@ func (a boundsAnswers) text() string {
 	fmt.Fprintf(&b, "\nbounds: %d of %d limits undecided; false greens %d, false reds %d\n", a[undecided], total,
 		a[falseGreen], a[falseRed])
 	for _, d := range disturbances {
-		if d.needs != nil && d.needs() != "" {
-			fmt.Fprintf(&b, "bounds: left out: %s: %s\n", d.name, d.needs())
+		if why := d.impossible(); why != "" {
+			fmt.Fprintf(&b, "bounds: left out: %s: %s\n", d.name, why)
 		}
 	}
 	return b.String()

@@ -112,8 +112,8 @@ func arrive(pipeline departures, sent, service []float64) []float64 {
 	return arrived
 }
 
-// lowReading is the arrival latency of each message less the largest lateness in its busy period, which is taken to last
-// 2 s at least; times is how often that is taken off.
+// lowReading is the arrival latency of each message less the largest lateness in its busy period, which is taken to
+// last 2 s at least; times is how often that is taken off.
 func lowReading(due, sent, arrived []float64, times float64) []float64 {
 	low := make([]float64, len(due))
 	done, busy := 0.0, 0.0 // of the busy period: when its last message so far arrived, and its largest lateness
