@@ -173,9 +173,11 @@ func (in instrument) generate(
 	g := &generated{fake: f, dir: dir}
 	err := must.Try(func() {
 		must.Do(os.MkdirAll(dir, 0o755))
-		beats := startWatch()
+		if len(c.limits) > 0 {
+			beats := startWatch()
+			defer func() { g.beats = beats.stop() }()
+		}
 		g.exit = in.run(ctx, g, c, in.options(c, f, seconds, dir), half)
-		g.beats = beats.stop()
 		g.log = f.Log()
 		data, err := os.ReadFile(filepath.Join(dir, report.FileName))
 		if err != nil {

@@ -181,7 +181,7 @@ type simulation struct{ due, sent, punctual, arrived []float64 }
 
 // simulate calls each with runs of a pipeline.
 func simulate(load []float64, pipeline departures, overtakes bool, each func(how string, s simulation)) {
-	for seed := range uint64(4) {
+	for seed := range uint64(3) {
 		for _, mean := range load {
 			for how, late := range tardy {
 				random := rand.New(rand.NewPCG(seed, 1))
