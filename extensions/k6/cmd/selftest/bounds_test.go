@@ -150,6 +150,16 @@ func TestAWatchNotesWhenTheProcessStoodStill(t *testing.T) {
 	assert.Equal(t, 5*ms, since(began, late).end(5*ms))
 }
 
+func TestTheFirstCoreIsTakenOffAList(t *testing.T) {
+	t.Parallel()
+	for list, want := range map[string][2]string{
+		"0": {"0", ""}, "0-1": {"0", "1-1"}, "0-3,8": {"0", "1-3,8"}, "2,5": {"2", "5"}, "4,6-7": {"4", "6-7"},
+	} {
+		first, others := splitCores(list)
+		assert.Equal(t, want, [2]string{first, others}, list)
+	}
+}
+
 // A process that was stopped must go on, also if the self-test is interrupted meanwhile.
 func TestAFrozenProcessGoesOn(t *testing.T) {
 	t.Parallel()

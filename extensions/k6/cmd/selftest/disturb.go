@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -41,6 +42,40 @@ func freezeK6(ctx context.Context, k6 *os.Process, f *fake.Pipeline, at []time.D
 		}
 		wait(frozenFor)
 		_ = k6.Signal(syscall.SIGCONT)
+	}
+}
+
+// ownCores are the cores that this process may use at its start: the first one, and the others as taskset lists them.
+var ownCores = sync.OnceValues(func() (first, others string) {
+	_, list, _ := strings.Cut(string(must.Get(os.ReadFile("/proc/self/status"))), "Cpus_allowed_list:\t")
+	list, _, _ = strings.Cut(list, "\n")
+	return splitCores(list)
+})
+
+// splitCores takes the first core off a list like 0-3,8.
+func splitCores(list string) (first, others string) {
+	head, rest, more := strings.Cut(list, ",")
+	first, last, isSpan := strings.Cut(head, "-")
+	if isSpan {
+		head = strconv.Itoa(must.Get(strconv.Atoi(first))+1) + "-" + last
+		if more {
+			return first, head + "," + rest
+		}
+		return first, head
+	}
+	return first, rest
+}
+
+// pinSelf keeps this process, and the pipeline in it, to these cores until the returned function is called: what
+// disturbs k6 must not make the pipeline slower.
+func pinSelf(cores string) (release func()) {
+	pin := func(to string) {
+		must.Do(exec.Command("taskset", "-a", "-p", "-c", to, strconv.Itoa(os.Getpid())).Run())
+	}
+	pin(cores)
+	return func() {
+		first, others := ownCores()
+		pin(first + "," + others)
 	}
 }
 

@@ -42,8 +42,11 @@ func (in instrument) run(
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if c.busyLoops > 0 {
-		_, cores, _ := strings.Cut(string(must.Get(os.ReadFile("/proc/self/status"))), "Cpus_allowed_list:\t")
-		one := []string{"-c", cores[:strings.IndexAny(cores, "-,\n")]}
+		first, others := ownCores()
+		one := []string{"-c", first}
+		if len(c.limits) > 0 && others != "" {
+			defer pinSelf(others)()
+		}
 		name, args = "taskset", append(slices.Concat(one, []string{name}), args...)
 		for range c.busyLoops {
 			busy := exec.CommandContext(ctx, "taskset", append(one, "sh", "-c", "while :; do :; done")...)
