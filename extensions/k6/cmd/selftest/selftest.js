@@ -7,7 +7,10 @@ import { Client } from 'k6/x/mqtt';
 const run = new Run(JSON.parse(__ENV.SELFTEST_RUN));
 const { broker, topics, late, stamped } = JSON.parse(__ENV.SELFTEST_CONSUMER || '{}');
 
-export const options = { scenarios: run.scenarios(), thresholds: run.thresholds(JSON.parse(__ENV.SELFTEST_THRESHOLDS)) };
+export const options = {
+  scenarios: run.scenarios(),
+  thresholds: run.thresholds(JSON.parse(__ENV.SELFTEST_THRESHOLDS)),
+};
 
 export function consumer() {
   const client = new Client({ protocol_version: 5 });
