@@ -95,7 +95,7 @@ func unusable(r *report.Run) string {
 		case !rule.IsBroken() || rule.Result != report.Invalid:
 			continue
 		case len(rule.Doubts) > 0: // not everything is in doubt
-			return "Undecided: " + cmp.Or(rule.Remedy, rule.Reason) + "."
+			return "Undecided: " + cmp.Or(Cause(r), rule.Remedy, rule.Reason) + "."
 		case Cause(r) != "":
 			return "Not usable: " + Cause(r) + "."
 		case rule.Remedy != "":

@@ -216,7 +216,8 @@ func TestTheTextSummarizesTheRun(t *testing.T) {
 	times.HTTP.Merge(ramp(20))
 	times.Stages[0].Add((500 * time.Microsecond).Microseconds())
 	r := &Run{
-		Verdict: Verdict{Result: Fail, Reasons: []string{"lost: 3 of 12345 messages were accepted and never arrived"}},
+		Verdict: Verdict{Result: Fail},
+		Facts:   Facts{Reasons: []string{"lost: 3 of 12345 messages were accepted and never arrived"}},
 		Stages:  stages.Default(),
 		Latency: NewLatencies(stages.Default(), times, false),
 		Account: Account{Scheduled: 12345, Arrived: 12342, Lost: 3, Balanced: true,
