@@ -161,10 +161,11 @@ func (d *doubts) add(rule report.Rule) {
 		}
 		d.high = d.high || doubt.Direction != report.TooLow
 		d.low = d.low || doubt.Direction != report.TooHigh
-		switch waited := d.run.Health.SocketWait; {
+		switch health := d.run.Health; {
 		case rule.Name == lateRule:
-		case rule.Name == "socket_wait" && waited != nil && waited.Max != nil: // a wait only adds
-			d.wait = *waited.Max
+		// A wait behind the kernel's stamp only adds. What a script reads may have waited before, too.
+		case rule.Name == "socket_wait" && health.ArrivalStamps.Read == 0 && health.ArrivalStamps.Kernel > 0:
+			d.wait = *health.SocketWait.Max
 		default:
 			d.unbounded = true
 		}

@@ -92,9 +92,12 @@ func TestAWaitInTheSocketIsTakenOffToo(t *testing.T) {
 	r := lateRun(310, 0.1)
 	wait := latency(100)
 	wait.Max = new(120.0)
-	r.Health.SocketWait = &wait
+	r.Health.SocketWait, r.Health.ArrivalStamps.Kernel = &wait, 1000
 	assert.Equal(t, report.Invalid, Of(Evidence{Run: r, Limits: []report.Rule{p99Below(250, 310)}}).Result)
 	assert.Equal(t, report.Fail, Of(Evidence{Run: r, Limits: []report.Rule{p99Below(150, 310)}}).Result)
+	r.Health.ArrivalStamps.Read = 1
+	assert.Equal(t, report.Invalid, Of(Evidence{Run: r, Limits: []report.Rule{p99Below(150, 310)}}).Result,
+		"before the read it may have waited for longer")
 }
 
 // One frozen second says nothing against the others.
