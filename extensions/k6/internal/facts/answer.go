@@ -24,6 +24,9 @@ func Conclude(r *report.Run, own string) {
 		r.ArrivalBins = r.Latency.Arrival.NewBins()
 	}
 	r.Facts = report.Facts{Shape: report.OtherShape}
+	DivideTime(r)
+	r.Facts.Balance, r.Facts.Targets = balance(r.Account), targets(r)
+	r.Facts.Instrument, r.Facts.Host, r.Facts.Resources = checks(r), hostUse(r), resources(r)
 	r.Verdict.Meaning = meaning(r)
 	limit := p99Limit(r)
 	r.Answer = report.Answer{Sentence: unusable(r), P99LimitMS: limit}

@@ -77,16 +77,8 @@ func onCurve(curve [][2]float64, share float64) float64 {
 // does not know them.
 func dueBins(r *report.Run) (seconds [][]int64) {
 	known := false
-	for i := range r.Timeline {
-		s, share := &r.Timeline[i], 0.0
-		for j := range r.Steps {
-			if span := spanOf(&r.Steps[j]); r.Steps[j].Measured {
-				share += max(0, min(float64(s.T+1), span.ToS)-max(float64(s.T), span.FromS))
-			}
-		}
-		if share >= measuredEnough {
-			seconds, known = append(seconds, s.DueBins), known || len(s.DueBins) > 0
-		}
+	for _, s := range measuredSeconds(r) {
+		seconds, known = append(seconds, s.DueBins), known || len(s.DueBins) > 0
 	}
 	if !known {
 		return nil

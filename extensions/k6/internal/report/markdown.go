@@ -129,7 +129,7 @@ func (m *markdown) latencies(r *Run) {
 				head()
 				open = true
 			}
-			row(stage.Name, s, within(r, stage))
+			row(stage.Name, s, withinText(r.BoundOf(stage)))
 		}
 	}
 	if open {
@@ -150,7 +150,7 @@ func (m *markdown) spans(r *Run) {
 		m.row("ms", "mean", "±", "p50", "p99", "max")
 		m.row("---", "---:", "---:", "---:", "---:", "---:")
 		for _, stage := range s.rows() {
-			m.row(plain(stage.From+" → "+stage.To), words.MS(stage.Mean), words.MS(stage.Error), words.MS(stage.P50)+stage.within(),
+			m.row(plain(stage.From+" → "+stage.To), words.MS(stage.Mean), words.MS(stage.Error), words.MS(stage.P50)+withinText(stage.BoundMS()),
 				words.MS(stage.P99), words.MS(stage.Max))
 		}
 	}

@@ -193,7 +193,7 @@ func SpansText(r *Run) []string {
 		lines = append(lines, fmt.Sprintf("%-24s "+spansRow, "", "mean", "±", "p50", "p99", "max"))
 		for _, stage := range s.rows() {
 			lines = append(lines, fmt.Sprintf("%-24s "+spansRow+" ms%s", stage.From+" → "+stage.To,
-				words.MS(stage.Mean), words.MS(stage.Error), words.MS(stage.P50), words.MS(stage.P99), words.MS(stage.Max), stage.within()))
+				words.MS(stage.Mean), words.MS(stage.Error), words.MS(stage.P50), words.MS(stage.P99), words.MS(stage.Max), withinText(stage.BoundMS())))
 		}
 	}
 	return append(lines, s.tail(r)...)
@@ -201,10 +201,10 @@ func SpansText(r *Run) []string {
 
 const spansRow = "%8s %8s %8s %8s %8s"
 
-// within is the bound of the clocks, of a stage that is shorter than ten of them.
-func (s SpansStage) within() string {
+// BoundMS is the bound of the clocks, of a stage that is too short for it; nil: it does not matter.
+func (s SpansStage) BoundMS() *float64 {
 	if s.Bound == 0 || s.P50 == nil || *s.P50 >= sure*s.Bound {
-		return ""
+		return nil
 	}
-	return " ±" + words.MS(&s.Bound)
+	return &s.Bound
 }
