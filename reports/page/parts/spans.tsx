@@ -1,25 +1,22 @@
-import type { Spans, SpansStage } from '../../contract/run.ts';
+import type { Run, Spans } from '../../contract/run.ts';
 import { colourOf } from '../facts.ts';
 import { count, ms, msUnit, percent, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Facts, Table } from '../table.tsx';
 import { Id } from './messages.tsx';
+import { WithBound } from './stages.tsx';
 
 type Message = Spans['slowest'][number];
 type Mark = Spans['marks'][number];
 
-/** A stage that is less than so many times the bound of its clocks is shown with it. */
-const SURE = 10;
 /** Waterfalls that are open at once. */
 const FIRST = 3;
-
-const nameOf = ({ from, to }: SpansStage) => `${from} → ${to}`;
 
 /** Stages of sampled messages, by the spans of the pipeline's own traces. */
 export function SpansPart({ run }: PartProps) {
   const { spans } = run;
   if (!spans) return null;
-  const names = spans.stages.map(nameOf);
+  const names = run.facts.span_stages.map(({ name }) => name);
   /** Its spans are joined later. */
   const waits = spans.listen === '' && spans.received.requests === 0;
   return (
@@ -44,7 +41,7 @@ export function SpansPart({ run }: PartProps) {
       )}
       {!waits && (
         <div class="beside">
-          {names.length > 0 && <StageTable spans={spans} all={run.latency.arrival.mean} names={names} />}
+          {names.length > 0 && <StageTable run={run} spans={spans} names={names} />}
           <Facts facts={factsOf(spans)} />
         </div>
       )}
@@ -53,9 +50,8 @@ export function SpansPart({ run }: PartProps) {
   );
 }
 
-function StageTable({ spans, all, names }: { spans: Spans; all: number | null; names: string[] }) {
-  const { stages, arrival, difference } = spans;
-  const sum = stages.reduce((total, { mean }) => total + (mean ?? 0), 0);
+function StageTable({ run, spans, names }: { run: Run; spans: Spans; names: string[] }) {
+  const { arrival, difference } = spans;
   return (
     <div>
       <Table
@@ -64,36 +60,22 @@ function StageTable({ spans, all, names }: { spans: Spans; all: number | null; n
           {
             head: 'stage',
             text: true,
-            cell: (stage) => (
+            cell: ({ name }) => (
               <>
-                <i class="swatch" style={{ background: `var(--${colourOf(names, nameOf(stage))})` }} />{' '}
-                {nameOf(stage)}
+                <i class="swatch" style={{ background: `var(--${colourOf(names, name)})` }} /> {name}
               </>
             ),
           },
-          { head: 'mean', cell: ({ mean, error }) => `${ms(mean)} ±${ms(error)}` },
-          {
-            head: 'share',
-            cell: ({ mean }) => (arrival.mean && mean !== null ? percent(mean / arrival.mean) : '–'),
-          },
-          {
-            head: 'p50',
-            cell: ({ p50, bound }) => (
-              <>
-                {ms(p50)}
-                {bound > 0 && p50 !== null && p50 < SURE * bound && (
-                  <abbr title="known to within the bound of the clocks"> ±{ms(bound)}</abbr>
-                )}
-              </>
-            ),
-          },
-          { head: 'p99', cell: ({ p99 }) => ms(p99) },
-          { head: 'max', cell: ({ max }) => ms(max) },
+          { head: 'mean', cell: ({ mean_ms, error_ms }) => `${ms(mean_ms)} ±${ms(error_ms)}` },
+          { head: 'share', cell: ({ share }) => percent(share) },
+          { head: 'p50', cell: (stage) => <WithBound {...stage} /> },
+          { head: 'p99', cell: ({ p99_ms }) => ms(p99_ms) },
+          { head: 'max', cell: ({ max_ms }) => ms(max_ms) },
         ]}
-        rows={stages}
+        rows={run.facts.span_stages}
         foot={[
           'sum of the means',
-          `${ms(sum)} ±${ms(arrival.error)}`,
+          `${ms(arrival.mean)} ±${ms(arrival.error)}`,
           '',
           ms(arrival.p50),
           ms(arrival.p99),
@@ -101,7 +83,8 @@ function StageTable({ spans, all, names }: { spans: Spans; all: number | null; n
         ]}
       />
       <p class="small">
-        The means add up to the mean arrival of these deliveries; that of all is {msUnit(all)}, which is{' '}
+        The means add up to the mean arrival of these deliveries; that of all is{' '}
+        {msUnit(run.latency.arrival.mean)}, which is{' '}
         {difference.mean === null
           ? 'not known'
           : `${msUnit(Math.abs(difference.mean))} ${difference.mean > 0 ? 'less' : 'more'}`}
