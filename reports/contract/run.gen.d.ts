@@ -187,6 +187,10 @@ export interface Derived {
   journey: Journey;
   /** The stages by spans, in the order of spans.stages. Empty: none. */
   span_stages: StageRow[];
+  /** How many deliveries have stages by spans, as a sentence. Empty: spans were not requested. */
+  span_head: string;
+  /** Which have none, and why. Empty: all have them. */
+  span_left: string;
   /** The stage with the largest part of the mean arrival. null: no stage is known. */
   largest_stage: Longest | null;
   /** The stage that took most of the slowest delivery. null: not known. */

@@ -65,7 +65,7 @@ function caption({ source, mean_ms, slow_mean_ms, samples }: Facts): string {
       ? `${count(samples)} sampled deliveries, by the pipeline’s own spans`
       : 'all deliveries';
   const slow = slow_mean_ms === null ? '' : `, ${msUnit(slow_mean_ms)} of the slowest 1 %`;
-  const none = source === 'none' ? '. The pipeline gives no stages' : '';
+  const none = source === 'none' ? '; the pipeline gives no stages' : '';
   return `Share of the mean arrival latency: ${msUnit(mean_ms)} of ${of}${slow}${none}`;
 }
 
@@ -126,7 +126,7 @@ function FlowOfMessages({ run: { account, facts } }: { run: Run }) {
         ))}
         {apart.map(({ loss, text }, i) => (
           <span key={i} class="loss" style={{ top: `${text}px`, left: 0 }}>
-            {lossText(loss)}; where is not known
+            {lossText(loss)}: place unknown
           </span>
         ))}
       </div>

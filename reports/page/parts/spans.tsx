@@ -1,13 +1,12 @@
 import type { Run, Spans } from '../../contract/run.ts';
 import { colourOf } from '../facts.ts';
-import { count, ms, msUnit, percent, plural } from '../format.ts';
+import { count, glued, ms, msUnit, percent, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Facts, Table } from '../table.tsx';
 import { Id } from './messages.tsx';
 import { WithBound } from './stages.tsx';
 
 type Message = Spans['slowest'][number];
-type Mark = Spans['marks'][number];
 
 /** Waterfalls that are open at once. */
 const FIRST = 3;
@@ -22,27 +21,19 @@ export function SpansPart({ run }: PartProps) {
   return (
     <div class="spans" id="spans">
       <h3>By the pipeline’s own spans</h3>
-      {waits ? (
-        <p>
-          {count(spans.sampled)} deliveries of sampled messages (one in {count(spans.one_in)}) have no spans
-          so far: <code>k6 x arrival spans</code> joins files of them.
-        </p>
-      ) : (
-        <p>
-          {count(spans.count)} of {count(spans.sampled)} deliveries of sampled messages (one in{' '}
-          {count(spans.one_in)}) have stages, by {plural(spans.received.own + spans.received.linked, 'span')}.
-          {spans.traced > 0 && spans.count === 0 && (
-            <>
-              {' '}
-              <code>k6 x arrival spans --suggest</code> proposes which spans divide the time.
-            </>
-          )}
-        </p>
-      )}
+      <p>
+        {glued(run.facts.span_head)}.
+        {!waits && spans.traced > 0 && spans.count === 0 && (
+          <>
+            {' '}
+            <code>k6 x arrival spans --suggest</code> proposes which spans divide the time.
+          </>
+        )}
+      </p>
       {!waits && (
         <div class="beside">
           {names.length > 0 && <StageTable run={run} spans={spans} names={names} />}
-          <Facts facts={factsOf(spans)} />
+          <Facts facts={factsOf(spans, run.facts.span_left)} />
         </div>
       )}
       {spans.slowest.length > 0 && <Waterfalls messages={spans.slowest} names={names} />}
@@ -95,12 +86,8 @@ function StageTable({ run, spans, names }: { run: Run; spans: Spans; names: stri
 }
 
 /** Where the spans came from, what was left out of the stages and why, and the clocks. */
-function factsOf(spans: Spans): [string, string][] {
+function factsOf(spans: Spans, left: string): [string, string][] {
   const { received } = spans;
-  const left = [
-    ...(spans.sampled > spans.traced ? [`${count(spans.sampled - spans.traced)} without a span`] : []),
-    ...spans.marks.flatMap(leftBy),
-  ];
   const unused = spans.marks.filter(({ used }) => !used).map(({ mark, seen }) => `${mark} (${count(seen)})`);
   const lost = [
     ...(received.others > 0 ? [`${count(received.others)} of other traces`] : []),
@@ -113,7 +100,7 @@ function factsOf(spans: Spans): [string, string][] {
     ...(unused.length > 0
       ? [['marks that this pipeline does not make', unused.join(', ')] as [string, string]]
       : []),
-    ['left out of the stages', left.join(', ') || 'none'],
+    ['left out of the stages', left || 'none'],
     ['spans not used', lost.join(', ') || 'none'],
     ...spans.clocks.map(({ host, offset_ms, bound_ms, basis }): [string, string] => [
       `clock of ${host}`,
@@ -123,16 +110,6 @@ function factsOf(spans: Spans): [string, string][] {
           (basis === 'disagree' ? ', which disagree: it was set, or drifts' : ''),
     ]),
   ];
-}
-
-function leftBy({ mark, used, missing, twice, disordered }: Mark): string[] {
-  if (!used) return [];
-  const reasons: [number, string][] = [
-    [missing, `without ${mark}`],
-    [twice, `with more than one ${mark}`],
-    [disordered, `with ${mark} out of order`],
-  ];
-  return reasons.filter(([n]) => n > 0).map(([n, why]) => `${count(n)} ${why}`);
 }
 
 function Waterfalls({ messages, names }: { messages: Message[]; names: string[] }) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // DivideTime sets the facts of a run about its stages: where the time went, and where messages were lost. Stages that
@@ -12,6 +13,10 @@ import (
 func DivideTime(r *report.Run) {
 	f := &r.Facts
 	f.SpanStages = spanRows(r)
+	f.SpanHead, f.SpanLeft = "", ""
+	if r.Spans != nil {
+		f.SpanHead, f.SpanLeft = words.Capital(r.Spans.Head()), r.Spans.Left()
+	}
 	f.Journey = journey(r)
 	f.LargestStage = largestStage(r)
 	f.SlowestStage = nil

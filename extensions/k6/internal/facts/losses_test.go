@@ -91,6 +91,20 @@ func TestWithoutStagesEverythingIsLostAfterTheSchedule(t *testing.T) {
 	}
 }
 
+func TestTargetsWithoutPercentilesHaveNoSlowestOne(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "three")
+	assert.Regexp(t, "The slowest is direct/0: its p99 is ", targets(r))
+	for i := range r.Targets.Rows {
+		if a := r.Targets.Rows[i].Arrival; a != nil {
+			a.P50, a.P95, a.P99 = nil, nil, nil
+		}
+	}
+	assert.Regexp(t, "^No target lost a message. Targets of several generators have no percentiles.$", targets(r))
+	r.Targets.Rows[0].Lost = 3
+	assert.Regexp(t, "^1 target lost messages", targets(r))
+}
+
 func TestTheBalanceIsSaidWithTheSumOfTheEnds(t *testing.T) {
 	t.Parallel()
 	assert.Regexp(t, "^It balances: .* 89,300, as many", balance(golden(t, "passing").Account))

@@ -6,6 +6,8 @@ type Facts struct {
 
 	Journey      Journey    `json:"journey"`
 	SpanStages   []StageRow `json:"span_stages"`   // of spans, in the order of Spans.Stages; never nil
+	SpanHead     string     `json:"span_head"`     // how many deliveries have stages by spans; empty: not requested
+	SpanLeft     string     `json:"span_left"`     // which have none, and why; empty: all have them
 	LargestStage *Longest   `json:"largest_stage"` // of the mean arrival; nil: no stage is known
 	SlowestStage *Longest   `json:"slowest_stage"` // of the slowest delivery; nil: not known
 	Losses       []Loss     `json:"losses"`        // in the order of the message's way; never nil

@@ -144,7 +144,7 @@ func (m *markdown) spans(r *Run) {
 	if s == nil {
 		return
 	}
-	head := s.head()
+	head := s.Head()
 	m.line("\n<details><summary>%s</summary>\n", plain(head))
 	if len(s.Stages) > 0 {
 		m.row("ms", "mean", "±", "p50", "p99", "max")
