@@ -57,7 +57,7 @@ export function percentileOf(brief: Brief | null, key: PercentileKey & keyof Bri
 }
 
 /** A stage's part of the mean arrival, or null where either is not known. */
-export function share(latencies: Latencies, stage: string): number | null {
+function share(latencies: Latencies, stage: string): number | null {
   const part = latencyOf(latencies, stage).mean;
   const whole = latencies.arrival.mean;
   return part === null || whole === null || whole <= 0 ? null : part / whole;

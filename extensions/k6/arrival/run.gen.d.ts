@@ -195,6 +195,8 @@ export interface Derived {
   largest_stage: Longest | null;
   /** The stage that took most of the slowest delivery. null: not known. */
   slowest_stage: Longest | null;
+  /** The part of the scheduled messages that arrived. null: none was scheduled. */
+  arrived_share: number | null;
   /** The messages that did not arrive, in the order of a message's way; those whose place is unknown last. */
   losses: Loss[];
   /** Whether the account balances, as a sentence. */
@@ -206,7 +208,7 @@ export interface Derived {
   /** What the host of the pipeline had left. null: not known. */
   host: HostUse | null;
   /** The processes that used most, and the totals of each figure. */
-  resources: Used;
+  resources: ResourceFacts;
 }
 
 /** The stages of a delivery in the pipeline that was measured. */
@@ -322,7 +324,7 @@ export interface HostUse {
 }
 
 /** The processes that used most, without the host, and the totals of each figure. */
-export interface Used {
+export interface ResourceFacts {
   /** % of a core. null: not known. */
   most_cpu: Most | null;
   /** MB. null: not known. */

@@ -88,13 +88,12 @@ function Bar({ name, parts, of }: { name: string; parts: Part[]; of: (part: Part
 /** Messages from scheduled to arrived; each loss branches off at its stage, as wide as its number. */
 function FlowOfMessages({ run: { account, facts } }: { run: Run }) {
   const { height, band, branches, apart } = flowOf(account, facts);
-  const part = account.scheduled > 0 ? account.arrived / account.scheduled : null;
   return (
     <>
       <p class="ends">
         <span>{count(account.scheduled)} scheduled</span>
         <span>
-          {count(account.arrived)} arrived, {percent(part)}
+          {count(account.arrived)} arrived, {percent(facts.arrived_share)}
         </span>
       </p>
       <div class="flow" style={{ height: `${height}px` }}>

@@ -100,7 +100,7 @@ function StageTable({ run }: { run: Run }) {
           ended('delivery') === 0 &&
           'In this run a message has arrived when it is in the queue: there is no relay and no delivery. '}
         {journey.samples < arrival.count &&
-          `${count(arrival.count - journey.samples)} deliveries carried no stamps and are not in this table.`}
+          `${count(journey.samples)} of ${count(arrival.count)} deliveries carried stamps; this table is about them.`}
       </p>
     </div>
   );

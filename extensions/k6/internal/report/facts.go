@@ -10,6 +10,7 @@ type Facts struct {
 	SpanLeft     string     `json:"span_left"`     // which have none, and why; empty: all have them
 	LargestStage *Longest   `json:"largest_stage"` // of the mean arrival; nil: no stage is known
 	SlowestStage *Longest   `json:"slowest_stage"` // of the slowest delivery; nil: not known
+	ArrivedShare *float64   `json:"arrived_share"` // of the scheduled messages; nil: none was scheduled
 	Losses       []Loss     `json:"losses"`        // in the order of the message's way; never nil
 	Balance      string     `json:"balance"`       // whether the account balances, as a sentence
 	Targets      string     `json:"targets"`       // whether a target stands out, as a sentence; empty: none is listed
