@@ -25,6 +25,10 @@ func Conclude(r *report.Run, own string) {
 		r.ArrivalBins = r.Latency.Arrival.NewBins()
 	}
 	r.Facts = report.Facts{Shape: report.OtherShape}
+	DivideTime(r)
+	r.Facts.ArrivedShare = shareOf(new(float64(r.Account.Arrived)), new(float64(r.Account.Scheduled)))
+	r.Facts.Balance, r.Facts.Targets = balance(r.Account), targets(r)
+	r.Facts.Instrument, r.Facts.Host, r.Facts.Resources = checks(r), hostUse(r), resources(r)
 	r.Verdict.Meaning = meaning(r)
 	limit := p99Limit(r)
 	r.Answer = report.Answer{Sentence: unusable(r), P99LimitMS: limit}

@@ -1,11 +1,5 @@
 package report
 
-// Facts is what follows from the rest of a run, made once (internal/facts) for all that show it.
-type Facts struct {
-	Shape   string   `json:"shape"`
-	Reasons []string `json:"reasons"` // of the verdict, those that the answer does not say; never nil
-}
-
 // Shapes of a load.
 const (
 	SweepShape  = "sweep"  // of concurrency

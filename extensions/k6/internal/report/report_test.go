@@ -201,12 +201,12 @@ func TestAShortStageIsShownWithTheClockBound(t *testing.T) {
 	r := &Run{Latency: NewLatencies(stages.Default(), times, false), Clock: Clock{BoundMS: 0.0543}}
 	shown := map[string]string{}
 	for _, stage := range stages.Default() {
-		shown[stage.Name] = within(r, stage)
+		shown[stage.Name] = withinText(r.BoundOf(stage))
 	}
 	assert.Equal(t, map[string]string{"schedule": "", "request": " ±0.054", "ingest": "", "queue": " ±0.054",
 		"relay": "", "delivery": ""}, shown)
 	r.Clock.OneHost = true
-	assert.Empty(t, within(r, stages.Default()[3]), "one host has one clock")
+	assert.Nil(t, r.BoundOf(stages.Default()[3]), "one host has one clock")
 }
 
 func TestTheTextSummarizesTheRun(t *testing.T) {
