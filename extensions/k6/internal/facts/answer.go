@@ -23,7 +23,6 @@ func Conclude(r *report.Run, own string) {
 	if r.ArrivalBins == nil { // merged, or of an earlier version
 		r.ArrivalBins = r.Latency.Arrival.NewBins()
 	}
-	r.Facts = report.Facts{Shape: report.OtherShape}
 	r.Verdict.Meaning = meaning(r)
 	limit := p99Limit(r)
 	r.Answer = report.Answer{Sentence: unusable(r), P99LimitMS: limit}
@@ -39,6 +38,7 @@ func Conclude(r *report.Run, own string) {
 		}
 		r.Answer.Sentence = withFailures(r, cmp.Or(own, sentence(r, best, known)))
 	}
+	screen(r, best)
 }
 
 // withFailures adds what did not arrive and what failed to an answer: before it if that failed the run.

@@ -57,12 +57,12 @@ func findings(r *report.Run) []report.Finding {
 	return found
 }
 
-// worstSecond is the second with the highest p99; nil: it does not stand out.
+// worstSecond is the measured second with the highest p99; nil: it does not stand out.
 func worstSecond(r *report.Run) *report.Finding {
 	var worst *report.Interval
-	for i := range r.Timeline {
-		if p99 := r.Timeline[i].Arrival.P99OrNil(); p99 != nil && (worst == nil || *p99 > *worst.Arrival.P99) {
-			worst = &r.Timeline[i]
+	for _, s := range measuredSeconds(r) {
+		if p99 := s.Arrival.P99OrNil(); p99 != nil && (worst == nil || *p99 > *worst.Arrival.P99) {
+			worst = s
 		}
 	}
 	whole := r.Latency.Arrival.At(50)

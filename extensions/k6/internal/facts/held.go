@@ -55,6 +55,8 @@ type held struct {
 	most    bool    // no higher rate was offered for as long
 	vus     int     // of a sweep, the concurrency
 	over    []int   // of a sweep, the concurrencies that did not hold
+	// p99 is that of the whole phase at this rate, ms; nil: there is no such phase, or all of it did not hold
+	p99 *float64
 }
 
 // heldBelow finds the highest held rate: among the steps of a sweep, or over some seconds of another run. In a sweep a
@@ -71,7 +73,7 @@ func heldBelow(r *report.Run, limit float64) (h held, known bool) {
 			h.over = append(h.over, *s.VUs)
 		}
 		if len(h.over) == 0 && s.CarriedPerS > h.perS {
-			h.perS, h.vus = s.CarriedPerS, *s.VUs
+			h.perS, h.vus, h.p99 = s.CarriedPerS, *s.VUs, p99
 		}
 	}
 	if last := len(steps) - 1; last < 0 || len(h.over) > 0 || *steps[last].VUs != h.vus {
@@ -84,6 +86,18 @@ func heldBelow(r *report.Run, limit float64) (h held, known bool) {
 type window struct {
 	offered, perS float64 // messages/s: due, and accepted and arrived
 	kept          bool
+	phase         *report.Step // nil: it lies in several
+}
+
+// p99 is that of the phase of a window, if its load stayed at the window's and it held the limit; nil: there is none.
+func (w window) p99(limit float64) *float64 {
+	if w.phase == nil || math.Abs(w.phase.ScheduledPerS-w.offered) > asMuch*w.offered {
+		return nil
+	}
+	if p99 := w.phase.Latency.Arrival.At(99); p99 != nil && *p99 < limit {
+		return p99
+	}
+	return nil
 }
 
 func heldSecondsBelow(r *report.Run, limit float64) (h held, known bool) {
@@ -95,7 +109,7 @@ func heldSecondsBelow(r *report.Run, limit float64) (h held, known bool) {
 		}
 	}
 	more := slices.ContainsFunc(all, func(w window) bool { return !w.kept && w.offered >= best.offered*(1-asMuch) })
-	return held{perS: best.perS, offered: best.offered, most: !more}, len(all) > 0
+	return held{perS: best.perS, offered: best.offered, most: !more, p99: best.p99(limit)}, len(all) > 0
 }
 
 // windows are all windows within measured phases. A window takes heldSeconds, or as long as a hundred deliveries take:
@@ -139,6 +153,9 @@ func windows(r *report.Run, limit float64) (all []window) {
 		last, seconds := i+sum.seconds-1, float64(sum.seconds)
 		arrived, grew := float64(sum.arrived)/seconds, float64(max(0, r.Timeline[last].Backlog-before))
 		w := window{offered: float64(sum.scheduled) / seconds, kept: sum.below()}
+		if first := *r.Timeline[i].Phase; first == *r.Timeline[last].Phase {
+			w.phase = steps[first]
+		}
 		if arrived > 0 {
 			w.perS = float64(sum.accepted) / seconds * arrived / (arrived + grew/seconds)
 		}

@@ -10,34 +10,21 @@ import (
 )
 
 const (
-	intervalLevel  = 0.95
-	tail           = 0.01 // share of the deliveries above p99
-	tailNear       = 2    // a share that differs by no more than this factor varies as the tail does
-	pointsMost     = 600  // longer series are averaged to so many points: the effort grows with the square
-	measuredEnough = 0.9  // share of a second that lies in measured phases
+	intervalLevel = 0.95
+	tail          = 0.01 // share of the deliveries above p99
+	tailNear      = 2    // a share that differs by no more than this factor varies as the tail does
+	pointsMost    = 600  // longer series are averaged to so many points: the effort grows with the square
 )
 
-// Interval is the confidence interval of arrival p99: what p99 another run of the same process would have.
+// NewInterval is the confidence interval of a run's arrival p99; nil: the run is too short for how alike its seconds are,
+// too little lies above p99, or the run did not count its deliveries by due second. A run without its histogram has the
+// quantiles of its curve.
 //
 // It is that of Woodruff (1952): the quantiles of the run's histogram at the ends of the interval of the share above
 // p99. The variance of that share comes from blocks of consecutive seconds (by due time), as slow seconds come
 // together. How many blocks there are, and by how much their variance is too small, follows from how alike the seconds
 // are.
-type Interval struct {
-	LowMS    float64 `json:"low_ms"`
-	HighMS   float64 `json:"high_ms"`
-	Level    float64 `json:"level"`     // of confidence, 0 to 1
-	Samples  int64   `json:"samples"`   // deliveries
-	Seconds  int     `json:"seconds"`   // measured seconds
-	Blocks   int     `json:"blocks"`    // of consecutive seconds
-	BlockS   int     `json:"block_s"`   // seconds of a block; the last one may be longer
-	Inflated float64 `json:"inflation"` // the factor that the variance of blocks was multiplied by
-}
-
-// NewInterval is the interval of a run's arrival p99; nil: the run is too short for how alike its seconds are, too
-// little lies above p99, or the run did not count its deliveries by due second. A run without its histogram has the
-// quantiles of its curve.
-func NewInterval(r *report.Run) *Interval {
+func NewInterval(r *report.Run) *report.P99Interval {
 	arrival := r.Latency.Arrival
 	if arrival.Count < report.Hundred {
 		return nil
@@ -77,16 +64,8 @@ func onCurve(curve [][2]float64, share float64) float64 {
 // does not know them.
 func dueBins(r *report.Run) (seconds [][]int64) {
 	known := false
-	for i := range r.Timeline {
-		s, share := &r.Timeline[i], 0.0
-		for j := range r.Steps {
-			if span := spanOf(&r.Steps[j]); r.Steps[j].Measured {
-				share += max(0, min(float64(s.T+1), span.ToS)-max(float64(s.T), span.FromS))
-			}
-		}
-		if share >= measuredEnough {
-			seconds, known = append(seconds, s.DueBins), known || len(s.DueBins) > 0
-		}
+	for _, s := range measuredSeconds(r) {
+		seconds, known = append(seconds, s.DueBins), known || len(s.DueBins) > 0
 	}
 	if !known {
 		return nil
@@ -95,7 +74,7 @@ func dueBins(r *report.Run) (seconds [][]int64) {
 }
 
 // intervalOf is the interval of the p99 of a distribution (ms by share), whose samples are counted by second in bins.
-func intervalOf(quantile func(share float64) float64, seconds [][]int64) *Interval {
+func intervalOf(quantile func(share float64) float64, seconds [][]int64) *report.P99Interval {
 	edge, ok := tailEdge(quantile(1-tail), seconds)
 	if !ok {
 		return nil
@@ -120,7 +99,7 @@ func intervalOf(quantile func(share float64) float64, seconds [][]int64) *Interv
 	if reach >= 1 { // the upper end lies beyond all samples
 		return nil
 	}
-	return &Interval{
+	return &report.P99Interval{
 		LowMS: quantile(1 - tail*(1+reach)), HighMS: quantile(1 - tail*(1-reach)), Level: intervalLevel,
 		Samples: int64(all), Seconds: len(series), Blocks: blocks.count, BlockS: length, Inflated: blocks.inflation,
 	}

@@ -43,7 +43,7 @@ func (p process) run(seed uint64, seconds int) (*hdrhistogram.Histogram, [][]int
 	return h, all
 }
 
-func (p process) interval(seed uint64, seconds int) *Interval {
+func (p process) interval(seed uint64, seconds int) *report.P99Interval {
 	h, bins := p.run(seed, seconds)
 	return intervalOf(quantileOf(h), bins)
 }

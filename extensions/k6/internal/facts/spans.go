@@ -53,3 +53,23 @@ func secondsIn(timeline []report.Interval, span report.Span) (inside []*report.I
 func spanOf(s *report.Step) report.Span {
 	return report.Span{FromS: s.StartS, ToS: s.StartS + s.DurationS}
 }
+
+// measuredEnough is the share of a second that lies in measured phases. A step of a closed load begins some ms after the
+// second in which the last one has drained.
+const measuredEnough = 0.9
+
+// measuredSeconds are the seconds of a run that lie in measured phases, ascending.
+func measuredSeconds(r *report.Run) (seconds []*report.Interval) {
+	for i := range r.Timeline {
+		s, share := &r.Timeline[i], 0.0
+		for j := range r.Steps {
+			if span := spanOf(&r.Steps[j]); r.Steps[j].Measured {
+				share += max(0, min(float64(s.T+1), span.ToS)-max(float64(s.T), span.FromS))
+			}
+		}
+		if share >= measuredEnough {
+			seconds = append(seconds, s)
+		}
+	}
+	return seconds
+}

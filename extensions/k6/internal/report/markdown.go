@@ -18,7 +18,13 @@ func Markdown(r *Run) string {
 	if r.Answer.Sentence != "" {
 		m.line("\n**%s**", plain(r.Answer.Sentence))
 	}
-	m.list(r.Verdict.Reasons)
+	m.list(r.FurtherReasons())
+	for i, doubt := range r.Verdict.Doubts {
+		if i == 0 {
+			m.line("")
+		}
+		m.line("- in doubt: %s", plain(doubt))
+	}
 	m.rules(r, "")
 	m.findings(r.Findings)
 	m.line("\n%s  \n%s", accountLine(r.Account), r.deliveries(", "))
