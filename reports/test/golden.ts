@@ -109,7 +109,18 @@ function run(profile: string, plan: Plan): Run {
     verdict: { result: 'pass', meaning: '', reasons: [], doubts: [], rules: rules(simulated) },
     answer: { sentence: '', p99_limit_ms: null, within_limit: null, held_per_s: null },
     findings: [], // Go makes findings, facts and answer
-    facts: { shape: 'other' },
+    facts: {
+      shape: 'other',
+      duration_s: null,
+      reasons: [],
+      tiles: [],
+      titles: {},
+      arrival_p99_interval: null,
+      recovery: null,
+      usl: null,
+      by_load: null,
+      phases: [],
+    },
     figures: [],
     clock: {
       reference: 'redis TIME',

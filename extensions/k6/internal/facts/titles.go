@@ -17,7 +17,7 @@ func titles(r *report.Run) map[string]string {
 			all[key] = title
 		}
 	}
-	add("search", searchTitle(r.Probes))
+	add("search", report.SearchTitle(r.Probes))
 	if len(r.Timeline) > 0 {
 		add("messages", messagesTitle(r, seconds))
 		add("deliveries", deliveriesTitle(r, seconds))
@@ -136,26 +136,4 @@ func deliveriesOf(n int) string {
 		return "1 delivery"
 	}
 	return words.Count(n) + " deliveries"
-}
-
-func searchTitle(probes []report.Probe) string {
-	if len(probes) == 0 {
-		return ""
-	}
-	held, least := 0.0, 0.0
-	for _, p := range probes {
-		if p.Held {
-			held = max(held, p.Rate)
-		}
-	}
-	for _, p := range probes {
-		if !p.Held && p.Rate > held && (least == 0 || p.Rate < least) {
-			least = p.Rate
-		}
-	}
-	above := ""
-	if least > 0 {
-		above = fmt.Sprintf("; %s requests/s did not", words.Figure(&least))
-	}
-	return fmt.Sprintf("%s requests/s held%s, after %s", words.Figure(&held), above, words.Plural(len(probes), "run"))
 }
