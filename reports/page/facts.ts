@@ -12,7 +12,7 @@ import {
   type Stage,
   stagesOf,
 } from '../contract/run.ts';
-import { compact } from './format.ts';
+import { compact, glued } from './format.ts';
 
 /** The account added up once more: `difference` is what the ends exceed scheduled by. */
 export function balance(account: Account): { sum: number; difference: number; holds: boolean } {
@@ -21,11 +21,9 @@ export function balance(account: Account): { sum: number; difference: number; ho
   return { sum, difference, holds: account.balanced && difference === 0 };
 }
 
-/** The run's verdict; an account that does not balance never passes, whatever the data says. */
-export function verdict(run: Pick<Run, 'verdict' | 'account'>): Run['verdict'] {
-  if (run.verdict.result !== 'pass' || balance(run.account).holds) return run.verdict;
-  const reasons = ['The account does not balance.', ...run.verdict.reasons];
-  return { ...run.verdict, result: 'invalid', reasons };
+/** The title of a chart by its key in facts.titles; empty: Go made none. */
+export function titleOf({ facts }: Pick<Run, 'facts'>, key: string): string {
+  return glued(facts.titles[key] ?? '');
 }
 
 /** The label of the latency of requests. */

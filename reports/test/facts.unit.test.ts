@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { STAGES } from '../contract/run.ts';
-import { balance, curve, percentile, share, supports, verdict } from '../page/facts.ts';
+import { balance, curve, percentile, share, supports, titleOf } from '../page/facts.ts';
 import { clock, duration, figure, instant, ms, percent } from '../page/format.ts';
 import { golden } from './goldens.ts';
 
@@ -17,11 +17,10 @@ test('the page adds up the account itself', () => {
   assert.equal(balance(doubted).holds, false, 'the sum does not overrule a denial');
 });
 
-test('a run whose account does not balance never passes', () => {
-  const run = golden('unbalanced');
-  run.verdict = { result: 'pass', reasons: [] };
-  assert.equal(verdict(run).result, 'invalid');
-  assert.equal(verdict(golden('failing')).result, 'fail');
+test('the title of a chart is that of the facts, unbroken between number and unit', () => {
+  const run = golden('passing');
+  assert.equal(titleOf(run, 'p99').replaceAll('\u00a0', ' '), run.facts.titles.p99);
+  assert.equal(titleOf(run, 'burst'), '');
 });
 
 test('a percentile needs 1 / (1 - p) samples', () => {
