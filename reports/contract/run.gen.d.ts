@@ -189,7 +189,7 @@ export interface Derived {
   reasons: string[];
   /** The figures that matter most, in order. Empty: no sample, or the account does not balance. */
   tiles: Tile[];
-  /** Titles of charts by key: search, refusals, burst, p99, messages, deliveries, backlog, in_flight, payload, arrival, heat, http, percentiles, distribution, by_load, latency_by_vus, throughput_by_vus; usl is a note below the last. Highest values are those of the measured phases. */
+  /** Titles of charts by key: search, refusals, burst, p99, messages, deliveries, backlog, in_flight, payload, arrival, heat, http, percentiles, distribution, by_load, latency_by_vus, throughput_by_vus; usl is a note below the last. Highest values are those of the measured phases and their drain. */
   titles: Record<string, string>;
   /** Why requests take longer than arrivals. Absent: they do not. */
   slower_requests?: string;

@@ -73,3 +73,19 @@ func measuredSeconds(r *report.Run) (seconds []*report.Interval) {
 	}
 	return seconds
 }
+
+// arrivalSeconds are the seconds in which deliveries of measured phases arrive: those of the phases, and of the drain
+// after the last one. They have no delivery of a warm-up.
+func arrivalSeconds(r *report.Run) []*report.Interval {
+	seconds := measuredSeconds(r)
+	if len(r.Steps) == 0 || !r.Steps[len(r.Steps)-1].Measured {
+		return seconds
+	}
+	end := spanOf(&r.Steps[len(r.Steps)-1]).ToS
+	for i := range r.Timeline {
+		if s := &r.Timeline[i]; s.Phase == nil && float64(s.T) >= end {
+			seconds = append(seconds, s)
+		}
+	}
+	return seconds
+}

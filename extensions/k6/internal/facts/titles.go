@@ -7,11 +7,11 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
-// titles are the titles of the charts of a report, by key. A highest value is that of the measured phases: what a
-// warm-up takes is no figure of the pipeline.
+// titles are the titles of the charts of a report, by key. A highest value is that of the measured phases and their
+// drain: what a warm-up takes is no figure of the pipeline.
 func titles(r *report.Run) map[string]string {
 	all := map[string]string{}
-	seconds := measuredSeconds(r)
+	seconds := arrivalSeconds(r)
 	add := func(key, title string) {
 		if title != "" {
 			all[key] = title

@@ -6,7 +6,7 @@ type Facts struct {
 	DurationS *float64 `json:"duration_s"` // of the run; nil: it has not ended
 	Reasons   []string `json:"reasons"`    // of the verdict, those that the answer does not hold already; never nil
 	Tiles     []Tile   `json:"tiles"`      // never nil; none without a balanced account
-	// Titles: of the charts of a report, by key; what a chart says is of the measured phases unless it says otherwise
+	// Titles: of the charts of a report, by key; a highest value is that of the measured phases and their drain
 	Titles map[string]string `json:"titles"`
 	// SlowerRequests: why requests take longer than arrivals; empty: they do not
 	SlowerRequests string       `json:"slower_requests,omitempty"`
