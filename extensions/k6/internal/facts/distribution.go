@@ -93,7 +93,7 @@ func binQuantile(bins []int64, share, most float64) *float64 {
 			if most > 0 {
 				value = min(value, most)
 			}
-			return new(math.Round(value*1000) / 1000)
+			return new(math.Round(value*1e6) / 1e6)
 		}
 		below += float64(n)
 	}
