@@ -2,27 +2,10 @@ package report
 
 // Facts is what follows from the rest of a run, made once (internal/facts) for all that show it.
 type Facts struct {
-	Shape     string   `json:"shape"`
-	DurationS *float64 `json:"duration_s"` // of the run; nil: it has not ended
-	Reasons   []string `json:"reasons"`    // of the verdict, those that the answer does not hold already; never nil
-	Tiles     []Tile   `json:"tiles"`      // never nil; none without a balanced account
-	// Titles: of the charts of a report, by key; a highest value is that of the measured phases and their drain
-	Titles map[string]string `json:"titles"`
-	// SlowerRequests: why requests take longer than arrivals; empty: they do not
-	SlowerRequests string       `json:"slower_requests,omitempty"`
-	P99Interval    *P99Interval `json:"arrival_p99_interval"` // nil: unknown
-	Recovery       *Recovery    `json:"recovery"`             // nil: the load has no burst
-	USL            *USL         `json:"usl"`                  // nil: no sweep, or the fit explains too little
-	ByLoad         []LoadPoint  `json:"by_load"`              // by ascending load; nil: the load stayed as it was
-	Phases         []PhaseFacts `json:"phases"`               // one for each of steps; never nil
-}
+	Shape   string   `json:"shape"`
+	Reasons []string `json:"reasons"` // of the verdict, those that the answer does not hold already; never nil
 
-// PhaseFacts is what follows from a step.
-type PhaseFacts struct {
-	RequestsPerS float64 `json:"requests_per_s"`
-	// LargestStage: the stage with the largest share of the mean arrival; empty: none is known
-	LargestStage string   `json:"largest_stage"`
-	LargestShare *float64 `json:"largest_share"`
+	FirstScreen
 }
 
 // Shapes of a load.
