@@ -6,10 +6,10 @@ export function Tiles({ run: { facts } }: { run: Run }) {
   if (facts.tiles.length === 0) return null;
   return (
     <dl class="tiles">
-      {facts.tiles.map(({ name, text, unit, note, worry, estimator }) => (
+      {facts.tiles.map(({ name, text, unit, note, doubt, worry, estimator }) => (
         <div key={name} title={estimator}>
           <dt>{name}</dt>
-          <dd class={worry ? 'worry' : ''}>
+          <dd class={`${worry ? 'worry' : ''} ${doubt === '' ? '' : 'doubt'}`.trim()}>
             {text} {unit && <span class="unit">{unit}</span>}
           </dd>
           <dd class="note">{glued(note)}</dd>

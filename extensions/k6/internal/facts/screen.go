@@ -11,16 +11,15 @@ const backFactor = 2
 
 // screen sets what reports show first: tiles, titles of charts, and what these are made of. best is the held rate.
 func screen(r *report.Run, best held) {
-	f := &r.Facts
-	f.Shape, f.DurationS, f.Recovery, f.Phases = ShapeOf(r), durationS(r), Recover(r, backFactor), phases(r)
-	f.Reasons = furtherReasons(r)
-	f.USL, f.ByLoad, f.SlowerRequests, f.P99Interval = nil, nil, "", nil
+	r.Facts.Shape, r.Facts.Reasons = ShapeOf(r), furtherReasons(r)
+	f := report.FirstScreen{DurationS: durationS(r), Recovery: Recover(r, backFactor), Phases: phases(r)}
 	if r.Account.Balanced {
 		f.USL, f.ByLoad, f.SlowerRequests = NewUSL(r.Steps), byLoad(r), slowerRequests(r)
-		if f.Shape != report.SweepShape { // an interval of all steps is that of none
+		if r.Facts.Shape != report.SweepShape { // an interval of all steps is that of none
 			f.P99Interval = NewInterval(r)
 		}
 	}
+	r.Facts.FirstScreen = f
 	r.Facts.Tiles, r.Facts.Titles = tiles(r, best), titles(r)
 }
 
@@ -66,7 +65,7 @@ func phases(r *report.Run) []report.PhaseFacts {
 func slowerRequests(r *report.Run) string {
 	of := scopeOf(r)
 	arrival, http := of.Arrival.At(99), of.HTTP.At(99)
-	if arrival == nil || http == nil || *http <= *arrival || r.Run.RequestProtocol() != "HTTP" || refused(r) > mostRefused {
+	if arrival == nil || http == nil || *http <= *arrival || r.Run.RequestProtocol() != "HTTP" || refusedShare(r) > mostRefused {
 		return ""
 	}
 	return "The answer can be slower than the arrival: the ingest answers after Redis has confirmed, " +

@@ -21,7 +21,8 @@ func offered(rates ...float64) *report.Run {
 func TestTheShapeOfEachGolden(t *testing.T) {
 	t.Parallel()
 	for name, shape := range map[string]string{
-		"closed": report.SweepShape, "spike": report.SpikeShape, "soak": report.SteadyShape, "passing": report.OtherShape, "capacity": report.OtherShape, "fixed": report.OtherShape,
+		"closed": report.SweepShape, "spike": report.SpikeShape, "soak": report.SteadyShape,
+		"passing": report.OtherShape, "capacity": report.OtherShape, "fixed": report.OtherShape,
 		"started": report.OtherShape,
 	} {
 		assert.Equal(t, shape, ShapeOf(golden(t, name)), name)

@@ -56,7 +56,7 @@ func tiles(r *report.Run, best held) []report.Tile {
 		return all
 	}
 	all = append(all, p99Tile(r, of))
-	if refused(r) <= mostRefused {
+	if refusedShare(r) <= mostRefused {
 		all = append(all, requestsTile(r, of))
 	}
 	all = append(all, p50Tile(r, of), missedTile(r), rateTile(r, of, best))
@@ -68,8 +68,8 @@ func tiles(r *report.Run, best held) []report.Tile {
 	return all
 }
 
-// refused is the share of the requests or messages that the pipeline did not accept.
-func refused(r *report.Run) float64 {
+// refusedShare is the share of the requests or messages that the pipeline did not accept.
+func refusedShare(r *report.Run) float64 {
 	a := r.Account
 	return max(float64(a.Rejected)/float64(max(1, a.Scheduled)), float64(a.Requests.Failed)/float64(max(1, a.Requests.Sent)))
 }
@@ -116,7 +116,7 @@ func requestsTile(r *report.Run, of scope) report.Tile {
 	tile := latencyTile(r.Run.RequestProtocol()+" p99", of.HTTP.At(99), of.HTTP.Count, fromSend,
 		doubtOf(r, report.RequestsClaim))
 	tile.Note = "sent → answer, " + words.Plural(int(of.HTTP.Count), "request")
-	if refused(r) > 0 {
+	if refusedShare(r) > 0 {
 		tile.Note = fmt.Sprintf("sent → answer, of all %s, refusals included", words.Plural(int(of.HTTP.Count), "request"))
 	}
 	tile.Note = joined("; ", of.about, tile.Note)
