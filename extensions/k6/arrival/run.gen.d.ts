@@ -183,6 +183,17 @@ export interface Doubt {
 export interface Derived {
   /** What the load asks: a sweep of concurrency, one burst, a load at one rate in at least three phases. */
   shape: "sweep" | "spike" | "steady" | "other";
+  /** What the hypervisor and other processes took of the CPU in the measured phases, as a sentence: without them a run that did not hold its load might have held it. null: little, or not enough for what is missing. */
+  disturbed: string | null;
+  /** What gave way in a run that was above a limit on the latency of arrivals, or refused messages: the stage that took most of the time of the slowest 1 %. null: it was not, or its stages are not known. */
+  bottleneck: Bottleneck | null;
+}
+
+export interface Bottleneck {
+  /** One of the run's stages; ingest where it refused messages. */
+  stage: string;
+  /** The stage, with the reason where it is named for more than its time. */
+  text: string;
 }
 
 /** Every message id that was due, whole run. scheduled is the sum of the ends, dropped to pending. */

@@ -24,6 +24,10 @@ func Conclude(r *report.Run, own string) {
 		r.ArrivalBins = r.Latency.Arrival.NewBins()
 	}
 	r.Facts = report.Facts{Shape: report.OtherShape}
+	if text := disturbed(r); text != "" {
+		r.Facts.Disturbed = &text
+	}
+	r.Facts.Bottleneck = bottleneck(r)
 	r.Verdict.Meaning = meaning(r)
 	limit := p99Limit(r)
 	r.Answer = report.Answer{Sentence: unusable(r), P99LimitMS: limit}

@@ -3,6 +3,16 @@ package report
 // Facts is what follows from the rest of a run, made once (internal/facts) for all that show it.
 type Facts struct {
 	Shape string `json:"shape"`
+	// Disturbed: what others took of the CPU, if the run might have held its load without them; nil: nothing much
+	Disturbed *string `json:"disturbed"`
+	// Bottleneck: of a run that was too slow or refused messages; nil: it was not, or it is not known
+	Bottleneck *Bottleneck `json:"bottleneck"`
+}
+
+// Bottleneck is what gave way in a run.
+type Bottleneck struct {
+	Stage string `json:"stage"` // of the run's stages
+	Text  string `json:"text"`  // the stage, and why it is named where that is not its time alone
 }
 
 // Shapes of a load.
