@@ -871,6 +871,8 @@ export interface Probe {
   seconds: number;
   /** The pipeline held the rate within the limits. */
   held: boolean;
+  /** Whether it held is not known. Absent: it is. */
+  undecided?: boolean;
   /** Arrival; null: nothing arrived. */
   p99_ms: number | null;
 }
