@@ -173,9 +173,7 @@ export interface Rule {
 
 /** A claim of a run that is in doubt, and in which direction its figures may be wrong. */
 export interface Doubt {
-  /** arrival: latency from due. http: latency of requests. stages: their latencies. account: which messages arrived. load: that it was offered. samples: k6's own metrics. */
   claim: "arrival" | "http" | "stages" | "account" | "load" | "samples";
-  /** How the figures may be wrong. */
   direction: "too_high" | "too_low" | "either";
 }
 
@@ -187,12 +185,32 @@ export interface Derived {
   disturbed: string | null;
   /** What gave way in a run that was above a limit on the latency of arrivals, or refused messages: the stage that took most of the time of the slowest 1 %. null: it was not, or its stages are not known. */
   bottleneck: Bottleneck | null;
+  /** What did not arrive, allowed or not. null: everything arrived, or may still. */
+  not_arrived: NotArrived | null;
+  doubts: InDoubt[];
 }
 
 export interface Bottleneck {
   /** One of the run's stages; ingest where it refused messages. */
   stage: string;
   /** The stage, with the reason where it is named for more than its time. */
+  text: string;
+}
+
+export interface InDoubt {
+  claim: "arrival" | "http" | "stages" | "account" | "load" | "samples";
+  direction: "too_high" | "too_low" | "either";
+  /** Names of the broken rules. */
+  by: string[];
+  /** Why, by the first of them. */
+  text: string;
+}
+
+export interface NotArrived {
+  messages: number;
+  /** Of the scheduled ones. */
+  share: number;
+  /** By end, in per cent where it is much: 61 % rejected, 3 lost. */
   text: string;
 }
 
@@ -901,6 +919,11 @@ export interface Summary {
     result: "pass" | "fail" | "invalid" | "incomplete";
     meaning: string;
     reasons: string[];
+  };
+  /** Some of the run's. */
+  facts: {
+    not_arrived: NotArrived | null;
+    doubts: InDoubt[];
   };
   answer: Answer | null;
   account: Account;

@@ -21,11 +21,11 @@ func disturbed(r *report.Run) string {
 	others := othersPercent(r)
 	var all []string
 	if mean >= report.StealMuch || worst >= stealMuchAtOnce {
-		all = append(all, fmt.Sprintf("the hypervisor took %s %% of the CPU in the measured phases, "+
-			"%s %% in the worst second", words.Figure(&mean), words.Figure(&worst)))
+		all = append(all, fmt.Sprintf("the hypervisor took %s of the CPU in the measured phases, %s in the worst second",
+			words.Percent(mean/100), words.Percent(worst/100)))
 	}
 	if others >= othersMuch {
-		all = append(all, fmt.Sprintf("other processes took %s %% of the CPU", words.Figure(&others)))
+		all = append(all, fmt.Sprintf("other processes took %s of the CPU", words.Percent(others/100)))
 	}
 	due, arrived := 0.0, 0.0
 	for i := range r.Timeline {

@@ -7,6 +7,23 @@ type Facts struct {
 	Disturbed *string `json:"disturbed"`
 	// Bottleneck: of a run that was too slow or refused messages; nil: it was not, or it is not known
 	Bottleneck *Bottleneck `json:"bottleneck"`
+	NotArrived *NotArrived `json:"not_arrived"` // nil: everything arrived, or may still
+	Doubts     []InDoubt   `json:"doubts"`      // never nil
+}
+
+// InDoubt is a claim of a run that its rules on the instrument put in doubt.
+type InDoubt struct {
+	Claim     string   `json:"claim"`
+	Direction string   `json:"direction"` // in which its figures may be wrong
+	By        []string `json:"by"`        // the broken rules, in their order
+	Text      string   `json:"text"`      // the reason of the first of them
+}
+
+// NotArrived is what did not arrive of a run's messages, allowed or not.
+type NotArrived struct {
+	Messages int     `json:"messages"`
+	Share    float64 `json:"share"` // of the scheduled ones, of 1
+	Text     string  `json:"text"`  // by end: 61 % rejected, 3 lost
 }
 
 // Bottleneck is what gave way in a run.
