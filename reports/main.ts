@@ -49,8 +49,8 @@ list
 
 Exit code
   0   no condition holds; the merged run passes
-  1   a condition holds, or messages failed; the merged run does not pass; compare: a condition cannot be judged, or a run cannot be read
-  2   the command is wrong, or --allow-failed is missing; check: no condition holds and one cannot be judged, or the run cannot be read
+  1   a condition holds, or messages failed; the merged run does not pass; compare: a condition is undecided or cannot be judged, or a run cannot be read
+  2   the command is wrong, or --allow-failed is missing; check: no condition holds and one is undecided or cannot be judged, or the run cannot be read
 
 reports/README.md has the grammar of conditions and says what the words of a comparison mean.`;
 
@@ -198,7 +198,7 @@ async function checkRun(names: string[], values: Values): Promise<number> {
   for (const judgement of judgements) console.log(judgementText(judgement));
   const results = new Set(judgements.map(({ result }) => result));
   if (results.has('exceeded') || results.has('messages failed')) return 1;
-  return results.has('not judged') ? 2 : 0;
+  return results.has('not judged') || results.has('undecided') ? 2 : 0;
 }
 
 /** @returns the exit code */

@@ -1,9 +1,10 @@
 /** Groups runs into repeats, names the groups, and decides which can be compared. */
 
 import type { Run } from '../contract/run.ts';
-import { balance, verdict } from '../page/facts.ts';
+import { balance } from '../page/facts.ts';
 import { commit, instant, percent } from '../page/format.ts';
 import { OTHER_LOAD } from './comparison.ts';
+import { isUnusable } from './doubts.ts';
 import { limitFacts, load, loadFacts, loadsApart, SAID, settingsOf } from './load.ts';
 import type { Recording } from './recording.ts';
 
@@ -92,7 +93,7 @@ const began = (run: Run | undefined) => instant(run?.run.started ?? '');
  * count, as the pipeline may be the cause.
  */
 export function counted(group: Group): Group {
-  const trusted = group.filter(({ run }) => verdict(run).result !== 'invalid' || !balance(run.account).holds);
+  const trusted = group.filter(({ run }) => run.verdict.result !== 'invalid' || !balance(run.account).holds);
   return trusted.length > 0 ? trusted : group;
 }
 
@@ -111,12 +112,11 @@ export function obstacle(baseline: Group, group: Group, unusable = unfit): strin
   return other === undefined ? null : `${OTHER_LOAD}: ${loadsApart(first, other.run)}`;
 }
 
-/** Why the latencies and rates of a group cannot be judged; null: they can. */
+/** Why the latencies and rates of a group cannot be judged; null: they can, as far as each is not in doubt. */
 export function unfit(group: Group): string | null {
   for (const { run } of group) {
-    const { result } = verdict(run);
-    if (!balance(run.account).holds || result === 'invalid') return 'run is invalid';
-    if (result === 'incomplete') return 'run is incomplete';
+    if (!balance(run.account).holds || isUnusable(run)) return 'run is invalid';
+    if (run.verdict.result === 'incomplete') return 'run is incomplete';
   }
   return null;
 }
@@ -128,7 +128,7 @@ export function unfit(group: Group): string | null {
 export function uncounted(group: Group): string | null {
   for (const { run } of group) {
     if (!balance(run.account).holds) return 'account does not balance';
-    if (verdict(run).result === 'incomplete') return 'run is incomplete';
+    if (run.verdict.result === 'incomplete') return 'run is incomplete';
   }
   return null;
 }
