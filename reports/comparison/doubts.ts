@@ -14,8 +14,14 @@ export interface Reach {
 
 const SURE: Reach = { least: 1, most: 1, by: [] };
 
+/** What says whether a run can be used: a run, or its summary. */
+interface Judged {
+  verdict: Pick<Run['verdict'], 'result'>;
+  facts?: Pick<Run['facts'], 'doubts'>;
+}
+
 /** Whether nothing of a run can be used: a doubt about everything, or one that nobody knows. */
-export function isUnusable({ verdict, facts }: Run): boolean {
+export function isUnusable({ verdict, facts }: Judged): boolean {
   if (verdict.result !== 'invalid') return false;
   const doubts = facts?.doubts ?? [];
   const account = doubts.find(({ claim }) => claim === 'account');
@@ -23,7 +29,7 @@ export function isUnusable({ verdict, facts }: Run): boolean {
 }
 
 /** Whether a run left a limit undecided, though some of its figures stand. */
-export function isUndecided(run: Run): boolean {
+export function isUndecided(run: Judged): boolean {
   return run.verdict.result === 'invalid' && !isUnusable(run);
 }
 
