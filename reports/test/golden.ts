@@ -109,7 +109,14 @@ function run(profile: string, plan: Plan): Run {
     verdict: { result: 'pass', meaning: '', reasons: [], doubts: [], rules: rules(simulated) },
     answer: { sentence: '', p99_limit_ms: null, within_limit: null, held_per_s: null },
     findings: [], // Go makes findings, facts and answer
-    facts: { shape: 'other', disturbed: null, bottleneck: null, not_arrived: null, doubts: [] },
+    facts: {
+      shape: 'other',
+      disturbed: null,
+      bottleneck: null,
+      not_arrived: null,
+      doubts: [],
+      generator: { cpu_us_per_message: null, memory_mb: null },
+    },
     figures: [],
     clock: {
       reference: 'redis TIME',

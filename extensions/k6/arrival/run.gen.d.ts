@@ -188,6 +188,7 @@ export interface Derived {
   /** What did not arrive, allowed or not. null: everything arrived, or may still. */
   not_arrived: NotArrived | null;
   doubts: InDoubt[];
+  generator: GeneratorCost;
 }
 
 export interface Bottleneck {
@@ -195,6 +196,14 @@ export interface Bottleneck {
   stage: string;
   /** The stage, with the reason where it is named for more than its time. */
   text: string;
+}
+
+/** What all processes of the generator used. null: one of them did not report it. */
+export interface GeneratorCost {
+  /** By the scheduled messages. */
+  cpu_us_per_message: number | null;
+  /** Resident, the most. */
+  memory_mb: number | null;
 }
 
 export interface InDoubt {

@@ -27,6 +27,7 @@ func Conclude(r *report.Run, own string) {
 	if text := disturbed(r); text != "" {
 		r.Facts.Disturbed = &text
 	}
+	r.Facts.Generator = generatorCost(r)
 	r.Facts.Bottleneck, r.Facts.NotArrived, r.Facts.Doubts = bottleneck(r), notArrived(r), doubts(r)
 	r.Verdict.Meaning = meaning(r)
 	limit := p99Limit(r)

@@ -9,6 +9,14 @@ type Facts struct {
 	Bottleneck *Bottleneck `json:"bottleneck"`
 	NotArrived *NotArrived `json:"not_arrived"` // nil: everything arrived, or may still
 	Doubts     []InDoubt   `json:"doubts"`      // never nil
+
+	Generator GeneratorCost `json:"generator"`
+}
+
+// GeneratorCost is what all processes of the generator used; nil: one of them did not report it.
+type GeneratorCost struct {
+	CPUPerMessageUS *float64 `json:"cpu_us_per_message"` // of all phases, by the scheduled messages
+	MemoryMB        *float64 `json:"memory_mb"`          // resident, the most
 }
 
 // InDoubt is a claim of a run that its rules on the instrument put in doubt.
