@@ -33,6 +33,11 @@ export function isUndecided(run: Judged): boolean {
   return run.verdict.result === 'invalid' && !isUnusable(run);
 }
 
+/** A sign before a figure that is in doubt: at most, at least, or about so high; empty: it is not. */
+export function signOf(direction: InDoubt['direction'] | null | undefined): string {
+  return direction == null ? '' : { too_high: '≤ ', too_low: '≥ ', either: '≈ ' }[direction];
+}
+
 /** The claim that a figure is part of; undefined: the generator cannot put it in doubt. */
 function claimOf({ name, kind, spans }: Measure): InDoubt['claim'] | undefined {
   const [series = ''] = name.split('.');

@@ -1,5 +1,6 @@
 /** The list of runs for the terminal, which runs a reader means, and in which order. */
 import { printable } from '../../pipeline/common/printable.ts';
+import { signOf } from '../comparison/doubts.ts';
 import { ms } from '../page/format.ts';
 import type { Entry, Misfit } from './entry.ts';
 
@@ -38,11 +39,6 @@ export function stateOf(entry: Pick<Entry, 'live' | 'verdict' | 'undecided'>): (
   return entry.undecided ? 'undecided' : entry.verdict;
 }
 
-/** A sign before a figure that is in doubt: at most, at least, or about so high. */
-export function doubtSign(doubt: Entry['doubt']): string {
-  return doubt === null ? '' : { too_high: '≤ ', too_low: '≥ ', either: '≈ ' }[doubt];
-}
-
 /** ramp:artillery runs the load of ramp, with other limits and other reach. */
 export function scriptOf({ method, tool }: Pick<Entry, 'method' | 'tool'>): string {
   return tool === 'k6' ? method : `${method}:${tool}`;
@@ -59,9 +55,7 @@ export function listText(entries: readonly Entry[], misfits: readonly Misfit[], 
   const lines = shown.map((entry) =>
     [
       stateOf(entry).padEnd(10),
-      `p99 ${entry.arrival?.p99 == null ? '' : doubtSign(entry.doubt)}${ms(entry.arrival?.p99)} ms`.padEnd(
-        16,
-      ),
+      `p99 ${entry.arrival?.p99 == null ? '' : signOf(entry.doubt)}${ms(entry.arrival?.p99)} ms`.padEnd(16),
       (entry.missed?.text ?? '').padEnd(wide),
       plain(entry.directory),
       plain(labelsOf(entry).join(', ')),

@@ -1,8 +1,9 @@
+import { signOf } from '../../comparison/doubts.ts';
 import { changeText, count, duration, instant, ms, visible } from '../../page/format.ts';
 import { type SortableColumn, Table } from '../../page/table.tsx';
 import type { Order } from '../changes.ts';
 import type { Listed } from '../entry.ts';
-import { doubtSign, labelsOf, scriptOf } from '../text.ts';
+import { labelsOf, scriptOf } from '../text.ts';
 import { compareOf, type Filter, liveOf, reportOf } from './links.ts';
 import { Sparkline, scaleOf } from './sparkline.tsx';
 
@@ -145,7 +146,7 @@ export function Tag({
 
 function P99({ run: { verdict, arrival, doubt, limit, live } }: { run: Listed }) {
   const usable = !live && doubt === null && (verdict === 'pass' || verdict === 'fail');
-  const sign = arrival?.p99 == null ? '' : doubtSign(doubt);
+  const sign = arrival?.p99 == null ? '' : signOf(doubt);
   return (
     <>
       <span class={usable ? '' : 'unusable'}>

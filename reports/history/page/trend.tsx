@@ -1,11 +1,12 @@
 import type uPlot from 'uplot';
+import { signOf } from '../../comparison/doubts.ts';
 import { Chart } from '../../page/chart.tsx';
 import type { Line } from '../../page/chart-data.ts';
 import { fromZero, logRange, wantsLog } from '../../page/chart-ranges.ts';
 import { styleOf } from '../../page/chart-series.ts';
 import { instant, ms, msUnit, plural, visible } from '../../page/format.ts';
 import type { Listing, Point } from '../entry.ts';
-import { doubtSign, labelsOf } from '../text.ts';
+import { labelsOf } from '../text.ts';
 import { namesOf, topOf } from './axis.ts';
 import { reportOf } from './links.ts';
 import { Turns } from './turned.tsx';
@@ -83,7 +84,7 @@ function usable({ verdict, doubt }: Point): boolean {
 }
 
 function nameOf(point: Point): string {
-  const doubt = point.doubt === null ? [] : [`p99 ${doubtSign(point.doubt)}${ms(point.p99)} ms`];
+  const doubt = point.doubt === null ? [] : [`p99 ${signOf(point.doubt)}${ms(point.p99)} ms`];
   return [instant(point.started), point.verdict, ...doubt, ...labelsOf(point)].join(' · ').slice(0, 100);
 }
 
