@@ -87,6 +87,8 @@ export interface RunSummary {
   tool: string;
   started: string;
   verdict: VerdictResult;
+  /** It is invalid, as a limit is undecided: some of its figures stand. Absent: no. */
+  undecided?: true;
   reasons: string[];
   /** False: it is invalid and its repeats are not, so its latencies and rates do not count. */
   counted: boolean;

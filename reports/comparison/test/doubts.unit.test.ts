@@ -7,6 +7,7 @@ import { differenceOf } from '../differences.ts';
 import { isUndecided, isUnusable, reachOf } from '../doubts.ts';
 import { type Measure, measureOf } from '../measures.ts';
 import type { Recording } from '../recording.ts';
+import { comparisonText } from '../text.ts';
 import { simulated } from './simulated.ts';
 
 const P99 = measureOf('arrival.p99') as Measure;
@@ -91,6 +92,7 @@ test('an undecided run is compared, an unusable one is not', () => {
   assert.ok(isUndecided(late.run));
   const { subjects, rows } = compare([doubted(1, 2, []), late]);
   assert.equal(subjects[1]?.obstacle, null);
+  assert.match(comparisonText(compare([doubted(1, 2, []), late])), /^B .* · undecided$/m);
   assert.equal(rows.find(({ name }) => name === 'http.p99')?.differences[1]?.word, 'worse');
   const nothing = (['arrival', 'http', 'stages', 'account', 'load', 'samples'] as const).map((claim) =>
     doubt(claim, 'either', 'balanced'),
