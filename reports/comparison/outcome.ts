@@ -79,8 +79,9 @@ function outcomeOf({ subjects, rows }: Comparison, index: number): Outcome {
     ...[baseline, subject].map(({ runs }) => runs.filter(({ counted }) => counted).length),
   );
   const repeat = `repeat ${runs === 1 ? LEAST_REPEATS : 2 * runs} times`;
-  const failed = baseline.failed !== null || subject.failed !== null;
-  const lead = failed ? '' : leadOf(all);
+  // Messages that failed would have been the slowest of their run: it is not called the better one.
+  const failed = { worse: baseline.failed, better: subject.failed };
+  const lead = leadOf(all, failed);
   const parts = [
     ...(baseline.failed === null ? [] : [`of the baseline’s messages ${baseline.failed}`]),
     ...(subject.failed === null ? [] : [subject.failed]),
@@ -102,10 +103,10 @@ function outcomeOf({ subjects, rows }: Comparison, index: number): Outcome {
 const MUCH = 3;
 
 /** Which of two is better, where all decided figures agree: " is much slower"; empty: they do not, or none is decided. */
-function leadOf(all: readonly Named[]): string {
+function leadOf(all: readonly Named[], failed: Record<'worse' | 'better', string | null>): string {
   const words = new Set(all.map(({ difference }) => difference.word));
   const word = (['worse', 'better'] as const).find((one) => words.has(one));
-  if (word === undefined || (words.has('worse') && words.has('better'))) return '';
+  if (word === undefined || (words.has('worse') && words.has('better')) || failed[word] !== null) return '';
   const decided = all.filter(({ difference }) => difference.word === word);
   const latency = decided.some(({ row }) => row.kind === 'latency');
   const much = decided.some(({ difference: { relative } }) => {

@@ -119,6 +119,11 @@ test('failed messages come first, and an obstacle has a remedy', () => {
   const failed = changed({ failed: '3 lost' });
   assert.match(sentence(failed), /\): 3 lost; p99 1\.00 → 0\.500 ms, ×0\.50 better/);
   assert.equal(outcomes(failed)[0]?.tone, 'worse');
+  const slower = comparison(
+    { 'arrival.p99': difference('worse', 5) },
+    { subjects: [a, { ...b, failed: '3 lost' }] },
+  );
+  assert.match(sentence(slower), / is much slower: 3 lost; p99 1\.00 → 5\.00 ms, ×5/);
   assert.match(
     sentence(changed({ obstacle: 'not comparable: other load: 1,500 | 500 requests/s' })),
     /same load/,
