@@ -1,13 +1,6 @@
 /** The outcome of a comparison and what to do about it, in a sentence. Pure. */
 import { plural } from '../page/format.ts';
-import {
-  BETTER_FAILED,
-  type Comparison,
-  type Difference,
-  type Judgement,
-  OTHER_LOAD,
-  type Row,
-} from './comparison.ts';
+import { BETTER_FAILED, type Comparison, type Difference, OTHER_LOAD, type Row } from './comparison.ts';
 import { judgementText, ratioOf, reason, short, value, within } from './words.ts';
 
 /** Figures that the sentence always names, with their names in it. */
