@@ -24,7 +24,8 @@ func Conclude(r *report.Run, own string) {
 	if r.ArrivalBins == nil { // merged, or of an earlier version
 		r.ArrivalBins = r.Latency.Arrival.NewBins()
 	}
-	r.Facts = report.Facts{Shape: report.OtherShape}
+	r.Facts.Shape = report.OtherShape
+	ofLoad(r)
 	r.Verdict.Meaning = meaning(r)
 	limit := p99Limit(r)
 	r.Answer = report.Answer{Sentence: unusable(r), P99LimitMS: limit}
@@ -38,7 +39,7 @@ func Conclude(r *report.Run, own string) {
 		if known {
 			r.Answer.HeldPerS = &best.perS
 		}
-		r.Answer.Sentence = withFailures(r, cmp.Or(own, sentence(r, best, known)))
+		r.Answer.Sentence = withFailures(r, cmp.Or(own, asked(r), sentence(r, best, known)))
 	}
 	r.Verdict.Reasons = slices.DeleteFunc(r.Verdict.Reasons, func(reason string) bool { // nothing is said twice
 		return strings.Contains(r.Answer.Sentence, words.Capital(reason))

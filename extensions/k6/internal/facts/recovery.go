@@ -6,40 +6,16 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// Recovery says how a pipeline recovered from a burst. Times are from the end of the burst unless noted.
-type Recovery struct {
-	Phase string `json:"phase"` // of the burst
-	// PeakBacklog is the highest backlog from the start of the burst on, in deliveries, at the end of a second.
-	PeakBacklog int `json:"peak_backlog"`
-	// PeakS is the second of the run at whose end the backlog was highest.
-	PeakS float64 `json:"peak_s"`
-	// CalmBacklog is the highest backlog of the phase before the burst, in deliveries; nil: it has no whole second.
-	CalmBacklog *int `json:"calm_backlog"`
-	// DrainedS is the time until the backlog stayed at or below CalmBacklog. The backlog is known at the end of each
-	// second, so the value is up to a second too long. Nil: it did not stay there in this run, or CalmBacklog is nil.
-	DrainedS *float64 `json:"drained_s"`
-	// CalmP99MS is the worst second's arrival p99 in the phase before the burst, without its first second, in which
-	// connections are made. A second counts by the deliveries that arrived in it, if there are a hundred or more. Nil:
-	// no second has as many.
-	CalmP99MS *float64 `json:"calm_p99_ms"`
-	// BackFactor is how many times CalmP99MS is back to normal.
-	BackFactor float64 `json:"back_factor"`
-	// BackS is the time until every later second of a phase was back to normal. Nil: none was, or CalmP99MS is nil.
-	BackS *float64 `json:"back_s"`
-	// Arrived99S is the time from the start of the burst until 99 % of its deliveries had arrived; nil: they have not.
-	Arrived99S *float64 `json:"arrived_99_s"`
-}
-
 // Recover is the recovery of a run with a burst: the one phase with at least twice the rate of both phases beside it.
 // factor is how many times the p99 before the burst is back to normal. Recover returns nil if the run has no burst, or
 // no second after its start.
-func Recover(r *report.Run, factor float64) *Recovery {
+func Recover(r *report.Run, factor float64) *report.Recovery {
 	b := burstOf(r)
 	if b == nil {
 		return nil
 	}
 	during := spanOf(b.step)
-	found := &Recovery{Phase: b.step.Name, PeakBacklog: -1, BackFactor: factor, Arrived99S: b.step.Arrived99S}
+	found := &report.Recovery{Phase: b.step.Name, PeakBacklog: -1, BackFactor: factor, Arrived99S: b.step.Arrived99S}
 	for _, s := range secondsIn(r.Timeline, report.Span{FromS: during.FromS, ToS: math.Inf(1)}) {
 		if s.Backlog > found.PeakBacklog {
 			found.PeakBacklog, found.PeakS = s.Backlog, float64(s.T)

@@ -1,0 +1,92 @@
+package report
+
+// The facts of a run over its load; internal/facts makes them.
+
+// Recovery says how a pipeline recovered from a burst. Times are from the end of the burst unless noted.
+type Recovery struct {
+	Phase string `json:"phase"` // of the burst
+	// PeakBacklog is the highest backlog from the start of the burst on, in deliveries, at the end of a second.
+	PeakBacklog int `json:"peak_backlog"`
+	// PeakS is the second of the run at whose end the backlog was highest.
+	PeakS float64 `json:"peak_s"`
+	// CalmBacklog is the highest backlog of the phase before the burst, in deliveries; nil: it has no whole second.
+	CalmBacklog *int `json:"calm_backlog"`
+	// DrainedS is the time until the backlog stayed at or below CalmBacklog. The backlog is known at the end of each
+	// second, so the value is up to a second too long. Nil: it did not stay there in this run, or CalmBacklog is nil.
+	DrainedS *float64 `json:"drained_s"`
+	// CalmP99MS is the worst second's arrival p99 in the phase before the burst, without its first second, in which
+	// connections are made. A second counts by the deliveries that arrived in it, if there are a hundred or more. Nil:
+	// no second has as many.
+	CalmP99MS *float64 `json:"calm_p99_ms"`
+	// BackFactor is how many times CalmP99MS is back to normal.
+	BackFactor float64 `json:"back_factor"`
+	// BackS is the time until every later second of a phase was back to normal. Nil: none was, or CalmP99MS is nil.
+	BackS *float64 `json:"back_s"`
+	// Arrived99S is the time from the start of the burst until 99 % of its deliveries had arrived; nil: they have not.
+	Arrived99S *float64 `json:"arrived_99_s"`
+}
+
+// Drift is how much arrival p99 grew from the second quarter of the measured time to the last. The first quarter is
+// warm-up.
+//
+// A p99 is that of all deliveries that arrived in the quarter, from their histogram (three significant digits). What
+// arrives after the end of the load belongs to the last quarter: it is late, and a pipeline that stalls at the end must
+// not look steady.
+type Drift struct {
+	FromMS    *float64 `json:"from_ms"`    // p99 of the second quarter; nil: fewer than a hundred deliveries
+	ToMS      *float64 `json:"to_ms"`      // p99 of the last quarter; nil: fewer than a hundred deliveries
+	GrewMS    *float64 `json:"grew_ms"`    // below 0: it fell; nil: one of them is not known
+	GrewShare *float64 `json:"grew_share"` // GrewMS as a share of FromMS; nil: GrewMS is not known, or FromMS is 0
+
+	FromSamples int64 `json:"from_samples"` // deliveries
+	ToSamples   int64 `json:"to_samples"`   // deliveries
+	From        Span  `json:"from"`         // the second quarter
+	To          Span  `json:"to"`           // the last quarter
+}
+
+// Memory says how much the memory of the processes grew from the second quarter of the measured time to the last.
+type Memory struct {
+	// MostGrewMB is the most that a process of the pipeline has grown, and 0 if all shrank. Nil: one of them, or all,
+	// reported no memory.
+	MostGrewMB *float64       `json:"most_grew_mb"`
+	Processes  []MemoryGrowth `json:"processes"` // those that grew most first, unknown ones last; never nil
+}
+
+// MemoryGrowth is how much the memory of a process grew from the second quarter of the measured time to the last. The
+// first quarter is warm-up.
+type MemoryGrowth struct {
+	Process string `json:"process"`
+	// GrewMB is the growth in MB (10^6 bytes); below 0 it shrank. Nil: the process reported no memory in one of the
+	// quarters.
+	GrewMB *float64 `json:"grew_mb"`
+	// Of is what grew: Heap or RSS; empty with a nil GrewMB.
+	Of string `json:"of,omitempty"`
+	// Pipeline is false for the host, which has other programs too, and for a generator, whose samples grow until they
+	// are as many as it keeps.
+	Pipeline bool `json:"pipeline"`
+}
+
+// What the growth of memory is measured on.
+const (
+	// Heap is the mean of the live heap (after garbage collections), plus the least memory in buffers outside of it.
+	Heap = "heap"
+	// RSS is the least resident memory: a process does not need what it gives back.
+	RSS = "rss"
+)
+
+// BacklogGrowth says how the backlog of a phase grew.
+type BacklogGrowth struct {
+	Phase   string `json:"phase"`
+	Seconds int    `json:"seconds"` // whole seconds of the phase, each with the backlog at its end
+	// PerS is the slope of the line through the seconds by least squares, in deliveries/s; below 0 it shrank.
+	PerS float64 `json:"deliveries_per_s"`
+	// ShareOfRate is PerS as a share of the deliveries that were due in a second; nil: none were due.
+	ShareOfRate *float64 `json:"share_of_rate"`
+	// InFlight is how many deliveries the phase's rate keeps in flight at the limit on arrival p99; nil: there is no
+	// limit.
+	InFlight *float64 `json:"in_flight"`
+	// Grows reports whether the backlog grew over the phase, and by more than InFlight.
+	Grows bool `json:"grows"`
+	// CountedShare is ShareOfRate if the backlog Grows, else 0.
+	CountedShare float64 `json:"counted_share"`
+}
