@@ -181,6 +181,8 @@ export interface Doubt {
 
 /** What follows from the rest of the run, made once for all that show it. */
 export interface Derived {
+  /** Reasons of the verdict that the answer does not say. */
+  reasons: string[];
   /** What the load asks: a sweep of concurrency, one burst, a load at one rate in at least three phases. */
   shape: "sweep" | "spike" | "steady" | "other";
   /** null: the script asks for the rate that the pipeline held. */

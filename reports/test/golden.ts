@@ -9,6 +9,7 @@ import { simulate } from './simulate.ts';
 /** Go makes the others; what is set here, the instrument knows alone. */
 const NO_FACTS: Run['facts'] = {
   shape: 'other',
+  reasons: [],
   question: null,
   recovery: null,
   drift: null,

@@ -154,7 +154,8 @@ func TestALateHandlerIsMeasured(t *testing.T) {
 	require.GreaterOrEqual(t, waited, 0)
 	if rule := r.Verdict.Rules[waited]; *rule.Value > *rule.Limit { // on a busy machine everything is late
 		assert.Contains(t, rule.Reason, "before the script's handler ran")
-		assert.Equal(t, report.Invalid, r.Verdict.Result)
+		assert.Equal(t, report.Pass, r.Verdict.Result, "no limit depends on it")
+		assert.Contains(t, r.Verdict.Doubts, rule.Reason)
 	}
 
 	c = newConsuming(t, profile, "", once)

@@ -103,11 +103,10 @@ func TestALateGeneratorNamesItsBottleneck(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Freeze: fake.Freeze{Nth: 100, For: 500 * time.Millisecond}}
 	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 300}]\nflows: [{name: direct}]", "").run()
-	assert.Equal(t, report.Invalid, r.Verdict.Result)
+	assert.Equal(t, report.Pass, r.Verdict.Result, "no limit depends on it")
 	// During the freeze 150 requests fall due, and all 16 senders wait for answers.
-	assert.Regexp(t, `the generator was late: .*; ([\d,]+ requests were due while all senders waited for answers: more senders are needed|`+
-		`the hypervisor took \d+ % of this host's CPU during the run)`,
-		strings.Join(r.Verdict.Reasons, "\n"))
+	assert.Regexp(t, `the generator was late: .*; ([\d,]+ requests were due while all 16 of its senders waited for answers|`+
+		`the hypervisor took [\d.]+ % of this host's CPU|the host was saturated in)`, strings.Join(r.Verdict.Doubts, "\n"))
 }
 
 // Regression: such a run passed, as an empty Trend has a p99 of 0, below every threshold.
@@ -120,8 +119,9 @@ func TestARunWithoutArrivalsIsInvalid(t *testing.T) {
 	_, reasons, late := verdict(r)
 	require.Len(t, reasons, 3)
 	assert.Contains(t, reasons[0],
-		"no delivery was measured, so there is no latency to judge; 20 of 20 requests got no 2xx: 20 × HTTP 403")
-	assert.Equal(t, []string{"rejected: 20 of 20 messages", "20 of 20 requests got no 2xx: 20 × HTTP 403"}, reasons[1:])
+		"no delivery was measured, so there is no latency to judge; the ingest refused 20 of 20 requests (HTTP 403")
+	assert.Equal(t, []string{"rejected: 20 of 20 messages", "the ingest refused 20 of 20 requests (HTTP 403: “status 403”)"},
+		reasons[1:])
 	close(s.samples)
 	sums := map[string]float64{}
 	for container := range s.samples {

@@ -35,6 +35,9 @@ type testCase struct {
 	options   map[string]any          // of Run
 	consumer  *consumer               // a script that receives; nil: the run does
 	busyLoops int                     // that many endless loops share one core with k6
+	cpuShare  float64                 // of one core that k6 may use; 0: all
+	frozenAt  []time.Duration         // after the first request k6 stands still for frozenFor
+	limits    []float64               // on arrival p99, ms
 	kill      int                     // SIGKILL at the request of this number; 0: never
 	raw       bool                    // k6 also writes every sample
 	onLinux   bool                    // only Linux has its figures
@@ -122,7 +125,9 @@ func leaveOpen(rows []row) {
 }
 
 // isWrongAnywhere reports whether a row fails even on a busy machine: counts and verdicts are exact.
-func (r row) isWrongAnywhere() bool { return !r.ok && (r.tolerance == exact || r.tolerance == late) }
+func (r row) isWrongAnywhere() bool {
+	return !r.ok && slices.Contains([]string{exact, late, falseGreen, falseRed}, r.tolerance)
+}
 
 func (r row) open() bool { return !r.ok && r.tolerance == busy }
 

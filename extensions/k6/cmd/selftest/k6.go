@@ -42,8 +42,11 @@ func (in instrument) run(
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if c.busyLoops > 0 {
-		_, cores, _ := strings.Cut(string(must.Get(os.ReadFile("/proc/self/status"))), "Cpus_allowed_list:\t")
-		one := []string{"-c", cores[:strings.IndexAny(cores, "-,\n")]}
+		first, others := ownCores()
+		one := []string{"-c", first}
+		if len(c.limits) > 0 && others != "" {
+			defer pinSelf(others)()
+		}
 		name, args = "taskset", append(slices.Concat(one, []string{name}), args...)
 		for range c.busyLoops {
 			busy := exec.CommandContext(ctx, "taskset", append(one, "sh", "-c", "while :; do :; done")...)
@@ -52,16 +55,25 @@ func (in instrument) run(
 			defer func() { _ = busy.Process.Kill(); _ = busy.Wait() }()
 		}
 	}
+	if c.cpuShare > 0 {
+		limited, withArgs, after := limitCPU(c.cpuShare, name, args)
+		defer after()
+		name, args = limited, withArgs
+	}
 	command := exec.CommandContext(ctx, name, args...)
 	setsK6 := func(variable string) bool { return strings.HasPrefix(variable, "K6_") }
 	command.Env = append(slices.DeleteFunc(os.Environ(), setsK6),
-		"SELFTEST_RUN="+string(must.Get(json.Marshal(options))), "SELFTEST_CONSUMER="+c.consuming(g.fake), "GOGC=400",
+		"SELFTEST_RUN="+string(must.Get(json.Marshal(options))), "SELFTEST_CONSUMER="+c.consuming(g.fake),
+		"SELFTEST_THRESHOLDS="+c.thresholds(), "GOGC=400",
 		"K6_AUTO_EXTENSION_RESOLUTION=false", "K6_NO_USAGE_REPORT=true")
 	command.SysProcAttr = ownGroup()
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	if err := command.Start(); err != nil {
 		must.Fail("%s can't be started: %w", in.k6, err)
+	}
+	if len(c.frozenAt) > 0 {
+		go freezeK6(ctx, command.Process, g.fake, c.frozenAt)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()
@@ -121,6 +133,8 @@ type generated struct {
 	run  *report.Run
 	exit int // of k6; −1 where it was killed
 	dir  string
+	// spans in which this process, and the pipeline in it, stood still
+	beats []lateBeat
 }
 
 // ofMachine reports whether a verdict's reason depends on the machine: the generator was late or out of CPU, or
@@ -162,6 +176,10 @@ func (in instrument) generate(
 	g := &generated{fake: f, dir: dir}
 	err := must.Try(func() {
 		must.Do(os.MkdirAll(dir, 0o755))
+		if len(c.limits) > 0 {
+			beats := startWatch()
+			defer func() { g.beats = beats.stop() }()
+		}
 		g.exit = in.run(ctx, g, c, in.options(c, f, seconds, dir), half)
 		g.log = f.Log()
 		data, err := os.ReadFile(filepath.Join(dir, report.FileName))

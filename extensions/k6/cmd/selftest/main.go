@@ -30,6 +30,10 @@ and invents messages, and whose clock is wrong, exactly as configured. Prints wh
   --serve      runs no k6: serves the pipeline of the case until Ctrl-C, for any load generator
   --k6 FILE    the k6 to test (k6)
 
+The cases named bounds prove the verdict: pipelines whose arrival p99 is known, limits around it, and a load generator
+that is disturbed. Each of their lines says whether a punctual load generator finds the limit held or broken, and what the
+verdict makes of it: a limit may be undecided, and must not be decided wrongly.
+
 A run may report that its generator was late or out of CPU, or that its clock bound is too wide. Then a case whose times are
 wrong is repeated, at most twice. Times that are still wrong are open: they depend on the machine. A wrong count or verdict
 is never repeated and never open.
@@ -104,6 +108,7 @@ func selftest(ctx context.Context, args []string) (int, error) {
 		return notTested, err
 	}
 	began := time.Now()
+	answers := boundsAnswers{}
 	fmt.Print(head())
 	hold, open, total := 0, 0, 0
 	for r := range runAll(ctx, in, f, selected, atOnce, dir) {
@@ -112,6 +117,7 @@ func selftest(ctx context.Context, args []string) (int, error) {
 		}
 		for _, line := range r.rows {
 			total++
+			answers.add(line)
 			switch {
 			case line.ok:
 				hold++
@@ -121,6 +127,7 @@ func selftest(ctx context.Context, args []string) (int, error) {
 		}
 		fmt.Print(r.text(f))
 	}
+	fmt.Print(answers.text())
 	if keep = hold+open < total || open > 0 && f == full; keep {
 		fmt.Printf("\nwhat the runs left: %s\n", dir)
 	}

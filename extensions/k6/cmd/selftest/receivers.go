@@ -22,7 +22,7 @@ var receiverCases = []string{
 	"1 in 10 swapped with the next",
 }
 
-// allCases are the cases of MQTT, and those of the other receivers.
+// allCases are the cases of MQTT, those of the other receivers, and those that prove the verdict.
 func allCases() []testCase {
 	all := slices.Clone(cases)
 	for _, r := range receivers {
@@ -41,5 +41,5 @@ func allCases() []testCase {
 			all = append(all, c)
 		}
 	}
-	return all
+	return append(all, boundsCases()...)
 }

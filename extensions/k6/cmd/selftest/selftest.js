@@ -1,4 +1,5 @@
-// One run of the self-test: SELFTEST_RUN has the options of Run as JSON, SELFTEST_CONSUMER those of a script that receives.
+// One run of the self-test: SELFTEST_RUN has the options of Run as JSON, SELFTEST_CONSUMER those of a script that receives,
+// SELFTEST_THRESHOLDS the script's own thresholds.
 import { sleep } from 'k6';
 import { Run } from 'k6/x/arrival';
 import { Client } from 'k6/x/mqtt';
@@ -6,7 +7,10 @@ import { Client } from 'k6/x/mqtt';
 const run = new Run(JSON.parse(__ENV.SELFTEST_RUN));
 const { broker, topics, late, stamped } = JSON.parse(__ENV.SELFTEST_CONSUMER || '{}');
 
-export const options = { scenarios: run.scenarios(), thresholds: run.thresholds() };
+export const options = {
+  scenarios: run.scenarios(),
+  thresholds: run.thresholds(JSON.parse(__ENV.SELFTEST_THRESHOLDS)),
+};
 
 export function consumer() {
   const client = new Client({ protocol_version: 5 });

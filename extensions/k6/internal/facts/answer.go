@@ -41,8 +41,8 @@ func Conclude(r *report.Run, own string) {
 		}
 		r.Answer.Sentence = withFailures(r, cmp.Or(own, asked(r), sentence(r, best, known)))
 	}
-	r.Verdict.Reasons = slices.DeleteFunc(r.Verdict.Reasons, func(reason string) bool { // nothing is said twice
-		return strings.Contains(r.Answer.Sentence, words.Capital(reason))
+	r.Facts.Reasons = slices.DeleteFunc(slices.Clone(r.Verdict.Reasons), func(reason string) bool {
+		return strings.Contains(r.Answer.Sentence, reason) || strings.Contains(r.Answer.Sentence, words.Capital(reason))
 	})
 }
 

@@ -30,13 +30,17 @@ var causes = []struct {
 		}},
 	{mostFailed, func(r *report.Run) string {
 		s, e := Failures(r), worstRequest(r)
-		if e == nil || refusal(r) != nil && sentenceOf(e.Example) != "" { // the ingest says why itself
+		if e == nil {
+			return s
+		}
+		advice := adviceOn(e.Class)
+		if refusal(r) != nil && sentenceOf(e.Example) != "" && strings.HasSuffix(advice, logSaysWhy) { // it has said so
 			return s
 		}
 		if said := sentenceOf(e.Example); said != "" && refusal(r) == nil {
 			s += ", for example “" + said + "”"
 		}
-		return s + ": " + adviceOn(e.Class)
+		return s + ": " + advice
 	}},
 	{func(r *report.Run) bool { return silent(r) && r.Account.Foreign > 0 }, func(r *report.Run) string {
 		s := fmt.Sprintf("%s arrived without an id of this run", words.Plural(r.Account.Foreign, "message"))
@@ -149,6 +153,9 @@ func unsent(r *report.Run) *report.ErrorClass {
 	return nil
 }
 
+// logSaysWhy is the advice where an answer says nothing itself.
+const logSaysWhy = "its log says why"
+
 // advice is about classes of errors of requests, by the beginning of their name.
 var advice = []struct{ class, text string }{
 	{"HTTP 401", "the token is missing or wrong (INGEST_TOKEN, ingest.token)"},
@@ -158,11 +165,11 @@ var advice = []struct{ class, text string }{
 	{"HTTP 413", "the ingest takes smaller bodies only"},
 	{"HTTP 415", "the ingest wants another content type (HEADERS, ingest.headers)"},
 	{"HTTP 429", "the ingest limits its rate: lower that of the run, or allow it more"},
-	{"HTTP 503", "the ingest does not take more: its log says why"},
+	{"HTTP 503", "the ingest does not take more: " + logSaysWhy},
 	{"redirect to", "requests follow no redirect: post to that address (INGEST_URL, INGEST_PATH)"},
 	{"HTTP 3", "the ingest answers elsewhere, and requests do not follow: post to that address"},
 	{"HTTP 4", "does the ingest expect another body (BODY, body) or header?"},
-	{"HTTP 5", "the ingest, or a gateway before it, failed: its log says why"},
+	{"HTTP 5", "the ingest, or a gateway before it, failed: " + logSaysWhy},
 	{"no connection: blocked", "k6's options forbid the ingest's address (blacklistIPs, blockHostnames)"},
 	{"closed", "the ingest closed the connection without an answer: " +
 		"does it want https:// (INGEST_URL)? Else its log says why"},

@@ -28,7 +28,7 @@ func TestARefusalIsSaidOnceInTheWordsOfTheIngest(t *testing.T) {
 	Conclude(r, "")
 	const said = "The ingest refused 6,221 of 10,500 requests (HTTP 503: “a backlog of 100 messages reaches the limit of 100”)"
 	assert.Equal(t, 1, strings.Count(r.Answer.Sentence, said), r.Answer.Sentence)
-	assert.Equal(t, []string{"rejected: 6,221 of 24,000 messages"}, r.Verdict.Reasons)
+	assert.Equal(t, []string{"rejected: 6,221 of 24,000 messages"}, r.Facts.Reasons)
 	assert.NotContains(t, r.Answer.Sentence, "its log")
 }
 

@@ -102,14 +102,20 @@ func (f *Pipeline) forget(conn net.Conn) {
 }
 
 // relay delivers the accepted messages in order. All have the same delay, so none overtakes another unless Swap
-// or Late says so.
+// or Late says so. The server's times follow from those of the acceptance alone: a late write delays no other one.
 func (f *Pipeline) relay() {
-	for {
+	var served time.Time // the server ends the request before
+	for nth := 1; ; nth++ {
 		select {
 		case <-f.done:
 			return
 		case a := <-f.queue:
-			if !f.wait(f.done, a.at.Add(f.Delay)) {
+			ready := a.at
+			if f.Service != nil {
+				served = later(served, a.at).Add(f.Service(nth))
+				ready = served
+			}
+			if !f.wait(f.done, ready.Add(f.Delay)) {
 				return
 			}
 			var batch []json.RawMessage
@@ -131,6 +137,13 @@ func (f *Pipeline) relay() {
 			}
 		}
 	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // awaitAck waits until the last write has been acknowledged; false when the pipeline was closed.

@@ -21,6 +21,8 @@ type Pipeline struct {
 	Delay   time.Duration                     // from the acceptance of a request to the delivery of its messages
 	Status  func(nth int) int                 // of the nth request; nil: always 202. 0: no answer at all
 	Anyway  func(nth int) bool                // the nth request is published, whatever its status
+	Answer  func(nth int) time.Duration       // how much longer the nth request waits for its answer; its messages do not
+	Service func(nth int) time.Duration       // of one server that serves the nth accepted request after the one before
 	Freeze  Freeze                            // ingest and broker stand still for a while
 	Copies  func(nth int) int                 // deliveries of the nth message to each subscriber; nil: always 1
 	Swap    func(nth int) bool                // the nth message is delivered after the next one on its topic
@@ -206,7 +208,7 @@ func (f *Pipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the sender gave up
 	}
-	status, anyway := f.request(received)
+	nth, status, anyway := f.request(received)
 	publish := func() {
 		f.order.Lock()
 		f.queue <- accepted{body: body, parent: r.Header.Get("Traceparent"), received: received, at: time.Now()}
@@ -225,17 +227,21 @@ func (f *Pipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if status == http.StatusAccepted && !anyway {
 		publish()
 	}
+	if answer := valueFor(f.Answer, nth, 0); answer > 0 && !f.wait(r.Context().Done(), received.Add(answer)) {
+		return
+	}
 	w.WriteHeader(status)
 	_, _ = fmt.Fprintf(w, "status %d", status)
 }
 
-// request counts one and returns its status, and whether it is published in any case.
-func (f *Pipeline) request(at time.Time) (status int, anyway bool) {
+// request counts one and returns its number, its status, and whether it is published in any case.
+func (f *Pipeline) request(at time.Time) (nth, status int, anyway bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.requests++
 	if f.requests == f.Freeze.Nth {
 		f.frozen = at
 	}
-	return valueFor(f.Status, f.requests, http.StatusAccepted), valueFor(f.Anyway, f.requests, false)
+	nth = f.requests
+	return nth, valueFor(f.Status, nth, http.StatusAccepted), valueFor(f.Anyway, nth, false)
 }

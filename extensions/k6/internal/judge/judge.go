@@ -70,7 +70,12 @@ func Of(e Evidence) report.Verdict {
 func of(rules []report.Rule, ended bool) report.Verdict {
 	v := report.Verdict{Result: report.Pass, Reasons: []string{}, Doubts: []string{}, Rules: rules}
 	reasons := map[string][]string{}
-	var open []string
+	var open, doubting []string
+	for _, rule := range rules {
+		if rule.Undecided {
+			doubting = append(doubting, rule.DoubtedBy...)
+		}
+	}
 	for _, rule := range rules {
 		result := ""
 		switch {
@@ -84,8 +89,11 @@ func of(rules []report.Rule, ended bool) report.Verdict {
 		if result == "" {
 			continue
 		}
-		if result = decided(rule, result); result != report.Doubtful {
+		switch result = decided(rule, result); {
+		case result != report.Doubtful:
 			v.Result = graver(v.Result, result)
+		case slices.Contains(doubting, rule.Name): // why a limit is undecided
+			result = report.Invalid
 		}
 		if rule.Reason != "" {
 			reasons[result] = append(reasons[result], rule.Reason)

@@ -3,6 +3,7 @@ package report
 // Facts is what follows from the rest of a run, made once (internal/facts) for all that show it.
 type Facts struct {
 	Shape    string    `json:"shape"`
+	Reasons  []string  `json:"reasons"`  // of the verdict, those that the answer does not say; never nil
 	Question *Question `json:"question"` // nil: the rate that the pipeline held
 	Recovery *Recovery `json:"recovery"` // nil: the load has no burst
 	Drift    *Drift    `json:"drift"`    // nil: the load does not stay at one rate, or an earlier version

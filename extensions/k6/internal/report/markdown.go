@@ -18,7 +18,8 @@ func Markdown(r *Run) string {
 	if r.Answer.Sentence != "" {
 		m.line("\n**%s**", plain(r.Answer.Sentence))
 	}
-	m.list(r.Verdict.Reasons)
+	m.list(r.Facts.Reasons)
+	m.list(r.Verdict.Doubts)
 	m.rules(r, "")
 	m.findings(r.Findings)
 	m.line("\n%s  \n%s", accountLine(r.Account), r.deliveries(", "))

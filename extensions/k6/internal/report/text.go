@@ -91,7 +91,7 @@ func Text(r *Run, where string, screen Screen) string {
 	if rates := r.Run.rates(); rates != "" {
 		s.line("", "%s", rates)
 	}
-	for _, reason := range r.Verdict.Reasons {
+	for _, reason := range r.Facts.Reasons {
 		s.line("", "%s", reason)
 	}
 	for _, doubt := range r.Verdict.Doubts {

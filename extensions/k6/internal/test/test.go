@@ -86,30 +86,43 @@ func CheckSteady(t *testing.T, r *report.Run) (late int) {
 }
 
 // machine are the rules that a busy machine breaks. They have tests of their own.
-var machine = []string{"lateness", "cpu", "socket_wait"}
+var machine = []string{"lateness", "cpu", "socket_wait", "offered"}
 
 // gravity orders the results of a run.
-var gravity = []string{report.Pass, report.Fail, report.Invalid, report.Incomplete}
+var gravity = []string{report.Pass, report.Invalid, report.Fail, report.Incomplete}
 
-// Verdict returns the result and its reasons without the rules about the machine. late is the number of those that
-// are broken.
+// Verdict returns the result and its reasons, doubts included, without the rules about the machine. late is the number
+// of broken or undecided rules for which the machine is to blame.
 func Verdict(r *report.Run) (result string, reasons []string, late int) {
 	result = report.Pass
 	if r.Verdict.Result == report.Incomplete { // also for a limit that was not judged, which is no broken rule
 		result = report.Incomplete
 	}
+	ofMachine := func(name string) bool { return slices.Contains(machine, name) }
 	leftOut := map[string]bool{}
 	for _, rule := range r.Verdict.Rules {
+		of := rule.Result
 		switch {
-		case rule.OK == nil || *rule.OK:
-		case slices.Contains(machine, rule.Name):
+		case rule.Undecided && !slices.ContainsFunc(rule.DoubtedBy, func(name string) bool { return !ofMachine(name) }):
 			late++
 			leftOut[rule.Reason] = true
-		case slices.Index(gravity, rule.Result) > slices.Index(gravity, result):
-			result = rule.Result
+			continue
+		case rule.Undecided:
+			of = report.Invalid
+		case !rule.IsBroken():
+			continue
+		case ofMachine(rule.Name):
+			leftOut[rule.Reason] = true
+			if rule.Result != report.Doubtful {
+				late++
+			}
+			continue
+		}
+		if slices.Index(gravity, of) > slices.Index(gravity, result) {
+			result = of
 		}
 	}
-	for _, reason := range r.Verdict.Reasons {
+	for _, reason := range slices.Concat(r.Verdict.Reasons, r.Verdict.Doubts) {
 		if !leftOut[reason] {
 			reasons = append(reasons, reason)
 		}
