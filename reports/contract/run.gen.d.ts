@@ -316,6 +316,8 @@ export interface Connections {
   all: number;
   /** That they are spread over. */
   brokers: number;
+  /** Of the canary, that did not arrive. null: the run has none. */
+  canary_missing: number | null;
   /** All are to be open. */
   during: Span;
   /** Of generators and brokers. */

@@ -401,7 +401,7 @@ function soak(): Run {
 /** Three of 900 connections are missing. */
 function connections(): Run {
   const golden = run('connections', CONNECTIONS);
-  const counts = { wanted: 900, held: 897, lost: 0, missing: 3, all: 900, brokers: 1 };
+  const counts = { wanted: 900, held: 897, lost: 0, missing: 3, all: 900, brokers: 1, canary_missing: 0 };
   const held = { ...counts, during: { from_s: 6, to_s: 12 }, costs: [] };
   golden.facts = { ...NO_FACTS, question: { kind: 'connections' }, connections: held };
   golden.run.protocol = 'MQTT';

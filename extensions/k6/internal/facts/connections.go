@@ -76,7 +76,12 @@ func connections(r *report.Run) *report.Connections {
 		}
 		costs = append(costs, NewConnectionCost(r, process, float64(c.All)/float64(c.Brokers), c.During))
 	}
+	var astray *int
+	if r.Canary != nil {
+		astray = new(r.Canary.Sent - r.Canary.Arrived)
+	}
 	return &report.Connections{
+		CanaryMissing: astray,
 		Wanted: sums[report.FigureWanted], Held: sums[report.FigureHeld], Lost: sums[report.FigureLost],
 		Missing: sums[report.FigureWanted] - sums[report.FigureHeld] + sums[report.FigureLost],
 		All:     c.All, Brokers: c.Brokers, During: c.During, Costs: costs,

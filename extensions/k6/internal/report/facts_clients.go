@@ -10,6 +10,8 @@ type Connections struct {
 	Missing int `json:"missing"` // not held, or lost
 	All     int `json:"all"`     // that all instances want, spread over Brokers
 	Brokers int `json:"brokers"`
+	// CanaryMissing is how many messages of the canary did not arrive; nil: the run has none.
+	CanaryMissing *int `json:"canary_missing"`
 	// During is the span in which all are to be open.
 	During Span             `json:"during"`
 	Costs  []ConnectionCost `json:"costs"` // of generators and brokers; never nil
