@@ -100,6 +100,9 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	if e.canary != nil {
 		defer e.canary.Close()
 	}
+	if err := e.awaitSenders(ctx); err != nil {
+		return err
+	}
 	if err := e.setStart(ctx, client); err != nil {
 		return err
 	}

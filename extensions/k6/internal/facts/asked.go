@@ -56,16 +56,21 @@ func recovered(r *report.Run, f *report.Recovery) string {
 		load = words.Rate(*burst.ArrivalRate, "requests") + " for " + words.Duration(burst.DurationS)
 	}
 	text := "After " + load + " the backlog "
-	if f.DrainedS == nil {
+	switch {
+	case f.DrainedS == nil:
 		text += "did not drain within " + words.Duration(after)
-	} else {
+	case *f.DrainedS <= 0:
+		text += "had drained at its end" + limitOf(r, drainRule, "s")
+	default:
 		text += "drained in " + most + words.Duration(*f.DrainedS) + limitOf(r, drainRule, "s")
 	}
 	switch {
 	case f.CalmP99MS == nil:
-		text += "; too few messages arrived before it for a p99."
+		text += "; no message arrived before it to compare p99 with."
 	case f.BackS == nil:
 		text += "; p99 was not back within " + words.Duration(after) + "."
+	case *f.BackS <= 0:
+		text += "; p99 was back at once" + limitOf(r, backRule, "s") + "."
 	default:
 		text += "; p99 was back after " + most + words.Duration(*f.BackS) + limitOf(r, backRule, "s") + "."
 	}

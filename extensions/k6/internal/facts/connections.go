@@ -82,7 +82,7 @@ func connections(r *report.Run) *report.Connections {
 	}
 	return &report.Connections{
 		CanaryMissing: astray,
-		Wanted: sums[report.FigureWanted], Held: sums[report.FigureHeld], Lost: sums[report.FigureLost],
+		Wanted:        sums[report.FigureWanted], Held: sums[report.FigureHeld], Lost: sums[report.FigureLost],
 		Missing: sums[report.FigureWanted] - sums[report.FigureHeld] + sums[report.FigureLost],
 		All:     c.All, Brokers: c.Brokers, During: c.During, Costs: costs,
 	}
