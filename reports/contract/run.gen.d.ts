@@ -181,10 +181,6 @@ export interface Doubt {
 
 /** What follows from the rest of the run, made once for all that show it. */
 export interface Derived {
-  /** Reasons of the verdict that the answer does not say. */
-  reasons: string[];
-  /** What the load asks: a sweep of concurrency, one burst, a load at one rate in at least three phases. */
-  shape: "sweep" | "spike" | "steady" | "other";
   /** null: the script asks for the rate that the pipeline held. */
   question: Question | null;
   /** null: the load has no burst. */
@@ -201,6 +197,180 @@ export interface Derived {
   sessions: Sessions | null;
   /** null: the script does not ask for them. */
   clients: Clients | null;
+  /** Reasons of the verdict that the answer does not say. */
+  reasons: string[];
+  /** What the load asks: a sweep of concurrency, one burst, a load at one rate in at least three phases. */
+  shape: "sweep" | "spike" | "steady" | "other";
+  /** The stages that a reader sees first. */
+  journey: Journey;
+  /** The stages by spans, in the order of spans.stages. Empty: none. */
+  span_stages: StageRow[];
+  /** How many deliveries have stages by spans, as a sentence. Empty: spans were not requested. */
+  span_head: string;
+  /** Which have none, and why. Empty: all have them. */
+  span_left: string;
+  /** The stage with the largest part of the mean arrival. null: no stage is known. */
+  largest_stage: Longest | null;
+  /** The stage that took most of the slowest delivery. null: not known. */
+  slowest_stage: Longest | null;
+  /** The part of the scheduled messages that arrived. null: none was scheduled. */
+  arrived_share: number | null;
+  /** The messages that did not arrive, in the order of a message's way; those whose place is unknown last. */
+  losses: Loss[];
+  /** Whether the account balances, as a sentence. */
+  balance: string;
+  /** Whether a target stands out, as a sentence. Empty: none is listed. */
+  targets: string;
+  /** The figures of the instrument, each beside its limit. */
+  instrument: Check[];
+  /** What the host of the pipeline had left. null: not known. */
+  host: HostUse | null;
+  /** The processes that used most, and the totals of each figure. */
+  resources: ResourceFacts;
+}
+
+/** The stages of a delivery in the pipeline that was measured. */
+export interface Journey {
+  /** What the stages are known by: stamps in the messages, spans of the pipeline's own traces. none: neither; what follows the schedule is one. */
+  source: "stamps" | "spans" | "none";
+  /** Mean arrival latency of the deliveries that the shares are of. null: none arrived. */
+  mean_ms: number | null;
+  /** Mean arrival latency of the slowest 1 %. null: not known. */
+  slow_mean_ms: number | null;
+  /** Deliveries whose stages are known. */
+  samples: number;
+  /** Sum of the stages' means. null: none is known. */
+  sum_ms: number | null;
+  /** sum_ms as a share of mean_ms; 1 to within rounding. null: not known. */
+  covers: number | null;
+  /** In order. */
+  stages: StageRow[];
+}
+
+/** A stage with its figures. null: not known. */
+export interface StageRow {
+  /** Its name. */
+  name: string;
+  /** The mark at which it begins. */
+  from: string;
+  /** The mark at which it ends. */
+  to: string;
+  /** What it holds. Empty: not known. */
+  says: string;
+  /** Deliveries that it is known of. */
+  count: number;
+  /** Mean. */
+  mean_ms: number | null;
+  /** Of spans: the mean of all deliveries is within it of mean_ms, with 95 % confidence. */
+  error_ms: number | null;
+  /** p50. null: too few samples. */
+  p50_ms: number | null;
+  /** p99. null: too few samples. */
+  p99_ms: number | null;
+  /** Largest sample. */
+  max_ms: number | null;
+  /** Of the mean arrival. */
+  share: number | null;
+  /** Of the mean arrival of the slowest 1 %. */
+  slow_share: number | null;
+  /** Mean of the slowest 1 %. */
+  slow_mean_ms: number | null;
+  /** The bound of the clocks, of a stage that is too short for it. null: it does not matter. */
+  bound_ms: number | null;
+}
+
+/** The stage that took most of a time. Where the known stages leave over more than each of them, all that follows the schedule is named as one. */
+export interface Longest {
+  /** Its name, or that of the first stage after the schedule “to” that of the last. */
+  stage: string;
+  /** Its time. */
+  ms: number;
+  /** Of the whole time. */
+  share: number;
+}
+
+/** How many messages did not arrive in one way. */
+export interface Loss {
+  /** Their end, as in the account. */
+  end: string;
+  /** How many. */
+  count: number;
+  /** Of the scheduled messages. */
+  share: number;
+  /** The stage of facts.journey at which they left the way. null: the place is unknown. */
+  stage: string | null;
+}
+
+/** A figure of the instrument beside its limit, in words. */
+export interface Check {
+  /** What it is. */
+  what: string;
+  /** What that means. Empty: its rule says it. */
+  meaning: string;
+  /** The figure. */
+  figure: string;
+  /** Further figures. Empty: none. */
+  more: string;
+  /** With its relation. none: none is allowed. Empty: there is no limit. */
+  limit: string;
+  /** How the limit was computed. Empty: it was set, or there is none. */
+  basis: string;
+  /** Whether the limit was held. null: no rule, not judged, or undecided. */
+  ok: boolean | null;
+  /** One reading of the figure holds the limit, another one breaks it. */
+  undecided: boolean;
+  /** The name of its rule in verdict.rules. Empty: it has none. */
+  rule: string;
+  /** What the broken rule puts in doubt. Empty: it is not broken. */
+  doubts: string;
+}
+
+/** What the host of the pipeline had left, and what its hypervisor took. null: not known. */
+export interface HostUse {
+  /** Idle, on average. */
+  idle_mean_percent: number | null;
+  /** Idle, at least. */
+  idle_least_percent: number | null;
+  /** Most context switches in a second. */
+  switches_max_per_s: number | null;
+  /** It moved memory to a disk or from it. */
+  swapped: boolean;
+  /** CPU that the hypervisor gave to others, on average. */
+  steal_mean_percent: number | null;
+  /** The same, in the worst second. */
+  steal_max_percent: number | null;
+}
+
+/** The processes that used most, without the host, and the totals of each figure. */
+export interface ResourceFacts {
+  /** % of a core. null: not known. */
+  most_cpu: Most | null;
+  /** MB. null: not known. */
+  most_memory: Most | null;
+  /** Of each figure of a process, over the whole run. */
+  totals: Totals[];
+}
+
+/** What a process used at most. */
+export interface Most {
+  /** Its name. */
+  process: string;
+  /** At most. */
+  max: number;
+}
+
+/** A figure of a process over the whole run. */
+export interface Totals {
+  /** Its name. */
+  process: string;
+  /** The figure's name. */
+  name: string;
+  /** Of a count. null: it is a gauge. */
+  sum: number | null;
+  /** Of a gauge. null: it is a count, or has no value. */
+  mean: number | null;
+  /** Of a bin. null: it has no value. */
+  max: number | null;
 }
 
 /** What the script asks, besides the rate that the pipeline held. It decides the answer. */
@@ -229,7 +399,7 @@ export interface Recovery {
   calm_backlog: number | null;
   /** Until the backlog stayed at or below calm_backlog. null: it did not in this run. */
   drained_s: number | null;
-  /** The worst second's arrival p99 in the phase before. null: too few deliveries. */
+  /** The worst second's arrival p99 in the phase before, or the largest latency if none has a hundred deliveries. null: no delivery. */
   calm_p99_ms: number | null;
   /** How many times calm_p99_ms is back to normal. */
   back_factor: number;
@@ -814,6 +984,8 @@ export interface Messages {
     /** From due to arrived. */
     arrival_ms: number;
     stages_ms: Record<string, number>;
+    /** The stage that took most of it. null: not known. */
+    longest: Longest | null;
   }>;
   /** The first 100 messages of each bad end, and duplicate and negative deliveries. */
   named: Array<{

@@ -47,8 +47,6 @@ interface AboutEnd {
   readonly open?: boolean;
   /** Shown only where there are any. */
   readonly rare?: boolean;
-  /** Where it branches off in the picture of a run. */
-  readonly stage?: string;
 }
 
 export type End = keyof typeof TABLE.ends;

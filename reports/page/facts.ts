@@ -2,30 +2,23 @@
 import {
   type Account,
   type Brief,
-  ENDS,
   type Interval,
   type Latencies,
   type Latency,
   latencyOf,
   type Run,
   type ScriptFigure,
-  type Stage,
-  stagesOf,
 } from '../contract/run.ts';
 import { compact } from './format.ts';
 
-/** The account added up once more: `difference` is what the ends exceed scheduled by. */
-export function balance(account: Account): { sum: number; difference: number; holds: boolean } {
-  const sum = ENDS.reduce((total, end) => total + (account[end] ?? 0), 0);
-  const difference = sum - account.scheduled;
-  return { sum, difference, holds: account.balanced && difference === 0 };
+/** Whether the account balances: the run says so. */
+export function balance({ balanced }: Pick<Account, 'balanced'>): { holds: boolean } {
+  return { holds: balanced };
 }
 
-/** The run's verdict; an account that does not balance never passes, whatever the data says. */
-export function verdict(run: Pick<Run, 'verdict' | 'account'>): Run['verdict'] {
-  if (run.verdict.result !== 'pass' || balance(run.account).holds) return run.verdict;
-  const reasons = ['The account does not balance.', ...run.verdict.reasons];
-  return { ...run.verdict, result: 'invalid', reasons };
+/** The run's verdict, as it stands in the run. */
+export function verdict<Judged extends Pick<Run, 'verdict'>>(run: Judged): Judged['verdict'] {
+  return run.verdict;
 }
 
 /** The label of the latency of requests. */
@@ -64,7 +57,7 @@ export function percentileOf(brief: Brief | null, key: PercentileKey & keyof Bri
 }
 
 /** A stage's part of the mean arrival, or null where either is not known. */
-export function share(latencies: Latencies, stage: string): number | null {
+function share(latencies: Latencies, stage: string): number | null {
   const part = latencyOf(latencies, stage).mean;
   const whole = latencies.arrival.mean;
   return part === null || whole === null || whole <= 0 ? null : part / whole;
@@ -89,23 +82,6 @@ const COLOURS = [
 export function colourOf(stages: readonly string[], stage: string): string {
   const at = stages.indexOf(stage);
   return at < 1 ? 'schedule' : (COLOURS[(at - 1) % COLOURS.length] as string);
-}
-
-/** Stages between stamps of two processes that this run has measured: the clock bound limits what is known of them. */
-export function crossing(run: Run): Stage[] {
-  return stagesOf(run).filter(
-    ({ name, crosses_hosts }) => crosses_hosts && latencyOf(run.latency, name).count > 0,
-  );
-}
-
-/** A stage that is less than so many times the clock bound is shown with it. */
-const SURE = 10;
-
-/** Known only to within the clock bound, which is a good part of it. One host has one clock: there the bound says how well that is known. */
-export function uncertain({ latency, clock }: Run, { name, crosses_hosts }: Stage): boolean {
-  const { p50 } = latencyOf(latency, name);
-  if (clock === null || clock.one_host) return false;
-  return crosses_hosts && p50 !== null && p50 < SURE * (clock.bound_ms ?? 0);
 }
 
 /** The stage with the largest part of the mean arrival. */

@@ -1,6 +1,5 @@
-/** The way of the messages from scheduled to arrived, with a branch for each loss at the stage where it happened. Pure. */
-import { type Missed, missedOf } from '../account.ts';
-import { ABOUT_END, type Account, type End, STAGES, type Stage } from '../contract/run.ts';
+/** The picture of the messages from scheduled to arrived: a branch for each loss at its stage. Layout only; facts.losses says where. Pure. */
+import type { Account, Derived, Loss } from '../contract/run.ts';
 
 /** px of the band of all scheduled messages. */
 const FULL = 56;
@@ -16,7 +15,8 @@ const BELOW = 8;
 const LEAVES = 0.35;
 const RUNS = 0.5;
 
-export interface Branch extends Missed {
+export interface Branch {
+  loss: Loss;
   /** Shares of the whole width, from the left. */
   from: number;
   to: number;
@@ -26,47 +26,48 @@ export interface Branch extends Missed {
   width: number;
 }
 
+/** A loss whose place is unknown: a strip along the whole way, below the band. */
+export interface Apart {
+  loss: Loss;
+  /** px from the top, and of its height. */
+  top: number;
+  width: number;
+  /** px from the top of the middle of its words. */
+  text: number;
+}
+
 export interface Flow {
   height: number;
   /** Pieces of the band, from left to right; shares of the width, and px. */
   band: { from: number; to: number; width: number }[];
   branches: Branch[];
+  apart: Apart[];
 }
 
-/**
- * The column of an end among those of the stages: that of the stage where it branches off. Other pipelines than ours begin
- * and end as ours does; what ours loses in between, they lose before their last stage.
- */
-function columnOf(end: End, stages: readonly Pick<Stage, 'name'>[]): number {
-  const { stage = '' } = ABOUT_END[end];
-  const named = stages.findIndex(({ name }) => name === stage);
-  if (named >= 0) return named;
-  const last = stages.length - 1;
-  const ours = STAGES.indexOf(stage);
-  if (ours === STAGES.length - 1) return last;
-  return Math.max(0, Math.min(ours <= 1 ? ours : last - 1, last));
-}
-
-/** The flow of an account over columns of equal width, one a stage. */
-export function flowOf(account: Account, stages: readonly Pick<Stage, 'name'>[]): Flow {
-  const missed = missedOf(account)
-    .map((one) => ({ ...one, column: columnOf(one.end, stages) }))
-    .sort((a, b) => a.column - b.column);
-  if (missed.length === 0 || account.scheduled === 0)
-    return { height: CALM, band: [{ from: 0, to: 1, width: CALM }], branches: [] };
-  const widths = missed.map(({ count }) => Math.max(LEAST, (FULL * count) / account.scheduled));
+/** The flow of an account over columns of equal width, one a stage of the journey. */
+export function flowOf(
+  account: Account,
+  { journey: { stages }, losses }: Pick<Derived, 'journey' | 'losses'>,
+): Flow {
+  if (losses.length === 0 || account.scheduled === 0)
+    return { height: CALM, band: [{ from: 0, to: 1, width: CALM }], branches: [], apart: [] };
+  const columnOf = ({ stage }: Loss) => stages.findIndex(({ name }) => name === stage);
+  const widthOf = ({ count }: Loss) => Math.max(LEAST, (FULL * count) / account.scheduled);
+  const placed = losses.filter((loss) => columnOf(loss) >= 0).map((loss) => ({ loss, width: widthOf(loss) }));
+  const apart = losses.filter((loss) => columnOf(loss) < 0);
   // The flow of what arrived stays visible, however little it is.
   const least = account.arrived > 0 ? LEAST : 0;
-  let left = Math.max(FULL, least + widths.reduce((sum, width) => sum + width, 0));
+  const whole = FULL - apart.reduce((sum, loss) => sum + widthOf(loss), 0);
+  let left = Math.max(whole, least + placed.reduce((sum, { width }) => sum + width, 0));
+  const below = left + BELOW;
   const band: Flow['band'] = [];
   const branches: Branch[] = [];
   let at = 0;
-  const lanes = missed.map((_, i) => Math.max(LANE, widths[i] ?? 0));
-  for (const [i, { column, ...one }] of missed.entries()) {
-    const width = widths[i] as number;
-    const same = missed.filter((other) => other.column === column);
-    const offset = (LEAVES * same.findIndex(({ end }) => end === one.end)) / same.length;
-    const from = (column + LEAVES / 2 + offset) / stages.length;
+  const lanes = placed.map(({ width }) => Math.max(LANE, width));
+  for (const [i, { loss, width }] of placed.entries()) {
+    const same = placed.filter((other) => other.loss.stage === loss.stage);
+    const offset = (LEAVES * same.findIndex((other) => other.loss === loss)) / same.length;
+    const from = (columnOf(loss) + LEAVES / 2 + offset) / stages.length;
     band.push({ from: at, to: from, width: left });
     left -= width;
     at = from;
@@ -74,17 +75,23 @@ export function flowOf(account: Account, stages: readonly Pick<Stage, 'name'>[])
     const above = lanes.slice(i + 1).reduce((sum, lane) => sum + lane, 0);
     const lane = lanes[i] as number;
     branches.push({
-      ...one,
+      loss,
       from,
       to: from + RUNS / stages.length,
       leaves: left,
-      ends: FULL + BELOW + above + (lane - width) / 2,
+      ends: below + above + (lane - width) / 2,
       width,
     });
   }
   band.push({ from: at, to: 1, width: left });
-  const height = FULL + BELOW + lanes.reduce((sum, lane) => sum + lane, 0);
-  return { height, band, branches };
+  let top = below + lanes.reduce((sum, lane) => sum + lane, 0);
+  const strips = apart.map((loss): Apart => {
+    const width = widthOf(loss);
+    const strip = { loss, top, width, text: top + width + LANE / 2 };
+    top += width + LANE;
+    return strip;
+  });
+  return { height: top, band, branches, apart: strips };
 }
 
 /** The outline of a branch in a drawing of 1000 units by as many px as it is high: it leaves downwards and to the right. */

@@ -1,7 +1,6 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
 import type { Run } from '../contract/run.ts';
 import { beforeLoad } from './before-load.ts';
-import { balance } from './facts.ts';
 import type { PartProps } from './part.ts';
 import { FindingsSection } from './parts/findings.tsx';
 import { FlowsSection } from './parts/flows.tsx';
@@ -19,7 +18,7 @@ import { TimelineSection } from './parts/timeline.tsx';
  * @param held what the page's downloads are made from: the run, with its text as it is
  */
 export function Report({ run, held }: { run: Run; held: Run }) {
-  const props: PartProps = { run, sound: balance(run.account).holds };
+  const props: PartProps = { run, sound: run.account.balanced };
   return (
     <>
       <Header {...props} />

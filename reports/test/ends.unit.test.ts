@@ -6,18 +6,7 @@ import { test } from 'node:test';
 import { equation, failures, missedOf, said } from '../account.ts';
 import table from '../contract/ends.json' with { type: 'json' };
 import schema from '../contract/run.schema.json' with { type: 'json' };
-import {
-  ABOUT_END,
-  type Account,
-  BESIDE,
-  COUNTS,
-  ENDS,
-  FAILED,
-  MISSED,
-  STAGES,
-  stagesOf,
-} from '../contract/run.ts';
-import { flowOf } from '../page/flow.ts';
+import { ABOUT_END, type Account, BESIDE, COUNTS, ENDS, FAILED, MISSED, STAGES } from '../contract/run.ts';
 import { golden } from './goldens.ts';
 
 const read = (path: string) => readFileSync(join(import.meta.dirname, '../..', path), 'utf8');
@@ -34,15 +23,22 @@ test('messages are named by the ends that failed, and deliveries by two counts b
   assert.deepEqual([...kinds].sort(), [...FAILED, 'duplicates', 'negative'].sort());
 });
 
-test('each missed end is said, and branches off at a stage of ours', () => {
+test('each missed end is said', () => {
   for (const end of MISSED) {
-    const { account, stages } = { account: withOne(end), stages: stagesOf(golden('passing')) };
+    const account = withOne(end);
     assert.deepEqual(missedOf(account), [{ end, count: 1 }]);
     assert.ok(equation(account).includes(`1 ${said(end)}`));
     assert.equal(failures(account), FAILED.includes(end) ? `1 ${said(end)}` : null);
-    assert.ok(STAGES.includes(ABOUT_END[end].stage ?? ''), end);
-    assert.equal(flowOf(account, stages).branches.length, 1);
   }
+});
+
+test('an end names a stage of ours, or none', () => {
+  const named = Object.entries(table.ends).flatMap(([, end]) => ('stage' in end ? end.stage : []));
+  assert.ok(named.length > 0);
+  assert.deepEqual(
+    named.filter((stage) => !STAGES.includes(stage)),
+    [],
+  );
 });
 
 test('the documents name each count', () => {

@@ -1,28 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { STAGES } from '../contract/run.ts';
-import { balance, curve, percentile, share, supports, verdict } from '../page/facts.ts';
+import { curve, gapSpans, percentile, supports } from '../page/facts.ts';
 import { duration, figure, instant, ms } from '../page/format.ts';
+import { measuredText } from '../rules.ts';
 import { golden } from './goldens.ts';
-
-test('the page adds up the account itself', () => {
-  const { account } = golden('passing');
-  assert.deepEqual(balance(account), { sum: account.scheduled, difference: 0, holds: true });
-  assert.deepEqual(balance(golden('unbalanced').account), { sum: 2_433, difference: -37, holds: false });
-  const claimed = golden('unbalanced').account;
-  claimed.balanced = true;
-  assert.equal(balance(claimed).holds, false, 'the sum overrules the claim that it balances');
-  const doubted = golden('passing').account;
-  doubted.balanced = false;
-  assert.equal(balance(doubted).holds, false, 'the sum does not overrule a denial');
-});
-
-test('a run whose account does not balance never passes', () => {
-  const run = golden('unbalanced');
-  run.verdict = { result: 'pass', reasons: [] };
-  assert.equal(verdict(run).result, 'invalid');
-  assert.equal(verdict(golden('failing')).result, 'fail');
-});
 
 test('a percentile needs 1 / (1 - p) samples', () => {
   assert.equal(supports(100, 99), true);
@@ -51,10 +32,11 @@ test('the curve ends at the last percentile that the samples support', () => {
   assert.deepEqual(percentiles(0), []);
 });
 
-test('the shares of the stages add up to one', () => {
-  const { latency } = golden('passing');
-  const sum = STAGES.reduce((total, stage) => total + (share(latency, stage) ?? 0), 0);
-  assert.ok(Math.abs(sum - 1) < 1e-3);
+test('a gap without end lasts as long as the run', () => {
+  const run = golden('gap');
+  assert.deepEqual(gapSpans(run), [{ start: 3.24, end: 4.61 }]);
+  run.health.gaps.push({ subscriber: 0, from_s: 5, to_s: null, reason: 'EOF' });
+  assert.equal(gapSpans(run)[1]?.end, Number.POSITIVE_INFINITY);
 });
 
 test('numbers have three significant digits and thousands separators', () => {
@@ -80,4 +62,11 @@ test('times and durations have units and separators', () => {
   assert.equal(duration(7384), '2\u00a0h 3\u00a0min 4\u00a0s');
   assert.equal(instant('2026-11-21T09:48:00.123Z'), '2026-11-21 09:48:00 UTC');
   assert.equal(instant('yesterday'), 'yesterday');
+});
+
+test('the measured value of a rule on a share is told from its limit', () => {
+  const of = (value: number | null, unit: string) => measuredText({ value, unit });
+  assert.deepEqual([of(99.96, '%'), of(99.896, '%')], ['99.96 %', '99.9 %']);
+  assert.equal(of(99.9999, '%'), '> 99.99 %', 'not all is never 100 %');
+  assert.deepEqual([of(99.96, 'ms'), of(1177, 'messages'), of(null, '%')], ['100', '1,177', '–']);
 });

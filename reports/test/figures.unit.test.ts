@@ -94,6 +94,7 @@ test('the messages CSV has a line per message, a column per stage and empty cell
         trace: 'a7',
         subscriber: 1,
         arrival_ms: 300.5,
+        longest: null,
         stages_ms: { queue: 300, relay: 0.5 },
       },
     ],

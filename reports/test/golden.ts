@@ -7,18 +7,7 @@ import type { Plan } from './offer.ts';
 import { simulate } from './simulate.ts';
 
 /** Go makes the others; what is set here, the instrument knows alone. */
-const NO_FACTS: Run['facts'] = {
-  shape: 'other',
-  reasons: [],
-  question: null,
-  recovery: null,
-  drift: null,
-  memory: null,
-  backlog: null,
-  connections: null,
-  sessions: null,
-  clients: null,
-};
+const NO_FACTS = { shape: 'other' } as Run['facts'];
 const open = { vus: null };
 const RAMP: Plan = {
   phases: [

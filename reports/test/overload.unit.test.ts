@@ -1,11 +1,9 @@
 /** What the page says of a run is true where the pipeline is overloaded or refuses. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { missedOf } from '../account.ts';
-import { stagesOf } from '../contract/run.ts';
+import type { Loss } from '../contract/run.ts';
 import { flowOf } from '../page/flow.ts';
 import { percent, percentileText } from '../page/format.ts';
-import { checks } from '../page/health.ts';
 import { cells } from '../page/heat.ts';
 import { p99Interval } from '../page/interval.ts';
 import { burstOf, drainOf, quartersOf, shapeOf } from '../page/shape.ts';
@@ -46,26 +44,12 @@ test('a share or percentile that is not all is never 100 %', () => {
   );
 });
 
-test('a merged run has the sum of its instances’ limits on counts, in whole ones', () => {
-  const run = golden('three');
-  const own = run.verdict.rules?.filter(({ name }) => name === 'negative') ?? [];
-  assert.equal(own.length, 3);
-  const all = sum(own.map(({ limit }) => limit ?? 0));
-  const negative = checks(run, true).find(({ what }) => what === 'negative');
-  assert.equal(negative?.limit, `${all} deliveries`);
-  const [first] = own;
-  assert.ok(first);
-  Object.assign(first, { limit: (first.limit ?? 0) + 0.75 }); // as an earlier version wrote it
-  assert.equal(checks(run, true).find(({ what }) => what === 'negative')?.limit, `${all} deliveries`);
-});
-
 test('each loss branches off at its stage, as wide as its number', () => {
-  const run = golden('refusing');
-  const stages = stagesOf(run);
-  const { account } = run;
-  const { band, branches } = flowOf(account, stages);
+  const { account, facts } = golden('refusing');
+  const { stages } = facts.journey;
+  const { band, branches } = flowOf(account, facts);
   assert.deepEqual(
-    branches.map(({ end, count }) => [end, count]),
+    branches.map(({ loss }) => [loss.end, loss.count]),
     [['rejected', account.rejected]],
   );
   const [branch] = branches;
@@ -74,30 +58,41 @@ test('each loss branches off at its stage, as wide as its number', () => {
   const [before, after] = band.map(({ width }) => width);
   assert.ok(Math.abs((branch?.width ?? 0) / (before ?? 1) - account.rejected / account.scheduled) < 0.01);
   assert.ok(Math.abs((after ?? 0) / (before ?? 1) - account.arrived / account.scheduled) < 0.01);
-  const calm = flowOf(golden('passing').account, stages);
+  const passing = golden('passing');
+  const calm = flowOf(passing.account, passing.facts);
   assert.deepEqual([calm.branches.length, calm.band.length], [0, 1]);
 });
 
-test('branches follow the way of the message, whatever the stages are called, and share no lane', () => {
-  const { account } = golden('passing');
-  const each = 1000;
-  Object.assign(account, { dropped: each, rejected: each, unknown: each, altered: each, lost: each });
-  Object.assign(account, { dead_lettered: each, queued: each, arrived: account.scheduled - 7 * each });
-  for (const stages of [
-    stagesOf(golden('passing')),
-    stagesOf(golden('own-stages')),
-    [{ name: 'schedule' }, { name: 'all' }],
-  ]) {
-    const { branches, height } = flowOf(account, stages);
-    assert.deepEqual(
-      new Set(branches.map(({ end }) => end)),
-      new Set(missedOf(account).map(({ end }) => end)),
+test('branches follow the way of the message and share no lane', () => {
+  for (const name of ['passing', 'own-stages', 'without-stages'] as const) {
+    const { account, facts } = golden(name);
+    const names = facts.journey.stages.map((stage) => stage.name);
+    const losses = ['dropped', 'rejected', 'unknown', 'altered'].map(
+      (end, i): Loss => ({
+        end,
+        count: 100,
+        share: 0.01,
+        stage: names[Math.min(i, names.length - 1)] ?? null,
+      }),
     );
+    const { branches, height } = flowOf(account, { ...facts, losses });
+    assert.equal(branches.length, losses.length);
     assert.ok(branches.every(({ from, to }, i) => to <= 1.01 && from >= (branches[i - 1]?.from ?? 0)));
     const lanes = branches.map(({ ends }) => ends).sort((a, b) => a - b);
     assert.ok(lanes.every((lane, i) => i === 0 || lane - (lanes[i - 1] ?? 0) >= 20));
     assert.ok((lanes.at(-1) ?? 0) < height);
   }
+});
+
+test('a loss of an unknown place leaves the way at no stage', () => {
+  const { account, facts } = golden('failing');
+  const { band, branches, apart, height } = flowOf(account, facts);
+  assert.deepEqual([branches.length, band.length], [0, 1]);
+  assert.deepEqual(
+    apart.map(({ loss }) => [loss.end, loss.count]),
+    [['lost', account.lost]],
+  );
+  assert.ok(apart.every(({ top, text }) => top >= (band[0]?.width ?? 0) && text < height));
 });
 
 test('the shape of the load chooses the first chart', () => {

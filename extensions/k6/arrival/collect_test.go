@@ -337,7 +337,7 @@ func TestASilentSubscriberIsReportedWhenMessagesAreMissing(t *testing.T) {
 	_, reasons, _ := verdict(r)
 	assert.Equal(t, report.Invalid, r.Verdict.Result)
 	require.Len(t, reasons, 2, "and the limit that it leaves undecided")
-	assert.Regexp(t, `; subscriber 1 from \d\.\d s on: .* silent: no answer to a ping`, reasons[0])
+	assert.Regexp(t, `; subscriber 1 from \d\.\d+ s on: .* silent: no answer to a ping`, reasons[0])
 	require.Len(t, r.Health.Gaps, 1)
 	assert.Nil(t, r.Health.Gaps[0].ToS)
 	assert.Equal(t, 6, r.Account.Lost)

@@ -18,7 +18,7 @@
  * - Counters of messages: `arrival_scheduled`, `_dropped`, `_rejected`, `_unknown`, `_arrived`, `_altered`, `_dead_lettered`, `_queued`, `_lost`.
  * - Counters of deliveries: `arrival_duplicates`, `_reordered`, `_negative`. Foreign ones have no metric.
  * - `arrival_requests_failed` (Counter): requests without a 2xx in the end, whether or not their messages arrived.
- * - `arrival_invalid` (Counter): reasons not to trust the instrument.
+ * - `arrival_invalid` (Counter): limits that the instrument leaves undecided, and reasons to trust nothing.
  *
  * During the run `arrival_latency` (Trend, ms: arrived − due) serves dashboards: of every phase, with the warm-up; beyond 400,000 expected
  * deliveries one in n (`health.trend_one_in` of run.json). The native sender emits k6's `http_reqs`, `http_req_failed` and
@@ -429,7 +429,7 @@ export type Payload = string | number | ArrayBuffer | Uint8Array;
 export interface Arrived {
   /**
    * When the client received it, in ms since 1970 with a fraction: `received` of k6/x/mqtt, `timestamp` of an event of k6/websockets.
-   * Default: now. Then the time that the handler was late is part of the latency, and the run is invalid if it is much of it.
+   * Default: now. Then the time that the handler was late is part of the latency, which is then an upper reading.
    */
   at?: number;
   /**
@@ -520,7 +520,7 @@ export class Run {
   /**
    * This VU receives every message that is sent from now on: call it in the function `consumer`, once its subscription holds. The load
    * begins when all consumers have called it; after 20 s the test ends. The promise resolves when the run has collected everything: then
-   * close what the VU receives from. Until then the iteration goes on. One that ends earlier is a gap, which makes the run invalid.
+   * close what the VU receives from. Until then the iteration goes on. One that ends earlier is a gap, and what is missing then is undecided.
    *
    * ```js
    * export function consumer() {

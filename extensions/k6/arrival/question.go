@@ -59,15 +59,18 @@ func (o *options) asked() *report.Question {
 	}
 }
 
+// asks reports whether the script asks a kind of question.
+func (o *options) asks(kind string) bool { return o.Question != nil && o.Question.Kind == kind }
+
 // counted are the facts that the rest of a report does not hold: the question, and what only the instrument knows.
-func (e *engine) counted(planned []report.Phase) report.Facts {
+func (e *engine) counted(planned []report.Phase) report.LoadFacts {
 	o := e.options
-	f := report.Facts{Question: o.asked(), Drift: facts.NewDrift(e.quarters)}
+	f := report.LoadFacts{Question: o.asked(), Drift: facts.NewDrift(e.quarters)}
 	if p := o.Publishers; p != nil {
 		f.Connections = &report.Connections{All: p.Connections, Brokers: 1 + len(p.More),
 			During: facts.HeldDuring(planned, p.Connections, p.Rate)}
 	}
-	if f.Asks(report.OfSessions) {
+	if o.asks(report.OfSessions) {
 		begun, completed := e.iterated()
 		f.Sessions = &report.Sessions{Begun: begun, Completed: completed}
 	}

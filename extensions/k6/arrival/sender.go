@@ -27,6 +27,7 @@ type sender struct {
 	samples *requestSamples
 	waiter  *schedule.Waiter
 	body    []byte
+	again   bool // the request is sent again
 }
 
 func newSender(e *engine, state *lib.State) *sender {
@@ -58,6 +59,7 @@ func (s *sender) send(ctx context.Context) bool {
 	}
 	sent := time.Now()
 	e.sent(slot, sent)
+	s.again = false
 	var outcome ledger.Outcome
 	if e.options.Ingest.Retries == 0 {
 		outcome, _ = s.attempt(ctx, slot, sent)
@@ -82,6 +84,10 @@ func (s *sender) admit(ctx context.Context) bool {
 // attempt posts once. An error means that a retry may help, and says when.
 func (s *sender) attempt(ctx context.Context, slot pacer.Slot, sent time.Time) (ledger.Outcome, error) {
 	a := s.Post(sent, s.body, slot.Messages)
+	if !s.again && !a.Written.IsZero() {
+		s.engine.Ledger.Written(slot, s.engine.Clock.At(a.Written))
+	}
+	s.again = true
 	outcome := s.engine.answered(slot, a, sent)
 	s.samples.push(ctx, slot, a.Status, sent, a.Done)
 	if !mayHelp(a.Status) {

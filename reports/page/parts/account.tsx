@@ -1,20 +1,23 @@
 import { countOf, equation, missedOf, said } from '../../account.ts';
 import { ABOUT_END, type Account, BESIDE, ENDS, type End } from '../../contract/run.ts';
-import { balance } from '../facts.ts';
-import { count, plural } from '../format.ts';
+import { count, glued, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Facts } from '../table.tsx';
 
 /** The account in a line, which opens to the equation: by itself where something is missing. */
-export function AccountLine({ run: { account } }: PartProps) {
-  const { holds } = balance(account);
+export function AccountLine({ run: { account, facts } }: PartProps) {
   return (
-    <details class="line account" id="account" open={!holds || missedOf(account).length > 0}>
+    <details class="line account" id="account" open={!account.balanced || missedOf(account).length > 0}>
       <summary>
         <strong>Account</strong> {equation(account)}
       </summary>
       <Equation account={account} />
-      <Balance account={account} />
+      <p
+        class={account.balanced ? 'balance' : 'balance wrong'}
+        {...(!account.balanced && { role: 'alert' as const })}
+      >
+        {glued(facts.balance)}
+      </p>
       <Facts facts={furtherCounts(account)} />
     </details>
   );
@@ -22,16 +25,16 @@ export function AccountLine({ run: { account } }: PartProps) {
 
 /** The ends of all messages that were due, as a sum. */
 function Equation({ account }: { account: Account }) {
-  const { holds } = balance(account);
+  const { balanced } = account;
   const worrying = new Set<End>(missedOf(account).map(({ end }) => end));
   const ends = ENDS.filter((end) => !ABOUT_END[end].rare || countOf(account, end) !== 0);
   return (
-    <div class={`equation ${holds ? '' : 'wrong'}`}>
+    <div class={`equation ${balanced ? '' : 'wrong'}`}>
       <Term name="scheduled" meaning="messages that were due" value={account.scheduled} tone="whole" />
       {ends.map((end, i) => (
         <Term
           key={end}
-          sign={i === 0 ? (holds ? '=' : '≠') : '+'}
+          sign={i === 0 ? (balanced ? '=' : '≠') : '+'}
           name={said(end)}
           meaning={ABOUT_END[end].meaning}
           value={countOf(account, end)}
@@ -39,22 +42,6 @@ function Equation({ account }: { account: Account }) {
         />
       ))}
     </div>
-  );
-}
-
-function Balance({ account }: { account: Account }) {
-  const { sum, difference, holds } = balance(account);
-  if (holds)
-    return <p class="balance">It balances: the ends add up to {count(sum)}, as many as were scheduled.</p>;
-  const how =
-    difference === 0
-      ? 'as many as were scheduled, but the run says that ids are missing'
-      : `${count(Math.abs(difference))} ${difference < 0 ? 'fewer' : 'more'} than were scheduled`;
-  return (
-    <p class="balance wrong" role="alert">
-      It does not balance: the ends add up to {count(sum)}, {how}. No latency of this run can be trusted, so
-      none is shown.
-    </p>
   );
 }
 

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Brief, Flow, Run, TargetFigures } from '../../contract/run.ts';
-import { percentile, supports } from '../facts.ts';
-import { count, figure, ms, msUnit, plural } from '../format.ts';
+import { percentile } from '../facts.ts';
+import { count, figure, glued, ms, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { type Column, Table } from '../table.tsx';
 import { hasMessages, MessageTables } from './messages.tsx';
@@ -84,7 +84,7 @@ function Targets({ run, sound }: PartProps) {
   return (
     <div class="targets">
       <h3>Targets</h3>
-      <p class="small">{sentence(run, sound)}</p>
+      <p class="small">{glued(run.facts.targets)}</p>
       <TargetTable
         caption={`${more > 0 ? `The first ${FIRST} of ${count(total)} targets` : 'Targets'}: those that lost messages, then ${sound ? 'the highest p99' : 'the busiest'}. Arrival: measured phases; reordered and lost: whole run`}
         rows={more > 0 ? ordered.slice(0, FIRST) : [...ordered, ...together]}
@@ -122,22 +122,6 @@ function TargetTable({ caption, rows, sound }: { caption: string; rows: Row[]; s
       rows={rows}
     />
   );
-}
-
-/** Whether one target stands out. */
-function sentence({ targets, latency }: Run, sound: boolean): string {
-  const rows = targets?.rows ?? [];
-  const lossy = rows.filter(({ lost }) => lost > 0).length;
-  const listed = targets?.others ? 'listed target' : 'target';
-  const lost = lossy > 0 ? `${plural(lossy, listed)} lost messages.` : `No ${listed} lost a message.`;
-  if (!sound) return lost;
-  const slowest = rows.find(({ arrival }) => arrival !== null && percentile(arrival, 'p99') !== null);
-  const whole = percentile(latency.arrival, 'p99');
-  if (!slowest?.arrival || whole === null) {
-    const enough = rows.some(({ arrival }) => supports(arrival?.count ?? 0, 99));
-    return `${lost} ${enough ? 'Targets of several generators have no percentiles' : 'Too few deliveries a target for a percentile'}.`;
-  }
-  return `${lost} The slowest is ${short(slowest.name)}: its p99 is ${msUnit(slowest.arrival.p99)}, that of all ${msUnit(whole)}.`;
 }
 
 function short(name: string): string {

@@ -1,9 +1,8 @@
-import type { Gap, GeneratorResult, Run } from '../../contract/run.ts';
+import type { Check, Gap, GeneratorResult, Run } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
 import { wantsLog } from '../chart-ranges.ts';
 import { overTime, percentile } from '../facts.ts';
-import { count, duration, figure, ms, msUnit, plural, clock as time } from '../format.ts';
-import { type Check, canaryPace, canarySentence, checks } from '../health.ts';
+import { count, duration, figure, glued, ms, msUnit, plural, clock as time } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Long, Table } from '../table.tsx';
 import { Rules } from './rules.tsx';
@@ -12,20 +11,21 @@ import { Rules } from './rules.tsx';
 const ALWAYS = new Set(['lateness', 'CPU', 'canary', 'clock bound']);
 
 /** The instrument's health in a line, for beside the verdict. */
-export function InstrumentLine({ run, sound }: PartProps) {
-  const orUnknown = checks(run, sound).filter(({ what, ok }) => ALWAYS.has(what) || ok === false);
+export function InstrumentLine({ run }: PartProps) {
+  const rows = run.facts.instrument.filter(({ what, ok }) => ALWAYS.has(what) || ok === false);
   return (
     <p class="health">
       <a href="#trust">Instrument</a>
-      {orUnknown.map(({ what, meaning, figure, limit, ok }) => (
+      {rows.map(({ what, meaning, figure, limit, ok, doubts }) => (
         <span key={what} class={ok === false ? 'worry' : ''}>
           {ok !== null && `${ok ? '✓' : '✕'}\u00a0`}
-          {what} {figure}
+          {what} {glued(figure)}
           <span class="limit">
-            {limit !== null
-              ? ` (${limit === 'none' ? 'allowed: none' : `at most ${limit}`})`
-              : ` (${meaning})`}
+            {limit === ''
+              ? ` (${meaning})`
+              : ` (${limit === 'none' ? 'allowed: none' : `limit ${glued(limit)}`})`}
           </span>
+          {doubts && <span class="limit">, {doubts}</span>}
         </span>
       ))}
     </p>
@@ -46,14 +46,14 @@ export function TrustSection({ run, sound }: PartProps) {
           every latency is their competition for it.
         </p>
       )}
-      {sound && run.canary && canarySentence(run) !== null && (
+      {sound && run.canary && run.canary.sent > 0 && (
         <p class="aside canary">
-          {canarySentence(run)} It sends {canaryPace(run.canary.interval_s)} on a connection of its own. If it
-          is as slow as the load, the pipeline is slow. If it is faster, the instrument is slow, or something
-          that only the load’s connections share.
+          The canary sends {canaryPace(run.canary.interval_s)} on a connection of its own. If it is as slow as
+          the load, the pipeline is slow. If it is faster, the instrument is slow, or something that only the
+          load’s connections share.
         </p>
       )}
-      <Checks rows={checks(run, sound)} />
+      <Checks rows={run.facts.instrument} />
       {sound && run.canary && <CanaryChart run={run} />}
       {generators.length > 0 && <Generators rows={generators} />}
       <div class="beside">
@@ -65,6 +65,11 @@ export function TrustSection({ run, sound }: PartProps) {
       {gaps.length > 0 && <Gaps gaps={gaps} />}
     </section>
   );
+}
+
+/** The interval between canary messages. */
+function canaryPace(interval_s: number): string {
+  return interval_s === 1 ? 'one message a second' : `one message every ${duration(interval_s)}`;
 }
 
 /** The canary beside the load, second by second. */
@@ -145,13 +150,22 @@ function Checks({ rows }: { rows: Check[] }) {
               </>
             ),
           },
-          { head: 'measured', text: true, cell: (check) => <Two one={check.figure} more={check.more} /> },
+          { head: 'measured', text: true, cell: ({ figure, more }) => <Two one={figure} more={more} /> },
           {
-            head: 'at most',
+            head: 'limit',
             text: true,
-            cell: (check) => <Two one={check.limit ?? '–'} more={check.rule} />,
+            cell: ({ limit, basis }) => <Two one={limit || '–'} more={basis} />,
           },
-          { head: 'result', text: true, cell: ({ ok }) => <Result ok={ok} /> },
+          {
+            head: 'result',
+            text: true,
+            cell: (check) => (
+              <>
+                <Result {...check} />
+                {check.doubts && <small>{check.doubts}</small>}
+              </>
+            ),
+          },
         ]}
         rows={rows}
       />
@@ -159,17 +173,17 @@ function Checks({ rows }: { rows: Check[] }) {
   );
 }
 
-function Two({ one, more }: { one: string; more?: string | undefined }) {
+function Two({ one, more }: { one: string; more: string }) {
   return (
     <>
-      {one}
-      {more && <small>{more}</small>}
+      {glued(one)}
+      {more && <small>{glued(more)}</small>}
     </>
   );
 }
 
-function Result({ ok }: { ok: boolean | null }) {
-  if (ok === null) return <>–</>;
+function Result({ ok, undecided }: Pick<Check, 'ok' | 'undecided'>) {
+  if (ok === null) return <>{undecided ? 'undecided' : '–'}</>;
   return <span class={ok ? 'nowrap' : 'nowrap worry'}>{ok ? '✓ ok' : '✕ exceeded'}</span>;
 }
 

@@ -1,44 +1,33 @@
 import { said } from '../../account.ts';
-import { latencyOf, type Run, type Stage, stagesOf } from '../../contract/run.ts';
-import { colourOf, share } from '../facts.ts';
+import type { Journey as Facts, Loss, Run, StageRow } from '../../contract/run.ts';
+import { colourOf } from '../facts.ts';
 import { flowOf, outline } from '../flow.ts';
 import { count, msUnit, percent } from '../format.ts';
 
-interface Part extends Stage {
+interface Part extends StageRow {
   colour: string;
-  /** Shares of the mean arrival, of all deliveries and of the slowest; null: not known. */
-  all: number | null;
-  slow: number | null;
 }
 
-/** The way of a message: where its time goes, and under it where messages were lost. */
+/** The way of a message: where its time goes, and under it what became of the messages. */
 export function Journey({ run }: { run: Run }) {
-  const stages = stagesOf(run);
-  const names = stages.map(({ name }) => name);
-  const { tail, latency } = run;
-  const parts = stages.map(
-    (stage): Part => ({
-      ...stage,
-      colour: `var(--${colourOf(names, stage.name)})`,
-      all: share(latency, stage.name),
-      slow: tail ? (tail.stages_ms[stage.name] ?? 0) / tail.mean_ms : null,
-    }),
+  const { journey } = run.facts;
+  const names = journey.stages.map(({ name }) => name);
+  const parts = journey.stages.map(
+    (stage): Part => ({ ...stage, colour: `var(--${colourOf(names, stage.name)})` }),
   );
-  const known = parts.filter(({ all }) => all !== null).length > 1;
+  const known = journey.sum_ms !== null;
+  const slow = journey.slow_mean_ms !== null;
   if (run.account.scheduled === 0) return null;
   return (
     <figure class="journey" style={{ '--stages': parts.length }}>
       <figcaption>
-        <h3>{known ? 'Where the time goes, and where messages are lost' : 'Where messages are lost'}</h3>
-        {known && (
-          <p>
-            Share of the mean arrival latency: {msUnit(latency.arrival.mean)} of all deliveries
-            {tail && `, ${msUnit(tail.mean_ms)} of the slowest 1 %`}
-          </p>
-        )}
+        <h3>
+          {known ? 'Where the time goes, and what became of the messages' : 'What became of the messages'}
+        </h3>
+        {known && <p>{caption(journey)}</p>}
       </figcaption>
-      {known && <Bar name="all deliveries" parts={parts} of={({ all }) => all} />}
-      {known && tail && <Bar name="slowest 1 %" parts={parts} of={({ slow }) => slow} />}
+      {known && <Bar name={OF[journey.source]} parts={parts} of={({ share }) => share} />}
+      {known && slow && <Bar name="slowest 1 %" parts={parts} of={({ slow_share }) => slow_share} />}
       <div class="way">
         <ol class="columns">
           {parts.map((part) => (
@@ -46,20 +35,18 @@ export function Journey({ run }: { run: Run }) {
               <i class="swatch" style={{ background: part.colour }} /> {part.name}
               {known && (
                 <small>
-                  {percent(part.all)}
-                  {part.slow !== null && ` · ${percent(part.slow)}`}
-                  {latencyOf(latency, part.name).count > 0 && (
-                    <span class="roomy"> · {msUnit(latencyOf(latency, part.name).mean)}</span>
-                  )}
+                  {percent(part.share)}
+                  {part.slow_share !== null && ` · ${percent(part.slow_share)}`}
+                  {part.mean_ms !== null && <span class="roomy"> · {msUnit(part.mean_ms)}</span>}
                 </small>
               )}
             </li>
           ))}
         </ol>
-        <FlowOfMessages run={run} stages={stages} />
+        <FlowOfMessages run={run} />
         <ol class="marks" aria-label="A message on its way">
-          {[stages[0]?.from, ...stages.map(({ to }) => to)].map((mark, i) => (
-            <li key={i} style={{ left: `${(100 * i) / stages.length}%` }}>
+          {[parts[0]?.from, ...parts.map(({ to }) => to)].map((mark, i) => (
+            <li key={i} style={{ left: `${(100 * i) / parts.length}%` }}>
               {mark}
             </li>
           ))}
@@ -67,6 +54,19 @@ export function Journey({ run }: { run: Run }) {
       </div>
     </figure>
   );
+}
+
+/** Whose stages the first bar has. */
+const OF = { stamps: 'all deliveries', spans: 'sampled', none: 'all deliveries' };
+
+function caption({ source, mean_ms, slow_mean_ms, samples }: Facts): string {
+  const of =
+    source === 'spans'
+      ? `${count(samples)} sampled deliveries, by the pipeline’s own spans`
+      : 'all deliveries';
+  const slow = slow_mean_ms === null ? '' : `, ${msUnit(slow_mean_ms)} of the slowest 1 %`;
+  const none = source === 'none' ? '; the pipeline gives no stages' : '';
+  return `Share of the mean arrival latency: ${msUnit(mean_ms)} of ${of}${slow}${none}`;
 }
 
 function Bar({ name, parts, of }: { name: string; parts: Part[]; of: (part: Part) => number | null }) {
@@ -86,15 +86,14 @@ function Bar({ name, parts, of }: { name: string; parts: Part[]; of: (part: Part
 }
 
 /** Messages from scheduled to arrived; each loss branches off at its stage, as wide as its number. */
-function FlowOfMessages({ run: { account }, stages }: { run: Run; stages: readonly Stage[] }) {
-  const { height, band, branches } = flowOf(account, stages);
-  const part = account.scheduled > 0 ? account.arrived / account.scheduled : null;
+function FlowOfMessages({ run: { account, facts } }: { run: Run }) {
+  const { height, band, branches, apart } = flowOf(account, facts);
   return (
     <>
       <p class="ends">
         <span>{count(account.scheduled)} scheduled</span>
         <span>
-          {count(account.arrived)} arrived, {percent(part)}
+          {count(account.arrived)} arrived, {percent(facts.arrived_share)}
         </span>
       </p>
       <div class="flow" style={{ height: `${height}px` }}>
@@ -102,24 +101,38 @@ function FlowOfMessages({ run: { account }, stages }: { run: Run; stages: readon
           {band.map(({ from, to, width }, i) => (
             <rect key={i} class="band" x={1000 * from} y={0} width={1000 * (to - from)} height={width} />
           ))}
-          {branches.map((branch) => (
-            <path key={branch.end} class="branch" d={outline(branch)} />
+          {branches.map((branch, i) => (
+            <path key={i} class="branch" d={outline(branch)} />
+          ))}
+          {apart.map(({ top, width }, i) => (
+            <rect key={i} class="apart" x={0} y={top} width={1000} height={width} />
           ))}
         </svg>
-        {branches.map(({ end, count: messages, from, to, ends, width }) => (
+        {branches.map((branch, i) => (
           <span
-            key={end}
+            key={i}
             class="loss"
             style={{
-              top: `${ends + width / 2}px`,
+              top: `${branch.ends + branch.width / 2}px`,
               // To the right of a branch is no room for words behind the last stages.
-              ...(to > 0.7 ? { right: `${100 * (1 - from)}%` } : { left: `${100 * to}%` }),
+              ...(branch.to > 0.7
+                ? { right: `${100 * (1 - branch.from)}%` }
+                : { left: `${100 * branch.to}%` }),
             }}
           >
-            {count(messages)} {said(end)}, {percent(messages / account.scheduled)}
+            {lossText(branch.loss)}
+          </span>
+        ))}
+        {apart.map(({ loss, text }, i) => (
+          <span key={i} class="loss" style={{ top: `${text}px`, left: 0 }}>
+            {lossText(loss)}: place unknown
           </span>
         ))}
       </div>
     </>
   );
+}
+
+function lossText({ end, count: messages, share }: Loss): string {
+  return `${count(messages)} ${said(end)}, ${percent(share)}`;
 }

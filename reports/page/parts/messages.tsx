@@ -64,7 +64,7 @@ export function MessageTables({ run, sound }: PartProps) {
 }
 
 function Slowest({ slowest, names }: { slowest: Slow[]; names: string[] }) {
-  const longest = slowest[0]?.arrival_ms || 1;
+  const most = slowest[0]?.arrival_ms || 1;
   return (
     <>
       <h3>The slowest deliveries</h3>
@@ -80,8 +80,13 @@ function Slowest({ slowest, names }: { slowest: Slow[]; names: string[] }) {
             by: ({ arrival_ms }) => arrival_ms,
             cell: ({ arrival_ms }) => ms(arrival_ms),
           },
-          { head: 'stages', text: true, cell: (row) => <Bar row={row} longest={longest} names={names} /> },
-          { head: 'longest stage', text: true, by: (row) => longestOf(row)?.[0] ?? null, cell: longestStage },
+          { head: 'stages', text: true, cell: (row) => <Bar row={row} most={most} names={names} /> },
+          {
+            head: 'longest stage',
+            text: true,
+            by: ({ longest }) => longest?.stage ?? null,
+            cell: longestStage,
+          },
           ...ABOUT,
           {
             head: 'subscriber',
@@ -146,25 +151,12 @@ export function Id({ id }: { id: string }) {
   );
 }
 
-function longestOf({ stages_ms }: Slow): [stage: string, ms: number] | undefined {
-  return Object.entries(stages_ms).sort(([, a], [, b]) => b - a)[0];
+function longestStage({ longest }: Slow): string {
+  return longest === null ? 'not known' : `${longest.stage}, ${ms(longest.ms)} ms`;
 }
 
-function longestStage(row: Slow): string {
-  const longest = longestOf(row);
-  return longest === undefined ? 'not known' : `${longest[0]}, ${ms(longest[1])} ms`;
-}
-
-function Bar({
-  row: { stages_ms, arrival_ms },
-  longest,
-  names,
-}: {
-  row: Slow;
-  longest: number;
-  names: string[];
-}) {
-  const width = (part: number) => `${Math.max(0, (100 * part) / longest)}%`;
+function Bar({ row: { stages_ms, arrival_ms }, most, names }: { row: Slow; most: number; names: string[] }) {
+  const width = (part: number) => `${Math.max(0, (100 * part) / most)}%`;
   const known = names.filter((stage) => stages_ms[stage] !== undefined);
   return (
     <span class="stack" aria-hidden="true">

@@ -1,4 +1,4 @@
-import type { Resource, Run } from '../../contract/run.ts';
+import type { Resource, Run, Totals } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
 import { overOneAxis } from '../chart-data.ts';
 import { styleOf } from '../chart-series.ts';
@@ -45,7 +45,7 @@ export function ResourcesSection({ run }: PartProps) {
       {host === undefined && (
         <p class="small">The host’s figures are not available: only a pipeline on Linux has them (vmstat).</p>
       )}
-      <Metrics resources={resources} />
+      <Metrics rows={run.facts.resources.totals} />
     </section>
   );
 }
@@ -62,8 +62,8 @@ function UsageChart({ run, used, name, unit, column }: UsageProps) {
   const { x, values } = overOneAxis(
     used.map(({ series }) => series.map((row) => [row[0] + 0.5, row[column]])),
   );
-  const max = (resource: Resource) => (column === 1 ? resource.cpu_percent : resource.rss_mb)?.max ?? null;
-  const most = used.filter((r) => max(r) !== null).sort((a, b) => (max(b) ?? 0) - (max(a) ?? 0))[0];
+  const { most_cpu, most_memory } = run.facts.resources;
+  const most = column === 1 ? most_cpu : most_memory;
   return (
     <Chart
       {...overTime(run)}
@@ -71,7 +71,7 @@ function UsageChart({ run, used, name, unit, column }: UsageProps) {
       unit={unit}
       title={
         most
-          ? `${most.process.slice(0, 60)} used most: up to ${figure(max(most))}\u00a0${unit}`
+          ? `${most.process.slice(0, 60)} used most: up to ${figure(most.max)}\u00a0${unit}`
           : 'How much was used is not known'
       }
       x={x}
@@ -87,15 +87,15 @@ function UsageChart({ run, used, name, unit, column }: UsageProps) {
 
 function HostCpuChart({ run, host }: { run: Run; host: Resource }) {
   const gauges = host.figures?.gauges ?? {};
-  const idle = (gauges.id ?? []).filter((value) => value !== null);
+  const { idle_mean_percent: mean = null, idle_least_percent: least = null } = run.facts.host ?? {};
   return (
     <Chart
       {...overTime(run)}
       name="Host: what its cores did"
       unit="% of all cores, stacked; the rest is idle"
       title={
-        idle.length > 0
-          ? `The host was ${figure(idle.reduce((sum, value) => sum + value, 0) / idle.length)}\u00a0% idle on average, minimum ${figure(Math.min(...idle))}\u00a0%`
+        mean !== null
+          ? `The host was ${figure(mean)}\u00a0% idle on average, minimum ${figure(least)}\u00a0%`
           : 'How idle the host was is not known'
       }
       x={middles(host)}
@@ -113,14 +113,13 @@ function HostCpuChart({ run, host }: { run: Run; host: Resource }) {
 
 function SwitchesChart({ run, host }: { run: Run; host: Resource }) {
   const gauges = host.figures?.gauges ?? {};
-  const switches = (gauges.cs ?? []).filter((value) => value !== null);
-  const swapped = [...(gauges.si ?? []), ...(gauges.so ?? [])].some((value) => (value ?? 0) > 0);
+  const { switches_max_per_s: switches = null, swapped = false } = run.facts.host ?? {};
   return (
     <Chart
       {...overTime(run)}
       name="Host: context switches and interrupts"
       unit="per second"
-      title={`${switches.length > 0 ? `Up to ${count(Math.max(...switches))} context switches a second; the` : 'The'} host ${swapped ? 'swapped' : 'did not swap'}`}
+      title={`${switches !== null ? `Up to ${count(switches)} context switches a second; the` : 'The'} host ${swapped ? 'swapped' : 'did not swap'}`}
       x={middles(host)}
       format={count}
       lines={[
@@ -134,13 +133,6 @@ function SwitchesChart({ run, host }: { run: Run; host: Resource }) {
 /** The middles of the bins, as the other charts over time have them. */
 function middles({ figures }: Resource): number[] {
   return figures?.t.map((t) => t + figures.bin_s / 2) ?? [];
-}
-
-interface Row {
-  process: string;
-  name: string;
-  kind: 'count' | 'gauge';
-  values: (number | null)[];
 }
 
 /** Of vmstat's columns. */
@@ -157,21 +149,14 @@ const UNITS: [end: string, unit: string][] = [
 ];
 
 /** Of a figure that is not just a number of things. */
-function unitOf({ process, name }: Row): string {
+function unitOf({ process, name }: Totals): string {
   const known = process === HOST ? VMSTAT[name] : undefined;
   return known ?? UNITS.find(([end]) => name.endsWith(end))?.[1] ?? '';
 }
 
 /** Counters and gauges of processes, servers and the host. */
-function Metrics({ resources }: { resources: Resource[] }) {
-  const rows = resources.flatMap(({ process, figures }): Row[] => {
-    const of = (kind: Row['kind'], all: Record<string, Row['values']> = {}) =>
-      Object.entries(all).map(([name, values]) => ({ process, name, kind, values }));
-    return [...of('count', figures?.counts), ...of('gauge', figures?.gauges)];
-  });
+function Metrics({ rows }: { rows: Totals[] }) {
   if (rows.length === 0) return null;
-  const known = (row: Row) => row.values.filter((value) => value !== null);
-  const sum = (row: Row) => known(row).reduce((total, value) => total + value, 0);
   return (
     <details class="metrics">
       <summary>Process metrics</summary>
@@ -181,13 +166,9 @@ function Metrics({ resources }: { resources: Resource[] }) {
           { head: 'process', text: true, cell: (row) => row.process },
           { head: 'figure', text: true, cell: (row) => row.name },
           { head: 'unit', text: true, cell: unitOf },
-          { head: 'count', cell: (row) => (row.kind === 'count' ? count(sum(row)) : '–') },
-          {
-            head: 'mean',
-            cell: (row) =>
-              row.kind === 'gauge' && known(row).length > 0 ? figure(sum(row) / known(row).length) : '–',
-          },
-          { head: 'highest', cell: (row) => (known(row).length > 0 ? figure(Math.max(...known(row))) : '–') },
+          { head: 'count', cell: ({ sum }) => (sum === null ? '–' : count(sum)) },
+          { head: 'mean', cell: ({ mean }) => figure(mean) },
+          { head: 'highest', cell: ({ max }) => figure(max) },
         ]}
         rows={rows}
       />

@@ -1,51 +1,39 @@
-import type { Spans, SpansStage } from '../../contract/run.ts';
+import type { Run, Spans } from '../../contract/run.ts';
 import { colourOf } from '../facts.ts';
-import { count, ms, msUnit, percent, plural } from '../format.ts';
+import { count, glued, ms, msUnit, percent, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Facts, Table } from '../table.tsx';
 import { Id } from './messages.tsx';
+import { WithBound } from './stages.tsx';
 
 type Message = Spans['slowest'][number];
-type Mark = Spans['marks'][number];
 
-/** A stage that is less than so many times the bound of its clocks is shown with it. */
-const SURE = 10;
 /** Waterfalls that are open at once. */
 const FIRST = 3;
-
-const nameOf = ({ from, to }: SpansStage) => `${from} → ${to}`;
 
 /** Stages of sampled messages, by the spans of the pipeline's own traces. */
 export function SpansPart({ run }: PartProps) {
   const { spans } = run;
   if (!spans) return null;
-  const names = spans.stages.map(nameOf);
+  const names = run.facts.span_stages.map(({ name }) => name);
   /** Its spans are joined later. */
   const waits = spans.listen === '' && spans.received.requests === 0;
   return (
     <div class="spans" id="spans">
       <h3>By the pipeline’s own spans</h3>
-      {waits ? (
-        <p>
-          {count(spans.sampled)} deliveries of sampled messages (one in {count(spans.one_in)}) have no spans
-          so far: <code>k6 x arrival spans</code> joins files of them.
-        </p>
-      ) : (
-        <p>
-          {count(spans.count)} of {count(spans.sampled)} deliveries of sampled messages (one in{' '}
-          {count(spans.one_in)}) have stages, by {plural(spans.received.own + spans.received.linked, 'span')}.
-          {spans.traced > 0 && spans.count === 0 && (
-            <>
-              {' '}
-              <code>k6 x arrival spans --suggest</code> proposes which spans divide the time.
-            </>
-          )}
-        </p>
-      )}
+      <p>
+        {glued(run.facts.span_head)}.
+        {!waits && spans.traced > 0 && spans.count === 0 && (
+          <>
+            {' '}
+            <code>k6 x arrival spans --suggest</code> proposes which spans divide the time.
+          </>
+        )}
+      </p>
       {!waits && (
         <div class="beside">
-          {names.length > 0 && <StageTable spans={spans} all={run.latency.arrival.mean} names={names} />}
-          <Facts facts={factsOf(spans)} />
+          {names.length > 0 && <StageTable run={run} spans={spans} names={names} />}
+          <Facts facts={factsOf(spans, run.facts.span_left)} />
         </div>
       )}
       {spans.slowest.length > 0 && <Waterfalls messages={spans.slowest} names={names} />}
@@ -53,9 +41,8 @@ export function SpansPart({ run }: PartProps) {
   );
 }
 
-function StageTable({ spans, all, names }: { spans: Spans; all: number | null; names: string[] }) {
-  const { stages, arrival, difference } = spans;
-  const sum = stages.reduce((total, { mean }) => total + (mean ?? 0), 0);
+function StageTable({ run, spans, names }: { run: Run; spans: Spans; names: string[] }) {
+  const { arrival, difference } = spans;
   return (
     <div>
       <Table
@@ -64,36 +51,22 @@ function StageTable({ spans, all, names }: { spans: Spans; all: number | null; n
           {
             head: 'stage',
             text: true,
-            cell: (stage) => (
+            cell: ({ name }) => (
               <>
-                <i class="swatch" style={{ background: `var(--${colourOf(names, nameOf(stage))})` }} />{' '}
-                {nameOf(stage)}
+                <i class="swatch" style={{ background: `var(--${colourOf(names, name)})` }} /> {name}
               </>
             ),
           },
-          { head: 'mean', cell: ({ mean, error }) => `${ms(mean)} ±${ms(error)}` },
-          {
-            head: 'share',
-            cell: ({ mean }) => (arrival.mean && mean !== null ? percent(mean / arrival.mean) : '–'),
-          },
-          {
-            head: 'p50',
-            cell: ({ p50, bound }) => (
-              <>
-                {ms(p50)}
-                {bound > 0 && p50 !== null && p50 < SURE * bound && (
-                  <abbr title="known to within the bound of the clocks"> ±{ms(bound)}</abbr>
-                )}
-              </>
-            ),
-          },
-          { head: 'p99', cell: ({ p99 }) => ms(p99) },
-          { head: 'max', cell: ({ max }) => ms(max) },
+          { head: 'mean', cell: ({ mean_ms, error_ms }) => `${ms(mean_ms)} ±${ms(error_ms)}` },
+          { head: 'share', cell: ({ share }) => percent(share) },
+          { head: 'p50', cell: (stage) => <WithBound {...stage} /> },
+          { head: 'p99', cell: ({ p99_ms }) => ms(p99_ms) },
+          { head: 'max', cell: ({ max_ms }) => ms(max_ms) },
         ]}
-        rows={stages}
+        rows={run.facts.span_stages}
         foot={[
           'sum of the means',
-          `${ms(sum)} ±${ms(arrival.error)}`,
+          `${ms(arrival.mean)} ±${ms(arrival.error)}`,
           '',
           ms(arrival.p50),
           ms(arrival.p99),
@@ -101,7 +74,8 @@ function StageTable({ spans, all, names }: { spans: Spans; all: number | null; n
         ]}
       />
       <p class="small">
-        The means add up to the mean arrival of these deliveries; that of all is {msUnit(all)}, which is{' '}
+        The means add up to the mean arrival of these deliveries; that of all is{' '}
+        {msUnit(run.latency.arrival.mean)}, which is{' '}
         {difference.mean === null
           ? 'not known'
           : `${msUnit(Math.abs(difference.mean))} ${difference.mean > 0 ? 'less' : 'more'}`}
@@ -112,12 +86,8 @@ function StageTable({ spans, all, names }: { spans: Spans; all: number | null; n
 }
 
 /** Where the spans came from, what was left out of the stages and why, and the clocks. */
-function factsOf(spans: Spans): [string, string][] {
+function factsOf(spans: Spans, left: string): [string, string][] {
   const { received } = spans;
-  const left = [
-    ...(spans.sampled > spans.traced ? [`${count(spans.sampled - spans.traced)} without a span`] : []),
-    ...spans.marks.flatMap(leftBy),
-  ];
   const unused = spans.marks.filter(({ used }) => !used).map(({ mark, seen }) => `${mark} (${count(seen)})`);
   const lost = [
     ...(received.others > 0 ? [`${count(received.others)} of other traces`] : []),
@@ -130,7 +100,7 @@ function factsOf(spans: Spans): [string, string][] {
     ...(unused.length > 0
       ? [['marks that this pipeline does not make', unused.join(', ')] as [string, string]]
       : []),
-    ['left out of the stages', left.join(', ') || 'none'],
+    ['left out of the stages', left || 'none'],
     ['spans not used', lost.join(', ') || 'none'],
     ...spans.clocks.map(({ host, offset_ms, bound_ms, basis }): [string, string] => [
       `clock of ${host}`,
@@ -140,16 +110,6 @@ function factsOf(spans: Spans): [string, string][] {
           (basis === 'disagree' ? ', which disagree: it was set, or drifts' : ''),
     ]),
   ];
-}
-
-function leftBy({ mark, used, missing, twice, disordered }: Mark): string[] {
-  if (!used) return [];
-  const reasons: [number, string][] = [
-    [missing, `without ${mark}`],
-    [twice, `with more than one ${mark}`],
-    [disordered, `with ${mark} out of order`],
-  ];
-  return reasons.filter(([n]) => n > 0).map(([n, why]) => `${count(n)} ${why}`);
 }
 
 function Waterfalls({ messages, names }: { messages: Message[]; names: string[] }) {

@@ -1,59 +1,51 @@
-import { latencyOf, stagesOf } from '../../contract/run.ts';
+import type { Run, StageRow } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
-import { colourOf, largestStage, overTime, percentile, share, uncertain } from '../facts.ts';
+import { colourOf, overTime } from '../facts.ts';
 import { count, ms, msUnit, percent } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
 import { SpansPart } from './spans.tsx';
 import { StagesByFlow } from './stages-by-flow.tsx';
 
-/** Rounding to µs may change a sum of means by this much. */
-const ROUNDING_MS = 0.001;
-
 /** Share of each stage in the latency: a table that adds up, and the means over time. */
 export function StagesSection({ run, sound }: PartProps) {
-  const { latency } = run;
-  if (latency.arrival.count === 0) return null;
-  const bySpans = (run.spans?.stages.length ?? 0) > 0;
-  // The first is known without stamps. Where spans have it too, it is not worth a table.
-  const known = stagesOf(run).some(
-    ({ name }, i) => (i > 0 || !bySpans) && latencyOf(latency, name).count > 0,
-  );
+  const { journey } = run.facts;
+  if (run.latency.arrival.count === 0) return null;
   return (
     <section id="stages">
       <h2>Stages</h2>
-      {known ? (
-        <div class="beside wide-left">
-          <StageTable run={run} sound={sound} />
-          <StageChart run={run} sound={sound} />
-        </div>
-      ) : (
+      {journey.source !== 'stamps' && (
         <p>
-          {bySpans
+          {journey.source === 'spans'
             ? 'The messages carried no stamps of the stages.'
-            : 'Not available: the messages carried no stamps of the stages, so arrival is known as a whole only.'}
+            : 'The messages carried no stamps of the stages, so what follows the schedule is known as a whole only.'}
         </p>
       )}
-      {known && <StagesByFlow run={run} sound={sound} />}
+      {journey.source === 'stamps' && (
+        <div class="beside wide-left">
+          <StageTable run={run} />
+          <StageChart run={run} />
+        </div>
+      )}
+      {journey.source === 'none' && journey.sum_ms !== null && <StageTable run={run} />}
+      {journey.source === 'stamps' && <StagesByFlow run={run} sound={sound} />}
       <SpansPart run={run} sound={sound} />
     </section>
   );
 }
 
-function StageTable({ run }: PartProps) {
-  const { latency, clock, tail } = run;
-  const { arrival } = latency;
-  const stages = stagesOf(run).map((stage) => ({ ...stage, of: latencyOf(latency, stage.name) }));
+function StageTable({ run }: { run: Run }) {
+  const { journey } = run.facts;
+  const { arrival } = run.latency;
+  const { stages } = journey;
+  const { tail } = run;
   const names = stages.map(({ name }) => name);
-  const known = stages.filter(({ of }) => of.count > 0);
-  const sum = known.reduce((total, { of }) => total + (of.mean ?? 0), 0);
-  const addsUp = Math.abs(sum - (arrival.mean ?? 0)) <= ROUNDING_MS;
-  const samples = Math.min(...known.map(({ of }) => of.count));
-  const ended = (name: string) => stages.find((stage) => stage.name === name)?.of.count ?? 0;
+  const bound = stages.find(({ bound_ms }) => bound_ms !== null)?.bound_ms;
+  const ended = (name: string) => stages.find((stage) => stage.name === name)?.count ?? 0;
   return (
     <div class="stages">
       <Table
-        caption={`ms, and share of the mean arrival; ${count(samples)} deliveries of the measured phases`}
+        caption={`ms, and share of the mean arrival; ${count(journey.samples)} deliveries of the measured phases`}
         columns={[
           {
             head: 'stage',
@@ -68,38 +60,26 @@ function StageTable({ run }: PartProps) {
               </>
             ),
           },
-          { head: 'mean', cell: ({ of }) => (of.count ? ms(of.mean) : 'not available') },
+          { head: 'mean', cell: ({ mean_ms }) => (mean_ms === null ? 'not available' : ms(mean_ms)) },
           {
             head: 'share',
             ...(tail && { unit: 'all; slowest 1 %' }),
-            cell: ({ name }) => (
+            cell: ({ name, share, slow_share }) => (
               <>
-                <Share colour={colourOf(names, name)} part={share(latency, name)} />
-                {tail && (
-                  <Share colour={colourOf(names, name)} part={(tail.stages_ms[name] ?? 0) / tail.mean_ms} />
-                )}
+                <Share colour={colourOf(names, name)} part={share} />
+                {tail && <Share colour={colourOf(names, name)} part={slow_share} />}
               </>
             ),
           },
-          {
-            head: 'p50',
-            cell: (stage) => (
-              <>
-                {ms(percentile(stage.of, 'p50'))}
-                {uncertain(run, stage) && (
-                  <abbr title="known to within the clock bound"> ±{ms(clock?.bound_ms)}</abbr>
-                )}
-              </>
-            ),
-          },
-          { head: 'p99', cell: ({ of }) => ms(percentile(of, 'p99')) },
-          { head: 'max', cell: ({ of }) => ms(of.max) },
+          { head: 'p50', cell: (stage) => <WithBound {...stage} /> },
+          { head: 'p99', cell: ({ p99_ms }) => ms(p99_ms) },
+          { head: 'max', cell: ({ max_ms }) => ms(max_ms) },
         ]}
         rows={stages}
         foot={[
           'sum of the means',
-          ms(sum),
-          percent(addsUp ? 1 : sum / (arrival.mean ?? Number.NaN)),
+          ms(journey.sum_ms),
+          percent(journey.covers),
           ...(tail ? [''] : []),
           '',
           '',
@@ -107,22 +87,32 @@ function StageTable({ run }: PartProps) {
         ]}
       />
       <p class="small">
-        {addsUp
+        {journey.covers === 1
           ? `The means add up to the mean arrival latency, ${msUnit(arrival.mean)}; `
-          : `The means add up to ${msUnit(sum)}, but the mean arrival latency is ${msUnit(arrival.mean)}; `}
+          : `The means add up to ${msUnit(journey.sum_ms)}, but the mean arrival latency is ${msUnit(arrival.mean)}; `}
         percentiles of stages do not add up.{' '}
         {tail &&
           `The slowest 1 % (${count(tail.count)} deliveries) took ${msUnit(tail.mean_ms)} on average; the second bar of a stage is their share. `}
-        {known.some((stage) => uncertain(run, stage)) &&
-          `±: a stage between two processes, known only to within the clock bound (${msUnit(clock?.bound_ms)}). `}
+        {bound != null &&
+          `±: a stage between two processes, known only to within the clock bound (${msUnit(bound)}). `}
         {names.includes('delivery') &&
           ended('queue') > 0 &&
           ended('delivery') === 0 &&
           'In this run a message has arrived when it is in the queue: there is no relay and no delivery. '}
-        {samples < arrival.count &&
-          `${count(arrival.count - samples)} deliveries carried no stamps and are not in this table.`}
+        {journey.samples < arrival.count &&
+          `${count(journey.samples)} of ${count(arrival.count)} deliveries carried stamps; this table is about them.`}
       </p>
     </div>
+  );
+}
+
+/** The p50 of a stage, with the bound of its clocks where that matters. */
+export function WithBound({ p50_ms, bound_ms }: Pick<StageRow, 'p50_ms' | 'bound_ms'>) {
+  return (
+    <>
+      {ms(p50_ms)}
+      {bound_ms !== null && <abbr title="known to within the clock bound"> ±{ms(bound_ms)}</abbr>}
+    </>
   );
 }
 
@@ -139,10 +129,10 @@ function Share({ colour, part }: { colour: string; part: number | null }) {
   );
 }
 
-function StageChart({ run }: PartProps) {
+function StageChart({ run }: { run: Run }) {
   const seconds = run.timeline;
-  const largest = largestStage(run.latency);
-  const names = stagesOf(run).map(({ name }) => name);
+  const { largest_stage: largest, journey } = run.facts;
+  const names = journey.stages.map(({ name }) => name);
   return (
     <Chart
       name="Mean of each stage"

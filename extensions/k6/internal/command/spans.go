@@ -13,6 +13,7 @@ import (
 	"go.k6.io/k6/v2/errext"
 
 	"github.com/arrival-bench/arrival/extensions/k6/arrival"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runs"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/spans"
@@ -87,7 +88,7 @@ func joinSpans(gs *state.GlobalState, run string, files []string, marks string) 
 	if d.Received.Own+d.Received.Linked == 0 {
 		return fmt.Errorf("none of %d spans is of a message of the run %s", d.Received.Spans, traced.Run)
 	}
-	r, err := report.SetSpans(run, d)
+	r, err := report.SetSpans(run, d, facts.DivideTime)
 	if err != nil {
 		return err
 	}

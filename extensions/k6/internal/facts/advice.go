@@ -2,7 +2,7 @@ package facts
 
 // stageAdvice is what to do about a stage that takes most of the time. A pipeline's own stages have none.
 var stageAdvice = map[string]string{
-	"schedule": "the generator was late: give it more cores or senders, or lower the rate",
+	"schedule": "the generator was behind its schedule: give it more cores or senders, or lower the rate",
 	"request": "see the CPU of the ingest, and the network before it; " +
 		"more ingests share the requests (INGEST_WORKERS)",
 	"ingest": "see the CPU of the ingest and of Redis, which has to confirm each write",

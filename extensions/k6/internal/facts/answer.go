@@ -24,8 +24,11 @@ func Conclude(r *report.Run, own string) {
 	if r.ArrivalBins == nil { // merged, or of an earlier version
 		r.ArrivalBins = r.Latency.Arrival.NewBins()
 	}
-	r.Facts.Shape = report.OtherShape
-	ofLoad(r)
+	r.Facts = report.Facts{Shape: report.OtherShape, LoadFacts: loadFacts(r)}
+	DivideTime(r)
+	r.Facts.ArrivedShare = shareOf(new(float64(r.Account.Arrived)), new(float64(r.Account.Scheduled)))
+	r.Facts.Balance, r.Facts.Targets = balance(r.Account), targets(r)
+	r.Facts.Instrument, r.Facts.Host, r.Facts.Resources = checks(r), hostUse(r), resources(r)
 	r.Verdict.Meaning = meaning(r)
 	limit := p99Limit(r)
 	r.Answer = report.Answer{Sentence: unusable(r), P99LimitMS: limit}
@@ -96,7 +99,7 @@ func unusable(r *report.Run) string {
 		case !rule.IsBroken() || rule.Result != report.Invalid:
 			continue
 		case len(rule.Doubts) > 0: // not everything is in doubt
-			return "Undecided: " + cmp.Or(rule.Remedy, rule.Reason) + "."
+			return "Undecided: " + cmp.Or(Cause(r), rule.Remedy, rule.Reason) + "."
 		case Cause(r) != "":
 			return "Not usable: " + Cause(r) + "."
 		case rule.Remedy != "":

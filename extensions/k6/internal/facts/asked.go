@@ -60,9 +60,9 @@ func recovered(r *report.Run, f *report.Recovery) string {
 	case f.DrainedS == nil:
 		text += "did not drain within " + words.Duration(after)
 	case *f.DrainedS <= 0:
-		text += "had drained at its end" + limitOf(r, drainRule, "s")
+		text += "had drained at its end" + besideLimit(r, drainRule, "s")
 	default:
-		text += "drained in " + most + words.Duration(*f.DrainedS) + limitOf(r, drainRule, "s")
+		text += "drained in " + most + words.Duration(*f.DrainedS) + besideLimit(r, drainRule, "s")
 	}
 	switch {
 	case f.CalmP99MS == nil:
@@ -70,9 +70,9 @@ func recovered(r *report.Run, f *report.Recovery) string {
 	case f.BackS == nil:
 		text += "; p99 was not back within " + words.Duration(after) + "."
 	case *f.BackS <= 0:
-		text += "; p99 was back at once" + limitOf(r, backRule, "s") + "."
+		text += "; p99 was back at once" + besideLimit(r, backRule, "s") + "."
 	default:
-		text += "; p99 was back after " + most + words.Duration(*f.BackS) + limitOf(r, backRule, "s") + "."
+		text += "; p99 was back after " + most + words.Duration(*f.BackS) + besideLimit(r, backRule, "s") + "."
 	}
 	if f.Arrived99S == nil {
 		return text + " Less than 99 % of the burst arrived."
@@ -103,10 +103,10 @@ func stayed(r *report.Run) string {
 			about = "about "
 		}
 		text = fmt.Sprintf("%s, p99 %s by %s%s ms from the second quarter to the last%s", load, change, about,
-			words.MS(&ms), limitOf(r, driftRule, "ms"))
+			words.MS(&ms), besideLimit(r, driftRule, "ms"))
 	}
 	m := r.Facts.Memory
-	switch limit := limitOf(r, growthRule, "MB"); {
+	switch limit := besideLimit(r, growthRule, "MB"); {
 	case m == nil || m.MostGrewMB == nil:
 		return text + "; a process did not report its memory."
 	case *m.MostGrewMB <= 0:
@@ -126,7 +126,7 @@ func heldConnections(r *report.Run, c *report.Connections) string {
 	if r.Canary != nil && r.Canary.Sent > 0 {
 		beside = ", and no canary arrived"
 		if p99 := r.Canary.Latency.P99; p99 != nil {
-			beside = ", with canary p99 " + words.MS(p99) + " ms" + limitOf(r, canaryRule, "ms")
+			beside = ", with canary p99 " + words.MS(p99) + " ms" + besideLimit(r, canaryRule, "ms")
 		}
 	}
 	return fmt.Sprintf("%s held %s of %s for %s%s.", by, words.Count(c.Held), words.Plural(c.Wanted, "connection"),
@@ -144,8 +144,8 @@ func sentSessions(r *report.Run, s *report.Sessions) string {
 	return text + fmt.Sprintf(", with arrival p50 %s ms and %s.", words.MS(arrival.At(50)), worst(arrival))
 }
 
-// limitOf is a script's limit as text, in a unit; empty: it has none.
-func limitOf(r *report.Run, name, unit string) string {
+// besideLimit is a script's limit as text, in a unit; empty: it has none.
+func besideLimit(r *report.Run, name, unit string) string {
 	for _, rule := range r.Verdict.Rules {
 		if rule.Name == name && rule.Limit != nil {
 			return " (limit " + words.Exact(*rule.Limit) + " " + unit + ")"

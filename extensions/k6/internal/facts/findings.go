@@ -75,32 +75,27 @@ func adviseOnce(r *report.Run, found []report.Finding) {
 	}
 }
 
-// worstSecond is the second with the highest p99; nil: it does not stand out.
+// worstSecond is the measured second with the highest p99; nil: it does not stand out.
 func worstSecond(r *report.Run) *report.Finding {
 	var worst *report.Interval
-	for i := range r.Timeline {
-		if p99 := r.Timeline[i].Arrival.P99OrNil(); p99 != nil && (worst == nil || *p99 > *worst.Arrival.P99) {
-			worst = &r.Timeline[i]
+	for _, s := range measuredSeconds(r) {
+		if p99 := s.Arrival.P99OrNil(); p99 != nil && (worst == nil || *p99 > *worst.Arrival.P99) {
+			worst = s
 		}
 	}
 	whole := r.Latency.Arrival.At(50)
 	if worst == nil || whole == nil || *worst.Arrival.P99 < worstMuch*(*whole) {
 		return nil
 	}
-	held, sum, most := "", 0.0, ""
-	for _, stage := range r.Stages {
-		sum += worst.Stages[stage.Name]
-		if worst.Stages[stage.Name] > worst.Stages[most] {
-			most = stage.Name
-		}
-	}
-	if sum > 0 {
-		held = fmt.Sprintf("; %s took %s of its mean", most, words.Percent(worst.Stages[most]/sum))
+	held, next := "", ""
+	if most := longestOfSecond(r, worst); most != nil {
+		held = fmt.Sprintf("; %s took %s of its mean", most.Stage, words.Percent(most.Share))
+		next = stageAdvice[most.Stage]
 	}
 	return &report.Finding{
 		Text: fmt.Sprintf("The worst second is %s, with arrival p99 %s ms%s.", moment(worst.T),
 			words.MS(worst.Arrival.P99), held),
-		Next: stageAdvice[most],
+		Next: next,
 		Span: span(worst.T, worst.T+1),
 	}
 }

@@ -2,7 +2,6 @@ package facts
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
@@ -70,11 +69,7 @@ func vmstat(r *report.Run, host *report.Figures, saturated bool) (found []report
 	tell := func(next, format string, args ...any) {
 		found = append(found, report.Finding{Text: fmt.Sprintf(format, args...), Next: next})
 	}
-	mean, worst, known := Steal(r)
-	if steal := present(host.Gauges["st"]); !sharesHost(r) || !known { // the pipeline's host has a hypervisor of its own
-		mean, worst = meanOr0(steal), slices.Max(append(steal, 0))
-	}
-	if mean >= report.StealMuch {
+	if mean, worst, known := hypervisor(r, host); known && mean >= report.StealMuch {
 		tell("run again on a machine that is not shared",
 			"The hypervisor took %s of the host's CPU, and %s in the worst second: "+
 				"the latencies contain its pauses.",
@@ -96,8 +91,7 @@ func vmstat(r *report.Run, host *report.Figures, saturated bool) (found []report
 				"look at the network interface, not at the cores.",
 			words.Percent(bound), words.Count(interruptMany))
 	}
-	if slices.ContainsFunc(append(present(host.Gauges["si"]), present(host.Gauges["so"])...),
-		func(v float64) bool { return v > 0 }) {
+	if swapped(host) {
 		tell("see in Resources which process grew",
 			"The host swapped: it needs more memory, and the latencies contain disk accesses.")
 	}

@@ -5,16 +5,18 @@ import "github.com/arrival-bench/arrival/extensions/k6/internal/report"
 // backFactor is how many times the p99 before a burst is back to normal, unless the script says otherwise.
 const backFactor = 2
 
-// ofLoad sets the facts of a run over its load. What the instrument or an earlier report has set stays: the question,
+// loadFacts are the facts of a run over its load. What the instrument or an earlier report has set stays: the question,
 // the drift, which is made of every second's histogram, and what the connections and sessions are counted from.
-func ofLoad(r *report.Run) {
-	f := &r.Facts
+func loadFacts(r *report.Run) report.LoadFacts {
 	factor := float64(backFactor)
-	if f.Question != nil && f.Question.BackFactor > 0 {
-		factor = f.Question.BackFactor
+	if q := r.Facts.Question; q != nil && q.BackFactor > 0 {
+		factor = q.BackFactor
 	}
-	f.Recovery, f.Memory, f.Backlog = Recover(r, factor), memoryOf(r), backlogOf(r)
-	f.Connections, f.Sessions, f.Clients = connections(r), sessions(r), clients(r)
+	return report.LoadFacts{
+		Question: r.Facts.Question, Drift: r.Facts.Drift,
+		Recovery: Recover(r, factor), Memory: memoryOf(r), Backlog: backlogOf(r),
+		Connections: connections(r), Sessions: sessions(r), Clients: clients(r),
+	}
 }
 
 // memoryOf is the growth of the processes' memory; nil: there is no measured phase.

@@ -82,3 +82,19 @@ func secondsIn(timeline []report.Interval, span report.Span) (inside []*report.I
 func spanOf(s *report.Step) report.Span {
 	return report.Span{FromS: s.StartS, ToS: s.StartS + s.DurationS}
 }
+
+// measuredSeconds are the seconds of a run that lie in measured steps, almost as a whole.
+func measuredSeconds(r *report.Run) (inside []*report.Interval) {
+	for i := range r.Timeline {
+		s, share := &r.Timeline[i], 0.0
+		for j := range r.Steps {
+			if span := spanOf(&r.Steps[j]); r.Steps[j].Measured {
+				share += max(0, min(float64(s.T+1), span.ToS)-max(float64(s.T), span.FromS))
+			}
+		}
+		if share >= measuredEnough {
+			inside = append(inside, s)
+		}
+	}
+	return inside
+}

@@ -12,36 +12,34 @@ import (
 )
 
 // Arrival from due never flatters: in a pipeline that serves in order, messages that are sent later than due arrive no
-// earlier than if all had been sent when due. So a limit that holds with the generator's lateness inside holds. And
-// if no message of a busy period is later than some time, none arrives later by more than that time: arrival less that
-// lateness is a reading from below.
+// earlier than if all had been sent when due. So a limit that holds with the generator's lateness inside holds. From
+// below there is a reading too (facts.Punctual): a limit that it breaks is broken.
 
 // reading is the span in which a figure lies, whatever the instrument did.
 type reading struct{ low, high float64 }
 
 // bounded decides a limit by the two readings of its figure, given the rules on the instrument. A rule that is not
-// broken puts nothing in doubt.
+// broken puts nothing in doubt, save the lateness: a limit is broken only by more than it.
 func bounded(r *report.Run, limit report.Rule, about subject, instrument []report.Rule) report.Rule {
 	if limit.OK == nil || limit.Value == nil || limit.Limit == nil {
 		return limit
 	}
-	span := reading{*limit.Value, *limit.Value}
+	d := doubts{run: r, limit: limit, about: about}
 	for _, rule := range instrument {
-		if !rule.IsBroken() {
-			continue
-		}
-		for _, doubt := range rule.Doubts {
-			if !slices.Contains(about.claims, doubt.Claim) {
-				continue
-			}
-			span = span.widened(about.reading(r, rule.Name, doubt.Direction, limit))
-			limit.DoubtedBy = append(limit.DoubtedBy, rule.Name)
+		if rule.IsBroken() {
+			d.add(rule)
 		}
 	}
-	if len(limit.DoubtedBy) == 0 {
+	if !*limit.OK && !slices.Contains(d.by, lateRule) && slices.Contains(about.claims, report.ArrivalClaim) {
+		if _, known := facts.LatestMS(r); known {
+			d.add(report.Rule{Name: lateRule, Doubts: []report.Doubt{doubt(report.ArrivalClaim, report.TooHigh)}})
+		}
+	}
+	if len(d.by) == 0 {
 		return limit
 	}
-	limit.DoubtedBy = slices.Compact(limit.DoubtedBy)
+	limit.DoubtedBy = d.by
+	span := d.reading()
 	limit.AtLeast, limit.AtMost = known(span.low), known(span.high)
 	switch held, broken := span.against(limit.Op, *limit.Limit); {
 	case held:
@@ -140,45 +138,89 @@ func subjectOf(name string) subject {
 	return subject{claims: []string{report.SamplesClaim}}
 }
 
-// reading is what a figure may be where a broken rule puts it in doubt.
-func (s subject) reading(r *report.Run, rule, direction string, limit report.Rule) reading {
-	low, high := math.Inf(-1), math.Inf(1)
-	if limit.Unit == "ms" || limit.Unit == "messages" {
-		low = 0
-	}
-	value := *limit.Value
-	if rule == "lateness" {
-		low, high = s.late(r, limit)
-	}
-	if s.share { // a latency that is too high makes the share too low
-		switch direction {
-		case report.TooHigh:
-			return reading{value, min(high, 100)}
-		case report.TooLow:
-			return reading{max(low, 0), value}
-		}
-		return reading{max(low, 0), min(high, 100)}
-	}
-	switch direction {
-	case report.TooHigh:
-		return reading{low, value}
-	case report.TooLow:
-		return reading{value, high}
-	}
-	return reading{low, high}
+// doubts are what the broken rules say of the figure of a limit.
+type doubts struct {
+	run   *report.Run
+	limit report.Rule
+	about subject
+	by    []string // the rules
+
+	high, low bool    // the figure may be too high, or too low
+	unbounded bool    // by an unknown amount
+	wait      float64 // ms that arrivals may have been unread
 }
 
-// late bounds a figure by the generator's lateness.
-func (s subject) late(r *report.Run, limit report.Rule) (low, high float64) {
-	value, most := *limit.Value, facts.LatestMS(r)
+// add adds a broken rule, if it is about the figure.
+func (d *doubts) add(rule report.Rule) {
+	for _, doubt := range rule.Doubts {
+		if !slices.Contains(d.about.claims, doubt.Claim) {
+			continue
+		}
+		if !slices.Contains(d.by, rule.Name) {
+			d.by = append(d.by, rule.Name)
+		}
+		d.high = d.high || doubt.Direction != report.TooLow
+		d.low = d.low || doubt.Direction != report.TooHigh
+		switch health := d.run.Health; {
+		case rule.Name == lateRule:
+		// A wait behind the kernel's stamp only adds. What a script reads may have waited before, too.
+		case rule.Name == "socket_wait" && health.ArrivalStamps.Read == 0 && health.ArrivalStamps.Kernel > 0:
+			d.wait = *health.SocketWait.Max
+		default:
+			d.unbounded = true
+		}
+	}
+}
+
+// reading is what the figure may be.
+func (d *doubts) reading() reading {
+	value, low, high := *d.limit.Value, math.Inf(-1), math.Inf(1)
+	if !d.unbounded {
+		low, high = d.bounds(value)
+	}
+	switch d.limit.Unit {
+	case "ms", "messages":
+		low = max(low, 0)
+	case "%":
+		low, high = max(low, 0), min(high, 100)
+	}
+	if d.about.share { // a latency that is too high makes the share too low
+		d.high, d.low = d.low, d.high
+	}
+	if !d.high {
+		low = value
+	}
+	if !d.low {
+		high = value
+	}
+	return reading{min(low, value), max(high, value)}
+}
+
+// bounds are those of a figure whose generator was late in sending, reading or both.
+func (d *doubts) bounds(value float64) (low, high float64) {
+	most, ok := facts.LatestMS(d.run)
+	if !ok && slices.Contains(d.by, lateRule) {
+		return math.Inf(-1), math.Inf(1)
+	}
+	most = overtaking*most + d.wait
+	punctual := facts.NewPunctual(d.run, d.wait)
 	switch {
-	case s.share:
-		_, within, _ := report.WithinMetric(limit.Name)
-		return 0, 100 * facts.PunctualWithin(r, float64(within.Microseconds())/1000)
-	case limit.Name == report.P99Rule:
-		return max(0, value-most, facts.PunctualMS(r, 0.99)), value + most
-	case limit.Unit == "ms":
-		return max(0, value-most), value + most
+	case d.about.share:
+		_, within, _ := report.WithinMetric(d.limit.Name)
+		if punctual == nil {
+			return math.Inf(-1), math.Inf(1)
+		}
+		return 0, 100 * punctual.Within(float64(within.Microseconds())/1000)
+	case d.limit.Name == report.P99Rule && punctual != nil:
+		return max(value-most, punctual.Quantile(0.99)), value + most
+	case d.limit.Unit == "ms":
+		return value - most, value + most
 	}
 	return math.Inf(-1), math.Inf(1)
 }
+
+// overtaking is how many times the lateness a message may arrive later for it (see facts.Punctual).
+const overtaking = 2
+
+// lateRule is the name of the rule on the lateness in sending.
+const lateRule = "lateness"

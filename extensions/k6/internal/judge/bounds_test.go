@@ -22,6 +22,7 @@ func lateRun(ms float64, lateMS ...float64) *report.Run {
 			r.Timeline = append(r.Timeline, report.Interval{T: t, LateMaxMS: &late,
 				DueBins: []int64{ledger.BinOf(int64(ms * 1000)), 100}})
 		}
+		r.ArrivalBins = []int64{ledger.BinOf(int64(ms * 1000)), 1000}
 		own := latency(worst)
 		own.Max = &worst
 		r.Health.Lateness = &own
@@ -49,7 +50,7 @@ func TestALimitThatHoldsWithTheLatenessInsideHolds(t *testing.T) {
 	assert.True(t, *rule.OK)
 	assert.Equal(t, []string{"lateness"}, rule.DoubtedBy)
 	assert.InDelta(t, 29, *rule.AtMost, 0)
-	assert.InDelta(t, 21.78, *rule.AtLeast, 1e-9)
+	assert.InDelta(t, 14.56, *rule.AtLeast, 1e-9, "twice the lateness: senders overtake each other")
 }
 
 func TestALimitThatIsBrokenWithoutTheLatenessIsBroken(t *testing.T) {
@@ -66,7 +67,37 @@ func TestALimitBetweenTheReadingsIsUndecided(t *testing.T) {
 	rule := ruleNamed(t, v, report.P99Rule)
 	assert.True(t, rule.Undecided)
 	assert.Nil(t, rule.OK)
-	assert.Contains(t, v.Reasons[0], "lies between 10 and 310 ms (lateness)")
+	assert.Contains(t, v.Reasons[0], "lateness p99 300 ms")
+	assert.Contains(t, v.Reasons[1], "lies between 0 and 310 ms (lateness)")
+}
+
+// Regression: within the tolerance of 5 % a lateness of 2.4 ms made 55.5 ms of 50.
+func TestALimitIsBrokenOnlyByMoreThanTheLateness(t *testing.T) {
+	t.Parallel()
+	v := Of(Evidence{Run: lateRun(55.5, 2), Limits: []report.Rule{p99Below(55, 55.5)}})
+	assert.Equal(t, report.Invalid, v.Result)
+	assert.Equal(t, report.Fail, Of(Evidence{Run: lateRun(60, 2), Limits: []report.Rule{p99Below(55, 60)}}).Result)
+	assert.Empty(t, Of(Evidence{Run: lateRun(54, 2), Limits: []report.Rule{p99Below(55, 54)}}).Doubts)
+}
+
+func TestWithoutTheLatenessOfEachSecondNothingIsKnownFromBelow(t *testing.T) {
+	t.Parallel()
+	r := lateRun(4000, 300)
+	r.Timeline[3].LateMaxMS, r.Timeline[3].Requests = nil, 100
+	assert.Equal(t, report.Invalid, Of(Evidence{Run: r, Limits: []report.Rule{p99Below(250, 4000)}}).Result)
+}
+
+func TestAWaitInTheSocketIsTakenOffToo(t *testing.T) {
+	t.Parallel()
+	r := lateRun(310, 0.1)
+	wait := latency(100)
+	wait.Max = new(120.0)
+	r.Health.SocketWait, r.Health.ArrivalStamps.Kernel = &wait, 1000
+	assert.Equal(t, report.Invalid, Of(Evidence{Run: r, Limits: []report.Rule{p99Below(250, 310)}}).Result)
+	assert.Equal(t, report.Fail, Of(Evidence{Run: r, Limits: []report.Rule{p99Below(150, 310)}}).Result)
+	r.Health.ArrivalStamps.Read = 1
+	assert.Equal(t, report.Invalid, Of(Evidence{Run: r, Limits: []report.Rule{p99Below(150, 310)}}).Result,
+		"before the read it may have waited for longer")
 }
 
 // One frozen second says nothing against the others.
@@ -91,7 +122,7 @@ func TestAShareInTimeIsReadTheOtherWayRound(t *testing.T) {
 func TestTheLatencyOfRequestsIsInDoubtBothWays(t *testing.T) {
 	t.Parallel()
 	http := func(measured float64) report.Verdict {
-		return Of(Evidence{Run: lateRun(50, 30), Limits: []report.Rule{{Name: "http_req_duration p(95)", Value: &measured,
+		return Of(Evidence{Run: lateRun(50, 15), Limits: []report.Rule{{Name: "http_req_duration p(95)", Value: &measured,
 			Op: "<", Limit: new(100.0), Unit: "ms", OK: new(measured < 100), Result: report.Fail}}})
 	}
 	assert.Equal(t, report.Pass, http(60).Result)

@@ -42,14 +42,17 @@ func stolen(r *report.Run) string {
 // sentence. The host comes first: on a full one senders wait for a core too, and answers for the pipeline's.
 func (e Evidence) lateBy(limit float64) (why, remedy string) {
 	lower := e.lowerRate(limit)
-	late, full, taken, own := 0, 0, 0, 0
+	late, full, taken, own, hostKnown := 0, 0, 0, 0, false
 	for _, s := range e.Run.Timeline {
 		if s.LateMaxMS == nil || *s.LateMaxMS <= limit {
 			continue
 		}
 		late++
-		if busy := s.Generator.HostPercent; busy != nil && *busy >= facts.Full {
-			full++
+		if busy := s.Generator.HostPercent; busy != nil {
+			hostKnown = true
+			if *busy >= facts.Full {
+				full++
+			}
 		}
 		if steal := s.Generator.StealPercent; steal != nil && *steal >= report.StealMuch {
 			taken++
@@ -69,21 +72,17 @@ func (e Evidence) lateBy(limit float64) (why, remedy string) {
 		return fmt.Sprintf("the generator was out of CPU in %d of the %d seconds in which it was", own, late),
 			lower + " or give it more cores"
 	case 100*e.Unattended >= int64(max(1, e.Run.Account.Requests.Scheduled)): // as many requests as affect a p99
-		why = fmt.Sprintf("%s requests were due while all %sits senders waited for answers%s", words.Count(int(e.Unattended)),
-			e.senders(), after(facts.Cause(e.Run)))
+		why = fmt.Sprintf("%s requests were due while all senders waited for answers%s",
+			words.Count(int(e.Unattended)), after(facts.Cause(e.Run)))
 		return why, fmt.Sprintf("Give it %s senders (SENDERS, or senders of new Run()), or lower the rate", e.moreSenders())
 	}
 	if cause := facts.Cause(e.Run); cause != "" { // senders that have ended are late
 		return cause, lower
 	}
-	return "neither its host, its cores nor its senders were used up: something paused it for a short time", lower
-}
-
-func (e Evidence) senders() string {
-	if e.Senders == 0 {
-		return "of "
+	if !hostKnown {
+		return "no cause is known", lower
 	}
-	return words.Count(e.Senders) + " of "
+	return "neither its host, its cores nor its senders were used up: something paused it for a short time", lower
 }
 
 // moreSenders is how many senders the load needs: as many as requests are under way at once when each takes as long

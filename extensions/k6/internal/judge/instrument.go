@@ -52,7 +52,7 @@ func lateness(e Evidence) *report.Rule {
 	if own == nil {
 		return nil
 	}
-	rule := late("lateness", value(own.P99), arrival)
+	rule := late(lateRule, value(own.P99), arrival)
 	rule.Part = report.Sending
 	// What is sent late is sent in a burst, which may queue where a steady load does not; but it is not sent while an
 	// answer is awaited.

@@ -23,10 +23,12 @@ const (
 var Ends = [ends]EndCount{
 	EndDropped: {
 		Count:  Count{"dropped", true, func(a *Account) *int { return &a.Dropped }},
+		Stage:  "schedule",
 		Missed: true,
 	},
 	EndRejected: {
 		Count:  Count{"rejected", true, func(a *Account) *int { return &a.Rejected }},
+		Stage:  "request",
 		Missed: true,
 		Failed: true,
 		Judged: Always,
@@ -34,6 +36,7 @@ var Ends = [ends]EndCount{
 	EndUnknown: {
 		Count:  Count{"unknown", true, func(a *Account) *int { return &a.Unknown }},
 		Reason: "may have been accepted and never arrived",
+		Stage:  "request",
 		Missed: true,
 		Failed: true,
 		Judged: Always,
@@ -44,6 +47,7 @@ var Ends = [ends]EndCount{
 	EndAltered: {
 		Count:  Count{"altered", true, func(a *Account) *int { return &a.Altered }},
 		Reason: "arrived with other content than was sent (VERIFY=off: the pipeline rewrites messages on purpose)",
+		Stage:  "delivery",
 		Missed: true,
 		Failed: true,
 		Rare:   true,
@@ -51,6 +55,7 @@ var Ends = [ends]EndCount{
 	},
 	EndDeadLettered: {
 		Count:  Count{"dead_lettered", true, func(a *Account) *int { return &a.DeadLettered }},
+		Stage:  "relay",
 		Missed: true,
 		Failed: true,
 		Judged: Always,
@@ -58,6 +63,7 @@ var Ends = [ends]EndCount{
 	EndQueued: {
 		Count:  Count{"queued", true, func(a *Account) *int { return &a.Queued }},
 		Reason: "were still in the queue",
+		Stage:  "queue",
 		Missed: true,
 		Failed: true,
 		Judged: Always,

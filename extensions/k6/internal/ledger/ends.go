@@ -29,6 +29,7 @@ const (
 type EndCount struct {
 	Count
 	Reason string // what a verdict says after the number of messages; empty: the name says it
+	Stage  string // of this pipeline, where the message left its way; empty: the end does not say it
 	Missed bool   // the message did not reach its subscribers
 	Failed bool   // it missed them by the pipeline's doing
 	Judged Judged

@@ -87,6 +87,9 @@ func TestTheEndsAreUpToDate(t *testing.T) {
 		if end.Reason != "" {
 			write("Reason: %q,\n", end.Reason)
 		}
+		if end.Stage != "" {
+			write("Stage: %q,\n", end.Stage)
+		}
 		for _, flag := range []struct {
 			name string
 			set  bool

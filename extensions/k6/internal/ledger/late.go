@@ -1,5 +1,7 @@
 package ledger
 
+import "github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+
 // lateSeconds are the largest lateness of the requests that were due in each second of the run, in µs plus one; 0:
 // none was sent. A day takes 350 KB.
 type lateSeconds []uint32
@@ -39,8 +41,20 @@ func (l *Ledger) SentIn(second int) int {
 	return int(l.sentIn[second])
 }
 
-// MostLate is the largest lateness (sent − due), in µs, of the requests of all phases that were due in a second of the
-// run, whenever they were sent; at most Highest. ok is false if none was sent, and in the closed model.
+// Written records when a request that is sent had been written. Between the two the generator may have been paused,
+// so the time until then is the most by which the request can have been late.
+func (l *Ledger) Written(s pacer.Slot, at int64) {
+	if l.pacer.Closed() {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	due := s.Due.Microseconds()
+	l.late.add(due, at-l.epoch-due)
+}
+
+// MostLate is the largest lateness (written − due, or sent − due where it is not known when a request was written), in
+// µs, of the requests of all phases that were due in a second of the run, whenever they were sent; at most Highest. ok is false if none was sent, and in the closed model.
 func (l *Ledger) MostLate(second int) (us int64, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

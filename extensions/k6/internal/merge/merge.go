@@ -37,7 +37,7 @@ func whole(parts []Part, name string, log io.Writer) *report.Run {
 	r.Targets, r.Flows = targets(runs), flows(runs)
 	r.Messages = report.MergeMessages(each(runs, func(r *report.Run) *report.Messages { return r.Messages }))
 	r.Tail = report.MergeTails(each(runs, func(r *report.Run) *report.Tail { return r.Tail }))
-	r.Facts = counted(runs)
+	r.Facts.LoadFacts = counted(runs)
 	quarters := facts.NewQuarters(first.Run.Profile.Phases)
 	r.Timeline = seconds(parts, first.Run.ID, must.Get(time.Parse(time.RFC3339, first.Run.Started)).UnixMilli(), log,
 		quarters)
@@ -49,9 +49,9 @@ func whole(parts []Part, name string, log io.Writer) *report.Run {
 }
 
 // counted are the facts that the rest of a merged report does not hold.
-func counted(runs []*report.Run) report.Facts {
+func counted(runs []*report.Run) report.LoadFacts {
 	first := runs[0].Facts
-	f := report.Facts{Question: first.Question, Connections: first.Connections}
+	f := report.LoadFacts{Question: first.Question, Connections: first.Connections}
 	for _, r := range runs {
 		if s := r.Facts.Sessions; s != nil {
 			if f.Sessions == nil {

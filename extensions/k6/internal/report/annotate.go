@@ -100,8 +100,8 @@ func rewrite(dir string, r *Run, data, text []byte) error {
 }
 
 // SetSpans replaces the stages by spans of a run, by the path of its run.json or of its directory, in all that Annotate
-// writes. It returns the run.
-func SetSpans(path string, s *Spans) (*Run, error) {
+// writes, with the facts that follow from them. It returns the run.
+func SetSpans(path string, s *Spans, follow func(r *Run)) (*Run, error) {
 	data, r, err := loadWhole(path)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,11 @@ func SetSpans(path string, s *Spans) (*Run, error) {
 	dir := DirectoryOf(path)
 	before := markdownOfSpans(r)
 	r.Spans = s.Against(r.Latency.Arrival)
+	follow(r)
 	if data, err = setMember(data, "spans", r.Spans); err != nil {
+		return nil, err
+	}
+	if data, err = setMember(data, "facts", r.Facts); err != nil {
 		return nil, err
 	}
 	if err := Validate(data); err != nil {

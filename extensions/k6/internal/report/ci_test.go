@@ -17,7 +17,8 @@ func failed() *Run {
 	r := balanced()
 	ended := "2026-11-21T10:00:51.500Z"
 	r.Run.Name, r.Run.Started, r.Run.Ended = hostile, "2026-11-21T10:00:00.000Z", &ended
-	r.Verdict = Verdict{Result: Fail, Reasons: []string{hostile + strings.Repeat("x", 10_000)}, Rules: []Rule{
+	r.Facts.Reasons = []string{hostile + strings.Repeat("x", 10_000)}
+	r.Verdict = Verdict{Result: Fail, Reasons: r.Facts.Reasons, Rules: []Rule{
 		{Name: "finished", OK: new(true), Result: Incomplete},
 		{Name: "arrival_latency p(99)", Value: new(3.5), Op: "<", Limit: new(250.0), Unit: "ms", OK: new(true),
 			Result: Fail},

@@ -1,20 +1,5 @@
 package report
 
-// Facts is what follows from the rest of a run, made once (internal/facts) for all that show it.
-type Facts struct {
-	Shape    string    `json:"shape"`
-	Reasons  []string  `json:"reasons"`  // of the verdict, those that the answer does not say; never nil
-	Question *Question `json:"question"` // nil: the rate that the pipeline held
-	Recovery *Recovery `json:"recovery"` // nil: the load has no burst
-	Drift    *Drift    `json:"drift"`    // nil: the load does not stay at one rate, or an earlier version
-	Memory   *Memory   `json:"memory"`   // nil: no measured phase
-	// Backlog: of the one measured phase; nil: it is shorter than two seconds or of no steady rate, or there are several
-	Backlog     *BacklogGrowth `json:"backlog"`
-	Connections *Connections   `json:"connections"` // nil: the run has no publishers
-	Sessions    *Sessions      `json:"sessions"`    // nil: the script asks for none
-	Clients     *Clients       `json:"clients"`     // nil: the script asks for none
-}
-
 // Shapes of a load.
 const (
 	SweepShape  = "sweep"  // of concurrency

@@ -2,6 +2,19 @@ package report
 
 // The facts of a run over its load; internal/facts makes them.
 
+// LoadFacts are the facts of a run over its load, and the question that its script asks.
+type LoadFacts struct {
+	Question *Question `json:"question"` // nil: the rate that the pipeline held
+	Recovery *Recovery `json:"recovery"` // nil: the load has no burst
+	Drift    *Drift    `json:"drift"`    // nil: the load does not stay at one rate
+	Memory   *Memory   `json:"memory"`   // nil: no measured phase
+	// Backlog: of the one measured phase; nil: it is shorter than two seconds or of no steady rate, or there are several
+	Backlog     *BacklogGrowth `json:"backlog"`
+	Connections *Connections   `json:"connections"` // nil: the run has no publishers
+	Sessions    *Sessions      `json:"sessions"`    // nil: the script asks for none
+	Clients     *Clients       `json:"clients"`     // nil: the script asks for none
+}
+
 // Recovery says how a pipeline recovered from a burst. Times are from the end of the burst unless noted.
 type Recovery struct {
 	Phase string `json:"phase"` // of the burst

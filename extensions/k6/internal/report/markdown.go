@@ -130,7 +130,7 @@ func (m *markdown) latencies(r *Run) {
 				head()
 				open = true
 			}
-			row(stage.Name, s, within(r, stage))
+			row(stage.Name, s, withinText(r.BoundOf(stage)))
 		}
 	}
 	if open {
@@ -145,13 +145,13 @@ func (m *markdown) spans(r *Run) {
 	if s == nil {
 		return
 	}
-	head := s.head()
+	head := s.Head()
 	m.line("\n<details><summary>%s</summary>\n", plain(head))
 	if len(s.Stages) > 0 {
 		m.row("ms", "mean", "±", "p50", "p99", "max")
 		m.row("---", "---:", "---:", "---:", "---:", "---:")
 		for _, stage := range s.rows() {
-			m.row(plain(stage.From+" → "+stage.To), words.MS(stage.Mean), words.MS(stage.Error), words.MS(stage.P50)+stage.within(),
+			m.row(plain(stage.From+" → "+stage.To), words.MS(stage.Mean), words.MS(stage.Error), words.MS(stage.P50)+withinText(stage.BoundMS()),
 				words.MS(stage.P99), words.MS(stage.Max))
 		}
 	}

@@ -29,6 +29,7 @@ type Slow struct {
 	Due        string             `json:"due"`        // UTC, µs
 	ArrivalMS  float64            `json:"arrival_ms"`
 	StagesMS   map[string]float64 `json:"stages_ms"` // the known ones; all of them sum to ArrivalMS
+	Longest    *Longest           `json:"longest"`   // nil: not known
 }
 
 // Named is a message that did not arrive, or a duplicate or negative delivery.
@@ -139,6 +140,9 @@ func slowestText(r *Run) []string {
 			if ms, known := s.StagesMS[stage.Name]; known {
 				stages = append(stages, stage.Name+" "+words.MS(&ms))
 			}
+		}
+		if l := s.Longest; l != nil && l.Stage == r.Stages.Rest() { // no stage of its own says where the time went
+			stages = append(stages, l.Stage+" "+words.MS(&l.MS))
 		}
 		lines = append(lines, fmt.Sprintf("%s ms  %s  due %s  %s", words.MS(&s.ArrivalMS), s.ID, s.Due, s.Target),
 			"  "+strings.Join(stages, " · "))

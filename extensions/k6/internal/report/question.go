@@ -27,4 +27,4 @@ func Questions() []string {
 }
 
 // Asks reports whether the script of a run asks a kind of question.
-func (f Facts) Asks(kind string) bool { return f.Question != nil && f.Question.Kind == kind }
+func (f LoadFacts) Asks(kind string) bool { return f.Question != nil && f.Question.Kind == kind }

@@ -201,12 +201,12 @@ func TestAShortStageIsShownWithTheClockBound(t *testing.T) {
 	r := &Run{Latency: NewLatencies(stages.Default(), times, false), Clock: Clock{BoundMS: 0.0543}}
 	shown := map[string]string{}
 	for _, stage := range stages.Default() {
-		shown[stage.Name] = within(r, stage)
+		shown[stage.Name] = withinText(r.BoundOf(stage))
 	}
 	assert.Equal(t, map[string]string{"schedule": "", "request": " ±0.054", "ingest": "", "queue": " ±0.054",
 		"relay": "", "delivery": ""}, shown)
 	r.Clock.OneHost = true
-	assert.Empty(t, within(r, stages.Default()[3]), "one host has one clock")
+	assert.Nil(t, r.BoundOf(stages.Default()[3]), "one host has one clock")
 }
 
 func TestTheTextSummarizesTheRun(t *testing.T) {
@@ -216,7 +216,8 @@ func TestTheTextSummarizesTheRun(t *testing.T) {
 	times.HTTP.Merge(ramp(20))
 	times.Stages[0].Add((500 * time.Microsecond).Microseconds())
 	r := &Run{
-		Verdict: Verdict{Result: Fail, Reasons: []string{"lost: 3 of 12345 messages were accepted and never arrived"}},
+		Verdict: Verdict{Result: Fail},
+		Facts:   Facts{Reasons: []string{"lost: 3 of 12345 messages were accepted and never arrived"}},
 		Stages:  stages.Default(),
 		Latency: NewLatencies(stages.Default(), times, false),
 		Account: Account{Scheduled: 12345, Arrived: 12342, Lost: 3, Balanced: true,

@@ -132,8 +132,9 @@ func (s *Spans) Against(all Latency) *Spans {
 // waits reports whether its spans are joined later.
 func (s *Spans) waits() bool { return s.Listen == "" && s.Received.Requests == 0 }
 
-// left says which deliveries have no stages, and why.
-func (s *Spans) left() (lines []string) {
+// Left says which deliveries have no stages, and why; empty: all have them.
+func (s *Spans) Left() string {
+	var lines []string
 	if n := s.Sampled - s.Traced; n > 0 {
 		lines = append(lines, fmt.Sprintf("%s without a span", words.Count(n)))
 	}
@@ -147,11 +148,11 @@ func (s *Spans) left() (lines []string) {
 			}
 		}
 	}
-	return lines
+	return strings.Join(lines, ", ")
 }
 
-// head says how many deliveries have stages.
-func (s *Spans) head() string {
+// Head says how many deliveries have stages.
+func (s *Spans) Head() string {
 	if s.waits() {
 		return fmt.Sprintf("deliveries of sampled messages (one in %s): %s, without spans so far; "+
 			"k6 x arrival spans joins files of them",
@@ -173,8 +174,8 @@ func (s *Spans) tail(r *Run) (lines []string) {
 		lines = append(lines, "the mean of the sampled deliveries minus that of all: "+change(s.Difference.Mean,
 			r.Latency.Arrival.Mean))
 	}
-	if left := s.left(); len(left) > 0 {
-		lines = append(lines, "left out: "+strings.Join(left, ", "))
+	if left := s.Left(); left != "" {
+		lines = append(lines, "left out: "+left)
 	}
 	if s.Traced > 0 && s.Count == 0 {
 		lines = append(lines, "k6 x arrival spans --suggest proposes which spans divide the time (spans.marks)")
@@ -188,12 +189,12 @@ func SpansText(r *Run) []string {
 	if s == nil {
 		return nil
 	}
-	lines := []string{s.head()}
+	lines := []string{s.Head()}
 	if len(s.Stages) > 0 {
 		lines = append(lines, fmt.Sprintf("%-24s "+spansRow, "", "mean", "±", "p50", "p99", "max"))
 		for _, stage := range s.rows() {
 			lines = append(lines, fmt.Sprintf("%-24s "+spansRow+" ms%s", stage.From+" → "+stage.To,
-				words.MS(stage.Mean), words.MS(stage.Error), words.MS(stage.P50), words.MS(stage.P99), words.MS(stage.Max), stage.within()))
+				words.MS(stage.Mean), words.MS(stage.Error), words.MS(stage.P50), words.MS(stage.P99), words.MS(stage.Max), withinText(stage.BoundMS())))
 		}
 	}
 	return append(lines, s.tail(r)...)
@@ -201,10 +202,10 @@ func SpansText(r *Run) []string {
 
 const spansRow = "%8s %8s %8s %8s %8s"
 
-// within is the bound of the clocks, of a stage that is shorter than ten of them.
-func (s SpansStage) within() string {
+// BoundMS is the bound of the clocks, of a stage that is too short for it; nil: it does not matter.
+func (s SpansStage) BoundMS() *float64 {
 	if s.Bound == 0 || s.P50 == nil || *s.P50 >= sure*s.Bound {
-		return ""
+		return nil
 	}
-	return " ±" + words.MS(&s.Bound)
+	return &s.Bound
 }

@@ -193,10 +193,9 @@ func (s *summary) latencies(r *Run) {
 	for i, stage := range r.Stages {
 		switch part := l.Stages[stage.Name]; {
 		case part.Count > 0:
-			row(stage.Name, part, within(r, stage))
+			row(stage.Name, part, withinText(r.BoundOf(stage)))
 		case i == 1 && l.FromSend.Count > 0: // without stamps the stages in between are one
-			row(stage.Name+" …", l.FromSend, fmt.Sprintf("   %s to %s as one: the pipeline sends no stamps", stage.Name,
-				r.Stages[len(r.Stages)-1].Name))
+			row(stage.Name+" …", l.FromSend, "   "+r.Stages.Rest()+" as one: the pipeline sends no stamps")
 			return
 		default:
 			s.line("  "+stage.Name, "%8s", "n/a")

@@ -112,7 +112,8 @@ func TestTextEscapesControlCharacters(t *testing.T) {
 	hostile := func(of string) string { return of + " \x1b[31m\u009b\r\n  PASS \u202e" }
 	r := balanced()
 	r.Run.Name, r.Run.Protocol, r.Verdict = hostile("name"), hostile("protocol"),
-		Verdict{Result: Fail, Reasons: []string{hostile("reason")}}
+		Verdict{Result: Fail, Doubts: []string{hostile("doubt")}}
+	r.Facts.Reasons = []string{hostile("reason")}
 	r.Figures = []Figure{{Name: hostile("figure"), Unit: hostile("unit"), Value: new(1.0)}}
 	r.Errors = []ErrorClass{{Stage: hostile("stage"), Class: hostile("class"), Example: hostile("example"), Count: 1}}
 	for range 3 {
@@ -122,7 +123,7 @@ func TestTextEscapesControlCharacters(t *testing.T) {
 	}
 	text := Text(r, hostile("where"), Screen{})
 	assert.NotRegexp(t, `[\p{Cc}\x{202e}]`, strings.ReplaceAll(text, "\n", ""))
-	for _, of := range []string{"name", "protocol", "reason", "figure", "unit", "stage", "class", "example", "where"} {
+	for _, of := range []string{"name", "protocol", "reason", "doubt", "figure", "unit", "stage", "class", "example", "where"} {
 		assert.Contains(t, text, of+` \u001b[31m\u009b\r\n  PASS \u202e`)
 	}
 	assert.Contains(t, text, `phase \u001b[31m`, "the rest is cut")
@@ -236,9 +237,9 @@ func TestTheSummaryFitsTheTerminal(t *testing.T) {
 	t.Parallel()
 	r := balanced()
 	r.Run.Name = "soak"
-	r.Verdict = Verdict{Result: Invalid, Reasons: []string{
+	r.Verdict.Result, r.Facts.Reasons = Invalid, []string{
 		"the generator was late: lateness p99 12.1 ms of arrival p99 124.1 ms; the hypervisor took 2 % of this host's CPU during the run",
-	}}
+	}
 	whole := Text(r, "reports/runs/soak/index.html", Screen{})
 	require.Regexp(t, `(?m)^.{100,}$`, whole)
 	for _, columns := range []int{60, 80, 100} {

@@ -33,14 +33,22 @@ type ProcessClock struct {
 // sure: a stage between two processes that is shorter than this many clock bounds is shown with the bound.
 const sure = 10
 
-// within is the clock bound beside a short stage; empty for other stages, and when all processes are on one host. The
-// page (reports/page/facts.ts) has the same rule.
-func within(r *Run, stage stages.Stage) string {
+// BoundOf is the clock bound of a stage that is too short for it: the stage is known only to within it. It is nil for
+// other stages, and when all processes are on one host.
+func (r *Run) BoundOf(stage stages.Stage) *float64 {
 	p50 := r.Latency.Stages[stage.Name].P50
 	if !stage.CrossesHosts || p50 == nil || r.Clock.OneHost || *p50 >= sure*r.Clock.BoundMS {
+		return nil
+	}
+	return &r.Clock.BoundMS
+}
+
+// withinText is a bound as it stands behind a figure; empty: there is none.
+func withinText(bound *float64) string {
+	if bound == nil {
 		return ""
 	}
-	return " ±" + words.MS(&r.Clock.BoundMS)
+	return " ±" + words.MS(bound)
 }
 
 // Health describes whether the instrument kept up.

@@ -156,6 +156,9 @@ func (r Rule) named() string {
 
 var signs = strings.NewReplacer("<=", "≤", ">=", "≥", "===", "=", "==", "=", "!=", "≠")
 
+// LimitText is the limit with its relation: "≤ 2.00 ms"; empty: it has none.
+func (r Rule) LimitText() string { return r.limit() }
+
 // limit is the rule without its name: "< 250 ms", as it was set; empty for an unreadable one, whose name is its text.
 func (r Rule) limit() string {
 	if r.Limit == nil || r.Op == "" {

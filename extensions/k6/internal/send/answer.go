@@ -23,6 +23,9 @@ type Answer struct {
 	Body   func() []byte // of an answer with a status
 	To     *url.URL      // where a redirect leads; nil: it is none
 	Done   time.Time     // when it arrived
+	// Written is when the whole request had been written, without the time of connecting; zero: not known. What the
+	// generator loses between its stamp of a request and the wire lies before it.
+	Written time.Time
 
 	Secrets *strings.Replacer // takes them out of what is shown; nil: there are none
 }

@@ -58,6 +58,7 @@ type Poster struct {
 	packet []byte
 	kind   int       // of its URL
 	used   time.Time // the end of the last request
+	wrote  time.Time // when the last request had been written, without the time of connecting; zero: not known
 }
 
 const (
@@ -146,15 +147,17 @@ func (p *Poster) exchange(now time.Time) error {
 	if p.link != nil && p.stale(now) {
 		p.hangUp()
 	}
-	deadline := now.Add(p.timeout)
+	p.wrote = time.Time{}
+	deadline, connecting := now.Add(p.timeout), time.Duration(0)
 	if p.link == nil {
 		began := time.Now()
 		l, err := p.dial(deadline)
 		if err != nil {
 			return err
 		}
+		connecting = time.Since(began)
 		if p.Opened != nil {
-			p.Opened(time.Since(began))
+			p.Opened(connecting)
 		}
 		p.link = l
 		p.reader.Reset(incoming{l})
@@ -171,6 +174,7 @@ func (p *Poster) exchange(now time.Time) error {
 		}
 		return err
 	}
+	p.wrote = time.Now().Add(-connecting)
 	// Lets ready goroutines run first: the answer may then be there without a wait.
 	runtime.Gosched()
 	return p.read()
@@ -209,7 +213,7 @@ var longAgo = time.Unix(1, 0)
 
 // conclude turns the result of an exchange into an Answer.
 func (p *Poster) conclude(err error) Answer {
-	a := Answer{Body: p.answer.Body, Err: err}
+	a := Answer{Body: p.answer.Body, Err: err, Written: p.wrote}
 	if err == nil {
 		a.Status = p.answer.StatusCode()
 		a.To = p.redirect()

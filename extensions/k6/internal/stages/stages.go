@@ -22,7 +22,7 @@ type Stage struct {
 // Most is how many stages a delivery passes at most. Records of deliveries hold arrays of this length.
 const Most = 12
 
-// Schedule is the first stage of every list: the generator was late. It covers arrived messages only.
+// Schedule is the first stage of every list: how far the generator was behind its schedule. It covers arrived messages only.
 const Schedule = "schedule"
 
 // List are the stages of a run, in order.
@@ -34,7 +34,7 @@ func Default() List { return Earlier() }
 // Earlier are the stages of runs whose run.json does not say them.
 func Earlier() List {
 	return List{
-		{Name: Schedule, From: "due", To: "sent", Says: "the generator was late"},
+		{Name: Schedule, From: "due", To: "sent", Says: "how far the generator was behind its schedule"},
 		{Name: "request", From: "sent", To: "received", Says: "connection, HTTP, parsing", CrossesHosts: true},
 		{Name: "ingest", From: "received", To: "queued", Says: "validation, batching"},
 		{Name: "queue", From: "queued", To: "claimed", Says: "Redis, the wait for a free relay", CrossesHosts: true},
@@ -82,6 +82,17 @@ func (l List) Until(name string) List {
 	l = slices.Clone(l[:at+1])
 	l[at].To = "arrived"
 	return l
+}
+
+// Rest names what follows the schedule where no stamps divide it.
+func (l List) Rest() string {
+	switch len(l) {
+	case 0, 1:
+		return "sent to arrived"
+	case 2:
+		return l[1].Name
+	}
+	return l[1].Name + " to " + l[len(l)-1].Name
 }
 
 // Stamps is how many stamps a message has that passes all stages.

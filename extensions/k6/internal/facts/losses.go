@@ -1,0 +1,131 @@
+package facts
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
+)
+
+// losses are the messages that did not arrive, by where they left their way; those of an unknown place come last.
+func losses(r *report.Run) []report.Loss {
+	all := []report.Loss{}
+	rows := r.Facts.Journey.Stages
+	add := func(end ledger.EndCount, n int, at int) {
+		if n == 0 {
+			return
+		}
+		l := report.Loss{End: end.Name, Count: n, Share: float64(n) / float64(max(1, r.Account.Scheduled))}
+		if at >= 0 {
+			l.Stage = &rows[at].Name
+		}
+		all = append(all, l)
+	}
+	for _, end := range ledger.MissedEnds() {
+		n, behind := end.Of(r.Account), 0
+		if end.Name == ledger.EndLost.String() && r.Facts.Journey.Source == report.ByStamps {
+			behind = min(n, publishedOf(r))
+			add(end, behind, len(rows)-1)
+		}
+		add(end, n-behind, placeOf(end, rows))
+	}
+	place := func(l report.Loss) int {
+		if l.Stage == nil {
+			return len(rows)
+		}
+		return slices.IndexFunc(rows, func(row report.StageRow) bool { return row.Name == *l.Stage })
+	}
+	slices.SortStableFunc(all, func(a, b report.Loss) int { return cmp.Compare(place(a), place(b)) })
+	return all
+}
+
+// placeOf is the stage at which messages with an end left their way; -1: the place is unknown. A pipeline's own stages
+// begin and end as ours do. What lies between has a place among them only if it has the same name, or if they are one.
+func placeOf(end ledger.EndCount, rows []report.StageRow) int {
+	last := len(rows) - 1
+	if at := slices.IndexFunc(rows, func(row report.StageRow) bool { return row.Name == end.Stage }); at >= 0 {
+		return at
+	}
+	ours := stages.Default()
+	switch at := slices.IndexFunc(ours, func(s stages.Stage) bool { return s.Name == end.Stage }); {
+	case at >= 0 && at <= 1:
+		return min(at, last)
+	case at == len(ours)-1 || last == 1:
+		return last
+	}
+	return -1
+}
+
+// publishedOf counts the lost messages that reached another subscriber, among those that are named: they had passed
+// every stage but the last.
+func publishedOf(r *report.Run) (n int) {
+	if r.Messages == nil {
+		return 0
+	}
+	for _, m := range r.Messages.Named {
+		if m.End == ledger.EndLost.String() && m.Delivered != nil && *m.Delivered > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// balance says whether the ends of an account add up to what was scheduled.
+func balance(a report.Account) string {
+	sum := 0
+	for _, end := range ledger.Ends {
+		sum += end.Of(a)
+	}
+	how := "as many as were scheduled, but some messages have no end or two"
+	switch {
+	case a.Balanced:
+		return fmt.Sprintf("It balances: the ends add up to %s, as many as were scheduled.", words.Count(sum))
+	case sum < a.Scheduled:
+		how = words.Count(a.Scheduled-sum) + " fewer than were scheduled"
+	case sum > a.Scheduled:
+		how = words.Count(sum-a.Scheduled) + " more than were scheduled"
+	}
+	return fmt.Sprintf("It does not balance: the ends add up to %s, %s. No latency of this run can be trusted, so none "+
+		"is shown.", words.Count(sum), how)
+}
+
+// targets says whether a target stands out; empty: none is listed.
+func targets(r *report.Run) string {
+	if r.Targets == nil {
+		return ""
+	}
+	listed, lossy, enough := "target", 0, false
+	if r.Targets.Others != nil {
+		listed = "listed target"
+	}
+	var slowest *report.Target
+	for i := range r.Targets.Rows {
+		t := &r.Targets.Rows[i]
+		if t.Lost > 0 {
+			lossy++
+		}
+		enough = enough || t.Arrival != nil && t.Arrival.Count >= 100
+		if p99 := t.Arrival.P99OrNil(); p99 != nil && (slowest == nil || *p99 > *slowest.Arrival.P99) {
+			slowest = t
+		}
+	}
+	lost := "No " + listed + " lost a message."
+	if lossy > 0 {
+		lost = words.Plural(lossy, listed) + " lost messages."
+	}
+	whole := r.Latency.Arrival.At(99)
+	switch {
+	case !r.Account.Balanced:
+		return lost
+	case slowest != nil && whole != nil:
+		return fmt.Sprintf("%s The slowest is %s: its p99 is %s ms, that of all %s ms.", lost,
+			words.Short(slowest.Name), words.MS(slowest.Arrival.P99), words.MS(whole))
+	case enough:
+		return lost + " Targets of several generators have no percentiles."
+	}
+	return lost + " Too few deliveries a target for a percentile."
+}
