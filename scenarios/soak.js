@@ -72,6 +72,8 @@ export function subscriber() {
   const { memory, drift: p99 } = run.result().facts;
   for (const { process, grew_mb } of memory?.processes ?? [])
     run.figure(`memory of ${process}, change`, grew_mb ?? Number.NaN, 'MB');
+  if (!memory?.processes.some(({ pipeline }) => pipeline))
+    run.figure('memory of the pipeline, change', Number.NaN, 'MB');
   growth.add(memory?.most_grew_mb ?? UNKNOWN);
   run.figure('p99, change', p99?.grew_ms ?? Number.NaN, 'ms');
   drift.add(p99?.grew_ms ?? UNKNOWN);

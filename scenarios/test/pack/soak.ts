@@ -59,19 +59,21 @@ export function soaks(pipeline: Pipeline): void {
   });
 
   test('soak: drifting latency fails the run', async (t) => {
-    // At 50/s each request takes a second longer from the third second on.
+    // At 40/s each request takes a second longer from the third second on; a second has 108 deliveries.
     const { env } = await pipeline.gateway(t, async (_, n): Promise<Fate> => {
-      if (n >= 100) await sleep(1000);
+      if (n >= 80) await sleep(1000);
       return 'pass';
     });
-    const settings = { ...SHORT, RATE: 50, DRIFT_LIMIT: 100 };
+    const settings = { ...SHORT, RATE: 40, DRIFT_LIMIT: 100 };
     const { run, exitCode } = await pipeline.run('soak.js', settings, { ...env, CANARY: 'off' });
     assertAllArrived(run);
     assert.ok((run.latency.arrival.max ?? 0) >= 990);
     const drift = driftOf(run);
     // A machine that is as slow from the start hides the drift.
     const hidden = drift !== null && drift < 100;
-    const expected = hidden ? [] : [DRIFT];
+    const rule = run.verdict.rules.find(({ name }) => name === DRIFT);
+    // Beside other load the generator may be too late to tell; then the run does not pass either.
+    const expected = hidden || rule?.undecided ? [] : [DRIFT];
     if (!assertMemoryJudged(run)) expected.push(MEMORY);
     assert.deepEqual(brokenOf(run), expected.sort());
     if (!hidden) assert.equal(exitCode, 99);
