@@ -57,3 +57,23 @@ export function measuredText({
 }: Pick<Rule, 'value' | 'limit' | 'unit' | 'basis'>): string {
   return against(value, limit !== null && basis !== '' ? shown(limit) : limit, unit);
 }
+
+/** What became of a rule. */
+export type State = 'held' | 'did not hold' | 'undecided' | 'in doubt' | 'not judged';
+
+/** The state of a rule, as Go judged it. */
+export function stateOf({ ok, undecided, result }: Rule): State {
+  if (undecided) return 'undecided';
+  if (ok === null) return 'not judged';
+  if (ok) return 'held';
+  return result === 'doubt' ? 'in doubt' : 'did not hold';
+}
+
+/** The readings of a figure in doubt, with its unit: "between 10 and 310 ms"; empty: it is in no doubt. */
+export function readingsText({ at_least, at_most, doubted_by = [], unit }: Rule): string {
+  if (doubted_by.length === 0) return '';
+  const text = (value: number) => `${compact(value)} ${unit}`.trim();
+  if (at_least === undefined) return at_most === undefined ? 'any value' : `at most ${text(at_most)}`;
+  if (at_most === undefined) return `at least ${text(at_least)}`;
+  return `between ${compact(at_least)} and ${text(at_most)}`;
+}

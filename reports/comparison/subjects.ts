@@ -1,7 +1,7 @@
 /** Groups runs into repeats, names the groups, and decides which can be compared. */
 
 import type { Run } from '../contract/run.ts';
-import { balance, verdict } from '../page/facts.ts';
+import { balance } from '../page/facts.ts';
 import { commit, instant, percent } from '../page/format.ts';
 import { OTHER_LOAD } from './comparison.ts';
 import { limitFacts, load, loadFacts, loadsApart, SAID, settingsOf } from './load.ts';
@@ -92,7 +92,7 @@ const began = (run: Run | undefined) => instant(run?.run.started ?? '');
  * count, as the pipeline may be the cause.
  */
 export function counted(group: Group): Group {
-  const trusted = group.filter(({ run }) => verdict(run).result !== 'invalid' || !balance(run.account).holds);
+  const trusted = group.filter(({ run }) => run.verdict.result !== 'invalid' || !balance(run.account).holds);
   return trusted.length > 0 ? trusted : group;
 }
 
@@ -114,7 +114,7 @@ export function obstacle(baseline: Group, group: Group, unusable = unfit): strin
 /** Why the latencies and rates of a group cannot be judged; null: they can. */
 export function unfit(group: Group): string | null {
   for (const { run } of group) {
-    const { result } = verdict(run);
+    const { result } = run.verdict;
     if (!balance(run.account).holds || result === 'invalid') return 'run is invalid';
     if (result === 'incomplete') return 'run is incomplete';
   }
@@ -128,7 +128,7 @@ export function unfit(group: Group): string | null {
 export function uncounted(group: Group): string | null {
   for (const { run } of group) {
     if (!balance(run.account).holds) return 'account does not balance';
-    if (verdict(run).result === 'incomplete') return 'run is incomplete';
+    if (run.verdict.result === 'incomplete') return 'run is incomplete';
   }
   return null;
 }

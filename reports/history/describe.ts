@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { load, loadText, SAID, settingsOf } from '../comparison/load.ts';
 import { NO_SETTINGS } from '../comparison/subjects.ts';
 import type { Summary } from '../contract/run.ts';
-import { supports, verdict } from '../page/facts.ts';
+import { supports } from '../page/facts.ts';
 import type { Entry } from './entry.ts';
 
 /** In characters; the report has all of it. */
@@ -19,7 +19,7 @@ function texts(values: object): Record<string, string> {
 
 export function entryOf(summary: Summary, directory: string): Omit<Entry, 'live'> {
   const { run, account, answer, environment } = summary;
-  const { result, reasons } = verdict({ verdict: summary.verdict, account });
+  const { result, reasons } = summary.verdict;
   const { count, p50, p99 } = summary.latency.arrival;
   const { tool, method, topology, network, labels, generator } = run;
   const { phases } = run.profile;

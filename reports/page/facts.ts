@@ -9,7 +9,7 @@ import {
   type Run,
   type ScriptFigure,
 } from '../contract/run.ts';
-import { compact } from './format.ts';
+import { compact, glued } from './format.ts';
 
 /** Whether the account balances: the run says so. */
 export function balance({ balanced }: Pick<Account, 'balanced'>): { holds: boolean } {
@@ -19,6 +19,9 @@ export function balance({ balanced }: Pick<Account, 'balanced'>): { holds: boole
 /** The run's verdict, as it stands in the run. */
 export function verdict<Judged extends Pick<Run, 'verdict'>>(run: Judged): Judged['verdict'] {
   return run.verdict;
+/** The title of a chart by its key in facts.titles; empty: Go made none. */
+export function titleOf({ facts }: Pick<Run, 'facts'>, key: string): string {
+  return glued(facts.titles[key] ?? '');
 }
 
 /** The label of the latency of requests. */

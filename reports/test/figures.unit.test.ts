@@ -3,37 +3,7 @@ import { test } from 'node:test';
 import { styleOf } from '../page/chart-series.ts';
 import { csv, hlog, messagesCsv } from '../page/download.ts';
 import { binStart, heatRange, merged } from '../page/heat.ts';
-import { fitUsl } from '../usl.ts';
 import { golden } from './goldens.ts';
-
-const law = (lambda: number, sigma: number, kappa: number) => (n: number) =>
-  (lambda * n) / (1 + sigma * (n - 1) + kappa * n * (n - 1));
-const CONCURRENCY = [1, 2, 4, 6, 8, 10, 14, 20];
-
-for (const [lambda, sigma, kappa] of [
-  [1000, 0.05, 0.002],
-  [4000, 0.3, 0.01],
-  [3774, 0.02, 0.0005],
-  [200, 0.9, 0],
-  [500, 0, 0],
-] as const) {
-  test(`the fit finds the parameters of the law: λ ${lambda}, σ ${sigma}, κ ${kappa}`, () => {
-    const fit = fitUsl(CONCURRENCY.map((n) => [n, law(lambda, sigma, kappa)(n)]));
-    assert.ok(fit);
-    assert.ok(Math.abs(fit.lambda / lambda - 1) < 1e-3, `λ ${fit.lambda}`);
-    assert.ok(Math.abs(fit.sigma - sigma) < 1e-3, `σ ${fit.sigma}`);
-    assert.ok(Math.abs(fit.kappa - kappa) < 1e-4, `κ ${fit.kappa}`);
-    assert.ok(fit.r2 > 0.9999);
-    if (kappa > 0) assert.ok(Math.abs((fit.peak ?? 0) - Math.sqrt((1 - sigma) / kappa)) < 0.1);
-    else assert.equal(fit.peak, null);
-  });
-}
-
-test('too few points or zero throughput give no fit', () => {
-  assert.equal(fitUsl([]), null);
-  assert.equal(fitUsl(CONCURRENCY.slice(0, 3).map((n) => [n, 100 * n])), null);
-  assert.equal(fitUsl(CONCURRENCY.map((n) => [n, 0])), null);
-});
 
 test('21 lines of one chart differ, and neighbours differ even without colour', () => {
   const styles = Array.from({ length: 21 }, (_, i) => styleOf(i));

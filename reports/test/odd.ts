@@ -20,6 +20,8 @@ export function huge(): Run {
   Object.assign(run.account, { scheduled: most, arrived: most, duplicates: most, foreign: most });
   for (const { series } of run.resources) for (const row of series) row.fill(1e300, 1);
   run.latency.arrival.curve = run.latency.arrival.curve.map(([p]) => [p, 1e300]);
+  for (const tile of run.facts.tiles)
+    if (tile.unit === 'ms') Object.assign(tile, { value: 1e300, text: '1.00e+300' });
   run.figures = [{ name: 'of a script', value: 1e300, unit: 'ms' }];
   run.environment.pipeline = { redis: '7.0.15', backlog_limit: 1e300 };
   return run;
@@ -28,7 +30,7 @@ export function huge(): Run {
 /** A run with reasons and errors of 10,000 characters. */
 export function wordy(): Run {
   const run = golden('failing');
-  run.verdict.reasons = ['x'.repeat(10_000), `the ingest said: ${'nobody '.repeat(1_500)}`];
+  run.facts.reasons = ['x'.repeat(10_000), `the ingest said: ${'nobody '.repeat(1_500)}`];
   run.errors = [{ stage: 'request', class: 'status 500', count: 1, example: 'no '.repeat(3_000) }];
   run.health.gaps = [{ subscriber: 0, from_s: 2, to_s: null, reason: 'away '.repeat(2_000) }];
   return run;

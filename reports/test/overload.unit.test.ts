@@ -5,11 +5,8 @@ import type { Loss } from '../contract/run.ts';
 import { flowOf } from '../page/flow.ts';
 import { percent, percentileText } from '../page/format.ts';
 import { cells } from '../page/heat.ts';
-import { p99Interval } from '../page/interval.ts';
-import { burstOf, drainOf, quartersOf, shapeOf } from '../page/shape.ts';
 import { chosenZoom } from '../page/zoom-url.ts';
 import { GOLDENS, golden } from './goldens.ts';
-import { latency, mulberry32, normal } from './samples.ts';
 
 const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
 const inBins = (bins: number[] | undefined) => sum(cells({ bins: bins ?? null }).map(([, count]) => count));
@@ -115,48 +112,4 @@ test('the address of a zoomed page has its seconds', () => {
   assert.deepEqual(chosenZoom('#zoom=10-24.5'), { start: 10, end: 24.5 });
   for (const other of ['', '#stages', '#zoom=24-10', '#zoom=a-b', '#zoom=1-2<b>'])
     assert.equal(chosenZoom(other), null);
-});
-
-/** A run of 100 s whose latencies have a level that lasts: its logarithm is autoregressive. */
-function simulatedRun(seed: number, memory: number) {
-  const run = golden('passing');
-  const random = mulberry32(seed);
-  const [second] = run.timeline;
-  const [step] = run.steps;
-  assert.ok(second && step);
-  let level = normal(random) * 0.2;
-  const all: number[] = [];
-  run.timeline = Array.from({ length: 100 }, (_, t) => {
-    level = memory * level + Math.sqrt(1 - memory ** 2) * 0.2 * normal(random);
-    const own = Array.from({ length: 100 }, () => 2 * Math.exp(level + 0.3 * normal(random)));
-    all.push(...own);
-    const numbers = own.map((ms) => Math.floor(10 * Math.log10(ms * 1e3)));
-    const first = Math.min(...numbers);
-    const counts = Array.from(
-      { length: Math.max(...numbers) - first + 1 },
-      (_, i) => numbers.filter((n) => n === first + i).length,
-    );
-    return { ...second, t, due_bins: [first, ...counts] };
-  });
-  run.steps = [{ ...step, measured: true, start_s: 0, duration_s: 100 }];
-  run.latency.arrival = latency(all);
-  return run;
-}
-
-test('the interval of p99 mostly holds the p99 of the process, also if slow seconds come together', () => {
-  const RUNS = 60;
-  for (const [memory, least] of [
-    [0, 0.85],
-    [0.8, 0.7],
-  ] as const) {
-    // The p99 of exp(N(0, 0.2²) + N(0, 0.3²)), in ms.
-    const truth = 2 * Math.exp(2.3263 * Math.hypot(0.2, 0.3));
-    let holds = 0;
-    for (let seed = 1; seed <= RUNS; seed++) {
-      const interval = p99Interval(simulatedRun(seed, memory));
-      if (interval && interval[0] <= truth && interval[1] >= truth) holds++;
-    }
-    assert.ok(holds / RUNS > least, `memory ${memory}: ${holds} of ${RUNS}`);
-  }
-  assert.equal(p99Interval(golden('three')), null, 'too short');
 });

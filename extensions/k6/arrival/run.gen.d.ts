@@ -179,12 +179,112 @@ export interface Doubt {
   direction: "too_high" | "too_low" | "either";
 }
 
+/** A figure beside what it is to be held against. */
+export interface Tile {
+  /** Arrival p99, Rate, … */
+  name: string;
+  /** In unit. null: not known. */
+  value: number | null;
+  /** Empty: none. */
+  unit: string;
+  /** The value as reports print it, without its unit. */
+  text: string;
+  /** The limit, the samples, what else there is to know of it. */
+  note: string;
+  /** How the value was made. Empty: there is none. */
+  estimator: string;
+  /** Behind the value. null: it is no estimate. */
+  samples: number | null;
+  /** What the instrument's doubt makes of the value. Empty: nothing. */
+  doubt: "at_most" | "at_least" | "about" | "";
+  /** A limit on it did not hold, or messages did not arrive. */
+  worry: boolean;
+}
+
+/** The confidence interval of arrival p99: what p99 another run of the same process would have (Woodruff 1952, with blocks of consecutive seconds). */
+export interface P99Interval {
+  /** Its lower end. */
+  low_ms: number;
+  /** Its upper end. */
+  high_ms: number;
+  /** Of confidence, 0 to 1. */
+  level: number;
+  /** Deliveries. */
+  samples: number;
+  /** Measured seconds. */
+  seconds: number;
+  /** Blocks of consecutive seconds. */
+  blocks: number;
+  /** Length of a block; the last may be longer. */
+  block_s: number;
+  /** The factor that the variance of blocks was multiplied by. */
+  inflation: number;
+}
+
+/** How the pipeline recovered from a burst. Times are from the end of the burst unless noted. */
+export interface Recovery {
+  /** Of the burst. */
+  phase: string;
+  /** The highest backlog from the start of the burst on. */
+  peak_backlog: number;
+  /** The second of the run at whose end the backlog was highest. */
+  peak_s: number;
+  /** The highest backlog of the phase before. null: it has no whole second. */
+  calm_backlog: number | null;
+  /** Until the backlog stayed at or below calm_backlog. null: it did not in this run. */
+  drained_s: number | null;
+  /** The worst second's arrival p99 in the phase before, or the largest latency if none has a hundred deliveries. null: no delivery. */
+  calm_p99_ms: number | null;
+  /** How many times calm_p99_ms is back to normal. */
+  back_factor: number;
+  /** Until every later second of a phase was back to normal. null: none was. */
+  back_s: number | null;
+  /** From the start of the burst until 99 % of its deliveries had arrived. null: they have not. */
+  arrived_99_s: number | null;
+}
+
+/** The fit of the Universal Scalability Law to the rates that steps carried. */
+export interface Usl {
+  /** Of one VU alone. */
+  lambda_per_s: number;
+  /** Contention. */
+  sigma: number;
+  /** Coherency. */
+  kappa: number;
+  /** Concurrency of the highest throughput. null: none, or far beyond the steps. */
+  peak_vus: number | null;
+  /** Share of the variance that it explains. */
+  r2: number;
+  /** That are fitted. */
+  steps: number;
+  /** Pairs of VUs and messages/s, at the steps and between them. */
+  points: Array<[number, number]>;
+}
+
+/** Arrival latency of what was due in a second, by its load, from bins. */
+export interface LoadPoint {
+  /** Messages that were due in it. */
+  per_s: number;
+  /** null: too few deliveries. */
+  p50_ms: number | null;
+  /** null: fewer than a hundred deliveries. */
+  p99_ms: number | null;
+}
+
+/** What follows from a step. */
+export interface PhaseFacts {
+  /** Mean of the step. */
+  requests_per_s: number;
+  /** With the largest share of the mean arrival. Empty: none is known. */
+  largest_stage: string;
+  /** Its share. null: none is known. */
+  largest_share: number | null;
+}
+
 /** What follows from the rest of the run, made once for all that show it. */
 export interface Derived {
   /** null: the script asks for the rate that the pipeline held. */
   question: Question | null;
-  /** null: the load has no burst. */
-  recovery: Recovery | null;
   /** null: the load does not stay at one rate. */
   drift: Drift | null;
   /** null: no measured phase has begun. */
@@ -197,6 +297,24 @@ export interface Derived {
   sessions: Sessions | null;
   /** null: the script does not ask for them. */
   clients: Clients | null;
+  /** One entry for each of steps. */
+  phases: PhaseFacts[];
+  /** The measured seconds of an open load by ascending load. null: the load stayed as it was. */
+  by_load: LoadPoint[] | null;
+  /** null: no sweep, too few steps, or the fit explains too little. */
+  usl: Usl | null;
+  /** null: the load has no burst. */
+  recovery: Recovery | null;
+  /** null: the run is too short for how alike its seconds are, or a sweep. */
+  arrival_p99_interval: P99Interval | null;
+  /** Why requests take longer than arrivals. Absent: they do not. */
+  slower_requests?: string;
+  /** Titles of charts by key: search, refusals, burst, p99, messages, deliveries, backlog, in_flight, payload, arrival, heat, http, percentiles, distribution, by_load, latency_by_vus, throughput_by_vus; usl is a note below the last. Highest values are those of the measured phases and their drain. */
+  titles: Record<string, string>;
+  /** The figures that matter most, in order. Empty: no sample, or the account does not balance. */
+  tiles: Tile[];
+  /** From start to end of the run. null: it has not ended. */
+  duration_s: number | null;
   /** Reasons of the verdict that the answer does not say. */
   reasons: string[];
   /** What the load asks: a sweep of concurrency, one burst, a load at one rate in at least three phases. */
@@ -385,28 +503,6 @@ export interface Question {
   calls?: number;
   /** In which sessions begin. Absent: another question. */
   seconds?: number;
-}
-
-/** How the pipeline recovered from a burst. Times are from the end of the burst unless noted. */
-export interface Recovery {
-  /** Of the burst. */
-  phase: string;
-  /** The highest backlog from the start of the burst on. */
-  peak_backlog: number;
-  /** The second of the run at whose end the backlog was highest. */
-  peak_s: number;
-  /** The highest backlog of the phase before. null: it has no whole second. */
-  calm_backlog: number | null;
-  /** Until the backlog stayed at or below calm_backlog. null: it did not in this run. */
-  drained_s: number | null;
-  /** The worst second's arrival p99 in the phase before, or the largest latency if none has a hundred deliveries. null: no delivery. */
-  calm_p99_ms: number | null;
-  /** How many times calm_p99_ms is back to normal. */
-  back_factor: number;
-  /** Until every later second of a phase was back to normal. null: none was. */
-  back_s: number | null;
-  /** From the start of the burst until 99 % of its deliveries had arrived. null: they have not. */
-  arrived_99_s: number | null;
 }
 
 /** How much arrival p99 grew from the second quarter of the measured time to the last; the first is warm-up. p99 is that of all deliveries that arrived in the quarter. */

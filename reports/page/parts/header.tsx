@@ -1,23 +1,17 @@
 import type { VerdictResult } from '../../contract/run.ts';
 import { type Before, readBefore } from '../before.ts';
-import { protocolOf, scriptFigures, verdict } from '../facts.ts';
+import { scriptFigures } from '../facts.ts';
 import { changeText, commit, duration, glued, instant, visible } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Facts, Long } from '../table.tsx';
 import { Summary } from './summary.tsx';
 
-const MARKS: Record<VerdictResult, { mark: string; meaning: string }> = {
-  pass: { mark: '✓', meaning: 'every limit held' },
-  fail: { mark: '✕', meaning: 'a limit did not hold, or messages did not arrive' },
-  invalid: { mark: '!', meaning: 'the figures are not those of the pipeline alone' },
-  incomplete: { mark: '…', meaning: 'the run did not reach its end, or a limit was not judged' },
-};
+const MARKS: Record<VerdictResult, string> = { pass: '✓', fail: '✕', invalid: '!', incomplete: '…' };
 
 /** The first screen: the verdict, the answer, the figures that matter most. */
 export function Header({ run, sound }: PartProps) {
-  const { result, reasons, stands = [] } = verdict(run);
-  const { mark, meaning } = MARKS[result];
-  const loss = result !== 'pass' ? '' : run.account.lost > 0 ? '; a loss was allowed' : ', nothing was lost';
+  const { result, meaning, doubts } = run.verdict;
+  const { reasons } = run.facts;
   return (
     <header id="summary" class={result}>
       <p class="kind">
@@ -30,23 +24,20 @@ export function Header({ run, sound }: PartProps) {
         )}
       </p>
       <h1 title={run.run.name}>{run.run.name}</h1>
-      <p class="meta" title={about(run.run)}>
-        {about(run.run)}
+      <p class="meta" title={about(run)}>
+        {about(run)}
       </p>
       <Origin {...run.environment} />
       <SinceBefore before={readBefore()} />
       <section class={`verdict ${result}`} aria-label="Verdict">
         <div class="result">
           <span class="mark" aria-hidden="true">
-            {mark}
+            {MARKS[result]}
           </span>
           <h2>
             <strong>{result}</strong>
           </h2>
-          <span class="meaning">
-            {meaning}
-            {loss}
-          </span>
+          <span class="meaning">{glued(meaning)}</span>
         </div>
         {run.answer?.sentence && <p class="answer">{glued(run.answer.sentence)}</p>}
         {reasons.length > 0 && (
@@ -58,8 +49,14 @@ export function Header({ run, sound }: PartProps) {
             ))}
           </ul>
         )}
-        {stands.includes('http') && (
-          <p>The latency of {protocolOf(run)} requests can be trusted, that of arrivals can not.</p>
+        {doubts.length > 0 && (
+          <ul class="doubts" aria-label="Doubts">
+            {doubts.map((doubt, i) => (
+              <li key={i}>
+                <Long text={`in doubt: ${doubt}`} />
+              </li>
+            ))}
+          </ul>
         )}
       </section>
       <Summary run={run} sound={sound} />
@@ -68,12 +65,11 @@ export function Header({ run, sound }: PartProps) {
   );
 }
 
-function about(run: PartProps['run']['run']): string {
-  const { tool, started, ended } = run;
-  const length = ended === null ? null : (Date.parse(ended) - Date.parse(started)) / 1000;
+function about({ run, facts: { duration_s } }: PartProps['run']): string {
+  const { tool, started } = run;
   return [
     instant(started),
-    length === null ? 'not ended' : duration(length),
+    duration_s === null ? 'not ended' : duration(duration_s),
     `${tool.name}${tool.version === null ? '' : ` ${tool.version}`}`,
     `profile ${run.profile.name}`,
     ...(run.model === 'closed' ? ['closed model'] : []),

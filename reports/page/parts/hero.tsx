@@ -2,36 +2,37 @@ import type { Run } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
 import type { Line } from '../chart-data.ts';
 import { wantsLog } from '../chart-ranges.ts';
-import { overTime, peak, percentile } from '../facts.ts';
-import { clock, count, ms, msUnit, percent, plural } from '../format.ts';
-import { burstOf, drainOf, quartersOf, shapeOf } from '../shape.ts';
+import { overTime, percentileOf, titleOf } from '../facts.ts';
+import { count, ms } from '../format.ts';
 import { Ladder } from './ladder.tsx';
 import { SweepCharts } from './sweep.tsx';
 
-/** The chart that answers what the run asks: by concurrency, of a search, of a burst, of a steady load, else p99 over time. */
+/** The charts that answer what the run asks: by concurrency, of a search, of refusals, of a burst, then latency over time. */
 export function Hero({ run }: { run: Run }) {
-  const shape = shapeOf(run);
-  if (shape === 'sweep') return <SweepCharts run={run} />;
+  if (run.facts.shape === 'sweep') return <SweepCharts run={run} />;
   return (
     <div class="hero">
-      {run.probes && <Ladder probes={run.probes} limit={run.answer?.p99_limit_ms ?? null} />}
-      {shape === 'spike' && <BurstChart run={run} />}
-      <P99Chart run={run} steady={shape === 'steady'} />
+      {run.probes && (
+        <Ladder probes={run.probes} title={titleOf(run, 'search')} limit={run.answer?.p99_limit_ms ?? null} />
+      )}
+      {run.facts.titles.refusals && <RefusalsChart run={run} />}
+      {run.facts.recovery && <BurstChart run={run} />}
+      <LatencyChart run={run} />
     </div>
   );
 }
 
-/** p99 second by second, with the limit, over the load. */
-function P99Chart({ run, steady }: { run: Run; steady: boolean }) {
+/** p99 second by second, or with too few deliveries the slowest of each, with the limit, over the load. */
+function LatencyChart({ run }: { run: Run }) {
   const { timeline, answer } = run;
   if (timeline.length < 2) return null;
   const limit = answer?.p99_limit_ms ?? null;
-  const p99: Line = {
-    label: 'arrival p99',
-    values: timeline.map(({ arrival }) => (arrival === null ? null : percentile(arrival, 'p99'))),
-    colour: 'p99',
-  };
-  if (p99.values.every((value) => value === null)) return null;
+  const p99 = timeline.map(({ arrival }) => percentileOf(arrival, 'p99'));
+  const few = p99.every((value) => value === null);
+  const shown: Line = few
+    ? { label: 'slowest', values: timeline.map(({ arrival }) => arrival?.max ?? null), colour: 'p99' }
+    : { label: 'arrival p99', values: p99, colour: 'p99' };
+  if (shown.values.every((value) => value === null)) return null;
   const lines: Line[] = [
     {
       label: `${run.run.model === 'closed' ? 'sent' : 'scheduled'} messages/s`,
@@ -40,19 +41,17 @@ function P99Chart({ run, steady }: { run: Run; steady: boolean }) {
       fill: true,
       behind: true,
     },
-    p99,
-    ...(steady ? quarterLines(run) : []),
+    shown,
     ...(limit === null
       ? []
       : [{ label: 'limit', values: timeline.map(() => limit), colour: 'fail', dash: 'dashed' as const }]),
   ];
-  const above = limit === null ? 0 : p99.values.filter((value) => value !== null && value >= limit).length;
   return (
     <Chart
       {...overTime(run)}
-      name="Arrival p99"
+      name={few ? 'Slowest arrival' : 'Arrival p99'}
       unit={wantsLog(lines) ? 'ms, logarithmic; the load behind it' : 'ms; the load behind it'}
-      title={(steady && steadyTitle(run)) || title(p99.values, limit, above, timeline)}
+      title={titleOf(run, 'p99')}
       x={timeline.map(({ t }) => t + 0.5)}
       log={wantsLog(lines)}
       format={ms}
@@ -63,57 +62,45 @@ function P99Chart({ run, steady }: { run: Run; steady: boolean }) {
   );
 }
 
-/** p99 of the second and of the last quarter, over their seconds. */
-function quarterLines(run: Run): Line[] {
-  const quarters = quartersOf(run);
-  return [
-    {
-      label: 'p99 of a quarter',
-      colour: 'orange',
-      dash: 'dotted',
-      values: run.timeline.map(
-        ({ t }) => quarters.find(({ start, end }) => t + 0.5 >= start && t + 0.5 < end)?.p99 ?? null,
-      ),
-    },
-  ];
-}
-
-function steadyTitle(run: Run): string | null {
-  const [second, last] = quartersOf(run).map(({ p99 }) => p99);
-  if (second == null || last == null || second <= 0) return null;
-  const change = last / second - 1;
-  const how =
-    Math.abs(change) < 0.005 ? 'equal' : `${percent(Math.abs(change))} ${change > 0 ? 'higher' : 'lower'}`;
-  return `p99 of the last quarter, ≈ ${msUnit(last)}, is ${how}${how === 'equal' ? ' to' : ' than'} that of the second, ≈ ${msUnit(second)}`;
-}
-
-function title(
-  p99: (number | null)[],
-  limit: number | null,
-  above: number,
-  timeline: Run['timeline'],
-): string {
-  const most = p99.reduce<number>((a, b) => Math.max(a, b ?? 0), 0);
-  const worst = `at most ${msUnit(most)} (${clock(timeline[p99.indexOf(most)]?.t ?? 0)})`;
-  if (limit === null) return `p99 of each second was ${worst}`;
-  if (above === 0) return `p99 of each second was below the limit of ${msUnit(limit)}: ${worst}`;
-  return `p99 was at or above the limit of ${msUnit(limit)} in ${plural(above, 'second')}: ${worst}`;
+/** Accepted beside rejected messages. */
+function RefusalsChart({ run }: { run: Run }) {
+  const { timeline } = run;
+  if (timeline.length < 2) return null;
+  return (
+    <Chart
+      {...overTime(run)}
+      name="Accepted and rejected"
+      unit="messages per second"
+      title={titleOf(run, 'refusals')}
+      x={timeline.map(({ t }) => t + 0.5)}
+      format={count}
+      whole
+      lines={[
+        { label: 'accepted', values: timeline.map(({ accepted }) => accepted), colour: 'blue' },
+        {
+          label: 'rejected',
+          values: timeline.map(({ rejected }) => rejected),
+          colour: 'orange',
+          dash: 'dashed',
+        },
+      ]}
+      height={220}
+      wide
+    />
+  );
 }
 
 /** The backlog after a burst, and how it drained. */
 function BurstChart({ run }: { run: Run }) {
   const { timeline } = run;
-  const burst = burstOf(run);
-  if (burst === null || timeline.length < 2) return null;
-  const most = peak(timeline, ({ backlog }) => backlog);
-  const left = drainOf(run, burst) === null ? ', which was not drained when the run ended' : '';
+  if (timeline.length < 2) return null;
   return (
     <Chart
       {...overTime(run)}
       name="Burst and drain"
       unit="deliveries per second; the backlog behind them"
       axis="deliveries per second"
-      title={`The burst left a backlog of up to ${plural(most?.value ?? 0, 'delivery', 'deliveries')} (${clock(most?.t ?? 0)})${left}`}
+      title={titleOf(run, 'burst')}
       x={timeline.map(({ t }) => t + 0.5)}
       format={count}
       whole

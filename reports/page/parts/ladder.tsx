@@ -1,22 +1,23 @@
 import type { Probe } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
-import { count, duration, figure, ms, msUnit, plural, rate } from '../format.ts';
+import { count, figure, ms, msUnit } from '../format.ts';
 
 interface LadderProps {
   probes: Probe[];
+  title: string;
   /** ms; null: the run has no limit of p99. */
   limit: number | null;
 }
 
 /** The rates that a search for the capacity tried, one after the other, and which of them held. */
-export function Ladder({ probes, limit }: LadderProps) {
+export function Ladder({ probes, title, limit }: LadderProps) {
   const of = (held: boolean) => probes.map((probe) => (probe.held === held ? probe.rate : null));
   return (
     <Chart
       kind="runs"
       name="Search for the capacity"
       unit="requests per second"
-      title={title(probes)}
+      title={title}
       note={`● held${limit === null ? '' : `, with p99 below ${msUnit(limit)}`}, ○ did not. The rest of this page is of one run.`}
       x={probes.map((_, i) => i + 1)}
       names={probes.map((probe, i) => `run ${i + 1}: ${said(probe)}`)}
@@ -55,11 +56,4 @@ const NUMBERS = {
 
 function said({ rate: perSecond, seconds, held, p99_ms }: Probe): string {
   return `${rate(perSecond, 'requests')} for ${duration(seconds)} ${held ? 'held' : 'did not hold'}, p99 ${ms(p99_ms)} ms`;
-}
-
-function title(probes: Probe[]): string {
-  const held = Math.max(0, ...probes.filter((probe) => probe.held).map(({ rate }) => rate));
-  const above = probes.filter((probe) => !probe.held && probe.rate > held).map(({ rate }) => rate);
-  const least = above.length === 0 ? '' : `; ${rate(Math.min(...above), 'requests')} did not`;
-  return `${rate(held, 'requests')} held${least}, after ${plural(probes.length, 'run')}`;
 }

@@ -1,13 +1,12 @@
-import type { Interval, Latencies, Latency, Run } from '../../contract/run.ts';
+import type { Latencies, Latency, Run } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
 import { type Line, overOneAxis } from '../chart-data.ts';
 import { wantsLog } from '../chart-ranges.ts';
-import { curve, measuredSeconds, percentile, protocolOf } from '../facts.ts';
-import { count, figure, ms, msUnit, percent, percentileText } from '../format.ts';
-import { binOf, binStart, cells } from '../heat.ts';
+import { curve, percentile, protocolOf, titleOf } from '../facts.ts';
+import { count, ms } from '../format.ts';
+import { binOf, cells } from '../heat.ts';
 import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
-import { quantile } from '../window.ts';
 import { SampledTable } from './sampled.tsx';
 
 const ROWS: [name: string, value: (latency: Latency) => string][] = [
@@ -34,7 +33,6 @@ export function LatencySection({ run: whole, sound }: PartProps) {
   // In a closed load a message is due when it is sent: “from send” is the same figure and would seem to prove something.
   const corrected = run.model === 'open';
   const protocol = protocolOf({ run });
-  const seconds = measuredSeconds(whole);
   const measured = steps.filter((step) => step.measured).map((step) => step.name);
   const column = (head: string, unit: string, of: Latency) => ({
     head,
@@ -64,11 +62,16 @@ export function LatencySection({ run: whole, sound }: PartProps) {
             {protocol} per request. A percentile is shown where enough samples stand behind it: 100 for p99.
           </p>
         </div>
-        <PercentileChart latency={latency} corrected={corrected} protocol={protocol} />
+        <PercentileChart
+          latency={latency}
+          title={titleOf(whole, 'percentiles')}
+          corrected={corrected}
+          protocol={protocol}
+        />
       </div>
       <div class="charts">
         <Distribution run={whole} />
-        {corrected && <LoadChart run={whole} seconds={seconds} />}
+        <LoadChart run={whole} />
       </div>
       <SampledTable run={whole} sound={sound} />
     </section>
@@ -81,9 +84,9 @@ function phases(names: string[]): string {
   return `${count(names.length)} phases, ${names[0]} to ${names.at(-1)}`;
 }
 
-type PercentileChartProps = { latency: Latencies; corrected: boolean; protocol: string };
+type PercentileChartProps = { latency: Latencies; title: string; corrected: boolean; protocol: string };
 
-function PercentileChart({ latency, corrected, protocol }: PercentileChartProps) {
+function PercentileChart({ latency, title, corrected, protocol }: PercentileChartProps) {
   const arrival = curve(latency.arrival);
   const { x, values } = overOneAxis([
     arrival,
@@ -91,16 +94,11 @@ function PercentileChart({ latency, corrected, protocol }: PercentileChartProps)
     curve(latency.http),
   ]);
   const [arrived = [], fromSend = [], answered = []] = values;
-  const last = arrival.at(-1);
   return (
     <Chart
       name="Latency by percentile"
       unit="ms, logarithmic; each 9 of the percentile takes as much room as the one before"
-      title={
-        last
-          ? `Half of the deliveries arrived within ${msUnit(latency.arrival.p50)}, ${percentileText(last[0], 3)} % within ${msUnit(last[1])}`
-          : 'Too few deliveries for a curve of their arrival'
-      }
+      title={title}
       note="Each line stops where its samples run out."
       kind="percentile"
       x={x}
@@ -117,12 +115,11 @@ function PercentileChart({ latency, corrected, protocol }: PercentileChartProps)
 }
 
 /** Latency histogram of the measured phases with their drain; nothing in runs of earlier versions. */
-function Distribution({ run: { latency, answer, arrival_bins } }: { run: Run }) {
+function Distribution({ run }: { run: Run }) {
+  const { latency, answer, arrival_bins } = run;
   const bins = cells({ bins: arrival_bins ?? null });
   const [first] = bins;
   if (first === undefined) return null;
-  const total = bins.reduce((sum, [, deliveries]) => sum + deliveries, 0);
-  const [most, deliveries] = bins.reduce((a, b) => (b[1] > a[1] ? b : a));
   const end = first[0] + bins.length;
   const marks = (
     [
@@ -139,7 +136,7 @@ function Distribution({ run: { latency, answer, arrival_bins } }: { run: Run }) 
       name="Distribution of arrival"
       unit="deliveries by latency, of the messages that were due in the measured phases"
       axis="deliveries"
-      title={`${percent(deliveries / total)} of the deliveries took ${ms(binStart(most))} to ${msUnit(binStart(most + 1))}`}
+      title={titleOf(run, 'distribution')}
       kind="bin"
       x={bins.map(([bin]) => bin)}
       whole
@@ -152,46 +149,25 @@ function Distribution({ run: { latency, answer, arrival_bins } }: { run: Run }) 
   );
 }
 
-/** The lowest rate beside the highest from which latency can be shown against the load. */
-const RAMPS = 1.5;
-
 /** p50 and p99 of what was due in a second, whenever it arrived, by its load; nothing where the load stayed as it was. */
-function LoadChart({ run, seconds }: { run: Run; seconds: Interval[] }) {
-  const loaded = seconds.filter(({ scheduled, due_bins }) => scheduled > 0 && due_bins !== undefined);
-  loaded.sort((a, b) => a.scheduled - b.scheduled);
-  const [least, most] = [loaded[0]?.scheduled ?? 0, loaded.at(-1)?.scheduled ?? 0];
-  if (most < RAMPS * least) return null;
+function LoadChart({ run }: { run: Run }) {
+  const points = run.facts.by_load;
+  if (points === null) return null;
   const limit = run.answer?.p99_limit_ms ?? null;
-  // A bin may end above the slowest delivery in it.
-  const slowest = run.timeline.reduce((most, { arrival }) => Math.max(most, arrival?.max ?? 0), 0);
-  const of = (share: number) =>
-    loaded.map(({ due_bins = null }) => {
-      const value = quantile(cells({ bins: due_bins }), share);
-      return value === null || slowest === 0 ? value : Math.min(value, slowest);
-    });
-  const measured: Line[] = [
-    { label: 'p50', values: of(0.5), colour: 'p50', as: 'points' },
-    { label: 'p99', values: of(0.99), colour: 'p99', as: 'points' },
-  ];
   const lines: Line[] = [
-    ...measured,
+    { label: 'p50', values: points.map(({ p50_ms }) => p50_ms), colour: 'p50', as: 'points' },
+    { label: 'p99', values: points.map(({ p99_ms }) => p99_ms), colour: 'p99', as: 'points' },
     ...(limit === null
       ? []
-      : [{ label: 'limit', values: loaded.map(() => limit), colour: 'fail', dash: 'dashed' as const }]),
+      : [{ label: 'limit', values: points.map(() => limit), colour: 'fail', dash: 'dashed' as const }]),
   ];
-  const p99 = measured[1]?.values ?? [];
-  const worst = p99.reduce<number>((best, value, i) => ((value ?? 0) > (p99[best] ?? 0) ? i : best), 0);
   return (
     <Chart
       name="Latency by load"
       unit={`ms${wantsLog(lines) ? ', logarithmic' : ''}; a point for the messages due in a second, from bins`}
-      title={
-        p99[worst] == null
-          ? `Up to ${figure(most)} messages/s; too few deliveries a second for a p99`
-          : `What was due in the slowest second, at ${figure(loaded[worst]?.scheduled)} messages/s, had p99 ≈ ${msUnit(p99[worst])}`
-      }
+      title={titleOf(run, 'by_load')}
       kind="load"
-      x={loaded.map(({ scheduled }) => scheduled)}
+      x={points.map(({ per_s }) => per_s)}
       log={wantsLog(lines)}
       format={ms}
       lines={lines}

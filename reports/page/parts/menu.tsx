@@ -1,5 +1,5 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
-import { type Span, verdict } from '../facts.ts';
+import type { Span } from '../facts.ts';
 import { clock, figure, msUnit, plural } from '../format.ts';
 import { showTime } from '../keys.ts';
 import type { PartProps } from '../part.ts';
@@ -41,7 +41,7 @@ export function Menu({ run, sound }: PartProps) {
       for (const end of ended) end();
     };
   }, []);
-  const { result } = verdict(run);
+  const { result } = run.verdict;
   return (
     <nav class="menu" aria-label="Sections">
       <div class="menu-line">

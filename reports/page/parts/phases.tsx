@@ -1,5 +1,5 @@
 import type { Latency, Run, Step } from '../../contract/run.ts';
-import { largestStage, type PercentileKey, percentile, protocolOf } from '../facts.ts';
+import { type PercentileKey, percentile, protocolOf } from '../facts.ts';
 import { clock, count, figure, ms, percent, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { type Column, LongTable } from '../table.tsx';
@@ -41,12 +41,13 @@ export function Phases({ run, sound }: PartProps) {
     (_, i): Row => ({ phase: phases[i], step: steps[i] }),
   );
   const arrival = (step: Step) => step.latency.arrival;
+  const derived = new Map(steps.map((step, i) => [step, run.facts.phases[i]]));
   const largest = (step: Step) => {
-    const stage = largestStage(step.latency);
-    return stage ? `${stage.stage}, ${percent(stage.share)}` : '–';
+    const { largest_stage = '', largest_share = null } = derived.get(step) ?? {};
+    return largest_stage === '' ? '–' : `${largest_stage}, ${percent(largest_share)}`;
   };
   const figures: Column<Step>[] = [
-    { head: 'requests', unit: 'requests/s', cell: (step) => figure(step.requests / step.duration_s) },
+    { head: 'requests', unit: 'requests/s', cell: (step) => figure(derived.get(step)?.requests_per_s) },
     {
       head: closed ? 'sent' : 'scheduled',
       unit: 'messages/s',

@@ -1,17 +1,17 @@
 import type { Rule } from '../../contract/run.ts';
-import { limitText, measuredText, rulesOf } from '../../rules.ts';
+import { limitText, measuredText, readingsText, rulesOf, type State, stateOf } from '../../rules.ts';
+import { glued } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Long, Table } from '../table.tsx';
 
 /** The limits that the run was judged by, the broken ones first. */
 export function Rules({ run, sound }: PartProps) {
   const rules = rulesOf(run)
-    .filter(({ limit, ok }) => limit !== null || ok === false)
+    .filter(({ limit, ok, undecided }) => limit !== null || ok === false || undecided)
     .filter(({ unit }) => sound || unit !== 'ms')
-    .sort((a, b) => Number(b.ok === false) - Number(a.ok === false));
+    .sort((a, b) => STATES.indexOf(stateOf(a)) - STATES.indexOf(stateOf(b)));
   if (rules.length === 0) return null;
-  const judged = (ok: boolean | null) =>
-    !sound || ok === null ? 'not judged' : ok ? '✓ held' : '✕ did not hold';
+  const judged = (rule: Rule): State => (sound ? stateOf(rule) : 'not judged');
   return (
     <div class="rules" id="rules">
       <Table
@@ -19,18 +19,36 @@ export function Rules({ run, sound }: PartProps) {
         columns={[
           { head: 'rule', text: true, cell: (r) => <Named rule={r} /> },
           { head: 'limit', text: true, cell: (r) => <span class="nowrap">{limitText(r) || '–'}</span> },
-          { head: 'measured', cell: measuredText },
+          { head: 'measured', cell: (r) => <Measured rule={r} /> },
           {
             head: 'result',
             text: true,
             cell: (r) => (
-              <span class={sound && r.ok === false ? 'nowrap worry' : 'nowrap'}>{judged(r.ok)}</span>
+              <span class={judged(r) === 'did not hold' ? 'nowrap worry' : 'nowrap'}>
+                {MARKS[judged(r)] ?? ''}
+                {judged(r)}
+              </span>
             ),
           },
         ]}
         rows={rules}
       />
     </div>
+  );
+}
+
+/** The states in the order of the table. */
+const STATES: State[] = ['did not hold', 'undecided', 'in doubt', 'not judged', 'held'];
+const MARKS: Partial<Record<State, string>> = { held: '✓ ', 'did not hold': '✕ ' };
+
+/** The measured value, and for a figure in doubt between what it lies. */
+function Measured({ rule }: { rule: Rule }) {
+  const readings = readingsText(rule);
+  return (
+    <>
+      {measuredText(rule)}
+      {readings !== '' && <small>{glued(readings)}</small>}
+    </>
   );
 }
 

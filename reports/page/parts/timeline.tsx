@@ -1,9 +1,9 @@
-import type { Interval, Run } from '../../contract/run.ts';
+import type { Interval } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
 import type { Line } from '../chart-data.ts';
 import { wantsLog } from '../chart-ranges.ts';
-import { overTime, peak, percentile, percentileOf, protocolOf } from '../facts.ts';
-import { clock, count, figure, ms, msUnit, plural } from '../format.ts';
+import { overTime, percentileOf, protocolOf, titleOf } from '../facts.ts';
+import { count, figure, ms } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Phases } from './phases.tsx';
 import { Seconds } from './seconds.tsx';
@@ -58,7 +58,7 @@ export function TimelineSection({ run, sound }: PartProps) {
             name="Messages"
             unit="per second"
             axis="messages per second"
-            title={messagesTitle(run, closed ? 'sent' : 'scheduled')}
+            title={titleOf(run, 'messages')}
             format={count}
             whole
             lines={[
@@ -75,7 +75,7 @@ export function TimelineSection({ run, sound }: PartProps) {
             name="Deliveries"
             unit="per second; due: deliveries owed for accepted messages"
             axis="deliveries per second"
-            title={deliveriesTitle(run)}
+            title={titleOf(run, 'deliveries')}
             format={count}
             whole
             lines={[
@@ -88,7 +88,7 @@ export function TimelineSection({ run, sound }: PartProps) {
             name="Backlog"
             unit="deliveries due and not arrived, at the end of each second"
             axis="deliveries"
-            title={backlogTitle(timeline)}
+            title={titleOf(run, 'backlog')}
             format={count}
             whole
             lines={[{ label: 'backlog', values: column((s) => s.backlog), colour: 'orange', fill: true }]}
@@ -99,21 +99,21 @@ export function TimelineSection({ run, sound }: PartProps) {
               name="In flight"
               unit="messages sent and not answered, at the end of each second"
               axis="messages"
-              title={inFlightTitle(timeline)}
+              title={titleOf(run, 'in_flight')}
               format={count}
               whole
               lines={inFlight}
             />
           )}
           {timeline.some(({ arrived_bytes = 0 }) => arrived_bytes > 0) && (
-            <PayloadChart timeline={timeline} common={common} />
+            <PayloadChart timeline={timeline} title={titleOf(run, 'payload')} common={common} />
           )}
           {sound && (
             <Chart
               {...common}
               name="Arrival latency"
               unit={log ? 'ms, logarithmic' : 'ms'}
-              title={worstTitle(timeline, 'arrival')}
+              title={titleOf(run, 'arrival')}
               log={log}
               format={ms}
               lines={latency}
@@ -124,7 +124,7 @@ export function TimelineSection({ run, sound }: PartProps) {
               {...common}
               name="Arrival latency, all deliveries"
               unit="ms, logarithmic; stronger colour: more deliveries"
-              title={bulkTitle(run)}
+              title={titleOf(run, 'heat')}
               heat={heat}
               format={ms}
               lines={[
@@ -143,7 +143,7 @@ export function TimelineSection({ run, sound }: PartProps) {
               {...common}
               name={`${protocolOf(run)} latency`}
               unit={wantsLog(http) ? 'ms, logarithmic' : 'ms'}
-              title={worstTitle(timeline, 'http', protocolOf(run))}
+              title={titleOf(run, 'http')}
               log={wantsLog(http)}
               format={ms}
               lines={http}
@@ -160,20 +160,22 @@ export function TimelineSection({ run, sound }: PartProps) {
 /** What the arrived messages weigh. */
 function PayloadChart({
   timeline,
+  title,
   common,
 }: {
   timeline: Interval[];
+  title: string;
   common: ReturnType<typeof overTime> & { x: number[] };
 }) {
-  const most = peak(timeline, ({ arrived_bytes = 0 }) => arrived_bytes);
-  const [size, unit] = (most?.value ?? 0) < 1e6 ? [1e3, 'kB'] : [1e6, 'MB'];
+  const large = timeline.some(({ arrived_bytes = 0 }) => arrived_bytes >= 1e6);
+  const [size, unit] = large ? [1e6, 'MB'] : [1e3, 'kB'];
   return (
     <Chart
       {...common}
       name="Payload"
       unit={`${unit} per second that arrived`}
       axis={`${unit} per second`}
-      title={`Up to ${figure((most?.value ?? 0) / size)} ${unit} of payload arrived a second (${clock(most?.t ?? 0)})`}
+      title={title}
       format={figure}
       lines={[
         {
@@ -185,53 +187,4 @@ function PayloadChart({
       ]}
     />
   );
-}
-
-const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
-
-function messagesTitle({ timeline, run: { ended } }: Run, how: string): string {
-  const most = peak(timeline, (s) => s.scheduled);
-  const scheduled = sum(timeline.map((s) => s.scheduled));
-  if (scheduled === 0) return `0 messages were ${how}`;
-  const left = scheduled - sum(timeline.map((s) => s.accepted));
-  const accepted =
-    left <= 0
-      ? `all ${count(scheduled)} were accepted`
-      : `${count(left)} of ${count(scheduled)} ${ended === null ? 'had not been accepted when the record ended' : 'were not accepted'}`;
-  return `Up to ${plural(most?.value ?? 0, 'message')} a second were ${how} (${clock(most?.t ?? 0)}); ${accepted}`;
-}
-
-function deliveriesTitle({ timeline, account: { deliveries }, run: { ended } }: Run): string {
-  const most = peak(timeline, (s) => s.arrived);
-  if (deliveries.due === 0) return '0 deliveries were due: no message was accepted';
-  const arrived =
-    deliveries.missing === 0
-      ? `all ${count(deliveries.due)} that were due did`
-      : `${count(deliveries.missing)} of ${count(deliveries.due)} ${ended === null ? 'had not arrived when the record ended' : 'did not arrive'}`;
-  return `Up to ${plural(most?.value ?? 0, 'delivery', 'deliveries')} a second arrived (${clock(most?.t ?? 0)}); ${arrived}`;
-}
-
-function backlogTitle(timeline: Interval[]): string {
-  const most = peak(timeline, (s) => s.backlog);
-  if (!most?.value) return 'Backlog: 0 deliveries at the end of every second';
-  return `Backlog peaked at ${plural(most.value, 'delivery', 'deliveries')} (${clock(most.t)})`;
-}
-
-function inFlightTitle(timeline: Interval[]): string {
-  const most = peak(timeline, (s) => s.in_flight ?? null);
-  if (!most?.value) return '0 messages waited for an answer at the end of every second';
-  return `Up to ${plural(most.value, 'message')} waited for an answer (${clock(most.t)})`;
-}
-
-function worstTitle(timeline: Interval[], of: 'arrival' | 'http', name: string = of): string {
-  const worst = peak(timeline, (s) => percentile(s[of] ?? { count: 0 }, 'p99'));
-  return worst
-    ? `The worst second’s ${name} p99 is ${msUnit(worst.value)} (${clock(worst.t)})`
-    : `No second has enough samples for a p99 of ${name} latency`;
-}
-
-function bulkTitle({ latency }: Run): string {
-  const [p50, p99] = [percentile(latency.arrival, 'p50'), percentile(latency.arrival, 'p99')];
-  if (p50 === null || p99 === null) return 'Too few deliveries for a percentile';
-  return `Half of the deliveries arrived within ${msUnit(p50)}, one in 100 took longer than ${msUnit(p99)}`;
 }

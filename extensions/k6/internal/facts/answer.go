@@ -24,7 +24,8 @@ func Conclude(r *report.Run, own string) {
 	if r.ArrivalBins == nil { // merged, or of an earlier version
 		r.ArrivalBins = r.Latency.Arrival.NewBins()
 	}
-	r.Facts = report.Facts{Shape: report.OtherShape, LoadFacts: loadFacts(r)}
+	r.Facts = report.Facts{LoadFacts: loadFacts(r)}
+	r.Facts.Recovery = recovery(r)
 	DivideTime(r)
 	r.Facts.ArrivedShare = shareOf(new(float64(r.Account.Arrived)), new(float64(r.Account.Scheduled)))
 	r.Facts.Balance, r.Facts.Targets = balance(r.Account), targets(r)
@@ -44,9 +45,7 @@ func Conclude(r *report.Run, own string) {
 		}
 		r.Answer.Sentence = withFailures(r, cmp.Or(own, asked(r), sentence(r, best, known)))
 	}
-	r.Facts.Reasons = slices.DeleteFunc(slices.Clone(r.Verdict.Reasons), func(reason string) bool {
-		return strings.Contains(r.Answer.Sentence, reason) || strings.Contains(r.Answer.Sentence, words.Capital(reason))
-	})
+	screen(r, best)
 }
 
 // withFailures adds what did not arrive and what failed to an answer: before it if that failed the run.

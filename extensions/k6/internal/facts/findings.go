@@ -75,10 +75,10 @@ func adviseOnce(r *report.Run, found []report.Finding) {
 	}
 }
 
-// worstSecond is the measured second with the highest p99; nil: it does not stand out.
+// worstSecond is the second with the highest p99 of deliveries of measured phases; nil: it does not stand out.
 func worstSecond(r *report.Run) *report.Finding {
 	var worst *report.Interval
-	for _, s := range measuredSeconds(r) {
+	for _, s := range arrivalSeconds(r) {
 		if p99 := s.Arrival.P99OrNil(); p99 != nil && (worst == nil || *p99 > *worst.Arrival.P99) {
 			worst = s
 		}

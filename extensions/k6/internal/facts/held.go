@@ -74,7 +74,7 @@ func heldBelow(r *report.Run, limit float64) (h held, known bool) {
 			h.over = append(h.over, *s.VUs)
 		}
 		if len(h.over) == 0 && s.CarriedPerS > h.perS {
-			h.perS, h.vus = s.CarriedPerS, *s.VUs
+			h.perS, h.vus, h.p99 = s.CarriedPerS, *s.VUs, p99
 		}
 	}
 	if last := len(steps) - 1; last < 0 || len(h.over) > 0 || *steps[last].VUs != h.vus {
@@ -103,7 +103,7 @@ func heldSecondsBelow(r *report.Run, limit float64) (h held, known bool) {
 	}
 	more := slices.ContainsFunc(all, func(w window) bool { return !w.kept && w.offered >= best.offered*(1-asMuch) })
 	h = held{perS: best.perS, offered: best.offered, most: !more}
-	h.p99, h.exact = p99At(r, best)
+	h.p99, h.exact = p99At(r, best, limit)
 	return h, len(all) > 0
 }
 
@@ -121,13 +121,15 @@ func mostlyKept(all []window, offered float64) bool {
 	return 2*kept > of
 }
 
-// p99At is the arrival p99 at the rate of a window: that of the phase with this rate, or else the highest of its
-// seconds.
-func p99At(r *report.Run, w window) (p99 *float64, exact bool) {
+// p99At is the arrival p99 at the rate of a window: that of the phase with this rate, if all of it held the limit (ms),
+// or else the highest of its seconds.
+func p99At(r *report.Run, w window, limit float64) (p99 *float64, exact bool) {
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		if s.Measured && w.offered > 0 && math.Abs(s.ScheduledPerS-w.offered) <= asMuch*w.offered && !ramps(r, s.Name) {
-			return s.Latency.Arrival.At(99), true
+			if p99 := s.Latency.Arrival.At(99); p99 != nil && *p99 < limit {
+				return p99, true
+			}
 		}
 	}
 	for i := range w.seconds {

@@ -10,36 +10,23 @@ import (
 )
 
 const (
-	intervalLevel  = 0.95
-	tail           = 0.01 // share of the deliveries above p99
-	tailNear       = 2    // a share that differs by no more than this factor varies as the tail does
-	pointsMost     = 600  // longer series are averaged to so many points: the effort grows with the square
-	measuredEnough = 0.9  // share of a second that lies in measured phases
-	secondsLeast   = 25   // as many as so many independent ones; of fewer the interval covers p99 too rarely
-	freedomLeast   = 4    // degrees of freedom; with fewer the interval says nothing
+	intervalLevel = 0.95
+	tail          = 0.01 // share of the deliveries above p99
+	tailNear      = 2    // a share that differs by no more than this factor varies as the tail does
+	pointsMost    = 600  // longer series are averaged to so many points: the effort grows with the square
+	secondsLeast  = 25   // as many as so many independent ones; of fewer the interval covers p99 too rarely
+	freedomLeast  = 4    // degrees of freedom; with fewer the interval says nothing
 )
 
-// Interval is the confidence interval of arrival p99: what p99 another run of the same process would have.
+// NewInterval is the confidence interval of a run's arrival p99; nil: the run is too short for how alike its seconds are,
+// too little lies above p99, or the run did not count its deliveries by due second. A run without its histogram has the
+// quantiles of its curve.
 //
 // It is that of Woodruff (1952): the quantiles of the run's histogram at the ends of the interval of the share above
 // p99. The variance of that share comes from blocks of consecutive seconds (by due time), as slow seconds come
 // together. How many blocks there are, and by how much their variance is too small, follows from how alike the seconds
 // are.
-type Interval struct {
-	LowMS    float64 `json:"low_ms"`
-	HighMS   float64 `json:"high_ms"`
-	Level    float64 `json:"level"`     // of confidence, 0 to 1
-	Samples  int64   `json:"samples"`   // deliveries
-	Seconds  int     `json:"seconds"`   // measured seconds
-	Blocks   int     `json:"blocks"`    // of consecutive seconds
-	BlockS   int     `json:"block_s"`   // seconds of a block; the last one may be longer
-	Inflated float64 `json:"inflation"` // the factor that the variance of blocks was multiplied by
-}
-
-// NewInterval is the interval of a run's arrival p99; nil: the run is too short for how alike its seconds are, too
-// little lies above p99, or the run did not count its deliveries by due second. A run without its histogram has the
-// quantiles of its curve.
-func NewInterval(r *report.Run) *Interval {
+func NewInterval(r *report.Run) *report.P99Interval {
 	arrival := r.Latency.Arrival
 	if arrival.Count < report.Hundred {
 		return nil
@@ -103,7 +90,7 @@ func dueBins(r *report.Run) (seconds [][]int64, at []int) {
 }
 
 // intervalOf is the interval of the p99 of a distribution (ms by share), whose samples are counted by second in bins.
-func intervalOf(quantile func(share float64) float64, seconds [][]int64, under loads) *Interval {
+func intervalOf(quantile func(share float64) float64, seconds [][]int64, under loads) *report.P99Interval {
 	edge, ok := tailEdge(quantile(1-tail), seconds)
 	if !ok || under.shortest() < blocksLeast {
 		return nil
@@ -135,7 +122,7 @@ func intervalOf(quantile func(share float64) float64, seconds [][]int64, under l
 	if reach >= 1 { // the upper end lies beyond all samples
 		return nil
 	}
-	return &Interval{
+	return &report.P99Interval{
 		LowMS: quantile(1 - tail*(1+reach)), HighMS: quantile(1 - tail*(1-reach)), Level: intervalLevel,
 		Samples: int64(all), Seconds: len(series), Blocks: blocks.count, BlockS: length, Inflated: blocks.inflation,
 	}

@@ -45,7 +45,7 @@ func (p process) run(seed uint64, seconds int) (*hdrhistogram.Histogram, [][]int
 	return h, all
 }
 
-func (p process) interval(seed uint64, seconds int) *Interval {
+func (p process) interval(seed uint64, seconds int) *report.P99Interval {
 	h, bins := p.run(seed, seconds)
 	return intervalOf(quantileOf(h), bins, oneLoad(seconds))
 }
@@ -94,7 +94,7 @@ func TestTheIntervalOfARampHoldsTheTrueP99(t *testing.T) {
 	t.Parallel()
 	const runs, seconds = 200, 240
 	p := process{0.5, 0.2, 0.3, 100, 1}
-	all, intervals := ledger.NewHistogram(), []*Interval{}
+	all, intervals := ledger.NewHistogram(), []*report.P99Interval{}
 	for seed := range uint64(runs) {
 		h, bins := p.run(seed, seconds)
 		all.Merge(h)

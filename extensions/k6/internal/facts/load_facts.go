@@ -2,19 +2,12 @@ package facts
 
 import "github.com/arrival-bench/arrival/extensions/k6/internal/report"
 
-// backFactor is how many times the p99 before a burst is back to normal, unless the script says otherwise.
-const backFactor = 2
-
 // loadFacts are the facts of a run over its load. What the instrument or an earlier report has set stays: the question,
 // the drift, which is made of every second's histogram, and what the connections and sessions are counted from.
 func loadFacts(r *report.Run) report.LoadFacts {
-	factor := float64(backFactor)
-	if q := r.Facts.Question; q != nil && q.BackFactor > 0 {
-		factor = q.BackFactor
-	}
 	return report.LoadFacts{
 		Question: r.Facts.Question, Drift: r.Facts.Drift,
-		Recovery: Recover(r, factor), Memory: memoryOf(r), Backlog: backlogOf(r),
+		Memory: memoryOf(r), Backlog: backlogOf(r),
 		Connections: connections(r), Sessions: sessions(r), Clients: clients(r),
 	}
 }
@@ -26,4 +19,13 @@ func memoryOf(r *report.Run) *report.Memory {
 		return nil
 	}
 	return &report.Memory{MostGrewMB: MostGrowth(grown), Processes: grown}
+}
+
+// recovery is how a pipeline recovered from the burst of its load; nil: there is none.
+func recovery(r *report.Run) *report.Recovery {
+	factor := float64(backFactor)
+	if q := r.Facts.Question; q != nil && q.BackFactor > 0 {
+		factor = q.BackFactor
+	}
+	return Recover(r, factor)
 }

@@ -83,16 +83,21 @@ func wereEnded(n int, end string) string {
 
 // undecidedLimits names what the instrument's doubt left open.
 func undecidedLimits(r *report.Run) string {
-	var open []string
+	open := undecidedLabels(r)
+	if len(open) == 0 {
+		return "the measurement was disturbed: do not use these figures"
+	}
+	return "undecided: the instrument's doubt about " + listed(open) + " is wider than the distance to the limit"
+}
+
+// undecidedLabels are the figures whose limits are undecided.
+func undecidedLabels(r *report.Run) (open []string) {
 	for _, rule := range r.Verdict.Rules {
 		if rule.Undecided && !slices.Contains(open, rule.Label()) {
 			open = append(open, rule.Label())
 		}
 	}
-	if len(open) == 0 {
-		return "the measurement was disturbed: do not use these figures"
-	}
-	return "undecided: the instrument's doubt about " + listed(open) + " is wider than the distance to the limit"
+	return open
 }
 
 // listed joins words: a, b and c.

@@ -12,26 +12,15 @@ const (
 	steadyPhases = 3    // a steady load of fewer phases says nothing about time
 )
 
-// Shape is the kind of a run's load, which says what its first question is.
-type Shape string
-
-// Shapes of a load.
-const (
-	Sweep  Shape = "sweep"  // a closed load of several concurrencies: where is the knee?
-	Spike  Shape = "spike"  // a burst between lower rates: when has the pipeline recovered?
-	Steady Shape = "steady" // one rate over several phases: does the latency stay?
-	Other  Shape = "other"
-)
-
-// ShapeOf is the shape of a run's load.
-func ShapeOf(r *report.Run) Shape {
+// ShapeOf is the shape of a run's load, which says what its first question is.
+func ShapeOf(r *report.Run) string {
 	switch {
 	case report.Sweeps(r.Steps):
-		return Sweep
+		return report.SweepShape
 	case r.Run.Model == report.Closed:
-		return Other
+		return report.OtherShape
 	case burstOf(r) != nil:
-		return Spike
+		return report.SpikeShape
 	}
 	phases, least, most := 0, math.Inf(1), 0.0
 	for _, s := range r.Steps {
@@ -41,9 +30,9 @@ func ShapeOf(r *report.Run) Shape {
 		}
 	}
 	if phases >= steadyPhases && least > 0 && most < least*(1+steadyWithin) {
-		return Steady
+		return report.SteadyShape
 	}
-	return Other
+	return report.OtherShape
 }
 
 // burst is the phase with more than the phases beside it.

@@ -20,9 +20,10 @@ func offered(rates ...float64) *report.Run {
 
 func TestTheShapeOfEachGolden(t *testing.T) {
 	t.Parallel()
-	for name, shape := range map[string]Shape{
-		"closed": Sweep, "spike": Spike, "soak": Steady, "passing": Other, "capacity": Other, "fixed": Other,
-		"started": Other,
+	for name, shape := range map[string]string{
+		"closed": report.SweepShape, "spike": report.SpikeShape, "soak": report.SteadyShape,
+		"passing": report.OtherShape, "capacity": report.OtherShape, "fixed": report.OtherShape,
+		"started": report.OtherShape,
 	} {
 		assert.Equal(t, shape, ShapeOf(golden(t, name)), name)
 	}
@@ -45,9 +46,9 @@ func TestABurstHasTwiceTheRateOfBothPhasesBesideIt(t *testing.T) {
 
 func TestALoadIsSteadyIfThreeMeasuredPhasesHaveOneRate(t *testing.T) {
 	t.Parallel()
-	for shape, rates := range map[Shape][][]float64{
-		Steady: {{100, 100, 100}, {100, 104, 101}},
-		Other:  {{100, 100}, {100, 105, 100}, {0, 0, 0}, {}},
+	for shape, rates := range map[string][][]float64{
+		report.SteadyShape: {{100, 100, 100}, {100, 104, 101}},
+		report.OtherShape:  {{100, 100}, {100, 105, 100}, {0, 0, 0}, {}},
 	} {
 		for _, r := range rates {
 			assert.Equal(t, shape, ShapeOf(offered(r...)), r)
@@ -55,14 +56,14 @@ func TestALoadIsSteadyIfThreeMeasuredPhasesHaveOneRate(t *testing.T) {
 	}
 	warm := offered(10, 100, 100, 100)
 	warm.Steps[0].Measured = false
-	assert.Equal(t, Steady, ShapeOf(warm), "the rate of the warm-up does not count")
+	assert.Equal(t, report.SteadyShape, ShapeOf(warm), "the rate of the warm-up does not count")
 }
 
 func TestAClosedLoadIsASweepOrOfNoShape(t *testing.T) {
 	t.Parallel()
 	r := offered(100, 4000, 100)
 	r.Run.Model = report.Closed
-	assert.Equal(t, Other, ShapeOf(r))
+	assert.Equal(t, report.OtherShape, ShapeOf(r))
 	r.Steps = sweep([2]float64{1, 10}, [2]float64{2, 20})
-	assert.Equal(t, Sweep, ShapeOf(r))
+	assert.Equal(t, report.SweepShape, ShapeOf(r))
 }

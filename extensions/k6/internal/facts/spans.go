@@ -83,8 +83,12 @@ func spanOf(s *report.Step) report.Span {
 	return report.Span{FromS: s.StartS, ToS: s.StartS + s.DurationS}
 }
 
-// measuredSeconds are the seconds of a run that lie in measured steps, almost as a whole.
-func measuredSeconds(r *report.Run) (inside []*report.Interval) {
+// measuredEnough is the share of a second that lies in measured phases. A step of a closed load begins some ms after the
+// second in which the last one has drained.
+const measuredEnough = 0.9
+
+// measuredSeconds are the seconds of a run that lie in measured phases, ascending.
+func measuredSeconds(r *report.Run) (seconds []*report.Interval) {
 	for i := range r.Timeline {
 		s, share := &r.Timeline[i], 0.0
 		for j := range r.Steps {
@@ -93,8 +97,24 @@ func measuredSeconds(r *report.Run) (inside []*report.Interval) {
 			}
 		}
 		if share >= measuredEnough {
-			inside = append(inside, s)
+			seconds = append(seconds, s)
 		}
 	}
-	return inside
+	return seconds
+}
+
+// arrivalSeconds are the seconds in which deliveries of measured phases arrive: those of the phases, and of the drain
+// after the last one. They have no delivery of a warm-up.
+func arrivalSeconds(r *report.Run) []*report.Interval {
+	seconds := measuredSeconds(r)
+	if len(r.Steps) == 0 || !r.Steps[len(r.Steps)-1].Measured {
+		return seconds
+	}
+	end := spanOf(&r.Steps[len(r.Steps)-1]).ToS
+	for i := range r.Timeline {
+		if s := &r.Timeline[i]; s.Phase == nil && float64(s.T) >= end {
+			seconds = append(seconds, s)
+		}
+	}
+	return seconds
 }

@@ -20,7 +20,7 @@ func TestTheFitIsThatOfTheVectors(t *testing.T) {
 		Name   string       `json:"name"`
 		Points [][2]float64 `json:"points"`
 		Fit    *struct {
-			USL
+			report.USL
 			At10 float64 `json:"at_10"`
 		} `json:"fit"`
 	}
@@ -33,7 +33,7 @@ func TestTheFitIsThatOfTheVectors(t *testing.T) {
 			continue
 		}
 		require.NotNil(t, u, v.Name)
-		got := []float64{u.LambdaPerS, u.Sigma, u.Kappa, u.R2, u.at(10)}
+		got := []float64{u.LambdaPerS, u.Sigma, u.Kappa, u.R2, throughput(u, 10)}
 		want := []float64{v.Fit.LambdaPerS, v.Fit.Sigma, v.Fit.Kappa, v.Fit.R2, v.Fit.At10}
 		assert.InDeltaSlice(t, want, got, 1e-6, v.Name)
 		require.Equal(t, v.Fit.PeakVUs == nil, u.PeakVUs == nil, v.Name)

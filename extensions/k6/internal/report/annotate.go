@@ -60,6 +60,12 @@ func Annotate(path string, found Campaign, sentence string) error {
 		if data, err = setMember(data, "probes", found.Probes); err != nil {
 			return err
 		}
+		if r.Facts.Titles != nil {
+			r.Facts.Titles["search"] = SearchTitle(found.Probes)
+			if data, err = setMember(data, "facts", r.Facts); err != nil {
+				return err
+			}
+		}
 	}
 	if err := Validate(data); err != nil {
 		return fmt.Errorf("%s with these figures %w", path, err)

@@ -6,6 +6,8 @@ type Facts struct {
 	Reasons []string `json:"reasons"` // of the verdict, those that the answer does not say; never nil
 	LoadFacts
 
+	FirstScreen
+
 	Journey      Journey    `json:"journey"`
 	SpanStages   []StageRow `json:"span_stages"`   // of spans, in the order of Spans.Stages; never nil
 	SpanHead     string     `json:"span_head"`     // how many deliveries have stages by spans; empty: not requested

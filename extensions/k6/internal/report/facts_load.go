@@ -5,7 +5,6 @@ package report
 // LoadFacts are the facts of a run over its load, and the question that its script asks.
 type LoadFacts struct {
 	Question *Question `json:"question"` // nil: the rate that the pipeline held
-	Recovery *Recovery `json:"recovery"` // nil: the load has no burst
 	Drift    *Drift    `json:"drift"`    // nil: the load does not stay at one rate
 	Memory   *Memory   `json:"memory"`   // nil: no measured phase
 	// Backlog: of the one measured phase; nil: it is shorter than two seconds or of no steady rate, or there are several
@@ -13,30 +12,6 @@ type LoadFacts struct {
 	Connections *Connections   `json:"connections"` // nil: the run has no publishers
 	Sessions    *Sessions      `json:"sessions"`    // nil: the script asks for none
 	Clients     *Clients       `json:"clients"`     // nil: the script asks for none
-}
-
-// Recovery says how a pipeline recovered from a burst. Times are from the end of the burst unless noted.
-type Recovery struct {
-	Phase string `json:"phase"` // of the burst
-	// PeakBacklog is the highest backlog from the start of the burst on, in deliveries, at the end of a second.
-	PeakBacklog int `json:"peak_backlog"`
-	// PeakS is the second of the run at whose end the backlog was highest.
-	PeakS float64 `json:"peak_s"`
-	// CalmBacklog is the highest backlog of the phase before the burst, in deliveries; nil: it has no whole second.
-	CalmBacklog *int `json:"calm_backlog"`
-	// DrainedS is the time until the backlog stayed at or below CalmBacklog. The backlog is known at the end of each
-	// second, so the value is up to a second too long. Nil: it did not stay there in this run, or CalmBacklog is nil.
-	DrainedS *float64 `json:"drained_s"`
-	// CalmP99MS is the worst second's arrival p99 in the phase before the burst, without its first second, in which
-	// connections are made. A second counts by the deliveries that arrived in it, if there are a hundred or more. If no
-	// second has as many, it is the largest latency. Nil: nothing arrived in these seconds.
-	CalmP99MS *float64 `json:"calm_p99_ms"`
-	// BackFactor is how many times CalmP99MS is back to normal.
-	BackFactor float64 `json:"back_factor"`
-	// BackS is the time until every later second of a phase was back to normal. Nil: none was, or CalmP99MS is nil.
-	BackS *float64 `json:"back_s"`
-	// Arrived99S is the time from the start of the burst until 99 % of its deliveries had arrived; nil: they have not.
-	Arrived99S *float64 `json:"arrived_99_s"`
 }
 
 // Drift is how much arrival p99 grew from the second quarter of the measured time to the last. The first quarter is

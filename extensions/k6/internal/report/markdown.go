@@ -19,7 +19,12 @@ func Markdown(r *Run) string {
 		m.line("\n**%s**", plain(r.Answer.Sentence))
 	}
 	m.list(r.Facts.Reasons)
-	m.list(r.Verdict.Doubts)
+	for i, doubt := range r.Verdict.Doubts {
+		if i == 0 {
+			m.line("")
+		}
+		m.line("- in doubt: %s", plain(doubt))
+	}
 	m.rules(r, "")
 	m.findings(r.Findings)
 	m.line("\n%s  \n%s", accountLine(r.Account), r.deliveries(", "))

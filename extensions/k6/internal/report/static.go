@@ -26,14 +26,11 @@ var static = html.Must(html.New("static").Funcs(html.FuncMap{
 type staticPage struct {
 	*Run
 	About   string
-	Tiles   []staticTile
 	Account []staticEnding
 	Columns []staticColumn
 	Stages  []staticStage
 	Chart   *staticChart // nil: nothing to draw
 }
-
-type staticTile struct{ Name, Value, Unit, Note string }
 
 type staticEnding struct {
 	Count       int
@@ -54,7 +51,7 @@ type staticStage struct {
 func writeStatic(w io.Writer, r *Run) error {
 	p := staticPage{Run: r, About: r.about(), Account: staticAccount(r.Account)}
 	if r.Account.Balanced {
-		p.Tiles, p.Columns, p.Stages, p.Chart = r.staticTiles(), r.staticColumns(), r.staticStages(), newStaticChart(r)
+		p.Columns, p.Stages, p.Chart = r.staticColumns(), r.staticStages(), newStaticChart(r)
 	}
 	return static.Execute(w, p)
 }
@@ -92,32 +89,6 @@ func staticAccount(a Account) (rows []staticEnding) {
 		}
 	}
 	return rows
-}
-
-func (r *Run) staticTiles() []staticTile {
-	arrival, http := r.Latency.Arrival, r.Latency.HTTP
-	if arrival.Count+http.Count == 0 {
-		return nil
-	}
-	limit := words.Plural(int(arrival.Count), "sample")
-	if r.Answer.P99LimitMS != nil {
-		limit = "limit " + words.Figure(r.Answer.P99LimitMS) + " ms"
-	}
-	missed := 0
-	for _, e := range Missed(r.Account) {
-		missed += e.N
-	}
-	tiles := []staticTile{
-		{"Arrival p99", words.MS(arrival.At(99)), "ms", limit},
-		{r.Run.RequestProtocol() + " p99", words.MS(http.At(99)), "ms", words.Plural(int(http.Count), "request")},
-		{"Arrival p50", words.MS(arrival.At(50)), "ms", "max " + words.WithUnit(arrival.Max, "ms")},
-		{"Not arrived", words.Count(missed), "", "of " + words.Plural(r.Account.Scheduled, "message")},
-	}
-	if held := r.Answer.HeldPerS; held != nil && *held > 0 {
-		rate, unit, _ := strings.Cut(words.PerSecond(*held), " ")
-		tiles = append(tiles, staticTile{"Rate", rate, unit, "held with p99 below the limit"})
-	}
-	return tiles
 }
 
 func (r *Run) staticColumns() []staticColumn {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -44,21 +45,26 @@ const (
 // point is a p99 in ms at a place: a second of the run, or the concurrency of a sweep's step. NaN: not known.
 type point struct{ x, y float64 }
 
-// newStaticChart draws arrival p99 over time, of a sweep over its concurrency; nil if no p99 is known.
+// newStaticChart draws arrival p99 over time, of a sweep over its concurrency; with too few deliveries a second the
+// slowest of each. It returns nil if nothing is known.
 func newStaticChart(r *Run) *staticChart {
 	var points []point
-	c := &staticChart{Width: chartWidth, Height: chartHeight, Title: "Arrival p99 over time",
-		Note: "ms, by seconds of the run"}
+	c := &staticChart{Width: chartWidth, Height: chartHeight, Title: cmp.Or(r.Facts.Titles["p99"], "Arrival p99 over time"),
+		Note: "arrival p99 in ms, by seconds of the run"}
 	label := func(x float64) string { return words.Moment(time.Duration(x) * time.Second) }
 	if steps := SweepSteps(r.Steps); Sweeps(r.Steps) {
 		for _, s := range steps {
 			points = append(points, point{math.Log2(float64(*s.VUs)), known(s.Latency.Arrival.At(99))})
 		}
-		c.Title, c.Note = "Arrival p99 by concurrency", "ms, by VUs (logarithmic)"
+		c.Title = cmp.Or(r.Facts.Titles["latency_by_vus"], "Arrival p99 by concurrency")
+		c.Note = "arrival p99 in ms, by VUs (logarithmic)"
 		label = func(x float64) string { return words.Plural(int(math.Round(math.Exp2(x))), "VU") }
 	} else {
 		for _, s := range r.Timeline {
 			points = append(points, point{float64(s.T), known(s.Arrival.P99OrNil())})
+		}
+		if _, most := extent(points); math.IsInf(most, 0) { // no second has enough for a p99
+			points, c.Note = slowest(r.Timeline), "slowest delivery in ms, by seconds of the run"
 		}
 		points = thinned(points)
 	}
@@ -73,6 +79,18 @@ func newStaticChart(r *Run) *staticChart {
 	}
 	c.draw(points, limit, least, most, label)
 	return c
+}
+
+// slowest are the slowest deliveries of each second.
+func slowest(timeline []Interval) (points []point) {
+	for _, s := range timeline {
+		y := math.NaN()
+		if s.Arrival != nil {
+			y = s.Arrival.Max
+		}
+		points = append(points, point{float64(s.T), y})
+	}
+	return points
 }
 
 func known(ms *float64) float64 {

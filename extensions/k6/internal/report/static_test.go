@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"html"
 	"regexp"
 	"strings"
 	"testing"
@@ -35,7 +36,11 @@ func TestThePageHasItsFiguresWithoutAScript(t *testing.T) {
 		if r.Latency.Arrival.Count == 0 {
 			continue
 		}
-		assert.Contains(t, part, "<dd>"+words.MS(r.Latency.Arrival.At(99))+` <span class="unit">ms</span>`, name)
+		require.NotEmpty(t, r.Facts.Tiles, name)
+		for _, tile := range r.Facts.Tiles {
+			assert.Contains(t, part, html.EscapeString(tile.Text), name)
+			assert.Contains(t, part, html.EscapeString(tile.Note), name)
+		}
 		for _, stage := range r.Stages {
 			assert.Contains(t, part, `class="text">`+stage.Name, name)
 		}
@@ -61,4 +66,26 @@ func TestTheStaticPartHasNoLatencyWithoutABalancedAccount(t *testing.T) {
 	part := staticOf(t, golden(t, "unbalanced"))
 	assert.Contains(t, part, "It does not balance")
 	assert.NotRegexp(t, regexp.MustCompile(`\bp99|\d ms\b|<svg`), part)
+}
+
+func TestTheStaticPartHasTheLineAndTheDoubtsOfTheVerdict(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "passing")
+	r.Verdict.Doubts = []string{"the generator was late"}
+	part := staticOf(t, r)
+	assert.Contains(t, part, r.Verdict.Meaning)
+	assert.Contains(t, part, "in doubt: the generator was late")
+}
+
+func TestWithTooFewDeliveriesForAP99TheStaticChartHasTheSlowestOfEachSecond(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "passing")
+	for i := range r.Timeline {
+		if s := &r.Timeline[i]; s.Arrival != nil {
+			s.Arrival.Count = Hundred - 1
+		}
+	}
+	chart := newStaticChart(r)
+	require.NotNil(t, chart)
+	assert.Contains(t, chart.Note, "slowest delivery")
 }

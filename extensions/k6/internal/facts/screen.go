@@ -1,0 +1,73 @@
+package facts
+
+import (
+	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// backFactor is how many times the p99 before a burst is back to normal, unless the script says otherwise.
+const backFactor = 2
+
+// screen sets what reports show first: tiles, titles of charts, and what these are made of. best is the held rate.
+func screen(r *report.Run, best held) {
+	r.Facts.Shape, r.Facts.Reasons = ShapeOf(r), furtherReasons(r)
+	f := report.FirstScreen{DurationS: durationS(r), Recovery: r.Facts.Recovery, Phases: phases(r)}
+	if r.Account.Balanced {
+		f.USL, f.ByLoad, f.SlowerRequests = NewUSL(r.Steps), byLoad(r), slowerRequests(r)
+		if r.Facts.Shape != report.SweepShape { // an interval of all steps is that of none
+			f.P99Interval = NewInterval(r)
+		}
+	}
+	r.Facts.FirstScreen = f
+	r.Facts.Tiles, r.Facts.Titles = tiles(r, best), titles(r)
+}
+
+// durationS is the time from start to end of a run; nil: it has not ended.
+func durationS(r *report.Run) *float64 {
+	if r.Run.Ended == nil {
+		return nil
+	}
+	from, err := time.Parse(time.RFC3339, r.Run.Started)
+	if err != nil {
+		return nil
+	}
+	to, err := time.Parse(time.RFC3339, *r.Run.Ended)
+	if err != nil {
+		return nil
+	}
+	return new(to.Sub(from).Seconds())
+}
+
+// phases are the facts of each step.
+func phases(r *report.Run) []report.PhaseFacts {
+	all := make([]report.PhaseFacts, len(r.Steps))
+	for i := range r.Steps {
+		s, one := &r.Steps[i], &all[i]
+		if s.DurationS > 0 {
+			one.RequestsPerS = float64(s.Requests) / s.DurationS
+		}
+		whole := s.Latency.Arrival.Mean
+		if whole == nil || *whole <= 0 || !r.Account.Balanced {
+			continue
+		}
+		for _, stage := range r.Stages {
+			mean := s.Latency.Stages[stage.Name].Mean
+			if mean != nil && *mean > 0 && (one.LargestShare == nil || *mean / *whole > *one.LargestShare) {
+				one.LargestStage, one.LargestShare = stage.Name, new(*mean / *whole)
+			}
+		}
+	}
+	return all
+}
+
+// slowerRequests says why requests may take longer than arrivals, where they do.
+func slowerRequests(r *report.Run) string {
+	of := scopeOf(r)
+	arrival, http := of.Arrival.At(99), of.HTTP.At(99)
+	if arrival == nil || http == nil || *http <= *arrival || r.Run.RequestProtocol() != "HTTP" || refusedShare(r) > mostRefused {
+		return ""
+	}
+	return "The answer can be slower than the arrival: the ingest answers after Redis has confirmed, " +
+		"and by then the message may have arrived."
+}

@@ -1,0 +1,194 @@
+package facts
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
+)
+
+const (
+	none        = "–"
+	fromDue     = "percentile of an HdrHistogram, from due"
+	fromSend    = "percentile of an HdrHistogram, from send"
+	mostRefused = 0.5 // the p99 of requests says nothing about the pipeline if more of them were refused
+)
+
+// scope is what the latencies of tiles are of: the measured phases, or of a sweep one step.
+type scope struct {
+	report.Latencies
+	step  *report.Step // nil: the measured phases
+	about string       // the step in words; empty: the measured phases
+}
+
+// scopeOf is the scope of a run's tiles. Of a sweep it is the knee, as a mix of all steps is a figure of none; without a
+// knee it is the step that carried most.
+func scopeOf(r *report.Run) scope {
+	if !report.Sweeps(r.Steps) {
+		return scope{Latencies: r.Latency}
+	}
+	steps := report.SweepSteps(r.Steps)
+	at, why := 0, "carried most"
+	for i := range steps {
+		if steps[i].CarriedPerS > steps[at].CarriedPerS {
+			at = i
+		}
+	}
+	if r.Knee != nil {
+		why = "the knee"
+		at = slices.IndexFunc(steps, func(s report.Step) bool { return *s.VUs == r.Knee.VUs })
+	}
+	if at < 0 { // below the first step
+		at, why = 0, "beyond the knee"
+	}
+	about := fmt.Sprintf("at %s, %s", words.Plural(*steps[at].VUs, "VU"), why)
+	return scope{Latencies: steps[at].Latency, step: &steps[at], about: about}
+}
+
+// tiles are the figures that matter most; none without a sample.
+func tiles(r *report.Run, best held) []report.Tile {
+	of := scopeOf(r)
+	all := []report.Tile{}
+	if of.Arrival.Count+of.HTTP.Count == 0 || !r.Account.Balanced {
+		return all
+	}
+	all = append(all, p99Tile(r, of))
+	if refusedShare(r) <= mostRefused {
+		all = append(all, requestsTile(r, of))
+	}
+	all = append(all, p50Tile(r, of), missedTile(r), rateTile(r, of, best))
+	if tile := hostTile(r); tile != nil {
+		all = append(all, *tile)
+	} else if tile := busiestTile(r); tile != nil {
+		all = append(all, *tile)
+	}
+	return all
+}
+
+// refusedShare is the share of the requests or messages that the pipeline did not accept.
+func refusedShare(r *report.Run) float64 {
+	a := r.Account
+	return max(float64(a.Rejected)/float64(max(1, a.Scheduled)), float64(a.Requests.Failed)/float64(max(1, a.Requests.Sent)))
+}
+
+// latencyTile is the tile of a percentile in ms.
+func latencyTile(name string, value *float64, samples int64, estimator, doubt string) report.Tile {
+	tile := report.Tile{Name: name, Value: value, Text: none, Samples: &samples, Estimator: estimator}
+	if value != nil {
+		tile.Unit, tile.Doubt, tile.Text = "ms", doubt, doubted(words.MS(value), doubt)
+	}
+	return tile
+}
+
+func p99Tile(r *report.Run, of scope) report.Tile {
+	tile := latencyTile("Arrival p99", of.Arrival.At(99), of.Arrival.Count, fromDue, doubtOf(r, report.ArrivalClaim))
+	if tile.Value == nil {
+		tile.Note = "too few deliveries"
+		return tile
+	}
+	tile.Worry = slices.ContainsFunc(r.Verdict.Rules, func(rule report.Rule) bool {
+		return (rule.Name == report.P99Rule || rule.Name == report.TrendRule) && rule.IsBroken() && rule.Result == report.Fail
+	})
+	limit := ""
+	switch {
+	case r.Answer.P99LimitMS == nil && r.Run.Model == report.Closed:
+		limit = "sent → arrived"
+	case r.Answer.P99LimitMS == nil:
+		limit = "due → arrived"
+	default:
+		limit = "limit " + words.Figure(r.Answer.P99LimitMS) + " ms"
+		if within := r.Answer.WithinLimit; within != nil && of.step == nil {
+			limit += ", " + words.Percent(*within) + " within"
+		}
+	}
+	interval := ""
+	if i := r.Facts.P99Interval; i != nil {
+		interval = fmt.Sprintf("%.0f %% interval %s to %s ms", 100*i.Level, words.MS(&i.LowMS), words.MS(&i.HighMS))
+	}
+	tile.Note = joined("; ", of.about, limit, interval)
+	return tile
+}
+
+func requestsTile(r *report.Run, of scope) report.Tile {
+	tile := latencyTile(r.Run.RequestProtocol()+" p99", of.HTTP.At(99), of.HTTP.Count, fromSend,
+		doubtOf(r, report.RequestsClaim))
+	tile.Note = "sent → answer, " + words.Plural(int(of.HTTP.Count), "request")
+	if refusedShare(r) > 0 {
+		tile.Note = fmt.Sprintf("sent → answer, of all %s, refusals included", words.Plural(int(of.HTTP.Count), "request"))
+	}
+	tile.Note = joined("; ", of.about, tile.Note)
+	return tile
+}
+
+func p50Tile(r *report.Run, of scope) report.Tile {
+	tile := latencyTile("Arrival p50", of.Arrival.At(50), of.Arrival.Count, fromDue, doubtOf(r, report.ArrivalClaim))
+	if of.Arrival.Max == nil {
+		tile.Note = "too few deliveries"
+		return tile
+	}
+	tile.Note = joined("; ", of.about, "max "+words.MS(of.Arrival.Max)+" ms")
+	return tile
+}
+
+// missedTile counts the messages that did not arrive, and names their ends.
+func missedTile(r *report.Run) report.Tile {
+	all, ends := 0, []string{}
+	missed := report.Missed(r.Account)
+	for _, end := range missed {
+		all += end.N
+		ends = append(ends, words.Count(end.N)+" "+end.Name)
+	}
+	doubt := doubtOf(r, report.AccountClaim)
+	tile := report.Tile{Name: "Not arrived", Value: new(float64(all)), Estimator: "count", Doubt: doubt,
+		Text: doubted(words.Count(all), doubt), Note: "of " + words.Plural(r.Account.Scheduled, "message")}
+	if all == 0 {
+		return tile
+	}
+	if len(missed) == 1 {
+		ends[0] = missed[0].Name
+	}
+	tile.Note = fmt.Sprintf("%s of %s: %s", words.Percent(float64(all)/float64(max(1, r.Account.Scheduled))),
+		words.Count(r.Account.Scheduled), strings.Join(ends, ", "))
+	tile.Worry = slices.ContainsFunc(r.Verdict.Rules, func(rule report.Rule) bool {
+		return rule.IsBroken() && slices.ContainsFunc(ledger.Ends[:],
+			func(end ledger.EndCount) bool { return end.Missed && end.Name == rule.Name })
+	})
+	if r.Verdict.Result == report.Pass {
+		tile.Note += "; the script allows it"
+	}
+	return tile
+}
+
+// doubtOf is the direction in which the broken rules put a claim in doubt, for a tile.
+func doubtOf(r *report.Run, claim string) string {
+	found := ""
+	for _, rule := range r.Verdict.Rules {
+		if !rule.IsBroken() {
+			continue
+		}
+		for _, doubt := range rule.Doubts {
+			if doubt.Claim != claim {
+				continue
+			}
+			one := map[string]string{report.TooHigh: report.AtMost, report.TooLow: report.AtLeast}[doubt.Direction]
+			if one == "" || found != "" && found != one {
+				return report.About
+			}
+			found = one
+		}
+	}
+	return found
+}
+
+// doubted puts a doubt before a figure.
+func doubted(text, doubt string) string {
+	return map[string]string{report.AtMost: "at most ", report.AtLeast: "at least ", report.About: "≈ "}[doubt] + text
+}
+
+// joined joins the parts that are not empty.
+func joined(separator string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), separator)
+}
