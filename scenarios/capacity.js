@@ -6,7 +6,6 @@ import { Gauge } from 'k6/metrics';
 import { Run } from 'k6/x/arrival';
 import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
-import { backlogGrowth } from './lib/recovery.js';
 import { setting } from './lib/setting.js';
 import { rate as perSecond } from './lib/words.js';
 
@@ -43,10 +42,8 @@ export const options = {
 
 export function subscriber() {
   run.collect();
-  const { timeline } = run.result();
-  const slope = backlogGrowth(timeline, 'hold');
-  // At the limit rate × P99 messages are in flight: smaller growth does not count.
-  const share = slope * duration > (rate * limit) / 1000 ? slope / rate : 0;
+  // null: a phase of less than two seconds shows no growth
+  const share = run.result().facts.backlog?.counted_share ?? 0;
   run.figure('backlog grows by', share * 100, '% of the rate');
   growth.add(share);
 }

@@ -7,12 +7,11 @@
 // The canary goes through the whole pipeline once a second, over its own connections. All of its messages have to arrive in time.
 import { Gauge } from 'k6/metrics';
 import { Run } from 'k6/x/arrival';
-import { connectionsAnswer } from './lib/answers.js';
 import { settings } from './lib/declarations.js';
-import { cost } from './lib/held.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 import { checkBrokerFiles, stages } from './lib/stages.js';
+import { UNKNOWN } from './lib/unknown.js';
 import { rate as perSecond } from './lib/words.js';
 
 const set = settings('connections');
@@ -36,6 +35,7 @@ const run = new Run({
     flows: flows.direct,
   }),
   publishers: { ...mqtt, connections, rate, qos: set.QOS },
+  question: { kind: 'connections' },
 });
 
 const missing = new Gauge('connections_missing');
@@ -53,31 +53,17 @@ export const options = {
 
 export function subscriber() {
   run.collect();
-  const { figures, resources, canary: outside } = run.result();
-  const figure = (/** @type {string} */ name) => figures?.find((f) => f.name === name)?.value ?? 0;
-  const own = figure('connections wanted'); // an instance's share
-  missing.add(own - figure('connections held') + figure('connections lost'));
+  const { facts, canary: outside } = run.result();
+  missing.add(facts.connections?.missing ?? UNKNOWN);
   if (outside) {
     run.figure('canary p99', outside.latency.p99 ?? Number.NaN, 'ms');
-    canary.add(outside.latency.p99 ?? Number.POSITIVE_INFINITY);
-    astray.add(outside.sent - outside.arrived);
+    canary.add(outside.latency.p99 ?? UNKNOWN);
+    astray.add(facts.connections?.canary_missing ?? UNKNOWN);
   }
-  /** @type {[process: string, share: number][]} */
-  const shares = [['k6', own]];
-  for (let nth = 1; nth <= brokers; nth++)
-    shares.push([nth === 1 ? 'mosquitto' : `mosquitto-${nth}`, connections / brokers]);
-  for (const [process, share] of shares) {
-    const { kb, us } = cost(resources, process, share, opening, hold);
-    run.figure(`memory of ${process} for each`, kb, 'KB');
-    run.figure(`CPU of ${process} for each`, us, 'µs/s');
+  for (const { process, memory_kb, cpu_us_per_s } of facts.connections?.costs ?? []) {
+    run.figure(`memory of ${process} for each`, memory_kb ?? Number.NaN, 'KB');
+    run.figure(`CPU of ${process} for each`, cpu_us_per_s ?? Number.NaN, 'µs/s');
   }
-  const load = { wanted: own, seconds: hold, brokers, canaryLimit: set.CANARY_P99 };
-  run.answer(
-    connectionsAnswer(load, {
-      held: figure('connections held'),
-      canary: outside ? outside.latency.p99 : undefined,
-    }),
-  );
 }
 
 export function sender() {

@@ -2,10 +2,8 @@
 //   npm run scenario -- scenarios/sessions.js                       300 connections/s for 30 s, 10 calls on each
 //   … -e SESSIONS=500 -e CALLS=10 -e DURATION=100                   as in that httperf command
 // Sessions begin at a fixed rate. A call is due when the one before is answered.
-import exec from 'k6/execution';
 import http from 'k6/http';
 import { Run } from 'k6/x/arrival';
-import { sessionsAnswer } from './lib/answers.js';
 import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
@@ -29,6 +27,7 @@ const run = new Run({
     flows: flows.direct,
   }),
   timeout,
+  question: { kind: 'sessions', perSecond: rate, calls, duration },
 });
 
 export const options = {
@@ -51,25 +50,15 @@ export const options = {
 
 export function subscriber() {
   run.collect();
-  const {
-    steps: [step],
-    latency,
-  } = run.result();
-  const begun = exec.instance.iterationsCompleted + exec.instance.iterationsInterrupted; // a session is an iteration
-  const missing = Math.max(0, Math.round(rate * duration) - begun);
-  if (missing > 0) {
+  const { sessions } = run.result().facts;
+  if (sessions && sessions.missing > 0) {
     console.warn(
-      `${missing} sessions did not begin, as ${most} were under way (MAX_SESSIONS): lower SESSIONS or CALLS. ` +
+      `${sessions.missing} sessions did not begin, as ${most} were under way (MAX_SESSIONS): lower SESSIONS or CALLS. ` +
         `Two cores with nothing else to do carried 500 sessions/s of 10 calls (2026-11-23)`,
     );
   }
-  const carried = {
-    sessions: exec.instance.iterationsCompleted / duration,
-    requests: step.requests / step.duration_s,
-  };
-  run.figure('connection rate', carried.sessions, 'connections/s');
-  run.figure('request rate', carried.requests, 'requests/s');
-  run.answer(sessionsAnswer(calls, carried, latency.arrival));
+  run.figure('connection rate', sessions?.per_s ?? Number.NaN, 'connections/s');
+  run.figure('request rate', sessions?.requests_per_s ?? Number.NaN, 'requests/s');
 }
 
 const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${shared.ingest.token}` };

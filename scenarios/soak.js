@@ -6,11 +6,11 @@
 import { sleep } from 'k6';
 import { Gauge } from 'k6/metrics';
 import { Run } from 'k6/x/arrival';
-import { soakAnswer } from './lib/answers.js';
 import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
-import { latencyDrift, memoryGrowth, mostGrowth, ofPipeline, sentence, UNKNOWN } from './lib/steadiness.js';
+import { line as lineOf } from './lib/step.js';
+import { UNKNOWN } from './lib/unknown.js';
 import { clock } from './lib/words.js';
 
 const { HOURS, RATE, LINE_MINUTES, GROWTH_LIMIT, DRIFT_LIMIT } = settings('soak');
@@ -30,6 +30,7 @@ const run = new Run({
     })),
     flows: flows.mixed,
   }),
+  question: { kind: 'steadiness' },
 });
 
 const growth = new Gauge('soak_memory_growth_mb');
@@ -62,23 +63,20 @@ export function tell() {
       sleep(Math.max(0.25, Math.min((i + 1) * line, seconds) - (Date.now() - begun) / 1000));
       result = run.result();
     } while (result.steps[i].backlog === null && result.run.ended === null);
-    console.log(sentence(result.steps[i]));
+    console.log(lineOf(result.steps[i]));
   }
 }
 
 export function subscriber() {
   run.collect();
-  const { timeline, resources } = run.result();
-  const grown = memoryGrowth(resources, seconds);
-  for (const { process, mb } of grown) run.figure(`memory of ${process}, change`, mb, 'MB');
-  if (!grown.some(ofPipeline)) run.figure('memory of the pipeline, change', Number.NaN, 'MB');
-  const most = mostGrowth(grown);
-  growth.add(most);
-  const ms = latencyDrift(timeline, seconds);
-  run.figure('p99, change', ms, 'ms');
-  drift.add(Number.isNaN(ms) ? UNKNOWN : ms);
-  const load = { hours: HOURS, rate: RATE, driftLimit: DRIFT_LIMIT, growthLimit: GROWTH_LIMIT };
-  run.answer(soakAnswer(load, { ms, mb: most }));
+  const { memory, drift: p99 } = run.result().facts;
+  for (const { process, grew_mb } of memory?.processes ?? [])
+    run.figure(`memory of ${process}, change`, grew_mb ?? Number.NaN, 'MB');
+  if (!memory?.processes.some(({ pipeline }) => pipeline))
+    run.figure('memory of the pipeline, change', Number.NaN, 'MB');
+  growth.add(memory?.most_grew_mb ?? UNKNOWN);
+  run.figure('p99, change', p99?.grew_ms ?? Number.NaN, 'ms');
+  drift.add(p99?.grew_ms ?? UNKNOWN);
 }
 
 export function sender() {

@@ -5,11 +5,10 @@
 // p99 is back when each second's p99 stays near that of before the burst.
 import { Gauge } from 'k6/metrics';
 import { Run } from 'k6/x/arrival';
-import { spikeAnswer } from './lib/answers.js';
 import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
-import { drained, restored } from './lib/recovery.js';
 import { setting } from './lib/setting.js';
+import { UNKNOWN } from './lib/unknown.js';
 import { duration, rate } from './lib/words.js';
 
 const { RATE, SPIKE_RATE, BEFORE, SPIKE_DURATION, AFTER, BACK, DRAIN_LIMIT, BACK_LIMIT } = settings('spike');
@@ -30,12 +29,13 @@ const run = new Run({
   ),
   senders: 4,
   inFlight: 64,
+  question: { kind: 'recovery', factor: BACK },
 });
 
 const timeToDrain = new Gauge('spike_drain_s');
 const timeToBack = new Gauge('spike_p99_back_s');
 
-// A figure not reached within AFTER counts as 1e9 s, so its threshold fails.
+// A figure not reached within AFTER is UNKNOWN, so its threshold fails.
 export const options = {
   scenarios: run.scenarios({ pump: true }),
   thresholds: run.thresholds({
@@ -46,27 +46,13 @@ export const options = {
 
 export function subscriber() {
   run.collect();
-  const result = run.result();
-  const [drain, back] = [drained(result, 'before', 'spike'), restored(result, 'before', 'spike', BACK)];
-  const almost = result.steps.find(({ name }) => name === 'spike')?.arrived_99_s;
-  /** @type {[name: string, seconds: number | undefined, gauge: Gauge][]} */
-  const figures = [
-    ['time to drain', drain, timeToDrain],
-    ['time until p99 is back', back, timeToBack],
-  ];
-  const load = {
-    rate: SPIKE_RATE,
-    seconds: SPIKE_DURATION,
-    after: AFTER,
-    drainLimit: DRAIN_LIMIT,
-    backLimit: BACK_LIMIT,
-  };
-  run.answer(spikeAnswer(load, { drain, back, almost }));
-  for (const [name, seconds, gauge] of figures) {
-    run.figure(name, seconds ?? Number.NaN, 's');
-    gauge.add(seconds ?? 1e9);
-  }
-  run.figure('time until 99 % of the burst had arrived', almost ?? Number.NaN, 's');
+  const { recovery } = run.result().facts;
+  const [drain, back] = [recovery?.drained_s ?? null, recovery?.back_s ?? null];
+  run.figure('time to drain', drain ?? Number.NaN, 's');
+  timeToDrain.add(drain ?? UNKNOWN);
+  run.figure('time until p99 is back', back ?? Number.NaN, 's');
+  timeToBack.add(back ?? UNKNOWN);
+  run.figure('time until 99 % of the burst had arrived', recovery?.arrived_99_s ?? Number.NaN, 's');
 }
 
 export function sender() {

@@ -12,7 +12,6 @@ import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 import { checkBrokerFiles, checkTrust, stages } from './lib/stages.js';
-import { count } from './lib/words.js';
 
 checkTrust('k6/x/mqtt');
 
@@ -29,6 +28,7 @@ const run = new Run({
   }),
   senderConnections: 2,
   canary: false, // it uses the ingest
+  question: { kind: 'exchange' },
 });
 
 const scenarios = run.scenarios({ pump: true }); // one iteration for each client
@@ -99,18 +99,16 @@ export function sender() {
 
 export function subscriber() {
   run.collect();
-  const rates = run.result().steps.map(({ vus, accepted, arrived, duration_s }) => {
-    return { vus: vus ?? 0, rate: Math.min(accepted, arrived) / duration_s }; // there, and back
-  });
-  const best = rates.reduce((a, b) => (b.rate > a.rate ? b : a));
-  run.figure('all clients together, at most', best.rate, 'messages/s');
-  run.figure('with', best.vus, 'clients');
-  run.answer(
-    `All clients together exchanged at most ${count(best.rate)} messages/s, with ${best.vus} clients.`,
-  );
-  const every = Math.ceil(rates.length / 8);
-  for (const { vus, rate } of rates.filter((_, i) => i % every === 0 || i === rates.length - 1))
-    run.figure(`${vus} clients, each`, rate / vus, 'messages/s');
+  const exchanged = run.result().facts.clients;
+  if (!exchanged) return;
+  const { most, steps } = exchanged;
+  run.figure('all clients together, at most', most.messages_per_s, 'messages/s');
+  run.figure('with', most.clients, 'clients');
+  const every = Math.ceil(steps.length / 8);
+  for (const { clients: n, each_messages_per_s } of steps.filter(
+    (_, i) => i % every === 0 || i === steps.length - 1,
+  ))
+    run.figure(`${n} clients, each`, each_messages_per_s, 'messages/s');
 }
 
 export const handleSummary = run.summary;

@@ -231,7 +231,7 @@ export interface Recovery {
   calm_backlog: number | null;
   /** Until the backlog stayed at or below calm_backlog. null: it did not in this run. */
   drained_s: number | null;
-  /** The worst second's arrival p99 in the phase before. null: too few deliveries. */
+  /** The worst second's arrival p99 in the phase before, or the largest latency if none has a hundred deliveries. null: no delivery. */
   calm_p99_ms: number | null;
   /** How many times calm_p99_ms is back to normal. */
   back_factor: number;
@@ -311,8 +311,165 @@ export interface NotArrived {
   text: string;
 }
 
+/** What the script asks, besides the rate that the pipeline held. It decides the answer. */
+export interface Question {
+  /** recovery from a burst; steadiness of latency and memory over time; how many connections are held, at what cost; sessions of several calls; how much clients exchange as their number grows. */
+  kind: "recovery" | "steadiness" | "connections" | "sessions" | "exchange";
+  /** How many times the p99 before a burst is back to normal. Absent: another question, or 2. */
+  back_factor?: number;
+  /** That begin. Absent: another question. */
+  sessions_per_s?: number;
+  /** Of a session. Absent: another question. */
+  calls?: number;
+  /** In which sessions begin. Absent: another question. */
+  seconds?: number;
+}
+
+/** How much arrival p99 grew from the second quarter of the measured time to the last; the first is warm-up. p99 is that of all deliveries that arrived in the quarter. */
+export interface Drift {
+  /** p99 of the second quarter. null: fewer than a hundred deliveries. */
+  from_ms: number | null;
+  /** p99 of the last quarter, and what arrived after it. null: fewer than a hundred deliveries. */
+  to_ms: number | null;
+  /** Below 0: it fell. null: one of them is not known. */
+  grew_ms: number | null;
+  /** grew_ms as a share of from_ms. null: not known, or from_ms is 0. */
+  grew_share: number | null;
+  /** Behind from_ms. */
+  from_samples: number;
+  /** Behind to_ms. */
+  to_samples: number;
+  /** The second quarter. */
+  from: Span;
+  /** The last quarter. */
+  to: Span;
+}
+
+export interface Span {
+  from_s: number;
+  to_s: number;
+}
+
+/** How much the memory of the processes grew from the second quarter of the measured time to the last. */
+export interface Memory {
+  /** The most that a process of the pipeline has grown, 0 if all shrank. null: one of them, or all, reported no memory. */
+  most_grew_mb: number | null;
+  /** Those that grew most first, unknown ones last. */
+  processes: MemoryGrowth[];
+}
+
+/** The growth of one process. */
+export interface MemoryGrowth {
+  /** As in resources. */
+  process: string;
+  /** Below 0: it shrank. null: it reported no memory in one of the quarters. */
+  grew_mb: number | null;
+  /** heap: the mean live heap after garbage collections, plus the least memory in buffers outside of it. rss: the least resident memory. Absent: not known. */
+  of?: "heap" | "rss";
+  /** false: the host or a generator. */
+  pipeline: boolean;
+}
+
+/** How the backlog of a phase grew. */
+export interface BacklogGrowth {
+  /** Its name. */
+  phase: string;
+  /** Whole seconds of the phase. */
+  seconds: number;
+  /** Slope of the line through the seconds, by least squares. Below 0: it shrank. */
+  deliveries_per_s: number;
+  /** deliveries_per_s as a share of the deliveries that were due in a second. null: none were due. */
+  share_of_rate: number | null;
+  /** What the rate keeps in flight at the limit on arrival p99. null: there is no limit. */
+  in_flight: number | null;
+  /** The backlog grew over the phase, and by more than in_flight. */
+  grows: boolean;
+  /** share_of_rate if the backlog grows, else 0. */
+  counted_share: number;
+}
+
+/** How many connections the publishers held, and what each cost. */
+export interface Connections {
+  /** By the instances of this report. */
+  wanted: number;
+  /** At once, at most. */
+  held: number;
+  /** After they were open. */
+  lost: number;
+  /** Not held, or lost. */
+  missing: number;
+  /** That all instances want, spread over the brokers. */
+  all: number;
+  /** That they are spread over. */
+  brokers: number;
+  /** Of the canary, that did not arrive. null: the run has none. */
+  canary_missing: number | null;
+  /** All are to be open. */
+  during: Span;
+  /** Of generators and brokers. */
+  costs: ConnectionCost[];
+}
+
+/** What a process used for each connection that it held. */
+export interface ConnectionCost {
+  /** As in resources. */
+  process: string;
+  /** Of this process; of a broker, its share. */
+  connections: number;
+  /** Growth of resident memory until all connections were open, of 1,000 bytes. null: not known. */
+  memory_kb: number | null;
+  /** Mean CPU while they were held. null: not known. */
+  cpu_us_per_s: number | null;
+}
+
+/** How many sessions there were. A session is an iteration of k6. */
+export interface Sessions {
+  /** Completed or interrupted. */
+  begun: number;
+  /** While the run collected. */
+  completed: number;
+  /** Were due, and did not begin. */
+  missing: number;
+  /** Completed ones, over the time in which sessions began. */
+  per_s: number;
+  /** In that time. */
+  requests_per_s: number;
+}
+
+/** How much clients exchanged as their number grew. */
+export interface Clients {
+  /** The highest rate. */
+  most: ClientRate;
+  /** By ascending number of clients. */
+  steps: ClientRate[];
+}
+
+/** What a number of clients exchanged. */
+export interface ClientRate {
+  /** Their number. */
+  clients: number;
+  /** Taken and arrived, of all clients together. */
+  messages_per_s: number;
+  /** Of each client. */
+  each_messages_per_s: number;
+}
+
 /** What follows from the rest of the run, made once for all that show it. */
 export interface Derived {
+  /** null: the script does not ask for them. */
+  clients: Clients | null;
+  /** null: the script does not ask for sessions. */
+  sessions: Sessions | null;
+  /** null: the run has no publishers. */
+  connections: Connections | null;
+  /** Of the one measured phase. null: there are several, its rate does not stay, or it has fewer than two seconds. */
+  backlog: BacklogGrowth | null;
+  /** null: no measured phase has begun. */
+  memory: Memory | null;
+  /** null: the load does not stay at one rate. */
+  drift: Drift | null;
+  /** null: the script asks for the rate that the pipeline held. */
+  question: Question | null;
   generator: GeneratorCost;
   doubts: InDoubt[];
   /** What did not arrive, allowed or not. null: everything arrived, or may still. */

@@ -6,6 +6,8 @@ import { count, ms } from '../page/format.ts';
 import type { Plan } from './offer.ts';
 import { simulate } from './simulate.ts';
 
+/** Go makes the others; what is set here, the instrument knows alone. */
+const NO_FACTS = { shape: 'other' } as Run['facts'];
 const open = { vus: null };
 const RAMP: Plan = {
   phases: [
@@ -109,7 +111,7 @@ function run(profile: string, plan: Plan): Run {
     verdict: { result: 'pass', meaning: '', reasons: [], doubts: [], rules: rules(simulated) },
     answer: { sentence: '', p99_limit_ms: null, within_limit: null, held_per_s: null },
     findings: [], // Go makes findings, facts and answer
-    facts: { shape: 'other' } as Run['facts'],
+    facts: NO_FACTS,
     figures: [],
     clock: {
       reference: 'redis TIME',
@@ -350,15 +352,30 @@ function closedModel(): Run {
 
 function spike(): Run {
   const golden = run('spike', SPIKE);
+  golden.facts = { ...NO_FACTS, question: { kind: 'recovery' } };
   golden.figures = [
-    { name: 'time to drain', value: 2, unit: 's' },
-    { name: 'time until p99 is back', value: 3, unit: 's' },
+    { name: 'time to drain', value: 1, unit: 's' },
+    { name: 'time until p99 is back', value: 1, unit: 's' },
   ];
+  const arrived = golden.steps.map((step) => (step.name === 'spike' ? { ...step, arrived_99_s: 2.4 } : step));
+  golden.steps = arrived;
+  const held = { op: '<', unit: '', ok: true, result: 'fail', basis: '', reason: '' } as const;
+  golden.verdict.rules?.push(
+    { ...held, name: 'spike_drain_s', value: 1, limit: 5 },
+    { ...held, name: 'spike_p99_back_s', value: 1, limit: 5 },
+  );
   return golden;
 }
 
 function soak(): Run {
   const golden = run('soak', SOAK);
+  const [from, to] = [
+    { from_s: 6, to_s: 12 },
+    { from_s: 18, to_s: 24 },
+  ];
+  const ms = { from_ms: 2.29, to_ms: 2.4, grew_ms: 0.11, grew_share: 0.048 };
+  const drift = { ...ms, from_samples: 810, to_samples: 810, from, to };
+  golden.facts = { ...NO_FACTS, question: { kind: 'steadiness' }, drift };
   golden.figures = [
     { name: 'memory of k6, change', value: 2.4, unit: 'MB' },
     { name: 'p99, change', value: 0.11, unit: 'ms' },
@@ -373,17 +390,20 @@ function soak(): Run {
 /** Three of 900 connections are missing. */
 function connections(): Run {
   const golden = run('connections', CONNECTIONS);
+  const counts = { wanted: 900, held: 897, lost: 0, missing: 3, all: 900, brokers: 1, canary_missing: 0 };
+  const held = { ...counts, during: { from_s: 6, to_s: 12 }, costs: [] };
+  golden.facts = { ...NO_FACTS, question: { kind: 'connections' }, connections: held };
   golden.run.protocol = 'MQTT';
   golden.figures = [
     { name: 'connections wanted', value: 900, unit: '' },
     { name: 'connections held', value: 897, unit: '' },
-    { name: 'canary p99', value: 3.1, unit: 'ms' },
+    { name: 'canary p99', value: 1.32, unit: 'ms' },
   ];
   golden.verdict.result = 'fail';
   golden.verdict.reasons = ['connections_missing 3, limit = 0'];
   limited(golden, [
     { name: 'connections_missing', value: 3, op: '==', limit: 0, unit: '' },
-    { name: 'connections_canary_p99_ms', value: 3.1, op: '<', limit: 50, unit: '' },
+    { name: 'connections_canary_p99_ms', value: 1.32, op: '<', limit: 50, unit: '' },
   ]);
   judged(golden, false, ['connections_missing']);
   return golden;
@@ -391,6 +411,7 @@ function connections(): Run {
 
 function throughput(): Run {
   const golden = run('throughput', THROUGHPUT);
+  golden.facts = { ...NO_FACTS, question: { kind: 'exchange' } };
   golden.run.model = 'closed';
   golden.run.protocol = 'MQTT';
   golden.health.lateness = null;

@@ -6,57 +6,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { labelsOf } from '../../pipeline/common/labels.js';
 import type { StackFile } from '../../pipeline/stack/file.ts';
-import { connectionsAnswer, sessionsAnswer, soakAnswer, spikeAnswer } from '../lib/answers.js';
 import { count, type Declaration, flag, number, numbers, read, text } from '../lib/env.js';
-import { cost } from '../lib/held.js';
-import { drained, restored } from '../lib/recovery.js';
 import { columnsOf, formOf, placeOf, rowOf } from '../lib/rows.js';
 import type { Stack } from '../lib/stack.js';
-import { latencyDrift, memoryGrowth, mostGrowth, sentence, UNKNOWN } from '../lib/steadiness.js';
+import { line } from '../lib/step.js';
 
 /** tsc checks that the scripts read the stack.json that the pipeline writes. */
 ({}) as StackFile satisfies Stack;
-
-const row = (t: number, phase: string | null, backlog: number, p99: number | null) => ({
-  t,
-  phase,
-  backlog,
-  arrival: p99 === null ? null : { p99 },
-});
-
-test('a pipeline has recovered from a burst once backlog and p99 stay as before', () => {
-  const timeline = [
-    row(0, 'before', 3, 900), // while connecting
-    row(1, 'before', 5, 10),
-    row(2, 'spike', 400, 50),
-    row(3, 'after', 900, 400),
-    row(4, 'after', 5, 15),
-    row(5, 'after', 80, 21),
-    row(6, 'after', 4, 20),
-    row(7, 'after', 2, 11),
-    row(8, null, 0, 900),
-  ];
-  const steps = [
-    { name: 'before', start_s: 0, duration_s: 2 },
-    { name: 'spike', start_s: 2, duration_s: 1 },
-    { name: 'after', start_s: 3, duration_s: 5 },
-  ];
-  const run = { timeline, steps };
-  assert.equal(drained(run, 'before', 'spike'), 3);
-  assert.equal(restored(run, 'before', 'spike', 2), 3);
-  assert.equal(restored(run, 'before', 'spike', 50), 0);
-  assert.equal(restored(run, 'before', 'spike', 1), undefined);
-  assert.equal(
-    drained({ steps, timeline: [...timeline, row(9, null, 7, null)] }, 'before', 'spike'),
-    undefined,
-  );
-  const silent = timeline.map((r) => (r.t === 7 ? row(7, 'after', 2, null) : r));
-  assert.equal(
-    restored({ steps, timeline: silent }, 'before', 'spike', 2),
-    undefined,
-    'a second without an arrival is not recovered',
-  );
-});
 
 test('an invalid setting is refused with the values that its kind allows', () => {
   const value = (IT: Declaration, given = '') => read({ IT }, { IT: given }).IT;
@@ -106,132 +62,12 @@ test('labels are name=value, each name once', () => {
   }
 });
 
-test('a burst of less than a second ends with its step, though no row begins in it', () => {
-  const timeline = [
-    row(0, 'before', 3, 10),
-    row(1, 'before', 5, 90),
-    row(2, 'after', 400, 50),
-    row(3, 'after', 4, 9),
-  ];
-  const steps = [
-    { name: 'before', start_s: 0, duration_s: 1.2 },
-    { name: 'spike', start_s: 1.2, duration_s: 0.3 },
-    { name: 'after', start_s: 1.5, duration_s: 2.5 },
-  ];
-  assert.equal(drained({ timeline, steps }, 'before', 'spike'), 1);
-  assert.equal(restored({ timeline, steps }, 'before', 'spike', 0.5), 1);
-});
-
-test('memory growth is listed by process, largest first', () => {
-  const series = (rss: (t: number) => number | null) => Array.from({ length: 100 }, (_, t) => [t, 1, rss(t)]);
-  const grown = memoryGrowth(
-    [
-      { process: 'flat', series: series(() => 70) },
-      { process: 'leak', series: series((t) => 50 + t) },
-      { process: 'silent', series: series(() => null) },
-      { process: 'forgotten', series: series(() => 70).slice(50) },
-      { process: 'k6', series: series((t) => 90 - t / 10) },
-      {
-        process: 'collector',
-        series: series((t) => 150 + t),
-        figures: { t: [30, 80], gauges: { live_heap_mb: [44, 45], external_mb: [20, 22] } },
-      },
-      { process: 'sawtooth', series: series((t) => 100 + ((t * 7) % 20)) },
-    ],
-    100,
-  );
-  assert.deepEqual(grown, [
-    { process: 'leak', mb: 50 },
-    { process: 'collector', mb: 3 },
-    { process: 'flat', mb: 0 },
-    { process: 'sawtooth', mb: 0 },
-    { process: 'k6', mb: -5 },
-    { process: 'silent', mb: Number.NaN },
-    { process: 'forgotten', mb: Number.NaN },
-  ]);
-  assert.equal(mostGrowth(grown.slice(0, 5)), 50);
-  assert.equal(mostGrowth(grown.slice(2, 5)), 0);
-  assert.equal(mostGrowth(grown.slice(0, 6)), UNKNOWN, 'one process reported nothing');
-  assert.equal(mostGrowth(grown.slice(4, 5)), UNKNOWN, 'only the generator reported');
-  assert.equal(mostGrowth([]), UNKNOWN);
-});
-
-test('the memory of host and generator does not count as growth of the pipeline', () => {
-  const [host, k6, relay] = [
-    { process: 'host', mb: 900 },
-    { process: 'k6', mb: 300 },
-    { process: 'relay-1', mb: 5 },
-  ];
-  assert.equal(mostGrowth([host, k6, relay]), 5);
-  assert.equal(mostGrowth([{ process: 'host', mb: Number.NaN }, k6, relay]), 5);
-  assert.equal(mostGrowth([host, k6]), UNKNOWN);
-});
-
 test('the line of a step shows n/a for missing figures', () => {
   const arrival = { p50: 0.8123, p99: 1234.5, max: null };
   assert.equal(
-    sentence({ name: '3', arrived: 7, scheduled: 9, backlog: null, latency: { arrival } }),
+    line({ name: '3', arrived: 7, scheduled: 9, backlog: null, latency: { arrival } }),
     '3: 9 scheduled, 7 deliveries, p50 0.812 ms, p99 1,234 ms, max n/a ms, backlog n/a',
   );
-});
-
-test('latency drift compares medians, so one slow second does not count', () => {
-  const timeline = Array.from({ length: 100 }, (_, t) => ({ t, arrival: { p99: t === 80 ? 5000 : t / 10 } }));
-  assert.ok(Math.abs(latencyDrift(timeline, 100) - 5) < 0.2);
-  assert.ok(Number.isNaN(latencyDrift(timeline.slice(0, 50), 100)), 'nothing arrived in the last half');
-  assert.ok(Number.isNaN(latencyDrift([], 100)));
-});
-
-test('cost counts memory until all connections are open, and CPU while they are held', () => {
-  const series = [
-    [0, 50, 100],
-    [1, 50, 150],
-    [2, 10, 200],
-    [3, 30, 300],
-    [4, 90, 300],
-    [null, 1, 1],
-  ];
-  const resources = [{ process: 'k6', series }];
-  assert.deepEqual(cost(resources, 'k6', 1000, 2, 2), { kb: 100, us: (20 * 10_000) / 1000 });
-  assert.deepEqual(cost(resources, 'mosquitto', 10, 2, 2), { kb: Number.NaN, us: Number.NaN });
-});
-
-// Regression: no figure was shown with its limit.
-test("a script's answer shows each figure with its limit", () => {
-  const spike = { rate: 5000, seconds: 10, after: 60, drainLimit: 30, backLimit: 45 };
-  assert.match(
-    spikeAnswer(spike, { drain: 2, back: 3.25, almost: 9.9 }),
-    /5,000 requests\/s for 10 s .* 2 s \(limit 30 s\).* 3.2 s \(limit 45 s\).* 9.9 s/,
-  );
-  assert.match(
-    spikeAnswer(spike, { drain: undefined, back: undefined, almost: null }),
-    /did not drain within 1 min.* not back within 1 min.*Less than 99 %/,
-  );
-  const soak = { hours: 2, rate: 200, driftLimit: 50, growthLimit: 32 };
-  assert.match(
-    soakAnswer(soak, { ms: 0.4123, mb: 3 }),
-    /2 h .* grew by 0.412 ms \(limit 50 ms\).* 3 MB .*\(limit 32 MB\)/,
-  );
-  assert.match(soakAnswer(soak, { ms: -0.4, mb: 3 }), /p99 fell by 0.400 ms/);
-  assert.match(soakAnswer(soak, { ms: Number.NaN, mb: 3 }), /no latency was measured/);
-  assert.match(soakAnswer(soak, { ms: 1, mb: UNKNOWN }), /did not report its memory/);
-  const held = { wanted: 15_000, seconds: 30, brokers: 1, canaryLimit: 50 };
-  assert.match(
-    connectionsAnswer(held, { held: 14_990, canary: 4.2 }),
-    /14,990 of 15,000 connections for 30 s.* 4.20 ms \(limit 50 ms\)/,
-  );
-  assert.match(
-    connectionsAnswer({ ...held, brokers: 3 }, { held: 1, canary: null }),
-    /^3 brokers .*no canary/,
-  );
-  assert.doesNotMatch(connectionsAnswer(held, { held: 1, canary: undefined }), /canary/);
-  const rates = { sessions: 300, requests: 3000 };
-  assert.match(
-    sessionsAnswer(10, rates, { count: 3000, p50: 0.612, p99: 5.67, max: 9 }),
-    /^300 sessions\/s of 10 calls sent 3,000 requests\/s, .* p50 0.612 ms and p99 5.67 ms\.$/,
-  );
-  assert.match(sessionsAnswer(10, rates, { count: 99, p50: 1, p99: 9, max: 9 }), / and max 9.00 ms\.$/);
-  assert.match(sessionsAnswer(10, rates, { count: 0, p50: null, p99: null, max: null }), /requests\/s\.$/);
 });
 
 test('the kind of a queue of the user is not that of the pipeline that is up', async (t) => {

@@ -49,7 +49,9 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		return errors.New("collect() runs once in a run: give its scenario one VU and one iteration")
 	}
 	defer e.consumers.release()
-	e.judging.Begin(state.Options.Thresholds, lib.GetExecutionState(ctx))
+	test := lib.GetExecutionState(ctx)
+	e.test.Store(test)
+	e.judging.Begin(state.Options.Thresholds, test)
 	if err := e.segment.InEffect(state.Options); err != nil {
 		return err
 	}
@@ -97,6 +99,9 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	}
 	if e.canary != nil {
 		defer e.canary.Close()
+	}
+	if err := e.awaitSenders(ctx); err != nil {
+		return err
 	}
 	if err := e.setStart(ctx, client); err != nil {
 		return err
@@ -184,6 +189,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	rec.doubt()
 
 	e.note(func() { e.resources = append(e.resources, rec.resources()...) })
+	e.stopCounting()
 	e.life.change(func(p *progress) { p.ended, p.finished = time.Now(), true })
 	e.trace(ctx, state.Logger)
 	m.end(ctx, state, e)

@@ -59,6 +59,7 @@ func (e *engine) describe(lossless bool, timeline []report.Interval, doubts ...s
 	if finished {
 		r.Targets, r.Messages = report.NewTargets(e.Ledger.Targets()), e.describeMessages()
 	}
+	r.Facts.LoadFacts = e.counted(r.Run.Profile.Phases)
 	facts.Offer(r) // a rate that was not offered is judged
 	r.Verdict = e.judge(r, noted.doubts, ran)
 	facts.Conclude(r, noted.answer)

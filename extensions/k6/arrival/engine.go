@@ -15,7 +15,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.k6.io/k6/v2/lib"
+
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/limits"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
@@ -69,6 +72,10 @@ type engine struct {
 	spans    *spanSource     // nil: none
 	greeted  bool            // one message has gone round
 
+	quarters   *facts.Quarters                    // latencies, for the drift; nil: it has no meaning
+	test       atomic.Pointer[lib.ExecutionState] // of k6; nil: not begun, or another program sends
+	iterations atomic.Pointer[iterations]         // at the end of collecting; nil: it goes on
+
 	secrets *strings.Replacer // takes those of the requests out of what a server says
 }
 
@@ -106,6 +113,7 @@ func newEngine(o *options, part segment.Segment) *engine {
 		e.turns = schedule.NewTurns(e.Course, len(o.profile.Flows))
 	}
 	e.phases = schedule.NewPhases(e.Course, o.profile.Phases)
+	e.quarters = facts.NewQuarters(o.describeProfile().Phases)
 	return e
 }
 

@@ -31,6 +31,25 @@ export type Duration = number | string;
 /** A threshold of k6: its expression, or an object with it. */
 export type Threshold = string | { threshold: string; abortOnFail?: boolean; delayAbortEval?: string };
 
+/** What a script asks of its run. A threshold on a metric of the script is a limit of the figure in the answer, where it has this name. */
+export type Question =
+  /**
+   * How fast does the pipeline recover from a burst, the one phase with at least twice the rate of those beside it? `facts.recovery`.
+   * p99 is back at `factor` times its worst second before the burst: 1 to 1000, default 2. Limits: `spike_drain_s`, `spike_p99_back_s`.
+   */
+  | { kind: 'recovery'; factor?: number }
+  /**
+   * Do latency and memory stay, under a load at one rate? `facts.drift`, `facts.memory`. Limits: `soak_latency_drift_ms`,
+   * `soak_memory_growth_mb`.
+   */
+  | { kind: 'steadiness' }
+  /** How many connections of `publishers` are held, at what cost? `facts.connections`. Limit: `connections_canary_p99_ms`. */
+  | { kind: 'connections' }
+  /** How many sessions of so many calls are carried, if `perSecond` begin for so long, each an iteration of k6? `facts.sessions`. */
+  | { kind: 'sessions'; perSecond: number; calls: number; duration: Duration }
+  /** How much do clients exchange as their number grows, in a profile with `vus`? `facts.clients`. */
+  | { kind: 'exchange' };
+
 /** Options of `new Run()`. Required are `profile` and `ingest`, and `mqtt` unless messages arrive elsewhere. */
 export interface RunOptions {
   /** The text of a profile (YAML: phases and flows), or the text and the name to show. */
@@ -358,6 +377,11 @@ export interface RunOptions {
   labels?: Record<string, string>;
   /** Versions and settings of the pipeline for the report: `environment.pipeline` of run.json. */
   facts?: Record<string, string | number | boolean>;
+  /**
+   * What the script asks, besides the rate that the pipeline holds: it decides the answer of the run, and some of `result().facts`.
+   * Default: the rate.
+   */
+  question?: Question;
   /** The folder of runs, default `reports/runs`; a path or a `file://` URL. */
   runs?: string;
   /** The run's directory, instead of a new one in `runs`. A directory with a run is refused. */
@@ -524,8 +548,9 @@ export class Run {
   arrived(messages: (Payload | ({ payload: Payload } & Arrived))[], how?: Arrived): void;
 
   /**
-   * The current run.json, without histograms; after `collect()` that of the whole run. A script can make figures of it, or k6 metrics
-   * with thresholds. Throws before the run has begun.
+   * The current run.json, without histograms; after `collect()` that of the whole run, in `handleSummary` with all limits judged. What
+   * follows from the rest stands in `facts`: a script makes figures of it, or k6 metrics with thresholds, and computes nothing. Throws
+   * before the run has begun.
    */
   result(): import('./run.gen.js').Run;
 

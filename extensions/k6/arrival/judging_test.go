@@ -3,10 +3,12 @@ package arrival
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.k6.io/k6/v2/lib"
+	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
@@ -62,4 +64,28 @@ func TestARunFailsIfTheScriptMarkedTheTestFailed(t *testing.T) {
 	s.module.root.engine.judging.Mark(test.Test.TestStatus, nil, false)
 	assert.True(t, test.Test.TestStatus.Failed())
 	assert.False(t, broken(), "the run itself marked the test as failed")
+}
+
+// Regression: in handleSummary, limits on k6's metrics were not judged yet.
+func TestTheResultInHandleSummaryIsThatOfTheReport(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fake.Pipeline{}, twenty, "")
+	own := metrics.NewThresholds([]string{"count>0"})
+	require.NoError(t, own.Parse())
+	s.state.Options.Thresholds = map[string]metrics.Thresholds{"http_reqs": own}
+	e := s.module.root.engine
+	go sendAll(s)(t.Context(), e)
+	require.NoError(t, e.collect(inScenario(t.Context()), s.state, s.module.metrics))
+	test := inTest(t, s)
+	e.judging.Begin(s.state.Options.Thresholds, test)
+	test.SetExecutionStatus(lib.ExecutionStatusEnded)
+	for _, name := range []string{"http_reqs", "arrival_scheduled"} { // as k6 does with the samples
+		s.module.root.registry.Get(name).Sink.Add(metrics.Sample{Value: 20, Time: time.Now()})
+	}
+	out, err := s.runtime.VU.Runtime().RunString(`const { verdict } = run.result(); run.summary({});
+		verdict.result + ' ' + verdict.rules.map(({ name, value }) => ` + "`${name} ${value}`" + `).join()`)
+	require.NoError(t, err)
+	written := s.written().Verdict
+	assert.Contains(t, out.String(), written.Result+" ")
+	assert.Regexp(t, "http_reqs 20(,|$)", out.String(), "it is judged")
 }

@@ -55,15 +55,16 @@ type options struct {
 	// one message in this many is looked up in the trace lists; 0: none
 	Sampled int `json:"sampled"`
 	// number of sampled messages with traces, besides slow and missing ones; 0: no traces
-	Traces  int               `json:"traces"`
-	Spans   *spans.Options    `json:"spans"`
-	Verify  verifyOption      `json:"verify"`
-	Clock   clockOptions      `json:"clock"`
-	Labels  map[string]string `json:"labels"`
-	Facts   map[string]any    `json:"facts"` // of the pipeline
-	Runs    string            `json:"runs"`
-	Dir     string            `json:"dir"`
-	Command string            `json:"command"`
+	Traces   int               `json:"traces"`
+	Spans    *spans.Options    `json:"spans"`
+	Verify   verifyOption      `json:"verify"`
+	Clock    clockOptions      `json:"clock"`
+	Labels   map[string]string `json:"labels"`
+	Facts    map[string]any    `json:"facts"`    // of the pipeline
+	Question *questionOption   `json:"question"` // nil: the rate that the pipeline holds
+	Runs     string            `json:"runs"`
+	Dir      string            `json:"dir"`
+	Command  string            `json:"command"`
 
 	SenderConnections int `json:"senderConnections"`
 

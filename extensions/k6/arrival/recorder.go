@@ -136,6 +136,7 @@ func (r *recorder) cut() {
 	}
 	r.note(err)
 	r.seconds++
+	e.quarters.Add(t, i.Arrival.Histogram)
 	e.external.second(row)
 	for tag, s := range map[string]*ledger.Series{"arrival": &i.Arrival, "from_send": &i.FromSend, "http": &i.HTTP} {
 		if s.Count == 0 {

@@ -94,13 +94,17 @@ func screen(rt *sobek.Runtime, v sobek.Value) report.Screen {
 	return report.NewScreen(d.State.IsStdOutTTY, d.Options.NoColor)
 }
 
-// result is run.result(): run.json as it stands, as a JavaScript object.
+// result is run.result(): run.json as it stands, as a JavaScript object. In handleSummary k6's metrics are final, and all
+// limits are judged.
 func (m *instance) result(e *engine) sobek.Value {
 	rt := m.vu.Runtime()
 	select {
 	case <-e.Started:
 	default:
 		common.Throw(rt, errors.New("run.result() needs a run that has begun: call it after collect() has subscribed"))
+	}
+	if e.judging.TestEnded() {
+		e.judging.Conclude(m.root.registry, e.lasted())
 	}
 	return m.asObject(e.report(false))
 }

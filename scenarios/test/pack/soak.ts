@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Run } from '../../../reports/contract/run.ts';
-import { latencyDrift } from '../../lib/steadiness.js';
 import { assertAllArrived, brokenOf, type Fate, type Pipeline } from '../harness.ts';
 
 /** Two lines of two seconds each, so the compared quarters last a second. */
@@ -24,12 +23,18 @@ function assertMemoryJudged({ figures = [], verdict }: Run): boolean {
 const MEMORY = 'soak_memory_growth_mb';
 const DRIFT = 'soak_latency_drift_ms';
 
-/** The growth of p99 in ms, or null if nothing arrived in one of the compared seconds. */
-function driftOf({ figures, timeline }: Run): number | null {
-  const drift = figures?.find(({ name }) => name === 'p99, change');
-  const ms = latencyDrift(timeline, 4);
-  assert.deepEqual([drift?.value, drift?.unit], [Number.isNaN(ms) ? null : ms, 'ms']);
-  return Number.isNaN(ms) ? null : ms;
+/** The growth of p99 in ms, or null if fewer than a hundred messages arrived in one of the compared seconds. */
+function driftOf({ figures, facts }: Run): number | null {
+  const shown = figures?.find(({ name }) => name === 'p99, change');
+  assert.ok(facts.drift, 'the load stays at one rate');
+  const { grew_ms, from, to } = facts.drift;
+  assert.deepEqual([shown?.value, shown?.unit], [grew_ms, 'ms']);
+  assert.deepEqual(
+    [from.from_s, from.to_s, to.from_s, to.to_s],
+    [1, 2, 3, 4],
+    'quarters of the planned time',
+  );
+  return grew_ms;
 }
 
 /** The script that looks for growth and drift. */
@@ -54,19 +59,21 @@ export function soaks(pipeline: Pipeline): void {
   });
 
   test('soak: drifting latency fails the run', async (t) => {
-    // At 20/s each request takes a second longer from the third second on.
+    // At 40/s each request takes a second longer from the third second on; a second has 108 deliveries.
     const { env } = await pipeline.gateway(t, async (_, n): Promise<Fate> => {
-      if (n >= 40) await sleep(1000);
+      if (n >= 80) await sleep(1000);
       return 'pass';
     });
-    const settings = { ...SHORT, RATE: 20, DRIFT_LIMIT: 100 };
+    const settings = { ...SHORT, RATE: 40, DRIFT_LIMIT: 100 };
     const { run, exitCode } = await pipeline.run('soak.js', settings, { ...env, CANARY: 'off' });
     assertAllArrived(run);
     assert.ok((run.latency.arrival.max ?? 0) >= 990);
     const drift = driftOf(run);
     // A machine that is as slow from the start hides the drift.
     const hidden = drift !== null && drift < 100;
-    const expected = hidden ? [] : [DRIFT];
+    const rule = run.verdict.rules.find(({ name }) => name === DRIFT);
+    // Beside other load the generator may be too late to tell; then the run does not pass either.
+    const expected = hidden || rule?.undecided ? [] : [DRIFT];
     if (!assertMemoryJudged(run)) expected.push(MEMORY);
     assert.deepEqual(brokenOf(run), expected.sort());
     if (!hidden) assert.equal(exitCode, 99);

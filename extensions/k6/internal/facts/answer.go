@@ -24,7 +24,8 @@ func Conclude(r *report.Run, own string) {
 	if r.ArrivalBins == nil { // merged, or of an earlier version
 		r.ArrivalBins = r.Latency.Arrival.NewBins()
 	}
-	r.Facts = report.Facts{}
+	r.Facts = report.Facts{LoadFacts: loadFacts(r)}
+	r.Facts.Recovery = recovery(r)
 	DivideTime(r)
 	r.Facts.ArrivedShare = shareOf(new(float64(r.Account.Arrived)), new(float64(r.Account.Scheduled)))
 	if text := disturbed(r); text != "" {
@@ -47,7 +48,7 @@ func Conclude(r *report.Run, own string) {
 		if known {
 			r.Answer.HeldPerS = &best.perS
 		}
-		r.Answer.Sentence = withFailures(r, cmp.Or(own, sentence(r, best, known)))
+		r.Answer.Sentence = withFailures(r, cmp.Or(own, asked(r), sentence(r, best, known)))
 	}
 	screen(r, best)
 }

@@ -54,3 +54,17 @@ func TestAPhaseOfOneSecondHasNoGrowth(t *testing.T) {
 	hold.Due = 0
 	assert.Nil(t, NewBacklogGrowth(r, hold, nil).ShareOfRate, "an earlier version did not count what was due")
 }
+
+func TestOnlyTheOneMeasuredPhaseOfASteadyLoadHasAGrowingBacklog(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "capacity")
+	require.NotNil(t, backlogOf(r))
+	assert.Equal(t, "hold", backlogOf(r).Phase)
+	assert.Zero(t, backlogOf(r).CountedShare)
+	for i := range r.Timeline {
+		r.Timeline[i].Backlog = 30 * i
+	}
+	assert.InDelta(t, 0.1, backlogOf(r).CountedShare, 0.001, "30 of 300 deliveries/s")
+	r.Run.Profile.Phases[0].Measured = true
+	assert.Nil(t, backlogOf(r), "the load ramps")
+}

@@ -2,26 +2,15 @@ package facts
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// ConnectionCost is what a process used for each connection that it held.
-type ConnectionCost struct {
-	Process     string  `json:"process"`
-	Connections float64 `json:"connections"` // of this process; with several brokers, its share
-	// MemoryKB is how much resident memory grew from the first second to the first one with all connections, for each
-	// of them, in KB (1,000 bytes); nil: not known.
-	MemoryKB *float64 `json:"memory_kb"`
-	// CPUUSPerS is the mean CPU while the connections were held, for each of them, in µs of CPU in a second; nil: not
-	// known.
-	CPUUSPerS *float64 `json:"cpu_us_per_s"`
-}
-
 // NewConnectionCost is the cost of each connection of a process, all of which were open in a span of the run.
-func NewConnectionCost(r *report.Run, process string, connections float64, held report.Span) ConnectionCost {
-	cost := ConnectionCost{Process: process, Connections: connections}
+func NewConnectionCost(r *report.Run, process string, connections float64, held report.Span) report.ConnectionCost {
+	cost := report.ConnectionCost{Process: process, Connections: connections}
 	type row struct{ t, cpu, rss float64 }
 	var known, within []row
 	for _, resource := range r.Resources {
@@ -53,4 +42,66 @@ func NewConnectionCost(r *report.Run, process string, connections float64, held 
 		cost.MemoryKB = new((within[0].rss - first.rss) * kbOfMB / connections)
 	}
 	return cost
+}
+
+// connections completes the figures of a run with publishers; nil: it has none.
+//
+// The instrument sets what was wanted, and when all were to be open. What was held stands in the figures of each
+// instance.
+func connections(r *report.Run) *report.Connections {
+	c := r.Facts.Connections
+	if c == nil {
+		return nil
+	}
+	sums := map[string]int{}
+	costs := []report.ConnectionCost{}
+	for _, f := range r.Figures {
+		if f.Value == nil {
+			continue
+		}
+		sums[f.Name] += int(*f.Value)
+		if f.Name != report.FigureWanted {
+			continue
+		}
+		process := r.Run.Tool.Name
+		if f.Generator > 0 {
+			process = fmt.Sprintf("%s-%d", process, f.Generator)
+		}
+		costs = append(costs, NewConnectionCost(r, process, *f.Value, c.During))
+	}
+	for n := range c.Brokers {
+		process := broker
+		if n > 0 {
+			process = fmt.Sprintf("%s-%d", broker, n+1)
+		}
+		costs = append(costs, NewConnectionCost(r, process, float64(c.All)/float64(c.Brokers), c.During))
+	}
+	var astray *int
+	if r.Canary != nil {
+		astray = new(r.Canary.Sent - r.Canary.Arrived)
+	}
+	return &report.Connections{
+		CanaryMissing: astray,
+		Wanted:        sums[report.FigureWanted], Held: sums[report.FigureHeld], Lost: sums[report.FigureLost],
+		Missing: sums[report.FigureWanted] - sums[report.FigureHeld] + sums[report.FigureLost],
+		All:     c.All, Brokers: c.Brokers, During: c.During, Costs: costs,
+	}
+}
+
+// broker is the process of the first broker of the pipeline's stack; those beside it have numbers from 2 on.
+const broker = "mosquitto"
+
+// HeldDuring is the span in which all connections are to be open: from the first phase that begins when they are, at
+// the pace of so many a second, to the end of the load.
+func HeldDuring(phases []report.Phase, connections int, perS float64) report.Span {
+	opening := float64(connections) / perS
+	held, start := report.Span{FromS: opening}, 0.0
+	for _, p := range phases {
+		if start >= opening && held.ToS == 0 {
+			held.FromS, held.ToS = start, start
+		}
+		start += p.DurationS
+	}
+	held.ToS = max(start, held.FromS)
+	return held
 }

@@ -29,7 +29,7 @@ func TestTheCostOfAConnectionIsMemoryUntilAllAreOpenAndCPUWhileTheyAreHeld(t *te
 
 func TestTheCostOfAProcessThatReportedNothingIsNotKnown(t *testing.T) {
 	t.Parallel()
-	for _, cost := range []ConnectionCost{
+	for _, cost := range []report.ConnectionCost{
 		NewConnectionCost(holding(), "mosquitto", 10, report.Span{FromS: 2, ToS: 4}),
 		NewConnectionCost(holding(), "k6", 10, report.Span{FromS: 20, ToS: 24}),
 		NewConnectionCost(holding(), "k6", 0, report.Span{FromS: 2, ToS: 4}),

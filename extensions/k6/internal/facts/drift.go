@@ -9,24 +9,6 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// Drift is how much arrival p99 grew from the second quarter of the measured time to the last. The first quarter is
-// warm-up.
-//
-// A p99 is that of all deliveries that arrived in the quarter, from their histogram (three significant digits). What
-// arrives after the end of the load belongs to the last quarter: it is late, and a pipeline that stalls at the end must
-// not look steady.
-type Drift struct {
-	FromMS    *float64 `json:"from_ms"`    // p99 of the second quarter; nil: fewer than a hundred deliveries
-	ToMS      *float64 `json:"to_ms"`      // p99 of the last quarter; nil: fewer than a hundred deliveries
-	GrewMS    *float64 `json:"grew_ms"`    // below 0: it fell; nil: one of them is not known
-	GrewShare *float64 `json:"grew_share"` // GrewMS as a share of FromMS; nil: GrewMS is not known, or FromMS is 0
-
-	FromSamples int64       `json:"from_samples"` // deliveries
-	ToSamples   int64       `json:"to_samples"`   // deliveries
-	From        report.Span `json:"from"`         // the second quarter
-	To          report.Span `json:"to"`           // the last quarter
-}
-
 // Quarters collects the arrival latencies of the quarters that a Drift compares, second by second, in two histograms
 // of 190 KB. It is safe for concurrent use. Nil is one of a run without drift: it takes and knows nothing.
 type Quarters struct {
@@ -37,10 +19,11 @@ type Quarters struct {
 	from, to *hdrhistogram.Histogram
 }
 
-// NewQuarters prepares the quarters of the planned measured time of an open load; nil: there is none.
+// NewQuarters prepares the quarters of the planned measured time of an open load; nil: there is none, or the load does
+// not stay at one rate, with which the latency changes.
 func NewQuarters(phases []report.Phase) *Quarters {
 	all, last, ok := plannedSpan(phases)
-	if !ok || all.ToS <= all.FromS {
+	if !ok || all.ToS <= all.FromS || !steadyRate(measuredPhases(phases)) {
 		return nil
 	}
 	return &Quarters{
@@ -66,13 +49,13 @@ func (q *Quarters) Add(second int, arrivals *hdrhistogram.Histogram) {
 }
 
 // NewDrift is the drift of the seconds that were added; nil: the run has none.
-func NewDrift(q *Quarters) *Drift {
+func NewDrift(q *Quarters) *report.Drift {
 	if q == nil {
 		return nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	d := &Drift{From: q.early, To: q.late, FromSamples: q.from.TotalCount(), ToSamples: q.to.TotalCount()}
+	d := &report.Drift{From: q.early, To: q.late, FromSamples: q.from.TotalCount(), ToSamples: q.to.TotalCount()}
 	d.FromMS, d.ToMS = p99MS(q.from), p99MS(q.to)
 	if d.FromMS == nil || d.ToMS == nil {
 		return d
@@ -85,7 +68,7 @@ func NewDrift(q *Quarters) *Drift {
 }
 
 // DriftOf is the drift of an open run, from its histogram log; nil: the run has none.
-func DriftOf(r *report.Run, log *report.Log) (*Drift, error) {
+func DriftOf(r *report.Run, log *report.Log) (*report.Drift, error) {
 	if r.Run.Model == report.Closed {
 		return nil, nil
 	}

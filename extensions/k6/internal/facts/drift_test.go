@@ -16,7 +16,9 @@ import (
 
 // eight are the phases of eight measured seconds after two of warm-up: quarters are two seconds long.
 func eight() []report.Phase {
-	return []report.Phase{{DurationS: 2}, {DurationS: 4, Measured: true}, {DurationS: 4, Measured: true}}
+	rate := new(100.0)
+	return []report.Phase{{DurationS: 2}, {DurationS: 4, ArrivalRate: rate, Measured: true},
+		{DurationS: 4, ArrivalRate: rate, Measured: true}}
 }
 
 // latencies is a histogram of so many equal latencies.

@@ -7,44 +7,22 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// MemoryGrowth is how much the memory of a process grew from the second quarter of the measured time to the last. The
-// first quarter is warm-up.
-type MemoryGrowth struct {
-	Process string `json:"process"`
-	// GrewMB is the growth in MB (10^6 bytes); below 0 it shrank. Nil: the process reported no memory in one of the
-	// quarters.
-	GrewMB *float64 `json:"grew_mb"`
-	// Of is what grew: Heap or RSS; empty with a nil GrewMB.
-	Of string `json:"of,omitempty"`
-	// Pipeline is false for the host, which has other programs too, and for a generator, whose samples grow until they
-	// are as many as it keeps.
-	Pipeline bool `json:"pipeline"`
-}
-
-// What the growth of memory is measured on.
-const (
-	// Heap is the mean of the live heap (after garbage collections), plus the least memory in buffers outside of it.
-	Heap = "heap"
-	// RSS is the least resident memory: a process does not need what it gives back.
-	RSS = "rss"
-)
-
 // NewMemoryGrowth lists the processes of a run, those that grew most first, unknown ones last. It returns nil without
 // a measured phase.
-func NewMemoryGrowth(r *report.Run) []MemoryGrowth {
+func NewMemoryGrowth(r *report.Run) []report.MemoryGrowth {
 	all, ok := measuredSpan(r.Steps)
 	if !ok {
 		return nil
 	}
 	early, late := quarterOf(all, 2), quarterOf(all, 4)
-	grown := []MemoryGrowth{}
+	grown := []report.MemoryGrowth{}
 	for _, resource := range r.Resources {
-		g := MemoryGrowth{Process: resource.Process}
+		g := report.MemoryGrowth{Process: resource.Process}
 		g.Pipeline = g.Process != "host" && !generates(r, g.Process)
 		g.GrewMB, g.Of = grewMB(resource, early, late)
 		grown = append(grown, g)
 	}
-	slices.SortStableFunc(grown, func(a, b MemoryGrowth) int {
+	slices.SortStableFunc(grown, func(a, b report.MemoryGrowth) int {
 		switch {
 		case a.GrewMB == nil && b.GrewMB == nil:
 			return 0
@@ -60,7 +38,7 @@ func NewMemoryGrowth(r *report.Run) []MemoryGrowth {
 
 // MostGrowth is the most that a process of the pipeline has grown, in MB, and 0 if all shrank; nil: one of them, or
 // all, reported no memory.
-func MostGrowth(grown []MemoryGrowth) (most *float64) {
+func MostGrowth(grown []report.MemoryGrowth) (most *float64) {
 	for _, g := range grown {
 		if !g.Pipeline {
 			continue
@@ -92,7 +70,7 @@ func grewMB(resource report.Resource, early, late report.Span) (mb *float64, of 
 		if buffers := grew(gauge("external_mb"), early, late, slices.Min[[]float64]); buffers != nil {
 			*heap += *buffers
 		}
-		return heap, Heap
+		return heap, report.Heap
 	}
 	var rss []reading
 	for _, row := range resource.Series {
@@ -101,7 +79,7 @@ func grewMB(resource report.Resource, early, late report.Span) (mb *float64, of 
 		}
 	}
 	if mb = grew(rss, early, late, slices.Min[[]float64]); mb != nil {
-		of = RSS
+		of = report.RSS
 	}
 	return mb, of
 }

@@ -33,7 +33,7 @@ func soaked(resources ...report.Resource) *report.Run {
 	return r
 }
 
-func grownOf(t *testing.T, grown []MemoryGrowth, process string) MemoryGrowth {
+func grownOf(t *testing.T, grown []report.MemoryGrowth, process string) report.MemoryGrowth {
 	t.Helper()
 	for _, g := range grown {
 		if g.Process == process {
@@ -41,7 +41,7 @@ func grownOf(t *testing.T, grown []MemoryGrowth, process string) MemoryGrowth {
 		}
 	}
 	require.Fail(t, "no process "+process)
-	return MemoryGrowth{}
+	return report.MemoryGrowth{}
 }
 
 func TestMemoryGrowthIsListedByProcessLargestFirst(t *testing.T) {
@@ -73,10 +73,10 @@ func TestTheLiveHeapCountsBeforeResidentMemory(t *testing.T) {
 	ingest := resident("ingest", 0, 100, line(100, 1))
 	ingest.Figures = &report.Figures{T: []int{30, 80}, Gauges: map[string][]*float64{"live_heap_mb": {new(44.0), nil}}}
 	half := grownOf(t, NewMemoryGrowth(soaked(ingest)), "ingest")
-	assert.Equal(t, RSS, half.Of, "the heap of the last quarter is not known")
+	assert.Equal(t, report.RSS, half.Of, "the heap of the last quarter is not known")
 	ingest.Figures.Gauges["live_heap_mb"][1] = new(46.0)
 	whole := grownOf(t, NewMemoryGrowth(soaked(ingest)), "ingest")
-	assert.Equal(t, Heap, whole.Of)
+	assert.Equal(t, report.Heap, whole.Of)
 	assert.InDelta(t, 2, *whole.GrewMB, 1e-9)
 }
 

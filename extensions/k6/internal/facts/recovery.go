@@ -32,9 +32,9 @@ func Recover(r *report.Run, factor float64) *report.Recovery {
 		}
 		found.DrainedS = drained(r.Timeline, during.ToS, *found.CalmBacklog)
 	}
-	found.CalmP99MS = worstP99(calm)
-	if found.CalmP99MS != nil {
-		found.BackS = back(r.Timeline, during.ToS, factor**found.CalmP99MS)
+	var few bool
+	if found.CalmP99MS, few = worstP99(calm); found.CalmP99MS != nil {
+		found.BackS = back(r.Timeline, during.ToS, factor**found.CalmP99MS, few)
 	}
 	return found
 }
@@ -54,30 +54,38 @@ func drained(timeline []report.Interval, end float64, limit int) (s *float64) {
 	return s
 }
 
-// worstP99 is the highest p99 of seconds with enough deliveries, in ms. The first second counts only if it is the only
-// one.
-func worstP99(seconds []*report.Interval) (worst *float64) {
+// worstP99 is the highest p99 of seconds with enough deliveries, in ms. At a low rate no second has as many: few is true,
+// and it is the largest latency. The first second counts only if it is the only one.
+func worstP99(seconds []*report.Interval) (worst *float64, few bool) {
 	if len(seconds) > 1 {
 		seconds = seconds[1:]
 	}
+	most := 0.0
 	for _, s := range seconds {
 		if p99 := s.Arrival.P99OrNil(); p99 != nil && (worst == nil || *p99 > *worst) {
 			worst = p99
 		}
+		if s.Arrival != nil {
+			most, few = max(most, s.Arrival.Max), true
+		}
 	}
-	return worst
+	if worst == nil && few {
+		return &most, true
+	}
+	return worst, false
 }
 
 // back is the time from the end of a burst (s) to the start of the first second from which on each second of a phase is
-// within a limit (ms); nil: the last one is not, or no second has enough deliveries to show it.
-func back(timeline []report.Interval, end, limit float64) (s *float64) {
+// within a limit (ms); nil: the last one is not, or no second has enough deliveries to show it. few says that the limit
+// is of seconds with few deliveries.
+func back(timeline []report.Interval, end, limit float64, few bool) (s *float64) {
 	for i := range timeline {
 		second := &timeline[i]
 		since := float64(second.T) - end
 		if since < 0 || second.Phase == nil {
 			continue
 		}
-		switch normal, known := within(second, limit); {
+		switch normal, known := within(second, limit, few); {
 		case !known:
 		case !normal:
 			s = nil
@@ -90,13 +98,14 @@ func back(timeline []report.Interval, end, limit float64) (s *float64) {
 
 // within reports whether the p99 of a second is within a limit (ms). It is not known of a second with fewer than a
 // hundred deliveries, unless the slowest of them, or a second without one while deliveries are owed, shows that the
-// pipeline is not back.
-func within(s *report.Interval, limit float64) (normal, known bool) {
+// pipeline is not back. Beside few deliveries before the burst, the slowest one also shows that it is.
+func within(s *report.Interval, limit float64, few bool) (normal, known bool) {
 	if p99 := s.Arrival.P99OrNil(); p99 != nil {
 		return *p99 <= limit, true
 	}
 	if s.Arrival == nil {
 		return false, s.Backlog > 0
 	}
-	return false, s.Arrival.Max > limit
+	slow := s.Arrival.Max > limit
+	return !slow, slow || few
 }

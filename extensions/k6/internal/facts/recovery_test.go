@@ -125,10 +125,23 @@ func TestASecondWithoutADeliveryIsNotBackWhileSomeAreOwed(t *testing.T) {
 	assert.InDelta(t, 3, *Recover(bursting(rows...), 2).BackS, 0, "nothing was due")
 }
 
-func TestWithoutAP99BeforeTheBurstItIsNotKnownWhetherItIsBack(t *testing.T) {
+// Regression: a burst at a low rate had failed whatever happened.
+func TestAtALowRateTheLargestLatenciesAreCompared(t *testing.T) {
 	t.Parallel()
 	rows := usual()
-	rows[1].count = 99
+	for i := range rows {
+		rows[i].count = min(rows[i].count, 50)
+	}
+	found := Recover(bursting(rows...), 2)
+	assert.InDelta(t, 10, *found.CalmP99MS, 0)
+	assert.InDelta(t, 3, *found.BackS, 0)
+	assert.Nil(t, Recover(bursting(rows...), 1).BackS)
+}
+
+func TestWithoutALatencyBeforeTheBurstItIsNotKnownWhetherItIsBack(t *testing.T) {
+	t.Parallel()
+	rows := usual()
+	rows[1].count = 0
 	found := Recover(bursting(rows...), 2)
 	assert.Nil(t, found.CalmP99MS)
 	assert.Nil(t, found.BackS)

@@ -12,7 +12,7 @@ const backFactor = 2
 // screen sets what reports show first: tiles, titles of charts, and what these are made of. best is the held rate.
 func screen(r *report.Run, best held) {
 	r.Facts.Shape, r.Facts.Reasons = ShapeOf(r), furtherReasons(r)
-	f := report.FirstScreen{DurationS: durationS(r), Recovery: Recover(r, backFactor), Phases: phases(r)}
+	f := report.FirstScreen{DurationS: durationS(r), Recovery: r.Facts.Recovery, Phases: phases(r)}
 	if r.Account.Balanced {
 		f.USL, f.ByLoad, f.SlowerRequests = NewUSL(r.Steps), byLoad(r), slowerRequests(r)
 		if r.Facts.Shape != report.SweepShape { // an interval of all steps is that of none

@@ -1,6 +1,10 @@
 package facts
 
-import "github.com/arrival-bench/arrival/extensions/k6/internal/report"
+import (
+	"math"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
 
 // measuredSpan is the span from the start of the first measured step to the end of the last one; ok is false without
 // one.
@@ -32,6 +36,31 @@ func plannedSpan(phases []report.Phase) (all report.Span, last, ok bool) {
 		}
 	}
 	return all, last, ok
+}
+
+// measuredPhases are the measured ones of the planned phases.
+func measuredPhases(phases []report.Phase) (measured []report.Phase) {
+	for _, p := range phases {
+		if p.Measured {
+			measured = append(measured, p)
+		}
+	}
+	return measured
+}
+
+// steadyRate reports whether phases of the open model stay at one rate (requests/s) above 0.
+func steadyRate(phases []report.Phase) bool {
+	least, most := math.Inf(1), 0.0
+	for _, p := range phases {
+		if p.ArrivalRate == nil {
+			return false
+		}
+		least, most = min(least, *p.ArrivalRate), max(most, *p.ArrivalRate)
+		if p.RampTo != nil {
+			least, most = min(least, *p.RampTo), max(most, *p.RampTo)
+		}
+	}
+	return least > 0 && most < least*(1+steadyWithin)
 }
 
 // quarterOf is the n-th quarter of a span, 1 to 4.

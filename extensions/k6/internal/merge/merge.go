@@ -37,11 +37,30 @@ func whole(parts []Part, name string, log io.Writer) *report.Run {
 	r.Targets, r.Flows = targets(runs), flows(runs)
 	r.Messages = report.MergeMessages(each(runs, func(r *report.Run) *report.Messages { return r.Messages }))
 	r.Tail = report.MergeTails(each(runs, func(r *report.Run) *report.Tail { return r.Tail }))
-	r.Timeline = seconds(parts, first.Run.ID, must.Get(time.Parse(time.RFC3339, first.Run.Started)).UnixMilli(), log)
+	r.Facts.LoadFacts = counted(runs)
+	quarters := facts.NewQuarters(first.Run.Profile.Phases)
+	r.Timeline = seconds(parts, first.Run.ID, must.Get(time.Parse(time.RFC3339, first.Run.Started)).UnixMilli(), log,
+		quarters)
+	r.Facts.Drift = facts.NewDrift(quarters)
 	r.Steps = steps(runs, r.Resources)
 	r.Verdict = judge.OfParts(r, runs, requests(first.Run))
 	facts.Conclude(r, "") // a script's own sentence is about one part
 	return r
+}
+
+// counted are the facts that the rest of a merged report does not hold.
+func counted(runs []*report.Run) report.LoadFacts {
+	first := runs[0].Facts
+	f := report.LoadFacts{Question: first.Question, Connections: first.Connections}
+	for _, r := range runs {
+		if s := r.Facts.Sessions; s != nil {
+			if f.Sessions == nil {
+				f.Sessions = &report.Sessions{}
+			}
+			f.Sessions.Begun, f.Sessions.Completed = f.Sessions.Begun+s.Begun, f.Sessions.Completed+s.Completed
+		}
+	}
+	return f
 }
 
 func each[P, T any](parts []P, of func(P) T) []T {

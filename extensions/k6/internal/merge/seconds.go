@@ -6,6 +6,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
@@ -16,7 +17,7 @@ var tags = [...]string{"arrival", "from_send", "http"}
 
 // seconds merges the timelines and writes the histogram log. All parts count from the same time on the clock of Redis,
 // so second t is the same in each. It decodes one second of each log at a time.
-func seconds(parts []Part, id string, startMS int64, w io.Writer) []report.Interval {
+func seconds(parts []Part, id string, startMS int64, w io.Writer, quarters *facts.Quarters) []report.Interval {
 	log := hdrhistogram.NewHistogramLogWriter(w)
 	must.Do(report.Begin(log, id, startMS))
 	length := 0
@@ -55,6 +56,7 @@ func seconds(parts []Part, id string, startMS int64, w io.Writer) []report.Inter
 				must.Do(log.OutputIntervalHistogram(h))
 			}
 		}
+		quarters.Add(t, histograms[tags[0]])
 		timeline = append(timeline, second(t, present, histograms))
 	}
 	return timeline

@@ -4,6 +4,7 @@ package report
 type Facts struct {
 	Shape   string   `json:"shape"`
 	Reasons []string `json:"reasons"` // of the verdict, those that the answer does not say; never nil
+	LoadFacts
 
 	// Disturbed: what others took of the CPU, if the run might have held its load without them; nil: nothing much
 	Disturbed *string `json:"disturbed"`

@@ -68,8 +68,8 @@ type Recovery struct {
 	// second, so the value is up to a second too long. Nil: it did not stay there in this run, or CalmBacklog is nil.
 	DrainedS *float64 `json:"drained_s"`
 	// CalmP99MS is the worst second's arrival p99 in the phase before the burst, without its first second, in which
-	// connections are made. A second counts by the deliveries that arrived in it, if there are a hundred or more. Nil:
-	// no second has as many.
+	// connections are made. A second counts by the deliveries that arrived in it, if there are a hundred or more. If no
+	// second has as many, it is the largest latency. Nil: nothing arrived in these seconds.
 	CalmP99MS *float64 `json:"calm_p99_ms"`
 	// BackFactor is how many times CalmP99MS is back to normal.
 	BackFactor float64 `json:"back_factor"`

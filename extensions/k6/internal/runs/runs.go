@@ -30,6 +30,7 @@ func concluded(dir string) (r *report.Run, data []byte, release func(), err erro
 	if r == nil || err != nil {
 		return nil, nil, nil, err
 	}
+	r.Facts.Drift = driftOf(dir, r)
 	facts.Conclude(r, own)
 	var made bytes.Buffer
 	if err = report.WriteJSON(&made, r); err == nil {
@@ -40,6 +41,19 @@ func concluded(dir string) (r *report.Run, data []byte, release func(), err erro
 		return nil, nil, nil, fmt.Errorf("%s %w", filepath.Join(dir, report.LatestName), err)
 	}
 	return r, made.Bytes(), release, nil
+}
+
+// driftOf is the drift of a killed run, whose report is older than its histogram log; nil: the log can't be read.
+func driftOf(dir string, r *report.Run) *report.Drift {
+	log, err := report.OpenLog(dir)
+	if err != nil {
+		return nil
+	}
+	drift, err := facts.DriftOf(r, log)
+	if err != nil {
+		return nil
+	}
+	return drift
 }
 
 // Load reads a valid run.json, by its path or that of its directory. That of a killed run is first brought up to what

@@ -17,6 +17,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 )
 
@@ -198,10 +199,10 @@ func (p *Publishers) left(conn *publisher) {
 
 // Figures of a run with Publishers.
 const (
-	FigureWanted  = "connections wanted"
-	FigureHeld    = "connections held"
+	FigureWanted  = report.FigureWanted
+	FigureHeld    = report.FigureHeld
 	FigureRefused = "connections refused"
-	FigureLost    = "connections lost"
+	FigureLost    = report.FigureLost
 	FigureOpening = "time to open them"
 )
 

@@ -1,0 +1,31 @@
+package facts
+
+import "github.com/arrival-bench/arrival/extensions/k6/internal/report"
+
+// loadFacts are the facts of a run over its load. What the instrument or an earlier report has set stays: the question,
+// the drift, which is made of every second's histogram, and what the connections and sessions are counted from.
+func loadFacts(r *report.Run) report.LoadFacts {
+	return report.LoadFacts{
+		Question: r.Facts.Question, Drift: r.Facts.Drift,
+		Memory: memoryOf(r), Backlog: backlogOf(r),
+		Connections: connections(r), Sessions: sessions(r), Clients: clients(r),
+	}
+}
+
+// memoryOf is the growth of the processes' memory; nil: there is no measured phase.
+func memoryOf(r *report.Run) *report.Memory {
+	grown := NewMemoryGrowth(r)
+	if grown == nil {
+		return nil
+	}
+	return &report.Memory{MostGrewMB: MostGrowth(grown), Processes: grown}
+}
+
+// recovery is how a pipeline recovered from the burst of its load; nil: there is none.
+func recovery(r *report.Run) *report.Recovery {
+	factor := float64(backFactor)
+	if q := r.Facts.Question; q != nil && q.BackFactor > 0 {
+		factor = q.BackFactor
+	}
+	return Recover(r, factor)
+}
