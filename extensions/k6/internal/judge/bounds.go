@@ -70,7 +70,6 @@ func undecided(limit report.Rule) string {
 	return fmt.Sprintf("undecided: %s; the pipeline's own %s (%s)", limit.Broken(), span, strings.Join(limit.DoubtedBy, ", "))
 }
 
-func (s reading) widened(by reading) reading {
 	return reading{min(s.low, by.low), max(s.high, by.high)}
 }
 

@@ -210,15 +210,6 @@ func TestFaultsOfTheInstrumentPutClaimsInDoubt(t *testing.T) {
 	}
 }
 
-func remedyOf(v report.Verdict, name string) string {
-	for _, rule := range v.Rules {
-		if rule.Name == name {
-			return rule.Remedy
-		}
-	}
-	return ""
-}
-
 // Regression: every run on two hosts was invalid, as its clock bound exceeded 10 % of the shortest
 // stage. Arrival needs only one clock.
 func TestAWideClockBoundInvalidatesOnlyWithALimit(t *testing.T) {
