@@ -70,9 +70,6 @@ func undecided(limit report.Rule) string {
 	return fmt.Sprintf("undecided: %s; the pipeline's own %s (%s)", limit.Broken(), span, strings.Join(limit.DoubtedBy, ", "))
 }
 
-	return reading{min(s.low, by.low), max(s.high, by.high)}
-}
-
 // against reports whether every value of the span holds a limit, and whether none does.
 func (s reading) against(op string, limit float64) (held, broken bool) {
 	low, high := Holds(s.low, op, limit), Holds(s.high, op, limit)
