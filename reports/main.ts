@@ -14,8 +14,8 @@ import { comparisonTemplate, renderComparison } from './comparison/page.ts';
 import { linkedFrom, readRun } from './comparison/recording.ts';
 import { type Group, grouped } from './comparison/subjects.ts';
 import { comparisonText } from './comparison/text.ts';
-import { FAILED } from './contract/run.ts';
 import { judgementText, resultText } from './comparison/words.ts';
+import { FAILED } from './contract/run.ts';
 import { COMPARISONS, moment, newDirectory, RUNS } from './directory.ts';
 import { Catalogue } from './history/catalogue.ts';
 import { latest } from './history/latest.ts';
@@ -50,8 +50,8 @@ list
 
 Exit code
   0   no condition holds; the merged run passes
-  1   a condition holds, or messages failed; the merged run does not pass; compare: a condition cannot be judged, or a run cannot be read
-  2   the command is wrong, or --allow-failed is missing; check: no condition holds and one cannot be judged, or the run cannot be read
+  1   a condition holds, or messages failed; the merged run does not pass; compare: a condition is undecided or cannot be judged, or a run cannot be read
+  2   the command is wrong, or --allow-failed is missing; check: no condition holds and one is undecided or cannot be judged, or the run cannot be read
 
 reports/README.md has the grammar of conditions and says what the words of a comparison mean.`;
 
@@ -199,7 +199,7 @@ async function checkRun(names: string[], values: Values): Promise<number> {
   for (const judgement of judgements) console.log(gateText(judgement));
   const results = new Set(judgements.map(({ result }) => result));
   if (results.has('exceeded') || results.has('messages failed')) return 1;
-  return results.has('not judged') ? 2 : 0;
+  return results.has('not judged') || results.has('undecided') ? 2 : 0;
 }
 
 /** @returns the exit code */

@@ -1,7 +1,7 @@
 /** The rules of a run from run.json, to show; they are not judged again. Pure. */
 
-import type { Rule, Run } from './contract/run.ts';
-import { against, count, exact, ms, shown } from './page/format.ts';
+import type { Doubt, Rule, Run } from './contract/run.ts';
+import { against, compact, count, exact, ms, shown } from './page/format.ts';
 
 /** Rules in the order of the judge. Runs of earlier versions have thresholds without measured values. */
 export function rulesOf({ verdict, thresholds = [] }: Pick<Run, 'verdict' | 'thresholds'>): Rule[] {
@@ -26,9 +26,15 @@ export function ruleOf(run: Pick<Run, 'verdict' | 'thresholds'>, name: string): 
   return all.find(({ ok }) => ok === false) ?? all.find(({ ok }) => ok === null) ?? all[0];
 }
 
+/** The broken rules on the instrument that put a claim of a run in doubt. */
+export function doubting(run: Pick<Run, 'verdict'>, claim: Doubt['claim']): Rule[] {
+  const all = run.verdict.rules ?? [];
+  return all.filter(({ ok, doubts }) => ok === false && doubts?.some((one) => one.claim === claim));
+}
+
 /** Whether a limit was set and not judged. */
-export function isOpen({ ok, limit }: Rule): boolean {
-  return ok === null && limit !== null;
+export function isOpen({ ok, limit, undecided }: Rule): boolean {
+  return ok === null && limit !== null && undecided !== true;
 }
 
 /** The text of internal/report: "arrival_p99 < 250 ms". */

@@ -5,6 +5,7 @@ import { curve, percentile, protocolOf } from '../page/facts.ts';
 import { carried } from '../sweep.ts';
 import type { Comparison, Curve, Row, StepSummary, Subject } from './comparison.ts';
 import { differenceOf, figureOf } from './differences.ts';
+import { isUndecided } from './doubts.ts';
 import { mean } from './intervals.ts';
 import { kneeOf } from './knees.ts';
 import { type Measure, measureOf, sharesOf, spansStages } from './measures.ts';
@@ -125,6 +126,7 @@ function whole(group: Group, counting: Group): Pick<Subject, 'runs' | 'account' 
         tool: [run.tool.name, run.tool.version].filter((word) => word !== null).join(' '),
         started: run.started,
         verdict: verdict.result,
+        ...(isUndecided(recording.run) && { undecided: true }),
         reasons: verdict.reasons,
         counted: counting.includes(recording),
       };

@@ -31,8 +31,8 @@ export interface Judgement {
   condition: string;
   subject: string;
   /** Only `passed` lets a change through. */
-  result: 'passed' | 'exceeded' | 'messages failed' | 'not judged';
-  /** The judged figure, or why there is none. */
+  result: 'passed' | 'exceeded' | 'messages failed' | 'undecided' | 'not judged';
+  /** The judged figure, or why there is none, or what it may be. */
   detail: string;
 }
 
@@ -87,6 +87,8 @@ export interface RunSummary {
   tool: string;
   started: string;
   verdict: VerdictResult;
+  /** It is invalid, as a limit is undecided: some of its figures stand. Absent: no. */
+  undecided?: true;
   reasons: string[];
   /** False: it is invalid and its repeats are not, so its latencies and rates do not count. */
   counted: boolean;
@@ -133,10 +135,10 @@ export interface Difference {
   relative: number | null;
   /** The interval of `relative`; null: there is none, see `why`. */
   interval: { low: number; high: number; from: string } | null;
-  /** Why it is undecided, other than by a wide interval: `reason` or `reason: details`. */
+  /** Why it is undecided, other than by a wide interval, or has no interval: `reason` or `reason: details`. */
   why: string | null;
   word: Word;
 }
 
-/** The finding. For rates and shares, worse is lower. */
+/** The finding. For rates and shares, worse is lower. Without an interval it is named only if it is large. */
 export type Word = 'worse' | 'better' | 'equal' | 'undecided';

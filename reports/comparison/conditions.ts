@@ -2,8 +2,9 @@
 import { failures, sumOfAccounts } from '../account.ts';
 import { COUNTS, stagesOf } from '../contract/run.ts';
 import { against, changeAgainst, exact, plain } from '../page/format.ts';
-import type { Judgement } from './comparison.ts';
+import type { Difference, Judgement } from './comparison.ts';
 import { differenceOf, figureOf } from './differences.ts';
+import { reachOfGroup } from './doubts.ts';
 import {
   hasStage,
   type Measure,
@@ -179,7 +180,9 @@ function judgeOne(condition: Condition, baseline: Group, group: Group, sure: boo
     const why = unusable(group);
     if (why !== null) return unjudged(why);
     const value = figureOf(group, measure);
-    return value === null ? unjudged('too few samples') : judged(value, holds(value, condition));
+    if (value === null) return unjudged('too few samples');
+    const { least, most, by } = reachOfGroup(group, measure);
+    return inDoubt(condition, [value * least, value * most], by) ?? judged(value, holds(value, condition));
   }
   const why = obstacle(baseline, group, unusable);
   if (why !== null) return unjudged(why);
@@ -188,6 +191,8 @@ function judgeOne(condition: Condition, baseline: Group, group: Group, sure: boo
   if (difference === null || value == null) {
     return unjudged(difference === null ? 'too few samples' : 'there is no percentage of 0');
   }
+  const doubt = inDoubt(condition, ...spanOf(condition, baseline, group, difference));
+  if (doubt !== null) return doubt;
   const { interval } = difference;
   if (interval === null) {
     return sure ? unjudged(difference.why ?? 'it has no interval') : judged(value, holds(value, condition));
@@ -198,6 +203,30 @@ function judgeOne(condition: Condition, baseline: Group, group: Group, sure: boo
   if (!sure) return judged(value, holds(value, condition), note);
   const all = ends.every((end) => holds(end, condition));
   return judged(value, all, `${note}; limit ${limitOf(condition)}`);
+}
+
+/** What a difference may be, whatever the instrument did, and the rules that put it in doubt. */
+function spanOf(
+  { of, measure }: Condition,
+  baseline: Group,
+  group: Group,
+  { absolute, relative }: Difference,
+): [span: [number, number], by: string[]] {
+  const [a, b] = [reachOfGroup(baseline, measure), reachOfGroup(group, measure)];
+  const by = [...new Set([...a.by, ...b.by])];
+  const [before, after] = [figureOf(baseline, measure) ?? 0, figureOf(group, measure) ?? 0];
+  if (by.length === 0) return [of === 'share' ? [relative ?? 0, relative ?? 0] : [absolute, absolute], by];
+  if (of === 'share')
+    return [[(after * b.least) / (before * a.most) - 1, (after * b.most) / (before * a.least) - 1], by];
+  return [[after * b.least - before * a.most, after * b.most - before * a.least], by];
+}
+
+/** A condition that one reading of its figure holds and another one does not; null: both agree. */
+function inDoubt(condition: Condition, [low, high]: [number, number], by: string[]): Judged | null {
+  if (holds(low, condition) === holds(high, condition)) return null;
+  const [least, most] = [shown(low, condition), Number.isFinite(high) ? shown(high, condition) : undefined];
+  const span = most === undefined ? `at least ${least}` : `between ${least} and ${most}`;
+  return { result: 'undecided', detail: `${span} (in doubt: ${by.join(', ')})` };
 }
 
 function holds(value: number, { comparator, limit }: Condition): boolean {

@@ -4,6 +4,7 @@ import { type Brief, type Run, stagesOf } from '../contract/run.ts';
 import { measuredSeconds } from '../page/facts.ts';
 import { ms } from '../page/format.ts';
 import { BETTER_FAILED, type Difference, MARGIN, type Word } from './comparison.ts';
+import { reachOfGroup } from './doubts.ts';
 import { fromBlocks, fromRepeats, type LogInterval, mean, RESOLUTION } from './intervals.ts';
 import { type Measure, spansStage } from './measures.ts';
 import { type Blocking, blockingOf, memoryOf } from './memory.ts';
@@ -34,17 +35,50 @@ export function differenceOf(baseline: Group, other: Group, measure: Measure): D
     return { ...plain, interval: null, why, word: 'undecided' };
   }
   const found = intervalOf(baseline, other, measure, Math.log(b / a));
-  if (typeof found === 'string') return { ...plain, interval: null, why: found, word: 'undecided' };
+  const doubt = doubtOf(baseline, other, measure);
+  if (typeof found === 'string') {
+    const why = { word: large(measure, doubt.around(plain.relative)), why: found };
+    return { ...plain, interval: null, ...earned(why, baseline, other) };
+  }
   const interval = { low: Math.expm1(found.low), high: Math.expm1(found.high), from: found.from };
-  return { ...plain, interval, ...earned(word(measure, interval), baseline, other) };
+  const decided = word(measure, interval);
+  const surely = word(measure, { low: doubt.low(interval.low), high: doubt.high(interval.high) });
+  const inside = decided !== surely ? { word: 'undecided' as const, why: doubt.why } : undefined;
+  return { ...plain, interval, ...earned(inside ?? { word: decided, why: null }, baseline, other) };
 }
 
+/** How much the difference of two groups may be changed by what is in doubt of either. */
+function doubtOf(baseline: Group, other: Group, measure: Measure) {
+  const [a, b] = [reachOfGroup(baseline, measure), reachOfGroup(other, measure)];
+  const scaled = (relative: number, by: number) => (1 + relative) * by - 1;
+  const low = (relative: number) => scaled(relative, b.least / a.most);
+  const high = (relative: number) => scaled(relative, b.most / a.least);
+  const by = [...new Set([...a.by, ...b.by])].join(', ');
+  return {
+    ...{ low, high, around: (relative: number) => ({ low: low(relative), high: high(relative) }) },
+    why: `the instrument’s doubt (${by}) is wider than the difference`,
+  };
+}
+
+/** From so many times on a difference is named without an interval too. */
+const MUCH = 3;
+
+/** The finding of a difference without an interval: it is named if it is large even where it is smallest. */
+function large({ kind }: Measure, { low, high }: { low: number; high: number }): Word {
+  if (kind !== 'latency' && kind !== 'rate') return 'undecided';
+  const [more, less] = kind === 'latency' ? (['worse', 'better'] as const) : (['better', 'worse'] as const);
+  if (1 + low >= MUCH) return more;
+  return 1 + high <= 1 / MUCH ? less : 'undecided';
+}
+
+type Finding = Pick<Difference, 'word' | 'why'>;
+
 /** A run in which messages failed is never the better one: they would have been its slowest. */
-function earned(found: Word, baseline: Group, other: Group): Pick<Difference, 'word' | 'why'> {
-  const better = found === 'worse' ? baseline : found === 'better' ? other : [];
+function earned(found: Finding, baseline: Group, other: Group): Finding {
+  const better = found.word === 'worse' ? baseline : found.word === 'better' ? other : [];
   return better.some(({ run }) => failures(run.account) !== null)
     ? { word: 'undecided', why: BETTER_FAILED }
-    : { word: found, why: null };
+    : found;
 }
 
 function word({ kind }: Measure, { low, high }: { low: number; high: number }): Word {

@@ -60,7 +60,7 @@ export function comparisonMarkdown(comparison: Comparison): string {
 }
 
 function heading({ letter, title, runs, obstacle }: Subject, index: number): string {
-  const verdicts = [...new Set(runs.map((run) => run.verdict))].join(', ');
+  const verdicts = [...new Set(runs.map((run) => (run.undecided ? 'undecided' : run.verdict)))].join(', ');
   const those = runs.length > 1 ? `${runs.length} runs, the first ` : '';
   return [
     `- **${letter}** ${plain(title)}`,

@@ -1,7 +1,7 @@
 /** The outcome of a comparison and what to do about it, in a sentence. Pure. */
 import { plural } from '../page/format.ts';
 import { BETTER_FAILED, type Comparison, type Difference, OTHER_LOAD, type Row } from './comparison.ts';
-import { judgementText, ratioOf, reason, short, within } from './words.ts';
+import { judgementText, ratioOf, reason, short, value, within } from './words.ts';
 
 /** Figures that the sentence always names, with their names in it. */
 const HEADLINE: Record<string, string> = {
@@ -19,6 +19,7 @@ export interface Outcome {
 
 interface Named {
   name: string;
+  row: Row;
   difference: Difference;
 }
 
@@ -36,7 +37,7 @@ export function rowsOf(rows: readonly Row[], index: number): Row[] {
 export function gateOf({ conditions = [] }: Comparison): Outcome | null {
   if (conditions.length === 0) return null;
   const all = plural(conditions.length, 'condition');
-  const worst = (['exceeded', 'messages failed', 'not judged'] as const).find((one) =>
+  const worst = (['exceeded', 'messages failed', 'undecided', 'not judged'] as const).find((one) =>
     conditions.some(({ result }) => result === one),
   );
   if (worst === undefined) return { tone: 'better', sentence: `ok: ${all}` };
@@ -58,7 +59,7 @@ function outcomeOf({ subjects, rows }: Comparison, index: number): Outcome {
   const found = rows.flatMap((row): Named[] => {
     const name = HEADLINE[row.name];
     const difference = row.differences[index];
-    return name === undefined || difference == null ? [] : [{ name, difference }];
+    return name === undefined || difference == null ? [] : [{ name, row, difference }];
   });
   const all = [...found, ...stageOf(rows, Object.keys(baseline.stages), index)];
   const of = (...words: Difference['word'][]) =>
@@ -67,10 +68,14 @@ function outcomeOf({ subjects, rows }: Comparison, index: number): Outcome {
     ...[baseline, subject].map(({ runs }) => runs.filter(({ counted }) => counted).length),
   );
   const repeat = `repeat ${runs === 1 ? LEAST_REPEATS : 2 * runs} times`;
+  // Messages that failed would have been the slowest of their run: it is not called the better one.
+  const failed = { worse: baseline.failed, better: subject.failed };
+  const lead = leadOf(all, failed);
   const parts = [
     ...(baseline.failed === null ? [] : [`of the baseline’s messages ${baseline.failed}`]),
     ...(subject.failed === null ? [] : [subject.failed]),
-    ...(['worse', 'better'] as const).flatMap((word) => decided(of(word), word)),
+    ...(['worse', 'better'] as const).flatMap((word) => decided(of(word), index, lead === '' ? word : '')),
+    ...withoutInterval(of('worse', 'better'), repeat),
     ...equal(of('equal')),
     ...undecided(of('undecided'), repeat),
   ];
@@ -79,27 +84,64 @@ function outcomeOf({ subjects, rows }: Comparison, index: number): Outcome {
   const worse = subject.failed !== null || of('worse').length > 0;
   return {
     tone: worse ? 'worse' : of('better').length > 0 ? 'better' : '',
-    sentence: `${named}: ${sentence}${sure ? '' : `; one run each: ${repeat} to be sure`}`,
+    sentence: `${named}${lead}: ${sentence}${sure ? '' : `; one run each: ${repeat} to be sure`}`,
   };
+}
+
+/** From so many times on a difference is much. */
+const MUCH = 3;
+
+/** Which of two is better, where all decided figures agree: " is much slower"; empty: they do not, or none is decided. */
+function leadOf(all: readonly Named[], failed: Record<'worse' | 'better', string | null>): string {
+  const words = new Set(all.map(({ difference }) => difference.word));
+  const word = (['worse', 'better'] as const).find((one) => words.has(one));
+  if (word === undefined || (words.has('worse') && words.has('better')) || failed[word] !== null) return '';
+  const decided = all.filter(({ difference }) => difference.word === word);
+  const latency = decided.some(({ row }) => row.kind === 'latency');
+  const much = decided.some(({ difference: { relative } }) => {
+    const ratio = 1 + (relative ?? 0);
+    return ratio >= MUCH || ratio <= 1 / MUCH;
+  });
+  const says = latency ? { worse: 'slower', better: 'faster' } : { worse: 'worse', better: 'better' };
+  return ` is ${much ? 'much ' : ''}${says[word]}`;
 }
 
 /** The stage with the largest decided difference. */
 function stageOf(rows: readonly Row[], stages: readonly string[], index: number): Named[] {
   const size = ({ difference }: Named) => Math.abs(difference.absolute);
   return rows
-    .flatMap(({ name, differences }): Named[] => {
+    .flatMap((row): Named[] => {
+      const { name, differences } = row;
       const [stage = ''] = name.split('.');
       const difference = differences[index];
       const known = stages.includes(stage) && difference != null;
-      return known && ['worse', 'better'].includes(difference.word) ? [{ name: stage, difference }] : [];
+      return known && ['worse', 'better'].includes(difference.word) ? [{ name: stage, row, difference }] : [];
     })
     .toSorted((a, b) => size(b) - size(a))
     .slice(0, 1);
 }
 
-function decided(those: Named[], word: string): string[] {
-  if (those.length === 0) return [];
-  return [`${listed(those.map(withRatio))} ${word}`];
+/** Each figure before and after: p99 4.39 → 4,020 ms, ×916 */
+function decided(those: Named[], index: number, word: string): string[] {
+  return those.map(({ name, row, difference }) => {
+    const [from, to] = [0, index].map((i) => value(row, row.values[i] ?? null));
+    const ratio = `${ratioOf(difference, row.kind)} ${word}`.trim();
+    return `${name} ${from} → ${`${to} ${UNITS[row.kind]}`.trim()}, ${ratio}`;
+  });
+}
+
+const UNITS: Record<Row['kind'], string> = { latency: 'ms', rate: '/s', count: '', share: '' };
+
+/** Why decided figures have no interval, and what gives them one. */
+function withoutInterval(those: Named[], repeat: string): string[] {
+  const reasons = those.flatMap(({ difference }) =>
+    difference.interval === null ? [reason(difference)] : [],
+  );
+  return [...new Set(reasons)].map((why) =>
+    why === 'the run is too short'
+      ? `too short for an interval, ${repeat}`
+      : `no interval: ${why}, ${repeat}`,
+  );
 }
 
 /** p99 (×1.20) */

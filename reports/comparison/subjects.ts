@@ -4,6 +4,7 @@ import type { Run } from '../contract/run.ts';
 import { balance } from '../page/facts.ts';
 import { commit, instant, percent } from '../page/format.ts';
 import { OTHER_LOAD } from './comparison.ts';
+import { isUnusable } from './doubts.ts';
 import { limitFacts, load, loadFacts, loadsApart, SAID, settingsOf } from './load.ts';
 import type { Recording } from './recording.ts';
 
@@ -111,12 +112,11 @@ export function obstacle(baseline: Group, group: Group, unusable = unfit): strin
   return other === undefined ? null : `${OTHER_LOAD}: ${loadsApart(first, other.run)}`;
 }
 
-/** Why the latencies and rates of a group cannot be judged; null: they can. */
+/** Why the latencies and rates of a group cannot be judged; null: they can, as far as each is not in doubt. */
 export function unfit(group: Group): string | null {
   for (const { run } of group) {
-    const { result } = run.verdict;
-    if (!balance(run.account).holds || result === 'invalid') return 'run is invalid';
-    if (result === 'incomplete') return 'run is incomplete';
+    if (!balance(run.account).holds || isUnusable(run)) return 'run is invalid';
+    if (run.verdict.result === 'incomplete') return 'run is incomplete';
   }
   return null;
 }

@@ -59,10 +59,11 @@ export function judgementText({ condition, result, detail }: Judgement): string 
 }
 
 /** worse, better, equal within 2 %, undecided, no interval */
+/** worse, better, equal within 2 %, undecided, no interval; much worse, no interval */
 export function finding(difference: Difference | null): string {
   if (difference === null) return '';
   const { word, interval } = difference;
-  if (interval === null) return 'no interval';
+  if (interval === null) return word === 'undecided' ? 'no interval' : `much ${word}, no interval`;
   return word === 'equal' && interval !== null ? `equal within ${within([interval])}` : difference.word;
 }
 
@@ -73,8 +74,10 @@ export function within(intervals: readonly { low: number; high: number }[]): str
 
 /** Why a figure is undecided, in a few words, or which difference would have shown. */
 export function detail(difference: Difference | null, kind: Row['kind'] = 'latency'): string {
-  if (difference?.word !== 'undecided') return '';
-  if (difference.why !== null || difference.interval === null) return reason(difference);
+  if (difference === null) return '';
+  if (difference.interval === null) return reason(difference);
+  if (difference.word !== 'undecided') return '';
+  if (difference.why !== null) return reason(difference);
   const { low, high } = difference.interval;
   const reach = (Math.log1p(high) - Math.log1p(low)) / 2;
   const seen = Math.exp(reach + Math.log1p(MARGIN[kind]));

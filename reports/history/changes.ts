@@ -5,9 +5,9 @@ import { lastTurn } from './turning.ts';
 /** Points of a chart: older ones are left out. */
 const MOST_POINTS = 200;
 
-/** Whether p99 of a run is that of the pipeline, and of all messages. */
-function usable({ live, verdict, arrival, account, generator }: Entry): boolean {
-  const whole = !live && generator === null && account.arrived === account.scheduled;
+/** Whether p99 of a run is that of the pipeline, not in doubt, and of all messages. */
+function usable({ live, verdict, arrival, doubt, account, generator }: Entry): boolean {
+  const whole = !live && generator === null && doubt === null && account.arrived === account.scheduled;
   return whole && (verdict === 'pass' || verdict === 'fail') && arrival?.p99 != null;
 }
 
@@ -37,11 +37,24 @@ function differing({ facts: before }: Entry, { facts: after }: Entry): string[] 
 /** The newest of them that have a p99, in the order they ran. @param entries newest first */
 export function pointsOf(entries: readonly Entry[]): Point[] {
   const points = entries.flatMap((entry): Point[] => {
-    const { directory, started, verdict, planned, limit, like, load, labels, topology, network, arrival } =
+    const { directory, started, verdict, doubt, planned, limit, like, load, labels, topology, network } =
       entry;
-    if (entry.live || arrival?.p99 == null) return [];
-    const named = { directory, started, verdict, planned, limit, like, load, labels, topology, network };
-    return [{ ...named, p99: arrival.p99 }];
+    const p99 = entry.arrival?.p99;
+    if (entry.live || p99 == null) return [];
+    const named = {
+      directory,
+      started,
+      verdict,
+      doubt,
+      planned,
+      limit,
+      like,
+      load,
+      labels,
+      topology,
+      network,
+    };
+    return [{ ...named, p99 }];
   });
   return points.slice(0, MOST_POINTS).toReversed();
 }
@@ -72,7 +85,7 @@ const ORDERS = {
   p99: ({ arrival }: Entry) => arrival?.p99,
   change: (entry: Entry, all: Map<Entry, Change>) => all.get(entry)?.p99,
   messages: ({ account }: Entry) => account.scheduled,
-  lost: ({ account }: Entry) => account.lost,
+  missed: ({ missed }: Entry) => missed?.messages ?? 0,
 };
 export type Order = keyof typeof ORDERS;
 export const ORDER_NAMES = Object.keys(ORDERS) as Order[];

@@ -1,5 +1,7 @@
 /** The words of the list about a run, from its summary. Pure. */
 import { createHash } from 'node:crypto';
+import { failures } from '../account.ts';
+import { isUndecided } from '../comparison/doubts.ts';
 import { load, loadText, SAID, settingsOf } from '../comparison/load.ts';
 import { NO_SETTINGS } from '../comparison/subjects.ts';
 import type { Summary } from '../contract/run.ts';
@@ -17,9 +19,16 @@ function texts(values: object): Record<string, string> {
   return Object.fromEntries(known.map(([name, value]) => [name, `${value}`]));
 }
 
+/** What did not arrive; a run of an earlier version does not say it, but its account does. */
+function missedOf({ facts, account }: Summary): Entry['missed'] {
+  if (facts.not_arrived !== null) return facts.not_arrived;
+  const text = failures(account);
+  return text === null ? null : { messages: account.scheduled - account.arrived, text };
+}
+
 export function entryOf(summary: Summary, directory: string): Omit<Entry, 'live'> {
   const { run, account, answer, environment } = summary;
-  const { result, reasons } = summary.verdict;
+  const { result, meaning, reasons } = summary.verdict;
   const { count, p50, p99 } = summary.latency.arrival;
   const { tool, method, topology, network, labels, generator } = run;
   const { phases } = run.profile;
@@ -59,10 +68,14 @@ export function entryOf(summary: Summary, directory: string): Omit<Entry, 'live'
     started: run.started,
     ended: run.ended,
     verdict: result,
+    undecided: isUndecided(summary),
+    meaning: meaning.slice(0, LONGEST_REASON),
     reason: reasons[0]?.slice(0, LONGEST_REASON) ?? '',
     arrival: account.balanced && count > 0 ? { p50, p99: supports(count, 99) ? p99 : null } : null,
+    doubt: summary.facts.doubts.find(({ claim }) => claim === 'arrival')?.direction ?? null,
     limit: answer?.p99_limit_ms ?? null,
-    account: { scheduled: account.scheduled, arrived: account.arrived, lost: account.lost },
+    account: { scheduled: account.scheduled, arrived: account.arrived },
+    missed: missedOf(summary),
     job: ci && { name: Object.values(texts([ci.name, ci.job])).join(': '), url: ci.url },
     generator: generator ? { number: generator.number, of: generator.of } : null,
   };

@@ -1,5 +1,5 @@
 /** A run in the list. */
-import type { Interval, VerdictResult } from '../contract/run.ts';
+import type { InDoubt, Interval, VerdictResult } from '../contract/run.ts';
 
 export interface Entry {
   /** Of its directory. */
@@ -25,14 +25,22 @@ export interface Entry {
   started: string;
   ended: string | null;
   verdict: VerdictResult;
+  /** Invalid, as a limit is undecided: some of its figures stand. */
+  undecided: boolean;
+  /** What decided the verdict, in a line. Empty: a run of an earlier version. */
+  meaning: string;
   /** The first of the verdict's reasons. Empty: there is none. */
   reason: string;
   /** Of the measured phases, ms; null: nothing arrived, or the account does not balance. */
   arrival: { p50: number | null; p99: number | null } | null;
-  /** Messages. */
+  /** How the arrival may be wrong: too_high is at most as high. null: it is not in doubt. */
+  doubt: InDoubt['direction'] | null;
   /** Of arrival p99, ms; null: none is set, or it is not known. */
   limit: number | null;
-  account: { scheduled: number; arrived: number; lost: number };
+  /** Messages. */
+  account: { scheduled: number; arrived: number };
+  /** What did not arrive, by end: 61 % rejected, 3 lost. null: everything did, or may still. */
+  missed: { messages: number; text: string } | null;
   /** Its timeline still grows. */
   live: boolean;
   /** The CI job, with its page; null: none is known. */
@@ -65,6 +73,7 @@ export type Point = Pick<
   | 'directory'
   | 'started'
   | 'verdict'
+  | 'doubt'
   | 'planned'
   | 'limit'
   | 'like'

@@ -5,7 +5,7 @@ import { validatePart } from '../contract/validate.ts';
 import { readJson } from '../files.ts';
 import { readMembers } from './members.ts';
 
-const MEMBERS = ['schema', 'run', 'verdict', 'answer', 'account', 'latency', 'environment'];
+const MEMBERS = ['schema', 'run', 'verdict', 'answer', 'facts', 'account', 'latency', 'environment'];
 
 /**
  * @param directory of a run
@@ -39,8 +39,11 @@ export async function summarize(directory: string): Promise<unknown> {
     schema: 'arrival/summary/1' satisfies Summary['schema'],
     run_bytes: 0, // of what is kept nowhere
     run: run.run,
-    verdict: picked(run.verdict, ['result', 'reasons']),
+    verdict: isObject(run.verdict)
+      ? { meaning: '', ...known(run.verdict, ['result', 'meaning', 'reasons']) }
+      : run.verdict,
     answer: run.answer ?? null,
+    facts: { not_arrived: null, doubts: [], ...known(run.facts, ['not_arrived', 'doubts']) },
     account: run.account,
     latency: isObject(latency) ? { arrival: picked(latency.arrival, ['count', 'p50', 'p99']) } : latency,
     environment: isObject(environment)
@@ -53,6 +56,12 @@ export async function summarize(directory: string): Promise<unknown> {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Some members of an object, as far as it has them. */
+function known(value: unknown, names: readonly string[]): Record<string, unknown> {
+  const has = isObject(value) ? value : {};
+  return Object.fromEntries(names.flatMap((name) => (name in has ? [[name, has[name]]] : [])));
 }
 
 /** Some members of an object; anything else as it is. */

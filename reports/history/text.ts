@@ -1,5 +1,6 @@
 /** The list of runs for the terminal, which runs a reader means, and in which order. */
 import { printable } from '../../pipeline/common/printable.ts';
+import { signOf } from '../comparison/doubts.ts';
 import { ms } from '../page/format.ts';
 import type { Entry, Misfit } from './entry.ts';
 
@@ -31,10 +32,11 @@ export function matches(entry: Entry, words: string): boolean {
     .every((word) => text.includes(word));
 }
 
-export const STATES = ['pass', 'fail', 'invalid', 'incomplete', 'running'] as const;
+export const STATES = ['pass', 'fail', 'undecided', 'invalid', 'incomplete', 'running'] as const;
 
-export function stateOf({ live, verdict }: Pick<Entry, 'live' | 'verdict'>): (typeof STATES)[number] {
-  return live ? 'running' : verdict;
+export function stateOf(entry: Pick<Entry, 'live' | 'verdict' | 'undecided'>): (typeof STATES)[number] {
+  if (entry.live) return 'running';
+  return entry.undecided ? 'undecided' : entry.verdict;
 }
 
 /** ramp:artillery runs the load of ramp, with other limits and other reach. */
@@ -49,10 +51,12 @@ export function labelsOf({ labels }: Pick<Entry, 'labels'>): string[] {
 
 export function listText(entries: readonly Entry[], misfits: readonly Misfit[], words: string): string {
   const shown = entries.filter((entry) => matches(entry, words));
+  const wide = shown.reduce((most, { missed }) => Math.max(most, missed?.text.length ?? 0), 0);
   const lines = shown.map((entry) =>
     [
       stateOf(entry).padEnd(10),
-      `p99 ${ms(entry.arrival?.p99)} ms`.padEnd(14),
+      `p99 ${entry.arrival?.p99 == null ? '' : signOf(entry.doubt)}${ms(entry.arrival?.p99)} ms`.padEnd(16),
+      (entry.missed?.text ?? '').padEnd(wide),
       plain(entry.directory),
       plain(labelsOf(entry).join(', ')),
     ]

@@ -16,9 +16,6 @@ export function balance({ balanced }: Pick<Account, 'balanced'>): { holds: boole
   return { holds: balanced };
 }
 
-/** The run's verdict, as it stands in the run. */
-export function verdict<Judged extends Pick<Run, 'verdict'>>(run: Judged): Judged['verdict'] {
-  return run.verdict;
 /** The title of a chart by its key in facts.titles; empty: Go made none. */
 export function titleOf({ facts }: Pick<Run, 'facts'>, key: string): string {
   return glued(facts.titles[key] ?? '');

@@ -40,7 +40,7 @@ test('check exits 99 and names the failed rule if one of several runs fails', as
   assert.match(stdout, /^ {2}fail {8}arrival_p99 < 250 ms: 4,020 ms/m);
 });
 
-test('a run with an unjudged limit or without rules does not pass', async () => {
+test('a run with an unjudged limit does not pass', async () => {
   const open = await check(
     await put('passing', ({ verdict }) => {
       const limit = verdict.rules?.find(({ name }) => name === 'arrival_p99');
@@ -51,8 +51,13 @@ test('a run with an unjudged limit or without rules does not pass', async () => 
   assert.equal(open.exitCode, 99);
   assert.match(open.stdout, /^incomplete {2}\.$/m);
   assert.match(open.stdout, /^ {2}not judged {2}arrival_p99/m);
-  const earlier = await check(await put('passing', ({ verdict }) => delete verdict.rules));
-  assert.equal(earlier.exitCode, 99);
+});
+
+test('check exits 99 for a run with an undecided limit, and says so', async () => {
+  const { exitCode, stdout } = await check(join(ROOT, 'reports/testdata/gap.json'));
+  assert.equal(exitCode, 99);
+  assert.match(stdout, /^invalid {5}.+gap\.json\n {2}undecided: .*arrival p99/m);
+  assert.match(stdout, /^ {2}undecided {3}arrival_p99/m);
 });
 
 test('check exits 1 for an invalid run, names its fault and still checks the others', async () => {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { curve, gapSpans, percentile, supports } from '../page/facts.ts';
 import { duration, figure, instant, ms } from '../page/format.ts';
-import { measuredText } from '../rules.ts';
 import { golden } from './goldens.ts';
 
 test('a percentile needs 1 / (1 - p) samples', () => {
@@ -62,11 +61,4 @@ test('times and durations have units and separators', () => {
   assert.equal(duration(7384), '2\u00a0h 3\u00a0min 4\u00a0s');
   assert.equal(instant('2026-11-21T09:48:00.123Z'), '2026-11-21 09:48:00 UTC');
   assert.equal(instant('yesterday'), 'yesterday');
-});
-
-test('the measured value of a rule on a share is told from its limit', () => {
-  const of = (value: number | null, unit: string) => measuredText({ value, unit });
-  assert.deepEqual([of(99.96, '%'), of(99.896, '%')], ['99.96 %', '99.9 %']);
-  assert.equal(of(99.9999, '%'), '> 99.99 %', 'not all is never 100 %');
-  assert.deepEqual([of(99.96, 'ms'), of(1177, 'messages'), of(null, '%')], ['100', '1,177', '–']);
 });

@@ -92,22 +92,6 @@ test('a loss of an unknown place leaves the way at no stage', () => {
   assert.ok(apart.every(({ top, text }) => top >= (band[0]?.width ?? 0) && text < height));
 });
 
-test('the shape of the load chooses the first chart', () => {
-  const shapes = (['closed', 'spike', 'soak', 'passing', 'capacity', 'fixed', 'started'] as const).map(
-    (name) => shapeOf(golden(name)),
-  );
-  assert.deepEqual(shapes, ['sweep', 'spike', 'steady', 'other', 'other', 'other', 'other']);
-  const spike = golden('spike');
-  const burst = burstOf(spike);
-  assert.equal(burst?.name, 'spike');
-  assert.ok(burst && (drainOf(spike, burst) ?? 0) > 0);
-  for (const second of spike.timeline) if (second.t > 3) second.backlog = 900;
-  assert.equal(burst && drainOf(spike, burst), null);
-  const [second, last] = quartersOf(golden('soak'));
-  assert.deepEqual([second.start, second.end, last.start, last.end], [6, 12, 18, 24]);
-  assert.ok(second.p99 !== null && last.p99 !== null);
-});
-
 test('the address of a zoomed page has its seconds', () => {
   assert.deepEqual(chosenZoom('#zoom=10-24.5'), { start: 10, end: 24.5 });
   for (const other of ['', '#stages', '#zoom=24-10', '#zoom=a-b', '#zoom=1-2<b>'])

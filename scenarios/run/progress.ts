@@ -35,7 +35,9 @@ export class Progress {
   readonly #arrival = hdr.build({ numberOfSignificantValueDigits: 3, autoResize: true });
   /** Bytes of a file that have been read. */
   readonly #read: Record<string, number> = {};
-  #plan: Plan | undefined;
+  #planned: Plan | undefined;
+  /** When the phases of each instance began, by directory. */
+  readonly #begun = new Map<string, { t: number; phase: string | null }[]>();
   #phase: { name: string | null; number: number; since: number } = { name: null, number: 0, since: 0 };
   /** The last second of each instance, by directory. */
   readonly #last = new Map<string, Second>();
@@ -75,9 +77,11 @@ export class Progress {
   #take(dir: string): void {
     const rows = this.#added(join(dir, 'timeline.ndjson')).map((row): Interval => JSON.parse(row));
     if (rows.length === 0 || /"ended":\s*"/.test(piece(join(dir, 'run.json')).toString())) return;
+    for (const { t, phase } of rows) this.#note(dir, t, phase);
     for (const line of this.#added(join(dir, 'arrival.hlog'))) {
-      const histogram = /^Tag=arrival,.*,([^,]+)$/.exec(line)?.[1];
-      if (histogram) this.#arrival.add(hdr.decodeFromCompressedBase64(histogram));
+      const [, second, histogram] = /^Tag=arrival,([\d.]+),.*,([^,]+)$/.exec(line) ?? [];
+      if (histogram && this.#isMeasured(dir, Number(second)))
+        this.#arrival.add(hdr.decodeFromCompressedBase64(histogram));
     }
     for (const row of rows) {
       const last = this.#last.get(dir);
@@ -85,6 +89,25 @@ export class Progress {
       const refused = (row.rejected ?? 0) + (row.failed ?? 0) + (last?.refused ?? 0);
       this.#last.set(dir, { ...row, sent, refused });
     }
+  }
+
+  /** Remembers when a phase of an instance began. */
+  #note(dir: string, t: number, phase: string | null): void {
+    const begun = this.#begun.get(dir) ?? [];
+    if (begun.at(-1)?.phase !== phase || begun.length === 0) begun.push({ t, phase });
+    this.#begun.set(dir, begun);
+  }
+
+  /** Whether what arrives in a second of an instance counts: not before the first measured phase. */
+  #isMeasured(dir: string, second: number): boolean {
+    const phase = this.#begun.get(dir)?.findLast(({ t }) => t <= second)?.phase;
+    return phase === null || this.#plan().phases.find(({ name }) => name === phase)?.measured !== false;
+  }
+
+  #plan(): Plan {
+    const path = join(this.#instances()[0] as string, 'run.json');
+    this.#planned ??= planOf(JSON.parse(readFileSync(path, 'utf8')) as Run);
+    return this.#planned;
   }
 
   /** The sum of all instances, at the second of the slowest one. */
@@ -113,10 +136,7 @@ export class Progress {
   }
 
   #show(second: Second): void {
-    this.#plan ??= planOf(
-      JSON.parse(readFileSync(join(this.#instances()[0] as string, 'run.json'), 'utf8')) as Run,
-    );
-    const { phases, limit } = this.#plan;
+    const { phases, limit } = this.#plan();
     const { t, phase: name, requests, sent, backlog, refused } = second;
     const isNew = name !== this.#phase.name || t === 0;
     if (isNew) {

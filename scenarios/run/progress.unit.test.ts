@@ -11,7 +11,7 @@ async function begin(
   t: TestContext,
   isTTY: boolean,
   instances = ['.'],
-  bound: { requests?: number } = {},
+  bound: { requests?: number; measured?: boolean } = {},
   columns = 200,
 ) {
   const dir = await mkdtemp(join(tmpdir(), 'arrival-progress-'));
@@ -21,7 +21,7 @@ async function begin(
     progress.stop();
     return rm(dir, { recursive: true });
   });
-  const phases = ['1', '8'].map((name) => ({ name, duration_s: 10, ...bound }));
+  const phases = ['1', '8'].map((name) => ({ name, duration_s: 10, measured: true, ...bound }));
   const verdict = { rules: [{ name: 'arrival_p99', op: '<', limit: 250, unit: 'ms', ok: null }] };
   const write = async (ended: string | null) => {
     for (const part of instances) {
@@ -72,6 +72,17 @@ test('the line shows step, time left, rate and p99 so far', async (t) => {
   await end();
   progress.look();
   assert.equal(shown.length, 3, 'the summary follows');
+});
+
+// Regression: a slow warm-up, which no limit is about, was "too slow" for the rest of the run.
+test('p99 so far and its limit leave out the warm-up', async (t) => {
+  const { shown, progress, second } = await begin(t, true, ['.'], { measured: false });
+  await second(0, '1', 900);
+  progress.look();
+  assert.match(shown.at(-1) ?? '', /p99 so far n\/a .* · good so far/);
+  await second(1, null, 20);
+  progress.look();
+  assert.match(shown.at(-1) ?? '', /p99 so far 20\.0 ms /);
 });
 
 // Regressions: a line of 100 characters scrolled a terminal of 80 each second; 12,346 ms was 1.235e+4 ms.

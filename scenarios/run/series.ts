@@ -8,6 +8,7 @@ import { ConfigError } from '../../pipeline/common/config.ts';
 import { Child, type Ended } from '../../pipeline/stack/child.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
 import { INTERRUPTED, onInterrupt } from '../../pipeline/stack/interrupt.ts';
+import { isUndecided, signOf } from '../../reports/comparison/doubts.ts';
 import type { Run } from '../../reports/contract/run.ts';
 import { COMPARISONS, moment, newDirectory } from '../../reports/directory.ts';
 import { compact } from '../../reports/page/format.ts';
@@ -187,14 +188,20 @@ export function repeats(runs: readonly Run[]): string {
       ({ figures = [] }) => figures.find((one) => one.name === name)?.value,
     ]),
   ];
+  const claim = (label: string) => (/^(arrival|HTTP)/.exec(label)?.[0] ?? '').toLowerCase();
+  const sign = (run: Run, label: string) =>
+    signOf(run.facts.doubts.find((one) => one.claim === claim(label))?.direction);
   const sound = runs.filter(({ verdict: { result } }) => result === 'pass' || result === 'fail');
   return `${aligned([
     ['', ...runs.map((_, i) => `run ${i + 1}`), `mean of ${sound.length}`],
-    ['verdict', ...runs.map(({ verdict }) => verdict.result), ''],
+    ['verdict', ...runs.map((run) => (isUndecided(run) ? 'undecided' : run.verdict.result)), ''],
     ...rows.map(([label, value]) => [
       label,
-      ...runs.map(value).map((one) => (one == null ? 'n/a' : compact(one))),
+      ...runs.map((run) => {
+        const one = value(run);
+        return one == null ? 'n/a' : `${sign(run, label)}${compact(one)}`;
+      }),
       spread(sound.map((run) => value(run) ?? null)),
     ]),
-  ])}\n(mean ± standard deviation, of runs that pass or fail)`;
+  ])}\n(mean ± standard deviation, of runs that pass or fail; ≤: at most, as the generator is part of it)`;
 }

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { Resource, Run } from '../../reports/contract/run.ts';
+import type { Run } from '../../reports/contract/run.ts';
 import { agreementOf } from '../campaigns/compare/agreement.ts';
 import { bottleneck, findLimit, limitText } from '../campaigns/compare/limits.ts';
 import { type Options, readOptions } from '../campaigns/compare/options.ts';
-import { cpuPerMessage, generatorsOf, reachOf } from '../campaigns/compare/tools.ts';
+import { generatorsOf, reachOf } from '../campaigns/compare/tools.ts';
 import { figuresIn } from '../campaigns/compare/wrk.ts';
 
 const GOLDEN = join(import.meta.dirname, '../../reports/testdata/passing.json');
@@ -19,24 +19,9 @@ function runOf(tool: string, p50: number): Run {
   run.clock = run.clock && { ...run.clock, bound_ms: 0.1 };
   run.run.profile.phases = run.run.profile.phases.slice(0, 1).map((phase) => ({ ...phase, duration_s: 10 }));
   run.account.scheduled = 10_000;
-  run.resources = [
-    {
-      process: tool,
-      cpu_percent: { mean: 50, max: 60 },
-      rss_mb: { mean: 80, max: 90 },
-      series: [],
-      figures: null,
-    },
-  ];
+  run.facts.generator = { cpu_us_per_message: 500, memory_mb: 90 };
   return run;
 }
-
-test('CPU per message counts all processes of the generator', () => {
-  assert.equal(cpuPerMessage(runOf('k6', 1)), 500);
-  const two = runOf('artillery', 1);
-  two.resources.push({ ...(two.resources[0] as Resource), process: 'recorder' });
-  assert.equal(cpuPerMessage(two), 1000, 'Artillery and the recorder');
-});
 
 test('tools agree if their figures differ by at most 10 %', () => {
   const of = (...others: number[]) => {
@@ -63,24 +48,34 @@ test('the clock bound does not count: each tool times an arrival with one clock'
   }
 });
 
-test('agreement is unknown with an invalid run or a single tool', () => {
+test('agreement is unknown with a run in doubt or a single tool', () => {
   const alone = agreementOf([runOf('k6', 1)]);
   assert.deepEqual([alone.agree, alone.shown.rows], [undefined, []]);
   assert.match(alone.shown.notes[0] ?? '', /one of them measured nothing/);
-  const invalid = runOf('artillery', 1);
-  invalid.verdict.result = 'invalid';
-  const { agree, shown } = agreementOf([runOf('k6', 1), invalid]);
+  const late = runOf('artillery', 1);
+  late.facts.doubts = [{ claim: 'arrival', direction: 'too_high', by: ['lateness'], text: 'it was late' }];
+  const { agree, shown } = agreementOf([runOf('k6', 1), late]);
   assert.equal(agree, undefined);
-  assert.match(shown.notes[0] ?? '', /^Whether the tools agree is unknown: 1 of 2 runs are invalid/);
+  assert.match(
+    shown.notes[0] ?? '',
+    /^Whether the tools agree is unknown: the arrival of 1 of 2 runs is in doubt/,
+  );
 });
 
+/** A verdict with a broken rule; the limits on the pipeline may hold all the same. */
+const broken = (name: string, reason: string): Run['verdict'] => ({
+  ...{ result: 'pass', meaning: '', reasons: [], doubts: [reason] },
+  rules: [{ name, reason, ok: false, result: 'doubt', value: 1, op: '<=', limit: 0, unit: '', basis: '' }],
+});
+
+// Regression: a generator that was late by far kept up with every rate, as its run passed.
 test('findLimit finds the rate at which a generator becomes the bottleneck, and why', async () => {
   const tried: number[] = [];
   const probe = async (rate: number) => {
     tried.push(rate);
-    const reasons =
-      rate > 1000 ? ['the clock is off', 'the generator was late: by far'] : ['3 messages lost'];
-    return { verdict: { result: rate > 1000 ? ('invalid' as const) : ('fail' as const), reasons } };
+    const verdict =
+      rate > 1000 ? broken('lateness', 'the generator was late: by far') : broken('lost', '3 messages lost');
+    return { verdict };
   };
   const limit = await findLimit('artillery', 200, 3200, probe);
   assert.ok(limit.kept <= 1000 && limit.tooMuch !== undefined && limit.tooMuch > 1000, `${tried}`);
@@ -91,8 +86,8 @@ test('findLimit finds the rate at which a generator becomes the bottleneck, and 
     /^artillery keeps up with \d+ requests\/s, and is the bottleneck from \d+ requests\/s on: the generator was late: by far\.$/,
   );
   const never = await findLimit('k6', 200, 800, probe);
-  assert.equal(limitText(never), 'k6 keeps up with 800 requests/s, the highest rate tried.');
-  const verdict = { result: 'invalid' as const, reasons: ['the clock bound is above the limit'] };
+  assert.equal(limitText(never), 'k6 keeps up with 800/s, the highest rate tried.');
+  const verdict = broken('clock_bound', 'the clock bound is above the limit');
   assert.equal(bottleneck({ verdict }), undefined, 'the clock bound says nothing about the generator');
 });
 

@@ -263,5 +263,5 @@ test('a load that cannot be divided fails with one line before anything starts',
 /** The verdict with each reason once, without the generator's number. */
 function withoutNames({ verdict }: Run): Run['verdict'] {
   const reasons = verdict.reasons.map((reason) => reason.replace(/^generator \d: /, ''));
-  return { result: verdict.result, reasons: [...new Set(reasons)] };
+  return { ...verdict, reasons: [...new Set(reasons)] };
 }

@@ -67,6 +67,16 @@ test('mean and spread leave out invalid runs', () => {
   assert.match(text, /^knee, VUs +4 +17 +30 +10\.5 ± 9\.2$/m);
 });
 
+test('a repeat says which of its figures are in doubt, and that a limit is undecided', () => {
+  const late = golden('closed');
+  late.verdict.result = 'invalid';
+  late.facts.doubts = [{ claim: 'arrival', direction: 'too_high', by: ['cpu'], text: 'it was out of CPU' }];
+  const text = repeats([golden('closed'), late]);
+  assert.match(text, /^verdict +pass +undecided$/m);
+  assert.match(text, /^arrival p99, ms +[\d.]+ +≤ [\d.]+ /m);
+  assert.match(text, /^HTTP p99, ms +[\d.]+ +[\d.]+ /m);
+});
+
 test('workers sweeps each number of relays in each mode and prints a row for each', async (t) => {
   const { env } = await place(t);
   const settings = ['RELAYS=2', 'CONCURRENCY=1,2', 'STEP_DURATION=0.5'].flatMap((one) => ['-e', one]);

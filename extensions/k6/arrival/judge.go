@@ -39,6 +39,9 @@ func (e *engine) scene() *report.Scene {
 			s.URL += "?…"
 		}
 	}
+	if e.external == nil && e.options.Publishers == nil && !e.options.profile.Closed() {
+		s.InFlight = e.segment.Scale(e.options.Senders * e.options.InFlight)
+	}
 	e.note(func() { s.Abandoned = e.abandoned })
 	if first := e.foreign.Load(); first != nil {
 		s.Sample, s.Carries = report.ExcerptOf(*first), e.carries(*first)

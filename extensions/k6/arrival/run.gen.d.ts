@@ -173,9 +173,7 @@ export interface Rule {
 
 /** A claim of a run that is in doubt, and in which direction its figures may be wrong. */
 export interface Doubt {
-  /** arrival: latency from due. http: latency of requests. stages: their latencies. account: which messages arrived. load: that it was offered. samples: k6's own metrics. */
   claim: "arrival" | "http" | "stages" | "account" | "load" | "samples";
-  /** How the figures may be wrong. */
   direction: "too_high" | "too_low" | "either";
 }
 
@@ -281,6 +279,38 @@ export interface PhaseFacts {
   largest_share: number | null;
 }
 
+export interface Bottleneck {
+  /** One of the run's stages; ingest where it refused messages. */
+  stage: string;
+  /** The stage, with the reason where it is named for more than its time. */
+  text: string;
+}
+
+/** What all processes of the generator used. null: one of them did not report it. */
+export interface GeneratorCost {
+  /** By the scheduled messages. */
+  cpu_us_per_message: number | null;
+  /** Resident, the most. */
+  memory_mb: number | null;
+}
+
+export interface InDoubt {
+  claim: "arrival" | "http" | "stages" | "account" | "load" | "samples";
+  direction: "too_high" | "too_low" | "either";
+  /** Names of the broken rules. */
+  by: string[];
+  /** Why, by the first of them. */
+  text: string;
+}
+
+export interface NotArrived {
+  messages: number;
+  /** Of the scheduled ones. */
+  share: number;
+  /** By end, in per cent where it is much: 61 % rejected, 3 lost. */
+  text: string;
+}
+
 /** What follows from the rest of the run, made once for all that show it. */
 export interface Derived {
   /** null: the script asks for the rate that the pipeline held. */
@@ -297,6 +327,14 @@ export interface Derived {
   sessions: Sessions | null;
   /** null: the script does not ask for them. */
   clients: Clients | null;
+  generator: GeneratorCost;
+  doubts: InDoubt[];
+  /** What did not arrive, allowed or not. null: everything arrived, or may still. */
+  not_arrived: NotArrived | null;
+  /** What gave way in a run that was above a limit on the latency of arrivals, or refused messages: the stage that took most of the time of the slowest 1 %. null: it was not, or its stages are not known. */
+  bottleneck: Bottleneck | null;
+  /** What the hypervisor and other processes took of the CPU in the measured phases, as a sentence: without them a run that did not hold its load might have held it. null: little, or not enough for what is missing. */
+  disturbed: string | null;
   /** One entry for each of steps. */
   phases: PhaseFacts[];
   /** The measured seconds of an open load by ascending load. null: the load stayed as it was. */
@@ -1306,6 +1344,8 @@ export interface Ci {
 }
 
 export interface Probe {
+  /** Whether it held is not known. Absent: it is. */
+  undecided?: boolean;
   rate: number;
   /** Length of its load. */
   seconds: number;
@@ -1329,6 +1369,11 @@ export interface Campaign {
 
 /** summary.json: what a list shows of a run, with the members of run.json at their paths. null: the run has none. */
 export interface Summary {
+  /** Some of the run's. */
+  facts: {
+    not_arrived: NotArrived | null;
+    doubts: InDoubt[];
+  };
   /** Name and version of this format. */
   schema: "arrival/summary/1";
   /** Size of the run.json that it summarizes. Beside a run.json of another size it does not count: something else has written that. */

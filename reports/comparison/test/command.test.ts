@@ -111,6 +111,8 @@ test('--json and --markdown write the comparison with its conditions', async () 
   const [gate, answer] = text.split('\n').filter((line) => line !== '');
   assert.match(gate ?? '', /exceeded.*arrival\.p99 .*\+20 %/, 'the gate comes first');
   assert.match(answer ?? '', /B \(.*p99 \(×1\.20\) worse/, 'the answer comes second');
+  assert.match(gate ?? '', /exceeded.*arrival\.p99 .*\+20\.0 %/, 'the gate comes first');
+  assert.match(answer ?? '', /B \(.* is slower: .*p99 [\d.]+ → [\d.]+ ms, ×1\.20/, 'the answer comes second');
   assert.match(text, /^\| arrival p99 \| [\d.]+ \| [\d.]+ \| ×1\.20 \| .* \| worse \| {2}\|$/m);
   assert.match(text, /^\| arrival within 250 ms \| 99\.99 % \| 99\.5 % \| ×0\.9951 \|/m);
   assert.match(text, /^\| arrival\.p99 \\> \+10% \| B \| \*\*exceeded\*\* \| \+20/m);
@@ -134,7 +136,7 @@ test('check exits 1 if a condition holds, else 2 if one cannot be judged, else 0
   const invalid = join(directory, 'invalid');
   await mkdir(invalid);
   const run = golden('passing');
-  run.verdict = { result: 'invalid', reasons: ['the generator was late'] };
+  Object.assign(run.verdict, { result: 'invalid', reasons: ['the generator was late'] });
   Object.assign(run.account, { lost: 1, arrived: run.account.arrived - 1 });
   await writeFile(join(invalid, 'run.json'), JSON.stringify(run));
   const doubted = await gate(invalid, unmet as string);

@@ -49,12 +49,12 @@ test('the sentence lists decided figures with ratios, then undecided ones with r
   });
   assert.match(
     sentence(compared),
-    /: relay \(×20\) worse; p50 and p99 undecided: too noisy, repeat 3 times$/,
+    / is much slower: relay 1\.00 → 20\.0 ms, ×20; p50 and p99 undecided: too noisy, repeat 3 times$/,
   );
   assert.doesNotMatch(sentence(compared), /ingest/, 'only the stage with the largest difference');
   assert.equal(outcomes(compared)[0]?.tone, 'worse');
   for (const text of [comparisonText(compared), comparisonMarkdown(compared)])
-    assert.ok(text.split('\n')[0]?.includes('relay (×20) worse; p50 and p99 undecided'), text);
+    assert.ok(text.split('\n')[0]?.includes('ms, ×20; p50 and p99 undecided'), text);
 });
 
 test('each reason for an undecided figure has a remedy', () => {
@@ -71,6 +71,28 @@ test('each reason for an undecided figure has a remedy', () => {
   assert.match(answer(survived, survived), /p50 and p99 undecided: messages .* failed, fix that first/);
 });
 
+// Regression: a run of a few seconds that was 916 times slower was grey, "no interval".
+test('a large difference is named without an interval, and which run is better comes first', () => {
+  const short = 'the run is too short: 20 s, for how alike its seconds are';
+  const slower = { ...difference('worse', 916, 0, short), absolute: 4016 };
+  const compared = comparison({ 'arrival.p99': slower });
+  (compared.rows[0] as Row).values = [4.39, 4020];
+  assert.match(
+    sentence(compared),
+    /^B \(.*\) is much slower: p99 4\.39 → 4,020 ms, ×916; too short for an interval, repeat 3 times$/,
+  );
+  assert.equal(outcomes(compared)[0]?.tone, 'worse');
+  assert.deepEqual([finding(slower), detail(slower)], ['much worse, no interval', 'the run is too short']);
+});
+
+test('figures that disagree leave open which run is better', () => {
+  const mixed = comparison({
+    'arrival.p50': difference('better', 0.5),
+    'arrival.p99': difference('worse', 2),
+  });
+  assert.match(sentence(mixed), /^B \([^)]*\): p99 .*×2\.00 worse; p50 .*×0\.50 better/);
+});
+
 test('the sentence asks for twice as many repeats if too noisy, and for repeats of single runs', () => {
   const repeats = MODEL.subjects.map((subject) => ({
     ...subject,
@@ -84,7 +106,7 @@ test('the sentence asks for twice as many repeats if too noisy, and for repeats 
   const once = comparison(better);
   assert.match(
     sentence(once),
-    /p99 \(×0\.50\) better; p50 equal within 2(\.\d)? %; one run each: repeat 3 times/,
+    / is faster: p99 1\.00 → 0\.500 ms, ×0\.50; p50 equal within 2(\.\d)? %; one run each: repeat 3 times/,
   );
   assert.equal(outcomes(once)[0]?.tone, 'better');
   assert.doesNotMatch(sentence(comparison(better, { subjects: repeats })), /repeat/);
@@ -95,8 +117,13 @@ test('failed messages come first, and an obstacle has a remedy', () => {
   const changed = (change: Partial<typeof b>) =>
     comparison({ 'arrival.p99': difference('better', 0.5) }, { subjects: [a, { ...b, ...change }] });
   const failed = changed({ failed: '3 lost' });
-  assert.match(sentence(failed), /: 3 lost; p99 \(×0\.50\) better/);
+  assert.match(sentence(failed), /\): 3 lost; p99 1\.00 → 0\.500 ms, ×0\.50 better/);
   assert.equal(outcomes(failed)[0]?.tone, 'worse');
+  const slower = comparison(
+    { 'arrival.p99': difference('worse', 5) },
+    { subjects: [a, { ...b, failed: '3 lost' }] },
+  );
+  assert.match(sentence(slower), / is much slower: 3 lost; p99 1\.00 → 5\.00 ms, ×5/);
   assert.match(
     sentence(changed({ obstacle: 'not comparable: other load: 1,500 | 500 requests/s' })),
     /same load/,

@@ -1,3 +1,4 @@
+import { signOf } from '../../comparison/doubts.ts';
 import { changeText, count, duration, instant, ms, visible } from '../../page/format.ts';
 import { type SortableColumn, Table } from '../../page/table.tsx';
 import type { Order } from '../changes.ts';
@@ -78,9 +79,9 @@ export function Runs({ runs, ticked, onTick, filter, onSort }: RunsProps) {
     { head: 'p50', unit: 'ms', ...sorted('p50'), cell: ({ arrival }) => ms(arrival?.p50) },
     { head: 'messages', ...sorted('messages'), cell: ({ account }) => count(account.scheduled) },
     {
-      head: 'lost',
-      ...sorted('lost'),
-      cell: ({ account }) => <span class={account.lost > 0 ? 'worry' : ''}>{count(account.lost)}</span>,
+      head: 'missing',
+      ...sorted('missed'),
+      cell: ({ missed }) => (missed === null ? '' : <span class="worry">{missed.text}</span>),
     },
     { head: 'started', unit: 'UTC', text: true, ...sorted('started'), cell: (run) => <Started run={run} /> },
   ];
@@ -121,28 +122,37 @@ export function shortName({ name, ...run }: Pick<Listed, 'name' | 'method' | 'to
 
 function Verdict({ run }: { run: Listed }) {
   if (run.live) return <a href={liveOf(run.directory)}>running</a>;
+  // What a plain pass means is known.
+  const says = run.verdict === 'pass' && run.missed === null ? '' : run.meaning || run.reason;
   return (
     <>
-      <Tag verdict={run.verdict} />
-      {run.reason !== '' && <small title={visible(run.reason)}>{visible(run.reason)}</small>}
+      <Tag verdict={run.verdict} undecided={run.undecided} />
+      {says !== '' && <small title={visible(run.reason || says)}>{visible(says)}</small>}
     </>
   );
 }
 
 /** A verdict by mark, word and colour. */
-export function Tag({ verdict }: Pick<Listed, 'verdict'>) {
+export function Tag({
+  verdict,
+  undecided = false,
+}: Pick<Listed, 'verdict'> & Partial<Pick<Listed, 'undecided'>>) {
   return (
     <span class={`tag ${verdict}`}>
-      <span aria-hidden="true">{MARKS[verdict]}</span> {verdict}
+      <span aria-hidden="true">{MARKS[verdict]}</span> {undecided ? 'undecided' : verdict}
     </span>
   );
 }
 
-function P99({ run: { verdict, arrival, limit, live } }: { run: Listed }) {
-  const usable = !live && (verdict === 'pass' || verdict === 'fail');
+function P99({ run: { verdict, arrival, doubt, limit, live } }: { run: Listed }) {
+  const usable = !live && doubt === null && (verdict === 'pass' || verdict === 'fail');
+  const sign = arrival?.p99 == null ? '' : signOf(doubt);
   return (
     <>
-      <span class={usable ? '' : 'unusable'}>{ms(arrival?.p99)}</span>
+      <span class={usable ? '' : 'unusable'}>
+        {sign}
+        {ms(arrival?.p99)}
+      </span>
       {limit !== null && <small>limit {ms(limit)}</small>}
     </>
   );

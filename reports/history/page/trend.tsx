@@ -1,4 +1,5 @@
 import type uPlot from 'uplot';
+import { signOf } from '../../comparison/doubts.ts';
 import { Chart } from '../../page/chart.tsx';
 import type { Line } from '../../page/chart-data.ts';
 import { fromZero, logRange, wantsLog } from '../../page/chart-ranges.ts';
@@ -29,7 +30,7 @@ export function Trend({ trend: { script, points: all, turns } }: Pick<Listing, '
   }));
   lines.push(
     {
-      label: 'not usable',
+      label: 'in doubt',
       values: points.map((point) => (usable(point) ? null : point.p99)),
       colour: 'invalid',
       as: 'points',
@@ -62,7 +63,7 @@ export function Trend({ trend: { script, points: all, turns } }: Pick<Listing, '
         unit={log ? 'ms, logarithmic' : 'ms'}
         axis="ms"
         title={`The newest ${visible(script)} has p99 ${msUnit(last.p99)}${last.limit === null ? '' : `, limit ${msUnit(last.limit)}`}; ${bad === 0 ? `all ${points.length} passed` : `${bad} of ${plural(points.length, 'run')} did not pass`}`}
-        note={`A line for each load. ● pass, ✕ fail, ○ invalid or incomplete${above.length > 0 ? `, ▲ above the axis: ${above.map(({ p99 }) => msUnit(p99)).join(', ')}` : ''}.${left > 0 ? ` ${plural(left, 'run')} of other loads ${left === 1 ? 'is' : 'are'} not drawn.` : ''}`}
+        note={`A line for each load. ● pass, ✕ fail, ○ in doubt or incomplete${above.length > 0 ? `, ▲ above the axis: ${above.map(({ p99 }) => msUnit(p99)).join(', ')}` : ''}.${left > 0 ? ` ${plural(left, 'run')} of other loads ${left === 1 ? 'is' : 'are'} not drawn.` : ''}`}
         hint="A click opens the report."
         log={log}
         marks={turns.flatMap(({ directory }) => {
@@ -78,12 +79,13 @@ export function Trend({ trend: { script, points: all, turns } }: Pick<Listing, '
   );
 }
 
-function usable({ verdict }: Point): boolean {
-  return verdict === 'pass' || verdict === 'fail';
+function usable({ verdict, doubt }: Point): boolean {
+  return doubt === null && (verdict === 'pass' || verdict === 'fail');
 }
 
 function nameOf(point: Point): string {
-  return [instant(point.started), point.verdict, ...labelsOf(point)].join(' · ').slice(0, 100);
+  const doubt = point.doubt === null ? [] : [`p99 ${signOf(point.doubt)}${ms(point.p99)} ms`];
+  return [instant(point.started), point.verdict, ...doubt, ...labelsOf(point)].join(' · ').slice(0, 100);
 }
 
 /** The axis of y, and its highest value. */
@@ -140,7 +142,8 @@ function drawDots(u: uPlot, colour: (name: string) => string, points: Point[], t
   const radius = RADIUS * devicePixelRatio;
   u.ctx.save();
   u.ctx.lineWidth = 2 * devicePixelRatio;
-  for (const [i, { p99, limit, verdict }] of points.entries()) {
+  for (const [i, point] of points.entries()) {
+    const { p99, limit, verdict } = point;
     const above = p99 > top;
     const [x, y] = [u.valToPos(i, 'x', true), above ? u.bbox.top + 2 * radius : u.valToPos(p99, 'y', true)];
     if (limit !== null) {
@@ -153,8 +156,8 @@ function drawDots(u: uPlot, colour: (name: string) => string, points: Point[], t
       u.ctx.stroke();
       u.ctx.setLineDash([]);
     }
-    u.ctx.strokeStyle = colour(verdict);
-    u.ctx.fillStyle = colour(verdict === 'pass' ? verdict : 'paper');
+    u.ctx.strokeStyle = colour(verdict === 'pass' && !usable(point) ? 'invalid' : verdict);
+    u.ctx.fillStyle = colour(verdict === 'pass' && usable(point) ? verdict : 'paper');
     u.ctx.beginPath();
     if (above) {
       u.ctx.moveTo(x, y - radius);

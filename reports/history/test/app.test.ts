@@ -5,6 +5,7 @@ import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { after, before, test } from 'node:test';
 import { type FastifyInstance, fastify } from 'fastify';
+import type { Run } from '../../contract/run.ts';
 import { dataOf } from '../../render.ts';
 import { golden } from '../../test/goldens.ts';
 import { template } from '../../test/template.ts';
@@ -12,6 +13,7 @@ import { history } from '../app.ts';
 import { tellBefore } from '../before.ts';
 import { Catalogue } from '../catalogue.ts';
 import type { Listing } from '../entry.ts';
+import { listText } from '../text.ts';
 import { Sparks } from '../timeline.ts';
 import { grow, temporaryRuns, writeRun } from './runs.ts';
 
@@ -70,6 +72,39 @@ test('the list has verdict, figures and sparkline per run, newest first, and nam
     misfits.map(({ directory }) => directory),
     ['broken'],
   );
+});
+
+// Regression: the list said "lost 0" of a run that refused 61 % of its messages.
+test('the list says what did not arrive, what decided a verdict, and what is in doubt', async (t) => {
+  const late = golden('gap');
+  late.facts.doubts = [{ claim: 'arrival', direction: 'too_high', by: ['lateness'], text: 'it was late' }];
+  const all = { refusing: golden('refusing'), gap: late, unbalanced: golden('unbalanced') };
+  const directories = await Promise.all(Object.entries(all).map(([name, run]) => writeRun(root, name, run)));
+  t.after(() => Promise.all(directories.map((directory) => rm(directory, { recursive: true }))));
+  const { runs, misfits, matching } = await list();
+  const of = (name: string) => runs.find(({ directory }) => directory === name);
+  assert.deepEqual(of('refusing')?.missed?.text, '88 % rejected');
+  assert.match(of('refusing')?.meaning ?? '', /messages were rejected/);
+  assert.equal(of('one')?.missed, null);
+  const gap = of('gap');
+  assert.deepEqual([gap?.verdict, gap?.undecided, gap?.doubt], ['invalid', true, 'too_high']);
+  assert.match(gap?.meaning ?? '', /^undecided: .*arrival p99/);
+  assert.equal(of('unbalanced')?.undecided, false, 'nothing of it can be used');
+  assert.equal((await list('?state=undecided')).matching, 1);
+  assert.ok(matching >= 3);
+  const { entries } = await new Catalogue(root).list();
+  const text = listText(entries, misfits, '');
+  assert.match(text, /^fail +p99 [\d.,]+ ms +88 % rejected +refusing/m);
+  assert.match(text, /^undecided +p99 ≤ 818 ms +gap$/m);
+});
+
+test('a run of an earlier version says by its account what did not arrive', async () => {
+  const { facts: _, ...run } = golden('refusing');
+  const { meaning: __, ...verdict } = run.verdict;
+  const directory = await writeRun(root, 'earlier', { ...run, verdict } as Run);
+  const found = (await list()).runs.find((one) => one.directory === 'earlier');
+  assert.deepEqual([found?.missed?.text, found?.meaning], ['78,751 rejected', '']);
+  await rm(directory, { recursive: true });
 });
 
 test('a sparkline is read again only after its timeline has changed', async () => {
@@ -225,7 +260,7 @@ test('every offered label works as a filter', async () => {
 
 test('a changed run is read again', async () => {
   const run = golden('passing');
-  run.verdict = { result: 'invalid', reasons: [] };
+  Object.assign(run.verdict, { result: 'invalid', reasons: [] });
   const directory = await writeRun(root, 'changing', run);
   const verdict = async () => (await list()).runs.find((one) => one.directory === 'changing')?.verdict;
   assert.equal(await verdict(), 'invalid');

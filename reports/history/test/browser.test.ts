@@ -129,7 +129,7 @@ test('on paper each sheet of the list has the names of its columns, and nothing 
     await rows(page).nth(49).waitFor();
     const sheets = (await printed(page)).map((sheet) => sheet.text);
     assert.ok(sheets.length > 1);
-    for (const sheet of sheets) assert.match(sheet, /verdict .*p99.* change .*messages.* lost.* started/);
+    for (const sheet of sheets) assert.match(sheet, /verdict .*p99.* change .*messages.* missing.* started/);
     assert.doesNotMatch(sheets.join(' '), /Find|Show 50 more/);
   });
 });
@@ -209,7 +209,8 @@ test('the trend of a script shows p99, verdict and limit as chart and table, and
   for (const [i, verdict] of (['pass', 'fail', 'invalid'] as const).entries()) {
     const run = golden('passing');
     Object.assign(run.run, { name: `trend-${i}`, method: 'trending', started: `2027-02-01T0${i}:00:00Z` });
-    run.verdict = { ...run.verdict, result: verdict, reasons: verdict === 'fail' ? ['p99 too high'] : [] };
+    const meaning = verdict === 'fail' ? 'p99 too high' : '';
+    run.verdict = { ...run.verdict, result: verdict, meaning };
     await writeRun(root, run.run.name, run);
   }
   await visit('/?script=trending&sort=started&ascending=true', async (page) => {

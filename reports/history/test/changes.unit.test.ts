@@ -15,7 +15,9 @@ function entries(...given: Partial<Entry>[]): Entry[] {
     labels: {},
     facts: {},
     arrival: { p50: 1, p99: 10 },
-    account: { scheduled: 100, arrived: 100, lost: 0 },
+    account: { scheduled: 100, arrived: 100 },
+    doubt: null,
+    missed: null,
     ...one,
   }));
   return all.toReversed() as Entry[];
@@ -26,14 +28,15 @@ test('a change compares with the last usable run of the same load, and lists wha
   const all = entries(
     { ...p99(10), facts: { build: '17', queue: 'stream' } },
     { ...p99(500), verdict: 'invalid' },
-    { ...p99(500), verdict: 'fail', account: { scheduled: 100, arrived: 99, lost: 1 } },
+    { ...p99(500), verdict: 'fail', account: { scheduled: 100, arrived: 99 } },
     { ...p99(500), live: true },
+    { ...p99(500), doubt: 'too_high' },
     { ...p99(500), like: 'spike' },
     { ...p99(15), verdict: 'fail', facts: { build: '18', queue: 'stream', P99: '0.1' } },
   );
   assert.deepEqual(
     [...changes(all)].map(([entry, change]) => [entry.directory, change]),
-    [['run-6', { from: 'run-1', p99: 0.5, differs: ['build: 17 → 18', 'P99: – → 0.1'] }]],
+    [['run-7', { from: 'run-1', p99: 0.5, differs: ['build: 17 → 18', 'P99: – → 0.1'] }]],
   );
 });
 

@@ -1,6 +1,6 @@
 import type { Probe } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
-import { count, figure, ms, msUnit } from '../format.ts';
+import { count, duration, figure, ms, msUnit, rate } from '../format.ts';
 
 interface LadderProps {
   probes: Probe[];

@@ -3,24 +3,26 @@
 import type { Probe, Run } from '../../../reports/contract/run.ts';
 import { changeText, ms, rate as perSecond, plain } from '../../../reports/page/format.ts';
 import { about } from './budget.ts';
-import { middle } from './search.ts';
+import { type Bracket, middle, type Outcome } from './search.ts';
 
 /** One run of the search, as capacity.json lists it. */
 export interface Row {
   rate: number;
   seconds: number;
-  holds: boolean;
+  outcome: Outcome;
   p99_ms: number | null;
-  reasons: string[];
-  /** A reason outside the pipeline why it may not have held; null: none. */
-  disturbed: string | null;
+  /** Why it is not held; empty: it is. */
+  why: string;
 }
 
 export interface Answer {
   p99_limit_ms: number;
   /** Requests per second; null: none was confirmed. */
   rate: number | null;
+  /** The lowest rate above it that did not hold; null: none was tried. */
   not_held: number | null;
+  /** The lowest rate above it, where each run was undecided; null: it was decided, or none was tried. */
+  undecided: number | null;
   bottleneck: string | null;
 }
 
@@ -32,31 +34,46 @@ export interface Settings {
 }
 
 /** A run in one line. @param ahead s left of the search after it, about */
-export function line({ rate, seconds, holds, p99_ms, reasons, disturbed }: Row, ahead: number): string {
+export function line({ rate, seconds, outcome, p99_ms, why }: Row, ahead: number): string {
   const p99 = `p99 ${ms(p99_ms)} ms`.padEnd(14);
-  const said = holds
-    ? 'held'
-    : `not held: ${[...reasons, ...(disturbed === null ? [] : [disturbed])].join(', ')}`;
+  const said = why === '' ? outcome : `${outcome}: ${why.replace(/^undecided: /, '')}`;
   const left = ahead > 0 ? ` · about ${about(ahead)} left` : '';
   return `${requests(rate).padStart(19)}  ${`${seconds} s`.padEnd(4)}  ${p99}  ${said}${left}`;
 }
 
 const requests = (rate: number) => plain(perSecond(rate, 'requests'));
 
-/** Counts the runs at a rate that held, and the disturbed ones among the others. */
-function runs(rows: Row[], rate: number): { held: number; of: number; apart: string } {
+/** Counts runs with an outcome. */
+const counting = (rows: readonly Row[], outcome: Outcome) =>
+  rows.filter((row) => row.outcome === outcome).length;
+
+/** Counts the runs at a rate that held, and the undecided ones among the others. */
+function runs(rows: readonly Row[], rate: number): { held: number; of: number; apart: string } {
   const tried = rows.filter((row) => row.rate === rate);
-  const disturbed = tried.filter((row) => row.disturbed !== null).length;
+  const undecided = counting(tried, 'undecided');
   return {
-    held: tried.filter(({ holds }) => holds).length,
+    held: counting(tried, 'held'),
     of: tried.length,
-    apart: disturbed > 0 ? `, ${disturbed} disturbed` : '',
+    apart: undecided > 0 ? `, ${undecided} undecided` : '',
+  };
+}
+
+/** The answer of a search that ended with a bracket. Where no run decided the upper end, nothing is known of it. */
+export function answerOf(rows: readonly Row[], limit: number, { held, notHeld }: Bracket): Answer {
+  const above = rows.filter(({ rate }) => rate === notHeld);
+  const decided = counting(above, 'not held') > 0;
+  return {
+    p99_limit_ms: limit,
+    rate: held > 0 ? held : null,
+    not_held: decided ? (notHeld ?? null) : null,
+    undecided: decided ? null : (notHeld ?? null),
+    bottleneck: null,
   };
 }
 
 /** The answer as figures of the report. */
 export function answerFigures(
-  { rate, not_held, bottleneck }: Answer,
+  { rate, not_held, undecided, bottleneck }: Answer,
   rows: Row[],
 ): NonNullable<Run['figures']> {
   const tried = (at: number, more = '') => {
@@ -71,22 +88,33 @@ export function answerFigures(
     figures.push({ name: 'lowest rate that did not', value: not_held, unit: 'requests/s' });
     figures.push(tried(not_held, bottleneck === null ? '' : `; bottleneck: ${bottleneck}`));
   }
+  if (undecided !== null) {
+    figures.push({ name: 'lowest rate that is undecided', value: undecided, unit: 'requests/s' });
+    figures.push(tried(undecided));
+  }
   return figures;
 }
 
 /** The ladder of the report. */
 export function probesOf(rows: readonly Row[]): Probe[] {
-  return rows.map(({ rate, seconds, holds, p99_ms }) => ({ rate, seconds, held: holds, p99_ms }));
+  return rows.map(({ rate, seconds, outcome, p99_ms }) => ({
+    ...{ rate, seconds, held: outcome === 'held', p99_ms },
+    ...(outcome === 'undecided' && { undecided: true }),
+  }));
 }
 
 /** The answer as text: the rate, its confidence, the bottleneck above it, and what may have limited the search. */
 export function sentence(
-  { p99_limit_ms, rate, not_held, bottleneck }: Answer,
+  { p99_limit_ms, rate, not_held, undecided, bottleneck }: Answer,
   rows: Row[],
   { CONFIRM, HIGHEST, PRECISION }: Settings,
 ): string {
-  if (rate === null)
-    return `capacity  none was confirmed: p99 below ${p99_limit_ms} ms held at no rate that was tried for ${CONFIRM} s`;
+  const open = counting(rows, 'undecided');
+  const unsure = `${open} of ${rows.length} runs were undecided: capacity.json says why`;
+  if (rate === null) {
+    const none = `capacity  none was confirmed: p99 below ${p99_limit_ms} ms held at no rate that was tried for ${CONFIRM} s`;
+    return open === 0 ? none : `${none}\n          ${unsure}`;
+  }
   const times = (at: number) => {
     const { held, of, apart } = runs(rows, at);
     return `${held} of ${of} runs${apart}`;
@@ -95,7 +123,9 @@ export function sentence(
     `capacity  ${requests(rate)} with p99 below ${p99_limit_ms} ms: held in ${times(rate)}, the last of ${CONFIRM} s`,
   ];
   const more = (text: string) => lines.push(`          ${text}`);
-  if (not_held === null) {
+  if (undecided !== null) {
+    more(`${undecided}/s held in ${times(undecided)}: the rate may be higher`);
+  } else if (not_held === null) {
     more(`no higher rate was tried: ${rate === HIGHEST ? 'HIGHEST' : 'MINUTES'} ends the search there`);
   } else {
     const width = plain(changeText(not_held / rate - 1));
@@ -105,10 +135,6 @@ export function sentence(
     if (!confirmed || middle(rate, not_held, PRECISION) !== undefined)
       more('MINUTES ended the search before it was sure of that: the rate may be higher');
   }
-  const disturbed = rows.filter((row) => row.disturbed !== null).length;
-  if (disturbed > 0)
-    more(
-      `${disturbed} of ${rows.length} runs were disturbed: capacity.json says by what; a machine that is not shared may hold more`,
-    );
+  if (open > 0) more(`${unsure}; a machine that is not shared may hold more`);
   return lines.join('\n');
 }

@@ -3,9 +3,9 @@ import { basename, join } from 'node:path';
 import { shortPath } from '../../../pipeline/stack/file.ts';
 import type { Run } from '../../../reports/contract/run.ts';
 import { annotate } from '../../../reports/k6.ts';
-import { answerFigures, line, probesOf, type Row, type Settings, sentence } from './answer.ts';
+import { answerFigures, answerOf, line, probesOf, type Row, type Settings, sentence } from './answer.ts';
 import { about, type Budget } from './budget.ts';
-import { bottleneckOf, disturbance, judge } from './judge.ts';
+import { judge } from './judge.ts';
 import {
   type Bracket,
   confirm,
@@ -35,7 +35,6 @@ export async function findCapacity(
   run: (rate: number, seconds: number, runDir: string) => Promise<void>,
 ): Promise<number> {
   const rows: Row[] = [];
-  let lastHeld: Run | undefined;
   let lastNot: Run | undefined;
   /**
    * Runs one rate, and prints its result in a line.
@@ -51,21 +50,12 @@ export async function findCapacity(
     await run(rate, seconds, runDir);
     budget.took(seconds, (performance.now() - started) / 1000);
     const found = JSON.parse(await readFile(join(runDir, 'run.json'), 'utf8')) as Run;
-    const { holds, reasons } = judge(found);
-    const disturbed = holds ? undefined : disturbance(found);
-    if (holds) lastHeld = found;
-    else lastNot = found;
-    const row = {
-      rate,
-      seconds,
-      holds,
-      p99_ms: found.latency.arrival.p99,
-      reasons,
-      disturbed: disturbed ?? null,
-    };
+    const { outcome, why } = judge(found);
+    if (outcome === 'not held') lastNot = found;
+    const row = { rate, seconds, outcome, p99_ms: found.latency.arrival.p99, why };
     rows.push(row);
-    console.log(line(row, ahead(holds)));
-    return holds ? 'held' : disturbed === undefined ? 'not held' : 'disturbed';
+    console.log(line(row, ahead(outcome === 'held')));
+    return outcome;
   };
   const probe = (rate: number, known: Bracket): Promise<boolean> => {
     const seconds = known.held === 0 || known.notHeld === undefined ? lengths.quick : lengths.probe;
@@ -98,14 +88,12 @@ export async function findCapacity(
   const probed = await search(wanted, probe, () => budget.hasProbe);
   const found = await confirm(probed, wanted, check, () => budget.hasConfirmation);
   const above = found.notHeld ?? probed.notHeld;
-  const stage = lastNot === undefined ? undefined : bottleneckOf(lastHeld, lastNot);
-  const result = {
-    p99_limit_ms: settings.P99,
-    rate: found.held > 0 ? found.held : null,
+  const result = answerOf(rows, settings.P99, {
+    held: found.held,
     // A probe's result counts unless a longer run contradicts it.
-    not_held: above !== undefined && above > found.held ? above : null,
-    bottleneck: stage ?? null,
-  };
+    notHeld: above !== undefined && above > found.held ? above : undefined,
+  });
+  result.bottleneck = lastNot?.facts.bottleneck?.text ?? null;
   const answer = sentence(result, rows, settings);
   if (probed.held > 0) {
     const list = { ...result, probes: rows };

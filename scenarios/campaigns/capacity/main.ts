@@ -40,7 +40,7 @@ const HELP = `Searches for the highest rate at which p99 of the arrival stays be
 
 It doubles the rate until one does not hold, bisects the span in between, and confirms both ends with longer runs: the rate has to hold, and
 the next one up must not; otherwise it continues from there. It tries a rate that does not hold once more before that counts, and up to four
-times when the hypervisor or other processes took the CPU. Each line has the time that is left. The report is that of the confirming run;
+times when a run is undecided: by its verdict, or as the hypervisor or other processes took the CPU. Each line has the time that is left. The report is that of the confirming run;
 capacity.json beside it lists all runs.
 The exit code is 0 when a rate was confirmed, 99 when none was.
 

@@ -90,10 +90,10 @@ export async function confirm(
   return probed.held > 0 ? go(probed.held, holds, next, isTime) : NOTHING;
 }
 
-/** The outcome of a run. `disturbed`: it did not hold, perhaps for a reason outside the pipeline. */
-export type Outcome = 'held' | 'not held' | 'disturbed';
+/** The outcome of a run. `undecided`: the pipeline may hold the rate, or not. */
+export type Outcome = 'held' | 'not held' | 'undecided';
 
-/** Undisturbed runs that decide that a rate does not hold, and the most runs at a rate. */
+/** Decided runs by which a rate does not hold, and the most runs at a rate. */
 const COUNTED = 2;
 const TRIES = 4;
 

@@ -7,7 +7,7 @@ import { exactly } from '../../../reports/page/format.ts';
 const SHARE = 0.1;
 
 export interface Agreement {
-  /** Undefined: unknown, as runs are invalid or one tool is missing. */
+  /** Undefined: unknown, as runs are in doubt or one tool is missing. */
   agree: boolean | undefined;
   /** The table for terminal and page. */
   shown: Addition;
@@ -25,15 +25,15 @@ export function agreementOf(runs: readonly Run[]): Agreement {
       return { series, p, k6, artillery, apart, allowed, within: Math.abs(apart) <= allowed };
     }),
   );
-  const invalid = runs.filter(({ verdict }) => verdict.result === 'invalid').length;
+  const doubted = runs.filter(({ facts }) => facts.doubts.some(({ claim }) => claim === 'arrival')).length;
   const asked = compared.filter(({ series }) => series === 'arrival');
-  const agree = asked.length < 2 || invalid > 0 ? undefined : asked.every(({ within }) => within);
+  const agree = asked.length < 2 || doubted > 0 ? undefined : asked.every(({ within }) => within);
   const apart = asked.filter(({ within }) => !within).map(({ p }) => p);
   const answer =
     asked.length < 2
       ? 'Whether the tools agree is unknown: one of them measured nothing.'
-      : invalid > 0
-        ? `Whether the tools agree is unknown: ${invalid} of ${runs.length} runs are invalid, so their figures describe the generator.`
+      : doubted > 0
+        ? `Whether the tools agree is unknown: the arrival of ${doubted} of ${runs.length} runs is in doubt, as the generator is part of it.`
         : agree
           ? 'The tools agree on p50 and p99 of arrival.'
           : `The tools do not agree on ${apart.join(' and ')} of arrival.`;

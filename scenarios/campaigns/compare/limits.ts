@@ -1,9 +1,9 @@
-/** Finds the rate at which a generator becomes the bottleneck: the lowest one with a run that it makes invalid. */
+/** Finds the rate at which a generator becomes the bottleneck: the lowest one with a run that breaks its rules. */
 import type { Run } from '../../../reports/contract/run.ts';
 import { search } from '../capacity/search.ts';
 
-/** Reasons of a run whose generator did not keep up. */
-const OF_GENERATOR = /^the generator /;
+/** Rules that a generator breaks which does not keep up. */
+const OF_GENERATOR = ['lateness', 'cpu', 'socket_wait', 'dropped', 'offered'];
 /** The widest gap between the rates of the answer, as a share. */
 const PRECISION = 0.25;
 const MOST_RATES = 12;
@@ -20,9 +20,8 @@ export interface Limit {
 
 /** Why the generator was the bottleneck of a run; undefined: it was not. */
 export function bottleneck({ verdict }: Pick<Run, 'verdict'>): string | undefined {
-  return verdict.result === 'invalid'
-    ? verdict.reasons.find((reason) => OF_GENERATOR.test(reason))
-    : undefined;
+  const broken = verdict.rules.find(({ name, ok }) => ok === false && OF_GENERATOR.includes(name));
+  return broken && (broken.reason || broken.name);
 }
 
 /**

@@ -1,6 +1,6 @@
 /** k6 and Artillery side by side: figures of the tools from their runs, for terminal and page. */
 import type { Addition } from '../../../reports/comparison/comparison.ts';
-import { latencyOf, type Resource, type Run } from '../../../reports/contract/run.ts';
+import { latencyOf, type Run } from '../../../reports/contract/run.ts';
 import { compact, count, exactly, ms } from '../../../reports/page/format.ts';
 import { type Limit, limitText } from './limits.ts';
 import type { WrkFigures } from './wrk.ts';
@@ -9,23 +9,6 @@ interface Row {
   name: string;
   of: (run: Run) => number | null;
   digits?: number;
-}
-
-const lengthOf = ({ run }: Run) => run.profile.phases.reduce((sum, { duration_s }) => sum + duration_s, 0);
-
-/** A figure of the whole generator: of k6's process, or of Artillery's and the recorder's. */
-function ofGenerator({ run, resources }: Run, figure: (of: Resource) => number | null): number | null {
-  const own = resources.filter(({ process }) => [run.tool.name, 'recorder'].includes(process)).map(figure);
-  return own.length === 0 || own.includes(null)
-    ? null
-    : own.reduce<number>((sum, value) => sum + (value ?? 0), 0);
-}
-
-/** µs of CPU of the generator for each message. */
-export function cpuPerMessage(run: Run): number | null {
-  const percent = ofGenerator(run, ({ cpu_percent }) => cpu_percent.mean);
-  if (percent === null || run.account.scheduled === 0) return null;
-  return (percent / 100) * lengthOf(run) * (1e6 / run.account.scheduled);
 }
 
 const ROWS: Row[] = [
@@ -39,8 +22,8 @@ const ROWS: Row[] = [
     name: `lateness (schedule) ${p}, ms`,
     of: ({ latency }: Run) => latencyOf(latency, 'schedule')[p],
   })),
-  { name: 'CPU of the generator a message, µs', of: cpuPerMessage },
-  { name: 'memory of the generator, most, MB', of: (run) => ofGenerator(run, ({ rss_mb }) => rss_mb.max) },
+  { name: 'CPU of the generator a message, µs', of: ({ facts }) => facts.generator.cpu_us_per_message },
+  { name: 'memory of the generator, most, MB', of: ({ facts }) => facts.generator.memory_mb },
   { name: 'messages scheduled', of: ({ account }) => account.scheduled, digits: 0 },
   { name: 'messages arrived', of: ({ account }) => account.arrived, digits: 0 },
 ];

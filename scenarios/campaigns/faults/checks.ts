@@ -1,5 +1,5 @@
 import { said } from '../../../reports/account.ts';
-import { type Count, type End, FAILED, type Run } from '../../../reports/contract/run.ts';
+import { type Count, type End, FAILED, type InDoubt, type Run } from '../../../reports/contract/run.ts';
 import { against, exact } from '../../../reports/page/format.ts';
 
 /** An expectation of a case, and its result. */
@@ -42,6 +42,12 @@ export class Checks {
   verdict({ verdict }: Run, allowed: readonly Run['verdict']['result'][], reason?: RegExp): this {
     const named = reason === undefined || verdict.reasons.some((text) => reason.test(text));
     return this.holds('verdict', verdict.result, allowed.includes(verdict.result) && named);
+  }
+
+  /** Expects that the run says of a claim that it is in doubt. */
+  doubted({ facts: { doubts } }: Run, claim: InDoubt['claim']): this {
+    const found = doubts.find((one) => one.claim === claim);
+    return this.holds(`${claim} in doubt`, found?.text || 'no', found !== undefined);
   }
 
   holds(what: string, seen: string, ok: boolean): this {

@@ -2,7 +2,7 @@
 import { readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Run } from '../../../reports/contract/run.ts';
-import { disturbance, judge } from '../capacity/judge.ts';
+import { judge } from '../capacity/judge.ts';
 import { type Outcome, search, tried } from '../capacity/search.ts';
 
 /** The gap between the rate that held and the one that did not, as a share. */
@@ -25,17 +25,14 @@ export async function highestHeld(options: HoldOptions): Promise<{ rate: number;
   let best: Run | undefined;
   const attempt = async (rate: number): Promise<Outcome> => {
     const run = await generate(probe, rate);
-    const { holds, reasons } = judge(run);
-    if (holds || best === undefined) {
+    const { outcome, why } = judge(run);
+    if (outcome === 'held' || best === undefined) {
       best = run;
       for (const file of await readdir(probe)) await rename(join(probe, file), join(runDir, file));
     }
     await rm(probe, { recursive: true, force: true });
-    console.log(
-      `${`${rate} requests/s`.padStart(25)}  ${holds ? 'held' : `not held: ${reasons.join(', ')}`}`,
-    );
-    if (holds) return 'held';
-    return disturbance(run) === undefined ? 'not held' : 'disturbed';
+    console.log(`${`${rate}`.padStart(14)}/s  ${outcome}${why === '' ? '' : `: ${why}`}`);
+    return outcome;
   };
   const { held } = await search(
     { start: Math.min(start, bound), lowest: 1, highest: bound, precision: PRECISION },

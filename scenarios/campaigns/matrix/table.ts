@@ -36,7 +36,7 @@ export function resultOf(run: Run, dir: string): Result {
     p50: arrival.p50,
     p99: arrival.p99,
     http_p50: http.p50,
-    missing: run.account.scheduled - run.account.arrived,
+    missing: run.facts.not_arrived?.messages ?? 0,
   };
 }
 

@@ -68,7 +68,8 @@ func newCheck(gs *state.GlobalState) *cobra.Command {
 		Long: `Checks each run.json against its schema, and prints the verdict and every rule that led to it.
 
 Exit code: 0 when all runs pass, 99 when one does not, 1 when a file is not a valid run. A run with a limit that was not
-judged does not pass.`,
+judged does not pass, nor does one that leaves a limit undecided, as the instrument's doubt is wider than the distance to
+it: its result is invalid.`,
 		Args: some("a run.json, or the directory of a run"),
 		RunE: func(_ *cobra.Command, given []string) error {
 			passed := true
@@ -83,11 +84,14 @@ judged does not pass.`,
 					if err != nil {
 						return fmt.Errorf("--slo: %w", err)
 					}
-					more = append(more, rule)
+					more = append(more, doubted(r, rule))
 				}
 				result, lines := verdict(r, more)
 				passed = passed && result == report.Pass
 				fmt.Fprintf(gs.Stdout, "%-10s  %s\n", result, words.Printable(path))
+				if r.Verdict.Meaning != "" {
+					fmt.Fprintf(gs.Stdout, "  %s\n", words.Printable(r.Verdict.Meaning))
+				}
 				for _, line := range lines {
 					fmt.Fprintf(gs.Stdout, "  %s\n", words.Printable(line))
 				}
@@ -110,25 +114,18 @@ func verdict(r *report.Run, more []report.Rule) (result string, lines []string) 
 	if r.Verdict.Rules == nil {
 		lines = append(lines, "not judged  an earlier version wrote it, without rules")
 	}
-	open := r.Verdict.Rules == nil
-	for _, rule := range slices.Concat(r.Verdict.Rules, more) {
-		held := "held"
-		switch {
-		case rule.OK == nil:
-			held = "not judged"
-			open = open || rule.Limit != nil
-		case !*rule.OK:
-			held = rule.Result
-		}
-		lines = append(lines, fmt.Sprintf("%-10s  %s", held, rule.Measured()))
+	all := slices.Concat(r.Verdict.Rules, more)
+	for _, rule := range all {
+		lines = append(lines, fmt.Sprintf("%-10s  %s", rule.State(), rule.Measured()))
 	}
-	broken := func(rule report.Rule) bool { return rule.OK != nil && !*rule.OK }
 	switch {
 	case result != report.Pass:
-	case slices.ContainsFunc(more, broken):
-		result = report.Fail
-	case open:
-		result = report.Incomplete
+	case slices.ContainsFunc(more, report.Rule.IsBroken):
+		return report.Fail, lines
+	case slices.ContainsFunc(all, func(rule report.Rule) bool { return rule.Undecided }):
+		return report.Invalid, lines
+	case r.Verdict.Rules == nil || slices.ContainsFunc(all, report.Rule.Open):
+		return report.Incomplete, lines
 	}
 	return result, lines
 }

@@ -27,3 +27,55 @@ func TestAnAdditionalLimitDoesNotJudgeTheRest(t *testing.T) {
 	result, _ = verdict(r, []report.Rule{broken})
 	assert.Equal(t, report.Fail, result)
 }
+
+// slo is a limit on the share of deliveries in time, of which this many per cent were.
+func slo(percent float64) report.Rule {
+	return report.Rule{Name: "arrival_within_250ms", Value: &percent, Op: ">=", Limit: new(99.0), Unit: "%",
+		OK: new(percent >= 99), Result: report.Fail}
+}
+
+// late is a run that passes though its generator was late.
+func late(direction string) *report.Run {
+	return &report.Run{
+		Verdict: report.Verdict{Result: report.Pass, Rules: []report.Rule{{Name: "lateness", OK: new(false),
+			Result: report.Doubtful}}},
+		Facts: report.Facts{Doubts: []report.InDoubt{{Claim: report.ArrivalClaim, Direction: direction,
+			By: []string{"lateness"}, Text: "the generator was late"}}},
+	}
+}
+
+func TestAnUndecidedLimitIsNoPass(t *testing.T) {
+	t.Parallel()
+	r := &report.Run{Verdict: report.Verdict{Result: report.Pass, Rules: []report.Rule{{Name: report.P99Rule,
+		Limit: new(250.0), Op: "<", Undecided: true, Result: report.Fail}}}}
+	result, lines := verdict(r, nil)
+	assert.Equal(t, report.Invalid, result)
+	assert.Regexp(t, `^undecided +arrival_p99 < 250`, lines[0])
+}
+
+func TestADoubtThatDecidesNothingIsSaid(t *testing.T) {
+	t.Parallel()
+	result, lines := verdict(late(report.TooHigh), nil)
+	assert.Equal(t, report.Pass, result)
+	assert.Regexp(t, `^in doubt +lateness`, lines[0])
+}
+
+// Arrivals that are too late make the share in time too low, so one that is high enough is.
+func TestAnAdditionalLimitIsUndecidedWhereTheDoubtDecidesIt(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		direction string
+		percent   float64
+		result    string
+	}{
+		{report.TooHigh, 99.5, report.Pass}, {report.TooHigh, 98, report.Invalid},
+		{report.TooLow, 99.5, report.Invalid}, {report.TooLow, 98, report.Fail},
+		{report.Either, 99.5, report.Invalid}, {report.Either, 98, report.Invalid},
+	} {
+		r := late(row.direction)
+		result, _ := verdict(r, []report.Rule{doubted(r, slo(row.percent))})
+		assert.Equal(t, row.result, result, "%s, %v %%", row.direction, row.percent)
+	}
+	sure := &report.Run{Verdict: report.Verdict{Result: report.Pass, Rules: []report.Rule{{OK: new(true)}}}}
+	assert.Equal(t, slo(98), doubted(sure, slo(98)))
+}

@@ -28,6 +28,11 @@ func Conclude(r *report.Run, own string) {
 	r.Facts.Recovery = recovery(r)
 	DivideTime(r)
 	r.Facts.ArrivedShare = shareOf(new(float64(r.Account.Arrived)), new(float64(r.Account.Scheduled)))
+	if text := disturbed(r); text != "" {
+		r.Facts.Disturbed = &text
+	}
+	r.Facts.Generator = generatorCost(r)
+	r.Facts.Bottleneck, r.Facts.NotArrived, r.Facts.Doubts = bottleneck(r), notArrived(r), inDoubt(r)
 	r.Facts.Balance, r.Facts.Targets = balance(r.Account), targets(r)
 	r.Facts.Instrument, r.Facts.Host, r.Facts.Resources = checks(r), hostUse(r), resources(r)
 	r.Verdict.Meaning = meaning(r)

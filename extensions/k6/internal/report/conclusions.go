@@ -1,5 +1,32 @@
 package report
 
+// GeneratorCost is what all processes of the generator used; nil: one of them did not report it.
+type GeneratorCost struct {
+	CPUPerMessageUS *float64 `json:"cpu_us_per_message"` // of all phases, by the scheduled messages
+	MemoryMB        *float64 `json:"memory_mb"`          // resident, the most
+}
+
+// InDoubt is a claim of a run that its rules on the instrument put in doubt.
+type InDoubt struct {
+	Claim     string   `json:"claim"`
+	Direction string   `json:"direction"` // in which its figures may be wrong
+	By        []string `json:"by"`        // the broken rules, in their order
+	Text      string   `json:"text"`      // the reason of the first of them
+}
+
+// NotArrived is what did not arrive of a run's messages, allowed or not.
+type NotArrived struct {
+	Messages int     `json:"messages"`
+	Share    float64 `json:"share"` // of the scheduled ones, of 1
+	Text     string  `json:"text"`  // by end: 61 % rejected, 3 lost
+}
+
+// Bottleneck is what gave way in a run.
+type Bottleneck struct {
+	Stage string `json:"stage"` // of the run's stages
+	Text  string `json:"text"`  // the stage, and why it is named where that is not its time alone
+}
+
 // Shapes of a load.
 const (
 	SweepShape  = "sweep"  // of concurrency

@@ -6,6 +6,14 @@ type Facts struct {
 	Reasons []string `json:"reasons"` // of the verdict, those that the answer does not say; never nil
 	LoadFacts
 
+	// Disturbed: what others took of the CPU, if the run might have held its load without them; nil: nothing much
+	Disturbed *string `json:"disturbed"`
+	// Bottleneck: of a run that was too slow or refused messages; nil: it was not, or it is not known
+	Bottleneck *Bottleneck   `json:"bottleneck"`
+	NotArrived *NotArrived   `json:"not_arrived"` // nil: everything arrived, or may still
+	Doubts     []InDoubt     `json:"doubts"`      // never nil
+	Generator  GeneratorCost `json:"generator"`
+
 	FirstScreen
 
 	Journey      Journey    `json:"journey"`

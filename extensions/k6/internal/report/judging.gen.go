@@ -2,7 +2,7 @@
 
 package report
 
-// Numbers by which Go and TypeScript judge alike: the share of a host's CPU, in %, from which what the hypervisor took is worth saying.
+// Numbers by which runs are judged: the share of a host's CPU, in %, from which what the hypervisor took is worth saying.
 const (
 	StealMuch = 2
 )

@@ -224,6 +224,8 @@ type Probe struct {
 	Seconds float64  `json:"seconds"` // of its load
 	Held    bool     `json:"held"`
 	P99     *float64 `json:"p99_ms"` // of arrival; nil: nothing arrived
+	// Undecided: whether it held is not known
+	Undecided bool `json:"undecided,omitempty"`
 }
 
 // FlowResult is the result of a flow in the measured phases. Arrived counts deliveries.

@@ -13,6 +13,7 @@ type Scene struct {
 	Sample     string // the first foreign message, cut; empty: none
 	Carries    bool   // the sample has an id of this run, in a place or a form where no message has one
 	Greeted    bool   // one message went round before the load
+	InFlight   int    // requests of the open model that the senders can have in flight at once; 0: unknown
 }
 
 // DenialStage is the stage of calls that a webhook did not take.

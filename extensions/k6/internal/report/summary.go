@@ -23,7 +23,11 @@ type Summary struct {
 		Meaning string   `json:"meaning"`
 		Reasons []string `json:"reasons"`
 	} `json:"verdict"`
-	Answer  *Answer `json:"answer"` // nil: of an earlier version
+	Answer *Answer `json:"answer"` // nil: of an earlier version
+	Facts  struct {
+		NotArrived *NotArrived `json:"not_arrived"`
+		Doubts     []InDoubt   `json:"doubts"` // never nil
+	} `json:"facts"`
 	Account Account `json:"account"`
 	Latency struct {
 		Arrival struct {
@@ -45,6 +49,7 @@ func NewSummary(r *Run, bytes int64) *Summary {
 	if r.Answer.Sentence != "" {
 		s.Answer = &r.Answer
 	}
+	s.Facts.NotArrived, s.Facts.Doubts = r.Facts.NotArrived, append([]InDoubt{}, r.Facts.Doubts...)
 	arrival := r.Latency.Arrival
 	s.Latency.Arrival.Count, s.Latency.Arrival.P50, s.Latency.Arrival.P99 = arrival.Count, arrival.P50, arrival.P99
 	for _, name := range summarized {

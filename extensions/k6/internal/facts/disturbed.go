@@ -1,0 +1,104 @@
+package facts
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
+)
+
+const (
+	stealMuchAtOnce = 10   // % of the CPU in one second: a tenth of a second decides the p99 of a run of ten
+	othersMuch      = 5    // % of the host's CPU that processes outside the run may use
+	underWay        = 0.02 // share of the due messages that may be in flight at the end
+)
+
+// disturbed says what others took of the CPU in the measured phases, if a run that did not hold its load might have
+// held it without them; empty: nothing much, or their CPU would not have been enough for the messages that are missing.
+func disturbed(r *report.Run) string {
+	mean, worst := measuredSteal(r)
+	others := othersPercent(r)
+	var all []string
+	if mean >= report.StealMuch || worst >= stealMuchAtOnce {
+		all = append(all, fmt.Sprintf("the hypervisor took %s of the CPU in the measured phases, %s in the worst second",
+			words.Percent(mean/100), words.Percent(worst/100)))
+	}
+	if others >= othersMuch {
+		all = append(all, fmt.Sprintf("other processes took %s of the CPU", words.Percent(others/100)))
+	}
+	due, arrived := 0.0, 0.0
+	for i := range r.Timeline {
+		if s := &r.Timeline[i]; inMeasured(r, s) {
+			due, arrived = due+float64(s.Scheduled), arrived+float64(s.Arrived)
+		}
+	}
+	overloaded := due > 0 && arrived/due < (1-(mean+others)/100)*(1-underWay)
+	if overloaded {
+		return ""
+	}
+	return strings.Join(all, ", ")
+}
+
+// measuredSteal is Steal of the measured phases; 0 where the system does not report it.
+func measuredSteal(r *report.Run) (mean, worst float64) {
+	n := 0
+	for i := range r.Timeline {
+		s := &r.Timeline[i]
+		if steal := s.Generator.StealPercent; steal != nil && inMeasured(r, s) {
+			mean, worst, n = mean+*steal, max(worst, *steal), n+1
+		}
+	}
+	return mean / float64(max(1, n)), worst
+}
+
+// othersPercent is what processes outside the run used of a shared host in its measured phases, in % of its CPU; 0:
+// nothing, or it is not known.
+func othersPercent(r *report.Run) float64 {
+	cores := coresOf(r)
+	if !sharesHost(r) || cores <= 0 {
+		return 0
+	}
+	used, seconds := 0.0, 0.0
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		host, known := s.CPUPercent["host"]
+		if !s.Measured || !known {
+			continue
+		}
+		for process, percent := range s.CPUPercent {
+			if process != "host" {
+				host -= percent
+			}
+		}
+		used, seconds = used+host*s.DurationS, seconds+s.DurationS
+	}
+	if seconds == 0 {
+		return 0
+	}
+	return max(0, used/seconds) / cores
+}
+
+// coresOf is how many cores the generator may use; 0: unknown.
+func coresOf(r *report.Run) float64 {
+	switch cores := r.Environment["cores"].(type) {
+	case int:
+		return float64(cores)
+	case float64: // read from a file
+		return cores
+	}
+	return 0
+}
+
+// inMeasured reports whether a second belongs to a measured phase.
+func inMeasured(r *report.Run, s *report.Interval) bool {
+	if s.Phase == nil {
+		return false
+	}
+	for i := range r.Steps {
+		if r.Steps[i].Name == *s.Phase {
+			return r.Steps[i].Measured
+		}
+	}
+	return false
+}

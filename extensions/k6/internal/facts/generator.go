@@ -1,0 +1,41 @@
+package facts
+
+import (
+	"slices"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// generatorCost is what the generator and its recorder used of their host.
+func generatorCost(r *report.Run) report.GeneratorCost {
+	own := slices.DeleteFunc(slices.Clone(r.Resources), func(one report.Resource) bool {
+		return !generates(r, one.Process)
+	})
+	sum := func(figure func(report.Resource) *float64) *float64 {
+		total := 0.0
+		for _, one := range own {
+			value := figure(one)
+			if value == nil {
+				return nil
+			}
+			total += *value
+		}
+		if len(own) == 0 {
+			return nil
+		}
+		return &total
+	}
+	cost := report.GeneratorCost{
+		MemoryMB: sum(func(one report.Resource) *float64 { return one.RSSMB.Max }),
+	}
+	percent := sum(func(one report.Resource) *float64 { return one.CPUPercent.Mean })
+	if percent == nil || r.Account.Scheduled == 0 {
+		return cost
+	}
+	seconds := 0.0
+	for _, phase := range r.Run.Profile.Phases {
+		seconds += phase.DurationS
+	}
+	cost.CPUPerMessageUS = new(*percent / 100 * seconds * 1e6 / float64(r.Account.Scheduled))
+	return cost
+}

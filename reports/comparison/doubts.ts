@@ -1,0 +1,93 @@
+/** What a figure may be, whatever the instrument did: the claims of its run that are in doubt, and in which direction. Pure. */
+import type { InDoubt, Rule, Run } from '../contract/run.ts';
+import { ruleOf } from '../rules.ts';
+import type { Measure } from './measures.ts';
+import type { Group } from './subjects.ts';
+
+/** The least and the most that a figure may be, as shares of it: 1 and 1 where it is not in doubt. */
+export interface Reach {
+  least: number;
+  most: number;
+  /** The rules that put it in doubt, in words; empty: it is not. */
+  by: string[];
+}
+
+const SURE: Reach = { least: 1, most: 1, by: [] };
+
+/** What says whether a run can be used: a run, or its summary. */
+interface Judged {
+  verdict: Pick<Run['verdict'], 'result'>;
+  facts?: Pick<Run['facts'], 'doubts'>;
+}
+
+/** Whether nothing of a run can be used: a doubt about everything, or one that nobody knows. */
+export function isUnusable({ verdict, facts }: Judged): boolean {
+  if (verdict.result !== 'invalid') return false;
+  const doubts = facts?.doubts ?? [];
+  const account = doubts.find(({ claim }) => claim === 'account');
+  return doubts.length === 0 || account?.direction === 'either';
+}
+
+/** Whether a run left a limit undecided, though some of its figures stand. */
+export function isUndecided(run: Judged): boolean {
+  return run.verdict.result === 'invalid' && !isUnusable(run);
+}
+
+/** A sign before a figure that is in doubt: at most, at least, or about so high; empty: it is not. */
+export function signOf(direction: InDoubt['direction'] | null | undefined): string {
+  return direction == null ? '' : { too_high: '≤ ', too_low: '≥ ', either: '≈ ' }[direction];
+}
+
+/** The claim that a figure is part of; undefined: the generator cannot put it in doubt. */
+function claimOf({ name, kind, spans }: Measure): InDoubt['claim'] | undefined {
+  const [series = ''] = name.split('.');
+  if (spans !== undefined || kind === 'rate' || ['canary', 'schedule'].includes(series)) return undefined;
+  if (kind === 'count') return name === 'account.lost' ? 'account' : undefined;
+  if (series === 'arrival' || series === 'from_send') return 'arrival';
+  return series === 'http' ? 'http' : 'stages';
+}
+
+/** What a figure of a run may be. */
+export function reachOf(run: Run, measure: Measure): Reach {
+  const claim = claimOf(measure);
+  const doubt = run.facts?.doubts.find((one) => one.claim === claim);
+  const value = measure.of(run);
+  if (doubt === undefined || value === null) return SURE;
+  const by = doubt.by.map((name) => name.replaceAll('_', ' '));
+  const judged = judgedReach(run, measure, value);
+  if (judged !== undefined) return { ...judged, by };
+  // Without its lateness, a load may be sent in bursts: then what is counted from the send may be wrong either way.
+  const direction = measure.name.startsWith('from_send') ? 'either' : doubt.direction;
+  // A share within a limit is too low where latencies are too high.
+  const [low, high] = measure.kind === 'share' ? ['too_low', 'too_high'] : ['too_high', 'too_low'];
+  const most = measure.kind === 'share' ? 1 / value : Infinity;
+  return { least: direction === high ? 1 : 0, most: direction === low ? 1 : most, by };
+}
+
+/** The readings of a limit on the same figure; undefined: there is none. */
+function judgedReach(run: Run, { name, kind, limit }: Measure, value: number) {
+  const rule = ruleOf(run, name === 'arrival.p99' ? 'arrival_p99' : kind === 'share' ? within(limit) : '');
+  if (rule?.doubted_by === undefined || value <= 0) return undefined;
+  const scale = kind === 'share' ? 100 : 1;
+  const share = (end: Rule['at_least'], none: number) => (end === undefined ? none : end / scale / value);
+  return {
+    least: share(rule.at_least, 0),
+    most: share(rule.at_most, kind === 'share' ? 1 / value : Infinity),
+  };
+}
+
+function within(limit = 0): string {
+  return limit % 1 === 0 ? `arrival_within_${limit}ms` : `arrival_within_${Math.round(limit * 1000)}us`;
+}
+
+/** What a figure of repeats may be: the geometric mean of the shares. */
+export function reachOfGroup(group: Group, measure: Measure): Reach {
+  const all = group.map(({ run }) => reachOf(run, measure));
+  const mean = (of: (reach: Reach) => number) =>
+    all.reduce((product, reach) => product * of(reach) ** (1 / all.length), 1);
+  return {
+    least: mean(({ least }) => least),
+    most: mean(({ most }) => most),
+    by: [...new Set(all.flatMap(({ by }) => by))],
+  };
+}
