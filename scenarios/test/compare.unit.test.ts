@@ -86,7 +86,7 @@ test('findLimit finds the rate at which a generator becomes the bottleneck, and 
     /^artillery keeps up with \d+ requests\/s, and is the bottleneck from \d+ requests\/s on: the generator was late: by far\.$/,
   );
   const never = await findLimit('k6', 200, 800, probe);
-  assert.equal(limitText(never), 'k6 keeps up with 800/s, the highest rate tried.');
+  assert.equal(limitText(never), 'k6 keeps up with 800 requests/s, the highest rate tried.');
   const verdict = broken('clock_bound', 'the clock bound is above the limit');
   assert.equal(bottleneck({ verdict }), undefined, 'the clock bound says nothing about the generator');
 });
