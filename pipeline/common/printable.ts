@@ -2,7 +2,7 @@ const SHORT: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 /**
  * Makes foreign text safe for a terminal: escapes control and bidirectional characters as JSON does. `Printable` of
- * extensions/k6/internal/report does the same.
+ * extensions/k6/internal/words does the same.
  */
 export function printable(text: string): string {
   return text.replace(
