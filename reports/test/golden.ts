@@ -171,7 +171,7 @@ function rules({
     ...(health.socket_wait ? [rule('socket_wait', health.socket_wait.p99, 2, 'ms', late)] : []),
     rule('cpu', 0, 0.05 * timeline.length, 's', { basis: '5 % of the seconds may be above 90 % of 2 cores' }),
     rule('dropped', account.dropped, 0, 'messages', { result: 'invalid' }),
-    rule('samples_discarded', 0, 0, 'samples'),
+    rule('samples_discarded', 0, 0, 'samples', { doubts: [{ claim: 'samples', direction: 'either' }] }),
     rule('gaps', health.gaps.length, 0, '', {
       part: 'receiving',
       remedy: 'a subscriber lost its connection. Find out why, and run again',
@@ -330,7 +330,12 @@ function gap(): Run {
     basis: '',
     reason: '',
   };
-  golden.verdict.rules?.push({ ...bound, ok: false, result: 'invalid' });
+  golden.verdict.rules?.push({
+    ...bound,
+    ok: false,
+    result: 'invalid',
+    doubts: [{ claim: 'stages', direction: 'either' }],
+  });
   judged(golden, false, ['gaps', 'samples_discarded']);
   judged(golden, null, ['arrival_p99']);
   const p99 = golden.verdict.rules.find(({ name }) => name === 'arrival_p99');

@@ -120,10 +120,15 @@ func unusable(r *report.Run) string {
 func undecided(r *report.Run, limit report.Rule) string {
 	for _, rule := range r.Verdict.Rules {
 		if slices.Contains(limit.DoubtedBy, rule.Name) && rule.IsBroken() && rule.Remedy != "" {
-			return fmt.Sprintf("Undecided whether %s: %s.", limit.Limited(), rule.Remedy)
+			return fmt.Sprintf("Undecided whether %s: %s.", limitText(limit), rule.Remedy)
 		}
 	}
-	return "Undecided whether " + limit.Limited() + "."
+	return "Undecided whether " + limitText(limit) + "."
+}
+
+// limitText is a limit with the name that reports give its figure: arrival p99 < 250 ms.
+func limitText(limit report.Rule) string {
+	return strings.Replace(limit.Limited(), limit.Name, limit.Label(), 1)
 }
 
 // unjudged says what an ended run lacks for an answer: limits that nobody judged, or a part of several.

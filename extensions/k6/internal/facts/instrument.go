@@ -133,6 +133,9 @@ func limitOf(r *report.Run, worst *report.Rule) *float64 {
 // doubts says what a broken rule puts in doubt.
 func doubts(r *report.Run, rule *report.Rule) string {
 	if len(rule.Doubts) == 0 {
+		if rule.Result != report.Invalid {
+			return ""
+		}
 		return "puts everything in doubt"
 	}
 	claims := map[string]string{report.RequestsClaim: r.Run.RequestProtocol(), report.SamplesClaim: "k6’s metrics"}

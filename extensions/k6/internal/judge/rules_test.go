@@ -56,7 +56,7 @@ func TestARuleIsOneFunction(t *testing.T) {
 	r.Verdict = Of(Evidence{Run: r, Limits: []report.Rule{limit(10, new(false))}})
 	facts.Conclude(r, "")
 	assert.Equal(t, report.Invalid, r.Verdict.Result)
-	assert.Equal(t, "Undecided whether arrival_p99 < 5 ms: the load generator paused. Give it more memory, and run again.",
+	assert.Equal(t, "Undecided whether arrival p99 < 5 ms: the load generator paused. Give it more memory, and run again.",
 		r.Answer.Sentence)
 	assert.Contains(t, report.Markdown(r), "| pauses | 3 pauses | ≤ 0 pauses | in doubt |")
 }
