@@ -66,7 +66,7 @@ func TestABrokenRuleSaysWhatItPutsInDoubt(t *testing.T) {
 	own.Doubts = []report.Doubt{{Claim: report.ArrivalClaim, Direction: report.TooHigh},
 		{Claim: report.RequestsClaim, Direction: report.Either}}
 	assert.Equal(t, "puts in doubt: arrival, too high; HTTP, in either direction", check(t, r, "lateness").Doubts)
-	own.Doubts = nil
+	own.Doubts, own.Result = nil, report.Invalid
 	assert.Equal(t, "puts everything in doubt", check(t, r, "lateness").Doubts)
 }
 
