@@ -65,7 +65,13 @@ export class Reader {
     page.on('request', (request) => opened.requests.push(request.url()));
     page.on('requestfailed', (request) => opened.complaints.push(`failed: ${request.url()}`));
     await page.goto(opened.url);
-    await page.locator('main > :is(footer, .plain), .subjects').first().waitFor();
+    await page
+      .locator('main > :is(footer, .plain), .subjects')
+      .first()
+      .waitFor()
+      .catch((error: Error) => {
+        throw new Error([error.message, ...opened.complaints].join('\n'), { cause: error });
+      });
     return opened;
   }
 

@@ -49,5 +49,7 @@ export function lasting(run: Run, seconds: number): Run {
   const whole = { ...run.latency.arrival, histogram };
   const latency = { ...run.latency, arrival: whole, from_send: whole, http: whole };
   const steps = run.steps.map((step) => ({ ...step, latency }));
-  return { ...run, timeline, resources, latency, steps };
+  const points = run.facts.by_load;
+  const facts = { ...run.facts, by_load: points && timeline.map(({ t }) => vary(pick(points, t))) };
+  return { ...run, timeline, resources, latency, steps, facts };
 }

@@ -30,7 +30,8 @@ export function huge(): Run {
 /** A run with reasons and errors of 10,000 characters. */
 export function wordy(): Run {
   const run = golden('failing');
-  run.facts.reasons = ['x'.repeat(10_000), `the ingest said: ${'nobody '.repeat(1_500)}`];
+  run.verdict.reasons = ['x'.repeat(10_000), `the ingest said: ${'nobody '.repeat(1_500)}`];
+  run.facts.reasons = run.verdict.reasons;
   run.errors = [{ stage: 'request', class: 'status 500', count: 1, example: 'no '.repeat(3_000) }];
   run.health.gaps = [{ subscriber: 0, from_s: 2, to_s: null, reason: 'away '.repeat(2_000) }];
   return run;

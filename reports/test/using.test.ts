@@ -218,8 +218,7 @@ describe('the page in use', () => {
       [60, 320_000],
       [3600, 3_000_000],
     ] as const) {
-      // Like a run of an earlier version: render adds answer and findings.
-      const { answer: _, findings: __, ...run } = lasting(golden('passing'), seconds);
+      const run = lasting(golden('passing'), seconds);
       const [, slow] = run.timeline;
       assert.ok(slow?.stages);
       slow.stages.queue = 1000;
@@ -265,7 +264,12 @@ describe('the page in use', () => {
         due,
       };
       run.messages = {
-        slowest: Array(40).fill({ ...slow, arrival_ms: 88.1, stages_ms: { queue: 80, relay: 8.1 } }),
+        slowest: Array(40).fill({
+          ...slow,
+          arrival_ms: 88.1,
+          stages_ms: { queue: 80, relay: 8.1 },
+          longest: 'queue',
+        }),
         named: [],
       };
       await reader.read(run, async (page) => {
