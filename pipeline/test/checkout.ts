@@ -8,9 +8,9 @@ import { basename, join } from 'node:path';
 export async function copyCheckout(checkout: string): Promise<void> {
   const root = join(import.meta.dirname, '../..');
   const ours = ['package.json', 'package-lock.json', 'extensions', 'pipeline', 'reports', 'scenarios'];
-  const omitted = ['node_modules', 'runs', 'comparisons'];
+  const reports = ['runs', 'comparisons'].map((name) => join(root, 'reports', name));
   for (const name of ours) {
-    const filter = (path: string) => !omitted.includes(basename(path));
+    const filter = (path: string) => basename(path) !== 'node_modules' && !reports.includes(path);
     await cp(join(root, name), join(checkout, name), { recursive: true, filter });
   }
   await symlink(join(root, 'node_modules'), join(checkout, 'node_modules'));

@@ -175,7 +175,7 @@ function rules({
     rule('gaps', health.gaps.length, 0, '', {
       part: 'receiving',
       remedy: 'a subscriber lost its connection. Find out why, and run again',
-      doubts: [{ claim: 'arrival', direction: 'either' }],
+      doubts: [{ claim: 'arrival', direction: 'too_high' }],
     }),
     rule('negative', account.negative, Math.floor(0.01 * account.deliveries.arrived), 'deliveries', {
       basis: '1 % of the deliveries',

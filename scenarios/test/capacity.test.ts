@@ -292,11 +292,11 @@ test('a run prints one line with the time left of the search', () => {
   const printed = (row: Row | undefined, ahead: number) => line(row as Row, ahead);
   assert.equal(
     printed(rowsAt(500, 3, 'held')[0], 250),
-    '     500/s  3 s   p99 2.00 ms     held · about 4 min left',
+    '     500 requests/s  3 s   p99 2.00 ms     held · about 4 min left',
   );
   assert.equal(
     printed(rowsAt(16_000, 30, 'not held', 'arrival p99 is above its limit')[0], 0),
-    '   16000/s  30 s  p99 340 ms      not held: arrival p99 is above its limit',
+    '  16,000 requests/s  30 s  p99 340 ms      not held: arrival p99 is above its limit',
   );
   assert.match(
     printed(rowsAt(16_000, 30, 'undecided', 'undecided: arrival p99 340 ms, limit < 100 ms')[0], 0),
@@ -324,7 +324,7 @@ test('the answer states its certainty, or the setting that ended the search', ()
   ]);
   const sure = [...holding(400), ...rowsAt(410, 30, 'not held', 'slow', 2)];
   assert.deepEqual(details(400, 410, sure), [
-    '410/s (2.5 % above) held in 0 of 2 runs; bottleneck there: queue',
+    '410 requests/s (+2.5 %) held in 0 of 2 runs; bottleneck there: queue',
   ]);
   const unsure = 'MINUTES ended the search before it was sure of that: the rate may be higher';
   for (const [above, seconds] of [
@@ -349,15 +349,15 @@ test('a rate of undecided runs only is not one that did not hold', () => {
   assert.deepEqual([answer.rate, answer.not_held, answer.undecided], [400, null, 410]);
   assert.match(
     details(400, 410, rows).join('\n'),
-    /^410\/s held in 0 of 4 runs, 4 undecided: the rate may be/,
+    /^410 requests\/s held in 0 of 4 runs, 4 undecided: the rate may be/,
   );
   assert.deepEqual(
     answerFigures(answer, rows).map(({ name }) => name),
     [
       'highest rate that held',
-      'runs at 400/s that held',
+      'runs at 400 requests/s that held',
       'lowest rate that is undecided',
-      'runs at 410/s that held',
+      'runs at 410 requests/s that held',
     ],
   );
   assert.deepEqual(probesOf(rows).at(-1), {

@@ -124,7 +124,7 @@ export function sentence(
   ];
   const more = (text: string) => lines.push(`          ${text}`);
   if (undecided !== null) {
-    more(`${undecided}/s held in ${times(undecided)}: the rate may be higher`);
+    more(`${undecided} requests/s held in ${times(undecided)}: the rate may be higher`);
   } else if (not_held === null) {
     more(`no higher rate was tried: ${rate === HIGHEST ? 'HIGHEST' : 'MINUTES'} ends the search there`);
   } else {

@@ -31,7 +31,7 @@ export async function highestHeld(options: HoldOptions): Promise<{ rate: number;
       for (const file of await readdir(probe)) await rename(join(probe, file), join(runDir, file));
     }
     await rm(probe, { recursive: true, force: true });
-    console.log(`${`${rate}`.padStart(14)}/s  ${outcome}${why === '' ? '' : `: ${why}`}`);
+    console.log(`${`${rate}`.padStart(14)} requests/s  ${outcome}${why === '' ? '' : `: ${why}`}`);
     return outcome;
   };
   const { held } = await search(

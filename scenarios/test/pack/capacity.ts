@@ -24,7 +24,9 @@ export function capacity(pipeline: Pipeline): void {
       pipeline.env,
     );
     const tried = [
-      ...stdout.matchAll(/^ +50\/s {2}1 s .* (held|(?:not held|undecided): .*?)( · about .+ left)?$/gm),
+      ...stdout.matchAll(
+        /^ +50 requests\/s {2}1 s .* (held|(?:not held|undecided): .*?)( · about .+ left)?$/gm,
+      ),
     ].map(([, what]) => what);
     assert.match(stdout, /^search {2}about [\d.]+ (s|min), at most 10 min \(MINUTES\)$/m);
     assert.ok(tried.length >= 2, all);

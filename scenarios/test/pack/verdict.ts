@@ -46,10 +46,11 @@ export function verdicts(pipeline: Pipeline): void {
   ] as const) {
     test(`${name}, a broken limit fails the run`, async () => {
       const { run, exitCode } = await pipeline.run('ramp.js', SHORT, env);
-      assert.ok(brokenOf(run).includes('arrival_p99'), run.verdict.reasons.join());
       const rule = ruleOf(run, 'arrival_p99');
       assert.deepEqual([rule?.value, rule?.limit], [run.latency.arrival.p99, SHORT.P99]);
-      assert.ok(['fail', 'invalid'].includes(run.verdict.result), run.verdict.result);
+      // On a busy machine the generator's lateness can leave open whose latency it is.
+      assert.ok(rule?.ok === false || rule?.undecided, run.verdict.reasons.join());
+      assert.equal(run.verdict.result, rule?.ok === false ? 'fail' : 'invalid', run.verdict.reasons.join());
       assert.equal(ruleOf(run, 'http_req_failed rate')?.ok, judged, 'null if k6 does not count it');
       assert.equal(exitCode, exit);
     });

@@ -10,6 +10,7 @@ import (
 	"go.k6.io/k6/v2/errext"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runs"
 )
 
 // figuresMost is the most bytes of figures that annotate reads.
@@ -38,6 +39,9 @@ Exit code: 0 when the run has the figures, 1 when not: they or the run are not v
 				return errext.WithExitCodeIfNone(errors.New("annotate takes one run"), wrong)
 			}
 			found, err := readCampaign(gs, file)
+			if err == nil {
+				_, err = runs.Load(given[0]) // completes the report of a killed run
+			}
 			if err == nil {
 				err = report.Annotate(given[0], found, sentence)
 			}
