@@ -17,6 +17,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // verdictReasons returns the reasons and doubts of a run of 100 messages, which arrive 10 ms after they are
@@ -169,8 +170,8 @@ func TestTheClockBoundIsComparedWithItsLimit(t *testing.T) {
 		f := &fake.Pipeline{Redis: &fake.Redis{}, Delay: stageDelays.Total(), Hops: stageDelays.Stamps(fake.Clock{})}
 		r := newScript(t, f, twenty, "redis: { url: 'REDIS' }, clock: { limit: '"+c.limit+"' }").run()
 		require.NotNil(t, r.Clock.LimitMS)
-		reason := fmt.Sprintf("the clock bound ±%.3f ms is above the limit of %.3f ms", r.Clock.BoundMS,
-			*r.Clock.LimitMS)
+		reason := fmt.Sprintf("the clock bound ±%s ms is above the limit of ",
+			words.Against(&r.Clock.BoundMS, r.Clock.LimitMS, ""))
 		assert.Equal(t, c.over, strings.Contains(strings.Join(r.Verdict.Reasons, "\n"), reason), "limit %s: %s",
 			c.limit, r.Verdict.Reasons)
 	}
