@@ -28,7 +28,7 @@ const steps = blocks.flatMap(({ kind, body }, i) => {
 const words = (line: string) => line.trim().split(/\s+/).join(' ');
 
 /** The words before a line's first figure. */
-const head = (line: string) => words(line.replace(/(^|[ +×])[\d…].*/, ''));
+const head = (line: string) => words(line.replace(/(^|[ +−×÷])[\d…].*/, ''));
 
 /** The exit code that `echo $?` prints last. */
 const exitCodeIn = (output: string) => Number(output.trimEnd().split('\n').at(-1));
