@@ -145,7 +145,7 @@ func ofMachine(reason string) bool {
 
 // late is why the run distrusts its own generator; "" if it does not.
 func (g *generated) late() string {
-	for _, reason := range g.run.Verdict.Reasons {
+	for _, reason := range slices.Concat(g.run.Verdict.Reasons, g.run.Verdict.Doubts) {
 		if ofMachine(reason) {
 			why, _, _ := strings.Cut(reason, ";") // the rest is advice
 			return why

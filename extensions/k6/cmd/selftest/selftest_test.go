@@ -139,7 +139,8 @@ func TestTheVerdictCheckIgnoresLateness(t *testing.T) {
 		{report.Pass, report.Invalid, 99, []string{late, other}, false},
 		{report.Fail, report.Fail, 99, []string{other}, true},
 		{report.Fail, report.Invalid, 99, []string{other}, false},
-		{report.Fail, report.Invalid, 99, []string{late, other}, true},
+		{report.Fail, report.Fail, 99, []string{late, other}, true},
+		{report.Fail, report.Invalid, 99, []string{late, other}, false},
 		{report.Fail, report.Invalid, 99, []string{late}, false},
 		{report.Fail, report.Pass, 0, nil, false},
 	} {
