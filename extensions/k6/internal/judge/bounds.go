@@ -159,6 +159,10 @@ func (d *doubts) add(rule report.Rule) {
 		d.low = d.low || doubt.Direction != report.TooHigh
 		switch health := d.run.Health; {
 		case rule.Name == lateRule:
+			// What paused the senders may have paused the reader, and a wait may be within its own tolerance.
+			if health.SocketWait != nil && health.SocketWait.Max != nil {
+				d.wait = *health.SocketWait.Max
+			}
 		// A wait behind the kernel's stamp only adds. What a script reads may have waited before, too.
 		case rule.Name == "socket_wait" && health.ArrivalStamps.Read == 0 && health.ArrivalStamps.Kernel > 0:
 			d.wait = *health.SocketWait.Max

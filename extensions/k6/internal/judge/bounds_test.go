@@ -100,6 +100,17 @@ func TestAWaitInTheSocketIsTakenOffToo(t *testing.T) {
 		"before the read it may have waited for longer")
 }
 
+// Regression: a generator that stood still for 300 ms read late too, within the tolerance of the rule, and the run failed.
+func TestWhatPausedTheSendersMayHavePausedTheReader(t *testing.T) {
+	t.Parallel()
+	r := lateRun(320, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 300)
+	wait := latency(10)
+	wait.Max = new(80.0)
+	r.Health.SocketWait, r.Health.ArrivalStamps.Kernel = &wait, 1000
+	assert.Equal(t, report.Invalid, Of(Evidence{Run: r, Limits: []report.Rule{p99Below(250, 320)}}).Result)
+	assert.Equal(t, report.Fail, Of(Evidence{Run: r, Limits: []report.Rule{p99Below(200, 320)}}).Result)
+}
+
 // One frozen second says nothing against the others.
 func TestASecondInWhichTheGeneratorWasLateDoesNotExcuseTheOthers(t *testing.T) {
 	t.Parallel()
