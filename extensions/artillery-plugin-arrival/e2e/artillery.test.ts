@@ -11,7 +11,7 @@ import { eventually, remove } from '../../../pipeline/test/services.ts';
 import type { Addition, Comparison } from '../../../reports/comparison/comparison.ts';
 import { latencyOf, type Run, STAGES, type Step } from '../../../reports/contract/run.ts';
 import { dataOf, shownRun } from '../../../reports/render.ts';
-import { listen, node, Pipeline, place, ROOT, readRun } from '../../../scenarios/test/harness.ts';
+import { atOnce, listen, node, Pipeline, place, ROOT, readRun } from '../../../scenarios/test/harness.ts';
 
 const MAIN = 'scenarios/run/artillery.ts';
 const COMPARE = 'scenarios/campaigns/compare/main.ts';
@@ -82,8 +82,6 @@ describe('Artillery with the plugin', () => {
     assert.deepEqual(others, []);
     assert.equal(exitCode, verdict.result === 'pass' ? 0 : 99);
     const lines = (await readFile(join(dir, 'timeline.ndjson'), 'utf8')).trim().split('\n');
-    // What is sent or arrives after its second is in run.json alone.
-    const atOnce = (row: object) => ({ ...row, canary_ms: null, due_bins: null, late_max_ms: null });
     assert.deepEqual(
       lines.map((line) => atOnce(JSON.parse(line))),
       run.timeline.map(atOnce),

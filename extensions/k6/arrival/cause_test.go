@@ -26,7 +26,8 @@ func TestTheAnswerNamesTheCause(t *testing.T) {
 		options  string
 		says     []string
 	}{
-		"403":       {&fake.Pipeline{Status: status(403)}, "", []string{"refused", "HTTP 403", "posted to http://127.0.0.1", "account"}},
+		"403": {&fake.Pipeline{Status: status(403)}, "", []string{"refused", "HTTP 403", "posted to http://127.0.0.1",
+			"account"}},
 		"404":       {&fake.Pipeline{Status: status(404)}, "", []string{"HTTP 404", "INGEST_PATH"}},
 		"503":       {&fake.Pipeline{Status: status(503)}, "", []string{"HTTP 503"}},
 		"302":       {&fake.Pipeline{Status: status(302)}, "", []string{"HTTP 302", "do not follow"}},

@@ -30,8 +30,8 @@ const tracesMost = 10_000
 
 // check parses the profile and checks all options. The error names the option, its value and what is allowed.
 func (o *options) check() error {
-	for _, wrong := range []func() error{o.checkLoad, o.checkAddresses, o.checkNumbers, o.checkSpans, o.checkMessages, o.checkSource, o.checkQuestion,
-		o.checkNames} {
+	for _, wrong := range []func() error{o.checkLoad, o.checkAddresses, o.checkNumbers, o.checkSpans, o.checkMessages,
+		o.checkSource, o.checkQuestion, o.checkNames} {
 		if err := wrong(); err != nil {
 			return err
 		}

@@ -74,7 +74,7 @@ func (e *engine) timeline() ([]report.Interval, error) {
 	}
 	seconds, err := report.ReadTimeline(dir)
 	for i := range seconds {
-		// What was due in a second may be sent and arrive after it.
+		// A message that was due in a second may be sent and arrive after it, so these figures were not final then.
 		t := seconds[i].T
 		seconds[i].CanaryMS, seconds[i].DueBins = e.canary.LatencyOf(t), e.Ledger.DueBins(t)
 		seconds[i].LateMaxMS, seconds[i].Offered = e.lateMax(t), e.offered(t, seconds[i].Scheduled)

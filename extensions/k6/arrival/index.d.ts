@@ -31,23 +31,33 @@ export type Duration = number | string;
 /** A threshold of k6: its expression, or an object with it. */
 export type Threshold = string | { threshold: string; abortOnFail?: boolean; delayAbortEval?: string };
 
-/** What a script asks of its run. A threshold on a metric of the script is a limit of the figure in the answer, where it has this name. */
+/**
+ * A question is what a script asks of its run, and decides the sentence of the answer. Each kind names the facts that
+ * it adds to `result().facts`, and the metrics of the script whose thresholds are limits of the figures in the answer.
+ */
 export type Question =
   /**
-   * How fast does the pipeline recover from a burst, the one phase with at least twice the rate of those beside it? `facts.recovery`.
-   * p99 is back at `factor` times its worst second before the burst: 1 to 1000, default 2. Limits: `spike_drain_s`, `spike_p99_back_s`.
+   * The run tells how fast the pipeline recovers from a burst, in `facts.recovery`. The burst is the one phase with at
+   * least twice the rate of those beside it. p99 is back when it is at most `factor` times its worst second before the
+   * burst: 1 to 1000, default 2. The metrics are `spike_drain_s` and `spike_p99_back_s`.
    */
   | { kind: 'recovery'; factor?: number }
   /**
-   * Do latency and memory stay, under a load at one rate? `facts.drift`, `facts.memory`. Limits: `soak_latency_drift_ms`,
-   * `soak_memory_growth_mb`.
+   * The run tells whether latency and memory stay under a load at one rate, in `facts.drift` and `facts.memory`. The
+   * metrics are `soak_latency_drift_ms` and `soak_memory_growth_mb`.
    */
   | { kind: 'steadiness' }
-  /** How many connections of `publishers` are held, at what cost? `facts.connections`. Limit: `connections_canary_p99_ms`. */
+  /**
+   * The run tells how many connections of `publishers` are held, and at what cost, in `facts.connections`. The metric
+   * is `connections_canary_p99_ms`.
+   */
   | { kind: 'connections' }
-  /** How many sessions of so many calls are carried, if `perSecond` begin for so long, each an iteration of k6? `facts.sessions`. */
+  /**
+   * The run tells how many sessions of `calls` requests are carried, in `facts.sessions`. Each is an iteration of k6;
+   * `perSecond` begin for `duration`.
+   */
   | { kind: 'sessions'; perSecond: number; calls: number; duration: Duration }
-  /** How much do clients exchange as their number grows, in a profile with `vus`? `facts.clients`. */
+  /** The run tells how much clients exchange as their number grows, in `facts.clients`. The profile has `vus`. */
   | { kind: 'exchange' };
 
 /** Options of `new Run()`. Required are `profile` and `ingest`, and `mqtt` unless messages arrive elsewhere. */
@@ -378,8 +388,7 @@ export interface RunOptions {
   /** Versions and settings of the pipeline for the report: `environment.pipeline` of run.json. */
   facts?: Record<string, string | number | boolean>;
   /**
-   * What the script asks, besides the rate that the pipeline holds: it decides the answer of the run, and some of `result().facts`.
-   * Default: the rate.
+   * The question is what the script asks of the run. By default the answer is the rate that the pipeline holds.
    */
   question?: Question;
   /** The folder of runs, default `reports/runs`; a path or a `file://` URL. */

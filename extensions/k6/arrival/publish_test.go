@@ -55,9 +55,9 @@ func TestManyConnectionsPublishEveryMessage(t *testing.T) {
 		r := published(t, m.address, options)
 		assert.Equal(t, 100, r.Account.Arrived, "QoS %d", qos)
 		assert.Equal(t, 100, r.Account.Requests.Sent)
-		held := figureOf(t, r, send.FigureHeld) // a stalled machine opens the rest too late
+		held := figureOf(t, r, report.FigureHeld) // a stalled machine opens the rest too late
 		assert.True(t, held > 0 && held <= 30, "%g held", held)
-		assert.Zero(t, figureOf(t, r, send.FigureRefused)+figureOf(t, r, send.FigureLost))
+		assert.Zero(t, figureOf(t, r, send.FigureRefused)+figureOf(t, r, report.FigureLost))
 		assert.Empty(t, r.Errors)
 		if qos == 1 {
 			assert.Positive(t, *r.Latency.HTTP.Max, "the time until PUBACK")
@@ -122,7 +122,7 @@ func TestMessagesOfLostConnectionsAreAccountedFor(t *testing.T) {
 	m := startMosquitto(t)
 	cutting := brokerOf(t, func(conn net.Conn) { _, _ = packets.ReadPacket(conn) }) // closes after one message
 	r := published(t, m.address, fmt.Sprintf("url: 'mqtt://%s', connections: 10, rate: 1000, qos: 1", cutting))
-	lost := figureOf(t, r, send.FigureLost)
+	lost := figureOf(t, r, report.FigureLost)
 	assert.True(t, lost > 0 && lost <= 10, "%g lost", lost)
 	a := r.Account
 	assert.True(t, a.Balanced)
@@ -155,7 +155,7 @@ func TestMessagesWithoutPUBACKAreUnknown(t *testing.T) {
 	assert.Positive(t, a.Unknown)
 	assert.LessOrEqual(t, a.Unknown, 5, "at most the receive maximum")
 	assert.Equal(t, 100, a.Unknown+a.Rejected+a.Dropped)
-	assert.Equal(t, 1.0, figureOf(t, r, send.FigureLost), "no PUBACK within the timeout")
+	assert.Equal(t, 1.0, figureOf(t, r, report.FigureLost), "no PUBACK within the timeout")
 }
 
 func TestInvalidPublishersOptionsAreRefused(t *testing.T) {

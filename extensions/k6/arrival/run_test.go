@@ -120,7 +120,8 @@ func TestARunWithoutArrivalsIsInvalid(t *testing.T) {
 	require.Len(t, reasons, 3)
 	assert.Contains(t, reasons[0],
 		"no delivery was measured, so there is no latency to judge; the ingest refused 20 of 20 requests (HTTP 403")
-	assert.Equal(t, []string{"rejected: 20 of 20 messages", "the ingest refused 20 of 20 requests (HTTP 403: “status 403”)"},
+	assert.Equal(t, []string{"rejected: 20 of 20 messages",
+		"the ingest refused 20 of 20 requests (HTTP 403: “status 403”)"},
 		reasons[1:])
 	close(s.samples)
 	sums := map[string]float64{}

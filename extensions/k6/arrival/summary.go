@@ -94,8 +94,8 @@ func screen(rt *sobek.Runtime, v sobek.Value) report.Screen {
 	return report.NewScreen(d.State.IsStdOutTTY, d.Options.NoColor)
 }
 
-// result is run.result(): run.json as it stands, as a JavaScript object. In handleSummary k6's metrics are final, and all
-// limits are judged.
+// result is run.result(): run.json as it stands, as a JavaScript object. In handleSummary k6's metrics are final, and
+// all limits are judged.
 func (m *instance) result(e *engine) sobek.Value {
 	rt := m.vu.Runtime()
 	select {

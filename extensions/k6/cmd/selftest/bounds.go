@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -146,14 +144,14 @@ func decided(t truth) check {
 	return func(o *outcome) (rows []row) {
 		g, due := o.generators[0], dues(o.rate, o.messages)
 		least, most := t.p99(due, nil), t.p99(due, since(g.began(), g.beats))+loopback
-		v := readVerdict(g.dir)
+		v := g.run.Verdict
 		p99, lateness := g.run.Latency.Arrival.P99, g.run.Health.Lateness
 		if p99 == nil || lateness == nil || lateness.P99 == nil || lateness.Max == nil {
 			must.Fail("the report has no arrival p99 or no lateness")
 		}
 		measured := fmt.Sprintf("%s, late %s/%s ms", trim(*p99), trim(*lateness.P99), trim(*lateness.Max))
 		for _, limit := range o.limits {
-			rows = append(rows, judged(limit, least, most, v.of(limit), measured))
+			rows = append(rows, judged(limit, least, most, resultOf(v, limit), measured))
 		}
 		return rows
 	}
@@ -162,9 +160,9 @@ func decided(t truth) check {
 // follows requires that the run ends as its limits do: a broken one decides, then one that is undecided.
 func follows(o *outcome) []row {
 	g := o.generators[0]
-	v, want := readVerdict(g.dir), report.Pass
+	v, want := g.run.Verdict, report.Pass
 	for _, limit := range o.limits {
-		if got := v.of(limit); want != report.Fail && got != report.Pass {
+		if got := resultOf(v, limit); want != report.Fail && got != report.Pass {
 			want = got
 		}
 	}
@@ -204,28 +202,10 @@ func judged(limit, least, most float64, got, measured string) row {
 		tolerance != falseGreen && tolerance != falseRed}
 }
 
-// verdictFile is what the proof reads of a report's verdict.
-type verdictFile struct {
-	Result string
-	Rules  []limitRule
-}
-
-type limitRule struct {
-	Name      string
-	Limit     *float64
-	OK        *bool
-	Undecided bool
-}
-
-func readVerdict(dir string) verdictFile {
-	var run struct{ Verdict verdictFile }
-	must.Do(json.Unmarshal(must.Get(os.ReadFile(filepath.Join(dir, report.FileName))), &run))
-	return run.Verdict
-}
-
-// of is the result of a limit on arrival p99: report.Invalid if it is undecided, be it alone or with the whole run.
-func (v verdictFile) of(limit float64) string {
-	alone := slices.ContainsFunc(v.Rules, func(r limitRule) bool { return r.Undecided })
+// resultOf is the result of a limit on arrival p99: report.Invalid if it is undecided, be it alone or with the whole
+// run.
+func resultOf(v report.Verdict, limit float64) string {
+	alone := slices.ContainsFunc(v.Rules, func(r report.Rule) bool { return r.Undecided })
 	for _, r := range v.Rules {
 		switch {
 		case r.Name != report.P99Rule || r.Limit == nil || *r.Limit != limit:

@@ -2,10 +2,9 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -68,7 +67,7 @@ func TestALimitIsRightUndecidedOrFalse(t *testing.T) {
 	}
 }
 
-func TestTheVerdictIsReadFromTheReport(t *testing.T) {
+func TestTheResultOfALimitIsThatOfTheVerdict(t *testing.T) {
 	t.Parallel()
 	rule := func(limit, rest string) string { return `{"name":"arrival_p99","limit":` + limit + `,` + rest + `}` }
 	held, broken, open := rule("55", `"ok":true`), rule("45", `"ok":false`), rule("50", `"ok":null,"undecided":true`)
@@ -89,14 +88,13 @@ func TestTheVerdictIsReadFromTheReport(t *testing.T) {
 			`"pass","rules":[` + held + `,` + broken + `]`, []float64{55, 45}, []string{report.Pass, report.Fail}, false,
 		},
 	} {
-		dir := t.TempDir()
-		run := `{"verdict":{"result":` + c.verdict + `}}`
-		require.NoError(t, os.WriteFile(filepath.Join(dir, report.FileName), []byte(run), 0o600))
 		o := newOutcome(&testCase{limits: c.limits}, 1)
-		o.generators[0].dir, o.generators[0].exit = dir, thresholdsCrossed
+		g := o.generators[0]
+		g.exit = thresholdsCrossed
+		require.NoError(t, json.Unmarshal([]byte(`{"result":`+c.verdict+`}`), &g.run.Verdict))
 		got := []string{}
 		for _, limit := range c.limits {
-			got = append(got, readVerdict(dir).of(limit))
+			got = append(got, resultOf(g.run.Verdict, limit))
 		}
 		assert.Equal(t, c.want, got, name)
 		assert.Equal(t, c.follows, holds(follows(o)), name)
@@ -138,11 +136,12 @@ func TestEveryTruthMeetsEveryDisturbance(t *testing.T) {
 
 func TestAWatchNotesWhenTheProcessStoodStill(t *testing.T) {
 	t.Parallel()
-	w := startWatch()
-	time.Sleep(20 * ms)
-	for _, beat := range w.stop() {
-		assert.Greater(t, beat.to.Sub(beat.from), 2*pulse)
+	start := time.Now()
+	w := &watch{last: start}
+	for _, at := range []time.Duration{1 * ms, 2 * ms, 31 * ms, 32 * ms} {
+		w.beat(start.Add(at))
 	}
+	assert.Equal(t, []lateBeat{{start.Add(2 * ms), start.Add(31 * ms)}}, w.late)
 	began := time.Now()
 	late := []lateBeat{{began.Add(10 * ms), began.Add(30 * ms)}}
 	assert.Equal(t, 30*ms, since(began, late).end(15*ms))

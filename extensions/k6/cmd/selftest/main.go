@@ -31,8 +31,8 @@ and invents messages, and whose clock is wrong, exactly as configured. Prints wh
   --k6 FILE    the k6 to test (k6)
 
 The cases named bounds prove the verdict: pipelines whose arrival p99 is known, limits around it, and a load generator
-that is disturbed. Each of their lines says whether a punctual load generator finds the limit held or broken, and what the
-verdict makes of it: a limit may be undecided, and must not be decided wrongly.
+that is disturbed. Each of their lines says whether a punctual load generator finds the limit held or broken, and what
+the verdict makes of it: a limit may be undecided, and must not be decided wrongly.
 
 A run may report that its generator was late or out of CPU, or that its clock bound is too wide. Then a case whose times are
 wrong is repeated, at most twice. Times that are still wrong are open: they depend on the machine. A wrong count or verdict

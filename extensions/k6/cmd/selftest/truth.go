@@ -74,30 +74,34 @@ const pulse = time.Millisecond
 // watch notes the beats of this process that came late until stop is called.
 type watch struct {
 	stopped, done chan struct{}
+	last          time.Time
 	late          []lateBeat
 }
 
 type lateBeat struct{ from, to time.Time }
 
 func startWatch() *watch {
-	w := &watch{stopped: make(chan struct{}), done: make(chan struct{})}
+	w := &watch{stopped: make(chan struct{}), done: make(chan struct{}), last: time.Now()}
 	go func() {
 		defer close(w.done)
-		last := time.Now()
 		for {
 			select {
 			case <-w.stopped:
 				return
 			case <-time.After(pulse):
 			}
-			now := time.Now()
-			if now.Sub(last) > 2*pulse {
-				w.late = append(w.late, lateBeat{last, now})
-			}
-			last = now
+			w.beat(time.Now())
 		}
 	}()
 	return w
+}
+
+// beat notes a beat that came late.
+func (w *watch) beat(now time.Time) {
+	if now.Sub(w.last) > 2*pulse {
+		w.late = append(w.late, lateBeat{w.last, now})
+	}
+	w.last = now
 }
 
 // stop ends the watch and returns what it noted.

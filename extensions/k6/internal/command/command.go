@@ -14,6 +14,7 @@ import (
 	"go.k6.io/k6/v2/errext/exitcodes"
 
 	"github.com/arrival-bench/arrival/extensions/k6/arrival"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/merge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runs"
@@ -68,8 +69,8 @@ func newCheck(gs *state.GlobalState) *cobra.Command {
 		Long: `Checks each run.json against its schema, and prints the verdict and every rule that led to it.
 
 Exit code: 0 when all runs pass, 99 when one does not, 1 when a file is not a valid run. A run with a limit that was not
-judged does not pass, nor does one that leaves a limit undecided, as the instrument's doubt is wider than the distance to
-it: its result is invalid.`,
+judged does not pass, nor does one that leaves a limit undecided, as the instrument's doubt is wider than the distance
+to it: its result is invalid.`,
 		Args: some("a run.json, or the directory of a run"),
 		RunE: func(_ *cobra.Command, given []string) error {
 			passed := true
@@ -84,7 +85,7 @@ it: its result is invalid.`,
 					if err != nil {
 						return fmt.Errorf("--slo: %w", err)
 					}
-					more = append(more, doubted(r, rule))
+					more = append(more, judge.Limit(r, rule))
 				}
 				result, lines := verdict(r, more)
 				passed = passed && result == report.Pass
@@ -118,11 +119,15 @@ func verdict(r *report.Run, more []report.Rule) (result string, lines []string) 
 	for _, rule := range all {
 		lines = append(lines, fmt.Sprintf("%-10s  %s", rule.State(), rule.Measured()))
 	}
+	undecided := func(rule report.Rule) bool { return rule.Undecided }
 	switch {
+	case result == report.Invalid && slices.ContainsFunc(r.Verdict.Rules, undecided) &&
+		slices.ContainsFunc(more, report.Rule.IsBroken): // a broken limit outranks an undecided one
+		return report.Fail, lines
 	case result != report.Pass:
 	case slices.ContainsFunc(more, report.Rule.IsBroken):
 		return report.Fail, lines
-	case slices.ContainsFunc(all, func(rule report.Rule) bool { return rule.Undecided }):
+	case slices.ContainsFunc(all, undecided):
 		return report.Invalid, lines
 	case r.Verdict.Rules == nil || slices.ContainsFunc(all, report.Rule.Open):
 		return report.Incomplete, lines

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -34,14 +35,10 @@ func slo(percent float64) report.Rule {
 		OK: new(percent >= 99), Result: report.Fail}
 }
 
-// late is a run that passes though its generator was late.
-func late(direction string) *report.Run {
-	return &report.Run{
-		Verdict: report.Verdict{Result: report.Pass, Rules: []report.Rule{{Name: "lateness", OK: new(false),
-			Result: report.Doubtful}}},
-		Facts: report.Facts{Doubts: []report.InDoubt{{Claim: report.ArrivalClaim, Direction: direction,
-			By: []string{"lateness"}, Text: "the generator was late"}}},
-	}
+// doubted is a run that passes though a subscriber lost its connection.
+func doubted(direction string) *report.Run {
+	return &report.Run{Verdict: report.Verdict{Result: report.Pass, Rules: []report.Rule{{Name: "gaps", OK: new(false),
+		Result: report.Doubtful, Doubts: []report.Doubt{{Claim: report.ArrivalClaim, Direction: direction}}}}}}
 }
 
 func TestAnUndecidedLimitIsNoPass(t *testing.T) {
@@ -55,9 +52,9 @@ func TestAnUndecidedLimitIsNoPass(t *testing.T) {
 
 func TestADoubtThatDecidesNothingIsSaid(t *testing.T) {
 	t.Parallel()
-	result, lines := verdict(late(report.TooHigh), nil)
+	result, lines := verdict(doubted(report.TooHigh), nil)
 	assert.Equal(t, report.Pass, result)
-	assert.Regexp(t, `^in doubt +lateness`, lines[0])
+	assert.Regexp(t, `^in doubt +gaps`, lines[0])
 }
 
 // Arrivals that are too late make the share in time too low, so one that is high enough is.
@@ -72,10 +69,21 @@ func TestAnAdditionalLimitIsUndecidedWhereTheDoubtDecidesIt(t *testing.T) {
 		{report.TooLow, 99.5, report.Invalid}, {report.TooLow, 98, report.Fail},
 		{report.Either, 99.5, report.Invalid}, {report.Either, 98, report.Invalid},
 	} {
-		r := late(row.direction)
-		result, _ := verdict(r, []report.Rule{doubted(r, slo(row.percent))})
+		r := doubted(row.direction)
+		result, _ := verdict(r, []report.Rule{judge.Limit(r, slo(row.percent))})
 		assert.Equal(t, row.result, result, "%s, %v %%", row.direction, row.percent)
 	}
 	sure := &report.Run{Verdict: report.Verdict{Result: report.Pass, Rules: []report.Rule{{OK: new(true)}}}}
-	assert.Equal(t, slo(98), doubted(sure, slo(98)))
+	assert.Equal(t, slo(98), judge.Limit(sure, slo(98)))
+}
+
+func TestABrokenAdditionalLimitOutranksAnUndecidedOne(t *testing.T) {
+	t.Parallel()
+	r := &report.Run{Verdict: report.Verdict{Result: report.Invalid, Rules: []report.Rule{{Name: report.P99Rule,
+		Limit: new(250.0), Op: "<", Undecided: true, Result: report.Fail}}}}
+	result, _ := verdict(r, []report.Rule{slo(98)})
+	assert.Equal(t, report.Fail, result)
+	r.Verdict.Rules[0] = report.Rule{Name: "balanced", OK: new(false), Result: report.Invalid}
+	result, _ = verdict(r, []report.Rule{slo(98)})
+	assert.Equal(t, report.Invalid, result, "everything is in doubt")
 }

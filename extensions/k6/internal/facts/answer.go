@@ -1,57 +1,14 @@
 package facts
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
-
-// Conclude sets what follows from the rest of a run: the rates that its steps carried, the knee, the findings, and the
-// answer.
-//
-// own is the script's answer; empty: none.
-func Conclude(r *report.Run, own string) {
-	carry(r.Steps)
-	Offer(r)
-	r.Knee = NewKnee(r)
-	r.Findings = findings(r)
-	if r.ArrivalBins == nil { // merged, or of an earlier version
-		r.ArrivalBins = r.Latency.Arrival.NewBins()
-	}
-	r.Facts = report.Facts{LoadFacts: loadFacts(r)}
-	r.Facts.Recovery = recovery(r)
-	DivideTime(r)
-	r.Facts.ArrivedShare = shareOf(new(float64(r.Account.Arrived)), new(float64(r.Account.Scheduled)))
-	if text := disturbed(r); text != "" {
-		r.Facts.Disturbed = &text
-	}
-	r.Facts.Generator = generatorCost(r)
-	r.Facts.Bottleneck, r.Facts.NotArrived, r.Facts.Doubts = bottleneck(r), notArrived(r), inDoubt(r)
-	r.Facts.Balance, r.Facts.Targets = balance(r.Account), targets(r)
-	r.Facts.Instrument, r.Facts.Host, r.Facts.Resources = checks(r), hostUse(r), resources(r)
-	r.Verdict.Meaning = meaning(r)
-	limit := p99Limit(r)
-	r.Answer = report.Answer{Sentence: unusable(r), P99LimitMS: limit}
-	var best held
-	known := false
-	if limit != nil && r.Account.Balanced {
-		best, known = heldBelow(r, *limit)
-		r.Answer.WithinLimit = r.Latency.Arrival.Within(time.Duration(*limit * float64(time.Millisecond)))
-	}
-	if r.Answer.Sentence == "" {
-		if known {
-			r.Answer.HeldPerS = &best.perS
-		}
-		r.Answer.Sentence = withFailures(r, cmp.Or(own, asked(r), sentence(r, best, known)))
-	}
-	screen(r, best)
-}
 
 // withFailures adds what did not arrive and what failed to an answer: before it if that failed the run.
 func withFailures(r *report.Run, answer string) string {
@@ -63,86 +20,6 @@ func withFailures(r *report.Run, answer string) string {
 		return failures + " " + answer
 	}
 	return answer + " " + failures
-}
-
-func p99Limit(r *report.Run) *float64 {
-	for _, rule := range r.Verdict.Rules {
-		if (rule.Name == report.P99Rule || rule.Name == report.TrendRule) && strings.HasPrefix(rule.Op, "<") {
-			return rule.Limit
-		}
-	}
-	for _, f := range r.Figures {
-		if f.Name == report.P99Figure {
-			return f.Value
-		}
-	}
-	return nil
-}
-
-// unusable is the reason why a run has no answer; empty: it has one.
-func unusable(r *report.Run) string {
-	switch {
-	case r.Run.Ended == nil:
-		return fmt.Sprintf("Not finished: %s of %s had arrived by then. Run it again to its end.",
-			words.Count(r.Account.Arrived),
-			words.Plural(r.Account.Scheduled, "message"))
-	case !r.Account.Balanced:
-		return "Not usable: " + report.Unbalanced + "."
-	case r.Verdict.Result == report.Incomplete:
-		return unjudged(r)
-	case r.Verdict.Result != report.Invalid:
-		return ""
-	}
-	for _, rule := range r.Verdict.Rules {
-		if rule.Undecided {
-			return undecided(r, rule)
-		}
-	}
-	for _, rule := range r.Verdict.Rules {
-		switch {
-		case !rule.IsBroken() || rule.Result != report.Invalid:
-			continue
-		case len(rule.Doubts) > 0: // not everything is in doubt
-			return "Undecided: " + cmp.Or(Cause(r), rule.Remedy, rule.Reason) + "."
-		case Cause(r) != "":
-			return "Not usable: " + Cause(r) + "."
-		case rule.Remedy != "":
-			return "Not usable: " + rule.Remedy + "."
-		}
-	}
-	if len(r.Verdict.Reasons) > 0 {
-		return "Not usable: " + strings.TrimSuffix(r.Verdict.Reasons[0], ".") + "."
-	}
-	return "Not usable: the load generator could not be trusted."
-}
-
-// undecided says what a limit can't be decided for, and what to do.
-func undecided(r *report.Run, limit report.Rule) string {
-	for _, rule := range r.Verdict.Rules {
-		if slices.Contains(limit.DoubtedBy, rule.Name) && rule.IsBroken() && rule.Remedy != "" {
-			return fmt.Sprintf("Undecided whether %s: %s.", limitText(limit), rule.Remedy)
-		}
-	}
-	return "Undecided whether " + limitText(limit) + "."
-}
-
-// limitText is a limit with the name that reports give its figure: arrival p99 < 250 ms.
-func limitText(limit report.Rule) string {
-	return strings.Replace(limit.Limited(), limit.Name, limit.Label(), 1)
-}
-
-// unjudged says what an ended run lacks for an answer: limits that nobody judged, or a part of several.
-func unjudged(r *report.Run) string {
-	for _, rule := range r.Verdict.Rules {
-		if rule.Open() {
-			return "Not complete: the limit " + rule.Limited() +
-				" was not judged. Correct it or measure its figure, and run again."
-		}
-	}
-	if len(r.Verdict.Reasons) == 0 {
-		return "Not complete. Run again."
-	}
-	return "Not complete: " + r.Verdict.Reasons[0] + ". Merge the missing part, or run again."
 }
 
 // sentence is the answer of a run without one from its script, by the model of its load.
@@ -158,9 +35,10 @@ func sentence(r *report.Run, best held, known bool) string {
 		return "No delivery of a measured phase arrived."
 	case r.Run.Model == report.Closed && report.Sweeps(r.Steps):
 		return swept(r, best, known)
-	case r.Run.Model == report.Closed:
+	case r.Run.Model == report.Closed && busiest.VUs != nil:
 		return fmt.Sprintf("%s carried %s with arrival p50 %s ms and %s; %s p99 is %s ms.", words.Plural(*busiest.VUs, "VU"),
-			words.PerSecond(busiest.CarriedPerS), words.MS(arrival.At(50)), worst(arrival), r.Run.RequestProtocol(), words.MS(http.At(99)))
+			words.PerSecond(busiest.CarriedPerS), words.MS(arrival.At(50)), worst(arrival), r.Run.RequestProtocol(),
+			words.MS(http.At(99)))
 	case !known:
 		return fmt.Sprintf("Carried %s with arrival p50 %s ms and %s%s.", words.PerSecond(busiest.CarriedPerS),
 			words.MS(arrival.At(50)),
@@ -184,11 +62,14 @@ func sentence(r *report.Run, best held, known bool) string {
 // noneHeld is the answer of a run that held no rate.
 func noneHeld(r *report.Run, busiest *report.Step) string {
 	limit, offered := words.Figure(r.Answer.P99LimitMS), offeredMost(busiest)
+	p99 := r.Latency.Arrival.At(99)
+	slow := p99 != nil && *p99 >= *r.Answer.P99LimitMS // what is missing is not the only cause
 	switch {
-	case r.Account.Rejected > 0:
-		return fmt.Sprintf("No rate up to %s was sustained for %d s: some messages were always refused.", offered, heldSeconds)
-	case missing(r) != "":
-		return fmt.Sprintf("No rate up to %s was sustained for %d s: some messages never arrived.", offered, heldSeconds)
+	case !slow && r.Account.Rejected > 0:
+		return fmt.Sprintf("No rate up to %s was sustained for %d s: some messages were refused.", offered, heldSeconds)
+	case !slow && missing(r) != "":
+		return fmt.Sprintf("No rate up to %s was sustained for %d s: some messages did not arrive.", offered,
+			heldSeconds)
 	case oneRate(r):
 		return fmt.Sprintf("At %s, the only rate offered, arrival %s (limit %s ms).", offered,
 			strings.Replace(worst(r.Latency.Arrival), " ", " was ", 1), limit)
@@ -252,65 +133,6 @@ func lateInside(r *report.Run) string {
 		}
 	}
 	return ""
-}
-
-// tooSlow reports whether the limit on arrival p99 failed the run.
-func tooSlow(r *report.Run) bool {
-	return r.Verdict.Result == report.Fail && slices.ContainsFunc(r.Verdict.Rules, func(rule report.Rule) bool {
-		return (rule.Name == report.P99Rule || rule.Name == report.TrendRule) && rule.OK != nil && !*rule.OK
-	})
-}
-
-// swept is the answer of a sweep of concurrency: the knee, and the highest rate within the limit.
-func swept(r *report.Run, best held, known bool) string {
-	steps := report.SweepSteps(r.Steps)
-	s := fmt.Sprintf("No knee up to %s: arrival p50 did not take off.", words.Plural(*steps[len(steps)-1].VUs, "VU"))
-	switch why := turningOf(r).why; {
-	case r.Knee != nil:
-		s = kneeSentence(r.Knee, steps)
-	case why != "":
-		s = "No knee can be told: " + why + "."
-	}
-	if !known {
-		return s
-	}
-	limit := words.Figure(r.Answer.P99LimitMS)
-	switch {
-	case best.perS == 0:
-		return s + fmt.Sprintf(" No step held arrival p99 below %s ms.", limit)
-	case len(best.over) == 0:
-		return s + fmt.Sprintf(" Every step held arrival p99 below %s ms: the highest rate is %s, with %s.", limit,
-			words.PerSecond(best.perS), words.Plural(best.vus, "VU"))
-	}
-	over, last := "", best.over[len(best.over)-1]
-	for i, vus := range best.over[:len(best.over)-1] {
-		over += words.Count(vus) + [2]string{", ", " and "}[min(1, max(0, i+3-len(best.over)))]
-	}
-	return s + fmt.Sprintf(" The highest rate with arrival p99 below %s ms is %s, with %s; %s%s exceeded it.", limit,
-		words.PerSecond(best.perS),
-		words.Plural(best.vus, "VU"), over, words.Plural(last, "VU"))
-}
-
-// sentence describes the knee of a sweep, and the rate there.
-func kneeSentence(k *report.Knee, steps []report.Step) string {
-	grew := ""
-	if k.VUs == 0 {
-		if k.Stage != "" {
-			grew = ", and " + k.Stage + " takes longest"
-		}
-		return fmt.Sprintf("The knee is below %s: with %s a backlog already grows%s.", words.Plural(k.Next, "VU"),
-			words.Count(k.Next), grew)
-	}
-	if k.Stage != "" {
-		grew = "; " + k.Stage + " has grown most"
-	}
-	at := slices.IndexFunc(steps, func(s report.Step) bool { return *s.VUs == k.VUs })
-	if at+2 == len(steps) { // of one step nobody knows whether it stays
-		return fmt.Sprintf("The knee is at %s, %s: with %s VUs p50 is %s ms%s.", words.Plural(k.VUs, "VU"),
-			words.PerSecond(steps[at].CarriedPerS), words.Count(k.Next), words.MS(steps[at+1].Latency.Arrival.At(50)), grew)
-	}
-	return fmt.Sprintf("The knee is at %s, %s: from %s VUs on p50 stays high%s.", words.Plural(k.VUs, "VU"),
-		words.PerSecond(steps[at].CarriedPerS), words.Count(k.Next), grew)
 }
 
 // limited is the limit behind a figure; empty: there is none.

@@ -153,11 +153,13 @@ func TestARateIsHeldOnlyBelowTheLimit(t *testing.T) {
 	}
 	Conclude(r, "")
 	assert.InDelta(t, 1150, *r.Answer.HeldPerS, 60, "more was offered but not held")
-	assert.Regexp(t, `^Held 1,1\d\d messages/s, with arrival p99 at most [\d.]+ ms \(limit 250 ms\)\. 2,850 messages/s were offered, and `,
+	assert.Regexp(t, `^Held 1,1\d\d messages/s, with arrival p99 at most [\d.]+ ms \(limit 250 ms\)\. `+
+		`2,850 messages/s were offered, and `,
 		r.Answer.Sentence)
 	// Regression: a run that its limit failed began with what it held below that limit.
 	slow := *r
-	slow.Verdict = report.Verdict{Result: report.Fail, Rules: []report.Rule{{Name: report.P99Rule, Op: "<", Limit: new(250.0), OK: new(false),
+	slow.Verdict = report.Verdict{Result: report.Fail, Rules: []report.Rule{{Name: report.P99Rule, Op: "<",
+		Limit: new(250.0), OK: new(false),
 		Result: report.Fail}}}
 	Conclude(&slow, "")
 	assert.Regexp(t, `^Arrival p99 [\d.,]+ ms is above the limit of 250 ms\. .* 1,1\d\d messages/s were held `,

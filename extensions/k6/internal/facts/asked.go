@@ -47,9 +47,9 @@ func recovered(r *report.Run, f *report.Recovery) string {
 			burst, since = p, true
 		}
 	}
-	most := ""
+	about, most := "", "" // lateness before the burst makes the first times too short, later lateness too long
 	if arrivalTooHigh(r) {
-		most = "at most "
+		about, most = "about ", "at most "
 	}
 	load := "the burst of " + words.Duration(burst.DurationS)
 	if burst.ArrivalRate != nil && burst.RampTo == nil {
@@ -57,12 +57,14 @@ func recovered(r *report.Run, f *report.Recovery) string {
 	}
 	text := "After " + load + " the backlog "
 	switch {
+	case f.CalmBacklog == nil:
+		text += "has no second before it to compare with"
 	case f.DrainedS == nil:
 		text += "did not drain within " + words.Duration(after)
 	case *f.DrainedS <= 0:
 		text += "had drained at its end" + besideLimit(r, drainRule, "s")
 	default:
-		text += "drained in " + most + words.Duration(*f.DrainedS) + besideLimit(r, drainRule, "s")
+		text += "drained in " + about + words.Duration(*f.DrainedS) + besideLimit(r, drainRule, "s")
 	}
 	switch {
 	case f.CalmP99MS == nil:
@@ -72,7 +74,7 @@ func recovered(r *report.Run, f *report.Recovery) string {
 	case *f.BackS <= 0:
 		text += "; p99 was back at once" + besideLimit(r, backRule, "s") + "."
 	default:
-		text += "; p99 was back after " + most + words.Duration(*f.BackS) + besideLimit(r, backRule, "s") + "."
+		text += "; p99 was back after " + about + words.Duration(*f.BackS) + besideLimit(r, backRule, "s") + "."
 	}
 	if f.Arrived99S == nil {
 		return text + " Less than 99 % of the burst arrived."

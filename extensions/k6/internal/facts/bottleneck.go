@@ -17,7 +17,11 @@ const (
 // latency of arrivals; nil: it did neither, or its stages are not known.
 func bottleneck(r *report.Run) *report.Bottleneck {
 	if r.Account.Rejected > 0 {
-		return &report.Bottleneck{Stage: "ingest", Text: "ingest, which refused messages"}
+		stage := stageOr(r, "ingest", 1)
+		if stage != "ingest" {
+			return &report.Bottleneck{Stage: stage, Text: "requests, which were refused"}
+		}
+		return &report.Bottleneck{Stage: stage, Text: "ingest, which refused messages"}
 	}
 	if !slices.ContainsFunc(r.Verdict.Rules, tooSlowBy) {
 		return nil
@@ -29,7 +33,10 @@ func bottleneck(r *report.Run) *report.Bottleneck {
 	case longest[0] != stages.Schedule:
 		return &report.Bottleneck{Stage: longest[0], Text: longest[0]}
 	case sendersWaited(r):
-		return &report.Bottleneck{Stage: "request", Text: "request: all senders waited for answers"}
+		return &report.Bottleneck{Stage: stageOr(r, "request", 1), Text: "request: all senders waited for answers"}
+	case scene(r).InFlight == 0: // a merged run does not know how many senders it had
+		return &report.Bottleneck{Stage: stages.Schedule,
+			Text: "schedule: the generator, or answers that its senders waited for"}
 	case !sharesHost(r):
 		return &report.Bottleneck{Stage: stages.Schedule, Text: "schedule: the generator, not the pipeline"}
 	}
@@ -40,6 +47,14 @@ func bottleneck(r *report.Run) *report.Bottleneck {
 	return &report.Bottleneck{Stage: stages.Schedule, Text: text}
 }
 
+// stageOr is a stage of our pipeline, if the run has it, or else the n-th stage that the run has.
+func stageOr(r *report.Run, name string, n int) string {
+	if slices.ContainsFunc(r.Stages, func(s stages.Stage) bool { return s.Name == name }) || len(r.Stages) <= n {
+		return name
+	}
+	return r.Stages[n].Name
+}
+
 // tooSlowBy reports whether a rule is a broken limit on the latency of arrivals, or on the backlog, which is latency to
 // come.
 func tooSlowBy(rule report.Rule) bool {
@@ -47,7 +62,7 @@ func tooSlowBy(rule report.Rule) bool {
 		return false
 	}
 	_, _, within := report.WithinMetric(rule.Name)
-	return within || rule.Name == report.P99Rule || rule.Name == report.TrendRule || rule.Name == backlogRule
+	return within || onP99(rule) || rule.Name == backlogRule
 }
 
 // backlogRule is the limit on the growth of the backlog of a search for the capacity.

@@ -72,7 +72,8 @@ func TestAGeneratorWhoseSendersAllWaitedIsLateForTheRequests(t *testing.T) {
 	waiting := slow(late, func(r *report.Run) { r.Steps[1].Latency = httpMean(250) })
 	assert.Equal(t, "request", bottleneck(waiting).Stage)
 	waiting.Scene = nil
-	assert.Equal(t, "schedule", bottleneck(waiting).Stage, "it is not known how many requests may be in flight")
+	assert.Equal(t, "schedule: the generator, or answers that its senders waited for", text(t, waiting),
+		"it is not known how many requests may be in flight")
 }
 
 func TestARunThatHeldItsLimitsHasNoBottleneck(t *testing.T) {

@@ -127,7 +127,8 @@ func Denied(errors []report.ErrorClass) string {
 	var why []string
 	for _, e := range errors {
 		if e.Stage == report.DenialStage && len(why) < classesMost {
-			why = append(why, fmt.Sprintf("%s × %s (%s)", words.Count(e.Count), e.Class, words.Short(words.Printable(e.Example))))
+			why = append(why, fmt.Sprintf("%s × %s (%s)", words.Count(e.Count), e.Class,
+				words.Short(words.Printable(e.Example))))
 		}
 	}
 	return strings.Join(why, ", ")

@@ -24,8 +24,8 @@ func percentilesTitle(arrival report.Latency) string {
 		return "Too few deliveries for a curve of their arrival"
 	}
 	percentile := strconv.FormatFloat(math.Floor(last[0]*1000+slack)/1000, 'f', -1, 64) // 99.9997 is never 100
-	return fmt.Sprintf("Half of the deliveries arrived within %s ms, %s %% within %s ms", words.MS(arrival.P50), percentile,
-		words.MS(&last[1]))
+	return fmt.Sprintf("Half of the deliveries arrived within %s ms, %s %% within %s ms", words.MS(arrival.P50),
+		percentile, words.MS(&last[1]))
 }
 
 // distributionTitle names the bin with most deliveries.
@@ -74,8 +74,8 @@ func byLoad(r *report.Run) []report.LoadPoint {
 	return points
 }
 
-// binQuantile is a quantile of what lies in bins, ms, no more than most: as far through its bin, logarithmically, as its
-// rank; nil: too few.
+// binQuantile is a quantile of what lies in bins, ms, no more than most: as far through its bin, logarithmically, as
+// its rank; nil: too few.
 func binQuantile(bins []int64, share, most float64) *float64 {
 	all := int64(0)
 	for _, n := range bins[1:] {

@@ -17,7 +17,7 @@ const (
 // disturbed says what others took of the CPU in the measured phases, if a run that did not hold its load might have
 // held it without them; empty: nothing much, or their CPU would not have been enough for the messages that are missing.
 func disturbed(r *report.Run) string {
-	mean, worst := measuredSteal(r)
+	mean, worst, _ := stealOf(measuredSeconds(r))
 	others := othersPercent(r)
 	var all []string
 	if mean >= report.StealMuch || worst >= stealMuchAtOnce {
@@ -27,10 +27,10 @@ func disturbed(r *report.Run) string {
 	if others >= othersMuch {
 		all = append(all, fmt.Sprintf("other processes took %s of the CPU", words.Percent(others/100)))
 	}
-	due, arrived := 0.0, 0.0
-	for i := range r.Timeline {
-		if s := &r.Timeline[i]; inMeasured(r, s) {
-			due, arrived = due+float64(s.Scheduled), arrived+float64(s.Arrived)
+	due, arrived := 0.0, 0.0 // messages
+	for i := range r.Steps {
+		if s := &r.Steps[i]; s.Measured {
+			due, arrived = due+s.ScheduledPerS*s.DurationS, arrived+s.CarriedPerS*s.DurationS
 		}
 	}
 	overloaded := due > 0 && arrived/due < (1-(mean+others)/100)*(1-underWay)
@@ -38,18 +38,6 @@ func disturbed(r *report.Run) string {
 		return ""
 	}
 	return strings.Join(all, ", ")
-}
-
-// measuredSteal is Steal of the measured phases; 0 where the system does not report it.
-func measuredSteal(r *report.Run) (mean, worst float64) {
-	n := 0
-	for i := range r.Timeline {
-		s := &r.Timeline[i]
-		if steal := s.Generator.StealPercent; steal != nil && inMeasured(r, s) {
-			mean, worst, n = mean+*steal, max(worst, *steal), n+1
-		}
-	}
-	return mean / float64(max(1, n)), worst
 }
 
 // othersPercent is what processes outside the run used of a shared host in its measured phases, in % of its CPU; 0:
@@ -88,17 +76,4 @@ func coresOf(r *report.Run) float64 {
 		return cores
 	}
 	return 0
-}
-
-// inMeasured reports whether a second belongs to a measured phase.
-func inMeasured(r *report.Run, s *report.Interval) bool {
-	if s.Phase == nil {
-		return false
-	}
-	for i := range r.Steps {
-		if r.Steps[i].Name == *s.Phase {
-			return r.Steps[i].Measured
-		}
-	}
-	return false
 }

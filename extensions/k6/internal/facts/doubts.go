@@ -13,8 +13,9 @@ var claims = []string{
 	report.SamplesClaim,
 }
 
-// inDoubt are the claims of a run that its broken rules on the instrument put in doubt, each once. Rules that disagree on
-// the direction leave it open. A broken rule that makes the run invalid and names no claim puts every claim in doubt.
+// inDoubt are the claims of a run that its broken rules on the instrument put in doubt, each once. Rules that disagree
+// on the direction leave it open. A broken rule that makes the run invalid and names no claim puts every claim in
+// doubt.
 func inDoubt(r *report.Run) []report.InDoubt {
 	all := []report.InDoubt{}
 	for _, claim := range claims {

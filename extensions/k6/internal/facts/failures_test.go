@@ -20,13 +20,14 @@ func refusedRun(body string) *report.Run {
 	return r
 }
 
-// Regression: the first sentence held {\"error\":\"a backlog of 100 … reaches the limit of 10…, then "its log says why",
-// then the first reason once more.
+// Regression: the first sentence held {\"error\":\"a backlog of 100 … reaches the limit of 10…, then "its log says
+// why", then the first reason once more.
 func TestARefusalIsSaidOnceInTheWordsOfTheIngest(t *testing.T) {
 	t.Parallel()
 	r := refusedRun(`{"error":"a backlog of 100 messages reaches the limit of 100"}`)
 	Conclude(r, "")
-	const said = "The ingest refused 6,221 of 10,500 requests (HTTP 503: “a backlog of 100 messages reaches the limit of 100”)"
+	const said = "The ingest refused 6,221 of 10,500 requests " +
+		"(HTTP 503: “a backlog of 100 messages reaches the limit of 100”)"
 	assert.Equal(t, 1, strings.Count(r.Answer.Sentence, said), r.Answer.Sentence)
 	assert.Empty(t, r.Facts.Reasons)
 	assert.NotContains(t, r.Answer.Sentence, "its log")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
@@ -180,10 +179,7 @@ func longestStretch(rows, width int, row func(i int) (t int, held bool)) (from, 
 
 // grownBacklog is about a phase in which more messages came than the pipeline carried.
 func grownBacklog(r *report.Run, step report.Step) *report.Finding {
-	end := step.StartS + step.DurationS
-	first := sort.Search(len(r.Timeline), func(i int) bool { return float64(r.Timeline[i].T) >= step.StartS })
-	inside := r.Timeline[first:]
-	inside = inside[:sort.Search(len(inside), func(i int) bool { return float64(inside[i].T+1) > end })]
+	inside := secondsIn(r.Timeline, spanOf(&step))
 	if !step.Measured || len(inside) < phaseSeconds {
 		return nil
 	}
@@ -200,7 +196,7 @@ func grownBacklog(r *report.Run, step report.Step) *report.Finding {
 			"the backlog grew from %s to %s deliveries.", words.Short(step.Name), words.Count(was),
 			words.Count(is)),
 		Next: "lower the rate to what was carried, or find the process that is full or the stage that grows",
-		Span: &report.Span{FromS: step.StartS, ToS: end},
+		Span: new(spanOf(&step)),
 	}
 }
 
@@ -226,11 +222,14 @@ func meanOr0(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
-	sum := 0.0
+	return sumOf(values) / float64(len(values))
+}
+
+func sumOf(values []float64) (sum float64) {
 	for _, value := range values {
 		sum += value
 	}
-	return sum / float64(len(values))
+	return sum
 }
 
 func moment(second int) string { return words.Moment(time.Duration(second) * time.Second) }

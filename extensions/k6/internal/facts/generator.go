@@ -33,8 +33,8 @@ func generatorCost(r *report.Run) report.GeneratorCost {
 		return cost
 	}
 	seconds := 0.0
-	for _, phase := range r.Run.Profile.Phases {
-		seconds += phase.DurationS
+	for i := range r.Steps { // those that a killed run had reached
+		seconds += r.Steps[i].DurationS
 	}
 	cost.CPUPerMessageUS = new(*percent / 100 * seconds * 1e6 / float64(r.Account.Scheduled))
 	return cost

@@ -13,7 +13,8 @@ import (
 func costly(tool string, processes ...string) *report.Run {
 	r := &report.Run{Account: report.Account{Scheduled: 10_000}}
 	r.Run.Tool.Name = tool
-	r.Run.Profile.Phases = []report.Phase{{DurationS: 4}, {DurationS: 6}}
+	r.Steps = []report.Step{{DurationS: 4}, {DurationS: 6}}
+	r.Run.Profile.Phases = []report.Phase{{DurationS: 4}, {DurationS: 6}, {DurationS: 90}} // the last was not reached
 	for _, process := range processes {
 		one := report.Resource{Process: process}
 		one.CPUPercent.Mean, one.RSSMB.Max = new(50.0), new(90.0)

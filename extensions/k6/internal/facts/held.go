@@ -52,7 +52,7 @@ func whole(s report.Step) bool {
 type held struct {
 	perS    float64 // messages/s that were accepted and arrived; 0: none
 	offered float64 // messages/s that were due meanwhile; 0 in a sweep
-	most    bool    // no higher rate was offered for as long
+	most    bool    // of the open model, no higher rate was offered for as long
 	vus     int     // of a sweep, the concurrency
 	over    []int   // of a sweep, the concurrencies that did not hold
 
@@ -67,7 +67,6 @@ func heldBelow(r *report.Run, limit float64) (h held, known bool) {
 		return heldSecondsBelow(r, limit)
 	}
 	steps := report.SweepSteps(r.Steps)
-	h.most = true
 	for _, s := range steps {
 		p99 := s.Latency.Arrival.At(99)
 		if p99 == nil || *p99 >= limit || !whole(s) {
@@ -76,9 +75,6 @@ func heldBelow(r *report.Run, limit float64) (h held, known bool) {
 		if len(h.over) == 0 && s.CarriedPerS > h.perS {
 			h.perS, h.vus, h.p99 = s.CarriedPerS, *s.VUs, p99
 		}
-	}
-	if last := len(steps) - 1; last < 0 || len(h.over) > 0 || *steps[last].VUs != h.vus {
-		h.most = false
 	}
 	return h, len(steps) > 0
 }
@@ -142,7 +138,9 @@ func p99At(r *report.Run, w window, limit float64) (p99 *float64, exact bool) {
 
 // ramps reports whether a phase changes its rate.
 func ramps(r *report.Run, name string) bool {
-	return slices.ContainsFunc(r.Run.Profile.Phases, func(p report.Phase) bool { return p.Name == name && p.RampTo != nil })
+	return slices.ContainsFunc(r.Run.Profile.Phases, func(p report.Phase) bool {
+		return p.Name == name && p.RampTo != nil
+	})
 }
 
 // windows are all windows within measured phases. A window takes heldSeconds, or as long as a hundred deliveries take:

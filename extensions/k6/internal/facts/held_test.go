@@ -18,7 +18,8 @@ func steadyRun(seconds, perS int, ms float64) *report.Run {
 	ended, phase := "2026-11-25T12:00:00.000Z", "hold"
 	r := &report.Run{}
 	r.Run.Model, r.Run.Ended, r.Run.Profile.Flows = report.Open, &ended, []report.Flow{{Messages: 1, Deliveries: 1}}
-	r.Verdict = report.Verdict{Result: report.Pass, Rules: []report.Rule{{Name: report.P99Rule, Op: "<", Limit: new(250.0), Unit: "ms",
+	r.Verdict = report.Verdict{Result: report.Pass, Rules: []report.Rule{{Name: report.P99Rule, Op: "<",
+		Limit: new(250.0), Unit: "ms",
 		OK: new(true), Result: report.Fail}}}
 	var all, all1 ledger.Series
 	all1.AddMany(int64(ms*1000), perS)
@@ -64,7 +65,8 @@ func TestALowRateAboveTheLimitIsNotHeld(t *testing.T) {
 	slow := steadyRun(120, 10, 400)
 	Conclude(slow, "")
 	assert.Zero(t, *slow.Answer.HeldPerS)
-	assert.Equal(t, "At 10 messages/s, the only rate offered, arrival p99 was 400 ms (limit 250 ms).", slow.Answer.Sentence)
+	assert.Equal(t, "At 10 messages/s, the only rate offered, arrival p99 was 400 ms (limit 250 ms).",
+		slow.Answer.Sentence)
 
 	// Two of a hundred deliveries are slow.
 	some := steadyRun(120, 10, 3)
@@ -180,6 +182,7 @@ func TestARateThatWasNotOfferedIsNotHeld(t *testing.T) {
 			r.Timeline[i].Offered = new(300)
 		}
 	}
+	Offer(r)
 	Conclude(r, "")
 	assert.Zero(t, *r.Answer.HeldPerS)
 	assert.InDelta(t, 350, *r.Steps[0].OfferedPerS, 1e-9)

@@ -2,6 +2,7 @@ package facts
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
@@ -28,9 +29,14 @@ func host(r *report.Run) *report.Figures {
 // Steal is the share of the generator's host that its hypervisor gave to others, in % of its CPU: the mean over the run
 // and the worst second. known is false where the system does not report it.
 func Steal(r *report.Run) (mean, worst float64, known bool) {
+	return stealOf(secondsIn(r.Timeline, report.Span{ToS: math.Inf(1)}))
+}
+
+// stealOf is Steal of some seconds.
+func stealOf(seconds []*report.Interval) (mean, worst float64, known bool) {
 	n := 0
-	for i := range r.Timeline {
-		if steal := r.Timeline[i].Generator.StealPercent; steal != nil {
+	for _, s := range seconds {
+		if steal := s.Generator.StealPercent; steal != nil {
 			mean, worst, n = mean+*steal, max(worst, *steal), n+1
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
-// hostTile is the CPU of a host that generator and pipeline share and that had no core left for some seconds; nil: there
-// is no such host.
+// hostTile is the CPU of a host that generator and pipeline share and that had no core left for some seconds; nil:
+// there is no such host.
 func hostTile(r *report.Run) *report.Tile {
 	seconds := measuredSeconds(r)
 	var used []float64

@@ -190,8 +190,9 @@ func socketWait(r *report.Run) report.Check {
 
 // offeredShare is the least part of a measured phase's messages that were sent in the second they were due in.
 func offeredShare(r *report.Run) report.Check {
-	row := report.Check{What: "offered", Meaning: "messages sent in the second they were due in, of the phase with the fewest",
-		Figure: notKnown}
+	row := report.Check{What: "offered",
+		Meaning: "messages sent in the second they were due in, of the phase with the fewest",
+		Figure:  notKnown}
 	if v := ruleOf(r, "offered").Value; v != nil {
 		row.Figure = words.Percent(*v / 100)
 	}

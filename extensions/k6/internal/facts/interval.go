@@ -18,9 +18,9 @@ const (
 	freedomLeast  = 4    // degrees of freedom; with fewer the interval says nothing
 )
 
-// NewInterval is the confidence interval of a run's arrival p99; nil: the run is too short for how alike its seconds are,
-// too little lies above p99, or the run did not count its deliveries by due second. A run without its histogram has the
-// quantiles of its curve.
+// NewInterval is the confidence interval of a run's arrival p99; nil: the run is too short for how alike its seconds
+// are, too little lies above p99, or the run did not count its deliveries by due second. A run without its histogram
+// has the quantiles of its curve.
 //
 // It is that of Woodruff (1952): the quantiles of the run's histogram at the ends of the interval of the share above
 // p99. The variance of that share comes from blocks of consecutive seconds (by due time), as slow seconds come
@@ -68,18 +68,8 @@ func onCurve(curve [][2]float64, share float64) float64 {
 func dueBins(r *report.Run) (seconds [][]int64, at []int) {
 	known := false
 	for i := range r.Timeline {
-		s, share, step, most := &r.Timeline[i], 0.0, 0, 0.0
-		for j := range r.Steps {
-			span := spanOf(&r.Steps[j])
-			part := min(float64(s.T+1), span.ToS) - max(float64(s.T), span.FromS)
-			if !r.Steps[j].Measured || part <= 0 {
-				continue
-			}
-			if share += part; part > most {
-				step, most = j, part
-			}
-		}
-		if share >= measuredEnough {
+		s := &r.Timeline[i]
+		if step := measuredStep(r, s); step >= 0 {
 			seconds, at, known = append(seconds, s.DueBins), append(at, step), known || len(s.DueBins) > 0
 		}
 	}

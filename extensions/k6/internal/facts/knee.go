@@ -27,11 +27,9 @@ const (
 	fullMuch = 0.5  // a host that was full in this share of a step's seconds shows its own limit
 )
 
-// NewKnee finds the knee of a run's measured steps, and the stage of its list that grew there. It is nil if they have
-// one concurrency (no sweep), or the last step has not taken off, or something else than the pipeline shows: a
+// turningOf finds the knee of a run's measured steps, and the stage of its list that grew there. There is none if they
+// have one concurrency (no sweep), or the last step has not taken off, or something else than the pipeline shows: a
 // throughput that fell before, or a full host.
-func NewKnee(r *report.Run) *report.Knee { return turningOf(r).knee }
-
 func turningOf(r *report.Run) (found turning) {
 	steps := report.SweepSteps(r.Steps)
 	if !report.Sweeps(r.Steps) {
@@ -76,9 +74,8 @@ func unclear(r *report.Run, steps []report.Step, at int) string {
 // hostFull reports whether the generator's host, which the pipeline shares, was full for much of a step.
 func hostFull(r *report.Run, step report.Step) bool {
 	full, known := 0, 0
-	for i := range r.Timeline {
-		s := &r.Timeline[i]
-		if t := float64(s.T); t < step.StartS || t+1 > step.StartS+step.DurationS || s.Generator.HostPercent == nil {
+	for _, s := range secondsIn(r.Timeline, spanOf(&step)) {
+		if s.Generator.HostPercent == nil {
 			continue
 		}
 		known++

@@ -27,7 +27,8 @@ func TestTheKneeIsTheLastPointBeforeP50TakesOff(t *testing.T) {
 		steps := []report.Step{}
 		for _, p := range v.Points {
 			vus := int(*p[0])
-			s := report.Step{VUs: &vus, Measured: true, Scheduled: 1000, Latency: report.Latencies{Arrival: report.Latency{P50: p[1]}}}
+			s := report.Step{VUs: &vus, Measured: true, Scheduled: 1000,
+				Latency: report.Latencies{Arrival: report.Latency{P50: p[1]}}}
 			if len(p) > 2 {
 				owed := int(1000 * *p[2])
 				s.Backlog = &owed
@@ -35,7 +36,7 @@ func TestTheKneeIsTheLastPointBeforeP50TakesOff(t *testing.T) {
 			steps = append(steps, s)
 		}
 		var vus *int
-		if knee := NewKnee(sweepRun(steps)); knee != nil {
+		if knee := turningOf(sweepRun(steps)).knee; knee != nil {
 			vus = &knee.VUs
 		}
 		assert.Equal(t, v.Knee, vus, v.Name)
@@ -46,24 +47,25 @@ func TestTheKneeUsesOnlyMeasuredSteps(t *testing.T) {
 	t.Parallel()
 	step := func(vus int, p50, queue, delivery float64, measured bool) report.Step {
 		stages := map[string]report.Latency{"queue": {Mean: &queue}, "delivery": {Mean: &delivery}}
-		return report.Step{VUs: &vus, Measured: measured, Latency: report.Latencies{Arrival: report.Latency{Count: 100, P50: &p50}, Stages: stages}}
+		return report.Step{VUs: &vus, Measured: measured,
+			Latency: report.Latencies{Arrival: report.Latency{Count: 100, P50: &p50}, Stages: stages}}
 	}
 	steps := []report.Step{
 		step(4, 0.1, 0, 0, false), step(8, 100, 90, 9, true), step(1, 1, 0.2, 0.5, true), step(4, 2, 1, 1, true),
 		step(0, 0.1, 0, 0, true),
 	}
-	assert.Equal(t, &report.Knee{VUs: 4, Next: 8, Stage: "queue"}, NewKnee(sweepRun(steps)))
-	assert.Contains(t, kneeSentence(NewKnee(sweepRun(steps)), steps),
+	assert.Equal(t, &report.Knee{VUs: 4, Next: 8, Stage: "queue"}, turningOf(sweepRun(steps)).knee)
+	assert.Contains(t, kneeSentence(turningOf(sweepRun(steps)).knee, steps),
 		"from 8 VUs on p50 stays high; queue has grown most")
 	for i := range steps {
 		steps[i].Scheduled, steps[i].Backlog = 100, new(int)
 		*steps[i].Backlog = 30
 	}
-	assert.Equal(t, &report.Knee{VUs: 0, Next: 1, Stage: "delivery"}, NewKnee(sweepRun(steps)))
-	assert.Contains(t, kneeSentence(NewKnee(sweepRun(steps)), steps),
+	assert.Equal(t, &report.Knee{VUs: 0, Next: 1, Stage: "delivery"}, turningOf(sweepRun(steps)).knee)
+	assert.Contains(t, kneeSentence(turningOf(sweepRun(steps)).knee, steps),
 		"below 1 VU: with 1 a backlog already grows, and delivery takes longest")
-	assert.Nil(t, NewKnee(sweepRun(steps[:1])))
-	assert.Nil(t, NewKnee(sweepRun([]report.Step{{Measured: true}})), "the open model")
+	assert.Nil(t, turningOf(sweepRun(steps[:1])).knee)
+	assert.Nil(t, turningOf(sweepRun([]report.Step{{Measured: true}})).knee, "the open model")
 }
 
 // sweepRun is a run of steps through the default stages.
@@ -91,9 +93,9 @@ func doubling(carried ...float64) *report.Run {
 // Regression: "The knee is at 16 VUs, 900 messages/s", where 8 VUs had carried 1,524.
 func TestThereIsNoKneeAfterThroughputHasFallen(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, 4, NewKnee(doubling(500, 900, 1500, 1520, 1530)).VUs)
+	assert.Equal(t, 4, turningOf(doubling(500, 900, 1500, 1520, 1530)).knee.VUs)
 	r := doubling(500, 1524, 900, 950, 940)
-	assert.Nil(t, NewKnee(r))
+	assert.Nil(t, turningOf(r).knee)
 	assert.Contains(t, turningOf(r).why, "throughput was highest with 2 VUs (1,524 messages/s)")
 }
 
@@ -103,8 +105,10 @@ func TestThereIsNoKneeOnASaturatedHost(t *testing.T) {
 	for i := 10; i < len(r.Timeline); i++ {
 		r.Timeline[i].Generator.HostPercent = new(99.0)
 	}
-	assert.Nil(t, NewKnee(r))
+	assert.Nil(t, turningOf(r).knee)
 	assert.Contains(t, turningOf(r).why, "the host was saturated from 2 VUs on")
+	assert.Contains(t, latencyByVUsTitle(turningOf(r), report.SweepSteps(r.Steps)), "No knee can be told: the host",
+		"the chart says what the answer says")
 	r.Environment["shared_host"] = false
-	assert.NotNil(t, NewKnee(r), "it is not the pipeline's")
+	assert.NotNil(t, turningOf(r).knee, "it is not the pipeline's")
 }

@@ -12,9 +12,6 @@ type loads struct {
 	ramps []bool // by load
 }
 
-// oneLoad is that of so many seconds under one load.
-func oneLoad(seconds int) loads { return loads{make([]int, seconds), make([]bool, 1)} }
-
 // loadKey tells loads apart.
 type loadKey struct {
 	rate, vus float64

@@ -8,6 +8,9 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
+// oneLoad is that of so many seconds under one load.
+func oneLoad(seconds int) loads { return loads{make([]int, seconds), make([]bool, 1)} }
+
 func TestSecondsOfEqualRatesAreUnderOneLoad(t *testing.T) {
 	t.Parallel()
 	r := &report.Run{Run: report.Identity{Profile: report.Profile{Phases: []report.Phase{

@@ -11,12 +11,12 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// A punctual generator's messages arrive no later than those of a late one, and earlier by at most twice the largest
-// lateness of their busy period. Once, as the whole schedule shifted by that lateness shifts all arrivals by as much,
-// and no message is sent later than in it. Once more, as senders overtake each other: a message that was due first may
-// be sent last, behind all that were due within that lateness. It holds for pipelines that serve in order or side by
-// side and have no clock of their own.
-const overtaking = 2
+// Overtaking is how many times the largest lateness of its busy period a message may arrive later for it. A punctual
+// generator's messages arrive no later than those of a late one, and earlier by at most that. Once, as the whole
+// schedule shifted by that lateness shifts all arrivals by as much, and no message is sent later than in it. Once more,
+// as senders overtake each other: a message that was due first may be sent last, behind all that were due within that
+// lateness. It holds for pipelines that serve in order or side by side and have no clock of their own.
+const Overtaking = 2
 
 // busyLeast is how many seconds before a message its busy period is taken to begin at the latest.
 const busyLeast = 2
@@ -115,7 +115,7 @@ func NewPunctual(r *report.Run, wait float64) *Punctual {
 				t.add(r.Timeline[i].DueBins)
 			}
 		}
-		t.late = overtaking*t.late + wait
+		t.late = Overtaking*t.late + wait
 		p.tolerances = append(p.tolerances, t)
 	}
 	return p

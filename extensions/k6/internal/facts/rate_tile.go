@@ -20,6 +20,12 @@ func rateTile(r *report.Run, of scope, best held) report.Tile {
 	case of.step != nil:
 		tile.Note = "accepted and arrived " + of.about
 		return withRate(tile, of.step.CarriedPerS, "mean of the step")
+	case r.Run.Model == report.Closed && held != nil && *held > 0:
+		tile.Note = fmt.Sprintf("accepted and arrived, with p99 %s ms", words.MS(best.p99))
+		return withRate(tile, *held, "mean of the phase")
+	case r.Run.Model == report.Closed && held != nil:
+		tile.Note = "no phase had p99 below " + words.Figure(limit) + " ms"
+		return tile
 	case held != nil && *held > 0 && best.p99 != nil && best.exact:
 		tile.Note = fmt.Sprintf("held, with p99 %s ms at that rate", words.MS(best.p99))
 		return withRate(tile, *held, "highest mean of "+fmt.Sprint(heldSeconds)+" s")

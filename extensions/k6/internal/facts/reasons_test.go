@@ -20,7 +20,8 @@ func TestAReasonThatTheAnswerHoldsIsNotRepeated(t *testing.T) {
 		{"Arrival p99 4,020 ms is above the limit of 250 ms.", []string{"arrival p99 4,020 ms, limit < 250 ms"}, []string{}},
 		{"Held 5 messages/s with arrival p99 4,020 ms.", []string{"arrival p99 4,020 ms, limit < 250 ms"},
 			[]string{"arrival p99 4,020 ms, limit < 250 ms"}},
-		{"6,221 of 24,000 messages did not arrive (6,221 rejected).", []string{"rejected: 6,221 of 24,000 messages"}, []string{}},
+		{"6,221 of 24,000 messages did not arrive (6,221 rejected).", []string{"rejected: 6,221 of 24,000 messages"},
+			[]string{}},
 		{"", nil, []string{}},
 	} {
 		r := &report.Run{Verdict: report.Verdict{Reasons: c.reasons}, Answer: report.Answer{Sentence: c.answer}}

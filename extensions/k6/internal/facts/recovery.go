@@ -54,8 +54,8 @@ func drained(timeline []report.Interval, end float64, limit int) (s *float64) {
 	return s
 }
 
-// worstP99 is the highest p99 of seconds with enough deliveries, in ms. At a low rate no second has as many: few is true,
-// and it is the largest latency. The first second counts only if it is the only one.
+// worstP99 is the highest p99 of seconds with enough deliveries, in ms. At a low rate no second has as many: few is
+// true, and it is the largest latency. The first second counts only if it is the only one.
 func worstP99(seconds []*report.Interval) (worst *float64, few bool) {
 	if len(seconds) > 1 {
 		seconds = seconds[1:]

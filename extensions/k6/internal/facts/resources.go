@@ -15,8 +15,9 @@ func hostUse(r *report.Run) *report.HostUse {
 	}
 	idle, switches := present(figures.Gauges["id"]), present(figures.Gauges["cs"])
 	use := &report.HostUse{
-		IdleMeanPercent: meanOf(idle), IdleLeastPercent: extreme(idle, slices.Min), SwitchesMaxPerS: extreme(switches, slices.Max),
-		Swapped: swapped(figures),
+		IdleMeanPercent: meanOf(idle), IdleLeastPercent: extreme(idle, slices.Min),
+		SwitchesMaxPerS: extreme(switches, slices.Max),
+		Swapped:         swapped(figures),
 	}
 	if mean, worst, known := hypervisor(r, figures); known {
 		use.StealMeanPercent, use.StealMaxPercent = &mean, &worst
@@ -53,7 +54,7 @@ func resources(r *report.Run) report.Resources {
 		}
 		for _, name := range slices.Sorted(maps.Keys(resource.Figures.Counts)) {
 			values := present(resource.Figures.Counts[name])
-			sum := meanOr0(values) * float64(len(values))
+			sum := sumOf(values)
 			all.Totals = append(all.Totals, report.Totals{Process: resource.Process, Name: name, Sum: &sum,
 				Max: extreme(values, slices.Max)})
 		}

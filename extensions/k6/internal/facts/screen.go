@@ -65,7 +65,8 @@ func phases(r *report.Run) []report.PhaseFacts {
 func slowerRequests(r *report.Run) string {
 	of := scopeOf(r)
 	arrival, http := of.Arrival.At(99), of.HTTP.At(99)
-	if arrival == nil || http == nil || *http <= *arrival || r.Run.RequestProtocol() != "HTTP" || refusedShare(r) > mostRefused {
+	if arrival == nil || http == nil || *http <= *arrival || r.Run.RequestProtocol() != "HTTP" ||
+		refusedShare(r) > mostRefused {
 		return ""
 	}
 	return "The answer can be slower than the arrival: the ingest answers after Redis has confirmed, " +

@@ -83,24 +83,37 @@ func spanOf(s *report.Step) report.Span {
 	return report.Span{FromS: s.StartS, ToS: s.StartS + s.DurationS}
 }
 
-// measuredEnough is the share of a second that lies in measured phases. A step of a closed load begins some ms after the
-// second in which the last one has drained.
+// measuredEnough is the share of a second that lies in measured phases. A step of a closed load begins some ms after
+// the second in which the last one has drained.
 const measuredEnough = 0.9
 
 // measuredSeconds are the seconds of a run that lie in measured phases, ascending.
 func measuredSeconds(r *report.Run) (seconds []*report.Interval) {
 	for i := range r.Timeline {
-		s, share := &r.Timeline[i], 0.0
-		for j := range r.Steps {
-			if span := spanOf(&r.Steps[j]); r.Steps[j].Measured {
-				share += max(0, min(float64(s.T+1), span.ToS)-max(float64(s.T), span.FromS))
-			}
-		}
-		if share >= measuredEnough {
+		if s := &r.Timeline[i]; measuredStep(r, s) >= 0 {
 			seconds = append(seconds, s)
 		}
 	}
 	return seconds
+}
+
+// measuredStep is the index of the step with the largest part of a second; −1: it does not lie in measured phases.
+func measuredStep(r *report.Run, s *report.Interval) int {
+	share, step, most := 0.0, -1, 0.0
+	for i := range r.Steps {
+		span := spanOf(&r.Steps[i])
+		part := min(float64(s.T+1), span.ToS) - max(float64(s.T), span.FromS)
+		if !r.Steps[i].Measured || part <= 0 {
+			continue
+		}
+		if share += part; part > most {
+			step, most = i, part
+		}
+	}
+	if share < measuredEnough {
+		return -1
+	}
+	return step
 }
 
 // arrivalSeconds are the seconds in which deliveries of measured phases arrive: those of the phases, and of the drain

@@ -8,7 +8,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
-func latencyByVUsTitle(knee *report.Knee, steps []report.Step) string {
+func latencyByVUsTitle(found turning, steps []report.Step) string {
+	knee := found.knee
 	p50 := func(vus int) string {
 		for _, s := range steps {
 			if *s.VUs == vus {
@@ -16,6 +17,9 @@ func latencyByVUsTitle(knee *report.Knee, steps []report.Step) string {
 			}
 		}
 		return none
+	}
+	if found.why != "" {
+		return "No knee can be told: " + found.why
 	}
 	if knee == nil {
 		return fmt.Sprintf("No knee: up to %s arrival p50 did not take off", words.Plural(*steps[len(steps)-1].VUs, "VU"))

@@ -24,8 +24,8 @@ type scope struct {
 	about string       // the step in words; empty: the measured phases
 }
 
-// scopeOf is the scope of a run's tiles. Of a sweep it is the knee, as a mix of all steps is a figure of none; without a
-// knee it is the step that carried most.
+// scopeOf is the scope of a run's tiles. Of a sweep it is the knee, as a mix of all steps is a figure of none; without
+// a knee it is the step that carried most.
 func scopeOf(r *report.Run) scope {
 	if !report.Sweeps(r.Steps) {
 		return scope{Latencies: r.Latency}
@@ -71,7 +71,8 @@ func tiles(r *report.Run, best held) []report.Tile {
 // refusedShare is the share of the requests or messages that the pipeline did not accept.
 func refusedShare(r *report.Run) float64 {
 	a := r.Account
-	return max(float64(a.Rejected)/float64(max(1, a.Scheduled)), float64(a.Requests.Failed)/float64(max(1, a.Requests.Sent)))
+	return max(float64(a.Rejected)/float64(max(1, a.Scheduled)),
+		float64(a.Requests.Failed)/float64(max(1, a.Requests.Sent)))
 }
 
 // latencyTile is the tile of a percentile in ms.
@@ -90,7 +91,7 @@ func p99Tile(r *report.Run, of scope) report.Tile {
 		return tile
 	}
 	tile.Worry = slices.ContainsFunc(r.Verdict.Rules, func(rule report.Rule) bool {
-		return (rule.Name == report.P99Rule || rule.Name == report.TrendRule) && rule.IsBroken() && rule.Result == report.Fail
+		return onP99(rule) && rule.IsBroken() && rule.Result == report.Fail
 	})
 	limit := ""
 	switch {
@@ -162,25 +163,15 @@ func missedTile(r *report.Run) report.Tile {
 	return tile
 }
 
-// doubtOf is the direction in which the broken rules put a claim in doubt, for a tile.
+// doubtOf is how a tile of a claim in doubt says so; empty: it is in none.
 func doubtOf(r *report.Run, claim string) string {
-	found := ""
-	for _, rule := range r.Verdict.Rules {
-		if !rule.IsBroken() {
-			continue
-		}
-		for _, doubt := range rule.Doubts {
-			if doubt.Claim != claim {
-				continue
-			}
-			one := map[string]string{report.TooHigh: report.AtMost, report.TooLow: report.AtLeast}[doubt.Direction]
-			if one == "" || found != "" && found != one {
-				return report.About
-			}
-			found = one
+	for _, d := range r.Facts.Doubts {
+		if d.Claim == claim {
+			return map[string]string{report.TooHigh: report.AtMost, report.TooLow: report.AtLeast,
+				report.Either: report.About}[d.Direction]
 		}
 	}
-	return found
+	return ""
 }
 
 // doubted puts a doubt before a figure.

@@ -33,7 +33,7 @@ func titles(r *report.Run) map[string]string {
 	add("by_load", byLoadTitle(r.Facts.ByLoad))
 	if report.Sweeps(r.Steps) {
 		steps := report.SweepSteps(r.Steps)
-		add("latency_by_vus", latencyByVUsTitle(r.Knee, steps))
+		add("latency_by_vus", latencyByVUsTitle(turningOf(r), steps))
 		add("throughput_by_vus", throughputByVUsTitle(steps))
 		add("usl", uslNote(steps))
 	}
@@ -42,7 +42,8 @@ func titles(r *report.Run) map[string]string {
 		add("burst", burstTitle(r.Facts.Recovery))
 		add("p99", p99Title(seconds, r.Answer.P99LimitMS))
 		add("arrival", worstTitle(seconds, "arrival", func(s *report.Interval) *report.Quantiles { return s.Arrival }))
-		add("http", worstTitle(seconds, r.Run.RequestProtocol(), func(s *report.Interval) *report.Quantiles { return s.HTTP }))
+		add("http", worstTitle(seconds, r.Run.RequestProtocol(),
+			func(s *report.Interval) *report.Quantiles { return s.HTTP }))
 		add("heat", bulkTitle(r.Latency.Arrival))
 	}
 	return all
@@ -124,7 +125,10 @@ func burstTitle(after *report.Recovery) string {
 		return ""
 	}
 	drained := ", which had not drained when the run ended"
-	if after.DrainedS != nil {
+	switch {
+	case after.CalmBacklog == nil:
+		drained = ", with no second before it to compare with"
+	case after.DrainedS != nil:
 		drained = fmt.Sprintf(", which drained within %s s", words.Figure(new(max(1, *after.DrainedS))))
 	}
 	return fmt.Sprintf("The burst left a backlog of up to %s (%s)%s", deliveriesOf(after.PeakBacklog),

@@ -121,7 +121,8 @@ func TestTheTitlesOfTheWorstSeconds(t *testing.T) {
 func TestTheTitleOfAllDeliveries(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "passing")
-	assert.Equal(t, "Half of the deliveries arrived within 2.31 ms, one in 100 took longer than 4.39 ms", titleOf(r, "heat"))
+	assert.Equal(t, "Half of the deliveries arrived within 2.31 ms, one in 100 took longer than 4.39 ms",
+		titleOf(r, "heat"))
 	r.Latency.Arrival.Count = 50
 	assert.Equal(t, "Too few deliveries for a percentile", titleOf(r, "heat"))
 }

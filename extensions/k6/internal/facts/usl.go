@@ -81,7 +81,8 @@ func fitUSL(points [][2]float64) *report.USL {
 		scaled[i] = [2]float64{p[0], p[1] / highest}
 	}
 	theta := gaussNewton(scaled)
-	u := &report.USL{LambdaPerS: highest / theta[0], Sigma: theta[1] / theta[0], Kappa: theta[2] / theta[0], Steps: len(points)}
+	u := &report.USL{LambdaPerS: highest / theta[0], Sigma: theta[1] / theta[0], Kappa: theta[2] / theta[0],
+		Steps: len(points)}
 	if sum := u.LambdaPerS + u.Sigma + u.Kappa; math.IsNaN(sum) || math.IsInf(sum, 0) {
 		return nil
 	}

@@ -30,7 +30,7 @@ func bounded(r *report.Run, limit report.Rule, about subject, instrument []repor
 			d.add(rule)
 		}
 	}
-	if !*limit.OK && !slices.Contains(d.by, lateRule) && slices.Contains(about.claims, report.ArrivalClaim) {
+	if !*limit.OK && !slices.Contains(d.by, lateRule) && d.bounds() {
 		if _, known := facts.LatestMS(r); known {
 			d.add(report.Rule{Name: lateRule, Doubts: []report.Doubt{doubt(report.ArrivalClaim, report.TooHigh)}})
 		}
@@ -56,6 +56,11 @@ func bounded(r *report.Run, limit report.Rule, about subject, instrument []repor
 	return limit
 }
 
+// Limit decides one more limit of a judged run.
+func Limit(r *report.Run, limit report.Rule) report.Rule {
+	return bounded(r, limit, subjectOf(limit.Name), r.Verdict.Rules)
+}
+
 // undecided says between which readings a limit lies.
 func undecided(limit report.Rule) string {
 	span := "may be any"
@@ -67,7 +72,8 @@ func undecided(limit report.Rule) string {
 	case high != nil:
 		span = "is at most " + words.WithUnit(high, limit.Unit)
 	}
-	return fmt.Sprintf("undecided: %s; the pipeline's own %s (%s)", limit.Broken(), span, strings.Join(limit.DoubtedBy, ", "))
+	return fmt.Sprintf("undecided: %s; the pipeline's own %s (%s)", limit.Broken(), span,
+		strings.Join(limit.DoubtedBy, ", "))
 }
 
 // against reports whether every value of the span holds a limit, and whether none does.
@@ -96,6 +102,7 @@ func known(v float64) *float64 {
 type subject struct {
 	claims []string
 	share  bool // of deliveries in time: the higher, the better
+	change bool // between two times of the run: a latency that is too high in the first makes it too low
 }
 
 // subjects are those of metrics by the beginning of their name; the first one counts. What no row names is a figure of
@@ -107,21 +114,14 @@ var subjects = []struct {
 	{"arrival_p99", subject{claims: []string{report.ArrivalClaim}}},
 	{"arrival_latency", subject{claims: []string{report.ArrivalClaim, report.SamplesClaim}}},
 	{report.WithinPrefix, subject{claims: []string{report.ArrivalClaim}, share: true}},
-	{"arrival_lost", subject{claims: []string{report.AccountClaim}}},
+	{"arrival_lost", subject{claims: []string{report.AccountClaim}}}, // a loss may be that of the subscriber's connection
 	{"arrival_", subject{}}, // counts are what they are, however late the generator was
-	{"spike_", subject{claims: []string{report.ArrivalClaim}}},
-	{"soak_latency_", subject{claims: []string{report.ArrivalClaim}}},
-	{"backlog_growth", subject{claims: []string{report.ArrivalClaim}}},
+	{"spike_", subject{claims: []string{report.ArrivalClaim}, change: true}},
+	{"soak_latency_", subject{claims: []string{report.ArrivalClaim}, change: true}},
+	{"backlog_growth", subject{claims: []string{report.ArrivalClaim}, change: true}},
 	{"http_req_failed", subject{claims: []string{report.SamplesClaim}}},
+	{"http_reqs", subject{claims: []string{report.SamplesClaim}}}, // a count
 	{"http_req", subject{claims: []string{report.RequestsClaim, report.SamplesClaim}}},
-}
-
-// endSubject is that of the rule on an end of the account: a loss may be that of the subscriber's connection.
-func endSubject(name string) subject {
-	if name == "lost" {
-		return subject{claims: []string{report.AccountClaim}}
-	}
-	return subject{}
 }
 
 // subjectOf is that of a script's limit.
@@ -155,18 +155,15 @@ func (d *doubts) add(rule report.Rule) {
 		if !slices.Contains(d.by, rule.Name) {
 			d.by = append(d.by, rule.Name)
 		}
-		d.high = d.high || doubt.Direction != report.TooLow
-		d.low = d.low || doubt.Direction != report.TooHigh
-		switch health := d.run.Health; {
-		case rule.Name == lateRule:
-			// What paused the senders may have paused the reader, and a wait may be within its own tolerance.
-			if health.SocketWait != nil && health.SocketWait.Max != nil {
-				d.wait = *health.SocketWait.Max
-			}
+		d.high = d.high || d.about.change || doubt.Direction != report.TooLow
+		d.low = d.low || d.about.change || doubt.Direction != report.TooHigh
+		health := d.run.Health
+		if wait := health.SocketWait; wait != nil && wait.Max != nil && doubt.Claim == report.ArrivalClaim {
+			d.wait = *wait.Max // what paused the senders may have paused the reader
+		}
 		// A wait behind the kernel's stamp only adds. What a script reads may have waited before, too.
-		case rule.Name == "socket_wait" && health.ArrivalStamps.Read == 0 && health.ArrivalStamps.Kernel > 0:
-			d.wait = *health.SocketWait.Max
-		default:
+		stamped := health.ArrivalStamps.Read == 0 && health.ArrivalStamps.Kernel > 0 && health.SocketWait != nil
+		if rule.Name != lateRule && !(rule.Name == "socket_wait" && stamped) {
 			d.unbounded = true
 		}
 	}
@@ -176,7 +173,7 @@ func (d *doubts) add(rule report.Rule) {
 func (d *doubts) reading() reading {
 	value, low, high := *d.limit.Value, math.Inf(-1), math.Inf(1)
 	if !d.unbounded {
-		low, high = d.bounds(value)
+		low, high = d.around(value)
 	}
 	switch d.limit.Unit {
 	case "ms", "messages":
@@ -196,31 +193,30 @@ func (d *doubts) reading() reading {
 	return reading{min(low, value), max(high, value)}
 }
 
-// bounds are those of a figure whose generator was late in sending, reading or both.
-func (d *doubts) bounds(value float64) (low, high float64) {
-	most, ok := facts.LatestMS(d.run)
-	if !ok && slices.Contains(d.by, lateRule) {
-		return math.Inf(-1), math.Inf(1)
-	}
-	most = overtaking*most + d.wait
-	punctual := facts.NewPunctual(d.run, d.wait)
-	switch {
+// bounds reports whether the lateness of the generator bounds the figure, which is about arrivals.
+func (d *doubts) bounds() bool {
+	_, known := facts.LatestMS(d.run)
+	return known && slices.Contains(d.about.claims, report.ArrivalClaim) && (d.about.share || d.limit.Unit == "ms") &&
+		!d.about.change
+}
+
+// around are the bounds of a figure whose generator was late in sending, reading or both.
+func (d *doubts) around(value float64) (low, high float64) {
+	most, known := facts.LatestMS(d.run)
+	switch _, within, _ := report.WithinMetric(d.limit.Name); {
+	case !known && (d.about.share || slices.Contains(d.by, lateRule)) || d.about.change:
 	case d.about.share:
-		_, within, _ := report.WithinMetric(d.limit.Name)
-		if punctual == nil {
-			return math.Inf(-1), math.Inf(1)
-		}
-		return 0, 100 * punctual.Within(float64(within.Microseconds())/1000)
-	case d.limit.Name == report.P99Rule && punctual != nil:
-		return max(value-most, punctual.Quantile(0.99)), value + most
+		return 0, 100 * facts.NewPunctual(d.run, d.wait).Within(float64(within.Microseconds())/1000)
 	case d.limit.Unit == "ms":
-		return value - most, value + most
+		most = facts.Overtaking*most + d.wait
+		low, high = value-most, value+most
+		if known && d.limit.Name == report.P99Rule {
+			low = max(low, facts.NewPunctual(d.run, d.wait).Quantile(0.99))
+		}
+		return low, high
 	}
 	return math.Inf(-1), math.Inf(1)
 }
-
-// overtaking is how many times the lateness a message may arrive later for it (see facts.Punctual).
-const overtaking = 2
 
 // lateRule is the name of the rule on the lateness in sending.
 const lateRule = "lateness"

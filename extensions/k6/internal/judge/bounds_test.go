@@ -100,7 +100,8 @@ func TestAWaitInTheSocketIsTakenOffToo(t *testing.T) {
 		"before the read it may have waited for longer")
 }
 
-// Regression: a generator that stood still for 300 ms read late too, within the tolerance of the rule, and the run failed.
+// Regression: a generator that stood still for 300 ms read late too, within the tolerance of the rule, and the run
+// failed.
 func TestWhatPausedTheSendersMayHavePausedTheReader(t *testing.T) {
 	t.Parallel()
 	r := lateRun(320, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 300)
@@ -109,6 +110,34 @@ func TestWhatPausedTheSendersMayHavePausedTheReader(t *testing.T) {
 	r.Health.SocketWait, r.Health.ArrivalStamps.Kernel = &wait, 1000
 	assert.Equal(t, report.Invalid, Of(Evidence{Run: r, Limits: []report.Rule{p99Below(250, 320)}}).Result)
 	assert.Equal(t, report.Fail, Of(Evidence{Run: r, Limits: []report.Rule{p99Below(200, 320)}}).Result)
+}
+
+// Regression: a broken limit without a reading from below was undecided, though the generator was punctual.
+func TestAFigureWithoutALowerReadingIsDecidedWhereTheGeneratorWasPunctual(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"spike_drain_s", "spike_p99_back_s", "soak_latency_drift_ms", "backlog_growth"} {
+		limit := report.Rule{Name: name, Value: new(12.0), Op: "<", Limit: new(10.0), OK: new(false), Result: report.Fail}
+		v := Of(Evidence{Run: lateRun(50, 0.1), Limits: []report.Rule{limit}})
+		assert.Equal(t, report.Fail, v.Result, "%s: %s", name, v.Reasons)
+	}
+}
+
+// Lateness before a burst makes a backlog and a p99 normal that are not.
+func TestAChangeBetweenTwoTimesIsInDoubtBothWays(t *testing.T) {
+	t.Parallel()
+	for _, value := range []float64{2, 12} {
+		limit := report.Rule{Name: "spike_drain_s", Value: &value, Op: "<", Limit: new(10.0), OK: new(value < 10),
+			Result: report.Fail}
+		v := Of(Evidence{Run: lateRun(50, 40), Limits: []report.Rule{limit}})
+		assert.Equal(t, report.Invalid, v.Result, v.Reasons)
+	}
+}
+
+func TestACountOfRequestsIsNoLatency(t *testing.T) {
+	t.Parallel()
+	limit := report.Rule{Name: "http_reqs count", Value: new(900.0), Op: ">=", Limit: new(1000.0), OK: new(false),
+		Result: report.Fail}
+	assert.Equal(t, report.Fail, Of(Evidence{Run: lateRun(50, 40), Limits: []report.Rule{limit}}).Result)
 }
 
 // One frozen second says nothing against the others.

@@ -8,8 +8,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// lateBy is a run of 20 seconds at 1,500 requests/s whose generator was 40 ms late in each second from the tenth on, and
-// what change makes of each of these seconds.
+// lateBy is a run of 20 seconds at 1,500 requests/s whose generator was 40 ms late in each second from the tenth on,
+// and what change makes of each of these seconds.
 func lateBy(change func(s *report.Interval)) Evidence {
 	r := run(func(r *report.Run) {
 		own := latency(40)
@@ -49,7 +49,8 @@ func TestTheCauseOfALateGeneratorIsWhatTheEvidenceShows(t *testing.T) {
 			"the generator was out of CPU in 10 of the 10 seconds", "give it more cores"},
 		"senders": {func(*report.Interval) {}, func(e *Evidence) { e.Unattended, e.Run.Latency.HTTP = 9000, latency(120) },
 			"9,000 requests were due while all senders waited", "Give it 256 senders (SENDERS"},
-		"nothing that was used up": {func(*report.Interval) {}, nil, "something paused it for a short time", "Lower the rate"},
+		"nothing that was used up": {func(*report.Interval) {}, nil, "something paused it for a short time",
+			"Lower the rate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -29,8 +29,8 @@ const (
 const negativeShare = 0.01
 
 // instrument are the rules for the generator itself. Each function is a rule, with all that reports say of it and the
-// claims that it puts in doubt when it is broken; one without such claims puts everything in doubt. It returns nil where
-// it does not apply. The first broken one gives the run's answer.
+// claims that it puts in doubt when it is broken; one without such claims puts everything in doubt. It returns nil
+// where it does not apply. The first broken one gives the run's answer.
 var instrument = []func(e Evidence) *report.Rule{
 	balanced, lateness, cpu, socketWait, dropped, offered, gaps, negative, clockBound, samplesDiscarded, measured,
 }
@@ -81,7 +81,8 @@ func cpu(e Evidence) *report.Rule {
 	rule.Part = report.Sending
 	rule.Doubts = []report.Doubt{doubt(report.ArrivalClaim, report.TooHigh), doubt(report.RequestsClaim, report.TooHigh),
 		doubt(report.StagesClaim, report.TooHigh)}
-	rule.Remedy = "the load generator was out of CPU. " + e.lowerRate(lateFloorMS) + " or give it more cores, and run again"
+	rule.Remedy = "the load generator was out of CPU. " + e.lowerRate(lateFloorMS) +
+		" or give it more cores, and run again"
 	return because(rule, "the generator was out of CPU: above %s of its %d cores in %s of %s seconds%s",
 		words.Percent(busyShare), e.Cores, words.Count(seconds), words.Count(len(timeline)), after(stolen(e.Run)))
 }

@@ -30,8 +30,8 @@ type Evidence struct {
 	Unread     string        // where arrivals wait until they are read; empty: in the subscriber's socket
 }
 
-// Of judges a run. A limit is held if the reading that is worst for the pipeline holds it, broken if the reading that is
-// best for it breaks it, and undecided in between (see bounds.go).
+// Of judges a run. A limit is held if the reading that is worst for the pipeline holds it, broken if the reading that
+// is best for it breaks it, and undecided in between (see bounds.go).
 func Of(e Evidence) report.Verdict {
 	ended := e.Run.Run.Ended != nil
 	rules := []report.Rule{{Name: "finished", OK: &ended, Result: report.Incomplete, Part: report.WholeRun}}
@@ -50,11 +50,17 @@ func Of(e Evidence) report.Verdict {
 		}
 	}
 	var limits []report.Rule
+	decide := func(limit report.Rule, metric string) {
+		if ended { // until then a limit may yet break, and a checkpoint is cheap
+			limit = bounded(e.Run, limit, subjectOf(metric), own)
+		}
+		limits = append(limits, limit)
+	}
 	for _, end := range e.ends() {
-		limits = append(limits, bounded(e.Run, end, endSubject(end.Name), own))
+		decide(end, "arrival_"+end.Name)
 	}
 	for _, limit := range e.Limits {
-		limits = append(limits, bounded(e.Run, limit, subjectOf(limit.Name), own))
+		decide(limit, limit.Name)
 	}
 	for _, rule := range slices.Concat(own, limits) {
 		rule.Part = cmp.Or(rule.Part, report.Pipeline)

@@ -54,7 +54,8 @@ func (l *Ledger) Written(s pacer.Slot, at int64) {
 }
 
 // MostLate is the largest lateness (written − due, or sent − due where it is not known when a request was written), in
-// µs, of the requests of all phases that were due in a second of the run, whenever they were sent; at most Highest. ok is false if none was sent, and in the closed model.
+// µs, of the requests of all phases that were due in a second of the run, whenever they were sent; at most Highest. ok
+// is false if none was sent, and in the closed model.
 func (l *Ledger) MostLate(second int) (us int64, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -43,6 +43,7 @@ func whole(parts []Part, name string, log io.Writer) *report.Run {
 		quarters)
 	r.Facts.Drift = facts.NewDrift(quarters)
 	r.Steps = steps(runs, r.Resources)
+	facts.Offer(r)
 	r.Verdict = judge.OfParts(r, runs, requests(first.Run))
 	facts.Conclude(r, "") // a script's own sentence is about one part
 	return r

@@ -3,6 +3,7 @@ package merge
 import (
 	"cmp"
 	"io"
+	"slices"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
@@ -72,6 +73,10 @@ func second(t int, rows []*report.Interval, histograms map[string]*hdrhistogram.
 	} {
 		parts := each(rows, func(r *report.Interval) *report.Quantiles { return *of(r) })
 		*of(all) = ofSecond(quantiles(parts), histograms[tags[i]])
+	}
+	unknown := func(r *report.Interval) bool { return r != nil && r.Requests > 0 && r.LateMaxMS == nil }
+	if slices.ContainsFunc(rows, unknown) {
+		all.LateMaxMS = nil
 	}
 	all.Bins = addBins(each(rows, func(r *report.Interval) []int64 { return r.Bins }))
 	all.Stages = addStages(each(rows, func(r *report.Interval) stageMeans {

@@ -23,6 +23,8 @@ func TestTheLargestLatenessOfASecondIsThatOfTheLatestInstance(t *testing.T) {
 	all := second(3, []*report.Interval{{LateMaxMS: new(0.2)}, &sentNone, {LateMaxMS: new(7.5)}}, nil)
 	assert.Equal(t, new(7.5), all.LateMaxMS)
 	assert.Nil(t, second(3, []*report.Interval{&sentNone, &sentNone}, nil).LateMaxMS)
+	unknown := report.Interval{Requests: 5}
+	assert.Nil(t, second(3, []*report.Interval{{LateMaxMS: new(0.2)}, &unknown}, nil).LateMaxMS, "it may be larger")
 }
 
 // The instances of `whole` are of an earlier version, whose seconds did not have it.

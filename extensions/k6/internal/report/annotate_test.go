@@ -20,7 +20,8 @@ func TestACampaignIsTakenAsWrittenOrRefused(t *testing.T) {
 	}
 	found, err := CampaignOf([]byte(probe("", "")))
 	require.NoError(t, err)
-	assert.Equal(t, Campaign{[]Figure{{Name: "a", Value: new(1.0)}}, []Probe{{Rate: 1200, Seconds: 15, Held: true, P99: new(41.5)}}}, found)
+	assert.Equal(t, Campaign{[]Figure{{Name: "a", Value: new(1.0)}},
+		[]Probe{{Rate: 1200, Seconds: 15, Held: true, P99: new(41.5)}}}, found)
 	for text, why := range map[string]string{
 		probe("41.5", "-5"):         "probes.0.p99_ms: minimum: got -5, want 0",
 		probe("41.5", "1e12"):       "probes.0.p99_ms: maximum",

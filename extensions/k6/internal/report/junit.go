@@ -41,8 +41,9 @@ type junitText struct {
 }
 
 // JUnit is a run for CI systems, in the form common to Ant's and Jenkins' schemas: a case for each rule, so that one
-// broken rule is one failure. A broken limit of the pipeline is a failure. An undecided limit, an untrusted instrument or
-// an incomplete run is an error. The verdict has a case of its own, which is skipped where a broken rule has said it.
+// broken rule is one failure. A broken limit of the pipeline is a failure. An undecided limit, an untrusted instrument
+// or an incomplete run is an error. The verdict has a case of its own, which is skipped where a broken rule has said
+// it.
 func JUnit(r *Run) ([]byte, error) {
 	suite := junitSuite{
 		Name: r.Run.Name, Time: fmt.Sprintf("%.3f", seconds(r)), Stamp: localStamp(r.Run.Started), Host: "localhost",

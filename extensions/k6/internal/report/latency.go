@@ -90,8 +90,9 @@ func NewQuantiles(s *ledger.Series) *Quantiles {
 	}
 }
 
-// atRanks are percentiles of a series, in µs. The rank of a percentile is rounded up: at least that share of the samples
-// is no larger. HdrHistogram takes the nearest rank, so p99 of 160 samples was the one that two are larger than.
+// atRanks are percentiles of a series, in µs. The rank of a percentile is rounded up: at least that share of the
+// samples is no larger. HdrHistogram takes the nearest rank, so p99 of 160 samples was the one that two are larger
+// than.
 func atRanks(s *ledger.Series, percentiles []float64) []int64 {
 	const noise = 1e-9 // of 0.99 × 100 in binary
 	ranks := make([]float64, len(percentiles))

@@ -53,7 +53,8 @@ func removeLatest(dir string) error {
 }
 
 // Recoverable reads what a killed run had written, with the script's own answer; nil: there is nothing newer than its
-// report, or it is in progress. Its facts are those of its last second. Until release is called nobody else recovers it.
+// report, or it is in progress. Its facts are those of its last second. Until release is called nobody else recovers
+// it.
 func Recoverable(dir string) (r *Run, own string, release func(), err error) {
 	path := filepath.Join(dir, LatestName)
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {

@@ -118,7 +118,8 @@ func (m *markdown) latencies(r *Run) {
 		m.row("---", "---:", "---:", "---:", "---:", "---:", "---:")
 	}
 	row := func(name string, l Latency, within string) {
-		m.row(name, words.MS(l.Mean), words.MS(l.At(50))+within, words.MS(l.At(95)), words.MS(l.At(99)), words.MS(l.Max), words.Count(int(l.Count)))
+		m.row(name, words.MS(l.Mean), words.MS(l.At(50))+within, words.MS(l.At(95)), words.MS(l.At(99)), words.MS(l.Max),
+			words.Count(int(l.Count)))
 	}
 	head()
 	for i, one := range r.series() {
@@ -156,7 +157,8 @@ func (m *markdown) spans(r *Run) {
 		m.row("ms", "mean", "±", "p50", "p99", "max")
 		m.row("---", "---:", "---:", "---:", "---:", "---:")
 		for _, stage := range s.rows() {
-			m.row(plain(stage.From+" → "+stage.To), words.MS(stage.Mean), words.MS(stage.Error), words.MS(stage.P50)+withinText(stage.BoundMS()),
+			m.row(plain(stage.From+" → "+stage.To), words.MS(stage.Mean), words.MS(stage.Error),
+				words.MS(stage.P50)+withinText(stage.BoundMS()),
 				words.MS(stage.P99), words.MS(stage.Max))
 		}
 	}
@@ -182,7 +184,7 @@ func (m *markdown) rules(r *Run, of string) {
 		if rule.Decides() {
 			result = "**" + result + "**"
 		}
-		m.row(plain(rule.Label()), plain(rule.value()), plain(rule.limit()), result)
+		m.row(plain(rule.Label()), plain(rule.value()), plain(rule.LimitText()), result)
 	}
 }
 

@@ -61,8 +61,8 @@ func sampledText(r *Run) []string {
 		return nil
 	}
 	lines := []string{fmt.Sprintf("p99 %s ms from %s (one message in %s), full %s ms, difference %s",
-		words.MS(s.P99), words.Plural(int(s.Count), "sample"), words.Count(s.OneIn), words.MS(r.Latency.Arrival.P99), change(s.Difference.P99,
-			r.Latency.Arrival.P99))}
+		words.MS(s.P99), words.Plural(int(s.Count), "sample"), words.Count(s.OneIn), words.MS(r.Latency.Arrival.P99),
+		change(s.Difference.P99, r.Latency.Arrival.P99))}
 	if s.NotFound > 0 {
 		lines = append(lines, "left out, as they are not in both trace lists: "+words.Count(s.NotFound))
 	}

@@ -159,7 +159,8 @@ func (s *Spans) Head() string {
 			words.Count(s.OneIn), words.Count(s.Sampled))
 	}
 	return fmt.Sprintf("%s of %s deliveries of sampled messages (one in %s) have stages, by %s of the pipeline",
-		words.Count(int(s.Count)), words.Count(s.Sampled), words.Count(s.OneIn), words.Plural(s.Received.Own+s.Received.Linked, "span"))
+		words.Count(int(s.Count)), words.Count(s.Sampled), words.Count(s.OneIn),
+		words.Plural(s.Received.Own+s.Received.Linked, "span"))
 }
 
 // rows are the stages and their sum.
@@ -194,7 +195,8 @@ func SpansText(r *Run) []string {
 		lines = append(lines, fmt.Sprintf("%-24s "+spansRow, "", "mean", "±", "p50", "p99", "max"))
 		for _, stage := range s.rows() {
 			lines = append(lines, fmt.Sprintf("%-24s "+spansRow+" ms%s", stage.From+" → "+stage.To,
-				words.MS(stage.Mean), words.MS(stage.Error), words.MS(stage.P50), words.MS(stage.P99), words.MS(stage.Max), withinText(stage.BoundMS())))
+				words.MS(stage.Mean), words.MS(stage.Error), words.MS(stage.P50), words.MS(stage.P99), words.MS(stage.Max),
+				withinText(stage.BoundMS())))
 		}
 	}
 	return append(lines, s.tail(r)...)

@@ -18,8 +18,9 @@ import (
 var staticText string
 
 var static = html.Must(html.New("static").Funcs(html.FuncMap{
-	"text": words.Printable, "count": words.Count, "samples": func(n int64) string { return words.Count(int(n)) }, "num": words.MS,
-	"at": func(l Latency, p float64) string { return words.MS(l.At(p)) },
+	"text": words.Printable, "count": words.Count, "samples": func(n int64) string { return words.Count(int(n)) },
+	"num": words.MS,
+	"at":  func(l Latency, p float64) string { return words.MS(l.At(p)) },
 }).Parse(staticText))
 
 // staticPage is what the static part shows of a run.

@@ -49,8 +49,9 @@ type point struct{ x, y float64 }
 // slowest of each. It returns nil if nothing is known.
 func newStaticChart(r *Run) *staticChart {
 	var points []point
-	c := &staticChart{Width: chartWidth, Height: chartHeight, Title: cmp.Or(r.Facts.Titles["p99"], "Arrival p99 over time"),
-		Note: "arrival p99 in ms, by seconds of the run"}
+	c := &staticChart{Width: chartWidth, Height: chartHeight,
+		Title: cmp.Or(r.Facts.Titles["p99"], "Arrival p99 over time"),
+		Note:  "arrival p99 in ms, by seconds of the run"}
 	label := func(x float64) string { return words.Moment(time.Duration(x) * time.Second) }
 	if steps := SweepSteps(r.Steps); Sweeps(r.Steps) {
 		for _, s := range steps {

@@ -222,7 +222,8 @@ func share(part, whole Latency) string {
 }
 
 func (l Latency) quantiles() string {
-	return fmt.Sprintf("p50 %s · p95 %s · p99 %s · max %s ms", words.MS(l.At(50)), words.MS(l.At(95)), words.MS(l.At(99)), words.MS(l.Max))
+	return fmt.Sprintf("p50 %s · p95 %s · p99 %s · max %s ms", words.MS(l.At(50)), words.MS(l.At(95)), words.MS(l.At(99)),
+		words.MS(l.Max))
 }
 
 // equation is the account in two lines: the ends up to arrived, and the rest.

@@ -123,7 +123,8 @@ func TestTextEscapesControlCharacters(t *testing.T) {
 	}
 	text := Text(r, hostile("where"), Screen{})
 	assert.NotRegexp(t, `[\p{Cc}\x{202e}]`, strings.ReplaceAll(text, "\n", ""))
-	for _, of := range []string{"name", "protocol", "reason", "doubt", "figure", "unit", "stage", "class", "example", "where"} {
+	for _, of := range []string{"name", "protocol", "reason", "doubt", "figure", "unit", "stage", "class", "example",
+		"where"} {
 		assert.Contains(t, text, of+` \u001b[31m\u009b\r\n  PASS \u202e`)
 	}
 	assert.Contains(t, text, `phase \u001b[31m`, "the rest is cut")

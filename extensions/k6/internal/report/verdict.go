@@ -131,7 +131,7 @@ const Unbalanced = "the account does not balance, so no latency is shown. This i
 // Limited is the rule as text: "arrival_p99 < 250 ms".
 func (r Rule) Limited() string {
 	name := r.named()
-	if limit := r.limit(); limit != "" {
+	if limit := r.LimitText(); limit != "" {
 		return name + " " + limit
 	}
 	return name
@@ -156,11 +156,9 @@ func (r Rule) named() string {
 
 var signs = strings.NewReplacer("<=", "≤", ">=", "≥", "===", "=", "==", "=", "!=", "≠")
 
-// LimitText is the limit with its relation: "≤ 2.00 ms"; empty: it has none.
-func (r Rule) LimitText() string { return r.limit() }
-
-// limit is the rule without its name: "< 250 ms", as it was set; empty for an unreadable one, whose name is its text.
-func (r Rule) limit() string {
+// LimitText is the rule without its name: "< 250 ms", as it was set; empty for an unreadable one, whose name is its
+// text.
+func (r Rule) LimitText() string {
 	if r.Limit == nil || r.Op == "" {
 		return ""
 	}
@@ -183,7 +181,7 @@ func (r Rule) Unjudged(expression string) Rule {
 
 // Broken is a broken limit as text: "arrival p99 14.4 ms, limit < 0.1 ms".
 func (r Rule) Broken() string {
-	return fmt.Sprintf("%s %s, limit %s", r.Label(), r.value(), r.limit())
+	return fmt.Sprintf("%s %s, limit %s", r.Label(), r.value(), r.LimitText())
 }
 
 // value is the measured value with its unit, and never reads like a limit that it is not.
@@ -197,11 +195,11 @@ func (r Rule) value() string {
 // why is a broken rule in one line: measured and required value, and the reason if it adds anything.
 func (r Rule) why() string {
 	switch {
-	case r.limit() == "":
+	case r.LimitText() == "":
 		return cmp.Or(r.Reason, "did not hold")
 	case r.Reason == "":
 		return r.Broken()
-	case strings.HasSuffix(r.Reason, ", limit "+r.limit()): // a limit of the script
+	case strings.HasSuffix(r.Reason, ", limit "+r.LimitText()): // a limit of the script
 		return r.Reason
 	}
 	return r.Reason + " (" + r.Broken() + ")"

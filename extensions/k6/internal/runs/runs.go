@@ -31,6 +31,7 @@ func concluded(dir string) (r *report.Run, data []byte, release func(), err erro
 		return nil, nil, nil, err
 	}
 	r.Facts.Drift = driftOf(dir, r)
+	facts.Offer(r)
 	facts.Conclude(r, own)
 	var made bytes.Buffer
 	if err = report.WriteJSON(&made, r); err == nil {

@@ -165,7 +165,7 @@ func (p *Poster) exchange(now time.Time) error {
 	p.link.expect(now, deadline)
 	p.cut = false
 	if len(p.packet) > packetSmall {
-		return p.exchangeLarge()
+		return p.exchangeLarge(connecting)
 	}
 	if err := p.link.send(p.packet); err != nil {
 		p.cut = p.read() == nil // TLS may write in several parts, so the answer may be there all the same
@@ -181,23 +181,34 @@ func (p *Poster) exchange(now time.Time) error {
 }
 
 // exchangeLarge reads the answer while it writes packet. A server may answer, and close the connection, before it has
-// read the body (RFC 9112, 9.6): that is the answer then, whatever becomes of the rest.
-func (p *Poster) exchangeLarge() error {
+// read the body (RFC 9112, 9.6): that is the answer then, whatever becomes of the rest. connecting is how long opening
+// the connection took.
+func (p *Poster) exchangeLarge(connecting time.Duration) error {
 	l := p.link
-	l.apply() // once for both: neither side finds an earlier deadline that it has to move
+	// Once for both: neither side finds an earlier deadline that it has to move.
+	l.apply()
+	var wrote time.Time // set before the result goes to written
 	written := make(chan error, 1)
-	go func() { written <- l.send(p.packet) }()
+	go func() {
+		err := l.send(p.packet)
+		if err == nil {
+			wrote = time.Now().Add(-connecting)
+		}
+		written <- err
+	}()
 	err := p.read()
 	if err == nil {
 		if p.answer.StatusCode() >= fasthttp.StatusMultipleChoices {
 			_ = l.SetWriteDeadline(longAgo) // ends the writing of what nobody wants
 		}
 		p.cut = <-written != nil
+		p.wrote = wrote
 		l.applied = time.Time{} // the next request sets the deadlines anew
 		return nil
 	}
 	select {
 	case failed := <-written: // it names the cause, where the reader only finds the end
+		p.wrote = wrote
 		if failed != nil && errors.Is(err, io.EOF) {
 			err = failed
 		}

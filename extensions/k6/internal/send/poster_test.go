@@ -218,4 +218,6 @@ func TestALargeBodyIsWrittenCompletely(t *testing.T) {
 		return
 	}
 	assert.EqualValues(t, size, got.Load())
+	assert.False(t, a.Written.IsZero())
+	assert.False(t, a.Written.After(a.Done))
 }

@@ -197,12 +197,9 @@ func (p *Publishers) left(conn *publisher) {
 	p.report()
 }
 
-// Figures of a run with Publishers.
+// Figures of a run with Publishers, beside those of the report package that facts are made of.
 const (
-	FigureWanted  = report.FigureWanted
-	FigureHeld    = report.FigureHeld
 	FigureRefused = "connections refused"
-	FigureLost    = report.FigureLost
 	FigureOpening = "time to open them"
 )
 
@@ -210,10 +207,10 @@ const (
 func (p *Publishers) report() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.Figure(FigureWanted, float64(len(p.Numbers)), "")
-	p.Figure(FigureHeld, float64(p.most), "")
+	p.Figure(report.FigureWanted, float64(len(p.Numbers)), "")
+	p.Figure(report.FigureHeld, float64(p.most), "")
 	p.Figure(FigureRefused, float64(p.refused), "")
-	p.Figure(FigureLost, float64(p.lost), "")
+	p.Figure(report.FigureLost, float64(p.lost), "")
 	p.Figure(FigureOpening, p.took.Seconds(), "s")
 }
 
@@ -292,4 +289,5 @@ func (p *Publishers) Send(ctx context.Context, slot pacer.Slot) {
 		}
 		p.Ledger.Settle(slot, outcome)
 	})
+	p.Ledger.Written(slot, p.Clock.At(time.Now()))
 }

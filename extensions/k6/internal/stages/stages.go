@@ -22,7 +22,8 @@ type Stage struct {
 // Most is how many stages a delivery passes at most. Records of deliveries hold arrays of this length.
 const Most = 12
 
-// Schedule is the first stage of every list: how far the generator was behind its schedule. It covers arrived messages only.
+// Schedule is the first stage of every list: how far the generator was behind its schedule. It covers arrived messages
+// only.
 const Schedule = "schedule"
 
 // List are the stages of a run, in order.

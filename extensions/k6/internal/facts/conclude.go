@@ -1,0 +1,77 @@
+package facts
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// Conclude sets what follows from the rest of a run, once Offer has set what was offered and the run has its verdict:
+// the rates that its steps carried, the knee, the findings, and the answer.
+//
+// own is the script's answer; empty: none.
+func Conclude(r *report.Run, own string) {
+	carry(r.Steps)
+	r.Knee = turningOf(r).knee
+	r.Findings = findings(r)
+	if r.ArrivalBins == nil { // merged, or of an earlier version
+		r.ArrivalBins = r.Latency.Arrival.NewBins()
+	}
+	r.Facts = report.Facts{LoadFacts: loadFacts(r)}
+	r.Facts.Recovery = recovery(r)
+	DivideTime(r)
+	r.Facts.ArrivedShare = shareOf(new(float64(r.Account.Arrived)), new(float64(r.Account.Scheduled)))
+	if text := disturbed(r); text != "" {
+		r.Facts.Disturbed = &text
+	}
+	r.Facts.Generator = generatorCost(r)
+	r.Facts.Bottleneck, r.Facts.NotArrived, r.Facts.Doubts = bottleneck(r), notArrived(r), inDoubt(r)
+	r.Facts.Balance, r.Facts.Targets = balance(r.Account), targets(r)
+	r.Facts.Instrument, r.Facts.Host, r.Facts.Resources = checks(r), hostUse(r), resources(r)
+	r.Verdict.Meaning = meaning(r)
+	limit := p99Limit(r)
+	r.Answer = report.Answer{Sentence: unusable(r), P99LimitMS: limit}
+	var best held
+	known := false
+	if limit != nil && r.Account.Balanced {
+		best, known = heldBelow(r, *limit)
+		r.Answer.WithinLimit = r.Latency.Arrival.Within(time.Duration(*limit * float64(time.Millisecond)))
+	}
+	if r.Answer.Sentence == "" {
+		if known {
+			r.Answer.HeldPerS = &best.perS
+		}
+		r.Answer.Sentence = withFailures(r, cmp.Or(own, asked(r), sentence(r, best, known)))
+	}
+	screen(r, best)
+}
+
+// p99Limit is the limit on arrival p99, ms; nil: there is none.
+func p99Limit(r *report.Run) *float64 {
+	for _, rule := range r.Verdict.Rules {
+		if onP99(rule) && strings.HasPrefix(rule.Op, "<") {
+			return rule.Limit
+		}
+	}
+	for _, f := range r.Figures {
+		if f.Name == report.P99Figure {
+			return f.Value
+		}
+	}
+	return nil
+}
+
+// onP99 reports whether a rule is about arrival p99.
+func onP99(rule report.Rule) bool {
+	return rule.Name == report.P99Rule || rule.Name == report.TrendRule
+}
+
+// tooSlow reports whether the limit on arrival p99 failed the run.
+func tooSlow(r *report.Run) bool {
+	return r.Verdict.Result == report.Fail && slices.ContainsFunc(r.Verdict.Rules, func(rule report.Rule) bool {
+		return onP99(rule) && rule.IsBroken()
+	})
+}

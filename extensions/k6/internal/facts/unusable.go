@@ -1,0 +1,77 @@
+package facts
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
+)
+
+// unusable is the reason why a run has no answer; empty: it has one.
+func unusable(r *report.Run) string {
+	switch {
+	case r.Run.Ended == nil:
+		return fmt.Sprintf("Not finished: %s of %s had arrived by then. Run it again to its end.",
+			words.Count(r.Account.Arrived),
+			words.Plural(r.Account.Scheduled, "message"))
+	case !r.Account.Balanced:
+		return "Not usable: " + report.Unbalanced + "."
+	case r.Verdict.Result == report.Incomplete:
+		return unjudged(r)
+	case r.Verdict.Result != report.Invalid:
+		return ""
+	}
+	for _, rule := range r.Verdict.Rules {
+		if rule.Undecided {
+			return undecided(r, rule)
+		}
+	}
+	for _, rule := range r.Verdict.Rules {
+		switch {
+		case !rule.IsBroken() || rule.Result != report.Invalid:
+			continue
+		case len(rule.Doubts) > 0: // not everything is in doubt
+			return "Undecided: " + cmp.Or(Cause(r), rule.Remedy, rule.Reason) + "."
+		case Cause(r) != "":
+			return "Not usable: " + Cause(r) + "."
+		case rule.Remedy != "":
+			return "Not usable: " + rule.Remedy + "."
+		}
+	}
+	if len(r.Verdict.Reasons) > 0 {
+		return "Not usable: " + strings.TrimSuffix(r.Verdict.Reasons[0], ".") + "."
+	}
+	return "Not usable: the load generator could not be trusted."
+}
+
+// undecided says what a limit can't be decided for, and what to do.
+func undecided(r *report.Run, limit report.Rule) string {
+	for _, rule := range r.Verdict.Rules {
+		if slices.Contains(limit.DoubtedBy, rule.Name) && rule.IsBroken() && rule.Remedy != "" {
+			return fmt.Sprintf("Undecided whether %s: %s.", limitText(limit), rule.Remedy)
+		}
+	}
+	return "Undecided whether " + limitText(limit) + "."
+}
+
+// limitText is a limit with the name that reports give its figure: arrival p99 < 250 ms.
+func limitText(limit report.Rule) string {
+	return strings.Replace(limit.Limited(), limit.Name, limit.Label(), 1)
+}
+
+// unjudged says what an ended run lacks for an answer: limits that nobody judged, or a part of several.
+func unjudged(r *report.Run) string {
+	for _, rule := range r.Verdict.Rules {
+		if rule.Open() {
+			return "Not complete: the limit " + rule.Limited() +
+				" was not judged. Correct it or measure its figure, and run again."
+		}
+	}
+	if len(r.Verdict.Reasons) == 0 {
+		return "Not complete. Run again."
+	}
+	return "Not complete: " + r.Verdict.Reasons[0] + ". Merge the missing part, or run again."
+}
