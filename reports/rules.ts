@@ -28,20 +28,9 @@ export function ruleOf(run: Pick<Run, 'verdict' | 'thresholds'>, name: string): 
 
 /** The broken rules on the instrument that put a claim of a run in doubt. */
 export function doubting(run: Pick<Run, 'verdict'>, claim: Doubt['claim']): Rule[] {
-  const all = run.verdict.rules ?? [];
-  return all.filter(({ ok, doubts }) => ok === false && doubts?.some((one) => one.claim === claim));
-}
-
-/** Whether a limit was set and not judged. */
-export function isOpen({ ok, limit, undecided }: Rule): boolean {
-  return ok === null && limit !== null && undecided !== true;
-}
-
-/** The text of internal/report: "arrival_p99 < 250 ms". */
-export function limited(rule: Rule): string {
-  const prefix = rule.generator === undefined ? '' : `generator ${rule.generator}: `;
-  const limit = limitText(rule);
-  return `${prefix}${rule.name}${limit === '' ? '' : ` ${limit}`}`;
+  return run.verdict.rules.filter(
+    ({ ok, doubts }) => ok === false && doubts?.some((one) => one.claim === claim),
+  );
 }
 
 const SIGNS: Record<string, string> = { '<=': '≤', '>=': '≥', '===': '=', '==': '=', '!=': '≠' };

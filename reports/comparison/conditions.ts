@@ -2,9 +2,9 @@
 import { failures, sumOfAccounts } from '../account.ts';
 import { COUNTS, stagesOf } from '../contract/run.ts';
 import { against, changeAgainst, exact, plain } from '../page/format.ts';
-import type { Difference, Judgement } from './comparison.ts';
+import type { Judgement } from './comparison.ts';
 import { differenceOf, figureOf } from './differences.ts';
-import { reachOfGroup } from './doubts.ts';
+import { doubtOf, end, reachOfGroup, type Span } from './doubts.ts';
 import {
   hasStage,
   type Measure,
@@ -182,7 +182,8 @@ function judgeOne(condition: Condition, baseline: Group, group: Group, sure: boo
     const value = figureOf(group, measure);
     if (value === null) return unjudged('too few samples');
     const { least, most, by } = reachOfGroup(group, measure);
-    return inDoubt(condition, [value * least, value * most], by) ?? judged(value, holds(value, condition));
+    const span = { low: end(measure, value, least), high: end(measure, value, most) };
+    return inDoubt(condition, span, by) ?? judged(value, holds(value, condition));
   }
   const why = obstacle(baseline, group, unusable);
   if (why !== null) return unjudged(why);
@@ -191,13 +192,16 @@ function judgeOne(condition: Condition, baseline: Group, group: Group, sure: boo
   if (difference === null || value == null) {
     return unjudged(difference === null ? 'too few samples' : 'there is no percentage of 0');
   }
-  const doubt = inDoubt(condition, ...spanOf(condition, baseline, group, difference));
-  if (doubt !== null) return doubt;
+  const figures = [figureOf(baseline, measure) as number, figureOf(group, measure) as number] as const;
+  const doubt = doubtOf(baseline, group, measure);
+  const span = of === 'share' ? doubt.around({ low: value, high: value }) : doubt.between(...figures);
+  const undecided = inDoubt(condition, span, doubt.by);
+  if (undecided !== null) return undecided;
   const { interval } = difference;
   if (interval === null) {
     return sure ? unjudged(difference.why ?? 'it has no interval') : judged(value, holds(value, condition));
   }
-  const scale = of === 'share' ? 1 : (figureOf(baseline, measure) as number);
+  const scale = of === 'share' ? 1 : figures[0];
   const ends = [interval.low * scale, interval.high * scale];
   const note = `, interval ${ends.map((end) => shown(end, condition)).join(' to ')}`;
   if (!sure) return judged(value, holds(value, condition), note);
@@ -205,28 +209,16 @@ function judgeOne(condition: Condition, baseline: Group, group: Group, sure: boo
   return judged(value, all, `${note}; limit ${limitOf(condition)}`);
 }
 
-/** What a difference may be, whatever the instrument did, and the rules that put it in doubt. */
-function spanOf(
-  { of, measure }: Condition,
-  baseline: Group,
-  group: Group,
-  { absolute, relative }: Difference,
-): [span: [number, number], by: string[]] {
-  const [a, b] = [reachOfGroup(baseline, measure), reachOfGroup(group, measure)];
-  const by = [...new Set([...a.by, ...b.by])];
-  const [before, after] = [figureOf(baseline, measure) ?? 0, figureOf(group, measure) ?? 0];
-  if (by.length === 0) return [of === 'share' ? [relative ?? 0, relative ?? 0] : [absolute, absolute], by];
-  if (of === 'share')
-    return [[(after * b.least) / (before * a.most) - 1, (after * b.most) / (before * a.least) - 1], by];
-  return [[after * b.least - before * a.most, after * b.most - before * a.least], by];
+/** A condition that one reading of its figure holds and another one does not; null: both agree. */
+function inDoubt(condition: Condition, { low, high }: Span, by: string[]): Judged | null {
+  if (holds(low, condition) === holds(high, condition)) return null;
+  return { result: 'undecided', detail: `${spanText(condition, low, high)} (in doubt: ${by.join(', ')})` };
 }
 
-/** A condition that one reading of its figure holds and another one does not; null: both agree. */
-function inDoubt(condition: Condition, [low, high]: [number, number], by: string[]): Judged | null {
-  if (holds(low, condition) === holds(high, condition)) return null;
-  const [least, most] = [shown(low, condition), Number.isFinite(high) ? shown(high, condition) : undefined];
-  const span = most === undefined ? `at least ${least}` : `between ${least} and ${most}`;
-  return { result: 'undecided', detail: `${span} (in doubt: ${by.join(', ')})` };
+function spanText(condition: Condition, low: number, high: number): string {
+  const [least, most] = [low, high].map((end) => (Number.isFinite(end) ? shown(end, condition) : undefined));
+  if (least === undefined) return most === undefined ? 'any value' : `at most ${most}`;
+  return most === undefined ? `at least ${least}` : `between ${least} and ${most}`;
 }
 
 function holds(value: number, { comparator, limit }: Condition): boolean {

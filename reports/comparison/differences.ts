@@ -3,8 +3,8 @@ import { failures } from '../account.ts';
 import { type Brief, type Run, stagesOf } from '../contract/run.ts';
 import { measuredSeconds } from '../page/facts.ts';
 import { ms } from '../page/format.ts';
-import { BETTER_FAILED, type Difference, MARGIN, type Word } from './comparison.ts';
-import { reachOfGroup } from './doubts.ts';
+import { BETTER_FAILED, type Difference, MARGIN, MUCH, type Word } from './comparison.ts';
+import { doubtOf, type Span } from './doubts.ts';
 import { fromBlocks, fromRepeats, type LogInterval, mean, RESOLUTION } from './intervals.ts';
 import { type Measure, spansStage } from './measures.ts';
 import { type Blocking, blockingOf, memoryOf } from './memory.ts';
@@ -37,34 +37,22 @@ export function differenceOf(baseline: Group, other: Group, measure: Measure): D
   const found = intervalOf(baseline, other, measure, Math.log(b / a));
   const doubt = doubtOf(baseline, other, measure);
   if (typeof found === 'string') {
-    const why = { word: large(measure, doubt.around(plain.relative)), why: found };
+    const why = {
+      word: large(measure, doubt.around({ low: plain.relative, high: plain.relative })),
+      why: found,
+    };
     return { ...plain, interval: null, ...earned(why, baseline, other) };
   }
   const interval = { low: Math.expm1(found.low), high: Math.expm1(found.high), from: found.from };
   const decided = word(measure, interval);
-  const surely = word(measure, { low: doubt.low(interval.low), high: doubt.high(interval.high) });
-  const inside = decided !== surely ? { word: 'undecided' as const, why: doubt.why } : undefined;
-  return { ...plain, interval, ...earned(inside ?? { word: decided, why: null }, baseline, other) };
+  const surely = word(measure, doubt.around(interval)) === decided;
+  const why = `the instrument’s doubt (${doubt.by.join(', ')}) is wider than the difference`;
+  const finding: Finding = surely ? { word: decided, why: null } : { word: 'undecided', why };
+  return { ...plain, interval, ...earned(finding, baseline, other) };
 }
-
-/** How much the difference of two groups may be changed by what is in doubt of either. */
-function doubtOf(baseline: Group, other: Group, measure: Measure) {
-  const [a, b] = [reachOfGroup(baseline, measure), reachOfGroup(other, measure)];
-  const scaled = (relative: number, by: number) => (1 + relative) * by - 1;
-  const low = (relative: number) => scaled(relative, b.least / a.most);
-  const high = (relative: number) => scaled(relative, b.most / a.least);
-  const by = [...new Set([...a.by, ...b.by])].join(', ');
-  return {
-    ...{ low, high, around: (relative: number) => ({ low: low(relative), high: high(relative) }) },
-    why: `the instrument’s doubt (${by}) is wider than the difference`,
-  };
-}
-
-/** From so many times on a difference is named without an interval too. */
-const MUCH = 3;
 
 /** The finding of a difference without an interval: it is named if it is large even where it is smallest. */
-function large({ kind }: Measure, { low, high }: { low: number; high: number }): Word {
+function large({ kind }: Measure, { low, high }: Span): Word {
   if (kind !== 'latency' && kind !== 'rate') return 'undecided';
   const [more, less] = kind === 'latency' ? (['worse', 'better'] as const) : (['better', 'worse'] as const);
   if (1 + low >= MUCH) return more;
@@ -81,7 +69,7 @@ function earned(found: Finding, baseline: Group, other: Group): Finding {
     : found;
 }
 
-function word({ kind }: Measure, { low, high }: { low: number; high: number }): Word {
+function word({ kind }: Measure, { low, high }: Span): Word {
   if (low > MARGIN[kind]) return kind === 'latency' ? 'worse' : 'better';
   if (high < -MARGIN[kind]) return kind === 'latency' ? 'better' : 'worse';
   return Math.max(-low, high) <= EQUAL(kind) ? 'equal' : 'undecided';

@@ -1,5 +1,5 @@
 /** What a figure may be, whatever the instrument did: the claims of its run that are in doubt, and in which direction. Pure. */
-import type { InDoubt, Rule, Run } from '../contract/run.ts';
+import type { InDoubt, Rule, Run, VerdictResult } from '../contract/run.ts';
 import { ruleOf } from '../rules.ts';
 import type { Measure } from './measures.ts';
 import type { Group } from './subjects.ts';
@@ -17,20 +17,24 @@ const SURE: Reach = { least: 1, most: 1, by: [] };
 /** What says whether a run can be used: a run, or its summary. */
 interface Judged {
   verdict: Pick<Run['verdict'], 'result'>;
-  facts?: Pick<Run['facts'], 'doubts'>;
+  facts: Pick<Run['facts'], 'doubts'>;
 }
 
 /** Whether nothing of a run can be used: a doubt about everything, or one that nobody knows. */
 export function isUnusable({ verdict, facts }: Judged): boolean {
   if (verdict.result !== 'invalid') return false;
-  const doubts = facts?.doubts ?? [];
-  const account = doubts.find(({ claim }) => claim === 'account');
-  return doubts.length === 0 || account?.direction === 'either';
+  const account = facts.doubts.find(({ claim }) => claim === 'account');
+  return facts.doubts.length === 0 || account?.direction === 'either';
 }
 
 /** Whether a run left a limit undecided, though some of its figures stand. */
 export function isUndecided(run: Judged): boolean {
   return run.verdict.result === 'invalid' && !isUnusable(run);
+}
+
+/** A verdict in a word. */
+export function verdictText({ verdict, undecided }: { verdict: VerdictResult; undecided?: boolean }) {
+  return undecided ? 'undecided' : verdict;
 }
 
 /** A sign before a figure that is in doubt: at most, at least, or about so high; empty: it is not. */
@@ -50,7 +54,7 @@ function claimOf({ name, kind, spans }: Measure): InDoubt['claim'] | undefined {
 /** What a figure of a run may be. */
 export function reachOf(run: Run, measure: Measure): Reach {
   const claim = claimOf(measure);
-  const doubt = run.facts?.doubts.find((one) => one.claim === claim);
+  const doubt = run.facts.doubts.find((one) => one.claim === claim);
   const value = measure.of(run);
   if (doubt === undefined || value === null) return SURE;
   const by = doubt.by.map((name) => name.replaceAll('_', ' '));
@@ -89,5 +93,36 @@ export function reachOfGroup(group: Group, measure: Measure): Reach {
     least: mean(({ least }) => least),
     most: mean(({ most }) => most),
     by: [...new Set(all.flatMap(({ by }) => by))],
+  };
+}
+
+/** From the least to the most of what may be: open ends are infinite. */
+export interface Span {
+  low: number;
+  high: number;
+}
+
+/** An end of what a figure may be. @param by a share of it */
+export function end({ kind }: Measure, value: number, by: number): number {
+  if (by === Infinity) return kind === 'share' ? 1 : by; // of 0 too
+  return value * by;
+}
+
+/** What the difference of two groups may be, whatever the instrument did. */
+export function doubtOf(baseline: Group, other: Group, measure: Measure) {
+  const [a, b] = [reachOfGroup(baseline, measure), reachOfGroup(other, measure)];
+  return {
+    /** The rules that put it in doubt. */
+    by: [...new Set([...a.by, ...b.by])],
+    /** Relative differences. */
+    around: ({ low, high }: Span): Span => ({
+      low: (1 + low) * (b.least / a.most) - 1,
+      high: (1 + high) * (b.most / a.least) - 1,
+    }),
+    /** The absolute difference of two figures. */
+    between: (before: number, after: number): Span => ({
+      low: end(measure, after, b.least) - end(measure, before, a.most),
+      high: end(measure, after, b.most) - end(measure, before, a.least),
+    }),
   };
 }

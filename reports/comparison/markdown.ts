@@ -1,6 +1,7 @@
 /** A comparison as Markdown, for a comment on a change. */
 import { visible } from '../page/format.ts';
 import type { Comparison, Subject } from './comparison.ts';
+import { verdictText } from './doubts.ts';
 import { turns } from './knees.ts';
 import { gateOf, outcomes, rowsOf } from './outcome.ts';
 import { waterfalls } from './waterfall.ts';
@@ -60,7 +61,7 @@ export function comparisonMarkdown(comparison: Comparison): string {
 }
 
 function heading({ letter, title, runs, obstacle }: Subject, index: number): string {
-  const verdicts = [...new Set(runs.map((run) => (run.undecided ? 'undecided' : run.verdict)))].join(', ');
+  const verdicts = [...new Set(runs.map(verdictText))].join(', ');
   const those = runs.length > 1 ? `${runs.length} runs, the first ` : '';
   return [
     `- **${letter}** ${plain(title)}`,

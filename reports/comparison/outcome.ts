@@ -1,6 +1,6 @@
 /** The outcome of a comparison and what to do about it, in a sentence. Pure. */
 import { plural } from '../page/format.ts';
-import { BETTER_FAILED, type Comparison, type Difference, OTHER_LOAD, type Row } from './comparison.ts';
+import { BETTER_FAILED, type Comparison, type Difference, MUCH, OTHER_LOAD, type Row } from './comparison.ts';
 import { judgementText, ratioOf, reason, short, value, within } from './words.ts';
 
 /** Figures that the sentence always names, with their names in it. */
@@ -87,9 +87,6 @@ function outcomeOf({ subjects, rows }: Comparison, index: number): Outcome {
     sentence: `${named}${lead}: ${sentence}${sure ? '' : `; one run each: ${repeat} to be sure`}`,
   };
 }
-
-/** From so many times on a difference is much. */
-const MUCH = 3;
 
 /** Which of two is better, where all decided figures agree: " is much slower"; empty: they do not, or none is decided. */
 function leadOf(all: readonly Named[], failed: Record<'worse' | 'better', string | null>): string {

@@ -1,7 +1,6 @@
 /** Groups runs into repeats, names the groups, and decides which can be compared. */
 
 import type { Run } from '../contract/run.ts';
-import { balance } from '../page/facts.ts';
 import { commit, instant, percent } from '../page/format.ts';
 import { OTHER_LOAD } from './comparison.ts';
 import { isUnusable } from './doubts.ts';
@@ -93,7 +92,7 @@ const began = (run: Run | undefined) => instant(run?.run.started ?? '');
  * count, as the pipeline may be the cause.
  */
 export function counted(group: Group): Group {
-  const trusted = group.filter(({ run }) => run.verdict.result !== 'invalid' || !balance(run.account).holds);
+  const trusted = group.filter(({ run }) => run.verdict.result !== 'invalid' || !run.account.balanced);
   return trusted.length > 0 ? trusted : group;
 }
 
@@ -115,7 +114,7 @@ export function obstacle(baseline: Group, group: Group, unusable = unfit): strin
 /** Why the latencies and rates of a group cannot be judged; null: they can, as far as each is not in doubt. */
 export function unfit(group: Group): string | null {
   for (const { run } of group) {
-    if (!balance(run.account).holds || isUnusable(run)) return 'run is invalid';
+    if (!run.account.balanced || isUnusable(run)) return 'run is invalid';
     if (run.verdict.result === 'incomplete') return 'run is incomplete';
   }
   return null;
@@ -127,7 +126,7 @@ export function unfit(group: Group): string | null {
  */
 export function uncounted(group: Group): string | null {
   for (const { run } of group) {
-    if (!balance(run.account).holds) return 'account does not balance';
+    if (!run.account.balanced) return 'account does not balance';
     if (run.verdict.result === 'incomplete') return 'run is incomplete';
   }
   return null;

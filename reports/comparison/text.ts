@@ -2,6 +2,7 @@
 
 import { printable } from '../../pipeline/common/printable.ts';
 import type { Addition, Comparison, Subject } from './comparison.ts';
+import { verdictText } from './doubts.ts';
 import { turns } from './knees.ts';
 import { outcomes, rowsOf } from './outcome.ts';
 import { waterfalls } from './waterfall.ts';
@@ -45,7 +46,7 @@ export function outcomesText(comparison: Comparison): string[] {
 }
 
 function heading({ letter, title, runs, obstacle }: Subject, index: number): string[] {
-  const verdicts = [...new Set(runs.map((run) => (run.undecided ? 'undecided' : run.verdict)))].join(', ');
+  const verdicts = [...new Set(runs.map(verdictText))].join(', ');
   const left = runs.filter(({ counted }) => !counted).length;
   const those = left > 0 ? `${runs.length - left} of ${runs.length} runs count` : `${runs.length} runs`;
   const of = runs.length > 1 ? `${those}, the first ${runs[0]?.name}` : `${runs[0]?.name}`;

@@ -58,13 +58,12 @@ export function judgementText({ condition, result, detail }: Judgement): string 
   return `${name}${result === 'not judged' ? ': ' : of}${detail} (fails if ${limit})`;
 }
 
-/** worse, better, equal within 2 %, undecided, no interval */
 /** worse, better, equal within 2 %, undecided, no interval; much worse, no interval */
 export function finding(difference: Difference | null): string {
   if (difference === null) return '';
   const { word, interval } = difference;
   if (interval === null) return word === 'undecided' ? 'no interval' : `much ${word}, no interval`;
-  return word === 'equal' && interval !== null ? `equal within ${within([interval])}` : difference.word;
+  return word === 'equal' ? `equal within ${within([interval])}` : word;
 }
 
 /** The largest distance of the intervals from no difference: 2 % */

@@ -1,14 +1,15 @@
 /** The series of runs of one load. Pure. */
-import type { Change, Entry, Point, Turned } from './entry.ts';
+import { type Change, type Entry, isSound, type Point, type Turned } from './entry.ts';
 import { lastTurn } from './turning.ts';
 
 /** Points of a chart: older ones are left out. */
 const MOST_POINTS = 200;
 
 /** Whether p99 of a run is that of the pipeline, not in doubt, and of all messages. */
-function usable({ live, verdict, arrival, doubt, account, generator }: Entry): boolean {
-  const whole = !live && generator === null && doubt === null && account.arrived === account.scheduled;
-  return whole && (verdict === 'pass' || verdict === 'fail') && arrival?.p99 != null;
+function usable(entry: Entry): boolean {
+  const { live, arrival, account, generator } = entry;
+  const whole = !live && generator === null && account.arrived === account.scheduled;
+  return whole && isSound(entry) && arrival?.p99 != null;
 }
 
 /** Of each run, how its p99 is from the last usable run of the same load before it. @param entries newest first */

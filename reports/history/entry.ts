@@ -49,6 +49,11 @@ export interface Entry {
   generator: { number: number; of: number } | null;
 }
 
+/** Whether a run's p99 is that of the pipeline, and not in doubt. */
+export function isSound({ verdict, doubt }: Pick<Entry, 'verdict' | 'doubt'>): boolean {
+  return doubt === null && (verdict === 'pass' || verdict === 'fail');
+}
+
 /** A directory that is no run, and why. */
 export interface Misfit {
   directory: string;

@@ -45,7 +45,7 @@ export async function summarize(directory: string): Promise<unknown> {
     answer: run.answer ?? null,
     facts: { not_arrived: null, doubts: [], ...known(run.facts, ['not_arrived', 'doubts']) },
     account: run.account,
-    latency: isObject(latency) ? { arrival: picked(latency.arrival, ['count', 'p50', 'p99']) } : latency,
+    latency: isObject(latency) ? { arrival: known(latency.arrival, ['count', 'p50', 'p99']) } : latency,
     environment: isObject(environment)
       ? Object.fromEntries(
           ['arrival', 'pipeline', 'git', 'ci'].map((name) => [name, environment[name] ?? null]),
@@ -62,9 +62,4 @@ function isObject(value: unknown): value is Record<string, unknown> {
 function known(value: unknown, names: readonly string[]): Record<string, unknown> {
   const has = isObject(value) ? value : {};
   return Object.fromEntries(names.flatMap((name) => (name in has ? [[name, has[name]]] : [])));
-}
-
-/** Some members of an object; anything else as it is. */
-function picked(value: unknown, names: readonly string[]): unknown {
-  return isObject(value) ? Object.fromEntries(names.map((name) => [name, value[name]])) : value;
 }

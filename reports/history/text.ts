@@ -1,6 +1,6 @@
 /** The list of runs for the terminal, which runs a reader means, and in which order. */
 import { printable } from '../../pipeline/common/printable.ts';
-import { signOf } from '../comparison/doubts.ts';
+import { signOf, verdictText } from '../comparison/doubts.ts';
 import { ms } from '../page/format.ts';
 import type { Entry, Misfit } from './entry.ts';
 
@@ -36,7 +36,7 @@ export const STATES = ['pass', 'fail', 'undecided', 'invalid', 'incomplete', 'ru
 
 export function stateOf(entry: Pick<Entry, 'live' | 'verdict' | 'undecided'>): (typeof STATES)[number] {
   if (entry.live) return 'running';
-  return entry.undecided ? 'undecided' : entry.verdict;
+  return verdictText(entry);
 }
 
 /** ramp:artillery runs the load of ramp, with other limits and other reach. */

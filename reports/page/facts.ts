@@ -1,20 +1,6 @@
 /** Facts about a run that the page shows, worked out from its data. Pure. */
-import {
-  type Account,
-  type Brief,
-  type Interval,
-  type Latencies,
-  type Latency,
-  latencyOf,
-  type Run,
-  type ScriptFigure,
-} from '../contract/run.ts';
+import type { Brief, Interval, Latency, Run, ScriptFigure } from '../contract/run.ts';
 import { compact, glued } from './format.ts';
-
-/** Whether the account balances: the run says so. */
-export function balance({ balanced }: Pick<Account, 'balanced'>): { holds: boolean } {
-  return { holds: balanced };
-}
 
 /** The title of a chart by its key in facts.titles; empty: Go made none. */
 export function titleOf({ facts }: Pick<Run, 'facts'>, key: string): string {
@@ -56,13 +42,6 @@ export function percentileOf(brief: Brief | null, key: PercentileKey & keyof Bri
   return brief === null ? null : percentile(brief, key);
 }
 
-/** A stage's part of the mean arrival, or null where either is not known. */
-function share(latencies: Latencies, stage: string): number | null {
-  const part = latencyOf(latencies, stage).mean;
-  const whole = latencies.arrival.mean;
-  return part === null || whole === null || whole <= 0 ? null : part / whole;
-}
-
 /** The colours of the stages after the first, which is `schedule`; properties of colours.css. */
 const COLOURS = [
   'request',
@@ -82,16 +61,6 @@ const COLOURS = [
 export function colourOf(stages: readonly string[], stage: string): string {
   const at = stages.indexOf(stage);
   return at < 1 ? 'schedule' : (COLOURS[(at - 1) % COLOURS.length] as string);
-}
-
-/** The stage with the largest part of the mean arrival. */
-export function largestStage(latencies: Latencies): { stage: string; share: number } | null {
-  let largest: { stage: string; share: number } | null = null;
-  for (const stage of Object.keys(latencies.stages)) {
-    const part = share(latencies, stage);
-    if (part !== null && part > (largest?.share ?? 0)) largest = { stage, share: part };
-  }
-  return largest;
 }
 
 export interface Span {
@@ -168,17 +137,4 @@ export function gapSpans({ health }: Run): Span[] {
 /** The points of a curve that enough samples stand behind; the last, 100 %, is no percentile. */
 export function curve(latency: Latency): [percentile: number, ms: number][] {
   return latency.curve.filter(([p]) => p >= 50 && p < 100 && supports(latency.count, p));
-}
-
-/** The highest value and the second it was reached in. */
-export function peak(
-  timeline: Interval[],
-  value: (second: Interval, index: number) => number | null,
-): { value: number; t: number } | null {
-  let best: { value: number; t: number } | null = null;
-  for (const [i, second] of timeline.entries()) {
-    const v = value(second, i);
-    if (v !== null && v > (best?.value ?? Number.NEGATIVE_INFINITY)) best = { value: v, t: second.t };
-  }
-  return best;
 }

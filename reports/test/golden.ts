@@ -195,7 +195,7 @@ function limited(run: Run, own: Pick<Rule, 'name' | 'value' | 'op' | 'limit' | '
 
 /** Sets the outcome of the named rules, or of all. */
 function judged(run: Run, ok: boolean | null, names?: readonly string[]): void {
-  for (const rule of run.verdict.rules ?? []) {
+  for (const rule of run.verdict.rules) {
     if (names === undefined || names.includes(rule.name)) Object.assign(rule, { ok });
   }
 }
@@ -464,7 +464,7 @@ function three(): Run {
   const golden = run('smoke', SMOKE);
   const third = (n: number) => Math.round(n / 3);
   // As internal/judge of a merged run: the rules of each instance, then the script's of all together.
-  const own = (golden.verdict.rules ?? []).flatMap((rule) =>
+  const own = golden.verdict.rules.flatMap((rule) =>
     [1, 2, 3].map((generator) => ({
       ...rule,
       generator,
@@ -473,7 +473,7 @@ function three(): Run {
   );
   golden.verdict.rules = [
     ...own,
-    ...(golden.verdict.rules ?? []).filter(({ name }) => /^(lost|arrival_p99)$/.test(name)),
+    ...golden.verdict.rules.filter(({ name }) => /^(lost|arrival_p99)$/.test(name)),
   ];
   golden.generators = [1, 2, 3].map((number) => ({
     number,

@@ -1,6 +1,6 @@
 // The settings of every script. --help, the check before a run and the tables of scenarios/README.md come from here.
-// A setting is a line: NAME: kind(default, unit, meaning, range); '' is no default. They are functions, so that a VU
-// makes only those of its script.
+// A setting is a line: NAME: kind(default, unit, meaning, range); '' is no default.
+// Each group is a function, so that a VU makes only the settings of its script.
 /** @import { Derived, Range } from './env.js' */
 import { choice, count, flag, number, numbers, read, text } from './env.js';
 
@@ -18,7 +18,7 @@ export const every = () => ({
     ['clean', 'persistent'],
     'persistent: the broker keeps messages while a subscriber is away',
   ),
-  CLOCK_LIMIT: text('', 'the widest clock bound of a valid run, like 1ms'),
+  CLOCK_LIMIT: text('', 'the widest clock bound of a run that passes, like 1ms'),
   TRACES: number(0, '', 'messages with a trace, beside the slowest and the missing; 0: none', TRACED),
   SPANS: text(
     '',
@@ -88,10 +88,10 @@ const qos = (fallback, levels) => {
   const kind = number(fallback, '', 'MQTT quality of service', { max: levels.at(-1), whole: true });
   return { ...kind, parse: (/** @type {string} */ text) => /** @type {Q} */ (kind.parse(text)) };
 };
-/** What a pipeline of the user's own puts its stamps in. */
+/** HOPS: the field in which your own pipeline puts its stamps. */
 const hops = () =>
   text('', 'the field with the stamps: of the header, or a path in the message like meta.hops');
-/** Settings of a webhook that such a pipeline calls. */
+/** Settings of the webhook that your own pipeline calls. */
 export const webhooks = () => ({
   WEBHOOK_ADDRESS: text('127.0.0.1:9000', 'where the run listens; :9000 for all addresses'),
   WEBHOOK_PATH: text('/', 'the path that the pipeline calls'),
@@ -101,7 +101,7 @@ export const webhooks = () => ({
   WEBHOOK_KEY: text('', 'a PEM file with its key'),
   HOPS: hops(),
 });
-/** Settings of clients that such a pipeline pushes to. */
+/** Settings of the clients that your own pipeline pushes to. */
 export const clients = () => ({
   WEBSOCKET_URL: text('', 'ws:// or wss://, with {{target}} where each client has its own'),
   WEBSOCKET_PROTOCOL: text('', 'the sub-protocol'),
@@ -112,7 +112,7 @@ export const clients = () => ({
   CLIENT_HEADERS: text('{}', 'header fields of these connections, as JSON'),
   HOPS: hops(),
 });
-/** Settings of where the messages of such a pipeline end. */
+/** Settings of the place where the messages of your own pipeline end. */
 export const arrivals = () => ({
   ARRIVE: choice(['mqtt', 'webhook', 'websocket', 'sse'], 'where messages end'),
   TOPIC_PREFIX: text('messages/', 'before the target in a topic; may be empty', { empty: true }),
@@ -122,9 +122,9 @@ export const arrivals = () => ({
   ...webhooks(),
   ...clients(),
 });
-/** Scripts for such a pipeline alone; so is own.js unless messages end in MQTT. */
+/** Scripts that need your own pipeline. own.js needs it too, unless its messages end in MQTT. */
 export const ownOnly = ['webhook', 'push'];
-/** Settings of what such a pipeline takes. */
+/** Settings of the requests that your own pipeline takes. */
 export const requested = () => ({
   INGEST_PATH: text('', 'the path of the POST (/messages); may have {{target}}'),
   HEADERS: text('{}', 'more header fields, as JSON; in the environment where one is secret'),

@@ -9,9 +9,8 @@ import { count, ms } from './words.js';
  * @param {Pick<Step, 'name' | 'arrived' | 'scheduled' | 'backlog'> & { latency: { arrival: Pick<Latency, 'p50' | 'p99' | 'max'> } }} step
  */
 export function line({ name, arrived, scheduled, backlog, latency: { arrival } }) {
-  const known = (/** @type {number | null} */ x) => (x === null ? 'n/a' : ms(x));
   return (
-    `${name}: ${count(scheduled)} scheduled, ${count(arrived)} deliveries, p50 ${known(arrival.p50)} ms, p99 ${known(arrival.p99)} ms, ` +
-    `max ${known(arrival.max)} ms, backlog ${backlog == null ? 'n/a' : count(backlog)}`
+    `${name}: ${count(scheduled)} scheduled, ${count(arrived)} deliveries, p50 ${ms(arrival.p50)} ms, p99 ${ms(arrival.p99)} ms, ` +
+    `max ${ms(arrival.max)} ms, backlog ${backlog == null ? 'n/a' : count(backlog)}`
   );
 }

@@ -5,7 +5,8 @@
 export const count = (/** @type {number} */ n) => fixed(Math.round(n), 0);
 
 /** Milliseconds without the unit: 3 significant digits, at most 3 decimals. */
-export const ms = (/** @type {number} */ n) => (Number.isFinite(n) ? fixed(n, places(n, 3)) : 'n/a');
+export const ms = (/** @type {number | null} */ n) =>
+  n !== null && Number.isFinite(n) ? fixed(n, places(n, 3)) : 'n/a';
 
 /** A rate, seconds or megabytes without the unit: at most one decimal from 1 on, 2 significant digits below it. */
 export function figure(/** @type {number} */ n) {

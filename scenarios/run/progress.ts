@@ -94,11 +94,11 @@ export class Progress {
   /** Remembers when a phase of an instance began. */
   #note(dir: string, t: number, phase: string | null): void {
     const begun = this.#begun.get(dir) ?? [];
-    if (begun.at(-1)?.phase !== phase || begun.length === 0) begun.push({ t, phase });
+    if (begun.at(-1)?.phase !== phase) begun.push({ t, phase });
     this.#begun.set(dir, begun);
   }
 
-  /** Whether what arrives in a second of an instance counts: not before the first measured phase. */
+  /** Whether what arrives in a second of an instance counts: unmeasured phases do not, the drain does. */
   #isMeasured(dir: string, second: number): boolean {
     const phase = this.#begun.get(dir)?.findLast(({ t }) => t <= second)?.phase;
     return phase === null || this.#plan().phases.find(({ name }) => name === phase)?.measured !== false;

@@ -8,8 +8,8 @@ import { ConfigError } from '../../pipeline/common/config.ts';
 import { Child, type Ended } from '../../pipeline/stack/child.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
 import { INTERRUPTED, onInterrupt } from '../../pipeline/stack/interrupt.ts';
-import { isUndecided, signOf } from '../../reports/comparison/doubts.ts';
-import type { Run } from '../../reports/contract/run.ts';
+import { isUndecided, signOf, verdictText } from '../../reports/comparison/doubts.ts';
+import type { InDoubt, Run } from '../../reports/contract/run.ts';
 import { COMPARISONS, moment, newDirectory } from '../../reports/directory.ts';
 import { compact } from '../../reports/page/format.ts';
 import { cameToItsEnd, variablesOf } from './k6.ts';
@@ -171,37 +171,50 @@ export async function repeated(
   return series.compare(`${name}-repeats`, repeats(series.all.map(({ run }) => run)));
 }
 
-type Value = (run: Run) => number | null | undefined;
+interface Row {
+  label: string;
+  value: (run: Run) => number | null | undefined;
+  /** What a doubt about it is about; a figure of a script has none. */
+  claim?: InDoubt['claim'];
+}
+
+const SIGNS = { '≤': 'at most', '≥': 'at least', '≈': 'about' };
 
 /** A row for each figure: its value in each run, and mean and spread over valid runs. Pure. */
 export function repeats(runs: readonly Run[]): string {
   const names = new Map(
     runs.flatMap(({ figures = [] }) => figures.map(({ name, unit }) => [name, `${name}, ${unit}`])),
   );
-  const rows: [string, Value][] = [
-    ['arrival p50, ms', ({ latency }) => latency.arrival.p50],
-    ['arrival p99, ms', ({ latency }) => latency.arrival.p99],
-    ['HTTP p99, ms', ({ latency }) => latency.http.p99],
-    ...(runs.some(({ knee }) => knee) ? [['knee, VUs', ({ knee }) => knee?.vus] as [string, Value]] : []),
-    ...[...names].map(([name, label]): [string, Value] => [
+  const rows: Row[] = [
+    { label: 'arrival p50, ms', value: ({ latency }) => latency.arrival.p50, claim: 'arrival' },
+    { label: 'arrival p99, ms', value: ({ latency }) => latency.arrival.p99, claim: 'arrival' },
+    { label: 'HTTP p99, ms', value: ({ latency }) => latency.http.p99, claim: 'http' },
+    ...(runs.some(({ knee }) => knee) ? [{ label: 'knee, VUs', value: ({ knee }: Run) => knee?.vus }] : []),
+    ...[...names].map(([name, label]) => ({
       label,
-      ({ figures = [] }) => figures.find((one) => one.name === name)?.value,
-    ]),
+      value: ({ figures = [] }: Run) => figures.find((one) => one.name === name)?.value,
+    })),
   ];
-  const claim = (label: string) => (/^(arrival|HTTP)/.exec(label)?.[0] ?? '').toLowerCase();
-  const sign = (run: Run, label: string) =>
-    signOf(run.facts.doubts.find((one) => one.claim === claim(label))?.direction);
+  const cell = (run: Run, { value, claim }: Row) => {
+    const one = value(run);
+    const sign = signOf(run.facts.doubts.find((doubt) => doubt.claim === claim)?.direction);
+    return one == null ? 'n/a' : `${sign}${compact(one)}`;
+  };
   const sound = runs.filter(({ verdict: { result } }) => result === 'pass' || result === 'fail');
-  return `${aligned([
+  const verdicts = runs.map((run) =>
+    verdictText({ verdict: run.verdict.result, undecided: isUndecided(run) }),
+  );
+  const cells = rows.map((row) => runs.map((run) => cell(run, row)));
+  const text = aligned([
     ['', ...runs.map((_, i) => `run ${i + 1}`), `mean of ${sound.length}`],
-    ['verdict', ...runs.map((run) => (isUndecided(run) ? 'undecided' : run.verdict.result)), ''],
-    ...rows.map(([label, value]) => [
+    ['verdict', ...verdicts, ''],
+    ...rows.map(({ label, value }, i) => [
       label,
-      ...runs.map((run) => {
-        const one = value(run);
-        return one == null ? 'n/a' : `${sign(run, label)}${compact(one)}`;
-      }),
+      ...(cells[i] ?? []),
       spread(sound.map((run) => value(run) ?? null)),
     ]),
-  ])}\n(mean ± standard deviation, of runs that pass or fail; ≤: at most, as the generator is part of it)`;
+  ]);
+  const used = Object.entries(SIGNS).filter(([sign]) => cells.flat().some((text) => text.startsWith(sign)));
+  const notes = ['of runs that pass or fail', ...used.map(([sign, meaning]) => `${sign} ${meaning}`)];
+  return `${text}\n(mean ± standard deviation, ${notes.join('; ')})`;
 }

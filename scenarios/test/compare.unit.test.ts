@@ -83,7 +83,7 @@ test('findLimit finds the rate at which a generator becomes the bottleneck, and 
   assert.deepEqual(tried.slice(0, 5), [200, 400, 800, 1600, 1600], 'a rate that is too high is tried again');
   assert.match(
     limitText(limit),
-    /^artillery keeps up with \d+ requests\/s, and is the bottleneck from \d+ requests\/s on: the generator was late: by far\.$/,
+    /^artillery keeps up with [\d,]+ requests\/s, and is the bottleneck from [\d,]+ requests\/s on: the generator was late: by far\.$/,
   );
   const never = await findLimit('k6', 200, 800, probe);
   assert.equal(limitText(never), 'k6 keeps up with 800 requests/s, the highest rate tried.');

@@ -17,7 +17,7 @@ import { DAEMON_PATH } from '../../pipeline/stack/launch.ts';
 import { leash } from '../../pipeline/stack/leash.ts';
 import { Stack } from '../../pipeline/stack/stack.ts';
 import { remove, temporaryDirectory } from '../../pipeline/test/services.ts';
-import type { Run } from '../../reports/contract/run.ts';
+import type { Interval, Run } from '../../reports/contract/run.ts';
 import { validateRun } from '../../reports/contract/validate.ts';
 import { Lab } from '../lab/lab.ts';
 
@@ -66,6 +66,11 @@ export async function readRun(dir: string, printed = ''): Promise<Run> {
   } catch (error) {
     assert.fail(`${error}\n${printed}`);
   }
+}
+
+/** A line of timeline.ndjson is written when its second is over; figures that come later are in run.json alone. */
+export function atOnce({ offered, ...row }: Interval) {
+  return { ...row, canary_ms: null, due_bins: null, late_max_ms: null };
 }
 
 /** Makes a server listen on a free port until the test `t` ends; its address is `host:port`. */

@@ -163,8 +163,8 @@ describe('a short matrix', { concurrency: true }, () => {
     const { runs } = JSON.parse(await readFile(join(folder, 'matrix.json'), 'utf8'));
     t.after(() => remove(join(ROOT, runs[0].dir)));
     const run = await readRun(join(ROOT, runs[0].dir));
-    const tried = [...output.matchAll(/^ +(\d+) requests\/s {2}(held|not held)/gm)].map(
-      ([, rate, what]) => `${rate} ${what}`,
+    const tried = [...output.matchAll(/^ +([\d,]+) requests\/s {2}(held|not held)/gm)].map(
+      ([, rate = '', what]) => `${rate.replaceAll(',', '')} ${what}`,
     );
     assert.equal(tried[0]?.split(' ')[0], '20', output);
     const held = Math.max(

@@ -5,12 +5,12 @@ import { basename, dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { execa } from 'execa';
 import { eventually, remove } from '../../pipeline/test/services.ts';
-import { type Interval, latencyOf, type Run } from '../../reports/contract/run.ts';
+import { latencyOf, type Run } from '../../reports/contract/run.ts';
 import { shownRun } from '../../reports/render.ts';
 import { Reader } from '../../reports/test/browser.ts';
 import { charts } from '../../reports/test/looking.ts';
 import { assertAnswers } from '../../reports/test/reading.ts';
-import { assertPass, k6, node, place, ROOT, readRun } from './harness.ts';
+import { assertPass, atOnce, k6, node, place, ROOT, readRun } from './harness.ts';
 
 const SMOKE = ['-e', 'PROFILE=profiles/smoke.yml', '-e', 'P99=60000'];
 
@@ -99,13 +99,6 @@ describe('npm run ramp', () => {
       assert.ok(sum < 1.1 * mean('host') + 5, `the processes used ${sum} %, the host ${mean('host')} %`);
 
       const lines = (await readFile(join(runDir, 'timeline.ndjson'), 'utf8')).trim().split('\n');
-      // What is sent or arrives after its second is not there: its canary, and messages by when they were due.
-      const atOnce = ({ offered, ...row }: Interval) => ({
-        ...row,
-        canary_ms: null,
-        due_bins: null,
-        late_max_ms: null,
-      });
       assert.deepEqual(
         lines.map((line) => atOnce(JSON.parse(line))),
         run.timeline.map(atOnce),

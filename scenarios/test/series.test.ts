@@ -75,6 +75,18 @@ test('a repeat says which of its figures are in doubt, and that a limit is undec
   assert.match(text, /^verdict +pass +undecided$/m);
   assert.match(text, /^arrival p99, ms +[\d.]+ +≤ [\d.]+ /m);
   assert.match(text, /^HTTP p99, ms +[\d.]+ +[\d.]+ /m);
+  assert.match(text, /^\(.*; ≤ at most\)$/m, 'only the signs in use are explained');
+  assert.doesNotMatch(repeats([golden('closed')]), /≤|≥|≈/);
+});
+
+// Regression: the claim was read from the label.
+test('a figure of a script is not in doubt, whatever its name', () => {
+  const run = golden('closed');
+  run.facts.doubts = [{ claim: 'http', direction: 'either', by: ['cpu'], text: 'it was out of CPU' }];
+  run.figures = [{ name: 'HTTP errors', value: 3, unit: 'requests' }];
+  const text = repeats([run]);
+  assert.match(text, /^HTTP errors, requests +3 /m);
+  assert.match(text, /^HTTP p99, ms +≈ [\d.]+ /m);
 });
 
 test('workers sweeps each number of relays in each mode and prints a row for each', async (t) => {

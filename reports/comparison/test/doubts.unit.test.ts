@@ -136,3 +136,32 @@ test('a loss that may be the subscriber’s is undecided', () => {
   assert.equal(check(parseCondition('account.lost > 0'), gap).result, 'undecided');
   assert.equal(check(parseCondition('account.lost > 5'), gap).result, 'messages failed');
 });
+
+test('nothing lost is as undecided as something lost where the account may be wrong either way', () => {
+  const either = (seed: number, lost: number) =>
+    doubted(seed, 2, [doubt('account', 'either', 'gaps')], ({ account }) => {
+      account.lost = lost;
+      account.arrived -= lost;
+    });
+  for (const lost of [3, 0]) {
+    const { result, detail } = check(parseCondition('account.lost > 0'), either(1, lost));
+    assert.deepEqual([result, detail], ['undecided', 'at least 0 (in doubt: gaps)']);
+    assert.equal(
+      judge(parseCondition('account.lost > +5'), [[either(1, 0)], [either(2, lost)]], false)[0]?.detail,
+      'any value (in doubt: gaps)',
+    );
+  }
+});
+
+test('a difference whose baseline is too low has no lower end, a share of 0 ends at 100 %', () => {
+  const low = [doubt('arrival', 'too_low')];
+  const { result: found, detail } = result('arrival.p99 > -1ms', doubted(1, 2, low), doubted(2, 3, [])) ?? {};
+  assert.equal(found, 'undecided');
+  assert.match(detail ?? '', /^at most \+[\d.]+ ms \(in doubt: lateness\)$/);
+  const none = doubted(3, 900, [doubt('arrival', 'too_high')]);
+  const within = check(parseCondition('arrival.within(1ms) < 50%'), none);
+  assert.deepEqual(
+    [within.result, within.detail],
+    ['undecided', 'between 0 % and 100 % (in doubt: lateness)'],
+  );
+});

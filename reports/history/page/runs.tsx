@@ -1,8 +1,8 @@
-import { signOf } from '../../comparison/doubts.ts';
+import { signOf, verdictText } from '../../comparison/doubts.ts';
 import { changeText, count, duration, instant, ms, visible } from '../../page/format.ts';
 import { type SortableColumn, Table } from '../../page/table.tsx';
 import type { Order } from '../changes.ts';
-import type { Listed } from '../entry.ts';
+import { isSound, type Listed } from '../entry.ts';
 import { labelsOf, scriptOf } from '../text.ts';
 import { compareOf, type Filter, liveOf, reportOf } from './links.ts';
 import { Sparkline, scaleOf } from './sparkline.tsx';
@@ -133,23 +133,20 @@ function Verdict({ run }: { run: Listed }) {
 }
 
 /** A verdict by mark, word and colour. */
-export function Tag({
-  verdict,
-  undecided = false,
-}: Pick<Listed, 'verdict'> & Partial<Pick<Listed, 'undecided'>>) {
+export function Tag(run: Pick<Listed, 'verdict'> & Partial<Pick<Listed, 'undecided'>>) {
   return (
-    <span class={`tag ${verdict}`}>
-      <span aria-hidden="true">{MARKS[verdict]}</span> {undecided ? 'undecided' : verdict}
+    <span class={`tag ${run.verdict}`}>
+      <span aria-hidden="true">{MARKS[run.verdict]}</span> {verdictText(run)}
     </span>
   );
 }
 
-function P99({ run: { verdict, arrival, doubt, limit, live } }: { run: Listed }) {
-  const usable = !live && doubt === null && (verdict === 'pass' || verdict === 'fail');
+function P99({ run }: { run: Listed }) {
+  const { arrival, doubt, limit, live } = run;
   const sign = arrival?.p99 == null ? '' : signOf(doubt);
   return (
     <>
-      <span class={usable ? '' : 'unusable'}>
+      <span class={!live && isSound(run) ? '' : 'unusable'}>
         {sign}
         {ms(arrival?.p99)}
       </span>

@@ -5,7 +5,7 @@ import type { Line } from '../../page/chart-data.ts';
 import { fromZero, logRange, wantsLog } from '../../page/chart-ranges.ts';
 import { styleOf } from '../../page/chart-series.ts';
 import { instant, ms, msUnit, plural, visible } from '../../page/format.ts';
-import type { Listing, Point } from '../entry.ts';
+import { isSound, type Listing, type Point } from '../entry.ts';
 import { labelsOf } from '../text.ts';
 import { namesOf, topOf } from './axis.ts';
 import { reportOf } from './links.ts';
@@ -25,13 +25,13 @@ export function Trend({ trend: { script, points: all, turns } }: Pick<Listing, '
   const names = namesOf(points);
   const lines: Line[] = loads.slice(0, MOST_LOADS).map((load, i) => ({
     label: visible(names.get(load) ?? ''),
-    values: points.map((point) => (point.like === load && usable(point) ? point.p99 : null)),
+    values: points.map((point) => (point.like === load && isSound(point) ? point.p99 : null)),
     ...styleOf(i),
   }));
   lines.push(
     {
       label: 'in doubt',
-      values: points.map((point) => (usable(point) ? null : point.p99)),
+      values: points.map((point) => (isSound(point) ? null : point.p99)),
       colour: 'invalid',
       as: 'points',
     },
@@ -77,10 +77,6 @@ export function Trend({ trend: { script, points: all, turns } }: Pick<Listing, '
       />
     </section>
   );
-}
-
-function usable({ verdict, doubt }: Point): boolean {
-  return doubt === null && (verdict === 'pass' || verdict === 'fail');
 }
 
 function nameOf(point: Point): string {
@@ -156,8 +152,8 @@ function drawDots(u: uPlot, colour: (name: string) => string, points: Point[], t
       u.ctx.stroke();
       u.ctx.setLineDash([]);
     }
-    u.ctx.strokeStyle = colour(verdict === 'pass' && !usable(point) ? 'invalid' : verdict);
-    u.ctx.fillStyle = colour(verdict === 'pass' && usable(point) ? verdict : 'paper');
+    u.ctx.strokeStyle = colour(verdict === 'pass' && !isSound(point) ? 'invalid' : verdict);
+    u.ctx.fillStyle = colour(verdict === 'pass' && isSound(point) ? verdict : 'paper');
     u.ctx.beginPath();
     if (above) {
       u.ctx.moveTo(x, y - radius);

@@ -3,7 +3,7 @@ import { carried, sweepSteps } from '../../sweep.ts';
 import { Chart } from '../chart.tsx';
 import { type Line, overOneAxis } from '../chart-data.ts';
 import { percentile, protocolOf, titleOf } from '../facts.ts';
-import { figure, glued, ms } from '../format.ts';
+import { figure, ms } from '../format.ts';
 
 type SweepStep = Step & { vus: number };
 
@@ -79,7 +79,7 @@ function ThroughputChart({ run, steps, marks }: SweepChartProps) {
       name="Throughput by concurrency"
       unit="messages per second"
       title={titleOf(run, 'throughput_by_vus')}
-      note={glued(titleOf(run, 'usl'))}
+      note={titleOf(run, 'usl')}
       kind="vus"
       x={x}
       height={280}

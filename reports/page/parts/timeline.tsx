@@ -1,8 +1,8 @@
-import type { Interval } from '../../contract/run.ts';
+import type { Interval, Run } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
-import type { Line } from '../chart-data.ts';
+import { type Line, newer } from '../chart-data.ts';
 import { wantsLog } from '../chart-ranges.ts';
-import { overTime, percentileOf, protocolOf, titleOf } from '../facts.ts';
+import { measuredSeconds, overTime, percentileOf, protocolOf, titleOf } from '../facts.ts';
 import { count, figure, ms } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Phases } from './phases.tsx';
@@ -19,10 +19,9 @@ export function TimelineSection({ run, sound }: PartProps) {
   /** A line of what most runs have none of. */
   const seldom = (key: 'rejected' | 'failed', line: Omit<Line, 'values'>): Line[] =>
     timeline.some((second) => second[key] > 0) ? [{ ...line, values: column((s) => s[key]) }] : [];
-  /** A line of what runs of an earlier version do not have. */
-  const newer = (key: 'due' | 'in_flight', line: Omit<Line, 'values'>): Line[] =>
-    timeline.some((s) => s[key] !== undefined) ? [{ ...line, values: column((s) => s[key] ?? null) }] : [];
-  const inFlight = newer('in_flight', { label: 'in flight', colour: 'violet', fill: true });
+  /** What the charts of counts share. @param key of their title */
+  const counts = (key: string) => ({ ...common, title: titleOf(run, key), format: count, whole: true });
+  const inFlight = newer(timeline, 'in_flight', { label: 'in flight', colour: 'violet', fill: true });
   const closed = run.run.model === 'closed';
   const latency: Line[] = [
     { label: 'p50', values: column((s) => percentileOf(s.arrival, 'p50')), colour: 'p50', dash: 'dotted' },
@@ -54,13 +53,10 @@ export function TimelineSection({ run, sound }: PartProps) {
       {timeline.length > 0 && (
         <div class="charts">
           <Chart
-            {...common}
+            {...counts('messages')}
             name="Messages"
             unit="per second"
             axis="messages per second"
-            title={titleOf(run, 'messages')}
-            format={count}
-            whole
             lines={[
               ...(closed
                 ? []
@@ -71,42 +67,33 @@ export function TimelineSection({ run, sound }: PartProps) {
             ]}
           />
           <Chart
-            {...common}
+            {...counts('deliveries')}
             name="Deliveries"
             unit="per second; due: deliveries owed for accepted messages"
             axis="deliveries per second"
-            title={titleOf(run, 'deliveries')}
-            format={count}
-            whole
             lines={[
-              ...newer('due', { label: 'due', colour: 'grey', fill: true }),
+              ...newer(timeline, 'due', { label: 'due', colour: 'grey', fill: true }),
               { label: 'arrived', values: column((s) => s.arrived), colour: 'blue' },
             ]}
           />
           <Chart
-            {...common}
+            {...counts('backlog')}
             name="Backlog"
             unit="deliveries due and not arrived, at the end of each second"
             axis="deliveries"
-            title={titleOf(run, 'backlog')}
-            format={count}
-            whole
             lines={[{ label: 'backlog', values: column((s) => s.backlog), colour: 'orange', fill: true }]}
           />
           {inFlight.length > 0 && (
             <Chart
-              {...common}
+              {...counts('in_flight')}
               name="In flight"
               unit="messages sent and not answered, at the end of each second"
               axis="messages"
-              title={titleOf(run, 'in_flight')}
-              format={count}
-              whole
               lines={inFlight}
             />
           )}
           {timeline.some(({ arrived_bytes = 0 }) => arrived_bytes > 0) && (
-            <PayloadChart timeline={timeline} title={titleOf(run, 'payload')} common={common} />
+            <PayloadChart run={run} common={common} />
           )}
           {sound && (
             <Chart
@@ -158,16 +145,10 @@ export function TimelineSection({ run, sound }: PartProps) {
 }
 
 /** What the arrived messages weigh. */
-function PayloadChart({
-  timeline,
-  title,
-  common,
-}: {
-  timeline: Interval[];
-  title: string;
-  common: ReturnType<typeof overTime> & { x: number[] };
-}) {
-  const large = timeline.some(({ arrived_bytes = 0 }) => arrived_bytes >= 1e6);
+function PayloadChart({ run, common }: { run: Run; common: ReturnType<typeof overTime> & { x: number[] } }) {
+  const { timeline } = run;
+  // The unit is that of the title, which is about the measured seconds.
+  const large = measuredSeconds(run).some(({ arrived_bytes = 0 }) => arrived_bytes >= 1e6);
   const [size, unit] = large ? [1e6, 'MB'] : [1e3, 'kB'];
   return (
     <Chart
@@ -175,7 +156,7 @@ function PayloadChart({
       name="Payload"
       unit={`${unit} per second that arrived`}
       axis={`${unit} per second`}
-      title={title}
+      title={titleOf(run, 'payload')}
       format={figure}
       lines={[
         {

@@ -36,12 +36,13 @@ export interface Settings {
 /** A run in one line. @param ahead s left of the search after it, about */
 export function line({ rate, seconds, outcome, p99_ms, why }: Row, ahead: number): string {
   const p99 = `p99 ${ms(p99_ms)} ms`.padEnd(14);
-  const said = why === '' ? outcome : `${outcome}: ${why.replace(/^undecided: /, '')}`;
+  const said = why === '' ? outcome : `${outcome}: ${why}`;
   const left = ahead > 0 ? ` · about ${about(ahead)} left` : '';
   return `${requests(rate).padStart(19)}  ${`${seconds} s`.padEnd(4)}  ${p99}  ${said}${left}`;
 }
 
-const requests = (rate: number) => plain(perSecond(rate, 'requests'));
+/** A rate as text: 1,200 requests/s. */
+export const requests = (rate: number) => plain(perSecond(rate, 'requests'));
 
 /** Counts runs with an outcome. */
 const counting = (rows: readonly Row[], outcome: Outcome) =>
@@ -58,8 +59,16 @@ function runs(rows: readonly Row[], rate: number): { held: number; of: number; a
   };
 }
 
-/** The answer of a search that ended with a bracket. Where no run decided the upper end, nothing is known of it. */
-export function answerOf(rows: readonly Row[], limit: number, { held, notHeld }: Bracket): Answer {
+/**
+ * The answer of a search that ended with a bracket. Where no run decided the upper end, nothing is known of it.
+ * @param limit of arrival p99, ms
+ */
+export function answerOf(
+  rows: readonly Row[],
+  limit: number,
+  { held, notHeld }: Bracket,
+  bottleneck: string | null,
+): Answer {
   const above = rows.filter(({ rate }) => rate === notHeld);
   const decided = counting(above, 'not held') > 0;
   return {
@@ -67,7 +76,7 @@ export function answerOf(rows: readonly Row[], limit: number, { held, notHeld }:
     rate: held > 0 ? held : null,
     not_held: decided ? (notHeld ?? null) : null,
     undecided: decided ? null : (notHeld ?? null),
-    bottleneck: null,
+    bottleneck,
   };
 }
 
@@ -124,7 +133,7 @@ export function sentence(
   ];
   const more = (text: string) => lines.push(`          ${text}`);
   if (undecided !== null) {
-    more(`${undecided} requests/s held in ${times(undecided)}: the rate may be higher`);
+    more(`${requests(undecided)} held in ${times(undecided)}: the rate may be higher`);
   } else if (not_held === null) {
     more(`no higher rate was tried: ${rate === HIGHEST ? 'HIGHEST' : 'MINUTES'} ends the search there`);
   } else {

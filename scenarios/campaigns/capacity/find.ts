@@ -88,12 +88,10 @@ export async function findCapacity(
   const probed = await search(wanted, probe, () => budget.hasProbe);
   const found = await confirm(probed, wanted, check, () => budget.hasConfirmation);
   const above = found.notHeld ?? probed.notHeld;
-  const result = answerOf(rows, settings.P99, {
-    held: found.held,
-    // A probe's result counts unless a longer run contradicts it.
-    notHeld: above !== undefined && above > found.held ? above : undefined,
-  });
-  result.bottleneck = lastNot?.facts.bottleneck?.text ?? null;
+  // A probe's result counts unless a longer run contradicts it.
+  const notHeld = above !== undefined && above > found.held ? above : undefined;
+  const bottleneck = lastNot?.facts.bottleneck?.text ?? null;
+  const result = answerOf(rows, settings.P99, { held: found.held, notHeld }, bottleneck);
   const answer = sentence(result, rows, settings);
   if (probed.held > 0) {
     const list = { ...result, probes: rows };

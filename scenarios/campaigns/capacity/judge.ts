@@ -21,7 +21,8 @@ export function judge(run: Run): Judgement {
     return disturbed === null
       ? { outcome: 'not held', why: meaning }
       : { outcome: 'undecided', why: `${meaning}; ${disturbed}` };
-  if (result !== 'pass') return { outcome: 'undecided', why: reasons[0] ?? meaning };
+  if (result !== 'pass')
+    return { outcome: 'undecided', why: (reasons[0] ?? meaning).replace(/^undecided: /, '') };
   const [offered] = doubting(run, 'load');
   return offered === undefined
     ? { outcome: 'held', why: '' }

@@ -9,6 +9,7 @@ import { inRunDirectory, runName } from '../../run/directory.ts';
 import { ADDRESSES, cameToItsEnd, checkScript, K6Run, onlyVariables, variablesOf } from '../../run/k6.ts';
 
 import { checkVariables, variablesIn } from '../../run/usage.ts';
+import { requests } from './answer.ts';
 import { about, Budget } from './budget.ts';
 import { findCapacity, type Plan } from './find.ts';
 
@@ -97,7 +98,7 @@ async function main(): Promise<number> {
         const { code, signal } = await launch(k6);
         stop.throwIfAborted();
         if (!cameToItsEnd({ code, signal }))
-          throw new Error(`k6 ended with ${signal ?? code} at ${rate} requests/s`);
+          throw new Error(`k6 ended with ${signal ?? code} at ${requests(rate)}`);
       }),
     );
   });

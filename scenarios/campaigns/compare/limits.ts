@@ -1,5 +1,6 @@
 /** Finds the rate at which a generator becomes the bottleneck: the lowest one with a run that breaks its rules. */
 import type { Run } from '../../../reports/contract/run.ts';
+import { requests } from '../capacity/answer.ts';
 import { search } from '../capacity/search.ts';
 
 /** Rules that a generator breaks which does not keep up. */
@@ -56,8 +57,8 @@ export async function findLimit(
 }
 
 export function limitText({ tool, kept, tooMuch, reason }: Limit): string {
-  if (tooMuch === undefined) return `${tool} keeps up with ${kept} requests/s, the highest rate tried.`;
+  if (tooMuch === undefined) return `${tool} keeps up with ${requests(kept)}, the highest rate tried.`;
   if (kept === 0)
-    return `${tool} does not keep up with ${tooMuch} requests/s, the lowest rate tried: ${reason}.`;
-  return `${tool} keeps up with ${kept} requests/s, and is the bottleneck from ${tooMuch} requests/s on: ${reason}.`;
+    return `${tool} does not keep up with ${requests(tooMuch)}, the lowest rate tried: ${reason}.`;
+  return `${tool} keeps up with ${requests(kept)}, and is the bottleneck from ${requests(tooMuch)} on: ${reason}.`;
 }

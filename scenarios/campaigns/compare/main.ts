@@ -34,6 +34,7 @@ import {
 import { installed } from '../../run/artillery-install.ts';
 import { ArtilleryRun } from '../../run/artillery-run.ts';
 import { K6Run } from '../../run/k6.ts';
+import { requests } from '../capacity/answer.ts';
 import { agreementOf } from './agreement.ts';
 import { findLimit, type Limit } from './limits.ts';
 import { HELP, type Options, PROBE_SECONDS, readOptions } from './options.ts';
@@ -127,7 +128,7 @@ class Comparison {
         if (run !== undefined && run.verdict.result !== 'incomplete') return run;
         stop.throwIfAborted();
         throw new Error(
-          `${tool} left no complete report at ${load.rate} requests/s, so there is nothing to compare`,
+          `${tool} left no complete report at ${requests(load.rate)}, so there is nothing to compare`,
         );
       };
       const dirs: string[] = [];
@@ -137,14 +138,14 @@ class Comparison {
         const name = `compare-${tool}-${TOPOLOGY}-${NETWORK}-${this.#stamp}-${i + 1}`;
         const runDir = newDirectory(join(RUNS, name));
         dirs.push(runDir);
-        console.log(`run    ${i + 1} of ${2 * repeat}, ${tool}, ${rate} requests/s for ${duration} s`);
+        console.log(`run    ${i + 1} of ${2 * repeat}, ${tool}, ${requests(rate)} for ${duration} s`);
         runs.push(await one(tool, { rate, duration, warmUp: 10 }, runDir));
       }
       const limits: Limit[] = [];
       for (const tool of most === 0 ? [] : TOOLS) {
         let probes = 0;
         const probe = async (at: number) => {
-          console.log(`probe  ${tool}, ${at} requests/s for ${PROBE_SECONDS} s`);
+          console.log(`probe  ${tool}, ${requests(at)} for ${PROBE_SECONDS} s`);
           const runDir = join(this.#dir, 'probes', `${tool}-${at}-${++probes}`);
           return one(tool, { rate: at, duration: PROBE_SECONDS, warmUp: 3 }, runDir);
         };

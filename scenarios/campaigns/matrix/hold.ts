@@ -2,6 +2,7 @@
 import { readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Run } from '../../../reports/contract/run.ts';
+import { requests } from '../capacity/answer.ts';
 import { judge } from '../capacity/judge.ts';
 import { type Outcome, search, tried } from '../capacity/search.ts';
 
@@ -31,7 +32,7 @@ export async function highestHeld(options: HoldOptions): Promise<{ rate: number;
       for (const file of await readdir(probe)) await rename(join(probe, file), join(runDir, file));
     }
     await rm(probe, { recursive: true, force: true });
-    console.log(`${`${rate}`.padStart(14)} requests/s  ${outcome}${why === '' ? '' : `: ${why}`}`);
+    console.log(`${requests(rate).padStart(25)}  ${outcome}${why === '' ? '' : `: ${why}`}`);
     return outcome;
   };
   const { held } = await search(
