@@ -45,7 +45,7 @@ export async function summarize(directory: string): Promise<unknown> {
     answer: run.answer ?? null,
     facts: { not_arrived: null, doubts: [], ...known(run.facts, ['not_arrived', 'doubts']) },
     account: run.account,
-    latency: isObject(latency) ? { arrival: known(latency.arrival, ['count', 'p50', 'p99']) } : latency,
+    latency: isObject(latency) ? { arrival: arrivalOf(latency.arrival) } : latency,
     environment: isObject(environment)
       ? Object.fromEntries(
           ['arrival', 'pipeline', 'git', 'ci'].map((name) => [name, environment[name] ?? null]),
@@ -57,6 +57,9 @@ export async function summarize(directory: string): Promise<unknown> {
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+const arrivalOf = (arrival: unknown) =>
+  isObject(arrival) ? known(arrival, ['count', 'p50', 'p99']) : arrival;
 
 /** Some members of an object, as far as it has them. */
 function known(value: unknown, names: readonly string[]): Record<string, unknown> {

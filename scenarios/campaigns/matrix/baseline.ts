@@ -100,7 +100,8 @@ export class Bare {
           socket.pipe(socket);
         } else if (what === PROBE.up) {
           rateOf(socket).then(
-            (mbit) => socket.end(JSON.stringify(mbit)),
+            // The other end closes: a proxy that sees the end of one direction resets both, and with them the answer.
+            (mbit) => socket.write(JSON.stringify(mbit)),
             () => {}, // the other end reports it
           );
         } else {

@@ -128,7 +128,8 @@ export function loads(pipeline: Pipeline): void {
     const missing = known.filter(([, , seconds]) => seconds === null);
     const broken = missing.map(([, metric]) => metric);
     assert.deepEqual(brokenOf(run), broken.sort());
-    assert.equal(exitCode, run.verdict.result === 'pass' ? 0 : 99);
+    // A limit of the script's own is decided after k6's thresholds, so an undecided one marks the test as failed.
+    assert.equal(exitCode === 0, run.verdict.result === 'pass', `exit ${exitCode}`);
   });
 
   test('fuzz: bodies match the specification; each concurrency has average, max and min', async (t) => {

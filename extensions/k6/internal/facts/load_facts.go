@@ -23,9 +23,13 @@ func memoryOf(r *report.Run) *report.Memory {
 
 // recovery is how a pipeline recovered from the burst of its load; nil: there is none.
 func recovery(r *report.Run) *report.Recovery {
-	factor := float64(backFactor)
+	return Recover(r, backFactorOf(r))
+}
+
+// backFactorOf is how many times the p99 before a burst is back to normal.
+func backFactorOf(r *report.Run) float64 {
 	if q := r.Facts.Question; q != nil && q.BackFactor > 0 {
-		factor = q.BackFactor
+		return q.BackFactor
 	}
-	return Recover(r, factor)
+	return backFactor
 }

@@ -1,7 +1,9 @@
 package facts
 
 import (
+	"cmp"
 	"math"
+	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
@@ -9,7 +11,36 @@ import (
 // Recover is the recovery of a run with a burst: the one phase with at least twice the rate of both phases beside it.
 // factor is how many times the p99 before the burst is back to normal. Recover returns nil if the run has no burst, or
 // no second after its start.
-func Recover(r *report.Run, factor float64) *report.Recovery {
+func Recover(r *report.Run, factor float64) *report.Recovery { return recoverFrom(r, factor, 0) }
+
+// LongestS is the longest time that a metric of the recovery can be, s: a generator that was late before the burst made
+// a backlog and a p99 normal that are not. is reports whether the metric is one of them.
+func LongestS(r *report.Run, metric string) (s float64, is bool) {
+	late := 0.0
+	if b := burstOf(r); b != nil {
+		for _, s := range secondsIn(r.Timeline, report.Span{ToS: b.step.StartS}) {
+			if s.LateMaxMS != nil {
+				late = max(late, *s.LateMaxMS)
+			}
+		}
+	}
+	var time *float64
+	switch found := cmp.Or(recoverFrom(r, backFactorOf(r), Overtaking*late), &report.Recovery{}); {
+	case strings.HasPrefix(metric, drainRule):
+		time = found.DrainedS
+	case strings.HasPrefix(metric, backRule):
+		time = found.BackS
+	default:
+		return 0, false
+	}
+	if time == nil {
+		return math.Inf(1), true
+	}
+	return *time, true
+}
+
+// recoverFrom is Recover, where messages before the burst may have arrived late by so much (ms).
+func recoverFrom(r *report.Run, factor, late float64) *report.Recovery {
 	b := burstOf(r)
 	if b == nil {
 		return nil
@@ -30,10 +61,13 @@ func Recover(r *report.Run, factor float64) *report.Recovery {
 		for _, s := range calm {
 			*found.CalmBacklog = max(*found.CalmBacklog, s.Backlog)
 		}
+		owed := late / 1000 * float64(b.before.Due) / b.before.DurationS
+		*found.CalmBacklog = max(0, *found.CalmBacklog-int(math.Ceil(owed)))
 		found.DrainedS = drained(r.Timeline, during.ToS, *found.CalmBacklog)
 	}
 	var few bool
 	if found.CalmP99MS, few = worstP99(calm); found.CalmP99MS != nil {
+		found.CalmP99MS = new(*found.CalmP99MS - late)
 		found.BackS = back(r.Timeline, during.ToS, factor**found.CalmP99MS, few)
 	}
 	return found

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -157,4 +158,21 @@ func TestOnlyTheOneBurstOfAnOpenLoadIsRecoveredFrom(t *testing.T) {
 	found := Recover(golden(t, "spike"), 2)
 	require.NotNil(t, found)
 	assert.Positive(t, *found.DrainedS)
+}
+
+func TestARecoveryTakesLongerThanItSeemsWhereTheGeneratorWasLateBeforeTheBurst(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ late, drain, back float64 }{
+		{0, 4, 3}, {2, 4, 4}, {10, 6, math.Inf(1)},
+	} {
+		r := bursting(usual()...)
+		r.Steps[0].Due = 400
+		r.Timeline[1].LateMaxMS, r.Timeline[3].LateMaxMS = &c.late, new(500.0)
+		drain, is := LongestS(r, drainRule)
+		require.True(t, is)
+		back, _ := LongestS(r, backRule)
+		assert.Equal(t, [2]float64{c.drain, c.back}, [2]float64{drain, back}, "late by %v ms", c.late)
+	}
+	_, is := LongestS(bursting(usual()...), report.P99Rule)
+	assert.False(t, is)
 }

@@ -118,7 +118,7 @@ var subjects = []struct {
 	{"arrival_", subject{}}, // counts are what they are, however late the generator was
 	{"spike_", subject{claims: []string{report.ArrivalClaim}, change: true}},
 	{"soak_latency_", subject{claims: []string{report.ArrivalClaim}, change: true}},
-	{"backlog_growth", subject{claims: []string{report.ArrivalClaim}, change: true}},
+	{"backlog_growth", subject{claims: []string{report.ArrivalClaim}}}, // a load that lagged behind was not offered,
 	{"http_req_failed", subject{claims: []string{report.SamplesClaim}}},
 	{"http_reqs", subject{claims: []string{report.SamplesClaim}}}, // a count
 	{"http_req", subject{claims: []string{report.RequestsClaim, report.SamplesClaim}}},
@@ -203,11 +203,14 @@ func (d *doubts) bounds() bool {
 // around are the bounds of a figure whose generator was late in sending, reading or both.
 func (d *doubts) around(value float64) (low, high float64) {
 	most, known := facts.LatestMS(d.run)
+	longest, recovers := facts.LongestS(d.run, d.limit.Name)
 	switch _, within, _ := report.WithinMetric(d.limit.Name); {
-	case !known && (d.about.share || slices.Contains(d.by, lateRule)) || d.about.change:
+	case !known && (d.about.share || slices.Contains(d.by, lateRule)):
 	case d.about.share:
 		return 0, 100 * facts.NewPunctual(d.run, d.wait).Within(float64(within.Microseconds())/1000)
-	case d.limit.Unit == "ms":
+	case recovers:
+		return math.Inf(-1), longest
+	case d.limit.Unit == "ms" || d.about.change: // in ms, though it is a metric without a unit
 		most = facts.Overtaking*most + d.wait
 		low, high = value-most, value+most
 		if known && d.limit.Name == report.P99Rule {
