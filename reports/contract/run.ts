@@ -64,9 +64,10 @@ export const MISSED = ENDS.filter((end) => ABOUT_END[end].missed);
 export const FAILED = ENDS.filter((end) => ABOUT_END[end].failed);
 
 /** Counts of deliveries beside the ends, and what each says of a delivery. */
-export const BESIDE = Object.entries(TABLE.beside).map(([name, { meaning }]) => ({
+export const BESIDE = Object.entries(TABLE.beside).map(([name, about]) => ({
   name: name as keyof typeof TABLE.beside,
-  meaning,
+  meaning: about.meaning,
+  rare: 'rare' in about,
 }));
 
 /** A count of an account. */

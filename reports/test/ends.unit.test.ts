@@ -18,9 +18,9 @@ test('the counts of the schema are those of the table', () => {
   assert.deepEqual(counts.map(([name]) => name).sort(), [...COUNTS].sort());
 });
 
-test('messages are named by the ends that failed, and deliveries by two counts beside them', () => {
+test('messages are named by the ends that failed, and deliveries by three counts beside them', () => {
   const { enum: kinds } = schema.$defs.messages.properties.named.items.properties.end;
-  assert.deepEqual([...kinds].sort(), [...FAILED, 'duplicates', 'negative'].sort());
+  assert.deepEqual([...kinds].sort(), [...FAILED, 'duplicates', 'misdeliveries', 'negative'].sort());
 });
 
 test('each missed end is said', () => {
@@ -54,7 +54,10 @@ test('the documents name each count', () => {
     ...BESIDE.map(({ name }) => name).filter((name) => 'metric' in table.beside[name]),
   ];
   for (const name of metrics) assert.match(types, new RegExp(`\`(arrival)?_${name}\``), name);
-  const replaced = ENDS.filter((end) => ABOUT_END[end].judged === 'always');
+  const replaced = [
+    ...ENDS.filter((end) => ABOUT_END[end].judged === 'always'),
+    ...BESIDE.map(({ name }) => name).filter((name) => 'judged' in table.beside[name]),
+  ];
   const concepts = read('reports/CONCEPTS.md');
   const [, sum = ''] = /^ {4}scheduled = (.*)$/m.exec(concepts) ?? [];
   assert.deepEqual(sum.split(' + '), ENDS.filter((end) => !ABOUT_END[end].open).map(said), 'the equation');

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/grafana/sobek"
@@ -19,6 +21,7 @@ import (
 type how struct {
 	at         time.Time // zero: now
 	subscriber int       // from 1; 0: the VU's own
+	target     int       // where it came, from 1; 0: not said
 	hops       string
 }
 
@@ -64,7 +67,7 @@ func (m *instance) arrived(e *engine, payload, given sobek.Value) {
 			at = socket.Arrival{At: of.at}
 		}
 		subscriber := m.consumer.subscriber(of.subscriber)
-		message := arrived.Message{Payload: text, Stamps: []byte(of.hops), At: at}
+		message := arrived.Message{Payload: text, Stamps: []byte(of.hops), At: at, Target: of.target}
 		bySubscriber[subscriber] = append(bySubscriber[subscriber], message)
 	}
 	if r, ok := e.receives().(*arrived.Receiver); ok { // before and after the run nothing counts
@@ -105,6 +108,8 @@ func (e *engine) readHow(given any, all how, now time.Time) (how, error) {
 			h.at, err = momentOf(value, now)
 		case "subscriber":
 			h.subscriber, err = subscriberOf(value)
+		case "target":
+			h.target, err = e.recipient(value)
 		case "hops":
 			h.hops, ok = value.(string)
 			switch {
@@ -115,13 +120,34 @@ func (e *engine) readHow(given any, all how, now time.Time) (how, error) {
 					"redis.url (REDIS_URL) is missing")
 			}
 		default:
-			err = fmt.Errorf("does not know %q; allowed: at, subscriber, hops", name)
+			err = fmt.Errorf("does not know %q; allowed: at, subscriber, target, hops", name)
 		}
 		if err != nil {
 			return h, err
 		}
 	}
 	return h, nil
+}
+
+// recipient is the number, from 1, of the target where a message came.
+func (e *engine) recipient(value any) (int, error) {
+	name, _ := value.(string)
+	number, known := e.targets.Number([]byte(name))
+	if !known {
+		return 0, fmt.Errorf("has target %q, which no message of the run has; allowed: %s", fmt.Sprint(value), e.recipients())
+	}
+	return number + 1, nil
+}
+
+// recipients says which targets a run has.
+func (e *engine) recipients() string {
+	var all []string
+	for _, f := range e.Profile.Flows {
+		if text := fmt.Sprintf("%s/0 to %[1]s/%d", f.Target, f.Targets-1); !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // momentOf is a time of Date.now() on this process's clock.

@@ -2,6 +2,7 @@ package arrival
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -276,6 +277,13 @@ func (e *engine) describeMessages() *report.Messages {
 	}
 	for _, d := range found.Duplicates {
 		name("duplicates", d.Seq, d.Phase, d.Due, nil)
+	}
+	for _, d := range found.Misplaced {
+		name(report.Misdeliveries, d.Seq, d.Phase, ledger.Forgotten, nil)
+		at := &m.Named[len(m.Named)-1].CameTo
+		if *at = fmt.Sprintf("connection %d, which does not hold it", d.Subscriber+1); d.Target > 0 {
+			*at = e.targets.Name(d.Target - 1)
+		}
 	}
 	for _, d := range found.Negative {
 		name("negative", d.Seq, d.Phase, d.Due, nil)

@@ -1,6 +1,7 @@
 package arrival
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/rand"
 	"errors"
@@ -76,6 +77,8 @@ type engine struct {
 	test       atomic.Pointer[lib.ExecutionState] // of k6; nil: not begun, or another program sends
 	iterations atomic.Pointer[iterations]         // at the end of collecting; nil: it goes on
 
+	targets profile.Targets
+	named   bool              // the run's own requests name their target
 	secrets *strings.Replacer // takes those of the requests out of what a server says
 }
 
@@ -97,8 +100,11 @@ func newEngine(o *options, part segment.Segment) *engine {
 	e.Parts = run.Parts{
 		ID: id, Name: part.Name(id), Profile: own, Course: schedule.New(due), Count: e.count, Distrust: e.distrust,
 		Slot: e.slotOf, Verify: e.verify, Sample: e.sample,
-		Bodies: body.New(o.messages(), own.Flows, due, fmt.Sprintf("%s.%d.", id, part.Number()), !part.Alone()),
+		Addressed: e.addressed,
+		Bodies:    body.New(o.messages(), own.Flows, due, fmt.Sprintf("%s.%d.", id, part.Number()), !part.Alone()),
 	}
+	e.targets = profile.NewTargets(own.Flows)
+	e.named = o.Publishers != nil || o.Ingest.Targeted() || o.messages().Targeted()
 	e.Ledger = ledger.New(own, due)
 	e.Ledger.Pass(o.stages)
 	if o.Sampled > 0 {
@@ -131,6 +137,16 @@ func (e *engine) verify() int {
 		return 0
 	}
 	return e.options.Verify.every
+}
+
+// addressed reports whether a message said for which target it is. A script or a caller that makes its own bodies may
+// send to other targets than it was told.
+func (e *engine) addressed(seq int, payload []byte) bool {
+	if !e.ownBodies.Load() {
+		return e.named
+	}
+	slot := e.slotOf(seq)
+	return bytes.Contains(payload, e.Bodies.AppendTarget(nil, slot, seq-slot.FirstSeq))
 }
 
 // slotOf is the request that carries message seq.

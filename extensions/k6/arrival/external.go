@@ -249,6 +249,9 @@ func (x *External) Arrived(subscriber int, messages []arrived.Message) {
 	}
 }
 
+// Recipient is the number, from 1, of the target where a message came, from what the caller says.
+func (x *External) Recipient(name string) (int, error) { return x.engine.recipient(name) }
+
 // Figure adds a figure of the caller's own to the report; NaN: not measured.
 func (x *External) Figure(name string, value float64, unit string) {
 	x.engine.figure(name, value, unit)

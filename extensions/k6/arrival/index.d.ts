@@ -15,8 +15,9 @@
  *
  * - `arrival_p99` (Gauge, ms): p99 of arrived − due, of all deliveries of the measured phases, as in the report. 1e9: nothing was
  *   measured.
- * - Counters of messages: `arrival_scheduled`, `_dropped`, `_rejected`, `_unknown`, `_arrived`, `_altered`, `_dead_lettered`, `_queued`, `_lost`.
- * - Counters of deliveries: `arrival_duplicates`, `_reordered`, `_negative`. Foreign ones have no metric.
+ * - Counters of messages: `arrival_scheduled`, `_dropped`, `_rejected`, `_unknown`, `_arrived`, `_altered`, `_misdelivered`,
+ *   `_dead_lettered`, `_queued`, `_lost`.
+ * - Counters of deliveries: `arrival_duplicates`, `_misdeliveries`, `_reordered`, `_negative`. Foreign ones have no metric.
  * - `arrival_requests_failed` (Counter): requests without a 2xx in the end, whether or not their messages arrived.
  * - `arrival_invalid` (Counter): limits that the instrument leaves undecided, and reasons to trust nothing.
  *
@@ -446,6 +447,8 @@ export interface Arrived {
    * delivery, the number of the VU among the consumers.
    */
   subscriber?: number;
+  /** For which target the recipient is: a message for another one is misdelivered. Default: for any. */
+  target?: string;
   /** The stamps that the pipeline made, as they came. Needs `redis`. */
   hops?: string;
 }
@@ -483,8 +486,9 @@ export class Run {
 
   /**
    * A script's thresholds, and those of every run's rules, so that k6 exits with 99 when one is broken: `arrival_invalid`,
-   * `arrival_lost` (QoS 1 and 2), `arrival_queued`, `arrival_altered`, `arrival_dead_lettered`, `arrival_unknown`, `arrival_rejected` and
-   * `arrival_requests_failed` are 0. A script's threshold on one of the last six replaces the rule; one on `arrival_lost` is additional.
+   * `arrival_lost` (QoS 1 and 2), `arrival_queued`, `arrival_altered`, `arrival_misdelivered`, `arrival_misdeliveries`,
+   * `arrival_dead_lettered`, `arrival_unknown`, `arrival_rejected` and `arrival_requests_failed` are 0. A script's threshold on one of
+   * these but `arrival_lost` and `arrival_invalid` replaces the rule; one on `arrival_lost` is additional.
    * Without `thresholds()` the run is judged too, and k6 exits with 110. Only a run that passes ends with 0: one that never began, or was
    * cut off, ends with 108.
    *

@@ -139,7 +139,7 @@ func (e *engine) builtIn() map[string][]string {
 		all["arrival_"+end] = []string{limits.None}
 	}
 	if !e.options.from.AtMostOnce {
-		for _, end := range ledger.JudgedEnds(ledger.Promised) {
+		for _, end := range ledger.JudgedCounts(ledger.Promised) {
 			all["arrival_"+end.Name] = []string{limits.None}
 		}
 	}

@@ -686,6 +686,8 @@ export interface Account {
   arrived: number;
   /** Arrived with other content than was sent, and to some subscriber not whole. Absent: a run of an earlier version, which did not look. */
   altered?: number;
+  /** Came to another recipient, and not to each of its own. Absent: a run of an earlier version, which did not look. */
+  misdelivered?: number;
   /** Given up by the relay. */
   dead_lettered: number;
   /** Still in the queue when the drain limit was reached. */
@@ -698,6 +700,8 @@ export interface Account {
   balanced: boolean;
   /** Deliveries of a message that the subscriber had already. */
   duplicates: number;
+  /** At a recipient that their message was not for. Absent: a run of an earlier version, which did not look. */
+  misdeliveries?: number;
   /** Arrived after a later one of the same target. */
   reordered: number;
   /** With a stage below zero; of request and delivery by more than the clock bound. */
@@ -1128,9 +1132,11 @@ export interface Messages {
     /** Its trace in traces.otlp.json. Absent: it has none. */
     trace?: string;
     /** Its end, or its kind, as in the account. */
-    end: "lost" | "rejected" | "unknown" | "altered" | "dead_lettered" | "queued" | "duplicates" | "negative";
+    end: "lost" | "rejected" | "unknown" | "altered" | "misdelivered" | "dead_lettered" | "queued" | "duplicates" | "misdeliveries" | "negative";
     /** As in the message. */
     target: string;
+    /** Of misdeliveries: where it came. Absent: its end is another. */
+    came_to?: string;
     /** Its name. */
     flow: string;
     /** Its name. null: unknown. */

@@ -29,8 +29,14 @@ func (r *recording) arrived(ctx context.Context, l line) error {
 		}
 		at.Waited = 0
 	}
+	target := 0
+	if l.Target != "" {
+		if target, err = r.run.Recipient(l.Target); err != nil {
+			return fmt.Errorf("arrived %w", err)
+		}
+	}
 	for i := range messages {
-		messages[i].At = at
+		messages[i].At, messages[i].Target = at, target
 	}
 	subscriber := 1
 	if l.Subscriber != nil {

@@ -34,6 +34,7 @@ type line struct {
 	AtUS *int64 `json:"at_us"` // of sent, settled and arrived
 
 	Subscriber *int   `json:"subscriber"` // of arrived
+	Target     string `json:"target"`     // of arrived
 	Hops       string `json:"hops"`
 	Encoding   string `json:"encoding"`
 

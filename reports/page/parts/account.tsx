@@ -57,10 +57,12 @@ function furtherCounts({ requests, deliveries, ...account }: Account): [name: st
       'deliveries',
       `${count(deliveries.due)} due, ${count(deliveries.arrived)} arrived, ${count(deliveries.missing)} missing`,
     ],
-    ...BESIDE.map(({ name, meaning }): [string, string] => [
-      name,
-      `${plural(account[name], 'delivery', 'deliveries')} ${meaning}`,
-    ]),
+    ...BESIDE.filter(({ name, rare }) => !rare || (account[name] ?? 0) > 0).map(
+      ({ name, meaning }): [string, string] => [
+        name,
+        `${plural(account[name] ?? 0, 'delivery', 'deliveries')} ${meaning}`,
+      ],
+    ),
   ];
 }
 

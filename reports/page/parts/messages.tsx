@@ -13,7 +13,11 @@ type Slow = Messages['slowest'][number];
 type Named = Messages['named'][number];
 
 /** The end of a message, or the kind of a delivery, as a word. */
-const endOf = ({ end }: Named) => (end === 'duplicates' ? 'duplicate' : said(end));
+const KINDS: Partial<Record<Named['end'], string>> = {
+  duplicates: 'duplicate',
+  misdeliveries: 'misdelivery',
+};
+const endOf = ({ end }: Named) => KINDS[end] ?? said(end);
 
 /** Columns that both tables share. */
 type Message = Pick<Named, 'id' | 'due' | 'phase' | 'flow' | 'target' | 'trace'>;
@@ -113,6 +117,7 @@ function Ends({ named }: { named: Named[] }) {
           ID,
           { head: 'end', text: true, by: endOf, cell: endOf },
           ...ABOUT,
+          ...cameTo(named),
           {
             head: 'delivered',
             unit: 'subscribers',
@@ -125,6 +130,14 @@ function Ends({ named }: { named: Named[] }) {
       />
     </>
   );
+}
+
+/** Where misdeliveries came. */
+function cameTo(rows: Named[]): SortableColumn<Named>[] {
+  if (rows.every(({ came_to }) => came_to === undefined)) return [];
+  return [
+    { head: 'came to', text: true, by: (row) => row.came_to ?? null, cell: (row) => row.came_to ?? '–' },
+  ];
 }
 
 /** An id, and a button that copies it. */

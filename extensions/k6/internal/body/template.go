@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fuzz"
@@ -106,6 +107,12 @@ func (f Format) parse(prefix, payload string) (pieces []piece, err error) {
 		return nil, errors.New("body has no {{id}}: without an id a message cannot be followed")
 	}
 	return append(pieces, piece{text + template[at:], nothing}), nil
+}
+
+// Targeted reports whether a message names its target.
+func (f Format) Targeted() bool {
+	return slices.ContainsFunc(placeholders.FindAllStringSubmatch(f.template(), -1),
+		func(m []string) bool { return strings.TrimSpace(m[1]) == "target" })
 }
 
 // keyBefore matches the JSON key whose value begins at the end of a text.

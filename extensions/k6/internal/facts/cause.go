@@ -55,6 +55,13 @@ var causes = []struct {
 		}
 		return s + ": " + why
 	}},
+	{func(r *report.Run) bool {
+		return silent(r) && r.Account.Misdelivered > 0 && mostOf(r.Account.Misdelivered, r)
+	},
+		func(r *report.Run) string {
+			return fmt.Sprintf("%s came to another recipient%s: by what does the pipeline route?",
+				words.Plural(r.Account.Misdelivered, "message"), Misdelivered(r))
+		}},
 	{func(r *report.Run) bool { return silent(r) && r.Account.Altered > 0 && mostOf(r.Account.Altered, r) },
 		func(r *report.Run) string {
 			return fmt.Sprintf("%s arrived with other content than was sent: does the pipeline wrap or rewrite messages "+

@@ -28,7 +28,7 @@ func withEach(t *testing.T, name string) *report.Run {
 	t.Helper()
 	r := golden(t, name)
 	a := &r.Account
-	a.Dropped, a.Rejected, a.Unknown, a.Altered, a.DeadLettered, a.Queued, a.Lost = 10, 10, 10, 10, 10, 10, 10
+	a.Dropped, a.Rejected, a.Unknown, a.Altered, a.Misdelivered, a.DeadLettered, a.Queued, a.Lost = 10, 10, 10, 10, 10, 10, 10, 10
 	a.Arrived = a.Scheduled - 70
 	return r
 }
@@ -58,7 +58,7 @@ func TestALostMessageThatReachedAnotherSubscriberWasLostAtDelivery(t *testing.T)
 func TestEachEndHasItsPlaceInOurPipeline(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, map[string]string{"dropped": "schedule", "rejected": "request", "unknown": "request",
-		"queued": "queue", "dead_lettered": "relay", "altered": "delivery", "lost": "?"}, lossesOf(withEach(t, "passing")))
+		"queued": "queue", "dead_lettered": "relay", "altered": "delivery", "misdelivered": "?", "lost": "?"}, lossesOf(withEach(t, "passing")))
 }
 
 func TestLossesAreInTheOrderOfTheWay(t *testing.T) {
@@ -69,13 +69,13 @@ func TestLossesAreInTheOrderOfTheWay(t *testing.T) {
 	for _, l := range r.Facts.Losses {
 		ends = append(ends, l.End)
 	}
-	assert.Equal(t, []string{"dropped", "rejected", "unknown", "queued", "dead_lettered", "altered", "lost"}, ends)
+	assert.Equal(t, []string{"dropped", "rejected", "unknown", "queued", "dead_lettered", "altered", "misdelivered", "lost"}, ends)
 }
 
 func TestBetweenTheStagesOfAnotherPipelineNoPlaceIsGuessed(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, map[string]string{"dropped": "schedule", "rejected": "request", "unknown": "request",
-		"queued": "?", "dead_lettered": "?", "altered": "push", "lost": "?"}, lossesOf(withEach(t, "own-stages")))
+		"queued": "?", "dead_lettered": "?", "altered": "push", "misdelivered": "?", "lost": "?"}, lossesOf(withEach(t, "own-stages")))
 }
 
 func TestWithoutStagesEverythingIsLostAfterTheSchedule(t *testing.T) {

@@ -46,6 +46,10 @@ func failed(r *report.Run) string {
 			continue
 		}
 		end := slices.IndexFunc(ledger.Ends[:], func(e ledger.EndCount) bool { return e.Name == rule.Name })
+		if rule.Name == report.Misdeliveries && rule.Value != nil {
+			ends = append(ends, deliveriesOf(int(*rule.Value))+" came to a wrong recipient")
+			continue
+		}
 		if text := brokenLimit(rule); end < 0 && !slices.Contains(broken, text) {
 			broken = append(broken, text)
 		}

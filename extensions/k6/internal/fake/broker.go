@@ -167,25 +167,37 @@ type delivery struct {
 	copies int
 }
 
-// handle applies Leftovers, Keep, Copies, Swap and Late to a message; f.mu is held.
+// handle applies Leftovers, Keep, Route, Copies, Swap and Late to a message; f.mu is held.
 func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 	f.messages++
 	nth := f.messages
 	var m struct{ ID, Target string }
 	_ = json.Unmarshal(message, &m) // a payload that is no message has no topic, and no subscriber
-	topic := "messages/" + m.Target
 	for range valueFor(f.Leftovers, nth, 0) {
 		f.leftovers++
 		body := fmt.Sprintf(`{"id":"another0.1.%d","source":"k6","target":%q,"payload":""}`, f.leftovers, m.Target)
-		stamps := f.hops(a.at)
+		topic, stamps := topicOf(m.Target), f.hops(a.at)
 		f.write(topic, f.publish(topic, []byte(body), stamps), stamps)
 	}
 	if stream := valueFor(f.Keep, nth, ""); stream != "" {
 		f.note(f.Redis.add(stream, string(message), m.Target))
 		return
 	}
+	targets := []string{m.Target}
+	if f.Route != nil {
+		targets = f.Route(nth, m.Target)
+	}
+	for _, target := range targets {
+		f.pass(a, nth, m.ID, topicOf(target), message)
+	}
+}
+
+func topicOf(target string) string { return "messages/" + target }
+
+// pass delivers a message on a topic, now or later.
+func (f *Pipeline) pass(a accepted, nth int, id, topic string, message []byte) {
 	d := delivery{
-		Delivery: Delivery{ID: m.ID, Parent: a.parent, Received: a.received, Made: time.Now()},
+		Delivery: Delivery{ID: id, Parent: a.parent, Received: a.received, Made: time.Now()},
 		hops:     f.hops(a.at), copies: valueFor(f.Copies, nth, 1),
 	}
 	d.packet = f.publish(topic, f.rewritten(nth, message), d.hops)

@@ -18,17 +18,18 @@ import (
 // Pipeline is configured before Start and runs until Close. Requests and messages are numbered from 1 in order
 // of arrival; a nil function has no effect.
 type Pipeline struct {
-	Delay   time.Duration                     // from the acceptance of a request to the delivery of its messages
-	Status  func(nth int) int                 // of the nth request; nil: always 202. 0: no answer at all
-	Anyway  func(nth int) bool                // the nth request is published, whatever its status
-	Answer  func(nth int) time.Duration       // how much longer the nth request waits for its answer; its messages do not
-	Service func(nth int) time.Duration       // of one server that serves the nth accepted request after the one before
-	Freeze  Freeze                            // ingest and broker stand still for a while
-	Copies  func(nth int) int                 // deliveries of the nth message to each subscriber; nil: always 1
-	Swap    func(nth int) bool                // the nth message is delivered after the next one on its topic
-	Late    func(nth int) time.Duration       // how much longer the broker holds the nth message; others overtake it
-	Keep    func(nth int) string              // the stream of Redis that the nth message stays in; "" lets it go
-	Rewrite func(nth int, body []byte) []byte // what the nth message arrives as
+	Delay   time.Duration                         // from the acceptance of a request to the delivery of its messages
+	Status  func(nth int) int                     // of the nth request; nil: always 202. 0: no answer at all
+	Anyway  func(nth int) bool                    // the nth request is published, whatever its status
+	Answer  func(nth int) time.Duration           // how much longer the nth request waits for its answer; its messages do not
+	Service func(nth int) time.Duration           // of one server that serves the nth accepted request after the one before
+	Freeze  Freeze                                // ingest and broker stand still for a while
+	Copies  func(nth int) int                     // deliveries of the nth message to each subscriber; nil: always 1
+	Route   func(nth int, target string) []string // the targets where the nth message, which is for one, is delivered
+	Swap    func(nth int) bool                    // the nth message is delivered after the next one on its topic
+	Late    func(nth int) time.Duration           // how much longer the broker holds the nth message; others overtake it
+	Keep    func(nth int) string                  // the stream of Redis that the nth message stays in; "" lets it go
+	Rewrite func(nth int, body []byte) []byte     // what the nth message arrives as
 	// messages of another run that are delivered before the nth one, on its topic
 	Leftovers func(nth int) int
 	Hops      func(at time.Time) string // stamps of a message that was accepted at this moment

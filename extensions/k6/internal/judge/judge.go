@@ -188,21 +188,26 @@ func (e Evidence) leased() string {
 // Missing messages would be the slowest, so percentiles without them are too good.
 func (e Evidence) ends() []report.Rule {
 	a := e.Run.Account
-	promised := ledger.JudgedEnds(ledger.Promised)
+	promised := ledger.JudgedCounts(ledger.Promised)
 	if e.AtMostOnce || e.Halted {
 		promised = nil
 	}
 	var all []report.Rule
-	for _, end := range slices.Concat(promised, ledger.JudgedEnds(ledger.Always)) {
-		n, what := end.Of(a), ""
-		if end.Reason != "" {
-			what = " " + end.Reason
+	for _, count := range slices.Concat(promised, ledger.JudgedCounts(ledger.Always)) {
+		n, what := count.Of(a), ""
+		if count.Reason != "" {
+			what = " " + count.Reason
 		}
-		if end.Name == ledger.EndQueued.String() {
+		unit, whole := "messages", a.Scheduled
+		switch count.Name {
+		case ledger.EndQueued.String():
 			what += e.leased()
+		case report.Misdeliveries:
+			unit, whole = "deliveries", n+a.Deliveries.Arrived
+			what += facts.Misdelivered(e.Run)
 		}
-		all = append(all, *because(atMost(end.Name, float64(n), 0, "messages", report.Fail), "%s: %s of %s messages%s",
-			end.Word(), words.Count(n), words.Count(a.Scheduled), what))
+		all = append(all, *because(atMost(count.Name, float64(n), 0, unit, report.Fail), "%s: %s of %s %s%s",
+			count.Word(), words.Count(n), words.Count(whole), unit, what))
 	}
 	all = append(all, *because(
 		atMost(report.FailedRequests, float64(a.Requests.Failed), 0, "requests", report.Fail), "%s", facts.Failures(e.Run)))

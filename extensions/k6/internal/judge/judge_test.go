@@ -56,7 +56,7 @@ func TestEachBadEndFailsTheRun(t *testing.T) {
 	v := Of(Evidence{Run: run(nil)})
 	assert.Equal(t, report.Pass, v.Result, v.Reasons)
 	assert.Empty(t, v.Reasons)
-	judged := slices.Concat(ledger.JudgedEnds(ledger.Promised), ledger.JudgedEnds(ledger.Always))
+	judged := slices.Concat(ledger.JudgedCounts(ledger.Promised), ledger.JudgedCounts(ledger.Always))
 	require.NotEmpty(t, judged)
 	for _, end := range judged {
 		name := end.Name
@@ -68,7 +68,11 @@ func TestEachBadEndFailsTheRun(t *testing.T) {
 		rule := v.Rules[slices.IndexFunc(v.Rules, func(r report.Rule) bool { return r.Name == name })]
 		assert.InDelta(t, 3, *rule.Value, 0)
 		assert.InDelta(t, 0, *rule.Limit, 0)
-		assert.Equal(t, "messages", rule.Unit)
+		unit := "messages"
+		if name == report.Misdeliveries {
+			unit = "deliveries"
+		}
+		assert.Equal(t, unit, rule.Unit)
 		assert.Len(t, v.Reasons, 1)
 	}
 }

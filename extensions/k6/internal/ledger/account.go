@@ -13,7 +13,9 @@ type Account struct {
 	Unknown   int `json:"unknown" merge:"sum"`  // never arrived: no answer, or the queue could not be searched
 	Arrived   int `json:"arrived" merge:"sum"`  // to all subscribers
 	// Altered: arrived with other content than was sent, and to some subscriber not whole
-	Altered      int `json:"altered" merge:"sum"`
+	Altered int `json:"altered" merge:"sum"`
+	// Misdelivered: arrived at another recipient, and not at each of its own
+	Misdelivered int `json:"misdelivered" merge:"sum"`
 	DeadLettered int `json:"dead_lettered" merge:"sum"`
 	Queued       int `json:"queued" merge:"sum"`  // still in the queue when the drain limit was reached
 	Lost         int `json:"lost" merge:"sum"`    // accepted, but neither arrived nor found in the queue
@@ -22,7 +24,9 @@ type Account struct {
 	// Balanced: every scheduled message has one end, and Arrived equals the count at arrival
 	Balanced   bool `json:"balanced" merge:"and"`
 	Duplicates int  `json:"duplicates" merge:"sum"` // deliveries beyond the first to the same subscriber
-	Reordered  int  `json:"reordered" merge:"sum"`  // deliveries after one with a higher number on the same topic
+	// Misdeliveries: deliveries at a recipient that their message was not for
+	Misdeliveries int `json:"misdeliveries" merge:"sum"`
+	Reordered     int `json:"reordered" merge:"sum"` // deliveries after one with a higher number on the same topic
 	// Negative: deliveries with a stage below zero, of Request and Delivery by more than the clock bound
 	Negative   int        `json:"negative" merge:"sum"`
 	Foreign    int        `json:"foreign" merge:"sum"` // messages of other runs
@@ -65,7 +69,8 @@ func (l *Ledger) counters(requests int) Account {
 		Scheduled:  l.pacer.Messages(requests),
 		Requests:   Requests{Scheduled: requests, Sent: l.sent, Retried: l.retried, Failed: l.failed},
 		Duplicates: l.duplicates, Reordered: l.reordered, Negative: l.negative, Foreign: l.foreign + l.unsent(),
-		Deliveries: Deliveries{Arrived: l.deliveries}, Unmeasured: l.unmeasured,
+		Misdeliveries: l.misplaced,
+		Deliveries:    Deliveries{Arrived: l.deliveries}, Unmeasured: l.unmeasured,
 	}
 	if l.pacer.Closed() {
 		a.Scheduled, a.Requests.Scheduled = 0, 0
@@ -212,6 +217,8 @@ func (r *record) end(deliveries int) End {
 		return EndArrived
 	case r.fate == Altered:
 		return EndAltered
+	case r.fate == Misdelivered:
+		return EndMisdelivered
 	case r.fate == DeadLettered:
 		return EndDeadLettered
 	case r.fate == Queued:

@@ -18,8 +18,12 @@ type Arrival struct {
 	Bound   int64       // how far Stamps may be off, µs
 	Stamped bool        // the message carries Stamps
 	Altered bool        // its content is not what was sent
+	Target  int         // the target where it came, from 1; 0: not known, or any; NotHeld
 	Bytes   int32       // of its payload; 0 for all but one of the messages of a payload
 }
+
+// NotHeld is the target of a delivery on a connection that does not hold the one of its message.
+const NotHeld = -1
 
 // Arrive records the messages that a subscriber has read and appends their arrival latencies, in µs, to latencies. A
 // message that was never sent counts as foreign.
@@ -73,6 +77,13 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 		}
 		return 0, 0, false
 	}
+	slot := l.pacer.SlotOf(a.Seq)
+	flow := l.flows[slot.Flow]
+	target := (slot.OfFlow + a.Seq - slot.FirstSeq) % flow.Targets
+	if a.Target != 0 && a.Target-1 != l.targets.First(slot.Flow)+target {
+		l.misplace(subscriber, pg, r, a)
+		return 0, 0, false
+	}
 	bit := uint32(1) << subscriber
 	if r.outcome == complete || r.got&bit != 0 {
 		if l.duplicates++; l.duplicates <= NamedOfEach {
@@ -87,18 +98,15 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 	}
 	if a.Altered {
 		r.fate = Altered
-		l.anyAltered = true
+		l.anyOurs = true
 		return 0, 0, false
 	}
 	first := r.got == 0
 	r.got |= bit
 	l.deliveries++
 
-	slot := l.pacer.SlotOf(a.Seq)
-	flow := l.flows[slot.Flow]
-	target := (slot.OfFlow + a.Seq - slot.FirstSeq) % flow.Targets
 	late := l.seen.note(subscriber, slot.Flow, target, a.Seq)
-	if target += l.firstTargets[slot.Flow]; late {
+	if target += l.targets.First(slot.Flow); late {
 		l.reordered++
 		l.targets.reordered[target]++
 	}
@@ -133,6 +141,21 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 		}
 	}
 	return l.measure(slot, target, subscriber, due, sent, a), slot.Phase, true
+}
+
+// misplace records a delivery at a recipient that its message was not for. The message may still reach its own.
+func (l *Ledger) misplace(subscriber int, pg *page, r *record, a Arrival) {
+	l.anyOurs = true
+	if l.misplaced++; l.misplaced <= NamedOfEach {
+		l.named.misplaced = append(l.named.misplaced, Misplaced{a.Seq, l.phaseOf(a.Seq, r), subscriber, a.Target})
+	}
+	switch r.outcome {
+	case complete:
+		return
+	case Rejected:
+		r = l.retract(a.Seq, pg, r)
+	}
+	r.fate = Misdelivered
 }
 
 // phaseOf is the phase of a message; −1 if its record is gone (closed model).

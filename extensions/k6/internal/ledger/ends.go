@@ -6,6 +6,9 @@ import "strings"
 type Count struct {
 	Name   string // in run.json
 	Metric bool   // k6 has it as arrival_<name>
+	Rare   bool   // reports show it only where there are any
+	Judged Judged
+	Reason string // what a verdict says after their number; empty: the name says it
 	at     func(*Account) *int
 }
 
@@ -15,10 +18,10 @@ func (c Count) Of(a Account) int { return *c.at(&a) }
 // Word is the name as reports print it: dead-lettered.
 func (c Count) Word() string { return strings.ReplaceAll(c.Name, "_", "-") }
 
-// Judged says which runs have a limit of 0 on an end.
+// Judged says which runs have a limit of 0 on a count.
 type Judged int
 
-// The runs that have a limit of 0 on an end.
+// The runs that have a limit of 0 on a count.
 const (
 	Never    Judged = iota // none
 	Always                 // every run; a script's own threshold replaces the limit
@@ -28,13 +31,10 @@ const (
 // EndCount is the count of an end. Each scheduled message has one end.
 type EndCount struct {
 	Count
-	Reason string // what a verdict says after the number of messages; empty: the name says it
 	Stage  string // of this pipeline, where the message left its way; empty: the end does not say it
 	Missed bool   // the message did not reach its subscribers
 	Failed bool   // it missed them by the pipeline's doing
-	Judged Judged
-	Rare   bool // reports show it only where there are any
-	Open   bool // no end yet: in a run that was cut off
+	Open   bool   // no end yet: in a run that was cut off
 }
 
 // String is the end's name in run.json.
@@ -50,11 +50,16 @@ func MissedEnds() (all []EndCount) {
 	return all
 }
 
-// JudgedEnds are the ends with a limit of 0 in those runs.
-func JudgedEnds(where Judged) (all []EndCount) {
+// JudgedCounts are the counts with a limit of 0 in those runs.
+func JudgedCounts(where Judged) (all []Count) {
 	for _, end := range Ends {
 		if end.Judged == where {
-			all = append(all, end)
+			all = append(all, end.Count)
+		}
+	}
+	for _, count := range Beside {
+		if count.Judged == where {
+			all = append(all, count)
 		}
 	}
 	return all

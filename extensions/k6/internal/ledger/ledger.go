@@ -42,15 +42,15 @@ const (
 	Queued                   // still in the queue
 	DeadLettered             // given up by the relay
 	Altered                  // it arrived, with other content than was sent
+	Misdelivered             // it arrived at another recipient than its own
 )
 
 // Ledger is the account of a run. All times are µs on the own clock. Safe for concurrent use.
 type Ledger struct {
-	pacer        *pacer.Pacer
-	phases       []profile.Phase
-	flows        []profile.Flow
-	firstTargets []int       // by flow
-	stages       stages.List // of a delivery
+	pacer  *pacer.Pacer
+	phases []profile.Phase
+	flows  []profile.Flow
+	stages stages.List // of a delivery
 
 	mu      sync.Mutex
 	epoch   int64
@@ -76,7 +76,8 @@ type Ledger struct {
 	reordered  int
 	negative   int
 	foreign    int
-	anyAltered bool // a message has come with other content than was sent
+	misplaced  int  // deliveries at a recipient that they were not for
+	anyOurs    bool // a message of the run has come, though none as it was sent
 
 	counts     []PhaseCount // by phase; in the open model only Accepted and Due
 	scheduled  []int        // messages by flow in the measured phases (closed model)
@@ -113,8 +114,12 @@ func New(p *profile.Profile, schedule *pacer.Pacer) *Ledger {
 		l.almost = append(l.almost, newAlmost(schedule, i))
 	}
 	l.flowTimes, l.flowStages = make([]Series, len(p.Flows)), make([]StageSums, len(p.Flows))
-	l.targets, l.firstTargets = newTargets(p.Flows)
-	l.seen = newSeen(l.firstTargets, len(l.targets.reordered), p.Subscribers())
+	l.targets = newTargets(p.Flows)
+	firsts := make([]int, len(p.Flows))
+	for i := range firsts {
+		firsts[i] = l.targets.First(i)
+	}
+	l.seen = newSeen(firsts, l.targets.Total(), p.Subscribers())
 	l.Pass(stages.Default())
 	return l
 }
@@ -280,7 +285,7 @@ func (l *Ledger) Find(seq int, fate Fate) bool {
 	if r.outcome == Rejected {
 		r = l.retract(seq, pg, r)
 	}
-	if r.fate != Altered { // a relay may not have acknowledged it yet
+	if r.fate != Altered && r.fate != Misdelivered { // a relay may not have acknowledged it yet
 		r.fate = fate
 	}
 	return true

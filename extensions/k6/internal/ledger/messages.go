@@ -35,12 +35,19 @@ type Message struct {
 	Due       int64 // µs since the run's start, or Forgotten
 }
 
+// Misplaced is a delivery at a recipient that its message was not for.
+type Misplaced struct {
+	Seq, Phase, Subscriber int
+	Target                 int // as of the Arrival
+}
+
 // Messages are the single messages that a report lists.
 type Messages struct {
 	Slowest    []Named // slowest first
 	Sample     []Named // evenly spread over the run, in order of arrival
 	Negative   []Named // see Account
 	Duplicates []Named // without latency
+	Misplaced  []Misplaced
 	Missing    []Message
 }
 
@@ -103,6 +110,7 @@ type named struct {
 	byFlow     []slowest // of each phase and flow
 	negative   []Named
 	duplicates []Named
+	misplaced  []Misplaced
 }
 
 func newNamed(phases, flows int) named {
@@ -132,6 +140,7 @@ func (l *Ledger) Messages() Messages {
 	m := Messages{
 		Slowest: slices.Clone(l.named.slowest.rows), Sample: slices.Clone(l.named.sample.rows),
 		Negative: slices.Clone(l.named.negative), Duplicates: slices.Clone(l.named.duplicates),
+		Misplaced: slices.Clone(l.named.misplaced),
 	}
 	for _, of := range l.named.byFlow {
 		m.Slowest = append(m.Slowest, of.rows...)

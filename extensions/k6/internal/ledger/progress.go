@@ -42,7 +42,7 @@ func (l *Ledger) Deliveries() int {
 func (l *Ledger) Strangers() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.deliveries > 0 || l.anyAltered {
+	if l.deliveries > 0 || l.anyOurs {
 		return 0
 	}
 	return l.foreign

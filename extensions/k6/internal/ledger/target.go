@@ -1,10 +1,6 @@
 package ledger
 
-import (
-	"strconv"
-
-	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
-)
+import "github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 
 // mostFollowed is the largest number of targets with a histogram (27 KB each). Of more targets, every n-th has one.
 const mostFollowed = 1000
@@ -20,39 +16,23 @@ type Target struct {
 
 // targets are all targets of a run, by number.
 type targets struct {
-	names     []targetNames
+	profile.Targets
 	step      int      // every step-th target is followed
 	followed  []Series // arrival latency of targets 0, step, 2·step, …
 	others    Series
 	reordered []int32
 }
 
-// targetNames are neighbouring targets: <prefix>/0 to <prefix>/<number − 1>.
-type targetNames struct {
-	prefix string
-	number int
-}
-
-// newTargets also returns the number of each flow's first target. Flows with the same prefix share targets.
-func newTargets(flows []profile.Flow) (t targets, firsts []int) {
-	first := map[string]int{}
-	number := 0
-	for _, f := range flows {
-		if _, ok := first[f.Target]; !ok {
-			first[f.Target] = number
-			number += f.Targets
-			t.names = append(t.names, targetNames{f.Target, f.Targets})
-		}
-		firsts = append(firsts, first[f.Target])
-	}
-	t.step = max(1, (number+mostFollowed-1)/mostFollowed)
-	t.followed = make([]Series, (number+t.step-1)/t.step)
+func newTargets(flows []profile.Flow) (t targets) {
+	t.Targets = profile.NewTargets(flows)
+	t.step = max(1, (t.Total()+mostFollowed-1)/mostFollowed)
+	t.followed = make([]Series, (t.Total()+t.step-1)/t.step)
 	for i := range t.followed {
 		t.followed[i] = NewCoarse()
 	}
 	t.others = NewCoarse()
-	t.reordered = make([]int32, number)
-	return t, firsts
+	t.reordered = make([]int32, t.Total())
+	return t
 }
 
 // NewCoarse returns an empty series with two significant digits, which takes 27 KB instead of 190.
@@ -103,21 +83,16 @@ func (l *Ledger) Targets() (followed []Target, others *Target) {
 	if l.targets.step > 1 {
 		others = &Target{Arrival: l.targets.others.clone()}
 	}
-	i := 0
-	for _, names := range l.targets.names {
-		for n := range names.number {
-			reordered := int(l.targets.reordered[i])
-			if i%l.targets.step == 0 {
-				followed = append(followed, Target{
-					Name: names.prefix + "/" + strconv.Itoa(n), Targets: 1,
-					Arrival: l.targets.followed[i/l.targets.step].clone(), Reordered: reordered, Lost: lost[i],
-				})
-			} else {
-				others.Targets++
-				others.Reordered += reordered
-				others.Lost += lost[i]
-			}
-			i++
+	for i, reordered := range l.targets.reordered {
+		if i%l.targets.step == 0 {
+			followed = append(followed, Target{
+				Name: l.targets.Name(i), Targets: 1, Arrival: l.targets.followed[i/l.targets.step].clone(),
+				Reordered: int(reordered), Lost: lost[i],
+			})
+		} else {
+			others.Targets++
+			others.Reordered += int(reordered)
+			others.Lost += lost[i]
 		}
 	}
 	return followed, others
@@ -126,5 +101,5 @@ func (l *Ledger) Targets() (followed []Target, others *Target) {
 // targetOf is the number of a message's target.
 func (l *Ledger) targetOf(seq int) int {
 	slot := l.pacer.SlotOf(seq)
-	return l.firstTargets[slot.Flow] + (slot.OfFlow+seq-slot.FirstSeq)%l.flows[slot.Flow].Targets
+	return l.targets.First(slot.Flow) + (slot.OfFlow+seq-slot.FirstSeq)%l.flows[slot.Flow].Targets
 }

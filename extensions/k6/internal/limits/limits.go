@@ -36,8 +36,8 @@ const None = "count==0"
 var AccountEnds = accountEnds()
 
 func accountEnds() (names []string) {
-	for _, end := range ledger.JudgedEnds(ledger.Always) {
-		names = append(names, end.Name)
+	for _, count := range ledger.JudgedCounts(ledger.Always) {
+		names = append(names, count.Name)
 	}
 	return append(names, report.FailedRequests)
 }

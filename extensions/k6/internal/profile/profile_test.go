@@ -206,3 +206,18 @@ func TestOverrideFlows(t *testing.T) {
 		assert.EqualError(t, parse().OverrideFlows(set), want)
 	}
 }
+
+func TestTargetsAreNumberedOnce(t *testing.T) {
+	t.Parallel()
+	numbers := NewTargets([]Flow{{Target: "user", Targets: 3}, {Target: "a/room", Targets: 2}, {Target: "user", Targets: 3}})
+	assert.Equal(t, []int{5, 0, 3, 0}, []int{numbers.Total(), numbers.First(0), numbers.First(1), numbers.First(2)})
+	for target := range 5 {
+		number, known := numbers.Number([]byte(numbers.Name(target)))
+		assert.Equal(t, []any{target, true}, []any{number, known}, numbers.Name(target))
+	}
+	for _, name := range []string{"", "/", "user", "user/", "user/3", "user/-1", "user/+1", "user/01", "room/0", "a/room/2",
+		"user/0/1", "user/99999999999999999999"} {
+		_, known := numbers.Number([]byte(name))
+		assert.False(t, known, name)
+	}
+}

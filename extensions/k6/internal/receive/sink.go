@@ -9,6 +9,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
@@ -39,8 +40,10 @@ func (s *Sink) Answered(seq, messages int, at time.Time) {
 // Taker records what one subscriber reads. It is for one goroutine.
 type Taker struct {
 	*Sink
-	IDs        bool // a payload may be an id alone, which is not compared with what was sent
-	Lines      bool // line ends came as LF, whichever were sent
+	IDs   bool // a payload may be an id alone, which is not compared with what was sent
+	Lines bool // line ends came as LF, whichever were sent
+	// Place is the target where a message came, as of ledger.Arrival; nil: any message may come here
+	Place      func(seq int, payload []byte) int
 	subscriber int
 	greeting   []byte // where others' messages arrive too, the canary's first one does
 
@@ -109,6 +112,9 @@ func (t *Taker) TakeAs(id, payload, stamps []byte, at socket.Arrival) bool {
 	}
 	a.Bytes = int32(min(len(payload), math.MaxInt32))
 	for _, a.Seq = range t.seqs {
+		if t.Place != nil {
+			a.Target = t.Place(a.Seq, payload)
+		}
 		t.arrivals = append(t.arrivals, a)
 		a.Bytes = 0
 	}
@@ -130,6 +136,12 @@ func (t *Taker) altered(payload []byte, seq int) bool {
 		t.parts.Count("delivery", "altered", report.ExcerptOf(payload))
 	}
 	return !whole
+}
+
+// TargetOf is the number of a message's target.
+func (s *Sink) TargetOf(targets profile.Targets, seq int) int {
+	slot := s.parts.Slot(seq)
+	return targets.First(slot.Flow) + (slot.OfFlow+seq-slot.FirstSeq)%s.parts.Profile.Flows[slot.Flow].Targets
 }
 
 // Flush records the messages that were taken since the last call. Call it after each read.

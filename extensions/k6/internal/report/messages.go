@@ -15,7 +15,7 @@ import (
 // Messages are the single messages that the report lists.
 type Messages struct {
 	Slowest []Slow  `json:"slowest"` // deliveries of the measured phases, slowest first; never nil
-	Named   []Named `json:"named"`   // messages that did not arrive, duplicates and negative deliveries; never nil
+	Named   []Named `json:"named"`   // messages that did not arrive, and deliveries that count beside; never nil
 }
 
 // Slow is one of the slowest deliveries.
@@ -32,13 +32,17 @@ type Slow struct {
 	Longest    *Longest           `json:"longest"`   // nil: not known
 }
 
-// Named is a message that did not arrive, or a duplicate or negative delivery.
+// Misdeliveries is the count of deliveries at a recipient that their message was not for.
+const Misdeliveries = "misdeliveries"
+
+// Named is a message that did not arrive, or a duplicate, misplaced or negative delivery.
 type Named struct {
 	ID    string `json:"id"`
 	Trace string `json:"trace,omitempty"` // its id; empty: none
-	// End is a failed end of the account, duplicates or negative.
+	// End is a failed end of the account, duplicates, misdeliveries or negative.
 	End       string  `json:"end"`
 	Target    string  `json:"target"`
+	CameTo    string  `json:"came_to,omitempty"` // of misdeliveries: where, in words
 	Flow      string  `json:"flow"`
 	Phase     *string `json:"phase"`     // nil: unknown
 	Due       *string `json:"due"`       // nil: unknown

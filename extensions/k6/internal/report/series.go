@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
@@ -29,11 +30,10 @@ func (r *Run) series() []series {
 func (r *Run) deliveries(separator string) string {
 	a := r.Account
 	all := []string{fmt.Sprintf("%s of %s deliveries", words.Count(a.Deliveries.Arrived), words.Count(a.Deliveries.Due))}
-	for _, one := range []struct {
-		n    int
-		name string
-	}{{a.Duplicates, "duplicates"}, {a.Reordered, "reordered"}, {a.Negative, "negative"}, {a.Foreign, "foreign"}} {
-		all = append(all, words.Count(one.n)+" "+one.name)
+	for _, count := range ledger.Beside {
+		if n := count.Of(a); n > 0 || !count.Rare {
+			all = append(all, words.Count(n)+" "+count.Name)
+		}
 	}
 	return strings.Join(all, separator)
 }

@@ -23,4 +23,6 @@ type Parts struct {
 	// the bytes of one message in so many are compared; 0: what was sent is not known
 	Verify func() int
 	Sample func(payload []byte) // gets foreign messages, one of which the report shows
+	// whether a message that came said for which target it is: else it can't have come to a wrong one
+	Addressed func(seq int, payload []byte) bool
 }

@@ -69,6 +69,9 @@ func checkPath(name, path string) error {
 	return nil
 }
 
+// Targeted reports whether a request names the target of its message.
+func (o *Ingest) Targeted() bool { return strings.Contains(o.Path, Target) }
+
 func (o *Ingest) checkHeaders() error {
 	seen := map[string]string{}
 	names := make([]string, 0, len(o.Headers))

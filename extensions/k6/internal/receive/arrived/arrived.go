@@ -78,6 +78,7 @@ type Message struct {
 	Payload []byte
 	Stamps  []byte // as they came; empty: none
 	At      socket.Arrival
+	Target  int // where it came, from 1; 0: not known
 }
 
 // Receiver takes messages from others.
@@ -89,6 +90,7 @@ type Receiver struct {
 	mu     sync.Mutex
 	closed bool
 	takers map[int]*receive.Taker
+	target int           // of the message that is taken
 	feed   *receive.Feed // of the message that goes round before the load; nil: none does
 	gaps   []report.Gap
 }
@@ -105,9 +107,11 @@ func (r *Receiver) Arrive(subscriber int, messages []Message) {
 	if taker == nil {
 		taker = r.sink.Subscriber(subscriber)
 		taker.IDs = true
+		taker.Place = func(int, []byte) int { return r.target }
 		r.takers[subscriber] = taker
 	}
 	for _, m := range messages {
+		r.target = m.Target
 		taker.Take(m.Payload, m.Stamps, m.At)
 		if r.feed != nil {
 			r.feed.Offer(m.Payload, m.At)

@@ -22,7 +22,8 @@ type line struct {
 	options receiver.Options
 	topics  []string
 	qos     byte
-	whole   bool // subscribed to all of its topics
+	whole   bool   // subscribed to all of its topics
+	topic   []byte // of the message that is taken
 
 	within func(payload []byte, header body.Header) []byte // of a canary: where its ids stand; nil: in the payload
 

@@ -1,6 +1,8 @@
 package mqtt
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -32,4 +34,23 @@ func TestEachBrokerHasAllTopics(t *testing.T) {
 		Connections: o.Describe().Connections}
 	all := []string{"m/user/0", "m/user/1"}
 	assert.Equal(t, [][]string{all, all}, o.filters(p, "run1"))
+}
+
+func TestAConnectionHoldsWhatItHasSubscribedTo(t *testing.T) {
+	t.Parallel()
+	p := &profile.Profile{Connections: 5, Flows: []profile.Flow{
+		{Name: "direct", Target: "user", Targets: 7, Deliveries: 1}, {Name: "room", Target: "room", Targets: 3, Deliveries: 4},
+	}}
+	numbers := profile.NewTargets(p.Flows)
+	for _, kind := range []string{exactTopics, wildcardTopics} {
+		o := Options{Topics: kind}
+		for connection, filters := range o.filters(p, "run1") {
+			for target := range numbers.Total() {
+				name := numbers.Name(target)
+				family, _, _ := strings.Cut(name, "/")
+				assert.Equal(t, slices.Contains(filters, name) || slices.Contains(filters, family+"/+"),
+					o.holds(numbers, target, connection, p.Subscribers()), "%s: %s on connection %d", kind, name, connection)
+			}
+		}
+	}
 }

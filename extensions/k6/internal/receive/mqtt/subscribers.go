@@ -1,6 +1,7 @@
 package mqtt
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,7 +10,9 @@ import (
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
@@ -54,10 +57,15 @@ func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 		sessions = nil
 	}
 	taker := func(i int) *receive.Taker {
+		connection := i
 		if o.Topics == sharedTopics || o.brokers() > 1 {
 			i = 0 // all these connections are one subscriber: a second copy is a duplicate
 		}
-		return sink.Subscriber(i)
+		t := sink.Subscriber(i)
+		if o.Filter == "" {
+			t.Place = o.place(parts, s.lines[connection], connection)
+		}
+		return t
 	}
 	takenOver := func(err error) bool { return errors.Is(err, receiver.ErrTakenOver) }
 	s.Held = receive.Hold(ctx, parts, m.Patience, sessions, taker, takenOver)
@@ -76,10 +84,40 @@ func (l *line) Listen(taker *receive.Taker) error {
 	header := func(name string) string { return string(mqttwire.FindUserProperty(m.Properties, name)) }
 	return l.conn.Read(hops.Property, func(messages []receiver.Message) {
 		for _, m = range messages {
+			l.topic = m.Topic
 			taker.TakeAs(taker.Within(m.Payload, header), m.Payload, m.Hops, m.Arrival)
 		}
 		taker.Flush()
 	})
+}
+
+// place is the Place of the Taker of a connection: the target that is in the topic of the message.
+func (o *Options) place(p *run.Parts, l *line, connection int) func(int, []byte) int {
+	numbers, connections := profile.NewTargets(p.Profile.Flows), p.Profile.Subscribers()
+	return func(seq int, payload []byte) int {
+		if !p.Addressed(seq, payload) {
+			return 0
+		}
+		name, ours := bytes.CutPrefix(l.topic, []byte(o.Prefix))
+		target, is := numbers.Number(name)
+		if !ours || !is || !o.holds(numbers, target, connection, connections) {
+			return ledger.NotHeld
+		}
+		return 1 + target
+	}
+}
+
+// holds reports whether a connection has subscribed to a target, as filters does.
+func (o *Options) holds(numbers profile.Targets, target, connection, connections int) bool {
+	within, deliveries := numbers.Within(target)
+	deliveries = max(deliveries, min(connections, o.brokers()))
+	switch o.Topics {
+	case sharedTopics:
+		return true
+	case wildcardTopics:
+		return connection < deliveries
+	}
+	return (connection-within%connections+connections)%connections < deliveries
 }
 
 // Close ends the connections, and their sessions. It may be called more than once.

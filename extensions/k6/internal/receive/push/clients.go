@@ -138,7 +138,8 @@ func targets(p *profile.Profile) (most int) {
 type Client struct {
 	URL        string
 	First      []string
-	Subscriber int // of the ledger: which of the deliveries of a message it gets
+	Subscriber int   // of the ledger: which of the deliveries of a message it gets
+	Targets    []int // that it holds, by their number, ascending; nil: all
 }
 
 // plan returns the clients of a profile.
@@ -160,20 +161,25 @@ func (c *Clients) plan(p *profile.Profile) (all []Client) {
 			all = append(all, Client{URL: c.URL, Subscriber: i % most})
 		}
 	}
+	numbers := profile.NewTargets(p.Flows)
 	seen := map[string]bool{}
-	for _, f := range p.Flows {
+	for flow, f := range p.Flows {
 		if seen[f.Target] {
 			continue
 		}
 		seen[f.Target] = true
 		for i := range f.Targets {
+			number := numbers.First(flow) + i
 			target := f.Target + "/" + strconv.Itoa(i)
 			for d := range f.Deliveries {
 				if c.perTarget() {
-					all = append(all, c.of(target, d))
+					one := c.of(target, d)
+					one.Targets = []int{number}
+					all = append(all, one)
 					continue
 				}
 				one := &all[i%groups*most+d]
+				one.Targets = append(one.Targets, number)
 				for _, text := range c.of(target, d).First {
 					if !slices.Contains(one.First, text) { // one without a target is sent once
 						one.First = append(one.First, text)

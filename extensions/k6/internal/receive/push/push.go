@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -68,9 +69,29 @@ func (c *Clients) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 	taker := func(i int) *receive.Taker {
 		t := sink.Subscriber(clients[i].Subscriber)
 		t.Lines = c.Lines
+		t.Place = clients[i].place(sink, parts)
 		return t
 	}
 	return receive.Hold(ctx, parts, m.Patience, sessions, taker, IsFinal), nil
+}
+
+// place is the Place of a Taker.
+func (c Client) place(sink *receive.Sink, p *run.Parts) func(seq int, payload []byte) int {
+	if len(c.Targets) == 0 {
+		return nil
+	}
+	numbers := profile.NewTargets(p.Profile.Flows)
+	return func(seq int, payload []byte) int {
+		if p.Addressed(seq, payload) && !held(c.Targets, sink.TargetOf(numbers, seq)) {
+			return 1 + c.Targets[0]
+		}
+		return 0
+	}
+}
+
+func held(ascending []int, target int) bool {
+	_, found := slices.BinarySearch(ascending, target)
+	return found
 }
 
 // CanaryClient is the client of a canary, which has a target of its own.
