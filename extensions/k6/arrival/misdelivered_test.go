@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
 // fromUsers is a load of 60 messages to user/0, user/1 and user/2 in turn.
@@ -67,4 +68,23 @@ func TestAMessageWithoutATargetIsForAnyone(t *testing.T) {
 	toOne := &fake.Pipeline{Route: func(int, string) []string { return []string{"user/1"} }}
 	r := heldBy(t, toOne, holders["WebSocket"], "body: '{\"id\":\"{{id}}\"}', idle: '1s'").run()
 	assert.Equal(t, []int{60, 0}, []int{r.Account.Arrived, r.Account.Misdeliveries})
+}
+
+func TestARunOfWhichNothingReachedItsOwnFails(t *testing.T) {
+	t.Parallel()
+	rotated := strings.NewReplacer("user/0", "user/1", "user/1", "user/2", "user/2", "user/0")
+	f := &fake.Pipeline{Route: func(_ int, target string) []string { return []string{rotated.Replace(target)} }}
+	r := newScript(t, f, fromUsers, "idle: '1s', drain: 5").run()
+	result, reasons, _ := verdict(r)
+	assert.Equal(t, report.Fail, result, reasons)
+	assert.Equal(t, 60, r.Account.Misdelivered)
+}
+
+// A script receives itself, and says whose recipient it is.
+func TestAScriptSaysWhoReceives(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fake.Pipeline{}, fromUsers, "mqtt: {}, arrived: { consumers: 0 }, idle: '1s', drain: 5")
+	rt := s.runtime.VU.Runtime()
+	_, err := rt.RunString(`run.arrived('x', { target: 'user/3' })`)
+	assert.ErrorContains(t, err, `has target "user/3", which no message of the run has; allowed: user/0 to user/2`)
 }

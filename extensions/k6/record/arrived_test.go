@@ -48,12 +48,28 @@ func TestACallerReceives(t *testing.T) {
 	assert.Equal(t, int64(5), r.Latency.Arrival.Count)
 }
 
+func TestACallerSaysWhoReceives(t *testing.T) {
+	t.Parallel()
+	c := record(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 10}]\nflows: [{name: direct, targets: 2}]", received)
+	c.started()
+	for _, s := range c.slots(`{"next": 10}`) { // the targets take turns
+		c.send(s)
+		c.write(`{"arrived": %q, "target": "user/0"}`, s.IDs[0])
+	}
+	r, _, _ := c.end()
+	assert.Equal(t, [4]int{10, 5, 5, 5}, [4]int{
+		r.Account.Scheduled, r.Account.Arrived, r.Account.Misdelivered, r.Account.Misdeliveries,
+	})
+	assert.Contains(t, r.Messages.Named[len(r.Messages.Named)-1].CameTo, "user/0")
+}
+
 func TestWrongArrivedLinesEndTheRecording(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		`{"arrived": 5}`:                            "neither a text nor a list of texts",
 		`{"arrived": [5]}`:                          "neither a text nor a list of texts",
 		`{"arrived": "x", "subscriber": 0}`:         "subscriber 0; allowed: 1 to 32",
+		`{"arrived": "x", "target": "user/100"}`:    `target "user/100", which no message of the run has; allowed: user/0 to user/99`,
 		`{"arrived": "x", "subscriber": 33}`:        "subscriber 33; allowed: 1 to 32",
 		`{"arrived": "x", "at_us": 99999999999999}`: "in the future",
 		`{"arrived": "x", "encoding": "hex"}`:       `encoding "hex"; allowed: "base64"`,

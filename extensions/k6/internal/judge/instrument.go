@@ -191,10 +191,13 @@ func samplesDiscarded(e Evidence) *report.Rule {
 }
 
 func measured(e Evidence) *report.Rule {
-	n := float64(e.Run.Latency.Arrival.Count)
+	n, result := float64(e.Run.Latency.Arrival.Count), report.Invalid
+	if e.Run.Account.Misdeliveries > 0 { // the instrument has seen what the pipeline did
+		result = report.Fail
+	}
 	return because(report.Rule{
 		Name: "measured", Value: &n, Op: ">=", Limit: new(1.0), Unit: "deliveries", OK: new(n >= 1),
-		Result: report.Invalid, Part: report.Receiving,
+		Result: result, Part: report.Receiving,
 		Remedy: "no delivery was measured. Check that the pipeline delivers to the subscribers' topics, and run again",
 	}, "no delivery was measured, so there is no latency to judge%s", after(facts.Cause(e.Run)))
 }
