@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
@@ -67,6 +68,17 @@ var cases = []testCase{
 		checks: []check{
 			account(func(n int) report.Account { return report.Account{Arrived: n, Reordered: n / 10} }),
 			verdict(report.Pass),
+		},
+	},
+	{
+		name: "1 in 5 at another recipient, 1 in 10 there too", rate: 100, seconds: [2]int{5, 2}, targets: 2,
+		pipelines: one(func() *fake.Pipeline { return &fake.Pipeline{Route: misrouted} }),
+		options:   map[string]any{"idle": "2s"},
+		checks: []check{
+			account(func(n int) report.Account {
+				return report.Account{Arrived: n - n/5, Misdelivered: n / 5, Misdeliveries: n/5 + n/10}
+			}),
+			verdict(report.Fail),
 		},
 	},
 	{
@@ -284,3 +296,15 @@ func stuck() *fake.Pipeline {
 }
 
 const delivered = 200
+
+// misrouted delivers the fifth of each ten messages, and the tenth, at another recipient, and the second at both.
+func misrouted(nth int, target string) []string {
+	other := strings.NewReplacer("/0", "/1", "/1", "/0").Replace(target)
+	switch nth % 10 {
+	case 0, 5:
+		return []string{other}
+	case 2:
+		return []string{target, other}
+	}
+	return []string{target}
+}
