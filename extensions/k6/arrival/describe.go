@@ -269,9 +269,19 @@ func (e *engine) describeMessages() *report.Messages {
 			Delivered: delivered,
 		})
 	}
+	cameTo := map[int]string{}
+	for _, d := range found.Misplaced {
+		if cameTo[d.Seq] = fmt.Sprintf("connection %d, which does not hold it", d.Subscriber+1); d.Target > 0 {
+			cameTo[d.Seq] = e.targets.Name(d.Target - 1)
+		}
+	}
 	for _, one := range found.Missing {
 		name(one.End.String(), one.Seq, one.Phase, one.Due, &one.Delivered)
-		if last := &m.Named[len(m.Named)-1]; last.Due != nil {
+		last := &m.Named[len(m.Named)-1]
+		if one.End == ledger.EndMisdelivered {
+			last.CameTo = cameTo[one.Seq]
+		}
+		if last.Due != nil {
 			last.Trace = e.traceID(last.ID)
 		}
 	}
@@ -280,10 +290,7 @@ func (e *engine) describeMessages() *report.Messages {
 	}
 	for _, d := range found.Misplaced {
 		name(report.Misdeliveries, d.Seq, d.Phase, ledger.Forgotten, nil)
-		at := &m.Named[len(m.Named)-1].CameTo
-		if *at = fmt.Sprintf("connection %d, which does not hold it", d.Subscriber+1); d.Target > 0 {
-			*at = e.targets.Name(d.Target - 1)
-		}
+		m.Named[len(m.Named)-1].CameTo = cameTo[d.Seq]
 	}
 	for _, d := range found.Negative {
 		name("negative", d.Seq, d.Phase, d.Due, nil)

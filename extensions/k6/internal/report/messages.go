@@ -42,7 +42,7 @@ type Named struct {
 	// End is a failed end of the account, duplicates, misdeliveries or negative.
 	End       string  `json:"end"`
 	Target    string  `json:"target"`
-	CameTo    string  `json:"came_to,omitempty"` // of misdeliveries: where, in words
+	CameTo    string  `json:"came_to,omitempty"` // of misdeliveries, and of misdelivered messages: where, in words
 	Flow      string  `json:"flow"`
 	Phase     *string `json:"phase"`     // nil: unknown
 	Due       *string `json:"due"`       // nil: unknown
