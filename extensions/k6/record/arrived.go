@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/arrival"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/arrived"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
@@ -42,8 +41,8 @@ func (r *recording) arrived(ctx context.Context, l line) error {
 	if l.Subscriber != nil {
 		subscriber = *l.Subscriber
 	}
-	if subscriber < 1 || subscriber > profile.MaxSubscribers {
-		return fmt.Errorf("arrived: subscriber %d; allowed: 1 to %d", subscriber, profile.MaxSubscribers)
+	if err := r.run.CheckSubscriber(subscriber); err != nil {
+		return fmt.Errorf("arrived: %w", err)
 	}
 	select {
 	case <-r.run.Ready():

@@ -26,10 +26,14 @@ type Arrival struct {
 const NotHeld = -1
 
 // Arrive records the messages that a subscriber has read and appends their arrival latencies, in µs, to latencies. A
-// message that was never sent counts as foreign.
+// message that was never sent counts as foreign, as does one at a subscriber that the run does not have.
 func (l *Ledger) Arrive(subscriber int, arrivals []Arrival, latencies []int64) []int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if subscriber < 0 || subscriber >= l.seen.subscribers {
+		l.foreign += len(arrivals)
+		arrivals = nil
+	}
 	for _, a := range arrivals {
 		if us, ok := l.receive(subscriber, a); ok {
 			latencies = append(latencies, us)

@@ -136,7 +136,7 @@ func (l *Ledger) ByFlow(schedule *pacer.Pacer) {
 		firsts[i] = targets
 		targets += f.Targets
 	}
-	l.seen = newSeen(firsts, targets, len(l.seen.last)/len(l.targets.reordered))
+	l.seen = newSeen(firsts, targets, l.seen.subscribers)
 }
 
 // Pass sets the stages of a delivery. Call it before Start.
