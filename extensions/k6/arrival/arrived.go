@@ -71,7 +71,7 @@ func (m *instance) arrived(e *engine, payload, given sobek.Value) {
 		}
 		at := socket.Arrival{At: now, Waited: waited}
 		if !of.at.IsZero() {
-			at = socket.Arrival{At: of.at}
+			at = socket.Arrival{At: of.at, Waited: socket.Unknown} // nor is it known how late its client was
 		}
 		subscriber, err := m.consumer.subscriber(e, of.subscriber)
 		if err != nil {

@@ -162,7 +162,7 @@ func TestALateHandlerIsMeasured(t *testing.T) {
 	c = newConsuming(t, profile, "", once)
 	r = c.collects(`run.subscribed(); listen((body, at) => { busy(20); run.arrived(body, { at }) });`)
 	require.NoError(t, <-c.done)
-	assert.Zero(t, *r.Health.SocketWait.Max)
+	assert.Nil(t, r.Health.SocketWait, "how late the client read is not known, so it is not 0")
 }
 
 func TestAScriptReceivesListsAndBytes(t *testing.T) {

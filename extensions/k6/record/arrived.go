@@ -23,10 +23,9 @@ func (r *recording) arrived(ctx context.Context, l line) error {
 	}
 	at := socket.Arrival{At: time.Now(), Waited: socket.Unknown}
 	if l.AtUS != nil {
-		if at.At, err = r.moment(l.AtUS); err != nil {
+		if at.At, err = r.moment(l.AtUS); err != nil { // the caller's own clock: how late it read is not known either
 			return fmt.Errorf("arrived: %w", err)
 		}
-		at.Waited = 0
 	}
 	target := 0
 	if l.Target != "" {
