@@ -219,7 +219,7 @@ func TestWrongCallsOfAConsumerAreRefused(t *testing.T) {
 		`run.arrived({ id: 1 })`:                        "JSON.stringify()",
 		`run.arrived()`:                                 "wants a payload",
 		`run.arrived('x', 5)`:                           "second argument",
-		`run.arrived('x', { when: 5 })`:                 `does not know "when"; allowed: at, subscriber, hops`,
+		`run.arrived('x', { when: 5 })`:                 `does not know "when"; allowed: at, subscriber, target, hops`,
 		`run.arrived('x', { at: '5' })`:                 "has at 5; allowed: ms since 1970",
 		`run.arrived('x', { at: Date.now() / 1000 })`:   "allowed: ms since 1970",
 		`run.arrived('x', { at: Date.now() + 60000 })`:  "no time to come",

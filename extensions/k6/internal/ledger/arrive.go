@@ -20,6 +20,8 @@ type Arrival struct {
 	Altered bool        // its content is not what was sent
 	Target  int         // the target where it came, from 1; 0: not known, or any; NotHeld
 	Bytes   int32       // of its payload; 0 for all but one of the messages of a payload
+
+	place place // of one that waited until its request had left
 }
 
 // NotHeld is the target of a delivery on a connection that does not hold the one of its message.
@@ -88,6 +90,10 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 		l.misplace(subscriber, pg, r, a)
 		return 0, 0, false
 	}
+	if r.sent == leaving {
+		l.keepLeaving(subscriber, a, slot, target)
+		return 0, 0, false
+	}
 	bit := uint32(1) << subscriber
 	if r.outcome == complete || r.got&bit != 0 {
 		if l.duplicates++; l.duplicates <= NamedOfEach {
@@ -109,7 +115,10 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 	r.got |= bit
 	l.deliveries++
 
-	late := l.seen.note(subscriber, slot.Flow, target, a.Seq)
+	late := a.place == behind
+	if a.place == unplaced {
+		late = l.seen.note(subscriber, slot.Flow, target, a.Seq)
+	}
 	if target += l.targets.First(slot.Flow); late {
 		l.reordered++
 		l.targets.reordered[target]++
