@@ -12,7 +12,6 @@ import (
 	"github.com/grafana/sobek"
 	"go.k6.io/k6/v2/js/common"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/arrived"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
@@ -35,13 +34,21 @@ func (m *instance) arrived(e *engine, payload, given sobek.Value) {
 	if e.options.Arrived == nil {
 		m.refuse("run.arrived()", errors.New("is for a run with the option arrived: {}, which receives nothing itself"))
 	}
-	all, err := e.readHow(exported(given), how{}, now)
+	told, err := exported(given)
+	var all how
+	if err == nil {
+		all, err = e.readHow(told, how{}, now)
+	}
+	var content any
+	if err == nil {
+		content, err = exported(payload)
+	}
 	if err != nil {
 		m.refuse("run.arrived()", err)
 	}
-	list, batch := exported(payload).([]any)
+	list, batch := content.([]any)
 	if !batch {
-		list = []any{exported(payload)}
+		list = []any{content}
 	}
 	waited := m.consumer.late(now)
 	bySubscriber := map[int][]arrived.Message{}
@@ -64,9 +71,12 @@ func (m *instance) arrived(e *engine, payload, given sobek.Value) {
 		}
 		at := socket.Arrival{At: now, Waited: waited}
 		if !of.at.IsZero() {
-			at = socket.Arrival{At: of.at}
+			at = socket.Arrival{At: of.at, Waited: socket.Unknown} // nor is it known how late its client was
 		}
-		subscriber := m.consumer.subscriber(of.subscriber)
+		subscriber, err := m.consumer.subscriber(e, of.subscriber)
+		if err != nil {
+			m.refuse("run.arrived()", err)
+		}
 		message := arrived.Message{Payload: text, Stamps: []byte(of.hops), At: at, Target: of.target}
 		bySubscriber[subscriber] = append(bySubscriber[subscriber], message)
 	}
@@ -81,11 +91,20 @@ func (m *instance) refuse(call string, err error) {
 	common.Throw(m.vu.Runtime(), fmt.Errorf("%s %w", call, err))
 }
 
-func exported(v sobek.Value) any {
+// listMost is the longest list of messages that a script may hand over at once.
+const listMost = 1_000_000
+
+// exported is a value of a script. The memory for a list would be as large as the list says it is long.
+func exported(v sobek.Value) (any, error) {
 	if v == nil {
-		return nil
+		return nil, nil
 	}
-	return v.Export()
+	if o, ok := v.(*sobek.Object); ok && o.ClassName() == "Array" {
+		if n := o.Get("length").ToInteger(); n > listMost {
+			return nil, fmt.Errorf("has a list of %d; allowed: up to %d", n, listMost)
+		}
+	}
+	return v.Export(), nil
 }
 
 // readHow reads what a script says of messages, beside what it says of all of a list.
@@ -107,7 +126,7 @@ func (e *engine) readHow(given any, all how, now time.Time) (how, error) {
 		case "at":
 			h.at, err = momentOf(value, now)
 		case "subscriber":
-			h.subscriber, err = subscriberOf(value)
+			h.subscriber, err = e.subscriberOf(value)
 		case "target":
 			h.target, err = e.recipient(value)
 		case "hops":
@@ -164,10 +183,13 @@ func momentOf(value any, now time.Time) (time.Time, error) {
 	return now.Add(-age), nil
 }
 
-func subscriberOf(value any) (int, error) {
+func (e *engine) subscriberOf(value any) (int, error) {
 	n, ok := numberOf(value)
-	if !ok || n != math.Trunc(n) || n < 1 || n > profile.MaxSubscribers {
-		return 0, fmt.Errorf("has subscriber %v; allowed: 1 to %d", value, profile.MaxSubscribers)
+	if !ok || n != math.Trunc(n) || math.Abs(n) > math.MaxInt32 {
+		return 0, fmt.Errorf("has subscriber %v; allowed: a whole number, from 1 on", value)
+	}
+	if err := e.checkSubscriber(int(n)); err != nil {
+		return 0, fmt.Errorf("has %w", err)
 	}
 	return int(n), nil
 }

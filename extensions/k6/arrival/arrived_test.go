@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -161,7 +162,7 @@ func TestALateHandlerIsMeasured(t *testing.T) {
 	c = newConsuming(t, profile, "", once)
 	r = c.collects(`run.subscribed(); listen((body, at) => { busy(20); run.arrived(body, { at }) });`)
 	require.NoError(t, <-c.done)
-	assert.Zero(t, *r.Health.SocketWait.Max)
+	assert.Nil(t, r.Health.SocketWait, "how late the client read is not known, so it is not 0")
 }
 
 func TestAScriptReceivesListsAndBytes(t *testing.T) {
@@ -218,13 +219,15 @@ func TestWrongCallsOfAConsumerAreRefused(t *testing.T) {
 		`run.arrived({ id: 1 })`:                        "JSON.stringify()",
 		`run.arrived()`:                                 "wants a payload",
 		`run.arrived('x', 5)`:                           "second argument",
-		`run.arrived('x', { when: 5 })`:                 `does not know "when"; allowed: at, subscriber, hops`,
+		`run.arrived('x', { when: 5 })`:                 `does not know "when"; allowed: at, subscriber, target, hops`,
 		`run.arrived('x', { at: '5' })`:                 "has at 5; allowed: ms since 1970",
 		`run.arrived('x', { at: Date.now() / 1000 })`:   "allowed: ms since 1970",
 		`run.arrived('x', { at: Date.now() + 60000 })`:  "no time to come",
 		`run.arrived('x', { at: NaN })`:                 "allowed: ms since 1970",
-		`run.arrived('x', { subscriber: 0 })`:           "allowed: 1 to 32",
-		`run.arrived('x', { subscriber: 1.5 })`:         "allowed: 1 to 32",
+		`run.arrived('x', { subscriber: 0 })`:           "has subscriber 0; allowed: 1 to 1 (",
+		`run.arrived('x', { subscriber: 2 })`:           "has subscriber 2; allowed: 1 to 1 (", // regression: a panic
+		`run.arrived('x', { subscriber: 1e300 })`:       "allowed: a whole number, from 1 on",
+		`run.arrived('x', { subscriber: 1.5 })`:         "allowed: a whole number, from 1 on",
 		`run.arrived('x', { hops: '1' })`:               "redis.url (REDIS_URL) is missing",
 		`run.arrived(['x', { payload: 'x', at: 'y' }])`: "message 2 of the list: has at y",
 		`run.arrived(['x', { text: 'x' }])`:             "message 2 of the list: does not know",
@@ -243,5 +246,59 @@ func TestWrongCallsOfAConsumerAreRefused(t *testing.T) {
 		_, err := c.runtime.VU.Runtime().RunString(fmt.Sprintf(
 			"new Run({ ingest: {url: 'http://h'}, canary: false, profile: %q, %s })", twenty, options))
 		assert.ErrorContains(t, err, want, options)
+	}
+}
+
+// Regression: a consumer above the deliveries of a message that did not say its subscriber made k6 panic.
+func TestAConsumerAboveTheSubscribersSaysWhichItIs(t *testing.T) {
+	t.Parallel()
+	for of, most := range map[string]int{"arrived: { consumers: 2 }": 2, "arrived: { consumers: 40 }": 32} {
+		c := newConsuming(t, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: room, deliveries: 2}]", of, once)
+		rt := c.runtime.VU.Runtime()
+		for number, want := range map[int]string{
+			most: "",
+			most + 1: fmt.Sprintf("by consumer %d does not say which subscriber received the message: subscriber %d; "+
+				"allowed: 1 to %d", most+1, most+1, most),
+		} {
+			c.module.consumer = &consumer{number: number, fanOut: true}
+			_, err := rt.RunString(`run.arrived('x', { subscriber: 1 })`)
+			require.NoError(t, err)
+			if _, err = rt.RunString(`run.arrived('x')`); want == "" {
+				assert.NoError(t, err)
+			} else {
+				assert.ErrorContains(t, err, want)
+			}
+		}
+	}
+}
+
+// Whatever a script hands over, k6 goes on.
+func TestNoValueOfAScriptEndsTheProcess(t *testing.T) {
+	t.Parallel()
+	c := newConsuming(t, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]", "", once)
+	rt := c.runtime.VU.Runtime()
+	values := []string{
+		"undefined", "null", "true", "-1", "0", "0.5", "33", "2147483648", "4294967296", "9007199254740993",
+		"-9223372036854775808", "1e300", "-1e300", "NaN", "Infinity", "-Infinity",
+		"12345678901234567890n", "''", "'x'", "'-1'",
+		"[]", "[[]]", "[null]", "new Array(4294967295)", "({})", "({ length: -1 })", "({ get at() { throw 1 } })",
+		"new Uint8Array(2)", "new ArrayBuffer(0)", "new Date(NaN)", "Symbol('x')", "() => 1", "run", "Promise.resolve(1)",
+		"new Proxy({}, { get() { throw new Error('x') } })",
+	}
+	for _, call := range []string{
+		"run.arrived(V)", "run.arrived([V])", "run.arrived('x', V)", "run.arrived('x', { at: V })",
+		"run.arrived('x', { subscriber: V })", "run.arrived('x', { hops: V })", "run.arrived([{ payload: V }])",
+		"run.arrived([{ payload: 'x', subscriber: V }])", "run.arrived([{ payload: 'x', at: V }], V)", "run.settle(V, V)",
+		"run.settle({ given: {} }, V)", "run.figure(V, V, V)", "run.figure('x', V, 'ms')", "run.answer(V)",
+		"run.scenarios(V)", "run.scenarios({ pump: V })", "run.thresholds(V)", "run.thresholds({ x: V })",
+		"run.thresholds({ 'arrival.within(1ms)': [V] })",
+		"run.summary(V)", "new Run(V)", "new Run({ profile: V })", "new Run({ profile: { name: V, text: V } })",
+	} {
+		for _, v := range values {
+			if v == "new Array(4294967295)" && call != "run.arrived(V)" && call != "run.arrived('x', V)" {
+				continue // k6 itself would write it out
+			}
+			assert.NotPanics(t, func() { _, _ = rt.RunString(strings.ReplaceAll(call, "V", v)) }, "%s of %s", call, v)
+		}
 	}
 }

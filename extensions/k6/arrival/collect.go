@@ -90,6 +90,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	e.receiver.Store(&r)
 	close(e.opened)
 	defer e.pending.end(ctx, state)
+	defer func() { hand(e.Ledger.Arrive(0, nil, nil)) }() // what waited until its request had left
 	defer r.Close()
 	if err := e.awaitConsumers(ctx); err != nil {
 		return err

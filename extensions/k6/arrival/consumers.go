@@ -112,14 +112,26 @@ func (c *consumer) late(now time.Time) time.Duration {
 
 // subscriber is the number of a subscriber in the ledger, from the one that the script gave; 0: none. Where each
 // message is due once, all consumers are one subscriber: a second copy is a duplicate.
-func (c *consumer) subscriber(given int) int {
+func (c *consumer) subscriber(e *engine, given int) (int, error) {
 	switch {
 	case given > 0:
-		return given - 1
-	case c != nil && c.fanOut:
-		return c.number - 1
+		return given - 1, nil
+	case c == nil || !c.fanOut:
+		return 0, nil
 	}
-	return 0
+	if err := e.checkSubscriber(c.number); err != nil {
+		return 0, fmt.Errorf("by consumer %d does not say which subscriber received the message: %w", c.number, err)
+	}
+	return c.number - 1, nil
+}
+
+// checkSubscriber refuses the number of a subscriber, from 1, that the run does not have.
+func (e *engine) checkSubscriber(n int) error {
+	if most := e.options.profile.Subscribers(); n < 1 || n > most {
+		return fmt.Errorf("subscriber %d; allowed: 1 to %d (a message's deliveries in the profile, or "+
+			"arrived.consumers)", n, most)
+	}
+	return nil
 }
 
 // subscribed is run.subscribed(): this VU receives every message that is sent from now on. The promise that it returns

@@ -239,6 +239,9 @@ func (x *External) Unsent(why string) { x.engine.count(report.CallerStage, repor
 // Receives reports whether the caller receives the messages.
 func (x *External) Receives() bool { return x.engine.options.Arrived != nil }
 
+// CheckSubscriber refuses the number of a subscriber, from 1, that the run does not have.
+func (x *External) CheckSubscriber(n int) error { return x.engine.checkSubscriber(n) }
+
 // Ready is closed when the run would record what arrives.
 func (x *External) Ready() <-chan struct{} { return x.engine.opened }
 

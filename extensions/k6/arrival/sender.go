@@ -27,16 +27,34 @@ type sender struct {
 	samples *requestSamples
 	waiter  *schedule.Waiter
 	body    []byte
-	again   bool // the request is sent again
+	slot    pacer.Slot // the request
+	again   bool       // it is sent again
+	written bool       // it is known when it had been written
 }
 
 func newSender(e *engine, state *lib.State) *sender {
 	p := send.NewPoster(withK6(e.options.Ingest, state.Options), e.trust.Of(state), e.options.Timeout.duration())
 	p.Opened = func(took time.Duration) { e.note(func() { e.connects.Add(took.Microseconds()) }) }
-	return &sender{
+	s := &sender{
 		Poster: p, limit: state.RPSLimit, engine: e, waiter: schedule.NewWaiter(),
 		samples: &requestSamples{engine: e, state: state, urls: p.URLs},
 	}
+	p.Leaves = s.leaves
+	return s
+}
+
+// leaves records when a request left, at its first attempt.
+func (s *sender) leaves(left, written time.Time) {
+	if s.again {
+		return
+	}
+	e := s.engine
+	s.written = !written.IsZero()
+	if !s.written {
+		e.Ledger.Left(s.slot, e.Clock.At(left))
+		return
+	}
+	e.Ledger.LeftAndWritten(s.slot, e.Clock.At(left), e.Clock.At(written))
 }
 
 func (s *sender) send(ctx context.Context) bool {
@@ -57,12 +75,12 @@ func (s *sender) send(ctx context.Context) bool {
 		e.drop(slot)
 		return false
 	}
-	sent := time.Now()
-	e.sent(slot, sent)
-	s.again = false
+	e.Ledger.Leaving(slot)
+	e.turns.Taken()
+	s.slot, s.again = slot, false
 	var outcome ledger.Outcome
 	if e.options.Ingest.Retries == 0 {
-		outcome, _ = s.attempt(ctx, slot, sent)
+		outcome, _ = s.attempt(ctx, slot)
 	} else {
 		outcome = s.persist(ctx, slot)
 	}
@@ -82,14 +100,14 @@ func (s *sender) admit(ctx context.Context) bool {
 }
 
 // attempt posts once. An error means that a retry may help, and says when.
-func (s *sender) attempt(ctx context.Context, slot pacer.Slot, sent time.Time) (ledger.Outcome, error) {
-	a := s.Post(sent, s.body, slot.Messages)
-	if !s.again && !a.Written.IsZero() {
+func (s *sender) attempt(ctx context.Context, slot pacer.Slot) (ledger.Outcome, error) {
+	a := s.Post(time.Now(), s.body, slot.Messages)
+	if !s.again && !s.written && !a.Written.IsZero() {
 		s.engine.Ledger.Written(slot, s.engine.Clock.At(a.Written))
 	}
 	s.again = true
-	outcome := s.engine.answered(slot, a, sent)
-	s.samples.push(ctx, slot, a.Status, sent, a.Done)
+	outcome := s.engine.answered(slot, a, a.Left)
+	s.samples.push(ctx, slot, a.Status, a.Left, a.Done)
 	if !mayHelp(a.Status) {
 		return outcome, nil
 	}
@@ -149,7 +167,7 @@ func (s *sender) persist(ctx context.Context, slot pacer.Slot) ledger.Outcome {
 		}
 		first = false
 		var err error
-		outcome, err = s.attempt(vu, slot, time.Now())
+		outcome, err = s.attempt(vu, slot)
 		unknown = unknown || outcome == ledger.Unknown
 		return outcome, err
 	}, backoff.WithMaxTries(uint(s.engine.options.Ingest.Retries)+1), backoff.WithMaxElapsedTime(0),

@@ -75,7 +75,8 @@ func (e *engine) numberOf(id string) (n int, ok bool) {
 	of, number, whole := strings.Cut(rest, ".")
 	generator, err := strconv.Atoi(of)
 	in, wrong := strconv.Atoi(number)
-	if !own || !whole || err != nil || wrong != nil || generator < 1 || generator > e.segment.Of() || in < 0 {
+	if !own || !whole || err != nil || wrong != nil || generator < 1 || generator > e.segment.Of() ||
+		in < 0 || in >= spans.OfGenerator {
 		return 0, false
 	}
 	return spans.Number(generator, in), true

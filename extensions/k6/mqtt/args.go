@@ -47,9 +47,9 @@ func (a args) texts(v sobek.Value, name string) []string {
 	if !ok || array.ClassName() != "Array" || array.Get("length").ToInteger() == 0 {
 		a.wrong(name, "a string or a non-empty array of strings", v)
 	}
-	list := make([]string, array.Get("length").ToInteger())
-	for i := range list {
-		list[i] = a.text(array.Get(fmt.Sprint(i)), fmt.Sprintf("%s[%d]", name, i))
+	var list []string // grows: an array may say that it has billions
+	for i := range array.Get("length").ToInteger() {
+		list = append(list, a.text(array.Get(fmt.Sprint(i)), fmt.Sprintf("%s[%d]", name, i)))
 	}
 	return list
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/arrival"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/arrived"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
@@ -24,10 +23,9 @@ func (r *recording) arrived(ctx context.Context, l line) error {
 	}
 	at := socket.Arrival{At: time.Now(), Waited: socket.Unknown}
 	if l.AtUS != nil {
-		if at.At, err = r.moment(l.AtUS); err != nil {
+		if at.At, err = r.moment(l.AtUS); err != nil { // the caller's own clock: how late it read is not known either
 			return fmt.Errorf("arrived: %w", err)
 		}
-		at.Waited = 0
 	}
 	target := 0
 	if l.Target != "" {
@@ -42,8 +40,8 @@ func (r *recording) arrived(ctx context.Context, l line) error {
 	if l.Subscriber != nil {
 		subscriber = *l.Subscriber
 	}
-	if subscriber < 1 || subscriber > profile.MaxSubscribers {
-		return fmt.Errorf("arrived: subscriber %d; allowed: 1 to %d", subscriber, profile.MaxSubscribers)
+	if err := r.run.CheckSubscriber(subscriber); err != nil {
+		return fmt.Errorf("arrived: %w", err)
 	}
 	select {
 	case <-r.run.Ready():

@@ -68,9 +68,11 @@ func TestWrongArrivedLinesEndTheRecording(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"arrived": 5}`:                            "neither a text nor a list of texts",
 		`{"arrived": [5]}`:                          "neither a text nor a list of texts",
-		`{"arrived": "x", "subscriber": 0}`:         "subscriber 0; allowed: 1 to 32",
+		`{"arrived": "x", "subscriber": 0}`:         "subscriber 0; allowed: 1 to 1 (",
+		`{"arrived": "x", "subscriber": 2}`:         "subscriber 2; allowed: 1 to 1 (", // regression: a panic
+		`{"arrived": "x", "subscriber": 33}`:        "subscriber 33; allowed: 1 to 1 (",
+		`{"arrived": "x", "at_us": 5}`:              "before the recorder began, so the clock is another one",
 		`{"arrived": "x", "target": "user/100"}`:    `target "user/100", which no message of the run has; allowed: user/0 to user/99`,
-		`{"arrived": "x", "subscriber": 33}`:        "subscriber 33; allowed: 1 to 32",
 		`{"arrived": "x", "at_us": 99999999999999}`: "in the future",
 		`{"arrived": "x", "encoding": "hex"}`:       `encoding "hex"; allowed: "base64"`,
 		`{"arrived": "*", "encoding": "base64"}`:    "is not base64",

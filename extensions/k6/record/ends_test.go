@@ -82,26 +82,29 @@ func TestARunThatDidNotBeginLeavesNoFiles(t *testing.T) {
 func TestAnInvalidLineEndsTheRecordingWithItsNumber(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		`{"next": 1`:                                   "the line is not understood: it is not one JSON value: it ends too early; allowed: one JSON object with one of",
-		`{"nex": 1}`:                                   `unknown option "nex"`,
-		`{"now": true} {}`:                             "not one JSON value",
-		`{"now": true}}`:                               "not one JSON value",
-		`{"Now": true}`:                                `unknown option "Now"`,
-		`{"next": 1, "next": 2}`:                       `option "next" is there twice`,
-		`{"next": 1, "end": true}`:                     "the line has 2 of what it may say",
-		`{"options": {}}`:                              "a second options line; allowed: one, the first",
-		`{"start": true}`:                              "a second start line; allowed: one",
-		`{"next": 0}`:                                  "next 0; allowed: 1 to 10000",
-		`{"next": 1, "flow": "direct"}`:                "a flow can be chosen in the closed model",
-		`{"sent": 9, "at_us": 1}`:                      "request 9 is not under way: it was not handed out, or is settled already",
-		`{"sent": 0}`:                                  "sent 0: at_us is missing",
-		`{"sent": 0, "at_us": FUTURE}`:                 "s in the future, so the clock is another one; allowed: µs of the host's monotonic clock",
-		`{"unsent": 9}`:                                "request 9 is not under way",
-		`{"settled": 0, "at_us": 1, "status": 202}`:    "request 0 was settled, but not sent",
-		`{"settled": 0, "at_us": 1}`:                   "status 0 and no error; allowed: a status from 100 to 599, or an error",
-		`{"settled": 0, "at_us": 1, "error": "EPIPE"}`: `error "EPIPE", status 0; allowed: one of both, and as error TLS, closed, failed, name not resolved, refused, reset, timeout`,
-		"{\"sent\": 0, \"at_us\": NOW}\n{\"sent\": 0, \"at_us\": NOW}":                                                                        "request 0 was sent already",
-		"{\"sent\": 0, \"at_us\": NOW}\n{\"settled\": 0, \"at_us\": 1, \"status\": 202}":                                                      "s before it was sent",
+		`{"next": 1`:                                 "the line is not understood: it is not one JSON value: it ends too early; allowed: one JSON object with one of",
+		`{"nex": 1}`:                                 `unknown option "nex"`,
+		`{"now": true} {}`:                           "not one JSON value",
+		`{"now": true}}`:                             "not one JSON value",
+		`{"Now": true}`:                              `unknown option "Now"`,
+		`{"next": 1, "next": 2}`:                     `option "next" is there twice`,
+		`{"next": 1, "end": true}`:                   "the line has 2 of what it may say",
+		`{"options": {}}`:                            "a second options line; allowed: one, the first",
+		`{"start": true}`:                            "a second start line; allowed: one",
+		`{"next": 0}`:                                "next 0; allowed: 1 to 10000",
+		`{"next": 1, "flow": "direct"}`:              "a flow can be chosen in the closed model",
+		`{"sent": 9, "at_us": NOW}`:                  "request 9 is not under way: it was not handed out, or is settled already",
+		`{"sent": 0}`:                                "sent 0: at_us is missing",
+		`{"sent": 0, "at_us": FUTURE}`:               "s in the future, so the clock is another one; allowed: µs of the host's monotonic clock",
+		`{"sent": 0, "at_us": -9223372036854775808}`: "s before the recorder began, so the clock is another one",
+		`{"sent": 0, "at_us": 9223372036854775807}`:  "s in the future, so the clock is another one",
+		`{"settled": 0, "at_us": NOW, "status": 202, "retries": 9223372036854775807}`: "retries 9223372036854775807; allowed: 0 to 10000",
+		`{"unsent": 9}`: "request 9 is not under way",
+		`{"settled": 0, "at_us": NOW, "status": 202}`:                                        "request 0 was settled, but not sent",
+		`{"settled": 0, "at_us": NOW}`:                                                       "status 0 and no error; allowed: a status from 100 to 599, or an error",
+		`{"settled": 0, "at_us": NOW, "error": "EPIPE"}`:                                     `error "EPIPE", status 0; allowed: one of both, and as error TLS, closed, failed, name not resolved, refused, reset, timeout`,
+		"{\"sent\": 0, \"at_us\": NOW}\n{\"sent\": 0, \"at_us\": NOW}":                       "request 0 was sent already",
+		"{\"sent\": 0, \"at_us\": NOW}\n{\"settled\": 0, \"at_us\": EARLY, \"status\": 202}": "s before it was sent",
 		"{\"sent\": 0, \"at_us\": NOW}\n{\"settled\": 0, \"at_us\": NOW, \"status\": 202}\n{\"settled\": 0, \"at_us\": NOW, \"status\": 202}": "request 0 is not under way",
 		`{"figure": {"value": 1}}`: "figure: name is missing",
 	} {
@@ -111,7 +114,8 @@ func TestAnInvalidLineEndsTheRecordingWithItsNumber(t *testing.T) {
 			c.started()
 			require.Len(t, c.slots(`{"next": 1}`), 1)
 			now := c.clock.us(time.Now())
-			lines := strings.NewReplacer("FUTURE", fmt.Sprint(now+5_000_000), "NOW", fmt.Sprint(now)).Replace(line)
+			lines := strings.NewReplacer("FUTURE", fmt.Sprint(now+5_000_000), "NOW", fmt.Sprint(now),
+				"EARLY", fmt.Sprint(now-500_000)).Replace(line)
 			c.write("%s", lines)
 			wrong := c.expect(func(l answerLine) bool { return l.Error != nil }).Error
 			assert.Contains(t, wrong.Message, want)

@@ -17,8 +17,11 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
-// futureMost is how far in the future a caller's time may be.
-const futureMost = time.Second
+// slackMost is how far a caller's time may be in the future, or before the recorder began.
+const slackMost = time.Second
+
+// retriesMost is how often a caller may have sent a request again.
+const retriesMost = 10_000
 
 // nextMost is how many requests are handed out at once.
 const nextMost = 10_000
@@ -160,13 +163,15 @@ func (r *recording) moment(us *int64) (time.Time, error) {
 	if us == nil {
 		return time.Time{}, errors.New("at_us is missing: the moment on the host's monotonic clock, µs")
 	}
-	at := r.clock.time(*us)
-	if ahead := time.Until(at); ahead > futureMost {
-		return at, fmt.Errorf("at_us is %.1f s in the future, so the clock is another one; allowed: "+
-			"µs of the host's monotonic clock (ask with {\"now\": true})",
-			ahead.Seconds())
+	const allowed = `, so the clock is another one; allowed: µs of the host's monotonic clock (ask with {"now": true})`
+	began, now := float64(r.clock.us(r.clock.base)), float64(r.clock.us(time.Now()))
+	switch ahead, before := (float64(*us)-now)/1e6, (began-float64(*us))/1e6; {
+	case ahead > slackMost.Seconds():
+		return time.Time{}, fmt.Errorf("at_us is %.1f s in the future"+allowed, ahead)
+	case before > slackMost.Seconds():
+		return time.Time{}, fmt.Errorf("at_us is %.1f s before the recorder began"+allowed, before)
 	}
-	return at, nil
+	return r.clock.time(*us), nil
 }
 
 // failures are the allowed names of a request's error, and whether there was a connection.
@@ -180,8 +185,8 @@ func (r *recording) answerOf(l line) (a send.Answer, err error) {
 	if a.Done, err = r.moment(l.AtUS); err != nil {
 		return a, err
 	}
-	if l.Retries < 0 {
-		return a, fmt.Errorf("retries %d is below 0", l.Retries)
+	if l.Retries < 0 || l.Retries > retriesMost {
+		return a, fmt.Errorf("retries %d; allowed: 0 to %d", l.Retries, retriesMost)
 	}
 	a.Body = func() []byte { return []byte(l.Body) }
 	if l.Error == "" {

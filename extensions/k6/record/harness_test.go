@@ -24,7 +24,7 @@ import (
 
 // caller plays the program that drives a recorder.
 type caller struct {
-	t    *testing.T
+	t    testing.TB
 	f    *fake.Pipeline
 	dir  string
 	in   *io.PipeWriter
@@ -53,7 +53,7 @@ type answerLine struct {
 
 // record starts a recorder against f. options is JSON that continues the options line, or replaces some of it: empty,
 // or beginning with a comma.
-func record(t *testing.T, f *fake.Pipeline, profile, options string) *caller {
+func record(t testing.TB, f *fake.Pipeline, profile, options string) *caller {
 	t.Helper()
 	test.Start(t, f)
 	read, in := io.Pipe()

@@ -161,11 +161,7 @@ func (b *Bodies) ID(number int) string { return string(b.format.Form.Append([]by
 func (b *Bodies) Begin() string { return b.prefix }
 
 // NumberOf is the number in an id; own is false if the id is another generator's.
-func (b *Bodies) NumberOf(id string) (number int, own bool) {
-	text, own := strings.CutPrefix(id, b.prefix)
-	number, err := strconv.Atoi(text)
-	return number, own && err == nil
-}
+func (b *Bodies) NumberOf(id string) (number int, own bool) { return b.alone([]byte(id)) }
 
 // Within returns the text of a message in which its ids are. header may be nil.
 func (b *Bodies) Within(payload []byte, header Header) []byte {

@@ -20,16 +20,22 @@ type Arrival struct {
 	Altered bool        // its content is not what was sent
 	Target  int         // the target where it came, from 1; 0: not known, or any; NotHeld
 	Bytes   int32       // of its payload; 0 for all but one of the messages of a payload
+
+	place place // of one that waited until its request had left
 }
 
 // NotHeld is the target of a delivery on a connection that does not hold the one of its message.
 const NotHeld = -1
 
 // Arrive records the messages that a subscriber has read and appends their arrival latencies, in µs, to latencies. A
-// message that was never sent counts as foreign.
+// message that was never sent counts as foreign, as does one at a subscriber that the run does not have.
 func (l *Ledger) Arrive(subscriber int, arrivals []Arrival, latencies []int64) []int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if subscriber < 0 || subscriber >= l.seen.subscribers {
+		l.foreign += len(arrivals)
+		arrivals = nil
+	}
 	for _, a := range arrivals {
 		if us, ok := l.receive(subscriber, a); ok {
 			latencies = append(latencies, us)
@@ -84,6 +90,10 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 		l.misplace(subscriber, pg, r, a)
 		return 0, 0, false
 	}
+	if r.sent == leaving {
+		l.keepLeaving(subscriber, a, slot, target)
+		return 0, 0, false
+	}
 	bit := uint32(1) << subscriber
 	if r.outcome == complete || r.got&bit != 0 {
 		if l.duplicates++; l.duplicates <= NamedOfEach {
@@ -105,7 +115,10 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 	r.got |= bit
 	l.deliveries++
 
-	late := l.seen.note(subscriber, slot.Flow, target, a.Seq)
+	late := a.place == behind
+	if a.place == unplaced {
+		late = l.seen.note(subscriber, slot.Flow, target, a.Seq)
+	}
 	if target += l.targets.First(slot.Flow); late {
 		l.reordered++
 		l.targets.reordered[target]++

@@ -2,7 +2,7 @@ package ledger
 
 import "github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 
-// early is a delivery of a message that has not been reported as sent.
+// early is a delivery of a message that has not been reported as sent, or is leaving.
 type early struct {
 	subscriber int
 	Arrival
@@ -10,19 +10,40 @@ type early struct {
 
 // AwaitSending makes deliveries wait until their message is reported as sent: another process sends, and its report
 // may come after the delivery. Call it before Start.
-func (l *Ledger) AwaitSending() { l.early = map[int][]early{} }
+func (l *Ledger) AwaitSending() { l.awaits = true }
 
 // keepEarly keeps a delivery of a message that may be reported as sent later.
 func (l *Ledger) keepEarly(subscriber int, a Arrival) bool {
-	if l.early == nil || !l.pacer.Closed() && a.Seq >= l.pacer.Messages(l.pacer.Requests()) {
+	if !l.awaits || !l.pacer.Closed() && a.Seq >= l.pacer.Messages(l.pacer.Requests()) {
 		return false
 	}
 	l.early[a.Seq] = append(l.early[a.Seq], early{subscriber, a})
 	return true
 }
 
+// keepLeaving keeps a delivery of a message whose request is leaving, with its place in the order.
+func (l *Ledger) keepLeaving(subscriber int, a Arrival, slot pacer.Slot, target int) {
+	a.place = inOrder
+	if !a.Altered && l.seen.note(subscriber, slot.Flow, target, a.Seq) {
+		a.place = behind
+	}
+	l.early[a.Seq] = append(l.early[a.Seq], early{subscriber, a})
+}
+
+// place is that of a delivery in the order of its target's messages.
+type place uint8
+
+const (
+	unplaced place = iota
+	inOrder
+	behind // one with a higher number
+)
+
 // recall records the deliveries that waited for the report of their request.
 func (l *Ledger) recall(s pacer.Slot) {
+	if len(l.early) == 0 {
+		return
+	}
 	for i := range s.Messages {
 		kept, any := l.early[s.FirstSeq+i]
 		if !any {

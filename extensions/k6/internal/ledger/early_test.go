@@ -35,3 +35,59 @@ func TestADeliveryMayPrecedeTheReportOfItsSending(t *testing.T) {
 		})
 	}
 }
+
+// Regression: a request was stamped before it was written, so that the generator's own time counted as the pipeline's.
+func TestARequestIsSentWhenItLeft(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, 4, 1, flow(1, 1))
+	s := r.pacer.Slot(0)
+	r.Leaving(s)
+	assert.Equal(t, [3]int{1, 1, 0}, [3]int{r.Running(func() int { return 1 }).Requests.Sent, r.InFlight(), int(r.Lateness().Count)})
+	r.LeftAndWritten(s, epoch+300, epoch+900)
+	r.arrive(0, 0, epoch+1500)
+	r.Settle(s, Accepted)
+	assert.Equal(t, [3]int64{300, 1200, 1500}, [3]int64{r.Lateness().Max, r.Times(0).FromSend.Max, r.Times(0).Arrival.Max})
+	assert.EqualValues(t, 900, r.mostLate(0), "the most by which it can have been late")
+}
+
+func TestWhatArrivesBeforeItsRequestIsKnownToHaveLeftWaitsForThat(t *testing.T) {
+	t.Parallel()
+	for name, settles := range map[string]bool{"answered after that": false, "answered before that": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRun(t, 4, 1, flow(1, 1))
+			s := r.pacer.Slot(0)
+			r.Leaving(s)
+			r.Leaving(r.pacer.Slot(1))
+			assert.Empty(t, r.Arrive(0, []Arrival{{Seq: 0, At: epoch + 700}}, nil))
+			r.Left(r.pacer.Slot(1), epoch+250_000)
+			r.arrive(0, 1, epoch+250_900) // its own sender was faster
+			if settles {
+				r.Settle(s, Accepted)
+			}
+			r.Left(s, epoch+300)
+			if !settles {
+				r.Settle(s, Accepted)
+			}
+			r.Settle(r.pacer.Slot(1), Accepted)
+			assert.Equal(t, []int64{700}, r.Arrive(0, nil, nil), "its latency comes with the next arrivals")
+			a := r.balanced()
+			assert.Equal(t, [4]int{2, 0, 0, 0}, [4]int{a.Arrived, a.Foreign, a.Reordered, r.Owed()})
+			assert.EqualValues(t, 400, r.Times(0).FromSend.Min)
+		})
+	}
+}
+
+func TestARefusedRequestMayBeSettledBeforeItIsKnownToHaveLeft(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, pageSize, 1, flow(1, 1))
+	for n := range pageSize {
+		r.Leaving(r.pacer.Slot(n))
+		r.Settle(r.pacer.Slot(n), Rejected)
+	}
+	r.Cut() // forgets their records
+	for n := range pageSize {
+		r.Left(r.pacer.Slot(n), r.due(n))
+	}
+	assert.Equal(t, pageSize, r.balanced().Rejected)
+}

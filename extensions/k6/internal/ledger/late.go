@@ -44,11 +44,23 @@ func (l *Ledger) SentIn(second int) int {
 // Written records when a request that is sent had been written. Between the two the generator may have been paused,
 // so the time until then is the most by which the request can have been late.
 func (l *Ledger) Written(s pacer.Slot, at int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.written(s, at)
+}
+
+// LeftAndWritten is Left and Written.
+func (l *Ledger) LeftAndWritten(s pacer.Slot, left, written int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.left(s, left)
+	l.written(s, written)
+}
+
+func (l *Ledger) written(s pacer.Slot, at int64) {
 	if l.pacer.Closed() {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	due := s.Due.Microseconds()
 	l.late.add(due, at-l.epoch-due)
 }

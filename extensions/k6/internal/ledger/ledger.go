@@ -96,7 +96,8 @@ type Ledger struct {
 	picks      func(pacer.Slot) (seq int, ok bool) // see KeepTraced
 	named      named
 	tail       tail
-	early      map[int][]early // by message; nil without AwaitSending
+	awaits     bool            // see AwaitSending
+	early      map[int][]early // by message
 	recalled   []int64         // latencies of early deliveries, for the next Arrive
 	interval   *Interval
 	spare      *Interval // the interval before; only Cut touches it
@@ -109,6 +110,7 @@ func New(p *profile.Profile, schedule *pacer.Pacer) *Ledger {
 		counts: make([]PhaseCount, len(p.Phases)), scheduled: make([]int, len(p.Flows)),
 		named: newNamed(len(p.Phases), len(p.Flows)),
 		tail:  tail{buckets: make([]tailBucket, bucketOf(Highest)+1)},
+		early: map[int][]early{},
 	}
 	for i := range p.Phases {
 		l.almost = append(l.almost, newAlmost(schedule, i))
@@ -136,7 +138,7 @@ func (l *Ledger) ByFlow(schedule *pacer.Pacer) {
 		firsts[i] = targets
 		targets += f.Targets
 	}
-	l.seen = newSeen(firsts, targets, len(l.seen.last)/len(l.targets.reordered))
+	l.seen = newSeen(firsts, targets, l.seen.subscribers)
 }
 
 // Pass sets the stages of a delivery. Call it before Start.
@@ -162,11 +164,38 @@ func (l *Ledger) Start(epoch int64) {
 func (l *Ledger) Sent(s pacer.Slot, at int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.leave(s)
+	l.left(s, at)
+}
+
+// Leaving records that a request is about to be sent, in place of Sent. Left follows: the moment is best known to who
+// writes the request, and what arrives of it before Left waits for that.
+func (l *Ledger) Leaving(s pacer.Slot) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.leave(s)
+}
+
+// Left records when a request that was Leaving left.
+func (l *Ledger) Left(s pacer.Slot, at int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.left(s, at)
+}
+
+func (l *Ledger) leave(s pacer.Slot) {
 	l.sent++
 	l.inFlight++
 	l.interval.Requests++
 	l.interval.Sent += s.Messages
 	l.take(s)
+	for i := range s.Messages {
+		_, r := l.begin(s.FirstSeq + i)
+		r.sent, r.outcome, r.phase = leaving, inFlight, uint16(s.Phase)
+	}
+}
+
+func (l *Ledger) left(s pacer.Slot, at int64) {
 	if !l.pacer.Closed() {
 		due := s.Due.Microseconds()
 		late := at - l.epoch - due
@@ -177,8 +206,9 @@ func (l *Ledger) Sent(s pacer.Slot, at int64) {
 		}
 	}
 	for i := range s.Messages {
-		_, r := l.begin(s.FirstSeq + i)
-		r.sent, r.outcome, r.phase = at, inFlight, uint16(s.Phase)
+		if _, r := l.lookup(s.FirstSeq + i); r.sent == leaving { // else it is settled, and its record is gone
+			r.sent = at
+		}
 	}
 	l.recall(s)
 }

@@ -164,7 +164,7 @@ func (l *Ledger) Messages() Messages {
 		one := Message{seq, l.phaseOf(seq, r), end, bits.OnesCount32(r.got), Forgotten}
 		if !l.pacer.Closed() {
 			one.Due = l.pacer.SlotOf(seq).Due.Microseconds()
-		} else if one.Phase >= 0 {
+		} else if one.Phase >= 0 && r.sent != leaving {
 			one.Due = r.sent - l.epoch
 		}
 		m.Missing = append(m.Missing, one)

@@ -21,6 +21,9 @@ type record struct {
 // Forgotten is an unknown time, such as the send time of a rejected message whose record is gone.
 const Forgotten = int64(math.MinInt64)
 
+// leaving is the send time of a message whose request is being written.
+const leaving = Forgotten + 1
+
 // page holds neighbouring messages. It is young until all are sent or dropped and most are resolved. Then it is folded:
 // it keeps records of unresolved messages, and sets of rejected and dropped ones. All others have arrived in full. A
 // record overrides a set.

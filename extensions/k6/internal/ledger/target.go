@@ -48,13 +48,14 @@ func (t *targets) add(target int, us int64) {
 
 // seen holds the highest message number seen by subscriber and target, to count reorderings.
 type seen struct {
-	firsts  []int // of each flow's targets
-	targets int
-	last    []int
+	firsts      []int // of each flow's targets
+	targets     int
+	subscribers int
+	last        []int
 }
 
 func newSeen(firsts []int, targets, subscribers int) seen {
-	s := seen{firsts: firsts, targets: targets, last: make([]int, targets*subscribers)}
+	s := seen{firsts: firsts, targets: targets, subscribers: subscribers, last: make([]int, targets*subscribers)}
 	for i := range s.last {
 		s.last[i] = -1
 	}

@@ -103,11 +103,12 @@ func (p *Profile) Drains() (d time.Duration) {
 	return d
 }
 
-// Subscribers is the number of connections that hold the topics: at least as many as a message has deliveries.
+// Subscribers is the number of connections that hold the topics: at least as many as a message has deliveries, and at
+// most as many as the ledger tells apart.
 func (p *Profile) Subscribers() int {
 	n := max(1, p.Connections)
 	for _, f := range p.Flows {
 		n = max(n, f.Deliveries)
 	}
-	return n
+	return min(n, MaxSubscribers)
 }

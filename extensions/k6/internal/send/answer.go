@@ -23,8 +23,10 @@ type Answer struct {
 	Body   func() []byte // of an answer with a status
 	To     *url.URL      // where a redirect leads; nil: it is none
 	Done   time.Time     // when it arrived
+	// Left is when the request left: just before its first byte was written, without the time of connecting.
+	Left time.Time
 	// Written is when the whole request had been written, without the time of connecting; zero: not known. What the
-	// generator loses between its stamp of a request and the wire lies before it.
+	// generator loses between the two, as when it is paused, may lie before the wire or behind it.
 	Written time.Time
 
 	Secrets *strings.Replacer // takes them out of what is shown; nil: there are none

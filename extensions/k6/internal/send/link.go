@@ -17,6 +17,8 @@ type link struct {
 	secure   net.Conn  // on top of it; TLS; nil: plain HTTP
 	deadline time.Time // of the request
 	applied  time.Time // the deadline that the socket has; never after deadline
+	began    time.Time // just before the first byte of the request was written
+	fresh    bool      // none was written yet
 	lost     error     // what ended it
 }
 
@@ -40,7 +42,7 @@ func (p *Poster) dial(deadline time.Time) (*link, error) {
 
 // expect starts a request with its deadline, which is never before the last one's.
 func (l *link) expect(now, deadline time.Time) {
-	l.deadline = deadline
+	l.deadline, l.began, l.fresh = deadline, now, true
 	if !l.applied.After(now) {
 		l.apply()
 	}
@@ -70,6 +72,9 @@ func (l *link) Read(b []byte) (int, error) {
 }
 
 func (l *link) Write(b []byte) (int, error) {
+	if l.fresh {
+		l.began, l.fresh = time.Now(), false
+	}
 	n := 0
 	for {
 		m, err := l.Conn.Write(b[n:])

@@ -37,8 +37,11 @@ type Ingest struct {
 type Poster struct {
 	URLs   [2]string           // for one message, for a batch
 	Opened func(time.Duration) // gets the time to open each connection; may be nil
-	Fields []byte              // more header fields of the next request, each with its line end
-	Target []byte              // of the next request's message; only where Targeted
+	// Leaves gets, once for each request, when it left (see Answer), and when it had been written; zero: it was not, or
+	// Answer says it. nil: nobody asks.
+	Leaves func(left, written time.Time)
+	Fields []byte // more header fields of the next request, each with its line end
+	Target []byte // of the next request's message; only where Targeted
 
 	network   network.Network
 	address   string
@@ -57,6 +60,7 @@ type Poster struct {
 	cut    bool   // the answer came before the request had been written
 	packet []byte
 	kind   int       // of its URL
+	left   time.Time // see Answer; zero: not yet
 	used   time.Time // the end of the last request
 	wrote  time.Time // when the last request had been written, without the time of connecting; zero: not known
 }
@@ -127,7 +131,21 @@ func Kind(messages int) int { return min(messages-1, 1) }
 // is the current time.
 func (p *Poster) Post(now time.Time, body []byte, messages int) Answer {
 	p.compose(body, messages)
-	return p.conclude(p.exchange(now))
+	p.left = time.Time{}
+	err := p.exchange(now)
+	p.leaves(now, time.Time{}) // there was no connection
+	return p.conclude(err)
+}
+
+// leaves notes when the request left, if that was not noted before.
+func (p *Poster) leaves(left, written time.Time) {
+	if !p.left.IsZero() {
+		return
+	}
+	p.left = left
+	if p.Leaves != nil {
+		p.Leaves(left, written)
+	}
 }
 
 // compose writes a request to packet.
@@ -165,9 +183,11 @@ func (p *Poster) exchange(now time.Time) error {
 	p.link.expect(now, deadline)
 	p.cut = false
 	if len(p.packet) > packetSmall {
+		p.leaves(time.Now().Add(-connecting), time.Time{}) // its writing may last, so it is not waited for
 		return p.exchangeLarge(connecting)
 	}
 	if err := p.link.send(p.packet); err != nil {
+		p.leaves(p.link.began.Add(-connecting), time.Time{})
 		p.cut = p.read() == nil // TLS may write in several parts, so the answer may be there all the same
 		if p.cut {
 			return nil
@@ -175,6 +195,7 @@ func (p *Poster) exchange(now time.Time) error {
 		return err
 	}
 	p.wrote = time.Now().Add(-connecting)
+	p.leaves(p.link.began.Add(-connecting), p.wrote)
 	// Lets ready goroutines run first: the answer may then be there without a wait.
 	runtime.Gosched()
 	return p.read()
@@ -224,7 +245,7 @@ var longAgo = time.Unix(1, 0)
 
 // conclude turns the result of an exchange into an Answer.
 func (p *Poster) conclude(err error) Answer {
-	a := Answer{Body: p.answer.Body, Err: err, Written: p.wrote}
+	a := Answer{Body: p.answer.Body, Err: err, Left: p.left, Written: p.wrote}
 	if err == nil {
 		a.Status = p.answer.StatusCode()
 		a.To = p.redirect()

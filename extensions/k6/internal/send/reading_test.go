@@ -2,6 +2,7 @@ package send
 
 import (
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -203,4 +204,42 @@ func TestTwoLengthsOfAnAnswerAreRefusedByTheirRule(t *testing.T) {
 		p := newTestPoster(t, server.url, keep, longTimeout)
 		assert.ErrorContains(t, p.Post(time.Now(), nil, 1).Err, `"2" and "3", and has to be one (RFC 9110, 8.6)`)
 	}
+}
+
+// canned is a connection on which these bytes come, and then the end.
+type canned struct {
+	net.Conn
+	*strings.Reader
+}
+
+func (c canned) Read(b []byte) (int, error) { return c.Reader.Read(b) }
+
+// Answers come from any server: whatever their bytes are, they are read or refused. go test -fuzz FuzzAnswer
+// ./internal/send goes on from those here.
+func FuzzAnswer(f *testing.F) {
+	for _, answer := range []string{
+		"HTTP/1.1 202 A\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 202 A\r\nContent-Length: -2\r\n\r\nok",
+		"HTTP/1.1 202 A\r\nContent-Length: 99999999999999999999\r\n\r\nok", "HTTP/1.1 -1 A\r\n\r\n",
+		"HTTP/1.1 202 A\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nok",
+		"HTTP/1.1 202 A\nContent-Length: 2\n\nok\r\n\r\n",
+		"HTTP/1.1 202 A\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nok",
+		"\r\n\r\nHTTP/1.1 000\r\n\r\n", "\r\n\r\n",
+		"HTTP/1.1 301 M\r\nLocation: ::\r\nContent-Length: 0\r\n\r\n",
+		"HTTP/1.1 103 E\r\n\r\nHTTP/1.1 202\r\nContent-Length: 2, 2\r\n\r\n",
+	} {
+		f.Add(answer)
+	}
+	f.Fuzz(func(_ *testing.T, answer string) {
+		o := Ingest{URL: "http://127.0.0.1:1", Path: "/", BatchPath: "/", KeepAlive: true}
+		p := NewPoster(o, network.Network{}, time.Minute)
+		for range 2 { // the second one may be read as the first was
+			p.link = &link{Conn: canned{Reader: strings.NewReader(answer)}}
+			p.reader.Reset(incoming{p.link})
+			if p.read() == nil {
+				p.redirect()
+				p.reusable()
+				p.RetryAfter(time.Now(), time.Second)
+			}
+		}
+	})
 }

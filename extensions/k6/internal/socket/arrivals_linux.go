@@ -81,19 +81,23 @@ func (c *stampedConn) stamped(from, to int, into []Arrival) []Arrival {
 		}
 		return into
 	}
-	late := r.late
+	late, unseen := r.late, r.unseen
 	if stamp == c.before.stamp { // of one segment that two reads took
-		late = c.before.late
+		late, unseen = c.before.late, c.before.unseen
 	} else if before := r.wall(c.before.stamp); !late.IsZero() && before.After(late) {
-		late = before
+		late, unseen = before, false
 	}
-	c.before = group{stamp, late}
+	c.before = group{stamp, late, unseen}
 	for _, e := range c.ends[from:to] {
 		a, share := Arrival{At: at, Kernel: true}, end-e
-		if !c.held { // more of the read may come after these messages, and has the same stamp
+		if !c.held && !c.alone { // more of the read may come after these messages, and has the same stamp
 			share = end - begin
 		}
-		if !late.IsZero() {
+		switch {
+		case late.IsZero() || share == 0:
+		case unseen:
+			a.Waited = Unknown
+		default:
 			a.Waited = part(at.Sub(late), share, end-begin)
 		}
 		into = append(into, a)
@@ -108,7 +112,7 @@ func (r *read) wall(stamp int64) time.Time { return r.at.Add(-time.Duration(r.at
 func (r *read) wait(begin int) time.Duration {
 	late := r.late
 	switch {
-	case late.IsZero() && r.stamp == 0:
+	case r.unseen || late.IsZero() && r.stamp == 0:
 		return Unknown
 	case late.IsZero():
 		late = r.empty

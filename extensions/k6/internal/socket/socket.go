@@ -9,7 +9,8 @@ import (
 	"go.k6.io/k6/v2/lib/netext"
 )
 
-// Unknown is the wait where the kernel gives no stamps: outside Linux, and without TCP.
+// Unknown is the wait where nothing says since when the bytes were there, as without stamps of the kernel: outside
+// Linux, and without TCP.
 const Unknown time.Duration = -1
 
 // bufferSize is one read for a layer above that reads in small pieces, as TLS and WebSocket do.
@@ -22,8 +23,8 @@ type Arrival struct {
 	// they came close together.
 	At     time.Time
 	Kernel bool // At is the kernel's stamp; false: the read
-	// Waited is how long before At the message may have been unread: 0 if it has its own stamp. From a buffer
-	// it is the longest wait of anything in it.
+	// Waited is how long before At the message may have been unread: 0 if it has its own stamp, Unknown if that
+	// can't be told. From a buffer it is the longest wait of anything in it.
 	Waited time.Duration
 }
 
@@ -35,6 +36,9 @@ type waiter interface {
 	watch(held bool)
 	// every sets the interval of these checks. Call it before watch.
 	every(look time.Duration)
+	// accepted says that the peer opened the connection, after a moment, and may have sent since then; and that it
+	// waits for the answer to each message. Call it before the first read.
+	accepted(since time.Time)
 	arrivals(ends []int, into []Arrival) []Arrival
 }
 

@@ -35,6 +35,8 @@ type stampedConn struct {
 	look           time.Duration // see the constant
 	limit          limit
 	emptyAt        time.Time // when the socket was last seen empty
+	unseen         bool      // it was not: it is one that was accepted, and later than emptyAt
+	alone          bool      // a read holds no more than one message
 	idle           bool      // the reader has been waiting since then
 	full           bool      // the last read filled its buffer, so more was there
 	overtaken      uint32    // segments so far that overtook one sent earlier
@@ -61,12 +63,14 @@ type read struct {
 	believed bool      // stamps of this read may be used
 	empty    time.Time // none of them had come by then
 	late     time.Time // they may have been unread since then; zero: the reader was waiting for them
+	unseen   bool      // late is long before they can have come
 }
 
 // group is a run of messages with one stamp.
 type group struct {
-	stamp int64
-	late  time.Time
+	stamp  int64
+	late   time.Time
+	unseen bool // as of a read
 }
 
 func newWaiter(conn net.Conn) waiter {
@@ -96,6 +100,23 @@ func (c *stampedConn) watch(held bool) {
 }
 
 func (c *stampedConn) every(look time.Duration) { c.look = look }
+
+func (c *stampedConn) accepted(since time.Time) { c.emptyAt, c.unseen, c.alone = since, true, true }
+
+// stampAccepted makes the kernel stamp the bytes of connections that wait to be accepted: they inherit the option.
+func stampAccepted(l net.Listener) {
+	tcp, ok := l.(*net.TCPListener)
+	if !ok {
+		return
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) { // without it, a connection has stamps only after it was accepted
+		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
+	})
+}
 
 // lookAgain sets the time of the next look at an idle socket. It returns os.ErrDeadlineExceeded if the reader's own
 // deadline has passed.
@@ -167,7 +188,7 @@ func (c *stampedConn) readOnce(fd uintptr) bool {
 	n, stamp, err := c.receive(int(fd), &c.p[0], len(c.p), flags)
 	switch {
 	case errors.Is(err, unix.EAGAIN):
-		c.emptyAt, c.idle, c.full = before, true, false
+		c.emptyAt, c.unseen, c.idle, c.full = before, false, true, false
 		return false
 	case err != nil:
 		c.err = &net.OpError{
@@ -188,7 +209,7 @@ func (c *stampedConn) readOnce(fd uintptr) bool {
 	}
 	c.idle, c.full = false, n == len(c.p)
 	if !c.full {
-		c.emptyAt = before
+		c.emptyAt, c.unseen = before, false
 	}
 	return true
 }
@@ -205,7 +226,7 @@ func (c *stampedConn) note(at time.Time, n int, stamp int64, fd int) {
 	passed := time.Duration(at.UnixNano() - c.emptyAt.UnixNano())
 	c.last = read{
 		at: at, size: n, stamp: stamp, believed: counted && !stepped(passed, at.Sub(c.emptyAt)), empty: c.emptyAt,
-		late: c.emptyAt,
+		late: c.emptyAt, unseen: c.unseen,
 	}
 	if c.idle {
 		c.last.late = time.Time{}

@@ -268,6 +268,8 @@ func TestWaitOfEachMessage(t *testing.T) {
 	unstamped.stamp, stepped.believed = 0, false
 	idle := waiting
 	idle.stamp = 0
+	accepted, unstampedToo := away, unstamped
+	accepted.unseen, unstampedToo.unseen = true, true
 	for name, c := range map[string]struct {
 		read   read
 		stamps []time.Duration // how long ago; messages of 100 bytes
@@ -275,14 +277,18 @@ func TestWaitOfEachMessage(t *testing.T) {
 		floor  time.Time
 		want   []Arrival
 	}{
-		"a stamp each":                        {away, []time.Duration{30 * ms, 20 * ms, 0}, group{}, time.Time{}, []Arrival{kernel(30*ms, 0), kernel(20*ms, 0), kernel(0, 0)}},
-		"two are merged":                      {away, []time.Duration{30 * ms, 20 * ms, 20 * ms}, group{}, time.Time{}, []Arrival{kernel(30*ms, 0), kernel(20*ms, 5*ms), kernel(20*ms, 0)}},
-		"all are merged":                      {away, []time.Duration{0, 0, 0, 0}, group{}, time.Time{}, []Arrival{kernel(0, 30*ms), kernel(0, 20*ms), kernel(0, 10*ms), kernel(0, 0)}},
-		"merged while the reader waits":       {waiting, []time.Duration{0, 0}, group{}, time.Time{}, []Arrival{kernel(0, 0), kernel(0, 0)}},
-		"merged while the reader is late":     {late, []time.Duration{ms, ms}, group{}, time.Time{}, []Arrival{kernel(ms, 17*ms), kernel(ms, 0)}},
-		"segment read in part":                {away, []time.Duration{10 * ms, 10 * ms}, group{stamp(10 * ms), ago(20 * ms)}, time.Time{}, []Arrival{kernel(10*ms, 5*ms), kernel(10*ms, 0)}},
-		"no stamp":                            {unstamped, []time.Duration{-1, -1}, group{}, time.Time{}, []Arrival{byRead(40 * ms), byRead(20 * ms)}},
-		"no stamp, reader waits":              {idle, []time.Duration{-1, -1}, group{}, time.Time{}, []Arrival{byRead(Unknown), byRead(Unknown)}},
+		"a stamp each":                    {away, []time.Duration{30 * ms, 20 * ms, 0}, group{}, time.Time{}, []Arrival{kernel(30*ms, 0), kernel(20*ms, 0), kernel(0, 0)}},
+		"two are merged":                  {away, []time.Duration{30 * ms, 20 * ms, 20 * ms}, group{}, time.Time{}, []Arrival{kernel(30*ms, 0), kernel(20*ms, 5*ms), kernel(20*ms, 0)}},
+		"all are merged":                  {away, []time.Duration{0, 0, 0, 0}, group{}, time.Time{}, []Arrival{kernel(0, 30*ms), kernel(0, 20*ms), kernel(0, 10*ms), kernel(0, 0)}},
+		"merged while the reader waits":   {waiting, []time.Duration{0, 0}, group{}, time.Time{}, []Arrival{kernel(0, 0), kernel(0, 0)}},
+		"merged while the reader is late": {late, []time.Duration{ms, ms}, group{}, time.Time{}, []Arrival{kernel(ms, 17*ms), kernel(ms, 0)}},
+		"segment read in part":            {away, []time.Duration{10 * ms, 10 * ms}, group{stamp(10 * ms), ago(20 * ms), false}, time.Time{}, []Arrival{kernel(10*ms, 5*ms), kernel(10*ms, 0)}},
+		"no stamp":                        {unstamped, []time.Duration{-1, -1}, group{}, time.Time{}, []Arrival{byRead(40 * ms), byRead(20 * ms)}},
+		"no stamp, reader waits":          {idle, []time.Duration{-1, -1}, group{}, time.Time{}, []Arrival{byRead(Unknown), byRead(Unknown)}},
+		// Regression: 0, or the time since the connection was accepted, though they may have come long before.
+		"accepted, no stamp":                  {unstampedToo, []time.Duration{-1, -1}, group{}, time.Time{}, []Arrival{byRead(Unknown), byRead(Unknown)}},
+		"accepted, merged":                    {accepted, []time.Duration{ms, ms}, group{}, time.Time{}, []Arrival{kernel(ms, Unknown), kernel(ms, 0)}},
+		"accepted, a stamp each":              {accepted, []time.Duration{30 * ms, 20 * ms, 20 * ms}, group{}, time.Time{}, []Arrival{kernel(30*ms, 0), kernel(20*ms, 5*ms), kernel(20*ms, 0)}},
 		"wall clock stepped":                  {stepped, []time.Duration{ms, ms}, group{}, time.Time{}, []Arrival{byRead(40 * ms), byRead(20 * ms)}},
 		"stamped before the last empty check": {away, []time.Duration{41 * ms, ms}, group{}, time.Time{}, []Arrival{byRead(40 * ms), kernel(ms, 0)}},
 		"stamped after the read":              {away, []time.Duration{ms, -2 * ms}, group{}, time.Time{}, []Arrival{kernel(ms, 0), byRead(20 * ms)}},

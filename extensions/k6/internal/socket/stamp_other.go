@@ -6,3 +6,6 @@ import "net"
 
 // newWaiter returns nil: only Linux stamps what comes in on a TCP socket.
 func newWaiter(net.Conn) waiter { return nil }
+
+// stampAccepted does nothing.
+func stampAccepted(net.Listener) {}

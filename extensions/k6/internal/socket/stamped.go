@@ -13,6 +13,7 @@ type Stamped struct {
 	*Conn
 	mu   sync.Mutex
 	last Arrival
+	told bool // Next has returned it
 	one  [1]int
 	into []Arrival
 }
@@ -39,6 +40,19 @@ func (c *Stamped) Last() Arrival {
 	return c.last
 }
 
+// Next is Last for a reader that asks once for each message. If none was read since, the last read held several: then
+// it is not known how long this one waited.
+func (c *Stamped) Next() Arrival {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.last
+	if c.told {
+		a.Waited = Unknown
+	}
+	c.told = true
+	return a
+}
+
 func (c *Stamped) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n == 0 {
@@ -48,7 +62,7 @@ func (c *Stamped) Read(p []byte) (int, error) {
 	c.into = c.Arrivals(c.one[:], c.into[:0])
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.last = c.into[0]
+	c.last, c.told = c.into[0], false
 	return n, err
 }
 

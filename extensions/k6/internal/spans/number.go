@@ -30,14 +30,14 @@ func (m Mixing) TraceOf(n int) (id trace) {
 	return id
 }
 
-// ofGenerator is how many numbers a generator has.
-const ofGenerator = 1 << 40
+// OfGenerator is how many numbers a generator has.
+const OfGenerator = 1 << 40
 
 // Number is the number that a message has among those of all generators of a run. id is its number in ids.
-func Number(generator, id int) int { return (generator-1)*ofGenerator + id }
+func Number(generator, id int) int { return (generator-1)*OfGenerator + id }
 
 // Owner is the inverse of Number.
-func Owner(n int) (generator, id int) { return n/ofGenerator + 1, n % ofGenerator }
+func Owner(n int) (generator, id int) { return n/OfGenerator + 1, n % OfGenerator }
 
 // NumberOf is the number of the message whose trace this is; ok is false for other traces.
 func (m Mixing) NumberOf(id []byte) (n int, ok bool) {

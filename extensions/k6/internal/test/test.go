@@ -42,7 +42,7 @@ func Main(m *testing.M) {
 }
 
 // Start starts f, and closes it at the end of the test.
-func Start(t *testing.T, f *fake.Pipeline) *fake.Pipeline {
+func Start(t testing.TB, f *fake.Pipeline) *fake.Pipeline {
 	t.Helper()
 	require.NoError(t, f.Start())
 	t.Cleanup(func() { assert.NoError(t, f.Close()) })
@@ -60,7 +60,7 @@ func Statuses(byNth map[int]int) func(nth int) int {
 }
 
 // Run reads run.json from dir.
-func Run(t *testing.T, dir string) *report.Run {
+func Run(t testing.TB, dir string) *report.Run {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "run.json"))
 	require.NoError(t, err)

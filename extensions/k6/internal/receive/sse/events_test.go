@@ -107,3 +107,17 @@ func TestAReadErrorIsHandedOn(t *testing.T) {
 	assert.Equal(t, []string{"a"}, found)
 	assert.ErrorIs(t, err, broken)
 }
+
+// A stream comes from anybody: whatever its bytes are, it ends with an error. Its events are the same in pieces.
+func FuzzEvents(f *testing.F) {
+	for _, stream := range []string{
+		"data: a\n\n", "\ufeffdata: a\r\rretry: 99999999999999999999\n\nid: 1\x00\ndata\n\n", "retry: -1\n\n", ":\r\n\r",
+	} {
+		f.Add([]byte(stream))
+	}
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		whole, _ := all(newEvents(strings.NewReader(string(stream)), 1000))
+		pieces, _ := all(newEvents(iotest.OneByteReader(strings.NewReader(string(stream))), 1000))
+		assert.Equal(t, whole, pieces)
+	})
+}

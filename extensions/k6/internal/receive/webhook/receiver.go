@@ -94,30 +94,30 @@ func (o *Options) open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 			return nil, err
 		}
 	}
-	socket, err := new(net.ListenConfig).Listen(ctx, "tcp", l.options.Address)
+	at, err := new(net.ListenConfig).Listen(ctx, "tcp", l.options.Address)
 	if err != nil {
 		return nil, fmt.Errorf("the webhook can't listen on %s (webhook.address, WEBHOOK_ADDRESS): %w",
 			l.options.Address, err)
 	}
-	l.at = l.options.url(socket.Addr().String())
+	l.at = l.options.url(at.Addr().String())
 	l.server = &http.Server{
 		Handler: l, ConnContext: remember, ConnState: l.follow, ErrorLog: log.New(&failures{l}, "", 0),
 		ReadHeaderTimeout: most.header, ReadTimeout: most.call, IdleTimeout: most.idle, MaxHeaderBytes: most.headers,
 		WriteTimeout: most.call + time.Duration(l.options.Late.Seconds*float64(time.Second)),
 	}
-	socket = &stamping{socket, l}
+	at = &stamping{at, l, socket.Accept(at, look)}
 	if l.options.Cert != "" {
 		pair, err := tls.X509KeyPair([]byte(l.options.Cert), []byte(l.options.Key))
 		if err != nil {
-			return nil, errors.Join(err, socket.Close())
+			return nil, errors.Join(err, at.Close())
 		}
 		// Without HTTP/2, where bytes of several calls share a read and so a stamp.
-		socket = tls.NewListener(socket, &tls.Config{
+		at = tls.NewListener(at, &tls.Config{
 			Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
 		})
 	}
 	l.work.Go(func() {
-		if err := l.server.Serve(socket); !errors.Is(err, http.ErrServerClosed) {
+		if err := l.server.Serve(at); !errors.Is(err, http.ErrServerClosed) {
 			l.failed <- fmt.Errorf("the webhook no longer listens on %s: %w", l.options.Address, err)
 		}
 	})

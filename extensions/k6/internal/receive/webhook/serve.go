@@ -24,7 +24,8 @@ const stage = report.DenialStage
 // stamping accepts connections that know when their bytes arrived. It closes those above the limit at once.
 type stamping struct {
 	net.Listener
-	of *listener
+	of     *listener
+	stamps *socket.Accepting
 }
 
 func (s *stamping) Accept() (net.Conn, error) {
@@ -34,7 +35,7 @@ func (s *stamping) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if s.of.open.Add(1) <= s.of.limits.connections {
-			return &connection{Stamped: socket.NewStamped(conn, look), of: s.of, since: time.Now()}, nil
+			return &connection{Stamped: s.stamps.Stamped(conn), of: s.of, since: time.Now()}, nil
 		}
 		s.of.open.Add(-1)
 		_ = conn.Close()
@@ -124,7 +125,7 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	body, size, err := l.read(r.Body)
 	defer l.bodies.Add(-size)
-	at := c.Last()
+	at := c.Next()
 	switch {
 	case errors.Is(err, errTooLong):
 		w.Header().Set("Connection", "close")

@@ -1,0 +1,99 @@
+package send
+
+import (
+	"net"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.k6.io/k6/v2/lib/netext"
+	"golang.org/x/sys/unix"
+)
+
+// onWire makes the kernel stamp what leaves over a connection, and returns a function that takes the latest stamp.
+func onWire(t testing.TB, conn net.Conn) func() time.Time {
+	t.Helper()
+	if counted, ok := conn.(*netext.Conn); ok {
+		conn = counted.Conn
+	}
+	raw, err := conn.(*net.TCPConn).SyscallConn()
+	require.NoError(t, err)
+	control := func(do func(fd int) error) {
+		require.NoError(t, raw.Control(func(fd uintptr) { err = do(int(fd)) }))
+		require.NoError(t, err)
+	}
+	const flags = unix.SOF_TIMESTAMPING_TX_SOFTWARE | unix.SOF_TIMESTAMPING_SOFTWARE | unix.SOF_TIMESTAMPING_OPT_TSONLY
+	control(func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPING, flags) })
+	return func() (at time.Time) {
+		control(func(fd int) error {
+			b := make([]byte, 512)
+			for {
+				_, n, _, _, err := unix.Recvmsg(fd, nil, b, unix.MSG_ERRQUEUE)
+				if err != nil {
+					return nil // no more
+				}
+				all, err := unix.ParseSocketControlMessage(b[:n])
+				require.NoError(t, err)
+				for _, m := range all {
+					if m.Header.Type == unix.SCM_TIMESTAMPING {
+						at = time.Unix(0, (*unix.Timespec)(unsafe.Pointer(&m.Data[0])).Nano())
+					}
+				}
+			}
+		})
+		return at
+	}
+}
+
+// Regression: a request was stamped before it was entered into the ledger and made, and what the generator lost until
+// it was written counted as the pipeline's.
+func TestARequestIsOnTheWireBetweenItsTwoStamps(t *testing.T) {
+	t.Parallel()
+	const slack = 50 * time.Microsecond // the clocks are read one after the other
+	server := serveCanned(t, "HTTP/1.1 202 A\r\nContent-Length: 2\r\n\r\nok")
+	p := newTestPoster(t, server.url, keep, longTimeout)
+	var left, written time.Time
+	p.Leaves = func(l, w time.Time) { left, written = l, w }
+	p.Post(time.Now(), nil, 1)
+	stamp := onWire(t, p.link.Conn)
+	for range 50 {
+		began := time.Now()
+		a := p.Post(began, []byte(`{"id":"1"}`), 1)
+		require.NoError(t, a.Err)
+		wire := stamp()
+		require.False(t, wire.IsZero())
+		assert.Equal(t, left, a.Left)
+		assert.True(t, left.After(began))
+		assert.LessOrEqual(t, left.UnixNano(), wire.Add(slack).UnixNano())
+		assert.LessOrEqual(t, wire.UnixNano(), written.Add(slack).UnixNano())
+	}
+}
+
+func TestEachRequestLeavesOnce(t *testing.T) {
+	t.Parallel()
+	answer := "HTTP/1.1 202 A\r\nContent-Length: 2\r\n\r\nok"
+	server := serveCanned(t, answer, hangsUp, answer)
+	for name, c := range map[string]struct {
+		url     string
+		body    int
+		written bool
+	}{
+		"first of a connection": {server.url, 10, true},
+		"no answer":             {server.url, 10, true},
+		"large":                 {server.url, 2 * packetSmall, false},
+		"no connection":         {"http://127.0.0.1:1", 10, false},
+	} {
+		p := newTestPoster(t, c.url, keep, longTimeout)
+		times := 0
+		p.Leaves = func(left, written time.Time) {
+			times++
+			assert.False(t, left.IsZero(), name)
+			assert.Equal(t, c.written, !written.IsZero(), name)
+		}
+		a := p.Post(time.Now(), make([]byte, c.body), 1)
+		assert.Equal(t, 1, times, name)
+		assert.False(t, a.Left.After(a.Done), name)
+	}
+}
