@@ -202,14 +202,22 @@ func read(q *http.Request, kind string) (*collector.ExportTraceServiceRequest, i
 	return request, 0, nil
 }
 
-// take keeps the spans, and says how many it had no room for.
+// take keeps the spans, and says how many it did not take.
 func (r *Receiver) take(request *collector.ExportTraceServiceRequest) *collector.ExportTraceServiceResponse {
 	r.on.take(request.GetResourceSpans())
 	response := &collector.ExportTraceServiceResponse{}
-	if dropped := r.keeper.Take(request.GetResourceSpans()); dropped > 0 {
+	dropped, malformed := r.keeper.Take(request.GetResourceSpans())
+	var why []string
+	if malformed > 0 {
+		why = append(why, fmt.Sprintf("%d without ids or with times that can't be: "+
+			"ids have 16 and 8 bytes, times are ns since 1970", malformed))
+	}
+	if dropped > 0 {
+		why = append(why, fmt.Sprintf("%d without room: a run keeps %d spans", dropped, spansMost))
+	}
+	if len(why) > 0 {
 		response.PartialSuccess = &collector.ExportTracePartialSuccess{
-			RejectedSpans: int64(dropped),
-			ErrorMessage:  fmt.Sprintf("there is no room: a run keeps %d spans", spansMost),
+			RejectedSpans: int64(dropped + malformed), ErrorMessage: strings.Join(why, "; "),
 		}
 	}
 	return response

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -22,6 +23,8 @@ import (
 	oteltrace "go.opentelemetry.io/otel/trace"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -283,6 +286,41 @@ func TestTimesThatAreNoneAreMalformed(t *testing.T) {
 	}
 }
 
+// Regression: malformed spans were counted, and their exporter was told that all is well.
+func TestMalformedSpansAreAPartialSuccess(t *testing.T) {
+	t.Parallel()
+	r, k, _ := listen(t)
+	in, now := k.mixing.TraceOf(1), uint64(epoch.UnixNano())
+	whole := &tracepb.Span{TraceId: in[:], SpanId: []byte("12345678"), StartTimeUnixNano: now, EndTimeUnixNano: now + 1}
+	early := proto.CloneOf(whole)
+	early.StartTimeUnixNano, early.EndTimeUnixNano = now/1e6, now/1e6+1
+	short := proto.CloneOf(whole)
+	short.TraceId = short.TraceId[:8]
+	request := &collector.ExportTraceServiceRequest{ResourceSpans: export("api", whole, early, short)}
+	data, err := proto.Marshal(request)
+	require.NoError(t, err)
+	answer, err := http.Post("http://"+r.Address()+"/v1/traces", "application/x-protobuf", bytes.NewReader(data))
+	require.NoError(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	assert.Equal(t, 200, answer.StatusCode)
+	data, err = io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	overHTTP := &collector.ExportTraceServiceResponse{}
+	require.NoError(t, proto.Unmarshal(data, overHTTP))
+
+	conn, err := grpc.NewClient(r.Address(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	overGRPC, err := collector.NewTraceServiceClient(conn).Export(t.Context(), request)
+	require.NoError(t, err)
+
+	for _, got := range []*collector.ExportTraceServiceResponse{overHTTP, overGRPC} {
+		assert.EqualValues(t, 2, got.GetPartialSuccess().GetRejectedSpans())
+		assert.Contains(t, got.GetPartialSuccess().GetErrorMessage(), "ns since 1970")
+	}
+	assert.Equal(t, 2, k.Received().Own)
+}
+
 func appendLength(b []byte, n int) []byte {
 	for ; n >= 0x80; n >>= 7 {
 		b = append(b, byte(n)|0x80)
@@ -306,10 +344,11 @@ func TestWhatIsOverTheLimitsIsDroppedAndCounted(t *testing.T) {
 	for i := range all {
 		all[i] = s
 	}
-	dropped := k.Take([]*tracepb.ResourceSpans{{ScopeSpans: []*tracepb.ScopeSpans{{Spans: all}}}})
+	dropped, malformed := k.Take([]*tracepb.ResourceSpans{{ScopeSpans: []*tracepb.ScopeSpans{{Spans: all}}}})
 	got := k.Received()
 	assert.Positive(t, dropped)
 	assert.Equal(t, dropped, got.Dropped)
+	assert.Zero(t, malformed)
 	assert.Equal(t, 6_000, got.Own+got.Dropped)
 	assert.LessOrEqual(t, k.kept, spansMost+linksMost)
 
