@@ -3,6 +3,7 @@
 package callers
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"sync"
@@ -86,6 +87,53 @@ func (r *Room) Enter(conn net.Conn) *Place {
 		case <-time.After(grace - age):
 		}
 	}
+}
+
+// Listen accepts the connections for which there is room.
+func (r *Room) Listen(l net.Listener) net.Listener { return &listener{l, r} }
+
+type listener struct {
+	net.Listener
+	room *Room
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if place := l.room.Enter(c); place != nil {
+			return &conn{c, place}, nil
+		}
+	}
+}
+
+// conn gives its place back.
+type conn struct {
+	net.Conn
+	place *Place
+}
+
+func (c *conn) Close() error {
+	c.place.Leave()
+	return c.Conn.Close()
+}
+
+type key struct{}
+
+// Remember is the ConnContext of a http.Server that serves a listener of Listen.
+func Remember(ctx context.Context, c net.Conn) context.Context {
+	if ours, ok := c.(*conn); ok {
+		return context.WithValue(ctx, key{}, ours.place)
+	}
+	return ctx
+}
+
+// Of is the place of the connection that a request came over; nil: of another listener.
+func Of(ctx context.Context) *Place {
+	place, _ := ctx.Value(key{}).(*Place)
+	return place
 }
 
 // quietest is the place that makes room first, of those that are not being answered; nil: there is none. One that has
