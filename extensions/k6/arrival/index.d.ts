@@ -342,7 +342,8 @@ export interface RunOptions {
    * Stages from the pipeline's own OpenTelemetry spans: the run is an OTLP endpoint (HTTP with protobuf or JSON, and gRPC, on one port), to
    * which the pipeline exports (`OTEL_EXPORTER_OTLP_ENDPOINT=http://<listen>`). Each request has a `traceparent`, so a parent-based sampler
    * records the sampled messages only, and the trace id names the message. `spans` of run.json has the stages. What comes is also sent to
-   * k6's own `OTEL_EXPORTER_OTLP_ENDPOINT` where it is set. At its end the run waits for the last spans: 6 s without any, 30 s at most.
+   * k6's own `OTEL_EXPORTER_OTLP_ENDPOINT` where it is set. At its end the run waits for the last spans: 6 s, or longer
+   * than the pipeline took between two exports, without any; 30 s for the first one; 45 s at most.
    * Spans that go elsewhere are joined afterwards, from files: `k6 x arrival spans <run> <file>…`. It reads `traced.ndjson` of the run, which
    * has the newest 200,000 deliveries of sampled messages; `spans.ndjson.gz` has the spans that came, so other marks can be tried later. Of
    * several instances the first one has the endpoint, and merging joins the messages of all. Not with `traces` or `publishers`.

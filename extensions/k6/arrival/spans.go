@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
@@ -47,6 +46,7 @@ type spanSource struct {
 	mixing   spans.Mixing
 	oneIn    int
 	receiver *spans.Receiver // nil: not open, or they are joined later
+	first    time.Duration   // how long the end of a run waits for the first span of its messages
 }
 
 func newSpanSource(e *engine) *spanSource {
@@ -54,7 +54,7 @@ func newSpanSource(e *engine) *spanSource {
 	if o == nil {
 		return nil
 	}
-	s := &spanSource{mixing: spans.NewMixing(e.ID), oneIn: o.OneIn}
+	s := &spanSource{mixing: spans.NewMixing(e.ID), oneIn: o.OneIn, first: spansFirst}
 	s.Keeper = spans.NewKeeper(s.mixing, e.numberOf)
 	e.Ledger.KeepTraced(s.picked, spans.TracedMost)
 	return s
@@ -126,9 +126,11 @@ func (s *spanSource) close() {
 }
 
 const (
-	// spansQuiet is how long no span may come at the end of a run: SDKs export every 5 s by default.
+	// spansQuiet is how long no span may come at the end of a run, at least: SDKs export every 5 s by default. A
+	// collector before them may gather spans for longer, which shows once it has exported.
 	spansQuiet = 6 * time.Second
-	spansMost  = 30 * time.Second
+	spansFirst = 30 * time.Second
+	spansMost  = 45 * time.Second
 	spansLook  = 200 * time.Millisecond
 )
 
@@ -153,7 +155,7 @@ func (e *engine) collectSpans(ctx context.Context) {
 		s.await(ctx, func() bool { return e.segment.Alone() && s.Complete(kept, e.options.marks) })
 		s.close()
 		if got := s.Received(); got.Own+got.Linked == 0 && len(kept) > 0 {
-			e.count("spans", "none came", noneCame(got, address))
+			e.count("spans", "none came", noneCame(got, address, s.first))
 		}
 	}
 	traced := e.tracedDeliveries(kept)
@@ -166,7 +168,7 @@ func (e *engine) collectSpans(ctx context.Context) {
 }
 
 // noneCame says why no span of a message of the run came.
-func noneCame(got report.SpansReceived, address string) string {
+func noneCame(got report.SpansReceived, address string, within time.Duration) string {
 	switch {
 	case got.Spans == 0 && got.Refused > 0:
 		return fmt.Sprintf("no span came to %s: all %d requests were refused", address, got.Refused)
@@ -174,22 +176,34 @@ func noneCame(got report.SpansReceived, address string) string {
 		return fmt.Sprintf("%d spans came to %s, all without ids or with times that can't be: "+
 			"ids have 16 and 8 bytes, times are ns since 1970", got.Spans, address)
 	}
-	return fmt.Sprintf("%d spans came to %s and none of a message of this run: "+
-		"the pipeline needs OTEL_EXPORTER_OTLP_ENDPOINT=http://%s, and has to take up traceparent",
-		got.Spans, address, address)
+	return fmt.Sprintf("%d spans came to %s and none of a message of this run, until %s after the last message: "+
+		"the pipeline needs OTEL_EXPORTER_OTLP_ENDPOINT=http://%s, has to take up traceparent, "+
+		"and it, or a collector before the run, has to export more often than that",
+		got.Spans, address, within, address)
 }
 
 // await waits until the spans are complete, or no more come.
 func (s *spanSource) await(ctx context.Context, complete func() bool) {
 	began, moved, last := time.Now(), time.Now(), s.Received().Spans
-	for !complete() && time.Since(moved) < spansQuiet && time.Since(began) < spansMost {
-		if !clock.SleepUntil(ctx, nil, time.Now().Add(spansLook)) {
+	for !complete() && time.Since(moved) < s.patience() && time.Since(began) < spansMost {
+		select {
+		case <-time.After(spansLook):
+		case <-ctx.Done():
 			return
 		}
 		if n := s.Received().Spans; n != last {
 			last, moved = n, time.Now()
 		}
 	}
+}
+
+// patience is how long no span may come: longer than the pipeline has taken between two exports.
+func (s *spanSource) patience() time.Duration {
+	if got := s.Received(); got.Own+got.Linked == 0 {
+		return s.first
+	}
+	between := s.Between()
+	return max(spansQuiet, between+between/4)
 }
 
 func (e *engine) tracedDeliveries(kept []ledger.Kept) *spans.Traced {

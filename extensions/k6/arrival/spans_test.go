@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -21,6 +22,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/merge"
@@ -151,8 +153,10 @@ func TestAPipelineWithoutStampsHasStagesByItsOwnSpans(t *testing.T) {
 // A pipeline that sends no span: the run is as it would be without, and says what is missing.
 func TestARunWithoutASpanSaysSo(t *testing.T) {
 	t.Parallel()
-	r := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]",
-		"spans: { listen: '127.0.0.1:0', oneIn: 1 }").run()
+	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]",
+		"spans: { listen: '127.0.0.1:0', oneIn: 1 }")
+	s.module.root.engine.spans.first = time.Second
+	r := s.run()
 	assert.Equal(t, 20, r.Account.Arrived)
 	assert.Equal(t, 20, r.Spans.Sampled)
 	assert.Zero(t, r.Spans.Traced)
@@ -180,6 +184,59 @@ func TestOptionsOfSpans(t *testing.T) {
 			"ingest: {url: 'http://h'}, mqtt: {url: 'mqtt://h'}, " + options + " })")
 		assert.ErrorContains(t, err, want, options)
 	}
+}
+
+// Regression: a collector that exports every 25 s was given up after 6 s, and the pipeline was asked for a traceparent.
+func TestTheEndWaitsAsLongAsThePipelineTakesBetweenExports(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		every, ran time.Duration
+		dies       bool // with the load
+		waits      time.Duration
+	}{
+		"an SDK":                 {every: 5 * time.Second, ran: 12 * time.Second, waits: 3 * time.Second},
+		"an SDK that dies":       {every: 5 * time.Second, ran: 12 * time.Second, dies: true, waits: 6250 * time.Millisecond},
+		"a collector, short run": {every: 25 * time.Second, ran: 10 * time.Second, waits: 15 * time.Second},
+		"a collector, long run":  {every: 25 * time.Second, ran: 55 * time.Second, waits: 20 * time.Second},
+		"a collector that dies":  {every: 25 * time.Second, ran: 55 * time.Second, dies: true, waits: 31250 * time.Millisecond},
+		"no exporter":            {every: time.Hour, ran: 10 * time.Second, waits: spansFirst},
+		"one in two minutes":     {every: 2 * time.Minute, ran: 130 * time.Second, dies: true, waits: spansMost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &spanSource{mixing: spans.NewMixing("run"), first: spansFirst}
+				s.Keeper = spans.NewKeeper(s.mixing, func(string) (int, bool) { return 0, false })
+				began := time.Now()
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				go func() {
+					for n := 0; ; n++ {
+						select {
+						case <-time.After(c.every):
+						case <-ctx.Done():
+							return
+						}
+						if time.Since(began) < c.ran || !c.dies {
+							s.Take(oneSpan(s.mixing.TraceOf(n)))
+						}
+					}
+				}()
+				time.Sleep(c.ran)
+				before := s.Received().Own
+				s.await(t.Context(), func() bool { return s.Received().Own > before })
+				assert.InDelta(t, c.waits.Seconds(), (time.Since(began) - c.ran).Seconds(), 2*spansLook.Seconds())
+			})
+		})
+	}
+}
+
+// oneSpan is an export of a span.
+func oneSpan(trace [16]byte) []*tracepb.ResourceSpans {
+	const at = 1_700_000_000_000_000_000
+	return []*tracepb.ResourceSpans{{ScopeSpans: []*tracepb.ScopeSpans{{Spans: []*tracepb.Span{{
+		TraceId: trace[:], SpanId: []byte("12345678"), StartTimeUnixNano: at, EndTimeUnixNano: at + 1,
+	}}}}}}
 }
 
 // Several instances: the pipeline exports to the first, and merging makes the stages of the messages of all.
@@ -257,6 +314,6 @@ func TestWhyNoSpanCame(t *testing.T) {
 		"7 spans came to a:1 and none of a message":    {Spans: 7, Malformed: 6, Others: 1},
 		"0 spans came to a:1 and none of a message":    {},
 	} {
-		assert.Contains(t, noneCame(got, "a:1"), why)
+		assert.Contains(t, noneCame(got, "a:1", time.Minute), why)
 	}
 }

@@ -28,7 +28,7 @@ type Session interface {
 type Held struct {
 	parts    *run.Parts
 	patience time.Duration
-	final    func(error) bool // whether an error ends a session for good
+	endings  Endings
 	sessions []Session
 	failed   chan error
 	stop     context.CancelFunc
@@ -38,10 +38,16 @@ type Held struct {
 	gaps []report.Gap
 }
 
+// Endings say what a kind of session knows of the end of a connection.
+type Endings struct {
+	Final    func(error) bool // whether an error ends a session for good
+	Question string           // what to ask where connections end again and again
+}
+
 // Hold begins to read sessions, each of which has connected. taker is that of session i.
 func Hold(ctx context.Context, parts *run.Parts, patience time.Duration, sessions []Session, taker func(i int) *Taker,
-	final func(error) bool) *Held {
-	h := &Held{parts: parts, patience: patience, final: final, sessions: sessions,
+	endings Endings) *Held {
+	h := &Held{parts: parts, patience: patience, endings: endings, sessions: sessions,
 		failed: make(chan error, len(sessions))}
 	ctx, h.stop = context.WithCancel(ctx)
 	for i, s := range sessions {
@@ -70,13 +76,11 @@ func (h *Held) hold(ctx context.Context, i int, s Session, taker *Taker) {
 		}
 		gap := h.openGap(i, err)
 		h.parts.Count("delivery", "subscriber lost", words.Printable(err.Error()))
-		// Two clients with one id disconnect each other for ever. Mosquitto 2.0 does not report the cause, and
-		// MQTT 3.1.1 cannot.
 		if short == shortMost {
-			err = fmt.Errorf("%w (%d connections in a row did not last %s; is another client using its id?)", err,
-				short, shortLived)
+			err = fmt.Errorf("%w (%d connections in a row did not last %s; %s)", err, short, shortLived,
+				h.endings.Question)
 		}
-		if h.final(err) || short == shortMost {
+		if h.endings.Final(err) || short == shortMost {
 			h.failed <- fmt.Errorf("subscriber %d: %w", i+1, err)
 			return
 		}

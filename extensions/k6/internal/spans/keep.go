@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -79,6 +80,8 @@ type Keeper struct {
 	instances map[string]uint16
 	received  report.SpansReceived
 	kept      int // spans and links, see room
+	opened    time.Time
+	rhythm    rhythm
 }
 
 // names are numbered texts.
@@ -115,16 +118,16 @@ func NewKeeper(mixing Mixing, numberOf func(id string) (int, bool)) *Keeper {
 		mixing: mixing, numberOf: numberOf, own: map[trace][]span{}, linked: map[trace]map[int]bool{},
 		batches: map[trace][]span{},
 		others:  map[trace][]span{}, names: newNames(namesMost), hosts: newNames(hostsMost), named: map[uint16]bool{},
-		instances: map[string]uint16{},
+		instances: map[string]uint16{}, opened: time.Now(),
 	}
 }
 
 // Take keeps the spans of an export that belong to messages, and those of other traces for a while. It returns how many
-// it dropped because there is no room.
-func (k *Keeper) Take(all []*tracepb.ResourceSpans) (dropped int) {
+// it dropped because there is no room, and how many because they are malformed.
+func (k *Keeper) Take(all []*tracepb.ResourceSpans) (dropped, malformed int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	before := k.received.Dropped
+	before := k.received
 	k.received.Requests++
 	for _, of := range all {
 		resource := texts(of.GetResource().GetAttributes())
@@ -135,14 +138,16 @@ func (k *Keeper) Take(all []*tracepb.ResourceSpans) (dropped int) {
 		if id := resource[serviceInstance]; id != "" && len(k.instances) < instancesMost {
 			k.instances[id] = host
 		}
+		number := k.names.number(service)
+		k.rhythm.hear(number, k.opened)
 		for _, scope := range of.GetScopeSpans() {
 			for _, s := range scope.GetSpans() {
 				k.received.Spans++
-				k.take(s, k.names.number(service), host)
+				k.take(s, number, host)
 			}
 		}
 	}
-	return k.received.Dropped - before
+	return k.received.Dropped - before.Dropped, k.received.Malformed - before.Malformed
 }
 
 func (k *Keeper) take(s *tracepb.Span, service, host uint16) {

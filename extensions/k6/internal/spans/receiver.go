@@ -14,33 +14,32 @@ import (
 	"mime"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	"golang.org/x/net/netutil"
-	rpc "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	_ "google.golang.org/grpc/encoding/gzip" // exporters may compress
 	_ "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/callers"
 )
 
 // Limits of one export, and of all that are read at once.
 const (
-	bodyMost        = 16 << 20 // bytes, uncompressed
-	objectsMost     = 500_000  // of an export: a small body can have millions of empty ones
-	headersMost     = 16 << 10 // bytes
-	exportsMost     = 4        // at once; further ones wait
-	connectionsMost = 256      // further ones wait
-	streamsMost     = 8        // of a connection, in HTTP/2
-	aheadMost       = 64 << 10 // bytes of an export that are read before its turn
+	bodyMost        = 16 << 20  // bytes, uncompressed
+	objectsMost     = 500_000   // of an export: a small body can have millions of empty ones
+	headersMost     = 16 << 10  // bytes
+	bodiesMost      = 128 << 20 // bytes of all that are being read
+	exportsMost     = 4         // decoded at once; further ones wait
+	connectionsMost = 256
+	streamsMost     = 8 // of a connection, in HTTP/2
 	readMost        = 30 * time.Second
-	turnMost        = 5 * time.Second // for the rest of an export whose turn it is
+	frameHead       = 5 // bytes of gRPC before a message
 )
 
 // path is where OTLP over HTTP takes spans.
@@ -52,6 +51,7 @@ type Receiver struct {
 	keeper *Keeper
 	report func(class, example string) // counts an error
 	turns  chan struct{}
+	room   *callers.Room
 	http   *http.Server
 	grpc   *grpc.Server
 	done   chan struct{}
@@ -76,18 +76,23 @@ func Listen(ctx context.Context, address string, k *Keeper, fault func(class, ex
 		_ = listener.Close()
 		return nil, err
 	}
+	r.room = callers.New(connectionsMost, bodiesMost, func(class, example string) {
+		k.Refuse()
+		fault(class, example)
+	})
 	collector.RegisterTraceServiceServer(r.grpc, r)
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true) // gRPC without TLS
 	r.http = &http.Server{
 		Handler: r, Protocols: protocols, MaxHeaderBytes: headersMost, ReadHeaderTimeout: readMost,
+		ConnContext: callers.Remember,
 		IdleTimeout: 2 * time.Minute, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: streamsMost},
 		ErrorLog: log.New(io.Discard, "", 0), // of connections that end early
 	}
 	go func() {
 		defer close(r.done)
-		_ = r.http.Serve(netutil.LimitListener(listener, connectionsMost))
+		_ = r.http.Serve(r.room.Listen(listener))
 	}()
 	return r, nil
 }
@@ -108,20 +113,40 @@ func (r *Receiver) Close() {
 	})
 }
 
-// ServeHTTP takes an export.
+// ServeHTTP takes an export. A body is read before its turn, which a slow sender would keep from the others.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	connection := http.NewResponseController(w)
-	_ = connection.SetReadDeadline(time.Now().Add(readMost))
-	readAhead(q)
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readMost))
+	kind, _, _ := mime.ParseMediaType(q.Header.Get("Content-Type"))
+	overGRPC := q.ProtoMajor == 2 && strings.HasPrefix(kind, "application/grpc")
+	most := bodyMost
+	if overGRPC {
+		most += frameHead
+	} else if code, err := acceptable(q, kind); err != nil {
+		r.deny(w, q, kind, code, err)
+		return
+	}
+	place := callers.Of(q.Context())
+	call := place.Begin()
+	defer call.End()
+	body, err := call.Read(q.Body, most)
+	switch {
+	case err != nil && place.Evicted(): // the room has counted it
+		return
+	case err != nil && overGRPC:
+		r.denyGRPC(w, q, err)
+		return
+	case err != nil:
+		r.deny(w, q, kind, statusOf(err), err)
+		return
+	}
 	select {
 	case r.turns <- struct{}{}:
 		defer func() { <-r.turns }()
 	case <-q.Context().Done():
 		return
 	}
-	_ = connection.SetReadDeadline(time.Now().Add(turnMost))
-	kind, _, _ := mime.ParseMediaType(q.Header.Get("Content-Type"))
-	if q.ProtoMajor == 2 && strings.HasPrefix(kind, "application/grpc") {
+	if overGRPC {
+		q.Body = io.NopCloser(bytes.NewReader(body))
 		r.grpc.ServeHTTP(w, q)
 		switch code := w.Header().Get("Grpc-Status"); code {
 		case "0":
@@ -132,69 +157,41 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		}
 		return
 	}
-	inJSON := kind == "application/json"
-	request, code, err := read(q, kind)
+	request, code, err := decode(body, kind, q.Header.Get("Content-Encoding"))
 	if err != nil {
-		r.refuse(q.RemoteAddr, err)
-		w.Header().Set("Connection", "close")
-		answer(w, code, inJSON, &rpc.Status{Message: err.Error()})
+		r.deny(w, q, kind, code, err)
 		return
 	}
-	answer(w, http.StatusOK, inJSON, r.take(request))
+	answer(w, http.StatusOK, kind, r.take(request))
 }
 
-// readAhead waits until the begin of a body has come: a slow sender would keep a turn from the others. What went wrong
-// comes again when the rest is read.
-func readAhead(q *http.Request) {
-	begin, _ := io.ReadAll(io.LimitReader(q.Body, aheadMost))
-	q.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(begin), q.Body), q.Body}
-}
+// Content types of OTLP over HTTP.
+const (
+	asJSON     = "application/json"
+	asProtobuf = "application/x-protobuf"
+)
 
-func (r *Receiver) refuse(from string, err error) {
-	r.keeper.Refuse()
-	r.report("export refused", fmt.Sprintf("%s: %s", from, err))
-}
-
-// read reads an export, or says with which status it is refused.
-func read(q *http.Request, kind string) (*collector.ExportTraceServiceRequest, int, error) {
-	switch {
-	case q.URL.Path != path:
-		return nil, http.StatusNotFound, fmt.Errorf("%s is not %s: only spans are taken",
-			strconv.QuoteToASCII(q.URL.Path), path)
-	case q.Method != http.MethodPost:
-		return nil, http.StatusMethodNotAllowed, fmt.Errorf("%s is not POST", q.Method)
-	case kind != "application/json" && kind != "application/x-protobuf":
-		return nil, http.StatusUnsupportedMediaType,
-			fmt.Errorf("content type %q; allowed: application/x-protobuf, application/json", kind)
-	}
-	body := io.Reader(http.MaxBytesReader(nil, q.Body, bodyMost))
-	switch encoding := strings.ToLower(q.Header.Get("Content-Encoding")); encoding {
-	case "", "identity":
-	case "gzip":
-		unzipped, err := gzip.NewReader(body)
+// decode decodes the body of an acceptable export, or says with which status it is refused.
+func decode(body []byte, kind, encoding string) (*collector.ExportTraceServiceRequest, int, error) {
+	if strings.EqualFold(encoding, "gzip") {
+		unzipped, err := gzip.NewReader(bytes.NewReader(body))
 		if err != nil {
 			return nil, http.StatusBadRequest, fmt.Errorf("the body is not gzip: %w", err)
 		}
-		body = unzipped
-	default:
-		return nil, http.StatusUnsupportedMediaType, fmt.Errorf("content encoding %q; allowed: gzip, none", encoding)
-	}
-	data, err := io.ReadAll(io.LimitReader(body, bodyMost+1))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large) || len(data) > bodyMost:
-		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the body exceeds %d bytes", bodyMost)
-	case err != nil:
-		return nil, http.StatusBadRequest, fmt.Errorf("the body can't be read: %w", err)
+		body, err = io.ReadAll(io.LimitReader(unzipped, bodyMost+1))
+		switch {
+		case len(body) > bodyMost:
+			return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the body exceeds %d bytes", bodyMost)
+		case err != nil:
+			return nil, http.StatusBadRequest, fmt.Errorf("the body can't be read: %w", err)
+		}
 	}
 	request := &collector.ExportTraceServiceRequest{}
-	if kind == "application/json" {
-		err = FromJSON(data, request)
+	var err error
+	if kind == asJSON {
+		err = FromJSON(body, request)
 	} else {
-		err = cmp.Or(countable(data, request), proto.Unmarshal(data, request))
+		err = cmp.Or(countable(body, request), proto.Unmarshal(body, request))
 	}
 	if err != nil {
 		return nil, http.StatusBadRequest, fmt.Errorf("the body is no export of spans: %w", err)
@@ -202,14 +199,22 @@ func read(q *http.Request, kind string) (*collector.ExportTraceServiceRequest, i
 	return request, 0, nil
 }
 
-// take keeps the spans, and says how many it had no room for.
+// take keeps the spans, and says how many it did not take.
 func (r *Receiver) take(request *collector.ExportTraceServiceRequest) *collector.ExportTraceServiceResponse {
 	r.on.take(request.GetResourceSpans())
 	response := &collector.ExportTraceServiceResponse{}
-	if dropped := r.keeper.Take(request.GetResourceSpans()); dropped > 0 {
+	dropped, malformed := r.keeper.Take(request.GetResourceSpans())
+	var why []string
+	if malformed > 0 {
+		why = append(why, fmt.Sprintf("%d without ids or with times that can't be: "+
+			"ids have 16 and 8 bytes, times are ns since 1970", malformed))
+	}
+	if dropped > 0 {
+		why = append(why, fmt.Sprintf("%d without room: a run keeps %d spans", dropped, spansMost))
+	}
+	if len(why) > 0 {
 		response.PartialSuccess = &collector.ExportTracePartialSuccess{
-			RejectedSpans: int64(dropped),
-			ErrorMessage:  fmt.Sprintf("there is no room: a run keeps %d spans", spansMost),
+			RejectedSpans: int64(dropped + malformed), ErrorMessage: strings.Join(why, "; "),
 		}
 	}
 	return response
@@ -222,14 +227,14 @@ func (r *Receiver) Export(_ context.Context,
 }
 
 // answer writes a message in the encoding of the request.
-func answer(w http.ResponseWriter, code int, inJSON bool, m proto.Message) {
+func answer(w http.ResponseWriter, code int, kind string, m proto.Message) {
 	var data []byte
-	if inJSON {
+	if kind == asJSON {
 		data, _ = protojson.Marshal(m)
-		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Type", asJSON)
 	} else {
 		data, _ = proto.Marshal(m)
-		w.Header().Set("Content-Type", "application/x-protobuf")
+		w.Header().Set("Content-Type", asProtobuf)
 	}
 	w.WriteHeader(code)
 	_, _ = w.Write(data)

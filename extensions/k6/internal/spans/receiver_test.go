@@ -3,15 +3,11 @@ package spans
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"fmt"
-	"net"
+	"io"
 	"net/http"
-	"os"
-	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,6 +18,8 @@ import (
 	oteltrace "go.opentelemetry.io/otel/trace"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -149,90 +147,6 @@ func TestJSONHasHexadecimalIDs(t *testing.T) {
 	assert.EqualValues(t, 1_000_000, s.end-s.start)
 }
 
-func TestHostileExportsAreRefusedWithACount(t *testing.T) {
-	t.Parallel()
-	r, k, faults := listen(t)
-	bomb := &bytes.Buffer{}
-	zip := gzip.NewWriter(bomb)
-	_, _ = zip.Write(make([]byte, bodyMost+1))
-	_ = zip.Close()
-	empty := bytes.Repeat([]byte{0x12, 0}, objectsMost+1) // spans without content
-	scope := append(appendLength([]byte{0x12}, len(empty)), empty...)
-	resource := append(appendLength([]byte{0x0a}, len(scope)), scope...)
-	cases := []struct {
-		kind, encoding string
-		body           []byte
-		status         int
-	}{
-		{"text/plain", "", nil, 415},
-		{"application/json", "br", []byte("{}"), 415},
-		{"application/json", "deflate", []byte("{}"), 415},
-		{"", "", []byte("{}"), 415},
-		{"application/json", "", nil, 400},
-		{"application/json", "", []byte("null"), 400},
-		{"application/json", "", []byte(`{"resourceSpans":{}}`), 400},
-		{"application/json", "", []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"startTimeUnixNano":-1}]}]}]}`), 400},
-		{"application/json", "", []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"startTimeUnixNano":1.5}]}]}]}`), 400},
-		{"application/json", "", []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":7}]}]}]}`), 400},
-		{"application/json", "", []byte("{"), 400},
-		{"application/json", "", []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0g"}]}]}]}`), 400},
-		{"application/json", "", []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"abc"}]}]}]}`), 400},
-		{"application/json", "", []byte(strings.Repeat(`{"resourceSpans":[`, 20_000)), 400},
-		{"application/json", "", bytes.Repeat([]byte("{"), objectsMost+1), 400},
-		{"application/x-protobuf", "", []byte("no protobuf"), 400},
-		{"application/x-protobuf", "gzip", []byte("no gzip"), 400},
-		{"application/x-protobuf", "gzip", bomb.Bytes(), 413},
-		{"application/x-protobuf", "", make([]byte, bodyMost+1), 413},
-		{"application/x-protobuf", "", resource, 400},
-	}
-	for i, c := range cases {
-		assert.Equal(t, c.status, post(t, r, c.kind, c.encoding, c.body), "case %d: %s %s", i, c.kind, c.encoding)
-	}
-	other, err := http.Post("http://"+r.Address()+"/v1/metrics", "application/json", strings.NewReader("{}"))
-	require.NoError(t, err)
-	_ = other.Body.Close()
-	assert.Equal(t, 404, other.StatusCode)
-	assert.Equal(t, len(cases)+1, k.Received().Refused)
-	assert.EqualValues(t, len(cases)+1, faults.Load())
-
-	large := otlptracegrpc.NewClient(otlptracegrpc.WithEndpoint(r.Address()), otlptracegrpc.WithInsecure(),
-		otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{}), otlptracegrpc.WithTimeout(time.Minute))
-	require.NoError(t, large.Start(t.Context()))
-	defer func() { _ = large.Stop(context.WithoutCancel(t.Context())) }()
-	spans := make([]*tracepb.Span, objectsMost+1)
-	for i := range spans {
-		spans[i] = &tracepb.Span{}
-	}
-	require.Error(t, large.UploadTraces(t.Context(),
-		[]*tracepb.ResourceSpans{{ScopeSpans: []*tracepb.ScopeSpans{{Spans: spans}}}}))
-	assert.Equal(t, len(cases)+2, k.Received().Refused)
-}
-
-// Regression: an export had its turn while its body came, so four slow senders kept all others waiting for 30 s.
-func TestASlowSenderKeepsNoTurn(t *testing.T) {
-	t.Parallel()
-	r, k, _ := listen(t)
-	var senders []net.Conn
-	for range 2 * exportsMost {
-		slow, err := net.Dial("tcp", r.Address())
-		require.NoError(t, err)
-		senders = append(senders, slow)
-		defer func() { _ = slow.Close() }()
-		_, err = fmt.Fprint(slow, "POST /v1/traces HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"+
-			"Content-Length: 1000\r\n\r\n{")
-		require.NoError(t, err)
-	}
-	for n := range 20 {
-		require.Equal(t, 200, post(t, r, "application/json", "GZIP", []byte(zipped(t, fmt.Sprintf(inJSON, k.mixing.TraceOf(n))))))
-	}
-	assert.Equal(t, 20, k.Received().Own)
-	for _, slow := range senders { // none was given up for the others' sake
-		require.NoError(t, slow.SetReadDeadline(time.Now().Add(time.Millisecond)))
-		_, err := slow.Read(make([]byte, 1))
-		assert.ErrorIs(t, err, os.ErrDeadlineExceeded)
-	}
-}
-
 func zipped(t *testing.T, text string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -241,31 +155,6 @@ func zipped(t *testing.T, text string) string {
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	return b.String()
-}
-
-// The end of a run waits for nobody: not for exports that are under way, and not for connections that stay open.
-func TestCloseWaitsForNoConnection(t *testing.T) {
-	t.Parallel()
-	r, k, _ := listen(t)
-	const head = "POST /v1/traces HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\n\r\n"
-	const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"
-	for _, begin := range []string{"", "POST", head, head + strings.Repeat(" ", 2*aheadMost), preface[:9], preface} {
-		for range exportsMost {
-			open, err := net.Dial("tcp", r.Address())
-			require.NoError(t, err)
-			defer func() { _ = open.Close() }()
-			_, err = fmt.Fprint(open, begin)
-			require.NoError(t, err)
-		}
-	}
-	require.Equal(t, 200, post(t, r, "application/json", "", fmt.Appendf(nil, inJSON, k.mixing.TraceOf(1))))
-	closed := make(chan struct{})
-	go func() { defer close(closed); r.Close() }()
-	select {
-	case <-closed:
-	case <-time.After(turnMost):
-		t.Fatal("it waits")
-	}
 }
 
 // Regression: times of 0, and in ms or µs in place of ns, were those of a clock that is decades behind.
@@ -281,6 +170,41 @@ func TestTimesThatAreNoneAreMalformed(t *testing.T) {
 		assert.Equal(t, 1, k.Received().Malformed, times)
 		assert.Empty(t, k.own, times)
 	}
+}
+
+// Regression: malformed spans were counted, and their exporter was told that all is well.
+func TestMalformedSpansAreAPartialSuccess(t *testing.T) {
+	t.Parallel()
+	r, k, _ := listen(t)
+	in, now := k.mixing.TraceOf(1), uint64(epoch.UnixNano())
+	whole := &tracepb.Span{TraceId: in[:], SpanId: []byte("12345678"), StartTimeUnixNano: now, EndTimeUnixNano: now + 1}
+	early := proto.CloneOf(whole)
+	early.StartTimeUnixNano, early.EndTimeUnixNano = now/1e6, now/1e6+1
+	short := proto.CloneOf(whole)
+	short.TraceId = short.TraceId[:8]
+	request := &collector.ExportTraceServiceRequest{ResourceSpans: export("api", whole, early, short)}
+	data, err := proto.Marshal(request)
+	require.NoError(t, err)
+	answer, err := http.Post("http://"+r.Address()+"/v1/traces", "application/x-protobuf", bytes.NewReader(data))
+	require.NoError(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	assert.Equal(t, 200, answer.StatusCode)
+	data, err = io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	overHTTP := &collector.ExportTraceServiceResponse{}
+	require.NoError(t, proto.Unmarshal(data, overHTTP))
+
+	conn, err := grpc.NewClient(r.Address(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	overGRPC, err := collector.NewTraceServiceClient(conn).Export(t.Context(), request)
+	require.NoError(t, err)
+
+	for _, got := range []*collector.ExportTraceServiceResponse{overHTTP, overGRPC} {
+		assert.EqualValues(t, 2, got.GetPartialSuccess().GetRejectedSpans())
+		assert.Contains(t, got.GetPartialSuccess().GetErrorMessage(), "ns since 1970")
+	}
+	assert.Equal(t, 2, k.Received().Own)
 }
 
 func appendLength(b []byte, n int) []byte {
@@ -306,10 +230,11 @@ func TestWhatIsOverTheLimitsIsDroppedAndCounted(t *testing.T) {
 	for i := range all {
 		all[i] = s
 	}
-	dropped := k.Take([]*tracepb.ResourceSpans{{ScopeSpans: []*tracepb.ScopeSpans{{Spans: all}}}})
+	dropped, malformed := k.Take([]*tracepb.ResourceSpans{{ScopeSpans: []*tracepb.ScopeSpans{{Spans: all}}}})
 	got := k.Received()
 	assert.Positive(t, dropped)
 	assert.Equal(t, dropped, got.Dropped)
+	assert.Zero(t, malformed)
 	assert.Equal(t, 6_000, got.Own+got.Dropped)
 	assert.LessOrEqual(t, k.kept, spansMost+linksMost)
 

@@ -67,8 +67,12 @@ func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 		}
 		return t
 	}
-	takenOver := func(err error) bool { return errors.Is(err, receiver.ErrTakenOver) }
-	s.Held = receive.Hold(ctx, parts, m.Patience, sessions, taker, takenOver)
+	// Two clients with one id disconnect each other for ever. Mosquitto 2.0 does not report the cause, and MQTT 3.1.1
+	// cannot.
+	s.Held = receive.Hold(ctx, parts, m.Patience, sessions, taker, receive.Endings{
+		Final:    func(err error) bool { return errors.Is(err, receiver.ErrTakenOver) },
+		Question: "is another client using its id?",
+	})
 	if err != nil {
 		s.Close()
 		return nil, err

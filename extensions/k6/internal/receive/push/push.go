@@ -72,7 +72,9 @@ func (c *Clients) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 		t.Place = clients[i].place(sink, parts)
 		return t
 	}
-	return receive.Hold(ctx, parts, m.Patience, sessions, taker, IsFinal), nil
+	return receive.Hold(ctx, parts, m.Patience, sessions, taker, receive.Endings{
+		Final: IsFinal, Question: "does the server, or a proxy before it, end each of them?",
+	}), nil
 }
 
 // place is the Place of a Taker.

@@ -24,6 +24,9 @@ import (
 // retryFirst is the wait before a reconnection, unless the server has said another one.
 const retryFirst = 20 * time.Millisecond
 
+// eventStream is the type of a stream of events.
+const eventStream = "text/event-stream"
+
 // headerPatience is how long a server may take to send its header. Some send it with the first event (WSGI, Node
 // without flushHeaders), so a connection without it then counts as open.
 const headerPatience = push.ConnectPatience
@@ -122,7 +125,7 @@ func (l *line) begin(got answer) error {
 	if got.err != nil {
 		err = network.Advise(fmt.Errorf("%s can't be reached: %w", what, got.err))
 	} else {
-		err = accept(what, got.Response)
+		err = l.accept(what, got.Response)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,7 +151,7 @@ func (l *line) request(ctx context.Context, asked func()) (got answer) {
 	if err != nil {
 		return answer{err: err}
 	}
-	request.Header.Set("Accept", "text/event-stream")
+	request.Header.Set("Accept", eventStream)
 	request.Header.Set("Cache-Control", "no-store")
 	for name, value := range l.options.Headers {
 		request.Header.Set(name, value)
@@ -178,7 +181,7 @@ func (l *line) request(ctx context.Context, asked func()) (got answer) {
 			return got.below, nil
 		},
 	}
-	response, err := (&http.Client{Transport: transport}).Do(request)
+	response, err := (&http.Client{Transport: transport, CheckRedirect: l.redirect}).Do(request)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
 	}
@@ -188,14 +191,15 @@ func (l *line) request(ctx context.Context, asked func()) (got answer) {
 }
 
 // accept refuses an answer that is no stream of events.
-func accept(what string, answer *http.Response) error {
+func (l *line) accept(what string, answer *http.Response) error {
+	what += l.astray(answer.Request.URL)
 	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	switch {
 	case answer.StatusCode == http.StatusNoContent:
 		return push.Final(fmt.Errorf("%s: the server wants no connection (HTTP 204)", what))
 	case answer.StatusCode != http.StatusOK:
 		return push.Refused(what+" are refused", answer.StatusCode)
-	case kind != "text/event-stream":
+	case kind != eventStream:
 		return push.Final(fmt.Errorf("%s: the answer is %q, and no text/event-stream", what, words.Printable(kind)))
 	}
 	return nil

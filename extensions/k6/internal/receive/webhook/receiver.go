@@ -11,11 +11,11 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/callers"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
@@ -25,7 +25,7 @@ import (
 
 // limits are what callers can make the listener hold, and how long they may take.
 type limits struct {
-	connections int64 // open at once
+	connections int   // open at once
 	headers     int   // bytes of a call's header fields
 	body        int   // bytes of a call's body
 	bodies      int64 // bytes of all bodies that are being read
@@ -65,8 +65,7 @@ type listener struct {
 	done   chan struct{}
 	once   sync.Once
 
-	open   atomic.Int64 // connections
-	bodies atomic.Int64 // bytes of bodies that are being read
+	room *callers.Room
 
 	mu    sync.Mutex
 	taker *receive.Taker
@@ -87,6 +86,7 @@ func (o *Options) open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 		options: o.complete(), Parts: parts, limits: most, taker: sink.Subscriber(0),
 		failed: make(chan error, 1), feed: receive.NewFeed(), done: make(chan struct{}),
 	}
+	l.room = callers.New(most.connections, most.bodies, func(class, example string) { l.Count(stage, class, example) })
 	l.late.share, l.refuse.share = l.options.Late.Share, l.options.Refuse.Share
 	if l.options.Secret != "" {
 		var err error

@@ -1,17 +1,15 @@
 package webhook
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/callers"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
@@ -21,7 +19,7 @@ import (
 // stage is where the report counts what callers do wrong.
 const stage = report.DenialStage
 
-// stamping accepts connections that know when their bytes arrived. It closes those above the limit at once.
+// stamping accepts connections that know when their bytes arrived, as many as there is room for.
 type stamping struct {
 	net.Listener
 	of     *listener
@@ -34,28 +32,24 @@ func (s *stamping) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s.of.open.Add(1) <= s.of.limits.connections {
-			return &connection{Stamped: s.stamps.Stamped(conn), of: s.of, since: time.Now()}, nil
+		if place := s.of.room.Enter(conn); place != nil {
+			return &connection{Stamped: s.stamps.Stamped(conn), of: s.of, place: place, since: time.Now()}, nil
 		}
-		s.of.open.Add(-1)
-		_ = conn.Close()
-		s.of.Count(stage, "too many connections",
-			fmt.Sprintf("%d are open; one more was closed", s.of.limits.connections))
 	}
 }
 
 // connection is one of the callers'.
 type connection struct {
 	*socket.Stamped
-	of     *listener
-	since  time.Time
-	used   atomic.Bool // a call has begun
-	calls  atomic.Bool // the last one has not reached the handler
-	closed sync.Once
+	of    *listener
+	place *callers.Place
+	since time.Time
+	used  atomic.Bool // a call has begun
+	calls atomic.Bool // the last one has not reached the handler
 }
 
 func (c *connection) Close() error {
-	c.closed.Do(func() { c.of.open.Add(-1) })
+	c.place.Leave()
 	return c.Stamped.Close()
 }
 
@@ -83,6 +77,7 @@ func (l *listener) follow(conn net.Conn, state http.ConnState) {
 		c.calls.Store(true)
 	case http.StateClosed:
 		switch {
+		case c.place.Evicted(): // the room has counted it
 		case c.calls.Load():
 			l.Count(stage, "cut off or malformed",
 				fmt.Sprintf("a call from %s was no HTTP, or ended before its header fields did; "+
@@ -93,12 +88,6 @@ func (l *listener) follow(conn net.Conn, state http.ConnState) {
 		}
 	}
 }
-
-// Errors of calls.
-var (
-	errTooLong = errors.New("its body is too long")
-	errTooMany = errors.New("the bodies of all open calls are too long")
-)
 
 // ServeHTTP takes a call.
 func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -123,17 +112,20 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		l.deny(w, http.StatusMethodNotAllowed, "other method", r.Method+" "+r.URL.Path)
 		return
 	}
-	body, size, err := l.read(r.Body)
-	defer l.bodies.Add(-size)
+	call := c.place.Begin()
+	defer call.End()
+	body, err := call.Read(r.Body, l.limits.body)
 	at := c.Next()
 	switch {
-	case errors.Is(err, errTooLong):
+	case errors.Is(err, callers.ErrTooLong):
 		w.Header().Set("Connection", "close")
 		l.deny(w, http.StatusRequestEntityTooLarge, "body too long", err.Error())
 		return
-	case errors.Is(err, errTooMany):
+	case errors.Is(err, callers.ErrTooMany):
 		w.Header().Set("Connection", "close")
 		l.deny(w, http.StatusServiceUnavailable, "too much at once", err.Error())
+		return
+	case err != nil && c.place.Evicted():
 		return
 	case err != nil:
 		l.deny(w, http.StatusBadRequest, "cut off or malformed", err.Error())
@@ -162,28 +154,6 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (l *listener) deny(w http.ResponseWriter, status int, class, example string) {
 	l.Count(stage, class, words.Printable(example))
 	w.WriteHeader(status)
-}
-
-// read reads a body within the limits. size is what it adds to the bytes of all of them.
-func (l *listener) read(from io.Reader) (body []byte, size int64, err error) {
-	var b bytes.Buffer
-	for piece := int64(4 << 10); ; piece = int64(b.Len()) { // doubles
-		size += piece
-		if l.bodies.Add(piece) > l.limits.bodies {
-			return nil, size, fmt.Errorf("%w: more than %d bytes", errTooMany, l.limits.bodies)
-		}
-		n, err := io.CopyN(&b, from, piece)
-		switch {
-		case errors.Is(err, io.EOF):
-			return b.Bytes(), size, nil
-		case err != nil:
-			return nil, size, err
-		case b.Len() > l.limits.body:
-			return nil, size, fmt.Errorf("%w: more than %d bytes", errTooLong, l.limits.body)
-		case n == 0:
-			return nil, size, io.ErrNoProgress
-		}
-	}
 }
 
 // identify returns the text that has the id of a message: where the options say, a field of Standard Webhooks or
