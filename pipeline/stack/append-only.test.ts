@@ -1,7 +1,7 @@
 /** The append-only file of a real Redis: what it has after a kill, and damages. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { appendFile, cp, mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { appendFile, cp, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,8 +10,8 @@ import { openQueue } from '../queue/open.ts';
 import { PipelineCommand } from '../test/command.ts';
 import { remove, temporaryDirectory } from '../test/services.ts';
 import { REDIS_USERS, secrets, urls } from './access.ts';
-import { mendAppendOnly } from './append-only.ts';
 import { claimDirectory } from './directory.ts';
+import { DAEMON_PATH } from './launch.ts';
 import { freePort } from './ports.ts';
 import { Supervised } from './process.ts';
 import { prepareRedis } from './services.ts';
@@ -64,10 +64,6 @@ async function readable(t: TestContext): Promise<number> {
   return messages;
 }
 
-/** The originals that were kept. */
-const kept = async () =>
-  (await readdir(dir)).filter((name) => join(dir, name).startsWith(`${data}.damaged-`));
-
 const sizeOf = async (file: string) => (await stat(join(data, file))).size;
 
 async function overwrite(file: string, at: number, text: string): Promise<void> {
@@ -108,68 +104,34 @@ test('a killed Redis has all that it acknowledged, however slow the disk is', { 
   assert.equal(await readable(t), acknowledged);
 });
 
-test('whole files stay as they are', async (t) => {
-  assert.equal(await mendAppendOnly(data, false), undefined);
-  assert.equal(await mendAppendOnly(join(dir, 'none'), false), undefined);
-  assert.deepEqual(await kept(), []);
-  assert.equal(await readable(t), MESSAGES);
-});
+/** `npm run pipeline` on the data. */
+async function pipeline(t: TestContext): Promise<PipelineCommand> {
+  const STACK_DIR = await mkdtemp(join(dir, 'stack-'));
+  (await claimDirectory(STACK_DIR))();
+  await cp(data, join(STACK_DIR, 'redis'), { recursive: true });
+  data = join(STACK_DIR, 'redis');
+  return new PipelineCommand(t, { STACK_DIR });
+}
 
-const harmless: [name: string, damage: () => Promise<void>, left: number, says: RegExp][] = [
-  // Regression: the start stopped, and the way out on offer dropped all messages.
-  ['zeros at the end', zeros, MESSAGES, /4,096 bytes of zeros/],
+const byItself: [name: string, damage: () => Promise<void>, left: number][] = [
+  ['whole files', async () => {}, MESSAGES],
+  ['two files of writes', split, MESSAGES],
+  // Redis cuts it off by itself (aof-load-truncated). It is a second old at most.
   [
     'an incomplete last write',
     async () => truncate(join(data, INCR), (await sizeOf(INCR)) - 5),
     MESSAGES - 3,
-    /incomplete.* with 3 messages/,
   ],
-  [
-    'an incomplete last write, and zeros',
-    async () => {
-      await truncate(join(data, INCR), (await sizeOf(INCR)) - 5);
-      await zeros();
-    },
-    MESSAGES - 3,
-    /incomplete.* with 3 messages/,
-  ],
-  ['an empty manifest', () => writeFile(join(data, MANIFEST), ''), MESSAGES, /list of its files/],
-  [
-    'a manifest of zeros',
-    () => writeFile(join(data, MANIFEST), Buffer.alloc(200)),
-    MESSAGES,
-    /list of its files/,
-  ],
-  // Redis starts without its data then, and the stack removed them.
-  ['no manifest', () => rm(join(data, MANIFEST)), MESSAGES, /list of its files/],
 ];
-for (const [name, damage, left, says] of harmless) {
-  test(`repaired: ${name}`, async (t) => {
+for (const [name, damage, left] of byItself) {
+  test(`the next pipeline delivers what an earlier one accepted: ${name}`, async (t) => {
     await damage();
-    const before = await readFile(join(data, INCR));
-    assert.match((await mendAppendOnly(data, false)) ?? '', says);
-    const [original, ...more] = await kept();
-    assert.deepEqual(more, []);
-    assert.deepEqual(await readFile(join(dir, original as string, INCR)), before);
-    assert.equal(await readable(t), left);
-    assert.equal(await mendAppendOnly(data, false), undefined);
+    const command = await pipeline(t);
+    await command.ready();
+    assert.match(command.output, new RegExp(`^${left} messages .*taken up`, 'm'));
+    assert.equal(await command.stop('SIGINT'), 0);
   });
 }
-
-test('damage in the middle: refused with what is behind it, repaired with consent', async (t) => {
-  await overwrite(INCR, Math.floor((await sizeOf(INCR)) / 2), 'X'.repeat(60));
-  let behind = 0;
-  await assert.rejects(mendAppendOnly(data, false), ({ message }: Error) => {
-    behind = Number(/ (\d+) messages that an ingest accepted/.exec(message)?.[1]);
-    return /appendonly\.aof\.1\.incr\.aof is damaged at byte .*--repair .*--fresh /.test(message);
-  });
-  assert.deepEqual(await kept(), []);
-  assert.match((await mendAppendOnly(data, true)) ?? '', new RegExp(`with them at least ${behind} messages`));
-  assert.equal((await kept()).length, 1);
-  const found = await readable(t);
-  // The damage itself took an entry or two.
-  assert.ok(found > 0 && found + behind < MESSAGES && found + behind >= MESSAGES - 9, `${found} ${behind}`);
-});
 
 /** Moves the second half of the writes into a file of its own, as while Redis writes a new base. */
 async function split(): Promise<void> {
@@ -181,93 +143,55 @@ async function split(): Promise<void> {
   await appendFile(join(data, MANIFEST), 'file appendonly.aof.2.incr.aof seq 2 type i\n');
 }
 
-test('two files of writes are whole', async (t) => {
-  await split();
-  assert.equal(await mendAppendOnly(data, false), undefined);
-  assert.equal(await readable(t), MESSAGES);
-});
-
-// Regression: --repair was on offer, and then refused: redis-check-aof cuts off the last file only.
-for (const [name, damage] of [
-  ['in the middle', async () => overwrite(INCR, Math.floor((await sizeOf(INCR)) / 2), 'X'.repeat(60))],
-  ['by zeros at the end', zeros],
-  ['by an incomplete last write', async () => truncate(join(data, INCR), (await sizeOf(INCR)) - 5)],
-] as const) {
-  test(`the first of two files is damaged ${name}: the second is given up with what is behind it`, async (t) => {
-    await split();
+const inTheMiddle = async () => overwrite(INCR, Math.floor((await sizeOf(INCR)) / 2), 'X'.repeat(60));
+const refused: [name: string, damage: () => Promise<void>, says: RegExp][] = [
+  [
+    'damage in the middle',
+    inTheMiddle,
+    /1\.incr\.aof is damaged at byte [\d,]+ of [\d,]+, .*--fix \S+manifest cuts off the last [\d,]+ bytes/,
+  ],
+  ['zeros at the end', zeros, /cuts off the last 4,096 bytes/],
+  ['the first of two files', async () => split().then(inTheMiddle), /redis-check-aof cannot repair them/],
+  ['a damaged base', () => overwrite(BASE, 20, 'X'.repeat(9)), /redis-check-aof cannot repair them/],
+  ['a file that is missing', () => rm(join(data, INCR)), /redis-check-aof cannot repair them/],
+  [
+    'an empty manifest',
+    () => writeFile(join(data, MANIFEST), ''),
+    /manifest, the list of its files, is missing or empty/,
+  ],
+  // Regression: Redis started without its data, and the stack removed them.
+  [
+    'no manifest',
+    () => rm(join(data, MANIFEST)),
+    /appendonly\.aof\.manifest, the list of its files, is missing or empty/,
+  ],
+];
+for (const [name, damage, says] of refused) {
+  test(`refused in one line, and nothing changed: ${name}`, async (t) => {
     await damage();
-    let behind = 0;
-    await assert.rejects(mendAppendOnly(data, false), ({ message }: Error) => {
-      behind = Number(/ (\d+) messages that an ingest accepted/.exec(message)?.[1]);
-      assert.match(
-        message,
-        /1\.incr\.aof is damaged at byte .* behind it and in appendonly\.aof\.2\.incr\.aof;.*--repair /,
+    const command = await pipeline(t);
+    const files = async () => {
+      const names = (await readdir(join(data, 'appendonlydir'))).sort();
+      return Promise.all(
+        names.map(async (file) => [file, await readFile(join(data, 'appendonlydir', file))]),
       );
-      return !message.includes('\n');
-    });
-    assert.deepEqual(await kept(), []);
-    const second = await readFile(join(data, SECOND));
-    const done = (await mendAppendOnly(data, true)) ?? '';
-    assert.match(
-      done,
-      new RegExp(`2\\.incr\\.aof after it left out, and with them at least ${behind} messages`),
-    );
-    assert.deepEqual(await readFile(join(dir, (await kept())[0] as string, SECOND)), second);
-    const found = await readable(t);
-    assert.ok(
-      found > 0 && found + behind <= MESSAGES && found + behind >= MESSAGES - 9,
-      `${found} ${behind}`,
-    );
-    assert.equal(await mendAppendOnly(data, false), undefined);
+    };
+    const before = await files();
+    assert.equal(await command.ended, 1);
+    const line = command.output.trim().split('\n').at(-1) ?? '';
+    assert.match(line, says);
+    assert.match(line, /--fresh starts without them/);
+    assert.deepEqual(await files(), before);
   });
 }
 
-test('an incomplete last write before an empty file is cut off', async (t) => {
-  await truncate(join(data, INCR), (await sizeOf(INCR)) - 5);
-  await writeFile(join(data, SECOND), '');
-  await appendFile(join(data, MANIFEST), 'file appendonly.aof.2.incr.aof seq 2 type i\n');
-  assert.match((await mendAppendOnly(data, false)) ?? '', /incomplete.* with 3 messages/);
-  assert.equal(await readable(t), MESSAGES - 3);
-});
-
-const hopeless: [name: string, damage: () => Promise<void>, says: RegExp][] = [
-  ['a damaged base', () => overwrite(BASE, 20, 'X'.repeat(9)), /cannot repair/],
-  ['a base cut short', () => truncate(join(data, BASE), 20), /cannot repair/],
-  ['a file that is missing', () => rm(join(data, INCR)), /lack the file appendonly\.aof\.1\.incr\.aof/],
-  [
-    'two bases without a manifest',
-    async () => {
-      await cp(join(data, BASE), join(data, BASE.replace('.1.', '.2.')));
-      await rm(join(data, MANIFEST));
-    },
-    /do not show their order/,
-  ],
-];
-for (const [name, damage, says] of hopeless) {
-  for (const consent of [false, true]) {
-    test(`refused, and nothing changed: ${name}${consent ? ', with consent' : ''}`, async () => {
-      await damage();
-      const before = await readdir(join(data, 'appendonlydir'));
-      await assert.rejects(mendAppendOnly(data, consent), ({ message }: Error) => {
-        assert.match(message, says);
-        assert.match(message, /--fresh/);
-        return !message.includes('\n');
-      });
-      assert.deepEqual(await readdir(join(data, 'appendonlydir')), before);
-      assert.deepEqual(await kept(), []);
-    });
-  }
-}
-
-test('npm run pipeline takes up the messages of a repaired file', async (t) => {
-  const STACK_DIR = join(dir, 'stack');
-  await mkdir(STACK_DIR);
-  (await claimDirectory(STACK_DIR))();
-  await cp(data, join(STACK_DIR, 'redis'), { recursive: true });
-  await appendFile(join(STACK_DIR, 'redis', INCR), Buffer.alloc(4096));
-  const command = new PipelineCommand(t, { STACK_DIR });
-  await command.ready();
-  assert.match(command.output, /zeros .*original is in /);
-  assert.match(command.output, new RegExp(`^${MESSAGES} messages .*taken up`, 'm'));
-  assert.equal(await command.stop('SIGINT'), 0);
+test('the command that the refusal names brings back what is before the damage', async (t) => {
+  await inTheMiddle();
+  const { status } = spawnSync('redis-check-aof', ['--fix', join(data, MANIFEST)], {
+    input: 'y\n',
+    env: { PATH: DAEMON_PATH },
+  });
+  assert.equal(status, 0);
+  const found = await readable(t);
+  assert.ok(found > 0 && found < MESSAGES, String(found));
 });

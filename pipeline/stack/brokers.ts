@@ -17,8 +17,6 @@ export interface ServerSetting {
   certificate: Certificate | undefined;
   /** A file of authorities to trust; empty: the built-in ones. */
   ca: string;
-  /** Reports what the user has to know. */
-  notify: (notice: string) => void;
   /** Starts a process, and resolves when it has printed a line like this. */
   run: (launch: Launch, readyLine: RegExp) => Promise<Started>;
 }

@@ -24,7 +24,6 @@ const HELP = `Starts the pipeline in the foreground: Redis, Mosquitto, ingest an
 
   npm run pipeline
   npm run pipeline -- --fresh                 drops what an earlier pipeline accepted and did not deliver
-  npm run pipeline -- --repair                gives up what is behind a damage in Redis' file, and takes up the rest
   npm run pipeline -- dead-letters --help     what could not be delivered
 
 Environment
@@ -40,8 +39,8 @@ ${describe(RelayConfig, STACK_SETTINGS)}
 /** `npm run pipeline`: runs the stack in the foreground until Ctrl-C. */
 async function main(): Promise<number> {
   const given = process.argv.slice(2);
-  const [fresh, repair] = [given.includes('--fresh'), given.includes('--repair')];
-  const [command, ...args] = given.filter((arg) => arg !== '--fresh' && arg !== '--repair');
+  const fresh = given.includes('--fresh');
+  const [command, ...args] = given.filter((arg) => arg !== '--fresh');
   if (command === 'dead-letters') return deadLetters(args);
   if (process.argv.includes('--help') || process.argv.includes('-h')) {
     printFolded(HELP);
@@ -49,9 +48,6 @@ async function main(): Promise<number> {
   }
   if (command !== undefined) {
     throw new ConfigError(`there is no command "${command}"; allowed: dead-letters, or none: the pipeline`);
-  }
-  if (fresh && repair) {
-    throw new ConfigError('--fresh drops what --repair would take up; allowed: one of the two');
   }
   const config = readConfig(StackConfig);
   const started = performance.now();
@@ -73,11 +69,9 @@ async function main(): Promise<number> {
 
   const events = {
     onLine: printer(SHOWN[config.LOG_LEVEL]),
-    onNotice: (notice: string) => console.log(notice),
   };
   try {
-    const leftovers = fresh ? 'drop' : repair ? 'repair' : 'keep';
-    stack = await Stack.start(config, events, { leftovers }, abort.signal);
+    stack = await Stack.start(config, events, { leftovers: fresh ? 'drop' : 'keep' }, abort.signal);
   } catch (error) {
     if (!abort.signal.aborted) throw error;
     console.log('stopped');

@@ -6,7 +6,7 @@ import { ConfigError, queueOptions, type StackConfig } from '../common/config.ts
 import { PREFIX } from '../queue/keys.ts';
 import { type Left, leftIn } from '../queue/left.ts';
 import { REDIS_USERS, type RedisUser, sameFor, secrets, urls } from './access.ts';
-import { mendAppendOnly } from './append-only.ts';
+import { requireManifest, whyUnreadable } from './append-only.ts';
 import type { ServerSetting } from './brokers.ts';
 import { shortPath, writePrivateFile } from './file.ts';
 import { claimPort } from './ports.ts';
@@ -32,15 +32,8 @@ export function checkCluster({ REDIS_URL, REDIS_CLUSTER }: StackConfig): void {
     );
 }
 
-/**
- * @param data the directory of its data, which may have messages of an earlier stack
- * @param repair gives up what is behind a damage in them
- */
-export async function startRedis(
-  setting: ServerSetting,
-  data: string,
-  repair = false,
-): Promise<StartedRedis> {
+/** @param data the directory of its data, which may have messages of an earlier stack */
+export async function startRedis(setting: ServerSetting, data: string): Promise<StartedRedis> {
   const { config, dir, listen, certificate, run } = setting;
   const { REDIS_URL, REDIS_PORT } = config;
   if (REDIS_URL !== undefined) {
@@ -57,9 +50,10 @@ export async function startRedis(
   };
   const old = existsSync(data);
   const former = old ? await prefixIn(data) : config.QUEUE_PREFIX;
-  const mended = old ? await mendAppendOnly(data, repair) : undefined;
-  if (mended !== undefined) setting.notify(mended);
-  const { process } = await start(former);
+  if (old) await requireManifest(data);
+  const { process } = await start(former).catch(async (error: unknown) => {
+    throw old ? await whyUnreadable(data, error) : error;
+  });
   if (!old) return { redis };
   const left = await leftIn(redis.stack, ANSWER_MS, former);
   if (left.messages + left.deadLetters > 0) {

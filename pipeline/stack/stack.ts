@@ -39,8 +39,6 @@ const SERVERS = ['redis', 'mosquitto', 'nginx'];
 export interface StackEvents {
   /** A process printed a line. */
   onLine?: (process: string, line: string) => void;
-  /** Something that the user has to know, in one sentence. */
-  onNotice?: (notice: string) => void;
 }
 
 /** Differences from the stack of `npm run pipeline`. */
@@ -50,11 +48,10 @@ export interface StackPlace {
   /** It is one run's, and ends with it. */
   temporary?: boolean;
   /**
-   * Messages that an earlier one accepted and did not deliver are taken up, or dropped; *repair* gives up what is behind a damage
-   * in its file and takes up the rest. Absent: this stack keeps its own file apart, and the next one of this kind drops the
-   * messages there: those of a run that has ended would disturb the next.
+   * Messages that an earlier one accepted and did not deliver will be delivered, or dropped. Absent: this stack keeps its own file
+   * apart, and the next one of this kind drops the messages there: those of a run that has ended would disturb the next.
    */
-  leftovers?: 'keep' | 'repair' | 'drop';
+  leftovers?: 'keep' | 'drop';
 }
 
 /** A whole pipeline: Redis, Mosquitto, ingest and relays, started in order and stopped in order. */
@@ -63,7 +60,6 @@ export class Stack {
   /** Resolves when a process ended that should not have. The stack is then to be stopped. */
   readonly failed: Promise<ProcessFailure>;
   readonly #config: StackConfig;
-  readonly #events: StackEvents;
   readonly #place: StackPlace;
   readonly #priorities: Priorities;
   readonly #processes: Processes;
@@ -77,7 +73,6 @@ export class Stack {
 
   private constructor(config: StackConfig, events: StackEvents, place: StackPlace) {
     this.#config = config;
-    this.#events = events;
     this.#place = place;
     this.dir = resolve(config.STACK_DIR);
     this.#priorities = prioritiesOf(config.PRIORITY);
@@ -146,10 +141,7 @@ export class Stack {
     if (cluster) await requireNginx();
     const { listen = HOST, temporary = false, leftovers } = this.#place;
     const data = leftovers === undefined ? 'redis-of-a-run' : 'redis';
-    const release = await claimDirectory(
-      this.dir,
-      leftovers === 'keep' || leftovers === 'repair' ? [] : [data],
-    );
+    const release = await claimDirectory(this.dir, leftovers === 'keep' ? [] : [data]);
     if (this.#stopping !== undefined) return release();
     this.#release = release;
     const { caFile, ca, certificates } = await secured(config, this.dir);
@@ -159,14 +151,9 @@ export class Stack {
       listen,
       ca: caFile,
       run: this.#processes.start.bind(this.#processes),
-      notify: (notice: string) => this.#events.onNotice?.(notice),
     };
     const [{ redis, left }, { broker, arrives, more }] = await allOf([
-      startRedis(
-        { ...setting, certificate: certificates.redis },
-        join(this.dir, data),
-        leftovers === 'repair',
-      ),
+      startRedis({ ...setting, certificate: certificates.redis }, join(this.dir, data)),
       startBrokers({ ...setting, certificate: certificates.mosquitto }),
     ]);
 
