@@ -115,9 +115,14 @@ export function obstacle(baseline: Group, group: Group, unusable = unfit): strin
 export function unfit(group: Group): string | null {
   for (const { run } of group) {
     if (!run.account.balanced || isUnusable(run)) return 'run is invalid';
-    if (run.verdict.result === 'incomplete') return 'run is incomplete';
+    if (isIncomplete(run)) return 'run is incomplete';
   }
   return null;
+}
+
+/** Whether a run was cut off, also by a limit with abortOnFail, which fails it, or a limit was not judged. */
+function isIncomplete({ run, verdict }: Run): boolean {
+  return run.ended === null || verdict.result === 'incomplete';
 }
 
 /**
@@ -127,7 +132,7 @@ export function unfit(group: Group): string | null {
 export function uncounted(group: Group): string | null {
   for (const { run } of group) {
     if (!run.account.balanced) return 'account does not balance';
-    if (run.verdict.result === 'incomplete') return 'run is incomplete';
+    if (isIncomplete(run)) return 'run is incomplete';
   }
   return null;
 }

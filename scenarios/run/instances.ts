@@ -2,10 +2,16 @@ import { randomInt } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import type { Ended, Generator } from '../../pipeline/stack/child.ts';
 import { merge } from '../../reports/k6.ts';
-import { K6Run } from './k6.ts';
+import { ABORTED, K6Run } from './k6.ts';
 
 /** The most instances of a run. */
 export const MOST = 32;
+
+/** k6's exit code for a crossed threshold. */
+const CROSSED = 99;
+
+/** k6's line of a test that a signal ended. */
+const SIGNALLED = /k6 received a '.*' signal/;
 
 /** k6's flags for each of n instances with equal shares. The tag separates their metrics in one database. */
 export function segmentsOf(n: number): string[][] {
@@ -29,24 +35,33 @@ export function newRunId(): string {
 /** Several k6 on this host that share one run, as several hosts would. */
 export class Instances implements Generator {
   readonly #runs: K6Run[];
-  /** Resolves when all have ended: the first code that is not 0, and the signal that ended one. */
+  /** Resolves when all have ended: the first code that is not 0, or that of the one whose limit ended all, and the signal that ended one. */
   readonly ended: Promise<Ended>;
 
   constructor(script: string, args: readonly string[], env: NodeJS.ProcessEnv, n: number) {
     const own = { ...env, RUN_ID: newRunId() };
     const printed = new Set<string>(); // an error of several instances is printed once
-    const print = (line: string) => {
+    let aborted = false;
+    const print = (line: string, from: number) => {
+      if (aborted && SIGNALLED.test(line)) return;
+      if (!aborted && ABORTED.test(line)) {
+        aborted = true;
+        this.#runs.forEach((run, i) => {
+          if (i !== from) run.signal('SIGINT'); // that one is about to end
+        });
+      }
       if (!printed.has(line)) console.error(line);
       printed.add(line);
     };
     // All would take the same port for k6's API.
     const flags = ['--log-format', 'raw', '--address', ''];
     this.#runs = segmentsOf(n).map(
-      (segment) => new K6Run(script, [...flags, ...segment, ...args], own, 'errors', [], print),
+      (segment, i) =>
+        new K6Run(script, [...flags, ...segment, ...args], own, 'errors', [], (line) => print(line, i)),
     );
     this.ended = Promise.all(this.#runs.map((run) => run.ended)).then((ends) => ({
-      code: ends.find(({ code }) => code !== 0)?.code ?? 0,
-      signal: ends.find(({ signal }) => signal !== null)?.signal ?? null,
+      code: aborted ? CROSSED : (ends.find(({ code }) => code !== 0)?.code ?? 0),
+      signal: ends.find(({ signal }) => signal !== null && !(aborted && signal === 'SIGINT'))?.signal ?? null,
     }));
   }
 

@@ -135,9 +135,12 @@ export function cameToItsEnd({ code, signal }: Ended): boolean {
   return signal === null && code !== null && ENDED.includes(code);
 }
 
+/** k6's line of a test that a limit with abortOnFail ended. */
+export const ABORTED = /^thresholds on metrics .* abortOnFail enabled/;
+
 /**
  * Output of a `k6 run` that is printed: everything, the script's output and errors, or errors only. A crossed threshold is printed with
- * `all` only; otherwise the verdict reports it.
+ * `all` only, or where it ended the test; otherwise the verdict reports it.
  */
 export type Shown = 'all' | 'script' | 'errors';
 
@@ -166,7 +169,7 @@ export class K6Run extends Child {
     });
     if (this.child.stderr) {
       createInterface({ input: this.child.stderr }).on('line', (line) => {
-        if (!/thresholds on metrics|marked as failed/.test(line)) print(line);
+        if (ABORTED.test(line) || !/thresholds on metrics|marked as failed/.test(line)) print(line);
       });
     }
   }

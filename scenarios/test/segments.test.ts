@@ -231,6 +231,29 @@ describe('instances with execution segments', () => {
       assert.match(stdout, /generator 1 +0:1\/2 · /);
       assert.equal(exitCode === 0, /^ {2}PASS /m.test(stdout), all);
     });
+
+    // Regression: the run was incomplete, its code 105, and k6's line was dropped; the other instance went on.
+    test('a limit with abortOnFail in one instance ends the others, and fails the run', async () => {
+      const script = join(dir, 'aborted.js');
+      const smoke = await readFile(join(ROOT, 'scenarios/smoke.js'), 'utf8');
+      const limit = "'arrival_latency{generator:2}': [{ threshold: 'max<0', abortOnFail: true }]";
+      const text = smoke
+        .replace("http_req_failed: ['rate==0']", limit)
+        .replaceAll("'./", `'${ROOT}/scenarios/`);
+      await writeFile(script, text);
+      const runDir = join(dir, 'aborted');
+      const load = ['--instances', '3', '-e', 'DURATION=120', '-e', 'RATE=30'];
+      const { exitCode, all, stderr } = await node(['scenarios/run/run.ts', script, ...load], {
+        ...pipeline.env,
+        RUN_DIR: runDir,
+      });
+      const whole = await readRun(runDir, all);
+      assert.equal(whole.run.ended, null);
+      assert.equal(whole.verdict.result, 'fail', all);
+      assert.match(whole.verdict.reasons.join('\n'), /^generator 2: .*limit < 0 ms \(abortOnFail\)/m);
+      assert.match(stderr, /^thresholds on metrics .*abortOnFail enabled/m);
+      assert.equal(exitCode, 99);
+    });
   });
 });
 

@@ -52,6 +52,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	test := lib.GetExecutionState(ctx)
 	e.test.Store(test)
 	e.judging.Begin(state.Options.Thresholds, test)
+	aborting := m.newAborts(e, state.Options.Thresholds, state.Logger)
 	if err := e.segment.InEffect(state.Options); err != nil {
 		return err
 	}
@@ -146,7 +147,11 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		}
 		e.canary.Start(tending, load, e.turns.Over)
 	}
-	if err := e.watch(ctx, state, rec); err != nil {
+	figures := func() { aborting.look(ctx, state, m, e) }
+	if err := e.watch(ctx, state, rec, figures); err != nil {
+		if ctx.Err() != nil {
+			e.judging.NoteAbort(m.registry)
+		}
 		e.Halt() // k6 ignores the error of an iteration that it has ended itself, and the senders would wait
 		e.life.change(func(p *progress) { p.ended = time.Now() })
 		rec.close()
@@ -193,12 +198,13 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	e.stopCounting()
 	e.life.change(func(p *progress) { p.ended, p.finished = time.Now(), true })
 	e.trace(ctx, state.Logger)
-	m.end(ctx, state, e)
+	m.end(ctx, state, e, aborting)
 	return e.write() // k6 writes it again at the end of the test, with its own metrics
 }
 
-// watch returns when everything has arrived, when nothing has arrived for the idle time, or at the drain limit.
-func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) error {
+// watch returns when everything has arrived, when nothing has arrived for the idle time, or at the drain limit. It calls
+// figures each second.
+func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder, figures func()) error {
 	looks := time.NewTicker(look)
 	defer looks.Stop()
 	// A second ends just before the next one begins: requests that are due on the boundary would be in every backlog.
@@ -230,7 +236,7 @@ func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) err
 				nextCut = nextCut.Add(tick)
 				rec.cut()
 				rec.checkpoint()
-				e.within.look(ctx, state, e)
+				figures()
 			}
 			if err := rec.failed(); err != nil {
 				return err

@@ -191,6 +191,7 @@ type progress struct {
 	ended    time.Time // or stopped; zero: in progress
 	finished bool      // collect completed
 	dir      string    // of the run's files; empty: none
+	cause    string    // why k6 ended the test before the run was over; empty: it did not, or not known
 	full     error     // the write error of a file that ended the run; nil: none
 	result   string    // of the last report; empty: there is none yet
 }

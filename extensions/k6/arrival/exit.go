@@ -14,39 +14,40 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
-// failed reports whether k6 itself will exit with an error. data is that of k6's event.Exit, of an internal type: a
-// struct with the field Error.
-func failed(data any) bool {
+// errorOf returns the error that k6 itself will exit with; nil: none. data is that of k6's event.Exit, of an internal
+// type: a struct with the field Error.
+func errorOf(data any) error {
 	if at := reflect.ValueOf(data); at.Kind() == reflect.Pointer && at.Elem().Kind() == reflect.Struct {
-		if err := at.Elem().FieldByName("Error"); err.IsValid() {
-			return !err.IsNil()
+		if field := at.Elem().FieldByName("Error"); field.IsValid() {
+			err, _ := field.Interface().(error)
+			return err
 		}
 	}
-	return false
+	return nil
 }
 
 // conclude writes the last report if the script's summary did not: k6 calls none with --summary-mode=disabled, and a
 // script may define none. It returns the code to exit with in place of k6; 0: k6's own. k6 knows its thresholds only,
 // and accepts those on metrics without a sample: without a verdict that passes it must not exit with 0.
-func (r *RootModule) conclude(failed bool) int {
+func (r *RootModule) conclude(failed error) int {
 	r.mu.Lock()
 	e := r.engine
 	r.mu.Unlock()
 	if e == nil {
 		name := r.metrics.limited()
-		if name == "" || failed {
+		if name == "" || failed != nil {
 			return 0
 		}
 		r.logger.Error(words.Printable("there is a threshold on " + name +
 			", and the script made no run: new Run(…) of k6/x/arrival measures it"))
 		return int(exitcodes.ScriptAborted)
 	}
-	code, why := e.conclude(r)
+	code, why := e.conclude(r, failed)
 	if full := e.life.now().full; full != nil { // otherwise k6 would exit with 108, as if a script had ended the test
 		r.logger.Error("the run was ended: " + words.Printable(full.Error()))
 		return 1
 	}
-	if failed { // k6 has its own reason
+	if failed != nil { // k6 has its own reason
 		return 0
 	}
 	if why != "" {
@@ -67,8 +68,9 @@ func (m *runMetrics) limited() string {
 	return ""
 }
 
-// conclude returns the least exit code of the run, and why it is not 0; empty: that has been said.
-func (e *engine) conclude(r *RootModule) (code exitcodes.ExitCode, why string) {
+// conclude returns the least exit code of the run, and why it is not 0; empty: that has been said. cause is why k6 ended
+// the test; nil: it came to its end.
+func (e *engine) conclude(r *RootModule, cause error) (code exitcodes.ExitCode, why string) {
 	switch now := e.life.now(); {
 	case !now.begun && !r.planned.Load(): // a function only looked at a run, as in a check of the module
 		return 0, ""
@@ -76,6 +78,10 @@ func (e *engine) conclude(r *RootModule) (code exitcodes.ExitCode, why string) {
 		return exitcodes.ScriptAborted, uncollected + remedy
 	case now.dir == "":
 		return exitcodes.ScriptAborted, "the run did not begin"
+	}
+	if cause != nil && !e.life.now().finished { // known only now
+		e.life.change(func(p *progress) { p.cause = cause.Error() })
+		r.concluded.Store(false)
 	}
 	if !r.concluded.Load() {
 		if _, err := e.lastReport(r.registry); err != nil {

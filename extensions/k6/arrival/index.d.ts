@@ -495,7 +495,11 @@ export class Run {
    *
    * A limit on how many deliveries arrive in time, of the measured phases (us, ms or s): `{ 'arrival.within(250ms)': ['>= 99.9%'] }`,
    * or in k6's form `{ arrival_within_250ms: ['value>=0.999'] }`. k6's objects work too: `{ threshold: '>= 99.9%', abortOnFail: true,
-   * delayAbortEval: '10s' }` ends the test by the share so far, which k6 gets each second.
+   * delayAbortEval: '10s' }` ends the test.
+   *
+   * k6 gets the figures so far of this module's limits with abortOnFail each second: `arrival_p99`, `arrival.within`, and the counts that
+   * are known before the end. A run that such a limit ended fails, or is undecided, with the limit and its value; its messages that were
+   * on their way are pending.
    */
   thresholds(own?: Record<string, Threshold[]>): Record<string, Threshold[]>;
 

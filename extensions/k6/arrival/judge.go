@@ -21,10 +21,14 @@ import (
 // judge sets the verdict of a report. ran is how long an unfinished run has lasted.
 func (e *engine) judge(r *report.Run, doubts []string, ran time.Duration) report.Verdict {
 	rules, replaced := e.judging.Rules(e.builtIn())
+	aborted, cutOff := e.judging.Aborted(), "the run was "+report.CutOff(ran, e.planned())
+	if cause := e.life.now().cause; cause != "" && len(aborted) == 0 {
+		cutOff += ": " + cause
+	}
 	r.Scene = e.scene()
 	return judge.Of(judge.Evidence{
-		Run: r, CutOff: "the run was " + report.CutOff(ran, e.planned()), Doubts: doubts, Limits: rules,
-		Replaced: replaced, Cores: runtime.GOMAXPROCS(0), Unattended: e.open.Unattended(),
+		Run: r, CutOff: cutOff, Doubts: doubts, Limits: rules,
+		Replaced: replaced, Aborted: aborted, Cores: runtime.GOMAXPROCS(0), Unattended: e.open.Unattended(),
 		AtMostOnce: e.options.from.AtMostOnce, Halted: e.IsHalted(), Senders: e.options.Senders,
 		Unread: e.options.from.Unread,
 	})
@@ -95,7 +99,7 @@ func (e *engine) values() map[string]float64 {
 }
 
 // end judges the module's metrics and pushes them to k6, for the script's thresholds.
-func (m *runMetrics) end(ctx context.Context, state *lib.State, e *engine) {
+func (m *runMetrics) end(ctx context.Context, state *lib.State, e *engine, given aborts) {
 	values := e.values()
 	e.judging.Measured(values, e.lasted())
 	verdict := e.report(false).Verdict
@@ -106,18 +110,9 @@ func (m *runMetrics) end(ctx context.Context, state *lib.State, e *engine) {
 			values["arrival_invalid"]++
 		}
 	}
-	now, tags := time.Now(), state.Tags.GetCurrentValues().Tags
 	samples := make(metrics.Samples, 0, len(values))
 	for name, v := range values {
-		metric := m.counters[name]
-		if name == "arrival_p99" {
-			metric = m.p99
-		} else if within, ok := e.within.all()[name]; ok {
-			metric = within.metric
-		}
-		samples = append(samples, metrics.Sample{
-			TimeSeries: metrics.TimeSeries{Metric: metric, Tags: tags}, Time: now, Value: v,
-		})
+		samples = append(samples, given.sample(state, m.own(e, name), v))
 	}
 	metrics.PushIfNotDone(ctx, state.Samples, samples)
 	// Rules that are not judged yet do not count.

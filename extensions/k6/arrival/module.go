@@ -78,7 +78,7 @@ func (r *RootModule) awaitExit(vu modules.VU) {
 	_, events := global.Subscribe(exitEvent)
 	go func() {
 		for event := range events {
-			if code := r.conclude(failed(event.Data)); code != 0 {
+			if code := r.conclude(errorOf(event.Data)); code != 0 {
 				os.Exit(code)
 			}
 			event.Done()
@@ -139,6 +139,7 @@ type runMetrics struct {
 	p99      *metrics.Metric // the p99 of run.json: latency includes the warm-up, and of many deliveries only a part
 	counters map[string]*metrics.Metric
 	judged   bool // k6 judges thresholds
+	registry *metrics.Registry
 }
 
 // accountMetrics are counters of messages, pushed once at the end of the run.
@@ -151,6 +152,7 @@ func accountMetrics() (names []string) {
 
 func registerMetrics(registry *metrics.Registry) *runMetrics {
 	m := &runMetrics{
+		registry: registry,
 		latency:  registry.MustNewMetric("arrival_latency", metrics.Trend, metrics.Time),
 		p99:      registry.MustNewMetric("arrival_p99", metrics.Gauge, metrics.Time),
 		counters: map[string]*metrics.Metric{},

@@ -1,13 +1,11 @@
 package arrival
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"sync"
 	"time"
 
-	"go.k6.io/k6/v2/lib"
 	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
@@ -121,24 +119,4 @@ func (w *withins) limits(registry *metrics.Registry, own map[string][]string) (m
 		}
 	}
 	return all, nil
-}
-
-// look gives k6 the shares so far of limits that abort the test. The others it gets at the end.
-func (w *withins) look(ctx context.Context, state *lib.State, e *engine) {
-	var samples metrics.Samples
-	for name, within := range w.all() {
-		for _, t := range state.Options.Thresholds[name].Thresholds {
-			if arrival := &e.measured().Arrival; t.AbortOnFail && arrival.Count > 0 {
-				samples = append(samples, metrics.Sample{
-					TimeSeries: metrics.TimeSeries{Metric: within.metric, Tags: state.Tags.GetCurrentValues().Tags},
-					Time:       time.Now(),
-					Value:      report.ShareWithin(arrival.Histogram, within.limit),
-				})
-				break
-			}
-		}
-	}
-	if len(samples) > 0 {
-		metrics.PushIfNotDone(ctx, state.Samples, samples)
-	}
 }

@@ -16,6 +16,9 @@ func meaning(r *report.Run) string {
 	case report.Pass:
 		return passed(r)
 	case report.Fail:
+		if r.Run.Ended == nil {
+			return failed(r) + ": abortOnFail ended the run"
+		}
 		return failed(r)
 	case report.Invalid:
 		return undecidedLimits(r)
@@ -42,7 +45,7 @@ func passed(r *report.Run) string {
 func failed(r *report.Run) string {
 	var broken, ends []string
 	for _, rule := range r.Verdict.Rules {
-		if !rule.IsBroken() || rule.Result != report.Fail {
+		if !rule.IsBroken() || rule.Result != report.Fail || rule.Name == "finished" {
 			continue
 		}
 		end := slices.IndexFunc(ledger.Ends[:], func(e ledger.EndCount) bool { return e.Name == rule.Name })

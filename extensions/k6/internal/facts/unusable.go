@@ -13,7 +13,9 @@ import (
 // unusable is the reason why a run has no answer; empty: it has one.
 func unusable(r *report.Run) string {
 	switch {
-	case r.Run.Ended == nil:
+	case r.Run.Ended == nil && r.Verdict.Result == report.Fail:
+		return aborted(r)
+	case r.Run.Ended == nil && !slices.ContainsFunc(r.Verdict.Rules, func(l report.Rule) bool { return l.Undecided }):
 		return fmt.Sprintf("Not finished: %s of %s had arrived by then. Run it again to its end.",
 			words.Count(r.Account.Arrived),
 			words.Plural(r.Account.Scheduled, "message"))
@@ -45,6 +47,18 @@ func unusable(r *report.Run) string {
 		return "Not usable: " + strings.TrimSuffix(r.Verdict.Reasons[0], ".") + "."
 	}
 	return "Not usable: the load generator could not be trusted."
+}
+
+// aborted is the answer of a run that a limit with abortOnFail ended.
+func aborted(r *report.Run) string {
+	var broken []string
+	for _, rule := range r.Verdict.Rules {
+		if rule.IsBroken() && rule.Result == report.Fail && rule.Limit != nil {
+			broken = append(broken, rule.Broken())
+		}
+	}
+	return fmt.Sprintf("Ended by abortOnFail: %s. %s of %s had arrived by then.", listed(broken),
+		words.Count(r.Account.Arrived), words.Plural(r.Account.Scheduled, "message"))
 }
 
 // undecided says what a limit can't be decided for, and what to do.

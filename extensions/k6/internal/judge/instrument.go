@@ -184,6 +184,9 @@ func negative(e Evidence) *report.Rule {
 
 func samplesDiscarded(e Evidence) *report.Rule {
 	n := e.Run.Health.SamplesDiscarded
+	if len(e.Aborted) > 0 { // k6 ended the test by those that it had taken
+		return nil
+	}
 	rule := atMost("samples_discarded", float64(n), 0, "samples", report.Doubtful)
 	rule.Part, rule.Doubts = report.Sending, []report.Doubt{doubt(report.SamplesClaim, report.Either)}
 	rule.Remedy = "k6 did not take every sample. Lower the rate, and run again"

@@ -22,6 +22,7 @@ type Evidence struct {
 	Doubts     []string      // why the instrument cannot be trusted, in plain words
 	Limits     []report.Rule // that the script sets
 	Replaced   []string      // account rules that the script's own thresholds replace
+	Aborted    []report.Rule // limits with abortOnFail that ended the run
 	Cores      int           // that the generator may use
 	Unattended int64         // requests that were late because all senders waited for answers
 	Senders    int           // that the run has; 0: they do not limit it
@@ -35,9 +36,6 @@ type Evidence struct {
 func Of(e Evidence) report.Verdict {
 	ended := e.Run.Run.Ended != nil
 	rules := []report.Rule{{Name: "finished", OK: &ended, Result: report.Incomplete, Part: report.WholeRun}}
-	if !ended {
-		rules[0].Reason = e.CutOff
-	}
 	for _, doubt := range e.Doubts {
 		rules = append(rules, report.Rule{
 			Name: "instrument", OK: new(false), Result: report.Invalid, Reason: doubt, Part: report.WholeRun,
@@ -50,9 +48,16 @@ func Of(e Evidence) report.Verdict {
 		}
 	}
 	var limits []report.Rule
+	var decisive []int // those that ended the run
 	decide := func(limit report.Rule, metric string) {
-		if ended { // until then a limit may yet break, and a checkpoint is cheap
+		aborted := e.aborted(&limit)
+		if ended || aborted { // until then a limit may yet break, and a checkpoint is cheap
 			limit = bounded(e.Run, limit, subjectOf(metric), own)
+		} else {
+			limit = unjudged(limit)
+		}
+		if aborted {
+			decisive = append(decisive, len(limits))
 		}
 		limits = append(limits, limit)
 	}
@@ -62,14 +67,24 @@ func Of(e Evidence) report.Verdict {
 	for _, limit := range e.Limits {
 		decide(limit, limit.Name)
 	}
+	if !ended {
+		e.cutOff(&rules[0], limits, decisive)
+		for i := range own {
+			own[i] = unjudged(own[i])
+		}
+	}
 	for _, rule := range slices.Concat(own, limits) {
 		rule.Part = cmp.Or(rule.Part, report.Pipeline)
-		if !ended { // rules that hold now may break, and missing messages may still arrive
-			rule.OK, rule.Undecided, rule.Reason = nil, false, ""
-		}
 		rules = append(rules, rule)
 	}
 	return of(rules, ended)
+}
+
+// unjudged is a rule that is not judged before the run has ended: one that holds now may break, and missing messages may
+// still arrive.
+func unjudged(rule report.Rule) report.Rule {
+	rule.OK, rule.Undecided, rule.Reason = nil, false, ""
+	return rule
 }
 
 // of makes the verdict of judged rules, the deciding reasons first. Where every claim is in doubt no limit decides.

@@ -16,7 +16,10 @@ import (
 // requests in the profile; 0: unknown.
 func OfParts(run *report.Run, parts []*report.Run, requests int) report.Verdict {
 	w := whole{run: run, verdict: report.Verdict{Result: report.Pass, Reasons: []string{}, Rules: []report.Rule{},
-		Doubts: []string{}}}
+		Doubts: []string{}}, cutOff: report.Incomplete}
+	if i := slices.IndexFunc(parts, wasAborted); i >= 0 {
+		w.cutOff = parts[i].Verdict.Result
+	}
 	of, complete := len(run.Generators), true
 	for _, g := range run.Generators {
 		if g.Result == report.Missing {
@@ -55,10 +58,16 @@ func wholly(r report.Rule) bool {
 	return r.IsBroken() && r.Result == report.Invalid && len(r.Doubts) == 0
 }
 
+// wasAborted reports whether a limit with abortOnFail ended an instance, which decides the run.
+func wasAborted(part *report.Run) bool {
+	return part.Run.Ended == nil && part.Verdict.Result != report.Incomplete
+}
+
 type whole struct {
 	run      *report.Run
 	verdict  report.Verdict
 	findings []finding
+	cutOff   string // what a cut-off part makes the run; where a limit ended an instance, others are cut off by its end
 }
 
 type finding struct{ result, reason string }
@@ -80,17 +89,17 @@ func (w *whole) broken(name, result, remedy, reason string) {
 func (w *whole) part(part *report.Run, of int) bool {
 	v, g, ended := part.Verdict, part.Run.Generator, part.Run.Ended != nil
 	name := fmt.Sprintf("generator %d", g.Number)
-	reasons := v.Reasons
-	if !ended {
+	reasons, result := v.Reasons, v.Result
+	if !ended && !wasAborted(part) {
+		result = w.cutOff
 		known := 0
 		if n := len(part.Timeline); n > 0 {
 			known = part.Timeline[n-1].T + 1
 		}
-		w.add(report.Incomplete, "%s of %d (%s) was cut off: its account ends after %d s, with %d messages",
+		w.add(result, "%s of %d (%s) was cut off: its account ends after %d s, with %d messages",
 			name, of, g.Segment, known, part.Account.Scheduled)
 		reasons = reasons[min(1, len(reasons)):] // the first reason repeats the result
 	}
-	result := v.Result
 	if v.Result == report.Invalid && slices.ContainsFunc(v.Rules, wholly) {
 		result = unusable
 	}

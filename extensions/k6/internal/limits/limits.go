@@ -229,6 +229,7 @@ type Judgement struct {
 	execution      *lib.ExecutionState // nil without a test of k6
 	marked         bool                // Mark has marked the test as failed in k6
 	failedByScript bool                // by test.fail() of k6/execution
+	aborting       []string            // metrics whose limits ended the test by abortOnFail
 }
 
 // Begin sets the thresholds of k6's options and the state of its test.
@@ -276,7 +277,7 @@ func (j *Judgement) Mark(test *lib.TestStatus, own map[string]float64, k6Judges 
 func (j *Judgement) Conclude(registry *metrics.Registry, ran time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.limits.own == nil { // the run did not end
+	if j.limits.own == nil && len(j.aborting) == 0 { // the run did not end
 		return
 	}
 	look := find(registry)

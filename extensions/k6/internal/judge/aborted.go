@@ -1,0 +1,46 @@
+package judge
+
+import (
+	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// aborted reports whether a limit is one that ended the run by abortOnFail, and takes over what k6 knows of it.
+func (e Evidence) aborted(limit *report.Rule) bool {
+	for _, a := range e.Aborted {
+		if a.Name == "arrival_"+limit.Name { // a rule of the account, with its own words
+			limit.OK = new(false)
+			return true
+		}
+		if a.Limited() == limit.Limited() {
+			limit.OK, limit.Value, limit.Reason = a.OK, a.Value, a.Reason
+			return true
+		}
+	}
+	return false
+}
+
+// cutOff decides the rule "finished" of a run that did not end. decisive are the numbers of the limits that ended it by
+// abortOnFail: one that the pipeline broke fails the run, and an undecided one leaves it undecided. The reasons of both
+// say it.
+func (e Evidence) cutOff(finished *report.Rule, limits []report.Rule, decisive []int) {
+	var broken []string
+	for _, i := range decisive {
+		limit := &limits[i]
+		if limit.IsBroken() {
+			broken = append(broken, limit.Reason)
+			limit.Reason = "" // that of the run's end has it
+		} else if limit.Undecided {
+			limit.Reason += " (abortOnFail): " + e.CutOff
+		}
+	}
+	switch {
+	case len(broken) > 0:
+		finished.Result, finished.Reason = report.Fail, strings.Join(broken, ", ")+" (abortOnFail): "+e.CutOff
+	case len(decisive) > 0:
+		finished.Result = report.Doubtful
+	default:
+		finished.Reason = e.CutOff
+	}
+}
