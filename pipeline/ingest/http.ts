@@ -1,6 +1,8 @@
 import type { Socket } from 'node:net';
 import { type FastifyInstance, type FastifyReply, fastify, LogController } from 'fastify';
 import type { IngestConfig } from '../common/config.ts';
+import { limitConnections } from '../common/connections.ts';
+import type { Trouble } from '../common/trouble.ts';
 import type { IngestCounters } from './counters.ts';
 import type { Tls } from './tls.ts';
 import { announcedLength } from './unread.ts';
@@ -13,11 +15,15 @@ export type HttpConfig = Pick<
   'HEADERS_TIMEOUT_MS' | 'REQUEST_TIMEOUT_MS' | 'CONNECTION_LIMIT' | 'BODY_LIMIT'
 >;
 
-/** A Fastify with bounded connections and bounded time to receive a request. */
+/**
+ * A Fastify with bounded connections and bounded time to receive a request.
+ * @param full gets the connections that it refuses
+ */
 export function createHttp(
   config: HttpConfig,
   tls: Tls | undefined,
   counters: IngestCounters,
+  full?: Trouble,
 ): FastifyInstance {
   const { BODY_LIMIT, CONNECTION_LIMIT, HEADERS_TIMEOUT_MS, REQUEST_TIMEOUT_MS } = config;
   const node = {
@@ -47,7 +53,7 @@ export function createHttp(
       onClientError(error, socket);
     },
   }) as unknown as FastifyInstance;
-  app.server.maxConnections = CONNECTION_LIMIT;
+  limitConnections(app.server, CONNECTION_LIMIT, full);
   // Expect: 100-continue gets 413 at once when the body is too large: RFC 9110, 10.1.1.
   app.server.on('checkContinue', (request, response) => {
     if ((announcedLength(request) ?? 0) <= BODY_LIMIT) response.writeContinue();
