@@ -4,6 +4,8 @@ import type { Problem } from './readiness.ts';
 /** A part that cannot be done. */
 interface Part {
   problem: Problem;
+  /** Empty: what is said has no name of it. */
+  name: string;
   /** ms of the monotonic clock. */
   since: number;
 }
@@ -34,17 +36,22 @@ export class Trouble {
   /**
    * It cannot be done, still or from now on. What follows in the same episode gets a line of its own only if somebody has to change
    * a setting.
+   * @param name of a part, for who reads it
+   * @param part tells the part from others; its name by default
    * @param afterMs it is said when it has lasted so long: something else may say the same first
    */
-  begin(problem: Problem, { part = '', afterMs = 0 }: { part?: string; afterMs?: number } = {}): void {
+  begin(
+    problem: Problem,
+    { name = '', part = name, afterMs = 0 }: { name?: string; part?: string; afterMs?: number } = {},
+  ): void {
     const now = this.#now();
     if (this.#parts.size === 0) this.#began = now;
     const since = this.#parts.get(part)?.since ?? now;
-    this.#parts.set(part, { problem, since });
+    this.#parts.set(part, { problem, name, since });
     if (now - since < afterMs || this.#told.has(problem.problem)) return;
     if (this.#told.size > 0 && problem.kind !== 'misconfigured') return;
     this.#told.add(problem.problem);
-    this.#log.warn(named([part], problem).problem);
+    this.#log.warn(named([name], problem).problem);
   }
 
   /** It is done again, or nothing of it is left to do. */
@@ -55,25 +62,30 @@ export class Trouble {
     this.#told.clear();
   }
 
-  /** Whether this part, or without one any part, cannot be done. */
-  is(part?: string): boolean {
-    return part === undefined ? this.#parts.size > 0 : this.#parts.has(part);
+  /** Whether the log has this reason of the present episode. */
+  has(reason: string): boolean {
+    return this.#told.has(reason);
   }
 
   /** Why it cannot be done, the first reason with all its parts; undefined: it can. */
   get problem(): Problem | undefined {
     const [first] = this.#parts.values();
     if (first === undefined) return undefined;
-    const same = [...this.#parts].filter(([, { problem }]) => problem.problem === first.problem.problem);
+    const same = [...this.#parts.values()].filter(({ problem }) => problem.problem === first.problem.problem);
     return named(
-      same.map(([part]) => part),
+      same.map(({ name }) => name),
       first.problem,
     );
   }
 }
 
+/** Parts that are named; the others are counted. */
+const NAMED = 8;
+
 /** A problem with the names of the parts that have it. */
-function named(parts: readonly string[], problem: Problem): Problem {
-  const names = parts.filter((part) => part !== '').join(', ');
-  return names === '' ? problem : { ...problem, problem: `${names}: ${problem.problem}` };
+export function named(parts: readonly string[], problem: Problem): Problem {
+  const names = parts.filter((part) => part !== '');
+  if (names.length === 0) return problem;
+  const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : '';
+  return { ...problem, problem: `${names.slice(0, NAMED).join(', ')}${more}: ${problem.problem}` };
 }

@@ -30,8 +30,8 @@ test('each episode has a line at its begin and one at its end', () => {
 // Regression: 430 lines in 8 s, as shards of one node failed in turn with those that did not.
 test('shards that fail are one episode, which ends with the last of them', () => {
   const { lines, trouble } = observed();
-  trouble.begin(AWAY, { part: 'shard 1' });
-  trouble.begin(AWAY, { part: 'shard 4' });
+  trouble.begin(AWAY, { name: 'shard 1' });
+  trouble.begin(AWAY, { name: 'shard 4' });
   assert.deepEqual(trouble.problem, { problem: 'shard 1, shard 4: connect ECONNREFUSED', kind: 'shared' });
   trouble.end('shard 1');
   trouble.end('shard 2');

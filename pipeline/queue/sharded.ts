@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Problem } from '../common/readiness.ts';
+import { named } from '../common/trouble.ts';
 import type { QueueOptions } from './connection.ts';
 import type { DeadLetter, Letters } from './dead-letters.ts';
 import type { Message } from './frame.ts';
@@ -45,7 +46,21 @@ export class ShardedQueue extends RedisQueue {
   }
 
   override get problem(): Problem | undefined {
-    return this.#leases.problem;
+    const { problem: ofAll, ours, failure, failedShard } = this.#leases;
+    if (ofAll !== undefined) return ofAll;
+    const failures = ours.flatMap(({ index, failure }) =>
+      failure === undefined ? [] : [{ name: this.shardName(index) ?? '', problem: this.explain(failure) }],
+    );
+    const [first] = failures;
+    if (first !== undefined) {
+      const same = failures.filter(({ problem }) => problem.problem === first.problem.problem);
+      return named(
+        same.map(({ name }) => name),
+        first.problem,
+      );
+    }
+    if (failure === undefined || ours.length === 0) return undefined;
+    return named(failedShard === undefined ? [] : [this.shardName(failedShard) ?? ''], this.explain(failure));
   }
 
   override get shards(): number {
@@ -170,6 +185,10 @@ export class ShardedQueue extends RedisQueue {
 
   override shardOf(id: string): number {
     return Number.parseInt(id, 10);
+  }
+
+  override shardName(shard: number): string | undefined {
+    return this.#shards.length > 1 ? `shard ${shard}` : undefined;
   }
 
   override get deadLetters(): Letters {

@@ -151,6 +151,10 @@ export class MemoryQueue implements MessageQueue {
     return 0;
   }
 
+  shardName(): string | undefined {
+    return undefined;
+  }
+
   async interrupt(): Promise<void> {
     this.#interrupted.resolve();
     this.#interrupted = Promise.withResolvers();
