@@ -38,7 +38,7 @@ export class Trouble {
    * a setting.
    * @param name of a part, for who reads it
    * @param part tells the part from others; its name by default
-   * @param afterMs it is said when it has lasted so long: something else may say the same first
+   * @param afterMs it is said when it has lasted so long; infinity: something else says it, and this time does not count
    */
   begin(
     problem: Problem,
@@ -46,7 +46,8 @@ export class Trouble {
   ): void {
     const now = this.#now();
     if (this.#parts.size === 0) this.#began = now;
-    const since = this.#parts.get(part)?.since ?? now;
+    const isSilent = afterMs === Number.POSITIVE_INFINITY;
+    const since = isSilent ? now : (this.#parts.get(part)?.since ?? now);
     this.#parts.set(part, { problem, name, since });
     if (now - since < afterMs || this.#told.has(problem.problem)) return;
     if (this.#told.size > 0 && problem.kind !== 'misconfigured') return;

@@ -14,7 +14,7 @@ function outbox(lingerMs: number) {
     failed: assert.fail,
     settled: (ticket: string) => void settled.push(ticket),
   };
-  const box = new Outbox<string>({ append }, noCounts(), lingerMs, events);
+  const box = new Outbox<string>({ append, shardFor: () => 0 }, noCounts(), lingerMs, events);
   const add = (ticket: string) => box.add(ticket, [{ body: '{}', target: 'a', stamps: '', trace: '' }]);
   return { writes, settled, add };
 }

@@ -63,8 +63,7 @@ async function main(): Promise<void> {
     counters,
     durations,
     objection,
-    onTrouble: (reason) =>
-      reason === undefined ? log.info(`${queue.server} takes messages again`) : log.warn(reason),
+    trouble: new Trouble(log, `${queue.server} takes messages again`),
     onError: (error) => log.error(error),
   });
   let stopping = false;

@@ -91,6 +91,10 @@ export abstract class RedisQueue implements MessageQueue {
     return 0;
   }
 
+  shardFor(_target: string): number {
+    return 0;
+  }
+
   shardName(_shard: number): string | undefined {
     return undefined;
   }

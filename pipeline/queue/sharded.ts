@@ -86,7 +86,7 @@ export class ShardedQueue extends RedisQueue {
   /** Atomic in each shard, not across shards: when it rejects, other shards may have their messages. */
   async append(messages: readonly Message[]): Promise<number> {
     await this.agree();
-    const parts = Map.groupBy(messages, ({ target }) => shardOf(target, this.#shards.length));
+    const parts = Map.groupBy(messages, ({ target }) => this.shardFor(target));
     await everyone([...parts], async ([index, part]) => {
       const shard = this.#shard(index);
       shard.depth = await shard.stream.append(part);
@@ -94,9 +94,15 @@ export class ShardedQueue extends RedisQueue {
     return this.#sum();
   }
 
+  /** A shard that does not answer has as many as it last reported; rejects when none answers. */
   async depth(): Promise<number> {
-    await everyone(this.#shards, async (shard) => {
+    let answers = 0;
+    const asked = everyone(this.#shards, async (shard) => {
       shard.depth = await shard.stream.depth();
+      answers++;
+    });
+    await asked.catch((error) => {
+      if (answers === 0) throw error;
     });
     return this.#sum();
   }
@@ -185,6 +191,10 @@ export class ShardedQueue extends RedisQueue {
 
   override shardOf(id: string): number {
     return Number.parseInt(id, 10);
+  }
+
+  override shardFor(target: string): number {
+    return shardOf(target, this.#shards.length);
   }
 
   override shardName(shard: number): string | undefined {

@@ -12,6 +12,9 @@ import { Publisher } from './publisher.ts';
 import { Troubles } from './troubles.ts';
 import { Undeliverable } from './undeliverable.ts';
 
+/** ms that a shard may be without a read: it takes as long to try again after an outage of all. */
+const UNREAD_MS = 4000;
+
 /**
  * Moves messages from the queue to the broker: claims batches, publishes with a bounded window, and acknowledges delivered
  * entries. It claims the next batch while it publishes. With `serial` it is the simple loop, to compare with: take one
@@ -194,8 +197,8 @@ export class Relay {
   #take({ entries, deleted }: Claim): void {
     const { now, log, queue } = this.#options;
     const { problem } = queue;
-    if (problem === undefined) this.#unread.end();
-    else if (problem.kind !== 'starting') this.#unread.begin(problem);
+    if (problem === undefined || problem.kind === 'starting' || queue.away !== undefined) this.#unread.end();
+    else this.#unread.begin(problem, { afterMs: problem.kind === 'shared' ? UNREAD_MS : 0 });
     if (deleted > 0) log.error(`${deleted} entries were deleted from the queue while a relay held them`);
     this.#count.deleted += deleted;
     if (entries.length === 0) return;

@@ -12,8 +12,8 @@ const WORK = {
 };
 export type Work = keyof typeof WORK;
 
-/** ms that a broken connection is the connection's own to report. */
-const CONNECTION_MS = 1000;
+/** ms without a connection until that is said: one breaks before another, and the next attempt may take as long. */
+const CONNECTION_MS = 4000;
 
 /** What a relay cannot do now with the queue, though there is work. */
 export class Troubles {

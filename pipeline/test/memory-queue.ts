@@ -151,6 +151,10 @@ export class MemoryQueue implements MessageQueue {
     return 0;
   }
 
+  shardFor(): number {
+    return 0;
+  }
+
   shardName(): string | undefined {
     return undefined;
   }
