@@ -248,3 +248,34 @@ test('an ingest that has never reached Redis is starting: a roll-out with a wron
   const { status, problems } = await lost.readiness();
   assert.deepEqual([status, problems.map(({ kind }) => kind)], [503, ['starting']]);
 });
+
+test('a shard that takes no messages is named, and refuses only its own', async (t) => {
+  const options = { url, timeoutMs: PATIENT_MS, shards: 2, prefix: 'two' };
+  const sharded = openQueue('stream', options);
+  await sharded.whenReady(PATIENT_MS);
+  const said: (string | undefined)[] = [];
+  const other = await TestIngest.start({ queue: sharded, onTrouble: (reason) => said.push(reason) });
+  t.after(async () => {
+    await other.close();
+    sharded.close();
+  });
+  const targets = ['a', 'b', 'c', 'd'];
+  const own = (target: string) => sharded.shardFor(target) === 1;
+  await redis.set('two:{1}:messages', 'another type');
+  for (let round = 0; round < 2; round++) {
+    for (const target of targets) {
+      const answer = await other.post('/messages', { ...message, target });
+      if (own(target))
+        unavailable(answer, /^shard 1: Redis did not take it: a key of ours holds something else/);
+      else assert.equal(answer.status, 202);
+    }
+  }
+  assert.ok(targets.some(own) && !targets.every(own));
+  const { problems } = await other.readiness();
+  assert.match(problems[0]?.problem ?? '', /^shard 1: /);
+  assert.equal(said.length, 1);
+  await redis.del('two:{1}:messages');
+  for (const target of targets)
+    assert.equal((await other.post('/messages', { ...message, target })).status, 202);
+  assert.deepEqual(said.slice(1), [undefined]);
+});
