@@ -148,4 +148,10 @@ export class RawConnection {
   destroy(): void {
     this.#socket.destroy();
   }
+
+  /** Sends no more: politely, or with a reset. */
+  finish(how: 'end' | 'reset'): void {
+    if (how === 'end') this.#socket.end();
+    else this.#socket.resetAndDestroy();
+  }
 }
