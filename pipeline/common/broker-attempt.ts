@@ -2,6 +2,7 @@
 import type { IClientOptions, MqttClient } from 'mqtt';
 import { ReasonCodes } from 'mqtt';
 import { isSecure, parseAddress } from './address.ts';
+import { printable } from './printable.ts';
 import { withAdvice } from './trust.ts';
 
 /** The rights that a relay needs, for whoever sets up a broker. */
@@ -17,7 +18,7 @@ const ADVICE: Record<number, string> = {
   135: `check user, password and rights: ${RIGHTS}`,
   144: `the topic of the will is not allowed: ${RIGHTS}`,
   154: `it keeps no retained messages: ${RIGHTS}`,
-  155: 'a relay has a will of QoS 1',
+  155: 'MQTT_QOS=0 would suit it',
 };
 
 /** Codes of a CONNACK that another attempt does not change. */
@@ -28,10 +29,25 @@ export function isHopeless(error: Error | undefined): boolean {
   return error !== undefined && 'code' in error && HOPELESS.has(error.code);
 }
 
-/** MQTT's name of a reason code, with the code. */
-export function reasonName(code: number): string {
-  return `${ReasonCodes[code as keyof typeof ReasonCodes] || 'unknown reason'} (0x${code.toString(16)})`;
+/** What a broker may add to a reason code (MQTT 5, 3.14.2.2). */
+export interface Remarks {
+  reasonString?: string | undefined;
+  /** Another broker to use. */
+  serverReference?: string | undefined;
 }
+
+/** Characters of a broker's remark that are shown. */
+const LONGEST_REMARK = 300;
+
+/** MQTT's name of a reason code, with the code and the broker's own words. */
+export function reasonName(code: number, { reasonString, serverReference }: Remarks = {}): string {
+  const name = ReasonCodes[code as keyof typeof ReasonCodes] || 'unknown reason';
+  const words = reasonString ? `: ${remark(reasonString)}` : '';
+  const other = serverReference ? `; it refers to ${remark(serverReference)}` : '';
+  return `${name} (0x${code.toString(16)})${words}${other}`;
+}
+
+const remark = (text: string) => printable(text.slice(0, LONGEST_REMARK));
 
 /** How far an attempt to connect has come. */
 export interface Progress {
@@ -45,6 +61,8 @@ export interface Progress {
   opened: boolean;
   /** The connection was there: that of TCP, and with TLS that of TLS. */
   reached: boolean;
+  /** What the broker said beside its code. */
+  remarks?: Remarks | undefined;
 }
 
 /** Where a client of mqtt.js connects, and as whom. Its own reading of a URL splits a password at its last colon. */
@@ -62,12 +80,12 @@ export function brokerAt(
 
 /** Why an attempt ended before the broker's CONNACK; without an error the broker closed the connection. */
 export function explainAttempt(error: Error | undefined, progress: Progress): string {
-  const { protocol, timeoutMs, reached } = progress;
+  const { protocol, timeoutMs, reached, remarks } = progress;
   const secure = isSecure({ scheme: protocol });
   const { message, code } = detailsOf(error);
   if (typeof code === 'number') {
     const advice = ADVICE[code];
-    return `the broker refuses the connection: ${reasonName(code)}${advice === undefined ? '' : `; ${advice}`}`;
+    return `the broker refuses the connection: ${reasonName(code, remarks)}${advice === undefined ? '' : `; ${advice}`}`;
   }
   if (code === 'ENOTFOUND') return `there is no such host (${message})`;
   if (code === 'EAI_AGAIN') return `the host cannot be looked up (${message})`;
@@ -118,7 +136,7 @@ export class Attempt {
 
   /** @param client a new one, in the turn in which it was made */
   constructor(client: MqttClient, protocol: string, { timeoutMs, connectMs = timeoutMs }: AttemptLimits) {
-    const progress = { protocol, timeoutMs, connectMs, opened: false, reached: false };
+    const progress: Progress = { protocol, timeoutMs, connectMs, opened: false, reached: false };
     this.#progress = progress;
     const late = setTimeout(() => {
       this.error ??= new NoConnection();
@@ -134,9 +152,12 @@ export class Attempt {
     });
     client.on('error', (error) => {
       this.error ??= error;
+      // Of a CONNACK.
+      progress.remarks ??= client.serverProperties;
     });
     // Some end it so before CONNACK, which has the same codes.
-    client.on('disconnect', ({ reasonCode = 0 }) => {
+    client.on('disconnect', ({ reasonCode = 0, properties }) => {
+      progress.remarks = properties;
       this.error ??= Object.assign(new Error(reasonName(reasonCode)), { code: reasonCode });
     });
   }

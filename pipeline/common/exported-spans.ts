@@ -13,23 +13,32 @@ import {
 } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
-import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import { BatchSpanProcessor, type SpanExporter, TracerProvider } from '@opentelemetry/sdk-trace';
+import type { Logger } from './log.ts';
+import { printable } from './printable.ts';
 import type { SpanOf, Spans } from './spans.ts';
+import { Trouble } from './trouble.ts';
+import { withAdvice } from './trust.ts';
 
 /** ms between exports: a run waits 6 s for the last spans. */
 const EXPORT_MS = 1000;
 /** ms that the last export may take. */
 const LAST_MS = 1000;
+/** ms between two lines of the log about the same of the SDK. */
+const AGAIN_MS = 60_000;
+/** Characters of a text of the SDK or the collector that are shown. */
+const LONGEST = 300;
 
 /** Spans by OpenTelemetry's SDK and semantic conventions. Only sampled traces have any; the process begins none itself. */
 export class ExportedSpans implements Spans {
   readonly #provider: TracerProvider;
   readonly #tracer: Tracer;
 
-  constructor(service: string, name: string, onTrouble: (problem: string) => void) {
+  constructor(service: string, name: string, log: Pick<Logger, 'info' | 'warn'>) {
     const quiet = () => {};
+    const say = sayingOnce(log);
     diag.setLogger(
-      { error: onTrouble, warn: onTrouble, info: quiet, debug: quiet, verbose: quiet },
+      { error: say, warn: say, info: quiet, debug: quiet, verbose: quiet },
       { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
     );
     const ours = resourceFromAttributes({
@@ -40,7 +49,10 @@ export class ExportedSpans implements Spans {
     this.#provider = new TracerProvider({
       resource: ours.merge(detectResources({ detectors: [envDetector] })),
       spanProcessors: [
-        new BatchSpanProcessor({ exporter: new OTLPTraceExporter(), scheduledDelayMillis: EXPORT_MS }),
+        new BatchSpanProcessor({
+          exporter: watched(new OTLPTraceExporter(), new Trouble(log, 'spans are exported again')),
+          scheduledDelayMillis: EXPORT_MS,
+        }),
       ],
     });
     this.#tracer = this.#provider.getTracer('arrival');
@@ -128,6 +140,55 @@ export class ExportedSpans implements Spans {
         }
       },
     };
+  }
+}
+
+/** An exporter that says by `trouble` that spans are lost. The SDK would print a stack at each export. */
+function watched(exporter: SpanExporter, trouble: Trouble): SpanExporter {
+  return {
+    export: (spans, done) =>
+      exporter.export(spans, ({ code, error }) => {
+        if (code === SUCCESS) trouble.end();
+        else trouble.begin({ problem: `spans are lost: ${reasonOf(error)}`, kind: 'shared' });
+        done({ code: SUCCESS });
+      }),
+    shutdown: () => exporter.shutdown(),
+    forceFlush: async () => exporter.forceFlush?.(),
+  };
+}
+
+/** ExportResultCode of @opentelemetry/core. */
+const SUCCESS = 0;
+
+/** Why an export failed. An error with several causes, as of a name with two addresses, has no message of its own. */
+function reasonOf(error: (Error & { code?: unknown; data?: unknown }) | undefined): string {
+  if (error === undefined) return 'the collector does not take them';
+  const causes = error instanceof AggregateError ? (error.errors as Error[]) : [];
+  const message = error.message || causes.map((cause) => cause.message).join(', ');
+  const status = typeof error.code === 'number' ? `HTTP ${error.code}: ` : '';
+  return printable(`${status}${withAdvice(message)}`.slice(0, LONGEST));
+}
+
+/** Writes what the SDK says, without stacks, and the same once in a while: it repeats itself with each export. */
+function sayingOnce(log: Pick<Logger, 'warn'>): (text: string, ...more: unknown[]) => void {
+  const said = new Map<string, number>();
+  return (text, ...more) => {
+    const kind = text.replace(/\d+/g, '');
+    const now = performance.now();
+    if (now - (said.get(kind) ?? Number.NEGATIVE_INFINITY) < AGAIN_MS) return;
+    said.set(kind, now);
+    const line = [messageIn(text), ...more.map(String)].join(' ').split('\n')[0] ?? '';
+    log.warn(`spans: ${printable(line.slice(0, LONGEST))}`);
+  };
+}
+
+/** The message of an error that the SDK has written as JSON; else the text. */
+function messageIn(text: string): string {
+  if (!text.startsWith('{')) return text;
+  try {
+    return String(JSON.parse(text).message ?? text);
+  } catch {
+    return text;
   }
 }
 

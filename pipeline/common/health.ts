@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { type FastifyInstance, type FastifyPluginAsync, type FastifyReply, fastify } from 'fastify';
 import type { Registry } from 'prom-client';
 import { ConfigError } from './config.ts';
+import { limitConnections } from './connections.ts';
 import type { Readiness } from './readiness.ts';
 
 export interface HealthOptions {
@@ -10,6 +11,10 @@ export interface HealthOptions {
 }
 
 const RETRY_AFTER_S = 1;
+/** Connections of a health server: those of a probe, of Prometheus, of somebody who looks. */
+const MOST_CONNECTIONS = 64;
+/** ms until one that says nothing makes room for others. */
+const IDLE_MS = 5000;
 
 /** `GET /metrics`, as Prometheus scrapes it. */
 export const metrics: FastifyPluginAsync<{ metrics: Registry }> = async (app, { metrics: registry }) => {
@@ -48,7 +53,12 @@ export async function serveHealth(
   port: number,
   options: HealthOptions,
 ): Promise<{ url: string; close(): Promise<void> }> {
-  const app: FastifyInstance = fastify({ forceCloseConnections: true });
+  const app = fastify({
+    forceCloseConnections: true,
+    keepAliveTimeout: IDLE_MS,
+    http: { headersTimeout: IDLE_MS, requestTimeout: IDLE_MS, connectionsCheckingInterval: IDLE_MS / 5 },
+  }) as unknown as FastifyInstance;
+  limitConnections(app.server, MOST_CONNECTIONS);
   await app.register(health, options);
   try {
     await app.listen({ host, port });

@@ -1,4 +1,5 @@
 import type { Logger } from './log.ts';
+import { ConfigError, withoutPassword } from './read-config.ts';
 
 /** Spans of messages, for whoever has set OpenTelemetry's variables. */
 export interface Spans {
@@ -27,12 +28,52 @@ export interface SpanOf {
   end(error?: string): void;
 }
 
+/** The protocol and the exporter that ingest and relay have. */
+const PROTOCOL = 'http/protobuf';
+const EXPORTER = 'otlp';
+
+/** Where OpenTelemetry's variables say that spans go; undefined: nowhere. Throws a {@link ConfigError} for what would be ignored. */
+function collectorOf(env: NodeJS.ProcessEnv): string | undefined {
+  const [name = '', endpoint] = setOf(
+    env,
+    'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+  );
+  if (endpoint === undefined || env.OTEL_SDK_DISABLED?.toLowerCase() === 'true') return undefined;
+  const exporter = env.OTEL_TRACES_EXPORTER || EXPORTER;
+  if (exporter === 'none') return undefined;
+  if (exporter !== EXPORTER)
+    throw new ConfigError(
+      `OTEL_TRACES_EXPORTER is ${JSON.stringify(exporter)}; allowed: ${EXPORTER} or none`,
+    );
+  const url = URL.parse(endpoint);
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw new ConfigError(
+      `${name} is ${JSON.stringify(withoutPassword(endpoint))}; allowed: the address of a collector, like http://host:4318`,
+    );
+  const [of = '', protocol = PROTOCOL] = setOf(
+    env,
+    'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL',
+    'OTEL_EXPORTER_OTLP_PROTOCOL',
+  );
+  if (protocol !== PROTOCOL)
+    throw new ConfigError(
+      `${of} is ${JSON.stringify(protocol)}; allowed: ${PROTOCOL}, which collectors take at port 4318`,
+    );
+  return endpoint;
+}
+
+/** The first of these variables that is set, and its value. */
+function setOf(env: NodeJS.ProcessEnv, ...names: string[]): [name?: string, value?: string] {
+  const name = names.find((each) => env[each]);
+  return name === undefined ? [] : [name, env[name] as string];
+}
+
 /** The spans of a process; undefined where no collector is set. Only then OpenTelemetry's SDK is loaded. */
 export async function openSpans(service: string, name: string, log: Logger): Promise<Spans | undefined> {
-  const { env } = process;
-  const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || env.OTEL_EXPORTER_OTLP_ENDPOINT;
-  if (!endpoint || env.OTEL_SDK_DISABLED === 'true') return undefined;
+  const endpoint = collectorOf(process.env);
+  if (endpoint === undefined) return undefined;
   const { ExportedSpans } = await import('./exported-spans.ts');
   log.info(`the spans of sampled requests go to ${endpoint.replace(/\/\/[^/@]*@/, '//')}`);
-  return new ExportedSpans(service, name, (problem) => log.warn(`spans are lost: ${problem}`));
+  return new ExportedSpans(service, name, log);
 }

@@ -40,3 +40,36 @@ test('a sampled trace goes on below the producer; nothing waits for a collector 
   message?.end('refused');
   await spans.close();
 });
+
+// Regression: the SDK took its default for them, localhost:4318, or ignored them.
+const wrong: [env: Record<string, string>, says: RegExp][] = [
+  [
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'foo' },
+    /^OTEL_EXPORTER_OTLP_ENDPOINT is "foo"; allowed: .*http:\/\/host:4318/,
+  ],
+  [
+    { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'localhost:4318' },
+    /^OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is "localhost:4318"/,
+  ],
+  [
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://h:4317', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
+    /_PROTOCOL is "grpc"; allowed: http\/protobuf/,
+  ],
+  [
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://h', OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json' },
+    /_TRACES_PROTOCOL is "http\/json"/,
+  ],
+  [
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://h', OTEL_TRACES_EXPORTER: 'console' },
+    /OTEL_TRACES_EXPORTER is "console"/,
+  ],
+];
+for (const [env, says] of wrong) {
+  test(`refused: ${Object.entries(env).at(-1)}`, async () => {
+    await assert.rejects(open(env), { name: 'ConfigError', message: says });
+  });
+}
+
+test('OTEL_TRACES_EXPORTER=none: no spans', async () => {
+  assert.equal(await open({ OTEL_EXPORTER_OTLP_ENDPOINT: 'foo', OTEL_TRACES_EXPORTER: 'none' }), undefined);
+});

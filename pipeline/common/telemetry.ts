@@ -4,6 +4,7 @@ import {
   PerformanceObserver,
   type RecordableHistogram,
 } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
 import type { Clock } from './clock.ts';
 import type { Figure, Figures } from './metrics.ts';
 
@@ -56,11 +57,11 @@ export function startTelemetry<T extends object>(options: TelemetryOptions<T>): 
     const own = read();
     const data: TelemetryData = {
       cpu_percent: round((100 * (used.user + used.system)) / elapsed_us),
-      rss_mb: round(process.memoryUsage.rss() / 1e6),
+      ...residentMemory(),
       gauges: {
         event_loop_p99_ms: loopDelay(loop),
         ...(live.mb !== undefined && { live_heap_mb: live.mb }),
-        external_mb: round(process.memoryUsage().external / 1e6),
+        external_mb: round(getHeapStatistics().external_memory / 1e6),
         ...ofKind('gauge', figures, own),
       },
       counters: ofKind('counter', figures, own),
@@ -75,6 +76,15 @@ export function startTelemetry<T extends object>(options: TelemetryOptions<T>): 
     live.stop();
     loop.disable();
   };
+}
+
+/** What the process has in memory; nothing where that cannot be read: no /proc, or no file descriptor left to open it. */
+function residentMemory(): { rss_mb?: number } {
+  try {
+    return { rss_mb: round(process.memoryUsage.rss() / 1e6) };
+  } catch {
+    return {};
+  }
 }
 
 function ofKind<T extends object>(kind: Figure['kind'], figures: Figures<T>, own: T): Record<string, number> {
@@ -92,7 +102,7 @@ function watchLiveHeap(): { mb: number | undefined; stop(): void } {
   const observer = new PerformanceObserver((list) => {
     const entries = list.getEntries() as GarbageCollection[];
     const full = entries.some(({ detail }) => detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR);
-    if (full) live.mb = round(process.memoryUsage().heapUsed / 1e6);
+    if (full) live.mb = round(getHeapStatistics().used_heap_size / 1e6);
   });
   observer.observe({ entryTypes: ['gc'] });
   const live = { mb: undefined as number | undefined, stop: () => observer.disconnect() };

@@ -8,7 +8,7 @@ import { openQueue } from '../queue/open.ts';
 import type { MessageQueue } from '../queue/queue.ts';
 import { Store } from '../queue/store.ts';
 import { hopsOf } from '../test/hops.ts';
-import { AUTHORIZED, TestIngest } from '../test/ingest.ts';
+import { AUTHORIZED, type RawConnection, TestIngest } from '../test/ingest.ts';
 import { eventually, type Service, startRedis } from '../test/services.ts';
 import { Clients } from './clients.ts';
 
@@ -331,6 +331,36 @@ test('an aborted request leaves nothing behind', async () => {
   }
 });
 
+// Regression: each was two, one of the connection and one of the request.
+test('an upload that ends early is one refusal, and a client that leaves between requests none', async (t) => {
+  const hasty = await TestIngest.start({ queue, headersTimeoutMs: 300, requestTimeoutMs: 600 });
+  t.after(() => hasty.close());
+  const length = hasty.head('content-length: 100');
+  const chunked = hasty.head('transfer-encoding: chunked');
+  const ways: [parts: string[], end: (connection: RawConnection) => void][] = [
+    [[length, '{"id":'], (connection) => connection.destroy()],
+    [[length, '{"id":'], (connection) => connection.finish('end')],
+    [[length, '{"id":'], (connection) => connection.finish('reset')],
+    [[chunked, '6\r\n{"id":\r\n'], (connection) => connection.destroy()],
+    [[chunked, '6\r\n{"id":\r\n'], (connection) => connection.write('zz\r\n')],
+    [[length, '{"id":'], () => {}],
+  ];
+  for (const [parts, end] of ways) {
+    const connection = hasty.open(...parts);
+    await eventually(() => hasty.counters.open === 1, 'a request');
+    end(connection);
+    await connection.closed;
+    await nothingIsLeft(hasty);
+  }
+  assert.equal(hasty.counters.refused, ways.length);
+  const polite = hasty.open('GET /livez HTTP/1.1\r\nhost: a\r\n\r\n');
+  await eventually(() => polite.received.includes('alive'), 'the answer');
+  polite.finish('reset');
+  await polite.closed;
+  assert.equal(await hasty.get('/livez'), 200);
+  assert.equal(hasty.counters.refused, ways.length);
+});
+
 test('a client that disconnects while its body is discarded leaves nothing behind', async () => {
   const { refused } = ingest.counters;
   const connection = ingest.open(
@@ -431,6 +461,16 @@ test('a path with a query and a content type with parameters are accepted', asyn
 test('/livez and /readyz need no token', async () => {
   assert.equal(await ingest.get('/livez'), 200);
   assert.equal(await ingest.get('/readyz'), 200);
+});
+
+// Regression: 404, and some probes ask so.
+test('HEAD is answered wherever GET is', async () => {
+  for (const path of ['/livez', '/readyz']) {
+    const { status } = await fetch(`http://127.0.0.1:${ingest.port}${path}`, { method: 'HEAD' });
+    assert.equal(status, 200, path);
+  }
+  const none = await fetch(`http://127.0.0.1:${ingest.port}/nothing`, { method: 'HEAD' });
+  assert.equal(none.status, 404);
 });
 
 async function nothingIsLeft({ counters } = ingest): Promise<void> {

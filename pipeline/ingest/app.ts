@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { answerReadiness } from '../common/health.ts';
+import { countRefused } from './counters.ts';
 import { Intake, type IntakeOptions } from './intake.ts';
 import { bodyTooLarge, notJson, Refusal } from './refusal.ts';
 import { isMuchUnread, lingering } from './unread.ts';
@@ -42,7 +43,7 @@ export const ingest: FastifyPluginAsync<IngestOptions> = async (app, options) =>
     const error = inOurWords(thrown, bodyLimit);
     const status = error.statusCode ?? 500;
     if (status === 503) counters.unavailable++;
-    else if (status < 500) counters.refused++;
+    else if (status < 500) countRefused(counters, request.raw);
     else {
       counters.failed++;
       onError(error);

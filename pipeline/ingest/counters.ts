@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { Durations } from '../common/durations.ts';
 import { counter, gauge } from '../common/metrics.ts';
 
@@ -17,6 +18,14 @@ export const INGEST_FIGURES = {
 };
 
 export type IngestCounters = Record<keyof typeof INGEST_FIGURES, number>;
+
+const refused = new WeakSet<IncomingMessage>();
+
+/** Counts a refused request once: a body that ends early is an error of its connection, and of the request too. */
+export function countRefused(counters: Pick<IngestCounters, 'refused'>, request: IncomingMessage): void {
+  if (!refused.has(request)) counters.refused++;
+  refused.add(request);
+}
 
 /** How long a message takes in the ingest. */
 export function ingestSeconds(): Durations {

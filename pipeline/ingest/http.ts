@@ -1,7 +1,10 @@
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { type FastifyInstance, type FastifyReply, fastify, LogController } from 'fastify';
 import type { IngestConfig } from '../common/config.ts';
-import type { IngestCounters } from './counters.ts';
+import { limitConnections } from '../common/connections.ts';
+import type { Trouble } from '../common/trouble.ts';
+import { countRefused, type IngestCounters } from './counters.ts';
 import type { Tls } from './tls.ts';
 import { announcedLength } from './unread.ts';
 
@@ -13,11 +16,19 @@ export type HttpConfig = Pick<
   'HEADERS_TIMEOUT_MS' | 'REQUEST_TIMEOUT_MS' | 'CONNECTION_LIMIT' | 'BODY_LIMIT'
 >;
 
-/** A Fastify with bounded connections and bounded time to receive a request. */
+/** The last request of a connection. */
+const LAST = Symbol('last');
+type Connection = Socket & { [LAST]?: IncomingMessage };
+
+/**
+ * A Fastify with bounded connections and bounded time to receive a request.
+ * @param full gets the connections that it refuses
+ */
 export function createHttp(
   config: HttpConfig,
   tls: Tls | undefined,
   counters: IngestCounters,
+  full?: Trouble,
 ): FastifyInstance {
   const { BODY_LIMIT, CONNECTION_LIMIT, HEADERS_TIMEOUT_MS, REQUEST_TIMEOUT_MS } = config;
   const node = {
@@ -30,7 +41,6 @@ export function createHttp(
   const app = fastify({
     keepAliveTimeout: KEEP_ALIVE_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    exposeHeadRoutes: false,
     // Requests are not logged, so they need no id.
     genReqId: () => '',
     logController: new LogController({ disableRequestLogging: true }),
@@ -42,12 +52,18 @@ export function createHttp(
       answer.headers({ 'content-type': JSON_TYPE, connection: 'close' });
       void answer.send(JSON.stringify({ error: `the path ${url.slice(0, 128)} is not percent-encoded` }));
     },
-    clientErrorHandler: (error, socket) => {
-      counters.refused++;
+    clientErrorHandler: (error: Error & { code?: string }, socket: Connection) => {
+      const request = socket[LAST];
+      if (request?.complete === false) countRefused(counters, request);
+      // A client that leaves between two requests is refused nothing.
+      else if (error.code !== 'ECONNRESET') counters.refused++;
       onClientError(error, socket);
     },
   }) as unknown as FastifyInstance;
-  app.server.maxConnections = CONNECTION_LIMIT;
+  limitConnections(app.server, CONNECTION_LIMIT, full);
+  app.server.prependListener('request', (request: IncomingMessage & { socket: Connection }) => {
+    request.socket[LAST] = request;
+  });
   // Expect: 100-continue gets 413 at once when the body is too large: RFC 9110, 10.1.1.
   app.server.on('checkContinue', (request, response) => {
     if ((announcedLength(request) ?? 0) <= BODY_LIMIT) response.writeContinue();

@@ -5,13 +5,15 @@ import type { Durations } from '../common/durations.ts';
 import { formatStamps } from '../common/hops.ts';
 import type { Problem } from '../common/readiness.ts';
 import type { SpanOf, Spans } from '../common/spans.ts';
+import type { Trouble } from '../common/trouble.ts';
 import type { MessageQueue } from '../queue/queue.ts';
 import type { Trace } from '../queue/trace.ts';
 import { traceOf } from '../queue/trace-context.ts';
 import { Admission, type Limits } from './admission.ts';
 import type { IngestCounters } from './counters.ts';
 import { elementsOf } from './elements.ts';
-import { MessageCheck } from './message.ts';
+import { FailedShards } from './failed-shards.ts';
+import { type Message, MessageCheck } from './message.ts';
 import { Outbox } from './outbox.ts';
 import {
   bodyTooLarge,
@@ -27,7 +29,7 @@ import type { Tokens } from './tokens.ts';
 import { announcedLength } from './unread.ts';
 
 export interface IntakeOptions {
-  queue: Pick<MessageQueue, 'server' | 'append' | 'depth' | 'away' | 'explain'>;
+  queue: Pick<MessageQueue, 'server' | 'append' | 'depth' | 'away' | 'explain' | 'shardFor' | 'shardName'>;
   /** The reference clock, µs. Without it messages carry no stamps. */
   now: (() => number) | undefined;
   tokens: Pick<Tokens, 'accept'>;
@@ -53,8 +55,8 @@ export interface IntakeOptions {
   durations: Pick<Durations, 'add'>;
   /** Why the queue must not get messages; undefined: it may. */
   objection?: () => Problem | undefined;
-  /** Called when the queue refuses messages, with the reason, and with undefined when it takes them again. */
-  onTrouble?: (reason: string | undefined) => void;
+  /** Of a queue that takes no messages, by shard. */
+  trouble?: Pick<Trouble, 'begin' | 'end'> | undefined;
 }
 
 declare module 'fastify' {
@@ -76,38 +78,36 @@ export class Intake {
   readonly #admission: Admission;
   readonly #throttle: Throttle;
   readonly #outbox: Outbox<FastifyReply>;
-  /** Why the queue did not take the last write; and what `onTrouble` was told last. */
-  #trouble: string | undefined;
-  #told: string | undefined;
+  readonly #shards: FailedShards;
 
   constructor(options: IntakeOptions) {
-    const { queue, limits, counters, objection, onTrouble } = options;
+    const { queue, limits, counters, objection, trouble } = options;
     this.#options = options;
     this.#check = new MessageCheck(options.idKey, options.batchLimit);
     this.#admission = new Admission(queue, limits, counters, objection);
     this.#throttle = new Throttle(queue, options.throttleBacklog, counters);
+    this.#shards = new FailedShards(queue);
     this.#outbox = new Outbox(queue, counters, options.lingerMs, {
-      written: (depth) => {
+      written: (depth, shard) => {
         this.#admission.written(depth);
         this.#throttle.release();
-        this.#trouble = undefined;
-        if (this.#told !== undefined) onTrouble?.(undefined);
-        this.#told = undefined;
+        this.#shards.written(shard);
+        trouble?.end(String(shard));
       },
-      failed: (error) => {
-        const { problem, kind } = queue.explain(error);
-        const reason = `${queue.server} did not take it: ${problem}`;
-        this.#admission.failed({ problem: reason, kind });
-        this.#trouble = reason;
+      failed: (error, shard) => {
+        const problem = this.#problemOf(error);
+        const name = queue.shardName(shard);
+        if (name === undefined) this.#admission.failed(problem);
+        else this.#shards.failed(shard, problem);
         // The connection logs by itself that the queue is away.
-        if (queue.away !== undefined || reason === this.#told) return;
-        this.#told = reason;
-        onTrouble?.(reason);
+        const afterMs = queue.away === undefined ? 0 : Number.POSITIVE_INFINITY;
+        trouble?.begin(problem, { name: name ?? '', part: String(shard), afterMs });
       },
-      settled: (reply, messages, error) => {
-        reply.request.spans?.end(error?.message);
-        if (error !== undefined) {
-          reply.send(unavailable(this.#trouble as string, 1));
+      settled: (reply, messages, failure) => {
+        reply.request.spans?.end(failure?.error.message);
+        if (failure !== undefined) {
+          const { error, shard } = failure;
+          reply.send(unavailable(this.#shards.named([shard], this.#problemOf(error)).problem, 1));
           return;
         }
         counters.accepted += messages;
@@ -130,7 +130,14 @@ export class Intake {
 
   /** Why no messages are taken now. */
   problems(): Problem[] {
-    return this.#admission.problems();
+    const { problem } = this.#shards;
+    return [...this.#admission.problems(), ...(problem === undefined ? [] : [problem])];
+  }
+
+  #problemOf(error: Error): Problem {
+    const { queue } = this.#options;
+    const { problem, kind } = queue.explain(error);
+    return { problem: `${queue.server} did not take it: ${problem}`, kind };
   }
 
   /** `onRequest`: admits a request before its body is read, or refuses it. */
@@ -180,7 +187,7 @@ export class Intake {
     const body = textOf(request.body);
     const message = this.#check.message(parse(body), body.length);
     this.#check.keys(body, undefined);
-    this.#admit(1);
+    this.#admit([message]);
     this.#options.trace?.note(message);
     const stamps = this.#stamps(request, 1);
     this.#outbox.add(reply, [{ body, target: message.target, stamps, trace: this.#trace(request, 1) }]);
@@ -192,7 +199,7 @@ export class Intake {
     const messages = this.#check.batch(parse(body), body.length);
     const bodies = elementsOf(body);
     for (let i = 0; i < bodies.length; i++) this.#check.keys(bodies[i] as string, i);
-    this.#admit(messages.length);
+    this.#admit(messages);
     const stamps = this.#stamps(request, messages.length);
     const trace = this.#trace(request, messages.length);
     if (this.#options.trace !== undefined) {
@@ -211,8 +218,12 @@ export class Intake {
     request.held = undefined;
   }
 
-  #admit(messages: number): void {
-    const refusal = this.#admission.refusal(messages);
+  #admit(messages: readonly Message[]): void {
+    const { queue } = this.#options;
+    const shards = new Set(messages.map(({ target }) => queue.shardFor(target)));
+    const refusal =
+      this.#admission.refusal(messages.length) ??
+      this.#shards.refusal(shards, (shard) => this.#outbox.isBusy(shard));
     if (refusal !== undefined) throw refusal;
   }
 

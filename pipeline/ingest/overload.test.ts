@@ -227,9 +227,10 @@ test('Redis is killed: the ingest answers 503, stays ready, and loses no accepte
   await eventually(written, 'a log that has the message');
   service.signal('SIGKILL');
   await eventually(() => queue.away !== undefined, 'the loss to be noticed');
-  unavailable(await post(), /^Redis is away$/);
+  unavailable(await post(), /^Redis is away/);
   assert.equal(await ingest.get('/livez'), 200);
-  await staysReady(ingest, /^Redis is away$/);
+  await eventually(() => /ECONNREFUSED/.test(queue.away?.problem ?? ''), 'the reason');
+  await staysReady(ingest, /^Redis is away: connect ECONNREFUSED/);
   await service.start();
   await eventually(async () => (await post()).status === 202, 'a recovery');
   assert.equal(await depth(), 2);
@@ -242,7 +243,39 @@ test('an ingest that has never reached Redis is starting: a roll-out with a wron
     await lost.close();
     nobody.close();
   });
-  unavailable(await post(lost), /^Redis is away$/);
+  await eventually(() => nobody.away?.problem !== 'Redis is away', 'the reason');
+  unavailable(await post(lost), /^Redis is away: connect ECONNREFUSED/);
   const { status, problems } = await lost.readiness();
-  assert.deepEqual([status, problems], [503, [{ problem: 'Redis is away', kind: 'starting' }]]);
+  assert.deepEqual([status, problems.map(({ kind }) => kind)], [503, ['starting']]);
+});
+
+test('a shard that takes no messages is named, and refuses only its own', async (t) => {
+  const options = { url, timeoutMs: PATIENT_MS, shards: 2, prefix: 'two' };
+  const sharded = openQueue('stream', options);
+  await sharded.whenReady(PATIENT_MS);
+  const said: (string | undefined)[] = [];
+  const other = await TestIngest.start({ queue: sharded, onTrouble: (reason) => said.push(reason) });
+  t.after(async () => {
+    await other.close();
+    sharded.close();
+  });
+  const targets = ['a', 'b', 'c', 'd'];
+  const own = (target: string) => sharded.shardFor(target) === 1;
+  await redis.set('two:{1}:messages', 'another type');
+  for (let round = 0; round < 2; round++) {
+    for (const target of targets) {
+      const answer = await other.post('/messages', { ...message, target });
+      if (own(target))
+        unavailable(answer, /^shard 1: Redis did not take it: a key of ours holds something else/);
+      else assert.equal(answer.status, 202);
+    }
+  }
+  assert.ok(targets.some(own) && !targets.every(own));
+  const { problems } = await other.readiness();
+  assert.match(problems[0]?.problem ?? '', /^shard 1: /);
+  assert.equal(said.length, 1);
+  await redis.del('two:{1}:messages');
+  for (const target of targets)
+    assert.equal((await other.post('/messages', { ...message, target })).status, 202);
+  assert.deepEqual(said.slice(1), [undefined]);
 });

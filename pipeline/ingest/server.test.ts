@@ -29,14 +29,11 @@ after(async () => {
   await remove(dir);
 });
 
-function start(env: Record<string, string>): Promise<Supervised> {
+/** @param under a command that execs the ingest */
+function start(env: Record<string, string>, under: readonly string[] = []): Promise<Supervised> {
   const defaults = { REDIS_URL: redis.as('ingest'), INGEST_PORT: '0', PROCESS_NAME: 'ingest-test' };
-  const launch = {
-    name: 'ingest-test',
-    command: process.execPath,
-    args: [SCRIPT],
-    env: { ...defaults, ...env },
-  };
+  const [command = '', ...args] = [...under, process.execPath, SCRIPT];
+  const launch = { name: 'ingest-test', command, args, env: { ...defaults, ...env } };
   return Supervised.start(launch, { logs: dir });
 }
 
@@ -190,6 +187,25 @@ test('SIGTERM while Redis does not answer: open requests are answered 503', asyn
   assert.equal((await open).status, 503);
   assert.match(await ingest.ended, /code 0/);
   assert.match(ingest.lastLines.join('\n'), /Redis does not answer/);
+});
+
+// Regression: 1,044 idle connections at a limit of 1,024 files ended it with EMFILE.
+test('a process with few files takes fewer connections, says so, and lives on when they are used up', async (t) => {
+  const few = ['sh', '-c', 'ulimit -n 256; exec "$@"', 'sh'];
+  const ingest = await start({ INGEST_TOKEN: 'of-the-variable' }, few);
+  t.after(() => ingest.stop());
+  await ingest.says(/CONNECTION_LIMIT is 4096, and this process may open 256 files .*it takes 128/, 30_000);
+  const [, url = ''] = await ingest.says(/listening at (http:[^\s"]+)/, 30_000);
+  const [, health = ''] = await ingest.says(/health at (http:[^\s"]+)/, 30_000);
+  const open = [url, health].flatMap((at) =>
+    Array.from({ length: 300 }, () => connect(Number(new URL(at).port), '127.0.0.1').on('error', () => {})),
+  );
+  t.after(() => open.forEach((socket) => void socket.destroy()));
+  await ingest.says(/128 connections are open, which is the limit/, 30_000);
+  for (const socket of open) socket.destroy();
+  await ingest.says(/it takes all connections again, after/, 30_000);
+  const { status } = await fetch(`${health}/readyz`);
+  assert.equal(status, 200);
 });
 
 test('no message is accepted before the clock is probed', async (t) => {

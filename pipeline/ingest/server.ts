@@ -1,9 +1,11 @@
 import closeWithGrace from 'close-with-grace';
 import { ConfigError, IngestConfig, readConfig } from '../common/config.ts';
+import { affordableConnections, openFilesLimit } from '../common/connections.ts';
 import { addressOf, metrics, serveHealth } from '../common/health.ts';
 import { openLog } from '../common/log.ts';
 import { type Problem, STOPPING } from '../common/readiness.ts';
 import { openSpans } from '../common/spans.ts';
+import { Trouble } from '../common/trouble.ts';
 import { trust } from '../common/trust.ts';
 import { within } from '../common/within.ts';
 import { fail, openProcess } from '../queue/process.ts';
@@ -37,7 +39,14 @@ async function main(): Promise<void> {
   const counters = noCounts();
   const durations = ingestSeconds();
   const spans = await openSpans('arrival-ingest', config.PROCESS_NAME, log);
-  const app = createHttp(config, tls, counters);
+  const connections = affordableConnections(config.CONNECTION_LIMIT);
+  if (connections < config.CONNECTION_LIMIT)
+    log.warn(
+      `CONNECTION_LIMIT is ${config.CONNECTION_LIMIT}, and this process may open ${openFilesLimit()} files (ulimit -n): ` +
+        `it takes ${connections} connections`,
+    );
+  const full = new Trouble(log, 'it takes all connections again');
+  const app = createHttp({ ...config, CONNECTION_LIMIT: connections }, tls, counters, full);
   const clients = new Clients(app);
   await app.register(ingest, {
     queue,
@@ -54,13 +63,14 @@ async function main(): Promise<void> {
     counters,
     durations,
     objection,
-    onTrouble: (reason) =>
-      reason === undefined ? log.info(`${queue.server} takes messages again`) : log.warn(reason),
+    trouble: new Trouble(log, `${queue.server} takes messages again`),
     onError: (error) => log.error(error),
   });
   let stopping = false;
   const problems = async (): Promise<Problem[]> =>
-    stopping ? [STOPPING] : (await app.inject('/readyz')).json().problems;
+    stopping
+      ? [STOPPING]
+      : [...(await app.inject('/readyz')).json().problems, ...(full.problem ? [full.problem] : [])];
   const observed = own.observe(INGEST_FIGURES, () => counters, [durations], {}, problems);
   await app.register(metrics, observed);
   await app.ready();

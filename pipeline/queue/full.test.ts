@@ -160,5 +160,6 @@ test('shards: why leases cannot be had is said', async () => {
   await redis.acl('SETUSER', 'relay', 'clearselectors');
   await eventually(() => relay.problem !== undefined, 'a problem');
   assert.match(relay.problem?.problem ?? '', /does not allow it/);
+  await eventually(() => relay.shards === 0, 'the end of the leases');
   await assert.rejects(relay.claim('one', 1), /NOPERM/);
 });

@@ -36,6 +36,7 @@ export class Leases {
   /** Relays that are gone, with their last signs: the next look removes them. */
   #gone: string[] = [];
   #failure: Error | undefined;
+  #failedShard: number | undefined;
   /** Others had all shards that it asked for at the last look; undefined: before the first. */
   #refused: boolean | undefined;
   #claims = 0;
@@ -65,6 +66,11 @@ export class Leases {
   /** Why leases could not be renewed or sought at the last look; undefined: they could. */
   get failure(): Error | undefined {
     return this.#failure;
+  }
+
+  /** The shard of {@link failure}; undefined: all. */
+  get failedShard(): number | undefined {
+    return this.#failedShard;
   }
 
   /** Why the relay reads nothing, though it could; undefined: it reads a shard, or is one relay too many. */
@@ -145,30 +151,33 @@ export class Leases {
     }
     // One node of a cluster may be away, and its leases with it. Hold on to the others.
     let failure: Error | undefined;
-    const noted = (error: Error) => {
+    let failed: number | undefined;
+    const noted = (error: Error, shard?: Shard) => {
       failure = error;
+      failed = shard?.index;
     };
     await this.#count().catch(noted);
     const share = shareOf(this.#shards.length, this.#relays, this.#before);
-    const renewals = everyone(this.ours, async (shard) => {
+    const renew = async (shard: Shard) => {
       await this.#hold(shard);
       await shard.renew(this.#consumer);
-    });
-    await renewals.catch(noted);
+    };
+    await everyone(this.ours, (shard) => renew(shard).catch((error) => noted(error, shard)));
     for (const [n, shard] of this.ours.entries()) {
       shard.leaving = n >= share;
-      if (shard.leaving && shard.idle) await this.#give(shard).catch(noted);
+      if (shard.leaving && shard.idle) await this.#give(shard).catch((error) => noted(error, shard));
     }
     for (const shard of this.#shards) {
       if (!this.#taking || this.ours.length >= share) break;
       if (shard.ours) continue;
       const held = this.#hold(shard).catch((error: Error) => {
-        noted(error);
+        noted(error, shard);
         return false;
       });
       if (await held) this.#events.onTaken();
     }
     this.#failure = failure;
+    this.#failedShard = failed;
     this.#refused = this.#taking && this.ours.length === 0;
   }
 

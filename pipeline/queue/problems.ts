@@ -1,16 +1,19 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Problem } from '../common/readiness.ts';
+import { withAdvice } from '../common/trust.ts';
 
 /** Redis' state, which is the same for all its clients. */
 const shared = (problem: string): Problem => ({ problem, kind: 'shared' });
 /** What this process has been given does not fit this Redis, until somebody changes a setting. */
 const misconfigured = (problem: string): Problem => ({ problem, kind: 'misconfigured' });
 
-const NOT_ALLOWED = misconfigured('Redis does not allow it: the ACL of this user lacks a command or a key');
+const NOT_ALLOWED = 'Redis does not allow it: the ACL of this user lacks a command or a key';
 
 const PLAIN: Record<string, Problem> = {
   OOM: shared('Redis is full: it has reached its maxmemory and takes nothing more'),
   READONLY: shared('Redis is a read-only replica: writes go to its primary'),
-  NOPERM: NOT_ALLOWED,
   NOAUTH: misconfigured('Redis wants a password'),
   WRONGPASS: misconfigured('Redis refuses this user or password'),
   LOADING: shared('Redis is still loading its data'),
@@ -28,7 +31,7 @@ const PLAIN: Record<string, Problem> = {
 const IS_FORCED = /^UNBLOCKED force unblock/;
 
 /** Reasons of a connection that Redis has closed. */
-export const CLOSED = /^(connection closed|(read|write) (ECONNRESET|EPIPE))$/;
+const CLOSED = /^(connection closed|(read|write) (ECONNRESET|EPIPE))$/;
 
 /** Messages without a code, of Redis' scripts and of ioredis, which names its own options, in plain words. */
 const OF_CLIENT: [says: RegExp, plain: string][] = [
@@ -68,6 +71,12 @@ export function isDisconnection({ message }: Error): boolean {
   return DISCONNECTION.test(message);
 }
 
+/** Why a connection is not there. A server that closes the first one may be no Redis. */
+export function reasonOf(reason: string, reached: boolean): string {
+  if (!reached) return explainRedis(new Error(reason));
+  return CLOSED.test(reason) ? 'it closed the connection' : withAdvice(reason);
+}
+
 /** What an error of a queue command means, in one short sentence. Redis' own errors begin with a code. */
 export function explainRedis(error: Error): string {
   return problemOf(error).problem;
@@ -75,10 +84,31 @@ export function explainRedis(error: Error): string {
 
 /** The problem behind an error of a queue command. */
 export function problemOf({ message }: Error): Problem {
-  if (/^ERR The user executing the script can't/.test(message)) return NOT_ALLOWED;
+  if (/^NOPERM |^ERR The user executing the script can't/.test(message))
+    return misconfigured(`${NOT_ALLOWED} (${deniedOf(message)})`);
   // EXECABORT stands before the code of the cause.
   const code = /^(?:ERR |EXECABORT .*: )?([A-Z]+) /.exec(message)?.[1];
   const plain = code === undefined || IS_FORCED.test(message) ? undefined : PLAIN[code];
   if (plain !== undefined) return { ...plain, problem: `${plain.problem} (${code})` };
-  return shared(OF_CLIENT.find(([says]) => says.test(message))?.[1] ?? message);
+  return shared(OF_CLIENT.find(([says]) => says.test(message))?.[1] ?? withAdvice(message));
+}
+
+/** Redis' words about a right that is missing. Those of a script do not name the command: its line does. */
+function deniedOf(message: string): string {
+  const [, words = message, sha = '', line = ''] =
+    /^(?:ERR )?(.*?) script: ([0-9a-f]{40}), on @user_script:(\d+)/.exec(message) ?? [];
+  const command = commandAt(sha, Number(line));
+  return command === undefined ? words : `${words}: ${command}`;
+}
+
+/** The command in a line of the script of ours with this SHA-1. */
+function commandAt(sha: string, line: number): string | undefined {
+  if (sha === '') return undefined;
+  for (const name of readdirSync(import.meta.dirname)) {
+    if (!name.endsWith('.lua')) continue;
+    const text = readFileSync(join(import.meta.dirname, name), 'utf8');
+    if (createHash('sha1').update(text).digest('hex') !== sha) continue;
+    return /redis\.p?call\('(\w+)'/.exec(text.split('\n')[line - 1] ?? '')?.[1];
+  }
+  return undefined;
 }

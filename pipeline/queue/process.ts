@@ -9,7 +9,7 @@ import { startTelemetry } from '../common/telemetry.ts';
 import { BrokerRecord, type BrokerRecordOptions } from './broker-record.ts';
 import type { QueueOptions } from './connection.ts';
 import { openQueue } from './open.ts';
-import { CLOSED, explainRedis, problemOf } from './problems.ts';
+import { explainRedis, problemOf, reasonOf } from './problems.ts';
 import { UnusableQueue } from './queue.ts';
 import { Store, type Unfit } from './store.ts';
 import { straysOf } from './strays.ts';
@@ -36,10 +36,8 @@ export function openProcess(
     onState: (up: boolean, reason: string | undefined) => {
       if (!up) {
         if (reason === undefined) return;
-        const { problem, kind } = problemOf(new Error(reason));
-        // A server that closes the first connection may be no Redis.
-        const known = CLOSED.test(reason) ? 'it closed the connection' : reason;
-        return outage.away(reached ? known : problem, kind === 'misconfigured');
+        const { kind } = problemOf(new Error(reason));
+        return outage.away(reasonOf(reason, reached), kind === 'misconfigured');
       }
       outage.over();
       reached = true;

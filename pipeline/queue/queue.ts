@@ -129,6 +129,12 @@ export interface MessageQueue {
   /** The shard of an entry: one may fail while others do not. */
   shardOf(id: string): number;
 
+  /** The shard that gets the messages of a target: they are written together, and one shard's failure is no other's. */
+  shardFor(target: string): number;
+
+  /** What a shard is called in a sentence; undefined: the queue has no others. */
+  shardName(shard: number): string | undefined;
+
   /** Ends a waiting {@link claim}, without losing what the server is just giving. */
   interrupt(): Promise<void>;
 

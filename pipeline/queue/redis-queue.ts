@@ -91,6 +91,14 @@ export abstract class RedisQueue implements MessageQueue {
     return 0;
   }
 
+  shardFor(_target: string): number {
+    return 0;
+  }
+
+  shardName(_shard: number): string | undefined {
+    return undefined;
+  }
+
   get deadLetters(): Letters {
     return new DeadLetters(this.redis, this.kind, this.keys);
   }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Problem } from '../common/readiness.ts';
+import { named } from '../common/trouble.ts';
 import type { QueueOptions } from './connection.ts';
 import type { DeadLetter, Letters } from './dead-letters.ts';
 import type { Message } from './frame.ts';
@@ -45,7 +46,21 @@ export class ShardedQueue extends RedisQueue {
   }
 
   override get problem(): Problem | undefined {
-    return this.#leases.problem;
+    const { problem: ofAll, ours, failure, failedShard } = this.#leases;
+    if (ofAll !== undefined) return ofAll;
+    const failures = ours.flatMap(({ index, failure }) =>
+      failure === undefined ? [] : [{ name: this.shardName(index) ?? '', problem: this.explain(failure) }],
+    );
+    const [first] = failures;
+    if (first !== undefined) {
+      const same = failures.filter(({ problem }) => problem.problem === first.problem.problem);
+      return named(
+        same.map(({ name }) => name),
+        first.problem,
+      );
+    }
+    if (failure === undefined || ours.length === 0) return undefined;
+    return named(failedShard === undefined ? [] : [this.shardName(failedShard) ?? ''], this.explain(failure));
   }
 
   override get shards(): number {
@@ -71,7 +86,7 @@ export class ShardedQueue extends RedisQueue {
   /** Atomic in each shard, not across shards: when it rejects, other shards may have their messages. */
   async append(messages: readonly Message[]): Promise<number> {
     await this.agree();
-    const parts = Map.groupBy(messages, ({ target }) => shardOf(target, this.#shards.length));
+    const parts = Map.groupBy(messages, ({ target }) => this.shardFor(target));
     await everyone([...parts], async ([index, part]) => {
       const shard = this.#shard(index);
       shard.depth = await shard.stream.append(part);
@@ -79,9 +94,15 @@ export class ShardedQueue extends RedisQueue {
     return this.#sum();
   }
 
+  /** A shard that does not answer has as many as it last reported; rejects when none answers. */
   async depth(): Promise<number> {
-    await everyone(this.#shards, async (shard) => {
+    let answers = 0;
+    const asked = everyone(this.#shards, async (shard) => {
       shard.depth = await shard.stream.depth();
+      answers++;
+    });
+    await asked.catch((error) => {
+      if (answers === 0) throw error;
     });
     return this.#sum();
   }
@@ -170,6 +191,14 @@ export class ShardedQueue extends RedisQueue {
 
   override shardOf(id: string): number {
     return Number.parseInt(id, 10);
+  }
+
+  override shardFor(target: string): number {
+    return shardOf(target, this.#shards.length);
+  }
+
+  override shardName(shard: number): string | undefined {
+    return this.#shards.length > 1 ? `shard ${shard}` : undefined;
   }
 
   override get deadLetters(): Letters {

@@ -3,7 +3,7 @@ import { parseAddress } from '../common/address.ts';
 import type { Problem } from '../common/readiness.ts';
 import { becomeReady, type Connection, connect, openNode, type RedisOptions } from './connection.ts';
 import { keysOf, type QueueKeys } from './keys.ts';
-import { problemOf } from './problems.ts';
+import { problemOf, reasonOf } from './problems.ts';
 import { UnusableQueue } from './queue.ts';
 import { Reader } from './reader.ts';
 import { renew } from './renewal.ts';
@@ -34,14 +34,20 @@ export class Store {
   #reached = false;
   /** Why it refuses us since the last connection; undefined: it has not said so. */
   #refusal: Problem | undefined;
+  /** Why the last connection ended, or was not made; undefined: not known. */
+  #reason: string | undefined;
 
   constructor(options: RedisOptions) {
     this.#options = options;
     this.keys = keysOf(options.prefix);
     this.redis = connect(options, options.timeoutMs, (up, reason) => {
       const problem = reason === undefined ? undefined : problemOf(new Error(reason));
-      if (up) this.#refusal = undefined;
-      else if (problem?.kind === 'misconfigured') this.#refusal = problem;
+      if (reason !== undefined) this.#reason = reasonOf(reason, this.#reached);
+      if (up) {
+        this.#refusal = undefined;
+        this.#reason = undefined;
+      }
+      if (problem?.kind === 'misconfigured') this.#refusal = problem;
       options.onState?.(up, reason);
     });
     this.#timekeeper =
@@ -63,7 +69,8 @@ export class Store {
   /** Why commands cannot be written now; undefined: they can. */
   get away(): Problem | undefined {
     if (this.ready) return undefined;
-    return this.#refusal ?? { problem: 'Redis is away', kind: this.#reached ? 'shared' : 'starting' };
+    const why = this.#reason === undefined ? '' : `: ${this.#reason}`;
+    return this.#refusal ?? { problem: `Redis is away${why}`, kind: this.#reached ? 'shared' : 'starting' };
   }
 
   /**

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CALL_ENTRIES, type MessageQueue } from '../queue/queue.ts';
 import type { HeldEntry } from './held.ts';
+import type { Troubles } from './troubles.ts';
 
 /** ms to gather acknowledgements: by the dozen they cost the queue a third less CPU a message. */
 const GATHER_MS = 5;
@@ -11,10 +12,10 @@ const RETRY_MS = 100;
  * arrived. It holds no more than the relay does.
  */
 export class Acknowledger {
-  readonly #queue: Pick<MessageQueue, 'acknowledge' | 'shardOf'>;
+  readonly #queue: Pick<MessageQueue, 'acknowledge' | 'shardOf' | 'shardName'>;
   readonly #gathers: boolean;
   readonly #onDone: (entries: readonly HeldEntry[]) => void;
-  readonly #onError: (error: Error) => void;
+  readonly #troubles: Pick<Troubles, 'failed' | 'done'>;
   #waiting: HeldEntry[] = [];
   #underWay = false;
 
@@ -23,15 +24,15 @@ export class Acknowledger {
    * @param onDone called when these have left the queue
    */
   constructor(
-    queue: Pick<MessageQueue, 'acknowledge' | 'shardOf'>,
+    queue: Pick<MessageQueue, 'acknowledge' | 'shardOf' | 'shardName'>,
     gathers: boolean,
     onDone: (entries: readonly HeldEntry[]) => void,
-    onError: (error: Error) => void,
+    troubles: Pick<Troubles, 'failed' | 'done'>,
   ) {
     this.#queue = queue;
     this.#gathers = gathers;
     this.#onDone = onDone;
-    this.#onError = onError;
+    this.#troubles = troubles;
   }
 
   add(entry: HeldEntry): void {
@@ -50,16 +51,18 @@ export class Acknowledger {
       const failed: HeldEntry[] = [];
       // A shard whose node is away holds up no other.
       const parts = Map.groupBy(batch, ({ entry }) => this.#queue.shardOf(entry.id));
-      const acknowledge = async (part: readonly HeldEntry[]) => {
+      const acknowledge = async ([shard, part]: [number, readonly HeldEntry[]]) => {
+        const name = this.#queue.shardName(shard);
         try {
           await this.#queue.acknowledge(part.map(({ entry }) => entry));
+          this.#troubles.done('acknowledgements', name);
           this.#onDone(part);
         } catch (error) {
           failed.push(...part);
-          this.#onError(error as Error);
+          this.#troubles.failed('acknowledgements', error as Error, { name });
         }
       };
-      await Promise.all([...parts.values()].map(acknowledge));
+      await Promise.all([...parts].map(acknowledge));
       if (failed.length > 0) {
         // The queue is away. Keep them: otherwise another relay would deliver them again.
         this.#waiting = this.#waiting.concat(failed);

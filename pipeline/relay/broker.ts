@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, type MqttClient, type PacketCallback } from 'mqtt';
-import { Attempt, brokerAt, isHopeless, reasonName } from '../common/broker-attempt.ts';
+import { Attempt, brokerAt, isHopeless, type Remarks, reasonName } from '../common/broker-attempt.ts';
 import type { Problem } from '../common/readiness.ts';
 import { splitTrace } from '../queue/trace-context.ts';
 import { FIRST_FAILURE, ReasonCodes } from './reason-codes.ts';
@@ -11,6 +11,8 @@ export interface BrokerOptions {
   url: string;
   /** MQTT client id, and the name below `status/relay/`. */
   name: string;
+  /** The QoS of messages, which the broker has to allow. */
+  qos: 0 | 1;
   /** ms without a connection, or without a PUBACK, until the connection counts as dead. */
   timeoutMs: number;
   /**
@@ -122,10 +124,10 @@ export class Broker {
   }
 
   /**
-   * Publishes a message. Calls `answered` with the reason code of its PUBACK; never at QoS 0, nor when the connection breaks
-   * first.
+   * Publishes a message. Calls `answered` with the reason code of its PUBACK, and what the broker says beside it; never at QoS 0,
+   * nor when the connection breaks first.
    */
-  publish(publication: Publication, answered: (reasonCode: number) => void): void {
+  publish(publication: Publication, answered: (reasonCode: number, remarks?: Remarks) => void): void {
     const { topic, payload, qos, dup } = publication;
     const userProperties = userPropertiesOf(publication);
     const options = { qos, dup, ...(userProperties !== undefined && { properties: { userProperties } }) };
@@ -134,7 +136,10 @@ export class Broker {
       if (!error) answered(0);
       // An error without a number means that the connection broke.
       else if (typeof (error as { code?: unknown }).code === 'number')
-        answered(codes.failureOf(packet?.messageId ?? 0) ?? FIRST_FAILURE);
+        answered(
+          codes.failureOf(packet?.messageId ?? 0) ?? FIRST_FAILURE,
+          (packet as { properties?: Remarks } | undefined)?.properties,
+        );
     };
     // At QoS 0 mqtt.js calls back while the message is still in the socket; `together` reports when the kernel has it.
     this.#client.publish(topic, payload, options, qos === 0 ? undefined : done);
@@ -169,7 +174,7 @@ export class Broker {
   }
 
   #connect(): MqttClient {
-    const { url, name, timeoutMs } = this.#options;
+    const { url, name, qos, timeoutMs } = this.#options;
     const at = brokerAt(url);
     const client = connect({
       ...at,
@@ -180,7 +185,7 @@ export class Broker {
       reconnectPeriod: 0,
       connectTimeout: timeoutMs,
       keepalive: 30,
-      will: { topic: this.#status, payload: Buffer.from('offline'), qos: 1, retain: true },
+      will: { topic: this.#status, payload: Buffer.from('offline'), qos, retain: true },
     });
     // Nagle's algorithm delays small packets by up to 40 ms.
     (client.stream as Socket).setNoDelay(true);
@@ -195,8 +200,11 @@ export class Broker {
     let wasProven = false;
     /** Of the first PUBACK, or of the end of the quiet. */
     let wait: NodeJS.Timeout | undefined;
+    let misfit: Misfit | undefined;
     client.on('connect', () => {
       connected = true;
+      misfit = misfitOf(client.serverProperties ?? {}, qos);
+      if (misfit !== undefined) return this.break(misfit.why);
       wait = setTimeout(() => this.break(`no PUBACK for ${timeoutMs} ms`), timeoutMs);
       this.#prove(client, () => {
         clearTimeout(wait);
@@ -211,8 +219,8 @@ export class Broker {
         }
       });
     });
-    client.on('disconnect', () => {
-      this.#cause = `the broker ended the connection: ${reasonName(codes.disconnect ?? 0)}`;
+    client.on('disconnect', ({ properties }) => {
+      this.#cause = `the broker ended the connection: ${reasonName(codes.disconnect ?? 0, properties)}`;
     });
     client.on('error', (error) => {
       if (!('code' in error && CLOSED.has(error.code))) this.#cause ??= error.message;
@@ -224,8 +232,9 @@ export class Broker {
       this.#connectMs = attempt.opened ? CONNECT_MS : 2 * connectMs;
       this.#endedBy = codes.disconnect;
       this.#reason = connected ? (this.#cause ?? 'the broker closed the connection') : attempt.reason;
-      this.#lasts = isHopeless(attempt.error);
-      if (!this.#wasUp && this.#lasts) {
+      const isFinal = isHopeless(attempt.error) || misfit?.isFinal === true;
+      this.#lasts = isFinal || misfit !== undefined;
+      if (!this.#wasUp && isFinal) {
         this.#closing = true;
         this.#opened.reject(new Error(this.#reason));
       }
@@ -260,7 +269,8 @@ export class Broker {
    * the connection.
    */
   #prove(client: MqttClient, proven: () => void): void {
-    client.publish(this.#status, 'online', { qos: 1, retain: true }, (error) => {
+    const qos = client.serverProperties?.maximumQoS === 0 ? 0 : 1;
+    client.publish(this.#status, 'online', { qos, retain: true }, (error) => {
       // A refusal counts as an answer: only the status may be forbidden.
       if (error && !('code' in error)) return;
       proven();
@@ -283,6 +293,34 @@ export class Broker {
     this.#reported = reason;
     if (isNew && !this.#closing) this.#options.onState(up, this.#reason);
   }
+}
+
+/** Why a broker that has taken the connection cannot be used. */
+interface Misfit {
+  why: string;
+  /** Another connection changes nothing. */
+  isFinal: boolean;
+}
+
+/** What a CONNACK says about a broker. mqtt.js reads it, and does not keep to all of it. */
+type Properties = NonNullable<MqttClient['serverProperties']>;
+
+function misfitOf(
+  { receiveMaximum, maximumPacketSize, maximumQoS }: Properties,
+  qos: 0 | 1,
+): Misfit | undefined {
+  if (maximumQoS !== undefined && maximumQoS < qos) {
+    const why = `the broker takes QoS ${maximumQoS} at most (its Maximum QoS), and MQTT_QOS is ${qos}; allowed: MQTT_QOS=${maximumQoS}, or another broker`;
+    return { why, isFinal: true };
+  }
+  const zero =
+    receiveMaximum === 0 ? 'Receive Maximum' : maximumPacketSize === 0 ? 'Maximum Packet Size' : undefined;
+  if (zero === undefined) return undefined;
+  // MQTT 5, 3.2.2.3.3 and 3.2.2.3.6: a Protocol Error.
+  return {
+    why: `the broker takes no message at all: its ${zero} is 0, which MQTT does not allow`,
+    isFinal: false,
+  };
 }
 
 /** The user properties of a publication, in the order in which they are sent; undefined: none. */

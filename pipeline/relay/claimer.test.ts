@@ -35,11 +35,6 @@ test('an entry of a takeover that a search for a lost claim finds too is taken o
   let search: Promise<Claim> | undefined;
   let searches = 0;
   const slow: ClaimerOptions['queue'] = {
-    get away() {
-      return queue.away;
-    },
-    explain: (error) => queue.explain(error),
-    isDisconnection: (error) => queue.isDisconnection(error),
     join: () => queue.join(),
     renew: (...args) => queue.renew(...args),
     async claim(consumer, count) {
@@ -80,8 +75,7 @@ test('an entry of a takeover that a search for a lost claim finds too is taken o
       taken.push(...entries);
       holdings.take(entries, 0);
     },
-    onResumed: () => {},
-    onError: () => {},
+    troubles: { failed: () => {}, done: () => {} },
   });
   claimer.start();
   await eventually(() => messagesOf(taken) >= COUNT && searches > 0, 'the messages and a search', WITHIN_MS);
@@ -112,11 +106,6 @@ test('messages of a takeover whose answer is lost are found again', async (t) =>
   let lost = false;
   const claimer = new Claimer({
     queue: {
-      get away() {
-        return queue.away;
-      },
-      explain: (error) => queue.explain(error),
-      isDisconnection: (error) => queue.isDisconnection(error),
       join: () => queue.join(),
       renew: (...args) => queue.renew(...args),
       claim: (...args) => queue.claim(...args),
@@ -136,8 +125,7 @@ test('messages of a takeover whose answer is lost are found again', async (t) =>
       taken.push(...entries);
       holdings.take(entries, 0);
     },
-    onResumed: () => {},
-    onError: () => {},
+    troubles: { failed: () => {}, done: () => {} },
   });
   claimer.start();
   t.after(() => claimer.stop());

@@ -1,20 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Problem } from '../common/readiness.ts';
 import { CALL_ENTRIES, type Claim, type MessageQueue } from '../queue/queue.ts';
 import type { Holdings } from './holdings.ts';
+import type { Troubles } from './troubles.ts';
 
 const RETRY_MS = 50;
-/** Claims without a connection until that is an error: a read has a connection of its own, which may break first. */
-const CONNECTING = 5;
 const RETRY_MAX_MS = 2000;
 /** ms between looks of a relay that stops, whose grace may be short. */
 const STOPPING_LOOK_MS = 20;
 
 export interface ClaimerOptions {
-  queue: Pick<
-    MessageQueue,
-    'away' | 'claim' | 'recover' | 'recoverUnseen' | 'renew' | 'join' | 'explain' | 'isDisconnection'
-  >;
+  queue: Pick<MessageQueue, 'claim' | 'recover' | 'recoverUnseen' | 'renew' | 'join'>;
   /** The relay's name in the consumer group. */
   consumer: string;
   /** ms without renewal until another relay may take over an entry. */
@@ -24,9 +19,8 @@ export interface ClaimerOptions {
   /** How many messages to claim next; 0: none. */
   wants: () => number;
   onClaim: (claim: Claim) => void;
-  /** Called when messages are claimed again after a failure. */
-  onResumed: () => void;
-  onError: (error: Error) => void;
+  /** What it could not do, and what it could. */
+  troubles: Pick<Troubles, 'failed' | 'done'>;
 }
 
 /** Takes messages from the queue for a relay: new ones, and those of dead relays. Renews the leases of what the relay holds. */
@@ -39,17 +33,9 @@ export class Claimer {
   #leases: Promise<void> = Promise.resolve();
   #recovery: Promise<void> = Promise.resolve();
   #wanted: PromiseWithResolvers<void> | undefined;
-  /** Why the last claim, or the last renewal of leases, failed; undefined: it did not. */
-  #unclaimed: Problem | undefined;
-  #unleased: Problem | undefined;
 
   constructor(options: ClaimerOptions) {
     this.#options = options;
-  }
-
-  /** Why it cannot claim messages now; undefined: it can. */
-  get problem(): Problem | undefined {
-    return this.#unclaimed ?? this.#unleased;
   }
 
   start(): void {
@@ -82,11 +68,9 @@ export class Claimer {
   }
 
   async #claimLoop(): Promise<void> {
-    const { queue, consumer, wants, onClaim, onResumed, onError } = this.#options;
+    const { queue, consumer, wants, onClaim, troubles } = this.#options;
     const stopping = this.#stopping.signal;
     let failures = 0;
-    /** Claims in a row that found no connection, although the queue is not away. */
-    let disconnected = 0;
     while (!stopping.aborted) {
       const size = wants();
       if (size <= 0) {
@@ -102,15 +86,10 @@ export class Claimer {
         onClaim(await queue.claim(consumer, size));
         // mqtt.js writes at the next tick: send these messages before the next claim.
         await new Promise<void>(process.nextTick);
-        if (failures > 0) onResumed();
         failures = 0;
-        disconnected = 0;
-        this.#unclaimed = undefined;
+        troubles.done('claims');
       } catch (error) {
-        const isBroken = queue.isDisconnection(error as Error);
-        disconnected = isBroken && queue.away === undefined ? disconnected + 1 : 0;
-        if (!isBroken || disconnected >= CONNECTING) onError(error as Error);
-        this.#unclaimed = queue.explain(error as Error);
+        troubles.failed('claims', error as Error);
         this.#unseen = true;
         // The queue's server may have lost its data.
         await queue.join().catch(() => {});
@@ -137,7 +116,7 @@ export class Claimer {
 
   /** Renews leases while it holds entries, and takes over those of dead relays. */
   async #leaseLoop(): Promise<void> {
-    const { queue, consumer, leaseMs, holdings, wants, onClaim, onError } = this.#options;
+    const { queue, consumer, leaseMs, holdings, wants, onClaim, troubles } = this.#options;
     const stopping = this.#stopping.signal;
     while (!stopping.aborted || holdings.messages > 0) {
       try {
@@ -146,10 +125,9 @@ export class Claimer {
           const size = stopping.aborted ? 0 : wants();
           if (size > 0) onClaim(await queue.recover(consumer, leaseMs, size));
         });
-        this.#unleased = undefined;
+        troubles.done('leases');
       } catch (error) {
-        onError(error as Error);
-        this.#unleased = queue.explain(error as Error);
+        troubles.failed('leases', error as Error);
         // What was taken over may be ours by now.
         this.#unseen = true;
       }

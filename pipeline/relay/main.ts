@@ -38,6 +38,7 @@ async function main(): Promise<void> {
   const broker = new Broker({
     url: config.MQTT_URL,
     name: config.PROCESS_NAME,
+    qos: config.MQTT_QOS as 0 | 1,
     timeoutMs: config.MQTT_TIMEOUT_MS,
     onState: (up, reason) => {
       if (up) {
@@ -171,7 +172,7 @@ async function readiness(sources: ReadinessSources): Promise<Readiness & { probl
   const problems = [
     backlog === undefined ? silence : undefined,
     broker.problem,
-    ...(backlog === undefined ? [] : [objection(), relay.problem, isBehind ? behind : undefined]),
+    ...(backlog === undefined ? [] : [objection(), ...relay.problems, isBehind ? behind : undefined]),
   ].filter((each) => each !== undefined);
   const facts = {
     ...sources.facts(backlog !== undefined),
@@ -184,7 +185,7 @@ async function readiness(sources: ReadinessSources): Promise<Readiness & { probl
 interface ReadinessSources {
   queue: Pick<MessageQueue, 'server' | 'away' | 'depth' | 'explain'>;
   broker: Pick<Broker, 'up' | 'problem'>;
-  relay: Pick<Relay, 'problem'>;
+  relay: Pick<Relay, 'problems'>;
   /** Why the queue cannot be used for messages. */
   objection: () => Problem | undefined;
   /** What it says of the queue's server, which answers or not. */

@@ -434,7 +434,7 @@ test('serial: temporary refusals by the broker make no dead letters', async (t) 
   await settled();
   assert.deepEqual([...new Set(arrived())], ids);
   assert.equal(await queue.deadLetters.count(), 0);
-  await relay.says(/the broker takes nothing for now: Quota exceeded \(0x97\)/, WITHIN_MS);
+  await relay.says(/the broker refuses messages for now: Quota exceeded \(0x97\)/, WITHIN_MS);
 });
 
 test('nothing is claimed before the clock is probed', async (t) => {

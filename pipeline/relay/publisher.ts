@@ -1,4 +1,4 @@
-import { reasonName } from '../common/broker-attempt.ts';
+import { type Remarks, reasonName } from '../common/broker-attempt.ts';
 import type { Durations } from '../common/durations.ts';
 import { formatDeltas } from '../common/hops.ts';
 import type { SpanOf } from '../common/spans.ts';
@@ -200,7 +200,7 @@ export class Publisher {
         }
         this.#inFlight.set(held, size);
         held.sent = sent;
-        broker.publish(publication, (reasonCode) => this.#answered(held, reasonCode, size));
+        broker.publish(publication, (reasonCode, remarks) => this.#answered(held, reasonCode, size, remarks));
         held.redelivery = true;
         durations.add(published - held.of.batch.claimed);
         onPublished?.(publication.payload, published);
@@ -222,14 +222,14 @@ export class Publisher {
     if (refused) this.#flushSoon();
   }
 
-  #answered(held: Held, reasonCode: number, size?: Size): void {
+  #answered(held: Held, reasonCode: number, size?: Size, remarks?: Remarks): void {
     if (!this.#release(held)) return;
-    held.spans?.end(reasonCode < FIRST_FAILURE ? undefined : reasonName(reasonCode));
+    held.spans?.end(reasonCode < FIRST_FAILURE ? undefined : reasonName(reasonCode, remarks));
     if (reasonCode < FIRST_FAILURE) this.#options.onDelivered(held);
     else {
       if (reasonCode === TOO_LARGE && size !== undefined) this.#limit.refused(size);
       const kind = reasonCode === TOO_LARGE ? 'final' : PASSING.has(reasonCode) ? 'passing' : 'lasting';
-      this.#options.onRefused(held, reasonName(reasonCode), kind);
+      this.#options.onRefused(held, reasonName(reasonCode, remarks), kind);
     }
     this.#flushSoon();
   }

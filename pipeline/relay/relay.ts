@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Durations } from '../common/durations.ts';
 import type { Problem } from '../common/readiness.ts';
+import { Trouble } from '../common/trouble.ts';
 import { type Claim, messagesOf } from '../queue/queue.ts';
 import { Acknowledger } from './acknowledger.ts';
 import { Claimer } from './claimer.ts';
@@ -8,7 +9,11 @@ import { type Held, type HeldEntry, hold } from './held.ts';
 import { Holdings } from './holdings.ts';
 import { type RelayCounters, type RelayOptions, relayDurations } from './options.ts';
 import { Publisher } from './publisher.ts';
+import { Troubles } from './troubles.ts';
 import { Undeliverable } from './undeliverable.ts';
+
+/** ms that a shard may be without a read: it takes as long to try again after an outage of all. */
+const UNREAD_MS = 4000;
 
 /**
  * Moves messages from the queue to the broker: claims batches, publishes with a bounded window, and acknowledges delivered
@@ -24,12 +29,21 @@ export class Relay {
   readonly #holdings = new Holdings();
   readonly #count = { claimed: 0, recovered: 0, published: 0, acknowledged: 0, dead_lettered: 0, deleted: 0 };
   readonly #durations = relayDurations();
-  #problem = '';
+  readonly #troubles: Troubles;
+  /** Shards that cannot be read. */
+  readonly #unread: Trouble;
+  /** Messages that the broker does not take for now, and why; they wait here for their next attempt. */
+  readonly #refused = new Set<Held>();
+  readonly #refusals: Trouble;
 
   constructor(options: RelayOptions) {
     const { queue, broker, qos, timeoutMs, now, serial = false } = options;
     const window = serial ? 1 : options.window;
     this.#options = serial ? { ...options, window, batch: 1 } : options;
+    const troubles = new Troubles(queue, options.log);
+    this.#troubles = troubles;
+    this.#unread = new Trouble(options.log, 'all shards are read again');
+    this.#refusals = new Trouble(options.log, 'the broker takes messages again');
     this.#publisher = new Publisher({
       broker,
       qos,
@@ -40,7 +54,10 @@ export class Relay {
       spansOf: options.spansOf,
       onPublished: options.onPublished,
       onDelivered: (held) => this.#onDelivered(held),
-      onRefused: (held, reason, kind) => this.#undeliverable.refused(held, reason, kind),
+      onRefused: (held, reason, kind) => {
+        if (kind === 'passing') this.#refuse(held, reason);
+        this.#undeliverable.refused(held, reason, kind);
+      },
       onSuspect: (held, reason) => this.#undeliverable.suspect(held, reason),
     });
     this.#undeliverable = new Undeliverable({
@@ -50,7 +67,11 @@ export class Relay {
       log: options.log,
       onRetry: (held) => {
         // A message that was given up meanwhile leaves its place to others.
-        if (held.of.gone) return this.#claimer.wake();
+        if (held.of.gone) {
+          this.#unrefuse(held);
+          this.#claimer.wake();
+          return;
+        }
         this.#publisher.add(held);
         this.#publisher.flush();
       },
@@ -60,10 +81,11 @@ export class Relay {
       },
       onGone: (of, buried) => {
         if (buried) this.#count.dead_lettered++;
+        for (const held of of.messages) this.#refused.delete(held);
         this.#holdings.drop(of);
         this.#claimer.wake();
       },
-      onError: (error) => this.#tell(error),
+      troubles,
     });
     this.#acknowledger = new Acknowledger(
       queue,
@@ -75,7 +97,7 @@ export class Relay {
         }
         this.#claimer.wake();
       },
-      (error) => this.#tell(error),
+      troubles,
     );
     this.#claimer = new Claimer({
       queue,
@@ -84,8 +106,7 @@ export class Relay {
       holdings: this.#holdings,
       wants: () => this.#wants(),
       onClaim: (claim) => this.#take(claim),
-      onResumed: () => this.#resumed(),
-      onError: (error) => this.#tell(error),
+      troubles,
     });
   }
 
@@ -98,9 +119,13 @@ export class Relay {
     return Object.values(this.#durations);
   }
 
-  /** Why it cannot claim messages now; undefined: it can. */
-  get problem(): Problem | undefined {
-    return this.#claimer.problem ?? this.#options.queue.problem;
+  /** Why messages do not move on, where there are some: into the relay, to the broker, out of the queue. */
+  get problems(): Problem[] {
+    const holds = this.#holdings.messages > 0;
+    const ofQueue = this.#troubles.problems(holds ? undefined : ['claims', 'leases']);
+    const { problem: ofShards } = this.#options.queue;
+    const all = [ofQueue.length === 0 ? ofShards : undefined, ...ofQueue];
+    return [...all, holds ? this.#refusals.problem : undefined].filter((each) => each !== undefined);
   }
 
   start(): void {
@@ -170,7 +195,10 @@ export class Relay {
   }
 
   #take({ entries, deleted }: Claim): void {
-    const { now, log } = this.#options;
+    const { now, log, queue } = this.#options;
+    const { problem } = queue;
+    if (problem === undefined || problem.kind === 'starting' || queue.away !== undefined) this.#unread.end();
+    else this.#unread.begin(problem, { afterMs: problem.kind === 'shared' ? UNREAD_MS : 0 });
     if (deleted > 0) log.error(`${deleted} entries were deleted from the queue while a relay held them`);
     this.#count.deleted += deleted;
     if (entries.length === 0) return;
@@ -200,6 +228,7 @@ export class Relay {
   #onDelivered(held: Held): void {
     this.#count.published++;
     held.of.delivered++;
+    this.#unrefuse(held);
     this.#done(held.of, held);
     this.#claimer.wake();
   }
@@ -212,18 +241,16 @@ export class Relay {
     this.#acknowledger.add(entry);
   }
 
-  /** Logs a problem once, not at each attempt. The connection logs by itself that the queue is away. */
-  #tell(error: Error): void {
-    const { queue, log } = this.#options;
-    if (queue.away !== undefined) return;
-    const { problem } = queue.explain(error);
-    if (problem === this.#problem) return;
-    this.#problem = problem;
-    log.warn(problem);
+  /** The broker does not take a message for now. */
+  #refuse(held: Held, reason: string): void {
+    // One of several in an entry gets its own entry, and waits in the queue.
+    if (held.of.size === 1) this.#refused.add(held);
+    this.#refusals.begin({ problem: `the broker refuses messages for now: ${reason}`, kind: 'shared' });
   }
 
-  #resumed(): void {
-    if (this.#problem !== '') this.#options.log.info('messages are claimed again');
-    this.#problem = '';
+  /** A message that the broker did not take for now waits no longer. */
+  #unrefuse(held: Held): void {
+    this.#refused.delete(held);
+    if (this.#refused.size === 0) this.#refusals.end();
   }
 }

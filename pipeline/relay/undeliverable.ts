@@ -2,6 +2,7 @@ import type { Logger } from '../common/log.ts';
 import type { MessageQueue, Part } from '../queue/queue.ts';
 import type { Held, HeldEntry } from './held.ts';
 import type { Refusal } from './publisher.ts';
+import type { Troubles } from './troubles.ts';
 
 export interface UndeliverableOptions {
   queue: Pick<MessageQueue, 'attempt' | 'bury' | 'split'>;
@@ -16,7 +17,7 @@ export interface UndeliverableOptions {
   onSplit: (of: HeldEntry, held: Held | undefined) => void;
   /** Called when an entry has left the queue; `buried`: as a dead letter. */
   onGone: (of: HeldEntry, buried: boolean) => void;
-  onError: (error: Error) => void;
+  troubles: Pick<Troubles, 'failed' | 'done'>;
 }
 
 const RETRY_MS = 50;
@@ -44,10 +45,9 @@ export class Undeliverable {
 
   /** The broker has refused a message. */
   refused(held: Held, reason: string, kind: Refusal): void {
-    const { onRetry, onError, deliveries } = this.#options;
+    const { onRetry, deliveries } = this.#options;
     const { of, frame } = held;
     const lasting = kind !== 'passing';
-    if (!lasting) onError(new Error(`the broker takes nothing for now: ${reason}`));
     if (of.size > 1) {
       this.#split(of, { frame, deliveries: held.deliveries + Number(lasting), suspect: false, reason }, held);
       return;
@@ -69,7 +69,7 @@ export class Undeliverable {
 
   /** Before a suspect is published alone: resolves with whether to publish it. */
   async suspect(held: Held, brokerReason: string): Promise<boolean> {
-    const { queue, consumer, deliveries, onError } = this.#options;
+    const { queue, consumer, deliveries, troubles } = this.#options;
     const { of, frame } = held;
     const reason =
       of.entry.reason || `each attempt ended with a broken connection or a dead relay: ${brokerReason}`;
@@ -80,7 +80,11 @@ export class Undeliverable {
     }
     held.deliveries++;
     // For an entry of several messages no attempt is recorded: the next relay divides it, and records them.
-    if (of.size === 1) await queue.attempt(consumer, of.entry.id, held.deliveries).catch(onError);
+    if (of.size === 1) {
+      const { id } = of.entry;
+      const attempt = queue.attempt(consumer, id, held.deliveries);
+      await attempt.catch((error) => troubles.failed('letters', error, { part: id }));
+    }
     return true;
   }
 
@@ -97,6 +101,7 @@ export class Undeliverable {
     const { frames, deliveries, suspect, reason } = of.entry;
     const parts = frames.map((frame) => ({ frame, deliveries, suspect, reason }));
     this.#untilDone(
+      of,
       () => queue.split(of.entry, parts, false),
       () => onGone(of, false),
     );
@@ -107,7 +112,7 @@ export class Undeliverable {
    * @returns how many got an entry of their own
    */
   async keepRest(of: HeldEntry): Promise<number> {
-    const { queue, onGone, onError } = this.#options;
+    const { queue, onGone, troubles } = this.#options;
     const rest = of.messages.filter(({ done }) => !done);
     // Malformed messages are getting their own entries.
     if (of.delivered === 0 || of.open === 0 || rest.length < of.open) return 0;
@@ -115,7 +120,7 @@ export class Undeliverable {
     try {
       await queue.split(of.entry, parts, false);
     } catch (error) {
-      onError(error as Error);
+      troubles.failed('letters', error as Error, { part: of.entry.id });
       return 0;
     }
     onGone(of, false);
@@ -125,6 +130,7 @@ export class Undeliverable {
   #bury(of: HeldEntry, deliveries: number, reason: string): void {
     const { queue, log, onGone } = this.#options;
     this.#untilDone(
+      of,
       () => queue.bury(of.entry, deliveries, reason),
       () => {
         log.warn(`dead letter after ${deliveries} attempts: ${reason}`);
@@ -136,16 +142,25 @@ export class Undeliverable {
   #split(of: HeldEntry, part: Part, held?: Held): void {
     const { queue, onSplit } = this.#options;
     this.#untilDone(
+      of,
       () => queue.split(of.entry, [part], true),
       () => onSplit(of, held),
     );
   }
 
-  /** Repeats work until the queue has done it. */
-  #untilDone(work: () => Promise<void>, then: () => void): void {
-    work().then(then, (error) => {
-      this.#options.onError(error);
-      setTimeout(() => this.#untilDone(work, then), QUEUE_RETRY_MS);
-    });
+  /** Repeats work on an entry until the queue has done it. */
+  #untilDone(of: HeldEntry, work: () => Promise<void>, then: () => void): void {
+    const { troubles } = this.#options;
+    const part = of.entry.id;
+    work().then(
+      () => {
+        troubles.done('letters', part);
+        then();
+      },
+      (error) => {
+        troubles.failed('letters', error, { part });
+        setTimeout(() => this.#untilDone(of, work, then), QUEUE_RETRY_MS);
+      },
+    );
   }
 }

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import type { IngestConfig, RelayConfig, StackConfig } from '../common/config.ts';
+import { openFilesLimit } from '../common/connections.ts';
 import type { StackFile } from './file.ts';
 import { field } from './redis-info.ts';
 import { AOF_POLICY, BROKER_LIMITS } from './services.ts';
@@ -54,16 +54,9 @@ export function facts(sources: FactSources): StackFile['facts'] {
     all.mqtt_tcp_nodelay = true;
     all.mqtt_max_inflight_messages = BROKER_LIMITS.inflight;
     all.mqtt_max_queued_messages = BROKER_LIMITS.queued;
-    all.mqtt_open_files = openFiles();
+    all.mqtt_open_files = openFilesLimit(); // bounds its connections
   }
   return Object.fromEntries(
     Object.entries(all).filter((fact): fact is [string, string | number | boolean] => fact[1] !== undefined),
   );
-}
-
-/** The limit of open files of our processes, which bounds their connections. Linux only. */
-function openFiles(): number | undefined {
-  if (process.platform !== 'linux') return undefined;
-  const [, limit] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
-  return limit === undefined ? undefined : Number(limit);
 }

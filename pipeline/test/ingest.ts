@@ -1,6 +1,7 @@
 import { type AddressInfo, connect } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Problem } from '../common/readiness.ts';
+import { Trouble } from '../common/trouble.ts';
 import { ingest } from '../ingest/app.ts';
 import { type IngestCounters, ingestSeconds, noCounts } from '../ingest/counters.ts';
 import { createHttp } from '../ingest/http.ts';
@@ -69,7 +70,7 @@ export class TestIngest {
       idKey,
       counters,
       durations: ingestSeconds(),
-      ...(onTrouble && { onTrouble }),
+      trouble: onTrouble && new Trouble({ warn: onTrouble, info: () => onTrouble(undefined) } as never, ''),
       onError: (error) => console.error(error),
     });
     await app.listen({ host: '127.0.0.1', port: 0 });
@@ -146,5 +147,11 @@ export class RawConnection {
 
   destroy(): void {
     this.#socket.destroy();
+  }
+
+  /** Sends no more: politely, or with a reset. */
+  finish(how: 'end' | 'reset'): void {
+    if (how === 'end') this.#socket.end();
+    else this.#socket.resetAndDestroy();
   }
 }

@@ -151,6 +151,14 @@ export class MemoryQueue implements MessageQueue {
     return 0;
   }
 
+  shardFor(): number {
+    return 0;
+  }
+
+  shardName(): string | undefined {
+    return undefined;
+  }
+
   async interrupt(): Promise<void> {
     this.#interrupted.resolve();
     this.#interrupted = Promise.withResolvers();

@@ -1,0 +1,92 @@
+import type { Logger } from './log.ts';
+import type { Problem } from './readiness.ts';
+
+/** A part that cannot be done. */
+interface Part {
+  problem: Problem;
+  /** Empty: what is said has no name of it. */
+  name: string;
+  /** ms of the monotonic clock. */
+  since: number;
+}
+
+/**
+ * Some work that cannot be done now, as a whole or in parts, like shards. `/readyz` names it as long as it lasts. The log has two
+ * lines of each episode: one when it begins, with the reason, and one when no part of it is left.
+ */
+export class Trouble {
+  readonly #log: Pick<Logger, 'info' | 'warn'>;
+  readonly #over: string;
+  readonly #now: () => number;
+  readonly #parts = new Map<string, Part>();
+  #began = 0;
+  /** Reasons that the log has of this episode. */
+  readonly #told = new Set<string>();
+
+  /**
+   * @param over the end of an episode, in a few words: what is done again
+   * @param now ms of the monotonic clock
+   */
+  constructor(log: Pick<Logger, 'info' | 'warn'>, over: string, now = () => performance.now()) {
+    this.#log = log;
+    this.#over = over;
+    this.#now = now;
+  }
+
+  /**
+   * It cannot be done, still or from now on. What follows in the same episode gets a line of its own only if somebody has to change
+   * a setting.
+   * @param name of a part, for who reads it
+   * @param part tells the part from others; its name by default
+   * @param afterMs it is said when it has lasted so long; infinity: something else says it, and this time does not count
+   */
+  begin(
+    problem: Problem,
+    { name = '', part = name, afterMs = 0 }: { name?: string; part?: string; afterMs?: number } = {},
+  ): void {
+    const now = this.#now();
+    if (this.#parts.size === 0) this.#began = now;
+    const isSilent = afterMs === Number.POSITIVE_INFINITY;
+    const since = isSilent ? now : (this.#parts.get(part)?.since ?? now);
+    this.#parts.set(part, { problem, name, since });
+    if (now - since < afterMs || this.#told.has(problem.problem)) return;
+    if (this.#told.size > 0 && problem.kind !== 'misconfigured') return;
+    this.#told.add(problem.problem);
+    this.#log.warn(named([name], problem).problem);
+  }
+
+  /** It is done again, or nothing of it is left to do. */
+  end(part = ''): void {
+    if (!this.#parts.delete(part) || this.#parts.size > 0) return;
+    if (this.#told.size > 0)
+      this.#log.info(`${this.#over}, after ${((this.#now() - this.#began) / 1000).toFixed(1)} s`);
+    this.#told.clear();
+  }
+
+  /** Whether the log has this reason of the present episode. */
+  has(reason: string): boolean {
+    return this.#told.has(reason);
+  }
+
+  /** Why it cannot be done, the first reason with all its parts; undefined: it can. */
+  get problem(): Problem | undefined {
+    const [first] = this.#parts.values();
+    if (first === undefined) return undefined;
+    const same = [...this.#parts.values()].filter(({ problem }) => problem.problem === first.problem.problem);
+    return named(
+      same.map(({ name }) => name),
+      first.problem,
+    );
+  }
+}
+
+/** Parts that are named; the others are counted. */
+const NAMED = 8;
+
+/** A problem with the names of the parts that have it. */
+export function named(parts: readonly string[], problem: Problem): Problem {
+  const names = parts.filter((part) => part !== '');
+  if (names.length === 0) return problem;
+  const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : '';
+  return { ...problem, problem: `${names.slice(0, NAMED).join(', ')}${more}: ${problem.problem}` };
+}

@@ -1,0 +1,55 @@
+import type { Logger } from '../common/log.ts';
+import type { Problem } from '../common/readiness.ts';
+import { Trouble } from '../common/trouble.ts';
+import type { MessageQueue } from '../queue/queue.ts';
+
+/** What a relay does with the queue: an end in the log for each. */
+const WORK = {
+  claims: 'messages are claimed again',
+  leases: 'leases are renewed again',
+  acknowledgements: 'delivered messages leave the queue again',
+  letters: 'messages that the broker does not take leave the queue again',
+};
+export type Work = keyof typeof WORK;
+
+/** ms without a connection until that is said: one breaks before another, and the next attempt may take as long. */
+const CONNECTION_MS = 4000;
+
+/** What a relay cannot do now with the queue, though there is work. */
+export class Troubles {
+  readonly #queue: Pick<MessageQueue, 'away' | 'explain' | 'isDisconnection'>;
+  readonly #of: Record<Work, Trouble>;
+
+  constructor(queue: Pick<MessageQueue, 'away' | 'explain' | 'isDisconnection'>, log: Logger) {
+    this.#queue = queue;
+    const of = Object.entries(WORK).map(([work, over]) => [work, new Trouble(log, over)]);
+    this.#of = Object.fromEntries(of) as Record<Work, Trouble>;
+  }
+
+  /** @param of what of it failed: a shard by its name, an entry by its id */
+  failed(work: Work, error: Error, of: { name?: string | undefined; part?: string } = {}): void {
+    const { away } = this.#queue;
+    const problem = this.#queue.explain(error);
+    const others = Object.entries(this.#of).filter(([other]) => other !== work);
+    const isSaid = others.some(([, trouble]) => trouble.has(problem.problem));
+    // The connection logs by itself that the queue is away.
+    const isSilent = away !== undefined || isSaid;
+    const patienceMs = this.#queue.isDisconnection(error) ? CONNECTION_MS : 0;
+    this.#of[work].begin(problem, {
+      name: of.name ?? '',
+      part: of.part ?? of.name ?? '',
+      afterMs: isSilent ? Number.POSITIVE_INFINITY : patienceMs,
+    });
+  }
+
+  done(work: Work, part?: string): void {
+    this.#of[work].end(part);
+  }
+
+  /** @param works those that there is something to do of */
+  problems(works = Object.keys(WORK) as readonly Work[]): Problem[] {
+    const all = works.flatMap((work) => this.#of[work].problem ?? []);
+    // One cause may hinder all of it.
+    return all.filter(({ problem }, n) => all.findIndex((other) => other.problem === problem) === n);
+  }
+}
