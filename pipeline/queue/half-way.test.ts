@@ -118,3 +118,24 @@ for (const [kind, command] of [
     assert.deepEqual([await queue.depth(), await queue.deadLetters.count()], [0, 1]);
   });
 }
+
+// Regression: Redis ran the commands one by one, so each message was answered 503, and delivered.
+test('without the right to MULTI a message that was written is accepted, and no other one is written', async (t) => {
+  const queue = await open(t);
+  await forbid('-multi');
+  assert.equal(await queue.append(messages('0', '1')), 2);
+  for (let i = 0; i < TRIES; i++) await assert.rejects(queue.append(messages('2')), /multi/i);
+  assert.equal(await queue.depth(), 2);
+  await forbid('+multi');
+  assert.equal(await queue.append(messages('3')), 3);
+});
+
+for (const command of ['exec', 'xadd', 'incrby', 'xlen']) {
+  test(`without the right to ${command.toUpperCase()} no message is written, and the error names it`, async (t) => {
+    const queue = await open(t);
+    await forbid(`-${command}`);
+    for (let i = 0; i < TRIES; i++)
+      await assert.rejects(queue.append(messages('0', '1')), new RegExp(command, 'i'));
+    assert.equal(await redis.xlen('arrival:messages'), 0);
+  });
+}
