@@ -27,7 +27,7 @@ import type { Tokens } from './tokens.ts';
 import { announcedLength } from './unread.ts';
 
 export interface IntakeOptions {
-  queue: Pick<MessageQueue, 'server' | 'append' | 'depth' | 'away' | 'explain'>;
+  queue: Pick<MessageQueue, 'server' | 'append' | 'depth' | 'away' | 'explain' | 'isDisconnection'>;
   /** The reference clock, µs. Without it messages carry no stamps. */
   now: (() => number) | undefined;
   tokens: Pick<Tokens, 'accept'>;
@@ -55,6 +55,8 @@ export interface IntakeOptions {
   objection?: () => Problem | undefined;
   /** Called when the queue refuses messages, with the reason, and with undefined when it takes them again. */
   onTrouble?: (reason: string | undefined) => void;
+  /** Called when the backlog cannot be read, with the reason, and with undefined when it can again, or the queue is away. */
+  onUnreadable?: (reason: string | undefined) => void;
 }
 
 declare module 'fastify' {
@@ -84,7 +86,7 @@ export class Intake {
     const { queue, limits, counters, objection, onTrouble } = options;
     this.#options = options;
     this.#check = new MessageCheck(options.idKey, options.batchLimit);
-    this.#admission = new Admission(queue, limits, counters, objection);
+    this.#admission = new Admission(queue, limits, counters, objection, options.onUnreadable);
     this.#throttle = new Throttle(queue, options.throttleBacklog, counters);
     this.#outbox = new Outbox(queue, counters, options.lingerMs, {
       written: (depth) => {

@@ -56,6 +56,8 @@ async function main(): Promise<void> {
     objection,
     onTrouble: (reason) =>
       reason === undefined ? log.info(`${queue.server} takes messages again`) : log.warn(reason),
+    onUnreadable: (reason) =>
+      reason === undefined ? log.info('the backlog is read again') : log.warn(reason),
     onError: (error) => log.error(error),
   });
   let stopping = false;
