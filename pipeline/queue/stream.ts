@@ -1,4 +1,3 @@
-import { ReplyError } from 'ioredis';
 import type { Connection, PendingRow, QueueOptions, RawEntry } from './connection.ts';
 import { EntrySize } from './entry-size.ts';
 import { bytesOf, ENTRY_FRAMES, type Message, packFrames, unpackFrames } from './frame.ts';
@@ -7,6 +6,7 @@ import { CLAIM_WAIT_MS, type Claim, type Entry, messagesOf, type Part } from './
 import { RedisQueue } from './redis-queue.ts';
 import { Silence } from './silence.ts';
 import type { Store } from './store.ts';
+import { Transactions } from './transaction.ts';
 
 const GROUP = 'relays';
 /** More than any window of a relay. */
@@ -23,8 +23,7 @@ export class StreamQueue extends RedisQueue {
   protected readonly keys: Keys;
   /** The stream has no shards in this Redis; a shard does not ask. */
   #agreed: boolean;
-  /** Redis has refused the last transaction, and run its commands one by one. */
-  #refused = false;
+  readonly #transactions: Transactions;
   /** Entries of others that have not been renewed. */
   readonly #silence = new Silence();
   /** Our signs of life. */
@@ -39,6 +38,7 @@ export class StreamQueue extends RedisQueue {
   constructor(options: QueueOptions, store?: Store, shard?: Keys) {
     super(options, store);
     this.keys = shard ?? this.all.whole;
+    this.#transactions = new Transactions(this.redis);
     this.#size = new EntrySize(ENTRY_FRAMES, options.shards);
     this.#agreed = shard !== undefined;
   }
@@ -52,45 +52,16 @@ export class StreamQueue extends RedisQueue {
   async append(messages: readonly Message[]): Promise<number> {
     // Redis may have come up after whenReady gave up.
     if (!this.#agreed) await this.agree();
-    // Without one it would write them, and the transaction fails: ask first.
-    if (this.#refused) await this.#tryTransaction();
     const { messages: key, depth } = this.keys;
-    const write = this.redis.pipeline([['multi']]);
-    for (const frames of packFrames(messages)) write.xadd(key, '*', 'frame', frames);
-    write.incrby(depth, messages.length).xlen(key).exec();
-    const replies = (await write.exec()) ?? [];
-    const [begun, executed] = [replies[0]?.[0], replies.at(-1)?.[0]];
-    this.#refused = begun instanceof ReplyError;
-    // Redis ran each command by itself.
-    if (this.#refused) return this.#written(replies.slice(1, -1), messages.length);
-    // Another error than that of EXEC is the reason for that: Redis is full, or a replica.
-    if (executed) throw replies.find(([error]) => error)?.[0] ?? executed;
-    const results = replies.at(-1)?.[1] as unknown[];
-    return this.#written(
-      results.map((result) => (result instanceof Error ? [result, undefined] : [null, result])),
-      messages.length,
-    );
-  }
-
-  /** The depth after a write of so many messages, by the results of its commands. Throws when Redis refused one. */
-  #written(results: [error: Error | null, result: unknown][], messages: number): number {
+    const results = await this.#transactions.run([
+      ...packFrames(messages).map((frames) => ['xadd', key, '*', 'frame', frames]),
+      ['incrby', depth, messages.length],
+      ['xlen', key],
+    ]);
     // The entries decide: they are in the queue, even if somebody else's value in the counter's key refuses to count them.
     const [counted, entries] = results.splice(-2);
     for (const [error] of results) if (error) throw error;
-    const there = entries?.[0] ? 0 : Number(entries?.[1]);
-    return Math.max(messages, messagesIn(there, counted?.[0] ? 0 : Number(counted?.[1])));
-  }
-
-  /** Rejects while Redis refuses transactions, as the right to MULTI is missing. */
-  async #tryTransaction(): Promise<void> {
-    await this.redis
-      .multi()
-      .exec()
-      .catch((error) => {
-        // That of MULTI: EXEC says only that there was none.
-        throw error.previousErrors?.[0] ?? error;
-      });
-    this.#refused = false;
+    return Math.max(messages.length, messagesIn(numberIn(entries), numberIn(counted)));
   }
 
   async depth(): Promise<number> {
@@ -260,6 +231,9 @@ export class StreamQueue extends RedisQueue {
     await this.redis.signOff(this.keys.messages, GROUP, consumer);
   }
 }
+
+const numberIn = (result: [error: Error | null, value?: unknown] | undefined): number =>
+  result?.[0] ? 0 : Number(result?.[1]);
 
 /** The number of the last sign of life of an entry, by the time of its delivery; 0: it was claimed, and not renewed since. */
 function signOf(deliveredMs: number): number {
