@@ -12,8 +12,12 @@ export interface Limits {
   backlog: number;
 }
 
+type AdmissionQueue = Pick<MessageQueue, 'away' | 'depth' | 'explain' | 'isDisconnection'>;
+
 /** ms between reads of the depth; each write returns it too. */
 const REFRESH_MS = 100;
+/** ms between the writes that are admitted to learn the depth, which each write returns, while it cannot be read. */
+const PROBE_MS = 1000;
 /** ms that a failed write is a problem: it is one only while others follow, and none does where nobody sends. */
 const TROUBLE_MS = 5000;
 /** Bounds of Retry-After, s: the time in which the backlog falls by a tenth. */
@@ -25,24 +29,36 @@ const LATEST_S = 10;
  * limit, and while the queue takes no messages.
  */
 export class Admission {
-  readonly #queue: Pick<MessageQueue, 'away' | 'depth'>;
+  readonly #queue: AdmissionQueue;
   readonly #limits: Limits;
   readonly #count: IngestCounters;
   readonly #objection: () => Problem | undefined;
+  readonly #onUnreadable: (reason: string | undefined) => void;
   /** Why the last write failed, and when. */
   #trouble: (Problem & { at: number }) | undefined;
+  /** The last read of the depth failed. */
+  #blind = false;
+  /** Why the depth cannot be read, though the queue answers; undefined: it can. */
+  #unreadable: Problem | undefined;
+  /** When the next message is admitted to learn the depth, ms of the monotonic clock. */
+  #probe = 0;
   /** Messages a second that leave the queue; too low when other ingests fill it too. */
   #drain = 0;
   #asked = { at: 0, depth: 0, accepted: 0 };
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param objection why the queue must not get messages */
+  /**
+   * @param objection why the queue must not get messages
+   * @param onUnreadable called when the depth cannot be read, with the reason, and with undefined when it can again
+   */
   constructor(
-    queue: Pick<MessageQueue, 'away' | 'depth'>,
+    queue: AdmissionQueue,
     limits: Limits,
     count: IngestCounters,
     objection: () => Problem | undefined = () => undefined,
+    onUnreadable: (reason: string | undefined) => void = () => {},
   ) {
+    this.#onUnreadable = onUnreadable;
     this.#objection = objection;
     this.#queue = queue;
     this.#limits = limits;
@@ -59,6 +75,7 @@ export class Admission {
   problems(): Problem[] {
     const [trouble, obstacle] = [this.#recent, this.#obstacle(1)];
     const all = obstacle?.problem === trouble?.problem ? [trouble] : [trouble, obstacle];
+    if (this.#queue.away === undefined) all.push(this.#unreadable);
     return all.flatMap((each) => (each === undefined ? [] : { problem: each.problem, kind: each.kind }));
   }
 
@@ -73,6 +90,7 @@ export class Admission {
     if (this.#trouble !== undefined && unanswered > 0) return { ...this.#trouble, retryAfterS: SOONEST_S };
     const depth = backlog + unanswered;
     if (depth + messages <= this.#limits.backlog) return undefined;
+    if (this.#blind && unanswered === 0 && performance.now() >= this.#probe) return undefined;
     return {
       problem: `a backlog of ${depth} messages reaches the limit of ${this.#limits.backlog}`,
       kind: 'shared',
@@ -114,6 +132,7 @@ export class Admission {
 
   /** Records an acknowledged write and the depth of the queue. */
   written(depth: number): void {
+    if (this.#blind) this.#probe = performance.now() + PROBE_MS;
     this.#count.backlog = depth;
     this.#trouble = undefined;
   }
@@ -135,8 +154,14 @@ export class Admission {
         this.#drain = ((before + now.accepted - accepted - depth) / (now.at - at)) * 1000;
         this.#asked = now;
         this.#count.backlog = depth;
-      } catch {
-        // The queue is away: refusal() reports it, and the next round asks again.
+        this.#blind = false;
+        this.#tell(undefined);
+      } catch (error) {
+        // The next round asks again. That the queue is away shows elsewhere.
+        this.#blind = true;
+        if (this.#queue.away !== undefined || this.#queue.isDisconnection(error as Error))
+          this.#tell(undefined);
+        else this.#tell(this.#queue.explain(error as Error).problem);
       }
       asking = false;
     };
@@ -146,6 +171,14 @@ export class Admission {
 
   stop(): void {
     clearInterval(this.#timer);
+  }
+
+  /** Says why the depth cannot be read. Messages are taken all the same, so it is no reason to leave the Service. */
+  #tell(cause: string | undefined): void {
+    const problem = cause && `the backlog cannot be read: ${cause}`;
+    if (problem === this.#unreadable?.problem) return;
+    this.#unreadable = problem === undefined ? undefined : { problem, kind: 'shared' };
+    this.#onUnreadable(problem);
   }
 
   #retryAfterS(depth: number): number {

@@ -3,6 +3,11 @@ import { test } from 'node:test';
 import { Admission } from './admission.ts';
 import { noCounts } from './counters.ts';
 
+const queue = {
+  away: undefined,
+  explain: ({ message }: Error) => ({ problem: message, kind: 'misconfigured' as const }),
+  isDisconnection: ({ message }: Error) => message === 'gone',
+};
 const limits = { requests: 10, bytes: 1000, backlog: 100 };
 
 // Regression: in an outage of 2 s 20 reads of the depth waited at once.
@@ -15,7 +20,7 @@ test('a read of the depth begins when the last one has ended', async (t) => {
     return read.promise;
   };
   const counters = noCounts();
-  const admission = new Admission({ away: undefined, depth }, limits, counters);
+  const admission = new Admission({ ...queue, depth }, limits, counters);
   admission.start();
   t.after(() => admission.stop());
   const turn = () => new Promise(setImmediate);
@@ -32,3 +37,35 @@ test('a read of the depth begins when the last one has ended', async (t) => {
   t.mock.timers.tick(100);
   assert.equal(reads.length, 3);
 });
+
+// Regression: the backlog of the last successful read counted for ever.
+for (const reason of ['no right to GET', 'gone']) {
+  test(`while the depth cannot be read (${reason}), one write learns it`, async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] });
+    const counters = noCounts();
+    const depth = () => Promise.reject(new Error(reason));
+    const told: (string | undefined)[] = [];
+    const admission = new Admission({ ...queue, depth }, limits, counters, undefined, (what) =>
+      told.push(what),
+    );
+    admission.written(100);
+    assert.match(admission.refusal(1)?.message ?? '', /a backlog of 100 messages/);
+    admission.start();
+    t.after(() => admission.stop());
+    await new Promise(setImmediate);
+    assert.equal(admission.refusal(1), undefined);
+    counters.unanswered = 1;
+    assert.match(admission.refusal(1)?.message ?? '', /a backlog of 101 messages/, 'others do not join it');
+    counters.unanswered = 0;
+    admission.written(100);
+    assert.match(admission.refusal(1)?.message ?? '', /a backlog of 100 messages/, 'nor follow at once');
+    admission.written(0);
+    assert.equal(admission.refusal(1), undefined);
+    const expected = reason === 'gone' ? [] : [`the backlog cannot be read: ${reason}`];
+    assert.deepEqual(told, expected);
+    assert.deepEqual(
+      admission.problems().map(({ problem, kind }) => [problem, kind]),
+      expected.map((problem) => [problem, 'shared']),
+    );
+  });
+}

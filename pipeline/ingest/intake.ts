@@ -29,7 +29,10 @@ import type { Tokens } from './tokens.ts';
 import { announcedLength } from './unread.ts';
 
 export interface IntakeOptions {
-  queue: Pick<MessageQueue, 'server' | 'append' | 'depth' | 'away' | 'explain' | 'shardFor' | 'shardName'>;
+  queue: Pick<
+    MessageQueue,
+    'server' | 'append' | 'depth' | 'away' | 'explain' | 'shardFor' | 'shardName' | 'isDisconnection'
+  >;
   /** The reference clock, µs. Without it messages carry no stamps. */
   now: (() => number) | undefined;
   tokens: Pick<Tokens, 'accept'>;
@@ -57,6 +60,8 @@ export interface IntakeOptions {
   objection?: () => Problem | undefined;
   /** Of a queue that takes no messages, by shard. */
   trouble?: Pick<Trouble, 'begin' | 'end'> | undefined;
+  /** Called when the backlog cannot be read, with the reason, and with undefined when it can again, or the queue is away. */
+  onUnreadable?: (reason: string | undefined) => void;
 }
 
 declare module 'fastify' {
@@ -84,7 +89,7 @@ export class Intake {
     const { queue, limits, counters, objection, trouble } = options;
     this.#options = options;
     this.#check = new MessageCheck(options.idKey, options.batchLimit);
-    this.#admission = new Admission(queue, limits, counters, objection);
+    this.#admission = new Admission(queue, limits, counters, objection, options.onUnreadable);
     this.#throttle = new Throttle(queue, options.throttleBacklog, counters);
     this.#shards = new FailedShards(queue);
     this.#outbox = new Outbox(queue, counters, options.lingerMs, {

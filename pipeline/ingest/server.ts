@@ -64,6 +64,8 @@ async function main(): Promise<void> {
     durations,
     objection,
     trouble: new Trouble(log, `${queue.server} takes messages again`),
+    onUnreadable: (reason) =>
+      reason === undefined ? log.info('the backlog is read again') : log.warn(reason),
     onError: (error) => log.error(error),
   });
   let stopping = false;

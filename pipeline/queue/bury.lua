@@ -1,5 +1,7 @@
 #!lua flags=allow-oom
 -- Moves an entry of one message to the dead letters, with the reason. Nobody sees it in both or in neither.
+-- Redis undoes nothing of a script that fails half way, and whoever calls it again would bury it twice. So it looks for
+-- its rights before it writes. The counter is a help: what is in its key fails nothing (pcall).
 --
 -- KEYS[1]  stream of messages
 -- KEYS[2]  how many messages it holds
@@ -10,6 +12,15 @@ local found = redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2])
 if #found == 0 then
   return 0
 end
+for name, allowed in pairs({
+  xadd = redis.acl_check_cmd('XADD', KEYS[3], '*', 'frame', ''),
+  xack = redis.acl_check_cmd('XACK', KEYS[1], ARGV[1], ARGV[2]),
+  xdel = redis.acl_check_cmd('XDEL', KEYS[1], ARGV[2]),
+}) do
+  if not allowed then
+    return redis.error_reply("NOPERM this user has no permissions to run the '" .. name .. "' command on a key of the queue")
+  end
+end
 local fields = found[1][2]
 fields[#fields + 1] = 'reason'
 fields[#fields + 1] = ARGV[3]
@@ -18,5 +29,5 @@ fields[#fields + 1] = ARGV[4]
 redis.call('XADD', KEYS[3], '*', unpack(fields))
 redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])
 redis.call('XDEL', KEYS[1], ARGV[2])
-redis.call('INCRBY', KEYS[2], -1)
+redis.pcall('INCRBY', KEYS[2], -1)
 return 1

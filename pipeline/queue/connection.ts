@@ -43,6 +43,7 @@ const scripts = {
   splitEntry: { lua: script('split'), numberOfKeys: 2 },
   pendingEntries: { lua: script('pending'), numberOfKeys: 1, readOnly: true },
   recoverEntries: { lua: script('recover'), numberOfKeys: 1 },
+  readPiece: { lua: script('piece'), numberOfKeys: 1, readOnly: true },
   joinGroup: { lua: script('join'), numberOfKeys: 1 },
   giveBack: { lua: script('give-back'), numberOfKeys: 1 },
   requeueLetters: { lua: script('requeue'), numberOfKeys: 3 },
@@ -54,8 +55,8 @@ const scripts = {
 };
 
 export type RawEntry = [id: Buffer, fields: Buffer[] | null];
-type Taken = [id: Buffer, fields: Buffer[], counter: number];
-type Recovered = [taken: Taken[], deleted: number];
+type Taken = [id: Buffer, fields: Buffer[], counter: number, cut: number];
+type Recovered = [taken: Taken[], deleted: number, seen: number];
 export type PendingRow = [id: string, holder: string, idleMs: number, counter: number];
 type Argument = Buffer | string | number;
 
@@ -68,6 +69,7 @@ export interface Connection extends Redis {
   splitEntry(key: string, depth: string, group: string, ...entry: Argument[]): Promise<number>;
   pendingEntries(key: string, group: string, ...from: Argument[]): Promise<[ms: number, PendingRow[]]>;
   recoverEntriesBuffer(key: string, group: string, ...from: Argument[]): Promise<Recovered>;
+  readPieceBuffer(key: string, id: Buffer, first: number, last: number): Promise<Buffer | null>;
   joinGroup(key: string, group: string): Promise<number>;
   giveBack(key: string, ...frames: Buffer[]): Promise<number>;
   requeueLetters(deadLetters: string, key: string, depth: string, ...kindAndIds: string[]): Promise<string[]>;

@@ -1,32 +1,65 @@
 import { bytesOf, ENTRY_FRAMES } from './frame.ts';
+import { isDisconnection } from './problems.ts';
 import type { Entry } from './queue.ts';
 
 /** The target of bytes in one claim. */
 const CLAIM_BYTES = 16_777_216;
 /** Entries of the first claim: each may hold the largest possible message. */
 const FIRST = 8;
+/** By so much a claim is smaller after one whose connection broke. */
+const LESS = 16;
+/** Redis has room for so many bytes of an answer in any case. */
+const LEAST_BYTES = 16_384;
+/** ms until a claim may be twice as large again. */
+const GROW_MS = 60_000;
 
 /** Estimates the size of entries from the last claims: Redis' COUNT is in entries, whatever they hold. */
 export class EntrySize {
-  /** Bytes of one claim. */
-  readonly most: number;
+  /** Bytes of one claim, unless an answer broke the connection. */
+  readonly #most: number;
+  readonly #now: () => number;
+  #limit: number;
+  /** When the limit may grow again. */
+  #grows = 0;
   #messages: number;
   #bytes: number;
 
   /**
    * @param messages of an entry, at most.
    * @param readers how many claim at once, and share the bytes.
+   * @param now ms of the monotonic clock
    */
-  constructor(messages = ENTRY_FRAMES, readers = 1) {
+  constructor(messages = ENTRY_FRAMES, readers = 1, now = () => performance.now()) {
     this.#messages = messages;
-    this.most = CLAIM_BYTES / readers;
-    this.#bytes = this.most / FIRST;
+    this.#most = CLAIM_BYTES / readers;
+    this.#limit = this.#most;
+    this.#bytes = this.#most / FIRST;
+    this.#now = now;
+  }
+
+  /** Bytes of one claim. */
+  get limit(): number {
+    return this.#limit;
   }
 
   /** How many entries to ask for. */
   entriesFor(messages: number): number {
-    const most = Math.max(1, Math.floor(this.most / this.#bytes));
+    const most = Math.max(1, Math.floor(this.#limit / this.#bytes));
     return Math.min(Math.ceil(messages / this.#messages), most);
+  }
+
+  /**
+   * Waits for the answer to a claim. If its connection breaks, it may have been larger than Redis lets a client have
+   * (client-output-buffer-limit): the next ones are smaller.
+   */
+  async watch<T>(answer: Promise<T>): Promise<T> {
+    return answer.catch((error) => {
+      if (isDisconnection(error)) {
+        this.#limit = Math.min(this.#limit, Math.max(LEAST_BYTES, Math.floor(this.#limit / LESS)));
+        this.#grows = this.#now() + GROW_MS;
+      }
+      throw error;
+    });
   }
 
   /** A claim brought these. */
@@ -40,5 +73,8 @@ export class EntrySize {
     }
     this.#messages = messages;
     this.#bytes = bytes;
+    if (this.#limit === this.#most || this.#now() < this.#grows) return;
+    this.#limit = Math.min(this.#most, 2 * this.#limit);
+    this.#grows = this.#now() + GROW_MS;
   }
 }

@@ -28,3 +28,25 @@ test('shards share the size of a claim', () => {
   size.note(entries(1, 1, MIB));
   assert.equal(size.entriesFor(500), 2);
 });
+
+test('a claim is smaller after one whose connection broke, and grows again by and by', async () => {
+  let now = 0;
+  const size = new EntrySize(1, 1, () => now);
+  size.note(entries(1, 1, MIB));
+  size.note(entries(1, 1, MIB));
+  assert.equal(size.entriesFor(500), 16);
+  const failed = (message: string) => assert.rejects(size.watch(Promise.reject(new Error(message))));
+  await failed('NOPERM no right');
+  assert.equal(size.limit, 16 * MIB, 'an answer came');
+  await failed('Connection is closed.');
+  assert.deepEqual([size.limit, size.entriesFor(500)], [MIB, 1]);
+  for (let i = 0; i < 3; i++) await failed('Connection is closed.');
+  assert.equal(size.limit, 16_384, 'so much passes in any case');
+  size.note(entries(1, 1, 100));
+  assert.equal(size.limit, 16_384);
+  for (let i = 0; i < 10; i++) {
+    now += 60_000;
+    size.note(entries(1, 1, 100));
+  }
+  assert.equal(size.limit, 16 * MIB);
+});

@@ -1,11 +1,22 @@
 #!lua flags=allow-oom
 -- Moves dead letters back into the queue. Nobody sees one in both or in neither.
+-- Redis undoes nothing of a script that fails half way, and whoever calls it again would requeue it twice. So it looks for
+-- its rights before it writes. The counter is a help: what is in its key fails nothing (pcall).
 --
 -- KEYS[1]  stream of dead letters
 -- KEYS[2]  stream or list of messages
 -- KEYS[3]  how many messages the stream holds
 -- ARGV     'stream' or 'list', then ids of dead letters
 -- returns  the ids that were moved; one that is not there, or holds no frame, is left out
+for name, allowed in pairs({
+  xadd = ARGV[1] == 'list' or redis.acl_check_cmd('XADD', KEYS[2], '*', 'frame', ''),
+  lpush = ARGV[1] ~= 'list' or redis.acl_check_cmd('LPUSH', KEYS[2], ''),
+  xdel = redis.acl_check_cmd('XDEL', KEYS[1], '0-1'),
+}) do
+  if not allowed then
+    return redis.error_reply("NOPERM this user has no permissions to run the '" .. name .. "' command on a key of the queue")
+  end
+end
 local moved = {}
 for i = 2, #ARGV do
   local found = redis.call('XRANGE', KEYS[1], ARGV[i], ARGV[i])[1]
@@ -16,7 +27,7 @@ for i = 2, #ARGV do
         redis.call('LPUSH', KEYS[2], fields[f + 1])
       else
         redis.call('XADD', KEYS[2], '*', 'frame', fields[f + 1])
-        redis.call('INCRBY', KEYS[3], 1)
+        redis.pcall('INCRBY', KEYS[3], 1)
       end
       redis.call('XDEL', KEYS[1], ARGV[i])
       moved[#moved + 1] = ARGV[i]

@@ -1,5 +1,7 @@
 #!lua flags=allow-oom
 -- Gives messages of an entry an entry of their own, at the end of the queue.
+-- Redis undoes nothing of a script that fails half way, and whoever calls it again would add its messages again. So it looks for
+-- its rights before it writes. The counter is a help: what is in its key fails nothing (pcall).
 --
 -- KEYS[1]  stream of messages
 -- KEYS[2]  how many messages it holds
@@ -8,6 +10,15 @@
 -- returns  1 when it was done, 0 when the entry was no longer there
 if #redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2]) == 0 then
   return 0
+end
+for name, allowed in pairs({
+  xadd = redis.acl_check_cmd('XADD', KEYS[1], '*', 'frame', ''),
+  xack = ARGV[3] == '1' or redis.acl_check_cmd('XACK', KEYS[1], ARGV[1], ARGV[2]),
+  xdel = ARGV[3] == '1' or redis.acl_check_cmd('XDEL', KEYS[1], ARGV[2]),
+}) do
+  if not allowed then
+    return redis.error_reply("NOPERM this user has no permissions to run the '" .. name .. "' command on a key of the queue")
+  end
 end
 local count = 0
 for i = 5, #ARGV, 4 do
@@ -19,5 +30,5 @@ if ARGV[3] == '0' then
   redis.call('XDEL', KEYS[1], ARGV[2])
   count = count - ARGV[4]
 end
-redis.call('INCRBY', KEYS[2], count)
+redis.pcall('INCRBY', KEYS[2], count)
 return 1

@@ -1,11 +1,13 @@
 import type { Connection, PendingRow, QueueOptions, RawEntry } from './connection.ts';
 import { EntrySize } from './entry-size.ts';
-import { bytesOf, ENTRY_FRAMES, type Message, packFrames, unpackFrames } from './frame.ts';
+import { ENTRY_FRAMES, type Message, packFrames } from './frame.ts';
 import type { Keys, QueueKeys } from './keys.ts';
-import { CLAIM_WAIT_MS, type Claim, type Entry, messagesOf, type Part } from './queue.ts';
+import { CLAIM_WAIT_MS, type Claim, type Entry, type Part } from './queue.ts';
 import { RedisQueue } from './redis-queue.ts';
 import { Silence } from './silence.ts';
 import type { Store } from './store.ts';
+import { entryOf, type Taken, Takeover } from './takeover.ts';
+import { Transactions } from './transaction.ts';
 
 const GROUP = 'relays';
 /** More than any window of a relay. */
@@ -22,6 +24,7 @@ export class StreamQueue extends RedisQueue {
   protected readonly keys: Keys;
   /** The stream has no shards in this Redis; a shard does not ask. */
   #agreed: boolean;
+  readonly #transactions: Transactions;
   /** Entries of others that have not been renewed. */
   readonly #silence = new Silence();
   /** Our signs of life. */
@@ -29,6 +32,9 @@ export class StreamQueue extends RedisQueue {
   /** When consumers of relays that are gone are removed again, ms of the monotonic clock. */
   #tidies = 0;
   readonly #size: EntrySize;
+  readonly #takeover: Takeover;
+  /** Why the last takeover ended early. */
+  #failure: Error | undefined;
   /** The group has been there: if it is not, Redis has lost its data. */
   #joined = false;
 
@@ -36,7 +42,9 @@ export class StreamQueue extends RedisQueue {
   constructor(options: QueueOptions, store?: Store, shard?: Keys) {
     super(options, store);
     this.keys = shard ?? this.all.whole;
+    this.#transactions = new Transactions(this.redis);
     this.#size = new EntrySize(ENTRY_FRAMES, options.shards);
+    this.#takeover = new Takeover(this.keys.messages, GROUP, this.#size);
     this.#agreed = shard !== undefined;
   }
 
@@ -50,19 +58,15 @@ export class StreamQueue extends RedisQueue {
     // Redis may have come up after whenReady gave up.
     if (!this.#agreed) await this.agree();
     const { messages: key, depth } = this.keys;
-    const write = this.redis.multi();
-    for (const frames of packFrames(messages)) write.xadd(key, '*', 'frame', frames);
-    write.incrby(depth, messages.length);
-    write.xlen(key);
-    const replies = await write.exec().catch((error) => {
-      // The reason of the EXECABORT: Redis is full, or a replica.
-      throw error.previousErrors?.[0] ?? error;
-    });
+    const results = await this.#transactions.run([
+      ...packFrames(messages).map((frames) => ['xadd', key, '*', 'frame', frames]),
+      ['incrby', depth, messages.length],
+      ['xlen', key],
+    ]);
     // The entries decide: they are in the queue, even if somebody else's value in the counter's key refuses to count them.
-    const [counted, entries] = replies?.splice(-2) ?? [];
-    for (const [error] of replies ?? []) if (error) throw error;
-    const there = entries?.[0] ? 0 : Number(entries?.[1]);
-    return Math.max(messages.length, messagesIn(there, counted?.[0] ? 0 : Number(counted?.[1])));
+    const [counted, entries] = results.splice(-2);
+    for (const [error] of results) if (error) throw error;
+    return Math.max(messages.length, messagesIn(numberIn(entries), numberIn(counted)));
   }
 
   async depth(): Promise<number> {
@@ -90,7 +94,8 @@ export class StreamQueue extends RedisQueue {
     const reader = await this.reader();
     const most = ['COUNT', this.#size.entriesFor(count), 'BLOCK', CLAIM_WAIT_MS] as const;
     const from = ['STREAMS', this.keys.messages, '>'] as const;
-    const reply = await reader.xreadgroupBuffer('GROUP', GROUP, consumer, ...most, ...from);
+    const answer = reader.xreadgroupBuffer('GROUP', GROUP, consumer, ...most, ...from);
+    const reply = await this.#size.watch(answer);
     const raw = (reply as [Buffer, RawEntry[]][] | null)?.[0]?.[1] ?? [];
     const entries = raw.map(([id, fields]) => entryOf(id, fields, 1));
     this.#size.note(entries);
@@ -98,36 +103,20 @@ export class StreamQueue extends RedisQueue {
   }
 
   async recover(consumer: string, idleMs: number, count: number): Promise<Claim> {
+    // Then the relay looks for entries that it has not seen.
+    const failure = this.#failure;
+    this.#failure = undefined;
+    if (failure !== undefined) throw failure;
     await this.#enter();
     const key = this.keys.messages;
     const [ms, rows] = await this.redis.pendingEntries(key, GROUP, PENDING_MAX);
     const others = rows.filter(([, holder]) => holder !== consumer);
     this.#silence.keep(new Set(others.map(([id]) => id)));
-    const abandoned = others.flatMap(([id, holder, idle]) =>
-      this.#silence.of(id, `${holder} ${signOf(ms - idle)}`) < idleMs ? [] : [[id, holder, idle]],
+    const abandoned = others.filter(
+      ([id, holder, idle]) => this.#silence.of(id, `${holder} ${signOf(ms - idle)}`) >= idleMs,
     );
-    const claim: Claim = { entries: [], deleted: 0 };
-    let bytes = 0;
-    while (abandoned.length > 0 && bytes < this.#size.most) {
-      const wanted = count - messagesOf(claim.entries);
-      if (wanted <= 0) break;
-      const some = abandoned.splice(0, this.#size.entriesFor(wanted));
-      const round = this.redis.recoverEntriesBuffer(key, GROUP, consumer, ...some.flat());
-      const [taken, deleted] = await round.catch((error) => {
-        // Earlier rounds have claimed entries, which nobody else would get before another lease ends.
-        if (claim.entries.length + claim.deleted === 0) throw error;
-        abandoned.length = 0;
-        return [[], 0] as const;
-      });
-      claim.deleted += deleted;
-      const entries = taken.map(([id, fields, counter]) => ({
-        ...entryOf(id, fields, Math.max(counter, 2), counter > 1),
-        recovered: true,
-      }));
-      this.#size.note(entries);
-      for (const { frames } of entries) bytes += bytesOf(frames);
-      claim.entries.push(...entries);
-    }
+    const claim = await this.#takeover.run(this.redis, consumer, abandoned, count, '');
+    this.#failure = claim.failure;
     await this.#tidy(consumer, idleMs);
     return claim;
   }
@@ -144,8 +133,10 @@ export class StreamQueue extends RedisQueue {
     await this.#enter();
     const key = this.keys.messages;
     const rows = (await this.redis.xpending(key, GROUP, '-', '+', PENDING_MAX, consumer)) as PendingRow[];
-    const unseen = rows.filter(([id]) => !holds(id)).slice(0, this.#size.entriesFor(count));
-    return this.#reclaim(consumer, unseen);
+    const unseen = rows.filter(([id]) => !holds(id));
+    const claim = await this.#reclaim(consumer, unseen, count);
+    if (claim.failure !== undefined && claim.entries.length === 0) throw claim.failure;
+    return claim;
   }
 
   /**
@@ -162,35 +153,17 @@ export class StreamQueue extends RedisQueue {
     const most = this.#size.entriesFor(count);
     const rows = (await this.redis.xpending(this.keys.messages, GROUP, from, '+', most)) as PendingRow[];
     const unseen = rows.filter(([id]) => !holds(id));
-    const last = rows.at(-1)?.[0];
-    const next = rows.length < most ? undefined : `(${last}`;
-    return { ...(await this.#reclaim(consumer, unseen)), next };
+    const claim = await this.#reclaim(consumer, unseen, count);
+    const isAll = claim.seen === unseen.length;
+    const last = isAll ? rows.at(-1) : unseen[claim.seen - 1];
+    if (isAll && rows.length < most) return { ...claim, next: undefined };
+    return { ...claim, next: last === undefined ? from : `(${last[0]}` };
   }
 
-  /**
-   * Claims pending entries, and counts as recover.lua does: 2 from the first recovery on. Entries that were delivered to us were
-   * not attempted since, so their counter stays.
-   */
-  async #reclaim(consumer: string, rows: readonly PendingRow[]): Promise<Claim> {
-    const others = ([, holder]: PendingRow) => holder !== consumer;
-    const deliveries = (row: PendingRow) => (others(row) ? Math.max(row[3], 2) : row[3]);
-    const raws = new Map<string, RawEntry>();
-    for (const [counter, group] of Map.groupBy(rows, deliveries)) {
-      const ids = group.map(([id]) => id);
-      const key = this.keys.messages;
-      const how = [...this.#sign(), 'RETRYCOUNT', counter] as const;
-      const claim = ['XCLAIM', key, GROUP, consumer, 0, ...ids, ...how] as const;
-      for (const raw of (await this.redis.callBuffer(...claim)) as RawEntry[])
-        raws.set(raw[0].toString(), raw);
-    }
-    const entries = rows.flatMap((row) => {
-      const [id, fields] = raws.get(row[0]) ?? [];
-      if (id === undefined || fields === undefined) return [];
-      const suspect = row[3] > (others(row) ? 1 : 2);
-      return { ...entryOf(id, fields, deliveries(row), suspect), recovered: others(row) || row[3] > 1 };
-    });
-    this.#size.note(entries);
-    return { entries, deleted: rows.length - entries.length };
+  /** Takes over entries however long they have been held. By the reader: an answer that breaks its connection breaks no write. */
+  async #reclaim(consumer: string, rows: readonly PendingRow[], count: number): Promise<Taken> {
+    const any = rows.map(([id, holder, , counter]): PendingRow => [id, holder, 0, counter]);
+    return this.#takeover.run(await this.reader(), consumer, any, count, this.#sign());
   }
 
   async attempt(consumer: string, id: string, deliveries: number): Promise<void> {
@@ -203,12 +176,12 @@ export class StreamQueue extends RedisQueue {
 
   async #touch(consumer: string, ids: readonly string[], ...more: (string | number)[]): Promise<void> {
     const { messages } = this.keys;
-    await this.redis.xclaim(messages, GROUP, consumer, 0, ...ids, ...this.#sign(), ...more, 'JUSTID');
+    await this.redis.xclaim(messages, GROUP, consumer, 0, ...ids, 'TIME', this.#sign(), ...more, 'JUSTID');
   }
 
   /** A sign of life: another number in place of the time of a delivery, as Redis' clock may step. */
-  #sign(): readonly ['TIME', number] {
-    return ['TIME', ++this.#signs * SIGN_MS];
+  #sign(): number {
+    return ++this.#signs * SIGN_MS;
   }
 
   async acknowledge(entries: readonly Pick<Entry, 'id' | 'frames'>[]): Promise<void> {
@@ -232,6 +205,9 @@ export class StreamQueue extends RedisQueue {
     await this.redis.signOff(this.keys.messages, GROUP, consumer);
   }
 }
+
+const numberIn = (result: [error: Error | null, value?: unknown] | undefined): number =>
+  result?.[0] ? 0 : Number(result?.[1]);
 
 /** The number of the last sign of life of an entry, by the time of its delivery; 0: it was claimed, and not renewed since. */
 function signOf(deliveredMs: number): number {
@@ -258,26 +234,4 @@ export async function waitingIn(
     if (entries > 0) count += messagesIn(entries, Number(await redis.get(depth)) || 0);
   }
   return count;
-}
-
-function entryOf(id: Buffer, raw: Buffer[] | null, deliveries: number, suspect = false): Entry {
-  const fields = raw ?? [];
-  const text = (name: string) => fieldOf(fields, name)?.toString() ?? '';
-  const packed = fieldOf(fields, 'frame');
-  const entry = { id: id.toString('latin1'), frames: packed === undefined ? [] : unpackFrames(packed) };
-  // Most entries have only their frames.
-  if (fields.length <= 2) return { ...entry, deliveries, suspect, reason: '' };
-  return {
-    ...entry,
-    deliveries: Math.max(deliveries, Number(text('deliveries')) || 0),
-    suspect: suspect || text('suspect') === '1',
-    reason: text('reason'),
-  };
-}
-
-function fieldOf(fields: readonly Buffer[], name: string): Buffer | undefined {
-  for (let i = 0; i + 1 < fields.length; i += 2) {
-    if (fields[i]?.toString('latin1') === name) return fields[i + 1];
-  }
-  return undefined;
 }

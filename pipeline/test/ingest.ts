@@ -26,6 +26,7 @@ export interface Settings {
   headersTimeoutMs?: number;
   requestTimeoutMs?: number;
   onTrouble?: (reason: string | undefined) => void;
+  onUnreadable?: (reason: string | undefined) => void;
 }
 
 export interface Answer {
@@ -47,7 +48,15 @@ export class TestIngest {
   }
 
   static async start(settings: Settings): Promise<TestIngest> {
-    const { queue, now, idKey = 'id', bodyLimit = 1_048_576, connections = 1000, onTrouble } = settings;
+    const {
+      queue,
+      now,
+      idKey = 'id',
+      bodyLimit = 1_048_576,
+      connections = 1000,
+      onTrouble,
+      onUnreadable,
+    } = settings;
     const { requests = 1000, bytes = 16_777_216, backlog = 100_000 } = settings;
     const { headersTimeoutMs = 60_000, requestTimeoutMs = 60_000 } = settings;
     const counters = noCounts();
@@ -71,6 +80,7 @@ export class TestIngest {
       counters,
       durations: ingestSeconds(),
       trouble: onTrouble && new Trouble({ warn: onTrouble, info: () => onTrouble(undefined) } as never, ''),
+      ...(onUnreadable && { onUnreadable }),
       onError: (error) => console.error(error),
     });
     await app.listen({ host: '127.0.0.1', port: 0 });
