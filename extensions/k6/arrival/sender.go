@@ -88,6 +88,9 @@ func (s *sender) attempt(ctx context.Context, slot pacer.Slot, sent time.Time) (
 		s.engine.Ledger.Written(slot, s.engine.Clock.At(a.Written))
 	}
 	s.again = true
+	if a.Resent {
+		s.engine.Ledger.Retried()
+	}
 	outcome := s.engine.answered(slot, a, sent)
 	s.samples.push(ctx, slot, a.Status, sent, a.Done)
 	if !mayHelp(a.Status) {

@@ -26,6 +26,9 @@ type Answer struct {
 	// Written is when the whole request had been written, without the time of connecting; zero: not known. What the
 	// generator loses between its stamp of a request and the wire lies before it.
 	Written time.Time
+	// Resent reports that the server had closed the connection before the request came, which then went out again over
+	// a new one.
+	Resent bool
 
 	Secrets *strings.Replacer // takes them out of what is shown; nil: there are none
 }

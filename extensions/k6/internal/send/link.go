@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"os"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
@@ -13,11 +15,15 @@ import (
 // link is a Poster's connection to the ingest. Setting the socket's deadline for each request took a twentieth
 // of the CPU. So the socket keeps an earlier request's deadline, and gets a new one only when that has passed.
 type link struct {
-	net.Conn           // of k6's dialer
-	secure   net.Conn  // on top of it; TLS; nil: plain HTTP
-	deadline time.Time // of the request
-	applied  time.Time // the deadline that the socket has; never after deadline
-	lost     error     // what ended it
+	net.Conn             // of k6's dialer
+	secure   net.Conn    // on top of it; TLS; nil: plain HTTP
+	deadline time.Time   // of the request
+	applied  time.Time   // the deadline that the socket has; never after deadline
+	lost     error       // what ended it
+	wrote    int         // bytes of the request that the kernel has taken
+	answered bool        // a byte of its answer has come
+	reset    atomic.Bool // by the other side
+	peer     peer
 }
 
 // dial connects, and shakes hands, before deadline. Its errors are DialErrors: nothing has been sent.
@@ -29,6 +35,7 @@ func (p *Poster) dial(deadline time.Time) (*link, error) {
 		return nil, &DialError{err}
 	}
 	l := &link{Conn: conn}
+	l.peer.of(conn)
 	if !p.secure {
 		return l, nil
 	}
@@ -40,7 +47,7 @@ func (p *Poster) dial(deadline time.Time) (*link, error) {
 
 // expect starts a request with its deadline, which is never before the last one's.
 func (l *link) expect(now, deadline time.Time) {
-	l.deadline = deadline
+	l.deadline, l.wrote, l.answered = deadline, 0, false
 	if !l.applied.After(now) {
 		l.apply()
 	}
@@ -60,9 +67,17 @@ func (l *link) early(err error) bool {
 	return true
 }
 
+// note records whether the connection was reset. The kernel reports that once, and later an end.
+func (l *link) note(err error) {
+	if err != nil && errors.Is(err, syscall.ECONNRESET) {
+		l.reset.Store(true)
+	}
+}
+
 func (l *link) Read(b []byte) (int, error) {
 	for {
 		n, err := l.Conn.Read(b)
+		l.note(err)
 		if n > 0 || err == nil || !l.early(err) {
 			return n, err
 		}
@@ -73,7 +88,9 @@ func (l *link) Write(b []byte) (int, error) {
 	n := 0
 	for {
 		m, err := l.Conn.Write(b[n:])
-		if n += m; err == nil || !l.early(err) {
+		l.note(err)
+		n, l.wrote = n+m, l.wrote+m
+		if err == nil || !l.early(err) {
 			return n, err
 		}
 	}
@@ -88,6 +105,7 @@ func (a incoming) Read(b []byte) (n int, err error) {
 	} else {
 		n, err = a.link.Read(b)
 	}
+	a.answered = a.answered || n > 0
 	if err != nil {
 		a.lost = err
 	}
@@ -102,4 +120,12 @@ func (l *link) send(packet []byte) (err error) {
 		_, err = l.Write(packet)
 	}
 	return err
+}
+
+// unread reports whether the other side can't have read a byte of a request that failed: then it may be sent again.
+func (l *link) unread(err error) bool {
+	if l.answered || errors.Is(err, os.ErrDeadlineExceeded) {
+		return false
+	}
+	return l.wrote == 0 || !l.reset.Load() && l.refused() >= l.wrote
 }

@@ -169,31 +169,6 @@ func TestEachRequestHasItsOwnTimeout(t *testing.T) {
 	require.NoError(t, p.Post(time.Now(), nil, 1).Err)
 }
 
-// A server that closes an idle connection does not see a request that is written at that moment.
-func TestAClosedConnectionIsNotReused(t *testing.T) {
-	t.Parallel()
-	closed := make(chan struct{})
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusAccepted)
-	}))
-	server.Config.IdleTimeout = 20 * time.Millisecond
-	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateClosed {
-			closed <- struct{}{}
-		}
-	}
-	server.Start()
-	t.Cleanup(server.Close)
-	p := newTestPoster(t, server.URL, keep, longTimeout)
-	for range 3 {
-		a := p.Post(time.Now(), nil, 1)
-		require.NoError(t, a.Err)
-		require.Equal(t, http.StatusAccepted, a.Status)
-		<-closed
-		time.Sleep(time.Until(p.used.Add(idleUnchecked + time.Millisecond))) // before that the poster does not check
-	}
-}
-
 // Writing a body larger than the socket buffers has the same deadlines.
 func TestALargeBodyIsWrittenCompletely(t *testing.T) {
 	t.Parallel()
