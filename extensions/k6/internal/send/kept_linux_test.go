@@ -103,7 +103,7 @@ func blind(t *testing.T, url string) *Poster {
 		Dialer: netext.NewDialer(net.Dialer{}, nil), TLS: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // a test
 	}
 	require.NoError(t, p.Post(time.Now(), nil, 1).Err)
-	p.link.peer.look = func(uintptr) {}
+	p.Idle.links[0].peer.look = func(uintptr) {}
 	return p
 }
 

@@ -20,6 +20,7 @@ type link struct {
 	deadline time.Time   // of the request
 	applied  time.Time   // the deadline that the socket has; never after deadline
 	lost     error       // what ended it
+	used     time.Time   // the end of the last request
 	wrote    int         // bytes of the request that the kernel has taken
 	answered bool        // a byte of its answer has come
 	reset    atomic.Bool // by the other side
@@ -120,6 +121,13 @@ func (l *link) send(packet []byte) (err error) {
 		_, err = l.Write(packet)
 	}
 	return err
+}
+
+func (l *link) hangUp() {
+	if l.secure != nil {
+		_ = l.secure.Close()
+	}
+	_ = l.Close()
 }
 
 // unread reports whether the other side can't have read a byte of a request that failed: then it may be sent again.

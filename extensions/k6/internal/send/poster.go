@@ -31,7 +31,7 @@ type Ingest struct {
 	DiscardBodies bool `json:"-"` // of answers: a report has no examples of them
 }
 
-// Poster posts to the ingest over one connection, one request at a time. It writes head and body at once and
+// Poster posts to the ingest, one request at a time. It writes head and body at once and
 // reads the answer with fasthttp's parser. It skips the layers of a general client, which took a third of its
 // CPU.
 type Poster struct {
@@ -39,6 +39,7 @@ type Poster struct {
 	Opened func(time.Duration) // gets the time to open each connection; may be nil
 	Fields []byte              // more header fields of the next request, each with its line end
 	Target []byte              // of the next request's message; only where Targeted
+	Idle   *Idle               // its connections between requests; other Posters of the ingest may have the same
 
 	network   network.Network
 	address   string
@@ -49,7 +50,7 @@ type Poster struct {
 	heads     [2][]byte // request heads up to the value of Content-Length, or up to Target
 	rest      []byte    // of the first one, behind Target; nil: its path has none
 
-	link   *link // nil: none
+	link   *link // of the request under way; nil: none
 	reader *bufio.Reader
 	answer *fasthttp.Response
 	header []byte // of the answer; empty: parse the next one
@@ -58,22 +59,17 @@ type Poster struct {
 	cut    bool   // the answer came before the request had been written
 	packet []byte
 	kind   int       // of its URL
-	used   time.Time // the end of the last request
 	wrote  time.Time // when the last request had been written, without the time of connecting; zero: not known
 }
 
-const (
-	// idleMost is how long an idle connection is kept: less than servers keep it (Node 5 s, Fastify 72 s).
-	idleMost = 4 * time.Second
-	// packetSmall is the longest request that is written before its answer is read. A new connection's socket takes so
-	// many bytes at once.
-	packetSmall = 16 << 10
-)
+// packetSmall is the longest request that is written before its answer is read. A new connection's socket takes so many
+// bytes at once.
+const packetSmall = 16 << 10
 
 // NewPoster makes a Poster that connects when it posts. timeout covers a request from its start to its answer.
 func NewPoster(o Ingest, n network.Network, timeout time.Duration) *Poster {
 	p := &Poster{
-		network: n, keepAlive: o.KeepAlive, discards: o.DiscardBodies, timeout: timeout,
+		Idle: &Idle{}, network: n, keepAlive: o.KeepAlive, discards: o.DiscardBodies, timeout: timeout,
 		answer: &fasthttp.Response{}, reader: bufio.NewReaderSize(nil, headerUsual),
 	}
 	for i, path := range []string{o.Path, o.BatchPath} {
@@ -142,19 +138,18 @@ func (p *Poster) compose(body []byte, messages int) {
 }
 
 // exchange sends packet and reads the answer. A server may close a kept connection while the request is on its way. If
-// it can't have read any of it, the request goes out again, over a new connection: it has not been sent twice.
+// it can't have read any of it, the request goes out again, over another connection: it has not been sent twice.
 func (p *Poster) exchange(now time.Time) error {
-	if p.link != nil && p.stale(now) {
+	for deadline := now.Add(p.timeout); ; now = time.Now() {
+		p.link = p.Idle.take(now)
+		kept := p.link != nil
+		err := p.try(now, deadline)
+		if err == nil || !kept || !p.link.unread(err) {
+			return err
+		}
 		p.hangUp()
+		p.resent = true
 	}
-	deadline, kept := now.Add(p.timeout), p.link != nil
-	err := p.try(now, deadline)
-	if err == nil || !kept || !p.link.unread(err) {
-		return err
-	}
-	p.hangUp()
-	p.resent = true
-	return p.try(time.Now(), deadline)
 }
 
 // try sends packet over the connection, or a new one, and reads the answer.
@@ -172,8 +167,8 @@ func (p *Poster) try(now, deadline time.Time) error {
 			p.Opened(connecting)
 		}
 		p.link = l
-		p.reader.Reset(incoming{l})
 	}
+	p.reader.Reset(incoming{p.link})
 	p.link.expect(now, deadline)
 	p.cut = false
 	if len(p.packet) > packetSmall {
@@ -251,11 +246,15 @@ func (p *Poster) conclude(err error) Answer {
 	if p.discards {
 		a.Body = func() []byte { return nil }
 	}
-	if p.link != nil && (err != nil || !p.reusable()) {
-		p.hangUp()
-	}
 	a.Done = time.Now()
-	p.used = a.Done
+	switch {
+	case p.link == nil:
+	case err != nil || !p.reusable():
+		p.hangUp()
+	default:
+		p.Idle.put(p.link, a.Done)
+		p.link = nil
+	}
 	return a
 }
 
@@ -286,15 +285,7 @@ func (p *Poster) reusable() bool {
 		p.answer.StatusCode() != fasthttp.StatusSwitchingProtocols
 }
 
-// stale reports whether a connection has been idle for too long or was closed.
-func (p *Poster) stale(now time.Time) bool {
-	return now.Sub(p.used) > idleMost || p.link.closed()
-}
-
 func (p *Poster) hangUp() {
-	if p.link.secure != nil {
-		_ = p.link.secure.Close()
-	}
-	_ = p.link.Close()
+	p.link.hangUp()
 	p.link = nil
 }
