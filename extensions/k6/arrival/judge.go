@@ -53,9 +53,12 @@ func (e *engine) scene() *report.Scene {
 	return s
 }
 
-// sendersBy names what limits the senders.
+// sendersBy names what limits the senders; empty: a caller sends.
 func (e *engine) sendersBy() string {
-	if e.ownBodies.Load() {
+	switch {
+	case e.external != nil:
+		return ""
+	case e.ownBodies.Load():
 		return "SENDERS, or senders of new Run()"
 	}
 	return "SENDERS, in ingest and matrix CONNECTIONS, or maxSenders of new Run()"

@@ -72,6 +72,9 @@ func (e Evidence) lateBy(limit float64) (why, remedy string) {
 		return fmt.Sprintf("the generator was out of CPU in %d of the %d seconds in which it was", own, late),
 			lower + " or give it more cores"
 	case 100*e.Unattended >= int64(max(1, e.Run.Account.Requests.Scheduled)): // as many requests as affect a p99
+		if e.SendersBy == "" {
+			return words.Count(int(e.Unattended)) + " requests were taken after they were due", lower
+		}
 		why = fmt.Sprintf("%s requests were due while all %s waited for answers%s",
 			words.Count(int(e.Unattended)), words.Plural(e.Senders, "sender"), after(facts.Cause(e.Run)))
 		more := e.moreSenders()

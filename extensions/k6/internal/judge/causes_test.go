@@ -49,6 +49,9 @@ func TestTheCauseOfALateGeneratorIsWhatTheEvidenceShows(t *testing.T) {
 			"the generator was out of CPU in 10 of the 10 seconds", "give it more cores"},
 		"senders": {func(*report.Interval) {}, func(e *Evidence) { e.Unattended, e.Run.Latency.HTTP = 9000, latency(120) },
 			"9,000 requests were due while all 64 senders waited", "Give it 256 senders (SENDERS"},
+		"a caller that takes them late": {func(*report.Interval) {},
+			func(e *Evidence) { e.Unattended, e.SendersBy = 9000, "" },
+			"9,000 requests were taken after they were due", "Lower the rate"},
 		"nothing that was used up": {func(*report.Interval) {}, nil, "something paused it for a short time",
 			"Lower the rate"},
 	} {
