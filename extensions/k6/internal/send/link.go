@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -41,6 +42,10 @@ func (p *Poster) dial(deadline time.Time) (*link, error) {
 		return l, nil
 	}
 	if l.secure, err = network.Secure(ctx, l, p.network.TLS, p.address, "http/1.1"); err != nil {
+		// What a server answers that has no such protocol (RFC 7301, 3.2); crypto/tls has no type for it.
+		if strings.Contains(err.Error(), "no application protocol") || strings.Contains(err.Error(), "unadvertised ALPN") {
+			err = errOffer
+		}
 		return nil, &DialError{err}
 	}
 	return l, nil

@@ -52,11 +52,12 @@ type Poster struct {
 
 	link   *link // of the request under way; nil: none
 	reader *bufio.Reader
-	answer *fasthttp.Response
-	header []byte // of the answer; empty: parse the next one
-	closes bool   // the server closes the connection after the answer
-	resent bool   // the request went out again over a new connection
-	cut    bool   // the answer came before the request had been written
+	answer *fasthttp.Response // without its body
+	kept   []byte             // the beginning of that
+	header []byte             // of the answer; empty: parse the next one
+	closes bool               // the server closes the connection after the answer
+	resent bool               // the request went out again over a new connection
+	cut    bool               // the answer came before the request had been written
 	packet []byte
 	kind   int       // of its URL
 	wrote  time.Time // when the last request had been written, without the time of connecting; zero: not known
@@ -238,7 +239,7 @@ var longAgo = time.Unix(1, 0)
 
 // conclude turns the result of an exchange into an Answer.
 func (p *Poster) conclude(err error) Answer {
-	a := Answer{Body: p.answer.Body, Err: err, Written: p.wrote, Resent: p.resent}
+	a := Answer{Body: p.body, Err: err, Written: p.wrote, Resent: p.resent}
 	if err == nil {
 		a.Status = p.answer.StatusCode()
 		a.To = p.redirect()
