@@ -9,7 +9,7 @@ import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 import { rate as perSecond } from './lib/words.js';
 
-const { RATE: rate, WARMUP, DURATION: duration, P99: limit, DRAIN: drain } = settings('capacity');
+const { RATE: rate, WARMUP, DURATION: duration, P99: limit, DRAIN: drain, SENDERS } = settings('capacity');
 
 const run = new Run({
   name: 'capacity',
@@ -24,6 +24,7 @@ const run = new Run({
   }),
   senders: 4,
   inFlight: 64,
+  maxSenders: SENDERS,
   drain,
   // In a short run a stall may be of the machine, so it waits longer.
   idle: duration < 5 ? drain : Math.min(drain, 2),

@@ -27,8 +27,9 @@ const run = new Run({
     phases: [{ name: 'steady', duration: DURATION, arrivalRate: RATE }],
     flows: flows.direct,
   }),
-  senders: Math.min(CONNECTIONS, 4),
-  inFlight: Math.ceil(CONNECTIONS / 4),
+  senders: 4,
+  inFlight: 16,
+  maxSenders: CONNECTIONS,
   canary: false, // it uses relay and broker
 });
 

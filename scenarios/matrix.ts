@@ -9,7 +9,7 @@ import { rate as perSecond } from './lib/words.js';
 
 const { RATE: rate, DURATION: duration, WARMUP, CONNECTIONS: connections, ALONE: alone } = settings('matrix');
 
-type Load = Pick<RunOptions, 'profile' | 'senders' | 'inFlight' | 'canary' | 'drain' | 'idle'>;
+type Load = Pick<RunOptions, 'profile' | 'senders' | 'inFlight' | 'maxSenders' | 'canary' | 'drain' | 'idle'>;
 
 const throughPipeline: Load = {
   profile: profileOf(perSecond(rate, 'requests'), {
@@ -19,17 +19,18 @@ const throughPipeline: Load = {
     ],
     flows: flows.direct,
   }),
-  senders: Math.min(connections, 4),
-  inFlight: Math.ceil(connections / 4),
+  senders: 4,
+  inFlight: 16,
+  maxSenders: connections,
 };
 
 // There is nothing to wait for.
 const generatorAlone: Load = {
   profile: profileOf('the generator alone', {
-    phases: [{ name: 'alone', duration, vus: connections }],
+    phases: [{ name: 'alone', duration, vus: connections ?? 64 }],
     flows: flows.direct,
   }),
-  inFlight: Math.min(connections, 64),
+  inFlight: Math.min(connections ?? 64, 64),
   canary: false,
   drain: 0.1,
   idle: 0.1,

@@ -18,7 +18,7 @@ const run = new Run({
     ramp: { duration: RAMP_DURATION, arrivalRate: WARMUP_RATE, rampTo: RATE },
     sustained: { duration: SUSTAINED_DURATION, arrivalRate: RATE },
   },
-  senders: SENDERS,
+  maxSenders: SENDERS,
 });
 
 export const options = {

@@ -7,7 +7,7 @@ import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 
-const { RATE, DURATION } = settings('smoke');
+const { RATE, DURATION, SENDERS } = settings('smoke');
 const run = new Run({
   name: 'smoke',
   ...setting(),
@@ -15,6 +15,7 @@ const run = new Run({
     phases: [{ name: 'steady', duration: DURATION, arrivalRate: RATE }],
     flows: flows.mixed,
   }),
+  maxSenders: SENDERS,
 });
 
 export const options = {

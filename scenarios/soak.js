@@ -13,7 +13,7 @@ import { line as lineOf } from './lib/step.js';
 import { UNKNOWN } from './lib/unknown.js';
 import { clock } from './lib/words.js';
 
-const { HOURS, RATE, LINE_MINUTES, GROWTH_LIMIT, DRIFT_LIMIT } = settings('soak');
+const { HOURS, RATE, SENDERS, LINE_MINUTES, GROWTH_LIMIT, DRIFT_LIMIT } = settings('soak');
 const seconds = HOURS * 3600;
 const line = Math.min(seconds, LINE_MINUTES * 60);
 const lines = Math.ceil(seconds / line);
@@ -30,6 +30,7 @@ const run = new Run({
     })),
     flows: flows.mixed,
   }),
+  maxSenders: SENDERS,
   question: { kind: 'steadiness' },
 });
 

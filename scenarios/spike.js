@@ -11,7 +11,8 @@ import { setting } from './lib/setting.js';
 import { UNKNOWN } from './lib/unknown.js';
 import { duration, rate } from './lib/words.js';
 
-const { RATE, SPIKE_RATE, BEFORE, SPIKE_DURATION, AFTER, BACK, DRAIN_LIMIT, BACK_LIMIT } = settings('spike');
+const { RATE, SPIKE_RATE, BEFORE, SPIKE_DURATION, AFTER, SENDERS, BACK, DRAIN_LIMIT, BACK_LIMIT } =
+  settings('spike');
 
 const run = new Run({
   name: 'spike',
@@ -29,6 +30,7 @@ const run = new Run({
   ),
   senders: 4,
   inFlight: 64,
+  maxSenders: SENDERS,
   question: { kind: 'recovery', factor: BACK },
 });
 

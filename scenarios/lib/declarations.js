@@ -137,9 +137,21 @@ export const requested = () => ({
   WARMUP: seconds(5, 'at RATE before, not measured', { min: 0.1 }),
   P99: limit(250),
   TIMEOUT: timeout(),
+  ...senders(),
   RETRIES: number(0, '', 'how often a request is repeated', { max: 100, whole: true }),
   KEEPALIVE: flag(true, 'false: a connection for each request'),
 });
+/** SENDERS of scripts whose native senders grow by themselves. */
+const senders = () => ({
+  SENDERS: count('', '', 'requests under way at most (as RATE needs, up to 4096)', {
+    max: 10_000,
+  }),
+});
+/** CONNECTIONS of scripts that have the same limit under that name. */
+const connections = (/** @type {string} */ more = '') =>
+  count('', '', `HTTP connections at most (as RATE needs, up to 4096)${more}`, {
+    max: 10_000,
+  });
 const timeout = () => seconds(10, 'that a request may take', { min: 0.1 });
 const limit = (/** @type {number} */ fallback, /** @type {Range} */ range = {}) =>
   number(fallback, 'ms', 'of arrival p99 at which the run fails', range);
@@ -156,7 +168,7 @@ const span = (/** @type {string} */ phase) => text('', `s of the phase ${phase},
 
 /** Settings of each script of scenarios/, in reading order. */
 export const scripts = {
-  smoke: () => ({ RATE: rate(50), DURATION: seconds(5, 'of the load') }),
+  smoke: () => ({ RATE: rate(50), DURATION: seconds(5, 'of the load'), ...senders() }),
   ramp: () => ({
     PROFILE: text('profiles/ramp.yml', 'a file with phases and flows, seen from scenarios/'),
     WARMUP_RATE: number('', 'requests/s', "before the ramp, instead of the profile's"),
@@ -164,7 +176,7 @@ export const scripts = {
     WARMUP_DURATION: span('warm-up'),
     RAMP_DURATION: span('ramp'),
     SUSTAINED_DURATION: span('sustained'),
-    SENDERS: count(64, '', 'VUs that send, each one request at a time', { max: 10_000 }),
+    ...senders(),
     P99: limit(250),
   }),
   sweep: () => ({
@@ -209,7 +221,7 @@ export const scripts = {
     RATE: rate(200, { min: 1, max: 1e6 }),
     DURATION: seconds(10, 'at RATE', { min: 0.5, max: 86_400 }),
     WARMUP: seconds(2, 'before, not measured', { min: 0.1 }),
-    CONNECTIONS: count(64, '', 'HTTP connections that requests are sent over', { max: 1024 }),
+    CONNECTIONS: connections('; 64 with ALONE'),
     ALONE: flag(false, 'true: as fast as it goes, against a server that answers and passes nothing on'),
   }),
   sessions: () => ({
@@ -225,6 +237,7 @@ export const scripts = {
     DURATION: seconds(10, 'at RATE', { min: 1, max: 86_400 }),
     P99: limit(100, { min: 1 }),
     DRAIN: seconds(10, 'for messages in flight to arrive', { min: 1 }),
+    ...senders(),
   }),
   spike: () => ({
     RATE: number(200, 'requests/s', 'before and after the burst', { min: 1 }),
@@ -232,6 +245,7 @@ export const scripts = {
     BEFORE: seconds(20, 'before the burst', { min: 1 }),
     SPIKE_DURATION: seconds(5, 'of the burst', { min: 0.1 }),
     AFTER: seconds(40, 'after the burst', { min: 1 }),
+    ...senders(),
     BACK: number(2, '', 'p99 is back at so many times the worst one before', { min: 1 }),
     DRAIN_LIMIT: seconds(after, 'to drain the backlog, or the run fails; by default AFTER'),
     BACK_LIMIT: seconds(after, 'until p99 is back, or the run fails; by default AFTER'),
@@ -239,13 +253,14 @@ export const scripts = {
   soak: () => ({
     HOURS: number(2, 'h', 'of the load', { min: 0.001, max: 168 }),
     RATE: rate(200, { min: 1 }),
+    ...senders(),
     LINE_MINUTES: number(60, 'minutes', 'between two lines on the terminal', { min: 0.02 }),
     GROWTH_LIMIT: number(32, 'MB', 'that a process of the pipeline may grow by, or the run fails'),
     DRIFT_LIMIT: number(50, 'ms', 'that p99 may grow by, or the run fails'),
   }),
   ingest: () => ({
     ...steady(),
-    CONNECTIONS: count(64, '', 'HTTP connections that requests are sent over', { max: 1024 }),
+    CONNECTIONS: connections(),
     ...queue(),
   }),
   queue: () => ({

@@ -26,6 +26,7 @@ export function takes(set, { ingest }) {
     idFormat: set.ID_FORMAT,
     idFrom: set.ID_FROM,
     timeout: set.TIMEOUT,
+    maxSenders: set.SENDERS,
   };
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"regexp"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fuzz"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
@@ -36,6 +38,7 @@ func (o *options) check() error {
 			return err
 		}
 	}
+	o.limitSenders()
 	return nil
 }
 
@@ -91,8 +94,15 @@ func (o *options) checkNumbers() error {
 	case !idKey.MatchString(o.ID):
 		return fmt.Errorf("id %q is not the name of a field: letters, digits and _, "+
 			"with dots between nested ones (meta.id)", o.ID)
-	case o.Senders < 1 || o.Senders > 10_000:
-		return fmt.Errorf("senders %d is outside 1 to 10000", o.Senders)
+	case o.Senders < 1 || o.Senders > report.SendersMost:
+		return fmt.Errorf("senders %d is outside 1 to %d", o.Senders, report.SendersMost)
+	case o.MaxSenders < 0 || o.MaxSenders > report.SendersMost:
+		return fmt.Errorf("maxSenders %d (SENDERS) is outside 1 to %d", o.MaxSenders, report.SendersMost)
+	case o.MaxSenders > 0 && o.profile.Closed():
+		return errors.New("maxSenders (SENDERS) is for the open model, and the phases of this profile say how many " +
+			"send (vus): leave it out")
+	case o.MaxSenders > 0 && o.Publishers != nil:
+		return errors.New("maxSenders (SENDERS) is for requests, and publishers.connections send here: leave it out")
 	case o.InFlight < 1 || o.InFlight > 10_000:
 		return fmt.Errorf("inFlight %d is outside 1 to 10000", o.InFlight)
 	case o.SenderConnections < 1 || o.SenderConnections > 100:
@@ -173,10 +183,37 @@ func (o *options) checkNames() error {
 // DNS, the canary.
 const spareFiles = 64
 
+// sendersUsual is the limit of the senders where a script sets none.
+const sendersUsual = 4096
+
+// mostSenders is how many requests all instances together may have under way: maxSenders, or what the busiest phase of
+// the open model needs if each request takes its whole time-out, up to sendersUsual and to what the files allow that
+// this process may open.
+func (o *options) mostSenders(files uint64) int {
+	least := o.Senders * o.InFlight
+	switch {
+	case o.profile.Closed() || o.Publishers != nil:
+		return least
+	case o.MaxSenders > 0:
+		return o.MaxSenders
+	}
+	most := int(min(sendersUsual, math.Ceil(o.profile.Peak()*o.Timeout.duration().Seconds())))
+	others := uint64(max(o.profile.Subscribers(), o.from.Connections) + o.from.Files + spareFiles)
+	return max(least, min(most, int(min(files-min(files, others), sendersUsual))))
+}
+
+// limitSenders holds the senders that a run begins with to maxSenders.
+func (o *options) limitSenders() {
+	if o.MaxSenders > 0 {
+		o.InFlight = min(o.InFlight, o.MaxSenders)
+		o.Senders = min(o.Senders, o.MaxSenders/o.InFlight)
+	}
+}
+
 // checkFiles refuses a run that needs more connections than this process may open files, before anything is
 // connected.
 func (o *options) checkFiles(part segment.Segment, limit uint64) error {
-	senders := o.Senders * o.InFlight
+	senders := max(o.Senders*o.InFlight, o.MaxSenders)
 	role := "senders"
 	switch {
 	case o.Publishers != nil:

@@ -49,6 +49,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		return errors.New("collect() runs once in a run: give its scenario one VU and one iteration")
 	}
 	defer e.consumers.release()
+	e.crew.ctx = ctx
 	test := lib.GetExecutionState(ctx)
 	e.test.Store(test)
 	e.judging.Begin(state.Options.Thresholds, test)
@@ -162,6 +163,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		return errors.Join(err, e.write()) // a script may have no summary, and the last report may be minutes old
 	}
 	stopTending()
+	e.crew.posts.Wait() // all are answered: no more than their samples is left
 	if e.canary != nil {
 		e.canary.Settle(ctx)
 	}

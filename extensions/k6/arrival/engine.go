@@ -30,6 +30,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
@@ -54,6 +55,9 @@ type engine struct {
 	handles      handles                // requests that scripts or a caller send
 	ownBodies    atomic.Bool            // the script or the caller sends, perhaps with other bodies than the run's
 	attended     attended               // whether a sender has come
+	crew         crew                   // more senders, as the load needs them
+	idle         send.Idle              // connections of the senders of an open load between requests
+	senders      int                    // requests that all instances may have under way at most
 	consumers    *consumers             // VUs of a script that receives
 	external     *External              // the caller that sends in place of k6; nil: k6 sends
 	unauthorized atomic.Int64           // requests answered 401 before any was accepted
@@ -96,6 +100,8 @@ func newEngine(o *options, part segment.Segment) *engine {
 		opened:    make(chan struct{}),
 		secrets:   o.Ingest.Secrets(),
 	}
+	e.senders = o.mostSenders(openFiles())
+	e.crew.engine, e.crew.most = e, part.Scale(e.senders)-part.Scale(o.Senders*o.InFlight)
 	id, own := cmp.Or(o.RunID, newRunID()), e.levelled()
 	e.Parts = run.Parts{
 		ID: id, Name: part.Name(id), Profile: own, Course: schedule.New(due), Count: e.count, Distrust: e.distrust,

@@ -2,6 +2,7 @@ package arrival
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -35,4 +36,29 @@ func TestConnectionsBeyondTheOpenFileLimitAreRefused(t *testing.T) {
 
 	third := segmentOf(t, "0:1/3", "0,1/3,2/3,1")
 	assert.NoError(t, o.checkFiles(third, 5069), "an instance needs files for its share only")
+}
+
+func TestSendersGrowToWhatTheLoadNeeds(t *testing.T) {
+	t.Parallel()
+	const files = 100_000
+	of := func(load string, change func(o *options)) *options {
+		o := defaults()
+		var err error
+		o.profile, err = profile.Parse("p", "phases: ["+load+"]\nflows: [{name: direct}]")
+		require.NoError(t, err)
+		change(&o)
+		o.limitSenders()
+		return &o
+	}
+	none := func(*options) {}
+	slow, fast := "{duration: 1, arrivalRate: 1}", "{duration: 1, arrivalRate: 10, rampTo: 200}"
+	assert.Equal(t, 64, of(slow, none).mostSenders(files), "as many as there are at the beginning")
+	assert.Equal(t, 2000, of(fast, none).mostSenders(files), "the rate, for as long as a request may take")
+	assert.Equal(t, 400, of(fast, func(o *options) { o.Timeout = seconds(2 * time.Second) }).mostSenders(files))
+	assert.Equal(t, 935, of(fast, none).mostSenders(1000), "the open files leave so many")
+	assert.Equal(t, sendersUsual, of("{duration: 1, arrivalRate: 1e6}", none).mostSenders(files))
+	limited := of(fast, func(o *options) { o.MaxSenders, o.InFlight = 30, 8 })
+	assert.Equal(t, 30, limited.mostSenders(files))
+	assert.Equal(t, 3, limited.Senders, "24 may be under way before they grow")
+	assert.Equal(t, 8, of("{duration: 1, vus: 8}", func(o *options) { o.Senders = 8 }).mostSenders(files))
 }

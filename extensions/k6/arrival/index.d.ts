@@ -187,6 +187,12 @@ export interface RunOptions {
   idFrom?: string;
   /** VUs that send, 1 to 10,000. Default 64. In the closed model the profile's phases define them (`vus`). */
   senders?: number;
+  /**
+   * Requests under way at most, 1 to 10,000, with `send()` and `pump()` in the open model. Where all VUs wait for answers, more senders
+   * join them, without VUs, so that requests go out when they are due. Default: what the highest rate needs if each request takes the
+   * whole `timeout`, up to 4,096 and to the limit of open files. With `next()` there are as many as `senders`.
+   */
+  maxSenders?: number;
   /** Requests in flight of each sender with `pump()`, 1 to 10,000. Default 1. */
   inFlight?: number;
   /** Connections of a script's own sender, 1 (default) to 100, for the check of the limit of open files. */

@@ -29,8 +29,9 @@ func (e *engine) judge(r *report.Run, doubts []string, ran time.Duration) report
 	return judge.Of(judge.Evidence{
 		Run: r, CutOff: cutOff, Doubts: doubts, Limits: rules,
 		Replaced: replaced, Aborted: aborted, Cores: runtime.GOMAXPROCS(0), Unattended: e.open.Unattended(),
-		AtMostOnce: e.options.from.AtMostOnce, Halted: e.IsHalted(), Senders: e.options.Senders,
-		Unread: e.options.from.Unread,
+		AtMostOnce: e.options.from.AtMostOnce, Halted: e.IsHalted(), Senders: e.senders,
+		SendersBy: e.sendersBy(),
+		Unread:    e.options.from.Unread,
 	})
 }
 
@@ -44,13 +45,27 @@ func (e *engine) scene() *report.Scene {
 		}
 	}
 	if e.external == nil && e.options.Publishers == nil && !e.options.profile.Closed() {
-		s.InFlight = e.segment.Scale(e.options.Senders * e.options.InFlight)
+		s.InFlight = e.segment.Scale(e.senders)
+		if e.ownBodies.Load() {
+			s.InFlight = e.segment.Scale(e.options.Senders)
+		}
 	}
 	e.note(func() { s.Abandoned = e.abandoned })
 	if first := e.foreign.Load(); first != nil {
 		s.Sample, s.Carries = report.ExcerptOf(*first), e.carries(*first)
 	}
 	return s
+}
+
+// sendersBy names what limits the senders; empty: a caller sends.
+func (e *engine) sendersBy() string {
+	switch {
+	case e.external != nil:
+		return ""
+	case e.ownBodies.Load():
+		return "SENDERS, or senders of new Run()"
+	}
+	return "SENDERS, in ingest and matrix CONNECTIONS, or maxSenders of new Run()"
 }
 
 // carries reports whether a message has the run's id in some form.

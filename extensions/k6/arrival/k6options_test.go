@@ -30,7 +30,7 @@ const thirty = "phases: [{duration: 1, arrivalRate: 30}]\nflows: [{name: direct}
 func TestOptionsOfK6HoldForTheSender(t *testing.T) {
 	t.Parallel()
 	opened := func(options lib.Options) int64 {
-		s := newScript(t, &fake.Pipeline{}, thirty, "")
+		s := newScript(t, &fake.Pipeline{}, thirty, "maxSenders: 1")
 		s.state.Options = options
 		r := s.runWith(1, sendAll(s))
 		require.Equal(t, 30, r.Account.Arrived)

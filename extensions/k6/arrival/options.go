@@ -41,6 +41,7 @@ type options struct {
 	Body       string                    `json:"body"`
 	Fuzz       *fuzzOptions              `json:"fuzz"`
 	Senders    int                       `json:"senders"`
+	MaxSenders int                       `json:"maxSenders"` // 0: see mostSenders
 	InFlight   int                       `json:"inFlight"`
 	Publishers *send.PublisherOptions    `json:"publishers"`
 	Timeout    seconds                   `json:"timeout"`

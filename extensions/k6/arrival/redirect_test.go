@@ -68,7 +68,7 @@ func TestBodiesOfAnswersAreDiscarded(t *testing.T) {
 		http.Error(w, strings.Repeat("a secret", 4000), http.StatusForbidden)
 	})
 	for discard, example := range map[bool]string{false: "a secret", true: ""} {
-		s := newScript(t, &fake.Pipeline{}, twenty, at(url, ""))
+		s := newScript(t, &fake.Pipeline{}, twenty, "maxSenders: 1, "+at(url, ""))
 		s.state.Options = lib.Options{DiscardResponseBodies: null.BoolFrom(discard)}
 		r := s.runWith(1, sendAll(s))
 		require.Len(t, r.Errors, 1)

@@ -102,11 +102,30 @@ func TestRejectedAndUnansweredRequestsAreCountedApart(t *testing.T) {
 func TestALateGeneratorNamesItsBottleneck(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Freeze: fake.Freeze{Nth: 100, For: 500 * time.Millisecond}}
-	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 300}]\nflows: [{name: direct}]", "").run()
+	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 300}]\nflows: [{name: direct}]", "maxSenders: 16").run()
 	assert.Equal(t, report.Pass, r.Verdict.Result, "no limit depends on it")
 	// During the freeze 150 requests fall due, and all 16 senders wait for answers.
-	assert.Regexp(t, `the generator was late: .*; ([\d,]+ requests were due while all senders waited for answers|`+
+	assert.Regexp(t, `the generator was late: .*; ([\d,]+ requests were due while all 16 senders waited for answers|`+
 		`the hypervisor took [\d.]+ % of this host's CPU|the host was saturated in)`, strings.Join(r.Verdict.Doubts, "\n"))
+}
+
+// Regression: what fell due while the ingest stood still waited for a sender. That was the generator's lateness, so the
+// run was invalid instead of failed, exactly under overload.
+func TestAPauseOfTheIngestMakesNoRequestLate(t *testing.T) {
+	t.Parallel()
+	for name, run := range map[string]func(*script) *report.Run{"send": (*script).run, "pump": (*script).pumped} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			// 300 requests fall due meanwhile: the late ones would be 280 or more.
+			f := &fake.Pipeline{Freeze: fake.Freeze{Nth: 100, For: time.Second}}
+			s := newScript(t, f, "phases: [{duration: 2, arrivalRate: 300}]\nflows: [{name: direct}]", "senders: 16")
+			r := run(s)
+			assert.Less(t, s.module.root.engine.open.Unattended(), int64(200))
+			assert.Equal(t, 600, r.Account.Arrived)
+			assert.Equal(t, 600, r.Account.Requests.Sent)
+			assert.True(t, r.Account.Balanced)
+		})
+	}
 }
 
 // Regression: such a run passed, as an empty Trend has a p99 of 0, below every threshold.

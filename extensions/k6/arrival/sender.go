@@ -35,6 +35,9 @@ type sender struct {
 func newSender(e *engine, state *lib.State) *sender {
 	p := send.NewPoster(withK6(e.options.Ingest, state.Options), e.trust.Of(state), e.options.Timeout.duration())
 	p.Opened = func(took time.Duration) { e.note(func() { e.connects.Add(took.Microseconds()) }) }
+	if !e.Pacer.Closed() && !state.Options.LocalIPs.Valid { // else each sender keeps its own
+		p.Idle = &e.idle
+	}
 	s := &sender{
 		Poster: p, limit: state.RPSLimit, engine: e, waiter: schedule.NewWaiter(),
 		samples: &requestSamples{engine: e, state: state, urls: p.URLs},
@@ -57,12 +60,24 @@ func (s *sender) leaves(left, written time.Time) {
 	e.Ledger.LeftAndWritten(s.slot, e.Clock.At(left), e.Clock.At(written))
 }
 
+// send takes the next request and sends it. It reports false when none is left.
 func (s *sender) send(ctx context.Context) bool {
 	e := s.engine
+	e.crew.free.Add(1)
 	slot, ok := e.take(ctx, s.waiter)
+	last := e.crew.free.Add(-1) == 0
 	if !ok {
 		return false
 	}
+	if last && e.crew.send(s.samples.state, slot) {
+		return true
+	}
+	return s.post(ctx, slot)
+}
+
+// post sends a request, and reports whether it may send another one.
+func (s *sender) post(ctx context.Context, slot pacer.Slot) bool {
+	e := s.engine
 	s.body = e.Bodies.Append(s.body[:0], slot)
 	if s.Targeted() {
 		s.Target = e.Bodies.AppendTarget(s.Target[:0], slot, 0)
@@ -106,6 +121,9 @@ func (s *sender) attempt(ctx context.Context, slot pacer.Slot) (ledger.Outcome, 
 		s.engine.Ledger.Written(slot, s.engine.Clock.At(a.Written))
 	}
 	s.again = true
+	if a.Resent {
+		s.engine.Ledger.Retried()
+	}
 	outcome := s.engine.answered(slot, a, a.Left)
 	s.samples.push(ctx, slot, a.Status, a.Left, a.Done)
 	if !mayHelp(a.Status) {

@@ -270,7 +270,7 @@ func TestConnectTimesAreReported(t *testing.T) {
 	t.Parallel()
 	for keepAlive, want := range map[bool]int64{false: 20, true: 1} {
 		s := newScript(t, &fake.Pipeline{}, twenty,
-			fmt.Sprintf("ingest: { url: 'PIPELINE', keepAlive: %t }", keepAlive))
+			fmt.Sprintf("maxSenders: 1, ingest: { url: 'PIPELINE', keepAlive: %t }", keepAlive))
 		s.runWith(1, func(ctx context.Context, e *engine) {
 			for vu := newSender(e, s.state); vu.send(ctx); {
 			}

@@ -72,9 +72,16 @@ func (e Evidence) lateBy(limit float64) (why, remedy string) {
 		return fmt.Sprintf("the generator was out of CPU in %d of the %d seconds in which it was", own, late),
 			lower + " or give it more cores"
 	case 100*e.Unattended >= int64(max(1, e.Run.Account.Requests.Scheduled)): // as many requests as affect a p99
-		why = fmt.Sprintf("%s requests were due while all senders waited for answers%s",
-			words.Count(int(e.Unattended)), after(facts.Cause(e.Run)))
-		return why, fmt.Sprintf("Give it %s senders (SENDERS, or senders of new Run()), or lower the rate", e.moreSenders())
+		if e.SendersBy == "" {
+			return words.Count(int(e.Unattended)) + " requests were taken after they were due", lower
+		}
+		why = fmt.Sprintf("%s requests were due while all %s waited for answers%s",
+			words.Count(int(e.Unattended)), words.Plural(e.Senders, "sender"), after(facts.Cause(e.Run)))
+		more := e.moreSenders()
+		if more > report.SendersMost {
+			return why, lower
+		}
+		return why, fmt.Sprintf("Give it %s senders (%s), or lower the rate", words.Count(more), e.SendersBy)
 	}
 	if cause := facts.Cause(e.Run); cause != "" { // senders that have ended are late
 		return cause, lower
@@ -87,7 +94,7 @@ func (e Evidence) lateBy(limit float64) (why, remedy string) {
 
 // moreSenders is how many senders the load needs: as many as requests are under way at once when each takes as long
 // as the slowest hundredth, in powers of two.
-func (e Evidence) moreSenders() string {
+func (e Evidence) moreSenders() int {
 	most := 0.0
 	for _, s := range e.Run.Steps {
 		if s.DurationS > 0 {
@@ -95,7 +102,7 @@ func (e Evidence) moreSenders() string {
 		}
 	}
 	needed := max(2*float64(e.Senders), most*value(e.Run.Latency.HTTP.P99)/1000, 2)
-	return words.Count(int(math.Exp2(math.Ceil(math.Log2(needed)))))
+	return int(math.Exp2(math.Ceil(math.Log2(needed))))
 }
 
 // lowerRate is the advice to lower the rate, with the highest one that was sent in a second without lateness above

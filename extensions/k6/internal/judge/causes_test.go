@@ -28,7 +28,7 @@ func lateBy(change func(s *report.Interval)) Evidence {
 		}
 		r.Steps = []report.Step{{Name: "hold", Measured: true, DurationS: 20, Requests: 30_000}}
 	})
-	return Evidence{Run: r, Cores: 2, Senders: 64, Limits: []report.Rule{p99Below(5, 10)}}
+	return Evidence{Run: r, Cores: 2, Senders: 64, SendersBy: "SENDERS", Limits: []report.Rule{p99Below(5, 10)}}
 }
 
 func TestTheCauseOfALateGeneratorIsWhatTheEvidenceShows(t *testing.T) {
@@ -48,7 +48,10 @@ func TestTheCauseOfALateGeneratorIsWhatTheEvidenceShows(t *testing.T) {
 		"its own cores": {func(s *report.Interval) { s.Generator.CPUPercent = new(195.0) }, nil,
 			"the generator was out of CPU in 10 of the 10 seconds", "give it more cores"},
 		"senders": {func(*report.Interval) {}, func(e *Evidence) { e.Unattended, e.Run.Latency.HTTP = 9000, latency(120) },
-			"9,000 requests were due while all senders waited", "Give it 256 senders (SENDERS"},
+			"9,000 requests were due while all 64 senders waited", "Give it 256 senders (SENDERS"},
+		"a caller that takes them late": {func(*report.Interval) {},
+			func(e *Evidence) { e.Unattended, e.SendersBy = 9000, "" },
+			"9,000 requests were taken after they were due", "Lower the rate"},
 		"nothing that was used up": {func(*report.Interval) {}, nil, "something paused it for a short time",
 			"Lower the rate"},
 	} {
@@ -63,6 +66,16 @@ func TestTheCauseOfALateGeneratorIsWhatTheEvidenceShows(t *testing.T) {
 			assert.Contains(t, rule.Remedy, c.remedy)
 		})
 	}
+}
+
+func TestMoreSendersThanMayBeAreNoAdvice(t *testing.T) {
+	t.Parallel()
+	e := lateBy(func(*report.Interval) {})
+	e.Unattended, e.Senders = 9000, 8000
+	rule := ruleNamed(t, Of(e), lateRule)
+	assert.Contains(t, rule.Reason, "while all 8,000 senders waited")
+	assert.Contains(t, rule.Remedy, "Lower the rate")
+	assert.NotContains(t, rule.Remedy, "senders")
 }
 
 // Regression: with 503s that the script allows, the lateness was blamed on them.

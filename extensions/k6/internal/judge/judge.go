@@ -25,7 +25,8 @@ type Evidence struct {
 	Aborted    []report.Rule // limits with abortOnFail that ended the run
 	Cores      int           // that the generator may use
 	Unattended int64         // requests that were late because all senders waited for answers
-	Senders    int           // that the run has; 0: they do not limit it
+	Senders    int           // that the run may have; 0: they do not limit it
+	SendersBy  string        // the settings that say so; empty: a caller sends
 	AtMostOnce bool          // QoS 0: a loss is counted, but breaks no rule
 	Halted     bool          // the load was halted early: one reason is enough for missing messages
 	Unread     string        // where arrivals wait until they are read; empty: in the subscriber's socket

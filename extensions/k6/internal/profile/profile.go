@@ -87,6 +87,14 @@ func (p *Profile) Duration() (d time.Duration) {
 	return d
 }
 
+// Peak is the highest rate of the open model's phases, in requests per second.
+func (p *Profile) Peak() (most float64) {
+	for _, ph := range p.Phases {
+		most = max(most, ph.Rate, ph.RampTo)
+	}
+	return most
+}
+
 // Most is the highest concurrency of the closed model's phases.
 func (p *Profile) Most() (most int) {
 	for _, ph := range p.Phases {

@@ -2,6 +2,9 @@ package report
 
 import "github.com/arrival-bench/arrival/extensions/k6/internal/words"
 
+// SendersMost is how many senders a run may be given.
+const SendersMost = 10_000
+
 // RequestStage is the stage of errors of requests.
 const RequestStage = "request"
 

@@ -28,6 +28,9 @@ type Answer struct {
 	// Written is when the whole request had been written, without the time of connecting; zero: not known. What the
 	// generator loses between the two, as when it is paused, may lie before the wire or behind it.
 	Written time.Time
+	// Resent reports that the server had closed the connection before the request came, which then went out again over
+	// a new one.
+	Resent bool
 
 	Secrets *strings.Replacer // takes them out of what is shown; nil: there are none
 }
@@ -38,6 +41,29 @@ type DialError struct{ Cause error }
 func (e *DialError) Error() string { return e.Cause.Error() }
 
 func (e *DialError) Unwrap() error { return e.Cause }
+
+// answerError is an error with a class of its own.
+type answerError struct {
+	class, text string
+	cause       error // nil: none
+}
+
+func (e *answerError) Error() string { return e.text }
+
+func (e *answerError) Unwrap() error { return e.cause }
+
+const (
+	classCut     = "answer cut"
+	classVersion = "no HTTP/1.1"
+)
+
+// Errors of a server that does not speak the sender's version of HTTP: what it sends, and what it offers.
+var (
+	errVersion = &answerError{class: classVersion,
+		text: "the server speaks HTTP/2 only, and these requests are HTTP/1.1"}
+	errOffer = &answerError{class: classVersion,
+		text: "the server offers no HTTP/1.1 (ALPN), as one that speaks HTTP/2 only"}
+)
 
 // Outcome returns the outcome of an attempt for its messages, and its error class and example, which are empty if it
 // was accepted. timeout is that of the request.
@@ -56,14 +82,11 @@ func (a Answer) Outcome(timeout time.Duration) (outcome ledger.Outcome, class, e
 	case a.Err == nil:
 		return ledger.Unknown, "no answer", "the script settled the request with status 0"
 	}
-	class = a.Class
-	if class == "" {
-		class = network.ClassOf(a.Err)
-	}
+	class = a.classOf()
 	example = network.Advise(a.Err).Error()
 	var dial *DialError
 	switch {
-	case class == "TLS":
+	case class == "TLS", class == classVersion:
 		return ledger.Rejected, class, example
 	case errors.As(a.Err, &dial):
 		return ledger.Rejected, "no connection: " + class, example
@@ -71,6 +94,18 @@ func (a Answer) Outcome(timeout time.Duration) (outcome ledger.Outcome, class, e
 		example = fmt.Sprintf("no answer within %s", timeout)
 	}
 	return ledger.Unknown, class, example
+}
+
+// classOf names the cause of the error.
+func (a Answer) classOf() string {
+	var known *answerError
+	switch {
+	case a.Class != "":
+		return a.Class
+	case errors.As(a.Err, &known):
+		return known.class
+	}
+	return network.ClassOf(a.Err)
 }
 
 func (a Answer) status() string { return "HTTP " + strconv.Itoa(a.Status) }

@@ -136,7 +136,7 @@ func TestAnEarlySuccessWaitsForTheRequest(t *testing.T) {
 		require.NoError(t, a.Err)
 		assert.Equal(t, http.StatusAccepted, a.Status)
 		assert.EqualValues(t, size, <-got)
-		assert.NotNil(t, p.link, "the connection is kept")
+		assert.Len(t, p.Idle.links, 1, "the connection is kept")
 	}
 }
 
@@ -160,7 +160,7 @@ func TestALargeRequestWithoutAnAnswerFails(t *testing.T) {
 			a := p.Post(time.Now(), make([]byte, 16<<20), 1)
 			require.Error(t, a.Err)
 			assert.Contains(t, name, network.ClassOf(a.Err))
-			assert.Nil(t, p.link)
+			assert.Empty(t, p.Idle.links)
 		})
 	}
 }

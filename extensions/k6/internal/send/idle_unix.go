@@ -1,4 +1,4 @@
-//go:build unix
+//go:build unix && !linux
 
 package send
 
@@ -9,6 +9,14 @@ import (
 	"go.k6.io/k6/v2/lib/netext"
 	"golang.org/x/sys/unix"
 )
+
+// peer is not known here.
+type peer struct{}
+
+func (*peer) of(net.Conn) {}
+
+// refused cannot be known here.
+func (l *link) refused() (unacknowledged int) { return -1 }
 
 // closed reports whether the peer has closed an idle connection, or has sent unsolicited data: servers send 408
 // before they close. It reads nothing off the socket.

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"net"
 	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
@@ -13,13 +16,18 @@ import (
 // link is a Poster's connection to the ingest. Setting the socket's deadline for each request took a twentieth
 // of the CPU. So the socket keeps an earlier request's deadline, and gets a new one only when that has passed.
 type link struct {
-	net.Conn           // of k6's dialer
-	secure   net.Conn  // on top of it; TLS; nil: plain HTTP
-	deadline time.Time // of the request
-	applied  time.Time // the deadline that the socket has; never after deadline
-	began    time.Time // just before the first byte of the request was written
-	fresh    bool      // none was written yet
-	lost     error     // what ended it
+	net.Conn             // of k6's dialer
+	secure   net.Conn    // on top of it; TLS; nil: plain HTTP
+	deadline time.Time   // of the request
+	applied  time.Time   // the deadline that the socket has; never after deadline
+	began    time.Time   // just before the first byte of the request was written
+	fresh    bool        // none was written yet
+	lost     error       // what ended it
+	used     time.Time   // the end of the last request
+	wrote    int         // bytes of the request that the kernel has taken
+	answered bool        // a byte of its answer has come
+	reset    atomic.Bool // by the other side
+	peer     peer
 }
 
 // dial connects, and shakes hands, before deadline. Its errors are DialErrors: nothing has been sent.
@@ -31,10 +39,15 @@ func (p *Poster) dial(deadline time.Time) (*link, error) {
 		return nil, &DialError{err}
 	}
 	l := &link{Conn: conn}
+	l.peer.of(conn)
 	if !p.secure {
 		return l, nil
 	}
 	if l.secure, err = network.Secure(ctx, l, p.network.TLS, p.address, "http/1.1"); err != nil {
+		// What a server answers that has no such protocol (RFC 7301, 3.2); crypto/tls has no type for it.
+		if strings.Contains(err.Error(), "no application protocol") || strings.Contains(err.Error(), "unadvertised ALPN") {
+			err = errOffer
+		}
 		return nil, &DialError{err}
 	}
 	return l, nil
@@ -42,7 +55,8 @@ func (p *Poster) dial(deadline time.Time) (*link, error) {
 
 // expect starts a request with its deadline, which is never before the last one's.
 func (l *link) expect(now, deadline time.Time) {
-	l.deadline, l.began, l.fresh = deadline, now, true
+	l.deadline, l.wrote, l.answered = deadline, 0, false
+	l.began, l.fresh = now, true
 	if !l.applied.After(now) {
 		l.apply()
 	}
@@ -62,9 +76,17 @@ func (l *link) early(err error) bool {
 	return true
 }
 
+// note records whether the connection was reset. The kernel reports that once, and later an end.
+func (l *link) note(err error) {
+	if err != nil && errors.Is(err, syscall.ECONNRESET) {
+		l.reset.Store(true)
+	}
+}
+
 func (l *link) Read(b []byte) (int, error) {
 	for {
 		n, err := l.Conn.Read(b)
+		l.note(err)
 		if n > 0 || err == nil || !l.early(err) {
 			return n, err
 		}
@@ -78,7 +100,9 @@ func (l *link) Write(b []byte) (int, error) {
 	n := 0
 	for {
 		m, err := l.Conn.Write(b[n:])
-		if n += m; err == nil || !l.early(err) {
+		l.note(err)
+		n, l.wrote = n+m, l.wrote+m
+		if err == nil || !l.early(err) {
 			return n, err
 		}
 	}
@@ -93,6 +117,7 @@ func (a incoming) Read(b []byte) (n int, err error) {
 	} else {
 		n, err = a.link.Read(b)
 	}
+	a.answered = a.answered || n > 0
 	if err != nil {
 		a.lost = err
 	}
@@ -107,4 +132,19 @@ func (l *link) send(packet []byte) (err error) {
 		_, err = l.Write(packet)
 	}
 	return err
+}
+
+func (l *link) hangUp() {
+	if l.secure != nil {
+		_ = l.secure.Close()
+	}
+	_ = l.Close()
+}
+
+// unread reports whether the other side can't have read a byte of a request that failed: then it may be sent again.
+func (l *link) unread(err error) bool {
+	if l.answered || errors.Is(err, os.ErrDeadlineExceeded) {
+		return false
+	}
+	return l.wrote == 0 || !l.reset.Load() && l.refused() >= l.wrote
 }

@@ -31,7 +31,7 @@ type Ingest struct {
 	DiscardBodies bool `json:"-"` // of answers: a report has no examples of them
 }
 
-// Poster posts to the ingest over one connection, one request at a time. It writes head and body at once and
+// Poster posts to the ingest, one request at a time. It writes head and body at once and
 // reads the answer with fasthttp's parser. It skips the layers of a general client, which took a third of its
 // CPU.
 type Poster struct {
@@ -42,6 +42,7 @@ type Poster struct {
 	Leaves func(left, written time.Time)
 	Fields []byte // more header fields of the next request, each with its line end
 	Target []byte // of the next request's message; only where Targeted
+	Idle   *Idle  // its connections between requests; other Posters of the ingest may have the same
 
 	network   network.Network
 	address   string
@@ -52,34 +53,28 @@ type Poster struct {
 	heads     [2][]byte // request heads up to the value of Content-Length, or up to Target
 	rest      []byte    // of the first one, behind Target; nil: its path has none
 
-	link   *link // nil: none
+	link   *link // of the request under way; nil: none
 	reader *bufio.Reader
-	answer *fasthttp.Response
-	header []byte // of the answer; empty: parse the next one
-	closes bool   // the server closes the connection after the answer
-	cut    bool   // the answer came before the request had been written
+	answer *fasthttp.Response // without its body
+	kept   []byte             // the beginning of that
+	header []byte             // of the answer; empty: parse the next one
+	closes bool               // the server closes the connection after the answer
+	resent bool               // the request went out again over a new connection
+	cut    bool               // the answer came before the request had been written
 	packet []byte
 	kind   int       // of its URL
 	left   time.Time // see Answer; zero: not yet
-	used   time.Time // the end of the last request
 	wrote  time.Time // when the last request had been written, without the time of connecting; zero: not known
 }
 
-const (
-	// idleUnchecked is how long a connection may be idle before the Poster checks whether the server has closed
-	// it. A request written to a closed connection is lost, and its outcome is unknown.
-	idleUnchecked = 100 * time.Millisecond
-	// idleMost is how long an idle connection is kept: less than servers keep it (Node 5 s, Fastify 72 s).
-	idleMost = 4 * time.Second
-	// packetSmall is the longest request that is written before its answer is read. A new connection's socket takes so
-	// many bytes at once.
-	packetSmall = 16 << 10
-)
+// packetSmall is the longest request that is written before its answer is read. A new connection's socket takes so many
+// bytes at once.
+const packetSmall = 16 << 10
 
 // NewPoster makes a Poster that connects when it posts. timeout covers a request from its start to its answer.
 func NewPoster(o Ingest, n network.Network, timeout time.Duration) *Poster {
 	p := &Poster{
-		network: n, keepAlive: o.KeepAlive, discards: o.DiscardBodies, timeout: timeout,
+		Idle: &Idle{}, network: n, keepAlive: o.KeepAlive, discards: o.DiscardBodies, timeout: timeout,
 		answer: &fasthttp.Response{}, reader: bufio.NewReaderSize(nil, headerUsual),
 	}
 	for i, path := range []string{o.Path, o.BatchPath} {
@@ -131,7 +126,7 @@ func Kind(messages int) int { return min(messages-1, 1) }
 // is the current time.
 func (p *Poster) Post(now time.Time, body []byte, messages int) Answer {
 	p.compose(body, messages)
-	p.left = time.Time{}
+	p.left, p.resent = time.Time{}, false
 	err := p.exchange(now)
 	p.leaves(now, time.Time{}) // there was no connection
 	return p.conclude(err)
@@ -160,13 +155,25 @@ func (p *Poster) compose(body []byte, messages int) {
 	p.packet = append(append(p.packet, "\r\n"...), body...)
 }
 
-// exchange sends packet and reads the answer.
+// exchange sends packet and reads the answer. A server may close a kept connection while the request is on its way. If
+// it can't have read any of it, the request goes out again, over another connection: it has not been sent twice.
 func (p *Poster) exchange(now time.Time) error {
-	if p.link != nil && p.stale(now) {
+	for deadline := now.Add(p.timeout); ; now = time.Now() {
+		p.link = p.Idle.take(now)
+		kept := p.link != nil
+		err := p.try(now, deadline)
+		if err == nil || !kept || !p.link.unread(err) {
+			return err
+		}
 		p.hangUp()
+		p.resent = true
 	}
+}
+
+// try sends packet over the connection, or a new one, and reads the answer.
+func (p *Poster) try(now, deadline time.Time) error {
 	p.wrote = time.Time{}
-	deadline, connecting := now.Add(p.timeout), time.Duration(0)
+	connecting := time.Duration(0)
 	if p.link == nil {
 		began := time.Now()
 		l, err := p.dial(deadline)
@@ -178,8 +185,8 @@ func (p *Poster) exchange(now time.Time) error {
 			p.Opened(connecting)
 		}
 		p.link = l
-		p.reader.Reset(incoming{l})
 	}
+	p.reader.Reset(incoming{p.link})
 	p.link.expect(now, deadline)
 	p.cut = false
 	if len(p.packet) > packetSmall {
@@ -234,8 +241,15 @@ func (p *Poster) exchangeLarge(connecting time.Duration) error {
 			err = failed
 		}
 	default:
+		refused := -1
+		if errors.Is(err, io.EOF) && !l.reset.Load() {
+			refused = l.refused()
+		}
 		_ = l.Close()
 		<-written
+		if refused >= l.wrote {
+			l.wrote = 0
+		}
 	}
 	return err
 }
@@ -245,7 +259,7 @@ var longAgo = time.Unix(1, 0)
 
 // conclude turns the result of an exchange into an Answer.
 func (p *Poster) conclude(err error) Answer {
-	a := Answer{Body: p.answer.Body, Err: err, Left: p.left, Written: p.wrote}
+	a := Answer{Body: p.body, Err: err, Left: p.left, Written: p.wrote, Resent: p.resent}
 	if err == nil {
 		a.Status = p.answer.StatusCode()
 		a.To = p.redirect()
@@ -253,11 +267,15 @@ func (p *Poster) conclude(err error) Answer {
 	if p.discards {
 		a.Body = func() []byte { return nil }
 	}
-	if p.link != nil && (err != nil || !p.reusable()) {
-		p.hangUp()
-	}
 	a.Done = time.Now()
-	p.used = a.Done
+	switch {
+	case p.link == nil:
+	case err != nil || !p.reusable():
+		p.hangUp()
+	default:
+		p.Idle.put(p.link, a.Done)
+		p.link = nil
+	}
 	return a
 }
 
@@ -288,16 +306,7 @@ func (p *Poster) reusable() bool {
 		p.answer.StatusCode() != fasthttp.StatusSwitchingProtocols
 }
 
-// stale reports whether a connection has been idle for too long or was closed.
-func (p *Poster) stale(now time.Time) bool {
-	idle := now.Sub(p.used)
-	return idle > idleMost || idle > idleUnchecked && p.link.closed()
-}
-
 func (p *Poster) hangUp() {
-	if p.link.secure != nil {
-		_ = p.link.secure.Close()
-	}
-	_ = p.link.Close()
+	p.link.hangUp()
 	p.link = nil
 }

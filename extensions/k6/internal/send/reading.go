@@ -6,11 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http/httputil"
+	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/valyala/fasthttp"
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 const (
@@ -18,8 +23,8 @@ const (
 	// what Go's own client reads (k6/http); curl takes 300 KB, Node 16 KB.
 	headerUsual = 8 << 10
 	headerMost  = 1 << 20
-	// bodyMost is the limit of its body. An ingest answers in a few words.
-	bodyMost = 16 << 20
+	// bodyKept is how many bytes of its body are kept. The rest is read, and nobody looks at it.
+	bodyKept = 32 << 10
 	// interimMost is how many interim answers (RFC 9110, 15.2) may come before the final one.
 	interimMost = 16
 )
@@ -27,17 +32,26 @@ const (
 // read reads the answer.
 func (p *Poster) read() error {
 	err := p.readAnswer()
-	if err == nil {
-		return nil
+	var known *answerError
+	switch {
+	case err == nil || errors.As(err, &known):
+		return err
+	case p.link.lost == nil:
+		return fmt.Errorf("the answer is not HTTP: %w", err)
+	case isCut(p.link.lost):
+		if b, _ := p.reader.Peek(p.reader.Buffered()); bytes.HasPrefix(b, []byte("HTTP/1.")) {
+			return &answerError{classCut, "the answer ended in its header", p.link.lost}
+		}
 	}
-	if p.link.lost != nil {
-		return p.link.lost
-	}
-	return fmt.Errorf("the answer is not HTTP: %w", err)
+	return p.link.lost
 }
+
+// isCut reports whether the other side ended the connection, instead of a time-out.
+func isCut(lost error) bool { return lost != nil && !errors.Is(lost, os.ErrDeadlineExceeded) }
 
 func (p *Poster) readAnswer() error {
 	a := p.answer
+	p.kept = p.kept[:0]
 	for n := 0; ; n++ {
 		if err := p.readHeader(); err != nil {
 			return err
@@ -51,18 +65,95 @@ func (p *Poster) readAnswer() error {
 	}
 	switch a.StatusCode() {
 	case fasthttp.StatusSwitchingProtocols, fasthttp.StatusNoContent, fasthttp.StatusNotModified:
-		a.ResetBody() // these have no body (RFC 9112, 6.3)
-		return nil
+		return nil // these have no body (RFC 9112, 6.3)
 	}
-	chunked := a.Header.ContentLength() == -1
-	err := a.ReadBody(p.reader, bodyMost)
-	if errors.Is(err, fasthttp.ErrBodyTooLarge) {
-		return fmt.Errorf("its body is longer than %d bytes", bodyMost)
+	length := a.Header.ContentLength()
+	read, err := p.readBody(length)
+	if err == nil && length == chunked {
+		err = p.growing(a.Header.ReadTrailer)
 	}
-	if err != nil || !chunked {
+	if err == nil || !isCut(p.link.lost) {
 		return err
 	}
-	return p.growing(a.Header.ReadTrailer)
+	of := ""
+	if length >= 0 {
+		of = fmt.Sprintf(" of %d", length)
+	}
+	return &answerError{classCut, fmt.Sprintf("the answer (HTTP %d) ended after %d%s bytes of its body", a.StatusCode(),
+		read, of), p.link.lost}
+}
+
+// Lengths of a body that are not known beforehand, as fasthttp has them.
+const (
+	chunked  = -1
+	untilEnd = -2
+)
+
+// readBody reads a body to its end, and keeps its beginning.
+func (p *Poster) readBody(length int) (read int, err error) {
+	if 0 <= length && length <= bodyKept {
+		p.kept = slices.Grow(p.kept, length)[:length]
+		return io.ReadFull(p.reader, p.kept)
+	}
+	var from io.Reader = p.reader
+	switch length {
+	case chunked:
+		from = httputil.NewChunkedReader(p.reader)
+	case untilEnd:
+	default:
+		from = io.LimitReader(p.reader, int64(length))
+	}
+	for err == nil && len(p.kept) < bodyKept {
+		n := 0
+		p.kept = slices.Grow(p.kept, 1)
+		n, err = from.Read(p.kept[len(p.kept):min(cap(p.kept), bodyKept)])
+		p.kept = p.kept[:len(p.kept)+n]
+	}
+	read = len(p.kept)
+	if err == nil {
+		rest := int64(0)
+		rest, err = io.Copy(io.Discard, from)
+		read += int(rest)
+	}
+	if errors.Is(err, io.EOF) { // of the body, where a connection that ends within it is ErrUnexpectedEOF
+		err = nil
+	}
+	if err == nil && length > read {
+		err = io.ErrUnexpectedEOF
+	}
+	return read, err
+}
+
+// body is the beginning of the last answer's body, decoded.
+func (p *Poster) body() []byte {
+	b, encoding := p.kept, strings.ToLower(p.Header(fasthttp.HeaderContentEncoding))
+	decode := map[string]func(io.Writer, []byte) (int, error){
+		"gzip": fasthttp.WriteGunzip, "x-gzip": fasthttp.WriteGunzip, "deflate": fasthttp.WriteInflate,
+		"br": fasthttp.WriteUnbrotli, "zstd": fasthttp.WriteUnzstd,
+	}[encoding]
+	if encoding == "" || encoding == "identity" || len(b) == 0 {
+		return b
+	}
+	var text beginning
+	if decode != nil {
+		_, _ = decode(&text, b) // ends with an error where only the beginning is there, or wanted
+	}
+	if len(text) == 0 {
+		return fmt.Appendf(nil, "(%d bytes in %s that can't be read)", len(b), words.Printable(encoding))
+	}
+	return text
+}
+
+// beginning takes the first bodyKept bytes that are written to it.
+type beginning []byte
+
+func (b *beginning) Write(p []byte) (int, error) {
+	n := min(len(p), bodyKept-len(*b))
+	*b = append(*b, p[:n]...)
+	if n < len(p) {
+		return n, io.ErrShortWrite
+	}
+	return n, nil
 }
 
 // growing parses fields, with a larger buffer as long as they do not fit: fasthttp takes nothing from the buffer
@@ -103,6 +194,9 @@ func (p *Poster) readHeader() error {
 	end := bytes.Index(b, endOfHeader)
 	if end < 0 { // the header is incomplete
 		p.awaitEnd()
+		if b, _ := p.reader.Peek(p.reader.Buffered()); isHTTP2(b) {
+			return errVersion
+		}
 		return p.parseHeader()
 	}
 	whole := end + len(endOfHeader)
@@ -115,6 +209,12 @@ func (p *Poster) readHeader() error {
 	return err
 }
 
+// isHTTP2 reports whether bytes begin with a frame of HTTP/2: the SETTINGS or GOAWAY of a server (RFC 9113, 4.1).
+func isHTTP2(b []byte) bool {
+	const settings, goAway, head = 4, 7, 9
+	return len(b) >= head && b[0] == 0 && (b[3] == settings || b[3] == goAway) && bytes.Equal(b[5:head], make([]byte, 4))
+}
+
 // bareEnd is an empty line after one that ends without CR.
 var bareEnd = regexp.MustCompile("\n\r?\n")
 
@@ -123,7 +223,7 @@ var bareEnd = regexp.MustCompile("\n\r?\n")
 func (p *Poster) awaitEnd() {
 	for {
 		b, _ := p.reader.Peek(p.reader.Buffered())
-		if bytes.Contains(b, endOfHeader) || len(b) == p.reader.Size() {
+		if bytes.Contains(b, endOfHeader) || len(b) == p.reader.Size() || isHTTP2(b) {
 			return
 		}
 		if at := bareEnd.FindIndex(b); at != nil {
