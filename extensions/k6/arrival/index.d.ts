@@ -218,8 +218,9 @@ export interface RunOptions {
   canary?: boolean;
 
   /**
-   * Lets one message go round before the load, so that a wrong path, token or topic does not cost the whole load. The error names the end
-   * at which it stopped. Default: as `canary`. With `mqtt.filter` there is no canary, but this.
+   * Lets one message go round before the load, so that a wrong path, token or topic does not cost the whole load. It is repeated, under
+   * new ids that are no part of the account, until one has arrived or `drain` (10 s at least) is over. The error names the end at which it
+   * stopped. Default: as `canary`. With `mqtt.filter` there is no canary, but this.
    */
   greet?: boolean;
   /**

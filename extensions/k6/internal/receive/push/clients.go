@@ -33,6 +33,7 @@ type Clients struct {
 	First       []string // what each sends first
 	Hops        string   // the path of the stamps in a message of JSON
 	Lines       bool     // messages come as lines, with LF whatever their ends were
+	Ask         string   // of a receive.Path
 
 	Number int // of connections, as Check has found
 }
