@@ -1,6 +1,7 @@
 package receive
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ type Canary struct {
 	stop     context.CancelFunc
 
 	mu      sync.Mutex
-	others  others // what else came
+	others  Others // what else came
 	sent    int
 	seconds []float64 // latency of the message due in each second, ms; negative: not arrived
 	latency ledger.Series
@@ -167,7 +168,10 @@ func (c *Canary) take(payload []byte, at socket.Arrival) {
 	if len(numbers) == 0 {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.others.add(payload, c.messages.Mentions(payload))
+		c.others.Add(payload)
+		if c.others.changed == nil && c.messages.Mentions(payload) {
+			c.others.changed = bytes.Clone(c.others.last)
+		}
 	}
 }
 

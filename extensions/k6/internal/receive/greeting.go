@@ -154,8 +154,8 @@ func (c *Canary) missed(patience time.Duration, times int) error {
 	return fmt.Errorf("%s; %s", what, sent)
 }
 
-// others are messages that came to a canary and are none of its own.
-type others struct {
+// Others are messages that came where another one is awaited.
+type Others struct {
 	number      int
 	first, last []byte // their beginnings
 	changed     []byte // one with an id of the canary's, where or as none is found; nil: there is none
@@ -164,19 +164,21 @@ type others struct {
 // othersRead is how many bytes of another message are kept.
 const othersRead = 4 << 10
 
-func (o *others) add(payload []byte, mentions bool) {
+// Add notes a message. It keeps no reference to it.
+func (o *Others) Add(payload []byte) {
 	o.number++
 	o.last = append(o.last[:0], payload[:min(len(payload), othersRead)]...)
 	if o.number == 1 {
 		o.first = bytes.Clone(o.last)
 	}
-	if mentions && o.changed == nil {
-		o.changed = bytes.Clone(o.last)
-	}
 }
 
-func (o *others) String() string {
-	if o.number == 1 {
+// String says what came.
+func (o *Others) String() string {
+	switch o.number {
+	case 0:
+		return "no other message came"
+	case 1:
 		return "another message came: " + report.ExcerptOf(o.first)
 	}
 	return fmt.Sprintf("%d other messages came, the first: %s, the last: %s", o.number, report.ExcerptOf(o.first),
