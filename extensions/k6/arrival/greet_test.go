@@ -139,3 +139,32 @@ func TestAFirstMessageHasItsLines(t *testing.T) {
 		`sse: { url: 'EVENTS' }, body: '{"id":"{{id}}",\r\n"target":"{{target}}"}', verify: 1, greet: true`).run()
 	assert.Equal(t, []int{20, 0}, []int{r.Account.Arrived, r.Account.Altered})
 }
+
+// Targets by name need no slash, and a filter of the user's has them in any level.
+func TestTargetsByNameAreReached(t *testing.T) {
+	t.Parallel()
+	const named = "phases: [{duration: 1, arrivalRate: 30}]\nflows: [{name: direct, targets: [berlin, rome, 'a:b']}]"
+	for name, options := range map[string]string{
+		"MQTT":                 "canary: true",
+		"every flow":           "canary: true, everyFlow: { targets: ['x', 'y', 'z'] }",
+		"a WebSocket":          "mqtt: {}, canary: true, websocket: { url: 'WS?topic={{target}}' }",
+		"subscriptions":        `mqtt: {}, canary: true, websocket: { url: 'WS', connections: 2, send: ['{"subscribe":"{{target}}"}'], await: 'subscribed' }`,
+		"a server-sent events": "mqtt: {}, canary: true, sse: { url: 'EVENTS?topic={{target}}' }",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &fake.Pipeline{}
+			s := newScript
+			if strings.Contains(options, "mqtt: {}") {
+				s = func(t *testing.T, f *fake.Pipeline, profile, options string) *script {
+					t.Helper()
+					return pushed(t, f, &fake.Push{Ack: true}, profile, options)
+				}
+			}
+			r := s(t, f, named, options).run()
+			assert.Equal(t, []int{30, 0}, []int{r.Account.Arrived, r.Account.Foreign})
+			require.Len(t, r.Targets.Rows, 3)
+			assert.NotContains(t, r.Targets.Rows[0].Name, "/")
+		})
+	}
+}

@@ -74,9 +74,9 @@ export interface RunOptions {
   >;
   /**
    * Replaces settings of all flows of the profile; empty and undefined values change nothing. `payloadBytes` (0 to 1,048,576) excludes
-   * `fuzz`. Example: `{ payloadBytes: __ENV.PAYLOAD_BYTES }`.
+   * `fuzz`; `targets` is a number or a list of names. Example: `{ payloadBytes: __ENV.PAYLOAD_BYTES }`.
    */
-  everyFlow?: { payloadBytes?: number | string; targets?: number | string };
+  everyFlow?: { payloadBytes?: number | string; targets?: number | string | string[] };
   /** Where messages are posted. `path` takes one message, `batchPath` a JSON array of them. */
   ingest: {
     /** `http://host:port` or `https://host:port`. */

@@ -124,7 +124,11 @@ func (b *Bodies) length(s pacer.Slot, i int) (length int, fixed bool) {
 		case number:
 			length += cmp.Or(b.format.Form.digits(), digits(s.FirstID+i))
 		case target:
-			length += len(f.Target) + 1 + digits((s.OfFlow+i)%f.Targets)
+			if n := (s.OfFlow + i) % f.Targets; f.Names != nil {
+				length += len(f.Names[n])
+			} else {
+				length += len(f.Target) + 1 + digits(n)
+			}
 		case random:
 			return 0, false
 		}
@@ -139,12 +143,10 @@ func digits(n int) (count int) {
 	return count
 }
 
-// AppendTarget adds the target of the i-th message of a request: <target>/<number>.
+// AppendTarget adds the target of the i-th message of a request.
 func (b *Bodies) AppendTarget(buf []byte, s pacer.Slot, i int) []byte {
 	f := &b.flows[s.Flow]
-	buf = append(buf, f.Target...)
-	buf = append(buf, '/')
-	return strconv.AppendInt(buf, int64((s.OfFlow+i)%f.Targets), 10)
+	return f.AppendTarget(buf, (s.OfFlow+i)%f.Targets)
 }
 
 // ID is the id of the message with a number.

@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"strconv"
-
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
@@ -11,7 +9,7 @@ const mostFollowed = 1000
 
 // Target holds the figures of one target, or of several together.
 type Target struct {
-	Name      string // <target>/<number>; empty: several
+	Name      string // empty: several
 	Targets   int
 	Arrival   Series // measured phases only, two significant digits
 	Reordered int    // deliveries after one with a higher number, whole run
@@ -20,20 +18,14 @@ type Target struct {
 
 // targets are all targets of a run, by number.
 type targets struct {
-	names     []targetNames
-	step      int      // every step-th target is followed
-	followed  []Series // arrival latency of targets 0, step, 2·step, …
+	flows     []profile.Flow // one of each set of targets, in the order of their numbers
+	step      int            // every step-th target is followed
+	followed  []Series       // arrival latency of targets 0, step, 2·step, …
 	others    Series
 	reordered []int32
 }
 
-// targetNames are neighbouring targets: <prefix>/0 to <prefix>/<number − 1>.
-type targetNames struct {
-	prefix string
-	number int
-}
-
-// newTargets also returns the number of each flow's first target. Flows with the same prefix share targets.
+// newTargets also returns the number of each flow's first target. Flows with the same Target share theirs.
 func newTargets(flows []profile.Flow) (t targets, firsts []int) {
 	first := map[string]int{}
 	number := 0
@@ -41,7 +33,7 @@ func newTargets(flows []profile.Flow) (t targets, firsts []int) {
 		if _, ok := first[f.Target]; !ok {
 			first[f.Target] = number
 			number += f.Targets
-			t.names = append(t.names, targetNames{f.Target, f.Targets})
+			t.flows = append(t.flows, f)
 		}
 		firsts = append(firsts, first[f.Target])
 	}
@@ -104,12 +96,12 @@ func (l *Ledger) Targets() (followed []Target, others *Target) {
 		others = &Target{Arrival: l.targets.others.clone()}
 	}
 	i := 0
-	for _, names := range l.targets.names {
-		for n := range names.number {
+	for _, flow := range l.targets.flows {
+		for n := range flow.Targets {
 			reordered := int(l.targets.reordered[i])
 			if i%l.targets.step == 0 {
 				followed = append(followed, Target{
-					Name: names.prefix + "/" + strconv.Itoa(n), Targets: 1,
+					Name: flow.TargetOf(n), Targets: 1,
 					Arrival: l.targets.followed[i/l.targets.step].clone(), Reordered: reordered, Lost: lost[i],
 				})
 			} else {

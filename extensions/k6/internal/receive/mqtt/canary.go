@@ -17,7 +17,7 @@ func (o *Options) Canary(ctx context.Context, parts *run.Parts, m receive.Means)
 	target := "canary/" + parts.Name
 	topic := o.Prefix + target
 	if o.Filter != "" {
-		target, topic = parts.Profile.Flows[0].Target+"/0", o.Filter
+		target, topic = parts.Profile.Flows[0].TargetOf(0), o.Filter
 	}
 	l := o.line(m.Network, parts.Name, "canary", []string{topic})
 	if err := l.connect(ctx); err != nil {

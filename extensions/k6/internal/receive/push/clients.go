@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/address"
@@ -168,7 +167,7 @@ func (c *Clients) plan(p *profile.Profile) (all []Client) {
 		}
 		seen[f.Target] = true
 		for i := range f.Targets {
-			target := f.Target + "/" + strconv.Itoa(i)
+			target := f.TargetOf(i)
 			for d := range f.Deliveries {
 				if c.perTarget() {
 					all = append(all, c.of(target, d))

@@ -77,7 +77,7 @@ func (c *Clients) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 func (c *Clients) CanaryClient(parts *run.Parts) (client Client, target string) {
 	target = "canary/" + parts.Name
 	if !c.targeted() {
-		return Client{URL: c.URL, First: c.First}, parts.Profile.Flows[0].Target + "/0"
+		return Client{URL: c.URL, First: c.First}, parts.Profile.Flows[0].TargetOf(0)
 	}
 	return c.of(target, 0), target
 }
