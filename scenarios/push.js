@@ -14,7 +14,12 @@ const { CLIENTS: clients, DELIVERIES: deliveries } = set;
 if (clients % deliveries !== 0)
   throw new Error(`CLIENTS is ${clients}, and DELIVERIES ${deliveries}; allowed: a multiple of it`);
 const inAddress = targeted(set.ARRIVE === 'sse' ? set.SSE_URL : set.WEBSOCKET_URL);
-if (inAddress && __ENV.TARGETS)
+const named = Array.isArray(shared.everyFlow.targets);
+if (inAddress && named && __ENV.CLIENTS)
+  throw new Error(
+    'CLIENTS is the names of TARGETS by DELIVERIES with {{target}} in the address: leave it out',
+  );
+if (inAddress && !named && __ENV.TARGETS)
   throw new Error('TARGETS is CLIENTS divided by DELIVERIES with {{target}} in the address: leave it out');
 
 const run = new Run({

@@ -2,7 +2,7 @@
 // A setting is a line: NAME: kind(default, unit, meaning, range); '' is no default.
 // Each group is a function, so that a VU makes only the settings of its script.
 /** @import { Derived, Range } from './env.js' */
-import { choice, count, flag, number, numbers, read, text } from './env.js';
+import { choice, count, countOrNames, flag, number, numbers, read, text } from './env.js';
 
 const PAYLOAD = { max: 1_048_576, whole: true };
 const TRACED = { max: 10_000, whole: true };
@@ -12,7 +12,8 @@ const DAY = { min: 0.1, max: 86_400 };
 /** Settings of every script; setting() reads them. */
 export const every = () => ({
   PAYLOAD_BYTES: number('', 'bytes', 'of payload in each message (mostly 64); not with SPEC or CSV', PAYLOAD),
-  TARGETS: count('', '', 'targets of each flow (most have 100)', { max: 100_000 }),
+  TARGETS: countOrNames('targets of each flow (most have 100), or their names: a,b', 100_000),
+  TARGETS_FILE: text('', 'a file with these names, one a line'),
   CANARY: choice(['true', 'on', 'false', 'off'], 'false or off: no message a second beside the load'),
   SESSION: choice(
     ['clean', 'persistent'],

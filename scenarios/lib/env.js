@@ -90,6 +90,26 @@ export function text(fallback, meaning, { empty = false } = {}) {
 }
 
 /**
+ * A whole number from 1, or names with commas between them.
+ * @param {string} meaning
+ * @param {number} max of either
+ */
+export function countOrNames(meaning, max) {
+  const parse = (/** @type {string} */ text) => {
+    if (/^-?[\d.]+$/.test(text)) return count('', '', '', { max }).parse(text);
+    const names = text.split(',').map((name) => name.trim());
+    if (names.includes('')) throw new Error('an empty name');
+    return names;
+  };
+  return {
+    fallback: /** @type {const} */ (''),
+    meaning,
+    allowed: `1 to ${max}, or names like berlin,site/rome`,
+    parse,
+  };
+}
+
+/**
  * Whole numbers, ascending: a range 1..20, a range with a step 10..100/10, or a list 10,100,500.
  * @template {string} F
  * @param {F} fallback

@@ -40,6 +40,20 @@ export function pipeline() {
   };
 }
 
+/**
+ * The targets of each flow: their number or their names.
+ * @param {{ TARGETS?: number | string[], TARGETS_FILE?: string }} set
+ */
+function targetsOf({ TARGETS, TARGETS_FILE }) {
+  const named = TARGETS_FILE ? 'TARGETS_FILE' : 'TARGETS';
+  if (TARGETS && TARGETS_FILE) throw new Error('TARGETS and TARGETS_FILE are set: leave out one of them');
+  if (__ENV.TARGET && (TARGETS_FILE || Array.isArray(TARGETS)))
+    throw new Error(`TARGET is the beginning of numbered targets, and ${named} has names: leave it out`);
+  if (!TARGETS_FILE) return TARGETS;
+  const lines = open(at('../..', TARGETS_FILE)).split(/\r?\n/);
+  return lines.map((line) => line.trim()).filter(Boolean);
+}
+
 /** @param {{ SPANS?: string, SPANS_ONE_IN?: number, SPANS_MARKS?: string }} set */
 function spansOf({ SPANS = '', SPANS_ONE_IN, SPANS_MARKS }) {
   const marks = SPANS_MARKS ? JSON.parse(open(at('../..', SPANS_MARKS))) : [];
@@ -69,7 +83,7 @@ export function setting(script) {
     // An unanswered message never arrives.
     ...(answers && { answers, drain: 0.1, idle: 0.1, greet: canary }),
     canary: canary && !answers,
-    everyFlow: { payloadBytes: set.PAYLOAD_BYTES, targets: set.TARGETS },
+    everyFlow: { payloadBytes: set.PAYLOAD_BYTES, targets: targetsOf(set) },
     dir: set.RUN_DIR ?? '',
     runId: set.RUN_ID ?? '',
     gather: set.GATHER,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { labelsOf } from '../../pipeline/common/labels.js';
 import type { StackFile } from '../../pipeline/stack/file.ts';
-import { count, type Declaration, flag, number, numbers, read, text } from '../lib/env.js';
+import { count, countOrNames, type Declaration, flag, number, numbers, read, text } from '../lib/env.js';
 import { columnsOf, formOf, placeOf, rowOf } from '../lib/rows.js';
 import type { Stack } from '../lib/stack.js';
 import { line } from '../lib/step.js';
@@ -20,6 +20,9 @@ test('an invalid setting is refused with the values that its kind allows', () =>
   const wrong: [kind: Declaration, value: string, message: RegExp][] = [
     [number(1, 's', 'long', { min: 0.1, max: 9 }), 'soon', /^IT is "soon"; allowed: 0\.1 to 9$/],
     [count(1, '', 'many'), '1.5', /^IT is "1\.5"; allowed: whole numbers from 1 to 1e9$/],
+    [countOrNames('who', 9), '10', /^IT is "10"; allowed: 1 to 9, or names /],
+    [countOrNames('who', 9), '1.5', /^IT is "1\.5"; allowed: /],
+    [countOrNames('who', 9), 'a,,b', /^IT is "a,,b": an empty name; allowed: /],
     [flag(true, 'so'), 'off', /^IT is "off"; allowed: true, false$/],
     [steps, '20..1', /^IT is "20\.\.1": 20 is above 1; allowed: 1\.\.20, .* from 1 to 10000$/],
     [steps, '0,1', /^IT is "0,1": out of range; allowed: /],
@@ -29,6 +32,10 @@ test('an invalid setting is refused with the values that its kind allows', () =>
     [steps, '1..201', /^IT is "1\.\.201": more than 200 steps; allowed: /],
   ];
   for (const [kind, given, message] of wrong) assert.throws(() => value(kind, given), { message });
+  assert.deepEqual(
+    [value(countOrNames('who', 9), '7'), value(countOrNames('who', 9), 'a, b')],
+    [7, ['a', 'b']],
+  );
   assert.deepEqual([value(number(7, '', '')), value(flag(true, '')), value(steps)], [7, true, [3, 5]]);
   assert.deepEqual(value(steps, '10..100/30'), [10, 40, 70, 100]);
   assert.equal(value(count('', '', '')), undefined);

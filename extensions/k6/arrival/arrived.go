@@ -162,7 +162,11 @@ func (e *engine) recipient(value any) (int, error) {
 func (e *engine) recipients() string {
 	var all []string
 	for _, f := range e.Profile.Flows {
-		if text := fmt.Sprintf("%s/0 to %[1]s/%d", f.Target, f.Targets-1); !slices.Contains(all, text) {
+		text := f.TargetOf(0)
+		if f.Targets > 1 {
+			text += " to " + f.TargetOf(f.Targets-1)
+		}
+		if !slices.Contains(all, text) {
 			all = append(all, text)
 		}
 	}

@@ -214,7 +214,6 @@ func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder, fig
 	lastMove, lastSeen := time.Now(), -1 // the latest delivery in the drain
 	var settledAt, completeAt time.Time
 	over := false
-	var unknown strangers
 	halt := func(format string, args ...any) {
 		if e.Halt() {
 			e.distrust(format, args...)
@@ -264,9 +263,10 @@ func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder, fig
 				halt("the ingest answered the first %d requests with 401, so the rest of the load was not sent: "+
 					"the token is missing or wrong (INGEST_TOKEN, ingest.token)", n)
 			}
-			if n, first := unknown.look(e, now); n > 0 {
-				halt("%d messages came and none has an id of this run, so the rest of the load was not sent; "+
-					"looked for %s; the first message: %s", n, e.Bodies.LooksFor(), first)
+			if n, first, age := e.strangers(now); n > 0 {
+				halt("%d messages came and none has an id of this run, and the oldest one under way has been so for %.0f s, "+
+					"so the rest of the load was not sent; looked for %s; the first message: %s", n, age.Seconds(),
+					e.Bodies.LooksFor(), first)
 			}
 			if over {
 				e.Ledger.End()

@@ -174,13 +174,15 @@ func newRunID() string {
 }
 
 // levelled is the profile with this instance's number between each target and its own number, unless the instances
-// share topics.
+// share topics. Targets by name stay: each instance receives what comes to all of them.
 func (e *engine) levelled() *profile.Profile {
 	p := *e.options.profile
 	p.Flows = slices.Clone(p.Flows)
 	if !e.segment.Alone() && !e.options.from.Common { // a script's own filter has no such level
 		for i := range p.Flows {
-			p.Flows[i].Target += fmt.Sprintf("/%d", e.segment.Number())
+			if f := &p.Flows[i]; f.Names == nil {
+				f.Target += fmt.Sprintf("/%d", e.segment.Number())
+			}
 		}
 	}
 	return &p

@@ -3,6 +3,7 @@ package arrival
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // sendCanary connects the canary, and lets one message go round before the load: a wrong path, token or topic costs one
@@ -63,15 +65,29 @@ func (o *options) greets() bool {
 func (e *engine) greet(ctx context.Context, canary *receive.Canary) error {
 	altered, err := canary.Greet(ctx)
 	e.greeted = err == nil
-	if _, errors := e.noted(); err != nil && facts.Denied(errors) != "" {
-		err = fmt.Errorf("%w; the webhook did not take what came: %s", err, facts.Denied(errors))
+	if err != nil {
+		return e.explained(err)
 	}
-	if err != nil || altered == "" || !e.compares(ctx) {
-		return err
+	if altered == "" || !e.compares(ctx) {
+		return nil
 	}
 	return fmt.Errorf("a first message arrived with other content than was sent, so each one of the load would "+
 		"count as altered; VERIFY=off (verify: 'off') if the pipeline wraps or rewrites messages on purpose. It came "+
 		"as %s", altered)
+}
+
+// explained adds to the error of a greeting what went wrong meanwhile where messages arrive.
+func (e *engine) explained(err error) error {
+	_, errors := e.noted()
+	if denied := facts.Denied(errors); denied != "" {
+		err = fmt.Errorf("%w; the webhook did not take what came: %s", err, denied)
+	}
+	for _, one := range errors {
+		if one.Class == receive.LostClass && !strings.Contains(err.Error(), one.Example) {
+			err = fmt.Errorf("%w; meanwhile %s × %s: %s", err, words.Count(one.Count), one.Class, one.Example)
+		}
+	}
+	return err
 }
 
 // compares reports whether the run knows what is sent. That depends on the first sender, so it waits for one.

@@ -75,9 +75,9 @@ export interface RunOptions {
   >;
   /**
    * Replaces settings of all flows of the profile; empty and undefined values change nothing. `payloadBytes` (0 to 1,048,576) excludes
-   * `fuzz`. Example: `{ payloadBytes: __ENV.PAYLOAD_BYTES }`.
+   * `fuzz`; `targets` is a number or a list of names. Example: `{ payloadBytes: __ENV.PAYLOAD_BYTES }`.
    */
-  everyFlow?: { payloadBytes?: number | string; targets?: number | string };
+  everyFlow?: { payloadBytes?: number | string; targets?: number | string | string[] };
   /** Where messages are posted. `path` takes one message, `batchPath` a JSON array of them. */
   ingest: {
     /** `http://host:port` or `https://host:port`. */
@@ -225,8 +225,9 @@ export interface RunOptions {
   canary?: boolean;
 
   /**
-   * Lets one message go round before the load, so that a wrong path, token or topic does not cost the whole load. The error names the end
-   * at which it stopped. Default: as `canary`. With `mqtt.filter` there is no canary, but this.
+   * Lets one message go round before the load, so that a wrong path, token or topic does not cost the whole load. It is repeated, under
+   * new ids that are no part of the account, until one has arrived or `drain` (10 s at least) is over. The error names the end at which it
+   * stopped. Default: as `canary`. With `mqtt.filter` there is no canary, but this.
    */
   greet?: boolean;
   /**

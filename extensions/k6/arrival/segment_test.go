@@ -170,3 +170,29 @@ func TestALedgerHoldsOnlyItsInstancesMessages(t *testing.T) {
 	assert.Greater(t, last.Due, 90*time.Second)
 	assert.Equal(t, 1000, ledger.New(o.profile, e.Pacer).Final().Scheduled)
 }
+
+// Targets by name are those of all instances, which know each other's messages.
+func TestInstancesShareTargetsByName(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Redis: &fake.Redis{}}
+	test.Start(t, f)
+	const named = "phases: [{duration: 1, arrivalRate: 60}]\nflows: [{name: direct, targets: [a, b, c, d]}]"
+	var work sync.WaitGroup
+	for _, one := range unequalSegments {
+		s := newSegment(t, f, one, unequalSequence, named, "runId: 'abcd1234'")
+		e := s.module.root.engine
+		work.Go(func() {
+			for vu := newSender(e, s.state); vu.send(t.Context()); {
+			}
+		})
+		work.Go(func() {
+			if !assert.NoError(t, e.collect(t.Context(), s.state, s.module.metrics)) {
+				return
+			}
+			a := e.report(false).Account
+			assert.NotZero(t, a.Arrived)
+			assert.Equal(t, []int{a.Scheduled, 0, 0}, []int{a.Arrived, a.Foreign, a.Duplicates})
+		})
+	}
+	work.Wait()
+}

@@ -8,34 +8,37 @@ import (
 )
 
 const (
-	// strangersPatience is how long messages may come without one of this run among them.
+	// strangersPatience is how old the oldest message under way has to be where what comes has this run's id, in a form
+	// that is not read. Other strangers may come by themselves, like heartbeats: then its age is the drain limit, within
+	// which a message may arrive.
 	strangersPatience = 5 * time.Second
-	// strangersLeast is how many of them halt the load.
+	// strangersLeast is how many strangers halt the load.
 	strangersLeast = 10
 )
 
 // ofAnotherRun matches the id of a message of any run, which may have been left in a queue.
 var ofAnotherRun = regexp.MustCompile(`\b[0-9a-z]{4,32}\.[0-9]+\.[0-9]+\b`)
 
-// strangers watches what comes from the first message on.
-type strangers struct{ since time.Time }
-
-// look reports whether messages come and none is recognised, so that the rest of the load would be lost too. Where one
-// message has gone round, what comes is left from another run, or the load is over, it waits for the end.
-func (s *strangers) look(e *engine, now time.Time) (n int, first string) {
+// strangers reports whether messages come and none is recognised while those of the load should have arrived, so that
+// the rest of it would be lost too. age is that of the oldest message under way. Where one message has gone round, what
+// comes is left from another run, or the load is over, the run waits for the end.
+func (e *engine) strangers(now time.Time) (n int, first string, age time.Duration) {
 	n = e.Ledger.Strangers()
-	switch {
-	case n == 0 || e.greeted || e.Ledger.Settled():
-		return 0, ""
-	case s.since.IsZero():
-		s.since = now
-		return 0, ""
-	case n < strangersLeast || now.Sub(s.since) < strangersPatience:
-		return 0, ""
-	}
 	sample := e.foreign.Load()
-	if sample == nil || ofAnotherRun.Match(*sample) && !e.carries(*sample) {
-		return 0, ""
+	taken, any := e.Ledger.FirstTaken()
+	if n < strangersLeast || sample == nil || !any || e.greeted || e.Ledger.Settled() {
+		return 0, "", 0
 	}
-	return n, report.ExcerptOf(*sample)
+	patience := strangersPatience
+	if !e.carries(*sample) {
+		if ofAnotherRun.Match(*sample) {
+			return 0, "", 0
+		}
+		patience = max(patience, e.options.Drain.duration())
+	}
+	age = time.Duration(e.Clock.At(now)-taken) * time.Microsecond
+	if age < patience {
+		return 0, "", 0
+	}
+	return n, report.ExcerptOf(*sample), age
 }

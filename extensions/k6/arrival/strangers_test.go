@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -20,7 +21,7 @@ func TestUnreadableIDsHaltTheLoad(t *testing.T) {
 	f := &fake.Pipeline{Rewrite: encode}
 	const minute = "phases: [{duration: 60, arrivalRate: 20}]\nflows: [{name: direct}]"
 	began := time.Now()
-	r := newScript(t, f, minute, "idFrom: 'json:$.meta.id', idle: '300ms'").run()
+	r := newScript(t, f, minute, "idFrom: 'json:$.meta.id', idle: '300ms', drain: 5").run()
 	_, reasons, _ := verdict(r)
 	all := fmt.Sprint(reasons)
 	assert.Contains(t, all, "none has an id of this run")
@@ -30,30 +31,70 @@ func TestUnreadableIDsHaltTheLoad(t *testing.T) {
 	assert.Less(t, r.Account.Requests.Sent, r.Account.Requests.Scheduled)
 }
 
+// begun is an engine whose first message was accepted a while ago, and to which strangers have come since.
+func begun(t *testing.T, options string) (e *engine, since time.Time) {
+	t.Helper()
+	e = newScript(t, &fake.Pipeline{}, twenty, options).module.root.engine
+	since = time.Now()
+	e.Ledger.Start(e.Clock.At(since))
+	slot := e.Ledger.SlotOf(0)
+	e.Ledger.Sent(slot, e.Clock.At(since))
+	e.Ledger.Settle(slot, ledger.Accepted)
+	e.Ledger.Foreign(strangersLeast)
+	return e, since
+}
+
+// came is how many strangers halt the load a while after its first message, if the first of them was a payload.
+func (e *engine) came(payload string, at time.Time) int {
+	e.foreign.Store(new([]byte(payload)))
+	n, _, _ := e.strangers(at)
+	return n
+}
+
+// Regression: heartbeats stopped the load of a pipeline that takes 8 s, and all of it would have arrived.
+func TestHeartbeatsDoNotHaltTheLoadOfASlowPipeline(t *testing.T) {
+	t.Parallel()
+	e, since := begun(t, "drain: 20")
+	assert.Zero(t, e.came(`{"type":"heartbeat"}`, since.Add(19*time.Second)))
+	assert.Equal(t, strangersLeast, e.came(`{"type":"heartbeat"}`, since.Add(21*time.Second)))
+	e, since = begun(t, "drain: 1")
+	assert.Zero(t, e.came(`{"type":"heartbeat"}`, since.Add(strangersPatience-time.Second)))
+}
+
+// What came before the first message was accepted says nothing about the load.
+func TestStrangersBeforeTheFirstMessageDoNotHaltTheLoad(t *testing.T) {
+	t.Parallel()
+	e := newScript(t, &fake.Pipeline{}, twenty, "drain: 1").module.root.engine
+	e.Ledger.Start(e.Clock.At(time.Now()))
+	e.Ledger.Foreign(100)
+	assert.Zero(t, e.came(`{"type":"heartbeat"}`, time.Now().Add(time.Hour)))
+	slot := e.Ledger.SlotOf(0)
+	e.Ledger.Sent(slot, e.Clock.At(time.Now()))
+	assert.Zero(t, e.came(`{"type":"heartbeat"}`, time.Now().Add(time.Hour)), "it is not accepted yet")
+	e.Ledger.Settle(slot, ledger.Rejected)
+	assert.Zero(t, e.came(`{"type":"heartbeat"}`, time.Now().Add(time.Hour)), "it is not under way")
+}
+
 // Messages that another run left in a queue come before the run's own.
 func TestLeftoversOfAnotherRunDoNotHaltTheLoad(t *testing.T) {
 	t.Parallel()
-	s := newScript(t, &fake.Pipeline{}, twenty, "")
-	e := s.module.root.engine
-	var unknown strangers
-	look := func(payload string, after time.Duration) int {
-		e.foreign.Store(new([]byte(payload)))
-		n, _ := unknown.look(e, time.Now().Add(after))
-		return n
-	}
-	e.Ledger.Foreign(strangersLeast)
-	assert.Zero(t, look(`{"id":7}`, 0))
-	assert.Zero(t, look(`{"id":7}`, strangersPatience-time.Second))
-	assert.Equal(t, strangersLeast, look(`{"id":7}`, strangersPatience+time.Second))
-	assert.Zero(t, look(`{"id":"0f3k9z2a.1.17"}`, 2*strangersPatience))
-	assert.NotZero(t, look(`{"event":"{\\"id\\":\\"`+e.ID+`.1.17\\"}"}`, 2*strangersPatience),
+	e, since := begun(t, "")
+	late := since.Add(time.Hour)
+	assert.Zero(t, e.came(`{"id":"0f3k9z2a.1.17"}`, late))
+	assert.NotZero(t, e.came(`{"event":"{\"id\":\"`+e.ID+`.1.17\"}"}`, since.Add(strangersPatience+time.Second)),
 		"this run's, but unreadable")
-	for n := range e.Pacer.Requests() {
+	for n := 1; n < e.Pacer.Requests(); n++ {
 		e.Ledger.Drop(e.Ledger.SlotOf(n))
 	}
-	assert.Zero(t, look(`{"id":7}`, 2*strangersPatience), "nothing of the load is left")
+	assert.Zero(t, e.came(`{"id":7}`, late), "nothing of the load is left")
+}
+
+func TestStrangersAfterAGreetingDoNotHaltTheLoad(t *testing.T) {
+	t.Parallel()
+	e, since := begun(t, "")
+	assert.NotZero(t, e.came(`{"id":7}`, since.Add(time.Hour)))
 	e.greeted = true
-	assert.Zero(t, look(`{"id":7}`, 2*strangersPatience))
+	assert.Zero(t, e.came(`{"id":7}`, since.Add(time.Hour)))
 }
 
 // Numeric ids, an envelope, an encoding: the pipeline makes of a message what the run is told.

@@ -107,7 +107,7 @@ func TestASilentWebhookIsNamedBeforeTheLoad(t *testing.T) {
 	err := s.module.root.engine.collect(t.Context(), s.state, s.module.metrics)
 	require.Error(t, err)
 	assert.Regexp(t, regexp.MustCompile(`did not arrive on http://127\.0\.0\.1:\d+/hooks`), err.Error())
-	assert.Equal(t, 1, f.Requests())
+	assert.Less(t, f.Requests(), 20, "nothing of the load is sent")
 }
 
 // Regression: "no call came to the webhook", though calls came and were refused.
@@ -130,7 +130,8 @@ func TestCallsThatAWebhookDoesNotTakeAreTheCause(t *testing.T) {
 				}
 				if greets == "true" {
 					err := s.module.root.engine.collect(t.Context(), s.state, s.module.metrics)
-					require.ErrorContains(t, err, "did not take what came: 1 "+says)
+					require.Error(t, err)
+					assert.Regexp(t, `did not take what came: \d+ `+regexp.QuoteMeta(says), err.Error())
 					return
 				}
 				r := s.run()

@@ -17,7 +17,7 @@ export function own(pipeline: Pipeline): void {
     const { INGEST_URL, INGEST_TOKEN, MQTT_URL } = pipeline.own;
     const { run, exitCode, text } = await pipeline.run(
       'own.js',
-      { ...LOAD, TARGET: 'device', TARGETS: 3, FILTER: 'messages/device/+' },
+      { ...LOAD, TARGETS: 'berlin,rome,oslo', FILTER: 'messages/+' },
       {
         INGEST_URL,
         MQTT_URL,

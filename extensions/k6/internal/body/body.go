@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
@@ -15,13 +14,10 @@ import (
 
 // Bodies makes the messages of one generator. JSON.stringify of five fields would cost 3 µs a message.
 type Bodies struct {
+	finder
 	format   Format
 	schedule *pacer.Pacer
-	prefix   string // of ids: <run>.<generator>. as its form has it
-	mark     []byte // the prefix as it appears in a message
 	family   []byte // the part of mark that all generators of the run share; empty: a single generator
-	quoted   bool   // ids have quotes
-	key      string // the JSON key of ids, with its quotes; empty: they have none
 	flows    []flow
 }
 
@@ -33,14 +29,7 @@ type flow struct {
 // New makes the messages of flows. Their ids begin with prefix, "<run>.<generator>.". The template must have passed
 // Check. schedule has this generator's messages. siblings is true if the run has other generators.
 func New(f Format, flows []profile.Flow, schedule *pacer.Pacer, prefix string, siblings bool) *Bodies {
-	prefix = f.Form.Prefix(prefix)
-	b := &Bodies{format: f, schedule: schedule, prefix: prefix, mark: []byte(prefix), quoted: f.quoted()}
-	if b.quoted {
-		b.mark = []byte(`"` + prefix)
-	}
-	if f.From == nil { // otherwise it is known where ids are
-		b.key = f.key()
-	}
+	b := &Bodies{finder: f.finder(prefix), format: f, schedule: schedule}
 	if siblings {
 		b.family = b.mark[:bytes.IndexByte(b.mark, '.')+1]
 	}
@@ -49,7 +38,7 @@ func New(f Format, flows []profile.Flow, schedule *pacer.Pacer, prefix string, s
 		if f.Fuzz != nil {
 			payload = randomly
 		}
-		pieces, _ := f.parse(prefix, payload)
+		pieces, _ := f.parse(b.prefix, payload)
 		b.flows = append(b.flows, flow{one, pieces})
 	}
 	return b
@@ -101,8 +90,11 @@ func (b *Bodies) Whole(payload []byte, slot pacer.Slot, i, every int, buf []byte
 // SameLines reports whether a payload has the lines of the i-th message of a request, however each of them ends.
 func (b *Bodies) SameLines(payload []byte, slot pacer.Slot, i int, buf []byte) (same bool, scratch []byte) {
 	buf = b.message(buf[:0], slot, i)
-	return bytes.Equal(withLF(buf), withLF(payload)), buf
+	return SameLines(payload, buf), buf
 }
+
+// SameLines reports whether two texts have the same lines, however each of them ends.
+func SameLines(a, b []byte) bool { return bytes.Equal(withLF(a), withLF(b)) }
 
 // withLF ends each line with LF in place of CR LF or CR.
 func withLF(text []byte) []byte {
@@ -131,7 +123,11 @@ func (b *Bodies) length(s pacer.Slot, i int) (length int, fixed bool) {
 		case number:
 			length += cmp.Or(b.format.Form.digits(), digits(s.FirstID+i))
 		case target:
-			length += len(f.Target) + 1 + digits((s.OfFlow+i)%f.Targets)
+			if n := (s.OfFlow + i) % f.Targets; f.Names != nil {
+				length += len(f.Names[n])
+			} else {
+				length += len(f.Target) + 1 + digits(n)
+			}
 		case random:
 			return 0, false
 		}
@@ -146,12 +142,10 @@ func digits(n int) (count int) {
 	return count
 }
 
-// AppendTarget adds the target of the i-th message of a request: <target>/<number>.
+// AppendTarget adds the target of the i-th message of a request.
 func (b *Bodies) AppendTarget(buf []byte, s pacer.Slot, i int) []byte {
 	f := &b.flows[s.Flow]
-	buf = append(buf, f.Target...)
-	buf = append(buf, '/')
-	return strconv.AppendInt(buf, int64((s.OfFlow+i)%f.Targets), 10)
+	return f.AppendTarget(buf, (s.OfFlow+i)%f.Targets)
 }
 
 // ID is the id of the message with a number.
@@ -176,22 +170,6 @@ func (b *Bodies) InHeader() bool { return b.format.From != nil && b.format.From.
 
 // Prefix begins the ids of a name other than the generator's, like that of its canary.
 func (b *Bodies) Prefix(name string) string { return b.format.Form.Prefix(name) }
-
-// IsID reports whether a text is an id of this generator and nothing else.
-func (b *Bodies) IsID(text []byte) bool {
-	_, ok := b.alone(text)
-	return ok
-}
-
-// alone is the number in a text that is an id and nothing else.
-func (b *Bodies) alone(text []byte) (number int, ok bool) {
-	rest, ok := bytes.CutPrefix(text, []byte(b.prefix))
-	if !ok || len(rest) == 0 || len(rest) > numberMost || len(bytes.Trim(rest, "0123456789")) > 0 {
-		return 0, false
-	}
-	number, err := strconv.Atoi(string(rest))
-	return number, err == nil
-}
 
 // LooksFor says what ids are searched for, and where.
 func (b *Bodies) LooksFor() string {

@@ -2,6 +2,7 @@ package body_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -51,9 +52,9 @@ func TestRandomPayloadsRepeatWithTheSeed(t *testing.T) {
 	assert.Regexp(t, `^{"id":"run\.1\.41","source":"k6","target":"user/1","payload":{"age":\d+,"ok":(true|false)}}$`,
 		made)
 	assert.Equal(t, made, string(bodiesOf(t, f).Append(nil, slot)))
-	before, after := f.Fixed("run.canary.", "canary/run")
-	assert.Equal(t, `{"id":"run.canary.`, before)
-	assert.Regexp(t, `^","source":"k6","target":"canary/run","payload":{"age":\d+,"ok":(true|false)}}$`, after)
+	assert.Regexp(t,
+		`^{"id":"run\.canary\.3","source":"k6","target":"canary/run","payload":{"age":\d+,"ok":(true|false)}}$`,
+		string(body.NewSingle(f, "run.canary.", "canary/run").Message(3)))
 }
 
 func TestAnInvalidTemplateIsRefusedWithThePosition(t *testing.T) {
@@ -71,26 +72,45 @@ func TestAnInvalidTemplateIsRefusedWithThePosition(t *testing.T) {
 
 func TestTheCanaryUsesTheTemplate(t *testing.T) {
 	t.Parallel()
-	before, after := body.Format{Template: "{{target}}|{{id}}|{{payload}}|{{id}}|{{target}}"}.Fixed("run.canary.", "canary/run")
-	assert.Equal(t, []string{"canary/run|run.canary.", "||run.canary.0|canary/run"}, []string{before, after})
+	f := body.Format{Template: "{{target}}|{{id}}|{{payload}}|{{id}}|{{target}}"}
+	canary := body.NewSingle(f, "run.canary.", "canary/run")
+	assert.Equal(t, "canary/run|run.canary.7||run.canary.7|canary/run", string(canary.Message(7)))
+	assert.Equal(t, []int{7}, canary.Numbers(canary.Message(7)))
+}
+
+// Regression: a payload with the message before it ahead of its own id was that one for the canary, and the greeting
+// "did not arrive". For the load it was right.
+func TestTheCanaryFindsIDsByTheRuleOfTheLoad(t *testing.T) {
+	t.Parallel()
+	f := body.Format{ID: "id"}
+	load, canary := bodiesOf(t, f), body.NewSingle(f, "run.canary.", "canary/run")
+	for text, want := range map[string][]int{
+		`{"prev":"%s6","id":"%s7"}`:   {7},
+		`{"id":"%s7","prev":"%s6"}`:   {7},
+		`[{"id":"%s6"},{"id":"%s7"}]`: {6, 7},
+		`{"seen":["%s6","%s7"]}`:      {6, 7},
+	} {
+		of := func(prefix string) []byte { return []byte(strings.ReplaceAll(text, "%s", prefix)) }
+		assert.Equal(t, want, load.Seqs(of("run.1."), nil), text)
+		assert.Equal(t, want, canary.Numbers(of("run.canary.")), text)
+	}
+	assert.Equal(t, []int{7}, canary.Numbers([]byte("run.canary.7")), "an id alone")
+	assert.Empty(t, canary.Numbers(load.Append(nil, pacer.Slot{FirstID: 41, Messages: 1})), "of the load")
 }
 
 func TestAnIDInsideALongerOneIsIgnored(t *testing.T) {
 	t.Parallel()
-	for payload, want := range map[string]int{
-		`{"MsgID":"myrun1.1.17"}`:                      -1,
-		`{"before":"myrun1.1.17","MsgID":"run1.1.18"}`: 18,
-		`run1.1.19;`:           19,
-		`MsgID=run1.1.20`:      20,
-		`run1.1.`:              -1,
-		`xrun1.1.run1.1.21`:    21,
-		`xrun1.1.xrun1.1.2 x1`: -1,
+	f := body.NewSingle(body.Format{Template: "MsgID={{id}}"}, "run1.1.", "")
+	for payload, want := range map[string][]int{
+		`{"MsgID":"myrun1.1.17"}`:                      nil,
+		`{"before":"myrun1.1.17","MsgID":"run1.1.18"}`: {18},
+		`run1.1.19;`:           {19},
+		`MsgID=run1.1.20`:      {20},
+		`run1.1.`:              nil,
+		`xrun1.1.run1.1.21`:    {21},
+		`xrun1.1.xrun1.1.2 x1`: nil,
 	} {
-		n, ok := body.NumberAfter([]byte(payload), []byte("run1.1."), false)
-		if !ok {
-			n = -1
-		}
-		assert.Equal(t, want, n, payload)
+		assert.Equal(t, want, f.Numbers([]byte(payload)), payload)
 	}
 }
 

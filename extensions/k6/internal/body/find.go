@@ -1,61 +1,64 @@
 package body
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
+)
 
-// Number is the number in the id of a message whose id begins with the prefix of a name, found as Seqs finds those of
-// the load. Of ids in a header field it gets the text that was found there, and not the payload.
-func (f Format) Number(payload []byte, prefix string) (int, bool) {
-	prefix = f.Form.Prefix(prefix)
-	if f.quoted() {
-		prefix = `"` + prefix
-	}
-	if f.From != nil && f.From.Header == "" {
-		payload = f.From.In(payload, nil)
-	}
-	n, _, _, ok := find(payload, []byte(prefix), f.quoted(), f.Form.digits(), 0)
-	return n, ok
+// finder finds the numbers in the ids of one name, in the texts where ids stand.
+type finder struct {
+	prefix string // of ids: <run>.<generator>. as its form has it
+	mark   []byte // the prefix as it appears in a message
+	quoted bool   // ids have quotes
+	digits int    // of a number; 0: as many as it needs
+	key    string // the JSON key of ids, with its quotes; empty: they have none
 }
 
-// quoted reports whether ids stand between quotes in what arrives.
-func (f Format) quoted() bool { return f.Template == "" && f.From == nil && f.Form != Number }
+// finder finds the ids that begin with the prefix of a name.
+func (f Format) finder(name string) finder {
+	prefix := f.Form.Prefix(name)
+	// Between quotes, unless a template or a place says how ids stand, or they are numbers.
+	quoted := f.Template == "" && f.From == nil && f.Form != Number
+	found := finder{prefix: prefix, mark: []byte(prefix), quoted: quoted, digits: f.Form.digits()}
+	if quoted {
+		found.mark = []byte(`"` + prefix)
+	}
+	if f.From == nil { // otherwise it is known where ids are
+		found.key = f.key()
+	}
+	return found
+}
 
-// Seqs appends the numbers in the ledger of the messages that a payload holds: one, or several of a batch or a pack.
-// The run's name is random, so <run>.<generator>. identifies an id without parsing the payload. Where the ids of
-// several messages stand in it, and some of them at the key of the id (in the template: the key before {{id}}), the
-// others are only mentioned, as in {"id": …, "previous": …}.
-func (b *Bodies) Seqs(payload []byte, seqs []int) []int {
-	first, _, end, ok := b.find(payload, 0)
+// numbers appends the numbers of the messages that a text holds: one, or several of a batch or a pack. The run's name
+// is random, so the prefix identifies an id without parsing the text. Where the ids of several messages stand in it,
+// and some of them at the key of the id (in the template: the key before {{id}}), the others are only mentioned, as in
+// {"id": …, "previous": …}.
+func (f *finder) numbers(text []byte, found []int) []int {
+	first, _, end, ok := f.next(text, 0)
 	if !ok {
-		if number, alone := b.alone(payload); alone {
-			return b.appendSeq(seqs, number)
+		if number, alone := f.alone(text); alone {
+			return append(found, number)
 		}
-		return seqs
+		return found
 	}
 	for at := end; ; {
 		var another int
-		another, _, at, ok = b.find(payload, at)
+		another, _, at, ok = f.next(text, at)
 		if !ok {
-			return b.appendSeq(seqs, first)
+			return append(found, first)
 		}
 		if another != first {
-			return b.several(payload, seqs)
+			return append(found, f.several(text)...)
 		}
 	}
 }
 
-func (b *Bodies) appendSeq(seqs []int, number int) []int {
-	if seq, ok := b.schedule.SeqOf(number); ok {
-		return append(seqs, seq)
-	}
-	return seqs
-}
-
-// several is Seqs of a payload with more than one id.
-func (b *Bodies) several(payload []byte, seqs []int) []int {
+// several is numbers of a text with more than one id.
+func (f *finder) several(text []byte) []int {
 	var all, keyed []int
 	seen, seenAtKey := map[int]bool{}, map[int]bool{}
 	for at := 0; ; {
-		number, begin, end, ok := b.find(payload, at)
+		number, begin, end, ok := f.next(text, at)
 		if !ok {
 			break
 		}
@@ -64,28 +67,58 @@ func (b *Bodies) several(payload []byte, seqs []int) []int {
 			seen[number] = true
 			all = append(all, number)
 		}
-		if !seenAtKey[number] && b.atKey(payload[:begin]) {
+		if !seenAtKey[number] && f.atKey(text[:begin]) {
 			seenAtKey[number] = true
 			keyed = append(keyed, number)
 		}
 	}
 	if len(keyed) > 0 {
-		all = keyed
+		return keyed
 	}
-	for _, number := range all {
-		seqs = b.appendSeq(seqs, number)
-	}
-	return seqs
+	return all
 }
 
 // atKey reports whether the key of the id, a colon, and perhaps a quote end a text.
-func (b *Bodies) atKey(before []byte) bool {
-	if b.key == "" {
+func (f *finder) atKey(before []byte) bool {
+	if f.key == "" {
 		return false
 	}
 	before = bytes.TrimRight(before, "\" \t\r\n")
 	before, ok := bytes.CutSuffix(before, []byte(":"))
-	return ok && bytes.HasSuffix(bytes.TrimRight(before, " \t\r\n"), []byte(b.key))
+	return ok && bytes.HasSuffix(bytes.TrimRight(before, " \t\r\n"), []byte(f.key))
+}
+
+// alone is the number in a text that is an id and nothing else.
+func (f *finder) alone(text []byte) (number int, ok bool) {
+	rest, ok := bytes.CutPrefix(text, []byte(f.prefix))
+	if !ok || len(rest) == 0 || len(rest) > numberMost || len(bytes.Trim(rest, "0123456789")) > 0 {
+		return 0, false
+	}
+	number, err := strconv.Atoi(string(rest))
+	return number, err == nil
+}
+
+// IsID reports whether a text is an id of this name and nothing else.
+func (f *finder) IsID(text []byte) bool {
+	_, ok := f.alone(text)
+	return ok
+}
+
+func (f *finder) next(text []byte, from int) (n, begin, end int, ok bool) {
+	return find(text, f.mark, f.quoted, f.digits, from)
+}
+
+// Seqs appends the numbers in the ledger of the messages that a text holds.
+func (b *Bodies) Seqs(text []byte, seqs []int) []int {
+	before := len(seqs)
+	seqs = b.numbers(text, seqs)
+	known := seqs[:before]
+	for _, number := range seqs[before:] {
+		if seq, ok := b.schedule.SeqOf(number); ok {
+			known = append(known, seq)
+		}
+	}
+	return known
 }
 
 // Sibling reports whether a message is of another generator of this run.
@@ -98,22 +131,12 @@ func (b *Bodies) Sibling(payload []byte) bool {
 	return ok && len(generator) > 0 && len(bytes.Trim(generator, "0123456789")) == 0
 }
 
-// NumberAfter finds the first number that follows a prefix, up to the closing quote where ids are quoted. Without
-// quotes, the prefix may also be the end of a longer one, which belongs to others.
-func NumberAfter(payload, prefix []byte, quoted bool) (int, bool) {
-	n, _, _, ok := find(payload, prefix, quoted, 0, 0)
-	return n, ok
-}
-
-func (b *Bodies) find(payload []byte, from int) (n, begin, end int, ok bool) {
-	return find(payload, b.mark, b.quoted, b.format.Form.digits(), from)
-}
-
 // numberMost is how many digits a number may have.
 const numberMost = 12
 
-// find is NumberAfter from a place on, of a number with so many digits; 0: any number of them. The prefix begins at
-// begin, and the number ends before end.
+// find finds the first number that follows a prefix, from a place on, up to the closing quote where ids are quoted.
+// Without quotes, the prefix may also be the end of a longer one, which belongs to others. The number has so many
+// digits; 0: any number of them. The prefix begins at begin, and the number ends before end.
 func find(payload, prefix []byte, quoted bool, digits, from int) (n, begin, end int, ok bool) {
 	for {
 		i := bytes.Index(payload[from:], prefix)

@@ -36,11 +36,9 @@ func TestFormsOfIDs(t *testing.T) {
 		assert.Equal(t, []any{41, true}, []any{number, own})
 		whole, _ := b.Whole(message, pacer.Slot{FirstID: 41, OfFlow: 7, Messages: 1}, 0, 1, nil)
 		assert.True(t, whole, form)
-		before, after := f.Fixed("run.canary.", "canary/run")
-		canary := string(form.Append([]byte(before), 3)) + after
-		n, ok := f.Number([]byte(canary), "run.canary.")
-		assert.Equal(t, []any{3, true}, []any{n, ok}, "%s: %s", form, canary)
-		assert.Empty(t, b.Seqs([]byte(canary), nil), "the canary is no message of the load")
+		canary := body.NewSingle(f, "run.canary.", "canary/run")
+		assert.Equal(t, []int{3}, canary.Numbers(canary.Message(3)), form)
+		assert.Empty(t, b.Seqs(canary.Message(3), nil), "the canary is no message of the load")
 	}
 	_, err := body.CheckForm("int")
 	assert.ErrorContains(t, err, `idFormat (ID_FORMAT) "int"; allowed: "text", "number", "uuid"`)

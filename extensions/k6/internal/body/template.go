@@ -1,6 +1,7 @@
 package body
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
@@ -134,25 +135,47 @@ func (f Format) key() string {
 	return ""
 }
 
-// Fixed returns the parts of a message before and after the number in its id, which begins with prefix. The
-// message has its own target.
-func (f Format) Fixed(prefix, to string) (before, after string) {
+// Single makes the messages of one name to one target, and finds them: those of a canary.
+type Single struct {
+	finder
+	format Format
+	pieces []piece
+	target string
+}
+
+// NewSingle makes the messages to a target whose ids begin with the prefix of a name. All have one payload.
+func NewSingle(f Format, name, target string) *Single {
+	s := &Single{finder: f.finder(name), format: f, target: target}
 	payload := ""
 	if f.Fuzz != nil { // a pipeline may refuse what its messages can't be
 		payload = string(f.Fuzz.Append(nil, f.Seed, 0))
 	}
-	pieces, _ := f.parse(f.Form.Prefix(prefix), payload)
-	into := &before
-	for _, p := range pieces {
-		*into += p.text
-		switch {
-		case p.holds == target:
-			*into += to
-		case into == &before && p.holds == number:
-			into = &after
-		case p.holds == number:
-			*into += string(f.Form.Append(nil, 0)) // a second id: only the first one is read
+	s.pieces, _ = f.parse(s.prefix, payload)
+	return s
+}
+
+// Message is the message with a number.
+func (s *Single) Message(n int) (message []byte) {
+	for _, p := range s.pieces {
+		message = append(message, p.text...)
+		switch p.holds {
+		case number:
+			message = s.format.Form.Append(message, n)
+		case target:
+			message = append(message, s.target...)
 		}
 	}
-	return before, after
+	return message
 }
+
+// Numbers returns the numbers of the messages that a payload holds, found as Seqs finds those of the load. Of ids in a
+// header field it gets the text that was found there, and not the payload.
+func (s *Single) Numbers(payload []byte) []int {
+	if from := s.format.From; from != nil && from.Header == "" {
+		payload = from.In(payload, nil)
+	}
+	return s.numbers(payload, nil)
+}
+
+// Mentions reports whether a text has an id of this name, in whatever form.
+func (s *Single) Mentions(text []byte) bool { return bytes.Contains(text, []byte(s.prefix)) }

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gorilla/websocket"
 )
@@ -18,6 +19,12 @@ type Push struct {
 	Ack  bool                                              // a subscription is answered with {"subscribed":…}
 	Raw  func(nth int, payload []byte) []byte              // the event as it is written, for server-sent events
 	Join func(w http.ResponseWriter, r *http.Request) bool // of each request; false: it has been answered
+
+	Hello string        // is pushed to each client first; empty: nothing
+	Late  time.Duration // how long after its connection is open a client is subscribed
+	// Bye is why each WebSocket ends, with 4001, when its client has sent a message; empty: none does. With it no client
+	// is subscribed.
+	Bye string
 
 	Events bool // Receive is for server-sent events
 
@@ -65,8 +72,26 @@ func (p *Push) Receive() map[string]any {
 func (p *Push) add(c *client) func() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.clients[c] = struct{}{}
+	if p.Hello != "" {
+		hello := p.Hello
+		if c.events {
+			hello = "data: " + hello + "\n\n"
+		}
+		_ = c.write([]byte(hello))
+	}
+	subscribe := time.AfterFunc(p.Late, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.clients[c] = struct{}{}
+	})
+	if p.Late == 0 || p.Bye != "" {
+		subscribe.Stop()
+	}
+	if p.Late == 0 && p.Bye == "" {
+		p.clients[c] = struct{}{}
+	}
 	return func() {
+		subscribe.Stop()
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		delete(p.clients, c)
@@ -101,6 +126,13 @@ func (p *Push) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	for {
 		var asked struct{ Subscribe string }
 		if err := conn.ReadJSON(&asked); err != nil {
+			return
+		}
+		if p.Bye != "" {
+			writes.Lock()
+			bye := websocket.FormatCloseMessage(4001, p.Bye)
+			_ = conn.WriteControl(websocket.CloseMessage, bye, time.Now().Add(time.Second))
+			writes.Unlock()
 			return
 		}
 		p.mu.Lock()

@@ -76,8 +76,10 @@ type Ledger struct {
 	reordered  int
 	negative   int
 	foreign    int
-	misplaced  int  // deliveries at a recipient that they were not for
-	anyOurs    bool // a message of the run has come, though none as it was sent
+	misplaced  int   // deliveries at a recipient that they were not for
+	anyOurs    bool  // a message of the run has come, though none as it was sent
+	anyTaken   bool  // a request was accepted
+	firstTaken int64 // when the first of them was sent
 
 	counts     []PhaseCount // by phase; in the open model only Accepted and Due
 	scheduled  []int        // messages by flow in the measured phases (closed model)
@@ -267,6 +269,9 @@ func (l *Ledger) Settle(s pacer.Slot, outcome Outcome) {
 		l.interval.Accepted += s.Messages
 		l.counts[s.Phase].Accepted += s.Messages
 		l.takeUp(s, s.Messages)
+		if _, r := l.lookup(s.FirstSeq); r != nil && !l.anyTaken {
+			l.firstTaken, l.anyTaken = r.sent, true
+		}
 	case Rejected:
 		l.interval.Rejected += s.Messages
 	default:

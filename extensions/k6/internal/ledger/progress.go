@@ -48,6 +48,14 @@ func (l *Ledger) Strangers() int {
 	return l.foreign
 }
 
+// FirstTaken is when the request was sent that was accepted first: while nothing has arrived, its messages are the
+// oldest under way. ok is false if none was accepted.
+func (l *Ledger) FirstTaken() (at int64, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.firstTaken, l.anyTaken
+}
+
 // Open counts the messages that may still arrive: accepted or without an answer.
 func (l *Ledger) Open() int {
 	l.mu.Lock()

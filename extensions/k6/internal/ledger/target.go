@@ -7,7 +7,7 @@ const mostFollowed = 1000
 
 // Target holds the figures of one target, or of several together.
 type Target struct {
-	Name      string // <target>/<number>; empty: several
+	Name      string // empty: several
 	Targets   int
 	Arrival   Series // measured phases only, two significant digits
 	Reordered int    // deliveries after one with a higher number, whole run

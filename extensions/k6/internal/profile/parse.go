@@ -99,7 +99,14 @@ func (p *Profile) check() error {
 			// One topic has one set of subscribers, so two flows can't disagree about it.
 			if o.Target == f.Target && (o.Deliveries != f.Deliveries || o.Targets != f.Targets) {
 				return fmt.Errorf("flows %q and %q share the target %q but differ in targets or deliveries",
-					o.Name, f.Name, f.Target)
+					o.Name, f.Name, excerpt(f.Target))
+			}
+			if o.Target == f.Target {
+				continue
+			}
+			if name := shared(&o, &f); name != "" {
+				return fmt.Errorf("flows %q and %q share the target %q, and not all of their targets: "+
+					"allowed are the same ones, or others", o.Name, f.Name, name)
 			}
 		}
 	}
@@ -176,12 +183,13 @@ func parsePhase(n *yaml.Node) (Phase, error) {
 }
 
 func parseFlow(n *yaml.Node) (Flow, error) {
-	f := Flow{Weight: 1, Target: "user", Targets: 100, Messages: 1, Deliveries: 1, PayloadBytes: 64}
-	_, err := eachKey(n, "flow", map[string]parser{
+	f := Flow{Weight: 1, Target: defaultTarget, Messages: 1, Deliveries: 1, PayloadBytes: 64}
+	round := round{number: 100}
+	given, err := eachKey(n, "flow", map[string]parser{
 		"name":         into(&f.Name, text),
 		"weight":       into(&f.Weight, whole(0, 1000)),
 		"target":       into(&f.Target, text),
-		"targets":      into(&f.Targets, targets),
+		"targets":      into(&round, targets),
 		"messages":     into(&f.Messages, whole(1, maxBatch)),
 		"deliveries":   into(&f.Deliveries, whole(1, MaxSubscribers)),
 		"payloadBytes": into(&f.PayloadBytes, payloadBytes),
@@ -193,7 +201,11 @@ func parseFlow(n *yaml.Node) (Flow, error) {
 	case !targetPrefix.MatchString(f.Target):
 		err = fmt.Errorf("line %d: flow %q: target %q: letters, digits, _ . - and single / between them are allowed",
 			n.Line, f.Name, f.Target)
+	case round.names != nil && given["target"] > 0:
+		err = fmt.Errorf("line %d: flow %q: target is the beginning of numbered targets, and targets has names: "+
+			"one of them is allowed", n.Line, f.Name)
 	}
+	round.of(&f)
 	return f, err
 }
 
@@ -201,7 +213,7 @@ func parseFlow(n *yaml.Node) (Flow, error) {
 var (
 	rate         = func(n *yaml.Node) (float64, error) { return number(n, 0, maxRequests) }
 	vus          = whole(1, maxVUs)
-	targets      = whole(1, 100_000)
+	numbered     = whole(1, targetsMost)
 	payloadBytes = whole(0, 1<<20)
 )
 
@@ -261,13 +273,22 @@ func (p *Profile) OverrideFlows(settings map[string]any) error {
 			continue
 		}
 		n := &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(value)}
+		if names, many := value.([]any); many {
+			n = &yaml.Node{Kind: yaml.SequenceNode}
+			for _, name := range names {
+				n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(name)})
+			}
+		}
 		for i := range p.Flows {
 			err := errors.New("unknown; allowed: payloadBytes, targets")
 			switch key {
 			case "payloadBytes":
 				p.Flows[i].PayloadBytes, err = payloadBytes(n)
 			case "targets":
-				p.Flows[i].Targets, err = targets(n)
+				var round round
+				if round, err = targets(n); err == nil {
+					round.of(&p.Flows[i])
+				}
 			}
 			if err != nil {
 				return fmt.Errorf("every flow, %s: %s", key, strings.TrimPrefix(err.Error(), "line 0: "))

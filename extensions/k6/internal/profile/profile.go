@@ -9,7 +9,7 @@
 //	  - name: room
 //	    weight: 2             # share of the requests
 //	    target: room          # messages go to room/0, room/1, …
-//	    targets: 10
+//	    targets: 10           # or their names: [berlin, site/rome]
 //	    deliveries: 5         # subscribers that hold each target
 //
 // That is the open model. In the closed model a phase has a concurrency instead, and each VU sends its next request
@@ -25,6 +25,8 @@ package profile
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -72,11 +74,36 @@ func (p *Profile) Closed() bool {
 type Flow struct {
 	Name         string
 	Weight       int
-	Target       string // prefix of the target: <target>/<number>
+	Target       string // prefix of the targets: <target>/<number>; with Names, these with commas between them
 	Targets      int    // how many targets the messages go round
 	Messages     int    // messages in one request
 	Deliveries   int    // subscribers that hold each target, so deliveries due for each message
 	PayloadBytes int    // length of the message's payload
+
+	Names []string // of the targets; nil: they are numbered
+}
+
+// SetNames gives the flow targets by name.
+func (f *Flow) SetNames(names []string) {
+	f.Names, f.Target, f.Targets = names, strings.Join(names, ","), len(names)
+}
+
+// AppendTarget adds target i.
+func (f *Flow) AppendTarget(buf []byte, i int) []byte {
+	if f.Names != nil {
+		return append(buf, f.Names[i]...)
+	}
+	return strconv.AppendInt(append(append(buf, f.Target...), '/'), int64(i), 10)
+}
+
+// TargetOf is target i.
+func (f *Flow) TargetOf(i int) string { return string(f.AppendTarget(nil, i)) }
+
+// has reports whether a flow of numbered targets has one.
+func (f *Flow) has(target string) bool {
+	number, ok := strings.CutPrefix(target, f.Target+"/")
+	i, err := strconv.Atoi(number)
+	return ok && err == nil && i >= 0 && i < f.Targets && target == f.TargetOf(i)
 }
 
 // Duration is the length of all phases.

@@ -29,7 +29,8 @@ flows:
 		{Name: "phase 3", Duration: 5 * time.Second, Measured: true},
 	}, p.Phases)
 	assert.False(t, p.Closed())
-	assert.Equal(t, []Flow{{"room", 2, "room", 10, 3, 5, 9}}, p.Flows)
+	assert.Equal(t, []Flow{{Name: "room", Weight: 2, Target: "room", Targets: 10, Messages: 3, Deliveries: 5,
+		PayloadBytes: 9}}, p.Flows)
 	assert.Equal(t, 5, p.Subscribers())
 	assert.Equal(t, 145*time.Second, p.Duration())
 }
@@ -219,5 +220,47 @@ func TestTargetsAreNumberedOnce(t *testing.T) {
 		"user/0/1", "user/99999999999999999999"} {
 		_, known := numbers.Number([]byte(name))
 		assert.False(t, known, name)
+	}
+	named := Flow{}
+	named.SetNames([]string{"berlin", "user/7", "rome"})
+	numbers = NewTargets([]Flow{{Target: "user", Targets: 3}, named})
+	for target := range 6 {
+		number, known := numbers.Number([]byte(numbers.Name(target)))
+		assert.Equal(t, []any{target, true}, []any{number, known}, numbers.Name(target))
+	}
+}
+
+// Regression: each target had a slash (user/0), so that a filter like site/+/telemetry could never match.
+func TestTargetsHaveNames(t *testing.T) {
+	t.Parallel()
+	const phases = "phases: [{duration: 1, arrivalRate: 1}]\n"
+	p, err := Parse("p.yml", phases+"flows: [{name: a, targets: [berlin, site/rome, 'aa:bb:0c']}, {name: b}]")
+	require.NoError(t, err)
+	named := func(f Flow) (all []string) {
+		for i := range f.Targets {
+			all = append(all, f.TargetOf(i))
+		}
+		return all
+	}
+	assert.Equal(t, []string{"berlin", "site/rome", "aa:bb:0c"}, named(p.Flows[0]))
+	assert.Equal(t, "user/99", p.Flows[1].TargetOf(99))
+
+	require.NoError(t, p.OverrideFlows(map[string]any{"targets": []any{"x", "y"}}))
+	assert.Equal(t, []string{"x", "y"}, named(p.Flows[1]))
+	require.NoError(t, p.OverrideFlows(map[string]any{"targets": "2"}))
+	assert.Equal(t, []string{"user/0", "user/1"}, named(p.Flows[0]))
+
+	for text, want := range map[string]string{
+		"flows: [{name: a, targets: [berlin, 'x/#']}]":                             `line 2: name 2, "x/#": letters, digits, _ . : @ ~ -`,
+		"flows: [{name: a, targets: [berlin, berlin]}]":                            `name 2, "berlin", is there twice`,
+		"flows: [{name: a, targets: []}]":                                          "0 names are outside 1 to 100000",
+		"flows: [{name: a, target: x, targets: [y]}]":                              "one of them is allowed",
+		"flows: [{name: a, targets: [[x]]}]":                                       "not a text",
+		"flows: [{name: a, targets: [x]}, {name: b, targets: [x, y]}]":             `share the target "x"`,
+		"flows: [{name: a}, {name: b, targets: [user/100, user/99]}]":              `share the target "user/99"`,
+		"flows: [{name: a, targets: [x]}, {name: b, targets: [x], deliveries: 2}]": "differ in targets or deliveries",
+	} {
+		_, err := Parse("p.yml", phases+text)
+		assert.ErrorContains(t, err, want, text)
 	}
 }

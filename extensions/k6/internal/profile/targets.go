@@ -1,80 +1,89 @@
 package profile
 
 import (
-	"bytes"
-	"slices"
-	"strconv"
+	"fmt"
+	"regexp"
+
+	"go.yaml.in/yaml/v3"
 )
 
-// Targets numbers the targets of flows from 0, flow by flow. Flows with the same prefix share theirs.
-type Targets struct {
-	groups []group
-	firsts []int // number of each flow's first target
-	total  int
+// targetsMost bounds the targets of a flow.
+const targetsMost = 100_000
+
+// defaultTarget is the beginning of a flow's targets.
+const defaultTarget = "user"
+
+// targetName is one that stands as it is in a topic, in the path of a URL and in JSON.
+var targetName = regexp.MustCompile(`^[A-Za-z0-9_.:@~-]+(/[A-Za-z0-9_.:@~-]+)*$`)
+
+// round are the targets that the messages of a flow go round: so many, or those of a list.
+type round struct {
+	number int
+	names  []string
 }
 
-// group are the targets <prefix>/0 to <prefix>/<number − 1>.
-type group struct {
-	prefix        string
-	first, number int
-	deliveries    int // due for a message to one of them
+func (r round) of(f *Flow) {
+	if r.names != nil {
+		f.SetNames(r.names)
+		return
+	}
+	if f.Names != nil {
+		f.Names, f.Target = nil, defaultTarget
+	}
+	f.Targets = r.number
 }
 
-// NewTargets numbers the targets of flows.
-func NewTargets(flows []Flow) (t Targets) {
-	for _, f := range flows {
-		at := slices.IndexFunc(t.groups, func(g group) bool { return g.prefix == f.Target })
-		if at < 0 {
-			at = len(t.groups)
-			t.groups = append(t.groups, group{f.Target, t.total, f.Targets, f.Deliveries})
-			t.total += f.Targets
+// targets reads a number, or a list of names.
+func targets(n *yaml.Node) (r round, err error) {
+	if n = named(n); n.Kind != yaml.SequenceNode {
+		r.number, err = numbered(n)
+		return r, err
+	}
+	if r.names, err = list("targets", text)(n); err != nil {
+		return r, err
+	}
+	seen := map[string]bool{}
+	for i, name := range r.names {
+		switch {
+		case !targetName.MatchString(name):
+			err = fmt.Errorf("line %d: name %d, %q: letters, digits, _ . : @ ~ - and single / between them are allowed",
+				n.Content[i].Line, i+1, excerpt(name))
+		case seen[name]:
+			err = fmt.Errorf("line %d: name %d, %q, is there twice", n.Content[i].Line, i+1, excerpt(name))
 		}
-		t.firsts = append(t.firsts, t.groups[at].first)
+		if err != nil {
+			return r, err
+		}
+		seen[name] = true
 	}
-	return t
+	if len(r.names) == 0 || len(r.names) > targetsMost {
+		err = fmt.Errorf("line %d: %d names are outside 1 to %d", n.Line, len(r.names), targetsMost)
+	}
+	return r, err
 }
 
-// Total is the number of all targets.
-func (t Targets) Total() int { return t.total }
-
-// First is the number of a flow's first target.
-func (t Targets) First(flow int) int { return t.firsts[flow] }
-
-// Name is the name of a target: <prefix>/<number within its flow>.
-func (t Targets) Name(target int) string {
-	g, within, _ := t.group(target)
-	return g.prefix + "/" + strconv.Itoa(within)
-}
-
-// Within is the number of a target within its flow, and how many deliveries are due for a message to it.
-func (t Targets) Within(target int) (within, deliveries int) {
-	g, within, _ := t.group(target)
-	return within, g.deliveries
-}
-
-func (t Targets) group(target int) (g group, within int, ok bool) {
-	for _, g := range t.groups {
-		if within = target - g.first; within >= 0 && within < g.number {
-			return g, within, true
+// shared is a target that two flows have, one of them by name; empty: there is none.
+func shared(a, b *Flow) string {
+	if a.Names == nil {
+		a, b = b, a
+	}
+	has := map[string]bool{}
+	for _, name := range b.Names {
+		has[name] = true
+	}
+	for _, name := range a.Names {
+		if has[name] || b.Names == nil && b.has(name) {
+			return name
 		}
 	}
-	return group{}, 0, false
+	return ""
 }
 
-// Number is the number of the target with a name; false: there is none.
-func (t Targets) Number(name []byte) (target int, ok bool) {
-	slash := bytes.LastIndexByte(name, '/')
-	if slash < 0 {
-		return 0, false
+// excerpt is the beginning of a long text.
+func excerpt(text string) string {
+	const most = 60
+	if len(text) <= most {
+		return text
 	}
-	within, err := strconv.Atoi(string(name[slash+1:]))
-	if err != nil || strconv.Itoa(within) != string(name[slash+1:]) {
-		return 0, false
-	}
-	for _, g := range t.groups {
-		if g.prefix == string(name[:slash]) {
-			return g.first + within, within >= 0 && within < g.number
-		}
-	}
-	return 0, false
+	return text[:most] + " …"
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // Canary sends one message a second through the pipeline, over its own connections and to its own topic. If
@@ -26,16 +28,16 @@ type Canary struct {
 	CanaryOptions
 	*run.Parts
 	*Path
-	poster  *send.Poster
-	secrets *strings.Replacer
-	body    string      // before the number
-	tail    string      // after it
-	greets  chan string // holds how the first greeting differs from what was sent, printable; empty: it does not
-	others  chan string // holds the first other message on its topic, printable, and what it is
-	work    sync.WaitGroup
-	stop    context.CancelFunc
+	messages *body.Single
+	poster   *send.Poster
+	secrets  *strings.Replacer
+	greets   chan welcome // holds the first greeting that arrived
+	ended    chan error   // holds why nothing can arrive any more
+	work     sync.WaitGroup
+	stop     context.CancelFunc
 
 	mu      sync.Mutex
+	others  Others // what else came
 	sent    int
 	seconds []float64 // latency of the message due in each second, ms; negative: not arrived
 	latency ledger.Series
@@ -44,9 +46,10 @@ type Canary struct {
 // Path is where the messages of a canary arrive.
 type Path struct {
 	Target string // that they name
-	At     string // the address of that target at the receiving end
-	Common bool   // messages of others arrive there too
+	At     string // the address of that target at the receiving end, without secrets
+	Ask    string // what a user who gets other messages there may have to set; empty: nothing
 	IDs    bool   // an id alone may arrive in place of its message
+	Lines  bool   // line ends arrive as LF, whichever were sent
 	// Answered means that nothing arrives: a request has gone round when it is answered.
 	Answered bool
 	Line
@@ -78,11 +81,10 @@ const every = time.Second
 
 // NewCanary makes the canary of a path, and listens. It sends nothing before Start or Greet.
 func NewCanary(ctx context.Context, parts *run.Parts, at *Path, o CanaryOptions) *Canary {
-	before, after := o.Format.Fixed(canaryPrefix(parts), at.Target)
 	c := &Canary{
 		CanaryOptions: o, Parts: parts, Path: at, poster: send.NewPoster(o.Ingest, o.Network, o.Timeout),
-		secrets: o.Ingest.Secrets(),
-		greets:  make(chan string, 1), others: make(chan string, 1), body: before, tail: after,
+		messages: body.NewSingle(o.Format, canaryPrefix(parts), at.Target), secrets: o.Ingest.Secrets(),
+		greets: make(chan welcome, 1), ended: make(chan error, 1),
 	}
 	c.poster.Target = []byte(at.Target)
 	ctx, c.stop = context.WithCancel(ctx)
@@ -91,13 +93,9 @@ func NewCanary(ctx context.Context, parts *run.Parts, at *Path, o CanaryOptions)
 }
 
 func (c *Canary) post(n int) send.Answer {
-	a := c.poster.Post(time.Now(), c.message(n), 1)
+	a := c.poster.Post(time.Now(), c.messages.Message(n), 1)
 	a.Secrets = c.secrets
 	return a
-}
-
-func (c *Canary) message(n int) []byte {
-	return append(c.Format.Form.Append([]byte(c.body), n), c.tail...)
 }
 
 // Start starts sending, until over or for the length of the load; 0: not known.
@@ -114,14 +112,18 @@ func (c *Canary) send(ctx context.Context, load time.Duration, over func() bool)
 		c.sent++
 		c.seconds = append(c.seconds, -1)
 		c.mu.Unlock()
-		a := c.post(n)
-		switch {
-		case a.Err != nil:
-			c.Count("canary", network.ClassOf(a.Err), a.Err.Error())
-		case a.Status >= 300:
-			_, class, example := a.Outcome(c.Timeout)
-			c.Count("canary", class, example)
-		}
+		c.note(c.post(n))
+	}
+}
+
+// note counts an answer that is none to an accepted message.
+func (c *Canary) note(a send.Answer) {
+	switch {
+	case a.Err != nil:
+		c.Count("canary", network.ClassOf(a.Err), a.Err.Error())
+	case a.Status >= 300:
+		_, class, example := a.Outcome(c.Timeout)
+		c.Count("canary", class, example)
 	}
 }
 
@@ -130,35 +132,45 @@ func due(n int) time.Duration { return time.Duration(n)*every + every/2 }
 
 // listen reads until the run ends, and reconnects after a loss.
 func (c *Canary) listen(ctx context.Context) {
-	prefix := canaryPrefix(c.Parts)
-	greetingID := c.Format.Form.Append([]byte(c.Format.Form.Prefix(prefix)), greeting)
-	for {
-		err := c.Read(func(payload []byte, at socket.Arrival) {
-			if c.IDs && bytes.Equal(payload, greetingID) {
-				c.welcome("")
-				return
-			}
-			n, ok := c.Format.Number(payload, prefix)
-			switch {
-			case ok && n == greeting:
-				c.welcome(c.changed(payload))
-				return
-			case ok:
-				c.arrive(n, c.Clock.At(at.At))
-				return
-			}
-			select {
-			case c.others <- c.describe(payload):
-			default: // the first one is enough
-			}
-		})
+	for short := 0; ; {
+		since := time.Now()
+		err := c.Read(c.take)
 		if errors.Is(err, net.ErrClosed) || ctx.Err() != nil {
 			return
 		}
-		c.Count("canary", "connection lost", err.Error())
-		if err := c.Retry(ctx, c.Patience); err != nil {
-			c.Count("canary", "did not come back", err.Error())
+		c.Count("canary", LostClass, words.Printable(err.Error()))
+		if short++; time.Since(since) > shortLived {
+			short = 0
+		}
+		if short == shortMost {
+			err = fmt.Errorf("%w (%d connections in a row did not last %s)", err, short, shortLived)
+		} else {
+			err = c.Retry(ctx, c.Patience)
+		}
+		if err != nil {
+			c.Count("canary", "did not come back", words.Printable(err.Error()))
+			c.ended <- err
 			return
+		}
+	}
+}
+
+// take notes a message that arrived.
+func (c *Canary) take(payload []byte, at socket.Arrival) {
+	numbers := c.messages.Numbers(payload)
+	for _, n := range numbers {
+		if n > greetingFirst-greetingsMost {
+			c.welcome(n, payload)
+		} else {
+			c.arrive(n, c.Clock.At(at.At))
+		}
+	}
+	if len(numbers) == 0 {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.others.Add(payload)
+		if c.others.changed == nil && c.messages.Mentions(payload) {
+			c.others.changed = bytes.Clone(c.others.last)
 		}
 	}
 }

@@ -9,33 +9,47 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
-// greetingLeast is how long a greeting may take at least, however short the drain limit of the run is.
-const greetingLeast = 10 * time.Second
+const (
+	// greetingLeast is how long a greeting may take at least, however short the drain limit of the run is.
+	greetingLeast = 10 * time.Second
+	// greetingFirst is the number of the first greeting. Those that repeat it count down: a pipeline may drop a message
+	// whose id it has had.
+	greetingFirst = 999_999_999
+	// greetingsMost bounds the greetings of a run.
+	greetingsMost = 1000
+	// againMost is the longest wait between two greetings. The first one is every, and each is twice the one before.
+	againMost = 4 * time.Second
+)
 
-// greeting is the number of the message that is sent before the run.
-const greeting = 999_999_999
+// welcome is a greeting that arrived.
+type welcome struct {
+	number  int
+	altered string // as what it came, printable; empty: as it was sent
+}
 
 // Greet sends a message through the pipeline, so that a caller learns before its load whether messages arrive. It waits
-// for an ingest that takes nothing for now. The error names the end at which the message stopped. altered is what it
-// came as, printable, if that is not what was sent.
+// for an ingest that takes nothing for now, and repeats the message until one has arrived: a server may subscribe a
+// client only after it has accepted its connection. The error names the end at which the message stopped. altered is
+// what it came as, printable, if that is not what was sent.
 func (c *Canary) Greet(ctx context.Context) (altered string, err error) {
 	patience := max(c.Drain, greetingLeast)
 	until := time.Now().Add(patience)
-	a := c.post(greeting)
+	a := c.post(greetingFirst)
 	for (a.Status == http.StatusServiceUnavailable || a.Status == http.StatusTooManyRequests) &&
 		time.Now().Before(until) {
 		if !clock.SleepUntil(ctx, nil, time.Now().Add(every)) {
 			return "", ctx.Err()
 		}
-		a = c.post(greeting)
+		a = c.post(greetingFirst)
 	}
-	at := report.Mask(strings.TrimSuffix(c.Ingest.URL, "/") + c.Ingest.Path)
+	at := c.ingest()
 	var dial *send.DialError
 	switch {
 	case errors.As(a.Err, &dial):
@@ -45,71 +59,141 @@ func (c *Canary) Greet(ctx context.Context) (altered string, err error) {
 		return "", fmt.Errorf("the ingest %s took the connection, and a first message had no answer (%s): %s", at,
 			class, example)
 	case a.Status == http.StatusBadRequest:
-		return "", fmt.Errorf("the ingest %s refuses messages: HTTP 400 %s; has it another name for the id than %s?",
-			at, a.Excerpt(), c.Format.ID)
+		return "", fmt.Errorf("the ingest %s refuses messages: HTTP 400 %s; has it another name for the id than %s?; "+
+			"posted: %s", at, a.Excerpt(), c.Format.ID, c.posted())
 	case a.Status >= 300:
 		return "", fmt.Errorf("the ingest %s refuses messages: %s", at, a.Describe())
 	}
 	if c.Answered {
 		return "", nil
 	}
-	return c.await(ctx, at, patience)
+	return c.await(ctx, patience)
 }
 
-// changedMost is how long a greeting may take after something else has come to its own topic, which is the greeting as
-// the pipeline has changed it.
-const changedMost = 3 * time.Second
-
-// await waits for the greeting, which the ingest has accepted.
-func (c *Canary) await(ctx context.Context, ingest string, patience time.Duration) (altered string, err error) {
-	limit, others, other := time.After(patience), c.others, ""
-	if c.Common { // there may be messages of others
-		others = nil
-	}
-	for {
+// await waits for the greeting, which the ingest has accepted, and repeats it.
+func (c *Canary) await(ctx context.Context, patience time.Duration) (altered string, err error) {
+	began, limit, wait := time.Now(), time.After(patience), every
+	again := time.NewTimer(wait)
+	defer again.Stop()
+	for last := greetingFirst; ; {
 		select {
-		case altered = <-c.greets:
-			return altered, nil
-		case other = <-others:
-			limit, others = time.After(changedMost), nil
+		case came := <-c.greets:
+			c.repeated(greetingFirst-last, came, time.Since(began))
+			return came.altered, nil
+		case err := <-c.ended:
+			return "", fmt.Errorf("a first message was accepted by %s, and the connection on which it would arrive, %s, "+
+				"ended: %w", c.ingest(), c.At, err)
+		case err := <-c.failed():
+			return "", fmt.Errorf("a first message was accepted by %s, and before one arrived on %s: %w", c.ingest(),
+				c.At, err)
+		case <-again.C:
+			if last > greetingFirst-greetingsMost+1 {
+				last--
+				c.note(c.post(last))
+			}
+			wait = min(2*wait, againMost)
+			again.Reset(wait)
 		case <-limit:
-			select {
-			case other = <-c.others:
-			default:
-			}
-			if other != "" {
-				return "", fmt.Errorf("a first message was accepted by %s, and what came on %s %s", ingest, c.At, other)
-			}
-			return "", fmt.Errorf("a first message was accepted by %s, and did not arrive on %s within %s "+
-				"(CANARY=off leaves it out)", ingest, c.At, patience)
+			return "", c.missed(patience, greetingFirst-last+1)
 		case <-ctx.Done():
 			return "", ctx.Err()
 		}
 	}
 }
 
-// describe says what another message on the canary's topic is. A filter of the user's may have messages of others.
-func (c *Canary) describe(payload []byte) string {
-	if !c.Common || bytes.Contains(payload, []byte(c.Name)) {
-		return "does not hold its id as it was sent (ID_KEY, ID_FORMAT, ID_FROM, BODY; CANARY=off leaves it out): " +
-			report.ExcerptOf(payload)
+// failed receives the error of a subscriber of the load that ended early.
+func (c *Canary) failed() <-chan error {
+	if c.Receiver == nil {
+		return nil
 	}
-	return "has no id of this run (FILTER, BODY, ID_FROM; CANARY=off leaves it out); the first was: " +
-		report.ExcerptOf(payload)
+	return c.Receiver.Failed()
 }
 
-// changed is a greeting that is not what was sent, printable; empty: it is.
-func (c *Canary) changed(payload []byte) string {
-	if bytes.Equal(payload, c.message(greeting)) {
-		return ""
+// repeated counts the greetings that were sent besides the first one. They are no part of the account, whenever they
+// arrive.
+func (c *Canary) repeated(times int, came welcome, after time.Duration) {
+	example := fmt.Sprintf("the first one arrived after %.1f s", after.Seconds())
+	if lost := greetingFirst - came.number; lost > 0 {
+		example = fmt.Sprintf("number %d was the first to arrive, after %.1f s: does the server subscribe a client "+
+			"later than it accepts its connection?", lost+1, after.Seconds())
 	}
-	return report.ExcerptOf(payload)
+	for range times {
+		c.Count("canary", "first message repeated", example)
+	}
 }
 
-// welcome notes the first arrival of the greeting, and as what it came if that is not what was sent.
-func (c *Canary) welcome(altered string) {
+// ingest is where messages are posted, without secrets.
+func (c *Canary) ingest() string {
+	path := strings.ReplaceAll(c.Ingest.Path, send.Target, c.Target)
+	return report.MaskAddress(strings.TrimSuffix(c.Ingest.URL, "/")+path, c.Target)
+}
+
+// posted is the first greeting, printable and without secrets.
+func (c *Canary) posted() string {
+	return report.ExcerptOf([]byte(c.secrets.Replace(string(c.messages.Message(greetingFirst)))))
+}
+
+// missed is the error of a greeting that did not arrive, however often it was sent. It names what else came: that need
+// not be the greeting as the pipeline has changed it.
+func (c *Canary) missed(patience time.Duration, times int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	what := fmt.Sprintf("a first message was accepted by %s, and did not arrive on %s within %s", c.ingest(), c.At,
+		patience)
+	sent := fmt.Sprintf("it was posted %d times for the target %q, as %s (CANARY=off leaves it out)", times, c.Target,
+		c.posted())
+	switch o := &c.others; {
+	case o.changed != nil:
+		return fmt.Errorf("%s; what came does not hold its id as it was sent (ID_KEY, ID_FORMAT, ID_FROM, BODY): %s; %s",
+			what, report.ExcerptOf(o.changed), sent)
+	case o.number > 0:
+		return fmt.Errorf("%s; %s. Either these come by themselves (a welcome, a heartbeat, a retained message%s), "+
+			"and the message was lost or takes longer; or it is among them without its id as it was sent "+
+			"(ID_KEY, ID_FORMAT, ID_FROM, BODY); %s", what, o, c.Ask, sent)
+	}
+	return fmt.Errorf("%s; %s", what, sent)
+}
+
+// Others are messages that came where another one is awaited.
+type Others struct {
+	number      int
+	first, last []byte // their beginnings
+	changed     []byte // one with an id of the canary's, where or as none is found; nil: there is none
+}
+
+// othersRead is how many bytes of another message are kept.
+const othersRead = 4 << 10
+
+// Add notes a message. It keeps no reference to it.
+func (o *Others) Add(payload []byte) {
+	o.number++
+	o.last = append(o.last[:0], payload[:min(len(payload), othersRead)]...)
+	if o.number == 1 {
+		o.first = bytes.Clone(o.last)
+	}
+}
+
+// String says what came.
+func (o *Others) String() string {
+	switch o.number {
+	case 0:
+		return "no other message came"
+	case 1:
+		return "another message came: " + report.ExcerptOf(o.first)
+	}
+	return fmt.Sprintf("%d other messages came, the first: %s, the last: %s", o.number, report.ExcerptOf(o.first),
+		report.ExcerptOf(o.last))
+}
+
+// welcome notes the first greeting that arrives, and as what it came.
+func (c *Canary) welcome(number int, payload []byte) {
+	came := welcome{number: number}
+	if sent := c.messages.Message(number); !bytes.Equal(payload, sent) && !(c.IDs && c.messages.IsID(payload)) &&
+		!(c.Lines && body.SameLines(payload, sent)) {
+		came.altered = report.ExcerptOf(payload)
+	}
 	select {
-	case c.greets <- altered:
-	default: // a duplicate
+	case c.greets <- came:
+	default: // a repeat, or a duplicate
 	}
 }

@@ -25,6 +25,29 @@ func Mask(word string) string {
 	return path + "?" + queryValue.ReplaceAllString(query, "${1}${2}…")
 }
 
+// addressMost is the length from which a value in an address may be a secret by its looks.
+const addressMost = 20
+
+// secretValue matches names of secrets in the query of an address.
+var secretValue = regexp.MustCompile(`(?i)token|pass|pwd|secret|credential|key|auth|sig|jwt|session|sid|code|access`)
+
+// MaskAddress removes the secrets of an address, and shows the rest of its query. known is a text that is no secret.
+func MaskAddress(address, known string) string {
+	path, query, ok := strings.Cut(credentials.ReplaceAllString(address, "://…@"), "?")
+	if !ok {
+		return path
+	}
+	pairs := strings.Split(query, "&")
+	for i, pair := range pairs {
+		name, value, named := strings.Cut(pair, "=")
+		shown := known != "" && strings.Contains(pair, known) || named && len(value) < addressMost
+		if secretValue.MatchString(name) || !shown {
+			pairs[i] = Mask(path + "/?" + pair)[len(path)+2:]
+		}
+	}
+	return path + "?" + strings.Join(pairs, "&")
+}
+
 // secretMember is a member of JSON whose name is that of a secret, in JSON that is escaped too.
 var secretMember = regexp.MustCompile(`(?i)("[^"\\]*(?:token|pass|secret|credential|api[_-]?key|authorization)[^"\\]*\\*"\s*:\s*\\*")[^"\\]+`)
 

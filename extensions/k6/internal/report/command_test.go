@@ -33,6 +33,20 @@ func TestSecretsAreMasked(t *testing.T) {
 	}
 }
 
+// An error shows where a message was expected: a masked query hid the target, and with it a wrong one.
+func TestAnAddressIsShownWithoutItsSecrets(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"ws://h/s?room=5&to=canary/x":                      "ws://h/s?room=5&to=canary/x",
+		"ws://u:hunter2@h/s?to=canary/x&token=hunter2":     "ws://…@h/s?to=canary/x&token=…",
+		"http://h/s?hunter2&apiKey=a&to=canary/x&session=": "http://h/s?…&apiKey=…&to=canary/x&session=…",
+		"http://h/s?x=eyJhbGciOiJIUzI1NiJ9.e30.c2ln":       "http://h/s?x=…",
+		"http://h/canary/x":                                "http://h/canary/x",
+	} {
+		assert.Equal(t, want, MaskAddress(address, "canary/x"))
+	}
+}
+
 func TestWordsOfACommandAreQuoted(t *testing.T) {
 	t.Parallel()
 	words := []string{"X=a b", "NOTE=it's", "", "X=$(reboot)", "RATE=3000", "API_KEY=a b", "./a-b/c.js"}

@@ -57,7 +57,7 @@ func TestARequestIsOnTheWireBetweenItsTwoStamps(t *testing.T) {
 	var left, written time.Time
 	p.Leaves = func(l, w time.Time) { left, written = l, w }
 	p.Post(time.Now(), nil, 1)
-	stamp := onWire(t, p.link.Conn)
+	stamp := onWire(t, p.Idle.links[0].Conn)
 	for range 50 {
 		began := time.Now()
 		a := p.Post(began, []byte(`{"id":"1"}`), 1)

@@ -69,8 +69,7 @@ func (*Options) Canary(_ context.Context, parts *run.Parts, m receive.Means) (*r
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.feed = feed
-	return &receive.Path{Target: parts.Profile.Flows[0].Target + "/0", At: "run.arrived()", Common: true, IDs: true,
-		Line: feed}, nil
+	return &receive.Path{Target: parts.Profile.Flows[0].TargetOf(0), At: "run.arrived()", IDs: true, Line: feed}, nil
 }
 
 // Message is one that was received.

@@ -17,7 +17,7 @@ func (o *Options) Canary(ctx context.Context, parts *run.Parts, m receive.Means)
 	target := "canary/" + parts.Name
 	topic := o.Prefix + target
 	if o.Filter != "" {
-		target, topic = parts.Profile.Flows[0].Target+"/0", o.Filter
+		target, topic = parts.Profile.Flows[0].TargetOf(0), o.Filter
 	}
 	l := o.line(m.Network, parts.Name, "canary", []string{topic})
 	if err := l.connect(ctx); err != nil {
@@ -26,7 +26,11 @@ func (o *Options) Canary(ctx context.Context, parts *run.Parts, m receive.Means)
 	if parts.Bodies.InHeader() {
 		l.within = parts.Bodies.Within
 	}
-	return &receive.Path{Target: target, At: topic, Common: o.Filter != "", Line: l}, nil
+	path := &receive.Path{Target: target, At: topic, Line: l}
+	if o.Filter != "" {
+		path.Ask = ", what others publish there: FILTER"
+	}
+	return path, nil
 }
 
 // Read implements receive.Line.

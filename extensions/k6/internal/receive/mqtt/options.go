@@ -5,7 +5,6 @@ package mqtt
 import (
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
@@ -151,7 +150,7 @@ const (
 //
 // Exact: target i of a flow with d deliveries is held by the connections i, i+1, … i+d−1 (modulo their number),
 // so each message is due at exactly d of them, and their load is even. Wildcard: the first d connections hold
-// all targets. Shared: all connections do, and each message is due at one of them.
+// all targets (those with names by their names). Shared: all connections do, and each message is due at one of them.
 //
 // With several brokers, each has one connection that holds everything there.
 //
@@ -171,21 +170,29 @@ func (o *Options) filters(p *profile.Profile, name string) [][]string {
 			continue
 		}
 		seen[f.Target] = true
-		prefix := o.Prefix + f.Target + "/"
+		all := []string{o.Prefix + f.Target + "/+"}
+		if f.Names != nil {
+			all = nil
+			for i := range f.Targets {
+				all = append(all, o.Prefix+f.TargetOf(i))
+			}
+		}
 		switch o.Topics {
 		case sharedTopics:
 			for c := range filters {
-				filters[c] = append(filters[c], "$share/arrival-"+name+"/"+prefix+"+")
+				for _, filter := range all {
+					filters[c] = append(filters[c], "$share/arrival-"+name+"/"+filter)
+				}
 			}
 		case wildcardTopics:
 			for c := range max(f.Deliveries, min(len(filters), o.brokers())) {
-				filters[c] = append(filters[c], prefix+"+")
+				filters[c] = append(filters[c], all...)
 			}
 		default:
 			for i := range f.Targets {
 				for d := range max(f.Deliveries, min(len(filters), o.brokers())) {
 					c := (i + d) % len(filters)
-					filters[c] = append(filters[c], prefix+strconv.Itoa(i))
+					filters[c] = append(filters[c], o.Prefix+f.TargetOf(i))
 				}
 			}
 		}

@@ -27,6 +27,22 @@ func TestTopicsOfEachConnection(t *testing.T) {
 		"the group is this run's own: another run's would take a share")
 }
 
+// Targets by name have no filter of their own that nothing else matches.
+func TestTopicsOfNamedTargets(t *testing.T) {
+	t.Parallel()
+	flow := profile.Flow{Name: "direct", Deliveries: 1}
+	flow.SetNames([]string{"berlin", "site/rome"})
+	p := &profile.Profile{Flows: []profile.Flow{flow}}
+	for topics, want := range map[string][]string{
+		"exact":    {"m/berlin", "m/site/rome"},
+		"wildcard": {"m/berlin", "m/site/rome"},
+		"shared":   {"$share/arrival-run1/m/berlin", "$share/arrival-run1/m/site/rome"},
+	} {
+		o := Options{Prefix: "m/", Topics: topics}
+		assert.Equal(t, [][]string{want}, o.filters(p, "run1"), topics)
+	}
+}
+
 func TestEachBrokerHasAllTopics(t *testing.T) {
 	t.Parallel()
 	o := Options{Prefix: "m/", Topics: "exact", URL: "mqtt://one", More: []string{"mqtt://two"}}

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/address"
@@ -33,6 +32,7 @@ type Clients struct {
 	First       []string // what each sends first
 	Hops        string   // the path of the stamps in a message of JSON
 	Lines       bool     // messages come as lines, with LF whatever their ends were
+	Ask         string   // of a receive.Path
 
 	Number int // of connections, as Check has found
 }
@@ -170,7 +170,7 @@ func (c *Clients) plan(p *profile.Profile) (all []Client) {
 		seen[f.Target] = true
 		for i := range f.Targets {
 			number := numbers.First(flow) + i
-			target := f.Target + "/" + strconv.Itoa(i)
+			target := f.TargetOf(i)
 			for d := range f.Deliveries {
 				if c.perTarget() {
 					one := c.of(target, d)

@@ -100,14 +100,15 @@ func held(ascending []int, target int) bool {
 func (c *Clients) CanaryClient(parts *run.Parts) (client Client, target string) {
 	target = "canary/" + parts.Name
 	if !c.targeted() {
-		return Client{URL: c.URL, First: c.First}, parts.Profile.Flows[0].Target + "/0"
+		return Client{URL: c.URL, First: c.First}, parts.Profile.Flows[0].TargetOf(0)
 	}
 	return c.of(target, 0), target
 }
 
-// Path is where a canary's messages arrive.
-func (c *Clients) Path(target string, line receive.Line) *receive.Path {
-	return &receive.Path{Target: target, At: c.Name + " " + report.Mask(c.URL), Common: !c.targeted(), Line: line}
+// Path is where the messages of a canary with a target arrive: on the line of its client.
+func (c *Clients) Path(client Client, target string, line receive.Line) *receive.Path {
+	return &receive.Path{Target: target, At: c.Name + " " + report.MaskAddress(client.URL, target), Ask: c.Ask,
+		Lines: c.Lines, Line: line}
 }
 
 // Look is the interval at which an idle connection is looked at: so many of them may not use up a core.

@@ -71,7 +71,7 @@ func (o *Options) Canary(ctx context.Context, parts *run.Parts, m receive.Means)
 	if err := l.Connect(ctx); err != nil {
 		return nil, fmt.Errorf("%w (of the canary; canary: false leaves it out)", err)
 	}
-	path := clients.Path(target, l)
+	path := clients.Path(client, target, l)
 	if l.header != nil {
 		path.At += ", which has not even sent a header,"
 	}

@@ -1,7 +1,10 @@
 package websocket
 
 import (
+	"bytes"
+	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -87,6 +90,56 @@ func TestMessagesBeforeTheAnswerAreKept(t *testing.T) {
 	var got []string
 	assert.Error(t, l.Read(func(payload []byte, _ socket.Arrival) { got = append(got, string(payload)) }))
 	assert.Equal(t, []string{"a", "b", "c"}, got)
+}
+
+// Regression: those above 1,000 were dropped, and counted as lost.
+func TestManyMessagesBeforeTheAnswerAreKept(t *testing.T) {
+	t.Parallel()
+	l := serve(t, func(conn net.Conn) {
+		frames := bytes.Repeat([]byte{0x81, 0x01, 'a'}, 5000)
+		_, _ = conn.Write(append(frames, 0x81, 0x02, 'o', 'k', 0x88, 0x00))
+	}, Options{Send: []string{"subscribe"}, Await: "ok"})
+	require.NoError(t, l.Connect(t.Context()))
+	got := 0
+	assert.Error(t, l.Read(func([]byte, socket.Arrival) { got++ }))
+	assert.Equal(t, 5000, got)
+}
+
+// Regression: "no answer", though one came. What came shows what to await.
+func TestAnAnswerThatIsNotAwaitedIsShown(t *testing.T) {
+	t.Parallel()
+	kilobyte := append([]byte{0x81, 0x7e, 0x04, 0x00}, bytes.Repeat([]byte{'a'}, 1<<10)...)
+	for name, c := range map[string]struct {
+		frames []byte
+		want   []string
+	}{
+		"another one": {append([]byte{0x81, 0x0b}, `{"ok":true}`+"\x88\x00"...), []string{`another message came: {"ok":true}`}},
+		"two":         {[]byte("\x81\x02hi\x81\x06denied\x88\x00"), []string{"2 other messages", "hi", "denied"}},
+		"none":        {[]byte{0x88, 0x02, 0x0f, 0xa1}, []string{"4001", "no other message came"}},
+		"a flood":     {bytes.Repeat(kilobyte, 16<<10), []string{"more than 16777216 bytes", "other messages came"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := serve(t, func(conn net.Conn) { _, _ = conn.Write(c.frames) },
+				Options{Send: []string{"subscribe"}, Await: "ready"})
+			err := l.Connect(t.Context())
+			for _, want := range append(c.want, `"ready"`, "WEBSOCKET_AWAIT") {
+				require.ErrorContains(t, err, want)
+			}
+		})
+	}
+}
+
+// The time for the answer is over: what came is shown as well.
+func TestAnAnswerThatDoesNotComeInTimeIsNamed(t *testing.T) {
+	t.Parallel()
+	l := serve(t, func(conn net.Conn) { _, _ = conn.Write([]byte("\x81\x02hi")) },
+		Options{Send: []string{"subscribe"}, Await: "ready"})
+	late := errors.New("too late")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, late)
+	defer cancel()
+	err := l.Connect(ctx)
+	require.ErrorContains(t, err, "too late; another message came: hi")
 }
 
 func TestAClosedLineIsClosed(t *testing.T) {

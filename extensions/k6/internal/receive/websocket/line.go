@@ -24,8 +24,10 @@ import (
 
 const (
 	writePatience = 10 * time.Second
-	// earlyMost bounds the messages that come before the answers to what is sent first.
-	earlyMost = 1000
+	// earlyMost bounds the bytes of the messages that come before the answers to what is sent first, with earlyEach for
+	// each: what is held of it besides its bytes.
+	earlyMost = push.MessageMost
+	earlyEach = 100
 	// pieceMost is the buffer that a line keeps; a longer message has one of its own.
 	pieceMost = 64 << 10
 )
@@ -101,8 +103,8 @@ func (l *line) Connect(ctx context.Context) error {
 	conn.SetReadLimit(push.MessageMost)
 	l.listenTo(conn)
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	err = l.subscribe(conn, below)
-	if !stop() {
+	err = l.subscribe(ctx, conn, below)
+	if !stop() && err == nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
@@ -148,7 +150,7 @@ func (l *line) last() time.Time { return began.Add(time.Duration(l.heard.Load())
 
 // subscribe sends what is to be sent first, and waits for the answers if the server gives some. Other messages that
 // come before these are kept.
-func (l *line) subscribe(conn *websocket.Conn, below *socket.Stamped) error {
+func (l *line) subscribe(ctx context.Context, conn *websocket.Conn, below *socket.Stamped) error {
 	for _, text := range l.client.First {
 		_ = conn.SetWriteDeadline(time.Now().Add(writePatience))
 		if err := conn.WriteMessage(websocket.TextMessage, []byte(text)); err != nil {
@@ -158,17 +160,30 @@ func (l *line) subscribe(conn *websocket.Conn, below *socket.Stamped) error {
 	if l.options.Await == "" {
 		return nil
 	}
+	var others receive.Others
+	held := 0
+	for _, one := range l.early { // of an attempt before
+		held += len(one.payload) + earlyEach
+	}
 	for missing := len(l.client.First); missing > 0; {
 		_, payload, err := conn.ReadMessage()
-		switch {
-		case err != nil:
-			return fmt.Errorf("the server did not answer %q (websocket.await) to what was sent first: %w",
-				l.options.Await, err)
-		case bytes.Contains(payload, []byte(l.options.Await)):
+		if err == nil && bytes.Contains(payload, []byte(l.options.Await)) {
 			missing--
-		case len(l.early) < earlyMost:
-			l.early = append(l.early, early{payload, below.Last()})
+			continue
 		}
+		if err == nil {
+			others.Add(payload)
+			l.early = append(l.early, early{payload, below.Last()})
+			if held += len(payload) + earlyEach; held <= earlyMost {
+				continue
+			}
+			err = fmt.Errorf("more than %d bytes of messages came before", earlyMost)
+		}
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return fmt.Errorf("the server did not answer %q (websocket.await, WEBSOCKET_AWAIT) to what was sent first: %s; %s",
+			l.options.Await, words.Printable(err.Error()), &others)
 	}
 	return nil
 }

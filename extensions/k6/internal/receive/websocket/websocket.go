@@ -28,8 +28,12 @@ type Options struct {
 }
 
 func (o *Options) clients() *push.Clients {
-	return &push.Clients{Name: "websocket", URL: o.URL, Headers: o.Headers, Connections: o.Connections, First: o.Send,
+	c := &push.Clients{Name: "websocket", URL: o.URL, Headers: o.Headers, Connections: o.Connections, First: o.Send,
 		Hops: o.Hops}
+	if len(o.Send) > 0 && o.Await == "" {
+		c.Ask = ", the answer to what is sent first: WEBSOCKET_AWAIT"
+	}
+	return c
 }
 
 var token = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$") // RFC 6455, 4.1
@@ -82,5 +86,5 @@ func (o *Options) Canary(ctx context.Context, parts *run.Parts, m receive.Means)
 	if err := l.Connect(ctx); err != nil {
 		return nil, fmt.Errorf("%w (of the canary; canary: false leaves it out)", err)
 	}
-	return clients.Path(target, l), nil
+	return clients.Path(client, target, l), nil
 }
