@@ -4,53 +4,62 @@
  */
 import { EventEmitter } from 'node:events';
 import { createRequire } from 'node:module';
+import { type Course, coursesOf, seconds } from './phases.ts';
 import type { Script } from './script.ts';
+import type { Table } from './table.ts';
 
-/** Artillery's module `arrivals`: processes by the `mode` of a phase, with times in ms. */
-type Processes = Record<string, { process: (interval: number, duration: number) => Arrivals }>;
+/** Artillery's module `arrivals`: processes by the `mode` of a phase. */
+type Processes = Record<string, { process: () => Arrivals }>;
 
 const EVENLY = 'evenly';
 
-interface Phase {
-  arrivalRate?: unknown;
-  rampTo?: unknown;
-  mode?: unknown;
-}
-
 class Arrivals extends EventEmitter {
-  readonly #interval: number;
-  readonly #most: number;
+  readonly #course: Course;
 
-  constructor(interval: number, duration: number) {
+  constructor(course: Course) {
     super();
-    // Whole microseconds, for the same number as Artillery's own process.
-    this.#interval = Math.floor(interval * 1000) / 1000;
-    this.#most = Math.floor(duration / this.#interval);
+    this.#course = course;
   }
 
   start(): void {
+    const { length, count, comes } = this.#course;
     const began = performance.now();
     let come = 0;
     const look = () => {
-      const due = Math.min(this.#most, Math.floor((performance.now() - began) / this.#interval));
-      for (; come < due; come++) this.emit('arrival');
-      if (come === this.#most) this.emit('finished');
-      else setTimeout(look, Math.max(1, began + (come + 1) * this.#interval - performance.now()));
+      const now = performance.now() - began;
+      for (; come < count && comes(come) <= now; come++) this.emit('arrival');
+      if (come === count && now >= length) this.emit('finished');
+      else setTimeout(look, Math.max(1, (come < count ? comes(come) : length) - now));
     };
     look();
   }
 }
 
-/** Makes virtual users of a constant rate start by timers, in Artillery's sending thread. */
+/**
+ * Makes virtual users of a rate come by timers, in Artillery's sending thread, and phases have their length: Artillery's own ramps
+ * have whole rates and whole seconds, and it ends with a stack trace for other durations.
+ */
 export function arriveEvenly(script: Script): void {
+  const phases = script.config.phases as Table[];
+  const courses = coursesOf(phases);
+  for (const phase of phases) {
+    for (const key of ['duration', 'pause']) {
+      if (phase[key] !== undefined) phase[key] = `${1000 * seconds(phase[key])}ms`;
+    }
+  }
   const processes = processesOf(process.argv[1] as string);
   if (processes === undefined) {
     console.error('arrival: this Artillery has no module `arrivals`: its own timer may take a core');
     return;
   }
-  processes[EVENLY] = { process: (interval, duration) => new Arrivals(interval, duration) };
-  for (const phase of script.config.phases as Phase[]) {
-    if (phase.rampTo === undefined && phase.arrivalRate !== undefined) phase.mode ??= EVENLY;
+  for (const [i, phase] of phases.entries()) {
+    const course = courses[i] as Course;
+    if (course.count === 0) continue;
+    phase.mode = `${EVENLY} ${i}`;
+    phase.arrivalRate = 1; // of no account, but 0 is a pause
+    delete phase.rampTo;
+    delete phase.arrivalCount;
+    processes[phase.mode as string] = { process: () => new Arrivals(course) };
   }
 }
 

@@ -30,6 +30,8 @@ export interface Options {
   headers: Record<string, string>;
   /** Artillery's own default headers, which each request of the load gets. */
   defaults: Record<string, string>;
+  /** config.tls, also by -k: of Artillery's own requests. */
+  tls: Table;
   /** The url of the posts; undefined: the pipeline's own paths. */
   path: string | undefined;
   given: Table;
@@ -63,7 +65,7 @@ interface Given {
 /** Keys of config that Artillery has. */
 const CONFIG_KEYS = [
   ...['target', 'phases', 'mode', 'http', 'defaults', 'timeout', 'tls', 'variables', 'payload', 'processor'],
-  ...['plugins', 'environments', 'ensure', 'statsInterval', 'engine', 'engines', 'ws', 'socketio'],
+  ...['plugins', 'environments', 'ensure', 'apdex', 'statsInterval', 'engine', 'engines', 'ws', 'socketio'],
   ...['includeFiles', 'bundling'],
 ];
 
@@ -147,6 +149,7 @@ export function readOptions(script: Given, path: string, only?: string): Options
     mqtt: { prefix, qos, filter, version },
     headers: headersIn('config.plugins.arrival.headers', headers),
     defaults: http.headers,
+    tls: isMap(config.tls) ? config.tls : {},
     path: pathIn(script.scenarios, given.body !== undefined),
     given: filter === undefined ? given : { ...given, canary: false }, // its topic is none of the filter's
   };
@@ -160,6 +163,7 @@ export function readOptions(script: Given, path: string, only?: string): Options
 export async function recordOptions(options: Options, script: string, version: string): Promise<object> {
   const { env } = process;
   const { ingest, mqtt, ...pipeline } = await findPipeline(env);
+  checkTLS(options.tls, [ingest.url, mqtt.url, pipeline.redis?.url ?? ''], pipeline.ca);
   return {
     ...options.given,
     ...pipeline,
@@ -180,6 +184,26 @@ export async function recordOptions(options: Options, script: string, version: s
     command: env.ARRIVAL_COMMAND ?? `artillery run ${script}`,
   };
 }
+
+/**
+ * Says that config.tls does not hold for the recorder, which posts the greeting and the canary, and connects to the broker.
+ * @throws {OptionError} where it would not connect therefore
+ */
+export function checkTLS(tls: Table, addresses: string[], ca: string): void {
+  const secure = addresses.find((address) => /^(https|mqtts|wss|rediss):/i.test(address));
+  if (secure === undefined) return;
+  const { rejectUnauthorized, ...others } = tls;
+  const only = "which holds for Artillery's requests and not for the recorder's";
+  if (rejectUnauthorized === false && ca === '')
+    throw new OptionError(
+      `config.tls.rejectUnauthorized (-k) is false, ${only}; allowed: TLS_CA with the file of the authority of ${hostOf(secure)}, or without it where the authority is known`,
+    );
+  const names = Object.keys(others).filter((name) => !/^(x-|_)/.test(name));
+  if (names.length > 0)
+    console.error(`arrival: config.tls has ${names.join(', ')}, ${only}: TLS_CA names an authority for both`);
+}
+
+const hostOf = (address: string) => /^\w+:\/\/(?:[^/@]*@)?([^/?,]*)/.exec(address)?.[1];
 
 /** @throws {OptionError} unless it is a number, whose range the recorder checks */
 function tracesOf(text = ''): number {

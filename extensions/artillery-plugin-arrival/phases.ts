@@ -13,6 +13,8 @@ const UNITS: Record<string, number> = { ms: 1e-3, s: 1, m: 60, h: 3600 };
  * the profile's phases of the same names; the rest is not measured.
  */
 export function begun(profiled: Table[], profile: string, phases: unknown, scenarios: unknown): Table[] {
+  for (const [i, phase] of (Array.isArray(phases) ? (phases as Table[]) : []).entries())
+    checkRate(phase, `config.phases, ${phase.name ?? `phase ${i + 1}`}`);
   const steps = stepsOf(list(scenarios, 'scenarios').flatMap(({ flow }) => flow as Table[]));
   if (steps.some(({ whileTrue }) => whileTrue !== undefined)) return profiled;
   const given = list(phases, 'config.phases');
@@ -38,12 +40,30 @@ export function phaseOf(given: Table, i: number, unmeasured: unknown[]): Table {
   if (unknown !== undefined) {
     throw new OptionError(`${where}: ${unknown} is not known; allowed: ${PHASE_KEYS.join(', ')}`);
   }
-  const { duration, arrivalRate = 0, arrivalCount, rampTo, pause } = given;
+  checkRate(given, where);
+  const { duration, pause } = given;
+  const [arrivalRate = 0, arrivalCount, rampTo] = [given.arrivalRate, given.arrivalCount, given.rampTo].map(
+    numeric,
+  );
   const load =
     pause === undefined
       ? { duration, rampTo, ...(arrivalCount === undefined ? { arrivalRate } : { arrivalCount }) }
       : { pause };
   return { name, ...load, measured: !unmeasured.includes(name) };
+}
+
+/** Refuses a rate for which Artillery ends with a stack trace. */
+function checkRate({ arrivalRate, rampTo }: Table, where: string): void {
+  const rate = numeric(arrivalRate);
+  if (typeof rate !== 'number' || Number.isInteger(rate) || rampTo !== undefined) return;
+  throw new OptionError(
+    `${where}: arrivalRate is ${rate}; allowed: a whole number, or rampTo: ${rate} beside it, as Artillery divides a rate among its threads`,
+  );
+}
+
+/** A number, where a variable of the environment has made it a text. */
+function numeric(value: unknown): unknown {
+  return typeof value === 'string' && /^\s*\d+(\.\d+)?\s*$/.test(value) ? Number(value) : value;
 }
 
 /** Seconds of all phases, in the closed model with their longest drains. */
@@ -52,6 +72,40 @@ export function lengthOf(phases: Table[]): number {
     (sum, { duration, pause, drain }) => sum + seconds(duration ?? pause) + seconds(drain),
     0,
   );
+}
+
+/** When the virtual users of a phase come: the n-th of all when the n-th request is due. */
+export interface Course {
+  /** ms */
+  length: number;
+  count: number;
+  /** ms from the begin of the phase until the k-th comes, from 0. */
+  comes: (k: number) => number;
+}
+
+/** The courses of phases. As in the recorder's schedule the fractions of a virtual user carry over. */
+export function coursesOf(phases: Table[]): Course[] {
+  let total = 0;
+  return phases.map(({ duration, pause, arrivalRate, arrivalCount, rampTo }) => {
+    const length = seconds(duration ?? pause);
+    const from = Number(arrivalRate ?? Number(arrivalCount ?? 0) / length) || 0;
+    const to = Number(rampTo ?? from);
+    const before = total;
+    total += ((from + to) / 2) * length;
+    const first = wholes(before);
+    const comes = (k: number) =>
+      1000 * secondsUntil(Math.max(0, first + k - before), from, (to - from) / length);
+    return { length: 1000 * length, count: wholes(total) - first, comes };
+  });
+}
+
+/** Requests of a schedule up to an integral of its rate, but for what rounding adds. */
+const wholes = (integral: number) => Math.ceil(integral - 1e-6);
+
+/** Seconds until so many have come at a rate that begins with `from` and grows by `slope` each second. */
+function secondsUntil(count: number, from: number, slope: number): number {
+  if (count === 0) return 0;
+  return (2 * count) / (from + Math.sqrt(Math.max(0, from * from + 2 * slope * count)));
 }
 
 /** ms by which an interval between virtual users may exceed the first one. */

@@ -8,6 +8,8 @@ const PAYLOAD = { max: 1_048_576, whole: true };
 const TRACED = { max: 10_000, whole: true };
 const SPANNED = { min: 1, max: 1_000_000, whole: true };
 const DAY = { min: 0.1, max: 86_400 };
+/** s: the longest phase of a profile */
+const WEEK = 604_800;
 
 /** Settings of every script; setting() reads them. */
 export const every = () => ({
@@ -35,7 +37,7 @@ export const every = () => ({
   ID_KEY: text('id', 'key of the id in a message, like meta.id'),
   QUEUE_PREFIX: text('', "before the pipeline's keys in Redis, if it is not the running one (arrival)"),
   RUN_ID: text('', 'new for each run; the same for all instances of a run'),
-  GATHER: number(60, 's', 'that several instances wait for each other'),
+  GATHER: number(60, 's', 'that several instances wait for each other', DAY),
   RUN_DIR: text('', 'the directory of the run: new or empty'),
 });
 
@@ -67,14 +69,14 @@ export const samples = () => ({
 });
 
 const rate = (/** @type {number} */ fallback, /** @type {Range} */ range = {}) =>
-  number(fallback, 'requests/s', 'of the load', range);
+  number(fallback, 'requests/s', 'of the load', { min: 0.001, max: 1e6, ...range });
 /**
  * @template {number | Derived} F
  * @param {F} fallback
  * @param {string} meaning
  * @param {Range} [range]
  */
-const seconds = (fallback, meaning, range) => number(fallback, 's', meaning, range);
+const seconds = (fallback, meaning, range) => number(fallback, 's', meaning, { max: WEEK, ...range });
 /** Settings of scripts that load one stage. */
 const steady = () => ({
   RATE: rate(1000, { min: 1 }),
@@ -153,7 +155,7 @@ const connections = (/** @type {string} */ more = '') =>
   count('', '', `HTTP connections at most (as RATE needs, up to 4096)${more}`, {
     max: 10_000,
   });
-const timeout = () => seconds(10, 'that a request may take', { min: 0.1 });
+const timeout = () => seconds(10, 'that a request may take', DAY);
 const limit = (/** @type {number} */ fallback, /** @type {Range} */ range = {}) =>
   number(fallback, 'ms', 'of arrival p99 at which the run fails', range);
 const requests = (/** @type {string} */ of) =>
@@ -169,7 +171,7 @@ const span = (/** @type {string} */ phase) => text('', `s of the phase ${phase},
 
 /** Settings of each script of scenarios/, in reading order. */
 export const scripts = {
-  smoke: () => ({ RATE: rate(50), DURATION: seconds(5, 'of the load'), ...senders() }),
+  smoke: () => ({ RATE: rate(50), DURATION: seconds(5, 'of the load', { min: 0.1 }), ...senders() }),
   ramp: () => ({
     PROFILE: text('profiles/ramp.yml', 'a file with phases and flows, seen from scenarios/'),
     WARMUP_RATE: number('', 'requests/s', "before the ramp, instead of the profile's"),
@@ -196,7 +198,7 @@ export const scripts = {
     SUSTAINED_DURATION: seconds(60, 'at RATE', { min: 1 }),
     THINK: number(1, '', 'sessions think so many times 2 or 5 s', { max: 1000 }),
     MAX_SESSIONS: count(4000, '', 'sessions that go on at once', { max: 10_000 }),
-    TIMEOUT: seconds(10, 'that a request may take; one that takes longer fails the run', { min: 0.1 }),
+    TIMEOUT: seconds(10, 'that a request may take; one that takes longer fails the run', DAY),
     P95: number(1000, 'ms', 'of HTTP p95 at which the run fails'),
     CSV: text('data/posts.csv', 'rows that sessions send, seen from scenarios/'),
     CAPTURE: text('accepted', "what of an answer goes into the session's next request"),
@@ -247,7 +249,7 @@ export const scripts = {
     SPIKE_DURATION: seconds(5, 'of the burst', { min: 0.1 }),
     AFTER: seconds(40, 'after the burst', { min: 1 }),
     ...senders(),
-    BACK: number(2, '', 'p99 is back at so many times the worst one before', { min: 1 }),
+    BACK: number(2, '', 'p99 is back at so many times the worst one before', { min: 1, max: 1000 }),
     DRAIN_LIMIT: seconds(after, 'to drain the backlog, or the run fails; by default AFTER'),
     BACK_LIMIT: seconds(after, 'until p99 is back, or the run fails; by default AFTER'),
   }),

@@ -124,7 +124,8 @@ interface Given {
 function checkFile(file: string, given: Given): void {
   if (!existsSync(file)) throw new ConfigError(`there is no ${file}; allowed: a file, such as ${RAMP}`);
   if (given.config !== undefined || !/\.(ya?ml|json)$/.test(file)) return;
-  const { config = {}, ...rest } = readFile(file) as { config?: Table };
+  const { config: written = {}, ...rest } = readFile(file) as { config?: Table };
+  const config = resolved(written, given.environment) as Table;
   const environments = (config.environments ?? {}) as Record<string, Table>;
   const names = Object.keys(environments);
   const { environment: name } = given;
@@ -133,11 +134,22 @@ function checkFile(file: string, given: Given): void {
     throw new ConfigError(`-e ${name} is no environment of ${file}${like(name, names)}; allowed: ${allowed}`);
   }
   if (given.overrides !== undefined) return;
-  readOptions(
-    { config: merged(config, environments[name ?? '']) as Table, ...rest },
-    resolve(file),
-    given['scenario-name'],
-  );
+  const chosen = merged(config, environments[name ?? '']) as Table;
+  const { environments: _, variables: __, ...used } = chosen;
+  if (JSON.stringify(used).includes('{{')) return; // the plugin checks what Artillery makes of it
+  readOptions({ config: chosen, ...rest }, resolve(file), given['scenario-name']);
+}
+
+/** A value with the variables of the environment that Artillery puts into config, as texts. */
+function resolved(value: unknown, environment: string | undefined): unknown {
+  if (typeof value === 'string')
+    return value.replaceAll(
+      /\{\{\s*\$(?:(?:env|processEnvironment)\.(\w+)|environment)\s*\}\}/g,
+      (_, variable?: string) => (variable === undefined ? environment : process.env[variable]) ?? 'undefined',
+    );
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([key, one]) => [key, resolved(one, environment)]);
+  return Array.isArray(value) ? entries.map(([, one]) => one) : Object.fromEntries(entries);
 }
 
 /** Both values, as Artillery puts an environment over config: members of maps and lists one by one. */

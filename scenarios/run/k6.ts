@@ -55,7 +55,21 @@ export async function checkScript(
   };
   // `k6 inspect` takes no segments; `k6 archive` does, and prints nothing.
   if (segment.length > 0) await look(['archive', '-O', devNull, ...segment]);
-  return /"exec":\s*"subscriber"/.test(await look(['inspect']));
+  const isArrival = /"exec":\s*"subscriber"/.test(await look(['inspect']));
+  const replaces = isArrival ? replacing(args, env) : undefined;
+  if (replaces !== undefined)
+    throw new ConfigError(
+      `${replaces} would replace the scenarios of ${script}, one of which receives; allowed: the settings of the script, which --help lists`,
+    );
+  return isArrival;
+}
+
+/** Names a flag or variable with which k6 replaces the scenarios of a script; undefined: there is none. */
+function replacing(args: readonly string[], env: NodeJS.ProcessEnv): string | undefined {
+  const flags = args.flatMap(
+    (arg) => /^(?:--(?:vus|duration|iterations|stage)(?==|$)|-[udis](?!-))/.exec(arg) ?? [],
+  );
+  return flags[0] ?? ['K6_VUS', 'K6_DURATION', 'K6_ITERATIONS', 'K6_STAGES'].find((name) => env[name]);
 }
 
 /** The error in k6's output, without stack trace and prefixes. */

@@ -181,6 +181,10 @@ test('an invalid flag or a word without a flag is refused before anything starts
     [['--quite'], /^--quite is not known, --quiet is; allowed: /],
     [['--vus'], /^--vus has no value; allowed: /],
     [['--duration'], /^--duration has no value; allowed: /],
+    // Regression: the pipeline was up by then, and k6 missed a function `default`.
+    [['--vus', '3'], /^--vus would replace the scenarios of scenarios\/smoke\.js, .*; allowed: the settings/],
+    [['-i5'], /^-i would replace the scenarios/],
+    [['--stage=1s:3'], /^--stage would replace the scenarios/],
     [['--vus', 'many'], /^invalid argument "many" for "-u, --vus" flag: .*; allowed: /],
     [
       ['-e', 'RUN_DIR=/proc/x'],

@@ -21,6 +21,15 @@ test('an invalid file or flag is refused before Artillery is installed', async (
   const elsewhere = join(dir, 'elsewhere.yml');
   ramp.config.target = 'http://ingest.example';
   await writeFile(elsewhere, stringify(ramp));
+  const variables = join(dir, 'variables.yml');
+  ramp.config.target = '{{ $env.TARGET }}';
+  ramp.config.environments = { quick: {} };
+  ramp.config.http.pool = '{{ $processEnvironment.POOL }}';
+  ramp.config.phases = [{ name: '{{ $environment }}', duration: 1, arrivalRate: '{{ $env.RATE }}' }];
+  await writeFile(variables, stringify(ramp));
+  const open = join(dir, 'open.yml');
+  ramp.config.http.pool = 'x{{ $randomNumber(1, 2) }}';
+  await writeFile(open, stringify(ramp));
   const dotenv = join(dir, 'pipeline.env');
   await writeFile(dotenv, 'INGEST_URL=http://other.example\nMQTT_URL=moon\n');
   const cases: [args: string[], env: NodeJS.ProcessEnv, says: RegExp][] = [
@@ -51,6 +60,14 @@ test('an invalid file or flag is refused before Artillery is installed', async (
     ],
     [['--env-file', dotenv], {}, /^MQTT_URL is "moon": it has no scheme; /],
     [['--dotenv', dir], {}, /^--dotenv is .*, which cannot be read; allowed: a file of lines NAME=value$/],
+    // Regression: variables of the environment were refused as they are written.
+    [
+      ['-e', 'quick', variables],
+      { TARGET: 'http://arrival.invalid', POOL: '8', RATE: '2.5' },
+      /^config\.phases, quick: arrivalRate is 2\.5; /,
+    ],
+    [[variables], { TARGET: 'http://arrival.invalid', POOL: 'many' }, /^config\.http\.pool is "many"; /],
+    [[open], { RUN_DIR: '/proc/x' }, /^RUN_DIR is \/proc\/x, /], // the plugin checks what Artillery makes of it
     [['--scenario-name', 'buy'], {}, /^--scenario-name buy is no scenario; allowed: messages$/],
     [['a.yml', 'b.yml'], {}, /^b\.yml is one file too many; /],
     [[], { RUN_DIR: '/proc/x' }, /^RUN_DIR is \/proc\/x, which cannot be written: ENOENT; /],

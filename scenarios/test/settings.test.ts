@@ -74,7 +74,10 @@ describe('an invalid setting fails with one line', { concurrency: 2 }, () => {
   const wrong: [script: string, setting: string, message: RegExp][] = [
     // Regression: the run used the default.
     ['smoke.js', 'RAET=5', /^RAET is not a setting of smoke; allowed: .*\bRATE\b/],
-    ['smoke.js', 'DURATION=soon', /^DURATION is "soon"; allowed: 0 to 1e9$/],
+    ['smoke.js', 'DURATION=soon', /^DURATION is "soon"; allowed: 0.1 to 604800$/],
+    // Regression: --help allowed it, and the profile refused it with its own words.
+    ['own.js', 'DURATION=604801', /^DURATION is "604801"; allowed: 1 to 604800$/],
+    ['phases.js', 'TIMEOUT=1e9', /^TIMEOUT is "1e9"; allowed: 0.1 to 86400$/],
     [
       'sweep.js',
       'CONCURRENCY=20..1',

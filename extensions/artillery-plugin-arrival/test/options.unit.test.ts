@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { type Options, readFile, readOptions } from '../options.ts';
+import { checkTLS, type Options, readFile, readOptions } from '../options.ts';
 import { OptionError } from '../pipeline.ts';
 
 const SCENARIOS = join(import.meta.dirname, '../../../scenarios');
@@ -55,6 +55,7 @@ test('weights, whole addresses around the load, and keys for anchors are taken',
   const given = ramp((s) => {
     s.scenarios = [0, '3', '{{ share }}'].map((weight) => ({ ...s.scenarios[0], weight }));
     s.config['x-base'] = {};
+    s.config.apdex = { threshold: 100 };
     Object.assign(s, { before: { flow: [{ post: { url: '{{ $env.LOGIN_URL }}' } }, { think: 1 }] } });
   });
   assert.equal(readOptions(given, RAMP).closed, false);
@@ -112,7 +113,47 @@ test('a profile and a script may have merge keys', (t) => {
   assert.deepEqual(flows, [{ name: 'one', weight: 3, payloadBytes: 10, messages: 2 }]);
 });
 
+// Regression: `{{ $env.RATE }}` made a text of a number.
+test('numbers of phases may be texts, as variables of the environment are, and have fractions', () => {
+  const { phases } = profileOf(
+    readOptions(
+      ramp((s) => {
+        s.config.phases = [{ duration: '2.5', arrivalRate: '1.5', rampTo: ' 2.5 ' }];
+      }),
+      RAMP,
+    ),
+  );
+  assert.deepEqual(phases, [
+    { name: 'phase 1', duration: '2.5', arrivalRate: 1.5, rampTo: 2.5, measured: true },
+  ]);
+});
+
+// Regression: the run failed without a word about -k.
+test('config.tls does not hold for the recorder, and is refused where it would not connect therefore', (t) => {
+  const log = t.mock.method(console, 'error', () => {});
+  const secure = ['https://u:p@h:8443/x', 'mqtt://h'];
+  for (const addresses of [
+    secure,
+    ['http://h', 'mqtts://h:8443'],
+    ['http://h', 'mqtt://h', 'rediss://u@h:8443,i:1'],
+  ])
+    assert.throws(() => checkTLS({ rejectUnauthorized: false }, addresses, ''), {
+      message: /^config\.tls\.rejectUnauthorized \(-k\) is false, .*; allowed: TLS_CA with .* of h:8443/,
+    });
+  checkTLS({ rejectUnauthorized: false }, ['http://h', 'mqtt://h', ''], '');
+  checkTLS({ rejectUnauthorized: false }, secure, 'PEM');
+  checkTLS({}, secure, '');
+  assert.equal(log.mock.callCount(), 0);
+  checkTLS({ cert: 'c', key: 'k' }, secure, '');
+  assert.match(String(log.mock.calls[0]?.arguments[0]), /^arrival: config\.tls has cert, key, .*TLS_CA/);
+});
+
 const wrong: Record<string, [change: (script: Script) => void, says: RegExp]> = {
+  // Regression: Artillery ended with a stack trace.
+  'a constant rate with a fraction': [
+    (s) => (s.config.phases = [{ duration: 2, arrivalRate: '2.5' }]),
+    /config.phases, phase 1: arrivalRate is 2.5; allowed: a whole number, or rampTo: 2.5 beside it/,
+  ],
   'an unknown option': [
     (s) => (s.config.plugins.arrival.idd = 'id'),
     /arrival has idd, which is not known, id is; allowed: profile, prefix/,
