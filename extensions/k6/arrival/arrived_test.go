@@ -287,7 +287,7 @@ func TestNoValueOfAScriptEndsTheProcess(t *testing.T) {
 	}
 	for _, call := range []string{
 		"run.arrived(V)", "run.arrived([V])", "run.arrived('x', V)", "run.arrived('x', { at: V })",
-		"run.arrived('x', { subscriber: V })", "run.arrived('x', { hops: V })", "run.arrived([{ payload: V }])",
+		"run.arrived('x', { subscriber: V })", "run.arrived('x', { hops: V })", "run.arrived('x', { target: V })", "run.arrived([{ payload: V }])",
 		"run.arrived([{ payload: 'x', subscriber: V }])", "run.arrived([{ payload: 'x', at: V }], V)", "run.settle(V, V)",
 		"run.settle({ given: {} }, V)", "run.figure(V, V, V)", "run.figure('x', V, 'ms')", "run.answer(V)",
 		"run.scenarios(V)", "run.scenarios({ pump: V })", "run.thresholds(V)", "run.thresholds({ x: V })",

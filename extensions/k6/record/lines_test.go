@@ -19,7 +19,8 @@ func FuzzLines(f *testing.F) {
 		}
 	}
 	of(`{"arrived":"ID","subscriber":2,"at_us":NOW}`, `{"arrived":["ID","x"],"subscriber":-1}`, `{"arrived":"ID"}`,
-		`{"arrived":null}`, `{"arrived":"","hops":"1,2,3"}`, `{"arrived":"ID","at_us":-1}`,
+		`{"arrived":"ID","target":"user/0"}`, `{"arrived":"ID","target":"user/-1"}`, `{"arrived":null}`,
+		`{"arrived":"","hops":"1,2,3"}`, `{"arrived":"ID","at_us":-1}`,
 		`{"sent":0,"at_us":9223372036854775807}`, `{"sent":-1,"at_us":NOW}`, `{"sent":1,"at_us":NOW}`,
 		`{"settled":1,"at_us":NOW,"status":202,"retries":9223372036854775807}`, `{"unsent":-9223372036854775808}`,
 		`{"next":9223372036854775807}`, `{"next":1,"flow":"direct","id":[{}]}`, `{"next":1}`,

@@ -2,8 +2,12 @@ package ledger
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
 // Regression: when another process sends, a delivery may come before the report of its sending. It
@@ -42,7 +46,8 @@ func TestARequestIsSentWhenItLeft(t *testing.T) {
 	r := newRun(t, 4, 1, flow(1, 1))
 	s := r.pacer.Slot(0)
 	r.Leaving(s)
-	assert.Equal(t, [3]int{1, 1, 0}, [3]int{r.Running(func() int { return 1 }).Requests.Sent, r.InFlight(), int(r.Lateness().Count)})
+	running := r.Running(func() int { return 1 })
+	assert.Equal(t, [3]int{1, 1, 0}, [3]int{running.Requests.Sent, r.InFlight(), int(r.Lateness().Count)})
 	r.LeftAndWritten(s, epoch+300, epoch+900)
 	r.arrive(0, 0, epoch+1500)
 	r.Settle(s, Accepted)
@@ -90,4 +95,37 @@ func TestARefusedRequestMayBeSettledBeforeItIsKnownToHaveLeft(t *testing.T) {
 		r.Left(r.pacer.Slot(n), r.due(n))
 	}
 	assert.Equal(t, pageSize, r.balanced().Rejected)
+}
+
+// BenchmarkLeaving compares what it costs to enter a request by when it left with one that is stamped before.
+func BenchmarkLeaving(b *testing.B) {
+	for name, enter := range map[string]func(r run, s pacer.Slot, now func() int64){
+		"before": func(r run, s pacer.Slot, now func() int64) {
+			r.Sent(s, now())
+			r.Written(s, now())
+		},
+		"leaving": func(r run, s pacer.Slot, now func() int64) {
+			r.Leaving(s)
+			at := now()
+			r.LeftAndWritten(s, at, now())
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			p := &profile.Profile{
+				Phases: []profile.Phase{{Name: "only", Duration: 1000 * time.Second, Rate: 1e5, RampTo: 1e5, Measured: true}},
+				Flows:  []profile.Flow{flow(1, 1)},
+			}
+			r := run{New(p, pacer.New(p)), nil, pacer.New(p)}
+			began := time.Now()
+			n := 0
+			for b.Loop() {
+				s := r.pacer.Slot(n)
+				enter(r, s, func() int64 { return time.Since(began).Microseconds() })
+				r.Settle(s, Rejected)
+				if n++; n%pageSize == 0 {
+					r.Cut()
+				}
+			}
+		})
+	}
 }

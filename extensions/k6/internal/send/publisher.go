@@ -100,15 +100,16 @@ func (c *publisher) fill() error {
 	return err
 }
 
-// write sends a packet. c.out is held, so that packets do not mix.
-func (c *publisher) write(packet []byte) error {
+// write sends a packet, and returns when it left. c.out is held, so that packets do not mix.
+func (c *publisher) write(packet []byte) (left time.Time, err error) {
 	now := time.Now()
 	c.mu.Lock()
 	c.wrote = now
 	c.mu.Unlock()
 	_ = c.net.SetWriteDeadline(now.Add(c.timeout))
-	_, err := c.net.Write(packet)
-	return err
+	left = time.Now()
+	_, err = c.net.Write(packet)
+	return left, err
 }
 
 // over returns the error of a message that can't be sent any more; nil: it can.
@@ -121,42 +122,44 @@ func (c *publisher) over() error {
 
 // publish sends a message at QoS 0 or 1, whose ID it sets. done is called once: when the message has been
 // written (QoS 0), with PUBACK's reason code (QoS 1), or with an error, which is errNotSent if the message was
-// not sent.
-func (c *publisher) publish(message mqttwire.Publish, done func(reason byte, err error)) {
+// not sent. It returns when the message left; zero: it was not sent.
+func (c *publisher) publish(message mqttwire.Publish, done func(reason byte, err error)) (left time.Time) {
 	c.mu.Lock()
 	if err := c.over(); err != nil {
 		c.mu.Unlock()
 		done(0, err)
-		return
+		return left
 	}
 	if message.QoS > 0 {
 		if len(c.waiting) >= c.most {
 			c.mu.Unlock()
 			done(0, fmt.Errorf("%w: the broker takes no more than %d messages without PUBACK", errNotSent, c.most))
-			return
+			return left
 		}
 		message.ID = c.freeID()
 		c.waiting = append(c.waiting, waiting{message.ID, time.Now(), done})
 	}
 	c.mu.Unlock()
-	err := c.send(message.Append(nil, mqttwire.Version5))
+	left, err := c.send(message.Append(nil, mqttwire.Version5))
 	if err != nil && !errors.Is(err, errNotSent) {
 		c.end(err) // a part of it may have been sent
 	}
 	if message.QoS == 0 {
 		done(0, err)
 	}
+	return left
 }
 
-// send writes a packet when those before it have been written. The error is errNotSent if the connection ended before.
-func (c *publisher) send(packet []byte) error {
+// send writes a packet when those before it have been written, and returns when it left. The error is errNotSent if the
+// connection ended before.
+func (c *publisher) send(packet []byte) (left time.Time, err error) {
 	c.out.Lock()
 	defer c.out.Unlock()
 	c.mu.Lock()
-	err := c.over()
+	err = c.over()
 	c.mu.Unlock()
 	if err != nil {
-		return err
+		return left, err
 	}
 	return c.write(packet)
 }
@@ -257,7 +260,7 @@ func (c *publisher) tend(now time.Time) {
 }
 
 func (c *publisher) ping() {
-	err := c.send([]byte{packets.PINGREQ << 4, 0})
+	_, err := c.send([]byte{packets.PINGREQ << 4, 0})
 	if err != nil && !errors.Is(err, errNotSent) {
 		c.end(err)
 	}
@@ -272,7 +275,7 @@ func (c *publisher) close() {
 	}
 	c.mu.Unlock()
 	if open && c.out.TryLock() {
-		_ = c.write([]byte{packets.DISCONNECT << 4, 0})
+		_, _ = c.write([]byte{packets.DISCONNECT << 4, 0})
 		c.out.Unlock()
 	}
 	c.end(net.ErrClosed)

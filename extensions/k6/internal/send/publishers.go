@@ -270,8 +270,8 @@ func (p *Publishers) Send(ctx context.Context, slot pacer.Slot) {
 		stamps := fmt.Sprintf("%d,0,0,0", at+p.Clock.Offset(at))
 		message.Properties = mqttwire.AppendUserProperty(nil, hops.Property, stamps)
 	}
-	p.Ledger.Sent(slot, at)
-	conn.publish(message, func(reason byte, err error) {
+	p.Ledger.Leaving(slot)
+	left := conn.publish(message, func(reason byte, err error) {
 		outcome := ledger.Accepted
 		switch {
 		case errors.Is(err, errNotSent):
@@ -289,5 +289,8 @@ func (p *Publishers) Send(ctx context.Context, slot pacer.Slot) {
 		}
 		p.Ledger.Settle(slot, outcome)
 	})
-	p.Ledger.Written(slot, p.Clock.At(time.Now()))
+	if left.IsZero() || p.Stamped { // with stamps, the first stage ends at this one
+		left = sent
+	}
+	p.Ledger.LeftAndWritten(slot, p.Clock.At(left), p.Clock.At(time.Now()))
 }
