@@ -1,3 +1,4 @@
+import { fstatSync } from 'node:fs';
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino';
 import pretty, { isColorSupported, prettyFactory } from 'pino-pretty';
 import { printableLines } from './printable.ts';
@@ -19,15 +20,33 @@ const PRETTY = { ignore: 'pid,name', translateTime: 'SYS:HH:MM:ss.l' };
 const REDACTED = '[redacted]';
 const SECRET_KEYS = ['authorization', 'password', 'token', 'secret', 'cookie'];
 
-/** Bytes of lines that wait while the disk is full; further lines are dropped. */
+/** Bytes of lines that wait while the disk is full, or nobody reads them; further lines are dropped. */
 const WAITING_BYTES = 1_000_000;
 
-/** Writes lines at once. A full disk ends the log, not the process: lines wait until there is space. */
+/**
+ * Writes lines at once. A full disk, a reader that stalls and one that is gone end the log, not the process: lines wait until there
+ * is space.
+ */
 export function openDestination(fd = 1): DestinationStream {
+  const { stdout } = process;
+  if (fd === stdout.fd && isPipe(fd)) {
+    stdout.on('error', () => {});
+    return {
+      write(line) {
+        // A write by the descriptor would wait for the reader.
+        if (stdout.writableLength < WAITING_BYTES) stdout.write(line);
+      },
+    };
+  }
   const destination = pino.destination({ fd, sync: true, maxLength: WAITING_BYTES });
   // Without a listener the error would be thrown where the line is logged.
   destination.on('error', () => {});
   return destination;
+}
+
+function isPipe(fd: number): boolean {
+  const file = fstatSync(fd);
+  return file.isFIFO() || file.isSocket();
 }
 
 /** Logs to standard output: text on a terminal, else pino's JSON lines. A call returns after the write. */

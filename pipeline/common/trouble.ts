@@ -1,6 +1,10 @@
 import type { Logger } from './log.ts';
 import type { Problem } from './readiness.ts';
 
+/** Episodes of a minute that the log has; `/readyz` names each of them. */
+const EPISODES = 10;
+const MINUTE_MS = 60_000;
+
 /** A part that cannot be done. */
 interface Part {
   problem: Problem;
@@ -12,7 +16,7 @@ interface Part {
 
 /**
  * Some work that cannot be done now, as a whole or in parts, like shards. `/readyz` names it as long as it lasts. The log has two
- * lines of each episode: one when it begins, with the reason, and one when no part of it is left.
+ * lines of each of up to ten episodes a minute: one when it begins, with the reason, and one when no part of it is left.
  */
 export class Trouble {
   readonly #log: Pick<Logger, 'info' | 'warn'>;
@@ -20,6 +24,8 @@ export class Trouble {
   readonly #now: () => number;
   readonly #parts = new Map<string, Part>();
   #began = 0;
+  /** When the last episodes began that the log has, ms of the monotonic clock. */
+  #logged: number[] = [];
   /** Reasons that the log has of this episode. */
   readonly #told = new Set<string>();
 
@@ -51,6 +57,7 @@ export class Trouble {
     this.#parts.set(part, { problem, name, since });
     if (now - since < afterMs || this.#told.has(problem.problem)) return;
     if (this.#told.size > 0 && problem.kind !== 'misconfigured') return;
+    if (this.#told.size === 0 && !this.#isNews(now)) return;
     this.#told.add(problem.problem);
     this.#log.warn(named([name], problem).problem);
   }
@@ -61,6 +68,14 @@ export class Trouble {
     if (this.#told.size > 0)
       this.#log.info(`${this.#over}, after ${((this.#now() - this.#began) / 1000).toFixed(1)} s`);
     this.#told.clear();
+  }
+
+  /** Whether a new episode gets its lines: what comes and goes with each message would flood the log. */
+  #isNews(now: number): boolean {
+    this.#logged = this.#logged.filter((at) => now - at < MINUTE_MS);
+    if (this.#logged.length >= EPISODES) return false;
+    this.#logged.push(now);
+    return true;
   }
 
   /** Whether the log has this reason of the present episode. */

@@ -61,3 +61,15 @@ test('what passes before its time is up is in no log, and at /readyz', () => {
   trouble.begin(AWAY, { afterMs: 500 });
   assert.deepEqual(lines, ['connect ECONNREFUSED']);
 });
+
+test('trouble that comes and goes all the time does not flood the log', () => {
+  const { lines, trouble, pass } = observed();
+  for (let n = 0; n < 600; n++) {
+    trouble.begin(AWAY);
+    trouble.end();
+    pass(100);
+  }
+  assert.equal(lines.length, 20);
+  trouble.begin(AWAY);
+  assert.equal(lines.length, 21, 'the next minute');
+});

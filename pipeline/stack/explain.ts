@@ -10,8 +10,12 @@ export function explain(error: Error): void {
   console.error(process.env.DEBUG ? error : printableLines(error.message));
 }
 
-/** Ends this process with the exit code of a command; after an error with 1 and the reason on the terminal. */
+/**
+ * Ends this process with the exit code of a command; after an error with 1 and the reason on the terminal. A reader of its output
+ * that is gone, as `head` in `npm run pipeline | head`, ends the output and not the command.
+ */
 export function exitAfter(command: Promise<number>): void {
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
   command.then(
     (code) => process.exit(code),
     (error: Error) => {
