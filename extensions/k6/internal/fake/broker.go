@@ -101,8 +101,8 @@ func (f *Pipeline) forget(conn net.Conn) {
 	}
 }
 
-// relay delivers the accepted messages in order. All have the same delay, so none overtakes another unless Swap
-// or Late says so. The server's times follow from those of the acceptance alone: a late write delays no other one.
+// relay delivers the accepted messages in order. All have the same delay, so none overtakes another unless Swap,
+// Late or Far says so. The server's times follow from those of the acceptance alone: a late write delays no other one.
 func (f *Pipeline) relay() {
 	var served time.Time // the server ends the request before
 	for nth := 1; ; nth++ {
@@ -167,7 +167,7 @@ type delivery struct {
 	copies int
 }
 
-// handle applies Leftovers, Keep, Copies, Swap and Late to a message; f.mu is held.
+// handle applies Leftovers, Keep, Copies, Swap, Late and Far to a message; f.mu is held.
 func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 	f.messages++
 	nth := f.messages
@@ -185,7 +185,7 @@ func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 		return
 	}
 	d := delivery{
-		Delivery: Delivery{ID: m.ID, Parent: a.parent, Received: a.received, Made: time.Now()},
+		Delivery: Delivery{ID: m.ID, Target: m.Target, Parent: a.parent, Received: a.received, Made: time.Now()},
 		hops:     f.hops(a.at), copies: valueFor(f.Copies, nth, 1),
 	}
 	d.packet = f.publish(topic, f.rewritten(nth, message), d.hops)
@@ -193,7 +193,11 @@ func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 		f.held[topic] = d
 		return
 	}
-	if late := valueFor(f.Late, nth, 0); late > 0 {
+	late := valueFor(f.Late, nth, 0)
+	if f.Far != nil {
+		late += f.Far(m.Target)
+	}
+	if late > 0 {
 		until := time.Now().Add(late)
 		f.work.Go(func() {
 			if f.wait(f.done, until) {
@@ -205,9 +209,9 @@ func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 		return
 	}
 	f.deliver(topic, d)
-	if late, ok := f.held[topic]; ok {
+	if before, ok := f.held[topic]; ok {
 		delete(f.held, topic)
-		f.deliver(topic, late)
+		f.deliver(topic, before)
 	}
 }
 
