@@ -38,7 +38,7 @@ func TestTheReportNamesTheSlowestAndTheLostMessages(t *testing.T) {
 		},
 	}
 	s := newScript(t, f, "phases: [{name: hold, duration: 1, arrivalRate: 5}, {pause: 4}, {name: after, duration: 1, arrivalRate: 7}]\nflows: [{name: direct, targets: 1}]",
-		fmt.Sprintf("idle: '1s', traces: 1, redis: { url: %q }", test.Redis(t)))
+		fmt.Sprintf("maxSenders: 1, idle: '1s', traces: 1, redis: { url: %q }", test.Redis(t)))
 	// One sender keeps the messages in order, however late.
 	r := s.runWith(1, func(ctx context.Context, e *engine) {
 		for vu := newSender(e, s.state); vu.send(ctx); {

@@ -109,25 +109,6 @@ func TestALateGeneratorNamesItsBottleneck(t *testing.T) {
 		`the hypervisor took [\d.]+ % of this host's CPU|the host was saturated in)`, strings.Join(r.Verdict.Doubts, "\n"))
 }
 
-// Regression: what fell due while the ingest stood still waited for a sender. That was the generator's lateness, so the
-// run was invalid instead of failed, exactly under overload.
-func TestAPauseOfTheIngestMakesNoRequestLate(t *testing.T) {
-	t.Parallel()
-	for name, run := range map[string]func(*script) *report.Run{"send": (*script).run, "pump": (*script).pumped} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			// 300 requests fall due meanwhile: the late ones would be 280 or more.
-			f := &fake.Pipeline{Freeze: fake.Freeze{Nth: 100, For: time.Second}}
-			s := newScript(t, f, "phases: [{duration: 2, arrivalRate: 300}]\nflows: [{name: direct}]", "senders: 16")
-			r := run(s)
-			assert.Less(t, s.module.root.engine.open.Unattended(), int64(200))
-			assert.Equal(t, 600, r.Account.Arrived)
-			assert.Equal(t, 600, r.Account.Requests.Sent)
-			assert.True(t, r.Account.Balanced)
-		})
-	}
-}
-
 // Regression: such a run passed, as an empty Trend has a p99 of 0, below every threshold.
 func TestARunWithoutArrivalsIsInvalid(t *testing.T) {
 	t.Parallel()

@@ -184,7 +184,7 @@ var advice = []struct{ class, text string }{
 	{"reset", "the ingest closed the connection without an answer: " +
 		"does it want https:// (INGEST_URL)? Else its log says why"},
 	{"answer cut", "the connection ended within an answer: the log of the ingest, or of a proxy before it, says why"},
-	{"no HTTP/1.1", "run.next() with k6/http speaks HTTP/2, or let the ingest take HTTP/1.1 too"},
+	{"no HTTP/1.1", "run.next() with k6/http speaks HTTP/2 over TLS, or let the ingest take HTTP/1.1 too"},
 	{"timeout", "the ingest did not answer in time: does it hang, or is TIMEOUT too short?"},
 	{"no connection", "does the ingest run there, and can this host reach it?"},
 	{"TLS", "does the ingest speak TLS there, is its certificate trusted here (TLS_CA, ca), " +
