@@ -29,6 +29,10 @@ func FuzzLines(f *testing.F) {
 	c.started()
 	id := c.slots(`{"next": 10}`)[0].IDs[0]
 	go func() { _, _ = io.Copy(io.Discard, c.out) }()
+	f.Cleanup(func() { // before its directory is removed
+		c.stop()
+		<-c.code
+	})
 	f.Fuzz(func(t *testing.T, line []byte) {
 		if strings.Contains(string(line), `"end"`) {
 			return

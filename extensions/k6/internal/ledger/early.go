@@ -12,11 +12,15 @@ type early struct {
 // may come after the delivery. Call it before Start.
 func (l *Ledger) AwaitSending() { l.awaits = true }
 
+// earlyMost bounds the deliveries that wait for the report of their request: ids can be made up.
+const earlyMost = 100_000
+
 // keepEarly keeps a delivery of a message that may be reported as sent later.
 func (l *Ledger) keepEarly(subscriber int, a Arrival) bool {
-	if !l.awaits || !l.pacer.Closed() && a.Seq >= l.pacer.Messages(l.pacer.Requests()) {
+	if !l.awaits || !l.pacer.Closed() && a.Seq >= l.pacer.Messages(l.pacer.Requests()) || l.waiting >= earlyMost {
 		return false
 	}
+	l.waiting++
 	l.early[a.Seq] = append(l.early[a.Seq], early{subscriber, a})
 	return true
 }
@@ -27,6 +31,7 @@ func (l *Ledger) keepLeaving(subscriber int, a Arrival, slot pacer.Slot, target 
 	if !a.Altered && l.seen.note(subscriber, slot.Flow, target, a.Seq) {
 		a.place = behind
 	}
+	l.waiting++
 	l.early[a.Seq] = append(l.early[a.Seq], early{subscriber, a})
 }
 
@@ -50,6 +55,7 @@ func (l *Ledger) recall(s pacer.Slot) {
 			continue
 		}
 		delete(l.early, s.FirstSeq+i)
+		l.waiting -= len(kept)
 		for _, d := range kept {
 			if us, ok := l.receive(d.subscriber, d.Arrival); ok {
 				l.recalled = append(l.recalled, us)
@@ -59,9 +65,4 @@ func (l *Ledger) recall(s pacer.Slot) {
 }
 
 // unsent counts the deliveries of messages that were never reported as sent.
-func (l *Ledger) unsent() (n int) {
-	for _, kept := range l.early {
-		n += len(kept)
-	}
-	return n
-}
+func (l *Ledger) unsent() int { return l.waiting }

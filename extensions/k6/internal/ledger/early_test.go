@@ -129,3 +129,15 @@ func BenchmarkLeaving(b *testing.B) {
 		})
 	}
 }
+
+// Regression: in the closed model, ids that somebody made up took memory without a limit.
+func TestNotMoreThanSoManyDeliveriesWaitForTheReportOfTheirRequest(t *testing.T) {
+	t.Parallel()
+	r := newClosed(t)
+	r.AwaitSending()
+	for seq := range earlyMost + 10 {
+		r.arrive(0, 1_000_000+seq, epoch)
+	}
+	assert.Len(t, r.early, earlyMost)
+	assert.Equal(t, earlyMost+10, r.Final().Foreign)
+}

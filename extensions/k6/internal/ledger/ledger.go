@@ -100,6 +100,7 @@ type Ledger struct {
 	tail       tail
 	awaits     bool            // see AwaitSending
 	early      map[int][]early // by message
+	waiting    int             // deliveries in it
 	recalled   []int64         // latencies of early deliveries, for the next Arrive
 	interval   *Interval
 	spare      *Interval // the interval before; only Cut touches it
