@@ -45,6 +45,8 @@ const scripts = {
   recoverEntries: { lua: script('recover'), numberOfKeys: 1 },
   readPiece: { lua: script('piece'), numberOfKeys: 1, readOnly: true },
   joinGroup: { lua: script('join'), numberOfKeys: 1 },
+  takeMessages: { lua: script('take'), numberOfKeys: 3 },
+  leaveMessages: { lua: script('leave'), numberOfKeys: 3 },
   giveBack: { lua: script('give-back'), numberOfKeys: 1 },
   requeueLetters: { lua: script('requeue'), numberOfKeys: 3 },
   tidyConsumers: { lua: script('tidy'), numberOfKeys: 1 },
@@ -71,6 +73,13 @@ export interface Connection extends Redis {
   recoverEntriesBuffer(key: string, group: string, ...from: Argument[]): Promise<Recovered>;
   readPieceBuffer(key: string, id: Buffer, first: number, last: number): Promise<Buffer | null>;
   joinGroup(key: string, group: string): Promise<number>;
+  takeMessagesBuffer(
+    list: string,
+    taken: string,
+    seen: string,
+    ...how: number[]
+  ): Promise<[messages: Buffer[], cut: number]>;
+  leaveMessages(list: string, taken: string, seen: string, ...how: number[]): Promise<number>;
   giveBack(key: string, ...frames: Buffer[]): Promise<number>;
   requeueLetters(deadLetters: string, key: string, depth: string, ...kindAndIds: string[]): Promise<string[]>;
   tidyConsumers(key: string, group: string, stays: string, idleMs: number): Promise<number>;

@@ -93,6 +93,7 @@ const SIZES: [what: string, sizes: number[]][] = [
 for (const [kind, shards] of [
   ['stream', 1],
   ['stream', 2],
+  ['list', 1],
 ] as const) {
   for (const [what, sizes] of SIZES) {
     // Regression: the relay repeated the same claim every 2 s for ever.
