@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type RedisOptions as ClientOptions, Cluster, Redis } from 'ioredis';
 import { type Address, isSecure, parseAddress } from '../common/address.ts';
-import { explainRedis } from './problems.ts';
+import { CLOSED, explainRedis } from './problems.ts';
 import { isRenewed, renew } from './renewal.ts';
 
 export interface RedisOptions {
@@ -230,7 +230,12 @@ function openCluster({ url }: RedisOptions, timeoutMs: number): Connection {
 export async function becomeReady(connection: Connection, withinMs: number): Promise<void> {
   const deadline = Date.now() + withinMs;
   let reason = 'Redis is away';
+  let known = false;
   const onError = (error: Error) => {
+    // That the connection was closed mostly follows from what was said before.
+    const isClosed = CLOSED.test(error.message);
+    if (known && isClosed) return;
+    known ||= !isClosed;
     reason = explainRedis(error);
   };
   connection.on('error', onError);

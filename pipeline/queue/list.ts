@@ -42,7 +42,8 @@ export class ListQueue extends RedisQueue {
   #failed = false;
 
   append(messages: readonly Message[]): Promise<number> {
-    return this.redis.lpush(this.keys.messages, ...messages.map(encodeFrame));
+    const frames = messages.map(encodeFrame);
+    return this.write(frames, (redis) => redis.lpush(this.keys.messages, ...frames));
   }
 
   depth(): Promise<number> {
