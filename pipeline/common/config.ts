@@ -31,7 +31,7 @@ const logging = {
 /** The kinds of queue (queue/open.ts), the default one first. */
 const QUEUES = {
   stream: 'at least once',
-  list: 'LPUSH and BRPOP: at most once when a relay dies',
+  list: 'LPUSH and BLMOVE: at most once when a relay dies',
 };
 export type QueueKind = keyof typeof QUEUES;
 const KINDS = Object.keys(QUEUES) as QueueKind[];

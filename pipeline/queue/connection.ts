@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type RedisOptions as ClientOptions, Cluster, Redis } from 'ioredis';
 import { type Address, isSecure, parseAddress } from '../common/address.ts';
-import { explainRedis } from './problems.ts';
+import { CLOSED, explainRedis } from './problems.ts';
 import { isRenewed, renew } from './renewal.ts';
 
 export interface RedisOptions {
@@ -45,6 +45,8 @@ const scripts = {
   recoverEntries: { lua: script('recover'), numberOfKeys: 1 },
   readPiece: { lua: script('piece'), numberOfKeys: 1, readOnly: true },
   joinGroup: { lua: script('join'), numberOfKeys: 1 },
+  takeMessages: { lua: script('take'), numberOfKeys: 3 },
+  leaveMessages: { lua: script('leave'), numberOfKeys: 3 },
   giveBack: { lua: script('give-back'), numberOfKeys: 1 },
   requeueLetters: { lua: script('requeue'), numberOfKeys: 3 },
   tidyConsumers: { lua: script('tidy'), numberOfKeys: 1 },
@@ -71,6 +73,13 @@ export interface Connection extends Redis {
   recoverEntriesBuffer(key: string, group: string, ...from: Argument[]): Promise<Recovered>;
   readPieceBuffer(key: string, id: Buffer, first: number, last: number): Promise<Buffer | null>;
   joinGroup(key: string, group: string): Promise<number>;
+  takeMessagesBuffer(
+    list: string,
+    taken: string,
+    seen: string,
+    ...how: number[]
+  ): Promise<[messages: Buffer[], cut: number]>;
+  leaveMessages(list: string, taken: string, seen: string, ...how: number[]): Promise<number>;
   giveBack(key: string, ...frames: Buffer[]): Promise<number>;
   requeueLetters(deadLetters: string, key: string, depth: string, ...kindAndIds: string[]): Promise<string[]>;
   tidyConsumers(key: string, group: string, stays: string, idleMs: number): Promise<number>;
@@ -221,7 +230,12 @@ function openCluster({ url }: RedisOptions, timeoutMs: number): Connection {
 export async function becomeReady(connection: Connection, withinMs: number): Promise<void> {
   const deadline = Date.now() + withinMs;
   let reason = 'Redis is away';
+  let known = false;
   const onError = (error: Error) => {
+    // That the connection was closed mostly follows from what was said before.
+    const isClosed = CLOSED.test(error.message);
+    if (known && isClosed) return;
+    known ||= !isClosed;
     reason = explainRedis(error);
   };
   connection.on('error', onError);

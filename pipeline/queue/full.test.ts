@@ -123,6 +123,16 @@ for (const [name, kind, shards] of KINDS) {
   });
 }
 
+test('list: a full Redis is drained one by one', async () => {
+  const ingest = await open('list', 1, 'ingest');
+  const relay = await open('list', 1, 'relay');
+  await ingest.append(messages(20));
+  await relay.claim('one', 1);
+  await full();
+  const entries = await claimed(relay, 'one', 19, 1);
+  assert.equal(entries.length, 19);
+});
+
 test('shards: a relay says that it has none while others hold all', async () => {
   const relay = await open('stream', 2, 'relay', 60_000);
   await relay.join();

@@ -19,6 +19,8 @@ export interface QueueKeys {
   parts(shards: number | undefined): Keys[];
   /** Of `QUEUE=list`. */
   list: string;
+  /** What a relay has taken from the list, and the count of what it has seen of that. */
+  taken(consumer: string): [messages: string, seen: string];
   /** The number of shards; absent: none. The first user writes it. */
   shards: string;
   /** The relays: a hash of the number of each one's last sign of life. */
@@ -43,6 +45,7 @@ export function keysOf(prefix = PREFIX): QueueKeys {
     shard,
     parts: (shards) => (shards === undefined ? [whole] : Array.from({ length: shards }, (_, n) => shard(n))),
     list: `${prefix}:list`,
+    taken: (consumer) => [`${prefix}:list:${consumer}:taken`, `${prefix}:list:${consumer}:seen`],
     shards: `${prefix}:shards`,
     relays: `${prefix}:relays`,
     broker: `${prefix}:broker`,

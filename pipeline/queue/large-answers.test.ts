@@ -1,4 +1,4 @@
-/** Redis closes the connection of a client whose answer exceeds its client-output-buffer-limit. */
+/** Redis closes the connection of an answer above its client-output-buffer-limit, and of a value above its proto-max-bulk-len. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
 import { Redis } from 'ioredis';
@@ -93,6 +93,7 @@ const SIZES: [what: string, sizes: number[]][] = [
 for (const [kind, shards] of [
   ['stream', 1],
   ['stream', 2],
+  ['list', 1],
 ] as const) {
   for (const [what, sizes] of SIZES) {
     // Regression: the relay repeated the same claim every 2 s for ever.
@@ -132,3 +133,20 @@ test('claims ask for less after some that broke', async (t) => {
   // From 16 MiB to 1 MiB, and to 64 KiB.
   assert.ok(failures <= 2, `${failures} claims failed`);
 });
+
+for (const kind of ['stream', 'list'] as const) {
+  // Regression: all writes on their way failed, and the reason was that Redis is away.
+  test(`${kind}: a message above proto-max-bulk-len fails alone, with the reason`, async (t) => {
+    await redis.config('SET', 'proto-max-bulk-len', '1048576');
+    t.after(() => redis.config('SET', 'proto-max-bulk-len', '536870912'));
+    const queue = await open(t, kind, 1, 'ingest');
+    const message = (size: number) => [{ body: 'x'.repeat(size), target: 'a', stamps: '' }];
+    const large = assert.rejects(queue.append(message(1_100_000)), /1100003 bytes: its proto-max-bulk-len/);
+    const others = Array.from({ length: 20 }, () => queue.append(message(10)));
+    await Promise.all([large, ...others]);
+    assert.equal(queue.away, undefined);
+    assert.equal(await queue.depth(), 20);
+    await redis.config('SET', 'proto-max-bulk-len', '2097152');
+    assert.equal(await queue.append(message(1_100_000)), 21);
+  });
+}

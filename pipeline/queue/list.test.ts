@@ -2,19 +2,21 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { idsOf } from '../test/entries.ts';
-import { type Service, startRedis } from '../test/services.ts';
+import { openLink } from '../test/link.ts';
+import { eventually, type Service, startRedis } from '../test/services.ts';
 import { openQueue } from './open.ts';
 import type { MessageQueue } from './queue.ts';
 
 let service: Service;
+let url: string;
 let redis: Redis;
 let queue: MessageQueue;
 
 before(async () => {
   const started = await startRedis();
-  service = started.service;
-  redis = new Redis(started.url);
-  queue = openQueue('list', { url: started.url, timeoutMs: 20_000 });
+  ({ service, url } = started);
+  redis = new Redis(url);
+  queue = openQueue('list', { url, timeoutMs: 20_000 });
   await queue.whenReady(20_000);
 });
 
@@ -54,4 +56,70 @@ test('signOff returns 130,000 messages', async () => {
   assert.deepEqual([back, await queue.depth()], [count, count]);
   assert.deepEqual(await redis.lrangeBuffer('arrival:list', -2, -1), [frames[1], frames[0]]);
   assert.deepEqual(await redis.lindexBuffer('arrival:list', 0), frames.at(-1));
+});
+
+/** Claims until it has so many messages. Those of answers that were lost come first. */
+async function idsUntil(reader: MessageQueue, count: number, each = 2): Promise<string[]> {
+  const ids: string[] = [];
+  await eventually(async () => {
+    ids.push(...idsOf((await reader.claim('one', each)).entries));
+    return ids.length >= count;
+  }, `${count} messages`);
+  return ids;
+}
+
+// Regression: Redis had given them away, and they were lost in silence.
+for (const [waits, each] of [
+  [true, 2],
+  [true, 1],
+  [false, 2],
+  [false, 1],
+] as const) {
+  test(`messages of a lost answer come with the next claim, once, ${each} at a time, ${waits ? 'having waited' : 'as they came'}`, async (t) => {
+    const link = await openLink(t, url);
+    const reader = openQueue('list', { url: link.url, timeoutMs: 20_000 });
+    t.after(() => reader.close());
+    await reader.whenReady(20_000);
+    await queue.append(messages('1'));
+    assert.deepEqual(await idsUntil(reader, 1, each), ['1']);
+    if (waits) await queue.append(messages('2', '3', '4'));
+    link.mute = waits;
+    const claim = reader.claim('one', each);
+    const fails = assert.rejects(claim, (error: Error) => reader.isDisconnection(error));
+    if (!waits) {
+      await eventually(
+        async () => /cmd=blmove/.test(String(await redis.client('LIST'))),
+        'a claim that waits',
+      );
+      link.mute = true;
+      await queue.append(messages('2', '3', '4'));
+    }
+    const given = async () => (await redis.llen('arrival:list')) < 3;
+    await eventually(given, 'messages on their way');
+    link.cut();
+    await fails;
+    link.mute = false;
+    await eventually(() => reader.away === undefined, 'a connection');
+    assert.deepEqual(await idsUntil(reader, 3, each), ['2', '3', '4']);
+    assert.deepEqual((await reader.claim('one', each)).entries, []);
+  });
+}
+
+test('signOff returns the messages of a lost answer before later ones', async (t) => {
+  const link = await openLink(t, url);
+  const reader = openQueue('list', { url: link.url, timeoutMs: 20_000 });
+  t.after(() => reader.close());
+  await reader.whenReady(20_000);
+  await queue.append(messages('1', '2', '3', '4'));
+  const { entries } = await reader.claim('one', 1);
+  link.mute = true;
+  const fails = assert.rejects(reader.claim('one', 2));
+  await eventually(async () => (await redis.llen('arrival:list')) === 1, 'messages on their way');
+  link.cut();
+  await fails;
+  link.mute = false;
+  await eventually(() => reader.away === undefined, 'a connection');
+  await reader.signOff('one', entries);
+  const left = (await redis.lrange('arrival:list', 0, -1)).map((frame) => /"id":"(\d)"/.exec(frame)?.[1]);
+  assert.deepEqual(left.toReversed(), ['1', '2', '3', '4']);
 });

@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ReplyError } from 'ioredis';
+import type { Connection } from './connection.ts';
 import { EntrySize } from './entry-size.ts';
-import { encodeFrame } from './frame.ts';
+import { bytesOf, encodeFrame } from './frame.ts';
 import { everyone } from './leases.ts';
 import { CLAIM_WAIT_MS, type Claim, type Entry, type Message, NOTHING, type Return } from './queue.ts';
 import { RedisQueue } from './redis-queue.ts';
@@ -8,18 +10,40 @@ import { RedisQueue } from './redis-queue.ts';
 /** Messages of a call: a function takes some 120,000 arguments. */
 const BACK_AT_ONCE = 1000;
 
+/** ms that what a dead relay had taken stays; the count of what it had seen stays twice as long. */
+const STAYS_MS = 600_000;
+/** Messages, bytes and ms until what was seen is removed from Redis, if they are taken one by one. */
+const SEEN_MOST = 100;
+const SEEN_BYTES = 1_048_576;
+const SEEN_MS = 60_000;
+/** ms between looks at an empty list in a full Redis, which refuses BLMOVE. */
+const FULL_MS = 50;
+/** ms that a Redis which was full counts as such. */
+const FULL_LASTS_MS = 1000;
+
 /**
- * A list: LPUSH at one end, BRPOP at the other. A message that a relay has taken is lost when the relay dies, or when
- * the connection breaks while Redis answers.
+ * A list: LPUSH at one end, LMOVE and BLMOVE from the other to a list of the relay's own, where messages stay until it has seen them:
+ * an answer that is lost with its connection is given again. What a relay holds is lost when it dies.
  */
 export class ListQueue extends RedisQueue {
   protected readonly kind = 'list';
   readonly keeps = false;
   readonly #size = new EntrySize(1);
   protected readonly keys = { ...this.all.whole, messages: this.all.list };
+  /** How many messages we have taken and seen. */
+  #seen = 0;
+  /** Messages and bytes of them that are still in Redis, and when the last ones were removed (ms of the monotonic clock). */
+  #kept = { messages: 0, bytes: 0, since: Number.NEGATIVE_INFINITY };
+  /** Until when Redis counts as full, and is asked by the script, ms of the monotonic clock. */
+  #full = 0;
+  /** A claim is in progress. */
+  #claiming = false;
+  /** The last claim failed: Redis may have moved messages that we have not seen. */
+  #failed = false;
 
   append(messages: readonly Message[]): Promise<number> {
-    return this.redis.lpush(this.keys.messages, ...messages.map(encodeFrame));
+    const frames = messages.map(encodeFrame);
+    return this.write(frames, (redis) => redis.lpush(this.keys.messages, ...frames));
   }
 
   depth(): Promise<number> {
@@ -31,20 +55,71 @@ export class ListQueue extends RedisQueue {
     await this.redis.giveBack(this.keys.messages);
   }
 
-  async claim(_consumer: string, count: number): Promise<Claim> {
+  async claim(consumer: string, count: number): Promise<Claim> {
     const reader = await this.reader();
-    const waitS = CLAIM_WAIT_MS / 1000;
-    const most = this.#size.entriesFor(count);
-    // BRPOP of one element is the usual form, to compare with.
-    const frames =
-      most === 1
-        ? (await reader.brpopBuffer(this.keys.messages, waitS))?.slice(1)
-        : (await reader.blmpopBuffer(waitS, 1, this.keys.messages, 'RIGHT', 'COUNT', most))?.[1];
-    if (frames === undefined) return NOTHING;
-    const alone = (frame: Buffer) => ({ id: '', frames: [frame], deliveries: 1, suspect: false, reason: '' });
-    const entries = frames.map(alone);
-    this.#size.note(entries);
-    return { entries, deleted: 0 };
+    const { messages, bytes, since } = this.#kept;
+    const isKept = messages < SEEN_MOST && bytes < SEEN_BYTES && performance.now() - since < SEEN_MS;
+    // One by one is the usual form, to compare with: a script takes Redis twice as long.
+    const isOne = count === 1 && isKept && !this.#failed && performance.now() >= this.#full;
+    this.#claiming = true;
+    this.#failed = true;
+    try {
+      let frames = isOne ? [] : await this.#take(reader, consumer, count);
+      if (frames.length === 0) frames = await this.#wait(reader, consumer);
+      this.#seen += frames.length;
+      this.#kept.messages += frames.length;
+      this.#kept.bytes += bytesOf(frames);
+      this.#failed = false;
+      if (frames.length === 0) return NOTHING;
+      const alone = (frame: Buffer) => ({
+        id: '',
+        frames: [frame],
+        deliveries: 1,
+        suspect: false,
+        reason: '',
+      });
+      const entries = frames.map(alone);
+      this.#size.note(entries);
+      return { entries, deleted: 0 };
+    } finally {
+      this.#claiming = false;
+    }
+  }
+
+  /** Messages that Redis gave us and we have not seen, or new ones. */
+  async #take(reader: Connection, consumer: string, count: number): Promise<Buffer[]> {
+    const { messages } = this.keys;
+    const pieces: Buffer[] = [];
+    for (let bytes = 0; ; ) {
+      const { limit } = this.#size;
+      const how = [this.#seen, this.#size.entriesFor(count), limit, bytes, STAYS_MS];
+      const answer = reader.takeMessagesBuffer(messages, ...this.all.taken(consumer), ...how);
+      const [frames, cut] = await this.#size.watch(answer);
+      this.#kept = { messages: 0, bytes: 0, since: performance.now() };
+      if (cut === 0 && pieces.length === 0) return frames;
+      // One that is larger than an answer.
+      const piece = frames[0] as Buffer;
+      pieces.push(piece);
+      bytes += piece.length;
+      if (cut === 0) return [Buffer.concat(pieces)];
+    }
+  }
+
+  /** Waits for a message. */
+  async #wait(reader: Connection, consumer: string): Promise<Buffer[]> {
+    const [taken] = this.all.taken(consumer);
+    const answer = reader.blmoveBuffer(this.keys.messages, taken, 'RIGHT', 'LEFT', CLAIM_WAIT_MS / 1000);
+    // Redis does it after the move, which makes the key.
+    if (this.#kept.messages === 0) reader.pexpire(taken, STAYS_MS).catch(() => {});
+    try {
+      const frame = await this.#size.watch(answer);
+      return frame === null ? [] : [frame];
+    } catch (error) {
+      if (!/^OOM /.test((error as Error).message)) throw error;
+      this.#full = performance.now() + FULL_LASTS_MS;
+      await sleep(FULL_MS);
+      return [];
+    }
   }
 
   async recover(): Promise<Claim> {
@@ -70,7 +145,7 @@ export class ListQueue extends RedisQueue {
   async split(): Promise<void> {}
 
   async signOff(
-    _consumer: string,
+    consumer: string,
     held: readonly Entry[],
     onReturn: (entries: readonly Entry[], how: Return) => void = () => {},
   ): Promise<void> {
@@ -79,6 +154,8 @@ export class ListQueue extends RedisQueue {
     const parts = Array.from({ length: Math.ceil(backwards.length / BACK_AT_ONCE) }, (_, n) =>
       backwards.slice(n * BACK_AT_ONCE, (n + 1) * BACK_AT_ONCE),
     );
+    // What a claim in progress brings is held then.
+    const unseen = this.#failed && !this.#claiming ? this.#leave(consumer) : undefined;
     // All are written at once, in this order: a Redis that does not answer now may take them later.
     await everyone(parts, async (part) => {
       const written = this.away === undefined;
@@ -92,5 +169,13 @@ export class ListQueue extends RedisQueue {
       }
       onReturn(part, 'back');
     });
+    await unseen;
+  }
+
+  /** Gives back what was taken for us, and we have not seen. */
+  async #leave(consumer: string): Promise<void> {
+    const { messages } = this.keys;
+    await this.redis.leaveMessages(messages, ...this.all.taken(consumer), this.#seen, STAYS_MS);
+    this.#failed = false;
   }
 }

@@ -38,6 +38,10 @@ const OF_CLIENT: [says: RegExp, plain: string][] = [
   [/max retries per request/, 'the connection to Redis broke before it answered'],
   [/Connection is closed|Stream isn't writeable|Cluster isn't ready/, 'there is no connection to Redis'],
   [IS_FORCED, 'Redis has ended a read: it is a replica now (UNBLOCKED)'],
+  [
+    /^ERR max number of clients/,
+    'Redis has as many clients as its maxclients allows, and takes no further one',
+  ],
   [/^Command timed out/, 'Redis did not answer in time'],
   [/^Socket timeout/, 'Redis does not answer'],
   [/^connect ETIMEDOUT/, 'there is no connection to Redis in time; redis:// is without TLS'],

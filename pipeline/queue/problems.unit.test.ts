@@ -23,6 +23,7 @@ const problems: [error: string, says: RegExp][] = [
     /^the connection to Redis broke/,
   ],
   ["Stream isn't writeable and enableOfflineQueue options is false", /^there is no connection to Redis$/],
+  ['ERR max number of clients reached', /maxclients/],
   ['Command timed out', /^Redis did not answer in time$/],
   ['ERR unknown command', /^ERR unknown command$/],
   // Regression: it advised Node's options, which nobody can set here.

@@ -14,7 +14,7 @@ import {
   UnusableQueue,
 } from './queue.ts';
 import type { Reader } from './reader.ts';
-import { Store } from './store.ts';
+import { largeIn, Store } from './store.ts';
 
 /** A queue in Redis. The kinds differ in where they keep messages there, and how. */
 export abstract class RedisQueue implements MessageQueue {
@@ -118,6 +118,12 @@ export abstract class RedisQueue implements MessageQueue {
   close(): void {
     this.#reader.close();
     if (!this.#shares) this.store.close();
+  }
+
+  /** Writes these values by the connection for them. */
+  protected write<T>(values: readonly string[], work: (redis: Connection) => Promise<T>): Promise<T> {
+    const bytes = largeIn(values);
+    return bytes === 0 ? work(this.redis) : this.store.writeLarge(bytes, work);
   }
 
   /** The connection for blocking reads. */

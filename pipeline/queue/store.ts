@@ -3,7 +3,7 @@ import { parseAddress } from '../common/address.ts';
 import type { Problem } from '../common/readiness.ts';
 import { becomeReady, type Connection, connect, openNode, type RedisOptions } from './connection.ts';
 import { keysOf, type QueueKeys } from './keys.ts';
-import { problemOf, reasonOf } from './problems.ts';
+import { isDisconnection, problemOf, reasonOf } from './problems.ts';
 import { UnusableQueue } from './queue.ts';
 import { Reader } from './reader.ts';
 import { renew } from './renewal.ts';
@@ -13,6 +13,17 @@ const TRACE_LENGTH = 100_000;
 const OLDEST_REDIS = 7;
 /** ms that a record of the broker stays. */
 const RECORD_MS = 10_000;
+
+/** The least that Redis' proto-max-bulk-len can be: it takes any value of so many bytes. */
+const LARGE_BYTES = 1_048_576;
+
+/** The bytes of the largest of these values, if it has more than any Redis takes; else 0. */
+export function largeIn(values: readonly string[]): number {
+  // A character has 3 bytes at most.
+  const long = values.filter(({ length }) => 3 * length > LARGE_BYTES);
+  const most = Math.max(0, ...long.map((value) => Buffer.byteLength(value)));
+  return most > LARGE_BYTES ? most : 0;
+}
 
 /** Why a Redis must not get messages. */
 export interface Unfit {
@@ -31,6 +42,7 @@ export class Store {
   /** The node whose TIME is the reference clock: the clocks of a cluster's nodes differ. */
   readonly #timekeeper: Connection;
   readonly #readers = new Set<Reader>();
+  #large: Connection | undefined;
   #reached = false;
   /** Why it refuses us since the last connection; undefined: it has not said so. */
   #refusal: Problem | undefined;
@@ -154,6 +166,23 @@ export class Store {
     return undefined;
   }
 
+  /**
+   * Writes values of more than {@link LARGE_BYTES}, by a connection of their own: Redis closes that of a value above its
+   * proto-max-bulk-len, and with it ends all other writes there.
+   */
+  async writeLarge<T>(bytes: number, write: (redis: Connection) => Promise<T>): Promise<T> {
+    this.#large ??= connect(this.#options, this.#options.timeoutMs);
+    await becomeReady(this.#large, this.#options.timeoutMs);
+    return write(this.#large).catch((error: Error) => {
+      // Redis' answer does not always get through.
+      const isClosed = isDisconnection(error) && this.ready;
+      if (!isClosed && !/invalid bulk length/.test(error.message)) throw error;
+      throw new Error(
+        `Redis closed the connection of a write with a value of ${bytes} bytes: its proto-max-bulk-len may be less`,
+      );
+    });
+  }
+
   /** A connection of its own for blocking reads. */
   reader(): Reader {
     const reader = new Reader(this.#options);
@@ -165,11 +194,13 @@ export class Store {
   renew(): void {
     renew(this.redis);
     for (const reader of this.#readers) reader.renew();
+    if (this.#large !== undefined) renew(this.#large);
     if (this.#timekeeper !== this.redis) renew(this.#timekeeper);
   }
 
   close(): void {
     for (const reader of this.#readers) reader.close();
+    this.#large?.disconnect();
     this.#timekeeper.disconnect();
     this.redis.disconnect();
   }

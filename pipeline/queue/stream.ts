@@ -24,7 +24,7 @@ export class StreamQueue extends RedisQueue {
   protected readonly keys: Keys;
   /** The stream has no shards in this Redis; a shard does not ask. */
   #agreed: boolean;
-  readonly #transactions: Transactions;
+  readonly #transactions = new Transactions();
   /** Entries of others that have not been renewed. */
   readonly #silence = new Silence();
   /** Our signs of life. */
@@ -42,7 +42,6 @@ export class StreamQueue extends RedisQueue {
   constructor(options: QueueOptions, store?: Store, shard?: Keys) {
     super(options, store);
     this.keys = shard ?? this.all.whole;
-    this.#transactions = new Transactions(this.redis);
     this.#size = new EntrySize(ENTRY_FRAMES, options.shards);
     this.#takeover = new Takeover(this.keys.messages, GROUP, this.#size);
     this.#agreed = shard !== undefined;
@@ -58,11 +57,14 @@ export class StreamQueue extends RedisQueue {
     // Redis may have come up after whenReady gave up.
     if (!this.#agreed) await this.agree();
     const { messages: key, depth } = this.keys;
-    const results = await this.#transactions.run([
-      ...packFrames(messages).map((frames) => ['xadd', key, '*', 'frame', frames]),
-      ['incrby', depth, messages.length],
-      ['xlen', key],
-    ]);
+    const packs = packFrames(messages);
+    const results = await this.write(packs, (redis) =>
+      this.#transactions.run(redis, [
+        ...packs.map((frames) => ['xadd', key, '*', 'frame', frames]),
+        ['incrby', depth, messages.length],
+        ['xlen', key],
+      ]),
+    );
     // The entries decide: they are in the queue, even if somebody else's value in the counter's key refuses to count them.
     const [counted, entries] = results.splice(-2);
     for (const [error] of results) if (error) throw error;

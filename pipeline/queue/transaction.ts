@@ -5,22 +5,17 @@ type Result = [error: Error | null, result?: unknown];
 
 /** Runs commands in transactions of Redis. */
 export class Transactions {
-  readonly #redis: Connection;
   /** Redis has refused the last one, and run its commands one by one. */
   #refused = false;
-
-  constructor(redis: Connection) {
-    this.#redis = redis;
-  }
 
   /**
    * Resolves with the results of these commands once Redis has run them, one after the other; rejects when it has run none. A user
    * without the right to MULTI may still run the others: those of the first transaction are run, and of no further one.
    */
-  async run(commands: unknown[][]): Promise<Result[]> {
-    if (this.#refused) await this.#try();
+  async run(redis: Connection, commands: unknown[][]): Promise<Result[]> {
+    if (this.#refused) await this.#try(redis);
     const all = [['multi'], ...commands, ['exec']];
-    const replies = ((await this.#redis.pipeline(all).exec()) ?? []) as Result[];
+    const replies = ((await redis.pipeline(all).exec()) ?? []) as Result[];
     const [begun, [failure, results] = [null]] = [replies[0]?.[0], replies.at(-1)];
     this.#refused = begun instanceof ReplyError;
     if (this.#refused) return replies.slice(1, -1);
@@ -30,8 +25,8 @@ export class Transactions {
   }
 
   /** Rejects while Redis refuses transactions. */
-  async #try(): Promise<void> {
-    await this.#redis
+  async #try(redis: Connection): Promise<void> {
+    await redis
       .multi()
       .exec()
       .catch((error) => {

@@ -6,6 +6,9 @@ import { PREFIX } from '../queue/keys.ts';
 const STREAM = '~arrival:messages ~arrival:{*}:messages';
 const LIST = '~arrival:list';
 const DEAD_LETTERS = '~arrival:dead-letters ~arrival:{*}:dead-letters';
+/** What a relay takes from the list goes to one of its own. */
+const TAKEN = '(~arrival:list ~arrival:list:* +blmove +eval +evalsha +lmove)';
+const SEEN = '(~arrival:list:* +get +lrange +ltrim +pexpire +set)';
 /** Keys of the number of messages. Users of scripts that count need them beside those of the queue. */
 const DEPTH = '~arrival:depth ~arrival:{*}:depth';
 /** Each process may add to the telemetry. A separate selector keeps other commands from it. */
@@ -46,9 +49,9 @@ const REDIS_ACL = {
     '+eval +evalsha +exec +info +llen +lpush +multi +time +xadd +xlen',
   ],
   relay: [
-    ...[STREAM, LIST, DEAD_LETTERS, DEPTH, `(${DEPTH} +del +get +incrby)`],
+    ...[STREAM, LIST, TAKEN, SEEN, DEAD_LETTERS, DEPTH, `(${DEPTH} +del +get +incrby)`],
     ...[TELEMETRY, DIVISION, BROKER, LEASES, TRACING, CLUSTER],
-    '+blmpop +brpop +client|id +client|unblock +eval +evalsha +info +llen +lpush +rpush +time',
+    '+client|id +client|unblock +eval +evalsha +info +llen +lpush +rpush +time',
     '+xack +xadd +xclaim +xdel +xgroup|create +xgroup|delconsumer +xinfo|consumers +xlen +xpending +xrange +xreadgroup',
   ],
   /** The supervisor: counts messages and reads figures of the servers. */
