@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
@@ -168,10 +169,14 @@ func readLines(path string) ([]Interval, error) {
 }
 
 // Begin writes the head of a histogram log (µs, one interval a second); startMS is the start of the run, ms since 1970.
+// The format has three decimals for the times of the head. The writer's own methods cut them off, and with them up to a
+// second of all that follows.
 func Begin(w *hdrhistogram.HistogramLogWriter, id string, startMS int64) error {
 	w.SetBaseTime(startMS)
+	start := fmt.Sprintf("%d.%03d (seconds since epoch)", startMS/1000, startMS%1000)
 	return cmp.Or(w.OutputComment("[arrival "+id+": µs, one interval a second]"), w.OutputLogFormatVersion(),
-		w.OutputStartTime(startMS), w.OutputBaseTime(startMS), w.OutputLegend())
+		w.OutputComment("[StartTime: "+start+", "+time.UnixMilli(startMS).UTC().Format(time.RFC3339)+"]"),
+		w.OutputComment("[BaseTime: "+start+"]"), w.OutputLegend())
 }
 
 // Log reads a run's histogram log second by second.

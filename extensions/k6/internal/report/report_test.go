@@ -174,6 +174,24 @@ func TestTheTimelineIsWrittenInPieces(t *testing.T) {
 	assert.Less(t, max(file.most, page.most), 100_000)
 }
 
+// Regression: the head of the log was cut to whole seconds, so any reader placed all intervals up to a second too early.
+func TestTheLogKnowsItsTimesToTheMillisecond(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	w := hdrhistogram.NewHistogramLogWriter(&log)
+	const start = 1_795_865_454_048
+	require.NoError(t, Begin(w, "run", start))
+	second := ledger.NewHistogram()
+	require.NoError(t, second.RecordValue(5000))
+	second.SetStartTimeMs(start + 1000)
+	second.SetEndTimeMs(start + 2000)
+	require.NoError(t, w.OutputIntervalHistogram(second))
+
+	read, err := hdrhistogram.NewHistogramLogReader(&log).NextIntervalHistogram()
+	require.NoError(t, err)
+	assert.Equal(t, []int64{start + 1000, start + 2000}, []int64{read.StartTimeMs(), read.EndTimeMs()})
+}
+
 func TestBinsHaveAFixedLogarithmicScale(t *testing.T) {
 	t.Parallel()
 	var s ledger.Series
