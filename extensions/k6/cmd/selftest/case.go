@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -32,6 +34,7 @@ type testCase struct {
 	seconds   [2]int                  // by form; 0: the form leaves the case out
 	warmUp    int                     // seconds at the same rate before the measured phase
 	targets   int                     // topics; 0: 20
+	flows     string                  // of the profile; empty: one with these targets
 	options   map[string]any          // of Run
 	consumer  *consumer               // a script that receives; nil: the run does
 	busyLoops int                     // that many endless loops share one core with k6
@@ -40,6 +43,8 @@ type testCase struct {
 	limits    []float64               // on arrival p99, ms
 	kill      int                     // SIGKILL at the request of this number; 0: never
 	raw       bool                    // k6 also writes every sample
+	instances bool                    // the generators are those of one run, which are merged
+	burns     bool                    // k6 has one core, and a VU that uses it up
 	onLinux   bool                    // only Linux has its figures
 	checks    []check
 }
@@ -64,19 +69,24 @@ type outcome struct {
 	messages   int // that each generator schedules, warm-up included
 	measured   int // those of the measured phase
 	generators []*generated
+	whole      *generated // the merged run of all instances; nil: there is one
 }
 
 func (c *testCase) profileText(seconds int) string {
-	phases := fmt.Sprintf("{name: steady, duration: %d, arrivalRate: %d}", seconds, c.rate)
+	rate := c.rate
+	if c.instances { // each sends its share
+		rate *= len(c.pipelines)
+	}
+	phases := fmt.Sprintf("{name: steady, duration: %d, arrivalRate: %d}", seconds, rate)
 	if c.warmUp > 0 {
-		phases = fmt.Sprintf("{name: warm-up, duration: %d, arrivalRate: %d, measured: false}, ", c.warmUp, c.rate) +
+		phases = fmt.Sprintf("{name: warm-up, duration: %d, arrivalRate: %d, measured: false}, ", c.warmUp, rate) +
 			phases
 	}
-	targets := c.targets
-	if targets == 0 {
-		targets = 20
+	flows := c.flows
+	if flows == "" {
+		flows = fmt.Sprintf("{name: direct, targets: %d}", cmp.Or(c.targets, 20))
 	}
-	return fmt.Sprintf("phases: [%s]\nflows: [{name: direct, targets: %d}]\n", phases, targets)
+	return fmt.Sprintf("phases: [%s]\nflows: [%s]\n", phases, flows)
 }
 
 // attempts limits how often a case runs whose times are wrong while the generator reports that it was late or
@@ -90,15 +100,9 @@ func (c *testCase) try(run func(attempt int) (*outcome, error), retry func(why s
 	for attempt := 1; ; attempt++ {
 		o, err := run(attempt)
 		if err != nil {
-			return []row{{what: "the run", expected: "ends by itself", measured: err.Error(), tolerance: exact}}
+			return []row{failed(err)}
 		}
-		var rows []row
-		for _, check := range c.checks {
-			if err := must.Try(func() { rows = append(rows, check(o)...) }); err != nil {
-				rows = append(rows, row{what: "a check", expected: "can be made", measured: err.Error(),
-					tolerance: exact})
-			}
-		}
+		rows := c.check(o)
 		wrong := slices.IndexFunc(rows, func(r row) bool { return !r.ok })
 		why := o.doubt()
 		switch {
@@ -110,6 +114,21 @@ func (c *testCase) try(run func(attempt int) (*outcome, error), retry func(why s
 		}
 		retry(fmt.Sprintf("%s %s; %s", rows[wrong].what, rows[wrong].measured, why))
 	}
+}
+
+// failed is the row of a run that did not end by itself.
+func failed(err error) row {
+	return row{what: "the run", expected: "ends by itself", measured: err.Error(), tolerance: exact}
+}
+
+// check makes all checks of a case.
+func (c *testCase) check(o *outcome) (rows []row) {
+	for _, check := range c.checks {
+		if err := must.Try(func() { rows = append(rows, check(o)...) }); err != nil {
+			rows = append(rows, row{what: "a check", expected: "can be made", measured: err.Error(), tolerance: exact})
+		}
+	}
+	return rows
 }
 
 // busy is the tolerance of an open row.
@@ -127,6 +146,14 @@ func leaveOpen(rows []row) {
 // isWrongAnywhere reports whether a row fails even on a busy machine: counts and verdicts are exact.
 func (r row) isWrongAnywhere() bool {
 	return !r.ok && slices.Contains([]string{exact, late, falseGreen, falseRed}, r.tolerance)
+}
+
+// proven marks a row about times that holds on any machine, because it follows from the pipeline's record alone.
+func proven(r row) row {
+	if !r.ok {
+		r.tolerance = exact
+	}
+	return r
 }
 
 func (r row) open() bool { return !r.ok && r.tolerance == busy }
@@ -153,43 +180,75 @@ func (c *testCase) run(ctx context.Context, in instrument, f form, dir string) (
 		messages: c.rate * (c.warmUp + seconds), measured: c.rate * seconds,
 	}
 	failures := make([]error, len(c.pipelines))
+	meeting := fake.Pipeline{Redis: &fake.Redis{}}
+	if c.instances {
+		if err := meeting.Start(); err != nil {
+			return nil, err
+		}
+		defer func() { _ = meeting.Close() }()
+	}
+	run := fmt.Sprintf("%08x", rand.Uint32())
 	var generators sync.WaitGroup
 	for i, pipeline := range c.pipelines {
+		share := share{number: i + 1, of: len(c.pipelines)}
+		if c.instances {
+			share.run, share.redis = run, meeting.Redis.URL()
+		}
 		generators.Go(func() {
-			o.generators[i], failures[i] = in.generate(ctx, c, pipeline(), seconds,
-				filepath.Join(dir, strconv.Itoa(i+1)))
+			o.generators[i], failures[i] = in.generate(ctx, c, pipeline(), seconds, dir, share)
 		})
 	}
 	generators.Wait()
-	return o, errors.Join(failures...)
+	if err := errors.Join(failures...); err != nil || !c.instances {
+		return o, err
+	}
+	var err error
+	o.whole, err = in.merge(ctx, dir)
+	return o, err
+}
+
+// share is a generator's part of a case.
+type share struct {
+	number, of int
+	run, redis string // of instances: the id of their run, and where they meet; empty: the generator is alone
 }
 
 // arrivals returns lower limits of the measured arrival latencies, in ms, ascending. The pipeline's log has them:
 // from a message's due time until just before it was written. They are up to 1 ms too short, because a report
 // truncates the start of its run to whole ms.
-func (o *outcome) arrivals() []float64 {
-	return o.generators[0].written(false, func(seq int) (due time.Duration, measured bool) {
-		return time.Duration(seq) * time.Second / time.Duration(o.rate), seq >= o.messages-o.measured
+func (o *outcome) arrivals() []float64 { return o.arrivalsOf("") }
+
+// arrivalsOf returns those of the targets that begin so.
+func (o *outcome) arrivalsOf(prefix string) []float64 {
+	return o.generators[0].written(false, func(d *fake.Delivery) (due time.Duration, measured bool) {
+		seq := seqOf(d.ID)
+		return o.due(seq), seq >= o.messages-o.measured && strings.HasPrefix(d.Target, prefix)
 	})
+}
+
+// due is when the message of this number is due, counted from the start of the run.
+func (o *outcome) due(seq int) time.Duration {
+	return time.Duration(seq) * time.Second / time.Duration(o.rate)
 }
 
 // canaries returns the same for the canary's messages. They are due in the middle of each second.
 func (o *outcome) canaries() []float64 {
-	return o.generators[0].written(true, func(seq int) (due time.Duration, measured bool) {
-		return time.Duration(seq)*time.Second + time.Second/2, true
+	return o.generators[0].written(true, func(d *fake.Delivery) (due time.Duration, measured bool) {
+		return time.Duration(seqOf(d.ID))*time.Second + time.Second/2, true
 	})
 }
 
 // written reads the log of the canary's messages or of the load's. due returns when a message is due, counted
 // from the start of the run.
-func (g *generated) written(canary bool, due func(seq int) (at time.Duration, measured bool)) []float64 {
+func (g *generated) written(canary bool, due func(d *fake.Delivery) (at time.Duration, measured bool)) []float64 {
 	began := g.began().Add(time.Millisecond)
 	var all []float64
-	for _, d := range g.log {
+	for i := range g.log {
+		d := &g.log[i]
 		if strings.Contains(d.ID, ".canary.") != canary {
 			continue
 		}
-		if at, measured := due(seqOf(d.ID)); measured {
+		if at, measured := due(d); measured {
 			all = append(all, max(0, millisOf(d.Written.Sub(began.Add(at)))))
 		}
 	}

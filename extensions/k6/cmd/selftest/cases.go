@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
@@ -113,7 +112,7 @@ var cases = []testCase{
 		},
 	},
 	clocked("clock right, with stamps", fake.Clock{}, [2]int{4, 0}),
-	clocked("clock 500 ms ahead, with stamps", fake.Clock{Ahead: 500 * ms}, [2]int{4, 2}),
+	oneWay(clocked("clock 500 ms ahead, an answer takes 2 ms", fake.Clock{Ahead: 500 * ms}, [2]int{4, 2})),
 	clocked("clock 500 ms behind, with stamps", fake.Clock{Ahead: -500 * ms}, [2]int{4, 2}),
 	clocked("clock drifting by 50 ppm", fake.Clock{PPM: 50}, [2]int{10, 0}),
 	spanned("stages by spans, one host", [2]int{4, 2}, 0),
@@ -124,9 +123,27 @@ var cases = []testCase{
 		checks:    []check{allArrived, negative, stamped, readDelay, stageSum},
 	},
 	{
-		name: "warm-up that arrives late", rate: 100, seconds: [2]int{2, 1}, warmUp: 1,
-		pipelines: one(slowed(500 * ms)),
-		checks:    []check{allArrived, samples, verdict(report.Pass)},
+		name: "three flows after a slow warm-up", rate: 100, seconds: [2]int{3, 2}, warmUp: 1, flows: flowsProfile,
+		pipelines: one(flowing),
+		checks:    []check{allArrived, samples, measuredAlone, flows, backlog, verdict(report.Pass)},
+	},
+	{
+		name: "a known distribution, 1 in 10 with stamps out of order", rate: 100, seconds: [2]int{2, 2},
+		pipelines: one(spread), options: map[string]any{"idle": "6s"},
+		checks: []check{
+			account(func(n int) report.Account { return report.Account{Arrived: n, Negative: n / 10} }),
+			percentiles, means, seconds, brokenRule("negative"), readElsewhere, stageSum,
+		},
+	},
+	{
+		name: "one sender, answers after 200 and 100 ms", rate: 100, seconds: [2]int{2, 2},
+		pipelines: one(func() *fake.Pipeline { return &fake.Pipeline{Answer: answers} }),
+		options:   map[string]any{"senders": 1},
+		checks:    []check{allArrived, lateness, lateSeconds, slowestAnswer(200 * ms), brokenRule("lateness")},
+	},
+	{
+		name: "k6 out of CPU", rate: 50, seconds: [2]int{4, 3}, onLinux: true, burns: true, pipelines: one(slowed(0)),
+		checks: []check{allArrived, outOfCPU},
 	},
 	{
 		name: "leftovers of another run", rate: 100, seconds: [2]int{2, 1},
@@ -160,18 +177,12 @@ var cases = []testCase{
 		checks:    []check{allArrived, canary(50 * ms), verdict(report.Pass)},
 	},
 	{
-		name: "two generators, 50 and 200 ms", rate: 200, seconds: [2]int{5, 2}, raw: true,
-		pipelines: []func() *fake.Pipeline{slowed(50 * ms), slowed(200 * ms)},
-		checks:    []check{allArrived, merged, mergedQuartiles, verdict(report.Pass)},
+		name: "two instances, 50 and 200 ms", rate: 200, seconds: [2]int{5, 2}, raw: true, instances: true,
+		pipelines: []func() *fake.Pipeline{unlike(50*ms, 30, 0), unlike(200*ms, 0, 50)},
+		checks: []check{
+			allArrived, merged, mergedQuartiles, mergedEnds, mergedCounts, mergedElsewhere, verdict(report.Pass),
+		},
 	},
-}
-
-func one(pipeline func() *fake.Pipeline) []func() *fake.Pipeline {
-	return []func() *fake.Pipeline{pipeline}
-}
-
-func slowed(delay time.Duration) func() *fake.Pipeline {
-	return func() *fake.Pipeline { return &fake.Pipeline{Delay: delay} }
 }
 
 func delayed(delay time.Duration) testCase {
@@ -198,6 +209,17 @@ func clocked(name string, clock fake.Clock, seconds [2]int) testCase {
 			across("delivery", stageDelays.Delivery), negative, stageSum, verdict(report.Pass),
 		},
 	}
+}
+
+// oneWay keeps each answer of Redis to TIME for 2 ms. So the clock is off by half of it, and the bound must say so.
+func oneWay(c testCase) testCase {
+	pipeline := c.pipelines[0]
+	c.pipelines = one(func() *fake.Pipeline {
+		f := pipeline()
+		f.Redis.Return = 2 * ms
+		return f
+	})
+	return c
 }
 
 // shortDelays leave less room for the clocks of hosts than these are apart.
@@ -241,70 +263,4 @@ func lostSubscriber(name string, seconds [2]int, end func(*fake.Pipeline), check
 		}),
 		checks: append(checks, balance, verdict(report.Invalid)),
 	}
-}
-
-func frozen() *fake.Pipeline { return &fake.Pipeline{Freeze: fake.Freeze{Nth: 1000, For: time.Second}} }
-
-// rule gives a value to the numbers that leave this remainder.
-type rule[T any] struct {
-	divisor, remainder int
-	value              T
-}
-
-// mostly returns a number's value by the first rule that matches, or the default.
-func mostly[T any](otherwise T, rules ...rule[T]) func(nth int) T {
-	return func(nth int) T {
-		for _, r := range rules {
-			if nth%r.divisor == r.remainder {
-				return r.value
-			}
-		}
-		return otherwise
-	}
-}
-
-// scattered rejects 1 request in 50 and leaves 1 in 100 unanswered. Of the accepted messages 1 in 20 stays in the
-// queue, 1 in 40 becomes a dead letter and 1 in 80 is lost.
-func scattered() *fake.Pipeline {
-	return &fake.Pipeline{
-		Redis:  &fake.Redis{},
-		Status: mostly(202, rule[int]{50, 1, 503}, rule[int]{100, 2, 0}),
-		Keep:   mostly("", rule[string]{20, 3, fake.Messages}, rule[string]{40, 4, fake.DeadLetters}),
-		Copies: mostly(1, rule[int]{80, 5, 0}),
-	}
-}
-
-// writer stamps each message when it makes the packet, and writes it when no other message is in flight. So the
-// kernel's stamp belongs to this message alone, however late k6 reads it.
-func writer() *fake.Pipeline {
-	return &fake.Pipeline{Redis: &fake.Redis{}, Alone: true, Hops: func(time.Time) string {
-		return fake.StageDelays{}.Stamps(fake.Clock{})(time.Now())
-	}}
-}
-
-// every counts the numbers from 1 to n that leave this remainder, which must be positive.
-func every(n, divisor, remainder int) int { return (n - remainder + divisor) / divisor }
-
-// stuck delivers only the first messages. The others stay in flight on any machine.
-func stuck() *fake.Pipeline {
-	return &fake.Pipeline{Copies: func(nth int) int {
-		if nth > delivered {
-			return 0
-		}
-		return 1
-	}}
-}
-
-const delivered = 200
-
-// misrouted delivers the fifth of each ten messages, and the tenth, at another recipient, and the second at both.
-func misrouted(nth int, target string) []string {
-	other := strings.NewReplacer("/0", "/1", "/1", "/0").Replace(target)
-	switch nth % 10 {
-	case 0, 5:
-		return []string{other}
-	case 2:
-		return []string{target, other}
-	}
-	return []string{target}
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ const (
 
 // run runs k6 with the options of a Run until it ends or the case kills it, and returns its exit code.
 func (in instrument) run(
-	ctx context.Context, g *generated, c *testCase, options map[string]any, half <-chan struct{},
+	ctx context.Context, g *generated, c *testCase, options map[string]any, half <-chan struct{}, s share,
 ) (exit int) {
 	ctx, cancel := context.WithTimeoutCause(ctx, runLimit, fmt.Errorf("k6 was still running after %s", runLimit))
 	defer cancel()
@@ -37,10 +38,14 @@ func (in instrument) run(
 	if c.raw {
 		args = append(args, "--out", "json="+g.points())
 	}
+	args = append(args, s.flags()...)
 	name, args := in.k6, append(args, in.script)
 	// Pdeathsig ends k6 with the thread that started it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	if c.burns {
+		name, args = "sh", slices.Concat([]string{"-c", ahead, "", name}, args)
+	}
 	if c.busyLoops > 0 {
 		first, others := ownCores()
 		one := []string{"-c", first}
@@ -61,14 +66,18 @@ func (in instrument) run(
 		name, args = limited, withArgs
 	}
 	command := exec.CommandContext(ctx, name, args...)
-	setsK6 := func(variable string) bool { return strings.HasPrefix(variable, "K6_") }
-	command.Env = append(slices.DeleteFunc(os.Environ(), setsK6),
+	command.Env = append(ownEnvironment(),
 		"SELFTEST_RUN="+string(must.Get(json.Marshal(options))), "SELFTEST_CONSUMER="+c.consuming(g.fake),
-		"SELFTEST_THRESHOLDS="+c.thresholds(), "GOGC=400",
-		"K6_AUTO_EXTENSION_RESOLUTION=false", "K6_NO_USAGE_REPORT=true")
-	command.SysProcAttr = ownGroup()
+		"SELFTEST_THRESHOLDS="+c.thresholds(), "GOGC=400")
+	if c.burns {
+		command.Env = append(command.Env, "GOMAXPROCS=1", fmt.Sprintf("SELFTEST_BURNS=%d", c.seconds[full]))
+	}
+	if command.SysProcAttr = ownGroup(); c.burns {
+		command.SysProcAttr = ownSession()
+	}
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
+	began := time.Now()
 	if err := command.Start(); err != nil {
 		must.Fail("%s can't be started: %w", in.k6, err)
 	}
@@ -83,11 +92,24 @@ func (in instrument) run(
 	}
 	err := <-ended
 	must.Do(context.Cause(ctx))
+	used := command.ProcessState.UserTime() + command.ProcessState.SystemTime()
+	g.cpu = float64(used) / float64(time.Since(began))
 	exit = command.ProcessState.ExitCode()
 	if c.kill == 0 && exit != 0 && exit != thresholdsCrossed {
 		must.Fail("k6 ended with %w: %s", err, lastOutput(&stderr))
 	}
 	return exit
+}
+
+// ahead is a shell's command that becomes another one, before all others at the CPU where this user may have that. Linux
+// may share the CPU by session.
+const ahead = `{ echo -20 >/proc/self/autogroup; } 2>/dev/null; exec nice -n -20 "$@"`
+
+// ownEnvironment is that of this process, but for its settings of k6.
+func ownEnvironment() []string {
+	setsK6 := func(variable string) bool { return strings.HasPrefix(variable, "K6_") }
+	return append(slices.DeleteFunc(os.Environ(), setsK6), "K6_AUTO_EXTENSION_RESOLUTION=false",
+		"K6_NO_USAGE_REPORT=true")
 }
 
 // awaitHalf returns when k6 is half-way and its report counts what was sent by then.
@@ -131,7 +153,8 @@ type generated struct {
 	fake *fake.Pipeline
 	log  []fake.Delivery
 	run  *report.Run
-	exit int // of k6; −1 where it was killed
+	exit int     // of k6; −1 where it was killed
+	cpu  float64 // cores that k6 used on average, as the kernel counts
 	dir  string
 	// spans in which this process, and the pipeline in it, stood still
 	beats []lateBeat
@@ -157,9 +180,9 @@ func (g *generated) late() string {
 // points is the file of k6's samples.
 func (g *generated) points() string { return filepath.Join(g.dir, "points.json") }
 
-// generate runs k6 against a pipeline, in its own directory.
+// generate runs k6 against a pipeline, in its own directory below dir. Instances of one run choose theirs there.
 func (in instrument) generate(
-	ctx context.Context, c *testCase, f *fake.Pipeline, seconds int, dir string,
+	ctx context.Context, c *testCase, f *fake.Pipeline, seconds int, dir string, s share,
 ) (*generated, error) {
 	half := make(chan struct{}) // closed at the request that the case kills k6 at
 	if c.kill > 0 {
@@ -173,22 +196,60 @@ func (in instrument) generate(
 	if err := f.Start(); err != nil {
 		return nil, err
 	}
-	g := &generated{fake: f, dir: dir}
+	g := &generated{fake: f, dir: filepath.Join(dir, strconv.Itoa(s.number))}
+	options := in.options(c, f, seconds, g.dir)
+	if s.run != "" {
+		g.dir = filepath.Join(dir, fmt.Sprintf("generator-%d", s.number))
+		options["dir"], options["runId"], options["redis"] = dir, s.run, map[string]any{"url": s.redis}
+	}
 	err := must.Try(func() {
-		must.Do(os.MkdirAll(dir, 0o755))
+		must.Do(os.MkdirAll(g.dir, 0o755))
 		if len(c.limits) > 0 {
 			beats := startWatch()
 			defer func() { g.beats = beats.stop() }()
 		}
-		g.exit = in.run(ctx, g, c, in.options(c, f, seconds, dir), half)
+		g.exit = in.run(ctx, g, c, options, half, s)
 		g.log = f.Log()
-		data, err := os.ReadFile(filepath.Join(dir, report.FileName))
-		if err != nil {
-			must.Fail("k6 ended with %d and left no report: %w", g.exit, err)
-		}
-		must.Do(json.Unmarshal(data, &g.run))
+		g.read()
 	})
 	return g, errors.Join(err, f.Close())
+}
+
+// read reads the report that k6 left.
+func (g *generated) read() {
+	data, err := os.ReadFile(filepath.Join(g.dir, report.FileName))
+	if err != nil {
+		must.Fail("k6 ended with %d and left no report: %w", g.exit, err)
+	}
+	must.Do(json.Unmarshal(data, &g.run))
+}
+
+// flags are those of k6 that make it an instance.
+func (s share) flags() []string {
+	if s.run == "" {
+		return nil
+	}
+	limits := []string{"0"}
+	for i := 1; i < s.of; i++ {
+		limits = append(limits, fmt.Sprintf("%d/%d", i, s.of))
+	}
+	limits = append(limits, "1")
+	return []string{"--execution-segment-sequence", strings.Join(limits, ","),
+		"--execution-segment", limits[s.number-1] + ":" + limits[s.number]}
+}
+
+// merge merges the instances whose directories are in dir.
+func (in instrument) merge(ctx context.Context, dir string) (*generated, error) {
+	g := &generated{dir: dir}
+	command := exec.CommandContext(ctx, in.k6, "x", "arrival", "merge", dir)
+	command.Env = ownEnvironment()
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	err := command.Run()
+	if g.exit = command.ProcessState.ExitCode(); err != nil && g.exit != thresholdsCrossed {
+		return nil, fmt.Errorf("the parts can't be merged: %w: %s", err, lastOutput(&stderr))
+	}
+	return g, must.Try(g.read)
 }
 
 func (in instrument) options(c *testCase, f *fake.Pipeline, seconds int, dir string) map[string]any {

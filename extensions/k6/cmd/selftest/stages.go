@@ -42,7 +42,8 @@ func across(name string, expected time.Duration) check {
 	return func(o *outcome) []row {
 		return []row{stage(o, name, expected, func(l report.Latency, expected float64) row {
 			bound := o.generators[0].run.Clock.BoundMS
-			return between("stage "+name+", fastest", millis(expected), *l.Min, expected, bound, o.form.fastestSlack())
+			return between("stage "+name+", fastest", millis(expected), *l.Min, expected, bound,
+				bound+o.form.fastestSlack())
 		})}
 	}
 }

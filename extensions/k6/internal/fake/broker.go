@@ -101,8 +101,8 @@ func (f *Pipeline) forget(conn net.Conn) {
 	}
 }
 
-// relay delivers the accepted messages in order. All have the same delay, so none overtakes another unless Swap
-// or Late says so. The server's times follow from those of the acceptance alone: a late write delays no other one.
+// relay delivers the accepted messages in order. All have the same delay, so none overtakes another unless Swap,
+// Late or Far says so. The server's times follow from those of the acceptance alone: a late write delays no other one.
 func (f *Pipeline) relay() {
 	var served time.Time // the server ends the request before
 	for nth := 1; ; nth++ {
@@ -167,7 +167,7 @@ type delivery struct {
 	copies int
 }
 
-// handle applies Leftovers, Keep, Route, Copies, Swap and Late to a message; f.mu is held.
+// handle applies Leftovers, Keep, Route, Copies, Swap, Late and Far to a message; f.mu is held.
 func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 	f.messages++
 	nth := f.messages
@@ -188,16 +188,17 @@ func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 		targets = f.Route(nth, m.Target)
 	}
 	for _, target := range targets {
-		f.pass(a, nth, m.ID, topicOf(target), message)
+		f.pass(a, nth, m.ID, target, message)
 	}
 }
 
 func topicOf(target string) string { return "messages/" + target }
 
-// pass delivers a message on a topic, now or later.
-func (f *Pipeline) pass(a accepted, nth int, id, topic string, message []byte) {
+// pass delivers a message at a target, now or later.
+func (f *Pipeline) pass(a accepted, nth int, id, target string, message []byte) {
+	topic := topicOf(target)
 	d := delivery{
-		Delivery: Delivery{ID: id, Parent: a.parent, Received: a.received, Made: time.Now()},
+		Delivery: Delivery{ID: id, Target: target, Parent: a.parent, Received: a.received, Made: time.Now()},
 		hops:     f.hops(a.at), copies: valueFor(f.Copies, nth, 1),
 	}
 	d.packet = f.publish(topic, f.rewritten(nth, message), d.hops)
@@ -205,7 +206,11 @@ func (f *Pipeline) pass(a accepted, nth int, id, topic string, message []byte) {
 		f.held[topic] = d
 		return
 	}
-	if late := valueFor(f.Late, nth, 0); late > 0 {
+	late := valueFor(f.Late, nth, 0)
+	if f.Far != nil {
+		late += f.Far(target)
+	}
+	if late > 0 {
 		until := time.Now().Add(late)
 		f.work.Go(func() {
 			if f.wait(f.done, until) {
@@ -217,9 +222,9 @@ func (f *Pipeline) pass(a accepted, nth int, id, topic string, message []byte) {
 		return
 	}
 	f.deliver(topic, d)
-	if late, ok := f.held[topic]; ok {
+	if before, ok := f.held[topic]; ok {
 		delete(f.held, topic)
-		f.deliver(topic, late)
+		f.deliver(topic, before)
 	}
 }
 

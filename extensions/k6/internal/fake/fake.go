@@ -28,6 +28,7 @@ type Pipeline struct {
 	Route   func(nth int, target string) []string // the targets where the nth message, which is for one, is delivered
 	Swap    func(nth int) bool                    // the nth message is delivered after the next one on its topic
 	Late    func(nth int) time.Duration           // how much longer the broker holds the nth message; others overtake it
+	Far     func(target string) time.Duration     // how much longer the broker holds a message for this target
 	Keep    func(nth int) string                  // the stream of Redis that the nth message stays in; "" lets it go
 	Rewrite func(nth int, body []byte) []byte     // what the nth message arrives as
 	// messages of another run that are delivered before the nth one, on its topic
@@ -70,6 +71,7 @@ type Freeze struct {
 // Delivery is what happened to one message that was delivered. Copies of it are not listed.
 type Delivery struct {
 	ID       string
+	Target   string
 	Parent   string    // the traceparent of its request
 	Received time.Time // its request had been read from the socket
 	Made     time.Time // just before its packet was made, and its stamps with it

@@ -18,6 +18,7 @@ const (
 // Redis is a Redis with its own clock.
 type Redis struct {
 	Clock  Clock
+	Return time.Duration // how long an answer to TIME is under way: the clock was read that long before
 	server *miniredis.Miniredis
 }
 
@@ -34,6 +35,7 @@ func (r *Redis) start() error {
 			return false
 		}
 		us := r.Clock.Micros(time.Now())
+		time.Sleep(r.Return)
 		c.WriteStrings([]string{fmt.Sprint(us / 1e6), fmt.Sprint(us % 1e6)})
 		return true
 	})
