@@ -23,11 +23,13 @@ import (
 const usage = `Measures the instrument against known truths: a pipeline that delays, holds, freezes, drops, duplicates, swaps, keeps
 and invents messages, and whose clock is wrong, exactly as configured. Prints what was expected beside what k6 measured of it.
 
-  npm run selftest [-- [--short] [--only WORD] [--serve]]
+  npm run selftest [-- [--short] [--only WORD] [--serve] [--mutants]]
 
   --short      fewer and shorter cases, with tolerances for a machine that does other things too
   --only WORD  only the cases whose names contain WORD
   --serve      runs no k6: serves the pipeline of the case until Ctrl-C, for any load generator
+  --mutants    breaks the instrument on purpose, one change after the other, and demands that a truth sees each; --only
+               chooses among the changes then
   --k6 FILE    the k6 to test (k6)
 
 The cases named bounds prove the verdict: pipelines whose arrival p99 is known, limits around it, and a load generator
@@ -39,6 +41,7 @@ wrong is repeated, at most twice. Times that are still wrong are open: they depe
 is never repeated and never open.
 
 The exit code is 0 when every line holds (with --short also when some are open), 1 when one does not, 2 when nothing ran.
+With --mutants it is 1 when a change stays unseen.
 `
 
 //go:embed selftest.js
@@ -68,6 +71,7 @@ func selftest(ctx context.Context, args []string) (int, error) {
 	isShort := flags.Bool("short", false, "")
 	only := flags.String("only", "", "")
 	serving := flags.Bool("serve", false, "")
+	breaking := flags.Bool("mutants", false, "")
 	k6 := flags.String("k6", "k6", "")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -77,6 +81,9 @@ func selftest(ctx context.Context, args []string) (int, error) {
 		return notTested, fmt.Errorf("%w; see --help", err)
 	case flags.NArg() > 0:
 		return notTested, fmt.Errorf("%q is not an option; see --help", flags.Arg(0))
+	}
+	if *breaking {
+		return breakAll(ctx, *k6, *only)
 	}
 	f, atOnce := full, 1
 	if *isShort {
@@ -93,9 +100,9 @@ func selftest(ctx context.Context, args []string) (int, error) {
 		return allHold, serve(ctx, selected[0].pipelines[0](), os.Stdout)
 	}
 
-	dir, err := os.MkdirTemp("", "arrival-selftest-")
+	dir, err := runsDir()
 	if err != nil {
-		return notTested, fmt.Errorf("a directory for the runs can't be made: %w", err)
+		return notTested, err
 	}
 	keep := false
 	defer func() {
@@ -150,6 +157,15 @@ func selectCases(f form, word string) (selected []*testCase) {
 		}
 	}
 	return selected
+}
+
+// runsDir makes a directory for what the runs leave.
+func runsDir() (string, error) {
+	dir, err := os.MkdirTemp("", "arrival-selftest-")
+	if err != nil {
+		return "", fmt.Errorf("a directory for the runs can't be made: %w", err)
+	}
+	return dir, nil
 }
 
 // prepare finds the k6 to test and writes the script into dir.
