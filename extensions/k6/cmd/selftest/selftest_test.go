@@ -176,6 +176,7 @@ func TestAWrongCountIsNotRetried(t *testing.T) {
 	slow := between("arrival, p50", "50 ms", 500, 50, 0, 25)
 	lost := row{what: "lost", expected: "1", measured: "2", tolerance: exact}
 	fails := row{what: "verdict", expected: report.Pass, measured: report.Fail, tolerance: late}
+	early := between("arrival, p50", "50 ms", 49, 50, 0, 25)
 	inTime := between("arrival, p50", "50 ms", 60, 50, 0, 25)
 	for name, c := range map[string]struct {
 		first []row
@@ -187,6 +188,7 @@ func TestAWrongCountIsNotRetried(t *testing.T) {
 		"a time, punctual generator": {[]row{slow}, false, 1, []bool{false}},
 		"a count":                    {[]row{lost}, true, 1, []bool{false}},
 		"a verdict":                  {[]row{fails}, true, 1, []bool{false}},
+		"faster than the pipeline":   {[]row{early}, true, 1, []bool{false}},
 		"a time and a count":         {[]row{slow, lost}, true, 1, []bool{true, false}},
 	} {
 		runs, repeated := 0, 0
@@ -289,6 +291,7 @@ func TestAWrongBucketIsDetected(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]bool{"2.5": true, "2.502": false} {
 		o := newOutcome(&testCase{}, 2, 1.5, 2.5)
+		o.whole = o.generators[0]
 		o.generators[0].dir = t.TempDir()
 		points := `{"type":"Metric","metric":"arrival_latency","data":{"name":"arrival_latency"}}
 {"type":"Point","metric":"arrival_latency","data":{"value":1.5}}
