@@ -29,6 +29,18 @@ func TestMemoryIsInDecimalMegabytes(t *testing.T) {
 	assert.InEpsilon(t, float64(now.RSS)/1e6, *measured, 0.03)
 }
 
+// Not parallel: other tests' work would count.
+func TestCPUIsInPercentOfACore(t *testing.T) {
+	m := newMeter(os.Getpid())
+	used, err := m.process.Times()
+	require.NoError(t, err)
+	now := time.Now()
+	m.at, m.cpu = now.Add(-2*time.Second), used.User+used.System-1
+	percent, _ := m.read(now)
+	require.NotNil(t, percent)
+	assert.InDelta(t, 50, *percent, 10, "half of 2 s, and what the reading took")
+}
+
 // Regression: each second stayed in memory, with 885 B: 76 MB of a day. Not parallel: other tests' allocations would
 // count.
 func TestTheMemoryOfASecondIsSmall(t *testing.T) {

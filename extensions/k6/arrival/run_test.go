@@ -194,11 +194,63 @@ phases: [{name: warm-up, duration: 1, arrivalRate: 50, measured: false}, {name: 
 flows: [{name: direct}]`, "").run()
 	assert.Equal(t, 80, r.Account.Arrived)
 	assert.Equal(t, int64(30), r.Latency.Arrival.Count)
+	assert.Equal(t, int64(30), r.Flows[0].Arrival.Count)
+	assert.Equal(t, int64(30), r.Health.Lateness.Count)
+	assert.Equal(t, int64(30), r.Health.ArrivalStamps.Kernel+r.Health.ArrivalStamps.Read)
+	for _, slow := range r.Messages.Slowest {
+		assert.Equal(t, "hold", slow.Phase)
+	}
 	if r.Health.SocketWait != nil { // Linux
 		assert.Equal(t, int64(30), r.Health.SocketWait.Count, "the same messages as the arrival latency")
 	}
 	assert.Equal(t, []int{50, 30}, []int{r.Steps[0].Arrived, r.Steps[1].Arrived},
 		"a late warm-up message belongs to the warm-up")
+}
+
+func TestEachFlowHasItsOwnLatency(t *testing.T) {
+	t.Parallel()
+	distances := map[string]time.Duration{"near": 0, "apart": 150 * time.Millisecond, "far": 300 * time.Millisecond}
+	f := &fake.Pipeline{Far: func(target string) time.Duration {
+		flow, _, _ := strings.Cut(target, "/")
+		return distances[flow]
+	}}
+	r := newScript(t, f, `
+phases: [{duration: 1, arrivalRate: 60}]
+flows: [{name: near, target: near, weight: 3}, {name: apart, target: apart, weight: 2}, {name: far, target: far, weight: 1}]`,
+		"").run()
+	for i, n := range []int64{30, 20, 10} {
+		flow := r.Flows[i]
+		assert.Equal(t, n, flow.Arrival.Count, flow.Name)
+		assert.GreaterOrEqual(t, *flow.Arrival.Min, float64(distances[flow.Name].Milliseconds()), flow.Name)
+	}
+	assert.Less(t, *r.Flows[0].Arrival.Min, *r.Flows[1].Arrival.Min)
+	assert.Less(t, *r.Flows[1].Arrival.Min, *r.Flows[2].Arrival.Min)
+}
+
+// Other tools place the seconds by these times.
+func TestTheLogHasTheArrivalsOfEachSecond(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fake.Pipeline{Delay: 300 * time.Millisecond}, `
+phases: [{duration: 2, arrivalRate: 50}]
+flows: [{name: direct}]`, "")
+	r := s.run()
+	log, err := report.OpenLog(s.dir)
+	require.NoError(t, err)
+	started, err := time.Parse(time.RFC3339Nano, r.Run.Started)
+	require.NoError(t, err)
+	for _, second := range r.Timeline {
+		found, err := log.At(second.T)
+		require.NoError(t, err)
+		arrival := found["arrival"]
+		if second.Arrived == 0 {
+			assert.Nil(t, arrival)
+			continue
+		}
+		require.NotNil(t, arrival, "second %d", second.T)
+		assert.Equal(t, second.Arrived, arrival.TotalCount(), "second %d", second.T)
+		begins := started.Add(time.Duration(second.T) * time.Second).UnixMilli()
+		assert.Equal(t, []int64{begins, begins + 1000}, []int64{arrival.StartTimeMs(), arrival.EndTimeMs()})
+	}
 }
 
 // Regression: a threshold on k6's Trend passed although the report's p99 was above the limit, as
