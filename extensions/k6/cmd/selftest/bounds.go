@@ -54,7 +54,7 @@ var disturbances = []disturbance{
 	{name: "CPU stolen", needs: noSteal},
 	{name: "reader late by 4 ms", apply: func(c *testCase) { c.consumer = &consumer{late: 4 * ms} }},
 	{name: "one sender, slow answers", apply: func(c *testCase) {
-		c.options = map[string]any{"senders": 1}
+		c.options = map[string]any{"senders": 1, "maxSenders": 1}
 		pipeline := c.pipelines[0]
 		c.pipelines = one(func() *fake.Pipeline {
 			f := pipeline()

@@ -194,7 +194,7 @@ func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 
 func topicOf(target string) string { return "messages/" + target }
 
-// pass delivers a message to a target, now or later.
+// pass delivers a message at a target, now or later.
 func (f *Pipeline) pass(a accepted, nth int, id, target string, message []byte) {
 	topic := topicOf(target)
 	d := delivery{
