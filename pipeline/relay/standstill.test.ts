@@ -41,7 +41,8 @@ beforeEach(async () => {
 
 /** A broker for MQTT 5 that a test controls. */
 class Broker {
-  /** The properties of its CONNACK. */
+  /** The reason code of its CONNACK, and its properties. */
+  reasonCode = 0;
   properties: NonNullable<IConnackPacket['properties']> = {};
   /** The answer to a message: 0, or a reason code with what the broker says beside it. */
   refusal: { code: number; reasonString?: string } | undefined;
@@ -56,7 +57,12 @@ class Broker {
         socket.write(generate(packet, { protocolVersion: 5 }));
       packets.on('packet', (packet) => {
         if (packet.cmd === 'connect')
-          send({ cmd: 'connack', sessionPresent: false, reasonCode: 0, properties: this.properties });
+          send({
+            cmd: 'connack',
+            sessionPresent: false,
+            reasonCode: this.reasonCode,
+            properties: this.properties,
+          });
         if (packet.cmd !== 'publish') return;
         this.published.push(packet);
         const { messageId, topic, qos } = packet;
@@ -205,4 +211,16 @@ test("the broker's own words and the server that it refers to are shown", async 
   await relay.relay.says(/the broker is away: .*I move; it refers to other\.example:1883/, WITHIN_MS);
   broker.disconnect = undefined;
   await emptied();
+});
+
+test('so they are of a connection that it refuses', async (t) => {
+  const broker = new Broker();
+  broker.reasonCode = 0x9d;
+  broker.properties = { reasonString: 'gone \u001b[31m', serverReference: 'other.example:1883' };
+  const relay = await startRelay(t, broker);
+  const says = /Server moved \(0x9d\): gone \\u001b\[31m; it refers to other\.example:1883/;
+  await problem(relay, says);
+  await eventually(() => lines(relay, says) === 1, 'a line', WITHIN_MS);
+  Object.assign(broker, { reasonCode: 0, properties: {} });
+  await relay.relay.says(/relaying as/, WITHIN_MS);
 });

@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, type IClientOptions, type MqttClient } from 'mqtt';
 import { Attempt, brokerAt } from '../common/broker-attempt.ts';
 import { withoutPassword } from '../common/config.ts';
-import { withAdvice } from '../common/trust.ts';
 import type { QueueOptions } from '../queue/connection.ts';
 import { openQueue } from '../queue/open.ts';
 import { explainRedis } from '../queue/problems.ts';
@@ -31,9 +30,7 @@ export async function checkRedis(
     const unfit = await store.unfit();
     if (unfit) throw new Error(unfit.why);
   } catch (error) {
-    throw new Error(
-      `${variable}: Redis at ${withoutPassword(options.url)}: ${withAdvice(explainRedis(error as Error))}`,
-    );
+    throw new Error(`${variable}: Redis at ${withoutPassword(options.url)}: ${explainRedis(error as Error)}`);
   } finally {
     refused.promise.catch(() => {});
     queue.close();
