@@ -31,7 +31,7 @@ const PLAIN: Record<string, Problem> = {
 const IS_FORCED = /^UNBLOCKED force unblock/;
 
 /** Reasons of a connection that Redis has closed. */
-const CLOSED = /^(connection closed|(read|write) (ECONNRESET|EPIPE))$/;
+export const CLOSED = /^(connection closed|(read|write) (ECONNRESET|EPIPE))$/;
 
 /** Messages without a code, of Redis' scripts and of ioredis, which names its own options, in plain words. */
 const OF_CLIENT: [says: RegExp, plain: string][] = [
