@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -274,44 +273,4 @@ func millisOf(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
 func counted(what string, expected, measured int) row {
 	return row{what, count(expected), count(measured), exact, measured == expected}
-}
-
-type result struct {
-	testCase *testCase
-	rows     []row
-	repeated []string // the reason for each repetition
-	done     chan struct{}
-}
-
-// runAll runs up to atOnce cases at a time and yields the results in order. It returns when all cases have ended.
-func runAll(
-	ctx context.Context, in instrument, f form, selected []*testCase, atOnce int, dir string,
-) iter.Seq[*result] {
-	results := make([]*result, len(selected))
-	for i, c := range selected {
-		results[i] = &result{testCase: c, done: make(chan struct{})}
-	}
-	go func() {
-		slots := make(chan struct{}, atOnce)
-		for _, r := range results {
-			slots <- struct{}{}
-			go func() {
-				if ctx.Err() == nil {
-					run := func(attempt int) (*outcome, error) {
-						return r.testCase.run(ctx, in, f, r.testCase.attemptDir(dir, attempt))
-					}
-					r.rows = r.testCase.try(run, func(why string) { r.repeated = append(r.repeated, why) })
-				}
-				close(r.done)
-				<-slots
-			}()
-		}
-	}()
-	return func(yield func(*result) bool) {
-		stopped := false
-		for _, r := range results {
-			<-r.done
-			stopped = stopped || !yield(r)
-		}
-	}
 }

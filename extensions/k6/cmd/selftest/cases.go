@@ -127,7 +127,7 @@ var cases = []testCase{
 	{
 		name: "three flows after a slow warm-up", rate: 100, seconds: [2]int{3, 2}, warmUp: 1, flows: flowsProfile,
 		pipelines: one(flowing),
-		checks:    []check{allArrived, samples, measuredAlone, flows, backlog, verdict(report.Pass)},
+		checks:    []check{allArrived, samples, measuredAlone, steps, flows, backlog, verdict(report.Pass)},
 	},
 	{
 		name: "a known distribution, 1 in 10 with stamps out of order", rate: 100, seconds: [2]int{2, 2},

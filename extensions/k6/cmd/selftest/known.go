@@ -253,6 +253,22 @@ func flows(o *outcome) (rows []row) {
 	return rows
 }
 
+// steps compares the warm-up and the measured phase with the messages of each in the pipeline's log.
+func steps(o *outcome) (rows []row) {
+	warmUp := o.messages - o.measured
+	for i, s := range o.generators[0].run.Steps {
+		logged := o.generators[0].written(false, func(d *fake.Delivery) (due time.Duration, counts bool) {
+			seq := seqOf(d.ID)
+			return o.due(seq), (seq < warmUp) == (i == 0)
+		})
+		least := at(logged, 50)
+		rows = append(rows, counted("step "+s.Name, len(logged), int(s.Latency.Arrival.Count)),
+			between("step "+s.Name+", p50", fmt.Sprintf("fake ≥ %s", millis(least)), *s.Latency.Arrival.P50, least, 0,
+				o.form.slack(least)))
+	}
+	return rows
+}
+
 // backlog compares the backlog at the end of each second of the load: what the pipeline had accepted and not written.
 // A report may look up to 100 ms later.
 func backlog(o *outcome) []row {

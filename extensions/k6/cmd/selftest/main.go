@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -193,4 +194,44 @@ func serve(ctx context.Context, f *fake.Pipeline, out io.Writer) error {
 		return err
 	}
 	return f.Close()
+}
+
+type result struct {
+	testCase *testCase
+	rows     []row
+	repeated []string // the reason for each repetition
+	done     chan struct{}
+}
+
+// runAll runs up to atOnce cases at a time and yields the results in order. It returns when all cases have ended.
+func runAll(
+	ctx context.Context, in instrument, f form, selected []*testCase, atOnce int, dir string,
+) iter.Seq[*result] {
+	results := make([]*result, len(selected))
+	for i, c := range selected {
+		results[i] = &result{testCase: c, done: make(chan struct{})}
+	}
+	go func() {
+		slots := make(chan struct{}, atOnce)
+		for _, r := range results {
+			slots <- struct{}{}
+			go func() {
+				if ctx.Err() == nil {
+					run := func(attempt int) (*outcome, error) {
+						return r.testCase.run(ctx, in, f, r.testCase.attemptDir(dir, attempt))
+					}
+					r.rows = r.testCase.try(run, func(why string) { r.repeated = append(r.repeated, why) })
+				}
+				close(r.done)
+				<-slots
+			}()
+		}
+	}()
+	return func(yield func(*result) bool) {
+		stopped := false
+		for _, r := range results {
+			<-r.done
+			stopped = stopped || !yield(r)
+		}
+	}
 }

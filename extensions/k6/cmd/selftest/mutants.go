@@ -114,6 +114,10 @@ var mutants = []mutant{
 		"e.Ledger.FlowTimes(i)", "e.Ledger.FlowTimes((i + 1) % len(standing.Flows))", flowsCase, "flow near, p50",
 	},
 	{
+		"the latency of one step under the next", "arrival/describe.go",
+		"times := e.Ledger.Times(i)", "times := e.Ledger.Times((i + 1) % len(spans))", flowsCase, "step warm-up",
+	},
+	{
 		"a backlog that counts half", "internal/ledger/interval.go",
 		"l.interval.Backlog = l.owed", "l.interval.Backlog = l.owed / 2", flowsCase, "backlog by second",
 	},
