@@ -768,7 +768,7 @@ export interface Health {
     /** By their read. */
     read: number;
   };
-  /** The part of the arrival latency that a delivery may have been unread in the subscriber's socket, of the measured phases: 0 with its own kernel stamp. null: unknown (not on Linux), or nothing arrived. */
+  /** The part of the arrival latency that a delivery may have been unread in the subscriber's socket, of the measured phases: 0 with its own kernel stamp. null: unknown (not on Linux, or a script or a caller gave the times), or nothing arrived. */
   socket_wait: Latency | null;
   /** Spans in which a subscriber had no connection. */
   gaps: Array<{
