@@ -23,7 +23,7 @@ func reported(l report.Latency, percentile float64) float64 {
 	return *all[i]
 }
 
-// percentiles compares all percentiles, and the reportLate, of a distribution in which each has a time of its own.
+// percentiles compares all percentiles, and the slowest, of a distribution in which each has a time of its own.
 func percentiles(o *outcome) (rows []row) {
 	l, logged := o.generators[0].run.Latency.Arrival, o.arrivals()
 	for _, p := range known {
@@ -32,7 +32,7 @@ func percentiles(o *outcome) (rows []row) {
 			least, 0, o.form.frozenSlack()))
 	}
 	last := at(logged, 100)
-	return append(rows, between("arrival, reportLate", recorded(millisOf(held(spreadOver)), last), *l.Max, last, 0,
+	return append(rows, between("arrival, slowest", recorded(millisOf(held(spreadOver)), last), *l.Max, last, 0,
 		o.form.frozenSlack()))
 }
 
@@ -78,19 +78,19 @@ func bySecond(what string, began time.Time, counts []int, logs ...[]fake.Deliver
 	return row{what, strings.Join(expected, " "), strings.Join(measured, " "), "±200 ms of time", ok}
 }
 
-// seconds compares the arrivals of each second, and requires that the reportLate is in one of them.
+// seconds compares the arrivals of each second, and requires that the slowest is in one of them.
 func seconds(o *outcome) []row {
-	g, reportLate := o.generators[0], 0.0
+	g, slowest := o.generators[0], 0.0
 	counts := make([]int, len(g.run.Timeline))
 	for i, second := range g.run.Timeline {
 		if counts[i] = int(second.Arrived); second.Arrival != nil {
-			reportLate = max(reportLate, second.Arrival.Max)
+			slowest = max(slowest, second.Arrival.Max)
 		}
 	}
 	most := *g.run.Latency.Arrival.Max
 	return []row{
 		bySecond("arrivals by second", g.began(), counts, g.log),
-		{"seconds, reportLate", millis(most), millis(reportLate), exact, reportLate == most},
+		{"seconds, slowest", millis(most), millis(slowest), exact, slowest == most},
 	}
 }
 
@@ -113,7 +113,7 @@ func lateness(o *outcome) (rows []row) {
 	for _, p := range []float64{90, 95, 99} {
 		compare(fmt.Sprintf("p%g", p), p, reported(*l, p))
 	}
-	compare("reportLate", 100, *l.Max)
+	compare("slowest", 100, *l.Max)
 	return rows
 }
 
@@ -153,7 +153,7 @@ func lateSeconds(o *outcome) []row {
 func slowestAnswer(expected time.Duration) check {
 	return func(o *outcome) []row {
 		least := millisOf(expected)
-		return []row{between("http, reportLate", millis(least), *o.generators[0].run.Latency.HTTP.Max, least, 0,
+		return []row{between("http, slowest", millis(least), *o.generators[0].run.Latency.HTTP.Max, least, 0,
 			o.form.slack(least))}
 	}
 }
@@ -233,7 +233,7 @@ func measuredAlone(o *outcome) []row {
 		}
 	}
 	if warmUp > 0 {
-		others = append(others, fmt.Sprintf("%d reportLate of the warm-up", warmUp))
+		others = append(others, fmt.Sprintf("%d slowest of the warm-up", warmUp))
 	}
 	got := cmp.Or(strings.Join(others, ", "), count(o.measured))
 	return []row{{"samples of the measured phase", count(o.measured) + " everywhere", got, exact, len(others) == 0}}
