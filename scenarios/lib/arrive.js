@@ -42,6 +42,8 @@ export function arrive(set, { mqtt, canary }) {
   if (kind === 'webhook') return { ...called(set, canary), canary };
   if (kind !== 'mqtt') return pushed(kind, set, canary);
   refuseOthers(kind);
+  if (__ENV.TOPIC_PREFIX && set.FILTER)
+    throw new Error('TOPIC_PREFIX and FILTER both say which topics are subscribed to: leave one out');
   return {
     mqtt: { ...mqtt, prefix: set.TOPIC_PREFIX, filter: set.FILTER, qos: set.QOS, version: set.MQTT_VERSION },
     canary: canary && !set.FILTER,

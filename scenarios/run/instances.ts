@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises';
 import type { Ended, Generator } from '../../pipeline/stack/child.ts';
 import { merge } from '../../reports/k6.ts';
 import { ABORTED, K6Run } from './k6.ts';
+import type { Outputs } from './outputs.ts';
 
 /** The most instances of a run. */
 export const MOST = 32;
@@ -38,8 +39,9 @@ export class Instances implements Generator {
   /** Resolves when all have ended: the first code that is not 0, or that of the one whose limit ended all, and the signal that ended one. */
   readonly ended: Promise<Ended>;
 
-  constructor(script: string, args: readonly string[], env: NodeJS.ProcessEnv, n: number) {
-    const own = { ...env, RUN_ID: newRunId() };
+  /** @param each the flags and variables of each */
+  constructor(script: string, env: NodeJS.ProcessEnv, each: readonly Pick<Outputs, 'args' | 'env'>[]) {
+    const own = { ...env, RUN_ID: env.RUN_ID || newRunId() };
     const printed = new Set<string>(); // an error of several instances is printed once
     let aborted = false;
     const print = (line: string, from: number) => {
@@ -55,10 +57,11 @@ export class Instances implements Generator {
     };
     // All would take the same port for k6's API.
     const flags = ['--log-format', 'raw', '--address', ''];
-    this.#runs = segmentsOf(n).map(
-      (segment, i) =>
-        new K6Run(script, [...flags, ...segment, ...args], own, 'errors', [], (line) => print(line, i)),
-    );
+    this.#runs = segmentsOf(each.length).map((segment, i) => {
+      const { args = [], env: outputs } = each[i] ?? {};
+      const flagsOfIt = [...flags, ...segment, ...args];
+      return new K6Run(script, flagsOfIt, { ...own, ...outputs }, 'errors', [], (line) => print(line, i));
+    });
     this.ended = Promise.all(this.#runs.map((run) => run.ended)).then((ends) => ({
       code: aborted ? CROSSED : (ends.find(({ code }) => code !== 0)?.code ?? 0),
       signal: ends.find(({ signal }) => signal !== null && !(aborted && signal === 'SIGINT'))?.signal ?? null,

@@ -15,6 +15,7 @@ import { against, exitCodeOf, runEnvironment, type SettledRun, settle } from './
 import { inRunDirectory, runName } from './directory.ts';
 import { Instances, MOST, mergeInstances, newRunId, segmentsOf } from './instances.ts';
 import { ADDRESSES, checkScript, K6Run, variablesOf, withoutVariables } from './k6.ts';
+import { outputsOf } from './outputs.ts';
 import { Progress } from './progress.ts';
 import { countFlag, repeated } from './series.ts';
 import { checkVariables, linesOf, nameOf, scenariosIn, usageOf, variablesIn } from './usage.ts';
@@ -116,6 +117,11 @@ async function runScript(
   // A pipeline of the user's own has the addresses that are set, and no others.
   const ours = config.INGEST_URL === undefined && !ownOnly.includes(nameOf(script)) && mqttAlone(env.ARRIVE);
   const addresses = ours ? ADDRESSES : {};
+  const each = Array.from({ length: instances }, (_, i) =>
+    instances === 1
+      ? { args, env: {}, names: [] }
+      : outputsOf(args, env, { name: `generator-${i + 1}`, port: i }),
+  );
   const isArrival = await checkScript(script, args, { ...addresses, ...env, RUN_ID: newRunId() }, segment);
   // For a pipeline that is started now; k6's own copy, env, may name a collector, to which the run sends them on.
   const spans = endpointOf(env.SPANS);
@@ -124,13 +130,15 @@ async function runScript(
   else if (Number(env.TRACES) > 0) process.env.OTEL_SDK_DISABLED ||= 'true';
   const shows = isArrival && !args.some((arg) => arg === '-q' || arg === '--quiet');
 
+  const names = each.flatMap((one) => one.names);
+  if (names.length > 0) console.log(`outputs  ${names.join(', ')}`);
   return against(config, async ({ launch }) => {
     const trusting = { ...env, ...authorities(config) };
     const progress = shows ? new Progress(runDir) : undefined;
     const ended = await launch(() =>
       instances === 1
         ? new K6Run(script, args, trusting, shows ? 'script' : 'all')
-        : new Instances(script, args, trusting, instances),
+        : new Instances(script, trusting, each),
     ).finally(() => progress?.stop());
     const report = join(runDir, 'index.html');
     const passed = await (instances === 1 ? hasPassed(runDir) : mergeInstances(runDir));

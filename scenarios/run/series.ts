@@ -13,6 +13,7 @@ import type { InDoubt, Run } from '../../reports/contract/run.ts';
 import { COMPARISONS, moment, newDirectory } from '../../reports/directory.ts';
 import { compact } from '../../reports/page/format.ts';
 import { cameToItsEnd, variablesOf } from './k6.ts';
+import { outputsOf } from './outputs.ts';
 import { aligned, spread } from './table.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -85,7 +86,11 @@ export class Series {
   ): Promise<void> {
     if (this.stopped) throw new RunFailed(name, { code: INTERRUPTED, signal: null });
     let report: string | undefined;
-    const child = new ScriptRun(within, [this.#script, ...args], { ...this.#env, ...env }, (path) => {
+    const whole = { ...this.#env, ...env };
+    const outputs = outputsOf(args, whole, { name: `run-${this.all.length + 1}` });
+    if (outputs.names.length > 0) console.log(`outputs  ${outputs.names.join(', ')}`);
+    const variables = Object.entries(outputs.env).flatMap(([key, value]) => ['-e', `${key}=${value}`]);
+    const child = new ScriptRun(within, [this.#script, ...outputs.args, ...variables], whole, (path) => {
       report = path;
     });
     this.#current = child;

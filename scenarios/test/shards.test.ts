@@ -51,7 +51,10 @@ test('Redis Cluster of three: a killed relay loses and reorders nothing from two
   // One sender each: two could overtake each other before the ingest.
   const options = { rate: 400, seconds: 5, senders: 2, ingest, mqtt, redis: reader, canary: false };
   const env = { FAULT_LOAD: JSON.stringify({ batch: 1, fill: 0, ...options }), RUN_DIR: join(dir, 'run') };
-  const generators = new Instances(LOAD, [], env, 2);
+  const generators = new Instances(LOAD, env, [
+    { args: [], env: {} },
+    { args: [], env: {} },
+  ]);
   t.after(() => generators.signal('SIGKILL'));
   const parts = [1, 2].map((n) => join(dir, `run/generator-${n}`));
   const received = async (part: string) => {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -124,7 +125,13 @@ func readMarks(path string) (marks []spans.MarkOption, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(data, &marks); err != nil || len(marks) == 0 {
+	strict := json.NewDecoder(bytes.NewReader(data))
+	strict.DisallowUnknownFields()
+	if err = strict.Decode(&marks); err != nil && strings.Contains(err.Error(), "unknown field") {
+		return nil, fmt.Errorf("--marks: %s has an %s; allowed: mark, at, and span with kind, name, service", path,
+			strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if err != nil || len(marks) == 0 {
 		return nil, fmt.Errorf(`--marks: %s is no list like [{"mark": "claimed", "span": {"kind": "consumer"}}]`, path)
 	}
 	return marks, nil

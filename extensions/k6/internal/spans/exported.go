@@ -1,6 +1,7 @@
 package spans
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -33,7 +34,11 @@ func ReadExported(path string, take func(Exported)) error {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	limited := &limited{from: f}
+	text := bufio.NewReader(f)
+	if err := recognize(text); err != nil {
+		return fmt.Errorf("%s %w", path, err)
+	}
+	limited := &limited{from: text}
 	e := &exported{limited, json.NewDecoder(limited), take}
 	for limited.left = pieceMost; ; limited.left = pieceMost {
 		err := e.object(0)
@@ -46,6 +51,29 @@ func ReadExported(path string, take func(Exported)) error {
 			return fmt.Errorf("%s, byte %d: %w", path, e.json.InputOffset(), err)
 		}
 	}
+}
+
+// recognize skips a byte order mark, and refuses by name what is no JSON object.
+func recognize(text *bufio.Reader) error {
+	zstd := []byte{0x28, 0xB5, 0x2F, 0xFD}
+	head, _ := text.Peek(64) // an error comes again when it is read
+	if mark := []byte("\xEF\xBB\xBF"); bytes.HasPrefix(head, mark) {
+		_, _ = text.Discard(len(mark))
+		head = head[len(mark):]
+	}
+	const allowed = "; allowed: JSON of OTLP, Tempo or Jaeger, also with gzip"
+	head = bytes.TrimLeft(head, " \t\r\n")
+	switch {
+	case len(head) == 0 || head[0] == '{' || bytes.HasPrefix(head, []byte("null")):
+		return nil
+	case bytes.Contains(head[:min(len(head), 8)], zstd): // the collector writes the size of each block before it
+		return errors.New("is compressed with zstd: decompress it, or export without compression" + allowed)
+	case head[0] == '[':
+		return errors.New("is a list of JSON, as Zipkin's, and no object" + allowed)
+	case head[0] < ' ' || head[0] >= 0x80:
+		return errors.New("is no text: of a collector's file exporter, format: json is wanted, not proto" + allowed)
+	}
+	return nil
 }
 
 // exported reads a file piece by piece: all of it may not fit into memory.

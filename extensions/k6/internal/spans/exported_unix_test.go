@@ -268,3 +268,21 @@ func TestWithoutMarksTheSlowestAreListedAllTheSame(t *testing.T) {
 	assert.Equal(t, []float64{}, d.Slowest[0].StagesMS)
 	assert.InDelta(t, 1.6, d.Slowest[0].ArrivalMS, 1e-9)
 }
+
+// Regression: these were "byte 0: invalid character", and a byte order mark was refused.
+func TestFilesOfOtherFormsAreRefusedByName(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"\x28\xB5\x2F\xFD\x00":             "zstd",
+		"\x00\x00\x01\x02\x28\xB5\x2F\xFD": "zstd",
+		"\x0a\x9c\x01":                     "proto",
+		" [{\"traceId\": \"1\"}]":          "Zipkin",
+	} {
+		path := filepath.Join(t.TempDir(), "spans")
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		assert.ErrorContains(t, ReadExported(path, func(Exported) {}), want)
+	}
+	path := filepath.Join(t.TempDir(), "spans")
+	require.NoError(t, os.WriteFile(path, []byte("\xEF\xBB\xBF{}"), 0o600))
+	assert.NoError(t, ReadExported(path, func(Exported) {}))
+}

@@ -111,6 +111,10 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "POST, PUT, PATCH, OPTIONS")
 		l.deny(w, http.StatusMethodNotAllowed, "other method", r.Method+" "+r.URL.Path)
 		return
+	case r.Header.Get("Content-Encoding") != "" && r.Header.Get("Content-Encoding") != "identity":
+		l.deny(w, http.StatusUnsupportedMediaType, "content coding",
+			r.Header.Get("Content-Encoding")+": let the pipeline send its calls as they are")
+		return
 	}
 	call := c.place.Begin()
 	defer call.End()

@@ -1,0 +1,21 @@
+package sse
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Regression: a stream in gzip was read as text, and nothing arrived.
+func TestAStreamInAContentCodingIsRefusedByName(t *testing.T) {
+	t.Parallel()
+	answer := func(encoding string) *http.Response {
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{
+			"Content-Type": {"text/event-stream"}, "Content-Encoding": {encoding},
+		}}
+	}
+	assert.ErrorContains(t, accept("SSE_URL", answer("gzip")), "gzip")
+	assert.ErrorContains(t, accept("SSE_URL", answer("br")), "br")
+	assert.NoError(t, accept("SSE_URL", answer("identity")))
+}
