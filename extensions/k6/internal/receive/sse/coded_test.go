@@ -15,7 +15,8 @@ func TestAStreamInAContentCodingIsRefusedByName(t *testing.T) {
 			"Content-Type": {"text/event-stream"}, "Content-Encoding": {encoding},
 		}}
 	}
-	assert.ErrorContains(t, accept("SSE_URL", answer("gzip")), "gzip")
-	assert.ErrorContains(t, accept("SSE_URL", answer("br")), "br")
-	assert.NoError(t, accept("SSE_URL", answer("identity")))
+	l := &line{}
+	assert.ErrorContains(t, l.accept("SSE_URL", answer("gzip")), "gzip")
+	assert.ErrorContains(t, l.accept("SSE_URL", answer("br")), "br")
+	assert.NoError(t, l.accept("SSE_URL", answer("identity")))
 }
