@@ -42,17 +42,15 @@ class Arrivals extends EventEmitter {
 export function arriveEvenly(script: Script): void {
   const phases = script.config.phases as Table[];
   const courses = coursesOf(phases);
-  for (const phase of phases) {
-    for (const key of ['duration', 'pause']) {
-      if (phase[key] !== undefined) phase[key] = `${1000 * seconds(phase[key])}ms`;
-    }
-  }
   const processes = processesOf(process.argv[1] as string);
   if (processes === undefined) {
     console.error('arrival: this Artillery has no module `arrivals`: its own timer may take a core');
     return;
   }
   for (const [i, phase] of phases.entries()) {
+    for (const key of ['duration', 'pause']) {
+      if (phase[key] !== undefined) phase[key] = `${1000 * seconds(phase[key])}ms`;
+    }
     const course = courses[i] as Course;
     if (course.count === 0) continue;
     phase.mode = `${EVENLY} ${i}`;
