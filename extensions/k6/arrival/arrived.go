@@ -151,7 +151,7 @@ func (e *engine) readHow(given any, all how, now time.Time) (how, error) {
 // recipient is the number, from 1, of the target where a message came.
 func (e *engine) recipient(value any) (int, error) {
 	name, _ := value.(string)
-	number, known := e.targets.Number([]byte(name))
+	number, known := e.Targets.Number([]byte(name))
 	if !known {
 		return 0, fmt.Errorf("has target %q, which no message of the run has; allowed: %s", fmt.Sprint(value), e.recipients())
 	}

@@ -186,9 +186,15 @@ const spareFiles = 64
 // sendersUsual is the limit of the senders where a script sets none.
 const sendersUsual = 4096
 
+// bodiesMost bounds the bytes that the senders keep, and bodyLeast is what one keeps of small requests.
+const (
+	bodiesMost = 1 << 30
+	bodyLeast  = 4 << 10
+)
+
 // mostSenders is how many requests all instances together may have under way: maxSenders, or what the busiest phase of
-// the open model needs if each request takes its whole time-out, up to sendersUsual and to what the files allow that
-// this process may open.
+// the open model needs if each request takes its whole time-out, up to sendersUsual, and to what memory and
+// the files allow that this process may open.
 func (o *options) mostSenders(files uint64) int {
 	least := o.Senders * o.InFlight
 	switch {
@@ -197,7 +203,12 @@ func (o *options) mostSenders(files uint64) int {
 	case o.MaxSenders > 0:
 		return o.MaxSenders
 	}
+	largest := bodyLeast
+	for _, f := range o.profile.Flows {
+		largest = max(largest, f.Messages*f.PayloadBytes)
+	}
 	most := int(min(sendersUsual, math.Ceil(o.profile.Peak()*o.Timeout.duration().Seconds())))
+	most = min(most, bodiesMost/(2*largest)) // a sender keeps a body and the request around it
 	others := uint64(max(o.profile.Subscribers(), o.from.Connections) + o.from.Files + spareFiles)
 	return max(least, min(most, int(min(files-min(files, others), sendersUsual))))
 }

@@ -137,6 +137,9 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		telemetry = newTelemetry(client)
 		following.Go(func() { telemetry.follow(tending, e) })
 	}
+	if e.spans != nil {
+		e.spans.Begin()
+	}
 	e.Start()
 	if e.turns != nil {
 		go e.runClosedPhases(e.external.untilEnd(tending), client)

@@ -2,7 +2,6 @@ package arrival
 
 import (
 	"cmp"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -269,17 +268,21 @@ func (e *engine) describeMessages() *report.Messages {
 			Delivered: delivered,
 		})
 	}
-	cameTo := map[int]string{}
-	for _, d := range found.Misplaced {
-		if cameTo[d.Seq] = fmt.Sprintf("connection %d, which does not hold it", d.Subscriber+1); d.Target > 0 {
-			cameTo[d.Seq] = e.targets.Name(d.Target - 1)
+	cameTo := func(d ledger.Misplaced) string {
+		if d.Target > 0 {
+			return e.Targets.Name(d.Target - 1)
 		}
+		return "a connection that does not hold it"
+	}
+	cameLast := map[int]string{}
+	for _, d := range found.Misplaced {
+		cameLast[d.Seq] = cameTo(d)
 	}
 	for _, one := range found.Missing {
 		name(one.End.String(), one.Seq, one.Phase, one.Due, &one.Delivered)
 		last := &m.Named[len(m.Named)-1]
 		if one.End == ledger.EndMisdelivered {
-			last.CameTo = cameTo[one.Seq]
+			last.CameTo = cameLast[one.Seq]
 		}
 		if last.Due != nil {
 			last.Trace = e.traceID(last.ID)
@@ -290,7 +293,7 @@ func (e *engine) describeMessages() *report.Messages {
 	}
 	for _, d := range found.Misplaced {
 		name(report.Misdeliveries, d.Seq, d.Phase, ledger.Forgotten, nil)
-		m.Named[len(m.Named)-1].CameTo = cameTo[d.Seq]
+		m.Named[len(m.Named)-1].CameTo = cameTo(d)
 	}
 	for _, d := range found.Negative {
 		name("negative", d.Seq, d.Phase, d.Due, nil)

@@ -81,7 +81,6 @@ type engine struct {
 	test       atomic.Pointer[lib.ExecutionState] // of k6; nil: not begun, or another program sends
 	iterations atomic.Pointer[iterations]         // at the end of collecting; nil: it goes on
 
-	targets profile.Targets
 	named   bool              // the run's own requests name their target
 	secrets *strings.Replacer // takes those of the requests out of what a server says
 }
@@ -104,12 +103,11 @@ func newEngine(o *options, part segment.Segment) *engine {
 	e.crew.engine, e.crew.most = e, part.Scale(e.senders)-part.Scale(o.Senders*o.InFlight)
 	id, own := cmp.Or(o.RunID, newRunID()), e.levelled()
 	e.Parts = run.Parts{
-		ID: id, Name: part.Name(id), Profile: own, Course: schedule.New(due), Count: e.count, Distrust: e.distrust,
+		ID: id, Name: part.Name(id), Profile: own, Targets: profile.NewTargets(own.Flows), Course: schedule.New(due), Count: e.count, Distrust: e.distrust,
 		Slot: e.slotOf, Verify: e.verify, Sample: e.sample,
 		Addressed: e.addressed,
 		Bodies:    body.New(o.messages(), own.Flows, due, fmt.Sprintf("%s.%d.", id, part.Number()), !part.Alone()),
 	}
-	e.targets = profile.NewTargets(own.Flows)
 	e.named = o.Publishers != nil || o.Ingest.Targeted() || o.messages().Targeted()
 	e.Ledger = ledger.New(own, due)
 	e.Ledger.Pass(o.stages)
@@ -152,7 +150,27 @@ func (e *engine) addressed(seq int, payload []byte) bool {
 		return e.named
 	}
 	slot := e.slotOf(seq)
-	return bytes.Contains(payload, e.Bodies.AppendTarget(nil, slot, seq-slot.FirstSeq))
+	return names(payload, e.Bodies.AppendTarget(nil, slot, seq-slot.FirstSeq))
+}
+
+// names reports whether a text has the name of a target, and not as a part of another one.
+func names(text, target []byte) bool {
+	for at := 0; ; at++ {
+		found := bytes.Index(text[at:], target)
+		if found < 0 {
+			return false
+		}
+		at += found
+		end := at + len(target)
+		if !(at > 0 && ofName(text[at-1])) && !(end < len(text) && ofName(text[end])) {
+			return true
+		}
+	}
+}
+
+// ofName reports whether a byte may stand in the name of a target.
+func ofName(b byte) bool {
+	return b >= '0' && b <= '9' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z' || strings.IndexByte("_.:@~/-", b) >= 0
 }
 
 // slotOf is the request that carries message seq.

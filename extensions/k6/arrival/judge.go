@@ -29,7 +29,7 @@ func (e *engine) judge(r *report.Run, doubts []string, ran time.Duration) report
 	return judge.Of(judge.Evidence{
 		Run: r, CutOff: cutOff, Doubts: doubts, Limits: rules,
 		Replaced: replaced, Aborted: aborted, Cores: runtime.GOMAXPROCS(0), Unattended: e.open.Unattended(),
-		AtMostOnce: e.options.from.AtMostOnce, Halted: e.IsHalted(), Senders: e.senders,
+		AtMostOnce: e.options.from.AtMostOnce, Halted: e.IsHalted(), Senders: e.mostUnderWay(),
 		SendersBy: e.sendersBy(),
 		Unread:    e.options.from.Unread,
 	})
@@ -45,16 +45,21 @@ func (e *engine) scene() *report.Scene {
 		}
 	}
 	if e.external == nil && e.options.Publishers == nil && !e.options.profile.Closed() {
-		s.InFlight = e.segment.Scale(e.senders)
-		if e.ownBodies.Load() {
-			s.InFlight = e.segment.Scale(e.options.Senders)
-		}
+		s.InFlight = e.segment.Scale(e.mostUnderWay())
 	}
 	e.note(func() { s.Abandoned = e.abandoned })
 	if first := e.foreign.Load(); first != nil {
 		s.Sample, s.Carries = report.ExcerptOf(*first), e.carries(*first)
 	}
 	return s
+}
+
+// mostUnderWay is how many requests all instances together may have under way.
+func (e *engine) mostUnderWay() int {
+	if e.ownBodies.Load() {
+		return e.options.Senders
+	}
+	return e.senders
 }
 
 // sendersBy names what limits the senders; empty: a caller sends.

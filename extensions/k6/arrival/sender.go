@@ -69,7 +69,7 @@ func (s *sender) send(ctx context.Context) bool {
 	if !ok {
 		return false
 	}
-	if last && e.crew.send(s.samples.state, slot) {
+	if last && s.limit == nil && e.crew.send(s.samples.state, slot) {
 		return true
 	}
 	return s.post(ctx, slot)
@@ -117,7 +117,7 @@ func (s *sender) admit(ctx context.Context) bool {
 // attempt posts once. An error means that a retry may help, and says when.
 func (s *sender) attempt(ctx context.Context, slot pacer.Slot) (ledger.Outcome, error) {
 	a := s.Post(time.Now(), s.body, slot.Messages)
-	if !s.again && !s.written && !a.Written.IsZero() {
+	if !s.again && (!s.written || a.Resent) && !a.Written.IsZero() {
 		s.engine.Ledger.Written(slot, s.engine.Clock.At(a.Written))
 	}
 	s.again = true

@@ -107,7 +107,7 @@ function when(step: Step | undefined): string {
 }
 
 /** The plan of a phase, whether it counts, and whether it was cut off. */
-function about({ verdict, steps }: Run, phase: Phase | undefined, step: Step | undefined): string {
+function about({ run, steps }: Run, phase: Phase | undefined, step: Step | undefined): string {
   const [vus, measured] = [step ? step.vus : (phase?.vus ?? null), (step ?? phase)?.measured];
   const parts = measured ? [] : ['not measured'];
   if (vus === 0 || (phase?.arrival_rate === 0 && phase.ramp_to === null)) {
@@ -119,7 +119,7 @@ function about({ verdict, steps }: Run, phase: Phase | undefined, step: Step | u
     parts.unshift(`${figure(phase.arrival_rate)}${to} requests/s`);
   }
   const last = step !== undefined && step === steps.at(-1);
-  if (last && verdict.result === 'incomplete' && phase && step.duration_s < phase.duration_s)
+  if (last && run.ended === null && phase && step.duration_s < phase.duration_s)
     parts.push(`cut off after ${clock(step.duration_s)} of ${clock(phase.duration_s)}`);
   return parts.join(', ');
 }

@@ -125,7 +125,7 @@ class Comparison {
         const start = await this.#prepare(tool, load, runDir);
         await launch(start);
         const run = existsSync(join(runDir, 'run.json')) ? await readRun(runDir) : undefined;
-        if (run !== undefined && run.verdict.result !== 'incomplete') return run;
+        if (run !== undefined && run.run.ended !== null && run.verdict.result !== 'incomplete') return run;
         stop.throwIfAborted();
         throw new Error(
           `${tool} left no complete report at ${requests(load.rate)}, so there is nothing to compare`,

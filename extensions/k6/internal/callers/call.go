@@ -98,6 +98,9 @@ func (c *Call) End() {
 	p.calls--
 	if c.whole {
 		p.whole--
+		if !p.spoke { // who waits for its place looks for another one
+			p.room.changed()
+		}
 		p.spoke, p.since = true, time.Now()
 	}
 	if _, there := p.room.held[p]; there { // else they were given back with the place

@@ -22,7 +22,7 @@ type Room struct {
 	mu    sync.Mutex
 	held  map[*Place]struct{}
 	taken int64         // bytes
-	left  chan struct{} // closed when a caller leaves
+	left  chan struct{} // closed when a caller leaves, or has spoken for the first time
 }
 
 // New makes room for so many connections, and so many bytes of calls that are under way. report hears of each caller
@@ -136,14 +136,23 @@ func Of(ctx context.Context) *Place {
 	return place
 }
 
+// changed lets those look anew who wait for a place; r.mu is held.
+func (r *Room) changed() {
+	close(r.left)
+	r.left = make(chan struct{})
+}
+
+// speaks reports whether a call of a connection has begun.
+func (p *Place) speaks() bool { return p.spoke || p.calls > 0 }
+
 // quietest is the place that makes room first, of those that are not being answered; nil: there is none. One that has
-// never spoken comes before one that is idle.
+// never spoken, and does not speak, comes before one that is idle.
 func (r *Room) quietest(may func(*Place) bool) (first *Place) {
 	for p := range r.held {
 		if p.whole > 0 || !may(p) {
 			continue
 		}
-		if first == nil || first.spoke && !p.spoke || first.spoke == p.spoke && p.since.Before(first.since) {
+		if first == nil || first.speaks() && !p.speaks() || first.speaks() == p.speaks() && p.since.Before(first.since) {
 			first = p
 		}
 	}
@@ -165,8 +174,7 @@ func (r *Room) remove(p *Place) {
 	delete(r.held, p)
 	r.taken -= p.bytes
 	p.bytes = 0
-	close(r.left)
-	r.left = make(chan struct{})
+	r.changed()
 }
 
 // Leave gives the place back: its connection has been closed. It may be called more than once.

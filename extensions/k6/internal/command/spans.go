@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -131,7 +132,7 @@ func readMarks(path string) (marks []spans.MarkOption, err error) {
 		return nil, fmt.Errorf("--marks: %s has an %s; allowed: mark, at, and span with kind, name, service", path,
 			strings.TrimPrefix(err.Error(), "json: "))
 	}
-	if err != nil || len(marks) == 0 {
+	if err != nil || len(marks) == 0 || !errors.Is(strict.Decode(&struct{}{}), io.EOF) {
 		return nil, fmt.Errorf(`--marks: %s is no list like [{"mark": "claimed", "span": {"kind": "consumer"}}]`, path)
 	}
 	return marks, nil

@@ -23,23 +23,27 @@ func (e Evidence) aborted(limit *report.Rule) bool {
 
 // cutOff decides the rule "finished" of a run that did not end. decisive are the numbers of the limits that ended it by
 // abortOnFail: one that the pipeline broke fails the run, and an undecided one leaves it undecided. The reasons of both
-// say it.
+// say it. One that holds again at the end decides nothing: the run is incomplete.
 func (e Evidence) cutOff(finished *report.Rule, limits []report.Rule, decisive []int) {
 	var broken []string
+	undecided := false
 	for _, i := range decisive {
 		limit := &limits[i]
 		if limit.IsBroken() {
 			broken = append(broken, limit.Reason)
 			limit.Reason = "" // that of the run's end has it
 		} else if limit.Undecided {
+			undecided = true
 			limit.Reason += " (abortOnFail): " + e.CutOff
 		}
 	}
 	switch {
 	case len(broken) > 0:
 		finished.Result, finished.Reason = report.Fail, strings.Join(broken, ", ")+" (abortOnFail): "+e.CutOff
-	case len(decisive) > 0:
+	case undecided:
 		finished.Result = report.Doubtful
+	case len(decisive) > 0:
+		finished.Reason = e.CutOff + ": a limit with abortOnFail was crossed, and holds again"
 	default:
 		finished.Reason = e.CutOff
 	}

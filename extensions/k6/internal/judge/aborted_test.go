@@ -37,6 +37,15 @@ func TestALimitThatEndedTheRunFailsIt(t *testing.T) {
 	assert.Equal(t, []string{"finished"}, broken(v))
 }
 
+// Regression: such a run could pass: k6 looks each two seconds, and what it saw may lie below the limit at the end.
+func TestALimitThatEndedTheRunAndHoldsAgainLeavesItIncomplete(t *testing.T) {
+	t.Parallel()
+	holds := limit(4.9, new(true))
+	v := Of(Evidence{Run: unended(nil), CutOff: "cut off", Limits: []report.Rule{holds}, Aborted: []report.Rule{holds}})
+	assert.Equal(t, report.Incomplete, v.Result)
+	assert.Equal(t, []string{"cut off: a limit with abortOnFail was crossed, and holds again"}, v.Reasons)
+}
+
 // The rule that every run has on an end of the account is one that a script may give abortOnFail.
 func TestARuleOfTheAccountThatEndedTheRunFailsIt(t *testing.T) {
 	t.Parallel()

@@ -80,6 +80,8 @@ type Ledger struct {
 	anyOurs    bool  // a message of the run has come, though none as it was sent
 	anyTaken   bool  // a request was accepted
 	firstTaken int64 // when the first of them was sent
+	// a request was accepted before it was known when it left, as a publisher hears of it at once at QoS 0
+	takenLeaving bool
 
 	counts     []PhaseCount // by phase; in the open model only Accepted and Due
 	scheduled  []int        // messages by flow in the measured phases (closed model)
@@ -213,6 +215,9 @@ func (l *Ledger) left(s pacer.Slot, at int64) {
 			r.sent = at
 		}
 	}
+	if l.takenLeaving && !l.anyTaken {
+		l.firstTaken, l.anyTaken = at, true
+	}
 	l.recall(s)
 }
 
@@ -271,7 +276,9 @@ func (l *Ledger) Settle(s pacer.Slot, outcome Outcome) {
 		l.counts[s.Phase].Accepted += s.Messages
 		l.takeUp(s, s.Messages)
 		if _, r := l.lookup(s.FirstSeq); r != nil && !l.anyTaken {
-			l.firstTaken, l.anyTaken = r.sent, true
+			if l.takenLeaving = r.sent == leaving; !l.takenLeaving {
+				l.firstTaken, l.anyTaken = r.sent, true
+			}
 		}
 	case Rejected:
 		l.interval.Rejected += s.Messages

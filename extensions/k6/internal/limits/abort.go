@@ -39,7 +39,9 @@ func (j *Judgement) Aborted() (ended []report.Rule) {
 			if rule.IsBroken() {
 				crossed = append(crossed, rule)
 			}
-			rule.OK, rule.Reason = new(false), rule.Broken()
+			if rule.OK == nil {
+				rule.OK, rule.Reason = new(false), rule.Broken()
+			}
 			all = append(all, rule)
 		}
 		if len(crossed) == 0 { // its figure has recovered since, or is not known yet

@@ -99,14 +99,14 @@ func (p *Profile) check() error {
 			// One topic has one set of subscribers, so two flows can't disagree about it.
 			if o.Target == f.Target && (o.Deliveries != f.Deliveries || o.Targets != f.Targets) {
 				return fmt.Errorf("flows %q and %q share the target %q but differ in targets or deliveries",
-					o.Name, f.Name, excerpt(f.Target))
+					o.Name, f.Name, excerpt(strings.TrimPrefix(f.Target, ",")))
 			}
 			if o.Target == f.Target {
 				continue
 			}
 			if name := shared(&o, &f); name != "" {
 				return fmt.Errorf("flows %q and %q share the target %q, and not all of their targets: "+
-					"allowed are the same ones, or others", o.Name, f.Name, name)
+					"allowed are the same ones in the same order, or others", o.Name, f.Name, name)
 			}
 		}
 	}

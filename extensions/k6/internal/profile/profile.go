@@ -74,7 +74,7 @@ func (p *Profile) Closed() bool {
 type Flow struct {
 	Name         string
 	Weight       int
-	Target       string // prefix of the targets: <target>/<number>; with Names, these with commas between them
+	Target       string // prefix of the targets: <target>/<number>; with Names, these, each with a comma before it
 	Targets      int    // how many targets the messages go round
 	Messages     int    // messages in one request
 	Deliveries   int    // subscribers that hold each target, so deliveries due for each message
@@ -85,7 +85,7 @@ type Flow struct {
 
 // SetNames gives the flow targets by name.
 func (f *Flow) SetNames(names []string) {
-	f.Names, f.Target, f.Targets = names, strings.Join(names, ","), len(names)
+	f.Names, f.Target, f.Targets = names, ","+strings.Join(names, ","), len(names)
 }
 
 // AppendTarget adds target i.

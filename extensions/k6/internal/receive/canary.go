@@ -160,7 +160,7 @@ func (c *Canary) take(payload []byte, at socket.Arrival) {
 	numbers := c.messages.Numbers(payload)
 	for _, n := range numbers {
 		if n > greetingFirst-greetingsMost {
-			c.welcome(n, payload)
+			c.welcome(n, payload, len(numbers) == 1)
 		} else {
 			c.arrive(n, c.Clock.At(at.At))
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
@@ -78,6 +77,9 @@ func (t *Taker) Knows(text []byte) bool {
 	return len(t.parts.Bodies.Seqs(text, nil)) > 0 || t.parts.Bodies.Sibling(text) || bytes.Contains(text, t.greeting)
 }
 
+// Greets reports whether a text has the id of a message of the canary.
+func (t *Taker) Greets(text []byte) bool { return bytes.Contains(text, t.greeting) }
+
 // TakeAs is Take of a message whose id stands in a text that need not be its payload, like a header field. It reports
 // whether the message is one of the load.
 func (t *Taker) TakeAs(id, payload, stamps []byte, at socket.Arrival) bool {
@@ -107,7 +109,7 @@ func (t *Taker) TakeAs(id, payload, stamps []byte, at socket.Arrival) bool {
 			t.parts.Count("delivery", "stamps unreadable", err.Error())
 		}
 	}
-	if len(t.seqs) == 1 && !(t.IDs && t.parts.Bodies.IsID(payload)) {
+	if len(t.seqs) == 1 && !bytes.Contains(id, t.greeting) && !(t.IDs && t.parts.Bodies.IsID(payload)) {
 		a.Altered = t.altered(payload, t.seqs[0])
 	}
 	a.Bytes = int32(min(len(payload), math.MaxInt32))
@@ -139,9 +141,9 @@ func (t *Taker) altered(payload []byte, seq int) bool {
 }
 
 // TargetOf is the number of a message's target.
-func (s *Sink) TargetOf(targets profile.Targets, seq int) int {
+func (s *Sink) TargetOf(seq int) int {
 	slot := s.parts.Slot(seq)
-	return targets.First(slot.Flow) + (slot.OfFlow+seq-slot.FirstSeq)%s.parts.Profile.Flows[slot.Flow].Targets
+	return s.parts.Targets.First(slot.Flow) + (slot.OfFlow+seq-slot.FirstSeq)%s.parts.Profile.Flows[slot.Flow].Targets
 }
 
 // Flush records the messages that were taken since the last call. Call it after each read.

@@ -6,6 +6,7 @@ package receive
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
@@ -80,6 +81,9 @@ type AnswerReceiver interface {
 type CallbackReceiver interface {
 	URL() string
 }
+
+// Coded reports whether a content coding changes the bytes of what arrives (RFC 9110, 8.4.1).
+func Coded(encoding string) bool { return encoding != "" && !strings.EqualFold(encoding, "identity") }
 
 // None is the Receiver of a run that has not begun to receive, and the core of those that hold no connection.
 type None struct{}

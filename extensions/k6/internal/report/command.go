@@ -29,7 +29,7 @@ func Mask(word string) string {
 const addressMost = 20
 
 // secretValue matches names of secrets in the query of an address.
-var secretValue = regexp.MustCompile(`(?i)token|pass|pwd|secret|credential|key|auth|sig|jwt|session|sid|code|access`)
+var secretValue = regexp.MustCompile(`(?i)^.$|token|pass|pwd|^pw$|secret|credential|key|auth|sig|jwt|session|sid|code|access`)
 
 // MaskAddress removes the secrets of an address, and shows the rest of its query. known is a text that is no secret.
 func MaskAddress(address, known string) string {

@@ -15,6 +15,7 @@ type Parts struct {
 	ID      string           // of the run
 	Name    string           // of this instance's own things: its connections, its canary
 	Profile *profile.Profile // with the instance's own targets
+	Targets profile.Targets  // of Profile, by number
 	Bodies  *body.Bodies
 
 	Count    func(stage, class, example string) // counts an error of a class

@@ -29,7 +29,7 @@ type Answer struct {
 	// generator loses between the two, as when it is paused, may lie before the wire or behind it.
 	Written time.Time
 	// Resent reports that the server had closed the connection before the request came, which then went out again over
-	// a new one.
+	// another one.
 	Resent bool
 
 	Secrets *strings.Replacer // takes them out of what is shown; nil: there are none

@@ -29,7 +29,12 @@ func (i *Idle) take(now time.Time) *link {
 		i.links[n-1] = nil
 		i.links = i.links[:n-1]
 		i.mu.Unlock()
-		if !l.expired(now) && !l.closed() {
+		switch {
+		case l.expired(now): // so are those before it
+			go i.sweep(now)
+			l.hangUp()
+			return nil
+		case !l.closed():
 			return l
 		}
 		l.hangUp()
@@ -40,12 +45,23 @@ func (i *Idle) take(now time.Time) *link {
 func (i *Idle) put(l *link, now time.Time) {
 	l.used = now
 	i.mu.Lock()
+	i.links = append(i.links, l)
+	old := len(i.links) > 1 && i.links[0].expired(now)
+	i.mu.Unlock()
+	if old {
+		i.sweep(now)
+	}
+}
+
+// sweep closes those that were idle for too long.
+func (i *Idle) sweep(now time.Time) {
+	i.mu.Lock()
 	n := 0
 	for n < len(i.links) && i.links[n].expired(now) {
 		n++
 	}
 	old := slices.Clone(i.links[:n])
-	i.links = append(slices.Delete(i.links, 0, n), l)
+	i.links = slices.Delete(i.links, 0, n)
 	i.mu.Unlock()
 	for _, one := range old {
 		one.hangUp()

@@ -59,7 +59,7 @@ type Poster struct {
 	kept   []byte             // the beginning of that
 	header []byte             // of the answer; empty: parse the next one
 	closes bool               // the server closes the connection after the answer
-	resent bool               // the request went out again over a new connection
+	resent bool               // the request went out again over another connection
 	cut    bool               // the answer came before the request had been written
 	packet []byte
 	kind   int       // of its URL

@@ -122,6 +122,13 @@ func NewKeeper(mixing Mixing, numberOf func(id string) (int, bool)) *Keeper {
 	}
 }
 
+// Begin says that spans can come from now on.
+func (k *Keeper) Begin() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.opened = time.Now()
+}
+
 // Take keeps the spans of an export that belong to messages, and those of other traces for a while. It returns how many
 // it dropped because there is no room, and how many because they are malformed.
 func (k *Keeper) Take(all []*tracepb.ResourceSpans) (dropped, malformed int) {

@@ -23,7 +23,7 @@ func (r *rhythm) hear(service uint16, opened time.Time) {
 	r.last[service] = now
 }
 
-// Between is the longest time between two exports of a service so far.
+// Between is the longest time between two exports of a service so far, or before its first one.
 func (k *Keeper) Between() time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()

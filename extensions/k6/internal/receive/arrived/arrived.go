@@ -106,7 +106,12 @@ func (r *Receiver) Arrive(subscriber int, messages []Message) {
 	if taker == nil {
 		taker = r.sink.Subscriber(subscriber)
 		taker.IDs = true
-		taker.Place = func(int, []byte) int { return r.target }
+		taker.Place = func(seq int, payload []byte) int {
+			if !r.parts.Bodies.IsID(payload) && !r.parts.Addressed(seq, payload) {
+				return 0
+			}
+			return r.target
+		}
 		r.takers[subscriber] = taker
 	}
 	for _, m := range messages {

@@ -5,6 +5,7 @@ package mqtt
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
@@ -84,6 +85,9 @@ func (o *Options) Check(p *profile.Profile) error {
 				f.Name, f.Deliveries)
 		}
 	}
+	if err := o.checkNames(p); err != nil {
+		return err
+	}
 	if err := o.checkTopics(); err != nil {
 		return err
 	}
@@ -100,6 +104,25 @@ func (o *Options) Check(p *profile.Profile) error {
 	}
 	if o.Connections < 0 || o.Connections > profile.MaxSubscribers {
 		return fmt.Errorf("mqtt.connections %d is outside 1 to %d", o.Connections, profile.MaxSubscribers)
+	}
+	return nil
+}
+
+// checkNames refuses a target by name that the filter of another flow's targets holds too.
+func (o *Options) checkNames(p *profile.Profile) error {
+	if o.Topics == exactTopics || o.Filter != "" {
+		return nil
+	}
+	for _, f := range p.Flows {
+		for _, name := range f.Names {
+			for _, other := range p.Flows {
+				level, below := strings.CutPrefix(name, other.Target+"/")
+				if other.Names == nil && below && !strings.Contains(level, "/") {
+					return fmt.Errorf("mqtt.topics %q: the filter of flow %q also holds the target %q of flow %q; allowed: \"exact\"",
+						o.Topics, other.Name, name, f.Name)
+				}
+			}
+		}
 	}
 	return nil
 }

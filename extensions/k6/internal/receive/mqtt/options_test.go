@@ -52,6 +52,23 @@ func TestEachBrokerHasAllTopics(t *testing.T) {
 	assert.Equal(t, [][]string{all, all}, o.filters(p, "run1"))
 }
 
+func TestANameThatAnotherFlowsFilterHoldsIsRefused(t *testing.T) {
+	t.Parallel()
+	vip := profile.Flow{Name: "vip", Deliveries: 1}
+	vip.SetNames([]string{"user/vip"})
+	p := &profile.Profile{Flows: []profile.Flow{{Name: "direct", Target: "user", Targets: 7, Deliveries: 1}, vip}}
+	for topics, refused := range map[string]bool{exactTopics: false, wildcardTopics: true, sharedTopics: true} {
+		o := Defaults()
+		o.URL, o.Topics = "mqtt://127.0.0.1:1883", topics
+		err := o.Check(p)
+		if !refused {
+			assert.NoError(t, err, topics)
+			continue
+		}
+		assert.ErrorContains(t, err, `the filter of flow "direct" also holds the target "user/vip" of flow "vip"`)
+	}
+}
+
 func TestAConnectionHoldsWhatItHasSubscribedTo(t *testing.T) {
 	t.Parallel()
 	p := &profile.Profile{Connections: 5, Flows: []profile.Flow{

@@ -97,14 +97,14 @@ func (l *line) Listen(taker *receive.Taker) error {
 
 // place is the Place of the Taker of a connection: the target that is in the topic of the message.
 func (o *Options) place(p *run.Parts, l *line, connection int) func(int, []byte) int {
-	numbers, connections := profile.NewTargets(p.Profile.Flows), p.Profile.Subscribers()
+	connections := p.Profile.Subscribers()
 	return func(seq int, payload []byte) int {
 		if !p.Addressed(seq, payload) {
 			return 0
 		}
 		name, ours := bytes.CutPrefix(l.topic, []byte(o.Prefix))
-		target, is := numbers.Number(name)
-		if !ours || !is || !o.holds(numbers, target, connection, connections) {
+		target, is := p.Targets.Number(name)
+		if !ours || !is || !o.holds(p.Targets, target, connection, connections) {
 			return ledger.NotHeld
 		}
 		return 1 + target

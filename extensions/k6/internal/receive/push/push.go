@@ -14,6 +14,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"github.com/tidwall/gjson"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
@@ -82,9 +83,11 @@ func (c Client) place(sink *receive.Sink, p *run.Parts) func(seq int, payload []
 	if len(c.Targets) == 0 {
 		return nil
 	}
-	numbers := profile.NewTargets(p.Profile.Flows)
 	return func(seq int, payload []byte) int {
-		if p.Addressed(seq, payload) && !held(c.Targets, sink.TargetOf(numbers, seq)) {
+		if p.Addressed(seq, payload) && !held(c.Targets, sink.TargetOf(seq)) {
+			if len(c.Targets) > 1 {
+				return ledger.NotHeld
+			}
 			return 1 + c.Targets[0]
 		}
 		return 0

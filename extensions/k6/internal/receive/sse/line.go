@@ -201,15 +201,12 @@ func (l *line) accept(what string, answer *http.Response) error {
 		return push.Refused(what+" are refused", answer.StatusCode)
 	case kind != eventStream:
 		return push.Final(fmt.Errorf("%s: the answer is %q, and no text/event-stream", what, words.Printable(kind)))
-	case coded(answer.Header.Get("Content-Encoding")):
+	case receive.Coded(answer.Header.Get("Content-Encoding")):
 		return push.Final(fmt.Errorf("%s: the stream comes in %s, which hides when an event came: "+
 			"let the server send it as it is", what, words.Printable(answer.Header.Get("Content-Encoding"))))
 	}
 	return nil
 }
-
-// coded reports whether a content coding changes the bytes.
-func coded(encoding string) bool { return encoding != "" && encoding != "identity" }
 
 // Retry implements receive.Session and receive.Line. The first attempt comes after the time that the server wants.
 func (l *line) Retry(ctx context.Context, patience time.Duration) error {

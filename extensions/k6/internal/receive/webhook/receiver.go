@@ -188,7 +188,7 @@ func (l *listener) take(id, payload, stamps []byte, at socket.Arrival) {
 	known := l.taker.TakeAs(id, payload, stamps, at)
 	l.taker.Flush()
 	l.mu.Unlock()
-	if known {
+	if known && !l.taker.Greets(id) {
 		return
 	}
 	l.feed.Offer(payload, at)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/callers"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
@@ -111,7 +112,7 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "POST, PUT, PATCH, OPTIONS")
 		l.deny(w, http.StatusMethodNotAllowed, "other method", r.Method+" "+r.URL.Path)
 		return
-	case r.Header.Get("Content-Encoding") != "" && r.Header.Get("Content-Encoding") != "identity":
+	case receive.Coded(r.Header.Get("Content-Encoding")):
 		l.deny(w, http.StatusUnsupportedMediaType, "content coding",
 			r.Header.Get("Content-Encoding")+": let the pipeline send its calls as they are")
 		return
