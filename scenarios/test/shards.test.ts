@@ -49,7 +49,16 @@ test('Redis Cluster of three: a killed relay loses and reorders nothing from two
   const ingest = { url: `http://127.0.0.1:${port}`, token };
   const reader = { url: cluster.url('reader') };
   // One sender each: two could overtake each other before the ingest.
-  const options = { rate: 400, seconds: 5, senders: 2, maxSenders: 2, ingest, mqtt, redis: reader, canary: false };
+  const options = {
+    rate: 400,
+    seconds: 5,
+    senders: 2,
+    maxSenders: 2,
+    ingest,
+    mqtt,
+    redis: reader,
+    canary: false,
+  };
   const env = { FAULT_LOAD: JSON.stringify({ batch: 1, fill: 0, ...options }), RUN_DIR: join(dir, 'run') };
   const generators = new Instances(LOAD, env, [
     { args: [], env: {} },
