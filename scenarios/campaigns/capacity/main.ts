@@ -67,7 +67,7 @@ async function main(): Promise<number> {
   checkVariables(SCRIPT, args, {
     name: 'npm run capacity',
     settings: names,
-    chooses: ['RATE', 'DURATION'],
+    chooses: ['RATE', 'DURATION', 'RUN_ID'],
   });
   const command = commandOf(SCRIPT, args, process.env.npm_lifecycle_event ?? 'capacity', {
     env: process.env,
