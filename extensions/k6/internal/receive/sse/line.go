@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -209,7 +210,7 @@ func (l *line) accept(what string, answer *http.Response) error {
 }
 
 // coded reports whether a content coding changes the bytes.
-func coded(encoding string) bool { return encoding != "" && encoding != "identity" }
+func coded(encoding string) bool { return encoding != "" && !strings.EqualFold(encoding, "identity") }
 
 // Retry implements receive.Session and receive.Line. The first attempt comes after the time that the server wants.
 func (l *line) Retry(ctx context.Context, patience time.Duration) error {
