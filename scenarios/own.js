@@ -15,7 +15,7 @@ const shared = setting();
 const set = settings('own');
 
 const profile = set.PROFILE
-  ? openProfile(set.PROFILE)
+  ? openProfile(set.PROFILE, ['RATE', 'DURATION', 'WARMUP', 'TARGET', 'DELIVERIES'])
   : steadily('own', set, { name: 'own', target: set.TARGET, deliveries: set.DELIVERIES });
 
 const run = new Run({

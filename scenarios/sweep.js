@@ -19,7 +19,7 @@ const run = new Run({
   name: 'sweep',
   ...setting(),
   profile: set.PROFILE
-    ? openProfile(set.PROFILE)
+    ? openProfile(set.PROFILE, ['CONCURRENCY', 'STEP_DURATION'])
     : profileOf(`concurrency ${steps[0]} to ${steps.at(-1)}`, {
         phases: steps.map((vus) => ({ name: `${vus}`, duration, vus, drain })),
         flows: flows.direct,

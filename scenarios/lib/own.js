@@ -13,6 +13,11 @@ import { profileOf, textsOf } from './load.js';
  * @param {Required<Pick<RunOptions, 'ingest'>>} shared
  */
 export function takes(set, { ingest }) {
+  const named = set.BODY ? 'BODY' : 'BODY_FILE';
+  const own = set.BODY || set.BODY_FILE;
+  if (set.BODY && set.BODY_FILE) throw new Error('BODY and BODY_FILE are set: leave out one of them');
+  if (own && __ENV.ID_KEY && __ENV.INGEST_URL)
+    throw new Error(`ID_KEY is of the default body, and ${named} has {{id}} where it belongs: leave out one`);
   return {
     ingest: {
       ...ingest,
@@ -23,6 +28,7 @@ export function takes(set, { ingest }) {
       retries: set.RETRIES,
     },
     body: set.BODY ?? (set.BODY_FILE && open(set.BODY_FILE)),
+    ...(own && { id: undefined }), // ID_KEY is for the pipeline that is started
     idFormat: set.ID_FORMAT,
     idFrom: set.ID_FROM,
     timeout: set.TIMEOUT,

@@ -9,8 +9,11 @@ import { at, readStack } from './stack.js';
 /**
  * A profile with its name for the report.
  * @param {string} path absolute, or seen from scenarios/
+ * @param {string[]} [instead] settings that it stands for
  */
-export function openProfile(path) {
+export function openProfile(path, instead = []) {
+  const other = instead.find((name) => __ENV[name]);
+  if (other) throw new Error(`${other} is set, and PROFILE says it: leave out one of them`);
   const file = at('..', path);
   try {
     return { name: path, text: open(file) };

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
+import { ConfigError } from '../../pipeline/common/config.ts';
 import type { Ended, Generator } from '../../pipeline/stack/child.ts';
 import { merge } from '../../reports/k6.ts';
 import { ABORTED, K6Run } from './k6.ts';
@@ -25,6 +26,15 @@ export function segmentsOf(n: number): string[][] {
     '--tag',
     `generator=${i + 1}`,
   ]);
+}
+
+/** Throws where flags or variables say which part of a run a k6 has: several have all of it. */
+export function refuseParts(args: readonly string[], env: NodeJS.ProcessEnv): void {
+  const flag = args.find((arg) => arg.startsWith('--execution-segment'))?.replace(/=.*/s, '');
+  const variables = ['INSTANCES', 'INSTANCE', 'K6_EXECUTION_SEGMENT', 'K6_EXECUTION_SEGMENT_SEQUENCE'];
+  const part = flag ?? variables.find((name) => env[name]);
+  if (part !== undefined)
+    throw new ConfigError(`${part} is set, and --instances divides the load: leave out one of them`);
 }
 
 /** A run id for all instances, in the form of k6's extension. */

@@ -22,6 +22,18 @@ export interface Outputs {
   names: string[];
 }
 
+/** The outputs of a campaign's runs, which come one after the other: K6_OUT and what else the environment names. */
+export class RunOutputs {
+  #runs = 0;
+
+  /** Those of the next run, printed. */
+  next(env: NodeJS.ProcessEnv): Outputs {
+    const all = outputsOf([], env, { name: `run-${++this.#runs}` });
+    if (all.names.length > 0) console.log(`outputs  ${all.names.join(', ')}`);
+    return all;
+  }
+}
+
 const PORT = 5665;
 /** Of k6's web dashboard: the path of a file. */
 const DASHBOARD_FILES = ['export', 'report', 'record'];

@@ -199,6 +199,31 @@ test('an invalid flag or a word without a flag is refused before anything starts
   }
 });
 
+// Regression: each was ignored, or all runs had one id.
+test('what --instances and --repeat decide is refused beside them, before anything starts', async () => {
+  for (const [args, env, message] of [
+    [['--instances=2', '--execution-segment', '0:1/2'], {}, /^--execution-segment is set, and --instances /],
+    [['--instances=2', '--execution-segment-sequence=0,1'], {}, /^--execution-segment-sequence is set/],
+    [['--instances=2', '-e', 'K6_EXECUTION_SEGMENT=0:1/2'], {}, /^K6_EXECUTION_SEGMENT is set/],
+    [
+      ['--instances=2'],
+      { INSTANCES: '3' },
+      /^INSTANCES is set, and --instances divides the load: leave out one/,
+    ],
+    [
+      ['--repeat=2', '-e', 'RUN_ID=abcd'],
+      {},
+      /^RUN_ID is of one run, and each run has one of its own: leave it/,
+    ],
+  ] as const) {
+    const run = start(['scenarios/smoke.js', ...args], env);
+    assert.equal(await run.ended, 1, args.join(' '));
+    assert.match(run.output(), message);
+    assert.equal(run.output().trim().split('\n').length, 1, run.output());
+    assert.ok(!existsSync(join(dir, 'stack')));
+  }
+});
+
 test('settings of -e reach the pipeline that the command starts', async () => {
   const run = start([script, '-q', '-e', 'INGEST_WORKERS=2', '-e', 'TOPOLOGY=cluster'], {
     STACK_DIR: join(dir, 'cluster'),

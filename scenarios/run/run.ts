@@ -13,7 +13,7 @@ import { recover } from '../../reports/k6.ts';
 import { every, ownOnly } from '../lib/declarations.js';
 import { against, exitCodeOf, runEnvironment, type SettledRun, settle } from './against.ts';
 import { inRunDirectory, runName } from './directory.ts';
-import { Instances, MOST, mergeInstances, newRunId, segmentsOf } from './instances.ts';
+import { Instances, MOST, mergeInstances, newRunId, refuseParts, segmentsOf } from './instances.ts';
 import { ADDRESSES, checkScript, K6Run, variablesOf, withoutVariables } from './k6.ts';
 import { outputsOf } from './outputs.ts';
 import { Progress } from './progress.ts';
@@ -76,6 +76,7 @@ async function main(): Promise<number> {
     names: variablesIn(script),
   });
   Object.assign(process.env, variablesOf(args)); // for k6, and for the pipeline too
+  if (instances > 1) refuseParts(args, process.env);
   const config = await settle(readConfig(RunConfig));
   // A pipeline that is started for samples traces one message in a hundred by default.
   if (process.env.SAMPLED === 'true') process.env.TRACE_LOG_EVERY ||= '100';

@@ -63,6 +63,8 @@ export class Series {
   constructor(script: string, env: NodeJS.ProcessEnv) {
     if (env.RUN_DIR)
       throw new ConfigError('RUN_DIR is one directory, and each run has one of its own: leave it out');
+    if (env.RUN_ID)
+      throw new ConfigError('RUN_ID is of one run, and each run has one of its own: leave it out');
     this.#script = script;
     this.#env = env;
     onInterrupt(

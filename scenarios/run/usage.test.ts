@@ -76,6 +76,28 @@ test('an invalid value is refused, from a flag and from the environment', (t) =>
   ramp('-e', 'CANARY=off');
 });
 
+// Regression: the search for the capacity ignored ARRIVE, BODY and INGEST_PATH of the environment.
+test('a setting of the environment that only scripts for a pipeline of your own have is refused', () => {
+  const campaign = { name: 'npm run capacity', chooses: [] };
+  const check = (script: string, name: string, ...more: Parameters<typeof checkVariables>[2][]) => {
+    process.env[name] = 'sse';
+    try {
+      checkVariables(script, [], ...more);
+    } finally {
+      delete process.env[name];
+    }
+  };
+  for (const name of ['ARRIVE', 'BODY', 'INGEST_PATH'])
+    assert.throws(() => check('scenarios/capacity.js', name, campaign), {
+      message: `${name} is set, and npm run capacity does not know it: leave it out; scenarios/own.js does`,
+    });
+  assert.throws(() => check('scenarios/smoke.js', 'WEBSOCKET_URL'), /^ConfigError: WEBSOCKET_URL is set/);
+  assert.throws(() => check('scenarios/webhook.js', 'FILTER'), /^ConfigError: FILTER is set/);
+  check('scenarios/push.js', 'BODY');
+  check('scenarios/own.js', 'FILTER');
+  check('scenarios/sweep.js', 'QOS'); // other scripts and tools have such a name too
+});
+
 test("a user's own script declares no settings: any name is accepted, and --help warns", async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));

@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { OMITTED, SETTINGS } from '../../pipeline/common/command.ts';
 import { ConfigError } from '../../pipeline/common/config.ts';
 import { like } from '../../pipeline/common/flags.ts';
-import { every, scripts } from '../lib/declarations.js';
+import { arrivals, every, ownOnly, requested, scripts } from '../lib/declarations.js';
 import { read } from '../lib/env.js';
 import { assignmentsOf, variablesOf } from './k6.ts';
 
@@ -75,11 +75,23 @@ export function checkVariables(
       `${wrong} is not a setting of ${whose}${like(wrong, allowed)}; allowed: ${allowed.join(', ')}`,
     );
   }
+  const ignored = ofTheirs().find((name) => variables[name] && !(name in all));
+  if (ignored !== undefined)
+    throw new ConfigError(
+      `${ignored} is set, and ${whose} does not know it: leave it out; scenarios/own.js does`,
+    );
   try {
     read(all, variables);
   } catch (error) {
     throw new ConfigError((error as Error).message);
   }
+}
+
+/** Settings that only scripts for a pipeline of the user's own have, without names like RATE that others have too. */
+function ofTheirs(): string[] {
+  const others = Object.entries(scripts).filter(([name]) => name !== 'own' && !ownOnly.includes(name));
+  const known = new Set(others.flatMap(([, declared]) => Object.keys(declared())));
+  return Object.keys({ ...arrivals(), ...requested() }).filter((name) => !known.has(name));
 }
 
 /** The comment at the head of a script. */

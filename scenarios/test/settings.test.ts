@@ -3,7 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { arrivals, bodies, broker, every, queue, requested, samples, scripts } from '../lib/declarations.js';
-import { ADDRESSES } from '../run/k6.ts';
+import { ADDRESSES, firstProblem } from '../run/k6.ts';
 import { checkVariables, headOf, isScript, nameOf, rowsOf } from '../run/usage.ts';
 import { k6, place, ROOT } from './harness.ts';
 
@@ -131,6 +131,57 @@ describe('an invalid setting fails with one line', { concurrency: 2 }, () => {
         assert.notEqual(exitCode, 0);
       }),
     );
+  });
+
+  // Regression: one of the two was used, and the other ignored in silence.
+  test('two settings of which one would be ignored', async (t) => {
+    const { env } = await place(t);
+    const body = 'BODY={"id":"{{id}}"}';
+    const profile = 'PROFILE=profiles/smoke.yml';
+    const pairs: [script: string, settings: string[], message: RegExp][] = [
+      ['own.js', ['TOPIC_PREFIX=a/', 'FILTER=b/#'], /^TOPIC_PREFIX and FILTER both say which topics/],
+      [
+        'own.js',
+        ['ID_KEY=meta.id', body],
+        /^ID_KEY is of the default body, and BODY has {{id}} where it belongs/,
+      ],
+      [
+        'push.js',
+        ['ID_KEY=id', 'BODY_FILE=/etc/hostname'],
+        /^ID_KEY is of the default body, and BODY_FILE has/,
+      ],
+      ['own.js', ['BODY_FILE=/etc/hostname', body], /^BODY and BODY_FILE are set: leave out one of them$/],
+      ['own.js', [profile, 'RATE=9'], /^RATE is set, and PROFILE says it: leave out one of them$/],
+      ['own.js', [profile, 'DELIVERIES=2'], /^DELIVERIES is set, and PROFILE says it/],
+      ['sweep.js', [profile, 'CONCURRENCY=3'], /^CONCURRENCY is set, and PROFILE says it/],
+    ];
+    await Promise.all(
+      pairs.map(async ([script, settings, message]) => {
+        const args = ['inspect', '--include-system-env-vars', '--log-format', 'raw'];
+        const given = settings.flatMap((one) => ['-e', one]);
+        const { stderr, exitCode } = await k6([...args, ...given, `scenarios/${script}`], {
+          ...env,
+          ...ADDRESSES,
+          ...(script === 'push.js' && { MQTT_URL: '', WEBSOCKET_URL: 'ws://h' }),
+        });
+        assert.match(firstProblem(stderr).replace(/\s+at .*/, ''), message, `${script} ${settings}`);
+        assert.notEqual(exitCode, 0);
+      }),
+    );
+  });
+
+  test('ID_KEY of the pipeline that is started, whose message has a body of its own', async (t) => {
+    const { env } = await place(t);
+    const args = ['-e', 'ID_KEY=meta.id', '-e', 'BODY={"meta":{"id":"{{id}}"}}', 'scenarios/own.js'];
+    const { MQTT_URL, REDIS_URL } = ADDRESSES;
+    const stack = {
+      ingest: { url: 'http://127.0.0.1:1' },
+      mqtt: { url: MQTT_URL },
+      redis: { url: REDIS_URL },
+    };
+    await writeFile(join(env.STACK_DIR, 'stack.json'), JSON.stringify(stack));
+    const { stderr, exitCode } = await k6(['inspect', '--include-system-env-vars', ...args], env);
+    assert.equal(exitCode, 0, stderr);
   });
 
   test('SAMPLED with a pipeline that writes no trace lists', async (t) => {

@@ -140,6 +140,10 @@ func (o *options) checkMessages() (err error) {
 			return err
 		}
 	}
+	if o.Body != "" && o.ID != defaults().ID {
+		return fmt.Errorf("id (ID_KEY) is of the message that is made without body (BODY), which has {{id}} where it "+
+			"belongs: leave out id, %q", o.ID)
+	}
 	if o.form, err = body.CheckForm(o.IDFormat); err != nil {
 		return err
 	}

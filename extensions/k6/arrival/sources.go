@@ -63,8 +63,12 @@ func (o *options) checkSource() (err error) {
 			return err
 		}
 	}
+	unread := o.checkStamps() // before Check, which sets defaults
 	if err := o.source.Check(o.profile); err != nil {
 		return err
+	}
+	if unread != nil {
+		return unread
 	}
 	if o.MQTT.URL != "" && !o.fromMQTT() { // nothing that is written is ignored
 		if err := o.MQTT.Check(o.profile); err != nil {
@@ -93,6 +97,28 @@ func (o *options) checkSource() (err error) {
 }
 
 func (o *options) fromMQTT() bool { return o.source == receive.Source(&o.MQTT) }
+
+// checkStamps refuses options of stamps without their clock: no stamp would be read.
+func (o *options) checkStamps() error {
+	if o.Redis.URL != "" {
+		return nil
+	}
+	for _, one := range []struct {
+		name  string
+		given bool
+	}{
+		{"stages (STAGES)", len(o.StageNames) > 0},
+		{"webhook.hops (HOPS)", o.Webhook != nil && o.Webhook.Hops != ""},
+		{"websocket.hops (HOPS)", o.WebSocket != nil && o.WebSocket.Hops != ""},
+		{"sse.hops (HOPS)", o.SSE != nil && o.SSE.Hops != ""},
+	} {
+		if one.given {
+			return fmt.Errorf("%s is set, but the clock of its stamps is that of Redis: redis.url (REDIS_URL) is missing",
+				one.name)
+		}
+	}
+	return nil
+}
 
 // checkStages sets the stages of a delivery: up to where the source has it.
 func (o *options) checkStages() (err error) {

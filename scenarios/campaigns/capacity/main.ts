@@ -7,7 +7,7 @@ import { exitAfter } from '../../../pipeline/stack/explain.ts';
 import { against, runEnvironment, settle } from '../../run/against.ts';
 import { inRunDirectory, runName } from '../../run/directory.ts';
 import { ADDRESSES, cameToItsEnd, checkScript, K6Run, onlyVariables, variablesOf } from '../../run/k6.ts';
-
+import { RunOutputs } from '../../run/outputs.ts';
 import { checkVariables, variablesIn } from '../../run/usage.ts';
 import { requests } from './answer.ts';
 import { about, Budget } from './budget.ts';
@@ -67,7 +67,7 @@ async function main(): Promise<number> {
   checkVariables(SCRIPT, args, {
     name: 'npm run capacity',
     settings: names,
-    chooses: ['RATE', 'DURATION'],
+    chooses: ['RATE', 'DURATION', 'RUN_ID'],
   });
   const command = commandOf(SCRIPT, args, process.env.npm_lifecycle_event ?? 'capacity', {
     env: process.env,
@@ -77,6 +77,7 @@ async function main(): Promise<number> {
   const plan = planOf(settings);
   const config = await settle(readConfig(RunConfig));
   const env = (runDir: string) => runEnvironment(config, runDir, command);
+  const outputs = new RunOutputs();
   return inRunDirectory(process.env.RUN_DIR, runName(SCRIPT, config, new Date()), async (dir) => {
     await checkScript(SCRIPT, [], { ...ADDRESSES, ...env(dir) });
     if (
@@ -94,7 +95,8 @@ async function main(): Promise<number> {
           '-e',
           one,
         ]);
-        const k6 = () => new K6Run(SCRIPT, own, env(runDir), 'errors');
+        const { args: outs, env: more } = outputs.next(env(runDir));
+        const k6 = () => new K6Run(SCRIPT, [...own, ...outs], { ...env(runDir), ...more }, 'errors');
         const { code, signal } = await launch(k6);
         stop.throwIfAborted();
         if (!cameToItsEnd({ code, signal }))

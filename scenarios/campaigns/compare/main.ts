@@ -34,6 +34,7 @@ import {
 import { installed } from '../../run/artillery-install.ts';
 import { ArtilleryRun } from '../../run/artillery-run.ts';
 import { K6Run } from '../../run/k6.ts';
+import { RunOutputs } from '../../run/outputs.ts';
 import { requests } from '../capacity/answer.ts';
 import { agreementOf } from './agreement.ts';
 import { findLimit, type Limit } from './limits.ts';
@@ -100,6 +101,7 @@ class Comparison {
   readonly #bin: string;
   /** The command prefix that runs a tool. */
   readonly #within: readonly string[];
+  readonly #outputs = new RunOutputs();
   readonly #stamp = moment();
   readonly #dir: string;
 
@@ -168,7 +170,10 @@ class Comparison {
     const connections = Math.max(CONNECTIONS, Math.ceil(2 * load.rate * roundTrip));
     if (tool === 'k6') {
       const own = { PROFILE: profile, P99: '60000', SENDERS: String(connections) };
-      return () => new K6Run(join(ROOT, 'scenarios/ramp.js'), [], { ...env, ...own }, 'errors', this.#within);
+      const all = { ...env, ...own };
+      const { args, env: more } = this.#outputs.next(all);
+      const script = join(ROOT, 'scenarios/ramp.js');
+      return () => new K6Run(script, args, { ...all, ...more }, 'errors', this.#within);
     }
     const config = {
       phases: phases.map(({ measured: _, ...phase }) => phase),

@@ -14,6 +14,7 @@ import { Remote } from '../../lab/remote.ts';
 import { type Supervision, supervise } from '../../run/against.ts';
 import { runName } from '../../run/directory.ts';
 import { ADDRESSES, cameToItsEnd, checkScript, K6Run } from '../../run/k6.ts';
+import { RunOutputs } from '../../run/outputs.ts';
 import { comparePage } from '../../run/series.ts';
 import { Bare, bottlenecks, carries, type NetworkFigures } from './baseline.ts';
 import { highestHeld } from './hold.ts';
@@ -56,6 +57,7 @@ class Matrix {
   readonly #remote: Remote;
   readonly #supervision: Supervision;
   readonly #results: Result[] = [];
+  readonly #outputs = new RunOutputs();
   #bare: Bare | undefined;
 
   constructor(options: Options, plans: readonly Plan[], remote: Remote, supervision: Supervision) {
@@ -121,7 +123,9 @@ class Matrix {
     const own = { RUN_DIR: runDir, ARRIVAL_COMMAND: commandOf('', process.argv.slice(2), 'matrix') };
     const all = { ...process.env, ...this.#settings, ...own, ...env };
     const { launch, stop } = this.#supervision;
-    const ended = await launch(() => new K6Run(script, [], all, 'errors', this.#remote.within));
+    const outs = this.#outputs.next(all);
+    const k6 = () => new K6Run(script, outs.args, { ...all, ...outs.env }, 'errors', this.#remote.within);
+    const ended = await launch(k6);
     stop.throwIfAborted();
     if (!cameToItsEnd(ended)) throw new Error(`k6 ended with ${ended.signal ?? ended.code}`);
     return readRun(runDir);

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { remove } from '../../../pipeline/test/services.ts';
+import { remove, temporaryDirectory } from '../../../pipeline/test/services.ts';
 import { shownRun } from '../../../reports/render.ts';
 import { assertAllArrived, node, type Pipeline, ROOT, readRun } from '../harness.ts';
 
 /** Needs a pipeline without other load. */
 export function capacity(pipeline: Pipeline): void {
-  test('capacity: tries and confirms a rate, writes a report and ends', async () => {
+  test('capacity: tries and confirms a rate, writes a report and ends', async (t) => {
     const settings = [
       'P99=60000',
       'LOWEST=50',
@@ -19,10 +19,12 @@ export function capacity(pipeline: Pipeline): void {
       'MINUTES=10',
     ];
     const args = settings.flatMap((setting) => ['-e', setting]);
-    const { exitCode, stdout, all } = await node(
-      ['scenarios/campaigns/capacity/main.ts', ...args],
-      pipeline.env,
-    );
+    const outs = await temporaryDirectory();
+    t.after(() => remove(outs));
+    const { exitCode, stdout, all } = await node(['scenarios/campaigns/capacity/main.ts', ...args], {
+      ...pipeline.env,
+      K6_OUT: `json=${outs}/points.json`,
+    });
     const tried = [
       ...stdout.matchAll(
         /^ +50 requests\/s {2}1 s .* (held|(?:not held|undecided): .*?)( · about .+ left)?$/gm,
@@ -30,6 +32,9 @@ export function capacity(pipeline: Pipeline): void {
     ].map(([, what]) => what);
     assert.match(stdout, /^search {2}about [\d.]+ (s|min), at most 10 min \(MINUTES\)$/m);
     assert.ok(tried.length >= 2, all);
+    // Regression: each run replaced the output of the one before.
+    const files = tried.map((_, i) => `points-run-${i + 1}.json`);
+    assert.deepEqual((await readdir(outs)).sort(), files.sort());
     // On a busy machine the rate may not hold; then the answer says so.
     const held = tried.at(-1) === 'held';
     assert.equal(exitCode, held ? 0 : 99, all);

@@ -211,6 +211,29 @@ func TestBodiesThatAreTooLongAreRefused(t *testing.T) {
 	assert.Zero(t, h.bytes())
 }
 
+// Regression: an id in gzip was not found, and the message was lost without a reason.
+func TestACallInAContentCodingIsRefusedByName(t *testing.T) {
+	t.Parallel()
+	h := open(t, usual)
+	call := func(encoding string, n int) int {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.at,
+			strings.NewReader(fmt.Sprintf(`{"id":"run.1.%d"}`, n)))
+		require.NoError(t, err)
+		r.Header.Set("Content-Encoding", encoding)
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		return answer.StatusCode
+	}
+	for _, encoding := range []string{"gzip", "br", "gzip, identity"} {
+		assert.Equal(t, http.StatusUnsupportedMediaType, call(encoding, 1), encoding)
+	}
+	h.await("content coding")
+	assert.Zero(t, h.Ledger.Deliveries())
+	assert.Equal(t, http.StatusNoContent, call("Identity", 1))
+	assert.Equal(t, 1, h.Ledger.Deliveries())
+}
+
 func TestAllBodiesTogetherAreBounded(t *testing.T) {
 	t.Parallel()
 	most := usual

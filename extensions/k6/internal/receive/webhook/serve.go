@@ -97,6 +97,7 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.calls.Store(false)
+	coding := r.Header.Get("Content-Encoding")
 	switch {
 	case r.URL.Path != l.options.Path:
 		l.deny(w, http.StatusNotFound, "other path", r.Method+" "+r.URL.Path)
@@ -112,9 +113,9 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "POST, PUT, PATCH, OPTIONS")
 		l.deny(w, http.StatusMethodNotAllowed, "other method", r.Method+" "+r.URL.Path)
 		return
-	case receive.Coded(r.Header.Get("Content-Encoding")):
+	case receive.Coded(coding):
 		l.deny(w, http.StatusUnsupportedMediaType, "content coding",
-			r.Header.Get("Content-Encoding")+": let the pipeline send its calls as they are")
+			coding+": let the pipeline send its calls as they are")
 		return
 	}
 	call := c.place.Begin()
