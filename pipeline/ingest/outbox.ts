@@ -1,4 +1,5 @@
 import type { Message, MessageQueue } from '../queue/queue.ts';
+import { largeIn } from '../queue/store.ts';
 import type { IngestCounters } from './counters.ts';
 
 /** The most messages of a write, unless one request has more: the queue serves nobody else meanwhile. */
@@ -91,8 +92,8 @@ interface LaneEvents<Ticket> {
 /**
  * The messages of a shard: collects them, and those that come during a write, and writes them together: one write at a time. Without a time to
  * linger it writes the messages of an event-loop turn; if a turn brought several requests, it also waits for the next turn,
- * as a write costs the queue as much as dozens of messages. It never divides the messages of a request. admission.ts bounds what
- * it holds.
+ * as a write costs the queue as much as dozens of messages. It never divides the messages of a request. A request with a large message
+ * is written alone, so that no other one shares its refusal. admission.ts bounds what it holds.
  */
 class Lane<Ticket> {
   readonly #queue: Pick<MessageQueue, 'append'>;
@@ -101,8 +102,8 @@ class Lane<Ticket> {
   readonly #events: LaneEvents<Ticket>;
   #messages: Message[] = [];
   #tickets: Ticket[] = [];
-  /** The number of messages of each ticket. */
-  #sizes: number[] = [];
+  /** The number of messages of each ticket, and whether one is so large that Redis may refuse it. */
+  #sizes: Size[] = [];
   /** A write is in progress, or scheduled. */
   #busy = false;
   /** The turn before brought several requests. */
@@ -128,7 +129,7 @@ class Lane<Ticket> {
   add(ticket: Ticket, messages: readonly Message[]): void {
     for (const message of messages) this.#messages.push(message);
     this.#tickets.push(ticket);
-    this.#sizes.push(messages.length);
+    this.#sizes.push({ messages: messages.length, isLarge: largeIn(messages.map(({ body }) => body)) > 0 });
     this.#count.unanswered += messages.length;
     if (!this.#busy) this.#schedule();
   }
@@ -155,9 +156,10 @@ class Lane<Ticket> {
         this.#settle(write, undefined);
       },
       (error: Error) => {
-        this.#events.failed(error);
-        // What came meanwhile has not left, and would only wait for the same.
-        const waiting = this.#takeAll();
+        const isLarge = write.sizes[0]?.isLarge ?? false;
+        if (!isLarge) this.#events.failed(error);
+        // What came meanwhile has not left, and would only wait for the same, but for a refusal of what is too large.
+        const waiting = isLarge ? NOTHING : this.#takeAll();
         this.#count.unanswered -= write.messages.length + waiting.messages.length;
         write.tickets.push(...waiting.tickets);
         this.#settle(write, error);
@@ -173,11 +175,13 @@ class Lane<Ticket> {
 
   /** The oldest requests, as many as fit into a write. */
   #take(): Batch<Ticket> {
-    if (this.#messages.length <= WRITE_MESSAGES) return this.#takeAll();
-    let requests = 1;
-    let messages = this.#sizes[0] as number;
-    for (; messages + (this.#sizes[requests] as number) <= WRITE_MESSAGES; requests++) {
-      messages += this.#sizes[requests] as number;
+    let requests = 0;
+    let messages = 0;
+    for (const size of this.#sizes) {
+      if (requests > 0 && (size.isLarge || messages + size.messages > WRITE_MESSAGES)) break;
+      requests++;
+      messages += size.messages;
+      if (size.isLarge) break;
     }
     return {
       messages: this.#messages.splice(0, messages),
@@ -199,5 +203,12 @@ class Lane<Ticket> {
 interface Batch<Ticket> {
   messages: Message[];
   tickets: Ticket[];
-  sizes: number[];
+  sizes: Size[];
 }
+
+interface Size {
+  messages: number;
+  isLarge: boolean;
+}
+
+const NOTHING = { messages: [], tickets: [] };

@@ -49,6 +49,31 @@ test('an outbox that does not linger writes a single message in the same turn', 
   assert.deepEqual(writes, [1]);
 });
 
+// Regression: Redis refused one client's body, and what others had sent at the same time was refused with it.
+test("a large message is written alone and in its order, and its refusal is nobody else's", async () => {
+  const [writes, settled] = [[] as string[][], [] as [ticket: string, failed: boolean][]];
+  const append = async (messages: readonly Message[]) => {
+    writes.push(messages.map(({ target }) => target));
+    if (messages.some(({ body }) => body.length > 1_048_576)) throw new Error('the value is too large');
+    return 0;
+  };
+  const box = new Outbox<string>({ append, shardFor: () => 0 }, noCounts(), 0, {
+    written: () => {},
+    failed: assert.fail,
+    settled: (ticket, _, failure) => void settled.push([ticket, failure !== undefined]),
+  });
+  for (const target of ['a', 'b', 'LARGE', 'c', 'd']) {
+    const body = target === 'LARGE' ? 'x'.repeat(1_048_577) : '{}';
+    box.add(target, [{ body, target, stamps: '', trace: '' }]);
+  }
+  while (settled.length < 5) await turn();
+  assert.deepEqual(writes, [['a', 'b'], ['LARGE'], ['c', 'd']]);
+  assert.deepEqual(
+    settled.filter(([, failed]) => failed),
+    [['LARGE', true]],
+  );
+});
+
 // Regression: one of three nodes of a Redis Cluster was away, and half of the requests for the others got 503.
 test("a shard that fails or hangs is nobody else's: each request is settled with the shards of its own messages", async () => {
   const writes = new Map<number, PromiseWithResolvers<number>>();

@@ -379,7 +379,7 @@ export interface RunOptions {
   /**
    * Part of every id: 4 to 32 small letters and digits, new for each run. Default: random. Required for several k6 instances of one run,
    * each with its `--execution-segment` of one `--execution-segment-sequence` on its command line. They send what one would, at the same
-   * times, each to its own topics (`<prefix><target>/<generator>/<number>`, unless `mqtt.filter` is set), and begin together, by the clock
+   * times, each to its own topics (`<prefix><target>/<generator>/<number>`, unless `mqtt.filter` is set or targets have names), and begin together, by the clock
    * of Redis. `senders`, `vus` and `publishers.connections` count all instances. Each writes its report to `generator-<number>` of the
    * run's directory; `k6 x arrival merge` merges them.
    */
