@@ -29,9 +29,9 @@ func newSpans(gs *state.GlobalState) *cobra.Command {
 		Use:   "spans <run.json|directory> [file]...",
 		Short: "Join spans with a run: those exported elsewhere, or its own with other marks",
 		Long: `Makes stages of the sampled messages of a run with SPANS. The spans are those in the files: OTLP in JSON, as the
-collector's file exporter writes it, Tempo's JSON or Jaeger's, each also with gzip. Without files they are those that
-came to the run's endpoint (spans.ndjson.gz). They replace the run's spans in its run.json, summary.json, summary.md
-and page, each written atomically.
+collector's file exporter writes it, Tempo's JSON or Jaeger's, each also with gzip or zstd. Without files they are
+those that came to the run's endpoint (spans.ndjson.gz). They replace the run's spans in its run.json, summary.json,
+summary.md and page, each written atomically.
 
 --suggest changes nothing. It proposes spans.marks, as JSON for --marks or a script, from the spans of the run's
 messages, or of all traces if there is no run.

@@ -45,7 +45,7 @@ func openPlain(path string) (f *os.File, size int64, err error) {
 }
 
 // OpenStream opens a file that is read piece by piece, as it may be larger than memory: a plain one, inflated if it is
-// gzip. Reading more than any such file has is an error.
+// gzip or zstd. Reading more than any such file has is an error.
 func OpenStream(path string) (io.ReadCloser, error) {
 	f, _, err := openPlain(path)
 	if err != nil {
@@ -58,6 +58,11 @@ func OpenStream(path string) (io.ReadCloser, error) {
 			_ = f.Close()
 			return nil, fmt.Errorf("%s is no gzip: %w", path, err)
 		}
+	} else if inflated, err := fromZstd(data); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("%s is no zstd: %w", path, err)
+	} else if inflated != nil {
+		from = inflated
 	}
 	return &bounded{from, f, limitStreamBytes}, nil
 }

@@ -26,8 +26,8 @@ type Exported = []*tracepb.ResourceSpans
 // ErrCut is the error of a file that ends within an object, as a killed collector leaves it. All before it is taken.
 var ErrCut = errors.New("ends in the middle of an object; what is before it is used")
 
-// ReadExported hands the spans of a file to take. It reads JSON, also with gzip: OTLP, in as many objects as there are
-// (the collector's file exporter), Tempo's form of it, and Jaeger's.
+// ReadExported hands the spans of a file to take. It reads JSON, also with gzip or zstd: OTLP, in as many objects as
+// there are (the collector's file exporter), Tempo's form of it, and Jaeger's.
 func ReadExported(path string, take func(Exported)) error {
 	f, err := report.OpenStream(path)
 	if err != nil {
@@ -55,19 +55,16 @@ func ReadExported(path string, take func(Exported)) error {
 
 // recognize skips a byte order mark, and refuses by name what is no JSON object.
 func recognize(text *bufio.Reader) error {
-	zstd := []byte{0x28, 0xB5, 0x2F, 0xFD}
 	head, _ := text.Peek(64) // an error comes again when it is read
 	if mark := []byte("\xEF\xBB\xBF"); bytes.HasPrefix(head, mark) {
 		_, _ = text.Discard(len(mark))
 		head = head[len(mark):]
 	}
-	const allowed = "; allowed: JSON of OTLP, Tempo or Jaeger, also with gzip"
+	const allowed = "; allowed: JSON of OTLP, Tempo or Jaeger, also with gzip or zstd"
 	head = bytes.TrimLeft(head, " \t\r\n")
 	switch {
 	case len(head) == 0 || head[0] == '{' || bytes.HasPrefix(head, []byte("null")):
 		return nil
-	case bytes.Contains(head[:min(len(head), 8)], zstd): // the collector writes the size of each block before it
-		return errors.New("is compressed with zstd: decompress it, or export without compression" + allowed)
 	case head[0] == '[':
 		return errors.New("is a list of JSON, as Zipkin's, and no object" + allowed)
 	case head[0] < ' ' || head[0] >= 0x80:

@@ -4,6 +4,7 @@ package spans
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -269,14 +271,56 @@ func TestWithoutMarksTheSlowestAreListedAllTheSame(t *testing.T) {
 	assert.InDelta(t, 1.6, d.Slowest[0].ArrivalMS, 1e-9)
 }
 
+// framed is what the collector's file exporter writes with compression: the size of each export, and its zstd.
+func framed(t *testing.T, exports ...string) (all string) {
+	t.Helper()
+	for _, text := range exports {
+		packed := zstded(t, text)
+		all += string(binary.BigEndian.AppendUint32(nil, uint32(len(packed)))) + packed
+	}
+	return all
+}
+
+func zstded(t *testing.T, text string) string {
+	t.Helper()
+	writer, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, writer.Close()) }()
+	return string(writer.EncodeAll([]byte(text), nil))
+}
+
+func TestFilesInZstdAreRead(t *testing.T) {
+	t.Parallel()
+	one := func(id string) string {
+		return inHexadecimal(t, made{service: "api", id: id, kind: server, from: 1, to: 2}.in(trace{1})[0])
+	}
+	first, second := `{"resourceSpans":[`+one("a")+`]}`, `{"resourceSpans":[`+one("b")+"]}\n"
+	for name, text := range map[string]string{
+		"collector": framed(t, first, second), "whole": zstded(t, first+second),
+		"frames": zstded(t, first) + zstded(t, second),
+	} {
+		path, spans := filepath.Join(t.TempDir(), "spans"), 0
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		require.NoError(t, ReadExported(path, func(all Exported) { spans += len(all) }), name)
+		assert.Equal(t, 2, spans, name)
+		if name == "collector" { // as a killed one leaves it
+			require.NoError(t, os.WriteFile(path, []byte(text[:len(text)-3]), 0o600))
+			spans = 0
+			require.ErrorIs(t, ReadExported(path, func(all Exported) { spans += len(all) }), ErrCut)
+			assert.Equal(t, 1, spans)
+		}
+	}
+}
+
 // Regression: these were "byte 0: invalid character", and a byte order mark was refused.
 func TestFilesOfOtherFormsAreRefusedByName(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"\x28\xB5\x2F\xFD\x00":             "zstd",
-		"\x00\x00\x01\x02\x28\xB5\x2F\xFD": "zstd",
-		"\x0a\x9c\x01":                     "proto",
-		" [{\"traceId\": \"1\"}]":          "Zipkin",
+		"\x28\xB5\x2F\xFD\x00":                 "in the middle",
+		"\x00\x00\x00\x05\x28\xB5\x2F\xFD\x00": "in the middle",
+		framed(t, "\x0a\x9c\x01"):              "proto",
+		"\x0a\x9c\x01":                         "proto",
+		" [{\"traceId\": \"1\"}]":              "Zipkin",
 	} {
 		path := filepath.Join(t.TempDir(), "spans")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))

@@ -20,4 +20,5 @@ func TestAStreamInAContentCodingIsRefusedByName(t *testing.T) {
 	assert.ErrorContains(t, l.accept("SSE_URL", answer("gzip")), "gzip")
 	assert.ErrorContains(t, l.accept("SSE_URL", answer("br")), "br")
 	assert.NoError(t, l.accept("SSE_URL", answer("identity")))
+	assert.NoError(t, l.accept("SSE_URL", answer("Identity")))
 }
