@@ -6,6 +6,8 @@ const OWN_FILES = 128;
 
 /** How many files this process may have open at once, connections among them; undefined: the system sets no limit. */
 export function openFilesLimit(): number | undefined {
+  // Else each open socket's addresses are looked up by name, and the process waits for that.
+  Object.assign(process.report, { excludeNetwork: true });
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft: unknown } } };
   const limit = userLimits?.open_files?.soft;
   return typeof limit === 'number' ? limit : undefined;

@@ -159,9 +159,8 @@ export class Admission {
       } catch (error) {
         // The next round asks again. That the queue is away shows elsewhere.
         this.#blind = true;
-        if (this.#queue.away !== undefined || this.#queue.isDisconnection(error as Error))
-          this.#tell(undefined);
-        else this.#tell(this.#queue.explain(error as Error).problem);
+        if (this.#queue.away === undefined && !this.#queue.isDisconnection(error as Error))
+          this.#tell(this.#queue.explain(error as Error).problem);
       }
       asking = false;
     };

@@ -1,5 +1,5 @@
+import { largeIn } from '../queue/entry-size.ts';
 import type { Message, MessageQueue } from '../queue/queue.ts';
-import { largeIn } from '../queue/store.ts';
 import type { IngestCounters } from './counters.ts';
 
 /** The most messages of a write, unless one request has more: the queue serves nobody else meanwhile. */
@@ -102,7 +102,7 @@ class Lane<Ticket> {
   readonly #events: LaneEvents<Ticket>;
   #messages: Message[] = [];
   #tickets: Ticket[] = [];
-  /** The number of messages of each ticket, and whether one is so large that Redis may refuse it. */
+  /** The number of messages of each ticket, and whether one is so large that the queue may refuse it. */
   #sizes: Size[] = [];
   /** A write is in progress, or scheduled. */
   #busy = false;

@@ -13,6 +13,17 @@ const LEAST_BYTES = 16_384;
 /** ms until a claim may be twice as large again. */
 const GROW_MS = 60_000;
 
+/** The least that Redis' proto-max-bulk-len can be: it takes any value of so many bytes. */
+const LARGE_BYTES = 1_048_576;
+
+/** The bytes of the largest of these values, if it has more than any queue takes; else 0. */
+export function largeIn(values: readonly string[]): number {
+  // A character has 3 bytes at most.
+  const long = values.filter(({ length }) => 3 * length > LARGE_BYTES);
+  const most = Math.max(0, ...long.map((value) => Buffer.byteLength(value)));
+  return most > LARGE_BYTES ? most : 0;
+}
+
 /** Estimates the size of entries from the last claims: Redis' COUNT is in entries, whatever they hold. */
 export class EntrySize {
   /** Bytes of one claim, unless an answer broke the connection. */
@@ -31,7 +42,7 @@ export class EntrySize {
    */
   constructor(messages = ENTRY_FRAMES, readers = 1, now = () => performance.now()) {
     this.#messages = messages;
-    this.#most = CLAIM_BYTES / readers;
+    this.#most = Math.floor(CLAIM_BYTES / readers); // recover.lua cuts an entry there: whole bytes
     this.#limit = this.#most;
     this.#bytes = this.#most / FIRST;
     this.#now = now;

@@ -149,13 +149,14 @@ export class ListQueue extends RedisQueue {
     held: readonly Entry[],
     onReturn: (entries: readonly Entry[], how: Return) => void = () => {},
   ): Promise<void> {
-    // The oldest last, as BRPOP takes from that end.
+    // The oldest last, as LMOVE takes from that end.
     const backwards = held.toReversed();
     const parts = Array.from({ length: Math.ceil(backwards.length / BACK_AT_ONCE) }, (_, n) =>
       backwards.slice(n * BACK_AT_ONCE, (n + 1) * BACK_AT_ONCE),
     );
     // What a claim in progress brings is held then.
     const unseen = this.#failed && !this.#claiming ? this.#leave(consumer) : undefined;
+    unseen?.catch(() => {}); // it is awaited below, unless what is held cannot be given back either
     // All are written at once, in this order: a Redis that does not answer now may take them later.
     await everyone(parts, async (part) => {
       const written = this.away === undefined;

@@ -1,6 +1,7 @@
 import type { Problem } from '../common/readiness.ts';
 import type { Connection, QueueOptions } from './connection.ts';
 import { DeadLetters, type Letters } from './dead-letters.ts';
+import { largeIn } from './entry-size.ts';
 import type { Keys, QueueKeys } from './keys.ts';
 import { isDisconnection, problemOf } from './problems.ts';
 import {
@@ -14,7 +15,7 @@ import {
   UnusableQueue,
 } from './queue.ts';
 import type { Reader } from './reader.ts';
-import { largeIn, Store } from './store.ts';
+import { Store } from './store.ts';
 
 /** A queue in Redis. The kinds differ in where they keep messages there, and how. */
 export abstract class RedisQueue implements MessageQueue {

@@ -14,17 +14,6 @@ const OLDEST_REDIS = 7;
 /** ms that a record of the broker stays. */
 const RECORD_MS = 10_000;
 
-/** The least that Redis' proto-max-bulk-len can be: it takes any value of so many bytes. */
-const LARGE_BYTES = 1_048_576;
-
-/** The bytes of the largest of these values, if it has more than any Redis takes; else 0. */
-export function largeIn(values: readonly string[]): number {
-  // A character has 3 bytes at most.
-  const long = values.filter(({ length }) => 3 * length > LARGE_BYTES);
-  const most = Math.max(0, ...long.map((value) => Buffer.byteLength(value)));
-  return most > LARGE_BYTES ? most : 0;
-}
-
 /** Why a Redis must not get messages. */
 export interface Unfit {
   why: string;
@@ -167,7 +156,7 @@ export class Store {
   }
 
   /**
-   * Writes values of more than {@link LARGE_BYTES}, by a connection of their own: Redis closes that of a value above its
+   * Writes large values by a connection of their own: Redis closes that of a value above its
    * proto-max-bulk-len, and with it ends all other writes there.
    */
   async writeLarge<T>(bytes: number, write: (redis: Connection) => Promise<T>): Promise<T> {

@@ -119,15 +119,19 @@ export class Claimer {
     const { queue, consumer, leaseMs, holdings, wants, onClaim, troubles } = this.#options;
     const stopping = this.#stopping.signal;
     while (!stopping.aborted || holdings.messages > 0) {
+      let part = 'renew';
       try {
         await this.#renew();
+        troubles.done('leases', part);
+        part = 'recover';
         await this.#inTurn(async () => {
           const size = stopping.aborted ? 0 : wants();
-          if (size > 0) onClaim(await queue.recover(consumer, leaseMs, size));
+          if (size <= 0) return;
+          onClaim(await queue.recover(consumer, leaseMs, size));
+          troubles.done('leases', part);
         });
-        troubles.done('leases');
       } catch (error) {
-        troubles.failed('leases', error as Error);
+        troubles.failed('leases', error as Error, { part });
         // What was taken over may be ours by now.
         this.#unseen = true;
       }

@@ -81,8 +81,8 @@ export class Relay {
       },
       onGone: (of, buried) => {
         if (buried) this.#count.dead_lettered++;
-        for (const held of of.messages) this.#refused.delete(held);
         this.#holdings.drop(of);
+        this.#forgetRefused();
         this.#claimer.wake();
       },
       troubles,
@@ -147,6 +147,7 @@ export class Relay {
   giveUp(ids: readonly string[]): string[] {
     const given = this.#holdings.giveUp(ids);
     this.#publisher.forget();
+    this.#forgetRefused();
     this.#claimer.wake();
     return given;
   }
@@ -251,6 +252,12 @@ export class Relay {
   /** A message that the broker did not take for now waits no longer. */
   #unrefuse(held: Held): void {
     this.#refused.delete(held);
+    this.#forgetRefused();
+  }
+
+  /** What another relay has now, or is a dead letter, waits for the broker no longer. */
+  #forgetRefused(): void {
+    for (const held of this.#refused) if (held.of.gone) this.#refused.delete(held);
     if (this.#refused.size === 0) this.#refusals.end();
   }
 }

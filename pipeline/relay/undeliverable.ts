@@ -69,7 +69,7 @@ export class Undeliverable {
 
   /** Before a suspect is published alone: resolves with whether to publish it. */
   async suspect(held: Held, brokerReason: string): Promise<boolean> {
-    const { queue, consumer, deliveries, troubles } = this.#options;
+    const { queue, consumer, deliveries } = this.#options;
     const { of, frame } = held;
     const reason =
       of.entry.reason || `each attempt ended with a broken connection or a dead relay: ${brokerReason}`;
@@ -82,8 +82,8 @@ export class Undeliverable {
     // For an entry of several messages no attempt is recorded: the next relay divides it, and records them.
     if (of.size === 1) {
       const { id } = of.entry;
-      const attempt = queue.attempt(consumer, id, held.deliveries);
-      await attempt.catch((error) => troubles.failed('letters', error, { part: id }));
+      // Without the record the next relay makes one attempt more.
+      await queue.attempt(consumer, id, held.deliveries).catch(() => {});
     }
     return true;
   }
