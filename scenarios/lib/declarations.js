@@ -146,13 +146,13 @@ export const requested = () => ({
 });
 /** SENDERS of scripts whose native senders grow by themselves. */
 const senders = () => ({
-  SENDERS: count('', '', 'requests under way at most (as RATE needs, up to 4096)', {
+  SENDERS: count('', '', 'requests under way at most (as RATE needs, up to 4000)', {
     max: 10_000,
   }),
 });
 /** CONNECTIONS of scripts that have the same limit under that name. */
 const connections = (/** @type {string} */ more = '') =>
-  count('', '', `HTTP connections at most (as RATE needs, up to 4096)${more}`, {
+  count('', '', `HTTP connections at most (as RATE needs, up to 4000)${more}`, {
     max: 10_000,
   });
 const timeout = () => seconds(10, 'that a request may take', DAY);

@@ -187,8 +187,9 @@ func (o *options) checkNames() error {
 // DNS, the canary.
 const spareFiles = 64
 
-// sendersUsual is the limit of the senders where a script sets none.
-const sendersUsual = 4096
+// sendersUsual is the limit of the senders where a script sets none. The ingest of this repository takes 4,096
+// connections, and the canary has one.
+const sendersUsual = 4000
 
 // bodiesMost bounds the bytes that the senders keep, and bodyLeast is what one keeps of small requests.
 const (

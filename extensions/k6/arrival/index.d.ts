@@ -190,7 +190,7 @@ export interface RunOptions {
   /**
    * Requests under way at most, 1 to 10,000, with `send()` and `pump()` in the open model. Where all VUs wait for answers, more senders
    * join them, without VUs, so that requests go out when they are due. Default: what the highest rate needs if each request takes the
-   * whole `timeout`, up to 4,096 and to the limit of open files. With `next()` there are as many as `senders`.
+   * whole `timeout`, up to 4,000 and to the limit of open files. With `next()` there are as many as `senders`.
    */
   maxSenders?: number;
   /** Requests in flight of each sender with `pump()`, 1 to 10,000. Default 1. */

@@ -51,7 +51,7 @@ export class Load {
   ): Promise<Load> {
     const [command = K6, ...before] = [...within, K6];
     const args = [...before, 'run', '-q', '--log-format', 'raw', '--no-color', SCRIPT];
-    const load = JSON.stringify({ senders: 128, batch: 1, fill: 0, ...options });
+    const load = JSON.stringify({ senders: 128, maxSenders: 128, batch: 1, fill: 0, ...options });
     const env = { ...QUIET, GOGC: '400', RUN_DIR: dir, FAULT_LOAD: load };
     return new Load(dir, await Supervised.start({ name: 'k6', command, args, env }, { logs }));
   }

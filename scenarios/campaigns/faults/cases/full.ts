@@ -20,7 +20,7 @@ export const fullCases: Case[] = [
     async play(scene) {
       const rig = await scene.rig({ ingest: SHARDS, relay: { ...SHARDS, RELAY_LEASE_MS: String(LEASE_MS) } });
       for (const relay of rig.relays) relay.signal('SIGSTOP');
-      const load = await scene.load(rig, { idle: '60s', senders: 32 }, 10);
+      const load = await scene.load(rig, { idle: '60s', senders: 32, maxSenders: 32 }, 10);
       await until(async () => (await rig.depth()) > 1000, 'messages wait');
       await scene.harm(() => fill(rig));
       await scene.harm(() => until(async () => (await rig.post()).status === 503, 'the ingest refuses'));
@@ -53,7 +53,7 @@ export const fullCases: Case[] = [
     async play(scene) {
       const grace = 1000;
       const rig = await scene.rig({ ingest: LIST, relay: { ...LIST, RELAY_GRACE_MS: String(grace) } });
-      const load = await scene.load(rig, { idle: '60s', senders: 32 }, 8);
+      const load = await scene.load(rig, { idle: '60s', senders: 32, maxSenders: 32 }, 8);
       await load.flowing(2);
       for (const link of rig.link.relayBroker) await link.cut();
       await until(async () => (await rig.depth()) >= scene.scale.rate / 2, 'messages wait for the broker');

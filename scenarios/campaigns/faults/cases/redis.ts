@@ -138,6 +138,7 @@ export const redisCases: Case[] = [
       const load = await rig.load(Math.ceil(rate / 10), Math.max(6, Math.ceil(messages / rate)), {
         batch: 10,
         senders: 512,
+        maxSenders: 512,
       });
       const run = await scene.settle(load, 'rejected');
       const p50 = (stage: string) => latencyOf(run.latency, stage).p50 ?? Number.NaN;
