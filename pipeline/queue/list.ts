@@ -11,7 +11,7 @@ import { RedisQueue } from './redis-queue.ts';
 const BACK_AT_ONCE = 1000;
 
 /** ms that what a dead relay had taken stays; the count of what it had seen stays twice as long. */
-const STAYS_MS = 600_000;
+const STAYS_MS = 86_400_000;
 /** Messages, bytes and ms until what was seen is removed from Redis, if they are taken one by one. */
 const SEEN_MOST = 100;
 const SEEN_BYTES = 1_048_576;
