@@ -103,6 +103,20 @@ for (const command of ['xadd', 'xack', 'xdel']) {
   });
 }
 
+// Regression: the consumer group lost the entry, which stayed in the queue: no relay would get it again.
+test('without the right to XDEL no message is acknowledged, and the error names it', async (t) => {
+  const queue = await open(t);
+  await queue.append(messages('0'));
+  const held = await claimed(queue, 'one', 1);
+  const pending = async () => ((await redis.xpending('arrival:messages', 'relays')) as [number])[0];
+  await forbid('-xdel');
+  assert.match((await insist(() => queue.acknowledge(held))) ?? '', /xdel/i);
+  assert.equal(await pending(), 1);
+  await forbid('+xdel', '-xlen');
+  await queue.acknowledge(held);
+  assert.deepEqual([await pending(), ...(await lengths())], [0, 0, 0]);
+});
+
 for (const [kind, command] of [
   ['stream', 'xadd'],
   ['stream', 'xdel'],
