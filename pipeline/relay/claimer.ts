@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CALL_ENTRIES, type Claim, type MessageQueue } from '../queue/queue.ts';
 import type { Holdings } from './holdings.ts';
-import type { Troubles } from './troubles.ts';
+import type { Troubles, Work } from './troubles.ts';
 
 const RETRY_MS = 50;
 const RETRY_MAX_MS = 2000;
@@ -119,19 +119,19 @@ export class Claimer {
     const { queue, consumer, leaseMs, holdings, wants, onClaim, troubles } = this.#options;
     const stopping = this.#stopping.signal;
     while (!stopping.aborted || holdings.messages > 0) {
-      let part = 'renew';
+      let work: Work = 'leases';
       try {
         await this.#renew();
-        troubles.done('leases', part);
-        part = 'recover';
+        troubles.done(work);
+        work = 'takeovers';
         await this.#inTurn(async () => {
           const size = stopping.aborted ? 0 : wants();
           if (size <= 0) return;
           onClaim(await queue.recover(consumer, leaseMs, size));
-          troubles.done('leases', part);
+          troubles.done(work);
         });
       } catch (error) {
-        troubles.failed('leases', error as Error, { part });
+        troubles.failed(work, error as Error);
         // What was taken over may be ours by now.
         this.#unseen = true;
       }

@@ -12,6 +12,7 @@ import { Relay } from './relay.ts';
 
 const WITHIN_MS = 30_000;
 const NOT_AUTHORIZED = 0x87;
+const QUOTA_EXCEEDED = 0x97;
 
 test('relay and ingest say no word of Redis: their queue does', () => {
   for (const folder of ['relay', 'ingest']) {
@@ -28,15 +29,21 @@ test('relay and ingest say no word of Redis: their queue does', () => {
 /** @param refuses a body that the broker takes from nobody */
 function relayOf(server: MemoryServer, consumer: string, refuses = '') {
   const published: string[] = [];
+  const lines: string[] = [];
+  const log = openLog('silent');
+  const note = (line: string) => lines.push(line);
+  Object.assign(log, { info: note, warn: note });
   const broker = {
     up: true,
+    /** Its answer to messages that it takes from nobody. */
+    refusal: NOT_AUTHORIZED,
     reason: '',
     receiveMaximum: 100,
     maximumPacketSize: Number.POSITIVE_INFINITY,
     publish({ payload }: Publication, answered: (reasonCode: number) => void) {
       const body = String(payload);
       published.push(body);
-      setImmediate(answered, body === refuses ? NOT_AUTHORIZED : 0);
+      setImmediate(answered, body === refuses ? this.refusal : 0);
     },
     together: (publish: () => void) => publish(),
     break: () => {},
@@ -48,7 +55,7 @@ function relayOf(server: MemoryServer, consumer: string, refuses = '') {
     qos: 1,
     now: () => 0,
     consumer,
-    log: openLog('silent'),
+    log,
     batch: 100,
     window: 100,
     memory: 1e9,
@@ -56,7 +63,7 @@ function relayOf(server: MemoryServer, consumer: string, refuses = '') {
     leaseMs: 100,
     deliveries: 2,
   });
-  return { relay, queue, published };
+  return { relay, queue, published, broker, lines };
 }
 
 const message = (body: string) => ({ body, target: 'a', stamps: '' });
@@ -88,4 +95,31 @@ test("a relay takes over a dead relay's messages from a queue of another kind", 
   await eventually(async () => (await heir.queue.depth()) === 0, 'an empty queue', WITHIN_MS);
   assert.equal(heir.relay.counters.recovered, 2);
   await heir.relay.stop(WITHIN_MS);
+});
+
+// Regression: it was a problem until the broker came back, as nothing was claimed meanwhile.
+for (const work of ['claim', 'recover'] as const) {
+  test(`a ${work} that failed is no problem while the broker is away`, async (t) => {
+    const { relay, queue, broker } = relayOf(new MemoryServer(), 'one');
+    queue[work] = () => Promise.reject(new Error('it gives nothing'));
+    relay.start();
+    t.after(() => relay.stop(0));
+    await eventually(() => relay.problems.length === 1, 'a problem', WITHIN_MS);
+    broker.up = false;
+    assert.deepEqual(relay.problems, []);
+  });
+}
+
+// Regression: the episode had no end, and the next one no begin.
+test('the broker refuses nothing any more when another relay has the message', async (t) => {
+  const { relay, queue, broker, lines } = relayOf(new MemoryServer(), 'one', '"bad"');
+  broker.refusal = QUOTA_EXCEEDED;
+  await queue.append([message('"bad"')]);
+  relay.start();
+  t.after(() => relay.stop(0));
+  await eventually(() => relay.problems.length === 1, 'a refusal', WITHIN_MS);
+  broker.up = false;
+  const ids = relay.held.map(({ entry }) => entry.id);
+  assert.deepEqual(relay.giveUp(ids), ids);
+  assert.match(lines.at(-1) ?? '', /takes messages again/);
 });

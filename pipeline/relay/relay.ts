@@ -9,11 +9,15 @@ import { type Held, type HeldEntry, hold } from './held.ts';
 import { Holdings } from './holdings.ts';
 import { type RelayCounters, type RelayOptions, relayDurations } from './options.ts';
 import { Publisher } from './publisher.ts';
-import { Troubles } from './troubles.ts';
+import { Troubles, type Work } from './troubles.ts';
 import { Undeliverable } from './undeliverable.ts';
 
 /** ms that a shard may be without a read: it takes as long to try again after an outage of all. */
 const UNREAD_MS = 4000;
+
+/** What a relay does with the queue to get messages, and with those that it holds. */
+const TAKING: readonly Work[] = ['claims', 'takeovers'];
+const HOLDING: readonly Work[] = ['leases', 'acknowledgements', 'letters'];
 
 /**
  * Moves messages from the queue to the broker: claims batches, publishes with a bounded window, and acknowledges delivered
@@ -122,7 +126,9 @@ export class Relay {
   /** Why messages do not move on, where there are some: into the relay, to the broker, out of the queue. */
   get problems(): Problem[] {
     const holds = this.#holdings.messages > 0;
-    const ofQueue = this.#troubles.problems(holds ? undefined : ['claims', 'leases']);
+    // While it wants no messages, as the broker is away, no claim shows that the queue would give some.
+    const works = [...(this.#wants() > 0 ? TAKING : []), ...(holds ? HOLDING : [])];
+    const ofQueue = this.#troubles.problems(works);
     const { problem: ofShards } = this.#options.queue;
     const all = [ofQueue.length === 0 ? ofShards : undefined, ...ofQueue];
     return [...all, holds ? this.#refusals.problem : undefined].filter((each) => each !== undefined);
@@ -252,7 +258,7 @@ export class Relay {
   /** A message that the broker did not take for now waits no longer. */
   #unrefuse(held: Held): void {
     this.#refused.delete(held);
-    this.#forgetRefused();
+    if (this.#refused.size === 0) this.#refusals.end();
   }
 
   /** What another relay has now, or is a dead letter, waits for the broker no longer. */

@@ -6,6 +6,7 @@ import type { MessageQueue } from '../queue/queue.ts';
 /** What a relay does with the queue: an end in the log for each. */
 const WORK = {
   claims: 'messages are claimed again',
+  takeovers: 'messages of dead relays are taken over again',
   leases: 'leases are renewed again',
   acknowledgements: 'delivered messages leave the queue again',
   letters: 'messages that the broker does not take leave the queue again',
@@ -47,7 +48,7 @@ export class Troubles {
   }
 
   /** @param works those that there is something to do of */
-  problems(works = Object.keys(WORK) as readonly Work[]): Problem[] {
+  problems(works: readonly Work[]): Problem[] {
     const all = works.flatMap((work) => this.#of[work].problem ?? []);
     // One cause may hinder all of it.
     return all.filter(({ problem }, n) => all.findIndex((other) => other.problem === problem) === n);
