@@ -85,13 +85,7 @@ export class Trouble {
 
   /** Why it cannot be done, the first reason with all its parts; undefined: it can. */
   get problem(): Problem | undefined {
-    const [first] = this.#parts.values();
-    if (first === undefined) return undefined;
-    const same = [...this.#parts.values()].filter(({ problem }) => problem.problem === first.problem.problem);
-    return named(
-      same.map(({ name }) => name),
-      first.problem,
-    );
+    return firstOf([...this.#parts.values()]);
   }
 }
 
@@ -104,4 +98,15 @@ export function named(parts: readonly string[], problem: Problem): Problem {
   if (names.length === 0) return problem;
   const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : '';
   return { ...problem, problem: `${names.slice(0, NAMED).join(', ')}${more}: ${problem.problem}` };
+}
+
+/** The first of these problems, with the names of all parts that have it; undefined: there is none. */
+export function firstOf(parts: readonly { name: string; problem: Problem }[]): Problem | undefined {
+  const [first] = parts;
+  if (first === undefined) return undefined;
+  const same = parts.filter(({ problem }) => problem.problem === first.problem.problem);
+  return named(
+    same.map(({ name }) => name),
+    first.problem,
+  );
 }

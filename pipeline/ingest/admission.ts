@@ -49,7 +49,7 @@ export class Admission {
 
   /**
    * @param objection why the queue must not get messages
-   * @param onUnreadable called when the depth cannot be read, with the reason, and with undefined when it can again
+   * @param onUnreadable as in the intake
    */
   constructor(
     queue: AdmissionQueue,

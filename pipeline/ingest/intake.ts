@@ -60,7 +60,7 @@ export interface IntakeOptions {
   objection?: () => Problem | undefined;
   /** Of a queue that takes no messages, by shard. */
   trouble?: Pick<Trouble, 'begin' | 'end'> | undefined;
-  /** Called when the backlog cannot be read, with the reason, and with undefined when it can again, or the queue is away. */
+  /** Called when the backlog cannot be read though the queue is there, with the reason, and with undefined when it is read again. */
   onUnreadable?: (reason: string | undefined) => void;
 }
 
@@ -91,28 +91,23 @@ export class Intake {
     this.#check = new MessageCheck(options.idKey, options.batchLimit);
     this.#admission = new Admission(queue, limits, counters, objection, options.onUnreadable);
     this.#throttle = new Throttle(queue, options.throttleBacklog, counters);
-    this.#shards = new FailedShards(queue);
+    this.#shards = new FailedShards(queue, (shard) => this.#outbox.isBusy(shard), trouble);
     this.#outbox = new Outbox(queue, counters, options.lingerMs, {
       written: (depth, shard) => {
         this.#admission.written(depth);
         this.#throttle.release();
         this.#shards.written(shard);
-        trouble?.end(String(shard));
       },
       failed: (error, shard) => {
         const problem = this.#problemOf(error);
-        const name = queue.shardName(shard);
-        if (name === undefined) this.#admission.failed(problem);
-        else this.#shards.failed(shard, problem);
-        // The connection logs by itself that the queue is away.
-        const afterMs = queue.away === undefined ? 0 : Number.POSITIVE_INFINITY;
-        trouble?.begin(problem, { name: name ?? '', part: String(shard), afterMs });
+        if (queue.shardName(shard) === undefined) this.#admission.failed(problem);
+        this.#shards.failed(shard, problem);
       },
       settled: (reply, messages, failure) => {
         reply.request.spans?.end(failure?.error.message);
         if (failure !== undefined) {
           const { error, shard } = failure;
-          reply.send(unavailable(this.#shards.named([shard], this.#problemOf(error)).problem, 1));
+          reply.send(unavailable(this.#shards.named(shard, this.#problemOf(error)).problem, 1));
           return;
         }
         counters.accepted += messages;
@@ -226,9 +221,7 @@ export class Intake {
   #admit(messages: readonly Message[]): void {
     const { queue } = this.#options;
     const shards = new Set(messages.map(({ target }) => queue.shardFor(target)));
-    const refusal =
-      this.#admission.refusal(messages.length) ??
-      this.#shards.refusal(shards, (shard) => this.#outbox.isBusy(shard));
+    const refusal = this.#admission.refusal(messages.length) ?? this.#shards.refusal(shards);
     if (refusal !== undefined) throw refusal;
   }
 

@@ -49,7 +49,8 @@ export const CALL_ENTRIES = 1000;
 
 /**
  * The queue between ingest and relays. {@link openQueue} opens one of a kind; `contract.test.ts` is what each kind keeps. It writes
- * a command at once or rejects it; nothing waits in here. A rejection says why by {@link explain}.
+ * a command at once or rejects it; only a large message may wait for a connection of its own. A rejection says why by
+ * {@link explain}.
  */
 export interface MessageQueue {
   /** The name of its server in a sentence. */

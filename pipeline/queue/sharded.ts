@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Problem } from '../common/readiness.ts';
-import { named } from '../common/trouble.ts';
+import { firstOf, named } from '../common/trouble.ts';
 import type { QueueOptions } from './connection.ts';
 import type { DeadLetter, Letters } from './dead-letters.ts';
 import type { Message } from './frame.ts';
@@ -51,14 +51,7 @@ export class ShardedQueue extends RedisQueue {
     const failures = ours.flatMap(({ index, failure }) =>
       failure === undefined ? [] : [{ name: this.shardName(index) ?? '', problem: this.explain(failure) }],
     );
-    const [first] = failures;
-    if (first !== undefined) {
-      const same = failures.filter(({ problem }) => problem.problem === first.problem.problem);
-      return named(
-        same.map(({ name }) => name),
-        first.problem,
-      );
-    }
+    if (failures.length > 0) return firstOf(failures);
     if (failure === undefined || ours.length === 0) return undefined;
     return named(failedShard === undefined ? [] : [this.shardName(failedShard) ?? ''], this.explain(failure));
   }
