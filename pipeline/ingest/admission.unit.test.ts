@@ -69,3 +69,31 @@ for (const reason of ['no right to GET', 'gone']) {
     );
   });
 }
+
+// Regression: when Redis went away, the log said that the backlog is read again.
+test('the depth is read again when the queue answers, and not when it goes away', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  let answer: () => Promise<number> = () => Promise.reject(new Error('no right to GET'));
+  const told: (string | undefined)[] = [];
+  const admission = new Admission(
+    { ...queue, depth: () => answer() },
+    limits,
+    noCounts(),
+    undefined,
+    (what) => told.push(what),
+  );
+  const round = async () => {
+    await new Promise(setImmediate);
+    t.mock.timers.tick(100);
+    await new Promise(setImmediate);
+  };
+  admission.start();
+  t.after(() => admission.stop());
+  await round();
+  answer = () => Promise.reject(new Error('gone'));
+  await round();
+  assert.equal(told.length, 1);
+  answer = async () => 7;
+  await round();
+  assert.deepEqual(told.slice(1), [undefined]);
+});

@@ -123,3 +123,21 @@ test('signOff returns the messages of a lost answer before later ones', async (t
   const left = (await redis.lrange('arrival:list', 0, -1)).map((frame) => /"id":"(\d)"/.exec(frame)?.[1]);
   assert.deepEqual(left.toReversed(), ['1', '2', '3', '4']);
 });
+
+// Regression: the second rejection was nobody's, and ended the relay before it had said what is lost.
+test('signOff rejects once while Redis is away, though an answer was lost', async (t) => {
+  const link = await openLink(t, url);
+  const reader = openQueue('list', { url: link.url, timeoutMs: 20_000 });
+  t.after(() => reader.close());
+  await reader.whenReady(20_000);
+  await queue.append(messages('1', '2'));
+  const { entries } = await reader.claim('one', 1);
+  link.mute = true;
+  const fails = assert.rejects(reader.claim('one', 2));
+  await eventually(async () => (await redis.llen('arrival:list')) === 0, 'messages on their way');
+  link.cut();
+  await fails;
+  await eventually(() => reader.away !== undefined, 'an outage');
+  await assert.rejects(reader.signOff('one', entries));
+  await new Promise(setImmediate);
+});
