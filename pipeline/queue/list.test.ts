@@ -141,3 +141,33 @@ test('signOff rejects once while Redis is away, though an answer was lost', asyn
   await assert.rejects(reader.signOff('one', entries));
   await new Promise(setImmediate);
 });
+
+// Regression: a relay whose broker was away for as long as they stay claimed nothing meanwhile, and lost them in silence.
+test('messages of a lost answer stay as long as their relay lives, though it claims nothing', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const link = await openLink(t, url);
+  const reader = openQueue('list', { url: link.url, timeoutMs: 20_000 });
+  t.after(() => reader.close());
+  await reader.whenReady(20_000);
+  await queue.append(messages('0'));
+  await reader.claim('one', 2);
+  await queue.append(messages('1', '2'));
+  link.mute = true;
+  const fails = assert.rejects(reader.claim('one', 2));
+  await eventually(async () => (await redis.llen('arrival:list')) === 0, 'messages on their way');
+  link.cut();
+  await fails;
+  link.mute = false;
+  await eventually(() => reader.away === undefined, 'a connection');
+  const keys = ['arrival:list:one:taken', 'arrival:list:one:seen'];
+  for (const key of keys) await redis.pexpire(key, 100_000);
+  t.mock.timers.tick(60_000);
+  await eventually(
+    async () => (await Promise.all(keys.map((key) => redis.pttl(key)))).every((ms) => ms > 500_000),
+    'keys that stay',
+  );
+  // A claim whose answer is lost again renews them too.
+  await redis.pexpire('arrival:list:one:taken', 100_000);
+  assert.deepEqual(idsOf((await reader.claim('one', 2)).entries), ['1', '2']);
+  assert.ok((await redis.pttl('arrival:list:one:taken')) > 500_000);
+});

@@ -12,6 +12,8 @@ const BACK_AT_ONCE = 1000;
 
 /** ms that what a dead relay had taken stays; the count of what it had seen stays twice as long. */
 const STAYS_MS = 86_400_000;
+/** ms between renewals of that, for a relay that lives and may not have seen it. */
+const RENEW_MS = 60_000;
 /** Messages, bytes and ms until what was seen is removed from Redis, if they are taken one by one. */
 const SEEN_MOST = 100;
 const SEEN_BYTES = 1_048_576;
@@ -40,6 +42,7 @@ export class ListQueue extends RedisQueue {
   #claiming = false;
   /** The last claim failed: Redis may have moved messages that we have not seen. */
   #failed = false;
+  #renewals: NodeJS.Timeout | undefined;
 
   append(messages: readonly Message[]): Promise<number> {
     const frames = messages.map(encodeFrame);
@@ -63,6 +66,7 @@ export class ListQueue extends RedisQueue {
     const isOne = count === 1 && isKept && !this.#failed && performance.now() >= this.#full;
     this.#claiming = true;
     this.#failed = true;
+    this.#renewals ??= setInterval(() => this.#renewTaken(consumer), RENEW_MS).unref();
     try {
       let frames = isOne ? [] : await this.#take(reader, consumer, count);
       if (frames.length === 0) frames = await this.#wait(reader, consumer);
@@ -171,6 +175,19 @@ export class ListQueue extends RedisQueue {
       onReturn(part, 'back');
     });
     await unseen;
+  }
+
+  override close(): void {
+    clearInterval(this.#renewals);
+    super.close();
+  }
+
+  /** While the broker is away nothing is claimed, and what we have not seen has to wait for the next claim. */
+  #renewTaken(consumer: string): void {
+    if (!this.#failed) return;
+    const [taken, seen] = this.all.taken(consumer);
+    this.redis.pexpire(taken, STAYS_MS).catch(() => {});
+    this.redis.pexpire(seen, 2 * STAYS_MS).catch(() => {});
   }
 
   /** Gives back what was taken for us, and we have not seen. */

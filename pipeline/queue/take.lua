@@ -31,9 +31,9 @@ if #taken == 0 then
       break
     end
   end
-  if #taken > 0 then
-    redis.call('PEXPIRE', KEYS[2], ARGV[5])
-  end
+end
+if #taken > 0 then
+  redis.call('PEXPIRE', KEYS[2], ARGV[5])
 end
 local few, cut = {}, 0
 bytes = 0
