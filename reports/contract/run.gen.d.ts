@@ -1135,7 +1135,7 @@ export interface Messages {
     end: "lost" | "rejected" | "unknown" | "altered" | "misdelivered" | "dead_lettered" | "queued" | "duplicates" | "misdeliveries" | "negative";
     /** As in the message. */
     target: string;
-    /** Of misdeliveries, and of misdelivered messages: where it came last. Absent: not known. */
+    /** The recipient where a misdelivered message, or a misdelivery, came last. Absent: not known. */
     came_to?: string;
     /** Its name. */
     flow: string;

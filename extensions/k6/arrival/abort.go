@@ -16,7 +16,8 @@ import (
 
 // atTheEnd are counts that are not known while messages are on their way.
 var atTheEnd = []string{
-	"arrival_altered", "arrival_misdelivered", "arrival_dead_lettered", "arrival_queued", "arrival_lost", "arrival_unknown", "arrival_invalid",
+	"arrival_altered", "arrival_misdelivered", "arrival_dead_lettered", "arrival_queued", "arrival_lost",
+	"arrival_unknown", "arrival_invalid",
 }
 
 // aborts are this module's metrics with a limit that ends the test (abortOnFail).

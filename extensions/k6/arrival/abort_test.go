@@ -146,7 +146,7 @@ func TestACountWithALimitThatAbortsIsPushedOnce(t *testing.T) {
 	assert.InDelta(t, r.Account.Arrived, sum, 0)
 }
 
-// What is lost is known at the end only, so such a limit ends no run.
+// A limit on lost messages ends no run: their number is known at the end only.
 func TestALimitThatCannotAbortIsNamed(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, twenty, "")

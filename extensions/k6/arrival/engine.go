@@ -103,7 +103,8 @@ func newEngine(o *options, part segment.Segment) *engine {
 	e.crew.engine, e.crew.most = e, part.Scale(e.senders)-part.Scale(o.Senders*o.InFlight)
 	id, own := cmp.Or(o.RunID, newRunID()), e.levelled()
 	e.Parts = run.Parts{
-		ID: id, Name: part.Name(id), Profile: own, Targets: profile.NewTargets(own.Flows), Course: schedule.New(due), Count: e.count, Distrust: e.distrust,
+		ID: id, Name: part.Name(id), Profile: own, Targets: profile.NewTargets(own.Flows), Course: schedule.New(due),
+		Count: e.count, Distrust: e.distrust,
 		Slot: e.slotOf, Verify: e.verify, Sample: e.sample,
 		Addressed: e.addressed,
 		Bodies:    body.New(o.messages(), own.Flows, due, fmt.Sprintf("%s.%d.", id, part.Number()), !part.Alone()),

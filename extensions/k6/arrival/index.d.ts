@@ -455,7 +455,7 @@ export interface Arrived {
    * delivery, the number of the VU among the consumers.
    */
   subscriber?: number;
-  /** For which target the recipient is: a message for another one is misdelivered. Default: for any. */
+  /** The target whose recipient it is: a message for another target is misdelivered. Default: any target. */
   target?: string;
   /** The stamps that the pipeline made, as they came. Needs `redis`. */
   hops?: string;

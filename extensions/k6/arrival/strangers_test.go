@@ -61,7 +61,7 @@ func TestHeartbeatsDoNotHaltTheLoadOfASlowPipeline(t *testing.T) {
 	assert.Zero(t, e.came(`{"type":"heartbeat"}`, since.Add(strangersPatience-time.Second)))
 }
 
-// What came before the first message was accepted says nothing about the load.
+// Messages that came before the first one was accepted say nothing about the load.
 func TestStrangersBeforeTheFirstMessageDoNotHaltTheLoad(t *testing.T) {
 	t.Parallel()
 	e := newScript(t, &fake.Pipeline{}, twenty, "drain: 1").module.root.engine

@@ -58,7 +58,7 @@ func TestARuleOfTheAccountThatEndedTheRunFailsIt(t *testing.T) {
 	assert.Contains(t, v.Reasons[0], "3 of 100 messages")
 }
 
-// What the generator may have caused decides nothing here either.
+// A delay that the generator may have caused decides nothing here either.
 func TestAnUndecidedLimitThatEndedTheRunLeavesItUndecided(t *testing.T) {
 	t.Parallel()
 	late := unended(func(r *report.Run) {

@@ -44,7 +44,7 @@ func taking(t testing.TB, phases string, form body.Form, of func(*pacer.Pacer) *
 
 func whole(p *pacer.Pacer) *pacer.Pacer { return p }
 
-// What arrives comes from anybody: whatever its bytes are, it is counted. go test -fuzz FuzzTake ./internal/receive goes
+// Anybody may send what arrives: it is counted, whatever its bytes are. go test -fuzz FuzzTake ./internal/receive goes
 // on from those here.
 func FuzzTake(f *testing.F) {
 	for _, payload := range []string{
