@@ -85,8 +85,9 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 	}
 	slot := l.pacer.SlotOf(a.Seq)
 	flow := l.flows[slot.Flow]
-	target := (slot.OfFlow + a.Seq - slot.FirstSeq) % flow.Targets
-	if a.Target != 0 && a.Target-1 != l.targets.First(slot.Flow)+target {
+	number := l.targets.Of(slot.Flow, slot.OfFlow+a.Seq-slot.FirstSeq)
+	target := number - l.targets.First(slot.Flow) // of its flow
+	if a.Target != 0 && a.Target-1 != number {
 		l.misplace(subscriber, pg, r, a)
 		return 0, 0, false
 	}
@@ -119,9 +120,9 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 	if a.place == unplaced {
 		late = l.seen.note(subscriber, slot.Flow, target, a.Seq)
 	}
-	if target += l.targets.First(slot.Flow); late {
+	if late {
 		l.reordered++
-		l.targets.reordered[target]++
+		l.targets.reordered[number]++
 	}
 
 	sent, due := r.sent, l.epoch+slot.Due.Microseconds()
@@ -153,7 +154,7 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 			l.traced.note(delivery)
 		}
 	}
-	return l.measure(slot, target, subscriber, due, sent, a), slot.Phase, true
+	return l.measure(slot, number, subscriber, due, sent, a), slot.Phase, true
 }
 
 // misplace records a delivery at a recipient that its message was not for. The message may still reach its own.

@@ -102,5 +102,5 @@ func (l *Ledger) Targets() (followed []Target, others *Target) {
 // targetOf is the number of a message's target.
 func (l *Ledger) targetOf(seq int) int {
 	slot := l.pacer.SlotOf(seq)
-	return l.targets.First(slot.Flow) + (slot.OfFlow+seq-slot.FirstSeq)%l.flows[slot.Flow].Targets
+	return l.targets.Of(slot.Flow, slot.OfFlow+seq-slot.FirstSeq)
 }

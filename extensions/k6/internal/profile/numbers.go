@@ -10,6 +10,7 @@ import (
 type Targets struct {
 	groups []group
 	firsts []int // number of each flow's first target
+	sizes  []int // targets of each flow
 	total  int
 }
 
@@ -36,7 +37,7 @@ func NewTargets(flows []Flow) (t Targets) {
 			t.groups = append(t.groups, g)
 			t.total += f.Targets
 		}
-		t.firsts = append(t.firsts, t.groups[at].first)
+		t.firsts, t.sizes = append(t.firsts, t.groups[at].first), append(t.sizes, f.Targets)
 	}
 	return t
 }
@@ -46,6 +47,9 @@ func (t Targets) Total() int { return t.total }
 
 // First is the number of a flow's first target.
 func (t Targets) First(flow int) int { return t.firsts[flow] }
+
+// Of is the target of a message: its flow's messages go round the flow's targets, and nth counts them from 0.
+func (t Targets) Of(flow, nth int) int { return t.firsts[flow] + nth%t.sizes[flow] }
 
 // Name is the name of a target.
 func (t Targets) Name(target int) string {

@@ -143,7 +143,7 @@ func (t *Taker) altered(payload []byte, seq int) bool {
 // TargetOf is the number of a message's target.
 func (s *Sink) TargetOf(seq int) int {
 	slot := s.parts.Slot(seq)
-	return s.parts.Targets.First(slot.Flow) + (slot.OfFlow+seq-slot.FirstSeq)%s.parts.Profile.Flows[slot.Flow].Targets
+	return s.parts.Targets.Of(slot.Flow, slot.OfFlow+seq-slot.FirstSeq)
 }
 
 // Flush records the messages that were taken since the last call. Call it after each read.
