@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
 func TestAnAlteredMessageIsAlteredUnlessItAlsoArrivesWhole(t *testing.T) {
@@ -32,27 +34,34 @@ func TestAnAlteredMessageIsAlteredUnlessItAlsoArrivesWhole(t *testing.T) {
 			if c.fan {
 				of = both
 			}
-			for _, early := range []bool{false, true} { // another process may report later that it has sent
-				l := newRun(t, 1, 1, of)
-				l.AwaitSending()
-				send := func() { l.Sent(l.pacer.Slot(0), epoch+100); l.Settle(l.pacer.Slot(0), Accepted) }
-				if !early {
-					send()
-				}
-				for subscriber, deliveries := range c.deliveries {
-					l.Arrive(subscriber, deliveries, nil)
-				}
-				if early {
-					send()
-				}
-				a := l.Final()
+			for _, early := range []bool{false, true} {
+				a := delivered(t, of, Accepted, early, c.deliveries)
 				assert.Equal(t, c.want, Account{Arrived: a.Arrived, Altered: a.Altered, Lost: a.Lost,
 					Duplicates: a.Duplicates}, early)
-				assert.True(t, a.Balanced)
-				assert.Zero(t, a.Foreign)
 			}
 		})
 	}
+}
+
+// delivered is the account of a run of one message, after these deliveries of each subscriber. early: they come before
+// another process reports that it has sent the message.
+func delivered(t *testing.T, of profile.Flow, outcome Outcome, early bool, deliveries [2][]Arrival) Account {
+	t.Helper()
+	l := newRun(t, 1, 1, of)
+	l.AwaitSending()
+	send := func() { l.Sent(l.pacer.Slot(0), epoch+100); l.Settle(l.pacer.Slot(0), outcome) }
+	if !early {
+		send()
+	}
+	for subscriber, arrivals := range deliveries {
+		l.Arrive(subscriber, arrivals, nil)
+	}
+	if early {
+		send()
+	}
+	a := l.balanced()
+	assert.Zero(t, a.Foreign)
+	return a
 }
 
 // A relay may not have acknowledged the message yet.

@@ -37,24 +37,10 @@ func TestAMessageCountsForWhomItWasDue(t *testing.T) {
 			}
 			of.Targets = 2
 			for _, outcome := range []Outcome{Accepted, Rejected, Unknown} {
-				for _, early := range []bool{false, true} { // another process may report later that it has sent
-					l := newRun(t, 1, 1, of)
-					l.AwaitSending()
-					send := func() { l.Sent(l.pacer.Slot(0), epoch+100); l.Settle(l.pacer.Slot(0), outcome) }
-					if !early {
-						send()
-					}
-					for subscriber, deliveries := range c.deliveries {
-						l.Arrive(subscriber, deliveries, nil)
-					}
-					if early {
-						send()
-					}
-					a := l.Final()
+				for _, early := range []bool{false, true} {
+					a := delivered(t, of, outcome, early, c.deliveries)
 					assert.Equal(t, c.want, Account{Arrived: a.Arrived, Misdelivered: a.Misdelivered, Lost: a.Lost,
 						Duplicates: a.Duplicates, Misdeliveries: a.Misdeliveries}, "%v %v", outcome, early)
-					assert.True(t, a.Balanced)
-					assert.Zero(t, a.Foreign)
 				}
 			}
 		})
