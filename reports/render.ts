@@ -7,7 +7,7 @@ export const SLOT = '<script id="run" type="application/json">null</script>';
 
 /**
  * Puts data into a built page: compressed, so that the page stays small, and in base64, so that nothing can end its element. k6 does
- * the same with a run, and adds its figures as plain HTML (internal/report/page.go).
+ * the same with a run, and adds its figures as plain HTML (internal/render/page.go).
  * @throws unless the template has exactly one place for the data
  */
 export function fillPage(json: string, template: string): string {

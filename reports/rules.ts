@@ -12,7 +12,7 @@ function ofThreshold({ metric, expression, ok }: NonNullable<Run['thresholds']>[
   const rule = { value: null, ok, result: 'fail', basis: '', reason: '' } as const;
   const [, how, op = '', set] = /^\s*(.+?)\s*([<>=!]=*)\s*(\S+)\s*$/.exec(expression) ?? [];
   const limit = Number(set);
-  // As internal/report: an unreadable limit is still a limit.
+  // As internal/runfile: an unreadable limit is still a limit.
   if (!Number.isFinite(limit))
     return { ...rule, name: `${metric}: ${expression}`, op: '', limit: 0, unit: '' };
   const name = how === 'count' || how === 'value' ? metric : `${metric} ${how}`;

@@ -37,7 +37,7 @@ const ARTILLERY = at('node_modules/.bin/artillery');
 const PAGE_STAMP = at('reports/dist/sources.sha256');
 const PAGE = at('reports/dist/index.html');
 /** The same in the Go module, which is whole without Node: it is committed. */
-const EMBEDDED_PAGE = at('extensions/k6/internal/report/page.gen.html');
+const EMBEDDED_PAGE = at('extensions/k6/internal/render/page.gen.html');
 
 /** Each step: is there something to do, and how. In this order: the later need the earlier. */
 const steps = [

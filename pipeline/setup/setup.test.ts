@@ -129,8 +129,8 @@ test('tests, types and documents are no sources of k6', () => {
     'cmd/k6/main.go',
     'go.mod',
     'go.sum',
-    'internal/report/page.gen.html',
-    'internal/report/static.gohtml',
+    'internal/render/page.gen.html',
+    'internal/render/static.gohtml',
   ];
   for (const path of sources) assert.ok(isK6Source(path), path);
   for (const path of ['arrival/pacer_test.go', 'index.d.ts', 'README.md']) assert.ok(!isK6Source(path), path);

@@ -11,7 +11,7 @@ const FOLLOWERS: Record<string, RegExp> = {
   'package-lock.json': /(?<="name": "arrival",\s+"version": ")[^"]+/g,
   'extensions/artillery-plugin-arrival/package.json': /(?<="(?:version|@arrival-bench\/k6-[\w-]+)": ")[^"]+/g,
   'extensions/artillery-plugin-arrival/README.md': /(?<=-)\d+\.\d+\.\d+(?=\.tgz)/g,
-  'extensions/k6/internal/report/run.go': /(?<=^const Version = ")[^"]+/gm,
+  'extensions/k6/internal/runfile/run.go': /(?<=^const Version = ")[^"]+/gm,
   'k6.Dockerfile': /(?<=^ARG VERSION=).+/gm,
   'pipeline/pipeline.Dockerfile': /(?<=^ARG VERSION=).+/gm,
   'reports/reports.Dockerfile': /(?<=^ARG VERSION=).+/gm,

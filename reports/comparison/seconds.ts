@@ -53,7 +53,7 @@ const STEPS = hdr.build({ numberOfSignificantValueDigits: 3, useWebAssembly: fal
 
 /**
  * How many samples are up to a limit in ms, and of how many. A sample is known to a step of its histogram, so only steps that end
- * within the limit count: an error is against the pipeline. internal/report does the same.
+ * within the limit count: an error is against the pipeline. internal/runfile does the same.
  */
 export function within({ values, counts }: Counted, limit: number): { sum: number; count: number } {
   const all = { sum: 0, count: 0 };

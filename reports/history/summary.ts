@@ -26,7 +26,7 @@ function isSummary(data: unknown): data is Summary {
 }
 
 /**
- * A summary as Go writes it (internal/report/summary.go), of a run.json that may be of an earlier version, or broken.
+ * A summary as Go writes it (internal/runfile/summary.go), of a run.json that may be of an earlier version, or broken.
  * @throws if it is not JSON, or of another schema
  */
 export async function summarize(directory: string): Promise<unknown> {

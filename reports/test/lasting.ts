@@ -2,7 +2,7 @@
 import type { Interval, Resource, Run } from '../contract/run.ts';
 import { mulberry32 } from './samples.ts';
 
-/** The most bins of figures (maxBins of internal/report). */
+/** The most bins of figures (maxBins of internal/runfile). */
 const MOST_BINS = 300;
 
 /** Extends a run to this length by repeating its seconds with small changes; its histograms are large. */

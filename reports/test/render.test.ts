@@ -11,7 +11,7 @@ import { GOLDENS, golden } from './goldens.ts';
 import { template } from './template.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const EMBEDDED = 'extensions/k6/internal/report/page.gen.html';
+const EMBEDDED = 'extensions/k6/internal/render/page.gen.html';
 
 let dir: string;
 before(async () => {

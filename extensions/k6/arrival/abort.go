@@ -11,7 +11,7 @@ import (
 	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // atTheEnd are counts that are not known while messages are on their way.
@@ -95,11 +95,11 @@ func (e *engine) soFar() map[string]float64 {
 	if arrival.Count == 0 {
 		return values
 	}
-	if p99 := report.NewLatency(arrival, false).P99; p99 != nil {
+	if p99 := runfile.NewLatency(arrival, false).P99; p99 != nil {
 		values["arrival_p99"] = *p99
 	}
 	for name, within := range e.within.all() {
-		values[name] = report.ShareWithin(arrival.Histogram, within.limit)
+		values[name] = runfile.ShareWithin(arrival.Histogram, within.limit)
 	}
 	return values
 }

@@ -14,7 +14,7 @@ import (
 	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 const hour = "phases: [{duration: 3600, arrivalRate: 50}]\nflows: [{name: one}]"
@@ -89,14 +89,14 @@ func TestARunThatAbortOnFailEndsFailsWithTheLimit(t *testing.T) {
 			require.NoError(t, err)
 			r := s.written()
 			assert.Nil(t, r.Run.Ended)
-			if r.Verdict.Result == report.Invalid && c.pipeline.Delay > 0 { // a busy machine: the lateness may be as long
+			if r.Verdict.Result == runfile.Invalid && c.pipeline.Delay > 0 { // a busy machine: the lateness may be as long
 				assert.Contains(t, strings.Join(r.Verdict.Reasons, "\n"), "undecided")
 				return
 			}
-			assert.Equal(t, report.Fail, r.Verdict.Result, r.Verdict.Reasons)
+			assert.Equal(t, runfile.Fail, r.Verdict.Result, r.Verdict.Reasons)
 			assert.Contains(t, r.Verdict.Reasons[0], "abortOnFail")
 			assert.Contains(t, r.Verdict.Reasons[0], "cut off at")
-			var broken []report.Rule
+			var broken []runfile.Rule
 			for _, rule := range r.Verdict.Rules {
 				if rule.IsBroken() && rule.Limit != nil {
 					broken = append(broken, rule)
@@ -122,7 +122,7 @@ func TestTheReportSaysWhyK6EndedTheTest(t *testing.T) {
 	s.module.root.concluded.Store(true) // handleSummary wrote it before k6 says why
 	s.module.root.conclude(errors.New("test aborted: enough"))
 	r := s.written()
-	assert.Equal(t, report.Incomplete, r.Verdict.Result)
+	assert.Equal(t, runfile.Incomplete, r.Verdict.Result)
 	assert.Contains(t, r.Verdict.Reasons[0], "test aborted: enough")
 }
 

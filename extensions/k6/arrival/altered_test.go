@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // alterations are how a message may be altered on its way. All leave its id as it was.
@@ -37,7 +37,7 @@ func TestAlteredMessagesHaveAnEndOfTheirOwn(t *testing.T) {
 			}}
 			r := newScript(t, f, payloads, "verify: 1, idle: '2s', drain: 10").run()
 			a := r.Account
-			broken := func(rule report.Rule) bool { return rule.Name == "altered" && rule.OK != nil && !*rule.OK }
+			broken := func(rule runfile.Rule) bool { return rule.Name == "altered" && rule.OK != nil && !*rule.OK }
 			assert.True(t, slices.ContainsFunc(r.Verdict.Rules, broken),
 				"a busy machine may add that the generator was late")
 			assert.Equal(t, 360/3, a.Altered)

@@ -9,7 +9,7 @@ import (
 	"go.k6.io/k6/v2/js/modulestest"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // Regression: a server without a broker could not be measured, as the options required an MQTT URL.
@@ -18,7 +18,7 @@ func TestAnAnswerIsTheArrivalWithoutABroker(t *testing.T) {
 	f := &fake.Pipeline{Copies: func(int) int { return 0 }}
 	r := newScript(t, f, twenty, "answers: true, mqtt: undefined").run()
 	result, reasons, _ := verdict(r)
-	assert.Equal(t, report.Pass, result, reasons)
+	assert.Equal(t, runfile.Pass, result, reasons)
 	assert.Equal(t, r.Account.Scheduled, r.Account.Arrived)
 	assert.Equal(t, r.Latency.HTTP.Count, r.Latency.Arrival.Count)
 	assert.Equal(t, r.Latency.Arrival.Count, r.Latency.Stages["request"].Count)

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
@@ -88,7 +88,7 @@ func (c *consuming) consume(consumer string) {
 }
 
 // collects runs the load beside the consumer.
-func (c *consuming) collects(consumer string) *report.Run {
+func (c *consuming) collects(consumer string) *runfile.Run {
 	c.t.Helper()
 	c.consume(consumer)
 	e := c.module.root.engine
@@ -151,11 +151,11 @@ func TestALateHandlerIsMeasured(t *testing.T) {
 	assert.Equal(t, 20, r.Account.Arrived)
 	require.NotNil(t, r.Health.SocketWait)
 	assert.GreaterOrEqual(t, *r.Health.SocketWait.P99, 10.0)
-	waited := slices.IndexFunc(r.Verdict.Rules, func(rule report.Rule) bool { return rule.Name == "socket_wait" })
+	waited := slices.IndexFunc(r.Verdict.Rules, func(rule runfile.Rule) bool { return rule.Name == "socket_wait" })
 	require.GreaterOrEqual(t, waited, 0)
 	if rule := r.Verdict.Rules[waited]; *rule.Value > *rule.Limit { // on a busy machine everything is late
 		assert.Contains(t, rule.Reason, "before the script's handler ran")
-		assert.Equal(t, report.Pass, r.Verdict.Result, "no limit depends on it")
+		assert.Equal(t, runfile.Pass, r.Verdict.Result, "no limit depends on it")
 		assert.Contains(t, r.Verdict.Doubts, rule.Reason)
 	}
 
@@ -192,7 +192,7 @@ func TestAConsumerThatEndsEarlyIsAGap(t *testing.T) {
 	r := c.collects(`run.subscribed(); let n = 0; listen((body) => { if (++n < 10) run.arrived(body); if (n === 10) end() });`)
 	require.NoError(t, <-c.done)
 	result, reasons, _ := verdict(r)
-	assert.Equal(t, report.Invalid, result)
+	assert.Equal(t, runfile.Invalid, result)
 	assert.Contains(t, fmt.Sprint(reasons), "had no connection (once)")
 	require.Len(t, r.Health.Gaps, 1)
 	assert.Contains(t, r.Health.Gaps[0].Reason, "its iteration ended before the run")

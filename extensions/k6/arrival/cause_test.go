@@ -10,7 +10,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // Regression: "does the pipeline publish there?" though messages came, and "give it more cores" where the ingest
@@ -57,7 +57,7 @@ func TestTheAnswerNamesTheCause(t *testing.T) {
 			t.Parallel()
 			s := newScript(t, c.pipeline, twenty, "idle: '2s', "+c.options)
 			r := s.run()
-			assert.Equal(t, report.Invalid, r.Verdict.Result)
+			assert.Equal(t, runfile.Invalid, r.Verdict.Result)
 			for _, text := range []string{r.Answer.Sentence, strings.Join(r.Verdict.Reasons, "\n")} {
 				for _, says := range c.says {
 					assert.Contains(t, text, says)
@@ -79,8 +79,8 @@ func packed(head string, body []byte) []byte {
 // Regression: a script whose senders ended early was told to get more cores.
 func TestSendersThatEndEarlyAreTheCause(t *testing.T) {
 	t.Parallel()
-	r := &report.Run{Scene: &report.Scene{Abandoned: "the senders ended after 5 of 20 requests"}}
-	r.Account.Requests = report.Requests{Scheduled: 20, Sent: 5}
+	r := &runfile.Run{Scene: &runfile.Scene{Abandoned: "the senders ended after 5 of 20 requests"}}
+	r.Account.Requests = runfile.Requests{Scheduled: 20, Sent: 5}
 	r.Account.Scheduled, r.Account.Dropped, r.Account.Arrived, r.Account.Deliveries.Arrived = 20, 15, 5, 5
 	assert.Contains(t, facts.Cause(r), "5 of 20 requests")
 	assert.Contains(t, facts.Cause(r), "scenario")

@@ -12,7 +12,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fuzz"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
@@ -94,10 +94,10 @@ func (o *options) checkNumbers() error {
 	case !idKey.MatchString(o.ID):
 		return fmt.Errorf("id %q is not the name of a field: letters, digits and _, "+
 			"with dots between nested ones (meta.id)", o.ID)
-	case o.Senders < 1 || o.Senders > report.SendersMost:
-		return fmt.Errorf("senders %d is outside 1 to %d", o.Senders, report.SendersMost)
-	case o.MaxSenders < 0 || o.MaxSenders > report.SendersMost:
-		return fmt.Errorf("maxSenders %d (SENDERS) is outside 1 to %d", o.MaxSenders, report.SendersMost)
+	case o.Senders < 1 || o.Senders > runfile.SendersMost:
+		return fmt.Errorf("senders %d is outside 1 to %d", o.Senders, runfile.SendersMost)
+	case o.MaxSenders < 0 || o.MaxSenders > runfile.SendersMost:
+		return fmt.Errorf("maxSenders %d (SENDERS) is outside 1 to %d", o.MaxSenders, runfile.SendersMost)
 	case o.MaxSenders > 0 && o.profile.Closed():
 		return errors.New("maxSenders (SENDERS) is for the open model, and the phases of this profile say how many " +
 			"send (vus): leave it out")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 const sweep = `
@@ -29,7 +29,7 @@ func TestTheClosedModelHasTheVUsOfItsLargestPhase(t *testing.T) {
 }
 
 // runClosed runs the script as k6 does: each VU sends until the load ends.
-func (s *script) runClosed() *report.Run {
+func (s *script) runClosed() *runfile.Run {
 	s.t.Helper()
 	e := s.module.root.engine
 	var vus sync.WaitGroup
@@ -50,8 +50,8 @@ func TestTheClosedModelAccountsForEveryMessage(t *testing.T) {
 phases: [{name: two, duration: 60, vus: 2, requests: 200}, {pause: 1}, {name: four, duration: 60, vus: 4, requests: 400}]
 flows: [{name: direct, weight: 3}, {name: room, target: room, deliveries: 2}]`, "").runClosed()
 	result, reasons, _ := verdict(r)
-	assert.Equal(t, report.Pass, result, reasons)
-	assert.Equal(t, report.Closed, r.Run.Model)
+	assert.Equal(t, runfile.Pass, result, reasons)
+	assert.Equal(t, runfile.Closed, r.Run.Model)
 	assert.Equal(t, 600, r.Account.Scheduled)
 	assert.Equal(t, r.Account.Scheduled, r.Account.Arrived)
 	assert.True(t, r.Account.Balanced)
@@ -88,7 +88,7 @@ func TestSendersThatEndBeforeTheirPhaseAreTheCause(t *testing.T) {
 	vu.Wait()
 	r := s.written()
 	result, reasons, _ := verdict(r)
-	assert.Equal(t, report.Invalid, result)
+	assert.Equal(t, runfile.Invalid, result)
 	assert.Contains(t, reasons, `the senders ended after 5 requests, before the end of phase "one"`)
 	assert.Contains(t, r.Answer.Sentence, "after 5 requests")
 	assert.Contains(t, r.Answer.Sentence, "run.scenarios()")

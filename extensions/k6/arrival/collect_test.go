@@ -17,7 +17,8 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
@@ -37,7 +38,7 @@ func TestALostSubscriberEndsTheLoadAndInvalidatesTheRun(t *testing.T) {
 	began := time.Now()
 	r := s.run()
 	assert.Less(t, time.Since(began), 60*time.Second, "the run ends before its schedule")
-	assert.Equal(t, report.Invalid, r.Verdict.Result)
+	assert.Equal(t, runfile.Invalid, r.Verdict.Result)
 	assert.Contains(t, r.Verdict.Reasons[0],
 		"a subscriber lost its connection, so the rest of the load was not sent: subscriber 1 did not come back: ")
 	assert.True(t, r.Account.Balanced)
@@ -72,7 +73,7 @@ func TestAStoppedRunWritesAnIncompleteReport(t *testing.T) {
 	_, err := s.runtime.VU.Runtime().RunString(`run.summary()`)
 	require.NoError(t, err)
 	r := s.written()
-	assert.Equal(t, report.Incomplete, r.Verdict.Result)
+	assert.Equal(t, runfile.Incomplete, r.Verdict.Result)
 	assert.Nil(t, r.Run.Ended)
 	assert.True(t, r.Account.Balanced)
 	assert.Positive(t, r.Account.Arrived)
@@ -168,10 +169,10 @@ func TestAReportIsWrittenBeforeTheFirstMessage(t *testing.T) {
 	rec, err := newRecorder(e)
 	require.NoError(t, err)
 	defer rec.close()
-	assert.Equal(t, report.Incomplete, s.written().Verdict.Result)
+	assert.Equal(t, runfile.Incomplete, s.written().Verdict.Result)
 	page, err := os.ReadFile(filepath.Join(s.dir, "index.html"))
 	require.NoError(t, err)
-	shown, err := report.Shown(page)
+	shown, err := render.Shown(page)
 	require.NoError(t, err)
 	assert.Equal(t, e.ID, shown.Run.ID)
 }
@@ -335,7 +336,7 @@ func TestASilentSubscriberIsReportedWhenMessagesAreMissing(t *testing.T) {
 	}
 	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 10}]\nflows: [{name: direct}]", "idle: '2s'").run()
 	_, reasons, _ := verdict(r)
-	assert.Equal(t, report.Invalid, r.Verdict.Result)
+	assert.Equal(t, runfile.Invalid, r.Verdict.Result)
 	require.Len(t, reasons, 2, "and the limit that it leaves undecided")
 	assert.Regexp(t, `; subscriber 1 from \d\.\d+ s on: .* silent: no answer to a ping`, reasons[0])
 	require.Len(t, r.Health.Gaps, 1)
@@ -358,7 +359,7 @@ func TestMessagesAreUnknownWhenRedisIsDown(t *testing.T) {
 	assert.Equal(t, 5, r.Account.Unknown)
 	assert.Equal(t, 0, r.Account.Lost)
 	assert.True(t, r.Account.Balanced)
-	assert.Equal(t, report.Invalid, r.Verdict.Result)
+	assert.Equal(t, runfile.Invalid, r.Verdict.Result)
 	about := slices.DeleteFunc(slices.Clone(r.Verdict.Reasons),
 		func(s string) bool { return !strings.Contains(s, "Redis") })
 	assert.Len(t, about, 1, "one reason, however many keys there are")

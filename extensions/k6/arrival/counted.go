@@ -5,7 +5,7 @@ import (
 
 	"go.k6.io/k6/v2/metrics"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // countSamples takes samples in place of k6's outputs until x.samples is closed. Then it closes the returned
@@ -27,7 +27,7 @@ func (x *External) countSamples() (counted chan struct{}) {
 	return counted
 }
 
-func (x *External) second(row report.Interval) {
+func (x *External) second(row runfile.Interval) {
 	if x == nil {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // pausing is an ingest that stands still until this many requests wait for it.
@@ -34,7 +34,7 @@ func pausing(t *testing.T, most int64) (url string) {
 // run was invalid instead of failed, exactly under overload.
 func TestSendersGrowWhileAllWaitForAnswers(t *testing.T) {
 	t.Parallel()
-	for name, run := range map[string]func(*script) *report.Run{"send": (*script).run, "pump": (*script).pumped} {
+	for name, run := range map[string]func(*script) *runfile.Run{"send": (*script).run, "pump": (*script).pumped} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 200}]\nflows: [{name: direct}]",

@@ -10,14 +10,15 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 const stampFormat = "2006-01-02T15:04:05.000Z"
 
 // report describes the run as it stands. lossless adds the histograms, for the last report of a run.
-func (e *engine) report(lossless bool) *report.Run {
+func (e *engine) report(lossless bool) *runfile.Run {
 	timeline, err := e.timeline()
 	if err != nil {
 		return e.describe(lossless, timeline, "the run's timeline can't be read: "+err.Error())
@@ -26,7 +27,7 @@ func (e *engine) report(lossless bool) *report.Run {
 }
 
 // describe makes the report of the run as it stands, with these seconds and doubts.
-func (e *engine) describe(lossless bool, timeline []report.Interval, doubts ...string) *report.Run {
+func (e *engine) describe(lossless bool, timeline []runfile.Interval, doubts ...string) *runfile.Run {
 	now := e.life.now()
 	ended, finished := now.ended, now.finished
 	noted, classes := e.noted()
@@ -44,12 +45,12 @@ func (e *engine) describe(lossless bool, timeline []report.Interval, doubts ...s
 		standing, spans = e.Ledger.Ended(), e.phases.Now()
 	}
 	account := standing.Account
-	r := &report.Run{
-		Schema: report.Schema, Run: e.identity(),
+	r := &runfile.Run{
+		Schema: runfile.Schema, Run: e.identity(),
 		Account: account, Stages: e.options.stages, Clock: e.describeClock(noted.processes),
 		Canary: e.canary.Describe(lossless), Health: e.describeHealth(lossless),
 		Timeline: timeline, Resources: noted.resources, Errors: classes,
-		Environment: e.environment(), Steps: []report.Step{}, Figures: noted.figures, Flows: []report.FlowResult{},
+		Environment: e.environment(), Steps: []runfile.Step{}, Figures: noted.figures, Flows: []runfile.FlowResult{},
 	}
 	if finished {
 		stamp := ended.UTC().Format(stampFormat)
@@ -57,7 +58,7 @@ func (e *engine) describe(lossless bool, timeline []report.Interval, doubts ...s
 	}
 	e.describeLatencies(r, standing, spans, noted, lossless)
 	if finished {
-		r.Targets, r.Messages = report.NewTargets(e.Ledger.Targets()), e.describeMessages()
+		r.Targets, r.Messages = runfile.NewTargets(e.Ledger.Targets()), e.describeMessages()
 	}
 	r.Facts.LoadFacts = e.counted(r.Run.Profile.Phases)
 	facts.Offer(r) // a rate that was not offered is judged
@@ -67,12 +68,12 @@ func (e *engine) describe(lossless bool, timeline []report.Interval, doubts ...s
 }
 
 // timeline reads the seconds so far from the run's directory: in memory, those of a day would have 80 MB.
-func (e *engine) timeline() ([]report.Interval, error) {
+func (e *engine) timeline() ([]runfile.Interval, error) {
 	dir := e.life.now().dir
 	if dir == "" {
-		return []report.Interval{}, nil
+		return []runfile.Interval{}, nil
 	}
-	seconds, err := report.ReadTimeline(dir)
+	seconds, err := runfile.ReadTimeline(dir)
 	for i := range seconds {
 		// A message that was due in a second may be sent and arrive after it, so these figures were not final then.
 		t := seconds[i].T
@@ -100,7 +101,7 @@ func (e *engine) offered(second, due int) *int {
 }
 
 // describeLatencies fills in the latencies of the steps, the flows and the whole run.
-func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, spans []schedule.Span, noted lists,
+func (e *engine) describeLatencies(r *runfile.Run, standing ledger.Standing, spans []schedule.Span, noted lists,
 	lossless bool) {
 	traced := noted.sampled
 	total := ledger.NewTimes(len(e.options.stages))
@@ -115,7 +116,7 @@ func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, span
 			total.Merge(times)
 		}
 		seconds := max(span.End-span.Start, schedule.Ending).Seconds()
-		step := report.Step{
+		step := runfile.Step{
 			VUs: e.vus(p), Name: p.Name, StartS: span.Start.Seconds(), DurationS: seconds, Measured: p.Measured,
 			Requests: counts[i].Requests, Scheduled: counts[i].Messages, Accepted: counts[i].Accepted,
 			Taken: counts[i].Taken, Due: counts[i].Due,
@@ -123,8 +124,8 @@ func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, span
 			ScheduledPerS: float64(counts[i].Messages) / seconds, AcceptedPerS: float64(counts[i].Accepted) / seconds,
 			ArrivedPerS: float64(times.Arrival.Count) / seconds,
 			Backlog:     span.Backlog, DrainedS: span.Drained,
-			CPUPercent: report.CPUBetween(r.Resources, span.Start.Seconds(), span.End.Seconds()),
-			Latency:    report.NewLatencies(e.options.stages, times, lossless),
+			CPUPercent: runfile.CPUBetween(r.Resources, span.Start.Seconds(), span.End.Seconds()),
+			Latency:    runfile.NewLatencies(e.options.stages, times, lossless),
 		}
 		if at, ok := e.Ledger.AlmostAll(i); ok {
 			step.Arrived99S = new(float64(at)/1e6 - step.StartS)
@@ -132,22 +133,22 @@ func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, span
 		step.Sampled = traced.Of(i).Against(step.Latency.Arrival)
 		r.Steps = append(r.Steps, step)
 	}
-	r.Latency = report.NewLatencies(e.options.stages, total, lossless)
-	r.ArrivalBins, r.Tail = report.NewBins(&total.Arrival), report.NewTail(e.Ledger)
+	r.Latency = runfile.NewLatencies(e.options.stages, total, lossless)
+	r.ArrivalBins, r.Tail = runfile.NewBins(&total.Arrival), runfile.NewTail(e.Ledger)
 	r.Sampled, r.Spans = traced.All().Against(r.Latency.Arrival), noted.spans.Against(r.Latency.Arrival)
 
 	for i, f := range e.options.profile.Flows {
 		s, sums := e.Ledger.FlowTimes(i)
-		r.Flows = append(r.Flows, report.FlowResult{
-			Name: f.Name, Scheduled: standing.Flows[i], Arrived: s.Count, Arrival: report.NewLatency(s, lossless),
+		r.Flows = append(r.Flows, runfile.FlowResult{
+			Name: f.Name, Scheduled: standing.Flows[i], Arrived: s.Count, Arrival: runfile.NewLatency(s, lossless),
 			Stamped: sums.Stamped, Stages: sums.Means(e.options.stages),
 		})
 	}
 }
 
-func (e *engine) describeClock(processes []report.ProcessClock) report.Clock {
+func (e *engine) describeClock(processes []runfile.ProcessClock) runfile.Clock {
 	r := e.Clock.Read()
-	c := report.Clock{Reference: "monotonic", OffsetMS: new(0.0), DriftPPM: new(0.0), Processes: processes}
+	c := runfile.Clock{Reference: "monotonic", OffsetMS: new(0.0), DriftPPM: new(0.0), Processes: processes}
 	if limit := e.options.Clock.Limit; limit != nil {
 		c.LimitMS = new(limit.duration().Seconds() * 1000)
 	}
@@ -169,26 +170,26 @@ func (e *engine) describeClock(processes []report.ProcessClock) report.Clock {
 	return c
 }
 
-func (e *engine) describeHealth(lossless bool) report.Health {
+func (e *engine) describeHealth(lossless bool) runfile.Health {
 	lateness, reading := e.Ledger.Lateness(), e.Ledger.Reading()
-	h := report.Health{
+	h := runfile.Health{
 		Gaps: e.receives().Gaps(), SamplesDiscarded: int(e.pending.discarded.Load()), TrendOneIn: e.pending.trend.n,
 	}
 	if lateness.Count > 0 {
-		h.Lateness = new(report.NewLatency(lateness, lossless))
+		h.Lateness = new(runfile.NewLatency(lateness, lossless))
 	}
 	if reading.Waits.Count > 0 {
-		h.SocketWait = new(report.NewLatency(&reading.Waits, lossless))
+		h.SocketWait = new(runfile.NewLatency(&reading.Waits, lossless))
 	}
-	h.ArrivalStamps = report.ArrivalStamps{Kernel: reading.Kernel, Read: reading.Read}
+	h.ArrivalStamps = runfile.ArrivalStamps{Kernel: reading.Kernel, Read: reading.Read}
 	return h
 }
 
 func (e *engine) model() string {
 	if e.Pacer.Closed() {
-		return report.Closed
+		return runfile.Closed
 	}
-	return report.Open
+	return runfile.Open
 }
 
 // vus is the concurrency of a closed-model phase, nil in the open model.
@@ -207,11 +208,11 @@ func (e *engine) runName() string {
 	return filepath.Base(filepath.Dir(dir)) + "-" + filepath.Base(dir)
 }
 
-func (o *options) describeProfile() report.Profile {
+func (o *options) describeProfile() runfile.Profile {
 	p := o.profile
-	d := report.Profile{Name: p.Name}
+	d := runfile.Profile{Name: p.Name}
 	for _, ph := range p.Phases {
-		phase := report.Phase{Name: ph.Name, DurationS: ph.Duration.Seconds(), Measured: ph.Measured,
+		phase := runfile.Phase{Name: ph.Name, DurationS: ph.Duration.Seconds(), Measured: ph.Measured,
 			Requests: ph.Requests}
 		if p.Closed() {
 			phase.VUs = new(ph.VUs)
@@ -221,7 +222,7 @@ func (o *options) describeProfile() report.Profile {
 		d.Phases = append(d.Phases, phase)
 	}
 	for _, f := range p.Flows {
-		flow := report.Flow{Name: f.Name, Weight: f.Weight, Messages: f.Messages, Deliveries: f.Deliveries}
+		flow := runfile.Flow{Name: f.Name, Weight: f.Weight, Messages: f.Messages, Deliveries: f.Deliveries}
 		if o.Fuzz == nil {
 			flow.PayloadBytes = new(f.PayloadBytes)
 		}
@@ -230,28 +231,28 @@ func (o *options) describeProfile() report.Profile {
 	return d
 }
 
-func (e *engine) identity() report.Identity {
+func (e *engine) identity() runfile.Identity {
 	labels := e.options.Labels
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	return report.Identity{
+	return runfile.Identity{
 		ID: e.ID, Name: e.runName(), Generator: e.met, Tool: e.options.tool,
 		Method: e.options.Name, Protocol: e.options.Protocol, Model: e.model(), Topology: e.options.Topology,
 		Network: e.options.Network, Labels: labels, Started: e.Epoch.UTC().Format(stampFormat),
-		Command: cmp.Or(e.options.Command, report.Command(os.Args[1:])), Profile: e.options.describeProfile(),
+		Command: cmp.Or(e.options.Command, words.Command(os.Args[1:])), Profile: e.options.describeProfile(),
 	}
 }
 
 const microFormat = "2006-01-02T15:04:05.000000Z"
 
 // describeMessages names the messages of a run that has ended.
-func (e *engine) describeMessages() *report.Messages {
+func (e *engine) describeMessages() *runfile.Messages {
 	found := e.Ledger.Messages()
-	m := &report.Messages{Slowest: []report.Slow{}, Named: []report.Named{}}
+	m := &runfile.Messages{Slowest: []runfile.Slow{}, Named: []runfile.Named{}}
 	for _, d := range found.Slowest {
 		id, target, flow := e.nameOf(d.Seq)
-		s := report.Slow{
+		s := runfile.Slow{
 			ID: id, Trace: e.traceID(id), Target: target, Flow: flow, Phase: *e.phaseName(d.Phase),
 			Subscriber: d.Subscriber + 1, Due: *e.momentOf(d.Due), ArrivalMS: float64(d.Arrival) / 1000,
 			StagesMS: map[string]float64{},
@@ -263,7 +264,7 @@ func (e *engine) describeMessages() *report.Messages {
 	}
 	name := func(end string, seq, phase int, due int64, delivered *int) {
 		id, target, flow := e.nameOf(seq)
-		m.Named = append(m.Named, report.Named{
+		m.Named = append(m.Named, runfile.Named{
 			ID: id, End: end, Target: target, Flow: flow, Phase: e.phaseName(phase), Due: e.momentOf(due),
 			Delivered: delivered,
 		})
@@ -292,7 +293,7 @@ func (e *engine) describeMessages() *report.Messages {
 		name("duplicates", d.Seq, d.Phase, d.Due, nil)
 	}
 	for _, d := range found.Misplaced {
-		name(report.Misdeliveries, d.Seq, d.Phase, ledger.Forgotten, nil)
+		name(runfile.Misdeliveries, d.Seq, d.Phase, ledger.Forgotten, nil)
 		m.Named[len(m.Named)-1].CameTo = cameTo(d)
 	}
 	for _, d := range found.Negative {

@@ -26,8 +26,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
@@ -45,8 +45,8 @@ type engine struct {
 	notes     // errors, doubts and figures for the report
 
 	options   *options
-	segment   segment.Segment   // this instance's part of the run
-	met       *report.Generator // this instance among the others; nil: it is the only one
+	segment   segment.Segment    // this instance's part of the run
+	met       *runfile.Generator // this instance among the others; nil: it is the only one
 	trust     network.Trust
 	reconnect time.Duration // how long a subscriber tries to reconnect
 
@@ -238,8 +238,8 @@ func (l *life) change(edit func(p *progress)) {
 // runFiles are the files that a run writes. Each of several instances writes them into its own directory,
 // partDir.
 var runFiles = []string{
-	report.FileName, report.LatestName, report.TimelineName, report.LogName, report.PageName, "junit.xml",
-	report.MarkdownName, report.SummaryName,
+	runfile.FileName, runfile.LatestName, runfile.TimelineName, runfile.LogName, runfile.PageName, "junit.xml",
+	runfile.MarkdownName, runfile.SummaryName,
 	traces.FileName,
 }
 

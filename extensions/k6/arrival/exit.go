@@ -10,7 +10,7 @@ import (
 	"go.k6.io/k6/v2/errext/exitcodes"
 	"go.k6.io/k6/v2/metrics"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
@@ -90,7 +90,7 @@ func (e *engine) conclude(r *RootModule, cause error) (code exitcodes.ExitCode, 
 		}
 	}
 	switch now := e.life.now(); {
-	case now.result == report.Pass:
+	case now.result == runfile.Pass:
 		return 0, ""
 	case now.finished:
 		return exitcodes.MarkedAsFailed, "the verdict of the run is " + now.result

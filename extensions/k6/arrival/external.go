@@ -18,7 +18,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/arrived"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
@@ -33,7 +34,7 @@ type Caller interface {
 	// Look is called periodically during the run, so that the caller drops overdue requests.
 	Look(now time.Time)
 	// Second is called at the end of each second of the run, with a sample of its arrival latencies in ms.
-	Second(row report.Interval, latencies []float64)
+	Second(row runfile.Interval, latencies []float64)
 }
 
 // External is a run whose requests a caller sends. nil: k6 sends them.
@@ -76,7 +77,7 @@ type Request struct {
 type externalOptions struct {
 	options
 	Limits map[string][]string `json:"limits"` // k6's thresholds on this module's metrics
-	Tool   *report.Tool        `json:"tool"`   // what sends; nil: not given
+	Tool   *runfile.Tool       `json:"tool"`   // what sends; nil: not given
 	PID    int                 `json:"pid"`    // of the sending process; 0: the parent
 }
 
@@ -87,7 +88,7 @@ func NewExternal(text []byte, caller Caller, parent int, logger logrus.FieldLogg
 	x := &External{caller: caller, pid: parent, registry: registry, metrics: registerMetrics(registry),
 		within: &withins{known: map[string]within{}}, logger: logger}
 	o := externalOptions{options: defaults()}
-	o.tool = report.Tool{Name: "caller", Version: "unknown"}
+	o.tool = runfile.Tool{Name: "caller", Version: "unknown"}
 	if err := Decode(text, &o); err != nil {
 		return nil, fmt.Errorf("options: %w", err)
 	}
@@ -132,7 +133,7 @@ func (x *External) readLimits(limits map[string][]string) (map[string]metrics.Th
 	allowed := append([]string{x.metrics.latency.Name, x.metrics.p99.Name}, accountMetrics()...)
 	all := map[string]metrics.Thresholds{}
 	for _, name := range slices.Sorted(maps.Keys(limits)) {
-		if _, _, ok := report.WithinMetric(name); !ok && !slices.Contains(allowed, name) {
+		if _, _, ok := runfile.WithinMetric(name); !ok && !slices.Contains(allowed, name) {
 			return nil, fmt.Errorf("options: limits.%s is not measured here; allowed: %s", name,
 				strings.Join(allowed, ", "))
 		}
@@ -234,7 +235,7 @@ func (x *External) TooLate(r *Request) {
 }
 
 // Unsent counts a request that the caller took and did not send, for a reason of its own.
-func (x *External) Unsent(why string) { x.engine.count(report.CallerStage, report.UnsentClass, why) }
+func (x *External) Unsent(why string) { x.engine.count(runfile.CallerStage, runfile.UnsentClass, why) }
 
 // Receives reports whether the caller receives the messages.
 func (x *External) Receives() bool { return x.engine.options.Arrived != nil }
@@ -261,9 +262,9 @@ func (x *External) Figure(name string, value float64, unit string) {
 }
 
 // Result judges the run and writes the last report.
-func (x *External) Result() (run *report.Run, summary, directory string, err error) {
+func (x *External) Result() (run *runfile.Run, summary, directory string, err error) {
 	run, err = x.engine.lastReport(x.registry)
-	return run, report.Text(run, x.engine.reportPath(), report.Screen{}), x.engine.life.now().dir, err
+	return run, render.Text(run, x.engine.reportPath(), render.Screen{}), x.engine.life.now().dir, err
 }
 
 // opening returns the start time: soon for k6, when the caller decides otherwise.

@@ -10,10 +10,10 @@ import (
 	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
-func ruleOf(r *report.Run, name string) *report.Rule {
+func ruleOf(r *runfile.Run, name string) *runfile.Rule {
 	for i := range r.Verdict.Rules {
 		if r.Verdict.Rules[i].Name == name {
 			return &r.Verdict.Rules[i]
@@ -55,10 +55,10 @@ func TestFailedRequestsAreJudgedThoughTheirMessagesArrive(t *testing.T) {
 			assert.Equal(t, 20, r.Account.Arrived)
 			assert.Equal(t, c.failed, r.Account.Requests.Failed)
 			assert.True(t, r.Account.Balanced)
-			rule := ruleOf(r, report.FailedRequests)
+			rule := ruleOf(r, runfile.FailedRequests)
 			require.NotNil(t, rule)
 			assert.False(t, *rule.OK)
-			assert.NotEqual(t, report.Pass, r.Verdict.Result)
+			assert.NotEqual(t, runfile.Pass, r.Verdict.Result)
 			assert.Contains(t, rule.Reason, c.class)
 			assert.Equal(t, 20, r.Steps[0].Taken)
 			assert.Greater(t, r.Steps[0].CarriedPerS, r.Steps[0].ScheduledPerS/2, "they arrived")
@@ -84,7 +84,7 @@ func TestAScriptWidensTheLimitOfFailedRequests(t *testing.T) {
 		require.NoError(t, own.Parse())
 		s.state.Options.Thresholds = map[string]metrics.Thresholds{"arrival_requests_failed": own}
 		r := s.run()
-		assert.Nil(t, ruleOf(r, report.FailedRequests), "the script's own limit replaces the rule")
+		assert.Nil(t, ruleOf(r, runfile.FailedRequests), "the script's own limit replaces the rule")
 		rule := ruleOf(r, "arrival_requests_failed")
 		require.NotNil(t, rule)
 		assert.Equal(t, held, *rule.OK, limit)
@@ -99,5 +99,5 @@ func TestARetryThatIsAcceptedIsNoFailedRequest(t *testing.T) {
 	r := s.run()
 	assert.Zero(t, r.Account.Requests.Failed)
 	assert.Equal(t, 3, r.Account.Requests.Retried)
-	assert.True(t, *ruleOf(r, report.FailedRequests).OK)
+	assert.True(t, *ruleOf(r, runfile.FailedRequests).OK)
 }

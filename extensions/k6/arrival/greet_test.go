@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 const welcoming = `{"type":"welcome"}`
@@ -26,7 +26,7 @@ var targeted = map[string]string{
 const twentyOfThree = "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct, targets: 3}]"
 
 // greeted is the class of the errors that count repeats of the first message.
-func greeted(r *report.Run) (repeats int) {
+func greeted(r *runfile.Run) (repeats int) {
 	for _, e := range r.Errors {
 		if e.Stage == "canary" && e.Class == "first message repeated" {
 			repeats += e.Count

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 func TestAScriptCanSendRequestsItself(t *testing.T) {
@@ -89,7 +89,7 @@ func TestAnUnsettledRequestIsUnknown(t *testing.T) {
 			assert.Equal(t, [3]int{3, 2, 1}, [3]int{r.Account.Scheduled, r.Account.Rejected, r.Account.Unknown})
 			assert.True(t, r.Account.Balanced)
 			assert.NotNil(t, r.Run.Ended)
-			assert.Contains(t, r.Errors, report.ErrorClass{Stage: "request", Class: "not settled", Count: 1,
+			assert.Contains(t, r.Errors, runfile.ErrorClass{Stage: "request", Class: "not settled", Count: 1,
 				Example: c.reason})
 		})
 	}

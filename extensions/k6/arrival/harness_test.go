@@ -21,7 +21,7 @@ import (
 	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
@@ -94,7 +94,7 @@ func inScenario(ctx context.Context) context.Context {
 }
 
 // run collects while 16 senders send, as k6's scenarios do, and returns the report.
-func (s *script) run() *report.Run {
+func (s *script) run() *runfile.Run {
 	s.t.Helper()
 	return s.runWith(16, func(ctx context.Context, e *engine) {
 		vu := newSender(e, s.state)
@@ -104,12 +104,12 @@ func (s *script) run() *report.Run {
 }
 
 // pumped is run with 4 pumps as senders.
-func (s *script) pumped() *report.Run {
+func (s *script) pumped() *runfile.Run {
 	s.t.Helper()
 	return s.runWith(4, func(ctx context.Context, e *engine) { e.pump(ctx, s.state) })
 }
 
-func (s *script) runWith(vus int, sender func(context.Context, *engine)) *report.Run {
+func (s *script) runWith(vus int, sender func(context.Context, *engine)) *runfile.Run {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
 	defer cancel()
@@ -127,7 +127,7 @@ func (s *script) runWith(vus int, sender func(context.Context, *engine)) *report
 }
 
 // scripted runs a script's own sender, which has a function post(path, body), and returns the report.
-func (s *script) scripted(f *fake.Pipeline, sender string) *report.Run {
+func (s *script) scripted(f *fake.Pipeline, sender string) *runfile.Run {
 	s.t.Helper()
 	done := make(chan error)
 	go func() { done <- s.module.root.engine.collect(s.t.Context(), s.state, s.module.metrics) }()
@@ -147,7 +147,7 @@ func (s *script) scripted(f *fake.Pipeline, sender string) *report.Run {
 }
 
 // written reads run.json from disk.
-func (s *script) written() *report.Run {
+func (s *script) written() *runfile.Run {
 	s.t.Helper()
 	return test.Run(s.t, s.dir)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
@@ -116,7 +116,7 @@ flows: [{name: direct}]`
 	}
 	work.Wait()
 	requests, begins := [2]int{}, []float64{}
-	var first report.Step
+	var first runfile.Step
 	for i, s := range scripts {
 		s.dir = filepath.Join(s.dir, fmt.Sprintf("generator-%d", i+1))
 		r := s.written()

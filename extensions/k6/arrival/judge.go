@@ -15,13 +15,15 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/limits"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // judge sets the verdict of a report. ran is how long an unfinished run has lasted.
-func (e *engine) judge(r *report.Run, doubts []string, ran time.Duration) report.Verdict {
+func (e *engine) judge(r *runfile.Run, doubts []string, ran time.Duration) runfile.Verdict {
 	rules, replaced := e.judging.Rules(e.builtIn())
-	aborted, cutOff := e.judging.Aborted(), "the run was "+report.CutOff(ran, e.planned())
+	aborted, cutOff := e.judging.Aborted(), "the run was "+render.CutOff(ran, e.planned())
 	if cause := e.life.now().cause; cause != "" && len(aborted) == 0 {
 		cutOff += ": " + cause
 	}
@@ -36,11 +38,11 @@ func (e *engine) judge(r *report.Run, doubts []string, ran time.Duration) report
 }
 
 // scene is what a cause needs besides run.json.
-func (e *engine) scene() *report.Scene {
-	s := &report.Scene{Subscribed: e.options.from.Words, Greeted: e.greeted}
+func (e *engine) scene() *runfile.Scene {
+	s := &runfile.Scene{Subscribed: e.options.from.Words, Greeted: e.greeted}
 	if e.options.Protocol == "HTTP" {
 		path, _, query := strings.Cut(e.options.Ingest.Path, "?")
-		if s.URL = report.Mask(e.options.Ingest.URL) + path; query { // it may hold a secret
+		if s.URL = words.Mask(e.options.Ingest.URL) + path; query { // it may hold a secret
 			s.URL += "?…"
 		}
 	}
@@ -49,7 +51,7 @@ func (e *engine) scene() *report.Scene {
 	}
 	e.note(func() { s.Abandoned = e.abandoned })
 	if first := e.foreign.Load(); first != nil {
-		s.Sample, s.Carries = report.ExcerptOf(*first), e.carries(*first)
+		s.Sample, s.Carries = runfile.ExcerptOf(*first), e.carries(*first)
 	}
 	return s
 }
@@ -109,11 +111,11 @@ func (e *engine) values() map[string]float64 {
 		values["arrival_"+count.Name] = float64(count.Of(account))
 	}
 	arrival := e.measured().Arrival
-	if p99 := report.NewLatency(&arrival, false).P99; p99 != nil {
+	if p99 := runfile.NewLatency(&arrival, false).P99; p99 != nil {
 		values["arrival_p99"] = *p99
 	}
 	for name, within := range e.within.all() {
-		values[name] = report.ShareWithin(arrival.Histogram, within.limit)
+		values[name] = runfile.ShareWithin(arrival.Histogram, within.limit)
 	}
 	return values
 }
@@ -123,7 +125,7 @@ func (m *runMetrics) end(ctx context.Context, state *lib.State, e *engine, given
 	values := e.values()
 	e.judging.Measured(values, e.lasted())
 	verdict := e.report(false).Verdict
-	undecided := func(r report.Rule) bool { return r.Undecided || r.IsBroken() && r.Result == report.Invalid }
+	undecided := func(r runfile.Rule) bool { return r.Undecided || r.IsBroken() && r.Result == runfile.Invalid }
 	values["arrival_invalid"] = 0
 	for _, rule := range verdict.Rules {
 		if undecided(rule) {
@@ -136,8 +138,8 @@ func (m *runMetrics) end(ctx context.Context, state *lib.State, e *engine, given
 	}
 	metrics.PushIfNotDone(ctx, state.Samples, samples)
 	// Rules that are not judged yet do not count.
-	if slices.ContainsFunc(verdict.Rules, func(r report.Rule) bool {
-		return undecided(r) || r.IsBroken() && r.Result != report.Doubtful
+	if slices.ContainsFunc(verdict.Rules, func(r runfile.Rule) bool {
+		return undecided(r) || r.IsBroken() && r.Result != runfile.Doubtful
 	}) {
 		e.judging.Mark(state.TestStatus, values, m.judged)
 	}

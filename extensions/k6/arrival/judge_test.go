@@ -15,7 +15,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
@@ -62,7 +62,7 @@ func verdictReasons(t *testing.T, options string, late func(n int) int64, waited
 }
 
 // finish ends the run and returns its verdict.
-func finish(e *engine, rec *recorder) report.Verdict {
+func finish(e *engine, rec *recorder) runfile.Verdict {
 	rec.doubt()
 	e.life.finished, e.life.ended = true, time.Now()
 	return e.report(false).Verdict

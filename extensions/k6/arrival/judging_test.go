@@ -11,7 +11,7 @@ import (
 	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // Regression: a summary before the end of the test put incomplete counts into the last report.
@@ -53,12 +53,12 @@ func TestARunFailsIfTheScriptMarkedTheTestFailed(t *testing.T) {
 		_, err := s.runtime.VU.Runtime().RunString(`run.summary({})`)
 		require.NoError(t, err)
 		return slices.ContainsFunc(s.written().Verdict.Rules,
-			func(r report.Rule) bool { return r.Name == "script" && !*r.OK })
+			func(r runfile.Rule) bool { return r.Name == "script" && !*r.OK })
 	}
 	assert.False(t, broken())
 	test.Test.TestStatus.MarkFailed()
 	assert.True(t, broken())
-	assert.NotEqual(t, report.Pass, s.written().Verdict.Result)
+	assert.NotEqual(t, runfile.Pass, s.written().Verdict.Result)
 	test = inTest(t, s)
 	test.SetExecutionStatus(lib.ExecutionStatusEnded)
 	s.module.root.engine.judging.Mark(test.Test.TestStatus, nil, false)

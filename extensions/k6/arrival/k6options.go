@@ -12,8 +12,8 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // withK6 returns the ingest's settings with those options of k6 that a sender honours by itself: noConnectionReuse and
@@ -88,7 +88,7 @@ func (o *options) checkSender(k6 lib.Options, environment *httpproxy.Config) err
 	if host := proxied(o.Ingest.URL, environment); host != "" {
 		return fmt.Errorf("ingest.url (INGEST_URL) %s would be reached through the proxy of HTTP_PROXY or "+
 			"HTTPS_PROXY, which the native sender (run.send, run.pump) does not use: add %s to NO_PROXY",
-			report.Mask(o.Ingest.URL), host)
+			words.Mask(o.Ingest.URL), host)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runs"
 )
 
@@ -52,11 +52,11 @@ func TestAKilledRunReportsWhatItHadWritten(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, r.Timeline, 4)
 	assert.GreaterOrEqual(t, r.Account.Scheduled, 40)
-	assert.Equal(t, report.Incomplete, r.Verdict.Result)
+	assert.Equal(t, runfile.Incomplete, r.Verdict.Result)
 	reason := r.Verdict.Reasons[0]
 	assert.Regexp(t, `^the run was cut off at 0:\d\d of 1:00$`, reason)
-	assert.NoFileExists(t, filepath.Join(dir, report.LatestName))
-	for _, name := range []string{report.MarkdownName, "junit.xml", report.SummaryName, report.PageName} {
+	assert.NoFileExists(t, filepath.Join(dir, runfile.LatestName))
+	for _, name := range []string{runfile.MarkdownName, "junit.xml", runfile.SummaryName, runfile.PageName} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
 		assert.True(t, strings.Contains(string(text), reason), name)
@@ -91,25 +91,25 @@ func TestWhatAKilledRunLeavesMayBeDamaged(t *testing.T) {
 		"a newer version wrote the latest report": {
 			damage: func(t *testing.T, _ *recorder, dir string) {
 				text := []byte(`{"schema":"arrival/latest/2"}`)
-				require.NoError(t, os.WriteFile(filepath.Join(dir, report.LatestName), text, 0o600))
+				require.NoError(t, os.WriteFile(filepath.Join(dir, runfile.LatestName), text, 0o600))
 			},
 			wrong: "latest.json, what a killed run left last, is none that this version can read; remove it, and run.json counts",
 		},
 		"the latest report is older than the report": {
 			damage: func(t *testing.T, rec *recorder, dir string) {
-				old, err := os.ReadFile(filepath.Join(dir, report.LatestName))
+				old, err := os.ReadFile(filepath.Join(dir, runfile.LatestName))
 				require.NoError(t, err)
 				rec.cut()
 				require.NoError(t, rec.engine.write())
-				require.NoError(t, os.WriteFile(filepath.Join(dir, report.LatestName), old, 0o600))
+				require.NoError(t, os.WriteFile(filepath.Join(dir, runfile.LatestName), old, 0o600))
 			},
 			seconds: 4,
 		},
 		"the report was being replaced": {
 			damage: func(t *testing.T, rec *recorder, dir string) {
-				require.NoError(t, os.WriteFile(filepath.Join(dir, report.FileName+".next"),
+				require.NoError(t, os.WriteFile(filepath.Join(dir, runfile.FileName+".next"),
 					[]byte(`{"schema":`), 0o600))
-				require.NoError(t, os.Remove(filepath.Join(dir, report.PageName)))
+				require.NoError(t, os.Remove(filepath.Join(dir, runfile.PageName)))
 			},
 			seconds: 3,
 		},
@@ -126,8 +126,8 @@ func TestWhatAKilledRunLeavesMayBeDamaged(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			assert.Equal(t, report.Incomplete, r.Verdict.Result)
-			assert.FileExists(t, filepath.Join(dir, report.PageName))
+			assert.Equal(t, runfile.Incomplete, r.Verdict.Result)
+			assert.FileExists(t, filepath.Join(dir, runfile.PageName))
 			assert.Len(t, r.Timeline, c.seconds)
 			if c.reason != "" {
 				assert.Contains(t, r.Verdict.Reasons[len(r.Verdict.Reasons)-1], c.reason)

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
@@ -47,7 +47,7 @@ func TestTheReportNamesTheSlowestAndTheLostMessages(t *testing.T) {
 	require.NotNil(t, r.Messages)
 	require.Len(t, r.Messages.Slowest, 9)
 	// Usually the first; on a busy machine the last ones may be even later, but by the stage schedule.
-	held := slices.IndexFunc(r.Messages.Slowest, func(s report.Slow) bool { return s.ID == r.Run.ID+".1.4" })
+	held := slices.IndexFunc(r.Messages.Slowest, func(s runfile.Slow) bool { return s.ID == r.Run.ID+".1.4" })
 	require.GreaterOrEqual(t, held, 0)
 	slow := r.Messages.Slowest[held]
 	assert.Equal(t, []string{"hold", "direct"}, []string{slow.Phase, slow.Flow})
@@ -138,7 +138,7 @@ func tracesIn(t *testing.T, dir string) map[string][]*tracepb.Span {
 }
 
 // assertSpans compares the spans of a delivery with its stages, in whole µs.
-func assertSpans(t *testing.T, d report.Slow, spans []*tracepb.Span) {
+func assertSpans(t *testing.T, d runfile.Slow, spans []*tracepb.Span) {
 	t.Helper()
 	require.Len(t, spans, 4, d.ID)
 	due, err := time.Parse(microFormat, d.Due)

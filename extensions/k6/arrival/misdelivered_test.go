@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // fromUsers is a load of 60 messages to user/0, user/1 and user/2 in turn.
@@ -76,7 +76,7 @@ func TestARunOfWhichNothingReachedItsOwnFails(t *testing.T) {
 	f := &fake.Pipeline{Route: func(_ int, target string) []string { return []string{rotated.Replace(target)} }}
 	r := newScript(t, f, fromUsers, "idle: '1s', drain: 5").run()
 	result, reasons, _ := verdict(r)
-	assert.Equal(t, report.Fail, result, reasons)
+	assert.Equal(t, runfile.Fail, result, reasons)
 	assert.Equal(t, 60, r.Account.Misdelivered)
 }
 

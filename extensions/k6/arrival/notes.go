@@ -8,14 +8,14 @@ import (
 	"sync"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
 // notes are what the report needs besides the ledger.
 type notes struct {
 	mu       sync.Mutex
-	errors   map[string]*report.ErrorClass
+	errors   map[string]*runfile.ErrorClass
 	connects ledger.Series // durations of opening a connection to the ingest
 	lists
 }
@@ -23,13 +23,13 @@ type notes struct {
 // lists are the lists that a report contains unchanged.
 type lists struct {
 	doubts    []string // why the instrument cannot be trusted
-	figures   []report.Figure
+	figures   []runfile.Figure
 	answer    string // of the script; empty: it gave none
 	abandoned string // how far the senders came before they ended; empty: they did not
-	processes []report.ProcessClock
-	resources []report.Resource
+	processes []runfile.ProcessClock
+	resources []runfile.Resource
 	sampled   *store.Sampled // nil: not requested, or not read yet
-	spans     *report.Spans  // likewise
+	spans     *runfile.Spans // likewise
 }
 
 // classesMost bounds the classes of errors: some are named by what a server answered.
@@ -41,13 +41,13 @@ func (n *notes) count(stage, class, example string) {
 	defer n.mu.Unlock()
 	key := stage + " " + class
 	if n.errors == nil {
-		n.errors = map[string]*report.ErrorClass{}
+		n.errors = map[string]*runfile.ErrorClass{}
 	}
 	if n.errors[key] == nil && len(n.errors) >= classesMost {
 		class, key = "others", stage+" others"
 	}
 	if n.errors[key] == nil {
-		n.errors[key] = &report.ErrorClass{Stage: stage, Class: class, Example: example}
+		n.errors[key] = &runfile.ErrorClass{Stage: stage, Class: class, Example: example}
 	}
 	n.errors[key].Count++
 }
@@ -60,13 +60,13 @@ func (n *notes) distrust(format string, args ...any) {
 // figure is run.figure(name, value, unit): it adds a figure of the script's own. A second figure of the same
 // name replaces the first.
 func (n *notes) figure(name string, value float64, unit string) {
-	f := report.Figure{Name: name, Unit: unit}
+	f := runfile.Figure{Name: name, Unit: unit}
 	if !math.IsNaN(value) && !math.IsInf(value, 0) {
 		f.Value = &value
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if i := slices.IndexFunc(n.figures, func(o report.Figure) bool { return o.Name == name }); i >= 0 {
+	if i := slices.IndexFunc(n.figures, func(o runfile.Figure) bool { return o.Name == name }); i >= 0 {
 		n.figures[i] = f
 		return
 	}
@@ -81,10 +81,10 @@ func (n *notes) note(change func()) {
 }
 
 // noted returns a copy of the lists, and the classes of errors, the most frequent first.
-func (n *notes) noted() (lists, []report.ErrorClass) {
+func (n *notes) noted() (lists, []runfile.ErrorClass) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	classes := make([]report.ErrorClass, 0, len(n.errors))
+	classes := make([]runfile.ErrorClass, 0, len(n.errors))
 	for _, class := range n.errors {
 		classes = append(classes, *class)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/mqtt"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/spans"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
@@ -76,7 +76,7 @@ type options struct {
 	marks   []spans.Mark // of Spans
 	form    body.Form    // of ids
 	ids     *body.From   // where they stand
-	tool    report.Tool  // what sends
+	tool    runfile.Tool // what sends
 }
 
 type profileOption struct {
@@ -172,7 +172,7 @@ func defaults() options {
 		Idle:    seconds(10 * time.Second),
 		Ingest:  send.Ingest{Path: "/messages", BatchPath: "/messages/batch", KeepAlive: true},
 		sources: sources{MQTT: mqtt.Defaults()},
-		tool:    report.Tool{Name: "k6", Version: k6Version()},
+		tool:    runfile.Tool{Name: "k6", Version: k6Version()},
 	}
 }
 

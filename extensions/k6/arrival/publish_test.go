@@ -15,12 +15,12 @@ import (
 	"go.k6.io/k6/v2/js/modulestest"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
 // published runs a script with publishers, whose subscribers connect to broker.
-func published(t *testing.T, broker, publishers string) *report.Run {
+func published(t *testing.T, broker, publishers string) *runfile.Run {
 	t.Helper()
 	s := newScript(t, &fake.Pipeline{},
 		"phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct, targets: 5}]",
@@ -35,7 +35,7 @@ func published(t *testing.T, broker, publishers string) *report.Run {
 	return s.written()
 }
 
-func figureOf(t *testing.T, r *report.Run, name string) float64 {
+func figureOf(t *testing.T, r *runfile.Run, name string) float64 {
 	t.Helper()
 	for _, f := range r.Figures {
 		if f.Name == name {
@@ -55,9 +55,9 @@ func TestManyConnectionsPublishEveryMessage(t *testing.T) {
 		r := published(t, m.address, options)
 		assert.Equal(t, 100, r.Account.Arrived, "QoS %d", qos)
 		assert.Equal(t, 100, r.Account.Requests.Sent)
-		held := figureOf(t, r, report.FigureHeld) // a stalled machine opens the rest too late
+		held := figureOf(t, r, runfile.FigureHeld) // a stalled machine opens the rest too late
 		assert.True(t, held > 0 && held <= 30, "%g held", held)
-		assert.Zero(t, figureOf(t, r, send.FigureRefused)+figureOf(t, r, report.FigureLost))
+		assert.Zero(t, figureOf(t, r, send.FigureRefused)+figureOf(t, r, runfile.FigureLost))
 		assert.Empty(t, r.Errors)
 		if qos == 1 {
 			assert.Positive(t, *r.Latency.HTTP.Max, "the time until PUBACK")
@@ -122,7 +122,7 @@ func TestMessagesOfLostConnectionsAreAccountedFor(t *testing.T) {
 	m := startMosquitto(t)
 	cutting := brokerOf(t, func(conn net.Conn) { _, _ = packets.ReadPacket(conn) }) // closes after one message
 	r := published(t, m.address, fmt.Sprintf("url: 'mqtt://%s', connections: 10, rate: 1000, qos: 1", cutting))
-	lost := figureOf(t, r, report.FigureLost)
+	lost := figureOf(t, r, runfile.FigureLost)
 	assert.True(t, lost > 0 && lost <= 10, "%g lost", lost)
 	a := r.Account
 	assert.True(t, a.Balanced)
@@ -130,7 +130,7 @@ func TestMessagesOfLostConnectionsAreAccountedFor(t *testing.T) {
 	assert.Zero(t, a.Arrived)
 	assert.Equal(t, 100, a.Dropped+a.Unknown+a.Rejected)
 	result, _, _ := verdict(r)
-	assert.NotEqual(t, report.Pass, result)
+	assert.NotEqual(t, runfile.Pass, result)
 }
 
 func TestRefusedConnectionsDropTheirMessages(t *testing.T) {
@@ -155,7 +155,7 @@ func TestMessagesWithoutPUBACKAreUnknown(t *testing.T) {
 	assert.Positive(t, a.Unknown)
 	assert.LessOrEqual(t, a.Unknown, 5, "at most the receive maximum")
 	assert.Equal(t, 100, a.Unknown+a.Rejected+a.Dropped)
-	assert.Equal(t, 1.0, figureOf(t, r, report.FigureLost), "no PUBACK within the timeout")
+	assert.Equal(t, 1.0, figureOf(t, r, runfile.FigureLost), "no PUBACK within the timeout")
 }
 
 func TestInvalidPublishersOptionsAreRefused(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
@@ -70,8 +70,8 @@ func TestABroadcastReachesEveryConnection(t *testing.T) {
 			t.Parallel()
 			r := pushed(t, &fake.Pipeline{}, &fake.Push{}, roomOfFive, with(options, "connections: 5")).run()
 			result, reasons, _ := verdict(r)
-			assert.Equal(t, report.Pass, result, reasons)
-			assert.Equal(t, report.Deliveries{Due: 250, Arrived: 250}, r.Account.Deliveries)
+			assert.Equal(t, runfile.Pass, result, reasons)
+			assert.Equal(t, runfile.Deliveries{Due: 250, Arrived: 250}, r.Account.Deliveries)
 			assert.Equal(t, []int{0, 0}, []int{r.Account.Duplicates, r.Account.Foreign})
 		})
 	}
@@ -91,8 +91,8 @@ func TestClientsHaveTargetsOfTheirOwn(t *testing.T) {
 			t.Parallel()
 			r := pushed(t, &fake.Pipeline{}, &fake.Push{Ack: true}, mixed, options+", canary: true").run()
 			result, reasons, _ := verdict(r)
-			assert.Equal(t, report.Pass, result, reasons)
-			assert.Equal(t, report.Deliveries{Due: 150, Arrived: 150}, r.Account.Deliveries)
+			assert.Equal(t, runfile.Pass, result, reasons)
+			assert.Equal(t, runfile.Deliveries{Due: 150, Arrived: 150}, r.Account.Deliveries)
 			assert.Equal(t, []int{0, 0, 1}, []int{r.Account.Duplicates, r.Account.Foreign, r.Canary.Arrived})
 		})
 	}
@@ -119,7 +119,7 @@ func TestALostConnectionIsRestoredAndItsGapRecorded(t *testing.T) {
 			assert.Equal(t, 100, r.Account.Arrived+r.Account.Lost)
 			assert.Positive(t, r.Account.Lost)
 			assert.Greater(t, r.Account.Arrived, 24, "it arrives again")
-			assert.Equal(t, report.Invalid, r.Verdict.Result, "the loss is the instrument's")
+			assert.Equal(t, runfile.Invalid, r.Verdict.Result, "the loss is the instrument's")
 		})
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // questionOption is what the script asks of its run. Each member belongs to one kind.
@@ -30,31 +30,31 @@ func (o *options) checkQuestion() error {
 	}
 	sessions := q.PerS != 0 || q.Calls != 0 || q.Duration != 0
 	switch {
-	case !slices.Contains(report.Questions(), q.Kind):
-		return fmt.Errorf("question.kind is %q; allowed: %s", q.Kind, strings.Join(report.Questions(), ", "))
-	case q.Factor != 0 && (q.Kind != report.Recovering || q.Factor < 1 || q.Factor > factorMost):
+	case !slices.Contains(runfile.Questions(), q.Kind):
+		return fmt.Errorf("question.kind is %q; allowed: %s", q.Kind, strings.Join(runfile.Questions(), ", "))
+	case q.Factor != 0 && (q.Kind != runfile.Recovering || q.Factor < 1 || q.Factor > factorMost):
 		return fmt.Errorf("question.factor is %g for %q; allowed: 1 to %d for %q", q.Factor, q.Kind, factorMost,
-			report.Recovering)
-	case q.Kind == report.OfSessions && (q.PerS <= 0 || q.Calls < 1 || q.Duration <= 0):
+			runfile.Recovering)
+	case q.Kind == runfile.OfSessions && (q.PerS <= 0 || q.Calls < 1 || q.Duration <= 0):
 		return errors.New("question of sessions wants perSecond, calls and duration, each above 0")
-	case q.Kind != report.OfSessions && sessions:
-		return fmt.Errorf("question.perSecond, calls and duration are for %q, and kind is %q", report.OfSessions, q.Kind)
-	case q.Kind == report.OfConnections && o.Publishers == nil:
-		return fmt.Errorf("question.kind is %q, and there are no publishers", report.OfConnections)
-	case q.Kind == report.Exchange && !o.profile.Closed():
+	case q.Kind != runfile.OfSessions && sessions:
+		return fmt.Errorf("question.perSecond, calls and duration are for %q, and kind is %q", runfile.OfSessions, q.Kind)
+	case q.Kind == runfile.OfConnections && o.Publishers == nil:
+		return fmt.Errorf("question.kind is %q, and there are no publishers", runfile.OfConnections)
+	case q.Kind == runfile.Exchange && !o.profile.Closed():
 		return fmt.Errorf("question.kind is %q, and the profile has arrival rates: phases with vus are wanted",
-			report.Exchange)
+			runfile.Exchange)
 	}
 	return nil
 }
 
 // asked is the question of the report; nil: the rate.
-func (o *options) asked() *report.Question {
+func (o *options) asked() *runfile.Question {
 	q := o.Question
 	if q == nil {
 		return nil
 	}
-	return &report.Question{
+	return &runfile.Question{
 		Kind: q.Kind, BackFactor: q.Factor, SessionsPerS: q.PerS, Calls: q.Calls, Seconds: q.Duration.duration().Seconds(),
 	}
 }
@@ -63,16 +63,16 @@ func (o *options) asked() *report.Question {
 func (o *options) asks(kind string) bool { return o.Question != nil && o.Question.Kind == kind }
 
 // counted are the facts that the rest of a report does not hold: the question, and what only the instrument knows.
-func (e *engine) counted(planned []report.Phase) report.LoadFacts {
+func (e *engine) counted(planned []runfile.Phase) runfile.LoadFacts {
 	o := e.options
-	f := report.LoadFacts{Question: o.asked(), Drift: facts.NewDrift(e.quarters)}
+	f := runfile.LoadFacts{Question: o.asked(), Drift: facts.NewDrift(e.quarters)}
 	if p := o.Publishers; p != nil {
-		f.Connections = &report.Connections{All: p.Connections, Brokers: 1 + len(p.More),
+		f.Connections = &runfile.Connections{All: p.Connections, Brokers: 1 + len(p.More),
 			During: facts.HeldDuring(planned, p.Connections, p.Rate)}
 	}
-	if o.asks(report.OfSessions) {
+	if o.asks(runfile.OfSessions) {
 		begun, completed := e.iterated()
-		f.Sessions = &report.Sessions{Begun: begun, Completed: completed}
+		f.Sessions = &runfile.Sessions{Begun: begun, Completed: completed}
 	}
 	return f
 }

@@ -9,7 +9,7 @@ import (
 	"go.k6.io/k6/v2/js/modulestest"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 func TestAQuestionThatTheRunCannotAnswerIsRefused(t *testing.T) {
@@ -44,7 +44,7 @@ func TestTheFactsOfARunAreThoseOfItsQuestion(t *testing.T) {
 	require.NotNil(t, r.Facts.Recovery)
 	assert.Equal(t, "burst", r.Facts.Recovery.Phase)
 	assert.InDelta(t, 7, r.Facts.Recovery.BackFactor, 0)
-	assert.Equal(t, &report.Question{Kind: report.Recovering, BackFactor: 7}, r.Facts.Question)
+	assert.Equal(t, &runfile.Question{Kind: runfile.Recovering, BackFactor: 7}, r.Facts.Question)
 	assert.Nil(t, r.Facts.Drift, "the load does not stay at one rate")
 	assert.Nil(t, r.Facts.Connections)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/shirou/gopsutil/v4/process"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // recorder appends a line a second to the timeline and keeps the report on disk current, so that a killed run
@@ -27,15 +27,15 @@ type recorder struct {
 	timeline *os.File
 	log      *os.File
 	hdr      *hdrhistogram.HistogramLogWriter
-	sender   *meter            // of the sending process
-	own      *meter            // of this process, where another one sends; else nil
-	live     report.SampleBins // live heap after the last garbage collection
-	seconds  int               // written to the timeline
-	follower report.Follower   // of the timeline
-	host     host.TimesStat    // of all cores, at the last tick
-	next     time.Time         // of a checkpoint; owned by the holder of the token
-	latest   time.Time         // of the next report without the seconds; so too
-	busy     chan struct{}     // holds a token while a checkpoint is being written
+	sender   *meter             // of the sending process
+	own      *meter             // of this process, where another one sends; else nil
+	live     runfile.SampleBins // live heap after the last garbage collection
+	seconds  int                // written to the timeline
+	follower runfile.Follower   // of the timeline
+	host     host.TimesStat     // of all cores, at the last tick
+	next     time.Time          // of a checkpoint; owned by the holder of the token
+	latest   time.Time          // of the next report without the seconds; so too
+	busy     chan struct{}      // holds a token while a checkpoint is being written
 	once     sync.Once
 	err      atomic.Pointer[error] // the first of a write
 }
@@ -53,7 +53,7 @@ func newRecorder(e *engine) (*recorder, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("the run's timeline can't be written: %w", err)
 	}
-	e.held = report.Hold(timeline)
+	e.held = runfile.Hold(timeline)
 	if r.log, err = os.Create(filepath.Join(dir, "arrival.hlog")); err != nil {
 		return nil, fmt.Errorf("the run's histogram log can't be written: %w", err)
 	}
@@ -68,7 +68,7 @@ func newRecorder(e *engine) (*recorder, error) {
 // begin is called when the epoch is fixed.
 func (r *recorder) begin() error {
 	e := r.engine
-	if err := report.Begin(r.hdr, e.ID, e.Epoch.UnixMilli()); err != nil {
+	if err := runfile.Begin(r.hdr, e.ID, e.Epoch.UnixMilli()); err != nil {
 		return fmt.Errorf("the run's histogram log can't be written: %w", err)
 	}
 	r.usage(-1)
@@ -116,14 +116,14 @@ func (r *recorder) cut() {
 	i := e.Ledger.Cut()
 	t := r.seconds
 	from, to := time.Duration(t)*tick, time.Duration(t+1)*tick
-	row := report.Interval{
+	row := runfile.Interval{
 		T: t, Phase: e.phases.At(from), Requests: i.Requests, Scheduled: i.Sent, CanaryMS: e.canary.LatencyOf(t),
 		LateMaxMS: e.lateMax(t),
 		Sent:      i.Sent, Accepted: i.Accepted, Rejected: i.Rejected, Failed: i.Failed,
 		Arrived: i.Arrival.Count, ArrivedBytes: i.Bytes, Backlog: i.Backlog,
 		Stamped: i.Stages.Stamped, Stages: i.Stages.Means(e.options.stages),
-		Arrival: report.NewQuantiles(&i.Arrival), FromSend: report.NewQuantiles(&i.FromSend),
-		HTTP: report.NewQuantiles(&i.HTTP), Bins: report.NewBins(&i.Arrival), Generator: r.usage(t),
+		Arrival: runfile.NewQuantiles(&i.Arrival), FromSend: runfile.NewQuantiles(&i.FromSend),
+		HTTP: runfile.NewQuantiles(&i.HTTP), Bins: runfile.NewBins(&i.Arrival), Generator: r.usage(t),
 	}
 	if !e.Pacer.Closed() {
 		first, last := e.Pacer.Due(from), e.Pacer.Due(to)
@@ -186,7 +186,7 @@ func nextCheckpoint(start, began, ended time.Time) time.Time {
 }
 
 // usage reads the use of the processes at the end of a second of the run; -1: at its start.
-func (r *recorder) usage(second int) (u report.Usage) {
+func (r *recorder) usage(second int) (u runfile.Usage) {
 	now := time.Now()
 	u.CPUPercent, u.RSSMB = r.sender.note(second, now)
 	if all, err := host.Times(false); err == nil && len(all) == 1 {
@@ -198,7 +198,7 @@ func (r *recorder) usage(second int) (u report.Usage) {
 	}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	r.live.Add(report.Sample{T: second,
+	r.live.Add(runfile.Sample{T: second,
 		Gauges: map[string]float64{"live_heap_mb": float64(live[0].Value.Uint64()) / 1e6}})
 	return u
 }
@@ -207,7 +207,7 @@ type meter struct {
 	process  *process.Process // nil: not available on this system
 	cpu      float64          // seconds at the last reading
 	at       time.Time        // of the last reading
-	readings report.Readings  // of the run
+	readings runfile.Readings // of the run
 }
 
 func newMeter(pid int) *meter {
@@ -264,10 +264,10 @@ func hostBetween(before, now host.TimesStat) (steal, busy *float64) {
 }
 
 // resources are those of the sending process over the whole run, and of this one where another sends.
-func (r *recorder) resources() []report.Resource {
-	all := []report.Resource{report.NewResource(r.engine.options.tool.Name, r.sender.readings)}
+func (r *recorder) resources() []runfile.Resource {
+	all := []runfile.Resource{runfile.NewResource(r.engine.options.tool.Name, r.sender.readings)}
 	if r.own != nil {
-		all = append(all, report.NewResource("recorder", r.own.readings))
+		all = append(all, runfile.NewResource("recorder", r.own.readings))
 	}
 	all[len(all)-1].Figures = r.live.Figures()
 	return all

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // Regression: memory was in units of 2^20 bytes, 5 % less than the pipeline's units of 10^6. Not
@@ -88,8 +88,8 @@ func TestABrokenTimelineLeavesAReadableReport(t *testing.T) {
 	require.NoError(t, e.write())
 	r := s.written()
 	require.Len(t, r.Timeline, 2)
-	assert.Contains(t, r.Verdict.Rules, report.Rule{
-		Name: "instrument", Part: "run", OK: new(false), Result: report.Invalid,
+	assert.Contains(t, r.Verdict.Rules, runfile.Rule{
+		Name: "instrument", Part: "run", OK: new(false), Result: runfile.Invalid,
 		Reason: "the run's timeline can't be read: " + rec.timeline.Name() +
 			" is broken in line 3: invalid character 'b' looking for beginning of object key string",
 	})

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
@@ -59,7 +60,7 @@ func TestEveryLostMessageIsCounted(t *testing.T) {
 	assert.Equal(t, 565, r.Account.Arrived)
 	assert.True(t, r.Account.Balanced)
 	result, reasons, _ := verdict(r)
-	assert.Equal(t, report.Fail, result)
+	assert.Equal(t, runfile.Fail, result)
 	assert.Equal(t, []string{"lost: 5 of 570 messages were accepted and never arrived"}, reasons)
 }
 
@@ -93,7 +94,7 @@ func TestRejectedAndUnansweredRequestsAreCountedApart(t *testing.T) {
 		"timeout: '10s', idle: '2s'").run()
 	assert.Equal(t, [3]int{10, 6, 284}, [3]int{r.Account.Rejected, r.Account.Unknown, r.Account.Arrived})
 	assert.True(t, r.Account.Balanced)
-	assert.Equal(t, []report.ErrorClass{
+	assert.Equal(t, []runfile.ErrorClass{
 		{Stage: "request", Class: "HTTP 503", Count: 10, Example: "status 503"},
 		{Stage: "request", Class: "timeout", Count: 6, Example: "no answer within 10s"},
 	}, r.Errors)
@@ -103,7 +104,7 @@ func TestALateGeneratorNamesItsBottleneck(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Freeze: fake.Freeze{Nth: 100, For: 500 * time.Millisecond}}
 	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 300}]\nflows: [{name: direct}]", "maxSenders: 16").run()
-	assert.Equal(t, report.Pass, r.Verdict.Result, "no limit depends on it")
+	assert.Equal(t, runfile.Pass, r.Verdict.Result, "no limit depends on it")
 	// During the freeze 150 requests fall due, and all 16 senders wait for answers.
 	assert.Regexp(t, `the generator was late: .*; ([\d,]+ requests were due while all 16 senders waited for answers|`+
 		`the hypervisor took [\d.]+ % of this host's CPU|the host was saturated in)`, strings.Join(r.Verdict.Doubts, "\n"))
@@ -115,7 +116,7 @@ func TestARunWithoutArrivalsIsInvalid(t *testing.T) {
 	f := &fake.Pipeline{Status: func(int) int { return http.StatusForbidden }}
 	s := newScript(t, f, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]", "")
 	r := s.run()
-	assert.Equal(t, report.Invalid, r.Verdict.Result)
+	assert.Equal(t, runfile.Invalid, r.Verdict.Result)
 	_, reasons, late := verdict(r)
 	require.Len(t, reasons, 3)
 	assert.Contains(t, reasons[0],
@@ -139,7 +140,7 @@ func TestARunEndsEarlyIfTheIngestAnswers401(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Status: func(int) int { return http.StatusUnauthorized }}
 	r := newScript(t, f, "phases: [{duration: 600, arrivalRate: 50}]\nflows: [{name: direct}]", "").run()
-	assert.Equal(t, report.Invalid, r.Verdict.Result)
+	assert.Equal(t, runfile.Invalid, r.Verdict.Result)
 	assert.Less(t, r.Account.Requests.Sent, 10_000)
 	reasons := strings.Join(r.Verdict.Reasons, "\n")
 	assert.Regexp(t, `the ingest answered the first \d+ requests with 401, .*INGEST_TOKEN`, reasons)
@@ -215,7 +216,7 @@ func TestTheLogHasTheArrivalsOfEachSecond(t *testing.T) {
 phases: [{duration: 2, arrivalRate: 50}]
 flows: [{name: direct}]`, "")
 	r := s.run()
-	log, err := report.OpenLog(s.dir)
+	log, err := runfile.OpenLog(s.dir)
 	require.NoError(t, err)
 	started, err := time.Parse(time.RFC3339Nano, r.Run.Started)
 	require.NoError(t, err)
@@ -319,7 +320,7 @@ phases: [{name: steady, duration: 1, arrivalRate: 50}]
 flows: [{name: own, target: devices, targets: 1}]`,
 		"body: `{\"MsgID\":\"{{id}}\",\"target\":\"{{target}}\"}`, mqtt: { url: 'BROKER', filter: 'messages/devices/0' }").run()
 	result, reasons, _ := verdict(r)
-	assert.Equal(t, report.Pass, result, reasons)
+	assert.Equal(t, runfile.Pass, result, reasons)
 	assert.Equal(t, 50, r.Account.Arrived)
-	assert.Contains(t, report.Text(r, "", report.Screen{}), "request to delivery as one: the pipeline sends no stamps")
+	assert.Contains(t, render.Text(r, "", render.Screen{}), "request to delivery as one: the pipeline sends no stamps")
 }

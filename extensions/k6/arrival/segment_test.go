@@ -15,7 +15,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
@@ -49,7 +49,7 @@ func TestInstancesTogetherSendEachMessageOnce(t *testing.T) {
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
 	test.Start(t, f)
 	var work sync.WaitGroup
-	scripts, runs := make([]*script, 3), make([]*report.Run, 3)
+	scripts, runs := make([]*script, 3), make([]*runfile.Run, 3)
 	for i, one := range unequalSegments {
 		scripts[i] = newSegment(t, f, one, unequalSequence, steady, "runId: 'abcd1234'")
 		e := scripts[i].module.root.engine

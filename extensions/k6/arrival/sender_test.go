@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 const twenty = "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]"
@@ -180,10 +180,10 @@ func TestARetriedMessageThatArrivesTwiceIsOneSample(t *testing.T) {
 	t.Cleanup(func() { close(slow) })
 	const timeout = 10_000.0
 	r := newScriptAt(t, f, twenty, "ingest: { url: '"+url+"', retries: 1 }, timeout: '10s'").run()
-	assert.Equal(t, report.Account{
+	assert.Equal(t, runfile.Account{
 		Scheduled: 20, Arrived: 20, Duplicates: 2, Reordered: r.Account.Reordered, Balanced: true,
-		Requests:   report.Requests{Scheduled: 20, Sent: 20, Retried: 2, Failed: r.Account.Requests.Failed},
-		Deliveries: report.Deliveries{Due: 20, Arrived: 20},
+		Requests:   runfile.Requests{Scheduled: 20, Sent: 20, Retried: 2, Failed: r.Account.Requests.Failed},
+		Deliveries: runfile.Deliveries{Due: 20, Arrived: 20},
 	}, r.Account)
 	assert.Equal(t, int64(20), r.Latency.Arrival.Count)
 	assert.Less(t, *r.Latency.Arrival.P50, timeout, "the first arrival is the sample")
@@ -212,7 +212,7 @@ func TestAFailedAttemptHasAnErrorClass(t *testing.T) {
 		"http://host.invalid:80": {"no connection: name not resolved", 20},
 		"https://" + closed[7:]:  {"TLS", 20},
 	} {
-		for how, run := range map[string]func(*script) *report.Run{"send": (*script).run, "pump": (*script).pumped} {
+		for how, run := range map[string]func(*script) *runfile.Run{"send": (*script).run, "pump": (*script).pumped} {
 			t.Run(want.class+", "+how, func(t *testing.T) {
 				t.Parallel()
 				r := run(newScript(t, &fake.Pipeline{}, twenty, at(url, "")))

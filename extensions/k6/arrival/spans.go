@@ -13,7 +13,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/spans"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
@@ -168,7 +168,7 @@ func (e *engine) collectSpans(ctx context.Context) {
 }
 
 // noneCame says why no span of a message of the run came.
-func noneCame(got report.SpansReceived, address string, within time.Duration) string {
+func noneCame(got runfile.SpansReceived, address string, within time.Duration) string {
 	switch {
 	case got.Spans == 0 && got.Refused > 0:
 		return fmt.Sprintf("no span came to %s: all %d requests were refused", address, got.Refused)
@@ -215,7 +215,7 @@ func (e *engine) tracedDeliveries(kept []ledger.Kept) *spans.Traced {
 		Kept: kept, IDs: make(map[int]string, len(kept)),
 	}
 	own := e.Clock.Read()
-	var processes []report.ProcessClock
+	var processes []runfile.ProcessClock
 	if own.Rounds > 0 { // otherwise the generator's own offset is not known
 		itself.RedisMS, itself.BoundMS = new(own.Offset/1000), own.Bound/1000
 		e.note(func() { processes = e.lists.processes })

@@ -26,7 +26,8 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/merge"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/spans"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
@@ -146,8 +147,8 @@ func TestAPipelineWithoutStampsHasStagesByItsOwnSpans(t *testing.T) {
 	}
 	assert.NotEmpty(t, s.Slowest)
 	assert.Len(t, s.Slowest[0].Spans, 4)
-	assert.Contains(t, report.Text(r, "", report.Screen{}), "queued → claimed")
-	assert.Contains(t, report.Markdown(r), "queued → claimed")
+	assert.Contains(t, render.Text(r, "", render.Screen{}), "queued → claimed")
+	assert.Contains(t, render.Markdown(r), "queued → claimed")
 }
 
 // A pipeline that sends no span: the run is as it would be without, and says what is missing.
@@ -163,7 +164,7 @@ func TestARunWithoutASpanSaysSo(t *testing.T) {
 	require.Len(t, r.Errors, 1)
 	assert.Equal(t, "none came", r.Errors[0].Class)
 	assert.Contains(t, r.Errors[0].Example, "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:")
-	assert.Contains(t, report.Text(r, "", report.Screen{}), "20 without a span")
+	assert.Contains(t, render.Text(r, "", render.Screen{}), "20 without a span")
 }
 
 func TestOptionsOfSpans(t *testing.T) {
@@ -308,7 +309,7 @@ func TestSpansOfSeveralInstancesAreMerged(t *testing.T) {
 // Regression: a pipeline whose exports were all refused, or whose spans had times in ms, was asked for a traceparent.
 func TestWhyNoSpanCame(t *testing.T) {
 	t.Parallel()
-	for why, got := range map[string]report.SpansReceived{
+	for why, got := range map[string]runfile.SpansReceived{
 		"all 3 requests were refused":                  {Refused: 3},
 		"7 spans came to a:1, all without ids or with": {Spans: 7, Malformed: 7},
 		"7 spans came to a:1 and none of a message":    {Spans: 7, Malformed: 6, Others: 1},

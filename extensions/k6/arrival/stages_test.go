@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
 )
 
 // A pipeline with stages of its own, by stamps that its publisher makes: here 10, 20, 30 and 40 ms apart.
@@ -54,6 +54,6 @@ func TestAPipelineHasItsOwnStages(t *testing.T) {
 			assert.InDelta(t, s.ArrivalMS, sum, 0.002)
 		}
 	}
-	assert.Contains(t, report.Text(r, "", report.Screen{}), "outbox")
-	assert.Contains(t, report.Markdown(r), "| worker |")
+	assert.Contains(t, render.Text(r, "", render.Screen{}), "outbox")
+	assert.Contains(t, render.Markdown(r), "| worker |")
 }

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 const (
@@ -40,5 +40,5 @@ func (e *engine) strangers(now time.Time) (n int, first string, age time.Duratio
 	if age < patience {
 		return 0, "", 0
 	}
-	return n, report.ExcerptOf(*sample), age
+	return n, runfile.ExcerptOf(*sample), age
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // Regression: the whole load was sent before the run said that it could read none of the ids.
@@ -27,7 +27,7 @@ func TestUnreadableIDsHaltTheLoad(t *testing.T) {
 	assert.Contains(t, all, "none has an id of this run")
 	assert.Contains(t, all, `at json:$.meta.id (ID_FROM); the first message: {"data":"`)
 	assert.Less(t, time.Since(began), 50*time.Second, "not after the whole load")
-	assert.Equal(t, report.Invalid, r.Verdict.Result)
+	assert.Equal(t, runfile.Invalid, r.Verdict.Result)
 	assert.Less(t, r.Account.Requests.Sent, r.Account.Requests.Scheduled)
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // through returns JavaScript options for a run through m.
@@ -41,9 +41,9 @@ func TestEverySubscriptionModeGetsAllDeliveries(t *testing.T) {
 			t.Parallel()
 			r := newScript(t, &fake.Pipeline{}, c.profile, through(startMosquitto(t), c.mqtt)).run()
 			result, reasons, _ := verdict(r)
-			assert.Equal(t, report.Pass, result, reasons)
+			assert.Equal(t, runfile.Pass, result, reasons)
 			assert.Equal(t, 100, r.Account.Arrived)
-			assert.Equal(t, report.Deliveries{Due: c.deliveries, Arrived: c.deliveries}, r.Account.Deliveries)
+			assert.Equal(t, runfile.Deliveries{Due: c.deliveries, Arrived: c.deliveries}, r.Account.Deliveries)
 			assert.Zero(t, r.Account.Duplicates)
 			assert.Zero(t, r.Account.Foreign, "each connection gets only its own deliveries")
 			require.NotNil(t, r.Canary)
@@ -55,7 +55,7 @@ func TestEverySubscriptionModeGetsAllDeliveries(t *testing.T) {
 // cutInTheMiddle runs 3 s of load and cuts the subscriber's connection while a part of it is
 // published. away is how long that lasts: a message due before and published during it is at least
 // that late.
-func cutInTheMiddle(t *testing.T, mqtt string) (r *report.Run, away time.Duration) {
+func cutInTheMiddle(t *testing.T, mqtt string) (r *runfile.Run, away time.Duration) {
 	t.Helper()
 	m := startMosquitto(t)
 	var cut time.Time
@@ -87,7 +87,7 @@ func TestADisconnectedSubscriberLosesMessages(t *testing.T) {
 	assert.Positive(t, r.Account.Lost, "messages that were due in the gap")
 	assert.Positive(t, r.Account.Arrived)
 	assert.Equal(t, 300, r.Account.Arrived+r.Account.Lost)
-	assert.Equal(t, report.Invalid, r.Verdict.Result, "the loss is the instrument's")
+	assert.Equal(t, runfile.Invalid, r.Verdict.Result, "the loss is the instrument's")
 	assert.Contains(t, r.Verdict.Reasons,
 		fmt.Sprintf("a subscriber had no connection (once): the wait counts as the pipeline's "+
 			"latency, and it may have lost some of %d missing deliveries", r.Account.Lost))
@@ -101,7 +101,7 @@ func TestAPersistentSessionLosesNothing(t *testing.T) {
 			r, away := cutInTheMiddle(t, "session: 'persistent', version: '"+version+"'")
 			assert.Zero(t, r.Account.Lost)
 			assert.Equal(t, 300, r.Account.Arrived)
-			assert.Equal(t, report.Pass, r.Verdict.Result, "the wait only lengthens")
+			assert.Equal(t, runfile.Pass, r.Verdict.Result, "the wait only lengthens")
 			assert.Contains(t, strings.Join(r.Verdict.Doubts, "\n"), "the wait counts as the pipeline's latency")
 			assert.GreaterOrEqual(t, *r.Latency.Arrival.Max, 0.99*away.Seconds()*1000,
 				"ms; the wait for the subscriber counts; 1 % is for the kernel's other clock")
@@ -134,7 +134,7 @@ func TestAClientWithTheSameIDInvalidatesTheRun(t *testing.T) {
 	r := s.run()
 	stop()
 	work.Wait()
-	assert.Equal(t, report.Invalid, r.Verdict.Result)
+	assert.Equal(t, runfile.Invalid, r.Verdict.Result)
 	assert.Contains(t, r.Verdict.Reasons[0],
 		"a subscriber lost its connection, so the rest of the load was not sent: subscriber 1: ")
 	assert.Contains(t, r.Verdict.Reasons[0], "is another client using its id?")

@@ -10,7 +10,8 @@ import (
 	"go.k6.io/k6/v2/js/common"
 	"go.k6.io/k6/v2/metrics"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // write writes run.json, the page and the CI files atomically: a reader never finds a partial file.
@@ -23,12 +24,12 @@ func (e *engine) lossless() bool { return e.life.now().finished || !e.segment.Al
 // writeLatest writes the report of the run so far without its seconds, of which the timeline has so many.
 func (e *engine) writeLatest(seconds int) error {
 	noted, _ := e.noted()
-	return report.SaveLatest(e.life.now().dir, e.describe(e.lossless(), []report.Interval{}), seconds, noted.answer)
+	return runfile.SaveLatest(e.life.now().dir, e.describe(e.lossless(), []runfile.Interval{}), seconds, noted.answer)
 }
 
-func (e *engine) save(r *report.Run) error {
+func (e *engine) save(r *runfile.Run) error {
 	noted, _ := e.noted()
-	err := report.SaveWhole(e.life.now().dir, r, noted.answer)
+	err := render.SaveWhole(e.life.now().dir, r, noted.answer)
 	if err != nil {
 		e.removePage()
 	}
@@ -36,7 +37,7 @@ func (e *engine) save(r *report.Run) error {
 }
 
 // removePage removes an outdated page after run.json could not be written.
-func (e *engine) removePage() { _ = os.Remove(filepath.Join(e.life.now().dir, report.PageName)) }
+func (e *engine) removePage() { _ = os.Remove(filepath.Join(e.life.now().dir, runfile.PageName)) }
 
 // summary is run.summary, for handleSummary: it writes the last report and returns what k6 prints.
 func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
@@ -53,10 +54,10 @@ func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
 		where = "none: " + err.Error()
 	}
 	m.root.concluded.Store(err == nil)
-	return map[string]any{"stdout": report.Text(r, where, screen(m.vu.Runtime(), data))}
+	return map[string]any{"stdout": render.Text(r, where, screen(m.vu.Runtime(), data))}
 }
 
-func (e *engine) lastReport(registry *metrics.Registry) (*report.Run, error) {
+func (e *engine) lastReport(registry *metrics.Registry) (*runfile.Run, error) {
 	e.judging.Conclude(registry, e.lasted())
 	r := e.report(true)
 	e.life.change(func(p *progress) { p.result = r.Verdict.Result })
@@ -64,7 +65,7 @@ func (e *engine) lastReport(registry *metrics.Registry) (*report.Run, error) {
 }
 
 // reportPath is the path of the report, for the reader.
-func (e *engine) reportPath() string { return Short(filepath.Join(e.life.now().dir, report.PageName)) }
+func (e *engine) reportPath() string { return Short(filepath.Join(e.life.now().dir, runfile.PageName)) }
 
 // Short is a path relative to the working directory, where that is shorter.
 func Short(path string) string {
@@ -77,7 +78,7 @@ func Short(path string) string {
 }
 
 // screen is what k6 prints the summary on, from the data of handleSummary.
-func screen(rt *sobek.Runtime, v sobek.Value) report.Screen {
+func screen(rt *sobek.Runtime, v sobek.Value) render.Screen {
 	var d struct {
 		State struct {
 			IsStdOutTTY bool `json:"isStdOutTTY"`
@@ -91,7 +92,7 @@ func screen(rt *sobek.Runtime, v sobek.Value) report.Screen {
 			_ = json.Unmarshal(text, &d) // fields that k6 does not pass stay unset
 		}
 	}
-	return report.NewScreen(d.State.IsStdOutTTY, d.Options.NoColor)
+	return render.NewScreen(d.State.IsStdOutTTY, d.Options.NoColor)
 }
 
 // result is run.result(): run.json as it stands, as a JavaScript object. In handleSummary k6's metrics are final, and
@@ -112,7 +113,7 @@ func (m *instance) result(e *engine) sobek.Value {
 func (m *instance) connections(e *engine) sobek.Value {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return m.asObject(report.NewLatency(&e.connects, false))
+	return m.asObject(runfile.NewLatency(&e.connects, false))
 }
 
 func (m *instance) asObject(v any) sobek.Value {

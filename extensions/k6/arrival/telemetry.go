@@ -22,7 +22,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/address"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/origin"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
@@ -46,15 +46,15 @@ type telemetryEntry struct {
 type telemetry struct {
 	client  *store.Store
 	after   string // the ID of the last entry that was read; empty: none was
-	rows    map[string]report.Readings
-	figures map[string]*report.SampleBins
-	clocks  map[string]report.ProcessClock
+	rows    map[string]runfile.Readings
+	figures map[string]*runfile.SampleBins
+	clocks  map[string]runfile.ProcessClock
 }
 
 func newTelemetry(client *store.Store) *telemetry {
 	return &telemetry{
-		client: client, rows: map[string]report.Readings{}, figures: map[string]*report.SampleBins{},
-		clocks: map[string]report.ProcessClock{},
+		client: client, rows: map[string]runfile.Readings{}, figures: map[string]*runfile.SampleBins{},
+		clocks: map[string]runfile.ProcessClock{},
 	}
 }
 
@@ -95,14 +95,14 @@ func (t *telemetry) read(ctx context.Context, e *engine) error {
 		}
 		second := int(math.Floor(float64(at-offset-epoch) / 1e6)) // of the run, as in the timeline
 		if t.figures[name] == nil {
-			t.figures[name] = &report.SampleBins{}
+			t.figures[name] = &runfile.SampleBins{}
 		}
-		t.figures[name].Add(report.Sample{T: second, Gauges: s.Gauges, Counters: s.Counters})
+		t.figures[name].Add(runfile.Sample{T: second, Gauges: s.Gauges, Counters: s.Counters})
 		if second < 0 {
 			return
 		}
 		if c := s.Clock; c != nil && c.Bound != nil {
-			t.clocks[name] = report.ProcessClock{
+			t.clocks[name] = runfile.ProcessClock{
 				Process: name, OffsetMS: c.Offset / 1000, BoundMS: max(*c.Bound/1000, t.clocks[name].BoundMS),
 			}
 		}
@@ -120,10 +120,10 @@ func (t *telemetry) end(ctx context.Context, e *engine) {
 		e.count("telemetry", "not read", err.Error())
 		e.distrust("the clocks of the pipeline's processes could not be read: %s", err)
 	}
-	var resources []report.Resource
-	var known []report.ProcessClock
+	var resources []runfile.Resource
+	var known []runfile.ProcessClock
 	for _, name := range sortedKeys(t.figures) {
-		r := report.NewResource(name, t.rows[name])
+		r := runfile.NewResource(name, t.rows[name])
 		r.Figures = t.figures[name].Figures()
 		if len(r.Series) > 0 || r.Figures != nil {
 			resources = append(resources, r)
@@ -143,7 +143,7 @@ func (e *engine) environment() map[string]any {
 	env := map[string]any{
 		"os": runtime.GOOS, "arch": runtime.GOARCH, "cores": runtime.NumCPU(), "gomaxprocs": runtime.GOMAXPROCS(0),
 		// its cores
-		"arrival": report.Version, "go": runtime.Version(), "shared_host": e.options.OneHost ||
+		"arrival": runfile.Version, "go": runtime.Version(), "shared_host": e.options.OneHost ||
 			isLoopback(e.options.Ingest.URL),
 		"hostname": nil, "cpu": nil, "memory_mb": nil, "kernel": nil, "tcp_congestion_control": nil, "pipeline": nil,
 	}

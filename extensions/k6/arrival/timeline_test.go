@@ -8,7 +8,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 func TestTheSecondsOfARunAddUpToItsDeliveries(t *testing.T) {
@@ -33,7 +33,7 @@ func TestLatenessIsThatOfTheSecondInWhichARequestWasDue(t *testing.T) {
 	due := e.Clock.At(e.Epoch) + slot.Due.Microseconds()
 	e.Ledger.Sent(slot, due+2_100_000)
 
-	atOnce, err := report.ReadTimeline(dir)
+	atOnce, err := runfile.ReadTimeline(dir)
 	require.NoError(t, err)
 	assert.Nil(t, atOnce[0].LateMaxMS, "it was sent after the second was written")
 	timeline := e.report(false).Timeline

@@ -17,7 +17,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 const fifty = "phases: [{duration: 1, arrivalRate: 50}]\nflows: [{name: direct}]"
@@ -36,7 +36,7 @@ func calling(t *testing.T, f *fake.Pipeline, hook *fake.Webhook, profile, option
 	return s
 }
 
-func classes(r *report.Run, stage string) map[string]int {
+func classes(r *runfile.Run, stage string) map[string]int {
 	found := map[string]int{}
 	for _, e := range r.Errors {
 		if e.Stage == stage {
@@ -63,7 +63,7 @@ func TestMessagesArriveAtAWebhook(t *testing.T) {
 	})
 	assert.True(t, r.Account.Balanced)
 	result, reasons, _ := verdict(r)
-	assert.Equal(t, report.Fail, result, reasons)
+	assert.Equal(t, runfile.Fail, result, reasons)
 	assert.GreaterOrEqual(t, *r.Latency.Arrival.Min, 50.0)
 	assert.Empty(t, classes(r, "webhook"))
 }
@@ -73,7 +73,7 @@ func TestTheCanaryAndTheGreetingComeToTheWebhookToo(t *testing.T) {
 	f := &fake.Pipeline{}
 	r := calling(t, f, &fake.Webhook{}, fifty, "webhook: {}, canary: true").run()
 	result, reasons, _ := verdict(r)
-	assert.Equal(t, report.Pass, result, reasons)
+	assert.Equal(t, runfile.Pass, result, reasons)
 	assert.Equal(t, []int{50, 0, 1}, []int{r.Account.Arrived, r.Account.Foreign, r.Canary.Arrived})
 	assert.Equal(t, 52, f.Requests(), "the greeting, the load, the canary")
 }
@@ -95,7 +95,7 @@ func TestTheURLOfTheWebhookTravelsInTheMessage(t *testing.T) {
 		strings.TrimPrefix(at, "http://") + "' }"
 	r := calling(t, f, &fake.Webhook{}, fifty, options).run()
 	result, reasons, _ := verdict(r)
-	assert.Equal(t, report.Pass, result, reasons)
+	assert.Equal(t, runfile.Pass, result, reasons)
 	assert.Equal(t, []int{50, 1}, []int{r.Account.Arrived, r.Canary.Arrived})
 	assert.Zero(t, others.Load())
 }
@@ -221,13 +221,13 @@ func TestCallsThatAreCutOff(t *testing.T) {
 	tenth := func(nth int) bool { return nth%10 == 0 }
 	r := calling(t, &fake.Pipeline{}, &fake.Webhook{CutOff: tenth, Retries: 1}, fifty, "webhook: {}").run()
 	result, reasons, _ := verdict(r)
-	assert.Equal(t, report.Pass, result, reasons)
+	assert.Equal(t, runfile.Pass, result, reasons)
 	assert.Equal(t, []int{50, 0}, []int{r.Account.Arrived, r.Account.Duplicates})
 	assert.Equal(t, map[string]int{"cut off or malformed": 5}, classes(r, "webhook"))
 
 	r = calling(t, &fake.Pipeline{}, &fake.Webhook{CutOff: tenth}, fifty, "webhook: {}, idle: '1s'").run()
 	result, reasons, _ = verdict(r)
-	assert.Equal(t, report.Fail, result, reasons)
+	assert.Equal(t, runfile.Fail, result, reasons)
 	assert.Contains(t, reasons, "lost: 5 of 50 messages were accepted and never arrived")
 	assert.True(t, r.Account.Balanced)
 }

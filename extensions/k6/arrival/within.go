@@ -8,7 +8,7 @@ import (
 
 	"go.k6.io/k6/v2/metrics"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // withins are the limits on how many deliveries arrive in time, by their metrics.
@@ -30,9 +30,9 @@ func (w *withins) all() map[string]within {
 
 // register makes the metric of a limit, once for all VUs. ok is false for other names.
 func (w *withins) register(registry *metrics.Registry, name string) (metric string, ok bool, err error) {
-	metric, limit, ok := report.WithinMetric(name)
+	metric, limit, ok := runfile.WithinMetric(name)
 	if !ok {
-		return name, false, report.CheckWithin(name)
+		return name, false, runfile.CheckWithin(name)
 	}
 	made, err := registry.NewMetric(metric, metrics.Gauge)
 	if err != nil {
@@ -76,7 +76,7 @@ func translated(name string, value any) ([]any, error) {
 	for _, one := range list {
 		switch one := one.(type) {
 		case string:
-			source, err := report.WithinThreshold(name, one)
+			source, err := runfile.WithinThreshold(name, one)
 			if err != nil {
 				return nil, err
 			}
@@ -87,7 +87,7 @@ func translated(name string, value any) ([]any, error) {
 				return nil, fmt.Errorf("%s has an object without the text threshold; allowed: { threshold: "+
 					"'>= 99.9%%', abortOnFail: true }", name)
 			}
-			source, err := report.WithinThreshold(name, text)
+			source, err := runfile.WithinThreshold(name, text)
 			if err != nil {
 				return nil, err
 			}
@@ -111,7 +111,7 @@ func (w *withins) limits(registry *metrics.Registry, own map[string][]string) (m
 		}
 		for _, source := range sources {
 			if ok {
-				if source, err = report.WithinThreshold(name, source); err != nil {
+				if source, err = runfile.WithinThreshold(name, source); err != nil {
 					return nil, fmt.Errorf("limits: %w", err)
 				}
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
@@ -52,8 +52,8 @@ flows: [{name: direct, weight: 3}, {name: room, target: room, deliveries: 2}]`, 
 	assert.Equal(t, map[string]int{"two": 20, "four": 40}, c.turns(6, func(int) string { return "" }))
 	r, _, _ := c.end()
 	result, reasons, _ := test.Verdict(r)
-	assert.Equal(t, report.Pass, result, reasons)
-	assert.Equal(t, report.Closed, r.Run.Model)
+	assert.Equal(t, runfile.Pass, result, reasons)
+	assert.Equal(t, runfile.Closed, r.Run.Model)
 	assert.Equal(t, 60, r.Account.Arrived)
 	assert.True(t, r.Account.Balanced)
 	assert.Equal(t, []int{2, 4}, []int{*r.Steps[0].VUs, *r.Steps[2].VUs})
@@ -113,6 +113,6 @@ func TestATimedOutClosedRequestFreesItsVU(t *testing.T) {
 	c.write(`{"settled": %d, "at_us": %d, "status": 202}`, lost.N, c.clock.us(time.Now()))
 	r, _, _ := c.end()
 	assert.Equal(t, [3]int{2, 1, 1}, [3]int{r.Account.Scheduled, r.Account.Arrived, r.Account.Unknown})
-	assert.Contains(t, r.Errors, report.ErrorClass{Stage: "request", Class: "not settled", Count: 1,
+	assert.Contains(t, r.Errors, runfile.ErrorClass{Stage: "request", Class: "not settled", Count: 1,
 		Example: "not settled within 1.001s"})
 }

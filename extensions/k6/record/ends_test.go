@@ -17,7 +17,7 @@ import (
 	"go.k6.io/k6/v2/errext/exitcodes"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 const ten = "phases: [{duration: 1, arrivalRate: 10}]\nflows: [{name: direct}]"
@@ -41,7 +41,7 @@ func TestAnAbortedRecorderWritesAnIncompleteReport(t *testing.T) {
 			assert.Equal(t, int(exitcodes.ExternalAbort), last.Exit)
 			r := c.written()
 			assert.Nil(t, r.Run.Ended)
-			assert.Equal(t, report.Incomplete, r.Verdict.Result)
+			assert.Equal(t, runfile.Incomplete, r.Verdict.Result)
 			assert.Equal(t, 3, r.Account.Requests.Sent)
 			assert.True(t, r.Account.Balanced)
 		})
@@ -59,9 +59,9 @@ func TestRequestsThatTheCallerDoesNotSendAreTheCause(t *testing.T) {
 		c.write(`{"unsent": %d, "message": "the hook sign failed: no key"}`, s.N)
 	}
 	r, _, _ := c.end()
-	assert.Equal(t, report.Requests{Scheduled: 10, Sent: 1}, r.Account.Requests)
+	assert.Equal(t, runfile.Requests{Scheduled: 10, Sent: 1}, r.Account.Requests)
 	assert.True(t, r.Account.Balanced)
-	assert.Equal(t, report.Invalid, r.Verdict.Result)
+	assert.Equal(t, runfile.Invalid, r.Verdict.Result)
 	assert.Contains(t, r.Answer.Sentence, "9 of 10 requests were not sent: the hook sign failed: no key")
 	assert.NotContains(t, r.Answer.Sentence, "cores")
 }
@@ -121,7 +121,7 @@ func TestAnInvalidLineEndsTheRecordingWithItsNumber(t *testing.T) {
 			assert.Contains(t, wrong.Message, want)
 			assert.Equal(t, 4+strings.Count(lines, "\n"), wrong.Line, "after the options, start and next lines")
 			assert.Equal(t, exitcodes.ThresholdsHaveFailed, <-c.code)
-			assert.Equal(t, report.Incomplete, c.written().Verdict.Result)
+			assert.Equal(t, runfile.Incomplete, c.written().Verdict.Result)
 		})
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"go.k6.io/k6/v2/errext/exitcodes"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
@@ -147,14 +147,14 @@ func (c *caller) sendAll() {
 }
 
 // end ends the load and returns the run, as written to disk and as reported to the caller.
-func (c *caller) end() (*report.Run, answerLine, exitcodes.ExitCode) {
+func (c *caller) end() (*runfile.Run, answerLine, exitcodes.ExitCode) {
 	c.t.Helper()
 	c.write(`{"end": true}`)
 	last := c.expect(func(l answerLine) bool { return l.Summary != "" || l.Error != nil })
 	return c.written(), last, <-c.code
 }
 
-func (c *caller) written() *report.Run {
+func (c *caller) written() *runfile.Run {
 	c.t.Helper()
 	return test.Run(c.t, c.dir)
 }

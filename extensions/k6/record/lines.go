@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/arrival"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
@@ -117,12 +117,12 @@ type (
 		Latencies []float64 `json:"latencies_ms"`
 	}
 	resultLine struct {
-		Summary   string         `json:"summary"`
-		Verdict   report.Verdict `json:"verdict"`
-		Account   report.Account `json:"account"`
-		Latency   report.Latency `json:"latency"` // arrival
-		Exit      int            `json:"exit"`
-		Directory string         `json:"directory"`
+		Summary   string          `json:"summary"`
+		Verdict   runfile.Verdict `json:"verdict"`
+		Account   runfile.Account `json:"account"`
+		Latency   runfile.Latency `json:"latency"` // arrival
+		Exit      int             `json:"exit"`
+		Directory string          `json:"directory"`
 	}
 	errorLine struct {
 		Line    int    `json:"line"`

@@ -13,7 +13,7 @@ import (
 	"go.k6.io/k6/v2/errext/exitcodes"
 
 	"github.com/arrival-bench/arrival/extensions/k6/arrival"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
@@ -156,7 +156,7 @@ func (r *recording) result() (resultLine, error) {
 		Summary: summary, Verdict: run.Verdict, Account: run.Account, Latency: run.Latency.Arrival,
 		Directory: directory,
 	}
-	if run.Verdict.Result != report.Pass {
+	if run.Verdict.Result != runfile.Pass {
 		line.Exit = int(exitcodes.ThresholdsHaveFailed)
 	}
 	return line, err
@@ -193,7 +193,7 @@ func (r *recording) Ended() <-chan struct{} { return r.ended }
 func (r *recording) Look(now time.Time) { r.desk.dropUnsent(now) }
 
 // Second implements arrival.Caller.
-func (r *recording) Second(row report.Interval, latencies []float64) {
+func (r *recording) Second(row runfile.Interval, latencies []float64) {
 	r.out.tryWrite("progress", progressLine{
 		T: row.T, Sent: row.Sent, Accepted: row.Accepted, Arrived: row.Arrived, Backlog: row.Backlog,
 		Latencies: latencies,

@@ -11,7 +11,7 @@ import (
 	"go.k6.io/k6/v2/errext/exitcodes"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
@@ -22,7 +22,7 @@ func TestARecorderAccountsForItsCallersMessages(t *testing.T) {
 	c.started()
 	c.sendAll()
 	r, last, code := c.end()
-	assert.Equal(t, report.Tool{Name: "other", Version: "1.2"}, r.Run.Tool)
+	assert.Equal(t, runfile.Tool{Name: "other", Version: "1.2"}, r.Run.Tool)
 	assert.Equal(t, r.Latency.Arrival.P99, last.Latency.P99)
 	if test.CheckSteady(t, r) == 0 {
 		assert.Zero(t, code)

@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
@@ -70,10 +71,10 @@ func TestTheModuleBuildsOnItsOwn(t *testing.T) {
 		page, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
 		assert.Contains(t, string(page), "<title>Arrival report</title>")
-		r, err := report.Shown(page)
+		r, err := render.Shown(page)
 		require.NoError(t, err)
 		assert.Equal(t, 250, r.Account.Arrived)
-		assert.Equal(t, report.Version, r.Environment["arrival"])
+		assert.Equal(t, runfile.Version, r.Environment["arrival"])
 	}
 }
 

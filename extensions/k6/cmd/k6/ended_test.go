@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
@@ -84,7 +84,7 @@ func TestALimitWithAbortOnFailFailsTheRun(t *testing.T) {
 			assert.Equal(t, 99, r.code, r.output)
 			assert.Contains(t, r.output, "at least one has abortOnFail enabled")
 			run := test.Run(t, r.dir)
-			assert.Equal(t, report.Fail, run.Verdict.Result, run.Verdict.Reasons)
+			assert.Equal(t, runfile.Fail, run.Verdict.Result, run.Verdict.Reasons)
 			var broken []string
 			for _, rule := range run.Verdict.Rules {
 				if rule.IsBroken() && rule.Value != nil {
@@ -105,7 +105,7 @@ func TestAScriptThatAbortsItsTestIsSaidToHave(t *testing.T) {
 	r := runScript(t, test.Start(t, &fake.Pipeline{}), script)
 	assert.Equal(t, 108, r.code, r.output)
 	run := test.Run(t, r.dir)
-	assert.Equal(t, report.Incomplete, run.Verdict.Result)
+	assert.Equal(t, runfile.Incomplete, run.Verdict.Result)
 	assert.Contains(t, run.Verdict.Reasons[0], "stop at the first")
 	assert.Contains(t, r.output, "stop at the first")
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
@@ -148,21 +148,21 @@ func TestARunThatDoesNotPassIsNotGreen(t *testing.T) {
 	}{
 		"a limit of k6 is broken, and k6 judges none": {
 			strings.ReplaceAll(whole, "run.thresholds()", "{ http_req_duration: ['max<0.000001'] }") + collect,
-			[]string{"--no-thresholds"}, report.Fail,
+			[]string{"--no-thresholds"}, runfile.Fail,
 		},
 		"a limit is not judged": {
 			"import { Trend } from 'k6/metrics';\nnew Trend('never');\n" +
-				strings.ReplaceAll(whole, "run.thresholds()", "{ never: ['max<1'] }") + collect, nil, report.Incomplete,
+				strings.ReplaceAll(whole, "run.thresholds()", "{ never: ['max<1'] }") + collect, nil, runfile.Incomplete,
 		},
 		"collect() is cut off": {
-			whole + collect + "options.scenarios.subscriber.maxDuration = '1s'; options.scenarios.subscriber.gracefulStop = '0s';", nil, report.Incomplete,
+			whole + collect + "options.scenarios.subscriber.maxDuration = '1s'; options.scenarios.subscriber.gracefulStop = '0s';", nil, runfile.Incomplete,
 		},
 		"collect() is cut off, and the script has a summary of its own": {
 			strings.ReplaceAll(whole, "= run.summary", "= () => ({})") + collect +
 				"options.scenarios.subscriber.maxDuration = '1s'; options.scenarios.subscriber.gracefulStop = '0s';",
-			nil, report.Incomplete,
+			nil, runfile.Incomplete,
 		},
-		"nobody sends":  {strings.ReplaceAll(whole, "run.send();", "") + collect, []string{"--no-thresholds"}, report.Invalid},
+		"nobody sends":  {strings.ReplaceAll(whole, "run.send();", "") + collect, []string{"--no-thresholds"}, runfile.Invalid},
 		"collect twice": {whole + "export function subscriber() { run.collect(); run.collect(); }", nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestARunThatDoesNotPassIsNotGreen(t *testing.T) {
 			r := runScript(t, test.Start(t, &fake.Pipeline{}), c.script, c.flags...)
 			assert.NotZero(t, r.code, r.output)
 			// a busy machine may be late
-			if got := test.Run(t, r.dir).Verdict.Result; c.result != "" && got != report.Invalid {
+			if got := test.Run(t, r.dir).Verdict.Result; c.result != "" && got != runfile.Invalid {
 				assert.Equal(t, c.result, got)
 			}
 		})

@@ -12,7 +12,7 @@ import (
 
 	_ "github.com/arrival-bench/arrival/extensions/k6" // k6/x/arrival, k6 x arrival
 	"github.com/arrival-bench/arrival/extensions/k6/internal/command"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/sources"
 	_ "github.com/arrival-bench/arrival/extensions/k6/mqtt" // k6/x/mqtt
 	_ "github.com/grafana/xk6-redis"                        // k6/x/redis
@@ -52,7 +52,7 @@ func main() {
 func nameVersion() {
 	for _, extension := range ext.GetAll() {
 		if extension.Version == "" {
-			extension.Version = "v" + report.Version
+			extension.Version = "v" + runfile.Version
 		}
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
@@ -69,7 +69,7 @@ func at(s *ingest, name string) string {
 }
 
 // classes are the errors of a run's requests.
-func classes(r *report.Run) (all []string) {
+func classes(r *runfile.Run) (all []string) {
 	for _, e := range r.Errors {
 		all = append(all, e.Class)
 	}

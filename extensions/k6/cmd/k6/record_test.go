@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
@@ -149,7 +149,7 @@ func TestAnInterruptedRecorderWritesItsReport(t *testing.T) {
 			end(command, in, out)
 			_ = command.Wait()
 			assert.Equal(t, 105, command.ProcessState.ExitCode())
-			assert.Equal(t, report.Incomplete, test.Run(t, dir).Verdict.Result)
+			assert.Equal(t, runfile.Incomplete, test.Run(t, dir).Verdict.Result)
 		})
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/spans"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
@@ -72,12 +72,12 @@ func TestSpansOfFilesAreJoinedAfterTheRun(t *testing.T) {
 	require.Positive(t, n)
 	file := filepath.Join(t.TempDir(), "spans.json")
 	require.NoError(t, os.WriteFile(file, []byte(exportOf(t, traced)), 0o600))
-	read := func() *report.Run {
-		r, err := report.Read(ran.dir)
+	read := func() *runfile.Run {
+		r, err := runfile.Read(ran.dir)
 		require.NoError(t, err)
 		return r
 	}
-	before, err := os.ReadFile(filepath.Join(ran.dir, report.FileName))
+	before, err := os.ReadFile(filepath.Join(ran.dir, runfile.FileName))
 	require.NoError(t, err)
 
 	code, marks, groups := k6Arrival(t, "spans", "--suggest", ran.dir, file)
@@ -86,7 +86,7 @@ func TestSpansOfFilesAreJoinedAfterTheRun(t *testing.T) {
 	var suggested []spans.MarkOption
 	require.NoError(t, json.Unmarshal([]byte(marks), &suggested), marks)
 	assert.Len(t, suggested, 2)
-	after, err := os.ReadFile(filepath.Join(ran.dir, report.FileName))
+	after, err := os.ReadFile(filepath.Join(ran.dir, runfile.FileName))
 	require.NoError(t, err)
 	assert.Equal(t, string(before), string(after), "it changes nothing")
 
@@ -104,7 +104,7 @@ func TestSpansOfFilesAreJoinedAfterTheRun(t *testing.T) {
 	code, _, problems = k6Arrival(t, "spans", "--marks", table, ran.dir, file)
 	require.Zero(t, code, problems)
 	assert.Len(t, read().Spans.Stages, 3)
-	text, err := os.ReadFile(filepath.Join(ran.dir, report.MarkdownName))
+	text, err := os.ReadFile(filepath.Join(ran.dir, runfile.MarkdownName))
 	require.NoError(t, err)
 	assert.Equal(t, 1, strings.Count(string(text), "deliveries of sampled messages"))
 	assert.Contains(t, string(text), "worked")
@@ -121,7 +121,7 @@ func TestSpansOfFilesAreJoinedAfterTheRun(t *testing.T) {
 		"was not asked for spans":       {filepath.Dir(file), file},
 		"is no list like":               {"--marks", none, ran.dir, file},
 		"spans takes the directory of":  {},
-		"no span of a message of the r": {"--suggest", filepath.Dir(none) + "/" + report.FileName, none},
+		"no span of a message of the r": {"--suggest", filepath.Dir(none) + "/" + runfile.FileName, none},
 	} {
 		if want == "no span of a message of the r" {
 			require.NoError(t, os.WriteFile(args[1], before, 0o600))

@@ -10,7 +10,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // The verdict is proven by pipelines whose arrival p99 a punctual load generator is known to measure, by limits around
@@ -121,7 +121,7 @@ func boundsCase(t truth, d disturbance) testCase {
 func (c *testCase) thresholds() string {
 	own := map[string][]string{}
 	for _, limit := range c.limits {
-		own[report.P99Rule] = append(own[report.P99Rule], fmt.Sprintf("value<%g", limit))
+		own[runfile.P99Rule] = append(own[runfile.P99Rule], fmt.Sprintf("value<%g", limit))
 	}
 	return string(must.Get(json.Marshal(own)))
 }
@@ -160,14 +160,14 @@ func decided(t truth) check {
 // follows requires that the run ends as its limits do: a broken one decides, then one that is undecided.
 func follows(o *outcome) []row {
 	g := o.generators[0]
-	v, want := g.run.Verdict, report.Pass
+	v, want := g.run.Verdict, runfile.Pass
 	for _, limit := range o.limits {
-		if got := resultOf(v, limit); want != report.Fail && got != report.Pass {
+		if got := resultOf(v, limit); want != runfile.Fail && got != runfile.Pass {
 			want = got
 		}
 	}
 	return []row{{"verdict", want, fmt.Sprintf("%s, exit %d", v.Result, g.exit), exact,
-		v.Result == want && (g.exit == 0) == (want == report.Pass)}}
+		v.Result == want && (g.exit == 0) == (want == runfile.Pass)}}
 }
 
 // onlyWrong leaves out the lines that hold.
@@ -189,32 +189,32 @@ func judged(limit, least, most float64, got, measured string) row {
 		truth += " to " + trim(most)
 	}
 	switch {
-	case got == report.Pass && says == "broken":
+	case got == runfile.Pass && says == "broken":
 		tolerance = falseGreen
-	case got == report.Fail && says == "held":
+	case got == runfile.Fail && says == "held":
 		tolerance = falseRed
-	case got == report.Pass:
+	case got == runfile.Pass:
 		tolerance = passRight
-	case got == report.Fail:
+	case got == runfile.Fail:
 		tolerance = failRight
 	}
 	return row{fmt.Sprintf("arrival p99 < %s ms", trim(limit)), says + ", p99 " + truth + " ms", measured, tolerance,
 		tolerance != falseGreen && tolerance != falseRed}
 }
 
-// resultOf is the result of a limit on arrival p99: report.Invalid if it is undecided, be it alone or with the whole
+// resultOf is the result of a limit on arrival p99: runfile.Invalid if it is undecided, be it alone or with the whole
 // run.
-func resultOf(v report.Verdict, limit float64) string {
-	alone := slices.ContainsFunc(v.Rules, func(r report.Rule) bool { return r.Undecided })
+func resultOf(v runfile.Verdict, limit float64) string {
+	alone := slices.ContainsFunc(v.Rules, func(r runfile.Rule) bool { return r.Undecided })
 	for _, r := range v.Rules {
 		switch {
-		case r.Name != report.P99Rule || r.Limit == nil || *r.Limit != limit:
-		case r.OK == nil || v.Result == report.Invalid && !alone:
-			return report.Invalid
+		case r.Name != runfile.P99Rule || r.Limit == nil || *r.Limit != limit:
+		case r.OK == nil || v.Result == runfile.Invalid && !alone:
+			return runfile.Invalid
 		case *r.OK:
-			return report.Pass
+			return runfile.Pass
 		default:
-			return report.Fail
+			return runfile.Fail
 		}
 	}
 	must.Fail("the verdict has no rule on arrival p99 < %g", limit)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 func TestTheP99OfAServerFollowsFromTheSchedule(t *testing.T) {
@@ -50,15 +50,15 @@ func TestALimitIsRightUndecidedOrFalse(t *testing.T) {
 		want  string
 		ok    bool
 	}{
-		{45, report.Fail, failRight, true},
-		{45, report.Invalid, undecided, true},
-		{45, report.Pass, falseGreen, false},
-		{50, report.Pass, falseGreen, false}, // p99 is not below the limit
-		{55, report.Pass, passRight, true},   // between what was configured and what the machine made of it
-		{55, report.Fail, failRight, true},
-		{70, report.Pass, passRight, true},
-		{70, report.Invalid, undecided, true},
-		{70, report.Fail, falseRed, false},
+		{45, runfile.Fail, failRight, true},
+		{45, runfile.Invalid, undecided, true},
+		{45, runfile.Pass, falseGreen, false},
+		{50, runfile.Pass, falseGreen, false}, // p99 is not below the limit
+		{55, runfile.Pass, passRight, true},   // between what was configured and what the machine made of it
+		{55, runfile.Fail, failRight, true},
+		{70, runfile.Pass, passRight, true},
+		{70, runfile.Invalid, undecided, true},
+		{70, runfile.Fail, falseRed, false},
 	} {
 		r := judged(c.limit, 50, 60, c.got, "")
 		assert.Equal(t, c.want, r.tolerance, "%+v", c)
@@ -78,14 +78,14 @@ func TestTheResultOfALimitIsThatOfTheVerdict(t *testing.T) {
 		follows bool
 	}{
 		"decided": {
-			`"fail","rules":[` + held + `,` + broken + `]`, []float64{55, 45}, []string{report.Pass, report.Fail}, true,
+			`"fail","rules":[` + held + `,` + broken + `]`, []float64{55, 45}, []string{runfile.Pass, runfile.Fail}, true,
 		},
 		"one undecided": {
-			`"invalid","rules":[` + held + `,` + open + `]`, []float64{55, 50}, []string{report.Pass, report.Invalid}, true,
+			`"invalid","rules":[` + held + `,` + open + `]`, []float64{55, 50}, []string{runfile.Pass, runfile.Invalid}, true,
 		},
-		"all undecided": {`"invalid","rules":[` + held + `]`, []float64{55}, []string{report.Invalid}, true},
+		"all undecided": {`"invalid","rules":[` + held + `]`, []float64{55}, []string{runfile.Invalid}, true},
 		"does not follow": {
-			`"pass","rules":[` + held + `,` + broken + `]`, []float64{55, 45}, []string{report.Pass, report.Fail}, false,
+			`"pass","rules":[` + held + `,` + broken + `]`, []float64{55, 45}, []string{runfile.Pass, runfile.Fail}, false,
 		},
 	} {
 		o := newOutcome(&testCase{limits: c.limits}, 1)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 const ms = time.Millisecond
@@ -18,7 +18,7 @@ const ms = time.Millisecond
 var stageDelays = fake.StageDelays{Request: 20 * ms, Ingest: 20 * ms, Queue: 30 * ms, Relay: 40 * ms, Delivery: 20 * ms}
 
 // allArrived requires that all messages arrive and nothing else happens.
-var allArrived = account(func(n int) report.Account { return report.Account{Arrived: n} })
+var allArrived = account(func(n int) runfile.Account { return runfile.Account{Arrived: n} })
 
 var cases = []testCase{
 	delayed(0), delayed(50 * ms), delayed(200 * ms),
@@ -26,7 +26,7 @@ var cases = []testCase{
 		name: "freeze of 1 s", rate: 1000, seconds: [2]int{3, 3}, pipelines: one(frozen), limits: []float64{500},
 		// more would not wait for the answers, so from send would miss nothing
 		options: map[string]any{"maxSenders": 64},
-		checks:  []check{allArrived, slowCount, slowQuartiles, slowest, uncorrected, verdictNot(report.Pass)},
+		checks:  []check{allArrived, slowCount, slowQuartiles, slowest, uncorrected, verdictNot(runfile.Pass)},
 	},
 	{
 		name: "1 in 1,000 lost, 1 in 500 twice", rate: 1000, seconds: [2]int{10, 2},
@@ -35,10 +35,10 @@ var cases = []testCase{
 		}),
 		options: map[string]any{"idle": "2s"},
 		checks: []check{
-			account(func(n int) report.Account {
-				return report.Account{Arrived: n - n/1000, Lost: n / 1000, Duplicates: n / 500}
+			account(func(n int) runfile.Account {
+				return runfile.Account{Arrived: n - n/1000, Lost: n / 1000, Duplicates: n / 500}
 			}),
-			samples, verdict(report.Fail),
+			samples, verdict(runfile.Fail),
 		},
 	},
 	{
@@ -58,8 +58,8 @@ var cases = []testCase{
 		}),
 		options: map[string]any{"idle": "2s", "verify": 1},
 		checks: []check{
-			account(func(n int) report.Account { return report.Account{Arrived: n - n/3, Altered: n / 3} }),
-			verdict(report.Fail),
+			account(func(n int) runfile.Account { return runfile.Account{Arrived: n - n/3, Altered: n / 3} }),
+			verdict(runfile.Fail),
 		},
 	},
 	{
@@ -67,8 +67,8 @@ var cases = []testCase{
 		pipelines: one(func() *fake.Pipeline { return &fake.Pipeline{Swap: mostly(false, rule[bool]{10, 5, true})} }),
 		options:   map[string]any{"senders": 1, "maxSenders": 1}, // several would overtake each other
 		checks: []check{
-			account(func(n int) report.Account { return report.Account{Arrived: n, Reordered: n / 10} }),
-			verdict(report.Pass),
+			account(func(n int) runfile.Account { return runfile.Account{Arrived: n, Reordered: n / 10} }),
+			verdict(runfile.Pass),
 		},
 	},
 	{
@@ -76,25 +76,25 @@ var cases = []testCase{
 		pipelines: one(func() *fake.Pipeline { return &fake.Pipeline{Route: misrouted} }),
 		options:   map[string]any{"idle": "2s"},
 		checks: []check{
-			account(func(n int) report.Account {
-				return report.Account{Arrived: n - n/5, Misdelivered: n / 5, Misdeliveries: n/5 + n/10}
+			account(func(n int) runfile.Account {
+				return runfile.Account{Arrived: n - n/5, Misdelivered: n / 5, Misdeliveries: n/5 + n/10}
 			}),
-			verdict(report.Fail),
+			verdict(runfile.Fail),
 		},
 	},
 	{
 		name: "every end of a message", rate: 300, seconds: [2]int{4, 2}, pipelines: one(scattered),
 		options: map[string]any{"timeout": "3s", "idle": "2s"}, // answers must be in time on a busy machine, too
 		checks: []check{
-			account(func(n int) report.Account {
-				a := report.Account{Rejected: every(n, 50, 1), Unknown: every(n, 100, 2)}
+			account(func(n int) runfile.Account {
+				a := runfile.Account{Rejected: every(n, 50, 1), Unknown: every(n, 100, 2)}
 				a.Requests.Failed = a.Rejected + a.Unknown
 				n -= a.Rejected + a.Unknown
 				a.Queued, a.DeadLettered, a.Lost = every(n, 20, 3), every(n, 40, 4), every(n, 80, 5)
 				a.Arrived = n - a.Queued - a.DeadLettered - a.Lost
 				return a
 			}),
-			verdict(report.Fail),
+			verdict(runfile.Fail),
 		},
 	},
 	{
@@ -109,8 +109,8 @@ var cases = []testCase{
 			}
 		}),
 		checks: []check{
-			account(func(n int) report.Account { return report.Account{Arrived: n - 3, Lost: 3} }),
-			first(59, "delivery", stageDelays.Delivery+300*ms), named("lost", 89, 90, 91), verdict(report.Fail),
+			account(func(n int) runfile.Account { return runfile.Account{Arrived: n - 3, Lost: 3} }),
+			first(59, "delivery", stageDelays.Delivery+300*ms), named("lost", 89, 90, 91), verdict(runfile.Fail),
 		},
 	},
 	clocked("clock right, with stamps", fake.Clock{}, [2]int{4, 0}),
@@ -127,13 +127,13 @@ var cases = []testCase{
 	{
 		name: "three flows after a slow warm-up", rate: 100, seconds: [2]int{3, 2}, warmUp: 1, flows: flowsProfile,
 		pipelines: one(flowing),
-		checks:    []check{allArrived, samples, measuredAlone, steps, flows, backlog, verdict(report.Pass)},
+		checks:    []check{allArrived, samples, measuredAlone, steps, flows, backlog, verdict(runfile.Pass)},
 	},
 	{
 		name: "a known distribution, 1 in 10 with stamps out of order", rate: 100, seconds: [2]int{2, 2},
 		pipelines: one(spread), options: map[string]any{"idle": "6s"},
 		checks: []check{
-			account(func(n int) report.Account { return report.Account{Arrived: n, Negative: n / 10} }),
+			account(func(n int) runfile.Account { return runfile.Account{Arrived: n, Negative: n / 10} }),
 			percentiles, means, seconds, brokenRule("negative"), readElsewhere, stageSum,
 		},
 	},
@@ -151,8 +151,8 @@ var cases = []testCase{
 		name: "leftovers of another run", rate: 100, seconds: [2]int{2, 1},
 		pipelines: one(func() *fake.Pipeline { return &fake.Pipeline{Leftovers: mostly(0, rule[int]{4, 0, 1})} }),
 		checks: []check{
-			account(func(n int) report.Account { return report.Account{Arrived: n, Foreign: n / 4} }),
-			samples, verdict(report.Pass),
+			account(func(n int) runfile.Account { return runfile.Account{Arrived: n, Foreign: n / 4} }),
+			samples, verdict(runfile.Pass),
 		},
 	},
 	{
@@ -164,7 +164,7 @@ var cases = []testCase{
 		name: "handler late by 20 ms, with its client's time", rate: 20, seconds: [2]int{4, 2},
 		pipelines: one(slowed(50 * ms)),
 		consumer:  &consumer{late: 20 * ms, stamped: true},
-		checks:    []check{allArrived, fastest(50 * ms), quantile(50, 50*ms), verdict(report.Pass)},
+		checks:    []check{allArrived, fastest(50 * ms), quantile(50, 50*ms), verdict(runfile.Pass)},
 	},
 	{
 		name: "handler late by 20 ms", rate: 20, seconds: [2]int{4, 2}, pipelines: one(slowed(50 * ms)),
@@ -176,13 +176,13 @@ var cases = []testCase{
 	{
 		name: "canary beside the load", rate: 100, seconds: [2]int{3, 2}, options: map[string]any{"canary": true},
 		pipelines: one(slowed(50 * ms)),
-		checks:    []check{allArrived, canary(50 * ms), verdict(report.Pass)},
+		checks:    []check{allArrived, canary(50 * ms), verdict(runfile.Pass)},
 	},
 	{
 		name: "two instances, 50 and 200 ms", rate: 200, seconds: [2]int{5, 2}, raw: true, instances: true,
 		pipelines: []func() *fake.Pipeline{unlike(50*ms, 30, 0), unlike(200*ms, 0, 50)},
 		checks: []check{
-			allArrived, merged, mergedQuartiles, mergedEnds, mergedCounts, mergedElsewhere, verdict(report.Pass),
+			allArrived, merged, mergedQuartiles, mergedEnds, mergedCounts, mergedElsewhere, verdict(runfile.Pass),
 		},
 	},
 }
@@ -191,7 +191,7 @@ func delayed(delay time.Duration) testCase {
 	return testCase{
 		name: fmt.Sprintf("delay of %d ms", delay.Milliseconds()), rate: 200, seconds: [2]int{5, 2},
 		pipelines: one(slowed(delay)),
-		checks:    []check{allArrived, fastest(delay), quantile(50, delay), quantile(99, delay), verdict(report.Pass)},
+		checks:    []check{allArrived, fastest(delay), quantile(50, delay), quantile(99, delay), verdict(runfile.Pass)},
 	}
 }
 
@@ -208,7 +208,7 @@ func clocked(name string, clock fake.Clock, seconds [2]int) testCase {
 			allArrived,
 			offset, drift(clock.PPM), inside("ingest", stageDelays.Ingest), inside("queue", stageDelays.Queue),
 			inside("relay", stageDelays.Relay), across("request", stageDelays.Request),
-			across("delivery", stageDelays.Delivery), negative, stageSum, verdict(report.Pass),
+			across("delivery", stageDelays.Delivery), negative, stageSum, verdict(runfile.Pass),
 		},
 	}
 }
@@ -230,7 +230,7 @@ var shortDelays = fake.StageDelays{Request: ms, Ingest: 2 * ms, Queue: 2 * ms, R
 // spanned stamps every message, and has the spans of two processes for it. Ahead of 0: both are on this host.
 func spanned(name string, seconds [2]int, ahead time.Duration) testCase {
 	api, worker := fake.Host{Name: "api", Ahead: ahead}, fake.Host{Name: "worker"}
-	checks := []check{allArrived, spansOfAll, spansAsStamps, clockOf(worker), clockOf(api), verdict(report.Pass)}
+	checks := []check{allArrived, spansOfAll, spansAsStamps, clockOf(worker), clockOf(api), verdict(runfile.Pass)}
 	if ahead == 0 {
 		api.Name, _ = os.Hostname()
 		worker.Name = api.Name
@@ -263,6 +263,6 @@ func lostSubscriber(name string, seconds [2]int, end func(*fake.Pipeline), check
 			}
 			return f
 		}),
-		checks: append(checks, balance, verdict(report.Invalid)),
+		checks: append(checks, balance, verdict(runfile.Invalid)),
 	}
 }

@@ -12,7 +12,8 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 const (
@@ -20,13 +21,13 @@ const (
 	late  = "generator late" // the tolerance of a verdict that the machine changed
 )
 
-var foreign = judge.Count{Name: "foreign", Of: func(a report.Account) int { return a.Foreign }}
+var foreign = judge.Count{Name: "foreign", Of: func(a runfile.Account) int { return a.Foreign }}
 
 // account compares the account's counts and its balance. Each expected count gets a row; all others must be 0.
 // Several senders overtake each other, so a case that expects no reorderings ignores them.
-func account(expected func(messages int) report.Account) check {
+func account(expected func(messages int) runfile.Account) check {
 	return func(o *outcome) []row {
-		want, got := expected(o.messages), report.Account{}
+		want, got := expected(o.messages), runfile.Account{}
 		balanced := true
 		for _, g := range o.generators {
 			a := g.run.Account
@@ -140,17 +141,17 @@ func verdict(want string) check {
 		for _, g := range o.generators {
 			v := g.run.Verdict
 			code := 0
-			if want != report.Pass {
+			if want != runfile.Pass {
 				code = thresholdsCrossed
 			}
 			r := row{
 				"verdict", fmt.Sprintf("%s, exit %d", want, code), fmt.Sprintf("%s, exit %d", v.Result, g.exit), exact,
 				v.Result == want && g.exit == code,
 			}
-			if want == report.Pass && slices.ContainsFunc(v.Reasons, ofMachine) {
+			if want == runfile.Pass && slices.ContainsFunc(v.Reasons, ofMachine) {
 				r.tolerance = late
 				others := slices.ContainsFunc(v.Reasons, func(reason string) bool { return !ofMachine(reason) })
-				r.ok = v.Result == report.Invalid && g.exit == thresholdsCrossed && !others
+				r.ok = v.Result == runfile.Invalid && g.exit == thresholdsCrossed && !others
 			}
 			rows = append(rows, r)
 		}
@@ -168,8 +169,8 @@ func verdictNot(not string) check {
 // incomplete requires that the report of a killed run says so.
 func incomplete(o *outcome) []row {
 	r := o.generators[0].run
-	ok := r.Verdict.Result == report.Incomplete && r.Run.Ended == nil
-	return []row{{"verdict", report.Incomplete, r.Verdict.Result, exact, ok}}
+	ok := r.Verdict.Result == runfile.Incomplete && r.Run.Ended == nil
+	return []row{{"verdict", runfile.Incomplete, r.Verdict.Result, exact, ok}}
 }
 
 // pending requires that a killed run counts all sent and undelivered messages as pending.
@@ -186,10 +187,10 @@ func pending(o *outcome) []row {
 // leftPage requires that a killed run leaves its page and its timeline.
 func leftPage(o *outcome) []row {
 	g := o.generators[0]
-	page := must.Get(os.ReadFile(filepath.Join(g.dir, report.PageName)))
-	timeline := must.Get(os.ReadFile(filepath.Join(g.dir, report.TimelineName)))
+	page := must.Get(os.ReadFile(filepath.Join(g.dir, runfile.PageName)))
+	timeline := must.Get(os.ReadFile(filepath.Join(g.dir, runfile.TimelineName)))
 	has := map[bool]string{true: "holds the run", false: "does not hold the run"}
-	held, err := report.Shown(page)
+	held, err := render.Shown(page)
 	shown := err == nil && held.Run.ID == g.run.Run.ID
 	lines, least := bytes.Count(timeline, []byte("\n")), len(g.run.Timeline)
 	return []row{

@@ -18,7 +18,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 const (
@@ -130,8 +130,8 @@ func (g *generated) awaitHalf(c *testCase, half <-chan struct{}, ended <-chan er
 
 // checkpointed reports whether the report on disk counts at least that many messages.
 func (g *generated) checkpointed(least int) bool {
-	data, err := os.ReadFile(filepath.Join(g.dir, report.FileName))
-	var r report.Run
+	data, err := os.ReadFile(filepath.Join(g.dir, runfile.FileName))
+	var r runfile.Run
 	return err == nil && json.Unmarshal(data, &r) == nil && r.Account.Scheduled >= least
 }
 
@@ -152,7 +152,7 @@ type instrument struct{ k6, script string }
 type generated struct {
 	fake *fake.Pipeline
 	log  []fake.Delivery
-	run  *report.Run
+	run  *runfile.Run
 	exit int     // of k6; −1 where it was killed
 	cpu  float64 // cores that k6 used on average, as the kernel counts
 	dir  string
@@ -217,7 +217,7 @@ func (in instrument) generate(
 
 // read reads the report that k6 left.
 func (g *generated) read() {
-	data, err := os.ReadFile(filepath.Join(g.dir, report.FileName))
+	data, err := os.ReadFile(filepath.Join(g.dir, runfile.FileName))
 	if err != nil {
 		must.Fail("k6 ended with %d and left no report: %w", g.exit, err)
 	}

@@ -10,11 +10,11 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // reported is a percentile as the report states it, in ms.
-func reported(l report.Latency, percentile float64) float64 {
+func reported(l runfile.Latency, percentile float64) float64 {
 	all := []*float64{l.P50, l.P75, l.P90, l.P95, l.P99, l.P999}
 	i := slices.Index(known, percentile)
 	if i < 0 || all[i] == nil {
@@ -189,7 +189,7 @@ func outOfCPU(o *outcome) []row {
 	}
 	rule := brokenRule("cpu")(o)[0]
 	rule.expected += ", " + text
-	i := slices.IndexFunc(g.run.Resources, func(r report.Resource) bool { return r.Process == g.run.Run.Tool.Name })
+	i := slices.IndexFunc(g.run.Resources, func(r runfile.Resource) bool { return r.Process == g.run.Run.Tool.Name })
 	if i < 0 || g.run.Resources[i].CPUPercent.Mean == nil {
 		must.Fail("the report does not say how much CPU k6 used")
 	}

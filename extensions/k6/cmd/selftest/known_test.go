@@ -11,7 +11,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // spreadOutcome is the outcome of a distribution as the pipeline spreads it, measured as it was.
@@ -72,7 +72,7 @@ func TestLatenessMustFollowFromTheAnswers(t *testing.T) {
 			}
 			series.Add(int64(late * 1000))
 		}
-		l := report.NewLatency(series, true)
+		l := runfile.NewLatency(series, true)
 		o.generators[0].run.Health.Lateness = &l
 		assert.Equal(t, c.want, holds(lateness(o)), name)
 	}
@@ -90,7 +90,7 @@ func TestTheBacklogMustBeThatOfTheLog(t *testing.T) {
 			o.generators[0].log = append(o.generators[0].log, fake.Delivery{Received: at, Written: at.Add(500 * ms)})
 		}
 		for range 2 {
-			o.generators[0].run.Timeline = append(o.generators[0].run.Timeline, report.Interval{Backlog: 50 / share})
+			o.generators[0].run.Timeline = append(o.generators[0].run.Timeline, runfile.Interval{Backlog: 50 / share})
 		}
 		assert.Equal(t, want, holds(backlog(o)), share)
 	}
@@ -119,7 +119,7 @@ func TestALogMustReadAlikeElsewhere(t *testing.T) {
 		o := spreadOutcome()
 		g := o.generators[0]
 		start := float64(g.began().UnixMilli())
-		g.run.Timeline = make([]report.Interval, 7)
+		g.run.Timeline = make([]runfile.Interval, 7)
 		read := elsewhere{Count: spreadOver}
 		for _, p := range known {
 			read.Percentiles = append(read.Percentiles, 1000*reported(g.run.Latency.Arrival, p))
@@ -148,11 +148,11 @@ func TestALogMustReadAlikeElsewhere(t *testing.T) {
 func TestAMergeMustHaveTheEndsOfAllParts(t *testing.T) {
 	t.Parallel()
 	part := func(least, most float64) *generated {
-		l := report.Latency{Count: 2, Min: &least, Max: &most}
-		return &generated{run: &report.Run{
-			Latency: report.Latencies{Arrival: l, FromSend: l, HTTP: l}, Health: report.Health{Lateness: &l},
-			Flows:    []report.FlowResult{{Arrival: l}},
-			Timeline: []report.Interval{{Arrival: &report.Quantiles{Max: most}}},
+		l := runfile.Latency{Count: 2, Min: &least, Max: &most}
+		return &generated{run: &runfile.Run{
+			Latency: runfile.Latencies{Arrival: l, FromSend: l, HTTP: l}, Health: runfile.Health{Lateness: &l},
+			Flows:    []runfile.FlowResult{{Arrival: l}},
+			Timeline: []runfile.Interval{{Arrival: &runfile.Quantiles{Max: most}}},
 		}}
 	}
 	for name, c := range map[string]struct {
@@ -184,13 +184,13 @@ func TestOnlyTheMeasuredPhaseMayBeInTheFigures(t *testing.T) {
 		o := newOutcome(&testCase{}, 15)
 		o.measured = 10
 		r := o.generators[0].run
-		ten := report.Latency{Count: 10}
-		r.Latency = report.Latencies{Arrival: ten, FromSend: ten, HTTP: ten}
-		r.Health = report.Health{Lateness: &ten, ArrivalStamps: report.ArrivalStamps{Kernel: 9, Read: 1}}
-		r.Steps = []report.Step{{}, {Latency: report.Latencies{Arrival: ten}}}
-		r.Flows = []report.FlowResult{{Arrival: report.Latency{Count: c.flow}}}
-		r.Timeline = []report.Interval{{}, {DueBins: []int64{40, c.due}}}
-		r.Messages = &report.Messages{Slowest: []report.Slow{{ID: c.slowest}}}
+		ten := runfile.Latency{Count: 10}
+		r.Latency = runfile.Latencies{Arrival: ten, FromSend: ten, HTTP: ten}
+		r.Health = runfile.Health{Lateness: &ten, ArrivalStamps: runfile.ArrivalStamps{Kernel: 9, Read: 1}}
+		r.Steps = []runfile.Step{{}, {Latency: runfile.Latencies{Arrival: ten}}}
+		r.Flows = []runfile.FlowResult{{Arrival: runfile.Latency{Count: c.flow}}}
+		r.Timeline = []runfile.Interval{{}, {DueBins: []int64{40, c.due}}}
+		r.Messages = &runfile.Messages{Slowest: []runfile.Slow{{ID: c.slowest}}}
 		assert.Equal(t, c.want, holds(measuredAlone(o)), name)
 	}
 }
@@ -199,17 +199,17 @@ func TestABrokenRuleMustSaySo(t *testing.T) {
 	t.Parallel()
 	yes, no := true, false
 	for name, c := range map[string]struct {
-		rules  []report.Rule
+		rules  []runfile.Rule
 		doubts []string
 		want   bool
 	}{
-		"broken":            {[]report.Rule{{Name: "cpu", OK: &no, Reason: "out of CPU"}}, []string{"out of CPU"}, true},
-		"held":              {[]report.Rule{{Name: "cpu", OK: &yes}}, nil, false},
-		"broken in silence": {[]report.Rule{{Name: "cpu", OK: &no, Reason: "out of CPU"}}, nil, false},
+		"broken":            {[]runfile.Rule{{Name: "cpu", OK: &no, Reason: "out of CPU"}}, []string{"out of CPU"}, true},
+		"held":              {[]runfile.Rule{{Name: "cpu", OK: &yes}}, nil, false},
+		"broken in silence": {[]runfile.Rule{{Name: "cpu", OK: &no, Reason: "out of CPU"}}, nil, false},
 		"no such rule":      {nil, nil, false},
 	} {
 		o := newOutcome(&testCase{}, 1)
-		o.generators[0].run.Verdict = report.Verdict{Rules: c.rules, Doubts: c.doubts}
+		o.generators[0].run.Verdict = runfile.Verdict{Rules: c.rules, Doubts: c.doubts}
 		assert.Equal(t, c.want, holds(brokenRule("cpu")(o)), name)
 	}
 }

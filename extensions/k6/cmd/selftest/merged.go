@@ -12,7 +12,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // merged compares the histogram of a merged run with that of all samples of its instances, by bucket.
@@ -58,13 +58,13 @@ func mergedQuartiles(o *outcome) (rows []row) {
 func mergedEnds(o *outcome) (rows []row) {
 	for _, one := range []struct {
 		what string
-		of   func(r *report.Run) report.Latency
+		of   func(r *runfile.Run) runfile.Latency
 	}{
-		{"arrival", func(r *report.Run) report.Latency { return r.Latency.Arrival }},
-		{"from send", func(r *report.Run) report.Latency { return r.Latency.FromSend }},
-		{"http", func(r *report.Run) report.Latency { return r.Latency.HTTP }},
-		{"lateness", func(r *report.Run) report.Latency { return *r.Health.Lateness }},
-		{"flow", func(r *report.Run) report.Latency { return r.Flows[0].Arrival }},
+		{"arrival", func(r *runfile.Run) runfile.Latency { return r.Latency.Arrival }},
+		{"from send", func(r *runfile.Run) runfile.Latency { return r.Latency.FromSend }},
+		{"http", func(r *runfile.Run) runfile.Latency { return r.Latency.HTTP }},
+		{"lateness", func(r *runfile.Run) runfile.Latency { return *r.Health.Lateness }},
+		{"flow", func(r *runfile.Run) runfile.Latency { return r.Flows[0].Arrival }},
 	} {
 		least, most := math.Inf(1), math.Inf(-1)
 		for _, g := range o.generators {

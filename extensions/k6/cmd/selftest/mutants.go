@@ -48,11 +48,11 @@ var mutants = []mutant{
 		"lateShare   = 0.05", "lateShare   = 50", senderCase, "rule lateness",
 	},
 	{
-		"p99 from the bucket of p98", "internal/report/latency.go",
+		"p99 from the bucket of p98", "internal/runfile/latency.go",
 		"at(50, 75, 90, 95, 99, 99.9)", "at(50, 75, 90, 95, 98, 99.9)", knownCase, "arrival, p99 ",
 	},
 	{
-		"percentiles one rank too low", "internal/report/latency.go",
+		"percentiles one rank too low", "internal/runfile/latency.go",
 		"float64(s.Count)-noise)", "float64(s.Count)-1)", knownCase, "arrival, p50",
 	},
 	{
@@ -86,7 +86,7 @@ var mutants = []mutant{
 		knownCase, "log elsewhere",
 	},
 	{
-		"a log whose base is a second late", "internal/report/directory.go",
+		"a log whose base is a second late", "internal/runfile/directory.go",
 		"w.SetBaseTime(startMS)", "w.SetBaseTime(startMS + 1000)", knownCase, "log elsewhere",
 	},
 	{

@@ -22,7 +22,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // holds reports whether a check has rows and all of them are ok.
@@ -43,29 +43,29 @@ func newOutcome(c *testCase, n int, ms ...float64) *outcome {
 	for _, v := range ms {
 		series.Add(int64(v * 1000))
 	}
-	run := &report.Run{
-		Run:     report.Identity{Started: "2026-11-21T12:00:00.000Z"},
-		Account: report.Account{Scheduled: n, Arrived: n, Balanced: true},
-		Verdict: report.Verdict{Result: report.Pass},
-		Latency: report.Latencies{Arrival: report.NewLatency(series, true)},
+	run := &runfile.Run{
+		Run:     runfile.Identity{Started: "2026-11-21T12:00:00.000Z"},
+		Account: runfile.Account{Scheduled: n, Arrived: n, Balanced: true},
+		Verdict: runfile.Verdict{Result: runfile.Pass},
+		Latency: runfile.Latencies{Arrival: runfile.NewLatency(series, true)},
 	}
 	return &outcome{testCase: c, messages: n, measured: n, generators: []*generated{{run: run, fake: &fake.Pipeline{}}}}
 }
 
 func TestTheAccountMustMatchExactly(t *testing.T) {
 	t.Parallel()
-	expected := account(func(n int) report.Account { return report.Account{Arrived: n - 1, Lost: 1} })
+	expected := account(func(n int) runfile.Account { return runfile.Account{Arrived: n - 1, Lost: 1} })
 	for name, c := range map[string]struct {
-		got  report.Account
+		got  runfile.Account
 		want bool
 	}{
-		"as expected":       {report.Account{Scheduled: 10, Arrived: 9, Lost: 1, Balanced: true}, true},
-		"one more loss":     {report.Account{Scheduled: 10, Arrived: 8, Lost: 2, Balanced: true}, false},
-		"not balanced":      {report.Account{Scheduled: 10, Arrived: 9, Lost: 1}, false},
-		"too few scheduled": {report.Account{Scheduled: 9, Arrived: 9, Lost: 1, Balanced: true}, false},
-		"a duplicate":       {report.Account{Scheduled: 10, Arrived: 9, Lost: 1, Duplicates: 1, Balanced: true}, false},
-		"a foreign message": {report.Account{Scheduled: 10, Arrived: 9, Lost: 1, Foreign: 1, Balanced: true}, false},
-		"reordering passes": {report.Account{Scheduled: 10, Arrived: 9, Lost: 1, Reordered: 3, Balanced: true}, true},
+		"as expected":       {runfile.Account{Scheduled: 10, Arrived: 9, Lost: 1, Balanced: true}, true},
+		"one more loss":     {runfile.Account{Scheduled: 10, Arrived: 8, Lost: 2, Balanced: true}, false},
+		"not balanced":      {runfile.Account{Scheduled: 10, Arrived: 9, Lost: 1}, false},
+		"too few scheduled": {runfile.Account{Scheduled: 9, Arrived: 9, Lost: 1, Balanced: true}, false},
+		"a duplicate":       {runfile.Account{Scheduled: 10, Arrived: 9, Lost: 1, Duplicates: 1, Balanced: true}, false},
+		"a foreign message": {runfile.Account{Scheduled: 10, Arrived: 9, Lost: 1, Foreign: 1, Balanced: true}, false},
+		"reordering passes": {runfile.Account{Scheduled: 10, Arrived: 9, Lost: 1, Reordered: 3, Balanced: true}, true},
 	} {
 		o := newOutcome(&testCase{}, 10)
 		o.generators[0].run.Account = c.got
@@ -77,7 +77,7 @@ func TestTheAccountMustMatchExactly(t *testing.T) {
 // compares their sum over all generators.
 func TestForeignMessagesAreSummedOverGenerators(t *testing.T) {
 	t.Parallel()
-	expected := account(func(n int) report.Account { return report.Account{Arrived: n, Foreign: n / 4} })
+	expected := account(func(n int) runfile.Account { return runfile.Account{Arrived: n, Foreign: n / 4} })
 	for got, want := range map[[2]int]bool{{2, 2}: true, {1, 3}: true, {2, 1}: false, {2, 3}: false, {0, 0}: false} {
 		o := newOutcome(&testCase{}, 8)
 		o.generators = append(o.generators, newOutcome(&testCase{}, 8).generators...)
@@ -106,10 +106,10 @@ func TestTheNamedMessagesMustMatch(t *testing.T) {
 		"too short":     {"r.1.7", map[string]float64{"queue": 30, "delivery": 300}, nil, [2]bool{false, false}},
 	} {
 		o := newOutcome(&testCase{}, 10)
-		all := &report.Messages{Slowest: []report.Slow{{ID: c.slowest, StagesMS: c.stages}},
-			Named: []report.Named{{ID: "r.1.9", End: "negative"}}}
+		all := &runfile.Messages{Slowest: []runfile.Slow{{ID: c.slowest, StagesMS: c.stages}},
+			Named: []runfile.Named{{ID: "r.1.9", End: "negative"}}}
 		for _, id := range c.lost {
-			all.Named = append(all.Named, report.Named{ID: id, End: "lost"})
+			all.Named = append(all.Named, runfile.Named{ID: id, End: "lost"})
 		}
 		o.generators[0].run.Messages = all
 		got := [2]bool{holds(first(7, "delivery", 320*ms)(o)), holds(named("lost", 3, 4)(o))}
@@ -130,23 +130,23 @@ func TestTheVerdictCheckIgnoresLateness(t *testing.T) {
 		reasons []string
 		ok      bool
 	}{
-		{report.Pass, report.Pass, 0, nil, true},
-		{report.Pass, report.Pass, 99, nil, false},
-		{report.Pass, report.Fail, 99, []string{other}, false},
-		{report.Pass, report.Invalid, 99, []string{late}, true},
-		{report.Pass, report.Invalid, 99, []string{clock}, true},
-		{report.Pass, report.Invalid, 0, []string{late}, false},
-		{report.Pass, report.Invalid, 99, []string{late, other}, false},
-		{report.Fail, report.Fail, 99, []string{other}, true},
-		{report.Fail, report.Invalid, 99, []string{other}, false},
-		{report.Fail, report.Fail, 99, []string{late, other}, true},
-		{report.Fail, report.Invalid, 99, []string{late, other}, false},
-		{report.Fail, report.Invalid, 99, []string{late}, false},
-		{report.Fail, report.Pass, 0, nil, false},
+		{runfile.Pass, runfile.Pass, 0, nil, true},
+		{runfile.Pass, runfile.Pass, 99, nil, false},
+		{runfile.Pass, runfile.Fail, 99, []string{other}, false},
+		{runfile.Pass, runfile.Invalid, 99, []string{late}, true},
+		{runfile.Pass, runfile.Invalid, 99, []string{clock}, true},
+		{runfile.Pass, runfile.Invalid, 0, []string{late}, false},
+		{runfile.Pass, runfile.Invalid, 99, []string{late, other}, false},
+		{runfile.Fail, runfile.Fail, 99, []string{other}, true},
+		{runfile.Fail, runfile.Invalid, 99, []string{other}, false},
+		{runfile.Fail, runfile.Fail, 99, []string{late, other}, true},
+		{runfile.Fail, runfile.Invalid, 99, []string{late, other}, false},
+		{runfile.Fail, runfile.Invalid, 99, []string{late}, false},
+		{runfile.Fail, runfile.Pass, 0, nil, false},
 	} {
 		o := newOutcome(&testCase{}, 1)
 		o.generators[0].exit = c.exit
-		o.generators[0].run.Verdict = report.Verdict{Result: c.result, Reasons: c.reasons}
+		o.generators[0].run.Verdict = runfile.Verdict{Result: c.result, Reasons: c.reasons}
 		assert.Equal(t, c.ok, holds(verdict(c.want)(o)), "%+v", c)
 	}
 }
@@ -157,7 +157,7 @@ func TestABusyMachineLeavesOnlyTimesOpen(t *testing.T) {
 	rows := []row{
 		between("slow", "50 ms", 500, 50, 0, 25), between("in time", "50 ms", 60, 50, 0, 25),
 		{what: "lost", expected: "1", measured: "2", tolerance: exact},
-		{what: "verdict", expected: report.Pass, measured: report.Fail, tolerance: late},
+		{what: "verdict", expected: runfile.Pass, measured: runfile.Fail, tolerance: late},
 	}
 	leaveOpen(rows)
 	open := []bool{}
@@ -175,7 +175,7 @@ func TestAWrongCountIsNotRetried(t *testing.T) {
 	t.Parallel()
 	slow := between("arrival, p50", "50 ms", 500, 50, 0, 25)
 	lost := row{what: "lost", expected: "1", measured: "2", tolerance: exact}
-	fails := row{what: "verdict", expected: report.Pass, measured: report.Fail, tolerance: late}
+	fails := row{what: "verdict", expected: runfile.Pass, measured: runfile.Fail, tolerance: late}
 	early := between("arrival, p50", "50 ms", 49, 50, 0, 25)
 	inTime := between("arrival, p50", "50 ms", 60, 50, 0, 25)
 	for name, c := range map[string]struct {
@@ -202,7 +202,7 @@ func TestAWrongCountIsNotRetried(t *testing.T) {
 			runs++
 			o := newOutcome(&tried, 1)
 			if c.late {
-				o.generators[0].run.Verdict = report.Verdict{Result: report.Invalid,
+				o.generators[0].run.Verdict = runfile.Verdict{Result: runfile.Invalid,
 					Reasons: []string{"the generator was late: by far"}}
 			}
 			return o, nil
@@ -220,8 +220,8 @@ func TestTheCanaryMustMatchItsDeliveries(t *testing.T) {
 	t.Parallel()
 	for measured, want := range map[float64]bool{49: false, 51: false, 52: true, 90: true, 110: false} {
 		o := newOutcome(&testCase{rate: 1000, seconds: [2]int{1, 1}}, 1, 1)
-		o.generators[0].run.Canary = &report.Canary{Sent: 1, Arrived: 1,
-			Latency: report.Latency{Count: 1, Min: &measured}}
+		o.generators[0].run.Canary = &runfile.Canary{Sent: 1, Arrived: 1,
+			Latency: runfile.Latency{Count: 1, Min: &measured}}
 		logDeliveries(o, 1)
 		due := o.generators[0].log[0].Written.Add(500 * ms)
 		o.generators[0].log = append(o.generators[0].log, fake.Delivery{ID: "run.canary.0", Written: due.Add(51 * ms)})
@@ -282,7 +282,7 @@ func TestFromSendMustMissTheFreeze(t *testing.T) {
 			times.Add(map[bool]int64{true: 500_000, false: 1000}[i < slow])
 		}
 		o := newOutcome(&testCase{}, 10, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500)
-		o.generators[0].run.Latency.FromSend = report.NewLatency(&times, true)
+		o.generators[0].run.Latency.FromSend = runfile.NewLatency(&times, true)
 		assert.Equal(t, want, holds(uncorrected(o)), slow)
 	}
 }
@@ -312,7 +312,7 @@ func TestTheClockMustBeWithinItsBound(t *testing.T) {
 		o := newOutcome(&testCase{}, 1)
 		o.generators[0].run.Run.Ended = &ended
 		o.generators[0].fake = &fake.Pipeline{Redis: &fake.Redis{Clock: fake.Clock{Ahead: 500 * ms}}}
-		o.generators[0].run.Clock = report.Clock{Reference: "redis TIME", OffsetMS: &c.offset, BoundMS: 0.01,
+		o.generators[0].run.Clock = runfile.Clock{Reference: "redis TIME", OffsetMS: &c.offset, BoundMS: 0.01,
 			DriftPPM: &c.drift}
 		assert.Equal(t, c.offsetOK, holds(offset(o)), "%+v", c)
 		assert.Equal(t, c.driftRight, holds(drift(0)(o)), "%+v", c)
@@ -429,7 +429,7 @@ func TestArrivalsMustBeNearTheirWrites(t *testing.T) {
 			o.generators[0].log = append(o.generators[0].log,
 				fake.Delivery{Made: began, Handed: began.Add(took), Acked: began.Add(time.Second)})
 		}
-		o.generators[0].run.Latency.Stages = map[string]report.Latency{"delivery": report.NewLatency(delivery, true)}
+		o.generators[0].run.Latency.Stages = map[string]runfile.Latency{"delivery": runfile.NewLatency(delivery, true)}
 		assert.Equal(t, c.want, holds(readDelay(o)), name)
 	}
 }
@@ -441,7 +441,7 @@ func TestMostArrivalsMustHaveKernelStamps(t *testing.T) {
 		want         bool
 	}{{100, 0, true}, {95, 5, true}, {94, 6, false}, {95, 4, false}, {0, 100, false}, {0, 0, false}} {
 		o := newOutcome(&testCase{}, 100)
-		o.generators[0].run.Health.ArrivalStamps = report.ArrivalStamps{Kernel: c.kernel, Read: c.read}
+		o.generators[0].run.Health.ArrivalStamps = runfile.ArrivalStamps{Kernel: c.kernel, Read: c.read}
 		assert.Equal(t, c.want, holds(stamped(o)), "%+v", c)
 	}
 }

@@ -7,10 +7,10 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
-func spansOf(o *outcome) *report.Spans {
+func spansOf(o *outcome) *runfile.Spans {
 	s := o.generators[0].run.Spans
 	if s == nil {
 		must.Fail("the run has no spans")
@@ -47,14 +47,14 @@ func spansAsStamps(o *outcome) (rows []row) {
 func clockOf(host fake.Host) check {
 	return func(o *outcome) []row {
 		all := spansOf(o).Clocks
-		i := slices.IndexFunc(all, func(c report.SpansClock) bool { return c.Host == host.Name })
+		i := slices.IndexFunc(all, func(c runfile.SpansClock) bool { return c.Host == host.Name })
 		if i < 0 {
 			must.Fail("the clock of %s is not known", host.Name)
 		}
 		c, ahead := all[i], millisOf(host.Ahead)
 		return []row{{
 			"clock of " + host.Name, millis(ahead), millis(c.OffsetMS), "its bound " + millis(c.BoundMS),
-			math.Abs(c.OffsetMS-ahead) <= c.BoundMS && c.Basis != report.Disagree && (ahead == 0 || c.BoundMS < ahead),
+			math.Abs(c.OffsetMS-ahead) <= c.BoundMS && c.Basis != runfile.Disagree && (ahead == 0 || c.BoundMS < ahead),
 		}}
 	}
 }

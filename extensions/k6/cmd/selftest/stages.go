@@ -5,11 +5,11 @@ import (
 	"math"
 	"time"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // stage returns the row of a stage; it fails without samples.
-func stage(o *outcome, name string, expected time.Duration, line func(l report.Latency, expected float64) row) row {
+func stage(o *outcome, name string, expected time.Duration, line func(l runfile.Latency, expected float64) row) row {
 	l, ms := o.generators[0].run.Latency.Stages[name], millisOf(expected)
 	if l.Count == 0 {
 		return row{"stage " + name, millis(ms), "no sample", exact, false}
@@ -21,7 +21,7 @@ func stage(o *outcome, name string, expected time.Duration, line func(l report.L
 // drift, and each stamp is rounded to µs.
 func inside(name string, expected time.Duration) check {
 	return func(o *outcome) []row {
-		return []row{stage(o, name, expected, func(l report.Latency, expected float64) row {
+		return []row{stage(o, name, expected, func(l runfile.Latency, expected float64) row {
 			slack, tolerance := 0.0, exact
 			if ppm := o.generators[0].fake.Redis.Clock.PPM; ppm != 0 {
 				slack = math.Ceil(expected*math.Abs(ppm)/1000+1) / 1000
@@ -40,7 +40,7 @@ func inside(name string, expected time.Duration) check {
 // clock bound.
 func across(name string, expected time.Duration) check {
 	return func(o *outcome) []row {
-		return []row{stage(o, name, expected, func(l report.Latency, expected float64) row {
+		return []row{stage(o, name, expected, func(l runfile.Latency, expected float64) row {
 			bound := o.generators[0].run.Clock.BoundMS
 			return between("stage "+name+", fastest", millis(expected), *l.Min, expected, bound,
 				bound+o.form.fastestSlack())

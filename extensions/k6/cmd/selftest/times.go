@@ -12,7 +12,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // slow is the latency in ms from which on a message counts as delayed by a freeze.
@@ -58,13 +58,13 @@ func handlerLate(late time.Duration) check {
 		if waited == nil || waited.P99 == nil {
 			must.Fail("no lateness of the handler was measured")
 		}
-		broken := slices.ContainsFunc(g.run.Verdict.Rules, func(r report.Rule) bool {
+		broken := slices.ContainsFunc(g.run.Verdict.Rules, func(r runfile.Rule) bool {
 			return r.Name == "socket_wait" && r.OK != nil && !*r.OK
 		})
 		v := g.run.Verdict.Result
 		return []row{
 			between("lateness of the handler, p99", millis(expected), *waited.P99, expected, 5, o.form.slack(expected)),
-			{"verdict", report.Invalid + ", for the handler", v, exact, v == report.Invalid && broken &&
+			{"verdict", runfile.Invalid + ", for the handler", v, exact, v == runfile.Invalid && broken &&
 				g.exit == thresholdsCrossed},
 		}
 	}
@@ -189,7 +189,7 @@ func readDelay(o *outcome) []row {
 		float64(late) <= share*float64(known)}}
 }
 
-func histogram(l report.Latency) *hdrhistogram.Histogram {
+func histogram(l runfile.Latency) *hdrhistogram.Histogram {
 	if l.Histogram == nil {
 		must.Fail("the report holds no histogram of %d samples", l.Count)
 	}

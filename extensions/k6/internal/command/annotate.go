@@ -9,7 +9,8 @@ import (
 	"go.k6.io/k6/v2/cmd/state"
 	"go.k6.io/k6/v2/errext"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runs"
 )
 
@@ -43,7 +44,7 @@ Exit code: 0 when the run has the figures, 1 when not: they or the run are not v
 				_, err = runs.Load(given[0]) // completes the report of a killed run
 			}
 			if err == nil {
-				err = report.Annotate(given[0], found, sentence)
+				err = render.Annotate(given[0], found, sentence)
 			}
 			return errext.WithExitCodeIfNone(err, wrong)
 		},
@@ -53,7 +54,7 @@ Exit code: 0 when the run has the figures, 1 when not: they or the run are not v
 	return c
 }
 
-func readCampaign(gs *state.GlobalState, file string) (found report.Campaign, err error) {
+func readCampaign(gs *state.GlobalState, file string) (found runfile.Campaign, err error) {
 	var data []byte
 	switch file {
 	case "":
@@ -64,12 +65,12 @@ func readCampaign(gs *state.GlobalState, file string) (found report.Campaign, er
 			err = fmt.Errorf("standard input has more than %d bytes of figures", figuresMost)
 		}
 	default:
-		data, err = report.ReadFileUpTo(file, figuresMost)
+		data, err = runfile.ReadFileUpTo(file, figuresMost)
 	}
 	if err != nil {
 		return found, err
 	}
-	if found, err = report.CampaignOf(data); err != nil {
+	if found, err = runfile.CampaignOf(data); err != nil {
 		const like = `{"figures": [{"name": "highest rate", "value": 1200, "unit": "requests/s"}]}`
 		return found, fmt.Errorf("--figures %s: %w; allowed: what is like %s", file, err, like)
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/arrival"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/merge"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runs"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 	"github.com/arrival-bench/arrival/extensions/k6/record"
@@ -30,7 +31,7 @@ func New(gs *state.GlobalState) *cobra.Command {
 	root := &cobra.Command{
 		Use:     Name,
 		Short:   "Measure the latency from due time to arrival, and account for every message",
-		Version: report.Version,
+		Version: runfile.Version,
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -79,16 +80,16 @@ to it: its result is invalid.`,
 				if err != nil {
 					return err
 				}
-				var more []report.Rule
+				var more []runfile.Rule
 				for _, slo := range slos {
-					rule, err := report.NewWithinRule(slo, r)
+					rule, err := runfile.NewWithinRule(slo, r)
 					if err != nil {
 						return fmt.Errorf("--slo: %w", err)
 					}
 					more = append(more, judge.Limit(r, rule))
 				}
 				result, lines := verdict(r, more)
-				passed = passed && result == report.Pass
+				passed = passed && result == runfile.Pass
 				fmt.Fprintf(gs.Stdout, "%-10s  %s\n", result, words.Printable(path))
 				if r.Verdict.Meaning != "" {
 					fmt.Fprintf(gs.Stdout, "  %s\n", words.Printable(r.Verdict.Meaning))
@@ -110,7 +111,7 @@ to it: its result is invalid.`,
 }
 
 // verdict returns the result of a run and a line for each rule, its own and more.
-func verdict(r *report.Run, more []report.Rule) (result string, lines []string) {
+func verdict(r *runfile.Run, more []runfile.Rule) (result string, lines []string) {
 	result = r.Verdict.Result
 	if r.Verdict.Rules == nil {
 		lines = append(lines, "not judged  an earlier version wrote it, without rules")
@@ -119,18 +120,18 @@ func verdict(r *report.Run, more []report.Rule) (result string, lines []string) 
 	for _, rule := range all {
 		lines = append(lines, fmt.Sprintf("%-10s  %s", rule.State(), rule.Measured()))
 	}
-	undecided := func(rule report.Rule) bool { return rule.Undecided }
+	undecided := func(rule runfile.Rule) bool { return rule.Undecided }
 	switch {
-	case result == report.Invalid && slices.ContainsFunc(r.Verdict.Rules, undecided) &&
-		slices.ContainsFunc(more, report.Rule.IsBroken): // a broken limit outranks an undecided one
-		return report.Fail, lines
-	case result != report.Pass:
-	case slices.ContainsFunc(more, report.Rule.IsBroken):
-		return report.Fail, lines
+	case result == runfile.Invalid && slices.ContainsFunc(r.Verdict.Rules, undecided) &&
+		slices.ContainsFunc(more, runfile.Rule.IsBroken): // a broken limit outranks an undecided one
+		return runfile.Fail, lines
+	case result != runfile.Pass:
+	case slices.ContainsFunc(more, runfile.Rule.IsBroken):
+		return runfile.Fail, lines
 	case slices.ContainsFunc(all, undecided):
-		return report.Invalid, lines
-	case r.Verdict.Rules == nil || slices.ContainsFunc(all, report.Rule.Open):
-		return report.Incomplete, lines
+		return runfile.Invalid, lines
+	case r.Verdict.Rules == nil || slices.ContainsFunc(all, runfile.Rule.Open):
+		return runfile.Incomplete, lines
 	}
 	return result, lines
 }
@@ -155,9 +156,9 @@ Exit code: 0 when the run passes, 99 when it does not, 1 when the parts can't be
 			if err != nil {
 				return errext.WithExitCodeIfNone(err, wrong)
 			}
-			page := arrival.Short(filepath.Join(dir, report.PageName))
-			fmt.Fprint(gs.Stdout, report.Text(r, page, report.NewScreen(gs.Stdout.IsTTY, gs.Flags.NoColor)))
-			if r.Verdict.Result != report.Pass {
+			page := arrival.Short(filepath.Join(dir, runfile.PageName))
+			fmt.Fprint(gs.Stdout, render.Text(r, page, render.NewScreen(gs.Stdout.IsTTY, gs.Flags.NoColor)))
+			if r.Verdict.Result != runfile.Pass {
 				gs.OSExit(notPassed)
 			}
 			return nil
@@ -193,7 +194,7 @@ Exit code: 0 when all pages are written, 1 when one is not: a file is not a vali
 				return errext.WithExitCodeIfNone(errors.New("--out is the page of one run, and there are more"), wrong)
 			}
 			return each(gs, given, func(path string) error {
-				page, err := render(path, out)
+				page, err := renderPage(path, out)
 				if err == nil {
 					fmt.Fprintln(gs.Stdout, words.Printable(arrival.Short(page)))
 				}
@@ -205,13 +206,13 @@ Exit code: 0 when all pages are written, 1 when one is not: a file is not a vali
 	return c
 }
 
-func render(path, out string) (page string, err error) {
+func renderPage(path, out string) (page string, err error) {
 	run, err := runs.Load(path)
 	if err != nil {
 		return "", err
 	}
 	if page = out; page == "" {
-		page = filepath.Join(report.DirectoryOf(path), report.PageName)
+		page = filepath.Join(runfile.DirectoryOf(path), runfile.PageName)
 	}
-	return page, report.Replace(page, func(w *bufio.Writer) error { return report.RenderPage(w, run) })
+	return page, runfile.Replace(page, func(w *bufio.Writer) error { return render.RenderPage(w, run) })
 }

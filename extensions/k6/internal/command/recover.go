@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.k6.io/k6/v2/cmd/state"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runs"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
@@ -23,7 +23,7 @@ Exit code: 0; 1 when what is left can't be read, or the report can't be written.
 		Args: some("the directory of a run"),
 		RunE: func(_ *cobra.Command, given []string) error {
 			return each(gs, given, func(path string) error {
-				recovered, err := runs.Recover(report.DirectoryOf(path))
+				recovered, err := runs.Recover(runfile.DirectoryOf(path))
 				if recovered && err == nil {
 					fmt.Fprintln(gs.Stdout, words.Printable(path))
 				}

@@ -16,7 +16,8 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/arrival"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runs"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/spans"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
@@ -58,7 +59,7 @@ Exit code: 0 when the run has stages or there is a proposal, 1 when not.`,
 
 // joinSpans replaces the spans of a run by those of files.
 func joinSpans(gs *state.GlobalState, run string, files []string, marks string) error {
-	traced, err := spans.ReadTraced(report.DirectoryOf(run))
+	traced, err := spans.ReadTraced(runfile.DirectoryOf(run))
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func joinSpans(gs *state.GlobalState, run string, files []string, marks string) 
 		return err
 	}
 	if own != nil {
-		files = []string{filepath.Join(report.DirectoryOf(run), spans.SpansName)}
+		files = []string{filepath.Join(runfile.DirectoryOf(run), spans.SpansName)}
 	}
 	if marks != "" {
 		if traced.Marks, err = readMarks(marks); err != nil {
@@ -90,30 +91,30 @@ func joinSpans(gs *state.GlobalState, run string, files []string, marks string) 
 	if d.Received.Own+d.Received.Linked == 0 {
 		return fmt.Errorf("none of %d spans is of a message of the run %s", d.Received.Spans, traced.Run)
 	}
-	r, err := report.SetSpans(run, d, facts.DivideTime)
+	r, err := render.SetSpans(run, d, facts.DivideTime)
 	if err != nil {
 		return err
 	}
-	for _, line := range report.SpansText(r) {
+	for _, line := range render.SpansText(r) {
 		fmt.Fprintln(gs.Stdout, words.Printable(line))
 	}
-	fmt.Fprintln(gs.Stdout, words.Printable(arrival.Short(filepath.Join(report.DirectoryOf(run), report.PageName))))
+	fmt.Fprintln(gs.Stdout, words.Printable(arrival.Short(filepath.Join(runfile.DirectoryOf(run), runfile.PageName))))
 	return nil
 }
 
 // ownSpans are those of a run with an endpoint, where no files are given; else nil.
-func ownSpans(run string, files []string) (*report.Spans, error) {
+func ownSpans(run string, files []string) (*runfile.Spans, error) {
 	if len(files) > 0 {
 		return nil, nil
 	}
-	path := filepath.Join(report.DirectoryOf(run), spans.SpansName)
+	path := filepath.Join(runfile.DirectoryOf(run), spans.SpansName)
 	if !exists(path) {
 		return nil, fmt.Errorf("the run has no %s, as no span of its messages came to it: "+
 			"give files of spans; --help says more", path)
 	}
 	r, err := runs.Read(run)
 	if err == nil && r.Spans == nil {
-		err = fmt.Errorf("%s has a %s, but its %s no spans", run, spans.SpansName, report.FileName)
+		err = fmt.Errorf("%s has a %s, but its %s no spans", run, spans.SpansName, runfile.FileName)
 	}
 	if err != nil {
 		return nil, err
@@ -122,7 +123,7 @@ func ownSpans(run string, files []string) (*report.Spans, error) {
 }
 
 func readMarks(path string) (marks []spans.MarkOption, err error) {
-	data, err := report.ReadFile(path)
+	data, err := runfile.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +195,7 @@ const groupRow = "%8s %6s %9s %9s  %s\n"
 const groupsMost = 60
 
 // messagesOf are the spans of each message.
-func messagesOf(gs *state.GlobalState, given []string) (all [][]report.SpansSpan, err error) {
+func messagesOf(gs *state.GlobalState, given []string) (all [][]runfile.SpansSpan, err error) {
 	if !isRun(given[0]) {
 		k := spans.NewKeeper(spans.NewMixing(""), func(string) (int, bool) { return 0, false })
 		if err := readSpans(gs, k, given); err != nil {
@@ -203,11 +204,11 @@ func messagesOf(gs *state.GlobalState, given []string) (all [][]report.SpansSpan
 		return k.OtherTrees(), nil
 	}
 	files := given[1:]
-	if own := filepath.Join(report.DirectoryOf(given[0]), spans.SpansName); len(files) == 0 && exists(own) {
+	if own := filepath.Join(runfile.DirectoryOf(given[0]), spans.SpansName); len(files) == 0 && exists(own) {
 		files = []string{own}
 	}
 	if len(files) > 0 {
-		traced, err := spans.ReadTraced(report.DirectoryOf(given[0]))
+		traced, err := spans.ReadTraced(runfile.DirectoryOf(given[0]))
 		if err != nil {
 			return nil, err
 		}
@@ -238,5 +239,5 @@ func exists(path string) bool {
 
 func isRun(path string) bool {
 	info, err := os.Stat(path)
-	return err == nil && info.IsDir() || filepath.Base(path) == report.FileName
+	return err == nil && info.IsDir() || filepath.Base(path) == runfile.FileName
 }

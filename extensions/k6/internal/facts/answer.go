@@ -6,24 +6,24 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // withFailures adds what did not arrive and what failed to an answer: before it if that failed the run.
-func withFailures(r *report.Run, answer string) string {
+func withFailures(r *runfile.Run, answer string) string {
 	failures := strings.TrimSpace(missing(r) + failing(r))
 	switch {
 	case failures == "":
 		return answer
-	case r.Verdict.Result == report.Fail:
+	case r.Verdict.Result == runfile.Fail:
 		return failures + " " + answer
 	}
 	return answer + " " + failures
 }
 
 // sentence is the answer of a run without one from its script, by the model of its load.
-func sentence(r *report.Run, best held, known bool) string {
+func sentence(r *runfile.Run, best held, known bool) string {
 	arrival, http := r.Latency.Arrival, r.Latency.HTTP
 	busiest := busiest(r)
 	switch {
@@ -33,9 +33,9 @@ func sentence(r *report.Run, best held, known bool) string {
 			words.MS(http.At(50)), words.MS(http.At(99)))
 	case arrival.Count == 0 || busiest == nil:
 		return "No delivery of a measured phase arrived."
-	case r.Run.Model == report.Closed && report.Sweeps(r.Steps):
+	case r.Run.Model == runfile.Closed && runfile.Sweeps(r.Steps):
 		return swept(r, best, known)
-	case r.Run.Model == report.Closed && busiest.VUs != nil:
+	case r.Run.Model == runfile.Closed && busiest.VUs != nil:
 		return fmt.Sprintf("%s carried %s with arrival p50 %s ms and %s; %s p99 is %s ms.", words.Plural(*busiest.VUs, "VU"),
 			words.PerSecond(busiest.CarriedPerS), words.MS(arrival.At(50)), worst(arrival), r.Run.RequestProtocol(),
 			words.MS(http.At(99)))
@@ -60,7 +60,7 @@ func sentence(r *report.Run, best held, known bool) string {
 }
 
 // noneHeld is the answer of a run that held no rate.
-func noneHeld(r *report.Run, busiest *report.Step) string {
+func noneHeld(r *runfile.Run, busiest *runfile.Step) string {
 	limit, offered := words.Figure(r.Answer.P99LimitMS), offeredMost(busiest)
 	p99 := r.Latency.Arrival.At(99)
 	slow := p99 != nil && *p99 >= *r.Answer.P99LimitMS // what is missing is not the only cause
@@ -79,7 +79,7 @@ func noneHeld(r *report.Run, busiest *report.Step) string {
 }
 
 // oneRate reports whether the measured phases have one rate.
-func oneRate(r *report.Run) bool {
+func oneRate(r *runfile.Run) bool {
 	least, most := math.Inf(1), 0.0
 	for i := range r.Steps {
 		if s := &r.Steps[i]; s.Measured {
@@ -93,7 +93,7 @@ func oneRate(r *report.Run) bool {
 }
 
 // offeredMost is the rate of the busiest step as it was offered.
-func offeredMost(busiest *report.Step) string {
+func offeredMost(busiest *runfile.Step) string {
 	rate := busiest.ScheduledPerS
 	if offered := busiest.OfferedPerS; offered != nil && *offered < rate*(1-asMuch) {
 		return fmt.Sprintf("%s (of %s that were planned)", words.PerSecond(*offered), words.PerSecond(rate))
@@ -102,7 +102,7 @@ func offeredMost(busiest *report.Step) string {
 }
 
 // atRate is the arrival p99 at a held rate, with its limit and what the generator's lateness has in it.
-func atRate(r *report.Run, h held) string {
+func atRate(r *runfile.Run, h held) string {
 	figure, most := worst(r.Latency.Arrival), ""
 	if h.p99 != nil {
 		figure = "p99 " + words.MS(h.p99) + " ms"
@@ -118,15 +118,15 @@ func atRate(r *report.Run, h held) string {
 }
 
 // arrivalTooHigh reports whether the instrument may only have lengthened the arrival latency.
-func arrivalTooHigh(r *report.Run) bool {
-	return slices.ContainsFunc(r.Verdict.Rules, func(rule report.Rule) bool {
+func arrivalTooHigh(r *runfile.Run) bool {
+	return slices.ContainsFunc(r.Verdict.Rules, func(rule runfile.Rule) bool {
 		return rule.IsBroken() && slices.Contains(rule.Doubts,
-			report.Doubt{Claim: report.ArrivalClaim, Direction: report.TooHigh})
+			runfile.Doubt{Claim: runfile.ArrivalClaim, Direction: runfile.TooHigh})
 	})
 }
 
 // lateInside says how much of the arrival latency is the generator's lateness; empty: little.
-func lateInside(r *report.Run) string {
+func lateInside(r *runfile.Run) string {
 	for _, rule := range r.Verdict.Rules {
 		if rule.Name == "lateness" && rule.IsBroken() && rule.Value != nil {
 			return "up to " + words.MS(rule.Value) + " ms of it are the generator's"
@@ -136,7 +136,7 @@ func lateInside(r *report.Run) string {
 }
 
 // limited is the limit behind a figure; empty: there is none.
-func limited(r *report.Run) string {
+func limited(r *runfile.Run) string {
 	if r.Answer.P99LimitMS == nil {
 		return ""
 	}
@@ -144,7 +144,7 @@ func limited(r *report.Run) string {
 }
 
 // worst is the p99 as text, or the maximum with too few samples for a p99.
-func worst(l report.Latency) string {
+func worst(l runfile.Latency) string {
 	if p99 := l.At(99); p99 != nil {
 		return "p99 " + words.MS(p99) + " ms"
 	}
@@ -152,7 +152,7 @@ func worst(l report.Latency) string {
 }
 
 // busiest is the measured step with the highest offered rate; nil: none was reached.
-func busiest(r *report.Run) (most *report.Step) {
+func busiest(r *runfile.Run) (most *runfile.Step) {
 	for i := range r.Steps {
 		if s := &r.Steps[i]; s.Measured && s.DurationS > 0 && (most == nil || s.ScheduledPerS > most.ScheduledPerS) {
 			most = s
@@ -162,10 +162,10 @@ func busiest(r *report.Run) (most *report.Step) {
 }
 
 // missing names the messages that did not arrive; empty: all did.
-func missing(r *report.Run) string {
+func missing(r *runfile.Run) string {
 	a := r.Account
 	var ends []string
-	for _, end := range report.Missed(a) {
+	for _, end := range runfile.Missed(a) {
 		ends = append(ends, words.Count(end.N)+" "+end.Name)
 	}
 	if len(ends) == 0 {

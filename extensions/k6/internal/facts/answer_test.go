@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 const reports = "../../../../reports/"
@@ -19,11 +20,11 @@ const reports = "../../../../reports/"
 var updateGoldens = flag.Bool("goldens", false, "update the answers and findings in the golden runs")
 
 // golden reads a committed run, with this package's answer and findings.
-func golden(t *testing.T, name string) *report.Run {
+func golden(t *testing.T, name string) *runfile.Run {
 	t.Helper()
 	text, err := os.ReadFile(reports + "testdata/" + name + ".json")
 	require.NoError(t, err)
-	r, err := report.Decode("", text)
+	r, err := runfile.Decode("", text)
 	require.NoError(t, err)
 	return r
 }
@@ -56,7 +57,7 @@ func TestTheAnswerOfEachGolden(t *testing.T) {
 		r := golden(t, name)
 		stored := *r
 		Conclude(r, "")
-		if r.Verdict.Result == report.Invalid || r.Verdict.Result == report.Incomplete {
+		if r.Verdict.Result == runfile.Invalid || r.Verdict.Result == runfile.Incomplete {
 			assert.Nil(t, r.Answer.HeldPerS, "%s: claims a rate", name)
 		}
 		for _, part := range names {
@@ -83,30 +84,30 @@ func TestTheAnswerDependsOnTheVerdict(t *testing.T) {
 		r := golden(t, name)
 		Conclude(r, "")
 		answer := r.Answer.Sentence
-		broken := report.Rule{Name: report.P99Rule, Value: new(14.4), Op: "<", Limit: new(0.1), Unit: "ms", OK: new(false),
-			Result: report.Fail}
-		r.Verdict.Result, r.Verdict.Reasons, r.Verdict.Rules = report.Fail, []string{broken.Broken()},
+		broken := runfile.Rule{Name: runfile.P99Rule, Value: new(14.4), Op: "<", Limit: new(0.1), Unit: "ms", OK: new(false),
+			Result: runfile.Fail}
+		r.Verdict.Result, r.Verdict.Reasons, r.Verdict.Rules = runfile.Fail, []string{broken.Broken()},
 			append(r.Verdict.Rules, broken)
 		Conclude(r, "")
-		if r.Facts.Question != nil || r.Run.Model == report.Closed {
+		if r.Facts.Question != nil || r.Run.Model == runfile.Closed {
 			assert.NotEmpty(t, r.Answer.Sentence, name)
 		} else {
 			assert.Equal(t, answer, r.Answer.Sentence, "%s: the answer keeps the run's first limit", name)
 		}
-		for _, text := range []string{report.Markdown(r), report.Text(r, "", report.Screen{})} {
+		for _, text := range []string{render.Markdown(r), render.Text(r, "", render.Screen{})} {
 			assert.Regexp(t, `arrival p99 14\.4 ms, limit &?l?t?;?<? ?0\.1 ms`, text, name)
 		}
-		junit, err := report.JUnit(r)
+		junit, err := render.JUnit(r)
 		require.NoError(t, err)
 		assert.Contains(t, string(junit), `message="arrival p99 14.4 ms, limit &lt; 0.1 ms"`, name)
 
-		r.Verdict.Result = report.Invalid
+		r.Verdict.Result = runfile.Invalid
 		r.Verdict.Rules = append(r.Verdict.Rules, late)
 		Conclude(r, "")
 		assert.Regexp(t, "^Not usable: .* late.* run again", r.Answer.Sentence, name)
 		assert.Nil(t, r.Answer.HeldPerS, name)
 
-		r.Run.Ended, r.Verdict.Result = nil, report.Incomplete
+		r.Run.Ended, r.Verdict.Result = nil, runfile.Incomplete
 		Conclude(r, "")
 		assert.Regexp(t, "^Not finished: [0-9,]+ of [0-9,]+ messages", r.Answer.Sentence, name)
 		assert.Nil(t, r.Answer.HeldPerS, name)
@@ -114,16 +115,16 @@ func TestTheAnswerDependsOnTheVerdict(t *testing.T) {
 }
 
 // store writes a run into its file.
-func store(t *testing.T, name string, r *report.Run) {
+func store(t *testing.T, name string, r *runfile.Run) {
 	t.Helper()
 	text, err := json.Marshal(r)
 	require.NoError(t, err)
-	require.NoError(t, report.Validate(text), name)
+	require.NoError(t, runfile.Validate(text), name)
 	require.NoError(t, os.WriteFile(reports+"testdata/"+name+".json", append(text, '\n'), 0o644))
 }
 
 // late is a broken rule.
-var late = report.Rule{Name: "lateness", OK: new(false), Result: report.Invalid,
+var late = runfile.Rule{Name: "lateness", OK: new(false), Result: runfile.Invalid,
 	Remedy: "the load generator was late. Do less, and run again"}
 
 func TestTheScriptsAnswerIsUsedIfTheRunIsUsable(t *testing.T) {
@@ -131,7 +132,7 @@ func TestTheScriptsAnswerIsUsedIfTheRunIsUsable(t *testing.T) {
 	r := golden(t, "passing")
 	Conclude(r, "The backlog drained in 3 s.")
 	assert.Equal(t, "The backlog drained in 3 s.", r.Answer.Sentence)
-	r.Verdict.Result = report.Invalid
+	r.Verdict.Result = runfile.Invalid
 	r.Verdict.Rules = append(r.Verdict.Rules, late)
 	Conclude(r, "The backlog drained in 3 s.")
 	assert.Regexp(t, "^Not usable: the load generator was late", r.Answer.Sentence)
@@ -158,9 +159,9 @@ func TestARateIsHeldOnlyBelowTheLimit(t *testing.T) {
 		r.Answer.Sentence)
 	// Regression: a run that its limit failed began with what it held below that limit.
 	slow := *r
-	slow.Verdict = report.Verdict{Result: report.Fail, Rules: []report.Rule{{Name: report.P99Rule, Op: "<",
+	slow.Verdict = runfile.Verdict{Result: runfile.Fail, Rules: []runfile.Rule{{Name: runfile.P99Rule, Op: "<",
 		Limit: new(250.0), OK: new(false),
-		Result: report.Fail}}}
+		Result: runfile.Fail}}}
 	Conclude(&slow, "")
 	assert.Regexp(t, `^Arrival p99 [\d.,]+ ms is above the limit of 250 ms\. .* 1,1\d\d messages/s were held `,
 		slow.Answer.Sentence)
@@ -176,7 +177,7 @@ func TestARateIsHeldOnlyBelowTheLimit(t *testing.T) {
 	assert.Nil(t, r.Answer.P99LimitMS)
 	assert.Nil(t, r.Answer.HeldPerS)
 	assert.Regexp(t, "^Carried 2,850 messages/s with arrival p50 ", r.Answer.Sentence)
-	r.Figures = []report.Figure{{Name: report.P99Figure, Value: new(50.0), Unit: "ms"}}
+	r.Figures = []runfile.Figure{{Name: runfile.P99Figure, Value: new(50.0), Unit: "ms"}}
 	Conclude(r, "")
 	assert.InDelta(t, 50, *r.Answer.P99LimitMS, 0)
 }
@@ -216,7 +217,7 @@ func TestARateWithRejectionsLossOrBacklogIsNotHeld(t *testing.T) {
 func TestASweepHoldsAStepOnlyIfAllLowerStepsHold(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "closed")
-	r.Figures = []report.Figure{{Name: report.P99Figure, Value: new(250.0)}}
+	r.Figures = []runfile.Figure{{Name: runfile.P99Figure, Value: new(250.0)}}
 	r.Verdict.Rules = nil
 	steps := r.Steps[1:]
 	for i, p99 := range []float64{10, 20, 300, 10} {
@@ -261,7 +262,7 @@ func TestTheShareWithinALimitComesFromTheHistogram(t *testing.T) {
 	var s ledger.Series
 	s.AddMany(10_000, 990)
 	s.AddMany(500_000, 10)
-	within := report.NewLatency(&s, true).Within(250 * time.Millisecond)
+	within := runfile.NewLatency(&s, true).Within(250 * time.Millisecond)
 	assert.InDelta(t, 0.99, *within, 1e-9)
-	assert.Nil(t, report.NewLatency(&s, false).Within(250*time.Millisecond), "unknown without the histogram")
+	assert.Nil(t, runfile.NewLatency(&s, false).Within(250*time.Millisecond), "unknown without the histogram")
 }

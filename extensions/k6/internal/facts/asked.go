@@ -3,7 +3,7 @@ package facts
 import (
 	"fmt"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
@@ -18,14 +18,14 @@ const (
 
 // asked is the answer to the question of a run's script, each figure beside its limit; empty: it has none, or no figure
 // that would answer it.
-func asked(r *report.Run) string {
+func asked(r *runfile.Run) string {
 	f := r.Facts
 	switch {
-	case f.Asks(report.Recovering) && f.Recovery != nil:
+	case f.Asks(runfile.Recovering) && f.Recovery != nil:
 		return recovered(r, f.Recovery)
-	case f.Asks(report.Steadiness):
+	case f.Asks(runfile.Steadiness):
 		return stayed(r)
-	case f.Asks(report.OfConnections) && f.Connections != nil:
+	case f.Asks(runfile.OfConnections) && f.Connections != nil:
 		return heldConnections(r, f.Connections)
 	case f.Sessions != nil:
 		return sentSessions(r, f.Sessions)
@@ -37,8 +37,8 @@ func asked(r *report.Run) string {
 }
 
 // recovered says how long a pipeline took to recover from a burst.
-func recovered(r *report.Run, f *report.Recovery) string {
-	burst, after, since := report.Phase{}, 0.0, false
+func recovered(r *runfile.Run, f *runfile.Recovery) string {
+	burst, after, since := runfile.Phase{}, 0.0, false
 	for _, p := range r.Run.Profile.Phases {
 		if since {
 			after += p.DurationS
@@ -85,7 +85,7 @@ func recovered(r *report.Run, f *report.Recovery) string {
 // stayed says how much latency and memory changed over a steady load.
 //
 // A late generator may have lengthened the p99 of either quarter, so the difference is no bound: it is about so much.
-func stayed(r *report.Run) string {
+func stayed(r *runfile.Run) string {
 	phases := measuredPhases(r.Run.Profile.Phases)
 	length := 0.0
 	for _, p := range phases {
@@ -119,7 +119,7 @@ func stayed(r *report.Run) string {
 }
 
 // heldConnections says how many connections were held, and what the canary saw meanwhile.
-func heldConnections(r *report.Run, c *report.Connections) string {
+func heldConnections(r *runfile.Run, c *runfile.Connections) string {
 	by := "The broker"
 	if c.Brokers != 1 {
 		by = words.Plural(c.Brokers, "broker")
@@ -136,7 +136,7 @@ func heldConnections(r *report.Run, c *report.Connections) string {
 }
 
 // sentSessions says which sessions there were, and how fast their messages arrived.
-func sentSessions(r *report.Run, s *report.Sessions) string {
+func sentSessions(r *runfile.Run, s *runfile.Sessions) string {
 	text := fmt.Sprintf("%s of %s sent %s", words.Rate(s.PerS, "sessions"),
 		words.Plural(r.Facts.Question.Calls, "call"), words.Rate(s.RequestsPerS, "requests"))
 	arrival := r.Latency.Arrival
@@ -147,7 +147,7 @@ func sentSessions(r *report.Run, s *report.Sessions) string {
 }
 
 // besideLimit is a script's limit as text, in a unit; empty: it has none.
-func besideLimit(r *report.Run, name, unit string) string {
+func besideLimit(r *runfile.Run, name, unit string) string {
 	for _, rule := range r.Verdict.Rules {
 		if rule.Name == name && rule.Limit != nil {
 			return " (limit " + words.Exact(*rule.Limit) + " " + unit + ")"

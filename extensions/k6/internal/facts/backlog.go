@@ -1,15 +1,15 @@
 package facts
 
-import "github.com/arrival-bench/arrival/extensions/k6/internal/report"
+import "github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 
 // NewBacklogGrowth is the growth of the backlog in a step of a run; p99LimitMS is the limit on its arrival p99, nil:
 // there is none. NewBacklogGrowth returns nil for a step with fewer than two whole seconds.
-func NewBacklogGrowth(r *report.Run, step *report.Step, p99LimitMS *float64) *report.BacklogGrowth {
+func NewBacklogGrowth(r *runfile.Run, step *runfile.Step, p99LimitMS *float64) *runfile.BacklogGrowth {
 	seconds := secondsIn(r.Timeline, spanOf(step))
 	if len(seconds) < 2 {
 		return nil
 	}
-	g := &report.BacklogGrowth{Phase: step.Name, Seconds: len(seconds), PerS: slope(seconds)}
+	g := &runfile.BacklogGrowth{Phase: step.Name, Seconds: len(seconds), PerS: slope(seconds)}
 	g.Grows = g.PerS > 0
 	if step.DurationS <= 0 || step.Due <= 0 {
 		return g
@@ -27,7 +27,7 @@ func NewBacklogGrowth(r *report.Run, step *report.Step, p99LimitMS *float64) *re
 }
 
 // slope is the slope of the backlog over the seconds by least squares, in deliveries/s.
-func slope(seconds []*report.Interval) float64 {
+func slope(seconds []*runfile.Interval) float64 {
 	n := float64(len(seconds))
 	var t, backlog float64
 	for _, s := range seconds {
@@ -43,7 +43,7 @@ func slope(seconds []*report.Interval) float64 {
 
 // backlogOf is the growth of the backlog in the one measured phase of an open load; nil: there are several, or its rate
 // does not stay.
-func backlogOf(r *report.Run) *report.BacklogGrowth {
+func backlogOf(r *runfile.Run) *runfile.BacklogGrowth {
 	phases := measuredPhases(r.Run.Profile.Phases)
 	if len(phases) != 1 || !steadyRate(phases) {
 		return nil

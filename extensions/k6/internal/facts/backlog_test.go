@@ -6,16 +6,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // growing is a run of a step of ten seconds at 100 deliveries/s, whose backlog grows by so many a second, up and down
 // by 20.
-func growing(perS int) (*report.Run, *report.Step) {
+func growing(perS int) (*runfile.Run, *runfile.Step) {
 	r := offered(100)
 	r.Steps[0].Name, r.Steps[0].Due = "hold", 1000
 	for t := range 12 { // two seconds after it too
-		r.Timeline = append(r.Timeline, report.Interval{T: t, Backlog: 500 + perS*t + []int{20, -20, -20, 20}[t%4]})
+		r.Timeline = append(r.Timeline, runfile.Interval{T: t, Backlog: 500 + perS*t + []int{20, -20, -20, 20}[t%4]})
 	}
 	r.Timeline[10].Backlog = 9000
 	return r, &r.Steps[0]

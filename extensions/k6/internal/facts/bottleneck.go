@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
@@ -15,13 +15,13 @@ const (
 
 // bottleneck is what the pipeline, or the generator, gave way at in a run that refused messages or broke a limit on the
 // latency of arrivals; nil: it did neither, or its stages are not known.
-func bottleneck(r *report.Run) *report.Bottleneck {
+func bottleneck(r *runfile.Run) *runfile.Bottleneck {
 	if r.Account.Rejected > 0 {
 		stage := stageOr(r, "ingest", 1)
 		if stage != "ingest" {
-			return &report.Bottleneck{Stage: stage, Text: "requests, which were refused"}
+			return &runfile.Bottleneck{Stage: stage, Text: "requests, which were refused"}
 		}
-		return &report.Bottleneck{Stage: stage, Text: "ingest, which refused messages"}
+		return &runfile.Bottleneck{Stage: stage, Text: "ingest, which refused messages"}
 	}
 	if !slices.ContainsFunc(r.Verdict.Rules, tooSlowBy) {
 		return nil
@@ -31,24 +31,24 @@ func bottleneck(r *report.Run) *report.Bottleneck {
 	case len(longest) == 0:
 		return nil
 	case longest[0] != stages.Schedule:
-		return &report.Bottleneck{Stage: longest[0], Text: longest[0]}
+		return &runfile.Bottleneck{Stage: longest[0], Text: longest[0]}
 	case sendersWaited(r):
-		return &report.Bottleneck{Stage: stageOr(r, "request", 1), Text: "request: all senders waited for answers"}
+		return &runfile.Bottleneck{Stage: stageOr(r, "request", 1), Text: "request: all senders waited for answers"}
 	case scene(r).InFlight == 0: // a merged run does not know how many senders it had
-		return &report.Bottleneck{Stage: stages.Schedule,
+		return &runfile.Bottleneck{Stage: stages.Schedule,
 			Text: "schedule: the generator, or answers that its senders waited for"}
 	case !sharesHost(r):
-		return &report.Bottleneck{Stage: stages.Schedule, Text: "schedule: the generator, not the pipeline"}
+		return &runfile.Bottleneck{Stage: stages.Schedule, Text: "schedule: the generator, not the pipeline"}
 	}
 	text := "schedule: the generator, which shares its cores with the pipeline"
 	if len(longest) > 1 {
 		text += "; of the pipeline " + longest[1]
 	}
-	return &report.Bottleneck{Stage: stages.Schedule, Text: text}
+	return &runfile.Bottleneck{Stage: stages.Schedule, Text: text}
 }
 
 // stageOr is a stage of our pipeline, if the run has it, or else the n-th stage that the run has.
-func stageOr(r *report.Run, name string, n int) string {
+func stageOr(r *runfile.Run, name string, n int) string {
 	if slices.ContainsFunc(r.Stages, func(s stages.Stage) bool { return s.Name == name }) || len(r.Stages) <= n {
 		return name
 	}
@@ -57,11 +57,11 @@ func stageOr(r *report.Run, name string, n int) string {
 
 // tooSlowBy reports whether a rule is a broken limit on the latency of arrivals, or on the backlog, which is latency to
 // come.
-func tooSlowBy(rule report.Rule) bool {
-	if !rule.IsBroken() || rule.Result != report.Fail {
+func tooSlowBy(rule runfile.Rule) bool {
+	if !rule.IsBroken() || rule.Result != runfile.Fail {
 		return false
 	}
-	_, _, within := report.WithinMetric(rule.Name)
+	_, _, within := runfile.WithinMetric(rule.Name)
 	return within || onP99(rule) || rule.Name == backlogRule
 }
 
@@ -70,7 +70,7 @@ const backlogRule = "backlog_growth"
 
 // longestStages are the stages by their part of the slow deliveries' time, the longest first. Without a tail they are
 // those of all deliveries. There are none where the stages cover too little of the time.
-func longestStages(r *report.Run) []string {
+func longestStages(r *runfile.Run) []string {
 	times, whole := map[string]float64{}, 0.0
 	if r.Tail != nil && len(r.Tail.StagesMS) > 0 {
 		times, whole = r.Tail.StagesMS, r.Tail.MeanMS
@@ -100,7 +100,7 @@ func longestStages(r *report.Run) []string {
 
 // sendersWaited reports whether nearly all requests that the senders can have in flight were, in the first measured
 // phase: by Little's law, their rate times their mean latency.
-func sendersWaited(r *report.Run) bool {
+func sendersWaited(r *runfile.Run) bool {
 	most := scene(r).InFlight
 	for i := range r.Steps {
 		s := &r.Steps[i]

@@ -6,25 +6,25 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
 // slow is a run of ten seconds that is above its limit, with these stages (ms) of its slowest deliveries.
-func slow(times map[string]float64, change ...func(*report.Run)) *report.Run {
+func slow(times map[string]float64, change ...func(*runfile.Run)) *runfile.Run {
 	whole := 0.0
 	for _, ms := range times {
 		whole += ms
 	}
-	r := &report.Run{
+	r := &runfile.Run{
 		Stages: stages.Default(),
-		Tail:   &report.Tail{MeanMS: whole, StagesMS: times},
-		Steps: []report.Step{{Name: "warm-up", Requests: 90_000, DurationS: 1, Latency: httpMean(900)},
+		Tail:   &runfile.Tail{MeanMS: whole, StagesMS: times},
+		Steps: []runfile.Step{{Name: "warm-up", Requests: 90_000, DurationS: 1, Latency: httpMean(900)},
 			{Name: "hold", Measured: true, Requests: 10_000, DurationS: 10, Latency: httpMean(1)}},
 		Environment: map[string]any{"shared_host": false},
-		Verdict: report.Verdict{Result: report.Fail, Rules: []report.Rule{{Name: report.P99Rule, OK: new(false),
-			Result: report.Fail, Unit: "ms"}}},
-		Scene: &report.Scene{InFlight: 256},
+		Verdict: runfile.Verdict{Result: runfile.Fail, Rules: []runfile.Rule{{Name: runfile.P99Rule, OK: new(false),
+			Result: runfile.Fail, Unit: "ms"}}},
+		Scene: &runfile.Scene{InFlight: 256},
 	}
 	for _, one := range change {
 		one(r)
@@ -32,9 +32,11 @@ func slow(times map[string]float64, change ...func(*report.Run)) *report.Run {
 	return r
 }
 
-func httpMean(ms float64) report.Latencies { return report.Latencies{HTTP: report.Latency{Mean: &ms}} }
+func httpMean(ms float64) runfile.Latencies {
+	return runfile.Latencies{HTTP: runfile.Latency{Mean: &ms}}
+}
 
-func text(t *testing.T, r *report.Run) string {
+func text(t *testing.T, r *runfile.Run) string {
 	t.Helper()
 	b := bottleneck(r)
 	require.NotNil(t, b)
@@ -43,7 +45,7 @@ func text(t *testing.T, r *report.Run) string {
 
 func TestTheBottleneckIsTheStageThatTookMostOfTheSlowDeliveries(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, &report.Bottleneck{Stage: "queue", Text: "queue"},
+	assert.Equal(t, &runfile.Bottleneck{Stage: "queue", Text: "queue"},
 		bottleneck(slow(map[string]float64{"schedule": 0.2, "request": 2, "queue": 90})))
 	assert.Equal(t, "request", text(t, slow(map[string]float64{"schedule": 0.2, "request": 200, "queue": 90})))
 }
@@ -51,7 +53,7 @@ func TestTheBottleneckIsTheStageThatTookMostOfTheSlowDeliveries(t *testing.T) {
 func TestARunThatRefusesMessagesIsLimitedByItsIngest(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "ingest, which refused messages",
-		text(t, slow(map[string]float64{"queue": 9}, func(r *report.Run) { r.Account.Rejected = 5 })))
+		text(t, slow(map[string]float64{"queue": 9}, func(r *runfile.Run) { r.Account.Rejected = 5 })))
 	refusing := golden(t, "refusing")
 	Conclude(refusing, "")
 	require.NotNil(t, refusing.Facts.Bottleneck)
@@ -63,13 +65,13 @@ func TestALateGeneratorIsNoBottleneckOfThePipeline(t *testing.T) {
 	late := map[string]float64{"schedule": 90, "request": 4, "queue": 3}
 	assert.Equal(t, "schedule: the generator, not the pipeline", text(t, slow(late)))
 	assert.Equal(t, "schedule: the generator, which shares its cores with the pipeline; of the pipeline request",
-		text(t, slow(late, func(r *report.Run) { r.Environment["shared_host"] = true })))
+		text(t, slow(late, func(r *runfile.Run) { r.Environment["shared_host"] = true })))
 }
 
 func TestAGeneratorWhoseSendersAllWaitedIsLateForTheRequests(t *testing.T) {
 	t.Parallel()
 	late := map[string]float64{"schedule": 90, "request": 2, "queue": 3}
-	waiting := slow(late, func(r *report.Run) { r.Steps[1].Latency = httpMean(250) })
+	waiting := slow(late, func(r *runfile.Run) { r.Steps[1].Latency = httpMean(250) })
 	assert.Equal(t, "request", bottleneck(waiting).Stage)
 	waiting.Scene = nil
 	assert.Equal(t, "schedule: the generator, or answers that its senders waited for", text(t, waiting),
@@ -79,18 +81,18 @@ func TestAGeneratorWhoseSendersAllWaitedIsLateForTheRequests(t *testing.T) {
 func TestARunThatHeldItsLimitsHasNoBottleneck(t *testing.T) {
 	t.Parallel()
 	times := map[string]float64{"queue": 90}
-	for name, change := range map[string]func(*report.Run){
-		"held":             func(r *report.Run) { r.Verdict.Rules[0].OK = new(true) },
-		"undecided":        func(r *report.Run) { r.Verdict.Rules[0].OK, r.Verdict.Rules[0].Undecided = nil, true },
-		"another limit":    func(r *report.Run) { r.Verdict.Rules[0].Name = "lost" },
-		"a doubt":          func(r *report.Run) { r.Verdict.Rules[0].Result = report.Doubtful },
-		"a limit on HTTP":  func(r *report.Run) { r.Verdict.Rules[0].Name = "http_req_duration p(99)" },
-		"it has no limits": func(r *report.Run) { r.Verdict.Rules = nil },
+	for name, change := range map[string]func(*runfile.Run){
+		"held":             func(r *runfile.Run) { r.Verdict.Rules[0].OK = new(true) },
+		"undecided":        func(r *runfile.Run) { r.Verdict.Rules[0].OK, r.Verdict.Rules[0].Undecided = nil, true },
+		"another limit":    func(r *runfile.Run) { r.Verdict.Rules[0].Name = "lost" },
+		"a doubt":          func(r *runfile.Run) { r.Verdict.Rules[0].Result = runfile.Doubtful },
+		"a limit on HTTP":  func(r *runfile.Run) { r.Verdict.Rules[0].Name = "http_req_duration p(99)" },
+		"it has no limits": func(r *runfile.Run) { r.Verdict.Rules = nil },
 	} {
 		assert.Nil(t, bottleneck(slow(times, change)), name)
 	}
-	for _, name := range []string{"arrival_within_250ms", "backlog_growth", report.TrendRule} {
-		r := slow(times, func(r *report.Run) { r.Verdict.Rules[0].Name = name })
+	for _, name := range []string{"arrival_within_250ms", "backlog_growth", runfile.TrendRule} {
+		r := slow(times, func(r *runfile.Run) { r.Verdict.Rules[0].Name = name })
 		assert.NotNil(t, bottleneck(r), name)
 	}
 }
@@ -98,12 +100,12 @@ func TestARunThatHeldItsLimitsHasNoBottleneck(t *testing.T) {
 // Regression: a run without stamps was "mostly schedule", where schedule was 0.45 ms of 1,124 ms.
 func TestStagesThatCoverLittleOfTheTimeNameNoBottleneck(t *testing.T) {
 	t.Parallel()
-	r := slow(map[string]float64{}, func(r *report.Run) {
+	r := slow(map[string]float64{}, func(r *runfile.Run) {
 		r.Tail = nil
 		r.Latency.Arrival.Mean = new(955.0)
-		r.Latency.Stages = map[string]report.Latency{"schedule": {Mean: new(1.61)}}
+		r.Latency.Stages = map[string]runfile.Latency{"schedule": {Mean: new(1.61)}}
 	})
 	assert.Nil(t, bottleneck(r))
-	r.Latency.Stages["queue"] = report.Latency{Mean: new(900.0)}
+	r.Latency.Stages["queue"] = runfile.Latency{Mean: new(900.0)}
 	assert.Equal(t, "queue", bottleneck(r).Stage, "without a tail, by the means of all deliveries")
 }

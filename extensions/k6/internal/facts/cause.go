@@ -4,31 +4,31 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // causes say at which end a run stopped, in the order of the message's way: what stops at one end is missing at all
 // later ones. Only the first that holds counts.
 var causes = []struct {
-	holds func(r *report.Run) bool
-	text  func(r *report.Run) string
+	holds func(r *runfile.Run) bool
+	text  func(r *runfile.Run) string
 }{
-	{func(r *report.Run) bool { return scene(r).Abandoned != "" }, func(r *report.Run) string {
+	{func(r *runfile.Run) bool { return scene(r).Abandoned != "" }, func(r *runfile.Run) string {
 		return scene(r).Abandoned + ": give the senders' scenario at least the time and the iterations of the " +
 			"load, as run.scenarios() does"
 	}},
-	{func(r *report.Run) bool {
+	{func(r *runfile.Run) bool {
 		e := unsent(r)
 		return e != nil && 2*e.Count > r.Account.Requests.Scheduled-r.Account.Requests.Sent
 	},
-		func(r *report.Run) string {
+		func(r *runfile.Run) string {
 			e := unsent(r)
 			return fmt.Sprintf("%s of %s were not sent: %s", words.Count(e.Count),
 				words.Plural(r.Account.Requests.Scheduled, "request"),
 				words.Short(words.Printable(e.Example)))
 		}},
-	{mostFailed, func(r *report.Run) string {
+	{mostFailed, func(r *runfile.Run) string {
 		s, e := Failures(r), worstRequest(r)
 		if e == nil {
 			return s
@@ -42,7 +42,7 @@ var causes = []struct {
 		}
 		return s + ": " + advice
 	}},
-	{func(r *report.Run) bool { return silent(r) && r.Account.Foreign > 0 }, func(r *report.Run) string {
+	{func(r *runfile.Run) bool { return silent(r) && r.Account.Foreign > 0 }, func(r *runfile.Run) string {
 		s := fmt.Sprintf("%s arrived without an id of this run", words.Plural(r.Account.Foreign, "message"))
 		why := "does the pipeline pass the id on, in its field (ID_KEY, ID_FORMAT), and where (ID_FROM)?"
 		if scene(r).Carries {
@@ -55,46 +55,46 @@ var causes = []struct {
 		}
 		return s + ": " + why
 	}},
-	{func(r *report.Run) bool {
+	{func(r *runfile.Run) bool {
 		return silent(r) && r.Account.Misdelivered > 0 && mostOf(r.Account.Misdelivered, r)
 	},
-		func(r *report.Run) string {
+		func(r *runfile.Run) string {
 			return fmt.Sprintf("%s came to another recipient%s: by what does the pipeline route?",
 				words.Plural(r.Account.Misdelivered, "message"), Misdelivered(r))
 		}},
-	{func(r *report.Run) bool { return silent(r) && r.Account.Altered > 0 && mostOf(r.Account.Altered, r) },
-		func(r *report.Run) string {
+	{func(r *runfile.Run) bool { return silent(r) && r.Account.Altered > 0 && mostOf(r.Account.Altered, r) },
+		func(r *runfile.Run) string {
 			return fmt.Sprintf("%s arrived with other content than was sent: does the pipeline wrap or rewrite messages "+
 				"on purpose (VERIFY=off)?",
 				words.Plural(r.Account.Altered, "message"))
 		}},
-	{func(r *report.Run) bool { return silent(r) && r.Account.Queued > 0 && mostOf(r.Account.Queued, r) },
-		func(r *report.Run) string {
+	{func(r *runfile.Run) bool { return silent(r) && r.Account.Queued > 0 && mostOf(r.Account.Queued, r) },
+		func(r *runfile.Run) string {
 			return fmt.Sprintf("%s are still in the queue: does a relay run, and does it reach the broker?",
 				words.Plural(r.Account.Queued, "message"))
 		}},
-	{func(r *report.Run) bool {
+	{func(r *runfile.Run) bool {
 		return silent(r) && r.Account.DeadLettered > 0 && mostOf(r.Account.DeadLettered, r)
-	}, func(r *report.Run) string {
+	}, func(r *runfile.Run) string {
 		return fmt.Sprintf("the pipeline gave up %s (dead-lettered): its log says why",
 			words.Plural(r.Account.DeadLettered, "message"))
 	}},
-	{func(r *report.Run) bool { return silent(r) && Denied(r.Errors) != "" }, func(r *report.Run) string {
+	{func(r *runfile.Run) bool { return silent(r) && Denied(r.Errors) != "" }, func(r *runfile.Run) string {
 		return "the requests were accepted, and the webhook took none of the calls that came: " + Denied(r.Errors)
 	}},
-	{func(r *report.Run) bool { return silent(r) && goesRound(r) && len(r.Health.Gaps) == 0 }, func(*report.Run) string {
+	{func(r *runfile.Run) bool { return silent(r) && goesRound(r) && len(r.Health.Gaps) == 0 }, func(*runfile.Run) string {
 		return "the requests were accepted, and nothing of the load arrived, though messages of the canary did: " +
 			"does the pipeline deliver to the targets of the load (TARGET, the flows' target), " +
 			"and at its rate? Its log says it"
 	}},
-	{func(r *report.Run) bool { return silent(r) && scene(r).Subscribed != "" && len(r.Health.Gaps) == 0 },
-		func(r *report.Run) string {
+	{func(r *runfile.Run) bool { return silent(r) && scene(r).Subscribed != "" && len(r.Health.Gaps) == 0 },
+		func(r *runfile.Run) string {
 			return "the requests were accepted and nothing arrived at all; " + scene(r).Subscribed
 		}},
 }
 
 // Cause says where the messages of a run that does not pass stopped, and why; empty: no single cause explains it.
-func Cause(r *report.Run) string {
+func Cause(r *runfile.Run) string {
 	for _, cause := range causes {
 		if cause.holds(r) {
 			text := cause.text(r)
@@ -107,33 +107,33 @@ func Cause(r *report.Run) string {
 	return ""
 }
 
-func scene(r *report.Run) report.Scene {
+func scene(r *runfile.Run) runfile.Scene {
 	if r.Scene == nil {
-		return report.Scene{}
+		return runfile.Scene{}
 	}
 	return *r.Scene
 }
 
-func mostFailed(r *report.Run) bool { return 2*r.Account.Requests.Failed > r.Account.Requests.Sent }
+func mostFailed(r *runfile.Run) bool { return 2*r.Account.Requests.Failed > r.Account.Requests.Sent }
 
-func mostOf(n int, r *report.Run) bool { return 2*n > r.Account.Scheduled-r.Account.Dropped }
+func mostOf(n int, r *runfile.Run) bool { return 2*n > r.Account.Scheduled-r.Account.Dropped }
 
 // silent reports whether messages were accepted and none arrived.
-func silent(r *report.Run) bool {
+func silent(r *runfile.Run) bool {
 	a := r.Account
 	return a.Deliveries.Arrived == 0 && a.Scheduled-a.Dropped-a.Rejected > 0
 }
 
 // goesRound reports whether the pipeline delivered messages outside the load.
-func goesRound(r *report.Run) bool {
+func goesRound(r *runfile.Run) bool {
 	return scene(r).Greeted || r.Canary != nil && r.Canary.Arrived > 0
 }
 
 // Denied says which calls came to a webhook that did not take them, most frequent first; empty: none.
-func Denied(errors []report.ErrorClass) string {
+func Denied(errors []runfile.ErrorClass) string {
 	var why []string
 	for _, e := range errors {
-		if e.Stage == report.DenialStage && len(why) < classesMost {
+		if e.Stage == runfile.DenialStage && len(why) < classesMost {
 			why = append(why, fmt.Sprintf("%s × %s (%s)", words.Count(e.Count), e.Class,
 				words.Short(words.Printable(e.Example))))
 		}
@@ -142,9 +142,9 @@ func Denied(errors []report.ErrorClass) string {
 }
 
 // worstRequest is the most frequent error of requests; nil: there is none.
-func worstRequest(r *report.Run) (worst *report.ErrorClass) {
+func worstRequest(r *runfile.Run) (worst *runfile.ErrorClass) {
 	for i := range r.Errors {
-		if e := &r.Errors[i]; e.Stage == report.RequestStage && (worst == nil || e.Count > worst.Count) {
+		if e := &r.Errors[i]; e.Stage == runfile.RequestStage && (worst == nil || e.Count > worst.Count) {
 			worst = e
 		}
 	}
@@ -152,9 +152,9 @@ func worstRequest(r *report.Run) (worst *report.ErrorClass) {
 }
 
 // unsent are the requests that the caller did not send, for a reason of its own; nil: there are none.
-func unsent(r *report.Run) *report.ErrorClass {
+func unsent(r *runfile.Run) *runfile.ErrorClass {
 	for i := range r.Errors {
-		if e := &r.Errors[i]; e.Stage == report.CallerStage && e.Class == report.UnsentClass {
+		if e := &r.Errors[i]; e.Stage == runfile.CallerStage && e.Class == runfile.UnsentClass {
 			return e
 		}
 	}

@@ -6,21 +6,21 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // Conclude sets what follows from the rest of a run, once Offer has set what was offered and the run has its verdict:
 // the rates that its steps carried, the knee, the findings, and the answer.
 //
 // own is the script's answer; empty: none.
-func Conclude(r *report.Run, own string) {
+func Conclude(r *runfile.Run, own string) {
 	carry(r.Steps)
 	r.Knee = turningOf(r).knee
 	r.Findings = findings(r)
 	if r.ArrivalBins == nil { // merged, or of an earlier version
 		r.ArrivalBins = r.Latency.Arrival.NewBins()
 	}
-	r.Facts = report.Facts{LoadFacts: loadFacts(r)}
+	r.Facts = runfile.Facts{LoadFacts: loadFacts(r)}
 	r.Facts.Recovery = recovery(r)
 	DivideTime(r)
 	r.Facts.ArrivedShare = shareOf(new(float64(r.Account.Arrived)), new(float64(r.Account.Scheduled)))
@@ -33,7 +33,7 @@ func Conclude(r *report.Run, own string) {
 	r.Facts.Instrument, r.Facts.Host, r.Facts.Resources = checks(r), hostUse(r), resources(r)
 	r.Verdict.Meaning = meaning(r)
 	limit := p99Limit(r)
-	r.Answer = report.Answer{Sentence: unusable(r), P99LimitMS: limit}
+	r.Answer = runfile.Answer{Sentence: unusable(r), P99LimitMS: limit}
 	var best held
 	known := false
 	if limit != nil && r.Account.Balanced {
@@ -50,14 +50,14 @@ func Conclude(r *report.Run, own string) {
 }
 
 // p99Limit is the limit on arrival p99, ms; nil: there is none.
-func p99Limit(r *report.Run) *float64 {
+func p99Limit(r *runfile.Run) *float64 {
 	for _, rule := range r.Verdict.Rules {
 		if onP99(rule) && strings.HasPrefix(rule.Op, "<") {
 			return rule.Limit
 		}
 	}
 	for _, f := range r.Figures {
-		if f.Name == report.P99Figure {
+		if f.Name == runfile.P99Figure {
 			return f.Value
 		}
 	}
@@ -65,13 +65,13 @@ func p99Limit(r *report.Run) *float64 {
 }
 
 // onP99 reports whether a rule is about arrival p99.
-func onP99(rule report.Rule) bool {
-	return rule.Name == report.P99Rule || rule.Name == report.TrendRule
+func onP99(rule runfile.Rule) bool {
+	return rule.Name == runfile.P99Rule || rule.Name == runfile.TrendRule
 }
 
 // tooSlow reports whether the limit on arrival p99 failed the run.
-func tooSlow(r *report.Run) bool {
-	return r.Verdict.Result == report.Fail && slices.ContainsFunc(r.Verdict.Rules, func(rule report.Rule) bool {
+func tooSlow(r *runfile.Run) bool {
+	return r.Verdict.Result == runfile.Fail && slices.ContainsFunc(r.Verdict.Rules, func(rule runfile.Rule) bool {
 		return onP99(rule) && rule.IsBroken()
 	})
 }

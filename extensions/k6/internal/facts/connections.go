@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // NewConnectionCost is the cost of each connection of a process, all of which were open in a span of the run.
-func NewConnectionCost(r *report.Run, process string, connections float64, held report.Span) report.ConnectionCost {
-	cost := report.ConnectionCost{Process: process, Connections: connections}
+func NewConnectionCost(r *runfile.Run, process string, connections float64, held runfile.Span) runfile.ConnectionCost {
+	cost := runfile.ConnectionCost{Process: process, Connections: connections}
 	type row struct{ t, cpu, rss float64 }
 	var known, within []row
 	for _, resource := range r.Resources {
@@ -48,19 +48,19 @@ func NewConnectionCost(r *report.Run, process string, connections float64, held 
 //
 // The instrument sets what was wanted, and when all were to be open. What was held stands in the figures of each
 // instance.
-func connections(r *report.Run) *report.Connections {
+func connections(r *runfile.Run) *runfile.Connections {
 	c := r.Facts.Connections
 	if c == nil {
 		return nil
 	}
 	sums := map[string]int{}
-	costs := []report.ConnectionCost{}
+	costs := []runfile.ConnectionCost{}
 	for _, f := range r.Figures {
 		if f.Value == nil {
 			continue
 		}
 		sums[f.Name] += int(*f.Value)
-		if f.Name != report.FigureWanted {
+		if f.Name != runfile.FigureWanted {
 			continue
 		}
 		process := r.Run.Tool.Name
@@ -80,10 +80,10 @@ func connections(r *report.Run) *report.Connections {
 	if r.Canary != nil {
 		astray = new(r.Canary.Sent - r.Canary.Arrived)
 	}
-	return &report.Connections{
+	return &runfile.Connections{
 		CanaryMissing: astray,
-		Wanted:        sums[report.FigureWanted], Held: sums[report.FigureHeld], Lost: sums[report.FigureLost],
-		Missing: sums[report.FigureWanted] - sums[report.FigureHeld] + sums[report.FigureLost],
+		Wanted:        sums[runfile.FigureWanted], Held: sums[runfile.FigureHeld], Lost: sums[runfile.FigureLost],
+		Missing: sums[runfile.FigureWanted] - sums[runfile.FigureHeld] + sums[runfile.FigureLost],
 		All:     c.All, Brokers: c.Brokers, During: c.During, Costs: costs,
 	}
 }
@@ -93,9 +93,9 @@ const broker = "mosquitto"
 
 // HeldDuring is the span in which all connections are to be open: from the first phase that begins when they are, at
 // the pace of so many a second, to the end of the load.
-func HeldDuring(phases []report.Phase, connections int, perS float64) report.Span {
+func HeldDuring(phases []runfile.Phase, connections int, perS float64) runfile.Span {
 	opening := float64(connections) / perS
-	held, start := report.Span{FromS: opening}, 0.0
+	held, start := runfile.Span{FromS: opening}, 0.0
 	for _, p := range phases {
 		if start >= opening && held.ToS == 0 {
 			held.FromS, held.ToS = start, start

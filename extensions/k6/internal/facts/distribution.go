@@ -7,12 +7,12 @@ import (
 	"strconv"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // percentilesTitle is about the curve of percentiles, up to the last one that enough samples stand behind.
-func percentilesTitle(arrival report.Latency) string {
+func percentilesTitle(arrival runfile.Latency) string {
 	const slack = 1e-6
 	var last [2]float64
 	for _, p := range arrival.Curve {
@@ -50,8 +50,8 @@ func distributionTitle(bins []int64) string {
 const rampLeast = 1.5
 
 // byLoad are the measured seconds of an open load by their load; nil: the load stayed as it was.
-func byLoad(r *report.Run) []report.LoadPoint {
-	if r.Run.Model == report.Closed {
+func byLoad(r *runfile.Run) []runfile.LoadPoint {
+	if r.Run.Model == runfile.Closed {
 		return nil
 	}
 	slowest := 0.0 // a bin may end above the slowest delivery in it
@@ -60,14 +60,14 @@ func byLoad(r *report.Run) []report.LoadPoint {
 			slowest = max(slowest, a.Max)
 		}
 	}
-	var points []report.LoadPoint
+	var points []runfile.LoadPoint
 	for _, s := range measuredSeconds(r) {
 		if s.Scheduled > 0 && len(s.DueBins) > 0 {
-			points = append(points, report.LoadPoint{PerS: s.Scheduled, P50MS: binQuantile(s.DueBins, 0.5, slowest),
+			points = append(points, runfile.LoadPoint{PerS: s.Scheduled, P50MS: binQuantile(s.DueBins, 0.5, slowest),
 				P99MS: binQuantile(s.DueBins, 0.99, slowest)})
 		}
 	}
-	slices.SortStableFunc(points, func(a, b report.LoadPoint) int { return a.PerS - b.PerS })
+	slices.SortStableFunc(points, func(a, b runfile.LoadPoint) int { return a.PerS - b.PerS })
 	if len(points) == 0 || float64(points[len(points)-1].PerS) < rampLeast*float64(points[0].PerS) {
 		return nil
 	}
@@ -100,11 +100,11 @@ func binQuantile(bins []int64, share, most float64) *float64 {
 	return nil
 }
 
-func byLoadTitle(points []report.LoadPoint) string {
+func byLoadTitle(points []runfile.LoadPoint) string {
 	if len(points) == 0 {
 		return ""
 	}
-	var worst *report.LoadPoint
+	var worst *runfile.LoadPoint
 	for i := range points {
 		if p := &points[i]; p.P99MS != nil && (worst == nil || *p.P99MS > *worst.P99MS) {
 			worst = p

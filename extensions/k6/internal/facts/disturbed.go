@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
@@ -16,11 +16,11 @@ const (
 
 // disturbed says what others took of the CPU in the measured phases, if a run that did not hold its load might have
 // held it without them; empty: nothing much, or their CPU would not have been enough for the messages that are missing.
-func disturbed(r *report.Run) string {
+func disturbed(r *runfile.Run) string {
 	mean, worst, _ := stealOf(measuredSeconds(r))
 	others := othersPercent(r)
 	var all []string
-	if mean >= report.StealMuch || worst >= stealMuchAtOnce {
+	if mean >= runfile.StealMuch || worst >= stealMuchAtOnce {
 		all = append(all, fmt.Sprintf("the hypervisor took %s of the CPU in the measured phases, %s in the worst second",
 			words.Percent(mean/100), words.Percent(worst/100)))
 	}
@@ -42,7 +42,7 @@ func disturbed(r *report.Run) string {
 
 // othersPercent is what processes outside the run used of a shared host in its measured phases, in % of its CPU; 0:
 // nothing, or it is not known.
-func othersPercent(r *report.Run) float64 {
+func othersPercent(r *runfile.Run) float64 {
 	cores := coresOf(r)
 	if !sharesHost(r) || cores <= 0 {
 		return 0
@@ -68,7 +68,7 @@ func othersPercent(r *report.Run) float64 {
 }
 
 // coresOf is how many cores the generator may use; 0: unknown.
-func coresOf(r *report.Run) float64 {
+func coresOf(r *runfile.Run) float64 {
 	switch cores := r.Environment["cores"].(type) {
 	case int:
 		return float64(cores)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // sharing is a run on a host of two cores, of which its processes use 145 % of one core.
@@ -17,17 +17,17 @@ type sharing struct {
 	apart   bool    // the pipeline has another host
 }
 
-func (s sharing) run() *report.Run {
+func (s sharing) run() *runfile.Run {
 	warmUp, hold := "warm-up", "hold"
-	r := &report.Run{
-		Steps: []report.Step{{Name: warmUp, DurationS: 1}, {Name: hold, Measured: true, StartS: 1,
+	r := &runfile.Run{
+		Steps: []runfile.Step{{Name: warmUp, DurationS: 1}, {Name: hold, Measured: true, StartS: 1,
 			DurationS: float64(s.seconds), ScheduledPerS: 1000, CarriedPerS: s.carried,
 			CPUPercent: map[string]float64{"host": s.host, "k6": 45, "ingest-1": 100}}},
 		Environment: map[string]any{"shared_host": !s.apart, "cores": 2.0},
 	}
 	second := func(phase *string, steal *float64) {
-		r.Timeline = append(r.Timeline, report.Interval{T: len(r.Timeline), Phase: phase,
-			Generator: report.Usage{StealPercent: steal}})
+		r.Timeline = append(r.Timeline, runfile.Interval{T: len(r.Timeline), Phase: phase,
+			Generator: runfile.Usage{StealPercent: steal}})
 	}
 	second(&warmUp, new(90.0))
 	for i := range s.seconds {

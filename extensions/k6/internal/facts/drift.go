@@ -6,13 +6,13 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // Quarters collects the arrival latencies of the quarters that a Drift compares, second by second, in two histograms
 // of 190 KB. It is safe for concurrent use. Nil is one of a run without drift: it takes and knows nothing.
 type Quarters struct {
-	early, late report.Span
+	early, late runfile.Span
 	afterwards  bool // what arrives after the last quarter belongs to it
 
 	mu       sync.Mutex
@@ -21,7 +21,7 @@ type Quarters struct {
 
 // NewQuarters prepares the quarters of the planned measured time of an open load; nil: there is none, or the load does
 // not stay at one rate, with which the latency changes.
-func NewQuarters(phases []report.Phase) *Quarters {
+func NewQuarters(phases []runfile.Phase) *Quarters {
 	all, last, ok := plannedSpan(phases)
 	if !ok || all.ToS <= all.FromS || !steadyRate(measuredPhases(phases)) {
 		return nil
@@ -49,13 +49,13 @@ func (q *Quarters) Add(second int, arrivals *hdrhistogram.Histogram) {
 }
 
 // NewDrift is the drift of the seconds that were added; nil: the run has none.
-func NewDrift(q *Quarters) *report.Drift {
+func NewDrift(q *Quarters) *runfile.Drift {
 	if q == nil {
 		return nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	d := &report.Drift{From: q.early, To: q.late, FromSamples: q.from.TotalCount(), ToSamples: q.to.TotalCount()}
+	d := &runfile.Drift{From: q.early, To: q.late, FromSamples: q.from.TotalCount(), ToSamples: q.to.TotalCount()}
 	d.FromMS, d.ToMS = p99MS(q.from), p99MS(q.to)
 	if d.FromMS == nil || d.ToMS == nil {
 		return d
@@ -68,8 +68,8 @@ func NewDrift(q *Quarters) *report.Drift {
 }
 
 // DriftOf is the drift of an open run, from its histogram log; nil: the run has none.
-func DriftOf(r *report.Run, log *report.Log) (*report.Drift, error) {
-	if r.Run.Model == report.Closed {
+func DriftOf(r *runfile.Run, log *runfile.Log) (*runfile.Drift, error) {
+	if r.Run.Model == runfile.Closed {
 		return nil, nil
 	}
 	q := NewQuarters(r.Run.Profile.Phases)
@@ -86,7 +86,7 @@ func DriftOf(r *report.Run, log *report.Log) (*report.Drift, error) {
 
 // p99MS is the p99 of a histogram of µs, in ms; nil: it has fewer than a hundred samples.
 func p99MS(h *hdrhistogram.Histogram) *float64 {
-	if h.TotalCount() < report.Hundred {
+	if h.TotalCount() < runfile.Hundred {
 		return nil
 	}
 	return new(float64(valueAt(h, 0.99)) / 1000)

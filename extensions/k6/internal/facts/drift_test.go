@@ -11,13 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // eight are the phases of eight measured seconds after two of warm-up: quarters are two seconds long.
-func eight() []report.Phase {
+func eight() []runfile.Phase {
 	rate := new(100.0)
-	return []report.Phase{{DurationS: 2}, {DurationS: 4, ArrivalRate: rate, Measured: true},
+	return []runfile.Phase{{DurationS: 2}, {DurationS: 4, ArrivalRate: rate, Measured: true},
 		{DurationS: 4, ArrivalRate: rate, Measured: true}}
 }
 
@@ -53,8 +53,8 @@ func TestQuartersAreThoseOfThePlannedMeasuredTime(t *testing.T) {
 		q.Add(second, latencies(t, int64(second+1)*1000, 100))
 	}
 	d := NewDrift(q)
-	assert.Equal(t, report.Span{FromS: 4, ToS: 6}, d.From)
-	assert.Equal(t, report.Span{FromS: 8, ToS: 10}, d.To)
+	assert.Equal(t, runfile.Span{FromS: 4, ToS: 6}, d.From)
+	assert.Equal(t, runfile.Span{FromS: 8, ToS: 10}, d.To)
 	assert.Equal(t, []int64{200, 200}, []int64{d.FromSamples, d.ToSamples})
 	assert.InDelta(t, 6, *d.FromMS, 0.01, "seconds 4 and 5")
 	assert.InDelta(t, 10, *d.ToMS, 0.01, "seconds 8 and 9")
@@ -68,7 +68,7 @@ func TestWhatArrivesAfterTheLoadBelongsToTheLastQuarter(t *testing.T) {
 	q.Add(8, latencies(t, 5_000, 100))
 	q.Add(12, latencies(t, 3_000_000, 100))
 	assert.InDelta(t, 3000, *NewDrift(q).ToMS, 3)
-	q = NewQuarters(append(eight(), report.Phase{DurationS: 5}))
+	q = NewQuarters(append(eight(), runfile.Phase{DurationS: 5}))
 	q.Add(4, latencies(t, 5_000, 100))
 	q.Add(8, latencies(t, 5_000, 100))
 	q.Add(12, latencies(t, 3_000_000, 100))
@@ -90,7 +90,7 @@ func TestAQuarterOfFewDeliveriesHasNoP99(t *testing.T) {
 
 func TestARunWithoutAMeasuredPhaseHasNoDrift(t *testing.T) {
 	t.Parallel()
-	q := NewQuarters([]report.Phase{{DurationS: 10}})
+	q := NewQuarters([]runfile.Phase{{DurationS: 10}})
 	q.Add(1, latencies(t, 1, 1))
 	assert.Nil(t, NewDrift(q))
 }
@@ -100,11 +100,11 @@ func TestTheDriftOfALogIsThatOfItsSeconds(t *testing.T) {
 	const startMS = 1_700_000_000_500
 	var text bytes.Buffer
 	w := hdrhistogram.NewHistogramLogWriter(&text)
-	require.NoError(t, report.Begin(w, "run", startMS))
-	q, run := NewQuarters(eight()), &report.Run{}
-	run.Run = report.Identity{Model: report.Open, Profile: report.Profile{Phases: eight()}}
+	require.NoError(t, runfile.Begin(w, "run", startMS))
+	q, run := NewQuarters(eight()), &runfile.Run{}
+	run.Run = runfile.Identity{Model: runfile.Open, Profile: runfile.Profile{Phases: eight()}}
 	for second := range 11 {
-		run.Timeline = append(run.Timeline, report.Interval{T: second})
+		run.Timeline = append(run.Timeline, runfile.Interval{T: second})
 		for tag, us := range map[string]int64{"arrival": 1000, "http": 700} {
 			h := latencies(t, us*int64(second+1), 100)
 			h.SetTag(tag)
@@ -117,13 +117,13 @@ func TestTheDriftOfALogIsThatOfItsSeconds(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, report.LogName), text.Bytes(), 0o600))
-	log, err := report.OpenLog(dir)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, runfile.LogName), text.Bytes(), 0o600))
+	log, err := runfile.OpenLog(dir)
 	require.NoError(t, err)
 	d, err := DriftOf(run, log)
 	require.NoError(t, err)
 	assert.Equal(t, NewDrift(q), d)
-	run.Run.Model = report.Closed
+	run.Run.Model = runfile.Closed
 	none, err := DriftOf(run, log)
 	require.NoError(t, err)
 	assert.Nil(t, none)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
@@ -13,7 +13,7 @@ import (
 const classesMost = 3
 
 // Failures says how many requests got no 2xx, and why. An error is counted for each attempt.
-func Failures(r *report.Run) string {
+func Failures(r *runfile.Run) string {
 	n := r.Account.Requests
 	if e := refusal(r); e != nil {
 		why := e.Class
@@ -25,7 +25,7 @@ func Failures(r *report.Run) string {
 	why, more := []string{}, 0
 	for _, e := range r.Errors {
 		switch {
-		case e.Stage != report.RequestStage:
+		case e.Stage != runfile.RequestStage:
 		case len(why) == classesMost:
 			more++
 		default:
@@ -47,7 +47,7 @@ func Failures(r *report.Run) string {
 
 // refusal is the one status by which an HTTP ingest refused nearly all of the failed requests; nil: they failed in
 // several ways, or in another one.
-func refusal(r *report.Run) *report.ErrorClass {
+func refusal(r *runfile.Run) *runfile.ErrorClass {
 	e := worstRequest(r)
 	if e == nil || r.Run.RequestProtocol() != "HTTP" || 10*e.Count < 9*r.Account.Requests.Failed {
 		return nil
@@ -101,7 +101,7 @@ func sentenceOf(body string) string {
 }
 
 // failing adds the failed requests to an answer; empty: there are none.
-func failing(r *report.Run) string {
+func failing(r *runfile.Run) string {
 	if r.Account.Requests.Failed == 0 {
 		return ""
 	}

@@ -6,16 +6,16 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // refusedRun is a run whose ingest refused nearly two thirds of the requests.
-func refusedRun(body string) *report.Run {
+func refusedRun(body string) *runfile.Run {
 	r := steadyRun(60, 400, 3)
-	r.Account.Requests = report.Requests{Scheduled: 10_500, Sent: 10_500, Failed: 6_221}
+	r.Account.Requests = runfile.Requests{Scheduled: 10_500, Sent: 10_500, Failed: 6_221}
 	r.Account.Rejected, r.Account.Arrived = 6_221, r.Account.Scheduled-6_221
-	r.Errors = []report.ErrorClass{{Stage: report.RequestStage, Class: "HTTP 503", Count: 6_221, Example: body}}
-	r.Verdict.Result = report.Fail
+	r.Errors = []runfile.ErrorClass{{Stage: runfile.RequestStage, Class: "HTTP 503", Count: 6_221, Example: body}}
+	r.Verdict.Result = runfile.Fail
 	r.Verdict.Reasons = []string{"rejected: 6,221 of 24,000 messages", Failures(r)}
 	return r
 }
@@ -52,6 +52,6 @@ func TestSeveralKindsOfFailuresAreCounted(t *testing.T) {
 	t.Parallel()
 	r := refusedRun("full")
 	r.Errors[0].Count = 3000
-	r.Errors = append(r.Errors, report.ErrorClass{Stage: report.RequestStage, Class: "timeout", Count: 3221})
+	r.Errors = append(r.Errors, runfile.ErrorClass{Stage: runfile.RequestStage, Class: "timeout", Count: 3221})
 	assert.Equal(t, "6,221 of 10,500 requests got no 2xx: 3,000 × HTTP 503, 3,221 × timeout", Failures(r))
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
@@ -20,10 +20,10 @@ const (
 )
 
 // findings lists what stands out: requests that failed, the worst second, then what gave way.
-func findings(r *report.Run) []report.Finding {
-	found := []report.Finding{}
+func findings(r *runfile.Run) []runfile.Finding {
+	found := []runfile.Finding{}
 	if r.Account.Requests.Failed > 0 {
-		f := report.Finding{Text: words.Capital(Failures(r)) + ".", Worry: true}
+		f := runfile.Finding{Text: words.Capital(Failures(r)) + ".", Worry: true}
 		if e := worstRequest(r); e != nil {
 			f.Next = adviceOn(e.Class)
 		}
@@ -32,7 +32,7 @@ func findings(r *report.Run) []report.Finding {
 	if f := worstSecond(r); f != nil && r.Account.Balanced {
 		found = append(found, *f)
 	}
-	add := func(f *report.Finding) {
+	add := func(f *runfile.Finding) {
 		if f != nil {
 			f.Worry = true
 			found = append(found, *f)
@@ -62,12 +62,12 @@ func findings(r *report.Run) []report.Finding {
 
 // adviseOnce leaves the advice of one finding: of the first that gave way, or of the first one if the run failed. Where
 // nothing gave way there is nothing to do, and an undecided run has its advice in the answer.
-func adviseOnce(r *report.Run, found []report.Finding) {
-	advised := r.Verdict.Result == report.Invalid
-	gaveWay := slices.ContainsFunc(found, func(f report.Finding) bool { return f.Worry && f.Next != "" })
+func adviseOnce(r *runfile.Run, found []runfile.Finding) {
+	advised := r.Verdict.Result == runfile.Invalid
+	gaveWay := slices.ContainsFunc(found, func(f runfile.Finding) bool { return f.Worry && f.Next != "" })
 	for i := range found {
 		f := &found[i]
-		if advised || f.Worry != gaveWay || !gaveWay && r.Verdict.Result != report.Fail {
+		if advised || f.Worry != gaveWay || !gaveWay && r.Verdict.Result != runfile.Fail {
 			f.Next = ""
 		}
 		advised = advised || f.Next != ""
@@ -75,8 +75,8 @@ func adviseOnce(r *report.Run, found []report.Finding) {
 }
 
 // worstSecond is the second with the highest p99 of deliveries of measured phases; nil: it does not stand out.
-func worstSecond(r *report.Run) *report.Finding {
-	var worst *report.Interval
+func worstSecond(r *runfile.Run) *runfile.Finding {
+	var worst *runfile.Interval
 	for _, s := range arrivalSeconds(r) {
 		if p99 := s.Arrival.P99OrNil(); p99 != nil && (worst == nil || *p99 > *worst.Arrival.P99) {
 			worst = s
@@ -91,7 +91,7 @@ func worstSecond(r *report.Run) *report.Finding {
 		held = fmt.Sprintf("; %s took %s of its mean", most.Stage, words.Percent(most.Share))
 		next = stageAdvice[most.Stage]
 	}
-	return &report.Finding{
+	return &runfile.Finding{
 		Text: fmt.Sprintf("The worst second is %s, with arrival p99 %s ms%s.", moment(worst.T),
 			words.MS(worst.Arrival.P99), held),
 		Next: next,
@@ -101,7 +101,7 @@ func worstSecond(r *report.Run) *report.Finding {
 
 // fullCore is about a process that had no core left, and the stage that grew meanwhile. A generator has threads: its
 // CPU has a rule.
-func fullCore(r *report.Run, resource report.Resource) *report.Finding {
+func fullCore(r *runfile.Run, resource runfile.Resource) *runfile.Finding {
 	if generates(r, resource.Process) || resource.Process == "host" {
 		return nil
 	}
@@ -137,18 +137,18 @@ func fullCore(r *report.Run, resource report.Resource) *report.Finding {
 			gave = fmt.Sprintf(": %s gave way, %s ms before and %s ms then", most, words.MS(&was), words.MS(&is))
 		}
 	}
-	return &report.Finding{
+	return &runfile.Finding{
 		Text: fmt.Sprintf("%s used %d %% of a core or more from %s to %s%s.", words.Short(resource.Process), Full,
 			moment(from), moment(to), gave),
-		Next: cmp.Or(processAdvice[report.RoleOf(resource.Process)], "give it more processes or less work"),
+		Next: cmp.Or(processAdvice[runfile.RoleOf(resource.Process)], "give it more processes or less work"),
 		Span: span(from, to),
 	}
 }
 
 // generates reports whether a process is a generator, or the recorder beside it.
-func generates(r *report.Run, process string) bool {
+func generates(r *runfile.Run, process string) bool {
 	tool := r.Run.Tool.Name
-	return process == tool || process == "recorder" || slices.ContainsFunc(r.Generators, func(p report.Part) bool {
+	return process == tool || process == "recorder" || slices.ContainsFunc(r.Generators, func(p runfile.Part) bool {
 		return process == fmt.Sprintf("%s-%d", tool, p.Number)
 	})
 }
@@ -178,7 +178,7 @@ func longestStretch(rows, width int, row func(i int) (t int, held bool)) (from, 
 }
 
 // grownBacklog is about a phase in which more messages came than the pipeline carried.
-func grownBacklog(r *report.Run, step report.Step) *report.Finding {
+func grownBacklog(r *runfile.Run, step runfile.Step) *runfile.Finding {
 	inside := secondsIn(r.Timeline, spanOf(&step))
 	if !step.Measured || len(inside) < phaseSeconds {
 		return nil
@@ -191,7 +191,7 @@ func grownBacklog(r *report.Run, step report.Step) *report.Finding {
 	if float64(is-was) <= backlogSeconds*arrived {
 		return nil
 	}
-	return &report.Finding{
+	return &runfile.Finding{
 		Text: fmt.Sprintf("In “%s” more messages came than the pipeline carried: "+
 			"the backlog grew from %s to %s deliveries.", words.Short(step.Name), words.Count(was),
 			words.Count(is)),
@@ -234,4 +234,4 @@ func sumOf(values []float64) (sum float64) {
 
 func moment(second int) string { return words.Moment(time.Duration(second) * time.Second) }
 
-func span(from, to int) *report.Span { return &report.Span{FromS: float64(from), ToS: float64(to)} }
+func span(from, to int) *runfile.Span { return &runfile.Span{FromS: float64(from), ToS: float64(to)} }

@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // found returns the findings whose text matches pattern.
-func found(r *report.Run, pattern string) (about []report.Finding) {
+func found(r *runfile.Run, pattern string) (about []runfile.Finding) {
 	for _, f := range findings(r) {
 		if regexp.MustCompile(pattern).MatchString(f.Text) {
 			about = append(about, f)
@@ -21,7 +21,7 @@ func found(r *report.Run, pattern string) (about []report.Finding) {
 	return about
 }
 
-func resource(t *testing.T, r *report.Run, process string) *report.Resource {
+func resource(t *testing.T, r *runfile.Run, process string) *runfile.Resource {
 	t.Helper()
 	for i := range r.Resources {
 		if r.Resources[i].Process == process {
@@ -72,12 +72,12 @@ func TestASaturatedProcessNamesTheStageThatGaveWay(t *testing.T) {
 	broker.Series = append(whole[:5:5], whole[20:22]...)
 	f = found(r, "^mosquitto ")
 	require.Len(t, f, 1)
-	assert.Equal(t, &report.Span{FromS: *whole[0][0], ToS: *whole[4][0] + 1}, f[0].Span,
+	assert.Equal(t, &runfile.Span{FromS: *whole[0][0], ToS: *whole[4][0] + 1}, f[0].Span,
 		"regression: seconds without a reading counted, as of a process that was down")
 	broker.Series = whole
 	broker.Process = "k6-2"
 	assert.NotEmpty(t, found(r, "^k6-2 "))
-	r.Generators = []report.Part{{Number: 2}}
+	r.Generators = []runfile.Part{{Number: 2}}
 	assert.Empty(t, found(r, "^k6-2 "), "a generator has several threads")
 }
 
@@ -104,7 +104,7 @@ func TestASaturatedHostIsFound(t *testing.T) {
 	set(during(31, 36, 5, 5.1))
 	f := found(r, about)
 	require.Len(t, f, 1)
-	assert.Equal(t, &report.Span{FromS: 31, ToS: 36}, f[0].Span)
+	assert.Equal(t, &runfile.Span{FromS: 31, ToS: 36}, f[0].Span)
 	set(during(31, 33, 0, 50))
 	assert.Empty(t, found(r, about), "two seconds are too few")
 	set(func(int) (float64, float64, float64) { return 1, 60, 0 })
@@ -119,7 +119,7 @@ func TestASaturatedHostIsFound(t *testing.T) {
 	set(during(24, 25, 0, 50))
 	f = found(r, about)
 	require.Len(t, f, 1, "one bin of a long run is enough")
-	assert.Equal(t, &report.Span{FromS: 24, ToS: 36}, f[0].Span)
+	assert.Equal(t, &runfile.Span{FromS: 24, ToS: 36}, f[0].Span)
 	figures.Gauges = nil
 	assert.Empty(t, found(r, about))
 }
@@ -133,7 +133,7 @@ func TestAGrowingBacklogIsFound(t *testing.T) {
 	}
 	f := found(r, "^In “sustained” more messages came .* from 500 to 10,000 deliveries")
 	require.Len(t, f, 1)
-	assert.Equal(t, &report.Span{FromS: 30, ToS: 50}, f[0].Span)
+	assert.Equal(t, &runfile.Span{FromS: 30, ToS: 50}, f[0].Span)
 	for i := range r.Steps {
 		r.Steps[i].Measured = false
 	}
@@ -191,7 +191,7 @@ func TestARunHasOneAdviceAndAGreenOneNone(t *testing.T) {
 	}
 	require.NotEmpty(t, findings(r))
 	assert.Zero(t, advice(), "nothing gave way")
-	r.Verdict.Result = report.Fail
+	r.Verdict.Result = runfile.Fail
 	assert.Equal(t, 1, advice())
 	gauges := resource(t, r, "host").Figures.Gauges
 	for i := range gauges["id"] {
@@ -201,7 +201,7 @@ func TestARunHasOneAdviceAndAGreenOneNone(t *testing.T) {
 		r.Timeline[i].Backlog = max(3, (i-29)*500)
 	}
 	assert.Equal(t, 1, advice())
-	r.Verdict.Result = report.Invalid
+	r.Verdict.Result = runfile.Invalid
 	assert.Zero(t, advice(), "the answer has it")
 }
 
@@ -214,7 +214,7 @@ func TestTheWorstSecondIsFoundIfItStandsOut(t *testing.T) {
 	f := found(r, about)
 	require.Len(t, f, 1)
 	assert.False(t, f[0].Worry)
-	assert.Equal(t, &report.Span{FromS: 35, ToS: 36}, f[0].Span)
+	assert.Equal(t, &runfile.Span{FromS: 35, ToS: 36}, f[0].Span)
 	assert.Regexp(t, `is 0:35, with arrival p99 312 ms; queue took 9\d % of its mean\.`, f[0].Text)
 	r.Account.Balanced = false
 	assert.Empty(t, found(r, about), "no latency without a balanced account")
@@ -230,7 +230,7 @@ func TestTheWorstSecondIsFoundIfItStandsOut(t *testing.T) {
 func TestFindingsAreShortAndNeverNull(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "started")
-	assert.Equal(t, []report.Finding{}, findings(r))
+	assert.Equal(t, []runfile.Finding{}, findings(r))
 	r = golden(t, "passing")
 	broker := resource(t, r, "mosquitto")
 	broker.Process = strings.Repeat("ж", 10_000)

@@ -3,15 +3,15 @@ package facts
 import (
 	"slices"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // generatorCost is what the generator and its recorder used of their host.
-func generatorCost(r *report.Run) report.GeneratorCost {
-	own := slices.DeleteFunc(slices.Clone(r.Resources), func(one report.Resource) bool {
+func generatorCost(r *runfile.Run) runfile.GeneratorCost {
+	own := slices.DeleteFunc(slices.Clone(r.Resources), func(one runfile.Resource) bool {
 		return !generates(r, one.Process)
 	})
-	sum := func(figure func(report.Resource) *float64) *float64 {
+	sum := func(figure func(runfile.Resource) *float64) *float64 {
 		total := 0.0
 		for _, one := range own {
 			value := figure(one)
@@ -25,10 +25,10 @@ func generatorCost(r *report.Run) report.GeneratorCost {
 		}
 		return &total
 	}
-	cost := report.GeneratorCost{
-		MemoryMB: sum(func(one report.Resource) *float64 { return one.RSSMB.Max }),
+	cost := runfile.GeneratorCost{
+		MemoryMB: sum(func(one runfile.Resource) *float64 { return one.RSSMB.Max }),
 	}
-	percent := sum(func(one report.Resource) *float64 { return one.CPUPercent.Mean })
+	percent := sum(func(one runfile.Resource) *float64 { return one.CPUPercent.Mean })
 	if percent == nil || r.Account.Scheduled == 0 {
 		return cost
 	}

@@ -6,17 +6,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // costly is a run of ten seconds whose tool used half a core for 10,000 messages.
-func costly(tool string, processes ...string) *report.Run {
-	r := &report.Run{Account: report.Account{Scheduled: 10_000}}
+func costly(tool string, processes ...string) *runfile.Run {
+	r := &runfile.Run{Account: runfile.Account{Scheduled: 10_000}}
 	r.Run.Tool.Name = tool
-	r.Steps = []report.Step{{DurationS: 4}, {DurationS: 6}}
-	r.Run.Profile.Phases = []report.Phase{{DurationS: 4}, {DurationS: 6}, {DurationS: 90}} // the last was not reached
+	r.Steps = []runfile.Step{{DurationS: 4}, {DurationS: 6}}
+	r.Run.Profile.Phases = []runfile.Phase{{DurationS: 4}, {DurationS: 6}, {DurationS: 90}} // the last was not reached
 	for _, process := range processes {
-		one := report.Resource{Process: process}
+		one := runfile.Resource{Process: process}
 		one.CPUPercent.Mean, one.RSSMB.Max = new(50.0), new(90.0)
 		r.Resources = append(r.Resources, one)
 	}
@@ -40,7 +40,7 @@ func TestACostThatOneProcessDoesNotReportIsNotKnown(t *testing.T) {
 	r.Resources[1].CPUPercent.Mean = nil
 	assert.Nil(t, generatorCost(r).CPUPerMessageUS)
 	assert.NotNil(t, generatorCost(r).MemoryMB)
-	assert.Equal(t, report.GeneratorCost{}, generatorCost(costly("k6", "ingest-1")))
+	assert.Equal(t, runfile.GeneratorCost{}, generatorCost(costly("k6", "ingest-1")))
 	r = costly("k6", "k6")
 	r.Account.Scheduled = 0
 	assert.Nil(t, generatorCost(r).CPUPerMessageUS)

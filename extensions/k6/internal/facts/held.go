@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 const (
@@ -16,7 +16,7 @@ const (
 
 // carry sets the rate that each step carried: messages/s that arrived during the step, however their requests ended.
 // Lost and late messages do not count.
-func carry(steps []report.Step) {
+func carry(steps []runfile.Step) {
 	for i := range steps {
 		s := &steps[i]
 		s.CarriedPerS = 0
@@ -44,7 +44,7 @@ func owed(backlog *int) int {
 }
 
 // whole reports whether all messages of a step arrived, except those in flight at its end.
-func whole(s report.Step) bool {
+func whole(s runfile.Step) bool {
 	return s.Accepted >= s.Scheduled && s.Arrived >= s.Due && float64(owed(s.Backlog)) <= owedMuch*float64(s.Scheduled)
 }
 
@@ -62,11 +62,11 @@ type held struct {
 
 // heldBelow finds the highest held rate: among the steps of a sweep, or over some seconds of another run. In a sweep a
 // rate counts only if all steps with fewer VUs held too. It is unknown for a run with too few seconds.
-func heldBelow(r *report.Run, limit float64) (h held, known bool) {
-	if r.Run.Model != report.Closed {
+func heldBelow(r *runfile.Run, limit float64) (h held, known bool) {
+	if r.Run.Model != runfile.Closed {
 		return heldSecondsBelow(r, limit)
 	}
-	steps := report.SweepSteps(r.Steps)
+	steps := runfile.SweepSteps(r.Steps)
 	for _, s := range steps {
 		p99 := s.Latency.Arrival.At(99)
 		if p99 == nil || *p99 >= limit || !whole(s) {
@@ -83,13 +83,13 @@ func heldBelow(r *report.Run, limit float64) (h held, known bool) {
 type window struct {
 	offered, perS float64 // messages/s: due, and accepted and arrived
 	kept          bool
-	seconds       []report.Interval
+	seconds       []runfile.Interval
 }
 
 // aboutAsMuch is the share within which windows are at one rate.
 const aboutAsMuch = 0.02
 
-func heldSecondsBelow(r *report.Run, limit float64) (h held, known bool) {
+func heldSecondsBelow(r *runfile.Run, limit float64) (h held, known bool) {
 	all := windows(r, limit)
 	var best window
 	for _, w := range all {
@@ -119,7 +119,7 @@ func mostlyKept(all []window, offered float64) bool {
 
 // p99At is the arrival p99 at the rate of a window: that of the phase with this rate, if all of it held the limit (ms),
 // or else the highest of its seconds.
-func p99At(r *report.Run, w window, limit float64) (p99 *float64, exact bool) {
+func p99At(r *runfile.Run, w window, limit float64) (p99 *float64, exact bool) {
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		if s.Measured && w.offered > 0 && math.Abs(s.ScheduledPerS-w.offered) <= asMuch*w.offered && !ramps(r, s.Name) {
@@ -137,16 +137,16 @@ func p99At(r *report.Run, w window, limit float64) (p99 *float64, exact bool) {
 }
 
 // ramps reports whether a phase changes its rate.
-func ramps(r *report.Run, name string) bool {
-	return slices.ContainsFunc(r.Run.Profile.Phases, func(p report.Phase) bool {
+func ramps(r *runfile.Run, name string) bool {
+	return slices.ContainsFunc(r.Run.Profile.Phases, func(p runfile.Phase) bool {
 		return p.Name == name && p.RampTo != nil
 	})
 }
 
 // windows are all windows within measured phases. A window takes heldSeconds, or as long as a hundred deliveries take:
 // a low rate has few a second.
-func windows(r *report.Run, limit float64) (all []window) {
-	steps := map[string]*report.Step{}
+func windows(r *runfile.Run, limit float64) (all []window) {
+	steps := map[string]*runfile.Step{}
 	for i := range r.Steps {
 		if r.Steps[i].Measured {
 			steps[r.Steps[i].Name] = &r.Steps[i]
@@ -202,7 +202,7 @@ type sums struct {
 	broken                       bool  // a second alone did not keep the limit, or requests failed in it
 }
 
-func (w *sums) add(s *report.Interval, limit float64) {
+func (w *sums) add(s *runfile.Interval, limit float64) {
 	above := above(s, limit)
 	w.seconds, w.scheduled, w.accepted = w.seconds+1, w.scheduled+s.Scheduled, w.accepted+s.Accepted
 	w.arrived, w.above = w.arrived+s.Arrived, w.above+above
@@ -215,14 +215,14 @@ func (w *sums) add(s *report.Interval, limit float64) {
 		w.broken = true
 	case p99 != nil:
 		w.broken = w.broken || *p99 >= limit
-	case s.Arrived >= report.Hundred: // merged, without a percentile
-		w.broken = w.broken || report.Hundred*above > s.Arrived
+	case s.Arrived >= runfile.Hundred: // merged, without a percentile
+		w.broken = w.broken || runfile.Hundred*above > s.Arrived
 	}
 }
 
 // enough reports whether the seconds are as many as a rate has to be kept for, and have what a 99th percentile needs.
 func (w *sums) enough() bool {
-	return w.seconds >= heldSeconds && (w.scheduled >= report.Hundred || w.arrived >= report.Hundred)
+	return w.seconds >= heldSeconds && (w.scheduled >= runfile.Hundred || w.arrived >= runfile.Hundred)
 }
 
 // wasOffered reports whether the load was sent when it was due.
@@ -230,12 +230,12 @@ func (w *sums) wasOffered() bool { return float64(w.offered) >= (1-asMuch)*float
 
 // below reports whether the p99 of all deliveries is below the limit.
 func (w *sums) below() bool {
-	return !w.broken && w.arrived >= report.Hundred && report.Hundred*w.above <= w.arrived
+	return !w.broken && w.arrived >= runfile.Hundred && runfile.Hundred*w.above <= w.arrived
 }
 
 // above is how many deliveries of a second took a limit (ms) or longer, at most: a bin that holds the limit counts as a
 // whole.
-func above(s *report.Interval, limit float64) int64 {
+func above(s *runfile.Interval, limit float64) int64 {
 	q := s.Arrival
 	if q == nil || q.Max < limit {
 		return 0

@@ -8,32 +8,32 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // steadyRun is a passing run of so many seconds at a constant rate, each delivery with the same latency, and a limit of
 // 250 ms.
-func steadyRun(seconds, perS int, ms float64) *report.Run {
+func steadyRun(seconds, perS int, ms float64) *runfile.Run {
 	ended, phase := "2026-11-25T12:00:00.000Z", "hold"
-	r := &report.Run{}
-	r.Run.Model, r.Run.Ended, r.Run.Profile.Flows = report.Open, &ended, []report.Flow{{Messages: 1, Deliveries: 1}}
-	r.Verdict = report.Verdict{Result: report.Pass, Rules: []report.Rule{{Name: report.P99Rule, Op: "<",
+	r := &runfile.Run{}
+	r.Run.Model, r.Run.Ended, r.Run.Profile.Flows = runfile.Open, &ended, []runfile.Flow{{Messages: 1, Deliveries: 1}}
+	r.Verdict = runfile.Verdict{Result: runfile.Pass, Rules: []runfile.Rule{{Name: runfile.P99Rule, Op: "<",
 		Limit: new(250.0), Unit: "ms",
-		OK: new(true), Result: report.Fail}}}
+		OK: new(true), Result: runfile.Fail}}}
 	var all, all1 ledger.Series
 	all1.AddMany(int64(ms*1000), perS)
 	all.AddMany(int64(ms*1000), perS*seconds)
 	for t := range seconds {
-		r.Timeline = append(r.Timeline, report.Interval{
+		r.Timeline = append(r.Timeline, runfile.Interval{
 			T: t, Phase: &phase, Scheduled: perS, Sent: perS, Accepted: perS, Arrived: int64(perS),
-			Arrival: report.NewQuantiles(&all1), Bins: report.NewBins(&all1),
+			Arrival: runfile.NewQuantiles(&all1), Bins: runfile.NewBins(&all1),
 		})
 	}
 	n := perS * seconds
-	r.Account = report.Account{Scheduled: n, Arrived: n, Balanced: true, Deliveries: report.Deliveries{Due: n, Arrived: n}}
-	r.Latency.Arrival = report.NewLatency(&all, true)
-	r.Steps = []report.Step{{
+	r.Account = runfile.Account{Scheduled: n, Arrived: n, Balanced: true, Deliveries: runfile.Deliveries{Due: n, Arrived: n}}
+	r.Latency.Arrival = runfile.NewLatency(&all, true)
+	r.Steps = []runfile.Step{{
 		Name: phase, DurationS: float64(seconds), Measured: true, Requests: n, Scheduled: n, Accepted: n, Taken: n,
 		Due: n, Arrived: n, ScheduledPerS: float64(perS), AcceptedPerS: float64(perS), ArrivedPerS: float64(perS),
 	}}
@@ -75,7 +75,7 @@ func TestALowRateAboveTheLimitIsNotHeld(t *testing.T) {
 	s.Add(400_000)
 	for i := range some.Timeline {
 		if i%5 == 0 {
-			some.Timeline[i].Arrival, some.Timeline[i].Bins = report.NewQuantiles(&s), report.NewBins(&s)
+			some.Timeline[i].Arrival, some.Timeline[i].Bins = runfile.NewQuantiles(&s), runfile.NewBins(&s)
 		}
 	}
 	Conclude(some, "")
@@ -113,7 +113,7 @@ func TestTheDeliveriesAboveALimitAreNeverTooFew(t *testing.T) {
 		var s ledger.Series
 		s.AddMany(100_000, 60-slow)
 		s.AddMany(251_500, slow)
-		row := report.Interval{Arrival: report.NewQuantiles(&s), Bins: report.NewBins(&s)}
+		row := runfile.Interval{Arrival: runfile.NewQuantiles(&s), Bins: runfile.NewBins(&s)}
 		assert.GreaterOrEqual(t, above(&row, 250), int64(slow))
 		row.Bins = nil
 		assert.GreaterOrEqual(t, above(&row, 250), int64(slow), "without bins")
@@ -166,7 +166,7 @@ func TestLuckySecondsAtTheOfferedRateAreNoLowerRate(t *testing.T) {
 	var calm ledger.Series
 	calm.AddMany(3000, 40)
 	for i := range 7 {
-		r.Timeline[20+i].Arrival, r.Timeline[20+i].Bins = report.NewQuantiles(&calm), report.NewBins(&calm)
+		r.Timeline[20+i].Arrival, r.Timeline[20+i].Bins = runfile.NewQuantiles(&calm), runfile.NewBins(&calm)
 	}
 	Conclude(r, "")
 	assert.Zero(t, *r.Answer.HeldPerS)
@@ -202,9 +202,9 @@ func TestARateStandsWithThePercentileAtThatRate(t *testing.T) {
 func TestAPassWithALateGeneratorSaysSoAtTheFigure(t *testing.T) {
 	t.Parallel()
 	r := steadyRun(60, 400, 29)
-	r.Verdict.Rules = append(r.Verdict.Rules, report.Rule{Name: "lateness", Value: new(7.22), Op: "<=", Limit: new(2.0),
-		Unit: "ms", OK: new(false), Result: report.Doubtful,
-		Doubts: []report.Doubt{{Claim: report.ArrivalClaim, Direction: report.TooHigh}}})
+	r.Verdict.Rules = append(r.Verdict.Rules, runfile.Rule{Name: "lateness", Value: new(7.22), Op: "<=", Limit: new(2.0),
+		Unit: "ms", OK: new(false), Result: runfile.Doubtful,
+		Doubts: []runfile.Doubt{{Claim: runfile.ArrivalClaim, Direction: runfile.TooHigh}}})
 	Conclude(r, "")
 	assert.Regexp(t, `^Held 400 messages/s, .* arrival p99 at most 29\.0 ms \(limit 250 ms\); `+
 		`up to 7\.22 ms of it are the generator's\.$`, r.Answer.Sentence)

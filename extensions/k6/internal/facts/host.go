@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
@@ -17,7 +17,7 @@ const (
 )
 
 // host is what the host reported; nil: nothing.
-func host(r *report.Run) *report.Figures {
+func host(r *runfile.Run) *runfile.Figures {
 	for _, resource := range r.Resources {
 		if resource.Process == "host" {
 			return resource.Figures
@@ -28,12 +28,12 @@ func host(r *report.Run) *report.Figures {
 
 // Steal is the share of the generator's host that its hypervisor gave to others, in % of its CPU: the mean over the run
 // and the worst second. known is false where the system does not report it.
-func Steal(r *report.Run) (mean, worst float64, known bool) {
-	return stealOf(secondsIn(r.Timeline, report.Span{ToS: math.Inf(1)}))
+func Steal(r *runfile.Run) (mean, worst float64, known bool) {
+	return stealOf(secondsIn(r.Timeline, runfile.Span{ToS: math.Inf(1)}))
 }
 
 // stealOf is Steal of some seconds.
-func stealOf(seconds []*report.Interval) (mean, worst float64, known bool) {
+func stealOf(seconds []*runfile.Interval) (mean, worst float64, known bool) {
 	n := 0
 	for _, s := range seconds {
 		if steal := s.Generator.StealPercent; steal != nil {
@@ -45,14 +45,14 @@ func stealOf(seconds []*report.Interval) (mean, worst float64, known bool) {
 
 // fullHost is about a host whose cores were all at work, or taken by its hypervisor, which the CPU of each process does
 // not show.
-func fullHost(host *report.Figures) *report.Finding {
+func fullHost(host *runfile.Figures) *runfile.Finding {
 	from, to := longestStretch(len(host.T), host.BinS, func(i int) (int, bool) {
 		return host.T[i], 100-at(host.Gauges["id"], i, 100)-at(host.Gauges["wa"], i, 0) >= Full
 	})
 	if from < 0 {
 		return nil
 	}
-	return &report.Finding{
+	return &runfile.Finding{
 		Text: fmt.Sprintf("The host was saturated from %s to %s: its cores were busy for %d %% of the time "+
 			"or more, steal included.",
 			moment(from), moment(to), Full),
@@ -62,7 +62,7 @@ func fullHost(host *report.Figures) *report.Finding {
 }
 
 // vmstat applies the rules of thumb for vmstat to the seconds of the run. A saturated host has a finding of its own.
-func vmstat(r *report.Run, host *report.Figures, saturated bool) (found []report.Finding) {
+func vmstat(r *runfile.Run, host *runfile.Figures, saturated bool) (found []runfile.Finding) {
 	part := func(rule func(idle, switches, interrupts float64) bool) float64 {
 		rows := 0
 		for i, idle := range host.Gauges["id"] {
@@ -73,9 +73,9 @@ func vmstat(r *report.Run, host *report.Figures, saturated bool) (found []report
 		return float64(rows) / float64(max(1, len(host.Gauges["id"])))
 	}
 	tell := func(next, format string, args ...any) {
-		found = append(found, report.Finding{Text: fmt.Sprintf(format, args...), Next: next})
+		found = append(found, runfile.Finding{Text: fmt.Sprintf(format, args...), Next: next})
 	}
-	if mean, worst, known := hypervisor(r, host); known && mean >= report.StealMuch {
+	if mean, worst, known := hypervisor(r, host); known && mean >= runfile.StealMuch {
 		tell("run again on a machine that is not shared",
 			"The hypervisor took %s of the host's CPU, and %s in the worst second: "+
 				"the latencies contain its pauses.",
@@ -105,7 +105,7 @@ func vmstat(r *report.Run, host *report.Figures, saturated bool) (found []report
 }
 
 // sharesHost reports whether generator and pipeline share a host.
-func sharesHost(r *report.Run) bool {
+func sharesHost(r *runfile.Run) bool {
 	shared, _ := r.Environment["shared_host"].(bool)
 	return shared
 }

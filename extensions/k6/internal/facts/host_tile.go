@@ -3,13 +3,13 @@ package facts
 import (
 	"fmt"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // hostTile is the CPU of a host that generator and pipeline share and that had no core left for some seconds; nil:
 // there is no such host.
-func hostTile(r *report.Run) *report.Tile {
+func hostTile(r *runfile.Run) *runfile.Tile {
 	seconds := measuredSeconds(r)
 	var used []float64
 	for _, s := range seconds {
@@ -29,13 +29,13 @@ func hostTile(r *report.Run) *report.Tile {
 	if steal, _, known := Steal(r); known {
 		note += fmt.Sprintf("; steal %s %% on average", words.MS(&steal))
 	}
-	return &report.Tile{Name: "Host CPU", Value: &mean, Unit: "% of all cores", Text: words.MS(&mean), Note: note,
+	return &runfile.Tile{Name: "Host CPU", Value: &mean, Unit: "% of all cores", Text: words.MS(&mean), Note: note,
 		Estimator: "mean of the measured seconds", Samples: new(int64(len(used)))}
 }
 
 // busiestTile is the process that has the least of a core left; nil: no process reported.
-func busiestTile(r *report.Run) *report.Tile {
-	var most *report.Resource
+func busiestTile(r *runfile.Run) *runfile.Tile {
+	var most *runfile.Resource
 	for i := range r.Resources {
 		one := &r.Resources[i]
 		if one.Process == "host" || one.CPUPercent.Max == nil {
@@ -49,7 +49,7 @@ func busiestTile(r *report.Run) *report.Tile {
 		return nil
 	}
 	use := most.CPUPercent
-	return &report.Tile{Name: "Busiest process", Value: use.Max, Unit: "% of a core", Text: words.MS(use.Max),
+	return &runfile.Tile{Name: "Busiest process", Value: use.Max, Unit: "% of a core", Text: words.MS(use.Max),
 		Note:      fmt.Sprintf("%s, at most; %s %% on average", words.Short(most.Process), words.MS(use.Mean)),
 		Estimator: "highest second"}
 }

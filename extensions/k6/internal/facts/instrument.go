@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
@@ -14,11 +14,11 @@ import (
 const notKnown = "not available"
 
 // checks are the figures of the instrument, each beside its limit. Without a balanced account no latency is shown.
-func checks(r *report.Run) []report.Check {
+func checks(r *runfile.Run) []runfile.Check {
 	a := r.Account
-	var rows []report.Check
-	add := func(rule string, row report.Check) { rows = append(rows, judgedBy(r, rule, row)) }
-	if a.Balanced && r.Run.Model != report.Closed {
+	var rows []runfile.Check
+	add := func(rule string, row runfile.Check) { rows = append(rows, judgedBy(r, rule, row)) }
+	if a.Balanced && r.Run.Model != runfile.Closed {
 		own := r.Health.Lateness
 		if schedule, ok := r.Latency.Stages["schedule"]; own == nil && ok && schedule.Count > 0 { // an earlier version
 			own = &schedule
@@ -29,7 +29,7 @@ func checks(r *report.Run) []report.Check {
 		add("offered", offeredShare(r))
 	}
 	add("cpu", cpu(r))
-	add("dropped", report.Check{What: "dropped", Meaning: "messages never sent by the generator",
+	add("dropped", runfile.Check{What: "dropped", Meaning: "messages never sent by the generator",
 		Figure: words.Count(a.Dropped)})
 	if a.Balanced {
 		add("socket_wait", socketWait(r))
@@ -38,10 +38,10 @@ func checks(r *report.Run) []report.Check {
 		rows = append(rows, canary(r))
 	}
 	add("gaps", gaps(r.Health.Gaps))
-	add("samples_discarded", report.Check{What: "discarded", Meaning: "samples that k6 did not take",
+	add("samples_discarded", runfile.Check{What: "discarded", Meaning: "samples that k6 did not take",
 		Figure: words.Count(r.Health.SamplesDiscarded)})
 	if n := r.Health.TrendOneIn; n > 1 {
-		rows = append(rows, report.Check{What: "k6’s Trend", Meaning: "in thresholds",
+		rows = append(rows, runfile.Check{What: "k6’s Trend", Meaning: "in thresholds",
 			Figure: "1 sample in " + words.Count(n), More: "this report is made from histograms, which hold all"})
 	}
 	add("negative", negative(r))
@@ -49,29 +49,29 @@ func checks(r *report.Run) []report.Check {
 		add("clock_bound", clockBound(r))
 	}
 	if mean, worst, known := Steal(r); known && worst > 0 {
-		rows = append(rows, report.Check{What: "hypervisor", Meaning: "took of the CPU of the generator’s host",
+		rows = append(rows, runfile.Check{What: "hypervisor", Meaning: "took of the CPU of the generator’s host",
 			Figure: "mean " + words.MS(&mean) + " %", More: words.MS(&worst) + " % in the worst second"})
 	}
 	return append(rows, others(r, rows)...)
 }
 
 // others are the broken rules on the instrument that have no row of their own.
-func others(r *report.Run, own []report.Check) (rows []report.Check) {
+func others(r *runfile.Run, own []runfile.Check) (rows []runfile.Check) {
 	for _, rule := range r.Verdict.Rules {
-		has := func(row report.Check) bool { return row.Rule == rule.Name }
-		if rule.Part != report.Sending && rule.Part != report.Receiving || !rule.IsBroken() || rule.Limit == nil ||
+		has := func(row runfile.Check) bool { return row.Rule == rule.Name }
+		if rule.Part != runfile.Sending && rule.Part != runfile.Receiving || !rule.IsBroken() || rule.Limit == nil ||
 			rule.Unit == "ms" && !r.Account.Balanced ||
 			slices.ContainsFunc(own, has) || slices.ContainsFunc(rows, has) {
 			continue
 		}
-		rows = append(rows, judgedBy(r, rule.Name, report.Check{What: strings.ReplaceAll(rule.Name, "_", " "),
+		rows = append(rows, judgedBy(r, rule.Name, runfile.Check{What: strings.ReplaceAll(rule.Name, "_", " "),
 			Figure: words.WithUnit(ruleOf(r, rule.Name).Value, rule.Unit)}))
 	}
 	return rows
 }
 
 // judgedBy adds to a row the rule that it is held against, the worst one of several instances.
-func judgedBy(r *report.Run, name string, row report.Check) report.Check {
+func judgedBy(r *runfile.Run, name string, row runfile.Check) runfile.Check {
 	row.Rule = name
 	rule := ruleOf(r, name)
 	if rule == nil {
@@ -91,11 +91,11 @@ func judgedBy(r *report.Run, name string, row report.Check) report.Check {
 	return row
 }
 
-func known(r *report.Run, rule string) bool { return ruleOf(r, rule) != nil }
+func known(r *runfile.Run, rule string) bool { return ruleOf(r, rule) != nil }
 
 // ruleOf is the rule of a name, the worst one of several instances; nil: the run has none.
-func ruleOf(r *report.Run, name string) (worst *report.Rule) {
-	gravity := func(rule *report.Rule) int {
+func ruleOf(r *runfile.Run, name string) (worst *runfile.Rule) {
+	gravity := func(rule *runfile.Rule) int {
 		switch {
 		case rule.IsBroken():
 			return 2
@@ -114,7 +114,7 @@ func ruleOf(r *report.Run, name string) (worst *report.Rule) {
 }
 
 // limitOf is the limit beside a figure of the whole run: of counts that of all instances together.
-func limitOf(r *report.Run, worst *report.Rule) *float64 {
+func limitOf(r *runfile.Run, worst *runfile.Rule) *float64 {
 	if worst.Limit == nil || !slices.Contains([]string{"messages", "deliveries", "samples"}, worst.Unit) {
 		return worst.Limit
 	}
@@ -131,25 +131,25 @@ func limitOf(r *report.Run, worst *report.Rule) *float64 {
 }
 
 // doubts says what a broken rule puts in doubt.
-func doubts(r *report.Run, rule *report.Rule) string {
+func doubts(r *runfile.Run, rule *runfile.Rule) string {
 	if len(rule.Doubts) == 0 {
-		if rule.Result != report.Invalid {
+		if rule.Result != runfile.Invalid {
 			return ""
 		}
 		return "puts everything in doubt"
 	}
-	claims := map[string]string{report.RequestsClaim: r.Run.RequestProtocol(), report.SamplesClaim: "k6’s metrics"}
+	claims := map[string]string{runfile.RequestsClaim: r.Run.RequestProtocol(), runfile.SamplesClaim: "k6’s metrics"}
 	parts := make([]string, len(rule.Doubts))
 	for i, d := range rule.Doubts {
-		direction := map[string]string{report.TooHigh: "too high", report.TooLow: "too low"}[d.Direction]
+		direction := map[string]string{runfile.TooHigh: "too high", runfile.TooLow: "too low"}[d.Direction]
 		parts[i] = cmp.Or(claims[d.Claim], d.Claim) + ", " + cmp.Or(direction, "in either direction")
 	}
 	return "puts in doubt: " + strings.Join(parts, "; ")
 }
 
 // waited is a time of the instrument that is weighed against the arrival latency; nil: not known.
-func waited(r *report.Run, what, meaning string, l *report.Latency) report.Check {
-	row := report.Check{What: what, Meaning: meaning, Figure: notKnown}
+func waited(r *runfile.Run, what, meaning string, l *runfile.Latency) runfile.Check {
+	row := runfile.Check{What: what, Meaning: meaning, Figure: notKnown}
 	switch {
 	case l == nil:
 		return row
@@ -176,7 +176,7 @@ func inMS(v *float64) string {
 	return words.MS(v) + " ms"
 }
 
-func socketWait(r *report.Run) report.Check {
+func socketWait(r *runfile.Run) runfile.Check {
 	row := waited(r, "socket wait", "arrived, and not read yet", r.Health.SocketWait)
 	stamps := r.Health.ArrivalStamps
 	if stamps.Kernel+stamps.Read == 0 {
@@ -189,8 +189,8 @@ func socketWait(r *report.Run) report.Check {
 }
 
 // offeredShare is the least part of a measured phase's messages that were sent in the second they were due in.
-func offeredShare(r *report.Run) report.Check {
-	row := report.Check{What: "offered",
+func offeredShare(r *runfile.Run) runfile.Check {
+	row := runfile.Check{What: "offered",
 		Meaning: "messages sent in the second they were due in, of the phase with the fewest",
 		Figure:  notKnown}
 	if v := ruleOf(r, "offered").Value; v != nil {
@@ -199,8 +199,8 @@ func offeredShare(r *report.Run) report.Check {
 	return row
 }
 
-func cpu(r *report.Run) report.Check {
-	row := report.Check{What: "CPU", Meaning: "of " + r.Run.Tool.Name + ", in % of one core", Figure: notKnown}
+func cpu(r *runfile.Run) runfile.Check {
+	row := runfile.Check{What: "CPU", Meaning: "of " + r.Run.Tool.Name + ", in % of one core", Figure: notKnown}
 	n, sum, most, memory := 0, 0.0, 0.0, 0.0
 	for i := range r.Timeline {
 		own := r.Timeline[i].Generator
@@ -226,9 +226,9 @@ func cpu(r *report.Run) report.Check {
 	return row
 }
 
-func canary(r *report.Run) report.Check {
+func canary(r *runfile.Run) runfile.Check {
 	own := r.Canary
-	row := report.Check{What: "canary", Meaning: "on a connection of its own",
+	row := runfile.Check{What: "canary", Meaning: "on a connection of its own",
 		Figure: fmt.Sprintf("%s of %s arrived", words.Count(own.Arrived), words.Count(own.Sent))}
 	if !r.Account.Balanced || own.Arrived == 0 {
 		return row
@@ -241,8 +241,8 @@ func canary(r *report.Run) report.Check {
 	return row
 }
 
-func gaps(all []report.Gap) report.Check {
-	row := report.Check{What: "gaps", Meaning: "a subscriber without connection", Figure: "none"}
+func gaps(all []runfile.Gap) runfile.Check {
+	row := runfile.Check{What: "gaps", Meaning: "a subscriber without connection", Figure: "none"}
 	if len(all) == 0 {
 		return row
 	}
@@ -266,17 +266,17 @@ func gaps(all []report.Gap) report.Check {
 	return row
 }
 
-func negative(r *report.Run) report.Check {
+func negative(r *runfile.Run) runfile.Check {
 	n, arrived := r.Account.Negative, r.Account.Deliveries.Arrived
-	row := report.Check{What: "negative", Meaning: "deliveries with a stage below zero", Figure: words.Count(n)}
+	row := runfile.Check{What: "negative", Meaning: "deliveries with a stage below zero", Figure: words.Count(n)}
 	if n > 0 && arrived > 0 {
 		row.More = words.Percent(float64(n)/float64(arrived)) + " of the deliveries"
 	}
 	return row
 }
 
-func clockBound(r *report.Run) report.Check {
-	row := report.Check{What: "clock bound", Meaning: "between stamps of two processes",
+func clockBound(r *runfile.Run) runfile.Check {
+	row := runfile.Check{What: "clock bound", Meaning: "between stamps of two processes",
 		Figure: "±" + inMS(&r.Clock.BoundMS)}
 	if r.Clock.OneHost {
 		row.Meaning = "one host, one clock"

@@ -8,26 +8,26 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // check is a row of the instrument.
-func check(t *testing.T, r *report.Run, what string) report.Check {
+func check(t *testing.T, r *runfile.Run, what string) runfile.Check {
 	t.Helper()
 	rows := checks(r)
-	at := slices.IndexFunc(rows, func(row report.Check) bool { return row.What == what })
+	at := slices.IndexFunc(rows, func(row runfile.Check) bool { return row.What == what })
 	require.GreaterOrEqual(t, at, 0, "no row %s", what)
 	return rows[at]
 }
 
-func checkNames(r *report.Run) (names []string) {
+func checkNames(r *runfile.Run) (names []string) {
 	for _, row := range checks(r) {
 		names = append(names, row.What)
 	}
 	return names
 }
 
-func rule(t *testing.T, r *report.Run, name string) *report.Rule {
+func rule(t *testing.T, r *runfile.Run, name string) *runfile.Rule {
 	t.Helper()
 	found := ruleOf(r, name)
 	require.NotNil(t, found, name)
@@ -63,19 +63,19 @@ func TestABrokenRuleSaysWhatItPutsInDoubt(t *testing.T) {
 	r := golden(t, "passing")
 	own := rule(t, r, "lateness")
 	own.OK = new(false)
-	own.Doubts = []report.Doubt{{Claim: report.ArrivalClaim, Direction: report.TooHigh},
-		{Claim: report.RequestsClaim, Direction: report.Either}}
+	own.Doubts = []runfile.Doubt{{Claim: runfile.ArrivalClaim, Direction: runfile.TooHigh},
+		{Claim: runfile.RequestsClaim, Direction: runfile.Either}}
 	assert.Equal(t, "puts in doubt: arrival, too high; HTTP, in either direction", check(t, r, "lateness").Doubts)
-	own.Doubts, own.Result = nil, report.Invalid
+	own.Doubts, own.Result = nil, runfile.Invalid
 	assert.Equal(t, "puts everything in doubt", check(t, r, "lateness").Doubts)
 }
 
 func TestTheOfferedLoadHasARow(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "passing")
-	r.Verdict.Rules = append(r.Verdict.Rules, report.Rule{Name: "offered", Value: new(97.5), Op: ">=", Limit: new(99.0),
-		Unit: "%", OK: new(false), Part: report.Sending, Result: report.Doubtful, Basis: "of each phase",
-		Doubts: []report.Doubt{{Claim: report.LoadClaim, Direction: report.TooHigh}}})
+	r.Verdict.Rules = append(r.Verdict.Rules, runfile.Rule{Name: "offered", Value: new(97.5), Op: ">=", Limit: new(99.0),
+		Unit: "%", OK: new(false), Part: runfile.Sending, Result: runfile.Doubtful, Basis: "of each phase",
+		Doubts: []runfile.Doubt{{Claim: runfile.LoadClaim, Direction: runfile.TooHigh}}})
 	row := check(t, r, "offered")
 	assert.Regexp(t, "^9[78] %$", row.Figure)
 	assert.Regexp(t, "^≥ 99(.0)? %$", row.Limit)
@@ -91,7 +91,7 @@ func TestAMergedRunHasTheSumOfTheLimitsOnCounts(t *testing.T) {
 			sum += *rule.Limit
 		}
 	}
-	assert.Contains(t, check(t, r, "negative").Limit, report.Rule{Op: "<=", Limit: &sum, Unit: "deliveries"}.LimitText())
+	assert.Contains(t, check(t, r, "negative").Limit, runfile.Rule{Op: "<=", Limit: &sum, Unit: "deliveries"}.LimitText())
 }
 
 func TestOfSeveralInstancesTheOneThatBrokeTheRuleIsShown(t *testing.T) {
@@ -100,7 +100,7 @@ func TestOfSeveralInstancesTheOneThatBrokeTheRuleIsShown(t *testing.T) {
 	one := *rule(t, r, "lateness")
 	two := one
 	one.Generator, two.Generator, two.Limit, two.OK = 1, 2, new(3.0), new(false)
-	r.Verdict.Rules = []report.Rule{one, two}
+	r.Verdict.Rules = []runfile.Rule{one, two}
 	assert.Equal(t, "≤ 3.00 ms", check(t, r, "lateness").Limit)
 	assert.Equal(t, new(false), check(t, r, "lateness").OK)
 }
@@ -108,7 +108,7 @@ func TestOfSeveralInstancesTheOneThatBrokeTheRuleIsShown(t *testing.T) {
 func TestTheSocketWaitSaysHowArrivalsWereStamped(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "passing")
-	r.Health.ArrivalStamps = report.ArrivalStamps{Kernel: 166_702, Read: 72}
+	r.Health.ArrivalStamps = runfile.ArrivalStamps{Kernel: 166_702, Read: 72}
 	assert.Regexp(t, "^166,702 arrivals by the kernel’s stamp, 72 by the read; .*p50 ", check(t, r, "socket wait").More)
 	r.Health.SocketWait = nil
 	assert.Regexp(t, "72 by the read$", check(t, r, "socket wait").More)
@@ -136,7 +136,7 @@ func TestTheCPUFigureCountsTheBusySeconds(t *testing.T) {
 	r := golden(t, "passing")
 	r.Timeline = r.Timeline[:40]
 	for i := range r.Timeline {
-		r.Timeline[i].Generator = report.Usage{CPUPercent: new(180.0), RSSMB: new(100.0)}
+		r.Timeline[i].Generator = runfile.Usage{CPUPercent: new(180.0), RSSMB: new(100.0)}
 	}
 	r.Timeline[0].Generator.CPUPercent = new(181.0)
 	rule(t, r, "cpu").Value = new(3.0)
@@ -149,7 +149,7 @@ func TestTheGapsHaveTheirLength(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "gap")
 	assert.Equal(t, "1.4 s in all", check(t, r, "gaps").More)
-	r.Health.Gaps = append(r.Health.Gaps, report.Gap{FromS: 5})
+	r.Health.Gaps = append(r.Health.Gaps, runfile.Gap{FromS: 5})
 	assert.Equal(t, "1.4 s in all; 1 without end", check(t, r, "gaps").More)
 	assert.Equal(t, "1 sample in 10", check(t, r, "k6’s Trend").Figure)
 }
@@ -169,8 +169,8 @@ func TestAnUnbalancedAccountHidesTheTimesOfTheInstrument(t *testing.T) {
 func TestABrokenRuleWithoutARowGetsOne(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "passing")
-	pauses := report.Rule{Name: "long_pauses", Value: new(3.0), Op: "<=", Limit: new(0.0), Unit: "pauses", OK: new(false),
-		Result: report.Invalid, Part: report.Receiving}
+	pauses := runfile.Rule{Name: "long_pauses", Value: new(3.0), Op: "<=", Limit: new(0.0), Unit: "pauses", OK: new(false),
+		Result: runfile.Invalid, Part: runfile.Receiving}
 	held := pauses
 	held.Name, held.OK = "short_pauses", new(true)
 	r.Verdict.Rules = append(r.Verdict.Rules, pauses, held)

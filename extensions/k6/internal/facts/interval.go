@@ -6,7 +6,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 const (
@@ -26,9 +26,9 @@ const (
 // p99. The variance of that share comes from blocks of consecutive seconds (by due time), as slow seconds come
 // together. How many blocks there are, and by how much their variance is too small, follows from how alike the seconds
 // are.
-func NewInterval(r *report.Run) *report.P99Interval {
+func NewInterval(r *runfile.Run) *runfile.P99Interval {
 	arrival := r.Latency.Arrival
-	if arrival.Count < report.Hundred {
+	if arrival.Count < runfile.Hundred {
 		return nil
 	}
 	quantile := func(share float64) float64 { return onCurve(arrival.Curve, share) }
@@ -65,7 +65,7 @@ func onCurve(curve [][2]float64, share float64) float64 {
 
 // dueBins are the counts of the measured seconds, nil in place of one without a delivery, and the step of each. Both
 // are empty for a run that does not know them.
-func dueBins(r *report.Run) (seconds [][]int64, at []int) {
+func dueBins(r *runfile.Run) (seconds [][]int64, at []int) {
 	known := false
 	for i := range r.Timeline {
 		s := &r.Timeline[i]
@@ -80,7 +80,7 @@ func dueBins(r *report.Run) (seconds [][]int64, at []int) {
 }
 
 // intervalOf is the interval of the p99 of a distribution (ms by share), whose samples are counted by second in bins.
-func intervalOf(quantile func(share float64) float64, seconds [][]int64, under loads) *report.P99Interval {
+func intervalOf(quantile func(share float64) float64, seconds [][]int64, under loads) *runfile.P99Interval {
 	edge, ok := tailEdge(quantile(1-tail), seconds)
 	if !ok || under.shortest() < blocksLeast {
 		return nil
@@ -112,7 +112,7 @@ func intervalOf(quantile func(share float64) float64, seconds [][]int64, under l
 	if reach >= 1 { // the upper end lies beyond all samples
 		return nil
 	}
-	return &report.P99Interval{
+	return &runfile.P99Interval{
 		LowMS: quantile(1 - tail*(1+reach)), HighMS: quantile(1 - tail*(1-reach)), Level: intervalLevel,
 		Samples: int64(all), Seconds: len(series), Blocks: blocks.count, BlockS: length, Inflated: blocks.inflation,
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // process makes runs whose latencies have a level that lasts: the logarithm of a second's level is autoregressive.
@@ -45,7 +45,7 @@ func (p process) run(seed uint64, seconds int) (*hdrhistogram.Histogram, [][]int
 	return h, all
 }
 
-func (p process) interval(seed uint64, seconds int) *report.P99Interval {
+func (p process) interval(seed uint64, seconds int) *runfile.P99Interval {
 	h, bins := p.run(seed, seconds)
 	return intervalOf(quantileOf(h), bins, oneLoad(seconds))
 }
@@ -94,7 +94,7 @@ func TestTheIntervalOfARampHoldsTheTrueP99(t *testing.T) {
 	t.Parallel()
 	const runs, seconds = 200, 240
 	p := process{0.5, 0.2, 0.3, 100, 1}
-	all, intervals := ledger.NewHistogram(), []*report.P99Interval{}
+	all, intervals := ledger.NewHistogram(), []*runfile.P99Interval{}
 	for seed := range uint64(runs) {
 		h, bins := p.run(seed, seconds)
 		all.Merge(h)
@@ -167,19 +167,19 @@ func TestTheIntervalOfARunIsThatOfItsHistogramAndSeconds(t *testing.T) {
 	h, seconds := process{0, 0.2, 0.3, 100, 0}.run(1, 120)
 	encoded, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	require.NoError(t, err)
-	r := &report.Run{Steps: []report.Step{{DurationS: 5}, {StartS: 5, DurationS: 120, Measured: true}}}
-	r.Latency.Arrival = report.Latency{Count: h.TotalCount(), Histogram: new(string(encoded))}
+	r := &runfile.Run{Steps: []runfile.Step{{DurationS: 5}, {StartS: 5, DurationS: 120, Measured: true}}}
+	r.Latency.Arrival = runfile.Latency{Count: h.TotalCount(), Histogram: new(string(encoded))}
 	for range 5 { // warm-up
-		r.Timeline = append(r.Timeline, report.Interval{T: len(r.Timeline)})
+		r.Timeline = append(r.Timeline, runfile.Interval{T: len(r.Timeline)})
 	}
 	for _, bins := range seconds {
-		r.Timeline = append(r.Timeline, report.Interval{T: len(r.Timeline), DueBins: bins})
+		r.Timeline = append(r.Timeline, runfile.Interval{T: len(r.Timeline), DueBins: bins})
 	}
-	r.Run.Profile.Phases = []report.Phase{{ArrivalRate: new(10.0)}, {ArrivalRate: new(100.0)}}
+	r.Run.Profile.Phases = []runfile.Phase{{ArrivalRate: new(10.0)}, {ArrivalRate: new(100.0)}}
 	assert.Equal(t, intervalOf(quantileOf(h), seconds, oneLoad(120)), NewInterval(r))
 	r.Latency.Arrival.Histogram = nil
 	all := &ledger.Series{Histogram: h, Count: h.TotalCount(), Max: h.Max()}
-	r.Latency.Arrival.Curve = report.NewLatency(all, false).Curve
+	r.Latency.Arrival.Curve = runfile.NewLatency(all, false).Curve
 	curved := NewInterval(r)
 	assert.InEpsilon(t, intervalOf(quantileOf(h), seconds, oneLoad(120)).LowMS, curved.LowMS, 0.01)
 	assert.InEpsilon(t, intervalOf(quantileOf(h), seconds, oneLoad(120)).HighMS, curved.HighMS, 0.03)
@@ -187,7 +187,7 @@ func TestTheIntervalOfARunIsThatOfItsHistogramAndSeconds(t *testing.T) {
 		r.Timeline[i].DueBins = nil
 	}
 	assert.Nil(t, NewInterval(r), "an earlier version did not count by due second")
-	assert.Nil(t, NewInterval(&report.Run{}))
+	assert.Nil(t, NewInterval(&runfile.Run{}))
 }
 
 // Regression: with all deliveries in a few bins, a count far from the tail varied less than the tail does.

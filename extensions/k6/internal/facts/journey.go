@@ -3,14 +3,14 @@ package facts
 import (
 	"math"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // DivideTime sets the facts of a run about its stages: where the time went, and where messages were lost. Stages that
 // come later, as spans do, change them.
-func DivideTime(r *report.Run) {
+func DivideTime(r *runfile.Run) {
 	f := &r.Facts
 	f.SpanStages = spanRows(r)
 	f.SpanHead, f.SpanLeft = "", ""
@@ -38,18 +38,18 @@ const roundingMS = 0.001
 
 // journey picks the stages that divide the arrivals of a run: those of the stamps, else of spans, else the schedule and
 // the rest.
-func journey(r *report.Run) report.Journey {
-	j := report.Journey{MeanMS: r.Latency.Arrival.Mean}
+func journey(r *runfile.Run) runfile.Journey {
+	j := runfile.Journey{MeanMS: r.Latency.Arrival.Mean}
 	switch {
 	case r.Stamped():
-		j.Source, j.Stages = report.ByStamps, stampRows(r)
+		j.Source, j.Stages = runfile.ByStamps, stampRows(r)
 		if r.Tail != nil {
 			j.SlowMeanMS = &r.Tail.MeanMS
 		}
 	case len(r.Facts.SpanStages) > 0:
-		j.Source, j.Stages, j.MeanMS = report.BySpans, r.Facts.SpanStages, r.Spans.Arrival.Mean
+		j.Source, j.Stages, j.MeanMS = runfile.BySpans, r.Facts.SpanStages, r.Spans.Arrival.Mean
 	default:
-		j.Source, j.Stages = report.NoSource, undividedRows(r)
+		j.Source, j.Stages = runfile.NoSource, undividedRows(r)
 	}
 	for _, row := range j.Stages {
 		if row.MeanMS == nil {
@@ -67,8 +67,8 @@ func journey(r *report.Run) report.Journey {
 }
 
 // stampRows are the stages by the stamps that messages carried.
-func stampRows(r *report.Run) []report.StageRow {
-	rows := []report.StageRow{}
+func stampRows(r *runfile.Run) []runfile.StageRow {
+	rows := []runfile.StageRow{}
 	for _, stage := range r.Stages {
 		l := r.Latency.Stages[stage.Name]
 		row := rowOf(r, stage.Name, stage.From, stage.To, l)
@@ -83,13 +83,13 @@ func stampRows(r *report.Run) []report.StageRow {
 }
 
 // spanRows are the stages by the spans of the pipeline's own traces.
-func spanRows(r *report.Run) []report.StageRow {
-	rows := []report.StageRow{}
+func spanRows(r *runfile.Run) []runfile.StageRow {
+	rows := []runfile.StageRow{}
 	if r.Spans == nil {
 		return rows
 	}
 	for _, stage := range r.Spans.Stages {
-		rows = append(rows, report.StageRow{
+		rows = append(rows, runfile.StageRow{
 			Name: stage.From + " → " + stage.To, From: stage.From, To: stage.To, Count: r.Spans.Count,
 			MeanMS: stage.Mean, ErrorMS: stage.Error, P50MS: stage.P50, P99MS: stage.P99, MaxMS: stage.Max,
 			Share: shareOf(stage.Mean, r.Spans.Arrival.Mean), BoundMS: stage.BoundMS(),
@@ -99,7 +99,7 @@ func spanRows(r *report.Run) []report.StageRow {
 }
 
 // undividedRows are the schedule, and all that follows it as one.
-func undividedRows(r *report.Run) []report.StageRow {
+func undividedRows(r *runfile.Run) []runfile.StageRow {
 	first, l := stages.Default()[0], r.Latency // every list begins with the schedule
 	schedule := rowOf(r, first.Name, first.From, first.To, l.Stages[first.Name])
 	schedule.Says = first.Says
@@ -107,11 +107,11 @@ func undividedRows(r *report.Run) []report.StageRow {
 		schedule.MeanMS = new(max(0, *l.Arrival.Mean-*l.FromSend.Mean))
 		schedule.Share, schedule.Count = shareOf(schedule.MeanMS, l.Arrival.Mean), l.FromSend.Count
 	}
-	return []report.StageRow{schedule, rowOf(r, r.Stages.Rest(), first.To, "arrived", l.FromSend)}
+	return []runfile.StageRow{schedule, rowOf(r, r.Stages.Rest(), first.To, "arrived", l.FromSend)}
 }
 
-func rowOf(r *report.Run, name, from, to string, l report.Latency) report.StageRow {
-	return report.StageRow{
+func rowOf(r *runfile.Run, name, from, to string, l runfile.Latency) runfile.StageRow {
+	return runfile.StageRow{
 		Name: name, From: from, To: to, Count: l.Count, MeanMS: l.Mean, P50MS: l.At(50), P99MS: l.At(99), MaxMS: l.Max,
 		Share: shareOf(l.Mean, r.Latency.Arrival.Mean),
 	}
@@ -126,12 +126,12 @@ func shareOf(part, whole *float64) *float64 {
 }
 
 // largestStage is the stage with the largest part of the mean arrival.
-func largestStage(r *report.Run) (most *report.Longest) {
+func largestStage(r *runfile.Run) (most *runfile.Longest) {
 	j := r.Facts.Journey
 	if j.MeanMS == nil {
 		return nil
 	}
-	if j.Source != report.BySpans {
+	if j.Source != runfile.BySpans {
 		means := map[string]float64{}
 		for _, row := range j.Stages {
 			if row.MeanMS != nil {
@@ -142,7 +142,7 @@ func largestStage(r *report.Run) (most *report.Longest) {
 	}
 	for _, row := range j.Stages {
 		if row.MeanMS != nil && row.Share != nil && (most == nil || *row.MeanMS > most.MS) {
-			most = &report.Longest{Stage: row.Name, MS: *row.MeanMS, Share: *row.Share}
+			most = &runfile.Longest{Stage: row.Name, MS: *row.MeanMS, Share: *row.Share}
 		}
 	}
 	return most
@@ -151,7 +151,7 @@ func largestStage(r *report.Run) (most *report.Longest) {
 // longest is the stage that took most of a time of which some stages are known. What the known ones leave over has no
 // stage: if that is more than each of them, everything after the schedule is named as one. It is nil if no stage is
 // known.
-func longest(r *report.Run, known map[string]float64, wholeMS float64) *report.Longest {
+func longest(r *runfile.Run, known map[string]float64, wholeMS float64) *runfile.Longest {
 	left, most := wholeMS, ""
 	for _, stage := range r.Stages {
 		ms, ok := known[stage.Name]
@@ -166,9 +166,9 @@ func longest(r *report.Run, known map[string]float64, wholeMS float64) *report.L
 	if most == "" || wholeMS <= 0 {
 		return nil
 	}
-	found := report.Longest{Stage: most, MS: known[most]}
+	found := runfile.Longest{Stage: most, MS: known[most]}
 	if left > found.MS {
-		found = report.Longest{Stage: r.Stages.Rest(), MS: wholeMS - known[stages.Schedule]}
+		found = runfile.Longest{Stage: r.Stages.Rest(), MS: wholeMS - known[stages.Schedule]}
 	}
 	found.Share = found.MS / wholeMS
 	return &found
@@ -176,7 +176,7 @@ func longest(r *report.Run, known map[string]float64, wholeMS float64) *report.L
 
 // longestOfSecond is the stage that took most of the deliveries of a second; nil: the stages of most of them are not
 // known.
-func longestOfSecond(r *report.Run, s *report.Interval) *report.Longest {
+func longestOfSecond(r *runfile.Run, s *runfile.Interval) *runfile.Longest {
 	if s.Arrival == nil || s.Stamped > 0 && 2*s.Stamped < s.Arrival.Count {
 		return nil
 	}

@@ -6,22 +6,23 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // foreign is a run of a pipeline that sends no stamps: of its deliveries the lateness is known, and nothing else.
-func foreign(t *testing.T) *report.Run {
+func foreign(t *testing.T) *runfile.Run {
 	t.Helper()
 	r := golden(t, "passing")
 	for name := range r.Latency.Stages {
 		if name != "schedule" {
-			r.Latency.Stages[name] = report.Latency{}
+			r.Latency.Stages[name] = runfile.Latency{}
 		}
 	}
 	for i := range r.Timeline {
 		r.Timeline[i].Stages, r.Timeline[i].Stamped = nil, 0
 	}
-	r.Messages = &report.Messages{Slowest: []report.Slow{
+	r.Messages = &runfile.Messages{Slowest: []runfile.Slow{
 		{ID: "r.1.7", ArrivalMS: 955, StagesMS: map[string]float64{"schedule": 1.61}},
 		{ID: "r.1.8", ArrivalMS: 900, StagesMS: map[string]float64{"schedule": 600}},
 		{ID: "r.1.9", ArrivalMS: 800, StagesMS: map[string]float64{}},
@@ -50,16 +51,16 @@ func TestTheSlowestStageIsThatOfTheSlowestMessage(t *testing.T) {
 
 func TestTheTerminalNamesWhatNoStageOfASlowMessageCovers(t *testing.T) {
 	t.Setenv("ARRIVAL_SLOWEST", "1")
-	assert.Regexp(t, `schedule 1\.61 · request to delivery 953`, report.Text(foreign(t), "", report.Screen{}))
+	assert.Regexp(t, `schedule 1\.61 · request to delivery 953`, render.Text(foreign(t), "", render.Screen{}))
 }
 
 // Regression: the first screen of a foreign pipeline showed the stages of ours, empty.
 func TestARunWithoutStampsIsTheScheduleAndTheRest(t *testing.T) {
 	t.Parallel()
-	for _, r := range []*report.Run{foreign(t), golden(t, "without-stages")} {
+	for _, r := range []*runfile.Run{foreign(t), golden(t, "without-stages")} {
 		Conclude(r, "")
 		j := r.Facts.Journey
-		assert.Equal(t, report.NoSource, j.Source)
+		assert.Equal(t, runfile.NoSource, j.Source)
 		require.Len(t, j.Stages, 2)
 		assert.Equal(t, []string{"schedule", "request to delivery"}, []string{j.Stages[0].Name, j.Stages[1].Name})
 		assert.Equal(t, []string{"sent", "arrived"}, []string{j.Stages[1].From, j.Stages[1].To})
@@ -71,14 +72,14 @@ func TestARunWithoutStampsIsTheScheduleAndTheRest(t *testing.T) {
 func TestARunWithoutStampsHasTheStagesOfItsSpans(t *testing.T) {
 	t.Parallel()
 	r := foreign(t)
-	r.Spans = &report.Spans{Count: 300, Arrival: report.SpansStage{Mean: new(10.0)}, Stages: []report.SpansStage{
+	r.Spans = &runfile.Spans{Count: 300, Arrival: runfile.SpansStage{Mean: new(10.0)}, Stages: []runfile.SpansStage{
 		{From: "due", To: "sent", Mean: new(0.5)},
 		{From: "sent", To: "POST /orders", Mean: new(4.3), P50: new(0.5), Bound: 0.2},
 		{From: "POST /orders", To: "arrived", Mean: new(5.2)},
 	}}
 	DivideTime(r)
 	j := r.Facts.Journey
-	assert.Equal(t, report.BySpans, j.Source)
+	assert.Equal(t, runfile.BySpans, j.Source)
 	require.Len(t, j.Stages, 3)
 	assert.Equal(t, "POST /orders → arrived", r.Facts.LargestStage.Stage)
 	assert.InDelta(t, 0.52, *j.Stages[2].Share, 1e-9)
@@ -89,10 +90,10 @@ func TestARunWithoutStampsHasTheStagesOfItsSpans(t *testing.T) {
 func TestStampedStagesHaveTheirSharesOfAllAndOfTheSlowest(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "own-stages")
-	r.Tail = &report.Tail{Count: 10, Of: 1000, MeanMS: 100, StagesMS: map[string]float64{"outbox": 98, "push": 2}}
+	r.Tail = &runfile.Tail{Count: 10, Of: 1000, MeanMS: 100, StagesMS: map[string]float64{"outbox": 98, "push": 2}}
 	Conclude(r, "")
 	j := r.Facts.Journey
-	assert.Equal(t, report.ByStamps, j.Source)
+	assert.Equal(t, runfile.ByStamps, j.Source)
 	sum, slow := 0.0, 0.0
 	for i, row := range j.Stages {
 		assert.Equal(t, r.Stages[i].Name, row.Name)

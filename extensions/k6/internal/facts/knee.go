@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
@@ -17,7 +17,7 @@ const owedMuch = 0.1
 
 // turning is what a sweep of concurrency shows: a knee, or why there is none.
 type turning struct {
-	knee *report.Knee
+	knee *runfile.Knee
 	why  string // empty: there is a knee, or p50 never took off
 }
 
@@ -30,9 +30,9 @@ const (
 // turningOf finds the knee of a run's measured steps, and the stage of its list that grew there. There is none if they
 // have one concurrency (no sweep), or the last step has not taken off, or something else than the pipeline shows: a
 // throughput that fell before, or a full host.
-func turningOf(r *report.Run) (found turning) {
-	steps := report.SweepSteps(r.Steps)
-	if !report.Sweeps(r.Steps) {
+func turningOf(r *runfile.Run) (found turning) {
+	steps := runfile.SweepSteps(r.Steps)
+	if !runfile.Sweeps(r.Steps) {
 		return found
 	}
 	at, ok := knee(steps)
@@ -40,9 +40,9 @@ func turningOf(r *report.Run) (found turning) {
 	case !ok:
 		return found
 	case at < 0:
-		found.knee = &report.Knee{Next: *steps[0].VUs, Stage: grown(r.Stages, report.Latencies{}, steps[0].Latency)}
+		found.knee = &runfile.Knee{Next: *steps[0].VUs, Stage: grown(r.Stages, runfile.Latencies{}, steps[0].Latency)}
 	default:
-		found.knee = &report.Knee{VUs: *steps[at].VUs, Next: *steps[at+1].VUs,
+		found.knee = &runfile.Knee{VUs: *steps[at].VUs, Next: *steps[at+1].VUs,
 			Stage: grown(r.Stages, steps[at].Latency, steps[at+1].Latency)}
 	}
 	if found.why = unclear(r, steps, max(0, at)); found.why != "" {
@@ -52,7 +52,7 @@ func turningOf(r *report.Run) (found turning) {
 }
 
 // unclear says why the step at is no knee of the pipeline; empty: it is one.
-func unclear(r *report.Run, steps []report.Step, at int) string {
+func unclear(r *runfile.Run, steps []runfile.Step, at int) string {
 	most := 0
 	for i := range steps[:at+1] {
 		if steps[i].CarriedPerS > steps[most].CarriedPerS {
@@ -72,7 +72,7 @@ func unclear(r *report.Run, steps []report.Step, at int) string {
 }
 
 // hostFull reports whether the generator's host, which the pipeline shares, was full for much of a step.
-func hostFull(r *report.Run, step report.Step) bool {
+func hostFull(r *runfile.Run, step runfile.Step) bool {
 	full, known := 0, 0
 	for _, s := range secondsIn(r.Timeline, spanOf(&step)) {
 		if s.Generator.HostPercent == nil {
@@ -88,7 +88,7 @@ func hostFull(r *report.Run, step report.Step) bool {
 
 // knee is the index of the last step before p50 takes off for good, in steps by ascending concurrency; −1 if a backlog
 // grew in each of them. It reports whether there is a knee.
-func knee(sweep []report.Step) (int, bool) {
+func knee(sweep []runfile.Step) (int, bool) {
 	lowest, behind := math.Inf(1), true
 	for _, s := range sweep {
 		behind = behind && s.Backlog != nil && float64(*s.Backlog) > owedMuch*float64(s.Scheduled)
@@ -110,7 +110,7 @@ func knee(sweep []report.Step) (int, bool) {
 }
 
 // grown is the stage whose mean grew most, or without a first step the longest one.
-func grown(list stages.List, from, to report.Latencies) string {
+func grown(list stages.List, from, to runfile.Latencies) string {
 	most, stage := 0.0, ""
 	for _, s := range list {
 		a, b := from.Stages[s.Name].Mean, to.Stages[s.Name].Mean

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
@@ -24,11 +24,11 @@ func TestTheKneeIsTheLastPointBeforeP50TakesOff(t *testing.T) {
 	require.NoError(t, json.Unmarshal(data, &vectors))
 	require.NotEmpty(t, vectors)
 	for _, v := range vectors {
-		steps := []report.Step{}
+		steps := []runfile.Step{}
 		for _, p := range v.Points {
 			vus := int(*p[0])
-			s := report.Step{VUs: &vus, Measured: true, Scheduled: 1000,
-				Latency: report.Latencies{Arrival: report.Latency{P50: p[1]}}}
+			s := runfile.Step{VUs: &vus, Measured: true, Scheduled: 1000,
+				Latency: runfile.Latencies{Arrival: runfile.Latency{P50: p[1]}}}
 			if len(p) > 2 {
 				owed := int(1000 * *p[2])
 				s.Backlog = &owed
@@ -45,46 +45,46 @@ func TestTheKneeIsTheLastPointBeforeP50TakesOff(t *testing.T) {
 
 func TestTheKneeUsesOnlyMeasuredSteps(t *testing.T) {
 	t.Parallel()
-	step := func(vus int, p50, queue, delivery float64, measured bool) report.Step {
-		stages := map[string]report.Latency{"queue": {Mean: &queue}, "delivery": {Mean: &delivery}}
-		return report.Step{VUs: &vus, Measured: measured,
-			Latency: report.Latencies{Arrival: report.Latency{Count: 100, P50: &p50}, Stages: stages}}
+	step := func(vus int, p50, queue, delivery float64, measured bool) runfile.Step {
+		stages := map[string]runfile.Latency{"queue": {Mean: &queue}, "delivery": {Mean: &delivery}}
+		return runfile.Step{VUs: &vus, Measured: measured,
+			Latency: runfile.Latencies{Arrival: runfile.Latency{Count: 100, P50: &p50}, Stages: stages}}
 	}
-	steps := []report.Step{
+	steps := []runfile.Step{
 		step(4, 0.1, 0, 0, false), step(8, 100, 90, 9, true), step(1, 1, 0.2, 0.5, true), step(4, 2, 1, 1, true),
 		step(0, 0.1, 0, 0, true),
 	}
-	assert.Equal(t, &report.Knee{VUs: 4, Next: 8, Stage: "queue"}, turningOf(sweepRun(steps)).knee)
+	assert.Equal(t, &runfile.Knee{VUs: 4, Next: 8, Stage: "queue"}, turningOf(sweepRun(steps)).knee)
 	assert.Contains(t, kneeSentence(turningOf(sweepRun(steps)).knee, steps),
 		"from 8 VUs on p50 stays high; queue has grown most")
 	for i := range steps {
 		steps[i].Scheduled, steps[i].Backlog = 100, new(int)
 		*steps[i].Backlog = 30
 	}
-	assert.Equal(t, &report.Knee{VUs: 0, Next: 1, Stage: "delivery"}, turningOf(sweepRun(steps)).knee)
+	assert.Equal(t, &runfile.Knee{VUs: 0, Next: 1, Stage: "delivery"}, turningOf(sweepRun(steps)).knee)
 	assert.Contains(t, kneeSentence(turningOf(sweepRun(steps)).knee, steps),
 		"below 1 VU: with 1 a backlog already grows, and delivery takes longest")
 	assert.Nil(t, turningOf(sweepRun(steps[:1])).knee)
-	assert.Nil(t, turningOf(sweepRun([]report.Step{{Measured: true}})).knee, "the open model")
+	assert.Nil(t, turningOf(sweepRun([]runfile.Step{{Measured: true}})).knee, "the open model")
 }
 
 // sweepRun is a run of steps through the default stages.
-func sweepRun(steps []report.Step) *report.Run {
-	return &report.Run{Stages: stages.Default(), Steps: steps, Environment: map[string]any{"shared_host": true}}
+func sweepRun(steps []runfile.Step) *runfile.Run {
+	return &runfile.Run{Stages: stages.Default(), Steps: steps, Environment: map[string]any{"shared_host": true}}
 }
 
 // doubling is a sweep of 1, 2, 4 … VUs, ten seconds each, whose last two steps have taken off.
-func doubling(carried ...float64) *report.Run {
+func doubling(carried ...float64) *runfile.Run {
 	r := sweepRun(nil)
 	for i, perS := range carried {
 		p50, vus := 1.0, 1<<i
 		if i >= len(carried)-2 {
 			p50 = 50
 		}
-		r.Steps = append(r.Steps, report.Step{VUs: &vus, Measured: true, StartS: float64(10 * i), DurationS: 10,
-			CarriedPerS: perS, Latency: report.Latencies{Arrival: report.Latency{Count: 100, P50: &p50}}})
+		r.Steps = append(r.Steps, runfile.Step{VUs: &vus, Measured: true, StartS: float64(10 * i), DurationS: 10,
+			CarriedPerS: perS, Latency: runfile.Latencies{Arrival: runfile.Latency{Count: 100, P50: &p50}}})
 		for t := range 10 {
-			r.Timeline = append(r.Timeline, report.Interval{T: 10*i + t, Generator: report.Usage{HostPercent: new(40.0)}})
+			r.Timeline = append(r.Timeline, runfile.Interval{T: 10*i + t, Generator: runfile.Usage{HostPercent: new(40.0)}})
 		}
 	}
 	return r
@@ -107,7 +107,7 @@ func TestThereIsNoKneeOnASaturatedHost(t *testing.T) {
 	}
 	assert.Nil(t, turningOf(r).knee)
 	assert.Contains(t, turningOf(r).why, "the host was saturated from 2 VUs on")
-	assert.Contains(t, latencyByVUsTitle(turningOf(r), report.SweepSteps(r.Steps)), "No knee can be told: the host",
+	assert.Contains(t, latencyByVUsTitle(turningOf(r), runfile.SweepSteps(r.Steps)), "No knee can be told: the host",
 		"the chart says what the answer says")
 	r.Environment["shared_host"] = false
 	assert.NotNil(t, turningOf(r).knee, "it is not the pipeline's")

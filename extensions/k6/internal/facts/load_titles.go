@@ -3,7 +3,7 @@ package facts
 import (
 	"fmt"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
@@ -11,7 +11,7 @@ import (
 const refusedMuch = 0.01
 
 // refusalsTitle is about accepted and refused messages; empty: few were refused.
-func refusalsTitle(r *report.Run) string {
+func refusalsTitle(r *runfile.Run) string {
 	a := r.Account
 	share := float64(a.Rejected) / float64(max(1, a.Scheduled))
 	if share < refusedMuch {
@@ -21,9 +21,9 @@ func refusalsTitle(r *report.Run) string {
 		words.Percent(share))
 }
 
-func messagesTitle(r *report.Run, seconds []*report.Interval) string {
+func messagesTitle(r *runfile.Run, seconds []*runfile.Interval) string {
 	how := "scheduled"
-	if r.Run.Model == report.Closed {
+	if r.Run.Model == runfile.Closed {
 		how = "sent"
 	}
 	scheduled, accepted := 0, 0
@@ -41,14 +41,14 @@ func messagesTitle(r *report.Run, seconds []*report.Interval) string {
 				words.Count(scheduled))
 		}
 	}
-	most, at, known := highestCount(seconds, func(s *report.Interval) int { return s.Scheduled })
+	most, at, known := highestCount(seconds, func(s *runfile.Interval) int { return s.Scheduled })
 	if !known {
 		return fmt.Sprintf("No measured phase yet: %s", left)
 	}
 	return fmt.Sprintf("Up to %s a second were %s (%s); %s", words.Plural(most, "message"), how, moment(at), left)
 }
 
-func deliveriesTitle(r *report.Run, seconds []*report.Interval) string {
+func deliveriesTitle(r *runfile.Run, seconds []*runfile.Interval) string {
 	d := r.Account.Deliveries
 	if d.Due == 0 {
 		return "0 deliveries were due: no message was accepted"
@@ -60,31 +60,31 @@ func deliveriesTitle(r *report.Run, seconds []*report.Interval) string {
 			arrived = fmt.Sprintf("%s of %s had not arrived when the record ended", words.Count(d.Missing), words.Count(d.Due))
 		}
 	}
-	most, at, known := highestCount(seconds, func(s *report.Interval) int { return int(s.Arrived) })
+	most, at, known := highestCount(seconds, func(s *runfile.Interval) int { return int(s.Arrived) })
 	if !known {
 		return "No delivery of a measured phase: " + arrived
 	}
 	return fmt.Sprintf("Up to %s a second arrived (%s); %s", deliveriesOf(most), moment(at), arrived)
 }
 
-func backlogTitle(seconds []*report.Interval) string {
-	most, at, known := highestCount(seconds, func(s *report.Interval) int { return s.Backlog })
+func backlogTitle(seconds []*runfile.Interval) string {
+	most, at, known := highestCount(seconds, func(s *runfile.Interval) int { return s.Backlog })
 	if !known {
 		return "Backlog: 0 deliveries at the end of every measured second"
 	}
 	return fmt.Sprintf("Backlog peaked at %s (%s)", deliveriesOf(most), moment(at))
 }
 
-func inFlightTitle(seconds []*report.Interval) string {
-	most, at, known := highestCount(seconds, func(s *report.Interval) int { return s.InFlight })
+func inFlightTitle(seconds []*runfile.Interval) string {
+	most, at, known := highestCount(seconds, func(s *runfile.Interval) int { return s.InFlight })
 	if !known {
 		return "0 messages waited for an answer at the end of every measured second"
 	}
 	return fmt.Sprintf("Up to %s waited for an answer (%s)", words.Plural(most, "message"), moment(at))
 }
 
-func payloadTitle(seconds []*report.Interval) string {
-	most, at, known := highestCount(seconds, func(s *report.Interval) int { return int(s.ArrivedBytes) })
+func payloadTitle(seconds []*runfile.Interval) string {
+	most, at, known := highestCount(seconds, func(s *runfile.Interval) int { return int(s.ArrivedBytes) })
 	if !known {
 		return "0 kB of payload arrived in the measured seconds"
 	}

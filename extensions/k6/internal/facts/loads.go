@@ -1,7 +1,7 @@
 package facts
 
 import (
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // loads say which load each second of a series was under: seconds of phases with equal rates, or equal concurrencies,
@@ -19,7 +19,7 @@ type loadKey struct {
 }
 
 // newLoads are the loads of the measured seconds t of a run; at is the step of each.
-func newLoads(r *report.Run, at []int) loads {
+func newLoads(r *runfile.Run, at []int) loads {
 	numbers := map[loadKey]int{}
 	var l loads
 	for _, step := range at {
@@ -35,7 +35,7 @@ func newLoads(r *report.Run, at []int) loads {
 }
 
 // keyOf is the load of a step: the profile has its phases in the order of steps.
-func keyOf(r *report.Run, step int) (key loadKey) {
+func keyOf(r *runfile.Run, step int) (key loadKey) {
 	if step >= len(r.Run.Profile.Phases) {
 		return loadKey{ramp: step + 1} // it is not known
 	}

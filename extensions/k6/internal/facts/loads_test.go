@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // oneLoad is that of so many seconds under one load.
@@ -13,7 +13,7 @@ func oneLoad(seconds int) loads { return loads{make([]int, seconds), make([]bool
 
 func TestSecondsOfEqualRatesAreUnderOneLoad(t *testing.T) {
 	t.Parallel()
-	r := &report.Run{Run: report.Identity{Profile: report.Profile{Phases: []report.Phase{
+	r := &runfile.Run{Run: runfile.Identity{Profile: runfile.Profile{Phases: []runfile.Phase{
 		{ArrivalRate: new(100.0)}, {ArrivalRate: new(100.0), RampTo: new(300.0)}, {ArrivalRate: new(300.0)},
 		{ArrivalRate: new(100.0), RampTo: new(100.0)}, {VUs: new(100)},
 	}}}}

@@ -6,20 +6,20 @@ import (
 	"slices"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // losses are the messages that did not arrive, by where they left their way; those of an unknown place come last.
-func losses(r *report.Run) []report.Loss {
-	all := []report.Loss{}
+func losses(r *runfile.Run) []runfile.Loss {
+	all := []runfile.Loss{}
 	rows := r.Facts.Journey.Stages
 	add := func(end ledger.EndCount, n int, at int) {
 		if n == 0 {
 			return
 		}
-		l := report.Loss{End: end.Name, Count: n, Share: float64(n) / float64(max(1, r.Account.Scheduled))}
+		l := runfile.Loss{End: end.Name, Count: n, Share: float64(n) / float64(max(1, r.Account.Scheduled))}
 		if at >= 0 {
 			l.Stage = &rows[at].Name
 		}
@@ -27,27 +27,27 @@ func losses(r *report.Run) []report.Loss {
 	}
 	for _, end := range ledger.MissedEnds() {
 		n, behind := end.Of(r.Account), 0
-		if end.Name == ledger.EndLost.String() && r.Facts.Journey.Source == report.ByStamps {
+		if end.Name == ledger.EndLost.String() && r.Facts.Journey.Source == runfile.ByStamps {
 			behind = min(n, publishedOf(r))
 			add(end, behind, len(rows)-1)
 		}
 		add(end, n-behind, placeOf(end, rows))
 	}
-	place := func(l report.Loss) int {
+	place := func(l runfile.Loss) int {
 		if l.Stage == nil {
 			return len(rows)
 		}
-		return slices.IndexFunc(rows, func(row report.StageRow) bool { return row.Name == *l.Stage })
+		return slices.IndexFunc(rows, func(row runfile.StageRow) bool { return row.Name == *l.Stage })
 	}
-	slices.SortStableFunc(all, func(a, b report.Loss) int { return cmp.Compare(place(a), place(b)) })
+	slices.SortStableFunc(all, func(a, b runfile.Loss) int { return cmp.Compare(place(a), place(b)) })
 	return all
 }
 
 // placeOf is the stage at which messages with an end left their way; -1: the place is unknown. A pipeline's own stages
 // begin and end as ours do. What lies between has a place among them only if it has the same name, or if they are one.
-func placeOf(end ledger.EndCount, rows []report.StageRow) int {
+func placeOf(end ledger.EndCount, rows []runfile.StageRow) int {
 	last := len(rows) - 1
-	if at := slices.IndexFunc(rows, func(row report.StageRow) bool { return row.Name == end.Stage }); at >= 0 {
+	if at := slices.IndexFunc(rows, func(row runfile.StageRow) bool { return row.Name == end.Stage }); at >= 0 {
 		return at
 	}
 	ours := stages.Default()
@@ -62,7 +62,7 @@ func placeOf(end ledger.EndCount, rows []report.StageRow) int {
 
 // publishedOf counts the lost messages that reached another subscriber, among those that are named: they had passed
 // every stage but the last.
-func publishedOf(r *report.Run) (n int) {
+func publishedOf(r *runfile.Run) (n int) {
 	if r.Messages == nil {
 		return 0
 	}
@@ -75,7 +75,7 @@ func publishedOf(r *report.Run) (n int) {
 }
 
 // balance says whether the ends of an account add up to what was scheduled.
-func balance(a report.Account) string {
+func balance(a runfile.Account) string {
 	sum := 0
 	for _, end := range ledger.Ends {
 		sum += end.Of(a)
@@ -94,7 +94,7 @@ func balance(a report.Account) string {
 }
 
 // targets says whether a target stands out; empty: none is listed.
-func targets(r *report.Run) string {
+func targets(r *runfile.Run) string {
 	if r.Targets == nil {
 		return ""
 	}
@@ -102,7 +102,7 @@ func targets(r *report.Run) string {
 	if r.Targets.Others != nil {
 		listed = "listed target"
 	}
-	var slowest *report.Target
+	var slowest *runfile.Target
 	for i := range r.Targets.Rows {
 		t := &r.Targets.Rows[i]
 		if t.Lost > 0 {

@@ -7,11 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // lossesOf are the places of losses by their end; "?" is an unknown place.
-func lossesOf(r *report.Run) map[string]string {
+func lossesOf(r *runfile.Run) map[string]string {
 	Conclude(r, "")
 	places := map[string]string{}
 	for _, l := range r.Facts.Losses {
@@ -24,7 +24,7 @@ func lossesOf(r *report.Run) map[string]string {
 }
 
 // withEach is a golden in which ten messages have each end.
-func withEach(t *testing.T, name string) *report.Run {
+func withEach(t *testing.T, name string) *runfile.Run {
 	t.Helper()
 	r := golden(t, name)
 	a := &r.Account
@@ -43,7 +43,7 @@ func TestTheEndOfALostMessageDoesNotSayWhereItWasLost(t *testing.T) {
 func TestALostMessageThatReachedAnotherSubscriberWasLostAtDelivery(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "failing")
-	r.Messages = &report.Messages{Named: []report.Named{
+	r.Messages = &runfile.Messages{Named: []runfile.Named{
 		{ID: "r.1.1", End: "lost", Delivered: new(1)}, {ID: "r.1.2", End: "lost", Delivered: new(0)},
 	}}
 	Conclude(r, "")

@@ -6,21 +6,21 @@ import (
 	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // meaning is what decided the verdict of a run, in a line.
-func meaning(r *report.Run) string {
+func meaning(r *runfile.Run) string {
 	switch r.Verdict.Result {
-	case report.Pass:
+	case runfile.Pass:
 		return passed(r)
-	case report.Fail:
+	case runfile.Fail:
 		if r.Run.Ended == nil {
 			return failed(r) + ": abortOnFail ended the run"
 		}
 		return failed(r)
-	case report.Invalid:
+	case runfile.Invalid:
 		return undecidedLimits(r)
 	}
 	if r.Run.Ended == nil {
@@ -30,9 +30,9 @@ func meaning(r *report.Run) string {
 }
 
 // passed says what is allowed: a run that passes may have lost messages.
-func passed(r *report.Run) string {
+func passed(r *runfile.Run) string {
 	var allowed []string
-	for _, end := range report.Missed(r.Account) {
+	for _, end := range runfile.Missed(r.Account) {
 		allowed = append(allowed, words.Count(end.N)+" "+end.Name)
 	}
 	if len(allowed) == 0 {
@@ -42,14 +42,14 @@ func passed(r *report.Run) string {
 }
 
 // failed names the broken limits: those of figures by name, then the messages of each end.
-func failed(r *report.Run) string {
+func failed(r *runfile.Run) string {
 	var broken, ends []string
 	for _, rule := range r.Verdict.Rules {
-		if !rule.IsBroken() || rule.Result != report.Fail || rule.Name == "finished" {
+		if !rule.IsBroken() || rule.Result != runfile.Fail || rule.Name == "finished" {
 			continue
 		}
 		end := slices.IndexFunc(ledger.Ends[:], func(e ledger.EndCount) bool { return e.Name == rule.Name })
-		if rule.Name == report.Misdeliveries && rule.Value != nil {
+		if rule.Name == runfile.Misdeliveries && rule.Value != nil {
 			ends = append(ends, deliveriesOf(int(*rule.Value))+" came to a wrong recipient")
 			continue
 		}
@@ -68,7 +68,7 @@ func failed(r *report.Run) string {
 }
 
 // brokenLimit is a broken limit in a few words.
-func brokenLimit(rule report.Rule) string {
+func brokenLimit(rule runfile.Rule) string {
 	switch {
 	case rule.Limit == nil:
 		return cmp.Or(rule.Reason, rule.Label())
@@ -89,7 +89,7 @@ func wereEnded(n int, end string) string {
 }
 
 // undecidedLimits names what the instrument's doubt left open.
-func undecidedLimits(r *report.Run) string {
+func undecidedLimits(r *runfile.Run) string {
 	open := undecidedLabels(r)
 	if len(open) == 0 {
 		return "the measurement was disturbed: do not use these figures"
@@ -98,7 +98,7 @@ func undecidedLimits(r *report.Run) string {
 }
 
 // undecidedLabels are the figures whose limits are undecided.
-func undecidedLabels(r *report.Run) (open []string) {
+func undecidedLabels(r *runfile.Run) (open []string) {
 	for _, rule := range r.Verdict.Rules {
 		if rule.Undecided && !slices.Contains(open, rule.Label()) {
 			open = append(open, rule.Label())

@@ -4,25 +4,25 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // NewMemoryGrowth lists the processes of a run, those that grew most first, unknown ones last. It returns nil without
 // a measured phase.
-func NewMemoryGrowth(r *report.Run) []report.MemoryGrowth {
+func NewMemoryGrowth(r *runfile.Run) []runfile.MemoryGrowth {
 	all, ok := measuredSpan(r.Steps)
 	if !ok {
 		return nil
 	}
 	early, late := quarterOf(all, 2), quarterOf(all, 4)
-	grown := []report.MemoryGrowth{}
+	grown := []runfile.MemoryGrowth{}
 	for _, resource := range r.Resources {
-		g := report.MemoryGrowth{Process: resource.Process}
+		g := runfile.MemoryGrowth{Process: resource.Process}
 		g.Pipeline = g.Process != "host" && !generates(r, g.Process)
 		g.GrewMB, g.Of = grewMB(resource, early, late)
 		grown = append(grown, g)
 	}
-	slices.SortStableFunc(grown, func(a, b report.MemoryGrowth) int {
+	slices.SortStableFunc(grown, func(a, b runfile.MemoryGrowth) int {
 		switch {
 		case a.GrewMB == nil && b.GrewMB == nil:
 			return 0
@@ -38,7 +38,7 @@ func NewMemoryGrowth(r *report.Run) []report.MemoryGrowth {
 
 // MostGrowth is the most that a process of the pipeline has grown, in MB, and 0 if all shrank; nil: one of them, or
 // all, reported no memory.
-func MostGrowth(grown []report.MemoryGrowth) (most *float64) {
+func MostGrowth(grown []runfile.MemoryGrowth) (most *float64) {
 	for _, g := range grown {
 		if !g.Pipeline {
 			continue
@@ -54,7 +54,7 @@ func MostGrowth(grown []report.MemoryGrowth) (most *float64) {
 	return most
 }
 
-func grewMB(resource report.Resource, early, late report.Span) (mb *float64, of string) {
+func grewMB(resource runfile.Resource, early, late runfile.Span) (mb *float64, of string) {
 	gauge := func(name string) (rows []reading) {
 		if resource.Figures == nil {
 			return nil
@@ -70,7 +70,7 @@ func grewMB(resource report.Resource, early, late report.Span) (mb *float64, of 
 		if buffers := grew(gauge("external_mb"), early, late, slices.Min[[]float64]); buffers != nil {
 			*heap += *buffers
 		}
-		return heap, report.Heap
+		return heap, runfile.Heap
 	}
 	var rss []reading
 	for _, row := range resource.Series {
@@ -79,7 +79,7 @@ func grewMB(resource report.Resource, early, late report.Span) (mb *float64, of 
 		}
 	}
 	if mb = grew(rss, early, late, slices.Min[[]float64]); mb != nil {
-		of = report.RSS
+		of = runfile.RSS
 	}
 	return mb, of
 }
@@ -88,8 +88,8 @@ func grewMB(resource report.Resource, early, late report.Span) (mb *float64, of 
 type reading struct{ second, value float64 }
 
 // grew is how much a measure of values grew between two spans; nil: one of them has no value.
-func grew(rows []reading, early, late report.Span, measure func([]float64) float64) *float64 {
-	in := func(span report.Span) (values []float64) {
+func grew(rows []reading, early, late runfile.Span, measure func([]float64) float64) *float64 {
+	in := func(span runfile.Span) (values []float64) {
 		for _, row := range rows {
 			if row.second >= span.FromS && row.second < span.ToS {
 				values = append(values, row.value)

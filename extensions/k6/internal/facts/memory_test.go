@@ -6,12 +6,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // resident is a process with a reading of its resident memory in each second; nil: unknown.
-func resident(name string, from, to int, mb func(t float64) *float64) report.Resource {
-	r := report.Resource{Process: name}
+func resident(name string, from, to int, mb func(t float64) *float64) runfile.Resource {
+	r := runfile.Resource{Process: name}
 	for t := from; t < to; t++ {
 		r.Series = append(r.Series, [3]*float64{new(float64(t)), new(1.0), mb(float64(t))})
 	}
@@ -25,7 +25,7 @@ func line(at, slope float64) func(float64) *float64 {
 }
 
 // soaked is a run of 100 measured seconds.
-func soaked(resources ...report.Resource) *report.Run {
+func soaked(resources ...runfile.Resource) *runfile.Run {
 	r := offered(100)
 	r.Run.Tool.Name = "k6"
 	r.Steps[0].DurationS = 100
@@ -33,7 +33,7 @@ func soaked(resources ...report.Resource) *report.Run {
 	return r
 }
 
-func grownOf(t *testing.T, grown []report.MemoryGrowth, process string) report.MemoryGrowth {
+func grownOf(t *testing.T, grown []runfile.MemoryGrowth, process string) runfile.MemoryGrowth {
 	t.Helper()
 	for _, g := range grown {
 		if g.Process == process {
@@ -41,13 +41,13 @@ func grownOf(t *testing.T, grown []report.MemoryGrowth, process string) report.M
 		}
 	}
 	require.Fail(t, "no process "+process)
-	return report.MemoryGrowth{}
+	return runfile.MemoryGrowth{}
 }
 
 func TestMemoryGrowthIsListedByProcessLargestFirst(t *testing.T) {
 	t.Parallel()
 	collector := resident("collector", 0, 100, line(150, 1))
-	collector.Figures = &report.Figures{T: []int{30, 80}, Gauges: map[string][]*float64{
+	collector.Figures = &runfile.Figures{T: []int{30, 80}, Gauges: map[string][]*float64{
 		"live_heap_mb": {new(44.0), new(45.0)}, "external_mb": {new(20.0), new(22.0)},
 	}}
 	grown := NewMemoryGrowth(soaked(
@@ -71,30 +71,30 @@ func TestMemoryGrowthIsListedByProcessLargestFirst(t *testing.T) {
 func TestTheLiveHeapCountsBeforeResidentMemory(t *testing.T) {
 	t.Parallel()
 	ingest := resident("ingest", 0, 100, line(100, 1))
-	ingest.Figures = &report.Figures{T: []int{30, 80}, Gauges: map[string][]*float64{"live_heap_mb": {new(44.0), nil}}}
+	ingest.Figures = &runfile.Figures{T: []int{30, 80}, Gauges: map[string][]*float64{"live_heap_mb": {new(44.0), nil}}}
 	half := grownOf(t, NewMemoryGrowth(soaked(ingest)), "ingest")
-	assert.Equal(t, report.RSS, half.Of, "the heap of the last quarter is not known")
+	assert.Equal(t, runfile.RSS, half.Of, "the heap of the last quarter is not known")
 	ingest.Figures.Gauges["live_heap_mb"][1] = new(46.0)
 	whole := grownOf(t, NewMemoryGrowth(soaked(ingest)), "ingest")
-	assert.Equal(t, report.Heap, whole.Of)
+	assert.Equal(t, runfile.Heap, whole.Of)
 	assert.InDelta(t, 2, *whole.GrewMB, 1e-9)
 }
 
 func TestQuartersOfMemoryAreThoseOfTheMeasuredTime(t *testing.T) {
 	t.Parallel()
 	run := soaked(resident("ingest", 0, 140, line(0, 1)))
-	run.Steps = []report.Step{{DurationS: 40}, {StartS: 40, DurationS: 40, Measured: true},
+	run.Steps = []runfile.Step{{DurationS: 40}, {StartS: 40, DurationS: 40, Measured: true},
 		{StartS: 80, DurationS: 60, Measured: true}}
 	assert.InDelta(t, 50, *NewMemoryGrowth(run)[0].GrewMB, 1e-9, "from second 65 to 115")
-	assert.Nil(t, NewMemoryGrowth(&report.Run{}))
+	assert.Nil(t, NewMemoryGrowth(&runfile.Run{}))
 }
 
 func TestTheMostThatAProcessOfThePipelineHasGrown(t *testing.T) {
 	t.Parallel()
-	most := func(resources ...report.Resource) *float64 { return MostGrowth(NewMemoryGrowth(soaked(resources...))) }
+	most := func(resources ...runfile.Resource) *float64 { return MostGrowth(NewMemoryGrowth(soaked(resources...))) }
 	leak, shrinks := resident("ingest", 0, 100, line(50, 1)), resident("relay-1", 0, 100, line(90, -0.1))
 	host, k6 := resident("host", 0, 100, line(0, 9)), resident("k6", 0, 100, line(0, 9))
-	silent := func(name string) report.Resource { return resident(name, 0, 0, nil) }
+	silent := func(name string) runfile.Resource { return resident(name, 0, 0, nil) }
 	assert.InDelta(t, 50, *most(leak, shrinks, host, k6), 1e-9)
 	assert.InDelta(t, 0, *most(shrinks, host), 1e-9, "what shrinks does not make up for what grows")
 	assert.InDelta(t, 50, *most(leak, silent("host")), 1e-9)
@@ -108,6 +108,6 @@ func TestEachGeneratorOfAMergedRunIsNoneOfThePipeline(t *testing.T) {
 	t.Parallel()
 	run := soaked(resident("k6-2", 0, 100, line(0, 9)), resident("recorder", 0, 100, line(0, 9)),
 		resident("ingest", 0, 100, flat(70)))
-	run.Generators = []report.Part{{Number: 1}, {Number: 2}}
+	run.Generators = []runfile.Part{{Number: 1}, {Number: 2}}
 	assert.InDelta(t, 0, *MostGrowth(NewMemoryGrowth(run)), 1e-9)
 }

@@ -3,7 +3,7 @@ package facts
 import (
 	"strings"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
@@ -11,12 +11,12 @@ import (
 const shareLeast = 0.01
 
 // notArrived is what did not arrive of a run's messages; nil: everything did, or may still.
-func notArrived(r *report.Run) *report.NotArrived {
-	ends := report.Missed(r.Account)
+func notArrived(r *runfile.Run) *runfile.NotArrived {
+	ends := runfile.Missed(r.Account)
 	if len(ends) == 0 || r.Account.Scheduled == 0 {
 		return nil
 	}
-	found := &report.NotArrived{}
+	found := &runfile.NotArrived{}
 	texts := make([]string, len(ends))
 	for i, end := range ends {
 		found.Messages += end.N

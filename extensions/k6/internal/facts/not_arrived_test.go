@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // Regression: the history said "lost 0" of a run that refused 61 % of its messages.
@@ -22,12 +22,12 @@ func TestWhatDidNotArriveIsSaidByItsEnd(t *testing.T) {
 
 func TestFewMissingMessagesAreCounted(t *testing.T) {
 	t.Parallel()
-	r := &report.Run{Account: report.Account{Scheduled: 1000, Arrived: 397, DeadLettered: 3, Rejected: 600}}
-	assert.Equal(t, &report.NotArrived{Messages: 603, Share: 0.603, Text: "60 % rejected, 3 dead-lettered"}, notArrived(r))
+	r := &runfile.Run{Account: runfile.Account{Scheduled: 1000, Arrived: 397, DeadLettered: 3, Rejected: 600}}
+	assert.Equal(t, &runfile.NotArrived{Messages: 603, Share: 0.603, Text: "60 % rejected, 3 dead-lettered"}, notArrived(r))
 }
 
 func TestNothingIsMissingOfARunWhoseMessagesArrivedOrMayStill(t *testing.T) {
 	t.Parallel()
-	assert.Nil(t, notArrived(&report.Run{Account: report.Account{Scheduled: 10, Arrived: 8, Pending: 2}}))
-	assert.Nil(t, notArrived(&report.Run{}))
+	assert.Nil(t, notArrived(&runfile.Run{Account: runfile.Account{Scheduled: 10, Arrived: 8, Pending: 2}}))
+	assert.Nil(t, notArrived(&runfile.Run{}))
 }

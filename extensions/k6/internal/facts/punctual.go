@@ -8,7 +8,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // Overtaking is how many times the largest lateness of its busy period a message may arrive later for it. A punctual
@@ -23,7 +23,7 @@ const busyLeast = 2
 
 // LatestMS is the largest lateness of any request of a run, ms. known is false where a second does not have it: the
 // closed model, or a merged run without it.
-func LatestMS(r *report.Run) (most float64, known bool) {
+func LatestMS(r *runfile.Run) (most float64, known bool) {
 	for i := range r.Timeline {
 		switch s := &r.Timeline[i]; {
 		case s.LateMaxMS != nil:
@@ -37,7 +37,7 @@ func LatestMS(r *report.Run) (most float64, known bool) {
 
 // busyLateness is for each second of the timeline the largest lateness, ms, of what was due in the busy period of its
 // messages: that second, busyLeast seconds before it, and as many before these as had messages under way for a second.
-func busyLateness(timeline []report.Interval) []float64 {
+func busyLateness(timeline []runfile.Interval) []float64 {
 	late, busy := make([]float64, len(timeline)), make([]float64, len(timeline))
 	for i := range timeline {
 		if own := timeline[i].LateMaxMS; own != nil {
@@ -59,7 +59,7 @@ func busyLateness(timeline []report.Interval) []float64 {
 }
 
 // slowestMS is the arrival latency of the slowest delivery that was due in a second, at most.
-func slowestMS(s *report.Interval) float64 {
+func slowestMS(s *runfile.Interval) float64 {
 	if len(s.DueBins) < 2 {
 		return 0
 	}
@@ -91,7 +91,7 @@ const tolerancesTried = 24
 
 // NewPunctual returns the lower readings of a run; nil where the lateness is not known. wait is how long arrivals may
 // have been unread, ms.
-func NewPunctual(r *report.Run, wait float64) *Punctual {
+func NewPunctual(r *runfile.Run, wait float64) *Punctual {
 	most, known := LatestMS(r)
 	if !known {
 		return nil
@@ -142,7 +142,7 @@ func (t *tolerance) unknownFrom(ms float64) (n int64) {
 
 // barsOf are the measured deliveries by falling latency, each counted at the lower end of its bar: of the histogram,
 // or else of the bins.
-func barsOf(r *report.Run) (bars []bar) {
+func barsOf(r *runfile.Run) (bars []bar) {
 	if text := r.Latency.Arrival.Histogram; text != nil {
 		if h, err := hdrhistogram.Decode([]byte(*text)); err == nil {
 			for _, b := range h.Distribution() {

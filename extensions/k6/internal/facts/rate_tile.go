@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // rateTile is the rate that was held with the p99 at that rate; without a limit what the busiest phase carried.
-func rateTile(r *report.Run, of scope, best held) report.Tile {
-	tile := report.Tile{Name: "Rate", Text: none}
+func rateTile(r *runfile.Run, of scope, best held) runfile.Tile {
+	tile := runfile.Tile{Name: "Rate", Text: none}
 	if why := unknownRate(r); why != "" {
 		tile.Note = why
 		return tile
@@ -20,10 +20,10 @@ func rateTile(r *report.Run, of scope, best held) report.Tile {
 	case of.step != nil:
 		tile.Note = "accepted and arrived " + of.about
 		return withRate(tile, of.step.CarriedPerS, "mean of the step")
-	case r.Run.Model == report.Closed && held != nil && *held > 0:
+	case r.Run.Model == runfile.Closed && held != nil && *held > 0:
 		tile.Note = fmt.Sprintf("accepted and arrived, with p99 %s ms", words.MS(best.p99))
 		return withRate(tile, *held, "mean of the phase")
-	case r.Run.Model == report.Closed && held != nil:
+	case r.Run.Model == runfile.Closed && held != nil:
 		tile.Note = "no phase had p99 below " + words.Figure(limit) + " ms"
 		return tile
 	case held != nil && *held > 0 && best.p99 != nil && best.exact:
@@ -36,7 +36,7 @@ func rateTile(r *report.Run, of scope, best held) report.Tile {
 		tile.Note = fmt.Sprintf("none was held for %d s with p99 below %s ms", heldSeconds, words.Figure(limit))
 		return tile
 	}
-	var most *report.Step
+	var most *runfile.Step
 	for i := range r.Steps {
 		if s := &r.Steps[i]; s.Measured && (most == nil || s.CarriedPerS > most.CarriedPerS) {
 			most = s
@@ -50,20 +50,20 @@ func rateTile(r *report.Run, of scope, best held) report.Tile {
 	return withRate(tile, most.CarriedPerS, "mean of the phase")
 }
 
-func withRate(tile report.Tile, perS float64, estimator string) report.Tile {
+func withRate(tile runfile.Tile, perS float64, estimator string) runfile.Tile {
 	tile.Value, tile.Estimator = &perS, estimator
 	tile.Text, tile.Unit, _ = strings.Cut(words.PerSecond(perS), " ")
 	return tile
 }
 
 // unknownRate says why a run claims no rate; empty: it may.
-func unknownRate(r *report.Run) string {
+func unknownRate(r *runfile.Run) string {
 	switch {
 	case r.Run.Ended == nil:
 		return "not given: the run did not end"
-	case r.Verdict.Result == report.Incomplete:
+	case r.Verdict.Result == runfile.Incomplete:
 		return "not given: a limit was not judged, or a part is missing"
-	case r.Verdict.Result != report.Invalid:
+	case r.Verdict.Result != runfile.Invalid:
 		return ""
 	}
 	if open := undecidedLabels(r); len(open) > 0 {

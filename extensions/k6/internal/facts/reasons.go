@@ -4,13 +4,13 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 var countedEnd = regexp.MustCompile(`^(\S+): ([\d,]+)(?: of [\d,]+)? messages?$`)
 
 // furtherReasons are the reasons of the verdict that the answer's sentence does not hold already.
-func furtherReasons(r *report.Run) []string {
+func furtherReasons(r *runfile.Run) []string {
 	further := []string{}
 	sentence := strings.ToLower(r.Answer.Sentence)
 	for _, reason := range r.Verdict.Reasons {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 func TestAReasonThatTheAnswerHoldsIsNotRepeated(t *testing.T) {
@@ -24,7 +24,7 @@ func TestAReasonThatTheAnswerHoldsIsNotRepeated(t *testing.T) {
 			[]string{}},
 		{"", nil, []string{}},
 	} {
-		r := &report.Run{Verdict: report.Verdict{Reasons: c.reasons}, Answer: report.Answer{Sentence: c.answer}}
+		r := &runfile.Run{Verdict: runfile.Verdict{Reasons: c.reasons}, Answer: runfile.Answer{Sentence: c.answer}}
 		assert.Equal(t, c.further, furtherReasons(r), c.answer)
 	}
 }

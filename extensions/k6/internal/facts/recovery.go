@@ -5,27 +5,27 @@ import (
 	"math"
 	"strings"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // Recover is the recovery of a run with a burst: the one phase with at least twice the rate of both phases beside it.
 // factor is how many times the p99 before the burst is back to normal. Recover returns nil if the run has no burst, or
 // no second after its start.
-func Recover(r *report.Run, factor float64) *report.Recovery { return recoverFrom(r, factor, 0) }
+func Recover(r *runfile.Run, factor float64) *runfile.Recovery { return recoverFrom(r, factor, 0) }
 
 // LongestS is the longest time that a metric of the recovery can be, s: a generator that was late before the burst made
 // a backlog and a p99 normal that are not. is reports whether the metric is one of them.
-func LongestS(r *report.Run, metric string) (s float64, is bool) {
+func LongestS(r *runfile.Run, metric string) (s float64, is bool) {
 	late := 0.0
 	if b := burstOf(r); b != nil {
-		for _, s := range secondsIn(r.Timeline, report.Span{ToS: b.step.StartS}) {
+		for _, s := range secondsIn(r.Timeline, runfile.Span{ToS: b.step.StartS}) {
 			if s.LateMaxMS != nil {
 				late = max(late, *s.LateMaxMS)
 			}
 		}
 	}
 	var time *float64
-	switch found := cmp.Or(recoverFrom(r, backFactorOf(r), Overtaking*late), &report.Recovery{}); {
+	switch found := cmp.Or(recoverFrom(r, backFactorOf(r), Overtaking*late), &runfile.Recovery{}); {
 	case strings.HasPrefix(metric, drainRule):
 		time = found.DrainedS
 	case strings.HasPrefix(metric, backRule):
@@ -40,14 +40,14 @@ func LongestS(r *report.Run, metric string) (s float64, is bool) {
 }
 
 // recoverFrom is Recover, where messages before the burst may have arrived late by so much (ms).
-func recoverFrom(r *report.Run, factor, late float64) *report.Recovery {
+func recoverFrom(r *runfile.Run, factor, late float64) *runfile.Recovery {
 	b := burstOf(r)
 	if b == nil {
 		return nil
 	}
 	during := spanOf(b.step)
-	found := &report.Recovery{Phase: b.step.Name, PeakBacklog: -1, BackFactor: factor, Arrived99S: b.step.Arrived99S}
-	for _, s := range secondsIn(r.Timeline, report.Span{FromS: during.FromS, ToS: math.Inf(1)}) {
+	found := &runfile.Recovery{Phase: b.step.Name, PeakBacklog: -1, BackFactor: factor, Arrived99S: b.step.Arrived99S}
+	for _, s := range secondsIn(r.Timeline, runfile.Span{FromS: during.FromS, ToS: math.Inf(1)}) {
 		if s.Backlog > found.PeakBacklog {
 			found.PeakBacklog, found.PeakS = s.Backlog, float64(s.T)
 		}
@@ -75,7 +75,7 @@ func recoverFrom(r *report.Run, factor, late float64) *report.Recovery {
 
 // drained is the time from the end of a burst (s) to the end of the first second from which on the backlog stays at or
 // below a limit; nil: it does not.
-func drained(timeline []report.Interval, end float64, limit int) (s *float64) {
+func drained(timeline []runfile.Interval, end float64, limit int) (s *float64) {
 	for i := range timeline {
 		switch since := float64(timeline[i].T+1) - end; {
 		case since < 0:
@@ -90,7 +90,7 @@ func drained(timeline []report.Interval, end float64, limit int) (s *float64) {
 
 // worstP99 is the highest p99 of seconds with enough deliveries, in ms. At a low rate no second has as many: few is
 // true, and it is the largest latency. The first second counts only if it is the only one.
-func worstP99(seconds []*report.Interval) (worst *float64, few bool) {
+func worstP99(seconds []*runfile.Interval) (worst *float64, few bool) {
 	if len(seconds) > 1 {
 		seconds = seconds[1:]
 	}
@@ -112,7 +112,7 @@ func worstP99(seconds []*report.Interval) (worst *float64, few bool) {
 // back is the time from the end of a burst (s) to the start of the first second from which on each second of a phase is
 // within a limit (ms); nil: the last one is not, or no second has enough deliveries to show it. few says that the limit
 // is of seconds with few deliveries.
-func back(timeline []report.Interval, end, limit float64, few bool) (s *float64) {
+func back(timeline []runfile.Interval, end, limit float64, few bool) (s *float64) {
 	for i := range timeline {
 		second := &timeline[i]
 		since := float64(second.T) - end
@@ -133,7 +133,7 @@ func back(timeline []report.Interval, end, limit float64, few bool) (s *float64)
 // within reports whether the p99 of a second is within a limit (ms). It is not known of a second with fewer than a
 // hundred deliveries, unless the slowest of them, or a second without one while deliveries are owed, shows that the
 // pipeline is not back. Beside few deliveries before the burst, the slowest one also shows that it is.
-func within(s *report.Interval, limit float64, few bool) (normal, known bool) {
+func within(s *runfile.Interval, limit float64, few bool) (normal, known bool) {
 	if p99 := s.Arrival.P99OrNil(); p99 != nil {
 		return *p99 <= limit, true
 	}

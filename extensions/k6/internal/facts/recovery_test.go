@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // second is a row of a timeline: the backlog at its end, its deliveries, and their p99, which is their maximum too.
@@ -18,10 +18,10 @@ type second struct {
 }
 
 // bursting is a run of a burst of a second from second 2 on, and four seconds after it; further rows have no phase.
-func bursting(rows ...second) *report.Run {
-	r := &report.Run{Run: report.Identity{Model: report.Open}}
+func bursting(rows ...second) *runfile.Run {
+	r := &runfile.Run{Run: runfile.Identity{Model: runfile.Open}}
 	start := 0.0
-	for _, s := range []report.Step{
+	for _, s := range []runfile.Step{
 		{Name: "before", DurationS: 2, ScheduledPerS: 200},
 		{Name: "spike", DurationS: 1, ScheduledPerS: 4000, Arrived99S: new(3.5)},
 		{Name: "after", DurationS: 5, ScheduledPerS: 200},
@@ -31,14 +31,14 @@ func bursting(rows ...second) *report.Run {
 		r.Steps = append(r.Steps, s)
 	}
 	for t, row := range rows {
-		i := report.Interval{T: t, Backlog: row.backlog}
+		i := runfile.Interval{T: t, Backlog: row.backlog}
 		for j := range r.Steps {
 			if s := &r.Steps[j]; float64(t) >= s.StartS && float64(t) < s.StartS+s.DurationS {
 				i.Phase = &s.Name
 			}
 		}
 		if row.count > 0 {
-			i.Arrival = &report.Quantiles{Count: row.count, P99: &row.p99, Max: row.p99}
+			i.Arrival = &runfile.Quantiles{Count: row.count, P99: &row.p99, Max: row.p99}
 		}
 		r.Timeline = append(r.Timeline, i)
 	}
@@ -173,6 +173,6 @@ func TestARecoveryTakesLongerThanItSeemsWhereTheGeneratorWasLateBeforeTheBurst(t
 		back, _ := LongestS(r, backRule)
 		assert.Equal(t, [2]float64{c.drain, c.back}, [2]float64{drain, back}, "late by %v ms", c.late)
 	}
-	_, is := LongestS(bursting(usual()...), report.P99Rule)
+	_, is := LongestS(bursting(usual()...), runfile.P99Rule)
 	assert.False(t, is)
 }

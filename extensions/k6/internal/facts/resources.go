@@ -4,17 +4,17 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // hostUse is what the host had left; nil: its figures are not known.
-func hostUse(r *report.Run) *report.HostUse {
+func hostUse(r *runfile.Run) *runfile.HostUse {
 	figures := host(r)
 	if figures == nil {
 		return nil
 	}
 	idle, switches := present(figures.Gauges["id"]), present(figures.Gauges["cs"])
-	use := &report.HostUse{
+	use := &runfile.HostUse{
 		IdleMeanPercent: meanOf(idle), IdleLeastPercent: extreme(idle, slices.Min),
 		SwitchesMaxPerS: extreme(switches, slices.Max),
 		Swapped:         swapped(figures),
@@ -27,7 +27,7 @@ func hostUse(r *report.Run) *report.HostUse {
 
 // hypervisor is how much of the pipeline's host its hypervisor took: the generator's figure where they share a host,
 // and otherwise what that host reported. known is false where neither is there.
-func hypervisor(r *report.Run, figures *report.Figures) (mean, worst float64, known bool) {
+func hypervisor(r *runfile.Run, figures *runfile.Figures) (mean, worst float64, known bool) {
 	if mean, worst, known = Steal(r); known && sharesHost(r) {
 		return mean, worst, true
 	}
@@ -36,14 +36,14 @@ func hypervisor(r *report.Run, figures *report.Figures) (mean, worst float64, kn
 }
 
 // swapped reports whether a host moved memory to a disk or from it.
-func swapped(figures *report.Figures) bool {
+func swapped(figures *runfile.Figures) bool {
 	return slices.ContainsFunc(append(present(figures.Gauges["si"]), present(figures.Gauges["so"])...),
 		func(v float64) bool { return v > 0 })
 }
 
 // resources are the processes that used most, and the totals of all figures.
-func resources(r *report.Run) report.Resources {
-	all := report.Resources{Totals: []report.Totals{}}
+func resources(r *runfile.Run) runfile.Resources {
+	all := runfile.Resources{Totals: []runfile.Totals{}}
 	for _, resource := range r.Resources {
 		if resource.Process != "host" && len(resource.Series) > 0 { // beside the host's no process would be seen
 			all.MostCPU = moreOf(all.MostCPU, resource.Process, resource.CPUPercent.Max)
@@ -55,23 +55,23 @@ func resources(r *report.Run) report.Resources {
 		for _, name := range slices.Sorted(maps.Keys(resource.Figures.Counts)) {
 			values := present(resource.Figures.Counts[name])
 			sum := sumOf(values)
-			all.Totals = append(all.Totals, report.Totals{Process: resource.Process, Name: name, Sum: &sum,
+			all.Totals = append(all.Totals, runfile.Totals{Process: resource.Process, Name: name, Sum: &sum,
 				Max: extreme(values, slices.Max)})
 		}
 		for _, name := range slices.Sorted(maps.Keys(resource.Figures.Gauges)) {
 			values := present(resource.Figures.Gauges[name])
-			all.Totals = append(all.Totals, report.Totals{Process: resource.Process, Name: name, Mean: meanOf(values),
+			all.Totals = append(all.Totals, runfile.Totals{Process: resource.Process, Name: name, Mean: meanOf(values),
 				Max: extreme(values, slices.Max)})
 		}
 	}
 	return all
 }
 
-func moreOf(most *report.Used, process string, used *float64) *report.Used {
+func moreOf(most *runfile.Used, process string, used *float64) *runfile.Used {
 	if used == nil || most != nil && *used <= most.Max {
 		return most
 	}
-	return &report.Used{Process: process, Max: *used}
+	return &runfile.Used{Process: process, Max: *used}
 }
 
 // meanOf is a mean; nil: there are no values.

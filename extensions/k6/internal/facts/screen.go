@@ -3,19 +3,19 @@ package facts
 import (
 	"time"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // backFactor is how many times the p99 before a burst is back to normal, unless the script says otherwise.
 const backFactor = 2
 
 // screen sets what reports show first: tiles, titles of charts, and what these are made of. best is the held rate.
-func screen(r *report.Run, best held) {
+func screen(r *runfile.Run, best held) {
 	r.Facts.Shape, r.Facts.Reasons = ShapeOf(r), furtherReasons(r)
-	f := report.FirstScreen{DurationS: durationS(r), Recovery: r.Facts.Recovery, Phases: phases(r)}
+	f := runfile.FirstScreen{DurationS: durationS(r), Recovery: r.Facts.Recovery, Phases: phases(r)}
 	if r.Account.Balanced {
 		f.USL, f.ByLoad, f.SlowerRequests = NewUSL(r.Steps), byLoad(r), slowerRequests(r)
-		if r.Facts.Shape != report.SweepShape { // an interval of all steps is that of none
+		if r.Facts.Shape != runfile.SweepShape { // an interval of all steps is that of none
 			f.P99Interval = NewInterval(r)
 		}
 	}
@@ -24,7 +24,7 @@ func screen(r *report.Run, best held) {
 }
 
 // durationS is the time from start to end of a run; nil: it has not ended.
-func durationS(r *report.Run) *float64 {
+func durationS(r *runfile.Run) *float64 {
 	if r.Run.Ended == nil {
 		return nil
 	}
@@ -40,8 +40,8 @@ func durationS(r *report.Run) *float64 {
 }
 
 // phases are the facts of each step.
-func phases(r *report.Run) []report.PhaseFacts {
-	all := make([]report.PhaseFacts, len(r.Steps))
+func phases(r *runfile.Run) []runfile.PhaseFacts {
+	all := make([]runfile.PhaseFacts, len(r.Steps))
 	for i := range r.Steps {
 		s, one := &r.Steps[i], &all[i]
 		if s.DurationS > 0 {
@@ -62,7 +62,7 @@ func phases(r *report.Run) []report.PhaseFacts {
 }
 
 // slowerRequests says why requests may take longer than arrivals, where they do.
-func slowerRequests(r *report.Run) string {
+func slowerRequests(r *runfile.Run) string {
 	of := scopeOf(r)
 	arrival, http := of.Arrival.At(99), of.HTTP.At(99)
 	if arrival == nil || http == nil || *http <= *arrival || r.Run.RequestProtocol() != "HTTP" ||

@@ -3,7 +3,7 @@ package facts
 import (
 	"math"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 const (
@@ -13,14 +13,14 @@ const (
 )
 
 // ShapeOf is the shape of a run's load, which says what its first question is.
-func ShapeOf(r *report.Run) string {
+func ShapeOf(r *runfile.Run) string {
 	switch {
-	case report.Sweeps(r.Steps):
-		return report.SweepShape
-	case r.Run.Model == report.Closed:
-		return report.OtherShape
+	case runfile.Sweeps(r.Steps):
+		return runfile.SweepShape
+	case r.Run.Model == runfile.Closed:
+		return runfile.OtherShape
 	case burstOf(r) != nil:
-		return report.SpikeShape
+		return runfile.SpikeShape
 	}
 	phases, least, most := 0, math.Inf(1), 0.0
 	for _, s := range r.Steps {
@@ -30,17 +30,17 @@ func ShapeOf(r *report.Run) string {
 		}
 	}
 	if phases >= steadyPhases && least > 0 && most < least*(1+steadyWithin) {
-		return report.SteadyShape
+		return runfile.SteadyShape
 	}
-	return report.OtherShape
+	return runfile.OtherShape
 }
 
 // burst is the phase with more than the phases beside it.
-type burst struct{ before, step *report.Step }
+type burst struct{ before, step *runfile.Step }
 
 // burstOf is the one burst of an open load; nil: there is none, or there are several.
-func burstOf(r *report.Run) (found *burst) {
-	if r.Run.Model == report.Closed {
+func burstOf(r *runfile.Run) (found *burst) {
+	if r.Run.Model == runfile.Closed {
 		return nil
 	}
 	for i := 1; i < len(r.Steps)-1; i++ {

@@ -6,14 +6,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // offered is an open run with a measured step of ten seconds for each rate.
-func offered(rates ...float64) *report.Run {
-	r := &report.Run{Run: report.Identity{Model: report.Open}}
+func offered(rates ...float64) *runfile.Run {
+	r := &runfile.Run{Run: runfile.Identity{Model: runfile.Open}}
 	for i, rate := range rates {
-		r.Steps = append(r.Steps, report.Step{StartS: float64(10 * i), DurationS: 10, ScheduledPerS: rate, Measured: true})
+		r.Steps = append(r.Steps, runfile.Step{StartS: float64(10 * i), DurationS: 10, ScheduledPerS: rate, Measured: true})
 	}
 	return r
 }
@@ -21,9 +21,9 @@ func offered(rates ...float64) *report.Run {
 func TestTheShapeOfEachGolden(t *testing.T) {
 	t.Parallel()
 	for name, shape := range map[string]string{
-		"closed": report.SweepShape, "spike": report.SpikeShape, "soak": report.SteadyShape,
-		"passing": report.OtherShape, "capacity": report.OtherShape, "fixed": report.OtherShape,
-		"started": report.OtherShape,
+		"closed": runfile.SweepShape, "spike": runfile.SpikeShape, "soak": runfile.SteadyShape,
+		"passing": runfile.OtherShape, "capacity": runfile.OtherShape, "fixed": runfile.OtherShape,
+		"started": runfile.OtherShape,
 	} {
 		assert.Equal(t, shape, ShapeOf(golden(t, name)), name)
 	}
@@ -47,8 +47,8 @@ func TestABurstHasTwiceTheRateOfBothPhasesBesideIt(t *testing.T) {
 func TestALoadIsSteadyIfThreeMeasuredPhasesHaveOneRate(t *testing.T) {
 	t.Parallel()
 	for shape, rates := range map[string][][]float64{
-		report.SteadyShape: {{100, 100, 100}, {100, 104, 101}},
-		report.OtherShape:  {{100, 100}, {100, 105, 100}, {0, 0, 0}, {}},
+		runfile.SteadyShape: {{100, 100, 100}, {100, 104, 101}},
+		runfile.OtherShape:  {{100, 100}, {100, 105, 100}, {0, 0, 0}, {}},
 	} {
 		for _, r := range rates {
 			assert.Equal(t, shape, ShapeOf(offered(r...)), r)
@@ -56,14 +56,14 @@ func TestALoadIsSteadyIfThreeMeasuredPhasesHaveOneRate(t *testing.T) {
 	}
 	warm := offered(10, 100, 100, 100)
 	warm.Steps[0].Measured = false
-	assert.Equal(t, report.SteadyShape, ShapeOf(warm), "the rate of the warm-up does not count")
+	assert.Equal(t, runfile.SteadyShape, ShapeOf(warm), "the rate of the warm-up does not count")
 }
 
 func TestAClosedLoadIsASweepOrOfNoShape(t *testing.T) {
 	t.Parallel()
 	r := offered(100, 4000, 100)
-	r.Run.Model = report.Closed
-	assert.Equal(t, report.OtherShape, ShapeOf(r))
+	r.Run.Model = runfile.Closed
+	assert.Equal(t, runfile.OtherShape, ShapeOf(r))
 	r.Steps = sweep([2]float64{1, 10}, [2]float64{2, 20})
-	assert.Equal(t, report.SweepShape, ShapeOf(r))
+	assert.Equal(t, runfile.SweepShape, ShapeOf(r))
 }

@@ -3,12 +3,12 @@ package facts
 import (
 	"math"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // measuredSpan is the span from the start of the first measured step to the end of the last one; ok is false without
 // one.
-func measuredSpan(steps []report.Step) (all report.Span, ok bool) {
+func measuredSpan(steps []runfile.Step) (all runfile.Span, ok bool) {
 	for _, s := range steps {
 		if !s.Measured {
 			continue
@@ -23,7 +23,7 @@ func measuredSpan(steps []report.Step) (all report.Span, ok bool) {
 
 // plannedSpan is measuredSpan of the phases of the open model, each of which begins where the one before ends. last
 // reports whether the last phase is a measured one.
-func plannedSpan(phases []report.Phase) (all report.Span, last, ok bool) {
+func plannedSpan(phases []runfile.Phase) (all runfile.Span, last, ok bool) {
 	start := 0.0
 	for _, p := range phases {
 		last = p.Measured
@@ -39,7 +39,7 @@ func plannedSpan(phases []report.Phase) (all report.Span, last, ok bool) {
 }
 
 // measuredPhases are the measured ones of the planned phases.
-func measuredPhases(phases []report.Phase) (measured []report.Phase) {
+func measuredPhases(phases []runfile.Phase) (measured []runfile.Phase) {
 	for _, p := range phases {
 		if p.Measured {
 			measured = append(measured, p)
@@ -49,7 +49,7 @@ func measuredPhases(phases []report.Phase) (measured []report.Phase) {
 }
 
 // steadyRate reports whether phases of the open model stay at one rate (requests/s) above 0.
-func steadyRate(phases []report.Phase) bool {
+func steadyRate(phases []runfile.Phase) bool {
 	least, most := math.Inf(1), 0.0
 	for _, p := range phases {
 		if p.ArrivalRate == nil {
@@ -64,13 +64,13 @@ func steadyRate(phases []report.Phase) bool {
 }
 
 // quarterOf is the n-th quarter of a span, 1 to 4.
-func quarterOf(all report.Span, n int) report.Span {
+func quarterOf(all runfile.Span, n int) runfile.Span {
 	length := (all.ToS - all.FromS) / 4
-	return report.Span{FromS: all.FromS + length*float64(n-1), ToS: all.FromS + length*float64(n)}
+	return runfile.Span{FromS: all.FromS + length*float64(n-1), ToS: all.FromS + length*float64(n)}
 }
 
 // secondsIn are the seconds of a timeline that lie in a span as a whole.
-func secondsIn(timeline []report.Interval, span report.Span) (inside []*report.Interval) {
+func secondsIn(timeline []runfile.Interval, span runfile.Span) (inside []*runfile.Interval) {
 	for i := range timeline {
 		if s := &timeline[i]; float64(s.T) >= span.FromS && float64(s.T+1) <= span.ToS {
 			inside = append(inside, s)
@@ -79,8 +79,8 @@ func secondsIn(timeline []report.Interval, span report.Span) (inside []*report.I
 	return inside
 }
 
-func spanOf(s *report.Step) report.Span {
-	return report.Span{FromS: s.StartS, ToS: s.StartS + s.DurationS}
+func spanOf(s *runfile.Step) runfile.Span {
+	return runfile.Span{FromS: s.StartS, ToS: s.StartS + s.DurationS}
 }
 
 // measuredEnough is the share of a second that lies in measured phases. A step of a closed load begins some ms after
@@ -88,7 +88,7 @@ func spanOf(s *report.Step) report.Span {
 const measuredEnough = 0.9
 
 // measuredSeconds are the seconds of a run that lie in measured phases, ascending.
-func measuredSeconds(r *report.Run) (seconds []*report.Interval) {
+func measuredSeconds(r *runfile.Run) (seconds []*runfile.Interval) {
 	for i := range r.Timeline {
 		if s := &r.Timeline[i]; measuredStep(r, s) >= 0 {
 			seconds = append(seconds, s)
@@ -98,7 +98,7 @@ func measuredSeconds(r *report.Run) (seconds []*report.Interval) {
 }
 
 // measuredStep is the index of the step with the largest part of a second; −1: it does not lie in measured phases.
-func measuredStep(r *report.Run, s *report.Interval) int {
+func measuredStep(r *runfile.Run, s *runfile.Interval) int {
 	share, step, most := 0.0, -1, 0.0
 	for i := range r.Steps {
 		span := spanOf(&r.Steps[i])
@@ -118,7 +118,7 @@ func measuredStep(r *report.Run, s *report.Interval) int {
 
 // arrivalSeconds are the seconds in which deliveries of measured phases arrive: those of the phases, and of the drain
 // after the last one. They have no delivery of a warm-up.
-func arrivalSeconds(r *report.Run) []*report.Interval {
+func arrivalSeconds(r *runfile.Run) []*runfile.Interval {
 	seconds := measuredSeconds(r)
 	if len(r.Steps) == 0 || !r.Steps[len(r.Steps)-1].Measured {
 		return seconds

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
-func latencyByVUsTitle(found turning, steps []report.Step) string {
+func latencyByVUsTitle(found turning, steps []runfile.Step) string {
 	knee := found.knee
 	p50 := func(vus int) string {
 		for _, s := range steps {
@@ -39,7 +39,7 @@ func latencyByVUsTitle(found turning, steps []report.Step) string {
 		p50(knee.Next), words.Count(knee.Next), grew)
 }
 
-func throughputByVUsTitle(steps []report.Step) string {
+func throughputByVUsTitle(steps []runfile.Step) string {
 	best := &steps[0]
 	for i := range steps {
 		if steps[i].CarriedPerS > best.CarriedPerS {
@@ -51,7 +51,7 @@ func throughputByVUsTitle(steps []report.Step) string {
 }
 
 // uslNote is about the fit to the rates of a sweep, which is drawn only if it explains enough.
-func uslNote(steps []report.Step) string {
+func uslNote(steps []runfile.Step) string {
 	u := sweepFit(steps)
 	switch {
 	case u == nil:

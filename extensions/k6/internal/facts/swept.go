@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // swept is the answer of a sweep of concurrency: the knee, and the highest rate within the limit.
-func swept(r *report.Run, best held, known bool) string {
-	steps := report.SweepSteps(r.Steps)
+func swept(r *runfile.Run, best held, known bool) string {
+	steps := runfile.SweepSteps(r.Steps)
 	s := fmt.Sprintf("No knee up to %s: arrival p50 did not take off.", words.Plural(*steps[len(steps)-1].VUs, "VU"))
 	switch why := turningOf(r).why; {
 	case r.Knee != nil:
@@ -39,7 +39,7 @@ func swept(r *report.Run, best held, known bool) string {
 }
 
 // kneeSentence describes the knee of a sweep, and the rate there.
-func kneeSentence(k *report.Knee, steps []report.Step) string {
+func kneeSentence(k *runfile.Knee, steps []runfile.Step) string {
 	grew := ""
 	if k.VUs == 0 {
 		if k.Stage != "" {
@@ -51,7 +51,7 @@ func kneeSentence(k *report.Knee, steps []report.Step) string {
 	if k.Stage != "" {
 		grew = "; " + k.Stage + " has grown most"
 	}
-	at := slices.IndexFunc(steps, func(s report.Step) bool { return *s.VUs == k.VUs })
+	at := slices.IndexFunc(steps, func(s runfile.Step) bool { return *s.VUs == k.VUs })
 	if at+2 == len(steps) { // of one step nobody knows whether it stays
 		return fmt.Sprintf("The knee is at %s, %s: with %s VUs p50 is %s ms%s.", words.Plural(k.VUs, "VU"),
 			words.PerSecond(steps[at].CarriedPerS), words.Count(k.Next), words.MS(steps[at+1].Latency.Arrival.At(50)), grew)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
@@ -19,18 +19,18 @@ const (
 
 // scope is what the latencies of tiles are of: the measured phases, or of a sweep one step.
 type scope struct {
-	report.Latencies
-	step  *report.Step // nil: the measured phases
-	about string       // the step in words; empty: the measured phases
+	runfile.Latencies
+	step  *runfile.Step // nil: the measured phases
+	about string        // the step in words; empty: the measured phases
 }
 
 // scopeOf is the scope of a run's tiles. Of a sweep it is the knee, as a mix of all steps is a figure of none; without
 // a knee it is the step that carried most.
-func scopeOf(r *report.Run) scope {
-	if !report.Sweeps(r.Steps) {
+func scopeOf(r *runfile.Run) scope {
+	if !runfile.Sweeps(r.Steps) {
 		return scope{Latencies: r.Latency}
 	}
-	steps := report.SweepSteps(r.Steps)
+	steps := runfile.SweepSteps(r.Steps)
 	at, why := 0, "carried most"
 	for i := range steps {
 		if steps[i].CarriedPerS > steps[at].CarriedPerS {
@@ -39,7 +39,7 @@ func scopeOf(r *report.Run) scope {
 	}
 	if r.Knee != nil {
 		why = "the knee"
-		at = slices.IndexFunc(steps, func(s report.Step) bool { return *s.VUs == r.Knee.VUs })
+		at = slices.IndexFunc(steps, func(s runfile.Step) bool { return *s.VUs == r.Knee.VUs })
 	}
 	if at < 0 { // below the first step
 		at, why = 0, "beyond the knee"
@@ -49,9 +49,9 @@ func scopeOf(r *report.Run) scope {
 }
 
 // tiles are the figures that matter most; none without a sample.
-func tiles(r *report.Run, best held) []report.Tile {
+func tiles(r *runfile.Run, best held) []runfile.Tile {
 	of := scopeOf(r)
-	all := []report.Tile{}
+	all := []runfile.Tile{}
 	if of.Arrival.Count+of.HTTP.Count == 0 || !r.Account.Balanced {
 		return all
 	}
@@ -69,33 +69,33 @@ func tiles(r *report.Run, best held) []report.Tile {
 }
 
 // refusedShare is the share of the requests or messages that the pipeline did not accept.
-func refusedShare(r *report.Run) float64 {
+func refusedShare(r *runfile.Run) float64 {
 	a := r.Account
 	return max(float64(a.Rejected)/float64(max(1, a.Scheduled)),
 		float64(a.Requests.Failed)/float64(max(1, a.Requests.Sent)))
 }
 
 // latencyTile is the tile of a percentile in ms.
-func latencyTile(name string, value *float64, samples int64, estimator, doubt string) report.Tile {
-	tile := report.Tile{Name: name, Value: value, Text: none, Samples: &samples, Estimator: estimator}
+func latencyTile(name string, value *float64, samples int64, estimator, doubt string) runfile.Tile {
+	tile := runfile.Tile{Name: name, Value: value, Text: none, Samples: &samples, Estimator: estimator}
 	if value != nil {
 		tile.Unit, tile.Doubt, tile.Text = "ms", doubt, doubted(words.MS(value), doubt)
 	}
 	return tile
 }
 
-func p99Tile(r *report.Run, of scope) report.Tile {
-	tile := latencyTile("Arrival p99", of.Arrival.At(99), of.Arrival.Count, fromDue, doubtOf(r, report.ArrivalClaim))
+func p99Tile(r *runfile.Run, of scope) runfile.Tile {
+	tile := latencyTile("Arrival p99", of.Arrival.At(99), of.Arrival.Count, fromDue, doubtOf(r, runfile.ArrivalClaim))
 	if tile.Value == nil {
 		tile.Note = "too few deliveries"
 		return tile
 	}
-	tile.Worry = slices.ContainsFunc(r.Verdict.Rules, func(rule report.Rule) bool {
-		return onP99(rule) && rule.IsBroken() && rule.Result == report.Fail
+	tile.Worry = slices.ContainsFunc(r.Verdict.Rules, func(rule runfile.Rule) bool {
+		return onP99(rule) && rule.IsBroken() && rule.Result == runfile.Fail
 	})
 	limit := ""
 	switch {
-	case r.Answer.P99LimitMS == nil && r.Run.Model == report.Closed:
+	case r.Answer.P99LimitMS == nil && r.Run.Model == runfile.Closed:
 		limit = "sent → arrived"
 	case r.Answer.P99LimitMS == nil:
 		limit = "due → arrived"
@@ -113,9 +113,9 @@ func p99Tile(r *report.Run, of scope) report.Tile {
 	return tile
 }
 
-func requestsTile(r *report.Run, of scope) report.Tile {
+func requestsTile(r *runfile.Run, of scope) runfile.Tile {
 	tile := latencyTile(r.Run.RequestProtocol()+" p99", of.HTTP.At(99), of.HTTP.Count, fromSend,
-		doubtOf(r, report.RequestsClaim))
+		doubtOf(r, runfile.RequestsClaim))
 	tile.Note = "sent → answer, " + words.Plural(int(of.HTTP.Count), "request")
 	if refusedShare(r) > 0 {
 		tile.Note = fmt.Sprintf("sent → answer, of all %s, refusals included", words.Plural(int(of.HTTP.Count), "request"))
@@ -124,8 +124,8 @@ func requestsTile(r *report.Run, of scope) report.Tile {
 	return tile
 }
 
-func p50Tile(r *report.Run, of scope) report.Tile {
-	tile := latencyTile("Arrival p50", of.Arrival.At(50), of.Arrival.Count, fromDue, doubtOf(r, report.ArrivalClaim))
+func p50Tile(r *runfile.Run, of scope) runfile.Tile {
+	tile := latencyTile("Arrival p50", of.Arrival.At(50), of.Arrival.Count, fromDue, doubtOf(r, runfile.ArrivalClaim))
 	if of.Arrival.Max == nil {
 		tile.Note = "too few deliveries"
 		return tile
@@ -135,15 +135,15 @@ func p50Tile(r *report.Run, of scope) report.Tile {
 }
 
 // missedTile counts the messages that did not arrive, and names their ends.
-func missedTile(r *report.Run) report.Tile {
+func missedTile(r *runfile.Run) runfile.Tile {
 	all, ends := 0, []string{}
-	missed := report.Missed(r.Account)
+	missed := runfile.Missed(r.Account)
 	for _, end := range missed {
 		all += end.N
 		ends = append(ends, words.Count(end.N)+" "+end.Name)
 	}
-	doubt := doubtOf(r, report.AccountClaim)
-	tile := report.Tile{Name: "Not arrived", Value: new(float64(all)), Estimator: "count", Doubt: doubt,
+	doubt := doubtOf(r, runfile.AccountClaim)
+	tile := runfile.Tile{Name: "Not arrived", Value: new(float64(all)), Estimator: "count", Doubt: doubt,
 		Text: doubted(words.Count(all), doubt), Note: "of " + words.Plural(r.Account.Scheduled, "message")}
 	if all == 0 {
 		return tile
@@ -153,22 +153,22 @@ func missedTile(r *report.Run) report.Tile {
 	}
 	tile.Note = fmt.Sprintf("%s of %s: %s", words.Percent(float64(all)/float64(max(1, r.Account.Scheduled))),
 		words.Count(r.Account.Scheduled), strings.Join(ends, ", "))
-	tile.Worry = slices.ContainsFunc(r.Verdict.Rules, func(rule report.Rule) bool {
+	tile.Worry = slices.ContainsFunc(r.Verdict.Rules, func(rule runfile.Rule) bool {
 		return rule.IsBroken() && slices.ContainsFunc(ledger.Ends[:],
 			func(end ledger.EndCount) bool { return end.Missed && end.Name == rule.Name })
 	})
-	if r.Verdict.Result == report.Pass {
+	if r.Verdict.Result == runfile.Pass {
 		tile.Note += "; the script allows it"
 	}
 	return tile
 }
 
 // doubtOf is how a tile of a claim in doubt says so; empty: it is in none.
-func doubtOf(r *report.Run, claim string) string {
+func doubtOf(r *runfile.Run, claim string) string {
 	for _, d := range r.Facts.Doubts {
 		if d.Claim == claim {
-			return map[string]string{report.TooHigh: report.AtMost, report.TooLow: report.AtLeast,
-				report.Either: report.About}[d.Direction]
+			return map[string]string{runfile.TooHigh: runfile.AtMost, runfile.TooLow: runfile.AtLeast,
+				runfile.Either: runfile.About}[d.Direction]
 		}
 	}
 	return ""
@@ -176,7 +176,7 @@ func doubtOf(r *report.Run, claim string) string {
 
 // doubted puts a doubt before a figure.
 func doubted(text, doubt string) string {
-	return map[string]string{report.AtMost: "at most ", report.AtLeast: "at least ", report.About: "≈ "}[doubt] + text
+	return map[string]string{runfile.AtMost: "at most ", runfile.AtLeast: "at least ", runfile.About: "≈ "}[doubt] + text
 }
 
 // joined joins the parts that are not empty.

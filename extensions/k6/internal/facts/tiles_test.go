@@ -6,11 +6,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // tileOf is a tile of a run after Conclude; without a name there is none.
-func tileOf(t *testing.T, r *report.Run, name string) report.Tile {
+func tileOf(t *testing.T, r *runfile.Run, name string) runfile.Tile {
 	t.Helper()
 	Conclude(r, "")
 	for _, tile := range r.Facts.Tiles {
@@ -18,31 +18,31 @@ func tileOf(t *testing.T, r *report.Run, name string) report.Tile {
 			return tile
 		}
 	}
-	return report.Tile{}
+	return runfile.Tile{}
 }
 
 // doubting is a broken rule that puts a claim in doubt.
-func doubting(claim, direction string) report.Rule {
-	return report.Rule{Name: "lateness", OK: new(false), Result: report.Doubtful,
-		Doubts: []report.Doubt{{Claim: claim, Direction: direction}}}
+func doubting(claim, direction string) runfile.Rule {
+	return runfile.Rule{Name: "lateness", OK: new(false), Result: runfile.Doubtful,
+		Doubts: []runfile.Doubt{{Claim: claim, Direction: direction}}}
 }
 
 func TestAFigureInDoubtSaysInWhichDirection(t *testing.T) {
 	t.Parallel()
 	for direction, want := range map[string][2]string{
-		report.TooHigh: {report.AtMost, "at most 4.39"}, report.TooLow: {report.AtLeast, "at least 4.39"},
-		report.Either: {report.About, "≈ 4.39"},
+		runfile.TooHigh: {runfile.AtMost, "at most 4.39"}, runfile.TooLow: {runfile.AtLeast, "at least 4.39"},
+		runfile.Either: {runfile.About, "≈ 4.39"},
 	} {
 		r := golden(t, "passing")
-		r.Verdict.Rules = append(r.Verdict.Rules, doubting(report.ArrivalClaim, direction))
+		r.Verdict.Rules = append(r.Verdict.Rules, doubting(runfile.ArrivalClaim, direction))
 		tile := tileOf(t, r, "Arrival p99")
 		assert.Equal(t, want, [2]string{tile.Doubt, tile.Text})
 		assert.Empty(t, tileOf(t, r, "HTTP p99").Doubt, "of another claim")
 	}
 	r := golden(t, "passing")
-	r.Verdict.Rules = append(r.Verdict.Rules, doubting(report.ArrivalClaim, report.TooHigh),
-		doubting(report.ArrivalClaim, report.TooLow))
-	assert.Equal(t, report.About, tileOf(t, r, "Arrival p99").Doubt)
+	r.Verdict.Rules = append(r.Verdict.Rules, doubting(runfile.ArrivalClaim, runfile.TooHigh),
+		doubting(runfile.ArrivalClaim, runfile.TooLow))
+	assert.Equal(t, runfile.About, tileOf(t, r, "Arrival p99").Doubt)
 }
 
 func TestTheP99StandsBesideItsLimitAndItsInterval(t *testing.T) {
@@ -58,7 +58,7 @@ func TestTheP99StandsBesideItsLimitAndItsInterval(t *testing.T) {
 	require.NotNil(t, i)
 	assert.LessOrEqual(t, i.LowMS, i.HighMS)
 	assert.Equal(t, r.Latency.Arrival.Count, *tile.Samples)
-	r.Latency.Arrival.Count = report.Hundred - 1
+	r.Latency.Arrival.Count = runfile.Hundred - 1
 	few := tileOf(t, r, "Arrival p99")
 	assert.Equal(t, []string{none, "too few deliveries"}, []string{few.Text, few.Note})
 	assert.Nil(t, few.Value)

@@ -3,13 +3,13 @@ package facts
 import (
 	"fmt"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // titles are the titles of the charts of a report, by key. A highest value is that of the measured phases and their
 // drain: what a warm-up takes is no figure of the pipeline.
-func titles(r *report.Run) map[string]string {
+func titles(r *runfile.Run) map[string]string {
 	all := map[string]string{}
 	seconds := arrivalSeconds(r)
 	add := func(key, title string) {
@@ -17,7 +17,7 @@ func titles(r *report.Run) map[string]string {
 			all[key] = title
 		}
 	}
-	add("search", report.SearchTitle(r.Probes))
+	add("search", runfile.SearchTitle(r.Probes))
 	if len(r.Timeline) > 0 {
 		add("messages", messagesTitle(r, seconds))
 		add("deliveries", deliveriesTitle(r, seconds))
@@ -31,8 +31,8 @@ func titles(r *report.Run) map[string]string {
 	add("percentiles", percentilesTitle(r.Latency.Arrival))
 	add("distribution", distributionTitle(r.ArrivalBins))
 	add("by_load", byLoadTitle(r.Facts.ByLoad))
-	if report.Sweeps(r.Steps) {
-		steps := report.SweepSteps(r.Steps)
+	if runfile.Sweeps(r.Steps) {
+		steps := runfile.SweepSteps(r.Steps)
 		add("latency_by_vus", latencyByVUsTitle(turningOf(r), steps))
 		add("throughput_by_vus", throughputByVUsTitle(steps))
 		add("usl", uslNote(steps))
@@ -41,16 +41,16 @@ func titles(r *report.Run) map[string]string {
 		add("refusals", refusalsTitle(r))
 		add("burst", burstTitle(r.Facts.Recovery))
 		add("p99", p99Title(seconds, r.Answer.P99LimitMS))
-		add("arrival", worstTitle(seconds, "arrival", func(s *report.Interval) *report.Quantiles { return s.Arrival }))
+		add("arrival", worstTitle(seconds, "arrival", func(s *runfile.Interval) *runfile.Quantiles { return s.Arrival }))
 		add("http", worstTitle(seconds, r.Run.RequestProtocol(),
-			func(s *report.Interval) *report.Quantiles { return s.HTTP }))
+			func(s *runfile.Interval) *runfile.Quantiles { return s.HTTP }))
 		add("heat", bulkTitle(r.Latency.Arrival))
 	}
 	return all
 }
 
 // highest is the highest value of some seconds, and the first second that has it. known is false without a value.
-func highest(seconds []*report.Interval, value func(*report.Interval) *float64) (most float64, at int, known bool) {
+func highest(seconds []*runfile.Interval, value func(*runfile.Interval) *float64) (most float64, at int, known bool) {
 	for _, s := range seconds {
 		if v := value(s); v != nil && (!known || *v > most) {
 			most, at, known = *v, s.T, true
@@ -60,14 +60,14 @@ func highest(seconds []*report.Interval, value func(*report.Interval) *float64) 
 }
 
 // highestCount is the highest count of some seconds; known is false if it is 0.
-func highestCount(seconds []*report.Interval, count func(*report.Interval) int) (most, at int, known bool) {
-	found, at, _ := highest(seconds, func(s *report.Interval) *float64 { return new(float64(count(s))) })
+func highestCount(seconds []*runfile.Interval, count func(*runfile.Interval) int) (most, at int, known bool) {
+	found, at, _ := highest(seconds, func(s *runfile.Interval) *float64 { return new(float64(count(s))) })
 	return int(found), at, found > 0
 }
 
 // p99Title is about arrival p99 second by second; with too few deliveries a second about the slowest of each.
-func p99Title(seconds []*report.Interval, limit *float64) string {
-	p99 := func(s *report.Interval) *float64 { return s.Arrival.P99OrNil() }
+func p99Title(seconds []*runfile.Interval, limit *float64) string {
+	p99 := func(s *runfile.Interval) *float64 { return s.Arrival.P99OrNil() }
 	most, at, known := highest(seconds, p99)
 	if !known {
 		return slowestTitle(seconds)
@@ -89,8 +89,8 @@ func p99Title(seconds []*report.Interval, limit *float64) string {
 		words.Plural(above, "second"), worst)
 }
 
-func slowestTitle(seconds []*report.Interval) string {
-	most, at, known := highest(seconds, func(s *report.Interval) *float64 {
+func slowestTitle(seconds []*runfile.Interval) string {
+	most, at, known := highest(seconds, func(s *runfile.Interval) *float64 {
 		if s.Arrival == nil {
 			return nil
 		}
@@ -102,15 +102,15 @@ func slowestTitle(seconds []*report.Interval) string {
 	return fmt.Sprintf("The slowest delivery took %s ms (%s): a second has no p99 of its own", words.MS(&most), moment(at))
 }
 
-func worstTitle(seconds []*report.Interval, name string, of func(*report.Interval) *report.Quantiles) string {
-	most, at, known := highest(seconds, func(s *report.Interval) *float64 { return of(s).P99OrNil() })
+func worstTitle(seconds []*runfile.Interval, name string, of func(*runfile.Interval) *runfile.Quantiles) string {
+	most, at, known := highest(seconds, func(s *runfile.Interval) *float64 { return of(s).P99OrNil() })
 	if !known {
 		return fmt.Sprintf("No second has enough samples for a p99 of %s latency", name)
 	}
 	return fmt.Sprintf("The worst second’s %s p99 is %s ms (%s)", name, words.MS(&most), moment(at))
 }
 
-func bulkTitle(arrival report.Latency) string {
+func bulkTitle(arrival runfile.Latency) string {
 	p50, p99 := arrival.At(50), arrival.At(99)
 	if p50 == nil || p99 == nil {
 		return "Too few deliveries for a percentile"
@@ -120,7 +120,7 @@ func bulkTitle(arrival report.Latency) string {
 }
 
 // burstTitle is about the backlog after a burst.
-func burstTitle(after *report.Recovery) string {
+func burstTitle(after *runfile.Recovery) string {
 	if after == nil {
 		return ""
 	}

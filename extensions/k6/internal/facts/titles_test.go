@@ -6,20 +6,20 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // titleOf is the title of a chart after Conclude.
-func titleOf(r *report.Run, key string) string {
+func titleOf(r *runfile.Run, key string) string {
 	Conclude(r, "")
 	return r.Facts.Titles[key]
 }
 
 // warm makes the first second, of the warm-up, the highest in all that a chart shows.
-func warm(r *report.Run) *report.Run {
+func warm(r *runfile.Run) *runfile.Run {
 	s := &r.Timeline[0]
 	s.Scheduled, s.Accepted, s.Arrived, s.Backlog, s.InFlight, s.ArrivedBytes = 99_999, 99_999, 99_999, 99_999, 99_999, 1e9
-	slow := &report.Quantiles{Count: 1000, P50: new(697.0), P95: new(697.0), P99: new(697.0), Max: 697}
+	slow := &runfile.Quantiles{Count: 1000, P50: new(697.0), P95: new(697.0), P99: new(697.0), Max: 697}
 	s.Arrival, s.HTTP = slow, slow
 	return r
 }
@@ -48,7 +48,7 @@ func TestTheTitleOfP99(t *testing.T) {
 	assert.Equal(t, "p99 of each second was at most 250 ms (0:30)", titleOf(r, "p99"))
 	for i := range r.Timeline {
 		if s := &r.Timeline[i]; s.Arrival != nil {
-			s.Arrival.Count = report.Hundred - 1
+			s.Arrival.Count = runfile.Hundred - 1
 		}
 	}
 	assert.Regexp(t, `^The slowest delivery took [\d.]+ ms \(0:\d\d\)`, titleOf(r, "p99"))
@@ -84,7 +84,7 @@ func TestTheTitleOfDeliveries(t *testing.T) {
 	assert.Contains(t, titleOf(golden(t, "passing"), "deliveries"), "all 126,900 that were due did")
 	assert.Contains(t, titleOf(golden(t, "failing"), "deliveries"), "272 of 126,900 did not arrive")
 	r := golden(t, "passing")
-	r.Account.Deliveries = report.Deliveries{}
+	r.Account.Deliveries = runfile.Deliveries{}
 	assert.Equal(t, "0 deliveries were due: no message was accepted", titleOf(r, "deliveries"))
 }
 

@@ -6,24 +6,24 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // unusable is the reason why a run has no answer; empty: it has one.
-func unusable(r *report.Run) string {
+func unusable(r *runfile.Run) string {
 	switch {
-	case r.Run.Ended == nil && r.Verdict.Result == report.Fail:
+	case r.Run.Ended == nil && r.Verdict.Result == runfile.Fail:
 		return aborted(r)
-	case r.Run.Ended == nil && !slices.ContainsFunc(r.Verdict.Rules, func(l report.Rule) bool { return l.Undecided }):
+	case r.Run.Ended == nil && !slices.ContainsFunc(r.Verdict.Rules, func(l runfile.Rule) bool { return l.Undecided }):
 		return fmt.Sprintf("Not finished: %s of %s had arrived by then. Run it again to its end.",
 			words.Count(r.Account.Arrived),
 			words.Plural(r.Account.Scheduled, "message"))
 	case !r.Account.Balanced:
-		return "Not usable: " + report.Unbalanced + "."
-	case r.Verdict.Result == report.Incomplete:
+		return "Not usable: " + runfile.Unbalanced + "."
+	case r.Verdict.Result == runfile.Incomplete:
 		return unjudged(r)
-	case r.Verdict.Result != report.Invalid:
+	case r.Verdict.Result != runfile.Invalid:
 		return ""
 	}
 	for _, rule := range r.Verdict.Rules {
@@ -33,7 +33,7 @@ func unusable(r *report.Run) string {
 	}
 	for _, rule := range r.Verdict.Rules {
 		switch {
-		case !rule.IsBroken() || rule.Result != report.Invalid:
+		case !rule.IsBroken() || rule.Result != runfile.Invalid:
 			continue
 		case len(rule.Doubts) > 0: // not everything is in doubt
 			return "Undecided: " + cmp.Or(Cause(r), rule.Remedy, rule.Reason) + "."
@@ -50,10 +50,10 @@ func unusable(r *report.Run) string {
 }
 
 // aborted is the answer of a run that a limit with abortOnFail ended.
-func aborted(r *report.Run) string {
+func aborted(r *runfile.Run) string {
 	var broken []string
 	for _, rule := range r.Verdict.Rules {
-		if rule.IsBroken() && rule.Result == report.Fail && rule.Limit != nil {
+		if rule.IsBroken() && rule.Result == runfile.Fail && rule.Limit != nil {
 			broken = append(broken, rule.Broken())
 		}
 	}
@@ -62,7 +62,7 @@ func aborted(r *report.Run) string {
 }
 
 // undecided says what a limit can't be decided for, and what to do.
-func undecided(r *report.Run, limit report.Rule) string {
+func undecided(r *runfile.Run, limit runfile.Rule) string {
 	for _, rule := range r.Verdict.Rules {
 		if slices.Contains(limit.DoubtedBy, rule.Name) && rule.IsBroken() && rule.Remedy != "" {
 			return fmt.Sprintf("Undecided whether %s: %s.", limitText(limit), rule.Remedy)
@@ -72,12 +72,12 @@ func undecided(r *report.Run, limit report.Rule) string {
 }
 
 // limitText is a limit with the name that reports give its figure: arrival p99 < 250 ms.
-func limitText(limit report.Rule) string {
+func limitText(limit runfile.Rule) string {
 	return strings.Replace(limit.Limited(), limit.Name, limit.Label(), 1)
 }
 
 // unjudged says what an ended run lacks for an answer: limits that nobody judged, or a part of several.
-func unjudged(r *report.Run) string {
+func unjudged(r *runfile.Run) string {
 	for _, rule := range r.Verdict.Rules {
 		if rule.Open() {
 			return "Not complete: the limit " + rule.Limited() +

@@ -3,7 +3,7 @@ package facts
 import (
 	"math"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 const (
@@ -16,7 +16,7 @@ const (
 
 // NewUSL is the fit of the Universal Scalability Law to the rates that the steps of a sweep carried; nil: the run is no
 // sweep, has too few steps, or the fit explains too little.
-func NewUSL(steps []report.Step) *report.USL {
+func NewUSL(steps []runfile.Step) *runfile.USL {
 	if u := sweepFit(steps); u != nil && u.R2 >= uslLeastR2 {
 		return u
 	}
@@ -25,12 +25,12 @@ func NewUSL(steps []report.Step) *report.USL {
 
 // sweepFit is the fit to the steps of a sweep, however little it explains; nil: the run is no sweep, or has too few
 // steps.
-func sweepFit(steps []report.Step) *report.USL {
-	if !report.Sweeps(steps) {
+func sweepFit(steps []runfile.Step) *runfile.USL {
+	if !runfile.Sweeps(steps) {
 		return nil
 	}
 	var points [][2]float64
-	for _, s := range report.SweepSteps(steps) {
+	for _, s := range runfile.SweepSteps(steps) {
 		points = append(points, [2]float64{float64(*s.VUs), s.CarriedPerS})
 	}
 	u := fitUSL(points)
@@ -45,12 +45,12 @@ func sweepFit(steps []report.Step) *report.USL {
 }
 
 // throughput is that of a fit at a concurrency.
-func throughput(u *report.USL, n float64) float64 {
+func throughput(u *runfile.USL, n float64) float64 {
 	return u.LambdaPerS * n / (1 + u.Sigma*(n-1) + u.Kappa*n*(n-1))
 }
 
 // between is the curve at the concurrencies of points, and at some between two of them.
-func between(u *report.USL, points [][2]float64) [][2]float64 {
+func between(u *runfile.USL, points [][2]float64) [][2]float64 {
 	before := points[0][0]
 	curve := [][2]float64{{before, throughput(u, before)}}
 	for _, p := range points[1:] {
@@ -68,7 +68,7 @@ func between(u *report.USL, points [][2]float64) [][2]float64 {
 
 // fitUSL fits the law to concurrencies and throughputs by least squares, σ and κ no less than 0. It returns nil with
 // too few points, or none above 0.
-func fitUSL(points [][2]float64) *report.USL {
+func fitUSL(points [][2]float64) *runfile.USL {
 	highest, mean := 0.0, 0.0
 	for _, p := range points {
 		highest, mean = max(highest, p[1]), mean+p[1]/float64(len(points))
@@ -81,7 +81,7 @@ func fitUSL(points [][2]float64) *report.USL {
 		scaled[i] = [2]float64{p[0], p[1] / highest}
 	}
 	theta := gaussNewton(scaled)
-	u := &report.USL{LambdaPerS: highest / theta[0], Sigma: theta[1] / theta[0], Kappa: theta[2] / theta[0],
+	u := &runfile.USL{LambdaPerS: highest / theta[0], Sigma: theta[1] / theta[0], Kappa: theta[2] / theta[0],
 		Steps: len(points)}
 	if sum := u.LambdaPerS + u.Sigma + u.Kappa; math.IsNaN(sum) || math.IsInf(sum, 0) {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // The vectors are fits of the implementation that the report page had before.
@@ -20,7 +20,7 @@ func TestTheFitIsThatOfTheVectors(t *testing.T) {
 		Name   string       `json:"name"`
 		Points [][2]float64 `json:"points"`
 		Fit    *struct {
-			report.USL
+			runfile.USL
 			At10 float64 `json:"at_10"`
 		} `json:"fit"`
 	}
@@ -44,9 +44,9 @@ func TestTheFitIsThatOfTheVectors(t *testing.T) {
 }
 
 // sweep has a measured step of a closed load for each point.
-func sweep(points ...[2]float64) (steps []report.Step) {
+func sweep(points ...[2]float64) (steps []runfile.Step) {
 	for _, p := range points {
-		steps = append(steps, report.Step{VUs: new(int(p[0])), Measured: true, CarriedPerS: p[1]})
+		steps = append(steps, runfile.Step{VUs: new(int(p[0])), Measured: true, CarriedPerS: p[1]})
 	}
 	return steps
 }

@@ -3,11 +3,11 @@ package judge
 import (
 	"strings"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // aborted reports whether a limit is one that ended the run by abortOnFail, and takes over what k6 knows of it.
-func (e Evidence) aborted(limit *report.Rule) bool {
+func (e Evidence) aborted(limit *runfile.Rule) bool {
 	for _, a := range e.Aborted {
 		if a.Name == "arrival_"+limit.Name { // a rule of the account, with its own words
 			limit.OK = new(false)
@@ -24,7 +24,7 @@ func (e Evidence) aborted(limit *report.Rule) bool {
 // cutOff decides the rule "finished" of a run that did not end. decisive are the numbers of the limits that ended it by
 // abortOnFail: one that the pipeline broke fails the run, and an undecided one leaves it undecided. The reasons of both
 // say it. One that holds again at the end decides nothing: the run is incomplete.
-func (e Evidence) cutOff(finished *report.Rule, limits []report.Rule, decisive []int) {
+func (e Evidence) cutOff(finished *runfile.Rule, limits []runfile.Rule, decisive []int) {
 	var broken []string
 	undecided := false
 	for _, i := range decisive {
@@ -39,9 +39,9 @@ func (e Evidence) cutOff(finished *report.Rule, limits []report.Rule, decisive [
 	}
 	switch {
 	case len(broken) > 0:
-		finished.Result, finished.Reason = report.Fail, strings.Join(broken, ", ")+" (abortOnFail): "+e.CutOff
+		finished.Result, finished.Reason = runfile.Fail, strings.Join(broken, ", ")+" (abortOnFail): "+e.CutOff
 	case undecided:
-		finished.Result = report.Doubtful
+		finished.Result = runfile.Doubtful
 	case len(decisive) > 0:
 		finished.Reason = e.CutOff + ": a limit with abortOnFail was crossed, and holds again"
 	default:

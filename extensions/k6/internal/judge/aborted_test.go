@@ -6,12 +6,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // unended is a run that was cut off.
-func unended(change func(r *report.Run)) *report.Run {
-	return run(func(r *report.Run) {
+func unended(change func(r *runfile.Run)) *runfile.Run {
+	return run(func(r *runfile.Run) {
 		r.Run.Ended = nil
 		if change != nil {
 			change(r)
@@ -25,15 +25,15 @@ func TestALimitThatEndedTheRunFailsIt(t *testing.T) {
 	crossed, other := limit(14.4, new(false)), limit(1, new(true))
 	other.Name = "http_req_duration p(95)"
 	v := Of(Evidence{
-		Run: unended(nil), CutOff: "the run was cut off at 0:04 of 0:30", Limits: []report.Rule{crossed, other},
-		Aborted: []report.Rule{crossed},
+		Run: unended(nil), CutOff: "the run was cut off at 0:04 of 0:30", Limits: []runfile.Rule{crossed, other},
+		Aborted: []runfile.Rule{crossed},
 	})
-	assert.Equal(t, report.Fail, v.Result)
+	assert.Equal(t, runfile.Fail, v.Result)
 	assert.Equal(t, []string{crossed.Reason + " (abortOnFail): the run was cut off at 0:04 of 0:30"}, v.Reasons)
 	assert.Equal(t, []string{"finished", "arrival_p99"}, broken(v), "others may yet have held")
 
-	v = Of(Evidence{Run: unended(nil), CutOff: "cut off", Limits: []report.Rule{crossed}})
-	assert.Equal(t, report.Incomplete, v.Result, "something else ended it")
+	v = Of(Evidence{Run: unended(nil), CutOff: "cut off", Limits: []runfile.Rule{crossed}})
+	assert.Equal(t, runfile.Incomplete, v.Result, "something else ended it")
 	assert.Equal(t, []string{"finished"}, broken(v))
 }
 
@@ -41,8 +41,8 @@ func TestALimitThatEndedTheRunFailsIt(t *testing.T) {
 func TestALimitThatEndedTheRunAndHoldsAgainLeavesItIncomplete(t *testing.T) {
 	t.Parallel()
 	holds := limit(4.9, new(true))
-	v := Of(Evidence{Run: unended(nil), CutOff: "cut off", Limits: []report.Rule{holds}, Aborted: []report.Rule{holds}})
-	assert.Equal(t, report.Incomplete, v.Result)
+	v := Of(Evidence{Run: unended(nil), CutOff: "cut off", Limits: []runfile.Rule{holds}, Aborted: []runfile.Rule{holds}})
+	assert.Equal(t, runfile.Incomplete, v.Result)
 	assert.Equal(t, []string{"cut off: a limit with abortOnFail was crossed, and holds again"}, v.Reasons)
 }
 
@@ -50,10 +50,10 @@ func TestALimitThatEndedTheRunAndHoldsAgainLeavesItIncomplete(t *testing.T) {
 func TestARuleOfTheAccountThatEndedTheRunFailsIt(t *testing.T) {
 	t.Parallel()
 	v := Of(Evidence{
-		Run: unended(func(r *report.Run) { r.Account.Rejected = 3 }), CutOff: "cut off",
-		Aborted: []report.Rule{{Name: "arrival_rejected", Op: "==", Limit: new(0.0), OK: new(false)}},
+		Run: unended(func(r *runfile.Run) { r.Account.Rejected = 3 }), CutOff: "cut off",
+		Aborted: []runfile.Rule{{Name: "arrival_rejected", Op: "==", Limit: new(0.0), OK: new(false)}},
 	})
-	assert.Equal(t, report.Fail, v.Result)
+	assert.Equal(t, runfile.Fail, v.Result)
 	assert.Equal(t, []string{"finished", "rejected"}, broken(v))
 	assert.Contains(t, v.Reasons[0], "3 of 100 messages")
 }
@@ -61,13 +61,13 @@ func TestARuleOfTheAccountThatEndedTheRunFailsIt(t *testing.T) {
 // A delay that the generator may have caused decides nothing here either.
 func TestAnUndecidedLimitThatEndedTheRunLeavesItUndecided(t *testing.T) {
 	t.Parallel()
-	late := unended(func(r *report.Run) {
+	late := unended(func(r *runfile.Run) {
 		r.Health.Lateness = new(latency(9))
 		r.Health.Lateness.Max = new(9.5)
 	})
 	crossed := limit(10, new(false))
-	v := Of(Evidence{Run: late, CutOff: "cut off", Limits: []report.Rule{crossed}, Aborted: []report.Rule{crossed}})
-	assert.Equal(t, report.Invalid, v.Result)
+	v := Of(Evidence{Run: late, CutOff: "cut off", Limits: []runfile.Rule{crossed}, Aborted: []runfile.Rule{crossed}})
+	assert.Equal(t, runfile.Invalid, v.Result)
 	assert.Contains(t, strings.Join(v.Reasons, "\n"), "(abortOnFail): cut off")
 	assert.Contains(t, strings.Join(v.Reasons, "\n"), "undecided")
 }
@@ -75,19 +75,19 @@ func TestAnUndecidedLimitThatEndedTheRunLeavesItUndecided(t *testing.T) {
 // Regression: a part that was cut off made the whole incomplete, though a limit had ended the run.
 func TestALimitThatEndedAnInstanceFailsTheWhole(t *testing.T) {
 	t.Parallel()
-	aborted := func(r *report.Run) {
-		withVerdict(report.Fail, "arrival p99 14.4 ms, limit < 5 ms (abortOnFail): cut off")(r)
+	aborted := func(r *runfile.Run) {
+		withVerdict(runfile.Fail, "arrival p99 14.4 ms, limit < 5 ms (abortOnFail): cut off")(r)
 		r.Run.Ended = nil
 	}
-	cut := func(r *report.Run) {
-		withVerdict(report.Incomplete, "cut off at 0:02 of 0:10")(r)
-		r.Run.Ended, r.Timeline = nil, []report.Interval{{T: 0}, {T: 1}}
+	cut := func(r *runfile.Run) {
+		withVerdict(runfile.Incomplete, "cut off at 0:02 of 0:10")(r)
+		r.Run.Ended, r.Timeline = nil, []runfile.Interval{{T: 0}, {T: 1}}
 	}
 	v := together(cut, aborted, passes)
-	assert.Equal(t, report.Fail, v.Result)
+	assert.Equal(t, runfile.Fail, v.Result)
 	assert.Equal(t, []string{
 		"generator 1 of 3 (0:1/3) was cut off: its account ends after 2 s, with 100 messages",
 		"generator 2: arrival p99 14.4 ms, limit < 5 ms (abortOnFail): cut off",
 	}, v.Reasons)
-	assert.Equal(t, report.Incomplete, together(aborted, nil, passes).Result, "a part that is missing is not known")
+	assert.Equal(t, runfile.Incomplete, together(aborted, nil, passes).Result, "a part that is missing is not known")
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
@@ -20,7 +20,7 @@ type reading struct{ low, high float64 }
 
 // bounded decides a limit by the two readings of its figure, given the rules on the instrument. A rule that is not
 // broken puts nothing in doubt, save the lateness: a limit is broken only by more than it.
-func bounded(r *report.Run, limit report.Rule, about subject, instrument []report.Rule) report.Rule {
+func bounded(r *runfile.Run, limit runfile.Rule, about subject, instrument []runfile.Rule) runfile.Rule {
 	if limit.OK == nil || limit.Value == nil || limit.Limit == nil {
 		return limit
 	}
@@ -32,7 +32,7 @@ func bounded(r *report.Run, limit report.Rule, about subject, instrument []repor
 	}
 	if !*limit.OK && !slices.Contains(d.by, lateRule) && d.bounds() {
 		if _, known := facts.LatestMS(r); known {
-			d.add(report.Rule{Name: lateRule, Doubts: []report.Doubt{doubt(report.ArrivalClaim, report.TooHigh)}})
+			d.add(runfile.Rule{Name: lateRule, Doubts: []runfile.Doubt{doubt(runfile.ArrivalClaim, runfile.TooHigh)}})
 		}
 	}
 	if len(d.by) == 0 {
@@ -57,12 +57,12 @@ func bounded(r *report.Run, limit report.Rule, about subject, instrument []repor
 }
 
 // Limit decides one more limit of a judged run.
-func Limit(r *report.Run, limit report.Rule) report.Rule {
+func Limit(r *runfile.Run, limit runfile.Rule) runfile.Rule {
 	return bounded(r, limit, subjectOf(limit.Name), r.Verdict.Rules)
 }
 
 // undecided says between which readings a limit lies.
-func undecided(limit report.Rule) string {
+func undecided(limit runfile.Rule) string {
 	span := "may be any"
 	switch low, high := limit.AtLeast, limit.AtMost; {
 	case low != nil && high != nil:
@@ -111,17 +111,17 @@ var subjects = []struct {
 	metric string
 	subject
 }{
-	{"arrival_p99", subject{claims: []string{report.ArrivalClaim}}},
-	{"arrival_latency", subject{claims: []string{report.ArrivalClaim, report.SamplesClaim}}},
-	{report.WithinPrefix, subject{claims: []string{report.ArrivalClaim}, share: true}},
-	{"arrival_lost", subject{claims: []string{report.AccountClaim}}}, // a loss may be that of the subscriber's connection
+	{"arrival_p99", subject{claims: []string{runfile.ArrivalClaim}}},
+	{"arrival_latency", subject{claims: []string{runfile.ArrivalClaim, runfile.SamplesClaim}}},
+	{runfile.WithinPrefix, subject{claims: []string{runfile.ArrivalClaim}, share: true}},
+	{"arrival_lost", subject{claims: []string{runfile.AccountClaim}}}, // a loss may be that of the subscriber's connection
 	{"arrival_", subject{}}, // counts are what they are, however late the generator was
-	{"spike_", subject{claims: []string{report.ArrivalClaim}, change: true}},
-	{"soak_latency_", subject{claims: []string{report.ArrivalClaim}, change: true}},
-	{"backlog_growth", subject{claims: []string{report.ArrivalClaim}}}, // a load that lagged behind was not offered,
-	{"http_req_failed", subject{claims: []string{report.SamplesClaim}}},
-	{"http_reqs", subject{claims: []string{report.SamplesClaim}}}, // a count
-	{"http_req", subject{claims: []string{report.RequestsClaim, report.SamplesClaim}}},
+	{"spike_", subject{claims: []string{runfile.ArrivalClaim}, change: true}},
+	{"soak_latency_", subject{claims: []string{runfile.ArrivalClaim}, change: true}},
+	{"backlog_growth", subject{claims: []string{runfile.ArrivalClaim}}}, // a load that lagged behind was not offered,
+	{"http_req_failed", subject{claims: []string{runfile.SamplesClaim}}},
+	{"http_reqs", subject{claims: []string{runfile.SamplesClaim}}}, // a count
+	{"http_req", subject{claims: []string{runfile.RequestsClaim, runfile.SamplesClaim}}},
 }
 
 // subjectOf is that of a script's limit.
@@ -131,13 +131,13 @@ func subjectOf(name string) subject {
 			return s.subject
 		}
 	}
-	return subject{claims: []string{report.SamplesClaim}}
+	return subject{claims: []string{runfile.SamplesClaim}}
 }
 
 // doubts are what the broken rules say of the figure of a limit.
 type doubts struct {
-	run   *report.Run
-	limit report.Rule
+	run   *runfile.Run
+	limit runfile.Rule
 	about subject
 	by    []string // the rules
 
@@ -147,7 +147,7 @@ type doubts struct {
 }
 
 // add adds a broken rule, if it is about the figure.
-func (d *doubts) add(rule report.Rule) {
+func (d *doubts) add(rule runfile.Rule) {
 	for _, doubt := range rule.Doubts {
 		if !slices.Contains(d.about.claims, doubt.Claim) {
 			continue
@@ -155,10 +155,10 @@ func (d *doubts) add(rule report.Rule) {
 		if !slices.Contains(d.by, rule.Name) {
 			d.by = append(d.by, rule.Name)
 		}
-		d.high = d.high || d.about.change || doubt.Direction != report.TooLow
-		d.low = d.low || d.about.change || doubt.Direction != report.TooHigh
+		d.high = d.high || d.about.change || doubt.Direction != runfile.TooLow
+		d.low = d.low || d.about.change || doubt.Direction != runfile.TooHigh
 		health := d.run.Health
-		if wait := health.SocketWait; wait != nil && wait.Max != nil && doubt.Claim == report.ArrivalClaim {
+		if wait := health.SocketWait; wait != nil && wait.Max != nil && doubt.Claim == runfile.ArrivalClaim {
 			d.wait = *wait.Max // what paused the senders may have paused the reader
 		}
 		// A wait behind the kernel's stamp only adds. What a script reads may have waited before, too.
@@ -196,7 +196,7 @@ func (d *doubts) reading() reading {
 // bounds reports whether the lateness of the generator bounds the figure, which is about arrivals.
 func (d *doubts) bounds() bool {
 	_, known := facts.LatestMS(d.run)
-	return known && slices.Contains(d.about.claims, report.ArrivalClaim) && (d.about.share || d.limit.Unit == "ms") &&
+	return known && slices.Contains(d.about.claims, runfile.ArrivalClaim) && (d.about.share || d.limit.Unit == "ms") &&
 		!d.about.change
 }
 
@@ -204,7 +204,7 @@ func (d *doubts) bounds() bool {
 func (d *doubts) around(value float64) (low, high float64) {
 	most, known := facts.LatestMS(d.run)
 	longest, recovers := facts.LongestS(d.run, d.limit.Name)
-	switch _, within, _ := report.WithinMetric(d.limit.Name); {
+	switch _, within, _ := runfile.WithinMetric(d.limit.Name); {
 	case !known && (d.about.share || slices.Contains(d.by, lateRule)):
 	case d.about.share:
 		return 0, 100 * facts.NewPunctual(d.run, d.wait).Within(float64(within.Microseconds())/1000)
@@ -213,7 +213,7 @@ func (d *doubts) around(value float64) (low, high float64) {
 	case d.limit.Unit == "ms" || d.about.change: // in ms, though it is a metric without a unit
 		most = facts.Overtaking*most + d.wait
 		low, high = value-most, value+most
-		if known && d.limit.Name == report.P99Rule {
+		if known && d.limit.Name == runfile.P99Rule {
 			low = max(low, facts.NewPunctual(d.run, d.wait).Quantile(0.99))
 		}
 		return low, high

@@ -5,13 +5,13 @@ import (
 	"math"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // busy counts the seconds in which the generator used more of its cores than allowed; known is false without
 // CPU data.
-func busy(timeline []report.Interval, cores int) (seconds int, known bool) {
+func busy(timeline []runfile.Interval, cores int) (seconds int, known bool) {
 	for _, i := range timeline {
 		if cpu := i.Generator.CPUPercent; cpu != nil {
 			known = true
@@ -23,15 +23,15 @@ func busy(timeline []report.Interval, cores int) (seconds int, known bool) {
 	return seconds, known
 }
 
-func outOfCPU(s report.Interval, cores int) bool {
+func outOfCPU(s runfile.Interval, cores int) bool {
 	cpu := s.Generator.CPUPercent
 	return cpu != nil && *cpu > busyShare*100*float64(cores)
 }
 
 // stolen names the hypervisor if the CPU steal was high; otherwise it is empty.
-func stolen(r *report.Run) string {
+func stolen(r *runfile.Run) string {
 	mean, worst, known := facts.Steal(r)
-	if !known || mean < report.StealMuch {
+	if !known || mean < runfile.StealMuch {
 		return ""
 	}
 	return fmt.Sprintf("the hypervisor took %s of this host's CPU during the run, and %s in the worst second",
@@ -54,7 +54,7 @@ func (e Evidence) lateBy(limit float64) (why, remedy string) {
 				full++
 			}
 		}
-		if steal := s.Generator.StealPercent; steal != nil && *steal >= report.StealMuch {
+		if steal := s.Generator.StealPercent; steal != nil && *steal >= runfile.StealMuch {
 			taken++
 		}
 		if outOfCPU(s, e.Cores) {
@@ -78,7 +78,7 @@ func (e Evidence) lateBy(limit float64) (why, remedy string) {
 		why = fmt.Sprintf("%s requests were due while all %s waited for answers%s",
 			words.Count(int(e.Unattended)), words.Plural(e.Senders, "sender"), after(facts.Cause(e.Run)))
 		more := e.moreSenders()
-		if more > report.SendersMost {
+		if more > runfile.SendersMost {
 			return why, lower
 		}
 		return why, fmt.Sprintf("Give it %s senders (%s), or lower the rate", words.Count(more), e.SendersBy)

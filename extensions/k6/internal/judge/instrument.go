@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
@@ -31,32 +31,32 @@ const negativeShare = 0.01
 // instrument are the rules for the generator itself. Each function is a rule, with all that reports say of it and the
 // claims that it puts in doubt when it is broken; one without such claims puts everything in doubt. It returns nil
 // where it does not apply. The first broken one gives the run's answer.
-var instrument = []func(e Evidence) *report.Rule{
+var instrument = []func(e Evidence) *runfile.Rule{
 	balanced, lateness, cpu, socketWait, dropped, offered, gaps, negative, clockBound, samplesDiscarded, measured,
 }
 
 // doubt is a claim in a direction.
-func doubt(claim, direction string) report.Doubt {
-	return report.Doubt{Claim: claim, Direction: direction}
+func doubt(claim, direction string) runfile.Doubt {
+	return runfile.Doubt{Claim: claim, Direction: direction}
 }
 
-func balanced(e Evidence) *report.Rule {
-	return because(report.Rule{
-		Name: "balanced", OK: &e.Run.Account.Balanced, Result: report.Invalid, Part: report.WholeRun,
-		Remedy: report.Unbalanced,
+func balanced(e Evidence) *runfile.Rule {
+	return because(runfile.Rule{
+		Name: "balanced", OK: &e.Run.Account.Balanced, Result: runfile.Invalid, Part: runfile.WholeRun,
+		Remedy: runfile.Unbalanced,
 	}, "the account does not balance")
 }
 
-func lateness(e Evidence) *report.Rule {
+func lateness(e Evidence) *runfile.Rule {
 	arrival, own := value(e.Run.Latency.Arrival.P99), e.Run.Health.Lateness
 	if own == nil {
 		return nil
 	}
 	rule := late(lateRule, value(own.P99), arrival)
-	rule.Part = report.Sending
+	rule.Part = runfile.Sending
 	// What is sent late is sent in a burst, which may queue where a steady load does not; but it is not sent while an
 	// answer is awaited.
-	rule.Doubts = []report.Doubt{doubt(report.ArrivalClaim, report.TooHigh), doubt(report.RequestsClaim, report.Either)}
+	rule.Doubts = []runfile.Doubt{doubt(runfile.ArrivalClaim, runfile.TooHigh), doubt(runfile.RequestsClaim, runfile.Either)}
 	why, remedy := e.lateBy(*rule.Limit)
 	rule.Remedy = "the load generator was late. " + remedy + ", and run again"
 	if e.Halted {
@@ -69,32 +69,32 @@ func lateness(e Evidence) *report.Rule {
 		words.MS(own.P99), words.MS(e.Run.Latency.Arrival.P99), why)
 }
 
-func cpu(e Evidence) *report.Rule {
+func cpu(e Evidence) *runfile.Rule {
 	timeline := e.Run.Timeline
 	seconds, known := busy(timeline, e.Cores)
 	if !known {
 		return nil
 	}
-	rule := atMost("cpu", float64(seconds), max(1, busySeconds*float64(len(timeline))), "s", report.Doubtful)
+	rule := atMost("cpu", float64(seconds), max(1, busySeconds*float64(len(timeline))), "s", runfile.Doubtful)
 	rule.Basis = fmt.Sprintf("%s of the seconds, or one, may be above %s of %d cores", words.Percent(busySeconds),
 		words.Percent(busyShare), e.Cores)
-	rule.Part = report.Sending
-	rule.Doubts = []report.Doubt{doubt(report.ArrivalClaim, report.TooHigh), doubt(report.RequestsClaim, report.TooHigh),
-		doubt(report.StagesClaim, report.TooHigh)}
+	rule.Part = runfile.Sending
+	rule.Doubts = []runfile.Doubt{doubt(runfile.ArrivalClaim, runfile.TooHigh), doubt(runfile.RequestsClaim, runfile.TooHigh),
+		doubt(runfile.StagesClaim, runfile.TooHigh)}
 	rule.Remedy = "the load generator was out of CPU. " + e.lowerRate(lateFloorMS) +
 		" or give it more cores, and run again"
 	return because(rule, "the generator was out of CPU: above %s of its %d cores in %s of %s seconds%s",
 		words.Percent(busyShare), e.Cores, words.Count(seconds), words.Count(len(timeline)), after(stolen(e.Run)))
 }
 
-func socketWait(e Evidence) *report.Rule {
+func socketWait(e Evidence) *runfile.Rule {
 	arrival, own := value(e.Run.Latency.Arrival.P99), e.Run.Health.SocketWait
 	if own == nil {
 		return nil
 	}
 	rule := late("socket_wait", value(own.P99), arrival)
-	rule.Part = report.Receiving
-	rule.Doubts = []report.Doubt{doubt(report.ArrivalClaim, report.TooHigh), doubt(report.StagesClaim, report.TooHigh)}
+	rule.Part = runfile.Receiving
+	rule.Doubts = []runfile.Doubt{doubt(runfile.ArrivalClaim, runfile.TooHigh), doubt(runfile.StagesClaim, runfile.TooHigh)}
 	rule.Remedy = "the load generator was late to read what arrived. Lower the rate or give it " +
 		"more cores, and run again"
 	where := "in the subscriber's socket"
@@ -108,12 +108,12 @@ func socketWait(e Evidence) *report.Rule {
 		where, words.MS(own.P99), words.MS(e.Run.Latency.Arrival.P99), after(stolen(e.Run)))
 }
 
-func dropped(e Evidence) *report.Rule {
+func dropped(e Evidence) *runfile.Rule {
 	a := e.Run.Account
-	rule := atMost("dropped", float64(a.Dropped), 0, "messages", report.Invalid)
-	rule.Part = report.Sending
-	rule.Doubts = []report.Doubt{doubt(report.LoadClaim, report.TooHigh), doubt(report.ArrivalClaim, report.TooLow),
-		doubt(report.RequestsClaim, report.TooLow)}
+	rule := atMost("dropped", float64(a.Dropped), 0, "messages", runfile.Invalid)
+	rule.Part = runfile.Sending
+	rule.Doubts = []runfile.Doubt{doubt(runfile.LoadClaim, runfile.TooHigh), doubt(runfile.ArrivalClaim, runfile.TooLow),
+		doubt(runfile.RequestsClaim, runfile.TooLow)}
 	rule.Remedy = "the load generator did not send every message. Lower the rate or give it more senders, and run again"
 	if e.Halted {
 		return &rule
@@ -126,7 +126,7 @@ func dropped(e Evidence) *report.Rule {
 const offeredShare = 0.01
 
 // offered compares the load of each measured phase with what was sent: a rate that was not offered is not held.
-func offered(e Evidence) *report.Rule {
+func offered(e Evidence) *runfile.Rule {
 	least, at := 1.0, -1
 	for i, s := range e.Run.Steps {
 		if s.Measured && s.OfferedPerS != nil && s.ScheduledPerS > 0 && *s.OfferedPerS/s.ScheduledPerS <= least {
@@ -137,24 +137,24 @@ func offered(e Evidence) *report.Rule {
 		return nil
 	}
 	value := 100 * least
-	rule := report.Rule{Name: "offered", Value: &value, Op: ">=", Limit: new(100 * (1 - offeredShare)), Unit: "%",
-		OK: new(least >= 1-offeredShare), Result: report.Doubtful, Part: report.Sending,
+	rule := runfile.Rule{Name: "offered", Value: &value, Op: ">=", Limit: new(100 * (1 - offeredShare)), Unit: "%",
+		OK: new(least >= 1-offeredShare), Result: runfile.Doubtful, Part: runfile.Sending,
 		Basis:  "messages that were sent in the second they were due in, of each measured phase",
-		Doubts: []report.Doubt{doubt(report.LoadClaim, report.TooHigh)}}
+		Doubts: []runfile.Doubt{doubt(runfile.LoadClaim, runfile.TooHigh)}}
 	step := e.Run.Steps[at]
 	rule.Remedy = "the load was not offered as planned. " + e.lowerRate(lateFloorMS) + ", and run again"
 	return because(rule, "the load was not offered: in “%s” %s of %s were sent in their second", words.Short(step.Name),
 		words.PerSecond(*step.OfferedPerS), words.PerSecond(step.ScheduledPerS))
 }
 
-func gaps(e Evidence) *report.Rule {
+func gaps(e Evidence) *runfile.Rule {
 	all := e.Run.Health.Gaps
-	rule := atMost("gaps", float64(len(all)), 0, "", report.Doubtful)
-	rule.Part = report.Receiving
-	rule.Doubts = []report.Doubt{doubt(report.ArrivalClaim, report.TooHigh), doubt(report.StagesClaim, report.TooHigh)}
+	rule := atMost("gaps", float64(len(all)), 0, "", runfile.Doubtful)
+	rule.Part = runfile.Receiving
+	rule.Doubts = []runfile.Doubt{doubt(runfile.ArrivalClaim, runfile.TooHigh), doubt(runfile.StagesClaim, runfile.TooHigh)}
 	if e.Run.Account.Deliveries.Missing > 0 { // the slowest may be among them, or they were lost with the connection
-		rule.Doubts = []report.Doubt{doubt(report.AccountClaim, report.TooHigh), doubt(report.ArrivalClaim, report.Either),
-			doubt(report.StagesClaim, report.Either)}
+		rule.Doubts = []runfile.Doubt{doubt(runfile.AccountClaim, runfile.TooHigh), doubt(runfile.ArrivalClaim, runfile.Either),
+			doubt(runfile.StagesClaim, runfile.Either)}
 	}
 	rule.Remedy = "a subscriber lost its connection. Find out why, and run again"
 	if e.Halted {
@@ -171,36 +171,36 @@ func gaps(e Evidence) *report.Rule {
 		times(len(all)), lost, open(all))
 }
 
-func negative(e Evidence) *report.Rule {
+func negative(e Evidence) *runfile.Rule {
 	a := e.Run.Account
 	rule := atMost("negative", float64(a.Negative), math.Floor(negativeShare*float64(a.Deliveries.Arrived)),
-		"deliveries", report.Doubtful)
+		"deliveries", runfile.Doubtful)
 	rule.Basis = words.Percent(negativeShare) + " of the deliveries"
-	rule.Part, rule.Doubts = report.Receiving, []report.Doubt{doubt(report.StagesClaim, report.Either)}
+	rule.Part, rule.Doubts = runfile.Receiving, []runfile.Doubt{doubt(runfile.StagesClaim, runfile.Either)}
 	rule.Remedy = "the clocks disagree. See which process is off in the report, and run again"
 	return because(rule, "the clocks disagree: %s of %s deliveries have a stage below zero",
 		words.Count(a.Negative), words.Count(a.Deliveries.Arrived))
 }
 
-func samplesDiscarded(e Evidence) *report.Rule {
+func samplesDiscarded(e Evidence) *runfile.Rule {
 	n := e.Run.Health.SamplesDiscarded
 	if len(e.Aborted) > 0 { // k6 ended the test by those that it had taken
 		return nil
 	}
-	rule := atMost("samples_discarded", float64(n), 0, "samples", report.Doubtful)
-	rule.Part, rule.Doubts = report.Sending, []report.Doubt{doubt(report.SamplesClaim, report.Either)}
+	rule := atMost("samples_discarded", float64(n), 0, "samples", runfile.Doubtful)
+	rule.Part, rule.Doubts = runfile.Sending, []runfile.Doubt{doubt(runfile.SamplesClaim, runfile.Either)}
 	rule.Remedy = "k6 did not take every sample. Lower the rate, and run again"
 	return because(rule, "k6 did not take %s samples, so its thresholds are about the others only", words.Count(n))
 }
 
-func measured(e Evidence) *report.Rule {
-	n, result := float64(e.Run.Latency.Arrival.Count), report.Invalid
+func measured(e Evidence) *runfile.Rule {
+	n, result := float64(e.Run.Latency.Arrival.Count), runfile.Invalid
 	if e.Run.Account.Misdeliveries > 0 { // the instrument has seen what the pipeline did
-		result = report.Fail
+		result = runfile.Fail
 	}
-	return because(report.Rule{
+	return because(runfile.Rule{
 		Name: "measured", Value: &n, Op: ">=", Limit: new(1.0), Unit: "deliveries", OK: new(n >= 1),
-		Result: result, Part: report.Receiving,
+		Result: result, Part: runfile.Receiving,
 		Remedy: "no delivery was measured. Check that the pipeline delivers to the subscribers' topics, and run again",
 	}, "no delivery was measured, so there is no latency to judge%s", after(facts.Cause(e.Run)))
 }
@@ -214,21 +214,21 @@ func after(cause string) string {
 }
 
 // late compares a lateness of the generator with the arrival latency, both p99 in ms.
-func late(name string, ms, arrival float64) report.Rule {
-	rule := atMost(name, ms, max(lateFloorMS, lateShare*arrival), "ms", report.Doubtful)
+func late(name string, ms, arrival float64) runfile.Rule {
+	rule := atMost(name, ms, max(lateFloorMS, lateShare*arrival), "ms", runfile.Doubtful)
 	rule.Basis = fmt.Sprintf("%s of arrival p99, no less than %d ms", words.Percent(lateShare), lateFloorMS)
 	return rule
 }
 
 // clockBound compares the bound of the clocks with the user's limit. Without a limit a wide bound is no reason
 // to distrust a run: arrival needs only one clock, and a stage that is short compared with the bound is marked.
-func clockBound(e Evidence) *report.Rule {
+func clockBound(e Evidence) *runfile.Rule {
 	r := e.Run
 	if r.Clock.LimitMS == nil {
 		return nil
 	}
-	rule := atMost("clock_bound", r.Clock.BoundMS, *r.Clock.LimitMS, "ms", report.Invalid)
-	rule.Part, rule.Doubts = report.Receiving, []report.Doubt{doubt(report.StagesClaim, report.Either)}
+	rule := atMost("clock_bound", r.Clock.BoundMS, *r.Clock.LimitMS, "ms", runfile.Invalid)
+	rule.Part, rule.Doubts = runfile.Receiving, []runfile.Doubt{doubt(runfile.StagesClaim, runfile.Either)}
 	rule.Remedy = "the clocks are not known well enough. Put the generator nearer to Redis or allow a " +
 		"wider bound, and run again"
 	if *rule.OK && len(r.Clock.Processes) == 0 && r.Stamped() {
@@ -241,7 +241,7 @@ func clockBound(e Evidence) *report.Rule {
 }
 
 // open names the subscribers that did not reconnect.
-func open(gaps []report.Gap) (all string) {
+func open(gaps []runfile.Gap) (all string) {
 	for _, g := range gaps {
 		if g.ToS == nil {
 			all += fmt.Sprintf("; subscriber %d from %s on: %s", g.Subscriber, words.Duration(g.FromS), g.Reason)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
@@ -14,17 +14,17 @@ import (
 //
 // run is the merged run without its verdict. parts are the existing parts by number. requests is the number of
 // requests in the profile; 0: unknown.
-func OfParts(run *report.Run, parts []*report.Run, requests int) report.Verdict {
-	w := whole{run: run, verdict: report.Verdict{Result: report.Pass, Reasons: []string{}, Rules: []report.Rule{},
-		Doubts: []string{}}, cutOff: report.Incomplete}
+func OfParts(run *runfile.Run, parts []*runfile.Run, requests int) runfile.Verdict {
+	w := whole{run: run, verdict: runfile.Verdict{Result: runfile.Pass, Reasons: []string{}, Rules: []runfile.Rule{},
+		Doubts: []string{}}, cutOff: runfile.Incomplete}
 	if i := slices.IndexFunc(parts, wasAborted); i >= 0 {
 		w.cutOff = parts[i].Verdict.Result
 	}
 	of, complete := len(run.Generators), true
 	for _, g := range run.Generators {
-		if g.Result == report.Missing {
+		if g.Result == runfile.Missing {
 			complete = false
-			w.broken("finished", report.Incomplete, "",
+			w.broken("finished", runfile.Incomplete, "",
 				fmt.Sprintf("generator %d of %d (%s) is missing, and what it sent is not in the account",
 					g.Number, of, g.Segment))
 		}
@@ -33,12 +33,12 @@ func OfParts(run *report.Run, parts []*report.Run, requests int) report.Verdict 
 		complete = w.part(part, of) && complete
 	}
 	if sent := run.Account.Requests.Scheduled; complete && requests > 0 && sent != requests {
-		w.broken("requests", report.Invalid, report.Unbalanced,
+		w.broken("requests", runfile.Invalid, runfile.Unbalanced,
 			fmt.Sprintf("the parts have %s requests together, and the profile has %s", words.Count(sent),
 				words.Count(requests)))
 	}
 	if !run.Account.Balanced {
-		w.broken("balanced", report.Invalid, report.Unbalanced, "the account does not balance")
+		w.broken("balanced", runfile.Invalid, runfile.Unbalanced, "the account does not balance")
 	}
 	w.limits(parts, complete)
 
@@ -54,18 +54,18 @@ func OfParts(run *report.Run, parts []*report.Run, requests int) report.Verdict 
 }
 
 // wholly reports whether a rule is broken that puts every claim in doubt.
-func wholly(r report.Rule) bool {
-	return r.IsBroken() && r.Result == report.Invalid && len(r.Doubts) == 0
+func wholly(r runfile.Rule) bool {
+	return r.IsBroken() && r.Result == runfile.Invalid && len(r.Doubts) == 0
 }
 
 // wasAborted reports whether a limit with abortOnFail ended an instance, which decides the run.
-func wasAborted(part *report.Run) bool {
-	return part.Run.Ended == nil && part.Verdict.Result != report.Incomplete
+func wasAborted(part *runfile.Run) bool {
+	return part.Run.Ended == nil && part.Verdict.Result != runfile.Incomplete
 }
 
 type whole struct {
-	run      *report.Run
-	verdict  report.Verdict
+	run      *runfile.Run
+	verdict  runfile.Verdict
 	findings []finding
 	cutOff   string // what a cut-off part makes the run; where a limit ended an instance, others are cut off by its end
 }
@@ -78,15 +78,15 @@ func (w *whole) add(result, format string, args ...any) {
 
 // broken adds a broken rule about the whole run.
 func (w *whole) broken(name, result, remedy, reason string) {
-	rule := report.Rule{
-		Name: name, OK: new(false), Result: result, Reason: reason, Part: report.WholeRun, Remedy: remedy,
+	rule := runfile.Rule{
+		Name: name, OK: new(false), Result: result, Reason: reason, Part: runfile.WholeRun, Remedy: remedy,
 	}
 	w.verdict.Rules = append(w.verdict.Rules, rule)
 	w.add(decided(rule, result), "%s", reason)
 }
 
 // part adds the rules and reasons of an instance, and reports whether it completed.
-func (w *whole) part(part *report.Run, of int) bool {
+func (w *whole) part(part *runfile.Run, of int) bool {
 	v, g, ended := part.Verdict, part.Run.Generator, part.Run.Ended != nil
 	name := fmt.Sprintf("generator %d", g.Number)
 	reasons, result := v.Reasons, v.Result
@@ -100,7 +100,7 @@ func (w *whole) part(part *report.Run, of int) bool {
 			name, of, g.Segment, known, part.Account.Scheduled)
 		reasons = reasons[min(1, len(reasons)):] // the first reason repeats the result
 	}
-	if v.Result == report.Invalid && slices.ContainsFunc(v.Rules, wholly) {
+	if v.Result == runfile.Invalid && slices.ContainsFunc(v.Rules, wholly) {
 		result = unusable
 	}
 	for _, reason := range reasons {
@@ -117,10 +117,10 @@ func (w *whole) part(part *report.Run, of int) bool {
 		rule.Generator = g.Number
 		w.verdict.Rules = append(w.verdict.Rules, rule)
 	}
-	if ended && v.Result == report.Pass && len(open) > 0 {
-		w.add(report.Incomplete, "%s: not judged: %s", name, strings.Join(open, ", "))
+	if ended && v.Result == runfile.Pass && len(open) > 0 {
+		w.add(runfile.Incomplete, "%s: not judged: %s", name, strings.Join(open, ", "))
 	}
-	if v.Result != report.Pass && len(v.Reasons) == 0 { // it has no reason
+	if v.Result != runfile.Pass && len(v.Reasons) == 0 { // it has no reason
 		w.add(result, "%s: %s", name, v.Result)
 	}
 	return ended
@@ -128,8 +128,8 @@ func (w *whole) part(part *report.Run, of int) bool {
 
 // limits judges the script's limits by the figures of all parts together. k6's own metrics are known per
 // instance only.
-func (w *whole) limits(parts []*report.Run, complete bool) {
-	var doubting []report.Rule
+func (w *whole) limits(parts []*runfile.Run, complete bool) {
+	var doubting []runfile.Rule
 	for _, part := range parts {
 		doubting = append(doubting, part.Verdict.Rules...)
 	}
@@ -147,12 +147,12 @@ func (w *whole) limits(parts []*report.Run, complete bool) {
 			}
 			switch rule = bounded(w.run, rule, subjectOf(rule.Name), doubting); {
 			case rule.Undecided:
-				w.add(report.Invalid, "%s", rule.Reason)
+				w.add(runfile.Invalid, "%s", rule.Reason)
 			case rule.IsBroken():
 				w.add(rule.Result, "%s", rule.Reason)
 			}
 		} else if complete {
-			w.add(report.Incomplete, "not judged: %s", rule.Limited())
+			w.add(runfile.Incomplete, "not judged: %s", rule.Limited())
 		}
 		w.verdict.Rules = append(w.verdict.Rules, rule)
 	}
@@ -163,7 +163,7 @@ func (w *whole) figure(metric string) (value *float64, known bool) {
 	if metric == "arrival_p99" {
 		return w.run.Latency.Arrival.P99, true
 	}
-	if _, within, ok := report.WithinMetric(metric); ok {
+	if _, within, ok := runfile.WithinMetric(metric); ok {
 		if share := w.run.Latency.Arrival.Within(within); share != nil {
 			return new(*share * 100), true
 		}

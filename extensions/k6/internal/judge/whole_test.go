@@ -5,20 +5,20 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // instances returns the whole and the parts of a run of 300 requests by three instances. A nil
 // change leaves the instance out.
-func instances(changes ...func(r *report.Run)) (*report.Run, []*report.Run) {
-	whole := run(func(r *report.Run) { r.Account = report.Account{Balanced: true} })
-	var parts []*report.Run
+func instances(changes ...func(r *runfile.Run)) (*runfile.Run, []*runfile.Run) {
+	whole := run(func(r *runfile.Run) { r.Account = runfile.Account{Balanced: true} })
+	var parts []*runfile.Run
 	segments := []string{"0:1/3", "1/3:2/3", "2/3:1"}
 	for i, segment := range segments {
-		g := report.Part{Number: i + 1, Segment: segment, Result: report.Missing}
+		g := runfile.Part{Number: i + 1, Segment: segment, Result: runfile.Missing}
 		if change := changes[i]; change != nil {
 			part := run(change)
-			part.Run.Generator = &report.Generator{Number: i + 1, Of: 3, Segment: segment}
+			part.Run.Generator = &runfile.Generator{Number: i + 1, Of: 3, Segment: segment}
 			part.Account.Requests.Scheduled += 100
 			g.Result = part.Verdict.Result
 			whole.Account.Balanced = whole.Account.Balanced && part.Account.Balanced
@@ -32,14 +32,14 @@ func instances(changes ...func(r *report.Run)) (*report.Run, []*report.Run) {
 }
 
 // withVerdict returns a change that sets an instance's verdict.
-func withVerdict(result string, reasons ...string) func(r *report.Run) {
-	return func(r *report.Run) { r.Verdict = report.Verdict{Result: result, Reasons: reasons} }
+func withVerdict(result string, reasons ...string) func(r *runfile.Run) {
+	return func(r *runfile.Run) { r.Verdict = runfile.Verdict{Result: result, Reasons: reasons} }
 }
 
-var passes = withVerdict(report.Pass)
+var passes = withVerdict(runfile.Pass)
 
 // together returns the verdict on the whole of three instances.
-func together(changes ...func(r *report.Run)) report.Verdict {
+func together(changes ...func(r *runfile.Run)) runfile.Verdict {
 	whole, parts := instances(changes...)
 	return OfParts(whole, parts, 300)
 }
@@ -47,18 +47,18 @@ func together(changes ...func(r *report.Run)) report.Verdict {
 func TestAMergedRunPassesIfAllPartsPass(t *testing.T) {
 	t.Parallel()
 	v := together(passes, passes, passes)
-	assert.Equal(t, report.Verdict{Result: report.Pass, Reasons: []string{}, Rules: []report.Rule{},
+	assert.Equal(t, runfile.Verdict{Result: runfile.Pass, Reasons: []string{}, Rules: []runfile.Rule{},
 		Doubts: []string{}}, v)
 }
 
 func TestAMissingOrCutOffPartMakesTheWholeIncomplete(t *testing.T) {
 	t.Parallel()
-	cut := func(r *report.Run) {
-		withVerdict(report.Incomplete, "cut off at 0:02 of 0:10")(r)
-		r.Run.Ended, r.Timeline = nil, []report.Interval{{T: 0}, {T: 1}}
+	cut := func(r *runfile.Run) {
+		withVerdict(runfile.Incomplete, "cut off at 0:02 of 0:10")(r)
+		r.Run.Ended, r.Timeline = nil, []runfile.Interval{{T: 0}, {T: 1}}
 	}
-	v := together(withVerdict(report.Invalid, "the generator was late"), nil, cut)
-	assert.Equal(t, report.Incomplete, v.Result)
+	v := together(withVerdict(runfile.Invalid, "the generator was late"), nil, cut)
+	assert.Equal(t, runfile.Incomplete, v.Result)
 	assert.Equal(t, []string{
 		"generator 2 of 3 (1/3:2/3) is missing, and what it sent is not in the account",
 		"generator 3 of 3 (2/3:1) was cut off: its account ends after 2 s, with 100 messages",
@@ -69,24 +69,24 @@ func TestAMissingOrCutOffPartMakesTheWholeIncomplete(t *testing.T) {
 
 func TestPartsThatDoNotAddUpInvalidateTheWhole(t *testing.T) {
 	t.Parallel()
-	less := func(r *report.Run) { passes(r); r.Account.Requests.Scheduled-- }
+	less := func(r *runfile.Run) { passes(r); r.Account.Requests.Scheduled-- }
 	v := together(passes, passes, less)
-	assert.Equal(t, report.Invalid, v.Result)
+	assert.Equal(t, runfile.Invalid, v.Result)
 	assert.Equal(t, []string{"the parts have 299 requests together, and the profile has 300"}, v.Reasons)
 	assert.Equal(t, []string{"requests"}, broken(v))
 
-	odd := func(r *report.Run) { passes(r); r.Account.Balanced = false }
+	odd := func(r *runfile.Run) { passes(r); r.Account.Balanced = false }
 	v = together(passes, passes, odd)
-	assert.Equal(t, report.Invalid, v.Result)
+	assert.Equal(t, runfile.Invalid, v.Result)
 	assert.Equal(t, []string{"the account does not balance"}, v.Reasons)
 
 	whole, parts := instances(passes, passes, less)
-	assert.Equal(t, report.Pass, OfParts(whole, parts, 0).Result, "the closed model has no planned number of requests")
+	assert.Equal(t, runfile.Pass, OfParts(whole, parts, 0).Result, "the closed model has no planned number of requests")
 }
 
 func TestAPartWithoutReasonsStillDecides(t *testing.T) {
 	t.Parallel()
-	for _, result := range []string{report.Fail, report.Invalid, report.Incomplete} {
+	for _, result := range []string{runfile.Fail, runfile.Invalid, runfile.Incomplete} {
 		v := together(passes, withVerdict(result), passes)
 		assert.Equal(t, result, v.Result)
 		assert.Equal(t, []string{"generator 2: " + result}, v.Reasons)
@@ -94,10 +94,10 @@ func TestAPartWithoutReasonsStillDecides(t *testing.T) {
 }
 
 // withRule returns a change that makes an instance pass with rule.
-func withRule(rule report.Rule, change func(r *report.Run)) func(r *report.Run) {
-	return func(r *report.Run) {
+func withRule(rule runfile.Rule, change func(r *runfile.Run)) func(r *runfile.Run) {
+	return func(r *runfile.Run) {
 		passes(r)
-		r.Verdict.Rules = []report.Rule{rule}
+		r.Verdict.Rules = []runfile.Rule{rule}
 		if change != nil {
 			change(r)
 		}
@@ -106,11 +106,11 @@ func withRule(rule report.Rule, change func(r *report.Run)) func(r *report.Run) 
 
 func TestALimitUnjudgedByOnePartMakesTheWholeIncomplete(t *testing.T) {
 	t.Parallel()
-	rule := report.Rule{Name: "m", Value: new(1.0), Op: "<", Limit: new(2.0), OK: new(true), Result: report.Fail}
+	rule := runfile.Rule{Name: "m", Value: new(1.0), Op: "<", Limit: new(2.0), OK: new(true), Result: runfile.Fail}
 	open := rule
 	open.OK = nil
 	v := together(withRule(rule, nil), withRule(open, nil), withRule(rule, nil))
-	assert.Equal(t, report.Incomplete, v.Result)
+	assert.Equal(t, runfile.Incomplete, v.Result)
 	assert.Equal(t, []string{"generator 2: not judged: m < 2"}, v.Reasons)
 	of := []int{}
 	for _, r := range v.Rules {
@@ -121,27 +121,27 @@ func TestALimitUnjudgedByOnePartMakesTheWholeIncomplete(t *testing.T) {
 
 func TestLimitsAreJudgedForTheWhole(t *testing.T) {
 	t.Parallel()
-	rule := report.Rule{Name: "arrival_duplicates", Value: new(4.0), Op: "<", Limit: new(10.0), Unit: "messages",
-		OK: new(true), Result: report.Fail}
-	four := withRule(rule, func(r *report.Run) { r.Account.Duplicates = 4 })
+	rule := runfile.Rule{Name: "arrival_duplicates", Value: new(4.0), Op: "<", Limit: new(10.0), Unit: "messages",
+		OK: new(true), Result: runfile.Fail}
+	four := withRule(rule, func(r *runfile.Run) { r.Account.Duplicates = 4 })
 	v := together(four, four, four)
-	assert.Equal(t, report.Fail, v.Result)
+	assert.Equal(t, runfile.Fail, v.Result)
 	assert.Equal(t, []string{"arrival_duplicates 12 messages, limit < 10 messages"}, v.Reasons)
-	assert.Equal(t, report.Rule{
+	assert.Equal(t, runfile.Rule{
 		Name: "arrival_duplicates", Value: new(12.0), Op: "<", Limit: new(10.0), Unit: "messages", OK: new(false),
-		Result: report.Fail,
+		Result: runfile.Fail,
 		Reason: "arrival_duplicates 12 messages, limit < 10 messages",
 	}, v.Rules[3])
-	assert.Equal(t, report.Pass, together(four, four, withRule(rule, nil)).Result)
+	assert.Equal(t, runfile.Pass, together(four, four, withRule(rule, nil)).Result)
 	assert.Nil(t, together(four, four, nil).Rules[3].OK, "unknown while an instance is missing")
 
 	// each has 4 ms, the whole has 10 ms
-	p99 := func(ok *bool) func(r *report.Run) { return withRule(limit(4, ok), nil) }
+	p99 := func(ok *bool) func(r *runfile.Run) { return withRule(limit(4, ok), nil) }
 	assert.Equal(t, []string{"arrival p99 10 ms, limit < 5 ms"},
 		together(p99(new(true)), p99(new(true)), p99(new(true))).Reasons)
 	whole, parts := instances(p99(new(true)), p99(new(true)), p99(new(true)))
-	whole.Latency.Arrival = report.Latency{}
+	whole.Latency.Arrival = runfile.Latency{}
 	v = OfParts(whole, parts, 300)
-	assert.Equal(t, report.Incomplete, v.Result)
+	assert.Equal(t, runfile.Incomplete, v.Result)
 	assert.Equal(t, []string{"not judged: arrival_p99 < 5 ms"}, v.Reasons)
 }

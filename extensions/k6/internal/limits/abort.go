@@ -6,7 +6,7 @@ import (
 
 	"go.k6.io/k6/v2/metrics"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // NoteAbort notes the limits with abortOnFail that ended the test. Call it when k6 has ended the test early: k6 sets
@@ -26,11 +26,11 @@ func (j *Judgement) NoteAbort(registry *metrics.Registry) {
 }
 
 // Aborted returns the broken limits with abortOnFail that ended the test, with their values once Conclude was called.
-func (j *Judgement) Aborted() (ended []report.Rule) {
+func (j *Judgement) Aborted() (ended []runfile.Rule) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, name := range j.aborting {
-		var crossed, all []report.Rule
+		var crossed, all []runfile.Rule
 		for _, t := range j.thresholds[name].Thresholds {
 			if !t.AbortOnFail {
 				continue

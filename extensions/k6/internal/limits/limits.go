@@ -18,7 +18,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // limits holds the figures that thresholds are judged by.
@@ -39,14 +39,14 @@ func accountEnds() (names []string) {
 	for _, count := range ledger.JudgedCounts(ledger.Always) {
 		names = append(names, count.Name)
 	}
-	return append(names, report.FailedRequests)
+	return append(names, runfile.FailedRequests)
 }
 
 // judge returns a rule for each threshold of the script, and the ends of the account that it has thresholds for.
 // builtIn are the thresholds of every run.
 func (l limits) judge(
 	thresholds map[string]metrics.Thresholds, builtIn map[string][]string,
-) (rules []report.Rule, replaced []string) {
+) (rules []runfile.Rule, replaced []string) {
 	for _, metric := range slices.Sorted(maps.Keys(thresholds)) {
 		sources := []string{}
 		for _, t := range thresholds[metric].Thresholds {
@@ -68,8 +68,8 @@ func (l limits) judge(
 // expression is a threshold of k6: an aggregation, an operator and a number.
 var expression = regexp.MustCompile(`^\s*(p\(\s*[\d.]+\s*\)|[a-z]+)\s*(>=|<=|===?|!=|<|>)\s*(\S+)\s*$`)
 
-func (l limits) rule(metric, source string) report.Rule {
-	r := report.Rule{Name: metric, Result: report.Fail}
+func (l limits) rule(metric, source string) runfile.Rule {
+	r := runfile.Rule{Name: metric, Result: runfile.Fail}
 	parts := expression.FindStringSubmatch(source)
 	if parts == nil {
 		return r.Unjudged(source)
@@ -84,7 +84,7 @@ func (l limits) rule(metric, source string) report.Rule {
 	}
 	r.Op, r.Limit, r.Unit = parts[2], &limit, l.unit(metric, aggregation)
 	measured, known := l.measured(metric, aggregation)
-	if _, _, ok := report.WithinMetric(metric); ok { // reports show the share in per cent
+	if _, _, ok := runfile.WithinMetric(metric); ok { // reports show the share in per cent
 		limit, measured = percent(limit), percent(measured)
 	}
 	if !known {
@@ -161,14 +161,14 @@ func (l limits) unit(name, aggregation string) string {
 
 func (l limits) unitOf(name string) (unit string, counter bool) {
 	metric, _, _ := strings.Cut(name, "{")
-	if _, _, ok := report.WithinMetric(metric); ok {
+	if _, _, ok := runfile.WithinMetric(metric); ok {
 		return "%", false
 	}
 	switch {
 	case metric == "arrival_p99" || metric == "arrival_latency" ||
 		strings.HasPrefix(metric, "http_req_") && metric != "http_req_failed":
 		return "ms", false
-	case metric == "arrival_"+report.FailedRequests:
+	case metric == "arrival_"+runfile.FailedRequests:
 		return "requests", true
 	case strings.HasPrefix(metric, "arrival_"):
 		return "messages", true
@@ -240,13 +240,13 @@ func (j *Judgement) Begin(thresholds map[string]metrics.Thresholds, execution *l
 }
 
 // Rules returns the script's rules, and the ends of the account that it has thresholds for.
-func (j *Judgement) Rules(builtIn map[string][]string) (rules []report.Rule, replaced []string) {
+func (j *Judgement) Rules(builtIn map[string][]string) (rules []runfile.Rule, replaced []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	rules, replaced = j.limits.judge(j.thresholds, builtIn)
 	if j.failedByScript {
-		rules = append(rules, report.Rule{
-			Name: "script", OK: new(false), Result: report.Fail,
+		rules = append(rules, runfile.Rule{
+			Name: "script", OK: new(false), Result: runfile.Fail,
 			Reason: "the script marked the test as failed (test.fail() of k6/execution)",
 		})
 	}

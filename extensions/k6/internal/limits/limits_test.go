@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.k6.io/k6/v2/metrics"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 func thresholdsOf(metric string, sources ...string) map[string]metrics.Thresholds {
@@ -80,7 +80,7 @@ func TestAThresholdIsARule(t *testing.T) {
 		assert.Equal(t, c.ok, r.OK, "%s %s", c.metric, c.source)
 		assert.Equal(t, c.unit, r.Unit, c.metric)
 		assert.NotNil(t, r.Limit, "a rule without a limit counts as unset")
-		assert.Equal(t, report.Fail, r.Result)
+		assert.Equal(t, runfile.Fail, r.Result)
 	}
 	l.ingested = false
 	assert.Nil(t, l.rule("counter", "count==0").OK, "k6 counted nothing")

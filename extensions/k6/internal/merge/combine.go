@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // combined merges records field by field, as the tag `merge` of each field says:
@@ -148,16 +148,16 @@ func first(to reflect.Value, parts []reflect.Value) bool {
 
 func hist(to reflect.Value, parts []reflect.Value) bool {
 	switch to := to.Addr().Interface().(type) {
-	case *report.Latency:
+	case *runfile.Latency:
 		*to = *latency(each(parts,
-			func(p reflect.Value) *report.Latency { return p.Addr().Interface().(*report.Latency) }))
-	case **report.Latency:
-		*to = latency(values[*report.Latency](parts))
-	case *map[string]report.Latency:
-		*to = map[string]report.Latency{}
-		for name := range parts[0].Interface().(map[string]report.Latency) {
-			latencies := values[map[string]report.Latency](parts)
-			own := each(latencies, func(of map[string]report.Latency) *report.Latency { return new(of[name]) })
+			func(p reflect.Value) *runfile.Latency { return p.Addr().Interface().(*runfile.Latency) }))
+	case **runfile.Latency:
+		*to = latency(values[*runfile.Latency](parts))
+	case *map[string]runfile.Latency:
+		*to = map[string]runfile.Latency{}
+		for name := range parts[0].Interface().(map[string]runfile.Latency) {
+			latencies := values[map[string]runfile.Latency](parts)
+			own := each(latencies, func(of map[string]runfile.Latency) *runfile.Latency { return new(of[name]) })
 			(*to)[name] = *latency(own)
 		}
 	default:
@@ -167,11 +167,11 @@ func hist(to reflect.Value, parts []reflect.Value) bool {
 }
 
 func mean(to reflect.Value, parts []reflect.Value) bool {
-	all, fits := to.Addr().Interface().(**report.Quantiles)
+	all, fits := to.Addr().Interface().(**runfile.Quantiles)
 	if !fits {
 		return false
 	}
-	if own := values[*report.Quantiles](parts); len(own) == 1 { // one alone keeps its percentiles
+	if own := values[*runfile.Quantiles](parts); len(own) == 1 { // one alone keeps its percentiles
 		*all = own[0]
 	} else {
 		*all = quantiles(own)

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // emptyMerged merges two empty records, and returns the field that has no rule, or a wrong one.
@@ -17,11 +17,11 @@ func emptyMerged[T any]() error {
 func TestEachFieldOfARunHasARuleForMerging(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{
-		emptyMerged[report.Run](), emptyMerged[report.Account](), emptyMerged[report.Clock](),
-		emptyMerged[report.Health](), emptyMerged[report.Latencies](),
-		emptyMerged[report.Canary](), emptyMerged[report.Step](), emptyMerged[report.FlowResult](),
-		emptyMerged[report.Target](), emptyMerged[report.Others](),
-		emptyMerged[report.Interval](),
+		emptyMerged[runfile.Run](), emptyMerged[runfile.Account](), emptyMerged[runfile.Clock](),
+		emptyMerged[runfile.Health](), emptyMerged[runfile.Latencies](),
+		emptyMerged[runfile.Canary](), emptyMerged[runfile.Step](), emptyMerged[runfile.FlowResult](),
+		emptyMerged[runfile.Target](), emptyMerged[runfile.Others](),
+		emptyMerged[runfile.Interval](),
 	} {
 		assert.NoError(t, err)
 	}
@@ -60,18 +60,18 @@ func TestTheRulesForMerging(t *testing.T) {
 // Regression: a generator whose pipeline stamps one message in ten counted ten times as much.
 func TestStageMeansAreWeightedByTheDeliveriesWithStamps(t *testing.T) {
 	t.Parallel()
-	few := report.Interval{Arrived: 100, Stamped: 10, Stages: map[string]float64{"queue": 10}}
-	all := report.Interval{Arrived: 30, Stamped: 30, Stages: map[string]float64{"queue": 2}}
-	none := report.Interval{Arrived: 1000}
-	of := func(rows ...*report.Interval) report.Interval { return second(0, rows, nil) }
+	few := runfile.Interval{Arrived: 100, Stamped: 10, Stages: map[string]float64{"queue": 10}}
+	all := runfile.Interval{Arrived: 30, Stamped: 30, Stages: map[string]float64{"queue": 2}}
+	none := runfile.Interval{Arrived: 1000}
+	of := func(rows ...*runfile.Interval) runfile.Interval { return second(0, rows, nil) }
 	assert.Equal(t, map[string]float64{"queue": 4}, of(&few, &all, &none).Stages)
 	assert.EqualValues(t, 40, of(&few, &all, &none).Stamped)
 	// An earlier version did not count them.
 	few.Stamped = 0
 	assert.InDelta(t, (1000+60)/130.0, of(&few, &all).Stages["queue"], 1e-9)
 
-	flow := func(stamped int64, mean float64) *report.Run {
-		return &report.Run{Flows: []report.FlowResult{{Stamped: stamped, Stages: map[string]float64{"queue": mean}}}}
+	flow := func(stamped int64, mean float64) *runfile.Run {
+		return &runfile.Run{Flows: []runfile.FlowResult{{Stamped: stamped, Stages: map[string]float64{"queue": mean}}}}
 	}
-	assert.Equal(t, map[string]float64{"queue": 4}, flows([]*report.Run{flow(10, 10), flow(30, 2)})[0].Stages)
+	assert.Equal(t, map[string]float64{"queue": 4}, flows([]*runfile.Run{flow(10, 10), flow(30, 2)})[0].Stages)
 }

@@ -12,14 +12,14 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // flows merges the profile's flows, by index.
-func flows(runs []*report.Run) []report.FlowResult {
-	all := make([]report.FlowResult, len(runs[0].Flows))
+func flows(runs []*runfile.Run) []runfile.FlowResult {
+	all := make([]runfile.FlowResult, len(runs[0].Flows))
 	for i := range all {
-		var own []*report.FlowResult
+		var own []*runfile.FlowResult
 		for _, r := range runs {
 			if i < len(r.Flows) {
 				own = append(own, &r.Flows[i])
@@ -27,28 +27,28 @@ func flows(runs []*report.Run) []report.FlowResult {
 		}
 		all[i] = *combined(own)
 		all[i].Stages = addStages(each(own,
-			func(f *report.FlowResult) stageMeans { return stageMeans{f.Stamped, f.Stages} }))
+			func(f *runfile.FlowResult) stageMeans { return stageMeans{f.Stamped, f.Stages} }))
 	}
 	return all
 }
 
-func gaps(runs []*report.Run) []report.Gap {
-	all := []report.Gap{}
+func gaps(runs []*runfile.Run) []runfile.Gap {
+	all := []runfile.Gap{}
 	for _, r := range runs {
 		for _, gap := range r.Health.Gaps {
 			gap.Reason = fmt.Sprintf("generator %d: %s", r.Run.Generator.Number, gap.Reason)
 			all = append(all, gap)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b report.Gap) int { return cmp.Compare(a.FromS, b.FromS) })
+	slices.SortStableFunc(all, func(a, b runfile.Gap) int { return cmp.Compare(a.FromS, b.FromS) })
 	return all
 }
 
 // steps merges the phases, by index. An instance has those that it reached.
-func steps(runs []*report.Run, resources []report.Resource) []report.Step {
-	all := []report.Step{}
+func steps(runs []*runfile.Run, resources []runfile.Resource) []runfile.Step {
+	all := []runfile.Step{}
 	for i := 0; ; i++ {
-		var present []*report.Step
+		var present []*runfile.Step
 		for _, r := range runs {
 			if i < len(r.Steps) {
 				present = append(present, &r.Steps[i])
@@ -66,7 +66,7 @@ func steps(runs []*report.Run, resources []report.Resource) []report.Step {
 		step.ScheduledPerS, step.AcceptedPerS = float64(step.Scheduled)/step.DurationS,
 			float64(step.Accepted)/step.DurationS
 		step.ArrivedPerS = float64(step.Arrived) / step.DurationS
-		step.CPUPercent = report.CPUBetween(resources, step.StartS, end)
+		step.CPUPercent = runfile.CPUBetween(resources, step.StartS, end)
 		all = append(all, *step)
 	}
 }
@@ -79,7 +79,7 @@ func add(to, from *hdrhistogram.Histogram) {
 }
 
 // latency sums the distributions that are not nil. Mean, min and max stay exact because sums are whole µs.
-func latency(parts []*report.Latency) *report.Latency {
+func latency(parts []*runfile.Latency) *runfile.Latency {
 	sum := ledger.Series{Histogram: ledger.NewHistogram(), Min: math.MaxInt64, Max: math.MinInt64}
 	known := false
 	for _, p := range parts {
@@ -102,14 +102,14 @@ func latency(parts []*report.Latency) *report.Latency {
 	if !known {
 		return nil
 	}
-	return new(report.NewLatency(&sum, true))
+	return new(runfile.NewLatency(&sum, true))
 }
 
 func micros(ms float64) int64 { return int64(math.Round(ms * 1000)) }
 
 // quantiles merges short distributions. They have no histograms, so the result has no percentiles.
-func quantiles(parts []*report.Quantiles) *report.Quantiles {
-	all := &report.Quantiles{}
+func quantiles(parts []*runfile.Quantiles) *runfile.Quantiles {
+	all := &runfile.Quantiles{}
 	sum := 0.0
 	for _, q := range parts {
 		if q != nil {
@@ -125,8 +125,8 @@ func quantiles(parts []*report.Quantiles) *report.Quantiles {
 	return all
 }
 
-func figures(runs []*report.Run) []report.Figure {
-	all := []report.Figure{}
+func figures(runs []*runfile.Run) []runfile.Figure {
+	all := []runfile.Figure{}
 	for _, r := range runs {
 		for _, f := range r.Figures {
 			f.Generator = r.Run.Generator.Number
@@ -138,10 +138,10 @@ func figures(runs []*report.Run) []report.Figure {
 
 // resources takes the pipeline's processes from the instance with the most of them, because they report the same to
 // all. Each generator's own process gets its number.
-func resources(runs []*report.Run) []report.Resource {
+func resources(runs []*runfile.Run) []runfile.Resource {
 	longest := slices.MaxFunc(runs,
-		func(a, b *report.Run) int { return cmp.Compare(len(a.Resources), len(b.Resources)) })
-	all := []report.Resource{}
+		func(a, b *runfile.Run) int { return cmp.Compare(len(a.Resources), len(b.Resources)) })
+	all := []runfile.Resource{}
 	for _, one := range longest.Resources {
 		if one.Process != longest.Run.Tool.Name {
 			all = append(all, one)
@@ -158,12 +158,12 @@ func resources(runs []*report.Run) []report.Resource {
 	return all
 }
 
-func errorClasses(runs []*report.Run) []report.ErrorClass {
-	all := []report.ErrorClass{}
+func errorClasses(runs []*runfile.Run) []runfile.ErrorClass {
+	all := []runfile.ErrorClass{}
 	for _, r := range runs {
 		for _, e := range r.Errors {
 			at := slices.IndexFunc(all,
-				func(o report.ErrorClass) bool { return o.Stage == e.Stage && o.Class == e.Class })
+				func(o runfile.ErrorClass) bool { return o.Stage == e.Stage && o.Class == e.Class })
 			if at < 0 {
 				all = append(all, e)
 			} else {
@@ -171,12 +171,12 @@ func errorClasses(runs []*report.Run) []report.ErrorClass {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b report.ErrorClass) int { return cmp.Compare(b.Count, a.Count) })
+	slices.SortStableFunc(all, func(a, b runfile.ErrorClass) int { return cmp.Compare(b.Count, a.Count) })
 	return all
 }
 
 // environments keeps what is the same on all hosts. git and ci are the first instance's.
-func environments(runs []*report.Run) map[string]any {
+func environments(runs []*runfile.Run) map[string]any {
 	all := maps.Clone(runs[0].Environment)
 	shared := false
 	for _, r := range runs {
@@ -194,9 +194,9 @@ func environments(runs []*report.Run) map[string]any {
 }
 
 // targets merges the targets by name. A target of several generators has no percentiles.
-func targets(runs []*report.Run) *report.Targets {
-	all := &report.Targets{Rows: []report.Target{}}
-	own, names := map[string][]*report.Target{}, []string{}
+func targets(runs []*runfile.Run) *runfile.Targets {
+	all := &runfile.Targets{Rows: []runfile.Target{}}
+	own, names := map[string][]*runfile.Target{}, []string{}
 	for _, r := range runs {
 		if r.Targets == nil {
 			return nil
@@ -213,16 +213,16 @@ func targets(runs []*report.Run) *report.Targets {
 		all.Rows = append(all.Rows, *combined(own[name]))
 	}
 	all.Total = len(all.Rows)
-	all.Others = combined(each(runs, func(r *report.Run) *report.Others { return r.Targets.Others }))
+	all.Others = combined(each(runs, func(r *runfile.Run) *runfile.Others { return r.Targets.Others }))
 	if all.Others != nil {
 		all.Total += all.Others.Targets
 	}
-	p99 := func(t report.Target) float64 {
+	p99 := func(t runfile.Target) float64 {
 		if t.Arrival == nil || t.Arrival.P99 == nil {
 			return 0
 		}
 		return *t.Arrival.P99
 	}
-	slices.SortStableFunc(all.Rows, func(a, b report.Target) int { return cmp.Compare(p99(b), p99(a)) })
+	slices.SortStableFunc(all.Rows, func(a, b runfile.Target) int { return cmp.Compare(p99(b), p99(a)) })
 	return all
 }

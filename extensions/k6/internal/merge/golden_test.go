@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // Another implementation of merge, in TypeScript with hdr-histogram-js, made the goldens. The three
@@ -33,10 +34,10 @@ func TestTheMergedRunEqualsTheGolden(t *testing.T) {
 		compare(t, name, want, got)
 		junit := withoutAnswer(readFile(t, filepath.Join(out, "junit.xml")), r)
 		assert.Equal(t, readFile(t, filepath.Join(dir, "golden.xml")), junit)
-		written, err := report.Read(out)
+		written, err := runfile.Read(out)
 		require.NoError(t, err, "the merged run is valid")
 		assert.Equal(t, r.Verdict, written.Verdict)
-		page, err := report.Shown([]byte(readFile(t, filepath.Join(out, "index.html"))))
+		page, err := render.Shown([]byte(readFile(t, filepath.Join(out, "index.html"))))
 		require.NoError(t, err)
 		assert.Equal(t, written.Generators, page.Generators)
 		compareLogs(t, len(r.Timeline), dir, out)
@@ -44,7 +45,7 @@ func TestTheMergedRunEqualsTheGolden(t *testing.T) {
 }
 
 // withoutAnswer removes the answer from a JUnit report, as the goldens have none.
-func withoutAnswer(junit string, r *report.Run) string {
+func withoutAnswer(junit string, r *runfile.Run) string {
 	junit = strings.Replace(junit, "<system-out>"+r.Answer.Sentence+"&#xA;", "<system-out>", 1)
 	return strings.Replace(junit, `message="`+r.Answer.Sentence+`"`, `message="`+r.Verdict.Result+`"`, 1)
 }
@@ -114,11 +115,11 @@ func counts(t *testing.T, histogram any) []int64 {
 func compareLogs(t *testing.T, seconds int, dir, out string) {
 	t.Helper()
 	golden := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(golden, report.LogName),
+	require.NoError(t, os.WriteFile(filepath.Join(golden, runfile.LogName),
 		[]byte(readFile(t, filepath.Join(dir, "golden.hlog"))), 0o644))
-	want, err := report.OpenLog(golden)
+	want, err := runfile.OpenLog(golden)
 	require.NoError(t, err)
-	got, err := report.OpenLog(out)
+	got, err := runfile.OpenLog(out)
 	require.NoError(t, err)
 	samples := int64(0)
 	for second := range seconds {

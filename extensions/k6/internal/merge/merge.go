@@ -10,12 +10,12 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
 // Runs merges the parts of a run and writes their histogram log. name is that of the run's directory.
-func Runs(parts []Part, name string, log io.Writer) (r *report.Run, err error) {
+func Runs(parts []Part, name string, log io.Writer) (r *runfile.Run, err error) {
 	if err := order(parts); err != nil {
 		return nil, err
 	}
@@ -23,9 +23,9 @@ func Runs(parts []Part, name string, log io.Writer) (r *report.Run, err error) {
 	return r, err
 }
 
-func whole(parts []Part, name string, log io.Writer) *report.Run {
+func whole(parts []Part, name string, log io.Writer) *runfile.Run {
 	first := parts[0].Run
-	runs := make([]*report.Run, len(parts))
+	runs := make([]*runfile.Run, len(parts))
 	for i, p := range parts {
 		runs[i] = p.Run
 	}
@@ -35,8 +35,8 @@ func whole(parts []Part, name string, log io.Writer) *report.Run {
 	r.Figures, r.Resources = figures(runs), resources(runs)
 	r.Errors, r.Environment = errorClasses(runs), environments(runs)
 	r.Targets, r.Flows = targets(runs), flows(runs)
-	r.Messages = report.MergeMessages(each(runs, func(r *report.Run) *report.Messages { return r.Messages }))
-	r.Tail = report.MergeTails(each(runs, func(r *report.Run) *report.Tail { return r.Tail }))
+	r.Messages = runfile.MergeMessages(each(runs, func(r *runfile.Run) *runfile.Messages { return r.Messages }))
+	r.Tail = runfile.MergeTails(each(runs, func(r *runfile.Run) *runfile.Tail { return r.Tail }))
 	r.Facts.LoadFacts = counted(runs)
 	quarters := facts.NewQuarters(first.Run.Profile.Phases)
 	r.Timeline = seconds(parts, first.Run.ID, must.Get(time.Parse(time.RFC3339, first.Run.Started)).UnixMilli(), log,
@@ -50,13 +50,13 @@ func whole(parts []Part, name string, log io.Writer) *report.Run {
 }
 
 // counted are the facts that the rest of a merged report does not hold.
-func counted(runs []*report.Run) report.LoadFacts {
+func counted(runs []*runfile.Run) runfile.LoadFacts {
 	first := runs[0].Facts
-	f := report.LoadFacts{Question: first.Question, Connections: first.Connections}
+	f := runfile.LoadFacts{Question: first.Question, Connections: first.Connections}
 	for _, r := range runs {
 		if s := r.Facts.Sessions; s != nil {
 			if f.Sessions == nil {
-				f.Sessions = &report.Sessions{}
+				f.Sessions = &runfile.Sessions{}
 			}
 			f.Sessions.Begun, f.Sessions.Completed = f.Sessions.Begun+s.Begun, f.Sessions.Completed+s.Completed
 		}
@@ -73,7 +73,7 @@ func each[P, T any](parts []P, of func(P) T) []T {
 }
 
 // ended is the end of the last part; nil if a part did not end or is missing.
-func ended(runs []*report.Run) *string {
+func ended(runs []*runfile.Run) *string {
 	var last *string
 	for _, r := range runs {
 		if r.Run.Ended == nil || len(runs) < runs[0].Run.Generator.Of {
@@ -87,15 +87,15 @@ func ended(runs []*report.Run) *string {
 }
 
 // generators lists all instances of the run by number, missing ones included.
-func generators(parts []Part) []report.Part {
+func generators(parts []Part) []runfile.Part {
 	limits := strings.Split(parts[0].generator().Sequence, ",")
-	all := make([]report.Part, parts[0].generator().Of)
+	all := make([]runfile.Part, parts[0].generator().Of)
 	for i := range all {
 		segment := "?:?"
 		if i+1 < len(limits) {
 			segment = limits[i] + ":" + limits[i+1]
 		}
-		all[i] = report.Part{Number: i + 1, Segment: segment, Result: report.Missing, Reasons: []string{}}
+		all[i] = runfile.Part{Number: i + 1, Segment: segment, Result: runfile.Missing, Reasons: []string{}}
 	}
 	for _, p := range parts {
 		g, r := p.generator(), p.Run
@@ -103,7 +103,7 @@ func generators(parts []Part) []report.Part {
 		if r.Health.Lateness != nil {
 			lateness = r.Health.Lateness.P99
 		}
-		part := report.Part{
+		part := runfile.Part{
 			Number: g.Number, Segment: g.Segment, Result: r.Verdict.Result, Reasons: r.Verdict.Reasons,
 			LateMS: &g.LateMS, Scheduled: &r.Account.Scheduled, Arrived: &r.Account.Arrived, ScheduleP99MS: lateness,
 			Cores: r.Environment["cores"], Kernel: r.Environment["kernel"], ClockOffsetMS: r.Clock.OffsetMS,
@@ -121,8 +121,8 @@ func generators(parts []Part) []report.Part {
 }
 
 // processes are those of the instance that heard of most: they report the same to all.
-func processes(runs []*report.Run) []report.ProcessClock {
-	longest := slices.MaxFunc(runs, func(a, b *report.Run) int {
+func processes(runs []*runfile.Run) []runfile.ProcessClock {
+	longest := slices.MaxFunc(runs, func(a, b *runfile.Run) int {
 		return cmp.Compare(len(a.Clock.Processes), len(b.Clock.Processes))
 	})
 	return longest.Clock.Processes

@@ -19,7 +19,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runs"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
@@ -31,12 +32,12 @@ const (
 
 // Part is the record of one instance.
 type Part struct {
-	Run *report.Run
-	Log *report.Log
+	Run *runfile.Run
+	Log *runfile.Log
 	dir string
 }
 
-func (p Part) generator() *report.Generator { return p.Run.Run.Generator }
+func (p Part) generator() *runfile.Generator { return p.Run.Run.Generator }
 
 // read reads the part in a directory. It refuses what no run has and would take all memory: instancesMost is far
 // above what anybody starts, and secondsMost four months.
@@ -65,7 +66,7 @@ func read(dir string) (Part, error) {
 				secondsMost)
 		}
 	}
-	log, err := report.OpenLog(dir)
+	log, err := runfile.OpenLog(dir)
 	return Part{r, log, dir}, err
 }
 
@@ -112,8 +113,8 @@ var inCommon = []struct {
 }
 
 // requests is the number of requests of an open profile, as the pacer counts them; 0 in the closed model.
-func requests(run report.Identity) int {
-	if run.Model == report.Closed {
+func requests(run runfile.Identity) int {
+	if run.Model == runfile.Closed {
 		return 0
 	}
 	p := &profile.Profile{Flows: []profile.Flow{{Weight: 1, Messages: 1}}}
@@ -132,7 +133,7 @@ var ofGenerator = regexp.MustCompile(`^generator-\d+$`)
 
 // Directories merges the parts in the given directories, of instances or of whole runs, and writes the files of a
 // run into out. If out is empty, it is the directory that holds all instances. Directories returns it.
-func Directories(given []string, out string) (directory string, r *report.Run, err error) {
+func Directories(given []string, out string) (directory string, r *runfile.Run, err error) {
 	err = must.Try(func() {
 		dirs := instancesIn(given)
 		if out == "" {
@@ -149,11 +150,11 @@ func Directories(given []string, out string) (directory string, r *report.Run, e
 		r = must.Get(Runs(parts, filepath.Base(must.Get(filepath.Abs(out))), &log))
 		must.Do(os.MkdirAll(out, 0o755))
 		spansOf(parts, r, out)
-		must.Do(report.Replace(filepath.Join(out, report.LogName), func(w *bufio.Writer) error {
+		must.Do(runfile.Replace(filepath.Join(out, runfile.LogName), func(w *bufio.Writer) error {
 			_, err := log.WriteTo(w)
 			return err
 		}))
-		must.Do(report.Replace(filepath.Join(out, report.TimelineName), func(w *bufio.Writer) (err error) {
+		must.Do(runfile.Replace(filepath.Join(out, runfile.TimelineName), func(w *bufio.Writer) (err error) {
 			rows := json.NewEncoder(w)
 			for i := range r.Timeline {
 				err = cmp.Or(err, rows.Encode(&r.Timeline[i]))
@@ -161,7 +162,7 @@ func Directories(given []string, out string) (directory string, r *report.Run, e
 			return err
 		}))
 		must.Do(traces.Join(dirs, out))
-		must.Do(report.Save(out, r))
+		must.Do(render.Save(out, r))
 	})
 	return out, r, err
 }
@@ -174,7 +175,7 @@ func instancesIn(given []string) (dirs []string) {
 		own := []string{dir}
 		for _, entry := range must.Get(os.ReadDir(dir)) {
 			instance := filepath.Join(dir, entry.Name())
-			if _, err := os.Stat(filepath.Join(instance, report.FileName)); err == nil &&
+			if _, err := os.Stat(filepath.Join(instance, runfile.FileName)); err == nil &&
 				ofGenerator.MatchString(entry.Name()) {
 				own = append(own, instance)
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // tags name the histograms of a second, in the order of the log.
@@ -18,22 +18,22 @@ var tags = [...]string{"arrival", "from_send", "http"}
 
 // seconds merges the timelines and writes the histogram log. All parts count from the same time on the clock of Redis,
 // so second t is the same in each. It decodes one second of each log at a time.
-func seconds(parts []Part, id string, startMS int64, w io.Writer, quarters *facts.Quarters) []report.Interval {
+func seconds(parts []Part, id string, startMS int64, w io.Writer, quarters *facts.Quarters) []runfile.Interval {
 	log := hdrhistogram.NewHistogramLogWriter(w)
-	must.Do(report.Begin(log, id, startMS))
+	must.Do(runfile.Begin(log, id, startMS))
 	length := 0
-	rows := make([]map[int]*report.Interval, len(parts))
+	rows := make([]map[int]*runfile.Interval, len(parts))
 	for i, p := range parts {
-		rows[i] = map[int]*report.Interval{}
+		rows[i] = map[int]*runfile.Interval{}
 		for j := range p.Run.Timeline {
 			row := &p.Run.Timeline[j]
 			rows[i][row.T] = row
 			length = max(length, row.T+1)
 		}
 	}
-	timeline := make([]report.Interval, 0, length)
+	timeline := make([]runfile.Interval, 0, length)
 	for t := range length {
-		var present []*report.Interval
+		var present []*runfile.Interval
 		histograms := map[string]*hdrhistogram.Histogram{}
 		for i, p := range parts {
 			found := must.Get(p.Log.At(t))
@@ -63,40 +63,40 @@ func seconds(parts []Part, id string, startMS int64, w io.Writer, quarters *fact
 	return timeline
 }
 
-func second(t int, rows []*report.Interval, histograms map[string]*hdrhistogram.Histogram) report.Interval {
-	all := cmp.Or(combined(rows), &report.Interval{}) // CPU is the busiest generator's
+func second(t int, rows []*runfile.Interval, histograms map[string]*hdrhistogram.Histogram) runfile.Interval {
+	all := cmp.Or(combined(rows), &runfile.Interval{}) // CPU is the busiest generator's
 	all.T = t
-	for i, of := range []func(r *report.Interval) **report.Quantiles{
-		func(r *report.Interval) **report.Quantiles { return &r.Arrival },
-		func(r *report.Interval) **report.Quantiles { return &r.FromSend },
-		func(r *report.Interval) **report.Quantiles { return &r.HTTP },
+	for i, of := range []func(r *runfile.Interval) **runfile.Quantiles{
+		func(r *runfile.Interval) **runfile.Quantiles { return &r.Arrival },
+		func(r *runfile.Interval) **runfile.Quantiles { return &r.FromSend },
+		func(r *runfile.Interval) **runfile.Quantiles { return &r.HTTP },
 	} {
-		parts := each(rows, func(r *report.Interval) *report.Quantiles { return *of(r) })
+		parts := each(rows, func(r *runfile.Interval) *runfile.Quantiles { return *of(r) })
 		*of(all) = ofSecond(quantiles(parts), histograms[tags[i]])
 	}
-	unknown := func(r *report.Interval) bool { return r != nil && r.Requests > 0 && r.LateMaxMS == nil }
+	unknown := func(r *runfile.Interval) bool { return r != nil && r.Requests > 0 && r.LateMaxMS == nil }
 	if slices.ContainsFunc(rows, unknown) {
 		all.LateMaxMS = nil
 	}
-	all.Bins = addBins(each(rows, func(r *report.Interval) []int64 { return r.Bins }))
-	all.Stages = addStages(each(rows, func(r *report.Interval) stageMeans {
+	all.Bins = addBins(each(rows, func(r *runfile.Interval) []int64 { return r.Bins }))
+	all.Stages = addStages(each(rows, func(r *runfile.Interval) stageMeans {
 		return stageMeans{cmp.Or(r.Stamped, r.Arrived), r.Stages} // an earlier version did not count those with stamps
 	}))
-	all.DueBins = addBins(each(rows, func(r *report.Interval) []int64 { return r.DueBins }))
+	all.DueBins = addBins(each(rows, func(r *runfile.Interval) []int64 { return r.DueBins }))
 	return *all
 }
 
 // ofSecond adds percentiles, unless the histogram of a part is missing.
-func ofSecond(all *report.Quantiles, h *hdrhistogram.Histogram) *report.Quantiles {
+func ofSecond(all *runfile.Quantiles, h *hdrhistogram.Histogram) *runfile.Quantiles {
 	if all == nil || h == nil || h.TotalCount() != all.Count {
 		return all
 	}
-	own := report.NewQuantiles(&ledger.Series{Histogram: h, Count: all.Count, Max: micros(all.Max)})
+	own := runfile.NewQuantiles(&ledger.Series{Histogram: h, Count: all.Count, Max: micros(all.Max)})
 	own.Mean = all.Mean
 	return own
 }
 
-// addBins sums counts by bin (see report.NewBins).
+// addBins sums counts by bin (see runfile.NewBins).
 func addBins(all [][]int64) []int64 {
 	var sum []int64
 	for _, bins := range all {

@@ -7,24 +7,24 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 func TestWhatIsDueAndInFlightInASecondIsTheSumOfTheInstances(t *testing.T) {
 	t.Parallel()
-	all := second(3, []*report.Interval{{Due: 30, InFlight: 4}, {Due: 12, InFlight: 1}}, nil)
+	all := second(3, []*runfile.Interval{{Due: 30, InFlight: 4}, {Due: 12, InFlight: 1}}, nil)
 	assert.EqualValues(t, 42, all.Due)
 	assert.Equal(t, 5, all.InFlight)
 }
 
 func TestTheLargestLatenessOfASecondIsThatOfTheLatestInstance(t *testing.T) {
 	t.Parallel()
-	sentNone := report.Interval{}
-	all := second(3, []*report.Interval{{LateMaxMS: new(0.2)}, &sentNone, {LateMaxMS: new(7.5)}}, nil)
+	sentNone := runfile.Interval{}
+	all := second(3, []*runfile.Interval{{LateMaxMS: new(0.2)}, &sentNone, {LateMaxMS: new(7.5)}}, nil)
 	assert.Equal(t, new(7.5), all.LateMaxMS)
-	assert.Nil(t, second(3, []*report.Interval{&sentNone, &sentNone}, nil).LateMaxMS)
-	unknown := report.Interval{Requests: 5}
-	assert.Nil(t, second(3, []*report.Interval{{LateMaxMS: new(0.2)}, &unknown}, nil).LateMaxMS, "it may be larger")
+	assert.Nil(t, second(3, []*runfile.Interval{&sentNone, &sentNone}, nil).LateMaxMS)
+	unknown := runfile.Interval{Requests: 5}
+	assert.Nil(t, second(3, []*runfile.Interval{{LateMaxMS: new(0.2)}, &unknown}, nil).LateMaxMS, "it may be larger")
 }
 
 // The instances of `whole` are of an earlier version, whose seconds did not have it.

@@ -8,16 +8,16 @@ import (
 	"reflect"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/spans"
 )
 
 // spansOf makes stages of the spans that any instance got, for the sampled messages of all, and writes the files that
 // do so again. The spans of a message may come to another instance than the one that sent it: a pipeline exports to one
 // endpoint.
-func spansOf(parts []Part, r *report.Run, out string) {
+func spansOf(parts []Part, r *runfile.Run, out string) {
 	var all *spans.Traced
-	var received []*report.SpansReceived
+	var received []*runfile.SpansReceived
 	listen := ""
 	for _, p := range parts {
 		if p.Run.Spans == nil {
@@ -34,7 +34,7 @@ func spansOf(parts []Part, r *report.Run, out string) {
 		}
 		switch {
 		case err != nil:
-			r.Errors = append(r.Errors, report.ErrorClass{
+			r.Errors = append(r.Errors, runfile.ErrorClass{
 				Stage: "spans", Class: "not merged", Count: 1,
 				Example: fmt.Sprintf("generator %d: %s", p.generator().Number, err),
 			})

@@ -14,8 +14,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
@@ -216,15 +216,15 @@ func (c *Canary) LatencyOf(second int) *float64 {
 }
 
 // Describe is the canary's part of the report. lossless adds the histogram.
-func (c *Canary) Describe(lossless bool) *report.Canary {
+func (c *Canary) Describe(lossless bool) *runfile.Canary {
 	if c == nil {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return &report.Canary{
+	return &runfile.Canary{
 		Sent: c.sent, Arrived: int(c.latency.Count), IntervalS: every.Seconds(),
-		Latency: report.NewLatency(&c.latency, lossless),
+		Latency: runfile.NewLatency(&c.latency, lossless),
 	}
 }
 

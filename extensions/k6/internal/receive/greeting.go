@@ -12,8 +12,9 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 const (
@@ -125,12 +126,12 @@ func (c *Canary) repeated(times int, came welcome, after time.Duration) {
 // ingest is where messages are posted, without secrets.
 func (c *Canary) ingest() string {
 	path := strings.ReplaceAll(c.Ingest.Path, send.Target, c.Target)
-	return report.MaskAddress(strings.TrimSuffix(c.Ingest.URL, "/")+path, c.Target)
+	return words.MaskAddress(strings.TrimSuffix(c.Ingest.URL, "/")+path, c.Target)
 }
 
 // posted is the first greeting, printable and without secrets.
 func (c *Canary) posted() string {
-	return report.ExcerptOf([]byte(c.secrets.Replace(string(c.messages.Message(greetingFirst)))))
+	return runfile.ExcerptOf([]byte(c.secrets.Replace(string(c.messages.Message(greetingFirst)))))
 }
 
 // missed is the error of a greeting that did not arrive, however often it was sent. It names what else came: that need
@@ -145,7 +146,7 @@ func (c *Canary) missed(patience time.Duration, times int) error {
 	switch o := &c.others; {
 	case o.changed != nil:
 		return fmt.Errorf("%s; what came does not hold its id as it was sent (ID_KEY, ID_FORMAT, ID_FROM, BODY): %s; %s",
-			what, report.ExcerptOf(o.changed), sent)
+			what, runfile.ExcerptOf(o.changed), sent)
 	case o.number > 0:
 		return fmt.Errorf("%s; %s. Either these come by themselves (a welcome, a heartbeat, a retained message%s), "+
 			"and the message was lost or takes longer; or it is among them without its id as it was sent "+
@@ -179,10 +180,10 @@ func (o *Others) String() string {
 	case 0:
 		return "no other message came"
 	case 1:
-		return "another message came: " + report.ExcerptOf(o.first)
+		return "another message came: " + runfile.ExcerptOf(o.first)
 	}
-	return fmt.Sprintf("%d other messages came, the first: %s, the last: %s", o.number, report.ExcerptOf(o.first),
-		report.ExcerptOf(o.last))
+	return fmt.Sprintf("%d other messages came, the first: %s, the last: %s", o.number, runfile.ExcerptOf(o.first),
+		runfile.ExcerptOf(o.last))
 }
 
 // welcome notes the first greeting that arrives, and as what it came. alone: its payload holds no other message.
@@ -190,7 +191,7 @@ func (c *Canary) welcome(number int, payload []byte, alone bool) {
 	came := welcome{number: number}
 	if sent := c.messages.Message(number); alone && !bytes.Equal(payload, sent) && !(c.IDs && c.messages.IsID(payload)) &&
 		!(c.Lines && body.SameLines(payload, sent)) {
-		came.altered = report.ExcerptOf(payload)
+		came.altered = runfile.ExcerptOf(payload)
 	}
 	select {
 	case c.greets <- came:

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
@@ -35,7 +35,7 @@ type Held struct {
 	read     sync.WaitGroup
 
 	mu   sync.Mutex
-	gaps []report.Gap
+	gaps []runfile.Gap
 }
 
 // Endings say what a kind of session knows of the end of a connection.
@@ -111,7 +111,7 @@ func (h *Held) Close() {
 func (h *Held) openGap(i int, err error) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.gaps = append(h.gaps, report.Gap{Subscriber: i + 1, FromS: h.parts.Elapsed().Seconds(), Reason: err.Error()})
+	h.gaps = append(h.gaps, runfile.Gap{Subscriber: i + 1, FromS: h.parts.Elapsed().Seconds(), Reason: err.Error()})
 	return len(h.gaps) - 1
 }
 
@@ -125,16 +125,16 @@ func (h *Held) closeGap(gap int) {
 func (h *Held) Silent(i int, last time.Time, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if slices.ContainsFunc(h.gaps, func(g report.Gap) bool { return g.Subscriber == i+1 && g.ToS == nil }) {
+	if slices.ContainsFunc(h.gaps, func(g runfile.Gap) bool { return g.Subscriber == i+1 && g.ToS == nil }) {
 		return
 	}
 	from := max(0, h.parts.Elapsed()-time.Since(last)).Seconds()
-	h.gaps = append(h.gaps, report.Gap{Subscriber: i + 1, FromS: from, Reason: err.Error()})
+	h.gaps = append(h.gaps, runfile.Gap{Subscriber: i + 1, FromS: from, Reason: err.Error()})
 }
 
 // Gaps implements Receiver.
-func (h *Held) Gaps() []report.Gap {
+func (h *Held) Gaps() []runfile.Gap {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return append([]report.Gap{}, h.gaps...)
+	return append([]runfile.Gap{}, h.gaps...)
 }

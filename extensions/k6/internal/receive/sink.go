@@ -9,8 +9,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
 
@@ -135,7 +135,7 @@ func (t *Taker) altered(payload []byte, seq int) bool {
 		whole, t.scratch = t.parts.Bodies.SameLines(payload, slot, seq-slot.FirstSeq, t.scratch)
 	}
 	if !whole {
-		t.parts.Count("delivery", "altered", report.ExcerptOf(payload))
+		t.parts.Count("delivery", "altered", runfile.ExcerptOf(payload))
 	}
 	return !whole
 }

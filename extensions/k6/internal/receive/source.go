@@ -11,8 +11,8 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // Source is where the messages of a run arrive: the options of one kind of receiver.
@@ -67,7 +67,7 @@ type Receiver interface {
 	// Check asks every connection for an answer. One without has a gap: missing messages may have been in flight there.
 	Check()
 	// Gaps are the times when subscribers were not connected.
-	Gaps() []report.Gap
+	Gaps() []runfile.Gap
 	// Close ends all reading. It may be called more than once.
 	Close()
 }
@@ -95,7 +95,7 @@ func (None) Failed() <-chan error { return nil }
 func (None) Check() {}
 
 // Gaps returns none.
-func (None) Gaps() []report.Gap { return []report.Gap{} }
+func (None) Gaps() []runfile.Gap { return []runfile.Gap{} }
 
 // Close does nothing.
 func (None) Close() {}

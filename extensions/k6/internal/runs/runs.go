@@ -10,7 +10,8 @@ import (
 	"syscall"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // Recover brings the report in a run's directory up to what the run had written when it was killed. It leaves a run in
@@ -21,12 +22,12 @@ func Recover(dir string) (recovered bool, err error) {
 		return false, err
 	}
 	defer release()
-	return true, report.SaveWhole(dir, r, "")
+	return true, render.SaveWhole(dir, r, "")
 }
 
-// concluded is the report of a killed run, with its JSON; nil: see report.Recoverable.
-func concluded(dir string) (r *report.Run, data []byte, release func(), err error) {
-	r, own, release, err := report.Recoverable(dir)
+// concluded is the report of a killed run, with its JSON; nil: see runfile.Recoverable.
+func concluded(dir string) (r *runfile.Run, data []byte, release func(), err error) {
+	r, own, release, err := runfile.Recoverable(dir)
 	if r == nil || err != nil {
 		return nil, nil, nil, err
 	}
@@ -34,19 +35,19 @@ func concluded(dir string) (r *report.Run, data []byte, release func(), err erro
 	facts.Offer(r)
 	facts.Conclude(r, own)
 	var made bytes.Buffer
-	if err = report.WriteJSON(&made, r); err == nil {
-		err = report.Validate(made.Bytes())
+	if err = runfile.WriteJSON(&made, r); err == nil {
+		err = runfile.Validate(made.Bytes())
 	}
 	if err != nil {
 		release()
-		return nil, nil, nil, fmt.Errorf("%s %w", filepath.Join(dir, report.LatestName), err)
+		return nil, nil, nil, fmt.Errorf("%s %w", filepath.Join(dir, runfile.LatestName), err)
 	}
 	return r, made.Bytes(), release, nil
 }
 
 // driftOf is the drift of a killed run, whose report is older than its histogram log; nil: the log can't be read.
-func driftOf(dir string, r *report.Run) *report.Drift {
-	log, err := report.OpenLog(dir)
+func driftOf(dir string, r *runfile.Run) *runfile.Drift {
+	log, err := runfile.OpenLog(dir)
 	if err != nil {
 		return nil
 	}
@@ -60,32 +61,32 @@ func driftOf(dir string, r *report.Run) *report.Drift {
 // Load reads a valid run.json, by its path or that of its directory. That of a killed run is first brought up to what
 // the run had written. Errors name the file and the fault.
 func Load(path string) ([]byte, error) {
-	dir := report.DirectoryOf(path)
-	if filepath.Base(path) != report.FileName && dir != path {
-		return report.Load(path)
+	dir := runfile.DirectoryOf(path)
+	if filepath.Base(path) != runfile.FileName && dir != path {
+		return runfile.Load(path)
 	}
 	r, data, release, err := concluded(dir)
 	if err != nil {
 		return nil, err
 	}
 	if r == nil {
-		return report.Load(path)
+		return runfile.Load(path)
 	}
 	defer release()
-	switch err := report.SaveWhole(dir, r, ""); {
+	switch err := render.SaveWhole(dir, r, ""); {
 	case errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS): // it can be read all the same
 		return data, nil
 	case err != nil:
 		return nil, err
 	}
-	return report.Load(path)
+	return runfile.Load(path)
 }
 
 // Read is Load, decoded.
-func Read(path string) (*report.Run, error) {
+func Read(path string) (*runfile.Run, error) {
 	data, err := Load(path)
 	if err != nil {
 		return nil, err
 	}
-	return report.Decode(path, data)
+	return runfile.Decode(path, data)
 }

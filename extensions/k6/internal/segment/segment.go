@@ -9,7 +9,7 @@ import (
 	"go.k6.io/k6/v2/lib"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // Segment is this instance's part of the run, from k6's --execution-segment. Each instance is one generator: it
@@ -194,11 +194,11 @@ func (s Segment) Repeats(whole *pacer.Pacer) int { return whole.Period(s.every) 
 
 // Describe is the instance's part of the report; nil if it is the only one. start is common to all instances,
 // µs on the clock of Redis.
-func (s Segment) Describe(start int64, lateMS float64) *report.Generator {
+func (s Segment) Describe(start int64, lateMS float64) *runfile.Generator {
 	if s.Alone() {
 		return nil
 	}
-	return &report.Generator{
+	return &runfile.Generator{
 		Number: s.Number(), Of: s.Of(), Segment: s.tuple.Segment.String(),
 		Sequence: s.tuple.Sequence.String(), StartUS: start, LateMS: lateMS,
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // Answer is the result of an attempt: a status, or an error; neither if a script reports that there was no
@@ -113,7 +113,7 @@ func (a Answer) status() string { return "HTTP " + strconv.Itoa(a.Status) }
 // Describe says in one line what came: the status with the start of the body, or with the address of a redirect.
 func (a Answer) Describe() string {
 	if a.To != nil {
-		return a.status() + " to " + report.Mask(a.To.Redacted())
+		return a.status() + " to " + words.Mask(a.To.Redacted())
 	}
 	return strings.TrimSpace(a.status() + " " + a.Excerpt())
 }
@@ -129,7 +129,7 @@ func (a Answer) Excerpt() string {
 	if a.Secrets != nil {
 		text = a.Secrets.Replace(text)
 	}
-	text = report.MaskMembers(strings.Join(strings.Fields(text), " "))
+	text = words.MaskMembers(strings.Join(strings.Fields(text), " "))
 	const most = 160
 	if len(text) > most || len(b) > excerptMost {
 		text = strings.ToValidUTF8(text[:min(len(text), most)], "") + " …"

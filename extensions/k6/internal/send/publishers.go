@@ -17,8 +17,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // PublisherOptions are the settings of MQTT connections that publish the messages, in place of requests to an
@@ -207,10 +207,10 @@ const (
 func (p *Publishers) report() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.Figure(report.FigureWanted, float64(len(p.Numbers)), "")
-	p.Figure(report.FigureHeld, float64(p.most), "")
+	p.Figure(runfile.FigureWanted, float64(len(p.Numbers)), "")
+	p.Figure(runfile.FigureHeld, float64(p.most), "")
 	p.Figure(FigureRefused, float64(p.refused), "")
-	p.Figure(report.FigureLost, float64(p.lost), "")
+	p.Figure(runfile.FigureLost, float64(p.lost), "")
 	p.Figure(FigureOpening, p.took.Seconds(), "s")
 }
 

@@ -3,7 +3,7 @@ package spans
 import (
 	"math"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // generator is the host of moments that the run itself notes.
@@ -95,17 +95,17 @@ func (h *hosts) solve() []clock {
 	clocks := make([]clock, len(h.names))
 	for i := range h.names {
 		high, low := h.least[generator][i], h.least[i][generator]
-		c := clock{basis: report.ByTraces}
+		c := clock{basis: runfile.ByTraces}
 		if h.known[i] {
-			c.basis = report.ByRedis
+			c.basis = runfile.ByRedis
 		}
 		switch {
 		case h.same[i]:
-			c.basis = report.SameHost
+			c.basis = runfile.SameHost
 		case high == math.MaxInt64 || low == math.MaxInt64: // no message has a mark there
 			c.basis = ""
 		case -low > high:
-			c.offset, c.bound, c.basis = (high-low)/2, (-low-high+1)/2, report.Disagree
+			c.offset, c.bound, c.basis = (high-low)/2, (-low-high+1)/2, runfile.Disagree
 		case -low <= 0 && high >= 0: // it may be the generator's own clock
 			c.bound = max(low, high)
 		default:

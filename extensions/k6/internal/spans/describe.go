@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // Limits of what a report has of single messages.
@@ -41,7 +41,7 @@ type Clock struct {
 // sorted are the messages of a run by what became of their marks.
 type sorted struct {
 	table []Mark
-	marks []report.SpansMark
+	marks []runfile.SpansMark
 	used  []int // rows of the table that divide stages
 
 	traced []*message // with spans
@@ -49,14 +49,14 @@ type sorted struct {
 }
 
 // Describe makes stages of the spans.
-func (k *Keeper) Describe(s Sampling) *report.Spans {
+func (k *Keeper) Describe(s Sampling) *runfile.Spans {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	all := k.messages(s.Kept)
 	k.place(all, s.Generators)
-	d := &report.Spans{
-		OneIn: s.OneIn, Listen: s.Listen, Received: k.received, Sampled: len(s.Kept), Stages: []report.SpansStage{},
-		Clocks: []report.SpansClock{}, Slowest: []report.SpansMessage{},
+	d := &runfile.Spans{
+		OneIn: s.OneIn, Listen: s.Listen, Received: k.received, Sampled: len(s.Kept), Stages: []runfile.SpansStage{},
+		Clocks: []runfile.SpansClock{}, Slowest: []runfile.SpansMessage{},
 	}
 	for _, m := range all {
 		if k.mark(m, s.Table); len(m.groups) > 0 {
@@ -72,7 +72,7 @@ func (k *Keeper) Describe(s Sampling) *report.Spans {
 		if i == generator || h.starts[i] == 0 || c.basis == "" {
 			continue
 		}
-		d.Clocks = append(d.Clocks, report.SpansClock{Host: h.names[i], OffsetMS: float64(c.offset) / 1000,
+		d.Clocks = append(d.Clocks, runfile.SpansClock{Host: h.names[i], OffsetMS: float64(c.offset) / 1000,
 			BoundMS: float64(c.bound) / 1000, Basis: c.basis})
 	}
 	k.stages(d, found, clocks, h, s)
@@ -94,7 +94,7 @@ func (k *Keeper) Complete(kept []ledger.Kept, table []Mark) bool {
 func sortOut(all []*message, table []Mark, traced int) *sorted {
 	f := &sorted{table: table}
 	for row, mark := range table {
-		m := report.SpansMark{Mark: mark.Name, Span: mark.Span}
+		m := runfile.SpansMark{Mark: mark.Name, Span: mark.Span}
 		for _, one := range all {
 			if one.found[row] > 0 {
 				m.Seen += len(one.deliveries)
@@ -199,12 +199,12 @@ func (f *sorted) order(clocks []clock) {
 func on(clocks []clock, m moment) int64 { return m.us - clocks[m.host].offset }
 
 // slowest lists the slowest deliveries.
-func (k *Keeper) slowest(d *report.Spans, all []slow, clocks []clock, s Sampling) {
+func (k *Keeper) slowest(d *runfile.Spans, all []slow, clocks []clock, s Sampling) {
 	slices.SortStableFunc(all, func(a, b slow) int { return cmp.Compare(b.at.Arrived-b.at.Due, a.at.Arrived-a.at.Due) })
 	for _, one := range all[:min(len(all), slowestMost)] {
 		trace := k.mixing.TraceOf(one.at.Seq)
 		last := len(one.parts) - 1
-		m := report.SpansMessage{
+		m := runfile.SpansMessage{
 			ID: s.ID(one.at.Seq), Trace: hex.EncodeToString(trace[:]), ArrivalMS: float64(one.parts[last]) / 1000,
 			StagesMS: []float64{}, Spans: k.tree(one.m, one.at, clocks),
 		}
@@ -216,21 +216,21 @@ func (k *Keeper) slowest(d *report.Spans, all []slow, clocks []clock, s Sampling
 }
 
 // tree are the spans of a message by their start.
-func (k *Keeper) tree(m *message, at ledger.Kept, clocks []clock) []report.SpansSpan {
-	all := []report.SpansSpan{}
+func (k *Keeper) tree(m *message, at ledger.Kept, clocks []clock) []runfile.SpansSpan {
+	all := []runfile.SpansSpan{}
 	for _, g := range m.groups {
 		for _, i := range g.mine {
 			s := &g.spans[i]
 			due := on(clocks, moment{m.host, at.Due})
 			ms := func(ns int64) float64 { return float64(on(clocks, moment{int(s.host), ns / 1000})-due) / 1000 }
-			all = append(all, report.SpansSpan{
+			all = append(all, runfile.SpansSpan{
 				Service: k.names.list[s.service], Name: k.names.list[s.name], Depth: g.depth(i), StartMS: ms(s.start),
 				EndMS: ms(s.end),
 				Kind:  strings.ToLower(strings.TrimPrefix(s.kind.String(), "SPAN_KIND_")),
 			})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b report.SpansSpan) int {
+	slices.SortStableFunc(all, func(a, b runfile.SpansSpan) int {
 		return cmp.Or(cmp.Compare(a.StartMS, b.StartMS), cmp.Compare(a.Depth, b.Depth))
 	})
 	return all[:min(len(all), treeMost)]

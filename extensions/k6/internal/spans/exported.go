@@ -10,10 +10,10 @@ import (
 
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
-// Limits of an exported file, besides those of report.OpenStream.
+// Limits of an exported file, besides those of runfile.OpenStream.
 const (
 	pieceMost        = 64 << 20 // bytes of a resource or a trace
 	pieceObjectsMost = 1_000_000
@@ -29,7 +29,7 @@ var ErrCut = errors.New("ends in the middle of an object; what is before it is u
 // ReadExported hands the spans of a file to take. It reads JSON, also with gzip or zstd: OTLP, in as many objects as
 // there are (the collector's file exporter), Tempo's form of it, and Jaeger's.
 func ReadExported(path string, take func(Exported)) error {
-	f, err := report.OpenStream(path)
+	f, err := runfile.OpenStream(path)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // exportedMessages is a run of five messages, and their spans as three exports each.
@@ -254,7 +254,7 @@ func TestMarksAreSuggested(t *testing.T) {
 	other := NewKeeper(NewMixing("none"), func(string) (int, bool) { return 0, false })
 	other.Take(all)
 	assert.Len(t, Suggest(other.OtherTrees()), 4)
-	assert.Equal(t, []*Group{}, Suggest([][]report.SpansSpan{}))
+	assert.Equal(t, []*Group{}, Suggest([][]runfile.SpansSpan{}))
 }
 
 // A pipeline whose spans are no marks by default: the report shows them, so that marks can be found.

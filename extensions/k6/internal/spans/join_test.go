@@ -14,7 +14,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 func text(key, value string) *commonpb.KeyValue {
@@ -137,12 +137,12 @@ func TestStagesOfSampledMessagesSumToTheirArrival(t *testing.T) {
 		tree = append(tree, fmt.Sprintf("%d %s %s", s.Depth, s.Service, s.Kind))
 	}
 	assert.Equal(t, []string{"0 api server", "1 api producer", "2 worker consumer", "3 worker producer"}, tree)
-	assert.Equal(t, []report.SpansClock{
-		{Host: "api", Basis: report.SameHost}, {Host: "worker", Basis: report.SameHost},
+	assert.Equal(t, []runfile.SpansClock{
+		{Host: "api", Basis: runfile.SameHost}, {Host: "worker", Basis: runfile.SameHost},
 	}, sortedClocks(d))
 }
 
-func sortedClocks(d *report.Spans) []report.SpansClock {
+func sortedClocks(d *runfile.Spans) []runfile.SpansClock {
 	all := d.Clocks
 	if len(all) == 2 && all[0].Host > all[1].Host {
 		all[0], all[1] = all[1], all[0]
@@ -196,7 +196,7 @@ func TestLinksOfBatchesAreFollowed(t *testing.T) {
 	require.Equal(t, 2, k.Received().Others)
 	k.Take(made{service: "worker", id: "poll", kind: consumer, from: 600, to: 1000, links: both}.in(batch))
 	k.Take(made{service: "worker", id: "tidy", kind: producer, from: 600, to: 1000}.in(batch)) // nobody's
-	assert.Equal(t, report.SpansReceived{Requests: 10, Spans: 10, Own: 6, Linked: 4}, k.Received())
+	assert.Equal(t, runfile.SpansReceived{Requests: 10, Spans: 10, Own: 6, Linked: 4}, k.Received())
 	d := k.Describe(sampling(k, arrived(1, 0, 1500), arrived(2, 0, 1500)))
 	assert.EqualValues(t, 2, d.Count)
 	assert.Len(t, d.Stages, 6)
@@ -216,7 +216,7 @@ func TestClocksOfHostsAreBoundedByTheTraces(t *testing.T) {
 	require.EqualValues(t, 200, d.Count)
 	clocks := sortedClocks(d)
 	for i, want := range []float64{20, -35} {
-		assert.Equal(t, report.ByTraces, clocks[i].Basis)
+		assert.Equal(t, runfile.ByTraces, clocks[i].Basis)
 		assert.InDelta(t, want, clocks[i].OffsetMS, clocks[i].BoundMS, "within its bound")
 		assert.Less(t, clocks[i].BoundMS, 1.0)
 	}
@@ -248,13 +248,13 @@ func TestClocksOfProcessesAreKnownByThatOfRedis(t *testing.T) {
 	s.Clocks = []Clock{{Instance: "worker-1", OffsetMS: offset - 0.02, BoundMS: 0.03},
 		{Instance: "nobody", OffsetMS: 9}}
 	clocks := sortedClocks(k.Describe(s))
-	assert.Equal(t, report.ByTraces, clocks[0].Basis)
-	assert.Equal(t, report.ByRedis, clocks[1].Basis)
+	assert.Equal(t, runfile.ByTraces, clocks[0].Basis)
+	assert.Equal(t, runfile.ByRedis, clocks[1].Basis)
 	assert.InDelta(t, offset-0.02, clocks[1].OffsetMS, 0.002)
 	assert.InDelta(t, 0.03, clocks[1].BoundMS, 0.002)
 
 	s.Clocks[0].OffsetMS = offset + 90
-	assert.Equal(t, report.Disagree, sortedClocks(k.Describe(s))[1].Basis)
+	assert.Equal(t, runfile.Disagree, sortedClocks(k.Describe(s))[1].Basis)
 }
 
 func TestATableOfMarks(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // Limits of what is kept, whatever comes.
@@ -78,7 +78,7 @@ type Keeper struct {
 	named   map[uint16]bool // hosts whose name is a host's, not a service's
 	// instances are the hosts of processes, by service.instance.id: at most instancesMost.
 	instances map[string]uint16
-	received  report.SpansReceived
+	received  runfile.SpansReceived
 	kept      int // spans and links, see room
 	opened    time.Time
 	rhythm    rhythm
@@ -267,7 +267,7 @@ func (k *Keeper) Refuse() {
 }
 
 // Received is what has come so far.
-func (k *Keeper) Received() report.SpansReceived {
+func (k *Keeper) Received() runfile.SpansReceived {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.received

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // slow is a delivery that a report may list.
@@ -16,7 +16,7 @@ type slow struct {
 }
 
 // stages describes the stages of the messages that have all marks.
-func (k *Keeper) stages(d *report.Spans, f *sorted, clocks []clock, h *hosts, s Sampling) {
+func (k *Keeper) stages(d *runfile.Spans, f *sorted, clocks []clock, h *hosts, s Sampling) {
 	names := []string{"due", "sent"}
 	for _, row := range f.used {
 		names = append(names, f.table[row].Name)
@@ -47,8 +47,8 @@ func (k *Keeper) stages(d *report.Spans, f *sorted, clocks []clock, h *hosts, s 
 	}
 	d.Count = parts[0].times.Count
 	left := 1 - float64(d.Count)/float64(max(s.All, d.Count, 1)) // the sample of all deliveries has no error
-	describe := func(i int, from, to string) report.SpansStage {
-		stage := report.NewSpansStage(from, to, &parts[i].times)
+	describe := func(i int, from, to string) runfile.SpansStage {
+		stage := runfile.NewSpansStage(from, to, &parts[i].times)
 		if e, ok := parts[i].error(); ok {
 			stage.Error = new(e * math.Sqrt(left) / 1000)
 		}

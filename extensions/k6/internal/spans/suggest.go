@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
@@ -32,7 +32,7 @@ const (
 )
 
 // Trees are the spans of each message.
-func (k *Keeper) Trees(kept []ledger.Kept) (all [][]report.SpansSpan) {
+func (k *Keeper) Trees(kept []ledger.Kept) (all [][]runfile.SpansSpan) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	clocks := make([]clock, len(k.hosts.list))
@@ -45,7 +45,7 @@ func (k *Keeper) Trees(kept []ledger.Kept) (all [][]report.SpansSpan) {
 }
 
 // OtherTrees are the spans of each trace that is no message's.
-func (k *Keeper) OtherTrees() (all [][]report.SpansSpan) {
+func (k *Keeper) OtherTrees() (all [][]runfile.SpansSpan) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	clocks := make([]clock, len(k.hosts.list))
@@ -61,10 +61,10 @@ func (k *Keeper) OtherTrees() (all [][]report.SpansSpan) {
 
 // Suggest groups the spans of messages, in the order in which they begin, and makes marks of those that nearly each
 // message has once: servers, producers, consumers, and clients where nothing else shows what is sent.
-func Suggest(messages [][]report.SpansSpan) []*Group {
+func Suggest(messages [][]runfile.SpansSpan) []*Group {
 	groups := map[[3]string]*Group{}
 	for _, spans := range messages {
-		within := map[*Group][]report.SpansSpan{}
+		within := map[*Group][]runfile.SpansSpan{}
 		first := first(spans)
 		for _, s := range spans {
 			g := groupOf(groups, s)
@@ -95,13 +95,13 @@ func Suggest(messages [][]report.SpansSpan) []*Group {
 	return all
 }
 
-func first(spans []report.SpansSpan) float64 {
-	return slices.MinFunc(spans, func(a, b report.SpansSpan) int { return cmp.Compare(a.StartMS, b.StartMS) }).StartMS
+func first(spans []runfile.SpansSpan) float64 {
+	return slices.MinFunc(spans, func(a, b runfile.SpansSpan) int { return cmp.Compare(a.StartMS, b.StartMS) }).StartMS
 }
 
 // inside reports whether a span is inside of one of these: of nested ones the outermost is the mark.
-func inside(s report.SpansSpan, of []report.SpansSpan) bool {
-	return slices.ContainsFunc(of, func(o report.SpansSpan) bool {
+func inside(s runfile.SpansSpan, of []runfile.SpansSpan) bool {
+	return slices.ContainsFunc(of, func(o runfile.SpansSpan) bool {
 		return o.Depth < s.Depth && o.StartMS <= s.StartMS && s.EndMS <= o.EndMS
 	})
 }
@@ -111,7 +111,7 @@ var varying = regexp.MustCompile(`[0-9a-fA-F]{8}[0-9a-fA-F-]*|[0-9]+`)
 
 const variant = "\x00"
 
-func groupOf(groups map[[3]string]*Group, s report.SpansSpan) *Group {
+func groupOf(groups map[[3]string]*Group, s runfile.SpansSpan) *Group {
 	pattern := varying.ReplaceAllLiteralString(s.Name, variant)
 	key := [3]string{s.Service, s.Kind, pattern}
 	if groups[key] == nil {

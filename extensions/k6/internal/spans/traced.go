@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // TracedName is the file of a run's directory that has what joins spans later: Asked in its first line, and a delivery
@@ -76,7 +76,7 @@ func (t *Traced) Write(dir string) error {
 	kept := slices.SortedFunc(slices.Values(t.Kept), func(a, b ledger.Kept) int {
 		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Subscriber, b.Subscriber))
 	})
-	return report.Replace(filepath.Join(dir, TracedName), func(w *bufio.Writer) error {
+	return runfile.Replace(filepath.Join(dir, TracedName), func(w *bufio.Writer) error {
 		lines := json.NewEncoder(w)
 		err := lines.Encode(t.Asked)
 		for _, k := range kept {
@@ -93,7 +93,7 @@ func (t *Traced) Write(dir string) error {
 // ReadTraced reads the file of a run's directory.
 func ReadTraced(dir string) (*Traced, error) {
 	path := filepath.Join(dir, TracedName)
-	data, err := report.ReadFile(path)
+	data, err := runfile.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no %s: the run was not asked for spans (SPANS), or did not end", path)
 	}

@@ -16,7 +16,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
 
@@ -34,7 +34,7 @@ func (k *Keeper) Write(dir string, id func(n int) string) error {
 	if k.received.Own+k.received.Linked == 0 {
 		return nil
 	}
-	return report.Replace(filepath.Join(dir, SpansName), func(w *bufio.Writer) error {
+	return runfile.Replace(filepath.Join(dir, SpansName), func(w *bufio.Writer) error {
 		z := gzip.NewWriter(w)
 		for _, resource := range k.resources(id) {
 			line, err := protojson.MarshalOptions{UseEnumNumbers: true}.Marshal(&tracepb.TracesData{ResourceSpans: Exported{resource}})
@@ -135,7 +135,7 @@ func Copy(dirs []string, out string) error {
 	if len(found) == 0 {
 		return nil
 	}
-	return report.Replace(filepath.Join(out, SpansName), func(w *bufio.Writer) error {
+	return runfile.Replace(filepath.Join(out, SpansName), func(w *bufio.Writer) error {
 		z := gzip.NewWriter(w)
 		for _, path := range found {
 			if err := appendFile(z, path); err != nil {
@@ -147,7 +147,7 @@ func Copy(dirs []string, out string) error {
 }
 
 func appendFile(w io.Writer, path string) error {
-	f, err := report.OpenStream(path)
+	f, err := runfile.OpenStream(path)
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 const (
@@ -24,12 +24,12 @@ const (
 
 // Sampled is the content of the trace lists by phase, and for all measured phases. nil: none.
 type Sampled struct {
-	phases []*report.Sampled
-	whole  *report.Sampled
+	phases []*runfile.Sampled
+	whole  *runfile.Sampled
 }
 
 // Of is the part of a phase.
-func (s *Sampled) Of(phase int) *report.Sampled {
+func (s *Sampled) Of(phase int) *runfile.Sampled {
 	if s == nil {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (s *Sampled) Of(phase int) *report.Sampled {
 }
 
 // All is the part of all measured phases.
-func (s *Sampled) All() *report.Sampled {
+func (s *Sampled) All() *runfile.Sampled {
 	if s == nil {
 		return nil
 	}
@@ -138,7 +138,7 @@ func joined(phases []profile.Phase, oneIn int, kept []ledger.Kept, seen []int, t
 			r = &row{}
 		}
 		notFound := seen[i] - int(r.arrival.Count)
-		out.phases = append(out.phases, report.NewSampled(oneIn, notFound, &r.arrival, r.parts))
+		out.phases = append(out.phases, runfile.NewSampled(oneIn, notFound, &r.arrival, r.parts))
 		if !phases[i].Measured {
 			continue
 		}
@@ -148,6 +148,6 @@ func joined(phases []profile.Phase, oneIn int, kept []ledger.Kept, seen []int, t
 			whole.parts[k] += us
 		}
 	}
-	out.whole = report.NewSampled(oneIn, missing, &whole.arrival, whole.parts)
+	out.whole = runfile.NewSampled(oneIn, missing, &whole.arrival, whole.parts)
 	return out
 }

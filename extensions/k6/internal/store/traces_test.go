@@ -13,8 +13,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
@@ -84,7 +84,7 @@ flows: [{name: direct}]`)
 	assert.InDelta(t, 0.2, *whole.Parts.Ingest, 0.05)
 	assert.InDelta(t, 0.5, *whole.Parts.Arrival, 0.05)
 	assert.InDelta(t, *whole.Mean, *whole.Parts.Ingest+*whole.Parts.Relay+*whole.Parts.Arrival, 1e-6)
-	full := report.NewLatencies(stages.Default(), r.Ledger.Times(1), false).Arrival
+	full := runfile.NewLatencies(stages.Default(), r.Ledger.Times(1), false).Arrival
 	assert.InDelta(t, *whole.P99-*full.P99, *whole.Against(full).Difference.P99, 1e-9)
 	assert.Zero(t, client.Exists(t.Context(), ingestList, relayList).Val(), "the lists are deleted")
 }

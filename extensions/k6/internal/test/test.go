@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // Steady is a profile of 300 requests, 570 messages and 810 deliveries.
@@ -60,25 +60,25 @@ func Statuses(byNth map[int]int) func(nth int) int {
 }
 
 // Run reads run.json from dir.
-func Run(t testing.TB, dir string) *report.Run {
+func Run(t testing.TB, dir string) *runfile.Run {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "run.json"))
 	require.NoError(t, err)
-	var r report.Run
+	var r runfile.Run
 	require.NoError(t, json.Unmarshal(data, &r))
 	return &r
 }
 
 // CheckSteady checks a run of Steady, and returns the number of verdict reasons about lateness.
-func CheckSteady(t *testing.T, r *report.Run) (late int) {
+func CheckSteady(t *testing.T, r *runfile.Run) (late int) {
 	t.Helper()
 	result, reasons, late := Verdict(r)
-	assert.Equal(t, report.Pass, result, reasons)
+	assert.Equal(t, runfile.Pass, result, reasons)
 	account := r.Account
 	account.Reordered = 0 // concurrent requests may overtake each other
-	assert.Equal(t, report.Account{
+	assert.Equal(t, runfile.Account{
 		Scheduled: 570, Arrived: 570, Balanced: true,
-		Requests: report.Requests{Scheduled: 300, Sent: 300}, Deliveries: report.Deliveries{Due: 810, Arrived: 810},
+		Requests: runfile.Requests{Scheduled: 300, Sent: 300}, Deliveries: runfile.Deliveries{Due: 810, Arrived: 810},
 	}, account)
 	assert.Equal(t, int64(810), r.Latency.Arrival.Count)
 	assert.Equal(t, int64(300), r.Latency.HTTP.Count)
@@ -89,14 +89,14 @@ func CheckSteady(t *testing.T, r *report.Run) (late int) {
 var machine = []string{"lateness", "cpu", "socket_wait", "offered"}
 
 // gravity orders the results of a run.
-var gravity = []string{report.Pass, report.Invalid, report.Fail, report.Incomplete}
+var gravity = []string{runfile.Pass, runfile.Invalid, runfile.Fail, runfile.Incomplete}
 
 // Verdict returns the result and its reasons, doubts included, without the rules about the machine. late is the number
 // of broken or undecided rules for which the machine is to blame.
-func Verdict(r *report.Run) (result string, reasons []string, late int) {
-	result = report.Pass
-	if r.Verdict.Result == report.Incomplete { // also for a limit that was not judged, which is no broken rule
-		result = report.Incomplete
+func Verdict(r *runfile.Run) (result string, reasons []string, late int) {
+	result = runfile.Pass
+	if r.Verdict.Result == runfile.Incomplete { // also for a limit that was not judged, which is no broken rule
+		result = runfile.Incomplete
 	}
 	ofMachine := func(name string) bool { return slices.Contains(machine, name) }
 	leftOut := map[string]bool{}
@@ -108,12 +108,12 @@ func Verdict(r *report.Run) (result string, reasons []string, late int) {
 			leftOut[rule.Reason] = true
 			continue
 		case rule.Undecided:
-			of = report.Invalid
+			of = runfile.Invalid
 		case !rule.IsBroken():
 			continue
 		case ofMachine(rule.Name):
 			leftOut[rule.Reason] = true
-			if rule.Result != report.Doubtful {
+			if rule.Result != runfile.Doubtful {
 				late++
 			}
 			continue

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
@@ -57,7 +57,7 @@ func write(dir string, data *tracepb.TracesData) error {
 	if err != nil {
 		return fmt.Errorf("the traces can't be written: %w", err)
 	}
-	return report.Replace(filepath.Join(dir, FileName), func(w *bufio.Writer) error {
+	return runfile.Replace(filepath.Join(dir, FileName), func(w *bufio.Writer) error {
 		_, err := w.Write(append(line, '\n'))
 		return err
 	})
@@ -67,7 +67,7 @@ func write(dir string, data *tracepb.TracesData) error {
 func Join(dirs []string, out string) error {
 	var all tracepb.TracesData
 	for _, dir := range dirs {
-		line, err := report.ReadFile(filepath.Join(dir, FileName))
+		line, err := runfile.ReadFile(filepath.Join(dir, FileName))
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}

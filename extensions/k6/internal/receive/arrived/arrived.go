@@ -9,8 +9,8 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
 
@@ -91,7 +91,7 @@ type Receiver struct {
 	takers map[int]*receive.Taker
 	target int           // of the message that is taken
 	feed   *receive.Feed // of the message that goes round before the load; nil: none does
-	gaps   []report.Gap
+	gaps   []runfile.Gap
 }
 
 // Arrive records what a subscriber received; they count from 0. Messages that come after the end of the run are
@@ -131,7 +131,7 @@ func (r *Receiver) Lost(consumer int, reason string) {
 	if r.closed {
 		return
 	}
-	r.gaps = append(r.gaps, report.Gap{Subscriber: consumer, FromS: r.parts.Elapsed().Seconds(), Reason: reason})
+	r.gaps = append(r.gaps, runfile.Gap{Subscriber: consumer, FromS: r.parts.Elapsed().Seconds(), Reason: reason})
 }
 
 // Back records that a consumer receives again.
@@ -146,10 +146,10 @@ func (r *Receiver) Back(consumer int) {
 }
 
 // Gaps are the times when consumers received nothing.
-func (r *Receiver) Gaps() []report.Gap {
+func (r *Receiver) Gaps() []runfile.Gap {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]report.Gap{}, r.gaps...)
+	return append([]runfile.Gap{}, r.gaps...)
 }
 
 // Close ends the receiving.

@@ -12,7 +12,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/address"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // clientsMost bounds the connections of a run.
@@ -50,7 +50,7 @@ func (c *Clients) Check(p *profile.Profile, schemes ...string) error {
 	scheme, _, found := strings.Cut(c.URL, "://")
 	if !found || !slices.Contains(schemes, strings.ToLower(scheme)) {
 		return fmt.Errorf("%s %q is not where a server can push; allowed: %s://host/path", c.option(),
-			report.Mask(c.URL), strings.Join(schemes, ":// or "))
+			words.Mask(c.URL), strings.Join(schemes, ":// or "))
 	}
 	a, err := c.address()
 	switch {
@@ -210,7 +210,7 @@ func (c *Clients) Describe() receive.Description {
 	}
 	d := receive.Description{
 		Words: fmt.Sprintf("the clients hold %s %s: does the pipeline push there?", server.Option,
-			report.Mask(c.URL)),
+			words.Mask(c.URL)),
 		Servers: []receive.Server{server},
 	}
 	if c.targeted() {

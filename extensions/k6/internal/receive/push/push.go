@@ -18,8 +18,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // MessageMost is the longest message that a server may send, in bytes.
@@ -110,7 +110,7 @@ func (c *Clients) CanaryClient(parts *run.Parts) (client Client, target string) 
 
 // Path is where the messages of a canary with a target arrive: on the line of its client.
 func (c *Clients) Path(client Client, target string, line receive.Line) *receive.Path {
-	return &receive.Path{Target: target, At: c.Name + " " + report.MaskAddress(client.URL, target), Ask: c.Ask,
+	return &receive.Path{Target: target, At: c.Name + " " + words.MaskAddress(client.URL, target), Ask: c.Ask,
 		Lines: c.Lines, Line: line}
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/push"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
@@ -120,7 +120,7 @@ func (l *line) headerPatience() time.Duration {
 // begin takes the header of an answer.
 func (l *line) begin(got answer) error {
 	l.header = nil
-	what := "server-sent events of " + report.Mask(l.client.URL)
+	what := "server-sent events of " + words.Mask(l.client.URL)
 	var err error
 	if got.err != nil {
 		err = network.Advise(fmt.Errorf("%s can't be reached: %w", what, got.err))

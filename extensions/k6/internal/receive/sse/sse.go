@@ -10,8 +10,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/push"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // Options are the settings of the connections; index.d.ts documents them.
@@ -54,7 +54,7 @@ func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 	if slow.Load() {
 		parts.Count("sse", "no header before the first event",
 			fmt.Sprintf("%s sent none within %s of a request, and the connection counts as open: "+
-				"a message that the server has before it knows the connection is lost", report.Mask(o.URL), headerPatience))
+				"a message that the server has before it knows the connection is lost", words.Mask(o.URL), headerPatience))
 	}
 	return receiver{held, slow}, nil
 }

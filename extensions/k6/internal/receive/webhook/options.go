@@ -17,7 +17,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/address"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // Options are the settings of the listener; index.d.ts documents them. Empty values have the defaults of complete.
@@ -167,7 +167,7 @@ func (o *Options) Describe() receive.Description {
 	return receive.Description{
 		Words: fmt.Sprintf("no call came to the webhook %s (webhook.address, WEBHOOK_ADDRESS): "+
 			"does the pipeline reach it there?",
-			report.Mask(all.url(all.Address))),
+			words.Mask(all.url(all.Address))),
 		Connections: 1, Files: connectionsMost, Headers: "header fields",
 		Unshareable: "webhook is set, and a pipeline calls one URL, so one instance would get the messages of all",
 	}

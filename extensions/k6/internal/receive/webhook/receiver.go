@@ -17,7 +17,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/callers"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
@@ -149,7 +149,7 @@ func (*Options) Canary(_ context.Context, parts *run.Parts, m receive.Means) (*r
 	if !ok {
 		return nil, errors.New("the webhook does not listen yet")
 	}
-	return &receive.Path{Target: "canary/" + parts.Name, At: report.Mask(l.at), Line: l.feed}, nil
+	return &receive.Path{Target: "canary/" + parts.Name, At: words.Mask(l.at), Line: l.feed}, nil
 }
 
 // failures takes net/http's log, whose lines are about what callers do wrong.

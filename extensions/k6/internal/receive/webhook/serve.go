@@ -12,13 +12,13 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/callers"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // stage is where the report counts what callers do wrong.
-const stage = report.DenialStage
+const stage = runfile.DenialStage
 
 // stamping accepts connections that know when their bytes arrived, as many as there is room for.
 type stamping struct {

@@ -17,7 +17,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/push"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
@@ -86,7 +86,7 @@ func (l *line) Connect(ctx context.Context) error {
 	for name, value := range l.options.Headers {
 		header.Set(name, value)
 	}
-	what := "WebSocket " + report.Mask(l.client.URL)
+	what := "WebSocket " + words.Mask(l.client.URL)
 	conn, answer, err := dialer.DialContext(ctx, l.client.URL, header)
 	switch {
 	case errors.Is(err, websocket.ErrBadHandshake) && answer != nil &&
