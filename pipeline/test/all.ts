@@ -1,23 +1,36 @@
 /**
- * Runs all Node tests: those of the pipeline, which mostly wait, four at a time, then those with whole runs, two at a
- * time; the longest first.
+ * Runs the Node tests of a tier:
+ *
+ *     node pipeline/test/all.ts parts | runs | e2e
+ *
+ * parts  of single processes against Redis and Mosquitto: they wait for leases and time-outs, four files at a time
+ * runs   with whole runs: each loads most of a core, two files at a time
+ * e2e    what takes minutes, `*.e2e.ts`: campaigns, other people's pipelines, Artillery, OpenTelemetry
  */
 import { globSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** Tests with whole runs: each loads most of a core. */
-const RUNS = [
-  'pipeline/{stack,deploy,setup}',
-  '{reports,scenarios}/**',
-  'extensions/artillery-plugin-arrival/test',
-];
-/** Tests of single processes against Redis and Mosquitto: they wait for leases and time-outs, at a sixth of a core each. */
-const PARTS = ['pipeline/{common,queue,relay,ingest}'];
-/** Tests of 30 s or more. At the end they would leave a core idle. */
-const LONG = [
+
+const TIERS: Record<string, { files: string[]; atOnce: number }> = {
+  parts: { files: ['pipeline/{common,queue,relay,ingest}/*.test.ts'], atOnce: 4 },
+  runs: {
+    files: [
+      'pipeline/{stack,deploy,setup}/*.test.ts',
+      '{reports,scenarios}/**/*.test.ts',
+      'extensions/artillery-plugin-arrival/test/*.test.ts',
+    ],
+    atOnce: 2,
+  },
+  e2e: { files: ['{pipeline,reports,scenarios,extensions}/**/*.e2e.ts'], atOnce: 2 },
+};
+/** It needs a cluster, and would use that of whoever has one: `npm run test:cluster`. */
+const CLUSTER = 'pipeline/deploy/cluster.e2e.ts';
+
+/** Files of 20 s or more. They begin first: at the end they would leave a core idle. */
+const LONG = new Set([
   'contract',
   'unreachable',
   'outages',
@@ -36,37 +49,37 @@ const LONG = [
   'browser',
   'killed',
   'start',
-];
+  'failures',
+  'artillery',
+]);
+
+/** For a file, ms: some take minutes on an idle machine. One that never ends would keep all others from being reported. */
+const TIMEOUT_MS = 15 * 60_000;
 
 // Otherwise each test, and each process of its pipeline, compiles the same modules again.
 process.env.NODE_COMPILE_CACHE ??= join(ROOT, '.stack/compiled');
 
-/** For a file, ms: some take 2 min on an idle machine. One that never ends would keep all others from being reported. */
-const TIMEOUT_MS = 15 * 60_000;
-
-const isLong = (file: string) => LONG.some((name) => file.endsWith(`/${name}.test.ts`));
-function filesOf(folders: readonly string[]): string[] {
-  const patterns = folders.map((folder) => `${folder}/*.test.ts`);
-  const all = globSync(patterns, { cwd: ROOT, exclude: ['**/node_modules'] }).sort();
-  return [...all.filter(isLong), ...all.filter((file) => !isLong(file))].map((file) => join(ROOT, file));
+const [name = '', ...others] = process.argv.slice(2);
+const tier = TIERS[name];
+if (tier === undefined || others.length > 0) {
+  console.error(`${name || 'no tier'} is not a tier of tests; allowed: ${Object.keys(TIERS).join(', ')}`);
+  process.exit(2);
 }
+
+const isLong = (file: string) => LONG.has(basename(file).replace(/\..*/, ''));
+const files = globSync(tier.files, { cwd: ROOT, exclude: ['**/node_modules', CLUSTER] }).sort();
 
 const stop = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stop.abort());
 
-for (const [folders, concurrency] of [
-  [PARTS, 4],
-  [RUNS, 2],
-] as const) {
-  const tests = run({
-    files: filesOf(folders),
-    cwd: ROOT,
-    concurrency,
-    timeout: TIMEOUT_MS,
-    signal: stop.signal,
-  });
-  tests.on('test:fail', () => {
-    process.exitCode = 1;
-  });
-  for await (const text of tests.compose(spec)) process.stdout.write(text);
-}
+const tests = run({
+  files: [...files.filter(isLong), ...files.filter((file) => !isLong(file))].map((file) => join(ROOT, file)),
+  cwd: ROOT,
+  concurrency: tier.atOnce,
+  timeout: TIMEOUT_MS,
+  signal: stop.signal,
+});
+tests.on('test:fail', () => {
+  process.exitCode = 1;
+});
+for await (const text of tests.compose(spec)) process.stdout.write(text);

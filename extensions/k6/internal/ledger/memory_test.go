@@ -18,7 +18,7 @@ import (
 func skipUnderRace(t *testing.T) {
 	t.Helper()
 	if raced {
-		t.Skip("npm run test:go runs it without the race detector")
+		t.Skip("npm test runs it without the race detector")
 	}
 }
 

@@ -89,7 +89,8 @@ interface Changes {
   scenarios?: object[];
 }
 
-describe('a request of Artillery that fails', () => {
+// Each run starts Artillery and waits for its time-outs: several at once.
+describe('a request of Artillery that fails', { concurrency: 4 }, () => {
   let pipeline: Pipeline;
   before(async () => {
     pipeline = await Pipeline.start();

@@ -1,4 +1,4 @@
-module github.com/arrival-bench/arrival/scenarios/e2e/collector
+module github.com/arrival-bench/arrival/scenarios/test/collector
 
 go 1.26.0
 

@@ -9,7 +9,7 @@ import { freePort } from '../../pipeline/stack/ports.ts';
 import { Supervised } from '../../pipeline/stack/process.ts';
 import { eventually, remove, temporaryDirectory } from '../../pipeline/test/services.ts';
 import { latencyOf, type SpansStage, stagesOf } from '../../reports/contract/run.ts';
-import { assertAllArrived, assertPass, Pipeline, ROOT, readRun } from '../test/harness.ts';
+import { assertAllArrived, assertPass, Pipeline, ROOT, readRun } from './harness.ts';
 
 const COLLECTOR = join(ROOT, '.stack/collector');
 /** ms by which means by spans and by stamps may differ on a machine that is very busy. */
