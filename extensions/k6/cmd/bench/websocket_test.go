@@ -2,34 +2,27 @@ package main
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"net/http"
-	"os"
-	"path/filepath"
+	"testing"
 	"time"
 
 	"github.com/gorilla/websocket"
-
-	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
 // socketRate is what a handler in JavaScript keeps up with on one core, messages/s.
 const socketRate = 10_000
 
-// webSocket compares only the receiving, as subscriber does: both sides send the load, and what that costs is measured
-// too and subtracted. The baseline is a script's client of k6, which calls run.arrived().
-func webSocket(b *bench) []figure {
-	side := func(by func(*pushing, bool) use) func() use {
-		return func() use {
-			push := b.startPushing()
-			return by(push, true).without(by(push, false))
+// BenchmarkWebsocket compares only the receiving, as BenchmarkSubscriber does: both sides send the load, and what that
+// costs is measured too and subtracted. The baseline is a script's client of k6, which calls run.arrived().
+func BenchmarkWebsocket(b *testing.B) {
+	side := func(by func(testing.TB, *pushing, bool) use) func(testing.TB) use {
+		return func(t testing.TB) use {
+			push := startPushing(t)
+			return by(t, push, true).without(by(t, push, false))
 		}
 	}
-	all := b.alternate(subscriberRounds, "message", side(b.script), side(b.nativeSocket))
-	f := all.costs(0.25, "k6/websockets", "websocket")
-	f.note("CPU a message of k6 for receiving, at %d messages/s of %d B, without what it takes to send them; "+
-		"both sides end in the same ledger", socketRate, messageBytes)
-	return []figure{f}
+	rounds(b, side(scripted), side(nativeSocket),
+		func(b *testing.B, baseline, ours use) { reportCost(b, "", baseline, ours) })
 }
 
 // pushing is an ingest that pushes messages to the latest client of a WebSocket.
@@ -38,8 +31,9 @@ type pushing struct {
 	url string
 }
 
-func (b *bench) startPushing() *pushing {
-	l, in := b.listen(), b.startIngest(nil)
+func startPushing(t testing.TB) *pushing {
+	t.Helper()
+	l, in := listen(t), startIngest(t, nil)
 	in.append = func(buf, _, payload []byte, _ time.Time) []byte { return appendFrame(buf, text, payload) }
 	upgrader := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
 	serve := func(w http.ResponseWriter, r *http.Request) {
@@ -82,9 +76,9 @@ func appendFrame(b []byte, opcode byte, payload []byte) []byte {
 	return append(b, payload...)
 }
 
-func (p *pushing) options(b *bench, source string, value options) options {
+func (p *pushing) options(source string, value options) options {
 	return options{
-		"profile": batches(b.runSeconds(), socketRate), "senders": 4, "canary": false, "greet": false,
+		"profile": batches(runSeconds(), socketRate), "senders": 4, "canary": false, "greet": false,
 		"ingest": options{"url": p.ingest.url, "token": token}, source: value,
 	}
 }
@@ -97,26 +91,15 @@ func (p *pushing) path(fed bool) string {
 }
 
 // nativeSocket measures k6 with the native receiver. Without receiving, its messages are counted and dropped.
-func (b *bench) nativeSocket(push *pushing, fed bool) use {
-	return b.pushed(push, fed, b.arrival(push.options(b, "websocket", options{"url": push.path(fed)}), true))
+func nativeSocket(t testing.TB, push *pushing, fed bool) use {
+	t.Helper()
+	return push.observed(t, pumped(t, push.options("websocket", options{"url": push.path(fed)})), fed)
 }
 
-// script measures k6 with a client in JavaScript.
-func (b *bench) script(push *pushing, fed bool) use {
-	o := push.options(b, "arrived", options{})
-	o["dir"] = must.Get(os.MkdirTemp(b.dir, "run-"))
-	env := []string{"RUN=" + string(must.Get(json.Marshal(o))), "PUSH_URL=" + push.path(fed)}
-	p := b.k6("websocket.js", env)
-	p.report = filepath.Join(o["dir"].(string), "run.json")
-	return b.pushed(push, fed, p)
-}
-
-func (b *bench) pushed(push *pushing, fed bool, p *process) use {
-	u := b.observe(map[string]int{"k6": p.pid}, counting(&push.messages), p)
-	if fed {
-		b.finish(p)
-	} else {
-		p.kill()
-	}
-	return u
+// scripted measures k6 with a client in JavaScript.
+func scripted(t testing.TB, push *pushing, fed bool) use {
+	t.Helper()
+	p := arrival(t, "websocket.js", push.options("arrived", options{}), "PUSH_URL="+push.path(fed))
+	p.pprof = "" // profiles are of our sides
+	return push.observed(t, p, fed)
 }

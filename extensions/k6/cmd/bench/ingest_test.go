@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -29,9 +30,10 @@ type ingest struct {
 
 const token = "bench-token"
 
-// startIngest listens on a free port until the end of the row.
-func (b *bench) startIngest(out net.Conn) *ingest {
-	l := b.listen()
+// startIngest starts an ingest that forwards messages to out, which may be nil.
+func startIngest(t testing.TB, out net.Conn) *ingest {
+	t.Helper()
+	l := listen(t)
 	in := &ingest{url: "http://" + l.Addr().String(), out: out, append: appendPublish}
 	server := &fasthttp.Server{Handler: in.serve, NoDefaultServerHeader: true}
 	go func() { _ = server.Serve(l) }()

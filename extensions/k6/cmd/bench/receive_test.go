@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
+)
+
+// The subscriber's load is 20,000 messages of 200 B per second through Mosquitto at QoS 0, 100 at a time.
+const (
+	messageRate  = 20_000
+	messageBytes = 200
+	batch        = 100
+)
+
+// overhead is the length of a message without its payload; most numbers of a run have 6 digits.
+var overhead = len(`{"id":"01234567.1.123456","source":"k6","target":"user/12","payload":""}`)
+
+func batches(seconds float64, rate int) string {
+	flow := fmt.Sprintf(", messages: %d, payloadBytes: %d", batch, messageBytes-overhead)
+	return phase(seconds, float64(rate/batch), flow)
+}
+
+// BenchmarkSubscriber compares only the receiving. The native k6 also sends, because its ledger has to know what it
+// expects. So the CPU of sending alone is measured too and subtracted, and for the handler the CPU of waiting.
+func BenchmarkSubscriber(b *testing.B) {
+	broker, clock := startMosquitto(b), test.Redis(b)
+	var both, sends use
+	rounds(b, func(t testing.TB) use {
+		fed := handler(t, broker.Address(), true)
+		return fed.without(handler(t, broker.Address(), false))
+	}, func(t testing.TB) use {
+		both, sends = native(t, broker.Address(), clock, true), native(t, broker.Address(), clock, false)
+		return both.without(sends)
+	}, func(b *testing.B, baseline, ours use) {
+		reportCost(b, "", baseline, ours)
+		b.ReportMetric(both.perItem(), "ours:with-sending")
+		if baseline.rate() < 0.95*messageRate {
+			b.Logf("the JS handler took %.0f of %d messages/s: it fell behind", baseline.rate(), messageRate)
+		}
+	})
+}
+
+// native measures k6 with the native instrument. Without receiving, its messages are counted and dropped.
+func native(t testing.TB, broker, clock string, receiving bool) use {
+	t.Helper()
+	var out net.Conn
+	var mqtt string
+	if receiving {
+		out, mqtt = connect(t, broker, "bench", "", ""), "mqtt://"+broker
+	} else {
+		mqtt = silentBroker(t)
+	}
+	in := startIngest(t, out)
+	o := sending(batches(runSeconds(), messageRate), 4, in.url, token, mqtt)
+	o["redis"] = options{"url": clock}
+	return in.observed(t, pumped(t, o), receiving)
+}
+
+// observed measures a k6 to which the ingest forwards messages, if it is fed.
+func (in *ingest) observed(t testing.TB, p *program, fed bool) use {
+	t.Helper()
+	u := observe(t, map[string]int{"k6": p.PID}, counting(&in.messages), p)
+	if fed {
+		finish(t, p)
+	} else {
+		p.Kill()
+	}
+	return u
+}
+
+// handler measures k6 with a message handler in JavaScript, which gets the load through the broker if fed.
+func handler(t testing.TB, broker string, fed bool) use {
+	t.Helper()
+	conn, api := connect(t, broker, "bench", "", ""), test.FreeAddress(t)
+	p := k6(t, "handler.js", []string{"MQTT_URL=mqtt://" + broker}, "--address", api, "--summary-mode", "disabled")
+	defer p.Kill()
+	began := time.Now()
+	count := func() (int64, error) { return int64(messageRate * time.Since(began).Seconds()), nil }
+	feed, stop := context.WithCancel(ctx)
+	defer stop()
+	if fed {
+		count = func() (int64, error) { return received(api) }
+		go func() {
+			defer stop()
+			feedHandler(feed, conn)
+		}()
+	}
+	u := observe(t, map[string]int{"k6": p.PID}, count, p)
+	require.NoError(t, feed.Err(), "mosquitto took no more messages")
+	return u
+}
+
+// feedHandler publishes the load of the handler until ctx ends or the broker takes no more.
+func feedHandler(ctx context.Context, conn net.Conn) {
+	var buf []byte
+	ticks := time.NewTicker(time.Second / (messageRate / batch))
+	defer ticks.Stop()
+	for n := 0; ; n += batch {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticks.C:
+			buf = buf[:0]
+			for i := range batch {
+				target := fmt.Appendf(nil, "user/%02d", i)
+				buf = appendPublish(buf, target, message(n+i, target, now), now)
+			}
+			if _, err := conn.Write(buf); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// message makes a message for the handler: as long as the native ones, with the time that its latency starts at.
+func message(n int, target []byte, at time.Time) []byte {
+	head := fmt.Sprintf(`{"id":"01234567.1.%06d","source":"k6","target":"%s","at":%d,"payload":"`,
+		n, target, at.UnixMilli())
+	return []byte(head + strings.Repeat("x", max(0, messageBytes-len(head)-2)) + `"}`)
+}
+
+// received reads from k6 how many messages its handler got: what the broker sent may wait in a socket.
+func received(api string) (int64, error) {
+	status, body, err := get("http://" + api + "/v1/metrics/mqtt_messages_received")
+	if err != nil || status != http.StatusOK {
+		return 0, err // there is none before the first message
+	}
+	var metric struct {
+		Data struct {
+			Attributes struct{ Sample struct{ Count float64 } }
+		}
+	}
+	err = json.Unmarshal(body, &metric)
+	return int64(metric.Data.Attributes.Sample.Count), err
+}
+
+const memoryRate = 50_000 // messages per second
+
+func BenchmarkMemory(b *testing.B) {
+	in := startIngest(b, nil)
+	profile := batches(float64(set.messages)/memoryRate, memoryRate)
+	o := sending(profile, 4, in.url, token, directBroker(b, in.forwardTo))
+	o["redis"] = options{"url": test.Redis(b)}
+	p := pumped(b, o)
+	arrived := finish(b, p)
+	peak, err := peakOf(p.State())
+	require.NoError(b, err)
+	report(b, "", memoryLimit, float64(peak)/(1<<20))
+	b.ReportMetric(float64(arrived), "messages")
+	b.ReportMetric(0, "ns/op")
+}
