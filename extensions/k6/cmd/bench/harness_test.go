@@ -29,9 +29,9 @@ import (
 const root = "../../../.."
 
 var (
-	set    settings // of the command line
+	set    settings // given on the command line
 	ctx    context.Context
-	k6Path string // of the k6 that is measured
+	k6Path string // the k6 that is measured
 )
 
 func TestMain(m *testing.M) {

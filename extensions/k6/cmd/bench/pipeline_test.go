@@ -165,7 +165,7 @@ func (p *program) checkSpans(t testing.TB) {
 
 type paceResult struct {
 	rate     float64            // messages/s
-	p50, p99 float64            // of arrival, ms
+	p50, p99 float64            // arrival latency, ms
 	stages   map[string]float64 // p50 of each stage, ms
 }
 

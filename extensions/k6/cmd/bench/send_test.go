@@ -30,7 +30,7 @@ func BenchmarkSender(b *testing.B) {
 
 func BenchmarkPump(b *testing.B) {
 	in := startIngest(b, nil)
-	rate := 0.0 // of the paced pump, from the latest wrk: a machine that is slow for a while slows both
+	rate := 0.0 // the paced pump's follows the latest wrk's: a machine that is slow for a while slows both
 	var fast use
 	rounds(b, func(t testing.TB) use {
 		u := in.until(t, wrk(t, in.url+"/messages"))

@@ -20,8 +20,8 @@ type figure struct {
 	name           string // empty if the row has one figure
 	baseline, ours string
 	unit           string
-	limit          float64 // of the ratio
-	atLeast        bool    // the limit is the least, as for a throughput
+	limit          float64 // the ratio at most
+	atLeast        bool    // the limit is the ratio at least, as for a throughput
 }
 
 const (

@@ -33,11 +33,11 @@ type testCase struct {
 	seconds   [2]int                  // by form; 0: the form leaves the case out
 	warmUp    int                     // seconds at the same rate before the measured phase
 	targets   int                     // topics; 0: 20
-	flows     string                  // of the profile; empty: one with these targets
-	options   map[string]any          // of Run
+	flows     string                  // the profile's; empty: one with these targets
+	options   map[string]any          // Run's, as the script passes them
 	consumer  *consumer               // a script that receives; nil: the run does
 	busyLoops int                     // that many endless loops share one core with k6
-	cpuShare  float64                 // of one core that k6 may use; 0: all
+	cpuShare  float64                 // how much of one core k6 may use; 0: all
 	frozenAt  []time.Duration         // after the first request k6 stands still for frozenFor
 	limits    []float64               // on arrival p99, ms
 	kill      int                     // SIGKILL at the request of this number; 0: never
@@ -50,7 +50,7 @@ type testCase struct {
 
 // consumer is a script that receives by MQTT and calls run.arrived().
 type consumer struct {
-	late    time.Duration // of the handler
+	late    time.Duration // how late the handler is
 	stamped bool          // it says when its client received the message
 }
 
@@ -209,7 +209,7 @@ func (c *testCase) run(ctx context.Context, in instrument, f form, dir string) (
 // share is a generator's part of a case.
 type share struct {
 	number, of int
-	run, redis string // of instances: the id of their run, and where they meet; empty: the generator is alone
+	run, redis string // the id of the instances' run, and where they meet; empty: the generator is alone
 }
 
 // arrivals returns lower limits of the measured arrival latencies, in ms, ascending. The pipeline's log has them:

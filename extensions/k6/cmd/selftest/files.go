@@ -148,8 +148,8 @@ type elsewhere struct {
 		Count    int
 		Max      float64 // µs
 	}
-	Count       int       // of the arrivals in run.json
-	Percentiles []float64 // of the same, µs: those that are known
+	Count       int       // how many arrivals run.json has
+	Percentiles []float64 // their known percentiles, µs
 }
 
 // readWithNode needs the npm packages of the directory that the self-test runs in.

@@ -153,7 +153,7 @@ type generated struct {
 	fake *fake.Pipeline
 	log  []fake.Delivery
 	run  *runfile.Run
-	exit int     // of k6; −1 where it was killed
+	exit int     // k6's exit code; −1 where it was killed
 	cpu  float64 // cores that k6 used on average, as the kernel counts
 	dir  string
 	// spans in which this process, and the pipeline in it, stood still

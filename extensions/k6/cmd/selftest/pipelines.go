@@ -172,7 +172,7 @@ func misrouted(nth int, target string) []string {
 type truth struct {
 	name    string
 	delay   time.Duration
-	service func(nth int) time.Duration // of one server; nil: no message waits for another
+	service func(nth int) time.Duration // how long the only server takes; nil: no message waits for another
 	limits  []float64                   // shares of the arrival p99 that a punctual generator measures
 }
 
