@@ -48,7 +48,7 @@ func summary(sender, measuring string) string {
 	for unit, values := range map[string][2]string{
 		"baseline": {"72.04", "101.2"}, "ours": {"18", "106.5"}, "ratio": {sender, measuring},
 	} {
-		text += ",.stack/bench.txt,\n," + unit + ",CI\nSender/round-2," + values[0] + ",3%\nMeasuring/round-2," + values[1] +
+		text += ",.stack/bench.txt,\n," + unit + ",CI\nSender/round-2," + values[0] + ",3%\nMeasuring-2," + values[1] +
 			",∞\ngeomean,1,\n\n"
 	}
 	return "goos: linux\n" + text

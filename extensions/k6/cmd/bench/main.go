@@ -136,10 +136,10 @@ func run(s settings) error {
 		return err
 	}
 	text, hold, err := table(chosen, medians)
+	fmt.Print(text)
 	if err != nil {
 		return err
 	}
-	fmt.Print(text)
 	if !hold {
 		return errors.New("a ratio was missed")
 	}
@@ -197,7 +197,10 @@ func medians(text []byte) (map[string]median, error) {
 		if len(line) != 3 {
 			continue
 		}
-		name, _, _ := strings.Cut(line[0], "/") // the sub-benchmark's name and the number of cores follow
+		name := line[0]
+		if i := strings.IndexAny(name, "/-"); i >= 0 { // the sub-benchmark's name or the number of cores follows
+			name = name[:i]
+		}
 		if name == "" && line[2] == "CI" {
 			unit = line[1]
 		}
