@@ -162,7 +162,6 @@ type program struct {
 
 // start starts a program in the repository's root, with additional environment variables.
 func start(t testing.TB, env []string, name string, args ...string) *program {
-	t.Helper()
 	return &program{Process: test.StartProcess(t, command(env, name, args...))}
 }
 
@@ -175,7 +174,6 @@ func command(env []string, name string, args ...string) *exec.Cmd {
 
 // observe waits until count moves, lets the load warm up, and measures.
 func observe(t testing.TB, pids map[string]int, count counter, watched ...*program) use {
-	t.Helper()
 	first := int64(-1)
 	waitUntil(t, "the load", time.Minute, func() bool {
 		n, err := count()
@@ -212,7 +210,6 @@ func observe(t testing.TB, pids map[string]int, count counter, watched ...*progr
 
 // sleep waits. It fails if the bench is stopped or one of the programs ends.
 func sleep(t testing.TB, d time.Duration, watched ...*program) {
-	t.Helper()
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():
@@ -229,7 +226,6 @@ func sleep(t testing.TB, d time.Duration, watched ...*program) {
 
 // waitUntil polls until holds returns true.
 func waitUntil(t testing.TB, what string, within time.Duration, holds func() bool, watched ...*program) {
-	t.Helper()
 	for deadline := time.Now().Add(within); !holds(); sleep(t, 20*time.Millisecond, watched...) {
 		require.True(t, time.Now().Before(deadline), "%s did not come about within %s", what, within)
 	}
@@ -237,7 +233,6 @@ func waitUntil(t testing.TB, what string, within time.Duration, holds func() boo
 
 // directory makes one for files that are not to lie in memory.
 func directory(t testing.TB) string {
-	t.Helper()
 	dir, err := os.MkdirTemp(filepath.Join(root, ".stack"), "bench-")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
@@ -248,7 +243,6 @@ func directory(t testing.TB) string {
 
 // listen opens a free port.
 func listen(t testing.TB) net.Listener {
-	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
@@ -271,7 +265,6 @@ func get(url string) (status int, body []byte, err error) {
 
 // readRun reads parts of the run.json of a k6 that has ended.
 func (p *program) readRun(t testing.TB, parts any) {
-	t.Helper()
 	text, err := os.ReadFile(p.report)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, parts))

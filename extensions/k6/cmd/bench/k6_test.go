@@ -13,7 +13,6 @@ import (
 
 // k6 starts a script of scripts/ with the GOGC that npm run ramp sets.
 func k6(t testing.TB, script string, env []string, args ...string) *program {
-	t.Helper()
 	binary, err := filepath.Abs(k6Path)
 	require.NoError(t, err)
 	env = append(env, "GOGC=400", "K6_AUTO_EXTENSION_RESOLUTION=false", "K6_NO_USAGE_REPORT=true")
@@ -45,7 +44,6 @@ func openSeconds() float64 { return 2*set.warmup.Seconds() + set.duration.Second
 
 // arrival starts k6 with the native instrument and the options of its Run.
 func arrival(t testing.TB, script string, o options, env ...string) *program {
-	t.Helper()
 	dir := directory(t)
 	o["dir"] = dir
 	text, err := json.Marshal(o)
@@ -64,7 +62,6 @@ func arrival(t testing.TB, script string, o options, env ...string) *program {
 
 // pumped starts k6 with run.pump() as its sender.
 func pumped(t testing.TB, o options) *program {
-	t.Helper()
 	return arrival(t, "arrival.js", o, "PUMP=true")
 }
 
@@ -74,7 +71,6 @@ const notPassed = 110
 // finish waits for the end of an arrival run and returns how many messages arrived. It fails if one is missing. It
 // ignores the verdict: the bench's own ingest invents stamps, and a busy machine delays k6.
 func finish(t testing.TB, p *program) int {
-	t.Helper()
 	require.NoError(t, p.Wait(ctx, notPassed))
 	var run struct {
 		Account struct{ Scheduled, Arrived int }

@@ -28,7 +28,6 @@ type stack struct {
 }
 
 func startStack(t testing.TB, env ...string) *stack {
-	t.Helper()
 	dir := directory(t)
 	p := start(t, append([]string{
 		"STACK_DIR=" + dir, "INGEST_PORT=0", "REDIS_PORT=0", "MQTT_PORT=0", "REDIS_URL=", "MQTT_URL=",
@@ -59,7 +58,6 @@ func (s *stack) count() (int64, error) {
 
 // options returns those of a run through the pipeline.
 func (s *stack) options(t testing.TB, profile string) options {
-	t.Helper()
 	broker, err := url.Parse(s.MQTT.URL)
 	require.NoError(t, err)
 	broker.User = url.UserPassword(s.MQTT.Username, s.MQTT.Password)
@@ -100,7 +98,6 @@ func BenchmarkMeasuring(b *testing.B) {
 
 // measured is the CPU use of the pipeline and k6 when k6 measures every message. more are further options.
 func (s *stack) measured(t testing.TB, more options) use {
-	t.Helper()
 	o := s.options(t, loadProfile())
 	maps.Copy(o, more)
 	p := pumped(t, o)
@@ -115,12 +112,10 @@ func (s *stack) measured(t testing.TB, more options) use {
 // sendOnly is the CPU use of the pipeline and of k6 for the same requests at the same times as in measured, when k6
 // receives nothing. The pump sends here too, so that requests come as evenly.
 func (s *stack) sendOnly(t testing.TB) (pipeline, k6 use) {
-	t.Helper()
 	return sendOnly(t, s.Ingest.URL, s.Ingest.Token, s.Processes, s.count)
 }
 
 func sendOnly(t testing.TB, url, token string, pids map[string]int, count counter) (pipeline, k6 use) {
-	t.Helper()
 	p := pumped(t, sending(loadProfile(), measuringSenders, url, token, silentBroker(t)))
 	defer p.Kill()
 	all := maps.Clone(pids)
@@ -152,7 +147,6 @@ func BenchmarkSpans(b *testing.B) {
 
 // checkSpans fails if a run asked for spans and got those of less than most of its sampled messages.
 func (p *program) checkSpans(t testing.TB) {
-	t.Helper()
 	var run struct {
 		Spans *struct{ Sampled, Count int }
 	}
@@ -210,7 +204,6 @@ func prioritizeK6(yes bool) {
 }
 
 func (s *stack) pace(t testing.TB, profile string) paceResult {
-	t.Helper()
 	o := s.options(t, profile)
 	o["inFlight"], o["canary"] = paceConcurrency, false
 	p := pumped(t, o)

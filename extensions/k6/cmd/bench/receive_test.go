@@ -54,7 +54,6 @@ func BenchmarkSubscriber(b *testing.B) {
 
 // native measures k6 with the native instrument. Without receiving, its messages are counted and dropped.
 func native(t testing.TB, broker, clock string, receiving bool) use {
-	t.Helper()
 	var out net.Conn
 	var mqtt string
 	if receiving {
@@ -70,7 +69,6 @@ func native(t testing.TB, broker, clock string, receiving bool) use {
 
 // observed measures a k6 to which the ingest forwards messages, if it is fed.
 func (in *ingest) observed(t testing.TB, p *program, fed bool) use {
-	t.Helper()
 	u := observe(t, map[string]int{"k6": p.PID}, counting(&in.messages), p)
 	if fed {
 		finish(t, p)
@@ -82,7 +80,6 @@ func (in *ingest) observed(t testing.TB, p *program, fed bool) use {
 
 // handler measures k6 with a message handler in JavaScript, which gets the load through the broker if fed.
 func handler(t testing.TB, broker string, fed bool) use {
-	t.Helper()
 	conn, api := connect(t, broker, "bench", "", ""), test.FreeAddress(t)
 	p := k6(t, "handler.js", []string{"MQTT_URL=mqtt://" + broker}, "--address", api, "--summary-mode", "disabled")
 	defer p.Kill()
@@ -185,7 +182,6 @@ type pushing struct {
 }
 
 func startPushing(t testing.TB) *pushing {
-	t.Helper()
 	l, in := listen(t), startIngest(t, nil)
 	in.append = func(buf, _, payload []byte, _ time.Time) []byte { return appendFrame(buf, text, payload) }
 	upgrader := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
@@ -245,13 +241,11 @@ func (p *pushing) path(fed bool) string {
 
 // nativeSocket measures k6 with the native receiver. Without receiving, its messages are counted and dropped.
 func nativeSocket(t testing.TB, push *pushing, fed bool) use {
-	t.Helper()
 	return push.observed(t, pumped(t, push.options("websocket", options{"url": push.path(fed)})), fed)
 }
 
 // scripted measures k6 with a client in JavaScript.
 func scripted(t testing.TB, push *pushing, fed bool) use {
-	t.Helper()
 	p := arrival(t, "websocket.js", push.options("arrived", options{}), "PUSH_URL="+push.path(fed))
 	p.pprof = "" // profiles are of our sides
 	return push.observed(t, p, fed)

@@ -48,7 +48,6 @@ func BenchmarkPump(b *testing.B) {
 
 // wrk posts the same request as fast as it can.
 func wrk(t testing.TB, url string) *program {
-	t.Helper()
 	return start(t, []string{"TOKEN=" + token, "BODY=" + body}, "wrk", "-t1", fmt.Sprintf("-c%d", connections),
 		fmt.Sprintf("-d%.0fs", openSeconds()), "-s", folder+"/scripts/post.lua", url)
 }
@@ -56,14 +55,12 @@ func wrk(t testing.TB, url string) *program {
 // sent is the CPU use of k6 that only sends, at this rate over all connections. Neither k6 nor the baselines have
 // real-time priority: k6 would preempt the server at each answer, so no two answers would wait at once.
 func (in *ingest) sent(t testing.TB, rate float64, pump bool) use {
-	t.Helper()
 	o := sending(phase(openSeconds(), rate, ""), connections, in.url, token, silentBroker(t))
 	return in.until(t, arrival(t, "arrival.js", o, fmt.Sprint("PUMP=", pump)))
 }
 
 // until measures a program that posts, then kills it.
 func (in *ingest) until(t testing.TB, p *program) use {
-	t.Helper()
 	defer p.Kill()
 	return observe(t, map[string]int{"sender": p.PID}, counting(&in.requests), p)
 }

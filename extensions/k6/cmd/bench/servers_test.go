@@ -38,7 +38,6 @@ const token = "bench-token"
 
 // startIngest starts an ingest that forwards messages to out, which may be nil.
 func startIngest(t testing.TB, out net.Conn) *ingest {
-	t.Helper()
 	l := listen(t)
 	in := &ingest{url: "http://" + l.Addr().String(), out: out, append: appendPublish}
 	server := &fasthttp.Server{Handler: in.serve, NoDefaultServerHeader: true}
@@ -122,13 +121,11 @@ func appendPublish(b, target, payload []byte, at time.Time) []byte {
 
 // startMosquitto starts a broker without credentials.
 func startMosquitto(t testing.TB) *test.Process {
-	t.Helper()
 	return test.StartMosquitto(t, nil, test.Anyone)
 }
 
 // connect opens a connection of MQTT 5, on which the caller writes and reads packets.
 func connect(t testing.TB, address, id, username, password string) net.Conn {
-	t.Helper()
 	conn, err := net.Dial("tcp", address)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
@@ -148,7 +145,6 @@ func connect(t testing.TB, address, id, username, password string) net.Conn {
 // directBroker starts a broker without topics: it calls subscribed with the connection of its one subscriber, and
 // the caller writes packets there. It takes less CPU than a real broker.
 func directBroker(t testing.TB, subscribed func(net.Conn)) (url string) {
-	t.Helper()
 	l := listen(t)
 	go func() {
 		for {
@@ -164,7 +160,6 @@ func directBroker(t testing.TB, subscribed func(net.Conn)) (url string) {
 
 // silentBroker starts a broker that sends no messages.
 func silentBroker(t testing.TB) (url string) {
-	t.Helper()
 	return directBroker(t, func(net.Conn) {})
 }
 
@@ -190,7 +185,6 @@ type sink struct{ taken atomic.Int64 }
 
 // startSink subscribes to the topics of the default flow.
 func startSink(t testing.TB, address, username, password string) *sink {
-	t.Helper()
 	conn := connect(t, address, "sink", username, password)
 	packet := packets.NewControlPacket(packets.SUBSCRIBE)
 	s := packet.Content.(*packets.Subscribe)
