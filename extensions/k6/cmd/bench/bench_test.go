@@ -24,7 +24,7 @@ func TestCommandLine(t *testing.T) {
 		"all options":     {"--only pump,memory --warmup 0s --duration 2s --rounds 1 --rate 1 --messages 1", ""},
 		"short duration":  {"--duration 900ms", "--duration 900ms is below 1s"},
 		"no requests":     {"--rate 0", "1 or more"},
-		"stray word":      {"pump", `"pump" is no option`},
+		"stray word":      {"pump", `"pump" is not an option`},
 		"negative warmup": {"--warmup -1s", "below 0"},
 	} {
 		_, err := parse(strings.Fields(c.args))
@@ -39,7 +39,7 @@ func TestCommandLine(t *testing.T) {
 	assert.Equal(t, "pump", chosen[0].name)
 	assert.Equal(t, "sender", chosen[1].name)
 	_, err = choose("pump,speed")
-	assert.ErrorContains(t, err, `--only "speed" is no row`)
+	assert.ErrorContains(t, err, `--only "speed" is not a row`)
 }
 
 // summary is benchstat's of the benchmarks of two rows, with these ratios.

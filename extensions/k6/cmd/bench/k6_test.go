@@ -20,7 +20,7 @@ func k6(t testing.TB, script string, env []string, args ...string) *program {
 	return start(t, env, binary, append(args, filepath.Join(folder, "scripts", script))...)
 }
 
-// options are those of new Run().
+// options is the argument of new Run().
 type options map[string]any
 
 // sending returns the options of a run that posts to url and subscribes to mqtt at QoS 0.

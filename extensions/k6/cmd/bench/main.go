@@ -25,7 +25,7 @@ type settings struct {
 	only     string
 	warmup   time.Duration
 	duration time.Duration
-	rounds   int // 0: those of each row
+	rounds   int // 0: each row has its own number
 	rate     int // requests per second through the real pipeline
 	messages int // in the row memory
 	profiles string
@@ -64,7 +64,7 @@ func parse(args []string) (settings, error) {
 	}
 	switch {
 	case f.NArg() > 0:
-		return s, fmt.Errorf("%q is no option; npm run bench -- --help lists them", f.Arg(0))
+		return s, fmt.Errorf("%q is not an option; npm run bench -- --help lists them", f.Arg(0))
 	case s.duration < time.Second:
 		return s, fmt.Errorf("--duration %s is below 1s", s.duration)
 	case s.warmup < 0:
@@ -83,7 +83,7 @@ func choose(only string) ([]row, error) {
 	for name := range strings.SplitSeq(only, ",") {
 		at := slices.IndexFunc(rows, func(r row) bool { return r.name == name })
 		if at < 0 {
-			return nil, fmt.Errorf("--only %q is no row; npm run bench -- --help lists them", name)
+			return nil, fmt.Errorf("--only %q is not a row; npm run bench -- --help lists them", name)
 		}
 		chosen = append(chosen, rows[at])
 	}
@@ -184,7 +184,7 @@ func summarize(ctx context.Context) (map[string]median, error) {
 	return medians(text)
 }
 
-// medians reads benchstat's CSV: a table for each unit, which stands in its head, with a line for each benchmark.
+// medians reads benchstat's CSV: a table for each unit, with the unit in its head and a line for each benchmark.
 func medians(text []byte) (map[string]median, error) {
 	reader := csv.NewReader(bytes.NewReader(text))
 	reader.FieldsPerRecord = -1

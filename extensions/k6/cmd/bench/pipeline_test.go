@@ -56,7 +56,7 @@ func (s *stack) count() (int64, error) {
 	return 0, fmt.Errorf("%s/metrics has no %s", s.Ingest.URL, name)
 }
 
-// options returns those of a run through the pipeline.
+// options returns the options of a run through the pipeline.
 func (s *stack) options(t testing.TB, profile string) options {
 	broker, err := url.Parse(s.MQTT.URL)
 	require.NoError(t, err)
@@ -145,7 +145,7 @@ func BenchmarkSpans(b *testing.B) {
 		func(b *testing.B, baseline, ours use) { reportCost(b, "", baseline, ours) })
 }
 
-// checkSpans fails if a run asked for spans and got those of less than most of its sampled messages.
+// checkSpans fails if a run asked for spans and got them for less than half of its sampled messages.
 func (p *program) checkSpans(t testing.TB) {
 	var run struct {
 		Spans *struct{ Sampled, Count int }

@@ -38,11 +38,11 @@ type testCase struct {
 	consumer  *consumer               // a script that receives; nil: the run does
 	busyLoops int                     // that many endless loops share one core with k6
 	cpuShare  float64                 // how much of one core k6 may use; 0: all
-	frozenAt  []time.Duration         // after the first request k6 stands still for frozenFor
+	frozenAt  []time.Duration         // how long after the first request k6 is frozen for frozenFor
 	limits    []float64               // on arrival p99, ms
 	kill      int                     // SIGKILL at the request of this number; 0: never
 	raw       bool                    // k6 also writes every sample
-	instances bool                    // the generators are those of one run, which are merged
+	instances bool                    // the generators are instances of one run, which is merged
 	burns     bool                    // k6 has one core, and a VU that uses it up
 	onLinux   bool                    // only Linux has its figures
 	checks    []check
@@ -66,7 +66,7 @@ type outcome struct {
 	*testCase
 	form       form
 	messages   int // that each generator schedules, warm-up included
-	measured   int // those of the measured phase
+	measured   int // messages of the measured phase
 	generators []*generated
 	whole      *generated // the merged run of all instances; nil: there is one
 }
@@ -217,7 +217,7 @@ type share struct {
 // truncates the start of its run to whole ms.
 func (o *outcome) arrivals() []float64 { return o.arrivalsOf("") }
 
-// arrivalsOf returns those of the targets that begin so.
+// arrivalsOf returns the arrivals of the targets that begin with prefix.
 func (o *outcome) arrivalsOf(prefix string) []float64 {
 	return o.generators[0].written(false, func(d *fake.Delivery) (due time.Duration, measured bool) {
 		seq := seqOf(d.ID)

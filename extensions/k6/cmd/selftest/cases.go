@@ -267,7 +267,7 @@ func lostSubscriber(name string, seconds [2]int, end func(*fake.Pipeline), check
 	}
 }
 
-// receivers are the kinds of receivers besides MQTT. The cases that each has are those of MQTT.
+// receivers are the kinds of receivers besides MQTT, each with the cases of MQTT that it repeats.
 var receivers = []struct {
 	name   string
 	outlet func() fake.Outlet
@@ -283,7 +283,7 @@ var receiverCases = []string{
 	"1 in 10 swapped with the next",
 }
 
-// allCases are the cases of MQTT, those of the other receivers, and those that prove the verdict.
+// allCases returns the cases of MQTT, of the other receivers, and of the verdict.
 func allCases() []testCase {
 	all := slices.Clone(cases)
 	for _, r := range receivers {

@@ -59,7 +59,7 @@ func mergedQuartiles(o *outcome) (rows []row) {
 	return rows
 }
 
-// mergedEnds requires that the fastest and the slowest of a merged run are those of all its instances. The parts are
+// mergedEnds requires that the fastest and the slowest of a merged run come from all its instances. The parts are
 // unlike: arrivals are slowest in one, answers in the other.
 func mergedEnds(o *outcome) (rows []row) {
 	for _, one := range []struct {
@@ -106,7 +106,7 @@ func mergedCounts(o *outcome) []row {
 	}
 }
 
-// empty is a histogram like those of the ledger.
+// empty is a histogram like the ledger's.
 func empty() *hdrhistogram.Histogram { return hdrhistogram.New(1, ledger.Highest, 3) }
 
 func buckets(h *hdrhistogram.Histogram) map[int64]int64 {

@@ -187,7 +187,7 @@ func dues(rate, messages int) []time.Duration {
 	return all
 }
 
-// arrivals are when messages arrive that are sent when due, in a process that stands still now and then.
+// arrivals returns when messages arrive that are sent when due, in a process that is frozen now and then.
 func (t truth) arrivals(due []time.Duration, still stalls) []time.Duration {
 	all := make([]time.Duration, len(due))
 	var served time.Duration
@@ -215,7 +215,7 @@ func (t truth) p99(due []time.Duration, still stalls) float64 {
 // stall is a span in which this process, and so the pipeline in it, stood still.
 type stall struct{ from, to time.Duration }
 
-// stalls are those of a run in their order, counted from its start.
+// stalls are the stalls of a run in order, as times since its start.
 type stalls []stall
 
 // end is the end of the stall that holds a moment; outside of stalls the moment itself.

@@ -68,7 +68,7 @@ func TestTheAccountMustMatchExactly(t *testing.T) {
 	}
 }
 
-// Foreign messages are no part of the balance. Where a case expects them, a row of their own
+// Foreign messages are not part of the balance. Where a case expects them, a row of their own
 // compares their sum over all generators.
 func TestForeignMessagesAreSummedOverGenerators(t *testing.T) {
 	t.Parallel()
@@ -221,7 +221,7 @@ func TestTheCanaryMustMatchItsDeliveries(t *testing.T) {
 		due := o.generators[0].log[0].Written.Add(500 * ms)
 		o.generators[0].log = append(o.generators[0].log, fake.Delivery{ID: "run.canary.0", Written: due.Add(51 * ms)})
 		assert.Equal(t, want, holds(canary(50*ms)(o)), "%g", measured)
-		assert.Len(t, o.arrivals(), 1, "the canary is no part of the load")
+		assert.Len(t, o.arrivals(), 1, "the canary is not part of the load")
 	}
 }
 

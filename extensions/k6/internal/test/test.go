@@ -92,7 +92,7 @@ var gravity = []string{runfile.Pass, runfile.Invalid, runfile.Fail, runfile.Inco
 // of broken or undecided rules for which the machine is to blame.
 func Verdict(r *runfile.Run) (result string, reasons []string, late int) {
 	result = runfile.Pass
-	if r.Verdict.Result == runfile.Incomplete { // also for a limit that was not judged, which is no broken rule
+	if r.Verdict.Result == runfile.Incomplete { // also for a limit that was not judged, which is not a broken rule
 		result = runfile.Incomplete
 	}
 	ofMachine := func(name string) bool { return slices.Contains(machine, name) }
