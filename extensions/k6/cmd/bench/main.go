@@ -126,6 +126,9 @@ func run(s settings) error {
 		return err
 	}
 	defer func() { _ = out.Close() }()
+	if _, err := summarize(ctx); err != nil { // without benchstat half an hour of measuring would be lost
+		return err
+	}
 	for _, r := range chosen {
 		if err := r.measure(ctx, s.rounds, out); err != nil {
 			return err

@@ -99,7 +99,8 @@ func unit(figure, value string) string {
 	return strings.TrimPrefix(figure+":"+value, ":")
 }
 
-// median is a value over the rounds, with its 95 % confidence interval: "3%" to either side, or "∞" of too few rounds.
+// median is a value over the rounds, with its 95 % confidence interval: "3%" to either side, "∞" after fewer
+// than six rounds.
 type median struct {
 	value    float64
 	interval string
