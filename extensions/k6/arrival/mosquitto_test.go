@@ -2,14 +2,10 @@ package arrival
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -35,12 +31,7 @@ type mosquitto struct {
 
 func startMosquitto(t *testing.T) *mosquitto {
 	t.Helper()
-	conf := filepath.Join(t.TempDir(), "mosquitto.conf")
-	m := &mosquitto{address: test.Server(t, func(port string) *exec.Cmd {
-		require.NoError(t, os.WriteFile(conf, fmt.Appendf(nil,
-			"listener %s 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay true\nmax_inflight_messages 0\nmax_queued_messages 0\n", port), 0o600))
-		return exec.Command(test.Program(t, "mosquitto"), "-c", conf)
-	})}
+	m := &mosquitto{address: test.StartMosquitto(t, nil, test.Anyone).Address()}
 
 	publisher := paho.NewClient(paho.NewClientOptions().AddBroker("mqtt://" + m.address).SetClientID("relay").
 		SetConnectRetry(true).SetConnectRetryInterval(20 * time.Millisecond))

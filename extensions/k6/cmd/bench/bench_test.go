@@ -3,10 +3,8 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,8 +12,6 @@ import (
 	"github.com/eclipse/paho.golang/packets"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
 func TestCommandLine(t *testing.T) {
@@ -27,8 +23,8 @@ func TestCommandLine(t *testing.T) {
 		"no options":      {"", ""},
 		"all options":     {"--only pump,memory --warmup 0s --duration 2s --rounds 1 --rate 1 --messages 1", ""},
 		"short duration":  {"--duration 900ms", "--duration 900ms is below 1s"},
-		"zero rounds":     {"--rounds 0", "1 or more"},
-		"stray word":      {"pump", `"pump" is no option`},
+		"no requests":     {"--rate 0", "1 or more"},
+		"stray word":      {"pump", `"pump" is not an option`},
 		"negative warmup": {"--warmup -1s", "below 0"},
 	} {
 		_, err := parse(strings.Fields(c.args))
@@ -43,78 +39,54 @@ func TestCommandLine(t *testing.T) {
 	assert.Equal(t, "pump", chosen[0].name)
 	assert.Equal(t, "sender", chosen[1].name)
 	_, err = choose("pump,speed")
-	assert.ErrorContains(t, err, `--only "speed" is no row`)
+	assert.ErrorContains(t, err, `--only "speed" is not a row`)
+}
+
+// summary is benchstat's of the benchmarks of two rows, with these ratios.
+func summary(sender, measuring string) string {
+	text := ""
+	for unit, values := range map[string][2]string{
+		"baseline": {"72.04", "101.2"}, "ours": {"18", "106.5"}, "ratio": {sender, measuring},
+	} {
+		text += ",.stack/bench.txt,\n," + unit + ",CI\nSender/round-2," + values[0] + ",3%\nMeasuring-2," + values[1] +
+			",∞\ngeomean,1,\n\n"
+	}
+	return "goos: linux\n" + text
 }
 
 func TestTheTableMarksMissedRatios(t *testing.T) {
 	t.Parallel()
-	held := figure{
-		row: "sender", baseline: side{"k6/http", 72.04, "µs"}, ours: side{"run.send()", 18, "µs"}, ratio: 0.25,
-		limit: 0.4,
-	}
-	missed := figure{
-		row: "measuring", baseline: side{"none", 101.2, "µs"}, ours: side{"all", 106.5, "µs"},
-		ratio: 0.95, limit: 0.97, atLeast: true, notes: []string{"a note"},
-	}
-	assert.True(t, held.holds())
-	assert.False(t, missed.holds())
-	held.ratio, missed.ratio = 0.4, 0.97
-	assert.True(t, held.holds(), "a ratio at the limit holds")
-	assert.True(t, missed.holds())
-	held.ratio = -0.1
-	assert.False(t, held.holds(), "regression: a cost below 0 is an error of the measurement")
-	held.ratio, missed.ratio = 0.41, 0.95
-	assert.False(t, held.holds())
-	assert.Equal(t, `
-figure      baseline        ours               ratio   wanted   ok
-sender      k6/http 72 µs   run.send() 18 µs   0.410   ≤ 0.40   NO
-measuring   none 101 µs     all 106 µs         0.950   ≥ 0.97   NO
-
-measuring: a note
-`, table([]figure{held, missed}))
-}
-
-func TestMedian(t *testing.T) {
-	t.Parallel()
-	assert.InDelta(t, 2.0, median([]float64{3, 1, 2}), 0)
-	assert.InDelta(t, 2.5, median([]float64{4, 1, 3, 2}), 0)
-}
-
-func TestRatioEstimate(t *testing.T) {
-	t.Parallel()
-	rounds := func(n int) (all pairs) {
-		// The ratios' logarithms are 1, 2, 4 … thousandths, so all pairwise means differ.
-		for i := range n {
-			ours := time.Duration(1e9 * math.Exp(math.Pow(2, float64(i))/1000))
-			all = append(all, [2]use{
-				{count: 1, cpu: map[string]time.Duration{"": 1e9}}, {count: 1, cpu: map[string]time.Duration{"": ours}},
-			})
-		}
-		return all
-	}
-	for n, want := range map[int]struct { // from tables of the Wilcoxon signed-rank test
-		cut        int     // means left out at each end
-		confidence float64 // %
+	chosen, err := choose("sender,measuring")
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		sender, measuring string
+		hold              bool
 	}{
-		1: {0, 0}, 2: {0, 50}, 5: {0, 93.75}, 6: {0, 96.875}, 8: {3, 96.09375}, 9: {5, 96.09375}, 10: {8, 95.1171875},
-		12: {13, 95.751953125},
+		"both hold":    {"0.25", "0.98", true},
+		"at the limit": {"0.4", "0.97", true},
+		"above":        {"0.41", "0.97", false},
+		"below":        {"0.4", "0.95", false},
+		"regression: a cost below 0 is an error of the measurement": {"-0.1", "0.97", false},
 	} {
-		var means []float64
-		for i := range n {
-			for j := i; j < n; j++ {
-				means = append(means, math.Exp((math.Pow(2, float64(i))+math.Pow(2, float64(j)))/2000))
-			}
-		}
-		slices.Sort(means)
-		ratio, low, high, confidence := rounds(n).estimate(cost)
-		assert.InEpsilon(t, median(means), ratio, 1e-3, n)
-		assert.InEpsilon(t, means[want.cut], low, 1e-6, n)
-		assert.InEpsilon(t, means[len(means)-1-want.cut], high, 1e-6, n)
-		assert.InDelta(t, want.confidence, confidence, 1e-9, n)
+		all, err := medians([]byte(summary(c.sender, c.measuring)))
+		require.NoError(t, err)
+		_, hold, err := table(chosen, all)
+		require.NoError(t, err, name)
+		assert.Equal(t, c.hold, hold, name)
 	}
-	assert.Equal(t, "the limit holds", conclusion(0.97, 1, 0.97))
-	assert.Equal(t, "the limit is missed", conclusion(0.9, 0.96, 0.97))
-	assert.Contains(t, conclusion(0.9, 0.97, 0.97), "more rounds")
+	all, err := medians([]byte(summary("0.41", "0.95")))
+	require.NoError(t, err)
+	text, _, err := table(chosen, all)
+	require.NoError(t, err)
+	assert.Contains(t, text, `
+figure      baseline                  ours                       ratio   95 %   wanted   ok
+sender      k6/http 72 µs             run.send() 18 µs           0.410   ± 3%   ≤ 0.40   NO
+measuring   not measured 101 /CPU s   every message 106 /CPU s   0.950   ± ∞    ≥ 0.97   NO
+
+sender: `)
+	delete(all, "Measuring ratio")
+	_, _, err = table(chosen, all)
+	assert.ErrorContains(t, err, `measuring: the benchmark did not report "ratio"`)
 }
 
 func TestUse(t *testing.T) {
@@ -133,24 +105,17 @@ func TestUse(t *testing.T) {
 
 func TestSidesAlternate(t *testing.T) {
 	t.Parallel()
-	b := &bench{}
 	order := ""
-	side := func(name string, us ...time.Duration) func() use {
-		return func() use {
+	side := func(name string) func() string {
+		return func() string {
 			order += name
-			cpu := us[0] * time.Microsecond
-			us = us[1:]
-			return use{cpu: map[string]time.Duration{"k6": cpu}, count: 1, seconds: 1}
+			return name
 		}
 	}
-	all := b.alternate(3, "request", side("a", 10, 20, 40), side("b", 5, 20, 30))
+	for round := range 3 {
+		assert.Equal(t, [2]string{"a", "b"}, measure(round, side("a"), side("b")), "the baseline is first in the result")
+	}
 	assert.Equal(t, "abbaab", order)
-	assert.InDelta(t, 20.0, all.median(0, use.perItem), 1e-9)
-	assert.InDelta(t, 20.0, all.median(1, use.perItem), 1e-9)
-	assert.InDelta(t, 0.75, all.ratio(cost), 1e-9, "the median of the ratios, not the ratio of the medians")
-	require.ErrorIs(t, must.Try(func() {
-		b.alternate(3, "request", side("a", 1), func() use { return must.Get(use{}, exec.ErrNotFound) })
-	}), exec.ErrNotFound)
 }
 
 func TestCPUOfAProcess(t *testing.T) {
@@ -164,6 +129,15 @@ func TestCPUOfAProcess(t *testing.T) {
 	assert.Greater(t, after, before)
 	_, err = cpuOf(1<<28 - 1) // above any pid_max
 	require.ErrorContains(t, err, "process 268435455")
+}
+
+func TestMemoryOfAProcess(t *testing.T) {
+	t.Parallel()
+	c := exec.Command("true")
+	require.NoError(t, c.Run())
+	peak, err := peakOf(c.ProcessState)
+	require.NoError(t, err)
+	assert.Positive(t, peak)
 }
 
 func TestEachMessageOfABatchIsPublished(t *testing.T) {
@@ -199,27 +173,4 @@ func TestEachMessageOfABatchIsPublished(t *testing.T) {
 		assert.Zero(t, reader.Len())
 	}
 	assert.Nil(t, target([]byte(`{"id":"a"}`)))
-}
-
-func TestCloseStopsAllProcesses(t *testing.T) {
-	t.Parallel()
-	b := &bench{root: "../../../..", dir: t.TempDir(), stopWatchdog: func() {}}
-	p := b.start("a sleeper", nil, "sleep", "3600")
-	closed := false
-	b.closers = append(b.closers, func() { closed = true })
-	b.close()
-	assert.True(t, closed)
-	<-p.done
-	assert.ErrorContains(t, p.failure(), "a sleeper: signal: terminated")
-	assert.NoDirExists(t, b.dir)
-	peak, err := peakOf(p)
-	require.NoError(t, err)
-	assert.Positive(t, peak)
-
-	b = &bench{root: "../../../..", stopWatchdog: func() {}}
-	defer b.close()
-	err = b.start("a failing process", nil, "sh", "-c", "echo not today; exit 3").wait(t.Context())
-	require.ErrorContains(t, err, "exit status 3\nnot today")
-	require.NoError(t, b.start("a k6 whose run fails", nil, "sh", "-c", "exit 110").wait(t.Context(), notPassed))
-	require.ErrorIs(t, must.Try(func() { b.start("a missing program", nil, "no-such-program") }), exec.ErrNotFound)
 }

@@ -1,27 +1,31 @@
-// Command bench is npm run bench: it measures the project's speed as ratios, each against a named baseline in the
-// same run. It counts the CPU of the measured process only, not that of its peers.
+// Command bench is npm run bench: it runs the benchmarks of this folder, which measure programs as ratios to named
+// baselines, and has benchstat compute each ratio with its confidence interval.
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/csv"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
 type settings struct {
 	only     string
 	warmup   time.Duration
 	duration time.Duration
-	rounds   int
+	rounds   int // 0: each row has its own number
 	rate     int // requests per second through the real pipeline
 	messages int // in the row memory
 	profiles string
@@ -41,8 +45,9 @@ func parse(args []string) (settings, error) {
 	f.StringVar(&s.only, "only", "", "`rows` to run, with commas between them (default all)")
 	f.DurationVar(&s.warmup, "warmup", 1500*time.Millisecond, "load before each measurement")
 	f.DurationVar(&s.duration, "duration", 5*time.Second, "length of each measurement")
-	f.IntVar(&s.rounds, "rounds", 12, "measuring: `times` that both sides are measured, in turn")
-	f.IntVar(&s.rate, "rate", 5000, "measuring, peer: `requests` per second")
+	f.IntVar(&s.rounds, "rounds", 0, "`times` that both sides are measured, in turn (default 12 for measuring and "+
+		"spans, 7 for pump, 6 for others: an interval takes 6; 1 for memory)")
+	f.IntVar(&s.rate, "rate", 5000, "measuring, spans, peer: `requests` per second")
 	f.IntVar(&s.messages, "messages", 5_000_000, "memory: `messages` measured")
 	f.StringVar(&s.profiles, "profiles", "",
 		"`directory` for CPU profiles of our sides, go tool pprof reads them (takes CPU itself)")
@@ -59,34 +64,15 @@ func parse(args []string) (settings, error) {
 	}
 	switch {
 	case f.NArg() > 0:
-		return s, fmt.Errorf("%q is no option; npm run bench -- --help lists them", f.Arg(0))
+		return s, fmt.Errorf("%q is not an option; npm run bench -- --help lists them", f.Arg(0))
 	case s.duration < time.Second:
 		return s, fmt.Errorf("--duration %s is below 1s", s.duration)
 	case s.warmup < 0:
 		return s, fmt.Errorf("--warmup %s is below 0", s.warmup)
-	case s.rounds < 1 || s.rate < 1 || s.messages < 1:
+	case s.rounds < 0 || s.rate < 1 || s.messages < 1:
 		return s, errors.New("--rounds, --rate and --messages are 1 or more")
 	}
 	return s, nil
-}
-
-// row is one line of the table, or several that are measured at once.
-type row struct {
-	name, what string
-	run        func(*bench) []figure
-}
-
-var rows = []row{
-	{"subscriber", "CPU a message of k6 with the native subscriber, against a handler in JavaScript", subscriber},
-	{"websocket", "CPU a message of k6 with the native WebSocket receiver, against k6/websockets and run.arrived()",
-		webSocket},
-	{"sender", "CPU a request of run.send(), against k6/http", sender},
-	{"pump", "CPU a request of run.pump(), against wrk", pump},
-	{"measuring", "messages a CPU second of the pipeline, every message measured, against none", measuring},
-	{"spans", "CPU a message of the pipeline with spans of one message in a hundred, against without", sampled},
-	{"peer", "CPU a message of all processes and k6's subscriber, against a plain Go pipeline", compared},
-	{"pace", "arrival p99 and rate with the cores full, PRIORITY=drain and throttled, against PRIORITY=none", pace},
-	{"memory", "resident memory of k6 after millions of measured messages, against what is allowed", memory},
 }
 
 func choose(only string) ([]row, error) {
@@ -97,7 +83,7 @@ func choose(only string) ([]row, error) {
 	for name := range strings.SplitSeq(only, ",") {
 		at := slices.IndexFunc(rows, func(r row) bool { return r.name == name })
 		if at < 0 {
-			return nil, fmt.Errorf("--only %q is no row; npm run bench -- --help lists them", name)
+			return nil, fmt.Errorf("--only %q is not a row; npm run bench -- --help lists them", name)
 		}
 		chosen = append(chosen, rows[at])
 	}
@@ -105,10 +91,6 @@ func choose(only string) ([]row, error) {
 }
 
 func main() {
-	if args := os.Args[1:]; len(args) == 5 && args[0] == peerRole {
-		fmt.Fprintln(os.Stderr, peerProcess(args[1], args[2], args[3], args[4]))
-		os.Exit(1)
-	}
 	s, err := parse(os.Args[1:])
 	if errors.Is(err, flag.ErrHelp) {
 		return
@@ -122,6 +104,16 @@ func main() {
 	}
 }
 
+const (
+	folder = "extensions/k6/cmd/bench"
+	// benchmarks is the program that go test -c makes of this folder.
+	benchmarks = ".stack/bench.test"
+	// results has their output, for benchstat.
+	results = ".stack/bench.txt"
+	// benchstat's version is one that the module proxy serves.
+	benchstat = "golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da"
+)
+
 func run(s settings) error {
 	chosen, err := choose(s.only)
 	if err != nil {
@@ -129,32 +121,96 @@ func run(s settings) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	var b *bench
-	if err := must.Try(func() { b = newBench(ctx, s) }); err != nil {
+	out, err := os.Create(results)
+	if err != nil {
 		return err
 	}
-	defer b.close()
-
-	var figures []figure
+	defer func() { _ = out.Close() }()
+	if _, err := summarize(ctx); err != nil { // without benchstat half an hour of measuring would be lost
+		return err
+	}
 	for _, r := range chosen {
-		b.row = r.name
-		err := must.Try(func() {
-			for _, f := range r.run(b) {
-				f.row = strings.TrimSuffix(r.name+", "+f.row, ", ")
-				figures = append(figures, f)
-			}
-		})
-		b.stopAll()
-		if ctx.Err() != nil {
-			return errors.New("stopped; all that it had started is stopped too")
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", r.name, err)
+		if err := r.measure(ctx, s.rounds, out); err != nil {
+			return err
 		}
 	}
-	fmt.Print(table(figures))
-	if slices.ContainsFunc(figures, func(f figure) bool { return !f.holds() }) {
+	medians, err := summarize(ctx)
+	if err != nil {
+		return err
+	}
+	text, hold, err := table(chosen, medians)
+	fmt.Print(text)
+	if err != nil {
+		return err
+	}
+	if !hold {
 		return errors.New("a ratio was missed")
 	}
 	return nil
+}
+
+// measure runs the benchmark of a row in a process of its own. -test.count is the number of rounds.
+func (r row) measure(ctx context.Context, rounds int, out io.Writer) error {
+	if rounds == 0 {
+		rounds = r.rounds
+	}
+	binary, err := filepath.Abs(benchmarks)
+	if err != nil {
+		return err
+	}
+	c := exec.CommandContext(ctx, binary, append([]string{
+		"-test.run", "^$", "-test.bench", "^Benchmark" + r.title() + "$", "-test.benchtime", "1x",
+		"-test.count", fmt.Sprint(rounds), "--",
+	}, os.Args[1:]...)...)
+	c.Dir = folder
+	c.Stdout, c.Stderr = io.MultiWriter(out, os.Stderr), os.Stderr
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) } // it stops what it has started
+	err = c.Run()
+	if ctx.Err() != nil {
+		return errors.New("stopped; all that it had started is stopped too")
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w (npm run setup -- --bench installs what is needed)", r.name, err)
+	}
+	return nil
+}
+
+// summarize returns benchstat's medians by benchmark and unit.
+func summarize(ctx context.Context) (map[string]median, error) {
+	c := exec.CommandContext(ctx, "go", "run", benchstat, "-format", "csv", results)
+	var stderr bytes.Buffer
+	c.Stderr = &stderr // it warns of each row that has too few rounds for an interval
+	text, err := c.Output()
+	if err != nil {
+		return nil, fmt.Errorf("benchstat: %w\n%s", err, stderr.String())
+	}
+	return medians(text)
+}
+
+// medians reads benchstat's CSV: a table for each unit, with the unit in its head and a line for each benchmark.
+func medians(text []byte) (map[string]median, error) {
+	reader := csv.NewReader(bytes.NewReader(text))
+	reader.FieldsPerRecord = -1
+	lines, err := reader.ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("benchstat: %w", err)
+	}
+	all, unit := map[string]median{}, ""
+	for _, line := range lines {
+		if len(line) != 3 {
+			continue
+		}
+		name := line[0]
+		if i := strings.IndexAny(name, "/-"); i >= 0 { // the sub-benchmark's name or the number of cores follows
+			name = name[:i]
+		}
+		if name == "" && line[2] == "CI" {
+			unit = line[1]
+		}
+		value, err := strconv.ParseFloat(line[1], 64)
+		if err == nil {
+			all[name+" "+unit] = median{value, line[2]}
+		}
+	}
+	return all, nil
 }

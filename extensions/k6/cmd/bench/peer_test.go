@@ -1,11 +1,18 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,7 +24,141 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
+
+// The peer is the Go pipeline of the write-up that this project began with, rebuilt from its description. An API
+// pushes each message onto a Redis list. Push servers pop one, publish it at QoS 0 and wait. A client receives it.
+// One message in a hundred is traced: at both ends its id goes into a list with the time of Redis. The code is what
+// most people would write. The bench starts itself as the peer's processes.
+const (
+	peerRole    = "peer" // the first argument of a peer's process; its name and three addresses follow
+	peerList    = "myapp"
+	peerTopic   = "/channel"
+	peerThreads = 4
+	peerSample  = 100
+)
+
+type peer struct {
+	redis *redis.Client
+	mqtt  paho.Client
+	count atomic.Int64
+}
+
+// peerProcess runs "api", "push" or "client". It returns the error that ended it.
+func peerProcess(name, redisAddress, mqttURL, listen string) error {
+	p := &peer{redis: redis.NewClient(&redis.Options{Addr: redisAddress})}
+	if name != "api" {
+		p.mqtt = paho.NewClient(paho.NewClientOptions().AddBroker(mqttURL).SetClientID("peer-" + name))
+		if t := p.mqtt.Connect(); t.Wait() && t.Error() != nil {
+			return t.Error()
+		}
+	}
+	mux := http.NewServeMux()
+	switch name {
+	case "api":
+		mux.HandleFunc("POST /", p.post)
+	case "push":
+		for range peerThreads {
+			go p.push()
+		}
+	case "client":
+		if t := p.mqtt.Subscribe(peerTopic, 0, p.arrived); t.Wait() && t.Error() != nil {
+			return t.Error()
+		}
+	}
+	mux.HandleFunc("GET /count", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(w, "%d", p.count.Load())
+	})
+	return http.ListenAndServe(listen, mux)
+}
+
+func (p *peer) post(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = p.trace("apiserver", body)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if err := p.redis.LPush(r.Context(), peerList, body).Err(); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	}
+}
+
+func (p *peer) push() {
+	for {
+		popped, err := p.redis.BRPop(context.Background(), 0, peerList).Result()
+		if err != nil {
+			return
+		}
+		p.mqtt.Publish(peerTopic, 0, false, popped[1]).Wait()
+	}
+}
+
+func (p *peer) arrived(_ paho.Client, m paho.Message) {
+	if p.trace("mqttclient", m.Payload()) == nil {
+		p.count.Add(1)
+	}
+}
+
+// trace parses a message and records it if its number is a multiple of peerSample.
+func (p *peer) trace(component string, message []byte) error {
+	var m struct{ ID, Source, Target, Payload string }
+	if err := json.Unmarshal(message, &m); err != nil {
+		return err
+	}
+	if n, err := strconv.Atoi(m.ID[strings.LastIndexByte(m.ID, '.')+1:]); err != nil || n%peerSample != 0 {
+		return err
+	}
+	ctx := context.Background()
+	at, err := p.redis.Time(ctx).Result()
+	if err == nil {
+		record := fmt.Sprintf(`{"id":%q,"time":"%d.%06d"}`, m.ID, at.Unix(), at.Nanosecond()/1000)
+		err = p.redis.LPush(ctx, component, record).Err()
+	}
+	return err
+}
+
+// BenchmarkPeer measures our whole pipeline against the peer, with the same requests at the same times, and again with
+// an ingest that lingers. Ours includes k6's subscriber: the CPU of k6 that sends and receives, minus that of k6 that
+// only sends.
+func BenchmarkPeer(b *testing.B) {
+	store, broker := test.StartRedis(b), startMosquitto(b)
+	self, err := os.Executable()
+	require.NoError(b, err)
+	pids := map[string]int{"redis": store.PID, "broker": broker.PID}
+	process := func(name string) (url string) {
+		s := test.Server(b, func(port string) *exec.Cmd {
+			return command(nil, self, peerRole, name, store.Address(), "mqtt://"+broker.Address(), "127.0.0.1:"+port)
+		})
+		pids[name] = s.PID
+		return "http://" + s.Address()
+	}
+	client, api := process("client"), process("api")
+	process("push")
+	arrived := func() (int64, error) {
+		_, body, err := get(client + "/count")
+		if err != nil {
+			return 0, err
+		}
+		return strconv.ParseInt(string(body), 10, 64)
+	}
+	against := func(figure string, ours *stack) {
+		rounds(b, func(t testing.TB) use {
+			u, _ := sendOnly(t, api, token, pids, arrived)
+			return u
+		}, func(t testing.TB) use {
+			whole := ours.measured(t, nil)
+			_, sends := ours.sendOnly(t)
+			return whole.without(sends)
+		}, func(b *testing.B, baseline, ours use) { reportCost(b, figure, baseline, ours) })
+	}
+	against("", startStack(b))
+	against("LINGER_MS=1", startStack(b, "LINGER_MS=1"))
+}
 
 func TestThePeerDeliversAllMessagesAndTracesOneIn100(t *testing.T) {
 	t.Parallel()

@@ -73,7 +73,7 @@ func noCPUGroups() (why string) {
 	return why
 }
 
-// shortBounds are the cases that the short form has too. It runs two at once, so none of them binds the pipeline to a
+// shortBounds names the cases that the short form includes. It runs two at once, so none of them binds the pipeline to a
 // core.
 var shortBounds = []string{
 	"bounds, delay of 50 ms, k6 frozen once", "bounds, delay of 50 ms, too slow, undisturbed",
@@ -117,7 +117,7 @@ func boundsCase(t truth, d disturbance) testCase {
 	return c
 }
 
-// thresholds are those of the script, as JSON.
+// thresholds returns the thresholds of the script, as JSON.
 func (c *testCase) thresholds() string {
 	own := map[string][]string{}
 	for _, limit := range c.limits {
@@ -202,7 +202,7 @@ func judged(limit, least, most float64, got, measured string) row {
 		tolerance != falseGreen && tolerance != falseRed}
 }
 
-// resultOf is the result of a limit on arrival p99: runfile.Invalid if it is undecided, be it alone or with the whole
+// resultOf is the result of a limit on arrival p99: runfile.Invalid if it is undecided, alone or with the whole
 // run.
 func resultOf(v runfile.Verdict, limit float64) string {
 	alone := slices.ContainsFunc(v.Rules, func(r runfile.Rule) bool { return r.Undecided })

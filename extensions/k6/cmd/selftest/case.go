@@ -33,16 +33,16 @@ type testCase struct {
 	seconds   [2]int                  // by form; 0: the form leaves the case out
 	warmUp    int                     // seconds at the same rate before the measured phase
 	targets   int                     // topics; 0: 20
-	flows     string                  // of the profile; empty: one with these targets
-	options   map[string]any          // of Run
+	flows     string                  // the profile's; empty: one with these targets
+	options   map[string]any          // Run's, as the script passes them
 	consumer  *consumer               // a script that receives; nil: the run does
 	busyLoops int                     // that many endless loops share one core with k6
-	cpuShare  float64                 // of one core that k6 may use; 0: all
-	frozenAt  []time.Duration         // after the first request k6 stands still for frozenFor
+	cpuShare  float64                 // how much of one core k6 may use; 0: all
+	frozenAt  []time.Duration         // how long after the first request k6 is frozen for frozenFor
 	limits    []float64               // on arrival p99, ms
 	kill      int                     // SIGKILL at the request of this number; 0: never
 	raw       bool                    // k6 also writes every sample
-	instances bool                    // the generators are those of one run, which are merged
+	instances bool                    // the generators are instances of one run, which is merged
 	burns     bool                    // k6 has one core, and a VU that uses it up
 	onLinux   bool                    // only Linux has its figures
 	checks    []check
@@ -50,7 +50,7 @@ type testCase struct {
 
 // consumer is a script that receives by MQTT and calls run.arrived().
 type consumer struct {
-	late    time.Duration // of the handler
+	late    time.Duration // how late the handler is
 	stamped bool          // it says when its client received the message
 }
 
@@ -66,7 +66,7 @@ type outcome struct {
 	*testCase
 	form       form
 	messages   int // that each generator schedules, warm-up included
-	measured   int // those of the measured phase
+	measured   int // messages of the measured phase
 	generators []*generated
 	whole      *generated // the merged run of all instances; nil: there is one
 }
@@ -209,7 +209,7 @@ func (c *testCase) run(ctx context.Context, in instrument, f form, dir string) (
 // share is a generator's part of a case.
 type share struct {
 	number, of int
-	run, redis string // of instances: the id of their run, and where they meet; empty: the generator is alone
+	run, redis string // the id of the instances' run, and where they meet; empty: the generator is alone
 }
 
 // arrivals returns lower limits of the measured arrival latencies, in ms, ascending. The pipeline's log has them:
@@ -217,7 +217,7 @@ type share struct {
 // truncates the start of its run to whole ms.
 func (o *outcome) arrivals() []float64 { return o.arrivalsOf("") }
 
-// arrivalsOf returns those of the targets that begin so.
+// arrivalsOf returns the arrivals of the targets that begin with prefix.
 func (o *outcome) arrivalsOf(prefix string) []float64 {
 	return o.generators[0].written(false, func(d *fake.Delivery) (due time.Duration, measured bool) {
 		seq := seqOf(d.ID)

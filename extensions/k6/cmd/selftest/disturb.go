@@ -17,7 +17,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
-// frozenFor is how long k6 stands still each time.
+// frozenFor is how long k6 is frozen each time.
 const frozenFor = 300 * ms
 
 // freezeK6 stops k6 at these times after its first request, and lets it go on after frozenFor each.

@@ -105,7 +105,7 @@ func (in instrument) run(
 // may share the CPU by session.
 const ahead = `{ echo -20 >/proc/self/autogroup; } 2>/dev/null; exec nice -n -20 "$@"`
 
-// ownEnvironment is that of this process, but for its settings of k6.
+// ownEnvironment is the environment of this process without settings of k6.
 func ownEnvironment() []string {
 	setsK6 := func(variable string) bool { return strings.HasPrefix(variable, "K6_") }
 	return append(slices.DeleteFunc(os.Environ(), setsK6), "K6_AUTO_EXTENSION_RESOLUTION=false",
@@ -153,7 +153,7 @@ type generated struct {
 	fake *fake.Pipeline
 	log  []fake.Delivery
 	run  *runfile.Run
-	exit int     // of k6; −1 where it was killed
+	exit int     // k6's exit code; −1 where it was killed
 	cpu  float64 // cores that k6 used on average, as the kernel counts
 	dir  string
 	// spans in which this process, and the pipeline in it, stood still
@@ -224,7 +224,7 @@ func (g *generated) read() {
 	must.Do(json.Unmarshal(data, &g.run))
 }
 
-// flags are those of k6 that make it an instance.
+// flags returns the flags that make a k6 an instance.
 func (s share) flags() []string {
 	if s.run == "" {
 		return nil

@@ -133,7 +133,7 @@ func (o *outcome) late() (least, most []float64) {
 	return least, most
 }
 
-// lateSeconds requires that each second knows the lateness of what was due in it.
+// lateSeconds requires that each second has the lateness of the messages that were due in it.
 func lateSeconds(o *outcome) []row {
 	least, _ := o.late()
 	expected, measured, ok := []string{}, []string{}, true

@@ -172,7 +172,7 @@ func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 	f.messages++
 	nth := f.messages
 	var m struct{ ID, Target string }
-	_ = json.Unmarshal(message, &m) // a payload that is no message has no topic, and no subscriber
+	_ = json.Unmarshal(message, &m) // a payload that is not a message has no topic, and no subscriber
 	for range valueFor(f.Leftovers, nth, 0) {
 		f.leftovers++
 		body := fmt.Sprintf(`{"id":"another0.1.%d","source":"k6","target":%q,"payload":""}`, f.leftovers, m.Target)

@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// Pipeline is configured before Start and runs until Close. Requests and messages are numbered from 1 in order
-// of arrival; a nil function has no effect.
+// Pipeline is configured before Start and runs until Close. Requests and messages are numbered from 1 as they
+// arrive; a nil function has no effect.
 type Pipeline struct {
 	Delay   time.Duration                         // from the acceptance of a request to the delivery of its messages
-	Status  func(nth int) int                     // of the nth request; nil: always 202. 0: no answer at all
+	Status  func(nth int) int                     // status of the nth answer; nil: always 202. 0: no answer at all
 	Anyway  func(nth int) bool                    // the nth request is published, whatever its status
 	Answer  func(nth int) time.Duration           // how much longer the nth request waits for its answer; its messages do not
-	Service func(nth int) time.Duration           // of one server that serves the nth accepted request after the one before
+	Service func(nth int) time.Duration           // how long the only server takes for the nth accepted request
 	Freeze  Freeze                                // ingest and broker stand still for a while
 	Copies  func(nth int) int                     // deliveries of the nth message to each subscriber; nil: always 1
 	Route   func(nth int, target string) []string // the targets where the nth message, which is for one, is delivered

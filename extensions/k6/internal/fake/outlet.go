@@ -26,11 +26,11 @@ type Webhook struct {
 	URL     func() string                            // nil: a port that is free at Start
 	Sign    func(header http.Header, payload []byte) // sets more header fields; nil: none
 	Retries int                                      // how often a call that was refused is repeated
-	// of each call, from 1: its connection ends within the body; nil: of none
+	// CutOff reports whether the connection of the nth call, from 1, ends within its body; nil: none does.
 	CutOff func(nth int) bool
 
 	client  http.Client
-	address string // of the free port
+	address string // host and free port
 	calls   int
 }
 

@@ -18,7 +18,7 @@ import (
 type Push struct {
 	Ack  bool                                              // a subscription is answered with {"subscribed":…}
 	Raw  func(nth int, payload []byte) []byte              // the event as it is written, for server-sent events
-	Join func(w http.ResponseWriter, r *http.Request) bool // of each request; false: it has been answered
+	Join func(w http.ResponseWriter, r *http.Request) bool // Join accepts a request; false: it has answered it
 
 	Hello string        // is pushed to each client first; empty: nothing
 	Late  time.Duration // how long after its connection is open a client is subscribed

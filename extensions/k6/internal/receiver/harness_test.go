@@ -1,7 +1,6 @@
 package receiver
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -15,11 +14,7 @@ import (
 	"math/big"
 	"net"
 	"os"
-	"os/exec"
-	"os/user"
 	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -45,68 +40,13 @@ func (m *mosquitto) url(scheme string) string { return scheme + "://" + m.addres
 // startMosquitto starts a Mosquitto; more holds extra lines of its configuration.
 func startMosquitto(t *testing.T, more ...string) *mosquitto {
 	t.Helper()
-	// Another process may take a port first.
-	for range 4 {
-		if m := tryMosquitto(t, more); m != nil {
-			return m
-		}
-	}
-	t.Fatal("mosquitto does not start")
-	return nil
-}
-
-func tryMosquitto(t *testing.T, more []string) *mosquitto {
-	t.Helper()
 	dir := t.TempDir()
 	m := &mosquitto{addresses: map[string]string{}, tls: certificate(t, dir)}
-	me, err := user.Current()
-	require.NoError(t, err)
-	config := append([]string{
-		"user " + me.Username, // started by root, Mosquitto switches to a user who can't read the files
-		"allow_anonymous true", "set_tcp_nodelay true", "max_inflight_messages 0", "max_queued_messages 0",
-		"log_dest stderr",
-	}, more...)
-	for _, scheme := range schemes {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		m.addresses[scheme] = listener.Addr().String()
-		require.NoError(t, listener.Close())
-		_, port, err := net.SplitHostPort(m.addresses[scheme])
-		require.NoError(t, err)
-		config = append(config, "listener "+port+" 127.0.0.1")
-		if strings.HasPrefix(scheme, "ws") {
-			config = append(config, "protocol websockets")
-		}
-		if strings.HasSuffix(scheme, "s") && scheme != "ws" {
-			config = append(config, "certfile "+filepath.Join(dir, "cert.pem"),
-				"keyfile "+filepath.Join(dir, "key.pem"))
-		}
-	}
-	path := filepath.Join(dir, "mosquitto.conf")
-	require.NoError(t, os.WriteFile(path, []byte(strings.Join(config, "\n")+"\n"), 0o600))
-
-	server := exec.Command(test.Program(t, "mosquitto"), "-c", path)
-	var log bytes.Buffer
-	server.Stdout, server.Stderr = &log, &log
-	require.NoError(t, server.Start())
-	exited := make(chan struct{})
-	go func() { _ = server.Wait(); close(exited) }()
-	stop := sync.OnceFunc(func() { _ = server.Process.Kill(); <-exited })
-	t.Cleanup(stop)
-	for _, scheme := range schemes {
-		for {
-			conn, err := net.Dial("tcp", m.addresses[scheme])
-			if err == nil {
-				_ = conn.Close()
-				break
-			}
-			select {
-			case <-exited:
-				t.Log(log.String())
-				return nil
-			case <-time.After(10 * time.Millisecond):
-			}
-		}
+	secure := "\ncertfile " + filepath.Join(dir, "cert.pem") + "\nkeyfile " + filepath.Join(dir, "key.pem")
+	const web = "protocol websockets"
+	server := test.StartMosquitto(t, append([]string{test.Anyone}, more...), "", secure, web, web+secure)
+	for i, scheme := range schemes {
+		m.addresses[scheme] = server.Addresses[i]
 	}
 	return m
 }

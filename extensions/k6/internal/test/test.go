@@ -4,16 +4,13 @@ package test
 import (
 	"encoding/json"
 	"flag"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -95,7 +92,7 @@ var gravity = []string{runfile.Pass, runfile.Invalid, runfile.Fail, runfile.Inco
 // of broken or undecided rules for which the machine is to blame.
 func Verdict(r *runfile.Run) (result string, reasons []string, late int) {
 	result = runfile.Pass
-	if r.Verdict.Result == runfile.Incomplete { // also for a limit that was not judged, which is no broken rule
+	if r.Verdict.Result == runfile.Incomplete { // also for a limit that was not judged, which is not a broken rule
 		result = runfile.Incomplete
 	}
 	ofMachine := func(name string) bool { return slices.Contains(machine, name) }
@@ -128,71 +125,4 @@ func Verdict(r *runfile.Run) (result string, reasons []string, late int) {
 		}
 	}
 	return result, reasons, late
-}
-
-// Redis starts a real Redis for the test and returns its URL.
-func Redis(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	return "redis://" + Server(t, func(port string) *exec.Cmd {
-		return exec.Command(Program(t, "redis-server"), "--bind", "127.0.0.1", "--port", port, "--save", "",
-			"--dir", dir)
-	})
-}
-
-// Program returns the path of a server's program, which may be in a daemon directory outside PATH.
-func Program(t *testing.T, name string) string {
-	t.Helper()
-	for _, dir := range []string{"", "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/sbin"} {
-		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-			return path
-		}
-	}
-	require.FailNow(t, name+" is not installed: `npm test` installs it or prints how to")
-	return ""
-}
-
-// Server starts a server on a free port and returns its address once it accepts connections. The
-// server is killed at the end of the test.
-func Server(t *testing.T, command func(port string) *exec.Cmd) (address string) {
-	t.Helper()
-	for range 5 { // another process may take the port before the server does
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		address = listener.Addr().String()
-		_, port, err := net.SplitHostPort(address)
-		require.NoError(t, err)
-		require.NoError(t, listener.Close())
-		server := command(port)
-		require.NoError(t, server.Start())
-		ended := make(chan struct{})
-		go func() {
-			_ = server.Wait()
-			close(ended)
-		}()
-		t.Cleanup(func() {
-			_ = server.Process.Kill()
-			<-ended
-		})
-		if answers(address, ended) {
-			return address
-		}
-	}
-	require.Fail(t, "the server did not start")
-	return ""
-}
-
-// answers waits until the server accepts connections. It returns false if the server ends first.
-func answers(address string, ended <-chan struct{}) bool {
-	for {
-		if conn, err := net.Dial("tcp", address); err == nil {
-			_ = conn.Close()
-			return true
-		}
-		select {
-		case <-ended:
-			return false
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"time"
 )
 
@@ -11,6 +12,6 @@ func cpuOf(int) (time.Duration, error) {
 	return 0, errors.New("the CPU time of a process is read on Linux only")
 }
 
-func peakOf(*process) (int64, error) {
+func peakOf(*os.ProcessState) (int64, error) {
 	return 0, errors.New("the memory of a process is read on Linux only")
 }

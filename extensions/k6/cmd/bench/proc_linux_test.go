@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"syscall"
 	"time"
 
@@ -20,6 +21,6 @@ func cpuOf(pid int) (time.Duration, error) {
 }
 
 // peakOf is the peak resident memory of a process that has ended, in bytes (getrusage(2)).
-func peakOf(p *process) (int64, error) {
-	return p.child.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10, nil
+func peakOf(ended *os.ProcessState) (int64, error) {
+	return ended.SysUsage().(*syscall.Rusage).Maxrss << 10, nil
 }

@@ -3,21 +3,24 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
+	"testing"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
 // k6 starts a script of scripts/ with the GOGC that npm run ramp sets.
-func (b *bench) k6(script string, env []string, args ...string) *process {
+func k6(t testing.TB, script string, env []string, args ...string) *program {
+	binary, err := filepath.Abs(k6Path)
+	require.NoError(t, err)
 	env = append(env, "GOGC=400", "K6_AUTO_EXTENSION_RESOLUTION=false", "K6_NO_USAGE_REPORT=true")
 	args = append([]string{"run", "--quiet", "--no-color", "--include-system-env-vars"}, args...)
-	path := filepath.Join("extensions/k6/cmd/bench/scripts", script)
-	return b.start("k6 "+script, env, filepath.Join(b.dir, "k6"), append(args, path)...)
+	return start(t, env, binary, append(args, filepath.Join(folder, "scripts", script))...)
 }
 
-// options are those of new Run().
+// options is the argument of new Run().
 type options map[string]any
 
 // sending returns the options of a run that posts to url and subscribes to mqtt at QoS 0.
@@ -34,26 +37,32 @@ func phase(seconds, rate float64, flow string) string {
 }
 
 // runSeconds is the length of a run that ends by itself after it was measured.
-func (b *bench) runSeconds() float64 { return b.warmup.Seconds() + b.duration.Seconds() + 1 }
+func runSeconds() float64 { return set.warmup.Seconds() + set.duration.Seconds() + 1 }
 
 // openSeconds is longer than any measurement takes: the bench ends the run.
-func (b *bench) openSeconds() float64 { return 2*b.warmup.Seconds() + b.duration.Seconds() + 5 }
+func openSeconds() float64 { return 2*set.warmup.Seconds() + set.duration.Seconds() + 5 }
 
-// arrival starts k6 with the native instrument.
-func (b *bench) arrival(o options, pump bool) *process {
-	dir := must.Get(os.MkdirTemp(b.dir, "run-"))
+// arrival starts k6 with the native instrument and the options of its Run.
+func arrival(t testing.TB, script string, o options, env ...string) *program {
+	dir := directory(t)
 	o["dir"] = dir
-	// The options may hold credentials, so they go into the environment.
-	env := []string{"RUN=" + string(must.Get(json.Marshal(o))), fmt.Sprint("PUMP=", pump)}
+	text, err := json.Marshal(o)
+	require.NoError(t, err)
+	env = append(env, "RUN="+string(text)) // not an argument: the options may hold credentials
 	var args []string
 	pprof := ""
-	if b.profiles != "" {
-		api := freeAddress()
+	if set.profiles != "" {
+		api := test.FreeAddress(t)
 		args, pprof = []string{"--profiling-enabled", "--address", api}, "http://"+api+"/debug/pprof/profile"
 	}
-	p := b.k6("arrival.js", env, args...)
+	p := k6(t, script, env, args...)
 	p.report, p.pprof = filepath.Join(dir, "run.json"), pprof
 	return p
+}
+
+// pumped starts k6 with run.pump() as its sender.
+func pumped(t testing.TB, o options) *program {
+	return arrival(t, "arrival.js", o, "PUMP=true")
 }
 
 // notPassed is k6's exit code for a complete run whose verdict is not pass.
@@ -61,27 +70,14 @@ const notPassed = 110
 
 // finish waits for the end of an arrival run and returns how many messages arrived. It fails if one is missing. It
 // ignores the verdict: the bench's own ingest invents stamps, and a busy machine delays k6.
-func (b *bench) finish(p *process) int {
-	must.Do(p.wait(b.ctx, notPassed))
+func finish(t testing.TB, p *program) int {
+	require.NoError(t, p.Wait(ctx, notPassed))
 	var run struct {
 		Account struct{ Scheduled, Arrived int }
 	}
-	must.Do(json.Unmarshal(must.Get(os.ReadFile(p.report)), &run))
-	a := run.Account
-	if a.Arrived != a.Scheduled || a.Arrived == 0 {
-		must.Fail("%d of %d messages arrived: what was measured is not what was meant\n%s",
-			a.Arrived, a.Scheduled, p.tail)
-	}
-	return a.Arrived
-}
-
-// profile writes a CPU profile of a process while it is measured.
-func (b *bench) profile(p *process) {
-	_, text, err := b.get(fmt.Sprintf("%s?seconds=%.0f", p.pprof, max(1, b.duration.Seconds()-1)))
-	if err == nil {
-		err = os.WriteFile(filepath.Join(b.profiles, b.row+".pprof"), text, 0o600)
-	}
-	if err != nil {
-		b.say("no profile: %s", err)
-	}
+	p.readRun(t, &run)
+	require.Positive(t, run.Account.Arrived)
+	require.Equal(t, run.Account.Scheduled, run.Account.Arrived, "messages are missing: what was measured is not "+
+		"what was meant")
+	return run.Account.Arrived
 }
