@@ -16,7 +16,7 @@ import (
 	"go.k6.io/k6/v2/lib"
 	"go.k6.io/k6/v2/lib/netext"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
 
@@ -77,7 +77,7 @@ func (c *client) open(method string, a args) bool {
 	c.connectTags, c.url = c.connect.tags, c.connect.servers[0].label
 	clear(c.tagCache)
 
-	hello := mqttwire.Connect{
+	hello := mqtt.Connect{
 		Version: c.options.version, ClientID: c.options.clientID, Will: c.options.will,
 		KeepAlive: c.connect.keepalive, Clean: c.connect.cleanSession,
 	}
@@ -118,7 +118,7 @@ func (c *client) open(method string, a args) bool {
 }
 
 // checkIdentity refuses what the protocol forbids.
-func checkIdentity(hello *mqttwire.Connect) error {
+func checkIdentity(hello *mqtt.Connect) error {
 	if !hello.Clean && hello.ClientID == "" { // [MQTT-3.1.3-8]
 		return errors.New("clean_session: false needs a client_id in new Client({…}): " +
 			"the broker finds the session by it")
@@ -130,7 +130,7 @@ func checkIdentity(hello *mqttwire.Connect) error {
 		checkLength("password", len(hello.Password)))
 }
 
-func (c *client) openFirst(ctx context.Context, hello mqttwire.Connect) (*link, error) {
+func (c *client) openFirst(ctx context.Context, hello mqtt.Connect) (*link, error) {
 	var failures []error
 	for _, s := range c.connect.servers {
 		c.url = s.label
@@ -151,7 +151,7 @@ func (c *client) openFirst(ctx context.Context, hello mqttwire.Connect) (*link, 
 
 // openLink connects to one server and blocks until the broker's CONNACK, an error, connect_timeout or the context's
 // end.
-func (c *client) openLink(ctx context.Context, s *server, hello mqttwire.Connect) (*link, error) {
+func (c *client) openLink(ctx context.Context, s *server, hello mqtt.Connect) (*link, error) {
 	state, timeout := c.vu.State(), c.connect.timeout
 	l := &link{
 		ctx: ctx, client: c, limit: c.connect.requestTimeout, logger: state.Logger, over: make(chan struct{}),
@@ -182,7 +182,7 @@ func (c *client) openLink(ctx context.Context, s *server, hello mqttwire.Connect
 
 // server is one broker address of connect().
 type server struct {
-	mqttwire.Address
+	mqtt.Address
 	label string // as the script wrote it, without credentials and query; the url tag
 }
 
@@ -193,7 +193,7 @@ func parseServer(address string) (*server, error) {
 	if !strings.Contains(address, "://") {
 		prefix = "mqtt://"
 	}
-	parsed, err := mqttwire.ParseAddress(prefix + address)
+	parsed, err := mqtt.ParseAddress(prefix + address)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 )
 
 // Each script of examples/ passes its own thresholds with the real ./k6, against Mosquitto and
@@ -179,7 +179,7 @@ func (b *testBroker) overWebSocket() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		socket, err := upgrader.Upgrade(w, r, nil)
 		if err == nil && socket.Subprotocol() == "mqtt" {
-			b.serve(mqttwire.NewWeb(socket))
+			b.serve(mqtt.NewWeb(socket))
 		}
 	})
 }

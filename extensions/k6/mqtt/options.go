@@ -10,22 +10,22 @@ import (
 	"github.com/grafana/sobek"
 	"go.k6.io/k6/v2/js/common"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 )
 
 // clientOptions are the options of `new Client`.
 type clientOptions struct {
 	version                      int // mqtt311 or mqtt5
 	clientID, username, password string
-	credentials                  sobek.Callable    // nil unless credentials_provider was given
-	will                         *mqttwire.Publish // nil without one
+	credentials                  sobek.Callable // nil unless credentials_provider was given
+	will                         *mqtt.Publish  // nil without one
 	tags                         map[string]string
 	tagTopic                     bool
 }
 
 const (
-	mqtt311 = mqttwire.Version311
-	mqtt5   = mqttwire.Version5
+	mqtt311 = mqtt.Version311
+	mqtt5   = mqtt.Version5
 )
 
 func readClientOptions(a args, v sobek.Value) *clientOptions {
@@ -46,7 +46,7 @@ func readClientOptions(a args, v sobek.Value) *clientOptions {
 		w := a.options(value, name, "topic", "payload", "qos", "retain", "properties")
 		value, topicName, _ := w.get("topic")
 		topic := a.text(value, topicName)
-		read.will = &mqttwire.Publish{
+		read.will = &mqtt.Publish{
 			Topic: []byte(topic), QoS: w.qos(), Retain: w.boolean("retain", false),
 			Properties: w.userProperties(read.version),
 		}
@@ -130,8 +130,8 @@ func (c *client) credentials(a args) (username, password string) {
 
 // checkLength checks a field of CONNECT: its length has two bytes.
 func checkLength(name string, bytes int) error {
-	if bytes > mqttwire.MaxField {
-		return fmt.Errorf("%s has %d bytes: %d are allowed", name, bytes, mqttwire.MaxField)
+	if bytes > mqtt.MaxField {
+		return fmt.Errorf("%s has %d bytes: %d are allowed", name, bytes, mqtt.MaxField)
 	}
 	return nil
 }
@@ -168,8 +168,8 @@ func checkTopicText(topic string) error {
 	switch {
 	case topic == "":
 		return errors.New("the topic is empty")
-	case len(topic) > mqttwire.MaxField:
-		return fmt.Errorf("the topic has %d bytes: %d are allowed", len(topic), mqttwire.MaxField)
+	case len(topic) > mqtt.MaxField:
+		return fmt.Errorf("the topic has %d bytes: %d are allowed", len(topic), mqtt.MaxField)
 	case strings.ContainsRune(topic, 0):
 		return fmt.Errorf("the topic %q has a NUL character", topic)
 	}
@@ -198,7 +198,7 @@ func (o options) userProperties(version int) (user []byte) {
 		of := name + "." + key
 		for _, text := range o.texts(all.Get(key), of) {
 			o.checkPropertyText(of, text)
-			user = mqttwire.AppendUserProperty(user, key, text)
+			user = mqtt.AppendUserProperty(user, key, text)
 		}
 		o.checkPropertyText("the name of "+of, key)
 	}
@@ -209,8 +209,8 @@ func (o options) userProperties(version int) (user []byte) {
 func (a args) checkPropertyText(name, text string) {
 	var wrong string
 	switch {
-	case len(text) > mqttwire.MaxField:
-		wrong = fmt.Sprintf("has %d bytes: %d are allowed", len(text), mqttwire.MaxField)
+	case len(text) > mqtt.MaxField:
+		wrong = fmt.Sprintf("has %d bytes: %d are allowed", len(text), mqtt.MaxField)
 	case strings.ContainsRune(text, 0):
 		wrong = "has a NUL character"
 	default:
@@ -235,7 +235,7 @@ func (c *client) arrival(m *incoming) sobek.Value {
 }
 
 // userObject has a member for each key: its value or, when the message repeats the key, an array of them.
-func (c *client) userObject(user []mqttwire.UserProperty) *sobek.Object {
+func (c *client) userObject(user []mqtt.UserProperty) *sobek.Object {
 	values := make(map[string][]any, len(user))
 	for _, p := range user {
 		values[string(p.Key)] = append(values[string(p.Key)], string(p.Value))

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 )
 
 // collector is a listener that keeps what it gets.
@@ -32,14 +32,14 @@ func accepted(t *testing.T) (*wire, *collector, *peer) {
 	broker := &peer{theirs, bufio.NewReader(theirs)}
 	go broker.accept(0)
 	on := &collector{ended: make(chan error, 1)}
-	w, err := connectWire(ours, &mqttwire.Connect{Version: mqtt311, Clean: true}, newSession())
+	w, err := connectWire(ours, &mqtt.Connect{Version: mqtt311, Clean: true}, newSession())
 	require.NoError(t, err)
 	w.start(on)
 	return w, on, broker
 }
 
 func publishPacket(n int) []byte {
-	return (&mqttwire.Publish{Topic: []byte("t"), Payload: bytes.Repeat([]byte{typePublish << 4}, n)}).Append(nil,
+	return (&mqtt.Publish{Topic: []byte("t"), Payload: bytes.Repeat([]byte{typePublish << 4}, n)}).Append(nil,
 		mqtt311)
 }
 
@@ -72,7 +72,7 @@ func TestUnwrittenAcknowledgementsDoNotBlockReceiving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, on, broker := accepted(t)
 		for id := range uint16(100) {
-			p := mqttwire.Publish{Topic: []byte("t"), QoS: 1, ID: id + 1}
+			p := mqtt.Publish{Topic: []byte("t"), QoS: 1, ID: id + 1}
 			_, _ = broker.Write(p.Append(nil, mqtt311))
 		}
 		synctest.Wait()

@@ -7,7 +7,7 @@ import (
 	"github.com/eclipse/paho.golang/packets"
 	"github.com/grafana/sobek"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 )
 
 // request is one subscribe, unsubscribe or publish.
@@ -107,7 +107,7 @@ func (c *client) countCalls(r *request, err error, topic string, calls int) {
 }
 
 // maxPublish is the longest topic and payload: a packet holds the topic's length and the packet identifier too.
-const maxPublish = mqttwire.MaxRemaining - 4
+const maxPublish = mqtt.MaxRemaining - 4
 
 // publish reads publish(topic, payload, {qos, retain, properties, tags}). It is done when the message is written (QoS
 // 0) or acknowledged (PUBACK for QoS 1, PUBCOMP for QoS 2).
@@ -115,7 +115,7 @@ func (c *client) publish(a args, call sobek.FunctionCall) *request {
 	topic := a.text(call.Argument(0), "topic")
 	payload := a.payload(call.Argument(1), "payload")
 	o := a.options(call.Argument(2), "options", "qos", "retain", "properties", "tags")
-	m := &mqttwire.Publish{
+	m := &mqtt.Publish{
 		Topic: []byte(topic), Payload: payload, QoS: o.qos(), Retain: o.boolean("retain", false),
 		Properties: o.userProperties(c.options.version),
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/eclipse/paho.golang/packets"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 )
 
 // call is one SUBSCRIBE, UNSUBSCRIBE or PUBLISH of a script.
@@ -17,8 +17,8 @@ type call struct {
 	kind    byte
 	topics  []string // filters, or the topic of a PUBLISH
 	qos     byte
-	message *mqttwire.Publish // of a PUBLISH
-	outcome chan error        // gets one, unless the connection ends first
+	message *mqtt.Publish // of a PUBLISH
+	outcome chan error    // gets one, unless the connection ends first
 
 	// These belong to the wire.
 	id       uint16 // 0 until it is written
@@ -33,7 +33,7 @@ func newSubscribe(kind byte, filters []string, qos byte) *call {
 	return &call{kind: kind, topics: filters, qos: qos, due: kind + 1, outcome: make(chan error, 1)}
 }
 
-func newPublish(m *mqttwire.Publish) *call {
+func newPublish(m *mqtt.Publish) *call {
 	due := [...]byte{0, packets.PUBACK, packets.PUBREC}[m.QoS]
 	return &call{
 		kind: packets.PUBLISH, topics: []string{string(m.Topic)}, qos: m.QoS, message: m, due: due,
@@ -44,9 +44,9 @@ func newPublish(m *mqttwire.Publish) *call {
 func (c *call) append(b []byte, version int) []byte {
 	switch c.kind {
 	case packets.SUBSCRIBE:
-		return mqttwire.AppendSubscribe(b, version, c.id, c.topics, c.qos)
+		return mqtt.AppendSubscribe(b, version, c.id, c.topics, c.qos)
 	case packets.UNSUBSCRIBE:
-		return mqttwire.AppendUnsubscribe(b, version, c.id, c.topics)
+		return mqtt.AppendUnsubscribe(b, version, c.id, c.topics)
 	}
 	return c.message.Append(b, version)
 }
@@ -60,7 +60,7 @@ type session struct {
 	calls    int
 	waiting  map[uint16]*call // awaiting the broker's answer, by packet id
 	messages int              // number of messages in waiting
-	handedOn mqttwire.IDs     // QoS 2 messages that the broker has not released
+	handedOn mqtt.IDs         // QoS 2 messages that the broker has not released
 }
 
 func newSession() *session { return &session{waiting: map[uint16]*call{}} }
@@ -68,10 +68,10 @@ func newSession() *session { return &session{waiting: map[uint16]*call{}} }
 // begin starts an accepted connection. It returns the packets to send again.
 func (s *session) begin(version int, clean, present bool) (resend []byte) {
 	if clean || !present { // [MQTT-3.2.2-5]
-		s.handedOn = mqttwire.IDs{}
+		s.handedOn = mqtt.IDs{}
 	}
 	// A broker of 3.1.1 gets the messages again even without a session [MQTT-4.4.0-1].
-	forget := clean || !present && version == mqttwire.Version5
+	forget := clean || !present && version == mqtt.Version5
 	var messages []*call
 	for id, c := range s.waiting {
 		if forget || c.kind != packets.PUBLISH {
@@ -84,7 +84,7 @@ func (s *session) begin(version int, clean, present bool) (resend []byte) {
 	slices.SortFunc(messages, func(a, b *call) int { return a.number - b.number }) // [MQTT-4.6.0-1]
 	for _, c := range messages {
 		if c.released {
-			resend = mqttwire.AppendAck(resend, packets.PUBREL, c.id)
+			resend = mqtt.AppendAck(resend, packets.PUBREL, c.id)
 		} else {
 			c.message.Dup = true
 			resend = c.message.Append(resend, version)
@@ -110,13 +110,13 @@ func (s *session) add(c *call) {
 }
 
 // answered processes the broker's answer to a call, and returns the packets to send next.
-func (s *session) answered(c *call, a *mqttwire.Answer, version int) (reply []byte, err error) {
+func (s *session) answered(c *call, a *mqtt.Answer, version int) (reply []byte, err error) {
 	kind := a.Kind >> 4
 	if kind == packets.PUBREC && c.released { // repeated
-		return mqttwire.AppendAck(nil, packets.PUBREL, c.id), nil
+		return mqtt.AppendAck(nil, packets.PUBREL, c.id), nil
 	}
 	if kind != c.due {
-		return nil, mqttwire.ProtocolError("%s answers %s, which wants %s", name(kind), name(c.kind), name(c.due))
+		return nil, mqtt.ProtocolError("%s answers %s, which wants %s", name(kind), name(c.kind), name(c.due))
 	}
 	if c.message == nil {
 		if err := a.CheckCodes(version, len(c.topics)); err != nil {
@@ -125,7 +125,7 @@ func (s *session) answered(c *call, a *mqttwire.Answer, version int) (reply []by
 	}
 	if kind == packets.PUBREC && !a.Refused() {
 		c.released, c.due = true, packets.PUBCOMP
-		return mqttwire.AppendAck(nil, packets.PUBREL, c.id), nil
+		return mqtt.AppendAck(nil, packets.PUBREL, c.id), nil
 	}
 	delete(s.waiting, c.id)
 	if c.message != nil {
@@ -135,10 +135,10 @@ func (s *session) answered(c *call, a *mqttwire.Answer, version int) (reply []by
 	return nil, nil
 }
 
-func name(kind byte) string { return mqttwire.Name(kind << 4) }
+func name(kind byte) string { return mqtt.Name(kind << 4) }
 
 // refused is the error of a negative answer.
-func refused(c *call, a *mqttwire.Answer) error {
+func refused(c *call, a *mqtt.Answer) error {
 	if c.message != nil {
 		if !a.Refused() {
 			return nil
@@ -152,7 +152,7 @@ func refused(c *call, a *mqttwire.Answer) error {
 	}
 	var refused []string
 	for i, code := range a.Codes { // in the order of the filters [MQTT-3.8.4-6], [MQTT-3.11.3-1]
-		if code >= mqttwire.Failed {
+		if code >= mqtt.Failed {
 			refused = append(refused, fmt.Sprintf("%s (%s)", c.topics[i], a.Properties.Text(code)))
 			change = advice(code)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/eclipse/paho.golang/packets"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 )
 
 const (
@@ -34,7 +34,7 @@ type incoming struct {
 	topic    string
 	payload  []byte
 	received time.Time // when its last byte left the socket
-	user     []mqttwire.UserProperty
+	user     []mqtt.UserProperty
 }
 
 // wire is a connection that the broker has accepted. One goroutine reads and takes the time after each read; it
@@ -44,9 +44,9 @@ type wire struct {
 	net.Conn
 	version  int
 	on       listener
-	accepted mqttwire.Answer
+	accepted mqtt.Answer
 
-	in mqttwire.Buffer
+	in mqtt.Buffer
 
 	*session             // its lock guards all fields below
 	changed    sync.Cond // there is something to write, or the connection is over
@@ -57,7 +57,7 @@ type wire struct {
 	stray      string    // an answer to no call
 	sent       time.Time
 	heard      time.Time
-	alive      mqttwire.Alive
+	alive      mqtt.Alive
 	done       chan struct{}
 	writerDone chan struct{}
 }
@@ -86,10 +86,10 @@ var changes = map[byte]string{
 
 // connectWire sends CONNECT and blocks until the broker's CONNACK; closing the connection ends the wait. Call start or
 // Close next.
-func connectWire(conn net.Conn, hello *mqttwire.Connect, s *session) (*wire, error) {
+func connectWire(conn net.Conn, hello *mqtt.Connect, s *session) (*wire, error) {
 	w := &wire{
 		Conn: conn, version: hello.Version, session: s,
-		in:   mqttwire.Buffer{B: make([]byte, readSize), Most: mqttwire.MaxRemaining},
+		in:   mqtt.Buffer{B: make([]byte, readSize), Most: mqtt.MaxRemaining},
 		done: make(chan struct{}), writerDone: make(chan struct{}),
 	}
 	w.changed.L = &s.mu
@@ -124,7 +124,7 @@ var errProtocol = errors.New("the broker breaks the protocol")
 
 // protocolError adds that the broker is at fault.
 func protocolError(err error) error {
-	if wrong := new(mqttwire.Violation); errors.As(err, &wrong) {
+	if wrong := new(mqtt.Violation); errors.As(err, &wrong) {
 		return fmt.Errorf("%w: %w", errProtocol, err)
 	}
 	return err
@@ -135,7 +135,7 @@ func (w *wire) fill() error { return w.in.Fill(w.Conn) }
 // read processes packets until the connection ends.
 func (w *wire) read() {
 	err := w.packets()
-	wrong, violated := err.(*mqttwire.Violation)
+	wrong, violated := err.(*mqtt.Violation)
 	if violated && w.version == mqtt5 { // MQTT 5, 4.13.1; 4.8 of 3.1.1 has the connection closed
 		w.sendDisconnect(wrong.Code)
 	}
@@ -187,7 +187,7 @@ func (w *wire) packets() error {
 func (w *wire) take(kind byte, body []byte, received time.Time) error {
 	switch kind >> 4 {
 	case packets.PUBLISH:
-		p, err := mqttwire.ReadPublish(w.version, kind, body)
+		p, err := mqtt.ReadPublish(w.version, kind, body)
 		if err == nil {
 			w.message(&p, received)
 		}
@@ -195,36 +195,36 @@ func (w *wire) take(kind byte, body []byte, received time.Time) error {
 	case packets.PINGRESP:
 		return nil
 	case packets.PUBACK, packets.PUBREC, packets.PUBREL, packets.PUBCOMP, packets.SUBACK, packets.UNSUBACK:
-		a, err := mqttwire.ReadAnswer(w.version, kind, body)
+		a, err := mqtt.ReadAnswer(w.version, kind, body)
 		if err == nil {
 			err = w.answer(&a)
 		}
 		return err
 	case packets.DISCONNECT:
 		if w.version == mqtt5 { // in 3.1.1 only the client may send it
-			a, err := mqttwire.ReadAnswer(w.version, kind, body)
+			a, err := mqtt.ReadAnswer(w.version, kind, body)
 			if err == nil {
 				err = fmt.Errorf("the broker ended the connection: %s", a.Properties.Text(a.Code))
 			}
 			return err
 		}
 	}
-	return mqttwire.ProtocolError("%s is not due", mqttwire.Name(kind))
+	return mqtt.ProtocolError("%s is not due", mqtt.Name(kind))
 }
 
 // message passes a message to the listener, then acknowledges it.
-func (w *wire) message(p *mqttwire.Publish, received time.Time) {
+func (w *wire) message(p *mqtt.Publish, received time.Time) {
 	// A message that was handed on before comes again: the broker missed PUBREC (MQTT 5, 4.3.3).
 	if p.QoS < 2 || w.handedOn.Add(p.ID) {
 		w.on.arrived(&incoming{
 			topic: string(p.Topic), payload: slices.Clone(p.Payload), received: received,
-			user: mqttwire.UserProperties(slices.Clone(p.Properties)),
+			user: mqtt.UserProperties(slices.Clone(p.Properties)),
 		})
 	}
 	if p.QoS > 0 {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.reply(mqttwire.AppendAck(w.replies, [...]byte{0, packets.PUBACK, packets.PUBREC}[p.QoS], p.ID))
+		w.reply(mqtt.AppendAck(w.replies, [...]byte{0, packets.PUBACK, packets.PUBREC}[p.QoS], p.ID))
 	}
 }
 
@@ -233,20 +233,20 @@ func (w *wire) reply(b []byte) {
 	w.changed.Signal()
 }
 
-func (w *wire) answer(a *mqttwire.Answer) error {
+func (w *wire) answer(a *mqtt.Answer) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	kind := a.Kind >> 4
 	if kind == packets.PUBREL {
 		w.handedOn.Remove(a.ID)
-		w.reply(mqttwire.AppendAck(w.replies, packets.PUBCOMP, a.ID)) // of an unknown one too [MQTT-4.3.3-11]
+		w.reply(mqtt.AppendAck(w.replies, packets.PUBCOMP, a.ID)) // of an unknown one too [MQTT-4.3.3-11]
 		return nil
 	}
 	c := w.waiting[a.ID]
 	if c == nil {
 		w.stray = fmt.Sprintf(": the broker sent %s for the packet id %d, which no call has", name(kind), a.ID)
 		if kind == packets.PUBREC { // otherwise the broker keeps the message
-			w.reply(mqttwire.AppendAck(w.replies, packets.PUBREL, a.ID))
+			w.reply(mqtt.AppendAck(w.replies, packets.PUBREL, a.ID))
 		}
 		return nil
 	}

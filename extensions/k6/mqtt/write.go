@@ -8,7 +8,7 @@ import (
 
 	"github.com/eclipse/paho.golang/packets"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 )
 
 // submit queues a call for writing. It refuses what the broker's CONNACK excludes.
@@ -146,7 +146,7 @@ func (w *wire) sendDisconnect(code byte) {
 	defer late.Stop()
 	w.mu.Lock()
 	if w.bye == nil {
-		w.bye = mqttwire.AppendDisconnect(nil, w.version, code, nil)
+		w.bye = mqtt.AppendDisconnect(nil, w.version, code, nil)
 	}
 	w.changed.Broadcast()
 	w.mu.Unlock()

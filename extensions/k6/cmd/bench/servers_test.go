@@ -16,7 +16,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
@@ -112,11 +112,11 @@ func target(message []byte) []byte {
 // appendPublish appends a PUBLISH packet of QoS 0 with the user property hops, as the pipeline's relay writes it.
 func appendPublish(b, target, payload []byte, at time.Time) []byte {
 	hops := append(strconv.AppendInt(make([]byte, 0, 48), at.UnixMicro(), 10), ",35,112,40"...)
-	p := mqttwire.Publish{
+	p := mqtt.Publish{
 		Topic: append([]byte("messages/"), target...), Payload: payload,
-		Properties: mqttwire.AppendUserProperty(nil, "hops", hops),
+		Properties: mqtt.AppendUserProperty(nil, "hops", hops),
 	}
-	return p.Append(b, mqttwire.Version5)
+	return p.Append(b, mqtt.Version5)
 }
 
 // startMosquitto starts a broker without credentials.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/eclipse/paho.golang/packets"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 )
 
 // Cut closes the connections of all subscribers without DISCONNECT. Copies may call it.
@@ -22,7 +22,7 @@ func (f *Pipeline) Silence() { f.silent.Store(true) }
 // may call it.
 func (f *Pipeline) TakeOver() {
 	f.end(func(conn net.Conn) {
-		_, _ = conn.Write(mqttwire.AppendDisconnect(nil, mqttwire.Version5, packets.DisconnectSessionTakenOver, nil))
+		_, _ = conn.Write(mqtt.AppendDisconnect(nil, mqtt.Version5, packets.DisconnectSessionTakenOver, nil))
 	})
 }
 
@@ -258,11 +258,11 @@ func (f *Pipeline) publish(topic string, payload []byte, stamps string) []byte {
 	if f.Outlet != nil {
 		return payload
 	}
-	p := mqttwire.Publish{Topic: []byte(topic), Payload: payload, QoS: 1, ID: uint16(f.messages%0xffff + 1)}
+	p := mqtt.Publish{Topic: []byte(topic), Payload: payload, QoS: 1, ID: uint16(f.messages%0xffff + 1)}
 	if stamps != "" {
-		p.Properties = mqttwire.AppendUserProperty(nil, "hops", stamps)
+		p.Properties = mqtt.AppendUserProperty(nil, "hops", stamps)
 	}
-	return p.Append(nil, mqttwire.Version5)
+	return p.Append(nil, mqtt.Version5)
 }
 
 // hops are the stamps of a message that was accepted at this moment; empty: it has none.

@@ -19,14 +19,14 @@ import (
 
 	"github.com/eclipse/paho.golang/packets"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
 
 // MQTT's protocol levels (3.1.2.2).
 const (
-	version311 = mqttwire.Version311
-	version5   = mqttwire.Version5
+	version311 = mqtt.Version311
+	version5   = mqtt.Version5
 )
 
 // Options say where and how to connect, and with which credentials.
@@ -66,11 +66,11 @@ type Conn struct {
 	net      net.Conn     // the stream of MQTT packets
 	socket   *socket.Conn // below it
 	present  bool
-	alive    mqttwire.Alive
+	alive    mqtt.Alive
 	packetID uint16
-	open     *mqttwire.IDs // QoS 2 messages that were delivered and not released
+	open     *mqtt.IDs // QoS 2 messages that were delivered and not released
 
-	in mqttwire.Buffer
+	in mqtt.Buffer
 	// These are ns since began.
 	waits atomic.Int64 // since when Read waits for the broker; 0: it does not
 	heard atomic.Int64 // when the last read returned bytes
@@ -85,7 +85,7 @@ type Conn struct {
 // Connect opens a connection, with a clean session unless Persistent is set. Errors name the broker's address
 // and its reason; a permanent refusal is ErrRefused.
 func Connect(ctx context.Context, o Options) (*Conn, error) {
-	return connect(ctx, o, &mqttwire.IDs{})
+	return connect(ctx, o, &mqtt.IDs{})
 }
 
 // Reconnect drops the connection, without DISCONNECT, and opens the next one of the same subscriber. If the
@@ -110,8 +110,8 @@ func (c *Conn) Forget(ctx context.Context) error {
 	return nil
 }
 
-func connect(ctx context.Context, o Options, open *mqttwire.IDs) (*Conn, error) {
-	a, err := mqttwire.ParseAddress(o.URL)
+func connect(ctx context.Context, o Options, open *mqtt.IDs) (*Conn, error) {
+	a, err := mqtt.ParseAddress(o.URL)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func connect(ctx context.Context, o Options, open *mqttwire.IDs) (*Conn, error) 
 		return nil, err
 	}
 	if !c.present {
-		*c.open = mqttwire.IDs{}
+		*c.open = mqtt.IDs{}
 	}
 	if o.Status != "" {
 		_ = c.write(status(&o, online).Append(nil, o.Version)) // a failure shows in Read
@@ -159,8 +159,8 @@ func connect(ctx context.Context, o Options, open *mqttwire.IDs) (*Conn, error) 
 
 func newConn(stream net.Conn, s *socket.Conn, o Options, address string) *Conn {
 	return &Conn{
-		options: o, address: address, net: stream, socket: s, open: &mqttwire.IDs{},
-		in: mqttwire.Buffer{B: make([]byte, readSize), Most: maxPacket}, closed: make(chan struct{}),
+		options: o, address: address, net: stream, socket: s, open: &mqtt.IDs{},
+		in: mqtt.Buffer{B: make([]byte, readSize), Most: maxPacket}, closed: make(chan struct{}),
 	}
 }
 
@@ -175,8 +175,8 @@ func (o *Options) complete() error {
 	for _, field := range []struct{ name, value string }{
 		{"client id", o.ClientID}, {"user name", o.Username}, {"password", o.Password}, {"status topic", o.Status},
 	} {
-		if n := len(field.value); n > mqttwire.MaxField {
-			return fmt.Errorf("the %s for the MQTT broker has %d bytes; allowed: %d", field.name, n, mqttwire.MaxField)
+		if n := len(field.value); n > mqtt.MaxField {
+			return fmt.Errorf("the %s for the MQTT broker has %d bytes; allowed: %d", field.name, n, mqtt.MaxField)
 		}
 	}
 	if o.Dial == nil {

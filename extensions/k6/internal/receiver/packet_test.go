@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 )
 
 func TestMalformedPacketsEndTheConnection(t *testing.T) {
@@ -38,7 +38,7 @@ func TestMalformedPacketsEndTheConnection(t *testing.T) {
 				last <- sent
 			}()
 			_, err := collect(c)
-			var wrong *mqttwire.Violation
+			var wrong *mqtt.Violation
 			require.ErrorAs(t, err, &wrong)
 			assert.Equal(t, []byte{0xe0, 1, wrong.Code}, <-last)
 		})

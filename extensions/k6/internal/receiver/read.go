@@ -5,7 +5,7 @@ import (
 
 	"github.com/eclipse/paho.golang/packets"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
 
@@ -14,7 +14,7 @@ type Message struct {
 	Topic   []byte
 	Payload []byte
 	Hops    []byte // the user property asked for; nil without it, and in MQTT 3.1.1
-	// Properties are those of the packet, for mqttwire; none in MQTT 3.1.1.
+	// Properties are those of the packet, for mqtt; none in MQTT 3.1.1.
 	Properties []byte
 	socket.Arrival
 }
@@ -86,34 +86,34 @@ func (c *Conn) parse(b *batch, property string) (used int, end error) {
 		used += size
 		switch kind >> 4 {
 		case packets.PUBLISH:
-			p, err := mqttwire.ReadPublish(c.options.Version, kind, body)
+			p, err := mqtt.ReadPublish(c.options.Version, kind, body)
 			if err != nil {
 				return used, err
 			}
 			switch p.QoS {
 			case 1:
-				b.acks = mqttwire.AppendAck(b.acks, packets.PUBACK, p.ID)
+				b.acks = mqtt.AppendAck(b.acks, packets.PUBACK, p.ID)
 			case 2:
-				b.acks = mqttwire.AppendAck(b.acks, packets.PUBREC, p.ID)
+				b.acks = mqtt.AppendAck(b.acks, packets.PUBREC, p.ID)
 				if !c.open.Add(p.ID) {
 					continue // repeated, because our PUBREC was lost
 				}
 			}
-			m := Message{Topic: p.Topic, Payload: p.Payload, Hops: mqttwire.FindUserProperty(p.Properties, property),
+			m := Message{Topic: p.Topic, Payload: p.Payload, Hops: mqtt.FindUserProperty(p.Properties, property),
 				Properties: p.Properties}
 			b.messages, b.ends = append(b.messages, m), append(b.ends, used)
 		case packets.PUBREL:
-			a, err := mqttwire.ReadAnswer(c.options.Version, kind, body)
+			a, err := mqtt.ReadAnswer(c.options.Version, kind, body)
 			if err != nil {
 				return used, err
 			}
 			c.open.Remove(a.ID)
-			b.acks = mqttwire.AppendAck(b.acks, packets.PUBCOMP, a.ID)
+			b.acks = mqtt.AppendAck(b.acks, packets.PUBCOMP, a.ID)
 		case packets.PINGRESP:
 		case packets.DISCONNECT:
 			return used, c.disconnected(kind, body)
 		default:
-			return used, mqttwire.ProtocolError("%s is not due", mqttwire.Name(kind))
+			return used, mqtt.ProtocolError("%s is not due", mqtt.Name(kind))
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/eclipse/paho.golang/packets"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 )
 
 // maxEarly bounds the messages that are held until the broker answers a SUBSCRIBE.
@@ -18,7 +18,7 @@ const maxEarly = 64 << 20
 func (c *Conn) handshake() error {
 	hello := connectPacket(&c.options)
 	a, err := hello.Hello(c.net, &c.in, c.fill)
-	var wrong *mqttwire.Violation
+	var wrong *mqtt.Violation
 	switch {
 	case errors.As(err, &wrong) && c.in.Held > 0 && c.in.B[0]>>4 != packets.CONNACK:
 		return fmt.Errorf("MQTT broker %s: %w (is it a broker, and does it speak MQTT on this "+
@@ -44,15 +44,15 @@ func (c *Conn) handshake() error {
 // and waits for the broker's answer to each. Call it before Read, which hands on messages that come meanwhile.
 func (c *Conn) Subscribe(ctx context.Context, topics []string, qos byte) error {
 	for _, t := range topics {
-		if t == "" || len(t) > mqttwire.MaxField {
-			return fmt.Errorf("a topic to subscribe to has %d bytes; allowed: 1 to %d", len(t), mqttwire.MaxField)
+		if t == "" || len(t) > mqtt.MaxField {
+			return fmt.Errorf("a topic to subscribe to has %d bytes; allowed: 1 to %d", len(t), mqtt.MaxField)
 		}
 	}
 	ctx, cancel := limit(ctx)
 	defer cancel()
 	return c.exchange(ctx, "SUBSCRIBE", func() error {
 		c.packetID = c.packetID%0xffff + 1
-		if err := c.write(mqttwire.AppendSubscribe(nil, c.options.Version, c.packetID, topics, qos)); err != nil {
+		if err := c.write(mqtt.AppendSubscribe(nil, c.options.Version, c.packetID, topics, qos)); err != nil {
 			return fmt.Errorf("MQTT broker %s: %w", c.address, err)
 		}
 		return c.suback(topics, qos)
@@ -87,16 +87,16 @@ func (c *Conn) suback(topics []string, qos byte) error {
 		case packets.DISCONNECT:
 			return c.violated(c.disconnected(kind, body))
 		default:
-			return fmt.Errorf("MQTT broker %s answered SUBSCRIBE with %s", c.address, mqttwire.Name(kind))
+			return fmt.Errorf("MQTT broker %s answered SUBSCRIBE with %s", c.address, mqtt.Name(kind))
 		}
 	}
 }
 
 // granted checks a SUBACK (3.9).
 func (c *Conn) granted(kind byte, body []byte, topics []string, qos byte) error {
-	a, err := mqttwire.ReadAnswer(c.options.Version, kind, body)
+	a, err := mqtt.ReadAnswer(c.options.Version, kind, body)
 	if err == nil && a.ID != c.packetID {
-		err = mqttwire.ProtocolError("SUBACK has the packet id %d; SUBSCRIBE had %d", a.ID, c.packetID)
+		err = mqtt.ProtocolError("SUBACK has the packet id %d; SUBSCRIBE had %d", a.ID, c.packetID)
 	}
 	if err == nil {
 		err = a.CheckCodes(c.options.Version, len(topics))
@@ -108,7 +108,7 @@ func (c *Conn) granted(kind byte, body []byte, topics []string, qos byte) error 
 		a.Properties.Reason = "no reason given; is the user allowed to read this topic?"
 	}
 	for i, code := range a.Codes {
-		if code >= mqttwire.Failed {
+		if code >= mqtt.Failed {
 			return fmt.Errorf("MQTT broker %s refused the subscription to %s: %w",
 				c.address, topics[i], refused(code, &a.Properties))
 		}
@@ -123,7 +123,7 @@ func (c *Conn) granted(kind byte, body []byte, topics []string, qos byte) error 
 
 // disconnected is the error for a DISCONNECT from the broker (MQTT 5, 3.14).
 func (c *Conn) disconnected(kind byte, body []byte) error {
-	a, err := mqttwire.ReadAnswer(c.options.Version, kind, body)
+	a, err := mqtt.ReadAnswer(c.options.Version, kind, body)
 	if err != nil {
 		return err
 	}
@@ -136,12 +136,12 @@ func (c *Conn) disconnected(kind byte, body []byte) error {
 // violated ends the connection after a protocol violation of the broker, with the reason code of MQTT 5
 // (4.13.1).
 func (c *Conn) violated(err error) error {
-	var wrong *mqttwire.Violation
+	var wrong *mqtt.Violation
 	if !errors.As(err, &wrong) {
 		return err
 	}
 	if c.options.Version == version5 {
-		c.end(mqttwire.AppendDisconnect(nil, version5, wrong.Code, nil))
+		c.end(mqtt.AppendDisconnect(nil, version5, wrong.Code, nil))
 	}
 	return fmt.Errorf("MQTT broker %s: %w", c.address, err)
 }
@@ -176,7 +176,7 @@ func (r *refusal) Error() string { return r.words }
 func (r *refusal) Is(target error) bool { return r.final && target == ErrRefused }
 
 // refused turns a reason code, and what the broker adds, into an error.
-func refused(code byte, properties *mqttwire.Properties) error {
+func refused(code byte, properties *mqtt.Properties) error {
 	final := true
 	switch code { // temporary ones
 	case packets.ConnackServerUnavailable, packets.ConnackServerBusy, packets.DisconnectServerShuttingDown,
@@ -186,8 +186,8 @@ func refused(code byte, properties *mqttwire.Properties) error {
 	return &refusal{properties.Text(code), final}
 }
 
-func connectPacket(o *Options) mqttwire.Connect {
-	hello := mqttwire.Connect{
+func connectPacket(o *Options) mqtt.Connect {
+	hello := mqtt.Connect{
 		Version: o.Version, ClientID: o.ClientID, Username: o.Username, Password: o.Password,
 		KeepAlive: uint16(keepAlive / time.Second), Clean: !o.Persistent,
 		Properties: binary.BigEndian.AppendUint16([]byte{packets.PropReceiveMaximum}, receiveMaximum),
@@ -214,8 +214,8 @@ const (
 const offlineExpiry = 3600
 
 // status is a retained message at QoS 0, which has no answer.
-func status(o *Options, says string) *mqttwire.Publish {
-	p := &mqttwire.Publish{Topic: []byte(o.Status), Payload: []byte(says), Retain: true}
+func status(o *Options, says string) *mqtt.Publish {
+	p := &mqtt.Publish{Topic: []byte(o.Status), Payload: []byte(says), Retain: true}
 	if says == offline {
 		p.Properties = binary.BigEndian.AppendUint32([]byte{packets.PropMessageExpiry}, offlineExpiry)
 	}
@@ -236,5 +236,5 @@ func disconnectPacket(o *Options) []byte {
 	if o.Persistent {
 		properties = []byte{packets.PropSessionExpiryInterval, 0, 0, 0, 0}
 	}
-	return mqttwire.AppendDisconnect(nil, o.Version, 0, properties)
+	return mqtt.AppendDisconnect(nil, o.Version, 0, properties)
 }

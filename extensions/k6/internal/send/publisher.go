@@ -12,7 +12,7 @@ import (
 
 	"github.com/eclipse/paho.golang/packets"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
 
@@ -25,7 +25,7 @@ var errNotSent = errors.New("not sent")
 // and a few KB, so the limit of a process is its open files. Its methods may be called from any goroutine.
 type publisher struct {
 	net     net.Conn
-	in      mqttwire.Buffer
+	in      mqtt.Buffer
 	timeout time.Duration // for CONNACK, for a write, and for PUBACK
 	most    int           // QoS 1 messages that may be without PUBACK (MQTT 5, 3.2.2.3.3)
 
@@ -36,7 +36,7 @@ type publisher struct {
 	waiting []waiting
 	wrote   time.Time
 	heard   time.Time
-	alive   mqttwire.Alive
+	alive   mqtt.Alive
 	ended   error // why the connection can no longer be used
 }
 
@@ -47,8 +47,8 @@ type waiting struct {
 }
 
 // tcpAddress refuses addresses that connect does not support.
-func tcpAddress(url string) (mqttwire.Address, error) {
-	a, err := mqttwire.ParseAddress(url)
+func tcpAddress(url string) (mqtt.Address, error) {
+	a, err := mqtt.ParseAddress(url)
 	if err == nil && a.Web {
 		err = errors.New("WebSocket is not for connections by the thousand; allowed: mqtt, tcp, mqtts, ssl, tls")
 	}
@@ -57,7 +57,7 @@ func tcpAddress(url string) (mqttwire.Address, error) {
 
 // connect opens a connection of MQTT 5. Without a user in hello it takes that of the URL.
 func connect(
-	ctx context.Context, url string, hello mqttwire.Connect, n network.Network, timeout time.Duration,
+	ctx context.Context, url string, hello mqtt.Connect, n network.Network, timeout time.Duration,
 ) (*publisher, error) {
 	a, err := tcpAddress(url)
 	if err != nil {
@@ -73,7 +73,7 @@ func connect(
 		hello.Username, hello.Password = a.Username, a.Password
 	}
 	c := &publisher{
-		net: stream, in: mqttwire.Buffer{B: make([]byte, readSize), Most: mqttwire.MaxField}, timeout: timeout,
+		net: stream, in: mqtt.Buffer{B: make([]byte, readSize), Most: mqtt.MaxField}, timeout: timeout,
 	}
 	_ = stream.SetDeadline(time.Now().Add(timeout))
 	answer, err := hello.Hello(stream, &c.in, c.fill)
@@ -86,7 +86,7 @@ func connect(
 	}
 	_ = stream.SetDeadline(time.Time{})
 	c.most, c.wrote = answer.Properties.ReceiveMaximum, time.Now()
-	c.alive = mqttwire.Alive{KeepAlive: answer.KeepAlive(hello.KeepAlive), Answer: timeout}
+	c.alive = mqtt.Alive{KeepAlive: answer.KeepAlive(hello.KeepAlive), Answer: timeout}
 	return c, nil
 }
 
@@ -123,7 +123,7 @@ func (c *publisher) over() error {
 // publish sends a message at QoS 0 or 1, whose ID it sets. done is called once: when the message has been
 // written (QoS 0), with PUBACK's reason code (QoS 1), or with an error, which is errNotSent if the message was
 // not sent. It returns when the message left; zero: it was not sent.
-func (c *publisher) publish(message mqttwire.Publish, done func(reason byte, err error)) (left time.Time) {
+func (c *publisher) publish(message mqtt.Publish, done func(reason byte, err error)) (left time.Time) {
 	c.mu.Lock()
 	if err := c.over(); err != nil {
 		c.mu.Unlock()
@@ -140,7 +140,7 @@ func (c *publisher) publish(message mqttwire.Publish, done func(reason byte, err
 		c.waiting = append(c.waiting, waiting{message.ID, time.Now(), done})
 	}
 	c.mu.Unlock()
-	left, err := c.send(message.Append(nil, mqttwire.Version5))
+	left, err := c.send(message.Append(nil, mqtt.Version5))
 	if err != nil && !errors.Is(err, errNotSent) {
 		c.end(err) // a part of it may have been sent
 	}
@@ -198,7 +198,7 @@ func (c *publisher) read() error {
 func (c *publisher) answer(kind byte, body []byte) error {
 	switch kind >> 4 {
 	case packets.PUBACK:
-		a, err := mqttwire.ReadAnswer(mqttwire.Version5, kind, body)
+		a, err := mqtt.ReadAnswer(mqtt.Version5, kind, body)
 		if err != nil {
 			return err
 		}
@@ -207,13 +207,13 @@ func (c *publisher) answer(kind byte, body []byte) error {
 		}
 	case packets.PINGRESP:
 	case packets.DISCONNECT:
-		a, err := mqttwire.ReadAnswer(mqttwire.Version5, kind, body)
+		a, err := mqtt.ReadAnswer(mqtt.Version5, kind, body)
 		if err != nil {
 			return err
 		}
 		return fmt.Errorf("the broker ended the connection: %s", a.Properties.Text(a.Code))
 	default:
-		return fmt.Errorf("the broker sent %s, which was not due", mqttwire.Name(kind))
+		return fmt.Errorf("the broker sent %s, which was not due", mqtt.Name(kind))
 	}
 	return nil
 }

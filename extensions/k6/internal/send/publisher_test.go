@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
 
@@ -32,7 +32,7 @@ func connected(t *testing.T, properties ...byte) (*publisher, net.Conn) {
 			_, _ = theirs.Write(append([]byte{packets.CONNACK << 4, 3 + size, 0, 0, size}, properties...))
 		}
 	}()
-	hello := mqttwire.Connect{Version: mqttwire.Version5, ClientID: "one", KeepAlive: keepAlive, Clean: true}
+	hello := mqtt.Connect{Version: mqtt.Version5, ClientID: "one", KeepAlive: keepAlive, Clean: true}
 	c, err := connect(t.Context(), "mqtt://broker", hello, network.Network{Dialer: piped{ours}}, 5*time.Second)
 	require.NoError(t, err)
 	return c, theirs
@@ -70,7 +70,7 @@ func TestASilentBrokerEndsTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn, broker := connected(t)
 		go func() { _, _ = io.Copy(io.Discard, broker) }()
-		publish := func() { conn.publish(mqttwire.Publish{Topic: []byte("t")}, func(byte, error) {}) }
+		publish := func() { conn.publish(mqtt.Publish{Topic: []byte("t")}, func(byte, error) {}) }
 		for range 60 {
 			time.Sleep(time.Second)
 			publish()
@@ -118,10 +118,10 @@ func TestAConnectionThatIsNotReadHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(c *publisher, done func(byte, error)){
 		"publishes at QoS 1": func(c *publisher, done func(byte, error)) {
-			go c.publish(mqttwire.Publish{Topic: []byte("t"), QoS: 1}, done)
+			go c.publish(mqtt.Publish{Topic: []byte("t"), QoS: 1}, done)
 		},
 		"publishes at QoS 0": func(c *publisher, done func(byte, error)) {
-			go c.publish(mqttwire.Publish{Topic: []byte("t")}, done)
+			go c.publish(mqtt.Publish{Topic: []byte("t")}, done)
 		},
 		"pings": func(c *publisher, _ func(byte, error)) {
 			c.tend(time.Now().Add(keepAlive * time.Second))

@@ -13,7 +13,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
@@ -34,7 +34,7 @@ type PublisherOptions struct {
 }
 
 // Broker is the address for connection i.
-func (o *PublisherOptions) Broker(i int) string { return mqttwire.Broker(o.URL, o.More, i) }
+func (o *PublisherOptions) Broker(i int) string { return mqtt.Broker(o.URL, o.More, i) }
 
 // Check refuses settings that do not fit a profile or the subscribers' brokers.
 func (o *PublisherOptions) Check(p *profile.Profile, more int) error {
@@ -146,8 +146,8 @@ func (p *Publishers) connect(ctx context.Context) {
 
 // hold opens and reads one connection.
 func (p *Publishers) hold(ctx context.Context, i int) {
-	conn, err := connect(withSource(ctx, i), p.Broker(i), mqttwire.Connect{
-		Version: mqttwire.Version5, ClientID: fmt.Sprintf("arrival-%s-publisher-%d", p.ID, i+1), Clean: true,
+	conn, err := connect(withSource(ctx, i), p.Broker(i), mqtt.Connect{
+		Version: mqtt.Version5, ClientID: fmt.Sprintf("arrival-%s-publisher-%d", p.ID, i+1), Clean: true,
 		Username: p.Username, Password: p.Password, KeepAlive: keepAlive,
 	}, p.Network, p.Timeout)
 	if ctx.Err() != nil || !p.joined(conn, err) {
@@ -261,14 +261,14 @@ func (p *Publishers) Send(ctx context.Context, slot pacer.Slot) {
 		p.Ledger.Drop(slot)
 		return
 	}
-	message := mqttwire.Publish{
+	message := mqtt.Publish{
 		Topic: p.Bodies.AppendTarget([]byte(p.Prefix), slot, 0), Payload: p.Bodies.Append(nil, slot), QoS: byte(p.QoS),
 	}
 	sent := time.Now()
 	at := p.Clock.At(sent)
 	if p.Stamped {
 		stamps := fmt.Sprintf("%d,0,0,0", at+p.Clock.Offset(at))
-		message.Properties = mqttwire.AppendUserProperty(nil, hops.Property, stamps)
+		message.Properties = mqtt.AppendUserProperty(nil, hops.Property, stamps)
 	}
 	p.Ledger.Leaving(slot)
 	left := conn.publish(message, func(reason byte, err error) {
@@ -280,7 +280,7 @@ func (p *Publishers) Send(ctx context.Context, slot pacer.Slot) {
 		case err != nil:
 			p.Count("request", "no PUBACK: "+network.ClassOf(err), err.Error())
 			outcome = ledger.Unknown
-		case reason >= mqttwire.Failed:
+		case reason >= mqtt.Failed:
 			p.Count("request", fmt.Sprintf("PUBACK 0x%02X", reason), "the broker refused the message")
 			outcome = ledger.Rejected
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
@@ -40,7 +40,7 @@ func (l *line) Read(take func(payload []byte, at socket.Arrival)) error {
 			text := m.Payload
 			if l.within != nil {
 				text = l.within(text,
-					func(name string) string { return string(mqttwire.FindUserProperty(m.Properties, name)) })
+					func(name string) string { return string(mqtt.FindUserProperty(m.Properties, name)) })
 			}
 			take(text, m.Arrival)
 		}

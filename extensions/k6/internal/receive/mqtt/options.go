@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
@@ -44,7 +44,7 @@ var mqttVersions = map[string]int{"3.1.1": 4, "5": 5}
 func (o *Options) brokers() int { return 1 + len(o.More) }
 
 // broker is the address for connection i of the subscribers.
-func (o *Options) broker(i int) string { return mqttwire.Broker(o.URL, o.More, i) }
+func (o *Options) broker(i int) string { return mqtt.Broker(o.URL, o.More, i) }
 
 // Check refuses settings that do not fit a profile.
 func (o *Options) Check(p *profile.Profile) error {
@@ -52,7 +52,7 @@ func (o *Options) Check(p *profile.Profile) error {
 		return errors.New("mqtt.url (MQTT_URL) is not set, and nothing else says where messages arrive; allowed: " +
 			"mqtt://host:port, or webhook, websocket or sse (own.js: ARRIVE), arrived, answers, queue")
 	}
-	if _, err := mqttwire.ParseAddress(o.URL); err != nil {
+	if _, err := mqtt.ParseAddress(o.URL); err != nil {
 		return fmt.Errorf("mqtt.url (MQTT_URL): %w", err)
 	}
 	if o.QoS < 0 || o.QoS > 2 {
@@ -92,7 +92,7 @@ func (o *Options) Check(p *profile.Profile) error {
 		return err
 	}
 	for _, more := range o.More {
-		if _, err := mqttwire.ParseAddress(more); err != nil {
+		if _, err := mqtt.ParseAddress(more); err != nil {
 			return fmt.Errorf("mqtt.more: %w", err)
 		}
 	}
@@ -145,7 +145,7 @@ func (o *Options) Describe() receive.Description {
 	}
 	for _, broker := range append([]string{o.URL}, o.More...) {
 		s := receive.Server{Option: "mqtt.url (MQTT_URL)", URL: broker}
-		if a, err := mqttwire.ParseAddress(broker); err == nil && !a.Web {
+		if a, err := mqtt.ParseAddress(broker); err == nil && !a.Web {
 			s.Host = a.Host
 		}
 		d.Servers = append(d.Servers, s)

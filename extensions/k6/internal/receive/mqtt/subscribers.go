@@ -11,7 +11,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
@@ -85,7 +85,7 @@ func (l *line) Listen(taker *receive.Taker) error {
 	var m receiver.Message
 	// The header fields of a message are its user properties. There is one closure for all messages, since each costs
 	// memory.
-	header := func(name string) string { return string(mqttwire.FindUserProperty(m.Properties, name)) }
+	header := func(name string) string { return string(mqtt.FindUserProperty(m.Properties, name)) }
 	return l.conn.Read(hops.Property, func(messages []receiver.Message) {
 		for _, m = range messages {
 			l.topic = m.Topic

@@ -1,4 +1,4 @@
-package mqttwire
+package mqtt
 
 import (
 	"bytes"
@@ -118,7 +118,7 @@ func TestBrokenPacketsCauseNoPanic(t *testing.T) {
 	}
 }
 
-// go test -fuzz FuzzTake ./internal/mqttwire goes on from the packets here and in testdata/fuzz. Without -fuzz these
+// go test -fuzz FuzzTake ./internal/mqtt goes on from the packets here and in testdata/fuzz. Without -fuzz these
 // are tested.
 func FuzzTake(f *testing.F) {
 	for _, p := range wholePackets(f) {

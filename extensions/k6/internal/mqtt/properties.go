@@ -1,4 +1,4 @@
-package mqttwire
+package mqtt
 
 import "github.com/eclipse/paho.golang/packets"
 
