@@ -1,5 +1,3 @@
-// Package mqtt is shared by all MQTT clients of the project. It opens the stream of packets (TCP, TLS or
-// WebSocket), writes and reads packets of MQTT 3.1.1 and 5, and checks those of a broker against the standard.
 package mqtt
 
 import (

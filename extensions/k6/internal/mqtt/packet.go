@@ -3,6 +3,7 @@ package mqtt
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -156,6 +157,33 @@ func Reason(code byte) string {
 	return fmt.Sprintf("reason code 0x%02x", code)
 }
 
+// ErrRefused is a permanent refusal by the broker: wrong credentials, a forbidden topic, an unsupported version of MQTT.
+var ErrRefused = errors.New("refused by the MQTT broker")
+
+// Refusal is a reason code, with what the broker adds, as an error.
+type Refusal struct {
+	Code byte
+	Text string
+	Old  bool // a CONNACK in the form of 3.1.1
+}
+
+// Refusal returns the answer's code as an error.
+func (a *Answer) Refusal() *Refusal {
+	return &Refusal{Code: a.Code, Text: a.Properties.Text(a.Code), Old: a.Old}
+}
+
+func (r *Refusal) Error() string { return r.Text }
+
+// Is reports whether a refusal is ErrRefused: not where another attempt may succeed.
+func (r *Refusal) Is(target error) bool {
+	switch r.Code {
+	case packets.ConnackServerUnavailable, packets.ConnackServerBusy, packets.DisconnectServerShuttingDown,
+		packets.ConnackQuotaExceeded, packets.ConnackConnectionRateExceeded:
+		return false
+	}
+	return target == ErrRefused
+}
+
 // Text is the text of a reason code, with the reason string of the broker.
 func (s *Properties) Text(code byte) string {
 	name := Reason(code)
@@ -194,32 +222,4 @@ func (s *Buffer) At(offset int) (kind byte, body []byte, size int, err error) {
 // Drop removes size bytes at an offset.
 func (s *Buffer) Drop(offset, size int) {
 	s.Held = offset + copy(s.B[offset:], s.B[offset+size:s.Held])
-}
-
-// Hello sends CONNECT and reads the CONNACK (3.2). Messages of a session that follow stay in the buffer. If the
-// broker violates MQTT 5, Hello sends the reason before it closes the connection (4.13.1).
-func (c *Connect) Hello(conn io.Writer, s *Buffer, fill func() error) (a Answer, err error) {
-	if _, err = conn.Write(c.Append(nil)); err != nil {
-		return a, err
-	}
-	for {
-		kind, body, size, err := s.At(0)
-		switch {
-		case err != nil:
-		case size == 0:
-			if err := fill(); err != nil {
-				return a, fmt.Errorf("no answer to CONNECT: %w", err)
-			}
-			continue
-		case kind>>4 != packets.CONNACK: // [MQTT-3.2.0-1]
-			err = ProtocolError("it answered CONNECT with %s", Name(kind))
-		default:
-			a, err = ReadAnswer(c.Version, kind, body)
-			s.Drop(0, size)
-		}
-		if wrong, ok := err.(*Violation); ok && c.Version == Version5 {
-			_, _ = conn.Write(AppendDisconnect(nil, c.Version, wrong.Code, nil))
-		}
-		return a, err
-	}
 }

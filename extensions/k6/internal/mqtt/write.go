@@ -2,6 +2,7 @@ package mqtt
 
 import (
 	"encoding/binary"
+	"errors"
 
 	"github.com/eclipse/paho.golang/packets"
 )
@@ -14,6 +15,13 @@ type Connect struct {
 	Clean                        bool   // session; start in MQTT 5
 	Will                         *Publish
 	Properties                   []byte // of MQTT 5
+}
+
+// Identify takes the credentials of a broker's address, if CONNECT has none.
+func (c *Connect) Identify(a Address) {
+	if c.Username == "" && c.Password == "" {
+		c.Username, c.Password = a.Username, a.Password
+	}
 }
 
 func (c *Connect) Append(b []byte) []byte {
@@ -110,6 +118,9 @@ func AppendAck(b []byte, kind byte, id uint16) []byte {
 	return append(b, first, 2, byte(id>>8), byte(id))
 }
 
+// AppendPing adds PINGREQ (3.12).
+func AppendPing(b []byte) []byte { return append(b, packets.PINGREQ<<4, 0) }
+
 // AppendDisconnect adds DISCONNECT (3.14), which has no code in 3.1.1.
 func AppendDisconnect(b []byte, version int, code byte, properties []byte) []byte {
 	switch {
@@ -119,6 +130,15 @@ func AppendDisconnect(b []byte, version int, code byte, properties []byte) []byt
 		return append(b, packets.DISCONNECT<<4, 1, code)
 	}
 	return appendPacket(b, packets.DISCONNECT<<4, appendProperties([]byte{code}, version, properties))
+}
+
+// AppendReproach adds the DISCONNECT that answers a Violation (MQTT 5, 4.13.1); nothing in 3.1.1 and for other errors.
+func AppendReproach(b []byte, version int, err error) []byte {
+	wrong := new(Violation)
+	if version == Version311 || !errors.As(err, &wrong) {
+		return b
+	}
+	return AppendDisconnect(b, version, wrong.Code, nil)
 }
 
 func appendPacket(b []byte, first byte, body []byte) []byte {

@@ -17,16 +17,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/eclipse/paho.golang/packets"
-
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
-)
-
-// MQTT's protocol levels (3.1.2.2).
-const (
-	version311 = mqtt.Version311
-	version5   = mqtt.Version5
 )
 
 // Options say where and how to connect, and with which credentials.
@@ -56,31 +48,23 @@ const (
 	sessionExpiry = 3600
 )
 
-// began is a time on the monotonic clock: the wall clock may be set.
-var began = time.Now()
-
 // Conn is a connection of one subscriber.
 type Conn struct {
+	conn     *mqtt.Conn
 	options  Options
-	address  string
-	net      net.Conn     // the stream of MQTT packets
-	socket   *socket.Conn // below it
-	present  bool
-	alive    mqtt.Alive
+	socket   *socket.Conn // below the stream of MQTT packets
 	packetID uint16
-	open     *mqtt.IDs // QoS 2 messages that were delivered and not released
-
-	in mqtt.Buffer
-	// These are ns since began.
-	waits atomic.Int64 // since when Read waits for the broker; 0: it does not
-	heard atomic.Int64 // when the last read returned bytes
-	sent  atomic.Int64
+	open     *mqtt.IDs    // QoS 2 messages that were delivered and not released
+	waits    atomic.Int64 // since when Read waits for the broker, in ns since began; 0: it does not
 
 	writes sync.Mutex
 	closed chan struct{}
 	once   sync.Once
 	silent atomic.Bool // the broker has not answered a ping
 }
+
+// began is a time on the monotonic clock: the wall clock may be set.
+var began = time.Now()
 
 // Connect opens a connection, with a clean session unless Persistent is set. Errors name the broker's address
 // and its reason; a permanent refusal is ErrRefused.
@@ -115,89 +99,82 @@ func connect(ctx context.Context, o Options, open *mqtt.IDs) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Username == "" && o.Password == "" {
-		o.Username, o.Password = a.Username, a.Password
-	}
-	if err := o.complete(); err != nil {
+	o.complete()
+	hello := connectPacket(&o)
+	hello.Identify(a)
+	if err := check(&hello, o.Status); err != nil {
 		return nil, err
 	}
-	ctx, cancel := limit(ctx)
+	ctx, cancel := mqtt.Within(ctx, connectTimeout)
 	defer cancel()
-	var s *socket.Conn // below the stream of MQTT packets
-	stream, err := a.Dial(ctx, func(ctx context.Context, network, address string) (net.Conn, error) {
+	var s *socket.Conn
+	dialer := mqtt.Dialer{TLS: o.TLS, ReadSize: readSize, Most: maxPacket}
+	dialer.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := o.Dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
 		s = socket.New(conn, a.Secure || a.Web)
 		return s, nil
-	}, o.TLS, readSize)
-	if err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		return nil, fmt.Errorf("MQTT broker %s can't be reached: %w", a.Host, err)
 	}
-	c := newConn(stream, s, o, a.Host)
-	c.open = open
-	if err := c.exchange(ctx, "CONNECT", c.handshake); err != nil {
-		c.end(nil)
+	accepted, err := dialer.Connect(ctx, a, hello)
+	if err != nil {
 		return nil, err
 	}
-	if !c.present {
+	c := newConn(accepted, s, o)
+	c.open = open
+	if !c.SessionPresent() {
 		*c.open = mqtt.IDs{}
 	}
 	if o.Status != "" {
 		_ = c.write(status(&o, online).Append(nil, o.Version)) // a failure shows in Read
 	}
-	if c.alive.KeepAlive > 0 {
-		c.sent.Store(c.heard.Load())
+	if c.conn.Alive.KeepAlive > 0 {
+		c.conn.Alive.Answer = c.conn.Alive.KeepAlive / 2
 		go c.ping()
 	}
 	return c, nil
 }
 
-func newConn(stream net.Conn, s *socket.Conn, o Options, address string) *Conn {
-	return &Conn{
-		options: o, address: address, net: stream, socket: s, open: &mqtt.IDs{},
-		in: mqtt.Buffer{B: make([]byte, readSize), Most: maxPacket}, closed: make(chan struct{}),
+func newConn(accepted *mqtt.Conn, s *socket.Conn, o Options) *Conn {
+	return &Conn{conn: accepted, options: o, socket: s, open: &mqtt.IDs{}, closed: make(chan struct{})}
+}
+
+// complete sets the defaults.
+func (o *Options) complete() {
+	if o.Version == 0 {
+		o.Version = mqtt.Version5
+	}
+	if o.Dial == nil {
+		o.Dial = (&net.Dialer{}).DialContext
 	}
 }
 
-// complete sets the defaults and refuses values that CONNECT cannot hold.
-func (o *Options) complete() error {
-	if o.Version == 0 {
-		o.Version = version5
-	}
-	if o.Password != "" && o.Username == "" { // [MQTT-3.1.2-22] of 3.1.1
+// check refuses values that CONNECT cannot hold.
+func check(hello *mqtt.Connect, status string) error {
+	if hello.Password != "" && hello.Username == "" { // [MQTT-3.1.2-22] of 3.1.1
 		return errors.New("a password for the MQTT broker needs a user name")
 	}
 	for _, field := range []struct{ name, value string }{
-		{"client id", o.ClientID}, {"user name", o.Username}, {"password", o.Password}, {"status topic", o.Status},
+		{"client id", hello.ClientID}, {"user name", hello.Username}, {"password", hello.Password},
+		{"status topic", status},
 	} {
 		if n := len(field.value); n > mqtt.MaxField {
 			return fmt.Errorf("the %s for the MQTT broker has %d bytes; allowed: %d", field.name, n, mqtt.MaxField)
 		}
 	}
-	if o.Dial == nil {
-		o.Dial = (&net.Dialer{}).DialContext
-	}
 	return nil
 }
 
 // SessionPresent reports whether the broker held a session for us, with its subscriptions and messages.
-func (c *Conn) SessionPresent() bool { return c.present }
-
-func limit(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, connectTimeout, fmt.Errorf("no answer within %s", connectTimeout))
-}
+func (c *Conn) SessionPresent() bool { return c.conn.Accepted.Present }
 
 // exchange sends a request and reads its answer. The end of the context closes the connection.
 func (c *Conn) exchange(ctx context.Context, request string, do func() error) error {
-	stop := context.AfterFunc(ctx, func() { _ = c.socket.Close() })
+	stop := context.AfterFunc(ctx, c.conn.Cut)
 	err := do()
 	if !stop() {
-		return fmt.Errorf("MQTT broker %s: %s: %w", c.address, request, context.Cause(ctx))
+		return fmt.Errorf("MQTT broker %s: %s: %w", c.conn.Host, request, context.Cause(ctx))
 	}
 	return err
 }
@@ -205,19 +182,15 @@ func (c *Conn) exchange(ctx context.Context, request string, do func() error) er
 // ping keeps the connection alive, and ends it if the broker is silent.
 func (c *Conn) ping() {
 	for {
-		now, waits, heard := time.Now(), c.waits.Load(), c.heard.Load()
-		if waits == 0 {
-			waits = int64(now.Sub(began)) // the handler runs: an answer may wait in the socket
-		}
-		heardOrRead := began.Add(time.Duration(max(waits, heard)))
-		ping, silent, again := c.alive.Look(now, began.Add(time.Duration(c.sent.Load())), heardOrRead)
+		now := time.Now()
+		ping, silent, again := c.conn.Alive.Look(now, c.conn.Sent(), c.heardOrReads(now))
 		switch {
 		case silent:
 			c.silent.Store(true)
-			_ = c.socket.Close()
+			c.conn.Cut()
 			return
 		case ping:
-			go func() { _ = c.write([]byte{packets.PINGREQ << 4, 0}) }() // a full socket would hold it up
+			go func() { _ = c.write(mqtt.AppendPing(nil)) }() // a full socket would hold it up
 		}
 		select {
 		case <-c.closed:
@@ -227,28 +200,41 @@ func (c *Conn) ping() {
 	}
 }
 
+// heardOrReads is when the broker was last heard, or now while it is not listened to: the handler runs, and an answer
+// may wait in the socket.
+func (c *Conn) heardOrReads(now time.Time) time.Time {
+	waits := c.waits.Load()
+	if waits == 0 {
+		return now
+	}
+	since, heard := began.Add(time.Duration(waits)), c.conn.Heard()
+	if since.After(heard) {
+		return since
+	}
+	return heard
+}
+
 // Answers pings the broker. It returns nil if the broker sends anything within this time, otherwise an error
 // and the time of its last bytes.
 func (c *Conn) Answers(within time.Duration) (last time.Time, err error) {
-	before := c.heard.Load()
-	go func() { _ = c.write([]byte{packets.PINGREQ << 4, 0}) }() // a full socket would hold it up
+	before := c.conn.Heard()
+	go func() { _ = c.write(mqtt.AppendPing(nil)) }() // a full socket would hold it up
 	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if c.heard.Load() != before {
+		if c.conn.Heard() != before {
 			return time.Now(), nil
 		}
 	}
-	return began.Add(time.Duration(before)), c.silence(within)
+	return before, c.silence(within)
 }
 
 func (c *Conn) silence(within time.Duration) error {
-	return fmt.Errorf("MQTT broker %s is silent: no answer to a ping within %s", c.address, within)
+	return fmt.Errorf("MQTT broker %s is silent: no answer to a ping within %s", c.conn.Host, within)
 }
 
 func (c *Conn) write(b []byte) error {
 	c.writes.Lock()
 	defer c.writes.Unlock()
-	c.sent.Store(int64(time.Since(began)))
-	_, err := c.net.Write(b)
+	_, err := c.conn.Write(b)
 	return err
 }
 
@@ -272,13 +258,13 @@ func (c *Conn) end(last []byte) {
 		if last != nil {
 			// Closes the socket below the stream: that also ends a blocked write, which this one would wait
 			// for.
-			cut := time.AfterFunc(time.Second, func() { _ = c.socket.Close() })
+			cut := time.AfterFunc(time.Second, c.conn.Cut)
 			defer cut.Stop()
 			_ = c.write(last)
 		} else {
-			_ = c.socket.Close()
+			c.conn.Cut()
 		}
-		_ = c.net.Close()
+		_ = c.conn.Close()
 	})
 }
 
@@ -289,7 +275,7 @@ func (c *Conn) reason(err error) error {
 	default:
 	}
 	if c.silent.Load() {
-		return c.silence(c.alive.Answer)
+		return c.silence(c.conn.Alive.Answer)
 	}
-	return fmt.Errorf("MQTT broker %s: the connection ended: %w", c.address, err)
+	return fmt.Errorf("MQTT broker %s: the connection ended: %w", c.conn.Host, err)
 }

@@ -16,9 +16,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 )
 
-var versions = []int{version311, version5}
+var versions = []int{mqtt.Version311, mqtt.Version5}
 
 func TestEveryVersionTransportAndQoS(t *testing.T) {
 	t.Parallel()
@@ -47,7 +49,7 @@ func TestEveryVersionTransportAndQoS(t *testing.T) {
 					assert.Equal(t, numbered(n), payloads(got))
 					for _, s := range got {
 						assert.Equal(t, topic, s.Topic)
-						if version == version5 {
+						if version == mqtt.Version5 {
 							assert.Equal(t, "hops of "+s.Payload, s.Hops)
 						} else {
 							assert.Empty(t, s.Hops)
@@ -144,8 +146,8 @@ func TestAForbiddenSubscriptionIsAnError(t *testing.T) {
 		]}]}`), 0o600))
 	m := startMosquitto(t, "plugin "+plugins[0], "plugin_opt_config_file "+config)
 	for version, reason := range map[int]string{
-		version5:   "Not authorized",
-		version311: "Unspecified error (no reason given; is the user allowed to read this topic?)",
+		mqtt.Version5:   "Not authorized",
+		mqtt.Version311: "Unspecified error (no reason given; is the user allowed to read this topic?)",
 	} {
 		c, err := Connect(t.Context(), Options{URL: m.url("mqtt"), Version: version})
 		require.NoError(t, err)
@@ -153,7 +155,7 @@ func TestAForbiddenSubscriptionIsAnError(t *testing.T) {
 		err = c.Subscribe(t.Context(), []string{"allowed", "forbidden"}, 1)
 		assert.EqualError(t, err,
 			fmt.Sprintf("MQTT broker %s refused the subscription to forbidden: %s", m.addresses["mqtt"], reason))
-		require.ErrorIs(t, err, ErrRefused)
+		require.ErrorIs(t, err, mqtt.ErrRefused)
 		c.Close()
 	}
 }
@@ -164,7 +166,7 @@ func TestAWrongPasswordIsAnError(t *testing.T) {
 	for _, version := range versions {
 		_, err := Connect(t.Context(), Options{URL: "mqtt://me:wrong@" + m.addresses["mqtt"], Version: version})
 		assert.EqualError(t, err, fmt.Sprintf(`MQTT broker %s refused user "me": Not authorized`, m.addresses["mqtt"]))
-		assert.ErrorIs(t, err, ErrRefused)
+		assert.ErrorIs(t, err, mqtt.ErrRefused)
 	}
 }
 
@@ -245,7 +247,7 @@ func TestAPersistentSessionEnds(t *testing.T) {
 		c, err := c.Reconnect(t.Context())
 		require.NoError(t, err)
 		c.Close()
-		assert.Equal(t, version == version311, present(), "after Close")
+		assert.Equal(t, version == mqtt.Version311, present(), "after Close")
 
 		c = subscribed(t, o, 1, "a")
 		c.end(nil)
@@ -262,7 +264,7 @@ func TestASecondClientWithOurIDEndsTheConnection(t *testing.T) {
 		url      string
 		version  int
 		reported bool
-	}{{real, version311, false}, {real, version5, false}, {embedded, version311, false}, {embedded, version5, true}} {
+	}{{real, mqtt.Version311, false}, {real, mqtt.Version5, false}, {embedded, mqtt.Version311, false}, {embedded, mqtt.Version5, true}} {
 		o := Options{URL: c.url, ClientID: "me", Version: c.version}
 		result := reading(subscribed(t, o, 1, "a"), func([]seen) {})
 		second := subscribed(t, o, 1, "a")
@@ -270,7 +272,7 @@ func TestASecondClientWithOurIDEndsTheConnection(t *testing.T) {
 		assert.ErrorContains(t, err, strings.TrimPrefix(c.url, "mqtt://"))
 		if c.reported {
 			assert.ErrorIs(t, err, ErrTakenOver)
-		} else if c.version == version311 {
+		} else if c.version == mqtt.Version311 {
 			assert.NotErrorIs(t, err, ErrTakenOver)
 		}
 		second.Close()

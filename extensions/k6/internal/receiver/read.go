@@ -45,7 +45,7 @@ type batch struct {
 func (c *Conn) Read(property string, handle func(messages []Message)) error {
 	c.socket.Watch()
 	var b batch
-	for known := c.in.Held; ; {
+	for known := c.conn.In.Held; ; {
 		used, end := c.parse(&b, property)
 		for i := range b.ends {
 			b.ends[i] = max(0, b.ends[i]-known)
@@ -64,8 +64,8 @@ func (c *Conn) Read(property string, handle func(messages []Message)) error {
 		if end != nil {
 			return c.violated(end)
 		}
-		c.in.Drop(0, used)
-		known = c.in.Held
+		c.conn.In.Drop(0, used)
+		known = c.conn.In.Held
 		if err := c.fill(); err != nil {
 			return c.reason(err)
 		}
@@ -76,7 +76,7 @@ func (c *Conn) Read(property string, handle func(messages []Message)) error {
 func (c *Conn) parse(b *batch, property string) (used int, end error) {
 	b.messages, b.ends, b.acks = b.messages[:0], b.ends[:0], b.acks[:0]
 	for {
-		kind, body, size, err := c.in.At(used)
+		kind, body, size, err := c.conn.In.At(used)
 		if err != nil {
 			return used, err
 		}
@@ -86,7 +86,7 @@ func (c *Conn) parse(b *batch, property string) (used int, end error) {
 		used += size
 		switch kind >> 4 {
 		case packets.PUBLISH:
-			p, err := mqtt.ReadPublish(c.options.Version, kind, body)
+			p, err := mqtt.ReadPublish(c.conn.Version, kind, body)
 			if err != nil {
 				return used, err
 			}
@@ -103,7 +103,7 @@ func (c *Conn) parse(b *batch, property string) (used int, end error) {
 				Properties: p.Properties}
 			b.messages, b.ends = append(b.messages, m), append(b.ends, used)
 		case packets.PUBREL:
-			a, err := mqtt.ReadAnswer(c.options.Version, kind, body)
+			a, err := mqtt.ReadAnswer(c.conn.Version, kind, body)
 			if err != nil {
 				return used, err
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
 
@@ -24,7 +25,12 @@ func connected(t *testing.T) (*Conn, net.Conn) {
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { _ = ours.Close(); _ = theirs.Close() })
 	s := socket.New(ours, false)
-	return newConn(s, s, Options{Version: version5}, "broker:1883"), theirs
+	return over(s, mqtt.Version5), theirs
+}
+
+// over returns a connection over a socket, without CONNECT.
+func over(s *socket.Conn, version int) *Conn {
+	return newConn(mqtt.NewConn(s, "broker:1883", version, readSize, maxPacket), s, Options{Version: version})
 }
 
 func publishPacket(t testing.TB, id uint16, qos byte, p *packets.Properties, payload string) []byte {
@@ -164,7 +170,7 @@ func TestTheErrorNamesHowTheConnectionEnded(t *testing.T) {
 	_, err = collect(c)
 	assert.EqualError(t, err, "MQTT broker broker:1883 ended the connection: Server shutting down (hi)")
 	assert.NotErrorIs(t, err, ErrTakenOver)
-	assert.NotErrorIs(t, err, ErrRefused)
+	assert.NotErrorIs(t, err, mqtt.ErrRefused)
 
 	c, broker = connected(t)
 	go func() { _ = broker.Close() }()
@@ -199,7 +205,7 @@ func TestMessagesBeforeTheEndAreDeliveredAndAcknowledged(t *testing.T) {
 func TestMessagesBeforeAFailedWriteAreDelivered(t *testing.T) {
 	t.Parallel()
 	s := socket.New(&broken{bursts{burst: publishPacket(t, 1, 1, nil, "payload"), left: 3}}, false)
-	got, err := collect(newConn(s, s, Options{Version: version5}, "broker:1883"))
+	got, err := collect(over(s, mqtt.Version5))
 	require.ErrorIs(t, err, io.EOF)
 	assert.Len(t, got, 3)
 }
@@ -212,7 +218,7 @@ func (*broken) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 func TestMQTT311HasNoProperties(t *testing.T) {
 	t.Parallel()
 	c, broker := connected(t)
-	c.options.Version = version311
+	c.conn.Version = mqtt.Version311
 	go func() {
 		_, _ = broker.Write([]byte{0x30, 10, 0, 1, 'a', 'p', 'a', 'y', 'l', 'o', 'a', 'd'})
 		_ = broker.Close()
@@ -224,7 +230,7 @@ func TestMQTT311HasNoProperties(t *testing.T) {
 
 // In steady state a read allocates nothing.
 func TestReadingAllocatesNothing(t *testing.T) {
-	for name, version := range map[string]int{"MQTT 5": version5, "3.1.1": version311} {
+	for name, version := range map[string]int{"MQTT 5": mqtt.Version5, "3.1.1": mqtt.Version311} {
 		var burst []byte
 		properties := &packets.Properties{User: []packets.User{{Key: "hops", Value: "1,2,3,4"}}}
 		for i := range 20 {
@@ -240,7 +246,7 @@ func TestReadingAllocatesNothing(t *testing.T) {
 		const reads = 1000
 		allocated := testing.AllocsPerRun(1, func() {
 			canned.left, messages = reads, 0
-			c := newConn(s, s, Options{Version: version}, "broker:1883")
+			c := over(s, version)
 			_ = c.Read("hops", func(m []Message) { messages += len(m) })
 		})
 		assert.Equal(t, 20*reads, messages, name)
@@ -276,7 +282,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 	canned.left = 1 + b.N/100
 	s := socket.New(canned, false)
-	c := newConn(s, s, Options{Version: version5}, "broker:1883")
+	c := over(s, mqtt.Version5)
 	b.ReportAllocs()
 	b.ResetTimer()
 	_ = c.Read("hops", func([]Message) {})

@@ -15,31 +15,6 @@ import (
 // maxEarly bounds the messages that are held until the broker answers a SUBSCRIBE.
 const maxEarly = 64 << 20
 
-func (c *Conn) handshake() error {
-	hello := connectPacket(&c.options)
-	a, err := hello.Hello(c.net, &c.in, c.fill)
-	var wrong *mqtt.Violation
-	switch {
-	case errors.As(err, &wrong) && c.in.Held > 0 && c.in.B[0]>>4 != packets.CONNACK:
-		return fmt.Errorf("MQTT broker %s: %w (is it a broker, and does it speak MQTT on this "+
-			"port, and not TLS or HTTP?)", c.address, err)
-	case err != nil:
-		return fmt.Errorf("MQTT broker %s: %w", c.address, err)
-	}
-	switch a.Code {
-	case packets.ConnackSuccess:
-	case packets.ConnackBadUsernameOrPassword, packets.ConnackNotAuthorized:
-		return fmt.Errorf("MQTT broker %s refused user %q: %w",
-			c.address, c.options.Username, refused(a.Code, &a.Properties))
-	default:
-		return fmt.Errorf("MQTT broker %s refused the connection: %w", c.address, refused(a.Code, &a.Properties))
-	}
-	c.present = a.Present
-	c.alive.KeepAlive = a.KeepAlive(hello.KeepAlive)
-	c.alive.Answer = c.alive.KeepAlive / 2
-	return nil
-}
-
 // Subscribe subscribes to topic filters, including wildcards and shared ones ($share/group/filter), at a QoS,
 // and waits for the broker's answer to each. Call it before Read, which hands on messages that come meanwhile.
 func (c *Conn) Subscribe(ctx context.Context, topics []string, qos byte) error {
@@ -48,12 +23,12 @@ func (c *Conn) Subscribe(ctx context.Context, topics []string, qos byte) error {
 			return fmt.Errorf("a topic to subscribe to has %d bytes; allowed: 1 to %d", len(t), mqtt.MaxField)
 		}
 	}
-	ctx, cancel := limit(ctx)
+	ctx, cancel := mqtt.Within(ctx, connectTimeout)
 	defer cancel()
 	return c.exchange(ctx, "SUBSCRIBE", func() error {
 		c.packetID = c.packetID%0xffff + 1
-		if err := c.write(mqtt.AppendSubscribe(nil, c.options.Version, c.packetID, topics, qos)); err != nil {
-			return fmt.Errorf("MQTT broker %s: %w", c.address, err)
+		if err := c.write(mqtt.AppendSubscribe(nil, c.conn.Version, c.packetID, topics, qos)); err != nil {
+			return fmt.Errorf("MQTT broker %s: %w", c.conn.Host, err)
 		}
 		return c.suback(topics, qos)
 	})
@@ -63,59 +38,59 @@ func (c *Conn) Subscribe(ctx context.Context, topics []string, qos byte) error {
 // and those of existing subscriptions or a resumed session. They stay in the buffer for Read.
 func (c *Conn) suback(topics []string, qos byte) error {
 	for at := 0; ; {
-		kind, body, size, err := c.in.At(at)
+		kind, body, size, err := c.conn.In.At(at)
 		switch {
 		case err != nil:
 			return c.violated(err)
 		case size == 0:
-			if c.in.Held > maxEarly {
+			if c.conn.In.Held > maxEarly {
 				return fmt.Errorf("MQTT broker %s sent more than %d MiB of messages before it answered SUBSCRIBE",
-					c.address, maxEarly>>20)
+					c.conn.Host, maxEarly>>20)
 			}
 			if err := c.fill(); err != nil {
-				return fmt.Errorf("MQTT broker %s did not answer SUBSCRIBE: %w", c.address, err)
+				return fmt.Errorf("MQTT broker %s did not answer SUBSCRIBE: %w", c.conn.Host, err)
 			}
 			continue
 		}
 		switch kind >> 4 {
 		case packets.SUBACK:
 			err := c.granted(kind, body, topics, qos)
-			c.in.Drop(at, size)
+			c.conn.In.Drop(at, size)
 			return err
 		case packets.PUBLISH, packets.PUBREL, packets.PINGRESP:
 			at += size
 		case packets.DISCONNECT:
 			return c.violated(c.disconnected(kind, body))
 		default:
-			return fmt.Errorf("MQTT broker %s answered SUBSCRIBE with %s", c.address, mqtt.Name(kind))
+			return fmt.Errorf("MQTT broker %s answered SUBSCRIBE with %s", c.conn.Host, mqtt.Name(kind))
 		}
 	}
 }
 
 // granted checks a SUBACK (3.9).
 func (c *Conn) granted(kind byte, body []byte, topics []string, qos byte) error {
-	a, err := mqtt.ReadAnswer(c.options.Version, kind, body)
+	a, err := mqtt.ReadAnswer(c.conn.Version, kind, body)
 	if err == nil && a.ID != c.packetID {
 		err = mqtt.ProtocolError("SUBACK has the packet id %d; SUBSCRIBE had %d", a.ID, c.packetID)
 	}
 	if err == nil {
-		err = a.CheckCodes(c.options.Version, len(topics))
+		err = a.CheckCodes(c.conn.Version, len(topics))
 	}
 	if err != nil {
 		return c.violated(err)
 	}
-	if c.options.Version == version311 {
+	if c.conn.Version == mqtt.Version311 {
 		a.Properties.Reason = "no reason given; is the user allowed to read this topic?"
 	}
 	for i, code := range a.Codes {
 		if code >= mqtt.Failed {
 			return fmt.Errorf("MQTT broker %s refused the subscription to %s: %w",
-				c.address, topics[i], refused(code, &a.Properties))
+				c.conn.Host, topics[i], &mqtt.Refusal{Code: code, Text: a.Properties.Text(code)})
 		}
 		if code < qos {
-			return fmt.Errorf("MQTT broker %s: %w", c.address, &refusal{fmt.Sprintf(
+			return fmt.Errorf("MQTT broker %s: %w", c.conn.Host, &mqtt.Refusal{Text: fmt.Sprintf(
 				"it grants QoS %d on %s, less than the %d that was asked for: use QoS %d",
-				code, topics[i], qos, code), true})
+				code, topics[i], qos, code)})
 		}
 	}
 	return nil
@@ -123,14 +98,14 @@ func (c *Conn) granted(kind byte, body []byte, topics []string, qos byte) error 
 
 // disconnected is the error for a DISCONNECT from the broker (MQTT 5, 3.14).
 func (c *Conn) disconnected(kind byte, body []byte) error {
-	a, err := mqtt.ReadAnswer(c.options.Version, kind, body)
+	a, err := mqtt.ReadAnswer(c.conn.Version, kind, body)
 	if err != nil {
 		return err
 	}
 	if a.Code == packets.DisconnectSessionTakenOver {
-		return fmt.Errorf("MQTT broker %s ended the connection: %w", c.address, ErrTakenOver)
+		return fmt.Errorf("MQTT broker %s ended the connection: %w", c.conn.Host, ErrTakenOver)
 	}
-	return fmt.Errorf("MQTT broker %s ended the connection: %w", c.address, refused(a.Code, &a.Properties))
+	return fmt.Errorf("MQTT broker %s ended the connection: %w", c.conn.Host, a.Refusal())
 }
 
 // violated ends the connection after a protocol violation of the broker, with the reason code of MQTT 5
@@ -140,19 +115,16 @@ func (c *Conn) violated(err error) error {
 	if !errors.As(err, &wrong) {
 		return err
 	}
-	if c.options.Version == version5 {
-		c.end(mqtt.AppendDisconnect(nil, version5, wrong.Code, nil))
+	if reproach := mqtt.AppendReproach(nil, c.conn.Version, err); reproach != nil {
+		c.end(reproach)
 	}
-	return fmt.Errorf("MQTT broker %s: %w", c.address, err)
+	return fmt.Errorf("MQTT broker %s: %w", c.conn.Host, err)
 }
 
 // fill reads more of the stream into the buffer.
 func (c *Conn) fill() error {
 	c.waits.Store(int64(time.Since(began)))
-	err := c.in.Fill(c.net)
-	if err == nil {
-		c.heard.Store(int64(time.Since(began)))
-	}
+	err := c.conn.Fill()
 	c.waits.Store(0)
 	return err
 }
@@ -160,31 +132,6 @@ func (c *Conn) fill() error {
 // ErrTakenOver means that another client has connected with the same client id. Only MQTT 5 reports it, and not
 // every broker (Mosquitto since 2.0.15); otherwise it looks like a lost connection.
 var ErrTakenOver = errors.New("session taken over: another client has connected with our client id")
-
-// ErrRefused is a permanent refusal by the broker: wrong credentials, a forbidden topic, an unsupported version
-// of MQTT.
-var ErrRefused = errors.New("refused by the MQTT broker")
-
-// refusal is the text of a reason code.
-type refusal struct {
-	words string
-	final bool
-}
-
-func (r *refusal) Error() string { return r.words }
-
-func (r *refusal) Is(target error) bool { return r.final && target == ErrRefused }
-
-// refused turns a reason code, and what the broker adds, into an error.
-func refused(code byte, properties *mqtt.Properties) error {
-	final := true
-	switch code { // temporary ones
-	case packets.ConnackServerUnavailable, packets.ConnackServerBusy, packets.DisconnectServerShuttingDown,
-		packets.ConnackQuotaExceeded, packets.ConnackConnectionRateExceeded:
-		final = false
-	}
-	return &refusal{properties.Text(code), final}
-}
 
 func connectPacket(o *Options) mqtt.Connect {
 	hello := mqtt.Connect{

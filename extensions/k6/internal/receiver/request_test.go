@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
 
@@ -175,7 +176,7 @@ func TestARefusedConnectionNamesTheReason(t *testing.T) {
 		s := newScript(c.connack)
 		_, err := Connect(t.Context(), Options{URL: "mqtt://broker", Username: "u", Version: c.version, Dial: s.dial})
 		require.EqualError(t, err, "MQTT broker broker:1883"+c.want)
-		assert.Equal(t, c.refused, errors.Is(err, ErrRefused), c.want)
+		assert.Equal(t, c.refused, errors.Is(err, mqtt.ErrRefused), c.want)
 	}
 }
 

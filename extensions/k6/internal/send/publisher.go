@@ -24,22 +24,18 @@ var errNotSent = errors.New("not sent")
 // publisher is an MQTT 5 connection that publishes occasionally, for runs with many of them. Each is one goroutine
 // and a few KB, so the limit of a process is its open files. Its methods may be called from any goroutine.
 type publisher struct {
-	net     net.Conn
-	in      mqtt.Buffer
+	conn    *mqtt.Conn
 	timeout time.Duration // for CONNACK, for a write, and for PUBACK
-	most    int           // QoS 1 messages that may be without PUBACK (MQTT 5, 3.2.2.3.3)
 
 	out sync.Mutex // held during a write, which lasts as long as the broker does not read
 
-	mu      sync.Mutex // of what follows; never held during a write
+	mu      sync.Mutex // guards what follows and conn.Alive; never held during a write
 	id      uint16
 	waiting []waiting
-	wrote   time.Time
-	heard   time.Time
-	alive   mqtt.Alive
 	ended   error // why the connection can no longer be used
 }
 
+// waiting is a message of QoS 1 without PUBACK.
 type waiting struct {
 	id    uint16
 	since time.Time
@@ -63,52 +59,22 @@ func connect(
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := mqtt.Within(ctx, timeout)
 	defer cancel()
-	stream, err := a.Dial(ctx, n.DialContext, n.TLS, 0)
+	dialer := mqtt.Dialer{Dial: n.DialContext, TLS: n.TLS, ReadSize: readSize, Most: mqtt.MaxField}
+	conn, err := dialer.Connect(ctx, a, hello)
 	if err != nil {
-		return nil, fmt.Errorf("MQTT broker %s can't be reached: %w", a.Host, err)
+		return nil, err
 	}
-	if hello.Username == "" && hello.Password == "" {
-		hello.Username, hello.Password = a.Username, a.Password
-	}
-	c := &publisher{
-		net: stream, in: mqtt.Buffer{B: make([]byte, readSize), Most: mqtt.MaxField}, timeout: timeout,
-	}
-	_ = stream.SetDeadline(time.Now().Add(timeout))
-	answer, err := hello.Hello(stream, &c.in, c.fill)
-	if err == nil && answer.Refused() {
-		err = fmt.Errorf("it refused the connection: %s", answer.Properties.Text(answer.Code))
-	}
-	if err != nil {
-		_ = stream.Close()
-		return nil, fmt.Errorf("MQTT broker %s: %w", a.Host, err)
-	}
-	_ = stream.SetDeadline(time.Time{})
-	c.most, c.wrote = answer.Properties.ReceiveMaximum, time.Now()
-	c.alive = mqtt.Alive{KeepAlive: answer.KeepAlive(hello.KeepAlive), Answer: timeout}
-	return c, nil
-}
-
-func (c *publisher) fill() error {
-	err := c.in.Fill(c.net)
-	if err == nil {
-		c.mu.Lock()
-		c.heard = time.Now()
-		c.mu.Unlock()
-	}
-	return err
+	conn.Alive.Answer = timeout
+	return &publisher{conn: conn, timeout: timeout}, nil
 }
 
 // write sends a packet, and returns when it left. c.out is held, so that packets do not mix.
 func (c *publisher) write(packet []byte) (left time.Time, err error) {
-	now := time.Now()
-	c.mu.Lock()
-	c.wrote = now
-	c.mu.Unlock()
-	_ = c.net.SetWriteDeadline(now.Add(c.timeout))
+	_ = c.conn.SetWriteDeadline(time.Now().Add(c.timeout))
 	left = time.Now()
-	_, err = c.net.Write(packet)
+	_, err = c.conn.Write(packet)
 	return left, err
 }
 
@@ -131,9 +97,9 @@ func (c *publisher) publish(message mqtt.Publish, done func(reason byte, err err
 		return left
 	}
 	if message.QoS > 0 {
-		if len(c.waiting) >= c.most {
+		if most := c.conn.Accepted.Properties.ReceiveMaximum; len(c.waiting) >= most { // MQTT 5, 3.2.2.3.3
 			c.mu.Unlock()
-			done(0, fmt.Errorf("%w: the broker takes no more than %d messages without PUBACK", errNotSent, c.most))
+			done(0, fmt.Errorf("%w: the broker takes no more than %d messages without PUBACK", errNotSent, most))
 			return left
 		}
 		message.ID = c.freeID()
@@ -181,13 +147,13 @@ func (c *publisher) find(id uint16) int {
 // close.
 func (c *publisher) read() error {
 	for {
-		kind, body, size, err := c.in.At(0)
+		kind, body, size, err := c.conn.In.At(0)
 		switch {
 		case err == nil && size == 0:
-			err = c.fill()
+			err = c.conn.Fill()
 		case err == nil:
 			err = c.answer(kind, body)
-			c.in.Drop(0, size)
+			c.conn.In.Drop(0, size)
 		}
 		if err != nil {
 			return c.end(err)
@@ -211,7 +177,7 @@ func (c *publisher) answer(kind byte, body []byte) error {
 		if err != nil {
 			return err
 		}
-		return fmt.Errorf("the broker ended the connection: %s", a.Properties.Text(a.Code))
+		return fmt.Errorf("the broker ended the connection: %w", a.Refusal())
 	default:
 		return fmt.Errorf("the broker sent %s, which was not due", mqtt.Name(kind))
 	}
@@ -245,7 +211,7 @@ func (c *publisher) tend(now time.Time) {
 	if c.ended != nil {
 		return
 	}
-	ping, silent, _ := c.alive.Look(now, c.wrote, c.heard)
+	ping, silent, _ := c.conn.Alive.Look(now, c.conn.Sent(), c.conn.Heard())
 	switch {
 	case len(c.waiting) > 0 && now.Sub(c.waiting[0].since) > c.timeout:
 		c.ended = fmt.Errorf("no PUBACK within %s", c.timeout)
@@ -260,7 +226,7 @@ func (c *publisher) tend(now time.Time) {
 }
 
 func (c *publisher) ping() {
-	_, err := c.send([]byte{packets.PINGREQ << 4, 0})
+	_, err := c.send(mqtt.AppendPing(nil))
 	if err != nil && !errors.Is(err, errNotSent) {
 		c.end(err)
 	}
@@ -275,7 +241,7 @@ func (c *publisher) close() {
 	}
 	c.mu.Unlock()
 	if open && c.out.TryLock() {
-		_, _ = c.write([]byte{packets.DISCONNECT << 4, 0})
+		_, _ = c.write(mqtt.AppendDisconnect(nil, mqtt.Version5, 0, nil))
 		c.out.Unlock()
 	}
 	c.end(net.ErrClosed)
@@ -291,7 +257,7 @@ func (c *publisher) end(err error) error {
 	left := c.waiting
 	c.waiting = nil
 	c.mu.Unlock()
-	_ = c.net.Close()
+	_ = c.conn.Close()
 	for _, w := range left {
 		w.done(0, err)
 	}

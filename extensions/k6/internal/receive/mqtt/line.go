@@ -66,7 +66,7 @@ func (l *line) connect(ctx context.Context) error {
 func (l *line) Retry(ctx context.Context, patience time.Duration) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := l.connect(ctx)
-		if errors.Is(err, receiver.ErrRefused) {
+		if errors.Is(err, imqtt.ErrRefused) {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err
