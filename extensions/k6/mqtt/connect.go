@@ -3,7 +3,6 @@ package mqtt
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -156,27 +155,20 @@ func (c *client) openLink(ctx context.Context, s *server, hello mqtt.Connect) (*
 	l := &link{
 		ctx: ctx, client: c, limit: c.connect.requestTimeout, logger: state.Logger, over: make(chan struct{}),
 	}
-	if hello.Username == "" && hello.Password == "" {
-		hello.Username, hello.Password = s.Username, s.Password
-		if err := checkIdentity(&hello); err != nil {
-			return nil, fmt.Errorf("%s: %w", s.label, err)
-		}
+	hello.Identify(s.Address)
+	if err := checkIdentity(&hello); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.label, err)
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	conn, err := s.open(limited, state.Dialer, state.TLSConfig)
+	dial := func(ctx context.Context, _, address string) (net.Conn, error) {
+		return dial(ctx, state.Dialer, address)
+	}
+	conn, err := dialer(dial, state.TLSConfig).Connect(limited, s.Address, hello)
 	if err != nil {
-		return nil, connectError(s, err, timeout)
+		return nil, connectError(s, err, hello.Version, timeout)
 	}
-	stop := context.AfterFunc(limited, func() { _ = conn.Close() }) // the wait for CONNACK has no context
-	l.wire, err = connectWire(conn, &hello, c.session)
-	if !stop() {
-		err = limited.Err()
-	}
-	if err != nil {
-		_ = conn.Close()
-		return nil, connectError(s, err, timeout)
-	}
+	l.wire = newWire(conn, c.session, hello.Clean)
 	return l, nil
 }
 
@@ -207,15 +199,7 @@ func parseServer(address string) (*server, error) {
 // shown are the parts of an address that may be shown: no credentials, and no query, which may be a signature.
 var shown = regexp.MustCompile(`^(\w+://)?(?:[^/?#]*@)?([^?#]*)`)
 
-// open makes the network connection through the VU's dialer, with k6's TLS options. The context bounds it, handshakes
-// included.
-func (s *server) open(ctx context.Context, dialer lib.DialContexter, config *tls.Config) (net.Conn, error) {
-	return s.Dial(ctx, func(ctx context.Context, _, address string) (net.Conn, error) {
-		return dial(ctx, dialer, address)
-	}, config, 0)
-}
-
-// dial opens a TCP connection with TCP_NODELAY. It removes k6's byte counting: data_sent and data_received count
+// dial opens a TCP connection through the VU's dialer, with TCP_NODELAY. It removes k6's byte counting: data_sent and data_received count
 // payload bytes with each call, and counting the connection's bytes too would count everything twice.
 func dial(ctx context.Context, dialer lib.DialContexter, address string) (net.Conn, error) {
 	conn, err := network.Network{Dialer: dialer}.DialContext(ctx, "tcp", address)

@@ -10,16 +10,47 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/eclipse/paho.golang/packets"
 	"github.com/grafana/sobek"
 	"go.k6.io/k6/v2/js/common"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 )
 
+const setUser = "set username and password in new Client({…}), or check the broker's access rules"
+
+// changes is what a script author can do about the reason code of a CONNACK (MQTT 5, 3.2.2.2).
+var changes = map[byte]string{
+	packets.ConnackBadUsernameOrPassword:      setUser,
+	packets.ConnackNotAuthorized:              setUser,
+	packets.ConnackInvalidClientID:            "set another client_id in new Client({…})",
+	packets.ConnackUnsupportedProtocolVersion: "set another protocol_version in new Client({…}), 4 or 5",
+	packets.ConnackServerUnavailable:          "it takes no clients now",
+	packets.ConnackServerBusy:                 "it takes no clients now",
+}
+
+// refusedError is the error of a CONNACK that refuses a client of this version, with advice.
+func refusedError(s *server, r *mqtt.Refusal, version int) error {
+	change := changes[r.Code]
+	switch {
+	case r.Old && version == mqtt5:
+		return fmt.Errorf("%s: the broker refused: it speaks MQTT 3.1.1 only: leave protocol_version out", s.label)
+	case change == "":
+		return fmt.Errorf("%s: the broker refused: %w", s.label, r)
+	}
+	return fmt.Errorf("%s: the broker refused: %w: %s", s.label, r, change)
+}
+
 // connectError is the error of a failed connection, with advice.
-func connectError(s *server, err error, timeout time.Duration) error {
-	var refused *refusal
+func connectError(s *server, err error, version int, timeout time.Duration) error {
+	var failed *mqtt.ConnectError
+	if errors.As(err, &failed) {
+		err = protocolError(failed.Err) // scripts know a server by its label
+	}
+	var refused *mqtt.Refusal
 	var timedOut net.Error
 	if errors.As(err, &refused) {
-		return fmt.Errorf("%s: %w", s.label, err)
+		return refusedError(s, refused, version)
 	}
 	advice := ""
 	switch {

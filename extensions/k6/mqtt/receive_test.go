@@ -3,6 +3,7 @@ package mqtt
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"net"
 	"slices"
@@ -32,8 +33,11 @@ func accepted(t *testing.T) (*wire, *collector, *peer) {
 	broker := &peer{theirs, bufio.NewReader(theirs)}
 	go broker.accept(0)
 	on := &collector{ended: make(chan error, 1)}
-	w, err := connectWire(ours, &mqtt.Connect{Version: mqtt311, Clean: true}, newSession())
+	dial := func(context.Context, string, string) (net.Conn, error) { return ours, nil }
+	hello := mqtt.Connect{Version: mqtt311, Clean: true}
+	conn, err := dialer(dial, nil).Connect(t.Context(), mqtt.Address{Host: "broker"}, hello)
 	require.NoError(t, err)
+	w := newWire(conn, newSession(), true)
 	w.start(on)
 	return w, on, broker
 }
@@ -63,7 +67,7 @@ func TestMessagesHaveTheTimeOfTheReadThatCompletedThem(t *testing.T) {
 		}
 		assert.Len(t, on.messages[2].payload, 3*writeSize)
 		assert.Empty(t, on.messages[3].payload)
-		assert.Len(t, w.in.B, readSize, "the buffer of a large message is released")
+		assert.Len(t, w.In.B, readSize, "the buffer of a large message is released")
 	})
 }
 

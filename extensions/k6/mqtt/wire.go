@@ -1,9 +1,9 @@
 package mqtt
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"sync"
 	"time"
@@ -41,73 +41,32 @@ type incoming struct {
 // never waits for others, so the time is right. Another one writes calls in the order they were made, and the
 // replies of the reader.
 type wire struct {
-	net.Conn
-	version  int
-	on       listener
-	accepted mqtt.Answer
+	*mqtt.Conn
+	on listener
 
-	in mqtt.Buffer
-
-	*session             // its lock guards all fields below
+	*session             // its lock guards all fields below, and Alive
 	changed    sync.Cond // there is something to write, or the connection is over
 	queue      []*call   // not written
 	replies    []byte    // acknowledgements and pings, not written
 	bye        []byte    // the last packet
 	failure    error     // of a write or a ping
 	stray      string    // an answer to no call
-	sent       time.Time
-	heard      time.Time
-	alive      mqtt.Alive
 	done       chan struct{}
 	writerDone chan struct{}
 }
 
-// refusal is a CONNACK that refuses the connection.
-type refusal struct{ reason, change string }
-
-func (r *refusal) Error() string {
-	if r.change == "" {
-		return "the broker refused: " + r.reason
-	}
-	return fmt.Sprintf("the broker refused: %s: %s", r.reason, r.change)
+// dialer opens connections with these functions of the VU.
+func dialer(dial mqtt.DialFunc, config *tls.Config) *mqtt.Dialer {
+	return &mqtt.Dialer{Dial: dial, TLS: config, ReadSize: readSize, Most: mqtt.MaxRemaining}
 }
 
-const setUser = "set username and password in new Client({…}), or check the broker's access rules"
-
-// changes is what a script author can do about the reason code of a CONNACK (MQTT 5, 3.2.2.2).
-var changes = map[byte]string{
-	packets.ConnackBadUsernameOrPassword:      setUser,
-	packets.ConnackNotAuthorized:              setUser,
-	packets.ConnackInvalidClientID:            "set another client_id in new Client({…})",
-	packets.ConnackUnsupportedProtocolVersion: "set another protocol_version in new Client({…}), 4 or 5",
-	packets.ConnackServerUnavailable:          "it takes no clients now",
-	packets.ConnackServerBusy:                 "it takes no clients now",
-}
-
-// connectWire sends CONNECT and blocks until the broker's CONNACK; closing the connection ends the wait. Call start or
-// Close next.
-func connectWire(conn net.Conn, hello *mqtt.Connect, s *session) (*wire, error) {
-	w := &wire{
-		Conn: conn, version: hello.Version, session: s,
-		in:   mqtt.Buffer{B: make([]byte, readSize), Most: mqtt.MaxRemaining},
-		done: make(chan struct{}), writerDone: make(chan struct{}),
-	}
+// newWire goes on with a session on a connection. clean is CONNECT's. Call start or Close next.
+func newWire(conn *mqtt.Conn, s *session, clean bool) *wire {
+	w := &wire{Conn: conn, session: s, done: make(chan struct{}), writerDone: make(chan struct{})}
 	w.changed.L = &s.mu
-	var err error
-	if w.accepted, err = hello.Hello(conn, &w.in, w.fill); err != nil {
-		return nil, protocolError(err)
-	}
-	switch a := &w.accepted; {
-	case a.Old && w.version == mqtt5:
-		return nil, &refusal{"it speaks MQTT 3.1.1 only", "leave protocol_version out"}
-	case a.Refused():
-		return nil, &refusal{a.Properties.Text(a.Code), changes[a.Code]}
-	}
-	w.replies = s.begin(w.version, hello.Clean, w.accepted.Present)
-	w.sent, w.heard = time.Now(), time.Now()
-	w.alive.KeepAlive = w.accepted.KeepAlive(hello.KeepAlive)
-	w.alive.Answer = min(w.alive.KeepAlive, longestPing)
-	return w, nil
+	w.replies = s.begin(w.Version, clean, w.Accepted.Present)
+	w.Alive.Answer = min(w.Alive.KeepAlive, longestPing)
+	return w
 }
 
 // start lets the wire read and write. A message that came with CONNACK arrives now.
@@ -115,7 +74,7 @@ func (w *wire) start(on listener) {
 	w.on = on
 	go w.write()
 	go w.read()
-	if w.alive.KeepAlive > 0 {
+	if w.Alive.KeepAlive > 0 {
 		go w.ping()
 	}
 }
@@ -130,13 +89,11 @@ func protocolError(err error) error {
 	return err
 }
 
-func (w *wire) fill() error { return w.in.Fill(w.Conn) }
-
 // read processes packets until the connection ends.
 func (w *wire) read() {
 	err := w.packets()
 	wrong, violated := err.(*mqtt.Violation)
-	if violated && w.version == mqtt5 { // MQTT 5, 4.13.1; 4.8 of 3.1.1 has the connection closed
+	if violated && w.Version == mqtt5 { // MQTT 5, 4.13.1; 4.8 of 3.1.1 has the connection closed
 		w.sendDisconnect(wrong.Code)
 	}
 	err = protocolError(err)
@@ -158,7 +115,7 @@ func (w *wire) packets() error {
 	for received := time.Now(); ; received = time.Now() {
 		used := 0
 		for {
-			kind, body, size, err := w.in.At(used)
+			kind, body, size, err := w.In.At(used)
 			if err != nil {
 				return err
 			}
@@ -170,16 +127,13 @@ func (w *wire) packets() error {
 				return err
 			}
 		}
-		w.in.Drop(0, used)
-		if w.in.Held == 0 && len(w.in.B) > writeSize {
-			w.in.B = make([]byte, readSize) // it had grown for a large message
+		w.In.Drop(0, used)
+		if w.In.Held == 0 && len(w.In.B) > writeSize {
+			w.In.B = make([]byte, readSize) // it had grown for a large message
 		}
-		if err := w.fill(); err != nil {
+		if err := w.Fill(); err != nil {
 			return err
 		}
-		w.mu.Lock()
-		w.heard = time.Now()
-		w.mu.Unlock()
 	}
 }
 
@@ -187,7 +141,7 @@ func (w *wire) packets() error {
 func (w *wire) take(kind byte, body []byte, received time.Time) error {
 	switch kind >> 4 {
 	case packets.PUBLISH:
-		p, err := mqtt.ReadPublish(w.version, kind, body)
+		p, err := mqtt.ReadPublish(w.Version, kind, body)
 		if err == nil {
 			w.message(&p, received)
 		}
@@ -195,16 +149,16 @@ func (w *wire) take(kind byte, body []byte, received time.Time) error {
 	case packets.PINGRESP:
 		return nil
 	case packets.PUBACK, packets.PUBREC, packets.PUBREL, packets.PUBCOMP, packets.SUBACK, packets.UNSUBACK:
-		a, err := mqtt.ReadAnswer(w.version, kind, body)
+		a, err := mqtt.ReadAnswer(w.Version, kind, body)
 		if err == nil {
 			err = w.answer(&a)
 		}
 		return err
 	case packets.DISCONNECT:
-		if w.version == mqtt5 { // in 3.1.1 only the client may send it
-			a, err := mqtt.ReadAnswer(w.version, kind, body)
+		if w.Version == mqtt5 { // in 3.1.1 only the client may send it
+			a, err := mqtt.ReadAnswer(w.Version, kind, body)
 			if err == nil {
-				err = fmt.Errorf("the broker ended the connection: %s", a.Properties.Text(a.Code))
+				err = fmt.Errorf("the broker ended the connection: %w", a.Refusal())
 			}
 			return err
 		}
@@ -250,7 +204,7 @@ func (w *wire) answer(a *mqtt.Answer) error {
 		}
 		return nil
 	}
-	reply, err := w.answered(c, a, w.version)
+	reply, err := w.answered(c, a, w.Version)
 	w.reply(append(w.replies, reply...)) // reply may be empty: there may still be room for another call
 	return err
 }

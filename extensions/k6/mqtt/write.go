@@ -6,15 +6,13 @@ import (
 	"math"
 	"time"
 
-	"github.com/eclipse/paho.golang/packets"
-
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 )
 
 // submit queues a call for writing. It refuses what the broker's CONNACK excludes.
 func (w *wire) submit(c *call) error {
-	if m, properties := c.message, &w.accepted.Properties; m != nil {
-		switch size := m.Size(w.version); {
+	if m, properties := c.message, &w.Accepted.Properties; m != nil {
+		switch size := m.Size(w.Version); {
 		case m.QoS > properties.MaxQoS:
 			return fmt.Errorf("the broker takes messages of QoS %d at most, this one has %d", properties.MaxQoS, m.QoS)
 		case m.Retain && properties.NoRetained:
@@ -51,7 +49,7 @@ func (w *wire) giveUp(c *call, limit time.Duration) error {
 // mustWait reports whether the broker takes no more calls of this kind now (MQTT 5, 4.9), or all packet ids are used.
 func (w *wire) mustWait(c *call) bool {
 	return c.due != 0 && len(w.waiting) == math.MaxUint16 ||
-		c.qos > 0 && c.message != nil && w.messages >= w.accepted.Properties.ReceiveMaximum
+		c.qos > 0 && c.message != nil && w.messages >= w.Accepted.Properties.ReceiveMaximum
 }
 
 // write is the writing goroutine.
@@ -65,7 +63,6 @@ func (w *wire) write() {
 			w.changed.Wait()
 		}
 		last := w.bye != nil || w.failure != nil
-		w.sent = time.Now()
 		w.mu.Unlock()
 		if len(b) > 0 {
 			if _, err := w.Write(b); err != nil {
@@ -99,7 +96,7 @@ func (w *wire) gather(b []byte) (_ []byte, written []*call) {
 			continue
 		}
 		w.add(c)
-		b = c.append(b, w.version)
+		b = c.append(b, w.Version)
 		if c.written = c.due != 0; !c.written { // QoS 0 is done when the socket has the bytes
 			written = append(written, c)
 		}
@@ -127,13 +124,13 @@ func (w *wire) ping() {
 		case <-time.After(again):
 		}
 		w.mu.Lock()
-		ping, silent, next := w.alive.Look(time.Now(), w.sent, w.heard)
+		ping, silent, next := w.Alive.Look(time.Now(), w.Sent(), w.Heard())
 		if ping {
-			w.reply(append(w.replies, packets.PINGREQ<<4, 0))
+			w.reply(mqtt.AppendPing(w.replies))
 		}
 		w.mu.Unlock()
 		if silent {
-			w.fail(fmt.Errorf("the broker is silent: no answer to a ping within %s", w.alive.Answer))
+			w.fail(fmt.Errorf("the broker is silent: no answer to a ping within %s", w.Alive.Answer))
 			return
 		}
 		again = next
@@ -146,7 +143,7 @@ func (w *wire) sendDisconnect(code byte) {
 	defer late.Stop()
 	w.mu.Lock()
 	if w.bye == nil {
-		w.bye = mqtt.AppendDisconnect(nil, w.version, code, nil)
+		w.bye = mqtt.AppendDisconnect(nil, w.Version, code, nil)
 	}
 	w.changed.Broadcast()
 	w.mu.Unlock()
