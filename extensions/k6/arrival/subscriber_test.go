@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/mqtt"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
@@ -120,13 +120,13 @@ func TestAClientWithTheSameIDInvalidatesTheRun(t *testing.T) {
 	work.Go(func() {
 		<-e.Started
 		for rival.Err() == nil { // reconnects, as clients do
-			conn, err := receiver.Connect(rival, receiver.Options{URL: e.options.MQTT.URL, ClientID: "arrival-" +
+			conn, err := mqtt.Connect(rival, mqtt.SubscriberOptions{URL: e.options.MQTT.URL, ClientID: "arrival-" +
 				e.Name + "-subscriber-1", Dial: s.state.Dialer.DialContext})
 			if err != nil {
 				continue
 			}
 			end := context.AfterFunc(rival, conn.Close)
-			_ = conn.Read("", func([]receiver.Message) {})
+			_ = conn.Read("", func([]mqtt.Message) {})
 			end()
 			conn.Close()
 		}

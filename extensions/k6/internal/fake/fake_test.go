@@ -13,14 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/mqtt"
 )
 
 // reader subscribes to topics of a pipeline and reports each message as "<topic> <id> <stamps>".
 type reader struct {
 	t        *testing.T
 	pipeline *Pipeline
-	conn     *receiver.Conn
+	conn     *mqtt.Subscriber
 	arrived  chan string
 	ended    chan error
 }
@@ -30,12 +30,12 @@ func startReader(t *testing.T, f *Pipeline, topics ...string) *reader {
 	require.NoError(t, f.Start())
 	t.Cleanup(func() { assert.NoError(t, f.Close()) })
 	var dialer net.Dialer
-	conn, err := receiver.Connect(t.Context(), receiver.Options{URL: f.MQTTURL(), ClientID: "test", Dial: dialer.DialContext})
+	conn, err := mqtt.Connect(t.Context(), mqtt.SubscriberOptions{URL: f.MQTTURL(), ClientID: "test", Dial: dialer.DialContext})
 	require.NoError(t, err)
 	require.NoError(t, conn.Subscribe(t.Context(), topics, 1))
 	r := &reader{t: t, pipeline: f, conn: conn, arrived: make(chan string, 1000), ended: make(chan error, 1)}
 	go func() {
-		r.ended <- conn.Read(hops.Property, func(messages []receiver.Message) {
+		r.ended <- conn.Read(hops.Property, func(messages []mqtt.Message) {
 			for _, m := range messages {
 				id, _, _ := strings.Cut(strings.TrimPrefix(string(m.Payload), `{"id":"`), `"`)
 				r.arrived <- strings.TrimSpace(string(m.Topic) + " " + id + " " + string(m.Hops))

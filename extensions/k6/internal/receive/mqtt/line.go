@@ -3,6 +3,7 @@ package mqtt
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -10,8 +11,11 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
 
 // topicsPerSubscribe bounds one SUBSCRIBE packet.
@@ -19,7 +23,7 @@ const topicsPerSubscribe = 1000
 
 // line is a subscribed connection with one reading goroutine, which reconnects it after a loss.
 type line struct {
-	options receiver.Options
+	options SubscriberOptions
 	topics  []string
 	qos     byte
 	whole   bool   // subscribed to all of its topics
@@ -28,7 +32,7 @@ type line struct {
 	within func(payload []byte, header body.Header) []byte // of a canary: where its ids stand; nil: in the payload
 
 	mu   sync.Mutex
-	conn *receiver.Conn // replaced under the lock; nil before the first
+	conn *Subscriber // replaced under the lock; nil before the first
 }
 
 // connect opens or reopens the connection, and subscribes unless the broker still has its session.
@@ -37,7 +41,7 @@ func (l *line) connect(ctx context.Context) error {
 	if conn != nil {
 		conn, err = conn.Reconnect(ctx)
 	} else {
-		conn, err = receiver.Connect(ctx, l.options)
+		conn, err = Connect(ctx, l.options)
 	}
 	if err != nil {
 		return network.Advise(err)
@@ -66,7 +70,7 @@ func (l *line) connect(ctx context.Context) error {
 func (l *line) Retry(ctx context.Context, patience time.Duration) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := l.connect(ctx)
-		if errors.Is(err, imqtt.ErrRefused) {
+		if errors.Is(err, mqtt.ErrRefused) {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err
@@ -83,4 +87,40 @@ func (l *line) Close() {
 	if l.conn != nil {
 		l.conn.Close()
 	}
+}
+
+// Canary connects the canary, and subscribes to its own topic. With a filter of the user's its messages have the target
+// of the first flow, since that arrives there.
+func (o *Options) Canary(ctx context.Context, parts *run.Parts, m receive.Means) (*receive.Path, error) {
+	target := "canary/" + parts.Name
+	topic := o.Prefix + target
+	if o.Filter != "" {
+		target, topic = parts.Profile.Flows[0].TargetOf(0), o.Filter
+	}
+	l := o.line(m.Network, parts.Name, "canary", []string{topic})
+	if err := l.connect(ctx); err != nil {
+		return nil, fmt.Errorf("%w (the canary's topic; canary: false leaves it out)", err)
+	}
+	if parts.Bodies.InHeader() {
+		l.within = parts.Bodies.Within
+	}
+	path := &receive.Path{Target: target, At: topic, Line: l}
+	if o.Filter != "" {
+		path.Ask = ", what others publish there: FILTER"
+	}
+	return path, nil
+}
+
+// Read implements receive.Line.
+func (l *line) Read(take func(payload []byte, at socket.Arrival)) error {
+	return l.conn.Read("", func(messages []Message) {
+		for _, m := range messages {
+			text := m.Payload
+			if l.within != nil {
+				text = l.within(text,
+					func(name string) string { return string(mqtt.FindUserProperty(m.Properties, name)) })
+			}
+			take(text, m.Arrival)
+		}
+	})
 }

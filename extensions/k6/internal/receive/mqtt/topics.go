@@ -5,10 +5,9 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-)
 
-// topicMost is the limit of a topic's bytes (MQTT 5, 4.7.3).
-const topicMost = 65_535
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
+)
 
 // checkTopics refuses what no broker takes as the name of a topic, or as a filter.
 func (o *Options) checkTopics() error {
@@ -36,8 +35,8 @@ func checkTopic(name, text string) error {
 		return fmt.Errorf("%s %q is not UTF-8", name, text)
 	case strings.ContainsFunc(text, unicode.IsControl):
 		return fmt.Errorf("%s %q has a line break or another control character, which no topic can have", name, text)
-	case len(text) > topicMost:
-		return fmt.Errorf("%s has %d bytes, and a topic may have %d", name, len(text), topicMost)
+	case len(text) > mqtt.MaxField:
+		return fmt.Errorf("%s has %d bytes, and a topic may have %d", name, len(text), mqtt.MaxField)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package receiver
+package mqtt
 
 import (
 	"context"
@@ -17,7 +17,7 @@ const maxEarly = 64 << 20
 
 // Subscribe subscribes to topic filters, including wildcards and shared ones ($share/group/filter), at a QoS,
 // and waits for the broker's answer to each. Call it before Read, which hands on messages that come meanwhile.
-func (c *Conn) Subscribe(ctx context.Context, topics []string, qos byte) error {
+func (c *Subscriber) Subscribe(ctx context.Context, topics []string, qos byte) error {
 	for _, t := range topics {
 		if t == "" || len(t) > mqtt.MaxField {
 			return fmt.Errorf("a topic to subscribe to has %d bytes; allowed: 1 to %d", len(t), mqtt.MaxField)
@@ -36,7 +36,7 @@ func (c *Conn) Subscribe(ctx context.Context, topics []string, qos byte) error {
 
 // suback reads until the broker answers a SUBSCRIBE. Messages may come first (MQTT 5, 3.8.4): retained ones,
 // and those of existing subscriptions or a resumed session. They stay in the buffer for Read.
-func (c *Conn) suback(topics []string, qos byte) error {
+func (c *Subscriber) suback(topics []string, qos byte) error {
 	for at := 0; ; {
 		kind, body, size, err := c.conn.In.At(at)
 		switch {
@@ -68,7 +68,7 @@ func (c *Conn) suback(topics []string, qos byte) error {
 }
 
 // granted checks a SUBACK (3.9).
-func (c *Conn) granted(kind byte, body []byte, topics []string, qos byte) error {
+func (c *Subscriber) granted(kind byte, body []byte, topics []string, qos byte) error {
 	a, err := mqtt.ReadAnswer(c.conn.Version, kind, body)
 	if err == nil && a.ID != c.packetID {
 		err = mqtt.ProtocolError("SUBACK has the packet id %d; SUBSCRIBE had %d", a.ID, c.packetID)
@@ -97,7 +97,7 @@ func (c *Conn) granted(kind byte, body []byte, topics []string, qos byte) error 
 }
 
 // disconnected is the error for a DISCONNECT from the broker (MQTT 5, 3.14).
-func (c *Conn) disconnected(kind byte, body []byte) error {
+func (c *Subscriber) disconnected(kind byte, body []byte) error {
 	a, err := mqtt.ReadAnswer(c.conn.Version, kind, body)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (c *Conn) disconnected(kind byte, body []byte) error {
 
 // violated ends the connection after a protocol violation of the broker, with the reason code of MQTT 5
 // (4.13.1).
-func (c *Conn) violated(err error) error {
+func (c *Subscriber) violated(err error) error {
 	var wrong *mqtt.Violation
 	if !errors.As(err, &wrong) {
 		return err
@@ -122,7 +122,7 @@ func (c *Conn) violated(err error) error {
 }
 
 // fill reads more of the stream into the buffer.
-func (c *Conn) fill() error {
+func (c *Subscriber) fill() error {
 	c.waits.Store(int64(time.Since(began)))
 	err := c.conn.Fill()
 	c.waits.Store(0)
@@ -133,7 +133,7 @@ func (c *Conn) fill() error {
 // every broker (Mosquitto since 2.0.15); otherwise it looks like a lost connection.
 var ErrTakenOver = errors.New("session taken over: another client has connected with our client id")
 
-func connectPacket(o *Options) mqtt.Connect {
+func connectPacket(o *SubscriberOptions) mqtt.Connect {
 	hello := mqtt.Connect{
 		Version: o.Version, ClientID: o.ClientID, Username: o.Username, Password: o.Password,
 		KeepAlive: uint16(keepAlive / time.Second), Clean: !o.Persistent,
@@ -161,7 +161,7 @@ const (
 const offlineExpiry = 3600
 
 // status is a retained message at QoS 0, which has no answer.
-func status(o *Options, says string) *mqtt.Publish {
+func status(o *SubscriberOptions, says string) *mqtt.Publish {
 	p := &mqtt.Publish{Topic: []byte(o.Status), Payload: []byte(says), Retain: true}
 	if says == offline {
 		p.Properties = binary.BigEndian.AppendUint32([]byte{packets.PropMessageExpiry}, offlineExpiry)
@@ -171,14 +171,14 @@ func status(o *Options, says string) *mqtt.Publish {
 
 // goodbye publishes that the connection is over and leaves nothing on the broker: an empty retained message
 // removes the retained one (3.3.1.3). The message of a will stays.
-func goodbye(o *Options) []byte {
+func goodbye(o *SubscriberOptions) []byte {
 	last := status(o, offline)
 	last.Retain = false
 	return status(o, "").Append(last.Append(nil, o.Version), o.Version)
 }
 
 // disconnectPacket is DISCONNECT (3.14), which in MQTT 5 ends a persistent session with the connection (3.14.2.2.2).
-func disconnectPacket(o *Options) []byte {
+func disconnectPacket(o *SubscriberOptions) []byte {
 	var properties []byte
 	if o.Persistent {
 		properties = []byte{packets.PropSessionExpiryInterval, 0, 0, 0, 0}

@@ -1,4 +1,4 @@
-package receiver
+package mqtt
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 )
 
 // connected returns a connection and the broker's end of it.
-func connected(t *testing.T) (*Conn, net.Conn) {
+func connected(t *testing.T) (*Subscriber, net.Conn) {
 	t.Helper()
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { _ = ours.Close(); _ = theirs.Close() })
@@ -29,8 +29,8 @@ func connected(t *testing.T) (*Conn, net.Conn) {
 }
 
 // over returns a connection over a socket, without CONNECT.
-func over(s *socket.Conn, version int) *Conn {
-	return newConn(mqtt.NewConn(s, "broker:1883", version, readSize, maxPacket), s, Options{Version: version})
+func over(s *socket.Conn, version int) *Subscriber {
+	return newSubscriber(mqtt.NewConn(s, "broker:1883", version, readSize, maxPacket), s, SubscriberOptions{Version: version})
 }
 
 func publishPacket(t testing.TB, id uint16, qos byte, p *packets.Properties, payload string) []byte {
@@ -57,7 +57,7 @@ func seenOf(m Message) seen {
 }
 
 // collect reads until the connection ends and returns the messages.
-func collect(c *Conn) (all []seen, err error) {
+func collect(c *Subscriber) (all []seen, err error) {
 	err = c.Read("hops", func(messages []Message) {
 		for _, m := range messages {
 			all = append(all, seenOf(m))

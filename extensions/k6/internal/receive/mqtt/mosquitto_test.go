@@ -1,4 +1,4 @@
-package receiver
+package mqtt
 
 import (
 	"crypto/tls"
@@ -34,7 +34,7 @@ func TestEveryVersionTransportAndQoS(t *testing.T) {
 				name := fmt.Sprintf("MQTT %d %s QoS %d", version, scheme, qos)
 				t.Run(name, func(t *testing.T) {
 					topic := strings.ReplaceAll(name, " ", "/")
-					c := subscribed(t, Options{URL: m.url(scheme), TLS: m.tls, ClientID: "me", Version: version},
+					c := subscribed(t, SubscriberOptions{URL: m.url(scheme), TLS: m.tls, ClientID: "me", Version: version},
 						qos, topic)
 					result := reading(c, func(got []seen) {
 						if len(got) == n {
@@ -74,7 +74,7 @@ func TestAWildcardAndALargeMessage(t *testing.T) {
 		if strings.HasPrefix(scheme, "ws") { // Mosquitto 2.0 sends large messages over WebSocket slowly
 			large = large[:10<<10]
 		}
-		c := subscribed(t, Options{URL: m.url(scheme), TLS: m.tls}, 1, "messages/+/1", "more/#")
+		c := subscribed(t, SubscriberOptions{URL: m.url(scheme), TLS: m.tls}, 1, "messages/+/1", "more/#")
 		result := reading(c, func(got []seen) {
 			if len(got) == 3 {
 				go c.Close()
@@ -100,9 +100,9 @@ func TestASharedSubscriptionDividesMessages(t *testing.T) {
 		var left sync.WaitGroup
 		left.Add(n)
 		var results []func() ([]seen, error)
-		var conns []*Conn
+		var conns []*Subscriber
 		for range 2 {
-			c := subscribed(t, Options{URL: m.url("mqtt"), Version: version}, 1, "$share/group/"+topic)
+			c := subscribed(t, SubscriberOptions{URL: m.url("mqtt"), Version: version}, 1, "$share/group/"+topic)
 			handed := 0
 			results = append(results, reading(c, func(got []seen) {
 				left.Add(handed - len(got))
@@ -149,7 +149,7 @@ func TestAForbiddenSubscriptionIsAnError(t *testing.T) {
 		mqtt.Version5:   "Not authorized",
 		mqtt.Version311: "Unspecified error (no reason given; is the user allowed to read this topic?)",
 	} {
-		c, err := Connect(t.Context(), Options{URL: m.url("mqtt"), Version: version})
+		c, err := Connect(t.Context(), SubscriberOptions{URL: m.url("mqtt"), Version: version})
 		require.NoError(t, err)
 		require.NoError(t, c.Subscribe(t.Context(), []string{"allowed"}, 1))
 		err = c.Subscribe(t.Context(), []string{"allowed", "forbidden"}, 1)
@@ -164,7 +164,7 @@ func TestAWrongPasswordIsAnError(t *testing.T) {
 	t.Parallel()
 	m := startMosquitto(t, "allow_anonymous false")
 	for _, version := range versions {
-		_, err := Connect(t.Context(), Options{URL: "mqtt://me:wrong@" + m.addresses["mqtt"], Version: version})
+		_, err := Connect(t.Context(), SubscriberOptions{URL: "mqtt://me:wrong@" + m.addresses["mqtt"], Version: version})
 		assert.EqualError(t, err, fmt.Sprintf(`MQTT broker %s refused user "me": Not authorized`, m.addresses["mqtt"]))
 		assert.ErrorIs(t, err, mqtt.ErrRefused)
 	}
@@ -182,7 +182,7 @@ func TestAPersistentSessionLosesNothingWhenItsConnectionIsLost(t *testing.T) {
 				name := fmt.Sprintf("MQTT %d %s QoS %d", version, scheme, qos)
 				t.Run(name, func(t *testing.T) {
 					topic := strings.ReplaceAll(name, " ", "/")
-					c := subscribed(t, Options{
+					c := subscribed(t, SubscriberOptions{
 						URL: m.url(scheme), TLS: m.tls, ClientID: topic, Version: version, Persistent: true,
 					}, qos, topic)
 					assert.False(t, c.SessionPresent())
@@ -232,7 +232,7 @@ func TestAPersistentSessionEnds(t *testing.T) {
 	t.Parallel()
 	m := startMosquitto(t)
 	for _, version := range versions {
-		o := Options{URL: m.url("mqtt"), ClientID: fmt.Sprint("me", version), Version: version, Persistent: true}
+		o := SubscriberOptions{URL: m.url("mqtt"), ClientID: fmt.Sprint("me", version), Version: version, Persistent: true}
 		present := func() bool {
 			c, err := Connect(t.Context(), o)
 			require.NoError(t, err)
@@ -265,7 +265,7 @@ func TestASecondClientWithOurIDEndsTheConnection(t *testing.T) {
 		version  int
 		reported bool
 	}{{real, mqtt.Version311, false}, {real, mqtt.Version5, false}, {embedded, mqtt.Version311, false}, {embedded, mqtt.Version5, true}} {
-		o := Options{URL: c.url, ClientID: "me", Version: c.version}
+		o := SubscriberOptions{URL: c.url, ClientID: "me", Version: c.version}
 		result := reading(subscribed(t, o, 1, "a"), func([]seen) {})
 		second := subscribed(t, o, 1, "a")
 		_, err := result()
@@ -282,15 +282,15 @@ func TestASecondClientWithOurIDEndsTheConnection(t *testing.T) {
 func TestErrorsOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	m := startMosquitto(t)
-	_, err := Connect(t.Context(), Options{URL: m.url("mqtts"), TLS: &tls.Config{MinVersion: tls.VersionTLS12}})
+	_, err := Connect(t.Context(), SubscriberOptions{URL: m.url("mqtts"), TLS: &tls.Config{MinVersion: tls.VersionTLS12}})
 	assert.ErrorContains(t, err,
 		m.addresses["mqtts"]+" can't be reached: TLS handshake: tls: failed to verify certificate")
-	_, err = Connect(t.Context(), Options{URL: m.url("wss")})
+	_, err = Connect(t.Context(), SubscriberOptions{URL: m.url("wss")})
 	assert.ErrorContains(t, err, m.addresses["wss"]+" can't be reached: tls: failed to verify certificate")
 
 	web := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
-	_, err = Connect(t.Context(), Options{URL: "ws" + strings.TrimPrefix(web.URL, "http")})
+	_, err = Connect(t.Context(), SubscriberOptions{URL: "ws" + strings.TrimPrefix(web.URL, "http")})
 	assert.EqualError(t, err, "MQTT broker "+web.Listener.Addr().String()+
 		" can't be reached: websocket: bad handshake (HTTP 404 Not Found)")
 }
@@ -302,9 +302,9 @@ func TestStatusIsOnlineOrOffline(t *testing.T) {
 		t.Run(fmt.Sprint("MQTT ", version), func(t *testing.T) {
 			t.Parallel()
 			name := fmt.Sprint("me", version)
-			o := Options{URL: m.url("mqtt"), ClientID: name, Version: version, Status: "status/" + name}
+			o := SubscriberOptions{URL: m.url("mqtt"), ClientID: name, Version: version, Status: "status/" + name}
 			statuses := make(chan string, 10)
-			watcher := subscribed(t, Options{URL: m.url("mqtt"), ClientID: "watcher of " + name}, 1, o.Status)
+			watcher := subscribed(t, SubscriberOptions{URL: m.url("mqtt"), ClientID: "watcher of " + name}, 1, o.Status)
 			reported := 0
 			reading(watcher, func(got []seen) {
 				for ; reported < len(got); reported++ {
@@ -317,7 +317,7 @@ func TestStatusIsOnlineOrOffline(t *testing.T) {
 			lost.end(nil) // without DISCONNECT, so the broker publishes the will
 			assert.Equal(t, "offline", <-statuses)
 			// It is retained: later subscribers get it too.
-			late := subscribed(t, Options{URL: m.url("mqtt"), ClientID: "late for " + name}, 1, o.Status)
+			late := subscribed(t, SubscriberOptions{URL: m.url("mqtt"), ClientID: "late for " + name}, 1, o.Status)
 			got, _ := reading(late, func([]seen) { go late.Close() })()
 			assert.Equal(t, []string{"offline"}, payloads(got))
 
@@ -329,7 +329,7 @@ func TestStatusIsOnlineOrOffline(t *testing.T) {
 			assert.Empty(t, <-statuses)
 
 			// Regression: each run left a retained "offline", and later watchers got them all.
-			later := subscribed(t, Options{URL: m.url("mqtt"), ClientID: "later for " + name}, 1, o.Status)
+			later := subscribed(t, SubscriberOptions{URL: m.url("mqtt"), ClientID: "later for " + name}, 1, o.Status)
 			second := subscribed(t, o, 1, "messages")
 			defer second.Close()
 			got, _ = reading(later, func([]seen) { go later.Close() })()

@@ -1,4 +1,4 @@
-package receiver
+package mqtt
 
 import (
 	"context"
@@ -19,7 +19,7 @@ func TestAnUnreadMessageArrivesWhenTheKernelHasIt(t *testing.T) {
 	publish := publisher(t, m)
 	for _, scheme := range schemes {
 		var tcp *net.TCPConn
-		c := subscribed(t, Options{
+		c := subscribed(t, SubscriberOptions{
 			URL: m.url(scheme), TLS: m.tls,
 			Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 				conn, err := (&net.Dialer{}).DialContext(ctx, network, address)

@@ -1,4 +1,4 @@
-package receiver
+package mqtt
 
 import (
 	"bufio"
@@ -77,14 +77,14 @@ var (
 func TestConnectSendsTheOptions(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		options    Options
+		options    SubscriberOptions
 		answer     []byte
 		want       packets.Connect // of MQTT 5, as paho reads it
 		raw        []byte          // of 3.1.1
 		disconnect []byte
 	}{
 		"MQTT 5": {
-			options: Options{ClientID: "me", Username: "u", Password: "p"},
+			options: SubscriberOptions{ClientID: "me", Username: "u", Password: "p"},
 			answer:  accepted5,
 			want: packets.Connect{
 				ClientID: "me", UsernameFlag: true, Username: "u", PasswordFlag: true, Password: []byte("p"),
@@ -93,20 +93,20 @@ func TestConnectSendsTheOptions(t *testing.T) {
 			disconnect: []byte{0xe0, 0},
 		},
 		"MQTT 5, persistent": {
-			options:    Options{ClientID: "me", Persistent: true},
+			options:    SubscriberOptions{ClientID: "me", Persistent: true},
 			answer:     accepted5,
 			want:       packets.Connect{ClientID: "me"},
 			disconnect: []byte{0xe0, 7, 0, 5, 0x11, 0, 0, 0, 0},
 		},
 		"3.1.1": {
-			options: Options{ClientID: "me", Username: "u", Password: "p", Version: 4},
+			options: SubscriberOptions{ClientID: "me", Username: "u", Password: "p", Version: 4},
 			answer:  accepted311,
 			raw: []byte{0x10, 20, 0, 4, 'M', 'Q', 'T', 'T', 4, 0xc2, 0, 30, 0, 2, 'm', 'e', 0, 1, 'u', 0,
 				1, 'p'},
 			disconnect: []byte{0xe0, 0},
 		},
 		"3.1.1, persistent": {
-			options:    Options{ClientID: "me", Version: 4, Persistent: true},
+			options:    SubscriberOptions{ClientID: "me", Version: 4, Persistent: true},
 			answer:     accepted311,
 			raw:        []byte{0x10, 14, 0, 4, 'M', 'Q', 'T', 'T', 4, 0, 0, 30, 0, 2, 'm', 'e'},
 			disconnect: []byte{0xe0, 0},
@@ -174,7 +174,7 @@ func TestARefusedConnectionNamesTheReason(t *testing.T) {
 		{5, []byte{0x20, 1, 0}, `: Malformed Packet: CONNACK has the bytes 00`, false},
 	} {
 		s := newScript(c.connack)
-		_, err := Connect(t.Context(), Options{URL: "mqtt://broker", Username: "u", Version: c.version, Dial: s.dial})
+		_, err := Connect(t.Context(), SubscriberOptions{URL: "mqtt://broker", Username: "u", Version: c.version, Dial: s.dial})
 		require.EqualError(t, err, "MQTT broker broker:1883"+c.want)
 		assert.Equal(t, c.refused, errors.Is(err, mqtt.ErrRefused), c.want)
 	}
@@ -198,7 +198,7 @@ func TestARefusedSubscriptionNamesTheReason(t *testing.T) {
 		{5, []byte{0xb0, 0}, " answered SUBSCRIBE with UNSUBACK"},
 	} {
 		s := newScript(map[int][]byte{4: accepted311, 5: accepted5}[c.version], c.suback)
-		conn, err := Connect(t.Context(), Options{URL: "mqtt://broker", Version: c.version, Dial: s.dial})
+		conn, err := Connect(t.Context(), SubscriberOptions{URL: "mqtt://broker", Version: c.version, Dial: s.dial})
 		require.NoError(t, err)
 		require.EqualError(t, conn.Subscribe(t.Context(), []string{"a", "b"}, 1), "MQTT broker broker:1883"+c.want)
 		conn.Close()
@@ -207,7 +207,7 @@ func TestARefusedSubscriptionNamesTheReason(t *testing.T) {
 
 func TestInvalidOptionsAreRefusedBeforeSending(t *testing.T) {
 	t.Parallel()
-	for want, o := range map[string]Options{
+	for want, o := range map[string]SubscriberOptions{
 		"a password for the MQTT broker needs a user name":                  {Password: "p"},
 		"the client id for the MQTT broker has 65536 bytes; allowed: 65535": {ClientID: string(make([]byte, 65536))},
 	} {
@@ -228,7 +228,7 @@ func TestMessagesBeforeReadAreDelivered(t *testing.T) {
 		suback := append(publishPacket(t, 2, 2, nil, "before SUBACK"), 0x90, 4, 0, 1, 0, 2)
 		suback = append(suback, publishPacket(t, 0, 0, nil, "after SUBACK")...)
 		s := newScript(resumed, suback)
-		c, err := Connect(t.Context(), Options{URL: "mqtt://broker", ClientID: "me", Persistent: true, Dial: s.dial})
+		c, err := Connect(t.Context(), SubscriberOptions{URL: "mqtt://broker", ClientID: "me", Persistent: true, Dial: s.dial})
 		require.NoError(t, err)
 		assert.True(t, c.SessionPresent())
 		require.NoError(t, c.Subscribe(t.Context(), []string{"messages/#"}, 2))
@@ -259,13 +259,13 @@ func TestRequestsWithoutAnAnswerTimeOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		s := newScript(nil, nil)
-		_, err := Connect(t.Context(), Options{URL: "mqtt://broker", Dial: s.dial})
+		_, err := Connect(t.Context(), SubscriberOptions{URL: "mqtt://broker", Dial: s.dial})
 		require.EqualError(t, err, "MQTT broker broker:1883: CONNECT: no answer within 10s")
 		assert.Equal(t, connectTimeout, time.Since(began))
 		<-s.got
 
 		s = newScript(accepted5, nil)
-		c, err := Connect(t.Context(), Options{URL: "mqtt://broker", Dial: s.dial})
+		c, err := Connect(t.Context(), SubscriberOptions{URL: "mqtt://broker", Dial: s.dial})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(fmt.Errorf("the run was stopped"))
@@ -282,7 +282,7 @@ func TestPingsDetectASilentBroker(t *testing.T) {
 		// The broker sets a keep-alive of 10 s [MQTT-3.2.2-21] and answers only three pings.
 		pong := []byte{packets.PINGRESP << 4, 0}
 		s := newScript([]byte{0x20, 6, 0, 0, 3, 0x13, 0, 10}, pong, pong, pong)
-		c, err := Connect(t.Context(), Options{URL: "mqtt://broker", Dial: s.dial})
+		c, err := Connect(t.Context(), SubscriberOptions{URL: "mqtt://broker", Dial: s.dial})
 		require.NoError(t, err)
 		began := time.Now()
 		_, err = collect(c)
@@ -310,7 +310,7 @@ func TestABrokerThatReadsNothingIsSilent(t *testing.T) {
 				_, _ = theirs.Write(append(keepAlive, sends...))
 			}()
 			dial := func(context.Context, string, string) (net.Conn, error) { return ours, nil }
-			c, err := Connect(t.Context(), Options{URL: "mqtt://broker", Dial: dial})
+			c, err := Connect(t.Context(), SubscriberOptions{URL: "mqtt://broker", Dial: dial})
 			require.NoError(t, err)
 			_, err = collect(c)
 			require.ErrorContains(t, err, "is silent: no answer to a ping within 500ms")
@@ -337,7 +337,7 @@ func TestASlowHandlerIsNotASilentBroker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(append(accepted5, publishPacket(t, 0, 0, nil, "x")...))
-		c, err := Connect(t.Context(), Options{URL: "mqtt://broker", Dial: s.dial})
+		c, err := Connect(t.Context(), SubscriberOptions{URL: "mqtt://broker", Dial: s.dial})
 		require.NoError(t, err)
 		err = c.Read("", func([]Message) {
 			time.Sleep(10 * keepAlive)

@@ -14,7 +14,6 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 )
 
@@ -70,7 +69,7 @@ func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 	// Two clients with one id disconnect each other for ever. Mosquitto 2.0 does not report the cause, and MQTT 3.1.1
 	// cannot.
 	s.Held = receive.Hold(ctx, parts, m.Patience, sessions, taker, receive.Endings{
-		Final:    func(err error) bool { return errors.Is(err, receiver.ErrTakenOver) },
+		Final:    func(err error) bool { return errors.Is(err, ErrTakenOver) },
 		Question: "is another client using its id?",
 	})
 	if err != nil {
@@ -82,11 +81,11 @@ func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 
 // Listen implements receive.Session.
 func (l *line) Listen(taker *receive.Taker) error {
-	var m receiver.Message
+	var m Message
 	// The header fields of a message are its user properties. There is one closure for all messages, since each costs
 	// memory.
 	header := func(name string) string { return string(mqtt.FindUserProperty(m.Properties, name)) }
-	return l.conn.Read(hops.Property, func(messages []receiver.Message) {
+	return l.conn.Read(hops.Property, func(messages []Message) {
 		for _, m = range messages {
 			l.topic = m.Topic
 			taker.TakeAs(taker.Within(m.Payload, header), m.Payload, m.Hops, m.Arrival)

@@ -1,4 +1,4 @@
-package receiver
+package mqtt
 
 import (
 	"time"
@@ -42,7 +42,7 @@ type batch struct {
 //
 // Messages that came before Read are handed on first; their arrival is the time of the call. Read returns
 // net.ErrClosed after Close, ErrTakenOver when another client has our id, and otherwise the cause of the end.
-func (c *Conn) Read(property string, handle func(messages []Message)) error {
+func (c *Subscriber) Read(property string, handle func(messages []Message)) error {
 	c.socket.Watch()
 	var b batch
 	for known := c.conn.In.Held; ; {
@@ -73,7 +73,7 @@ func (c *Conn) Read(property string, handle func(messages []Message)) error {
 }
 
 // parse parses the complete packets at the start of the buffer. end is the cause if they end the connection.
-func (c *Conn) parse(b *batch, property string) (used int, end error) {
+func (c *Subscriber) parse(b *batch, property string) (used int, end error) {
 	b.messages, b.ends, b.acks = b.messages[:0], b.ends[:0], b.acks[:0]
 	for {
 		kind, body, size, err := c.conn.In.At(used)

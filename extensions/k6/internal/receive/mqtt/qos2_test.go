@@ -1,4 +1,4 @@
-package receiver
+package mqtt
 
 import (
 	"context"
@@ -89,7 +89,7 @@ func TestAQoS2MessageIsNotDeliveredAgainAfterAReconnect(t *testing.T) {
 	for _, present := range []byte{1, 0} {
 		one := publishPacket(t, 1, 2, nil, "one")
 		dials := 0
-		o := Options{URL: "mqtt://broker", ClientID: "me", Persistent: true}
+		o := SubscriberOptions{URL: "mqtt://broker", ClientID: "me", Persistent: true}
 		o.Dial = func(context.Context, string, string) (net.Conn, error) {
 			ours, theirs := net.Pipe()
 			answer := joined([]byte{0x20, 3, 0, 0, 0}, one)

@@ -1,11 +1,4 @@
-// Package receiver is the receiving half of an MQTT client: it subscribes, reads, and gives the arrival of each
-// message (internal/socket). It supports MQTT 3.1.1 and 5 over TCP, TLS and WebSocket, and keeps a session
-// across a lost connection. It has its own reader because the time of arrival is what the project measures:
-// paho.golang takes 17.7 µs of CPU a message, which would delay the load.
-//
-// A Conn is one connection: Connect, Subscribe, then Read until it returns; Close. After a loss, Reconnect
-// returns the next one.
-package receiver
+package mqtt
 
 import (
 	"context"
@@ -21,8 +14,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
 
-// Options say where and how to connect, and with which credentials.
-type Options struct {
+// SubscriberOptions say where and how to connect, and with which credentials.
+type SubscriberOptions struct {
 	URL      string // mqtt://[user:password@]host[:port]; also mqtts, ws, wss
 	Username string // instead of the URL's
 	Password string
@@ -48,10 +41,12 @@ const (
 	sessionExpiry = 3600
 )
 
-// Conn is a connection of one subscriber.
-type Conn struct {
+// Subscriber is one connection that subscribes, reads, and gives the arrival of each message (internal/socket): Connect,
+// Subscribe, then Read until it returns; Close. After a loss, Reconnect returns the next one, which continues a
+// persistent session.
+type Subscriber struct {
 	conn     *mqtt.Conn
-	options  Options
+	options  SubscriberOptions
 	socket   *socket.Conn // below the stream of MQTT packets
 	packetID uint16
 	open     *mqtt.IDs    // QoS 2 messages that were delivered and not released
@@ -68,20 +63,20 @@ var began = time.Now()
 
 // Connect opens a connection, with a clean session unless Persistent is set. Errors name the broker's address
 // and its reason; a permanent refusal is ErrRefused.
-func Connect(ctx context.Context, o Options) (*Conn, error) {
+func Connect(ctx context.Context, o SubscriberOptions) (*Subscriber, error) {
 	return connect(ctx, o, &mqtt.IDs{})
 }
 
 // Reconnect drops the connection, without DISCONNECT, and opens the next one of the same subscriber. If the
 // broker still has the persistent session (SessionPresent), it continues, and its QoS 2 messages are not handed
 // on twice. Otherwise subscribe again. Read must have returned. After an error it may be called again.
-func (c *Conn) Reconnect(ctx context.Context) (*Conn, error) {
+func (c *Subscriber) Reconnect(ctx context.Context) (*Subscriber, error) {
 	c.end(nil)
 	return connect(ctx, c.options, c.open)
 }
 
 // Forget closes the connection and ends the session for good, also if the connection was lost already.
-func (c *Conn) Forget(ctx context.Context) error {
+func (c *Subscriber) Forget(ctx context.Context) error {
 	c.Close()
 	o := c.options
 	o.Persistent = false // a clean session replaces the existing one [MQTT-3.1.2-6]
@@ -94,7 +89,7 @@ func (c *Conn) Forget(ctx context.Context) error {
 	return nil
 }
 
-func connect(ctx context.Context, o Options, open *mqtt.IDs) (*Conn, error) {
+func connect(ctx context.Context, o SubscriberOptions, open *mqtt.IDs) (*Subscriber, error) {
 	a, err := mqtt.ParseAddress(o.URL)
 	if err != nil {
 		return nil, err
@@ -121,7 +116,7 @@ func connect(ctx context.Context, o Options, open *mqtt.IDs) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := newConn(accepted, s, o)
+	c := newSubscriber(accepted, s, o)
 	c.open = open
 	if !c.SessionPresent() {
 		*c.open = mqtt.IDs{}
@@ -136,12 +131,12 @@ func connect(ctx context.Context, o Options, open *mqtt.IDs) (*Conn, error) {
 	return c, nil
 }
 
-func newConn(accepted *mqtt.Conn, s *socket.Conn, o Options) *Conn {
-	return &Conn{conn: accepted, options: o, socket: s, open: &mqtt.IDs{}, closed: make(chan struct{})}
+func newSubscriber(accepted *mqtt.Conn, s *socket.Conn, o SubscriberOptions) *Subscriber {
+	return &Subscriber{conn: accepted, options: o, socket: s, open: &mqtt.IDs{}, closed: make(chan struct{})}
 }
 
 // complete sets the defaults.
-func (o *Options) complete() {
+func (o *SubscriberOptions) complete() {
 	if o.Version == 0 {
 		o.Version = mqtt.Version5
 	}
@@ -167,10 +162,10 @@ func check(hello *mqtt.Connect, status string) error {
 }
 
 // SessionPresent reports whether the broker held a session for us, with its subscriptions and messages.
-func (c *Conn) SessionPresent() bool { return c.conn.Accepted.Present }
+func (c *Subscriber) SessionPresent() bool { return c.conn.Accepted.Present }
 
 // exchange sends a request and reads its answer. The end of the context closes the connection.
-func (c *Conn) exchange(ctx context.Context, request string, do func() error) error {
+func (c *Subscriber) exchange(ctx context.Context, request string, do func() error) error {
 	stop := context.AfterFunc(ctx, c.conn.Cut)
 	err := do()
 	if !stop() {
@@ -180,7 +175,7 @@ func (c *Conn) exchange(ctx context.Context, request string, do func() error) er
 }
 
 // ping keeps the connection alive, and ends it if the broker is silent.
-func (c *Conn) ping() {
+func (c *Subscriber) ping() {
 	for {
 		now := time.Now()
 		ping, silent, again := c.conn.Alive.Look(now, c.conn.Sent(), c.heardOrReads(now))
@@ -202,7 +197,7 @@ func (c *Conn) ping() {
 
 // heardOrReads is when the broker was last heard, or now while it is not listened to: the handler runs, and an answer
 // may wait in the socket.
-func (c *Conn) heardOrReads(now time.Time) time.Time {
+func (c *Subscriber) heardOrReads(now time.Time) time.Time {
 	waits := c.waits.Load()
 	if waits == 0 {
 		return now
@@ -216,7 +211,7 @@ func (c *Conn) heardOrReads(now time.Time) time.Time {
 
 // Answers pings the broker. It returns nil if the broker sends anything within this time, otherwise an error
 // and the time of its last bytes.
-func (c *Conn) Answers(within time.Duration) (last time.Time, err error) {
+func (c *Subscriber) Answers(within time.Duration) (last time.Time, err error) {
 	before := c.conn.Heard()
 	go func() { _ = c.write(mqtt.AppendPing(nil)) }() // a full socket would hold it up
 	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
@@ -227,11 +222,11 @@ func (c *Conn) Answers(within time.Duration) (last time.Time, err error) {
 	return before, c.silence(within)
 }
 
-func (c *Conn) silence(within time.Duration) error {
+func (c *Subscriber) silence(within time.Duration) error {
 	return fmt.Errorf("MQTT broker %s is silent: no answer to a ping within %s", c.conn.Host, within)
 }
 
-func (c *Conn) write(b []byte) error {
+func (c *Subscriber) write(b []byte) error {
 	c.writes.Lock()
 	defer c.writes.Unlock()
 	_, err := c.conn.Write(b)
@@ -243,7 +238,7 @@ func (c *Conn) write(b []byte) error {
 //
 // In MQTT 5 it also ends a persistent session, so that the broker does not keep queueing after a run. MQTT
 // 3.1.1 cannot: use Forget.
-func (c *Conn) Close() {
+func (c *Subscriber) Close() {
 	var last []byte
 	if c.options.Status != "" {
 		last = goodbye(&c.options)
@@ -252,7 +247,7 @@ func (c *Conn) Close() {
 }
 
 // end closes the connection after its last packets.
-func (c *Conn) end(last []byte) {
+func (c *Subscriber) end(last []byte) {
 	c.once.Do(func() {
 		close(c.closed)
 		if last != nil {
@@ -268,7 +263,7 @@ func (c *Conn) end(last []byte) {
 	})
 }
 
-func (c *Conn) reason(err error) error {
+func (c *Subscriber) reason(err error) error {
 	select {
 	case <-c.closed:
 		return net.ErrClosed

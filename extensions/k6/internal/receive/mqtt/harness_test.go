@@ -1,4 +1,4 @@
-package receiver
+package mqtt
 
 import (
 	"context"
@@ -110,7 +110,7 @@ func publisher(t *testing.T, m *mosquitto) func(topic, payload string, qos byte)
 }
 
 // subscribed returns a connection that is subscribed to the topics.
-func subscribed(t *testing.T, o Options, qos byte, topics ...string) *Conn {
+func subscribed(t *testing.T, o SubscriberOptions, qos byte, topics ...string) *Subscriber {
 	t.Helper()
 	c, err := Connect(t.Context(), o)
 	require.NoError(t, err)
@@ -120,7 +120,7 @@ func subscribed(t *testing.T, o Options, qos byte, topics ...string) *Conn {
 }
 
 // reading reads in the background. Its result waits for the end and returns messages and error.
-func reading(c *Conn, each func(got []seen)) func() ([]seen, error) {
+func reading(c *Subscriber, each func(got []seen)) func() ([]seen, error) {
 	var (
 		got  []seen
 		err  error
