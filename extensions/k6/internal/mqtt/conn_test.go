@@ -1,11 +1,71 @@
 package mqtt
 
 import (
+	"context"
+	"errors"
+	"net"
 	"testing"
 	"time"
 
+	"github.com/eclipse/paho.golang/packets"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
+
+// connect connects with MQTT 5 to a broker that answers CONNECT with these bytes; nil: not at all.
+func connect(t *testing.T, ctx context.Context, answer []byte) (*Conn, error) {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	t.Cleanup(func() { _ = ours.Close(); _ = theirs.Close() })
+	go func() {
+		if _, err := packets.ReadPacket(theirs); err == nil && answer != nil {
+			_, _ = theirs.Write(answer)
+		}
+	}()
+	d := Dialer{ReadSize: 64, Most: MaxField}
+	d.Dial = func(context.Context, string, string) (net.Conn, error) { return ours, nil }
+	return d.Connect(ctx, Address{Host: "broker:1883", Username: "u"}, Connect{Version: Version5, KeepAlive: 60})
+}
+
+func TestConnectTakesTheBrokersKeepAlive(t *testing.T) {
+	t.Parallel()
+	c, err := connect(t, t.Context(), []byte{0x20, 6, 1, 0, 3, packets.PropServerKeepAlive, 0, 4})
+	require.NoError(t, err)
+	assert.True(t, c.Accepted.Present)
+	assert.Equal(t, 4*time.Second, c.Alive.KeepAlive)
+	assert.Equal(t, c.Heard(), c.Sent())
+}
+
+func TestTheErrorOfConnectHasTheRefusalWithoutTheBrokersName(t *testing.T) {
+	t.Parallel()
+	_, err := connect(t, t.Context(), []byte{0x20, 3, 0, 0x87, 0})
+	require.EqualError(t, err, `MQTT broker broker:1883 refused user "u": Not authorized`)
+	var failed *ConnectError
+	require.ErrorAs(t, err, &failed)
+	assert.EqualError(t, failed.Err, "Not authorized")
+	assert.ErrorIs(t, err, ErrRefused)
+}
+
+// A broker of 3.1.1 that takes an MQTT 5 client would be sent, and send, packets that neither understands.
+func TestABrokerThatAcceptsMQTT5InTheFormOf311IsRefused(t *testing.T) {
+	t.Parallel()
+	_, err := connect(t, t.Context(), []byte{0x20, 2, 0, 0})
+	var refusal *Refusal
+	require.ErrorAs(t, err, &refusal)
+	assert.True(t, refusal.Old)
+	assert.ErrorContains(t, err, "Unsupported Protocol Version")
+}
+
+func TestTheErrorOfConnectNamesTheCauseOfTheContext(t *testing.T) {
+	t.Parallel()
+	stopped := errors.New("the run was stopped")
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(stopped)
+	_, err := connect(t, ctx, nil)
+	require.EqualError(t, err, "MQTT broker broker:1883: CONNECT: the run was stopped")
+	require.ErrorIs(t, err, stopped)
+	assert.ErrorIs(t, err, context.Canceled)
+}
 
 func TestAlive(t *testing.T) {
 	t.Parallel()
