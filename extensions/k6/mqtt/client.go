@@ -26,7 +26,7 @@ type client struct {
 
 	link        *link           // nil unless connected, connecting again or ending
 	ended       bool            // the end event has fired since the last connect
-	connect     *connectOptions // of the last connect(), nil before it
+	connect     *connectOptions // the options of the last connect(); nil before it
 	session     *session        // since the last connect()
 	url         string          // the server's address as a tag
 	connectTags map[string]string

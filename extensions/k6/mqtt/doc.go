@@ -33,7 +33,7 @@
 //
 // # Versions
 //
-// A wire is a connection in either version of MQTT, over the packets of internal/mqtt. A packet that the standard
+// A wire is a connection in either version of MQTT, over that of internal/mqtt. A packet that the standard
 // forbids ends the connection, with the reason code of MQTT 5. It is a client of our own because Eclipse Paho's take
 // most of these packets (paho.mqtt.golang 1.5.1, paho.golang 0.23.0). A SUBACK with too many codes, or a CONNACK with
 // an authentication method, panics in their goroutines, which would end k6. A length of five bytes makes paho.golang

@@ -22,10 +22,10 @@ var (
 
 // link is a client's side of one connection, and ends with it. It never touches the JavaScript runtime.
 type link struct {
-	ctx    context.Context // of the iteration that connected
+	ctx    context.Context // the context of the iteration that connected
 	client *client         // its loop and its event handlers
 	wire   *wire
-	limit  time.Duration // for a call
+	limit  time.Duration // how long a call may take
 	logger logrus.FieldLogger
 
 	ending sync.Once
@@ -36,7 +36,7 @@ type link struct {
 	inFlight int           // calls submitted and not done
 	idle     chan struct{} // closed when inFlight gets to 0; nil while nobody waits
 
-	stopWatching func() bool // of the context
+	stopWatching func() bool // stops watching the context
 	closing      bool        // event loop only: no more calls are taken
 	finished     bool        // event loop only: the end was handled
 	undelivered  int         // event loop only: messages an aborted iteration left

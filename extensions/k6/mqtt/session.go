@@ -17,12 +17,12 @@ type call struct {
 	kind    byte
 	topics  []string // filters, or the topic of a PUBLISH
 	qos     byte
-	message *mqtt.Publish // of a PUBLISH
+	message *mqtt.Publish // set for a PUBLISH
 	outcome chan error    // gets one, unless the connection ends first
 
 	// These belong to the wire.
 	id       uint16 // 0 until it is written
-	number   int    // in the order of the session
+	number   int    // counts the calls of the session
 	due      byte   // the packet that answers it, 0 for none
 	written  bool   // and waits for an answer
 	released bool   // PUBREC came: the broker has the message

@@ -49,7 +49,7 @@ type wire struct {
 	queue      []*call   // not written
 	replies    []byte    // acknowledgements and pings, not written
 	bye        []byte    // the last packet
-	failure    error     // of a write or a ping
+	failure    error     // why a write or a ping failed
 	stray      string    // an answer to no call
 	done       chan struct{}
 	writerDone chan struct{}
@@ -193,7 +193,7 @@ func (w *wire) answer(a *mqtt.Answer) error {
 	kind := a.Kind >> 4
 	if kind == packets.PUBREL {
 		w.handedOn.Remove(a.ID)
-		w.reply(mqtt.AppendAck(w.replies, packets.PUBCOMP, a.ID)) // of an unknown one too [MQTT-4.3.3-11]
+		w.reply(mqtt.AppendAck(w.replies, packets.PUBCOMP, a.ID)) // also for an unknown id [MQTT-4.3.3-11]
 		return nil
 	}
 	c := w.waiting[a.ID]

@@ -57,7 +57,7 @@ func (w *wire) write() {
 	defer close(w.writerDone)
 	var b []byte
 	for {
-		var written []*call // of QoS 0, which have no answer
+		var written []*call // calls of QoS 0, which have no answer
 		w.mu.Lock()
 		for b, written = w.gather(b[:0]); len(b) == 0 && w.failure == nil; b, written = w.gather(b) {
 			w.changed.Wait()

@@ -39,7 +39,7 @@ type Address struct {
 	Username string // decoded; empty: none
 	Password string // decoded; empty: none
 	Nodes    []Node // one, or some of a Redis Cluster
-	Database int    // of Redis
+	Database int    // only Redis has one
 	Target   string // path and query of http, https, ws and wss, with the bytes as they were written
 }
 
@@ -219,7 +219,7 @@ func checkName(host string) error {
 	return nil
 }
 
-// end reads what stands behind the host.
+// end reads what follows the host.
 func (a *Address) end(text string) error {
 	path, _, query := strings.Cut(text, "?")
 	switch {

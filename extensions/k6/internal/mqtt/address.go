@@ -26,7 +26,7 @@ type Address struct {
 	Username string // empty without one
 	Password string
 
-	URL *url.URL // of a WebSocket, without the credentials
+	URL *url.URL // set for a WebSocket; has no credentials
 }
 
 // webPath is the usual path of MQTT over WebSocket (EMQX, HiveMQ; Mosquitto takes any).

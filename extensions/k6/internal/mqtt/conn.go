@@ -20,7 +20,7 @@ import (
 type Dialer struct {
 	Dial     DialFunc    // opens a TCP connection
 	TLS      *tls.Config // for mqtts and wss; may be nil
-	ReadSize int         // of one read, in bytes
+	ReadSize int         // the buffer of a read, in bytes
 	Most     int         // bytes of the largest packet that the broker may send
 }
 
@@ -28,7 +28,7 @@ type Dialer struct {
 type Conn struct {
 	net.Conn // the stream of packets
 	In       Buffer
-	Host     string // of the broker, with its port
+	Host     string // the broker and its port
 	Version  int
 	Accepted Answer // CONNACK
 	Alive    Alive  // Answer is for the user to set
@@ -135,7 +135,7 @@ func (c *Conn) refusal(username string) error {
 type ConnectError struct {
 	text  string
 	Err   error // without the broker's name: a Refusal, a Violation, or an error of the network or of the context
-	cause error // of the context's end
+	cause error // why the context ended; nil: it has not
 }
 
 func (e *ConnectError) Error() string { return e.text }

@@ -50,7 +50,7 @@ func AppendUserProperty[T string | []byte](b []byte, key string, value T) []byte
 const (
 	isString = -1 - iota
 	isBinary
-	isPair   // of strings
+	isPair   // two strings
 	isVarint // a variable byte integer
 )
 

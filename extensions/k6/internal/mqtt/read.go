@@ -10,7 +10,7 @@ import (
 // Publish is a PUBLISH packet (3.3) or the message of a will. One that was read shares its bytes with the packet.
 type Publish struct {
 	Topic, Payload []byte
-	Properties     []byte // of MQTT 5, without their length
+	Properties     []byte // MQTT 5 only, without their length
 	ID             uint16 // 0 at QoS 0
 	QoS            byte
 	Dup, Retain    bool
@@ -58,8 +58,8 @@ func checkTopic(topic []byte) error {
 type Answer struct {
 	Kind       byte   // the first byte of the packet
 	ID         uint16 // 0 in CONNACK and DISCONNECT
-	Code       byte   // of MQTT 5, also for a broker of 3.1.1
-	Codes      []byte // of SUBACK and UNSUBACK, one for each topic
+	Code       byte   // a reason code of MQTT 5, also for a broker of 3.1.1
+	Codes      []byte // SUBACK and UNSUBACK have one for each topic
 	Properties Properties
 	Present    bool // the broker had a session for the client
 	Old        bool // a CONNACK in the form of 3.1.1

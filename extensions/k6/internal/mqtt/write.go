@@ -14,7 +14,7 @@ type Connect struct {
 	KeepAlive                    uint16 // s
 	Clean                        bool   // session; start in MQTT 5
 	Will                         *Publish
-	Properties                   []byte // of MQTT 5
+	Properties                   []byte // MQTT 5 only
 }
 
 // Identify takes the credentials of a broker's address, if CONNECT has none.

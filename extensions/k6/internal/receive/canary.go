@@ -67,7 +67,7 @@ type Line interface {
 // CanaryOptions are the settings of a Canary.
 type CanaryOptions struct {
 	Ingest  send.Ingest
-	Timeout time.Duration // of a request
+	Timeout time.Duration // for one request
 	Format  body.Format
 	Drain   time.Duration // how long the first message may take
 	Means
@@ -116,7 +116,7 @@ func (c *Canary) send(ctx context.Context, load time.Duration, over func() bool)
 	}
 }
 
-// note counts an answer that is none to an accepted message.
+// note counts an answer that does not accept the message.
 func (c *Canary) note(a send.Answer) {
 	switch {
 	case a.Err != nil:

@@ -159,7 +159,7 @@ func (c *Canary) missed(patience time.Duration, times int) error {
 type Others struct {
 	number      int
 	first, last []byte // their beginnings
-	changed     []byte // one with an id of the canary's, where or as none is found; nil: there is none
+	changed     []byte // one that has an id of the canary's, in another place or form; nil: there is none
 }
 
 // othersRead is how many bytes of another message are kept.

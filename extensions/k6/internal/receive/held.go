@@ -38,13 +38,13 @@ type Held struct {
 	gaps []runfile.Gap
 }
 
-// Endings say what a kind of session knows of the end of a connection.
+// Endings say what a kind of session knows about the end of a connection.
 type Endings struct {
 	Final    func(error) bool // whether an error ends a session for good
 	Question string           // what to ask where connections end again and again
 }
 
-// Hold begins to read sessions, each of which has connected. taker is that of session i.
+// Hold begins to read sessions, each of which has connected. taker returns the Taker of session i.
 func Hold(ctx context.Context, parts *run.Parts, patience time.Duration, sessions []Session, taker func(i int) *Taker,
 	endings Endings) *Held {
 	h := &Held{parts: parts, patience: patience, endings: endings, sessions: sessions,

@@ -48,7 +48,7 @@ type Taker struct {
 
 	arrivals  []ledger.Arrival // since the last Flush
 	foreign   int
-	back      func(at int64) int64 // from Redis' clock to the own, as of the first arrival
+	back      func(at int64) int64 // turns a time of Redis' clock into our own, as of the first arrival
 	bound     int64
 	latencies []int64
 	seqs      []int
@@ -80,7 +80,7 @@ func (t *Taker) Knows(text []byte) bool {
 // Greets reports whether a text has the id of a message of the canary.
 func (t *Taker) Greets(text []byte) bool { return bytes.Contains(text, t.greeting) }
 
-// TakeAs is Take of a message whose id stands in a text that need not be its payload, like a header field. It reports
+// TakeAs is Take for a message whose id is in a text that need not be its payload, like a header field. It reports
 // whether the message is one of the load.
 func (t *Taker) TakeAs(id, payload, stamps []byte, at socket.Arrival) bool {
 	t.seqs = t.parts.Bodies.Seqs(id, t.seqs[:0])

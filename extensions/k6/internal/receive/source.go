@@ -31,7 +31,7 @@ type Source interface {
 type Means struct {
 	Network  network.Network
 	Patience time.Duration // how long a server may be unreachable
-	Receiver Receiver      // of the run, for a canary whose messages arrive there too; nil: not open yet
+	Receiver Receiver      // the run's, if the canary's messages arrive there too; nil: not open yet
 }
 
 // Description is what the rest of a run has to know of its source.
@@ -40,7 +40,7 @@ type Description struct {
 	Words       string
 	Headers     string   // what a message has for header fields; empty: it has none
 	Unread      string   // where messages wait until they are read; empty: in the subscriber's socket
-	Prefix      string   // of the address of a message, before its target
+	Prefix      string   // what an address has before the target
 	AtMostOnce  bool     // a loss is counted, but is no failure
 	Last        string   // the stage after which a message has arrived; empty: the last of the run
 	Connections int      // that it opens at least, however few deliveries a message has

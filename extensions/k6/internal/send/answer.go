@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -19,9 +20,9 @@ import (
 type Answer struct {
 	Status int
 	Err    error
-	Class  string        // of Err; empty: network.ClassOf finds it
-	Body   func() []byte // of an answer with a status
-	To     *url.URL      // where a redirect leads; nil: it is none
+	Class  string        // the class of Err; empty: network.ClassOf finds it
+	Body   func() []byte // returns the body of an answer with a status
+	To     *url.URL      // where a redirect leads; nil: no redirect
 	Done   time.Time     // when it arrived
 	// Left is when the request left: just before its first byte was written, without the time of connecting.
 	Left time.Time
@@ -135,4 +136,26 @@ func (a Answer) Excerpt() string {
 		text = strings.ToValidUTF8(text[:min(len(text), most)], "") + " …"
 	}
 	return text
+}
+
+// delay is a number of seconds. RFC 9110 (10.2.3) has whole ones, and some servers send a fraction.
+var delay = regexp.MustCompile(`^\d+(\.\d+)?$`)
+
+// RetryAfter returns how long the last answer asks to wait, at most this long; 0: it does not say, or the time has
+// passed. now is the time of the answer. A date is compared with the server's own Date, whose clock may differ from
+// ours.
+func (p *Poster) RetryAfter(now time.Time, most time.Duration) time.Duration {
+	text := p.Header("Retry-After")
+	if delay.MatchString(text) {
+		seconds, _ := strconv.ParseFloat(text, 64) // infinite if it is too large
+		return time.Duration(min(seconds, most.Seconds()) * float64(time.Second))
+	}
+	until, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	if date, err := http.ParseTime(p.Header("Date")); err == nil {
+		now = date
+	}
+	return min(max(0, until.Sub(now)), most)
 }

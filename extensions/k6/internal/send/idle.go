@@ -16,7 +16,7 @@ type Idle struct {
 // idleMost is how long an idle connection is kept: less than servers keep it (Node 5 s, Fastify 72 s).
 const idleMost = 4 * time.Second
 
-// take returns the connection that was used last, of those that are still open; nil: there is none.
+// take returns the open connection that was used last; nil: there is none.
 func (i *Idle) take(now time.Time) *link {
 	for {
 		i.mu.Lock()

@@ -16,9 +16,9 @@ import (
 // link is a Poster's connection to the ingest. Setting the socket's deadline for each request took a twentieth
 // of the CPU. So the socket keeps an earlier request's deadline, and gets a new one only when that has passed.
 type link struct {
-	net.Conn             // of k6's dialer
+	net.Conn             // made by k6's dialer
 	secure   net.Conn    // on top of it; TLS; nil: plain HTTP
-	deadline time.Time   // of the request
+	deadline time.Time   // the request's
 	applied  time.Time   // the deadline that the socket has; never after deadline
 	began    time.Time   // just before the first byte of the request was written
 	fresh    bool        // none was written yet

@@ -22,13 +22,13 @@ import (
 type Ingest struct {
 	URL       string            `json:"url"`
 	Token     string            `json:"token"` // Bearer; empty: none
-	Path      string            `json:"path"`  // of a request with one message; may have Target
+	Path      string            `json:"path"`  // where one message is posted; may have Target
 	BatchPath string            `json:"batchPath"`
 	Headers   map[string]string `json:"headers"`
 	KeepAlive bool              `json:"keepAlive"`
-	Retries   int               `json:"retries"` // of a request that was not accepted
+	Retries   int               `json:"retries"` // how often a request that was not accepted is repeated
 
-	DiscardBodies bool `json:"-"` // of answers: a report has no examples of them
+	DiscardBodies bool `json:"-"` // reports have no examples of answers
 }
 
 // Poster posts to the ingest, one request at a time. It writes head and body at once and
@@ -41,7 +41,7 @@ type Poster struct {
 	// Answer says it. nil: nobody asks.
 	Leaves func(left, written time.Time)
 	Fields []byte // more header fields of the next request, each with its line end
-	Target []byte // of the next request's message; only where Targeted
+	Target []byte // the target of the next request's message; only where Targeted
 	Idle   *Idle  // its connections between requests; other Posters of the ingest may have the same
 
 	network   network.Network
@@ -51,18 +51,18 @@ type Poster struct {
 	discards  bool // the bodies of answers
 	timeout   time.Duration
 	heads     [2][]byte // request heads up to the value of Content-Length, or up to Target
-	rest      []byte    // of the first one, behind Target; nil: its path has none
+	rest      []byte    // what the first head has behind Target; nil: its path has no Target
 
-	link   *link // of the request under way; nil: none
+	link   *link // the connection of the request under way; nil: there is none
 	reader *bufio.Reader
 	answer *fasthttp.Response // without its body
 	kept   []byte             // the beginning of that
-	header []byte             // of the answer; empty: parse the next one
+	header []byte             // the last answer's; empty: parse the next one
 	closes bool               // the server closes the connection after the answer
 	resent bool               // the request went out again over another connection
 	cut    bool               // the answer came before the request had been written
 	packet []byte
-	kind   int       // of its URL
+	kind   int       // the index of its URL
 	left   time.Time // see Answer; zero: not yet
 	wrote  time.Time // when the last request had been written, without the time of connecting; zero: not known
 }

@@ -70,10 +70,10 @@ func (o *PublisherOptions) Check(p *profile.Profile, more int) error {
 // PublishersSettings are the settings of Publishers.
 type PublishersSettings struct {
 	*PublisherOptions
-	Prefix  string // of topics
+	Prefix  string // what topics begin with
 	Network network.Network
-	Timeout time.Duration // of a connection and of a message
-	Numbers []int         // of this instance's connections among all, from 0
+	Timeout time.Duration // for CONNACK, and for PUBACK
+	Numbers []int         // this instance's connections among all, counted from 0
 	Stamped bool          // messages carry the time of sending on the clock of Redis
 	Figure  func(name string, value float64, unit string)
 }

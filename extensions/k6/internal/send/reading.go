@@ -115,7 +115,7 @@ func (p *Poster) readBody(length int) (read int, err error) {
 		rest, err = io.Copy(io.Discard, from)
 		read += int(rest)
 	}
-	if errors.Is(err, io.EOF) { // of the body, where a connection that ends within it is ErrUnexpectedEOF
+	if errors.Is(err, io.EOF) { // the body's end; a connection that ends within it is ErrUnexpectedEOF
 		err = nil
 	}
 	if err == nil && length > read {
@@ -244,7 +244,7 @@ func (p *Poster) awaitEnd() {
 // 8.6). fasthttp has not taken the header from the buffer, and it is there to its end.
 func (p *Poster) mergeLengths() error {
 	b, _ := p.reader.Peek(p.reader.Buffered())
-	b = bytes.TrimLeft(b, "\r\n") // of an earlier answer
+	b = bytes.TrimLeft(b, "\r\n") // an earlier answer may leave them
 	end := bytes.Index(b, endOfHeader) + len("\r\n")
 	var merged []byte
 	var length []byte // nil: not seen yet

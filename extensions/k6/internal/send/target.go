@@ -17,7 +17,7 @@ var ours = []string{
 	"Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Upgrade", "Expect", "Te", "Trailer",
 }
 
-// Target stands for the target of a message in the path. It has bytes that a path can have as they are.
+// Target is the placeholder for a message's target in the path. A path can have its bytes as they are.
 const Target = "{{target}}"
 
 // Check refuses what no HTTP request can have: all bytes of a path and of a header field go out as they were written.

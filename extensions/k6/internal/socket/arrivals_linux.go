@@ -82,7 +82,7 @@ func (c *stampedConn) stamped(from, to int, into []Arrival) []Arrival {
 		return into
 	}
 	late, unseen := r.late, r.unseen
-	if stamp == c.before.stamp { // of one segment that two reads took
+	if stamp == c.before.stamp { // two reads took one segment
 		late, unseen = c.before.late, c.before.unseen
 	} else if before := r.wall(c.before.stamp); !late.IsZero() && before.After(late) {
 		late, unseen = before, false

@@ -42,7 +42,7 @@ type stampedConn struct {
 	overtaken      uint32    // segments so far that overtook one sent earlier
 	floor          time.Time // an overtaken segment has a stamp before this
 
-	p   []byte // of the read under way, and its result
+	p   []byte // the read under way, and its result
 	n   int
 	err error
 

@@ -89,8 +89,8 @@ type Receiver struct {
 	mu     sync.Mutex
 	closed bool
 	takers map[int]*receive.Taker
-	target int           // of the message that is taken
-	feed   *receive.Feed // of the message that goes round before the load; nil: none does
+	target int           // the target of the message that is being taken
+	feed   *receive.Feed // where the greeting goes, the message before the load; nil: there is none
 	gaps   []runfile.Gap
 }
 

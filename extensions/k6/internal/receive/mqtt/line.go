@@ -27,9 +27,9 @@ type line struct {
 	topics  []string
 	qos     byte
 	whole   bool   // subscribed to all of its topics
-	topic   []byte // of the message that is taken
+	topic   []byte // the topic of the message that is being taken
 
-	within func(payload []byte, header body.Header) []byte // of a canary: where its ids stand; nil: in the payload
+	within func(payload []byte, header body.Header) []byte // finds a canary's id; nil: it is in the payload
 
 	mu   sync.Mutex
 	conn *Subscriber // replaced under the lock; nil before the first

@@ -28,7 +28,7 @@ const maxPacket = 16 << 20
 // batch is what one read completed.
 type batch struct {
 	messages []Message
-	ends     []int // of the messages in the buffer
+	ends     []int // where each message ends in the buffer
 	acks     []byte
 	arrivals []socket.Arrival
 }

@@ -18,23 +18,23 @@ import (
 // clientsMost bounds the connections of a run.
 const clientsMost = 20_000
 
-// Target stands for the target of a message in an address and in what is sent first.
+// Target is the placeholder for a message's target, in an address and in what is sent first.
 const Target = "{{target}}"
 
 var placeholder = regexp.MustCompile(`\{\{\s*target\s*\}\}`)
 
 // Clients are the connections of a run, as options say.
 type Clients struct {
-	Name        string // of the options, for errors
+	Name        string // what errors call the options
 	URL         string
 	Headers     map[string]string
 	Connections int      // 0: as many as needed
 	First       []string // what each sends first
 	Hops        string   // the path of the stamps in a message of JSON
 	Lines       bool     // messages come as lines, with LF whatever their ends were
-	Ask         string   // of a receive.Path
+	Ask         string   // becomes receive.Path's Ask
 
-	Number int // of connections, as Check has found
+	Number int // how many connections there are, as Check has found
 }
 
 // targeted reports whether each client subscribes to targets of its own.
@@ -42,7 +42,7 @@ func (c *Clients) targeted() bool {
 	return placeholder.MatchString(c.URL) || slices.ContainsFunc(c.First, placeholder.MatchString)
 }
 
-// perTarget reports whether each client has one target: it stands in the address.
+// perTarget reports whether each client has one target, which is in its address.
 func (c *Clients) perTarget() bool { return placeholder.MatchString(c.URL) }
 
 // Check refuses options that are wrong or do not fit a profile.
@@ -82,7 +82,7 @@ func (c *Clients) address() (address.Address, error) {
 	return address.Parse(address.Any, where)
 }
 
-// option is that of the address, with the setting of scripts.
+// option names the option of the address, with the setting of scripts.
 func (c *Clients) option() string { return c.Name + ".url (" + strings.ToUpper(c.Name) + "_URL)" }
 
 // checkNumber checks that every message is due at as many clients as it has deliveries.
@@ -138,7 +138,7 @@ func targets(p *profile.Profile) (most int) {
 type Client struct {
 	URL        string
 	First      []string
-	Subscriber int   // of the ledger: which of the deliveries of a message it gets
+	Subscriber int   // its number in the ledger: which delivery of a message it gets
 	Targets    []int // that it holds, by their number, ascending; nil: all
 }
 
@@ -191,7 +191,7 @@ func (c *Clients) plan(p *profile.Profile) (all []Client) {
 	return all
 }
 
-// of is the client of one target.
+// of returns the client of one target.
 func (c *Clients) of(target string, subscriber int) Client {
 	escaped := strings.ReplaceAll(url.QueryEscape(target), "%2F", "/")
 	one := Client{URL: placeholder.ReplaceAllLiteralString(c.URL, escaped), Subscriber: subscriber}

@@ -17,9 +17,9 @@ import (
 
 // Options say which queue; index.d.ts documents them.
 type Options struct {
-	URL    string `json:"url"`    // of a user with permission to remove messages
-	Kind   string `json:"kind"`   // of store.OpenQueue; empty: the first
-	Prefix string `json:"prefix"` // of the pipeline; empty: the default one
+	URL    string `json:"url"`    // its user must be allowed to remove messages
+	Kind   string `json:"kind"`   // a kind that store.OpenQueue knows; empty: the first
+	Prefix string `json:"prefix"` // the pipeline's prefix of keys; empty: the default one
 }
 
 // Check refuses an unusable address, and a profile whose messages are due more than once.

@@ -21,7 +21,7 @@ type events struct {
 	most  int // bytes of an event
 	begun bool
 
-	id    string        // of the last event, for a reconnection
+	id    string        // the last event's, which a reconnection sends
 	retry time.Duration // that the server wants; 0: it has not said
 	data  bytes.Buffer
 	line  []byte
@@ -33,7 +33,7 @@ func newEvents(from io.Reader, most int) *events {
 	return &events{from: bufio.NewReaderSize(from, 4<<10), most: most}
 }
 
-// next returns the data of the next event that has some, until the next call. An event without its end is none.
+// next returns the data of the next event that has some, until the next call. It drops an event whose end does not come.
 func (e *events) next() ([]byte, error) {
 	e.data.Reset()
 	e.size = 0

@@ -42,8 +42,8 @@ type line struct {
 	look    time.Duration
 	most    time.Duration // headerPatience
 	slow    *atomic.Bool  // the server has sent a connection no header within that
-	header  chan answer   // of the last connection; nil: it has come
-	events  *events       // of the last connection; nil before its header
+	header  chan answer   // gets the answer of the last connection; nil: it has come
+	events  *events       // read from the last connection; nil before its header
 	lastID  string
 	retry   time.Duration
 
@@ -59,7 +59,7 @@ func (o *Options) line(client push.Client, m receive.Means, look time.Duration, 
 		retry: retryFirst}
 }
 
-// answer is that to a request for a stream, or why there is none.
+// answer is a server's answer to the request for a stream, or why there is none.
 type answer struct {
 	*http.Response
 	below *socket.Stamped // its connection

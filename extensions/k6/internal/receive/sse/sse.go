@@ -81,7 +81,7 @@ func (o *Options) Canary(ctx context.Context, parts *run.Parts, m receive.Means)
 // receiver holds the connections of a run.
 type receiver struct {
 	*receive.Held
-	slow *atomic.Bool // of its lines
+	slow *atomic.Bool // shared by all lines
 }
 
 // Check does nothing: a client of server-sent events can ask its server nothing.

@@ -61,7 +61,7 @@ type listener struct {
 	work   sync.WaitGroup
 	late   turn
 	refuse turn
-	feed   *receive.Feed // of the canary
+	feed   *receive.Feed // where the canary's messages go
 	done   chan struct{}
 	once   sync.Once
 

@@ -164,7 +164,7 @@ func (l *line) subscribe(ctx context.Context, conn *websocket.Conn, below *socke
 	}
 	var others receive.Others
 	held := 0
-	for _, one := range l.early { // of an attempt before
+	for _, one := range l.early { // messages of an earlier attempt
 		held += len(one.payload) + earlyEach
 	}
 	for missing := len(l.client.First); missing > 0; {
