@@ -155,7 +155,7 @@ func (c *client) openLink(ctx context.Context, s *server, hello mqtt.Connect) (*
 	l := &link{
 		ctx: ctx, client: c, limit: c.connect.requestTimeout, logger: state.Logger, over: make(chan struct{}),
 	}
-	hello.Identify(s.Address)
+	hello.UseCredentials(s.Address)
 	if err := checkIdentity(&hello); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.label, err)
 	}

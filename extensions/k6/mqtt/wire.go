@@ -92,9 +92,9 @@ func protocolError(err error) error {
 // read processes packets until the connection ends.
 func (w *wire) read() {
 	err := w.packets()
-	wrong, violated := err.(*mqtt.Violation)
-	if violated && w.Version == mqtt5 { // MQTT 5, 4.13.1; 4.8 of 3.1.1 has the connection closed
-		w.sendDisconnect(wrong.Code)
+	_, violated := err.(*mqtt.Violation)
+	if disconnect := mqtt.DisconnectFor(w.Version, err); disconnect != nil {
+		w.sendLast(disconnect)
 	}
 	err = protocolError(err)
 	_ = w.Close()

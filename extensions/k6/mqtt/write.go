@@ -137,13 +137,13 @@ func (w *wire) ping() {
 	}
 }
 
-// sendDisconnect writes what is queued and a DISCONNECT with this code, then closes the connection.
-func (w *wire) sendDisconnect(code byte) {
+// sendLast writes what is queued and a DISCONNECT, then closes the connection.
+func (w *wire) sendLast(disconnect []byte) {
 	late := time.AfterFunc(quiesce, func() { _ = w.Close() })
 	defer late.Stop()
 	w.mu.Lock()
 	if w.bye == nil {
-		w.bye = mqtt.AppendDisconnect(nil, w.Version, code, nil)
+		w.bye = disconnect
 	}
 	w.changed.Broadcast()
 	w.mu.Unlock()
@@ -153,6 +153,6 @@ func (w *wire) sendDisconnect(code byte) {
 
 // disconnect ends the connection with code 0. When it returns, every message that was read is queued.
 func (w *wire) disconnect() {
-	w.sendDisconnect(0)
+	w.sendLast(mqtt.AppendDisconnect(nil, w.Version, 0, nil))
 	<-w.done
 }

@@ -53,7 +53,7 @@ func NewConn(stream net.Conn, host string, version, readSize, most int) *Conn {
 // user in hello it takes that of the address. Messages of a session that follow CONNACK stay in the buffer. The error
 // is a ConnectError.
 func (d *Dialer) Connect(ctx context.Context, a Address, hello Connect) (*Conn, error) {
-	hello.Identify(a)
+	hello.UseCredentials(a)
 	var socket net.Conn
 	stream, err := a.Dial(ctx, func(ctx context.Context, network, address string) (conn net.Conn, err error) {
 		conn, err = d.Dial(ctx, network, address)
@@ -83,13 +83,13 @@ func (d *Dialer) Connect(ctx context.Context, a Address, hello Connect) (*Conn, 
 // handshake sends CONNECT and reads CONNACK. If the broker violates MQTT 5, it sends the reason (4.13.1).
 func (c *Conn) handshake(hello *Connect) error {
 	if _, err := c.Write(hello.Append(nil)); err != nil {
-		return c.wrong(err, "")
+		return c.connectError(err, "")
 	}
 	for {
 		kind, body, size, err := c.In.At(0)
 		if err == nil && size == 0 {
 			if err := c.Fill(); err != nil {
-				return c.wrong(fmt.Errorf("no answer to CONNECT: %w", err), "")
+				return c.connectError(fmt.Errorf("no answer to CONNECT: %w", err), "")
 			}
 			continue
 		}
@@ -105,10 +105,10 @@ func (c *Conn) handshake(hello *Connect) error {
 			c.In.Drop(0, size)
 		}
 		if err != nil {
-			if reproach := AppendReproach(nil, c.Version, err); reproach != nil {
-				_, _ = c.Write(reproach)
+			if disconnect := DisconnectFor(c.Version, err); disconnect != nil {
+				_, _ = c.Write(disconnect)
 			}
-			return c.wrong(err, hint)
+			return c.connectError(err, hint)
 		}
 		return c.refusal(hello.Username)
 	}
@@ -148,7 +148,7 @@ func (e *ConnectError) Unwrap() []error {
 	return []error{e.Err}
 }
 
-func (c *Conn) wrong(err error, hint string) error {
+func (c *Conn) connectError(err error, hint string) error {
 	return &ConnectError{fmt.Sprintf("MQTT broker %s: %s%s", c.Host, err, hint), err, nil}
 }
 

@@ -74,6 +74,7 @@ func Frame(b []byte, most int) (kind byte, body []byte, size int, err error) {
 	return b[0], b[1+n : 1+n+length], 1 + n + length, nil
 }
 
+// Name is the name of a packet by its first byte, like PUBLISH.
 func Name(kind byte) string {
 	return (&packets.ControlPacket{FixedHeader: packets.FixedHeader{Type: kind >> 4}}).PacketType()
 }
@@ -150,6 +151,7 @@ var reasons = [...]string{
 	"Wildcard Subscriptions not supported",
 }
 
+// Reason is the standard's name of a reason code from Failed on.
 func Reason(code byte) string {
 	if i := int(code) - Failed; i >= 0 && i < len(reasons) {
 		return reasons[i]
@@ -202,6 +204,7 @@ type Buffer struct {
 	Most int    // size of the largest packet
 }
 
+// Fill reads once, and returns an error if that brought nothing.
 func (s *Buffer) Fill(from io.Reader) error {
 	if s.Held == len(s.B) {
 		s.B = append(s.B, make([]byte, len(s.B))...)

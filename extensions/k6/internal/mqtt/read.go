@@ -65,6 +65,7 @@ type Answer struct {
 	Old        bool // a CONNACK in the form of 3.1.1
 }
 
+// Refused reports whether the code is that of a failure.
 func (a *Answer) Refused() bool { return a.Code >= Failed }
 
 // KeepAlive is what a CONNACK makes of the keep-alive that CONNECT asked for, in s [MQTT-3.2.2-21].
@@ -75,6 +76,7 @@ func (a *Answer) KeepAlive(asked uint16) time.Duration {
 	return time.Duration(asked) * time.Second
 }
 
+// ReadAnswer parses an answer of a broker, given the first byte of the packet and what follows its length.
 func ReadAnswer(version int, kind byte, b []byte) (a Answer, err error) {
 	a.Kind, a.Properties = kind, defaultProperties
 	switch kind >> 4 {

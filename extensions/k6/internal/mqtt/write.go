@@ -17,13 +17,14 @@ type Connect struct {
 	Properties                   []byte // MQTT 5 only
 }
 
-// Identify takes the credentials of a broker's address, if CONNECT has none.
-func (c *Connect) Identify(a Address) {
+// UseCredentials takes the credentials of a broker's address, if CONNECT has none.
+func (c *Connect) UseCredentials(a Address) {
 	if c.Username == "" && c.Password == "" {
 		c.Username, c.Password = a.Username, a.Password
 	}
 }
 
+// Append adds the packet to b.
 func (c *Connect) Append(b []byte) []byte {
 	flags := byte(0)
 	if c.Clean {
@@ -75,6 +76,7 @@ func (p *Publish) Size(version int) int {
 	return 1 + len(binary.AppendUvarint(make([]byte, 0, 4), uint64(n))) + n
 }
 
+// Append adds the packet to b.
 func (p *Publish) Append(b []byte, version int) []byte {
 	first := byte(packets.PUBLISH<<4) | p.QoS<<1
 	if p.Dup {
@@ -132,13 +134,14 @@ func AppendDisconnect(b []byte, version int, code byte, properties []byte) []byt
 	return appendPacket(b, packets.DISCONNECT<<4, appendProperties([]byte{code}, version, properties))
 }
 
-// AppendReproach adds the DISCONNECT that answers a Violation (MQTT 5, 4.13.1); nothing in 3.1.1 and for other errors.
-func AppendReproach(b []byte, version int, err error) []byte {
+// DisconnectFor returns the DISCONNECT that answers a Violation (MQTT 5, 4.13.1). It is nil for other errors and in
+// 3.1.1, where the client only closes the connection (4.8).
+func DisconnectFor(version int, err error) []byte {
 	wrong := new(Violation)
 	if version == Version311 || !errors.As(err, &wrong) {
-		return b
+		return nil
 	}
-	return AppendDisconnect(b, version, wrong.Code, nil)
+	return AppendDisconnect(nil, version, wrong.Code, nil)
 }
 
 func appendPacket(b []byte, first byte, body []byte) []byte {

@@ -17,8 +17,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 )
 
-// subscribers are the connections that hold the run's topics.
-type subscribers struct {
+// receiver has the connections that hold the run's topics.
+type receiver struct {
 	*receive.Held
 	*Options
 	*run.Parts
@@ -29,23 +29,23 @@ type subscribers struct {
 // Open connects, subscribes, and starts reading. It returns after the broker has confirmed every topic.
 func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink,
 	m receive.Means) (receive.Receiver, error) {
-	s := &subscribers{Options: o, Parts: parts}
-	filters := o.filters(s.Profile, s.Name)
+	r := &receiver{Options: o, Parts: parts}
+	filters := o.filters(r.Profile, r.Name)
 	failures := make([]error, len(filters))
 	var connecting sync.WaitGroup
 	for i, topics := range filters {
-		l := o.line(m.Network, s.Name, fmt.Sprintf("subscriber-%d", i+1), topics)
+		l := o.line(m.Network, r.Name, fmt.Sprintf("subscriber-%d", i+1), topics)
 		l.options.URL = o.broker(i)
 		l.options.Persistent = o.Session == persistentSession
 		if prefix := o.Status; prefix != "" {
-			l.options.Status = fmt.Sprintf("%s%s-%d", prefix, s.Name, i+1)
+			l.options.Status = fmt.Sprintf("%s%s-%d", prefix, r.Name, i+1)
 		}
-		s.lines = append(s.lines, l)
+		r.lines = append(r.lines, l)
 		connecting.Go(func() { failures[i] = l.connect(ctx) })
 	}
 	connecting.Wait()
 	var sessions []receive.Session
-	for _, l := range s.lines {
+	for _, l := range r.lines {
 		sessions = append(sessions, l)
 	}
 	err := cmp.Or(failures...)
@@ -62,21 +62,21 @@ func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 		}
 		t := sink.Subscriber(i)
 		if o.Filter == "" {
-			t.Place = o.place(parts, s.lines[connection], connection)
+			t.Place = o.place(parts, r.lines[connection], connection)
 		}
 		return t
 	}
 	// Two clients with one id disconnect each other for ever. Mosquitto 2.0 does not report the cause, and MQTT 3.1.1
 	// cannot.
-	s.Held = receive.Hold(ctx, parts, m.Patience, sessions, taker, receive.Endings{
+	r.Held = receive.Hold(ctx, parts, m.Patience, sessions, taker, receive.Endings{
 		Final:    func(err error) bool { return errors.Is(err, ErrTakenOver) },
 		Question: "is another client using its id?",
 	})
 	if err != nil {
-		s.Close()
+		r.Close()
 		return nil, err
 	}
-	return s, nil
+	return r, nil
 }
 
 // Listen implements receive.Session.
@@ -124,25 +124,25 @@ func (o *Options) holds(numbers profile.Targets, target, connection, connections
 }
 
 // Close ends the connections, and their sessions. It may be called more than once.
-func (s *subscribers) Close() {
-	s.Held.Close()
-	s.gone.Do(s.forget)
+func (r *receiver) Close() {
+	r.Held.Close()
+	r.gone.Do(r.forget)
 }
 
 // forget ends the sessions that outlive their connections; a broker would keep queueing for them. In MQTT 5,
 // DISCONNECT has ended them if the connection was still open.
-func (s *subscribers) forget() {
-	if s.Session != persistentSession || (s.Options.Version == "5" && len(s.Gaps()) == 0) {
+func (r *receiver) forget() {
+	if r.Session != persistentSession || (r.Options.Version == "5" && len(r.Gaps()) == 0) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
 	var forgetting sync.WaitGroup
-	for _, l := range s.lines {
+	for _, l := range r.lines {
 		if l.conn != nil {
 			forgetting.Go(func() {
 				if err := l.conn.Forget(ctx); err != nil {
-					s.Count("delivery", "session left behind", err.Error())
+					r.Count("delivery", "session left behind", err.Error())
 				}
 			})
 		}
@@ -152,16 +152,16 @@ func (s *subscribers) forget() {
 
 // Check pings all connections, and records a gap for each that does not answer: missing messages may have been
 // in flight there.
-func (s *subscribers) Check() {
+func (r *receiver) Check() {
 	var asking sync.WaitGroup
-	for i, l := range s.lines {
+	for i, l := range r.lines {
 		l.mu.Lock()
 		conn := l.conn
 		l.mu.Unlock()
 		asking.Go(func() {
 			last, err := conn.Answers(answering)
 			if err != nil {
-				s.Silent(i, last, err)
+				r.Silent(i, last, err)
 			}
 		})
 	}

@@ -115,8 +115,8 @@ func (c *Subscriber) violated(err error) error {
 	if !errors.As(err, &wrong) {
 		return err
 	}
-	if reproach := mqtt.AppendReproach(nil, c.conn.Version, err); reproach != nil {
-		c.end(reproach)
+	if disconnect := mqtt.DisconnectFor(c.conn.Version, err); disconnect != nil {
+		c.end(disconnect)
 	}
 	return fmt.Errorf("MQTT broker %s: %w", c.conn.Host, err)
 }

@@ -96,7 +96,7 @@ func connect(ctx context.Context, o SubscriberOptions, open *mqtt.IDs) (*Subscri
 	}
 	o.complete()
 	hello := connectPacket(&o)
-	hello.Identify(a)
+	hello.UseCredentials(a)
 	if err := check(&hello, o.Status); err != nil {
 		return nil, err
 	}
