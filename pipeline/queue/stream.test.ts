@@ -66,6 +66,35 @@ const appendEach = async (queue: MessageQueue, ...ids: string[]) => {
   for (const id of ids) await queue.append(messages(id));
 };
 
+/** How often Redis ran each command meanwhile, within scripts too. */
+async function commandsOf(work: () => Promise<unknown>): Promise<Record<string, number>> {
+  await redis.config('RESETSTAT');
+  await work();
+  const rows = [...(await redis.info('commandstats')).matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm)];
+  const counts = rows.map(([, name = '', calls]) => [name, Number(calls)]);
+  return Object.fromEntries(counts.filter(([name]) => !/^(config|info)/.test(String(name))));
+}
+
+test('one shard costs one transaction for a write, one read for a claim, and one script for an acknowledgement', async (t) => {
+  const queue = await fresh(t);
+  await queue.append(messages('0'));
+  await queue.acknowledge(await claimed(queue, 'one', 1));
+  assert.deepEqual(await commandsOf(() => queue.append(messages('1', '2'))), {
+    multi: 1,
+    xadd: 1,
+    incrby: 1,
+    xlen: 1,
+    exec: 1,
+  });
+  let entries: Entry[] = [];
+  const claim = async () => {
+    ({ entries } = await queue.claim('one', 2));
+  };
+  assert.deepEqual(await commandsOf(claim), { xreadgroup: 1 });
+  const acknowledge = () => queue.acknowledge(entries);
+  assert.deepEqual(await commandsOf(acknowledge), { evalsha: 1, xack: 1, xdel: 1, xlen: 1, del: 1 });
+});
+
 test('a claim returns about as many messages as wanted, whatever entries hold', async () => {
   const fresh = openQueue('stream', { url, timeoutMs: 20_000 });
   try {
