@@ -33,7 +33,7 @@ export interface QueueOptions extends RedisOptions {
   onLost?: (ids: readonly string[]) => readonly string[];
 }
 
-const script = (name: string) => readFileSync(new URL(`./${name}.lua`, import.meta.url), 'utf8');
+const script = (name: string) => readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), 'utf8');
 
 const scripts = {
   forgetDepth: { lua: script('forget'), numberOfKeys: 2 },

@@ -108,9 +108,9 @@ function deniedOf(message: string): string {
 /** The command in a line of the script of ours with this SHA-1. */
 function commandAt(sha: string, line: number): string | undefined {
   if (sha === '') return undefined;
-  for (const name of readdirSync(import.meta.dirname)) {
-    if (!name.endsWith('.lua')) continue;
-    const text = readFileSync(join(import.meta.dirname, name), 'utf8');
+  const folder = join(import.meta.dirname, 'lua');
+  for (const name of readdirSync(folder)) {
+    const text = readFileSync(join(folder, name), 'utf8');
     if (createHash('sha1').update(text).digest('hex') !== sha) continue;
     return /redis\.p?call\('(\w+)'/.exec(text.split('\n')[line - 1] ?? '')?.[1];
   }
