@@ -9,9 +9,7 @@ import { startRedis } from '../test/services.ts';
 async function runs(url: string, body: string): Promise<string> {
   const code = `
     import { setTimeout as sleep } from 'node:timers/promises';
-    import { connect } from '${import.meta.resolve('./connection.ts')}';
-    import { Reader } from '${import.meta.resolve('./reader.ts')}';
-    import { renew } from '${import.meta.resolve('./renewal.ts')}';
+    import { connect, Reader, renew } from '${import.meta.resolve('./connection.ts')}';
     const url = ${JSON.stringify(url)};
     ${body}`;
   const args = ['--input-type=module', '-e', code];

@@ -1,4 +1,4 @@
-import type { Connection } from './connection.ts';
+import type { Connection } from './commands.ts';
 import { decodeFrame } from './frame.ts';
 import type { Keys } from './keys.ts';
 

@@ -42,7 +42,7 @@ export class EntrySize {
    */
   constructor(messages = ENTRY_FRAMES, readers = 1, now = () => performance.now()) {
     this.#messages = messages;
-    this.#most = Math.floor(CLAIM_BYTES / readers); // recover.lua cuts an entry there: whole bytes
+    this.#most = Math.floor(CLAIM_BYTES / readers); // recover-entries.lua cuts an entry there: whole bytes
     this.#limit = this.#most;
     this.#bytes = this.#most / FIRST;
     this.#now = now;

@@ -1,5 +1,5 @@
 import type { Problem } from '../common/readiness.ts';
-import type { Connection } from './connection.ts';
+import type { Connection } from './commands.ts';
 import { problemOf } from './problems.ts';
 import type { Shard } from './shard.ts';
 import { Silence } from './silence.ts';

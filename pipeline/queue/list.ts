@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ReplyError } from 'ioredis';
-import type { Connection } from './connection.ts';
+import type { Connection } from './commands.ts';
 import { EntrySize } from './entry-size.ts';
 import { bytesOf, encodeFrame } from './frame.ts';
 import { everyone } from './leases.ts';

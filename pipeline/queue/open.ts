@@ -1,6 +1,7 @@
 import { parseAddress } from '../common/address.ts';
 import { ConfigError } from '../common/config.ts';
-import { type Connection, isCluster, type QueueOptions } from './connection.ts';
+import type { Connection } from './commands.ts';
+import { isCluster, type QueueOptions } from './connection.ts';
 import type { QueueKeys } from './keys.ts';
 import { ListQueue } from './list.ts';
 import type { MessageQueue, QueueKind } from './queue.ts';

@@ -1,8 +1,6 @@
-import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Problem } from '../common/readiness.ts';
 import { withAdvice } from '../common/trust.ts';
+import { commandAt } from './commands.ts';
 
 /** Redis' state, which is the same for all its clients. */
 const shared = (problem: string): Problem => ({ problem, kind: 'shared' });
@@ -101,18 +99,6 @@ export function problemOf({ message }: Error): Problem {
 function deniedOf(message: string): string {
   const [, words = message, sha = '', line = ''] =
     /^(?:ERR )?(.*?) script: ([0-9a-f]{40}), on @user_script:(\d+)/.exec(message) ?? [];
-  const command = commandAt(sha, Number(line));
+  const command = sha === '' ? undefined : commandAt(sha, Number(line));
   return command === undefined ? words : `${words}: ${command}`;
-}
-
-/** The command in a line of the script of ours with this SHA-1. */
-function commandAt(sha: string, line: number): string | undefined {
-  if (sha === '') return undefined;
-  const folder = join(import.meta.dirname, 'lua');
-  for (const name of readdirSync(folder)) {
-    const text = readFileSync(join(folder, name), 'utf8');
-    if (createHash('sha1').update(text).digest('hex') !== sha) continue;
-    return /redis\.p?call\('(\w+)'/.exec(text.split('\n')[line - 1] ?? '')?.[1];
-  }
-  return undefined;
 }

@@ -1,5 +1,6 @@
 import type { Problem } from '../common/readiness.ts';
-import type { Connection, QueueOptions } from './connection.ts';
+import type { Connection } from './commands.ts';
+import type { QueueOptions, Reader } from './connection.ts';
 import { DeadLetters, type Letters } from './dead-letters.ts';
 import { largeIn } from './entry-size.ts';
 import type { Keys, QueueKeys } from './keys.ts';
@@ -14,7 +15,6 @@ import {
   type Return,
   UnusableQueue,
 } from './queue.ts';
-import type { Reader } from './reader.ts';
 import { Store } from './store.ts';
 
 /** A queue in Redis. The kinds differ in where they keep messages there, and how. */

@@ -1,12 +1,11 @@
 import { Cluster, type Redis } from 'ioredis';
 import { parseAddress } from '../common/address.ts';
 import type { Problem } from '../common/readiness.ts';
-import { becomeReady, type Connection, connect, openNode, type RedisOptions } from './connection.ts';
+import type { Connection } from './commands.ts';
+import { becomeReady, connect, openNode, Reader, type RedisOptions, renew } from './connection.ts';
 import { keysOf, type QueueKeys } from './keys.ts';
 import { isDisconnection, problemOf, reasonOf } from './problems.ts';
 import { UnusableQueue } from './queue.ts';
-import { Reader } from './reader.ts';
-import { renew } from './renewal.ts';
 
 const TELEMETRY_LENGTH = 20_000;
 const TRACE_LENGTH = 100_000;

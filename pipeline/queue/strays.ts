@@ -1,4 +1,5 @@
-import { type Connection, isCluster, type QueueOptions } from './connection.ts';
+import type { Connection } from './commands.ts';
+import { isCluster, type QueueOptions } from './connection.ts';
 import type { QueueKeys } from './keys.ts';
 import type { QueueKind } from './queue.ts';
 

@@ -1,4 +1,5 @@
-import type { Connection, PendingRow, QueueOptions, RawEntry } from './connection.ts';
+import type { Connection, PendingRow, RawEntry } from './commands.ts';
+import type { QueueOptions } from './connection.ts';
 import { EntrySize } from './entry-size.ts';
 import { ENTRY_FRAMES, type Message, packFrames } from './frame.ts';
 import type { Keys, QueueKeys } from './keys.ts';

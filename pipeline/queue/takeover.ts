@@ -1,4 +1,4 @@
-import type { Connection, PendingRow } from './connection.ts';
+import type { Connection, PendingRow } from './commands.ts';
 import type { EntrySize } from './entry-size.ts';
 import { bytesOf, unpackFrames } from './frame.ts';
 import { type Claim, type Entry, messagesOf } from './queue.ts';
@@ -27,7 +27,7 @@ export class Takeover {
   /**
    * Takes over about `count` messages of these entries, which have been held for as long as their rows say. Rejects when the first
    * answer fails.
-   * @param sign of life of the consumer (recover.lua)
+   * @param sign the consumer's sign of life (recover-entries.lua)
    */
   async run(
     redis: Connection,

@@ -1,5 +1,5 @@
 import { ReplyError } from 'ioredis';
-import type { Connection } from './connection.ts';
+import type { Connection } from './commands.ts';
 
 type Result = [error: Error | null, result?: unknown];
 

@@ -1,10 +1,11 @@
 #!lua flags=allow-oom
--- Removes consumers of relays that are gone: those that hold nothing and have asked for nothing. One that still lives is made
--- anew when it reads.
+-- Removes consumers of relays that are gone: they hold nothing and have asked for nothing for a while. Redis makes a
+-- consumer that still lives anew when it reads.
 --
--- KEYS[1]  stream of messages
+-- KEYS[1]  stream: messages of the shard
 -- ARGV     consumer group, consumer that stays, ms without a sign of life
 -- returns  the number of consumers that it removed
+-- never    removes a consumer that holds entries.
 local removed = 0
 for _, fields in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
   local of = {}
