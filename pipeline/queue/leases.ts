@@ -1,7 +1,7 @@
 import type { Problem } from '../common/readiness.ts';
 import type { Connection } from './commands.ts';
+import type { Shard } from './leased-shard.ts';
 import { problemOf } from './problems.ts';
-import type { Shard } from './shard.ts';
 import { Silence } from './silence.ts';
 
 /** The longest interval at which leases are renewed and sought; never more than a third of a lease. */

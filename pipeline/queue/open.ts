@@ -5,9 +5,9 @@ import { isCluster, type QueueOptions } from './connection.ts';
 import type { QueueKeys } from './keys.ts';
 import { ListQueue } from './list.ts';
 import type { MessageQueue, QueueKind } from './queue.ts';
-import { ShardedQueue } from './sharded.ts';
+import { StreamQueue, waitingIn } from './shard.ts';
 import type { Store } from './store.ts';
-import { StreamQueue, waitingIn } from './stream.ts';
+import { ShardedQueue } from './stream.ts';
 
 interface Kind {
   /**

@@ -13,7 +13,7 @@ import { explainRedis, problemOf, reasonOf } from './problems.ts';
 import { UnusableQueue } from './queue.ts';
 import { Store, type Unfit } from './store.ts';
 import { straysOf } from './strays.ts';
-import { Trace } from './trace.ts';
+import { Trace } from './trace-list.ts';
 
 /** ms between checks of a connected Redis: its policy and role may change while the connection lasts. */
 const CHECK_MS = 1000;

@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { eventually, type Service, startRedis } from '../test/services.ts';
 import { openQueue } from './open.ts';
 import { Store } from './store.ts';
-import { isTraced, Trace } from './trace.ts';
+import { isTraced, Trace } from './trace-list.ts';
 
 let service: Service;
 let url: string;

@@ -1,240 +1,289 @@
-import type { Connection, PendingRow, RawEntry } from './commands.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Problem } from '../common/readiness.ts';
+import { firstOf, named } from '../common/trouble.ts';
 import type { QueueOptions } from './connection.ts';
-import { EntrySize } from './entry-size.ts';
-import { ENTRY_FRAMES, type Message, packFrames } from './frame.ts';
-import type { Keys, QueueKeys } from './keys.ts';
-import { CLAIM_WAIT_MS, type Claim, type Entry, type Part } from './queue.ts';
-import { RedisQueue } from './redis-queue.ts';
-import { Silence } from './silence.ts';
+import type { DeadLetter, Letters } from './dead-letters.ts';
+import type { Message } from './frame.ts';
+import { type Keys, shardOf } from './keys.ts';
+import { Shard } from './leased-shard.ts';
+import { everyone, Leases } from './leases.ts';
+import { CLAIM_WAIT_MS, type Claim, type Entry, messagesOf, NOTHING, type Part } from './queue.ts';
+import { otherwise, RedisQueue } from './redis-queue.ts';
 import type { Store } from './store.ts';
-import { entryOf, type Taken, Takeover } from './takeover.ts';
-import { Transactions } from './transaction.ts';
 
-const GROUP = 'relays';
-/** More than any window of a relay. */
-const PENDING_MAX = 100_000;
-/** ms between the numbers of two signs of life: Redis reads its clock twice for one look. */
-const SIGN_MS = 1000;
-/** Deliveries of earlier times (2001) are signs of life. */
-const EARLIEST_MS = 1e12;
+const LEASE_MS = 30_000;
 
-/** A stream with a consumer group. An entry `frame <frames>` holds messages that were written together. */
-export class StreamQueue extends RedisQueue {
+/**
+ * A stream in shards. The keys of a shard share a slot, so a Redis Cluster spreads the shards. All messages of a target go to
+ * one shard, and one relay at a time, which holds the lease, reads a shard: the order within a target stays. An entry's id is
+ * `<shard>/<id in the stream>`.
+ */
+export class ShardedQueue extends RedisQueue {
   protected readonly kind = 'stream';
   readonly keeps = true;
-  protected readonly keys: Keys;
-  /** The stream has no shards in this Redis; a shard does not ask. */
-  #agreed: boolean;
-  readonly #transactions = new Transactions();
-  /** Entries of others that have not been renewed. */
-  readonly #silence = new Silence();
-  /** Our signs of life. */
-  #signs = 0;
-  /** When consumers of relays that are gone are removed again, ms of the monotonic clock. */
-  #tidies = 0;
-  readonly #size: EntrySize;
-  readonly #takeover: Takeover;
-  /** Why the last takeover ended early. */
-  #failure: Error | undefined;
-  /** The group has been there: if it is not, Redis has lost its data. */
-  #joined = false;
+  /** The keys of the first shard. */
+  protected readonly keys: Keys = this.all.shard(0);
+  readonly #shards: readonly Shard[];
+  readonly #leases: Leases;
+  /** Redis has the same number of shards as our settings. */
+  #agreed = false;
+  #stopping = false;
+  #news = Promise.withResolvers<void>();
+  /** The shard that is asked first. */
+  #turn = 0;
 
-  /** @param shard the keys of a shard; undefined: the stream has no shards */
-  constructor(options: QueueOptions, store?: Store, shard?: Keys) {
+  constructor(options: QueueOptions, store?: Store) {
     super(options, store);
-    this.keys = shard ?? this.all.whole;
-    this.#size = new EntrySize(ENTRY_FRAMES, options.shards);
-    this.#takeover = new Takeover(this.keys.messages, GROUP, this.#size);
-    this.#agreed = shard !== undefined;
+    const { shards: length = 1, leaseMs = LEASE_MS, onLost } = options;
+    this.#shards = Array.from({ length }, (_, index) => new Shard(options, index, this.store));
+    this.#leases = new Leases(this.redis, this.all.relays, this.#shards, leaseMs, {
+      onTaken: () => this.#news.resolve(),
+      onLost: (shard) => {
+        const given = onLost?.(shard.held.map((id) => labelled(id, shard.index))) ?? [];
+        shard.done(given.map(withoutShard));
+      },
+    });
+  }
+
+  override get problem(): Problem | undefined {
+    const { problem: ofAll, ours, failure, failedShard } = this.#leases;
+    if (ofAll !== undefined) return ofAll;
+    const failures = ours.flatMap(({ index, failure }) =>
+      failure === undefined ? [] : [{ name: this.shardName(index) ?? '', problem: this.explain(failure) }],
+    );
+    if (failures.length > 0) return firstOf(failures);
+    if (failure === undefined || ours.length === 0) return undefined;
+    return named(failedShard === undefined ? [] : [this.shardName(failedShard) ?? ''], this.explain(failure));
+  }
+
+  override get shards(): number {
+    return this.#leases.ours.length;
   }
 
   protected override async agree(): Promise<void> {
-    await super.agree();
+    if (this.#agreed) return;
+    const wanted = String(this.#shards.length);
+    let there = await this.redis.get(this.all.shards);
+    if (there === null) {
+      const denied = (error: Error) => {
+        // A read-only user may not set it, and a full Redis does not: whoever writes a message does.
+        if (/^(NOPERM|READONLY|OOM) /.test(error.message)) return null;
+        throw error;
+      };
+      there = await this.redis.set(this.all.shards, wanted, 'NX', 'GET').catch(denied);
+    }
+    if (there !== null && there !== wanted) throw otherwise(there, this.#shards.length, this.all);
     this.#agreed = true;
   }
 
-  /** Uses a transaction, as a script takes Redis 1.5 times as long. A waiting relay wakes once, with all entries. */
+  /** Atomic in each shard, not across shards: when it rejects, other shards may have their messages. */
   async append(messages: readonly Message[]): Promise<number> {
-    // Redis may have come up after whenReady gave up.
-    if (!this.#agreed) await this.agree();
-    const { messages: key, depth } = this.keys;
-    const packs = packFrames(messages);
-    const results = await this.write(packs, (redis) =>
-      this.#transactions.run(redis, [
-        ...packs.map((frames) => ['xadd', key, '*', 'frame', frames]),
-        ['incrby', depth, messages.length],
-        ['xlen', key],
-      ]),
-    );
-    // The entries decide: they are in the queue, even if somebody else's value in the counter's key refuses to count them.
-    const [counted, entries] = results.splice(-2);
-    for (const [error] of results) if (error) throw error;
-    return Math.max(messages.length, messagesIn(numberIn(entries), numberIn(counted)));
+    await this.agree();
+    const parts = Map.groupBy(messages, ({ target }) => this.shardFor(target));
+    await everyone([...parts], async ([index, part]) => {
+      const shard = this.#shard(index);
+      shard.depth = await shard.stream.append(part);
+    });
+    return this.#sum();
   }
 
+  /** A shard that does not answer has as many as it last reported; rejects when none answers. */
   async depth(): Promise<number> {
-    const { messages, depth } = this.keys;
-    const [entries, counted] = await Promise.all([this.redis.xlen(messages), this.redis.get(depth)]);
-    if (entries > 0) return messagesIn(entries, Number(counted) || 0);
-    // Somebody deleted counted entries by hand. The user may lack the right to reset the counter.
-    if (Number(counted) !== 0) await this.redis.forgetDepth(messages, depth).catch(() => {});
-    return 0;
+    let answers = 0;
+    const asked = everyone(this.#shards, async (shard) => {
+      shard.depth = await shard.stream.depth();
+      answers++;
+    });
+    await asked.catch((error) => {
+      if (answers === 0) throw error;
+    });
+    return this.#sum();
   }
 
+  /** A Redis that lost its data has forgotten the shards too. */
   async join(): Promise<void> {
-    await this.redis.joinGroup(this.keys.messages, GROUP);
-    this.#joined = true;
-  }
-
-  /** Before a relay's first command to the group: Redis may have come up after the relay. */
-  async #enter(): Promise<void> {
-    if (!this.#joined) await this.join();
+    this.#agreed = false;
+    await this.agree();
+    await everyone(this.#shards, ({ stream }) => stream.join());
   }
 
   async claim(consumer: string, count: number): Promise<Claim> {
-    if (!this.#agreed) await this.agree();
-    await this.#enter();
-    const reader = await this.reader();
-    const most = ['COUNT', this.#size.entriesFor(count), 'BLOCK', CLAIM_WAIT_MS] as const;
-    const from = ['STREAMS', this.keys.messages, '>'] as const;
-    const answer = reader.xreadgroupBuffer('GROUP', GROUP, consumer, ...most, ...from);
-    const reply = await this.#size.watch(answer);
-    const raw = (reply as [Buffer, RawEntry[]][] | null)?.[0]?.[1] ?? [];
-    const entries = raw.map(([id, fields]) => entryOf(id, fields, 1));
-    this.#size.note(entries);
-    return { entries, deleted: 0 };
+    await this.agree();
+    return this.#leases.during(consumer, () => this.#claim(consumer, count));
+  }
+
+  async #claim(consumer: string, count: number): Promise<Claim> {
+    const ours = this.#stopping ? [] : this.#leases.ours;
+    const share = Math.ceil(count / Math.max(1, ours.length));
+    for (const shard of ours) shard.read(consumer, share, () => this.#news.resolve());
+    const first = this.#take(count);
+    if (first.entries.length > 0 || this.#stopping) return first;
+    await Promise.race([this.#news.promise, sleep(CLAIM_WAIT_MS, undefined, { ref: false })]);
+    this.#news = Promise.withResolvers();
+    const claim = this.#take(count);
+    const failures = ours.map(({ failure }) => failure);
+    const [loss] = claim.entries.length > 0 ? [] : this.#shards.flatMap((shard) => shard.takeLoss() ?? []);
+    if (loss !== undefined) throw loss;
+    // One node of a cluster may be away: reject only when all shards failed.
+    if (claim.entries.length === 0 && ours.length > 0 && !failures.includes(undefined)) throw failures[0];
+    if (ours.length === 0 && this.#leases.failure !== undefined) throw this.#leases.failure;
+    return claim;
   }
 
   async recover(consumer: string, idleMs: number, count: number): Promise<Claim> {
-    // Then the relay looks for entries that it has not seen.
-    const failure = this.#failure;
-    this.#failure = undefined;
-    if (failure !== undefined) throw failure;
-    await this.#enter();
-    const key = this.keys.messages;
-    const [ms, rows] = await this.redis.pendingEntries(key, GROUP, PENDING_MAX);
-    const others = rows.filter(([, holder]) => holder !== consumer);
-    this.#silence.keep(new Set(others.map(([id]) => id)));
-    const abandoned = others.filter(
-      ([id, holder, idle]) => this.#silence.of(id, `${holder} ${signOf(ms - idle)}`) >= idleMs,
-    );
-    const claim = await this.#takeover.run(this.redis, consumer, abandoned, count, '');
-    this.#failure = claim.failure;
-    await this.#tidy(consumer, idleMs);
+    const claim: Claim = { entries: [], deleted: 0 };
+    for (const [index, shard] of this.#shards.entries()) {
+      const wanted = count - messagesOf(claim.entries);
+      if (wanted <= 0 || !shard.ours) continue;
+      // Entries of other shards are claimed already, so a failed node must not discard them.
+      const { entries, deleted } = await shard.recover(consumer, idleMs, wanted).catch(() => NOTHING);
+      claim.entries.push(...entries.map((entry) => ({ ...entry, id: labelled(entry.id, index) })));
+      claim.deleted += deleted;
+    }
     return claim;
   }
 
-  /** Removes consumers of relays that are gone, once in a while: each relay has a name of its own. */
-  async #tidy(consumer: string, idleMs: number): Promise<void> {
-    if (performance.now() < this.#tidies) return;
-    this.#tidies = performance.now() + idleMs;
-    // They only cost memory, and the entries that were taken over must not be lost with an error.
-    await this.redis.tidyConsumers(this.keys.messages, GROUP, consumer, 2 * idleMs).catch(() => {});
+  /** Nothing: each shard recovers its own before it reads on. */
+  async recoverUnseen(): Promise<Claim> {
+    return NOTHING;
   }
 
-  async recoverUnseen(consumer: string, count: number, holds: (id: string) => boolean): Promise<Claim> {
-    await this.#enter();
-    const key = this.keys.messages;
-    const rows = (await this.redis.xpending(key, GROUP, '-', '+', PENDING_MAX, consumer)) as PendingRow[];
-    const unseen = rows.filter(([id]) => !holds(id));
-    const claim = await this.#reclaim(consumer, unseen, count);
-    if (claim.failure !== undefined && claim.entries.length === 0) throw claim.failure;
-    return claim;
+  attempt(consumer: string, id: string, deliveries: number): Promise<void> {
+    const { shard, own } = this.#find(id);
+    return shard.stream.attempt(consumer, own, deliveries);
   }
 
-  /**
-   * Takes over about `count` messages that other consumers hold, and those delivered to us that we never read, oldest first, from
-   * entry `from` on (`-`: the first). Only for an owner of the shard. `next` is where to go on; undefined: that was all.
-   */
-  async inherit(
-    consumer: string,
-    from: string,
-    count: number,
-    holds: (id: string) => boolean,
-  ): Promise<Claim & { next: string | undefined }> {
-    await this.#enter();
-    const most = this.#size.entriesFor(count);
-    const rows = (await this.redis.xpending(this.keys.messages, GROUP, from, '+', most)) as PendingRow[];
-    const unseen = rows.filter(([id]) => !holds(id));
-    const claim = await this.#reclaim(consumer, unseen, count);
-    const isAll = claim.seen === unseen.length;
-    const last = isAll ? rows.at(-1) : unseen[claim.seen - 1];
-    if (isAll && rows.length < most) return { ...claim, next: undefined };
-    return { ...claim, next: last === undefined ? from : `(${last[0]}` };
+  renew(consumer: string, ids: readonly string[]): Promise<void> {
+    const labelled = ids.map((id) => ({ id }));
+    return this.#byShard(labelled, (shard, own) => shard.stream.renew(consumer, idsOf(own)));
   }
 
-  /** Takes over entries however long they have been held. By the reader: an answer that breaks its connection breaks no write. */
-  async #reclaim(consumer: string, rows: readonly PendingRow[], count: number): Promise<Taken> {
-    const any = rows.map(([id, holder, , counter]): PendingRow => [id, holder, 0, counter]);
-    return this.#takeover.run(await this.reader(), consumer, any, count, this.#sign());
+  acknowledge(entries: readonly Pick<Entry, 'id' | 'frames'>[]): Promise<void> {
+    return this.#byShard(entries, async (shard, own) => {
+      await shard.stream.acknowledge(own);
+      shard.done(idsOf(own));
+    });
   }
 
-  async attempt(consumer: string, id: string, deliveries: number): Promise<void> {
-    await this.#touch(consumer, [id], 'RETRYCOUNT', deliveries);
+  async bury(entry: Entry, deliveries: number, reason: string): Promise<void> {
+    const { shard, own } = this.#find(entry.id);
+    await shard.stream.bury({ ...entry, id: own }, deliveries, reason);
+    shard.done([own]);
   }
 
-  async renew(consumer: string, ids: readonly string[]): Promise<void> {
-    await this.#touch(consumer, ids);
-  }
-
-  async #touch(consumer: string, ids: readonly string[], ...more: (string | number)[]): Promise<void> {
-    const { messages } = this.keys;
-    await this.redis.xclaim(messages, GROUP, consumer, 0, ...ids, 'TIME', this.#sign(), ...more, 'JUSTID');
-  }
-
-  /** A sign of life: another number in place of the time of a delivery, as Redis' clock may step. */
-  #sign(): number {
-    return ++this.#signs * SIGN_MS;
-  }
-
-  async acknowledge(entries: readonly Pick<Entry, 'id' | 'frames'>[]): Promise<void> {
-    const { messages, depth } = this.keys;
-    const counted = entries.flatMap(({ id, frames }) => [id, frames.length]);
-    await this.redis.acknowledgeEntries(messages, depth, GROUP, ...counted);
-  }
-
-  async bury({ id }: Entry, deliveries: number, reason: string): Promise<void> {
-    const { messages, depth, deadLetters } = this.keys;
-    await this.redis.buryEntry(messages, depth, deadLetters, GROUP, id, reason, deliveries);
-  }
-
-  async split({ id, frames }: Entry, parts: readonly Part[], stays: boolean): Promise<void> {
-    const { messages, depth } = this.keys;
-    const values = parts.flatMap((part) => [part.frame, part.deliveries, Number(part.suspect), part.reason]);
-    await this.redis.splitEntry(messages, depth, GROUP, id, stays ? 1 : 0, frames.length, ...values);
+  async split(entry: Entry, parts: readonly Part[], stays: boolean): Promise<void> {
+    const { shard, own } = this.#find(entry.id);
+    await shard.stream.split({ ...entry, id: own }, parts, stays);
+    if (!stays) shard.done([own]);
   }
 
   async signOff(consumer: string): Promise<void> {
-    await this.redis.signOff(this.keys.messages, GROUP, consumer);
+    this.#stopping = true;
+    await this.#leases.signOff(consumer);
+  }
+
+  override shardOf(id: string): number {
+    return Number.parseInt(id, 10);
+  }
+
+  override shardFor(target: string): number {
+    return shardOf(target, this.#shards.length);
+  }
+
+  override shardName(shard: number): string | undefined {
+    return this.#shards.length > 1 ? `shard ${shard}` : undefined;
+  }
+
+  override get deadLetters(): Letters {
+    const of = (index: number) => this.#shard(index).stream.deadLetters;
+    const change = async (
+      letters: readonly string[],
+      work: (letters: Letters, ids: string[]) => Promise<string[]>,
+    ) => {
+      const parts = Map.groupBy(letters, (letter) => Number.parseInt(letter, 10));
+      const done = [...parts].map(async ([index, part]) => {
+        if (this.#shards[index] === undefined) return [];
+        const ids = await work(of(index), part.map(withoutShard));
+        return ids.map((id) => labelled(id, index));
+      });
+      return (await Promise.all(done)).flat();
+    };
+    const all = this.#shards.map((_, index) => index);
+    return {
+      async count() {
+        return (await Promise.all(all.map((index) => of(index).count()))).reduce((sum, n) => sum + n, 0);
+      },
+      async *list(idKey?: string): AsyncGenerator<DeadLetter> {
+        for (const index of all) {
+          for await (const dead of of(index).list(idKey))
+            yield { ...dead, letter: labelled(dead.letter, index) };
+        }
+      },
+      requeue: (letters) => change(letters, (shard, ids) => shard.requeue(ids)),
+      drop: (letters) => change(letters, (shard, ids) => shard.drop(ids)),
+    };
+  }
+
+  /** Lets reads in progress finish, and begins no others. */
+  override async interrupt(): Promise<void> {
+    this.#stopping = true;
+    this.#leases.keep();
+    this.#news.resolve();
+  }
+
+  override close(): void {
+    this.#stopping = true;
+    this.#leases.stop();
+    for (const { stream } of this.#shards) stream.close();
+    super.close();
+  }
+
+  /** Takes up to `count` messages that were read; each call begins at the next shard. */
+  #take(count: number): Claim {
+    const claim: Claim = { entries: [], deleted: 0 };
+    const { length } = this.#shards;
+    for (let n = 0; n < length; n++) {
+      const index = (this.#turn + n) % length;
+      const shard = this.#shard(index);
+      for (const entry of shard.take(count - messagesOf(claim.entries)))
+        claim.entries.push({ ...entry, id: labelled(entry.id, index) });
+      claim.deleted += shard.deleted;
+      shard.deleted = 0;
+    }
+    this.#turn = (this.#turn + 1) % length;
+    return claim;
+  }
+
+  #shard(index: number): Shard {
+    return this.#shards[index] as Shard;
+  }
+
+  #find(id: string): { shard: Shard; own: string } {
+    return { shard: this.#shard(Number.parseInt(id, 10)), own: withoutShard(id) };
+  }
+
+  #byShard<T extends { id: string }>(
+    entries: readonly T[],
+    work: (shard: Shard, own: T[]) => Promise<void>,
+  ): Promise<void> {
+    const parts = Map.groupBy(entries, ({ id }) => Number.parseInt(id, 10));
+    return everyone([...parts], ([index, part]) =>
+      work(
+        this.#shard(index),
+        part.map((entry) => ({ ...entry, id: withoutShard(entry.id) })),
+      ),
+    );
+  }
+
+  #sum(): number {
+    return this.#shards.reduce((sum, { depth }) => sum + depth, 0);
   }
 }
 
-const numberIn = (result: [error: Error | null, value?: unknown] | undefined): number =>
-  result?.[0] ? 0 : Number(result?.[1]);
+const labelled = (id: string, shard: number) => `${shard}/${id}`;
 
-/** The number of the last sign of life of an entry, by the time of its delivery; 0: it was claimed, and not renewed since. */
-function signOf(deliveredMs: number): number {
-  return deliveredMs < EARLIEST_MS ? Math.round(deliveredMs / SIGN_MS) : 0;
-}
+const idsOf = (entries: readonly { id: string }[]) => entries.map(({ id }) => id);
 
-/**
- * How many messages so many entries hold, by their counter. Entries that others wrote are not counted, and anybody may have put
- * any number there.
- */
-function messagesIn(entries: number, counted: number): number {
-  return Math.min(Math.max(entries, counted), entries * ENTRY_FRAMES);
-}
-
-/** Counts the messages in a stream, or in its shards. */
-export async function waitingIn(
-  redis: Connection,
-  keys: QueueKeys,
-  shards: number | undefined,
-): Promise<number> {
-  let count = 0;
-  for (const { messages, depth } of keys.parts(shards)) {
-    const entries = await redis.xlen(messages);
-    if (entries > 0) count += messagesIn(entries, Number(await redis.get(depth)) || 0);
-  }
-  return count;
+function withoutShard(id: string): string {
+  return id.slice(id.indexOf('/') + 1);
 }
