@@ -1,8 +1,8 @@
-/** The Lua scripts of the queue, as commands of a connection. Each script has its contract in its head. */
+/** What the queue asks of Redis: its Lua scripts, each with its contract in its head, as commands; and transactions. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
+import { type Redis, ReplyError } from 'ioredis';
 
 function script(name: string, numberOfKeys: number, readOnly = false) {
   const lua = readFileSync(join(import.meta.dirname, 'lua', `${name}.lua`), 'utf8');
@@ -72,4 +72,40 @@ export interface Connection extends Redis {
   holdLease(key: string, relay: string, renewal: number, stale: string): Promise<string>;
   sayPresent(key: string, relay: string, sign: number, ...gone: string[]): Promise<string[]>;
   recordBroker(key: string, record: string, ms: number): Promise<number>;
+}
+
+export type Result = [error: Error | null, result?: unknown];
+
+/** Runs commands in transactions of Redis. */
+export class Transactions {
+  /** Redis has refused the last one, and run its commands one by one. */
+  #refused = false;
+
+  /**
+   * Resolves with the results of these commands once Redis has run them, one after the other; rejects when it has run none. A user
+   * without the right to MULTI may still run the others: Redis runs those of the first transaction, and no further ones.
+   */
+  async run(redis: Connection, commands: unknown[][]): Promise<Result[]> {
+    if (this.#refused) await this.#try(redis);
+    const all = [['multi'], ...commands, ['exec']];
+    const replies = ((await redis.pipeline(all).exec()) ?? []) as Result[];
+    const [begun, [failure, results] = [null]] = [replies[0]?.[0], replies.at(-1)];
+    this.#refused = begun instanceof ReplyError;
+    if (this.#refused) return replies.slice(1, -1);
+    // The first error is the reason for that of EXEC: Redis is full, or a replica.
+    if (failure) throw replies.find(([error]) => error)?.[0];
+    return (results as unknown[]).map((result) => (result instanceof Error ? [result] : [null, result]));
+  }
+
+  /** Rejects while Redis refuses transactions. */
+  async #try(redis: Connection): Promise<void> {
+    await redis
+      .multi()
+      .exec()
+      .catch((error) => {
+        // The error of EXEC says only that there was no MULTI.
+        throw error.previousErrors?.[0] ?? error;
+      });
+    this.#refused = false;
+  }
 }

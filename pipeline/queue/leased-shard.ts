@@ -1,8 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { QueueOptions } from './connection.ts';
-import { type Claim, type Entry, messagesOf } from './queue.ts';
-import { StreamQueue } from './shard.ts';
-import type { Store } from './store.ts';
+import { type Claim, type Entry, messagesOf, NOTHING } from './queue.ts';
+import type { Shard } from './shard.ts';
 
 const RETRY_MS = 50;
 const RETRY_MAX_MS = 2000;
@@ -10,25 +8,24 @@ const FIRST = '-';
 /** Redis' codes for a group or a stream that is gone. */
 const LOST = /^(NOGROUP|UNBLOCKED) /;
 
-/** One shard of a queue, and the entries that a relay holds of it. */
-export class Shard {
-  readonly index: number;
-  readonly stream: StreamQueue;
+/** A shard that one relay at a time reads, and what this relay has read and holds of it. */
+export class LeasedShard {
+  readonly name: string | undefined;
+  /** The key of its lease. */
   readonly lease: string;
+  readonly #shard: Shard;
   /** When our lease ends, ms of the monotonic clock; 0: we have none. */
   until = 0;
   /** We give the shard up: we read no more, and release the lease when we hold no entries. */
   leaving = false;
-  /** Messages in it, as last reported. */
-  depth = 0;
   /** Entries that were deleted while we held them, not reported yet. */
-  deleted = 0;
+  #deleted = 0;
   /** Entries that were read and the relay has not taken yet. */
   readonly #read: Entry[] = [];
   /** Ids of entries that the relay holds. */
   readonly #held = new Set<string>();
   #reading: Promise<void> | undefined;
-  /** Entries may have been handed to us on a connection that broke. */
+  /** Redis may have given us entries on a connection that broke. */
   #unseen = false;
   /** Where to look for entries of former owners, which go before new ones; undefined: all are taken over. */
   #inherits: string | undefined;
@@ -39,11 +36,10 @@ export class Shard {
   /** The group may know us as a consumer. */
   #known = false;
 
-  constructor(options: QueueOptions, index: number, store: Store) {
-    const { lease, ...keys } = store.keys.shard(index);
-    this.index = index;
+  constructor(shard: Shard, lease: string) {
+    this.#shard = shard;
+    this.name = shard.name;
     this.lease = lease;
-    this.stream = new StreamQueue(options, store, keys);
   }
 
   get ours(): boolean {
@@ -58,7 +54,7 @@ export class Shard {
     return [...this.#held];
   }
 
-  /** We have the lease now: entries of former owners come first. */
+  /** Begins a lease: entries of former owners come first. */
   begin(): void {
     this.leaving = false;
     this.#inherits = FIRST;
@@ -79,7 +75,7 @@ export class Shard {
       const { entries, deleted } = await this.#next(consumer, count);
       this.#failures = 0;
       this.failure = undefined;
-      this.deleted += deleted;
+      this.#deleted += deleted;
       // After a lost lease the next owner recovers them.
       if (this.until > 0) this.#read.push(...entries);
     } catch (error) {
@@ -87,12 +83,12 @@ export class Shard {
       if (LOST.test(this.failure.message)) this.#loss = this.failure;
       // A Redis that lost its data lost the group too.
       this.#unseen = true;
-      await this.stream.join().catch(() => {});
+      await this.#shard.join().catch(() => {});
       await sleep(Math.min(RETRY_MS * 2 ** this.#failures++, RETRY_MAX_MS));
     }
   }
 
-  /** That Redis has lost the data of this shard, once: the next read may succeed before anybody asks for {@link failure}. */
+  /** Returns a loss of the shard's data in Redis once: the next read may succeed before anybody asks for {@link failure}. */
   takeLoss(): Error | undefined {
     const loss = this.#loss;
     this.#loss = undefined;
@@ -103,32 +99,34 @@ export class Shard {
   async #next(consumer: string, count: number): Promise<Claim> {
     const holds = (id: string) => this.#held.has(id);
     if (this.#inherits !== undefined) {
-      const { next, ...claim } = await this.stream.inherit(consumer, this.#inherits, count, holds);
+      const { next, ...claim } = await this.#shard.inherit(consumer, this.#inherits, count, holds);
       this.#inherits = next;
       return claim;
     }
-    if (!this.#unseen) return this.stream.claim(consumer, count);
-    const claim = await this.stream.recoverUnseen(consumer, count, holds);
+    if (!this.#unseen) return this.#shard.claim(consumer, count);
+    const claim = await this.#shard.recoverUnseen(consumer, count, holds);
     this.#unseen = claim.entries.length > 0;
     return claim;
   }
 
-  /** Takes about `count` messages of those read, oldest first; they count as held. None without the lease. */
-  take(count: number): Entry[] {
-    if (this.until === 0) return [];
-    let entries = 0;
-    for (let messages = 0; messages < count && entries < this.#read.length; entries++) {
-      messages += messagesOf(this.#read.slice(entries, entries + 1));
+  /** Takes about `count` messages of those read, oldest first; they count as held. Without the lease it takes none. */
+  take(count: number): Claim {
+    const deleted = this.#deleted;
+    this.#deleted = 0;
+    if (this.until === 0) return { entries: [], deleted };
+    let taken = 0;
+    for (let messages = 0; messages < count && taken < this.#read.length; taken++) {
+      messages += messagesOf(this.#read.slice(taken, taken + 1));
     }
-    const taken = this.#read.splice(0, entries);
-    for (const { id } of taken) this.#held.add(id);
-    return taken;
+    const entries = this.#read.splice(0, taken);
+    for (const { id } of entries) this.#held.add(id);
+    return { entries, deleted };
   }
 
-  /** Recovers entries that a former owner claimed after its lease had ended, without our own. */
+  /** Recovers entries that a former owner claimed after its lease had ended. It leaves out our own. */
   async recover(consumer: string, idleMs: number, count: number): Promise<Claim> {
-    if (this.#inherits !== undefined) return { entries: [], deleted: 0 };
-    const { entries, deleted } = await this.stream.recover(consumer, idleMs, count).catch((error) => {
+    if (this.#inherits !== undefined) return NOTHING;
+    const { entries, deleted } = await this.#shard.recover(consumer, idleMs, count).catch((error) => {
       // Some may be ours by now.
       this.#unseen = true;
       throw error;
@@ -140,14 +138,14 @@ export class Shard {
   }
 
   /** The relay no longer holds these entries. */
-  done(ids: readonly string[]): void {
+  done(ids: Iterable<string>): void {
     for (const id of ids) this.#held.delete(id);
   }
 
   /** Keeps other relays from recovering entries that wait here. */
   async renew(consumer: string): Promise<void> {
     const ids = this.#read.map(({ id }) => id);
-    if (ids.length > 0) await this.stream.renew(consumer, ids);
+    if (ids.length > 0) await this.#shard.renew(consumer, ids);
   }
 
   /** Another relay has the lease and recovers what we have read. */
@@ -166,6 +164,6 @@ export class Shard {
   async signOff(consumer: string): Promise<void> {
     if (!this.#known) return;
     await this.giveBack();
-    await this.stream.signOff(consumer);
+    await this.#shard.signOff(consumer);
   }
 }

@@ -1,6 +1,6 @@
 import type { Problem } from '../common/readiness.ts';
 import type { Connection } from './commands.ts';
-import type { Shard } from './leased-shard.ts';
+import type { LeasedShard } from './leased-shard.ts';
 import { problemOf } from './problems.ts';
 import { Silence } from './silence.ts';
 
@@ -11,14 +11,14 @@ interface LeaseEvents {
   /** Called when we get a shard. */
   onTaken: () => void;
   /** Called when we have lost a shard, or are about to. */
-  onLost: (shard: Shard) => void;
+  onLost: (shard: LeasedShard) => void;
 }
 
 /** Which shards a relay reads: takes their leases up to its share, renews them, and gives them up. */
 export class Leases {
   readonly #redis: Connection;
   readonly #relaysKey: string;
-  readonly #shards: readonly Shard[];
+  readonly #shards: readonly LeasedShard[];
   readonly #leaseMs: number;
   readonly #events: LeaseEvents;
   #consumer = '';
@@ -36,7 +36,7 @@ export class Leases {
   /** Relays that are gone, with their last signs: the next look removes them. */
   #gone: string[] = [];
   #failure: Error | undefined;
-  #failedShard: number | undefined;
+  #failedShard: LeasedShard | undefined;
   /** Others had all shards that it asked for at the last look; undefined: before the first. */
   #refused: boolean | undefined;
   #claims = 0;
@@ -47,7 +47,7 @@ export class Leases {
   constructor(
     redis: Connection,
     relays: string,
-    shards: readonly Shard[],
+    shards: readonly LeasedShard[],
     leaseMs: number,
     events: LeaseEvents,
   ) {
@@ -59,7 +59,7 @@ export class Leases {
   }
 
   /** The shards that this relay reads. */
-  get ours(): Shard[] {
+  get ours(): LeasedShard[] {
     return this.#shards.filter(({ ours }) => ours);
   }
 
@@ -69,7 +69,7 @@ export class Leases {
   }
 
   /** The shard of {@link failure}; undefined: all. */
-  get failedShard(): number | undefined {
+  get failedShard(): LeasedShard | undefined {
     return this.#failedShard;
   }
 
@@ -151,14 +151,14 @@ export class Leases {
     }
     // One node of a cluster may be away, and its leases with it. Hold on to the others.
     let failure: Error | undefined;
-    let failed: number | undefined;
-    const noted = (error: Error, shard?: Shard) => {
+    let failed: LeasedShard | undefined;
+    const noted = (error: Error, shard?: LeasedShard) => {
       failure = error;
-      failed = shard?.index;
+      failed = shard;
     };
     await this.#count().catch(noted);
     const share = shareOf(this.#shards.length, this.#relays, this.#before);
-    const renew = async (shard: Shard) => {
+    const renew = async (shard: LeasedShard) => {
       await this.#hold(shard);
       await shard.renew(this.#consumer);
     };
@@ -197,7 +197,7 @@ export class Leases {
     this.#before = others.filter((name) => name < this.#consumer).length;
   }
 
-  async #give(shard: Shard): Promise<void> {
+  async #give(shard: LeasedShard): Promise<void> {
     shard.until = 0;
     this.#events.onLost(shard);
     await shard.giveBack();
@@ -205,7 +205,7 @@ export class Leases {
   }
 
   /** Takes the lease of a shard, or renews it; false: another relay has it. */
-  async #hold(shard: Shard): Promise<boolean> {
+  async #hold(shard: LeasedShard): Promise<boolean> {
     // From before the request: others count from when they see it, so ours ends first.
     const until = performance.now() + this.#leaseMs;
     const ask = (stale: string) => this.#redis.holdLease(shard.lease, this.#consumer, ++this.#signs, stale);

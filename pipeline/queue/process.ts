@@ -8,12 +8,11 @@ import type { Problem } from '../common/readiness.ts';
 import { startTelemetry } from '../common/telemetry.ts';
 import { BrokerRecord, type BrokerRecordOptions } from './broker-record.ts';
 import type { QueueOptions } from './connection.ts';
-import { openQueue } from './open.ts';
+import { openQueue, straysOf } from './open.ts';
 import { explainRedis, problemOf, reasonOf } from './problems.ts';
 import { UnusableQueue } from './queue.ts';
 import { Store, type Unfit } from './store.ts';
-import { straysOf } from './strays.ts';
-import { Trace } from './trace-list.ts';
+import { TraceList } from './trace-list.ts';
 
 /** ms between checks of a connected Redis: its policy and role may change while the connection lasts. */
 const CHECK_MS = 1000;
@@ -66,7 +65,7 @@ export function openProcess(
   async function checkStrays(): Promise<void> {
     const look = async () => {
       await store.whenReady(config.REDIS_TIMEOUT_MS);
-      return straysOf(store.redis, store.keys, config.QUEUE, options);
+      return straysOf(store, config.QUEUE, options);
     };
     // A Redis that is away, or a right that is missing, shows elsewhere.
     const strays = await look().catch(() => undefined);
@@ -97,7 +96,7 @@ export function openProcess(
   }
   const inspection = setInterval(inspect, CHECK_MS).unref();
   const clock = new Clock(() => store.time());
-  const trace = new Trace({
+  const trace = new TraceList({
     store,
     component: role,
     every: config.TRACE_LOG_EVERY,

@@ -3,6 +3,7 @@ import { parseAddress } from '../common/address.ts';
 import type { Problem } from '../common/readiness.ts';
 import type { Connection } from './commands.ts';
 import { becomeReady, connect, openNode, Reader, type RedisOptions, renew } from './connection.ts';
+import { largeIn } from './entry-size.ts';
 import { keysOf, type QueueKeys } from './keys.ts';
 import { isDisconnection, problemOf, reasonOf } from './problems.ts';
 import { UnusableQueue } from './queue.ts';
@@ -107,7 +108,7 @@ export class Store {
     await this.redis.xadd(this.keys.telemetry, 'MAXLEN', '~', TELEMETRY_LENGTH, '*', ...fields);
   }
 
-  /** Adds entries of {@link Trace} to the list of a component, the newest first. The newest 100,000 are kept. */
+  /** Adds entries of {@link TraceList} to the list of a component, the newest first. The newest 100,000 are kept. */
   async trace(component: string, entries: readonly string[]): Promise<void> {
     const key = this.keys.trace(component);
     const replies = await this.redis
@@ -154,11 +155,14 @@ export class Store {
     return undefined;
   }
 
-  /**
-   * Writes large values by a connection of their own: Redis closes that of a value above its
-   * proto-max-bulk-len, and with it ends all other writes there.
-   */
-  async writeLarge<T>(bytes: number, write: (redis: Connection) => Promise<T>): Promise<T> {
+  /** Writes these values. Those that Redis may refuse for their size go by a connection of their own. */
+  write<T>(values: readonly string[], work: (redis: Connection) => Promise<T>): Promise<T> {
+    const bytes = largeIn(values);
+    return bytes === 0 ? work(this.redis) : this.#writeLarge(bytes, work);
+  }
+
+  /** Redis closes the connection of a value above its proto-max-bulk-len, and with it ends all other writes there. */
+  async #writeLarge<T>(bytes: number, write: (redis: Connection) => Promise<T>): Promise<T> {
     this.#large ??= connect(this.#options, this.#options.timeoutMs);
     await becomeReady(this.#large, this.#options.timeoutMs);
     return write(this.#large).catch((error: Error) => {

@@ -7,7 +7,7 @@ import { type Claim, type Entry, messagesOf } from './queue.ts';
 export interface Taken extends Claim {
   /** How many of the entries were looked at. */
   seen: number;
-  /** Why it ended early: further entries may be the consumer's, which it has not seen. */
+  /** Why it ended early: the consumer may have got further entries, which it has not seen. */
   failure: Error | undefined;
 }
 
@@ -15,12 +15,17 @@ export interface Taken extends Claim {
 export class Takeover {
   readonly #key: string;
   readonly #group: string;
+  readonly #prefix: string;
   readonly #size: EntrySize;
 
-  /** @param key of the stream */
-  constructor(key: string, group: string, size: EntrySize) {
+  /**
+   * @param key the stream's key
+   * @param prefix what the ids of entries have before the ids in Redis
+   */
+  constructor(key: string, group: string, prefix: string, size: EntrySize) {
     this.#key = key;
     this.#group = group;
+    this.#prefix = prefix;
     this.#size = size;
   }
 
@@ -75,7 +80,8 @@ export class Takeover {
       const whole = cut > 0 ? await this.#complete(redis, id, fields, cut) : fields;
       if (whole === undefined) claim.deleted++;
       else {
-        const entry = entryOf(id, whole, isOurs ? counter : Math.max(counter, 2), counter > (isOurs ? 2 : 1));
+        const deliveries = isOurs ? counter : Math.max(counter, 2);
+        const entry = entryOf(this.#prefix, id, whole, deliveries, counter > (isOurs ? 2 : 1));
         claim.entries.push({ ...entry, recovered: !isOurs || counter > 1 });
       }
     }
@@ -105,8 +111,9 @@ export class Takeover {
   }
 }
 
-/** An entry as Redis gives it; without fields: it has no frames. */
+/** The entry that Redis gives with this id and these fields; without fields it has no frames. */
 export function entryOf(
+  prefix: string,
   id: Buffer,
   raw: readonly Buffer[] | null,
   deliveries: number,
@@ -115,7 +122,10 @@ export function entryOf(
   const fields = raw ?? [];
   const text = (name: string) => fields[indexOf(fields, name)]?.toString() ?? '';
   const packed = fields[indexOf(fields, 'frame')];
-  const entry = { id: id.toString('latin1'), frames: packed === undefined ? [] : unpackFrames(packed) };
+  const entry = {
+    id: prefix + id.toString('latin1'),
+    frames: packed === undefined ? [] : unpackFrames(packed),
+  };
   // Most entries have only their frames.
   if (fields.length <= 2) return { ...entry, deliveries, suspect, reason: '' };
   return {
@@ -126,7 +136,7 @@ export function entryOf(
   };
 }
 
-/** The index of a field's value; -1: there is none. */
+/** The index of a field's value; -1: the entry does not have the field. */
 function indexOf(fields: readonly Buffer[], name: string): number {
   for (let i = 0; i + 1 < fields.length; i += 2) if (fields[i]?.toString('latin1') === name) return i + 1;
   return -1;

@@ -1,7 +1,7 @@
 import { explainRedis } from './problems.ts';
 import type { Store } from './store.ts';
 
-export interface TraceOptions {
+export interface TraceListOptions {
   store: Pick<Store, 'trace'>;
   /** The owner of the list: `ingest` or `relay`. */
   component: string;
@@ -22,14 +22,14 @@ const WAITING_MAX = 10_000;
  * Pushes the time of every n-th message to a Redis list of the component, for pipelines whose messages cannot carry
  * stamps. k6 joins the lists by id.
  */
-export class Trace {
-  readonly #options: TraceOptions;
+export class TraceList {
+  readonly #options: TraceListOptions;
   readonly #path: readonly string[];
   #waiting: string[] = [];
   #busy = false;
   #troubled = false;
 
-  constructor(options: TraceOptions) {
+  constructor(options: TraceListOptions) {
     this.#options = options;
     this.#path = options.idKey.split('.');
   }
