@@ -12,7 +12,7 @@ export interface RedisOptions {
   timeoutMs: number;
   /** It is a Redis Cluster, even if the address names one node only. */
   cluster?: boolean;
-  /** Before the keys in Redis; `arrival` by default. */
+  /** The prefix of the keys in Redis; `arrival` by default. */
   prefix?: string;
   /**
    * Called when a connection is there, and when one ends or is not made. `reason` is one short sentence; undefined: we have ended
@@ -67,7 +67,7 @@ export function connect(
   return redis;
 }
 
-/** An error of a cluster is that of its nodes, one of a name that of its addresses. */
+/** The error of a cluster holds that of its last node, the error of a name those of its addresses. */
 interface Failure extends Error {
   lastNodeError?: Error | null;
   errors?: Error[];
@@ -84,9 +84,9 @@ const retry = (attempt: number) => Math.min(20 * 2 ** attempt, 500);
  */
 const WRONG_SERVER = /^(MOVED|CLUSTERDOWN|MASTERDOWN|LOADING|MISCONF) /;
 const LOADING = new Error('LOADING Redis is loading its data');
-/** ms for Redis to load its data, until its address is looked up again. */
+/** ms for which Redis may load its data until its address is looked up again. */
 const LOADING_MS = 2000;
-/** ms between looks of ioredis whether Redis still loads them. */
+/** ms between ioredis' looks whether Redis still loads its data. */
 const LOOK_MS = 200;
 
 function common(timeoutMs: number) {
@@ -101,7 +101,7 @@ function common(timeoutMs: number) {
   } satisfies ClientOptions;
 }
 
-/** As whom a client connects, and whether by TLS. */
+/** Options for the user that the address names, and for TLS. */
 function identity(address: Address) {
   const { username, password } = address;
   return {
@@ -111,7 +111,7 @@ function identity(address: Address) {
   };
 }
 
-/** As {@link connect}, to the first node that the address names. */
+/** Connects as {@link connect} does, to the first node that the address names. */
 export function openNode(url: string, timeoutMs: number): Connection {
   const address = parseAddress('redis', url);
   let loads = false;
@@ -216,7 +216,7 @@ export function renew(redis: Redis): void {
 /** Whether {@link renew} has closed it, and not the server. It says so once for each close. */
 const isRenewed = (redis: Redis): boolean => renewed.delete(redis);
 
-/** A connection for blocking reads. The first one opens it. */
+/** A connection for blocking reads. The first read opens it. */
 export class Reader {
   readonly #options: RedisOptions;
   #connection: Connection | undefined;

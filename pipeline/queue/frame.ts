@@ -4,9 +4,9 @@ export interface Message {
   body: string;
   /** The topic below `messages/`; it holds no line break. */
   target: string;
-  /** `formatStamps` of hops.ts; empty: none. */
+  /** What `formatStamps` (hops.ts) returned; empty: none. */
   stamps: string;
-  /** `traceOf` of trace-context.ts; absent or empty: none. */
+  /** What `traceOf` (trace-context.ts) returned; absent or empty: none. */
   trace?: string;
 }
 
@@ -67,16 +67,16 @@ export function bytesOf(frames: readonly Buffer[]): number {
 export interface FrameEnds {
   target: number;
   stamps: number;
-  /** Of the line of the stamps; a frame without a trace has it where the stamps end. */
+  /** Where the line of the stamps ends: in a frame without a trace that is where the stamps end. */
   trace: number;
 }
 
 const LINE_FEED = 10;
 const SPACE = 0x20;
-/** Characters of the longest stamps (hops.ts), and of the shortest trace. Only a longer line is searched for one. */
+/** Characters of the longest stamps (hops.ts): only a longer line is searched for a trace. */
 const LONGEST_STAMPS = 16 + 1 + 1 + 15;
 
-/** Throws a `RangeError` when these bytes are no frame. */
+/** Finds the ends. Throws a `RangeError` when these bytes are not a frame. */
 export function frameEnds(frame: Buffer): FrameEnds {
   // Both are within the first few bytes, where a loop is cheaper than `indexOf`.
   let target = 0;
@@ -93,7 +93,7 @@ export function frameEnds(frame: Buffer): FrameEnds {
   return { target, stamps, trace };
 }
 
-/** What {@link encodeFrame} made. Throws a `RangeError` when these bytes are no frame. */
+/** Reverses {@link encodeFrame}. Throws a `RangeError` when these bytes are not a frame. */
 export function decodeFrame(frame: Buffer): { target: string; stamps: string; trace: string; body: Buffer } {
   const ends = frameEnds(frame);
   return {

@@ -4,7 +4,7 @@ import type { LeasedShard } from './leased-shard.ts';
 import { problemOf } from './problems.ts';
 import { Silence } from './silence.ts';
 
-/** The longest interval at which leases are renewed and sought; never more than a third of a lease. */
+/** ms between looks, which renew and take leases; less if a third of a lease is less. */
 const LOOK_MS = 1000;
 
 interface LeaseEvents {
@@ -14,7 +14,7 @@ interface LeaseEvents {
   onLost: (shard: LeasedShard) => void;
 }
 
-/** Which shards a relay reads: takes their leases up to its share, renews them, and gives them up. */
+/** The shards that a relay reads: it takes their leases up to its share, renews them, and gives them up. */
 export class Leases {
   readonly #redis: Connection;
   readonly #relaysKey: string;
@@ -63,7 +63,7 @@ export class Leases {
     return this.#shards.filter(({ ours }) => ours);
   }
 
-  /** Why leases could not be renewed or sought at the last look; undefined: they could. */
+  /** Why leases could not be renewed or taken at the last look; undefined: they could. */
   get failure(): Error | undefined {
     return this.#failure;
   }
@@ -181,7 +181,7 @@ export class Leases {
     this.#refused = this.#taking && this.ours.length === 0;
   }
 
-  /** Says that we are there, and counts the relays that are. */
+  /** Records our presence, and counts the relays that are present. */
   async #count(): Promise<void> {
     const sign = ++this.#signs;
     const flat = await this.#redis.sayPresent(this.#relaysKey, this.#consumer, sign, ...this.#gone);

@@ -16,12 +16,12 @@ import {
 } from './queue.ts';
 import { RedisQueue } from './redis-queue.ts';
 
-/** Messages of a call: a function takes some 120,000 arguments. */
+/** Most messages of one call: a function takes some 120,000 arguments. */
 const BACK_AT_ONCE = 1000;
 
-/** ms that what a dead relay had taken stays; the count of what it had seen stays twice as long. */
+/** ms that messages which a dead relay had taken stay; the count of those that it had seen stays twice as long. */
 const STAYS_MS = 86_400_000;
-/** ms between renewals of that, for a relay that lives and may not have seen it. */
+/** ms between renewals of those keys for a living relay that may not have seen the messages. */
 const RENEW_MS = 60_000;
 /** Messages, bytes and ms until what was seen is removed from Redis, if they are taken one by one. */
 const SEEN_MOST = 100;
@@ -47,7 +47,7 @@ export class ListQueue extends RedisQueue implements MessageQueue {
   #seen = 0;
   /** Messages and bytes of them that are still in Redis, and when the last ones were removed (ms of the monotonic clock). */
   #kept = { messages: 0, bytes: 0, since: Number.NEGATIVE_INFINITY };
-  /** Until when Redis counts as full, and is asked by the script, ms of the monotonic clock. */
+  /** Until when Redis counts as full, so that we use the script; ms of the monotonic clock. */
   #full = 0;
   /** A claim is in progress. */
   #claiming = false;
@@ -101,7 +101,7 @@ export class ListQueue extends RedisQueue implements MessageQueue {
     }
   }
 
-  /** Messages that Redis gave us and we have not seen, or new ones. */
+  /** Takes messages that Redis gave us and we have not seen, or new ones. */
   async #take(reader: Connection, consumer: string, count: number): Promise<Buffer[]> {
     const { messages } = this.#keys;
     const pieces: Buffer[] = [];
@@ -156,7 +156,7 @@ export class ListQueue extends RedisQueue implements MessageQueue {
     await this.redis.buryTaken(this.#keys.deadLetters, frame, reason, deliveries);
   }
 
-  /** An element is one message. */
+  /** Does nothing: an element of a list is one message. */
   async split(): Promise<void> {}
 
   async signOff(
@@ -212,7 +212,7 @@ export class ListQueue extends RedisQueue implements MessageQueue {
     super.close();
   }
 
-  /** While the broker is away nothing is claimed, and what we have not seen has to wait for the next claim. */
+  /** Keeps what we have not seen: while the broker is away nothing is claimed, and it waits for the next claim. */
   #renewTaken(consumer: string): void {
     if (!this.#failed) return;
     const [taken, seen] = this.all.taken(consumer);
@@ -220,7 +220,7 @@ export class ListQueue extends RedisQueue implements MessageQueue {
     this.redis.pexpire(seen, 2 * STAYS_MS).catch(() => {});
   }
 
-  /** Gives back what was taken for us, and we have not seen. */
+  /** Gives back messages that were taken for us and that we have not seen. */
   async #leave(consumer: string): Promise<void> {
     const { messages } = this.#keys;
     await this.redis.leaveMessages(messages, ...this.all.taken(consumer), this.#seen, STAYS_MS);

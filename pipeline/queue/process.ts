@@ -47,21 +47,24 @@ export function openProcess(
   };
   const store = new Store(options);
   const queue = openQueue(config.QUEUE, options, store);
-  /** The last sentence that was logged about the key that has the number of shards. */
-  let told: string | undefined;
-  /** Redis may come up later than the process, and differ after each outage. */
+  /** The last problem that was logged about the key that has the number of shards. */
+  let logged: string | undefined;
+  /** Checks that the queue fits. Redis may come up later than the process, and differ after each outage. */
   async function check(): Promise<void> {
     if (role === 'relay') await checkStrays();
     await queue.whenReady(config.REDIS_TIMEOUT_MS).catch((error: Error) => {
       if (error instanceof UnusableQueue) throw new ConfigError(`REDIS_URL: ${error.message}`);
       // A Redis that is away says so itself.
       const { problem, kind } = problemOf(error);
-      if (kind !== 'misconfigured' || problem === told) return;
-      told = problem;
+      if (kind !== 'misconfigured' || problem === logged) return;
+      logged = problem;
       log.error(`Redis: ${store.keys.shards}, the number of shards, can not be read: ${problem}`);
     });
   }
-  /** Before the queue writes its number of shards, which would keep out the relays that read these messages. */
+  /**
+   * Rejects while messages wait for relays with other settings. It comes before the queue writes its number of shards, which would
+   * keep those relays out.
+   */
   async function checkStrays(): Promise<void> {
     const look = async () => {
       await store.whenReady(config.REDIS_TIMEOUT_MS);
@@ -133,7 +136,7 @@ export function openProcess(
     trace: config.TRACE_LOG_EVERY > 0 ? trace : undefined,
     brokerRecord: (of: Pick<BrokerRecordOptions, 'url' | 'name' | 'relay'>) =>
       new BrokerRecord({ store, prefix: config.QUEUE_PREFIX, ...of }),
-    /** What `/readyz` says beside the problems. */
+    /** The facts that `/readyz` states beside the problems. */
     facts: (answers = store.ready) => ({ redis: answers }),
     /** Sends the process's figures once a second. Returns its metrics, and a function that stops this. */
     observe<T extends object>(

@@ -1,6 +1,6 @@
 /**
- * How long what others keep changing has not changed, on our own clock. Redis' clock may step, so neither an expiry nor an idle
- * time of Redis alone says that another relay is dead.
+ * Measures on our own clock how long a value that others keep changing has not changed. Redis' clock may step, so neither an expiry
+ * nor an idle time of Redis alone says that another relay is dead.
  */
 export class Silence {
   readonly #seen = new Map<string, { value: string; since: number }>();

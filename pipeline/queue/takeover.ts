@@ -3,7 +3,7 @@ import type { EntrySize } from './entry-size.ts';
 import { bytesOf, unpackFrames } from './frame.ts';
 import { type Claim, type Entry, messagesOf } from './queue.ts';
 
-/** What a takeover got. */
+/** The result of a takeover. */
 export interface Taken extends Claim {
   /** How many of the entries were looked at. */
   seen: number;

@@ -3,10 +3,10 @@
  * `traceparent` and `tracestate` through the frame to MQTT 5 user properties of the same names.
  */
 
-/** Versions above 00 may be longer (3.2.4). */
+/** A traceparent of a version above 00 may be longer (3.2.4). */
 const TRACEPARENT =
   /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:-[\x21-\x7e]{0,200})?$/;
-/** As long as everybody should pass it on (3.3.1.5). A batch has it once, and each of its messages. */
+/** Its longest form is what everybody should pass on (3.3.1.5): each message of a batch holds a copy. */
 const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
 
 /** `<traceparent>` or `<traceparent> <tracestate>`; empty: the request has none that is valid. */
@@ -17,7 +17,7 @@ export function traceOf(headers: Record<string, string | string[] | undefined>):
   return `${traceparent} ${tracestate}`;
 }
 
-/** What {@link traceOf} put together. */
+/** Splits what {@link traceOf} put together. */
 export function splitTrace(trace: string): { traceparent: string; tracestate?: string } {
   const space = trace.indexOf(' ');
   if (space < 0) return { traceparent: trace };

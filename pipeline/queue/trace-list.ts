@@ -11,11 +11,11 @@ export interface TraceListOptions {
   now: () => number;
   /** Where a message has its id: `id`, or a path like `meta.id`. */
   idKey: string;
-  /** Times could not be written; `what` is one short sentence. */
+  /** Called when times could not be written; `what` is one short sentence. */
   onTrouble: (what: string) => void;
 }
 
-/** Times that may wait for Redis; further ones are dropped. */
+/** Most times that wait for Redis; further ones are dropped. */
 const WAITING_MAX = 10_000;
 
 /**
@@ -48,7 +48,7 @@ export class TraceList {
     setImmediate(() => this.#write());
   }
 
-  /** The same with the JSON of a message. */
+  /** Does the same with the JSON of a message. */
   noteBody(json: Buffer, at: number): void {
     try {
       this.note(JSON.parse(json.toString()), at);
