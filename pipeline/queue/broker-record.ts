@@ -84,7 +84,10 @@ export class BrokerRecord {
     this.#options = options;
   }
 
-  /** Rejects with a {@link ConfigError} when living relays of the queue publish to another broker; those of a dead pipeline do not count. */
+  /**
+   * Rejects with a {@link ConfigError} when living relays of the queue publish to another broker. Those of a dead pipeline do not
+   * count.
+   */
   async check(): Promise<void> {
     const { url, name } = this.#options;
     this.#ours = { ...(await addressOf(url)), ...(name !== undefined && { given: name }) };

@@ -185,7 +185,9 @@ export class Shard implements StreamReader {
     return { ...claim, next: last === undefined ? from : `(${last[0]}` };
   }
 
-  /** Takes over entries however long they have been held. It uses the reader: an answer that breaks its connection breaks no write. */
+  /**
+   * Takes over entries however long they have been held. It uses the reader: an answer that breaks its connection breaks no write.
+   */
   async #reclaim(consumer: string, rows: readonly PendingRow[], count: number): Promise<Taken> {
     const any = rows.map(([id, holder, , counter]): PendingRow => [id, holder, 0, counter]);
     return this.#takeover.run(await this.#reader.open(), consumer, any, count, this.#sign());
