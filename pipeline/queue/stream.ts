@@ -76,8 +76,8 @@ export class StreamQueue extends RedisQueue implements MessageQueue {
   async append(messages: readonly Message[]): Promise<number> {
     // Redis may have come up after whenReady gave up.
     if (!this.#agreed) await this.agree();
-    const parts = Map.groupBy(messages, ({ target }) => this.shardFor(target));
-    await everyone([...parts], async ([index, part]) => {
+    const parts = this.#divide(messages, ({ target }) => this.shardFor(target));
+    await everyone(parts, async ([index, part]) => {
       this.#depths[index] = await this.#shard(index).append(part);
     });
     return this.#sum();
@@ -120,13 +120,13 @@ export class StreamQueue extends RedisQueue implements MessageQueue {
   }
 
   async renew(consumer: string, ids: readonly string[]): Promise<void> {
-    const parts = Map.groupBy(ids, (id) => this.shardOf(id));
-    await everyone([...parts], ([index, own]) => this.#shard(index).renew(consumer, own));
+    const parts = this.#divide(ids, (id) => this.shardOf(id));
+    await everyone(parts, ([index, own]) => this.#shard(index).renew(consumer, own));
   }
 
   async acknowledge(entries: readonly Pick<Entry, 'id' | 'frames'>[]): Promise<void> {
-    const parts = Map.groupBy(entries, ({ id }) => this.shardOf(id));
-    await everyone([...parts], async ([index, own]) => {
+    const parts = this.#divide(entries, ({ id }) => this.shardOf(id));
+    await everyone(parts, async ([index, own]) => {
       await this.#shard(index).acknowledge(own);
       this.#reader.done(index, own);
     });
@@ -168,6 +168,11 @@ export class StreamQueue extends RedisQueue implements MessageQueue {
     this.#reader.close();
     for (const shard of this.#shards) shard.close();
     super.close();
+  }
+
+  /** Divides messages, entries or ids among the shards. One shard gets all, at no cost. */
+  #divide<T>(all: readonly T[], shardOf: (one: T) => number): [shard: number, part: readonly T[]][] {
+    return this.#shards.length === 1 ? [[0, all]] : [...Map.groupBy(all, shardOf)];
   }
 
   #shard(index: number): Shard {
