@@ -199,6 +199,14 @@ test('the messages of a dead relay go before later ones of the same target', asy
   assert.ok(recovered.every(({ deliveries, suspect }) => deliveries === 2 && !suspect));
 });
 
+// Regression: only the first look counted, so a process whose Redis had got another queue wrote where nobody read.
+test('the number of shards is checked again when Redis has been away', async () => {
+  await redis.flushall();
+  const queue = await open(SHARDS, 'ingest');
+  await redis.set('arrival:shards', SHARDS + 1);
+  await assert.rejects(queue.whenReady(20_000), /its queue has 5 shards/);
+});
+
 test('a process with another number of shards is refused', async () => {
   await redis.flushall();
   await (await open(SHARDS)).join();
