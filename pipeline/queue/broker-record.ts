@@ -115,7 +115,7 @@ export class BrokerRecord {
       // A broker that has moved must not keep relays from its new address.
       if (!isUp() || this.#ours === undefined) return;
       const there = await this.#foreign();
-      const lives = there !== undefined && this.#silence.of('', `${there.relay} ${there.sign}`) < DEAD_MS;
+      const lives = there !== undefined && this.#silence.ms('', `${there.relay} ${there.sign}`) < DEAD_MS;
       tell(lives ? this.#conflict(there) : undefined);
       if (lives) return;
       const record: Recorded = { broker: this.#ours, relay: this.#options.relay ?? '', sign: ++this.#sign };

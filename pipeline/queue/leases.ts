@@ -190,7 +190,7 @@ export class Leases {
     for (let i = 0; i + 1 < flat.length; i += 2) {
       const [name, last] = [flat[i] as string, flat[i + 1] as string];
       if (name === this.#consumer) continue;
-      if (this.#silence.of(name, last) < this.#leaseMs) others.push(name);
+      if (this.#silence.ms(name, last) < this.#leaseMs) others.push(name);
       else this.#gone.push(name, last);
     }
     this.#relays = 1 + others.length;
@@ -210,7 +210,7 @@ export class Leases {
     const until = performance.now() + this.#leaseMs;
     const ask = (stale: string) => this.#redis.holdLease(shard.lease, this.#consumer, ++this.#signs, stale);
     let other = await ask('');
-    if (other !== '' && this.#silence.of(shard.lease, other) >= this.#leaseMs) other = await ask(other);
+    if (other !== '' && this.#silence.ms(shard.lease, other) >= this.#leaseMs) other = await ask(other);
     const held = other === '';
     if (held) {
       if (!shard.ours) shard.begin();

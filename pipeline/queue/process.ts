@@ -134,8 +134,8 @@ export function openProcess(
       });
     },
     trace: config.TRACE_LOG_EVERY > 0 ? trace : undefined,
-    brokerRecord: (of: Pick<BrokerRecordOptions, 'url' | 'name' | 'relay'>) =>
-      new BrokerRecord({ store, prefix: config.QUEUE_PREFIX, ...of }),
+    brokerRecord: (broker: Pick<BrokerRecordOptions, 'url' | 'name' | 'relay'>) =>
+      new BrokerRecord({ store, prefix: config.QUEUE_PREFIX, ...broker }),
     /** The facts that `/readyz` states beside the problems. */
     facts: (answers = store.ready) => ({ redis: answers }),
     /** Sends the process's figures once a second. Returns its metrics, and a function that stops this. */

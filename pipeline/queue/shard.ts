@@ -138,7 +138,7 @@ export class Shard implements StreamReader {
     const others = rows.filter(([, holder]) => holder !== consumer);
     this.#silence.keep(new Set(others.map(([id]) => id)));
     const abandoned = others.filter(
-      ([id, holder, idle]) => this.#silence.of(id, `${holder} ${signOf(ms - idle)}`) >= idleMs,
+      ([id, holder, idle]) => this.#silence.ms(id, `${holder} ${signOf(ms - idle)}`) >= idleMs,
     );
     const claim = await this.#takeover.run(this.#redis, consumer, abandoned, count, '');
     this.#failure = claim.failure;

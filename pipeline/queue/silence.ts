@@ -6,7 +6,7 @@ export class Silence {
   readonly #seen = new Map<string, { value: string; since: number }>();
 
   /** @returns ms for which we have seen this value of a key */
-  of(key: string, value: string): number {
+  ms(key: string, value: string): number {
     const now = performance.now();
     const seen = this.#seen.get(key);
     if (seen?.value === value) return now - seen.since;

@@ -8,12 +8,12 @@
 -- never    removes a consumer that holds entries.
 local removed = 0
 for _, fields in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
-  local of = {}
+  local consumer = {}
   for i = 1, #fields, 2 do
-    of[fields[i]] = fields[i + 1]
+    consumer[fields[i]] = fields[i + 1]
   end
-  if of.name ~= ARGV[2] and of.pending == 0 and of.idle >= tonumber(ARGV[3]) then
-    redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], of.name)
+  if consumer.name ~= ARGV[2] and consumer.pending == 0 and consumer.idle >= tonumber(ARGV[3]) then
+    redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], consumer.name)
     removed = removed + 1
   end
 end
