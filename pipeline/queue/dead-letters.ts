@@ -1,30 +1,12 @@
-import type { QueueKind } from '../common/config.ts';
 import type { Connection } from './commands.ts';
 import { decodeFrame } from './frame.ts';
 import type { Keys } from './keys.ts';
-
-/** A message that no attempt could deliver. */
-export interface DeadLetter {
-  /** Its id in the stream of dead letters. */
-  letter: string;
-  /** The message's own id, if its body has one. */
-  id: string | undefined;
-  target: string | undefined;
-  /** Why it is here, in words. */
-  reason: string;
-  /** Attempts that were made. */
-  deliveries: number;
-  /** When it was buried, ms since the epoch on the clock of Redis. */
-  buried: number;
-}
-
-/** The operations on dead letters. */
-export type Letters = Pick<DeadLetters, 'count' | 'list' | 'requeue' | 'drop'>;
+import type { DeadLetter, Letters, QueueKind } from './queue.ts';
 
 const PAGE = 500;
 
 /** The dead letters in one stream of Redis. They stay until somebody requeues or drops them. */
-export class DeadLetters {
+export class DeadLetters implements Letters {
   readonly #redis: Connection;
   readonly #kind: QueueKind;
   readonly #keys: Keys;
@@ -45,10 +27,6 @@ export class DeadLetters {
     return this.#redis.xlen(this.#keys.deadLetters);
   }
 
-  /**
-   * Yields all of them, oldest first.
-   * @param idKey where messages have their ids, like `meta.id`
-   */
   async *list(idKey = 'id'): AsyncGenerator<DeadLetter> {
     const path = idKey.split('.');
     let from = '-';
@@ -62,7 +40,6 @@ export class DeadLetters {
     }
   }
 
-  /** Moves these back into the queue; resolves with those that were there. */
   requeue(letters: readonly string[]): Promise<string[]> {
     const { deadLetters, messages, depth } = this.#keys;
     return this.#inPages(letters, (page) =>
@@ -70,7 +47,6 @@ export class DeadLetters {
     );
   }
 
-  /** Drops these; resolves with those that were there. */
   drop(letters: readonly string[]): Promise<string[]> {
     return this.#inPages(letters, async (page) => {
       const pipeline = this.#redis.pipeline();

@@ -1,14 +1,4 @@
-/** A message on its way into the queue. */
-export interface Message {
-  /** The JSON as posted. */
-  body: string;
-  /** The topic below `messages/`; it holds no line break. */
-  target: string;
-  /** What `formatStamps` (hops.ts) returned; empty: none. */
-  stamps: string;
-  /** What {@link traceOf} returned; absent or empty: none. */
-  trace?: string;
-}
+import type { Entry, Message } from './queue.ts';
 
 /**
  * Encodes a message for the queue: `<target>\n<stamps>\n<body>`, or `<target>\n<stamps> <trace>\n<body>`. It is one
@@ -54,6 +44,37 @@ export function unpackFrames(packed: Buffer): Buffer[] {
   }
   frames.push(start === 0 ? packed : packed.subarray(start));
   return frames;
+}
+
+/** The entry that Redis gives with this id and these fields; without fields it has no frames. */
+export function entryOf(
+  prefix: string,
+  id: Buffer,
+  raw: readonly Buffer[] | null,
+  deliveries: number,
+  suspect = false,
+): Entry {
+  const fields = raw ?? [];
+  const text = (name: string) => fields[fieldAt(fields, name)]?.toString() ?? '';
+  const packed = fields[fieldAt(fields, 'frame')];
+  const entry = {
+    id: prefix + id.toString('latin1'),
+    frames: packed === undefined ? [] : unpackFrames(packed),
+  };
+  // Most entries have only their frames.
+  if (fields.length <= 2) return { ...entry, deliveries, suspect, reason: '' };
+  return {
+    ...entry,
+    deliveries: Math.max(deliveries, Number(text('deliveries')) || 0),
+    suspect: suspect || text('suspect') === '1',
+    reason: text('reason'),
+  };
+}
+
+/** The index of a field's value; -1: the entry does not have the field. */
+export function fieldAt(fields: readonly Buffer[], name: string): number {
+  for (let i = 0; i + 1 < fields.length; i += 2) if (fields[i]?.toString('latin1') === name) return i + 1;
+  return -1;
 }
 
 /** The bytes of all frames. */

@@ -4,10 +4,9 @@ import { Redis } from 'ioredis';
 import { claimed, framesOf } from '../test/entries.ts';
 import { eventually, startRedis } from '../test/services.ts';
 import { isCluster } from './connection.ts';
-import type { DeadLetter } from './dead-letters.ts';
 import { shareOf } from './leases.ts';
 import { openQueue } from './open.ts';
-import { type Entry, type MessageQueue, messagesOf } from './queue.ts';
+import { type DeadLetter, type Entry, type MessageQueue, messagesOf } from './queue.ts';
 
 const SHARDS = 4;
 const TARGETS = Array.from({ length: 20 }, (_, i) => `user/${i}`);

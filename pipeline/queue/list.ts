@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ReplyError } from 'ioredis';
 import type { Connection } from './commands.ts';
-import { DeadLetters, type Letters } from './dead-letters.ts';
+import { DeadLetters } from './dead-letters.ts';
 import { EntrySize } from './entry-size.ts';
 import { bytesOf, encodeFrame } from './frame.ts';
 import { everyone } from './leases.ts';
@@ -9,6 +9,7 @@ import {
   CLAIM_WAIT_MS,
   type Claim,
   type Entry,
+  type Letters,
   type Message,
   type MessageQueue,
   NOTHING,

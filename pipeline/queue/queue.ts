@@ -1,9 +1,18 @@
 import type { Problem } from '../common/readiness.ts';
-import type { Letters } from './dead-letters.ts';
-import type { Message } from './frame.ts';
 
 export type { QueueKind } from '../common/config.ts';
-export type { Message } from './frame.ts';
+
+/** A message on its way into the queue. */
+export interface Message {
+  /** The JSON as posted. */
+  body: string;
+  /** The topic below `messages/`; it holds no line break. */
+  target: string;
+  /** What `formatStamps` (hops.ts) returned; empty: none. */
+  stamps: string;
+  /** What `traceOf` (frame.ts) returned; absent or empty: none. */
+  trace?: string;
+}
 
 /** Messages that were written together. A relay acknowledges them together, when all are delivered or buried. */
 export interface Entry {
@@ -34,6 +43,35 @@ export interface Claim {
 }
 
 export const NOTHING: Claim = { entries: [], deleted: 0 };
+
+/** A message that no attempt could deliver. */
+export interface DeadLetter {
+  /** Its id in the stream of dead letters. */
+  letter: string;
+  /** The message's own id, if its body has one. */
+  id: string | undefined;
+  target: string | undefined;
+  /** Why it is here, in words. */
+  reason: string;
+  /** Attempts that were made. */
+  deliveries: number;
+  /** When it was buried, ms since the epoch on the clock of Redis. */
+  buried: number;
+}
+
+/** The dead letters of a queue. They stay until somebody requeues or drops them. */
+export interface Letters {
+  count(): Promise<number>;
+  /**
+   * Yields all of them, oldest first in each shard.
+   * @param idKey where messages have their ids; `id` by default, or a path like `meta.id`
+   */
+  list(idKey?: string): AsyncGenerator<DeadLetter>;
+  /** Moves these back into the queue; resolves with those that were there. */
+  requeue(letters: readonly string[]): Promise<string[]>;
+  /** Drops these; resolves with those that were there. */
+  drop(letters: readonly string[]): Promise<string[]>;
+}
 
 /**
  * What becomes of entries that a queue is to get back: `asked`, and its server has not answered, so whoever asks again may put them

@@ -1,20 +1,21 @@
 import { type Connection, type PendingRow, type RawEntry, type Result, Transactions } from './commands.ts';
 import type { Reader } from './connection.ts';
-import { DeadLetters, type Letters } from './dead-letters.ts';
+import { DeadLetters } from './dead-letters.ts';
 import { EntrySize } from './entry-size.ts';
-import { ENTRY_FRAMES, packFrames } from './frame.ts';
+import { ENTRY_FRAMES, entryOf, packFrames } from './frame.ts';
 import type { Keys } from './keys.ts';
 import {
   CLAIM_WAIT_MS,
   type Claim,
   type Entry,
+  type Letters,
   type Message,
   type MessageQueue,
   type Part,
 } from './queue.ts';
 import { Silence } from './silence.ts';
 import type { Store } from './store.ts';
-import { entryOf, type Taken, Takeover } from './takeover.ts';
+import { type Taken, Takeover } from './takeover.ts';
 
 const GROUP = 'relays';
 /** Most entries that one look lists: more than any window of a relay. */

@@ -1,6 +1,6 @@
 import type { Connection, PendingRow } from './commands.ts';
 import type { EntrySize } from './entry-size.ts';
-import { bytesOf, unpackFrames } from './frame.ts';
+import { bytesOf, entryOf, fieldAt } from './frame.ts';
 import { type Claim, type Entry, messagesOf } from './queue.ts';
 
 /** The result of a takeover. */
@@ -96,7 +96,7 @@ export class Takeover {
     fields: readonly Buffer[],
     cut: number,
   ): Promise<Buffer[] | undefined> {
-    const at = indexOf(fields, 'frame');
+    const at = fieldAt(fields, 'frame');
     const pieces = [fields[at] as Buffer];
     let first = (fields[at] as Buffer).length + 1;
     for (let rest = cut; rest > 0; ) {
@@ -109,35 +109,4 @@ export class Takeover {
     }
     return fields.with(at, Buffer.concat(pieces));
   }
-}
-
-/** The entry that Redis gives with this id and these fields; without fields it has no frames. */
-export function entryOf(
-  prefix: string,
-  id: Buffer,
-  raw: readonly Buffer[] | null,
-  deliveries: number,
-  suspect = false,
-): Entry {
-  const fields = raw ?? [];
-  const text = (name: string) => fields[indexOf(fields, name)]?.toString() ?? '';
-  const packed = fields[indexOf(fields, 'frame')];
-  const entry = {
-    id: prefix + id.toString('latin1'),
-    frames: packed === undefined ? [] : unpackFrames(packed),
-  };
-  // Most entries have only their frames.
-  if (fields.length <= 2) return { ...entry, deliveries, suspect, reason: '' };
-  return {
-    ...entry,
-    deliveries: Math.max(deliveries, Number(text('deliveries')) || 0),
-    suspect: suspect || text('suspect') === '1',
-    reason: text('reason'),
-  };
-}
-
-/** The index of a field's value; -1: the entry does not have the field. */
-function indexOf(fields: readonly Buffer[], name: string): number {
-  for (let i = 0; i + 1 < fields.length; i += 2) if (fields[i]?.toString('latin1') === name) return i + 1;
-  return -1;
 }
