@@ -7,7 +7,7 @@ export interface Spans {
   now(): number;
   /**
    * A request whose messages go to the queue: a server span, and below it the producer's. undefined: its trace is not sampled.
-   * @param trace `traceOf` of trace-context.ts
+   * @param trace what `traceOf` (queue/frame.ts) returned
    * @param from when it was received
    */
   request(trace: string, from: number, messages: number): SpanOf | undefined;
@@ -22,7 +22,7 @@ export interface Spans {
 }
 
 export interface SpanOf {
-  /** The context of the producer's span, in the form of trace-context.ts. */
+  /** The context of the producer's span, as `traceOf` (queue/frame.ts) writes it. */
   trace: string;
   /** Ends both. */
   end(error?: string): void;

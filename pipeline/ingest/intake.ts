@@ -6,9 +6,9 @@ import { formatStamps } from '../common/hops.ts';
 import type { Problem } from '../common/readiness.ts';
 import type { SpanOf, Spans } from '../common/spans.ts';
 import type { Trouble } from '../common/trouble.ts';
+import { traceOf } from '../queue/frame.ts';
 import type { MessageQueue } from '../queue/queue.ts';
-import type { Trace } from '../queue/trace.ts';
-import { traceOf } from '../queue/trace-context.ts';
+import type { TraceList } from '../queue/trace-list.ts';
 import { Admission, type Limits } from './admission.ts';
 import type { IngestCounters } from './counters.ts';
 import { elementsOf } from './elements.ts';
@@ -49,7 +49,7 @@ export interface IntakeOptions {
   /** Where a message has its id: `id`, or a path like `meta.id`. */
   idKey: string;
   /** Called with each message that goes to the queue. */
-  trace?: Pick<Trace, 'note'> | undefined;
+  trace?: Pick<TraceList, 'note'> | undefined;
   /** Exports spans of sampled requests. */
   spans?: Pick<Spans, 'now' | 'request'> | undefined;
   /** The intake updates them. */

@@ -1,4 +1,4 @@
-/** Which broker the relays of a queue publish to: relays of another one would take half of its messages. */
+/** A record in Redis of the broker that the relays of a queue publish to: relays of another one would take half of its messages. */
 import { lookup } from 'node:dns/promises';
 import { hostname, networkInterfaces } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,7 +10,7 @@ import type { Store } from './store.ts';
 
 /** ms between two signs of life of a record. */
 const SIGN_MS = 1000;
-/** ms without one until the relays of a record count as dead: a busy relay may be late. */
+/** ms without a sign until the relays of a record count as dead: a busy relay may be late. */
 const DEAD_MS = 4000;
 const LOOK_MS = 100;
 /** ms that a name has to get its addresses. */
@@ -19,11 +19,11 @@ const LOOKUP_MS = 1000;
 export interface BrokerAddress {
   /** BROKER_NAME; absent: none. */
   given?: string;
-  /** As it was written, without user and password. */
+  /** The address as it was written, without user and password. */
   name: string;
   host: string;
   port: string;
-  /** What the name leads to: of a broker on this host, all that other hosts may know it by. */
+  /** The addresses that the name leads to. A broker on this host has all by which other hosts may know it. */
   addresses: string[];
 }
 
@@ -34,7 +34,7 @@ interface Recorded {
   sign: number;
 }
 
-/** Resolves with what tells a broker from others, however its address is spelled. */
+/** Resolves with what identifies a broker, however its address is spelled. */
 export async function addressOf(url: string): Promise<BrokerAddress> {
   const { protocol, hostname: text, port } = new URL(url);
   const host = text.replace(/^\[|\]$/g, '').toLowerCase();
@@ -84,7 +84,10 @@ export class BrokerRecord {
     this.#options = options;
   }
 
-  /** Rejects with a {@link ConfigError} when living relays of the queue publish to another broker; those of a dead pipeline do not count. */
+  /**
+   * Rejects with a {@link ConfigError} when living relays of the queue publish to another broker. Those of a dead pipeline do not
+   * count.
+   */
   async check(): Promise<void> {
     const { url, name } = this.#options;
     this.#ours = { ...(await addressOf(url)), ...(name !== undefined && { given: name }) };
@@ -112,14 +115,14 @@ export class BrokerRecord {
       // A broker that has moved must not keep relays from its new address.
       if (!isUp() || this.#ours === undefined) return;
       const there = await this.#foreign();
-      const lives = there !== undefined && this.#silence.of('', `${there.relay} ${there.sign}`) < DEAD_MS;
+      const lives = there !== undefined && this.#silence.ms('', `${there.relay} ${there.sign}`) < DEAD_MS;
       tell(lives ? this.#conflict(there) : undefined);
       if (lives) return;
       const record: Recorded = { broker: this.#ours, relay: this.#options.relay ?? '', sign: ++this.#sign };
       await this.#options.store.recordBroker(JSON.stringify(record));
     };
     const next = () => {
-      // Redis is away, or does not allow it: the record is a help, and no condition.
+      // Redis is away, or does not allow it: the record is a help, not a condition.
       look()
         .catch(() => {})
         .finally(() => {

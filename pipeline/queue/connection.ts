@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type RedisOptions as ClientOptions, Cluster, Redis } from 'ioredis';
 import { type Address, isSecure, parseAddress } from '../common/address.ts';
+import { type Connection, scripts } from './commands.ts';
 import { CLOSED, explainRedis } from './problems.ts';
-import { isRenewed, renew } from './renewal.ts';
+import { CLAIM_WAIT_MS } from './queue.ts';
 
 export interface RedisOptions {
   /** One address, or several nodes of a Redis Cluster: `redis://user:password@host:port,host:port`. */
@@ -12,7 +12,7 @@ export interface RedisOptions {
   timeoutMs: number;
   /** It is a Redis Cluster, even if the address names one node only. */
   cluster?: boolean;
-  /** Before the keys in Redis; `arrival` by default. */
+  /** The prefix of the keys in Redis; `arrival` by default. */
   prefix?: string;
   /**
    * Called when a connection is there, and when one ends or is not made. `reason` is one short sentence; undefined: we have ended
@@ -31,62 +31,6 @@ export interface QueueOptions extends RedisOptions {
    * will not publish.
    */
   onLost?: (ids: readonly string[]) => readonly string[];
-}
-
-const script = (name: string) => readFileSync(new URL(`./${name}.lua`, import.meta.url), 'utf8');
-
-const scripts = {
-  forgetDepth: { lua: script('forget'), numberOfKeys: 2 },
-  acknowledgeEntries: { lua: script('acknowledge'), numberOfKeys: 2 },
-  buryEntry: { lua: script('bury'), numberOfKeys: 3 },
-  buryTaken: { lua: script('bury-taken'), numberOfKeys: 1 },
-  splitEntry: { lua: script('split'), numberOfKeys: 2 },
-  pendingEntries: { lua: script('pending'), numberOfKeys: 1, readOnly: true },
-  recoverEntries: { lua: script('recover'), numberOfKeys: 1 },
-  readPiece: { lua: script('piece'), numberOfKeys: 1, readOnly: true },
-  joinGroup: { lua: script('join'), numberOfKeys: 1 },
-  takeMessages: { lua: script('take'), numberOfKeys: 3 },
-  leaveMessages: { lua: script('leave'), numberOfKeys: 3 },
-  giveBack: { lua: script('give-back'), numberOfKeys: 1 },
-  requeueLetters: { lua: script('requeue'), numberOfKeys: 3 },
-  tidyConsumers: { lua: script('tidy'), numberOfKeys: 1 },
-  signOff: { lua: script('sign-off'), numberOfKeys: 1 },
-  holdLease: { lua: script('lease'), numberOfKeys: 1 },
-  sayPresent: { lua: script('present'), numberOfKeys: 1 },
-  recordBroker: { lua: script('record'), numberOfKeys: 1 },
-};
-
-export type RawEntry = [id: Buffer, fields: Buffer[] | null];
-type Taken = [id: Buffer, fields: Buffer[], counter: number, cut: number];
-type Recovered = [taken: Taken[], deleted: number, seen: number];
-export type PendingRow = [id: string, holder: string, idleMs: number, counter: number];
-type Argument = Buffer | string | number;
-
-/** Each script's file documents its keys and arguments. */
-export interface Connection extends Redis {
-  forgetDepth(key: string, depth: string): Promise<number>;
-  acknowledgeEntries(key: string, depth: string, group: string, ...idsAndCounts: Argument[]): Promise<number>;
-  buryEntry(key: string, depth: string, deadLetters: string, ...entry: Argument[]): Promise<number>;
-  buryTaken(deadLetters: string, ...entry: Argument[]): Promise<string>;
-  splitEntry(key: string, depth: string, group: string, ...entry: Argument[]): Promise<number>;
-  pendingEntries(key: string, group: string, ...from: Argument[]): Promise<[ms: number, PendingRow[]]>;
-  recoverEntriesBuffer(key: string, group: string, ...from: Argument[]): Promise<Recovered>;
-  readPieceBuffer(key: string, id: Buffer, first: number, last: number): Promise<Buffer | null>;
-  joinGroup(key: string, group: string): Promise<number>;
-  takeMessagesBuffer(
-    list: string,
-    taken: string,
-    seen: string,
-    ...how: number[]
-  ): Promise<[messages: Buffer[], cut: number]>;
-  leaveMessages(list: string, taken: string, seen: string, ...how: number[]): Promise<number>;
-  giveBack(key: string, ...frames: Buffer[]): Promise<number>;
-  requeueLetters(deadLetters: string, key: string, depth: string, ...kindAndIds: string[]): Promise<string[]>;
-  tidyConsumers(key: string, group: string, stays: string, idleMs: number): Promise<number>;
-  signOff(key: string, group: string, consumer: string): Promise<number>;
-  holdLease(key: string, relay: string, renewal: number, stale: string): Promise<string>;
-  sayPresent(key: string, relay: string, sign: number, ...gone: string[]): Promise<string[]>;
-  recordBroker(key: string, record: string, ms: number): Promise<number>;
 }
 
 /** How often a client of a cluster refreshes its slots, in ms; a MOVED refreshes them too. */
@@ -123,7 +67,7 @@ export function connect(
   return redis;
 }
 
-/** An error of a cluster is that of its nodes, one of a name that of its addresses. */
+/** The error of a cluster holds that of its last node, the error of a name those of its addresses. */
 interface Failure extends Error {
   lastNodeError?: Error | null;
   errors?: Error[];
@@ -140,9 +84,9 @@ const retry = (attempt: number) => Math.min(20 * 2 ** attempt, 500);
  */
 const WRONG_SERVER = /^(MOVED|CLUSTERDOWN|MASTERDOWN|LOADING|MISCONF) /;
 const LOADING = new Error('LOADING Redis is loading its data');
-/** ms for Redis to load its data, until its address is looked up again. */
+/** ms for which Redis may load its data until its address is looked up again. */
 const LOADING_MS = 2000;
-/** ms between looks of ioredis whether Redis still loads them. */
+/** ms between ioredis' looks whether Redis still loads its data. */
 const LOOK_MS = 200;
 
 function common(timeoutMs: number) {
@@ -157,7 +101,7 @@ function common(timeoutMs: number) {
   } satisfies ClientOptions;
 }
 
-/** As whom a client connects, and whether by TLS. */
+/** Options for the user that the address names, and for TLS. */
 function identity(address: Address) {
   const { username, password } = address;
   return {
@@ -167,7 +111,7 @@ function identity(address: Address) {
   };
 }
 
-/** As {@link connect}, to the first node that the address names. */
+/** Connects as {@link connect} does, to the first node that the address names. */
 export function openNode(url: string, timeoutMs: number): Connection {
   const address = parseAddress('redis', url);
   let loads = false;
@@ -246,5 +190,74 @@ export async function becomeReady(connection: Connection, withinMs: number): Pro
     }
   } finally {
     connection.off('error', onError);
+  }
+}
+
+/** ms between two renewals of a connection, at least. */
+const RENEW_EVERY_MS = 1000;
+
+const lastRenewals = new WeakMap<object, number>();
+const renewed = new WeakSet<object>();
+
+/**
+ * Closes a connection for a new one, at most once a second: its server is the wrong one, and the address may lead to another one
+ * by now. Open commands reject.
+ */
+export function renew(redis: Redis): void {
+  // While it connects, it looks the address up by itself; and a client of a cluster without a node would never come back.
+  if (redis.status !== 'ready' && redis.status !== 'connect') return;
+  const now = performance.now();
+  if (now - (lastRenewals.get(redis) ?? Number.NEGATIVE_INFINITY) < RENEW_EVERY_MS) return;
+  lastRenewals.set(redis, now);
+  renewed.add(redis);
+  redis.disconnect(true);
+}
+
+/** Whether {@link renew} has closed it, and not the server. It says so once for each close. */
+const isRenewed = (redis: Redis): boolean => renewed.delete(redis);
+
+/** A connection for blocking reads. The first read opens it. */
+export class Reader {
+  readonly #options: RedisOptions;
+  #connection: Connection | undefined;
+  #id: number | undefined;
+  #closed = false;
+
+  constructor(options: RedisOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves with the connection once it is up; rejects when it is closed. */
+  async open(): Promise<Connection> {
+    if (this.#closed) throw new Error('connection closed');
+    const { timeoutMs } = this.#options;
+    if (this.#connection === undefined) {
+      this.#connection = connect(this.#options, timeoutMs + CLAIM_WAIT_MS);
+      this.#connection.on('close', () => {
+        this.#id = undefined;
+      });
+    }
+    const connection = this.#connection;
+    await becomeReady(connection, timeoutMs);
+    // Each reconnection has a new id.
+    this.#id ??= await connection.client('ID');
+    return connection;
+  }
+
+  /**
+   * Ends a read that waits, without losing what Redis is just delivering.
+   * @param by another connection
+   */
+  async interrupt(by: Connection): Promise<void> {
+    if (this.#id !== undefined) await by.client('UNBLOCK', this.#id);
+  }
+
+  renew(): void {
+    if (this.#connection !== undefined) renew(this.#connection);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#connection?.disconnect();
   }
 }

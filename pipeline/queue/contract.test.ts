@@ -7,9 +7,8 @@ import { startCluster } from '../test/cluster.ts';
 import { claimed, framesOf, idsOf } from '../test/entries.ts';
 import { MemoryQueue, MemoryServer } from '../test/memory-queue.ts';
 import { eventually, startRedis } from '../test/services.ts';
-import type { DeadLetter } from './dead-letters.ts';
 import { openQueue } from './open.ts';
-import { type Entry, type MessageQueue, messagesOf, type QueueKind } from './queue.ts';
+import { type DeadLetter, type Entry, type MessageQueue, messagesOf, type QueueKind } from './queue.ts';
 
 const WITHIN_MS = 60_000;
 /** A command times out after so many ms. A timer of ioredis' cluster client outlives the client by as much. */

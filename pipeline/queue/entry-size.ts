@@ -6,14 +6,14 @@ import type { Entry } from './queue.ts';
 const CLAIM_BYTES = 16_777_216;
 /** Entries of the first claim: each may hold the largest possible message. */
 const FIRST = 8;
-/** By so much a claim is smaller after one whose connection broke. */
+/** A claim after one whose connection broke is so many times smaller. */
 const LESS = 16;
-/** Redis has room for so many bytes of an answer in any case. */
+/** Bytes of an answer that Redis has room for in any case. */
 const LEAST_BYTES = 16_384;
 /** ms until a claim may be twice as large again. */
 const GROW_MS = 60_000;
 
-/** The least that Redis' proto-max-bulk-len can be: it takes any value of so many bytes. */
+/** The smallest value of Redis' proto-max-bulk-len: Redis takes any value of so many bytes. */
 const LARGE_BYTES = 1_048_576;
 
 /** The bytes of the largest of these values, if it has more than any queue takes; else 0. */
@@ -36,13 +36,13 @@ export class EntrySize {
   #bytes: number;
 
   /**
-   * @param messages of an entry, at most.
-   * @param readers how many claim at once, and share the bytes.
+   * @param messages the most that an entry holds
+   * @param readers how many claim at once, and share the bytes
    * @param now ms of the monotonic clock
    */
   constructor(messages = ENTRY_FRAMES, readers = 1, now = () => performance.now()) {
     this.#messages = messages;
-    this.#most = Math.floor(CLAIM_BYTES / readers); // recover.lua cuts an entry there: whole bytes
+    this.#most = Math.floor(CLAIM_BYTES / readers); // recover-entries.lua cuts an entry there: whole bytes
     this.#limit = this.#most;
     this.#bytes = this.#most / FIRST;
     this.#now = now;
@@ -73,7 +73,7 @@ export class EntrySize {
     });
   }
 
-  /** A claim brought these. */
+  /** Learns from the entries that a claim brought. */
   note(entries: readonly Pick<Entry, 'frames'>[]): void {
     if (entries.length === 0) return;
     let messages = Math.ceil(this.#messages / 2);

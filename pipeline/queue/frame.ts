@@ -1,14 +1,4 @@
-/** A message on its way into the queue. */
-export interface Message {
-  /** The JSON as posted. */
-  body: string;
-  /** The topic below `messages/`; it holds no line break. */
-  target: string;
-  /** `formatStamps` of hops.ts; empty: none. */
-  stamps: string;
-  /** `traceOf` of trace-context.ts; absent or empty: none. */
-  trace?: string;
-}
+import type { Entry, Message } from './queue.ts';
 
 /**
  * Encodes a message for the queue: `<target>\n<stamps>\n<body>`, or `<target>\n<stamps> <trace>\n<body>`. It is one
@@ -56,6 +46,37 @@ export function unpackFrames(packed: Buffer): Buffer[] {
   return frames;
 }
 
+/** The entry that Redis gives with this id and these fields; without fields it has no frames. */
+export function entryOf(
+  prefix: string,
+  id: Buffer,
+  raw: readonly Buffer[] | null,
+  deliveries: number,
+  suspect = false,
+): Entry {
+  const fields = raw ?? [];
+  const text = (name: string) => fields[fieldAt(fields, name)]?.toString() ?? '';
+  const packed = fields[fieldAt(fields, 'frame')];
+  const entry = {
+    id: prefix + id.toString('latin1'),
+    frames: packed === undefined ? [] : unpackFrames(packed),
+  };
+  // Most entries have only their frames.
+  if (fields.length <= 2) return { ...entry, deliveries, suspect, reason: '' };
+  return {
+    ...entry,
+    deliveries: Math.max(deliveries, Number(text('deliveries')) || 0),
+    suspect: suspect || text('suspect') === '1',
+    reason: text('reason'),
+  };
+}
+
+/** The index of a field's value; -1: the entry does not have the field. */
+export function fieldAt(fields: readonly Buffer[], name: string): number {
+  for (let i = 0; i + 1 < fields.length; i += 2) if (fields[i]?.toString('latin1') === name) return i + 1;
+  return -1;
+}
+
 /** The bytes of all frames. */
 export function bytesOf(frames: readonly Buffer[]): number {
   let bytes = 0;
@@ -67,16 +88,16 @@ export function bytesOf(frames: readonly Buffer[]): number {
 export interface FrameEnds {
   target: number;
   stamps: number;
-  /** Of the line of the stamps; a frame without a trace has it where the stamps end. */
+  /** Where the line of the stamps ends: in a frame without a trace that is where the stamps end. */
   trace: number;
 }
 
 const LINE_FEED = 10;
 const SPACE = 0x20;
-/** Characters of the longest stamps (hops.ts), and of the shortest trace. Only a longer line is searched for one. */
+/** Characters of the longest stamps (hops.ts): only a longer line is searched for a trace. */
 const LONGEST_STAMPS = 16 + 1 + 1 + 15;
 
-/** Throws a `RangeError` when these bytes are no frame. */
+/** Finds the ends. Throws a `RangeError` when these bytes are not a frame. */
 export function frameEnds(frame: Buffer): FrameEnds {
   // Both are within the first few bytes, where a loop is cheaper than `indexOf`.
   let target = 0;
@@ -93,7 +114,7 @@ export function frameEnds(frame: Buffer): FrameEnds {
   return { target, stamps, trace };
 }
 
-/** What {@link encodeFrame} made. Throws a `RangeError` when these bytes are no frame. */
+/** Reverses {@link encodeFrame}. Throws a `RangeError` when these bytes are not a frame. */
 export function decodeFrame(frame: Buffer): { target: string; stamps: string; trace: string; body: Buffer } {
   const ends = frameEnds(frame);
   return {
@@ -102,4 +123,28 @@ export function decodeFrame(frame: Buffer): { target: string; stamps: string; tr
     trace: frame.toString('latin1', ends.stamps + 1, ends.trace),
     body: frame.subarray(ends.trace + 1),
   };
+}
+
+/** A traceparent of a version above 00 may be longer (3.2.4). */
+const TRACEPARENT =
+  /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:-[\x21-\x7e]{0,200})?$/;
+/** Its longest form is what everybody should pass on (3.3.1.5): each message of a batch holds a copy. */
+const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
+
+/**
+ * Reads the W3C trace context (https://www.w3.org/TR/trace-context/) from the header fields of a request; it becomes MQTT 5 user
+ * properties of the same names. Returns `<traceparent>` or `<traceparent> <tracestate>`; empty: the request has none that is valid.
+ */
+export function traceOf(headers: Record<string, string | string[] | undefined>): string {
+  const { traceparent, tracestate } = headers;
+  if (typeof traceparent !== 'string' || !TRACEPARENT.test(traceparent)) return '';
+  if (typeof tracestate !== 'string' || !TRACESTATE.test(tracestate)) return traceparent;
+  return `${traceparent} ${tracestate}`;
+}
+
+/** Splits what {@link traceOf} put together. */
+export function splitTrace(trace: string): { traceparent: string; tracestate?: string } {
+  const space = trace.indexOf(' ');
+  if (space < 0) return { traceparent: trace };
+  return { traceparent: trace.slice(0, space), tracestate: trace.slice(space + 1) };
 }

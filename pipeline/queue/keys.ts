@@ -6,26 +6,26 @@ export interface Keys {
   deadLetters: string;
 }
 
-/** Before the keys of a pipeline: pipelines with prefixes of their own share a Redis. */
+/** The default prefix of keys. Pipelines with prefixes of their own share a Redis. */
 export const PREFIX = 'arrival';
 
 /** The keys of a pipeline in Redis. */
 export interface QueueKeys {
-  /** Of a queue without shards. */
+  /** The keys of a queue without shards. */
   whole: Keys;
-  /** Of a shard. The braces give all of them one slot, and so one node of a Redis Cluster. */
+  /** Returns the keys of a shard. The braces give all of them one slot, and so one node of a Redis Cluster. */
   shard(shard: number): Keys & { lease: string };
-  /** Of all parts of a queue: its shards, or the whole. */
+  /** Returns the keys of each shard; undefined: those of a queue without shards. */
   parts(shards: number | undefined): Keys[];
-  /** Of `QUEUE=list`. */
+  /** The messages of `QUEUE=list`. */
   list: string;
-  /** What a relay has taken from the list, and the count of what it has seen of that. */
+  /** The messages that a relay has taken from the list, and the number of those that it has seen. */
   taken(consumer: string): [messages: string, seen: string];
   /** The number of shards; absent: none. The first user writes it. */
   shards: string;
   /** The relays: a hash of the number of each one's last sign of life. */
   relays: string;
-  /** Where the relays publish to (broker-record.ts). */
+  /** The broker that the relays publish to (broker-record.ts). */
   broker: string;
   telemetry: string;
   /** The trace list of a component. */

@@ -1,24 +1,24 @@
 import type { Problem } from '../common/readiness.ts';
-import type { Connection } from './connection.ts';
+import type { Connection } from './commands.ts';
+import type { LeasedShard } from './leased-shard.ts';
 import { problemOf } from './problems.ts';
-import type { Shard } from './shard.ts';
 import { Silence } from './silence.ts';
 
-/** The longest interval at which leases are renewed and sought; never more than a third of a lease. */
+/** ms between looks, which renew and take leases; less if a third of a lease is less. */
 const LOOK_MS = 1000;
 
 interface LeaseEvents {
   /** Called when we get a shard. */
   onTaken: () => void;
   /** Called when we have lost a shard, or are about to. */
-  onLost: (shard: Shard) => void;
+  onLost: (shard: LeasedShard) => void;
 }
 
-/** Which shards a relay reads: takes their leases up to its share, renews them, and gives them up. */
+/** The shards that a relay reads: it takes their leases up to its share, renews them, and gives them up. */
 export class Leases {
   readonly #redis: Connection;
   readonly #relaysKey: string;
-  readonly #shards: readonly Shard[];
+  readonly #shards: readonly LeasedShard[];
   readonly #leaseMs: number;
   readonly #events: LeaseEvents;
   #consumer = '';
@@ -36,7 +36,7 @@ export class Leases {
   /** Relays that are gone, with their last signs: the next look removes them. */
   #gone: string[] = [];
   #failure: Error | undefined;
-  #failedShard: number | undefined;
+  #failedShard: LeasedShard | undefined;
   /** Others had all shards that it asked for at the last look; undefined: before the first. */
   #refused: boolean | undefined;
   #claims = 0;
@@ -47,7 +47,7 @@ export class Leases {
   constructor(
     redis: Connection,
     relays: string,
-    shards: readonly Shard[],
+    shards: readonly LeasedShard[],
     leaseMs: number,
     events: LeaseEvents,
   ) {
@@ -59,17 +59,17 @@ export class Leases {
   }
 
   /** The shards that this relay reads. */
-  get ours(): Shard[] {
+  get ours(): LeasedShard[] {
     return this.#shards.filter(({ ours }) => ours);
   }
 
-  /** Why leases could not be renewed or sought at the last look; undefined: they could. */
+  /** Why leases could not be renewed or taken at the last look; undefined: they could. */
   get failure(): Error | undefined {
     return this.#failure;
   }
 
   /** The shard of {@link failure}; undefined: all. */
-  get failedShard(): number | undefined {
+  get failedShard(): LeasedShard | undefined {
     return this.#failedShard;
   }
 
@@ -151,14 +151,14 @@ export class Leases {
     }
     // One node of a cluster may be away, and its leases with it. Hold on to the others.
     let failure: Error | undefined;
-    let failed: number | undefined;
-    const noted = (error: Error, shard?: Shard) => {
+    let failed: LeasedShard | undefined;
+    const noted = (error: Error, shard?: LeasedShard) => {
       failure = error;
-      failed = shard?.index;
+      failed = shard;
     };
     await this.#count().catch(noted);
     const share = shareOf(this.#shards.length, this.#relays, this.#before);
-    const renew = async (shard: Shard) => {
+    const renew = async (shard: LeasedShard) => {
       await this.#hold(shard);
       await shard.renew(this.#consumer);
     };
@@ -181,7 +181,7 @@ export class Leases {
     this.#refused = this.#taking && this.ours.length === 0;
   }
 
-  /** Says that we are there, and counts the relays that are. */
+  /** Records our presence, and counts the relays that are present. */
   async #count(): Promise<void> {
     const sign = ++this.#signs;
     const flat = await this.#redis.sayPresent(this.#relaysKey, this.#consumer, sign, ...this.#gone);
@@ -190,14 +190,14 @@ export class Leases {
     for (let i = 0; i + 1 < flat.length; i += 2) {
       const [name, last] = [flat[i] as string, flat[i + 1] as string];
       if (name === this.#consumer) continue;
-      if (this.#silence.of(name, last) < this.#leaseMs) others.push(name);
+      if (this.#silence.ms(name, last) < this.#leaseMs) others.push(name);
       else this.#gone.push(name, last);
     }
     this.#relays = 1 + others.length;
     this.#before = others.filter((name) => name < this.#consumer).length;
   }
 
-  async #give(shard: Shard): Promise<void> {
+  async #give(shard: LeasedShard): Promise<void> {
     shard.until = 0;
     this.#events.onLost(shard);
     await shard.giveBack();
@@ -205,12 +205,12 @@ export class Leases {
   }
 
   /** Takes the lease of a shard, or renews it; false: another relay has it. */
-  async #hold(shard: Shard): Promise<boolean> {
+  async #hold(shard: LeasedShard): Promise<boolean> {
     // From before the request: others count from when they see it, so ours ends first.
     const until = performance.now() + this.#leaseMs;
     const ask = (stale: string) => this.#redis.holdLease(shard.lease, this.#consumer, ++this.#signs, stale);
     let other = await ask('');
-    if (other !== '' && this.#silence.of(shard.lease, other) >= this.#leaseMs) other = await ask(other);
+    if (other !== '' && this.#silence.ms(shard.lease, other) >= this.#leaseMs) other = await ask(other);
     const held = other === '';
     if (held) {
       if (!shard.ours) shard.begin();

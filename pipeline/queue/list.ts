@@ -1,18 +1,28 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ReplyError } from 'ioredis';
-import type { Connection } from './connection.ts';
+import type { Connection } from './commands.ts';
+import { DeadLetters } from './dead-letters.ts';
 import { EntrySize } from './entry-size.ts';
 import { bytesOf, encodeFrame } from './frame.ts';
 import { everyone } from './leases.ts';
-import { CLAIM_WAIT_MS, type Claim, type Entry, type Message, NOTHING, type Return } from './queue.ts';
+import {
+  CLAIM_WAIT_MS,
+  type Claim,
+  type Entry,
+  type Letters,
+  type Message,
+  type MessageQueue,
+  NOTHING,
+  type Return,
+} from './queue.ts';
 import { RedisQueue } from './redis-queue.ts';
 
-/** Messages of a call: a function takes some 120,000 arguments. */
+/** Most messages of one call: a function takes some 120,000 arguments. */
 const BACK_AT_ONCE = 1000;
 
-/** ms that what a dead relay had taken stays; the count of what it had seen stays twice as long. */
+/** ms that messages which a dead relay had taken stay; the count of those that it had seen stays twice as long. */
 const STAYS_MS = 86_400_000;
-/** ms between renewals of that, for a relay that lives and may not have seen it. */
+/** ms between renewals of those keys for a living relay that may not have seen the messages. */
 const RENEW_MS = 60_000;
 /** Messages, bytes and ms until what was seen is removed from Redis, if they are taken one by one. */
 const SEEN_MOST = 100;
@@ -27,16 +37,18 @@ const FULL_LASTS_MS = 1000;
  * A list: LPUSH at one end, LMOVE and BLMOVE from the other to a list of the relay's own, where messages stay until it has seen them:
  * an answer that is lost with its connection is given again. What a relay holds is lost when it dies.
  */
-export class ListQueue extends RedisQueue {
-  protected readonly kind = 'list';
+export class ListQueue extends RedisQueue implements MessageQueue {
   readonly keeps = false;
+  readonly problem = undefined;
+  readonly shards = 1;
   readonly #size = new EntrySize(1);
-  protected readonly keys = { ...this.all.whole, messages: this.all.list };
+  readonly #keys = { ...this.all.whole, messages: this.all.list };
+  readonly #reader = this.store.reader();
   /** How many messages we have taken and seen. */
   #seen = 0;
   /** Messages and bytes of them that are still in Redis, and when the last ones were removed (ms of the monotonic clock). */
   #kept = { messages: 0, bytes: 0, since: Number.NEGATIVE_INFINITY };
-  /** Until when Redis counts as full, and is asked by the script, ms of the monotonic clock. */
+  /** Until when Redis counts as full, so that we use the script; ms of the monotonic clock. */
   #full = 0;
   /** A claim is in progress. */
   #claiming = false;
@@ -46,20 +58,20 @@ export class ListQueue extends RedisQueue {
 
   append(messages: readonly Message[]): Promise<number> {
     const frames = messages.map(encodeFrame);
-    return this.write(frames, (redis) => redis.lpush(this.keys.messages, ...frames));
+    return this.store.write(frames, (redis) => redis.lpush(this.#keys.messages, ...frames));
   }
 
   depth(): Promise<number> {
-    return this.redis.llen(this.keys.messages);
+    return this.redis.llen(this.#keys.messages);
   }
 
   /** Gives nothing back, so that Redis knows the script: {@link signOff} may have no time for a second attempt. */
   async join(): Promise<void> {
-    await this.redis.giveBack(this.keys.messages);
+    await this.redis.giveBack(this.#keys.messages);
   }
 
   async claim(consumer: string, count: number): Promise<Claim> {
-    const reader = await this.reader();
+    const reader = await this.#reader.open();
     const { messages, bytes, since } = this.#kept;
     const isKept = messages < SEEN_MOST && bytes < SEEN_BYTES && performance.now() - since < SEEN_MS;
     // One by one is the usual form, to compare with: a script takes Redis twice as long.
@@ -90,9 +102,9 @@ export class ListQueue extends RedisQueue {
     }
   }
 
-  /** Messages that Redis gave us and we have not seen, or new ones. */
+  /** Takes messages that Redis gave us and we have not seen, or new ones. */
   async #take(reader: Connection, consumer: string, count: number): Promise<Buffer[]> {
-    const { messages } = this.keys;
+    const { messages } = this.#keys;
     const pieces: Buffer[] = [];
     for (let bytes = 0; ; ) {
       const { limit } = this.#size;
@@ -112,7 +124,7 @@ export class ListQueue extends RedisQueue {
   /** Waits for a message. */
   async #wait(reader: Connection, consumer: string): Promise<Buffer[]> {
     const [taken] = this.all.taken(consumer);
-    const answer = reader.blmoveBuffer(this.keys.messages, taken, 'RIGHT', 'LEFT', CLAIM_WAIT_MS / 1000);
+    const answer = reader.blmoveBuffer(this.#keys.messages, taken, 'RIGHT', 'LEFT', CLAIM_WAIT_MS / 1000);
     // Redis does it after the move, which makes the key.
     if (this.#kept.messages === 0) reader.pexpire(taken, STAYS_MS).catch(() => {});
     try {
@@ -142,10 +154,10 @@ export class ListQueue extends RedisQueue {
 
   async bury({ frames: [frame] }: Entry, deliveries: number, reason: string): Promise<void> {
     if (frame === undefined) return;
-    await this.redis.buryTaken(this.keys.deadLetters, frame, reason, deliveries);
+    await this.redis.buryTaken(this.#keys.deadLetters, frame, reason, deliveries);
   }
 
-  /** An element is one message. */
+  /** Does nothing: an element of a list is one message. */
   async split(): Promise<void> {}
 
   async signOff(
@@ -166,7 +178,7 @@ export class ListQueue extends RedisQueue {
       const written = this.away === undefined;
       if (written) onReturn(part, 'asked');
       try {
-        await this.redis.giveBack(this.keys.messages, ...part.flatMap(({ frames }) => frames));
+        await this.redis.giveBack(this.#keys.messages, ...part.flatMap(({ frames }) => frames));
       } catch (error) {
         // After any other error Redis may have them.
         if (!written || error instanceof ReplyError) onReturn(part, 'refused');
@@ -177,12 +189,31 @@ export class ListQueue extends RedisQueue {
     await unseen;
   }
 
+  get deadLetters(): Letters {
+    return new DeadLetters(this.redis, 'list', this.#keys);
+  }
+
+  shardOf(): number {
+    return 0;
+  }
+
+  shardFor(): number {
+    return 0;
+  }
+
+  shardName(): undefined {}
+
+  async interrupt(): Promise<void> {
+    await this.#reader.interrupt(this.redis);
+  }
+
   override close(): void {
     clearInterval(this.#renewals);
+    this.#reader.close();
     super.close();
   }
 
-  /** While the broker is away nothing is claimed, and what we have not seen has to wait for the next claim. */
+  /** Keeps what we have not seen: while the broker is away nothing is claimed, and it waits for the next claim. */
   #renewTaken(consumer: string): void {
     if (!this.#failed) return;
     const [taken, seen] = this.all.taken(consumer);
@@ -190,9 +221,9 @@ export class ListQueue extends RedisQueue {
     this.redis.pexpire(seen, 2 * STAYS_MS).catch(() => {});
   }
 
-  /** Gives back what was taken for us, and we have not seen. */
+  /** Gives back messages that were taken for us and that we have not seen. */
   async #leave(consumer: string): Promise<void> {
-    const { messages } = this.keys;
+    const { messages } = this.#keys;
     await this.redis.leaveMessages(messages, ...this.all.taken(consumer), this.#seen, STAYS_MS);
     this.#failed = false;
   }

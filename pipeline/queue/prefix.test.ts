@@ -6,8 +6,7 @@ import { REDIS_USERS, redisAclFile, secrets } from '../stack/access.ts';
 import { startCluster } from '../test/cluster.ts';
 import { claimed } from '../test/entries.ts';
 import { eventually, startRedis } from '../test/services.ts';
-import { leftIn } from './left.ts';
-import { openQueue } from './open.ts';
+import { leftIn, openQueue } from './open.ts';
 import type { MessageQueue, QueueKind } from './queue.ts';
 import { Store } from './store.ts';
 

@@ -1,12 +1,10 @@
-import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Problem } from '../common/readiness.ts';
 import { withAdvice } from '../common/trust.ts';
+import { commandAt } from './commands.ts';
 
-/** Redis' state, which is the same for all its clients. */
+/** A problem of Redis' state, which is the same for all its clients. */
 const shared = (problem: string): Problem => ({ problem, kind: 'shared' });
-/** What this process has been given does not fit this Redis, until somebody changes a setting. */
+/** A setting of this process does not fit this Redis, until somebody changes one of them. */
 const misconfigured = (problem: string): Problem => ({ problem, kind: 'misconfigured' });
 
 const NOT_ALLOWED = 'Redis does not allow it: the ACL of this user lacks a command or a key';
@@ -27,14 +25,14 @@ const PLAIN: Record<string, Problem> = {
   WRONGTYPE: misconfigured('a key of ours holds something else in this Redis'),
 };
 
-/** A blocking read ends so when Redis becomes a replica. */
+/** The error that ends a blocking read when Redis becomes a replica. */
 const IS_FORCED = /^UNBLOCKED force unblock/;
 
-/** Reasons of a connection that Redis has closed. */
+/** The reasons that a client gives for a connection that Redis has closed. */
 export const CLOSED = /^(connection closed|(read|write) (ECONNRESET|EPIPE))$/;
 
-/** Messages without a code, of Redis' scripts and of ioredis, which names its own options, in plain words. */
-const OF_CLIENT: [says: RegExp, plain: string][] = [
+/** Plain words for messages without a code, which Redis' scripts and ioredis write. ioredis names its own options there. */
+const WITHOUT_CODE: [says: RegExp, plain: string][] = [
   [/max retries per request/, 'the connection to Redis broke before it answered'],
   [/Connection is closed|Stream isn't writeable|Cluster isn't ready/, 'there is no connection to Redis'],
   [IS_FORCED, 'Redis has ended a read: it is a replica now (UNBLOCKED)'],
@@ -55,7 +53,7 @@ const OF_CLIENT: [says: RegExp, plain: string][] = [
   [/^Failed to refresh slots cache/, 'no node answers as one of a Redis Cluster'],
 ];
 
-/** Errors of ioredis, and of the socket, of a command without a connection. */
+/** Errors that ioredis and the socket give to a command without a connection. */
 const DISCONNECTION = new RegExp(
   [
     'max retries per request',
@@ -70,12 +68,12 @@ const DISCONNECTION = new RegExp(
   ].join('|'),
 );
 
-/** Tells whether a queue command failed only for want of a connection: there was none, or it broke. */
+/** Whether a queue command failed because there was no connection, or because it broke. */
 export function isDisconnection({ message }: Error): boolean {
   return DISCONNECTION.test(message);
 }
 
-/** Why a connection is not there. A server that closes the first one may be no Redis. */
+/** Why there is no connection. A server that closes the first one may be something else than Redis. */
 export function reasonOf(reason: string, reached: boolean): string {
   if (!reached) return explainRedis(new Error(reason));
   return CLOSED.test(reason) ? 'it closed the connection' : withAdvice(reason);
@@ -94,25 +92,13 @@ export function problemOf({ message }: Error): Problem {
   const code = /^(?:ERR |EXECABORT .*: )?([A-Z]+) /.exec(message)?.[1];
   const plain = code === undefined || IS_FORCED.test(message) ? undefined : PLAIN[code];
   if (plain !== undefined) return { ...plain, problem: `${plain.problem} (${code})` };
-  return shared(OF_CLIENT.find(([says]) => says.test(message))?.[1] ?? withAdvice(message));
+  return shared(WITHOUT_CODE.find(([says]) => says.test(message))?.[1] ?? withAdvice(message));
 }
 
-/** Redis' words about a right that is missing. Those of a script do not name the command: its line does. */
+/** Redis' words about a missing right. For a script they do not name the command: the script's line does. */
 function deniedOf(message: string): string {
   const [, words = message, sha = '', line = ''] =
     /^(?:ERR )?(.*?) script: ([0-9a-f]{40}), on @user_script:(\d+)/.exec(message) ?? [];
-  const command = commandAt(sha, Number(line));
+  const command = sha === '' ? undefined : commandAt(sha, Number(line));
   return command === undefined ? words : `${words}: ${command}`;
-}
-
-/** The command in a line of the script of ours with this SHA-1. */
-function commandAt(sha: string, line: number): string | undefined {
-  if (sha === '') return undefined;
-  for (const name of readdirSync(import.meta.dirname)) {
-    if (!name.endsWith('.lua')) continue;
-    const text = readFileSync(join(import.meta.dirname, name), 'utf8');
-    if (createHash('sha1').update(text).digest('hex') !== sha) continue;
-    return /redis\.p?call\('(\w+)'/.exec(text.split('\n')[line - 1] ?? '')?.[1];
-  }
-  return undefined;
 }

@@ -8,12 +8,11 @@ import type { Problem } from '../common/readiness.ts';
 import { startTelemetry } from '../common/telemetry.ts';
 import { BrokerRecord, type BrokerRecordOptions } from './broker-record.ts';
 import type { QueueOptions } from './connection.ts';
-import { openQueue } from './open.ts';
+import { openQueue, straysOf } from './open.ts';
 import { explainRedis, problemOf, reasonOf } from './problems.ts';
 import { UnusableQueue } from './queue.ts';
 import { Store, type Unfit } from './store.ts';
-import { straysOf } from './strays.ts';
-import { Trace } from './trace.ts';
+import { TraceList } from './trace-list.ts';
 
 /** ms between checks of a connected Redis: its policy and role may change while the connection lasts. */
 const CHECK_MS = 1000;
@@ -48,25 +47,28 @@ export function openProcess(
   };
   const store = new Store(options);
   const queue = openQueue(config.QUEUE, options, store);
-  /** The last sentence that was logged about the key that has the number of shards. */
-  let told: string | undefined;
-  /** Redis may come up later than the process, and differ after each outage. */
+  /** The last problem that was logged about the key that has the number of shards. */
+  let logged: string | undefined;
+  /** Checks that the queue fits. Redis may come up later than the process, and differ after each outage. */
   async function check(): Promise<void> {
     if (role === 'relay') await checkStrays();
     await queue.whenReady(config.REDIS_TIMEOUT_MS).catch((error: Error) => {
       if (error instanceof UnusableQueue) throw new ConfigError(`REDIS_URL: ${error.message}`);
       // A Redis that is away says so itself.
       const { problem, kind } = problemOf(error);
-      if (kind !== 'misconfigured' || problem === told) return;
-      told = problem;
+      if (kind !== 'misconfigured' || problem === logged) return;
+      logged = problem;
       log.error(`Redis: ${store.keys.shards}, the number of shards, can not be read: ${problem}`);
     });
   }
-  /** Before the queue writes its number of shards, which would keep out the relays that read these messages. */
+  /**
+   * Rejects while messages wait for relays with other settings. It comes before the queue writes its number of shards, which would
+   * keep those relays out.
+   */
   async function checkStrays(): Promise<void> {
     const look = async () => {
       await store.whenReady(config.REDIS_TIMEOUT_MS);
-      return straysOf(store.redis, store.keys, config.QUEUE, options);
+      return straysOf(store, config.QUEUE, options);
     };
     // A Redis that is away, or a right that is missing, shows elsewhere.
     const strays = await look().catch(() => undefined);
@@ -97,7 +99,7 @@ export function openProcess(
   }
   const inspection = setInterval(inspect, CHECK_MS).unref();
   const clock = new Clock(() => store.time());
-  const trace = new Trace({
+  const trace = new TraceList({
     store,
     component: role,
     every: config.TRACE_LOG_EVERY,
@@ -132,9 +134,9 @@ export function openProcess(
       });
     },
     trace: config.TRACE_LOG_EVERY > 0 ? trace : undefined,
-    brokerRecord: (of: Pick<BrokerRecordOptions, 'url' | 'name' | 'relay'>) =>
-      new BrokerRecord({ store, prefix: config.QUEUE_PREFIX, ...of }),
-    /** What `/readyz` says beside the problems. */
+    brokerRecord: (broker: Pick<BrokerRecordOptions, 'url' | 'name' | 'relay'>) =>
+      new BrokerRecord({ store, prefix: config.QUEUE_PREFIX, ...broker }),
+    /** The facts that `/readyz` states beside the problems. */
     facts: (answers = store.ready) => ({ redis: answers }),
     /** Sends the process's figures once a second. Returns its metrics, and a function that stops this. */
     observe<T extends object>(

@@ -1,13 +1,22 @@
 import type { Problem } from '../common/readiness.ts';
-import type { Letters } from './dead-letters.ts';
-import type { Message } from './frame.ts';
 
 export type { QueueKind } from '../common/config.ts';
-export type { Message } from './frame.ts';
+
+/** A message on its way into the queue. */
+export interface Message {
+  /** The JSON as posted. */
+  body: string;
+  /** The topic below `messages/`; it holds no line break. */
+  target: string;
+  /** What `formatStamps` (hops.ts) returned; empty: none. */
+  stamps: string;
+  /** What `traceOf` (frame.ts) returned; absent or empty: none. */
+  trace?: string;
+}
 
 /** Messages that were written together. A relay acknowledges them together, when all are delivered or buried. */
 export interface Entry {
-  /** Orders the entries of a stream; empty in a list. Not the id of a message. */
+  /** The id of the entry, not of a message. It orders the entries of a stream; it is empty in a list. */
   id: string;
   /** Its messages (frame.ts); none when another program wrote the entry without a frame. */
   frames: Buffer[];
@@ -34,6 +43,35 @@ export interface Claim {
 }
 
 export const NOTHING: Claim = { entries: [], deleted: 0 };
+
+/** A message that no attempt could deliver. */
+export interface DeadLetter {
+  /** Its id in the stream of dead letters. */
+  letter: string;
+  /** The message's own id, if its body has one. */
+  id: string | undefined;
+  target: string | undefined;
+  /** Why it is here, in words. */
+  reason: string;
+  /** Attempts that were made. */
+  deliveries: number;
+  /** When it was buried, ms since the epoch on the clock of Redis. */
+  buried: number;
+}
+
+/** The dead letters of a queue. They stay until somebody requeues or drops them. */
+export interface Letters {
+  count(): Promise<number>;
+  /**
+   * Yields all of them, oldest first in each shard.
+   * @param idKey where messages have their ids; `id` by default, or a path like `meta.id`
+   */
+  list(idKey?: string): AsyncGenerator<DeadLetter>;
+  /** Moves these back into the queue; resolves with those that were there. */
+  requeue(letters: readonly string[]): Promise<string[]>;
+  /** Drops these; resolves with those that were there. */
+  drop(letters: readonly string[]): Promise<string[]>;
+}
 
 /**
  * What becomes of entries that a queue is to get back: `asked`, and its server has not answered, so whoever asks again may put them
@@ -70,7 +108,7 @@ export interface MessageQueue {
 
   /** What a rejection of this queue means. */
   explain(error: Error): Problem;
-  /** Tells whether a command failed only for want of a connection: there was none, or it broke. */
+  /** Whether a command failed because there was no connection, or because it broke. */
   isDisconnection(error: Error): boolean;
 
   /** Resolves once it can be used; rejects after `withinMs`, or with an `UnusableQueue` that no waiting would mend. */
@@ -84,7 +122,7 @@ export interface MessageQueue {
   /** Messages in the queue: waiting, or (if it {@link keeps} them) with a relay and not acknowledged. */
   depth(): Promise<number>;
 
-  /** Prepares the queue for relays, which start at the oldest message; again when its server has lost its data. */
+  /** Prepares the queue for relays, which start at the oldest message. A relay calls it again when the server has lost its data. */
   join(): Promise<void>;
 
   /**
@@ -96,7 +134,7 @@ export interface MessageQueue {
   /** Takes over about `count` messages that a relay has held for longer than `idleMs` without renewing them. */
   recover(consumer: string, idleMs: number, count: number): Promise<Claim>;
 
-  /** About `count` messages that were given to this consumer on a connection that broke before it read them. */
+  /** Takes about `count` messages that this consumer was given on a connection that broke before it read them. */
   recoverUnseen(consumer: string, count: number, holds: (id: string) => boolean): Promise<Claim>;
 
   /** Records the n-th attempt to deliver an entry of one message, before it is made. */
@@ -105,7 +143,7 @@ export interface MessageQueue {
   /** Keeps other relays from taking over these entries. */
   renew(consumer: string, ids: readonly string[]): Promise<void>;
 
-  /** Removes entries whose messages are all done. One round trip. */
+  /** Removes entries whose messages are all done, in one round trip. */
   acknowledge(entries: readonly Pick<Entry, 'id' | 'frames'>[]): Promise<void>;
 
   /** Moves an entry of one undeliverable message to the dead letters. */
@@ -130,10 +168,10 @@ export interface MessageQueue {
   /** The shard of an entry: one may fail while others do not. */
   shardOf(id: string): number;
 
-  /** The shard that gets the messages of a target: they are written together, and one shard's failure is no other's. */
+  /** The shard that gets the messages of a target. A shard's messages are written together, and fail without those of others. */
   shardFor(target: string): number;
 
-  /** What a shard is called in a sentence; undefined: the queue has no others. */
+  /** What a shard is called in a sentence; undefined: it is the only one. */
   shardName(shard: number): string | undefined;
 
   /** Ends a waiting {@link claim}, without losing what the server is just giving. */

@@ -1,12 +1,12 @@
 /**
- * How long what others keep changing has not changed, on our own clock. Redis' clock may step, so neither an expiry nor an idle
- * time of Redis alone says that another relay is dead.
+ * Measures on our own clock how long a value that others keep changing has not changed. Redis' clock may step, so neither an expiry
+ * nor an idle time of Redis alone says that another relay is dead.
  */
 export class Silence {
   readonly #seen = new Map<string, { value: string; since: number }>();
 
   /** @returns ms for which we have seen this value of a key */
-  of(key: string, value: string): number {
+  ms(key: string, value: string): number {
     const now = performance.now();
     const seen = this.#seen.get(key);
     if (seen?.value === value) return now - seen.since;

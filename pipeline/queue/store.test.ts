@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { eventually, type Service, startRedis } from '../test/services.ts';
 import { openQueue } from './open.ts';
 import { Store } from './store.ts';
-import { isTraced, Trace } from './trace.ts';
+import { isTraced, TraceList } from './trace-list.ts';
 
 let service: Service;
 let url: string;
@@ -96,7 +96,7 @@ test('every component traces the same messages, and records their times by id', 
   assert.ok(others.length > 100 && others.length < 300, `${others.length} of 2,000`);
   const trouble: string[] = [];
   let time = 100;
-  const trace = new Trace({
+  const trace = new TraceList({
     store: await open(t),
     component: 'test',
     every: 5,

@@ -1,12 +1,12 @@
 import { Cluster, type Redis } from 'ioredis';
 import { parseAddress } from '../common/address.ts';
 import type { Problem } from '../common/readiness.ts';
-import { becomeReady, type Connection, connect, openNode, type RedisOptions } from './connection.ts';
+import type { Connection } from './commands.ts';
+import { becomeReady, connect, openNode, Reader, type RedisOptions, renew } from './connection.ts';
+import { largeIn } from './entry-size.ts';
 import { keysOf, type QueueKeys } from './keys.ts';
 import { isDisconnection, problemOf, reasonOf } from './problems.ts';
 import { UnusableQueue } from './queue.ts';
-import { Reader } from './reader.ts';
-import { renew } from './renewal.ts';
 
 const TELEMETRY_LENGTH = 20_000;
 const TRACE_LENGTH = 100_000;
@@ -17,15 +17,15 @@ const RECORD_MS = 10_000;
 /** Why a Redis must not get messages. */
 export interface Unfit {
   why: string;
-  /** Until somebody changes its settings; false: another server at this address may be fit. */
+  /** It lasts until somebody changes Redis' settings; false: another server at this address may be fit. */
   lasts: boolean;
 }
 
-/** The Redis of a pipeline, with what is no queue: clock, telemetry, trace lists, INFO, the record of the broker. */
+/** The Redis of a pipeline, with all that is not a queue: clock, telemetry, trace lists, INFO, the record of the broker. */
 export class Store {
   /** The keys of the pipeline. */
   readonly keys: QueueKeys;
-  /** It writes a command at once or rejects it. */
+  /** The connection for all but blocking reads. It writes a command at once or rejects it. */
   readonly redis: Connection;
   readonly #options: RedisOptions;
   /** The node whose TIME is the reference clock: the clocks of a cluster's nodes differ. */
@@ -33,7 +33,7 @@ export class Store {
   readonly #readers = new Set<Reader>();
   #large: Connection | undefined;
   #reached = false;
-  /** Why it refuses us since the last connection; undefined: it has not said so. */
+  /** Why Redis has refused us since the last connection; undefined: it has not. */
   #refusal: Problem | undefined;
   /** Why the last connection ended, or was not made; undefined: not known. */
   #reason: string | undefined;
@@ -96,7 +96,7 @@ export class Store {
     });
   }
 
-  /** The reference clock: Redis `TIME` in microseconds. */
+  /** Reads the reference clock: Redis `TIME`, in microseconds. */
   async time(): Promise<number> {
     const [seconds, micros] = await this.#timekeeper.time();
     return Number(seconds) * 1e6 + Number(micros);
@@ -108,7 +108,7 @@ export class Store {
     await this.redis.xadd(this.keys.telemetry, 'MAXLEN', '~', TELEMETRY_LENGTH, '*', ...fields);
   }
 
-  /** Adds entries of {@link Trace} to the list of a component, the newest first. The newest 100,000 are kept. */
+  /** Adds entries of {@link TraceList} to the list of a component, the newest first. The newest 100,000 are kept. */
   async trace(component: string, entries: readonly string[]): Promise<void> {
     const key = this.keys.trace(component);
     const replies = await this.redis
@@ -119,7 +119,7 @@ export class Store {
     for (const [error] of replies ?? []) if (error) throw error;
   }
 
-  /** What relays have recorded last of their broker (broker-record.ts); undefined: nothing in the last 10 s. */
+  /** Resolves with the last record of the relays' broker (broker-record.ts); undefined: there is none of the last 10 s. */
   async brokerRecord(): Promise<string | undefined> {
     return (await this.redis.get(this.keys.broker)) ?? undefined;
   }
@@ -128,7 +128,7 @@ export class Store {
     await this.redis.recordBroker(this.keys.broker, record, RECORD_MS);
   }
 
-  /** Redis' INFO, or some sections of it. In a cluster: of the first node of the address. */
+  /** Resolves with Redis' INFO, or some sections of it. In a cluster the first node of the address answers. */
   info(...sections: string[]): Promise<string> {
     return this.#timekeeper.info(...sections);
   }
@@ -155,11 +155,14 @@ export class Store {
     return undefined;
   }
 
-  /**
-   * Writes large values by a connection of their own: Redis closes that of a value above its
-   * proto-max-bulk-len, and with it ends all other writes there.
-   */
-  async writeLarge<T>(bytes: number, write: (redis: Connection) => Promise<T>): Promise<T> {
+  /** Writes these values. Those that Redis may refuse for their size go by a connection of their own. */
+  write<T>(values: readonly string[], work: (redis: Connection) => Promise<T>): Promise<T> {
+    const bytes = largeIn(values);
+    return bytes === 0 ? work(this.redis) : this.#writeLarge(bytes, work);
+  }
+
+  /** Redis closes the connection of a value above its proto-max-bulk-len, and with it ends all other writes there. */
+  async #writeLarge<T>(bytes: number, write: (redis: Connection) => Promise<T>): Promise<T> {
     this.#large ??= connect(this.#options, this.#options.timeoutMs);
     await becomeReady(this.#large, this.#options.timeoutMs);
     return write(this.#large).catch((error: Error) => {
@@ -172,7 +175,7 @@ export class Store {
     });
   }
 
-  /** A connection of its own for blocking reads. */
+  /** Makes a connection for blocking reads. */
   reader(): Reader {
     const reader = new Reader(this.#options);
     this.#readers.add(reader);

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { WallClock } from '../../scenarios/campaigns/faults/wall-clock.ts';
 import { claimed, idsOf } from '../test/entries.ts';
 import { openLink } from '../test/link.ts';
-import { eventually, type Service, startRedis } from '../test/services.ts';
+import { eventually, HERE, type Service, startRedis } from '../test/services.ts';
 import { openQueue } from './open.ts';
 import { type Entry, type MessageQueue, messagesOf } from './queue.ts';
 
@@ -65,6 +67,35 @@ const takeOver = async (
 const appendEach = async (queue: MessageQueue, ...ids: string[]) => {
   for (const id of ids) await queue.append(messages(id));
 };
+
+/** How often Redis ran each command meanwhile, within scripts too. */
+async function commandsOf(work: () => Promise<unknown>): Promise<Record<string, number>> {
+  await redis.config('RESETSTAT');
+  await work();
+  const rows = [...(await redis.info('commandstats')).matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm)];
+  const counts = rows.map(([, name = '', calls]) => [name, Number(calls)]);
+  return Object.fromEntries(counts.filter(([name]) => !/^(config|info)/.test(String(name))));
+}
+
+test('one shard costs one transaction for a write, one read for a claim, and one script for an acknowledgement', async (t) => {
+  const queue = await fresh(t);
+  await queue.append(messages('0'));
+  await queue.acknowledge(await claimed(queue, 'one', 1));
+  assert.deepEqual(await commandsOf(() => queue.append(messages('1', '2'))), {
+    multi: 1,
+    xadd: 1,
+    incrby: 1,
+    xlen: 1,
+    exec: 1,
+  });
+  let entries: Entry[] = [];
+  const claim = async () => {
+    ({ entries } = await queue.claim('one', 2));
+  };
+  assert.deepEqual(await commandsOf(claim), { xreadgroup: 1 });
+  const acknowledge = () => queue.acknowledge(entries);
+  assert.deepEqual(await commandsOf(acknowledge), { evalsha: 1, xack: 1, xdel: 1, xlen: 1, del: 1 });
+});
 
 test('a claim returns about as many messages as wanted, whatever entries hold', async () => {
   const fresh = openQueue('stream', { url, timeoutMs: 20_000 });
@@ -197,3 +228,54 @@ test('taken-over entries of a lost reply keep their attempts and stay suspect', 
     [1, 2, 4],
   );
 });
+
+// Redis' clock steps: no relay takes what a living one holds, and a dead one's messages wait for one lease.
+const LEASE_MS = 400;
+const skip = spawnSync('cc', ['--version']).status === 0 ? false : 'there is no C compiler (cc)';
+
+/** A Redis whose clock can step, and a message that the relay `living` holds. */
+async function held(t: TestContext) {
+  const clock = await WallClock.make();
+  t.after(() => clock.remove());
+  const within = ['env', ...Object.entries(clock.environment).map(([name, value]) => `${name}=${value}`)];
+  const server = await startRedis(undefined, { ...HERE, within });
+  t.after(() => server.service.remove());
+  const queue = openQueue('stream', { url: server.url, timeoutMs: 20_000 });
+  t.after(() => queue.close());
+  await queue.whenReady(20_000);
+  await queue.append([{ body: '{"id":"1"}', target: 'a', stamps: '' }]);
+  const { entries } = await queue.claim('living', 1);
+  const ids = entries.map(({ id }) => id);
+  const look = () => queue.recover('heir', LEASE_MS, 1);
+  const renew = () => queue.renew('living', ids);
+  return { clock, queue, look, renew };
+}
+
+test('entries that a relay claims again are not taken from it', { skip }, async (t) => {
+  const { queue, look } = await held(t);
+  const since = performance.now();
+  while (performance.now() - since < 4 * LEASE_MS) {
+    assert.equal(messagesOf((await queue.recoverUnseen('living', 1, () => false)).entries), 1);
+    assert.deepEqual((await look()).entries, []);
+  }
+  await eventually(async () => messagesOf((await look()).entries) === 1, 'what is claimed no more');
+});
+
+const HOUR = 3600;
+// Regression: a delivery in the future had an idle time of 0, again and again, so no renewal showed.
+for (const [name, ofRenewal, ofLook] of [
+  ['ahead at each renewal, and back at each look', HOUR, 0],
+  ['back at each renewal, and ahead at each look', 0, HOUR],
+] as const) {
+  test(`a clock that is ${name} takes nothing from a living relay`, { skip }, async (t) => {
+    const { clock, look, renew } = await held(t);
+    const since = performance.now();
+    while (performance.now() - since < 4 * LEASE_MS) {
+      clock.set(ofRenewal);
+      await renew();
+      clock.set(ofLook);
+      assert.deepEqual((await look()).entries, []);
+    }
+    await eventually(async () => messagesOf((await look()).entries) === 1, 'what is renewed no more');
+  });
+}

@@ -1,239 +1,185 @@
-import type { Connection, PendingRow, QueueOptions, RawEntry } from './connection.ts';
-import { EntrySize } from './entry-size.ts';
-import { ENTRY_FRAMES, type Message, packFrames } from './frame.ts';
-import type { Keys, QueueKeys } from './keys.ts';
-import { CLAIM_WAIT_MS, type Claim, type Entry, type Part } from './queue.ts';
-import { RedisQueue } from './redis-queue.ts';
-import { Silence } from './silence.ts';
+import type { Problem } from '../common/readiness.ts';
+import { isCluster, type QueueOptions } from './connection.ts';
+import { joined } from './dead-letters.ts';
+import { shardOf } from './keys.ts';
+import { LeasedReader } from './leased-reader.ts';
+import { everyone } from './leases.ts';
+import type { Claim, Entry, Letters, Message, MessageQueue, Part } from './queue.ts';
+import { otherwise, RedisQueue } from './redis-queue.ts';
+import { Shard, type StreamReader } from './shard.ts';
 import type { Store } from './store.ts';
-import { entryOf, type Taken, Takeover } from './takeover.ts';
-import { Transactions } from './transaction.ts';
 
-const GROUP = 'relays';
-/** More than any window of a relay. */
-const PENDING_MAX = 100_000;
-/** ms between the numbers of two signs of life: Redis reads its clock twice for one look. */
-const SIGN_MS = 1000;
-/** Deliveries of earlier times (2001) are signs of life. */
-const EARLIEST_MS = 1e12;
+/** Whether the stream is divided: then one relay at a time reads a shard. Else it is one shard, which all relays read. */
+export function isDivided(options: QueueOptions): boolean {
+  return (options.shards ?? 1) > 1 || isCluster(options);
+}
 
-/** A stream with a consumer group. An entry `frame <frames>` holds messages that were written together. */
-export class StreamQueue extends RedisQueue {
-  protected readonly kind = 'stream';
+/**
+ * A stream of one shard or more. All messages of a target are in one shard. The keys of a shard share a slot, so a Redis Cluster
+ * spreads the shards.
+ */
+export class StreamQueue extends RedisQueue implements MessageQueue {
   readonly keeps = true;
-  protected readonly keys: Keys;
-  /** The stream has no shards in this Redis; a shard does not ask. */
-  #agreed: boolean;
-  readonly #transactions = new Transactions();
-  /** Entries of others that have not been renewed. */
-  readonly #silence = new Silence();
-  /** Our signs of life. */
-  #signs = 0;
-  /** When consumers of relays that are gone are removed again, ms of the monotonic clock. */
-  #tidies = 0;
-  readonly #size: EntrySize;
-  readonly #takeover: Takeover;
-  /** Why the last takeover ended early. */
-  #failure: Error | undefined;
-  /** The group has been there: if it is not, Redis has lost its data. */
-  #joined = false;
+  readonly #isDivided: boolean;
+  readonly #shards: readonly Shard[];
+  /** Messages in each shard, as last reported. */
+  readonly #depths: number[];
+  readonly #reader: StreamReader;
+  /** Redis has the same number of shards as our settings. */
+  #agreed = false;
 
-  /** @param shard the keys of a shard; undefined: the stream has no shards */
-  constructor(options: QueueOptions, store?: Store, shard?: Keys) {
+  constructor(options: QueueOptions, store?: Store) {
     super(options, store);
-    this.keys = shard ?? this.all.whole;
-    this.#size = new EntrySize(ENTRY_FRAMES, options.shards);
-    this.#takeover = new Takeover(this.keys.messages, GROUP, this.#size);
-    this.#agreed = shard !== undefined;
+    const { shards: count = 1 } = options;
+    this.#isDivided = isDivided(options);
+    const indices = this.#isDivided ? Array.from({ length: count }, (_, index) => index) : [undefined];
+    this.#shards = indices.map((index) => new Shard(this.store, index, count));
+    this.#depths = this.#shards.map(() => 0);
+    this.#reader = this.#isDivided ? new LeasedReader(this.store, this.#shards, options) : this.#shard(0);
+  }
+
+  get problem(): Problem | undefined {
+    return this.#reader.problem;
+  }
+
+  get shards(): number {
+    return this.#reader.shards;
+  }
+
+  get deadLetters(): Letters {
+    return joined(this.#shards.map(({ deadLetters }) => deadLetters));
   }
 
   protected override async agree(): Promise<void> {
-    await super.agree();
+    if (this.#isDivided) await this.#agreeOnNumber();
+    else await super.agree();
     this.#agreed = true;
   }
 
-  /** Uses a transaction, as a script takes Redis 1.5 times as long. A waiting relay wakes once, with all entries. */
+  /** Writes the number of shards if nobody has. */
+  async #agreeOnNumber(): Promise<void> {
+    const { shards: key } = this.all;
+    const wanted = String(this.#shards.length);
+    let there = await this.redis.get(key);
+    if (there === null) {
+      const denied = (error: Error) => {
+        // A read-only user may not set it, and a full Redis does not: whoever writes a message does.
+        if (/^(NOPERM|READONLY|OOM) /.test(error.message)) return null;
+        throw error;
+      };
+      there = await this.redis.set(key, wanted, 'NX', 'GET').catch(denied);
+    }
+    if (there !== null && there !== wanted) throw otherwise(there, this.#shards.length, this.all);
+  }
+
+  /** Atomic in each shard, not across shards: when it rejects, other shards may have their messages. */
   async append(messages: readonly Message[]): Promise<number> {
     // Redis may have come up after whenReady gave up.
     if (!this.#agreed) await this.agree();
-    const { messages: key, depth } = this.keys;
-    const packs = packFrames(messages);
-    const results = await this.write(packs, (redis) =>
-      this.#transactions.run(redis, [
-        ...packs.map((frames) => ['xadd', key, '*', 'frame', frames]),
-        ['incrby', depth, messages.length],
-        ['xlen', key],
-      ]),
-    );
-    // The entries decide: they are in the queue, even if somebody else's value in the counter's key refuses to count them.
-    const [counted, entries] = results.splice(-2);
-    for (const [error] of results) if (error) throw error;
-    return Math.max(messages.length, messagesIn(numberIn(entries), numberIn(counted)));
+    const parts = this.#divide(messages, ({ target }) => this.shardFor(target));
+    await everyone(parts, async ([index, part]) => {
+      this.#depths[index] = await this.#shard(index).append(part);
+    });
+    return this.#sum();
   }
 
+  /** A shard that does not answer has as many as it last reported; rejects when none answers. */
   async depth(): Promise<number> {
-    const { messages, depth } = this.keys;
-    const [entries, counted] = await Promise.all([this.redis.xlen(messages), this.redis.get(depth)]);
-    if (entries > 0) return messagesIn(entries, Number(counted) || 0);
-    // Somebody deleted counted entries by hand. The user may lack the right to reset the counter.
-    if (Number(counted) !== 0) await this.redis.forgetDepth(messages, depth).catch(() => {});
-    return 0;
+    let answers = 0;
+    const asked = everyone([...this.#shards.entries()], async ([index, shard]) => {
+      this.#depths[index] = await shard.depth();
+      answers++;
+    });
+    await asked.catch((error) => {
+      if (answers === 0) throw error;
+    });
+    return this.#sum();
   }
 
   async join(): Promise<void> {
-    await this.redis.joinGroup(this.keys.messages, GROUP);
-    this.#joined = true;
-  }
-
-  /** Before a relay's first command to the group: Redis may have come up after the relay. */
-  async #enter(): Promise<void> {
-    if (!this.#joined) await this.join();
+    // A Redis that lost its data has forgotten the number of shards too.
+    await this.agree();
+    await everyone(this.#shards, (shard) => shard.join());
   }
 
   async claim(consumer: string, count: number): Promise<Claim> {
     if (!this.#agreed) await this.agree();
-    await this.#enter();
-    const reader = await this.reader();
-    const most = ['COUNT', this.#size.entriesFor(count), 'BLOCK', CLAIM_WAIT_MS] as const;
-    const from = ['STREAMS', this.keys.messages, '>'] as const;
-    const answer = reader.xreadgroupBuffer('GROUP', GROUP, consumer, ...most, ...from);
-    const reply = await this.#size.watch(answer);
-    const raw = (reply as [Buffer, RawEntry[]][] | null)?.[0]?.[1] ?? [];
-    const entries = raw.map(([id, fields]) => entryOf(id, fields, 1));
-    this.#size.note(entries);
-    return { entries, deleted: 0 };
+    return this.#reader.claim(consumer, count);
   }
 
-  async recover(consumer: string, idleMs: number, count: number): Promise<Claim> {
-    // Then the relay looks for entries that it has not seen.
-    const failure = this.#failure;
-    this.#failure = undefined;
-    if (failure !== undefined) throw failure;
-    await this.#enter();
-    const key = this.keys.messages;
-    const [ms, rows] = await this.redis.pendingEntries(key, GROUP, PENDING_MAX);
-    const others = rows.filter(([, holder]) => holder !== consumer);
-    this.#silence.keep(new Set(others.map(([id]) => id)));
-    const abandoned = others.filter(
-      ([id, holder, idle]) => this.#silence.of(id, `${holder} ${signOf(ms - idle)}`) >= idleMs,
-    );
-    const claim = await this.#takeover.run(this.redis, consumer, abandoned, count, '');
-    this.#failure = claim.failure;
-    await this.#tidy(consumer, idleMs);
-    return claim;
+  recover(consumer: string, idleMs: number, count: number): Promise<Claim> {
+    return this.#reader.recover(consumer, idleMs, count);
   }
 
-  /** Removes consumers of relays that are gone, once in a while: each relay has a name of its own. */
-  async #tidy(consumer: string, idleMs: number): Promise<void> {
-    if (performance.now() < this.#tidies) return;
-    this.#tidies = performance.now() + idleMs;
-    // They only cost memory, and the entries that were taken over must not be lost with an error.
-    await this.redis.tidyConsumers(this.keys.messages, GROUP, consumer, 2 * idleMs).catch(() => {});
+  recoverUnseen(consumer: string, count: number, holds: (id: string) => boolean): Promise<Claim> {
+    return this.#reader.recoverUnseen(consumer, count, holds);
   }
 
-  async recoverUnseen(consumer: string, count: number, holds: (id: string) => boolean): Promise<Claim> {
-    await this.#enter();
-    const key = this.keys.messages;
-    const rows = (await this.redis.xpending(key, GROUP, '-', '+', PENDING_MAX, consumer)) as PendingRow[];
-    const unseen = rows.filter(([id]) => !holds(id));
-    const claim = await this.#reclaim(consumer, unseen, count);
-    if (claim.failure !== undefined && claim.entries.length === 0) throw claim.failure;
-    return claim;
-  }
-
-  /**
-   * Takes over about `count` messages that other consumers hold, and those delivered to us that we never read, oldest first, from
-   * entry `from` on (`-`: the first). Only for an owner of the shard. `next` is where to go on; undefined: that was all.
-   */
-  async inherit(
-    consumer: string,
-    from: string,
-    count: number,
-    holds: (id: string) => boolean,
-  ): Promise<Claim & { next: string | undefined }> {
-    await this.#enter();
-    const most = this.#size.entriesFor(count);
-    const rows = (await this.redis.xpending(this.keys.messages, GROUP, from, '+', most)) as PendingRow[];
-    const unseen = rows.filter(([id]) => !holds(id));
-    const claim = await this.#reclaim(consumer, unseen, count);
-    const isAll = claim.seen === unseen.length;
-    const last = isAll ? rows.at(-1) : unseen[claim.seen - 1];
-    if (isAll && rows.length < most) return { ...claim, next: undefined };
-    return { ...claim, next: last === undefined ? from : `(${last[0]}` };
-  }
-
-  /** Takes over entries however long they have been held. By the reader: an answer that breaks its connection breaks no write. */
-  async #reclaim(consumer: string, rows: readonly PendingRow[], count: number): Promise<Taken> {
-    const any = rows.map(([id, holder, , counter]): PendingRow => [id, holder, 0, counter]);
-    return this.#takeover.run(await this.reader(), consumer, any, count, this.#sign());
-  }
-
-  async attempt(consumer: string, id: string, deliveries: number): Promise<void> {
-    await this.#touch(consumer, [id], 'RETRYCOUNT', deliveries);
+  attempt(consumer: string, id: string, deliveries: number): Promise<void> {
+    return this.#shard(this.shardOf(id)).attempt(consumer, id, deliveries);
   }
 
   async renew(consumer: string, ids: readonly string[]): Promise<void> {
-    await this.#touch(consumer, ids);
-  }
-
-  async #touch(consumer: string, ids: readonly string[], ...more: (string | number)[]): Promise<void> {
-    const { messages } = this.keys;
-    await this.redis.xclaim(messages, GROUP, consumer, 0, ...ids, 'TIME', this.#sign(), ...more, 'JUSTID');
-  }
-
-  /** A sign of life: another number in place of the time of a delivery, as Redis' clock may step. */
-  #sign(): number {
-    return ++this.#signs * SIGN_MS;
+    const parts = this.#divide(ids, (id) => this.shardOf(id));
+    await everyone(parts, ([index, own]) => this.#shard(index).renew(consumer, own));
   }
 
   async acknowledge(entries: readonly Pick<Entry, 'id' | 'frames'>[]): Promise<void> {
-    const { messages, depth } = this.keys;
-    const counted = entries.flatMap(({ id, frames }) => [id, frames.length]);
-    await this.redis.acknowledgeEntries(messages, depth, GROUP, ...counted);
+    const parts = this.#divide(entries, ({ id }) => this.shardOf(id));
+    await everyone(parts, async ([index, own]) => {
+      await this.#shard(index).acknowledge(own);
+      this.#reader.done(index, own);
+    });
   }
 
-  async bury({ id }: Entry, deliveries: number, reason: string): Promise<void> {
-    const { messages, depth, deadLetters } = this.keys;
-    await this.redis.buryEntry(messages, depth, deadLetters, GROUP, id, reason, deliveries);
+  async bury(entry: Entry, deliveries: number, reason: string): Promise<void> {
+    const index = this.shardOf(entry.id);
+    await this.#shard(index).bury(entry, deliveries, reason);
+    this.#reader.done(index, [entry]);
   }
 
-  async split({ id, frames }: Entry, parts: readonly Part[], stays: boolean): Promise<void> {
-    const { messages, depth } = this.keys;
-    const values = parts.flatMap((part) => [part.frame, part.deliveries, Number(part.suspect), part.reason]);
-    await this.redis.splitEntry(messages, depth, GROUP, id, stays ? 1 : 0, frames.length, ...values);
+  async split(entry: Entry, parts: readonly Part[], stays: boolean): Promise<void> {
+    const index = this.shardOf(entry.id);
+    await this.#shard(index).split(entry, parts, stays);
+    if (!stays) this.#reader.done(index, [entry]);
   }
 
-  async signOff(consumer: string): Promise<void> {
-    await this.redis.signOff(this.keys.messages, GROUP, consumer);
+  signOff(consumer: string): Promise<void> {
+    return this.#reader.signOff(consumer);
   }
-}
 
-const numberIn = (result: [error: Error | null, value?: unknown] | undefined): number =>
-  result?.[0] ? 0 : Number(result?.[1]);
-
-/** The number of the last sign of life of an entry, by the time of its delivery; 0: it was claimed, and not renewed since. */
-function signOf(deliveredMs: number): number {
-  return deliveredMs < EARLIEST_MS ? Math.round(deliveredMs / SIGN_MS) : 0;
-}
-
-/**
- * How many messages so many entries hold, by their counter. Entries that others wrote are not counted, and anybody may have put
- * any number there.
- */
-function messagesIn(entries: number, counted: number): number {
-  return Math.min(Math.max(entries, counted), entries * ENTRY_FRAMES);
-}
-
-/** Counts the messages in a stream, or in its shards. */
-export async function waitingIn(
-  redis: Connection,
-  keys: QueueKeys,
-  shards: number | undefined,
-): Promise<number> {
-  let count = 0;
-  for (const { messages, depth } of keys.parts(shards)) {
-    const entries = await redis.xlen(messages);
-    if (entries > 0) count += messagesIn(entries, Number(await redis.get(depth)) || 0);
+  shardOf(id: string): number {
+    return this.#shards.length === 1 ? 0 : Number.parseInt(id, 10);
   }
-  return count;
+
+  shardFor(target: string): number {
+    return this.#shards.length === 1 ? 0 : shardOf(target, this.#shards.length);
+  }
+
+  shardName(shard: number): string | undefined {
+    return this.#shards[shard]?.name;
+  }
+
+  interrupt(): Promise<void> {
+    return this.#reader.interrupt();
+  }
+
+  override close(): void {
+    this.#reader.close();
+    for (const shard of this.#shards) shard.close();
+    super.close();
+  }
+
+  /** Divides messages, entries or ids among the shards. One shard gets all, at no cost. */
+  #divide<T>(all: readonly T[], shardOf: (one: T) => number): [shard: number, part: readonly T[]][] {
+    return this.#shards.length === 1 ? [[0, all]] : [...Map.groupBy(all, shardOf)];
+  }
+
+  #shard(index: number): Shard {
+    return this.#shards[index] as Shard;
+  }
+
+  #sum(): number {
+    return this.#depths.reduce((sum, depth) => sum + depth, 0);
+  }
 }

@@ -1,13 +1,13 @@
-import type { Connection, PendingRow } from './connection.ts';
+import type { Connection, PendingRow } from './commands.ts';
 import type { EntrySize } from './entry-size.ts';
-import { bytesOf, unpackFrames } from './frame.ts';
+import { bytesOf, entryOf, fieldAt } from './frame.ts';
 import { type Claim, type Entry, messagesOf } from './queue.ts';
 
-/** What a takeover got. */
+/** The result of a takeover. */
 export interface Taken extends Claim {
   /** How many of the entries were looked at. */
   seen: number;
-  /** Why it ended early: further entries may be the consumer's, which it has not seen. */
+  /** Why it ended early: the consumer may have got further entries, which it has not seen. */
   failure: Error | undefined;
 }
 
@@ -15,19 +15,24 @@ export interface Taken extends Claim {
 export class Takeover {
   readonly #key: string;
   readonly #group: string;
+  readonly #prefix: string;
   readonly #size: EntrySize;
 
-  /** @param key of the stream */
-  constructor(key: string, group: string, size: EntrySize) {
+  /**
+   * @param key the stream's key
+   * @param prefix what the ids of entries have before the ids in Redis
+   */
+  constructor(key: string, group: string, prefix: string, size: EntrySize) {
     this.#key = key;
     this.#group = group;
+    this.#prefix = prefix;
     this.#size = size;
   }
 
   /**
    * Takes over about `count` messages of these entries, which have been held for as long as their rows say. Rejects when the first
    * answer fails.
-   * @param sign of life of the consumer (recover.lua)
+   * @param sign the consumer's sign of life (recover-entries.lua)
    */
   async run(
     redis: Connection,
@@ -75,7 +80,8 @@ export class Takeover {
       const whole = cut > 0 ? await this.#complete(redis, id, fields, cut) : fields;
       if (whole === undefined) claim.deleted++;
       else {
-        const entry = entryOf(id, whole, isOurs ? counter : Math.max(counter, 2), counter > (isOurs ? 2 : 1));
+        const deliveries = isOurs ? counter : Math.max(counter, 2);
+        const entry = entryOf(this.#prefix, id, whole, deliveries, counter > (isOurs ? 2 : 1));
         claim.entries.push({ ...entry, recovered: !isOurs || counter > 1 });
       }
     }
@@ -90,7 +96,7 @@ export class Takeover {
     fields: readonly Buffer[],
     cut: number,
   ): Promise<Buffer[] | undefined> {
-    const at = indexOf(fields, 'frame');
+    const at = fieldAt(fields, 'frame');
     const pieces = [fields[at] as Buffer];
     let first = (fields[at] as Buffer).length + 1;
     for (let rest = cut; rest > 0; ) {
@@ -103,31 +109,4 @@ export class Takeover {
     }
     return fields.with(at, Buffer.concat(pieces));
   }
-}
-
-/** An entry as Redis gives it; without fields: it has no frames. */
-export function entryOf(
-  id: Buffer,
-  raw: readonly Buffer[] | null,
-  deliveries: number,
-  suspect = false,
-): Entry {
-  const fields = raw ?? [];
-  const text = (name: string) => fields[indexOf(fields, name)]?.toString() ?? '';
-  const packed = fields[indexOf(fields, 'frame')];
-  const entry = { id: id.toString('latin1'), frames: packed === undefined ? [] : unpackFrames(packed) };
-  // Most entries have only their frames.
-  if (fields.length <= 2) return { ...entry, deliveries, suspect, reason: '' };
-  return {
-    ...entry,
-    deliveries: Math.max(deliveries, Number(text('deliveries')) || 0),
-    suspect: suspect || text('suspect') === '1',
-    reason: text('reason'),
-  };
-}
-
-/** The index of a field's value; -1: there is none. */
-function indexOf(fields: readonly Buffer[], name: string): number {
-  for (let i = 0; i + 1 < fields.length; i += 2) if (fields[i]?.toString('latin1') === name) return i + 1;
-  return -1;
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, type MqttClient, type PacketCallback } from 'mqtt';
 import { Attempt, brokerAt, isHopeless, type Remarks, reasonName } from '../common/broker-attempt.ts';
 import type { Problem } from '../common/readiness.ts';
-import { splitTrace } from '../queue/trace-context.ts';
+import { splitTrace } from '../queue/frame.ts';
 import { type Misfit, misfitOf } from './misfit.ts';
 import { FIRST_FAILURE, ReasonCodes } from './reason-codes.ts';
 import { Takeovers } from './takeovers.ts';

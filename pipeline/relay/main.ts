@@ -11,7 +11,7 @@ import { trust } from '../common/trust.ts';
 import { within } from '../common/within.ts';
 import { fail, openProcess } from '../queue/process.ts';
 import type { MessageQueue } from '../queue/queue.ts';
-import { idIn } from '../queue/trace.ts';
+import { idIn } from '../queue/trace-list.ts';
 import { Broker } from './broker.ts';
 import { signOff } from './goodbye.ts';
 import { RELAY_FIGURES } from './options.ts';

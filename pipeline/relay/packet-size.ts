@@ -1,4 +1,4 @@
-import { splitTrace } from '../queue/trace-context.ts';
+import { splitTrace } from '../queue/frame.ts';
 import type { Publication } from './broker.ts';
 
 /** Bytes of a PUBLISH packet, and of the payload in it. */

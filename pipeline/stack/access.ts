@@ -24,7 +24,7 @@ const BROKER = '(~arrival:broker +eval +evalsha +get +set)';
 const BROKER_SEEN = '(%R~arrival:broker +get)';
 /** Leases of shards. */
 const LEASES =
-  '(~arrival:relays ~arrival:{*}:lease +del +eval +evalsha +get +hdel +hget +hgetall +hset +set +type)';
+  '(~arrival:relays ~arrival:{*}:lease +del +eval +evalsha +get +hdel +hget +hgetall +hset +set)';
 /** The slots of a cluster's nodes. */
 const CLUSTER = '+cluster|info +cluster|slots';
 

@@ -5,8 +5,7 @@ import { appendFile, cp, mkdtemp, readdir, readFile, rm, stat, truncate, writeFi
 import { join } from 'node:path';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { leftIn } from '../queue/left.ts';
-import { openQueue } from '../queue/open.ts';
+import { leftIn, openQueue } from '../queue/open.ts';
 import { PipelineCommand } from '../test/command.ts';
 import { remove, temporaryDirectory } from '../test/services.ts';
 import { REDIS_USERS, secrets, urls } from './access.ts';

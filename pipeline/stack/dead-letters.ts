@@ -4,10 +4,9 @@ import { readFlags } from '../common/flags.ts';
 import { printFolded } from '../common/fold.ts';
 import { printable } from '../common/printable.ts';
 import { trust, trustText } from '../common/trust.ts';
-import type { DeadLetter, Letters } from '../queue/dead-letters.ts';
 import { openQueue } from '../queue/open.ts';
 import { explainRedis } from '../queue/problems.ts';
-import type { MessageQueue } from '../queue/queue.ts';
+import type { DeadLetter, Letters, MessageQueue } from '../queue/queue.ts';
 import { runningStack, type StackFile, shortPath } from './file.ts';
 
 const HELP = `Lists, requeues or drops dead letters: messages that no relay could deliver. They stay until then.

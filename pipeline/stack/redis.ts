@@ -4,7 +4,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError, queueOptions, type StackConfig } from '../common/config.ts';
 import { PREFIX } from '../queue/keys.ts';
-import { type Left, leftIn } from '../queue/left.ts';
+import { type Left, leftIn } from '../queue/open.ts';
 import { REDIS_USERS, type RedisUser, sameFor, secrets, urls } from './access.ts';
 import { requireManifest, whyUnreadable } from './append-only.ts';
 import type { ServerSetting } from './brokers.ts';

@@ -1,9 +1,10 @@
 import type { Problem } from '../common/readiness.ts';
-import { contentsOf, type DeadLetter } from '../queue/dead-letters.ts';
+import { contentsOf } from '../queue/dead-letters.ts';
 import { encodeFrame } from '../queue/frame.ts';
 import {
   CLAIM_WAIT_MS,
   type Claim,
+  type DeadLetter,
   type Entry,
   type Message,
   type MessageQueue,

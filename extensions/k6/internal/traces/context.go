@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 )
 
-// Header is the name of the W3C header field and of the MQTT 5 user property (pipeline/queue/trace-context.ts).
+// Header is the name of the W3C header field and of the MQTT 5 user property (pipeline/queue/frame.ts).
 const Header = "traceparent"
 
 // Context is the trace of a message, and the span that sends it.

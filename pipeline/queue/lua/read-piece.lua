@@ -1,9 +1,10 @@
 #!lua flags=no-writes,allow-oom
--- Reads a part of the frames of an entry, as the whole may be more than Redis sends at once (client-output-buffer-limit).
+-- Reads a part of the frames of an entry: the whole may exceed what Redis sends at once (client-output-buffer-limit).
 --
--- KEYS[1]  stream of messages
--- ARGV     entry id, first and last byte, counted from 1
+-- KEYS[1]  stream: messages of the shard
+-- ARGV     entry id, first byte, last byte (both counted from 1)
 -- returns  the bytes; nil when the entry is no longer there
+-- never    writes.
 local entry = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])[1]
 local fields = entry and entry[2] or {}
 for f = 1, #fields, 2 do

@@ -1,13 +1,13 @@
 #!lua flags=allow-oom
 -- Gives messages of an entry an entry of their own, at the end of the queue.
--- Redis undoes nothing of a script that fails half way, and whoever calls it again would add its messages again. So it looks for
--- its rights before it writes. The counter is a help: what is in its key fails nothing (pcall).
 --
--- KEYS[1]  stream of messages
--- KEYS[2]  how many messages it holds
+-- KEYS[1]  stream: messages of the shard
+-- KEYS[2]  string: number of messages in the stream
 -- ARGV     consumer group, entry id, 1 (the entry stays with its other messages) or 0 (it is removed), its number of
---          messages, then of each message: frame, deliveries, 1 (suspect) or 0, reason
--- returns  1 when it was done, 0 when the entry was no longer there
+--          messages, then for each message: frame, number of attempts, 1 (suspect) or 0, reason
+-- returns  1 when it was done; 0 when the entry was no longer there
+-- never    fails half way for a missing right: the caller would add the messages again. The counter in KEYS[2] is a help:
+--          an unusable value there fails nothing (pcall).
 if #redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2]) == 0 then
   return 0
 end

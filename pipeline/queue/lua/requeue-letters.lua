@@ -1,13 +1,13 @@
 #!lua flags=allow-oom
--- Moves dead letters back into the queue. Nobody sees one in both or in neither.
--- Redis undoes nothing of a script that fails half way, and whoever calls it again would requeue it twice. So it looks for
--- its rights before it writes. The counter is a help: what is in its key fails nothing (pcall).
+-- Moves dead letters back into the queue.
 --
--- KEYS[1]  stream of dead letters
--- KEYS[2]  stream or list of messages
--- KEYS[3]  how many messages the stream holds
+-- KEYS[1]  stream: dead letters
+-- KEYS[2]  stream or list: messages
+-- KEYS[3]  string: number of messages in the stream
 -- ARGV     'stream' or 'list', then ids of dead letters
--- returns  the ids that were moved; one that is not there, or holds no frame, is left out
+-- returns  the ids that were moved; an id that is not there, or whose letter has no frame, is left out
+-- never    leaves a message in both or in neither, nor fails half way for a missing right: the caller would requeue it
+--          twice. The counter in KEYS[3] is a help: an unusable value there fails nothing (pcall).
 for name, allowed in pairs({
   xadd = ARGV[1] == 'list' or redis.acl_check_cmd('XADD', KEYS[2], '*', 'frame', ''),
   lpush = ARGV[1] ~= 'list' or redis.acl_check_cmd('LPUSH', KEYS[2], ''),

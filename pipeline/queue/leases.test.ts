@@ -4,10 +4,9 @@ import { Redis } from 'ioredis';
 import { claimed, framesOf } from '../test/entries.ts';
 import { eventually, startRedis } from '../test/services.ts';
 import { isCluster } from './connection.ts';
-import type { DeadLetter } from './dead-letters.ts';
 import { shareOf } from './leases.ts';
 import { openQueue } from './open.ts';
-import { type Entry, type MessageQueue, messagesOf } from './queue.ts';
+import { type DeadLetter, type Entry, type MessageQueue, messagesOf } from './queue.ts';
 
 const SHARDS = 4;
 const TARGETS = Array.from({ length: 20 }, (_, i) => `user/${i}`);
@@ -197,6 +196,14 @@ test('the messages of a dead relay go before later ones of the same target', asy
     `${messagesOf(recovered)} of ${left}`,
   );
   assert.ok(recovered.every(({ deliveries, suspect }) => deliveries === 2 && !suspect));
+});
+
+// Regression: only the first look counted, so a process whose Redis had got another queue wrote where nobody read.
+test('the number of shards is checked again when Redis has been away', async () => {
+  await redis.flushall();
+  const queue = await open(SHARDS, 'ingest');
+  await redis.set('arrival:shards', SHARDS + 1);
+  await assert.rejects(queue.whenReady(20_000), /its queue has 5 shards/);
 });
 
 test('a process with another number of shards is refused', async () => {

@@ -1,13 +1,13 @@
 #!lua flags=allow-oom
--- Moves an entry of one message to the dead letters, with the reason. Nobody sees it in both or in neither.
--- Redis undoes nothing of a script that fails half way, and whoever calls it again would bury it twice. So it looks for
--- its rights before it writes. The counter is a help: what is in its key fails nothing (pcall).
+-- Moves an entry of one message to the dead letters, with the reason.
 --
--- KEYS[1]  stream of messages
--- KEYS[2]  how many messages it holds
--- KEYS[3]  stream of dead letters
--- ARGV     consumer group, entry id, reason, deliveries
--- returns  1 when the entry was moved, 0 when it was no longer there
+-- KEYS[1]  stream: messages of the shard
+-- KEYS[2]  string: number of messages in the stream
+-- KEYS[3]  stream: dead letters
+-- ARGV     consumer group, entry id, reason, number of attempts
+-- returns  1 when the entry was moved; 0 when it was no longer there
+-- never    leaves the message in both streams or in neither, nor fails half way for a missing right: the caller would
+--          bury it twice. The counter in KEYS[2] is a help: an unusable value there fails nothing (pcall).
 local found = redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2])
 if #found == 0 then
   return 0

@@ -1,14 +1,16 @@
 #!lua flags=allow-oom
--- Takes over entries, each from the consumer that is seen to have it. One that another consumer has meanwhile stays there.
--- The delivery counter is 1 from the first claim on and 2 from the first recovery on. From there an attempt is
--- counted when it is made (XCLAIM ... RETRYCOUNT), so that an entry which kills its relay does not use up the
--- attempts of those that the relay merely held beside it. What was given to the consumer itself was not attempted since.
--- It ends before the entries have more bytes than wanted. If the first one alone has more, the end of its frames is cut off.
+-- Takes entries over, each from the consumer that was seen to have it.
 --
--- KEYS[1]  stream of messages
--- ARGV     consumer group, consumer, its sign of life (empty: none), most bytes, then of each entry: id, consumer that has it,
---          ms held at least
--- returns  {{{id, fields, counter before, bytes cut off}...}, number of entries deleted while they were held, of entries seen}
+-- Redis' delivery counter is 1 from the first claim on and 2 from the first recovery on. From there relays count each attempt
+-- when they make it (XCLAIM ... RETRYCOUNT), so that an entry which kills its relay does not use up the attempts of
+-- those that the relay merely held beside it. Entries that were given to the consumer itself keep their counter.
+--
+-- KEYS[1]  stream: messages of the shard
+-- ARGV     consumer group, consumer, its sign of life (empty: none), most bytes of the answer, then for each entry: its id,
+--          the consumer that has it, ms that it has been held at least
+-- returns  {{{id, fields, counter before, bytes cut off}...}, number of entries deleted while they were held, number of
+--          entries looked at}; the frames of a first entry that alone exceeds the bytes are cut off at the end
+-- never    takes an entry that another consumer has got meanwhile, nor answers with more bytes than wanted.
 local taken, deleted, seen, bytes, most = {}, 0, 0, 0, tonumber(ARGV[4])
 local keeps = {deliveries = true, suspect = true, reason = true}
 for i = 5, #ARGV, 3 do

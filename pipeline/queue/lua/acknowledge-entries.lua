@@ -1,13 +1,12 @@
 #!lua flags=allow-oom
--- Takes delivered entries out of the queue for good.
+-- Removes delivered entries from the queue for good, and counts their messages off.
 --
--- Redis undoes nothing of a script that fails half way, so it looks for its rights before it writes. The counter is a
--- help: what is in its key, or a right to it that is missing, fails nothing (pcall).
---
--- KEYS[1]  stream of messages
--- KEYS[2]  how many messages it holds
--- ARGV     consumer group, then of each entry its id and how many messages it has
--- returns  how many messages of them were still in the queue
+-- KEYS[1]  stream: messages of the shard
+-- KEYS[2]  string: number of messages in the stream
+-- ARGV     consumer group, then for each entry: its id, its number of messages
+-- returns  the number of those messages that were still in the queue
+-- never    fails half way for a missing right: Redis undoes nothing then, so it asks for the rights before it writes.
+--          The counter in KEYS[2] is a help: an unusable value there, or a missing right to it, fails nothing (pcall).
 if ARGV[2] then
   for name, allowed in pairs({
     xack = redis.acl_check_cmd('XACK', KEYS[1], ARGV[1], ARGV[2]),

@@ -1,7 +1,7 @@
 import { explainRedis } from './problems.ts';
 import type { Store } from './store.ts';
 
-export interface TraceOptions {
+export interface TraceListOptions {
   store: Pick<Store, 'trace'>;
   /** The owner of the list: `ingest` or `relay`. */
   component: string;
@@ -11,25 +11,25 @@ export interface TraceOptions {
   now: () => number;
   /** Where a message has its id: `id`, or a path like `meta.id`. */
   idKey: string;
-  /** Times could not be written; `what` is one short sentence. */
+  /** Called when times could not be written; `what` is one short sentence. */
   onTrouble: (what: string) => void;
 }
 
-/** Times that may wait for Redis; further ones are dropped. */
+/** Most times that wait for Redis; further ones are dropped. */
 const WAITING_MAX = 10_000;
 
 /**
  * Pushes the time of every n-th message to a Redis list of the component, for pipelines whose messages cannot carry
  * stamps. k6 joins the lists by id.
  */
-export class Trace {
-  readonly #options: TraceOptions;
+export class TraceList {
+  readonly #options: TraceListOptions;
   readonly #path: readonly string[];
   #waiting: string[] = [];
   #busy = false;
   #troubled = false;
 
-  constructor(options: TraceOptions) {
+  constructor(options: TraceListOptions) {
     this.#options = options;
     this.#path = options.idKey.split('.');
   }
@@ -48,7 +48,7 @@ export class Trace {
     setImmediate(() => this.#write());
   }
 
-  /** The same with the JSON of a message. */
+  /** Does the same with the JSON of a message. */
   noteBody(json: Buffer, at: number): void {
     try {
       this.note(JSON.parse(json.toString()), at);

@@ -1,12 +1,14 @@
 #!lua flags=allow-oom
--- Moves messages from a list to one of the consumer's own, where they stay until it says that it has seen them: an answer that is
--- lost with its connection is given again. It may be called twice, and late.
+-- Moves messages from a list to a list of the consumer, where they stay until it says that it has seen them: an answer
+-- that is lost with its connection is given again. It may be called twice, and late.
 --
--- KEYS[1]  list of messages
--- KEYS[2]  those that the consumer has taken, the oldest last
--- KEYS[3]  how many it had taken and seen when they were last removed there
--- ARGV     how many it has seen, most messages, most bytes, bytes that it has of the first one, ms that a dead consumer's keys stay
--- returns  {messages, oldest first}, and the bytes at the end of a single one that are left out
+-- KEYS[1]  list: messages
+-- KEYS[2]  list: messages that the consumer has taken, the oldest last
+-- KEYS[3]  string: number of messages that it had taken and seen when they were last removed from KEYS[2]
+-- ARGV     number of messages that it has seen, most messages, most bytes, bytes that it has of the first message, ms that
+--          the keys of a dead consumer stay
+-- returns  {messages, oldest first}, and the bytes that are left out at the end of a single message
+-- never    removes a message from KEYS[2] that the consumer has not seen.
 local seen, most = tonumber(ARGV[1]), tonumber(ARGV[3])
 local removed = tonumber(redis.call('GET', KEYS[3])) or seen
 if seen > removed then
