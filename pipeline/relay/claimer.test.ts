@@ -67,13 +67,15 @@ test('an entry of a takeover that a search for a lost claim finds too is taken o
     consumer: 'heir',
     leaseMs: LEASE_MS,
     holdings,
-    wants: () => {
-      if (hasFailed) wanted.resolve();
-      return 2 * COUNT;
-    },
-    onClaim({ entries }) {
-      taken.push(...entries);
-      holdings.take(entries, 0);
+    listener: {
+      wants: () => {
+        if (hasFailed) wanted.resolve();
+        return 2 * COUNT;
+      },
+      onClaim({ entries }) {
+        taken.push(...entries);
+        holdings.take(entries, 0);
+      },
     },
     troubles: { failed: () => {}, done: () => {} },
   });
@@ -120,10 +122,12 @@ test('messages of a takeover whose answer is lost are found again', async (t) =>
     consumer: 'heir',
     leaseMs: LEASE_MS,
     holdings,
-    wants: () => COUNT,
-    onClaim({ entries }) {
-      taken.push(...entries);
-      holdings.take(entries, 0);
+    listener: {
+      wants: () => COUNT,
+      onClaim({ entries }) {
+        taken.push(...entries);
+        holdings.take(entries, 0);
+      },
     },
     troubles: { failed: () => {}, done: () => {} },
   });

@@ -65,11 +65,13 @@ function atBroker({ qos = 1 as 0 | 1, window = 4, largest = Number.POSITIVE_INFI
     timeoutMs: 60_000,
     now: () => RECEIVED + 140,
     durations: { add: () => {} },
-    onDelivered: (message) => events.push(`delivered ${body(message)}`),
-    onRefused: (message, reason, kind) => events.push(`refused ${body(message)}: ${reason}${SAID[kind]}`),
-    onSuspect: async (message) => {
-      events.push(`suspect ${body(message)}`);
-      return true;
+    listener: {
+      onDelivered: (message) => events.push(`delivered ${body(message)}`),
+      onRefused: (message, reason, kind) => events.push(`refused ${body(message)}: ${reason}${SAID[kind]}`),
+      onSuspect: async (message) => {
+        events.push(`suspect ${body(message)}`);
+        return true;
+      },
     },
   });
   const take = () =>
