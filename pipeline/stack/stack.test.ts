@@ -6,6 +6,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
+import { Redis } from 'ioredis';
 import { connectAsync } from 'mqtt';
 import { readConfig, StackConfig } from '../common/config.ts';
 import { FREE, PipelineCommand, refusalOf } from '../test/command.ts';
@@ -33,6 +34,14 @@ class Command extends PipelineCommand {
 }
 
 const refusal = (env: Record<string, string> = {}) => refusalOf({ STACK_DIR: stackDir, ...env });
+
+/** A pipeline that this process starts; it ends with the test. */
+async function up(t: TestContext, env: Record<string, string> = {}): Promise<Stack> {
+  const config = readConfig(StackConfig, { STACK_DIR: stackDir, ...FREE, ...env });
+  const stack = await Stack.start(config, {}, { leftovers: 'keep' });
+  t.after(() => stack.stop());
+  return stack;
+}
 
 /** Waits until all processes are gone. Init reaps those whose parent was killed. */
 async function gone(stack: StackFile): Promise<void> {
@@ -105,8 +114,7 @@ test('the stack starts, delivers a message, and leaves nothing after Ctrl-C', as
 });
 
 test('the broker refuses a client without a password, and topics that a client may not use', async (t) => {
-  const command = new Command(t);
-  const { mqtt } = await command.ready();
+  const { mqtt } = (await up(t)).file;
   await assert.rejects(connectAsync(mqtt.url, { protocolVersion: 5, reconnectPeriod: 0 }), /Not authorized/);
   const client = await connectAsync(mqtt.url, {
     username: mqtt.username,
@@ -115,7 +123,6 @@ test('the broker refuses a client without a password, and topics that a client m
   });
   await assert.rejects(client.publishAsync('messages/user/1', 'forged', { qos: 1 }), /Not authorized/);
   await client.endAsync(true);
-  assert.equal(await command.stop('SIGTERM'), 0);
 });
 
 test('a dead process is reported with its last lines, and the stack stops with exit code 1', async (t) => {
@@ -274,12 +281,14 @@ test('a wrong setting is reported in one line, and nothing is started', async (t
 test("the user's own servers are used, and not stopped", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.service.remove());
-  const command = new Command(t, { REDIS_URL: redis.url });
-  const stack = await command.ready();
-  assert.deepEqual(Object.keys(stack.processes).sort(), ['ingest-1', 'mosquitto', 'relay-1']);
-  assert.equal(stack.redis.url, redis.url);
-  assert.equal(await command.stop('SIGINT'), 0);
-  await gone(stack);
+  const stack = await up(t, { REDIS_URL: redis.url });
+  assert.deepEqual(Object.keys(stack.file.processes).sort(), ['ingest-1', 'mosquitto', 'relay-1']);
+  assert.equal(stack.file.redis.url, redis.url);
+  await stack.stop();
+  await gone(stack.file);
+  const own = new Redis(redis.url);
+  t.after(() => own.disconnect());
+  assert.equal(await own.ping(), 'PONG');
 });
 
 const nothingThere = await freePort();
@@ -325,7 +334,5 @@ test('wrong passwords are reported in one line each', async (t) => {
 test('a start ignores an unreadable old stack.json', async (t) => {
   (await claimDirectory(stackDir))();
   await writeFile(join(stackDir, 'stack.json'), '{"pid":');
-  const command = new Command(t);
-  await command.ready();
-  assert.equal(await command.stop('SIGINT'), 0);
+  await up(t);
 });
