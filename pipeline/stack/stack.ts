@@ -7,22 +7,25 @@ import { secret } from './access.ts';
 import { readAffinity } from './affinity.ts';
 import { checkBrokers, startBrokers } from './brokers.ts';
 import { secured, TLS_DIR } from './certificates.ts';
-import { CLIENT_FILES, writeClientFiles } from './client-files.ts';
-import { stackFileOf } from './describe.ts';
+import { facts, stackFileOf } from './describe.ts';
 import { claimDirectory } from './directory.ts';
-import { drained } from './drain.ts';
-import { facts } from './facts.ts';
-import { removeStackFile, type StackFile, writePrivateFile, writeStackFile } from './file.ts';
+import {
+  CLIENT_FILES,
+  removeStackFile,
+  type StackFile,
+  writeClientFiles,
+  writePrivateFile,
+  writeStackFile,
+} from './file.ts';
 import { nginxVersion, prepareNginx, requireNginx } from './nginx.ts';
 import { claimPort } from './ports.ts';
 import { named, type Priorities, prioritiesOf } from './priority.ts';
 import { probeBridges, probeReady, probeRoundTrip } from './probe.ts';
-import type { ProcessFailure } from './process.ts';
-import { Processes } from './processes.ts';
+import { drained, type ProcessFailure, Processes } from './process.ts';
 import { checkCluster, startRedis } from './redis.ts';
 import { HOST, type Listen } from './services.ts';
 import { settingsOf, TOKENS } from './settings.ts';
-import { watch } from './watch.ts';
+import { watch } from './telemetry.ts';
 import { workersOf } from './workers.ts';
 
 const READY_MS = 30_000;
