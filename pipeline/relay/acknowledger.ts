@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CALL_ENTRIES, type MessageQueue } from '../queue/queue.ts';
-import type { HeldEntry } from './held.ts';
+import type { HeldEntry } from './holdings.ts';
 import type { Troubles } from './troubles.ts';
 
 /** ms to gather acknowledgements: by the dozen they cost the queue a third less CPU a message. */

@@ -7,9 +7,9 @@ import { shardOf } from '../queue/keys.ts';
 import { openQueue } from '../queue/open.ts';
 import { type Entry, messagesOf } from '../queue/queue.ts';
 import { eventually, startRedis } from '../test/services.ts';
-import type { Broker, Publication } from './broker.ts';
-import { hold } from './held.ts';
-import { Holdings } from './holdings.ts';
+import type { Broker } from './broker.ts';
+import { Holdings, hold } from './holdings.ts';
+import type { Publication } from './publication.ts';
 import { Relay } from './relay.ts';
 
 const WITHIN_MS = 30_000;

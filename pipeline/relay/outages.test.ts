@@ -18,7 +18,8 @@ import {
   relayHere,
 } from '../test/running.ts';
 import { eventually, startBroker, startRedis } from '../test/services.ts';
-import type { Broker, Publication } from './broker.ts';
+import type { Broker } from './broker.ts';
+import type { Publication } from './publication.ts';
 import { Relay } from './relay.ts';
 
 const WITHIN_MS = 30_000;

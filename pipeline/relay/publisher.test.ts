@@ -3,8 +3,10 @@ import { type TestContext, test } from 'node:test';
 import mqttPacket from 'mqtt-packet';
 import { encodeFrame } from '../queue/frame.ts';
 import { eventually } from '../test/services.ts';
-import { type Broker, type Publication, userPropertiesOf } from './broker.ts';
-import { type Batch, type Held, hold, holdEntry } from './held.ts';
+import type { Broker } from './broker.ts';
+import { type Batch, type Held, hold, holdEntry } from './holdings.ts';
+import type { Publication } from './publication.ts';
+import { userPropertiesOf } from './publication.ts';
 import { Publisher } from './publisher.ts';
 
 const RECEIVED = 1763700000123456;

@@ -3,9 +3,9 @@ import type { Durations } from '../common/durations.ts';
 import { formatDeltas } from '../common/hops.ts';
 import type { Spans } from '../common/spans.ts';
 import { idIn, type Trace } from '../queue/trace.ts';
-import type { Broker, Publication } from './broker.ts';
-import type { Held } from './held.ts';
-import { packetSizeOf, type Size, SizeLimit } from './packet-size.ts';
+import type { Broker } from './broker.ts';
+import type { Held } from './holdings.ts';
+import { type Publication, packetSizeOf, type Size, SizeLimit } from './publication.ts';
 import { FIRST_FAILURE } from './reason-codes.ts';
 
 /**

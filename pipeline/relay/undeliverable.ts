@@ -1,6 +1,6 @@
 import type { Logger } from '../common/log.ts';
 import type { MessageQueue, Part } from '../queue/queue.ts';
-import type { Held, HeldEntry } from './held.ts';
+import type { Held, HeldEntry } from './holdings.ts';
 import type { Refusal } from './publisher.ts';
 import type { Troubles } from './troubles.ts';
 

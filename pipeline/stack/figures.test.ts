@@ -5,8 +5,7 @@ import { test } from 'node:test';
 import type { Clock } from '../common/clock.ts';
 import type { TelemetryData } from '../common/telemetry.ts';
 import { nginxConfig } from './nginx.ts';
-import type { BrokerSys } from './telemetry.ts';
-import { redisFigures, type StackTelemetry, startStackTelemetry } from './telemetry.ts';
+import { type BrokerSys, redisFigures, type StackTelemetry, startStackTelemetry } from './telemetry.ts';
 import { processUsage } from './usage.ts';
 import { busyPercent, HAS_VMSTAT, parseHost, readHost, vmstat } from './vmstat.ts';
 

@@ -21,7 +21,7 @@ import { nginxVersion, prepareNginx, requireNginx } from './nginx.ts';
 import { claimPort } from './ports.ts';
 import { named, type Priorities, prioritiesOf } from './priority.ts';
 import { probeBridges, probeReady, probeRoundTrip } from './probe.ts';
-import { drained, type ProcessFailure, Processes } from './process.ts';
+import { drained, Processes, type ProcessFailure } from './process.ts';
 import { checkCluster, startRedis } from './redis.ts';
 import { HOST, type Listen } from './services.ts';
 import { settingsOf, TOKENS } from './settings.ts';
