@@ -4,6 +4,7 @@ import { affordableConnections, openFilesLimit } from '../common/connections.ts'
 import { addressOf, metrics, serveHealth } from '../common/health.ts';
 import type { Logger } from '../common/log.ts';
 import { type Problem, STOPPING } from '../common/readiness.ts';
+import { type Service, serve } from '../common/serve.ts';
 import { openSpans, type Spans } from '../common/spans.ts';
 import { Trouble } from '../common/trouble.ts';
 import { within } from '../common/within.ts';
@@ -25,7 +26,7 @@ const IDLE_MS = 50;
 /** The longest that {@link runIngest} takes from its signal to its end, ms. */
 export const STOP_LIMIT_MS = LEAVE.withinMs + GRACE_MS + GOODBYE_MS;
 
-/** What the environment of an ingest asks of it. */
+/** The signals that an ingest gets while it runs. */
 export interface IngestSignals {
   stop: AbortSignal;
   /** Gets a function that reads tokens and certificate again. */
@@ -44,28 +45,19 @@ export async function runIngest(config: IngestConfig, log: Logger, signals: Inge
   const tokens = new Tokens(config.INGEST_TOKEN, config.INGEST_TOKENS_FILE);
   const tls = readTls(config);
   const spans = await openSpans('arrival-ingest', config.PROCESS_NAME, log);
-  const service = new IngestService(config, log, { tokens, tls, spans });
-  const stopped = Promise.withResolvers<void>();
-  signals.stop.addEventListener('abort', () => stopped.resolve(), { once: true });
-  if (signals.stop.aborted) stopped.resolve();
-  try {
-    await Promise.race([service.start(signals), service.failed, stopped.promise]);
-    await Promise.race([service.failed, stopped.promise]);
-    await service.stop();
-  } finally {
-    service.close();
-  }
+  const { onReload } = signals;
+  await serve(new IngestService(config, log, { tokens, tls, spans, onReload }), signals.stop);
 }
 
 interface Given {
   tokens: Tokens;
   tls: ReturnType<typeof readTls>;
   spans: Spans | undefined;
+  onReload: IngestSignals['onReload'];
 }
 
 /** An ingest with its connections, its health and its telemetry. */
-class IngestService {
-  /** Rejects when the ingest cannot work until somebody changes its settings. */
+class IngestService implements Service<void> {
   readonly failed: Promise<never>;
   readonly #config: IngestConfig;
   readonly #log: Logger;
@@ -102,11 +94,11 @@ class IngestService {
   }
 
   /** Resolves when the ingest listens. */
-  async start({ onReload }: IngestSignals): Promise<void> {
+  async start(): Promise<void> {
     const log = this.#log;
     await this.#registerApp();
     await this.#serveHealth();
-    const { tokens, tls } = this.#given;
+    const { tokens, tls, onReload } = this.#given;
     this.#unwatch = tokens.watch(log);
     onReload?.(() => {
       tokens.reload(log);

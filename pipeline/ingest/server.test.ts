@@ -8,8 +8,7 @@ import { after, before, type TestContext, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { Redis } from 'ioredis';
 import { type Certificate, makeCertificates } from '../stack/certificates.ts';
-import { Supervised } from '../stack/process.ts';
-import { type Env, healthOf, type InProcess, ingestHere } from '../test/running.ts';
+import { type Env, healthOf, type InProcess, ingestHere, inItsProcess } from '../test/running.ts';
 import { eventually, remove, type Service, startRedis, temporaryDirectory } from '../test/services.ts';
 
 const SCRIPT = join(import.meta.dirname, 'server.ts');
@@ -43,17 +42,9 @@ function start(t: TestContext, env: Env): InProcess {
   return ingest;
 }
 
-/**
- * An ingest in its own process, for signals and limits.
- * @param under a command that execs the ingest
- */
-async function startProcess(t: TestContext, env: Env, under: readonly string[] = []): Promise<Supervised> {
-  const [command = '', ...args] = [...under, process.execPath, SCRIPT];
-  const launch = { name: 'ingest-test', command, args, env: settings(env) };
-  const ingest = await Supervised.start(launch, { logs: dir });
-  t.after(() => ingest.stop());
-  return ingest;
-}
+/** An ingest in its own process, for signals and limits. */
+const startProcess = (t: TestContext, env: Env, under?: readonly string[]) =>
+  inItsProcess(t, 'ingest', settings(env), under);
 
 interface Seen {
   status: number;

@@ -5,6 +5,7 @@ import { serveHealth } from '../common/health.ts';
 import type { Logger } from '../common/log.ts';
 import { Outage } from '../common/outage.ts';
 import { type Problem, type Readiness, STOPPING } from '../common/readiness.ts';
+import { type Service, serve } from '../common/serve.ts';
 import { openSpans, type Spans } from '../common/spans.ts';
 import { within } from '../common/within.ts';
 import type { BrokerRecord } from '../queue/broker-record.ts';
@@ -33,22 +34,11 @@ export const stopLimitMs = ({ RELAY_GRACE_MS }: RelayConfig) => RELAY_GRACE_MS +
  */
 export async function runRelay(config: RelayConfig, log: Logger, stop: AbortSignal): Promise<0 | 1> {
   const spans = await openSpans('arrival-relay', config.PROCESS_NAME, log);
-  const service = new RelayService(config, log, spans);
-  const stopped = Promise.withResolvers<void>();
-  stop.addEventListener('abort', () => stopped.resolve(), { once: true });
-  if (stop.aborted) stopped.resolve();
-  try {
-    await Promise.race([service.start(), service.failed, stopped.promise]);
-    await Promise.race([service.failed, stopped.promise]);
-    return (await service.stop()) ? 1 : 0;
-  } finally {
-    service.close();
-  }
+  return (await serve(new RelayService(config, log, spans), stop)) ? 1 : 0;
 }
 
 /** A relay with its connections, its health and its telemetry. */
-class RelayService {
-  /** Rejects when the relay cannot work until somebody changes its settings. */
+class RelayService implements Service<boolean> {
   readonly failed: Promise<never>;
   readonly #config: RelayConfig;
   readonly #log: Logger;

@@ -92,16 +92,21 @@ function logOf(config: RelayConfig | IngestConfig, write: (line: string) => void
 
 const COMMANDS = { relay: '../relay/main.ts', ingest: '../ingest/server.ts' };
 
-/** A relay or an ingest in a process of its own, which ends with the test. */
+/**
+ * A relay or an ingest in a process of its own, which ends with the test.
+ * @param under a command that execs it
+ */
 export async function inItsProcess(
   t: TestContext,
   role: keyof typeof COMMANDS,
   env: Env,
+  under: readonly string[] = [],
 ): Promise<Supervised> {
   const logs = await temporaryDirectory();
   const { PROCESS_NAME: name = role } = env;
-  const args = [join(import.meta.dirname, COMMANDS[role])];
-  const launch = { name, command: process.execPath, args, env: { PROCESS_NAME: name, ...env } };
+  const script = join(import.meta.dirname, COMMANDS[role]);
+  const [command = '', ...args] = [...under, process.execPath, script];
+  const launch = { name, command, args, env: { PROCESS_NAME: name, ...env } };
   const running = await Supervised.start(launch, { logs });
   t.after(async () => {
     running.signal('SIGCONT');
