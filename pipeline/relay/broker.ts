@@ -187,7 +187,7 @@ export class Broker {
     const attempt = new Attempt(client, at.protocol, { timeoutMs, connectMs });
     let connected = false;
     let wasProven = false;
-    /** Of the first PUBACK, or of the end of the quiet. */
+    /** The timer waits for the first PUBACK, and then for the end of the quiet. */
     let wait: NodeJS.Timeout | undefined;
     let misfit: Misfit | undefined;
     client.on('connect', () => {

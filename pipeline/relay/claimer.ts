@@ -17,7 +17,7 @@ export interface ClaimerOptions {
   /** What the relay holds. */
   holdings: Pick<Holdings, 'batches' | 'ids' | 'messages'>;
   listener: ClaimListener;
-  /** What it could not do, and what it could. */
+  /** Hears which work failed, and which was done. */
   troubles: Pick<Troubles, 'failed' | 'done'>;
 }
 

@@ -95,7 +95,7 @@ export interface Held {
   readonly traceEnd: number;
   /** The ingest's last stamp, µs of the reference clock; NaN: it has no stamps. */
   readonly queued: number;
-  /** As in {@link Entry}, for this message. */
+  /** Both are as in {@link Entry}, for this message. */
   deliveries: number;
   suspect: boolean;
   /** It may have been published before. */

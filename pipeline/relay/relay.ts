@@ -11,10 +11,10 @@ import { Publisher, type PublishListener, type Refusal } from './publisher.ts';
 import { Troubles, type Work } from './troubles.ts';
 import { Undeliverable, type UndeliverableListener } from './undeliverable.ts';
 
-/** ms that a shard may be without a read: it takes as long to try again after an outage of all. */
+/** A shard may go unread for this many ms: after an outage of all shards the next attempt takes as long. */
 const UNREAD_MS = 4000;
 
-/** What a relay does with the queue to get messages, and with those that it holds. */
+/** TAKING is work to get messages from the queue, HOLDING work with those that the relay holds. */
 const TAKING: readonly Work[] = ['claims', 'takeovers'];
 const HOLDING: readonly Work[] = ['leases', 'acknowledgements', 'letters'];
 
@@ -77,7 +77,7 @@ export class Relay implements PublishListener, UndeliverableListener, Acknowledg
     return Object.values(this.#durations);
   }
 
-  /** Why messages do not move on, where there are some: into the relay, to the broker, out of the queue. */
+  /** Why messages do not move on where some wait: into the relay, to the broker, out of the queue. */
   get problems(): Problem[] {
     const holds = this.#holdings.messages > 0;
     // While it wants no messages, as the broker is away, no claim shows that the queue would give some.
@@ -263,7 +263,7 @@ export class Relay implements PublishListener, UndeliverableListener, Acknowledg
     if (this.#refused.size === 0) this.#refusals.end();
   }
 
-  /** What another relay has now, or is a dead letter, waits for the broker no longer. */
+  /** Forgets refused messages that another relay has now, or that are dead letters. */
   #forgetRefused(): void {
     for (const held of this.#refused) if (held.of.gone) this.#refused.delete(held);
     if (this.#refused.size === 0) this.#refusals.end();

@@ -106,7 +106,7 @@ export class Undeliverable {
     else this.#split(of, { frame: frames[index] as Buffer, deliveries, suspect, reason });
   }
 
-  /** Gives each message of an entry that relays died with its own entry, to find the cause. */
+  /** Splits an entry that relays died with into one entry a message, to find the cause. */
   divide(of: HeldEntry): void {
     const { queue, listener } = this.#options;
     const { frames, deliveries, suspect, reason } = of.entry;

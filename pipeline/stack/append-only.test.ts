@@ -128,7 +128,7 @@ for (const [name, damage, left] of byItself) {
     await damage();
     const command = new PipelineCommand(t, { STACK_DIR: await stackDirectory() });
     await command.ready();
-    assert.match(command.output, new RegExp(`^${left} messages .*taken up`, 'm'));
+    assert.match(command.output, new RegExp(`^${left} messages .*will be delivered`, 'm'));
     assert.equal(await command.stop('SIGINT'), 0);
   });
 }

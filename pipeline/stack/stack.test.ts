@@ -148,7 +148,7 @@ test('after a kill of the supervisor its processes end, and the next start clean
 });
 
 // Regression: the next start silently deleted these messages.
-test('a start takes up messages accepted before a crash, unless --fresh is given', async (t) => {
+test('a start delivers messages accepted before a crash, unless --fresh is given', async (t) => {
   // Accepts messages without a relay, and is killed.
   const crash = async (env: Record<string, string>, targets: readonly string[]) => {
     const command = new Command(t, { RELAY_WORKERS: '0', ...env });
@@ -159,7 +159,7 @@ test('a start takes up messages accepted before a crash, unless --fresh is given
     return command.output;
   };
   assert.doesNotMatch(await crash({}, ['user/1', 'user/2']), /earlier/);
-  assert.match(await crash({}, ['user/3']), /^2 messages .*earlier .*taken up.*--fresh/m);
+  assert.match(await crash({}, ['user/3']), /^2 messages .*earlier .*will be delivered.*--fresh/m);
 
   assert.match(
     await refusal({ STREAM_SHARDS: '2' }),

@@ -31,10 +31,10 @@ import { workersOf } from './workers.ts';
 const READY_MS = 30_000;
 /** Grace before SIGKILL: clients leave an ingest within 5 s, then it answers open requests within 10 s; a relay has RELAY_GRACE_MS. */
 const INGEST_GRACE_MS = 15_000;
-/** Then they close their connections. */
+/** ms after that to close the connections. */
 const GOODBYE_MS = 5000;
 
-/** The broker has this time to name its software; only Mosquitto does. */
+/** ms for the broker to name its software; only Mosquitto does. */
 const SYS_MS = 2000;
 /** Servers that send no telemetry: the stack measures their CPU and memory. */
 const SERVERS = ['redis', 'mosquitto', 'nginx'];
@@ -89,7 +89,7 @@ export class Stack {
     this.failed = this.#processes.failed;
   }
 
-  /** Messages that an earlier one left in the queue and this one takes up; undefined: none. */
+  /** Messages that an earlier stack left in the queue and this one delivers; undefined: none. */
   left: Left | undefined;
 
   /** The contents of `stack.json`. */
@@ -288,7 +288,7 @@ export class Stack {
   }
 }
 
-/** As Promise.all, but rejects when none is under way any more: what they were about to start is there, to be stopped. */
+/** allOf is Promise.all, but rejects only when all have settled: what they started can be stopped then. */
 async function allOf<T extends readonly unknown[] | []>(work: T) {
   await Promise.allSettled(work);
   return Promise.all(work);

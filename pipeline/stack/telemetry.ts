@@ -26,7 +26,7 @@ type Figures = Pick<TelemetryData, 'cpu_percent' | 'rss_mb' | 'gauges' | 'counte
 
 /**
  * Appends once a second what the servers and the host use, vmstat's figures, and what Redis and the broker say of
- * themselves. What this system or that server does not tell is left out. Returns what stops it.
+ * themselves. Figures that the system or a server does not report are left out. Returns a function that stops it.
  */
 export function startStackTelemetry({ store, queue, clock, servers, broker }: StackTelemetry): () => void {
   const meter = new Meter();
@@ -127,7 +127,7 @@ export async function watch(
   return { queue, store, broker };
 }
 
-/** Without `heap/current`: it grows with each user property, which is freed but not subtracted (eclipse-mosquitto/mosquitto#3192). */
+/** `heap/current` is left out: it grows with each user property, which is freed but not subtracted (eclipse-mosquitto/mosquitto#3192). */
 const GAUGES: Record<string, string> = {
   'clients/connected': 'clients',
   /** Retained messages, and those waiting for a client. */
