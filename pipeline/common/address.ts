@@ -32,7 +32,7 @@ export interface Address {
   password: string;
   /** One, or some of a Redis Cluster. */
   nodes: [Node, ...Node[]];
-  /** Of Redis. */
+  /** The number of the database, with Redis. */
   database: number;
   /** Path and query of http, https, ws and wss, as they were written. */
   target: string;
@@ -170,7 +170,7 @@ function checkName(host: string): void {
     refuse('its host is no name; allowed: letters, digits, - and _, with dots between');
 }
 
-/** Reads what stands behind the host. */
+/** Reads what follows the host. */
 function endOf(text: string, scheme: string, nodes: number): Pick<Address, 'database' | 'target'> {
   const read = { database: 0, target: '' };
   if (text.includes('#')) refuse('it has a #; allowed: nothing behind the path');

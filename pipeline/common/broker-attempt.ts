@@ -152,7 +152,7 @@ export class Attempt {
     });
     client.on('error', (error) => {
       this.error ??= error;
-      // Of a CONNACK.
+      // A refusing CONNACK has them.
       progress.remarks ??= client.serverProperties;
     });
     // Some end it so before CONNACK, which has the same codes.

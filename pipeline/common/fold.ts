@@ -1,6 +1,6 @@
 /** Help that fits the terminal. */
 
-/** Less is no column to read in: what continues stands further left then. */
+/** Narrower columns are unreadable; continuation lines get a smaller indent. */
 const LEAST = 24;
 
 /** Prints a text, folded if the output is a terminal. */

@@ -73,7 +73,7 @@ export function openLog(level: string, options: LogOptions = {}): Logger {
 
 const asText = prettyFactory({ ...PRETTY, colorize: false });
 
-/** A line of a process's log as text for a terminal; a line that is no JSON stays as it is. */
+/** A line of a process's log as text for a terminal; a line that is not JSON stays as it is. */
 export function readable(line: string): string {
   return printableLines(levelOf(line) === undefined ? line : asText(line).trimEnd());
 }

@@ -59,7 +59,7 @@ before(async () => {
 
 after(async () => {
   if (skip) return;
-  // Of a cluster with an aggregated API that is away, a namespace never ends.
+  // Where an aggregated API is away, the namespace is never deleted.
   const within = `--timeout=${PATIENT_MS / 1000}s`;
   await execa('kubectl', ['delete', 'namespace', namespace, '--ignore-not-found', within], {
     reject: false,

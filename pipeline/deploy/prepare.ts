@@ -38,7 +38,7 @@ const REDIS = 16_379;
 const MQTT = 11_883;
 const listen = '0.0.0.0';
 
-/** Of the container's limit of memory, 2 GiB (redis.yaml), 60 %: while its log is rewritten Redis needs more than it holds. */
+/** REDIS_MEMORY is 60 % of the container's limit, 2 GiB (redis.yaml): while Redis rewrites its log, it needs more than it holds. */
 const REDIS_MEMORY = '1228mb';
 
 /** What Mosquitto makes of a password: PBKDF2 with SHA-512, as `mosquitto_passwd` does. */

@@ -77,7 +77,7 @@ export class FailedShards {
     return named([this.#queue.shardName(shard) ?? ''], problem);
   }
 
-  /** Of the shards that failed not long ago, with the first one's reason; undefined: none did. */
+  /** Names the shards that failed not long ago, with the first one's reason; undefined: none did. */
   get problem(): Problem | undefined {
     const now = performance.now();
     return firstOf([...this.#failed.values()].filter(({ at }) => now - at <= RECENT_MS));

@@ -45,7 +45,7 @@ export function createHttp(
     genReqId: () => '',
     logController: new LogController({ disableRequestLogging: true }),
     ...(tls === undefined ? { http: node } : { https: { ...node, ...tls } }),
-    // A path that is no text once it is decoded.
+    // The path is not text once it is decoded.
     frameworkErrors: (error, { url }, reply) => {
       counters.refused++;
       const answer = (reply as unknown as FastifyReply).code(error.statusCode ?? 400);

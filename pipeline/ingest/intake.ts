@@ -54,11 +54,11 @@ export interface IntakeOptions {
   spans?: Pick<Spans, 'now' | 'request'> | undefined;
   /** The intake updates them. */
   counters: IngestCounters;
-  /** Of each message, from request to queue; nothing without stamps. */
+  /** The time of each message from request to queue; without stamps it gets none. */
   durations: Pick<Durations, 'add'>;
   /** Why the queue must not get messages; undefined: it may. */
   objection?: () => Problem | undefined;
-  /** Of a queue that takes no messages, by shard. */
+  /** The log's lines about a queue that takes no messages, by shard. */
   trouble?: Pick<Trouble, 'begin' | 'end'> | undefined;
   /** Called when the backlog cannot be read though the queue is there, with the reason, and with undefined when it is read again. */
   onUnreadable?: (reason: string | undefined) => void;

@@ -19,7 +19,7 @@ export class Refusal extends Error {
   }
 }
 
-/** 400: a body that is no message. */
+/** 400: the body is not a message. */
 export function malformed(field: string, problem: string): Refusal {
   return new Refusal(400, `${field || 'body'}: ${problem}`, { field });
 }

@@ -4,11 +4,11 @@ import { request } from 'node:https';
 import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { after, before, type TestContext, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { Redis } from 'ioredis';
 import { type Certificate, makeCertificates } from '../stack/certificates.ts';
-import { Supervised } from '../stack/process.ts';
+import { type Env, healthOf, type InProcess, ingestHere, inItsProcess } from '../test/running.ts';
 import { eventually, remove, type Service, startRedis, temporaryDirectory } from '../test/services.ts';
 
 const SCRIPT = join(import.meta.dirname, 'server.ts');
@@ -29,13 +29,22 @@ after(async () => {
   await remove(dir);
 });
 
-/** @param under a command that execs the ingest */
-function start(env: Record<string, string>, under: readonly string[] = []): Promise<Supervised> {
-  const defaults = { REDIS_URL: redis.as('ingest'), INGEST_PORT: '0', PROCESS_NAME: 'ingest-test' };
-  const [command = '', ...args] = [...under, process.execPath, SCRIPT];
-  const launch = { name: 'ingest-test', command, args, env: { ...defaults, ...env } };
-  return Supervised.start(launch, { logs: dir });
+const settings = (env: Env): Env => ({
+  REDIS_URL: redis.as('ingest'),
+  INGEST_PORT: '0',
+  PROCESS_NAME: 'ingest-test',
+  ...env,
+});
+
+function start(t: TestContext, env: Env): InProcess {
+  const ingest = ingestHere(settings(env));
+  t.after(() => ingest.stop());
+  return ingest;
 }
+
+/** An ingest in its own process, for signals and limits. */
+const startProcess = (t: TestContext, env: Env, under?: readonly string[]) =>
+  inItsProcess(t, 'ingest', settings(env), under);
 
 interface Seen {
   status: number;
@@ -74,13 +83,12 @@ test('certificate and tokens can be replaced while it runs; a stop answers open 
   const install = ({ cert, key }: Certificate) =>
     Promise.all([copyFile(cert, files.cert), copyFile(key, files.key)]);
   await install(of.one);
-  const ingest = await start({
+  const ingest = await startProcess(t, {
     INGEST_TOKENS_FILE: tokens,
     INGEST_TLS_CERT: files.cert,
     INGEST_TLS_KEY: files.key,
     REDIS_TIMEOUT_MS: '60000',
   });
-  t.after(() => ingest.stop());
   await ingest.says(/listening at https:/, 30_000);
   const port = Number(/listening at https:\/\/[^:]+:(\d+)/.exec(ingest.lastLines.join('\n'))?.[1]);
 
@@ -139,10 +147,10 @@ const wrong: [name: string, env: Record<string, string>, says: RegExp][] = [
   ['an id in the payload', { ID_KEY: 'payload.id' }, /^ID_KEY is "payload.id"; allowed: .*like meta\.id/],
 ];
 
-test('a wrong setting is reported in one line, before anything starts', async () => {
+test('a wrong setting is reported in one line, before anything starts', async (t) => {
   const all = wrong.map(async ([name, env, says]) => {
-    const token = name === 'no token' ? {} : { INGEST_TOKEN: 'of-the-variable' };
-    const ingest = await start({ ...token, ...env });
+    const given = name === 'no token' ? env : { INGEST_TOKEN: 'of-the-variable', ...env };
+    const ingest = name === 'no token' ? await startProcess(t, given) : start(t, given);
     assert.match(await ingest.ended, /code 1/, name);
     assert.equal(ingest.lastLines.length, 1, name);
     assert.match(ingest.lastLines[0] ?? '', says, name);
@@ -152,26 +160,24 @@ test('a wrong setting is reported in one line, before anything starts', async ()
 
 // Regression: Node's own error named neither this variable nor the one whose default was the cause.
 test('REQUEST_TIMEOUT_MS can be below the default of HEADERS_TIMEOUT_MS', async (t) => {
-  const ingest = await start({ INGEST_TOKEN: 'of-the-variable', REQUEST_TIMEOUT_MS: '5000' });
-  t.after(() => ingest.stop());
+  const ingest = start(t, { INGEST_TOKEN: 'of-the-variable', REQUEST_TIMEOUT_MS: '5000' });
   await ingest.says(/listening at http:/, 30_000);
 });
 
-test('a taken port is reported in one line', async () => {
+test('a taken port is reported in one line', async (t) => {
   const { port } = new URL(redis.url);
-  const ingest = await start({ INGEST_TOKEN: 'of-the-variable', INGEST_PORT: port });
+  const ingest = start(t, { INGEST_TOKEN: 'of-the-variable', INGEST_PORT: port });
   assert.match(await ingest.ended, /code 1/);
   assert.match(ingest.lastLines.at(-1) ?? '', /^INGEST_PORT=\d+ cannot be used: .*EADDRINUSE/);
 });
 
 // Regression: it was killed by its own timeout, with code 1, and open requests got no answer.
 test('SIGTERM while Redis does not answer: open requests are answered 503', async (t) => {
-  const ingest = await start({ INGEST_TOKEN: 'of-the-variable', REDIS_TIMEOUT_MS: '60000' });
-  t.after(() => ingest.stop());
+  const ingest = await startProcess(t, { INGEST_TOKEN: 'of-the-variable', REDIS_TIMEOUT_MS: '60000' });
   await ingest.says(/listening at http:/, 30_000);
   const lines = ingest.lastLines.join('\n');
   const url = /listening at (http:[^\s"]+)/.exec(lines)?.[1];
-  const health = /health at (http:[^\s"]+)/.exec(lines)?.[1];
+  const health = await healthOf(ingest);
   redis.service.signal('SIGSTOP');
   t.after(() => redis.service.signal('SIGCONT'));
   const open = fetch(`${url}/messages`, {
@@ -192,11 +198,10 @@ test('SIGTERM while Redis does not answer: open requests are answered 503', asyn
 // Regression: 1,044 idle connections at a limit of 1,024 files ended it with EMFILE.
 test('a process with few files takes fewer connections, says so, and lives on when they are used up', async (t) => {
   const few = ['sh', '-c', 'ulimit -n 256; exec "$@"', 'sh'];
-  const ingest = await start({ INGEST_TOKEN: 'of-the-variable' }, few);
-  t.after(() => ingest.stop());
+  const ingest = await startProcess(t, { INGEST_TOKEN: 'of-the-variable' }, few);
   await ingest.says(/CONNECTION_LIMIT is 4096, and this process may open 256 files .*it takes 128/, 30_000);
   const [, url = ''] = await ingest.says(/listening at (http:[^\s"]+)/, 30_000);
-  const [, health = ''] = await ingest.says(/health at (http:[^\s"]+)/, 30_000);
+  const health = await healthOf(ingest);
   const open = [url, health].flatMap((at) =>
     Array.from({ length: 300 }, () => connect(Number(new URL(at).port), '127.0.0.1').on('error', () => {})),
   );
@@ -211,8 +216,7 @@ test('a process with few files takes fewer connections, says so, and lives on wh
 test('no message is accepted before the clock is probed', async (t) => {
   await admin.call('ACL', 'SETUSER', 'ingest', '-time');
   t.after(() => admin.call('ACL', 'SETUSER', 'ingest', '+time'));
-  const ingest = await start({ INGEST_TOKEN: 'of-the-variable' });
-  t.after(() => ingest.stop());
+  const ingest = start(t, { INGEST_TOKEN: 'of-the-variable' });
   await ingest.says(/listening at http:/, 30_000);
   const url = /listening at (http:[^\s"]+)/.exec(ingest.lastLines.join('\n'))?.[1];
   const send = () =>
@@ -232,7 +236,7 @@ test('the ingest refuses a Redis that may evict messages', async (t) => {
   t.after(() => admin.config('SET', 'maxmemory', '0', 'maxmemory-policy', 'noeviction'));
   await admin.config('SET', 'maxmemory', '100mb');
   await admin.config('SET', 'maxmemory-policy', 'allkeys-lru');
-  const ingest = await start({ INGEST_TOKEN: 'of-the-variable' });
+  const ingest = start(t, { INGEST_TOKEN: 'of-the-variable' });
   assert.match(await ingest.ended, /code 1/);
   assert.match(
     ingest.lastLines.at(-1) ?? '',
@@ -249,8 +253,7 @@ test('the log has the addresses that the ingest listens on', async (t) => {
     ['::1', '[::1]'],
   ] as const) {
     if (host === '::1' && !hasIpv6()) continue;
-    const ingest = await start({ INGEST_TOKEN: 'some-token', INGEST_HOST: host, HEALTH_HOST: host });
-    t.after(() => ingest.stop());
+    const ingest = start(t, { INGEST_TOKEN: 'some-token', INGEST_HOST: host, HEALTH_HOST: host });
     for (const what of ['health', 'listening']) {
       const [, url = ''] = await ingest.says(new RegExp(`${what} at (http:[^\\s"]+)`), 30_000);
       assert.equal(url.replace(/:\d+$/, ''), `http://${shown}`, host);

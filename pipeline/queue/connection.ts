@@ -185,7 +185,8 @@ export async function becomeReady(connection: Connection, withinMs: number): Pro
   connection.on('error', onError);
   try {
     while (connection.status !== 'ready') {
-      if (Date.now() > deadline) throw new Error(reason);
+      // One that was closed stays closed.
+      if (connection.status === 'end' || Date.now() > deadline) throw new Error(reason);
       await sleep(5);
     }
   } finally {

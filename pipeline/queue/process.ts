@@ -17,14 +17,17 @@ import { TraceList } from './trace-list.ts';
 /** ms between checks of a connected Redis: its policy and role may change while the connection lasts. */
 const CHECK_MS = 1000;
 
-type ProcessEvents = Pick<QueueOptions, 'onLost'>;
+interface ProcessEvents extends Pick<QueueOptions, 'onLost'> {
+  /** Called when the process cannot work until somebody changes its settings. */
+  onFailure: (error: Error) => void;
+}
 
 /** Opens what ingest and relay use in Redis: queue, clock, trace, telemetry and the record of the broker. */
 export function openProcess(
   role: 'ingest' | 'relay',
   config: IngestConfig | RelayConfig,
   log: Logger,
-  { onLost }: ProcessEvents = {},
+  { onLost, onFailure }: ProcessEvents,
 ) {
   const outage = new Outage(log, 'Redis');
   let reached = false;
@@ -40,7 +43,7 @@ export function openProcess(
       }
       outage.over();
       reached = true;
-      check().catch(fail);
+      check().catch(onFailure);
       void inspect();
     },
     ...(onLost && { onLost }),

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, type MqttClient, type PacketCallback } from 'mqtt';
 import { Attempt, brokerAt, isHopeless, type Remarks, reasonName } from '../common/broker-attempt.ts';
 import type { Problem } from '../common/readiness.ts';
-import { splitTrace } from '../queue/frame.ts';
 import { type Misfit, misfitOf } from './misfit.ts';
+import { type Publication, userPropertiesOf } from './publication.ts';
 import { FIRST_FAILURE, ReasonCodes } from './reason-codes.ts';
 import { Takeovers } from './takeovers.ts';
 
@@ -21,18 +21,6 @@ export interface BrokerOptions {
    * the last one; `reason` is one short sentence.
    */
   onState: (up: boolean, reason: string) => void;
-}
-
-/** A message for MQTT. */
-export interface Publication {
-  topic: string;
-  payload: Buffer;
-  qos: 0 | 1;
-  dup: boolean;
-  /** A user property; undefined: none. */
-  hops: string | undefined;
-  /** As a frame has it: the user properties `traceparent` and `tracestate`; empty: neither. */
-  trace: string;
 }
 
 /**
@@ -199,7 +187,7 @@ export class Broker {
     const attempt = new Attempt(client, at.protocol, { timeoutMs, connectMs });
     let connected = false;
     let wasProven = false;
-    /** Of the first PUBACK, or of the end of the quiet. */
+    /** The timer waits for the first PUBACK, and then for the end of the quiet. */
     let wait: NodeJS.Timeout | undefined;
     let misfit: Misfit | undefined;
     client.on('connect', () => {
@@ -294,13 +282,4 @@ export class Broker {
     this.#reported = reason;
     if (isNew && !this.#closing) this.#options.onState(up, this.#reason);
   }
-}
-
-/** The user properties of a publication, in the order in which they are sent; undefined: none. */
-export function userPropertiesOf({
-  hops,
-  trace,
-}: Pick<Publication, 'hops' | 'trace'>): Record<string, string> | undefined {
-  const stamps = hops === undefined ? undefined : { hops };
-  return trace === '' ? stamps : { ...stamps, ...splitTrace(trace) };
 }

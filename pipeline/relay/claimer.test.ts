@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { openQueue } from '../queue/open.ts';
 import { type Claim, type Entry, messagesOf } from '../queue/queue.ts';
 import { claimed } from '../test/entries.ts';
@@ -11,12 +11,16 @@ const WITHIN_MS = 30_000;
 const LEASE_MS = 200;
 const COUNT = 20;
 
+let server: Awaited<ReturnType<typeof startRedis>>;
+before(async () => {
+  server = await startRedis();
+});
+after(() => server.service.remove());
+
 // Regression: a search for the entries of a lost claim found those that a takeover was just bringing, so they were published twice.
 test('an entry of a takeover that a search for a lost claim finds too is taken once', async (t) => {
-  const { url, service } = await startRedis();
-  t.after(() => service.remove());
   const open = async () => {
-    const queue = openQueue('stream', { url, timeoutMs: WITHIN_MS });
+    const queue = openQueue('stream', { url: server.url, timeoutMs: WITHIN_MS, prefix: 'twice' });
     t.after(() => queue.close());
     await queue.whenReady(WITHIN_MS);
     await queue.join();
@@ -67,13 +71,15 @@ test('an entry of a takeover that a search for a lost claim finds too is taken o
     consumer: 'heir',
     leaseMs: LEASE_MS,
     holdings,
-    wants: () => {
-      if (hasFailed) wanted.resolve();
-      return 2 * COUNT;
-    },
-    onClaim({ entries }) {
-      taken.push(...entries);
-      holdings.take(entries, 0);
+    listener: {
+      wants: () => {
+        if (hasFailed) wanted.resolve();
+        return 2 * COUNT;
+      },
+      onClaim({ entries }) {
+        taken.push(...entries);
+        holdings.take(entries, 0);
+      },
     },
     troubles: { failed: () => {}, done: () => {} },
   });
@@ -94,9 +100,7 @@ test('an entry of a takeover that a search for a lost claim finds too is taken o
 
 // Regression: they stayed with the relay, which did not know of them, until it ended.
 test('messages of a takeover whose answer is lost are found again', async (t) => {
-  const { url, service } = await startRedis();
-  t.after(() => service.remove());
-  const queue = openQueue('stream', { url, timeoutMs: WITHIN_MS });
+  const queue = openQueue('stream', { url: server.url, timeoutMs: WITHIN_MS, prefix: 'lost' });
   t.after(() => queue.close());
   await queue.whenReady(WITHIN_MS);
   await queue.append([{ body: '1', target: 'a', stamps: '' }]);
@@ -120,10 +124,12 @@ test('messages of a takeover whose answer is lost are found again', async (t) =>
     consumer: 'heir',
     leaseMs: LEASE_MS,
     holdings,
-    wants: () => COUNT,
-    onClaim({ entries }) {
-      taken.push(...entries);
-      holdings.take(entries, 0);
+    listener: {
+      wants: () => COUNT,
+      onClaim({ entries }) {
+        taken.push(...entries);
+        holdings.take(entries, 0);
+      },
     },
     troubles: { failed: () => {}, done: () => {} },
   });

@@ -16,17 +16,23 @@ export interface ClaimerOptions {
   leaseMs: number;
   /** What the relay holds. */
   holdings: Pick<Holdings, 'batches' | 'ids' | 'messages'>;
-  /** How many messages to claim next; 0: none. */
-  wants: () => number;
-  onClaim: (claim: Claim) => void;
-  /** What it could not do, and what it could. */
+  listener: ClaimListener;
+  /** Hears which work failed, and which was done. */
   troubles: Pick<Troubles, 'failed' | 'done'>;
+}
+
+/** ClaimListener says how many messages a relay wants, and gets them. */
+export interface ClaimListener {
+  /** How many messages to claim next; 0: none. */
+  wants(): number;
+  onClaim(claim: Claim): void;
 }
 
 /** Takes messages from the queue for a relay: new ones, and those of dead relays. Renews the leases of what the relay holds. */
 export class Claimer {
   readonly #options: ClaimerOptions;
   readonly #stopping = new AbortController();
+  #isClosed = false;
   /** Entries may have been given to us on a connection that broke. */
   #unseen = false;
   #claims: Promise<void> = Promise.resolve();
@@ -49,6 +55,12 @@ export class Claimer {
     this.wake();
   }
 
+  /** Ends without renewing any more, whatever the relay still holds. */
+  close(): void {
+    this.#isClosed = true;
+    this.stop();
+  }
+
   /** Settles when it claims no more, and the queue has answered its last claim. */
   get lastClaim(): Promise<void> {
     return this.#claims;
@@ -62,17 +74,17 @@ export class Claimer {
   /** Looks again whether the relay wants messages. */
   wake(): void {
     if (this.#wanted === undefined) return;
-    if (!this.#stopping.signal.aborted && this.#options.wants() <= 0) return;
+    if (!this.#stopping.signal.aborted && this.#options.listener.wants() <= 0) return;
     this.#wanted.resolve();
     this.#wanted = undefined;
   }
 
   async #claimLoop(): Promise<void> {
-    const { queue, consumer, wants, onClaim, troubles } = this.#options;
+    const { queue, consumer, listener, troubles } = this.#options;
     const stopping = this.#stopping.signal;
     let failures = 0;
     while (!stopping.aborted) {
-      const size = wants();
+      const size = listener.wants();
       if (size <= 0) {
         this.#wanted = Promise.withResolvers();
         await this.#wanted.promise;
@@ -83,7 +95,7 @@ export class Claimer {
           await this.#recoverUnseen(size);
           continue; // only a claim shows that the queue gives messages again
         }
-        onClaim(await queue.claim(consumer, size));
+        listener.onClaim(await queue.claim(consumer, size));
         // mqtt.js writes at the next tick: send these messages before the next claim.
         await new Promise<void>(process.nextTick);
         failures = 0;
@@ -100,7 +112,7 @@ export class Claimer {
 
   /** Takes what was given to us on a connection that broke. */
   #recoverUnseen(size: number): Promise<void> {
-    const { queue, consumer, holdings, onClaim } = this.#options;
+    const { queue, consumer, holdings, listener } = this.#options;
     return this.#inTurn(async () => {
       let ids: Set<string> | undefined;
       // Evaluated after the queue has answered.
@@ -110,24 +122,24 @@ export class Claimer {
       };
       const claim = await queue.recoverUnseen(consumer, size, holds);
       this.#unseen = claim.entries.length > 0;
-      onClaim(claim);
+      listener.onClaim(claim);
     });
   }
 
   /** Renews leases while it holds entries, and takes over those of dead relays. */
   async #leaseLoop(): Promise<void> {
-    const { queue, consumer, leaseMs, holdings, wants, onClaim, troubles } = this.#options;
+    const { queue, consumer, leaseMs, holdings, listener, troubles } = this.#options;
     const stopping = this.#stopping.signal;
-    while (!stopping.aborted || holdings.messages > 0) {
+    while (!stopping.aborted || (holdings.messages > 0 && !this.#isClosed)) {
       let work: Work = 'leases';
       try {
         await this.#renew();
         troubles.done(work);
         work = 'takeovers';
         await this.#inTurn(async () => {
-          const size = stopping.aborted ? 0 : wants();
+          const size = stopping.aborted ? 0 : listener.wants();
           if (size <= 0) return;
-          onClaim(await queue.recover(consumer, leaseMs, size));
+          listener.onClaim(await queue.recover(consumer, leaseMs, size));
           troubles.done(work);
         });
       } catch (error) {

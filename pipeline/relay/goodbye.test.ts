@@ -1,43 +1,39 @@
 /** A relay that gets SIGTERM while Redis is stopped: it ends in time, and says where its messages are. */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { openQueue } from '../queue/open.ts';
 import type { MessageQueue, QueueKind } from '../queue/queue.ts';
-import { Supervised } from '../stack/process.ts';
 import { type Link, openLink } from '../test/link.ts';
-import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
+import { type Env, healthOf, inItsProcess, type Running, relayHere } from '../test/running.ts';
+import { eventually, startBroker, startRedis } from '../test/services.ts';
 
-const MAIN = join(import.meta.dirname, 'main.ts');
 const WITHIN_MS = 60_000;
 const COUNT = 20;
 
 let server: Awaited<ReturnType<typeof startRedis>>;
 let broker: Awaited<ReturnType<typeof startBroker>>;
-let logs: string;
 let redis: Redis;
 
 before(async () => {
   [server, broker] = await Promise.all([startRedis(), startBroker()]);
-  logs = await temporaryDirectory();
   redis = new Redis(server.url);
 });
 after(async () => {
   redis.disconnect();
   await server.service.remove();
   await broker.service.remove();
-  await remove(logs);
 });
 beforeEach(() => redis.flushall());
 
 interface Rig {
   queue: MessageQueue;
-  relay: Supervised;
+  relay: Running;
   link: Link;
 }
 
-async function start(t: TestContext, QUEUE: QueueKind, env: Record<string, string>): Promise<Rig> {
+/** @param own the relay has a process of its own, which gets SIGTERM */
+async function start(t: TestContext, QUEUE: QueueKind, env: Env, own = false): Promise<Rig> {
   const shards = Number(env.STREAM_SHARDS ?? 1);
   const queue = openQueue(QUEUE, { url: server.url, timeoutMs: WITHIN_MS, shards });
   t.after(() => queue.close());
@@ -55,8 +51,7 @@ async function start(t: TestContext, QUEUE: QueueKind, env: Record<string, strin
     QUEUE,
     ...env,
   };
-  const launch = { name: 'relay-x', command: process.execPath, args: [MAIN], env: settings };
-  const relay = await Supervised.start(launch, { logs });
+  const relay = own ? await inItsProcess(t, 'relay', settings) : relayHere(settings);
   t.after(() => relay.stop());
   await relay.says(/relaying as/, WITHIN_MS);
   return { queue, relay, link };
@@ -72,15 +67,14 @@ async function hold({ queue, relay, link }: Rig): Promise<void> {
   await eventually(async () => (await figure(relay, 'messages_held')) === COUNT, 'the claim', WITHIN_MS);
 }
 
-async function figure(relay: Supervised, name: string): Promise<number> {
-  const [, url] = await relay.says(/health at (http:[^\s"]+)/, WITHIN_MS);
-  const text = await (await fetch(`${url}/metrics`)).text();
+async function figure(relay: Running, name: string): Promise<number> {
+  const text = await (await fetch(`${await healthOf(relay)}/metrics`)).text();
   return Number(new RegExp(`^arrival_relay_${name} (\\d+)$`, 'm').exec(text)?.[1]);
 }
 
-/** Sends SIGTERM, once: a second one ends a relay at once. Resolves with its exit code and its log. */
+/** Stops the relay, in a process of its own with SIGTERM. Resolves with its exit code and its log. */
 async function end({ relay }: Rig, meanwhile = () => {}): Promise<{ code: string; log: string }> {
-  relay.signal('SIGTERM');
+  void relay.stop(WITHIN_MS);
   meanwhile();
   const how = await relay.ended;
   return { code: how.replace('exited with code ', ''), log: relay.lastLines.join('\n') };
@@ -89,7 +83,7 @@ async function end({ relay }: Rig, meanwhile = () => {}): Promise<{ code: string
 for (const REDIS_TIMEOUT_MS of ['2000', '60000']) {
   // Regression: it was killed by its own timeout, with code 1 and no word about its messages.
   test(`stream, a timeout of ${REDIS_TIMEOUT_MS} ms: what it holds stays in the queue`, async (t) => {
-    const rig = await start(t, 'stream', { REDIS_TIMEOUT_MS });
+    const rig = await start(t, 'stream', { REDIS_TIMEOUT_MS }, true);
     await hold(rig);
     server.service.signal('SIGSTOP');
     const { code, log } = await end(rig);
@@ -100,7 +94,7 @@ for (const REDIS_TIMEOUT_MS of ['2000', '60000']) {
   });
 
   test(`list, a timeout of ${REDIS_TIMEOUT_MS} ms: it says how many messages are lost`, async (t) => {
-    const rig = await start(t, 'list', { REDIS_TIMEOUT_MS });
+    const rig = await start(t, 'list', { REDIS_TIMEOUT_MS }, true);
     await hold(rig);
     server.service.signal('SIGSTOP');
     const { code, log } = await end(rig);

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../common/log.ts';
 import { within } from '../common/within.ts';
 import type { Entry, MessageQueue, Return } from '../queue/queue.ts';
-import type { HeldEntry } from './held.ts';
+import type { HeldEntry } from './holdings.ts';
 import type { Relay } from './relay.ts';
 
 const RETRY_MS = 100;

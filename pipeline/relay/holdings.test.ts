@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { after, before, type TestContext, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { openLog } from '../common/log.ts';
 import type { QueueOptions } from '../queue/connection.ts';
@@ -7,14 +7,25 @@ import { shardOf } from '../queue/keys.ts';
 import { openQueue } from '../queue/open.ts';
 import { type Entry, messagesOf } from '../queue/queue.ts';
 import { eventually, startRedis } from '../test/services.ts';
-import type { Broker, Publication } from './broker.ts';
-import { hold } from './held.ts';
-import { Holdings } from './holdings.ts';
+import type { Broker } from './broker.ts';
+import { Holdings, hold } from './holdings.ts';
+import type { Publication } from './publication.ts';
 import { Relay } from './relay.ts';
 
 const WITHIN_MS = 30_000;
 const LEASE_MS = 300;
 const QUOTA_EXCEEDED = 0x97;
+
+let server: Awaited<ReturnType<typeof startRedis>>;
+let redis: Redis;
+before(async () => {
+  server = await startRedis();
+  redis = new Redis(server.url);
+});
+after(async () => {
+  redis.disconnect();
+  await server.service.remove();
+});
 
 test('giveUp gives up each entry once, unless it is delivered or in flight', () => {
   const holdings = new Holdings();
@@ -49,9 +60,7 @@ test('giveUp gives up each entry once, unless it is delivered or in flight', () 
  * @param rights of its user in Redis
  */
 async function held(t: TestContext, shards: number, window = 8, rights = ['~*', '&*', '+@all']) {
-  const server = await startRedis();
-  const { service } = server;
-  const redis = new Redis(server.url);
+  await redis.flushall();
   await redis.acl('SETUSER', 'own', 'reset', 'on', '>secret', ...rights);
   const url = server.url.replace('//default:', '//own:');
   let relay: Relay | undefined;
@@ -61,8 +70,6 @@ async function held(t: TestContext, shards: number, window = 8, rights = ['~*', 
     relay?.suspend();
     relay?.resume();
     await relay?.stop(WITHIN_MS);
-    redis.disconnect();
-    await service.remove();
   });
   const open = async (onLost: QueueOptions['onLost'] = () => []) => {
     const options = { url, timeoutMs: WITHIN_MS, shards, leaseMs: LEASE_MS, onLost };
@@ -110,7 +117,7 @@ async function held(t: TestContext, shards: number, window = 8, rights = ['~*', 
   relay.start();
   await eventually(() => bodies.length === Math.min(window, 10), 'a full window');
   bodies.length = 0;
-  return { relay, queue, redis, broker, bodies, open, append };
+  return { relay, queue, broker, bodies, open, append };
 }
 
 test('a relay without a broker loses its shards after the lease, and publishes nothing twice', async (t) => {
@@ -154,7 +161,7 @@ test('a shard that takes no acknowledgements does not stop the relay', async (t)
   const inOther = ['b', 'c', 'd', 'e'].find((target) => shardOf(target, 2) !== shardOf('a', 2)) as string;
   const otherKeys = `~arrival:{${shardOf(inOther, 2)}}:*`;
   const rights = ['~*', '&*', '+@all', '-xack', `(${otherKeys} +@all)`];
-  const { relay, queue, redis, broker, append } = await held(t, 2, 20, rights);
+  const { relay, queue, broker, append } = await held(t, 2, 20, rights);
   broker.answers = true;
   relay.suspend();
   relay.resume();
@@ -168,7 +175,7 @@ test('a shard that takes no acknowledgements does not stop the relay', async (t)
 });
 
 test('without shards the lease is renewed, and messages are published when the broker is back', async (t) => {
-  const { relay, queue, redis, broker, bodies } = await held(t, 1);
+  const { relay, queue, broker, bodies } = await held(t, 1);
   broker.up = false;
   relay.suspend();
   let [renewals, before] = [0, 0];

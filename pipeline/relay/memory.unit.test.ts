@@ -7,7 +7,8 @@ import { openLog } from '../common/log.ts';
 import { messagesOf } from '../queue/queue.ts';
 import { MemoryQueue, MemoryServer } from '../test/memory-queue.ts';
 import { eventually } from '../test/services.ts';
-import type { Broker, Publication } from './broker.ts';
+import type { Broker } from './broker.ts';
+import type { Publication } from './publication.ts';
 import { Relay } from './relay.ts';
 
 const WITHIN_MS = 30_000;

@@ -28,10 +28,10 @@ export interface RelayOptions {
   leaseMs: number;
   /** Attempts before a message is buried. */
   deliveries: number;
-  /** As in the publisher. */
-  spansOf?: PublisherOptions['spansOf'];
-  /** Called with the body of each published message and the time, µs of the reference clock. */
-  onPublished?: ((body: Buffer, at: number) => void) | undefined;
+  /** As in {@link PublisherOptions}. */
+  spans?: PublisherOptions['spans'];
+  trace?: PublisherOptions['trace'];
+  idKey?: string;
 }
 
 /** The relay's own metrics: counts since its start, and how much it holds now. */

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { connectAsync, type MqttClient } from 'mqtt';
@@ -8,19 +7,25 @@ import type { Problem } from '../common/readiness.ts';
 import { openQueue } from '../queue/open.ts';
 import type { MessageQueue, QueueKind } from '../queue/queue.ts';
 import { freePort } from '../stack/ports.ts';
-import { Supervised } from '../stack/process.ts';
 import { hopsOf } from '../test/hops.ts';
 import { openLink } from '../test/link.ts';
-import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
-import type { Broker, Publication } from './broker.ts';
+import {
+  type Env,
+  healthOf,
+  type InProcess,
+  inItsProcess,
+  type Running,
+  relayHere,
+} from '../test/running.ts';
+import { eventually, startBroker, startRedis } from '../test/services.ts';
+import type { Broker } from './broker.ts';
+import type { Publication } from './publication.ts';
 import { Relay } from './relay.ts';
 
-const MAIN = join(import.meta.dirname, 'main.ts');
 const WITHIN_MS = 30_000;
 
 let redisServer: Awaited<ReturnType<typeof startRedis>>;
 let broker: Awaited<ReturnType<typeof startBroker>>;
-let logs: string;
 let redis: Redis;
 let subscriber: MqttClient;
 let arrivals: { id: string; dup: boolean; hops: string | undefined }[] = [];
@@ -28,7 +33,6 @@ let queue: MessageQueue;
 
 before(async () => {
   [redisServer, broker] = await Promise.all([startRedis(), startBroker()]);
-  logs = await temporaryDirectory();
   redis = new Redis(redisServer.url);
   subscriber = await connectAsync(broker.url('subscriber'), { protocolVersion: 5 });
   await subscriber.subscribeAsync('messages/#', { qos: 1 });
@@ -43,7 +47,6 @@ after(async () => {
   redis.disconnect();
   await redisServer.service.remove();
   await broker.service.remove();
-  await remove(logs);
 });
 
 beforeEach(async () => {
@@ -58,40 +61,34 @@ async function open(t: TestContext, kind: QueueKind = 'stream'): Promise<void> {
   await queue.join();
 }
 
-async function startRelay(t: TestContext, env: Record<string, string> = {}): Promise<Supervised> {
-  const relay = await launch(t, env);
+async function startRelay(t: TestContext, env: Env = {}): Promise<InProcess> {
+  const relay = launch(t, env);
   await relay.says(/relaying as/, WITHIN_MS);
   return relay;
 }
 
-async function launch(t: TestContext, env: Record<string, string>): Promise<Supervised> {
-  const settings = {
-    REDIS_URL: redisServer.as('relay'),
-    MQTT_URL: broker.url('relay'),
-    PROCESS_NAME: 'relay-x',
-    // Some reach it through a proxy.
-    BROKER_NAME: 'one',
-    RELAY_DELIVERIES: '3',
-    ...env,
-  };
-  const { PROCESS_NAME: name } = settings;
-  const relay = await Supervised.start(
-    { name, command: process.execPath, args: [MAIN], env: settings },
-    { logs },
-  );
-  t.after(() => {
-    relay.signal('SIGCONT');
-    return relay.stop();
-  });
+const settings = (env: Env): Env => ({
+  REDIS_URL: redisServer.as('relay'),
+  MQTT_URL: broker.url('relay'),
+  PROCESS_NAME: 'relay-x',
+  // Some reach it through a proxy.
+  BROKER_NAME: 'one',
+  RELAY_DELIVERIES: '3',
+  ...env,
+});
+
+function launch(t: TestContext, env: Env): InProcess {
+  const relay = relayHere(settings(env));
+  t.after(() => relay.stop());
   return relay;
 }
 
 /** A relay's answer at a path of its health port. */
 async function health(
-  relay: Supervised,
+  relay: Running,
   path: string,
 ): Promise<{ status: number; error?: string; problems?: Problem[] }> {
-  const [, url] = await relay.says(/health at (http:[^\s"]+)/, WITHIN_MS);
+  const url = await healthOf(relay);
   const answer = await fetch(`${url}${path}`);
   const { error, problems } = (await answer.json()) as { error?: string; problems?: Problem[] };
   return { status: answer.status, ...(error !== undefined && { error }), ...(problems && { problems }) };
@@ -183,7 +180,7 @@ test('the broker is away at startup: the relay is alive, not ready, and waits fo
   await open(t);
   const port = await freePort();
   const { username, password } = new URL(broker.url('relay'));
-  const relay = await launch(t, { MQTT_URL: `mqtt://${username}:${password}@127.0.0.1:${port}` });
+  const relay = launch(t, { MQTT_URL: `mqtt://${username}:${password}@127.0.0.1:${port}` });
   assert.deepEqual(await health(relay, '/livez'), { status: 200 });
   const { status, error } = await health(relay, '/readyz');
   assert.equal(status, 503);
@@ -198,7 +195,7 @@ test('the broker is away at startup: the relay is alive, not ready, and waits fo
 test('the broker goes away later: the relay stays ready, and names it', async (t) => {
   await open(t);
   const link = await proxy(t);
-  const relay = await startRelay(t, { MQTT_URL: link.url });
+  const relay = await startRelay(t, { MQTT_URL: link.url, RELAY_GRACE_MS: '300' });
   await eventually(async () => (await health(relay, '/readyz')).status === 200, 'readiness', WITHIN_MS);
   link.breaksAt = () => true;
   await append(1);
@@ -214,7 +211,8 @@ test('the broker goes away later: the relay stays ready, and names it', async (t
 });
 
 test('the broker is away at startup: SIGTERM ends the relay with code 0', async (t) => {
-  const relay = await launch(t, { MQTT_URL: `mqtt://user:secret@127.0.0.1:${await freePort()}` });
+  const env = settings({ MQTT_URL: `mqtt://user:secret@127.0.0.1:${await freePort()}` });
+  const relay = await inItsProcess(t, 'relay', env);
   await relay.says(/health at/, WITHIN_MS);
   await relay.stop(WITHIN_MS);
   assert.equal(await relay.ended, 'exited with code 0');
@@ -224,7 +222,8 @@ test('Redis starts after the relay, with another number of shards: one line, exi
   await redis.set('arrival:shards', '8');
   redisServer.service.signal('SIGSTOP');
   t.after(() => redisServer.service.signal('SIGCONT'));
-  const relay = await startRelay(t, { REDIS_TIMEOUT_MS: '100' });
+  const relay = await inItsProcess(t, 'relay', settings({ REDIS_TIMEOUT_MS: '100' }));
+  await relay.says(/relaying as/, WITHIN_MS);
   redisServer.service.signal('SIGCONT');
   assert.equal(await relay.ended, 'exited with code 1');
   assert.match(
@@ -239,7 +238,7 @@ for (const shards of ['1', '2']) {
     redisServer.service.signal('SIGSTOP');
     t.after(() => redisServer.service.signal('SIGCONT'));
     const env = { REDIS_TIMEOUT_MS: '500', STREAM_SHARDS: shards };
-    const relay = await launch(t, env);
+    const relay = launch(t, env);
     await relay.says(/Redis is away/, WITHIN_MS);
     redisServer.service.signal('SIGCONT');
     queue = openQueue('stream', { url: redisServer.url, timeoutMs: WITHIN_MS, shards: Number(shards) });
@@ -271,7 +270,8 @@ test('a relay is stopped beyond its lease: another one takes over, and nothing i
   await open(t);
   const link = await proxy(t);
   const lease = { RELAY_LEASE_MS: '400' };
-  const stopped = await startRelay(t, { ...lease, MQTT_URL: link.url });
+  const stopped = await inItsProcess(t, 'relay', settings({ ...lease, MQTT_URL: link.url }));
+  await stopped.says(/relaying as/, WITHIN_MS);
   link.mute = true;
   const ids = await append(50);
   await eventually(
@@ -333,7 +333,7 @@ for (const [kind, shards] of [
       RELAY_DELIVERIES: '100', // a busy machine may need some
       RELAY_MEMORY: String(2 * large),
     });
-    const [, url] = await relay.says(/health at (http:[^\s"]+)/, WITHIN_MS);
+    const url = await healthOf(relay);
     // By then it has claimed all that it may.
     await relay.says(/the broker is away: no PUBACK/, WITHIN_MS);
     const text = await (await fetch(`${url}/metrics`)).text();

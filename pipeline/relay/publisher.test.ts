@@ -3,8 +3,10 @@ import { type TestContext, test } from 'node:test';
 import mqttPacket from 'mqtt-packet';
 import { encodeFrame } from '../queue/frame.ts';
 import { eventually } from '../test/services.ts';
-import { type Broker, type Publication, userPropertiesOf } from './broker.ts';
-import { type Batch, type Held, hold, holdEntry } from './held.ts';
+import type { Broker } from './broker.ts';
+import { type Batch, type Held, hold, holdEntry } from './holdings.ts';
+import type { Publication } from './publication.ts';
+import { userPropertiesOf } from './publication.ts';
 import { Publisher } from './publisher.ts';
 
 const RECEIVED = 1763700000123456;
@@ -65,11 +67,13 @@ function atBroker({ qos = 1 as 0 | 1, window = 4, largest = Number.POSITIVE_INFI
     timeoutMs: 60_000,
     now: () => RECEIVED + 140,
     durations: { add: () => {} },
-    onDelivered: (message) => events.push(`delivered ${body(message)}`),
-    onRefused: (message, reason, kind) => events.push(`refused ${body(message)}: ${reason}${SAID[kind]}`),
-    onSuspect: async (message) => {
-      events.push(`suspect ${body(message)}`);
-      return true;
+    listener: {
+      onDelivered: (message) => events.push(`delivered ${body(message)}`),
+      onRefused: (message, reason, kind) => events.push(`refused ${body(message)}: ${reason}${SAID[kind]}`),
+      onSuspect: async (message) => {
+        events.push(`suspect ${body(message)}`);
+        return true;
+      },
     },
   });
   const take = () =>

@@ -1,10 +1,11 @@
 import { type Remarks, reasonName } from '../common/broker-attempt.ts';
 import type { Durations } from '../common/durations.ts';
 import { formatDeltas } from '../common/hops.ts';
-import type { SpanOf } from '../common/spans.ts';
-import type { Broker, Publication } from './broker.ts';
-import type { Held } from './held.ts';
-import { packetSizeOf, type Size, SizeLimit } from './packet-size.ts';
+import type { Spans } from '../common/spans.ts';
+import { idIn, type TraceList } from '../queue/trace-list.ts';
+import type { Broker } from './broker.ts';
+import type { Held } from './holdings.ts';
+import { type Publication, packetSizeOf, type Size, SizeLimit } from './publication.ts';
 import { FIRST_FAILURE } from './reason-codes.ts';
 
 /**
@@ -27,19 +28,26 @@ export interface PublisherOptions {
   now: () => number;
   /** From when a message was claimed until it was handed to the broker. */
   durations: Pick<Durations, 'add'>;
-  /** Begins the spans of a message that is published, which was claimed so many µs before. */
-  spansOf?: ((publication: Publication, waited: number) => SpanOf | undefined) | undefined;
-  /** Called with the body of each published message and the time, µs of the reference clock. */
-  onPublished?: ((body: Buffer, at: number) => void) | undefined;
-  /** Called when the broker (QoS 1) or the kernel (QoS 0) has the message. */
-  onDelivered: (held: Held) => void;
-  /** Called when the broker refuses a message. */
-  onRefused: (held: Held, reason: string, kind: Refusal) => void;
+  /** Where spans of messages go; undefined: nowhere. */
+  spans?: Pick<Spans, 'now' | 'message'> | undefined;
+  /** The trace lists, which get the times of some messages; undefined: there are none. */
+  trace?: Pick<TraceList, 'noteBody'> | undefined;
+  /** The key of a message's id in its body. */
+  idKey?: string;
+  listener: PublishListener;
+}
+
+/** PublishListener hears what becomes of each message that is published. */
+export interface PublishListener {
+  /** The broker (QoS 1) or the kernel (QoS 0) has the message. */
+  onDelivered(held: Held): void;
+  /** The broker refuses the message. */
+  onRefused(held: Held, reason: string, kind: Refusal): void;
   /**
-   * Called before a message that may break connections is published alone. Resolves with whether to publish it; if not, the
+   * A message that may break connections is about to be published alone. Resolves with whether to publish it; if not, the
    * publisher forgets it.
    */
-  onSuspect: (held: Held, reason: string) => Promise<boolean>;
+  onSuspect(held: Held, reason: string): Promise<boolean>;
 }
 
 /** PUBACK codes of a broker's state: packet identifier in use; server unavailable, busy or shutting down; rate, quota. */
@@ -50,7 +58,7 @@ const PASSING: ReadonlySet<number> = new Set([0x88, 0x89, 0x8b, 0x91, 0x96, 0x97
  */
 const BLAMELESS: ReadonlySet<unknown> = new Set([0x89, 0x8b, 0x8d, 0x8e, 0x96, 0x97, 0x9c, 0x9d, 0x9f, 0xa0]);
 const TOO_LARGE = 0x95;
-/** Before the target in a topic. */
+/** TOPIC_PREFIX stands before the target in a topic. */
 const TOPIC_PREFIX = 'messages/';
 /** Bytes of a topic (MQTT 5, 1.5.4). */
 const LONGEST_TOPIC = 65_535;
@@ -163,9 +171,9 @@ export class Publisher {
 
   async #publishAlone(): Promise<void> {
     const held = this.#suspects.shift() as Held;
-    const { broker, onSuspect } = this.#options;
+    const { broker, listener } = this.#options;
     this.#alone = held;
-    const go = (await onSuspect(held, broker.reason)) && !held.of.gone;
+    const go = (await listener.onSuspect(held, broker.reason)) && !held.of.gone;
     if (go && broker.up) {
       this.#publish([held]);
       // A packet that is too large is not in flight.
@@ -178,7 +186,7 @@ export class Publisher {
   }
 
   #publish(burst: readonly Held[]): void {
-    const { broker, qos, now, durations, spansOf, onPublished, onRefused } = this.#options;
+    const { broker, qos, now, durations, trace, listener } = this.#options;
     const sent = performance.now();
     const written: Held[] = [];
     let bytes = 0;
@@ -191,19 +199,16 @@ export class Publisher {
         const problem = problemOf(publication) ?? this.#limit.problemOf(size, broker.maximumPacketSize);
         if (problem !== undefined) {
           refused = true;
-          onRefused(held, problem, 'final');
+          listener.onRefused(held, problem, 'final');
           continue;
         }
-        if (spansOf !== undefined && publication.trace !== '') {
-          held.spans = spansOf(publication, published - held.of.batch.claimed);
-          publication.trace = held.spans?.trace ?? publication.trace;
-        }
+        this.#trace(held, publication, published - held.of.batch.claimed);
         this.#inFlight.set(held, size);
         held.sent = sent;
         broker.publish(publication, (reasonCode, remarks) => this.#answered(held, reasonCode, size, remarks));
         held.redelivery = true;
         durations.add(published - held.of.batch.claimed);
-        onPublished?.(publication.payload, published);
+        trace?.noteBody(publication.payload, published);
         if (qos === 0) {
           this.#limit.publishedUnanswered(size);
           bytes += held.frame.length;
@@ -222,14 +227,23 @@ export class Publisher {
     if (refused) this.#flushSoon();
   }
 
+  /** Begins the spans of a message, which was claimed `waited` µs before. */
+  #trace(held: Held, publication: Publication, waited: number): void {
+    const { spans, idKey = 'id' } = this.#options;
+    const { trace, topic, payload } = publication;
+    if (spans === undefined || trace === '') return;
+    held.spans = spans.message(trace, spans.now() - waited / 1000, topic, idIn(payload, idKey));
+    publication.trace = held.spans?.trace ?? trace;
+  }
+
   #answered(held: Held, reasonCode: number, size?: Size, remarks?: Remarks): void {
     if (!this.#release(held)) return;
     held.spans?.end(reasonCode < FIRST_FAILURE ? undefined : reasonName(reasonCode, remarks));
-    if (reasonCode < FIRST_FAILURE) this.#options.onDelivered(held);
+    if (reasonCode < FIRST_FAILURE) this.#options.listener.onDelivered(held);
     else {
       if (reasonCode === TOO_LARGE && size !== undefined) this.#limit.refused(size);
       const kind = reasonCode === TOO_LARGE ? 'final' : PASSING.has(reasonCode) ? 'passing' : 'lasting';
-      this.#options.onRefused(held, reasonName(reasonCode, remarks), kind);
+      this.#options.listener.onRefused(held, reasonName(reasonCode, remarks), kind);
     }
     this.#flushSoon();
   }

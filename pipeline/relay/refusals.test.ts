@@ -1,23 +1,20 @@
 /** Refusals and takeovers by a real broker: they cost no other message anything. */
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
-import { join } from 'node:path';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { connectAsync, type MqttClient } from 'mqtt';
 import { openQueue } from '../queue/open.ts';
 import type { MessageQueue } from '../queue/queue.ts';
-import { Supervised } from '../stack/process.ts';
-import { eventually, HERE, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
+import { type Env, healthOf, type InProcess, relayHere } from '../test/running.ts';
+import { eventually, HERE, startBroker, startRedis } from '../test/services.ts';
 import { serve } from '../test/strangers.ts';
 
-const MAIN = join(import.meta.dirname, 'main.ts');
 const WITHIN_MS = 60_000;
 const LIMIT = 100_000;
 
 let redisServer: Awaited<ReturnType<typeof startRedis>>;
 let broker: Awaited<ReturnType<typeof startBroker>>;
-let logs: string;
 let redis: Redis;
 let queue: MessageQueue;
 let subscriber: MqttClient;
@@ -26,7 +23,6 @@ let arrivals: string[] = [];
 before(async () => {
   const limited = startBroker(undefined, HERE, [`message_size_limit ${LIMIT}`]);
   [redisServer, broker] = await Promise.all([startRedis(), limited]);
-  logs = await temporaryDirectory();
   redis = new Redis(redisServer.url);
   queue = openQueue('stream', { url: redisServer.url, timeoutMs: WITHIN_MS });
   await queue.whenReady(WITHIN_MS);
@@ -41,7 +37,6 @@ after(async () => {
   redis.disconnect();
   await redisServer.service.remove();
   await broker.service.remove();
-  await remove(logs);
 });
 
 beforeEach(async () => {
@@ -50,24 +45,19 @@ beforeEach(async () => {
   await queue.join();
 });
 
-async function startRelay(t: TestContext, env: Record<string, string> = {}): Promise<Supervised> {
-  const relay = await launch(t, env);
+async function startRelay(t: TestContext, env: Env = {}): Promise<InProcess> {
+  const relay = launch(t, env);
   await relay.says(/relaying as/, WITHIN_MS);
   return relay;
 }
 
-async function launch(t: TestContext, env: Record<string, string>): Promise<Supervised> {
-  const settings = {
+function launch(t: TestContext, env: Env): InProcess {
+  const relay = relayHere({
     REDIS_URL: redisServer.as('relay'),
     MQTT_URL: broker.url('relay'),
     PROCESS_NAME: 'relay-x',
     ...env,
-  };
-  const { PROCESS_NAME: name } = settings;
-  const relay = await Supervised.start(
-    { name, command: process.execPath, args: [MAIN], env: settings },
-    { logs },
-  );
+  });
   t.after(() => relay.stop());
   return relay;
 }
@@ -90,13 +80,12 @@ async function letters(): Promise<{ id: string | undefined; deliveries: number; 
   return all;
 }
 
-const timesAway = (relay: Supervised) =>
+const timesAway = (relay: InProcess) =>
   relay.lastLines.filter((line) => /the broker is away/.test(line)).length;
 
 /** A relay's answer at /readyz. */
-async function readiness(relay: Supervised): Promise<string> {
-  const [, url] = await relay.says(/health at (http:[^\s"]+)/, WITHIN_MS);
-  return (await fetch(`${url}/readyz`)).text();
+async function readiness(relay: InProcess): Promise<string> {
+  return (await fetch(`${await healthOf(relay)}/readyz`)).text();
 }
 
 for (const [together, mode] of [
@@ -179,7 +168,7 @@ test('a broker that says "session taken over" is believed at once', async (t) =>
       socket.once('data', () => socket.end(Buffer.from([0xe0, 2, 0x8e, 0])));
     });
   });
-  const relay = await launch(t, { MQTT_URL: `mqtt://user:secret@127.0.0.1:${port}` });
+  const relay = launch(t, { MQTT_URL: `mqtt://user:secret@127.0.0.1:${port}` });
   await relay.says(/the broker is away: another client .*arrival-relay-x.*PROCESS_NAME/, WITHIN_MS);
   assert.match(await readiness(relay), /another client/);
 });

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
-import { after, before, beforeEach, test } from 'node:test';
+import { after, before, beforeEach, type TestContext, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { connectAsync, type IPublishPacket, type MqttClient } from 'mqtt';
 import { Clock } from '../common/clock.ts';
@@ -8,12 +7,11 @@ import { formatStamps } from '../common/hops.ts';
 import { openQueue } from '../queue/open.ts';
 import type { MessageQueue, QueueKind } from '../queue/queue.ts';
 import { Store } from '../queue/store.ts';
-import { Supervised } from '../stack/process.ts';
 import { type Hops, hopsOf } from '../test/hops.ts';
 import { AUTHORIZED, TestIngest } from '../test/ingest.ts';
-import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
+import { type Env, healthOf, type InProcess, inItsProcess, relayHere } from '../test/running.ts';
+import { eventually, startBroker, startRedis } from '../test/services.ts';
 
-const MAIN = join(import.meta.dirname, 'main.ts');
 /** Longer than a busy machine pauses a relay. Otherwise its messages would arrive twice. */
 const LEASE_MS = 30_000;
 const SHORT_LEASE_MS = 400;
@@ -26,7 +24,6 @@ interface Arrival {
 
 let redisServer: Awaited<ReturnType<typeof startRedis>>;
 let broker: Awaited<ReturnType<typeof startBroker>>;
-let logs: string;
 let redis: Redis;
 let store: Store;
 let queue: MessageQueue;
@@ -37,7 +34,6 @@ const statuses = new Map<string, string>();
 
 before(async () => {
   [redisServer, broker] = await Promise.all([startRedis(), startBroker()]);
-  logs = await temporaryDirectory();
   redis = new Redis(redisServer.url);
   const options = { url: redisServer.url, timeoutMs: 20_000 };
   store = new Store(options);
@@ -69,7 +65,6 @@ after(async () => {
   redis.disconnect();
   await redisServer.service.remove();
   await broker.service.remove();
-  await remove(logs);
 });
 
 beforeEach(async () => {
@@ -77,27 +72,32 @@ beforeEach(async () => {
   await redis.flushall();
 });
 
-async function launch(name: string, env: Record<string, string> = {}): Promise<Supervised> {
-  const settings = {
-    REDIS_URL: redisServer.as('relay'),
-    MQTT_URL: broker.url('relay'),
-    PROCESS_NAME: name,
-    RELAY_LEASE_MS: String(LEASE_MS),
-    RELAY_DELIVERIES: '3',
-    ...env,
-  };
-  return Supervised.start({ name, command: process.execPath, args: [MAIN], env: settings }, { logs });
-}
+const settings = (PROCESS_NAME: string, env: Env = {}): Env => ({
+  REDIS_URL: redisServer.as('relay'),
+  MQTT_URL: broker.url('relay'),
+  PROCESS_NAME,
+  RELAY_LEASE_MS: String(LEASE_MS),
+  RELAY_DELIVERIES: '3',
+  ...env,
+});
 
-async function startRelay(name: string, env?: Record<string, string>): Promise<Supervised> {
-  const relay = await launch(name, env);
+/** A relay that ends with the test. */
+async function startRelay(t: TestContext, name: string, env?: Env): Promise<InProcess> {
+  const relay = relayHere(settings(name, env));
+  t.after(() => relay.stop());
   await relay.says(/relaying as/, 30_000);
   return relay;
 }
 
-async function kill(relay: Supervised): Promise<void> {
-  relay.signal('SIGKILL');
-  await relay.ended;
+/** A relay that can be killed. */
+async function startVictim(t: TestContext, name: string) {
+  const relay = await inItsProcess(t, 'relay', settings(name));
+  await relay.says(/relaying as/, 30_000);
+  const kill = async () => {
+    relay.signal('SIGKILL');
+    await relay.ended;
+  };
+  return { kill };
 }
 
 /** The consumers of the relays. The group has one from its first message. */
@@ -149,8 +149,7 @@ async function deadLetters(): Promise<Record<string, string>[]> {
 }
 
 test('messages arrive unchanged, in order and with their hops, and leave the queue', async (t) => {
-  const relay = await startRelay('relay-a');
-  t.after(() => relay.stop());
+  const relay = await startRelay(t, 'relay-a');
   const bodies = await append(500);
   await eventually(() => arrivals.length >= 500, 'all arrivals');
   assert.deepEqual(
@@ -163,7 +162,7 @@ test('messages arrive unchanged, in order and with their hops, and leave the que
     assert.ok(hops.received <= hops.queued && hops.queued <= hops.claimed && hops.claimed <= hops.published);
     assert.ok(hops.published <= clock.now());
   }
-  const [, health] = await relay.says(/health at (http:[^\s"]+)/, 1000);
+  const health = await healthOf(relay);
   const scraped = await (await fetch(`${health}/metrics`)).text();
   for (const [name, from, to] of [
     ['arrival_queue_seconds', 'queued', 'claimed'],
@@ -179,8 +178,7 @@ test('messages arrive unchanged, in order and with their hops, and leave the que
 });
 
 test('a message without stamps arrives without hops', async (t) => {
-  const relay = await startRelay('relay-plain');
-  t.after(() => relay.stop());
+  await startRelay(t, 'relay-plain');
   await queue.append([{ body: '{"id":"plain"}', target: 'a', stamps: '' }]);
   await eventually(() => arrivals.length === 1, 'its arrival');
   assert.deepEqual(arrivals, [{ topic: 'messages/a', body: '{"id":"plain"}', hops: undefined }]);
@@ -192,7 +190,7 @@ for (const kind of ['stream', 'list'] as QueueKind[]) {
     const own = openQueue(kind, { url: redisServer.url, timeoutMs: 20_000 });
     await own.whenReady(30_000);
     const ingest = await TestIngest.start({ queue: own, now: () => clock.now() });
-    const relay = await startRelay(`relay-trace-${kind}`, { QUEUE: kind });
+    const relay = await startRelay(t, `relay-trace-${kind}`, { QUEUE: kind });
     const got: Record<string, unknown>[] = [];
     const note = (topic: string, _payload: Buffer, { properties }: IPublishPacket) => {
       if (topic.startsWith('messages/')) got.push({ ...properties?.userProperties });
@@ -225,36 +223,35 @@ for (const kind of ['stream', 'list'] as QueueKind[]) {
   });
 }
 
-test('the status of a relay is online while it runs, and offline after a stop or a kill', async () => {
+test('the status of a relay is online while it runs, and offline after a stop or a kill', async (t) => {
   const topic = 'status/relay/relay-status';
-  const relay = await startRelay('relay-status');
+  const relay = await startRelay(t, 'relay-status');
   await eventually(() => statuses.get(topic) === 'online', 'online');
   await relay.stop();
   await eventually(() => statuses.get(topic) === 'offline', 'offline');
-  const killed = await startRelay('relay-status');
+  const killed = await startVictim(t, 'relay-status');
   await eventually(() => statuses.get(topic) === 'online', 'online again');
-  await kill(killed);
+  await killed.kill();
   await eventually(() => statuses.get(topic) === 'offline', 'the last will');
 });
 
 test('after the lease another relay recovers all messages of a killed relay', async (t) => {
-  const victim = await startRelay('relay-victim');
+  const victim = await startVictim(t, 'relay-victim');
   // Without a PUBACK the messages stay claimed.
   broker.service.signal('SIGSTOP');
   t.after(async () => broker.service.signal('SIGCONT'));
   const bodies = await append(300);
   await claimed(300);
-  await kill(victim);
+  await victim.kill();
   broker.service.signal('SIGCONT');
-  const heir = await startRelay('relay-heir', { RELAY_LEASE_MS: String(SHORT_LEASE_MS) });
-  t.after(() => heir.stop());
+  await startRelay(t, 'relay-heir', { RELAY_LEASE_MS: String(SHORT_LEASE_MS) });
   await settled();
   await eventually(() => new Set(arrivals.map(({ body }) => body)).size === 300, 'every message');
   assert.deepEqual([...new Set(arrivals.map(({ body }) => body))].sort(), bodies.sort());
 });
 
 test('a relay that stops under load finishes its messages: none is lost or arrives twice', async (t) => {
-  const first = await startRelay('relay-first');
+  const first = await startRelay(t, 'relay-first');
   let sending = true;
   let sent = 0;
   const load = (async () => {
@@ -264,8 +261,7 @@ test('a relay that stops under load finishes its messages: none is lost or arriv
     }
   })();
   await eventually(() => arrivals.length > 200, 'load');
-  const second = await startRelay('relay-second');
-  t.after(() => second.stop());
+  await startRelay(t, 'relay-second');
   await first.stop();
   assert.equal(await first.ended, 'exited with code 0');
   sending = false;
@@ -277,7 +273,7 @@ test('a relay that stops under load finishes its messages: none is lost or arriv
 });
 
 test('a relay that stops without a broker ends by its grace, and leaves its messages queued', async (t) => {
-  const relay = await startRelay('relay-waiting', { RELAY_GRACE_MS: '300' });
+  const relay = await startRelay(t, 'relay-waiting', { RELAY_GRACE_MS: '300' });
   broker.service.signal('SIGSTOP');
   t.after(async () => broker.service.signal('SIGCONT'));
   await append(50);
@@ -289,8 +285,7 @@ test('a relay that stops without a broker ends by its grace, and leaves its mess
 });
 
 test('the relay publishes again what was in flight when the broker restarted', async (t) => {
-  const relay = await startRelay('relay-patient');
-  t.after(() => relay.stop());
+  await startRelay(t, 'relay-patient');
   broker.service.signal('SIGSTOP');
   await append(100);
   await claimed(100);
@@ -302,8 +297,7 @@ test('the relay publishes again what was in flight when the broker restarted', a
 });
 
 test('missing frames and invalid stamps become dead letters, and their neighbours arrive', async (t) => {
-  const relay = await startRelay('relay-picky');
-  t.after(() => relay.stop());
+  await startRelay(t, 'relay-picky');
   await redis.xadd('arrival:messages', '*', 'body', '{"id":"half"}');
   await redis.xadd('arrival:messages', '*', 'frame', 'a\nnow\n{"id":"odd"}');
   const packed = ['a\n\n{"id":"1"}', 'a\nthen\n{"id":"none"}', 'a\n\n{"id":"3"}'].join('\x1e');
@@ -324,8 +318,7 @@ test('missing frames and invalid stamps become dead letters, and their neighbour
 });
 
 test('a message that the broker keeps refusing is a dead letter after RELAY_DELIVERIES', async (t) => {
-  const relay = await startRelay('relay-refused', { MQTT_URL: broker.url('subscriber') });
-  t.after(() => relay.stop());
+  await startRelay(t, 'relay-refused', { MQTT_URL: broker.url('subscriber') });
   const [body] = await append(1); // `subscriber` may not write
   await eventually(async () => (await deadLetters()).length === 1, 'a dead letter');
   const [letter] = await deadLetters();
@@ -335,9 +328,9 @@ test('a message that the broker keeps refusing is a dead letter after RELAY_DELI
   await settled();
 });
 
-test('wrong credentials for the broker are reported in one line, with exit code 1', async () => {
+test('wrong credentials for the broker are reported in one line, with exit code 1', async (t) => {
   const wrong = broker.url('relay').replace('secret', 'wrong');
-  const relay = await launch('relay-wrong', { MQTT_URL: wrong });
+  const relay = await inItsProcess(t, 'relay', settings('relay-wrong', { MQTT_URL: wrong }));
   assert.equal(await relay.ended, 'exited with code 1');
   const plain = relay.lastLines.filter((line) => !line.startsWith('{'));
   assert.equal(plain.length, 1);

@@ -3,19 +3,18 @@ import type { Durations } from '../common/durations.ts';
 import type { Problem } from '../common/readiness.ts';
 import { Trouble } from '../common/trouble.ts';
 import { type Claim, messagesOf } from '../queue/queue.ts';
-import { Acknowledger } from './acknowledger.ts';
-import { Claimer } from './claimer.ts';
-import { type Held, type HeldEntry, hold } from './held.ts';
-import { Holdings } from './holdings.ts';
+import { type AcknowledgeListener, Acknowledger } from './acknowledger.ts';
+import { Claimer, type ClaimListener } from './claimer.ts';
+import { type Held, type HeldEntry, Holdings, hold } from './holdings.ts';
 import { type RelayCounters, type RelayOptions, relayDurations } from './options.ts';
-import { Publisher } from './publisher.ts';
+import { Publisher, type PublishListener, type Refusal } from './publisher.ts';
 import { Troubles, type Work } from './troubles.ts';
-import { Undeliverable } from './undeliverable.ts';
+import { Undeliverable, type UndeliverableListener } from './undeliverable.ts';
 
-/** ms that a shard may be without a read: it takes as long to try again after an outage of all. */
+/** A shard may go unread for this many ms: after an outage of all shards the next attempt takes as long. */
 const UNREAD_MS = 4000;
 
-/** What a relay does with the queue to get messages, and with those that it holds. */
+/** TAKING is work to get messages from the queue, HOLDING work with those that the relay holds. */
 const TAKING: readonly Work[] = ['claims', 'takeovers'];
 const HOLDING: readonly Work[] = ['leases', 'acknowledgements', 'letters'];
 
@@ -24,7 +23,7 @@ const HOLDING: readonly Work[] = ['leases', 'acknowledgements', 'letters'];
  * entries. It claims the next batch while it publishes. With `serial` it is the simple loop, to compare with: take one
  * message, publish it, wait, acknowledge it.
  */
-export class Relay {
+export class Relay implements PublishListener, UndeliverableListener, AcknowledgeListener, ClaimListener {
   readonly #options: RelayOptions;
   readonly #publisher: Publisher;
   readonly #undeliverable: Undeliverable;
@@ -41,77 +40,32 @@ export class Relay {
   readonly #refusals: Trouble;
 
   constructor(options: RelayOptions) {
-    const { queue, broker, qos, timeoutMs, now, serial = false } = options;
+    const { queue, log, consumer, serial = false } = options;
     const window = serial ? 1 : options.window;
     this.#options = serial ? { ...options, window, batch: 1 } : options;
-    const troubles = new Troubles(queue, options.log);
+    const troubles = new Troubles(queue, log);
     this.#troubles = troubles;
-    this.#unread = new Trouble(options.log, 'all shards are read again');
-    this.#refusals = new Trouble(options.log, 'the broker takes messages again');
+    this.#unread = new Trouble(log, 'all shards are read again');
+    this.#refusals = new Trouble(log, 'the broker takes messages again');
+    const { broker, qos, timeoutMs, now, spans, trace, idKey = 'id' } = options;
+    const { relay: durations } = this.#durations;
     this.#publisher = new Publisher({
       broker,
       qos,
       window,
       timeoutMs,
       now,
-      durations: this.#durations.relay,
-      spansOf: options.spansOf,
-      onPublished: options.onPublished,
-      onDelivered: (held) => this.#onDelivered(held),
-      onRefused: (held, reason, kind) => {
-        if (kind === 'passing') this.#refuse(held, reason);
-        this.#undeliverable.refused(held, reason, kind);
-      },
-      onSuspect: (held, reason) => this.#undeliverable.suspect(held, reason),
+      durations,
+      spans,
+      trace,
+      idKey,
+      listener: this,
     });
-    this.#undeliverable = new Undeliverable({
-      queue,
-      consumer: options.consumer,
-      deliveries: options.deliveries,
-      log: options.log,
-      onRetry: (held) => {
-        // A message that was given up meanwhile leaves its place to others.
-        if (held.of.gone) {
-          this.#unrefuse(held);
-          this.#claimer.wake();
-          return;
-        }
-        this.#publisher.add(held);
-        this.#publisher.flush();
-      },
-      onSplit: (of, held) => {
-        this.#done(of, held);
-        this.#claimer.wake();
-      },
-      onGone: (of, buried) => {
-        if (buried) this.#count.dead_lettered++;
-        this.#holdings.drop(of);
-        this.#forgetRefused();
-        this.#claimer.wake();
-      },
-      troubles,
-    });
-    this.#acknowledger = new Acknowledger(
-      queue,
-      !serial,
-      (done) => {
-        for (const entry of done) {
-          this.#count.acknowledged += entry.delivered;
-          this.#holdings.acknowledged(entry);
-        }
-        this.#claimer.wake();
-      },
-      troubles,
-    );
-    this.#claimer = new Claimer({
-      queue,
-      consumer: options.consumer,
-      leaseMs: options.leaseMs,
-      holdings: this.#holdings,
-      wants: () => this.#wants(),
-      onClaim: (claim) => this.#take(claim),
-      troubles,
-    });
+    const { deliveries, leaseMs } = options;
+    const holdings = this.#holdings;
+    this.#undeliverable = new Undeliverable({ queue, consumer, deliveries, log, troubles, listener: this });
+    this.#acknowledger = new Acknowledger({ queue, gathers: !serial, troubles, listener: this });
+    this.#claimer = new Claimer({ queue, consumer, leaseMs, holdings, troubles, listener: this });
   }
 
   get counters(): RelayCounters {
@@ -123,11 +77,11 @@ export class Relay {
     return Object.values(this.#durations);
   }
 
-  /** Why messages do not move on, where there are some: into the relay, to the broker, out of the queue. */
+  /** Why messages do not move on where some wait: into the relay, to the broker, out of the queue. */
   get problems(): Problem[] {
     const holds = this.#holdings.messages > 0;
     // While it wants no messages, as the broker is away, no claim shows that the queue would give some.
-    const works = [...(this.#wants() > 0 ? TAKING : []), ...(holds ? HOLDING : [])];
+    const works = [...(this.wants() > 0 ? TAKING : []), ...(holds ? HOLDING : [])];
     const ofQueue = this.#troubles.problems(works);
     const { problem: ofShards } = this.#options.queue;
     const all = [ofQueue.length === 0 ? ofShards : undefined, ...ofQueue];
@@ -182,6 +136,14 @@ export class Relay {
     this.#publisher.close();
   }
 
+  /** Works no more, whatever it still holds. */
+  close(): void {
+    this.#publisher.close();
+    this.#claimer.close();
+    this.#acknowledger.close();
+    this.#undeliverable.close();
+  }
+
   /**
    * Keeps only the undelivered messages of its entries in the queue, so that the others do not arrive again.
    * @returns how many messages got an entry of their own
@@ -193,7 +155,7 @@ export class Relay {
   }
 
   /** How many messages to claim next; 0 when too few for a round trip. */
-  #wants(): number {
+  wants(): number {
     const { broker, batch, window, memory, serial } = this.#options;
     if (serial && this.#holdings.messages > 0) return 0;
     if (!broker.up || this.#holdings.delivered >= window || this.#holdings.bytes >= memory) return 0;
@@ -201,7 +163,7 @@ export class Relay {
     return room >= Math.min(batch, window) / 2 || room >= broker.receiveMaximum / 2 ? room : 0;
   }
 
-  #take({ entries, deleted }: Claim): void {
+  onClaim({ entries, deleted }: Claim): void {
     const { now, log, queue } = this.#options;
     const { problem } = queue;
     if (problem === undefined || problem.kind === 'starting' || queue.away !== undefined) this.#unread.end();
@@ -232,11 +194,51 @@ export class Relay {
     }
   }
 
-  #onDelivered(held: Held): void {
+  onDelivered(held: Held): void {
     this.#count.published++;
     held.of.delivered++;
     this.#unrefuse(held);
     this.#done(held.of, held);
+    this.#claimer.wake();
+  }
+
+  onRefused(held: Held, reason: string, kind: Refusal): void {
+    if (kind === 'passing') this.#refuse(held, reason);
+    this.#undeliverable.refused(held, reason, kind);
+  }
+
+  onSuspect(held: Held, reason: string): Promise<boolean> {
+    return this.#undeliverable.suspect(held, reason);
+  }
+
+  onRetry(held: Held): void {
+    // A message that was given up meanwhile leaves its place to others.
+    if (held.of.gone) {
+      this.#unrefuse(held);
+      this.#claimer.wake();
+      return;
+    }
+    this.#publisher.add(held);
+    this.#publisher.flush();
+  }
+
+  onSplit(of: HeldEntry, held: Held | undefined): void {
+    this.#done(of, held);
+    this.#claimer.wake();
+  }
+
+  onGone(of: HeldEntry, buried: boolean): void {
+    if (buried) this.#count.dead_lettered++;
+    this.#holdings.drop(of);
+    this.#forgetRefused();
+    this.#claimer.wake();
+  }
+
+  onAcknowledged(done: readonly HeldEntry[]): void {
+    for (const entry of done) {
+      this.#count.acknowledged += entry.delivered;
+      this.#holdings.acknowledged(entry);
+    }
     this.#claimer.wake();
   }
 
@@ -261,7 +263,7 @@ export class Relay {
     if (this.#refused.size === 0) this.#refusals.end();
   }
 
-  /** What another relay has now, or is a dead letter, waits for the broker no longer. */
+  /** Forgets refused messages that another relay has now, or that are dead letters. */
   #forgetRefused(): void {
     for (const held of this.#refused) if (held.of.gone) this.#refused.delete(held);
     if (this.#refused.size === 0) this.#refusals.end();

@@ -1,27 +1,23 @@
 /** A relay that stands still while there is work says so, at /readyz and in the log: once when it begins, once when it ends. */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { generate, type IConnackPacket, type IPublishPacket, parser } from 'mqtt-packet';
 import type { Problem } from '../common/readiness.ts';
 import { openQueue } from '../queue/open.ts';
 import type { MessageQueue } from '../queue/queue.ts';
-import { Supervised } from '../stack/process.ts';
-import { eventually, remove, startRedis, temporaryDirectory } from '../test/services.ts';
+import { type Env, healthOf, type InProcess, relayHere } from '../test/running.ts';
+import { eventually, startRedis } from '../test/services.ts';
 import { serve } from '../test/strangers.ts';
 
-const MAIN = join(import.meta.dirname, 'main.ts');
 const WITHIN_MS = 60_000;
 
 let redisServer: Awaited<ReturnType<typeof startRedis>>;
-let logs: string;
 let redis: Redis;
 let queue: MessageQueue;
 
 before(async () => {
   redisServer = await startRedis();
-  logs = await temporaryDirectory();
   redis = new Redis(redisServer.url);
   queue = openQueue('stream', { url: redisServer.url, timeoutMs: WITHIN_MS });
   await queue.whenReady(WITHIN_MS);
@@ -31,7 +27,6 @@ after(async () => {
   queue.close();
   redis.disconnect();
   await redisServer.service.remove();
-  await remove(logs);
 });
 
 beforeEach(async () => {
@@ -82,34 +77,23 @@ class Broker {
 }
 
 interface Observed {
-  relay: Supervised;
-  /** Lines of its log, as they came. */
-  said: string[];
+  relay: InProcess;
   problems(): Promise<Problem[]>;
 }
 
-async function startRelay(
-  t: TestContext,
-  broker: Broker,
-  env: Record<string, string> = {},
-): Promise<Observed> {
+async function startRelay(t: TestContext, broker: Broker, env: Env = {}): Promise<Observed> {
   const port = await broker.listen(t);
-  const settings = {
+  const relay = relayHere({
     REDIS_URL: redisServer.as('relay'),
     MQTT_URL: `mqtt://127.0.0.1:${port}`,
     PROCESS_NAME: 'relay-x',
     RELAY_GRACE_MS: '300',
     ...env,
-  };
-  const said: string[] = [];
-  const relay = await Supervised.start(
-    { name: 'relay-x', command: process.execPath, args: [MAIN], env: settings },
-    { logs, onLine: (_name, line) => said.push(line.startsWith('{') ? JSON.parse(line).msg : line) },
-  );
+  });
   t.after(() => relay.stop());
-  const [, url] = await relay.says(/health at (http:[^\s"]+)/, WITHIN_MS);
+  const url = await healthOf(relay);
   const problems = async () => (await (await fetch(`${url}/readyz`)).json()).problems;
-  return { relay, said, problems };
+  return { relay, problems };
 }
 
 async function append(count: number): Promise<void> {
@@ -122,7 +106,9 @@ const problem = async ({ problems }: Observed, says: RegExp) =>
 const none = async ({ problems }: Observed) =>
   eventually(async () => (await problems()).length === 0, 'no problem', WITHIN_MS);
 const emptied = () => eventually(async () => (await queue.depth()) === 0, 'an empty queue', WITHIN_MS);
-const lines = ({ said }: Observed, says: RegExp) => said.filter((line) => says.test(line)).length;
+const messageOf = (line: string) => (line.startsWith('{') ? JSON.parse(line).msg : line);
+const lines = ({ relay }: Observed, says: RegExp) =>
+  relay.lastLines.filter((line) => says.test(messageOf(line))).length;
 
 // Regression: 200 messages were delivered, then nothing, with a green /readyz and one line that named no command.
 for (const right of ['xack', 'xdel']) {

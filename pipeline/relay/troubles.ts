@@ -3,7 +3,7 @@ import type { Problem } from '../common/readiness.ts';
 import { Trouble } from '../common/trouble.ts';
 import type { MessageQueue } from '../queue/queue.ts';
 
-/** What a relay does with the queue: an end in the log for each. */
+/** WORK names what a relay does with the queue, with what the log says when it can do it again. */
 const WORK = {
   claims: 'messages are claimed again',
   takeovers: 'messages of dead relays are taken over again',
@@ -13,10 +13,10 @@ const WORK = {
 };
 export type Work = keyof typeof WORK;
 
-/** ms without a connection until that is said: one breaks before another, and the next attempt may take as long. */
+/** A missing connection is reported after this many ms: connections break one after the other, and a new one takes time. */
 const CONNECTION_MS = 4000;
 
-/** What a relay cannot do now with the queue, though there is work. */
+/** Troubles knows which work with the queue a relay cannot do now. */
 export class Troubles {
   readonly #queue: Pick<MessageQueue, 'away' | 'explain' | 'isDisconnection'>;
   readonly #of: Record<Work, Trouble>;
@@ -27,7 +27,7 @@ export class Troubles {
     this.#of = Object.fromEntries(of) as Record<Work, Trouble>;
   }
 
-  /** @param of what of it failed: a shard by its name, an entry by its id */
+  /** @param of the part that failed: a shard by its name, an entry by its id */
   failed(work: Work, error: Error, of: { name?: string | undefined; part?: string } = {}): void {
     const { away } = this.#queue;
     const problem = this.#queue.explain(error);
@@ -47,7 +47,7 @@ export class Troubles {
     this.#of[work].end(part);
   }
 
-  /** @param works those that there is something to do of */
+  /** @param works the kinds of work that wait to be done */
   problems(works: readonly Work[]): Problem[] {
     const all = works.flatMap((work) => this.#of[work].problem ?? []);
     // One cause may hinder all of it.

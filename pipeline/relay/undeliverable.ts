@@ -1,6 +1,6 @@
 import type { Logger } from '../common/log.ts';
 import type { MessageQueue, Part } from '../queue/queue.ts';
-import type { Held, HeldEntry } from './held.ts';
+import type { Held, HeldEntry } from './holdings.ts';
 import type { Refusal } from './publisher.ts';
 import type { Troubles } from './troubles.ts';
 
@@ -11,13 +11,18 @@ export interface UndeliverableOptions {
   /** Attempts before a message is buried. */
   deliveries: number;
   log: Logger;
-  /** Called when a message may be published again. */
-  onRetry: (held: Held) => void;
-  /** Called when a message of an entry has got its own entry. */
-  onSplit: (of: HeldEntry, held: Held | undefined) => void;
-  /** Called when an entry has left the queue; `buried`: as a dead letter. */
-  onGone: (of: HeldEntry, buried: boolean) => void;
+  listener: UndeliverableListener;
   troubles: Pick<Troubles, 'failed' | 'done'>;
+}
+
+/** UndeliverableListener hears what becomes of each message that the broker did not take. */
+export interface UndeliverableListener {
+  /** The message may be published again. */
+  onRetry(held: Held): void;
+  /** A message of an entry has got its own entry. */
+  onSplit(of: HeldEntry, held: Held | undefined): void;
+  /** An entry has left the queue; `buried`: as a dead letter. */
+  onGone(of: HeldEntry, buried: boolean): void;
 }
 
 const RETRY_MS = 50;
@@ -33,6 +38,7 @@ const QUEUE_RETRY_MS = 2000;
 export class Undeliverable {
   readonly #options: UndeliverableOptions;
   #delayed = 0;
+  #isClosed = false;
 
   constructor(options: UndeliverableOptions) {
     this.#options = options;
@@ -43,9 +49,14 @@ export class Undeliverable {
     return this.#delayed;
   }
 
+  /** Tries no more. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
   /** The broker has refused a message. */
   refused(held: Held, reason: string, kind: Refusal): void {
-    const { onRetry, deliveries } = this.#options;
+    const { listener, deliveries } = this.#options;
     const { of, frame } = held;
     const lasting = kind !== 'passing';
     if (of.size > 1) {
@@ -63,7 +74,7 @@ export class Undeliverable {
     this.#delayed++;
     setTimeout(() => {
       this.#delayed--;
-      onRetry(held);
+      listener.onRetry(held);
     }, delay);
   }
 
@@ -95,15 +106,15 @@ export class Undeliverable {
     else this.#split(of, { frame: frames[index] as Buffer, deliveries, suspect, reason });
   }
 
-  /** Gives each message of an entry that relays died with its own entry, to find the cause. */
+  /** Splits an entry that relays died with into one entry a message, to find the cause. */
   divide(of: HeldEntry): void {
-    const { queue, onGone } = this.#options;
+    const { queue, listener } = this.#options;
     const { frames, deliveries, suspect, reason } = of.entry;
     const parts = frames.map((frame) => ({ frame, deliveries, suspect, reason }));
     this.#untilDone(
       of,
       () => queue.split(of.entry, parts, false),
-      () => onGone(of, false),
+      () => listener.onGone(of, false),
     );
   }
 
@@ -112,7 +123,7 @@ export class Undeliverable {
    * @returns how many got an entry of their own
    */
   async keepRest(of: HeldEntry): Promise<number> {
-    const { queue, onGone, troubles } = this.#options;
+    const { queue, listener, troubles } = this.#options;
     const rest = of.messages.filter(({ done }) => !done);
     // Malformed messages are getting their own entries.
     if (of.delivered === 0 || of.open === 0 || rest.length < of.open) return 0;
@@ -123,33 +134,34 @@ export class Undeliverable {
       troubles.failed('letters', error as Error, { part: of.entry.id });
       return 0;
     }
-    onGone(of, false);
+    listener.onGone(of, false);
     return parts.length;
   }
 
   #bury(of: HeldEntry, deliveries: number, reason: string): void {
-    const { queue, log, onGone } = this.#options;
+    const { queue, log, listener } = this.#options;
     this.#untilDone(
       of,
       () => queue.bury(of.entry, deliveries, reason),
       () => {
         log.warn(`dead letter after ${deliveries} attempts: ${reason}`);
-        onGone(of, true);
+        listener.onGone(of, true);
       },
     );
   }
 
   #split(of: HeldEntry, part: Part, held?: Held): void {
-    const { queue, onSplit } = this.#options;
+    const { queue, listener } = this.#options;
     this.#untilDone(
       of,
       () => queue.split(of.entry, [part], true),
-      () => onSplit(of, held),
+      () => listener.onSplit(of, held),
     );
   }
 
   /** Repeats work on an entry until the queue has done it. */
   #untilDone(of: HeldEntry, work: () => Promise<void>, then: () => void): void {
+    if (this.#isClosed) return;
     const { troubles } = this.#options;
     const part = of.entry.id;
     work().then(

@@ -2,12 +2,16 @@ import { readable } from '../common/log.ts';
 import { printableLines } from '../common/printable.ts';
 import { ProcessFailure } from './process.ts';
 
-/** Prints why a command stops: a process's last lines under its name, then one line. */
+/** Prints why a command stops. */
 export function explain(error: Error): void {
-  if (error instanceof ProcessFailure) {
-    for (const line of error.lastLines) console.error(`${error.process} | ${readable(line)}`);
-  }
-  console.error(process.env.DEBUG ? error : printableLines(error.message));
+  console.error(process.env.DEBUG ? error : explained(error));
+}
+
+/** Why a command stops, for a terminal: a process's last lines under its name, then one line. */
+export function explained(error: Error): string {
+  const lines = error instanceof ProcessFailure ? error.lastLines : [];
+  const named = lines.map((line) => `${(error as ProcessFailure).process} | ${readable(line)}`);
+  return [...named, printableLines(error.message)].join('\n');
 }
 
 /**

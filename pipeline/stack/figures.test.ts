@@ -4,10 +4,8 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import type { Clock } from '../common/clock.ts';
 import type { TelemetryData } from '../common/telemetry.ts';
-import type { BrokerSys } from './broker-sys.ts';
 import { nginxConfig } from './nginx.ts';
-import { redisFigures } from './redis-info.ts';
-import { type StackTelemetry, startStackTelemetry } from './telemetry.ts';
+import { type BrokerSys, redisFigures, type StackTelemetry, startStackTelemetry } from './telemetry.ts';
 import { processUsage } from './usage.ts';
 import { busyPercent, HAS_VMSTAT, parseHost, readHost, vmstat } from './vmstat.ts';
 

@@ -91,7 +91,8 @@ async function main(): Promise<number> {
 
 function print({ file, dir, left }: Stack, seconds: number): void {
   const here = shortPath(dir);
-  if (left) console.log(`${inWords(left)} of an earlier pipeline are taken up (--fresh would drop them)`);
+  if (left)
+    console.log(`${inWords(left)} of an earlier pipeline will be delivered (--fresh would drop them)`);
   const rows = [
     ['ingest', `${file.ingest.url}/messages`],
     ...(file.topology === 'cluster' ? [['', `nginx, in turn to ${listed(file.workers)}`]] : []),

@@ -8,7 +8,7 @@ import { printable } from '../common/printable.ts';
 
 const HOST = '127.0.0.1';
 
-/** Below the ephemeral ports of Linux (from 32,768) and macOS (from 49,152), which a connection could take first. */
+/** Free ports are chosen below the ephemeral ports of Linux (from 32,768) and macOS (from 49,152), which a connection could take. */
 const [LOWEST, HIGHEST] = [20_000, 32_767];
 const TRIES = 100;
 /** The most characters of a command line to show. */

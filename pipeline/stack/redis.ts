@@ -1,14 +1,15 @@
 /** The Redis of a stack, or one of the user's own. */
 import { existsSync } from 'node:fs';
-import { readFile, rm } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { execa } from 'execa';
 import { ConfigError, queueOptions, type StackConfig } from '../common/config.ts';
 import { PREFIX } from '../queue/keys.ts';
 import { type Left, leftIn } from '../queue/open.ts';
 import { REDIS_USERS, type RedisUser, sameFor, secrets, urls } from './access.ts';
-import { requireManifest, whyUnreadable } from './append-only.ts';
 import type { ServerSetting } from './brokers.ts';
 import { shortPath, writePrivateFile } from './file.ts';
+import { DAEMON_PATH } from './launch.ts';
 import { claimPort } from './ports.ts';
 import { checkRedis } from './probe.ts';
 import { HOST, prepareRedis } from './services.ts';
@@ -88,4 +89,56 @@ function checkDivision(left: Left, prefix: string, config: StackConfig, data: st
 export function inWords({ messages, deadLetters }: Left): string {
   const counted = (n: number, what: string) => `${n} ${what}${n === 1 ? '' : 's'}`;
   return `${counted(messages, 'message')} and ${counted(deadLetters, 'dead letter')}`;
+}
+
+const DIRECTORY = 'appendonlydir';
+const MANIFEST = 'appendonly.aof.manifest';
+const FRESH = 'npm run pipeline -- --fresh starts without them';
+
+/**
+ * Refuses files of writes without their list: without one Redis would start without their messages.
+ * @param data Redis' directory
+ */
+export async function requireManifest(data: string): Promise<void> {
+  const files: string[] = await readdir(join(data, DIRECTORY)).catch(() => []);
+  if (!files.some((file) => file.startsWith('appendonly.aof.') && file !== MANIFEST)) return;
+  const list = await readFile(join(data, DIRECTORY, MANIFEST), 'latin1').catch(() => '');
+  if (list.trim() !== '') return;
+  const where = shortPath(join(data, DIRECTORY));
+  throw new ConfigError(
+    `${where} has Redis' messages, and ${MANIFEST}, the list of its files, is missing or empty: restore it from a copy, or ${FRESH}`,
+  );
+}
+
+/**
+ * whyUnreadable returns the reason why Redis did not start with the data of an earlier one, and what a repair costs: that is the
+ * user's decision.
+ * @param failure the one that Redis' end shows
+ */
+export async function whyUnreadable(data: string, failure: unknown): Promise<unknown> {
+  const dir = join(data, DIRECTORY);
+  const manifest = join(dir, MANIFEST);
+  const { code, exitCode, all } = await execa('redis-check-aof', [manifest], {
+    all: true,
+    reject: false,
+    env: { PATH: DAEMON_PATH },
+  });
+  if (code === 'ENOENT' || exitCode === 0) return failure;
+  const rows = [...all.matchAll(/filename=(\S+), size=(\d+), ok_up_to=(\d+),.* diff=(\d+)/g)];
+  const [, file = '', size = 0, whole = 0, behind = 0] = rows.find(([, , , , diff]) => diff !== '0') ?? [];
+  const writes = (await readFile(manifest, 'latin1').catch(() => '')).match(/^file \S+ .*type i.*$/gm) ?? [];
+  // redis-check-aof cuts off the end of the last file only.
+  if (file === '' || !writes.at(-1)?.startsWith(`file ${file} `)) {
+    const says = all.trim().split('\n').at(-1);
+    return new ConfigError(
+      `Redis' messages in ${shortPath(dir)} are damaged, and redis-check-aof cannot repair them (${says}): ` +
+        `restore the files from a copy, or ${FRESH}`,
+    );
+  }
+  const number = (value: string | number) => Number(value).toLocaleString('en');
+  return new ConfigError(
+    `${shortPath(join(dir, file))} is damaged at byte ${number(whole)} of ${number(size)}, and Redis does not start with it: ` +
+      `redis-check-aof --fix ${shortPath(manifest)} cuts off the last ${number(behind)} bytes, with what an ingest accepted in them ` +
+      `(copy ${shortPath(data)} first); ${FRESH}, and without all others`,
+  );
 }

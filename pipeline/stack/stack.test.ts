@@ -6,9 +6,10 @@ import { type AddressInfo, createServer } from 'node:net';
 import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
+import { Redis } from 'ioredis';
 import { connectAsync } from 'mqtt';
 import { readConfig, StackConfig } from '../common/config.ts';
-import { FREE, PipelineCommand } from '../test/command.ts';
+import { FREE, PipelineCommand, refusalOf } from '../test/command.ts';
 import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
 import { claimDirectory } from './directory.ts';
 import { isAlive, type StackFile } from './file.ts';
@@ -30,6 +31,16 @@ class Command extends PipelineCommand {
   constructor(t: TestContext, env: Record<string, string> = {}, args: readonly string[] = []) {
     super(t, { STACK_DIR: stackDir, ...env }, args);
   }
+}
+
+const refusal = (env: Record<string, string> = {}) => refusalOf({ STACK_DIR: stackDir, ...env });
+
+/** A pipeline that this process starts; it ends with the test. */
+async function up(t: TestContext, env: Record<string, string> = {}): Promise<Stack> {
+  const config = readConfig(StackConfig, { STACK_DIR: stackDir, ...FREE, ...env });
+  const stack = await Stack.start(config, {}, { leftovers: 'keep' });
+  t.after(() => stack.stop());
+  return stack;
 }
 
 /** Waits until all processes are gone. Init reaps those whose parent was killed. */
@@ -103,8 +114,7 @@ test('the stack starts, delivers a message, and leaves nothing after Ctrl-C', as
 });
 
 test('the broker refuses a client without a password, and topics that a client may not use', async (t) => {
-  const command = new Command(t);
-  const { mqtt } = await command.ready();
+  const { mqtt } = (await up(t)).file;
   await assert.rejects(connectAsync(mqtt.url, { protocolVersion: 5, reconnectPeriod: 0 }), /Not authorized/);
   const client = await connectAsync(mqtt.url, {
     username: mqtt.username,
@@ -113,7 +123,6 @@ test('the broker refuses a client without a password, and topics that a client m
   });
   await assert.rejects(client.publishAsync('messages/user/1', 'forged', { qos: 1 }), /Not authorized/);
   await client.endAsync(true);
-  assert.equal(await command.stop('SIGTERM'), 0);
 });
 
 test('a dead process is reported with its last lines, and the stack stops with exit code 1', async (t) => {
@@ -139,7 +148,7 @@ test('after a kill of the supervisor its processes end, and the next start clean
 });
 
 // Regression: the next start silently deleted these messages.
-test('a start takes up messages accepted before a crash, unless --fresh is given', async (t) => {
+test('a start delivers messages accepted before a crash, unless --fresh is given', async (t) => {
   // Accepts messages without a relay, and is killed.
   const crash = async (env: Record<string, string>, targets: readonly string[]) => {
     const command = new Command(t, { RELAY_WORKERS: '0', ...env });
@@ -150,11 +159,12 @@ test('a start takes up messages accepted before a crash, unless --fresh is given
     return command.output;
   };
   assert.doesNotMatch(await crash({}, ['user/1', 'user/2']), /earlier/);
-  assert.match(await crash({}, ['user/3']), /^2 messages .*earlier .*taken up.*--fresh/m);
+  assert.match(await crash({}, ['user/3']), /^2 messages .*earlier .*will be delivered.*--fresh/m);
 
-  const other = new Command(t, { STREAM_SHARDS: '2' });
-  assert.equal(await other.ended, 1);
-  assert.match(other.output, /^3 messages .*earlier .*QUEUE=stream STREAM_SHARDS=1.*--fresh[^\n]*\n$/);
+  assert.match(
+    await refusal({ STREAM_SHARDS: '2' }),
+    /^3 messages .*earlier .*QUEUE=stream STREAM_SHARDS=1.*--fresh[^\n]*\n$/,
+  );
 
   // The stack of a run keeps its own messages apart.
   const run = await Stack.start(readConfig(StackConfig, { STACK_DIR: stackDir, ...FREE }));
@@ -191,16 +201,14 @@ test('a second start in the same directory is refused in one line, the first kee
     [{ BRIDGE: 'true' }, /^BRIDGE is true, and BROKERS is 1; .*\n$/],
   ];
   for (const [env, says] of refusals) {
-    const second = new Command(t, env);
-    assert.equal(await second.ended, 1);
-    assert.match(second.output, says);
+    assert.match(await refusal(env), says);
     assert.deepEqual(await read(), before);
   }
   assert.equal(await command.stop('SIGINT'), 0);
 });
 
 // Regression: a start emptied logs/ and redis/ of any given directory.
-test('a STACK_DIR with other files is refused in one line, and stays unchanged', async (t) => {
+test('a STACK_DIR with other files is refused in one line, and stays unchanged', async () => {
   const files = {
     'logs/app.log': 'a log',
     'redis/dump.rdb': 'data',
@@ -211,19 +219,18 @@ test('a STACK_DIR with other files is refused in one line, and stays unchanged',
   for (const [name, text] of Object.entries(files)) await writeFile(join(stackDir, name), text);
   await chmod(stackDir, 0o755);
   const before = (await readdir(stackDir, { recursive: true })).sort();
-  const command = new Command(t);
-  assert.equal(await command.ended, 1);
   assert.match(
-    command.output,
+    await refusal(),
     /^STACK_DIR is \S+, which has files that are not a stack's, [^\n]*; allowed: [^\n]*\n$/,
   );
   assert.deepEqual((await readdir(stackDir, { recursive: true })).sort(), before);
   assert.equal((await stat(stackDir)).mode & 0o777, 0o755);
   for (const [name, text] of Object.entries(files))
     assert.equal(await readFile(join(stackDir, name), 'utf8'), text);
-  const file = new Command(t, { STACK_DIR: join(stackDir, 'notes.txt') });
-  assert.equal(await file.ended, 1);
-  assert.match(file.output, /^STACK_DIR is \S+, which is not a directory that can be read: [^\n]*\n$/);
+  assert.match(
+    await refusal({ STACK_DIR: join(stackDir, 'notes.txt') }),
+    /^STACK_DIR is \S+, which is not a directory that can be read: [^\n]*\n$/,
+  );
 });
 
 // Regression: npm run pipeline refused a STACK_DIR that npm run matrix or deployments had used.
@@ -242,12 +249,10 @@ test('the error for a taken port names the port, its variable and its owner', as
   await once(server, 'listening');
   t.after(() => server.close());
   const port = String((server.address() as { port: number }).port);
-  const command = new Command(t, { INGEST_PORT: port });
-  assert.equal(await command.ended, 1);
-  assert.match(command.output, new RegExp(`^port ${port} \\(INGEST_PORT\\) is taken.*set INGEST_PORT.*\\n$`));
+  const says = await refusal({ INGEST_PORT: port });
+  assert.match(says, new RegExp(`^port ${port} \\(INGEST_PORT\\) is taken.*set INGEST_PORT.*\\n$`));
   // Regression: "taken by MainThread", the name of every Node process.
-  if (process.platform === 'linux')
-    assert.match(command.output, new RegExp(`taken by .*node .*pid ${process.pid}`));
+  if (process.platform === 'linux') assert.match(says, new RegExp(`taken by .*node .*pid ${process.pid}`));
 });
 
 // Regression: brokers started after the stop.
@@ -276,12 +281,14 @@ test('a wrong setting is reported in one line, and nothing is started', async (t
 test("the user's own servers are used, and not stopped", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.service.remove());
-  const command = new Command(t, { REDIS_URL: redis.url });
-  const stack = await command.ready();
-  assert.deepEqual(Object.keys(stack.processes).sort(), ['ingest-1', 'mosquitto', 'relay-1']);
-  assert.equal(stack.redis.url, redis.url);
-  assert.equal(await command.stop('SIGINT'), 0);
-  await gone(stack);
+  const stack = await up(t, { REDIS_URL: redis.url });
+  assert.deepEqual(Object.keys(stack.file.processes).sort(), ['ingest-1', 'mosquitto', 'relay-1']);
+  assert.equal(stack.file.redis.url, redis.url);
+  await stack.stop();
+  await gone(stack.file);
+  const own = new Redis(redis.url);
+  t.after(() => own.disconnect());
+  assert.equal(await own.ping(), 'PONG');
 });
 
 const nothingThere = await freePort();
@@ -309,10 +316,8 @@ const refused: [name: string, env: Record<string, string>, says: RegExp][] = [
   ],
 ];
 for (const [name, env, says] of refused) {
-  test(`reported in one line: ${name}`, async (t) => {
-    const command = new Command(t, env);
-    assert.equal(await command.ended, 1);
-    assert.match(command.output, says);
+  test(`reported in one line: ${name}`, async () => {
+    assert.match(await refusal(env), says);
   });
 }
 
@@ -320,18 +325,14 @@ test('wrong passwords are reported in one line each', async (t) => {
   const [redis, broker] = await Promise.all([startRedis(), startBroker()]);
   t.after(() => redis.service.remove());
   t.after(() => broker.service.remove());
-  const noRedis = new Command(t, { REDIS_URL: redis.url.replace('secret', 'wrong') });
-  assert.equal(await noRedis.ended, 1);
-  assert.match(noRedis.output, /^REDIS_URL: Redis at redis:\/\/default:\*\*\*@.*WRONGPASS.*\n$/);
-  const noBroker = new Command(t, { MQTT_URL: broker.url('relay').replace('secret', 'wrong') });
-  assert.equal(await noBroker.ended, 1);
-  assert.match(noBroker.output, /^MQTT_URL: broker at mqtt:\/\/relay:\*\*\*@.*Not authorized.*\n$/);
+  const noRedis = await refusal({ REDIS_URL: redis.url.replace('secret', 'wrong') });
+  assert.match(noRedis, /^REDIS_URL: Redis at redis:\/\/default:\*\*\*@.*WRONGPASS.*\n$/);
+  const noBroker = await refusal({ MQTT_URL: broker.url('relay').replace('secret', 'wrong') });
+  assert.match(noBroker, /^MQTT_URL: broker at mqtt:\/\/relay:\*\*\*@.*Not authorized.*\n$/);
 });
 
 test('a start ignores an unreadable old stack.json', async (t) => {
   (await claimDirectory(stackDir))();
   await writeFile(join(stackDir, 'stack.json'), '{"pid":');
-  const command = new Command(t);
-  await command.ready();
-  assert.equal(await command.stop('SIGINT'), 0);
+  await up(t);
 });

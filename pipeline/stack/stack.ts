@@ -7,31 +7,34 @@ import { secret } from './access.ts';
 import { readAffinity } from './affinity.ts';
 import { checkBrokers, startBrokers } from './brokers.ts';
 import { secured, TLS_DIR } from './certificates.ts';
-import { CLIENT_FILES, writeClientFiles } from './client-files.ts';
-import { stackFileOf } from './describe.ts';
+import { facts, stackFileOf } from './describe.ts';
 import { claimDirectory } from './directory.ts';
-import { drained } from './drain.ts';
-import { facts } from './facts.ts';
-import { removeStackFile, type StackFile, writePrivateFile, writeStackFile } from './file.ts';
+import {
+  CLIENT_FILES,
+  removeStackFile,
+  type StackFile,
+  writeClientFiles,
+  writePrivateFile,
+  writeStackFile,
+} from './file.ts';
 import { nginxVersion, prepareNginx, requireNginx } from './nginx.ts';
 import { claimPort } from './ports.ts';
 import { named, type Priorities, prioritiesOf } from './priority.ts';
 import { probeBridges, probeReady, probeRoundTrip } from './probe.ts';
-import type { ProcessFailure } from './process.ts';
-import { Processes } from './processes.ts';
+import { drained, Processes, type ProcessFailure } from './process.ts';
 import { checkCluster, startRedis } from './redis.ts';
 import { HOST, type Listen } from './services.ts';
 import { settingsOf, TOKENS } from './settings.ts';
-import { watch } from './watch.ts';
+import { watch } from './telemetry.ts';
 import { workersOf } from './workers.ts';
 
 const READY_MS = 30_000;
 /** Grace before SIGKILL: clients leave an ingest within 5 s, then it answers open requests within 10 s; a relay has RELAY_GRACE_MS. */
 const INGEST_GRACE_MS = 15_000;
-/** Then they close their connections. */
+/** ms after that to close the connections. */
 const GOODBYE_MS = 5000;
 
-/** The broker has this time to name its software; only Mosquitto does. */
+/** ms for the broker to name its software; only Mosquitto does. */
 const SYS_MS = 2000;
 /** Servers that send no telemetry: the stack measures their CPU and memory. */
 const SERVERS = ['redis', 'mosquitto', 'nginx'];
@@ -86,7 +89,7 @@ export class Stack {
     this.failed = this.#processes.failed;
   }
 
-  /** Messages that an earlier one left in the queue and this one takes up; undefined: none. */
+  /** Messages that an earlier stack left in the queue and this one delivers; undefined: none. */
   left: Left | undefined;
 
   /** The contents of `stack.json`. */
@@ -285,7 +288,7 @@ export class Stack {
   }
 }
 
-/** As Promise.all, but rejects when none is under way any more: what they were about to start is there, to be stopped. */
+/** allOf is Promise.all, but rejects only when all have settled: what they started can be stopped then. */
 async function allOf<T extends readonly unknown[] | []>(work: T) {
   await Promise.allSettled(work);
   return Promise.all(work);

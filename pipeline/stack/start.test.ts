@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { PipelineCommand } from '../test/command.ts';
+import { PipelineCommand, refusalOf } from '../test/command.ts';
 import { remove, temporaryDirectory } from '../test/services.ts';
 import {
   closes,
@@ -80,33 +80,30 @@ describe('the start ends in one line', { concurrency: 4 }, () => {
   for (const [name, treat, url, says] of strangers) {
     test(name, async (t) => {
       const settings = url(`user:secret@127.0.0.1:${await serve(t, treat)}`);
-      const command = new PipelineCommand(t, { STACK_DIR: join(dir, name), ...settings });
-      assert.equal(await command.ended, 1);
-      assert.match(command.output, says);
-      assert.match(command.output, new RegExp(`^${Object.keys(settings)[0]}: [^\\n]*:\\*\\*\\*@[^\\n]*\\n$`));
+      const refusal = await refusalOf({ STACK_DIR: join(dir, name), ...settings });
+      assert.match(refusal, says);
+      assert.match(refusal, new RegExp(`^${Object.keys(settings)[0]}: [^\\n]*:\\*\\*\\*@[^\\n]*\\n$`));
     });
   }
 });
 
-test('the start ends in one line: a name that nobody knows', async (t) => {
+test('the start ends in one line: a name that nobody knows', async () => {
   for (const [variable, scheme] of [
     ['MQTT_URL', 'mqtt'],
     ['REDIS_URL', 'redis'],
   ] as const) {
     const settings = { [variable]: `${scheme}://no-such-host.invalid` };
-    const command = new PipelineCommand(t, { STACK_DIR: join(dir, 'nobody'), ...settings });
-    assert.equal(await command.ended, 1);
-    assert.match(command.output, new RegExp(`^${variable}: [^\\n]*no-such-host\\.invalid[^\\n]*\\n$`));
+    const refusal = await refusalOf({ STACK_DIR: join(dir, 'nobody'), ...settings });
+    assert.match(refusal, new RegExp(`^${variable}: [^\\n]*no-such-host\\.invalid[^\\n]*\\n$`));
   }
 });
 
 // Regression: "fetch failed".
-test('the start ends in one line: a port that HTTP clients refuse', async (t) => {
+test('the start ends in one line: a port that HTTP clients refuse', async () => {
   const free = [10_080, 6697, 6669, 4190, 1719].map((port) => claimPort('INGEST_PORT', port));
   const INGEST_PORT = String(await Promise.any(free));
-  const command = new PipelineCommand(t, { STACK_DIR: join(dir, 'port'), INGEST_PORT });
-  assert.equal(await command.ended, 1);
-  assert.match(command.output, new RegExp(`^INGEST_PORT=${INGEST_PORT} cannot be used: [^\\n]*\\n$`));
+  const refusal = await refusalOf({ STACK_DIR: join(dir, 'port'), INGEST_PORT });
+  assert.match(refusal, new RegExp(`^INGEST_PORT=${INGEST_PORT} cannot be used: [^\\n]*\\n$`));
 });
 
 // Regression: "relay-1 is not ready after 30000 ms".

@@ -53,7 +53,7 @@ export function parseHost(at_ms: number, stat: string, vmstat: string, meminfo: 
 
 /**
  * The CPU that the host used between two moments, in percent of a core: `us` and `sy` of vmstat, so with interrupts of both kinds. What
- * a hypervisor gave to others (`st`) is not the host's own use, and is no idle time either.
+ * a hypervisor gave to others (`st`) is neither the host's own use nor idle time.
  */
 export function busyPercent(before: HostCounts, now: HostCounts): number {
   const { user, system } = shares(before, now);

@@ -15,7 +15,7 @@ export interface WorkerSetting {
   ca: string;
   /** The file of those who may post. */
   tokens: string;
-  /** Of the ingest; behind nginx, which then speaks TLS for them, the ingests are on ports of their own. */
+  /** The ingest's port. Behind nginx, which then speaks TLS for them, the ingests listen on ports of their own. */
   port: number;
   listen: Listen;
   certificate: Certificate | undefined;

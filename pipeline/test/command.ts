@@ -3,13 +3,29 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { readConfig, StackConfig } from '../common/config.ts';
+import { explained } from '../stack/explain.ts';
 import type { StackFile } from '../stack/file.ts';
+import { Stack } from '../stack/stack.ts';
 import { eventually } from './services.ts';
 
 const MAIN = join(import.meta.dirname, '../stack/main.ts');
 
 /** Settings that choose free ports. */
 export const FREE = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0' };
+
+/** Why `npm run pipeline` does not start with these settings, on free ports: what it prints, without a process of its own. */
+export async function refusalOf(env: { STACK_DIR: string; [name: string]: string }): Promise<string> {
+  let stack: Stack;
+  try {
+    const config = readConfig(StackConfig, { ...process.env, ...FREE, ...env });
+    stack = await Stack.start(config, {}, { leftovers: 'keep' });
+  } catch (error) {
+    return `${explained(error as Error)}\n`;
+  }
+  await stack.stop();
+  throw new Error('the pipeline starts with these settings');
+}
 
 /** `npm run pipeline` on free ports. */
 export class PipelineCommand {

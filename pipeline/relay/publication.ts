@@ -1,5 +1,16 @@
 import { splitTrace } from '../queue/frame.ts';
-import type { Publication } from './broker.ts';
+
+/** A message for MQTT. */
+export interface Publication {
+  topic: string;
+  payload: Buffer;
+  qos: 0 | 1;
+  dup: boolean;
+  /** A user property; undefined: none. */
+  hops: string | undefined;
+  /** As a frame has it: the user properties `traceparent` and `tracestate`; empty: neither. */
+  trace: string;
+}
 
 /** Bytes of a PUBLISH packet, and of the payload in it. */
 export interface Size {
@@ -20,6 +31,15 @@ export function packetSizeOf({ topic, payload, qos, hops, trace }: Publication):
   const remaining = header + payload.length;
   // The remaining length is written in bytes of 7 bits (1.5.5).
   return { packet: 1 + Math.ceil(Math.log2(remaining + 1) / 7) + remaining, payload: payload.length };
+}
+
+/** The user properties of a publication, in the order in which they are sent; undefined: none. */
+export function userPropertiesOf({
+  hops,
+  trace,
+}: Pick<Publication, 'hops' | 'trace'>): Record<string, string> | undefined {
+  const stamps = hops === undefined ? undefined : { hops };
+  return trace === '' ? stamps : { ...stamps, ...splitTrace(trace) };
 }
 
 /** ms for which a size that the broker has refused counts: its limit may have been raised since. */

@@ -3,8 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { remove, temporaryDirectory } from '../test/services.ts';
-import { writeClientFiles } from './client-files.ts';
-import type { StackFile } from './file.ts';
+import { type StackFile, writeClientFiles } from './file.ts';
 
 // Regression: curl cut the token off at its quote.
 test("curl's file escapes quotes and backslashes", async (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { drained } from './drain.ts';
+import { drained } from './process.ts';
 
 const WITHIN_MS = 60_000;
 
