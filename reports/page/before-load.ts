@@ -23,6 +23,10 @@ export function beforeLoad(task: () => void): void {
   running = true;
   if (begun === 0) {
     begun = performance.now();
+    // Where the reader's browser loads no images, the event is not late, and the tasks are.
+    addEventListener('load', () => {
+      for (const late of waiting.splice(0)) late();
+    });
     requestAnimationFrame(() => {
       drawn = true;
     });
@@ -58,8 +62,3 @@ function next(): void {
   };
   image.src = PIXEL;
 }
-
-// Where the reader's browser loads no images, the event is not late, and the tasks are.
-addEventListener('load', () => {
-  for (const task of waiting.splice(0)) task();
-});

@@ -36,3 +36,17 @@ export function wordy(): Run {
   run.health.gaps = [{ subscriber: 0, from_s: 2, to_s: null, reason: 'away '.repeat(2_000) }];
   return run;
 }
+
+/** A sweep with a sample of its messages joined by their trace lists. */
+export function sampledRun(): Run {
+  const run = golden('closed');
+  const sampled = {
+    ...{ one_in: 100, count: 90, not_found: 2, mean: 11, p50: 9, p99: 30, max: 40 },
+    parts: { ingest: 1, relay: 8, arrival: 2 },
+    difference: { mean: 1, p50: -1, p99: -30 },
+  };
+  for (const step of run.steps) step.sampled = sampled;
+  run.sampled = sampled;
+  run.latency.arrival.p99 = 60;
+  return run;
+}

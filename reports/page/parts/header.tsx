@@ -1,5 +1,5 @@
 import type { VerdictResult } from '../../contract/run.ts';
-import { type Before, readBefore } from '../before.ts';
+import type { Before } from '../before.ts';
 import { scriptFigures } from '../facts.ts';
 import { changeText, commit, duration, glued, instant, visible } from '../format.ts';
 import type { PartProps } from '../part.ts';
@@ -8,15 +8,22 @@ import { Summary } from './summary.tsx';
 
 const MARKS: Record<VerdictResult, string> = { pass: '✓', fail: '✕', invalid: '!', incomplete: '…' };
 
+/** Where the page was opened. */
+export interface Place {
+  /** The history serves the page. */
+  served: boolean;
+  before: Before | null;
+}
+
 /** The first screen: the verdict, the answer, the figures that matter most. */
-export function Header({ run, sound }: PartProps) {
+export function Header({ run, sound, served, before }: PartProps & Place) {
   const { result, meaning, doubts } = run.verdict;
   const { reasons } = run.facts;
   return (
     <header id="summary" class={result}>
       <p class="kind">
         Arrival report
-        {/^\/runs\//.test(location.pathname) && (
+        {served && (
           <>
             {' · '}
             <a href="/">all runs</a>
@@ -28,7 +35,7 @@ export function Header({ run, sound }: PartProps) {
         {about(run)}
       </p>
       <Origin {...run.environment} />
-      <SinceBefore before={readBefore()} />
+      <SinceBefore before={before} />
       <section class={`verdict ${result}`} aria-label="Verdict">
         <div class="result">
           <span class="mark" aria-hidden="true">
