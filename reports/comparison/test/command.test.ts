@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import hdr from 'hdr-histogram-js';
 import type { Page } from 'playwright-core';
+import { main } from '../../main.ts';
+import { dataOf } from '../../render.ts';
 import { Reader } from '../../test/browser.ts';
+import { ran } from '../../test/command.ts';
 import { golden } from '../../test/goldens.ts';
 import { chartOf, charts, violations, zoomsByKeys, zoomsByMouse } from '../../test/looking.ts';
 import { template } from '../../test/template.ts';
@@ -16,7 +17,7 @@ import { renderComparison } from '../page.ts';
 import { type Recording, readRecording } from '../recording.ts';
 import { parseHistograms } from '../seconds.ts';
 
-const MAIN = fileURLToPath(new URL('../../main.ts', import.meta.url));
+const report = (...args: string[]) => ran(main, ...args);
 let directory: string;
 let page: string;
 before(async () => {
@@ -60,14 +61,6 @@ function histogramLog(seconds: (number | null | undefined)[]): string {
     writer.outputIntervalHistogram(histogram, t, t + 1);
   });
   return text;
-}
-
-function report(...args: string[]): Promise<{ code: number | string; stdout: string; stderr: string }> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [MAIN, ...args], (error, stdout, stderr) =>
-      resolve({ code: error?.code ?? 0, stdout, stderr }),
-    );
-  });
 }
 
 test('compare prints a table, writes a page, and exits 1 when a condition holds', async () => {
