@@ -31,9 +31,9 @@ export function runPage(given: Run | GoldenName): HTMLElement {
   return rendered([h(Answer, props), h(Sections, props)]);
 }
 
-/** The page of a comparison. */
+/** The page of a comparison, opened from a file. */
 export function comparisonPage(comparison: Comparison): HTMLElement {
-  return rendered(h(Page, { comparison }));
+  return rendered(h(Page, { comparison, served: false }));
 }
 
 function rendered(children: ComponentChildren): HTMLElement {
