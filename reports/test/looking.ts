@@ -1,23 +1,6 @@
 /** What a reader sees on a page. */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import type { ConsoleMessage, Page } from 'playwright-core';
-
-const AXE = new URL(import.meta.resolve('axe-core/axe.min.js'));
-
-/** axe-core's violations: each rule with its first element. */
-export async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(await readFile(AXE, 'utf8'));
-  return page.evaluate(async () => {
-    const { axe } = globalThis as unknown as {
-      axe: {
-        run(): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }>;
-      };
-    };
-    const { violations } = await axe.run();
-    return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`);
-  });
-}
 
 export function chartOf(page: Page, name: string) {
   return page.locator('.chart', { has: page.locator('.what', { hasText: new RegExp(`^${name}$`) }) });

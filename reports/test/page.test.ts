@@ -5,9 +5,10 @@ import { messagesCsv } from '../page/download.ts';
 import { Reader } from './browser.ts';
 import { HOSTILE } from './golden.ts';
 import { GOLDENS, golden } from './goldens.ts';
-import { charts, legend, overflow, text, violations } from './looking.ts';
-import { sampledRun } from './odd.ts';
+import { charts, legend, overflow, text } from './looking.ts';
+import { messagesRun, sampledRun } from './odd.ts';
 import { assertReads } from './reading.ts';
+import { SPANS, unmarked, withSpans } from './spans.ts';
 
 describe('the page in a browser', () => {
   let reader: Reader;
@@ -94,29 +95,7 @@ describe('the page in a browser', () => {
   });
 
   test('messages are listed with their longest stage, sorted, copied and downloaded', async () => {
-    const run = golden('passing');
-    const at = { target: 'user/1', flow: 'direct', due: '2026-11-21T09:48:10.000001Z' };
-    run.messages = {
-      slowest: [
-        {
-          ...at,
-          id: 'r.1.7',
-          trace: '4bf92f3577b34da6a3ce929d0e0e4736',
-          phase: 'ramp',
-          subscriber: 1,
-          arrival_ms: 300.5,
-          stages_ms: { queue: 300, relay: 0.5 },
-          longest: { stage: 'queue', ms: 300, share: 0.998 },
-        },
-        { ...at, id: 'r.1.8', phase: 'ramp', subscriber: 2, arrival_ms: 3, stages_ms: {}, longest: null },
-      ],
-      named: [
-        { ...at, id: 'r.1.9', end: 'lost', phase: null, delivered: 0 },
-        { ...at, id: 'r.1.10', end: 'rejected', phase: null, due: null, delivered: null },
-      ],
-    };
-    run.tail = { count: 10, of: 1000, mean_ms: 100, stages_ms: { queue: 98, relay: 2 } };
-    Object.assign(run.facts.journey.stages[3] ?? {}, { slow_mean_ms: 98, slow_share: 0.98 });
+    const run = messagesRun();
     await reader.read(
       run,
       async (page) => {
@@ -126,7 +105,6 @@ describe('the page in a browser', () => {
         assert.match(rows[1] ?? '', /^r\.1\.8.*not known.*–$/);
         assert.match(rows[2] ?? '', /^r\.1\.9\D*lost/);
         assert.match(await text(page, '.stages tbody tr:nth-child(4)'), /98\s%/);
-        assert.deepEqual(await violations(page), []);
 
         const [slowest, named] = [0, 1].map((i) => page.locator('#messages table').nth(i));
         assert.ok(slowest && named);
@@ -142,7 +120,6 @@ describe('the page in a browser', () => {
         assert.deepEqual(await sorts(slowest, 'longest stage'), ['descending', 'r.1.7', 'r.1.8']);
         assert.deepEqual(await sorts(named, 'id'), ['ascending', 'r.1.9', 'r.1.10'], 'ids sort as numbers');
         assert.deepEqual(await sorts(named, 'id'), ['descending', 'r.1.10', 'r.1.9']);
-        assert.deepEqual(await violations(page), []);
 
         await named.getByRole('button', { name: 'copy r.1.9', exact: true }).click();
         await named.getByRole('button', { name: 'copied r.1.9', exact: true }).waitFor();
@@ -235,6 +212,29 @@ describe('the page in a browser', () => {
     });
     await reader.look('passing', async (page) => {
       assert.equal(await page.locator('.sweep, .script').count(), 0);
+    });
+  });
+
+  test('spans lie where their times are, and the name of a clock has one line', async () => {
+    await reader.read(withSpans(SPANS), async (page) => {
+      const lane = page.locator('.waterfall li').nth(2).locator('.lane');
+      const [bar, whole] = [await lane.locator('i').boundingBox(), await lane.boundingBox()];
+      assert.ok(
+        bar && whole && Math.abs((bar.x - whole.x) / whole.width - 30 / 70) < 0.01,
+        'it begins at 30 of 70 ms',
+      );
+      assert.equal(await overflow(page), 0);
+      const name = page.locator('#spans dt', { hasText: 'clock of node-a' });
+      const lines = await name.evaluate(
+        (dt) => dt.clientHeight / Number.parseFloat(getComputedStyle(dt).lineHeight),
+      );
+      assert.ok(lines < 1.5, `the name of a clock has ${lines} lines`);
+    });
+  });
+
+  test('spans that are no marks fit the screen', async () => {
+    await reader.read(unmarked(), async (page) => {
+      assert.equal(await overflow(page), 0);
     });
   });
 });

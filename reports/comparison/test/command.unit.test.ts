@@ -10,7 +10,6 @@ import { ran } from '../../test/command.ts';
 import { golden } from '../../test/goldens.ts';
 import { comparisonPage, text, texts } from '../../test/rendering.ts';
 import { template } from '../../test/template.ts';
-import { compare } from '../compare.ts';
 import type { Comparison } from '../comparison.ts';
 import { readRecording } from '../recording.ts';
 import { parseHistograms } from '../seconds.ts';
@@ -174,19 +173,4 @@ test('histograms are read per second, without a partial last line; a missing log
   await mkdir(bare);
   await cp(join(directory, 'a/run.json'), join(bare, 'run.json'));
   assert.equal((await readRecording(bare)).histograms.get('arrival')?.size, 0);
-});
-
-test('the page has additional tables, with their markup as text', async () => {
-  const comparison = compare(
-    await Promise.all(['a', 'b'].map((name) => readRecording(join(directory, name)))),
-  );
-  const rows = [['<b>p50</b>', '1.0', '±0.2']];
-  const head = ['figure', 'k6', 'allowed'];
-  comparison.additions = [{ title: 'Agreement', caption: 'ms', head, rows, notes: ['They do.'] }];
-  const section = comparisonPage(comparison)
-    .querySelectorAll('section')
-    .find((one) => one.querySelector('h2')?.textContent === 'Agreement');
-  assert.ok(section);
-  assert.deepEqual(texts(section, 'tbody tr > *'), rows[0]);
-  assert.deepEqual(texts(section, 'p'), ['They do.']);
 });
