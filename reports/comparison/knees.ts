@@ -1,7 +1,7 @@
 /** The knees of sweeps of concurrency, and how far apart they are. Pure. */
 
 import type { Run } from '../contract/run.ts';
-import { count, msUnit, plural } from '../page/format.ts';
+import { count, msUnit, plural } from '../format.ts';
 import type { Knee, StepSummary, Subject } from './comparison.ts';
 
 export type Point = StepSummary & { vus: number };

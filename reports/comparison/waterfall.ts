@@ -1,5 +1,5 @@
 /** Where a difference of mean arrival comes from: the account of means by stage, which needs no interval. Pure. */
-import { ms } from '../page/format.ts';
+import { ms } from '../format.ts';
 import type { Subject } from './comparison.ts';
 import { marks } from './words.ts';
 

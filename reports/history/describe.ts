@@ -5,8 +5,8 @@ import { isUndecided } from '../comparison/doubts.ts';
 import { load, loadText, SAID, settingsOf } from '../comparison/load.ts';
 import { NO_SETTINGS } from '../comparison/subjects.ts';
 import type { Summary } from '../contract/run.ts';
+import { count as written } from '../format.ts';
 import { supports } from '../page/facts.ts';
-import { count as written } from '../page/format.ts';
 import type { Entry } from './entry.ts';
 
 /** In characters; the report has all of it. */

@@ -1,8 +1,8 @@
 /** The axes of charts: names, ticks and their texts. */
 import type uPlot from 'uplot';
+import { clock, count, local } from '../format.ts';
 import type { ChartData } from './chart-data.ts';
 import { widthOf } from './chart-hooks.ts';
-import { clock, count, local } from './format.ts';
 import { binStart } from './heat.ts';
 
 const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400];

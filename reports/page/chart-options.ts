@@ -1,11 +1,11 @@
 /** From what a chart shows to uPlot's options. */
 import uPlot from 'uplot';
+import { clock, count, ms, percentileText, timeOfDay } from '../format.ts';
 import { axisValue, COUNTS, logSplits, roomOf, X_AXES, X_NAMES, X_TITLES } from './chart-axes.ts';
 import type { ChartData, Colour } from './chart-data.ts';
 import { hooks, nameRoom } from './chart-hooks.ts';
 import { fromZero, logRange, stackRange, withoutRest, xRange } from './chart-ranges.ts';
 import { restack, series } from './chart-series.ts';
-import { clock, count, ms, percentileText, timeOfDay } from './format.ts';
 import { binStart, HEAT_ROOM, heatRange } from './heat.ts';
 import { zoomed } from './window.ts';
 

@@ -1,12 +1,12 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
+import { clock, count, ms, percentileText } from '../format.ts';
 import { beforeLoad } from './before-load.ts';
 import { X_NAMES } from './chart-axes.ts';
 import type { ChartData } from './chart-data.ts';
 import { chartOptions, label, TIME } from './chart-options.ts';
 import { chosenRange } from './chart-ranges.ts';
 import { alignedData, formatOf } from './chart-series.ts';
-import { clock, count, ms, percentileText } from './format.ts';
 import { binStart, cells, type HeatColumn, merged, usedBins } from './heat.ts';
 import { onKey } from './keys.ts';
 import { Table } from './table.tsx';

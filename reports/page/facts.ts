@@ -1,6 +1,6 @@
 /** Facts about a run that the page shows, worked out from its data. Pure. */
 import type { Brief, Interval, Latency, Run, ScriptFigure } from '../contract/run.ts';
-import { compact, glued } from './format.ts';
+import { compact, glued } from '../format.ts';
 
 /** The title of a chart by its key in facts.titles; empty: Go made none. */
 export function titleOf({ facts }: Pick<Run, 'facts'>, key: string): string {

@@ -1,6 +1,6 @@
 /** Deliveries by second and latency, drawn as cells behind a chart's lines. */
 import type uPlot from 'uplot';
-import { count } from './format.ts';
+import { count } from '../format.ts';
 
 /** Bins a decade, as in run.json: bin k is from 10^(k/10) µs on. */
 const PER_DECADE = 10;

@@ -1,7 +1,7 @@
 import { type ComponentChildren, render } from 'preact';
 import limits from '../contract/limits.json' with { type: 'json' };
+import { turns, visible } from '../format.ts';
 import { holdLoad } from './before-load.ts';
-import { turns, visible } from './format.ts';
 
 /** The data of a page, as JSON. `shown` has its foreign text visible. */
 export interface Held<T> {

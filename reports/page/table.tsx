@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { count } from './format.ts';
+import { count } from '../format.ts';
 
 export interface Column<Row> {
   head: ComponentChildren;

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { isEntry } from '../../pipeline/common/entry.ts';
 import { type Rule, type Run, STAGES, type Step } from '../contract/run.ts';
-import { count, ms } from '../page/format.ts';
+import { count, ms } from '../format.ts';
 import type { Plan } from './offer.ts';
 import { simulate } from './simulate.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { ms } from '../page/format.ts';
+import { ms } from '../format.ts';
 import { Reader } from './browser.ts';
 import { golden } from './goldens.ts';
 import { legend, painted, text } from './looking.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { validateRun } from '../contract/validate.ts';
-import { ms } from '../page/format.ts';
+import { ms } from '../format.ts';
 import { golden } from './goldens.ts';
 import { runPage, tableOf, text, texts } from './rendering.ts';
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Loss } from '../contract/run.ts';
+import { percent, percentileText } from '../format.ts';
 import { flowOf } from '../page/flow.ts';
-import { percent, percentileText } from '../page/format.ts';
 import { cells } from '../page/heat.ts';
 import { chosenZoom } from '../page/zoom-url.ts';
 import { GOLDENS, golden } from './goldens.ts';

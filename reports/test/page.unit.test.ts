@@ -1,7 +1,7 @@
 /** What the page of a run says. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { count, ms } from '../page/format.ts';
+import { count, ms } from '../format.ts';
 import { golden } from './goldens.ts';
 import { sampledRun } from './odd.ts';
 import { rowOf, runPage, tableOf, text, texts, titles } from './rendering.ts';

@@ -1,5 +1,5 @@
 /** A logarithmic axis of ratios, with ×1 in the middle. Pure. */
-import { local } from '../../page/format.ts';
+import { local } from '../../format.ts';
 import type { Difference } from '../comparison.ts';
 
 export interface Axis {

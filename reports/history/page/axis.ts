@@ -1,5 +1,5 @@
 /** Names of the lines, and range of the axis, of the chart of p99 by run. Pure. */
-import { duration } from '../../page/format.ts';
+import { duration } from '../../format.ts';
 import type { Point } from '../entry.ts';
 
 /** So many times the next lower value is out of sight of the others. */

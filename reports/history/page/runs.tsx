@@ -1,5 +1,5 @@
 import { signOf, verdictText } from '../../comparison/doubts.ts';
-import { changeText, count, duration, instant, ms, visible } from '../../page/format.ts';
+import { changeText, count, duration, instant, ms, visible } from '../../format.ts';
 import { type SortableColumn, Table } from '../../page/table.tsx';
 import type { Order } from '../changes.ts';
 import { isSound, type Listed } from '../entry.ts';

@@ -1,10 +1,10 @@
 import type uPlot from 'uplot';
 import { signOf } from '../../comparison/doubts.ts';
+import { instant, ms, msUnit, plural, visible } from '../../format.ts';
 import { Chart } from '../../page/chart.tsx';
 import type { Line } from '../../page/chart-data.ts';
 import { fromZero, logRange, wantsLog } from '../../page/chart-ranges.ts';
 import { styleOf } from '../../page/chart-series.ts';
-import { instant, ms, msUnit, plural, visible } from '../../page/format.ts';
 import { isSound, type Listing, type Point } from '../entry.ts';
 import { labelsOf } from '../text.ts';
 import { namesOf, topOf } from './axis.ts';

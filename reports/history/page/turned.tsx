@@ -1,4 +1,4 @@
-import { changeText, instant, visible } from '../../page/format.ts';
+import { changeText, instant, visible } from '../../format.ts';
 import type { Turned } from '../entry.ts';
 import { compareOf, reportOf } from './links.ts';
 

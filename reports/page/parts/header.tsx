@@ -1,7 +1,7 @@
 import type { VerdictResult } from '../../contract/run.ts';
+import { changeText, commit, duration, glued, instant, visible } from '../../format.ts';
 import type { Before } from '../before.ts';
 import { scriptFigures } from '../facts.ts';
-import { changeText, commit, duration, glued, instant, visible } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Facts, Long } from '../table.tsx';
 import { Summary } from './summary.tsx';

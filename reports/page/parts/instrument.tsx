@@ -1,8 +1,8 @@
 import type { Check, Gap, GeneratorResult, Run } from '../../contract/run.ts';
+import { count, duration, figure, glued, ms, msUnit, plural, clock as time } from '../../format.ts';
 import { Chart } from '../chart.tsx';
 import { wantsLog } from '../chart-ranges.ts';
 import { overTime, percentile } from '../facts.ts';
-import { count, duration, figure, glued, ms, msUnit, plural, clock as time } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Long, Table } from '../table.tsx';
 import { Rules } from './rules.tsx';

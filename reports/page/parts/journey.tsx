@@ -1,8 +1,8 @@
 import { said } from '../../account.ts';
 import type { Journey as Facts, Loss, Run, StageRow } from '../../contract/run.ts';
+import { count, msUnit, percent } from '../../format.ts';
 import { colourOf } from '../facts.ts';
 import { flowOf, outline } from '../flow.ts';
-import { count, msUnit, percent } from '../format.ts';
 
 interface Part extends StageRow {
   colour: string;

@@ -1,9 +1,9 @@
 import type { Latencies, Latency, Run } from '../../contract/run.ts';
+import { count, ms } from '../../format.ts';
 import { Chart } from '../chart.tsx';
 import { type Line, overOneAxis } from '../chart-data.ts';
 import { wantsLog } from '../chart-ranges.ts';
 import { curve, percentile, protocolOf, titleOf } from '../facts.ts';
-import { count, ms } from '../format.ts';
 import { binOf, cells } from '../heat.ts';
 import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';

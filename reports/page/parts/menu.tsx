@@ -1,6 +1,6 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
+import { clock, figure, msUnit, plural } from '../../format.ts';
 import type { Span } from '../facts.ts';
-import { clock, figure, msUnit, plural } from '../format.ts';
 import { showTime } from '../keys.ts';
 import type { PartProps } from '../part.ts';
 import { onZoom, windowOf } from '../window.ts';

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import { said } from '../../account.ts';
 import { type Messages, type Run, stagesOf } from '../../contract/run.ts';
+import { count, ms } from '../../format.ts';
 import { colourOf } from '../facts.ts';
-import { count, ms } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { LongTable, type SortableColumn } from '../table.tsx';
 

@@ -1,9 +1,9 @@
 import type { Resource, Run, Totals } from '../../contract/run.ts';
+import { count, figure } from '../../format.ts';
 import { Chart } from '../chart.tsx';
 import { overOneAxis } from '../chart-data.ts';
 import { styleOf } from '../chart-series.ts';
 import { overTime } from '../facts.ts';
-import { count, figure } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
 

@@ -1,6 +1,6 @@
 import { type Flow, stagesOf } from '../../contract/run.ts';
+import { count, ms } from '../../format.ts';
 import { colourOf } from '../facts.ts';
-import { count, ms } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
 

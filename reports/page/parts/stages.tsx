@@ -1,7 +1,7 @@
 import type { Run, StageRow } from '../../contract/run.ts';
+import { count, ms, msUnit, percent } from '../../format.ts';
 import { Chart } from '../chart.tsx';
 import { colourOf, overTime } from '../facts.ts';
-import { count, ms, msUnit, percent } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
 import { SpansPart } from './spans.tsx';

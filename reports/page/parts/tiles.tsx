@@ -1,5 +1,5 @@
 import type { Run } from '../../contract/run.ts';
-import { glued } from '../format.ts';
+import { glued } from '../../format.ts';
 
 /** The figures that matter most, each beside what it is to be held against. */
 export function Tiles({ run: { facts } }: { run: Run }) {

@@ -1,5 +1,5 @@
 /**
- * Numbers, shares, times and foreign text as the page writes them: 3 significant digits, thousands separators, en-US, UTC.
+ * Numbers, shares, times and foreign text as pages and terminals write them: 3 significant digits, thousands separators, en-US, UTC.
  * extensions/k6/internal/words writes the same for terminals: contract/words.vectors.json holds both together.
  */
 
