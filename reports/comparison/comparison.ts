@@ -59,7 +59,7 @@ export interface Subject {
   /** Why it cannot be compared with the baseline; null: it can. */
   obstacle: string | null;
   model: 'open' | 'closed';
-  /** Of the requests, whose latency is `http`: HTTP, MQTT, Redis. */
+  /** The protocol of the requests, whose latency is `http`: HTTP, MQTT, Redis. */
   protocol: string;
   profile: string;
   /** Each count is the sum over the runs. */

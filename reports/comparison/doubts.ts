@@ -104,7 +104,7 @@ export interface Span {
 
 /** An end of what a figure may be. @param by a share of it */
 export function end({ kind }: Measure, value: number, by: number): number {
-  if (by === Infinity) return kind === 'share' ? 1 : by; // of 0 too
+  if (by === Infinity) return kind === 'share' ? 1 : by; // a multiple of 0 would be 0
   return value * by;
 }
 

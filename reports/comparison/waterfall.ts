@@ -5,7 +5,7 @@ import { marks } from './words.ts';
 
 /** Changes of means from the baseline's, ms. The stages add up to the whole. */
 export interface Waterfall {
-  /** Of sampled messages, by spans. */
+  /** The stages are those of sampled messages, by spans. */
   sampled: boolean;
   /** Sums of the means of all stages, of the baseline and of the other. */
   from: number;
@@ -16,7 +16,7 @@ export interface Waterfall {
 
 /** Means by stage. */
 export interface Budget {
-  /** Of sampled messages, by spans. */
+  /** The stages are those of sampled messages, by spans. */
   sampled: boolean;
   /** The stages of all, in order. */
   names: string[];

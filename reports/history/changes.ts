@@ -12,7 +12,7 @@ function usable(entry: Entry): boolean {
   return whole && isSound(entry) && arrival?.p99 != null;
 }
 
-/** Of each run, how its p99 is from the last usable run of the same load before it. @param entries newest first */
+/** The change of each run's p99 from the last usable run of the same load before it. @param entries newest first */
 export function changes(entries: readonly Entry[]): Map<Entry, Change> {
   const found = new Map<Entry, Change>();
   const last = new Map<string, Entry>();

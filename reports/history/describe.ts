@@ -47,7 +47,7 @@ export function entryOf(summary: Summary, directory: string): Omit<Entry, 'live'
     git?.dirty === true && 'uncommitted changes',
   ].filter(Boolean);
   const facts = { ...labels, ...Object.fromEntries(settings), ...texts({ [tool.name]: tool.version }) };
-  // A fact of both the command and the pipeline stands once.
+  // A fact of both the command and the pipeline is listed once.
   const own = Object.entries(facts).filter(([name]) => !(name.toLowerCase() in pipeline));
   return {
     directory,

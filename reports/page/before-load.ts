@@ -1,7 +1,7 @@
 /** An image of one transparent pixel. */
 const PIXEL = 'data:image/gif;base64,R0lGODlhAQABAIAAAP///wAAACH5BAEAAAAALAAAAAABAAEAAAICRAEAOw==';
 
-/** ms that a frame is waited for: a browser that only prints may draw none. */
+/** How long a frame is waited for, ms: a browser that only prints may draw none. */
 const FRAME = 50;
 
 const waiting: (() => void)[] = [];

@@ -45,9 +45,9 @@ export interface ChartData {
   kind: 'time' | 'percentile' | 'vus' | 'runs' | 'load' | 'bin';
   x: number[];
   lines: Line[];
-  /** Of y, and after a comma or semicolon what else there is to know of it. */
+  /** The unit of y; a remark may follow after a comma or semicolon. */
   unit: string;
-  /** Beside the axis of y; the unit if not given. */
+  /** The name of the axis of y; the unit if not given. */
   axis?: string;
   /** Writes a value of y, without its unit. */
   format: (value: number | null) => string;
@@ -70,11 +70,11 @@ export interface ChartData {
   heat?: HeatColumn[];
   /** Lines across, with their names. */
   marks?: { x: number; name: string }[];
-  /** px; 200 if not given. */
+  /** The height, px; 200 if not given. */
   height?: number;
   /** On paper it is as wide as the sheet, not half of it. */
   wide?: boolean;
-  /** Of runs, what each x stands for. */
+  /** The names of the runs, by x; only for `runs`. */
   names?: string[];
   /** Has the last word on uPlot's options. */
   tune?: (options: uPlot.Options, colour: (name: Colour) => string) => uPlot.Options;

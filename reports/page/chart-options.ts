@@ -9,7 +9,7 @@ import { restack, series } from './chart-series.ts';
 import { binStart, HEAT_ROOM, heatRange } from './heat.ts';
 import { zoomed } from './window.ts';
 
-/** px above the plot, for names. */
+/** The room for names above the plot, px. */
 const LABEL_BAND = 18;
 /** Charts of this group share their cursor and what they show. */
 export const TIME = 'time';
@@ -38,7 +38,7 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
     height,
     padding: [
       chart.phases || chart.marks ? LABEL_BAND : 8,
-      // The name of the last tick stands half outside.
+      // Half of the last tick's name is outside the plot.
       chart.stacked
         ? nameRoom(chart.lines)
         : chart.heat

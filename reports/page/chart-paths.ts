@@ -1,7 +1,7 @@
 /** Draws series with more values than pixels: per group of pixels the mean, over a band from minimum to maximum. */
 import uPlot from 'uplot';
 
-/** px that the values of one place share. */
+/** The width of a place whose values are drawn together, px. */
 const PLACE = 3;
 
 const linear = uPlot.paths.linear?.() as uPlot.Series.PathBuilder;

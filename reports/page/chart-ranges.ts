@@ -6,7 +6,7 @@ import { highestMean } from './chart-paths.ts';
 
 export function xRange({ kind, x, begin = 0, end }: ChartData): uPlot.Range.Function | [number, number] {
   const last = x.at(-1) ?? 1;
-  // Of few samples the median is the last that is known.
+  // With few samples the median is the last percentile that is known.
   if (kind === 'percentile') return [nines(50), nines(Math.max(last, 75))];
   if (kind === 'bin') return [x[0] ?? 0, last + 1];
   // Room for half a tick beside the first and the last concurrency.

@@ -94,10 +94,10 @@ export function overTime(run: Run) {
 
 /** The drain after the load, in which the rest of it arrives. */
 const DRAIN = 'drain';
-/** s that a phase may take longer than planned. */
+/** How much longer than planned a phase may take, s. */
 const SLACK = 0.05;
 
-/** s until the end of the last second. */
+/** The end of the last second, s since the start of the run. */
 function endOf({ timeline }: Run): number {
   return (timeline.at(-1)?.t ?? -1) + 1;
 }

@@ -430,7 +430,7 @@ function throughput(): Run {
   return golden;
 }
 
-/** Of the search: doubled until one does not hold, then halved. */
+/** The rates of the search: doubled until one does not hold, then halved. */
 const RATES = [75, 150, 300, 600, 424, 357, 327, 300];
 function capacity(): Run {
   const golden = run('capacity', CAPACITY);

@@ -34,7 +34,7 @@ export function namesOf(points: readonly Point[]): Map<string, string> {
       const name = words(point, alike) || 'unknown load';
       const nth = (taken.get(name) ?? 0) + 1;
       taken.set(name, nth);
-      // Of the same rate and length, but other phases or flows.
+      // Another load may have the same rate and length, but other phases or flows.
       return [point.like, nth === 1 ? name : `${name} (plan ${nth})`];
     }),
   );

@@ -22,7 +22,7 @@ const ROWS: [name: string, value: (latency: Latency) => string][] = [
   ['max', (l) => ms(l.max)],
 ];
 
-/** Of phases in a caption. */
+/** The most names of phases in a caption. */
 const MOST_NAMES = 6;
 
 /** Arrival beside HTTP: a table and the percentile curve. */
@@ -78,7 +78,7 @@ export function LatencySection({ run: whole, sound }: PartProps) {
   );
 }
 
-/** Of many phases the first and the last. */
+/** The names of phases; of many only the first and the last. */
 function phases(names: string[]): string {
   if (names.length <= MOST_NAMES) return names.join(', ');
   return `${count(names.length)} phases, ${names[0]} to ${names.at(-1)}`;

@@ -6,7 +6,7 @@ import { colourOf } from '../facts.ts';
 import type { PartProps } from '../part.ts';
 import { LongTable, type SortableColumn } from '../table.tsx';
 
-/** Of each table, before the reader asks for more. */
+/** Rows of each table that are shown before the reader asks for more. */
 const FIRST = 12;
 
 type Slow = Messages['slowest'][number];
