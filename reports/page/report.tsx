@@ -30,14 +30,14 @@ export function titleOf({ run }: Run): string {
 export function Report(props: ReportProps) {
   return (
     <>
-      <Answer {...props} />
+      <FirstScreen {...props} />
       <Below {...props} />
     </>
   );
 }
 
 /** The first screen. */
-export function Answer({ run, place }: ReportProps) {
+export function FirstScreen({ run, place }: ReportProps) {
   return <Header run={run} sound={run.account.balanced} {...place} />;
 }
 

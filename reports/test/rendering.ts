@@ -21,14 +21,14 @@ registerHooks({
     return { format: 'module', source: code, shortCircuit: true };
   },
 });
-const { Answer, Sections } = await import('../page/report.tsx');
+const { FirstScreen, Sections } = await import('../page/report.tsx');
 const { Page } = await import('../comparison/page/page.tsx');
 
 /** The page of a run, opened from a file. */
 export function runPage(given: Run | GoldenName): HTMLElement {
   const run = typeof given === 'string' ? golden(given) : given;
   const props = { run, held: run, place: { served: false, before: null } };
-  return rendered([h(Answer, props), h(Sections, props)]);
+  return rendered([h(FirstScreen, props), h(Sections, props)]);
 }
 
 /** The page of a comparison, opened from a file. */
