@@ -96,7 +96,7 @@ export function reachOfGroup(group: Group, measure: Measure): Reach {
   };
 }
 
-/** From the least to the most of what may be: open ends are infinite. */
+/** Span is the least and the most that a value may be; open ends are infinite. */
 export interface Span {
   low: number;
   high: number;

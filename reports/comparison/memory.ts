@@ -22,7 +22,7 @@ export interface Blocking {
   inflation: number;
 }
 
-/** With fewer blocks their variance is not known well enough. */
+/** The fewest blocks: with fewer their variance is not known well enough. */
 export const LEAST_BLOCKS = 6;
 /** More blocks make no interval narrower. */
 const MOST_BLOCKS = 30;

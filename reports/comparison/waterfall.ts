@@ -10,7 +10,7 @@ export interface Waterfall {
   /** Sums of the means of all stages, of the baseline and of the other. */
   from: number;
   to: number;
-  /** In the order of the stages; a stage that one of them does not have counts there as 0. */
+  /** The changes in the order of the stages; a stage that one of them does not have counts there as 0. */
   steps: { stage: string; change: number }[];
 }
 

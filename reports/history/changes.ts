@@ -91,7 +91,7 @@ const ORDERS = {
 export type Order = keyof typeof ORDERS;
 export const ORDER_NAMES = Object.keys(ORDERS) as Order[];
 
-/** By a column; runs without a value come last, and equal ones stay newest first. */
+/** Sorts runs by a column; runs without a value come last, and equal ones stay newest first. */
 export function inOrder(
   entries: readonly Entry[],
   all: Map<Entry, Change>,

@@ -9,7 +9,7 @@ import { count as written } from '../format.ts';
 import { supports } from '../page/facts.ts';
 import type { Entry } from './entry.ts';
 
-/** In characters; the report has all of it. */
+/** The most characters of a reason in the list; the report has all of it. */
 const LONGEST_REASON = 300;
 
 /** Known facts as text. */

@@ -9,7 +9,7 @@ export interface Turn {
 
 /** So many values in a row are a level: two outliers are none. */
 const LEAST = 3;
-/** With fewer no order of values is rare enough. */
+/** The fewest values: with fewer no order is rare enough. */
 const LEAST_VALUES = 10;
 /** A smaller change matters to nobody. */
 const LEAST_CHANGE = 0.05;

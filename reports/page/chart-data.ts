@@ -18,7 +18,7 @@ export interface Line {
   smooth?: boolean;
   /** A count that is drawn against an axis of its own, on the right. The first line only. */
   behind?: boolean;
-  /** Instead of a line. */
+  /** Points or bars are drawn instead of a line. */
   as?: 'points' | 'bars';
 }
 
@@ -60,7 +60,7 @@ export interface ChartData {
   /** Begin and end of the time axis that all charts share, s; 0 and the last value if not given. */
   begin?: number;
   end?: number;
-  /** From this x on, values do not scale y. */
+  /** Values from this x on do not scale y. */
   rest?: number;
   /** The moment at which x is 0, ms since 1970, for the time of day at the cursor. */
   epoch?: number;
@@ -72,7 +72,7 @@ export interface ChartData {
   marks?: { x: number; name: string }[];
   /** The height, px; 200 if not given. */
   height?: number;
-  /** On paper it is as wide as the sheet, not half of it. */
+  /** The chart is as wide as the sheet on paper, not half of it. */
   wide?: boolean;
   /** The names of the runs, by x; only for `runs`. */
   names?: string[];

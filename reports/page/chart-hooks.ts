@@ -188,7 +188,7 @@ function spanHooks(
 /** Characters of a name. */
 const LONGEST = 60;
 
-/** As much of a name as fits, or nothing. */
+/** Cuts a name to what fits; empty if nothing does. */
 function fit(ctx: CanvasRenderingContext2D, name: string, width: number): string {
   let text = name.slice(0, LONGEST);
   if (text === name && ctx.measureText(text).width <= width) return text;

@@ -1,4 +1,4 @@
-/** From what a chart shows to uPlot's options. */
+/** Makes uPlot's options from what a chart shows. */
 import uPlot from 'uplot';
 import { clock, count, ms, percentileText, timeOfDay } from '../format.ts';
 import { axisValue, COUNTS, logSplits, roomOf, X_AXES, X_NAMES, X_TITLES } from './chart-axes.ts';

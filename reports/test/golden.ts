@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { isEntry } from '../../pipeline/common/entry.ts';
 import { type Rule, type Run, STAGES, type Step } from '../contract/run.ts';
 import { count, ms } from '../format.ts';
+import { HOSTILE } from './goldens.ts';
 import type { Plan } from './offer.ts';
 import { simulate } from './simulate.ts';
 
@@ -87,7 +88,6 @@ const CAPACITY: Plan = {
   ],
 };
 const EMPTY: Plan = { ...RAMP, cutAt: 0 };
-export const HOSTILE = '</script><img src=x onerror="document.title=1"><b>&amp;\u2028$&';
 
 /** A passing run of a plan; the other goldens change it. */
 function run(profile: string, plan: Plan): Run {

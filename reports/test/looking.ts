@@ -75,7 +75,7 @@ export function firstPaint(page: Page): Promise<number | undefined> {
   return page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime);
 }
 
-/** By how much the page is wider than the screen, px, once charts have resized (within a frame). */
+/** Returns by how much the page is wider than the screen, px, once charts have resized (within a frame). */
 export function overflow(page: Page): Promise<number> {
   return page.evaluate(async () => {
     const frame = () => new Promise((drawn) => requestAnimationFrame(drawn));
@@ -85,7 +85,7 @@ export function overflow(page: Page): Promise<number> {
   });
 }
 
-/** Those sections with a table that is wider than its place. */
+/** The ids of sections with a table that is wider than its place. */
 export function wideTables(page: Page, sections: string): Promise<string[]> {
   return page
     .locator(`${sections} .scroll`)

@@ -138,7 +138,7 @@ interface Sheet {
   width: number;
   height: number;
   words: Word[];
-  /** In reading order: one column after the other. */
+  /** The text in reading order: one column after the other. */
   text: string;
 }
 

@@ -1,7 +1,6 @@
 /** Runs with spans. */
 import type { Run, Spans, StageRow } from '../contract/run.ts';
-import { HOSTILE } from './golden.ts';
-import { golden } from './goldens.ts';
+import { golden, HOSTILE } from './goldens.ts';
 
 const stage = (from: string, to: string, mean: number, bound = 0) => ({
   ...{ from, to, mean, error: mean / 10, p50: mean, p99: 2 * mean, max: 3 * mean, bound },

@@ -10,7 +10,7 @@ export interface Axis {
 
 interface Tick {
   label: string;
-  /** In % of the axis. */
+  /** The position, % of the axis. */
   at: number;
 }
 

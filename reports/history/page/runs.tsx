@@ -155,7 +155,7 @@ function P99({ run }: { run: Listed }) {
   );
 }
 
-/** From the last usable run of the same load before. */
+/** The change from the last usable run of the same load before. */
 function Changed({ run: { directory, change } }: { run: Listed }) {
   if (change === null) return <span class="small">–</span>;
   const { from, p99, differs } = change;

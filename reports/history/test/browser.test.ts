@@ -10,8 +10,7 @@ import type { BrowserContextOptions, Page } from 'playwright-core';
 import { eventually } from '../../../pipeline/test/services.ts';
 import { fillPage } from '../../render.ts';
 import { ran } from '../../test/command.ts';
-import { HOSTILE } from '../../test/golden.ts';
-import { golden } from '../../test/goldens.ts';
+import { golden, HOSTILE } from '../../test/goldens.ts';
 import {
   blank,
   charts,

@@ -7,7 +7,7 @@ import type { PartProps } from '../part.ts';
 import { Long, Table } from '../table.tsx';
 import { Rules } from './rules.tsx';
 
-/** Beside the verdict whatever they are; of the others what is exceeded. */
+/** Figures that the summary always shows; it shows others only if they exceed their limit. */
 const ALWAYS = new Set(['lateness', 'CPU', 'canary', 'clock bound']);
 
 /** The instrument's health in a line, for beside the verdict. */

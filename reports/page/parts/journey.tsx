@@ -56,7 +56,7 @@ export function Journey({ run }: { run: Run }) {
   );
 }
 
-/** Whose stages the first bar has. */
+/** The name of the first bar: whose stages it has. */
 const OF = { stamps: 'all deliveries', spans: 'sampled', none: 'all deliveries' };
 
 function caption({ source, mean_ms, slow_mean_ms, samples }: Facts): string {

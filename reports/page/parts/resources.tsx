@@ -140,7 +140,7 @@ const VMSTAT: Record<string, string> = {
   ...{ r: 'processes', b: 'processes', in: 'a second', cs: 'a second', si: 'KB/s', so: 'KB/s' },
   ...Object.fromEntries(['us', 'sy', 'id', 'wa', 'st'].map((name) => [name, '% of all cores'])),
 };
-/** By the end of a name. */
+/** The units of figures by the end of their names. */
 const UNITS: [end: string, unit: string][] = [
   ['_per_s', 'a second'],
   ['_ms', 'ms'],
