@@ -92,8 +92,6 @@ export async function main(argv: readonly string[], _env: NodeJS.ProcessEnv, io:
   }
 }
 
-if (isEntry(import.meta)) process.exitCode = await main(process.argv.slice(2), process.env, process);
-
 async function run(argv: readonly string[], { stdout }: Io): Promise<number> {
   const print = (text: string) => void stdout.write(`${text}\n`);
   const { values, positionals } = parse(argv);
@@ -248,3 +246,5 @@ function shortPath(path: string): string {
   const short = relative('', resolve(path));
   return short.startsWith('..') ? resolve(path) : short;
 }
+
+if (isEntry(import.meta)) process.exitCode = await main(process.argv.slice(2), process.env, process);

@@ -47,19 +47,6 @@ export async function main(argv: readonly string[], env: NodeJS.ProcessEnv, io: 
   }
 }
 
-if (isEntry(import.meta)) {
-  const stop = new AbortController();
-  const { stdout, stderr } = process;
-  const ended = main(process.argv.slice(2), process.env, { stdout, stderr, stop: stop.signal });
-  closeWithGrace({ logger: false }, async ({ err }) => {
-    if (err) console.error(err);
-    stop.abort();
-    await ended;
-  });
-  const code = await ended;
-  if (!stop.signal.aborted) process.exit(code);
-}
-
 async function serve(argv: readonly string[], env: NodeJS.ProcessEnv, io: Io): Promise<number> {
   const text = { type: 'string' } as const;
   const { values } = readFlags(argv, { port: text, runs: text });
@@ -98,7 +85,7 @@ async function serve(argv: readonly string[], env: NodeJS.ProcessEnv, io: Io): P
   return 0;
 }
 
-/** Waits for a signal that ends the server; without one, for ever. */
+/** Waits until the signal ends the server; without a signal it goes on. */
 function stopped(signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) resolve();
@@ -120,4 +107,17 @@ async function isDirectory(path: string): Promise<boolean> {
     (info) => info.isDirectory(),
     () => false,
   );
+}
+
+if (isEntry(import.meta)) {
+  const stop = new AbortController();
+  const { stdout, stderr } = process;
+  const ended = main(process.argv.slice(2), process.env, { stdout, stderr, stop: stop.signal });
+  closeWithGrace({ logger: false }, async ({ err }) => {
+    if (err) console.error(err);
+    stop.abort();
+    await ended;
+  });
+  const code = await ended;
+  if (!stop.signal.aborted) process.exit(code);
 }
