@@ -1,5 +1,5 @@
 import { type Account, COUNTS, ENDS, type End, FAILED, MISSED } from './contract/run.ts';
-import { count } from './page/format.ts';
+import { count } from './format.ts';
 
 export interface Missed {
   end: End;

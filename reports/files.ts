@@ -22,7 +22,7 @@ export const FILES: Record<string, string> = {
 export const OF_GENERATOR = /^generator-\d+$/;
 
 /**
- * @param directory of a run
+ * @param directory the directory of a run
  * @returns null if it has no such file, or something else in its place
  */
 export async function openFile(directory: string, name: string): Promise<FileHandle | null> {
@@ -113,7 +113,7 @@ const BEFORE_VALUES = new Set([...'[{,'].map((one) => one.charCodeAt(0)));
 
 /** About how many values a JSON text has: parsed, each takes up to a hundred times its length. It counts inside of texts too. */
 function valuesIn(bytes: Buffer): number {
-  if (bytes.length <= limits.json_values) return 0; // it can not have more
+  if (bytes.length <= limits.json_values) return 0; // it cannot have more
   let n = 0;
   for (const byte of bytes) if (BEFORE_VALUES.has(byte)) n++;
   return n;

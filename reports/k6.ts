@@ -16,7 +16,7 @@ const NOT_PASSED = 99;
  */
 export async function merge(directories: readonly string[], out?: string): Promise<boolean> {
   const { exitCode } = await execa(K6, words('merge', directories, out), { stdio: 'inherit', reject: false });
-  if (exitCode !== 0 && exitCode !== NOT_PASSED) throw new Error('the instances can not be merged');
+  if (exitCode !== 0 && exitCode !== NOT_PASSED) throw new Error('the instances cannot be merged');
   return exitCode === 0;
 }
 

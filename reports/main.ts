@@ -2,10 +2,12 @@
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { ConfigError } from '../pipeline/common/config.ts';
+import { isEntry } from '../pipeline/common/entry.ts';
 import { readFlags } from '../pipeline/common/flags.ts';
 import { printFolded } from '../pipeline/common/fold.ts';
 import { printable } from '../pipeline/common/printable.ts';
 import { said } from './account.ts';
+import type { Io } from './command.ts';
 import { comparisonOf, FailedRunsError } from './comparison/compare.ts';
 import type { Comparison, Judgement } from './comparison/comparison.ts';
 import { type Condition, ConditionError, check, judge, parseCondition } from './comparison/conditions.ts';
@@ -79,20 +81,22 @@ const ALLOWED: Record<string, readonly string[]> = {
   '': [],
 };
 
-main().then(
-  (code) => {
-    process.exitCode = code;
-  },
-  (error: Error) => {
-    console.error(`report: ${printable(error.message.split('\n')[0] as string)}`);
-    process.exitCode = error instanceof ConfigError || error instanceof UnjudgedError ? 2 : 1;
-  },
-);
+/** Runs the command, and reports an error in one line. @returns the exit code */
+export async function main(argv: readonly string[], _env: NodeJS.ProcessEnv, io: Io): Promise<number> {
+  try {
+    return await run(argv, io);
+  } catch (error) {
+    const [line] = (error as Error).message.split('\n');
+    io.stderr.write(`report: ${printable(line as string)}\n`);
+    return error instanceof ConfigError || error instanceof UnjudgedError ? 2 : 1;
+  }
+}
 
-async function main(): Promise<number> {
-  const { values, positionals } = parse();
+async function run(argv: readonly string[], { stdout }: Io): Promise<number> {
+  const print = (text: string) => void stdout.write(`${text}\n`);
+  const { values, positionals } = parse(argv);
   if (values.help) {
-    printFolded(USAGE);
+    printFolded(USAGE, stdout as NodeJS.WriteStream);
     return 0;
   }
   const [first = '', ...rest] = positionals;
@@ -103,28 +107,31 @@ async function main(): Promise<number> {
       throw new ConfigError(`--${name} belongs to ${places.join(' and ')}; see --help`);
     }
   }
-  if (command === 'compare') return compareRuns(rest, values);
-  if (command === 'check') return checkRun(rest, values);
+  if (command === 'compare') return compareRuns(rest, values, print);
+  if (command === 'check') return checkRun(rest, values, print);
   if (command === 'merge') return mergeParts(rest, values.out);
   if (command === 'list') {
     if (rest.length > 0) throw new ConfigError(`list takes no ${rest[0]}; --text finds runs`);
     const { entries, misfits } = await new Catalogue(RUNS).list();
-    console.log(listText(entries, misfits, values.text ?? ''));
+    print(listText(entries, misfits, values.text ?? ''));
     return 0;
   }
   if (positionals.length !== 1) {
     throw new ConfigError(`expected one run, got ${positionals.length}; see --help`);
   }
-  console.log(await report(await directoryOf(first)));
+  print(await report(await directoryOf(first)));
   return 0;
 }
 
-function parse() {
-  return readFlags(process.argv.slice(2), options, true);
+function parse(argv: readonly string[]) {
+  return readFlags(argv, options, true);
 }
 
+/** Writes a line, or some. */
+type Print = (text: string) => void;
+
 /** @returns the exit code */
-async function compareRuns(names: string[], values: Values): Promise<number> {
+async function compareRuns(names: string[], values: Values, print: Print): Promise<number> {
   if (names.length < 2) throw new ConfigError(`compare takes at least two runs, got ${names.length}`);
   const conditions = conditionsOf(values);
   if (values.sure && conditions.length === 0) throw new ConfigError('--sure needs --fail-if');
@@ -138,14 +145,14 @@ async function compareRuns(names: string[], values: Values): Promise<number> {
   comparison.conditions = conditions.flatMap((condition) =>
     wellFormed(() => judge(condition, groups, values.sure ?? false)),
   );
-  console.log(comparisonText(comparison));
+  print(comparisonText(comparison));
   const path = values.out ?? join(newDirectory(join(COMPARISONS, moment())), 'index.html');
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, renderComparison(comparison, template));
-  console.log(`report      ${shortPath(path)}`);
+  print(`report      ${shortPath(path)}`);
   await writeTo(values.json, `${JSON.stringify(comparison)}\n`);
   await writeTo(values.markdown, comparisonMarkdown(comparison));
-  for (const one of comparison.conditions) console.log(gateText(one, `${one.subject}: `));
+  for (const one of comparison.conditions) print(gateText(one, `${one.subject}: `));
   return comparison.conditions.some(({ result }) => result !== 'passed') ? 1 : 0;
 }
 
@@ -185,7 +192,7 @@ async function writeTo(path: string | undefined, text: string): Promise<void> {
 }
 
 /** @returns the exit code */
-async function checkRun(names: string[], values: Values): Promise<number> {
+async function checkRun(names: string[], values: Values, print: Print): Promise<number> {
   if (names.length !== 1) throw new ConfigError(`check takes one run, got ${names.length}`);
   const conditions = conditionsOf(values);
   if (conditions.length === 0) throw new ConfigError('check takes conditions: --fail-if');
@@ -196,7 +203,7 @@ async function checkRun(names: string[], values: Values): Promise<number> {
   const judgements = conditions.map((condition) =>
     wellFormed(() => check(condition, { run, histograms: new Map() })),
   );
-  for (const judgement of judgements) console.log(gateText(judgement));
+  for (const judgement of judgements) print(gateText(judgement));
   const results = new Set(judgements.map(({ result }) => result));
   if (results.has('exceeded') || results.has('messages failed')) return 1;
   return results.has('not judged') || results.has('undecided') ? 2 : 0;
@@ -239,3 +246,5 @@ function shortPath(path: string): string {
   const short = relative('', resolve(path));
   return short.startsWith('..') ? resolve(path) : short;
 }
+
+if (isEntry(import.meta)) process.exitCode = await main(process.argv.slice(2), process.env, process);

@@ -1,7 +1,7 @@
 /** The rules of a run from run.json, to show; they are not judged again. Pure. */
 
 import type { Doubt, Rule, Run } from './contract/run.ts';
-import { against, compact, count, exact, ms, shown } from './page/format.ts';
+import { against, compact, count, exact, ms, shown } from './format.ts';
 
 /** Rules in the order of the judge. Runs of earlier versions have thresholds without measured values. */
 export function rulesOf({ verdict, thresholds = [] }: Pick<Run, 'verdict' | 'thresholds'>): Rule[] {

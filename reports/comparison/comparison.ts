@@ -9,7 +9,7 @@ export const MARGIN: Record<Measure['kind'], number> = {
   count: 0.01,
   share: 0.0001,
 };
-/** From so many times on a difference is much, and is named without an interval too. */
+/** The ratio from which on a difference is large, and is named without an interval too. */
 export const MUCH = 3;
 /** Why a better figure does not count when messages of its run failed. */
 export const BETTER_FAILED = 'messages of the better run failed: they would have been its slowest';
@@ -59,7 +59,7 @@ export interface Subject {
   /** Why it cannot be compared with the baseline; null: it can. */
   obstacle: string | null;
   model: 'open' | 'closed';
-  /** Of the requests, whose latency is `http`: HTTP, MQTT, Redis. */
+  /** The protocol of the requests, whose latency is `http`: HTTP, MQTT, Redis. */
   protocol: string;
   profile: string;
   /** Each count is the sum over the runs. */

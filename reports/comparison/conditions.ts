@@ -1,7 +1,7 @@
 /** `--fail-if`: conditions on which a comparison fails. reports/README.md has the grammar. */
 import { failures, sumOfAccounts } from '../account.ts';
 import { COUNTS, stagesOf } from '../contract/run.ts';
-import { against, changeAgainst, exact, plain } from '../page/format.ts';
+import { against, changeAgainst, exact, plain } from '../format.ts';
 import type { Judgement } from './comparison.ts';
 import { differenceOf, figureOf } from './differences.ts';
 import { doubtOf, end, reachOfGroup, type Span } from './doubts.ts';

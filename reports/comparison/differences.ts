@@ -1,8 +1,8 @@
 /** The difference of a group's figure from the baseline's, and its finding. */
 import { failures } from '../account.ts';
 import { type Brief, type Run, stagesOf } from '../contract/run.ts';
+import { ms } from '../format.ts';
 import { measuredSeconds } from '../page/facts.ts';
-import { ms } from '../page/format.ts';
 import { BETTER_FAILED, type Difference, MARGIN, MUCH, type Word } from './comparison.ts';
 import { doubtOf, type Span } from './doubts.ts';
 import { fromBlocks, fromRepeats, type LogInterval, mean, RESOLUTION } from './intervals.ts';

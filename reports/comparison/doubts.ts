@@ -96,7 +96,7 @@ export function reachOfGroup(group: Group, measure: Measure): Reach {
   };
 }
 
-/** From the least to the most of what may be: open ends are infinite. */
+/** Span is the least and the most that a value may be; open ends are infinite. */
 export interface Span {
   low: number;
   high: number;
@@ -104,7 +104,7 @@ export interface Span {
 
 /** An end of what a figure may be. @param by a share of it */
 export function end({ kind }: Measure, value: number, by: number): number {
-  if (by === Infinity) return kind === 'share' ? 1 : by; // of 0 too
+  if (by === Infinity) return kind === 'share' ? 1 : by; // a multiple of 0 would be 0
   return value * by;
 }
 

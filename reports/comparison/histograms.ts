@@ -43,7 +43,7 @@ export function checkHistogram(text: string): number {
   return bytes.length;
 }
 
-/** @throws if it is no histogram, or larger than any run's */
+/** @throws if it is not a histogram, or larger than any run's */
 export function decodeHistogram(text: string): Histogram & Indexed {
   checkHistogram(text);
   return decodeFromCompressedBase64(text) as Histogram & Indexed;

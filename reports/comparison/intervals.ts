@@ -43,7 +43,7 @@ export function fromRepeats(
 /**
  * The interval from blocks of one run each. The i-th blocks of both runs have the same load, so pairs of blocks are drawn (with
  * replacement), and the effect of the profile cancels out.
- * @param difference of the logarithms, as measured
+ * @param difference the difference of the logarithms, as measured
  * @param inflation what the variance of blocks is too small by, as they are not independent
  * @returns null if a resample has no such figure
  */

@@ -1,7 +1,7 @@
 /** The knees of sweeps of concurrency, and how far apart they are. Pure. */
 
 import type { Run } from '../contract/run.ts';
-import { count, msUnit, plural } from '../page/format.ts';
+import { count, msUnit, plural } from '../format.ts';
 import type { Knee, StepSummary, Subject } from './comparison.ts';
 
 export type Point = StepSummary & { vus: number };
@@ -48,8 +48,8 @@ function turn({ letter, knee: at, ...subject }: Subject): string {
 function apart(baseline: Subject, subject: Subject): string {
   const [a, b] = [baseline.knee, subject.knee];
   const named = `${subject.letter} against ${baseline.letter}`;
-  if (!a && !b) return `${named}: neither turns.`;
-  if (!a || !b) return `${named}: only ${(a ? baseline : subject).letter} turns.`;
+  if (!a && !b) return `${named}: neither has a knee.`;
+  if (!a || !b) return `${named}: only ${(a ? baseline : subject).letter} has a knee.`;
   const where =
     a.vus === b.vus
       ? 'both turn at the same step'

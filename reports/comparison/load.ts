@@ -1,6 +1,6 @@
 /** The planned load of a run, the limits on it, and the settings of its command. Pure. */
 import type { Run } from '../contract/run.ts';
-import { count, figure, plural } from '../page/format.ts';
+import { count, figure, plural } from '../format.ts';
 import { limitText, rulesOf } from '../rules.ts';
 
 /** What decides whether two runs have the same load: all of the plan but the name of its file. */

@@ -1,5 +1,5 @@
 /** A comparison as Markdown, for a comment on a change. */
-import { visible } from '../page/format.ts';
+import { visible } from '../format.ts';
 import type { Comparison, Subject } from './comparison.ts';
 import { verdictText } from './doubts.ts';
 import { turns } from './knees.ts';

@@ -9,7 +9,7 @@ export interface Measure {
   /** arrival.p99, arrival.within(250ms), queue.mean, spans.queued-claimed.mean, rate.accepted, account.lost */
   name: string;
   kind: 'latency' | 'rate' | 'count' | 'share';
-  /** Whose latency it is, where that is none of our pipeline: only runs with this stage have the figure. */
+  /** The stage whose latency it is, if it is not one of our pipeline: only runs with this stage have the figure. */
   stage?: string;
   /** A stage of sampled messages by spans, between two marks: queued-claimed. */
   spans?: string;

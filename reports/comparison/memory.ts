@@ -22,11 +22,11 @@ export interface Blocking {
   inflation: number;
 }
 
-/** With fewer blocks their variance is not known well enough. */
+/** The fewest blocks: with fewer their variance is not known well enough. */
 export const LEAST_BLOCKS = 6;
 /** More blocks make no interval narrower. */
 const MOST_BLOCKS = 30;
-/** Blocks that are more alike say too little. */
+/** Above this inflation, blocks are too correlated. */
 const MOST_INFLATION = 4;
 /** A part that fades more slowly than in this share of the run would be a trend. */
 const SLOWEST = 1 / 2;
@@ -93,7 +93,7 @@ function cosines(series: readonly number[]): number[] {
   });
 }
 
-/** Of the parts under a model, for the likeliest variance. */
+/** The log-likelihood of the parts under a model, with the likeliest variance. */
 function logLikelihood(parts: readonly number[], { decay, share }: Model): number {
   const n = parts.length + 1;
   let logs = 0;
@@ -200,7 +200,7 @@ function wholeInflation(memory: Memory, length: number, count: number): number {
   return Math.exp(high);
 }
 
-/** Of the mean of so many seconds, in parts of a second's variance. */
+/** The variance of the mean of so many seconds, relative to a second's. */
 function varianceOfMean({ decay, share }: Model, seconds: number): number {
   const lags = decay / (1 - decay) - (decay * (1 - decay ** seconds)) / (seconds * (1 - decay) ** 2);
   return (1 + 2 * share * lags) / seconds;

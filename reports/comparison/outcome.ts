@@ -1,5 +1,5 @@
 /** The outcome of a comparison and what to do about it, in a sentence. Pure. */
-import { plural } from '../page/format.ts';
+import { plural } from '../format.ts';
 import { BETTER_FAILED, type Comparison, type Difference, MUCH, OTHER_LOAD, type Row } from './comparison.ts';
 import { judgementText, ratioOf, reason, short, value, within } from './words.ts';
 

@@ -15,7 +15,7 @@ export interface Recording {
 }
 
 /**
- * @param name of the directory in an error
+ * @param name the name of the directory in an error
  * @throws an error of one line that names the file and what is wrong with it
  */
 export async function readRecording(directory: string, name = directory): Promise<Recording> {
@@ -23,7 +23,7 @@ export async function readRecording(directory: string, name = directory): Promis
   try {
     return { run, histograms: parseHistograms((await readText(directory, 'arrival.hlog')) ?? '') };
   } catch (error) {
-    throw new Error(`${join(name, 'arrival.hlog')} is no histogram log: ${(error as Error).message}`);
+    throw new Error(`${join(name, 'arrival.hlog')} is not a histogram log: ${(error as Error).message}`);
   }
 }
 
@@ -40,7 +40,7 @@ export async function linkedFrom(place: string, directory: string): Promise<Reco
 }
 
 /**
- * @param name of the directory in an error
+ * @param name the name of the directory in an error
  * @throws an error of one line that names the file and what is wrong with it
  */
 export async function readRun(directory: string, name = directory): Promise<Run> {

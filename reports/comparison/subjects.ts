@@ -1,7 +1,7 @@
 /** Groups runs into repeats, names the groups, and decides which can be compared. */
 
 import type { Run } from '../contract/run.ts';
-import { commit, instant, percent } from '../page/format.ts';
+import { commit, instant, percent } from '../format.ts';
 import { OTHER_LOAD } from './comparison.ts';
 import { isUnusable } from './doubts.ts';
 import { limitFacts, load, loadFacts, loadsApart, SAID, settingsOf } from './load.ts';

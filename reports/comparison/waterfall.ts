@@ -1,22 +1,22 @@
 /** Where a difference of mean arrival comes from: the account of means by stage, which needs no interval. Pure. */
-import { ms } from '../page/format.ts';
+import { ms } from '../format.ts';
 import type { Subject } from './comparison.ts';
 import { marks } from './words.ts';
 
 /** Changes of means from the baseline's, ms. The stages add up to the whole. */
 export interface Waterfall {
-  /** Of sampled messages, by spans. */
+  /** The stages are those of sampled messages, by spans. */
   sampled: boolean;
   /** Sums of the means of all stages, of the baseline and of the other. */
   from: number;
   to: number;
-  /** In the order of the stages; a stage that one of them does not have counts there as 0. */
+  /** The changes in the order of the stages; a stage that one of them does not have counts there as 0. */
   steps: { stage: string; change: number }[];
 }
 
 /** Means by stage. */
 export interface Budget {
-  /** Of sampled messages, by spans. */
+  /** The stages are those of sampled messages, by spans. */
   sampled: boolean;
   /** The stages of all, in order. */
   names: string[];

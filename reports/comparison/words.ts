@@ -1,6 +1,6 @@
 /** Figures and differences as text, for page and terminal. */
 import { equation } from '../account.ts';
-import { against, count, exactly, figure, ms, percent, plain, significant } from '../page/format.ts';
+import { against, count, exactly, figure, ms, percent, plain, significant } from '../format.ts';
 import { type Difference, type Judgement, MARGIN, type Row, type Subject } from './comparison.ts';
 
 /** The note for runs with failed messages. */

@@ -12,7 +12,7 @@ function usable(entry: Entry): boolean {
   return whole && isSound(entry) && arrival?.p99 != null;
 }
 
-/** Of each run, how its p99 is from the last usable run of the same load before it. @param entries newest first */
+/** The change of each run's p99 from the last usable run of the same load before it. @param entries newest first */
 export function changes(entries: readonly Entry[]): Map<Entry, Change> {
   const found = new Map<Entry, Change>();
   const last = new Map<string, Entry>();
@@ -91,7 +91,7 @@ const ORDERS = {
 export type Order = keyof typeof ORDERS;
 export const ORDER_NAMES = Object.keys(ORDERS) as Order[];
 
-/** By a column; runs without a value come last, and equal ones stay newest first. */
+/** Sorts runs by a column; runs without a value come last, and equal ones stay newest first. */
 export function inOrder(
   entries: readonly Entry[],
   all: Map<Entry, Change>,

@@ -5,11 +5,11 @@ import { isUndecided } from '../comparison/doubts.ts';
 import { load, loadText, SAID, settingsOf } from '../comparison/load.ts';
 import { NO_SETTINGS } from '../comparison/subjects.ts';
 import type { Summary } from '../contract/run.ts';
+import { count as written } from '../format.ts';
 import { supports } from '../page/facts.ts';
-import { count as written } from '../page/format.ts';
 import type { Entry } from './entry.ts';
 
-/** In characters; the report has all of it. */
+/** The most characters of a reason in the list; the report has all of it. */
 const LONGEST_REASON = 300;
 
 /** Known facts as text. */
@@ -47,7 +47,7 @@ export function entryOf(summary: Summary, directory: string): Omit<Entry, 'live'
     git?.dirty === true && 'uncommitted changes',
   ].filter(Boolean);
   const facts = { ...labels, ...Object.fromEntries(settings), ...texts({ [tool.name]: tool.version }) };
-  // A fact of both the command and the pipeline stands once.
+  // A fact of both the command and the pipeline is listed once.
   const own = Object.entries(facts).filter(([name]) => !(name.toLowerCase() in pipeline));
   return {
     directory,

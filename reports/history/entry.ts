@@ -2,7 +2,7 @@
 import type { InDoubt, Interval, VerdictResult } from '../contract/run.ts';
 
 export interface Entry {
-  /** Of its directory. */
+  /** The name of its directory. */
   directory: string;
   name: string;
   tool: string;
@@ -19,7 +19,7 @@ export interface Entry {
   like: string;
   /** Properties that can differ between runs of one load, by name: labels, settings, facts of the pipeline, versions. */
   facts: Record<string, string>;
-  /** Of the planned phases, s; null: one of them ends by its requests. */
+  /** The planned duration of all phases, s; null: one of them ends by its requests. */
   planned: number | null;
   /** RFC 3339. */
   started: string;
@@ -31,11 +31,11 @@ export interface Entry {
   meaning: string;
   /** The first of the verdict's reasons. Empty: there is none. */
   reason: string;
-  /** Of the measured phases, ms; null: nothing arrived, or the account does not balance. */
+  /** The arrival latency of the measured phases, ms; null: nothing arrived, or the account does not balance. */
   arrival: { p50: number | null; p99: number | null } | null;
   /** How the arrival may be wrong: too_high is at most as high. null: it is not in doubt. */
   doubt: InDoubt['direction'] | null;
-  /** Of arrival p99, ms; null: none is set, or it is not known. */
+  /** The limit of arrival p99, ms; null: none is set, or it is not known. */
   limit: number | null;
   /** Messages. */
   account: { scheduled: number; arrived: number };
@@ -64,7 +64,7 @@ export interface Misfit {
 export interface Change {
   /** Its directory. */
   from: string;
-  /** Of arrival p99, as a share of 1. */
+  /** The change of arrival p99, as a share of 1. */
   p99: number;
   /** Other differences: `build: 17 → 18`. */
   differs: string[];
@@ -105,7 +105,7 @@ export interface Listing {
   /** The filters that a list takes; labels as `name: value`. */
   scripts: string[];
   labels: string[];
-  /** Of one script: the one that was asked for, or that of the newest run that matches. */
+  /** The trend of one script: the one that was asked for, or that of the newest run that matches. */
   trend: { script: string; points: Point[]; turns: Turned[] };
   misfits: Misfit[];
 }
@@ -130,6 +130,6 @@ export interface Second {
   p99: number | null;
   /** Means, ms. */
   stages: Interval['stages'];
-  /** Of the generator, % of one core. */
+  /** The generator's CPU, % of one core. */
   cpu: number | null;
 }

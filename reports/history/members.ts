@@ -84,14 +84,14 @@ class Members {
 
   /** @throws unless one whole object was read */
   end(): Record<string, unknown> {
-    if (this.#depth === 0 && !BLANK.test(this.#take())) throw this.#error('is no object');
+    if (this.#depth === 0 && !BLANK.test(this.#take())) throw this.#error('is not an object');
     if (!this.#ended)
       throw this.#error(this.#depth > 0 ? 'is not JSON: it ends too early' : 'is not JSON: it is empty');
     return Object.fromEntries(this.#found);
   }
 
   #begin(isObject: boolean): void {
-    if (!isObject || this.#ended || !BLANK.test(this.#take())) throw this.#error('is no object');
+    if (!isObject || this.#ended || !BLANK.test(this.#take())) throw this.#error('is not an object');
   }
 
   #finish(isObject: boolean): void {
@@ -111,7 +111,7 @@ class Members {
 
   #text(): string {
     const text = this.#parse();
-    if (typeof text !== 'string') throw this.#error('is not JSON: a name is no text');
+    if (typeof text !== 'string') throw this.#error('is not JSON: a name must be text');
     return text;
   }
 

@@ -2,12 +2,15 @@
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { inspect } from 'node:util';
 import { Type } from '@sinclair/typebox';
 import closeWithGrace from 'close-with-grace';
 import { fastify } from 'fastify';
 import { ConfigError, readConfig } from '../../pipeline/common/config.ts';
+import { isEntry } from '../../pipeline/common/entry.ts';
 import { readFlags } from '../../pipeline/common/flags.ts';
 import { printFolded } from '../../pipeline/common/fold.ts';
+import type { Io } from '../command.ts';
 import { comparisonTemplate } from '../comparison/page.ts';
 import { history } from './app.ts';
 import { Catalogue } from './catalogue.ts';
@@ -33,14 +36,25 @@ const Config = Type.Object({
   }),
 });
 
-async function main(): Promise<void> {
-  const text = { type: 'string' } as const;
-  const { values } = readFlags(process.argv.slice(2), { port: text, runs: text });
-  if (values.help) {
-    printFolded(HELP);
-    return;
+/** Serves the runs until it is stopped, and reports an error in one line. @returns the exit code */
+export async function main(argv: readonly string[], env: NodeJS.ProcessEnv, io: Io): Promise<number> {
+  try {
+    return await serve(argv, env, io);
+  } catch (error) {
+    const ours = error instanceof ConfigError;
+    io.stderr.write(`${ours ? `reports: ${error.message.split('\n')[0]}` : inspect(error)}\n`);
+    return ours ? 2 : 1;
   }
-  const port = readPort(values.port);
+}
+
+async function serve(argv: readonly string[], env: NodeJS.ProcessEnv, io: Io): Promise<number> {
+  const text = { type: 'string' } as const;
+  const { values } = readFlags(argv, { port: text, runs: text });
+  if (values.help) {
+    printFolded(HELP, io.stdout as NodeJS.WriteStream);
+    return 0;
+  }
+  const port = readPort(values.port, env);
   const runs =
     values.runs === undefined ? fileURLToPath(new URL('../runs', import.meta.url)) : resolve(values.runs);
   if (values.runs !== undefined && !(await isDirectory(runs))) {
@@ -53,24 +67,34 @@ async function main(): Promise<void> {
   await app.register(history, {
     catalogue: new Catalogue(runs, PATIENCE_MS),
     pages: { list, comparison: await comparisonTemplate() },
-    onError: (error) => console.error(error),
+    onError: (error) => io.stderr.write(`${inspect(error)}\n`),
   });
-  closeWithGrace({ logger: false }, async ({ err }) => {
-    if (err) console.error(err);
+  try {
+    await app.listen({ host: HOST, port }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EADDRINUSE') throw error;
+      throw new ConfigError(
+        `port ${port} is taken; --port or REPORTS_PORT names another, 0 chooses a free one`,
+      );
+    });
+    const { port: bound } = app.server.address() as { port: number };
+    io.stdout.write(`http://${HOST}:${bound}\n`);
+    await stopped(io.stop);
+  } finally {
     await app.close();
-  });
-  await app.listen({ host: HOST, port }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EADDRINUSE') throw error;
-    throw new ConfigError(
-      `port ${port} is taken; --port or REPORTS_PORT names another, 0 chooses a free one`,
-    );
-  });
-  const { port: bound } = app.server.address() as { port: number };
-  console.log(`http://${HOST}:${bound}`);
+  }
+  return 0;
 }
 
-function readPort(given: string | undefined): number {
-  if (given === undefined) return readConfig(Config).REPORTS_PORT;
+/** Waits until the signal ends the server; without a signal it goes on. */
+function stopped(signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) resolve();
+    signal?.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+function readPort(given: string | undefined, env: NodeJS.ProcessEnv): number {
+  if (given === undefined) return readConfig(Config, env).REPORTS_PORT;
   try {
     return readConfig(Config, { REPORTS_PORT: given }).REPORTS_PORT;
   } catch (error) {
@@ -85,8 +109,15 @@ async function isDirectory(path: string): Promise<boolean> {
   );
 }
 
-main().catch((error: Error) => {
-  const ours = error instanceof ConfigError;
-  console.error(ours ? `reports: ${error.message.split('\n')[0]}` : error);
-  process.exit(ours ? 2 : 1);
-});
+if (isEntry(import.meta)) {
+  const stop = new AbortController();
+  const { stdout, stderr } = process;
+  const ended = main(process.argv.slice(2), process.env, { stdout, stderr, stop: stop.signal });
+  closeWithGrace({ logger: false }, async ({ err }) => {
+    if (err) console.error(err);
+    stop.abort();
+    await ended;
+  });
+  const code = await ended;
+  if (!stop.signal.aborted) process.exit(code);
+}

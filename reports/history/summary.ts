@@ -8,8 +8,8 @@ import { readMembers } from './members.ts';
 const MEMBERS = ['schema', 'run', 'verdict', 'answer', 'facts', 'account', 'latency', 'environment'];
 
 /**
- * @param directory of a run
- * @param bytes of its run.json
+ * @param directory the directory of a run
+ * @param bytes the length of its run.json
  * @throws an error of one line if there is no summary, and run.json is none of a run
  */
 export async function readSummary(directory: string, bytes: number): Promise<Summary> {
@@ -37,7 +37,7 @@ export async function summarize(directory: string): Promise<unknown> {
   const { latency, environment } = run;
   return {
     schema: 'arrival/summary/1' satisfies Summary['schema'],
-    run_bytes: 0, // of what is kept nowhere
+    run_bytes: 0, // this summary is not stored
     run: run.run,
     verdict: isObject(run.verdict)
       ? { meaning: '', ...known(run.verdict, ['result', 'meaning', 'reasons']) }

@@ -21,7 +21,7 @@ export class Sparks {
 
   /**
    * p99 of arrival over time in at most 60 points each, each the worst of its seconds, ms; null: nothing arrived. No points: no timeline.
-   * @param directories of runs that the catalogue knows
+   * @param directories the directories of runs that the catalogue knows
    */
   async of(directories: readonly string[]): Promise<(number | null)[][]> {
     const found: (number | null)[][] = [];

@@ -9,11 +9,11 @@ export interface Turn {
 
 /** So many values in a row are a level: two outliers are none. */
 const LEAST = 3;
-/** With fewer no order of values is rare enough. */
+/** The fewest values: with fewer no order is rare enough. */
 const LEAST_VALUES = 10;
 /** A smaller change matters to nobody. */
 const LEAST_CHANGE = 0.05;
-/** Of series without a change this share has one all the same. */
+/** The share of series without a change in which one is found all the same. */
 const FALSE_ALARMS = 0.01;
 const SHUFFLES = 999;
 const SEED = 20_221_109;

@@ -1,7 +1,7 @@
 /** An image of one transparent pixel. */
 const PIXEL = 'data:image/gif;base64,R0lGODlhAQABAIAAAP///wAAACH5BAEAAAAALAAAAAABAAEAAAICRAEAOw==';
 
-/** ms that a frame is waited for: a browser that only prints may draw none. */
+/** How long a frame is waited for, ms: a browser that only prints may draw none. */
 const FRAME = 50;
 
 const waiting: (() => void)[] = [];
@@ -23,6 +23,10 @@ export function beforeLoad(task: () => void): void {
   running = true;
   if (begun === 0) {
     begun = performance.now();
+    // Where the reader's browser loads no images, the event is not late, and the tasks are.
+    addEventListener('load', () => {
+      for (const late of waiting.splice(0)) late();
+    });
     requestAnimationFrame(() => {
       drawn = true;
     });
@@ -58,8 +62,3 @@ function next(): void {
   };
   image.src = PIXEL;
 }
-
-// Where the reader's browser loads no images, the event is not late, and the tasks are.
-addEventListener('load', () => {
-  for (const task of waiting.splice(0)) task();
-});

@@ -1,4 +1,4 @@
-/** The last run of the same load, which the history knows of. */
+/** Before is the last run of the same load, which the history knows of. */
 export interface Before {
   name: string;
   /** Change of arrival p99, as a share of 1. */

@@ -1,13 +1,13 @@
 /** The axes of charts: names, ticks and their texts. */
 import type uPlot from 'uplot';
+import { clock, count, local } from '../format.ts';
 import type { ChartData } from './chart-data.ts';
 import { widthOf } from './chart-hooks.ts';
-import { clock, count, local } from './format.ts';
 import { binStart } from './heat.ts';
 
 const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400];
 export const COUNTS = Array.from({ length: 13 }, (_, e) => [1, 2, 5].map((step) => step * 10 ** e)).flat();
-/** px beside a plot, and of the text of a percentile. */
+/** The room beside a plot and for the text of a percentile, px. */
 const [AXIS_ROOM, TICK_ROOM] = [76, 24];
 const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99, 99.999, 99.9999];
 export const X_NAMES = {
@@ -79,7 +79,7 @@ function apart(splits: number[], largest: number, width: number): (number | null
 /** The beginning of a bin. */
 const binText = (bin: number) => local(Number(binStart(bin).toPrecision(1)), { maximumSignificantDigits: 6 });
 
-/** px between two texts. */
+/** The least gap between two texts, px. */
 const TEXT_GAP = 6;
 
 /** Ticks of bins, from the last one down, without those whose texts would touch the one behind. */
@@ -105,7 +105,7 @@ function powersOfTwo(min: number, max: number): number[] {
     .map((exponent) => 2 ** exponent);
 }
 
-/** px beside the axis of y: as much as its longest number takes. */
+/** The room for the axis of y, px: as much as its longest number takes. */
 export function roomOf(_u: uPlot, values: string[] | null): number {
   return Math.max(52, widthOf(values ?? []) + 14);
 }

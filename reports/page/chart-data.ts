@@ -18,7 +18,7 @@ export interface Line {
   smooth?: boolean;
   /** A count that is drawn against an axis of its own, on the right. The first line only. */
   behind?: boolean;
-  /** Instead of a line. */
+  /** Points or bars are drawn instead of a line. */
   as?: 'points' | 'bars';
 }
 
@@ -45,9 +45,9 @@ export interface ChartData {
   kind: 'time' | 'percentile' | 'vus' | 'runs' | 'load' | 'bin';
   x: number[];
   lines: Line[];
-  /** Of y, and after a comma or semicolon what else there is to know of it. */
+  /** The unit of y; a remark may follow after a comma or semicolon. */
   unit: string;
-  /** Beside the axis of y; the unit if not given. */
+  /** The name of the axis of y; the unit if not given. */
   axis?: string;
   /** Writes a value of y, without its unit. */
   format: (value: number | null) => string;
@@ -60,7 +60,7 @@ export interface ChartData {
   /** Begin and end of the time axis that all charts share, s; 0 and the last value if not given. */
   begin?: number;
   end?: number;
-  /** From this x on, values do not scale y. */
+  /** Values from this x on do not scale y. */
   rest?: number;
   /** The moment at which x is 0, ms since 1970, for the time of day at the cursor. */
   epoch?: number;
@@ -70,11 +70,11 @@ export interface ChartData {
   heat?: HeatColumn[];
   /** Lines across, with their names. */
   marks?: { x: number; name: string }[];
-  /** px; 200 if not given. */
+  /** The height, px; 200 if not given. */
   height?: number;
-  /** On paper it is as wide as the sheet, not half of it. */
+  /** The chart is as wide as the sheet on paper, not half of it. */
   wide?: boolean;
-  /** Of runs, what each x stands for. */
+  /** The names of the runs, by x; only for `runs`. */
   names?: string[];
   /** Has the last word on uPlot's options. */
   tune?: (options: uPlot.Options, colour: (name: Colour) => string) => uPlot.Options;

@@ -61,10 +61,10 @@ function drawMarks(
   u.ctx.restore();
 }
 
-/** px between two names of bands, and from the plot to them. */
+/** The distance between two names of bands, and from the plot to them, px. */
 const NAME_HEIGHT = 12;
 const NAME_GAP = 12;
-/** px beyond the width of a name by its length: letters like w are wider. */
+/** Spare room beside a name, px: letters like w are wider than the average. */
 const NAME_SPARE = 6;
 
 /** Writes the name of each band to the right of the plot, beside its end: told without its colour, and however thin it is. */
@@ -112,7 +112,7 @@ function shortName(label: string): string {
   return /\((.+)\)/.exec(label)?.[1] ?? label;
 }
 
-/** px to the right of the plot for the names of bands. */
+/** The room to the right of the plot for the names of bands, px. */
 export function nameRoom(lines: Line[]): number {
   return NAME_GAP + NAME_SPARE + widthOf(lines.map(({ label }) => shortName(label)));
 }
@@ -122,7 +122,7 @@ export function scaled(font: string, ratio: number): string {
   return font.replace(/^\d+/, (size) => `${Number(size) * ratio}`);
 }
 
-/** px that the longest of some texts takes at most: digits and letters of 11 px. */
+/** The width of the longest text, px, at most: digits and letters of 11 px. */
 export function widthOf(texts: readonly (string | null)[]): number {
   return 6.5 * Math.max(0, ...texts.map((text) => text?.length ?? 0));
 }
@@ -188,7 +188,7 @@ function spanHooks(
 /** Characters of a name. */
 const LONGEST = 60;
 
-/** As much of a name as fits, or nothing. */
+/** Cuts a name to what fits; empty if nothing does. */
 function fit(ctx: CanvasRenderingContext2D, name: string, width: number): string {
   let text = name.slice(0, LONGEST);
   if (text === name && ctx.measureText(text).width <= width) return text;

@@ -1,15 +1,15 @@
-/** From what a chart shows to uPlot's options. */
+/** Makes uPlot's options from what a chart shows. */
 import uPlot from 'uplot';
+import { clock, count, ms, percentileText, timeOfDay } from '../format.ts';
 import { axisValue, COUNTS, logSplits, roomOf, X_AXES, X_NAMES, X_TITLES } from './chart-axes.ts';
 import type { ChartData, Colour } from './chart-data.ts';
 import { hooks, nameRoom } from './chart-hooks.ts';
 import { fromZero, logRange, stackRange, withoutRest, xRange } from './chart-ranges.ts';
 import { restack, series } from './chart-series.ts';
-import { clock, count, ms, percentileText, timeOfDay } from './format.ts';
 import { binStart, HEAT_ROOM, heatRange } from './heat.ts';
 import { zoomed } from './window.ts';
 
-/** px above the plot, for names. */
+/** The room for names above the plot, px. */
 const LABEL_BAND = 18;
 /** Charts of this group share their cursor and what they show. */
 export const TIME = 'time';
@@ -38,7 +38,7 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
     height,
     padding: [
       chart.phases || chart.marks ? LABEL_BAND : 8,
-      // The name of the last tick stands half outside.
+      // Half of the last tick's name is outside the plot.
       chart.stacked
         ? nameRoom(chart.lines)
         : chart.heat

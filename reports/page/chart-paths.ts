@@ -1,12 +1,12 @@
 /** Draws series with more values than pixels: per group of pixels the mean, over a band from minimum to maximum. */
 import uPlot from 'uplot';
 
-/** px that the values of one place share. */
+/** The width of a place whose values are drawn together, px. */
 const PLACE = 3;
 
 const linear = uPlot.paths.linear?.() as uPlot.Series.PathBuilder;
 
-/** As a line where each value has room, else as an envelope. @param area the line is filled down to 0 */
+/** Draws a line where each value has room, else an envelope. @param area the line is filled down to 0 */
 export function envelope(area: boolean): uPlot.Series.PathBuilder {
   return (u, series, from, to) => {
     const step = stepOf(u, from, to);

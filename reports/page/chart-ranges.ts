@@ -6,7 +6,7 @@ import { highestMean } from './chart-paths.ts';
 
 export function xRange({ kind, x, begin = 0, end }: ChartData): uPlot.Range.Function | [number, number] {
   const last = x.at(-1) ?? 1;
-  // Of few samples the median is the last that is known.
+  // With few samples the median is the last percentile that is known.
   if (kind === 'percentile') return [nines(50), nines(Math.max(last, 75))];
   if (kind === 'bin') return [x[0] ?? 0, last + 1];
   // Room for half a tick beside the first and the last concurrency.
@@ -14,7 +14,7 @@ export function xRange({ kind, x, begin = 0, end }: ChartData): uPlot.Range.Func
   return kind === 'load' ? [0, last * 1.05] : wholeSeconds(x, begin, end);
 }
 
-/** From the beginning to the end of the last second; as chosen where the reader has zoomed in. */
+/** The range from the beginning to the end of the last second, or the one that the reader has zoomed to. */
 function wholeSeconds(x: number[], begin: number, end: number | undefined): uPlot.Range.Function {
   const [first, last] = [x[0] ?? 0, x.at(-1) ?? 1];
   return (_u, min, max) => (min <= first && max >= last ? [begin, end ?? Math.ceil(last)] : [min, max]);
@@ -53,7 +53,7 @@ export function stackRange({ rest = Number.POSITIVE_INFINITY }: ChartData): uPlo
   return (u, min, _max, key) => fromZero(u, min, highestMean(u, rest), key);
 }
 
-/** From just below the smallest to just above the largest. */
+/** The range from just below the smallest value to just above the largest. */
 export function logRange(_u: uPlot, min: number | null, max: number | null): [number, number] {
   return min === null || max === null || min <= 0 ? [0.1, 1] : [min / 1.3, max * 1.3];
 }

@@ -1,9 +1,9 @@
 /** The lines of a chart: uPlot's data and series, how each is drawn, stacked, and read at the cursor. */
 import uPlot from 'uplot';
+import { count } from '../format.ts';
 import { nines } from './chart-axes.ts';
 import type { ChartData, Colour, Line } from './chart-data.ts';
 import { envelope, stackedArea } from './chart-paths.ts';
-import { count } from './format.ts';
 
 const DASHES = { dashed: [6, 4], dotted: [2, 3] };
 const COLOURS = ['blue', 'orange', 'magenta', 'cyan', 'violet', 'olive', 'grey'];

@@ -1,27 +1,27 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
+import { clock, count, ms, percentileText } from '../format.ts';
 import { beforeLoad } from './before-load.ts';
 import { X_NAMES } from './chart-axes.ts';
 import type { ChartData } from './chart-data.ts';
 import { chartOptions, label, TIME } from './chart-options.ts';
 import { chosenRange } from './chart-ranges.ts';
 import { alignedData, formatOf } from './chart-series.ts';
-import { clock, count, ms, percentileText } from './format.ts';
 import { binStart, cells, type HeatColumn, merged, usedBins } from './heat.ts';
 import { onKey } from './keys.ts';
 import { Table } from './table.tsx';
 
 const HEIGHT = 200;
-/** px of a legend of one line, kept free until the chart is drawn. */
+/** The height of a legend of one line, px; it is kept free until the chart is drawn. */
 const LEGEND = 20;
 /** Half of the narrower of A4 and Letter, as report.css lays it out. */
 const PRINT_WIDTH = 336;
 const PRINT_HEIGHT = 150;
-/** Of a chart as a table; a longer one leaves out what lies between. */
+/** The most rows of a chart's table; a longer chart shows one value in so many. */
 const MOST_ROWS = 120;
 
 export interface ChartProps extends ChartData {
-  /** The data to draw. */
+  /** The name of the data. */
   name: string;
   /** The message of the chart, with its figures: read above it, and instead of it. */
   title: string;

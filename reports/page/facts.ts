@@ -1,6 +1,6 @@
 /** Facts about a run that the page shows, worked out from its data. Pure. */
 import type { Brief, Interval, Latency, Run, ScriptFigure } from '../contract/run.ts';
-import { compact, glued } from './format.ts';
+import { compact, glued } from '../format.ts';
 
 /** The title of a chart by its key in facts.titles; empty: Go made none. */
 export function titleOf({ facts }: Pick<Run, 'facts'>, key: string): string {
@@ -94,10 +94,10 @@ export function overTime(run: Run) {
 
 /** The drain after the load, in which the rest of it arrives. */
 const DRAIN = 'drain';
-/** s that a phase may take longer than planned. */
+/** How much longer than planned a phase may take, s. */
 const SLACK = 0.05;
 
-/** s until the end of the last second. */
+/** The end of the last second, s since the start of the run. */
 function endOf({ timeline }: Run): number {
   return (timeline.at(-1)?.t ?? -1) + 1;
 }

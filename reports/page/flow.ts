@@ -1,15 +1,15 @@
 /** The picture of the messages from scheduled to arrived: a branch for each loss at its stage. Layout only; facts.losses says where. Pure. */
 import type { Account, Derived, Loss } from '../contract/run.ts';
 
-/** px of the band of all scheduled messages. */
+/** The height of the band of all scheduled messages, px. */
 const FULL = 56;
-/** px of it where nothing branches off. */
+/** The height of the band where nothing branches off, px. */
 const CALM = 14;
-/** px: a branch of one message among a million is seen too. */
+/** The least height of a branch, px: one message among a million is seen too. */
 const LEAST = 2;
-/** px of a lane: a line of text. */
+/** The height of a lane, px: a line of text. */
 const LANE = 22;
-/** px between the band and the first lane. */
+/** The gap between the band and the first lane, px. */
 const BELOW = 8;
 /** Shares of a stage's column: where a branch leaves the band, and how far it runs. */
 const LEAVES = 0.35;
@@ -29,10 +29,10 @@ export interface Branch {
 /** A loss whose place is unknown: a strip along the whole way, below the band. */
 export interface Apart {
   loss: Loss;
-  /** px from the top, and of its height. */
+  /** Its distance from the top and its height, px. */
   top: number;
   width: number;
-  /** px from the top of the middle of its words. */
+  /** The distance of the middle of its words from the top, px. */
   text: number;
 }
 

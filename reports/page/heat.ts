@@ -1,12 +1,12 @@
 /** Deliveries by second and latency, drawn as cells behind a chart's lines. */
 import type uPlot from 'uplot';
-import { count } from './format.ts';
+import { count } from '../format.ts';
 
 /** Bins a decade, as in run.json: bin k is from 10^(k/10) µs on. */
 const PER_DECADE = 10;
-/** Of the scale of strength. */
+/** The number of steps of the scale of strength. */
 const STEPS = 8;
-/** px; narrower columns are put together. */
+/** The least width of a column, px; narrower ones are merged. */
 const LEAST_WIDTH = 2;
 
 export interface HeatColumn {
@@ -16,7 +16,7 @@ export interface HeatColumn {
   bins: number[] | null;
 }
 
-/** ms where a bin begins. */
+/** The latency, ms, at which a bin begins. */
 export function binStart(bin: number): number {
   return 10 ** (bin / PER_DECADE) / 1e3;
 }
@@ -42,7 +42,7 @@ export function usedBins(columns: HeatColumn[]): [low: number, end: number] | nu
   return low < end ? [low, end] : null;
 }
 
-/** ms from the lowest to the highest bin. */
+/** The range of y, ms, from the lowest to the highest bin. */
 export function heatRange(columns: HeatColumn[]): [low: number, high: number] {
   const [low, end] = usedBins(columns) ?? [];
   return low === undefined || end === undefined ? [0.1, 1] : [binStart(low), binStart(end)];
@@ -71,10 +71,10 @@ export function merged(columns: HeatColumn[], most: number): HeatColumn[] {
   return all;
 }
 
-/** px to the right of the plot for the scale of strength. */
+/** The room for the scale of strength, px, to the right of the plot. */
 export const HEAT_ROOM = 56;
 
-/** Draws the cells: the more deliveries, the stronger; the scale of strength is logarithmic, and stands to the right. */
+/** Draws the cells: the more deliveries, the stronger; the scale of strength is logarithmic, and is drawn to the right. */
 export function drawHeat(u: uPlot, columns: HeatColumn[], colour: string, ink: string, font: string): void {
   const { left, top, width, height } = u.bbox;
   const { min, max } = u.scales.x ?? {};

@@ -4,7 +4,7 @@ import { beforeLoad } from './before-load.ts';
 import type { PartProps } from './part.ts';
 import { FindingsSection } from './parts/findings.tsx';
 import { FlowsSection } from './parts/flows.tsx';
-import { Header } from './parts/header.tsx';
+import { Header, type Place } from './parts/header.tsx';
 import { TrustSection } from './parts/instrument.tsx';
 import { LatencySection } from './parts/latency.tsx';
 import { Menu } from './parts/menu.tsx';
@@ -13,25 +13,44 @@ import { Footer, SetupSection } from './parts/setup.tsx';
 import { StagesSection } from './parts/stages.tsx';
 import { TimelineSection } from './parts/timeline.tsx';
 
-/**
- * The whole page, the answer first.
- * @param held what the page's downloads are made from: the run, with its text as it is
- */
-export function Report({ run, held }: { run: Run; held: Run }) {
-  const props: PartProps = { run, sound: run.account.balanced };
+/** ReportProps is what the page of a run is made from. */
+export interface ReportProps {
+  run: Run;
+  /** The run with its foreign text as it is, for downloads. */
+  held: Run;
+  place: Place;
+}
+
+/** The title of the page's window. */
+export function titleOf({ run }: Run): string {
+  return `${run.name} – Arrival report`;
+}
+
+/** The whole page, the answer first. */
+export function Report(props: ReportProps) {
   return (
     <>
-      <Header {...props} />
-      <Below {...props} held={held} />
+      <FirstScreen {...props} />
+      <Below {...props} />
     </>
   );
 }
 
-/** The sections below the answer, made when the answer is on the screen. */
-function Below({ held, ...props }: PartProps & { held: Run }) {
+/** The first screen. */
+export function FirstScreen({ run, place }: ReportProps) {
+  return <Header run={run} sound={run.account.balanced} {...place} />;
+}
+
+/** Makes the sections when the answer is on the screen. */
+function Below(props: ReportProps) {
   const [begun, setBegun] = useState(false);
   useLayoutEffect(() => beforeLoad(() => setBegun(true)), []);
-  if (!begun) return null;
+  return begun ? <Sections {...props} /> : null;
+}
+
+/** The sections below the answer. */
+export function Sections({ run, held }: ReportProps) {
+  const props: PartProps = { run, sound: run.account.balanced };
   return (
     <>
       <Menu {...props} />
@@ -43,7 +62,7 @@ function Below({ held, ...props }: PartProps & { held: Run }) {
       <TrustSection {...props} />
       <ResourcesSection {...props} />
       <SetupSection {...props} held={held} />
-      <Footer run={props.run} />
+      <Footer run={run} />
     </>
   );
 }

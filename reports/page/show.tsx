@@ -1,7 +1,7 @@
 import { type ComponentChildren, render } from 'preact';
 import limits from '../contract/limits.json' with { type: 'json' };
+import { turns, visible } from '../format.ts';
 import { holdLoad } from './before-load.ts';
-import { turns, visible } from './format.ts';
 
 /** The data of a page, as JSON. `shown` has its foreign text visible. */
 export interface Held<T> {
@@ -17,13 +17,13 @@ interface PageOf<T> {
   view: (data: Held<T>) => ComponentChildren;
 }
 
-/** Shows the data that was put into this page, or says why it can not. */
+/** Shows the data that was put into this page, or says why it cannot. */
 export function show<T extends object>(page: PageOf<T>): void {
   holdLoad(
     read(page).then((data) => {
       if (typeof data !== 'string') document.title = page.title(data.shown);
       const root = document.getElementById('report') as HTMLElement;
-      root.replaceChildren(); // what stands there is for where no script may run
+      root.replaceChildren(); // the static content is for browsers that run no script
       render(typeof data === 'string' ? <p class="plain">{data}</p> : page.view(data), root);
     }),
   );
@@ -35,7 +35,7 @@ async function read<T extends object>({ schema, what }: PageOf<T>): Promise<Held
     const packed: string | null = JSON.parse(document.getElementById('run')?.textContent ?? 'null');
     data = packed === null ? null : await unpack(packed);
   } catch {
-    return 'The data in this page is damaged: it can not be read.';
+    return 'The data in this page is damaged: it cannot be read.';
   }
   if (data === null)
     return `This page holds no ${what}: it is the template that a ${what}’s data is put into.`;

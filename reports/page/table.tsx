@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { count } from './format.ts';
+import { count } from '../format.ts';
 
 export interface Column<Row> {
   head: ComponentChildren;
@@ -182,7 +182,7 @@ export function LongTable<Row>({
   );
 }
 
-/** As a reader expects of ids: 9 before 10. */
+/** Sorts ids as a reader expects: 9 before 10. */
 const COLLATOR = new Intl.Collator('en', { numeric: true });
 
 /** Rows by a column; what is not known comes last. */

@@ -10,7 +10,7 @@ export function zoomed(shown: Span | null): void {
   tell(shown);
 }
 
-/** Hears of it. @returns ends that */
+/** Subscribes to zoom changes. @returns a function that unsubscribes */
 export function onZoom(heard: typeof tell): () => void {
   tell = heard;
   return () => {
@@ -22,10 +22,10 @@ export interface WindowFigures {
   seconds: number;
   /** Messages/s that were due. */
   rate: number;
-  /** ms, by tenths of a decade; null: too few deliveries arrived in it. */
+  /** Percentiles, ms, by tenths of a decade; null: too few deliveries arrived in these seconds. */
   p50: number | null;
   p99: number | null;
-  /** Of the messages that were due in it; null: not known, as more are lost than are named. */
+  /** Lost messages that were due in these seconds; null: not known, as more are lost than are named. */
   lost: number | null;
 }
 
@@ -67,4 +67,21 @@ export function quantile(bins: [bin: number, count: number][], share: number): n
     below += count;
   }
   return null;
+}
+
+/** The seconds in an address: whoever opens it sees the same. */
+const PATTERN = /^#zoom=(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)$/;
+
+/** The seconds in an address; null: it has none. */
+export function chosenZoom(hash: string): Span | null {
+  const [, start = Number.NaN, end = Number.NaN] = (PATTERN.exec(hash) ?? []).map(Number);
+  return start < end ? { start, end } : null;
+}
+
+/** Puts the seconds that are shown into the address, without an entry in the history. @param span null: all */
+export function keepZoom(span: Span | null): void {
+  if (span === null && chosenZoom(location.hash) === null) return;
+  const tenth = (s: number) => Math.round(s * 10) / 10;
+  const hash = span === null ? '' : `#zoom=${tenth(Math.max(0, span.start))}-${tenth(span.end)}`;
+  history.replaceState(history.state, '', `${location.pathname}${location.search}${hash}`);
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { duration, figure, instant, ms } from '../format.ts';
 import { curve, gapSpans, percentile, supports } from '../page/facts.ts';
-import { duration, figure, instant, ms } from '../page/format.ts';
 import { golden } from './goldens.ts';
 
 test('a percentile needs 1 / (1 - p) samples', () => {

@@ -2,7 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { isEntry } from '../../pipeline/common/entry.ts';
 import { type Rule, type Run, STAGES, type Step } from '../contract/run.ts';
-import { count, ms } from '../page/format.ts';
+import { count, ms } from '../format.ts';
+import { HOSTILE } from './goldens.ts';
 import type { Plan } from './offer.ts';
 import { simulate } from './simulate.ts';
 
@@ -87,7 +88,6 @@ const CAPACITY: Plan = {
   ],
 };
 const EMPTY: Plan = { ...RAMP, cutAt: 0 };
-export const HOSTILE = '</script><img src=x onerror="document.title=1"><b>&amp;\u2028$&';
 
 /** A passing run of a plan; the other goldens change it. */
 function run(profile: string, plan: Plan): Run {
@@ -430,7 +430,7 @@ function throughput(): Run {
   return golden;
 }
 
-/** Of the search: doubled until one does not hold, then halved. */
+/** The rates of the search: doubled until one does not hold, then halved. */
 const RATES = [75, 150, 300, 600, 424, 357, 327, 300];
 function capacity(): Run {
   const golden = run('capacity', CAPACITY);

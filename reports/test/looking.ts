@@ -1,23 +1,6 @@
 /** What a reader sees on a page. */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import type { ConsoleMessage, Page } from 'playwright-core';
-
-const AXE = new URL(import.meta.resolve('axe-core/axe.min.js'));
-
-/** axe-core's violations: each rule with its first element. */
-export async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(await readFile(AXE, 'utf8'));
-  return page.evaluate(async () => {
-    const { axe } = globalThis as unknown as {
-      axe: {
-        run(): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }>;
-      };
-    };
-    const { violations } = await axe.run();
-    return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`);
-  });
-}
 
 export function chartOf(page: Page, name: string) {
   return page.locator('.chart', { has: page.locator('.what', { hasText: new RegExp(`^${name}$`) }) });
@@ -92,7 +75,7 @@ export function firstPaint(page: Page): Promise<number | undefined> {
   return page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime);
 }
 
-/** By how much the page is wider than the screen, px, once charts have resized (within a frame). */
+/** Returns by how much the page is wider than the screen, px, once charts have resized (within a frame). */
 export function overflow(page: Page): Promise<number> {
   return page.evaluate(async () => {
     const frame = () => new Promise((drawn) => requestAnimationFrame(drawn));
@@ -102,7 +85,7 @@ export function overflow(page: Page): Promise<number> {
   });
 }
 
-/** Those sections with a table that is wider than its place. */
+/** The ids of sections with a table that is wider than its place. */
 export function wideTables(page: Page, sections: string): Promise<string[]> {
   return page
     .locator(`${sections} .scroll`)

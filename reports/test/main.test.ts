@@ -1,33 +1,30 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
+import { main } from '../main.ts';
 import { shownRun } from '../render.ts';
+import { ran } from './command.ts';
 import { golden } from './goldens.ts';
 
-const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url));
 let directory: string;
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'arrival-report-'));
 });
 after(() => rm(directory, { recursive: true }));
 
-function report(...args: string[]): Promise<{ code: number | string; stdout: string; stderr: string }> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [MAIN, ...args], (error, stdout, stderr) =>
-      resolve({ code: error?.code ?? 0, stdout, stderr }),
-    );
-  });
-}
+const report = (...args: string[]) => ran(main, ...args);
+/** The command in a process of its own. */
+const started = (...args: string[]) =>
+  execa(process.execPath, [join(import.meta.dirname, '../main.ts'), ...args], { reject: false });
 
 test('report writes index.html from run.json and prints its path', async () => {
   await writeFile(join(directory, 'run.json'), JSON.stringify(golden('passing')));
-  const { code, stdout, stderr } = await report(directory);
-  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
-  assert.equal(stdout, `${join(directory, 'index.html')}\n`);
+  const { exitCode, stdout, stderr } = await started(directory);
+  assert.deepEqual({ exitCode, stderr }, { exitCode: 0, stderr: '' });
+  assert.equal(stdout, join(directory, 'index.html'));
   const shown = shownRun(await readFile(join(directory, 'index.html'), 'utf8'));
   assert.equal(shown.run.id, golden('passing').run.id);
 });
@@ -80,8 +77,8 @@ for (const [name, args, expected] of [
   });
 }
 
-test('a missing run.json: reported in one line with exit code 1', async () => {
-  const { code, stderr } = await report(tmpdir());
-  assert.equal(code, 1);
-  assert.match(stderr, /run\.json: no such file or directory\n$/);
+test('the process reports a missing run.json in one line and ends with exit code 1', async () => {
+  const { exitCode, stderr } = await started(tmpdir());
+  assert.equal(exitCode, 1);
+  assert.match(stderr, /^[^\n]*run\.json: no such file or directory$/);
 });

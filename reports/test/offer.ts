@@ -26,7 +26,7 @@ export interface Plan {
   direct?: boolean;
 }
 
-/** By stage, in order, ms. */
+/** A duration for each stage, in order, ms. */
 export type Stages = Record<'schedule' | 'request' | 'ingest' | 'queue' | 'relay' | 'delivery', number>;
 
 export interface Delivery {

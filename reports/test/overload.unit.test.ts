@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Loss } from '../contract/run.ts';
+import { percent, percentileText } from '../format.ts';
 import { flowOf } from '../page/flow.ts';
-import { percent, percentileText } from '../page/format.ts';
 import { cells } from '../page/heat.ts';
-import { chosenZoom } from '../page/zoom-url.ts';
+import { chosenZoom } from '../page/window.ts';
 import { GOLDENS, golden } from './goldens.ts';
 
 const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);

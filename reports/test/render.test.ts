@@ -1,8 +1,8 @@
 /** The page that `./k6 x arrival render` writes, from the template that the Go module holds. */
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { execa } from 'execa';
 import { remove, temporaryDirectory } from '../../pipeline/test/services.ts';
 import type { Run } from '../contract/run.ts';
@@ -27,29 +27,41 @@ function bare(run: Run): Run {
   return JSON.parse(JSON.stringify(run, (key, value) => (key === 'histogram' ? null : value)));
 }
 
-for (const name of GOLDENS) {
-  test(`the page holds the data of ${name} unchanged`, async () => {
-    const out = `${name}.html`;
-    const { exitCode, stdout, stderr } = await render(
-      join(ROOT, `reports/testdata/${name}.json`),
-      '--out',
-      out,
-    );
-    assert.deepEqual([exitCode, stdout, stderr], [0, out, '']);
-    const html = await readFile(join(dir, out), 'utf8');
-    const shown = shownRun(html);
-    assert.deepEqual(shown.latency, golden(name).latency);
-    const { answer, findings, ...rest } = shown;
-    assert.ok(answer?.sentence && findings, 'render adds them to older runs');
-    const { answer: own = answer, findings: found = findings, ...same } = golden(name);
-    assert.deepEqual([answer, findings], [own, found]);
-    assert.deepEqual(bare(rest as Run), bare(same as Run));
-    const unfilled = html
-      .replace(/(<script id="run"[^>]*>)[^<]+/, '$1null')
-      .replace(/(<main id="report">).*?(<\/main>)/s, '$1$2');
-    assert.equal(unfilled, await template());
+describe('the page of each golden run', () => {
+  before(async () => {
+    for (const name of GOLDENS) {
+      await mkdir(join(dir, name));
+      await copyFile(join(ROOT, `reports/testdata/${name}.json`), join(dir, name, 'run.json'));
+    }
+    const { exitCode, stdout, stderr } = await render(...GOLDENS);
+    const pages = GOLDENS.map((name) => join(name, 'index.html'));
+    assert.deepEqual([exitCode, stdout.split('\n'), stderr], [0, pages, '']);
   });
-}
+
+  for (const name of GOLDENS) {
+    test(`the page holds the data of ${name} unchanged`, async () => {
+      const html = await readFile(join(dir, name, 'index.html'), 'utf8');
+      const shown = shownRun(html);
+      assert.deepEqual(shown.latency, golden(name).latency);
+      const { answer, findings, ...rest } = shown;
+      assert.ok(answer?.sentence && findings, 'render adds them to older runs');
+      const { answer: own = answer, findings: found = findings, ...same } = golden(name);
+      assert.deepEqual([answer, findings], [own, found]);
+      assert.deepEqual(bare(rest as Run), bare(same as Run));
+      const unfilled = html
+        .replace(/(<script id="run"[^>]*>)[^<]+/, '$1null')
+        .replace(/(<main id="report">).*?(<\/main>)/s, '$1$2');
+      assert.equal(unfilled, await template());
+    });
+  }
+});
+
+test('render writes the page of a file to where --out says', async () => {
+  const file = join(ROOT, 'reports/testdata/passing.json');
+  const { exitCode, stdout, stderr } = await render(file, '--out', 'passing.html');
+  assert.deepEqual([exitCode, stdout, stderr], [0, 'passing.html', '']);
+  assert.equal(shownRun(await readFile(join(dir, 'passing.html'), 'utf8')).run.id, golden('passing').run.id);
+});
 
 test('render writes a page per run and names a path that is not a run', async () => {
   await writeFile(join(dir, 'run.json'), JSON.stringify(golden('passing')));

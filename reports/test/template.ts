@@ -3,7 +3,6 @@ import { globSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'vite';
 
 const REPORTS = fileURLToPath(new URL('..', import.meta.url));
 const SHARED = ['page/**/*.*', 'contract/*.*', '*.ts'];
@@ -27,6 +26,7 @@ export async function template(mode: keyof typeof PAGES = 'production'): Promise
 
 /** Builds into a temporary folder, then moves the page: other test files run at the same time. */
 async function rebuild(mode: string, built: string): Promise<void> {
+  const { build } = await import('vite');
   const outDir = await mkdtemp(join(REPORTS, 'dist-'));
   try {
     await build({ configFile: join(REPORTS, 'vite.config.ts'), mode, build: { outDir } });

@@ -1,33 +1,16 @@
-/** How a reader uses a page: cursor, zoom, tables, files, print; and the size of pages. */
+/** How a reader uses a page: cursor, zoom, tables, files; and the size of pages. */
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { clock, count } from '../format.ts';
 import { render } from '../k6.ts';
 import { csv } from '../page/download.ts';
-import { clock, count } from '../page/format.ts';
 import { Reader } from './browser.ts';
 import { golden } from './goldens.ts';
 import { lasting } from './lasting.ts';
-import {
-  blank,
-  brightest,
-  chartOf,
-  charts,
-  firstPaint,
-  painted,
-  picture,
-  text,
-  violations,
-  zoomsByMouse,
-} from './looking.ts';
-import { wordy } from './odd.ts';
-import { cutOff, printed, printedByCommand } from './printing.ts';
-
-/** The margin of a sheet in the page's styles, in points: 12 mm, less 1 for rounding. */
-const MARGIN = 33;
-const MOST_SHEETS = 7;
+import { blank, brightest, chartOf, firstPaint, painted, picture, text, zoomsByMouse } from './looking.ts';
 
 describe('the page in use', () => {
   let reader: Reader;
@@ -118,7 +101,6 @@ describe('the page in use', () => {
         await equation.locator('.term', { hasText: 'lost' }).locator('.value').textContent(),
         count(run.account.lost),
       );
-      assert.deepEqual(await violations(page), []);
     });
   });
 
@@ -195,22 +177,6 @@ describe('the page in use', () => {
     });
   });
 
-  for (const [name, colorScheme] of [
-    ['closed', 'dark'],
-    ['hostile', 'light'],
-  ] as const) {
-    test(`axe-core finds nothing: ${name}, ${colorScheme}`, async () => {
-      await reader.read(
-        golden(name),
-        async (page) => {
-          await page.locator('.data summary').first().press('Enter');
-          assert.deepEqual(await violations(page), []);
-        },
-        { colorScheme },
-      );
-    });
-  }
-
   test('the page of an hour has at most 3 MB, the page of a minute 320 KB, and both are drawn', async (t) => {
     const directory = await mkdtemp(join(tmpdir(), 'arrival-large-'));
     t.after(() => rm(directory, { recursive: true }));
@@ -248,83 +214,6 @@ describe('the page in use', () => {
   test('the template without data says that it holds no run', async () => {
     await reader.read(null, async (page) => {
       assert.match(await text(page, 'main'), /This page holds no run/);
-    });
-  });
-
-  for (const name of ['passing', 'closed'] as const) {
-    test(`${name}: prints on a few sheets, the answer first, with nothing cut off or shrunk`, async () => {
-      const run = golden(name);
-      const due = '2026-11-21T09:48:10.000001Z';
-      const slow = {
-        id: 'k3v9x2ab.1.76319',
-        target: 'user/16',
-        flow: 'direct',
-        phase: 'ramp',
-        subscriber: 2,
-        due,
-      };
-      run.messages = {
-        slowest: Array(40).fill({
-          ...slow,
-          arrival_ms: 88.1,
-          stages_ms: { queue: 80, relay: 8.1 },
-          longest: 'queue',
-        }),
-        named: [],
-      };
-      await reader.read(run, async (page) => {
-        const sheets = await printed(page);
-        // Regression: a chart wider than the sheet shrank all text. The largest word has 16 px.
-        const heights = sheets[0]?.words.map(({ top, bottom }) => bottom - top) ?? [];
-        assert.ok(Math.max(...heights) > 12, `${Math.max(...heights)}`);
-        assert.ok(sheets.length >= 2 && sheets.length <= MOST_SHEETS, `${sheets.length} sheets`);
-        for (const { width, height, words } of sheets) {
-          for (const { text, left, top, right, bottom } of words) {
-            const inside =
-              left >= MARGIN && top >= MARGIN && right <= width - MARGIN && bottom <= height - MARGIN;
-            assert.ok(inside, `${text} at ${left}, ${top}`);
-          }
-        }
-        const first = sheets[0]?.text ?? '';
-        for (const said of [
-          ...[run.run.name, run.verdict.result, count(run.account.scheduled)],
-          `It balances: the ends add up to ${count(run.account.scheduled)}`,
-        ])
-          assert.ok(first.includes(said), said);
-        const whole = sheets.map(({ text }) => text).join(' ');
-        for (const { title } of await charts(page)) {
-          assert.ok(whole.includes(title.replaceAll('\u00a0', ' ')), title);
-        }
-        assert.deepEqual(await cutOff(page), []);
-      });
-    });
-  }
-
-  for (const name of ['passing', 'closed'] as const) {
-    test(`${name}: the browser’s command line prints all sections and charts`, async () => {
-      const { page, url } = await reader.open(golden(name));
-      try {
-        const whole = (await printedByCommand(url)).map(({ text }) => text).join(' ');
-        const headings = await page.locator('h1, h2:visible, h3:visible').allInnerTexts();
-        assert.ok(headings.length > 20);
-        for (const heading of headings.filter((one) => one !== 'Downloads'))
-          assert.ok(whole.includes(heading.replaceAll('\u00a0', ' ')), heading);
-        // The canvas holds the label of the time axis.
-        const overTime = page.locator('.plot[aria-label*=zoom]');
-        assert.equal(whole.match(/time, m:ss/g)?.length, await overTime.count());
-      } finally {
-        await page.context().close();
-      }
-    });
-  }
-
-  test('a long reason is cut in print unless it is expanded', async () => {
-    await reader.read(wordy(), async (page) => {
-      await page.locator('.verdict .long summary').nth(1).press('Enter');
-      const whole = (await printed(page)).map(({ text }) => text).join(' ');
-      assert.equal(whole.match(/nobody/g)?.length, 1_500);
-      assert.match(whole, /xx… \(10,000 characters: run\.json has all of them\)/);
-      assert.deepEqual(await cutOff(page), []);
     });
   });
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import * as page from '../page/format.ts';
+import * as page from '../format.ts';
 
 type Write = (...given: never[]) => string;
 

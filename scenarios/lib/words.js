@@ -1,4 +1,4 @@
-// Numbers in words, for k6, which has no Intl. reports/page/format.ts and extensions/k6/internal/words write the same:
+// Numbers in words, for k6, which has no Intl. reports/format.ts and extensions/k6/internal/words write the same:
 // reports/contract/words.vectors.json holds them together.
 
 /** A whole number with thousands separators. */

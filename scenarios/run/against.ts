@@ -8,7 +8,7 @@ import { runningStack, type StackFile, shortPath } from '../../pipeline/stack/fi
 import { INTERRUPTED, onInterrupt } from '../../pipeline/stack/interrupt.ts';
 import { checkSettings } from '../../pipeline/stack/settings.ts';
 import { Stack } from '../../pipeline/stack/stack.ts';
-import { duration, plain } from '../../reports/page/format.ts';
+import { duration, plain } from '../../reports/format.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { duration, plain } from '../../reports/page/format.ts';
+import { duration, plain } from '../../reports/format.ts';
 
 const DIR = join(import.meta.dirname, '../../extensions/artillery-plugin-arrival/artillery');
 const BIN = join(DIR, 'node_modules/artillery/bin/run');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import hdr from 'hdr-histogram-js';
 import { printable } from '../../pipeline/common/printable.ts';
 import type { Interval, Run } from '../../reports/contract/run.ts';
-import { count, figure, ms } from '../../reports/page/format.ts';
+import { count, figure, ms } from '../../reports/format.ts';
 import { ruleOf } from '../../reports/rules.ts';
 
 const LOOK_MS = 1000;

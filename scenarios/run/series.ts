@@ -11,7 +11,7 @@ import { INTERRUPTED, onInterrupt } from '../../pipeline/stack/interrupt.ts';
 import { isUndecided, signOf, verdictText } from '../../reports/comparison/doubts.ts';
 import type { InDoubt, Run } from '../../reports/contract/run.ts';
 import { COMPARISONS, moment, newDirectory } from '../../reports/directory.ts';
-import { compact } from '../../reports/page/format.ts';
+import { compact } from '../../reports/format.ts';
 import { cameToItsEnd, variablesOf } from './k6.ts';
 import { outputsOf } from './outputs.ts';
 import { aligned, spread } from './table.ts';

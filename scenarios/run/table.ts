@@ -1,5 +1,5 @@
 /** Tables for the terminal. Pure. */
-import { local } from '../../reports/page/format.ts';
+import { local } from '../../reports/format.ts';
 
 /** Mean and sample standard deviation of the known values; NaN for the deviation of one value. */
 export function meanAndSpread(values: readonly (number | null)[]): { mean: number; spread: number } {

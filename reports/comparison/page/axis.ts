@@ -1,5 +1,5 @@
 /** A logarithmic axis of ratios, with ×1 in the middle. Pure. */
-import { local } from '../../page/format.ts';
+import { local } from '../../format.ts';
 import type { Difference } from '../comparison.ts';
 
 export interface Axis {
@@ -10,7 +10,7 @@ export interface Axis {
 
 interface Tick {
   label: string;
-  /** In % of the axis. */
+  /** The position, % of the axis. */
   at: number;
 }
 

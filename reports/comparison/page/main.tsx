@@ -6,5 +6,5 @@ show<Comparison>({
   schema: 'arrival/comparison/2' satisfies Comparison['schema'],
   what: 'comparison',
   title: ({ subjects }) => `${subjects.map(({ title }) => title).join(' – ')} – Arrival comparison`,
-  view: ({ shown }) => <Page comparison={shown} />,
+  view: ({ shown }) => <Page comparison={shown} served={location.pathname === '/compare'} />,
 });

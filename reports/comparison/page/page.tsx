@@ -1,4 +1,4 @@
-import type { PartProps } from './part.ts';
+import type { PageProps } from './part.ts';
 import { AccountsSection } from './parts/accounts.tsx';
 import { AdditionsSection } from './parts/additions.tsx';
 import { DifferencesSection } from './parts/differences.tsx';
@@ -9,12 +9,12 @@ import { StepsSection } from './parts/steps.tsx';
 import { SweepSection } from './parts/sweep.tsx';
 
 /** The whole page, the answer first. */
-export function Page(props: PartProps) {
+export function Page({ served, ...props }: PageProps) {
   // What did not get through is no part of any figure below.
   const failed = props.comparison.subjects.some((subject) => subject.failed !== null);
   return (
     <>
-      <Header {...props} />
+      <Header {...props} served={served} />
       {failed && <AccountsSection {...props} />}
       <AdditionsSection {...props} />
       <DifferencesSection {...props} />

@@ -4,3 +4,9 @@ import type { Comparison } from '../comparison.ts';
 export interface PartProps {
   comparison: Comparison;
 }
+
+/** PageProps is what the page is made from. */
+export interface PageProps extends PartProps {
+  /** The history serves the page. */
+  served: boolean;
+}

@@ -1,5 +1,5 @@
 /** Names of the lines, and range of the axis, of the chart of p99 by run. Pure. */
-import { duration } from '../../page/format.ts';
+import { duration } from '../../format.ts';
 import type { Point } from '../entry.ts';
 
 /** So many times the next lower value is out of sight of the others. */
@@ -34,7 +34,7 @@ export function namesOf(points: readonly Point[]): Map<string, string> {
       const name = words(point, alike) || 'unknown load';
       const nth = (taken.get(name) ?? 0) + 1;
       taken.set(name, nth);
-      // Of the same rate and length, but other phases or flows.
+      // Another load may have the same rate and length, but other phases or flows.
       return [point.like, nth === 1 ? name : `${name} (plan ${nth})`];
     }),
   );

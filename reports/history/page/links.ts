@@ -36,7 +36,7 @@ export interface Filter {
 
 export const ALL: Filter = { text: '', script: '', state: '', label: '', sort: 'started', ascending: false };
 
-/** As the address of the list has it: without what is as in {@link ALL}. */
+/** Writes a filter as the address of the list has it, without what is as in {@link ALL}. */
 export function queryOf(filter: Filter): string {
   const set = Object.entries(filter).filter(([name, value]) => value !== ALL[name as keyof Filter]);
   return new URLSearchParams(set.map(([name, value]) => [name, `${value}`])).toString();

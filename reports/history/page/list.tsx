@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { instant, plural, visible } from '../../page/format.ts';
+import { instant, plural, visible } from '../../format.ts';
 import type { Listed, Listing } from '../entry.ts';
 import { STATES } from '../text.ts';
 import { ALL, compareOf, type Filter, filterOf, listOf, queryOf } from './links.ts';

@@ -1,10 +1,10 @@
 import { useEffect, useState } from 'preact/hooks';
 import { STAGES } from '../../contract/run.ts';
+import { clock, count, figure, ms, msUnit, percent, plural, visible } from '../../format.ts';
 import { Chart } from '../../page/chart.tsx';
 import type { Line } from '../../page/chart-data.ts';
 import { wantsLog } from '../../page/chart-ranges.ts';
 import { colourOf, type PhaseSpan } from '../../page/facts.ts';
-import { clock, count, figure, ms, msUnit, percent, plural, visible } from '../../page/format.ts';
 import type { End, Plan, Second } from '../entry.ts';
 import { eventsOf, reportOf } from './links.ts';
 import { Tag } from './runs.tsx';

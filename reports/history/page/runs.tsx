@@ -1,5 +1,5 @@
 import { signOf, verdictText } from '../../comparison/doubts.ts';
-import { changeText, count, duration, instant, ms, visible } from '../../page/format.ts';
+import { changeText, count, duration, instant, ms, visible } from '../../format.ts';
 import { type SortableColumn, Table } from '../../page/table.tsx';
 import type { Order } from '../changes.ts';
 import { isSound, type Listed } from '../entry.ts';
@@ -155,7 +155,7 @@ function P99({ run }: { run: Listed }) {
   );
 }
 
-/** From the last usable run of the same load before. */
+/** The change from the last usable run of the same load before. */
 function Changed({ run: { directory, change } }: { run: Listed }) {
   if (change === null) return <span class="small">–</span>;
   const { from, p99, differs } = change;

@@ -1,4 +1,4 @@
-import { ms } from '../../page/format.ts';
+import { ms } from '../../format.ts';
 import { topOf } from './axis.ts';
 
 const WIDTH = 120;

@@ -1,15 +1,14 @@
 import type uPlot from 'uplot';
 import { signOf } from '../../comparison/doubts.ts';
+import { changeText, instant, ms, msUnit, plural, visible } from '../../format.ts';
 import { Chart } from '../../page/chart.tsx';
 import type { Line } from '../../page/chart-data.ts';
 import { fromZero, logRange, wantsLog } from '../../page/chart-ranges.ts';
 import { styleOf } from '../../page/chart-series.ts';
-import { instant, ms, msUnit, plural, visible } from '../../page/format.ts';
-import { isSound, type Listing, type Point } from '../entry.ts';
+import { isSound, type Listing, type Point, type Turned } from '../entry.ts';
 import { labelsOf } from '../text.ts';
 import { namesOf, topOf } from './axis.ts';
-import { reportOf } from './links.ts';
-import { Turns } from './turned.tsx';
+import { compareOf, reportOf } from './links.ts';
 
 /** Lines that can be told apart. */
 const MOST_LOADS = 6;
@@ -173,4 +172,28 @@ function drawDots(u: uPlot, colour: (name: string) => string, points: Point[], t
     u.ctx.stroke();
   }
   u.ctx.restore();
+}
+
+/** Differences of two runs that are named; a comparison has all. */
+const MOST_NAMED = 2;
+
+/** A sentence for each load whose p99 has changed for good. @param names of the loads */
+function Turns({ turns, names }: { turns: Turned[]; names: Map<string, string> }) {
+  const shown = turns.filter(({ like }) => names.has(like));
+  if (shown.length === 0) return null;
+  return (
+    <ul class="turns">
+      {shown.map(({ like, directory, from, number, of, started, p99, differs }) => (
+        <li key={like}>
+          {visible(names.get(like) ?? '')}: <strong>p99 {changeText(p99)}</strong> since{' '}
+          <a href={reportOf(directory)}>
+            run {number} of {of}
+          </a>{' '}
+          ({[instant(started), ...differs.slice(0, MOST_NAMED).map(visible)].join('; ')}
+          {differs.length > MOST_NAMED && `; ${differs.length - MOST_NAMED} more`}).{' '}
+          <a href={compareOf([from, directory])}>Compare it with the one before</a>
+        </li>
+      ))}
+    </ul>
+  );
 }

@@ -108,23 +108,23 @@ test('a run.json that no run writes is named, and the others are listed', async 
   await summarized(root, 'whole');
   const passing = JSON.stringify(golden('passing'));
   const texts: Record<string, [string, RegExp]> = {
-    deep: ['['.repeat(1e6) + ']'.repeat(1e6), /no object/],
+    deep: ['['.repeat(1e6) + ']'.repeat(1e6), /not an object/],
     'deep inside': [
       passing.replace('"labels":{', `"labels":{"x":${'['.repeat(1e5)}${']'.repeat(1e5)}`),
       /labels/,
     ],
     infinite: [passing.replace(/"lost":\d+/, '"lost":1e999'), /account\.lost/],
     'not a number': [passing.replace(/"lost":\d+/, '"lost":NaN'), /not JSON/],
-    null: ['null', /no object/],
+    null: ['null', /not an object/],
     empty: ['', /not JSON/],
     many: [','.repeat(limits.member_bytes + 1), /more than 1048576 bytes where a name should be/],
     wide: [passing.replace('"labels":{', `"labels":{"x":"${'x'.repeat(limits.member_bytes)}",`), /of "run"/],
     cut: [passing.slice(0, -1), /ends too early/],
-    'two objects': [passing + passing, /no object/],
+    'two objects': [passing + passing, /not an object/],
     'two accounts': [passing.replace('"account":', '"account":{},"account":'), /"account" twice/],
     'an escaped name': [passing.replace('"account":', '"account":{},"acc\\u006funt":'), /"account" twice/],
-    'byte order mark': [`\ufeff${passing}`, /no object/],
-    nul: [`${passing}\0`, /no object/],
+    'byte order mark': [`\ufeff${passing}`, /not an object/],
+    nul: [`${passing}\0`, /not an object/],
     'names alone': ['{"schema"}', /no name/],
     'wrong brackets': ['{"schema":"arrival/run/1"]', /bracket/],
     phases: [passing.replace('"phases":[', `"phases":[${'{},'.repeat(2e5)}`), /phases\[0\]/],
@@ -140,7 +140,7 @@ test('a run.json that no run writes is named, and the others are listed', async 
   await truncate(join(root, 'long/run.json'), limits.file_bytes + 1);
   const { names, misfits } = await listed(root);
   assert.deepEqual(names, ['whole']);
-  const others = { long: ['', /bytes or more; up to/], 'UTF-16': ['', /not JSON|no object/] } as const;
+  const others = { long: ['', /bytes or more; up to/], 'UTF-16': ['', /not JSON|not an object/] } as const;
   for (const [name, [, fault]] of Object.entries({ ...texts, ...others }))
     assert.match(misfits.find(({ directory }) => directory === name)?.error ?? '', fault, name);
 });

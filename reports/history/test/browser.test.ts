@@ -1,3 +1,4 @@
+/** The history in a browser: the list, comparisons, runs in progress. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -5,103 +6,48 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import { eventually } from '../../../pipeline/test/services.ts';
-import { launchChromium } from '../../chromium.ts';
-import type { Run } from '../../contract/run.ts';
 import { fillPage } from '../../render.ts';
-import { HOSTILE } from '../../test/golden.ts';
-import { golden } from '../../test/goldens.ts';
+import { ran } from '../../test/command.ts';
+import { golden, HOSTILE } from '../../test/goldens.ts';
 import {
   blank,
   charts,
-  isComplaint,
   legend,
   overflow,
   painted,
   text,
   unreadable,
-  violations,
   zoomsByKeys,
 } from '../../test/looking.ts';
-import { huge, turned, wordy } from '../../test/odd.ts';
-import { printed } from '../../test/printing.ts';
+import { huge, turned } from '../../test/odd.ts';
 import { template } from '../../test/template.ts';
-import { grow, temporaryRuns, writeRun } from './runs.ts';
+import { main } from '../server.ts';
+import {
+  grow,
+  writeComparable,
+  writeLive,
+  writeRun,
+  writeSweeps,
+  writeTrend,
+  writeTurned,
+  writeWordy,
+} from './runs.ts';
+import { Visitor } from './visitor.ts';
 
-const SERVER = fileURLToPath(new URL('../server.ts', import.meta.url));
 const MANY = 1000;
 
+let visitor: Visitor;
 let root: string;
-let browser: Browser;
-let server: ChildProcess;
-let address: string;
 before(async () => {
-  root = await temporaryRuns();
-  await Promise.all([template('comparison'), template('history')]);
-  const model = { ...golden('incomplete'), steps: [], flows: [], resources: [] };
-  model.timeline = model.timeline.slice(0, 12);
-  for (let i = 0; i < MANY; i += 50) {
-    await Promise.all(
-      Array.from({ length: 50 }, (_, k) => {
-        const run = labelled(model, i + k);
-        return writeRun(root, run.run.name, run);
-      }),
-    );
-  }
-  server = spawn(process.execPath, [SERVER, '--port', '0', '--runs', root], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const [line] = await once(createInterface({ input: server.stdout as NodeJS.ReadableStream }), 'line');
-  address = line;
-  browser = await launchChromium();
+  visitor = await Visitor.start(MANY);
+  root = visitor.root;
 });
-after(async () => {
-  await browser?.close();
-  if (server?.exitCode === null) {
-    server.kill('SIGINT');
-    const [code] = await once(server, 'exit');
-    assert.equal(code, 0);
-  }
-  await rm(root, { recursive: true });
-});
+after(() => visitor?.close());
 
-function labelled(model: Run, i: number): Run {
-  const run = { ...model, run: { ...model.run } };
-  run.run.name = `run-${String(i).padStart(4, '0')}`;
-  run.run.started = new Date(Date.UTC(2026, 0, 1) + i * 3_600_000).toISOString();
-  run.run.ended = run.run.started;
-  run.run.labels = { build: i % 100 === 0 ? 'round' : 'odd' };
-  return run;
-}
-
-/** Opens a page of the server, then checks that it logged no problem and loaded nothing from elsewhere. */
-async function visit(
-  path: string,
-  look: (page: Page) => Promise<void>,
-  options: BrowserContextOptions = {},
-): Promise<void> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
-  const page = await context.newPage();
-  page.setDefaultTimeout(60_000);
-  const complaints: string[] = [];
-  page.on('console', (message) => {
-    if (isComplaint(message)) complaints.push(message.text());
-  });
-  page.on('pageerror', (error) => complaints.push(error.message));
-  page.on('request', (request) => {
-    if (!request.url().startsWith(address) && !request.url().startsWith('data:'))
-      complaints.push(request.url());
-  });
-  try {
-    await page.goto(`${address}${path}`);
-    await look(page);
-    assert.deepEqual(complaints, []);
-  } finally {
-    await context.close();
-  }
-}
+const visit = (path: string, look: (page: Page) => Promise<void>, options?: BrowserContextOptions) =>
+  visitor.visit(path, look, options);
 
 const rows = (page: Page) => page.locator('.runs tbody tr');
 
@@ -120,50 +66,22 @@ test('the list of 1,000 runs shows the newest, loads more, and filters by text a
     await page.getByRole('heading', { name: '1 of 1,000 runs' }).waitFor();
     assert.match(await text(page, '.runs tbody th'), /^run-0500/);
     assert.ok((await overflow(page)) <= 0);
-    assert.deepEqual(await violations(page), []);
   });
 });
 
-test('on paper each sheet of the list has the names of its columns, and nothing to click', async () => {
-  await visit('/', async (page) => {
-    await rows(page).nth(49).waitFor();
-    const sheets = (await printed(page)).map((sheet) => sheet.text);
-    assert.ok(sheets.length > 1);
-    for (const sheet of sheets) assert.match(sheet, /verdict .*p99.* change .*messages.* missing.* started/);
-    assert.doesNotMatch(sheets.join(' '), /Find|Show 50 more/);
-  });
+test('the list fits a narrow screen', async () => {
+  await visit(
+    '/',
+    async (page) => {
+      await rows(page).nth(49).waitFor();
+      assert.ok((await overflow(page)) <= 0);
+    },
+    { viewport: { width: 390, height: 800 } },
+  );
 });
-
-test('the list fits a narrow screen and is accessible, light and dark', async () => {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await visit(
-      '/',
-      async (page) => {
-        await rows(page).nth(49).waitFor();
-        assert.ok((await overflow(page)) <= 0);
-        await page.getByLabel('Find').fill('run-000');
-        await page.getByRole('heading', { name: '10 of 1,000 runs' }).waitFor();
-        assert.deepEqual(await violations(page), []);
-      },
-      { viewport: { width: 390, height: 800 }, colorScheme },
-    );
-  }
-});
-
-/** Writes two comparable runs, the second slower, and a run with another profile. */
-async function comparable(names: [string, string, string]): Promise<void> {
-  const [first, second, third] = [golden('passing'), golden('passing'), golden('passing')];
-  [first, second, third].forEach((run, i) => {
-    run.run.name = names[i] as string;
-    run.run.started = `2027-01-01T0${i}:00:00Z`;
-  });
-  second.latency.arrival.p99 = (second.latency.arrival.p99 ?? 0) * 1.5;
-  third.run.profile.phases.pop();
-  for (const run of [first, second, third]) await writeRun(root, run.run.name, run);
-}
 
 test('runs ticked by mouse open as a comparison', async () => {
-  await comparable(['mouse-a', 'mouse-b', 'mouse-c']);
+  await writeComparable(root, ['mouse-a', 'mouse-b', 'mouse-c']);
   await visit('/', async (page) => {
     await page.getByLabel('Find').fill('mouse');
     await page.getByRole('heading', { name: '3 of 1,003 runs' }).waitFor();
@@ -199,20 +117,13 @@ test('runs ticked by mouse open as a comparison', async () => {
     for (const { name, lines } of drawn)
       for (const { label, pixels } of lines) assert.ok(pixels > 40, `${name}: ${label}`);
     assert.ok((await overflow(page)) <= 0);
-    assert.deepEqual(await violations(page), []);
     await page.setViewportSize({ width: 390, height: 800 });
     assert.ok((await overflow(page)) <= 0);
   });
 });
 
 test('the trend of a script shows p99, verdict and limit as chart and table, and fits a phone', async () => {
-  for (const [i, verdict] of (['pass', 'fail', 'invalid'] as const).entries()) {
-    const run = golden('passing');
-    Object.assign(run.run, { name: `trend-${i}`, method: 'trending', started: `2027-02-01T0${i}:00:00Z` });
-    const meaning = verdict === 'fail' ? 'p99 too high' : '';
-    run.verdict = { ...run.verdict, result: verdict, meaning };
-    await writeRun(root, run.run.name, run);
-  }
+  await writeTrend(root);
   await visit('/?script=trending&sort=started&ascending=true', async (page) => {
     await rows(page).nth(2).waitFor();
     assert.match(await text(page, '.runs tbody th'), /^trend-0/);
@@ -226,24 +137,12 @@ test('the trend of a script shows p99, verdict and limit as chart and table, and
     assert.ok((await overflow(page)) <= 0);
     const scrolls = page.locator('.runs .scroll');
     assert.ok(await scrolls.evaluate((element) => element.scrollWidth <= element.clientWidth));
-    assert.deepEqual(await violations(page), []);
   });
 });
 
 // Regressions: below 1,100 px the table became cards; a change was hidden among 200 points.
 test('down to 800 px the list is a table, and a lasting change of p99 is named with its run', async () => {
-  for (let i = 0; i < 30; i++) {
-    const run = golden('passing');
-    Object.assign(run.run, {
-      name: `turned-${String(i).padStart(2, '0')}`,
-      method: 'turned',
-      started: new Date(Date.UTC(2027, 2, 1, i)).toISOString(),
-      labels: { build: i < 20 ? '17' : '18' },
-    });
-    const { arrival } = run.latency;
-    arrival.p99 = i === 7 ? 900 : (i < 20 ? 5 : 8) * (1 + (i % 3) / 100);
-    await writeRun(root, run.run.name, run);
-  }
+  await writeTurned(root);
   await visit('/?script=turned', async (page) => {
     await page.locator('.trend canvas').waitFor();
     assert.match(await text(page, '.turns'), /p99 \+\d\d\s%.* since run 21 of 30 .*build: 17 → 18/);
@@ -257,7 +156,6 @@ test('down to 800 px the list is a table, and a lasting change of p99 is named w
       const over = await scrolls.evaluate((element) => element.scrollWidth - element.clientWidth);
       assert.ok(over <= 0, `${over} px more than ${width}`);
     }
-    assert.deepEqual(await violations(page), []);
   });
 });
 
@@ -278,22 +176,8 @@ test('no line joins runs that are not usable, though no other line is there of t
   });
 });
 
-test('a comparison of runs without HTTP does not call their requests HTTP', async () => {
-  for (const name of ['mqtt-a', 'mqtt-b']) {
-    const run = golden('passing');
-    Object.assign(run.run, { name, protocol: 'MQTT' });
-    await writeRun(root, name, run);
-  }
-  await visit('/compare?run=mqtt-a&run=mqtt-b', async (page) => {
-    await page.locator('.differences tbody tr').first().waitFor();
-    const shown = await text(page, 'body');
-    assert.match(shown, /MQTT by percentile[\s\S]*MQTT mean/);
-    assert.doesNotMatch(shown, /HTTP/);
-  });
-});
-
 test('runs are ticked, compared and zoomed by keyboard alone', async () => {
-  await comparable(['keys-a', 'keys-b', 'keys-c']);
+  await writeComparable(root, ['keys-a', 'keys-b', 'keys-c']);
   await visit('/', async (page) => {
     await page.getByLabel('Find').waitFor();
     await page.keyboard.press('Tab');
@@ -335,7 +219,7 @@ test('hostile names and labels stay text in the list and in a comparison', async
     const job = page.locator('a[href="https://ci.example.com/hostile-1"]');
     assert.ok((await job.textContent())?.includes(HOSTILE));
     assert.ok((await overflow(page)) <= 0);
-    await page.goto(`${address}/compare?run=hostile-1&run=hostile-2`);
+    await page.goto(`${visitor.address}/compare?run=hostile-1&run=hostile-2`);
     await page.locator('.differences').waitFor();
     assert.equal(await page.locator('img, main b, main script').count(), 0);
     assert.ok((await text(page, '.subjects')).includes(HOSTILE));
@@ -408,11 +292,7 @@ test('huge figures do not break the layout, and a run with a count beyond 2^53 i
 });
 
 test('a comparison cuts a long reason and expands it on request', async () => {
-  for (const name of ['wordy-1', 'wordy-2']) {
-    const run = wordy();
-    run.run.labels = { name };
-    await writeRun(root, name, run);
-  }
+  await writeWordy(root);
   await visit('/compare?run=wordy-1&run=wordy-2&allow-failed=true', async (page) => {
     const long = page.locator('.reasons .long').first();
     assert.ok((await long.innerText()).length < 600);
@@ -422,20 +302,11 @@ test('a comparison cuts a long reason and expands it on request', async () => {
       await page.setViewportSize({ width, height: 900 });
       assert.ok((await overflow(page)) <= 0, `${width} px`);
     }
-    assert.deepEqual(await violations(page), []);
   });
 });
 
 test('a comparison of sweeps draws both curves and states their knees', async () => {
-  let knee = 0;
-  for (const [i, factor] of [1, 1.1].entries()) {
-    const run = golden('closed');
-    run.run.name = `sweep-${i}`;
-    run.run.labels = { queue: i === 0 ? 'stream' : 'list' };
-    knee = run.knee?.vus ?? 0;
-    for (const step of run.steps) step.latency.arrival.p50 = factor;
-    await writeRun(root, run.run.name, run);
-  }
+  const knee = await writeSweeps(root);
   await visit('/compare?run=sweep-0&run=sweep-1', async (page) => {
     await page.getByRole('heading', { name: 'Sweep of concurrency' }).waitFor();
     assert.equal(await text(page, 'h1'), 'stream – list');
@@ -448,19 +319,14 @@ test('a comparison of sweeps draws both curves and states their knees', async ()
     const drawn = await charts(page);
     const both = drawn.find(({ name }) => name === 'Arrival p50 by concurrency');
     assert.ok(both && both.lines.length === 2 && both.lines.every(({ pixels }) => pixels > 40));
-    assert.deepEqual(await violations(page), []);
   });
 });
 
 test('the live page draws a run in progress, shows its end and opens its report', async () => {
-  const run = golden('passing');
-  const seconds = run.timeline.map((second) => `${JSON.stringify(second)}\n`);
-  const ended = run.run.ended;
-  Object.assign(run.run, { name: 'live', ended: null, started: '2028-01-01T00:00:00Z' });
-  run.timeline = run.timeline.slice(0, 20);
-  const report = fillPage(JSON.stringify({ ...run, run: { ...run.run, ended } }), await template());
-  const directory = await writeRun(root, 'live', run, report);
-  await grow(directory, '');
+  const built = await template();
+  const { run, directory, seconds, end } = await writeLive(root, (ended) =>
+    fillPage(JSON.stringify(ended), built),
+  );
   await visit('/', async (page) => {
     await page.getByRole('link', { name: 'running' }).click();
     await page.getByRole('heading', { name: '0:20' }).waitFor();
@@ -487,8 +353,7 @@ test('the live page draws a run in progress, shows its end and opens its report'
     const live = await charts(page);
     const latency = live.find(({ name }) => name === 'Arrival latency');
     assert.equal(new Set(latency?.lines.map(({ pattern }) => pattern)).size, 3, 'by colour alone');
-    assert.deepEqual(await violations(page), []);
-    await writeFile(join(directory, 'run.json'), JSON.stringify({ ...run, run: { ...run.run, ended } }));
+    await end();
     await page.getByText('✓ pass The run has ended.').waitFor();
     await page.getByRole('link', { name: 'Its report' }).click();
     // The report works in the server's sandbox, with an opaque origin.
@@ -557,30 +422,55 @@ test('the live page says that a run is not in progress, not that the server is u
   const run = golden('passing');
   run.run.name = 'without-a-timeline';
   await rm(join(await writeRun(root, 'without-a-timeline', run), 'timeline.ndjson'));
-  const page = await browser.newPage(); // not visit(): the browser logs the 404
+  const page = await visitor.browser.newPage(); // not visit(): the browser logs the 404
   try {
-    await page.goto(`${address}/live/without-a-timeline`);
+    await page.goto(`${visitor.address}/live/without-a-timeline`);
     await page.getByText('No such run is in progress.').waitFor();
   } finally {
     await page.close();
   }
 });
 
-test('a wrong option is reported in one line with exit code 2', async () => {
-  const port = new URL(address).port;
-  for (const [args, expected] of [
-    [['--port', port], new RegExp(`^reports: port ${port} is taken; --port or REPORTS_PORT names another`)],
-    [['--port', 'x'], /^reports: --port is "x"; allowed: 0 to 65535/],
-    [['--runs', '/nowhere'], /^reports: --runs: \/nowhere is not a directory/],
-  ] as const) {
-    const child = spawn(process.execPath, [SERVER, ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
-    let stderr = '';
-    child.stderr.on('data', (more) => {
-      stderr += more;
-    });
-    const [code] = await once(child, 'close');
-    assert.equal(code, 2, stderr);
+for (const [name, argv, expected] of [
+  ['a port that is none', ['--port', 'x'], /^reports: --port is "x"; allowed: 0 to 65535/],
+  [
+    'a directory that does not exist',
+    ['--runs', '/nowhere'],
+    /^reports: --runs: \/nowhere is not a directory/,
+  ],
+] as const) {
+  test(`${name} is reported in one line with exit code 2`, async () => {
+    const { code, stderr } = await ran(main, ...argv);
+    assert.equal(code, 2);
     assert.match(stderr, expected);
     assert.equal(stderr.trimEnd().split('\n').length, 1);
-  }
+  });
+}
+
+function started(...argv: string[]): ChildProcess {
+  const server = join(import.meta.dirname, '../server.ts');
+  return spawn(process.execPath, [server, ...argv], { stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+test('the process reports a taken port in one line, and ends with exit code 2', async () => {
+  const { port } = new URL(visitor.address);
+  const child = started('--port', port);
+  let stderr = '';
+  child.stderr?.on('data', (more) => {
+    stderr += more;
+  });
+  const [code] = await once(child, 'close');
+  assert.equal(code, 2, stderr);
+  assert.match(
+    stderr,
+    new RegExp(`^reports: port ${port} is taken; --port or REPORTS_PORT names another[^\n]*\n$`),
+  );
+});
+
+test('the process prints its address, serves the runs, and ends at Ctrl-C with exit code 0', async () => {
+  const child = started('--port', '0', '--runs', root);
+  const [address] = await once(createInterface({ input: child.stdout as NodeJS.ReadableStream }), 'line');
+  assert.match(await (await fetch(address)).text(), /<title>Arrival runs<\/title>/);
+  child.kill('SIGINT');
+  assert.deepEqual(await once(child, 'exit'), [0, null]);
 });

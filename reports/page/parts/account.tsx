@@ -1,6 +1,6 @@
 import { countOf, equation, missedOf, said } from '../../account.ts';
 import { ABOUT_END, type Account, BESIDE, ENDS, type End } from '../../contract/run.ts';
-import { count, glued, plural } from '../format.ts';
+import { count, glued, plural } from '../../format.ts';
 import type { PartProps } from '../part.ts';
 import { Facts } from '../table.tsx';
 

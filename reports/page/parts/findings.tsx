@@ -1,5 +1,5 @@
 import type { Finding, Run } from '../../contract/run.ts';
-import { count, glued } from '../format.ts';
+import { count, glued } from '../../format.ts';
 import { showTime } from '../keys.ts';
 import type { PartProps } from '../part.ts';
 import { Long, Table } from '../table.tsx';

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Brief, Flow, Run, TargetFigures } from '../../contract/run.ts';
+import { count, figure, glued, ms, plural } from '../../format.ts';
 import { percentile } from '../facts.ts';
-import { count, figure, glued, ms, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { type Column, Table } from '../table.tsx';
 import { hasMessages, MessageTables } from './messages.tsx';

@@ -1,22 +1,32 @@
 import type { VerdictResult } from '../../contract/run.ts';
-import { type Before, readBefore } from '../before.ts';
+import { changeText, commit, duration, glued, instant, visible } from '../../format.ts';
+import type { Before } from '../before.ts';
 import { scriptFigures } from '../facts.ts';
-import { changeText, commit, duration, glued, instant, visible } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Facts, Long } from '../table.tsx';
-import { Summary } from './summary.tsx';
+import { AccountLine } from './account.tsx';
+import { Hero } from './hero.tsx';
+import { InstrumentLine } from './instrument.tsx';
+import { Journey } from './journey.tsx';
 
 const MARKS: Record<VerdictResult, string> = { pass: '✓', fail: '✕', invalid: '!', incomplete: '…' };
 
+/** Where the page was opened. */
+export interface Place {
+  /** The history serves the page. */
+  served: boolean;
+  before: Before | null;
+}
+
 /** The first screen: the verdict, the answer, the figures that matter most. */
-export function Header({ run, sound }: PartProps) {
+export function Header({ run, sound, served, before }: PartProps & Place) {
   const { result, meaning, doubts } = run.verdict;
   const { reasons } = run.facts;
   return (
     <header id="summary" class={result}>
       <p class="kind">
         Arrival report
-        {/^\/runs\//.test(location.pathname) && (
+        {served && (
           <>
             {' · '}
             <a href="/">all runs</a>
@@ -28,7 +38,7 @@ export function Header({ run, sound }: PartProps) {
         {about(run)}
       </p>
       <Origin {...run.environment} />
-      <SinceBefore before={readBefore()} />
+      <SinceBefore before={before} />
       <section class={`verdict ${result}`} aria-label="Verdict">
         <div class="result">
           <span class="mark" aria-hidden="true">
@@ -62,6 +72,38 @@ export function Header({ run, sound }: PartProps) {
       <Summary run={run} sound={sound} />
       <ScriptFigures run={run} />
     </header>
+  );
+}
+
+/** Figures beside their limits, the way of the messages, and the chart that answers the run's question. */
+function Summary({ run, sound }: PartProps) {
+  return (
+    <>
+      {sound && <Tiles run={run} />}
+      {run.facts.slower_requests && <p class="small why">{run.facts.slower_requests}</p>}
+      {sound && <Journey run={run} />}
+      {sound && <Hero run={run} />}
+      <AccountLine run={run} sound={sound} />
+      <InstrumentLine run={run} sound={sound} />
+    </>
+  );
+}
+
+/** The figures that matter most, each beside what it is to be held against. */
+function Tiles({ run: { facts } }: Pick<PartProps, 'run'>) {
+  if (facts.tiles.length === 0) return null;
+  return (
+    <dl class="tiles">
+      {facts.tiles.map(({ name, text, unit, note, doubt, worry, estimator }) => (
+        <div key={name} title={estimator}>
+          <dt>{name}</dt>
+          <dd class={`${worry ? 'worry' : ''} ${doubt === '' ? '' : 'doubt'}`.trim()}>
+            {text} {unit && <span class="unit">{unit}</span>}
+          </dd>
+          <dd class="note">{glued(note)}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 

@@ -1,9 +1,9 @@
 import type { Run } from '../../contract/run.ts';
+import { count, ms } from '../../format.ts';
 import { Chart } from '../chart.tsx';
 import { type Line, newer } from '../chart-data.ts';
 import { wantsLog } from '../chart-ranges.ts';
 import { overTime, percentileOf, titleOf } from '../facts.ts';
-import { count, ms } from '../format.ts';
 import { Ladder } from './ladder.tsx';
 import { SweepCharts } from './sweep.tsx';
 

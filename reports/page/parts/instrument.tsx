@@ -1,13 +1,13 @@
 import type { Check, Gap, GeneratorResult, Run } from '../../contract/run.ts';
+import { count, duration, figure, glued, ms, msUnit, plural, clock as time } from '../../format.ts';
 import { Chart } from '../chart.tsx';
 import { wantsLog } from '../chart-ranges.ts';
 import { overTime, percentile } from '../facts.ts';
-import { count, duration, figure, glued, ms, msUnit, plural, clock as time } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Long, Table } from '../table.tsx';
 import { Rules } from './rules.tsx';
 
-/** Beside the verdict whatever they are; of the others what is exceeded. */
+/** Figures that the summary always shows; it shows others only if they exceed their limit. */
 const ALWAYS = new Set(['lateness', 'CPU', 'canary', 'clock bound']);
 
 /** The instrument's health in a line, for beside the verdict. */

@@ -1,8 +1,8 @@
 import { said } from '../../account.ts';
 import type { Journey as Facts, Loss, Run, StageRow } from '../../contract/run.ts';
+import { count, msUnit, percent } from '../../format.ts';
 import { colourOf } from '../facts.ts';
 import { flowOf, outline } from '../flow.ts';
-import { count, msUnit, percent } from '../format.ts';
 
 interface Part extends StageRow {
   colour: string;
@@ -56,7 +56,7 @@ export function Journey({ run }: { run: Run }) {
   );
 }
 
-/** Whose stages the first bar has. */
+/** The name of the first bar: whose stages it has. */
 const OF = { stamps: 'all deliveries', spans: 'sampled', none: 'all deliveries' };
 
 function caption({ source, mean_ms, slow_mean_ms, samples }: Facts): string {

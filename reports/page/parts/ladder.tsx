@@ -1,6 +1,6 @@
 import type { Probe } from '../../contract/run.ts';
+import { count, duration, figure, ms, msUnit, rate } from '../../format.ts';
 import { Chart } from '../chart.tsx';
-import { count, duration, figure, ms, msUnit, rate } from '../format.ts';
 
 interface LadderProps {
   probes: Probe[];

@@ -1,9 +1,9 @@
 import type { Latencies, Latency, Run } from '../../contract/run.ts';
+import { count, ms } from '../../format.ts';
 import { Chart } from '../chart.tsx';
 import { type Line, overOneAxis } from '../chart-data.ts';
 import { wantsLog } from '../chart-ranges.ts';
 import { curve, percentile, protocolOf, titleOf } from '../facts.ts';
-import { count, ms } from '../format.ts';
 import { binOf, cells } from '../heat.ts';
 import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
@@ -22,7 +22,7 @@ const ROWS: [name: string, value: (latency: Latency) => string][] = [
   ['max', (l) => ms(l.max)],
 ];
 
-/** Of phases in a caption. */
+/** The most names of phases in a caption. */
 const MOST_NAMES = 6;
 
 /** Arrival beside HTTP: a table and the percentile curve. */
@@ -78,7 +78,7 @@ export function LatencySection({ run: whole, sound }: PartProps) {
   );
 }
 
-/** Of many phases the first and the last. */
+/** The names of phases; of many only the first and the last. */
 function phases(names: string[]): string {
   if (names.length <= MOST_NAMES) return names.join(', ');
   return `${count(names.length)} phases, ${names[0]} to ${names.at(-1)}`;

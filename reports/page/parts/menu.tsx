@@ -1,10 +1,9 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
+import { clock, figure, msUnit, plural } from '../../format.ts';
 import type { Span } from '../facts.ts';
-import { clock, figure, msUnit, plural } from '../format.ts';
 import { showTime } from '../keys.ts';
 import type { PartProps } from '../part.ts';
-import { onZoom, windowOf } from '../window.ts';
-import { chosenZoom, keepZoom } from '../zoom-url.ts';
+import { chosenZoom, keepZoom, onZoom, windowOf } from '../window.ts';
 
 const NAMES: Record<string, string> = {
   summary: 'Summary',
@@ -72,7 +71,7 @@ export function Menu({ run, sound }: PartProps) {
   );
 }
 
-/** Reports the section in the middle of the screen. @returns ends that */
+/** Reports the section in the middle of the screen. @returns a function that ends the reports */
 function watchSections(ids: string[], tell: (id: string) => void): () => void {
   const seen = new IntersectionObserver(
     (entries) => {

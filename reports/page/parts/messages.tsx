@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks';
 import { said } from '../../account.ts';
 import { type Messages, type Run, stagesOf } from '../../contract/run.ts';
+import { count, ms } from '../../format.ts';
 import { colourOf } from '../facts.ts';
-import { count, ms } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { LongTable, type SortableColumn } from '../table.tsx';
 
-/** Of each table, before the reader asks for more. */
+/** Rows of each table that are shown before the reader asks for more. */
 const FIRST = 12;
 
 type Slow = Messages['slowest'][number];

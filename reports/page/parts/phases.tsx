@@ -1,6 +1,6 @@
 import type { Latency, Run, Step } from '../../contract/run.ts';
+import { clock, count, figure, ms, percent, plural } from '../../format.ts';
 import { type PercentileKey, percentile, protocolOf } from '../facts.ts';
-import { clock, count, figure, ms, percent, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { type Column, LongTable } from '../table.tsx';
 

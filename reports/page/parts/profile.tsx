@@ -1,4 +1,4 @@
-import { count, duration, figure, plural } from '../format.ts';
+import { count, duration, figure, plural } from '../../format.ts';
 import type { PartProps } from '../part.ts';
 import { LongTable } from '../table.tsx';
 

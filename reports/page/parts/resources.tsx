@@ -1,9 +1,9 @@
 import type { Resource, Run, Totals } from '../../contract/run.ts';
+import { count, figure } from '../../format.ts';
 import { Chart } from '../chart.tsx';
 import { overOneAxis } from '../chart-data.ts';
 import { styleOf } from '../chart-series.ts';
 import { overTime } from '../facts.ts';
-import { count, figure } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
 
@@ -135,12 +135,12 @@ function middles({ figures }: Resource): number[] {
   return figures?.t.map((t) => t + figures.bin_s / 2) ?? [];
 }
 
-/** Of vmstat's columns. */
+/** The units of vmstat's columns. */
 const VMSTAT: Record<string, string> = {
   ...{ r: 'processes', b: 'processes', in: 'a second', cs: 'a second', si: 'KB/s', so: 'KB/s' },
   ...Object.fromEntries(['us', 'sy', 'id', 'wa', 'st'].map((name) => [name, '% of all cores'])),
 };
-/** By the end of a name. */
+/** The units of figures by the end of their names. */
 const UNITS: [end: string, unit: string][] = [
   ['_per_s', 'a second'],
   ['_ms', 'ms'],
@@ -148,7 +148,7 @@ const UNITS: [end: string, unit: string][] = [
   ['_bytes', 'bytes'],
 ];
 
-/** Of a figure that is not just a number of things. */
+/** The unit of a figure; empty if it is just a number of things. */
 function unitOf({ process, name }: Totals): string {
   const known = process === HOST ? VMSTAT[name] : undefined;
   return known ?? UNITS.find(([end]) => name.endsWith(end))?.[1] ?? '';

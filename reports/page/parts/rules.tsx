@@ -1,6 +1,6 @@
 import type { Rule } from '../../contract/run.ts';
+import { glued } from '../../format.ts';
 import { limitText, measuredText, readingsText, rulesOf, type State, stateOf } from '../../rules.ts';
-import { glued } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Long, Table } from '../table.tsx';
 

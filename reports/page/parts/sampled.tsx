@@ -1,6 +1,6 @@
 import type { Sampled, Step } from '../../contract/run.ts';
+import { changeText, count, ms, msUnit } from '../../format.ts';
 import { percentile } from '../facts.ts';
-import { changeText, count, ms, msUnit } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { type Column, Table } from '../table.tsx';
 

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Interval } from '../../contract/run.ts';
+import { clock, count, ms } from '../../format.ts';
 import { percentileOf } from '../facts.ts';
-import { clock, count, ms } from '../format.ts';
 import { Table } from '../table.tsx';
 
 interface SecondsProps {

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { Run } from '../../contract/run.ts';
-import { count, local } from '../format.ts';
+import { count, local } from '../../format.ts';
 import type { PartProps } from '../part.ts';
 import { Facts } from '../table.tsx';
 import { Downloads } from './downloads.tsx';

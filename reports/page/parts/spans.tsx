@@ -1,6 +1,6 @@
 import type { Run, Spans } from '../../contract/run.ts';
+import { count, glued, ms, msUnit, percent, plural } from '../../format.ts';
 import { colourOf } from '../facts.ts';
-import { count, glued, ms, msUnit, percent, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Facts, Table } from '../table.tsx';
 import { Id } from './messages.tsx';

@@ -1,11 +1,10 @@
-import type { Run, StageRow } from '../../contract/run.ts';
+import { type Flow, type Run, type StageRow, stagesOf } from '../../contract/run.ts';
+import { count, ms, msUnit, percent } from '../../format.ts';
 import { Chart } from '../chart.tsx';
 import { colourOf, overTime } from '../facts.ts';
-import { count, ms, msUnit, percent } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
 import { SpansPart } from './spans.tsx';
-import { StagesByFlow } from './stages-by-flow.tsx';
 
 /** Share of each stage in the latency: a table that adds up, and the means over time. */
 export function StagesSection({ run, sound }: PartProps) {
@@ -152,6 +151,32 @@ function StageChart({ run }: { run: Run }) {
         values: seconds.map((second) => second.stages?.[stage] ?? null),
         colour: colourOf(names, stage),
       }))}
+    />
+  );
+}
+
+/** The mean of each stage in each flow; nothing where there is only one. */
+function StagesByFlow({ run }: PartProps) {
+  const rows = run.flows.filter(({ stages }) => stages !== undefined);
+  if (rows.length < 2) return null;
+  const names = stagesOf(run).map(({ name }) => name);
+  return (
+    <Table
+      caption="Means of the stages by flow, ms; measured phases"
+      columns={[
+        { head: 'flow', text: true, cell: (flow: Flow) => flow.name },
+        { head: 'deliveries', cell: (flow: Flow) => count(flow.stamped) },
+        ...names.map((name) => ({
+          head: (
+            <>
+              <i class="swatch" style={{ background: `var(--${colourOf(names, name)})` }} /> {name}
+            </>
+          ),
+          cell: (flow: Flow) => ms(flow.stages?.[name]),
+        })),
+        { head: 'arrival', unit: 'all deliveries', cell: ({ arrival }: Flow) => ms(arrival.mean) },
+      ]}
+      rows={rows}
     />
   );
 }

@@ -1,9 +1,9 @@
 import type { Run, Step } from '../../contract/run.ts';
+import { figure, ms } from '../../format.ts';
 import { carried, sweepSteps } from '../../sweep.ts';
 import { Chart } from '../chart.tsx';
 import { type Line, overOneAxis } from '../chart-data.ts';
 import { percentile, protocolOf, titleOf } from '../facts.ts';
-import { figure, ms } from '../format.ts';
 
 type SweepStep = Step & { vus: number };
 

@@ -1,9 +1,9 @@
 import type { Interval, Run } from '../../contract/run.ts';
+import { count, figure, ms } from '../../format.ts';
 import { Chart } from '../chart.tsx';
 import { type Line, newer } from '../chart-data.ts';
 import { wantsLog } from '../chart-ranges.ts';
 import { measuredSeconds, overTime, percentileOf, protocolOf, titleOf } from '../facts.ts';
-import { count, figure, ms } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Phases } from './phases.tsx';
 import { Seconds } from './seconds.tsx';

@@ -1,7 +1,7 @@
 /** The answer of the search for the capacity, as text and figures. Pure. */
 
 import type { Probe, Run } from '../../../reports/contract/run.ts';
-import { changeText, ms, rate as perSecond, plain } from '../../../reports/page/format.ts';
+import { changeText, ms, rate as perSecond, plain } from '../../../reports/format.ts';
 import { about } from './budget.ts';
 import { type Bracket, middle, type Outcome } from './search.ts';
 

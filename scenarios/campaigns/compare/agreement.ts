@@ -1,7 +1,7 @@
 /** Whether k6 and Artillery measure the same arrival, within 10 %. Each measures both ends with one clock, so the clock bound does not matter. */
 import type { Addition } from '../../../reports/comparison/comparison.ts';
 import type { Run } from '../../../reports/contract/run.ts';
-import { exactly } from '../../../reports/page/format.ts';
+import { exactly } from '../../../reports/format.ts';
 
 /** The allowed difference, as a share of k6's figure. */
 const SHARE = 0.1;

@@ -1,7 +1,7 @@
 /** k6 and Artillery side by side: figures of the tools from their runs, for terminal and page. */
 import type { Addition } from '../../../reports/comparison/comparison.ts';
 import { latencyOf, type Run } from '../../../reports/contract/run.ts';
-import { compact, count, exactly, ms } from '../../../reports/page/format.ts';
+import { compact, count, exactly, ms } from '../../../reports/format.ts';
 import { type Limit, limitText } from './limits.ts';
 import type { WrkFigures } from './wrk.ts';
 

@@ -1,4 +1,4 @@
-import { ms } from '../../../reports/page/format.ts';
+import { ms } from '../../../reports/format.ts';
 import type { Measured } from '../../run/series.ts';
 
 const FIGURES = [

@@ -2,7 +2,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { said } from '../../../reports/account.ts';
 import { type Account, ENDS, type Run } from '../../../reports/contract/run.ts';
-import { count, plain, rate } from '../../../reports/page/format.ts';
+import { count, plain, rate } from '../../../reports/format.ts';
 import { type RigOptions, startRig } from './build.ts';
 import { type Case, type Scale, Scene } from './case.ts';
 import { alteredCases } from './cases/altered.ts';

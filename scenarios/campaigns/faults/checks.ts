@@ -1,6 +1,6 @@
 import { said } from '../../../reports/account.ts';
 import { type Count, type End, FAILED, type InDoubt, type Run } from '../../../reports/contract/run.ts';
-import { against, exact } from '../../../reports/page/format.ts';
+import { against, exact } from '../../../reports/format.ts';
 
 /** An expectation of a case, and its result. */
 export interface Check {

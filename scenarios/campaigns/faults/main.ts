@@ -7,7 +7,7 @@ import { exitAfter } from '../../../pipeline/stack/explain.ts';
 import { shortPath } from '../../../pipeline/stack/file.ts';
 import { INTERRUPTED, onInterrupt } from '../../../pipeline/stack/interrupt.ts';
 import { moment, newDirectory, RUNS } from '../../../reports/directory.ts';
-import { duration, plain } from '../../../reports/page/format.ts';
+import { duration, plain } from '../../../reports/format.ts';
 import { buildToxiproxy } from '../../lab/toxiproxy.ts';
 import { CASES, equation, markdown, play, type Result, seen } from './campaign.ts';
 import type { Case, Scale } from './case.ts';

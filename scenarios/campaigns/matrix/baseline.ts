@@ -2,7 +2,7 @@
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { Listen } from '../../../pipeline/stack/services.ts';
-import { figure, ms } from '../../../reports/page/format.ts';
+import { figure, ms } from '../../../reports/format.ts';
 import { PROBE, rateOf, send } from './probe.ts';
 
 /** Figures of a network without the pipeline. */

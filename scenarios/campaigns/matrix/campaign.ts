@@ -7,7 +7,7 @@ import type { Stack } from '../../../pipeline/stack/stack.ts';
 import { readRun } from '../../../reports/comparison/recording.ts';
 import type { Run } from '../../../reports/contract/run.ts';
 import { COMPARISONS, moment, newDirectory, RUNS } from '../../../reports/directory.ts';
-import { figure, ms } from '../../../reports/page/format.ts';
+import { figure, ms } from '../../../reports/format.ts';
 import type { Lab } from '../../lab/lab.ts';
 import { factsOf, type Plan } from '../../lab/networks.ts';
 import { Remote } from '../../lab/remote.ts';

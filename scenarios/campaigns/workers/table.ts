@@ -1,7 +1,7 @@
 /** The table of npm run workers. Pure. */
 import { availableParallelism } from 'node:os';
 import type { Run, Step } from '../../../reports/contract/run.ts';
-import { count, figure, ms } from '../../../reports/page/format.ts';
+import { count, figure, ms } from '../../../reports/format.ts';
 import { carried, sweepSteps } from '../../../reports/sweep.ts';
 import type { Measured } from '../../run/series.ts';
 import { aligned } from '../../run/table.ts';

@@ -1,5 +1,5 @@
 // Package words writes numbers, shares, times and foreign text as every report of a run prints them.
-// reports/page/format.ts and scenarios/lib/words.js write the same: reports/contract/words.vectors.json holds them
+// reports/format.ts and scenarios/lib/words.js write the same: reports/contract/words.vectors.json holds them
 // together.
 package words
 

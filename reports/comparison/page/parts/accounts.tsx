@@ -1,6 +1,6 @@
 import { equation, said } from '../../../account.ts';
 import { COUNTS, type Count, MISSED } from '../../../contract/run.ts';
-import { count } from '../../../page/format.ts';
+import { count } from '../../../format.ts';
 import { Table } from '../../../page/table.tsx';
 import type { Subject } from '../../comparison.ts';
 import type { PartProps } from '../part.ts';

@@ -5,17 +5,17 @@ import type { RunSummary, Subject } from '../../comparison.ts';
 import { gateOf, outcomes } from '../../outcome.ts';
 import { waterfalls } from '../../waterfall.ts';
 import { resultText, SURVIVORS } from '../../words.ts';
-import type { PartProps } from '../part.ts';
+import type { PageProps, PartProps } from '../part.ts';
 
 /** What came out, what differs in settings, and who is compared with whom. */
-export function Header({ comparison }: PartProps) {
+export function Header({ comparison, served }: PageProps) {
   const { subjects } = comparison;
   const gate = gateOf(comparison);
   return (
     <header>
       <p class="kind">
         Arrival comparison
-        {location.pathname === '/compare' && (
+        {served && (
           <>
             {' · '}
             <a href="/">all runs</a>

@@ -1,7 +1,7 @@
+import { clock, ms, msUnit } from '../../../format.ts';
 import { Chart } from '../../../page/chart.tsx';
 import { overOneAxis } from '../../../page/chart-data.ts';
 import { styleOf } from '../../../page/chart-series.ts';
-import { clock, ms, msUnit } from '../../../page/format.ts';
 import type { Comparison, Curve } from '../../comparison.ts';
 import { label, legend, protocols } from '../../words.ts';
 import type { PartProps } from '../part.ts';

@@ -1,5 +1,5 @@
+import { ms, msUnit, percent } from '../../../format.ts';
 import { colourOf } from '../../../page/facts.ts';
-import { ms, msUnit, percent } from '../../../page/format.ts';
 import { Table } from '../../../page/table.tsx';
 import type { Subject } from '../../comparison.ts';
 import { type Budget, budgetOf } from '../../waterfall.ts';

@@ -1,4 +1,4 @@
-import { figure, ms } from '../../../page/format.ts';
+import { figure, ms } from '../../../format.ts';
 import { type Column, Table } from '../../../page/table.tsx';
 import type { Comparison, StepSummary } from '../../comparison.ts';
 import { protocols } from '../../words.ts';

@@ -1,7 +1,7 @@
+import { figure, ms, plural } from '../../../format.ts';
 import { Chart } from '../../../page/chart.tsx';
 import { overOneAxis } from '../../../page/chart-data.ts';
 import { styleOf } from '../../../page/chart-series.ts';
-import { figure, ms, plural } from '../../../page/format.ts';
 import { type Point, pointsOf, turns } from '../../knees.ts';
 import { legend } from '../../words.ts';
 import type { PartProps } from '../part.ts';

@@ -1,5 +1,5 @@
+import { ms } from '../../../format.ts';
 import { colourOf } from '../../../page/facts.ts';
-import { ms } from '../../../page/format.ts';
 import type { Subject } from '../../comparison.ts';
 import { signed, type Waterfall, waterfallOf, waterfallText } from '../../waterfall.ts';
 import { marks } from '../../words.ts';

@@ -1,5 +1,5 @@
 import { latencyOf, type Run } from '../../../../reports/contract/run.ts';
-import { figure } from '../../../../reports/page/format.ts';
+import { figure } from '../../../../reports/format.ts';
 import type { Case } from '../case.ts';
 import { until } from '../until.ts';
 

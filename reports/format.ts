@@ -1,5 +1,5 @@
 /**
- * Numbers, shares, times and foreign text as the page writes them: 3 significant digits, thousands separators, en-US, UTC.
+ * Numbers, shares, times and foreign text as pages and terminals write them: 3 significant digits, thousands separators, en-US, UTC.
  * extensions/k6/internal/words writes the same for terminals: contract/words.vectors.json holds both together.
  */
 
@@ -62,7 +62,7 @@ export function local(value: number, options: Intl.NumberFormatOptions = {}): st
   return format.format(value).replace('-', '−');
 }
 
-/** By their options: toLocaleString makes one each time, which took a fifth of the time of a page. */
+/** The formats by their options: toLocaleString makes one each time, which took a fifth of the time of a page. */
 const FORMATS = new Map<string, Intl.NumberFormat>();
 
 /**
@@ -234,7 +234,7 @@ export function shown(value: number): number {
   return Number(rounded(value, places(value, 3)));
 }
 
-/** With exactly so many decimals, for columns of figures that are compared. */
+/** Writes a number with exactly so many decimals, for columns of figures that are compared. */
 export function exactly(value: number, decimals: number): string {
   return fixed(value, decimals);
 }
@@ -244,7 +244,7 @@ export function exact(value: number): string {
   return significant(value, 15);
 }
 
-/** With so many significant digits, however small it is. */
+/** Writes a number with so many significant digits, however small it is. */
 export function significant(value: number, digits: number): string {
   return value === 0 ? '0' : trimmed(value, Math.max(0, digits - 1 - magnitude(value, digits)));
 }
@@ -269,7 +269,7 @@ function trimmed(value: number, decimals: number): string {
   return text.includes('.') && !text.includes('e') ? text.replace(/\.?0+$/, '') : text;
 }
 
-/** With thousands separators and a minus; zero has no sign. */
+/** Writes a number with thousands separators and a minus; zero has no sign. */
 function fixed(value: number, decimals: number): string {
   const text = Math.abs(value) > MOST ? value.toExponential(2) : rounded(value, decimals);
   const [, sign, whole = '', rest] = /^(-?)(\d+)(.*)$/.exec(text) ?? [];
@@ -277,7 +277,7 @@ function fixed(value: number, decimals: number): string {
   return `${minus}${whole.replace(/\B(?=(\d{3})+$)/g, ',')}${rest}`;
 }
 
-/** As Go rounds: toFixed rounds what lies in the middle up, Go to the even digit. */
+/** Rounds as Go does: toFixed rounds a middle value up, Go to the even digit. */
 function rounded(value: number, digits: number): string {
   const text = value.toFixed(digits);
   const middle = Math.abs(value * 2 ** (digits + 1)) % 2 === 1;

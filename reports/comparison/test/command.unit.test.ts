@@ -1,74 +1,29 @@
+/** Comparisons and checks of runs by the command. */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import hdr from 'hdr-histogram-js';
-import type { Page } from 'playwright-core';
-import { Reader } from '../../test/browser.ts';
+import { main } from '../../main.ts';
+import { dataOf } from '../../render.ts';
+import { ran } from '../../test/command.ts';
 import { golden } from '../../test/goldens.ts';
-import { chartOf, charts, violations, zoomsByKeys, zoomsByMouse } from '../../test/looking.ts';
+import { comparisonPage, text, texts } from '../../test/rendering.ts';
 import { template } from '../../test/template.ts';
-import { compare } from '../compare.ts';
-import { renderComparison } from '../page.ts';
-import { type Recording, readRecording } from '../recording.ts';
+import type { Comparison } from '../comparison.ts';
+import { readRecording } from '../recording.ts';
 import { parseHistograms } from '../seconds.ts';
+import { histogramLog, writePair } from './pair.ts';
 
-const MAIN = fileURLToPath(new URL('../../main.ts', import.meta.url));
+const report = (...args: string[]) => ran(main, ...args);
 let directory: string;
 let page: string;
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'arrival-compare-'));
   page = await template('comparison');
-  const run = golden('passing');
-  for (const [name, late] of [
-    ['a', 1],
-    ['b', 50],
-  ] as const) {
-    const arrivals = hdr.build();
-    arrivals.recordValueWithCount(4_000, 10_000 - late);
-    arrivals.recordValueWithCount(300_000, late); // the limit is 250 ms
-    run.latency.arrival.histogram = hdr.encodeIntoCompressedBase64(arrivals);
-    await mkdir(join(directory, name));
-    await writeFile(join(directory, name, 'run.json'), JSON.stringify(run));
-    await writeFile(
-      join(directory, name, 'arrival.hlog'),
-      histogramLog(run.timeline.map(({ arrival }) => arrival?.p50)),
-    );
-    run.latency.arrival.p99 = (run.latency.arrival.p99 ?? 0) * 1.2;
-  }
+  await writePair(directory);
 });
 after(() => rm(directory, { recursive: true }));
-
-/** A histogram log with one sample (ms) a second; null omits the second. */
-function histogramLog(seconds: (number | null | undefined)[]): string {
-  let text = '';
-  const writer = new hdr.HistogramLogWriter((more) => {
-    text += more;
-  });
-  writer.outputLogFormatVersion();
-  writer.outputStartTime(1_000_000);
-  text += '#[BaseTime: 1000 (seconds since epoch)]\n';
-  writer.outputLegend();
-  seconds.forEach((ms, t) => {
-    if (ms == null) return;
-    const histogram = hdr.build();
-    histogram.recordValue(Math.round(ms * 1000));
-    histogram.tag = 'arrival';
-    writer.outputIntervalHistogram(histogram, t, t + 1);
-  });
-  return text;
-}
-
-function report(...args: string[]): Promise<{ code: number | string; stdout: string; stderr: string }> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [MAIN, ...args], (error, stdout, stderr) =>
-      resolve({ code: error?.code ?? 0, stdout, stderr }),
-    );
-  });
-}
 
 test('compare prints a table, writes a page, and exits 1 when a condition holds', async () => {
   const out = join(directory, 'out/index.html');
@@ -178,17 +133,9 @@ test('compare refuses failed messages without --allow-failed, and no gate passes
   assert.doesNotMatch(allowed.stdout, /better(?! run)|worse/);
   const { subjects } = JSON.parse(await readFile(json, 'utf8'));
   assert.deepEqual([subjects[0].failed, subjects[1].failed], [null, '78,751 rejected']);
-  const reader = await Reader.start();
-  try {
-    await reader.read(await readFile(out, 'utf8'), async (page) => {
-      const heads = await page.getByRole('heading', { level: 2 }).allTextContents();
-      assert.deepEqual(heads.slice(0, 2), ['Accounts', 'Differences']);
-      assert.match(await page.locator('header').innerText(), /78,751 rejected/);
-      assert.deepEqual(await violations(page), []);
-    });
-  } finally {
-    await reader.close();
-  }
+  const shown = comparisonPage(dataOf(await readFile(out, 'utf8')) as Comparison);
+  assert.deepEqual(texts(shown, 'h2').slice(0, 2), ['Accounts', 'Differences']);
+  assert.match(text(shown, 'header'), /78,751 rejected/);
   const gate = ['--fail-if', 'arrival.p99 > 1000ms'];
   const judged = await report(...args, ...gate);
   assert.equal(judged.code, 1);
@@ -201,62 +148,13 @@ test('compare refuses failed messages without --allow-failed, and no gate passes
   );
 });
 
-test('the page works offline, zooms by mouse and keyboard, and shows additional tables', async () => {
-  const out = join(directory, 'offline.html');
-  assert.equal((await report('compare', join(directory, 'a'), join(directory, 'b'), '--out', out)).code, 0);
-  const reader = await Reader.start();
-  try {
-    const look = async (page: Page) => {
-      const [one, other] = ['Arrival p99 over time', 'Arrival p50 over time'] as const;
-      const within = page.getByRole('row', { name: /^arrival within 250 ms/ });
-      assert.match(await within.innerText(), /99\.99 % → 99\.5 %[\s\S]*×0\.9951/);
-      const drawn = await charts(page);
-      assert.equal(drawn.length, 4);
-      for (const { name, title, lines } of drawn) {
-        assert.ok(
-          lines.every(({ pixels }) => pixels > 40),
-          name,
-        );
-        assert.match(title, /A [\d.]+\sms/, name);
-      }
-      const chart = chartOf(page, one);
-      await chart.locator('.plot').focus();
-      await zoomsByKeys(page, one, other);
-      await chart.locator('summary').focus();
-      await page.keyboard.press('Enter');
-      await chart.locator('.data tbody tr').first().waitFor();
-      await zoomsByMouse(page, one, other);
-      assert.deepEqual(await violations(page), []);
-    };
-    await reader.read(await readFile(out, 'utf8'), look);
-    const [a, b] = await Promise.all(['a', 'b'].map((name) => readRecording(join(directory, name))));
-    const rows = [['<b>p50</b>', '1.0', '±0.2']];
-    const addition = {
-      title: 'Agreement',
-      caption: 'ms',
-      head: ['figure', 'k6', 'allowed'],
-      rows,
-      notes: ['They do.'],
-    };
-    const comparison = { ...compare([a as Recording, b as Recording]), additions: [addition] };
-    await reader.read(renderComparison(comparison, page), async (page) => {
-      const section = page.locator('section', { has: page.getByRole('heading', { name: 'Agreement' }) });
-      assert.deepEqual(await section.locator('tbody tr > *').allTextContents(), rows[0]);
-      assert.deepEqual(await section.locator('p').allTextContents(), ['They do.']);
-      assert.deepEqual(await violations(page), []);
-    });
-  } finally {
-    await reader.close();
-  }
-});
-
 test('a damaged histogram log is reported in one line with exit code 1', async () => {
   const damaged = join(directory, 'damaged');
   await cp(join(directory, 'a'), damaged, { recursive: true });
   await writeFile(join(damaged, 'arrival.hlog'), '#[BaseTime: 1 (x)]\nTag=arrival,0.0,1.0,1.0,HISTxxxx\n');
   const { code, stderr } = await report('compare', join(directory, 'a'), damaged);
   assert.equal(code, 1);
-  assert.match(stderr, /^report: .*arrival\.hlog is no histogram log: [^\n]+\n$/);
+  assert.match(stderr, /^report: .*arrival\.hlog is not a histogram log: [^\n]+\n$/);
 });
 
 test('histograms are read per second, without a partial last line; a missing log has none', async () => {

@@ -1,0 +1,33 @@
+/** What the page of a comparison says. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Run } from '../../contract/run.ts';
+import { golden } from '../../test/goldens.ts';
+import { comparisonPage, text, texts } from '../../test/rendering.ts';
+import { compare } from '../compare.ts';
+
+const recording = (run: Run) => ({ run, histograms: new Map() });
+
+test('additional tables are shown, with their markup as text', () => {
+  const rows = [['<b>p50</b>', '1.0', '±0.2']];
+  const head = ['figure', 'k6', 'allowed'];
+  const additions = [{ title: 'Agreement', caption: 'ms', head, rows, notes: ['They do.'] }];
+  const comparison = { ...compare([golden('passing'), golden('passing')].map(recording)), additions };
+  const section = comparisonPage(comparison)
+    .querySelectorAll('section')
+    .find((one) => one.querySelector('h2')?.textContent === 'Agreement');
+  assert.ok(section);
+  assert.deepEqual(texts(section, 'tbody tr > *'), rows[0]);
+  assert.deepEqual(texts(section, 'p'), ['They do.']);
+});
+
+test('a comparison of runs without HTTP does not call their requests HTTP', () => {
+  const runs = ['mqtt-a', 'mqtt-b'].map((name) => {
+    const run = golden('passing');
+    Object.assign(run.run, { name, protocol: 'MQTT' });
+    return run;
+  });
+  const shown = text(comparisonPage(compare(runs.map(recording))), 'main');
+  assert.match(shown, /MQTT by percentile[\s\S]*MQTT mean/);
+  assert.doesNotMatch(shown, /HTTP/);
+});
