@@ -13,8 +13,11 @@ const WORK = {
 };
 export type Work = keyof typeof WORK;
 
-/** A missing connection is reported after this many ms: connections break one after the other, and a new one takes time. */
-const CONNECTION_MS = 4000;
+/**
+ * A missing connection is reported after this many ms: connections break one after the other, and on a busy machine a new one takes
+ * seconds. `/readyz` names it at once.
+ */
+const CONNECTION_MS = 10_000;
 
 /** Troubles knows which work with the queue a relay cannot do now. */
 export class Troubles {
