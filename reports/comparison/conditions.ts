@@ -1,6 +1,6 @@
 /** `--fail-if`: conditions on which a comparison fails. reports/README.md has the grammar. */
 import { failures, sumOfAccounts } from '../account.ts';
-import { COUNTS, stagesOf } from '../contract/run.ts';
+import { COUNTS } from '../contract/run.ts';
 import { against, changeAgainst, exact, plain } from '../page/format.ts';
 import type { Judgement } from './comparison.ts';
 import { differenceOf, figureOf } from './differences.ts';
@@ -121,7 +121,7 @@ function unknown(name: string, fail: (what: string, allowed: string) => never): 
 function known({ text, measure }: Condition, groups: readonly Group[]): void {
   const runs = groups.flat().map(({ run }) => run);
   if (runs.some((run) => hasStage(run, measure))) return;
-  const names = new Set(runs.flatMap((run) => stagesOf(run).map(({ name }) => name)));
+  const names = new Set(runs.flatMap((run) => run.stages.map(({ name }) => name)));
   const spans = new Set(runs.flatMap(spansStages).map((name) => `spans.${name}`));
   const allowed = ['arrival', 'from_send', 'http', 'canary', ...names, ...spans, 'rate', 'account'];
   throw new ConditionError(

@@ -67,6 +67,6 @@ test('check exits 1 for an invalid run, names its fault and still checks the oth
   const { exitCode, stdout, stderr } = await check(broken, join(ROOT, 'reports/testdata/failing.json'));
   assert.equal(exitCode, 1);
   assert.match(stdout, /^fail /m, 'the other run is checked');
-  assert.match(stderr, /run\.json is no valid run: account\.lost: got string, want integer/);
+  assert.match(stderr, /run\.json is not a valid run: account\.lost: got string, want integer/);
   for (const args of [[], ['nowhere']]) assert.equal((await check(...args)).exitCode, 1);
 });

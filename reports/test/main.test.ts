@@ -40,7 +40,7 @@ test('--help prints the usage', async () => {
 
 for (const [name, content, expected] of [
   ['data that is not JSON', '{"schema":', /run\.json is not JSON: /],
-  ['an invalid run', '{"schema":"arrival/run/1"}', /run\.json is no valid run: missing propert.* 'run'/],
+  ['an invalid run', '{"schema":"arrival/run/1"}', /run\.json is not a valid run: missing propert.* 'run'/],
 ] as const) {
   test(`${name}: reported in one line with exit code 1`, async () => {
     await writeFile(join(directory, 'run.json'), content);

@@ -1,4 +1,4 @@
-import { type Flow, stagesOf } from '../../contract/run.ts';
+import type { Flow } from '../../contract/run.ts';
 import { colourOf } from '../facts.ts';
 import { count, ms } from '../format.ts';
 import type { PartProps } from '../part.ts';
@@ -8,7 +8,7 @@ import { Table } from '../table.tsx';
 export function StagesByFlow({ run }: PartProps) {
   const rows = run.flows.filter(({ stages }) => stages !== undefined);
   if (rows.length < 2) return null;
-  const names = stagesOf(run).map(({ name }) => name);
+  const names = run.stages.map(({ name }) => name);
   return (
     <Table
       caption="Means of the stages by flow, ms; measured phases"

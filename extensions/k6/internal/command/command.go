@@ -113,9 +113,6 @@ to it: its result is invalid.`,
 // verdict returns the result of a run and a line for each rule, its own and more.
 func verdict(r *runfile.Run, more []runfile.Rule) (result string, lines []string) {
 	result = r.Verdict.Result
-	if r.Verdict.Rules == nil {
-		lines = append(lines, "not judged  an earlier version wrote it, without rules")
-	}
 	all := slices.Concat(r.Verdict.Rules, more)
 	for _, rule := range all {
 		lines = append(lines, fmt.Sprintf("%-10s  %s", rule.State(), rule.Measured()))
@@ -130,7 +127,7 @@ func verdict(r *runfile.Run, more []runfile.Rule) (result string, lines []string
 		return runfile.Fail, lines
 	case slices.ContainsFunc(all, undecided):
 		return runfile.Invalid, lines
-	case r.Verdict.Rules == nil || slices.ContainsFunc(all, runfile.Rule.Open):
+	case len(r.Verdict.Rules) == 0 || slices.ContainsFunc(all, runfile.Rule.Open):
 		return runfile.Incomplete, lines
 	}
 	return result, lines

@@ -20,9 +20,6 @@ func carry(steps []runfile.Step) {
 	for i := range steps {
 		s := &steps[i]
 		s.CarriedPerS = 0
-		if s.Due == 0 && s.Arrived > 0 { // an earlier version did not count what was due
-			s.CarriedPerS = s.AcceptedPerS
-		}
 		if s.Due == 0 || s.DurationS <= 0 {
 			continue
 		}

@@ -186,7 +186,7 @@ func TestTheIntervalOfARunIsThatOfItsHistogramAndSeconds(t *testing.T) {
 	for i := range r.Timeline {
 		r.Timeline[i].DueBins = nil
 	}
-	assert.Nil(t, NewInterval(r), "an earlier version did not count by due second")
+	assert.Nil(t, NewInterval(r), "no second has them")
 	assert.Nil(t, NewInterval(&runfile.Run{}))
 }
 

@@ -71,7 +71,7 @@ var byRank = []string{"p50", "p75", "p90", "p95", "p99", "p999", "curve"}
 var extra = []string{"altered", "misdelivered", "misdeliveries", "stages", "messages", "tail", "knee", "sampled",
 	"steal_percent", "answer", "findings", "carried_per_s", "arrived_99_s", "failed", "taken", "part", "remedy",
 	"arrival_bins", "due_bins", "due", "in_flight", "late_max_ms", "meaning", "facts", "doubts", "offered", "offered_per_s",
-	"host_percent"}
+	"host_percent", "stamped"}
 
 func compare(t *testing.T, where string, want, got any) {
 	t.Helper()

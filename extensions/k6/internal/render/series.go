@@ -24,7 +24,7 @@ func seriesOf(r *runfile.Run) []series {
 		all = append(all, series{"from send", r.Latency.FromSend, "deliveries",
 			"uncorrected: without the generator's lateness"})
 	}
-	return append(all, series{r.Run.RequestProtocol(), r.Latency.HTTP, "requests", ""})
+	return append(all, series{r.Run.Protocol, r.Latency.HTTP, "requests", ""})
 }
 
 // deliveries are the counts of deliveries, in a line.

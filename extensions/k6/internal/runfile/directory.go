@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-
-	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
 // Files of a run's directory; Save writes more.
@@ -83,17 +81,11 @@ func Decode(path string, data []byte) (*Run, error) {
 	return r, nil
 }
 
-// Parse reads a run.json. One of an earlier version has those stages, and no Due and InFlight.
+// Parse decodes a valid run.json.
 func Parse(data []byte) (*Run, error) {
 	r := &Run{}
 	if err := json.Unmarshal(data, r); err != nil {
 		return nil, err
-	}
-	if r.Stages == nil {
-		r.Stages = stages.Earlier()
-	}
-	if !followed(r.Timeline) {
-		Follow(r.Timeline)
 	}
 	return r, nil
 }

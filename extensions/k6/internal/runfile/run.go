@@ -3,8 +3,6 @@
 package runfile
 
 import (
-	"cmp"
-
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
@@ -24,11 +22,11 @@ type Run struct {
 	Findings []Finding   `json:"findings" merge:"own"` // never nil
 	Facts    Facts       `json:"facts" merge:"own"`
 	Account  Account     `json:"account" merge:"fields"`
-	Stages   stages.List `json:"stages" merge:"first"` // of a delivery; of an earlier version the default ones
+	Stages   stages.List `json:"stages" merge:"first"`
 	Clock    Clock       `json:"clock" merge:"fields"`
 	Health   Health      `json:"health" merge:"fields"`
 	Latency  Latencies   `json:"latency" merge:"fields"`
-	// ArrivalBins: arrival latency of the measured phases (see NewBins); nil: unknown
+	// ArrivalBins: arrival latency of the measured phases (see NewBins); nil: there are none
 	ArrivalBins []int64 `json:"arrival_bins,omitempty" merge:"own"`
 	Canary      *Canary `json:"canary" merge:"fields"` // nil: the run had none
 	// Generators: of a merged run: every instance, missing ones included
@@ -58,7 +56,7 @@ type Identity struct {
 	Name     string            `json:"name"`
 	Tool     Tool              `json:"tool"`
 	Method   string            `json:"method"`
-	Protocol string            `json:"protocol,omitempty"` // of the requests; empty: HTTP (earlier version)
+	Protocol string            `json:"protocol"` // of the requests: HTTP, MQTT, Redis
 	Model    string            `json:"model"`
 	Topology string            `json:"topology"`
 	Network  string            `json:"network"`
@@ -70,9 +68,6 @@ type Identity struct {
 
 	Generator *Generator `json:"generator"` // nil: the run has one instance
 }
-
-// RequestProtocol labels the latency of requests.
-func (i Identity) RequestProtocol() string { return cmp.Or(i.Protocol, "HTTP") }
 
 // Generator is one of several instances that share a run by segments (k6's --execution-segment).
 type Generator struct {
@@ -188,7 +183,7 @@ type Step struct {
 	Requests  int     `json:"requests" merge:"sum"`
 	Scheduled int     `json:"scheduled" merge:"sum"`
 	Accepted  int     `json:"accepted" merge:"sum"`
-	// Taken: messages that were accepted, or arrived all the same; an earlier version has 0
+	// Taken: messages that were accepted, or arrived all the same
 	Taken         int     `json:"taken" merge:"sum"`
 	Due           int     `json:"due" merge:"sum"` // deliveries of taken messages
 	Arrived       int     `json:"arrived" merge:"sum"`

@@ -45,7 +45,7 @@ func Validate(data []byte) error {
 		return err
 	}
 	if err := firstFault(s, document, nil); err != nil {
-		return fmt.Errorf("is no valid run: %w", err)
+		return fmt.Errorf("is not a valid run: %w", err)
 	}
 	return nil
 }

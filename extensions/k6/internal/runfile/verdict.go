@@ -46,7 +46,7 @@ type Rule struct {
 	Basis  string   `json:"basis"`  // how Limit was computed; empty: it was set
 	Reason string   `json:"reason"` // why it is broken or undecided; empty: it holds, or another rule has the reason
 
-	Part string `json:"part,omitempty"` // what the rule is about
+	Part string `json:"part"` // what the rule is about
 	// what was wrong, and what to do, if it makes the run unusable
 	Remedy string  `json:"remedy,omitempty"`
 	Doubts []Doubt `json:"doubts,omitempty"` // of a rule on the instrument: what it puts in doubt when it is broken
@@ -154,7 +154,7 @@ func (r Rule) LimitText() string {
 	}
 	number := words.MS(r.Limit)
 	switch {
-	case slices.Contains([]string{"messages", "deliveries", "samples"}, r.Unit): // an earlier version set parts of one
+	case slices.Contains([]string{"messages", "deliveries", "samples"}, r.Unit): // a computed limit may be a fraction
 		number = words.Count(int(*r.Limit))
 	case r.Basis == "":
 		number = words.Exact(*r.Limit)

@@ -30,10 +30,7 @@ const Schedule = "schedule"
 type List []Stage
 
 // Default are the stages of the pipeline in this repository. For a stage more insert a row, and a stamp where it ends.
-func Default() List { return Earlier() }
-
-// Earlier are the stages of runs whose run.json does not say them.
-func Earlier() List {
+func Default() List {
 	return List{
 		{Name: Schedule, From: "due", To: "sent", Says: "how far the generator was behind its schedule"},
 		{Name: "request", From: "sent", To: "received", Says: "connection, HTTP, parsing", CrossesHosts: true},
