@@ -16,7 +16,6 @@ import {
   spansStages,
   unitOf,
 } from './measures.ts';
-import type { Recording } from './recording.ts';
 import { counted, type Group, obstacle, uncounted, unfit } from './subjects.ts';
 
 const COMPARATORS = ['>', '>=', '<', '<='] as const;
@@ -141,22 +140,6 @@ export function judge(condition: Condition, groups: readonly Group[], sure: bool
     const subject = String.fromCharCode(66 + i);
     return { condition: condition.text, subject, ...letThrough(judged, runs) };
   });
-}
-
-/**
- * Checks a condition on one run.
- * @throws {ConditionError} for a difference, as there is no baseline
- */
-export function check(condition: Condition, recording: Recording): Judgement {
-  const { text, of } = condition;
-  if (of !== 'value') {
-    throw new ConditionError(
-      `--fail-if '${text}' asks for a difference, and one run has none; allowed: a limit without a sign, or compare with a baseline`,
-    );
-  }
-  known(condition, [[recording]]);
-  const judged = judgeOne(condition, [recording], [recording], false);
-  return { condition: text, subject: 'A', ...letThrough(judged, [recording]) };
 }
 
 type Judged = Pick<Judgement, 'result' | 'detail'>;

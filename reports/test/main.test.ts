@@ -59,7 +59,7 @@ for (const [name, args, expected] of [
   ],
   [
     'a newest run that does not exist',
-    ['check', 'latest:nothing', '--fail-if', 'account.lost > 0'],
+    ['latest:nothing'],
     /^report: there is no run of nothing that has ended in reports\/runs; /,
   ],
   ['a missing argument', [], /^report: expected one run, got 0; see --help\n$/],

@@ -56,11 +56,6 @@ func bounded(r *runfile.Run, limit runfile.Rule, about subject, instrument []run
 	return limit
 }
 
-// Limit decides one more limit of a judged run.
-func Limit(r *runfile.Run, limit runfile.Rule) runfile.Rule {
-	return bounded(r, limit, subjectOf(limit.Name), r.Verdict.Rules)
-}
-
 // undecided says between which readings a limit lies.
 func undecided(limit runfile.Rule) string {
 	span := "may be any"
