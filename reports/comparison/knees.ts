@@ -47,8 +47,8 @@ function turn({ letter, knee: at, ...subject }: Subject): string {
 function apart(baseline: Subject, subject: Subject): string {
   const [a, b] = [baseline.knee, subject.knee];
   const named = `${subject.letter} against ${baseline.letter}`;
-  if (!a && !b) return `${named}: neither turns.`;
-  if (!a || !b) return `${named}: only ${(a ? baseline : subject).letter} turns.`;
+  if (!a && !b) return `${named}: neither has a knee.`;
+  if (!a || !b) return `${named}: only ${(a ? baseline : subject).letter} has a knee.`;
   const where =
     a.vus === b.vus
       ? 'both turn at the same step'

@@ -23,7 +23,7 @@ export async function readRecording(directory: string, name = directory): Promis
   try {
     return { run, histograms: parseHistograms((await readText(directory, 'arrival.hlog')) ?? '') };
   } catch (error) {
-    throw new Error(`${join(name, 'arrival.hlog')} is no histogram log: ${(error as Error).message}`);
+    throw new Error(`${join(name, 'arrival.hlog')} is not a histogram log: ${(error as Error).message}`);
   }
 }
 

@@ -252,7 +252,7 @@ test('a damaged histogram log is reported in one line with exit code 1', async (
   await writeFile(join(damaged, 'arrival.hlog'), '#[BaseTime: 1 (x)]\nTag=arrival,0.0,1.0,1.0,HISTxxxx\n');
   const { code, stderr } = await report('compare', join(directory, 'a'), damaged);
   assert.equal(code, 1);
-  assert.match(stderr, /^report: .*arrival\.hlog is no histogram log: [^\n]+\n$/);
+  assert.match(stderr, /^report: .*arrival\.hlog is not a histogram log: [^\n]+\n$/);
 });
 
 test('histograms are read per second, without a partial last line; a missing log has none', async () => {

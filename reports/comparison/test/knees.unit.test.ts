@@ -61,9 +61,9 @@ test('a sweep without a knee states its last step; a run that is not a sweep has
   assert.deepEqual(turns(compare([flat, sweep([1, 9, 9, 9], early, 'list')]).subjects).map(plain), [
     'A has no knee up to 32 VUs.',
     'B: knee at 1 VU, arrival p50 1.00 ms there; from 4 VUs on it stays high; queue has grown most.',
-    'B against A: only B turns.',
+    'B against A: only B has a knee.',
   ]);
-  assert.equal(turns(compare([flat, flat]).subjects).at(-1), 'B against A: neither turns.');
+  assert.equal(turns(compare([flat, flat]).subjects).at(-1), 'B against A: neither has a knee.');
   const same = compare([sweep([1, 9, 9, 9], early), sweep([1, 8, 9, 9], early)]).subjects;
   assert.match(
     plain(turns(same).at(-1) ?? ''),

@@ -159,7 +159,7 @@ func OpenLog(dir string) (*Log, error) {
 		l.base, _ = strconv.ParseFloat(string(base[1]), 64)
 	}
 	if l.next, err = l.reader.NextIntervalHistogram(); err != nil {
-		return nil, fmt.Errorf("%s is no histogram log: %w", path, err)
+		return nil, fmt.Errorf("%s is not a histogram log: %w", path, err)
 	}
 	return l, nil
 }

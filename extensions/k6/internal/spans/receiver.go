@@ -194,7 +194,7 @@ func decode(body []byte, kind, encoding string) (*collector.ExportTraceServiceRe
 		err = cmp.Or(countable(body, request), proto.Unmarshal(body, request))
 	}
 	if err != nil {
-		return nil, http.StatusBadRequest, fmt.Errorf("the body is no export of spans: %w", err)
+		return nil, http.StatusBadRequest, fmt.Errorf("the body is not an export of spans: %w", err)
 	}
 	return request, 0, nil
 }

@@ -44,7 +44,7 @@ func (k *Keeper) Trees(kept []ledger.Kept) (all [][]runfile.SpansSpan) {
 	return all
 }
 
-// OtherTrees are the spans of each trace that is no message's.
+// OtherTrees are the spans of the traces that belong to no message.
 func (k *Keeper) OtherTrees() (all [][]runfile.SpansSpan) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -127,7 +127,7 @@ func (t *Traced) add(line []byte) error {
 	case len(t.Kept) == TracedMost:
 		return fmt.Errorf("up to %d deliveries are read", TracedMost)
 	case row.N < 0 || row.ID == "" || row.Due < 1 || row.Arrived < 1:
-		return errors.New("it is no delivery")
+		return errors.New("it is not a delivery")
 	}
 	sent := int64(ledger.Forgotten)
 	if row.Sent != nil {

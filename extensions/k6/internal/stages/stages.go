@@ -56,7 +56,7 @@ func Named(names []string) (List, error) {
 			return nil, fmt.Errorf("stage %q: up to 16 small letters, digits and _ are allowed, with a letter first",
 				name)
 		case slices.ContainsFunc(l, func(s Stage) bool { return s.Name == name }):
-			return nil, fmt.Errorf("stage %q stands there twice, or is the one before the first (%s)", name, Schedule)
+			return nil, fmt.Errorf("stage %q is listed twice, or is the one before the first (%s)", name, Schedule)
 		}
 		s := Stage{Name: name, From: l[i].To, To: fmt.Sprintf("stamp %d", i+1), CrossesHosts: true}
 		if i == len(names)-1 {
