@@ -64,7 +64,7 @@ func each(gs *state.GlobalState, paths []string, do func(path string) error) err
 const (
 	wrong     = exitcodes.ExitCode(1)               // the command, or a file that it takes
 	undecided = 2                                   // no limit is broken, but one is undecided or was not judged
-	notPassed = int(exitcodes.ThresholdsHaveFailed) // of check: a limit is broken; of merge: the run does not pass
+	notPassed = int(exitcodes.ThresholdsHaveFailed) // a limit is broken (check), or the run does not pass (merge)
 )
 
 func newMerge(gs *state.GlobalState) *cobra.Command {

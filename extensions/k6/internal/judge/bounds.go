@@ -96,7 +96,7 @@ func known(v float64) *float64 {
 // subject is what a limit is about.
 type subject struct {
 	claims []string
-	share  bool // of deliveries in time: the higher, the better
+	share  bool // it is a share of deliveries in time: the higher, the better
 	change bool // between two times of the run: a latency that is too high in the first makes it too low
 }
 

@@ -14,7 +14,7 @@ import (
 
 // figure is a figure of a run that a threshold may be on.
 type figure struct {
-	name   string // of its rule
+	name   string // the name of its rule
 	unit   string // behind its limit: ms, /s, %; empty: a count
 	things string // unit of its rule, if that differs
 	stage  string // only runs with this stage have it: queue, spans.queued-claimed; empty: all do
@@ -23,9 +23,10 @@ type figure struct {
 
 // statistics of a latency, by name. A percentile needs enough samples (see Latency.At).
 var statistics = map[string]func(l runfile.Latency) *float64{
-	"min": func(l runfile.Latency) *float64 { return l.Min }, "mean": func(l runfile.Latency) *float64 { return l.Mean },
-	"max": func(l runfile.Latency) *float64 { return l.Max },
-	"p50": percentile(50), "p75": percentile(75), "p90": percentile(90), "p95": percentile(95), "p99": percentile(99),
+	"min":  func(l runfile.Latency) *float64 { return l.Min },
+	"mean": func(l runfile.Latency) *float64 { return l.Mean },
+	"max":  func(l runfile.Latency) *float64 { return l.Max },
+	"p50":  percentile(50), "p75": percentile(75), "p90": percentile(90), "p95": percentile(95), "p99": percentile(99),
 	"p999": percentile(99.9),
 }
 
@@ -35,8 +36,10 @@ func percentile(p float64) func(l runfile.Latency) *float64 {
 
 // spanStatistics are those of a stage between two marks of spans.
 var spanStatistics = map[string]func(s runfile.SpansStage) *float64{
-	"mean": func(s runfile.SpansStage) *float64 { return s.Mean }, "p50": func(s runfile.SpansStage) *float64 { return s.P50 },
-	"p99": func(s runfile.SpansStage) *float64 { return s.P99 }, "max": func(s runfile.SpansStage) *float64 { return s.Max },
+	"mean": func(s runfile.SpansStage) *float64 { return s.Mean },
+	"p50":  func(s runfile.SpansStage) *float64 { return s.P50 },
+	"p99":  func(s runfile.SpansStage) *float64 { return s.P99 },
+	"max":  func(s runfile.SpansStage) *float64 { return s.Max },
 }
 
 // rates of the measured phases, and what they count.
@@ -85,7 +88,8 @@ func figureOf(name string) (figure, error) {
 	case stageName.MatchString(head):
 		known = latencyFigures(head)
 	default:
-		return figure{}, fmt.Errorf("%s is not a figure of a run; allowed: arrival.p99, account.lost, rate.arrived, …", name)
+		return figure{}, fmt.Errorf("%s is not a figure of a run; allowed: arrival.p99, account.lost, rate.arrived, …",
+			name)
 	}
 	if f, ok := known[tail]; ok {
 		return f, nil

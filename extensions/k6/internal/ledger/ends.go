@@ -31,7 +31,7 @@ const (
 // EndCount is the count of an end. Each scheduled message has one end.
 type EndCount struct {
 	Count
-	Stage  string // of this pipeline, where the message left its way; empty: the end does not say it
+	Stage  string // stage of this pipeline where the message left its way; empty: the end does not say it
 	Missed bool   // the message did not reach its subscribers
 	Failed bool   // it missed them by the pipeline's doing
 	Open   bool   // no end yet: in a run that was cut off

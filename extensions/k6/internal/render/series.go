@@ -14,7 +14,7 @@ type series struct {
 	name string
 	runfile.Latency
 	of   string // what a sample is
-	note string // of the terminal, in place of the number of samples
+	note string // what the terminal shows in place of the number of samples
 }
 
 // seriesOf returns the distributions of the whole run, in the order of reports.

@@ -70,7 +70,7 @@ func stepsText(r *runfile.Run, wide bool) []string {
 
 const (
 	stepsMost = 24 // that a terminal shows, all of them: a sweep has 20
-	stepsSome = 10 // of more
+	stepsSome = 10 // are shown where there are more
 )
 
 // someOf picks as many steps as a terminal can show, including the first and the last.

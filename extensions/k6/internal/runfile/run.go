@@ -31,13 +31,13 @@ type Run struct {
 	Canary      *Canary `json:"canary" merge:"fields"` // nil: the run had none
 	// Generators: of a merged run: every instance, missing ones included
 	Generators []Part   `json:"generators,omitempty" merge:"own"`
-	Sampled    *Sampled `json:"sampled" merge:"own"`         // of the measured phases; nil: not requested
+	Sampled    *Sampled `json:"sampled" merge:"own"`         // trace lists of the measured phases; nil: not requested
 	Spans      *Spans   `json:"spans,omitempty" merge:"own"` // nil: not requested
 	Steps      []Step   `json:"steps" merge:"own"`
 	// nil: no sweep, or its last step has not taken off
 	Knee        *Knee          `json:"knee" merge:"own"`
 	Figures     []Figure       `json:"figures" merge:"own"`          // never nil
-	Probes      []Probe        `json:"probes,omitempty" merge:"own"` // of a search for the capacity
+	Probes      []Probe        `json:"probes,omitempty" merge:"own"` // runs of a search for the capacity
 	Flows       []FlowResult   `json:"flows" merge:"own"`
 	Targets     *Targets       `json:"targets" merge:"own"`  // nil: the run has not ended
 	Tail        *Tail          `json:"tail" merge:"own"`     // nil: fewer than a hundred deliveries have stages
@@ -56,7 +56,7 @@ type Identity struct {
 	Name     string            `json:"name"`
 	Tool     Tool              `json:"tool"`
 	Method   string            `json:"method"`
-	Protocol string            `json:"protocol"` // of the requests: HTTP, MQTT, Redis
+	Protocol string            `json:"protocol"` // protocol of the requests: HTTP, MQTT, Redis
 	Model    string            `json:"model"`
 	Topology string            `json:"topology"`
 	Network  string            `json:"network"`
@@ -91,7 +91,7 @@ type Part struct {
 	LateMS          *float64 `json:"late_ms"`
 	Scheduled       *int     `json:"scheduled"`
 	Arrived         *int     `json:"arrived"`
-	ScheduleP99MS   *float64 `json:"schedule_p99_ms"` // of its lateness
+	ScheduleP99MS   *float64 `json:"schedule_p99_ms"` // p99 of its lateness
 	SocketWaitP99MS *float64 `json:"socket_wait_p99_ms"`
 	Cores           any      `json:"cores"`
 	Kernel          any      `json:"kernel"`
@@ -216,9 +216,9 @@ type Figure struct {
 // Probe is one run of a search for the capacity, which this run is the answer of.
 type Probe struct {
 	Rate    float64  `json:"rate"`    // requests/s
-	Seconds float64  `json:"seconds"` // of its load
+	Seconds float64  `json:"seconds"` // length of its load
 	Held    bool     `json:"held"`
-	P99     *float64 `json:"p99_ms"` // of arrival; nil: nothing arrived
+	P99     *float64 `json:"p99_ms"` // p99 of arrival; nil: nothing arrived
 	// Undecided: whether it held is not known
 	Undecided bool `json:"undecided,omitempty"`
 }

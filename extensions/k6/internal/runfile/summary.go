@@ -16,7 +16,7 @@ const SummarySchema = "arrival/summary/1"
 // Summary is summary.json: some members of a run, at their paths in run.json.
 type Summary struct {
 	Schema   string   `json:"schema"`
-	RunBytes int64    `json:"run_bytes"` // of the run.json that it summarizes
+	RunBytes int64    `json:"run_bytes"` // size of the run.json that it summarizes
 	Run      Identity `json:"run"`
 	Verdict  struct {
 		Result  string   `json:"result"`
@@ -44,7 +44,10 @@ var summarized = []string{"arrival", "pipeline", "git", "ci"}
 
 // NewSummary summarizes a run whose run.json has so many bytes.
 func NewSummary(r *Run, bytes int64) *Summary {
-	s := &Summary{Schema: SummarySchema, RunBytes: bytes, Run: r.Run, Answer: r.Answer, Account: r.Account, Environment: map[string]any{}}
+	s := &Summary{
+		Schema: SummarySchema, RunBytes: bytes, Run: r.Run, Answer: r.Answer, Account: r.Account,
+		Environment: map[string]any{},
+	}
 	s.Verdict.Result, s.Verdict.Meaning, s.Verdict.Reasons = r.Verdict.Result, r.Verdict.Meaning, r.Verdict.Reasons
 	s.Facts.NotArrived, s.Facts.Doubts = r.Facts.NotArrived, append([]InDoubt{}, r.Facts.Doubts...)
 	arrival := r.Latency.Arrival
