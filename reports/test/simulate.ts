@@ -1,5 +1,7 @@
 /** A small simulated pipeline: plausible figures, identical at every call. */
 import {
+  COUNTS,
+  type Count,
   type Flow,
   type Interval,
   type Latencies,
@@ -116,23 +118,13 @@ export function simulate(plan: Plan): Measured {
   const arrival_bins = bins(deliveries.filter(({ phase }) => measured(phase)).map(({ arrival }) => arrival));
   return {
     account: {
+      ...NO_COUNTS,
       scheduled: messages.length,
-      dropped: 0,
       rejected,
-      unknown: 0,
       arrived,
-      altered: 0,
-      misdelivered: 0,
-      dead_lettered: 0,
-      queued: 0,
       lost,
       pending: messages.length - arrived - lost - rejected,
       balanced: true,
-      duplicates: 0,
-      misdeliveries: 0,
-      reordered: 0,
-      negative: 0,
-      foreign: 0,
       requests: { scheduled: requests.length, sent: requests.length, retried: 0, failed: rejectedRequests },
       deliveries: { due, arrived: deliveries.length, missing: due - deliveries.length },
     },
@@ -159,6 +151,9 @@ export function simulate(plan: Plan): Measured {
     resources: resources(timeline),
   };
 }
+
+/** An account of nothing. */
+const NO_COUNTS = Object.fromEntries(COUNTS.map((name) => [name, 0])) as Record<Count, number>;
 
 interface Flight {
   /** s since the start of the run. */

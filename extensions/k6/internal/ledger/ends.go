@@ -40,6 +40,9 @@ type EndCount struct {
 // String is the end's name in run.json.
 func (e End) String() string { return Ends[e].Name }
 
+// RunningEnds are the ends that a message may have before the run's end (see Running).
+var RunningEnds = []End{EndArrived, EndRejected, EndDropped}
+
 // MissedEnds are the ends of messages that did not reach their subscribers, in the order of the message's way.
 func MissedEnds() (all []EndCount) {
 	for _, end := range Ends {
