@@ -10,10 +10,10 @@ import { said } from './account.ts';
 import type { Io } from './command.ts';
 import { comparisonOf, FailedRunsError } from './comparison/compare.ts';
 import type { Comparison, Judgement } from './comparison/comparison.ts';
-import { type Condition, ConditionError, check, judge, parseCondition } from './comparison/conditions.ts';
+import { type Condition, ConditionError, judge, parseCondition } from './comparison/conditions.ts';
 import { comparisonMarkdown } from './comparison/markdown.ts';
 import { comparisonTemplate, renderComparison } from './comparison/page.ts';
-import { linkedFrom, readRun } from './comparison/recording.ts';
+import { linkedFrom } from './comparison/recording.ts';
 import { type Group, grouped } from './comparison/subjects.ts';
 import { comparisonText } from './comparison/text.ts';
 import { judgementText, resultText } from './comparison/words.ts';
@@ -22,13 +22,13 @@ import { COMPARISONS, moment, newDirectory, RUNS } from './directory.ts';
 import { Catalogue } from './history/catalogue.ts';
 import { latest } from './history/latest.ts';
 import { listText } from './history/text.ts';
-import { merge, render } from './k6.ts';
+import { check, merge, render } from './k6.ts';
 
 const or = (words: readonly string[]) => `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 
 const USAGE = `Usage: npm run report -- <run>                      rewrites the page of a run from its run.json
        npm run report -- compare <baseline> <run>…  compares runs: a table here, and a page
-       npm run report -- check <run>                checks one run against conditions
+       npm run report -- check <run>…               checks runs against thresholds, as k6 x arrival check does
        npm run report -- merge <run>…               makes one run of what its instances have left
        npm run report -- list                       lists the runs, newest first
 
@@ -44,7 +44,7 @@ compare
   --json <file>           the comparison for programs
   --markdown <file>       the comparison for a comment on a change
 check
-  --fail-if <condition>   like 'arrival.p99 > 250ms' or 'account.lost > 0', without a sign; may be repeated
+  --threshold <limit>     what must hold, like 'arrival.p99 < 250ms' or 'account.lost == 0'; may be repeated
 merge
   --out <directory>       the directory of the merged run (the parent of its instances')
 list
@@ -52,16 +52,19 @@ list
 
 Exit code
   0   no condition holds; the merged run passes
-  1   a condition holds, or messages failed; the merged run does not pass; compare: a condition is undecided or cannot be judged, or a run cannot be read
-  2   the command is wrong, or --allow-failed is missing; check: no condition holds and one is undecided or cannot be judged, or the run cannot be read
+  1   a condition holds, is undecided or cannot be judged, or messages failed; the merged run does not pass; a run cannot be read
+  2   the command is wrong, or --allow-failed is missing
+Exit code of check
+  0   every run passes, and every threshold holds
+  99  a limit is broken
+  2   none is broken, but one is undecided or was not judged: run it again
+  1   the command is wrong, or a run cannot be read
 
-reports/README.md has the grammar of conditions and says what the words of a comparison mean.`;
-
-/** A condition cannot be judged. */
-class UnjudgedError extends Error {}
+reports/README.md has the grammar of thresholds and conditions, and says what the words of a comparison mean.`;
 
 const options = {
   'fail-if': { type: 'string', multiple: true },
+  threshold: { type: 'string', multiple: true },
   sure: { type: 'boolean' },
   each: { type: 'boolean' },
   'allow-failed': { type: 'boolean' },
@@ -75,7 +78,7 @@ type Values = ReturnType<typeof parse>['values'];
 /** The options of each command. */
 const ALLOWED: Record<string, readonly string[]> = {
   compare: ['fail-if', 'sure', 'each', 'allow-failed', 'out', 'json', 'markdown'],
-  check: ['fail-if'],
+  check: ['threshold'],
   merge: ['out'],
   list: ['text'],
   '': [],
@@ -88,7 +91,9 @@ export async function main(argv: readonly string[], _env: NodeJS.ProcessEnv, io:
   } catch (error) {
     const [line] = (error as Error).message.split('\n');
     io.stderr.write(`report: ${printable(line as string)}\n`);
-    return error instanceof ConfigError || error instanceof UnjudgedError ? 2 : 1;
+    // check ends as k6 x arrival check does, whose 2 is an undecided threshold.
+    const isCheck = argv.find((word) => !word.startsWith('-')) === 'check';
+    return error instanceof ConfigError && !isCheck ? 2 : 1;
   }
 }
 
@@ -101,6 +106,10 @@ async function run(argv: readonly string[], { stdout }: Io): Promise<number> {
   }
   const [first = '', ...rest] = positionals;
   const command = first !== '' && Object.hasOwn(ALLOWED, first) ? first : '';
+  if (command === 'check' && values['fail-if'] !== undefined)
+    throw new ConfigError(
+      "check has no --fail-if; allowed: --threshold, which says what must hold, like 'arrival.p99 < 250ms'",
+    );
   for (const name of Object.keys(values)) {
     if (!ALLOWED[command]?.includes(name)) {
       const places = Object.keys(ALLOWED).filter((one) => ALLOWED[one]?.includes(name));
@@ -108,7 +117,7 @@ async function run(argv: readonly string[], { stdout }: Io): Promise<number> {
     }
   }
   if (command === 'compare') return compareRuns(rest, values, print);
-  if (command === 'check') return checkRun(rest, values, print);
+  if (command === 'check') return checkRuns(rest, values.threshold ?? []);
   if (command === 'merge') return mergeParts(rest, values.out);
   if (command === 'list') {
     if (rest.length > 0) throw new ConfigError(`list takes no ${rest[0]}; --text finds runs`);
@@ -192,21 +201,9 @@ async function writeTo(path: string | undefined, text: string): Promise<void> {
 }
 
 /** @returns the exit code */
-async function checkRun(names: string[], values: Values, print: Print): Promise<number> {
-  if (names.length !== 1) throw new ConfigError(`check takes one run, got ${names.length}`);
-  const conditions = conditionsOf(values);
-  if (conditions.length === 0) throw new ConfigError('check takes conditions: --fail-if');
-  const directory = await directoryOf(names[0] as string);
-  const run = await readRun(directory).catch((error: Error) => {
-    throw new UnjudgedError(error.message);
-  });
-  const judgements = conditions.map((condition) =>
-    wellFormed(() => check(condition, { run, histograms: new Map() })),
-  );
-  for (const judgement of judgements) print(gateText(judgement));
-  const results = new Set(judgements.map(({ result }) => result));
-  if (results.has('exceeded') || results.has('messages failed')) return 1;
-  return results.has('not judged') || results.has('undecided') ? 2 : 0;
+async function checkRuns(names: string[], thresholds: string[]): Promise<number> {
+  if (names.length === 0) throw new ConfigError('check takes runs; see --help');
+  return check(await Promise.all(names.map(directoryOf)), thresholds);
 }
 
 /** @returns the exit code */

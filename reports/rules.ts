@@ -3,26 +3,9 @@
 import type { Doubt, Rule, Run } from './contract/run.ts';
 import { against, compact, count, exact, ms, shown } from './format.ts';
 
-/** Rules in the order of the judge. Runs of earlier versions have thresholds without measured values. */
-export function rulesOf({ verdict, thresholds = [] }: Pick<Run, 'verdict' | 'thresholds'>): Rule[] {
-  return verdict.rules ?? thresholds.map(ofThreshold);
-}
-
-function ofThreshold({ metric, expression, ok }: NonNullable<Run['thresholds']>[number]): Rule {
-  const rule = { value: null, ok, result: 'fail', basis: '', reason: '' } as const;
-  const [, how, op = '', set] = /^\s*(.+?)\s*([<>=!]=*)\s*(\S+)\s*$/.exec(expression) ?? [];
-  const limit = Number(set);
-  // As internal/runfile: an unreadable limit is still a limit.
-  if (!Number.isFinite(limit))
-    return { ...rule, name: `${metric}: ${expression}`, op: '', limit: 0, unit: '' };
-  const name = how === 'count' || how === 'value' ? metric : `${metric} ${how}`;
-  const unit = /^(arrival_latency|arrival_p99|http_req_duration)/.test(metric) ? 'ms' : '';
-  return { ...rule, name, op: op as Rule['op'], limit, unit };
-}
-
 /** The rule of a name, the worst of several generators; undefined: the run has no such rule. */
-export function ruleOf(run: Pick<Run, 'verdict' | 'thresholds'>, name: string): Rule | undefined {
-  const all = rulesOf(run).filter((rule) => rule.name === name);
+export function ruleOf(run: Pick<Run, 'verdict'>, name: string): Rule | undefined {
+  const all = run.verdict.rules.filter((rule) => rule.name === name);
   return all.find(({ ok }) => ok === false) ?? all.find(({ ok }) => ok === null) ?? all[0];
 }
 
@@ -38,7 +21,7 @@ const SIGNS: Record<string, string> = { '<=': '≤', '>=': '≥', '===': '=', '=
 /** "< 250 ms", as it was set; empty for an unreadable limit, whose name is its text. */
 export function limitText({ op, limit, unit, basis }: Rule): string {
   if (limit === null || op === '') return '';
-  const counted = ['messages', 'deliveries', 'samples'].includes(unit); // an earlier version set parts of one
+  const counted = ['messages', 'deliveries', 'samples'].includes(unit); // a computed limit may be a fraction
   const number = counted ? count(Math.floor(limit)) : basis === '' ? exact(limit) : ms(limit);
   return `${SIGNS[op] ?? op} ${number} ${unit}`.trim();
 }

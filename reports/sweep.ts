@@ -1,11 +1,6 @@
 /** The points of a sweep of concurrency. */
 import type { Run, Step } from './contract/run.ts';
 
-/** Messages/s that were accepted and arrived during a step; in runs of earlier versions, accepted. */
-export function carried({ carried_per_s, accepted_per_s }: Step): number {
-  return carried_per_s ?? accepted_per_s ?? 0;
-}
-
 /** The measured steps of the closed model by ascending concurrency; empty if there are fewer than two. */
 export function sweepSteps(run: Run): (Step & { vus: number })[] {
   const steps = closedSteps(run);

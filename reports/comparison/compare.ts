@@ -1,8 +1,7 @@
 /** Compares runs. Pure. */
 import { equation, failures, sumOfAccounts } from '../account.ts';
-import { type Interval, type Run, type Step, stagesOf } from '../contract/run.ts';
+import type { Interval, Run, Step } from '../contract/run.ts';
 import { curve, percentile, protocolOf } from '../page/facts.ts';
-import { carried } from '../sweep.ts';
 import type { Comparison, Curve, Row, StepSummary, Subject } from './comparison.ts';
 import { differenceOf, figureOf } from './differences.ts';
 import { isUndecided } from './doubts.ts';
@@ -96,7 +95,7 @@ export function comparisonOf(
 
 /** The stages of any of the runs: those of the first, then what the others have besides. */
 function stagesOfAll(recordings: readonly Recording[]): string[] {
-  return [...new Set(recordings.flatMap(({ run }) => stagesOf(run).map(({ name }) => name)))];
+  return [...new Set(recordings.flatMap(({ run }) => run.stages.map(({ name }) => name)))];
 }
 
 /** One measure of every group, with differences of the comparable ones. */
@@ -200,7 +199,7 @@ function steps(runs: readonly Run[]): StepSummary[] {
       vus: step.vus,
       measured: step.measured,
       requests_per_s: of((s) => (s.duration_s > 0 ? s.requests / s.duration_s : null)),
-      carried_per_s: of(carried),
+      carried_per_s: of((step) => step.carried_per_s),
       arrived_per_s: of((s) => s.arrived_per_s),
       arrival: {
         count: arrival.count,

@@ -73,8 +73,8 @@ export interface Subject {
   /** The same of sampled messages by spans, from mark to mark. */
   spans: Record<string, number | null>;
   steps: StepSummary[];
-  /** The knee of a sweep of concurrency; null: none, or no sweep; absent: a run of an earlier version. */
-  knee?: Knee | null | undefined;
+  /** The knee of a sweep of concurrency; null: none, or no sweep. */
+  knee: Knee | null;
   /** Arrival by the second, of the first run; in long runs the worst of several seconds, as many in all subjects. */
   timeline: { t: number[]; p50: (number | null)[]; p99: (number | null)[] };
 }

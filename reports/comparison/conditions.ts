@@ -1,6 +1,6 @@
 /** `--fail-if`: conditions on which a comparison fails. reports/README.md has the grammar. */
 import { failures, sumOfAccounts } from '../account.ts';
-import { COUNTS, stagesOf } from '../contract/run.ts';
+import { COUNTS } from '../contract/run.ts';
 import { against, changeAgainst, exact, plain } from '../format.ts';
 import type { Judgement } from './comparison.ts';
 import { differenceOf, figureOf } from './differences.ts';
@@ -16,7 +16,6 @@ import {
   spansStages,
   unitOf,
 } from './measures.ts';
-import type { Recording } from './recording.ts';
 import { counted, type Group, obstacle, uncounted, unfit } from './subjects.ts';
 
 const COMPARATORS = ['>', '>=', '<', '<='] as const;
@@ -121,7 +120,7 @@ function unknown(name: string, fail: (what: string, allowed: string) => never): 
 function known({ text, measure }: Condition, groups: readonly Group[]): void {
   const runs = groups.flat().map(({ run }) => run);
   if (runs.some((run) => hasStage(run, measure))) return;
-  const names = new Set(runs.flatMap((run) => stagesOf(run).map(({ name }) => name)));
+  const names = new Set(runs.flatMap((run) => run.stages.map(({ name }) => name)));
   const spans = new Set(runs.flatMap(spansStages).map((name) => `spans.${name}`));
   const allowed = ['arrival', 'from_send', 'http', 'canary', ...names, ...spans, 'rate', 'account'];
   throw new ConditionError(
@@ -141,22 +140,6 @@ export function judge(condition: Condition, groups: readonly Group[], sure: bool
     const subject = String.fromCharCode(66 + i);
     return { condition: condition.text, subject, ...letThrough(judged, runs) };
   });
-}
-
-/**
- * Checks a condition on one run.
- * @throws {ConditionError} for a difference, as there is no baseline
- */
-export function check(condition: Condition, recording: Recording): Judgement {
-  const { text, of } = condition;
-  if (of !== 'value') {
-    throw new ConditionError(
-      `--fail-if '${text}' asks for a difference, and one run has none; allowed: a limit without a sign, or compare with a baseline`,
-    );
-  }
-  known(condition, [[recording]]);
-  const judged = judgeOne(condition, [recording], [recording], false);
-  return { condition: text, subject: 'A', ...letThrough(judged, [recording]) };
 }
 
 type Judged = Pick<Judgement, 'result' | 'detail'>;

@@ -1,6 +1,6 @@
 /** The difference of a group's figure from the baseline's, and its finding. */
 import { failures } from '../account.ts';
-import { type Brief, type Run, stagesOf } from '../contract/run.ts';
+import type { Brief, Run } from '../contract/run.ts';
 import { ms } from '../format.ts';
 import { measuredSeconds } from '../page/facts.ts';
 import { BETTER_FAILED, type Difference, MARGIN, MUCH, type Word } from './comparison.ts';
@@ -178,7 +178,7 @@ function perSecond(run: Run, second: number, series: string, key: string): numbe
 }
 
 function isStage(run: Run, series: string): boolean {
-  return stagesOf(run).some(({ name }) => name === series);
+  return run.stages.some(({ name }) => name === series);
 }
 
 /** The statistic of pooled blocks; a string: why there is none; undefined: runs do not keep it by the second. */

@@ -16,11 +16,10 @@ export function pointsOf({ steps }: Pick<Subject, 'steps'>): Point[] {
 
 /**
  * The knee of a subject; for repeats the (lower) median.
- * @returns null: it has none; undefined: a run of an earlier version
+ * @returns null: it has none
  */
-export function kneeOf(steps: StepSummary[], runs: readonly Run[]): Knee | null | undefined {
+export function kneeOf(steps: StepSummary[], runs: readonly Run[]): Knee | null {
   const knees = runs.map(({ knee }) => knee);
-  if (!knees.every((knee) => knee !== undefined)) return undefined;
   knees.sort((a, b) => (a?.vus ?? Number.POSITIVE_INFINITY) - (b?.vus ?? Number.POSITIVE_INFINITY));
   const middle = knees[Math.floor((knees.length - 1) / 2)] ?? null;
   const there = pointsOf({ steps }).find(({ vus }) => vus === middle?.vus);
@@ -29,7 +28,7 @@ export function kneeOf(steps: StepSummary[], runs: readonly Run[]): Knee | null 
 
 /** A sentence for each sweep with its knee, and one for each difference from the baseline's knee. */
 export function turns(subjects: readonly Subject[]): string[] {
-  const sweeps = subjects.filter((subject) => pointsOf(subject).length > 0 && subject.knee !== undefined);
+  const sweeps = subjects.filter((subject) => pointsOf(subject).length > 0);
   const [baseline, ...others] = sweeps;
   if (baseline === undefined || others.length === 0) return [];
   return [...sweeps.map(turn), ...others.map((subject) => apart(baseline, subject))];

@@ -1,7 +1,7 @@
 /** The planned load of a run, the limits on it, and the settings of its command. Pure. */
 import type { Run } from '../contract/run.ts';
 import { count, figure, plural } from '../format.ts';
-import { limitText, rulesOf } from '../rules.ts';
+import { limitText } from '../rules.ts';
 
 /** What decides whether two runs have the same load: all of the plan but the name of its file. */
 export function load({ run }: Pick<Run, 'run'>): string {
@@ -69,7 +69,7 @@ export function loadsApart(a: Run, b: Run): string {
 
 /** The limits that a script sets, by the names of their figures: `limit of arrival_p99`. */
 export function limitFacts(run: Run): Record<string, string> {
-  const set = rulesOf(run).filter(({ result, basis }) => result === 'fail' && basis === '');
+  const set = run.verdict.rules.filter(({ result, basis }) => result === 'fail' && basis === '');
   return Object.fromEntries(set.map((rule) => [`limit of ${rule.name}`, limitText(rule)]));
 }
 

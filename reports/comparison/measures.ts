@@ -1,7 +1,6 @@
 /** The figures of a run that can be compared, by name. */
-import { COUNTS, type Latency, type Run, type SpansStage, STAGES, stagesOf } from '../contract/run.ts';
+import { COUNTS, type Latency, type Run, type SpansStage, STAGES } from '../contract/run.ts';
 import { percentile } from '../page/facts.ts';
-import { rulesOf } from '../rules.ts';
 import { decodeHistogram } from './histograms.ts';
 import { counted, within } from './seconds.ts';
 
@@ -68,7 +67,7 @@ function shareOf({ latency: { arrival } }: Run, limit: number): number | null {
 export function sharesOf(runs: readonly Run[]): Measure[] {
   const limits = runs.map((run) => [
     ...[run.answer?.p99_limit_ms ?? []].flat(),
-    ...rulesOf(run).flatMap(({ name }) => {
+    ...run.verdict.rules.flatMap(({ name }) => {
       const [, number, unit] = /^arrival_within_(\d+)(ms|us)$/.exec(name) ?? [];
       return unit === undefined ? [] : Number(number) / (unit === 'ms' ? 1 : 1000);
     }),
@@ -101,7 +100,7 @@ const betweenMarks = ({ from, to }: SpansStage) => `${from}-${to}`;
 /** Whether a run has the stage of a measure. */
 export function hasStage(run: Run, { stage, spans }: Measure): boolean {
   if (spans !== undefined) return spansStages(run).includes(spans);
-  return stage === undefined || stagesOf(run).some(({ name }) => name === stage);
+  return stage === undefined || run.stages.some(({ name }) => name === stage);
 }
 
 function statisticOf(run: Run, name: string, statistic: Statistic): number | null {

@@ -176,8 +176,7 @@ const FEW = 0.05;
 
 /** Whether arrivals are by the kernel's stamp, or by the read, which includes the delay of a slow reader. */
 function arrivals({ health: { arrival_stamps: stamps } }: Run): string {
-  const all = (stamps?.kernel ?? 0) + (stamps?.read ?? 0);
-  if (stamps === undefined) return 'the read'; // an earlier version
+  const all = stamps.kernel + stamps.read;
   if (all === 0) return '–';
   const share = stamps.kernel / all;
   if (share <= FEW) return 'the read';

@@ -15,8 +15,8 @@ export interface RunInfo {
   };
   /** How load is offered: the name of the scenario. */
   method: string;
-  /** Protocol of the requests, whose latency is "http": HTTP, MQTT, Redis. Absent (earlier version): HTTP. */
-  protocol?: string;
+  /** Protocol of the requests, whose latency is "http": HTTP, MQTT, Redis. */
+  protocol: string;
   /** open: requests are due at the times of the profile. closed: each VU sends its next request after the last answer; a message is due when it is sent. */
   model: "open" | "closed";
   /** Topology of the pipeline: single, cluster, … */
@@ -31,8 +31,8 @@ export interface RunInfo {
   ended: string | null;
   /** The command that repeats the run. */
   command: string | null;
-  /** The instance. null or absent: the run has one. */
-  generator?: Generator | null;
+  /** The instance. null: the run has one. */
+  generator: Generator | null;
   profile: Profile;
 }
 
@@ -72,10 +72,10 @@ export interface GeneratorResult {
   schedule_p99_ms: number | null;
   /** p99 of its health.socket_wait. */
   socket_wait_p99_ms: number | null;
-  /** Cores it may use. Absent: an earlier version. */
-  cores?: number | null;
+  /** Cores it may use. */
+  cores: number | null;
   /** Version of its host's kernel. */
-  kernel?: string | null;
+  kernel: string | null;
   /** Its busiest second. */
   cpu_percent_max: number | null;
   /** Reference minus its clock. */
@@ -154,8 +154,8 @@ export interface Rule {
   /** Why it is broken or undecided. empty: it holds, or another rule has the reason. */
   reason: string;
   /** What the rule is about. run: all of it. */
-  part?: "sending" | "receiving" | "pipeline" | "run";
-  /** What was wrong, and what to do, if the rule makes the run unusable. Absent: it does not, or an earlier version. */
+  part: "sending" | "receiving" | "pipeline" | "run";
+  /** What was wrong, and what to do, if the rule makes the run unusable. Absent: it does not. */
   remedy?: string;
   /** Of a rule on the instrument: what it puts in doubt when it is broken. Absent: everything, if its result is invalid, else nothing. */
   doubts?: Doubt[];
@@ -684,10 +684,10 @@ export interface Account {
   unknown: number;
   /** Reached every subscriber. */
   arrived: number;
-  /** Arrived with other content than was sent, and to some subscriber not whole. Absent: a run of an earlier version, which did not look. */
-  altered?: number;
-  /** Came to another recipient, and not to each of its own. Absent: a run of an earlier version, which did not look. */
-  misdelivered?: number;
+  /** Arrived with other content than was sent, and to some subscriber not whole. */
+  altered: number;
+  /** Came to another recipient, and not to each of its own. */
+  misdelivered: number;
   /** Given up by the relay. */
   dead_lettered: number;
   /** Still in the queue when the drain limit was reached. */
@@ -700,8 +700,8 @@ export interface Account {
   balanced: boolean;
   /** Deliveries of a message that the subscriber had already. */
   duplicates: number;
-  /** At a recipient that their message was not for. Absent: a run of an earlier version, which did not look. */
-  misdeliveries?: number;
+  /** At a recipient that their message was not for. */
+  misdeliveries: number;
   /** Arrived after a later one of the same target. */
   reordered: number;
   /** With a stage below zero; of request and delivery by more than the clock bound. */
@@ -715,8 +715,8 @@ export interface Account {
     sent: number;
     /** POSTs that were repeated with the same id. */
     retried: number;
-    /** Requests without a 2xx in the end, whether or not their messages arrived. Absent: an earlier version. */
-    failed?: number;
+    /** Requests without a 2xx in the end, whether or not their messages arrived. */
+    failed: number;
   };
   /** Deliveries: a message has one for each subscriber of its flow. */
   deliveries: {
@@ -759,10 +759,10 @@ export interface Clock {
 
 /** Whether the instrument kept up. */
 export interface Health {
-  /** Lateness (sent − due) of the measured phases, once for each due delivery. Unlike the stage schedule it includes messages that did not arrive. null: nothing was sent, or the closed model. Absent: an earlier version. */
-  lateness?: Latency | null;
-  /** How many deliveries of the measured phases have their arrival from the kernel's stamp of the last byte (Linux), and how many from the read, without a credible stamp. Absent: an earlier version, with all from the read. */
-  arrival_stamps?: {
+  /** Lateness (sent − due) of the measured phases, once for each due delivery. Unlike the stage schedule it includes messages that did not arrive. null: nothing was sent, or the closed model. */
+  lateness: Latency | null;
+  /** How many deliveries of the measured phases have their arrival from the kernel's stamp of the last byte (Linux), and how many from the read, without a credible stamp. */
+  arrival_stamps: {
     /** By the kernel's stamp. */
     kernel: number;
     /** By their read. */
@@ -856,33 +856,33 @@ export interface Step {
   scheduled: number;
   /** Messages that the ingest accepted. */
   accepted: number;
-  /** Messages that the ingest accepted, or that arrived though their request failed. Absent: an earlier version. */
-  taken?: number;
-  /** Deliveries due for taken messages. Absent: an earlier version. */
-  due?: number;
+  /** Messages that the ingest accepted, or that arrived though their request failed. */
+  taken: number;
+  /** Deliveries due for taken messages. */
+  due: number;
   /** Deliveries made. */
   arrived: number;
   /** scheduled / duration_s. */
   scheduled_per_s: number | null;
   /** accepted / duration_s. */
   accepted_per_s: number | null;
-  /** Messages that arrived during the phase, however their requests ended; without lost and late ones. Absent: an earlier version. */
-  carried_per_s?: number;
+  /** Messages that arrived during the phase, however their requests ended; without lost and late ones. */
+  carried_per_s: number;
   /** arrived / duration_s. */
   arrived_per_s: number | null;
   /** Deliveries of accepted messages that had not arrived at its end. null: it has not ended. */
-  backlog?: number | null;
-  /** From its start until 99 % of the deliveries due in it had arrived. null: they have not, or the closed model. Absent: of an earlier version. */
-  arrived_99_s?: number | null;
+  backlog: number | null;
+  /** From its start until 99 % of the deliveries due in it had arrived. null: they have not, or the closed model. */
+  arrived_99_s: number | null;
   /** From its end until none of them was left. null: the run did not wait, or the wait ended first. */
-  drained_s?: number | null;
+  drained_s: number | null;
   /** Mean over its seconds, by process. null: unknown. */
-  cpu_percent?: Record<string, number> | null;
+  cpu_percent: Record<string, number> | null;
   latency: Latencies;
   /** Figures of the trace lists. null: not requested. */
-  sampled?: Sampled | null;
-  /** Sent in the second that they were due in. null or absent: unknown, or the closed model. */
-  offered_per_s?: number | null;
+  sampled: Sampled | null;
+  /** Sent in the second that they were due in. null: unknown, or the closed model. */
+  offered_per_s: number | null;
 }
 
 export interface Knee {
@@ -1043,9 +1043,9 @@ export interface Flow {
   arrived: number;
   /** Arrival latency, measured phases. */
   arrival: Latency;
-  /** Mean of each stage, of the deliveries with stamps, measured phases. Absent: none, or an earlier version. */
+  /** Mean of each stage, of the deliveries with stamps, measured phases. Absent: none. */
   stages?: Record<string, number>;
-  /** Deliveries with stamps, measured phases. Absent: none, or an earlier version. */
+  /** Deliveries with stamps, measured phases. Absent: none. */
   stamped?: number;
 }
 
@@ -1066,7 +1066,7 @@ export interface Stage {
 export interface Finding {
   /** A sentence. */
   text: string;
-  /** What to do next. Absent: nothing, or an earlier version. */
+  /** What to do next. Absent: nothing. */
   next?: string;
   /** true: something gave way. false: a figure that is good to know. */
   worry: boolean;
@@ -1077,7 +1077,7 @@ export interface Finding {
   } | null;
 }
 
-/** The answer of the run. Absent: an earlier version. */
+/** The answer of the run. */
 export interface Answer {
   /** The answer as a sentence; for an unusable run the reason and the remedy. */
   sentence: string;
@@ -1198,23 +1198,23 @@ export interface Interval {
   arrived: number;
   /** Deliveries of accepted messages that have not arrived at the end of the second. */
   backlog: number;
-  /** Owed for the messages that were accepted in this second: `arrived` and what `backlog` grew by. Absent: an earlier version. */
-  due?: number;
-  /** Sent and not answered at the end of the second. Absent: an earlier version. */
-  in_flight?: number;
+  /** Owed for the messages that were accepted in this second: `arrived` and what `backlog` grew by. */
+  due: number;
+  /** Sent and not answered at the end of the second. */
+  in_flight: number;
   /** Of the deliveries that arrived in this second. */
   arrival: Brief | null;
   /** Of the deliveries that arrived in this second. */
   from_send: Brief | null;
   /** Of the requests answered in this second. */
   http: Brief | null;
-  /** Arrival latency of the deliveries that arrived in this second. null or absent: none, or not kept. */
-  arrival_bins?: number[] | null;
-  /** Arrival latency of the deliveries of the measured phases whose message was due in this second (closed model: sent), whenever they arrived. Absent: none, a line of timeline.ndjson, or an earlier version. */
+  /** Arrival latency of the deliveries that arrived in this second. null: none, or not kept. */
+  arrival_bins: number[] | null;
+  /** Arrival latency of the deliveries of the measured phases whose message was due in this second (closed model: sent), whenever they arrived. Absent: none, or a line of timeline.ndjson. */
   due_bins?: number[];
-  /** Payloads of the deliveries that arrived in this second. Absent: none, not known, or an earlier version. */
+  /** Payloads of the deliveries that arrived in this second. Absent: none, or not known. */
   arrived_bytes?: number;
-  /** Of those that arrived in this second, the ones with stamps. Absent: none, or an earlier version. */
+  /** Of those that arrived in this second, the ones with stamps. Absent: none. */
   stamped?: number;
   /** Mean of each stage, of the deliveries with stamps that arrived in this second. null: unknown. */
   stages: Record<string, number | null> | null;
@@ -1222,8 +1222,8 @@ export interface Interval {
   canary_ms: number | null;
   /** Sent in this second, of as many as were due in it: those that were late by more are missing. Absent: the closed model, or a line of timeline.ndjson. */
   offered?: number;
-  /** Largest lateness (sent − due) of the requests of all phases that were due in this second; in a line of timeline.ndjson, of those that were sent in it too. null: none was sent, or the closed model. Absent: an earlier version. */
-  late_max_ms?: number | null;
+  /** Largest lateness (sent − due) of the requests of all phases that were due in this second; in a line of timeline.ndjson, of those that were sent in it too. null: none was sent, or the closed model. */
+  late_max_ms: number | null;
   /** The generator's own use of the machine. null: unknown. */
   generator: {
     /** Mean over the second. */
@@ -1262,10 +1262,10 @@ export interface Resource {
   rss_mb: Extent;
   /** Triples of s since the start of the run, cpu_percent, rss_mb. */
   series: Array<[number, number | null, number | null]>;
-  figures?: Figures | null;
+  figures: Figures | null;
 }
 
-/** Figures that the process, a server or the host reported, in columns: a row for each bin of time. null or absent: none. */
+/** Figures that the process, a server or the host reported, in columns: a row for each bin of time. null: none. */
 export interface Figures {
   /** Length of a bin: 1, or as many seconds as make at most 300 bins of the run. */
   bin_s: number;
@@ -1284,15 +1284,6 @@ export interface Extent {
   max: number | null;
 }
 
-export interface Threshold {
-  /** Name of the metric. */
-  metric: string;
-  /** The threshold in k6's notation; latencies in ms. */
-  expression: string;
-  /** Whether it held. null: not judged. */
-  ok: boolean | null;
-}
-
 export interface RunError {
   /** A stage, or the process that reported it. */
   stage: string;
@@ -1306,28 +1297,28 @@ export interface RunError {
 
 /** The generator's machine and software. Further facts may be added. */
 export interface Environment {
-  /** Model of the processor. null or absent (earlier version): unknown. */
-  cpu?: string | null;
+  /** Model of the processor. null: unknown. */
+  cpu: string | null;
   /** Cores the generator may use. */
   cores: number | null;
-  /** Memory of the machine, in 10^6 bytes. null or absent (earlier version): unknown. */
-  memory_mb?: number | null;
-  /** Version of the kernel. null or absent (earlier version): unknown. */
-  kernel?: string | null;
+  /** Memory of the machine, in 10^6 bytes. null: unknown. */
+  memory_mb: number | null;
+  /** Version of the kernel. null: unknown. */
+  kernel: string | null;
   /** linux, darwin, … */
   os: string | null;
-  /** Version of Arrival. Absent: an earlier version. */
-  arrival?: string | null;
+  /** Version of Arrival. */
+  arrival: string | null;
   /** Version of Go that built the generator. */
   go: string | null;
   /** Generator and pipeline share this host, and so its cores. */
   shared_host: boolean | null;
-  /** Versions and settings of the pipeline, from its stack. null or absent: a pipeline of the user's own. */
-  pipeline?: Record<string, string | number | boolean> | null;
-  /** The commit in the working directory. null: no repository, or no git. Absent: an earlier version. */
-  git?: Git | null;
-  /** The CI job of the run. null: none known. Absent: an earlier version. */
-  ci?: Ci | null;
+  /** Versions and settings of the pipeline, from its stack. null: a pipeline of the user's own. */
+  pipeline: Record<string, string | number | boolean> | null;
+  /** The commit in the working directory. null: no repository, or no git. */
+  git: Git | null;
+  /** The CI job of the run. null: none known. */
+  ci: Ci | null;
   [further: string]: unknown;
 }
 
@@ -1391,7 +1382,7 @@ export interface Summary {
     meaning: string;
     reasons: string[];
   };
-  answer: Answer | null;
+  answer: Answer;
   account: Account;
   latency: {
     /** Of the measured phases. count 0: the others are null. */
@@ -1429,22 +1420,22 @@ export interface Run {
   health: Health;
   /** All measured phases together. */
   latency: Latencies;
-  /** Arrival latency of the deliveries of the measured phases, whenever they arrived. Absent: none, or an earlier version. */
+  /** Arrival latency of the deliveries of the measured phases, whenever they arrived. Absent: none. */
   arrival_bins?: number[];
   /** The canary of the run. null: it had none. */
   canary: Canary | null;
   /** Figures of the trace lists, of the measured phases. null: not requested. */
-  sampled?: Sampled | null;
+  sampled: Sampled | null;
   /** Stages of sampled messages by the spans of the pipeline's own traces. null or absent: not requested. */
   spans?: Spans | null;
   /** In a merged run: one entry for each instance, by number. Absent: a single instance. */
   generators?: GeneratorResult[];
   /** The phases that were reached, in order. Further phases of the profile were not reached. */
   steps: Step[];
-  /** The knee of a sweep of concurrency, from where on arrival p50 stays high. null: no sweep, or its last step has not taken off. Absent: an earlier version. */
-  knee?: Knee | null;
+  /** The knee of a sweep of concurrency, from where on arrival p50 stays high. null: no sweep, or its last step has not taken off. */
+  knee: Knee | null;
   /** Figures of the script. */
-  figures?: Array<{
+  figures: Array<{
     name: string;
     /** null: not reached. */
     value: number | null;
@@ -1456,20 +1447,18 @@ export interface Run {
   probes?: Probe[];
   /** The flows of the profile. */
   flows: Flow[];
-  /** The stages of a delivery, in order; the first is schedule. Absent: an earlier version, with schedule, request, ingest, queue, relay and delivery. */
-  stages?: Stage[];
-  /** The stages of the slowest deliveries of the measured phases. null or absent: fewer than a hundred have stages. */
-  tail?: Tail | null;
-  /** Messages by id. null or absent: the run has not ended. */
-  messages?: Messages | null;
-  /** The targets of messages. null or absent: the run has not ended. */
-  targets?: Targets | null;
+  /** The stages of a delivery, in order; the first is schedule. */
+  stages: Stage[];
+  /** The stages of the slowest deliveries of the measured phases. null: fewer than a hundred have stages. */
+  tail: Tail | null;
+  /** Messages by id. null: the run has not ended. */
+  messages: Messages | null;
+  /** The targets of messages. null: the run has not ended. */
+  targets: Targets | null;
   /** One entry a second, ascending t. The same objects as in timeline.ndjson. */
   timeline: Interval[];
   /** One entry for each process; the generator under the name of its tool, and "recorder" for `k6 x arrival record`. */
   resources: Resource[];
-  /** Thresholds of a run of an earlier version; now verdict.rules. */
-  thresholds?: Threshold[];
   /** Errors by stage and class. */
   errors: RunError[];
   environment: Environment;

@@ -1,15 +1,10 @@
 /** The data of a report. Types are generated from run.schema.json: absent is null, latencies are in ms. */
 
 import TABLE from './ends.json' with { type: 'json' };
-import type { Health, Latencies, Latency, Run, Stage, Targets, Verdict } from './run.gen.d.ts';
+import type { Health, Latencies, Latency, Run, Targets, Verdict } from './run.gen.d.ts';
 import OURS from './stages.json' with { type: 'json' };
 
 export type * from './run.gen.d.ts';
-
-/** The stages of a delivery in a run, in order. They add up to its arrival. One of an earlier version has those of our pipeline. */
-export function stagesOf({ stages }: Pick<Run, 'stages'>): readonly Stage[] {
-  return stages ?? OURS;
-}
 
 /** The names of the stages of our pipeline. */
 export const STAGES: readonly string[] = OURS.map(({ name }) => name);
@@ -78,5 +73,5 @@ export const COUNTS: readonly Count[] = [...ENDS, 'scheduled', ...BESIDE.map(({ 
 
 export type VerdictResult = Verdict['result'];
 export type Gap = Health['gaps'][number];
-export type ScriptFigure = NonNullable<Run['figures']>[number];
+export type ScriptFigure = Run['figures'][number];
 export type TargetFigures = Omit<Targets['rows'][number], 'name'>;

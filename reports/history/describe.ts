@@ -1,11 +1,9 @@
 /** The words of the list about a run, from its summary. Pure. */
 import { createHash } from 'node:crypto';
-import { missedOf, said } from '../account.ts';
 import { isUndecided } from '../comparison/doubts.ts';
 import { load, loadText, SAID, settingsOf } from '../comparison/load.ts';
 import { NO_SETTINGS } from '../comparison/subjects.ts';
 import type { Summary } from '../contract/run.ts';
-import { count as written } from '../format.ts';
 import { supports } from '../page/facts.ts';
 import type { Entry } from './entry.ts';
 
@@ -18,14 +16,6 @@ function texts(values: object): Record<string, string> {
     ['string', 'number', 'boolean'].includes(typeof value),
   );
   return Object.fromEntries(known.map(([name, value]) => [name, `${value}`]));
-}
-
-/** What did not arrive; a run of an earlier version does not say it, but its account does. */
-function notArrived({ facts, account }: Summary): Entry['missed'] {
-  const ends = missedOf(account);
-  if (facts.not_arrived !== null || ends.length === 0) return facts.not_arrived;
-  const text = ends.map(({ end, count }) => `${written(count)} ${said(end)}`).join(', ');
-  return { messages: ends.reduce((sum, { count }) => sum + count, 0), text };
 }
 
 export function entryOf(summary: Summary, directory: string): Omit<Entry, 'live'> {
@@ -77,7 +67,7 @@ export function entryOf(summary: Summary, directory: string): Omit<Entry, 'live'
     doubt: summary.facts.doubts.find(({ claim }) => claim === 'arrival')?.direction ?? null,
     limit: answer?.p99_limit_ms ?? null,
     account: { scheduled: account.scheduled, arrived: account.arrived },
-    missed: notArrived(summary),
+    missed: summary.facts.not_arrived,
     job: ci && { name: Object.values(texts([ci.name, ci.job])).join(': '), url: ci.url },
     generator: generator ? { number: generator.number, of: generator.of } : null,
   };

@@ -27,7 +27,7 @@ export interface Entry {
   verdict: VerdictResult;
   /** Invalid, as a limit is undecided: some of its figures stand. */
   undecided: boolean;
-  /** What decided the verdict, in a line. Empty: a run of an earlier version. */
+  /** What decided the verdict, in a line. Empty: the run has not ended. */
   meaning: string;
   /** The first of the verdict's reasons. Empty: there is none. */
   reason: string;

@@ -26,7 +26,7 @@ function isSummary(data: unknown): data is Summary {
 }
 
 /**
- * A summary as Go writes it (internal/runfile/summary.go), of a run.json that may be of an earlier version, or broken.
+ * A summary as Go writes it (internal/runfile/summary.go), of a run.json that may be broken.
  * @throws if it is not JSON, or of another schema
  */
 export async function summarize(directory: string): Promise<unknown> {
@@ -39,11 +39,9 @@ export async function summarize(directory: string): Promise<unknown> {
     schema: 'arrival/summary/1' satisfies Summary['schema'],
     run_bytes: 0, // this summary is not stored
     run: run.run,
-    verdict: isObject(run.verdict)
-      ? { meaning: '', ...known(run.verdict, ['result', 'meaning', 'reasons']) }
-      : run.verdict,
-    answer: run.answer ?? null,
-    facts: { not_arrived: null, doubts: [], ...known(run.facts, ['not_arrived', 'doubts']) },
+    verdict: isObject(run.verdict) ? known(run.verdict, ['result', 'meaning', 'reasons']) : run.verdict,
+    answer: run.answer,
+    facts: known(run.facts, ['not_arrived', 'doubts']),
     account: run.account,
     latency: isObject(latency) ? { arrival: arrivalOf(latency.arrival) } : latency,
     environment: isObject(environment)

@@ -1,6 +1,5 @@
 /** The data of a chart, independent of uPlot. */
 import type uPlot from 'uplot';
-import type { Interval } from '../contract/run.ts';
 import type { PhaseSpan, Span } from './facts.ts';
 import type { HeatColumn } from './heat.ts';
 
@@ -20,12 +19,6 @@ export interface Line {
   behind?: boolean;
   /** Points or bars are drawn instead of a line. */
   as?: 'points' | 'bars';
-}
-
-/** The line of a count by the second; runs of an earlier version have none. */
-export function newer(timeline: Interval[], key: 'due' | 'in_flight', line: Omit<Line, 'values'>): Line[] {
-  if (timeline.every((second) => second[key] === undefined)) return [];
-  return [{ ...line, values: timeline.map((second) => second[key] ?? null) }];
 }
 
 type Points = (readonly [x: number, ...value: (number | null)[]])[];

@@ -6,7 +6,6 @@ import {
   latencyOf,
   type Messages,
   type Run,
-  stagesOf,
 } from '../contract/run.ts';
 
 /** Hands a file to the reader's browser. */
@@ -35,7 +34,7 @@ export function csv(run: Run): string {
     ...(['arrival', 'from_send', 'http'] as const).flatMap((name) =>
       BRIEF.map((key): OfSecond => [`${name}_${key}${key === 'count' ? '' : '_ms'}`, (s) => s[name]?.[key]]),
     ),
-    ...stagesOf(run).map(({ name }): OfSecond => [`${name}_mean_ms`, (second) => second.stages?.[name]]),
+    ...run.stages.map(({ name }): OfSecond => [`${name}_mean_ms`, (second) => second.stages?.[name]]),
     ['canary_ms', (second) => second.canary_ms],
     ['late_max_ms', (second) => second.late_max_ms],
     ['generator_cpu_percent', (second) => second.generator?.cpu_percent],
@@ -60,7 +59,7 @@ export function messagesCsv(run: Run): string | null {
   if (all.length === 0) return null;
   return lines(all, [
     ...ABOUT.map((key): Column<Message> => [key, (row) => row[key]]),
-    ...stagesOf(run).map(({ name }): Column<Message> => [`${name}_ms`, ({ stages_ms }) => stages_ms?.[name]]),
+    ...run.stages.map(({ name }): Column<Message> => [`${name}_ms`, ({ stages_ms }) => stages_ms?.[name]]),
     ['delivered', ({ delivered }) => delivered],
     ['trace', ({ trace }) => trace],
   ]);
@@ -89,7 +88,7 @@ export function hlog(whole: Run): string | null {
     ['arrival', latency.arrival],
     ['from_send', latency.from_send],
     ['http', latency.http],
-    ...stagesOf(whole).map(({ name }): [string, Latency] => [`stage_${name}`, latencyOf(latency, name)]),
+    ...whole.stages.map(({ name }): [string, Latency] => [`stage_${name}`, latencyOf(latency, name)]),
   ];
   const known = all.filter(([, { histogram }]) => histogram !== null);
   if (known.length === 0) return null;

@@ -9,7 +9,7 @@ export function titleOf({ facts }: Pick<Run, 'facts'>, key: string): string {
 
 /** The label of the latency of requests. */
 export function protocolOf({ run }: Pick<Run, 'run'>): string {
-  return run.protocol ?? 'HTTP';
+  return run.protocol;
 }
 
 /** The figures of a script, in the order of their names' first mention; of several generators each has its value. */

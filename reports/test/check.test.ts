@@ -48,14 +48,14 @@ test('a run with an unjudged limit does not pass', async () => {
       limit.ok = null;
     }),
   );
-  assert.equal(open.exitCode, 99);
+  assert.equal(open.exitCode, 2);
   assert.match(open.stdout, /^incomplete {2}\.$/m);
   assert.match(open.stdout, /^ {2}not judged {2}arrival_p99/m);
 });
 
-test('check exits 99 for a run with an undecided limit, and says so', async () => {
+test('check exits 2 for a run with an undecided limit, and says so', async () => {
   const { exitCode, stdout } = await check(join(ROOT, 'reports/testdata/gap.json'));
-  assert.equal(exitCode, 99);
+  assert.equal(exitCode, 2);
   assert.match(stdout, /^invalid {5}.+gap\.json\n {2}undecided: .*arrival p99/m);
   assert.match(stdout, /^ {2}undecided {3}arrival_p99/m);
 });
@@ -67,6 +67,10 @@ test('check exits 1 for an invalid run, names its fault and still checks the oth
   const { exitCode, stdout, stderr } = await check(broken, join(ROOT, 'reports/testdata/failing.json'));
   assert.equal(exitCode, 1);
   assert.match(stdout, /^fail /m, 'the other run is checked');
-  assert.match(stderr, /run\.json is no valid run: account\.lost: got string, want integer/);
-  for (const args of [[], ['nowhere']]) assert.equal((await check(...args)).exitCode, 1);
+  assert.match(stderr, /run\.json is not a valid run: account\.lost: got string, want integer/);
+  const former = await check('--slo', 'arrival.within(250ms) >= 9%', '.');
+  assert.equal(former.exitCode, 1);
+  assert.match(former.stderr, /--slo is not an option; allowed: --threshold 'arrival/);
+  for (const args of [[], ['nowhere'], ['--threshold', 'arrival.p7 < 1', '.']])
+    assert.equal((await check(...args)).exitCode, 1);
 });

@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { isEntry } from '../../pipeline/common/entry.ts';
 import { type Rule, type Run, STAGES, type Step } from '../contract/run.ts';
+import OURS from '../contract/stages.json' with { type: 'json' };
 import { count, ms } from '../format.ts';
 import { HOSTILE } from './goldens.ts';
 import type { Plan } from './offer.ts';
@@ -99,6 +100,7 @@ function run(profile: string, plan: Plan): Run {
       name: `${profile}-single-loopback-20261121T094800Z`,
       tool: { name: 'k6', version: '2.2.0' },
       method: profile,
+      protocol: 'HTTP',
       model: 'open',
       topology: 'single',
       network: 'loopback',
@@ -107,12 +109,18 @@ function run(profile: string, plan: Plan): Run {
       ended: '2026-11-21T09:48:51.402Z',
       command: `npm run ${profile}`,
       profile: { name: profile, phases: plan.phases, flows: plan.flows },
+      generator: null,
     },
     verdict: { result: 'pass', meaning: '', reasons: [], doubts: [], rules: rules(simulated) },
     answer: { sentence: '', p99_limit_ms: null, within_limit: null, held_per_s: null },
     findings: [], // Go makes findings, facts and answer
     facts: NO_FACTS,
     figures: [],
+    stages: [...OURS],
+    sampled: null,
+    knee: null,
+    tail: null,
+    messages: null,
     clock: {
       reference: 'redis TIME',
       offset_ms: 0,
@@ -135,6 +143,7 @@ function run(profile: string, plan: Plan): Run {
       memory_mb: 24_000,
       kernel: '6.1.0',
       os: 'linux',
+      arrival: '0.2.0',
       go: 'go1.26.0',
       shared_host: true,
       pipeline: {
@@ -144,6 +153,8 @@ function run(profile: string, plan: Plan): Run {
         backlog_limit: 100_000,
         tcp_nodelay: true,
       },
+      git: null,
+      ci: null,
     },
   };
 }
@@ -162,7 +173,8 @@ function rules({
     unit: string,
     more: Partial<Rule> = {},
   ): Rule => ({
-    ...{ name, value, op: '<=', limit, unit, ok: true, result: 'doubt', basis: '', reason: '', ...more },
+    ...{ name, value, op: '<=', limit, unit, ok: true, result: 'doubt', basis: '', reason: '' },
+    ...{ part: 'pipeline', ...more },
   });
   const late = { basis: '5 % of arrival p99, no less than 2 ms' };
   const fail: Partial<Rule> = { result: 'fail' };
@@ -189,7 +201,7 @@ function rules({
 /** Replaces the arrival_p99 limit of {@link rules} by limits of a script. */
 function limited(run: Run, own: Pick<Rule, 'name' | 'value' | 'op' | 'limit' | 'unit'>[]): void {
   const rest = run.verdict.rules?.filter(({ name }) => name !== 'arrival_p99') ?? [];
-  const more = { ok: true, result: 'fail' as const, basis: '', reason: '' };
+  const more = { ok: true, result: 'fail' as const, basis: '', reason: '', part: 'pipeline' as const };
   run.verdict.rules = [...rest, ...own.map((rule) => ({ ...rule, ...more }))];
 }
 
@@ -222,7 +234,14 @@ function refusing(): Run {
   const golden = run('ramp', { ...RAMP, refuses: 0.9 });
   const { rejected } = golden.account;
   Object.assign(golden.verdict, { result: 'fail', reasons: [`rejected: ${count(rejected)} messages`] });
-  const none = { op: '<=' as const, limit: 0, unit: 'messages', basis: '', reason: '' };
+  const none = {
+    op: '<=' as const,
+    limit: 0,
+    unit: 'messages',
+    basis: '',
+    reason: '',
+    part: 'pipeline' as const,
+  };
   golden.verdict.rules?.push({ ...none, name: 'rejected', value: rejected, ok: false, result: 'fail' });
   golden.errors = [
     { stage: 'request', class: 'HTTP 503', count: golden.account.rejected, example: 'status 503' },
@@ -256,6 +275,7 @@ function started(): Run {
   golden.resources = [];
   golden.environment = {
     ...{ cpu: null, cores: null, memory_mb: null, kernel: null, os: null, go: null, shared_host: null },
+    ...{ arrival: null, pipeline: null, git: null, ci: null },
   };
   return golden;
 }
@@ -334,6 +354,7 @@ function gap(): Run {
     ...bound,
     ok: false,
     result: 'invalid',
+    part: 'pipeline',
     doubts: [{ claim: 'stages', direction: 'either' }],
   });
   judged(golden, false, ['gaps', 'samples_discarded']);
@@ -364,7 +385,15 @@ function spike(): Run {
   ];
   const arrived = golden.steps.map((step) => (step.name === 'spike' ? { ...step, arrived_99_s: 2.4 } : step));
   golden.steps = arrived;
-  const held = { op: '<', unit: '', ok: true, result: 'fail', basis: '', reason: '' } as const;
+  const held = {
+    op: '<',
+    unit: '',
+    ok: true,
+    result: 'fail',
+    basis: '',
+    reason: '',
+    part: 'pipeline',
+  } as const;
   golden.verdict.rules?.push(
     { ...held, name: 'spike_drain_s', value: 1, limit: 5 },
     { ...held, name: 'spike_p99_back_s', value: 1, limit: 5 },
@@ -528,7 +557,7 @@ function hostile(): Run {
     ...golden.verdict,
     result: 'fail',
     reasons: [HOSTILE],
-    rules: [{ ...hostileRule, ok: false, result: 'fail' }],
+    rules: [{ ...hostileRule, ok: false, result: 'fail', part: 'pipeline' }],
   };
   golden.figures = [{ name: HOSTILE, value: 1, unit: HOSTILE }];
   golden.environment.pipeline = { [HOSTILE]: HOSTILE };

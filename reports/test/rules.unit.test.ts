@@ -13,6 +13,7 @@ const RULE: Rule = {
   result: 'fail',
   basis: '',
   reason: '',
+  part: 'pipeline',
 };
 
 test('a rule is held, did not hold, undecided, in doubt or not judged', () => {

@@ -1,5 +1,7 @@
 /** A small simulated pipeline: plausible figures, identical at every call. */
 import {
+  COUNTS,
+  type Count,
   type Flow,
   type Interval,
   type Latencies,
@@ -38,6 +40,7 @@ export function simulate(plan: Plan): Measured {
   const due = messages.reduce((sum, message) => sum + message.deliveries.length, 0);
   const lost = messages.filter((message) => message.lost).length;
   const rejected = messages.filter((message) => message.rejected).length;
+  const rejectedRequests = requests.filter((request) => request.messages.some((m) => m.rejected)).length;
   const arrived = messages.filter(
     (m) => !m.lost && !m.rejected && delivered(m).length === m.deliveries.length,
   ).length;
@@ -45,7 +48,11 @@ export function simulate(plan: Plan): Measured {
   const latencies = (wanted: (phase: number) => boolean): Latencies => {
     const chosen = deliveries.filter((d) => wanted(d.phase));
     const of = (stage: string) =>
-      latency(plan.withoutStages ? [] : chosen.map((d) => (d.stages as Record<string, number>)[stage] ?? 0));
+      latency(
+        plan.withoutStages && stage !== 'schedule'
+          ? []
+          : chosen.map((d) => (d.stages as Record<string, number>)[stage] ?? 0),
+      );
     return {
       arrival: latency(chosen.map((d) => d.arrival)),
       from_send: latency(chosen.map((d) => d.fromSend)),
@@ -80,12 +87,15 @@ export function simulate(plan: Plan): Measured {
         requests: requests.filter((request) => request.phase === index).length,
         scheduled: mine.length,
         accepted: accepted.length,
+        taken: accepted.length,
         due: accepted.reduce((sum, message) => sum + message.deliveries.length, 0),
         arrived: arrivals,
         scheduled_per_s: round(mine.length / duration_s),
         accepted_per_s: round(accepted.length / duration_s),
         carried_per_s: 0, // Go sets it, like the answer
         arrived_per_s: round(arrivals / duration_s),
+        ...{ offered_per_s: null, backlog: null, arrived_99_s: null, drained_s: null, cpu_percent: null },
+        sampled: null,
         latency: latencies((p) => p === index),
       },
     ];
@@ -108,25 +118,19 @@ export function simulate(plan: Plan): Measured {
   const arrival_bins = bins(deliveries.filter(({ phase }) => measured(phase)).map(({ arrival }) => arrival));
   return {
     account: {
+      ...NO_COUNTS,
       scheduled: messages.length,
-      dropped: 0,
       rejected,
-      unknown: 0,
       arrived,
-      dead_lettered: 0,
-      queued: 0,
       lost,
       pending: messages.length - arrived - lost - rejected,
       balanced: true,
-      duplicates: 0,
-      reordered: 0,
-      negative: 0,
-      foreign: 0,
-      requests: { scheduled: requests.length, sent: requests.length, retried: 0 },
+      requests: { scheduled: requests.length, sent: requests.length, retried: 0, failed: rejectedRequests },
       deliveries: { due, arrived: deliveries.length, missing: due - deliveries.length },
     },
     health: {
       lateness: lateness.count > 0 && plan.phases[0]?.vus === null ? lateness : null,
+      arrival_stamps: { kernel: deliveries.filter(({ phase }) => measured(phase)).length, read: 0 },
       socket_wait: latency(deliveries.map(({ stages }) => Math.min(stages.delivery, 5) * 0.04)),
       gaps: plan.gap ? [{ ...plan.gap, reason: 'the broker closed the connection' }] : [],
       samples_discarded: 0,
@@ -147,6 +151,9 @@ export function simulate(plan: Plan): Measured {
     resources: resources(timeline),
   };
 }
+
+/** An account of nothing. */
+const NO_COUNTS = Object.fromEntries(COUNTS.map((name) => [name, 0])) as Record<Count, number>;
 
 interface Flight {
   /** s since the start of the run. */
@@ -212,7 +219,9 @@ function seconds(
       http: brief(requests.filter((r) => within(r.answeredAt)).map((r) => r.http)),
       arrival_bins: bins(arrivals.map((d) => d.arrival)),
       ...(due_bins && { due_bins }),
-      stages: plan.withoutStages || arrivals.length === 0 ? null : means(arrivals),
+      ...(plan.withoutStages || arrivals.length === 0
+        ? { stages: null }
+        : { stages: means(arrivals), stamped: arrivals.length }),
       canary_ms: landed.find(({ due }) => within(due))?.ms ?? null,
       late_max_ms: late.length > 0 ? round(1e3 * Math.max(...late), 3) : null,
       generator: { cpu_percent, rss_mb },
@@ -258,7 +267,7 @@ function resources(timeline: Interval[]): Resource[] {
       mean: series.length ? round(average(series.map((row) => row[column])), 1) : null,
       max: series.length ? Math.max(...series.map((row) => row[column])) : null,
     });
-    return { process: process[0], cpu_percent: extent(1), rss_mb: extent(2), series };
+    return { process: process[0], cpu_percent: extent(1), rss_mb: extent(2), series, figures: null };
   });
   return timeline.length ? [...used, host(timeline)] : used;
 }

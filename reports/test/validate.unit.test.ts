@@ -45,6 +45,9 @@ for (const [path, value, line] of [
   ['run.model', 'half', 'run.model: must be one of open, closed, not "half"'],
   ['run.profile.phases.0.vus', 1.5, 'run.profile.phases[0].vus: must be integer or null, not 1.5'],
   ['timeline.3.canary_ms', undefined, 'timeline[3]: canary_ms is missing'],
+  ['targets', undefined, 'targets is missing'],
+  ['timeline.3.due', undefined, 'timeline[3]: due is missing'],
+  ['account.misdelivered', undefined, 'account: misdelivered is missing'],
   ['timeline.3.backlog', null, 'timeline[3].backlog: must be integer, not null'],
   ['targets.rows.0.lost', null, 'targets.rows[0].lost: must be integer, not null'],
   ['verdict.result', 'green', 'verdict.result: must be one of pass, fail, invalid, incomplete, not "green"'],
@@ -75,7 +78,6 @@ test('a value that is not an object is refused', () => {
 for (const [path, value] of [
   ['canary', null],
   ['targets', null],
-  ['targets', undefined],
   ['targets.others', { targets: 3, arrival: null, reordered: 0, lost: 1 }],
   ['health.socket_wait', null],
   ['health.gaps', [{ subscriber: 4, from_s: 2.5, to_s: null, reason: 'EOF' }]],

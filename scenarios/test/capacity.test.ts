@@ -127,7 +127,7 @@ test('a rate that fails a longer run is tried again, then a lower one is confirm
 /** A broken rule on the instrument that puts claims in doubt. */
 const doubt = (name: string, ...claims: ('arrival' | 'load')[]): Rule => ({
   ...{ name, reason: `${name} was broken`, ok: false, result: 'doubt' },
-  ...{ value: 1, op: '<=', limit: 0, unit: '', basis: '' },
+  ...{ value: 1, op: '<=', limit: 0, unit: '', basis: '', part: 'pipeline' },
   doubts: claims.map((claim) => ({ claim, direction: 'too_high' })),
 });
 

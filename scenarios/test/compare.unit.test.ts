@@ -65,7 +65,20 @@ test('agreement is unknown with a run in doubt or a single tool', () => {
 /** A verdict with a broken rule; the limits on the pipeline may hold all the same. */
 const broken = (name: string, reason: string): Run['verdict'] => ({
   ...{ result: 'pass', meaning: '', reasons: [], doubts: [reason] },
-  rules: [{ name, reason, ok: false, result: 'doubt', value: 1, op: '<=', limit: 0, unit: '', basis: '' }],
+  rules: [
+    {
+      name,
+      reason,
+      ok: false,
+      result: 'doubt',
+      value: 1,
+      op: '<=',
+      limit: 0,
+      unit: '',
+      basis: '',
+      part: 'pipeline',
+    },
+  ],
 });
 
 // Regression: a generator that was late by far kept up with every rate, as its run passed.

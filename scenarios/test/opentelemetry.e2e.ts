@@ -8,7 +8,7 @@ import { buildGo } from '../../pipeline/setup/steps.mjs';
 import { freePort } from '../../pipeline/stack/ports.ts';
 import { Supervised } from '../../pipeline/stack/process.ts';
 import { eventually, remove, temporaryDirectory } from '../../pipeline/test/services.ts';
-import { latencyOf, type SpansStage, stagesOf } from '../../reports/contract/run.ts';
+import { latencyOf, type SpansStage } from '../../reports/contract/run.ts';
 import { assertAllArrived, assertPass, Pipeline, ROOT, readRun } from './harness.ts';
 
 const COLLECTOR = join(ROOT, '.stack/collector');
@@ -136,7 +136,7 @@ test('spans that the Collector got are joined with the run afterwards', async (t
     [spans.sampled, run.account.deliveries.arrived],
     JSON.stringify(spans),
   );
-  for (const [i, { name, from, to }] of stagesOf(run).entries()) {
+  for (const [i, { name, from, to }] of run.stages.entries()) {
     const bySpans: Partial<SpansStage> | undefined = spans.stages[i];
     assert.deepEqual([bySpans?.from, bySpans?.to], [from, to]);
     const apart = Math.abs((bySpans?.mean ?? Number.NaN) - (latencyOf(latency, name).mean ?? 0));

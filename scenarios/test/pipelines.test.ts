@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Redis } from 'ioredis';
-import { latencyOf, stagesOf } from '../../reports/contract/run.ts';
+import { latencyOf } from '../../reports/contract/run.ts';
 import { assertAllArrived, assertPass, node, Pipeline, place, readRun } from './harness.ts';
 
 describe('with its own pipeline', { concurrency: true }, () => {
@@ -32,7 +32,7 @@ describe('with its own pipeline', { concurrency: true }, () => {
       const { run, exitCode, text } = await pipeline.run('ingest.js', { RATE: 100, DURATION: 1 });
       assertPass(run, exitCode);
       assertAllArrived(run);
-      const counts = stagesOf(run).map(({ name }) => [name, latencyOf(run.latency, name).count]);
+      const counts = run.stages.map(({ name }) => [name, latencyOf(run.latency, name).count]);
       const stages = ['schedule', 'request', 'ingest', 'queue'];
       assert.deepEqual(
         counts,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { freePort } from '../../pipeline/stack/ports.ts';
 import { remove, temporaryDirectory } from '../../pipeline/test/services.ts';
-import { latencyOf, stagesOf } from '../../reports/contract/run.ts';
+import { latencyOf } from '../../reports/contract/run.ts';
 import { assertAllArrived, assertPass, node, place, readRun } from './harness.ts';
 
 /** ms by which the means may differ: it takes as long to note a span after a stamp on a machine that is very busy. */
@@ -60,9 +60,9 @@ test('stages by spans of our pipeline are those by stamps, for the same messages
   });
   assert.deepEqual(
     spans.stages.map(({ from, to }) => [from, to]),
-    stagesOf(run).map(({ from, to }) => [from, to]),
+    run.stages.map(({ from, to }) => [from, to]),
   );
-  for (const [i, { name }] of stagesOf(run).entries()) {
+  for (const [i, { name }] of run.stages.entries()) {
     const [bySpans, byStamps] = [spans.stages[i]?.mean ?? Number.NaN, latencyOf(latency, name).mean ?? 0];
     assert.ok(
       Math.abs(bySpans - byStamps) <= APART_MS,

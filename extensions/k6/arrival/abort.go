@@ -11,13 +11,21 @@ import (
 	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // atTheEnd are counts that are not known while messages are on their way.
-var atTheEnd = []string{
-	"arrival_altered", "arrival_misdelivered", "arrival_dead_lettered", "arrival_queued", "arrival_lost",
-	"arrival_unknown", "arrival_invalid",
+var atTheEnd = countsAtTheEnd()
+
+func countsAtTheEnd() []string {
+	names := []string{"arrival_invalid"}
+	for i, end := range ledger.Ends {
+		if !end.Open && !slices.Contains(ledger.RunningEnds, ledger.End(i)) {
+			names = append(names, "arrival_"+end.Name)
+		}
+	}
+	return names
 }
 
 // aborts are this module's metrics with a limit that ends the test (abortOnFail).

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InDoubt, Rule, Run } from '../../contract/run.ts';
 import { compare } from '../compare.ts';
-import { check, judge, parseCondition } from '../conditions.ts';
+import type { Judgement } from '../comparison.ts';
+import { type Condition, judge, parseCondition } from '../conditions.ts';
 import { differenceOf } from '../differences.ts';
 import { isUndecided, isUnusable, reachOf } from '../doubts.ts';
 import { type Measure, measureOf } from '../measures.ts';
@@ -38,6 +39,9 @@ function readings(run: Run, least: number, most: number): void {
   Object.assign(rule, { at_least: p99 * least, at_most: p99 * most, doubted_by: ['lateness'] });
 }
 
+/** The judgement of a condition that asks for no difference. */
+const check = (condition: Condition, one: Recording) =>
+  judge(condition, [[one], [one]], false)[0] as Judgement;
 const word = (a: Recording, b: Recording, measure = P99) => differenceOf([a], [b], measure)?.word;
 const result = (text: string, a: Recording, b: Recording) =>
   judge(parseCondition(text), [[a], [b]], false)[0];

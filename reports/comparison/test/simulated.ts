@@ -114,10 +114,19 @@ function step(run: Run, name: string, start_s: number, duration_s: number, measu
   const count = run.timeline
     .slice(start_s, start_s + duration_s)
     .reduce((sum, { arrived }) => sum + arrived, 0);
-  const counts = { requests: count, scheduled: count, accepted: count, arrived: count };
+  const counts = {
+    requests: count,
+    scheduled: count,
+    accepted: count,
+    taken: count,
+    due: count,
+    arrived: count,
+  };
   const per_s = count / duration_s;
   return {
     ...{ name, start_s, duration_s, measured, vus: null, ...counts, latency: run.latency },
-    ...{ scheduled_per_s: per_s, accepted_per_s: per_s, arrived_per_s: per_s },
+    ...{ scheduled_per_s: per_s, accepted_per_s: per_s, arrived_per_s: per_s, carried_per_s: per_s },
+    ...{ offered_per_s: null, backlog: null, arrived_99_s: null, drained_s: null },
+    ...{ cpu_percent: null, sampled: null },
   };
 }

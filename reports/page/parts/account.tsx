@@ -1,4 +1,4 @@
-import { countOf, equation, missedOf, said } from '../../account.ts';
+import { equation, missedOf, said } from '../../account.ts';
 import { ABOUT_END, type Account, BESIDE, ENDS, type End } from '../../contract/run.ts';
 import { count, glued, plural } from '../../format.ts';
 import type { PartProps } from '../part.ts';
@@ -27,7 +27,7 @@ export function AccountLine({ run: { account, facts } }: PartProps) {
 function Equation({ account }: { account: Account }) {
   const { balanced } = account;
   const worrying = new Set<End>(missedOf(account).map(({ end }) => end));
-  const ends = ENDS.filter((end) => !ABOUT_END[end].rare || countOf(account, end) !== 0);
+  const ends = ENDS.filter((end) => !ABOUT_END[end].rare || account[end] !== 0);
   return (
     <div class={`equation ${balanced ? '' : 'wrong'}`}>
       <Term name="scheduled" meaning="messages that were due" value={account.scheduled} tone="whole" />
@@ -37,8 +37,8 @@ function Equation({ account }: { account: Account }) {
           sign={i === 0 ? (balanced ? '=' : '≠') : '+'}
           name={said(end)}
           meaning={ABOUT_END[end].meaning}
-          value={countOf(account, end)}
-          tone={worrying.has(end) ? 'worry' : countOf(account, end) === 0 ? 'zero' : 'whole'}
+          value={account[end]}
+          tone={worrying.has(end) ? 'worry' : account[end] === 0 ? 'zero' : 'whole'}
         />
       ))}
     </div>

@@ -1,7 +1,7 @@
 import type { Run } from '../../contract/run.ts';
 import { count, ms } from '../../format.ts';
 import { Chart } from '../chart.tsx';
-import { type Line, newer } from '../chart-data.ts';
+import type { Line } from '../chart-data.ts';
 import { wantsLog } from '../chart-ranges.ts';
 import { overTime, percentileOf, titleOf } from '../facts.ts';
 import { Ladder } from './ladder.tsx';
@@ -112,7 +112,7 @@ function BurstChart({ run }: { run: Run }) {
           fill: true,
           behind: true,
         },
-        ...newer(timeline, 'due', { label: 'due', colour: 'grey', dash: 'dashed' }),
+        { label: 'due', values: timeline.map(({ due }) => due), colour: 'grey', dash: 'dashed' },
         { label: 'arrived', values: timeline.map(({ arrived }) => arrived), colour: 'blue' },
       ]}
       height={220}

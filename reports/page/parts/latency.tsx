@@ -114,7 +114,7 @@ function PercentileChart({ latency, title, corrected, protocol }: PercentileChar
   );
 }
 
-/** Latency histogram of the measured phases with their drain; nothing in runs of earlier versions. */
+/** Latency histogram of the measured phases with their drain; nothing where nothing arrived. */
 function Distribution({ run }: { run: Run }) {
   const { latency, answer, arrival_bins } = run;
   const bins = cells({ bins: arrival_bins ?? null });

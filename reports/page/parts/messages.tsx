@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { said } from '../../account.ts';
-import { type Messages, type Run, stagesOf } from '../../contract/run.ts';
+import type { Messages, Run } from '../../contract/run.ts';
 import { count, ms } from '../../format.ts';
 import { colourOf } from '../facts.ts';
 import type { PartProps } from '../part.ts';
@@ -60,7 +60,7 @@ export function MessageTables({ run, sound }: PartProps) {
   return (
     <div class="messages" id="messages">
       {sound && messages.slowest.length > 0 && (
-        <Slowest slowest={messages.slowest} names={stagesOf(run).map(({ name }) => name)} />
+        <Slowest slowest={messages.slowest} names={run.stages.map(({ name }) => name)} />
       )}
       {messages.named.length > 0 && <Ends named={messages.named} />}
     </div>

@@ -1,12 +1,12 @@
 import type { Rule } from '../../contract/run.ts';
 import { glued } from '../../format.ts';
-import { limitText, measuredText, readingsText, rulesOf, type State, stateOf } from '../../rules.ts';
+import { limitText, measuredText, readingsText, type State, stateOf } from '../../rules.ts';
 import type { PartProps } from '../part.ts';
 import { Long, Table } from '../table.tsx';
 
 /** The limits that the run was judged by, the broken ones first. */
 export function Rules({ run, sound }: PartProps) {
-  const rules = rulesOf(run)
+  const rules = run.verdict.rules
     .filter(({ limit, ok, undecided }) => limit !== null || ok === false || undecided)
     .filter(({ unit }) => sound || unit !== 'ms')
     .sort((a, b) => STATES.indexOf(stateOf(a)) - STATES.indexOf(stateOf(b)));

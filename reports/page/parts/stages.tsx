@@ -1,4 +1,4 @@
-import { type Flow, type Run, type StageRow, stagesOf } from '../../contract/run.ts';
+import type { Flow, Run, StageRow } from '../../contract/run.ts';
 import { count, ms, msUnit, percent } from '../../format.ts';
 import { Chart } from '../chart.tsx';
 import { colourOf, overTime } from '../facts.ts';
@@ -159,7 +159,7 @@ function StageChart({ run }: { run: Run }) {
 function StagesByFlow({ run }: PartProps) {
   const rows = run.flows.filter(({ stages }) => stages !== undefined);
   if (rows.length < 2) return null;
-  const names = stagesOf(run).map(({ name }) => name);
+  const names = run.stages.map(({ name }) => name);
   return (
     <Table
       caption="Means of the stages by flow, ms; measured phases"

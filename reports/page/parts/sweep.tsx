@@ -1,6 +1,6 @@
 import type { Run, Step } from '../../contract/run.ts';
 import { figure, ms } from '../../format.ts';
-import { carried, sweepSteps } from '../../sweep.ts';
+import { sweepSteps } from '../../sweep.ts';
 import { Chart } from '../chart.tsx';
 import { type Line, overOneAxis } from '../chart-data.ts';
 import { percentile, protocolOf, titleOf } from '../facts.ts';
@@ -69,7 +69,7 @@ function LatencyChart({ run, steps, marks }: SweepChartProps) {
 
 function ThroughputChart({ run, steps, marks }: SweepChartProps) {
   const { x, values } = overOneAxis([
-    steps.map((step) => [step.vus, carried(step)] as const),
+    steps.map((step) => [step.vus, step.carried_per_s] as const),
     steps.map((step) => [step.vus, step.scheduled_per_s] as const),
     run.facts.usl?.points ?? [],
   ]);

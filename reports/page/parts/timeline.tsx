@@ -1,7 +1,7 @@
 import type { Interval, Run } from '../../contract/run.ts';
 import { count, figure, ms } from '../../format.ts';
 import { Chart } from '../chart.tsx';
-import { type Line, newer } from '../chart-data.ts';
+import type { Line } from '../chart-data.ts';
 import { wantsLog } from '../chart-ranges.ts';
 import { measuredSeconds, overTime, percentileOf, protocolOf, titleOf } from '../facts.ts';
 import type { PartProps } from '../part.ts';
@@ -21,7 +21,6 @@ export function TimelineSection({ run, sound }: PartProps) {
     timeline.some((second) => second[key] > 0) ? [{ ...line, values: column((s) => s[key]) }] : [];
   /** What the charts of counts share. @param key of their title */
   const counts = (key: string) => ({ ...common, title: titleOf(run, key), format: count, whole: true });
-  const inFlight = newer(timeline, 'in_flight', { label: 'in flight', colour: 'violet', fill: true });
   const closed = run.run.model === 'closed';
   const latency: Line[] = [
     { label: 'p50', values: column((s) => percentileOf(s.arrival, 'p50')), colour: 'p50', dash: 'dotted' },
@@ -72,7 +71,7 @@ export function TimelineSection({ run, sound }: PartProps) {
             unit="per second; due: deliveries owed for accepted messages"
             axis="deliveries per second"
             lines={[
-              ...newer(timeline, 'due', { label: 'due', colour: 'grey', fill: true }),
+              { label: 'due', values: column((s) => s.due), colour: 'grey', fill: true },
               { label: 'arrived', values: column((s) => s.arrived), colour: 'blue' },
             ]}
           />
@@ -83,15 +82,13 @@ export function TimelineSection({ run, sound }: PartProps) {
             axis="deliveries"
             lines={[{ label: 'backlog', values: column((s) => s.backlog), colour: 'orange', fill: true }]}
           />
-          {inFlight.length > 0 && (
-            <Chart
-              {...counts('in_flight')}
-              name="In flight"
-              unit="messages sent and not answered, at the end of each second"
-              axis="messages"
-              lines={inFlight}
-            />
-          )}
+          <Chart
+            {...counts('in_flight')}
+            name="In flight"
+            unit="messages sent and not answered, at the end of each second"
+            axis="messages"
+            lines={[{ label: 'in flight', values: column((s) => s.in_flight), colour: 'violet', fill: true }]}
+          />
           {timeline.some(({ arrived_bytes = 0 }) => arrived_bytes > 0) && (
             <PayloadChart run={run} common={common} />
           )}

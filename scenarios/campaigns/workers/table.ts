@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os';
 import type { Run, Step } from '../../../reports/contract/run.ts';
 import { count, figure, ms } from '../../../reports/format.ts';
-import { carried, sweepSteps } from '../../../reports/sweep.ts';
+import { sweepSteps } from '../../../reports/sweep.ts';
 import type { Measured } from '../../run/series.ts';
 import { aligned } from '../../run/table.ts';
 
@@ -13,7 +13,7 @@ export function table(all: readonly Measured[], cores = availableParallelism()):
     const { p50, p99 } = best?.latency.arrival ?? {};
     return [
       ...name.split(' '),
-      best ? figure(carried(best)) : '–',
+      best ? figure(best.carried_per_s) : '–',
       best ? count(best.vus) : '–',
       ms(p50),
       ms(p99),
@@ -39,7 +39,7 @@ export function table(all: readonly Measured[], cores = availableParallelism()):
 /** The step that carried the most messages. */
 function bestOf(run: Run): Step | undefined {
   const steps = run.account.balanced ? sweepSteps(run) : [];
-  return steps.sort((a, b) => carried(b) - carried(a))[0];
+  return steps.sort((a, b) => b.carried_per_s - a.carried_per_s)[0];
 }
 
 /** CPU of all relays, % of a core. */

@@ -119,7 +119,7 @@ func TestSpansOfFilesAreJoinedAfterTheRun(t *testing.T) {
 		"as no span of its messages":    {ran.dir},
 		"has no spans":                  {ran.dir, none},
 		"was not asked for spans":       {filepath.Dir(file), file},
-		"is no list like":               {"--marks", none, ran.dir, file},
+		"is not a list like":            {"--marks", none, ran.dir, file},
 		"spans takes the directory of":  {},
 		"no span of a message of the r": {"--suggest", filepath.Dir(none) + "/" + runfile.FileName, none},
 	} {

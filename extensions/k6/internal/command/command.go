@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"go.k6.io/k6/v2/cmd/state"
@@ -14,7 +13,6 @@ import (
 	"go.k6.io/k6/v2/errext/exitcodes"
 
 	"github.com/arrival-bench/arrival/extensions/k6/arrival"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/merge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
@@ -62,83 +60,11 @@ func each(gs *state.GlobalState, paths []string, do func(path string) error) err
 	return errext.WithExitCodeIfNone(last, wrong)
 }
 
-func newCheck(gs *state.GlobalState) *cobra.Command {
-	var slos []string
-	c := &cobra.Command{
-		Use:   "check <run.json|directory>...",
-		Short: "Check that runs are valid, and print their verdicts",
-		Long: `Checks each run.json against its schema, and prints the verdict and every rule that led to it.
-
-Exit code: 0 when all runs pass, 99 when one does not, 1 when a file is not a valid run. A run with a limit that was not
-judged does not pass, nor does one that leaves a limit undecided, as the instrument's doubt is wider than the distance
-to it: its result is invalid.`,
-		Args: some("a run.json, or the directory of a run"),
-		RunE: func(_ *cobra.Command, given []string) error {
-			passed := true
-			err := each(gs, given, func(path string) error {
-				r, err := runs.Read(path)
-				if err != nil {
-					return err
-				}
-				var more []runfile.Rule
-				for _, slo := range slos {
-					rule, err := runfile.NewWithinRule(slo, r)
-					if err != nil {
-						return fmt.Errorf("--slo: %w", err)
-					}
-					more = append(more, judge.Limit(r, rule))
-				}
-				result, lines := verdict(r, more)
-				passed = passed && result == runfile.Pass
-				fmt.Fprintf(gs.Stdout, "%-10s  %s\n", result, words.Printable(path))
-				if r.Verdict.Meaning != "" {
-					fmt.Fprintf(gs.Stdout, "  %s\n", words.Printable(r.Verdict.Meaning))
-				}
-				for _, line := range lines {
-					fmt.Fprintf(gs.Stdout, "  %s\n", words.Printable(line))
-				}
-				return nil
-			})
-			if err == nil && !passed {
-				gs.OSExit(notPassed)
-			}
-			return err
-		},
-	}
-	c.Flags().StringArrayVar(&slos, "slo", nil,
-		`an additional limit, like "arrival.within(250ms) >= 99.9%"; may be repeated`)
-	return c
-}
-
-// verdict returns the result of a run and a line for each rule, its own and more.
-func verdict(r *runfile.Run, more []runfile.Rule) (result string, lines []string) {
-	result = r.Verdict.Result
-	if r.Verdict.Rules == nil {
-		lines = append(lines, "not judged  an earlier version wrote it, without rules")
-	}
-	all := slices.Concat(r.Verdict.Rules, more)
-	for _, rule := range all {
-		lines = append(lines, fmt.Sprintf("%-10s  %s", rule.State(), rule.Measured()))
-	}
-	undecided := func(rule runfile.Rule) bool { return rule.Undecided }
-	switch {
-	case result == runfile.Invalid && slices.ContainsFunc(r.Verdict.Rules, undecided) &&
-		slices.ContainsFunc(more, runfile.Rule.IsBroken): // a broken limit outranks an undecided one
-		return runfile.Fail, lines
-	case result != runfile.Pass:
-	case slices.ContainsFunc(more, runfile.Rule.IsBroken):
-		return runfile.Fail, lines
-	case slices.ContainsFunc(all, undecided):
-		return runfile.Invalid, lines
-	case r.Verdict.Rules == nil || slices.ContainsFunc(all, runfile.Rule.Open):
-		return runfile.Incomplete, lines
-	}
-	return result, lines
-}
-
+// Exit codes beside 0, which is a pass.
 const (
-	wrong     = exitcodes.ExitCode(1) // nothing was judged
-	notPassed = int(exitcodes.ThresholdsHaveFailed)
+	wrong     = exitcodes.ExitCode(1)               // the command, or a file that it takes
+	undecided = 2                                   // no limit is broken, but one is undecided or was not judged
+	notPassed = int(exitcodes.ThresholdsHaveFailed) // a limit is broken (check), or the run does not pass (merge)
 )
 
 func newMerge(gs *state.GlobalState) *cobra.Command {

@@ -134,7 +134,7 @@ func readMarks(path string) (marks []spans.MarkOption, err error) {
 			strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if err != nil || len(marks) == 0 || !errors.Is(strict.Decode(&struct{}{}), io.EOF) {
-		return nil, fmt.Errorf(`--marks: %s is no list like [{"mark": "claimed", "span": {"kind": "consumer"}}]`, path)
+		return nil, fmt.Errorf(`--marks: %s is not a list like [{"mark": "claimed", "span": {"kind": "consumer"}}]`, path)
 	}
 	return marks, nil
 }

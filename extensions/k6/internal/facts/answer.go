@@ -29,7 +29,7 @@ func sentence(r *runfile.Run, best held, known bool) string {
 	switch {
 	case arrival.Count == 0 && http.Count > 0:
 		return fmt.Sprintf("Answered %s with %s p50 %s ms and p99 %s ms.", words.Plural(int(http.Count), "request"),
-			r.Run.RequestProtocol(),
+			r.Run.Protocol,
 			words.MS(http.At(50)), words.MS(http.At(99)))
 	case arrival.Count == 0 || busiest == nil:
 		return "No delivery of a measured phase arrived."
@@ -37,7 +37,7 @@ func sentence(r *runfile.Run, best held, known bool) string {
 		return swept(r, best, known)
 	case r.Run.Model == runfile.Closed && busiest.VUs != nil:
 		return fmt.Sprintf("%s carried %s with arrival p50 %s ms and %s; %s p99 is %s ms.", words.Plural(*busiest.VUs, "VU"),
-			words.PerSecond(busiest.CarriedPerS), words.MS(arrival.At(50)), worst(arrival), r.Run.RequestProtocol(),
+			words.PerSecond(busiest.CarriedPerS), words.MS(arrival.At(50)), worst(arrival), r.Run.Protocol,
 			words.MS(http.At(99)))
 	case !known:
 		return fmt.Sprintf("Carried %s with arrival p50 %s ms and %s%s.", words.PerSecond(busiest.CarriedPerS),

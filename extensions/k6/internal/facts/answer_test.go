@@ -223,7 +223,7 @@ func TestASweepHoldsAStepOnlyIfAllLowerStepsHold(t *testing.T) {
 	for i, p99 := range []float64{10, 20, 300, 10} {
 		n := 1000 * (i + 1)
 		s := &steps[i]
-		s.Accepted, s.Scheduled, s.Due, s.Arrived, s.Backlog, s.DurationS = n, n, n, n, new(0), 1
+		s.Accepted, s.Taken, s.Scheduled, s.Due, s.Arrived, s.Backlog, s.DurationS = n, n, n, n, n, new(0), 1
 		s.Latency.Arrival.P99 = &p99
 	}
 	Conclude(r, "")

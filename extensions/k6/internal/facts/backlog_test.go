@@ -52,7 +52,7 @@ func TestAPhaseOfOneSecondHasNoGrowth(t *testing.T) {
 	assert.Nil(t, NewBacklogGrowth(r, hold, nil))
 	r, hold = growing(10)
 	hold.Due = 0
-	assert.Nil(t, NewBacklogGrowth(r, hold, nil).ShareOfRate, "an earlier version did not count what was due")
+	assert.Nil(t, NewBacklogGrowth(r, hold, nil).ShareOfRate, "nothing was due")
 }
 
 func TestOnlyTheOneMeasuredPhaseOfASteadyLoadHasAGrowingBacklog(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	waitingMuch = 0.8 // of the requests that the senders can have in flight: more wait for answers all the time
-	knownMuch   = 0.5 // of the time of the slow part: stages that cover less of it name none
+	waitingMuch = 0.8 // senders wait when this share of the requests that they can have in flight is
+	knownMuch   = 0.5 // stages that cover less of the slow part's time name none
 )
 
 // bottleneck is what the pipeline, or the generator, gave way at in a run that refused messages or broke a limit on the

@@ -17,7 +17,7 @@ func Conclude(r *runfile.Run, own string) {
 	carry(r.Steps)
 	r.Knee = turningOf(r).knee
 	r.Findings = findings(r)
-	if r.ArrivalBins == nil { // merged, or of an earlier version
+	if r.ArrivalBins == nil { // merged
 		r.ArrivalBins = r.Latency.Arrival.NewBins()
 	}
 	r.Facts = runfile.Facts{LoadFacts: loadFacts(r)}

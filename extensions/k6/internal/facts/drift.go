@@ -10,7 +10,7 @@ import (
 )
 
 // Quarters collects the arrival latencies of the quarters that a Drift compares, second by second, in two histograms
-// of 190 KB. It is safe for concurrent use. Nil is one of a run without drift: it takes and knows nothing.
+// of 190 KB. It is safe for concurrent use. A nil one belongs to a run without drift: it takes and knows nothing.
 type Quarters struct {
 	early, late runfile.Span
 	afterwards  bool // what arrives after the last quarter belongs to it

@@ -33,7 +33,7 @@ func Failures(r *runfile.Run) string {
 		}
 	}
 	s := fmt.Sprintf("%s of %s got no 2xx", words.Count(n.Failed), words.Plural(n.Sent, "request"))
-	if protocol := r.Run.RequestProtocol(); protocol != "HTTP" {
+	if protocol := r.Run.Protocol; protocol != "HTTP" {
 		s = fmt.Sprintf("%s of %s by %s failed", words.Count(n.Failed), words.Plural(n.Sent, "request"), protocol)
 	}
 	if len(why) > 0 {
@@ -49,7 +49,7 @@ func Failures(r *runfile.Run) string {
 // several ways, or in another one.
 func refusal(r *runfile.Run) *runfile.ErrorClass {
 	e := worstRequest(r)
-	if e == nil || r.Run.RequestProtocol() != "HTTP" || 10*e.Count < 9*r.Account.Requests.Failed {
+	if e == nil || r.Run.Protocol != "HTTP" || 10*e.Count < 9*r.Account.Requests.Failed {
 		return nil
 	}
 	for _, gateway := range []string{"HTTP 502", "HTTP 504", "HTTP 3"} { // these say nothing about the ingest

@@ -10,7 +10,7 @@ import (
 
 const (
 	heldSeconds    = 5    // seconds that a rate has to be kept
-	backlogSeconds = 0.5  // of arrivals: a backlog that grows by more is not just in flight
+	backlogSeconds = 0.5  // a backlog that grows by more than the arrivals of this time is not just in flight
 	asMuch         = 0.01 // rates that differ by less are equal: each second has a whole number of requests
 )
 
@@ -20,9 +20,6 @@ func carry(steps []runfile.Step) {
 	for i := range steps {
 		s := &steps[i]
 		s.CarriedPerS = 0
-		if s.Due == 0 && s.Arrived > 0 { // an earlier version did not count what was due
-			s.CarriedPerS = s.AcceptedPerS
-		}
 		if s.Due == 0 || s.DurationS <= 0 {
 			continue
 		}
@@ -52,9 +49,9 @@ func whole(s runfile.Step) bool {
 type held struct {
 	perS    float64 // messages/s that were accepted and arrived; 0: none
 	offered float64 // messages/s that were due meanwhile; 0 in a sweep
-	most    bool    // of the open model, no higher rate was offered for as long
-	vus     int     // of a sweep, the concurrency
-	over    []int   // of a sweep, the concurrencies that did not hold
+	most    bool    // in the open model: no higher rate was offered for as long
+	vus     int     // the concurrency, in a sweep
+	over    []int   // the concurrencies that did not hold, in a sweep
 
 	p99   *float64 // arrival p99 at that rate, ms; nil: it has too few deliveries
 	exact bool     // p99 is that of all deliveries at the rate; else no second of the window is above it

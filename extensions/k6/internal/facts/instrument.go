@@ -19,11 +19,7 @@ func checks(r *runfile.Run) []runfile.Check {
 	var rows []runfile.Check
 	add := func(rule string, row runfile.Check) { rows = append(rows, judgedBy(r, rule, row)) }
 	if a.Balanced && r.Run.Model != runfile.Closed {
-		own := r.Health.Lateness
-		if schedule, ok := r.Latency.Stages["schedule"]; own == nil && ok && schedule.Count > 0 { // an earlier version
-			own = &schedule
-		}
-		add("lateness", waited(r, "lateness", "due → sent", own))
+		add("lateness", waited(r, "lateness", "due → sent", r.Health.Lateness))
 	}
 	if known(r, "offered") {
 		add("offered", offeredShare(r))
@@ -138,7 +134,7 @@ func doubts(r *runfile.Run, rule *runfile.Rule) string {
 		}
 		return "puts everything in doubt"
 	}
-	claims := map[string]string{runfile.RequestsClaim: r.Run.RequestProtocol(), runfile.SamplesClaim: "k6’s metrics"}
+	claims := map[string]string{runfile.RequestsClaim: r.Run.Protocol, runfile.SamplesClaim: "k6’s metrics"}
 	parts := make([]string, len(rule.Doubts))
 	for i, d := range rule.Doubts {
 		direction := map[string]string{runfile.TooHigh: "too high", runfile.TooLow: "too low"}[d.Direction]

@@ -17,7 +17,7 @@ import (
 type process struct {
 	memory, level, noise float64 // autocorrelation, and standard deviations of the logarithm
 	perSecond            int
-	rise                 float64 // of the logarithm, over a ramp in the first half of a run
+	rise                 float64 // how much the logarithm rises over a ramp in the first half of a run
 }
 
 const processMedianUS = 2000
@@ -186,7 +186,7 @@ func TestTheIntervalOfARunIsThatOfItsHistogramAndSeconds(t *testing.T) {
 	for i := range r.Timeline {
 		r.Timeline[i].DueBins = nil
 	}
-	assert.Nil(t, NewInterval(r), "an earlier version did not count by due second")
+	assert.Nil(t, NewInterval(r), "no second has them")
 	assert.Nil(t, NewInterval(&runfile.Run{}))
 }
 

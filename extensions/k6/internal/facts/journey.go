@@ -103,10 +103,6 @@ func undividedRows(r *runfile.Run) []runfile.StageRow {
 	first, l := stages.Default()[0], r.Latency // every list begins with the schedule
 	schedule := rowOf(r, first.Name, first.From, first.To, l.Stages[first.Name])
 	schedule.Says = first.Says
-	if schedule.Count == 0 && l.Arrival.Mean != nil && l.FromSend.Mean != nil { // an earlier version
-		schedule.MeanMS = new(max(0, *l.Arrival.Mean-*l.FromSend.Mean))
-		schedule.Share, schedule.Count = shareOf(schedule.MeanMS, l.Arrival.Mean), l.FromSend.Count
-	}
 	return []runfile.StageRow{schedule, rowOf(r, r.Stages.Rest(), first.To, "arrived", l.FromSend)}
 }
 
@@ -184,7 +180,7 @@ func longestOfSecond(r *runfile.Run, s *runfile.Interval) *runfile.Longest {
 	for _, ms := range s.Stages {
 		whole += ms
 	}
-	if s.Stamped == 0 || len(s.Stages) < len(r.Stages) { // an earlier version, or a pipeline without stamps
+	if s.Stamped == 0 || len(s.Stages) < len(r.Stages) { // a pipeline without stamps, or with some of them
 		whole = max(whole, s.Arrival.Mean)
 	}
 	return longest(r, s.Stages, whole)

@@ -70,7 +70,7 @@ func slowestMS(s *runfile.Interval) float64 {
 // due.
 type Punctual struct {
 	tolerances []tolerance
-	bars       []bar // of the measured deliveries, by falling latency
+	bars       []bar // the measured deliveries, by falling latency
 	count      int64
 }
 

@@ -65,7 +65,7 @@ func phases(r *runfile.Run) []runfile.PhaseFacts {
 func slowerRequests(r *runfile.Run) string {
 	of := scopeOf(r)
 	arrival, http := of.Arrival.At(99), of.HTTP.At(99)
-	if arrival == nil || http == nil || *http <= *arrival || r.Run.RequestProtocol() != "HTTP" ||
+	if arrival == nil || http == nil || *http <= *arrival || r.Run.Protocol != "HTTP" ||
 		refusedShare(r) > mostRefused {
 		return ""
 	}

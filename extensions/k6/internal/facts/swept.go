@@ -52,7 +52,7 @@ func kneeSentence(k *runfile.Knee, steps []runfile.Step) string {
 		grew = "; " + k.Stage + " has grown most"
 	}
 	at := slices.IndexFunc(steps, func(s runfile.Step) bool { return *s.VUs == k.VUs })
-	if at+2 == len(steps) { // of one step nobody knows whether it stays
+	if at+2 == len(steps) { // nobody knows whether one step stays
 		return fmt.Sprintf("The knee is at %s, %s: with %s VUs p50 is %s ms%s.", words.Plural(k.VUs, "VU"),
 			words.PerSecond(steps[at].CarriedPerS), words.Count(k.Next), words.MS(steps[at+1].Latency.Arrival.At(50)), grew)
 	}

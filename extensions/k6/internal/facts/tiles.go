@@ -114,7 +114,7 @@ func p99Tile(r *runfile.Run, of scope) runfile.Tile {
 }
 
 func requestsTile(r *runfile.Run, of scope) runfile.Tile {
-	tile := latencyTile(r.Run.RequestProtocol()+" p99", of.HTTP.At(99), of.HTTP.Count, fromSend,
+	tile := latencyTile(r.Run.Protocol+" p99", of.HTTP.At(99), of.HTTP.Count, fromSend,
 		doubtOf(r, runfile.RequestsClaim))
 	tile.Note = "sent → answer, " + words.Plural(int(of.HTTP.Count), "request")
 	if refusedShare(r) > 0 {

@@ -42,7 +42,7 @@ func titles(r *runfile.Run) map[string]string {
 		add("burst", burstTitle(r.Facts.Recovery))
 		add("p99", p99Title(seconds, r.Answer.P99LimitMS))
 		add("arrival", worstTitle(seconds, "arrival", func(s *runfile.Interval) *runfile.Quantiles { return s.Arrival }))
-		add("http", worstTitle(seconds, r.Run.RequestProtocol(),
+		add("http", worstTitle(seconds, r.Run.Protocol,
 			func(s *runfile.Interval) *runfile.Quantiles { return s.HTTP }))
 		add("heat", bulkTitle(r.Latency.Arrival))
 	}

@@ -101,9 +101,9 @@ type Spec struct{ fields []field }
 type field struct {
 	key       []byte // in quotes, with its colon
 	kind      string
-	low, high float64  // of the value, or of a string's length
+	low, high float64  // bounds of the value, or of a string's length
 	allowed   [][]byte // JSON; nil: any
-	children  []field  // of an object
+	children  []field  // the members of an object
 }
 
 // Parse reads a specification. Errors give the position and what is allowed.

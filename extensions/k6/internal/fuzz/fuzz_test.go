@@ -70,7 +70,7 @@ func TestSpecErrorsNameThePositionAndWhatIsAllowed(t *testing.T) {
 		"[a,int":         `spec, character 7: the list does not end with ]`,
 		"{}":             `spec, character 1: it has no fields`,
 		`{"a": "strng"}`: `spec, character 7: type "strng" is not known; allowed: string, int, float, boolean, a list of values, or an object with "type"`,
-		`{"a": 3}`:       `spec, character 7: 3 is no type; allowed: string, int, float, boolean, a list of values, or an object with "type"`,
+		`{"a": 3}`:       `spec, character 7: 3 is not a type; allowed: string, int, float, boolean, a list of values, or an object with "type"`,
 		`{"a": "int"`:    `spec, character 12: not JSON: it ends too early`,
 		// Regression: a wrong last character was reported as an early end.
 		`{"a":"int"]`: `spec, character 11: not JSON: invalid character ']' after object key:value pair`,
@@ -80,11 +80,11 @@ func TestSpecErrorsNameThePositionAndWhatIsAllowed(t *testing.T) {
 		`{"größe": "int", x}`:    `spec, character 18: not JSON: invalid character 'x' looking for beginning of object key string`,
 		"[größe,strng]":          `spec, character 8: type "strng" is not known; allowed: string, int, float, boolean`,
 		`{"a,b": {"type": "x"}}`: `spec, character 10: type "x" of "a,b" is not known; allowed: string, int, float, boolean, object`,
-		`{"a": 1e999}`:           `spec, character 7: 1e999 is no type; allowed: string, int, float, boolean, a list of values, or an object with "type"`,
+		`{"a": 1e999}`:           `spec, character 7: 1e999 is not a type; allowed: string, int, float, boolean, a list of values, or an object with "type"`,
 		// Regression: keys beside enum were not checked.
 		`{"a":{"type":"strng","enum":[1]}}`:                           `spec, character 7: type "strng" of "a" is not known; allowed: string, int, float, boolean, object`,
 		`{"a":{"enum":[1],"range":[0,1]}}`:                            `spec, character 18: range of "a" is not allowed with enum, which lists all values`,
-		`{"a":{"type":"int","enum":[1,1.5]}}`:                         `spec, character 20: 1.5 in the enum of "a" is no int`,
+		`{"a":{"type":"int","enum":[1,1.5]}}`:                         `spec, character 20: 1.5 in the enum of "a" must be int`,
 		`{"a":{"type":"object","fields":{"b":"int"},"length":[1,2]}}`: `spec, character 44: length does not belong to the type object of "a"`,
 		`{"a":{"type":"int","type":"float"}}`:                         `spec, character 20: type of "a" appears twice`,
 		`{"a":{"type":"string","length":[0.2,0.8]}}`:                  `spec, character 23: length of "a" holds no whole number`,

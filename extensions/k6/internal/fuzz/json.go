@@ -95,13 +95,13 @@ func (r *reader) field(m member, depth int) (field, error) {
 	case '{':
 		return r.described(m, depth)
 	}
-	return field{}, at(m.is, "%s is no type; allowed: %s, a list of values, or an object with \"type\"", m.value, kinds)
+	return field{}, at(m.is, "%s is not a type; allowed: %s, a list of values, or an object with \"type\"", m.value, kinds)
 }
 
 func choice(m member, key string) ([][]byte, error) {
 	var values []json.RawMessage
 	if json.Unmarshal(m.value, &values) != nil || values == nil {
-		return nil, at(m.at, "enum of %q is no list of values", key)
+		return nil, at(m.at, "enum of %q is not a list of values", key)
 	}
 	if len(values) == 0 {
 		return nil, at(m.is+bytes.IndexByte(m.value, ']'), "the list of values of %q is empty", key)
@@ -133,7 +133,7 @@ func (r *reader) described(m member, depth int) (field, error) {
 	kind := ""
 	of, typed := given["type"]
 	if typed && json.Unmarshal(of.value, &kind) != nil {
-		return field{}, at(of.at, "the type of %q is no text; allowed: %s, object", m.key, kinds)
+		return field{}, at(of.at, "the type of %q must be text; allowed: %s, object", m.key, kinds)
 	}
 	f, known := newField(m.key, kind)
 	known = known || kind == kindObject
@@ -152,7 +152,7 @@ func (r *reader) described(m member, depth int) (field, error) {
 	}
 	for _, value := range f.allowed {
 		if known && !isOf(f.kind, value) {
-			return f, at(enum.at, "%s in the enum of %q is no %s", value, m.key, f.kind)
+			return f, at(enum.at, "%s in the enum of %q must be %s", value, m.key, f.kind)
 		}
 	}
 	belongs := map[string]bool{
@@ -172,7 +172,7 @@ func (r *reader) described(m member, depth int) (field, error) {
 				return f, err
 			}
 		case part.value[0] != '{':
-			return f, at(part.at, "fields of %q is no object", m.key)
+			return f, at(part.at, "fields of %q must be an object", m.key)
 		default:
 			var err error
 			if f.children, err = r.object(part, depth+1); err != nil {

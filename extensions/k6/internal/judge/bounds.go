@@ -56,11 +56,6 @@ func bounded(r *runfile.Run, limit runfile.Rule, about subject, instrument []run
 	return limit
 }
 
-// Limit decides one more limit of a judged run.
-func Limit(r *runfile.Run, limit runfile.Rule) runfile.Rule {
-	return bounded(r, limit, subjectOf(limit.Name), r.Verdict.Rules)
-}
-
 // undecided says between which readings a limit lies.
 func undecided(limit runfile.Rule) string {
 	span := "may be any"
@@ -101,7 +96,7 @@ func known(v float64) *float64 {
 // subject is what a limit is about.
 type subject struct {
 	claims []string
-	share  bool // of deliveries in time: the higher, the better
+	share  bool // it is a share of deliveries in time: the higher, the better
 	change bool // between two times of the run: a latency that is too high in the first makes it too low
 }
 

@@ -88,7 +88,7 @@ func unjudged(rule runfile.Rule) runfile.Rule {
 	return rule
 }
 
-// of makes the verdict of judged rules, the deciding reasons first. Where every claim is in doubt no limit decides.
+// of makes the verdict from judged rules, the deciding reasons first. Where every claim is in doubt no limit decides.
 func of(rules []runfile.Rule, ended bool) runfile.Verdict {
 	v := runfile.Verdict{Result: runfile.Pass, Reasons: []string{}, Doubts: []string{}, Rules: rules}
 	reasons := map[string][]string{}

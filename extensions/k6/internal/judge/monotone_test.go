@@ -116,7 +116,7 @@ func arrive(pipeline departures, sent, service []float64) []float64 {
 // last 2 s at least; times is how often that is taken off.
 func lowReading(due, sent, arrived []float64, times float64) []float64 {
 	low := make([]float64, len(due))
-	done, busy := 0.0, 0.0 // of the busy period: when its last message so far arrived, and its largest lateness
+	done, busy := 0.0, 0.0 // when the busy period's last message so far arrived, and its largest lateness
 	for i := range due {
 		if due[i] >= done {
 			busy = 0
@@ -147,7 +147,7 @@ func p99(values []float64) float64 {
 // tally counts what becomes of limits.
 type tally struct {
 	limits, falseGreens, falseReds, falseRedsFromSend, undecided int
-	farGreens                                                    int // of limits that a punctual generator misses by far
+	farGreens                                                    int // limits that a punctual generator misses by far
 }
 
 // far is the share of an arrival p99 below which a limit is missed by far.
@@ -252,7 +252,7 @@ func TestLimitsAreDecidedAsAPunctualGeneratorWould(t *testing.T) {
 	}
 }
 
-// Of messages that are late together the first one due may be sent last. It then waits for all others, so the largest
+// Where messages are late together, the first one due may be sent last. It then waits for all others, so the largest
 // lateness bounds its arrival no more; twice the largest lateness does, as it is overtaken by what was due until it was
 // sent.
 func TestSendersThatOvertakeEachOtherDoubleTheDoubt(t *testing.T) {

@@ -95,7 +95,7 @@ func (l *Ledger) Running(due func() int) Standing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.counters(max(due(), l.sent+l.dropped))
-	a.Arrived, a.Rejected, a.Dropped = l.arrived, l.rejected, l.unsendable
+	a.Arrived, a.Rejected, a.Dropped = l.arrived, l.rejected, l.unsendable // RunningEnds
 	a.Pending = a.Scheduled - a.Arrived - a.Rejected - a.Dropped
 	a.Deliveries.Due = a.Deliveries.Arrived + l.owed
 	return l.standing(a.closed(l.arrived))

@@ -13,7 +13,7 @@ func TestAnAlteredMessageIsAlteredUnlessItAlsoArrivesWhole(t *testing.T) {
 	whole, altered := Arrival{At: epoch + 500}, Arrival{At: epoch + 500, Altered: true}
 	one, both := flow(1, 1), flow(1, 2)
 	for name, c := range map[string]struct {
-		deliveries [2][]Arrival // of each subscriber
+		deliveries [2][]Arrival // deliveries to each subscriber
 		fan        bool
 		want       Account
 	}{
@@ -43,7 +43,7 @@ func TestAnAlteredMessageIsAlteredUnlessItAlsoArrivesWhole(t *testing.T) {
 	}
 }
 
-// delivered is the account of a run of one message, after these deliveries of each subscriber. early: they come before
+// delivered is the account of a run of one message, after these deliveries to each subscriber. early: they come before
 // another process reports that it has sent the message.
 func delivered(t *testing.T, of profile.Flow, outcome Outcome, early bool, deliveries [2][]Arrival) Account {
 	t.Helper()

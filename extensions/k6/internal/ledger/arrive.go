@@ -19,9 +19,9 @@ type Arrival struct {
 	Stamped bool        // the message carries Stamps
 	Altered bool        // its content is not what was sent
 	Target  int         // the target where it came, from 1; 0: not known, or any; NotHeld
-	Bytes   int32       // of its payload; 0 for all but one of the messages of a payload
+	Bytes   int32       // length of its payload; 0 for all but one of the messages of a payload
 
-	place place // of one that waited until its request had left
+	place place // where it is kept, if it waited until its request had left
 }
 
 // NotHeld is the target of a delivery on a connection that does not hold the one of its message.
@@ -86,7 +86,7 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 	slot := l.pacer.SlotOf(a.Seq)
 	flow := l.flows[slot.Flow]
 	number := l.targets.Of(slot.Flow, slot.OfFlow+a.Seq-slot.FirstSeq)
-	target := number - l.targets.First(slot.Flow) // of its flow
+	target := number - l.targets.First(slot.Flow) // counted within its flow
 	if a.Target != 0 && a.Target-1 != number {
 		l.misplace(subscriber, pg, r, a)
 		return 0, 0, false
@@ -132,7 +132,7 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 	switch {
 	case r.outcome == Accepted:
 		l.owed--
-	case r.outcome == Unknown && first && due != Forgotten: // of another one the phase is forgotten too
+	case r.outcome == Unknown && first && due != Forgotten: // the phase of any other one is forgotten too
 		l.takeUp(slot, 1)
 	}
 	if bits.OnesCount32(r.got) == flow.Deliveries {
@@ -205,7 +205,7 @@ func (l *Ledger) measure(slot pacer.Slot, target, subscriber int, due, sent int6
 		l.interval.FromSend.Add(at - sent)
 		d.Stages[0], d.Known = sent-due, 1
 		negative = sent < due || at < sent
-		var ends [stages.Most]int64 // of the stages, from Schedule on
+		var ends [stages.Most]int64 // ends of the stages, from Schedule on
 		known := min(a.Stamps.N, l.stages.Stamps())
 		ends[0], ends[known+1] = sent, at
 		copy(ends[1:], a.Stamps.At[:known])

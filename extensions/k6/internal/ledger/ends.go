@@ -31,7 +31,7 @@ const (
 // EndCount is the count of an end. Each scheduled message has one end.
 type EndCount struct {
 	Count
-	Stage  string // of this pipeline, where the message left its way; empty: the end does not say it
+	Stage  string // stage of this pipeline where the message left its way; empty: the end does not say it
 	Missed bool   // the message did not reach its subscribers
 	Failed bool   // it missed them by the pipeline's doing
 	Open   bool   // no end yet: in a run that was cut off
@@ -39,6 +39,9 @@ type EndCount struct {
 
 // String is the end's name in run.json.
 func (e End) String() string { return Ends[e].Name }
+
+// RunningEnds are the ends that a message may have before the run's end (see Running).
+var RunningEnds = []End{EndArrived, EndRejected, EndDropped}
 
 // MissedEnds are the ends of messages that did not reach their subscribers, in the order of the message's way.
 func MissedEnds() (all []EndCount) {

@@ -12,8 +12,8 @@ type Interval struct {
 	// deliveries of accepted messages that had not arrived at the end of the interval
 	Backlog           int
 	Arrival, FromSend Series
-	HTTP              Series // of the requests that were answered in it
-	Bytes             int64  // of the payloads that arrived
+	HTTP              Series // requests that were answered in it
+	Bytes             int64  // length of the payloads that arrived
 	Stages            StageSums
 }
 

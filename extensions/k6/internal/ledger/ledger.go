@@ -50,7 +50,7 @@ type Ledger struct {
 	pacer  *pacer.Pacer
 	phases []profile.Phase
 	flows  []profile.Flow
-	stages stages.List // of a delivery
+	stages stages.List // the stages that a delivery passes
 
 	mu      sync.Mutex
 	epoch   int64
@@ -90,7 +90,7 @@ type Ledger struct {
 	lateness   Series       // sent − due in the measured phases (open model)
 	reading    Reading
 	flowTimes  []Series    // arrival latency by flow, measured phases only
-	flowStages []StageSums // of the same deliveries, where they have stamps
+	flowStages []StageSums // stages of the same deliveries, where they have stamps
 	dues       dueSeconds
 	late       lateSeconds // all phases (open model)
 	sentIn     sentSeconds // all phases (open model)

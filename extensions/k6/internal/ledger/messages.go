@@ -107,7 +107,7 @@ func (l *Ledger) Sample(most int) {
 type named struct {
 	sample     sample
 	slowest    slowest
-	byFlow     []slowest // of each phase and flow
+	byFlow     []slowest // the slowest of each phase and flow
 	negative   []Named
 	duplicates []Named
 	misplaced  []Misplaced

@@ -14,7 +14,7 @@ func TestAMessageCountsForWhomItWasDue(t *testing.T) {
 		Arrival{At: epoch + 500, Target: NotHeld}
 	anywhere := Arrival{At: epoch + 500}
 	for name, c := range map[string]struct {
-		deliveries [2][]Arrival // of each subscriber
+		deliveries [2][]Arrival // deliveries to each subscriber
 		fan        bool
 		want       Account
 	}{

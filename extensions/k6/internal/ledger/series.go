@@ -82,7 +82,7 @@ type Times struct {
 	Arrival  Series // arrived − due
 	FromSend Series // arrived − sent: what a tool that ignores its lateness reports
 	HTTP     Series
-	Stages   []Series // of the run's stages
+	Stages   []Series // one for each stage of the run
 }
 
 // NewTimes returns an empty set for so many stages.

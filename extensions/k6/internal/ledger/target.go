@@ -48,7 +48,7 @@ func (t *targets) add(target int, us int64) {
 
 // seen holds the highest message number seen by subscriber and target, to count reorderings.
 type seen struct {
-	firsts      []int // of each flow's targets
+	firsts      []int // the first target of each flow
 	targets     int
 	subscribers int
 	last        []int

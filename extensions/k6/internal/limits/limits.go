@@ -26,7 +26,7 @@ type limits struct {
 	own      map[string]float64                // this module's metrics; nil before the run has ended
 	k6       func(name string) *metrics.Metric // k6's metrics; nil before k6 has ended the test
 	ingested bool                              // k6 has aggregated the samples
-	duration time.Duration                     // of the test, for rates
+	duration time.Duration                     // length of the test, for rates
 }
 
 // None is the threshold of something that must not happen.
@@ -224,7 +224,7 @@ func find(registry *metrics.Registry) func(name string) *metrics.Metric {
 // Judgement judges a run by the script's thresholds and by the state of k6's test.
 type Judgement struct {
 	mu             sync.Mutex
-	thresholds     map[string]metrics.Thresholds // of k6's options
+	thresholds     map[string]metrics.Thresholds // as k6's options have them
 	limits         limits
 	execution      *lib.ExecutionState // nil without a test of k6
 	marked         bool                // Mark has marked the test as failed in k6

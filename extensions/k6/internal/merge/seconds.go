@@ -80,7 +80,7 @@ func second(t int, rows []*runfile.Interval, histograms map[string]*hdrhistogram
 	}
 	all.Bins = addBins(each(rows, func(r *runfile.Interval) []int64 { return r.Bins }))
 	all.Stages = addStages(each(rows, func(r *runfile.Interval) stageMeans {
-		return stageMeans{cmp.Or(r.Stamped, r.Arrived), r.Stages} // an earlier version did not count those with stamps
+		return stageMeans{r.Stamped, r.Stages}
 	}))
 	all.DueBins = addBins(each(rows, func(r *runfile.Interval) []int64 { return r.DueBins }))
 	return *all

@@ -27,7 +27,6 @@ func TestTheLargestLatenessOfASecondIsThatOfTheLatestInstance(t *testing.T) {
 	assert.Nil(t, second(3, []*runfile.Interval{{LateMaxMS: new(0.2)}, &unknown}, nil).LateMaxMS, "it may be larger")
 }
 
-// The instances of `whole` are of an earlier version, whose seconds did not have it.
 func TestWhatIsDueInTheSecondsIsWhatIsDueInAll(t *testing.T) {
 	t.Parallel()
 	_, r, err := Directories([]string{"testdata/whole"}, filepath.Join(t.TempDir(), "merged"))

@@ -47,7 +47,7 @@ func TestACampaignIsTakenAsWrittenOrRefused(t *testing.T) {
 		`{"figures": [{"name": "a", "value": 1, "generator": 1}]}`:                "additional properties 'generator'",
 		`{` + figures + `, ` + figures + `}`:                                      "is not JSON: jsontext: duplicate object member name",
 		`{` + figures + `}}`:                                                      "is not JSON",
-		`{` + figures + `} {}`:                                                    "is not JSON: something stands behind its end",
+		`{` + figures + `} {}`:                                                    "is not JSON: unexpected data after the end",
 		`[]`:                                                                      "got array, want object",
 		``:                                                                        "is not JSON",
 	} {

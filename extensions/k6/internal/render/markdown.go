@@ -78,7 +78,7 @@ func link(text, address string) string {
 // jobLink is a link to the CI job, where the files of the run are kept; empty without a job's address.
 func jobLink(r *runfile.Run) string {
 	var ci struct{ Name, URL string }
-	data, _ := json.Marshal(r.Environment["ci"]) // of a run in progress a struct, of one that was read a map
+	data, _ := json.Marshal(r.Environment["ci"]) // a run in progress has a struct, one that was read a map
 	_ = json.Unmarshal(data, &ci)
 	if !strings.HasPrefix(ci.URL, "https://") && !strings.HasPrefix(ci.URL, "http://") {
 		return ""
@@ -171,7 +171,7 @@ func (m *markdown) spans(r *runfile.Run) {
 func (m *markdown) rules(r *runfile.Run, of string) {
 	head := true
 	for _, rule := range r.Verdict.Rules {
-		own := rule.Result == runfile.Invalid || rule.Result == runfile.Doubtful // of the instrument
+		own := rule.Result == runfile.Invalid || rule.Result == runfile.Doubtful // on the instrument
 		if rule.Limit == nil || (own && !rule.IsBroken()) != (of == runfile.Invalid) || rule.Unit == "ms" && !r.Account.Balanced {
 			continue
 		}

@@ -110,6 +110,7 @@ func TestTheTextSummarizesTheRun(t *testing.T) {
 	times.HTTP.Merge(ramp(20))
 	times.Stages[0].Add((500 * time.Microsecond).Microseconds())
 	r := &runfile.Run{
+		Run:     runfile.Identity{Protocol: "HTTP"},
 		Verdict: runfile.Verdict{Result: runfile.Fail},
 		Facts:   runfile.Facts{Reasons: []string{"lost: 3 of 12345 messages were accepted and never arrived"}},
 		Stages:  stages.Default(),

@@ -14,7 +14,7 @@ type series struct {
 	name string
 	runfile.Latency
 	of   string // what a sample is
-	note string // of the terminal, in place of the number of samples
+	note string // what the terminal shows in place of the number of samples
 }
 
 // seriesOf returns the distributions of the whole run, in the order of reports.
@@ -24,7 +24,7 @@ func seriesOf(r *runfile.Run) []series {
 		all = append(all, series{"from send", r.Latency.FromSend, "deliveries",
 			"uncorrected: without the generator's lateness"})
 	}
-	return append(all, series{r.Run.RequestProtocol(), r.Latency.HTTP, "requests", ""})
+	return append(all, series{r.Run.Protocol, r.Latency.HTTP, "requests", ""})
 }
 
 // deliveries are the counts of deliveries, in a line.

@@ -94,7 +94,7 @@ func staticAccount(a runfile.Account) (rows []staticEnding) {
 }
 
 func staticColumns(r *runfile.Run) []staticColumn {
-	l, http := r.Latency, staticColumn{r.Run.RequestProtocol(), "sent → answer", r.Latency.HTTP}
+	l, http := r.Latency, staticColumn{r.Run.Protocol, "sent → answer", r.Latency.HTTP}
 	if r.Run.Model == runfile.Closed { // there a message is due when it is sent
 		return []staticColumn{{"arrival", "sent → arrived", l.Arrival}, http}
 	}

@@ -35,7 +35,7 @@ const (
 	chartWidth, chartHeight = 1000, 240
 	chartLeft, chartRight   = 70, 985
 	chartTop, chartBottom   = 12, 205
-	chartPoints             = 500 // of a longer run, the highest of those that share a place
+	chartPoints             = 500 // a longer run shows the highest of those that share a place
 )
 
 const (

@@ -30,7 +30,7 @@ func stepsText(r *runfile.Run, wide bool) []string {
 	if wide {
 		roles = cpuRoles(steps)
 	}
-	mean := r.Run.RequestProtocol() + " mean"
+	mean := r.Run.Protocol + " mean"
 	head := fmt.Sprintf("%*s %7s %s %7s %8s %7s %7s %7s", width, "phase", "req/s", mean, "p99", "arr. p50", "p99",
 		"max", "backlog")
 	almost := wide && slices.ContainsFunc(steps, func(s runfile.Step) bool { return s.Arrived99S != nil })
@@ -70,7 +70,7 @@ func stepsText(r *runfile.Run, wide bool) []string {
 
 const (
 	stepsMost = 24 // that a terminal shows, all of them: a sweep has 20
-	stepsSome = 10 // of more
+	stepsSome = 10 // are shown where there are more
 )
 
 // someOf picks as many steps as a terminal can show, including the first and the last.

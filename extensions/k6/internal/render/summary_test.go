@@ -107,7 +107,7 @@ func TestFiguresAreAddedToARun(t *testing.T) {
 	}
 	refuses(runfile.Campaign{Figures: []runfile.Figure{{Name: "a"}, {Name: "a"}}}, "already")
 	refuses(runfile.Campaign{Figures: []runfile.Figure{{}}}, "no name")
-	refuses(runfile.Campaign{Figures: []runfile.Figure{{Name: "x", Generator: -1}}}, "is no valid run")
+	refuses(runfile.Campaign{Figures: []runfile.Figure{{Name: "x", Generator: -1}}}, "is not a valid run")
 	refuses(runfile.Campaign{Probes: probes}, "has the probes of a search already")
 	now, err := os.ReadFile(filepath.Join(dir, runfile.FileName))
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ var colours = map[string]string{runfile.Pass: "32", runfile.Fail: "31", runfile.
 // Screen is what a summary is printed on.
 type Screen struct {
 	Colour  bool
-	Columns int // of a terminal; 0: lines are as long as they get
+	Columns int // width of the terminal; 0: lines are as long as they get
 }
 
 // NewScreen is that of this process's standard output.

@@ -21,7 +21,7 @@ import (
 
 func balanced() *runfile.Run {
 	return &runfile.Run{
-		Account: runfile.Account{Balanced: true}, Stages: stages.Default(),
+		Run: runfile.Identity{Protocol: "HTTP"}, Account: runfile.Account{Balanced: true}, Stages: stages.Default(),
 		Latency: runfile.NewLatencies(stages.Default(), ledger.NewTimes(6), false),
 		Clock:   runfile.Clock{Reference: "redis TIME", BoundMS: 0.0312}, Health: runfile.Health{Gaps: []runfile.Gap{}, TrendOneIn: 1},
 	}

@@ -15,7 +15,7 @@ import (
 // histogramHead is the length of an encoded histogram's head, in bytes.
 const histogramHead = 40
 
-// ReadFile reads a file of a run. It refuses what is no plain file, as a pipe would be waited for and a link may lead
+// ReadFile reads a file of a run. It refuses what is not a plain file, as a pipe would be waited for and a link may lead
 // anywhere, and what is larger than any run's.
 func ReadFile(path string) ([]byte, error) { return ReadFileUpTo(path, limitFileBytes) }
 
@@ -56,11 +56,11 @@ func OpenStream(path string) (io.ReadCloser, error) {
 	if head, _ := data.Peek(len(gzipHead)); string(head) == gzipHead {
 		if from, err = gzip.NewReader(data); err != nil {
 			_ = f.Close()
-			return nil, fmt.Errorf("%s is no gzip: %w", path, err)
+			return nil, fmt.Errorf("%s is not gzip: %w", path, err)
 		}
 	} else if inflated, err := fromZstd(data); err != nil {
 		_ = f.Close()
-		return nil, fmt.Errorf("%s is no zstd: %w", path, err)
+		return nil, fmt.Errorf("%s is not zstd: %w", path, err)
 	} else if inflated != nil {
 		from = inflated
 	}

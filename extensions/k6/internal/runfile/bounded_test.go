@@ -56,7 +56,7 @@ func TestOnlyPlainFilesAreRead(t *testing.T) {
 	path := filepath.Join(dir, FileName)
 	require.NoError(t, os.Symlink("/dev/zero", path))
 	_, err := Load(dir)
-	assert.ErrorContains(t, err, "is no plain file (L")
+	assert.ErrorContains(t, err, "is not a plain file (L")
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, os.Mkdir(path, 0o700))
 	_, err = Load(path)

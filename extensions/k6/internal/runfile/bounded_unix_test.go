@@ -20,11 +20,11 @@ func TestAPipeIsNotWaitedFor(t *testing.T) {
 		require.NoError(t, syscall.Mkfifo(filepath.Join(dir, name), 0o600))
 	}
 	_, err := Load(dir)
-	assert.ErrorContains(t, err, "is no plain file (p")
+	assert.ErrorContains(t, err, "is not a plain file (p")
 	_, err = ReadTimeline(dir)
-	assert.ErrorContains(t, err, "is no plain file (p")
+	assert.ErrorContains(t, err, "is not a plain file (p")
 	_, err = OpenLog(dir)
-	assert.ErrorContains(t, err, "is no plain file (p")
+	assert.ErrorContains(t, err, "is not a plain file (p")
 }
 
 func TestNoSocketDeviceOrLoopIsRead(t *testing.T) {
@@ -36,11 +36,11 @@ func TestNoSocketDeviceOrLoopIsRead(t *testing.T) {
 	socket, err := net.Listen("unix", path)
 	require.NoError(t, err)
 	_, err = Load(path)
-	assert.ErrorContains(t, err, "is no plain file (S")
+	assert.ErrorContains(t, err, "is not a plain file (S")
 	require.NoError(t, socket.Close())
 	require.NoError(t, os.Symlink(path, path))
 	_, err = Load(path)
-	assert.ErrorContains(t, err, "is no plain file (L")
+	assert.ErrorContains(t, err, "is not a plain file (L")
 	for _, device := range []string{"/dev/zero", "/dev/full", "/dev/tty"} {
 		if _, err := os.Stat(device); err == nil {
 			_, err = Load(device)

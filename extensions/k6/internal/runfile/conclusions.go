@@ -2,7 +2,7 @@ package runfile
 
 // GeneratorCost is what all processes of the generator used; nil: one of them did not report it.
 type GeneratorCost struct {
-	CPUPerMessageUS *float64 `json:"cpu_us_per_message"` // of all phases, by the scheduled messages
+	CPUPerMessageUS *float64 `json:"cpu_us_per_message"` // CPU time of all phases, divided by the scheduled messages
 	MemoryMB        *float64 `json:"memory_mb"`          // resident, the most
 }
 
@@ -17,19 +17,19 @@ type InDoubt struct {
 // NotArrived is what did not arrive of a run's messages, allowed or not.
 type NotArrived struct {
 	Messages int     `json:"messages"`
-	Share    float64 `json:"share"` // of the scheduled ones, of 1
+	Share    float64 `json:"share"` // share of the scheduled messages, 0 to 1
 	Text     string  `json:"text"`  // by end: 61 % rejected, 3 lost
 }
 
 // Bottleneck is what gave way in a run.
 type Bottleneck struct {
-	Stage string `json:"stage"` // of the run's stages
+	Stage string `json:"stage"` // one of the run's stages
 	Text  string `json:"text"`  // the stage, and why it is named where that is not its time alone
 }
 
 // Shapes of a load.
 const (
-	SweepShape  = "sweep"  // of concurrency
+	SweepShape  = "sweep"  // rising concurrency
 	SpikeShape  = "spike"  // one burst
 	SteadyShape = "steady" // one rate in at least three phases
 	OtherShape  = "other"
@@ -38,7 +38,7 @@ const (
 // Answer is the answer of a run: the sentence to read first, and figures beside a limit.
 type Answer struct {
 	Sentence    string   `json:"sentence"`     // for an unusable run: why
-	P99LimitMS  *float64 `json:"p99_limit_ms"` // of the arrival; nil: none is set
+	P99LimitMS  *float64 `json:"p99_limit_ms"` // limit on arrival p99; nil: none is set
 	WithinLimit *float64 `json:"within_limit"` // share of the measured phases' deliveries; nil: unknown
 	// the highest rate with p99 below the limit, messages/s; 0: none; nil: not known, or not usable
 	HeldPerS *float64 `json:"held_per_s"`

@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-
-	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
 // Files of a run's directory; Save writes more.
@@ -83,17 +81,11 @@ func Decode(path string, data []byte) (*Run, error) {
 	return r, nil
 }
 
-// Parse reads a run.json. One of an earlier version has those stages, and no Due and InFlight.
+// Parse decodes a valid run.json.
 func Parse(data []byte) (*Run, error) {
 	r := &Run{}
 	if err := json.Unmarshal(data, r); err != nil {
 		return nil, err
-	}
-	if r.Stages == nil {
-		r.Stages = stages.Earlier()
-	}
-	if !followed(r.Timeline) {
-		Follow(r.Timeline)
 	}
 	return r, nil
 }
@@ -167,7 +159,7 @@ func OpenLog(dir string) (*Log, error) {
 		l.base, _ = strconv.ParseFloat(string(base[1]), 64)
 	}
 	if l.next, err = l.reader.NextIntervalHistogram(); err != nil {
-		return nil, fmt.Errorf("%s is no histogram log: %w", path, err)
+		return nil, fmt.Errorf("%s is not a histogram log: %w", path, err)
 	}
 	return l, nil
 }

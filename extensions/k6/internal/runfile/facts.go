@@ -3,7 +3,7 @@ package runfile
 // Facts is what follows from the rest of a run, made once (internal/facts) for all that show it.
 type Facts struct {
 	Shape   string   `json:"shape"`
-	Reasons []string `json:"reasons"` // of the verdict, those that the answer does not say; never nil
+	Reasons []string `json:"reasons"` // the verdict's reasons that the answer does not say; never nil
 	LoadFacts
 
 	// Disturbed: what others took of the CPU, if the run might have held its load without them; nil: nothing much
@@ -17,12 +17,12 @@ type Facts struct {
 	FirstScreen
 
 	Journey      Journey    `json:"journey"`
-	SpanStages   []StageRow `json:"span_stages"`   // of spans, in the order of Spans.Stages; never nil
+	SpanStages   []StageRow `json:"span_stages"`   // stages by spans, in the order of Spans.Stages; never nil
 	SpanHead     string     `json:"span_head"`     // how many deliveries have stages by spans; empty: not requested
 	SpanLeft     string     `json:"span_left"`     // which have none, and why; empty: all have them
-	LargestStage *Longest   `json:"largest_stage"` // of the mean arrival; nil: no stage is known
-	SlowestStage *Longest   `json:"slowest_stage"` // of the slowest delivery; nil: not known
-	ArrivedShare *float64   `json:"arrived_share"` // of the scheduled messages; nil: none was scheduled
+	LargestStage *Longest   `json:"largest_stage"` // the stage with most of the mean arrival; nil: no stage is known
+	SlowestStage *Longest   `json:"slowest_stage"` // the stage with most of the slowest delivery; nil: not known
+	ArrivedShare *float64   `json:"arrived_share"` // share of the scheduled messages; nil: none was scheduled
 	Losses       []Loss     `json:"losses"`        // in the order of the message's way; never nil
 	Balance      string     `json:"balance"`       // whether the account balances, as a sentence
 	Targets      string     `json:"targets"`       // whether a target stands out, as a sentence; empty: none is listed
@@ -45,7 +45,7 @@ type Journey struct {
 	MeanMS     *float64   `json:"mean_ms"`      // arrival of the deliveries that the shares are of; nil: none arrived
 	SlowMeanMS *float64   `json:"slow_mean_ms"` // arrival of the slowest 1 %; nil: not known
 	Samples    int64      `json:"samples"`      // deliveries whose stages are known
-	SumMS      *float64   `json:"sum_ms"`       // of the stages' means; nil: none is known
+	SumMS      *float64   `json:"sum_ms"`       // sum of the stages' means; nil: none is known
 	Covers     *float64   `json:"covers"`       // SumMS as a share of MeanMS: 1 to within rounding
 	Stages     []StageRow `json:"stages"`       // never nil
 }
@@ -58,12 +58,12 @@ type StageRow struct {
 	Says       string   `json:"says"` // what it holds; empty: not known
 	Count      int64    `json:"count"`
 	MeanMS     *float64 `json:"mean_ms"`
-	ErrorMS    *float64 `json:"error_ms"` // of spans: the mean of all deliveries is within it of MeanMS
+	ErrorMS    *float64 `json:"error_ms"` // the mean of all deliveries is within it of MeanMS; stages by spans only
 	P50MS      *float64 `json:"p50_ms"`
 	P99MS      *float64 `json:"p99_ms"`
 	MaxMS      *float64 `json:"max_ms"`
-	Share      *float64 `json:"share"`      // of the mean arrival
-	SlowShare  *float64 `json:"slow_share"` // of that of the slowest 1 %
+	Share      *float64 `json:"share"`      // share of the mean arrival
+	SlowShare  *float64 `json:"slow_share"` // share of the mean arrival of the slowest 1 %
 	SlowMeanMS *float64 `json:"slow_mean_ms"`
 	BoundMS    *float64 `json:"bound_ms"` // the clocks' bound, of a stage too short for it; nil: it does not matter
 }
@@ -72,15 +72,15 @@ type StageRow struct {
 type Longest struct {
 	Stage string  `json:"stage"`
 	MS    float64 `json:"ms"`
-	Share float64 `json:"share"` // of the whole time
+	Share float64 `json:"share"` // share of the whole time
 }
 
 // Loss is how many messages did not arrive in one way, and where they left the way of a message.
 type Loss struct {
 	End   string  `json:"end"`
 	Count int     `json:"count"`
-	Share float64 `json:"share"` // of the scheduled messages
-	Stage *string `json:"stage"` // of the journey; nil: the place is unknown
+	Share float64 `json:"share"` // share of the scheduled messages
+	Stage *string `json:"stage"` // stage of the journey; nil: the place is unknown
 }
 
 // Check is a figure of the instrument, beside its limit. Texts may be empty.
@@ -125,7 +125,7 @@ type Used struct {
 type Totals struct {
 	Process string   `json:"process"`
 	Name    string   `json:"name"`
-	Sum     *float64 `json:"sum"`  // of a count; nil: it is a gauge
-	Mean    *float64 `json:"mean"` // of a gauge; nil: it is a count, or has no value
-	Max     *float64 `json:"max"`  // of a bin; nil: it has no value
+	Sum     *float64 `json:"sum"`  // sum of a count; nil: it is a gauge
+	Mean    *float64 `json:"mean"` // mean of a gauge; nil: it is a count, or has no value
+	Max     *float64 `json:"max"`  // highest bin; nil: it has no value
 }

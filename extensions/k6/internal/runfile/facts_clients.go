@@ -14,13 +14,13 @@ type Connections struct {
 	CanaryMissing *int `json:"canary_missing"`
 	// During is the span in which all are to be open.
 	During Span             `json:"during"`
-	Costs  []ConnectionCost `json:"costs"` // of generators and brokers; never nil
+	Costs  []ConnectionCost `json:"costs"` // costs of generators and brokers; never nil
 }
 
 // ConnectionCost is what a process used for each connection that it held.
 type ConnectionCost struct {
 	Process     string  `json:"process"`
-	Connections float64 `json:"connections"` // of this process; with several brokers, its share
+	Connections float64 `json:"connections"` // connections of this process; with several brokers, its share
 	// MemoryKB is how much resident memory grew from the first second to the first one with all connections, for each
 	// of them, in KB (1,000 bytes); nil: not known.
 	MemoryKB *float64 `json:"memory_kb"`

@@ -23,7 +23,7 @@ const mostCells = 4 * maxBins
 type SampleBins struct {
 	width          int   // s of a bin
 	last           int   // second of the latest sample
-	starts         []int // of the bins with samples, s
+	starts         []int // starts of the bins with samples, s
 	gauges, counts columns
 	counted        map[string]float64 // the latest values of counters
 }

@@ -1,7 +1,5 @@
 package runfile
 
-import "slices"
-
 // Follower fills in what a second owes to the seconds before it. The zero value is at the start of a run.
 type Follower struct {
 	backlog int // deliveries, at the end of the second before
@@ -25,10 +23,4 @@ func Follow(timeline []Interval) {
 	for i := range timeline {
 		f.Fill(&timeline[i])
 	}
-}
-
-// followed reports whether a second has what Follow sets. Where none has, Follow sets what an earlier version left out,
-// and nothing else.
-func followed(timeline []Interval) bool {
-	return slices.ContainsFunc(timeline, func(s Interval) bool { return s.Due != 0 || s.InFlight != 0 })
 }

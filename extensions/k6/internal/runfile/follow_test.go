@@ -72,15 +72,6 @@ func TestAReadTimelineIsFollowed(t *testing.T) {
 	assert.Equal(t, []int{4, 1, 1}, inFlight(timeline))
 }
 
-func TestARunOfAnEarlierVersionIsFollowed(t *testing.T) {
-	t.Parallel()
-	data, err := json.Marshal(Run{Timeline: burst()})
-	require.NoError(t, err)
-	r, err := Parse(data)
-	require.NoError(t, err)
-	assert.Equal(t, []int64{30, 10, 0}, dues(r.Timeline))
-}
-
 // The backlog of a merged run falls when one of its instances is cut off. Nothing was due less for it.
 func TestWhatARunSaysIsDueStands(t *testing.T) {
 	t.Parallel()

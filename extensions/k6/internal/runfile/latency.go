@@ -51,13 +51,13 @@ func NewLatency(s *ledger.Series, lossless bool) Latency {
 	return l
 }
 
-// At is the p50, p95 or p99. It is nil with fewer than 1 / (1 − p) samples, where it would just be the largest. The
+// At is a percentile of run.json. It is nil with fewer than 1 / (1 − p) samples, where it would just be the largest. The
 // page (reports/page/facts.ts) has the same rule.
 func (l Latency) At(p float64) *float64 {
-	if float64(l.Count)*(100-p) < 100 {
+	if float64(l.Count)*(100-p) < 100-1e-6 { // 100 − 99.9 is below 0.1 in binary
 		return nil
 	}
-	return map[float64]*float64{50: l.P50, 95: l.P95, 99: l.P99}[p]
+	return map[float64]*float64{50: l.P50, 75: l.P75, 90: l.P90, 95: l.P95, 99: l.P99, 99.9: l.P999}[p]
 }
 
 // NewLatencies describes a set of times, whose stages are those of a list.

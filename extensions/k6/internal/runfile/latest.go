@@ -25,7 +25,7 @@ const silence = 10 * time.Second
 type latest struct {
 	Schema  string `json:"schema"`
 	Seconds int    `json:"seconds"` // lines of timeline.ndjson that the run includes
-	Answer  string `json:"answer"`  // of the script; empty: none
+	Answer  string `json:"answer"`  // the script's answer; empty: none
 	Scene   *Scene `json:"scene"`
 	Run     *Run   `json:"run"` // without its timeline
 }

@@ -37,7 +37,7 @@ type Named struct {
 	// End is a failed end of the account, duplicates, misdeliveries or negative.
 	End       string  `json:"end"`
 	Target    string  `json:"target"`
-	CameTo    string  `json:"came_to,omitempty"` // of misdeliveries, and of misdelivered messages: where, in words
+	CameTo    string  `json:"came_to,omitempty"` // where a misdelivery or a misdelivered message came, in words
 	Flow      string  `json:"flow"`
 	Phase     *string `json:"phase"`     // nil: unknown
 	Due       *string `json:"due"`       // nil: unknown
@@ -71,7 +71,7 @@ type Tail struct {
 	// deliveries: the slowest 1 %, and those within 1.6 % of the fastest of them
 	Count    int64              `json:"count"`
 	Of       int64              `json:"of"`        // deliveries whose stages are known
-	MeanMS   float64            `json:"mean_ms"`   // of their arrival
+	MeanMS   float64            `json:"mean_ms"`   // mean arrival of these deliveries
 	StagesMS map[string]float64 `json:"stages_ms"` // means, which sum to MeanMS
 }
 

@@ -18,5 +18,5 @@ func openFile(path string) (*os.File, error) {
 }
 
 func noPlainFile(path string, info fs.FileInfo) error {
-	return fmt.Errorf("%s is no plain file (%s)", path, info.Mode().Type())
+	return fmt.Errorf("%s is not a plain file (%s)", path, info.Mode().Type())
 }

@@ -15,7 +15,7 @@ type Question struct {
 // Kinds of questions.
 const (
 	Recovering    = "recovery"    // from a burst
-	Steadiness    = "steadiness"  // of latency and memory over time
+	Steadiness    = "steadiness"  // does latency or memory grow?
 	OfConnections = "connections" // how many are held, and what each costs
 	OfSessions    = "sessions"    // each of several calls
 	Exchange      = "exchange"    // how much do clients exchange as their number grows

@@ -3,8 +3,6 @@
 package runfile
 
 import (
-	"cmp"
-
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
@@ -24,22 +22,22 @@ type Run struct {
 	Findings []Finding   `json:"findings" merge:"own"` // never nil
 	Facts    Facts       `json:"facts" merge:"own"`
 	Account  Account     `json:"account" merge:"fields"`
-	Stages   stages.List `json:"stages" merge:"first"` // of a delivery; of an earlier version the default ones
+	Stages   stages.List `json:"stages" merge:"first"`
 	Clock    Clock       `json:"clock" merge:"fields"`
 	Health   Health      `json:"health" merge:"fields"`
 	Latency  Latencies   `json:"latency" merge:"fields"`
-	// ArrivalBins: arrival latency of the measured phases (see NewBins); nil: unknown
+	// ArrivalBins: arrival latency of the measured phases (see NewBins); nil: there are none
 	ArrivalBins []int64 `json:"arrival_bins,omitempty" merge:"own"`
 	Canary      *Canary `json:"canary" merge:"fields"` // nil: the run had none
 	// Generators: of a merged run: every instance, missing ones included
 	Generators []Part   `json:"generators,omitempty" merge:"own"`
-	Sampled    *Sampled `json:"sampled" merge:"own"`         // of the measured phases; nil: not requested
+	Sampled    *Sampled `json:"sampled" merge:"own"`         // trace lists of the measured phases; nil: not requested
 	Spans      *Spans   `json:"spans,omitempty" merge:"own"` // nil: not requested
 	Steps      []Step   `json:"steps" merge:"own"`
 	// nil: no sweep, or its last step has not taken off
 	Knee        *Knee          `json:"knee" merge:"own"`
 	Figures     []Figure       `json:"figures" merge:"own"`          // never nil
-	Probes      []Probe        `json:"probes,omitempty" merge:"own"` // of a search for the capacity
+	Probes      []Probe        `json:"probes,omitempty" merge:"own"` // runs of a search for the capacity
 	Flows       []FlowResult   `json:"flows" merge:"own"`
 	Targets     *Targets       `json:"targets" merge:"own"`  // nil: the run has not ended
 	Tail        *Tail          `json:"tail" merge:"own"`     // nil: fewer than a hundred deliveries have stages
@@ -58,7 +56,7 @@ type Identity struct {
 	Name     string            `json:"name"`
 	Tool     Tool              `json:"tool"`
 	Method   string            `json:"method"`
-	Protocol string            `json:"protocol,omitempty"` // of the requests; empty: HTTP (earlier version)
+	Protocol string            `json:"protocol"` // protocol of the requests: HTTP, MQTT, Redis
 	Model    string            `json:"model"`
 	Topology string            `json:"topology"`
 	Network  string            `json:"network"`
@@ -70,9 +68,6 @@ type Identity struct {
 
 	Generator *Generator `json:"generator"` // nil: the run has one instance
 }
-
-// RequestProtocol labels the latency of requests.
-func (i Identity) RequestProtocol() string { return cmp.Or(i.Protocol, "HTTP") }
 
 // Generator is one of several instances that share a run by segments (k6's --execution-segment).
 type Generator struct {
@@ -96,7 +91,7 @@ type Part struct {
 	LateMS          *float64 `json:"late_ms"`
 	Scheduled       *int     `json:"scheduled"`
 	Arrived         *int     `json:"arrived"`
-	ScheduleP99MS   *float64 `json:"schedule_p99_ms"` // of its lateness
+	ScheduleP99MS   *float64 `json:"schedule_p99_ms"` // p99 of its lateness
 	SocketWaitP99MS *float64 `json:"socket_wait_p99_ms"`
 	Cores           any      `json:"cores"`
 	Kernel          any      `json:"kernel"`
@@ -188,7 +183,7 @@ type Step struct {
 	Requests  int     `json:"requests" merge:"sum"`
 	Scheduled int     `json:"scheduled" merge:"sum"`
 	Accepted  int     `json:"accepted" merge:"sum"`
-	// Taken: messages that were accepted, or arrived all the same; an earlier version has 0
+	// Taken: messages that were accepted, or arrived all the same
 	Taken         int     `json:"taken" merge:"sum"`
 	Due           int     `json:"due" merge:"sum"` // deliveries of taken messages
 	Arrived       int     `json:"arrived" merge:"sum"`
@@ -221,9 +216,9 @@ type Figure struct {
 // Probe is one run of a search for the capacity, which this run is the answer of.
 type Probe struct {
 	Rate    float64  `json:"rate"`    // requests/s
-	Seconds float64  `json:"seconds"` // of its load
+	Seconds float64  `json:"seconds"` // length of its load
 	Held    bool     `json:"held"`
-	P99     *float64 `json:"p99_ms"` // of arrival; nil: nothing arrived
+	P99     *float64 `json:"p99_ms"` // p99 of arrival; nil: nothing arrived
 	// Undecided: whether it held is not known
 	Undecided bool `json:"undecided,omitempty"`
 }

@@ -45,7 +45,7 @@ func Validate(data []byte) error {
 		return err
 	}
 	if err := firstFault(s, document, nil); err != nil {
-		return fmt.Errorf("is no valid run: %w", err)
+		return fmt.Errorf("is not a valid run: %w", err)
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func onlyValue(data []byte) (jsontext.Value, error) {
 	document, err := scanner.ReadValue() // it refuses equal names, which other readers join or take the last of
 	if err == nil {
 		if _, err = scanner.ReadToken(); err == nil {
-			err = errors.New("something stands behind its end")
+			err = errors.New("unexpected data after the end")
 		} else if errors.Is(err, io.EOF) {
 			err = nil
 		}

@@ -87,6 +87,34 @@ func camelCase(name string) (all string) {
 	return all
 }
 
+// What Go always writes is there in every run, so no reader handles its absence.
+func TestARunWithoutWhatIsAlwaysWrittenIsRefusedInOneLine(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(reports + "testdata/passing.json")
+	require.NoError(t, err)
+	for _, path := range []string{"stages", "knee", "figures", "targets", "run.protocol", "account.misdelivered",
+		"account.requests.failed", "health.lateness", "health.arrival_stamps", "steps.0.due", "steps.0.carried_per_s",
+		"timeline.0.due", "timeline.0.in_flight", "verdict.rules.0.part", "environment.git"} {
+		var run map[string]any
+		require.NoError(t, json.Unmarshal(text, &run))
+		names := strings.Split(path, ".")
+		place, name := strings.Join(names[:len(names)-1], "."), names[len(names)-1]
+		at := any(run)
+		for _, name := range names[:len(names)-1] {
+			if list, is := at.([]any); is {
+				at = list[0]
+				continue
+			}
+			at = at.(map[string]any)[name]
+		}
+		delete(at.(map[string]any), name)
+		data, err := json.Marshal(run)
+		require.NoError(t, err)
+		want := strings.TrimPrefix(place+": missing property '"+name+"'", ": ")
+		assert.EqualError(t, Validate(data), "is not a valid run: "+want)
+	}
+}
+
 func TestOnlyValidRunsAreAccepted(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(reports + "testdata/*.json")
@@ -99,10 +127,10 @@ func TestOnlyValidRunsAreAccepted(t *testing.T) {
 	text, err := os.ReadFile(reports + "testdata/real.json")
 	require.NoError(t, err)
 	for _, c := range []struct{ from, to, fault string }{
-		{`"lost":0,"pending"`, `"lost":"none","pending"`, "is no valid run: account.lost: got string, want integer"},
+		{`"lost":0,"pending"`, `"lost":"none","pending"`, "is not a valid run: account.lost: got string, want integer"},
 		{`"schema":"arrival/run/1"`, `"schema":"arrival/run/2"`,
-			"is no valid run: schema: value must be 'arrival/run/1'"},
-		{`"started":"2026`, `"started":"on 2026`, "is no valid run: run.started: "},
+			"is not a valid run: schema: value must be 'arrival/run/1'"},
+		{`"started":"2026`, `"started":"on 2026`, "is not a valid run: run.started: "},
 		{`{"schema"`, `["schema"`, "is not JSON: "},
 	} {
 		require.Contains(t, string(text), c.from)

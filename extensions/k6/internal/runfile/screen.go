@@ -2,7 +2,7 @@ package runfile
 
 // FirstScreen is what reports show first, and what their charts say.
 type FirstScreen struct {
-	DurationS *float64 `json:"duration_s"` // of the run; nil: it has not ended
+	DurationS *float64 `json:"duration_s"` // length of the run; nil: it has not ended
 	Tiles     []Tile   `json:"tiles"`      // never nil; none without a balanced account
 	// Titles: of the charts of a report, by key; a highest value is that of the measured phases and their drain
 	Titles map[string]string `json:"titles"`
@@ -47,17 +47,17 @@ const (
 type P99Interval struct {
 	LowMS    float64 `json:"low_ms"`
 	HighMS   float64 `json:"high_ms"`
-	Level    float64 `json:"level"`     // of confidence, 0 to 1
+	Level    float64 `json:"level"`     // level of confidence, 0 to 1
 	Samples  int64   `json:"samples"`   // deliveries
 	Seconds  int     `json:"seconds"`   // measured seconds
-	Blocks   int     `json:"blocks"`    // of consecutive seconds
+	Blocks   int     `json:"blocks"`    // number of blocks of consecutive seconds
 	BlockS   int     `json:"block_s"`   // seconds of a block; the last one may be longer
 	Inflated float64 `json:"inflation"` // the factor that the variance of blocks was multiplied by
 }
 
 // Recovery says how a pipeline recovered from a burst. Times are from the end of the burst unless noted.
 type Recovery struct {
-	Phase string `json:"phase"` // of the burst
+	Phase string `json:"phase"` // the burst's phase
 	// PeakBacklog is the highest backlog from the start of the burst on, in deliveries, at the end of a second.
 	PeakBacklog int `json:"peak_backlog"`
 	// PeakS is the second of the run at whose end the backlog was highest.

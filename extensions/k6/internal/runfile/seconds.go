@@ -11,7 +11,7 @@ type Interval struct {
 	Rejected  int     `json:"rejected" merge:"sum"`
 	Failed    int     `json:"failed" merge:"sum"`
 	Arrived   int64   `json:"arrived" merge:"sum"`
-	// ArrivedBytes: of their payloads; 0: not known, or an earlier version wrote it
+	// ArrivedBytes: of their payloads; 0: none, or not known
 	ArrivedBytes int64      `json:"arrived_bytes,omitempty" merge:"sum"`
 	Backlog      int        `json:"backlog" merge:"sum"`
 	Due          int64      `json:"due" merge:"sum"`       // see Follow
@@ -28,12 +28,12 @@ type Interval struct {
 	Offered *int `json:"offered,omitempty" merge:"sum"`
 	// Stages: means of the deliveries with stamps; nil: there are none
 	Stages map[string]float64 `json:"stages" merge:"own"`
-	// Stamped: deliveries with stamps; 0 beside Stages: an earlier version wrote it
+	// Stamped: deliveries with stamps
 	Stamped int64 `json:"stamped,omitempty" merge:"sum"`
 	// CanaryMS: latency of the canary message that was due in this second
 	CanaryMS *float64 `json:"canary_ms" merge:"max"`
-	// LateMaxMS: the largest lateness of the requests of all phases that were due in this second. Nil: none was sent, the
-	// closed model, or an earlier version wrote it. A line of timeline.ndjson knows those that were sent in this second.
+	// LateMaxMS: the largest lateness of the requests of all phases that were due in this second. Nil: none was sent, or
+	// the closed model. A line of timeline.ndjson knows those that were sent in this second.
 	LateMaxMS *float64 `json:"late_max_ms" merge:"max"`
 	Generator Usage    `json:"generator" merge:"fields"`
 }

@@ -15,11 +15,11 @@ type Spans struct {
 	Listen   string        `json:"listen"` // host:port of the endpoint; empty: there is none
 	Received SpansReceived `json:"received"`
 	Sampled  int           `json:"sampled"` // deliveries of sampled messages
-	Traced   int           `json:"traced"`  // of them, those whose messages have spans
-	Count    int64         `json:"count"`   // of them, those with all marks once and in order: the stages are theirs
+	Traced   int           `json:"traced"`  // those of Sampled whose messages have spans
+	Count    int64         `json:"count"`   // those of Traced with all marks once and in order: the stages are theirs
 	Marks    []SpansMark   `json:"marks"`
 	Stages   []SpansStage  `json:"stages"`  // their means sum to Arrival's; empty: no marks
-	Arrival  SpansStage    `json:"arrival"` // of the deliveries with stages
+	Arrival  SpansStage    `json:"arrival"` // arrival of the deliveries with stages
 	// Difference is Arrival minus that of all deliveries
 	Difference struct {
 		Mean *float64 `json:"mean"`

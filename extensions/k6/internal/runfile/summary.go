@@ -16,14 +16,14 @@ const SummarySchema = "arrival/summary/1"
 // Summary is summary.json: some members of a run, at their paths in run.json.
 type Summary struct {
 	Schema   string   `json:"schema"`
-	RunBytes int64    `json:"run_bytes"` // of the run.json that it summarizes
+	RunBytes int64    `json:"run_bytes"` // size of the run.json that it summarizes
 	Run      Identity `json:"run"`
 	Verdict  struct {
 		Result  string   `json:"result"`
 		Meaning string   `json:"meaning"`
 		Reasons []string `json:"reasons"`
 	} `json:"verdict"`
-	Answer *Answer `json:"answer"` // nil: of an earlier version
+	Answer Answer `json:"answer"`
 	Facts  struct {
 		NotArrived *NotArrived `json:"not_arrived"`
 		Doubts     []InDoubt   `json:"doubts"` // never nil
@@ -44,11 +44,11 @@ var summarized = []string{"arrival", "pipeline", "git", "ci"}
 
 // NewSummary summarizes a run whose run.json has so many bytes.
 func NewSummary(r *Run, bytes int64) *Summary {
-	s := &Summary{Schema: SummarySchema, RunBytes: bytes, Run: r.Run, Account: r.Account, Environment: map[string]any{}}
-	s.Verdict.Result, s.Verdict.Meaning, s.Verdict.Reasons = r.Verdict.Result, r.Verdict.Meaning, r.Verdict.Reasons
-	if r.Answer.Sentence != "" {
-		s.Answer = &r.Answer
+	s := &Summary{
+		Schema: SummarySchema, RunBytes: bytes, Run: r.Run, Answer: r.Answer, Account: r.Account,
+		Environment: map[string]any{},
 	}
+	s.Verdict.Result, s.Verdict.Meaning, s.Verdict.Reasons = r.Verdict.Result, r.Verdict.Meaning, r.Verdict.Reasons
 	s.Facts.NotArrived, s.Facts.Doubts = r.Facts.NotArrived, append([]InDoubt{}, r.Facts.Doubts...)
 	arrival := r.Latency.Arrival
 	s.Latency.Arrival.Count, s.Latency.Arrival.P50, s.Latency.Arrival.P99 = arrival.Count, arrival.P50, arrival.P99

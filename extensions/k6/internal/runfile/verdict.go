@@ -35,29 +35,29 @@ type Verdict struct {
 
 // Rule is a limit, the measured value, and whether it held. A rule without a limit is a fact that holds or not.
 type Rule struct {
-	// of the figure; for a threshold its metric, with the aggregation unless it is a value or a count
+	// Name is the figure's; for a threshold it is the metric, with the aggregation unless it is a value or a count
 	Name   string   `json:"name"`
 	Value  *float64 `json:"value"`  // nil: not known
 	Op     string   `json:"op"`     // the required relation of Value to Limit; empty: no limit
 	Limit  *float64 `json:"limit"`  // nil: none
-	Unit   string   `json:"unit"`   // of both; may be empty
+	Unit   string   `json:"unit"`   // unit of Value and Limit; may be empty
 	OK     *bool    `json:"ok"`     // nil: not judged, or undecided
 	Result string   `json:"result"` // the result of the run if the rule is broken, or Doubtful
 	Basis  string   `json:"basis"`  // how Limit was computed; empty: it was set
 	Reason string   `json:"reason"` // why it is broken or undecided; empty: it holds, or another rule has the reason
 
-	Part string `json:"part,omitempty"` // what the rule is about
+	Part string `json:"part"` // what the rule is about
 	// what was wrong, and what to do, if it makes the run unusable
 	Remedy string  `json:"remedy,omitempty"`
-	Doubts []Doubt `json:"doubts,omitempty"` // of a rule on the instrument: what it puts in doubt when it is broken
+	Doubts []Doubt `json:"doubts,omitempty"` // what a rule on the instrument puts in doubt when it is broken
 
-	// Of a limit on a figure that is in doubt: the readings that are best and worst for the pipeline; nil: it has no bound
+	// AtLeast and AtMost bound a figure in doubt: the readings best and worst for the pipeline; nil: there is no bound
 	AtLeast   *float64 `json:"at_least,omitempty"`
 	AtMost    *float64 `json:"at_most,omitempty"`
 	DoubtedBy []string `json:"doubted_by,omitempty"` // the broken rules that put its figure in doubt
 	Undecided bool     `json:"undecided,omitempty"`  // one reading holds the limit, another one breaks it
 
-	Generator int `json:"generator,omitempty"` // of a merged run: the instance; 0: the whole run
+	Generator int `json:"generator,omitempty"` // the instance of a merged run; 0: the whole run
 }
 
 // IsBroken reports whether the rule was judged and did not hold.
@@ -154,7 +154,7 @@ func (r Rule) LimitText() string {
 	}
 	number := words.MS(r.Limit)
 	switch {
-	case slices.Contains([]string{"messages", "deliveries", "samples"}, r.Unit): // an earlier version set parts of one
+	case slices.Contains([]string{"messages", "deliveries", "samples"}, r.Unit): // a computed limit may be a fraction
 		number = words.Count(int(*r.Limit))
 	case r.Basis == "":
 		number = words.Exact(*r.Limit)

@@ -19,8 +19,7 @@ import (
 const WithinPrefix = "arrival_within_"
 
 var (
-	withinName  = regexp.MustCompile(`^arrival\.within\(\s*([\d.]+\s*(?:us|µs|ms|s))\s*\)$`)
-	withinLimit = regexp.MustCompile(`^\s*(arrival\.within\([^)]*\))(.*)$`)
+	withinName = regexp.MustCompile(`^arrival\.within\(\s*([\d.]+\s*(?:us|µs|ms|s))\s*\)$`)
 )
 
 // WithinMetric is the metric of arrival.within(250ms), given that text or the metric's name; ok is false for other
@@ -65,7 +64,7 @@ func CheckWithin(name string) error {
 		wrong = fmt.Sprintf("has the unit %q", parts[2])
 	default:
 		if _, err := strconv.ParseFloat(parts[1], 64); err != nil {
-			wrong = fmt.Sprintf("has %q, which is no number", parts[1])
+			wrong = fmt.Sprintf("has %q, which is not a number", parts[1])
 		} else {
 			wrong = "is below 1 us"
 		}
@@ -89,7 +88,7 @@ func shareOf(limit, source string) (op string, percent float64, err error) {
 	case op != ">" && op != ">=":
 		wrong = fmt.Sprintf("has %q before its share", op)
 	case err != nil:
-		wrong = fmt.Sprintf("has %q, which is no number", parts[2])
+		wrong = fmt.Sprintf("has %q, which is not a number", parts[2])
 	case parts[3] == "":
 		wrong = "has no % behind its share"
 	case percent < 0 || percent > 100 || math.IsNaN(percent):
@@ -108,28 +107,6 @@ func WithinThreshold(limit, source string) (string, error) {
 	op, percent, err := shareOf(limit, source)
 	// Rounded, as 99.9/100 is not 0.999 in binary.
 	return "value" + op + strconv.FormatFloat(percent/100, 'g', 15, 64), err
-}
-
-// NewWithinRule is the rule of a limit like arrival.within(250ms) >= 99.9% on a run.
-func NewWithinRule(limit string, r *Run) (Rule, error) {
-	parts := withinLimit.FindStringSubmatch(limit)
-	if parts == nil {
-		return Rule{}, fmt.Errorf("%q is no limit; %s", limit, withinForm)
-	}
-	metric, within, ok := WithinMetric(parts[1])
-	if !ok {
-		return Rule{}, CheckWithin(parts[1])
-	}
-	op, percent, err := shareOf(parts[1], parts[2])
-	if err != nil {
-		return Rule{}, err
-	}
-	rule := Rule{Name: metric, Op: op, Limit: &percent, Unit: "%", Result: Fail}
-	if value := r.Latency.Arrival.Within(within); value != nil && r.Run.Ended != nil {
-		rule.Value = new(math.Round(*value*1e14) / 1e12) // 0.949 × 100 is below 94.9 in binary
-		rule.OK = new(*rule.Value >= percent && (op == ">=" || *rule.Value > percent))
-	}
-	return rule, nil
 }
 
 // Within is the share of the samples up to a time, as ShareWithin; nil without a histogram.

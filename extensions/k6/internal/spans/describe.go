@@ -27,7 +27,7 @@ type Sampling struct {
 	Asked
 	Listen string
 	Table  []Mark
-	ID     func(n int) string // of a message
+	ID     func(n int) string // the id of a message
 	Kept   []ledger.Kept      // deliveries of sampled messages, of the measured phases; Seq is a Number
 }
 
@@ -45,7 +45,7 @@ type sorted struct {
 	used  []int // rows of the table that divide stages
 
 	traced []*message // with spans
-	whole  []*message // of them, with all marks
+	whole  []*message // messages with all marks
 }
 
 // Describe makes stages of the spans.

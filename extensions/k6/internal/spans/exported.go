@@ -68,7 +68,7 @@ func recognize(text *bufio.Reader) error {
 	case head[0] == '[':
 		return errors.New("is a list of JSON, as Zipkin's, and no object" + allowed)
 	case head[0] < ' ' || head[0] >= 0x80:
-		return errors.New("is no text: of a collector's file exporter, format: json is wanted, not proto" + allowed)
+		return errors.New("must be text: set format: json, not proto, in the collector's file exporter" + allowed)
 	}
 	return nil
 }

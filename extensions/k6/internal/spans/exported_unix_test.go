@@ -147,7 +147,7 @@ func TestFilesThatHaveNoSpansAreRefused(t *testing.T) {
 	require.NoError(t, os.Symlink("elsewhere", link))
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	for path, want := range map[string]string{
-		dir: "no plain file", link: "no plain file", pipe: "no plain file", filepath.Join(dir, "none"): "no such file",
+		dir: "not a plain file", link: "not a plain file", pipe: "not a plain file", filepath.Join(dir, "none"): "no such file",
 	} {
 		assert.ErrorContains(t, ReadExported(path, nil), want)
 	}

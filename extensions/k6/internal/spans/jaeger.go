@@ -38,7 +38,7 @@ type jaegerTag struct {
 	Value any
 }
 
-// jaegerMost is the latest time that is no nonsense, µs.
+// jaegerMost is the latest plausible time, µs.
 const jaegerMost = 1 << 52
 
 // fromJaeger reads a trace.

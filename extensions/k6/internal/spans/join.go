@@ -108,7 +108,7 @@ func (t *tree) depth(i int) int {
 
 // message is a sampled message with its spans.
 type message struct {
-	host       int // of its generator
+	host       int // the host of its generator
 	deliveries []ledger.Kept
 	groups     []*group
 	marks      []moment // by row of the table

@@ -15,17 +15,17 @@ import (
 
 // Limits of what is kept, whatever comes.
 const (
-	spansMost     = 500_000 // of the run's messages
-	othersMost    = 50_000  // of other traces: a later span may link one to a message
-	linksMost     = 1_000   // of a span: larger batches are cut
+	spansMost     = 500_000 // spans of the run's messages
+	othersMost    = 50_000  // spans of other traces: a later span may link one to a message
+	linksMost     = 1_000   // links of a span: larger batches are cut
 	namesMost     = 4_000   // different names of spans and services
 	hostsMost     = 64
 	instancesMost = 1024
 	nameMost      = 128 // bytes of a name
 )
 
-// Times outside are none of a span, ns since 1970: 2000 to 2116. One in µs, ms or s would be before, and move the clock of
-// its host by decades.
+// Timestamps outside 2000 to 2116 (ns since 1970) are rejected: they are in the wrong unit. One in µs, ms or s would be
+// before, and move the clock of its host by decades.
 const (
 	earliest = 946_684_800_000_000_000
 	latest   = 1 << 62
@@ -64,14 +64,14 @@ type span struct {
 // Keeper keeps the spans of a run's messages, within limits. It may be used from any goroutine.
 type Keeper struct {
 	mixing   Mixing
-	numberOf func(id string) (n int, own bool) // of the id in a message
+	numberOf func(id string) (n int, own bool) // the number of the message with that id
 
 	mu      sync.Mutex
-	own     map[trace][]span       // of the messages' own traces
+	own     map[trace][]span       // spans of the messages' own traces
 	linked  map[trace]map[int]bool // other traces, and the messages that they link to
-	batches map[trace][]span       // of linked traces
+	batches map[trace][]span       // spans of linked traces
 	others  map[trace][]span       // not linked so far
-	order   []trace                // of others, the oldest first
+	order   []trace                // the other traces, the oldest first
 	waiting int                    // spans in others
 	names   names
 	hosts   names           // the first is the generator

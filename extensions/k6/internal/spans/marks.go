@@ -97,7 +97,7 @@ func Table(options []MarkOption) ([]Mark, error) {
 	var all []Mark
 	for _, o := range options {
 		if slices.ContainsFunc(all, func(m Mark) bool { return m.Name == o.Mark }) || slices.Contains(outer, o.Mark) {
-			return nil, fmt.Errorf("spans.marks: the mark %q stands there twice, or is one of the run's own (%s)",
+			return nil, fmt.Errorf("spans.marks: the mark %q is listed twice, or is one of the run's own (%s)",
 				o.Mark, strings.Join(outer, ", "))
 		}
 		m, err := o.mark()
@@ -152,7 +152,7 @@ func matcher(pattern string) (func(string) bool, error) {
 	}
 	expression, err := regexp.Compile(pattern[1 : len(pattern)-1])
 	if err != nil {
-		return nil, fmt.Errorf("%s is no regular expression: %w", pattern, err)
+		return nil, fmt.Errorf("%s is not a regular expression: %w", pattern, err)
 	}
 	return expression.MatchString, nil
 }

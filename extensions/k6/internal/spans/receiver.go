@@ -32,12 +32,12 @@ import (
 // Limits of one export, and of all that are read at once.
 const (
 	bodyMost        = 16 << 20  // bytes, uncompressed
-	objectsMost     = 500_000   // of an export: a small body can have millions of empty ones
+	objectsMost     = 500_000   // in an export: a small body can have millions of empty ones
 	headersMost     = 16 << 10  // bytes
 	bodiesMost      = 128 << 20 // bytes of all that are being read
 	exportsMost     = 4         // decoded at once; further ones wait
 	connectionsMost = 256
-	streamsMost     = 8 // of a connection, in HTTP/2
+	streamsMost     = 8 // streams of a connection, in HTTP/2
 	readMost        = 30 * time.Second
 	frameHead       = 5 // bytes of gRPC before a message
 )
@@ -88,7 +88,7 @@ func Listen(ctx context.Context, address string, k *Keeper, fault func(class, ex
 		Handler: r, Protocols: protocols, MaxHeaderBytes: headersMost, ReadHeaderTimeout: readMost,
 		ConnContext: callers.Remember,
 		IdleTimeout: 2 * time.Minute, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: streamsMost},
-		ErrorLog: log.New(io.Discard, "", 0), // of connections that end early
+		ErrorLog: log.New(io.Discard, "", 0), // connections that end early are no errors
 	}
 	go func() {
 		defer close(r.done)
@@ -194,7 +194,7 @@ func decode(body []byte, kind, encoding string) (*collector.ExportTraceServiceRe
 		err = cmp.Or(countable(body, request), proto.Unmarshal(body, request))
 	}
 	if err != nil {
-		return nil, http.StatusBadRequest, fmt.Errorf("the body is no export of spans: %w", err)
+		return nil, http.StatusBadRequest, fmt.Errorf("the body is not an export of spans: %w", err)
 	}
 	return request, 0, nil
 }

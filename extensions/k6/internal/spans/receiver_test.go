@@ -67,7 +67,7 @@ func TestOneMessageInSoManyIsPickedAndOfEachPlaceInABatch(t *testing.T) {
 		if n, ok := Picked(i*batch, batch, oneIn); ok {
 			places[n-i*batch]++
 		} else {
-			require.Equal(t, i*batch, n, "its trace is no other request's")
+			require.Equal(t, i*batch, n, "its trace belongs to no other request")
 		}
 	}
 	for place := range batch {

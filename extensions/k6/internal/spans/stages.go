@@ -81,7 +81,7 @@ func (k *Keeper) stages(d *runfile.Spans, f *sorted, clocks []clock, h *hosts, s
 type part struct {
 	times    ledger.Series
 	messages []struct{ sum, n float64 }
-	sum, n   float64 // of the current message
+	sum, n   float64 // sums of the current message
 }
 
 func (p *part) add(us int64) {

@@ -16,7 +16,7 @@ import (
 type Group struct {
 	Service, Kind, Name string  // Name is a /regular expression/ where numbers in it differ
 	Messages            int     // that have one
-	Once                int     // of them, those that have one only; inside of one of its own a span does not count
+	Once                int     // messages with one only; a span inside of one of its own group does not count
 	Start, End          float64 // medians, ms since the first span of the message begins
 	Mark                *MarkOption
 
@@ -27,8 +27,8 @@ type Group struct {
 }
 
 const (
-	suggestedShare = 0.5  // of the messages have a group that can be a mark
-	onceShare      = 0.95 // of these have it once
+	suggestedShare = 0.5  // a group that can be a mark is in this share of the messages
+	onceShare      = 0.95 // this share of these have it once
 )
 
 // Trees are the spans of each message.
@@ -44,7 +44,7 @@ func (k *Keeper) Trees(kept []ledger.Kept) (all [][]runfile.SpansSpan) {
 	return all
 }
 
-// OtherTrees are the spans of each trace that is no message's.
+// OtherTrees are the spans of the traces that belong to no message.
 func (k *Keeper) OtherTrees() (all [][]runfile.SpansSpan) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

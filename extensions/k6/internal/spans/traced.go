@@ -39,7 +39,7 @@ type Asked struct {
 // Generator is what the spans need to know of an instance of a run.
 type Generator struct {
 	Number int    `json:"number"` // from 1
-	Prefix string `json:"prefix"` // of the ids of its messages; their numbers follow
+	Prefix string `json:"prefix"` // what the ids of its messages begin with; their numbers follow
 	Host   string `json:"host"`
 	// RedisMS is Redis' clock minus its own; nil: not known.
 	RedisMS *float64 `json:"redis_ms"`
@@ -127,7 +127,7 @@ func (t *Traced) add(line []byte) error {
 	case len(t.Kept) == TracedMost:
 		return fmt.Errorf("up to %d deliveries are read", TracedMost)
 	case row.N < 0 || row.ID == "" || row.Due < 1 || row.Arrived < 1:
-		return errors.New("it is no delivery")
+		return errors.New("it is not a delivery")
 	}
 	sent := int64(ledger.Forgotten)
 	if row.Sent != nil {

@@ -30,10 +30,7 @@ const Schedule = "schedule"
 type List []Stage
 
 // Default are the stages of the pipeline in this repository. For a stage more insert a row, and a stamp where it ends.
-func Default() List { return Earlier() }
-
-// Earlier are the stages of runs whose run.json does not say them.
-func Earlier() List {
+func Default() List {
 	return List{
 		{Name: Schedule, From: "due", To: "sent", Says: "how far the generator was behind its schedule"},
 		{Name: "request", From: "sent", To: "received", Says: "connection, HTTP, parsing", CrossesHosts: true},
@@ -59,7 +56,7 @@ func Named(names []string) (List, error) {
 			return nil, fmt.Errorf("stage %q: up to 16 small letters, digits and _ are allowed, with a letter first",
 				name)
 		case slices.ContainsFunc(l, func(s Stage) bool { return s.Name == name }):
-			return nil, fmt.Errorf("stage %q stands there twice, or is the one before the first (%s)", name, Schedule)
+			return nil, fmt.Errorf("stage %q is listed twice, or is the one before the first (%s)", name, Schedule)
 		}
 		s := Stage{Name: name, From: l[i].To, To: fmt.Sprintf("stamp %d", i+1), CrossesHosts: true}
 		if i == len(names)-1 {

@@ -51,12 +51,12 @@ func TestNamesOfStagesAreChecked(t *testing.T) {
 	}
 }
 
-// The page knows the stages of runs of earlier versions too.
-func TestTheEarlierStagesAreTheContracts(t *testing.T) {
+// Comparisons and scripts know the names of these stages from the contract.
+func TestTheDefaultStagesAreTheContracts(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../../reports/contract/stages.json")
 	require.NoError(t, err)
 	var want stages.List
 	require.NoError(t, json.Unmarshal(text, &want))
-	assert.Equal(t, want, stages.Earlier())
+	assert.Equal(t, want, stages.Default())
 }

@@ -16,5 +16,5 @@ func TestAPipeInPlaceOfTracesIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, FileName), 0o600))
-	assert.ErrorContains(t, Join([]string{dir}, t.TempDir()), "is no plain file (p")
+	assert.ErrorContains(t, Join([]string{dir}, t.TempDir()), "is not a plain file (p")
 }

@@ -4,12 +4,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
-// Regression: the rule of --slo counted as one of the run's own, so a run without rules passed.
+// Regression: an additional limit counted as one of the run's own, so a run without rules passed.
 func TestAnAdditionalLimitDoesNotJudgeTheRest(t *testing.T) {
 	t.Parallel()
 	limit := 99.0
@@ -18,7 +20,7 @@ func TestAnAdditionalLimitDoesNotJudgeTheRest(t *testing.T) {
 	r := &runfile.Run{Verdict: runfile.Verdict{Result: runfile.Pass}}
 	result, lines := verdict(r, []runfile.Rule{held})
 	assert.Equal(t, runfile.Incomplete, result)
-	assert.Len(t, lines, 2)
+	assert.Len(t, lines, 1)
 
 	r.Verdict.Rules = []runfile.Rule{{Name: "balanced", OK: new(true), Result: runfile.Invalid}}
 	result, _ = verdict(r, []runfile.Rule{held})
@@ -29,10 +31,23 @@ func TestAnAdditionalLimitDoesNotJudgeTheRest(t *testing.T) {
 	assert.Equal(t, runfile.Fail, result)
 }
 
-// slo is a limit on the share of deliveries in time, of which this many per cent were.
-func slo(percent float64) runfile.Rule {
-	return runfile.Rule{Name: "arrival_within_250ms", Value: &percent, Op: ">=", Limit: new(99.0), Unit: "%",
-		OK: new(percent >= 99), Result: runfile.Fail}
+// timely is a run of 1,000 deliveries, of which this many per cent arrived in time.
+func timely(r *runfile.Run, percent float64) *runfile.Run {
+	var s ledger.Series
+	s.AddMany(10_000, int(10*percent))
+	s.AddMany(500_000, 1000-int(10*percent))
+	r.Latency.Arrival, r.Run.Ended, r.Account.Balanced = runfile.NewLatency(&s, true), new("2026-11-21T10:00:00Z"), true
+	return r
+}
+
+// slo is the rule of a threshold on the share in time.
+func slo(t *testing.T, r *runfile.Run) runfile.Rule {
+	t.Helper()
+	threshold, err := judge.ParseThreshold("arrival.within(250ms) >= 99%")
+	require.NoError(t, err)
+	rule, err := threshold.Rule(r)
+	require.NoError(t, err)
+	return rule
 }
 
 // doubted is a run that passes though a subscriber lost its connection.
@@ -69,21 +84,34 @@ func TestAnAdditionalLimitIsUndecidedWhereTheDoubtDecidesIt(t *testing.T) {
 		{runfile.TooLow, 99.5, runfile.Invalid}, {runfile.TooLow, 98, runfile.Fail},
 		{runfile.Either, 99.5, runfile.Invalid}, {runfile.Either, 98, runfile.Invalid},
 	} {
-		r := doubted(row.direction)
-		result, _ := verdict(r, []runfile.Rule{judge.Limit(r, slo(row.percent))})
+		r := timely(doubted(row.direction), row.percent)
+		result, _ := verdict(r, []runfile.Rule{slo(t, r)})
 		assert.Equal(t, row.result, result, "%s, %v %%", row.direction, row.percent)
 	}
-	sure := &runfile.Run{Verdict: runfile.Verdict{Result: runfile.Pass, Rules: []runfile.Rule{{OK: new(true)}}}}
-	assert.Equal(t, slo(98), judge.Limit(sure, slo(98)))
+	sure := timely(&runfile.Run{}, 98)
+	assert.Nil(t, slo(t, sure).DoubtedBy)
 }
 
 func TestABrokenAdditionalLimitOutranksAnUndecidedOne(t *testing.T) {
 	t.Parallel()
-	r := &runfile.Run{Verdict: runfile.Verdict{Result: runfile.Invalid, Rules: []runfile.Rule{{Name: runfile.P99Rule,
-		Limit: new(250.0), Op: "<", Undecided: true, Result: runfile.Fail}}}}
-	result, _ := verdict(r, []runfile.Rule{slo(98)})
+	r := timely(&runfile.Run{Verdict: runfile.Verdict{Result: runfile.Invalid, Rules: []runfile.Rule{{
+		Name: runfile.P99Rule, Limit: new(250.0), Op: "<", Undecided: true, Result: runfile.Fail}}}}, 98)
+	result, _ := verdict(r, []runfile.Rule{slo(t, r)})
 	assert.Equal(t, runfile.Fail, result)
 	r.Verdict.Rules[0] = runfile.Rule{Name: "balanced", OK: new(false), Result: runfile.Invalid}
-	result, _ = verdict(r, []runfile.Rule{slo(98)})
+	result, _ = verdict(r, []runfile.Rule{slo(t, r)})
 	assert.Equal(t, runfile.Invalid, result, "everything is in doubt")
+}
+
+func TestTheExitCodeIsThatOfTheGravestResult(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		code    int
+		results []string
+	}{
+		{0, []string{runfile.Pass, runfile.Pass}}, {99, []string{runfile.Invalid, runfile.Fail, runfile.Pass}},
+		{2, []string{runfile.Pass, runfile.Invalid}}, {2, []string{runfile.Incomplete, runfile.Pass}},
+	} {
+		assert.Equal(t, row.code, exitCode(row.results), "%v", row.results)
+	}
 }
