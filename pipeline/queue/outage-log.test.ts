@@ -1,15 +1,12 @@
 /** The log has two lines of an outage: one when it begins, whose reason is true, and one when it ends. */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { freePort } from '../stack/ports.ts';
-import { Supervised } from '../stack/process.ts';
-import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
+import { type Env, type InProcess, ingestHere, relayHere } from '../test/running.ts';
+import { eventually, startBroker, startRedis } from '../test/services.ts';
 
-const INGEST = join(import.meta.dirname, '../ingest/server.ts');
-const RELAY = join(import.meta.dirname, '../relay/main.ts');
 const WITHIN_MS = 30_000;
 /** Several attempts of ingest and relay to connect fall into it, each with a reason of its own. */
 const OUTAGE_MS = 3000;
@@ -17,34 +14,23 @@ const TOKEN = 'a-token-of-the-test';
 
 let redis: Awaited<ReturnType<typeof startRedis>>;
 let broker: Awaited<ReturnType<typeof startBroker>>;
-let logs: string;
 before(async () => {
   [redis, broker] = await Promise.all([startRedis(), startBroker()]);
-  logs = await temporaryDirectory();
 });
 after(async () => {
   await redis.service.remove();
   await broker.service.remove();
-  await remove(logs);
 });
 
-interface Logged {
-  process: Supervised;
-  /** The messages of its log from level *info* on, without those of its start. */
-  said: string[];
+function start(t: TestContext, here: (env: Env) => InProcess, own: Env): InProcess {
+  const running = here({ REDIS_TIMEOUT_MS: '1000', MQTT_TIMEOUT_MS: '1000', ...own });
+  t.after(() => running.stop());
+  return running;
 }
 
-async function start(t: TestContext, main: string, own: Record<string, string>): Promise<Logged> {
-  const said: string[] = [];
-  const { PROCESS_NAME: name = '' } = own;
-  const env = { REDIS_TIMEOUT_MS: '1000', MQTT_TIMEOUT_MS: '1000', ...own };
-  const process = await Supervised.start(
-    { name, command: globalThis.process.execPath, args: [main], env },
-    { logs, onLine: (_name, line) => said.push(line.startsWith('{') ? JSON.parse(line).msg : line) },
-  );
-  t.after(() => process.stop());
-  return { process, said };
-}
+/** The messages of its log from level *info* on. */
+const said = ({ lastLines }: InProcess): string[] =>
+  lastLines.map((line) => (line.startsWith('{') ? JSON.parse(line).msg : line));
 
 for (const kind of [{}, { STREAM_SHARDS: '2' }, { QUEUE: 'list' }] as Record<string, string>[]) {
   const name = `${kind.QUEUE ?? 'stream'}, ${kind.STREAM_SHARDS ?? 1} shard(s)`;
@@ -54,25 +40,22 @@ for (const kind of [{}, { STREAM_SHARDS: '2' }, { QUEUE: 'list' }] as Record<str
     await admin.flushall();
     admin.disconnect();
     const port = String(await freePort());
-    const [ingest, relay] = await Promise.all([
-      start(t, INGEST, {
+    const [ingest, relay] = [
+      start(t, ingestHere, {
         ...kind,
         PROCESS_NAME: 'ingest-x',
         REDIS_URL: redis.as('ingest'),
         INGEST_PORT: port,
         INGEST_TOKEN: TOKEN,
       }),
-      start(t, RELAY, {
+      start(t, relayHere, {
         ...kind,
         PROCESS_NAME: 'relay-x',
         REDIS_URL: redis.as('relay'),
         MQTT_URL: broker.url('relay'),
       }),
-    ]);
-    await Promise.all([
-      ingest.process.says(/listening at/, WITHIN_MS),
-      relay.process.says(/relaying as/, WITHIN_MS),
-    ]);
+    ];
+    await Promise.all([ingest.says(/listening at/, WITHIN_MS), relay.says(/relaying as/, WITHIN_MS)]);
     let [sent, accepted] = [0, 0];
     const sending = setInterval(async () => {
       const body = JSON.stringify({ id: `r.1.${sent++}`, target: 'a', payload: 'x' });
@@ -96,20 +79,14 @@ for (const kind of [{}, { STREAM_SHARDS: '2' }, { QUEUE: 'list' }] as Record<str
       end: () => unknown,
     ): Promise<[ingest: string[], relay: string[]]> => {
       await flows();
-      ingest.said.length = 0;
-      relay.said.length = 0;
+      for (const each of [ingest, relay]) each.lastLines.length = 0;
       begin();
       await sleep(OUTAGE_MS);
       await end();
       await flows();
-      await relay.process.says(/./, WITHIN_MS);
-      await eventually(
-        () => relay.said.some((line) => /answers, after/.test(line)),
-        'the end of the outage',
-        WITHIN_MS,
-      );
+      await relay.says(/answers, after/, WITHIN_MS);
       await sleep(1000);
-      return [[...ingest.said], [...relay.said]];
+      return [said(ingest), said(relay)];
     };
 
     const twoLines = (lines: string[], server: string, reason: RegExp) => {

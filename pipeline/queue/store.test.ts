@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
 import { Redis } from 'ioredis';
+import { freePort } from '../stack/ports.ts';
 import { eventually, type Service, startRedis } from '../test/services.ts';
 import { openQueue } from './open.ts';
 import { Store } from './store.ts';
@@ -119,4 +120,12 @@ test('every component traces the same messages, and records their times by id', 
     ],
   );
   assert.deepEqual(trouble, []);
+});
+
+// Regression: whoever waited for it waited on, up to REDIS_TIMEOUT_MS, and so did the process.
+test('a connection that is closed while it is awaited is awaited no longer', async () => {
+  const away = new Store({ url: `redis://127.0.0.1:${await freePort()}/0`, timeoutMs: 1000 });
+  const waiting = away.whenReady(3_600_000);
+  away.close();
+  await assert.rejects(waiting);
 });
