@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { duration, plain } from '../../reports/format.ts';
+import { type IO, print } from './io.ts';
 
 const DIR = join(import.meta.dirname, '../../extensions/artillery-plugin-arrival/artillery');
 const BIN = join(DIR, 'node_modules/artillery/bin/run');
@@ -19,10 +20,10 @@ export const QUIET = {
 };
 
 /** Installs it if needed. @returns the program for Node */
-export async function installed(): Promise<string> {
+export async function installed(io: Pick<IO, 'stdout'>): Promise<string> {
   const lock = readFileSync(join(DIR, 'package-lock.json'), 'utf8');
   if (lock === read(DONE)) return BIN;
-  process.stdout.write('setup  Artillery, 470 MB, on first use … ');
+  io.stdout.write('setup  Artillery, 470 MB, on first use … ');
   const started = performance.now();
   const npm = spawn('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], {
     cwd: DIR,
@@ -35,7 +36,7 @@ export async function installed(): Promise<string> {
   });
   if (code !== 0) throw new Error(`Artillery could not be installed: npm ci in ${DIR} ended with ${code}`);
   writeFileSync(DONE, lock);
-  console.log(`ok ${plain(duration((performance.now() - started) / 1000))}`);
+  print(io, `ok ${plain(duration((performance.now() - started) / 1000))}`);
   return BIN;
 }
 

@@ -136,9 +136,9 @@ export function onlyVariables(args: readonly string[]): void {
 }
 
 /** The variables of a command: those of the environment, overridden by flags. */
-export function variablesOf(args: readonly string[]): NodeJS.ProcessEnv {
+export function variablesOf(args: readonly string[], env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const given = assignmentsOf(args).map((text) => text.split(/=(.*)/s, 2));
-  return { ...process.env, ...Object.fromEntries(given) };
+  return { ...env, ...Object.fromEntries(given) };
 }
 
 /** k6's exit codes of a complete run: passed, a crossed threshold, or failed while k6 judged no threshold. */

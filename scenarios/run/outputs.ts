@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigError } from '../../pipeline/common/config.ts';
+import { type IO, print } from './io.ts';
 
 /** How one of several k6 is told from the others. */
 export interface Nth {
@@ -24,12 +25,17 @@ export interface Outputs {
 
 /** The outputs of a campaign's runs, which come one after the other: K6_OUT and what else the environment names. */
 export class RunOutputs {
+  readonly #io: IO;
   #runs = 0;
 
-  /** Those of the next run, printed. */
+  constructor(io: IO) {
+    this.#io = io;
+  }
+
+  /** Returns the outputs of the next run, and prints their names. */
   next(env: NodeJS.ProcessEnv): Outputs {
     const all = outputsOf([], env, { name: `run-${++this.#runs}` });
-    if (all.names.length > 0) console.log(`outputs  ${all.names.join(', ')}`);
+    if (all.names.length > 0) print(this.#io, `outputs  ${all.names.join(', ')}`);
     return all;
   }
 }

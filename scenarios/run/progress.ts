@@ -14,11 +14,13 @@ const SELDOM_S = 10;
 const PIECE = 2 ** 20;
 
 type Output = Pick<NodeJS.WriteStream, 'isTTY' | 'write'> & { columns?: number };
-/** Of a terminal that does not say its own. */
+/** The width of a terminal that does not say its own. */
 const COLUMNS = 80;
 
-/** A terminal that knows no control characters gets lines, as a log does. */
-const plain = (out: Output): Output => ({ isTTY: false, write: out.write.bind(out) });
+/** Where progress is shown: a terminal that knows no control characters gets lines, as a log does. */
+export function terminalOf({ stderr: out }: { stderr: Output }, { TERM }: NodeJS.ProcessEnv): Output {
+  return TERM === 'dumb' ? { isTTY: false, write: out.write.bind(out) } : out;
+}
 
 /** The figures of a line. */
 type Second = Pick<Interval, 't' | 'phase' | 'requests' | 'backlog'> & {
@@ -44,10 +46,7 @@ export class Progress {
   /** The second that was shown last. */
   #shownAt = -SELDOM_S;
 
-  constructor(
-    dir: string,
-    out: Output = process.env.TERM === 'dumb' ? plain(process.stderr) : process.stderr,
-  ) {
+  constructor(dir: string, out: Output) {
     this.#dir = dir;
     this.#out = out;
   }

@@ -4,8 +4,9 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { remove } from '../../pipeline/test/services.ts';
 import { golden } from '../../reports/test/goldens.ts';
+import { main } from '../campaigns/deployments/main.ts';
 import { table } from '../campaigns/deployments/table.ts';
-import { assertPass, lacks, node, place, ROOT, readRun } from './harness.ts';
+import { assertPass, assertRefused, lacks, node, place, ROOT, readRun } from './harness.ts';
 
 test('each deployment is measured, and a page compares them', async (t) => {
   const { env } = await place(t);
@@ -65,9 +66,7 @@ test('an invalid flag or setting fails with one line before anything starts', as
   ] as const;
   await Promise.all(
     wrong.map(async ([args, env, message]) => {
-      const { stderr, exitCode } = await node(['scenarios/campaigns/deployments/main.ts', ...args], env);
-      assert.match(stderr, message);
-      assert.equal(exitCode, 1);
+      await assertRefused(main, args, env, message);
     }),
   );
 });

@@ -7,6 +7,7 @@ import { createServer, type Server } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 import { execa } from 'execa';
@@ -20,6 +21,7 @@ import { remove, temporaryDirectory } from '../../pipeline/test/services.ts';
 import type { Interval, Run } from '../../reports/contract/run.ts';
 import { validateRun } from '../../reports/contract/validate.ts';
 import { Lab } from '../lab/lab.ts';
+import type { IO, Main } from '../run/io.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
 
@@ -34,6 +36,54 @@ export async function place(t?: TestContext) {
 
 export function node(args: string[], env: NodeJS.ProcessEnv) {
   return execa(process.execPath, args, { cwd: ROOT, env, reject: false, all: true });
+}
+
+/** A terminal in memory: what a command prints there, and Ctrl-C. */
+export function terminal() {
+  const printed = { stdout: '', stderr: '' };
+  const stream = (name: keyof typeof printed) => {
+    const stream = new PassThrough().setEncoding('utf8');
+    stream.on('data', (chunk) => {
+      printed[name] += chunk;
+    });
+    return stream as unknown as NodeJS.WriteStream;
+  };
+  const stops: ((signal: NodeJS.Signals) => void)[] = [];
+  const io: IO = {
+    stdout: stream('stdout'),
+    stderr: stream('stderr'),
+    onInterrupt: (stop) => stops.push(stop),
+  };
+  const interrupt = (signal: NodeJS.Signals) => {
+    for (const stop of stops) stop(signal);
+  };
+  return { io, printed, interrupt };
+}
+
+/** Runs a command in this process, with variables added to its environment. */
+export async function run(main: Main, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const { io, printed } = terminal();
+  const exitCode = await main(args, { ...process.env, npm_lifecycle_event: undefined, ...env }, io);
+  return { exitCode, ...printed };
+}
+
+/** Asserts that a command is refused in one line, before it prints anything. */
+export async function assertRefused(
+  main: Main,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  message: string | RegExp,
+): Promise<void> {
+  const { io, printed } = terminal();
+  const own = { ...process.env, npm_lifecycle_event: undefined, ...env };
+  const refusal = await main(args, own, io).then(
+    (code) => assert.fail(`${args.join(' ')} ended with ${code}`),
+    (error: Error) => error.message,
+  );
+  if (typeof message === 'string') assert.equal(refusal, message);
+  else assert.match(refusal, message);
+  assert.doesNotMatch(refusal, /\n/);
+  assert.deepEqual(printed, { stdout: '', stderr: '' });
 }
 
 /**

@@ -8,7 +8,8 @@ import type { Run } from '../../reports/contract/run.ts';
 import { Catalogue } from '../../reports/history/catalogue.ts';
 import { shownRun } from '../../reports/render.ts';
 import { newRunId, segmentsOf } from '../run/instances.ts';
-import { assertPass, k6, node, Pipeline, place, ROOT, readRun } from './harness.ts';
+import { main } from '../run/run.ts';
+import { assertPass, assertRefused, k6, node, Pipeline, place, ROOT, readRun } from './harness.ts';
 
 const QUIET = ['run', '-q', '--log-format', 'raw', '--address', ''];
 
@@ -274,11 +275,7 @@ test('a load that cannot be divided fails with one line before anything starts',
   ];
   await Promise.all(
     wrong.map(async ([script, args, message]) => {
-      const command = ['scenarios/run/run.ts', `scenarios/${script}.js`, ...args];
-      const { exitCode, stdout, stderr } = await node(command, env);
-      assert.match(stderr.trim(), message);
-      assert.equal(stderr.trim().split('\n').length, 1, stderr);
-      assert.deepEqual([exitCode, stdout], [1, '']);
+      await assertRefused(main, [`scenarios/${script}.js`, ...args], env, message);
     }),
   );
 });

@@ -5,8 +5,9 @@ import { type TestContext, test } from 'node:test';
 import { remove } from '../../pipeline/test/services.ts';
 import { golden } from '../../reports/test/goldens.ts';
 import { table } from '../campaigns/workers/table.ts';
+import { main } from '../run/run.ts';
 import { repeats } from '../run/series.ts';
-import { assertPass, node, place, ROOT, readRun } from './harness.ts';
+import { assertPass, assertRefused, node, place, ROOT, readRun } from './harness.ts';
 
 /** The runs whose reports a command printed. The test removes all printed paths. */
 async function printedRuns(t: TestContext, stdout: string) {
@@ -49,9 +50,7 @@ test('an invalid --repeat fails with one line', async (t) => {
     ],
   ] as const;
   for (const [args, message] of wrong) {
-    const { stderr, exitCode } = await node(['scenarios/run/run.ts', 'scenarios/smoke.js', ...args], env);
-    assert.match(stderr, message);
-    assert.equal(exitCode, 1);
+    await assertRefused(main, ['scenarios/smoke.js', ...args], env, message);
   }
 });
 

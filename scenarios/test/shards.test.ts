@@ -60,10 +60,11 @@ test('Redis Cluster of three: a killed relay loses and reorders nothing from two
     canary: false,
   };
   const env = { FAULT_LOAD: JSON.stringify({ batch: 1, fill: 0, ...options }), RUN_DIR: join(dir, 'run') };
-  const generators = new Instances(LOAD, env, [
+  const each = [
     { args: [], env: {} },
     { args: [], env: {} },
-  ]);
+  ];
+  const generators = new Instances(LOAD, env, each, process);
   t.after(() => generators.signal('SIGKILL'));
   const parts = [1, 2].map((n) => join(dir, `run/generator-${n}`));
   const received = async (part: string) => {

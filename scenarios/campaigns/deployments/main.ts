@@ -1,11 +1,13 @@
 /** `npm run deployments`: fuzz.js on three deployments of the pipeline, side by side. */
+import { isEntry } from '../../../pipeline/common/entry.ts';
 import { requireNginx } from '../../../pipeline/stack/nginx.ts';
 import { Lab } from '../../lab/lab.ts';
 import { startInNamespace } from '../../lab/namespace.ts';
 import { PORTS } from '../../lab/remote.ts';
 import { scripts } from '../../lib/declarations.js';
+import { runProcess } from '../../run/io.ts';
 import { linesOf } from '../../run/usage.ts';
-import { main } from '../variants.ts';
+import { campaignCommand } from '../variants.ts';
 import { table } from './table.ts';
 
 const HELP = `Runs scenarios/fuzz.js on three deployments of the pipeline, and compares them.
@@ -29,7 +31,7 @@ async function namespace(dir: string) {
   return startInNamespace(dir, { ...PORTS, TOPOLOGY: 'single' });
 }
 
-main({
+export const main = campaignCommand({
   name: 'deployments',
   script: 'scenarios/fuzz.js',
   help: HELP,
@@ -42,3 +44,5 @@ main({
   require: requireNginx,
   table,
 });
+
+if (isEntry(import.meta)) runProcess(main);

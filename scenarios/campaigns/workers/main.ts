@@ -1,8 +1,10 @@
 /** `npm run workers`: compares 1, 2 and 4 relays, pipelined and serial. */
+import { isEntry } from '../../../pipeline/common/entry.ts';
 import * as declarations from '../../lib/declarations.js';
 import { read } from '../../lib/env.js';
+import { runProcess } from '../../run/io.ts';
 import { linesOf } from '../../run/usage.ts';
-import { main } from '../variants.ts';
+import { campaignCommand } from '../variants.ts';
 import { table } from './table.ts';
 
 const MODES = ['pipelined', 'serial'] as const;
@@ -18,7 +20,7 @@ every run passed, 99 when one did not, 1 when the campaign could not go on.
 Settings, by -e or in the environment
 ${linesOf({ ...declarations.workers(), ...declarations.scripts.sweep() })}`;
 
-main({
+export const main = campaignCommand({
   name: 'workers',
   script: 'scenarios/sweep.js',
   help: HELP,
@@ -37,3 +39,5 @@ main({
     ),
   table,
 });
+
+if (isEntry(import.meta)) runProcess(main);
