@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { WallClock } from '../../scenarios/campaigns/faults/wall-clock.ts';
+import { WallClock } from '../test/faults/wall-clock.ts';
 import { claimed, idsOf } from '../test/entries.ts';
 import { openLink } from '../test/link.ts';
 import { eventually, HERE, type Service, startRedis } from '../test/services.ts';

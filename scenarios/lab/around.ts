@@ -3,10 +3,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { RunConfig, readConfig, StackConfig } from '../../pipeline/common/config.ts';
 import { leash } from '../../pipeline/stack/leash.ts';
+import { buildToxiproxy } from '../../pipeline/test/toxiproxy.ts';
 import { type IO, print } from '../run/io.ts';
 import { Lab } from './lab.ts';
 import { type By, type Means, type Network, type Plan, planOf, sentence, wantsProxy } from './networks.ts';
-import { buildToxiproxy } from './toxiproxy.ts';
 
 /** The variable that hands the lab to the process in the pipeline's namespace. */
 const LAB = 'ARRIVAL_LAB';

@@ -4,10 +4,10 @@ import { readConfig, StackConfig } from '../../pipeline/common/config.ts';
 import { ownDirectory } from '../../pipeline/stack/directory.ts';
 import type { StackFile } from '../../pipeline/stack/file.ts';
 import { Stack } from '../../pipeline/stack/stack.ts';
+import { Toxiproxy } from '../../pipeline/test/toxiproxy.ts';
 import type { Lab } from './lab.ts';
 import { factsOf, type Plan, wantsProxy } from './networks.ts';
 import { openRoute, portOf, type Route, writeGeneratorStack } from './route.ts';
-import { Toxiproxy } from './toxiproxy.ts';
 
 /** Chooses free ports. */
 export const PORTS = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0' };

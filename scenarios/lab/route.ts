@@ -1,9 +1,9 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type StackFile, writeStackFile } from '../../pipeline/stack/file.ts';
+import type { Toxiproxy } from '../../pipeline/test/toxiproxy.ts';
 import { type Lab, PIPELINE, PIPELINE_DIRECT } from './lab.ts';
 import { type Plan, wantsProxy } from './networks.ts';
-import type { Toxiproxy } from './toxiproxy.ts';
 
 /** The parts of routes. */
 export interface Builders {

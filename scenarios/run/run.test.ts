@@ -7,10 +7,11 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { commandOf } from '../../pipeline/common/command.ts';
+import { K6 } from '../../pipeline/stack/k6.ts';
 import { eventually, remove, temporaryDirectory } from '../../pipeline/test/services.ts';
 import { assertRefused, run as command, terminal } from '../test/harness.ts';
 import { runName } from './directory.ts';
-import { assignmentsOf, firstProblem, K6, withoutVariables } from './k6.ts';
+import { assignmentsOf, firstProblem, withoutVariables } from './k6.ts';
 import { main } from './run.ts';
 import { variablesIn } from './usage.ts';
 

@@ -14,6 +14,7 @@ import { execa } from 'execa';
 import { readConfig, StackConfig } from '../../pipeline/common/config.ts';
 import { installCommand, isInstalled } from '../../pipeline/setup/packages.mjs';
 import { isAlive } from '../../pipeline/stack/file.ts';
+import { K6, QUIET } from '../../pipeline/stack/k6.ts';
 import { DAEMON_PATH } from '../../pipeline/stack/launch.ts';
 import { leash } from '../../pipeline/stack/leash.ts';
 import { Stack } from '../../pipeline/stack/stack.ts';
@@ -91,10 +92,9 @@ export async function assertRefused(
  * session of busy test processes leaves the stack without CPU for seconds (Linux 6.18).
  */
 export function k6(args: string[], env: NodeJS.ProcessEnv) {
-  const quiet = { K6_AUTO_EXTENSION_RESOLUTION: 'false', K6_NO_USAGE_REPORT: 'true' };
-  const run = execa(join(ROOT, 'k6'), args, {
+  const run = execa(K6, args, {
     cwd: ROOT,
-    env: { ...env, ...quiet },
+    env: { ...env, ...QUIET },
     reject: false,
     all: true,
     detached: true,

@@ -5,13 +5,13 @@ import { dirname, join } from 'node:path';
 import { before, describe, type TestContext, test } from 'node:test';
 import { execa } from 'execa';
 import { remove } from '../../pipeline/test/services.ts';
+import { buildToxiproxy } from '../../pipeline/test/toxiproxy.ts';
 import type { Run } from '../../reports/contract/run.ts';
 import { Bare, bottlenecks } from '../campaigns/matrix/baseline.ts';
 import { readOptions } from '../campaigns/matrix/options.ts';
 import { line, type Result, table } from '../campaigns/matrix/table.ts';
 import { Lab, PIPELINE } from '../lab/lab.ts';
 import { type Means, NETWORKS, type Network, planOf, qdisc, wantsProxy } from '../lab/networks.ts';
-import { buildToxiproxy } from '../lab/toxiproxy.ts';
 import { meanAndSpread } from '../run/table.ts';
 import { assertPass, killRelay, lacks, node, place, ROOT, readRun } from './harness.ts';
 

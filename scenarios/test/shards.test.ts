@@ -13,7 +13,7 @@ import { readRun } from '../../reports/comparison/recording.ts';
 import type { Interval } from '../../reports/contract/run.ts';
 import { Instances } from '../run/instances.ts';
 
-const LOAD = join(import.meta.dirname, '../campaigns/faults/load.js');
+const LOAD = join(import.meta.dirname, '../../pipeline/test/faults/load.js');
 
 test('Redis Cluster of three: a killed relay loses and reorders nothing from two generators', async (t) => {
   const dir = await temporaryDirectory();

@@ -1,14 +1,14 @@
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { BROKER_USERS, REDIS_USERS, secret, secrets, urls } from '../../../pipeline/stack/access.ts';
-import { type Launch, nodeLaunch } from '../../../pipeline/stack/launch.ts';
-import { freePort } from '../../../pipeline/stack/ports.ts';
-import { prepareMosquitto, prepareRedis } from '../../../pipeline/stack/services.ts';
-import { Switch } from '../../lab/switch.ts';
-import { type Link, Toxiproxy } from '../../lab/toxiproxy.ts';
+import { BROKER_USERS, REDIS_USERS, secret, secrets, urls } from '../../stack/access.ts';
+import { type Launch, nodeLaunch } from '../../stack/launch.ts';
+import { freePort } from '../../stack/ports.ts';
+import { prepareMosquitto, prepareRedis } from '../../stack/services.ts';
+import { type Link, Toxiproxy } from '../toxiproxy.ts';
 import { Member } from './member.ts';
 import { type Replica, Rig } from './rig.ts';
+import { Switch } from './switch.ts';
 import { until } from './until.ts';
 import type { WallClock } from './wall-clock.ts';
 
