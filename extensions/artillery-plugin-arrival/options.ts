@@ -18,19 +18,19 @@ export interface Options {
   profile: { name: string; text: string };
   /** Seconds of all phases, in the closed model with their longest drains. */
   length: number;
-  /** ms by which an interval between virtual users may exceed the first one. */
+  /** The most by which an interval between virtual users may exceed the first one, ms. */
   spread: number;
-  /** Bytes of the largest request, about. */
+  /** The size of the largest request, about, bytes. */
   largest: number;
-  /** s */
+  /** The time-out of a request, s. */
   timeout: number;
-  /** From config.plugins.arrival, whose other options are the recorder's. */
+  /** What the plugin itself reads of config.plugins.arrival; the other options are the recorder's. */
   mqtt: { prefix: unknown; qos: unknown; filter: unknown; version: unknown };
-  /** Of each request and the canary. */
+  /** Header fields of each request and of the canary. */
   headers: Record<string, string>;
   /** Artillery's own default headers, which each request of the load gets. */
   defaults: Record<string, string>;
-  /** config.tls, also by -k: of Artillery's own requests. */
+  /** config.tls, also by -k, which applies to Artillery's own requests. */
   tls: Table;
   /** The url of the posts; undefined: the pipeline's own paths. */
   path: string | undefined;
@@ -103,7 +103,7 @@ function checkAround(script: Given, when: 'before' | 'after'): void {
 
 /**
  * @param script as Artillery has read it
- * @param path of its file; a profile's path is relative to it
+ * @param path the path of its file; a profile's path is relative to it
  * @param only the scenario of --scenario-name
  * @throws {OptionError}
  */
@@ -158,7 +158,7 @@ export function readOptions(script: Given, path: string, only?: string): Options
 /**
  * The options of `k6 x arrival record`.
  * @param script name of Artillery's script
- * @param version of Artillery
+ * @param version the version of Artillery
  */
 export async function recordOptions(options: Options, script: string, version: string): Promise<object> {
   const { env } = process;

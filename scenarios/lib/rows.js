@@ -5,7 +5,7 @@ const DELIMITERS = /** @type {const} */ ([',', ';', '\t', '|']);
 const ALLOWED = 'comma, semicolon, tab or pipe between columns';
 const QUOTED = /"[^"]*"/g;
 
-/** Bytes of a byte order mark in UTF-8. */
+/** The bytes of a byte order mark in UTF-8. */
 const MARK = 3;
 
 /**

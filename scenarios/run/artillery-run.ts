@@ -1,4 +1,4 @@
-/** One run of Artillery with the plugin. */
+/** Runs Artillery with the plugin. */
 import { Child } from '../../pipeline/stack/child.ts';
 import { PLUGINS, QUIET } from './artillery-install.ts';
 

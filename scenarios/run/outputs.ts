@@ -7,7 +7,7 @@ import { type IO, print } from './io.ts';
 
 /** How one of several k6 is told from the others. */
 export interface Nth {
-  /** Is added to the names of its files. */
+  /** A part that is added to the names of its files. */
   name: string;
   /** They run at the same time: this is added to its ports. Undefined: one after the other, so ports and the output are shared. */
   port?: number;
@@ -41,7 +41,7 @@ export class RunOutputs {
 }
 
 const PORT = 5665;
-/** Of k6's web dashboard: the path of a file. */
+/** The settings of k6's web dashboard that name a file. */
 const DASHBOARD_FILES = ['export', 'report', 'record'];
 
 /**
@@ -151,7 +151,7 @@ function outputOf(
 
 /**
  * The values of a flag, in k6's forms: --out x, --out=x, -o x, -ox, -o=x, -qo x.
- * @param remove from the arguments
+ * @param remove whether they leave the arguments
  */
 function take(args: string[], flag: string, letter: string, remove = false): string[] {
   const values: string[] = [];

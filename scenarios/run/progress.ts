@@ -8,9 +8,9 @@ import { count, figure, ms } from '../../reports/format.ts';
 import { ruleOf } from '../../reports/rules.ts';
 
 const LOOK_MS = 1000;
-/** Without a terminal, as in CI: a line at each phase, and at most one in so many seconds. */
+/** Without a terminal, as in CI, it prints a line at each phase, and otherwise at most one in so many seconds. */
 const SELDOM_S = 10;
-/** Bytes of one read: a second of a run is far less. */
+/** The bytes of one read. A second of a run is far less. */
 const PIECE = 2 ** 20;
 
 type Output = Pick<NodeJS.WriteStream, 'isTTY' | 'write'> & { columns?: number };
@@ -164,7 +164,7 @@ export class Progress {
 
 interface Plan {
   phases: Run['run']['profile']['phases'];
-  /** Of arrival p99, ms; null: none is set. */
+  /** The limit of arrival p99, ms; null: none is set. */
   limit: number | null;
 }
 
@@ -182,7 +182,7 @@ interface Figures {
   of: number;
   left: string;
   requests: number;
-  /** ms */
+  /** The p99 of the arrival so far, ms. */
   p99: number | null;
   limit: number | null;
   backlog: number;

@@ -103,7 +103,7 @@ export async function main(argv: readonly string[], env: NodeJS.ProcessEnv, io: 
 /** Whether messages end in MQTT, as those of the pipeline that is started do. */
 const mqttAlone = (ARRIVE = 'mqtt') => ['', 'mqtt'].includes(ARRIVE);
 
-/** Where a pipeline on this host sends spans for a run that listens there; undefined: the port is not known. */
+/** The address to which a pipeline on this host sends spans, for a run that listens there; undefined: the port is not known. */
 function endpointOf(listen = ''): string | undefined {
   const [, host, port] = /^(.*):(\d+)$/.exec(listen) ?? [];
   if (port === undefined || Number(port) === 0) return undefined;
@@ -131,7 +131,7 @@ async function runScript(
       : outputsOf(args, env, { name: `generator-${i + 1}`, port: i }),
   );
   const isArrival = await checkScript(script, args, { ...addresses, ...env, RUN_ID: newRunId() }, segment);
-  // For a pipeline that is started now; k6's own copy, env, may name a collector, to which the run sends them on.
+  // A pipeline that is started now reads it; k6's own copy, env, may name a collector, to which the run sends them on.
   const spans = endpointOf(env.SPANS);
   if (spans !== undefined) command.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT = spans;
   // TRACES samples every request: spans of all would cost a pipeline more than the messages do.

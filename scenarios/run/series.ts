@@ -211,7 +211,7 @@ export async function repeated(
 interface Row {
   label: string;
   value: (run: Run) => number | null | undefined;
-  /** What a doubt about it is about; a figure of a script has none. */
+  /** The claim whose doubt is a doubt about this figure; a figure of a script has none. */
   claim?: InDoubt['claim'];
 }
 

@@ -117,7 +117,7 @@ describe('instances with execution segments', () => {
     for (const n of [1, 2, 3]) assert.ok(names.includes(`k6-${n}`), names.join());
   });
 
-  // As the pods of an Indexed Job do, with an image that has no shell.
+  // The pods of an Indexed Job do the same, with an image that has no shell.
   test('find their part in the environment, and the last one to end merges the reports', async () => {
     const run = join(dir, 'job');
     const env = { ...pipeline.env, RUN_DIR: run, RUN_ID: newRunId(), INSTANCES: '3', GOGC: '400' };

@@ -48,7 +48,7 @@ test('Redis Cluster of three: a killed relay loses and reorders nothing from two
   const mqtt = { url: broker.url('subscriber') };
   const ingest = { url: `http://127.0.0.1:${port}`, token };
   const reader = { url: cluster.url('reader') };
-  // One sender each: two could overtake each other before the ingest.
+  // Each has one sender: two could overtake each other before the ingest.
   const options = {
     rate: 400,
     seconds: 5,

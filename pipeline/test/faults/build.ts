@@ -13,7 +13,7 @@ import { until } from './until.ts';
 import type { WallClock } from './wall-clock.ts';
 
 const HOST = '127.0.0.1';
-/** Instead of the user's environment. */
+/** The settings that replace those of the user's environment. */
 const OWN = { LOG_LEVEL: 'info', QUEUE: 'stream', TLS_CA: '' };
 
 /** Changes of the pipeline's settings. */

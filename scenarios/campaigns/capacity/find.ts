@@ -40,7 +40,7 @@ export async function findCapacity(
   let lastNot: Run | undefined;
   /**
    * Runs one rate, and prints its result in a line.
-   * @param ahead s left after it, about
+   * @param ahead about how much of the search is left after it, s
    */
   const attempt = async (
     rate: number,
@@ -72,7 +72,7 @@ export async function findCapacity(
     const ahead = (holds: boolean) => budget.ofConfirming(narrowed(known, rate, holds), wanted);
     return tried(
       async () => {
-        // Has the name of the search, whose report it becomes if it holds, or if none has held so far.
+        // It has the name of the search, whose report it becomes if it holds, or if none has held so far.
         const runDir = join(dir, 'probes', `${rows.length + 1}-${rate}`, basename(dir));
         const outcome = await attempt(rate, settings.CONFIRM, runDir, ahead);
         if (outcome === 'held' || known.held === 0)

@@ -50,7 +50,7 @@ Settings, by -e or in the environment
 ${describe(CapacityConfig)}
 `;
 
-/** With so few cores, processes wait for each other. */
+/** The number of cores up to which processes wait for each other. */
 const FEW_CORES = 2;
 
 /** The most seconds of a probe while the rate doubles; longer probes check its result. */

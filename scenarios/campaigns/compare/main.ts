@@ -61,7 +61,7 @@ interface Command {
 interface Load {
   /** Requests/s. */
   rate: number;
-  /** s */
+  /** The length of the phase before the measured one, s. */
   warmUp: number;
   duration: number;
 }

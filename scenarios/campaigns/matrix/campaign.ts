@@ -27,13 +27,13 @@ const SCRIPT = join(ROOT, 'scenarios/matrix.ts');
 /** The conditions under which a rate is held. */
 const HOLD = join(ROOT, 'scenarios/capacity.js');
 const PROBE = join(import.meta.dirname, 'probe.ts');
-/** s of the generator alone. */
+/** How long the generator alone is measured, s. */
 const ALONE = 1;
-/** s around the measured phase of a run: warm-up, k6's start and end; and s until a pipeline is up. For the estimate. */
+/** Two figures for the estimate: what a run takes beside its measured phase (warm-up, k6's start and end), and the start of a pipeline, s. */
 const AROUND = 5;
 const START = 4;
 
-/** Without the pipeline. */
+/** What generator and networks do without the pipeline. */
 interface Alone {
   /** Requests per second. */
   generator: number;
