@@ -95,7 +95,7 @@ export function changedIn(
   );
   if (other !== undefined) return `a hook set ${other}; allowed: json and headers`;
   if (body !== undefined || (json !== undefined && !isMap(json)))
-    return 'a hook set a body that is no map; allowed: json, a map of fields that go into each message';
+    return 'a hook set a body that is not a map; allowed: json, a map of fields that go into each message';
   const fixed = writtenOf(id).find((key) => Object.hasOwn((json ?? {}) as Table, key));
   return fixed && `a hook set json with ${fixed}, which the plugin writes; allowed: other fields`;
 }

@@ -15,7 +15,7 @@ const DEFAULTS_KEYS = ['headers', 'cookie', 'think', 'strictCapture'];
 
 function defaultsOf(defaults: unknown, where: string): Table {
   if (defaults === undefined) return {};
-  if (!isMap(defaults)) throw new OptionError(`${where} is no map; allowed: ${DEFAULTS_KEYS.join(', ')}`);
+  if (!isMap(defaults)) throw new OptionError(`${where} is not a map; allowed: ${DEFAULTS_KEYS.join(', ')}`);
   checkKeys(defaults, where, DEFAULTS_KEYS);
   return defaults;
 }

@@ -133,7 +133,7 @@ function checkFile(file: string, given: Given, env: NodeJS.ProcessEnv): void {
   const { environment: name } = given;
   if (name !== undefined && !names.includes(name)) {
     const allowed = names.join(', ') || 'none, as it has none';
-    throw new ConfigError(`-e ${name} is no environment of ${file}${like(name, names)}; allowed: ${allowed}`);
+    throw new ConfigError(`-e ${name} is not an environment of ${file}${like(name, names)}; allowed: ${allowed}`);
   }
   if (given.overrides !== undefined) return;
   const chosen = merged(config, environments[name ?? '']) as Table;

@@ -45,7 +45,7 @@ test('an invalid file or flag is refused before Artillery is installed', async (
     [
       ['-e', 'RATE=10'],
       {},
-      /^-e RATE=10 is no environment of scenarios\/ramp\.artillery\.yml; allowed: full$/,
+      /^-e RATE=10 is not an environment of scenarios\/ramp\.artillery\.yml; allowed: full$/,
     ],
     // Regression: it was refused for the options of config that it does not repeat.
     [['-e', 'quick', environments], {}, /^config\.plugins\.arrival has qoss, which is not known, qos is; /],
