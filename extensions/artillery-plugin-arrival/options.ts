@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { headersIn, httpOf } from './http.ts';
-import { checkPayload, type Payload } from './payload.ts';
 import { begun, lengthOf, phaseOf, spreadOf } from './phases.ts';
 import { findPipeline, OptionError } from './pipeline.ts';
 import { ROOT } from './place.ts';
@@ -107,7 +106,12 @@ function checkAround(script: Given, when: 'before' | 'after'): void {
  * @param only the scenario of --scenario-name
  * @throws {OptionError}
  */
-export function readOptions(script: Given, path: string, only?: string): Options {
+export function readOptions(
+  script: Given,
+  path: string,
+  only?: string,
+  env: NodeJS.ProcessEnv = process.env,
+): Options {
   checkWritten(script, 'the script', ['config', 'scenarios', 'before', 'after']);
   const config = script.config ?? {};
   checkConfig(config);
@@ -121,7 +125,7 @@ export function readOptions(script: Given, path: string, only?: string): Options
   const flows = list(planned.flows, `${profile}, flows`);
   const profiled = list(planned.phases, `${profile}, phases`);
   const closed = profiled.some(({ vus }) => vus !== undefined);
-  checkTarget(config.target, process.env.INGEST_URL);
+  checkTarget(config.target, env.INGEST_URL);
   for (const payload of [config.payload ?? []].flat() as Payload[]) checkPayload(payload);
   if (config.target === PLACEHOLDER)
     for (const when of ['before', 'after'] as const) checkAround(script, when);
@@ -132,7 +136,7 @@ export function readOptions(script: Given, path: string, only?: string): Options
     expects: (config.plugins as Table | undefined)?.expect !== undefined,
   });
   if (only !== undefined) checkOnly(script.scenarios, only);
-  const http = httpOf(config, closed);
+  const http = httpOf(config, closed, env);
   const unmeasured = profiled.filter(({ measured }) => measured === false).map(({ name }) => name);
   const phases = closed
     ? begun(profiled, profile, config.phases, script.scenarios)
@@ -227,4 +231,38 @@ function checkTarget(target: unknown, ingest: string | undefined): void {
   if (same(target) === PLACEHOLDER || (ingest && same(target) === same(ingest))) return;
   const to = ingest ? 'INGEST_URL' : 'the pipeline that is up, or INGEST_URL';
   throw new OptionError(`config.target is ${target}; allowed: ${PLACEHOLDER}, as requests go to ${to}`);
+}
+
+/** Rows of a CSV file that Artillery has read for a script. */
+interface Payload {
+  path?: string;
+  fields?: string[];
+  /** The rows that Artillery has read from the file; absent before it has. */
+  data?: unknown[][];
+}
+
+/** Refuses a CSV file of which Artillery would send empty or wrong fields. */
+function checkPayload({ path, fields = [], data }: Payload): void {
+  const refuse = (what: string, allowed: string): never => {
+    throw new OptionError(`config.payload, ${path}: ${what}; allowed: ${allowed}`);
+  };
+  const wrong = fields.findIndex((field, i) => !field || fields.indexOf(field) < i);
+  if (wrong >= 0) refuse(`field ${wrong + 1} is empty or there twice`, 'a name of its own for each');
+  if (data === undefined) return;
+  if (data.length === 0) refuse('there is no row', 'a row at least, below the header');
+  for (const [i, row] of data.entries()) {
+    if (row.length < fields.length) {
+      refuse(
+        `row ${i + 1} has ${row.length} of ${fields.length} fields: column ${row.length + 1}, ${fields[row.length]}, is missing`,
+        'all of them (delimiter is a comma by default)',
+      );
+    }
+    const cell = row.findIndex((value) => /[\ufeff\ufffd]/.test(String(value)));
+    if (cell >= 0) {
+      refuse(
+        `row ${i + 1}, field ${cell + 1} is not UTF-8 or has a byte order mark`,
+        'UTF-8, and options: { bom: true }',
+      );
+    }
+  }
 }

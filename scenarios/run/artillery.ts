@@ -11,8 +11,7 @@ import { like, readFlags } from '../../pipeline/common/flags.ts';
 import { printFolded } from '../../pipeline/common/fold.ts';
 import { trust } from '../../pipeline/common/trust.ts';
 import { against, exitCodeOf, runEnvironment, settle } from './against.ts';
-import { installed } from './artillery-install.ts';
-import { ArtilleryRun } from './artillery-run.ts';
+import { ArtilleryRun, installed } from './artillery-run.ts';
 import { inRunDirectory, runName } from './directory.ts';
 import { type IO, runProcess } from './io.ts';
 import { variablesIn } from './usage.ts';
@@ -133,13 +132,15 @@ function checkFile(file: string, given: Given, env: NodeJS.ProcessEnv): void {
   const { environment: name } = given;
   if (name !== undefined && !names.includes(name)) {
     const allowed = names.join(', ') || 'none, as it has none';
-    throw new ConfigError(`-e ${name} is not an environment of ${file}${like(name, names)}; allowed: ${allowed}`);
+    throw new ConfigError(
+      `-e ${name} is not an environment of ${file}${like(name, names)}; allowed: ${allowed}`,
+    );
   }
   if (given.overrides !== undefined) return;
   const chosen = merged(config, environments[name ?? '']) as Table;
   const { environments: _, variables: __, ...used } = chosen;
   if (JSON.stringify(used).includes('{{')) return; // the plugin checks what Artillery makes of it
-  readOptions({ config: chosen, ...rest }, resolve(file), given['scenario-name']);
+  readOptions({ config: chosen, ...rest }, resolve(file), given['scenario-name'], env);
 }
 
 /** A value with the variables of the environment that Artillery puts into config, as texts. */

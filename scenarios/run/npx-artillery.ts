@@ -2,8 +2,7 @@
 import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
 /** `npx artillery`: Artillery itself, which finds the plugin by name. The set-up links this file; the first use installs Artillery. */
 import { exitCodeOf } from './against.ts';
-import { installed } from './artillery-install.ts';
-import { ArtilleryRun } from './artillery-run.ts';
+import { ArtilleryRun, installed } from './artillery-run.ts';
 import { runProcess } from './io.ts';
 
 runProcess(async (argv, env, io) => {

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { remove } from '../../pipeline/test/services.ts';
 import { golden } from '../../reports/test/goldens.ts';
-import { table } from '../campaigns/workers/table.ts';
+import { table } from '../campaigns/workers.ts';
 import { main } from '../run/run.ts';
 import { repeats } from '../run/series.ts';
 import { assertPass, assertRefused, node, place, ROOT, readRun } from './harness.ts';
@@ -91,7 +91,7 @@ test('a figure of a script is not in doubt, whatever its name', () => {
 test('workers sweeps each number of relays in each mode and prints a row for each', async (t) => {
   const { env } = await place(t);
   const settings = ['RELAYS=2', 'CONCURRENCY=1,2', 'STEP_DURATION=0.5'].flatMap((one) => ['-e', one]);
-  const { stdout, all, exitCode } = await node(['scenarios/campaigns/workers/main.ts', ...settings], env);
+  const { stdout, all, exitCode } = await node(['scenarios/campaigns/workers.ts', ...settings], env);
   const runs = await printedRuns(t, stdout);
   assert.deepEqual(
     runs.map(({ run, environment: { pipeline } }) => [run.labels, pipeline?.relay_workers]),

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { execa } from 'execa';
 import { remove, temporaryDirectory } from '../../../pipeline/test/services.ts';
 import { shownRun } from '../../../reports/render.ts';
-import { installed, QUIET } from '../../../scenarios/run/artillery-install.ts';
+import { installed, QUIET } from '../../../scenarios/run/artillery-run.ts';
 import { assertAllArrived, Pipeline, readRun, reasonsOf } from '../../../scenarios/test/harness.ts';
 
 const SCRIPT = `

@@ -32,8 +32,7 @@ import {
   settle,
   supervise,
 } from '../../run/against.ts';
-import { installed } from '../../run/artillery-install.ts';
-import { ArtilleryRun } from '../../run/artillery-run.ts';
+import { ArtilleryRun, installed } from '../../run/artillery-run.ts';
 import { type IO, print, runProcess, warn } from '../../run/io.ts';
 import { K6Run } from '../../run/k6.ts';
 import { RunOutputs } from '../../run/outputs.ts';
