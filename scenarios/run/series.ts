@@ -76,6 +76,7 @@ export function measureSeries<Variant, Result extends { dir: string }>(
     const results: Result[] = [];
     const refused: string[] = [];
     for (const variant of variants) {
+      supervision.stop.throwIfAborted();
       const result = await measure(variant, supervision);
       if (typeof result === 'string') refused.push(result);
       else results.push(result);

@@ -6,8 +6,8 @@ import { remove } from '../../pipeline/test/services.ts';
 import { golden } from '../../reports/test/goldens.ts';
 import { table } from '../campaigns/workers.ts';
 import { main } from '../run/run.ts';
-import { repeats } from '../run/series.ts';
-import { assertPass, assertRefused, node, place, ROOT, readRun } from './harness.ts';
+import { measureSeries, repeats, type Series } from '../run/series.ts';
+import { assertPass, assertRefused, node, place, ROOT, readRun, terminal } from './harness.ts';
 
 /** The runs whose reports a command printed. The test removes all printed paths. */
 async function printedRuns(t: TestContext, stdout: string) {
@@ -52,6 +52,51 @@ test('an invalid --repeat fails with one line', async (t) => {
   for (const [args, message] of wrong) {
     await assertRefused(main, ['scenarios/smoke.js', ...args], env, message);
   }
+});
+
+/** A series of variants by name, which are measured by `measure`. */
+function seriesOf(
+  names: string[],
+  measure: (name: string) => Promise<{ dir: string; name: string } | string>,
+): Series<string, { dir: string; name: string }> {
+  return {
+    name: 'test',
+    variants: names,
+    measure,
+    passed: ({ name }) => name !== 'failing',
+    table: (all) => all.map(({ name }) => name).join(' '),
+    write: (folder) => remove(folder),
+  };
+}
+
+test('a series prints its table, and why a variant is not in it', async () => {
+  for (const [names, printed, code] of [
+    [['one'], '\none\n\n', 0],
+    [['failing'], '\nfailing\n\n', 99],
+    [['one', 'refused'], '\none\n\nrefused: no rights\n\n', 99],
+  ] as const) {
+    const { io, printed: out } = terminal();
+    const measured: string[] = [];
+    const series = seriesOf([...names], async (name) => {
+      measured.push(name);
+      return name === 'refused' ? 'refused: no rights' : { dir: `/nowhere/${name}`, name };
+    });
+    assert.equal(await measureSeries(series, io), code);
+    assert.deepEqual([measured, out.stdout], [names, printed]);
+  }
+});
+
+test('Ctrl-C ends a series: no further variant is measured, and nothing is compared', async () => {
+  const { io, printed, interrupt } = terminal();
+  const measured: string[] = [];
+  const series = seriesOf(['one', 'two', 'three'], async (name) => {
+    measured.push(name);
+    if (name === 'two') interrupt('SIGINT');
+    return { dir: `/nowhere/${name}`, name };
+  });
+  assert.equal(await measureSeries(series, io), 130);
+  assert.deepEqual(measured, ['one', 'two']);
+  assert.deepEqual(printed, { stdout: '', stderr: 'stopping; Ctrl-C again stops at once\n' });
 });
 
 test('mean and spread leave out invalid runs', () => {
