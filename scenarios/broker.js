@@ -25,7 +25,7 @@ const run = new Run({
   canary: false, // it uses the ingest
 });
 
-// One iteration a sender: its connection lasts as long as the load.
+// A sender has one iteration: its connection lasts as long as the load.
 export const options = { scenarios: run.scenarios({ pump: true }), thresholds: run.thresholds() };
 
 const { url, username, password } = stages().mqtt;

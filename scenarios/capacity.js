@@ -26,7 +26,7 @@ const run = new Run({
   inFlight: 64,
   maxSenders: SENDERS,
   drain,
-  // In a short run a stall may be of the machine, so it waits longer.
+  // In a short run the machine itself may stall, so the run waits longer.
   idle: duration < 5 ? drain : Math.min(drain, 2),
 });
 

@@ -32,7 +32,7 @@ export const options = { scenarios: run.scenarios(), thresholds: run.thresholds(
 
 const client = new redis.Client(url);
 
-// As pipeline/queue/stream.ts, which counts messages: an entry holds several.
+// It counts messages, as pipeline/queue/stream.ts does: an entry holds several.
 const APPEND = "redis.call('XADD', KEYS[1], '*', 'frame', ARGV[1]) return redis.call('INCRBY', KEYS[2], 1)";
 
 /** @param {string} frame */

@@ -39,7 +39,7 @@ export const options = {
       rate,
       duration: `${duration}s`,
       startTime: '1s',
-      preAllocatedVUs: Math.min(most, Math.ceil(rate)), // of a second: k6 drops a session while it makes a VU for it
+      preAllocatedVUs: Math.min(most, Math.ceil(rate)), // those of a second: k6 drops a session while it makes a VU for it
       maxVUs: most,
       gracefulStop: `${Math.ceil(timeout)}s`,
     },

@@ -17,7 +17,7 @@ export function takeOver(post: Table, isRead: boolean): void {
   post.gzip = false;
   post.decodes = wants;
   if (wants) {
-    // As Artillery asks for it.
+    // Artillery asks for it in this way.
     const headers = lowered(post.headers as Record<string, string> | undefined);
     post.headers = { 'accept-encoding': 'gzip, deflate, br', ...headers };
   }

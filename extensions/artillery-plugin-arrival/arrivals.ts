@@ -54,7 +54,7 @@ export function arriveEvenly(script: Script): void {
     const course = courses[i] as Course;
     if (course.count === 0) continue;
     phase.mode = `${EVENLY} ${i}`;
-    phase.arrivalRate = 1; // of no account, but 0 is a pause
+    phase.arrivalRate = 1; // any number: 0 would be a pause
     delete phase.rampTo;
     delete phase.arrivalCount;
     processes[phase.mode as string] = { process: () => new Arrivals(course) };

@@ -1,6 +1,6 @@
 /**
- * Hooks of the script. What those before a request fail with, and what they change, is the cause of a request that is not sent. One of
- * the others must not end Artillery's thread, nor keep a virtual user for ever.
+ * Hooks of the script. If a before-request hook fails, or changes what the plugin writes, the request is not sent. No other hook may end
+ * Artillery's thread, or keep a virtual user for ever.
  */
 import type { RequestParams } from './request.ts';
 import { writtenOf } from './steps.ts';
@@ -10,7 +10,7 @@ type Next = (error?: Error) => void;
 // biome-ignore lint/suspicious/noExplicitAny: each kind of hook has its own arguments, `next` last
 export type Hook = (...args: any[]) => any;
 
-/** ms for a hook to call back. A request whose hook is later than that is dropped anyway. */
+/** How long a hook may take to call back, ms. A request whose hook is later than that is dropped anyway. */
 const PATIENCE = 30_000;
 
 /**
@@ -38,7 +38,7 @@ export function watched(
       PATIENCE,
     );
     try {
-      // As Artillery tells them apart: an async function calls nothing back.
+      // Artillery tells them apart in the same way: an async function calls nothing back.
       if (hook.constructor.name === 'Function') hook(...all, end);
       else hook(...all).then(() => end(), end);
     } catch (error) {
@@ -95,7 +95,7 @@ export function changedIn(
   );
   if (other !== undefined) return `a hook set ${other}; allowed: json and headers`;
   if (body !== undefined || (json !== undefined && !isMap(json)))
-    return 'a hook set a body that is no map; allowed: json, a map of fields that go into each message';
+    return 'a hook set a body that is not a map; allowed: json, a map of fields that go into each message';
   const fixed = writtenOf(id).find((key) => Object.hasOwn((json ?? {}) as Table, key));
   return fixed && `a hook set json with ${fixed}, which the plugin writes; allowed: other fields`;
 }

@@ -15,13 +15,17 @@ const DEFAULTS_KEYS = ['headers', 'cookie', 'think', 'strictCapture'];
 
 function defaultsOf(defaults: unknown, where: string): Table {
   if (defaults === undefined) return {};
-  if (!isMap(defaults)) throw new OptionError(`${where} is no map; allowed: ${DEFAULTS_KEYS.join(', ')}`);
+  if (!isMap(defaults)) throw new OptionError(`${where} is not a map; allowed: ${DEFAULTS_KEYS.join(', ')}`);
   checkKeys(defaults, where, DEFAULTS_KEYS);
   return defaults;
 }
 
 /** Reads the settings of config.http that apply to each request. */
-export function httpOf(config: Table, closed: boolean): { timeout: number; headers: Record<string, string> } {
+export function httpOf(
+  config: Table,
+  closed: boolean,
+  env: NodeJS.ProcessEnv,
+): { timeout: number; headers: Record<string, string> } {
   const http = (config.http ?? {}) as Table;
   if (http.maxSockets !== undefined) throw new OptionError('config.http has maxSockets; allowed: pool');
   checkKeys(http, 'config.http', HTTP_KEYS);
@@ -34,7 +38,7 @@ export function httpOf(config: Table, closed: boolean): { timeout: number; heade
   if (!closed && (defaults.cookie ?? others.cookie) !== undefined) {
     throw new OptionError('config.http.defaults has cookie; allowed: headers with Cookie');
   }
-  if (http.distributedTracing && process.env.TRACES) {
+  if (http.distributedTracing && env.TRACES) {
     throw new OptionError(
       'config.http.distributedTracing and TRACES write the same header; allowed: one of them',
     );

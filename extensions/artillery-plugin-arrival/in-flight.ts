@@ -5,31 +5,31 @@ import { answerOf } from './outcome.ts';
 import { isFollowed, type RequestParams } from './request.ts';
 import { monotonic } from './thread.ts';
 
-/** µs beyond its time-out after which a request that Artillery does not settle no longer counts as in flight */
+/** A request that Artillery does not settle counts as in flight for this long beyond its time-out, µs. */
 const GRACE = 2e6;
 
 interface Request {
   n: number;
   params: RequestParams;
-  /** µs; absent: it is about to be sent. */
+  /** The time at which it was sent, µs; absent: it is about to be sent. */
   sent?: number;
 }
 
-/** Where Artillery emits what becomes of requests, and takes metrics. */
+/** The events by which Artillery says what becomes of requests, and takes metrics. */
 export interface Events {
   on(name: string, listener: (...args: never[]) => void): void;
   emit(name: string, ...args: unknown[]): void;
 }
 
 export class InFlight {
-  /** A request has so many µs for its whole answer. */
+  /** The time that a request has for its whole answer, µs. */
   readonly #timeout: number;
   readonly #send: (line: object) => void;
-  /** By Artillery's id. */
+  /** The requests in flight, by Artillery's id. */
   readonly #requests = new Map<string, Request>();
   #lastActivity = 0;
 
-  /** @param timeout of a request, s */
+  /** @param timeout the time-out of a request, s */
   constructor(timeout: number, send: (line: object) => void) {
     this.#timeout = timeout * 1e6;
     this.#send = send;

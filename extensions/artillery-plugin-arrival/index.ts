@@ -5,6 +5,7 @@
 import { basename } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import { arriveEvenly } from './arrivals.ts';
+import { requireOneSender } from './one-sender.ts';
 import { readOptions, recordOptions } from './options.ts';
 import { findRecorder } from './recorder.ts';
 import { fail, Recording } from './recording.ts';
@@ -30,6 +31,7 @@ export class Plugin {
   /** Ends the process, with one line that says why, when the options are wrong. */
   constructor(script: Script, _events: unknown, { absoluteScriptPath, scenarioName }: RunnerOptions) {
     try {
+      if (!isMainThread) requireOneSender(script);
       const options = readOptions(script, absoluteScriptPath, scenarioName);
       if (isMainThread) {
         const { artillery } = globalThis as unknown as Global;

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { headersIn, httpOf } from './http.ts';
-import { checkPayload, type Payload } from './payload.ts';
 import { begun, lengthOf, phaseOf, spreadOf } from './phases.ts';
 import { findPipeline, OptionError } from './pipeline.ts';
 import { ROOT } from './place.ts';
@@ -18,19 +17,19 @@ export interface Options {
   profile: { name: string; text: string };
   /** Seconds of all phases, in the closed model with their longest drains. */
   length: number;
-  /** ms by which an interval between virtual users may exceed the first one. */
+  /** The most by which an interval between virtual users may exceed the first one, ms. */
   spread: number;
-  /** Bytes of the largest request, about. */
+  /** The size of the largest request, about, bytes. */
   largest: number;
-  /** s */
+  /** The time-out of a request, s. */
   timeout: number;
-  /** From config.plugins.arrival, whose other options are the recorder's. */
+  /** What the plugin itself reads of config.plugins.arrival; the other options are the recorder's. */
   mqtt: { prefix: unknown; qos: unknown; filter: unknown; version: unknown };
-  /** Of each request and the canary. */
+  /** Header fields of each request and of the canary. */
   headers: Record<string, string>;
   /** Artillery's own default headers, which each request of the load gets. */
   defaults: Record<string, string>;
-  /** config.tls, also by -k: of Artillery's own requests. */
+  /** config.tls, also by -k, which applies to Artillery's own requests. */
   tls: Table;
   /** The url of the posts; undefined: the pipeline's own paths. */
   path: string | undefined;
@@ -103,11 +102,16 @@ function checkAround(script: Given, when: 'before' | 'after'): void {
 
 /**
  * @param script as Artillery has read it
- * @param path of its file; a profile's path is relative to it
+ * @param path the path of its file; a profile's path is relative to it
  * @param only the scenario of --scenario-name
  * @throws {OptionError}
  */
-export function readOptions(script: Given, path: string, only?: string): Options {
+export function readOptions(
+  script: Given,
+  path: string,
+  only?: string,
+  env: NodeJS.ProcessEnv = process.env,
+): Options {
   checkWritten(script, 'the script', ['config', 'scenarios', 'before', 'after']);
   const config = script.config ?? {};
   checkConfig(config);
@@ -121,7 +125,7 @@ export function readOptions(script: Given, path: string, only?: string): Options
   const flows = list(planned.flows, `${profile}, flows`);
   const profiled = list(planned.phases, `${profile}, phases`);
   const closed = profiled.some(({ vus }) => vus !== undefined);
-  checkTarget(config.target, process.env.INGEST_URL);
+  checkTarget(config.target, env.INGEST_URL);
   for (const payload of [config.payload ?? []].flat() as Payload[]) checkPayload(payload);
   if (config.target === PLACEHOLDER)
     for (const when of ['before', 'after'] as const) checkAround(script, when);
@@ -132,7 +136,7 @@ export function readOptions(script: Given, path: string, only?: string): Options
     expects: (config.plugins as Table | undefined)?.expect !== undefined,
   });
   if (only !== undefined) checkOnly(script.scenarios, only);
-  const http = httpOf(config, closed);
+  const http = httpOf(config, closed, env);
   const unmeasured = profiled.filter(({ measured }) => measured === false).map(({ name }) => name);
   const phases = closed
     ? begun(profiled, profile, config.phases, script.scenarios)
@@ -158,7 +162,7 @@ export function readOptions(script: Given, path: string, only?: string): Options
 /**
  * The options of `k6 x arrival record`.
  * @param script name of Artillery's script
- * @param version of Artillery
+ * @param version the version of Artillery
  */
 export async function recordOptions(options: Options, script: string, version: string): Promise<object> {
   const { env } = process;
@@ -227,4 +231,38 @@ function checkTarget(target: unknown, ingest: string | undefined): void {
   if (same(target) === PLACEHOLDER || (ingest && same(target) === same(ingest))) return;
   const to = ingest ? 'INGEST_URL' : 'the pipeline that is up, or INGEST_URL';
   throw new OptionError(`config.target is ${target}; allowed: ${PLACEHOLDER}, as requests go to ${to}`);
+}
+
+/** Rows of a CSV file that Artillery has read for a script. */
+interface Payload {
+  path?: string;
+  fields?: string[];
+  /** The rows that Artillery has read from the file; absent before it has. */
+  data?: unknown[][];
+}
+
+/** Refuses a CSV file of which Artillery would send empty or wrong fields. */
+function checkPayload({ path, fields = [], data }: Payload): void {
+  const refuse = (what: string, allowed: string): never => {
+    throw new OptionError(`config.payload, ${path}: ${what}; allowed: ${allowed}`);
+  };
+  const wrong = fields.findIndex((field, i) => !field || fields.indexOf(field) < i);
+  if (wrong >= 0) refuse(`field ${wrong + 1} is empty or there twice`, 'a name of its own for each');
+  if (data === undefined) return;
+  if (data.length === 0) refuse('there is no row', 'a row at least, below the header');
+  for (const [i, row] of data.entries()) {
+    if (row.length < fields.length) {
+      refuse(
+        `row ${i + 1} has ${row.length} of ${fields.length} fields: column ${row.length + 1}, ${fields[row.length]}, is missing`,
+        'all of them (delimiter is a comma by default)',
+      );
+    }
+    const cell = row.findIndex((value) => /[\ufeff\ufffd]/.test(String(value)));
+    if (cell >= 0) {
+      refuse(
+        `row ${i + 1}, field ${cell + 1} is not UTF-8 or has a byte order mark`,
+        'UTF-8, and options: { bom: true }',
+      );
+    }
+  }
 }

@@ -76,10 +76,10 @@ export function lengthOf(phases: Table[]): number {
 
 /** When the virtual users of a phase come: the n-th of all when the n-th request is due. */
 export interface Course {
-  /** ms */
+  /** The length of the phase, ms. */
   length: number;
   count: number;
-  /** ms from the begin of the phase until the k-th comes, from 0. */
+  /** Returns the time from the begin of the phase until the k-th virtual user comes, ms; k begins at 0. */
   comes: (k: number) => number;
 }
 
@@ -108,7 +108,7 @@ function secondsUntil(count: number, from: number, slope: number): number {
   return (2 * count) / (from + Math.sqrt(Math.max(0, from * from + 2 * slope * count)));
 }
 
-/** ms by which an interval between virtual users may exceed the first one. */
+/** The most by which an interval between virtual users may exceed the first one, ms. */
 export function spreadOf(phases: Table[]): number {
   const intervals = phases.map(intervalOf).filter((interval) => interval > 0);
   return Math.max(0, ...intervals) - (intervals[0] ?? 0);

@@ -59,7 +59,7 @@ export class Recording {
 
   /**
    * @param k6 the path from {@link findRecorder}
-   * @param options of `k6 x arrival record`
+   * @param options the options of `k6 x arrival record`
    */
   constructor(k6: string, options: Promise<object>, setExitCode: (code: number) => void) {
     oneSender();

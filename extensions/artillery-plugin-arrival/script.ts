@@ -11,11 +11,11 @@ export interface ArrivalOptions {
   profile: string;
   /** The prefix of a target's topic. Default `messages/`. */
   prefix?: string;
-  /** Of the subscriptions: 0, 1 or 2, default 1. */
+  /** The QoS of the subscriptions: 0, 1 or 2, default 1. */
   qos?: 0 | 1 | 2;
   /** One topic filter for all, like `devices/+/events`, in place of prefix and target. Without canary. */
   filter?: string;
-  /** Of MQTT: `5` (default) or `3.1.1`. */
+  /** The version of MQTT: `5` (default) or `3.1.1`. */
   version?: '5' | '3.1.1';
   /** Header fields of each request. */
   headers?: Record<string, string>;
@@ -27,7 +27,7 @@ export interface ArrivalOptions {
   drain?: number | string;
   /** The drain ends when nothing has arrived for this time. Default `10s`. */
   idle?: number | string;
-  /** One message a second beside the load. Default true. */
+  /** Whether one message a second goes round beside the load. Default true. */
   canary?: boolean;
   /** Thresholds: `{ arrival_p99: ['value<250'] }`. */
   limits?: Record<string, string[]>;

@@ -19,13 +19,13 @@ import { type Answer, monotonic, openChannel, type Slot } from './thread.ts';
 import { refuseUpgrades, UPGRADED } from './upgrade.ts';
 
 /**
- * ms by which a virtual user starts before its request is due. Artillery needs time to prepare a request, its timers tick in whole
+ * How long a virtual user starts before its request is due, ms. Artillery needs time to prepare a request, its timers tick in whole
  * milliseconds, and it does not catch up after a delay.
  */
 const HEAD_START = 1000;
-/** ms between two checks whether the load is over */
+/** The time between two checks whether the load is over, ms. */
 const LOOK = 100;
-/** µs without a request after the schedule, after which the load is over */
+/** The time without a request after the schedule, after which the load is over, µs. */
 const QUIET = 10e6;
 /** The condition of a loop in the closed model whose first post may be skipped. */
 const GO_ON = 'arrivalGoOn';

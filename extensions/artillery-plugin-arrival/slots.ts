@@ -32,7 +32,7 @@ export class Slots {
 
   /**
    * The next request; undefined: there is none.
-   * @param flow in the closed model; undefined: the next in turn
+   * @param flow the flow that is wanted, in the closed model; undefined: the next in turn
    */
   next(flow?: string): Promise<Slot | undefined> {
     if (this.over) return Promise.resolve(undefined);

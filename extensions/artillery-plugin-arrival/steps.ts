@@ -112,7 +112,7 @@ function patternOf(text: string): RegExp {
 /** The largest weight: Artillery makes a list of a hundred times as many entries. */
 const WEIGHT_MOST = 10_000;
 
-/** Artillery takes a text that is no number for 0, and cuts off decimals. */
+/** Artillery takes a text that is not a number for 0, and cuts off decimals. */
 function checkWeight(weight: unknown, where: string): void {
   if (weight === undefined || String(weight).includes('{{')) return;
   const isNumber = typeof weight === 'number' || (typeof weight === 'string' && weight.trim() !== '');
@@ -140,7 +140,7 @@ function checkPost(post: Table, where: string, { closed, id, expects }: Setting)
     );
   }
   if (json !== undefined && !isMap(json)) {
-    refuse('json that is no map', 'a map of fields that go into each message');
+    refuse('json that is not a map', 'a map of fields that go into each message');
   }
   const fixed = writtenOf(id).find((key) => Object.hasOwn((json ?? {}) as Table, key));
   if (fixed !== undefined) refuse(`json with ${fixed}, which the plugin writes`, 'other fields');
@@ -169,7 +169,7 @@ export function checkHeaders(headers: unknown, where: string): void {
   if (!isMap(headers)) refuse('no map of texts', '{ X-Api-Key: "…" }');
   const seen = new Map<string, string>();
   for (const [name, value] of Object.entries(headers as Table)) {
-    if (typeof value !== 'string') refuse(`${name} is no text`, '{ X-Api-Key: "…" }');
+    if (typeof value !== 'string') refuse(`${name} is not text`, '{ X-Api-Key: "…" }');
     try {
       validateHeaderName(name);
       validateHeaderValue(name, value as string);

@@ -5,10 +5,10 @@ import type { Account } from '../../reports/contract/run.ts';
 /** A request that the recorder hands out. */
 export interface Slot {
   n: number;
-  /** µs of the monotonic clock. */
+  /** When it is due, µs of the monotonic clock. */
   due_us: number;
   flow: string;
-  /** Of the ingest. */
+  /** A path of the ingest. */
   path: string;
   /** JSON: a message, or an array of them. */
   body: string;
@@ -54,7 +54,7 @@ export function refuse(message: string): never {
   process.exit(1);
 }
 
-/** µs of the host's monotonic clock, as the recorder's. */
+/** Returns the time of the host's monotonic clock, which the recorder uses too, µs. */
 export function monotonic(): number {
   return Number(process.hrtime.bigint()) / 1000;
 }

@@ -142,7 +142,7 @@ async function buildK6() {
 }
 
 const TOXIPROXY = at('.stack/toxiproxy');
-const TOXIPROXY_MODULE = at('scenarios/lab/proxy');
+const TOXIPROXY_MODULE = at('pipeline/test/proxy');
 
 /** Whether a program was built after all that is in the folder of its module. */
 function isNew(program, module) {

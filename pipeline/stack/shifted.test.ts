@@ -4,9 +4,9 @@ import { readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { Run } from '../../reports/contract/run.ts';
-import { Load } from '../../scenarios/campaigns/faults/load.ts';
 import { GENERATOR, Lab, PIPELINE } from '../../scenarios/lab/lab.ts';
 import { lacks } from '../../scenarios/test/harness.ts';
+import { Load } from '../test/faults/load.ts';
 import {
   HERE,
   type Host,

@@ -18,7 +18,7 @@ const TIERS: Record<string, { files: string[]; atOnce: number }> = {
   parts: { files: ['pipeline/{common,queue,relay,ingest}/*.test.ts'], atOnce: 4 },
   runs: {
     files: [
-      'pipeline/{stack,deploy,setup}/*.test.ts',
+      'pipeline/{stack,deploy,setup,test/faults}/*.test.ts',
       '{reports,scenarios}/**/*.test.ts',
       'extensions/artillery-plugin-arrival/test/*.test.ts',
     ],

@@ -1,11 +1,11 @@
-/** Runs a script on variants of the pipeline, and compares them: for deployments and workers. */
+/** Commands that run a script on variants of the pipeline, and compare them: deployments and workers. */
 import { join, resolve } from 'node:path';
 import { RunConfig, readConfig } from '../../pipeline/common/config.ts';
 import { printFolded } from '../../pipeline/common/fold.ts';
-import { exitAfter } from '../../pipeline/stack/explain.ts';
 import { PORTS } from '../lab/remote.ts';
+import { type IO, type Main, print } from '../run/io.ts';
 import { ADDRESSES, checkScript, onlyVariables, variablesOf } from '../run/k6.ts';
-import { type Measured, RunFailed, Series } from '../run/series.ts';
+import { hasPassed, type Measured, measureSeries, ScriptRuns } from '../run/series.ts';
 import { checkVariables } from '../run/usage.ts';
 
 /** Starts a variant that needs more than settings. @returns the directory of its stack.json, and the command prefix of its generator */
@@ -33,48 +33,55 @@ export interface Campaign {
   table(all: readonly Measured[]): string;
 }
 
-/** Ends this process with the campaign's exit code. */
-export function main(campaign: Campaign): void {
-  exitAfter(measure(campaign, process.argv.slice(2)));
+/** The command that measures a campaign. */
+export function campaignCommand(campaign: Campaign): Main {
+  return (args, env, io) => measure(campaign, args, env, io);
 }
 
-async function measure(campaign: Campaign, args: string[]): Promise<number> {
+async function measure(
+  campaign: Campaign,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  io: IO,
+): Promise<number> {
   const { name, script, owns, settings = [] } = campaign;
   if (args.includes('--help') || args.includes('-h')) {
-    printFolded(campaign.help);
+    printFolded(campaign.help, io.stdout);
     return 0;
   }
   onlyVariables(args);
-  const env = variablesOf(args);
-  const taken = ['INGEST_URL', 'REDIS_URL', 'MQTT_URL', ...owns].find((one) => env[one]);
+  const variables = variablesOf(args, env);
+  const taken = ['INGEST_URL', 'REDIS_URL', 'MQTT_URL', ...owns].find((one) => variables[one]);
   if (taken !== undefined)
     throw new Error(`${taken} is set, and ${name} starts each pipeline by itself: leave it out`);
-  checkVariables(script, args, { name: `npm run ${name}`, settings, chooses: ['RUN_DIR', 'RUN_ID'] });
-  Object.assign(process.env, env);
-  const variants = campaign.variants(env);
-  await checkScript(script, [], { ...env, ...ADDRESSES });
+  const chooses = ['RUN_DIR', 'RUN_ID'];
+  checkVariables(script, args, env, { name: `npm run ${name}`, settings, chooses });
+  Object.assign(env, variables);
+  const variants = campaign.variants(variables);
+  await checkScript(script, [], { ...variables, ...ADDRESSES });
   await campaign.require?.();
 
-  const series = new Series(script, env);
-  const dir = join(resolve(readConfig(RunConfig).STACK_DIR), name);
-  const refused: string[] = [];
-  for (const variant of variants) {
-    const place = await variant.place?.(dir).catch((error: Error) => error.message);
-    if (typeof place === 'string') {
-      refused.push(`${variant.name}   not measured: ${place}`);
-      continue;
-    }
-    try {
-      console.log(`${name}  ${variant.name}`);
-      const own = { ...PORTS, ...variant.env, STACK_DIR: place?.dir ?? dir };
-      await series.measure(variant.name, ['-q'], own, place?.within);
-    } catch (error) {
-      if (series.stopped && error instanceof RunFailed) return error.code;
-      throw error;
-    } finally {
-      await place?.stop();
-    }
-  }
-  const code = await series.compare(name, [campaign.table(series.all), ...refused].join('\n\n'));
-  return refused.length > 0 ? 99 : code;
+  const runs = new ScriptRuns(script, variables, io);
+  const dir = join(resolve(readConfig(RunConfig, env).STACK_DIR), name);
+  return measureSeries<Variant, Measured>(
+    {
+      name,
+      variants,
+      async measure(variant, supervision) {
+        const place = await variant.place?.(dir).catch((error: Error) => error.message);
+        if (typeof place === 'string') return `${variant.name}   not measured: ${place}`;
+        try {
+          print(io, `${name}  ${variant.name}`);
+          const own = { ...PORTS, ...variant.env, STACK_DIR: place?.dir ?? dir };
+          return await runs.measure(variant.name, supervision, ['-q'], own, place?.within);
+        } finally {
+          await place?.stop();
+        }
+      },
+      passed: hasPassed,
+      table: campaign.table,
+      each: true,
+    },
+    io,
+  );
 }

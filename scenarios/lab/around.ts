@@ -3,9 +3,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { RunConfig, readConfig, StackConfig } from '../../pipeline/common/config.ts';
 import { leash } from '../../pipeline/stack/leash.ts';
+import { buildToxiproxy } from '../../pipeline/test/toxiproxy.ts';
+import { type IO, print } from '../run/io.ts';
 import { Lab } from './lab.ts';
 import { type By, type Means, type Network, type Plan, planOf, sentence, wantsProxy } from './networks.ts';
-import { buildToxiproxy } from './toxiproxy.ts';
 
 /** The variable that hands the lab to the process in the pipeline's namespace. */
 const LAB = 'ARRIVAL_LAB';
@@ -15,22 +16,23 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
  * Rejects settings of a pipeline of the user's own, which cannot be put behind a network of ours.
  * @param campaign the command that makes networks, for the message
  */
-export function refuseOwnPipeline(campaign: string): void {
-  const config = readConfig(RunConfig);
+export function refuseOwnPipeline(campaign: string, env: NodeJS.ProcessEnv): void {
+  const config = readConfig(RunConfig, env);
   for (const name of ['INGEST_URL', 'REDIS_URL', 'MQTT_URL'] as const)
     if (config[name] !== undefined) throw new Error(`${name} is set, and ${campaign}: leave it out`);
   if (config.TLS) throw new Error(`TLS is true, and ${campaign}, which speaks no TLS: leave it out`);
-  readConfig(StackConfig);
+  readConfig(StackConfig, env);
 }
 
 /**
- * Runs `body` in the pipeline's network namespace, by running this command again there; without namespaces, in this process.
+ * Runs `body` in the pipeline's network namespace, by starting this process's command again there; without namespaces, in this process.
  * @param body gets the plan of each network, and the lab if there is one
  * @returns its exit code
  */
 export async function overNetworks(
   networks: readonly Network[],
   by: By,
+  io: IO,
   body: (plans: Plan[], lab: Lab | undefined) => Promise<number>,
 ): Promise<number> {
   const description = process.env[LAB];
@@ -48,7 +50,7 @@ export async function overNetworks(
   const lab = await openLab(by);
   try {
     const plans = plansOf(networks, by, typeof lab === 'string' ? meansWithout(lab) : lab.means);
-    for (const plan of plans) console.log(`network     ${sentence(plan)}`);
+    for (const plan of plans) print(io, `network     ${sentence(plan)}`);
     if (plans.some(wantsProxy)) await buildToxiproxy();
     if (interrupted) return 1;
     if (typeof lab === 'string') return await body(plans, undefined);

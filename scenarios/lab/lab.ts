@@ -75,7 +75,7 @@ export class Lab {
     return new Lab(means, pids, async () => {});
   }
 
-  /** For {@link Lab.parse}. */
+  /** Returns a text that {@link Lab.parse} reads. */
   serialize(): string {
     return JSON.stringify({ means: this.means, pids: this.#pids });
   }
@@ -85,7 +85,7 @@ export class Lab {
     return ['nsenter', `--net=/proc/${this.#pids[role]}/ns/net`, '--'];
   }
 
-  /** @param ports of the pipeline that the generator may connect to */
+  /** @param ports the ports of the pipeline that the generator may connect to */
   async shape(plan: Plan, ports: readonly number[]): Promise<void> {
     await this.clear();
     const shaping = qdisc(plan);

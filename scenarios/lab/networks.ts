@@ -5,7 +5,7 @@ export interface Network {
   name: string;
   /** Mbit/s each way. */
   rate: number;
-  /** ms each way. */
+  /** The delay each way, ms. */
   delay: number;
   /** Percent of the packets each way. */
   loss: number;
@@ -75,7 +75,7 @@ export function wantsProxy({ rate, delay, firewall }: Plan): boolean {
   return rate === 'proxy' || delay === 'proxy' || firewall === 'proxy';
 }
 
-/** For the report: `environment.pipeline` of run.json. */
+/** Returns what the report says of a network: `environment.pipeline` of run.json. */
 export function factsOf(plan: Plan): Record<string, string> {
   const { network } = plan;
   return {
@@ -88,7 +88,7 @@ export function factsOf(plan: Plan): Record<string, string> {
   };
 }
 
-/** One line for the terminal. */
+/** Describes a plan in one line for the terminal. */
 export function sentence(plan: Plan): string {
   const { network, shortcomings } = plan;
   const parts = [`${network.rate} Mbit/s by ${plan.rate}`];

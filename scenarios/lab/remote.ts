@@ -4,10 +4,10 @@ import { readConfig, StackConfig } from '../../pipeline/common/config.ts';
 import { ownDirectory } from '../../pipeline/stack/directory.ts';
 import type { StackFile } from '../../pipeline/stack/file.ts';
 import { Stack } from '../../pipeline/stack/stack.ts';
+import { Toxiproxy } from '../../pipeline/test/toxiproxy.ts';
 import type { Lab } from './lab.ts';
 import { factsOf, type Plan, wantsProxy } from './networks.ts';
 import { openRoute, portOf, type Route, writeGeneratorStack } from './route.ts';
-import { Toxiproxy } from './toxiproxy.ts';
 
 /** Chooses free ports. */
 export const PORTS = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0' };
@@ -18,15 +18,17 @@ export class Remote {
   /** The directory of the generator's stack.json. */
   readonly generatorDir: string;
   readonly #lab: Lab | undefined;
+  readonly #env: NodeJS.ProcessEnv;
   #toxiproxy: Toxiproxy | undefined;
   #isOurs = false;
 
   /**
-   * @param name of its directory
+   * @param name the name of its directory
    * @param lab we run in its namespace of the pipeline; undefined: all processes share the loopback interface
    */
-  constructor(name: string, lab: Lab | undefined) {
-    this.dir = join(resolve(readConfig(StackConfig).STACK_DIR), name);
+  constructor(name: string, lab: Lab | undefined, env: NodeJS.ProcessEnv) {
+    this.dir = join(resolve(readConfig(StackConfig, env).STACK_DIR), name);
+    this.#env = env;
     this.generatorDir = join(this.dir, 'generator');
     this.#lab = lab;
   }
@@ -48,7 +50,7 @@ export class Remote {
   }
 
   async start(settings: NodeJS.ProcessEnv = {}): Promise<Stack> {
-    const env = { ...process.env, ...PORTS, STACK_DIR: this.dir, ...settings };
+    const env = { ...this.#env, ...PORTS, STACK_DIR: this.dir, ...settings };
     const stack = await Stack.start(readConfig(StackConfig, env), {}, { listen: this.listen });
     this.#isOurs = true;
     return stack;

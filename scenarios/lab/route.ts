@@ -1,9 +1,9 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type StackFile, writeStackFile } from '../../pipeline/stack/file.ts';
+import type { Toxiproxy } from '../../pipeline/test/toxiproxy.ts';
 import { type Lab, PIPELINE, PIPELINE_DIRECT } from './lab.ts';
 import { type Plan, wantsProxy } from './networks.ts';
-import type { Toxiproxy } from './toxiproxy.ts';
 
 /** The parts of routes. */
 export interface Builders {
@@ -78,7 +78,7 @@ export function portOf(url: string): number {
  * Writes the stack.json that the generator reads. It reaches ingest and broker over the network, and Redis
  * (clock, telemetry) outside it.
  * @param route has the ports of `ingest` and `mqtt`
- * @param facts of the network, for the report
+ * @param facts what the report says of the network
  * @returns the directory of the file
  */
 export async function writeGeneratorStack(

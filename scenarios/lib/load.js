@@ -5,9 +5,9 @@ import { at } from './stack.js';
 
 /** Kinds of requests that scripts share. */
 export const flows = {
-  /** One message to one of 100 targets. */
+  /** A flow of one message to one of 100 targets. */
   direct: [{ name: 'direct', target: 'user', targets: 100 }],
-  /** Those of the default load: 7 : 2 : 1. */
+  /** The flows of the default load, 7 : 2 : 1. */
   mixed: [
     { name: 'direct', weight: 7, target: 'user', targets: 100 },
     { name: 'room', weight: 2, target: 'room', targets: 20, deliveries: 5 },

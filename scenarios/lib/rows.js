@@ -5,11 +5,11 @@ const DELIMITERS = /** @type {const} */ ([',', ';', '\t', '|']);
 const ALLOWED = 'comma, semicolon, tab or pipe between columns';
 const QUOTED = /"[^"]*"/g;
 
-/** Bytes of a byte order mark in UTF-8. */
+/** The bytes of a byte order mark in UTF-8. */
 const MARK = 3;
 
 /**
- * How a CSV file is to be read. Throws when it is no CSV in UTF-8.
+ * How a CSV file is to be read. Throws when it is not CSV in UTF-8.
  * @param {string} name of the file, for errors
  * @param {string} text of the file
  * @returns {{ delimiter: Delimiter, from: number }} `from`: the byte at which its header begins

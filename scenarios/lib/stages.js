@@ -1,4 +1,4 @@
-// For scripts that load one stage with other modules.
+// Settings and profiles of scripts that load one stage with other modules.
 import * as declarations from './declarations.js';
 import { read } from './env.js';
 import { at, readStack } from './stack.js';

@@ -3,12 +3,12 @@ import { constants } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { ConfigError, type RunConfig, readConfig, StackConfig } from '../../pipeline/common/config.ts';
 import type { Ended, Generator } from '../../pipeline/stack/child.ts';
-import { explain } from '../../pipeline/stack/explain.ts';
 import { runningStack, type StackFile, shortPath } from '../../pipeline/stack/file.ts';
-import { INTERRUPTED, onInterrupt } from '../../pipeline/stack/interrupt.ts';
+import { INTERRUPTED } from '../../pipeline/stack/interrupt.ts';
 import { checkSettings } from '../../pipeline/stack/settings.ts';
 import { Stack } from '../../pipeline/stack/stack.ts';
 import { duration, plain } from '../../reports/format.ts';
+import { type IO, print, warn } from './io.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -28,24 +28,26 @@ export interface Supervision {
 
 /**
  * Lets `body` open pipelines and launch generators against them, and stops the last pipeline. A signal, or the end of the pipeline,
- * ends the running generator; none is launched after that. It prints why the pipeline ended.
+ * ends the running generator; none is launched after that. Rejects with the reason when the pipeline ended.
  * @returns the exit code
  */
-export async function supervise(body: (supervision: Supervision) => Promise<number>): Promise<number> {
+export async function supervise(
+  io: IO,
+  body: (supervision: Supervision) => Promise<number>,
+): Promise<number> {
   const abort = new AbortController();
   const { signal: stop } = abort;
   let current: Generator | undefined;
   let stack: Stack | undefined;
-  onInterrupt(
+  io.onInterrupt(
     (signal) => {
-      if (current === undefined) console.error('stopping; Ctrl-C again stops at once');
+      if (current === undefined) warn(io, 'stopping; Ctrl-C again stops at once');
       abort.abort();
       current?.signal(signal);
     },
     () => {
       current?.signal('SIGKILL');
       stack?.kill();
-      process.exit(INTERRUPTED);
     },
   );
   const failed = () => Promise.race([stack?.failed, undefined]);
@@ -70,12 +72,11 @@ export async function supervise(body: (supervision: Supervision) => Promise<numb
     current = undefined;
     return ended;
   };
+  let failure: Error | undefined;
   try {
     const code = await body({ use, launch, stop });
-    const failure = await failed();
+    failure = await failed();
     if (failure === undefined) return code;
-    explain(failure);
-    return 1;
   } catch (error) {
     if (stop.aborted) return INTERRUPTED;
     // The end of the pipeline is the cause of any other error.
@@ -83,15 +84,18 @@ export async function supervise(body: (supervision: Supervision) => Promise<numb
   } finally {
     await end();
   }
+  throw failure;
 }
 
 /** {@link supervise} with the pipeline of the settings. */
 export function against(
   config: RunConfig,
+  env: NodeJS.ProcessEnv,
+  io: IO,
   body: (supervision: Supervision) => Promise<number>,
 ): Promise<number> {
-  return supervise(async (supervision) => {
-    await supervision.use((stop) => openPipeline(config, stop));
+  return supervise(io, async (supervision) => {
+    await supervision.use((stop) => openPipeline(config, env, io, stop));
     return body(supervision);
   });
 }
@@ -103,12 +107,12 @@ export type SettledRun = RunConfig & { TOPOLOGY: string };
  * Sets the labels of the run: the settings, and the topology of our stack. Rejects when the stack that is up differs from
  * the settings.
  */
-export async function settle(config: RunConfig): Promise<SettledRun> {
+export async function settle(config: RunConfig, env: NodeJS.ProcessEnv): Promise<SettledRun> {
   const { TOPOLOGY, INGEST_URL } = config;
   if (INGEST_URL !== undefined) return { ...config, TOPOLOGY: TOPOLOGY ?? 'single' };
   const running = await usableStack(config);
-  if (running === undefined) return { ...config, TOPOLOGY: readConfig(StackConfig).TOPOLOGY };
-  checkSettings(resolve(config.STACK_DIR), running);
+  if (running === undefined) return { ...config, TOPOLOGY: readConfig(StackConfig, env).TOPOLOGY };
+  checkSettings(resolve(config.STACK_DIR), running, env);
   return { ...config, TOPOLOGY: running.topology };
 }
 
@@ -128,24 +132,34 @@ async function usableStack({ STACK_DIR, REDIS_URL, MQTT_URL }: RunConfig): Promi
  * Starts the pipeline of a run; undefined: the user's own, or one that is up.
  * @param stop ends the start
  */
-export async function openPipeline(config: RunConfig, stop: AbortSignal): Promise<Stack | undefined> {
+export async function openPipeline(
+  config: RunConfig,
+  env: NodeJS.ProcessEnv,
+  io: IO,
+  stop: AbortSignal,
+): Promise<Stack | undefined> {
   if (config.INGEST_URL !== undefined) return undefined;
   const running = await usableStack(config);
   if (running !== undefined) {
-    console.log(`stack  using the pipeline that is up (pid ${running.pid}, ${running.topology})`);
+    print(io, `stack  using the pipeline that is up (pid ${running.pid}, ${running.topology})`);
     return undefined;
   }
   const started = performance.now();
-  const stack = await Stack.start(readConfig(StackConfig), {}, { temporary: true }, stop);
+  const stack = await Stack.start(readConfig(StackConfig, env), {}, { temporary: true }, stop);
   const seconds = plain(duration((performance.now() - started) / 1000));
-  console.log(`stack  ${Object.keys(stack.file.processes).join(', ')} … ready in ${seconds}`);
+  print(io, `stack  ${Object.keys(stack.file.processes).join(', ')} … ready in ${seconds}`);
   return stack;
 }
 
 /** The environment that describes a run to its scenario. */
-export function runEnvironment(config: SettledRun, runDir: string, command: string): NodeJS.ProcessEnv {
+export function runEnvironment(
+  config: SettledRun,
+  env: NodeJS.ProcessEnv,
+  runDir: string,
+  command: string,
+): NodeJS.ProcessEnv {
   return {
-    ...process.env,
+    ...env,
     RUN_DIR: runDir,
     ARRIVAL_COMMAND: command,
     TOPOLOGY: config.TOPOLOGY,

@@ -1,6 +1,53 @@
-/** One run of Artillery with the plugin. */
+/** Artillery with the plugin: its installation (470 MB, beside the plugin, by the first command that needs it) and a run. */
+import { spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Child } from '../../pipeline/stack/child.ts';
-import { PLUGINS, QUIET } from './artillery-install.ts';
+import { duration, plain } from '../../reports/format.ts';
+import { type IO, print } from './io.ts';
+
+const DIR = join(import.meta.dirname, '../../extensions/artillery-plugin-arrival/artillery');
+const BIN = join(DIR, 'node_modules/artillery/bin/run');
+/** The folder where Artillery looks for plugins. */
+const PLUGINS = join(DIR, 'plugins');
+/** A copy of the lock file that was installed. */
+const DONE = join(DIR, 'node_modules/.installed');
+
+/** No browser, no usage reports. */
+export const QUIET = {
+  PUPPETEER_SKIP_DOWNLOAD: '1',
+  PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD: '1',
+  ARTILLERY_DISABLE_TELEMETRY: 'true',
+};
+
+/** Installs Artillery from its own lock file, if needed. @returns the program for Node */
+export async function installed(io: Pick<IO, 'stdout'>): Promise<string> {
+  const lock = readFileSync(join(DIR, 'package-lock.json'), 'utf8');
+  if (lock === read(DONE)) return BIN;
+  io.stdout.write('setup  Artillery, 470 MB, on first use … ');
+  const started = performance.now();
+  const npm = spawn('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: DIR,
+    env: { ...process.env, ...QUIET },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const code = await new Promise((resolve, reject) => {
+    npm.once('error', reject);
+    npm.once('exit', resolve);
+  });
+  if (code !== 0) throw new Error(`Artillery could not be installed: npm ci in ${DIR} ended with ${code}`);
+  writeFileSync(DONE, lock);
+  print(io, `ok ${plain(duration((performance.now() - started) / 1000))}`);
+  return BIN;
+}
+
+function read(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
 
 /**
  * With Node's default of 16 MB each collection of the young generation delayed requests by 21 ms (median, at 200 requests/s); with

@@ -1,18 +1,19 @@
 /** `npm run artillery`: runs an Artillery script against the pipeline. */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { parseEnv } from 'node:util';
 import { readFile, readOptions } from '../../extensions/artillery-plugin-arrival/options.ts';
 import { isMap, type Table } from '../../extensions/artillery-plugin-arrival/table.ts';
 import { commandOf } from '../../pipeline/common/command.ts';
 import { ConfigError, RunConfig, readConfig } from '../../pipeline/common/config.ts';
+import { isEntry } from '../../pipeline/common/entry.ts';
 import { like, readFlags } from '../../pipeline/common/flags.ts';
 import { printFolded } from '../../pipeline/common/fold.ts';
 import { trust } from '../../pipeline/common/trust.ts';
-import { exitAfter } from '../../pipeline/stack/explain.ts';
 import { against, exitCodeOf, runEnvironment, settle } from './against.ts';
-import { installed } from './artillery-install.ts';
-import { ArtilleryRun } from './artillery-run.ts';
+import { ArtilleryRun, installed } from './artillery-run.ts';
 import { inRunDirectory, runName } from './directory.ts';
+import { type IO, runProcess } from './io.ts';
 import { variablesIn } from './usage.ts';
 
 const RAMP = 'scenarios/ramp.artillery.yml';
@@ -50,36 +51,36 @@ const FLAGS = {
   ...{ name: text, tags: text, note: text, key: text, record: flag },
 } as const;
 
-async function main(): Promise<number> {
-  const args = process.argv.slice(2);
+/** Runs a file of Artillery's, and returns the exit code of the command. */
+export async function main(args: readonly string[], env: NodeJS.ProcessEnv, io: IO): Promise<number> {
   const { values, positionals } = readFlags(args, FLAGS, true);
   if (values.help) {
-    printFolded(HELP);
+    printFolded(HELP, io.stdout);
     return 0;
   }
   const [file = RAMP, more] = positionals;
   if (more !== undefined) throw new ConfigError(`${more} is one file too many; allowed: one of Artillery's`);
-  checkFlags(values);
-  checkFile(file, values);
-  const config = await settle(readConfig(RunConfig));
+  checkFlags(values, env);
+  checkFile(file, values, env);
+  const config = await settle(readConfig(RunConfig, env), env);
   trust(config.TLS_CA);
 
-  const command = commandOf(file, args, process.env.npm_lifecycle_event ?? 'artillery', {
-    env: process.env,
+  const command = commandOf(file, args, env.npm_lifecycle_event ?? 'artillery', {
+    env,
     names: variablesIn(file),
   });
   const flags = args.filter((arg) => arg !== file);
-  return inRunDirectory(process.env.RUN_DIR, runName(file, config, new Date()), async (runDir) => {
-    const bin = await installed();
-    const env = runEnvironment(config, runDir, command);
-    return against(config, async ({ launch }) =>
-      exitCodeOf(await launch(() => new ArtilleryRun(bin, ['run', file, ...flags], env))),
+  return inRunDirectory(env.RUN_DIR, runName(file, config, new Date()), async (runDir) => {
+    const bin = await installed(io);
+    const own = runEnvironment(config, env, runDir, command);
+    return against(config, env, io, async ({ launch }) =>
+      exitCodeOf(await launch(() => new ArtilleryRun(bin, ['run', file, ...flags], own))),
     );
   });
 }
 
 /** Refuses flags that Artillery ends with a stack trace for, or ignores with a warning, and reads the variables of a file. */
-function checkFlags(given: { [name: string]: unknown }): void {
+function checkFlags(given: { [name: string]: unknown }, env: NodeJS.ProcessEnv): void {
   for (const flag of ['overrides', 'variables']) {
     if (given[flag] !== undefined && !isMap(parsed(String(given[flag]))))
       throw new ConfigError(`--${flag} is ${given[flag]}; allowed: a JSON object`);
@@ -89,14 +90,14 @@ function checkFlags(given: { [name: string]: unknown }): void {
       throw new ConfigError(`--${flag} is ${given[flag]}, which is not there; allowed: a file`);
   }
   for (const flag of ['dotenv', 'env-file']) {
-    if (given[flag] !== undefined) readVariables(flag, String(given[flag]));
+    if (given[flag] !== undefined) readVariables(flag, String(given[flag]), env);
   }
 }
 
 /** Sets variables as Artillery does, which keeps those that are set: they may name the pipeline. */
-function readVariables(flag: string, file: string): void {
+function readVariables(flag: string, file: string, env: NodeJS.ProcessEnv): void {
   try {
-    process.loadEnvFile(file);
+    Object.assign(env, { ...parseEnv(readFileSync(file, 'utf8')), ...env });
   } catch {
     throw new ConfigError(`--${flag} is ${file}, which cannot be read; allowed: a file of lines NAME=value`);
   }
@@ -121,34 +122,36 @@ interface Given {
  * Checks a script as far as possible without Artillery, which merges the flags.
  * @throws in one line
  */
-function checkFile(file: string, given: Given): void {
+function checkFile(file: string, given: Given, env: NodeJS.ProcessEnv): void {
   if (!existsSync(file)) throw new ConfigError(`there is no ${file}; allowed: a file, such as ${RAMP}`);
   if (given.config !== undefined || !/\.(ya?ml|json)$/.test(file)) return;
   const { config: written = {}, ...rest } = readFile(file) as { config?: Table };
-  const config = resolved(written, given.environment) as Table;
+  const config = resolved(written, given.environment, env) as Table;
   const environments = (config.environments ?? {}) as Record<string, Table>;
   const names = Object.keys(environments);
   const { environment: name } = given;
   if (name !== undefined && !names.includes(name)) {
     const allowed = names.join(', ') || 'none, as it has none';
-    throw new ConfigError(`-e ${name} is no environment of ${file}${like(name, names)}; allowed: ${allowed}`);
+    throw new ConfigError(
+      `-e ${name} is not an environment of ${file}${like(name, names)}; allowed: ${allowed}`,
+    );
   }
   if (given.overrides !== undefined) return;
   const chosen = merged(config, environments[name ?? '']) as Table;
   const { environments: _, variables: __, ...used } = chosen;
   if (JSON.stringify(used).includes('{{')) return; // the plugin checks what Artillery makes of it
-  readOptions({ config: chosen, ...rest }, resolve(file), given['scenario-name']);
+  readOptions({ config: chosen, ...rest }, resolve(file), given['scenario-name'], env);
 }
 
 /** A value with the variables of the environment that Artillery puts into config, as texts. */
-function resolved(value: unknown, environment: string | undefined): unknown {
+function resolved(value: unknown, environment: string | undefined, env: NodeJS.ProcessEnv): unknown {
   if (typeof value === 'string')
     return value.replaceAll(
       /\{\{\s*\$(?:(?:env|processEnvironment)\.(\w+)|environment)\s*\}\}/g,
-      (_, variable?: string) => (variable === undefined ? environment : process.env[variable]) ?? 'undefined',
+      (_, variable?: string) => (variable === undefined ? environment : env[variable]) ?? 'undefined',
     );
   if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).map(([key, one]) => [key, resolved(one, environment)]);
+  const entries = Object.entries(value).map(([key, one]) => [key, resolved(one, environment, env)]);
   return Array.isArray(value) ? entries.map(([, one]) => one) : Object.fromEntries(entries);
 }
 
@@ -161,4 +164,4 @@ function merged(base: unknown, over: unknown): unknown {
   return Array.isArray(base) ? Object.values(both) : both;
 }
 
-exitAfter(main());
+if (isEntry(import.meta)) runProcess(main);

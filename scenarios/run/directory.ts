@@ -23,7 +23,7 @@ export async function inRunDirectory<T>(
   }
 }
 
-/** As mkdirSync with `recursive`, which does not return below /proc. */
+/** Makes a directory and its parents: mkdirSync with `recursive` does not return below /proc. */
 function makeDirectory(path: string): void {
   if (existsSync(path)) return;
   makeDirectory(dirname(path));

@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { ConfigError } from '../../pipeline/common/config.ts';
 import type { Ended, Generator } from '../../pipeline/stack/child.ts';
 import { merge } from '../../reports/k6.ts';
+import { type IO, warn } from './io.ts';
 import { ABORTED, K6Run } from './k6.ts';
 import type { Outputs } from './outputs.ts';
 
@@ -50,7 +51,12 @@ export class Instances implements Generator {
   readonly ended: Promise<Ended>;
 
   /** @param each the flags and variables of each */
-  constructor(script: string, env: NodeJS.ProcessEnv, each: readonly Pick<Outputs, 'args' | 'env'>[]) {
+  constructor(
+    script: string,
+    env: NodeJS.ProcessEnv,
+    each: readonly Pick<Outputs, 'args' | 'env'>[],
+    io: Pick<IO, 'stderr'>,
+  ) {
     const own = { ...env, RUN_ID: env.RUN_ID || newRunId() };
     const printed = new Set<string>(); // an error of several instances is printed once
     let aborted = false;
@@ -62,7 +68,7 @@ export class Instances implements Generator {
           if (i !== from) run.signal('SIGINT'); // that one is about to end
         });
       }
-      if (!printed.has(line)) console.error(line);
+      if (!printed.has(line)) warn(io, line);
       printed.add(line);
     };
     // All would take the same port for k6's API.

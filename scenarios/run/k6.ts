@@ -1,16 +1,13 @@
 import { existsSync } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { devNull } from 'node:os';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { execa } from 'execa';
 import { ConfigError } from '../../pipeline/common/config.ts';
 import { like } from '../../pipeline/common/flags.ts';
 import { onItsCpus, readAffinity } from '../../pipeline/stack/affinity.ts';
 import { Child, type Ended } from '../../pipeline/stack/child.ts';
-
-const ROOT = join(import.meta.dirname, '../..');
-export const K6 = join(ROOT, 'k6');
+import { K6, QUIET } from '../../pipeline/stack/k6.ts';
 
 /** Addresses for the check of a script, before the pipeline has any. Nothing connects to them. */
 export const ADDRESSES = {
@@ -20,9 +17,6 @@ export const ADDRESSES = {
   BROKER_URL: 'mqtt://127.0.0.1:1',
   QUEUE_URL: 'redis://127.0.0.1:1',
 };
-
-/** The environment of every k6: no download of extensions, no usage report. */
-export const QUIET = { K6_AUTO_EXTENSION_RESOLUTION: 'false', K6_NO_USAGE_REPORT: 'true' };
 
 /**
  * Runs the script's init context, which does no I/O, and rejects in one line with its error: a wrong profile is reported
@@ -136,9 +130,9 @@ export function onlyVariables(args: readonly string[]): void {
 }
 
 /** The variables of a command: those of the environment, overridden by flags. */
-export function variablesOf(args: readonly string[]): NodeJS.ProcessEnv {
+export function variablesOf(args: readonly string[], env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const given = assignmentsOf(args).map((text) => text.split(/=(.*)/s, 2));
-  return { ...process.env, ...Object.fromEntries(given) };
+  return { ...env, ...Object.fromEntries(given) };
 }
 
 /** k6's exit codes of a complete run: passed, a crossed threshold, or failed while k6 judged no threshold. */

@@ -3,10 +3,11 @@ import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigError } from '../../pipeline/common/config.ts';
+import { type IO, print } from './io.ts';
 
 /** How one of several k6 is told from the others. */
 export interface Nth {
-  /** Is added to the names of its files. */
+  /** A part that is added to the names of its files. */
   name: string;
   /** They run at the same time: this is added to its ports. Undefined: one after the other, so ports and the output are shared. */
   port?: number;
@@ -24,18 +25,23 @@ export interface Outputs {
 
 /** The outputs of a campaign's runs, which come one after the other: K6_OUT and what else the environment names. */
 export class RunOutputs {
+  readonly #io: IO;
   #runs = 0;
 
-  /** Those of the next run, printed. */
+  constructor(io: IO) {
+    this.#io = io;
+  }
+
+  /** Returns the outputs of the next run, and prints their names. */
   next(env: NodeJS.ProcessEnv): Outputs {
     const all = outputsOf([], env, { name: `run-${++this.#runs}` });
-    if (all.names.length > 0) console.log(`outputs  ${all.names.join(', ')}`);
+    if (all.names.length > 0) print(this.#io, `outputs  ${all.names.join(', ')}`);
     return all;
   }
 }
 
 const PORT = 5665;
-/** Of k6's web dashboard: the path of a file. */
+/** The settings of k6's web dashboard that name a file. */
 const DASHBOARD_FILES = ['export', 'report', 'record'];
 
 /**
@@ -145,7 +151,7 @@ function outputOf(
 
 /**
  * The values of a flag, in k6's forms: --out x, --out=x, -o x, -ox, -o=x, -qo x.
- * @param remove from the arguments
+ * @param remove whether they leave the arguments
  */
 function take(args: string[], flag: string, letter: string, remove = false): string[] {
   const values: string[] = [];

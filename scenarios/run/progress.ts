@@ -8,17 +8,19 @@ import { count, figure, ms } from '../../reports/format.ts';
 import { ruleOf } from '../../reports/rules.ts';
 
 const LOOK_MS = 1000;
-/** Without a terminal, as in CI: a line at each phase, and at most one in so many seconds. */
+/** Without a terminal, as in CI, it prints a line at each phase, and otherwise at most one in so many seconds. */
 const SELDOM_S = 10;
-/** Bytes of one read: a second of a run is far less. */
+/** The bytes of one read. A second of a run is far less. */
 const PIECE = 2 ** 20;
 
 type Output = Pick<NodeJS.WriteStream, 'isTTY' | 'write'> & { columns?: number };
-/** Of a terminal that does not say its own. */
+/** The width of a terminal that does not say its own. */
 const COLUMNS = 80;
 
-/** A terminal that knows no control characters gets lines, as a log does. */
-const plain = (out: Output): Output => ({ isTTY: false, write: out.write.bind(out) });
+/** Where progress is shown: a terminal that knows no control characters gets lines, as a log does. */
+export function terminalOf({ stderr: out }: { stderr: Output }, { TERM }: NodeJS.ProcessEnv): Output {
+  return TERM === 'dumb' ? { isTTY: false, write: out.write.bind(out) } : out;
+}
 
 /** The figures of a line. */
 type Second = Pick<Interval, 't' | 'phase' | 'requests' | 'backlog'> & {
@@ -44,10 +46,7 @@ export class Progress {
   /** The second that was shown last. */
   #shownAt = -SELDOM_S;
 
-  constructor(
-    dir: string,
-    out: Output = process.env.TERM === 'dumb' ? plain(process.stderr) : process.stderr,
-  ) {
+  constructor(dir: string, out: Output) {
     this.#dir = dir;
     this.#out = out;
   }
@@ -165,7 +164,7 @@ export class Progress {
 
 interface Plan {
   phases: Run['run']['profile']['phases'];
-  /** Of arrival p99, ms; null: none is set. */
+  /** The limit of arrival p99, ms; null: none is set. */
   limit: number | null;
 }
 
@@ -183,7 +182,7 @@ interface Figures {
   of: number;
   left: string;
   requests: number;
-  /** ms */
+  /** The p99 of the arrival so far, ms. */
   p99: number | null;
   limit: number | null;
   backlog: number;

@@ -7,9 +7,12 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { commandOf } from '../../pipeline/common/command.ts';
+import { K6 } from '../../pipeline/stack/k6.ts';
 import { eventually, remove, temporaryDirectory } from '../../pipeline/test/services.ts';
+import { assertRefused, run as command, terminal } from '../test/harness.ts';
 import { runName } from './directory.ts';
-import { assignmentsOf, firstProblem, K6, withoutVariables } from './k6.ts';
+import { assignmentsOf, firstProblem, withoutVariables } from './k6.ts';
+import { main } from './run.ts';
 import { variablesIn } from './usage.ts';
 
 const MAIN = join(import.meta.dirname, 'run.ts');
@@ -34,6 +37,21 @@ export default function () {
 });
 after(() => remove(dir));
 
+/** Variables of a command whose pipeline, if it starts one, is below `dir`, on free ports. */
+const elsewhere = () => ({
+  STACK_DIR: join(dir, 'stack'),
+  INGEST_PORT: '0',
+  REDIS_PORT: '0',
+  MQTT_PORT: '0',
+  npm_lifecycle_event: undefined,
+});
+
+/** Asserts that the command is refused in one line, and that nothing was started. */
+async function refused(args: readonly string[], env: NodeJS.ProcessEnv, message: string | RegExp) {
+  await assertRefused(main, args, { ...elsewhere(), ...env }, message);
+  assert.ok(!existsSync(join(dir, 'stack')));
+}
+
 interface Started {
   output(): string;
   ended: Promise<number | null>;
@@ -42,15 +60,7 @@ interface Started {
 
 function start(args: string[], env: Record<string, string | undefined> = {}): Started {
   const child = spawn(process.execPath, [MAIN, ...args], {
-    env: {
-      ...process.env,
-      STACK_DIR: join(dir, 'stack'),
-      INGEST_PORT: '0',
-      REDIS_PORT: '0',
-      MQTT_PORT: '0',
-      npm_lifecycle_event: undefined,
-      ...env,
-    },
+    env: { ...process.env, ...elsewhere(), ...env },
   });
   let output = '';
   child.stdout.on('data', (chunk) => {
@@ -153,24 +163,25 @@ test('assignmentsOf reads -e and --env, withoutVariables removes them', () => {
 });
 
 test("--help prints a scenario's question and settings; without a scenario it lists all", async () => {
-  const ramp = start(['scenarios/ramp.js', '--help']);
-  assert.equal(await ramp.ended, 0);
-  assert.match(ramp.output(), /^How long does a message take to arrive while the load ramps up/m);
-  assert.match(ramp.output(), /^ {2}P99 +ms .*default 250/m);
-  assert.match(ramp.output(), /^Settings of every scenario\n(?: {2}.*\n)* {2}CANARY /m);
-  const none = start(['--help']);
-  assert.equal(await none.ended, 0);
-  assert.match(none.output(), /^ {2}ramp\.js +How long does a message take to arrive/m);
-  const own = start([script, '--help']);
-  assert.equal(await own.ended, 0);
-  assert.match(own.output(), /a name that is misspelt is not noticed/);
+  const help = async (...args: string[]) => {
+    const { exitCode, stdout, stderr } = await command(main, [...args, '--help'], elsewhere());
+    assert.deepEqual([exitCode, stderr], [0, '']);
+    return stdout;
+  };
+  const ramp = await help('scenarios/ramp.js');
+  assert.match(ramp, /^How long does a message take to arrive while the load ramps up/m);
+  assert.match(ramp, /^ {2}P99 +ms .*default 250/m);
+  assert.match(ramp, /^Settings of every scenario\n(?: {2}.*\n)* {2}CANARY /m);
+  assert.match(await help(), /^ {2}ramp\.js +How long does a message take to arrive/m);
+  assert.match(await help(script), /a name that is misspelt is not noticed/);
 });
 
 test('an unknown setting is refused before anything starts', async () => {
-  const run = start(['scenarios/ramp.js', '-q', '-e', 'RTAE=3000']);
-  assert.equal(await run.ended, 1);
-  assert.match(run.output(), /^RTAE is not a setting of scenarios\/ramp\.js, RATE is; allowed: CANARY, /);
-  assert.ok(!existsSync(join(dir, 'stack')));
+  await refused(
+    ['scenarios/ramp.js', '-q', '-e', 'RTAE=3000'],
+    {},
+    /^RTAE is not a setting of scenarios\/ramp\.js, RATE is; allowed: CANARY, /,
+  );
 });
 
 // Regression: k6 refused them only after the pipeline's start, and took RATE=10 alone for a script.
@@ -191,11 +202,7 @@ test('an invalid flag or a word without a flag is refused before anything starts
       /^RUN_DIR is \/proc\/x, which cannot be written: ENOENT; allowed: a directory/,
     ],
   ] as const) {
-    const run = start(['scenarios/smoke.js', ...args]);
-    assert.equal(await run.ended, 1);
-    assert.match(run.output(), message);
-    assert.equal(run.output().trim().split('\n').length, 1, run.output());
-    assert.ok(!existsSync(join(dir, 'stack')));
+    await refused(['scenarios/smoke.js', ...args], {}, message);
   }
 });
 
@@ -216,11 +223,7 @@ test('what --instances and --repeat decide is refused beside them, before anythi
       /^RUN_ID is of one run, and each run has one of its own: leave it/,
     ],
   ] as const) {
-    const run = start(['scenarios/smoke.js', ...args], env);
-    assert.equal(await run.ended, 1, args.join(' '));
-    assert.match(run.output(), message);
-    assert.equal(run.output().trim().split('\n').length, 1, run.output());
-    assert.ok(!existsSync(join(dir, 'stack')));
+    await refused(['scenarios/smoke.js', ...args], env, message);
   }
 });
 
@@ -266,32 +269,33 @@ test('RUN_DIR is the directory of the run, and is refused unless new or empty', 
 });
 
 test('a broken script fails with its own message in one line, before anything starts', async () => {
-  const broken = start([script, '-e', 'BROKEN=1']);
-  assert.equal(await broken.ended, 1);
-  assert.equal(broken.output(), 'weights sum to 0: at least one flow needs a weight above 0\n');
-  assert.ok(!existsSync(join(dir, 'stack')));
+  await refused([script, '-e', 'BROKEN=1'], {}, 'weights sum to 0: at least one flow needs a weight above 0');
 });
 
 test('a missing script fails with one line', async () => {
-  const missing = start([join(dir, 'nowhere.js')]);
-  assert.equal(await missing.ended, 1);
-  assert.match(missing.output(), /^there is no scenario [^\n]*nowhere\.js; allowed: [^\n]*\n$/);
-  const relative = start(['scenarios/nowhere.js']);
-  assert.equal(await relative.ended, 1);
-  assert.match(relative.output(), /^there is no scenario scenarios\/nowhere\.js; allowed: [^\n]*\n$/);
+  await refused([join(dir, 'nowhere.js')], {}, /^there is no scenario [^\n]*nowhere\.js; allowed: [^\n]*$/);
+  await refused(
+    ['scenarios/nowhere.js'],
+    {},
+    /^there is no scenario scenarios\/nowhere\.js; allowed: [^\n]*$/,
+  );
 });
 
 test('a pipeline of the user without a broker is for scripts that receive elsewhere', async () => {
   const env = { INGEST_URL: 'http://127.0.0.1:1', MQTT_URL: undefined };
-  const half = start(['scenarios/smoke.js'], env);
-  assert.equal(await half.ended, 1);
-  assert.match(half.output(), /^mqtt\.url \(MQTT_URL\) is not set[^\n]*; allowed: [^\n]*websocket[^\n]*\n$/);
+  await refused(
+    ['scenarios/smoke.js'],
+    env,
+    /^mqtt\.url \(MQTT_URL\) is not set[^\n]*; allowed: [^\n]*websocket[^\n]*$/,
+  );
   // Regression: every other script was refused, also one that receives by itself.
   const own = start([script], env);
   assert.equal(await own.ended, 0, own.output());
-  const both = start(['scenarios/own.js', '-e', 'ARRIVE=webhook'], OWN);
-  assert.equal(await both.ended, 1);
-  assert.match(both.output(), /^MQTT_URL is for ARRIVE=mqtt, and ARRIVE is webhook: leave it out\n$/);
+  await refused(
+    ['scenarios/own.js', '-e', 'ARRIVE=webhook'],
+    OWN,
+    /^MQTT_URL is for ARRIVE=mqtt, and ARRIVE is webhook: leave it out$/,
+  );
 });
 
 test('the command starts a pipeline, runs the script and stops the pipeline', async () => {
@@ -305,11 +309,11 @@ test('the command starts a pipeline, runs the script and stops the pipeline', as
 test('a run refuses the pipeline of another run', async () => {
   const first = start([script, '-q', '-e', 'SLEEP=20']);
   await eventually(() => first.output().includes('RUN_DIR'), 'a run');
-  const second = start([script, '-q']);
-  assert.equal(await second.ended, 1);
-  assert.match(
-    second.output(),
-    /^the pipeline in \S+ \(pid \d+\) is another run's, and ends with it: [^\n]*\n$/,
+  await assertRefused(
+    main,
+    [script, '-q'],
+    elsewhere(),
+    /^the pipeline in \S+ \(pid \d+\) is another run's, and ends with it: [^\n]*$/,
   );
   first.signal('SIGINT');
   await first.ended;
@@ -350,15 +354,17 @@ test('SIGTERM ends the start of a pipeline whose broker is silent', async (t) =>
   await once(silent, 'listening');
   const connected = once(silent, 'connection');
   const { port } = silent.address() as AddressInfo;
-  const command = start([script], { MQTT_URL: `mqtt://127.0.0.1:${port}` });
+  const { io, printed, interrupt } = terminal();
+  const env = { ...process.env, ...elsewhere(), MQTT_URL: `mqtt://127.0.0.1:${port}` };
+  const ended = main([script], env, io);
   const [socket] = await connected;
   t.after(() => {
     socket.destroy();
     silent.close();
   });
-  command.signal('SIGTERM');
-  assert.equal(await command.ended, 130);
-  assert.match(command.output(), /stopping/);
+  interrupt('SIGTERM');
+  assert.equal(await ended, 130);
+  assert.match(printed.stderr, /stopping/);
 });
 
 test('Ctrl-C ends a series with exit code 130', async () => {

@@ -6,7 +6,6 @@ import { RunConfig, readConfig } from '../../pipeline/common/config.ts';
 import { isEntry } from '../../pipeline/common/entry.ts';
 import { printFolded } from '../../pipeline/common/fold.ts';
 import { trust } from '../../pipeline/common/trust.ts';
-import { exitAfter } from '../../pipeline/stack/explain.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
 import type { Run } from '../../reports/contract/run.ts';
 import { recover } from '../../reports/k6.ts';
@@ -14,9 +13,10 @@ import { every, ownOnly } from '../lib/declarations.js';
 import { against, exitCodeOf, runEnvironment, type SettledRun, settle } from './against.ts';
 import { inRunDirectory, runName } from './directory.ts';
 import { Instances, MOST, mergeInstances, newRunId, refuseParts, segmentsOf } from './instances.ts';
+import { type IO, print, runProcess, warn } from './io.ts';
 import { ADDRESSES, checkScript, K6Run, variablesOf, withoutVariables } from './k6.ts';
 import { outputsOf } from './outputs.ts';
-import { Progress } from './progress.ts';
+import { Progress, terminalOf } from './progress.ts';
 import { countFlag, repeated } from './series.ts';
 import { checkVariables, linesOf, nameOf, scenariosIn, usageOf, variablesIn } from './usage.ts';
 
@@ -54,10 +54,11 @@ function help(script: string | undefined): string {
   return `${HELP}\n${shared}\nScenarios; --help after a script lists its settings\n${scenariosIn(join(ROOT, 'scenarios'))}\n`;
 }
 
-async function main(): Promise<number> {
-  const [script, ...given] = process.argv.slice(2);
+/** Runs a script, and returns the exit code of the command. */
+export async function main(argv: readonly string[], env: NodeJS.ProcessEnv, io: IO): Promise<number> {
+  const [script, ...given] = argv;
   if (script === undefined || [script, ...given].some((arg) => arg === '--help' || arg === '-h')) {
-    printFolded(help([script, ...given].find((arg) => arg !== undefined && !arg.startsWith('-'))));
+    printFolded(help([script, ...given].find((arg) => arg !== undefined && !arg.startsWith('-'))), io.stdout);
     return script === undefined ? 1 : 0;
   }
   const { count: times, args: once } = countFlag(
@@ -68,36 +69,41 @@ async function main(): Promise<number> {
   const { count: instances, args: whole } = countFlag('--instances', MOST, once);
   const asked = whole.some((arg) => arg.startsWith('--slowest'));
   const { count: slowest, args } = countFlag('--slowest', 100, whole);
-  if (asked) process.env.ARRIVAL_SLOWEST = String(slowest);
-  if (given.includes('--wide')) process.env.ARRIVAL_WIDE = 'true';
-  checkVariables(script, args);
-  const command = commandOf(script, given, process.env.npm_lifecycle_event, {
-    env: process.env,
+  if (asked) env.ARRIVAL_SLOWEST = String(slowest);
+  if (given.includes('--wide')) env.ARRIVAL_WIDE = 'true';
+  checkVariables(script, args, env);
+  const command = commandOf(script, given, env.npm_lifecycle_event, {
+    env,
     names: variablesIn(script),
   });
-  Object.assign(process.env, variablesOf(args)); // for k6, and for the pipeline too
-  if (instances > 1) refuseParts(args, process.env);
-  const config = await settle(readConfig(RunConfig));
+  Object.assign(env, variablesOf(args, env)); // for k6, and for the pipeline too
+  if (instances > 1) refuseParts(args, env);
+  const config = await settle(readConfig(RunConfig, env), env);
   // A pipeline that is started for samples traces one message in a hundred by default.
-  if (process.env.SAMPLED === 'true') process.env.TRACE_LOG_EVERY ||= '100';
-  if (times > 1) return repeated(script, runName(script, config, new Date()).replace(/-.*/, ''), once, times);
+  if (env.SAMPLED === 'true') env.TRACE_LOG_EVERY ||= '100';
+  if (times > 1) {
+    const method = runName(script, config, new Date()).replace(/-.*/, '');
+    return repeated(script, method, once, times, env, io);
+  }
   trust(config.TLS_CA);
-  return inRunDirectory(process.env.RUN_DIR, runName(script, config, new Date()), (runDir) =>
-    runScript(
+  return inRunDirectory(env.RUN_DIR, runName(script, config, new Date()), (runDir) => {
+    const own = runEnvironment(config, env, runDir, command);
+    return runScript(
       script,
       withoutVariables(args),
       instances,
       config,
-      runEnvironment(config, runDir, command),
+      { command: env, k6: own },
       runDir,
-    ),
-  );
+      io,
+    );
+  });
 }
 
 /** Whether messages end in MQTT, as those of the pipeline that is started do. */
 const mqttAlone = (ARRIVE = 'mqtt') => ['', 'mqtt'].includes(ARRIVE);
 
-/** Where a pipeline on this host sends spans for a run that listens there; undefined: the port is not known. */
+/** The address to which a pipeline on this host sends spans, for a run that listens there; undefined: the port is not known. */
 function endpointOf(listen = ''): string | undefined {
   const [, host, port] = /^(.*):(\d+)$/.exec(listen) ?? [];
   if (port === undefined || Number(port) === 0) return undefined;
@@ -110,8 +116,9 @@ async function runScript(
   args: string[],
   instances: number,
   config: SettledRun,
-  env: NodeJS.ProcessEnv,
+  { command, k6: env }: { command: NodeJS.ProcessEnv; k6: NodeJS.ProcessEnv },
   runDir: string,
+  io: IO,
 ): Promise<number> {
   // The last instance has the smallest share.
   const segment = instances > 1 ? segmentsOf(instances).at(-1) : undefined;
@@ -124,28 +131,28 @@ async function runScript(
       : outputsOf(args, env, { name: `generator-${i + 1}`, port: i }),
   );
   const isArrival = await checkScript(script, args, { ...addresses, ...env, RUN_ID: newRunId() }, segment);
-  // For a pipeline that is started now; k6's own copy, env, may name a collector, to which the run sends them on.
+  // A pipeline that is started now reads it; k6's own copy, env, may name a collector, to which the run sends them on.
   const spans = endpointOf(env.SPANS);
-  if (spans !== undefined) process.env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT = spans;
+  if (spans !== undefined) command.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT = spans;
   // TRACES samples every request: spans of all would cost a pipeline more than the messages do.
-  else if (Number(env.TRACES) > 0) process.env.OTEL_SDK_DISABLED ||= 'true';
+  else if (Number(env.TRACES) > 0) command.OTEL_SDK_DISABLED ||= 'true';
   const shows = isArrival && !args.some((arg) => arg === '-q' || arg === '--quiet');
 
   const names = each.flatMap((one) => one.names);
-  if (names.length > 0) console.log(`outputs  ${names.join(', ')}`);
-  return against(config, async ({ launch }) => {
+  if (names.length > 0) print(io, `outputs  ${names.join(', ')}`);
+  return against(config, command, io, async ({ launch }) => {
     const trusting = { ...env, ...authorities(config) };
-    const progress = shows ? new Progress(runDir) : undefined;
+    const progress = shows ? new Progress(runDir, terminalOf(io, env)) : undefined;
     const ended = await launch(() =>
       instances === 1
-        ? new K6Run(script, args, trusting, shows ? 'script' : 'all')
-        : new Instances(script, trusting, each),
+        ? new K6Run(script, args, trusting, shows ? 'script' : 'all', [], (line) => warn(io, line))
+        : new Instances(script, trusting, each, io),
     ).finally(() => progress?.stop());
     const report = join(runDir, 'index.html');
     const passed = await (instances === 1 ? hasPassed(runDir) : mergeInstances(runDir));
     if (ended.signal !== null) {
       const left = existsSync(report) ? `its report is ${shortPath(report)}` : 'it left no report';
-      console.error(`k6 was killed by ${ended.signal}: the run is incomplete, ${left}`);
+      warn(io, `k6 was killed by ${ended.signal}: the run is incomplete, ${left}`);
     }
     return exitCodeOf(ended) || (passed ? 0 : NOT_PASSED);
   });
@@ -170,6 +177,4 @@ function authorities({ STACK_DIR, INGEST_URL, REDIS_URL, MQTT_URL }: RunConfig):
   return ours && existsSync(file) ? { SSL_CERT_FILE: file } : {};
 }
 
-if (isEntry(import.meta)) {
-  exitAfter(main());
-}
+if (isEntry(import.meta)) runProcess(main);

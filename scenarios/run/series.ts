@@ -7,11 +7,12 @@ import { execa } from 'execa';
 import { ConfigError } from '../../pipeline/common/config.ts';
 import { Child, type Ended } from '../../pipeline/stack/child.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
-import { INTERRUPTED, onInterrupt } from '../../pipeline/stack/interrupt.ts';
 import { isUndecided, signOf, verdictText } from '../../reports/comparison/doubts.ts';
 import type { InDoubt, Run } from '../../reports/contract/run.ts';
 import { COMPARISONS, moment, newDirectory } from '../../reports/directory.ts';
 import { compact } from '../../reports/format.ts';
+import { type Supervision, supervise } from './against.ts';
+import { type IO, print } from './io.ts';
 import { cameToItsEnd, variablesOf } from './k6.ts';
 import { outputsOf } from './outputs.ts';
 import { aligned, spread } from './table.ts';
@@ -50,30 +51,66 @@ export function countFlag(
   return { count, args: [...args.slice(0, at), ...args.slice(at + (apart ? 2 : 1))] };
 }
 
-export class Series {
-  readonly all: Measured[] = [];
-  /** The user has interrupted. */
-  stopped = false;
+/** Variants that are measured one after the other, and compared. */
+export interface Series<Variant, Result extends { dir: string }> {
+  /** The name of the page's folder, before the time. */
+  name: string;
+  variants: readonly Variant[];
+  /** Measures a variant; a text says why this machine cannot have it. */
+  measure(variant: Variant, supervision: Supervision): Promise<Result | string>;
+  passed(result: Result): boolean;
+  table(results: readonly Result[]): string;
+  /** Writes further files into the page's folder. */
+  write?(folder: string, results: readonly Result[]): Promise<void>;
+  /** Whether the page shows repeats of one another apart. */
+  each?: boolean;
+}
+
+/** Measures a series, prints its table, and makes its page. Ctrl-C ends it. @returns the exit code */
+export function measureSeries<Variant, Result extends { dir: string }>(
+  { name, variants, measure, passed, table, write, each = false }: Series<Variant, Result>,
+  io: IO,
+): Promise<number> {
+  return supervise(io, async (supervision) => {
+    const began = moment();
+    const results: Result[] = [];
+    const refused: string[] = [];
+    for (const variant of variants) {
+      supervision.stop.throwIfAborted();
+      const result = await measure(variant, supervision);
+      if (typeof result === 'string') refused.push(result);
+      else results.push(result);
+    }
+    print(io, `\n${[table(results), ...refused].join('\n\n')}\n`);
+    const folder = newDirectory(join(COMPARISONS, `${name}-${began}`));
+    await write?.(folder, results);
+    const dirs = results.map(({ dir }) => dir);
+    if (dirs.length > 1) await comparePage(io, join(folder, 'index.html'), dirs, each ? ['--each'] : []);
+    return refused.length === 0 && results.every(passed) ? 0 : 99;
+  });
+}
+
+/** Whether a run of a series passed. */
+export function hasPassed({ run }: Measured): boolean {
+  return run.verdict.result === 'pass';
+}
+
+/** Runs a script by run.ts, as often as a series wants. */
+export class ScriptRuns {
   readonly #script: string;
   readonly #env: NodeJS.ProcessEnv;
-  readonly #began = moment();
-  #current: Child | undefined;
+  readonly #io: IO;
+  #runs = 0;
 
-  /** @param env of all runs */
-  constructor(script: string, env: NodeJS.ProcessEnv) {
+  /** @param env the environment of every run */
+  constructor(script: string, env: NodeJS.ProcessEnv, io: IO) {
     if (env.RUN_DIR)
       throw new ConfigError('RUN_DIR is one directory, and each run has one of its own: leave it out');
     if (env.RUN_ID)
       throw new ConfigError('RUN_ID is of one run, and each run has one of its own: leave it out');
     this.#script = script;
     this.#env = env;
-    onInterrupt(
-      (signal) => {
-        this.stopped = true;
-        this.#current?.signal(signal);
-      },
-      () => process.exit(INTERRUPTED),
-    );
+    this.#io = io;
   }
 
   /**
@@ -82,42 +119,27 @@ export class Series {
    */
   async measure(
     name: string,
+    { launch, stop }: Supervision,
     args: readonly string[],
     env: NodeJS.ProcessEnv = {},
     within: readonly string[] = [],
-  ): Promise<void> {
-    if (this.stopped) throw new RunFailed(name, { code: INTERRUPTED, signal: null });
+  ): Promise<Measured> {
     let report: string | undefined;
     const whole = { ...this.#env, ...env };
-    const outputs = outputsOf(args, whole, { name: `run-${this.all.length + 1}` });
-    if (outputs.names.length > 0) console.log(`outputs  ${outputs.names.join(', ')}`);
+    const outputs = outputsOf(args, whole, { name: `run-${++this.#runs}` });
+    if (outputs.names.length > 0) print(this.#io, `outputs  ${outputs.names.join(', ')}`);
     const variables = Object.entries(outputs.env).flatMap(([key, value]) => ['-e', `${key}=${value}`]);
-    const child = new ScriptRun(within, [this.#script, ...outputs.args, ...variables], whole, (path) => {
-      report = path;
-    });
-    this.#current = child;
-    const ended = await child.ended;
-    this.#current = undefined;
-    if (this.stopped) throw new RunFailed(name, { code: INTERRUPTED, signal: ended.signal });
+    const given = [this.#script, ...outputs.args, ...variables];
+    const ended = await launch(
+      () =>
+        new ScriptRun(within, given, whole, this.#io, (path) => {
+          report = path;
+        }),
+    );
+    stop.throwIfAborted();
     if (report === undefined || !cameToItsEnd(ended)) throw new RunFailed(name, ended);
     const dir = dirname(resolve(ROOT, report));
-    this.all.push({
-      name,
-      dir,
-      run: JSON.parse(await readFile(join(dir, 'run.json'), 'utf8')) as Run,
-    });
-  }
-
-  /** Prints a table, and makes the page. @returns the exit code */
-  async compare(name: string, table: string): Promise<number> {
-    console.log(`\n${table}\n`);
-    const page = join(newDirectory(join(COMPARISONS, `${name}-${this.#began}`)), 'index.html');
-    await comparePage(
-      page,
-      this.all.map(({ dir }) => dir),
-      '--each',
-    );
-    return this.all.every(({ run }) => run.verdict.result === 'pass') ? 0 : 99;
+    return { name, dir, run: JSON.parse(await readFile(join(dir, 'run.json'), 'utf8')) as Run };
   }
 }
 
@@ -127,6 +149,7 @@ class ScriptRun extends Child {
     within: readonly string[],
     args: readonly string[],
     env: NodeJS.ProcessEnv,
+    io: IO,
     onReport: (report: string) => void,
   ) {
     super([...within, process.execPath, join(ROOT, 'scenarios/run/run.ts'), ...args], {
@@ -137,16 +160,17 @@ class ScriptRun extends Child {
     createInterface(this.child.stdout as Readable).on('line', (line) => {
       const [, path] = /^ *report +(\S+)$/.exec(line) ?? [];
       if (path !== undefined) onReport(path);
-      console.log(line);
+      print(io, line);
     });
   }
 }
 
 /** Writes a page that compares runs. It accepts runs with refused or lost messages, and shows these on top. */
-export async function comparePage(
+async function comparePage(
+  io: IO,
   page: string,
   dirs: readonly string[],
-  ...flags: readonly string[]
+  flags: readonly string[],
 ): Promise<void> {
   const args = ['compare', '--allow-failed', ...flags, '--out', page, ...dirs];
   const { all, failed } = await execa(process.execPath, [join(ROOT, 'reports/main.ts'), ...args], {
@@ -155,7 +179,7 @@ export async function comparePage(
     all: true,
   });
   if (failed) throw new Error(`the runs could not be compared: ${all}`);
-  console.log(`comparison  ${shortPath(page)}`);
+  print(io, `comparison  ${shortPath(page)}`);
 }
 
 /** `--repeat`: runs a scenario so many times, and prints the means of its figures. @returns the exit code */
@@ -164,24 +188,31 @@ export async function repeated(
   name: string,
   args: readonly string[],
   times: number,
+  env: NodeJS.ProcessEnv,
+  io: IO,
 ): Promise<number> {
-  const series = new Series(script, variablesOf(args));
-  try {
-    for (let n = 1; n <= times; n++) {
-      console.log(`repeat  ${n} of ${times}`);
-      await series.measure(`run ${n}`, args);
-    }
-  } catch (error) {
+  const runs = new ScriptRuns(script, variablesOf(args, env), io);
+  const series: Series<number, Measured> = {
+    name: `${name}-repeats`,
+    variants: Array.from({ length: times }, (_, i) => i + 1),
+    measure(n, supervision) {
+      print(io, `repeat  ${n} of ${times}`);
+      return runs.measure(`run ${n}`, supervision, args);
+    },
+    passed: hasPassed,
+    table: (all) => repeats(all.map(({ run }) => run)),
+    each: true,
+  };
+  return measureSeries(series, io).catch((error) => {
     if (error instanceof RunFailed) return error.code;
     throw error;
-  }
-  return series.compare(`${name}-repeats`, repeats(series.all.map(({ run }) => run)));
+  });
 }
 
 interface Row {
   label: string;
   value: (run: Run) => number | null | undefined;
-  /** What a doubt about it is about; a figure of a script has none. */
+  /** The claim whose doubt is a doubt about this figure; a figure of a script has none. */
   claim?: InDoubt['claim'];
 }
 

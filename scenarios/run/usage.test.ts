@@ -22,7 +22,7 @@ test('linesOf prints unit, meaning, default and allowed values of each setting',
 });
 
 test('an unknown setting is refused, and the error suggests the nearest name', () => {
-  const ramp = (...args: string[]) => checkVariables('scenarios/ramp.js', args);
+  const ramp = (...args: string[]) => checkVariables('scenarios/ramp.js', args, {});
   ramp(
     '-q',
     '-e',
@@ -45,33 +45,33 @@ test('an unknown setting is refused, and the error suggests the nearest name', (
     /P9 is not a setting of scenarios\/ramp\.js, P99 is; allowed: .*\bSENDERS\b/,
   );
   assert.throws(
-    () => checkVariables('scenarios/connections.js', ['-e', 'P99=9']),
+    () => checkVariables('scenarios/connections.js', ['-e', 'P99=9'], {}),
     /^ConfigError: P99 is not a setting/,
   );
   assert.throws(
-    () => checkVariables('scenarios/capacity.js', ['-e', 'PROBE=9']),
+    () => checkVariables('scenarios/capacity.js', ['-e', 'PROBE=9'], {}),
     /^ConfigError: PROBE is not a setting/,
   );
   const capacity = { name: 'npm run capacity', settings: ['PROBE'], chooses: ['RATE'] };
-  checkVariables('scenarios/capacity.js', ['-e', 'PROBE=9'], capacity);
+  checkVariables('scenarios/capacity.js', ['-e', 'PROBE=9'], {}, capacity);
   // Regression: the search silently ignored RATE.
   assert.throws(
-    () => checkVariables('scenarios/capacity.js', ['-e', 'RATE=9'], capacity),
+    () => checkVariables('scenarios/capacity.js', ['-e', 'RATE=9'], {}, capacity),
     /^ConfigError: RATE is not a setting of npm run capacity; allowed: .*\bPROBE\b/,
   );
   for (const script of ['scenarios/ramp.js', 'own.js'])
-    assert.throws(() => checkVariables(script, ['-e', 'RATE']), {
+    assert.throws(() => checkVariables(script, ['-e', 'RATE'], {}), {
       message: '-e RATE sets nothing; allowed: -e NAME=value',
     });
 });
 
-test('an invalid value is refused, from a flag and from the environment', (t) => {
-  const ramp = (...args: string[]) => checkVariables('scenarios/ramp.js', args);
+test('an invalid value is refused, from a flag and from the environment', () => {
+  const env: NodeJS.ProcessEnv = {};
+  const ramp = (...args: string[]) => checkVariables('scenarios/ramp.js', args, env);
   assert.throws(() => ramp('-e', 'SENDERS=0'), {
     message: 'SENDERS is "0"; allowed: whole numbers from 1 to 10000',
   });
-  process.env.CANARY = 'no';
-  t.after(() => delete process.env.CANARY);
+  env.CANARY = 'no';
   assert.throws(() => ramp(), { message: 'CANARY is "no"; allowed: true, on, false, off' });
   ramp('-e', 'CANARY=off');
 });
@@ -79,14 +79,8 @@ test('an invalid value is refused, from a flag and from the environment', (t) =>
 // Regression: the search for the capacity ignored ARRIVE, BODY and INGEST_PATH of the environment.
 test('a setting of the environment that only scripts for a pipeline of your own have is refused', () => {
   const campaign = { name: 'npm run capacity', chooses: [] };
-  const check = (script: string, name: string, ...more: Parameters<typeof checkVariables>[2][]) => {
-    process.env[name] = 'sse';
-    try {
-      checkVariables(script, [], ...more);
-    } finally {
-      delete process.env[name];
-    }
-  };
+  const check = (script: string, name: string, ...more: Parameters<typeof checkVariables>[3][]) =>
+    checkVariables(script, [], { [name]: 'sse' }, ...more);
   for (const name of ['ARRIVE', 'BODY', 'INGEST_PATH'])
     assert.throws(() => check('scenarios/capacity.js', name, campaign), {
       message: `${name} is set, and npm run capacity does not know it: leave it out; scenarios/own.js does`,
@@ -107,7 +101,7 @@ test("a user's own script declares no settings: any name is accepted, and --help
     '// What does it do?\n//   like this\n\n__ENV.OTHER; __ENV.RTAE; {{ $env.YAML }}; read({ OWN: 1 })\n',
   );
   assert.equal(declaredBy(script), undefined);
-  checkVariables(script, ['-e', 'RTAE=1']);
+  checkVariables(script, ['-e', 'RTAE=1'], {});
   assert.deepEqual(headOf(script), ['What does it do?', '  like this']);
   assert.match(usageOf(script), /^What does it do\?\n {2}like this\n\n.* misspelt /);
   assert.deepEqual(

@@ -51,6 +51,7 @@ export function variablesIn(script: string): string[] {
 export function checkVariables(
   script: string,
   args: readonly string[],
+  env: NodeJS.ProcessEnv,
   campaign?: { name: string; settings?: readonly string[]; chooses: readonly string[] },
 ): void {
   const given = assignmentsOf(args).map((text) => {
@@ -62,7 +63,7 @@ export function checkVariables(
   if (own === undefined) return;
   const all: Declarations = { ...own, ...every() };
   const { name: whose = script, settings = [], chooses = [] } = campaign ?? {};
-  const variables = variablesOf(args);
+  const variables = variablesOf(args, env);
   const chosen = chooses.filter((name) => variables[name] && !settings.includes(name));
   const allowed = [...new Set([...Object.keys(all), ...settings])]
     .filter((name) => !chooses.includes(name))

@@ -7,7 +7,8 @@ import { test } from 'node:test';
 import { parse, stringify } from 'yaml';
 import { identity } from '../../pipeline/setup/lock.mjs';
 import { eventually, remove, temporaryDirectory } from '../../pipeline/test/services.ts';
-import { node, ROOT } from './harness.ts';
+import { main } from '../run/artillery.ts';
+import { assertRefused, node, ROOT } from './harness.ts';
 
 // Regression: they were refused only after Artillery's installation (470 MB) and the pipeline's start.
 test('an invalid file or flag is refused before Artillery is installed', async (t) => {
@@ -44,7 +45,7 @@ test('an invalid file or flag is refused before Artillery is installed', async (
     [
       ['-e', 'RATE=10'],
       {},
-      /^-e RATE=10 is no environment of scenarios\/ramp\.artillery\.yml; allowed: full$/,
+      /^-e RATE=10 is not an environment of scenarios\/ramp\.artillery\.yml; allowed: full$/,
     ],
     // Regression: it was refused for the options of config that it does not repeat.
     [['-e', 'quick', environments], {}, /^config\.plugins\.arrival has qoss, which is not known, qos is; /],
@@ -72,11 +73,11 @@ test('an invalid file or flag is refused before Artillery is installed', async (
     [['a.yml', 'b.yml'], {}, /^b\.yml is one file too many; /],
     [[], { RUN_DIR: '/proc/x' }, /^RUN_DIR is \/proc\/x, which cannot be written: ENOENT; /],
   ];
-  for (const [args, env, says] of cases) {
-    const { stderr, stdout, exitCode } = await node(['scenarios/run/artillery.ts', ...args], env);
-    assert.match(stderr, says);
-    assert.deepEqual([stdout, exitCode], ['', 1]);
-  }
+  for (const [args, env, says] of cases) await assertRefused(main, args, env, says);
+  const [[args, env, says] = assert.fail()] = cases;
+  const { stderr, stdout, exitCode } = await node(['scenarios/run/artillery.ts', ...args], env);
+  assert.match(stderr, says);
+  assert.deepEqual([stdout, exitCode], ['', 1]);
 });
 
 // Regression: Artillery kept sending for the whole profile.

@@ -10,6 +10,7 @@ import { answerFigures, answerOf, line, probesOf, type Row, sentence } from '../
 import { about, Budget } from '../campaigns/capacity/budget.ts';
 import { findCapacity } from '../campaigns/capacity/find.ts';
 import { judge } from '../campaigns/capacity/judge.ts';
+import { main } from '../campaigns/capacity/main.ts';
 import {
   ahead,
   type Bracket,
@@ -19,7 +20,7 @@ import {
   search,
   tried,
 } from '../campaigns/capacity/search.ts';
-import { killRelay, node, place } from './harness.ts';
+import { assertRefused, killRelay, node, place, terminal } from './harness.ts';
 
 const SEARCH = { start: 500, lowest: 10, highest: 50_000, precision: 0.05 };
 const always = () => true;
@@ -101,6 +102,7 @@ test('a rate that fails a longer run is tried again, then a lower one is confirm
     limits,
     { wanted, lengths: { quick: 3, probe: 10 }, budget },
     dir,
+    terminal().io,
     async (rate, seconds, runDir) => {
       assert.ok(!existsSync(join(runDir, 'run.json')), `a run is in ${runDir}`);
       tried.push(`${rate} for ${seconds} s`);
@@ -269,10 +271,7 @@ test('an invalid setting fails with one line before anything starts', async () =
   ] as const;
   await Promise.all(
     wrong.map(async ([args, message]) => {
-      const { stderr, exitCode } = await node(['scenarios/campaigns/capacity/main.ts', ...args], {});
-      if (typeof message === 'string') assert.equal(stderr, message);
-      else assert.match(stderr, message);
-      assert.equal(exitCode, 1);
+      await assertRefused(main, args, {}, message);
     }),
   );
 });

@@ -5,9 +5,11 @@ import { test } from 'node:test';
 import type { Run } from '../../reports/contract/run.ts';
 import { agreementOf } from '../campaigns/compare/agreement.ts';
 import { bottleneck, findLimit, limitText } from '../campaigns/compare/limits.ts';
+import { main } from '../campaigns/compare/main.ts';
 import { type Options, readOptions } from '../campaigns/compare/options.ts';
 import { generatorsOf, reachOf } from '../campaigns/compare/tools.ts';
 import { figuresIn } from '../campaigns/compare/wrk.ts';
+import { assertRefused } from './harness.ts';
 
 const GOLDEN = join(import.meta.dirname, '../../reports/testdata/passing.json');
 
@@ -160,4 +162,15 @@ test('readOptions refuses an invalid flag', () => {
   assert.deepEqual([network?.name, network?.delay, network?.loss], ['wan', 20, 0]);
   assert.deepEqual([most, mustAgree], [0, true]);
   assert.equal((readOptions([]) as Options).network, undefined);
+});
+
+test('a pipeline that a tool cannot use is refused before Artillery is installed', async () => {
+  const INGEST_URL = 'http://127.0.0.1:1';
+  await assertRefused(main, [], { INGEST_URL }, /^INGEST_URL is set; allowed: with MQTT_URL and REDIS_URL/);
+  await assertRefused(
+    main,
+    ['--network', 'lan'],
+    { INGEST_URL },
+    /^INGEST_URL is set, and over a network .* a pipeline of their own: leave it out$/,
+  );
 });

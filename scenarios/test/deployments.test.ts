@@ -4,13 +4,13 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { remove } from '../../pipeline/test/services.ts';
 import { golden } from '../../reports/test/goldens.ts';
-import { table } from '../campaigns/deployments/table.ts';
-import { assertPass, lacks, node, place, ROOT, readRun } from './harness.ts';
+import { main, table } from '../campaigns/deployments.ts';
+import { assertPass, assertRefused, lacks, node, place, ROOT, readRun } from './harness.ts';
 
 test('each deployment is measured, and a page compares them', async (t) => {
   const { env } = await place(t);
   const refusal = lacks('network namespaces');
-  const args = ['scenarios/campaigns/deployments/main.ts', '-e', 'CONCURRENCY=2', '-e', 'REQUESTS=20'];
+  const args = ['scenarios/campaigns/deployments.ts', '-e', 'CONCURRENCY=2', '-e', 'REQUESTS=20'];
   const { all, stdout, exitCode } = await node(args, env);
   const printed = (what: string) =>
     [...stdout.matchAll(new RegExp(`^ *${what} +(\\S+)$`, 'gm'))].map(([, page]) => join(ROOT, String(page)));
@@ -65,9 +65,7 @@ test('an invalid flag or setting fails with one line before anything starts', as
   ] as const;
   await Promise.all(
     wrong.map(async ([args, env, message]) => {
-      const { stderr, exitCode } = await node(['scenarios/campaigns/deployments/main.ts', ...args], env);
-      assert.match(stderr, message);
-      assert.equal(exitCode, 1);
+      await assertRefused(main, args, env, message);
     }),
   );
 });

@@ -7,12 +7,14 @@ import { createServer, type Server } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 import { execa } from 'execa';
 import { readConfig, StackConfig } from '../../pipeline/common/config.ts';
 import { installCommand, isInstalled } from '../../pipeline/setup/packages.mjs';
 import { isAlive } from '../../pipeline/stack/file.ts';
+import { K6, QUIET } from '../../pipeline/stack/k6.ts';
 import { DAEMON_PATH } from '../../pipeline/stack/launch.ts';
 import { leash } from '../../pipeline/stack/leash.ts';
 import { Stack } from '../../pipeline/stack/stack.ts';
@@ -20,6 +22,7 @@ import { remove, temporaryDirectory } from '../../pipeline/test/services.ts';
 import type { Interval, Run } from '../../reports/contract/run.ts';
 import { validateRun } from '../../reports/contract/validate.ts';
 import { Lab } from '../lab/lab.ts';
+import type { IO, Main } from '../run/io.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
 
@@ -36,15 +39,62 @@ export function node(args: string[], env: NodeJS.ProcessEnv) {
   return execa(process.execPath, args, { cwd: ROOT, env, reject: false, all: true });
 }
 
+/** A terminal in memory: what a command prints there, and Ctrl-C. */
+export function terminal() {
+  const printed = { stdout: '', stderr: '' };
+  const stream = (name: keyof typeof printed) => {
+    const stream = new PassThrough().setEncoding('utf8');
+    stream.on('data', (chunk) => {
+      printed[name] += chunk;
+    });
+    return stream as unknown as NodeJS.WriteStream;
+  };
+  const stops: ((signal: NodeJS.Signals) => void)[] = [];
+  const io: IO = {
+    stdout: stream('stdout'),
+    stderr: stream('stderr'),
+    onInterrupt: (stop) => stops.push(stop),
+  };
+  const interrupt = (signal: NodeJS.Signals) => {
+    for (const stop of stops) stop(signal);
+  };
+  return { io, printed, interrupt };
+}
+
+/** Runs a command in this process, with variables added to its environment. */
+export async function run(main: Main, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const { io, printed } = terminal();
+  const exitCode = await main(args, { ...process.env, npm_lifecycle_event: undefined, ...env }, io);
+  return { exitCode, ...printed };
+}
+
+/** Asserts that a command is refused in one line, before it prints anything. */
+export async function assertRefused(
+  main: Main,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  message: string | RegExp,
+): Promise<void> {
+  const { io, printed } = terminal();
+  const own = { ...process.env, npm_lifecycle_event: undefined, ...env };
+  const refusal = await main(args, own, io).then(
+    (code) => assert.fail(`${args.join(' ')} ended with ${code}`),
+    (error: Error) => error.message,
+  );
+  if (typeof message === 'string') assert.equal(refusal, message);
+  else assert.match(refusal, message);
+  assert.doesNotMatch(refusal, /\n/);
+  assert.deepEqual(printed, { stdout: '', stderr: '' });
+}
+
 /**
  * Runs k6 in its own session, as `npm run scenario` does. With sched_autogroup_enabled, a k6 in the
  * session of busy test processes leaves the stack without CPU for seconds (Linux 6.18).
  */
 export function k6(args: string[], env: NodeJS.ProcessEnv) {
-  const quiet = { K6_AUTO_EXTENSION_RESOLUTION: 'false', K6_NO_USAGE_REPORT: 'true' };
-  const run = execa(join(ROOT, 'k6'), args, {
+  const run = execa(K6, args, {
     cwd: ROOT,
-    env: { ...env, ...quiet },
+    env: { ...env, ...QUIET },
     reject: false,
     all: true,
     detached: true,

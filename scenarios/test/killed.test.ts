@@ -19,7 +19,7 @@ const linesOf = async (dir: string) =>
   (await readFile(join(dir, 'timeline.ndjson'), 'utf8').catch(() => '')).split('\n').slice(0, -1);
 const arrival = (...args: string[]) => execa(join(ROOT, 'k6'), ['x', 'arrival', ...args], { reject: false });
 
-/** What a killed run left: the lines of its timeline, and how many of them its latest report includes. */
+/** Reads what a killed run left: the lines of its timeline, and how many of them its latest report includes. */
 interface Left {
   lines: string[];
   known: number;

@@ -85,7 +85,7 @@ test('the kind of a queue of the user is not that of the pipeline that is up', a
     join(dir, 'stack.json'),
     `{"queue": "stream", "division": ${division}, "stages": {"queueUrl": "redis://ours"}}`,
   );
-  // As k6 has them.
+  // k6 has them in this form.
   const env: Record<string, string> = { STACK_DIR: dir };
   Object.assign(globalThis, { __ENV: env, open: (path: string) => readFileSync(path, 'utf8') });
   const { stages } = await import('../lib/stages.js');

@@ -5,15 +5,16 @@ import { dirname, join } from 'node:path';
 import { before, describe, type TestContext, test } from 'node:test';
 import { execa } from 'execa';
 import { remove } from '../../pipeline/test/services.ts';
+import { buildToxiproxy } from '../../pipeline/test/toxiproxy.ts';
 import type { Run } from '../../reports/contract/run.ts';
 import { Bare, bottlenecks } from '../campaigns/matrix/baseline.ts';
+import { main } from '../campaigns/matrix/main.ts';
 import { readOptions } from '../campaigns/matrix/options.ts';
 import { line, type Result, table } from '../campaigns/matrix/table.ts';
 import { Lab, PIPELINE } from '../lab/lab.ts';
 import { type Means, NETWORKS, type Network, planOf, qdisc, wantsProxy } from '../lab/networks.ts';
-import { buildToxiproxy } from '../lab/toxiproxy.ts';
 import { meanAndSpread } from '../run/table.ts';
-import { assertPass, killRelay, lacks, node, place, ROOT, readRun } from './harness.ts';
+import { assertPass, assertRefused, killRelay, lacks, node, place, ROOT, readRun } from './harness.ts';
 
 const MAIN = 'scenarios/campaigns/matrix/main.ts';
 const [LAN, FIREWALL, INTERNET] = NETWORKS as [Network, Network, Network];
@@ -106,9 +107,12 @@ test('an invalid flag or setting fails with one line before anything starts', as
     [['--speed', '9'], /^--speed is not known; allowed: --repeat, .*--by, --help$/],
   ];
   for (const [args, message] of wrong) assert.throws(() => readOptions(args), { message });
-  const { stderr, exitCode } = await node([MAIN], { MQTT_URL: 'mqtt://there' });
-  assert.match(stderr, /^MQTT_URL is set, and the matrix starts a pipeline of its own .*: leave it out$/);
-  assert.equal(exitCode, 1);
+  await assertRefused(
+    main,
+    [],
+    { MQTT_URL: 'mqtt://there' },
+    /^MQTT_URL is set, and the matrix starts a pipeline of its own .*: leave it out$/,
+  );
 });
 
 describe('a short matrix', { concurrency: true }, () => {

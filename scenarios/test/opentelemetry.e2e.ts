@@ -12,7 +12,7 @@ import { latencyOf, type SpansStage } from '../../reports/contract/run.ts';
 import { assertAllArrived, assertPass, Pipeline, ROOT, readRun } from './harness.ts';
 
 const COLLECTOR = join(ROOT, '.stack/collector');
-/** ms by which means by spans and by stamps may differ on a machine that is very busy. */
+/** The limit, ms, of the difference between means by spans and by stamps on a machine that is very busy. */
 const APART_MS = 0.25;
 /** A metric in OTLP's JSON, cumulative from the start of the run; 64-bit integers are strings. */
 interface Metric {
@@ -126,7 +126,7 @@ test('spans that the Collector got are joined with the run afterwards', async (t
   assertPass(run, exitCode);
   assertAllArrived(run);
   assert.equal(run.spans?.traced, 0);
-  const spansOf = 4; // of each message: two of the ingest, two of the relay
+  const spansOf = 4; // a message has two spans of the ingest and two of the relay
   const due = spansOf * run.account.deliveries.arrived;
   await eventually(() => exports.join().split('"spanId"').length > due, `${due} spans`);
   const { spans, latency } = await joined(dir, exports);

@@ -10,7 +10,8 @@ import { shownRun } from '../../reports/render.ts';
 import { Reader } from '../../reports/test/browser.ts';
 import { charts } from '../../reports/test/looking.ts';
 import { assertAnswers } from '../../reports/test/reading.ts';
-import { assertPass, atOnce, k6, node, place, ROOT, readRun } from './harness.ts';
+import { main } from '../run/run.ts';
+import { assertPass, assertRefused, atOnce, k6, node, place, ROOT, readRun } from './harness.ts';
 
 const SMOKE = ['-e', 'PROFILE=profiles/smoke.yml', '-e', 'P99=60000'];
 
@@ -203,13 +204,7 @@ describe('npm run ramp', () => {
     for (const [what, args, settings, message] of wrong) {
       test(what, async (t) => {
         const { env } = await place(t);
-        const { exitCode, stderr } = await node(['scenarios/run/run.ts', 'scenarios/ramp.js', ...args], {
-          ...env,
-          ...settings,
-        });
-        assert.equal(stderr.trim().split('\n').length, 1, stderr);
-        assert.match(stderr.trim(), message);
-        assert.equal(exitCode, 1);
+        await assertRefused(main, ['scenarios/ramp.js', ...args], { ...env, ...settings }, message);
       });
     }
 
@@ -230,13 +225,7 @@ describe('npm run ramp', () => {
         const { dir, env } = await place(t);
         const profile = join(dir, 'own.yml');
         await writeFile(profile, text);
-        const { exitCode, stderr } = await node(
-          ['scenarios/run/run.ts', 'scenarios/ramp.js', '-e', `PROFILE=${profile}`],
-          env,
-        );
-        assert.equal(stderr.trim().split('\n').length, 1, stderr);
-        assert.match(stderr, message);
-        assert.equal(exitCode, 1);
+        await assertRefused(main, ['scenarios/ramp.js', '-e', `PROFILE=${profile}`], env, message);
       });
     }
   });

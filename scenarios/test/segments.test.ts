@@ -8,7 +8,8 @@ import type { Run } from '../../reports/contract/run.ts';
 import { Catalogue } from '../../reports/history/catalogue.ts';
 import { shownRun } from '../../reports/render.ts';
 import { newRunId, segmentsOf } from '../run/instances.ts';
-import { assertPass, k6, node, Pipeline, place, ROOT, readRun } from './harness.ts';
+import { main } from '../run/run.ts';
+import { assertPass, assertRefused, k6, node, Pipeline, place, ROOT, readRun } from './harness.ts';
 
 const QUIET = ['run', '-q', '--log-format', 'raw', '--address', ''];
 
@@ -116,7 +117,7 @@ describe('instances with execution segments', () => {
     for (const n of [1, 2, 3]) assert.ok(names.includes(`k6-${n}`), names.join());
   });
 
-  // As the pods of an Indexed Job do, with an image that has no shell.
+  // The pods of an Indexed Job do the same, with an image that has no shell.
   test('find their part in the environment, and the last one to end merges the reports', async () => {
     const run = join(dir, 'job');
     const env = { ...pipeline.env, RUN_DIR: run, RUN_ID: newRunId(), INSTANCES: '3', GOGC: '400' };
@@ -274,11 +275,7 @@ test('a load that cannot be divided fails with one line before anything starts',
   ];
   await Promise.all(
     wrong.map(async ([script, args, message]) => {
-      const command = ['scenarios/run/run.ts', `scenarios/${script}.js`, ...args];
-      const { exitCode, stdout, stderr } = await node(command, env);
-      assert.match(stderr.trim(), message);
-      assert.equal(stderr.trim().split('\n').length, 1, stderr);
-      assert.deepEqual([exitCode, stdout], [1, '']);
+      await assertRefused(main, [`scenarios/${script}.js`, ...args], env, message);
     }),
   );
 });

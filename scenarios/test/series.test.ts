@@ -4,9 +4,10 @@ import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { remove } from '../../pipeline/test/services.ts';
 import { golden } from '../../reports/test/goldens.ts';
-import { table } from '../campaigns/workers/table.ts';
-import { repeats } from '../run/series.ts';
-import { assertPass, node, place, ROOT, readRun } from './harness.ts';
+import { table } from '../campaigns/workers.ts';
+import { main } from '../run/run.ts';
+import { measureSeries, repeats, type Series } from '../run/series.ts';
+import { assertPass, assertRefused, node, place, ROOT, readRun, terminal } from './harness.ts';
 
 /** The runs whose reports a command printed. The test removes all printed paths. */
 async function printedRuns(t: TestContext, stdout: string) {
@@ -49,10 +50,53 @@ test('an invalid --repeat fails with one line', async (t) => {
     ],
   ] as const;
   for (const [args, message] of wrong) {
-    const { stderr, exitCode } = await node(['scenarios/run/run.ts', 'scenarios/smoke.js', ...args], env);
-    assert.match(stderr, message);
-    assert.equal(exitCode, 1);
+    await assertRefused(main, ['scenarios/smoke.js', ...args], env, message);
   }
+});
+
+/** A series of variants by name, which are measured by `measure`. */
+function seriesOf(
+  names: string[],
+  measure: (name: string) => Promise<{ dir: string; name: string } | string>,
+): Series<string, { dir: string; name: string }> {
+  return {
+    name: 'test',
+    variants: names,
+    measure,
+    passed: ({ name }) => name !== 'failing',
+    table: (all) => all.map(({ name }) => name).join(' '),
+    write: (folder) => remove(folder),
+  };
+}
+
+test('a series prints its table, and why a variant is not in it', async () => {
+  for (const [names, printed, code] of [
+    [['one'], '\none\n\n', 0],
+    [['failing'], '\nfailing\n\n', 99],
+    [['one', 'refused'], '\none\n\nrefused: no rights\n\n', 99],
+  ] as const) {
+    const { io, printed: out } = terminal();
+    const measured: string[] = [];
+    const series = seriesOf([...names], async (name) => {
+      measured.push(name);
+      return name === 'refused' ? 'refused: no rights' : { dir: `/nowhere/${name}`, name };
+    });
+    assert.equal(await measureSeries(series, io), code);
+    assert.deepEqual([measured, out.stdout], [names, printed]);
+  }
+});
+
+test('Ctrl-C ends a series: no further variant is measured, and nothing is compared', async () => {
+  const { io, printed, interrupt } = terminal();
+  const measured: string[] = [];
+  const series = seriesOf(['one', 'two', 'three'], async (name) => {
+    measured.push(name);
+    if (name === 'two') interrupt('SIGINT');
+    return { dir: `/nowhere/${name}`, name };
+  });
+  assert.equal(await measureSeries(series, io), 130);
+  assert.deepEqual(measured, ['one', 'two']);
+  assert.deepEqual(printed, { stdout: '', stderr: 'stopping; Ctrl-C again stops at once\n' });
 });
 
 test('mean and spread leave out invalid runs', () => {
@@ -92,7 +136,7 @@ test('a figure of a script is not in doubt, whatever its name', () => {
 test('workers sweeps each number of relays in each mode and prints a row for each', async (t) => {
   const { env } = await place(t);
   const settings = ['RELAYS=2', 'CONCURRENCY=1,2', 'STEP_DURATION=0.5'].flatMap((one) => ['-e', one]);
-  const { stdout, all, exitCode } = await node(['scenarios/campaigns/workers/main.ts', ...settings], env);
+  const { stdout, all, exitCode } = await node(['scenarios/campaigns/workers.ts', ...settings], env);
   const runs = await printedRuns(t, stdout);
   assert.deepEqual(
     runs.map(({ run, environment: { pipeline } }) => [run.labels, pipeline?.relay_workers]),

@@ -50,6 +50,7 @@ test('the examples at the head of a script use settings that it accepts', async 
     checkVariables(
       script,
       args.flatMap(([, one, value]) => ['-e', `${one}=${value?.replaceAll("'", '')}`]),
+      {},
     );
   }
 });

@@ -13,7 +13,7 @@ import { readRun } from '../../reports/comparison/recording.ts';
 import type { Interval } from '../../reports/contract/run.ts';
 import { Instances } from '../run/instances.ts';
 
-const LOAD = join(import.meta.dirname, '../campaigns/faults/load.js');
+const LOAD = join(import.meta.dirname, '../../pipeline/test/faults/load.js');
 
 test('Redis Cluster of three: a killed relay loses and reorders nothing from two generators', async (t) => {
   const dir = await temporaryDirectory();
@@ -48,7 +48,7 @@ test('Redis Cluster of three: a killed relay loses and reorders nothing from two
   const mqtt = { url: broker.url('subscriber') };
   const ingest = { url: `http://127.0.0.1:${port}`, token };
   const reader = { url: cluster.url('reader') };
-  // One sender each: two could overtake each other before the ingest.
+  // Each has one sender: two could overtake each other before the ingest.
   const options = {
     rate: 400,
     seconds: 5,
@@ -60,10 +60,11 @@ test('Redis Cluster of three: a killed relay loses and reorders nothing from two
     canary: false,
   };
   const env = { FAULT_LOAD: JSON.stringify({ batch: 1, fill: 0, ...options }), RUN_DIR: join(dir, 'run') };
-  const generators = new Instances(LOAD, env, [
+  const each = [
     { args: [], env: {} },
     { args: [], env: {} },
-  ]);
+  ];
+  const generators = new Instances(LOAD, env, each, process);
   t.after(() => generators.signal('SIGKILL'));
   const parts = [1, 2].map((n) => join(dir, `run/generator-${n}`));
   const received = async (part: string) => {

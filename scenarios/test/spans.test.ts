@@ -7,7 +7,7 @@ import { remove, temporaryDirectory } from '../../pipeline/test/services.ts';
 import { latencyOf } from '../../reports/contract/run.ts';
 import { assertAllArrived, assertPass, node, place, readRun } from './harness.ts';
 
-/** ms by which the means may differ: it takes as long to note a span after a stamp on a machine that is very busy. */
+/** The limit, ms, of the difference between the means: on a very busy machine a span is noted that much later than a stamp. */
 const APART_MS = 0.25;
 const PROFILE = { phases: [{ duration: 4, arrivalRate: 100 }], flows: [{ name: 'direct', targets: 10 }] };
 

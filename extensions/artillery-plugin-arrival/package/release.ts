@@ -46,7 +46,7 @@ function packRecorder(to: string, platform: string, k6: string): void {
   const name = `@arrival-bench/k6-${platform}`;
   if (!(name in manifest.optionalDependencies))
     throw new ConfigError(
-      `${name} is no optional dependency of the plugin; allowed: those of its package.json`,
+      `${name} is not an optional dependency of the plugin; allowed: those of its package.json`,
     );
   const [os, cpu] = platform.split('-');
   const { version, homepage, repository, bugs } = manifest;

@@ -68,7 +68,7 @@ if (isMainThread) {
         events.emit('trace:http:response', answer, params.uuid);
         answer.resume().on('end', resolve);
       });
-      // As Artillery, which emits no event of a failure.
+      // Artillery emits no event of a failure either.
       sending.on('error', async (error) => {
         for (const hook of scenario.onError) await call(hook, error, params, context, events);
         reject(error);

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import { test } from 'node:test';
 import { type Events, InFlight } from '../in-flight.ts';
 
-/** @param timeout of a request, s */
+/** @param timeout the time-out of a request, s */
 function follow(timeout: number) {
   const lines: object[] = [];
   const events = new EventEmitter();

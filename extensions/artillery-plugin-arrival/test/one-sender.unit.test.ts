@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { oneSender } from '../one-sender.ts';
+import { oneSender, requireOneSender } from '../one-sender.ts';
 
 // Regression: the whole process, with other plugins and hooks, was told two processors.
 test("only Artillery's launcher is told two processors, and once", async (t) => {
@@ -27,4 +27,15 @@ test("only Artillery's launcher is told two processors, and once", async (t) => 
   assert.equal(ask(), 2);
   assert.equal(os.cpus, all);
   assert.equal(ask(), 8);
+});
+
+test('a share of a script is refused, with the number of threads', () => {
+  const script = (...phases: object[]) => ({ config: { phases }, scenarios: [] });
+  requireOneSender(script({ duration: 1, arrivalRate: 1, worker: 1, totalWorkers: 1 }));
+  requireOneSender(script({ duration: 1, arrivalRate: 1 }));
+  requireOneSender({ config: {}, scenarios: [] });
+  assert.throws(
+    () => requireOneSender(script({ pause: 1 }, { duration: 1, arrivalRate: 1, worker: 2, totalWorkers: 3 })),
+    /^Error: Artillery sends from 3 threads, .*; allowed: one/,
+  );
 });

@@ -182,8 +182,8 @@ const wrong: Record<string, [change: (script: Script) => void, says: RegExp]> = 
   'a body': [(s) => posts(s, { url: '/messages', body: 'x' }), /the post has body; allowed: json/],
   'a form': [(s) => posts(s, { url: '/messages', form: { a: 1 } }), /the post has form; allowed: json/],
   'form data': [(s) => posts(s, { url: '/messages', formData: { a: 1 } }), /the post has formData/],
-  'a list as json': [(s) => posts(s, { url: '/messages', json: [1] }), /json that is no map/],
-  'a text as json': [(s) => posts(s, { url: '/messages', json: '{{ row }}' }), /json that is no map/],
+  'a list as json': [(s) => posts(s, { url: '/messages', json: [1] }), /json that is not a map/],
+  'a text as json': [(s) => posts(s, { url: '/messages', json: '{{ row }}' }), /json that is not a map/],
   'the key of another id in json': [
     (s) => {
       s.config.plugins.arrival.id = 'uuid';
@@ -234,7 +234,7 @@ const wrong: Record<string, [change: (script: Script) => void, says: RegExp]> = 
   ],
   'defaults that are a list': [
     (s) => (s.config.http = { defaults: [{ headers: { a: 'b' } }] }),
-    /config\.http\.defaults is no map; allowed: headers/,
+    /config\.http\.defaults is not a map; allowed: headers/,
   ],
   // Regression: these were ignored, or ended Artillery with a stack trace.
   'a misspelt key of config': [
@@ -281,7 +281,7 @@ const wrong: Record<string, [change: (script: Script) => void, says: RegExp]> = 
   'a list as headers': [(s) => posts(s, { url: '/messages', headers: [] }), /post, headers: no map of texts/],
   'a number as a header': [
     (s) => posts(s, { url: '/messages', headers: { 'X-A': 1 } }),
-    /headers: X-A is no text/,
+    /headers: X-A is not text/,
   ],
   'a header that no request has': [
     (s) => posts(s, { url: '/messages', headers: { 'X:': '1' } }),

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { execa } from 'execa';
 import { remove, temporaryDirectory } from '../../../pipeline/test/services.ts';
 import { shownRun } from '../../../reports/render.ts';
-import { installed, QUIET } from '../../../scenarios/run/artillery-install.ts';
+import { installed, QUIET } from '../../../scenarios/run/artillery-run.ts';
 import { assertAllArrived, Pipeline, readRun, reasonsOf } from '../../../scenarios/test/harness.ts';
 
 const SCRIPT = `
@@ -31,7 +31,7 @@ test('the packages, installed next to Artillery, write a report without the repo
 
   // Hard links to the installed Artillery, if possible. npm replaces the files that it changes, except
   // .package-lock.json.
-  const artillery = join(dirname(await installed()), '../../..');
+  const artillery = join(dirname(await installed(process)), '../../..');
   const npm = ['install', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund'];
   cpSync(join(artillery, 'package.json'), join(app, 'package.json'));
   cpSync(join(artillery, 'package-lock.json'), join(app, 'package-lock.json'));

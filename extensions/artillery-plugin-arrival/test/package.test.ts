@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { execa } from 'execa';
 import { parse } from 'yaml';
+import { K6 } from '../../../pipeline/stack/k6.ts';
 import { remove, temporaryDirectory } from '../../../pipeline/test/services.ts';
-import { K6 } from '../../../scenarios/run/k6.ts';
 import { assertAllArrived, assertPass, Pipeline, ROOT, readRun } from '../../../scenarios/test/harness.ts';
 import { PACKAGE } from '../recorder.ts';
 

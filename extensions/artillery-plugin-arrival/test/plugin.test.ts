@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { connectAsync } from 'mqtt';
 import { parse } from 'yaml';
+import { K6 } from '../../../pipeline/stack/k6.ts';
 import { eventually } from '../../../pipeline/test/services.ts';
 import { latencyOf } from '../../../reports/contract/run.ts';
-import { K6 } from '../../../scenarios/run/k6.ts';
 import { assertPass, node, Pipeline, readRun } from '../../../scenarios/test/harness.ts';
 
 const RAMP = join(import.meta.dirname, '../../../scenarios/ramp.artillery.yml');

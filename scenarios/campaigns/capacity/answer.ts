@@ -33,7 +33,7 @@ export interface Settings {
   PRECISION: number;
 }
 
-/** A run in one line. @param ahead s left of the search after it, about */
+/** Words a run in one line. @param ahead about how much of the search is left after it, s */
 export function line({ rate, seconds, outcome, p99_ms, why }: Row, ahead: number): string {
   const p99 = `p99 ${ms(p99_ms)} ms`.padEnd(14);
   const said = why === '' ? outcome : `${outcome}: ${why}`;
@@ -61,7 +61,7 @@ function runs(rows: readonly Row[], rate: number): { held: number; of: number; a
 
 /**
  * The answer of a search that ended with a bracket. Where no run decided the upper end, nothing is known of it.
- * @param limit of arrival p99, ms
+ * @param limit the limit of arrival p99, ms
  */
 export function answerOf(
   rows: readonly Row[],

@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import { shortPath } from '../../../pipeline/stack/file.ts';
 import type { Run } from '../../../reports/contract/run.ts';
 import { annotate } from '../../../reports/k6.ts';
+import { type IO, print } from '../../run/io.ts';
 import { answerFigures, answerOf, line, probesOf, type Row, type Settings, sentence } from './answer.ts';
 import { about, type Budget } from './budget.ts';
 import { judge } from './judge.ts';
@@ -32,13 +33,14 @@ export async function findCapacity(
   settings: Settings & { P99: number; MINUTES: number },
   { wanted, lengths, budget }: Plan,
   dir: string,
+  io: IO,
   run: (rate: number, seconds: number, runDir: string) => Promise<void>,
 ): Promise<number> {
   const rows: Row[] = [];
   let lastNot: Run | undefined;
   /**
    * Runs one rate, and prints its result in a line.
-   * @param ahead s left after it, about
+   * @param ahead about how much of the search is left after it, s
    */
   const attempt = async (
     rate: number,
@@ -54,7 +56,7 @@ export async function findCapacity(
     if (outcome === 'not held') lastNot = found;
     const row = { rate, seconds, outcome, p99_ms: found.latency.arrival.p99, why };
     rows.push(row);
-    console.log(line(row, ahead(outcome === 'held')));
+    print(io, line(row, ahead(outcome === 'held')));
     return outcome;
   };
   const probe = (rate: number, known: Bracket): Promise<boolean> => {
@@ -70,7 +72,7 @@ export async function findCapacity(
     const ahead = (holds: boolean) => budget.ofConfirming(narrowed(known, rate, holds), wanted);
     return tried(
       async () => {
-        // Has the name of the search, whose report it becomes if it holds, or if none has held so far.
+        // It has the name of the search, whose report it becomes if it holds, or if none has held so far.
         const runDir = join(dir, 'probes', `${rows.length + 1}-${rate}`, basename(dir));
         const outcome = await attempt(rate, settings.CONFIRM, runDir, ahead);
         if (outcome === 'held' || known.held === 0)
@@ -82,7 +84,8 @@ export async function findCapacity(
   };
 
   budget.begin();
-  console.log(
+  print(
+    io,
     `search  about ${about(budget.ofSearch(NOTHING, wanted))}, at most ${about(settings.MINUTES * 60)} (MINUTES)`,
   );
   const probed = await search(wanted, probe, () => budget.hasProbe);
@@ -98,7 +101,7 @@ export async function findCapacity(
     await writeFile(join(dir, 'capacity.json'), `${JSON.stringify(list, null, 2)}\n`);
     await annotate(dir, { figures: answerFigures(result, rows), probes: probesOf(rows) }, answer);
   }
-  console.log(`\n${answer}`);
-  if (probed.held > 0) console.log(`report  ${shortPath(join(dir, 'index.html'))}`);
+  print(io, `\n${answer}`);
+  if (probed.held > 0) print(io, `report  ${shortPath(join(dir, 'index.html'))}`);
   return result.rate === null ? 99 : 0;
 }

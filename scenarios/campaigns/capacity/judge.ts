@@ -1,4 +1,4 @@
-/** What a run says of its rate: its own verdict, in a word. Pure. */
+/** Judges whether a run held its rate, by its own verdict. Pure. */
 import type { Run } from '../../../reports/contract/run.ts';
 import { doubting } from '../../../reports/rules.ts';
 import type { Outcome } from './search.ts';

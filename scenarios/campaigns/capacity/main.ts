@@ -2,10 +2,11 @@ import { availableParallelism } from 'node:os';
 import { type Static, Type } from '@sinclair/typebox';
 import { commandOf } from '../../../pipeline/common/command.ts';
 import { describe, RunConfig, readConfig } from '../../../pipeline/common/config.ts';
+import { isEntry } from '../../../pipeline/common/entry.ts';
 import { printFolded } from '../../../pipeline/common/fold.ts';
-import { exitAfter } from '../../../pipeline/stack/explain.ts';
 import { against, runEnvironment, settle } from '../../run/against.ts';
 import { inRunDirectory, runName } from '../../run/directory.ts';
+import { type IO, print, runProcess, warn } from '../../run/io.ts';
 import { ADDRESSES, cameToItsEnd, checkScript, K6Run, onlyVariables, variablesOf } from '../../run/k6.ts';
 import { RunOutputs } from '../../run/outputs.ts';
 import { checkVariables, variablesIn } from '../../run/usage.ts';
@@ -49,54 +50,56 @@ Settings, by -e or in the environment
 ${describe(CapacityConfig)}
 `;
 
-/** With so few cores, processes wait for each other. */
+/** The number of cores up to which processes wait for each other. */
 const FEW_CORES = 2;
 
 /** The most seconds of a probe while the rate doubles; longer probes check its result. */
 const QUICK = 3;
 
-async function main(): Promise<number> {
-  const args = process.argv.slice(2);
+/** Searches the capacity, and returns the exit code of the command. */
+export async function main(args: readonly string[], env: NodeJS.ProcessEnv, io: IO): Promise<number> {
   if (args.includes('--help') || args.includes('-h')) {
-    printFolded(HELP);
+    printFolded(HELP, io.stdout);
     return 0;
   }
   onlyVariables(args);
   const names = Object.keys(CapacityConfig.properties);
-  const settings = readConfig(CapacityConfig, variablesOf(args));
-  checkVariables(SCRIPT, args, {
+  const settings = readConfig(CapacityConfig, variablesOf(args, env));
+  checkVariables(SCRIPT, args, env, {
     name: 'npm run capacity',
     settings: names,
     chooses: ['RATE', 'DURATION', 'RUN_ID'],
   });
-  const command = commandOf(SCRIPT, args, process.env.npm_lifecycle_event ?? 'capacity', {
-    env: process.env,
+  const command = commandOf(SCRIPT, args, env.npm_lifecycle_event ?? 'capacity', {
+    env,
     names: [...names, ...variablesIn(SCRIPT)],
   });
-  Object.assign(process.env, variablesOf(args));
+  Object.assign(env, variablesOf(args, env));
   const plan = planOf(settings);
-  const config = await settle(readConfig(RunConfig));
-  const env = (runDir: string) => runEnvironment(config, runDir, command);
-  const outputs = new RunOutputs();
-  return inRunDirectory(process.env.RUN_DIR, runName(SCRIPT, config, new Date()), async (dir) => {
-    await checkScript(SCRIPT, [], { ...ADDRESSES, ...env(dir) });
+  const config = await settle(readConfig(RunConfig, env), env);
+  const environment = (runDir: string) => runEnvironment(config, env, runDir, command);
+  const outputs = new RunOutputs(io);
+  return inRunDirectory(env.RUN_DIR, runName(SCRIPT, config, new Date()), async (dir) => {
+    await checkScript(SCRIPT, [], { ...ADDRESSES, ...environment(dir) });
     if (
       config.INGEST_URL === undefined &&
       config.CPU_AFFINITY === undefined &&
       availableParallelism() <= FEW_CORES
     ) {
-      console.log(
+      print(
+        io,
         'cores   few for so many processes: CPU_AFFINITY gives each its own (pipeline/README.md#on-few-cores)',
       );
     }
-    return against(config, ({ launch, stop }) =>
-      findCapacity(settings, plan, dir, async (rate, seconds, runDir) => {
+    return against(config, env, io, ({ launch, stop }) =>
+      findCapacity(settings, plan, dir, io, async (rate, seconds, runDir) => {
         const own = [`RATE=${rate}`, `DURATION=${seconds}`, `RUN_DIR=${runDir}`].flatMap((one) => [
           '-e',
           one,
         ]);
-        const { args: outs, env: more } = outputs.next(env(runDir));
-        const k6 = () => new K6Run(SCRIPT, [...own, ...outs], { ...env(runDir), ...more }, 'errors');
+        const { args: outs, env: more } = outputs.next(environment(runDir));
+        const all = { ...environment(runDir), ...more };
+        const k6 = () => new K6Run(SCRIPT, [...own, ...outs], all, 'errors', [], (line) => warn(io, line));
         const { code, signal } = await launch(k6);
         stop.throwIfAborted();
         if (!cameToItsEnd({ code, signal }))
@@ -129,4 +132,4 @@ function planOf(settings: Settings): Plan {
   return { wanted, lengths, budget };
 }
 
-exitAfter(main());
+if (isEntry(import.meta)) runProcess(main);

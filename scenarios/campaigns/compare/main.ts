@@ -7,6 +7,7 @@ import { readFile } from '../../../extensions/artillery-plugin-arrival/options.t
 import { findPipeline } from '../../../extensions/artillery-plugin-arrival/pipeline.ts';
 import { commandOf } from '../../../pipeline/common/command.ts';
 import { ConfigError, RunConfig, readConfig, StackConfig } from '../../../pipeline/common/config.ts';
+import { isEntry } from '../../../pipeline/common/entry.ts';
 import { printFolded } from '../../../pipeline/common/fold.ts';
 import { printable } from '../../../pipeline/common/printable.ts';
 import { trust } from '../../../pipeline/common/trust.ts';
@@ -31,8 +32,8 @@ import {
   settle,
   supervise,
 } from '../../run/against.ts';
-import { installed } from '../../run/artillery-install.ts';
-import { ArtilleryRun } from '../../run/artillery-run.ts';
+import { ArtilleryRun, installed } from '../../run/artillery-run.ts';
+import { type IO, print, runProcess, warn } from '../../run/io.ts';
 import { K6Run } from '../../run/k6.ts';
 import { RunOutputs } from '../../run/outputs.ts';
 import { requests } from '../capacity/answer.ts';
@@ -49,40 +50,51 @@ type Tool = (typeof TOOLS)[number];
 /** Least connections of each tool: k6's senders, Artillery's pool, wrk's. */
 const CONNECTIONS = 64;
 
+/** The command that compares. */
+interface Command {
+  argv: readonly string[];
+  env: NodeJS.ProcessEnv;
+  io: IO;
+}
+
 interface Load {
   /** Requests/s. */
   rate: number;
-  /** s */
+  /** The length of the phase before the measured one, s. */
   warmUp: number;
   duration: number;
 }
 
-async function main(): Promise<number> {
-  const options = readOptions(process.argv.slice(2));
+/** Compares the tools, and returns the exit code of the command. */
+export async function main(argv: readonly string[], env: NodeJS.ProcessEnv, io: IO): Promise<number> {
+  const options = readOptions(argv);
   if (options === 'help') {
-    printFolded(HELP);
+    printFolded(HELP, io.stdout);
     return 0;
   }
   const { network } = options;
   if (network !== undefined)
-    refuseOwnPipeline('over a network the tools are compared at a pipeline of their own');
-  const config = readConfig(RunConfig);
+    refuseOwnPipeline('over a network the tools are compared at a pipeline of their own', env);
+  const config = readConfig(RunConfig, env);
   if (config.INGEST_URL !== undefined && (config.MQTT_URL === undefined || config.REDIS_URL === undefined)) {
     throw new ConfigError('INGEST_URL is set; allowed: with MQTT_URL and REDIS_URL, which both tools need');
   }
-  const bin = await installed();
+  const bin = await installed(io);
   if (network === undefined) {
-    const settled = await settle(config);
+    const settled = await settle(config, env);
     trust(config.TLS_CA);
-    return new Comparison(options, settled, bin).run((use) => use((stop) => openPipeline(settled, stop)));
+    return new Comparison(options, settled, bin, { argv, env, io }).run((use) =>
+      use((stop) => openPipeline(settled, env, io, stop)),
+    );
   }
-  return overNetworks([network], 'auto', async (plans, lab) => {
-    const remote = new Remote('compare', lab);
-    const { TOPOLOGY } = readConfig(StackConfig);
+  return overNetworks([network], 'auto', io, async (plans, lab) => {
+    const remote = new Remote('compare', lab, env);
+    const { TOPOLOGY } = readConfig(StackConfig, env);
     const settled = { ...config, TOPOLOGY, NETWORK: network.name, STACK_DIR: remote.generatorDir };
     let route: Route | undefined;
     try {
-      return await new Comparison(options, settled, bin, remote.within).run(async (use) => {
+      const own = new Comparison(options, settled, bin, { argv, env, io }, remote.within);
+      return await own.run(async (use) => {
         await remote.prepare(plans);
         const stack = await use(() => remote.start());
         route = stack && (await remote.reach(plans[0], stack.file));
@@ -101,14 +113,23 @@ class Comparison {
   readonly #bin: string;
   /** The command prefix that runs a tool. */
   readonly #within: readonly string[];
-  readonly #outputs = new RunOutputs();
+  readonly #outputs: RunOutputs;
+  readonly #command: Command;
   readonly #stamp = moment();
   readonly #dir: string;
 
-  constructor(options: Options, config: SettledRun, bin: string, within: readonly string[] = []) {
+  constructor(
+    options: Options,
+    config: SettledRun,
+    bin: string,
+    command: Command,
+    within: readonly string[] = [],
+  ) {
     this.#options = options;
     this.#config = config;
     this.#bin = bin;
+    this.#command = command;
+    this.#outputs = new RunOutputs(command.io);
     this.#within = within;
     this.#dir = newDirectory(join(COMPARISONS, `tools-${options.rate}-${config.NETWORK}-${this.#stamp}`));
   }
@@ -120,7 +141,8 @@ class Comparison {
   async run(open: (use: Supervision['use']) => Promise<unknown>): Promise<number> {
     const { rate, duration, repeat, most, network } = this.#options;
     const { TOPOLOGY, NETWORK } = this.#config;
-    return supervise(async ({ use, launch, stop }) => {
+    const { io } = this.#command;
+    return supervise(io, async ({ use, launch, stop }) => {
       await open(use);
       /** Runs a tool, and returns its run. */
       const one = async (tool: Tool, load: Load, runDir: string) => {
@@ -140,14 +162,14 @@ class Comparison {
         const name = `compare-${tool}-${TOPOLOGY}-${NETWORK}-${this.#stamp}-${i + 1}`;
         const runDir = newDirectory(join(RUNS, name));
         dirs.push(runDir);
-        console.log(`run    ${i + 1} of ${2 * repeat}, ${tool}, ${requests(rate)} for ${duration} s`);
+        print(io, `run    ${i + 1} of ${2 * repeat}, ${tool}, ${requests(rate)} for ${duration} s`);
         runs.push(await one(tool, { rate, duration, warmUp: 10 }, runDir));
       }
       const limits: Limit[] = [];
       for (const tool of most === 0 ? [] : TOOLS) {
         let probes = 0;
         const probe = async (at: number) => {
-          console.log(`probe  ${tool}, ${requests(at)} for ${PROBE_SECONDS} s`);
+          print(io, `probe  ${tool}, ${requests(at)} for ${PROBE_SECONDS} s`);
           const runDir = join(this.#dir, 'probes', `${tool}-${at}-${++probes}`);
           return one(tool, { rate: at, duration: PROBE_SECONDS, warmUp: 3 }, runDir);
         };
@@ -163,8 +185,9 @@ class Comparison {
     const { phases, flows } = profileOf(load);
     const profile = join(this.#dir, `profile-${load.rate}.yml`);
     await writeFile(profile, stringify({ phases, flows }));
-    const command = commandOf('', process.argv.slice(2), 'compare');
-    const env = runEnvironment(this.#config, runDir, command);
+    const { argv, io } = this.#command;
+    const command = commandOf('', argv, 'compare', { env: this.#command.env });
+    const env = runEnvironment(this.#config, this.#command.env, runDir, command);
     // Twice as many as are in flight over the network.
     const roundTrip = (2 * (this.#options.network?.delay ?? 0)) / 1000;
     const connections = Math.max(CONNECTIONS, Math.ceil(2 * load.rate * roundTrip));
@@ -173,7 +196,8 @@ class Comparison {
       const all = { ...env, ...own };
       const { args, env: more } = this.#outputs.next(all);
       const script = join(ROOT, 'scenarios/ramp.js');
-      return () => new K6Run(script, args, { ...all, ...more }, 'errors', this.#within);
+      const printError = (line: string) => warn(io, line);
+      return () => new K6Run(script, args, { ...all, ...more }, 'errors', this.#within, printError);
     }
     const config = {
       phases: phases.map(({ measured: _, ...phase }) => phase),
@@ -186,9 +210,9 @@ class Comparison {
 
   /** Runs wrk, last: the messages that it leaves in the queue would delay the other tools. */
   async #post(launch: (start: () => WrkRun) => Promise<unknown>): Promise<WrkFigures | undefined> {
-    const pipeline = await findPipeline(process.env);
+    const pipeline = await findPipeline(this.#command.env);
     const seconds = Math.min(this.#options.duration, 10);
-    console.log(`run    wrk, as fast as it is answered, for ${seconds} s`);
+    print(this.#command.io, `run    wrk, as fast as it is answered, for ${seconds} s`);
     let run: WrkRun | undefined;
     await launch(() => {
       run = new WrkRun(pipeline, CONNECTIONS, seconds);
@@ -210,11 +234,11 @@ class Comparison {
     const comparison = { ...comparisonOf(grouped(recordings, false), { allowFailed: true }), additions };
     const answer = [...outcomesText(comparison), ...accountsText(comparison.subjects)].map(printable);
     const text = [answer.join('\n'), ...additions.map(additionText)].join('\n\n');
-    console.log(`\n${text}\n`);
+    print(this.#command.io, `\n${text}\n`);
     await writeFile(join(this.#dir, 'tools.txt'), `${text}\n`);
     const page = join(this.#dir, 'index.html');
     await writeFile(page, renderComparison(comparison, await comparisonTemplate()));
-    console.log(`report  ${relative('', page)}`);
+    print(this.#command.io, `report  ${relative('', page)}`);
     const sound = runs.every(({ account }) => account.balanced);
     const agreed = agree === true && runs.every(({ account }) => failures(account) === null);
     return sound && (agreed || !this.#options.mustAgree) ? 0 : 1;
@@ -232,10 +256,12 @@ function profileOf({ rate, duration, warmUp }: Load) {
   return { phases, flows };
 }
 
-main().then(
-  (code) => process.exit(code),
-  (error: Error) => {
-    explain(error);
-    process.exit(error instanceof ConfigError ? 2 : 1);
-  },
-);
+if (isEntry(import.meta)) {
+  runProcess((argv, env, io) =>
+    main(argv, env, io).catch((error: Error) => {
+      if (!(error instanceof ConfigError)) throw error;
+      explain(error);
+      return 2;
+    }),
+  );
+}

@@ -5,9 +5,9 @@ import { NETWORKS, type Network, WAN } from '../../lab/networks.ts';
 export interface Options {
   /** Requests/s. */
   rate: number;
-  /** Of the measured phase, s. */
+  /** The length of the measured phase, s. */
   duration: number;
-  /** Runs of each tool. */
+  /** The number of runs of each tool. */
   repeat: number;
   /** The highest rate of the search for bottlenecks; 0: no search. */
   most: number;
@@ -17,7 +17,7 @@ export interface Options {
   mustAgree: boolean;
 }
 
-/** Seconds of a run of the search. */
+/** The length of a run of the search, s. */
 export const PROBE_SECONDS = 5;
 
 const ALL_NETWORKS = [...NETWORKS, WAN];

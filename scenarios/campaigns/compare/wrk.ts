@@ -11,7 +11,7 @@ export interface WrkFigures {
   connections: number;
   /** Requests/s. */
   rate: number;
-  /** ms, of whole requests. */
+  /** The time of a whole request, ms. */
   p50: number;
   p99: number;
   /** Answers other than 2xx and 3xx. */

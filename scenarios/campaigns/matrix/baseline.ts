@@ -9,7 +9,7 @@ import { PROBE, rateOf, send } from './probe.ts';
 export interface NetworkFigures {
   /** Median round trip of a byte over TCP, ms. */
   rtt_ms: number;
-  /** To the pipeline and back, Mbit/s. */
+  /** The bandwidth to the pipeline and back, Mbit/s. */
   up_mbit: number;
   down_mbit: number;
 }

@@ -2,6 +2,7 @@
 import { readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Run } from '../../../reports/contract/run.ts';
+import { type IO, print } from '../../run/io.ts';
 import { requests } from '../capacity/answer.ts';
 import { judge } from '../capacity/judge.ts';
 import { type Outcome, search, tried } from '../capacity/search.ts';
@@ -17,11 +18,12 @@ export interface HoldOptions {
   runDir: string;
   /** Runs a rate, in a directory. */
   generate: (runDir: string, rate: number) => Promise<Run>;
+  io: IO;
 }
 
 /** @returns the rate (0: none), whether more might hold, as no higher rate was tried, and the run */
 export async function highestHeld(options: HoldOptions): Promise<{ rate: number; least: boolean; run: Run }> {
-  const { start, bound, runDir, generate } = options;
+  const { start, bound, runDir, generate, io } = options;
   const probe = join(runDir, 'probe');
   let best: Run | undefined;
   const attempt = async (rate: number): Promise<Outcome> => {
@@ -32,7 +34,7 @@ export async function highestHeld(options: HoldOptions): Promise<{ rate: number;
       for (const file of await readdir(probe)) await rename(join(probe, file), join(runDir, file));
     }
     await rm(probe, { recursive: true, force: true });
-    console.log(`${requests(rate).padStart(25)}  ${outcome}${why === '' ? '' : `: ${why}`}`);
+    print(io, `${requests(rate).padStart(25)}  ${outcome}${why === '' ? '' : `: ${why}`}`);
     return outcome;
   };
   const { held } = await search(

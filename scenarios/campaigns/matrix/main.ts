@@ -1,20 +1,24 @@
 /** `npm run matrix`: every topology over every network. */
+import { isEntry } from '../../../pipeline/common/entry.ts';
 import { printFolded } from '../../../pipeline/common/fold.ts';
-import { exitAfter } from '../../../pipeline/stack/explain.ts';
 import { requireNginx } from '../../../pipeline/stack/nginx.ts';
 import { overNetworks, refuseOwnPipeline } from '../../lab/around.ts';
-import { campaign } from './campaign.ts';
+import { type IO, runProcess } from '../../run/io.ts';
+import { measureMatrix } from './campaign.ts';
 import { HELP, readOptions } from './options.ts';
 
-async function main(): Promise<number> {
-  const options = readOptions(process.argv.slice(2));
+/** Measures the matrix, and returns the exit code of the command. */
+export async function main(argv: readonly string[], env: NodeJS.ProcessEnv, io: IO): Promise<number> {
+  const options = readOptions(argv);
   if (options === 'help') {
-    printFolded(HELP);
+    printFolded(HELP, io.stdout);
     return 0;
   }
-  refuseOwnPipeline('the matrix starts a pipeline of its own for each cell');
+  refuseOwnPipeline('the matrix starts a pipeline of its own for each cell', env);
   if (options.topologies.includes('cluster')) await requireNginx();
-  return overNetworks(options.networks, options.by, (plans, lab) => campaign(options, plans, lab));
+  return overNetworks(options.networks, options.by, io, (plans, lab) =>
+    measureMatrix(options, plans, lab, { argv, env, io }),
+  );
 }
 
-exitAfter(main());
+if (isEntry(import.meta)) runProcess(main);

@@ -11,7 +11,7 @@ export interface Options {
   repeat: number;
   /** Requests per second. */
   rate: number;
-  /** Of the measured phase, s. */
+  /** The length of the measured phase, s. */
   duration: number;
   connections: number;
   /** Searches the highest rate that a cell holds, from `rate` up to `highest`, with arrival p99 below `p99` ms. */

@@ -10,7 +10,7 @@ import { isEntry } from '../../../pipeline/common/entry.ts';
 export const PROBE = { echo: 1, up: 2, down: 3 } as const;
 
 const ROUND_TRIPS = 20;
-/** ms for TCP's slow start after the first byte, and ms of the measurement after that. */
+/** How long TCP's slow start is left out after the first byte, and how long the measurement takes after that, ms. */
 const [PACE_MS, COUNT_MS] = [500, 700];
 
 /** The rate of a socket after TCP's slow start, Mbit/s. */

@@ -16,7 +16,7 @@ export interface Result {
   rate?: number;
   /** More may hold: generator, network or --highest limit the search. */
   least?: true;
-  /** ms; null: not known. */
+  /** A latency, ms; null: not known. */
   p50: number | null;
   p99: number | null;
   http_p50: number | null;
@@ -40,7 +40,7 @@ export function resultOf(run: Run, dir: string): Result {
   };
 }
 
-/** One result in a line. */
+/** Words one result in a line. */
 export function line({ topology, network, rate, least, ...result }: Result): string {
   const { verdict, reason, p50, p99, http_p50, missing } = result;
   const held = rate === undefined ? '' : `${least ? 'at least ' : ''}${rate} requests/s  `;

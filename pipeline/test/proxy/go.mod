@@ -1,4 +1,4 @@
-module github.com/arrival-bench/arrival/scenarios/lab/proxy
+module github.com/arrival-bench/arrival/pipeline/test/proxy
 
 go 1.25
 

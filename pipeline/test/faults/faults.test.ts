@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { remove, temporaryDirectory } from '../../../pipeline/test/services.ts';
-import { buildToxiproxy } from '../../lab/toxiproxy.ts';
+import { remove, temporaryDirectory } from '../../test/services.ts';
+import { buildToxiproxy } from '../toxiproxy.ts';
 import { CASES, equation, play, seen } from './campaign.ts';
 import type { Case, Scene } from './case.ts';
 import type { Rig } from './rig.ts';

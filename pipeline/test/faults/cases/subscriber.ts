@@ -1,8 +1,8 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import mqtt from 'mqtt';
-import { readConfig, StackConfig } from '../../../../pipeline/common/config.ts';
-import { Stack } from '../../../../pipeline/stack/stack.ts';
+import { readConfig, StackConfig } from '../../../common/config.ts';
+import { Stack } from '../../../stack/stack.ts';
 import type { Case, Scene } from '../case.ts';
 import type { Rig } from '../rig.ts';
 import { until } from '../until.ts';

@@ -97,7 +97,7 @@ export const ingestCases: Case[] = [
         .atLeast('refusals looked at', refusals.length, 1)
         .same('503 with Retry-After', retryable, refusals.length)
         .atMost(`growth of the ingest, which had ${figure(idle)} MB when idle, MB`, most - idle, 50)
-        // From the send, as the generator may be late under a flood.
+        // The latency counts from the send, as the generator may be late under a flood.
         .atMost(
           'from send p99, s',
           (run.latency.from_send.p99 ?? Number.NaN) / 1000,

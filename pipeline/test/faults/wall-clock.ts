@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { ConfigError } from '../../../pipeline/common/config.ts';
+import { ConfigError } from '../../common/config.ts';
 
 const SOURCE = join(import.meta.dirname, 'clock.c');
 
@@ -31,7 +31,7 @@ export class WallClock {
     throw new ConfigError(`a C compiler (cc) is needed to move the clock of Redis: ${shortMessage}`);
   }
 
-  /** For the process. */
+  /** The environment of the process that gets this clock. */
   get environment(): Record<string, string> {
     return { LD_PRELOAD: join(this.#dir, 'clock.so'), CLOCK_FILE: join(this.#dir, 'clock') };
   }

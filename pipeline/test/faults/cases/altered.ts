@@ -1,4 +1,4 @@
-import { decodeFrame, packFrames, unpackFrames } from '../../../../pipeline/queue/frame.ts';
+import { decodeFrame, packFrames, unpackFrames } from '../../../queue/frame.ts';
 import type { Case } from '../case.ts';
 import type { Rig } from '../rig.ts';
 import { until } from '../until.ts';

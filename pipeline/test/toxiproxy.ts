@@ -2,9 +2,9 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
-import { freePort } from '../../pipeline/stack/ports.ts';
-import { Supervised } from '../../pipeline/stack/process.ts';
-import type { Listen } from '../../pipeline/stack/services.ts';
+import { freePort } from '../stack/ports.ts';
+import { Supervised } from '../stack/process.ts';
+import type { Listen } from '../stack/services.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const BINARY = join(ROOT, '.stack/toxiproxy');

@@ -10,7 +10,7 @@ import { until } from '../until.ts';
 const PROMPTLY_MS = { half: 100, all: 1000 };
 /** `REDIS_TIMEOUT_MS`. */
 const DEADLINE_MS = 2000;
-/** s after which a relay that has not published a claim has not seen it. */
+/** The time after which a relay that has not published a claim has not seen it, s. */
 const UNSEEN_S = 1;
 /** Commands that take 6 s to load. */
 const LOADED = 30_000;

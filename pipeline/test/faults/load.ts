@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Supervised } from '../../../pipeline/stack/process.ts';
 import type { Interval, Run } from '../../../reports/contract/run.ts';
-import { K6, QUIET } from '../../run/k6.ts';
+import { K6, QUIET } from '../../stack/k6.ts';
+import { Supervised } from '../../stack/process.ts';
 import { READY_MS, until } from './until.ts';
 
 const SCRIPT = join(import.meta.dirname, 'load.js');

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import type { Launch } from '../../../pipeline/stack/launch.ts';
-import { Supervised } from '../../../pipeline/stack/process.ts';
+import type { Launch } from '../../stack/launch.ts';
+import { Supervised } from '../../stack/process.ts';
 import { READY_MS } from './until.ts';
 
 /** A process that can be signalled, killed and restarted. */

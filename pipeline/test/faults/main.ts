@@ -1,14 +1,14 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ConfigError } from '../../../pipeline/common/config.ts';
-import { numberOf, readFlags } from '../../../pipeline/common/flags.ts';
-import { printFolded } from '../../../pipeline/common/fold.ts';
-import { exitAfter } from '../../../pipeline/stack/explain.ts';
-import { shortPath } from '../../../pipeline/stack/file.ts';
-import { INTERRUPTED, onInterrupt } from '../../../pipeline/stack/interrupt.ts';
 import { moment, newDirectory, RUNS } from '../../../reports/directory.ts';
 import { duration, plain } from '../../../reports/format.ts';
-import { buildToxiproxy } from '../../lab/toxiproxy.ts';
+import { ConfigError } from '../../common/config.ts';
+import { numberOf, readFlags } from '../../common/flags.ts';
+import { printFolded } from '../../common/fold.ts';
+import { exitAfter } from '../../stack/explain.ts';
+import { shortPath } from '../../stack/file.ts';
+import { INTERRUPTED, onInterrupt } from '../../stack/interrupt.ts';
+import { buildToxiproxy } from '../toxiproxy.ts';
 import { CASES, equation, markdown, play, type Result, seen } from './campaign.ts';
 import type { Case, Scale } from './case.ts';
 

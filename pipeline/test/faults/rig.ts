@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import mqtt, { type MqttClient } from 'mqtt';
-import type { Problem } from '../../../pipeline/common/readiness.ts';
-import { decodeFrame, unpackFrames } from '../../../pipeline/queue/frame.ts';
-import { type BrokerUser, SUBSCRIBER_STATUS } from '../../../pipeline/stack/access.ts';
-import type { Switch } from '../../lab/switch.ts';
-import type { Link, Toxiproxy } from '../../lab/toxiproxy.ts';
+import type { Problem } from '../../common/readiness.ts';
+import { decodeFrame, unpackFrames } from '../../queue/frame.ts';
+import { type BrokerUser, SUBSCRIBER_STATUS } from '../../stack/access.ts';
+import type { Link, Toxiproxy } from '../toxiproxy.ts';
 import { type FurtherOptions, Load, type LoadOptions } from './load.ts';
 import type { Member } from './member.ts';
+import type { Switch } from './switch.ts';
 
 /** More entries than any relay holds. */
 const MOST_CLAIMED = 10_000;

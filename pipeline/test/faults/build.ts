@@ -1,19 +1,19 @@
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { BROKER_USERS, REDIS_USERS, secret, secrets, urls } from '../../../pipeline/stack/access.ts';
-import { type Launch, nodeLaunch } from '../../../pipeline/stack/launch.ts';
-import { freePort } from '../../../pipeline/stack/ports.ts';
-import { prepareMosquitto, prepareRedis } from '../../../pipeline/stack/services.ts';
-import { Switch } from '../../lab/switch.ts';
-import { type Link, Toxiproxy } from '../../lab/toxiproxy.ts';
+import { BROKER_USERS, REDIS_USERS, secret, secrets, urls } from '../../stack/access.ts';
+import { type Launch, nodeLaunch } from '../../stack/launch.ts';
+import { freePort } from '../../stack/ports.ts';
+import { prepareMosquitto, prepareRedis } from '../../stack/services.ts';
+import { type Link, Toxiproxy } from '../toxiproxy.ts';
 import { Member } from './member.ts';
 import { type Replica, Rig } from './rig.ts';
+import { Switch } from './switch.ts';
 import { until } from './until.ts';
 import type { WallClock } from './wall-clock.ts';
 
 const HOST = '127.0.0.1';
-/** Instead of the user's environment. */
+/** The settings that replace those of the user's environment. */
 const OWN = { LOG_LEVEL: 'info', QUEUE: 'stream', TLS_CA: '' };
 
 /** Changes of the pipeline's settings. */

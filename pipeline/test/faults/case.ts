@@ -11,9 +11,9 @@ export interface Scale {
   rate: number;
   /** Least messages of a case. */
   messages: number;
-  /** s that a server is away. */
+  /** How long a server is away, s. */
   outage: number;
-  /** s of a load beyond what the pipeline can carry. */
+  /** How long a load beyond what the pipeline can carry lasts, s. */
   flood: number;
 }
 

@@ -1,0 +1,7 @@
+/** How k6 is started, by whoever measures a pipeline. */
+import { join } from 'node:path';
+
+export const K6 = join(import.meta.dirname, '../../k6');
+
+/** The environment of every k6: no download of extensions, no usage report. */
+export const QUIET = { K6_AUTO_EXTENSION_RESOLUTION: 'false', K6_NO_USAGE_REPORT: 'true' };
