@@ -6,15 +6,16 @@ import (
 	"github.com/grafana/sobek"
 	"go.k6.io/k6/v2/js/common"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/engine"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/webhook"
 )
 
 // webhook is run.webhook: its url is known from the options, or when the run listens.
-func (m *instance) webhook(rt *sobek.Runtime, e *engine, o *webhook.Options) *sobek.Object {
+func (m *instance) webhook(rt *sobek.Runtime, e *engine.Engine, o *webhook.Options) *sobek.Object {
 	of := rt.NewObject()
 	url := func(sobek.FunctionCall) sobek.Value {
-		if l, ok := e.receives().(receive.CallbackReceiver); ok {
+		if l, ok := e.Receiver().(receive.CallbackReceiver); ok {
 			return rt.ToValue(l.URL())
 		}
 		if known := o.Known(); known != "" {

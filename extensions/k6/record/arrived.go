@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/arrival-bench/arrival/extensions/k6/arrival"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/engine"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/arrived"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
@@ -59,7 +59,7 @@ func (l line) received() ([]arrived.Message, error) {
 	if l.Arrived[0] == '[' {
 		into = &texts
 	}
-	if err := arrival.Decode(l.Arrived, into); err != nil {
+	if err := engine.Decode(l.Arrived, into); err != nil {
 		return nil, errors.New("it is neither a text nor a list of texts")
 	}
 	if l.Encoding != "" && l.Encoding != "base64" {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arrival-bench/arrival/extensions/k6/arrival"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/engine"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
@@ -71,7 +71,7 @@ func (r *recording) prepare(ctx context.Context, text json.RawMessage) error {
 	if r.run != nil {
 		return errors.New("a second options line; allowed: one, the first")
 	}
-	run, err := arrival.NewExternal(text, r, r.parent, r.logger)
+	run, err := engine.NewExternal(text, r, r.parent, r.logger)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/arrival-bench/arrival/extensions/k6/arrival"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/engine"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
@@ -55,7 +55,7 @@ type figureLine struct {
 const lineKinds = `"options", "now", "start", "next", "sent", "unsent", "settled", "arrived", "figure" or "end"`
 
 func readLine(text []byte) (l line, err error) {
-	if err := arrival.Decode(text, &l); err != nil {
+	if err := engine.Decode(text, &l); err != nil {
 		return l, fmt.Errorf("the line is not understood: %w; allowed: one JSON object with one of %s", err, lineKinds)
 	}
 	kinds := 0
@@ -80,9 +80,9 @@ func delayOf(start json.RawMessage) (us int64, err error) {
 		US int64 `json:"in_us"`
 	}
 	if bytes.Equal(start, []byte("true")) {
-		return arrival.StartDelay.Microseconds(), nil
+		return engine.StartDelay.Microseconds(), nil
 	}
-	if err := arrival.Decode(start, &in); err != nil || in.US < 0 || in.US > schedule.LateLimit.Microseconds() {
+	if err := engine.Decode(start, &in); err != nil || in.US < 0 || in.US > schedule.LateLimit.Microseconds() {
 		return 0, errors.New(`start is not understood; allowed: true, or {"in_us": 0 to 30000000}`)
 	}
 	return in.US, nil
@@ -91,7 +91,7 @@ func delayOf(start json.RawMessage) (us int64, err error) {
 // Lines of a recorder. Each is the value of one key.
 type (
 	readyLine struct {
-		arrival.Prepared
+		engine.Prepared
 		NowUS int64 `json:"now_us"`
 	}
 	startedLine struct {
@@ -106,7 +106,7 @@ type (
 		DueUS    int64  `json:"due_us"`
 		Phase    string `json:"phase"`
 		Messages int    `json:"messages"`
-		arrival.Content
+		engine.Content
 	}
 	progressLine struct {
 		T         int       `json:"t"` // second of the run; messages of that second, as in timeline.ndjson

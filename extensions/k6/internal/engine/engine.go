@@ -1,0 +1,370 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.k6.io/k6/v2/lib"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/limits"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/webhook"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
+)
+
+// reconnectLeast is the shortest broker outage that the run tolerates before it halts the load. Where drain is
+// longer, the run tolerates an outage of that length.
+const reconnectLeast = 30 * time.Second
+
+// Engine is the run of this process. Each part that changes has an owner with its own lock.
+type Engine struct {
+	run.Parts // shared with sending, receiving and looking up
+	notes     // errors, doubts and figures for the report
+
+	options   *Options
+	segment   segment.Segment    // this instance's part of the run
+	met       *runfile.Generator // this instance among the others; nil: it is the only one
+	trust     network.Trust
+	reconnect time.Duration // how long a subscriber tries to reconnect
+
+	open         *schedule.Open         // open model: hands out requests
+	turns        *schedule.Turns        // closed model; nil: open model
+	handles      handles                // requests that scripts or a caller send
+	ownBodies    atomic.Bool            // the script or the caller sends, perhaps with other bodies than the run's
+	attended     attended               // whether a sender has come
+	crew         crew                   // more senders, as the load needs them
+	idle         send.Idle              // connections of the senders of an open load between requests
+	senders      int                    // requests that all instances may have under way at most
+	consumers    *Consumers             // VUs of a script that receives
+	external     *External              // the caller that sends in place of k6; nil: k6 sends
+	unauthorized atomic.Int64           // requests answered 401 before any was accepted
+	anyAccepted  atomic.Bool            // a request was accepted
+	phases       *schedule.Phases       // with their actual times
+	pending      pending                // samples for k6
+	judging      limits.Judgement       // thresholds, and k6's results for them
+	within       *withins               // limits on how many deliveries arrive in time
+	life         life                   // how far the run has come
+	held         *os.File               // open: others take the run for one in progress; nil: not known here
+	foreign      atomic.Pointer[[]byte] // the first message of another run; nil: none
+	waiting      atomic.Int64           // VUs that wait for the run to begin
+
+	receiver atomic.Pointer[receive.Receiver]
+	opened   chan struct{}   // closed when it is there
+	canary   *receive.Canary // nil: none
+	spans    *spanSource     // nil: none
+	greeted  bool            // one message has gone round
+
+	quarters   *facts.Quarters                    // latencies, for the drift; nil: it has no meaning
+	test       atomic.Pointer[lib.ExecutionState] // of k6; nil: not begun, or another program sends
+	iterations atomic.Pointer[iterations]         // at the end of collecting; nil: it goes on
+
+	named   bool              // the run's own requests name their target
+	secrets *strings.Replacer // takes those of the requests out of what a server says
+}
+
+// Prepare makes the run of this process. args are k6's command line, which says which instance of the run this is.
+func Prepare(o *Options, args []string) (*Engine, error) {
+	part, err := segment.Read(args)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.divisible(part); err != nil {
+		return nil, err
+	}
+	if err := o.checkFiles(part, openFiles()); err != nil {
+		return nil, err
+	}
+	return New(o, part), nil
+}
+
+// New makes a run that has this part of the load.
+func New(o *Options, part segment.Segment) *Engine {
+	o.profile.Connections = o.from.Connections
+	due := part.Share(pacer.New(o.profile))
+	e := &Engine{
+		options:   o,
+		segment:   part,
+		trust:     network.Trust{CA: o.CA},
+		reconnect: max(reconnectLeast, o.Drain.duration()),
+		within:    &withins{known: map[string]within{}},
+		attended:  attended{c: make(chan struct{})},
+		consumers: newConsumers(o),
+		opened:    make(chan struct{}),
+		secrets:   o.Ingest.Secrets(),
+	}
+	e.senders = o.mostSenders(openFiles())
+	e.crew.engine, e.crew.most = e, part.Scale(e.senders)-part.Scale(o.Senders*o.InFlight)
+	id, own := cmp.Or(o.RunID, newRunID()), e.levelled()
+	e.Parts = run.Parts{
+		ID: id, Name: part.Name(id), Profile: own, Targets: profile.NewTargets(own.Flows), Course: schedule.New(due),
+		Count: e.count, Distrust: e.distrust,
+		Slot: e.slotOf, Verify: e.verify, Sample: e.sample,
+		Addressed: e.addressed,
+		Bodies:    body.New(o.messages(), own.Flows, due, fmt.Sprintf("%s.%d.", id, part.Number()), !part.Alone()),
+	}
+	e.named = o.Publishers != nil || o.Ingest.Targeted() || o.messages().Targeted()
+	e.Ledger = ledger.New(own, due)
+	e.Ledger.Pass(o.stages)
+	if o.Sampled > 0 {
+		e.Ledger.Keep(o.Sampled, store.TraceLength)
+	}
+	e.Ledger.Sample(o.Traces)
+	e.spans = newSpanSource(e)
+	deliveries, requests := expected(o.profile, due)
+	e.pending.trend, e.pending.http = thin(deliveries), thin(requests)
+	e.open = schedule.NewOpen(e.Course)
+	if due.Closed() {
+		e.turns = schedule.NewTurns(e.Course, len(o.profile.Flows))
+	}
+	e.phases = schedule.NewPhases(e.Course, o.profile.Phases)
+	e.quarters = facts.NewQuarters(o.describeProfile().Phases)
+	return e
+}
+
+// Receiver returns what reads the messages.
+func (e *Engine) Receiver() receive.Receiver {
+	if r := e.receiver.Load(); r != nil {
+		return *r
+	}
+	return receive.None{}
+}
+
+// verify is of how many messages one has its bytes compared with what was sent; 0: what was sent is not known.
+func (e *Engine) verify() int {
+	if !e.options.Verify.given && (e.ownBodies.Load() || e.options.ids != nil) {
+		return 0
+	}
+	return e.options.Verify.every
+}
+
+// addressed reports whether a message said for which target it is. A script or a caller that makes its own bodies may
+// send to other targets than it was told.
+func (e *Engine) addressed(seq int, payload []byte) bool {
+	if !e.ownBodies.Load() {
+		return e.named
+	}
+	slot := e.slotOf(seq)
+	return names(payload, e.Bodies.AppendTarget(nil, slot, seq-slot.FirstSeq))
+}
+
+// names reports whether a text has the name of a target, and not as a part of another one.
+func names(text, target []byte) bool {
+	for at := 0; ; at++ {
+		found := bytes.Index(text[at:], target)
+		if found < 0 {
+			return false
+		}
+		at += found
+		end := at + len(target)
+		if !(at > 0 && ofName(text[at-1])) && !(end < len(text) && ofName(text[end])) {
+			return true
+		}
+	}
+}
+
+// ofName reports whether a byte may stand in the name of a target.
+func ofName(b byte) bool {
+	return b >= '0' && b <= '9' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z' || strings.IndexByte("_.:@~/-", b) >= 0
+}
+
+// slotOf is the request that carries message seq.
+func (e *Engine) slotOf(seq int) pacer.Slot {
+	if e.ownBodies.Load() { // a script may choose the flows
+		return e.Ledger.SlotOf(seq)
+	}
+	return e.Pacer.SlotOf(seq)
+}
+
+func newRunID() string {
+	const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+	b := make([]byte, 8)
+	_, _ = rand.Read(b) // never fails
+	for i := range b {
+		b[i] = alphabet[b[i]&31]
+	}
+	return string(b)
+}
+
+// levelled is the profile with this instance's number between each target and its own number, unless the instances
+// share topics. Targets by name stay: each instance receives what comes to all of them.
+func (e *Engine) levelled() *profile.Profile {
+	p := *e.options.profile
+	p.Flows = slices.Clone(p.Flows)
+	if !e.segment.Alone() && !e.options.from.Common { // a script's own filter has no such level
+		for i := range p.Flows {
+			if f := &p.Flows[i]; f.Names == nil {
+				f.Target += fmt.Sprintf("/%d", e.segment.Number())
+			}
+		}
+	}
+	return &p
+}
+
+// life guards the progress of a run.
+type life struct {
+	mu sync.Mutex
+	progress
+}
+
+type progress struct {
+	begun    bool      // collect has begun; it runs once
+	ended    time.Time // or stopped; zero: in progress
+	finished bool      // collect completed
+	dir      string    // of the run's files; empty: none
+	cause    string    // why k6 ended the test before the run was over; empty: it did not, or not known
+	full     error     // the write error of a file that ended the run; nil: none
+	result   string    // of the last report; empty: there is none yet
+	reported bool      // the last report has been written
+}
+
+func (l *life) now() progress {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.progress
+}
+
+func (l *life) change(edit func(p *progress)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	edit(&l.progress)
+}
+
+// runFiles are the files that a run writes. Each of several instances writes them into its own directory,
+// partDir.
+var runFiles = []string{
+	runfile.FileName, runfile.LatestName, runfile.TimelineName, runfile.LogName, runfile.PageName, "junit.xml",
+	runfile.MarkdownName, runfile.SummaryName,
+	traces.FileName,
+}
+
+const partDir = "generator-"
+
+// checkDir refuses a directory that already holds a run, before anything is connected.
+func (e *Engine) checkDir() error {
+	dir := e.options.Dir
+	if dir == "" {
+		return nil
+	}
+	dirs := []string{dir}
+	if !e.segment.Alone() {
+		dirs = append(dirs, e.partOf(dir))
+	}
+	for _, one := range dirs {
+		entries, err := os.ReadDir(one)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("dir (RUN_DIR): %w", err)
+		}
+		for _, entry := range entries {
+			part := e.segment.Alone() && strings.HasPrefix(entry.Name(), partDir)
+			if part || slices.Contains(runFiles, entry.Name()) {
+				return holdsRun(one, entry.Name())
+			}
+		}
+	}
+	return nil
+}
+
+func holdsRun(dir, name string) error {
+	return fmt.Errorf("dir (RUN_DIR) is %s, and there is a run in it (%s); allowed: "+
+		"a directory that is new or holds no run", dir, name)
+}
+
+// partOf is this instance's directory within the run's; for a single instance it is the run's directory itself.
+func (e *Engine) partOf(dir string) string {
+	if e.segment.Alone() {
+		return dir
+	}
+	return filepath.Join(dir, partDir+strconv.Itoa(e.segment.Number()))
+}
+
+// makeDir makes the directory of the run: reports/runs/<method>-<topology>-<network>-<time>, and in it
+// generator-<number> where there are several instances. Where the name is taken, it adds -2, -3 and so on, as
+// reports/directory.ts does.
+func (e *Engine) makeDir() error {
+	o := e.options
+	dir, began := o.Dir, time.Now()
+	if e.met != nil { // all instances share one name, wherever their files are
+		began = time.UnixMicro(e.met.StartUS)
+	}
+	if dir == "" {
+		name := fmt.Sprintf("%s-%s-%s-%s", o.Name, o.Topology, o.Network, began.UTC().Format("20060102T150405Z"))
+		dir = filepath.Join(o.Runs, name)
+	}
+	dir = e.partOf(dir)
+	err := os.MkdirAll(filepath.Dir(dir), 0o755)
+	if err == nil {
+		dir, err = e.claim(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("the directory of the run can't be made: %w", err)
+	}
+	e.life.change(func(p *progress) { p.dir = dir })
+	return nil
+}
+
+// withdraw removes the files of a run that did not begin.
+func (e *Engine) withdraw() error {
+	dir := e.life.now().dir
+	for _, name := range runFiles {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if e.options.Dir != "" { // it may have existed before
+		return nil
+	}
+	return os.Remove(dir)
+}
+
+// claim makes a directory that nobody else uses. A directory that the user gave may exist; an instance's
+// directory must have its own name.
+func (e *Engine) claim(dir string) (string, error) {
+	for own, n := dir, 2; ; own, n = fmt.Sprintf("%s-%d", dir, n), n+1 {
+		err := os.Mkdir(own, 0o755)
+		switch taken := errors.Is(err, fs.ErrExist); {
+		case taken && e.options.Dir != "":
+			return own, nil
+		case !taken || !e.segment.Alone():
+			return own, err
+		}
+	}
+}
+
+// Closed reports whether the run has the closed model.
+func (e *Engine) Closed() bool { return e.Pacer.Closed() }
+
+// Publishes reports whether the run sends by MQTT.
+func (e *Engine) Publishes() bool { return e.options.Publishers != nil }
+
+// Arrives reports whether the script receives the messages.
+func (e *Engine) Arrives() bool { return e.options.Arrived != nil }
+
+// Stamped reports whether the clock of the pipeline's stamps is known.
+func (e *Engine) Stamped() bool { return e.options.Redis.URL != "" }
+
+// Webhook is the webhook that receives the messages; nil: the run has none.
+func (e *Engine) Webhook() *webhook.Options { return e.options.Webhook }

@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"go.k6.io/k6/v2/lib"
+	"golang.org/x/net/http/httpproxy"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
+)
+
+// sendCanary connects the canary, and lets one message go round before the load: a wrong path, token or topic costs one
+// message then, and not the whole load. An external caller's run greets when it opens.
+func (e *Engine) sendCanary(ctx context.Context, m receive.Means, state *lib.State) error {
+	o := e.options
+	greets := e.external == nil && o.greets()
+	if !o.Canary && !greets {
+		return nil
+	}
+	if host := proxied(o.Ingest.URL, httpproxy.FromEnvironment()); host != "" {
+		state.Logger.Warnf("the canary is left out: the ingest would be reached through the proxy of HTTP_PROXY or "+
+			"HTTPS_PROXY, which only k6/http uses; to have a canary, add %s to NO_PROXY", host)
+		return nil
+	}
+	m.Receiver = e.Receiver()
+	path, err := o.source.Canary(ctx, &e.Parts, m)
+	if err != nil {
+		return err
+	}
+	canary := receive.NewCanary(ctx, &e.Parts, path, receive.CanaryOptions{
+		Ingest: withK6(o.Ingest, state.Options), Timeout: o.Timeout.duration(), Format: o.messages(),
+		Drain: o.Drain.duration(), Means: m,
+	})
+	if greets {
+		err = e.greet(ctx, canary)
+	}
+	if err != nil || !o.Canary {
+		canary.Close()
+		return err
+	}
+	e.canary = canary
+	return nil
+}
+
+// greets reports whether one message goes round before the load. Where the load does not pass the ingest, none can.
+func (o *Options) greets() bool {
+	if o.from.NoGreeting != "" || o.Publishers != nil || o.Ingest.URL == "" {
+		return false
+	}
+	if o.Greet != nil {
+		return *o.Greet
+	}
+	return o.Canary
+}
+
+// greet lets one message go round. One that comes back other than it was sent ends a run that compares them: each
+// message of the load would count as altered.
+func (e *Engine) greet(ctx context.Context, canary *receive.Canary) error {
+	altered, err := canary.Greet(ctx)
+	e.greeted = err == nil
+	if err != nil {
+		return e.explained(err)
+	}
+	if altered == "" || !e.compares(ctx) {
+		return nil
+	}
+	return fmt.Errorf("a first message arrived with other content than was sent, so each one of the load would "+
+		"count as altered; VERIFY=off (verify: 'off') if the pipeline wraps or rewrites messages on purpose. It came "+
+		"as %s", altered)
+}
+
+// explained adds to the error of a greeting what went wrong meanwhile where messages arrive.
+func (e *Engine) explained(err error) error {
+	_, errors := e.noted()
+	if denied := facts.Denied(errors); denied != "" {
+		err = fmt.Errorf("%w; the webhook did not take what came: %s", err, denied)
+	}
+	for _, one := range errors {
+		if one.Class == receive.LostClass && !strings.Contains(err.Error(), one.Example) {
+			err = fmt.Errorf("%w; meanwhile %s × %s: %s", err, words.Count(one.Count), one.Class, one.Example)
+		}
+	}
+	return err
+}
+
+// compares reports whether the run knows what is sent. That depends on the first sender, so it waits for one.
+func (e *Engine) compares(ctx context.Context) bool {
+	if e.verify() > 0 && !e.options.Verify.given && e.external == nil {
+		clock.SleepUntil(ctx, e.attended.c, time.Now().Add(firstSenderMost))
+	}
+	return e.verify() > 0
+}
+
+// firstSenderMost is how long the first sender of a script may take to call run.send() or run.next().
+const firstSenderMost = 5 * time.Second
+
+// attended has a channel that closes when the first sender has come.
+type attended struct {
+	once sync.Once
+	c    chan struct{}
+}
+
+func (a *attended) note() { a.once.Do(func() { close(a.c) }) }

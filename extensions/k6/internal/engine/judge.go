@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"go.k6.io/k6/v2/lib"
+	"go.k6.io/k6/v2/metrics"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/limits"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
+)
+
+// judge sets the verdict of a report. ran is how long an unfinished run has lasted.
+func (e *Engine) judge(r *runfile.Run, doubts []string, ran time.Duration) runfile.Verdict {
+	rules, replaced := e.judging.Rules(e.builtIn())
+	aborted, cutOff := e.judging.Aborted(), "the run was "+render.CutOff(ran, e.planned())
+	if cause := e.life.now().cause; cause != "" && len(aborted) == 0 {
+		cutOff += ": " + cause
+	}
+	r.Scene = e.scene()
+	return judge.Of(judge.Evidence{
+		Run: r, CutOff: cutOff, Doubts: doubts, Limits: rules,
+		Replaced: replaced, Aborted: aborted, Cores: runtime.GOMAXPROCS(0), Unattended: e.open.Unattended(),
+		AtMostOnce: e.options.from.AtMostOnce, Halted: e.IsHalted(), Senders: e.mostUnderWay(),
+		SendersBy: e.sendersBy(),
+		Unread:    e.options.from.Unread,
+	})
+}
+
+// scene is what a cause needs besides run.json.
+func (e *Engine) scene() *runfile.Scene {
+	s := &runfile.Scene{Subscribed: e.options.from.Words, Greeted: e.greeted}
+	if e.options.Protocol == "HTTP" {
+		path, _, query := strings.Cut(e.options.Ingest.Path, "?")
+		if s.URL = words.Mask(e.options.Ingest.URL) + path; query { // it may hold a secret
+			s.URL += "?…"
+		}
+	}
+	if e.external == nil && e.options.Publishers == nil && !e.options.profile.Closed() {
+		s.InFlight = e.segment.Scale(e.mostUnderWay())
+	}
+	e.note(func() { s.Abandoned = e.abandoned })
+	if first := e.foreign.Load(); first != nil {
+		s.Sample, s.Carries = runfile.ExcerptOf(*first), e.carries(*first)
+	}
+	return s
+}
+
+// mostUnderWay is how many requests all instances together may have under way.
+func (e *Engine) mostUnderWay() int {
+	if e.ownBodies.Load() {
+		return e.options.Senders
+	}
+	return e.senders
+}
+
+// sendersBy names what limits the senders; empty: a caller sends.
+func (e *Engine) sendersBy() string {
+	switch {
+	case e.external != nil:
+		return ""
+	case e.ownBodies.Load():
+		return "SENDERS, or senders of new Run()"
+	}
+	return "SENDERS, in ingest and matrix CONNECTIONS, or maxSenders of new Run()"
+}
+
+// carries reports whether a message has the run's id in some form.
+func (e *Engine) carries(payload []byte) bool { return bytes.Contains(payload, []byte(e.ID)) }
+
+// sample keeps the first foreign message.
+func (e *Engine) sample(payload []byte) {
+	if e.foreign.Load() == nil {
+		e.foreign.CompareAndSwap(nil, new(bytes.Clone(payload)))
+	}
+}
+
+func (e *Engine) measured() *ledger.Times {
+	total := ledger.NewTimes(len(e.options.stages))
+	for i, p := range e.options.profile.Phases {
+		if p.Measured {
+			total.Merge(e.Ledger.Times(i))
+		}
+	}
+	return total
+}
+
+// planned is the planned length of the load; 0: it depends on the pipeline.
+func (e *Engine) planned() time.Duration {
+	p := e.options.profile
+	if slices.ContainsFunc(p.Phases, func(ph profile.Phase) bool { return ph.Requests > 0 || ph.Drain > 0 }) {
+		return 0
+	}
+	return p.Duration()
+}
+
+// values returns the module's metrics at the end of the run, without arrival_latency.
+func (e *Engine) values() map[string]float64 {
+	values, account := map[string]float64{"arrival_p99": limits.Unmeasured}, e.Ledger.Final()
+	for _, count := range judge.Counts {
+		values["arrival_"+count.Name] = float64(count.Of(account))
+	}
+	arrival := e.measured().Arrival
+	if p99 := runfile.NewLatency(&arrival, false).P99; p99 != nil {
+		values["arrival_p99"] = *p99
+	}
+	for name, within := range e.within.all() {
+		values[name] = runfile.ShareWithin(arrival.Histogram, within.limit)
+	}
+	return values
+}
+
+// end judges the module's metrics and pushes them to k6, for the script's thresholds.
+func (m *Metrics) end(ctx context.Context, state *lib.State, e *Engine, given aborts) {
+	values := e.values()
+	e.judging.Measured(values, e.lasted())
+	verdict := e.report(false).Verdict
+	undecided := func(r runfile.Rule) bool { return r.Undecided || r.IsBroken() && r.Result == runfile.Invalid }
+	values["arrival_invalid"] = 0
+	for _, rule := range verdict.Rules {
+		if undecided(rule) {
+			values["arrival_invalid"]++
+		}
+	}
+	samples := make(metrics.Samples, 0, len(values))
+	for name, v := range values {
+		samples = append(samples, given.sample(state, m.own(e, name), v))
+	}
+	metrics.PushIfNotDone(ctx, state.Samples, samples)
+	// Rules that are not judged yet do not count.
+	if slices.ContainsFunc(verdict.Rules, func(r runfile.Rule) bool {
+		return undecided(r) || r.IsBroken() && r.Result != runfile.Doubtful
+	}) {
+		e.judging.Mark(state.TestStatus, values, m.Judged)
+	}
+}
+
+func (e *Engine) lasted() time.Duration {
+	return max(0, e.life.now().ended.Sub(e.Epoch))
+}
+
+// builtIn are the thresholds that every run has. k6 gets them so that it ends with exit code 99.
+func (e *Engine) builtIn() map[string][]string {
+	all := map[string][]string{"arrival_invalid": {limits.None}}
+	for _, end := range limits.AccountEnds {
+		all["arrival_"+end] = []string{limits.None}
+	}
+	if !e.options.from.AtMostOnce {
+		for _, end := range ledger.JudgedCounts(ledger.Promised) {
+			all["arrival_"+end.Name] = []string{limits.None}
+		}
+	}
+	return all
+}

@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"os"
+	"path/filepath"
+
+	"go.k6.io/k6/v2/metrics"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
+)
+
+// write writes run.json, the page and the CI files atomically: a reader never finds a partial file.
+func (e *Engine) write() error { return e.save(e.report(e.lossless())) }
+
+// lossless reports whether a report has the histograms: always for one of several instances, as the files of a killed
+// instance are merged with the others.
+func (e *Engine) lossless() bool { return e.life.now().finished || !e.segment.Alone() }
+
+// writeLatest writes the report of the run so far without its seconds, of which the timeline has so many.
+func (e *Engine) writeLatest(seconds int) error {
+	noted, _ := e.noted()
+	return runfile.SaveLatest(e.life.now().dir, e.describe(e.lossless(), []runfile.Interval{}), seconds, noted.answer)
+}
+
+func (e *Engine) save(r *runfile.Run) error {
+	noted, _ := e.noted()
+	err := render.SaveWhole(e.life.now().dir, r, noted.answer)
+	if err != nil {
+		e.removePage()
+	}
+	return err
+}
+
+// removePage removes an outdated page after run.json could not be written.
+func (e *Engine) removePage() { _ = os.Remove(filepath.Join(e.life.now().dir, runfile.PageName)) }
+
+// LastReport judges the run and writes its last report. page is where it is, for the reader.
+func (e *Engine) LastReport(registry *metrics.Registry) (run *runfile.Run, page string, err error) {
+	e.judging.Conclude(registry, e.lasted())
+	r := e.report(true)
+	e.life.change(func(p *progress) { p.result = r.Verdict.Result })
+	err = e.save(r)
+	e.life.change(func(p *progress) { p.reported = err == nil })
+	return r, e.page(), err
+}
+
+// page is the path of the report's page, for the reader.
+func (e *Engine) page() string {
+	return words.ShortPath(filepath.Join(e.life.now().dir, runfile.PageName))
+}
+
+// Result is the run as it stands. In handleSummary k6's metrics are final, and all limits are judged.
+func (e *Engine) Result(registry *metrics.Registry) *runfile.Run {
+	if e.TestEnded() {
+		e.judging.Conclude(registry, e.lasted())
+	}
+	return e.report(false)
+}
+
+// TestEnded reports whether k6 has ended the test, so that its thresholds can be judged.
+func (e *Engine) TestEnded() bool { return e.judging.TestEnded() }
+
+// Directory holds the files of the run; empty: it has none.
+func (e *Engine) Directory() string { return e.life.now().dir }
+
+// Connections describes how long it took to connect to the ingest.
+func (e *Engine) Connections() runfile.Latency {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return runfile.NewLatency(&e.connects, false)
+}
