@@ -56,20 +56,21 @@ func (m *Metrics) own(e *Engine, name string) *metrics.Metric {
 	return m.counters[name]
 }
 
-// look gives k6 the figures so far of the limits that abort the test. The others it gets at the end.
-func (a aborts) look(ctx context.Context, state *lib.State, m *Metrics, e *Engine) {
+// push gives k6 the figures so far of the limits that abort the test. The others it gets at the end.
+func (v *vu) push(ctx context.Context, e *Engine) {
+	a := v.aborts
 	if len(a.metrics) == 0 {
 		return
 	}
 	values := e.soFar()
 	var samples metrics.Samples
 	for _, name := range a.metrics {
-		if v, ok := values[name]; ok {
-			samples = append(samples, a.sample(state, m.own(e, name), v))
+		if value, ok := values[name]; ok {
+			samples = append(samples, a.sample(v.state, v.metrics.own(e, name), value))
 		}
 	}
 	if len(samples) > 0 {
-		metrics.PushIfNotDone(ctx, state.Samples, samples)
+		metrics.PushIfNotDone(ctx, v.state.Samples, samples)
 	}
 }
 

@@ -2,98 +2,124 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"go.k6.io/k6/v2/lib"
-	"golang.org/x/net/http/httpproxy"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
-// strandedMost is after how many consecutive looks a run that nobody can begin is given up. VUs of scenarios that begin
-// at the same time are not active at the same moment.
-const strandedMost = 30
+// StartDelay is the time between the last subscription and the first request.
+const StartDelay = 250 * time.Millisecond
 
-// awaitStart waits until the run begins or the VU stops. An error says that it can never begin.
-func (e *Engine) awaitStart(ctx context.Context) error {
-	if schedule.IsClosed(e.Started) {
+// load is a load that has begun.
+type load struct {
+	recorder  *recorder
+	stop      context.CancelFunc // ends what goes on beside it
+	telemetry *telemetry         // nil: there is no store to read it from
+	following sync.WaitGroup     // of telemetry
+}
+
+// begin waits for the senders and for the other instances, makes the run's directory, and starts the load.
+func (e *Engine) begin(ctx context.Context, p *prepared) (_ *load, err error) {
+	if err := e.awaitSenders(ctx); err != nil {
+		return nil, err
+	}
+	if err := e.setStart(ctx, p.store); err != nil {
+		return nil, err
+	}
+	if err := e.makeDir(); err != nil {
+		return nil, err
+	}
+	rec, err := newRecorder(e)
+	if err != nil {
+		return nil, err
+	}
+	if e.segment.Alone() {
+		// Set again: the first report of a run with many phases may take longer than StartDelay.
+		if e.Epoch, err = e.external.opening(ctx); err != nil {
+			rec.close()
+			return nil, errors.Join(err, e.withdraw())
+		}
+	}
+	if err := rec.begin(); err != nil {
+		rec.close()
+		return nil, err
+	}
+	beside, stop := context.WithCancel(ctx)
+	l := &load{recorder: rec, stop: stop}
+	go e.open.Tend(beside)
+	if p.store != nil {
+		l.telemetry = newTelemetry(p.store)
+		l.following.Go(func() { l.telemetry.follow(beside, e) })
+	}
+	if e.spans != nil {
+		e.spans.Begin()
+	}
+	e.Start()
+	if e.turns != nil {
+		go e.runClosedPhases(e.external.untilEnd(beside), p.store)
+	}
+	if e.canary != nil {
+		planned := time.Duration(0)
+		if !e.Pacer.Closed() {
+			planned = e.options.profile.Duration()
+		}
+		e.canary.Start(beside, planned, e.turns.Over)
+	}
+	return l, nil
+}
+
+// close ends what goes on beside the load, and closes its files. It may be called more than once.
+func (l *load) close() {
+	l.stop()
+	l.recorder.close()
+}
+
+// attendMost is how long after the start of its scenario a sender may take to call run.send(), run.pump() or
+// run.next().
+const attendMost = time.Second
+
+// awaitSenders waits for the first sender of an open load, if k6 begins a scenario later (startTime): the times of
+// requests are due from the start of the run on. It refuses a load that would outlast its own scenario.
+func (e *Engine) awaitSenders(ctx context.Context) error {
+	test, own := e.test.Load(), lib.GetScenarioState(ctx)
+	if test == nil || own == nil || test.Test == nil || e.external != nil || e.Pacer.Closed() {
 		return nil
 	}
-	e.waiting.Add(1)
-	defer e.waiting.Add(-1)
-	looks := time.NewTicker(5 * look)
-	defer looks.Stop()
-	test := lib.GetExecutionState(ctx)
-	for stranded := 0; stranded < strandedMost; {
-		select {
-		case <-e.Started:
-			return nil
-		case <-ctx.Done():
-			return nil
-		case <-looks.C:
-			if stranded++; !e.stranded(test) {
-				stranded = 0
-			}
+	scenarios := test.Test.Options.Scenarios
+	var last lib.ExecutorConfig
+	for name, scenario := range scenarios {
+		if name != own.Name && (last == nil || scenario.GetStartTime() > last.GetStartTime()) {
+			last = scenario
 		}
 	}
-	scenarios := []string{}
-	for _, scenario := range test.Test.Options.Scenarios.GetSortedConfigs() {
-		scenarios = append(scenarios, fmt.Sprintf("%s: %s()", scenario.GetName(), scenario.GetExec()))
+	if last == nil {
+		return nil
 	}
-	return uncollectedBy(scenarios)
+	wait := last.GetStartTime() - test.GetCurrentTestRunDuration()
+	if wait <= 0 || e.attendedWithin(ctx, min(wait, attendMost)) { // it is another scenario that begins later
+		return nil
+	}
+	if mine := scenarios[own.Name]; mine != nil {
+		end, _ := lib.GetEndOffset(mine.GetExecutionRequirements(test.ExecutionTuple))
+		needed := last.GetStartTime() + e.options.profile.Duration() + e.options.Drain.duration()
+		if end += mine.GetStartTime(); end < needed {
+			return fmt.Errorf("scenario %q begins after %.0f s (startTime), so the run takes up to %.0f s, and scenario "+
+				"%q, which collects, ends after %.0f s: begin earlier, or give it a longer maxDuration",
+				last.GetName(), last.GetStartTime().Seconds(), needed.Seconds(), own.Name, end.Seconds())
+		}
+	}
+	e.attendedWithin(ctx, last.GetStartTime()-test.GetCurrentTestRunDuration()+attendMost)
+	return nil
 }
 
-// stranded reports whether all VUs of a test wait for the run to begin, and k6 adds no more. test may be nil.
-func (e *Engine) stranded(test *lib.ExecutionState) bool {
-	if test == nil || e.life.now().begun || e.waiting.Load() < test.GetCurrentlyActiveVUsCount() {
-		return false
-	}
-	for _, scenario := range test.Test.Options.Scenarios {
-		planned := uint64(0)
-		for _, step := range scenario.GetExecutionRequirements(test.ExecutionTuple) {
-			if step.PlannedVUs > planned &&
-				test.GetCurrentTestRunDuration() <= scenario.GetStartTime()+step.TimeOffset {
-				return false
-			}
-			planned = step.PlannedVUs
-		}
-	}
-	return true
-}
-
-// Join waits until the run begins, for a VU that sends. A native one sends by itself, as run.send() and run.pump() do; the
-// others make their own requests. It returns false if the run has not begun when the VU stops, and an error if the test
-// can't go on: k6's execution segment differs from the run's, so the subscriber may be missing, no VU is left to collect,
-// or the native sender can't do what k6's options say.
-func (e *Engine) Join(ctx context.Context, k6 lib.Options, native bool) (begun bool, err error) {
-	if !native {
-		e.ownBodies.Store(true)
-	}
-	e.attended.note()
-	if native {
-		if err := e.options.checkSender(k6, httpproxy.FromEnvironment()); err != nil {
-			return false, err
-		}
-	}
-	if err := e.segment.InEffect(k6); err != nil {
-		return false, err
-	}
-	if err := e.awaitStart(ctx); err != nil {
-		return false, err
-	}
-	return schedule.IsClosed(e.Started), nil
-}
-
-// Await counts a VU that does not send among those that wait for the run to begin, until it begins, ends, or ctx is over.
-func (e *Engine) Await(ctx context.Context) {
-	e.waiting.Add(1)
-	go func() {
-		select {
-		case <-e.Started:
-		case <-ctx.Done():
-		case <-e.consumers.over:
-		}
-		e.waiting.Add(-1)
-	}()
+// attendedWithin waits for the first sender, and reports whether one has come.
+func (e *Engine) attendedWithin(ctx context.Context, d time.Duration) bool {
+	clock.SleepUntil(ctx, e.attended.c, time.Now().Add(d))
+	return schedule.IsClosed(e.attended.c)
 }

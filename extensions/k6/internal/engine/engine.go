@@ -3,14 +3,12 @@ package engine
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,7 +31,6 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
 
 // reconnectLeast is the shortest broker outage that the run tolerates before it halts the load. Where drain is
@@ -253,107 +250,6 @@ func (l *life) change(edit func(p *progress)) {
 	edit(&l.progress)
 }
 
-// runFiles are the files that a run writes. Each of several instances writes them into its own directory,
-// partDir.
-var runFiles = []string{
-	runfile.FileName, runfile.LatestName, runfile.TimelineName, runfile.LogName, runfile.PageName, "junit.xml",
-	runfile.MarkdownName, runfile.SummaryName,
-	traces.FileName,
-}
-
-const partDir = "generator-"
-
-// checkDir refuses a directory that already holds a run, before anything is connected.
-func (e *Engine) checkDir() error {
-	dir := e.options.Dir
-	if dir == "" {
-		return nil
-	}
-	dirs := []string{dir}
-	if !e.segment.Alone() {
-		dirs = append(dirs, e.partOf(dir))
-	}
-	for _, one := range dirs {
-		entries, err := os.ReadDir(one)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("dir (RUN_DIR): %w", err)
-		}
-		for _, entry := range entries {
-			part := e.segment.Alone() && strings.HasPrefix(entry.Name(), partDir)
-			if part || slices.Contains(runFiles, entry.Name()) {
-				return holdsRun(one, entry.Name())
-			}
-		}
-	}
-	return nil
-}
-
-func holdsRun(dir, name string) error {
-	return fmt.Errorf("dir (RUN_DIR) is %s, and there is a run in it (%s); allowed: "+
-		"a directory that is new or holds no run", dir, name)
-}
-
-// partOf is this instance's directory within the run's; for a single instance it is the run's directory itself.
-func (e *Engine) partOf(dir string) string {
-	if e.segment.Alone() {
-		return dir
-	}
-	return filepath.Join(dir, partDir+strconv.Itoa(e.segment.Number()))
-}
-
-// makeDir makes the directory of the run: reports/runs/<method>-<topology>-<network>-<time>, and in it
-// generator-<number> where there are several instances. Where the name is taken, it adds -2, -3 and so on, as
-// reports/directory.ts does.
-func (e *Engine) makeDir() error {
-	o := e.options
-	dir, began := o.Dir, time.Now()
-	if e.met != nil { // all instances share one name, wherever their files are
-		began = time.UnixMicro(e.met.StartUS)
-	}
-	if dir == "" {
-		name := fmt.Sprintf("%s-%s-%s-%s", o.Name, o.Topology, o.Network, began.UTC().Format("20060102T150405Z"))
-		dir = filepath.Join(o.Runs, name)
-	}
-	dir = e.partOf(dir)
-	err := os.MkdirAll(filepath.Dir(dir), 0o755)
-	if err == nil {
-		dir, err = e.claim(dir)
-	}
-	if err != nil {
-		return fmt.Errorf("the directory of the run can't be made: %w", err)
-	}
-	e.life.change(func(p *progress) { p.dir = dir })
-	return nil
-}
-
-// withdraw removes the files of a run that did not begin.
-func (e *Engine) withdraw() error {
-	dir := e.life.now().dir
-	for _, name := range runFiles {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	if e.options.Dir != "" { // it may have existed before
-		return nil
-	}
-	return os.Remove(dir)
-}
-
-// claim makes a directory that nobody else uses. A directory that the user gave may exist; an instance's
-// directory must have its own name.
-func (e *Engine) claim(dir string) (string, error) {
-	for own, n := dir, 2; ; own, n = fmt.Sprintf("%s-%d", dir, n), n+1 {
-		err := os.Mkdir(own, 0o755)
-		switch taken := errors.Is(err, fs.ErrExist); {
-		case taken && e.options.Dir != "":
-			return own, nil
-		case !taken || !e.segment.Alone():
-			return own, err
-		}
-	}
-}
-
 // Closed reports whether the run has the closed model.
 func (e *Engine) Closed() bool { return e.Pacer.Closed() }
 
@@ -368,3 +264,43 @@ func (e *Engine) Stamped() bool { return e.options.Redis.URL != "" }
 
 // Webhook is the webhook that receives the messages; nil: the run has none.
 func (e *Engine) Webhook() *webhook.Options { return e.options.Webhook }
+
+// Collect runs the whole run in a VU of k6. A file that can't be written ends the run, and its exit code says so.
+func (e *Engine) Collect(ctx context.Context, state *lib.State, m *Metrics) error {
+	err := e.collect(ctx, state, m)
+	if unwritten(err) {
+		e.life.change(func(p *progress) { p.full = err })
+	}
+	return err
+}
+
+// collect runs the whole run in this VU, step by step. It returns an error if the run could not begin or was stopped.
+func (e *Engine) collect(ctx context.Context, state *lib.State, m *Metrics) error {
+	first := false
+	if e.life.change(func(p *progress) { first, p.begun = !p.begun, true }); !first {
+		return errors.New("collect() runs once in a run: give its scenario one VU and one iteration")
+	}
+	defer e.consumers.release()
+	e.crew.ctx = ctx
+	v := e.attach(ctx, state, m)
+	p, err := e.prepare(ctx, v)
+	if err != nil {
+		return err
+	}
+	defer p.close(ctx)
+	if err := e.greet(ctx, p); err != nil {
+		return err
+	}
+	l, err := e.begin(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	if err := e.watch(ctx, v, l.recorder); err != nil { // and drain
+		return e.cutOff(ctx, m, l.recorder, err)
+	}
+	e.awaitLast(ctx, l)
+	e.search(ctx, p)
+	e.close(ctx, p, l)
+	return e.record(ctx, p, l.recorder)
+}

@@ -274,7 +274,7 @@ func (x *External) opening(ctx context.Context) (time.Time, error) {
 	}
 	e := x.engine
 	if e.canary != nil {
-		if err := e.greet(ctx, e.canary); err != nil {
+		if err := e.goRound(ctx, e.canary); err != nil {
 			return time.Time{}, err
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"go.k6.io/k6/v2/lib"
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
@@ -16,10 +15,10 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
-// sendCanary connects the canary, and lets one message go round before the load: a wrong path, token or topic costs one
+// greet connects the canary, and lets one message go round before the load: a wrong path, token or topic costs one
 // message then, and not the whole load. An external caller's run greets when it opens.
-func (e *Engine) sendCanary(ctx context.Context, m receive.Means, state *lib.State) error {
-	o := e.options
+func (e *Engine) greet(ctx context.Context, p *prepared) error {
+	o, state := e.options, p.vu.state
 	greets := e.external == nil && o.greets()
 	if !o.Canary && !greets {
 		return nil
@@ -29,7 +28,8 @@ func (e *Engine) sendCanary(ctx context.Context, m receive.Means, state *lib.Sta
 			"HTTPS_PROXY, which only k6/http uses; to have a canary, add %s to NO_PROXY", host)
 		return nil
 	}
-	m.Receiver = e.Receiver()
+	m := p.means
+	m.Receiver = p.receiver
 	path, err := o.source.Canary(ctx, &e.Parts, m)
 	if err != nil {
 		return err
@@ -39,13 +39,13 @@ func (e *Engine) sendCanary(ctx context.Context, m receive.Means, state *lib.Sta
 		Drain: o.Drain.duration(), Means: m,
 	})
 	if greets {
-		err = e.greet(ctx, canary)
+		err = e.goRound(ctx, canary)
 	}
 	if err != nil || !o.Canary {
 		canary.Close()
 		return err
 	}
-	e.canary = canary
+	e.canary, p.canary = canary, canary
 	return nil
 }
 
@@ -60,9 +60,9 @@ func (o *Options) greets() bool {
 	return o.Canary
 }
 
-// greet lets one message go round. One that comes back other than it was sent ends a run that compares them: each
+// goRound lets one message go round. One that comes back other than it was sent ends a run that compares them: each
 // message of the load would count as altered.
-func (e *Engine) greet(ctx context.Context, canary *receive.Canary) error {
+func (e *Engine) goRound(ctx context.Context, canary *receive.Canary) error {
 	altered, err := canary.Greet(ctx)
 	e.greeted = err == nil
 	if err != nil {

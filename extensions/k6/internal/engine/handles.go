@@ -86,16 +86,16 @@ func (e *Engine) giveUp(now time.Time) {
 	ended, late := e.handles.overdue(now, patience)
 	for _, h := range ended {
 		e.count("request", "not settled", "the iteration ended without run.settle(): did it throw? k6's log says it")
-		e.close(h, ledger.Unknown)
+		e.conclude(h, ledger.Unknown)
 	}
 	for _, h := range late {
 		e.count("request", "not settled", fmt.Sprintf("not settled within %s", patience))
-		e.close(h, ledger.Unknown)
+		e.conclude(h, ledger.Unknown)
 	}
 }
 
-// close settles a request that has been removed.
-func (e *Engine) close(h *given, outcome ledger.Outcome) {
+// conclude settles a request that has been removed.
+func (e *Engine) conclude(h *given, outcome ledger.Outcome) {
 	e.Ledger.Settle(h.slot, outcome)
 	if h.over != nil {
 		h.over()
@@ -111,7 +111,7 @@ func (e *Engine) depart(h *given, at time.Time) {
 // settle records the answer to a request. It does nothing for one that was given up.
 func (e *Engine) settle(h *given, a send.Answer) {
 	if e.handles.remove(h) {
-		e.close(h, e.answered(h.slot, a, h.sent))
+		e.conclude(h, e.answered(h.slot, a, h.sent))
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"go.k6.io/k6/v2/lib"
 	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
@@ -120,8 +119,8 @@ func (e *Engine) values() map[string]float64 {
 	return values
 }
 
-// end judges the module's metrics and pushes them to k6, for the script's thresholds.
-func (m *Metrics) end(ctx context.Context, state *lib.State, e *Engine, given aborts) {
+// conclude judges the module's metrics and pushes them to k6, for the script's thresholds.
+func (v *vu) conclude(ctx context.Context, e *Engine) {
 	values := e.values()
 	e.judging.Measured(values, e.lasted())
 	verdict := e.report(false).Verdict
@@ -133,15 +132,15 @@ func (m *Metrics) end(ctx context.Context, state *lib.State, e *Engine, given ab
 		}
 	}
 	samples := make(metrics.Samples, 0, len(values))
-	for name, v := range values {
-		samples = append(samples, given.sample(state, m.own(e, name), v))
+	for name, value := range values {
+		samples = append(samples, v.aborts.sample(v.state, v.metrics.own(e, name), value))
 	}
-	metrics.PushIfNotDone(ctx, state.Samples, samples)
+	metrics.PushIfNotDone(ctx, v.state.Samples, samples)
 	// Rules that are not judged yet do not count.
 	if slices.ContainsFunc(verdict.Rules, func(r runfile.Rule) bool {
 		return undecided(r) || r.IsBroken() && r.Result != runfile.Doubtful
 	}) {
-		e.judging.Mark(state.TestStatus, values, m.Judged)
+		e.judging.Mark(v.state.TestStatus, values, v.metrics.Judged)
 	}
 }
 

@@ -20,6 +20,20 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
+const (
+	// checkpoint is the shortest interval between two reports of a run in progress; checkpointMost is the
+	// longest.
+	checkpoint     = 5 * time.Second
+	checkpointMost = 5 * time.Minute
+	// checkpointFirst is when the first one is written; the next ones come at twice its time each, up to checkpoint.
+	checkpointFirst = time.Second
+	// checkpointShare is how many times its writing time the next checkpoint waits: a longer run takes longer
+	// to write.
+	checkpointShare = 100
+	// latestShare is the same for a report without the seconds, which does not grow with the run.
+	latestShare = 10
+)
+
 // recorder appends a line a second to the timeline and keeps the report on disk current, so that a killed run
 // leaves its data.
 type recorder struct {

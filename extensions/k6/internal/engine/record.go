@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"go.k6.io/k6/v2/metrics"
 
@@ -10,6 +13,30 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
+
+// stepLeast is the smallest step of Redis' clock that a report names.
+const stepLeast = 10 * time.Millisecond
+
+// record completes what the report needs, and writes it. k6 gets the module's metrics, for the script's thresholds.
+func (e *Engine) record(ctx context.Context, p *prepared, rec *recorder) error {
+	if e.options.Sampled > 0 {
+		sampled := p.store.Traces(ctx, &e.Parts, e.options.Sampled)
+		e.note(func() { e.sampled = sampled })
+	}
+	e.collectSpans(ctx)
+	e.Clock.End()
+	if step := time.Duration(e.Clock.Read().Step) * time.Microsecond; step.Abs() >= stepLeast {
+		e.count("clock", "set during the run", fmt.Sprintf("the clock of Redis moved by %s against this host's: "+
+			"deliveries with stamps from before and after it have no stages", step.Round(time.Millisecond)))
+	}
+	rec.doubt()
+	e.note(func() { e.resources = append(e.resources, rec.resources()...) })
+	e.stopCounting()
+	e.life.change(func(p *progress) { p.ended, p.finished = time.Now(), true })
+	e.trace(ctx, p.vu.state.Logger)
+	p.vu.conclude(ctx, e)
+	return e.write() // k6 writes it again at the end of the test, with its own metrics
+}
 
 // write writes run.json, the page and the CI files atomically: a reader never finds a partial file.
 func (e *Engine) write() error { return e.save(e.report(e.lossless())) }
