@@ -23,7 +23,7 @@ func (m *instance) object(rt *sobek.Runtime, e *engine.Engine) *sobek.Object {
 			common.Throw(rt, err)
 		}
 	}
-	set("id", e.Name)
+	set("id", e.Name())
 	if w := e.Webhook(); w != nil {
 		set("webhook", m.webhook(rt, e, w))
 	}

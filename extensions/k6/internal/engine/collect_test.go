@@ -171,7 +171,7 @@ func TestAReportIsWrittenBeforeTheFirstMessage(t *testing.T) {
 	require.NoError(t, err)
 	shown, err := render.Shown(page)
 	require.NoError(t, err)
-	assert.Equal(t, e.ID, shown.Run.ID)
+	assert.Equal(t, e.parts.ID, shown.Run.ID)
 }
 
 // Regression: the message that a stopped sender had drawn was missing from the account, so the run

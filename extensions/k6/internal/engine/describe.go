@@ -30,7 +30,7 @@ func (e *Engine) report(lossless bool) *runfile.Run {
 func (e *Engine) describe(lossless bool, timeline []runfile.Interval, doubts ...string) *runfile.Run {
 	now := e.life.now()
 	ended, finished := now.ended, now.finished
-	noted, classes := e.noted()
+	noted, classes := e.notes.noted()
 	noted.doubts = append(noted.doubts, doubts...)
 
 	var ran time.Duration
@@ -237,7 +237,7 @@ func (e *Engine) identity() runfile.Identity {
 		labels = map[string]string{}
 	}
 	return runfile.Identity{
-		ID: e.ID, Name: e.runName(), Generator: e.met, Tool: e.options.tool,
+		ID: e.parts.ID, Name: e.runName(), Generator: e.met, Tool: e.options.tool,
 		Method: e.options.Name, Protocol: e.options.Protocol, Model: e.model(), Topology: e.options.Topology,
 		Network: e.options.Network, Labels: labels, Started: e.Epoch.UTC().Format(stampFormat),
 		Command: cmp.Or(e.options.Command, words.Command(os.Args[1:])), Profile: e.options.describeProfile(),
@@ -271,7 +271,7 @@ func (e *Engine) describeMessages() *runfile.Messages {
 	}
 	cameTo := func(d ledger.Misplaced) string {
 		if d.Target > 0 {
-			return e.Targets.Name(d.Target - 1)
+			return e.parts.Targets.Name(d.Target - 1)
 		}
 		return "a connection that does not hold it"
 	}
@@ -305,7 +305,7 @@ func (e *Engine) describeMessages() *runfile.Messages {
 func (e *Engine) nameOf(seq int) (id, target, flow string) {
 	slot := e.Ledger.SlotOf(seq)
 	i := seq - slot.FirstSeq
-	return e.Bodies.ID(slot.FirstID + i), string(e.Bodies.AppendTarget(nil, slot, i)),
+	return e.parts.Bodies.ID(slot.FirstID + i), string(e.parts.Bodies.AppendTarget(nil, slot, i)),
 		e.options.profile.Flows[slot.Flow].Name
 }
 

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -39,8 +38,9 @@ const reconnectLeast = 30 * time.Second
 
 // Engine is the run of this process. Each part that changes has an owner with its own lock.
 type Engine struct {
-	run.Parts // shared with sending, receiving and looking up
-	notes     // errors, doubts and figures for the report
+	*schedule.Course           // what is due when, the ledger, and the clock
+	parts            run.Parts // shared with sending, receiving and searching
+	notes            *notes    // errors, doubts and figures for the report
 
 	options   *Options
 	segment   segment.Segment    // this instance's part of the run
@@ -48,26 +48,24 @@ type Engine struct {
 	trust     network.Trust
 	reconnect time.Duration // how long a subscriber tries to reconnect
 
-	open         *schedule.Open         // open model: hands out requests
-	turns        *schedule.Turns        // closed model; nil: open model
-	handles      handles                // requests that scripts or a caller send
-	ownBodies    atomic.Bool            // the script or the caller sends, perhaps with other bodies than the run's
-	attended     attended               // whether a sender has come
-	crew         crew                   // more senders, as the load needs them
-	idle         send.Idle              // connections of the senders of an open load between requests
-	senders      int                    // requests that all instances may have under way at most
-	consumers    *Consumers             // VUs of a script that receives
-	external     *External              // the caller that sends in place of k6; nil: k6 sends
-	unauthorized atomic.Int64           // requests answered 401 before any was accepted
-	anyAccepted  atomic.Bool            // a request was accepted
-	phases       *schedule.Phases       // with their actual times
-	pending      pending                // samples for k6
-	judging      limits.Judgement       // thresholds, and k6's results for them
-	within       *withins               // limits on how many deliveries arrive in time
-	life         life                   // how far the run has come
-	held         *os.File               // open: others take the run for one in progress; nil: not known here
-	foreign      atomic.Pointer[[]byte] // the first message of another run; nil: none
-	waiting      atomic.Int64           // VUs that wait for the run to begin
+	open         *schedule.Open   // open model: hands out requests
+	turns        *schedule.Turns  // closed model; nil: open model
+	handles      handles          // requests that scripts or a caller send
+	attended     attended         // whether a sender has come
+	crew         crew             // more senders, as the load needs them
+	idle         send.Idle        // connections of the senders of an open load between requests
+	senders      int              // requests that all instances may have under way at most
+	consumers    *Consumers       // VUs of a script that receives
+	external     *External        // the caller that sends in place of k6; nil: k6 sends
+	unauthorized atomic.Int64     // requests answered 401 before any was accepted
+	anyAccepted  atomic.Bool      // a request was accepted
+	phases       *schedule.Phases // with their actual times
+	pending      pending          // samples for k6
+	judging      limits.Judgement // thresholds, and k6's results for them
+	within       *withins         // limits on how many deliveries arrive in time
+	life         life             // how far the run has come
+	held         *os.File         // open: others take the run for one in progress; nil: not known here
+	waiting      atomic.Int64     // VUs that wait for the run to begin
 
 	receiver atomic.Pointer[receive.Receiver]
 	opened   chan struct{}   // closed when it is there
@@ -79,7 +77,6 @@ type Engine struct {
 	test       atomic.Pointer[lib.ExecutionState] // of k6; nil: not begun, or another program sends
 	iterations atomic.Pointer[iterations]         // at the end of collecting; nil: it goes on
 
-	named   bool              // the run's own requests name their target
 	secrets *strings.Replacer // takes those of the requests out of what a server says
 }
 
@@ -112,18 +109,18 @@ func New(o *Options, part segment.Segment) *Engine {
 		consumers: newConsumers(o),
 		opened:    make(chan struct{}),
 		secrets:   o.Ingest.Secrets(),
+		notes:     &notes{},
 	}
 	e.senders = o.mostSenders(openFiles())
 	e.crew.engine, e.crew.most = e, part.Scale(e.senders)-part.Scale(o.Senders*o.InFlight)
 	id, own := cmp.Or(o.RunID, newRunID()), e.levelled()
-	e.Parts = run.Parts{
-		ID: id, Name: part.Name(id), Profile: own, Targets: profile.NewTargets(own.Flows), Course: schedule.New(due),
-		Count: e.count, Distrust: e.distrust,
-		Slot: e.slotOf, Verify: e.verify, Sample: e.sample,
-		Addressed: e.addressed,
-		Bodies:    body.New(o.messages(), own.Flows, due, fmt.Sprintf("%s.%d.", id, part.Number()), !part.Alone()),
+	course := schedule.New(due)
+	bodies := body.New(o.messages(), own.Flows, due, fmt.Sprintf("%s.%d.", id, part.Number()), !part.Alone())
+	e.Course = course
+	e.parts = run.Parts{
+		Course: course, Messages: run.NewMessages(course, bodies, o.comparison()), Notes: e.notes,
+		ID: id, Name: part.Name(id), Profile: own, Targets: profile.NewTargets(own.Flows), Bodies: bodies,
 	}
-	e.named = o.Publishers != nil || o.Ingest.Targeted() || o.messages().Targeted()
 	e.Ledger = ledger.New(own, due)
 	e.Ledger.Pass(o.stages)
 	if o.Sampled > 0 {
@@ -148,52 +145,6 @@ func (e *Engine) Receiver() receive.Receiver {
 		return *r
 	}
 	return receive.None{}
-}
-
-// verify is of how many messages one has its bytes compared with what was sent; 0: what was sent is not known.
-func (e *Engine) verify() int {
-	if !e.options.Verify.given && (e.ownBodies.Load() || e.options.ids != nil) {
-		return 0
-	}
-	return e.options.Verify.every
-}
-
-// addressed reports whether a message said for which target it is. A script or a caller that makes its own bodies may
-// send to other targets than it was told.
-func (e *Engine) addressed(seq int, payload []byte) bool {
-	if !e.ownBodies.Load() {
-		return e.named
-	}
-	slot := e.slotOf(seq)
-	return names(payload, e.Bodies.AppendTarget(nil, slot, seq-slot.FirstSeq))
-}
-
-// names reports whether a text has the name of a target, and not as a part of another one.
-func names(text, target []byte) bool {
-	for at := 0; ; at++ {
-		found := bytes.Index(text[at:], target)
-		if found < 0 {
-			return false
-		}
-		at += found
-		end := at + len(target)
-		if !(at > 0 && ofName(text[at-1])) && !(end < len(text) && ofName(text[end])) {
-			return true
-		}
-	}
-}
-
-// ofName reports whether a byte may stand in the name of a target.
-func ofName(b byte) bool {
-	return b >= '0' && b <= '9' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z' || strings.IndexByte("_.:@~/-", b) >= 0
-}
-
-// slotOf is the request that carries message seq.
-func (e *Engine) slotOf(seq int) pacer.Slot {
-	if e.ownBodies.Load() { // a script may choose the flows
-		return e.Ledger.SlotOf(seq)
-	}
-	return e.Pacer.SlotOf(seq)
 }
 
 func newRunID() string {
@@ -304,3 +255,6 @@ func (e *Engine) collect(ctx context.Context, state *lib.State, m *Metrics) erro
 	e.close(ctx, p, l)
 	return e.record(ctx, p, l.recorder)
 }
+
+// Name is the name of this instance's own things, as run.id has it.
+func (e *Engine) Name() string { return e.parts.Name }

@@ -97,7 +97,7 @@ func NewExternal(text []byte, caller Caller, parent int, logger logrus.FieldLogg
 	}
 	x.engine = New(&o.Options, segment.Whole())
 	x.engine.external, x.engine.within = x, x.within
-	x.engine.ownBodies.Store(true)
+	x.engine.parts.Scripted.Store(true)
 	x.engine.Ledger.AwaitSending()
 	return x, nil
 }
@@ -231,11 +231,13 @@ func (x *External) DropRest() {
 
 // TooLate counts a request that was sent after it had been dropped.
 func (x *External) TooLate(r *Request) {
-	x.engine.count("request", "sent too late", fmt.Sprintf("request %d was sent after it had been dropped", r.N))
+	x.engine.notes.Count("request", "sent too late", fmt.Sprintf("request %d was sent after it had been dropped", r.N))
 }
 
 // Unsent counts a request that the caller took and did not send, for a reason of its own.
-func (x *External) Unsent(why string) { x.engine.count(runfile.CallerStage, runfile.UnsentClass, why) }
+func (x *External) Unsent(why string) {
+	x.engine.notes.Count(runfile.CallerStage, runfile.UnsentClass, why)
+}
 
 // Receives reports whether the caller receives the messages.
 func (x *External) Receives() bool { return x.engine.options.Arrived != nil }
@@ -258,7 +260,7 @@ func (x *External) Recipient(name string) (int, error) { return x.engine.Recipie
 
 // Figure adds a figure of the caller's own to the report; NaN: not measured.
 func (x *External) Figure(name string, value float64, unit string) {
-	x.engine.Figure(name, value, unit)
+	x.engine.notes.figure(name, value, unit)
 }
 
 // Result judges the run and writes the last report.
@@ -278,7 +280,7 @@ func (x *External) opening(ctx context.Context) (time.Time, error) {
 			return time.Time{}, err
 		}
 	}
-	p := Prepared{Run: e.ID, Name: e.runName(), Directory: e.life.now().dir, Senders: e.options.Senders,
+	p := Prepared{Run: e.parts.ID, Name: e.runName(), Directory: e.life.now().dir, Senders: e.options.Senders,
 		Closed: e.Pacer.Closed()}
 	for _, phase := range e.options.profile.Phases {
 		p.Phases = append(p.Phases, phase.Name)

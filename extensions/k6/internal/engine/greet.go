@@ -30,11 +30,11 @@ func (e *Engine) greet(ctx context.Context, p *prepared) error {
 	}
 	m := p.means
 	m.Receiver = p.receiver
-	path, err := o.source.Canary(ctx, &e.Parts, m)
+	path, err := o.source.Canary(ctx, &e.parts, m)
 	if err != nil {
 		return err
 	}
-	canary := receive.NewCanary(ctx, &e.Parts, path, receive.CanaryOptions{
+	canary := receive.NewCanary(ctx, &e.parts, path, receive.CanaryOptions{
 		Ingest: withK6(o.Ingest, state.Options), Timeout: o.Timeout.duration(), Format: o.messages(),
 		Drain: o.Drain.duration(), Means: m,
 	})
@@ -78,7 +78,7 @@ func (e *Engine) goRound(ctx context.Context, canary *receive.Canary) error {
 
 // explained adds to the error of a greeting what went wrong meanwhile where messages arrive.
 func (e *Engine) explained(err error) error {
-	_, errors := e.noted()
+	_, errors := e.notes.noted()
 	if denied := facts.Denied(errors); denied != "" {
 		err = fmt.Errorf("%w; the webhook did not take what came: %s", err, denied)
 	}
@@ -92,10 +92,10 @@ func (e *Engine) explained(err error) error {
 
 // compares reports whether the run knows what is sent. That depends on the first sender, so it waits for one.
 func (e *Engine) compares(ctx context.Context) bool {
-	if e.verify() > 0 && !e.options.Verify.given && e.external == nil {
+	if e.parts.Verify() > 0 && !e.options.Verify.given && e.external == nil {
 		clock.SleepUntil(ctx, e.attended.c, time.Now().Add(firstSenderMost))
 	}
-	return e.verify() > 0
+	return e.parts.Verify() > 0
 }
 
 // firstSenderMost is how long the first sender of a script may take to call run.send() or run.next().

@@ -103,8 +103,8 @@ func TestAFirstMessageThatDoesNotArriveIsDescribed(t *testing.T) {
 			e := s.engine
 			err := e.collect(t.Context(), s.state, s.metrics)
 			for _, says := range []string{
-				"did not arrive", welcoming, "Either", "ID_KEY", `{"id":"` + e.ID + `.canary.`,
-				"topic=canary/" + e.ID, fmt.Sprintf("the target %q", "canary/"+e.ID),
+				"did not arrive", welcoming, "Either", "ID_KEY", `{"id":"` + e.parts.ID + `.canary.`,
+				"topic=canary/" + e.parts.ID, fmt.Sprintf("the target %q", "canary/"+e.parts.ID),
 			} {
 				require.ErrorContains(t, err, says)
 			}

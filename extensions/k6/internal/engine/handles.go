@@ -85,11 +85,11 @@ func (e *Engine) giveUp(now time.Time) {
 	patience := e.options.Timeout.duration() + settleGrace
 	ended, late := e.handles.overdue(now, patience)
 	for _, h := range ended {
-		e.count("request", "not settled", "the iteration ended without run.settle(): did it throw? k6's log says it")
+		e.notes.Count("request", "not settled", "the iteration ended without run.settle(): did it throw? k6's log says it")
 		e.conclude(h, ledger.Unknown)
 	}
 	for _, h := range late {
-		e.count("request", "not settled", fmt.Sprintf("not settled within %s", patience))
+		e.notes.Count("request", "not settled", fmt.Sprintf("not settled within %s", patience))
 		e.conclude(h, ledger.Unknown)
 	}
 }
@@ -117,11 +117,11 @@ func (e *Engine) settle(h *given, a send.Answer) {
 
 func (e *Engine) content(slot pacer.Slot) Content {
 	c := Content{
-		Flow: e.options.profile.Flows[slot.Flow].Name, Body: string(e.Bodies.Append(nil, slot)),
+		Flow: e.options.profile.Flows[slot.Flow].Name, Body: string(e.parts.Bodies.Append(nil, slot)),
 	}
 	for i := range slot.Messages {
-		c.IDs = append(c.IDs, e.Bodies.ID(slot.FirstID+i))
-		c.Targets = append(c.Targets, string(e.Bodies.AppendTarget(nil, slot, i)))
+		c.IDs = append(c.IDs, e.parts.Bodies.ID(slot.FirstID+i))
+		c.Targets = append(c.Targets, string(e.parts.Bodies.AppendTarget(nil, slot, i)))
 	}
 	c.Path = e.options.Ingest.BatchPath
 	if slot.Messages == 1 {

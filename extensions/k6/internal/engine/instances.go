@@ -71,7 +71,7 @@ func (e *Engine) setStart(ctx context.Context, client *store.Store) error {
 	late := time.Since(e.Epoch)
 	if late > schedule.LateLimit {
 		return fmt.Errorf("%s comes %.0f s after the start of the run %s: too late to take part", e.segment,
-			late.Seconds(), e.ID)
+			late.Seconds(), e.parts.ID)
 	}
 	e.met = e.segment.Describe(start, float64(max(0, late).Microseconds())/1000)
 	return nil
@@ -79,11 +79,11 @@ func (e *Engine) setStart(ctx context.Context, client *store.Store) error {
 
 // meet waits until all instances of the run are ready. It returns the start, in µs on the clock of Redis.
 func (e *Engine) meet(ctx context.Context, client *store.Store) (start int64, err error) {
-	node, err := client.Holder(ctx, segment.Keys+e.ID)
+	node, err := client.Holder(ctx, segment.Keys+e.parts.ID)
 	if err != nil {
 		return 0, segment.Unmet(err)
 	}
-	own := e.segment.Meeting(node, e.ID, segment.StartDelay, e.redisNow)
+	own := e.segment.Meeting(node, e.parts.ID, segment.StartDelay, e.redisNow)
 	giveUp := time.Now().Add(e.options.Gather.duration())
 	other := ""
 	for {
@@ -101,12 +101,12 @@ func (e *Engine) meet(ctx context.Context, client *store.Store) (start int64, er
 		case "late":
 			return 0, fmt.Errorf("the run %s began %.0f s ago: %s came too late for it, "+
 				"or the id has been used before (runId, RUN_ID: new for each run)",
-				e.ID, float64(e.redisNow()-presence.Start)/1e6, e.segment)
+				e.parts.ID, float64(e.redisNow()-presence.Start)/1e6, e.segment)
 		case "taken": // perhaps by a process that has gone: ask a second time
 			if other != "" && other != presence.Present[0] {
 				return 0, fmt.Errorf("%s of the run %s is there already: each instance has a segment of its own, "+
 					"and each run an id (runId, RUN_ID)",
-					e.segment, e.ID)
+					e.segment, e.parts.ID)
 			}
 			other, presence.Present = presence.Present[0], nil
 		}
@@ -120,7 +120,7 @@ func (e *Engine) meet(ctx context.Context, client *store.Store) (start int64, er
 			}
 			return 0, fmt.Errorf("%d of %d instances of the run %s were ready within %s, "+
 				"so nothing was sent; missing: %s",
-				len(presence.Present), e.segment.Of(), e.ID, e.options.Gather.duration(), own.Missing(presence.Present))
+				len(presence.Present), e.segment.Of(), e.parts.ID, e.options.Gather.duration(), own.Missing(presence.Present))
 		}
 	}
 }
@@ -128,7 +128,7 @@ func (e *Engine) meet(ctx context.Context, client *store.Store) (start int64, er
 // together returns when a phase of the closed model begins: soon after all instances have ended the one before.
 // After the limit it no longer waits, and marks the run as invalid.
 func (e *Engine) together(ctx context.Context, client *store.Store, phase int, limit time.Time) time.Time {
-	run := fmt.Sprintf("%s:%d", e.ID, phase)
+	run := fmt.Sprintf("%s:%d", e.parts.ID, phase)
 	var own *segment.Meeting
 	ask := func() (presence segment.Presence, err error) {
 		if own == nil {
@@ -156,9 +156,9 @@ func (e *Engine) together(ctx context.Context, client *store.Store, phase int, l
 		}
 		switch name := e.options.profile.Phases[phase].Name; {
 		case over && err != nil:
-			e.distrust("the instances could not agree on when phase %q begins: %s", name, err)
+			e.notes.Distrust("the instances could not agree on when phase %q begins: %s", name, err)
 		case over:
-			e.distrust("phase %q began without %s, which had not ended the one before", name,
+			e.notes.Distrust("phase %q began without %s, which had not ended the one before", name,
 				own.Missing(presence.Present))
 		}
 		return time.Now()
@@ -220,8 +220,8 @@ func (e *Engine) abandon(phase string) {
 		return
 	}
 	how := fmt.Sprintf("the senders ended after %d requests, before the end of phase %q", e.turns.Drawn(), phase)
-	e.note(func() { e.abandoned = how })
-	e.distrust("%s", how)
+	e.notes.note(func() { e.notes.abandoned = how })
+	e.notes.Distrust("%s", how)
 }
 
 // waitsAfter reports whether the instances of a run wait for each other after phase i. Each instance ends the

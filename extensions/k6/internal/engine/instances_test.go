@@ -151,9 +151,9 @@ func TestAPhaseBeginsWithoutAMissingInstance(t *testing.T) {
 	begin := e.together(t.Context(), client, 1, time.Now())
 	assert.False(t, begin.After(time.Now()))
 	assert.Equal(t, []string{`phase "two" began without generator 1, generator 3, which had not ended the one before`},
-		e.doubts)
+		e.notes.doubts)
 	assert.Zero(t, client.Exists(t.Context(), segment.Keys+"abcd1234:1").Val(), "the instance has withdrawn")
 	require.NoError(t, client.Close())
 	e.together(t.Context(), client, 1, time.Now())
-	assert.Contains(t, e.doubts[1], `the instances could not agree on when phase "two" begins: `)
+	assert.Contains(t, e.notes.doubts[1], `the instances could not agree on when phase "two" begins: `)
 }

@@ -68,7 +68,7 @@ func (e *Engine) stranded(test *lib.ExecutionState) bool {
 // or the native sender can't do what k6's options say.
 func (e *Engine) Join(ctx context.Context, k6 lib.Options, native bool) (begun bool, err error) {
 	if !native {
-		e.ownBodies.Store(true)
+		e.parts.Scripted.Store(true)
 	}
 	e.attended.note()
 	if native {

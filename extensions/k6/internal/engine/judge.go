@@ -48,16 +48,16 @@ func (e *Engine) scene() *runfile.Scene {
 	if e.external == nil && e.options.Publishers == nil && !e.options.profile.Closed() {
 		s.InFlight = e.segment.Scale(e.mostUnderWay())
 	}
-	e.note(func() { s.Abandoned = e.abandoned })
-	if first := e.foreign.Load(); first != nil {
-		s.Sample, s.Carries = runfile.ExcerptOf(*first), e.carries(*first)
+	e.notes.note(func() { s.Abandoned = e.notes.abandoned })
+	if first := e.parts.Foreign(); first != nil {
+		s.Sample, s.Carries = runfile.ExcerptOf(first), e.carries(first)
 	}
 	return s
 }
 
 // mostUnderWay is how many requests all instances together may have under way.
 func (e *Engine) mostUnderWay() int {
-	if e.ownBodies.Load() {
+	if e.parts.Scripted.Load() {
 		return e.options.Senders
 	}
 	return e.senders
@@ -68,21 +68,14 @@ func (e *Engine) sendersBy() string {
 	switch {
 	case e.external != nil:
 		return ""
-	case e.ownBodies.Load():
+	case e.parts.Scripted.Load():
 		return "SENDERS, or senders of new Run()"
 	}
 	return "SENDERS, in ingest and matrix CONNECTIONS, or maxSenders of new Run()"
 }
 
 // carries reports whether a message has the run's id in some form.
-func (e *Engine) carries(payload []byte) bool { return bytes.Contains(payload, []byte(e.ID)) }
-
-// sample keeps the first foreign message.
-func (e *Engine) sample(payload []byte) {
-	if e.foreign.Load() == nil {
-		e.foreign.CompareAndSwap(nil, new(bytes.Clone(payload)))
-	}
-}
+func (e *Engine) carries(payload []byte) bool { return bytes.Contains(payload, []byte(e.parts.ID)) }
 
 func (e *Engine) measured() *ledger.Times {
 	total := ledger.NewTimes(len(e.options.stages))

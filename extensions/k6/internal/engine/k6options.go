@@ -104,7 +104,7 @@ func (e *Engine) checkFirstSender(ctx context.Context, k6 lib.Options) error {
 		return nil
 	}
 	late := clock.SleepUntil(ctx, e.attended.c, time.Now().Add(firstSenderMost))
-	if late || e.ownBodies.Load() {
+	if late || e.parts.Scripted.Load() {
 		return nil
 	}
 	return err

@@ -34,7 +34,7 @@ func TestOptionsOfK6HoldForTheSender(t *testing.T) {
 		s.state.Options = options
 		r := s.runWith(1, sendAll(s))
 		require.Equal(t, 30, r.Account.Arrived)
-		return s.engine.connects.Count
+		return s.engine.notes.connects.Count
 	}
 	assert.Equal(t, int64(1), opened(lib.Options{}))
 	assert.Equal(t, int64(30), opened(lib.Options{NoConnectionReuse: null.BoolFrom(true)}))

@@ -87,13 +87,3 @@ func TestAScriptSaysWhoReceives(t *testing.T) {
 	_, err := s.engine.Recipient("user/3")
 	assert.ErrorContains(t, err, `has target "user/3", which no message of the run has; allowed: user/0 to user/2`)
 }
-
-func TestATargetIsNamedOnlyAsAWhole(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]bool{
-		`{"target":"user/1"}`: true, "user/1": true, "a user/1,b": true, "user/17 user/1": true,
-		`{"target":"user/17"}`: false, "superuser/1": false, "user/1/x": false, "user/1.2": false, "": false,
-	} {
-		assert.Equal(t, want, names([]byte(text), []byte("user/1")), text)
-	}
-}

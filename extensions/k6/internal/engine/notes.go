@@ -35,8 +35,8 @@ type lists struct {
 // classesMost bounds the classes of errors: some are named by what a server answered.
 const classesMost = 200
 
-// count counts an error of a class, and keeps the first of each class as its example.
-func (n *notes) count(stage, class, example string) {
+// Count counts an error of a class, and keeps the first of each class as its example.
+func (n *notes) Count(stage, class, example string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	key := stage + " " + class
@@ -52,14 +52,14 @@ func (n *notes) count(stage, class, example string) {
 	n.errors[key].Count++
 }
 
-// distrust makes the run invalid and gives the reason. Rules about figures are in internal/judge.
-func (n *notes) distrust(format string, args ...any) {
+// Distrust makes the run invalid and gives the reason. Rules about figures are in internal/judge.
+func (n *notes) Distrust(format string, args ...any) {
 	n.note(func() { n.doubts = append(n.doubts, fmt.Sprintf(format, args...)) })
 }
 
-// Figure is run.figure(name, value, unit): it adds a figure of the script's own. A second figure of the same
+// figure is run.figure(name, value, unit): it adds a figure of the script's own. A second figure of the same
 // name replaces the first.
-func (n *notes) Figure(name string, value float64, unit string) {
+func (n *notes) figure(name string, value float64, unit string) {
 	f := runfile.Figure{Name: name, Unit: unit}
 	if !math.IsNaN(value) && !math.IsInf(value, 0) {
 		f.Value = &value
@@ -99,4 +99,7 @@ func (n *notes) noted() (lists, []runfile.ErrorClass) {
 func copyOf[T any](list []T) []T { return append([]T{}, list...) }
 
 // Answer is run.answer(sentence): the script's own answer to its question.
-func (n *notes) Answer(sentence string) { n.note(func() { n.answer = sentence }) }
+func (e *Engine) Answer(sentence string) { e.notes.note(func() { e.notes.answer = sentence }) }
+
+// Figure adds a figure of the script's own to the report; NaN: not measured.
+func (e *Engine) Figure(name string, value float64, unit string) { e.notes.figure(name, value, unit) }

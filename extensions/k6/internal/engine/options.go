@@ -14,6 +14,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/mqtt"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/spans"
@@ -205,4 +206,16 @@ func ParseOptions(text []byte) (*Options, error) {
 		return nil, err
 	}
 	return &o, nil
+}
+
+// comparison says how far the run knows what its messages are sent with.
+func (o *Options) comparison() run.Comparison {
+	c := run.Comparison{
+		Every: o.Verify.every, Given: o.Verify.given,
+		Named: o.Publishers != nil || o.Ingest.Targeted() || o.messages().Targeted(),
+	}
+	if !c.Given && o.ids != nil {
+		c.Every = 0
+	}
+	return c
 }

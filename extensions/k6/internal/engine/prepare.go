@@ -157,7 +157,7 @@ func (e *Engine) prepare(ctx context.Context, v *vu) (_ *prepared, err error) {
 	}
 	p.spans = e.spans
 	hand := func(us []int64) { v.hand(ctx, us) }
-	p.receiver, err = e.options.source.Open(ctx, &e.Parts, receive.NewSink(&e.Parts, p.store != nil, hand), p.means)
+	p.receiver, err = e.options.source.Open(ctx, &e.parts, receive.NewSink(&e.parts, p.store != nil, hand), p.means)
 	if err != nil {
 		return nil, err
 	}

@@ -20,17 +20,17 @@ const stepLeast = 10 * time.Millisecond
 // record completes what the report needs, and writes it. k6 gets the module's metrics, for the script's thresholds.
 func (e *Engine) record(ctx context.Context, p *prepared, rec *recorder) error {
 	if e.options.Sampled > 0 {
-		sampled := p.store.Traces(ctx, &e.Parts, e.options.Sampled)
-		e.note(func() { e.sampled = sampled })
+		sampled := p.store.Traces(ctx, &e.parts, e.options.Sampled)
+		e.notes.note(func() { e.notes.sampled = sampled })
 	}
 	e.collectSpans(ctx)
 	e.Clock.End()
 	if step := time.Duration(e.Clock.Read().Step) * time.Microsecond; step.Abs() >= stepLeast {
-		e.count("clock", "set during the run", fmt.Sprintf("the clock of Redis moved by %s against this host's: "+
+		e.notes.Count("clock", "set during the run", fmt.Sprintf("the clock of Redis moved by %s against this host's: "+
 			"deliveries with stamps from before and after it have no stages", step.Round(time.Millisecond)))
 	}
 	rec.doubt()
-	e.note(func() { e.resources = append(e.resources, rec.resources()...) })
+	e.notes.note(func() { e.notes.resources = append(e.notes.resources, rec.resources()...) })
 	e.stopCounting()
 	e.life.change(func(p *progress) { p.ended, p.finished = time.Now(), true })
 	e.trace(ctx, p.vu.state.Logger)
@@ -47,12 +47,12 @@ func (e *Engine) lossless() bool { return e.life.now().finished || !e.segment.Al
 
 // writeLatest writes the report of the run so far without its seconds, of which the timeline has so many.
 func (e *Engine) writeLatest(seconds int) error {
-	noted, _ := e.noted()
+	noted, _ := e.notes.noted()
 	return runfile.SaveLatest(e.life.now().dir, e.describe(e.lossless(), []runfile.Interval{}), seconds, noted.answer)
 }
 
 func (e *Engine) save(r *runfile.Run) error {
-	noted, _ := e.noted()
+	noted, _ := e.notes.noted()
 	err := render.SaveWhole(e.life.now().dir, r, noted.answer)
 	if err != nil {
 		e.removePage()
@@ -94,7 +94,7 @@ func (e *Engine) Directory() string { return e.life.now().dir }
 
 // Connections describes how long it took to connect to the ingest.
 func (e *Engine) Connections() runfile.Latency {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return runfile.NewLatency(&e.connects, false)
+	e.notes.mu.Lock()
+	defer e.notes.mu.Unlock()
+	return runfile.NewLatency(&e.notes.connects, false)
 }

@@ -82,7 +82,7 @@ func newRecorder(e *Engine) (*recorder, error) {
 // begin is called when the epoch is fixed.
 func (r *recorder) begin() error {
 	e := r.engine
-	if err := runfile.Begin(r.hdr, e.ID, e.Epoch.UnixMilli()); err != nil {
+	if err := runfile.Begin(r.hdr, e.parts.ID, e.Epoch.UnixMilli()); err != nil {
 		return fmt.Errorf("the run's histogram log can't be written: %w", err)
 	}
 	r.usage(-1)
@@ -121,7 +121,7 @@ func unwritten(err error) bool {
 // doubt makes the run invalid if one of its files is incomplete.
 func (r *recorder) doubt() {
 	if err := r.failed(); err != nil {
-		r.engine.distrust("the record of the run has gaps: %s", err)
+		r.engine.notes.Distrust("the record of the run has gaps: %s", err)
 	}
 }
 

@@ -50,8 +50,8 @@ func TestClassesOfErrorsAreBounded(t *testing.T) {
 	t.Parallel()
 	var n notes
 	for i := range 3 * classesMost {
-		n.count("request", fmt.Sprint("redirect to ", i), "")
-		n.count("subscriber", fmt.Sprint(i), "")
+		n.Count("request", fmt.Sprint("redirect to ", i), "")
+		n.Count("subscriber", fmt.Sprint(i), "")
 	}
 	_, classes := n.noted()
 	assert.LessOrEqual(t, len(classes), classesMost+2)

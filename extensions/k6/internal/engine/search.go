@@ -16,7 +16,7 @@ func (e *Engine) search(ctx context.Context, p *prepared) {
 	}
 	p.receiver.Check()
 	if p.store != nil && e.Ledger.Open() > 0 {
-		missing.Find(ctx, p.store, &e.Parts)
+		missing.Find(ctx, p.store, &e.parts)
 		clock.SleepUntil(ctx, nil, time.Now().Add(linger))
 	}
 }

@@ -35,7 +35,7 @@ type Sender struct {
 
 func NewSender(e *Engine, state *lib.State) *Sender {
 	p := send.NewPoster(withK6(e.options.Ingest, state.Options), e.trust.Of(state), e.options.Timeout.duration())
-	p.Opened = func(took time.Duration) { e.note(func() { e.connects.Add(took.Microseconds()) }) }
+	p.Opened = func(took time.Duration) { e.notes.note(func() { e.notes.connects.Add(took.Microseconds()) }) }
 	if !e.Pacer.Closed() && !state.Options.LocalIPs.Valid { // else each sender keeps its own
 		p.Idle = &e.idle
 	}
@@ -79,9 +79,9 @@ func (s *Sender) Send(ctx context.Context) bool {
 // post sends a request, and reports whether it may send another one.
 func (s *Sender) post(ctx context.Context, slot pacer.Slot) bool {
 	e := s.engine
-	s.body = e.Bodies.Append(s.body[:0], slot)
+	s.body = e.parts.Bodies.Append(s.body[:0], slot)
 	if s.Targeted() {
-		s.Target = e.Bodies.AppendTarget(s.Target[:0], slot, 0)
+		s.Target = e.parts.Bodies.AppendTarget(s.Target[:0], slot, 0)
 	}
 	if e.traced() {
 		s.Fields = append(e.appendParent(append(s.Fields[:0], traces.Header+": "...), slot), "\r\n"...)
@@ -156,7 +156,7 @@ func (e *Engine) answered(slot pacer.Slot, a send.Answer, sent time.Time) ledger
 	a.Secrets = e.secrets
 	outcome, class, example := a.Outcome(e.options.Timeout.duration())
 	if class != "" {
-		e.count("request", class, example)
+		e.notes.Count("request", class, example)
 	}
 	if r, ok := e.Receiver().(receive.AnswerReceiver); ok && outcome == ledger.Accepted {
 		r.Answered(slot.FirstSeq, slot.Messages, a.Done)
@@ -224,7 +224,7 @@ func (e *Engine) take(ctx context.Context, w *schedule.Waiter) (slot pacer.Slot,
 	case e.turns == nil:
 		return e.open.Take(ctx, w)
 	case !e.turns.Choose(w.Flow > 0):
-		e.count("request", "not sent", "the flows of this run's requests are chosen by run.next(flow), so there are "+
+		e.notes.Count("request", "not sent", "the flows of this run's requests are chosen by run.next(flow), so there are "+
 			"none to send in turn")
 		return slot, false
 	}
@@ -274,10 +274,10 @@ func (e *Engine) publish(ctx context.Context, state *lib.State) {
 	for n := range numbers {
 		numbers[n] = e.segment.Unscale(n+1) - 1
 	}
-	p := send.Publish(ctx, &e.Parts, send.PublishersSettings{
+	p := send.Publish(ctx, &e.parts, send.PublishersSettings{
 		PublisherOptions: o, Prefix: e.options.MQTT.Prefix, Network: e.trust.Of(state),
 		Timeout: e.options.Timeout.duration(),
-		Numbers: numbers, Stamped: e.options.Redis.URL != "", Figure: e.Figure,
+		Numbers: numbers, Stamped: e.options.Redis.URL != "", Figure: e.notes.figure,
 	})
 	var writers sync.WaitGroup
 	for range publishWriters {

@@ -54,7 +54,7 @@ func newSpanSource(e *Engine) *spanSource {
 	if o == nil {
 		return nil
 	}
-	s := &spanSource{mixing: spans.NewMixing(e.ID), oneIn: o.OneIn, first: spansFirst}
+	s := &spanSource{mixing: spans.NewMixing(e.parts.ID), oneIn: o.OneIn, first: spansFirst}
 	s.Keeper = spans.NewKeeper(s.mixing, e.numberOf)
 	e.Ledger.KeepTraced(s.picked, spans.TracedMost)
 	return s
@@ -69,9 +69,9 @@ func (s *spanSource) picked(slot pacer.Slot) (seq int, ok bool) {
 // numberOf is the number of a message of any instance by its id.
 func (e *Engine) numberOf(id string) (n int, ok bool) {
 	if e.segment.Alone() {
-		return e.Bodies.NumberOf(id)
+		return e.parts.Bodies.NumberOf(id)
 	}
-	rest, own := strings.CutPrefix(id, e.ID+".")
+	rest, own := strings.CutPrefix(id, e.parts.ID+".")
 	of, number, whole := strings.Cut(rest, ".")
 	generator, err := strconv.Atoi(of)
 	in, wrong := strconv.Atoi(number)
@@ -86,9 +86,9 @@ func (e *Engine) numberOf(id string) (n int, ok bool) {
 func (e *Engine) idOf(n int) string {
 	generator, in := spans.Owner(n)
 	if generator == e.segment.Number() {
-		return e.Bodies.ID(in)
+		return e.parts.Bodies.ID(in)
 	}
-	return fmt.Sprintf("%s.%d.%d", e.ID, generator, in)
+	return fmt.Sprintf("%s.%d.%d", e.parts.ID, generator, in)
 }
 
 // inTraces is the number of a message of this instance by its number in the ledger.
@@ -101,7 +101,7 @@ func (e *Engine) traced() bool { return e.options.Traces > 0 || e.spans != nil }
 
 // appendParent adds the value of a request's traceparent.
 func (e *Engine) appendParent(b []byte, slot pacer.Slot) []byte {
-	context, sampled := traces.Of(e.Bodies.ID(slot.FirstID)), true
+	context, sampled := traces.Of(e.parts.Bodies.ID(slot.FirstID)), true
 	if e.spans != nil {
 		var seq int
 		seq, sampled = e.spans.picked(slot)
@@ -115,7 +115,7 @@ func (s *spanSource) open(ctx context.Context, e *Engine) (err error) {
 	if s == nil || e.options.Spans.Listen == "" || e.segment.Number() > 1 {
 		return nil
 	}
-	s.receiver, err = spans.Listen(ctx, e.options.Spans.Listen, s.Keeper, func(class, example string) { e.count("spans", class, example) })
+	s.receiver, err = spans.Listen(ctx, e.options.Spans.Listen, s.Keeper, func(class, example string) { e.notes.Count("spans", class, example) })
 	return err
 }
 
@@ -146,7 +146,7 @@ func (e *Engine) collectSpans(ctx context.Context) {
 		kept[i].Seq = e.inTraces(kept[i].Seq, e.Ledger.SlotOf(kept[i].Seq))
 	}
 	if seen > spans.TracedMost {
-		e.count("spans", "not kept", fmt.Sprintf("a run keeps the newest %d of %d deliveries of sampled messages",
+		e.notes.Count("spans", "not kept", fmt.Sprintf("a run keeps the newest %d of %d deliveries of sampled messages",
 			spans.TracedMost, seen))
 	}
 	address := ""
@@ -155,15 +155,15 @@ func (e *Engine) collectSpans(ctx context.Context) {
 		s.await(ctx, func() bool { return e.segment.Alone() && s.Complete(kept, e.options.marks) })
 		s.close()
 		if got := s.Received(); got.Own+got.Linked == 0 && len(kept) > 0 {
-			e.count("spans", "none came", noneCame(got, address, s.first))
+			e.notes.Count("spans", "none came", noneCame(got, address, s.first))
 		}
 	}
 	traced := e.tracedDeliveries(kept)
 	described := s.Describe(traced.Sampling(address, e.options.marks))
-	e.note(func() { e.lists.spans = described })
+	e.notes.note(func() { e.notes.spans = described })
 	dir := e.life.now().dir
 	if err := cmp.Or(traced.Write(dir), s.Write(dir, e.idOf)); err != nil {
-		e.count("spans", "not written", err.Error())
+		e.notes.Count("spans", "not written", err.Error())
 	}
 }
 
@@ -208,9 +208,9 @@ func (s *spanSource) patience() time.Duration {
 
 func (e *Engine) tracedDeliveries(kept []ledger.Kept) *spans.Traced {
 	host, _ := os.Hostname()
-	itself := spans.Generator{Number: e.segment.Number(), Prefix: e.Bodies.Begin(), Host: host}
+	itself := spans.Generator{Number: e.segment.Number(), Prefix: e.parts.Bodies.Begin(), Host: host}
 	t := &spans.Traced{
-		Asked: spans.Asked{Run: e.ID, OneIn: e.spans.oneIn, OneHost: e.options.loopback(),
+		Asked: spans.Asked{Run: e.parts.ID, OneIn: e.spans.oneIn, OneHost: e.options.loopback(),
 			Marks: e.options.Spans.Marks},
 		Kept: kept, IDs: make(map[int]string, len(kept)),
 	}
@@ -218,7 +218,7 @@ func (e *Engine) tracedDeliveries(kept []ledger.Kept) *spans.Traced {
 	var processes []runfile.ProcessClock
 	if own.Rounds > 0 { // otherwise the generator's own offset is not known
 		itself.RedisMS, itself.BoundMS = new(own.Offset/1000), own.Bound/1000
-		e.note(func() { processes = e.lists.processes })
+		e.notes.note(func() { processes = e.notes.processes })
 	}
 	t.Generators = []spans.Generator{itself}
 	for _, p := range processes {

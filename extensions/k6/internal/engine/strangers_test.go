@@ -11,6 +11,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
@@ -46,7 +47,8 @@ func begun(t *testing.T, options string) (e *Engine, since time.Time) {
 
 // came is how many strangers halt the load a while after its first message, if the first of them was a payload.
 func (e *Engine) came(payload string, at time.Time) int {
-	e.foreign.Store(new([]byte(payload)))
+	e.parts.Messages = run.NewMessages(e.Course, e.parts.Bodies, run.Comparison{}) // forgets the first one
+	e.parts.Sample([]byte(payload))
 	n, _, _ := e.strangers(at)
 	return n
 }
@@ -81,7 +83,7 @@ func TestLeftoversOfAnotherRunDoNotHaltTheLoad(t *testing.T) {
 	e, since := begun(t, "")
 	late := since.Add(time.Hour)
 	assert.Zero(t, e.came(`{"id":"0f3k9z2a.1.17"}`, late))
-	assert.NotZero(t, e.came(`{"event":"{\"id\":\"`+e.ID+`.1.17\"}"}`, since.Add(strangersPatience+time.Second)),
+	assert.NotZero(t, e.came(`{"event":"{\"id\":\"`+e.parts.ID+`.1.17\"}"}`, since.Add(strangersPatience+time.Second)),
 		"this run's, but unreadable")
 	for n := 1; n < e.Pacer.Requests(); n++ {
 		e.Ledger.Drop(e.Ledger.SlotOf(n))

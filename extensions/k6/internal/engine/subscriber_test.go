@@ -121,7 +121,7 @@ func TestAClientWithTheSameIDInvalidatesTheRun(t *testing.T) {
 		<-e.Started
 		for rival.Err() == nil { // reconnects, as clients do
 			conn, err := receiver.Connect(rival, receiver.Options{URL: e.options.MQTT.URL, ClientID: "arrival-" +
-				e.Name + "-subscriber-1", Dial: s.state.Dialer.DialContext})
+				e.parts.Name + "-subscriber-1", Dial: s.state.Dialer.DialContext})
 			if err != nil {
 				continue
 			}

@@ -117,8 +117,8 @@ func (t *telemetry) read(ctx context.Context, e *Engine) error {
 // end reads the rest, and notes all for the report.
 func (t *telemetry) end(ctx context.Context, e *Engine) {
 	if err := t.read(ctx, e); err != nil {
-		e.count("telemetry", "not read", err.Error())
-		e.distrust("the clocks of the pipeline's processes could not be read: %s", err)
+		e.notes.Count("telemetry", "not read", err.Error())
+		e.notes.Distrust("the clocks of the pipeline's processes could not be read: %s", err)
 	}
 	var resources []runfile.Resource
 	var known []runfile.ProcessClock
@@ -132,7 +132,9 @@ func (t *telemetry) end(ctx context.Context, e *Engine) {
 	for _, name := range sortedKeys(t.clocks) {
 		known = append(known, t.clocks[name])
 	}
-	e.note(func() { e.resources, e.processes = append(e.resources, resources...), append(e.processes, known...) })
+	e.notes.note(func() {
+		e.notes.resources, e.notes.processes = append(e.notes.resources, resources...), append(e.notes.processes, known...)
+	})
 }
 
 // gitAndCI describes the commit and the CI job of this process. The first call, before the load, asks git.

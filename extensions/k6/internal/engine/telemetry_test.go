@@ -39,11 +39,11 @@ func TestTelemetryThatTheStreamNoLongerKeepsIsInTheReport(t *testing.T) {
 	report(2, 60)
 	read.end(t.Context(), e)
 
-	require.Len(t, e.resources, 1)
-	assert.Len(t, e.resources[0].Series, 3)
-	counts := e.resources[0].Figures.Counts["accepted"]
+	require.Len(t, e.notes.resources, 1)
+	assert.Len(t, e.notes.resources[0].Series, 3)
+	counts := e.notes.resources[0].Figures.Counts["accepted"]
 	assert.InDelta(t, 20, *counts[1], 0)
 	assert.InDelta(t, 30, *counts[2], 0, "it counts on from the entry that is gone")
-	require.Len(t, e.processes, 1)
-	assert.InDelta(t, 0.02, e.processes[0].BoundMS, 1e-9)
+	require.Len(t, e.notes.processes, 1)
+	assert.InDelta(t, 0.02, e.notes.processes[0].BoundMS, 1e-9)
 }

@@ -20,12 +20,12 @@ func (e *Engine) trace(ctx context.Context, log logrus.FieldLogger) {
 	messages := e.tracedMessages()
 	failed := func(class string, err error) {
 		if err != nil {
-			e.count("trace", class, err.Error())
+			e.notes.Count("trace", class, err.Error())
 			log.Errorf("traces %s: %s", class, err)
 		}
 	}
-	failed("not written", traces.Write(e.life.now().dir, traces.Spans(e.ID, e.options.stages, messages)))
-	failed("not exported", traces.Export(ctx, e.ID, e.options.stages, messages))
+	failed("not written", traces.Write(e.life.now().dir, traces.Spans(e.parts.ID, e.options.stages, messages)))
+	failed("not exported", traces.Export(ctx, e.parts.ID, e.options.stages, messages))
 }
 
 // tracedMessages are the slowest, a sample of all, and those that did not arrive.
@@ -60,7 +60,7 @@ func (e *Engine) tracedMessages() []traces.Message {
 func (e *Engine) traceOf(seq, phase int, due int64) traces.Message {
 	id, target, flow := e.nameOf(seq)
 	m := traces.Message{
-		ID: id, Carrier: e.Bodies.ID(e.Ledger.SlotOf(seq).FirstID), Topic: e.options.from.Prefix + target, Flow: flow,
+		ID: id, Carrier: e.parts.Bodies.ID(e.Ledger.SlotOf(seq).FirstID), Topic: e.options.from.Prefix + target, Flow: flow,
 		Due: e.Epoch.Truncate(time.Microsecond).Add(time.Duration(due) * time.Microsecond), // as run.json has it
 	}
 	if name := e.phaseName(phase); name != nil {

@@ -97,7 +97,7 @@ func (e *Engine) settled() bool {
 // halt ends the load, and gives the reason if it is the first one.
 func (e *Engine) halt(format string, args ...any) {
 	if e.Halt() {
-		e.distrust(format, args...)
+		e.notes.Distrust(format, args...)
 	}
 }
 
@@ -119,8 +119,8 @@ func (w *watcher) abandoned(now time.Time) {
 	if w.alone != aloneMost {
 		return
 	}
-	e.note(func() {
-		e.abandoned = fmt.Sprintf("the senders ended after %d of %d requests", e.open.Drawn(), e.Pacer.Requests())
+	e.notes.note(func() {
+		e.notes.abandoned = fmt.Sprintf("the senders ended after %d of %d requests", e.open.Drawn(), e.Pacer.Requests())
 	})
 	e.halt("the senders have taken %d of %d requests and no more for %.0f s: did one of them fail? Its log says it",
 		e.open.Drawn(), e.Pacer.Requests(), schedule.LateLimit.Seconds())
@@ -141,7 +141,7 @@ func (w *watcher) unknown(now time.Time) {
 	if n, first, age := e.strangers(now); n > 0 {
 		e.halt("%d messages came and none has an id of this run, and the oldest one under way has been so for %.0f s, "+
 			"so the rest of the load was not sent; looked for %s; the first message: %s", n, age.Seconds(),
-			e.Bodies.LooksFor(), first)
+			e.parts.Bodies.LooksFor(), first)
 	}
 }
 
@@ -162,14 +162,14 @@ var ofAnotherRun = regexp.MustCompile(`\b[0-9a-z]{4,32}\.[0-9]+\.[0-9]+\b`)
 // comes is left from another run, or the load is over, the run waits for the end.
 func (e *Engine) strangers(now time.Time) (n int, first string, age time.Duration) {
 	n = e.Ledger.Strangers()
-	sample := e.foreign.Load()
+	sample := e.parts.Foreign()
 	taken, any := e.Ledger.FirstTaken()
 	if n < strangersLeast || sample == nil || !any || e.greeted || e.Ledger.Settled() {
 		return 0, "", 0
 	}
 	patience := strangersPatience
-	if !e.carries(*sample) {
-		if ofAnotherRun.Match(*sample) {
+	if !e.carries(sample) {
+		if ofAnotherRun.Match(sample) {
 			return 0, "", 0
 		}
 		patience = max(patience, e.options.Drain.duration())
@@ -178,5 +178,5 @@ func (e *Engine) strangers(now time.Time) (n int, first string, age time.Duratio
 	if age < patience {
 		return 0, "", 0
 	}
-	return n, runfile.ExcerptOf(*sample), age
+	return n, runfile.ExcerptOf(sample), age
 }

@@ -35,17 +35,26 @@ func holds(fate ledger.Fate, bodies ...string) missing.Place {
 	}}
 }
 
+// doubting keeps what a run distrusts.
+type doubting []string
+
+func (d *doubting) Count(_, _, _ string) {}
+
+func (d *doubting) Distrust(format string, args ...any) {
+	*d = append(*d, fmt.Sprintf(format, args...))
+}
+
 // sent is a run whose five messages were accepted, and what it distrusts.
-func sent(t *testing.T) (r *run.Parts, doubts *[]string) {
+func sent(t *testing.T) (r *run.Parts, doubts *doubting) {
 	t.Helper()
 	plan, err := profile.Parse("p", "{phases: [{duration: 1, arrivalRate: 5}], flows: [{name: direct}]}")
 	require.NoError(t, err)
 	requests := pacer.New(plan)
-	doubts = new([]string)
+	doubts = &doubting{}
 	r = &run.Parts{
 		Profile: plan, Course: schedule.New(requests),
-		Bodies:   body.New(body.Format{ID: "id"}, plan.Flows, requests, "run.1.", false),
-		Distrust: func(format string, args ...any) { *doubts = append(*doubts, fmt.Sprintf(format, args...)) },
+		Bodies: body.New(body.Format{ID: "id"}, plan.Flows, requests, "run.1.", false),
+		Notes:  doubts,
 	}
 	r.Ledger = ledger.New(plan, requests)
 	r.Ledger.Start(r.Clock.Now())

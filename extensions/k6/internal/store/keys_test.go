@@ -27,8 +27,7 @@ func TestMissingMessagesAreSoughtBehindThePrefix(t *testing.T) {
 	requests := pacer.New(plan)
 	r := &run.Parts{
 		Profile: plan, Bodies: body.New(body.Format{ID: "id"}, plan.Flows, requests, "run.1.", false),
-		Course:   schedule.New(requests),
-		Distrust: func(format string, args ...any) { t.Errorf(format, args...) },
+		Course: schedule.New(requests), Notes: test.Notes{T: t},
 	}
 	r.Ledger = ledger.New(plan, requests)
 	client, err := store.Open(t.Context(), network.Network{Dialer: &net.Dialer{}}, test.Redis(t), "shop.eu", r.Clock)

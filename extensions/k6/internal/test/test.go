@@ -196,3 +196,12 @@ func answers(address string, ended <-chan struct{}) bool {
 		}
 	}
 }
+
+// Notes are those of a run in which no error and no doubt is expected.
+type Notes struct{ T testing.TB }
+
+// Count implements run.Notes.
+func (n Notes) Count(stage, class, example string) { n.T.Error(stage, class, example) }
+
+// Distrust implements run.Notes.
+func (n Notes) Distrust(format string, args ...any) { n.T.Errorf(format, args...) }
