@@ -29,10 +29,10 @@ func (e *Engine) begin(ctx context.Context, p *prepared) (_ *load, err error) {
 	if err := e.awaitSenders(ctx); err != nil {
 		return nil, err
 	}
-	if err := e.setStart(ctx, p.store); err != nil {
+	if err := e.instance.setStart(ctx, p.store); err != nil {
 		return nil, err
 	}
-	if err := e.makeDir(); err != nil {
+	if err := e.dir.create(e.instance.began()); err != nil {
 		return nil, err
 	}
 	rec, err := newRecorder(e)
@@ -43,7 +43,7 @@ func (e *Engine) begin(ctx context.Context, p *prepared) (_ *load, err error) {
 		// Set again: the first report of a run with many phases may take longer than StartDelay.
 		if e.Epoch, err = e.external.opening(ctx); err != nil {
 			rec.close()
-			return nil, errors.Join(err, e.withdraw())
+			return nil, errors.Join(err, e.dir.withdraw())
 		}
 	}
 	if err := rec.begin(); err != nil {
@@ -52,7 +52,7 @@ func (e *Engine) begin(ctx context.Context, p *prepared) (_ *load, err error) {
 	}
 	beside, stop := context.WithCancel(ctx)
 	l := &load{recorder: rec, stop: stop}
-	go e.open.Tend(beside)
+	go e.sending.open.Tend(beside)
 	if p.store != nil {
 		l.telemetry = newTelemetry(p.store)
 		l.following.Go(func() { l.telemetry.follow(beside, e) })
@@ -61,7 +61,7 @@ func (e *Engine) begin(ctx context.Context, p *prepared) (_ *load, err error) {
 		e.spans.Begin()
 	}
 	e.Start()
-	if e.turns != nil {
+	if e.sending.turns != nil {
 		go e.runClosedPhases(e.external.untilEnd(beside), p.store)
 	}
 	if e.canary != nil {
@@ -69,7 +69,7 @@ func (e *Engine) begin(ctx context.Context, p *prepared) (_ *load, err error) {
 		if !e.Pacer.Closed() {
 			planned = e.options.profile.Duration()
 		}
-		e.canary.Start(beside, planned, e.turns.Over)
+		e.canary.Start(beside, planned, e.sending.turns.Over)
 	}
 	return l, nil
 }

@@ -22,7 +22,7 @@ func (e *Engine) close(ctx context.Context, p *prepared, l *load) {
 // awaitLast waits until the senders have their last answers, and the canary its last messages.
 func (e *Engine) awaitLast(ctx context.Context, l *load) {
 	l.stop()
-	e.crew.posts.Wait() // all are answered: no more than their samples is left
+	e.sending.crew.posts.Wait() // all are answered: no more than their samples is left
 	if e.canary != nil {
 		e.canary.Settle(ctx)
 	}
@@ -37,7 +37,7 @@ func (e *Engine) cutOff(ctx context.Context, m *Metrics, rec *recorder, why erro
 	e.life.change(func(p *progress) { p.ended = time.Now() })
 	rec.close()
 	if unwritten(why) {
-		e.removePage()
+		e.dir.removePage()
 		return why
 	}
 	return errors.Join(why, e.write()) // a script may have no summary, and the last report may be minutes old

@@ -161,7 +161,7 @@ func TestAReportIsWrittenBeforeTheFirstMessage(t *testing.T) {
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
 	require.NoError(t, os.MkdirAll(s.dir, 0o755))
 	e := s.engine
-	e.life.dir = s.dir
+	e.dir.at = s.dir
 	e.Epoch = time.Now()
 	rec, err := newRecorder(e)
 	require.NoError(t, err)
@@ -186,7 +186,7 @@ func TestAStoppedSenderDropsItsDrawnMessages(t *testing.T) {
 			r := s.runWith(1, func(ctx context.Context, e *Engine) {
 				ctx, stop := context.WithCancel(ctx)
 				go func() {
-					for e.open.Drawn() == 0 {
+					for e.sending.open.Drawn() == 0 {
 						time.Sleep(time.Millisecond)
 					}
 					stop()
@@ -238,8 +238,8 @@ func TestEachRunHasItsOwnDirectory(t *testing.T) {
 	var dirs []string
 	for range 5 {
 		s := newScript(t, &fake.Pipeline{}, twenty, fmt.Sprintf("dir: '', runs: %q", filepath.Join(runs, "deep")))
-		require.NoError(t, s.engine.makeDir())
-		dirs = append(dirs, s.engine.life.dir)
+		require.NoError(t, s.engine.dir.create(time.Now()))
+		dirs = append(dirs, s.engine.dir.at)
 	}
 	slices.Sort(dirs)
 	assert.Len(t, slices.Compact(dirs), 5, dirs)
@@ -277,10 +277,10 @@ func TestADirectoryThatHoldsARunIsRefused(t *testing.T) {
 			path := filepath.Join(s.dir, c.exists)
 			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 			require.NoError(t, os.WriteFile(path, []byte("of another"), 0o644))
-			err := s.engine.checkDir()
+			err := s.engine.dir.check()
 			if !c.refused {
 				assert.NoError(t, err)
-				require.NoError(t, s.engine.makeDir())
+				require.NoError(t, s.engine.dir.create(time.Now()))
 				rec, err := newRecorder(s.engine)
 				require.NoError(t, err)
 				rec.close()
@@ -308,14 +308,14 @@ func TestOnlyOneOfTwoRunsBeginsInADirectory(t *testing.T) {
 	e := s.engine
 	e.Epoch = time.Now()
 	for _, begins := range []bool{true, false} {
-		require.NoError(t, e.makeDir())
+		require.NoError(t, e.dir.create(time.Now()))
 		rec, err := newRecorder(e)
 		if begins {
 			require.NoError(t, err)
 			t.Cleanup(rec.close)
 		} else {
 			assert.ErrorContains(t, err, "there is a run in it (timeline.ndjson)")
-			assert.Empty(t, e.life.dir, "the summary writes nothing there")
+			assert.Empty(t, e.dir.at, "the summary writes nothing there")
 		}
 	}
 }

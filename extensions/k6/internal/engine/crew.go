@@ -14,9 +14,9 @@ import (
 // over and waits for the next one. So as many are under way as the load needs, up to a limit: a pipeline that stands
 // still delays no request that is due meanwhile.
 type crew struct {
-	engine *Engine
-	ctx    context.Context // of the VU that collects, which outlives the requests; set before the first one
-	free   atomic.Int64    // VUs that wait for a request to be due
+	sending *sending
+	ctx     context.Context // of the VU that collects, which outlives the requests; set before the first one
+	free    atomic.Int64    // VUs that wait for a request to be due
 
 	mu    sync.Mutex
 	idle  []*Sender
@@ -53,5 +53,5 @@ func (c *crew) take(state *lib.State) *Sender {
 		return nil
 	}
 	c.made++
-	return NewSender(c.engine, state)
+	return newSender(c.sending, state)
 }

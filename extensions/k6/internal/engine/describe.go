@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -69,7 +68,7 @@ func (e *Engine) describe(lossless bool, timeline []runfile.Interval, doubts ...
 
 // timeline reads the seconds so far from the run's directory: in memory, those of a day would have 80 MB.
 func (e *Engine) timeline() ([]runfile.Interval, error) {
-	dir := e.life.now().dir
+	dir := e.dir.path()
 	if dir == "" {
 		return []runfile.Interval{}, nil
 	}
@@ -200,14 +199,6 @@ func (e *Engine) vus(p profile.Phase) *int {
 	return new(e.segment.Scale(p.VUs))
 }
 
-func (e *Engine) runName() string {
-	dir := e.life.now().dir
-	if e.segment.Alone() {
-		return filepath.Base(dir)
-	}
-	return filepath.Base(filepath.Dir(dir)) + "-" + filepath.Base(dir)
-}
-
 func (o *Options) describeProfile() runfile.Profile {
 	p := o.profile
 	d := runfile.Profile{Name: p.Name}
@@ -237,7 +228,7 @@ func (e *Engine) identity() runfile.Identity {
 		labels = map[string]string{}
 	}
 	return runfile.Identity{
-		ID: e.parts.ID, Name: e.runName(), Generator: e.met, Tool: e.options.tool,
+		ID: e.parts.ID, Name: e.dir.name(), Generator: e.instance.met, Tool: e.options.tool,
 		Method: e.options.Name, Protocol: e.options.Protocol, Model: e.model(), Topology: e.options.Topology,
 		Network: e.options.Network, Labels: labels, Started: e.Epoch.UTC().Format(stampFormat),
 		Command: cmp.Or(e.options.Command, words.Command(os.Args[1:])), Profile: e.options.describeProfile(),

@@ -9,10 +9,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // runFiles are the files that a run writes. Each of several instances writes them into its own directory,
@@ -25,15 +28,38 @@ var runFiles = []string{
 
 const partDir = "generator-"
 
-// checkDir refuses a directory that already holds a run, before anything is connected.
-func (e *Engine) checkDir() error {
-	dir := e.options.Dir
+// directory is where the files of a run are.
+type directory struct {
+	options *Options
+	part    segment.Segment
+	held    *os.File // while it is open, others take the run for one in progress; nil: not known here
+
+	mu sync.Mutex
+	at string // empty: the run has none
+}
+
+// path is the directory; empty: the run has none.
+func (d *directory) path() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.at
+}
+
+func (d *directory) set(path string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.at = path
+}
+
+// check refuses a directory that already holds a run, before anything is connected.
+func (d *directory) check() error {
+	dir := d.options.Dir
 	if dir == "" {
 		return nil
 	}
 	dirs := []string{dir}
-	if !e.segment.Alone() {
-		dirs = append(dirs, e.partOf(dir))
+	if !d.part.Alone() {
+		dirs = append(dirs, d.partOf(dir))
 	}
 	for _, one := range dirs {
 		entries, err := os.ReadDir(one)
@@ -41,7 +67,7 @@ func (e *Engine) checkDir() error {
 			return fmt.Errorf("dir (RUN_DIR): %w", err)
 		}
 		for _, entry := range entries {
-			part := e.segment.Alone() && strings.HasPrefix(entry.Name(), partDir)
+			part := d.part.Alone() && strings.HasPrefix(entry.Name(), partDir)
 			if part || slices.Contains(runFiles, entry.Name()) {
 				return holdsRun(one, entry.Name())
 			}
@@ -56,47 +82,44 @@ func holdsRun(dir, name string) error {
 }
 
 // partOf is this instance's directory within the run's; for a single instance it is the run's directory itself.
-func (e *Engine) partOf(dir string) string {
-	if e.segment.Alone() {
+func (d *directory) partOf(dir string) string {
+	if d.part.Alone() {
 		return dir
 	}
-	return filepath.Join(dir, partDir+strconv.Itoa(e.segment.Number()))
+	return filepath.Join(dir, partDir+strconv.Itoa(d.part.Number()))
 }
 
-// makeDir makes the directory of the run: reports/runs/<method>-<topology>-<network>-<time>, and in it
+// create makes the directory of a run that began at a time: reports/runs/<method>-<topology>-<network>-<time>, and in it
 // generator-<number> where there are several instances. Where the name is taken, it adds -2, -3 and so on, as
 // reports/directory.ts does.
-func (e *Engine) makeDir() error {
-	o := e.options
-	dir, began := o.Dir, time.Now()
-	if e.met != nil { // all instances share one name, wherever their files are
-		began = time.UnixMicro(e.met.StartUS)
-	}
+func (d *directory) create(began time.Time) error {
+	o := d.options
+	dir := o.Dir
 	if dir == "" {
 		name := fmt.Sprintf("%s-%s-%s-%s", o.Name, o.Topology, o.Network, began.UTC().Format("20060102T150405Z"))
 		dir = filepath.Join(o.Runs, name)
 	}
-	dir = e.partOf(dir)
+	dir = d.partOf(dir)
 	err := os.MkdirAll(filepath.Dir(dir), 0o755)
 	if err == nil {
-		dir, err = e.claim(dir)
+		dir, err = d.claim(dir)
 	}
 	if err != nil {
 		return fmt.Errorf("the directory of the run can't be made: %w", err)
 	}
-	e.life.change(func(p *progress) { p.dir = dir })
+	d.set(dir)
 	return nil
 }
 
 // withdraw removes the files of a run that did not begin.
-func (e *Engine) withdraw() error {
-	dir := e.life.now().dir
+func (d *directory) withdraw() error {
+	dir := d.path()
 	for _, name := range runFiles {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	if e.options.Dir != "" { // it may have existed before
+	if d.options.Dir != "" { // it may have existed before
 		return nil
 	}
 	return os.Remove(dir)
@@ -104,14 +127,31 @@ func (e *Engine) withdraw() error {
 
 // claim makes a directory that nobody else uses. A directory that the user gave may exist; an instance's
 // directory must have its own name.
-func (e *Engine) claim(dir string) (string, error) {
+func (d *directory) claim(dir string) (string, error) {
 	for own, n := dir, 2; ; own, n = fmt.Sprintf("%s-%d", dir, n), n+1 {
 		err := os.Mkdir(own, 0o755)
 		switch taken := errors.Is(err, fs.ErrExist); {
-		case taken && e.options.Dir != "":
+		case taken && d.options.Dir != "":
 			return own, nil
-		case !taken || !e.segment.Alone():
+		case !taken || !d.part.Alone():
 			return own, err
 		}
 	}
+}
+
+// removePage removes an outdated page after run.json could not be written.
+func (d *directory) removePage() { _ = os.Remove(filepath.Join(d.path(), runfile.PageName)) }
+
+// page is the path of the report's page, for the reader.
+func (d *directory) page() string {
+	return words.ShortPath(filepath.Join(d.path(), runfile.PageName))
+}
+
+// name is that of the run.
+func (d *directory) name() string {
+	dir := d.path()
+	if d.part.Alone() {
+		return filepath.Base(dir)
+	}
+	return filepath.Base(filepath.Dir(dir)) + "-" + filepath.Base(dir)
 }

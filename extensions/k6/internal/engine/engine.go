@@ -6,9 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,10 +23,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/webhook"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
@@ -43,29 +39,22 @@ type Engine struct {
 	notes            *notes    // errors, doubts and figures for the report
 
 	options   *Options
-	segment   segment.Segment    // this instance's part of the run
-	met       *runfile.Generator // this instance among the others; nil: it is the only one
-	trust     network.Trust
+	segment   segment.Segment // this instance's part of the run
+	instance  *instance       // this process among those of the run
+	trust     *network.Trust
 	reconnect time.Duration // how long a subscriber tries to reconnect
 
-	open         *schedule.Open   // open model: hands out requests
-	turns        *schedule.Turns  // closed model; nil: open model
-	handles      handles          // requests that scripts or a caller send
-	attended     attended         // whether a sender has come
-	crew         crew             // more senders, as the load needs them
-	idle         send.Idle        // connections of the senders of an open load between requests
-	senders      int              // requests that all instances may have under way at most
-	consumers    *Consumers       // VUs of a script that receives
-	external     *External        // the caller that sends in place of k6; nil: k6 sends
-	unauthorized atomic.Int64     // requests answered 401 before any was accepted
-	anyAccepted  atomic.Bool      // a request was accepted
-	phases       *schedule.Phases // with their actual times
-	pending      pending          // samples for k6
-	judging      limits.Judgement // thresholds, and k6's results for them
-	within       *withins         // limits on how many deliveries arrive in time
-	life         life             // how far the run has come
-	held         *os.File         // open: others take the run for one in progress; nil: not known here
-	waiting      atomic.Int64     // VUs that wait for the run to begin
+	sending   *sending         // what is sent
+	attended  attended         // whether a sender has come
+	consumers *Consumers       // VUs of a script that receives
+	external  *External        // the caller that sends in place of k6; nil: k6 sends
+	phases    *schedule.Phases // with their actual times
+	pending   pending          // samples for k6
+	judging   limits.Judgement // thresholds, and k6's results for them
+	within    *withins         // limits on how many deliveries arrive in time
+	life      life             // how far the run has come
+	dir       directory        // its files
+	waiting   atomic.Int64     // VUs that wait for the run to begin
 
 	receiver atomic.Pointer[receive.Receiver]
 	opened   chan struct{}   // closed when it is there
@@ -77,7 +66,6 @@ type Engine struct {
 	test       atomic.Pointer[lib.ExecutionState] // of k6; nil: not begun, or another program sends
 	iterations atomic.Pointer[iterations]         // at the end of collecting; nil: it goes on
 
-	secrets *strings.Replacer // takes those of the requests out of what a server says
 }
 
 // Prepare makes the run of this process. args are k6's command line, which says which instance of the run this is.
@@ -102,17 +90,15 @@ func New(o *Options, part segment.Segment) *Engine {
 	e := &Engine{
 		options:   o,
 		segment:   part,
-		trust:     network.Trust{CA: o.CA},
+		trust:     &network.Trust{CA: o.CA},
 		reconnect: max(reconnectLeast, o.Drain.duration()),
 		within:    &withins{known: map[string]within{}},
 		attended:  attended{c: make(chan struct{})},
 		consumers: newConsumers(o),
 		opened:    make(chan struct{}),
-		secrets:   o.Ingest.Secrets(),
 		notes:     &notes{},
 	}
-	e.senders = o.mostSenders(openFiles())
-	e.crew.engine, e.crew.most = e, part.Scale(e.senders)-part.Scale(o.Senders*o.InFlight)
+	e.dir.options, e.dir.part = o, part
 	id, own := cmp.Or(o.RunID, newRunID()), e.levelled()
 	course := schedule.New(due)
 	bodies := body.New(o.messages(), own.Flows, due, fmt.Sprintf("%s.%d.", id, part.Number()), !part.Alone())
@@ -121,6 +107,7 @@ func New(o *Options, part segment.Segment) *Engine {
 		Course: course, Messages: run.NewMessages(course, bodies, o.comparison()), Notes: e.notes,
 		ID: id, Name: part.Name(id), Profile: own, Targets: profile.NewTargets(own.Flows), Bodies: bodies,
 	}
+	e.instance = &instance{Course: course, run: id, part: part, options: o, notes: e.notes}
 	e.Ledger = ledger.New(own, due)
 	e.Ledger.Pass(o.stages)
 	if o.Sampled > 0 {
@@ -130,10 +117,7 @@ func New(o *Options, part segment.Segment) *Engine {
 	e.spans = newSpanSource(e)
 	deliveries, requests := expected(o.profile, due)
 	e.pending.trend, e.pending.http = thin(deliveries), thin(requests)
-	e.open = schedule.NewOpen(e.Course)
-	if due.Closed() {
-		e.turns = schedule.NewTurns(e.Course, len(o.profile.Flows))
-	}
+	e.sending = newSending(e)
 	e.phases = schedule.NewPhases(e.Course, o.profile.Phases)
 	e.quarters = facts.NewQuarters(o.describeProfile().Phases)
 	return e
@@ -182,7 +166,6 @@ type progress struct {
 	begun    bool      // collect has begun; it runs once
 	ended    time.Time // or stopped; zero: in progress
 	finished bool      // collect completed
-	dir      string    // of the run's files; empty: none
 	cause    string    // why k6 ended the test before the run was over; empty: it did not, or not known
 	full     error     // the write error of a file that ended the run; nil: none
 	result   string    // of the last report; empty: there is none yet
@@ -232,7 +215,7 @@ func (e *Engine) collect(ctx context.Context, state *lib.State, m *Metrics) erro
 		return errors.New("collect() runs once in a run: give its scenario one VU and one iteration")
 	}
 	defer e.consumers.release()
-	e.crew.ctx = ctx
+	e.sending.crew.ctx = ctx
 	v := e.attach(ctx, state, m)
 	p, err := e.prepare(ctx, v)
 	if err != nil {

@@ -59,7 +59,7 @@ func (e *Engine) exitCode(x End) (code exitcodes.ExitCode, why string) {
 		return 0, ""
 	case !now.begun:
 		return exitcodes.ScriptAborted, uncollected + remedy
-	case now.dir == "":
+	case e.dir.path() == "":
 		return exitcodes.ScriptAborted, "the run did not begin"
 	}
 	if x.Cause != nil && !e.life.now().finished { // known only now

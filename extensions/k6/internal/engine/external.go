@@ -173,11 +173,11 @@ func (x *External) Closed() bool { return x.engine.Pacer.Closed() }
 
 // Flow returns the number of a flow by its name, from 1; 0: no name. Only callers of the closed model choose
 // flows.
-func (x *External) Flow(name string) (int, error) { return x.engine.FlowNumber(name) }
+func (x *External) Flow(name string) (int, error) { return x.engine.sending.flowNumber(name) }
 
 // Next takes the next request of the open model before it is due; nil: none is left.
 func (x *External) Next(ctx context.Context) *Request {
-	slot, due, ok := x.engine.open.Draw(ctx)
+	slot, due, ok := x.engine.sending.open.Draw(ctx)
 	if !ok {
 		return nil
 	}
@@ -187,8 +187,8 @@ func (x *External) Next(ctx context.Context) *Request {
 // Turn takes a request of the closed model, due now, for a sender. Where it is not this sender's turn, it
 // returns a channel that closes when that may have changed; a nil channel: there are no more requests.
 func (x *External) Turn(ctx context.Context, sender, flow int) (*Request, <-chan struct{}) {
-	x.engine.turns.Attend() // the first phase waits for the first sender
-	slot, instead := x.engine.turns.TakeIn(ctx, sender, flow)
+	x.engine.sending.turns.Attend() // the first phase waits for the first sender
+	slot, instead := x.engine.sending.turns.TakeIn(ctx, sender, flow)
 	switch {
 	case instead == nil:
 		return x.request(ctx, slot, time.Now()), nil
@@ -201,14 +201,14 @@ func (x *External) Turn(ctx context.Context, sender, flow int) (*Request, <-chan
 func (x *External) request(ctx context.Context, slot pacer.Slot, due time.Time) *Request {
 	return &Request{
 		N: slot.N, Due: due, Phase: x.engine.options.profile.Phases[slot.Phase].Name, Messages: slot.Messages,
-		Content: x.engine.content(slot), given: given{slot: slot, taker: ctx},
+		Content: x.engine.sending.content(slot), given: given{slot: slot, taker: ctx},
 	}
 }
 
 // Sent marks a request as sent. over is called when it is settled or given up.
 func (x *External) Sent(r *Request, at time.Time, over func()) {
 	r.over = over
-	x.engine.depart(&r.given, at)
+	x.engine.sending.depart(&r.given, at)
 }
 
 // Settle records the answer to a request, after this number of retries.
@@ -216,16 +216,16 @@ func (x *External) Settle(r *Request, a send.Answer, retries int) {
 	for range retries {
 		x.engine.Ledger.Retried()
 	}
-	x.engine.settle(&r.given, a)
+	x.engine.sending.settle(&r.given, a)
 }
 
 // Drop drops a request that was taken and not sent.
-func (x *External) Drop(r *Request) { x.engine.drop(r.slot) }
+func (x *External) Drop(r *Request) { x.engine.sending.drop(r.slot) }
 
 // DropRest drops all requests of the open model that nobody has taken.
 func (x *External) DropRest() {
 	if !x.Closed() {
-		x.engine.open.DropRest()
+		x.engine.sending.open.DropRest()
 	}
 }
 
@@ -280,7 +280,7 @@ func (x *External) opening(ctx context.Context) (time.Time, error) {
 			return time.Time{}, err
 		}
 	}
-	p := Prepared{Run: e.parts.ID, Name: e.runName(), Directory: e.life.now().dir, Senders: e.options.Senders,
+	p := Prepared{Run: e.parts.ID, Name: e.dir.name(), Directory: e.dir.path(), Senders: e.options.Senders,
 		Closed: e.Pacer.Closed()}
 	for _, phase := range e.options.profile.Phases {
 		p.Phases = append(p.Phases, phase.Name)

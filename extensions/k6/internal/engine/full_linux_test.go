@@ -37,7 +37,7 @@ func TestAFullDiskEndsTheRunAtOnceAndLeavesNoPage(t *testing.T) {
 	assert.ErrorContains(t, err, timeline)
 	assert.NotContains(t, err.Error(), "\n")
 	assert.NoFileExists(t, filepath.Join(s.dir, "index.html"))
-	e.life.dir = "/dev/full"
+	e.dir.at = "/dev/full"
 	assert.Regexp(t, `report +none: .*/dev/full`, s.summary())
 }
 

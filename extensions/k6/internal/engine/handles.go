@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"go.k6.io/k6/v2/lib"
+
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
@@ -80,76 +82,6 @@ func (s *handles) overdue(now time.Time, patience time.Duration) (ended, late []
 	return ended, late
 }
 
-// giveUp settles overdue requests as unknown.
-func (e *Engine) giveUp(now time.Time) {
-	patience := e.options.Timeout.duration() + settleGrace
-	ended, late := e.handles.overdue(now, patience)
-	for _, h := range ended {
-		e.notes.Count("request", "not settled", "the iteration ended without run.settle(): did it throw? k6's log says it")
-		e.conclude(h, ledger.Unknown)
-	}
-	for _, h := range late {
-		e.notes.Count("request", "not settled", fmt.Sprintf("not settled within %s", patience))
-		e.conclude(h, ledger.Unknown)
-	}
-}
-
-// conclude settles a request that has been removed.
-func (e *Engine) conclude(h *given, outcome ledger.Outcome) {
-	e.Ledger.Settle(h.slot, outcome)
-	if h.over != nil {
-		h.over()
-	}
-}
-
-func (e *Engine) depart(h *given, at time.Time) {
-	h.sent = at
-	e.sent(h.slot, at)
-	e.handles.add(h)
-}
-
-// settle records the answer to a request. It does nothing for one that was given up.
-func (e *Engine) settle(h *given, a send.Answer) {
-	if e.handles.remove(h) {
-		e.conclude(h, e.answered(h.slot, a, h.sent))
-	}
-}
-
-func (e *Engine) content(slot pacer.Slot) Content {
-	c := Content{
-		Flow: e.options.profile.Flows[slot.Flow].Name, Body: string(e.parts.Bodies.Append(nil, slot)),
-	}
-	for i := range slot.Messages {
-		c.IDs = append(c.IDs, e.parts.Bodies.ID(slot.FirstID+i))
-		c.Targets = append(c.Targets, string(e.parts.Bodies.AppendTarget(nil, slot, i)))
-	}
-	c.Path = e.options.Ingest.BatchPath
-	if slot.Messages == 1 {
-		c.Path = strings.Replace(e.options.Ingest.Path, send.Target, c.Targets[0], 1)
-	}
-	if e.traced() {
-		c.Traceparent = string(e.appendParent(nil, slot))
-	}
-	return c
-}
-
-// FlowNumber returns the number of the flow that a closed-model sender chooses, from 1; 0: no name.
-func (e *Engine) FlowNumber(name string) (int, error) {
-	number := 0
-	if name != "" {
-		number = 1 + slices.IndexFunc(e.options.profile.Flows,
-			func(f profile.Flow) bool { return f.Name == name && f.Weight > 0 })
-		if number == 0 || !e.Pacer.Closed() {
-			return 0, errors.New("a flow can be chosen in the closed model, " +
-				"if the profile has it with a weight above 0")
-		}
-	}
-	if e.Pacer.Closed() && !e.turns.Choose(number > 0) {
-		return 0, errors.New("a flow is chosen in each call of a run, or in none")
-	}
-	return number, nil
-}
-
 // Handle is a request that a script has taken and sends itself.
 type Handle struct {
 	Content
@@ -157,23 +89,102 @@ type Handle struct {
 	given given
 }
 
-// Next takes the next request when it is due; nil: none is left, or the VU stopped.
-func (e *Engine) Next(ctx context.Context, w *schedule.Waiter) *Handle {
-	slot, ok := e.take(ctx, w)
+// giveUp settles overdue requests as unknown.
+func (s *sending) giveUp(now time.Time) {
+	patience := s.options.Timeout.duration() + settleGrace
+	ended, late := s.handles.overdue(now, patience)
+	for _, h := range ended {
+		s.notes.Count("request", "not settled", "the iteration ended without run.settle(): did it throw? k6's log says it")
+		s.conclude(h, ledger.Unknown)
+	}
+	for _, h := range late {
+		s.notes.Count("request", "not settled", fmt.Sprintf("not settled within %s", patience))
+		s.conclude(h, ledger.Unknown)
+	}
+}
+
+// conclude settles a request that has been removed.
+func (s *sending) conclude(h *given, outcome ledger.Outcome) {
+	s.Ledger.Settle(h.slot, outcome)
+	if h.over != nil {
+		h.over()
+	}
+}
+
+func (s *sending) depart(h *given, at time.Time) {
+	h.sent = at
+	s.sent(h.slot, at)
+	s.handles.add(h)
+}
+
+// settle records the answer to a request. It does nothing for one that was given up.
+func (s *sending) settle(h *given, a send.Answer) {
+	if s.handles.remove(h) {
+		s.conclude(h, s.answered(h.slot, a, h.sent))
+	}
+}
+
+func (s *sending) content(slot pacer.Slot) Content {
+	c := Content{
+		Flow: s.options.profile.Flows[slot.Flow].Name, Body: string(s.parts.Bodies.Append(nil, slot)),
+	}
+	for i := range slot.Messages {
+		c.IDs = append(c.IDs, s.parts.Bodies.ID(slot.FirstID+i))
+		c.Targets = append(c.Targets, string(s.parts.Bodies.AppendTarget(nil, slot, i)))
+	}
+	c.Path = s.options.Ingest.BatchPath
+	if slot.Messages == 1 {
+		c.Path = strings.Replace(s.options.Ingest.Path, send.Target, c.Targets[0], 1)
+	}
+	if s.traced() {
+		c.Traceparent = string(s.appendParent(nil, slot))
+	}
+	return c
+}
+
+// flowNumber returns the number of the flow that a closed-model sender chooses, from 1; 0: no name.
+func (s *sending) flowNumber(name string) (int, error) {
+	number := 0
+	if name != "" {
+		number = 1 + slices.IndexFunc(s.options.profile.Flows,
+			func(f profile.Flow) bool { return f.Name == name && f.Weight > 0 })
+		if number == 0 || !s.Pacer.Closed() {
+			return 0, errors.New("a flow can be chosen in the closed model, " +
+				"if the profile has it with a weight above 0")
+		}
+	}
+	if s.Pacer.Closed() && !s.turns.Choose(number > 0) {
+		return 0, errors.New("a flow is chosen in each call of a run, or in none")
+	}
+	return number, nil
+}
+
+// next takes the next request when it is due; nil: none is left, or the VU stopped.
+func (s *sending) next(ctx context.Context, w *schedule.Waiter) *Handle {
+	slot, ok := s.take(ctx, w)
 	if !ok {
 		return nil
 	}
-	h := &Handle{Content: e.content(slot), given: given{slot: slot, taker: ctx}}
+	h := &Handle{Content: s.content(slot), given: given{slot: slot, taker: ctx}}
 	now := time.Now()
-	if e.options.Redis.URL != "" {
-		at := e.Clock.At(now)
-		h.Stamp = float64(at + e.Clock.Offset(at))
+	if s.options.Redis.URL != "" {
+		at := s.Clock.At(now)
+		h.Stamp = float64(at + s.Clock.Offset(at))
 	}
-	e.depart(&h.given, now)
+	s.depart(&h.given, now)
 	return h
 }
 
+// FlowNumber returns the number of the flow that a closed-model sender chooses, from 1; 0: no name.
+func (e *Engine) FlowNumber(name string) (int, error) { return e.sending.flowNumber(name) }
+
+// Next takes the next request when it is due; nil: none is left, or the VU stopped.
+func (e *Engine) Next(ctx context.Context, w *schedule.Waiter) *Handle { return e.sending.next(ctx, w) }
+
 // Settle records the status of the answer to a request; 0: none came.
 func (e *Engine) Settle(h *Handle, status int) {
-	e.settle(&h.given, send.Answer{Status: status, Body: func() []byte { return nil }, Done: time.Now()})
+	e.sending.settle(&h.given, send.Answer{Status: status, Body: func() []byte { return nil }, Done: time.Now()})
 }
+
+// Pump sends until the schedule is empty, without running JavaScript.
+func (e *Engine) Pump(ctx context.Context, state *lib.State) { e.sending.pump(ctx, state) }

@@ -3,12 +3,12 @@ package engine
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
@@ -57,34 +57,44 @@ func (o *Options) divisible(s segment.Segment) error {
 	return nil
 }
 
+// instance is this process among those of a run. They begin, and end the phases of the closed model, together.
+type instance struct {
+	*schedule.Course // what is due when, the ledger, and the clock
+	run              string
+	part             segment.Segment
+	options          *Options
+	notes            *notes
+	met              *runfile.Generator // as the report has it; nil: the run has no other instance
+}
+
 // setStart sets the start of the schedule: soon, or when all instances of the run are ready.
-func (e *Engine) setStart(ctx context.Context, client *store.Store) error {
-	if e.segment.Alone() {
-		e.Epoch = time.Now().Add(StartDelay)
+func (i *instance) setStart(ctx context.Context, client *store.Store) error {
+	if i.part.Alone() {
+		i.Epoch = time.Now().Add(StartDelay)
 		return nil
 	}
-	start, err := e.meet(ctx, client)
+	start, err := i.meet(ctx, client)
 	if err != nil {
 		return err
 	}
-	e.Epoch = e.moment(start)
-	late := time.Since(e.Epoch)
+	i.Epoch = i.moment(start)
+	late := time.Since(i.Epoch)
 	if late > schedule.LateLimit {
-		return fmt.Errorf("%s comes %.0f s after the start of the run %s: too late to take part", e.segment,
-			late.Seconds(), e.parts.ID)
+		return fmt.Errorf("%s comes %.0f s after the start of the run %s: too late to take part", i.part,
+			late.Seconds(), i.run)
 	}
-	e.met = e.segment.Describe(start, float64(max(0, late).Microseconds())/1000)
+	i.met = i.part.Describe(start, float64(max(0, late).Microseconds())/1000)
 	return nil
 }
 
 // meet waits until all instances of the run are ready. It returns the start, in µs on the clock of Redis.
-func (e *Engine) meet(ctx context.Context, client *store.Store) (start int64, err error) {
-	node, err := client.Holder(ctx, segment.Keys+e.parts.ID)
+func (i *instance) meet(ctx context.Context, client *store.Store) (start int64, err error) {
+	node, err := client.Holder(ctx, segment.Keys+i.run)
 	if err != nil {
 		return 0, segment.Unmet(err)
 	}
-	own := e.segment.Meeting(node, e.parts.ID, segment.StartDelay, e.redisNow)
-	giveUp := time.Now().Add(e.options.Gather.duration())
+	own := i.part.Meeting(node, i.run, segment.StartDelay, i.redisNow)
+	giveUp := time.Now().Add(i.options.Gather.duration())
 	other := ""
 	for {
 		presence, err := own.Ready(ctx)
@@ -101,12 +111,12 @@ func (e *Engine) meet(ctx context.Context, client *store.Store) (start int64, er
 		case "late":
 			return 0, fmt.Errorf("the run %s began %.0f s ago: %s came too late for it, "+
 				"or the id has been used before (runId, RUN_ID: new for each run)",
-				e.parts.ID, float64(e.redisNow()-presence.Start)/1e6, e.segment)
+				i.run, float64(i.redisNow()-presence.Start)/1e6, i.part)
 		case "taken": // perhaps by a process that has gone: ask a second time
 			if other != "" && other != presence.Present[0] {
 				return 0, fmt.Errorf("%s of the run %s is there already: each instance has a segment of its own, "+
 					"and each run an id (runId, RUN_ID)",
-					e.segment, e.parts.ID)
+					i.part, i.run)
 			}
 			other, presence.Present = presence.Present[0], nil
 		}
@@ -120,15 +130,15 @@ func (e *Engine) meet(ctx context.Context, client *store.Store) (start int64, er
 			}
 			return 0, fmt.Errorf("%d of %d instances of the run %s were ready within %s, "+
 				"so nothing was sent; missing: %s",
-				len(presence.Present), e.segment.Of(), e.parts.ID, e.options.Gather.duration(), own.Missing(presence.Present))
+				len(presence.Present), i.part.Of(), i.run, i.options.Gather.duration(), own.Missing(presence.Present))
 		}
 	}
 }
 
 // together returns when a phase of the closed model begins: soon after all instances have ended the one before.
 // After the limit it no longer waits, and marks the run as invalid.
-func (e *Engine) together(ctx context.Context, client *store.Store, phase int, limit time.Time) time.Time {
-	run := fmt.Sprintf("%s:%d", e.parts.ID, phase)
+func (i *instance) together(ctx context.Context, client *store.Store, phase int, limit time.Time) time.Time {
+	run := fmt.Sprintf("%s:%d", i.run, phase)
 	var own *segment.Meeting
 	ask := func() (presence segment.Presence, err error) {
 		if own == nil {
@@ -136,118 +146,63 @@ func (e *Engine) together(ctx context.Context, client *store.Store, phase int, l
 			if err != nil {
 				return presence, err
 			}
-			own = e.segment.Meeting(node, run, segment.PhaseLead, e.redisNow)
+			own = i.part.Meeting(node, run, segment.PhaseLead, i.redisNow)
 		}
 		return own.Ready(ctx)
 	}
 	for {
 		presence, err := ask()
 		if err == nil && presence.Start != 0 {
-			return e.moment(presence.Start)
+			return i.moment(presence.Start)
 		}
 		over := time.Now().After(limit)
-		if !over && clock.SleepUntil(ctx, e.Halted, time.Now().Add(segment.Look)) {
+		if !over && clock.SleepUntil(ctx, i.Halted, time.Now().Add(segment.Look)) {
 			continue
 		}
 		if own != nil {
 			if start, err := own.Leave(context.WithoutCancel(ctx)); err == nil && start != 0 {
-				return e.moment(start)
+				return i.moment(start)
 			}
 		}
-		switch name := e.options.profile.Phases[phase].Name; {
+		switch name := i.options.profile.Phases[phase].Name; {
 		case over && err != nil:
-			e.notes.Distrust("the instances could not agree on when phase %q begins: %s", name, err)
+			i.notes.Distrust("the instances could not agree on when phase %q begins: %s", name, err)
 		case over:
-			e.notes.Distrust("phase %q began without %s, which had not ended the one before", name,
+			i.notes.Distrust("phase %q began without %s, which had not ended the one before", name,
 				own.Missing(presence.Present))
 		}
 		return time.Now()
 	}
 }
 
-func (e *Engine) redisNow() int64 {
-	now := e.Clock.Now()
-	return now + e.Clock.Offset(now)
+func (i *instance) redisNow() int64 {
+	now := i.Clock.Now()
+	return now + i.Clock.Offset(now)
 }
 
-func (e *Engine) moment(at int64) time.Time { return e.Clock.Time(at + e.Clock.Back()(at)) }
+func (i *instance) moment(at int64) time.Time { return i.Clock.Time(at + i.Clock.Back()(at)) }
 
-// k6's executors need the length of a phase beforehand. In the closed model a phase may end with a number of
-// requests or with an empty pipeline, so the run controls its phases itself.
-
-// runClosedPhases runs the phases of the closed model one after the other.
-func (e *Engine) runClosedPhases(ctx context.Context, client *store.Store) {
-	defer e.turns.To(schedule.Turn{Over: true})
-	begin := e.opening(ctx)
-	for i, p := range e.options.profile.Phases {
-		if !clock.SleepUntil(ctx, e.Halted, begin) {
-			return
-		}
-		end := begin.Add(p.Duration)
-		latest := end.Add(p.Drain)
-		now := schedule.Turn{Phase: i, VUs: e.segment.Scale(p.VUs), End: end}
-		if p.Requests > 0 {
-			now.Left = new(atomic.Int64)
-			now.Left.Store(int64(e.segment.ScaleShared(p.Requests, p.VUs)))
-		}
-		e.phases.Begin(i, begin, end)
-		end = e.turns.Last(ctx, e.turns.To(now))
-		switch ended := time.Now(); {
-		case e.external != nil && e.external.hasEnded() && ended.Before(end):
-			end = ended
-		case p.Measured && now.VUs > 0 && !ended.Before(end) && e.turns.Abandoned(&now, begin):
-			e.abandon(p.Name)
-		}
-		e.phases.End(i, end)
-		begin = end
-		if p.Drain > 0 {
-			e.turns.To(schedule.Turn{})
-			if e.turns.Drained(ctx, end.Add(p.Drain)) {
-				e.phases.Drained(i, time.Since(end))
-			}
-			begin = time.Now()
-		}
-		if e.waitsAfter(i) {
-			begin = e.together(ctx, client, i+1, latest.Add(segment.PhaseWait))
-		}
-	}
-	clock.SleepUntil(ctx, e.Halted, begin)
-}
-
-// abandon ends a run of the closed model whose senders have ended before phase did.
-func (e *Engine) abandon(phase string) {
-	if !e.Halt() {
-		return
-	}
-	how := fmt.Sprintf("the senders ended after %d requests, before the end of phase %q", e.turns.Drawn(), phase)
-	e.notes.note(func() { e.notes.abandoned = how })
-	e.notes.Distrust("%s", how)
-}
-
-// waitsAfter reports whether the instances of a run wait for each other after phase i. Each instance ends the
+// waitsAfter reports whether the instances of a run wait for each other after a phase. Each instance ends the
 // phase when its requests have been answered and its messages have arrived.
-func (e *Engine) waitsAfter(i int) bool {
-	p := e.options.profile.Phases[i]
-	return !e.segment.Alone() && i+1 < len(e.options.profile.Phases) && (p.Requests > 0 || p.Drain > 0)
+func (i *instance) waitsAfter(phase int) bool {
+	p := i.options.profile.Phases[phase]
+	return !i.part.Alone() && phase+1 < len(i.options.profile.Phases) && (p.Requests > 0 || p.Drain > 0)
 }
 
 // waits is the longest that all these waits can take.
-func (e *Engine) waits() (d time.Duration) {
-	for i := range e.options.profile.Phases {
-		if e.waitsAfter(i) {
+func (i *instance) waits() (d time.Duration) {
+	for phase := range i.options.profile.Phases {
+		if i.waitsAfter(phase) {
 			d += segment.PhaseWait + segment.PhaseLead
 		}
 	}
 	return d
 }
 
-// opening returns when the first phase begins: at the epoch, or when the first sender is ready.
-func (e *Engine) opening(ctx context.Context) time.Time {
-	if e.segment.Alone() {
-		e.turns.AwaitSender(ctx, e.Epoch.Add(schedule.LateLimit))
+// began is when the run began, which its name has: all instances share one, wherever their files are.
+func (i *instance) began() time.Time {
+	if i.met != nil {
+		return time.UnixMicro(i.met.StartUS)
 	}
-	if now := time.Now(); now.After(e.Epoch) {
-		return now
-	}
-	return e.Epoch
+	return time.Now()
 }

@@ -47,18 +47,18 @@ func TestARunBeginsOnce(t *testing.T) {
 	t.Cleanup(disconnect)
 	left := make(chan error)
 	go func() {
-		_, err := e.meet(ctx, client)
+		_, err := e.instance.meet(ctx, client)
 		left <- err
 	}()
 	require.Eventually(t, func() bool { return client.Exists(ctx, segment.Keys+"abcd1234").Val() == 1 }, time.Minute,
 		time.Millisecond)
-	_, err = e.meet(t.Context(), client)
+	_, err = e.instance.meet(t.Context(), client)
 	require.ErrorContains(t, err, "generator 1 of 3 of the run abcd1234 is there already")
 	disconnect()
 	require.ErrorIs(t, <-left, errStopped)
 	assert.Zero(t, client.Exists(t.Context(), segment.Keys+"abcd1234").Val(), "the instance has withdrawn")
-	require.NoError(t, client.HSet(t.Context(), segment.Keys+"abcd1234", "start", e.redisNow()-5_000_000).Err())
-	_, err = e.meet(t.Context(), client)
+	require.NoError(t, client.HSet(t.Context(), segment.Keys+"abcd1234", "start", e.instance.redisNow()-5_000_000).Err())
+	_, err = e.instance.meet(t.Context(), client)
 	require.Error(t, err)
 	assert.Regexp(t, `^the run abcd1234 began \d+ s ago: generator 1 of 3 came too late for it, or the id has been used before`, err.Error())
 }
@@ -78,16 +78,16 @@ func TestInstancesBeginByRedisTime(t *testing.T) {
 			client, err := store.Open(t.Context(), engines[i].trust.Of(s.state), engines[i].options.Redis.URL, "", engines[i].Clock)
 			if assert.NoError(t, err) {
 				defer func() { _ = client.Close() }()
-				assert.NoError(t, engines[i].setStart(t.Context(), client))
+				assert.NoError(t, engines[i].instance.setStart(t.Context(), client))
 			}
 		})
 	}
 	work.Wait()
 	for _, e := range engines {
-		require.NotNil(t, e.met)
-		assert.Equal(t, engines[0].met.StartUS, e.met.StartUS)
+		require.NotNil(t, e.instance.met)
+		assert.Equal(t, engines[0].instance.met.StartUS, e.instance.met.StartUS)
 		bound := time.Duration(e.Clock.Read().Bound)*time.Microsecond + time.Millisecond
-		assert.InDelta(t, 0, time.UnixMicro(e.met.StartUS).Sub(e.Epoch.Add(ahead)), float64(bound))
+		assert.InDelta(t, 0, time.UnixMicro(e.instance.met.StartUS).Sub(e.Epoch.Add(ahead)), float64(bound))
 	}
 }
 
@@ -148,12 +148,12 @@ func TestAPhaseBeginsWithoutAMissingInstance(t *testing.T) {
 	client, err := store.Open(t.Context(), e.trust.Of(s.state), e.options.Redis.URL, "", e.Clock)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
-	begin := e.together(t.Context(), client, 1, time.Now())
+	begin := e.instance.together(t.Context(), client, 1, time.Now())
 	assert.False(t, begin.After(time.Now()))
 	assert.Equal(t, []string{`phase "two" began without generator 1, generator 3, which had not ended the one before`},
 		e.notes.doubts)
 	assert.Zero(t, client.Exists(t.Context(), segment.Keys+"abcd1234:1").Val(), "the instance has withdrawn")
 	require.NoError(t, client.Close())
-	e.together(t.Context(), client, 1, time.Now())
+	e.instance.together(t.Context(), client, 1, time.Now())
 	assert.Contains(t, e.notes.doubts[1], `the instances could not agree on when phase "two" begins: `)
 }

@@ -29,7 +29,7 @@ func (e *Engine) judge(r *runfile.Run, doubts []string, ran time.Duration) runfi
 	r.Scene = e.scene()
 	return judge.Of(judge.Evidence{
 		Run: r, CutOff: cutOff, Doubts: doubts, Limits: rules,
-		Replaced: replaced, Aborted: aborted, Cores: runtime.GOMAXPROCS(0), Unattended: e.open.Unattended(),
+		Replaced: replaced, Aborted: aborted, Cores: runtime.GOMAXPROCS(0), Unattended: e.sending.open.Unattended(),
 		AtMostOnce: e.options.from.AtMostOnce, Halted: e.IsHalted(), Senders: e.mostUnderWay(),
 		SendersBy: e.sendersBy(),
 		Unread:    e.options.from.Unread,
@@ -60,7 +60,7 @@ func (e *Engine) mostUnderWay() int {
 	if e.parts.Scripted.Load() {
 		return e.options.Senders
 	}
-	return e.senders
+	return e.sending.most
 }
 
 // sendersBy names what limits the senders; empty: a caller sends.

@@ -28,7 +28,7 @@ func verdictReasons(t *testing.T, options string, late func(n int) int64, waited
 	t.Helper()
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct}]", options)
 	e := s.engine
-	e.life.dir, e.Epoch = s.dir, time.Now()
+	e.dir.at, e.Epoch = s.dir, time.Now()
 	e.Start()
 	epoch := e.Clock.At(e.Epoch)
 	for n := range e.Pacer.Requests() {
@@ -77,7 +77,7 @@ func TestQoS0ExcusesLossesOnTheWayByMQTTOnly(t *testing.T) {
 		s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalCount: 2}]\nflows: [{name: direct}]",
 			"mqtt: { url: 'BROKER', qos: 0 }"+options)
 		e := s.engine
-		e.life.dir, e.Epoch = s.dir, time.Now()
+		e.dir.at, e.Epoch = s.dir, time.Now()
 		e.Start()
 		for n := range 2 {
 			slot := e.Pacer.Slot(n)
@@ -186,7 +186,7 @@ func TestMessages30SecondsLateAreDroppedAndReported(t *testing.T) {
 				"phases: [{duration: 40, arrivalRate: 0.1}]\nflows: [{name: direct}]", "inFlight: 1")
 			e := s.engine
 			// The messages are 41, 31, 21 and 11 s late.
-			e.life.dir, e.Epoch = s.dir, time.Now().Add(-schedule.LateLimit-11*time.Second)
+			e.dir.at, e.Epoch = s.dir, time.Now().Add(-schedule.LateLimit-11*time.Second)
 			e.Start()
 			rec, err := newRecorder(e)
 			require.NoError(t, err)

@@ -20,7 +20,7 @@ func inProgress(t *testing.T, seconds int) (e *Engine, rec *recorder, dir string
 	t.Helper()
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
 	e = s.engine
-	e.life.dir, e.Epoch = s.dir, time.Now().Add(-time.Duration(seconds)*time.Second)
+	e.dir.at, e.Epoch = s.dir, time.Now().Add(-time.Duration(seconds)*time.Second)
 	rec, err := newRecorder(e)
 	require.NoError(t, err)
 	t.Cleanup(rec.close)
@@ -47,7 +47,7 @@ func TestAKilledRunReportsWhatItHadWritten(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, r.Timeline, 1, "the run is in progress: its files are its own")
 
-	require.NoError(t, e.held.Close()) // as the kernel does after a kill
+	require.NoError(t, e.dir.held.Close()) // as the kernel does after a kill
 	r, err = runs.Read(dir)
 	require.NoError(t, err)
 	assert.Len(t, r.Timeline, 4)
@@ -119,7 +119,7 @@ func TestWhatAKilledRunLeavesMayBeDamaged(t *testing.T) {
 			e, rec, dir := inProgress(t, 3)
 			require.NoError(t, e.writeLatest(rec.seconds))
 			c.damage(t, rec, dir)
-			require.NoError(t, e.held.Close())
+			require.NoError(t, e.dir.held.Close())
 			r, err := runs.Read(dir)
 			if c.wrong != "" {
 				assert.ErrorContains(t, err, c.wrong)

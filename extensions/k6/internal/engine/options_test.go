@@ -100,8 +100,8 @@ func TestRunsIsAPathOrAFileURL(t *testing.T) {
 	for _, runs := range []string{dir, (&url.URL{Scheme: "file", Path: dir}).String()} {
 		s := newScript(t, &fake.Pipeline{}, twenty, fmt.Sprintf("dir: '', runs: %q", runs))
 		e := s.engine
-		require.NoError(t, e.makeDir())
-		assert.Equal(t, dir, filepath.Dir(e.life.dir))
+		require.NoError(t, e.dir.create(time.Now()))
+		assert.Equal(t, dir, filepath.Dir(e.dir.at))
 	}
 }
 

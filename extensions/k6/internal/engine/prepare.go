@@ -133,7 +133,7 @@ func (e *Engine) prepare(ctx context.Context, v *vu) (_ *prepared, err error) {
 	if err := e.options.checkReceivers(httpproxy.FromEnvironment()); err != nil {
 		return nil, err
 	}
-	if err := e.checkDir(); err != nil {
+	if err := e.dir.check(); err != nil {
 		return nil, err
 	}
 	net := e.trust.Of(v.state)
@@ -162,6 +162,7 @@ func (e *Engine) prepare(ctx context.Context, v *vu) (_ *prepared, err error) {
 		return nil, err
 	}
 	e.receiver.Store(&p.receiver)
+	e.sending.answers, _ = p.receiver.(receive.AnswerReceiver)
 	close(e.opened)
 	return p, e.awaitConsumers(ctx)
 }

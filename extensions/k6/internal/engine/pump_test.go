@@ -19,14 +19,14 @@ func TestAPumpEndsWithItsVU(t *testing.T) {
 	e := s.engine
 	e.Epoch = time.Now()
 	e.Start()
-	go e.open.Tend(t.Context())
+	go e.sending.open.Tend(t.Context())
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		e.Pump(ctx, s.state)
 	}()
-	require.Eventually(t, func() bool { return e.open.Drawn() > 2 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return e.sending.open.Drawn() > 2 }, time.Minute, time.Millisecond)
 	stop()
 	<-ended
 }

@@ -3,15 +3,12 @@ package engine
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // stepLeast is the smallest step of Redis' clock that a report names.
@@ -48,20 +45,17 @@ func (e *Engine) lossless() bool { return e.life.now().finished || !e.segment.Al
 // writeLatest writes the report of the run so far without its seconds, of which the timeline has so many.
 func (e *Engine) writeLatest(seconds int) error {
 	noted, _ := e.notes.noted()
-	return runfile.SaveLatest(e.life.now().dir, e.describe(e.lossless(), []runfile.Interval{}), seconds, noted.answer)
+	return runfile.SaveLatest(e.dir.path(), e.describe(e.lossless(), []runfile.Interval{}), seconds, noted.answer)
 }
 
 func (e *Engine) save(r *runfile.Run) error {
 	noted, _ := e.notes.noted()
-	err := render.SaveWhole(e.life.now().dir, r, noted.answer)
+	err := render.SaveWhole(e.dir.path(), r, noted.answer)
 	if err != nil {
-		e.removePage()
+		e.dir.removePage()
 	}
 	return err
 }
-
-// removePage removes an outdated page after run.json could not be written.
-func (e *Engine) removePage() { _ = os.Remove(filepath.Join(e.life.now().dir, runfile.PageName)) }
 
 // LastReport judges the run and writes its last report. page is where it is, for the reader.
 func (e *Engine) LastReport(registry *metrics.Registry) (run *runfile.Run, page string, err error) {
@@ -70,12 +64,7 @@ func (e *Engine) LastReport(registry *metrics.Registry) (run *runfile.Run, page 
 	e.life.change(func(p *progress) { p.result = r.Verdict.Result })
 	err = e.save(r)
 	e.life.change(func(p *progress) { p.reported = err == nil })
-	return r, e.page(), err
-}
-
-// page is the path of the report's page, for the reader.
-func (e *Engine) page() string {
-	return words.ShortPath(filepath.Join(e.life.now().dir, runfile.PageName))
+	return r, e.dir.page(), err
 }
 
 // Result is the run as it stands. In handleSummary k6's metrics are final, and all limits are judged.
@@ -90,7 +79,7 @@ func (e *Engine) Result(registry *metrics.Registry) *runfile.Run {
 func (e *Engine) TestEnded() bool { return e.judging.TestEnded() }
 
 // Directory holds the files of the run; empty: it has none.
-func (e *Engine) Directory() string { return e.life.now().dir }
+func (e *Engine) Directory() string { return e.dir.path() }
 
 // Connections describes how long it took to connect to the ingest.
 func (e *Engine) Connections() runfile.Latency {

@@ -59,15 +59,15 @@ func newRecorder(e *Engine) (*recorder, error) {
 	var err error
 	// O_EXCL: another run may have started in this directory since the check. Then the summary must not write
 	// there either.
-	dir := e.life.now().dir
+	dir := e.dir.path()
 	timeline := filepath.Join(dir, "timeline.ndjson")
 	if r.timeline, err = os.OpenFile(timeline, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); errors.Is(err, fs.ErrExist) {
-		e.life.change(func(p *progress) { p.dir = "" })
+		e.dir.set("")
 		return nil, holdsRun(dir, filepath.Base(timeline))
 	} else if err != nil {
 		return nil, fmt.Errorf("the run's timeline can't be written: %w", err)
 	}
-	e.held = runfile.Hold(timeline)
+	e.dir.held = runfile.Hold(timeline)
 	if r.log, err = os.Create(filepath.Join(dir, "arrival.hlog")); err != nil {
 		return nil, fmt.Errorf("the run's histogram log can't be written: %w", err)
 	}

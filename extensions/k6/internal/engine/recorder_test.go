@@ -46,7 +46,7 @@ func TestCPUIsInPercentOfACore(t *testing.T) {
 func TestTheMemoryOfASecondIsSmall(t *testing.T) {
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
 	e := s.engine
-	e.life.dir, e.Epoch = s.dir, time.Now()
+	e.dir.at, e.Epoch = s.dir, time.Now()
 	rec, err := newRecorder(e)
 	require.NoError(t, err)
 	defer rec.close()
@@ -76,7 +76,7 @@ func TestABrokenTimelineLeavesAReadableReport(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
 	e := s.engine
-	e.life.dir, e.Epoch = s.dir, time.Now()
+	e.dir.at, e.Epoch = s.dir, time.Now()
 	rec, err := newRecorder(e)
 	require.NoError(t, err)
 	defer rec.close()

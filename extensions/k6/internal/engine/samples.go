@@ -68,11 +68,11 @@ func (t thinned) pick(to, us []int64) []int64 {
 // requestSamples emits k6's own request metrics for one sender, so that existing thresholds and dashboards
 // work.
 type requestSamples struct {
-	engine *Engine
-	state  *lib.State
-	urls   [2]string       // of a poster
-	of     *metrics.TagSet // of the VU at the time the tags were made
-	tags   map[requestTags]*metrics.TagSet
+	sending *sending
+	state   *lib.State
+	urls    [2]string       // of a poster
+	of      *metrics.TagSet // of the VU at the time the tags were made
+	tags    map[requestTags]*metrics.TagSet
 }
 
 type requestTags struct{ url, flow, status int }
@@ -95,7 +95,7 @@ func (s *requestSamples) push(ctx context.Context, slot pacer.Slot, status int, 
 	key := requestTags{url, slot.Flow, status}
 	tags := s.tags[key]
 	if tags == nil {
-		tags = base.With("flow", s.engine.options.profile.Flows[slot.Flow].Name)
+		tags = base.With("flow", s.sending.options.profile.Flows[slot.Flow].Name)
 		for _, system := range []struct {
 			tag   metrics.SystemTag
 			value string
@@ -110,8 +110,8 @@ func (s *requestSamples) push(ctx context.Context, slot pacer.Slot, status int, 
 	if status < 200 || status >= 400 {
 		failed = 1
 	}
-	s.engine.pending.request(ctx, s.state, requestSample{
-		s.state.BuiltinMetrics, tags, done, done.Sub(sent), failed, s.engine.pending.http.take(),
+	s.sending.samples.request(ctx, s.state, requestSample{
+		s.state.BuiltinMetrics, tags, done, done.Sub(sent), failed, s.sending.samples.http.take(),
 	})
 }
 

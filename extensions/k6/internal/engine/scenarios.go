@@ -28,12 +28,12 @@ func (e *Engine) Scenarios(pump bool) map[string]any {
 	o, s := e.options, e.segment
 	retries := time.Duration(o.Ingest.Retries)
 	patience := (1+retries)*o.Timeout.duration() + retries*retryAfterMost
-	load := e.startup() + o.profile.Duration() + o.profile.Drains() + e.waits() + patience
+	load := e.startup() + o.profile.Duration() + o.profile.Drains() + e.instance.waits() + patience
 	most := load + schedule.LateLimit + o.Drain.duration() + startup
 	executor, vus, iterations, late := "per-vu-iterations", min(max(1, s.Scale(o.Senders)), e.Pacer.Requests()), 1,
 		schedule.LateLimit
 	switch {
-	case e.turns != nil: // each has one iteration, as long as the load
+	case e.sending.turns != nil: // each has one iteration, as long as the load
 		vus, late = s.Scale(o.profile.Most()), 0
 		if pump {
 			vus = (vus + o.InFlight - 1) / o.InFlight

@@ -11,9 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/spans"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
@@ -43,6 +45,7 @@ func (o *Options) checkSpans() (err error) {
 // spanSource is where the spans of a run come. nil: it asks for none.
 type spanSource struct {
 	*spans.Keeper
+	ids      numbering
 	mixing   spans.Mixing
 	oneIn    int
 	receiver *spans.Receiver // nil: not open, or they are joined later
@@ -54,8 +57,8 @@ func newSpanSource(e *Engine) *spanSource {
 	if o == nil {
 		return nil
 	}
-	s := &spanSource{mixing: spans.NewMixing(e.parts.ID), oneIn: o.OneIn, first: spansFirst}
-	s.Keeper = spans.NewKeeper(s.mixing, e.numberOf)
+	s := &spanSource{ids: numbering{e.parts.ID, e.parts.Bodies, e.segment}, mixing: spans.NewMixing(e.parts.ID), oneIn: o.OneIn, first: spansFirst}
+	s.Keeper = spans.NewKeeper(s.mixing, s.ids.numberOf)
 	e.Ledger.KeepTraced(s.picked, spans.TracedMost)
 	return s
 }
@@ -64,18 +67,23 @@ func (s *spanSource) picked(slot pacer.Slot) (seq int, ok bool) {
 	return spans.Picked(slot.FirstSeq, slot.Messages, s.oneIn)
 }
 
-// The numbers of messages in traces (spans.Number) are those of all instances: all export to the endpoint of the first.
+// numbering numbers the messages in traces (spans.Number) across all instances: all export to the endpoint of the first.
+type numbering struct {
+	run    string
+	bodies *body.Bodies
+	part   segment.Segment // this instance's
+}
 
 // numberOf is the number of a message of any instance by its id.
-func (e *Engine) numberOf(id string) (n int, ok bool) {
-	if e.segment.Alone() {
-		return e.parts.Bodies.NumberOf(id)
+func (m numbering) numberOf(id string) (n int, ok bool) {
+	if m.part.Alone() {
+		return m.bodies.NumberOf(id)
 	}
-	rest, own := strings.CutPrefix(id, e.parts.ID+".")
+	rest, own := strings.CutPrefix(id, m.run+".")
 	of, number, whole := strings.Cut(rest, ".")
 	generator, err := strconv.Atoi(of)
 	in, wrong := strconv.Atoi(number)
-	if !own || !whole || err != nil || wrong != nil || generator < 1 || generator > e.segment.Of() ||
+	if !own || !whole || err != nil || wrong != nil || generator < 1 || generator > m.part.Of() ||
 		in < 0 || in >= spans.OfGenerator {
 		return 0, false
 	}
@@ -83,31 +91,17 @@ func (e *Engine) numberOf(id string) (n int, ok bool) {
 }
 
 // idOf is the inverse of numberOf.
-func (e *Engine) idOf(n int) string {
+func (m numbering) idOf(n int) string {
 	generator, in := spans.Owner(n)
-	if generator == e.segment.Number() {
-		return e.parts.Bodies.ID(in)
+	if generator == m.part.Number() {
+		return m.bodies.ID(in)
 	}
-	return fmt.Sprintf("%s.%d.%d", e.parts.ID, generator, in)
+	return fmt.Sprintf("%s.%d.%d", m.run, generator, in)
 }
 
 // inTraces is the number of a message of this instance by its number in the ledger.
-func (e *Engine) inTraces(seq int, slot pacer.Slot) int {
-	return spans.Number(e.segment.Number(), slot.FirstID+seq-slot.FirstSeq)
-}
-
-// traced reports whether requests carry a traceparent.
-func (e *Engine) traced() bool { return e.options.Traces > 0 || e.spans != nil }
-
-// appendParent adds the value of a request's traceparent.
-func (e *Engine) appendParent(b []byte, slot pacer.Slot) []byte {
-	context, sampled := traces.Of(e.parts.Bodies.ID(slot.FirstID)), true
-	if e.spans != nil {
-		var seq int
-		seq, sampled = e.spans.picked(slot)
-		context.Trace = e.spans.mixing.TraceOf(e.inTraces(seq, slot))
-	}
-	return context.AppendParent(b, sampled)
+func (m numbering) inTraces(seq int, slot pacer.Slot) int {
+	return spans.Number(m.part.Number(), slot.FirstID+seq-slot.FirstSeq)
 }
 
 // open opens the endpoint. Of several instances the first one has it: a pipeline exports to one.
@@ -143,7 +137,7 @@ func (e *Engine) collectSpans(ctx context.Context) {
 	kept, seen := e.Ledger.Traced()
 	kept = slices.DeleteFunc(kept, func(k ledger.Kept) bool { return !e.options.profile.Phases[k.Phase].Measured })
 	for i := range kept {
-		kept[i].Seq = e.inTraces(kept[i].Seq, e.Ledger.SlotOf(kept[i].Seq))
+		kept[i].Seq = s.ids.inTraces(kept[i].Seq, e.Ledger.SlotOf(kept[i].Seq))
 	}
 	if seen > spans.TracedMost {
 		e.notes.Count("spans", "not kept", fmt.Sprintf("a run keeps the newest %d of %d deliveries of sampled messages",
@@ -161,8 +155,8 @@ func (e *Engine) collectSpans(ctx context.Context) {
 	traced := e.tracedDeliveries(kept)
 	described := s.Describe(traced.Sampling(address, e.options.marks))
 	e.notes.note(func() { e.notes.spans = described })
-	dir := e.life.now().dir
-	if err := cmp.Or(traced.Write(dir), s.Write(dir, e.idOf)); err != nil {
+	dir := e.dir.path()
+	if err := cmp.Or(traced.Write(dir), s.Write(dir, s.ids.idOf)); err != nil {
 		e.notes.Count("spans", "not written", err.Error())
 	}
 }
@@ -232,7 +226,7 @@ func (e *Engine) tracedDeliveries(kept []ledger.Kept) *spans.Traced {
 		}
 	}
 	for _, k := range kept {
-		t.IDs[k.Seq] = e.idOf(k.Seq)
+		t.IDs[k.Seq] = e.spans.ids.idOf(k.Seq)
 	}
 	return t
 }

@@ -24,7 +24,7 @@ func (e *Engine) trace(ctx context.Context, log logrus.FieldLogger) {
 			log.Errorf("traces %s: %s", class, err)
 		}
 	}
-	failed("not written", traces.Write(e.life.now().dir, traces.Spans(e.parts.ID, e.options.stages, messages)))
+	failed("not written", traces.Write(e.dir.path(), traces.Spans(e.parts.ID, e.options.stages, messages)))
 	failed("not exported", traces.Export(ctx, e.parts.ID, e.options.stages, messages))
 }
 

@@ -75,9 +75,9 @@ func (w *watcher) look(ctx context.Context, now time.Time) error {
 		return err
 	}
 	e.phases.NoteBacklogs(now)
-	e.turns.Look(now)
-	e.giveUp(now)
-	e.open.DropLeft(now)
+	e.sending.turns.Look(now)
+	e.sending.giveUp(now)
+	e.sending.open.DropLeft(now)
 	e.external.look(now)
 	w.abandoned(now)
 	w.unauthorized()
@@ -85,7 +85,7 @@ func (w *watcher) look(ctx context.Context, now time.Time) error {
 	if w.over {
 		e.Ledger.End()
 	}
-	w.over = e.turns.Over() && e.turns.Idle() // requests taken before have been sent at the next look
+	w.over = e.sending.turns.Over() && e.sending.turns.Idle() // requests taken before have been sent at the next look
 	return nil
 }
 
@@ -113,23 +113,23 @@ func (w *watcher) unsubscribed(err error) {
 // abandoned halts a load of the open model whose senders have ended.
 func (w *watcher) abandoned(now time.Time) {
 	e := w.engine
-	if w.alone++; e.turns != nil || !e.open.Abandoned(now) {
+	if w.alone++; e.sending.turns != nil || !e.sending.open.Abandoned(now) {
 		w.alone = 0
 	}
 	if w.alone != aloneMost {
 		return
 	}
 	e.notes.note(func() {
-		e.notes.abandoned = fmt.Sprintf("the senders ended after %d of %d requests", e.open.Drawn(), e.Pacer.Requests())
+		e.notes.abandoned = fmt.Sprintf("the senders ended after %d of %d requests", e.sending.open.Drawn(), e.Pacer.Requests())
 	})
 	e.halt("the senders have taken %d of %d requests and no more for %.0f s: did one of them fail? Its log says it",
-		e.open.Drawn(), e.Pacer.Requests(), schedule.LateLimit.Seconds())
+		e.sending.open.Drawn(), e.Pacer.Requests(), schedule.LateLimit.Seconds())
 }
 
 // unauthorized halts a load whose token the ingest does not accept.
 func (w *watcher) unauthorized() {
 	e := w.engine
-	if n := e.unauthorized.Load(); n >= unauthorizedMost && !e.anyAccepted.Load() {
+	if n := e.sending.unauthorized.Load(); n >= unauthorizedMost && !e.sending.anyAccepted.Load() {
 		e.halt("the ingest answered the first %d requests with 401, so the rest of the load was not sent: "+
 			"the token is missing or wrong (INGEST_TOKEN, ingest.token)", n)
 	}
