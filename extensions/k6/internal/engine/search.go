@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/missing"
 )
 
 // search looks for the messages that have not arrived. The subscribers still read: messages that leave the queue now may
@@ -16,7 +15,7 @@ func (e *Engine) search(ctx context.Context, p *prepared) {
 	}
 	p.receiver.Check()
 	if p.store != nil && e.Ledger.Open() > 0 {
-		missing.Find(ctx, p.store, &e.parts)
+		e.parts.Find(ctx, p.store)
 		clock.SleepUntil(ctx, nil, time.Now().Add(linger))
 	}
 }

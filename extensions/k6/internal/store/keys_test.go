@@ -10,7 +10,6 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/missing"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
@@ -51,7 +50,7 @@ func TestMissingMessagesAreSoughtBehindThePrefix(t *testing.T) {
 		r.Ledger.Sent(slot, r.Clock.Now())
 		r.Ledger.Settle(slot, ledger.Accepted)
 	}
-	missing.Find(t.Context(), client, r)
+	r.Find(t.Context(), client)
 	account := r.Ledger.Final()
 	assert.Equal(t, []int{3, 1, 1}, []int{account.Queued, account.DeadLettered, account.Lost})
 }

@@ -1,4 +1,4 @@
-package missing_test
+package run_test
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/missing"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
@@ -20,14 +19,14 @@ import (
 
 // toy is a queue in memory: another kind of queue needs no more than this.
 type toy struct {
-	places []missing.Place
+	places []run.Place
 	err    error
 }
 
-func (toy) Server() string                                    { return "the toy" }
-func (t toy) Places(context.Context) ([]missing.Place, error) { return t.places, t.err }
-func holds(fate ledger.Fate, bodies ...string) missing.Place {
-	return missing.Place{Name: fmt.Sprint(fate), Fate: fate, Read: func(_ context.Context, body func(string)) error {
+func (toy) Server() string                                { return "the toy" }
+func (t toy) Places(context.Context) ([]run.Place, error) { return t.places, t.err }
+func holds(fate ledger.Fate, bodies ...string) run.Place {
+	return run.Place{Name: fmt.Sprint(fate), Fate: fate, Read: func(_ context.Context, body func(string)) error {
 		for _, each := range bodies {
 			body(each)
 		}
@@ -70,11 +69,11 @@ func TestMissingMessagesAreFoundInAnyQueue(t *testing.T) {
 	t.Parallel()
 	r, doubts := sent(t)
 	of := func(seq int) string { return `{"id":"` + r.Bodies.ID(seq) + `"}` }
-	search := toy{places: []missing.Place{
+	search := toy{places: []run.Place{
 		holds(ledger.Queued, of(0), `{"id":"other.1.1"}`, "no JSON"), holds(ledger.Queued, of(1)),
 		holds(ledger.DeadLettered, of(2), of(1)), // moved meanwhile
 	}}
-	missing.Find(t.Context(), search, r)
+	r.Find(t.Context(), search)
 	account := r.Ledger.Final()
 	assert.Equal(t, []int{1, 2, 2, 0}, []int{account.Queued, account.DeadLettered, account.Lost, account.Unknown})
 	assert.Empty(t, *doubts)
@@ -83,16 +82,16 @@ func TestMissingMessagesAreFoundInAnyQueue(t *testing.T) {
 func TestWhatCouldNotBeSoughtIsUnknown(t *testing.T) {
 	t.Parallel()
 	noAnswer := func(context.Context, func(string)) error { return errors.New("no answer") }
-	silent := missing.Place{Name: "the second half", Read: noAnswer}
+	silent := run.Place{Name: "the second half", Read: noAnswer}
 	for name, search := range map[string]toy{
-		"a place that cannot be read": {places: []missing.Place{silent}},
+		"a place that cannot be read": {places: []run.Place{silent}},
 		"places that are not known":   {err: errors.New("no answer")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, doubts := sent(t)
 			search.places = append(search.places, holds(ledger.Queued, `{"id":"`+r.Bodies.ID(0)+`"}`))
-			missing.Find(t.Context(), search, r)
+			r.Find(t.Context(), search)
 			account := r.Ledger.Final()
 			assert.Equal(t, []int{1, 0, 4}, []int{account.Queued, account.Lost, account.Unknown})
 			require.Len(t, *doubts, 1)

@@ -1,4 +1,4 @@
-package sources
+package main
 
 import (
 	"os"
@@ -24,7 +24,7 @@ func TestHashCoversOnlyFilesOfTheBuild(t *testing.T) {
 		for name, content := range files {
 			m[name] = &fstest.MapFile{Data: []byte(content)}
 		}
-		h, err := Hash(m)
+		h, err := hashSources(m)
 		require.NoError(t, err)
 		return h
 	}
@@ -49,23 +49,23 @@ func TestEmbeddedFilesAreSources(t *testing.T) {
 	names := strings.Fields(string(out))
 	assert.NotEmpty(t, names)
 	for _, name := range names {
-		assert.True(t, counts(filepath.Base(name)), name)
+		assert.True(t, isSource(filepath.Base(name)), name)
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestAStaleBinaryIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "k6")
-	require.NoError(t, Check(binary, "abc"), "no sources beside the binary")
-	tree := filepath.Join(dir, Folder)
+	require.NoError(t, checkSources(binary, "abc"), "no sources beside the binary")
+	tree := filepath.Join(dir, sourceFolder)
 	require.NoError(t, os.MkdirAll(tree, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(tree, "go.mod"), []byte("module x"), 0o600))
-	hash, err := Hash(os.DirFS(tree))
+	hash, err := hashSources(os.DirFS(tree))
 	require.NoError(t, err)
-	require.NoError(t, Check(binary, hash))
-	require.NoError(t, Check(binary, ""), "built by hand")
+	require.NoError(t, checkSources(binary, hash))
+	require.NoError(t, checkSources(binary, ""), "built by hand")
 	require.NoError(t, os.WriteFile(filepath.Join(tree, "go.mod"), []byte("module y"), 0o600))
-	assert.ErrorContains(t, Check(binary, hash),
+	assert.ErrorContains(t, checkSources(binary, hash),
 		"is stale: it was built from other sources than extensions/k6 holds now; build it with: npm run setup")
 }

@@ -1,5 +1,4 @@
-// Package missing looks for messages that have not arrived: in the queue of the pipeline, and among its dead letters.
-package missing
+package run
 
 import (
 	"cmp"
@@ -7,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 )
 
 // QueueSearch knows where messages of a pipeline can remain.
@@ -27,9 +25,9 @@ type Place struct {
 	Read func(ctx context.Context, body func(string)) error
 }
 
-// Find looks for the missing messages of a run, and records in its ledger where they are. If a place cannot be read,
+// Find looks for the missing messages, and records in its ledger where they are. If a place cannot be read,
 // those that are found nowhere are unknown, not lost.
-func Find(ctx context.Context, search QueueSearch, r *run.Parts) {
+func (r *Parts) Find(ctx context.Context, search QueueSearch) {
 	var missed []string
 	var first error
 	miss := func(name string, err error) {
