@@ -26,7 +26,7 @@ const (
 type consumer struct {
 	number int             // from 1
 	fanOut bool            // its number is that of its subscriber
-	ctx    context.Context // of its iteration
+	ctx    context.Context // ends with its iteration
 	ended  sobek.Value     // the promise that run.subscribed() returned
 
 	seen  atomic.Bool               // its event loop has run a probe in this iteration
@@ -72,7 +72,7 @@ func (m *instance) subscribed(e *engine.Engine) sobek.Value {
 		return m.consumer.ended
 	}
 	c := &consumer{ctx: ctx, fanOut: e.Consumers().FanOut}
-	if m.consumer != nil { // of an earlier iteration
+	if m.consumer != nil { // it had an earlier iteration
 		c.number = m.consumer.number
 		if r, ok := e.Receiver().(*arrived.Receiver); ok {
 			r.Back(c.number)

@@ -89,8 +89,8 @@ type instance struct {
 	vu       modules.VU
 	metrics  *engine.Metrics
 	exports  modules.Exports
-	waiter   *schedule.Waiter // of run.next()
-	consumer *consumer        // of run.subscribed()
+	waiter   *schedule.Waiter // run.next() waits with it
+	consumer *consumer        // set by run.subscribed()
 }
 
 func (m *instance) Exports() modules.Exports { return m.exports }

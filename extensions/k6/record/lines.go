@@ -28,21 +28,21 @@ type line struct {
 	Figure  *figureLine     `json:"figure"`
 	End     *bool           `json:"end"`
 
-	Flow string          `json:"flow"` // of next
+	Flow string          `json:"flow"` // with next
 	ID   json.RawMessage `json:"id"`
 
-	AtUS *int64 `json:"at_us"` // of sent, settled and arrived
+	AtUS *int64 `json:"at_us"` // with sent, settled and arrived
 
-	Subscriber *int   `json:"subscriber"` // of arrived
-	Target     string `json:"target"`     // of arrived
+	Subscriber *int   `json:"subscriber"` // with arrived
+	Target     string `json:"target"`     // with arrived
 	Hops       string `json:"hops"`
 	Encoding   string `json:"encoding"`
 
-	Status    int    `json:"status"` // of settled
+	Status    int    `json:"status"` // with settled
 	Body      string `json:"body"`
 	Error     string `json:"error"`
 	Connected *bool  `json:"connected"`
-	Message   string `json:"message"` // of unsent, too
+	Message   string `json:"message"` // with unsent, too
 	Retries   int    `json:"retries"`
 }
 
@@ -188,7 +188,7 @@ func encode(v any) []byte {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text) // which ends the line
 	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // of types that can be encoded
+	_ = e.Encode(v) // only types that can be encoded come here
 	return text.Bytes()
 }
 

@@ -21,7 +21,7 @@ type load struct {
 	recorder  *recorder
 	stop      context.CancelFunc // ends what goes on beside it
 	telemetry *telemetry         // nil: there is no store to read it from
-	following sync.WaitGroup     // of telemetry
+	following sync.WaitGroup     // reads telemetry
 }
 
 // begin waits for the senders and for the other instances, makes the run's directory, and starts the load.

@@ -15,7 +15,7 @@ import (
 // still delays no request that is due meanwhile.
 type crew struct {
 	sending *sending
-	ctx     context.Context // of the VU that collects, which outlives the requests; set before the first one
+	ctx     context.Context // the collecting VU's, which outlives the requests; set before the first one
 	free    atomic.Int64    // VUs that wait for a request to be due
 
 	mu    sync.Mutex

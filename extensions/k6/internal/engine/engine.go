@@ -63,7 +63,7 @@ type Engine struct {
 	greeted  bool            // one message has gone round
 
 	quarters   *facts.Quarters                    // latencies, for the drift; nil: it has no meaning
-	test       atomic.Pointer[lib.ExecutionState] // of k6; nil: not begun, or another program sends
+	test       atomic.Pointer[lib.ExecutionState] // k6's; nil: not begun, or another program sends
 	iterations atomic.Pointer[iterations]         // at the end of collecting; nil: it goes on
 
 }
@@ -168,7 +168,7 @@ type progress struct {
 	finished bool      // collect completed
 	cause    string    // why k6 ended the test before the run was over; empty: it did not, or not known
 	full     error     // the write error of a file that ended the run; nil: none
-	result   string    // of the last report; empty: there is none yet
+	result   string    // the last report's; empty: there is none yet
 	reported bool      // the last report has been written
 }
 

@@ -41,7 +41,7 @@ type Caller interface {
 type External struct {
 	engine   *Engine
 	caller   Caller
-	pid      int // of the caller
+	pid      int // the process that sends
 	registry *metrics.Registry
 	metrics  *Metrics
 	limits   map[string]metrics.Thresholds
@@ -54,7 +54,7 @@ type External struct {
 // Prepared describes a run that is ready to begin.
 type Prepared struct {
 	Run       string   `json:"run"`
-	Name      string   `json:"name"` // of the directory
+	Name      string   `json:"name"` // the directory's
 	Directory string   `json:"directory"`
 	Requests  *int     `json:"requests"` // nil: closed model, not known beforehand
 	Senders   int      `json:"senders"`
@@ -78,7 +78,7 @@ type externalOptions struct {
 	Options
 	Limits map[string][]string `json:"limits"` // k6's thresholds on this module's metrics
 	Tool   *runfile.Tool       `json:"tool"`   // what sends; nil: not given
-	PID    int                 `json:"pid"`    // of the sending process; 0: the parent
+	PID    int                 `json:"pid"`    // the sending process; 0: the parent
 }
 
 // NewExternal makes a run from a caller's options. parent is the id of the sending process, unless the options

@@ -85,7 +85,7 @@ func (s *handles) overdue(now time.Time, patience time.Duration) (ended, late []
 // Handle is a request that a script has taken and sends itself.
 type Handle struct {
 	Content
-	Stamp float64 // of the request on the clock of Redis, µs; 0: the run has none
+	Stamp float64 // when it was taken, on the clock of Redis, µs; 0: the run has no such clock
 	given given
 }
 

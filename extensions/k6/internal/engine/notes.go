@@ -24,7 +24,7 @@ type notes struct {
 type lists struct {
 	doubts    []string // why the instrument cannot be trusted
 	figures   []runfile.Figure
-	answer    string // of the script; empty: it gave none
+	answer    string // the script's own; empty: it gave none
 	abandoned string // how far the senders came before they ended; empty: they did not
 	processes []runfile.ProcessClock
 	resources []runfile.Resource

@@ -60,7 +60,7 @@ type Options struct {
 	Verify   verifyOption      `json:"verify"`
 	Clock    clockOptions      `json:"clock"`
 	Labels   map[string]string `json:"labels"`
-	Facts    map[string]any    `json:"facts"`    // of the pipeline
+	Facts    map[string]any    `json:"facts"`    // what the script knows about the pipeline
 	Question *questionOption   `json:"question"` // nil: the rate that the pipeline holds
 	Runs     string            `json:"runs"`
 	Dir      string            `json:"dir"`
@@ -70,12 +70,12 @@ type Options struct {
 
 	profile *profile.Profile
 	source  receive.Source
-	from    receive.Description // of source
+	from    receive.Description // what source says of itself
 	stages  stages.List
-	marks   []spans.Mark // of Spans
-	form    body.Form    // of ids
-	ids     *body.From   // where they stand
-	tool    runfile.Tool // what sends
+	marks   []spans.Mark // from Spans
+	form    body.Form    // ids have it
+	ids     *body.From   // where ids stand in a message
+	tool    runfile.Tool // the program that sends
 }
 
 type profileOption struct {
@@ -92,10 +92,10 @@ type fuzzOptions struct {
 }
 
 type clockOptions struct {
-	Limit *seconds `json:"limit"` // of the bound; nil: only the built-in one
+	Limit *seconds `json:"limit"` // the largest bound that is accepted; nil: only the built-in limit
 }
 
-// verifyOption says of how many messages one has its bytes compared with what was sent.
+// verifyOption is n where one message in n is compared with what was sent, byte for byte.
 type verifyOption struct {
 	every int  // 0: nothing is compared, not even lengths
 	given bool // the script has set it
@@ -121,7 +121,7 @@ func (v *verifyOption) UnmarshalJSON(b []byte) error {
 
 type redisOptions struct {
 	URL    string `json:"url"`
-	Prefix string `json:"prefix"` // of the pipeline's keys; empty: the default one
+	Prefix string `json:"prefix"` // begins the pipeline's keys; empty: the default one
 }
 
 // seconds is a duration in seconds, or with its unit: 10, "10s", "500ms".

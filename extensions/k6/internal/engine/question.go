@@ -13,9 +13,9 @@ import (
 // questionOption is what the script asks of its run. Each member belongs to one kind.
 type questionOption struct {
 	Kind     string  `json:"kind"`
-	Factor   float64 `json:"factor"`    // of a recovery; 0: the default
+	Factor   float64 `json:"factor"`    // for a recovery; 0: the default
 	PerS     float64 `json:"perSecond"` // sessions that begin
-	Calls    int     `json:"calls"`     // of a session
+	Calls    int     `json:"calls"`     // in a session
 	Duration seconds `json:"duration"`  // in which sessions begin
 }
 

@@ -41,14 +41,14 @@ type recorder struct {
 	timeline *os.File
 	log      *os.File
 	hdr      *hdrhistogram.HistogramLogWriter
-	sender   *meter             // of the sending process
-	own      *meter             // of this process, where another one sends; else nil
+	sender   *meter             // reads the sending process
+	own      *meter             // reads this process; nil: it is the one that sends
 	live     runfile.SampleBins // live heap after the last garbage collection
 	seconds  int                // written to the timeline
-	follower runfile.Follower   // of the timeline
-	host     host.TimesStat     // of all cores, at the last tick
-	next     time.Time          // of a checkpoint; owned by the holder of the token
-	latest   time.Time          // of the next report without the seconds; so too
+	follower runfile.Follower   // adds to a row what follows from the rows before
+	host     host.TimesStat     // all cores at the last tick
+	next     time.Time          // when the next checkpoint is due; owned by the holder of the token
+	latest   time.Time          // when the next report without the seconds is due; likewise
 	busy     chan struct{}      // holds a token while a checkpoint is being written
 	once     sync.Once
 	err      atomic.Pointer[error] // the first of a write
@@ -220,8 +220,8 @@ func (r *recorder) usage(second int) (u runfile.Usage) {
 type meter struct {
 	process  *process.Process // nil: not available on this system
 	cpu      float64          // seconds at the last reading
-	at       time.Time        // of the last reading
-	readings runfile.Readings // of the run
+	at       time.Time        // when it was last read
+	readings runfile.Readings // all so far
 }
 
 func newMeter(pid int) *meter {

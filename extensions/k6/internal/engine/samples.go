@@ -70,8 +70,8 @@ func (t thinned) pick(to, us []int64) []int64 {
 type requestSamples struct {
 	sending *sending
 	state   *lib.State
-	urls    [2]string       // of a poster
-	of      *metrics.TagSet // of the VU at the time the tags were made
+	urls    [2]string       // a poster's
+	base    *metrics.TagSet // the VU's tags when the others were made
 	tags    map[requestTags]*metrics.TagSet
 }
 
@@ -88,8 +88,8 @@ type requestSample struct {
 
 func (s *requestSamples) push(ctx context.Context, slot pacer.Slot, status int, sent, done time.Time) {
 	base := s.state.Tags.GetCurrentValues().Tags
-	if base != s.of {
-		s.of, s.tags = base, map[requestTags]*metrics.TagSet{}
+	if base != s.base {
+		s.base, s.tags = base, map[requestTags]*metrics.TagSet{}
 	}
 	url := send.Kind(slot.Messages)
 	key := requestTags{url, slot.Flow, status}
@@ -149,8 +149,8 @@ type sampleBatch struct {
 	requests []requestSample
 
 	latency *metrics.Metric
-	tags    *metrics.TagSet // of latency
-	at      time.Time       // of latency; k6 needs only the second
+	tags    *metrics.TagSet // those of latency
+	at      time.Time       // when latency was measured; k6 needs only the second
 	us      []int64         // arrival latencies
 
 	once    sync.Once // several outputs read it concurrently

@@ -149,7 +149,7 @@ func (s *Sender) persist(ctx context.Context, slot pacer.Slot) ledger.Outcome {
 	defer stop()
 	// The ingest may have accepted an attempt that got no answer, whatever later attempts return.
 	unknown, first := false, true
-	var outcome ledger.Outcome // of the last attempt
+	var outcome ledger.Outcome // what the last attempt came to
 	_, _ = backoff.Retry(ctx, func() (ledger.Outcome, error) {
 		if !first {
 			if !s.admit(ctx) {

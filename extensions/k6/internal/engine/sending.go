@@ -30,7 +30,7 @@ type sending struct {
 	part             segment.Segment // this instance's
 	trust            *network.Trust
 	spans            *spanSource            // nil: requests carry no trace of it
-	samples          *pending               // of requests
+	samples          *pending               // requests leave them
 	answers          receive.AnswerReceiver // takes answers as arrivals; nil: messages arrive elsewhere
 
 	open         *schedule.Open    // open model: hands out requests

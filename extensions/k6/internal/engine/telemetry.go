@@ -93,7 +93,7 @@ func (t *telemetry) read(ctx context.Context, e *Engine) error {
 		if err != nil || name == "" || json.Unmarshal([]byte(data), &s) != nil {
 			return
 		}
-		second := int(math.Floor(float64(at-offset-epoch) / 1e6)) // of the run, as in the timeline
+		second := int(math.Floor(float64(at-offset-epoch) / 1e6)) // the run's second, as in the timeline
 		if t.figures[name] == nil {
 			t.figures[name] = &runfile.SampleBins{}
 		}

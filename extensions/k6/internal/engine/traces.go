@@ -32,7 +32,7 @@ func (e *Engine) trace(ctx context.Context, log logrus.FieldLogger) {
 func (e *Engine) tracedMessages() []traces.Message {
 	found := e.Ledger.Messages()
 	var all []traces.Message
-	places := map[int]int{} // of messages in all
+	places := map[int]int{} // where a message is in all
 	of := func(seq, phase int, due int64) *traces.Message {
 		at, ok := places[seq]
 		if !ok {

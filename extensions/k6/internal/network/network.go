@@ -35,7 +35,7 @@ type Trust struct {
 	moves moves
 }
 
-// Of is the network of a VU: k6's own configuration of TLS, with the authorities of CA beside those of the system.
+// Of returns the network of a VU: k6's own configuration of TLS, with the authorities of CA beside those of the system.
 func (t *Trust) Of(state *lib.State) Network {
 	t.once.Do(func() {
 		if t.CA == "" {

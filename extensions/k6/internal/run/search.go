@@ -20,7 +20,7 @@ type QueueSearch interface {
 // Place is a place where messages can remain.
 type Place struct {
 	Name string
-	Fate ledger.Fate // of a message that is found there
+	Fate ledger.Fate // what has become of a message that is found there
 	// Read passes the body of each message.
 	Read func(ctx context.Context, body func(string)) error
 }

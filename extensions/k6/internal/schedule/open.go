@@ -124,7 +124,7 @@ type Waiter struct {
 	due  time.Time
 	turn chan struct{} // holds a token when it is due
 
-	number int // of the sender in the closed model, from 1; 0: it has not sent yet
+	number int // the sender's in the closed model, from 1; 0: it has not sent yet
 	Flow   int // the flow it wants in the closed model, from 1; 0: the next in turn
 }
 
