@@ -13,6 +13,9 @@
 package arrival
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -120,4 +123,16 @@ func (r *RootModule) join(o *engine.Options) error {
 		return err
 	}
 	return r.engine.Same(o)
+}
+
+// parseOptions reads the options of new Run().
+func parseOptions(rt *sobek.Runtime, v sobek.Value) (*engine.Options, error) {
+	if v == nil || sobek.IsUndefined(v) || sobek.IsNull(v) {
+		return nil, errors.New("new Run() wants its options: { profile, ingest, mqtt, … }")
+	}
+	text, err := json.Marshal(v.ToObject(rt))
+	if err != nil {
+		return nil, fmt.Errorf("options of Run: %w", err)
+	}
+	return engine.ParseOptions(text)
 }

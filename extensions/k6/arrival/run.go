@@ -2,13 +2,17 @@ package arrival
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/grafana/sobek"
 	"go.k6.io/k6/v2/errext"
 	"go.k6.io/k6/v2/js/common"
+	"go.k6.io/k6/v2/lib"
 	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/engine"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/webhook"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
@@ -100,4 +104,46 @@ func (m *instance) collect(e *engine.Engine) {
 
 func (m *instance) abort(err error) {
 	m.vu.Runtime().Interrupt(&errext.InterruptError{Reason: errext.AbortTest + ": " + words.Printable(err.Error())})
+}
+
+// inScenario returns the state of a VU that runs a scenario's function, and throws elsewhere. In setup() and teardown()
+// a call would wait for VUs that do not run.
+func (m *instance) inScenario(call string) *lib.State {
+	state := m.vu.State()
+	if state == nil || lib.GetScenarioState(m.vu.Context()) == nil {
+		common.Throw(m.vu.Runtime(), fmt.Errorf("%s is for a scenario's function: in the init context, setup(), "+
+			"teardown() and handleSummary() there is no load", call))
+	}
+	return state
+}
+
+// joins waits until the run begins, and ends the test where that can't happen. It returns false if the VU has nothing to
+// send. A native VU sends by itself, as run.send() and run.pump() do.
+func (m *instance) joins(e *engine.Engine, native bool) bool {
+	begun, err := e.Join(m.vu.Context(), m.vu.State().Options, native)
+	if err != nil {
+		m.abort(err)
+	}
+	return begun
+}
+
+// webhook is run.webhook: its url is known from the options, or when the run listens.
+func (m *instance) webhook(rt *sobek.Runtime, e *engine.Engine, o *webhook.Options) *sobek.Object {
+	of := rt.NewObject()
+	url := func(sobek.FunctionCall) sobek.Value {
+		if l, ok := e.Receiver().(receive.CallbackReceiver); ok {
+			return rt.ToValue(l.URL())
+		}
+		if known := o.Known(); known != "" {
+			return rt.ToValue(known)
+		}
+		common.Throw(rt, errors.New("run.webhook.url is not known before the run listens, "+
+			"since webhook.address has the port 0: use it after run.next(), or set a port"))
+		return nil
+	}
+	err := of.DefineAccessorProperty("url", rt.ToValue(url), nil, sobek.FLAG_FALSE, sobek.FLAG_TRUE)
+	if err != nil {
+		common.Throw(rt, err)
+	}
+	return of
 }

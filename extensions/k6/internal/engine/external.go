@@ -15,27 +15,13 @@ import (
 	"go.k6.io/k6/v2/lib"
 	"go.k6.io/k6/v2/metrics"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/arrived"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
-
-// Caller is the program that sends a run's requests in place of k6's VUs.
-type Caller interface {
-	// Open is called when everything is prepared. It returns when the schedule begins.
-	Open(context.Context, Prepared) (time.Time, error)
-	// Ended is closed when the caller sends nothing more.
-	Ended() <-chan struct{}
-	// Look is called periodically during the run, so that the caller drops overdue requests.
-	Look(now time.Time)
-	// Second is called at the end of each second of the run, with a sample of its arrival latencies in ms.
-	Second(row runfile.Interval, latencies []float64)
-}
 
 // External is a run whose requests a caller sends. nil: k6 sends them.
 type External struct {
@@ -49,17 +35,6 @@ type External struct {
 	logger   logrus.FieldLogger
 	samples  chan metrics.SampleContainer
 	recent   reservoir // arrival latencies of the current second
-}
-
-// Prepared describes a run that is ready to begin.
-type Prepared struct {
-	Run       string   `json:"run"`
-	Name      string   `json:"name"` // the directory's
-	Directory string   `json:"directory"`
-	Requests  *int     `json:"requests"` // nil: closed model, not known beforehand
-	Senders   int      `json:"senders"`
-	Closed    bool     `json:"closed"`
-	Phases    []string `json:"phases"`
 }
 
 // Request is one that the caller has taken.
@@ -267,46 +242,4 @@ func (x *External) Figure(name string, value float64, unit string) {
 func (x *External) Result() (run *runfile.Run, summary, directory string, err error) {
 	run, page, err := x.engine.LastReport(x.registry)
 	return run, render.Text(run, page, render.Screen{}), x.engine.Directory(), err
-}
-
-// opening returns the start time: soon for k6, when the caller decides otherwise.
-func (x *External) opening(ctx context.Context) (time.Time, error) {
-	if x == nil {
-		return time.Now().Add(StartDelay), nil
-	}
-	e := x.engine
-	if e.canary != nil {
-		if err := e.goRound(ctx, e.canary); err != nil {
-			return time.Time{}, err
-		}
-	}
-	p := Prepared{Run: e.parts.ID, Name: e.dir.name(), Directory: e.dir.path(), Senders: e.options.Senders,
-		Closed: e.Pacer.Closed()}
-	for _, phase := range e.options.profile.Phases {
-		p.Phases = append(p.Phases, phase.Name)
-	}
-	if p.Closed {
-		p.Senders = e.options.profile.Most()
-	} else {
-		p.Requests = new(e.Pacer.Requests())
-	}
-	return x.caller.Open(ctx, p)
-}
-
-// hasEnded reports whether the caller has ended its load. nil: the schedule decides.
-func (x *External) hasEnded() bool { return x == nil || schedule.IsClosed(x.caller.Ended()) }
-
-// untilEnd returns a context that ends with the load.
-func (x *External) untilEnd(ctx context.Context) context.Context {
-	if x == nil {
-		return ctx
-	}
-	ctx, _ = clock.Until(ctx, x.caller.Ended())
-	return ctx
-}
-
-func (x *External) look(now time.Time) {
-	if x != nil {
-		x.caller.Look(now)
-	}
 }
