@@ -111,11 +111,11 @@ var mutants = []mutant{
 	},
 	{
 		"the name of one flow at the next", "internal/engine/describe.go",
-		"e.Ledger.FlowTimes(i)", "e.Ledger.FlowTimes((i + 1) % len(standing.Flows))", flowsCase, "flow near, p50",
+		"d.run.Ledger.FlowTimes(i)", "d.run.Ledger.FlowTimes((i + 1) % len(standing.Flows))", flowsCase, "flow near, p50",
 	},
 	{
 		"the latency of one step under the next", "internal/engine/describe.go",
-		"times := e.Ledger.Times(i)", "times := e.Ledger.Times((i + 1) % len(spans))", flowsCase, "step warm-up",
+		"times := d.run.Ledger.Times(i)", "times := d.run.Ledger.Times((i + 1) % len(spans))", flowsCase, "step warm-up",
 	},
 	{
 		"a backlog that counts half", "internal/ledger/interval.go",

@@ -9,7 +9,7 @@ import (
 // Regression: what the system does not report was left out, and the schema refused the run.
 func TestTheEnvironmentHasAllItsMembers(t *testing.T) {
 	t.Parallel()
-	environment := (&Engine{options: &Options{}}).environment()
+	environment := description{run: &Engine{options: &Options{}}}.environment()
 	for _, name := range []string{
 		"cpu", "cores", "memory_mb", "kernel", "os", "arrival", "go", "shared_host", "pipeline", "git", "ci",
 		"hostname",

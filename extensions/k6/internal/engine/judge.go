@@ -20,55 +20,55 @@ import (
 )
 
 // judge sets the verdict of a report. ran is how long an unfinished run has lasted.
-func (e *Engine) judge(r *runfile.Run, doubts []string, ran time.Duration) runfile.Verdict {
-	rules, replaced := e.judging.Rules(e.builtIn())
-	aborted, cutOff := e.judging.Aborted(), "the run was "+render.CutOff(ran, e.planned())
-	if cause := e.life.now().cause; cause != "" && len(aborted) == 0 {
+func (d description) judge(r *runfile.Run, doubts []string, ran time.Duration) runfile.Verdict {
+	rules, replaced := d.run.judging.Rules(d.run.builtIn())
+	aborted, cutOff := d.run.judging.Aborted(), "the run was "+render.CutOff(ran, d.planned())
+	if cause := d.run.life.now().cause; cause != "" && len(aborted) == 0 {
 		cutOff += ": " + cause
 	}
-	r.Scene = e.scene()
+	r.Scene = d.scene()
 	return judge.Of(judge.Evidence{
 		Run: r, CutOff: cutOff, Doubts: doubts, Limits: rules,
-		Replaced: replaced, Aborted: aborted, Cores: runtime.GOMAXPROCS(0), Unattended: e.sending.open.Unattended(),
-		AtMostOnce: e.options.from.AtMostOnce, Halted: e.IsHalted(), Senders: e.mostUnderWay(),
-		SendersBy: e.sendersBy(),
-		Unread:    e.options.from.Unread,
+		Replaced: replaced, Aborted: aborted, Cores: runtime.GOMAXPROCS(0), Unattended: d.run.sending.open.Unattended(),
+		AtMostOnce: d.run.options.from.AtMostOnce, Halted: d.run.IsHalted(), Senders: d.mostUnderWay(),
+		SendersBy: d.sendersBy(),
+		Unread:    d.run.options.from.Unread,
 	})
 }
 
 // scene is what a cause needs besides run.json.
-func (e *Engine) scene() *runfile.Scene {
-	s := &runfile.Scene{Subscribed: e.options.from.Words, Greeted: e.greeted}
-	if e.options.Protocol == "HTTP" {
-		path, _, query := strings.Cut(e.options.Ingest.Path, "?")
-		if s.URL = words.Mask(e.options.Ingest.URL) + path; query { // it may hold a secret
+func (d description) scene() *runfile.Scene {
+	s := &runfile.Scene{Subscribed: d.run.options.from.Words, Greeted: d.run.greeted}
+	if d.run.options.Protocol == "HTTP" {
+		path, _, query := strings.Cut(d.run.options.Ingest.Path, "?")
+		if s.URL = words.Mask(d.run.options.Ingest.URL) + path; query { // it may hold a secret
 			s.URL += "?…"
 		}
 	}
-	if e.external == nil && e.options.Publishers == nil && !e.options.profile.Closed() {
-		s.InFlight = e.segment.Scale(e.mostUnderWay())
+	if d.run.external == nil && d.run.options.Publishers == nil && !d.run.options.profile.Closed() {
+		s.InFlight = d.run.segment.Scale(d.mostUnderWay())
 	}
-	e.notes.note(func() { s.Abandoned = e.notes.abandoned })
-	if first := e.parts.Foreign(); first != nil {
-		s.Sample, s.Carries = runfile.ExcerptOf(first), e.carries(first)
+	d.run.notes.note(func() { s.Abandoned = d.run.notes.abandoned })
+	if first := d.run.parts.Foreign(); first != nil {
+		s.Sample, s.Carries = runfile.ExcerptOf(first), d.run.carries(first)
 	}
 	return s
 }
 
 // mostUnderWay is how many requests all instances together may have under way.
-func (e *Engine) mostUnderWay() int {
-	if e.parts.Scripted.Load() {
-		return e.options.Senders
+func (d description) mostUnderWay() int {
+	if d.run.parts.Scripted.Load() {
+		return d.run.options.Senders
 	}
-	return e.sending.most
+	return d.run.sending.most
 }
 
 // sendersBy names what limits the senders; empty: a caller sends.
-func (e *Engine) sendersBy() string {
+func (d description) sendersBy() string {
 	switch {
-	case e.external != nil:
+	case d.run.external != nil:
 		return ""
-	case e.parts.Scripted.Load():
+	case d.run.parts.Scripted.Load():
 		return "SENDERS, or senders of new Run()"
 	}
 	return "SENDERS, in ingest and matrix CONNECTIONS, or maxSenders of new Run()"
@@ -88,8 +88,8 @@ func (e *Engine) measured() *ledger.Times {
 }
 
 // planned is the planned length of the load; 0: it depends on the pipeline.
-func (e *Engine) planned() time.Duration {
-	p := e.options.profile
+func (d description) planned() time.Duration {
+	p := d.run.options.profile
 	if slices.ContainsFunc(p.Phases, func(ph profile.Phase) bool { return ph.Requests > 0 || ph.Drain > 0 }) {
 		return 0
 	}

@@ -8,9 +8,20 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
+
+// naming names the messages of a run.
+type naming struct {
+	*schedule.Course // what is due when, the ledger, and the clock
+	parts            *run.Parts
+	options          *Options
+}
+
+func (e *Engine) naming() naming { return naming{e.Course, &e.parts, e.options} }
 
 // trace writes the traces of a run that has ended, and sends them to a collector if one is configured. An error is
 // reported, but does not fail the run.
@@ -18,7 +29,7 @@ func (e *Engine) trace(ctx context.Context, log logrus.FieldLogger) {
 	if e.options.Traces == 0 {
 		return
 	}
-	messages := e.tracedMessages()
+	messages := e.naming().tracedMessages()
 	failed := func(class string, err error) {
 		if err != nil {
 			e.notes.Count("trace", class, err.Error())
@@ -30,8 +41,8 @@ func (e *Engine) trace(ctx context.Context, log logrus.FieldLogger) {
 }
 
 // tracedMessages are the slowest, a sample of all, and those that did not arrive.
-func (e *Engine) tracedMessages() []traces.Message {
-	found := e.Ledger.Messages()
+func (n naming) tracedMessages() []traces.Message {
+	found := n.Ledger.Messages()
 	var all []traces.Message
 	places := map[int]int{} // where a message is in all
 	of := func(seq, phase int, due int64) *traces.Message {
@@ -39,7 +50,7 @@ func (e *Engine) tracedMessages() []traces.Message {
 		if !ok {
 			at = len(all)
 			places[seq] = at
-			all = append(all, e.traceOf(seq, phase, due))
+			all = append(all, n.traceOf(seq, phase, due))
 		}
 		return &all[at]
 	}
@@ -58,21 +69,21 @@ func (e *Engine) tracedMessages() []traces.Message {
 	return all
 }
 
-func (e *Engine) traceOf(seq, phase int, due int64) traces.Message {
-	id, target, flow := e.nameOf(seq)
+func (n naming) traceOf(seq, phase int, due int64) traces.Message {
+	id, target, flow := n.nameOf(seq)
 	m := traces.Message{
-		ID: id, Carrier: e.parts.Bodies.ID(e.Ledger.SlotOf(seq).FirstID), Topic: e.options.from.Prefix + target, Flow: flow,
-		Due: e.Epoch.Truncate(time.Microsecond).Add(time.Duration(due) * time.Microsecond), // as run.json has it
+		ID: id, Carrier: n.parts.Bodies.ID(n.Ledger.SlotOf(seq).FirstID), Topic: n.options.from.Prefix + target, Flow: flow,
+		Due: n.Epoch.Truncate(time.Microsecond).Add(time.Duration(due) * time.Microsecond), // as run.json has it
 	}
-	if name := e.phaseName(phase); name != nil {
+	if name := n.phaseName(phase); name != nil {
 		m.Phase = *name
 	}
 	return m
 }
 
 // traceID is the trace of a message, for the report; empty without traces.
-func (e *Engine) traceID(id string) string {
-	if e.options.Traces == 0 {
+func (n naming) traceID(id string) string {
+	if n.options.Traces == 0 {
 		return ""
 	}
 	return traces.Of(id).TraceID()
@@ -81,31 +92,31 @@ func (e *Engine) traceID(id string) string {
 const microFormat = "2006-01-02T15:04:05.000000Z"
 
 // describeMessages names the messages of a run that has ended.
-func (e *Engine) describeMessages() *runfile.Messages {
-	found := e.Ledger.Messages()
+func (n naming) describeMessages() *runfile.Messages {
+	found := n.Ledger.Messages()
 	m := &runfile.Messages{Slowest: []runfile.Slow{}, Named: []runfile.Named{}}
 	for _, d := range found.Slowest {
-		id, target, flow := e.nameOf(d.Seq)
+		id, target, flow := n.nameOf(d.Seq)
 		s := runfile.Slow{
-			ID: id, Trace: e.traceID(id), Target: target, Flow: flow, Phase: *e.phaseName(d.Phase),
-			Subscriber: d.Subscriber + 1, Due: *e.momentOf(d.Due), ArrivalMS: float64(d.Arrival) / 1000,
+			ID: id, Trace: n.traceID(id), Target: target, Flow: flow, Phase: *n.phaseName(d.Phase),
+			Subscriber: d.Subscriber + 1, Due: *n.momentOf(d.Due), ArrivalMS: float64(d.Arrival) / 1000,
 			StagesMS: map[string]float64{},
 		}
 		for i := range d.Known {
-			s.StagesMS[e.options.stages[i].Name] = float64(d.Stages[i]) / 1000
+			s.StagesMS[n.options.stages[i].Name] = float64(d.Stages[i]) / 1000
 		}
 		m.Slowest = append(m.Slowest, s)
 	}
 	name := func(end string, seq, phase int, due int64, delivered *int) {
-		id, target, flow := e.nameOf(seq)
+		id, target, flow := n.nameOf(seq)
 		m.Named = append(m.Named, runfile.Named{
-			ID: id, End: end, Target: target, Flow: flow, Phase: e.phaseName(phase), Due: e.momentOf(due),
+			ID: id, End: end, Target: target, Flow: flow, Phase: n.phaseName(phase), Due: n.momentOf(due),
 			Delivered: delivered,
 		})
 	}
 	cameTo := func(d ledger.Misplaced) string {
 		if d.Target > 0 {
-			return e.parts.Targets.Name(d.Target - 1)
+			return n.parts.Targets.Name(d.Target - 1)
 		}
 		return "a connection that does not hold it"
 	}
@@ -120,7 +131,7 @@ func (e *Engine) describeMessages() *runfile.Messages {
 			last.CameTo = cameLast[one.Seq]
 		}
 		if last.Due != nil {
-			last.Trace = e.traceID(last.ID)
+			last.Trace = n.traceID(last.ID)
 		}
 	}
 	for _, d := range found.Duplicates {
@@ -136,24 +147,24 @@ func (e *Engine) describeMessages() *runfile.Messages {
 	return m
 }
 
-func (e *Engine) nameOf(seq int) (id, target, flow string) {
-	slot := e.Ledger.SlotOf(seq)
+func (n naming) nameOf(seq int) (id, target, flow string) {
+	slot := n.Ledger.SlotOf(seq)
 	i := seq - slot.FirstSeq
-	return e.parts.Bodies.ID(slot.FirstID + i), string(e.parts.Bodies.AppendTarget(nil, slot, i)),
-		e.options.profile.Flows[slot.Flow].Name
+	return n.parts.Bodies.ID(slot.FirstID + i), string(n.parts.Bodies.AppendTarget(nil, slot, i)),
+		n.options.profile.Flows[slot.Flow].Name
 }
 
-func (e *Engine) phaseName(phase int) *string {
+func (n naming) phaseName(phase int) *string {
 	if phase < 0 {
 		return nil
 	}
-	return &e.options.profile.Phases[phase].Name
+	return &n.options.profile.Phases[phase].Name
 }
 
 // momentOf is a time in µs since the start of the run, as UTC; nil: not known.
-func (e *Engine) momentOf(us int64) *string {
+func (n naming) momentOf(us int64) *string {
 	if us == ledger.Forgotten {
 		return nil
 	}
-	return new(e.Epoch.Add(time.Duration(us) * time.Microsecond).UTC().Format(microFormat))
+	return new(n.Epoch.Add(time.Duration(us) * time.Microsecond).UTC().Format(microFormat))
 }

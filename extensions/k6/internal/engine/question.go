@@ -63,15 +63,15 @@ func (o *Options) asked() *runfile.Question {
 func (o *Options) asks(kind string) bool { return o.Question != nil && o.Question.Kind == kind }
 
 // counted are the facts that the rest of a report does not hold: the question, and what only the instrument knows.
-func (e *Engine) counted(planned []runfile.Phase) runfile.LoadFacts {
-	o := e.options
-	f := runfile.LoadFacts{Question: o.asked(), Drift: facts.NewDrift(e.quarters)}
+func (d description) counted(planned []runfile.Phase) runfile.LoadFacts {
+	o := d.run.options
+	f := runfile.LoadFacts{Question: o.asked(), Drift: facts.NewDrift(d.run.quarters)}
 	if p := o.Publishers; p != nil {
 		f.Connections = &runfile.Connections{All: p.Connections, Brokers: 1 + len(p.More),
 			During: facts.HeldDuring(planned, p.Connections, p.Rate)}
 	}
 	if o.asks(runfile.OfSessions) {
-		begun, completed := e.iterated()
+		begun, completed := d.run.iterated()
 		f.Sessions = &runfile.Sessions{Begun: begun, Completed: completed}
 	}
 	return f

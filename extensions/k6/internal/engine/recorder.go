@@ -132,7 +132,7 @@ func (r *recorder) cut() {
 	from, to := time.Duration(t)*tick, time.Duration(t+1)*tick
 	row := runfile.Interval{
 		T: t, Phase: e.phases.At(from), Requests: i.Requests, Scheduled: i.Sent, CanaryMS: e.canary.LatencyOf(t),
-		LateMaxMS: e.lateMax(t),
+		LateMaxMS: lateMax(e.Ledger, t),
 		Sent:      i.Sent, Accepted: i.Accepted, Rejected: i.Rejected, Failed: i.Failed,
 		Arrived: i.Arrival.Count, ArrivedBytes: i.Bytes, Backlog: i.Backlog,
 		Stamped: i.Stages.Stamped, Stages: i.Stages.Means(e.options.stages),

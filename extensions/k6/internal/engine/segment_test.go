@@ -127,7 +127,7 @@ func TestTheClosedModelDividesItsVUs(t *testing.T) {
 	scenarios := e.Scenarios(false)
 	assert.Equal(t, []any{4, 2}, []any{vusOf(scenarios, "sender"), vusOf(scenarios, "subscriber")}, "k6 scales them to 2 and 1")
 	assert.Equal(t, "abcd1234.2", e.parts.Name)
-	assert.Equal(t, 2, *e.vus(e.options.profile.Phases[0]))
+	assert.Equal(t, 2, *description{run: e}.vus(e.options.profile.Phases[0]))
 }
 
 func TestRunsThatCannotBeDividedAreRefused(t *testing.T) {

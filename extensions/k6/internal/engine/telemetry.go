@@ -141,12 +141,12 @@ func (t *telemetry) end(ctx context.Context, e *Engine) {
 var gitAndCI = sync.OnceValues(func() (*origin.Git, *origin.CI) { return origin.Of(".", os.Getenv) })
 
 // environment describes the generator's machine and where the run came from. What the system does not report is null.
-func (e *Engine) environment() map[string]any {
+func (d description) environment() map[string]any {
 	env := map[string]any{
 		"os": runtime.GOOS, "arch": runtime.GOARCH, "cores": runtime.NumCPU(), "gomaxprocs": runtime.GOMAXPROCS(0),
 		// its cores
-		"arrival": runfile.Version, "go": runtime.Version(), "shared_host": e.options.OneHost ||
-			isLoopback(e.options.Ingest.URL),
+		"arrival": runfile.Version, "go": runtime.Version(), "shared_host": d.run.options.OneHost ||
+			isLoopback(d.run.options.Ingest.URL),
 		"hostname": nil, "cpu": nil, "memory_mb": nil, "kernel": nil, "tcp_congestion_control": nil, "pipeline": nil,
 	}
 	env["git"], env["ci"] = gitAndCI()
@@ -167,8 +167,8 @@ func (e *Engine) environment() map[string]any {
 	if name, err := os.ReadFile("/proc/sys/net/ipv4/tcp_congestion_control"); err == nil {
 		env["tcp_congestion_control"] = strings.TrimSpace(string(name))
 	}
-	if len(e.options.Facts) > 0 {
-		env["pipeline"] = e.options.Facts
+	if len(d.run.options.Facts) > 0 {
+		env["pipeline"] = d.run.options.Facts
 	}
 	return env
 }
