@@ -8,9 +8,6 @@ import (
 	"time"
 
 	"go.k6.io/k6/v2/lib"
-
-	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
 // StartDelay is the time between the last subscription and the first request.
@@ -102,7 +99,7 @@ func (e *Engine) awaitSenders(ctx context.Context) error {
 		return nil
 	}
 	wait := last.GetStartTime() - test.GetCurrentTestRunDuration()
-	if wait <= 0 || e.attendedWithin(ctx, min(wait, attendMost)) { // it is another scenario that begins later
+	if wait <= 0 || e.attendance.within(ctx, min(wait, attendMost)) { // it is another scenario that begins later
 		return nil
 	}
 	if mine := scenarios[own.Name]; mine != nil {
@@ -114,12 +111,6 @@ func (e *Engine) awaitSenders(ctx context.Context) error {
 				last.GetName(), last.GetStartTime().Seconds(), needed.Seconds(), own.Name, end.Seconds())
 		}
 	}
-	e.attendedWithin(ctx, last.GetStartTime()-test.GetCurrentTestRunDuration()+attendMost)
+	e.attendance.within(ctx, last.GetStartTime()-test.GetCurrentTestRunDuration()+attendMost)
 	return nil
-}
-
-// attendedWithin waits for the first sender, and reports whether one has come.
-func (e *Engine) attendedWithin(ctx context.Context, d time.Duration) bool {
-	clock.SleepUntil(ctx, e.attended.c, time.Now().Add(d))
-	return schedule.IsClosed(e.attended.c)
 }

@@ -39,7 +39,7 @@ func TestTheLoadBeginsWithTheSendersScenario(t *testing.T) {
 	e, ctx := s.engine, sendingFrom(t, start, time.Minute)
 	go func() {
 		time.Sleep(start)
-		e.attended.note() // as run.send() does
+		e.attendance.note() // as run.send() does
 		sendAll(s)(t.Context(), e)
 	}()
 	require.NoError(t, e.collect(ctx, s.state, s.metrics))

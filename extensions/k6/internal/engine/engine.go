@@ -44,17 +44,16 @@ type Engine struct {
 	trust     *network.Trust
 	reconnect time.Duration // how long a subscriber tries to reconnect
 
-	sending   *sending         // what is sent
-	attended  attended         // whether a sender has come
-	consumers *Consumers       // VUs of a script that receives
-	external  *External        // the caller that sends in place of k6; nil: k6 sends
-	phases    *schedule.Phases // with their actual times
-	pending   pending          // samples for k6
-	judging   limits.Judgement // thresholds, and k6's results for them
-	within    *withins         // limits on how many deliveries arrive in time
-	life      life             // how far the run has come
-	dir       directory        // its files
-	waiting   atomic.Int64     // VUs that wait for the run to begin
+	sending    *sending         // what is sent
+	attendance *attendance      // who has come
+	consumers  *Consumers       // VUs of a script that receives
+	external   *External        // the caller that sends in place of k6; nil: k6 sends
+	phases     *schedule.Phases // with their actual times
+	pending    pending          // samples for k6
+	judging    limits.Judgement // thresholds, and k6's results for them
+	within     *withins         // limits on how many deliveries arrive in time
+	life       life             // how far the run has come
+	dir        directory        // its files
 
 	receiver atomic.Pointer[receive.Receiver]
 	opened   chan struct{}   // closed when it is there
@@ -93,7 +92,6 @@ func New(o *Options, part segment.Segment) *Engine {
 		trust:     &network.Trust{CA: o.CA},
 		reconnect: max(reconnectLeast, o.Drain.duration()),
 		within:    &withins{known: map[string]within{}},
-		attended:  attended{c: make(chan struct{})},
 		consumers: newConsumers(o),
 		opened:    make(chan struct{}),
 		notes:     &notes{},
@@ -107,6 +105,7 @@ func New(o *Options, part segment.Segment) *Engine {
 		Course: course, Messages: run.NewMessages(course, bodies, o.comparison()), Notes: e.notes,
 		ID: id, Name: part.Name(id), Profile: own, Targets: profile.NewTargets(own.Flows), Bodies: bodies,
 	}
+	e.attendance = &attendance{Course: course, life: &e.life, come: make(chan struct{})}
 	e.instance = &instance{Course: course, run: id, part: part, options: o, notes: e.notes}
 	e.Ledger = ledger.New(own, due)
 	e.Ledger.Pass(o.stages)

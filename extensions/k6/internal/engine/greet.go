@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
@@ -93,18 +91,10 @@ func (e *Engine) explained(err error) error {
 // compares reports whether the run knows what is sent. That depends on the first sender, so it waits for one.
 func (e *Engine) compares(ctx context.Context) bool {
 	if e.parts.Verify() > 0 && !e.options.Verify.given && e.external == nil {
-		clock.SleepUntil(ctx, e.attended.c, time.Now().Add(firstSenderMost))
+		e.attendance.within(ctx, firstSenderMost)
 	}
 	return e.parts.Verify() > 0
 }
 
 // firstSenderMost is how long the first sender of a script may take to call run.send() or run.next().
 const firstSenderMost = 5 * time.Second
-
-// attended has a channel that closes when the first sender has come.
-type attended struct {
-	once sync.Once
-	c    chan struct{}
-}
-
-func (a *attended) note() { a.once.Do(func() { close(a.c) }) }

@@ -3,36 +3,57 @@ package engine
 import (
 	"context"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.k6.io/k6/v2/lib"
 	"golang.org/x/net/http/httpproxy"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
+
+// attendance is who has come to a run: its senders, and the VUs that wait for it to begin.
+type attendance struct {
+	*schedule.Course // it says when the run has begun
+	life             *life
+	first            sync.Once
+	come             chan struct{} // closed when the first sender has come
+	waiting          atomic.Int64  // VUs that wait for the run to begin
+}
+
+// note records that a sender has come.
+func (a *attendance) note() { a.first.Do(func() { close(a.come) }) }
+
+// within waits for the first sender, and reports whether one has come.
+func (a *attendance) within(ctx context.Context, d time.Duration) bool {
+	clock.SleepUntil(ctx, a.come, time.Now().Add(d))
+	return schedule.IsClosed(a.come)
+}
 
 // strandedMost is after how many consecutive looks a run that nobody can begin is given up. VUs of scenarios that begin
 // at the same time are not active at the same moment.
 const strandedMost = 30
 
 // awaitStart waits until the run begins or the VU stops. An error says that it can never begin.
-func (e *Engine) awaitStart(ctx context.Context) error {
-	if schedule.IsClosed(e.Started) {
+func (a *attendance) awaitStart(ctx context.Context) error {
+	if schedule.IsClosed(a.Started) {
 		return nil
 	}
-	e.waiting.Add(1)
-	defer e.waiting.Add(-1)
+	a.waiting.Add(1)
+	defer a.waiting.Add(-1)
 	looks := time.NewTicker(5 * look)
 	defer looks.Stop()
 	test := lib.GetExecutionState(ctx)
 	for stranded := 0; stranded < strandedMost; {
 		select {
-		case <-e.Started:
+		case <-a.Started:
 			return nil
 		case <-ctx.Done():
 			return nil
 		case <-looks.C:
-			if stranded++; !e.stranded(test) {
+			if stranded++; !a.stranded(test) {
 				stranded = 0
 			}
 		}
@@ -45,8 +66,8 @@ func (e *Engine) awaitStart(ctx context.Context) error {
 }
 
 // stranded reports whether all VUs of a test wait for the run to begin, and k6 adds no more. test may be nil.
-func (e *Engine) stranded(test *lib.ExecutionState) bool {
-	if test == nil || e.life.now().begun || e.waiting.Load() < test.GetCurrentlyActiveVUsCount() {
+func (a *attendance) stranded(test *lib.ExecutionState) bool {
+	if test == nil || a.life.now().begun || a.waiting.Load() < test.GetCurrentlyActiveVUsCount() {
 		return false
 	}
 	for _, scenario := range test.Test.Options.Scenarios {
@@ -70,7 +91,7 @@ func (e *Engine) Join(ctx context.Context, k6 lib.Options, native bool) (begun b
 	if !native {
 		e.parts.Scripted.Store(true)
 	}
-	e.attended.note()
+	e.attendance.note()
 	if native {
 		if err := e.options.checkSender(k6, httpproxy.FromEnvironment()); err != nil {
 			return false, err
@@ -79,7 +100,7 @@ func (e *Engine) Join(ctx context.Context, k6 lib.Options, native bool) (begun b
 	if err := e.segment.InEffect(k6); err != nil {
 		return false, err
 	}
-	if err := e.awaitStart(ctx); err != nil {
+	if err := e.attendance.awaitStart(ctx); err != nil {
 		return false, err
 	}
 	return schedule.IsClosed(e.Started), nil
@@ -87,13 +108,13 @@ func (e *Engine) Join(ctx context.Context, k6 lib.Options, native bool) (begun b
 
 // Await counts a VU that does not send among those that wait for the run to begin, until it begins, ends, or ctx is over.
 func (e *Engine) Await(ctx context.Context) {
-	e.waiting.Add(1)
+	e.attendance.waiting.Add(1)
 	go func() {
 		select {
 		case <-e.Started:
 		case <-ctx.Done():
 		case <-e.consumers.over:
 		}
-		e.waiting.Add(-1)
+		e.attendance.waiting.Add(-1)
 	}()
 }

@@ -103,7 +103,7 @@ func (e *Engine) checkFirstSender(ctx context.Context, k6 lib.Options) error {
 	if err == nil {
 		return nil
 	}
-	late := clock.SleepUntil(ctx, e.attended.c, time.Now().Add(firstSenderMost))
+	late := clock.SleepUntil(ctx, e.attendance.come, time.Now().Add(firstSenderMost))
 	if late || e.parts.Scripted.Load() {
 		return nil
 	}
