@@ -32,6 +32,7 @@ func accountMetrics() (names []string) {
 	return append(names, "arrival_invalid")
 }
 
+// RegisterMetrics makes the metrics in k6's registry, or finds those of another VU.
 func RegisterMetrics(registry *metrics.Registry) *Metrics {
 	m := &Metrics{
 		registry: registry,
