@@ -84,7 +84,7 @@ const attendMost = time.Second
 // awaitSenders waits for the first sender of an open load, if k6 begins a scenario later (startTime): the times of
 // requests are due from the start of the run on. It refuses a load that would outlast its own scenario.
 func (e *Engine) awaitSenders(ctx context.Context) error {
-	test, own := e.test.Load(), lib.GetScenarioState(ctx)
+	test, own := e.judging.test.Load(), lib.GetScenarioState(ctx)
 	if test == nil || own == nil || test.Test == nil || e.external != nil || e.Pacer.Closed() {
 		return nil
 	}

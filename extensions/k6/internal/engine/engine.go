@@ -18,7 +18,6 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/limits"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
@@ -52,8 +51,7 @@ type Engine struct {
 	external   *External        // the caller that sends in place of k6; nil: k6 sends
 	phases     *schedule.Phases // with their actual times
 	pending    pending          // samples for k6
-	judging    limits.Judgement // thresholds, and k6's results for them
-	within     *withins         // limits on how many deliveries arrive in time
+	judging    *judging         // its thresholds, and its figures for them
 	life       life             // how far the run has come
 	dir        directory        // its files
 
@@ -63,10 +61,7 @@ type Engine struct {
 	spans    *spanSource     // nil: none
 	greeted  bool            // one message has gone round
 
-	quarters   *facts.Quarters                    // latencies, for the drift; nil: it has no meaning
-	test       atomic.Pointer[lib.ExecutionState] // k6's; nil: not begun, or another program sends
-	iterations atomic.Pointer[iterations]         // at the end of collecting; nil: it goes on
-
+	quarters *facts.Quarters // latencies, for the drift; nil: it has no meaning
 }
 
 // Prepare makes the run of this process. args are k6's command line, which says which instance of the run this is.
@@ -93,7 +88,6 @@ func New(o *Options, part segment.Segment) *Engine {
 		segment:   part,
 		trust:     &network.Trust{CA: o.CA},
 		reconnect: max(reconnectLeast, o.Drain.duration()),
-		within:    &withins{known: map[string]within{}},
 		consumers: newConsumers(o),
 		opened:    make(chan struct{}),
 		notes:     &notes{},
@@ -109,6 +103,7 @@ func New(o *Options, part segment.Segment) *Engine {
 	}
 	e.attendance = &attendance{Course: course, life: &e.life, come: make(chan struct{})}
 	e.instance = &instance{Course: course, run: id, part: part, options: o, notes: e.notes}
+	e.judging = newJudging(e)
 	e.Ledger = ledger.New(own, due)
 	e.Ledger.Pass(o.stages)
 	if o.Sampled > 0 {

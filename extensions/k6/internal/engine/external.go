@@ -71,7 +71,7 @@ func NewExternal(text []byte, caller Caller, parent int, logger logrus.FieldLogg
 		return nil, err
 	}
 	x.engine = New(&o.Options, segment.Whole())
-	x.engine.external, x.engine.within = x, x.within
+	x.engine.external, x.engine.judging.within = x, x.within
 	x.engine.parts.Scripted.Store(true)
 	x.engine.Ledger.AwaitSending()
 	return x, nil

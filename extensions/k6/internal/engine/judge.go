@@ -2,17 +2,12 @@ package engine
 
 import (
 	"bytes"
-	"context"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
 
-	"go.k6.io/k6/v2/metrics"
-
 	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/limits"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
@@ -21,7 +16,7 @@ import (
 
 // judge sets the verdict of a report. ran is how long an unfinished run has lasted.
 func (d description) judge(r *runfile.Run, doubts []string, ran time.Duration) runfile.Verdict {
-	rules, replaced := d.run.judging.Rules(d.run.builtIn())
+	rules, replaced := d.run.judging.Rules(d.run.judging.builtIn())
 	aborted, cutOff := d.run.judging.Aborted(), "the run was "+render.CutOff(ran, d.planned())
 	if cause := d.run.life.now().cause; cause != "" && len(aborted) == 0 {
 		cutOff += ": " + cause
@@ -77,16 +72,6 @@ func (d description) sendersBy() string {
 // carries reports whether a message has the run's id in some form.
 func (e *Engine) carries(payload []byte) bool { return bytes.Contains(payload, []byte(e.parts.ID)) }
 
-func (e *Engine) measured() *ledger.Times {
-	total := ledger.NewTimes(len(e.options.stages))
-	for i, p := range e.options.profile.Phases {
-		if p.Measured {
-			total.Merge(e.Ledger.Times(i))
-		}
-	}
-	return total
-}
-
 // planned is the planned length of the load; 0: it depends on the pipeline.
 func (d description) planned() time.Duration {
 	p := d.run.options.profile
@@ -94,63 +79,4 @@ func (d description) planned() time.Duration {
 		return 0
 	}
 	return p.Duration()
-}
-
-// values returns the module's metrics at the end of the run, without arrival_latency.
-func (e *Engine) values() map[string]float64 {
-	values, account := map[string]float64{"arrival_p99": limits.Unmeasured}, e.Ledger.Final()
-	for _, count := range judge.Counts {
-		values["arrival_"+count.Name] = float64(count.Of(account))
-	}
-	arrival := e.measured().Arrival
-	if p99 := runfile.NewLatency(&arrival, false).P99; p99 != nil {
-		values["arrival_p99"] = *p99
-	}
-	for name, within := range e.within.all() {
-		values[name] = runfile.ShareWithin(arrival.Histogram, within.limit)
-	}
-	return values
-}
-
-// conclude judges the module's metrics and pushes them to k6, for the script's thresholds.
-func (v *vu) conclude(ctx context.Context, e *Engine) {
-	values := e.values()
-	e.judging.Measured(values, e.lasted())
-	verdict := e.report(false).Verdict
-	undecided := func(r runfile.Rule) bool { return r.Undecided || r.IsBroken() && r.Result == runfile.Invalid }
-	values["arrival_invalid"] = 0
-	for _, rule := range verdict.Rules {
-		if undecided(rule) {
-			values["arrival_invalid"]++
-		}
-	}
-	samples := make(metrics.Samples, 0, len(values))
-	for name, value := range values {
-		samples = append(samples, v.aborts.sample(v.state, v.metrics.own(e, name), value))
-	}
-	metrics.PushIfNotDone(ctx, v.state.Samples, samples)
-	// Rules that are not judged yet do not count.
-	if slices.ContainsFunc(verdict.Rules, func(r runfile.Rule) bool {
-		return undecided(r) || r.IsBroken() && r.Result != runfile.Doubtful
-	}) {
-		e.judging.Mark(v.state.TestStatus, values, v.metrics.Judged)
-	}
-}
-
-func (e *Engine) lasted() time.Duration {
-	return max(0, e.life.now().ended.Sub(e.Epoch))
-}
-
-// builtIn are the thresholds that every run has. k6 gets them so that it ends with exit code 99.
-func (e *Engine) builtIn() map[string][]string {
-	all := map[string][]string{"arrival_invalid": {limits.None}}
-	for _, end := range limits.AccountEnds {
-		all["arrival_"+end] = []string{limits.None}
-	}
-	if !e.options.from.AtMostOnce {
-		for _, end := range ledger.JudgedCounts(ledger.Promised) {
-			all["arrival_"+end.Name] = []string{limits.None}
-		}
-	}
-	return all
 }

@@ -90,7 +90,7 @@ func TestQoS0ExcusesLossesOnTheWayByMQTTOnly(t *testing.T) {
 		defer rec.close()
 		assert.Equal(t, lost, slices.Contains(finish(e, rec).Reasons,
 			"lost: 1 of 2 messages were accepted and never arrived"), options)
-		assert.Equal(t, lost, e.builtIn()["arrival_lost"] != nil, "k6's exit code is that of the verdict")
+		assert.Equal(t, lost, e.judging.builtIn()["arrival_lost"] != nil, "k6's exit code is that of the verdict")
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
 // Metrics are the module's metrics, named as in run.json.
@@ -82,7 +81,7 @@ func (m *Metrics) own(e *Engine, name string) *metrics.Metric {
 	if name == "arrival_p99" {
 		return m.p99
 	}
-	if within, ok := e.within.all()[name]; ok {
+	if within, ok := e.judging.within.all()[name]; ok {
 		return within.metric
 	}
 	return m.counters[name]
@@ -94,7 +93,7 @@ func (v *vu) push(ctx context.Context, e *Engine) {
 	if len(a.metrics) == 0 {
 		return
 	}
-	values := e.soFar()
+	values := e.judging.soFar()
 	var samples metrics.Samples
 	for _, name := range a.metrics {
 		if value, ok := values[name]; ok {
@@ -115,24 +114,4 @@ func (a aborts) sample(state *lib.State, metric *metrics.Metric, value float64) 
 		TimeSeries: metrics.TimeSeries{Metric: metric, Tags: state.Tags.GetCurrentValues().Tags},
 		Time:       time.Now(), Value: value,
 	}
-}
-
-// soFar returns the module's figures of a run in progress, those of arrivals once there are any.
-func (e *Engine) soFar() map[string]float64 {
-	values := map[string]float64{}
-	account := e.Ledger.Running(func() int { return e.Pacer.Due(e.Elapsed()) }).Account
-	for _, count := range judge.Counts {
-		values["arrival_"+count.Name] = float64(count.Of(account))
-	}
-	arrival := &e.measured().Arrival
-	if arrival.Count == 0 {
-		return values
-	}
-	if p99 := runfile.NewLatency(arrival, false).P99; p99 != nil {
-		values["arrival_p99"] = *p99
-	}
-	for name, within := range e.within.all() {
-		values[name] = runfile.ShareWithin(arrival.Histogram, within.limit)
-	}
-	return values
 }

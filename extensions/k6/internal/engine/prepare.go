@@ -97,7 +97,7 @@ type vu struct {
 // attach makes a VU of k6 the one that collects.
 func (e *Engine) attach(ctx context.Context, state *lib.State, m *Metrics) *vu {
 	test := lib.GetExecutionState(ctx)
-	e.test.Store(test)
+	e.judging.test.Store(test)
 	e.judging.Begin(state.Options.Thresholds, test)
 	return &vu{
 		state: state, metrics: m, tags: state.Tags.GetCurrentValues().Tags, pending: &e.pending,

@@ -71,29 +71,8 @@ func (d description) counted(planned []runfile.Phase) runfile.LoadFacts {
 			During: facts.HeldDuring(planned, p.Connections, p.Rate)}
 	}
 	if o.asks(runfile.OfSessions) {
-		begun, completed := d.run.iterated()
+		begun, completed := d.run.judging.iterated()
 		f.Sessions = &runfile.Sessions{Begun: begun, Completed: completed}
 	}
 	return f
 }
-
-// iterated counts k6's iterations until the run has collected: those that began and ended, and those that completed.
-func (e *Engine) iterated() (begun, completed int) {
-	if at := e.iterations.Load(); at != nil { // the subscriber's own iteration ends afterwards
-		return at.begun, at.completed
-	}
-	test := e.test.Load()
-	if test == nil {
-		return 0, 0
-	}
-	completed = int(test.GetFullIterationCount())
-	return completed + int(test.GetPartialIterationCount()), completed
-}
-
-// stopCounting fixes the counts of iterated.
-func (e *Engine) stopCounting() {
-	begun, completed := e.iterated()
-	e.iterations.Store(&iterations{begun, completed})
-}
-
-type iterations struct{ begun, completed int }

@@ -28,7 +28,7 @@ func (e *Engine) record(ctx context.Context, p *prepared, rec *recorder) error {
 	}
 	rec.doubt()
 	e.notes.note(func() { e.notes.resources = append(e.notes.resources, rec.resources()...) })
-	e.stopCounting()
+	e.judging.stopCounting()
 	e.life.change(func(p *progress) { p.ended, p.finished = time.Now(), true })
 	e.trace(ctx, p.vu.state.Logger)
 	p.vu.conclude(ctx, e)
@@ -59,7 +59,7 @@ func (e *Engine) save(r *runfile.Run) error {
 
 // LastReport judges the run and writes its last report. page is where it is, for the reader.
 func (e *Engine) LastReport(registry *metrics.Registry) (run *runfile.Run, page string, err error) {
-	e.judging.Conclude(registry, e.lasted())
+	e.judging.Conclude(registry, e.judging.lasted())
 	r := e.report(true)
 	e.life.change(func(p *progress) { p.result = r.Verdict.Result })
 	err = e.save(r)
@@ -70,7 +70,7 @@ func (e *Engine) LastReport(registry *metrics.Registry) (run *runfile.Run, page 
 // Result is the run as it stands. In handleSummary k6's metrics are final, and all limits are judged.
 func (e *Engine) Result(registry *metrics.Registry) *runfile.Run {
 	if e.TestEnded() {
-		e.judging.Conclude(registry, e.lasted())
+		e.judging.Conclude(registry, e.judging.lasted())
 	}
 	return e.report(false)
 }

@@ -70,12 +70,12 @@ func wholeSeconds(d time.Duration) string {
 func (e *Engine) Thresholds(registry *metrics.Registry, own map[string]any) (map[string]any, error) {
 	if registry != nil {
 		var err error
-		if own, err = e.within.thresholds(registry, own); err != nil {
+		if own, err = e.judging.within.thresholds(registry, own); err != nil {
 			return nil, err
 		}
 	}
 	all := map[string]any{}
-	for name, expressions := range e.builtIn() {
+	for name, expressions := range e.judging.builtIn() {
 		all[name] = expressions
 	}
 	maps.Copy(all, own)

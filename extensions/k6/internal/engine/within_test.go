@@ -45,7 +45,7 @@ func TestAWithinLimitThatAbortsIsKnownDuringTheRun(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 3, arrivalRate: 20}]\nflows: [{name: one}]", "")
 	e := s.engine
-	metric, _, err := e.within.register(metrics.NewRegistry(), "arrival.within(1us)")
+	metric, _, err := e.judging.within.register(metrics.NewRegistry(), "arrival.within(1us)")
 	require.NoError(t, err)
 	own := metrics.NewThresholds([]string{"value>=0.5"})
 	require.NoError(t, own.Parse())
