@@ -117,8 +117,8 @@ func (m *instance) inScenario(call string) *lib.State {
 	return state
 }
 
-// joins waits until the run begins, and ends the test where that can't happen. It returns false if the VU has nothing to
-// send. A native VU sends by itself, as run.send() and run.pump() do.
+// joins waits until the run begins, and ends the test where that can't happen. It returns false if the VU has nothing
+// to send. A native VU sends by itself, as run.send() and run.pump() do.
 func (m *instance) joins(e *engine.Engine, native bool) bool {
 	begun, err := e.Join(m.vu.Context(), m.vu.State().Options, native)
 	if err != nil {

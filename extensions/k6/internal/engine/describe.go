@@ -178,7 +178,8 @@ func (d description) describeClock(processes []runfile.ProcessClock) runfile.Clo
 func (d description) describeHealth() runfile.Health {
 	lateness, reading := d.run.Ledger.Lateness(), d.run.Ledger.Reading()
 	h := runfile.Health{
-		Gaps: d.run.Receiver().Gaps(), SamplesDiscarded: int(d.run.pending.discarded.Load()), TrendOneIn: d.run.pending.trend.n,
+		Gaps: d.run.Receiver().Gaps(), SamplesDiscarded: int(d.run.pending.discarded.Load()),
+		TrendOneIn: d.run.pending.trend.n,
 	}
 	if lateness.Count > 0 {
 		h.Lateness = new(runfile.NewLatency(lateness, d.lossless))

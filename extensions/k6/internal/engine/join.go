@@ -83,10 +83,10 @@ func (a *attendance) stranded(test *lib.ExecutionState) bool {
 	return true
 }
 
-// Join waits until the run begins, for a VU that sends. A native one sends by itself, as run.send() and run.pump() do; the
-// others make their own requests. It returns false if the run has not begun when the VU stops, and an error if the test
-// can't go on: k6's execution segment differs from the run's, so the subscriber may be missing, no VU is left to collect,
-// or the native sender can't do what k6's options say.
+// Join waits until the run begins, for a VU that sends. A native one sends by itself, as run.send() and run.pump() do;
+// the others make their own requests. It returns false if the run has not begun when the VU stops, and an error if the
+// test can't go on: k6's execution segment differs from the run's, so the subscriber may be missing, no VU is left to
+// collect, or the native sender can't do what k6's options say.
 func (e *Engine) Join(ctx context.Context, k6 lib.Options, native bool) (begun bool, err error) {
 	if !native {
 		e.parts.Scripted.Store(true)
@@ -106,7 +106,8 @@ func (e *Engine) Join(ctx context.Context, k6 lib.Options, native bool) (begun b
 	return schedule.IsClosed(e.Started), nil
 }
 
-// Await counts a VU that does not send among those that wait for the run to begin, until it begins, ends, or ctx is over.
+// Await counts a VU that does not send among those that wait for the run to begin, until it begins, ends, or ctx is
+// over.
 func (e *Engine) Await(ctx context.Context) {
 	e.attendance.waiting.Add(1)
 	go func() {

@@ -45,7 +45,8 @@ func (e *Engine) lossless() bool { return e.life.now().finished || !e.segment.Al
 // writeLatest writes the report of the run so far without its seconds, of which the timeline has so many.
 func (e *Engine) writeLatest(seconds int) error {
 	noted, _ := e.notes.noted()
-	return runfile.SaveLatest(e.dir.path(), description{e, e.lossless()}.describe([]runfile.Interval{}), seconds, noted.answer)
+	r := description{e, e.lossless()}.describe([]runfile.Interval{})
+	return runfile.SaveLatest(e.dir.path(), r, seconds, noted.answer)
 }
 
 func (e *Engine) save(r *runfile.Run) error {

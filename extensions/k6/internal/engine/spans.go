@@ -57,7 +57,10 @@ func newSpanSource(e *Engine) *spanSource {
 	if o == nil {
 		return nil
 	}
-	s := &spanSource{ids: numbering{e.parts.ID, e.parts.Bodies, e.segment}, mixing: spans.NewMixing(e.parts.ID), oneIn: o.OneIn, first: spansFirst}
+	s := &spanSource{
+		ids: numbering{e.parts.ID, e.parts.Bodies, e.segment}, mixing: spans.NewMixing(e.parts.ID),
+		oneIn: o.OneIn, first: spansFirst,
+	}
 	s.Keeper = spans.NewKeeper(s.mixing, s.ids.numberOf)
 	e.Ledger.KeepTraced(s.picked, spans.TracedMost)
 	return s
@@ -67,7 +70,8 @@ func (s *spanSource) picked(slot pacer.Slot) (seq int, ok bool) {
 	return spans.Picked(slot.FirstSeq, slot.Messages, s.oneIn)
 }
 
-// numbering numbers the messages in traces (spans.Number) across all instances: all export to the endpoint of the first.
+// numbering numbers the messages in traces (spans.Number) across all instances: all export to the endpoint of the
+// first.
 type numbering struct {
 	run    string
 	bodies *body.Bodies
@@ -109,7 +113,8 @@ func (s *spanSource) open(ctx context.Context, e *Engine) (err error) {
 	if s == nil || e.options.Spans.Listen == "" || e.segment.Number() > 1 {
 		return nil
 	}
-	s.receiver, err = spans.Listen(ctx, e.options.Spans.Listen, s.Keeper, func(class, example string) { e.notes.Count("spans", class, example) })
+	s.receiver, err = spans.Listen(ctx, e.options.Spans.Listen, s.Keeper,
+		func(class, example string) { e.notes.Count("spans", class, example) })
 	return err
 }
 

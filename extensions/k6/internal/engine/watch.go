@@ -35,8 +35,8 @@ type watcher struct {
 	over     bool      // the closed model has handed out its last request
 }
 
-// watch looks after the load, and after its messages until all have arrived or the drain is over. It returns an error if
-// the run was stopped, or can't be recorded.
+// watch looks after the load, and after its messages until all have arrived or the drain is over. It returns an error
+// if the run was stopped, or can't be recorded.
 func (e *Engine) watch(ctx context.Context, v *vu, rec *recorder) error {
 	looks := time.NewTicker(look)
 	defer looks.Stop()
@@ -120,7 +120,8 @@ func (w *watcher) abandoned(now time.Time) {
 		return
 	}
 	e.notes.note(func() {
-		e.notes.abandoned = fmt.Sprintf("the senders ended after %d of %d requests", e.sending.open.Drawn(), e.Pacer.Requests())
+		e.notes.abandoned = fmt.Sprintf("the senders ended after %d of %d requests", e.sending.open.Drawn(),
+			e.Pacer.Requests())
 	})
 	e.halt("the senders have taken %d of %d requests and no more for %.0f s: did one of them fail? Its log says it",
 		e.sending.open.Drawn(), e.Pacer.Requests(), schedule.LateLimit.Seconds())
