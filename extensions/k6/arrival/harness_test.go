@@ -6,14 +6,12 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/sirupsen/logrus"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.k6.io/k6/v2/js/modulestest"
 	"go.k6.io/k6/v2/lib"
@@ -97,17 +95,7 @@ func inScenario(ctx context.Context) context.Context {
 	return lib.WithScenarioState(ctx, &lib.ScenarioState{})
 }
 
-// run collects while 16 senders send, as k6's scenarios do, and returns the report.
-func (s *script) run() *runfile.Run {
-	s.t.Helper()
-	s.runIn(s.t.Context())
-	out, err := s.runtime.VU.Runtime().RunString(`run.summary({ metrics: {}, state: {}, options: {} }).stdout`)
-	require.NoError(s.t, err)
-	assert.Contains(s.t, out.String(), filepath.Join(s.dir, "index.html"))
-	return s.written()
-}
-
-// runIn is run in a context, without the summary.
+// runIn collects while 16 senders send, as k6's scenarios do.
 func (s *script) runIn(ctx context.Context) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
