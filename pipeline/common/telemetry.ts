@@ -14,7 +14,7 @@ const RESOLUTION_MS = 10;
 /** @types/node has no type for entries of `gc`. */
 type GarbageCollection = PerformanceEntry & { detail: { kind?: number } };
 
-/** `data` of an entry of the telemetry stream; extensions/k6/arrival/telemetry.go reads it. */
+/** `data` of an entry of the telemetry stream; extensions/k6/internal/engine/telemetry.go reads it. */
 export interface TelemetryData {
   /** 100 = one core. */
   cpu_percent?: number;

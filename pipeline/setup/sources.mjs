@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 /**
  * SHA-256, in hex, over the name and the content of files, in the order given: name, zero byte, content, zero
- * byte. `extensions/k6/internal/sources` computes the same, so that k6 knows when it is stale.
+ * byte. `extensions/k6/cmd/k6/sources.go` computes the same, so that k6 knows when it is stale.
  */
 export function hashFiles(folder, names) {
   const hash = createHash('sha256');

@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/grafana/sobek"
 	"go.k6.io/k6/v2/js/common"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/engine"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/arrived"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
@@ -28,16 +27,16 @@ type how struct {
 const agedMost = 24 * time.Hour
 
 // arrived is run.arrived(payload, how) and run.arrived([…], how): it records messages that the script has received.
-func (m *instance) arrived(e *engine, payload, given sobek.Value) {
+func (m *instance) arrived(e *engine.Engine, payload, given sobek.Value) {
 	now := time.Now()
 	m.inScenario("run.arrived()")
-	if e.options.Arrived == nil {
+	if !e.Arrives() {
 		m.refuse("run.arrived()", errors.New("is for a run with the option arrived: {}, which receives nothing itself"))
 	}
 	told, err := exported(given)
 	var all how
 	if err == nil {
-		all, err = e.readHow(told, how{}, now)
+		all, err = readHow(e, told, how{}, now)
 	}
 	var content any
 	if err == nil {
@@ -57,7 +56,7 @@ func (m *instance) arrived(e *engine, payload, given sobek.Value) {
 		if fields, ok := one.(map[string]any); ok && batch {
 			one = fields["payload"]
 			delete(fields, "payload")
-			of, err = e.readHow(fields, all, now)
+			of, err = readHow(e, fields, all, now)
 		}
 		var text []byte
 		if err == nil {
@@ -80,7 +79,7 @@ func (m *instance) arrived(e *engine, payload, given sobek.Value) {
 		message := arrived.Message{Payload: text, Stamps: []byte(of.hops), At: at, Target: of.target}
 		bySubscriber[subscriber] = append(bySubscriber[subscriber], message)
 	}
-	if r, ok := e.receives().(*arrived.Receiver); ok { // before and after the run nothing counts
+	if r, ok := e.Receiver().(*arrived.Receiver); ok { // before and after the run nothing counts
 		for subscriber, messages := range bySubscriber {
 			r.Arrive(subscriber, messages)
 		}
@@ -108,7 +107,7 @@ func exported(v sobek.Value) (any, error) {
 }
 
 // readHow reads what a script says of messages, beside what it says of all of a list.
-func (e *engine) readHow(given any, all how, now time.Time) (how, error) {
+func readHow(e *engine.Engine, given any, all how, now time.Time) (how, error) {
 	if given == nil {
 		return all, nil
 	}
@@ -126,15 +125,15 @@ func (e *engine) readHow(given any, all how, now time.Time) (how, error) {
 		case "at":
 			h.at, err = momentOf(value, now)
 		case "subscriber":
-			h.subscriber, err = e.subscriberOf(value)
+			h.subscriber, err = subscriberOf(e, value)
 		case "target":
-			h.target, err = e.recipient(value)
+			h.target, err = e.Recipient(value)
 		case "hops":
 			h.hops, ok = value.(string)
 			switch {
 			case !ok:
 				err = fmt.Errorf("has hops %v; allowed: a text of stamps", value)
-			case e.options.Redis.URL == "":
+			case !e.Stamped():
 				err = errors.New("has hops, but the clock of their stamps is not known: " +
 					"redis.url (REDIS_URL) is missing")
 			}
@@ -146,31 +145,6 @@ func (e *engine) readHow(given any, all how, now time.Time) (how, error) {
 		}
 	}
 	return h, nil
-}
-
-// recipient is the number, from 1, of the target where a message came.
-func (e *engine) recipient(value any) (int, error) {
-	name, _ := value.(string)
-	number, known := e.Targets.Number([]byte(name))
-	if !known {
-		return 0, fmt.Errorf("has target %q, which no message of the run has; allowed: %s", fmt.Sprint(value), e.recipients())
-	}
-	return number + 1, nil
-}
-
-// recipients says which targets a run has.
-func (e *engine) recipients() string {
-	var all []string
-	for _, f := range e.Profile.Flows {
-		text := f.TargetOf(0)
-		if f.Targets > 1 {
-			text += " to " + f.TargetOf(f.Targets-1)
-		}
-		if !slices.Contains(all, text) {
-			all = append(all, text)
-		}
-	}
-	return strings.Join(all, ", ")
 }
 
 // momentOf is a time of Date.now() on this process's clock.
@@ -187,12 +161,12 @@ func momentOf(value any, now time.Time) (time.Time, error) {
 	return now.Add(-age), nil
 }
 
-func (e *engine) subscriberOf(value any) (int, error) {
+func subscriberOf(e *engine.Engine, value any) (int, error) {
 	n, ok := numberOf(value)
 	if !ok || n != math.Trunc(n) || math.Abs(n) > math.MaxInt32 {
 		return 0, fmt.Errorf("has subscriber %v; allowed: a whole number, from 1 on", value)
 	}
-	if err := e.checkSubscriber(int(n)); err != nil {
+	if err := e.CheckSubscriber(int(n)); err != nil {
 		return 0, fmt.Errorf("has %w", err)
 	}
 	return int(n), nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
 // consuming is a script whose VU is the consumer of what its ingest passes on.
@@ -33,7 +35,7 @@ func newConsuming(t *testing.T, profile, options string, pass func(nth int) int)
 	c := &consuming{passed: make(chan []byte, 10_000), done: make(chan error, 1)}
 	var mu sync.Mutex
 	nth := 0
-	url, _ := ingest(t, false, func(w http.ResponseWriter, r *http.Request) {
+	ingest := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		assert.NoError(t, err)
 		mu.Lock()
@@ -44,9 +46,10 @@ func newConsuming(t *testing.T, profile, options string, pass func(nth int) int)
 			c.passed <- body
 		}
 		w.WriteHeader(http.StatusAccepted)
-	})
+	}))
+	t.Cleanup(ingest.Close)
 	c.script = newScript(t, &fake.Pipeline{}, profile,
-		fmt.Sprintf("ingest: { url: %q }, mqtt: undefined, arrived: {}, idle: '3s', %s", url, options))
+		fmt.Sprintf("ingest: { url: %q }, mqtt: undefined, arrived: {}, idle: '3s', %s", ingest.URL, options))
 	return c
 }
 
@@ -60,7 +63,7 @@ func (c *consuming) consume(consumer string) {
 		again := vu.RegisterCallback()
 		next := make(chan func(func() error), 1)
 		next <- again
-		over := c.module.root.engine.consumers.over
+		over := c.module.root.engine.Consumers().Over()
 		go func() {
 			for {
 				callback := <-next
@@ -94,12 +97,9 @@ func (c *consuming) collects(consumer string) *runfile.Run {
 	e := c.module.root.engine
 	var senders sync.WaitGroup
 	for range 8 {
-		senders.Go(func() {
-			for vu := newSender(e, c.state); vu.send(c.t.Context()); {
-			}
-		})
+		senders.Go(func() { c.send(c.t.Context()) })
 	}
-	require.NoError(c.t, e.collect(c.t.Context(), c.state, c.module.metrics))
+	require.NoError(c.t, e.Collect(c.t.Context(), c.state, c.module.metrics))
 	senders.Wait()
 	return c.written()
 }
@@ -191,7 +191,7 @@ func TestAConsumerThatEndsEarlyIsAGap(t *testing.T) {
 	require.NoError(t, c.runtime.VU.Runtime().Set("end", end))
 	r := c.collects(`run.subscribed(); let n = 0; listen((body) => { if (++n < 10) run.arrived(body); if (n === 10) end() });`)
 	require.NoError(t, <-c.done)
-	result, reasons, _ := verdict(r)
+	result, reasons, _ := test.Verdict(r)
 	assert.Equal(t, runfile.Invalid, result)
 	assert.Contains(t, fmt.Sprint(reasons), "had no connection (once)")
 	require.Len(t, r.Health.Gaps, 1)
@@ -206,7 +206,7 @@ func TestTheLoadWaitsForTheConsumers(t *testing.T) {
 	assert.Contains(t, out.String(), `"exec":"consumer"`)
 	assert.Contains(t, out.String(), `"vus":1`)
 	e := c.module.root.engine
-	assert.False(t, schedule.IsClosed(e.consumers.ready))
+	assert.False(t, schedule.IsClosed(e.Consumers().Ready()))
 	r := c.collects(`run.subscribed(); run.subscribed(); listen((body) => run.arrived(body));`)
 	require.NoError(t, <-c.done)
 	assert.Equal(t, 20, r.Account.Arrived)

@@ -1,202 +1,53 @@
 package arrival
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
-	"sync"
-	"time"
 
 	"github.com/grafana/sobek"
 	"go.k6.io/k6/v2/js/common"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/engine"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
-type given struct {
-	slot  pacer.Slot
-	sent  time.Time
-	taker context.Context // the context of the script's iteration that took it
-	over  func()          // called when it is settled; may be nil
-}
-
-type Content struct {
-	IDs     []string `js:"ids" json:"ids"`
-	Targets []string `js:"targets" json:"targets"`
-	Flow    string   `js:"flow" json:"flow"`
-	Path    string   `js:"path" json:"path"`
-	Body    string   `js:"body" json:"body"`
-
-	Traceparent string `js:"traceparent" json:"traceparent,omitempty"`
-}
-
 // content hides the embedded Content from scripts.
-type content = Content
+type content = engine.Content
 
 type slotHandle struct {
 	content
 	Stamp float64 `js:"stamp"`
 
-	given *given
-	done  bool // the script has settled it
-}
-
-// settleGrace is added to the time-out of a request before the run gives it up: the script's own time-out is as
-// long, and its result says more.
-const settleGrace = time.Second
-
-// handles are the requests that others have sent and not yet settled.
-type handles struct {
-	mu   sync.Mutex
-	open map[*given]struct{}
-}
-
-func (s *handles) add(h *given) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open == nil {
-		s.open = map[*given]struct{}{}
-	}
-	s.open[h] = struct{}{}
-}
-
-// remove removes a request, and reports whether it was unsettled.
-func (s *handles) remove(h *given) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, open := s.open[h]
-	delete(s.open, h)
-	return open
-}
-
-// overdue removes the requests whose taker has ended and those that exceed their time-out.
-func (s *handles) overdue(now time.Time, patience time.Duration) (ended, late []*given) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for h := range s.open {
-		switch {
-		case h.taker.Err() != nil:
-			ended = append(ended, h)
-		case now.Sub(h.sent) > patience:
-			late = append(late, h)
-		default:
-			continue
-		}
-		delete(s.open, h)
-	}
-	return ended, late
-}
-
-// giveUp settles overdue requests as unknown.
-func (e *engine) giveUp(now time.Time) {
-	patience := e.options.Timeout.duration() + settleGrace
-	ended, late := e.handles.overdue(now, patience)
-	for _, h := range ended {
-		e.count("request", "not settled", "the iteration ended without run.settle(): did it throw? k6's log says it")
-		e.close(h, ledger.Unknown)
-	}
-	for _, h := range late {
-		e.count("request", "not settled", fmt.Sprintf("not settled within %s", patience))
-		e.close(h, ledger.Unknown)
-	}
-}
-
-// close settles a request that has been removed.
-func (e *engine) close(h *given, outcome ledger.Outcome) {
-	e.Ledger.Settle(h.slot, outcome)
-	if h.over != nil {
-		h.over()
-	}
-}
-
-func (e *engine) depart(h *given, at time.Time) {
-	h.sent = at
-	e.sent(h.slot, at)
-	e.handles.add(h)
-}
-
-// settle records the answer to a request. It does nothing for one that was given up.
-func (e *engine) settle(h *given, a send.Answer) {
-	if e.handles.remove(h) {
-		e.close(h, e.answered(h.slot, a, h.sent))
-	}
-}
-
-func (e *engine) content(slot pacer.Slot) Content {
-	c := Content{
-		Flow: e.options.profile.Flows[slot.Flow].Name, Body: string(e.Bodies.Append(nil, slot)),
-	}
-	for i := range slot.Messages {
-		c.IDs = append(c.IDs, e.Bodies.ID(slot.FirstID+i))
-		c.Targets = append(c.Targets, string(e.Bodies.AppendTarget(nil, slot, i)))
-	}
-	c.Path = e.options.Ingest.BatchPath
-	if slot.Messages == 1 {
-		c.Path = strings.Replace(e.options.Ingest.Path, send.Target, c.Targets[0], 1)
-	}
-	if e.traced() {
-		c.Traceparent = string(e.appendParent(nil, slot))
-	}
-	return c
-}
-
-// flowNumber returns the number of the flow that a closed-model sender chooses, from 1; 0: no name.
-func (e *engine) flowNumber(name string) (int, error) {
-	number := 0
-	if name != "" {
-		number = 1 + slices.IndexFunc(e.options.profile.Flows,
-			func(f profile.Flow) bool { return f.Name == name && f.Weight > 0 })
-		if number == 0 || !e.Pacer.Closed() {
-			return 0, errors.New("a flow can be chosen in the closed model, " +
-				"if the profile has it with a weight above 0")
-		}
-	}
-	if e.Pacer.Closed() && !e.turns.Choose(number > 0) {
-		return 0, errors.New("a flow is chosen in each call of a run, or in none")
-	}
-	return number, nil
+	handle *engine.Handle
+	done   bool // the script has settled it
 }
 
 // next is run.next(): it returns the next request when it is due, for a script that sends it itself; null after
 // the last.
-func (m *instance) next(e *engine, flow string) sobek.Value {
+func (m *instance) next(e *engine.Engine, flow string) sobek.Value {
 	rt := m.vu.Runtime()
 	m.inScenario("run.next()")
 	if m.waiter == nil {
-		e.ownBodies.Store(true)
-		if !m.begins(e) {
+		if !m.joins(e, false) {
 			return sobek.Null()
 		}
 		m.waiter = schedule.NewWaiter()
 	}
 	var err error
-	if m.waiter.Flow, err = e.flowNumber(flow); err != nil {
+	if m.waiter.Flow, err = e.FlowNumber(flow); err != nil {
 		common.Throw(rt, fmt.Errorf("run.next(%q): %w", flow, err))
 	}
-	slot, ok := e.take(m.vu.Context(), m.waiter)
-	if !ok {
+	h := e.Next(m.vu.Context(), m.waiter)
+	if h == nil {
 		return sobek.Null()
 	}
-	h := &slotHandle{content: e.content(slot), given: &given{slot: slot, taker: m.vu.Context()}}
-	now := time.Now()
-	if e.options.Redis.URL != "" {
-		at := e.Clock.At(now)
-		h.Stamp = float64(at + e.Clock.Offset(at))
-	}
-	e.depart(h.given, now)
-	return rt.ToValue(h)
+	return rt.ToValue(&slotHandle{content: h.Content, Stamp: h.Stamp, handle: h})
 }
 
-func (m *instance) settle(e *engine, h *slotHandle, status int) {
-	if h == nil || h.done || h.given == nil {
+func (m *instance) settle(e *engine.Engine, h *slotHandle, status int) {
+	if h == nil || h.done || h.handle == nil {
 		common.Throw(m.vu.Runtime(), errors.New("run.settle() wants what run.next() returned, once"))
 	}
 	h.done = true
-	e.settle(h.given, send.Answer{Status: status, Body: func() []byte { return nil }, Done: time.Now()})
+	e.Settle(h.handle, status)
 }

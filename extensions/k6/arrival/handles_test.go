@@ -20,7 +20,7 @@ func TestAScriptCanSendRequestsItself(t *testing.T) {
 	s := newScript(t, f, "phases: [{duration: 1, arrivalRate: 5}]\nflows: [{name: pair, messages: 2}]", "id: 'meta.id'")
 	e := s.module.root.engine
 	done := make(chan error)
-	go func() { done <- e.collect(t.Context(), s.state, s.module.metrics) }()
+	go func() { done <- e.Collect(t.Context(), s.state, s.module.metrics) }()
 	rt := s.runtime.VU.Runtime()
 	require.NoError(t, rt.Set("post", func(path, body string) int {
 		answer, err := http.Post(f.IngestURL()+path, "application/json", strings.NewReader(body))
@@ -69,7 +69,7 @@ func TestAnUnsettledRequestIsUnknown(t *testing.T) {
 			defer cancel()
 			e := s.module.root.engine
 			done := make(chan error)
-			go func() { done <- e.collect(ctx, s.state, s.module.metrics) }()
+			go func() { done <- e.Collect(ctx, s.state, s.module.metrics) }()
 			rt := s.runtime.VU.Runtime()
 			iteration, end := context.WithCancel(ctx)
 			defer end()
@@ -93,4 +93,65 @@ func TestAnUnsettledRequestIsUnknown(t *testing.T) {
 				Example: c.reason})
 		})
 	}
+}
+
+// Regression: calls with and without a flow drew overlapping numbers, so one message overwrote
+// another in the ledger.
+func TestAFlowIsChosenInEachCallOrInNone(t *testing.T) {
+	t.Parallel()
+	const profile = "phases: [{duration: 60, vus: 1, requests: 6}]\nflows: [{name: often}, {name: seldom, weight: 5, messages: 3}, {name: off, weight: 0}]"
+	for name, c := range map[string]struct {
+		first, other string
+		messages     int
+	}{
+		"in each call": {"run.next(i < 4 ? 'often' : 'seldom')", "run.next()", 4*1 + 2*3},
+		"in no call":   {"run.next()", "run.next('often')", 1*1 + 5*3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScript(t, &fake.Pipeline{}, profile, "idle: '100ms'")
+			e := s.module.root.engine
+			done := make(chan error)
+			go func() { done <- e.Collect(t.Context(), s.state, s.module.metrics) }()
+			rt := s.runtime.VU.Runtime()
+			v, err := rt.RunString(`
+				const ids = new Set();
+				for (let i = 0; i < 6; i++) {
+					const slot = ` + c.first + `;
+					slot.ids.forEach((id) => ids.add(id));
+					run.settle(slot, 503);
+				}
+				ids.size`)
+			require.NoError(t, err)
+			assert.Equal(t, int64(c.messages), v.ToInteger())
+			_, err = rt.RunString(c.other)
+			require.ErrorContains(t, err, "a flow is chosen in each call of a run, or in none")
+			_, err = rt.RunString(`run.next('off')`)
+			require.ErrorContains(t, err, "if the profile has it with a weight above 0")
+			require.NoError(t, <-done)
+			a := e.Ledger.Final()
+			assert.True(t, a.Balanced)
+			assert.Equal(t, []int{c.messages, c.messages}, []int{a.Scheduled, a.Rejected})
+		})
+	}
+}
+
+func TestPumpSendsEveryRequest(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fake.Pipeline{}, steady, "senders: 4, inFlight: 4")
+	rt := s.runtime.VU.Runtime()
+	_, err := rt.RunString(`var how = run.scenarios({ pump: true }).sender; how.executor + ' ' + how.vus + ' ' + how.iterations`)
+	require.NoError(t, err)
+	_, err = rt.RunString(`run.send()`)
+	require.ErrorContains(t, err, "the sender calls run.pump()")
+	e := s.module.root.engine
+	done := make(chan error)
+	go func() { done <- e.Collect(t.Context(), s.state, s.module.metrics) }()
+	_, err = rt.RunString(`run.pump()`)
+	require.NoError(t, err)
+	require.NoError(t, <-done)
+	assert.Equal(t, 570, e.Ledger.Final().Arrived)
+
+	_, err = newScript(t, &fake.Pipeline{}, steady, "").runtime.VU.Runtime().RunString(`run.pump()`)
+	require.ErrorContains(t, err, "run.pump() is for the sender of scenarios({ pump: true })")
 }

@@ -6,28 +6,30 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/sirupsen/logrus"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.k6.io/k6/v2/js/modulestest"
 	"go.k6.io/k6/v2/lib"
 	"go.k6.io/k6/v2/lib/netext"
 	"go.k6.io/k6/v2/metrics"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/engine"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
-const steady = test.Steady
-
-var verdict = test.Verdict
+// Loads: 570 messages, 20, and 50.
+const (
+	steady = test.Steady
+	twenty = "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]"
+	fifty  = "phases: [{duration: 1, arrivalRate: 50}]\nflows: [{name: direct}]"
+)
 
 // script is a VU whose script created a Run against a fake pipeline.
 type script struct {
@@ -93,44 +95,30 @@ func inScenario(ctx context.Context) context.Context {
 	return lib.WithScenarioState(ctx, &lib.ScenarioState{})
 }
 
-// run collects while 16 senders send, as k6's scenarios do, and returns the report.
-func (s *script) run() *runfile.Run {
+// runIn collects while 16 senders send, as k6's scenarios do.
+func (s *script) runIn(ctx context.Context) {
 	s.t.Helper()
-	return s.runWith(16, func(ctx context.Context, e *engine) {
-		vu := newSender(e, s.state)
-		for vu.send(ctx) {
-		}
-	})
-}
-
-// pumped is run with 4 pumps as senders.
-func (s *script) pumped() *runfile.Run {
-	s.t.Helper()
-	return s.runWith(4, func(ctx context.Context, e *engine) { e.pump(ctx, s.state) })
-}
-
-func (s *script) runWith(vus int, sender func(context.Context, *engine)) *runfile.Run {
-	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	e := s.module.root.engine
 	var senders sync.WaitGroup
-	for range vus {
-		senders.Go(func() { sender(ctx, e) })
+	for range 16 {
+		senders.Go(func() { s.send(ctx) })
 	}
-	require.NoError(s.t, e.collect(ctx, s.state, s.module.metrics))
+	require.NoError(s.t, s.module.root.engine.Collect(ctx, s.state, s.module.metrics))
 	senders.Wait()
-	out, err := s.runtime.VU.Runtime().RunString(`run.summary({ metrics: {}, state: {}, options: {} }).stdout`)
-	require.NoError(s.t, err)
-	assert.Contains(s.t, out.String(), filepath.Join(s.dir, "index.html"))
-	return s.written()
+}
+
+// send sends as a VU of the scenario sender does.
+func (s *script) send(ctx context.Context) {
+	for vu := engine.NewSender(s.module.root.engine, s.state); vu.Send(ctx); {
+	}
 }
 
 // scripted runs a script's own sender, which has a function post(path, body), and returns the report.
 func (s *script) scripted(f *fake.Pipeline, sender string) *runfile.Run {
 	s.t.Helper()
 	done := make(chan error)
-	go func() { done <- s.module.root.engine.collect(s.t.Context(), s.state, s.module.metrics) }()
+	go func() { done <- s.module.root.engine.Collect(s.t.Context(), s.state, s.module.metrics) }()
 	rt := s.runtime.VU.Runtime()
 	require.NoError(s.t, rt.Set("post", func(path, body string) int {
 		answer, err := http.Post(f.IngestURL()+path, "application/json", strings.NewReader(body))

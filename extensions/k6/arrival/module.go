@@ -13,6 +13,9 @@
 package arrival
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -24,23 +27,21 @@ import (
 	"go.k6.io/k6/v2/js/modules"
 	"go.k6.io/k6/v2/metrics"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/engine"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 )
 
 // RootModule is the module of the process. It holds the run that all VUs share.
 type RootModule struct {
-	args      []string // k6's command line
-	registry  *metrics.Registry
-	metrics   *runMetrics
-	logger    logrus.FieldLogger
-	events    sync.Once
-	concluded atomic.Bool // the last report has been written
-	pumped    atomic.Bool // the scenarios' senders call pump()
-	planned   atomic.Bool // the script made its run in the init context
-	mu        sync.Mutex
-	engine    *engine
+	args     []string // k6's command line
+	registry *metrics.Registry
+	metrics  *engine.Metrics
+	logger   logrus.FieldLogger
+	events   sync.Once
+	pumped   atomic.Bool // the scenarios' senders call pump()
+	planned  atomic.Bool // the script made its run in the init context
+	mu       sync.Mutex
+	engine   *engine.Engine
 }
 
 var _ modules.Module = &RootModule{}
@@ -53,8 +54,8 @@ func init() { logging.Disable() }
 func (r *RootModule) NewModuleInstance(vu modules.VU) modules.Instance {
 	m := &instance{root: r, vu: vu}
 	if env := vu.InitEnv(); env != nil {
-		m.metrics = registerMetrics(env.Registry)
-		m.metrics.judged = !env.RuntimeOptions.NoThresholds.Bool
+		m.metrics = engine.RegisterMetrics(env.Registry)
+		m.metrics.Judged = !env.RuntimeOptions.NoThresholds.Bool
 		r.events.Do(func() {
 			r.registry, r.logger, r.metrics = env.Registry, env.Logger, m.metrics
 			r.awaitExit(vu)
@@ -89,10 +90,10 @@ func (r *RootModule) awaitExit(vu modules.VU) {
 type instance struct {
 	root     *RootModule
 	vu       modules.VU
-	metrics  *runMetrics
+	metrics  *engine.Metrics
 	exports  modules.Exports
-	waiter   *schedule.Waiter // of run.next()
-	consumer *consumer        // of run.subscribed()
+	waiter   *schedule.Waiter // run.next() waits with it
+	consumer *consumer        // set by run.subscribed()
 }
 
 func (m *instance) Exports() modules.Exports { return m.exports }
@@ -113,52 +114,25 @@ func (m *instance) construct(call sobek.ConstructorCall) *sobek.Object {
 	return m.object(rt, m.root.engine)
 }
 
-func (r *RootModule) join(o *options) error {
+func (r *RootModule) join(o *engine.Options) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.engine == nil {
-		part, err := segment.Read(r.args)
-		if err != nil {
-			return err
-		}
-		if err := o.divisible(part); err != nil {
-			return err
-		}
-		if err := o.checkFiles(part, openFiles()); err != nil {
-			return err
-		}
-		r.engine = newEngine(o, part)
-		return nil
+		made, err := engine.Prepare(o, r.args)
+		r.engine = made
+		return err
 	}
-	return r.engine.same(o)
+	return r.engine.Same(o)
 }
 
-// runMetrics are the module's metrics, named as in run.json.
-type runMetrics struct {
-	latency  *metrics.Metric
-	p99      *metrics.Metric // the p99 of run.json: latency includes the warm-up, and of many deliveries only a part
-	counters map[string]*metrics.Metric
-	judged   bool // k6 judges thresholds
-	registry *metrics.Registry
-}
-
-// accountMetrics are counters of messages, pushed once at the end of the run.
-func accountMetrics() (names []string) {
-	for _, count := range judge.Counts {
-		names = append(names, "arrival_"+count.Name)
+// parseOptions reads the options of new Run().
+func parseOptions(rt *sobek.Runtime, v sobek.Value) (*engine.Options, error) {
+	if v == nil || sobek.IsUndefined(v) || sobek.IsNull(v) {
+		return nil, errors.New("new Run() wants its options: { profile, ingest, mqtt, … }")
 	}
-	return append(names, "arrival_invalid")
-}
-
-func registerMetrics(registry *metrics.Registry) *runMetrics {
-	m := &runMetrics{
-		registry: registry,
-		latency:  registry.MustNewMetric("arrival_latency", metrics.Trend, metrics.Time),
-		p99:      registry.MustNewMetric("arrival_p99", metrics.Gauge, metrics.Time),
-		counters: map[string]*metrics.Metric{},
+	text, err := json.Marshal(v.ToObject(rt))
+	if err != nil {
+		return nil, fmt.Errorf("options of Run: %w", err)
 	}
-	for _, name := range accountMetrics() {
-		m.counters[name] = registry.MustNewMetric(name, metrics.Counter)
-	}
-	return m
+	return engine.ParseOptions(text)
 }

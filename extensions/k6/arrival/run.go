@@ -2,23 +2,24 @@ package arrival
 
 import (
 	"errors"
-	"maps"
-	"slices"
-	"strconv"
-	"time"
+	"fmt"
 
 	"github.com/grafana/sobek"
 	"go.k6.io/k6/v2/errext"
 	"go.k6.io/k6/v2/js/common"
+	"go.k6.io/k6/v2/lib"
+	"go.k6.io/k6/v2/metrics"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/engine"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/webhook"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // object is what new Run() returns. k6 can call its members without a receiver, so handleSummary = run.summary
 // works.
-func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
+func (m *instance) object(rt *sobek.Runtime, e *engine.Engine) *sobek.Object {
 	o := rt.NewObject()
 	set := func(name string, value any) {
 		if err := o.DefineDataProperty(name, rt.ToValue(value), sobek.FLAG_FALSE, sobek.FLAG_FALSE,
@@ -26,26 +27,28 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 			common.Throw(rt, err)
 		}
 	}
-	set("id", e.Name)
-	if w := e.options.Webhook; w != nil {
+	set("id", e.Name())
+	if w := e.Webhook(); w != nil {
 		set("webhook", m.webhook(rt, e, w))
 	}
 	set("scenarios", func(given scenarioOptions) map[string]any {
-		given.Pump = given.Pump || e.options.Publishers != nil // one VU holds all connections
+		given.Pump = given.Pump || e.Publishes() // one VU holds all connections
 		m.root.pumped.Store(given.Pump)
-		return e.scenarios(given)
+		return e.Scenarios(given.Pump)
 	})
 	set("thresholds", func(own map[string]any) map[string]any {
+		var registry *metrics.Registry
 		if env := m.vu.InitEnv(); env != nil {
-			var err error
-			if own, err = e.within.thresholds(env.Registry, own); err != nil {
-				common.Throw(rt, err)
-			}
+			registry = env.Registry
 		}
-		return e.thresholds(own)
+		all, err := e.Thresholds(registry, own)
+		if err != nil {
+			common.Throw(rt, err)
+		}
+		return all
 	})
 	set("collect", func() { m.collect(e) })
-	var s *sender
+	var s *engine.Sender
 	set("send", func(sobek.FunctionCall) sobek.Value {
 		state := m.inScenario("run.send()")
 		if m.root.pumped.Load() {
@@ -53,41 +56,37 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 				"true }) the sender calls run.pump()"))
 		}
 		if s == nil {
-			if !m.beginsSending(e) {
+			if !m.joins(e, true) {
 				return rt.ToValue(false)
 			}
-			s = newSender(e, state)
+			s = engine.NewSender(e, state)
 		}
-		if e.Pacer.Closed() { // the iteration lasts as long as the load
-			for s.send(m.vu.Context()) {
+		if e.Closed() { // the iteration lasts as long as the load
+			for s.Send(m.vu.Context()) {
 			}
 			return rt.ToValue(false)
 		}
-		return rt.ToValue(s.send(m.vu.Context()))
+		return rt.ToValue(s.Send(m.vu.Context()))
 	})
 	set("pump", func() {
 		state := m.inScenario("run.pump()")
 		if !m.root.pumped.Load() {
 			common.Throw(rt, errors.New("run.pump() is for the sender of scenarios({ pump: true })"))
 		}
-		if !m.beginsSending(e) {
+		if !m.joins(e, true) {
 			return
 		}
-		if e.options.Publishers != nil {
-			e.publish(m.vu.Context(), state)
-			return
-		}
-		e.pump(m.vu.Context(), state)
+		e.Pump(m.vu.Context(), state)
 	})
 	set("next", func(flow string) sobek.Value { return m.next(e, flow) })
 	set("settle", func(slot *slotHandle, status int) { m.settle(e, slot, status) })
 	set("subscribed", func() sobek.Value { return m.subscribed(e) })
-	set("receiving", func() bool { m.inScenario("run.receiving()"); return !schedule.IsClosed(e.consumers.over) })
+	set("receiving", func() bool { m.inScenario("run.receiving()"); return !schedule.IsClosed(e.Consumers().Over()) })
 	set("arrived", func(payload, how sobek.Value) { m.arrived(e, payload, how) })
 	set("result", func() sobek.Value { return m.result(e) })
 	set("connections", func() sobek.Value { return m.connections(e) })
-	set("figure", func(name string, value float64, unit string) { e.figure(name, value, unit) })
-	set("answer", func(sentence string) { e.note(func() { e.answer = sentence }) })
+	set("figure", func(name string, value float64, unit string) { e.Figure(name, value, unit) })
+	set("answer", func(sentence string) { e.Answer(sentence) })
 	set("summary", func(data sobek.Value) map[string]any { return m.summary(e, data) })
 	return o
 }
@@ -96,75 +95,9 @@ type scenarioOptions struct {
 	Pump bool `js:"pump"`
 }
 
-// startup is the longest time for connecting and subscribing before k6's clock for the load begins.
-const startup = 30 * time.Second
-
-// startup is the longest time before the load begins.
-func (e *engine) startup() time.Duration {
-	if e.segment.Alone() {
-		return startup
-	}
-	return startup + e.options.Gather.duration() + segment.StartDelay
-}
-
-// scenarios returns one VU that collects, and the VUs that send.
-func (e *engine) scenarios(given scenarioOptions) map[string]any {
-	o, s := e.options, e.segment
-	retries := time.Duration(o.Ingest.Retries)
-	patience := (1+retries)*o.Timeout.duration() + retries*retryAfterMost
-	load := e.startup() + o.profile.Duration() + o.profile.Drains() + e.waits() + patience
-	most := load + schedule.LateLimit + o.Drain.duration() + startup
-	executor, vus, iterations, late := "per-vu-iterations", min(max(1, s.Scale(o.Senders)), e.Pacer.Requests()), 1,
-		schedule.LateLimit
-	switch {
-	case e.turns != nil: // each has one iteration, as long as the load
-		vus, late = s.Scale(o.profile.Most()), 0
-		if given.Pump {
-			vus = (vus + o.InFlight - 1) / o.InFlight
-		}
-	case o.Publishers != nil:
-		vus = 1
-	case !given.Pump: // as many iterations as requests, so that k6's progress bar is right
-		executor, iterations = "shared-iterations", s.UnscaleShared(e.Pacer.Requests(), s.Unscale(vus))
-	}
-	scenarios := map[string]any{
-		"subscriber": map[string]any{
-			"executor": "per-vu-iterations", "exec": "subscriber", "vus": s.Unscale(1), "iterations": 1,
-			"maxDuration": wholeSeconds(most), "gracefulStop": "0s",
-		},
-		"sender": map[string]any{
-			"executor": executor, "exec": "sender", "vus": s.Unscale(vus), "iterations": iterations,
-			"maxDuration": wholeSeconds(load + late), "gracefulStop": wholeSeconds(patience),
-		},
-	}
-	if n := e.consumers.wanted; n > 0 {
-		scenarios["consumer"] = map[string]any{
-			"executor": "per-vu-iterations", "exec": "consumer", "vus": n, "iterations": 1,
-			"maxDuration": wholeSeconds(most), "gracefulStop": wholeSeconds(consumersLast),
-		}
-	}
-	return scenarios
-}
-
-func wholeSeconds(d time.Duration) string {
-	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10) + "s"
-}
-
-func (e *engine) thresholds(own map[string]any) map[string]any {
-	all := map[string]any{}
-	for name, expressions := range e.builtIn() {
-		all[name] = expressions
-	}
-	maps.Copy(all, own)
-	return all
-}
-
 // collect runs the run in this VU. An error ends the test: without its subscriber a run measures nothing.
-func (m *instance) collect(e *engine) {
-	if err := e.collect(m.vu.Context(), m.inScenario("run.collect()"), m.metrics); err != nil {
-		if unwritten(err) {
-			e.life.change(func(p *progress) { p.full = err })
-		}
+func (m *instance) collect(e *engine.Engine) {
+	if err := e.Collect(m.vu.Context(), m.inScenario("run.collect()"), m.metrics); err != nil {
 		m.abort(err)
 	}
 }
@@ -173,4 +106,44 @@ func (m *instance) abort(err error) {
 	m.vu.Runtime().Interrupt(&errext.InterruptError{Reason: errext.AbortTest + ": " + words.Printable(err.Error())})
 }
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+// inScenario returns the state of a VU that runs a scenario's function, and throws elsewhere. In setup() and teardown()
+// a call would wait for VUs that do not run.
+func (m *instance) inScenario(call string) *lib.State {
+	state := m.vu.State()
+	if state == nil || lib.GetScenarioState(m.vu.Context()) == nil {
+		common.Throw(m.vu.Runtime(), fmt.Errorf("%s is for a scenario's function: in the init context, setup(), "+
+			"teardown() and handleSummary() there is no load", call))
+	}
+	return state
+}
+
+// joins waits until the run begins, and ends the test where that can't happen. It returns false if the VU has nothing
+// to send. A native VU sends by itself, as run.send() and run.pump() do.
+func (m *instance) joins(e *engine.Engine, native bool) bool {
+	begun, err := e.Join(m.vu.Context(), m.vu.State().Options, native)
+	if err != nil {
+		m.abort(err)
+	}
+	return begun
+}
+
+// webhook is run.webhook: its url is known from the options, or when the run listens.
+func (m *instance) webhook(rt *sobek.Runtime, e *engine.Engine, o *webhook.Options) *sobek.Object {
+	of := rt.NewObject()
+	url := func(sobek.FunctionCall) sobek.Value {
+		if l, ok := e.Receiver().(receive.CallbackReceiver); ok {
+			return rt.ToValue(l.URL())
+		}
+		if known := o.Known(); known != "" {
+			return rt.ToValue(known)
+		}
+		common.Throw(rt, errors.New("run.webhook.url is not known before the run listens, "+
+			"since webhook.address has the port 0: use it after run.next(), or set a port"))
+		return nil
+	}
+	err := of.DefineAccessorProperty("url", rt.ToValue(url), nil, sobek.FLAG_FALSE, sobek.FLAG_TRUE)
+	if err != nil {
+		common.Throw(rt, err)
+	}
+	return of
+}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/arrival-bench/arrival/extensions/k6/arrival"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/engine"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
@@ -26,7 +26,7 @@ type desk struct {
 
 // ticket is a request that the caller has.
 type ticket struct {
-	*arrival.Request
+	*engine.Request
 	sent    time.Time // zero: not yet
 	dropped bool      // it was not sent in time
 }
@@ -54,7 +54,7 @@ func (d *desk) draw(ctx context.Context, n int) []slotLine {
 
 // hand gives a request to the caller, who holds it until it is settled. After the end of the load it drops it
 // instead.
-func (d *desk) hand(r *arrival.Request) (slotLine, bool) {
+func (d *desk) hand(r *engine.Request) (slotLine, bool) {
 	t := &ticket{Request: r}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -191,7 +191,7 @@ func (d *desk) serve(ctx context.Context) {
 		d.mu.Unlock()
 		var another <-chan struct{}
 		if first != nil {
-			var r *arrival.Request
+			var r *engine.Request
 			if r, another = d.run.Turn(ctx, sender, first.flow); another == nil {
 				d.answer(r)
 				continue
@@ -206,7 +206,7 @@ func (d *desk) serve(ctx context.Context) {
 }
 
 // answer answers the first ask, with request r unless it is nil.
-func (d *desk) answer(r *arrival.Request) {
+func (d *desk) answer(r *engine.Request) {
 	d.mu.Lock()
 	first := d.asks[0]
 	d.asks = d.asks[1:]

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/arrival-bench/arrival/extensions/k6/arrival"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/engine"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
@@ -28,21 +28,21 @@ type line struct {
 	Figure  *figureLine     `json:"figure"`
 	End     *bool           `json:"end"`
 
-	Flow string          `json:"flow"` // of next
+	Flow string          `json:"flow"` // with next
 	ID   json.RawMessage `json:"id"`
 
-	AtUS *int64 `json:"at_us"` // of sent, settled and arrived
+	AtUS *int64 `json:"at_us"` // with sent, settled and arrived
 
-	Subscriber *int   `json:"subscriber"` // of arrived
-	Target     string `json:"target"`     // of arrived
+	Subscriber *int   `json:"subscriber"` // with arrived
+	Target     string `json:"target"`     // with arrived
 	Hops       string `json:"hops"`
 	Encoding   string `json:"encoding"`
 
-	Status    int    `json:"status"` // of settled
+	Status    int    `json:"status"` // with settled
 	Body      string `json:"body"`
 	Error     string `json:"error"`
 	Connected *bool  `json:"connected"`
-	Message   string `json:"message"` // of unsent, too
+	Message   string `json:"message"` // with unsent, too
 	Retries   int    `json:"retries"`
 }
 
@@ -55,7 +55,7 @@ type figureLine struct {
 const lineKinds = `"options", "now", "start", "next", "sent", "unsent", "settled", "arrived", "figure" or "end"`
 
 func readLine(text []byte) (l line, err error) {
-	if err := arrival.Decode(text, &l); err != nil {
+	if err := engine.Decode(text, &l); err != nil {
 		return l, fmt.Errorf("the line is not understood: %w; allowed: one JSON object with one of %s", err, lineKinds)
 	}
 	kinds := 0
@@ -80,9 +80,9 @@ func delayOf(start json.RawMessage) (us int64, err error) {
 		US int64 `json:"in_us"`
 	}
 	if bytes.Equal(start, []byte("true")) {
-		return arrival.StartDelay.Microseconds(), nil
+		return engine.StartDelay.Microseconds(), nil
 	}
-	if err := arrival.Decode(start, &in); err != nil || in.US < 0 || in.US > schedule.LateLimit.Microseconds() {
+	if err := engine.Decode(start, &in); err != nil || in.US < 0 || in.US > schedule.LateLimit.Microseconds() {
 		return 0, errors.New(`start is not understood; allowed: true, or {"in_us": 0 to 30000000}`)
 	}
 	return in.US, nil
@@ -91,7 +91,7 @@ func delayOf(start json.RawMessage) (us int64, err error) {
 // Lines of a recorder. Each is the value of one key.
 type (
 	readyLine struct {
-		arrival.Prepared
+		engine.Prepared
 		NowUS int64 `json:"now_us"`
 	}
 	startedLine struct {
@@ -106,7 +106,7 @@ type (
 		DueUS    int64  `json:"due_us"`
 		Phase    string `json:"phase"`
 		Messages int    `json:"messages"`
-		arrival.Content
+		engine.Content
 	}
 	progressLine struct {
 		T         int       `json:"t"` // second of the run; messages of that second, as in timeline.ndjson
@@ -188,7 +188,7 @@ func encode(v any) []byte {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text) // which ends the line
 	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // of types that can be encoded
+	_ = e.Encode(v) // only types that can be encoded come here
 	return text.Bytes()
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"go.k6.io/k6/v2/errext/exitcodes"
 
-	"github.com/arrival-bench/arrival/extensions/k6/arrival"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/engine"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
@@ -24,7 +24,7 @@ type recording struct {
 	clock  hostClock
 	parent int // this process's
 	logger logrus.FieldLogger
-	run    *arrival.External // nil: no options yet
+	run    *engine.External // nil: no options yet
 
 	ready  chan struct{}      // closed when everything is prepared
 	starts chan time.Duration // holds the delay of the start line, once
@@ -170,10 +170,10 @@ func (r *recording) wait() {
 }
 
 // The run calls its caller through this interface.
-var _ arrival.Caller = &recording{}
+var _ engine.Caller = &recording{}
 
-// Open implements arrival.Caller: it waits for the start line.
-func (r *recording) Open(ctx context.Context, p arrival.Prepared) (time.Time, error) {
+// Open implements engine.Caller: it waits for the start line.
+func (r *recording) Open(ctx context.Context, p engine.Prepared) (time.Time, error) {
 	r.out.write("ready", readyLine{p, r.clock.us(time.Now())})
 	close(r.ready)
 	select {
@@ -186,13 +186,13 @@ func (r *recording) Open(ctx context.Context, p arrival.Prepared) (time.Time, er
 	}
 }
 
-// Ended implements arrival.Caller.
+// Ended implements engine.Caller.
 func (r *recording) Ended() <-chan struct{} { return r.ended }
 
-// Look implements arrival.Caller.
+// Look implements engine.Caller.
 func (r *recording) Look(now time.Time) { r.desk.dropUnsent(now) }
 
-// Second implements arrival.Caller.
+// Second implements engine.Caller.
 func (r *recording) Second(row runfile.Interval, latencies []float64) {
 	r.out.tryWrite("progress", progressLine{
 		T: row.T, Sent: row.Sent, Accepted: row.Accepted, Arrived: row.Arrived, Backlog: row.Backlog,

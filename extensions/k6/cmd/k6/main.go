@@ -13,7 +13,6 @@ import (
 	_ "github.com/arrival-bench/arrival/extensions/k6" // k6/x/arrival, k6 x arrival
 	"github.com/arrival-bench/arrival/extensions/k6/internal/command"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/sources"
 	_ "github.com/arrival-bench/arrival/extensions/k6/mqtt" // k6/x/mqtt
 	_ "github.com/grafana/xk6-redis"                        // k6/x/redis
 )
@@ -23,7 +22,7 @@ var hash string
 
 func main() {
 	if binary, err := os.Executable(); err == nil {
-		if err := sources.Check(binary, hash); err != nil {
+		if err := checkSources(binary, hash); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -80,7 +80,7 @@ var mutants = []mutant{
 		"negativeShare = 0.01", "negativeShare = 1.0", knownCase, "rule negative",
 	},
 	{
-		"a log that is a second late", "arrival/recorder.go",
+		"a log that is a second late", "internal/engine/recorder.go",
 		"SetStartTimeMs(e.Epoch.Add(from).UnixMilli())\n\t\ts.Histogram.SetEndTimeMs(e.Epoch.Add(to)",
 		"SetStartTimeMs(e.Epoch.Add(to).UnixMilli())\n\t\ts.Histogram.SetEndTimeMs(e.Epoch.Add(to+tick)",
 		knownCase, "log elsewhere",
@@ -90,7 +90,7 @@ var mutants = []mutant{
 		"w.SetBaseTime(startMS)", "w.SetBaseTime(startMS + 1000)", knownCase, "log elsewhere",
 	},
 	{
-		"warm-up in the latencies", "arrival/describe.go",
+		"warm-up in the latencies", "internal/engine/describe.go",
 		"if p.Measured {\n\t\t\ttotal.Merge", "{\n\t\t\ttotal.Merge", flowsCase, "latency samples",
 	},
 	{
@@ -110,12 +110,12 @@ var mutants = []mutant{
 		"l.flowTimes[slot.Flow].Add", "l.flowTimes[(slot.Flow+1)%len(l.flows)].Add", flowsCase, "flow near",
 	},
 	{
-		"the name of one flow at the next", "arrival/describe.go",
-		"e.Ledger.FlowTimes(i)", "e.Ledger.FlowTimes((i + 1) % len(standing.Flows))", flowsCase, "flow near, p50",
+		"the name of one flow at the next", "internal/engine/describe.go",
+		"d.run.Ledger.FlowTimes(i)", "d.run.Ledger.FlowTimes((i + 1) % len(standing.Flows))", flowsCase, "flow near, p50",
 	},
 	{
-		"the latency of one step under the next", "arrival/describe.go",
-		"times := e.Ledger.Times(i)", "times := e.Ledger.Times((i + 1) % len(spans))", flowsCase, "step warm-up",
+		"the latency of one step under the next", "internal/engine/describe.go",
+		"times := d.run.Ledger.Times(i)", "times := d.run.Ledger.Times((i + 1) % len(spans))", flowsCase, "step warm-up",
 	},
 	{
 		"a backlog that counts half", "internal/ledger/interval.go",
@@ -156,7 +156,7 @@ var mutants = []mutant{
 		"busyShare   = 0.9", "busyShare   = 9", cpuCase, "rule cpu",
 	},
 	{
-		"half of the CPU", "arrival/recorder.go",
+		"half of the CPU", "internal/engine/recorder.go",
 		"m.cpu) / span * 100)", "m.cpu) / span * 50)", cpuCase, "CPU of k6",
 	},
 	{

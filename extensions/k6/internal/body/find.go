@@ -7,10 +7,10 @@ import (
 
 // finder finds the numbers in the ids of one name, in the texts where ids stand.
 type finder struct {
-	prefix string // of ids: <run>.<generator>. as its form has it
+	prefix string // begins ids: <run>.<generator>. as their form has it
 	mark   []byte // the prefix as it appears in a message
 	quoted bool   // ids have quotes
-	digits int    // of a number; 0: as many as it needs
+	digits int    // how many a number has; 0: as many as it needs
 	key    string // the JSON key of ids, with its quotes; empty: they have none
 }
 

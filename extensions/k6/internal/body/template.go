@@ -18,9 +18,9 @@ type Format struct {
 	Webhook  string     // what {{webhook}} stands for; empty: no URL is known
 	ID       string     // in the template, the field of the id, with dots between nested ones
 	Source   string     // in the template, the source
-	Fuzz     *fuzz.Spec // of payloads; nil: payloads are x, repeated to the flow's length
-	Seed     uint64     // of Fuzz
-	Form     Form       // of ids
+	Fuzz     *fuzz.Spec // makes payloads; nil: payloads are x, repeated to the flow's length
+	Seed     uint64     // begins the random values of Fuzz
+	Form     Form       // ids have it
 	From     *From      // where ids stand in what arrives; nil: in its bytes, as they were sent
 }
 
@@ -35,7 +35,7 @@ type placeholder uint8
 
 const (
 	nothing placeholder = iota
-	number              // of the message: the id's last part
+	number              // the message's: the last part of its id
 	target
 	random // an object of random values
 )

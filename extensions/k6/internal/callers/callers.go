@@ -46,8 +46,8 @@ type Place struct {
 	spoke   bool      // a call of it was answered
 	since   time.Time // it entered, its last call began, or ended
 	calls   int       // that have begun, and not ended
-	whole   int       // of them, those that have come whole
-	bytes   int64     // of the calls
+	whole   int       // calls that have come whole
+	bytes   int64     // what its calls hold
 	evicted bool
 }
 
@@ -130,7 +130,7 @@ func Remember(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// Of is the place of the connection that a request came over; nil: of another listener.
+// Of returns the place of the connection that a request came over; nil: of another listener.
 func Of(ctx context.Context) *Place {
 	place, _ := ctx.Value(key{}).(*Place)
 	return place

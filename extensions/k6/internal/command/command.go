@@ -12,7 +12,6 @@ import (
 	"go.k6.io/k6/v2/errext"
 	"go.k6.io/k6/v2/errext/exitcodes"
 
-	"github.com/arrival-bench/arrival/extensions/k6/arrival"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/merge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
@@ -82,7 +81,7 @@ Exit code: 0 when the run passes, 99 when it does not, 1 when the parts can't be
 			if err != nil {
 				return errext.WithExitCodeIfNone(err, wrong)
 			}
-			page := arrival.Short(filepath.Join(dir, runfile.PageName))
+			page := words.ShortPath(filepath.Join(dir, runfile.PageName))
 			fmt.Fprint(gs.Stdout, render.Text(r, page, render.NewScreen(gs.Stdout.IsTTY, gs.Flags.NoColor)))
 			if r.Verdict.Result != runfile.Pass {
 				gs.OSExit(notPassed)
@@ -122,7 +121,7 @@ Exit code: 0 when all pages are written, 1 when one is not: a file is not a vali
 			return each(gs, given, func(path string) error {
 				page, err := renderPage(path, out)
 				if err == nil {
-					fmt.Fprintln(gs.Stdout, words.Printable(arrival.Short(page)))
+					fmt.Fprintln(gs.Stdout, words.Printable(words.ShortPath(page)))
 				}
 				return err
 			})

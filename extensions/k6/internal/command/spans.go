@@ -14,7 +14,6 @@ import (
 	"go.k6.io/k6/v2/cmd/state"
 	"go.k6.io/k6/v2/errext"
 
-	"github.com/arrival-bench/arrival/extensions/k6/arrival"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
@@ -98,7 +97,7 @@ func joinSpans(gs *state.GlobalState, run string, files []string, marks string) 
 	for _, line := range render.SpansText(r) {
 		fmt.Fprintln(gs.Stdout, words.Printable(line))
 	}
-	fmt.Fprintln(gs.Stdout, words.Printable(arrival.Short(filepath.Join(runfile.DirectoryOf(run), runfile.PageName))))
+	fmt.Fprintln(gs.Stdout, words.Printable(words.ShortPath(filepath.Join(runfile.DirectoryOf(run), runfile.PageName))))
 	return nil
 }
 

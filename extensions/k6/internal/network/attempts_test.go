@@ -14,7 +14,7 @@ import (
 // swallower is a dialer whose first attempts get no answer.
 type swallower struct {
 	swallows int
-	lasted   []time.Duration // of each attempt
+	lasted   []time.Duration // how long each attempt lasted
 }
 
 func (s *swallower) DialContext(ctx context.Context, protocol, _ string) (net.Conn, error) {

@@ -89,7 +89,7 @@ var systems = []struct {
 }{
 	{ // https://docs.github.com/en/actions/reference/workflows-and-actions/variables
 		"GitHub Actions", "GITHUB_ACTIONS", "GITHUB_SHA",
-		[]string{"$GITHUB_HEAD_REF", "$GITHUB_REF_NAME"}, // of a pull request its own branch
+		[]string{"$GITHUB_HEAD_REF", "$GITHUB_REF_NAME"}, // a pull request has its own branch
 		[]string{"$GITHUB_WORKFLOW / $GITHUB_JOB", "$GITHUB_WORKFLOW", "$GITHUB_JOB"},
 		[]string{githubRun + "/attempts/$GITHUB_RUN_ATTEMPT", githubRun},
 	},

@@ -27,7 +27,7 @@ func TestConnectionsThatDoNotLastAreAskedForTheirOwnCause(t *testing.T) {
 	t.Parallel()
 	plan, err := profile.Parse("p", "phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: direct}]")
 	require.NoError(t, err)
-	parts := &run.Parts{Course: schedule.New(pacer.New(plan)), Count: func(_, _, _ string) {}}
+	parts := &run.Parts{Course: schedule.New(pacer.New(plan)), Notes: unnoted{}}
 	h := Hold(t.Context(), parts, time.Minute, []Session{short{}}, func(int) *Taker { return nil },
 		Endings{Final: func(error) bool { return false }, Question: "is it raining?"})
 	t.Cleanup(h.Close)

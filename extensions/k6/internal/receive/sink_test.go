@@ -19,6 +19,12 @@ import (
 
 const flows = "\nflows: [{name: direct, targets: 3}, {name: room, deliveries: 2, messages: 3, target: room}]"
 
+// unnoted ignores errors and doubts.
+type unnoted struct{}
+
+func (unnoted) Count(_, _, _ string)    {}
+func (unnoted) Distrust(string, ...any) {}
+
 // taking makes a Taker of a run whose requests have been sent, all but the last.
 func taking(t testing.TB, phases string, form body.Form, of func(*pacer.Pacer) *pacer.Pacer) *Taker {
 	t.Helper()
@@ -27,9 +33,9 @@ func taking(t testing.TB, phases string, form body.Form, of func(*pacer.Pacer) *
 	due := of(pacer.New(plan))
 	bodies := body.New(body.Format{ID: "id", Form: form}, plan.Flows, due, "run.1.", true)
 	parts := &run.Parts{
-		ID: "run", Name: "run", Profile: plan, Course: schedule.New(due), Bodies: bodies, Sample: func([]byte) {},
-		Verify: func() int { return 1 }, Slot: due.SlotOf, Count: func(_, _, _ string) {},
+		ID: "run", Name: "run", Profile: plan, Course: schedule.New(due), Bodies: bodies, Notes: unnoted{},
 	}
+	parts.Messages = run.NewMessages(parts.Course, bodies, run.Comparison{Every: 1})
 	parts.Ledger = ledger.New(plan, due)
 	parts.Ledger.Pass(stages.Default())
 	parts.Ledger.AwaitSending()

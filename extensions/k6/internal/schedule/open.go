@@ -120,14 +120,16 @@ type gate struct {
 	first   chan struct{} // holds a token when waiting is no longer empty
 }
 
+// Waiter is a sender that waits for its next request.
 type Waiter struct {
 	due  time.Time
 	turn chan struct{} // holds a token when it is due
 
-	number int // of the sender in the closed model, from 1; 0: it has not sent yet
+	number int // the sender's in the closed model, from 1; 0: it has not sent yet
 	Flow   int // the flow it wants in the closed model, from 1; 0: the next in turn
 }
 
+// NewWaiter makes a Waiter that wants the next flow in turn.
 func NewWaiter() *Waiter { return &Waiter{turn: make(chan struct{}, 1)} }
 
 // atOnce is the span within which the gate opens once. Above 20,000 requests per second each is late by up to

@@ -68,7 +68,7 @@ type Meeting struct {
 	number     int
 	of         int
 	token      string       // distinguishes this process from another one of its number
-	now        func() int64 // of Redis, µs
+	now        func() int64 // the time of Redis, µs
 }
 
 // Meeting returns the meeting for a run, or for a phase of it. now is the time of Redis, µs.

@@ -8,26 +8,26 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/missing"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 )
 
 // Telemetry is the stream of process telemetry.
 func (s *Store) Telemetry() string { return s.keys.of("telemetry") }
 
-// Server is Redis: a store is the missing.QueueSearch of a pipeline of this repository.
+// Server is Redis: a store is the run.QueueSearch of a pipeline of this repository.
 func (s *Store) Server() string { return "Redis" }
 
 // Places lists where each kind of queue keeps messages, then the dead letters.
-func (s *Store) Places(ctx context.Context) ([]missing.Place, error) {
+func (s *Store) Places(ctx context.Context) ([]run.Place, error) {
 	shards, err := s.shards(ctx)
-	var all []missing.Place
+	var all []run.Place
 	for _, kind := range kinds {
 		for _, key := range kind.keys(s.keys, shards) {
-			all = append(all, missing.Place{Name: key, Fate: ledger.Queued, Read: s.bodies(key, kind.scan)})
+			all = append(all, run.Place{Name: key, Fate: ledger.Queued, Read: s.bodies(key, kind.scan)})
 		}
 	}
 	for _, key := range s.keys.parts(shards, "dead-letters") {
-		all = append(all, missing.Place{Name: key, Fate: ledger.DeadLettered, Read: s.bodies(key, (*Store).scanFrames)})
+		all = append(all, run.Place{Name: key, Fate: ledger.DeadLettered, Read: s.bodies(key, (*Store).scanFrames)})
 	}
 	return all, err
 }
@@ -77,7 +77,7 @@ func Parts(frame string) (stamps, body string) {
 }
 
 // scanList reads a list from its newest element to its oldest. Relays may take elements from the end meanwhile: those
-// are not missing.
+// are not run.
 func (s *Store) scanList(ctx context.Context, key string, read func(string)) error {
 	const batch = 1000
 	node, err := s.Holder(ctx, key)

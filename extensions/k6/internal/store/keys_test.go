@@ -10,7 +10,6 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/missing"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
@@ -27,8 +26,7 @@ func TestMissingMessagesAreSoughtBehindThePrefix(t *testing.T) {
 	requests := pacer.New(plan)
 	r := &run.Parts{
 		Profile: plan, Bodies: body.New(body.Format{ID: "id"}, plan.Flows, requests, "run.1.", false),
-		Course:   schedule.New(requests),
-		Distrust: func(format string, args ...any) { t.Errorf(format, args...) },
+		Course: schedule.New(requests), Notes: test.Notes{T: t},
 	}
 	r.Ledger = ledger.New(plan, requests)
 	client, err := store.Open(t.Context(), network.Network{Dialer: &net.Dialer{}}, test.Redis(t), "shop.eu", r.Clock)
@@ -52,7 +50,7 @@ func TestMissingMessagesAreSoughtBehindThePrefix(t *testing.T) {
 		r.Ledger.Sent(slot, r.Clock.Now())
 		r.Ledger.Settle(slot, ledger.Accepted)
 	}
-	missing.Find(t.Context(), client, r)
+	r.Find(t.Context(), client)
 	account := r.Ledger.Final()
 	assert.Equal(t, []int{3, 1, 1}, []int{account.Queued, account.DeadLettered, account.Lost})
 }

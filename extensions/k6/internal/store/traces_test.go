@@ -40,9 +40,7 @@ flows: [{name: direct}]`)
 	requests := pacer.New(plan)
 	r := &run.Parts{
 		Profile: plan, Bodies: body.New(body.Format{ID: "id"}, plan.Flows, requests, "run.1.", false),
-		Course:   schedule.New(requests),
-		Count:    func(stage, class, example string) { t.Error(stage, class, example) },
-		Distrust: func(format string, args ...any) { t.Errorf(format, args...) },
+		Course: schedule.New(requests), Notes: test.Notes{T: t},
 	}
 	r.Ledger = ledger.New(plan, requests)
 	r.Ledger.Keep(10, store.TraceLength)

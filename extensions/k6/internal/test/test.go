@@ -126,3 +126,12 @@ func Verdict(r *runfile.Run) (result string, reasons []string, late int) {
 	}
 	return result, reasons, late
 }
+
+// Notes are those of a run in which no error and no doubt is expected.
+type Notes struct{ T testing.TB }
+
+// Count implements run.Notes.
+func (n Notes) Count(stage, class, example string) { n.T.Error(stage, class, example) }
+
+// Distrust implements run.Notes.
+func (n Notes) Distrust(format string, args ...any) { n.T.Errorf(format, args...) }

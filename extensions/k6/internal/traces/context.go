@@ -15,7 +15,7 @@ type Context struct {
 	Span  [8]byte
 }
 
-// Of is the context of a message: the first 24 bytes of the SHA-256 of its id. It follows from the id, which is unique
+// Of returns the context of a message: the first 24 bytes of the SHA-256 of its id. It follows from the id, which is unique
 // among all runs, so it need not be stored.
 func Of(id string) (c Context) {
 	sum := sha256.Sum256([]byte(id))

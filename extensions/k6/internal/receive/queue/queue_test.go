@@ -36,13 +36,10 @@ func TestQueueIsReadAndEmptied(t *testing.T) {
 		require.NoError(t, err)
 		due := pacer.New(plan)
 		r := &run.Parts{
-			Sample:  func([]byte) {},
-			Verify:  func() int { return 1 },
-			Slot:    due.SlotOf,
 			Profile: plan, Bodies: body.New(body.Format{ID: "id"}, plan.Flows, due, "run.1.", false),
-			Course: schedule.New(due),
-			Count:  func(stage, class, example string) { t.Error(stage, class, example) },
+			Course: schedule.New(due), Notes: test.Notes{T: t},
 		}
+		r.Messages = run.NewMessages(r.Course, r.Bodies, run.Comparison{Every: 1})
 		r.Ledger = ledger.New(plan, due)
 		r.Ledger.Pass(stages.Default().Until("queue"))
 		put := func(frame string) {

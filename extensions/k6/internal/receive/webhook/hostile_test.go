@@ -36,6 +36,20 @@ type hook struct {
 	changed chan struct{}
 }
 
+// Count implements run.Notes.
+func (h *hook) Count(_, class, _ string) {
+	h.mu.Lock()
+	h.counted[class]++
+	h.mu.Unlock()
+	select {
+	case h.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Distrust implements run.Notes.
+func (h *hook) Distrust(format string, args ...any) { h.t.Errorf(format, args...) }
+
 func open(t *testing.T, most limits) *hook {
 	t.Helper()
 	return openWith(t, Options{}, most)
@@ -50,17 +64,9 @@ func openWith(t *testing.T, o Options, most limits) *hook {
 	parts := &run.Parts{
 		ID: "run", Name: "run", Profile: plan, Course: schedule.New(due),
 		Bodies: body.New(body.Format{ID: "id"}, plan.Flows, due, "run.1.", false),
-		Sample: func([]byte) {}, Verify: func() int { return 0 }, Slot: due.SlotOf,
-		Count: func(_, class, _ string) {
-			h.mu.Lock()
-			h.counted[class]++
-			h.mu.Unlock()
-			select {
-			case h.changed <- struct{}{}:
-			default:
-			}
-		},
+		Notes:  h,
 	}
+	parts.Messages = run.NewMessages(parts.Course, parts.Bodies, run.Comparison{})
 	parts.Ledger = ledger.New(plan, due)
 	parts.Ledger.Pass(stages.Default())
 	parts.Ledger.Start(0)
