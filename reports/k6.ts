@@ -21,16 +21,16 @@ export async function merge(directories: readonly string[], out?: string): Promi
 }
 
 /**
- * Checks runs against thresholds: k6 prints their verdicts and rules, or what is wrong.
+ * Checks runs against thresholds. k6 makes their verdicts and rules as text, or says what is wrong.
  * @param thresholds what must hold besides the runs' own limits, like 'arrival.p99 < 250ms'
- * @returns k6's exit code: 0 all pass, 99 a limit is broken, 2 one is undecided or was not judged, 1 nothing could be checked
+ * @returns with k6's exit code: 0 all pass, 99 a limit is broken, 2 one is undecided or was not judged, 1 nothing could be checked
  */
-export async function check(directories: readonly string[], thresholds: readonly string[]): Promise<number> {
+export async function check(directories: readonly string[], thresholds: readonly string[]) {
   const options = thresholds.flatMap((threshold) => ['--threshold', threshold]);
   const args = ['x', 'arrival', 'check', '--log-format', 'raw', ...options, '--', ...directories];
-  const { exitCode } = await execa(K6, args, { stdio: 'inherit', reject: false });
+  const { exitCode, stdout, stderr } = await execa(K6, args, { reject: false, stripFinalNewline: false });
   if (exitCode === undefined) throw new Error('k6 x arrival check did not run to its end');
-  return exitCode;
+  return { code: exitCode, stdout, stderr };
 }
 
 /**

@@ -97,7 +97,8 @@ export async function main(argv: readonly string[], _env: NodeJS.ProcessEnv, io:
   }
 }
 
-async function run(argv: readonly string[], { stdout }: Io): Promise<number> {
+async function run(argv: readonly string[], io: Io): Promise<number> {
+  const { stdout } = io;
   const print = (text: string) => void stdout.write(`${text}\n`);
   const { values, positionals } = parse(argv);
   if (values.help) {
@@ -117,7 +118,7 @@ async function run(argv: readonly string[], { stdout }: Io): Promise<number> {
     }
   }
   if (command === 'compare') return compareRuns(rest, values, print);
-  if (command === 'check') return checkRuns(rest, values.threshold ?? []);
+  if (command === 'check') return checkRuns(rest, values.threshold ?? [], io);
   if (command === 'merge') return mergeParts(rest, values.out);
   if (command === 'list') {
     if (rest.length > 0) throw new ConfigError(`list takes no ${rest[0]}; --text finds runs`);
@@ -201,9 +202,12 @@ async function writeTo(path: string | undefined, text: string): Promise<void> {
 }
 
 /** @returns the exit code */
-async function checkRuns(names: string[], thresholds: string[]): Promise<number> {
+async function checkRuns(names: string[], thresholds: string[], io: Io): Promise<number> {
   if (names.length === 0) throw new ConfigError('check takes runs; see --help');
-  return check(await Promise.all(names.map(directoryOf)), thresholds);
+  const { code, stdout, stderr } = await check(await Promise.all(names.map(directoryOf)), thresholds);
+  io.stdout.write(stdout);
+  io.stderr.write(stderr);
+  return code;
 }
 
 /** @returns the exit code */

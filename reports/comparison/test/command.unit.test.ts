@@ -72,45 +72,6 @@ test('--json and --markdown write the comparison with its conditions', async () 
   assert.match(text, /^- accounts: [\d,]+ scheduled = /m);
 });
 
-test('check ends as k6 does: 99 for a broken threshold, else 2 for one that is not decided, else 0', async () => {
-  const a = join(directory, 'a');
-  const gate = (run: string, ...thresholds: string[]) =>
-    report('check', run, ...thresholds.flatMap((threshold) => ['--threshold', threshold]));
-  const [held, broken] = ['arrival.p99 < 1000ms', 'arrival.p99 > 1000ms'] as const;
-  const passed = await gate(a, held, 'account.lost == 0');
-  assert.deepEqual([passed.code, passed.stderr], [0, '']);
-  assert.match(passed.stdout, /^ {2}held {8}arrival_p99 < 1,000 ms: [\d.]+ ms$/m);
-  assert.equal((await gate(a, 'arrival.within(250ms) >= 99.99%')).code, 0);
-  assert.equal((await gate(a, 'arrival.within(250ms) > 99.99%')).code, 99);
-  const crossed = await gate(a, held, broken);
-  assert.equal(crossed.code, 99);
-  assert.match(crossed.stdout, /^ {2}fail {8}arrival_p99 > 1,000 ms: /m);
-
-  const invalid = join(directory, 'invalid');
-  await mkdir(invalid);
-  const run = golden('passing');
-  Object.assign(run.verdict, { result: 'invalid', reasons: ['the generator was late'] });
-  Object.assign(run.account, { lost: 1, arrived: run.account.arrived - 1 });
-  await writeFile(join(invalid, 'run.json'), JSON.stringify(run));
-  const doubted = await gate(invalid, held);
-  assert.equal(doubted.code, 2);
-  assert.match(doubted.stdout, /^ {2}not judged {2}arrival_p99 < 1,000 ms \(the run is invalid\)$/m);
-  assert.equal((await gate(invalid, held, 'account.lost == 0')).code, 99, 'the loss counts');
-  assert.equal((await report('check', a, invalid)).code, 2, 'several runs');
-
-  for (const [args, says] of [
-    [['check'], /^report: check takes runs/],
-    [['check', a, '--fail-if', 'arrival.p99 > 1ms'], /^report: check has no --fail-if; allowed: --threshold/],
-    [['check', a, '--threshold', 'arrival.p99 < +10%'], /column 15: a limit with a sign is a difference/],
-    [['check', directory, '--threshold', held], /run\.json/],
-  ] as const) {
-    const { code, stderr } = await report(...args);
-    assert.equal(code, 1);
-    assert.match(stderr, says);
-    assert.equal(stderr.trimEnd().split('\n').length, 1);
-  }
-});
-
 test('compare refuses failed messages without --allow-failed, and no gate passes them', async () => {
   const refusing = join(directory, 'refusing');
   await mkdir(refusing);
@@ -139,9 +100,6 @@ test('compare refuses failed messages without --allow-failed, and no gate passes
   const judged = await report(...args, ...gate);
   assert.equal(judged.code, 1);
   assert.match(judged.stdout, /^fail-if {5}messages failed +B: .*; but 78,751 rejected \(fails if .*\)$/m);
-  const checked = await report('check', refusing, '--threshold', 'arrival.p99 < 1000ms');
-  assert.equal(checked.code, 99);
-  assert.match(checked.stdout, /^ {2}fail {8}rejected ≤ 0 messages: 78,751 messages/m);
 });
 
 test('a damaged histogram log is reported in one line with exit code 1', async () => {
