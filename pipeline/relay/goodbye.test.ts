@@ -64,7 +64,10 @@ const messages = () =>
 async function hold({ queue, relay, link }: Rig): Promise<void> {
   link.mute = true;
   await queue.append(messages());
-  await eventually(async () => (await figure(relay, 'messages_held')) === COUNT, 'the claim', WITHIN_MS);
+  const claimed = async () => (await figure(relay, 'messages_held')) === COUNT;
+  await eventually(claimed, 'the claim', WITHIN_MS).catch((error: Error) => {
+    throw new Error(`${error.message}; the relay logged\n${relay.lastLines.join('\n')}`);
+  });
 }
 
 async function figure(relay: Running, name: string): Promise<number> {
