@@ -74,10 +74,11 @@ export function stagesAlone(pipeline: Pipeline): void {
       run.figures?.map(({ name }) => name),
       ['all clients together, at most', 'with', '1 clients, each', '2 clients, each', '3 clients, each'],
     );
-    // What was on its way at the end of a step was not carried in it.
-    const rates = run.steps.map(
-      ({ requests, backlog, duration_s }) => (requests - (backlog ?? 0)) / duration_s,
+    // What was on its way at the end of a step, beyond what was at its begin, was not carried in it.
+    const grew = run.steps.map(({ backlog }, i) =>
+      Math.max(0, (backlog ?? 0) - (run.steps[i - 1]?.backlog ?? 0)),
     );
+    const rates = run.steps.map(({ requests, duration_s }, i) => (requests - (grew[i] ?? 0)) / duration_s);
     assert.deepEqual(
       run.figures?.slice(2).map(({ value }) => value),
       run.steps.map(({ vus }, i) => (rates[i] ?? Number.NaN) / (vus ?? Number.NaN)),
