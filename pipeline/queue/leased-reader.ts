@@ -60,7 +60,7 @@ export class LeasedReader implements StreamReader {
     await Promise.race([this.#news.promise, sleep(CLAIM_WAIT_MS, undefined, { ref: false })]);
     this.#news = Promise.withResolvers();
     const claim = this.#take(count);
-    const failures = ours.map(({ failure }) => failure);
+    const failures = ours.map(({ obstacle }) => obstacle);
     const [loss] = claim.entries.length > 0 ? [] : this.#shards.flatMap((shard) => shard.takeLoss() ?? []);
     if (loss !== undefined) throw loss;
     // One node of a cluster may be away: reject only when all shards failed.

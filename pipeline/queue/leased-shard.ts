@@ -30,8 +30,10 @@ export class LeasedShard {
   /** Where to look for entries of former owners, which go before new ones; undefined: all are taken over. */
   #inherits: string | undefined;
   #failures = 0;
-  /** Why the last read failed; undefined: it did not. */
+  /** Why the last read that ended failed; undefined: it did not. */
   failure: Error | undefined;
+  /** The last read has failed, and the next one has not begun. */
+  #isPausing = false;
   #loss: Error | undefined;
   /** The group may know us as a consumer. */
   #known = false;
@@ -70,7 +72,13 @@ export class LeasedShard {
     });
   }
 
+  /** Why no message comes; undefined: they come, or the read in progress will tell. An outage may be over by then. */
+  get obstacle(): Error | undefined {
+    return this.#isPausing ? this.failure : undefined;
+  }
+
   async #fetch(consumer: string, count: number): Promise<void> {
+    this.#isPausing = false;
     try {
       const { entries, deleted } = await this.#next(consumer, count);
       this.#failures = 0;
@@ -80,6 +88,7 @@ export class LeasedShard {
       if (this.until > 0) this.#read.push(...entries);
     } catch (error) {
       this.failure = error as Error;
+      this.#isPausing = true;
       if (LOST.test(this.failure.message)) this.#loss = this.failure;
       // A Redis that lost its data lost the group too.
       this.#unseen = true;
