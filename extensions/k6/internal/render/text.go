@@ -1,13 +1,11 @@
 package render
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"os"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -162,71 +160,6 @@ func rates(id runfile.Identity) string {
 	return words.Rate(most, "requests") + " = " + words.PerSecond(most*messages/weights)
 }
 
-// latencies writes the latencies of the run, then of each stage.
-func (s *summary) latencies(r *runfile.Run) {
-	l := r.Latency
-	for i, one := range seriesOf(r) {
-		s.line(one.name, "%s   %s", quantiles(one.Latency), cmp.Or(one.note, "from "+words.Count(int(one.Count))+" "+one.of))
-		if a := r.Answer; i == 0 && a.WithinLimit != nil {
-			s.line("within", "%s arrived within the limit of %s ms", words.Percent(*a.WithinLimit), words.Figure(a.P99LimitMS))
-		}
-	}
-	if c := r.Canary; c != nil {
-		latency := ""
-		if c.Latency.Count > 0 {
-			latency = fmt.Sprintf(" · p50 %s · max %s ms", words.MS(c.Latency.At(50)), words.MS(c.Latency.Max))
-		}
-		s.line("canary", "%s of %s%s", words.Count(c.Arrived), words.Count(c.Sent), latency)
-	}
-
-	s.table("stage", []string{fmt.Sprintf(stageRow, "mean", "share", "p50", "p99", "max") +
-		tailColumn(r.Tail, "    ", "of slowest 1 %")})
-	row := func(stage string, part runfile.Latency, note string) {
-		text := fmt.Sprintf(stageRow+" ms%s%s", words.MS(part.Mean), share(part, l.Arrival), words.MS(part.At(50)),
-			words.MS(part.At(99)), words.MS(part.Max),
-			tailColumn(r.Tail, " ", tailShare(r.Tail, stage)), words.Printable(note))
-		if s.columns > 0 && indent+utf8.RuneCountInString(text) > s.columns { // the note stands below
-			text = strings.TrimSuffix(text, words.Printable(note))
-			defer s.line("", "%s", strings.TrimSpace(note))
-		}
-		s.row("  "+stage, text)
-	}
-	for i, stage := range r.Stages {
-		switch part := l.Stages[stage.Name]; {
-		case part.Count > 0:
-			row(stage.Name, part, withinText(r.BoundOf(stage)))
-		case i == 1 && l.FromSend.Count > 0: // without stamps the stages in between are one
-			row(stage.Name+" …", l.FromSend, "   "+r.Stages.Rest()+" as one: the pipeline sends no stamps")
-			return
-		default:
-			s.line("  "+stage.Name, "%8s", "n/a")
-		}
-	}
-}
-
-// level is a figure that may be unknown.
-func level(value *float64) string {
-	if value == nil {
-		return words.None
-	}
-	return words.Level(*value)
-}
-
-const stageRow = "%8s %8s %8s %8s %8s"
-
-// share is the part's share of the whole.
-func share(part, whole runfile.Latency) string {
-	if part.Mean == nil || whole.Mean == nil || *whole.Mean <= 0 {
-		return "–"
-	}
-	return words.Percent(*part.Mean / *whole.Mean)
-}
-
-func quantiles(l runfile.Latency) string {
-	return fmt.Sprintf("p50 %s · p95 %s · p99 %s · max %s ms", words.MS(l.At(50)), words.MS(l.At(95)), words.MS(l.At(99)),
-		words.MS(l.Max))
-}
-
 // equation is the account in two lines: the ends up to arrived, and the rest.
 func equation(a runfile.Account) (reached, rest string) {
 	var terms []string
@@ -312,12 +245,4 @@ func instrument(r *runfile.Run) string {
 		notes = append(notes, words.Plural(n, "request")+" repeated")
 	}
 	return strings.Join(notes, " · ")
-}
-
-// withinText is a bound as it stands behind a figure; empty: there is none.
-func withinText(bound *float64) string {
-	if bound == nil {
-		return ""
-	}
-	return " ±" + words.MS(bound)
 }
