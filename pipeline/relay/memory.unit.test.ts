@@ -124,3 +124,19 @@ test('the broker refuses nothing any more when another relay has the message', a
   assert.deepEqual(relay.giveUp(ids), ids);
   assert.match(lines.at(-1) ?? '', /takes messages again/);
 });
+
+// Regression: a shard that failed shortly before an outage of the broker counted as unread all through it.
+test('the time in which a relay claims nothing says nothing of its shards', (t) => {
+  const { relay, queue, lines } = relayOf(new MemoryServer(), 'one');
+  let now = 10_000;
+  t.mock.method(performance, 'now', () => now);
+  Object.defineProperty(queue, 'problem', { value: { problem: 'shard 1: away', kind: 'shared' } });
+  const claimAfter = (ms: number) => {
+    now += ms;
+    relay.onClaim({ entries: [], deleted: 0 });
+  };
+  for (const ms of [0, 1000, 5000, 1000, 1000, 1000]) claimAfter(ms);
+  assert.deepEqual(lines, []);
+  claimAfter(1000);
+  assert.deepEqual(lines, ['shard 1: away']);
+});

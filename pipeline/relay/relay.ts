@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Durations } from '../common/durations.ts';
 import type { Problem } from '../common/readiness.ts';
 import { Trouble } from '../common/trouble.ts';
-import { type Claim, messagesOf } from '../queue/queue.ts';
+import { CLAIM_WAIT_MS, type Claim, messagesOf } from '../queue/queue.ts';
 import { type AcknowledgeListener, Acknowledger } from './acknowledger.ts';
 import { Claimer, type ClaimListener } from './claimer.ts';
 import { type Held, type HeldEntry, Holdings, hold } from './holdings.ts';
@@ -35,6 +35,8 @@ export class Relay implements PublishListener, UndeliverableListener, Acknowledg
   readonly #troubles: Troubles;
   /** Shards that cannot be read. */
   readonly #unread: Trouble;
+  /** When the last claim ended, ms of the monotonic clock. */
+  #claimed = 0;
   /** Messages that the broker does not take for now, and why; they wait here for their next attempt. */
   readonly #refused = new Set<Held>();
   readonly #refusals: Trouble;
@@ -164,10 +166,8 @@ export class Relay implements PublishListener, UndeliverableListener, Acknowledg
   }
 
   onClaim({ entries, deleted }: Claim): void {
-    const { now, log, queue } = this.#options;
-    const { problem } = queue;
-    if (problem === undefined || problem.kind === 'starting' || queue.away !== undefined) this.#unread.end();
-    else this.#unread.begin(problem, { afterMs: problem.kind === 'shared' ? UNREAD_MS : 0 });
+    const { now, log } = this.#options;
+    this.#noteUnread();
     if (deleted > 0) log.error(`${deleted} entries were deleted from the queue while a relay held them`);
     this.#count.deleted += deleted;
     if (entries.length === 0) return;
@@ -180,6 +180,16 @@ export class Relay implements PublishListener, UndeliverableListener, Acknowledg
       else for (let index = 0; index < held.size; index++) this.#hold(held, index, recovered);
     }
     this.#publisher.flush();
+  }
+
+  #noteUnread(): void {
+    const { problem, away } = this.#options.queue;
+    const claimed = performance.now();
+    // A claim ends within its wait. Before this one the relay wanted nothing, so no shard had a chance to be read.
+    const patienceMs = claimed - this.#claimed > 2 * CLAIM_WAIT_MS ? Number.POSITIVE_INFINITY : UNREAD_MS;
+    this.#claimed = claimed;
+    if (problem === undefined || problem.kind === 'starting' || away !== undefined) this.#unread.end();
+    else this.#unread.begin(problem, { afterMs: problem.kind === 'shared' ? patienceMs : 0 });
   }
 
   #hold(of: HeldEntry, index: number, recovered: boolean): void {
