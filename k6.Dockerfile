@@ -57,7 +57,7 @@ COPY --from=k6 --chown=65532:65532 /runs reports/runs
 COPY --from=k6 /k6 ./
 COPY scenarios scenarios
 # What scripts import from beside them.
-COPY pipeline/common/labels.js pipeline/common/
+COPY pipeline/shared/labels.js pipeline/shared/
 COPY reports/sweep.ts reports/
 
 # As in the project's own commands: no download of extensions, no report to k6's makers, and Go's collector at the

@@ -1,11 +1,11 @@
 /** `npm run report`: a run's page anew, a comparison of runs, a list of runs. */
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
-import { ConfigError } from '../pipeline/common/config.ts';
-import { isEntry } from '../pipeline/common/entry.ts';
-import { readFlags } from '../pipeline/common/flags.ts';
-import { printFolded } from '../pipeline/common/fold.ts';
-import { printable } from '../pipeline/common/printable.ts';
+import { ConfigError } from '../pipeline/shared/config.ts';
+import { isEntry } from '../pipeline/shared/entry.ts';
+import { readFlags } from '../pipeline/shared/flags.ts';
+import { printFolded } from '../pipeline/shared/fold.ts';
+import { printable } from '../pipeline/shared/printable.ts';
 import { said } from './account.ts';
 import type { Io } from './command.ts';
 import { comparisonOf, FailedRunsError } from './comparison/compare.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser } from 'playwright-core';
-import { readFlags } from '../pipeline/common/flags.ts';
+import { readFlags } from '../pipeline/shared/flags.ts';
 import { launchChromium } from './chromium.ts';
 import { render } from './k6.ts';
 

@@ -16,7 +16,7 @@ RUN --mount=type=cache,target=/root/.npm \
     --mount=type=secret,id=npmrc,target=/root/.npmrc \
     --mount=type=secret,id=authorities,target=/etc/ssl/certs/authorities.crt \
     npm ci --ignore-scripts --no-audit --no-fund
-COPY pipeline/common pipeline/common
+COPY pipeline/shared pipeline/shared
 COPY reports reports
 RUN node node_modules/vite/bin/vite.js build --config reports/vite.config.ts --mode comparison \
     && node node_modules/vite/bin/vite.js build --config reports/vite.config.ts --mode history

@@ -38,7 +38,7 @@ export function sender() {
   const client = new Client({ protocol_version: 5, username, password });
   client.connect(url);
   for (let slot = run.next(); slot !== null; slot = run.next()) {
-    // pipeline/common/hops.ts: received, then the stages, which this load skips
+    // pipeline/shared/hops.ts: received, then the stages, which this load skips
     const properties = { user: { hops: `${slot.stamp},0,0,0` } };
     let status = 0;
     try {

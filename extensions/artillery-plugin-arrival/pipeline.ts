@@ -1,8 +1,8 @@
 /** Finds the pipeline: from the environment, else from the stack.json of `npm run pipeline`. */
 import { resolve } from 'node:path';
-import { RunConfig, readConfig } from '../../pipeline/common/config.ts';
-import { labelsOf } from '../../pipeline/common/labels.js';
-import { trust, trustText } from '../../pipeline/common/trust.ts';
+import { RunConfig, readConfig } from '../../pipeline/shared/config.ts';
+import { labelsOf } from '../../pipeline/shared/labels.js';
+import { trust, trustText } from '../../pipeline/shared/trust.ts';
 import { runningStack } from '../../pipeline/stack/file.ts';
 import { IN_REPOSITORY, ROOT } from './place.ts';
 

@@ -1,5 +1,5 @@
 /** The functions of the script's processor, and those that the plugin adds to them; the names of the latter begin with `arrival`. */
-import { like } from '../../pipeline/common/flags.ts';
+import { like } from '../../pipeline/shared/flags.ts';
 import { type Hook, watched, watchedLoop } from './hooks.ts';
 import { OptionError } from './pipeline.ts';
 import type { Table } from './table.ts';

@@ -1,6 +1,6 @@
 /** Scenarios and posts of Artillery's script: each key is used as it is written, or refused before anything starts. */
 import { validateHeaderName, validateHeaderValue } from 'node:http';
-import { like } from '../../pipeline/common/flags.ts';
+import { like } from '../../pipeline/shared/flags.ts';
 import { OptionError } from './pipeline.ts';
 import { checkKeys, isMap, list, type Table } from './table.ts';
 

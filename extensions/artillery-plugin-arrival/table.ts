@@ -1,5 +1,5 @@
 /** Maps and lists of a file as they are written: their keys and values are yet to be checked. */
-import { like } from '../../pipeline/common/flags.ts';
+import { like } from '../../pipeline/shared/flags.ts';
 import { OptionError } from './pipeline.ts';
 
 export type Table = Record<string, unknown>;

@@ -1,9 +1,9 @@
 /** Why a connection to an MQTT broker did not come up, in one short sentence. */
 import type { IClientOptions, MqttClient } from 'mqtt';
 import { ReasonCodes } from 'mqtt';
-import { isSecure, parseAddress } from './address.ts';
-import { printable } from './printable.ts';
-import { withAdvice } from './trust.ts';
+import { isSecure, parseAddress } from '../shared/address.ts';
+import { printable } from '../shared/printable.ts';
+import { withAdvice } from '../shared/trust.ts';
 
 /** The rights that a relay needs, for whoever sets up a broker. */
 const RIGHTS = 'a relay publishes to messages/# and status/relay/#, where it also has a retained will';

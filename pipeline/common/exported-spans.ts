@@ -14,11 +14,11 @@ import {
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, type SpanExporter, TracerProvider } from '@opentelemetry/sdk-trace';
+import { printable } from '../shared/printable.ts';
+import { withAdvice } from '../shared/trust.ts';
 import type { Logger } from './log.ts';
-import { printable } from './printable.ts';
 import type { SpanOf, Spans } from './spans.ts';
 import { Trouble } from './trouble.ts';
-import { withAdvice } from './trust.ts';
 
 /** ms between exports: a run waits 6 s for the last spans. */
 const EXPORT_MS = 1000;

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { type FastifyInstance, type FastifyPluginAsync, type FastifyReply, fastify } from 'fastify';
 import type { Registry } from 'prom-client';
-import { ConfigError } from './config.ts';
+import { ConfigError } from '../shared/config.ts';
 import { limitConnections } from './connections.ts';
 import type { Readiness } from './readiness.ts';
 

@@ -1,7 +1,7 @@
 import { fstatSync } from 'node:fs';
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino';
 import pretty, { isColorSupported, prettyFactory } from 'pino-pretty';
-import { printableLines } from './printable.ts';
+import { printableLines } from '../shared/printable.ts';
 
 export type { Logger };
 

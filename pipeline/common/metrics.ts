@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import type { Clock } from './clock.ts';
+import type { Clock } from '../shared/clock.ts';
 import type { Durations } from './durations.ts';
 import { PROBLEM_KINDS, type Problem } from './readiness.ts';
 import { within } from './within.ts';

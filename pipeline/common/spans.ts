@@ -1,5 +1,5 @@
+import { ConfigError, withoutPassword } from '../shared/read-config.ts';
 import type { Logger } from './log.ts';
-import { ConfigError, withoutPassword } from './read-config.ts';
 
 /** Spans of messages, for whoever has set OpenTelemetry's variables. */
 export interface Spans {

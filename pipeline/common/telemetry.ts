@@ -5,7 +5,7 @@ import {
   type RecordableHistogram,
 } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
-import type { Clock } from './clock.ts';
+import type { Clock } from '../shared/clock.ts';
 import type { Figure, Figures } from './metrics.ts';
 
 const PERIOD_MS = 1000;

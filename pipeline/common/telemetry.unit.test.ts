@@ -3,7 +3,7 @@ import { PerformanceObserver } from 'node:perf_hooks';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { Clock } from './clock.ts';
+import { Clock } from '../shared/clock.ts';
 import { startTelemetry, type TelemetryData } from './telemetry.ts';
 
 /** Collects all garbage, and resolves when observers have run. */

@@ -10,9 +10,9 @@ import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Type } from '@sinclair/typebox';
-import { ConfigError, IngestConfig, readConfig, StackConfig } from '../common/config.ts';
-import { isEntry } from '../common/entry.ts';
 import { PREFIX } from '../queue/keys.ts';
+import { ConfigError, IngestConfig, readConfig, StackConfig } from '../shared/config.ts';
+import { isEntry } from '../shared/entry.ts';
 import {
   BROKER_USERS,
   brokerAclFile,

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { type FastifyInstance, type FastifyReply, fastify, LogController } from 'fastify';
-import type { IngestConfig } from '../common/config.ts';
 import { limitConnections } from '../common/connections.ts';
 import type { Trouble } from '../common/trouble.ts';
+import type { IngestConfig } from '../shared/config.ts';
 import { countRefused, type IngestCounters } from './counters.ts';
 import type { Tls } from './tls.ts';
 import { announcedLength } from './unread.ts';

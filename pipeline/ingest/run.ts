@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import { ConfigError, type IngestConfig } from '../common/config.ts';
 import { affordableConnections, openFilesLimit } from '../common/connections.ts';
 import { addressOf, metrics, serveHealth } from '../common/health.ts';
 import type { Logger } from '../common/log.ts';
@@ -9,6 +8,7 @@ import { openSpans, type Spans } from '../common/spans.ts';
 import { Trouble } from '../common/trouble.ts';
 import { within } from '../common/within.ts';
 import { openProcess } from '../queue/process.ts';
+import { ConfigError, type IngestConfig } from '../shared/config.ts';
 import { ingest } from './app.ts';
 import { Clients, LEAVE } from './clients.ts';
 import { INGEST_FIGURES, ingestSeconds, noCounts } from './counters.ts';

@@ -1,8 +1,8 @@
 import closeWithGrace from 'close-with-grace';
-import { IngestConfig, readConfig } from '../common/config.ts';
 import { openLog } from '../common/log.ts';
-import { trust } from '../common/trust.ts';
 import { fail } from '../queue/process.ts';
+import { IngestConfig, readConfig } from '../shared/config.ts';
+import { trust } from '../shared/trust.ts';
 import { runIngest, STOP_LIMIT_MS } from './run.ts';
 
 /** Runs an ingest with the settings of the environment until SIGINT or SIGTERM; SIGHUP reads tokens and certificate again. */

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext, Server } from 'node:tls';
-import { ConfigError, type IngestConfig, readFileOf } from '../common/config.ts';
 import type { Logger } from '../common/log.ts';
+import { ConfigError, type IngestConfig, readFileOf } from '../shared/config.ts';
 
 export interface Tls {
   cert: Buffer;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { ConfigError } from '../common/config.ts';
+import { ConfigError } from '../shared/config.ts';
 import { eventually, remove, temporaryDirectory } from '../test/services.ts';
 import { Tokens } from './tokens.ts';
 

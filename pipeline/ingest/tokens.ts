@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { unwatchFile, watchFile } from 'node:fs';
-import { ConfigError, readFileOf, TOKEN } from '../common/config.ts';
 import type { Logger } from '../common/log.ts';
+import { ConfigError, readFileOf, TOKEN } from '../shared/config.ts';
 
 const LONGEST = 256;
 const SCHEME = 'Bearer ';

@@ -2,8 +2,8 @@
 import { lookup } from 'node:dns/promises';
 import { hostname, networkInterfaces } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ConfigError, withoutPassword } from '../common/config.ts';
 import { within } from '../common/within.ts';
+import { ConfigError, withoutPassword } from '../shared/config.ts';
 import { PREFIX } from './keys.ts';
 import { Silence } from './silence.ts';
 import type { Store } from './store.ts';

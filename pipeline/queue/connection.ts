@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type RedisOptions as ClientOptions, Cluster, Redis } from 'ioredis';
-import { type Address, isSecure, parseAddress } from '../common/address.ts';
+import { type Address, isSecure, parseAddress } from '../shared/address.ts';
 import { type Connection, scripts } from './commands.ts';
 import { CLOSED, explainRedis } from './problems.ts';
 import { CLAIM_WAIT_MS } from './queue.ts';

@@ -1,5 +1,5 @@
-import { parseAddress } from '../common/address.ts';
-import { ConfigError } from '../common/config.ts';
+import { parseAddress } from '../shared/address.ts';
+import { ConfigError } from '../shared/config.ts';
 import type { Connection } from './commands.ts';
 import { becomeReady, isCluster, openNode, type QueueOptions } from './connection.ts';
 import { keysOf, type QueueKeys } from './keys.ts';

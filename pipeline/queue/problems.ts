@@ -1,5 +1,5 @@
 import type { Problem } from '../common/readiness.ts';
-import { withAdvice } from '../common/trust.ts';
+import { withAdvice } from '../shared/trust.ts';
 import { commandAt } from './commands.ts';
 
 /** A problem of Redis' state, which is the same for all its clients. */

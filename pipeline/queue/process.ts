@@ -1,11 +1,11 @@
-import { Clock } from '../common/clock.ts';
-import { ConfigError, type IngestConfig, queueOptions, type RelayConfig } from '../common/config.ts';
 import type { Durations } from '../common/durations.ts';
 import type { Logger } from '../common/log.ts';
 import { type Figures, openMetrics } from '../common/metrics.ts';
 import { Outage } from '../common/outage.ts';
 import type { Problem } from '../common/readiness.ts';
 import { startTelemetry } from '../common/telemetry.ts';
+import { Clock } from '../shared/clock.ts';
+import { ConfigError, type IngestConfig, queueOptions, type RelayConfig } from '../shared/config.ts';
 import { BrokerRecord, type BrokerRecordOptions } from './broker-record.ts';
 import type { QueueOptions } from './connection.ts';
 import { openQueue, straysOf } from './open.ts';

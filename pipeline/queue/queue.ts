@@ -1,6 +1,6 @@
 import type { Problem } from '../common/readiness.ts';
 
-export type { QueueKind } from '../common/config.ts';
+export type { QueueKind } from '../shared/config.ts';
 
 /** A message on its way into the queue. */
 export interface Message {

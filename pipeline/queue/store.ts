@@ -1,6 +1,6 @@
 import { Cluster, type Redis } from 'ioredis';
-import { parseAddress } from '../common/address.ts';
 import type { Problem } from '../common/readiness.ts';
+import { parseAddress } from '../shared/address.ts';
 import type { Connection } from './commands.ts';
 import { becomeReady, connect, openNode, Reader, type RedisOptions, renew } from './connection.ts';
 import { largeIn } from './entry-size.ts';

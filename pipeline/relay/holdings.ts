@@ -1,7 +1,7 @@
-import { readQueued } from '../common/hops.ts';
 import type { SpanOf } from '../common/spans.ts';
 import { bytesOf, frameEnds } from '../queue/frame.ts';
 import type { Entry } from '../queue/queue.ts';
+import { readQueued } from '../shared/hops.ts';
 
 /** The entries that a relay holds. */
 export class Holdings {

@@ -1,8 +1,8 @@
 import closeWithGrace from 'close-with-grace';
-import { RelayConfig, readConfig } from '../common/config.ts';
 import { openLog } from '../common/log.ts';
-import { trust } from '../common/trust.ts';
 import { fail } from '../queue/process.ts';
+import { RelayConfig, readConfig } from '../shared/config.ts';
+import { trust } from '../shared/trust.ts';
 import { runRelay, stopLimitMs } from './run.ts';
 
 /** Runs a relay with the settings of the environment until SIGINT or SIGTERM. */

@@ -1,8 +1,8 @@
 import { type Remarks, reasonName } from '../common/broker-attempt.ts';
 import type { Durations } from '../common/durations.ts';
-import { formatDeltas } from '../common/hops.ts';
 import type { Spans } from '../common/spans.ts';
 import { idIn, type TraceList } from '../queue/trace-list.ts';
+import { formatDeltas } from '../shared/hops.ts';
 import type { Broker } from './broker.ts';
 import type { Held } from './holdings.ts';
 import { type Publication, packetSizeOf, type Size, SizeLimit } from './publication.ts';

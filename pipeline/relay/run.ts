@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ConfigError, type RelayConfig } from '../common/config.ts';
 import { serveHealth } from '../common/health.ts';
 import type { Logger } from '../common/log.ts';
 import { Outage } from '../common/outage.ts';
@@ -10,6 +9,7 @@ import { openSpans, type Spans } from '../common/spans.ts';
 import { within } from '../common/within.ts';
 import type { BrokerRecord } from '../queue/broker-record.ts';
 import { openProcess } from '../queue/process.ts';
+import { ConfigError, type RelayConfig } from '../shared/config.ts';
 import { Broker } from './broker.ts';
 import { signOff } from './goodbye.ts';
 import { RELAY_FIGURES } from './options.ts';

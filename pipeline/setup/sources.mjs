@@ -66,7 +66,7 @@ export function pageFiles(root) {
   return [
     ...['page', 'comparison', 'history', 'contract'].flatMap(below),
     ...shared.sort().map((name) => `reports/${name}`),
-    'pipeline/common/printable.ts',
+    'pipeline/shared/printable.ts',
     'package-lock.json',
   ];
 }

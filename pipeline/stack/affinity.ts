@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { ConfigError } from '../common/config.ts';
+import { ConfigError } from '../shared/config.ts';
 
 /** Components that can have CPUs. Each process of a component may use all of its CPUs. */
 const COMPONENTS = ['ingest', 'k6', 'mosquitto', 'nginx', 'redis', 'relay'];

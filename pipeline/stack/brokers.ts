@@ -1,5 +1,5 @@
 /** The Mosquittos of a stack: one, several separate ones, or several in a row, joined by bridges. */
-import { ConfigError, type StackConfig } from '../common/config.ts';
+import { ConfigError, type StackConfig } from '../shared/config.ts';
 import { BROKER_USERS, type BrokerUser, sameFor, secrets, urls } from './access.ts';
 import type { Certificate } from './certificates.ts';
 import type { Launch } from './launch.ts';

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
-import type { StackConfig } from '../common/config.ts';
-import { trust } from '../common/trust.ts';
+import type { StackConfig } from '../shared/config.ts';
+import { trust } from '../shared/trust.ts';
 import { writePrivateFile } from './file.ts';
 import { DAEMON_PATH } from './launch.ts';
 

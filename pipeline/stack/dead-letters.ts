@@ -1,12 +1,12 @@
 import { resolve } from 'node:path';
-import { ConfigError, DeadLettersConfig, describe, queueOptions, readConfig } from '../common/config.ts';
-import { readFlags } from '../common/flags.ts';
-import { printFolded } from '../common/fold.ts';
-import { printable } from '../common/printable.ts';
-import { trust, trustText } from '../common/trust.ts';
 import { openQueue } from '../queue/open.ts';
 import { explainRedis } from '../queue/problems.ts';
 import type { DeadLetter, Letters, MessageQueue } from '../queue/queue.ts';
+import { ConfigError, DeadLettersConfig, describe, queueOptions, readConfig } from '../shared/config.ts';
+import { readFlags } from '../shared/flags.ts';
+import { printFolded } from '../shared/fold.ts';
+import { printable } from '../shared/printable.ts';
+import { trust, trustText } from '../shared/trust.ts';
 import { runningStack, type StackFile, shortPath } from './file.ts';
 
 const HELP = `Lists, requeues or drops dead letters: messages that no relay could deliver. They stay until then.

@@ -1,7 +1,8 @@
 /** Describes a stack: `stack.json`, and the versions and settings in it. */
-import { type IngestConfig, queueOptions, type RelayConfig, type StackConfig } from '../common/config.ts';
+
 import { openFilesLimit } from '../common/connections.ts';
 import { identity } from '../setup/lock.mjs';
+import { type IngestConfig, queueOptions, type RelayConfig, type StackConfig } from '../shared/config.ts';
 import { type RedisUser, SUBSCRIBER_STATUS } from './access.ts';
 import type { Brokers } from './brokers.ts';
 import type { StackFile } from './file.ts';

@@ -3,8 +3,8 @@ import { chmod, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
-import { ConfigError } from '../common/config.ts';
 import { releaseLock, takeLock } from '../setup/lock.mjs';
+import { ConfigError } from '../shared/config.ts';
 import { isAlive, readStackFile, removeStackFile, shortPath, writePrivateFile } from './file.ts';
 
 /** A dead supervisor's leash ends its processes within this time. */

@@ -1,5 +1,5 @@
 import { readable } from '../common/log.ts';
-import { printableLines } from '../common/printable.ts';
+import { printableLines } from '../shared/printable.ts';
 import { ProcessFailure } from './process.ts';
 
 /** Prints why a command stops. */

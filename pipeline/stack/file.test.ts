@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { ConfigError } from '../common/config.ts';
 import { identity } from '../setup/lock.mjs';
+import { ConfigError } from '../shared/config.ts';
 import { remove, temporaryDirectory } from '../test/services.ts';
 import { runningStack, type StackFile, writeStackFile } from './file.ts';
 import { checkSettings } from './settings.ts';

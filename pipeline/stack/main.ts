@@ -1,3 +1,4 @@
+import { levelOf, readable } from '../common/log.ts';
 import {
   ConfigError,
   describe,
@@ -6,9 +7,8 @@ import {
   readConfig,
   StackConfig,
   withoutPassword,
-} from '../common/config.ts';
-import { printFolded } from '../common/fold.ts';
-import { levelOf, readable } from '../common/log.ts';
+} from '../shared/config.ts';
+import { printFolded } from '../shared/fold.ts';
 import { deadLetters } from './dead-letters.ts';
 import { exitAfter, explain } from './explain.ts';
 import { shortPath } from './file.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { promisify } from 'node:util';
-import { printable } from '../common/printable.ts';
+import { printable } from '../shared/printable.ts';
 
 const HOST = '127.0.0.1';
 

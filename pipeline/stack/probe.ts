@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, type IClientOptions, type MqttClient } from 'mqtt';
 import { Attempt, brokerAt } from '../common/broker-attempt.ts';
-import { withoutPassword } from '../common/config.ts';
 import type { QueueOptions } from '../queue/connection.ts';
 import { openQueue } from '../queue/open.ts';
 import { explainRedis } from '../queue/problems.ts';
 import { Store } from '../queue/store.ts';
+import { withoutPassword } from '../shared/config.ts';
 
 const ANSWER_MS = 5000;
 

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { Redis } from 'ioredis';
 import { shownRun } from '../../reports/render.ts';
-import { trust } from '../common/trust.ts';
+import { trust } from '../shared/trust.ts';
 import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
 import { makeCertificates } from './certificates.ts';
 import type { StackFile } from './file.ts';

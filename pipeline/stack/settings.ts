@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TProperties, Type } from '@sinclair/typebox';
-import { commandOf } from '../common/command.ts';
-import { ConfigError, IngestConfig, RelayConfig, readConfig, StackConfig } from '../common/config.ts';
+import { commandOf } from '../shared/command.ts';
+import { ConfigError, IngestConfig, RelayConfig, readConfig, StackConfig } from '../shared/config.ts';
 import { readAffinity } from './affinity.ts';
 import type { StackFile } from './file.ts';
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { connectAsync } from 'mqtt';
-import { readConfig, StackConfig } from '../common/config.ts';
+import { readConfig, StackConfig } from '../shared/config.ts';
 import { FREE, PipelineCommand, refusalOf } from '../test/command.ts';
 import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
 import { claimDirectory } from './directory.ts';

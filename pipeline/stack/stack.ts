@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { IngestConfig, RelayConfig, readConfig, type StackConfig } from '../common/config.ts';
 import type { Left } from '../queue/open.ts';
 import type { MessageQueue } from '../queue/queue.ts';
+import { IngestConfig, RelayConfig, readConfig, type StackConfig } from '../shared/config.ts';
 import { secret } from './access.ts';
 import { readAffinity } from './affinity.ts';
 import { checkBrokers, startBrokers } from './brokers.ts';

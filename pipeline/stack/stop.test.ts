@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readConfig, StackConfig } from '../common/config.ts';
+import { readConfig, StackConfig } from '../shared/config.ts';
 import { eventually, remove, temporaryDirectory } from '../test/services.ts';
 import { Stack } from './stack.ts';
 

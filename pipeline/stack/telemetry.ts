@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, type MqttClient } from 'mqtt';
 import { brokerAt } from '../common/broker-attempt.ts';
-import { Clock } from '../common/clock.ts';
-import { queueOptions, type StackConfig } from '../common/config.ts';
 import { round, type TelemetryData } from '../common/telemetry.ts';
 import { openQueue } from '../queue/open.ts';
 import type { MessageQueue } from '../queue/queue.ts';
 import { Store } from '../queue/store.ts';
+import { Clock } from '../shared/clock.ts';
+import { queueOptions, type StackConfig } from '../shared/config.ts';
 import { hostUsage, memoryInUse, processUsage, type Usage } from './usage.ts';
 import { busyPercent, HAS_VMSTAT, type HostCounts, readHost, vmstat } from './vmstat.ts';
 

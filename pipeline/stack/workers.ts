@@ -1,5 +1,5 @@
 /** The stack's own processes: their program and their settings. */
-import type { StackConfig } from '../common/config.ts';
+import type { StackConfig } from '../shared/config.ts';
 import type { BrokerUser, RedisUser } from './access.ts';
 import type { Certificate } from './certificates.ts';
 import { type Launch, nodeLaunch } from './launch.ts';

@@ -15,7 +15,7 @@ import { spec } from 'node:test/reporters';
 const ROOT = join(import.meta.dirname, '../..');
 
 const TIERS: Record<string, { files: string[]; atOnce: number }> = {
-  parts: { files: ['pipeline/{common,queue,relay,ingest}/*.test.ts'], atOnce: 4 },
+  parts: { files: ['pipeline/{common,shared,queue,relay,ingest}/*.test.ts'], atOnce: 4 },
   runs: {
     files: [
       'pipeline/{stack,deploy,setup,test/faults}/*.test.ts',

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { readConfig, StackConfig } from '../common/config.ts';
+import { readConfig, StackConfig } from '../shared/config.ts';
 import { explained } from '../stack/explain.ts';
 import type { StackFile } from '../stack/file.ts';
 import { Stack } from '../stack/stack.ts';

@@ -2,10 +2,10 @@
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { IngestConfig, RelayConfig, readConfig } from '../common/config.ts';
 import { openLog } from '../common/log.ts';
 import { runIngest, STOP_LIMIT_MS } from '../ingest/run.ts';
 import { runRelay, stopLimitMs } from '../relay/run.ts';
+import { IngestConfig, RelayConfig, readConfig } from '../shared/config.ts';
 import { Supervised } from '../stack/process.ts';
 import { remove, temporaryDirectory } from './services.ts';
 

@@ -2,7 +2,7 @@ import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StackConfig } from '../common/config.ts';
+import { StackConfig } from '../shared/config.ts';
 import { BROKER_USERS, type BrokerUser, REDIS_USERS, type RedisUser, urls } from '../stack/access.ts';
 import type { Certificate } from '../stack/certificates.ts';
 import type { Launch } from '../stack/launch.ts';

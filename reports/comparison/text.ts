@@ -1,6 +1,6 @@
 /** A comparison as a table for the terminal. */
 
-import { printable } from '../../pipeline/common/printable.ts';
+import { printable } from '../../pipeline/shared/printable.ts';
 import type { Addition, Comparison, Subject } from './comparison.ts';
 import { verdictText } from './doubts.ts';
 import { turns } from './knees.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { ConfigError } from '../../pipeline/common/config.ts';
+import { ConfigError } from '../../pipeline/shared/config.ts';
 import { Catalogue } from './catalogue.ts';
 import { scriptOf } from './text.ts';
 

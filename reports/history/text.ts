@@ -1,5 +1,5 @@
 /** The list of runs for the terminal, which runs a reader means, and in which order. */
-import { printable } from '../../pipeline/common/printable.ts';
+import { printable } from '../../pipeline/shared/printable.ts';
 import { signOf, verdictText } from '../comparison/doubts.ts';
 import { ms } from '../format.ts';
 import type { Entry, Misfit } from './entry.ts';

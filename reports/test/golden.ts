@@ -1,6 +1,6 @@
 /** Writes the golden runs: `node reports/test/golden.ts`. */
 import { writeFileSync } from 'node:fs';
-import { isEntry } from '../../pipeline/common/entry.ts';
+import { isEntry } from '../../pipeline/shared/entry.ts';
 import { type Rule, type Run, STAGES, type Step } from '../contract/run.ts';
 import OURS from '../contract/stages.json' with { type: 'json' };
 import { count, ms } from '../format.ts';

@@ -1,5 +1,5 @@
 /** `npm run deployments`: fuzz.js on three deployments of the pipeline, side by side. */
-import { isEntry } from '../../pipeline/common/entry.ts';
+import { isEntry } from '../../pipeline/shared/entry.ts';
 import { requireNginx } from '../../pipeline/stack/nginx.ts';
 import { ms } from '../../reports/format.ts';
 import { Lab } from '../lab/lab.ts';

@@ -1,7 +1,7 @@
 /** Commands that run a script on variants of the pipeline, and compare them: deployments and workers. */
 import { join, resolve } from 'node:path';
-import { RunConfig, readConfig } from '../../pipeline/common/config.ts';
-import { printFolded } from '../../pipeline/common/fold.ts';
+import { RunConfig, readConfig } from '../../pipeline/shared/config.ts';
+import { printFolded } from '../../pipeline/shared/fold.ts';
 import { PORTS } from '../lab/remote.ts';
 import { type IO, type Main, print } from '../run/io.ts';
 import { ADDRESSES, checkScript, onlyVariables, variablesOf } from '../run/k6.ts';

@@ -1,7 +1,7 @@
 /** `npm run workers`: compares 1, 2 and 4 relays, pipelined and serial. */
 
 import { availableParallelism } from 'node:os';
-import { isEntry } from '../../pipeline/common/entry.ts';
+import { isEntry } from '../../pipeline/shared/entry.ts';
 import type { Run, Step } from '../../reports/contract/run.ts';
 import { count, figure, ms } from '../../reports/format.ts';
 import { sweepSteps } from '../../reports/sweep.ts';

@@ -1,7 +1,7 @@
 /** Makes networks, and runs a campaign in the pipeline's namespace. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { RunConfig, readConfig, StackConfig } from '../../pipeline/common/config.ts';
+import { RunConfig, readConfig, StackConfig } from '../../pipeline/shared/config.ts';
 import { leash } from '../../pipeline/stack/leash.ts';
 import { buildToxiproxy } from '../../pipeline/test/toxiproxy.ts';
 import { type IO, print } from '../run/io.ts';

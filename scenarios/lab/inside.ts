@@ -1,6 +1,6 @@
 /** Runs a pipeline in this process's network namespace until SIGTERM. Its servers listen on all addresses. */
 import { once } from 'node:events';
-import { readConfig, StackConfig } from '../../pipeline/common/config.ts';
+import { readConfig, StackConfig } from '../../pipeline/shared/config.ts';
 import { exitAfter, explain } from '../../pipeline/stack/explain.ts';
 import { Stack } from '../../pipeline/stack/stack.ts';
 

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { readConfig, StackConfig } from '../../pipeline/common/config.ts';
+import { readConfig, StackConfig } from '../../pipeline/shared/config.ts';
 import { ownDirectory } from '../../pipeline/stack/directory.ts';
 import type { StackFile } from '../../pipeline/stack/file.ts';
 import { Stack } from '../../pipeline/stack/stack.ts';

@@ -1,7 +1,7 @@
 // The setting of a run: addresses of the pipeline and its load, from the environment and files.
 
 /** @import { RunOptions } from 'k6/x/arrival' */
-import { labelsOf } from '../../pipeline/common/labels.js';
+import { labelsOf } from '../../pipeline/shared/labels.js';
 import { every, withoutBroker } from './declarations.js';
 import { read } from './env.js';
 import { at, readStack } from './stack.js';

@@ -1,7 +1,7 @@
 /** Runs generators against a pipeline that is up, or that it starts for them. */
 import { constants } from 'node:os';
 import { join, relative, resolve } from 'node:path';
-import { ConfigError, type RunConfig, readConfig, StackConfig } from '../../pipeline/common/config.ts';
+import { ConfigError, type RunConfig, readConfig, StackConfig } from '../../pipeline/shared/config.ts';
 import type { Ended, Generator } from '../../pipeline/stack/child.ts';
 import { runningStack, type StackFile, shortPath } from '../../pipeline/stack/file.ts';
 import { INTERRUPTED } from '../../pipeline/stack/interrupt.ts';

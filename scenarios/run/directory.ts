@@ -1,7 +1,7 @@
 /** The directory of a run. */
 import { constants as access, accessSync, existsSync, mkdirSync, readdirSync, rmdirSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { ConfigError } from '../../pipeline/common/config.ts';
+import { ConfigError } from '../../pipeline/shared/config.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
 import { moment, newDirectory, RUNS } from '../../reports/directory.ts';
 

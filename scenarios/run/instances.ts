@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
-import { ConfigError } from '../../pipeline/common/config.ts';
+import { ConfigError } from '../../pipeline/shared/config.ts';
 import type { Ended, Generator } from '../../pipeline/stack/child.ts';
 import { merge } from '../../reports/k6.ts';
 import { type IO, warn } from './io.ts';

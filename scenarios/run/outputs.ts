@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError } from '../../pipeline/common/config.ts';
+import { ConfigError } from '../../pipeline/shared/config.ts';
 import { type IO, print } from './io.ts';
 
 /** How one of several k6 is told from the others. */

@@ -2,7 +2,7 @@
 import { closeSync, globSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import hdr from 'hdr-histogram-js';
-import { printable } from '../../pipeline/common/printable.ts';
+import { printable } from '../../pipeline/shared/printable.ts';
 import type { Interval, Run } from '../../reports/contract/run.ts';
 import { count, figure, ms } from '../../reports/format.ts';
 import { ruleOf } from '../../reports/rules.ts';

@@ -6,7 +6,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { commandOf } from '../../pipeline/common/command.ts';
+import { commandOf } from '../../pipeline/shared/command.ts';
 import { K6 } from '../../pipeline/stack/k6.ts';
 import { eventually, remove, temporaryDirectory } from '../../pipeline/test/services.ts';
 import { assertRefused, run as command, terminal } from '../test/harness.ts';

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { commandOf } from '../../pipeline/common/command.ts';
-import { RunConfig, readConfig } from '../../pipeline/common/config.ts';
-import { isEntry } from '../../pipeline/common/entry.ts';
-import { printFolded } from '../../pipeline/common/fold.ts';
-import { trust } from '../../pipeline/common/trust.ts';
+import { commandOf } from '../../pipeline/shared/command.ts';
+import { RunConfig, readConfig } from '../../pipeline/shared/config.ts';
+import { isEntry } from '../../pipeline/shared/entry.ts';
+import { printFolded } from '../../pipeline/shared/fold.ts';
+import { trust } from '../../pipeline/shared/trust.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
 import type { Run } from '../../reports/contract/run.ts';
 import { recover } from '../../reports/k6.ts';

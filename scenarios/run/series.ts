@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { execa } from 'execa';
-import { ConfigError } from '../../pipeline/common/config.ts';
+import { ConfigError } from '../../pipeline/shared/config.ts';
 import { Child, type Ended } from '../../pipeline/stack/child.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
 import { isUndecided, signOf, verdictText } from '../../reports/comparison/doubts.ts';

@@ -1,9 +1,9 @@
 /** A scenario's head comment and settings, for `--help` and for the check before a run. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { OMITTED, SETTINGS } from '../../pipeline/common/command.ts';
-import { ConfigError } from '../../pipeline/common/config.ts';
-import { like } from '../../pipeline/common/flags.ts';
+import { OMITTED, SETTINGS } from '../../pipeline/shared/command.ts';
+import { ConfigError } from '../../pipeline/shared/config.ts';
+import { like } from '../../pipeline/shared/flags.ts';
 import { arrivals, every, ownOnly, requested, scripts } from '../lib/declarations.js';
 import { read } from '../lib/env.js';
 import { assignmentsOf, variablesOf } from './k6.ts';

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { labelsOf } from '../../pipeline/common/labels.js';
+import { labelsOf } from '../../pipeline/shared/labels.js';
 import type { StackFile } from '../../pipeline/stack/file.ts';
 import { count, countOrNames, type Declaration, flag, number, numbers, read, text } from '../lib/env.js';
 import { columnsOf, formOf, placeOf, rowOf } from '../lib/rows.js';

@@ -6,9 +6,9 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { ConfigError } from '../../../pipeline/common/config.ts';
-import { readFlags } from '../../../pipeline/common/flags.ts';
-import { printFolded } from '../../../pipeline/common/fold.ts';
+import { ConfigError } from '../../../pipeline/shared/config.ts';
+import { readFlags } from '../../../pipeline/shared/flags.ts';
+import { printFolded } from '../../../pipeline/shared/fold.ts';
 import { exitAfter } from '../../../pipeline/stack/explain.ts';
 import manifest from '../package.json' with { type: 'json' };
 

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { ConfigError } from '../../common/config.ts';
+import { ConfigError } from '../../shared/config.ts';
 
 const SOURCE = join(import.meta.dirname, 'clock.c');
 

@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os';
 import { type Static, Type } from '@sinclair/typebox';
-import { commandOf } from '../../../pipeline/common/command.ts';
-import { describe, RunConfig, readConfig } from '../../../pipeline/common/config.ts';
-import { isEntry } from '../../../pipeline/common/entry.ts';
-import { printFolded } from '../../../pipeline/common/fold.ts';
+import { commandOf } from '../../../pipeline/shared/command.ts';
+import { describe, RunConfig, readConfig } from '../../../pipeline/shared/config.ts';
+import { isEntry } from '../../../pipeline/shared/entry.ts';
+import { printFolded } from '../../../pipeline/shared/fold.ts';
 import { against, runEnvironment, settle } from '../../run/against.ts';
 import { inRunDirectory, runName } from '../../run/directory.ts';
 import { type IO, print, runProcess, warn } from '../../run/io.ts';

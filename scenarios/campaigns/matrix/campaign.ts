@@ -1,7 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { commandOf } from '../../../pipeline/common/command.ts';
+import { commandOf } from '../../../pipeline/shared/command.ts';
 import { type StackFile, shortPath } from '../../../pipeline/stack/file.ts';
 import type { Stack } from '../../../pipeline/stack/stack.ts';
 import { readRun } from '../../../reports/comparison/recording.ts';

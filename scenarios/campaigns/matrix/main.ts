@@ -1,6 +1,6 @@
 /** `npm run matrix`: every topology over every network. */
-import { isEntry } from '../../../pipeline/common/entry.ts';
-import { printFolded } from '../../../pipeline/common/fold.ts';
+import { isEntry } from '../../../pipeline/shared/entry.ts';
+import { printFolded } from '../../../pipeline/shared/fold.ts';
 import { requireNginx } from '../../../pipeline/stack/nginx.ts';
 import { overNetworks, refuseOwnPipeline } from '../../lab/around.ts';
 import { type IO, runProcess } from '../../run/io.ts';

@@ -1,5 +1,5 @@
-import { ConfigError } from '../../../pipeline/common/config.ts';
-import { numberOf, readFlags } from '../../../pipeline/common/flags.ts';
+import { ConfigError } from '../../../pipeline/shared/config.ts';
+import { numberOf, readFlags } from '../../../pipeline/shared/flags.ts';
 import { type By, NETWORKS, type Network } from '../../lab/networks.ts';
 
 export const TOPOLOGIES = ['single', 'cluster'] as const;

@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { isEntry } from '../../../pipeline/common/entry.ts';
+import { isEntry } from '../../../pipeline/shared/entry.ts';
 
 /** The purpose of a connection, its first byte. */
 export const PROBE = { echo: 1, up: 2, down: 3 } as const;

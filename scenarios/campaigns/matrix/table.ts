@@ -1,5 +1,5 @@
 /** The table of a matrix: mean and spread of each cell. Pure. */
-import { printable } from '../../../pipeline/common/printable.ts';
+import { printable } from '../../../pipeline/shared/printable.ts';
 import type { Run } from '../../../reports/contract/run.ts';
 import { aligned, spread } from '../../run/table.ts';
 

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { connectAsync } from 'mqtt';
-import { Clock } from '../../../pipeline/common/clock.ts';
+import { Clock } from '../../../pipeline/shared/clock.ts';
 import { freePort } from '../../../pipeline/stack/ports.ts';
 import { type Latency, latencyOf } from '../../../reports/contract/run.ts';
 import { assertAllArrived, assertPass, listen, type Pipeline } from '../harness.ts';

@@ -1,6 +1,6 @@
 // Package address reads the addresses of servers: redis://user:password@host:port/0, mqtt://host, https://host/api.
 // Each part is used as it is written, or refused: the URL parsers of clients ignore some parts, and take others for
-// something else. pipeline/common/address.ts is the same; both are tested against
+// something else. pipeline/shared/address.ts is the same; both are tested against
 // reports/contract/address.vectors.json.
 package address
 

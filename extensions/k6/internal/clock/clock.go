@@ -223,7 +223,7 @@ type Estimate struct {
 }
 
 // Of returns the estimate at a moment after the samples, which are oldest first. It panics without a sample.
-// pipeline/common/clock.ts is the same; both are tested against reports/contract/clock.vectors.json.
+// pipeline/shared/clock.ts is the same; both are tested against reports/contract/clock.vectors.json.
 func Of(samples []Sample, at float64) Estimate {
 	e := Estimate{At: at, Slowest: -steepest, Fastest: steepest}
 	for e.Kept < len(samples) {

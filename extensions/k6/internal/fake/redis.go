@@ -82,7 +82,7 @@ func (d StageDelays) Total() time.Duration {
 	return d.Request + d.Ingest + d.Queue + d.Relay + d.Delivery
 }
 
-// Stamps makes stamps like pipeline/common/hops.ts, for messages with these delays, by a clock.
+// Stamps makes stamps like pipeline/shared/hops.ts, for messages with these delays, by a clock.
 func (d StageDelays) Stamps(c Clock) func(at time.Time) string {
 	return func(at time.Time) string {
 		return fmt.Sprintf("%d,%d,%d,%d", c.Micros(at.Add(d.Request)),

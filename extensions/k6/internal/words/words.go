@@ -24,7 +24,7 @@ func Plural(n int, one string) string {
 var obeyed = regexp.MustCompile(`[\p{Cc}\x{61c}\x{200e}\x{200f}\x{2028}-\x{202e}\x{2066}-\x{2069}]`)
 
 // Printable makes foreign text safe for a terminal: it escapes control and bidirectional characters as JSON does.
-// pipeline/common/printable.ts does the same.
+// pipeline/shared/printable.ts does the same.
 func Printable(text string) string {
 	return obeyed.ReplaceAllStringFunc(strings.ToValidUTF8(text, "\uFFFD"), func(one string) string {
 		switch one {

@@ -1,7 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import mqtt from 'mqtt';
-import { readConfig, StackConfig } from '../../../common/config.ts';
+import { readConfig, StackConfig } from '../../../shared/config.ts';
 import { Stack } from '../../../stack/stack.ts';
 import type { Case, Scene } from '../case.ts';
 import type { Rig } from '../rig.ts';
