@@ -81,7 +81,7 @@ const programs: [dockerfile: string, folders: RegExp, programs: string[]][] = [
     /^pipeline\//,
     ['ingest/server.ts', 'relay/main.ts', 'deploy/prepare.ts'].map((name) => `pipeline/${name}`),
   ],
-  ['reports/reports.Dockerfile', /^(reports|pipeline\/common)\//, ['reports/history/server.ts']],
+  ['reports/reports.Dockerfile', /^(reports|pipeline\/shared)\//, ['reports/history/server.ts']],
 ];
 for (const [dockerfile, folders, mains] of programs)
   test(`${dockerfile}: the image has every file and package that its programs import`, () =>
