@@ -27,11 +27,11 @@ export const every = () => ({
     '',
     'where the pipeline sends its OpenTelemetry spans, for stages, like :4318; files: joined later',
   ),
-  SPANS_ONE_IN: number(100, '', 'with SPANS: one message in so many is sampled', SPANNED),
+  SPANS_ONE_IN: number(100, '', 'sample one message in N (with SPANS)', SPANNED),
   SPANS_MARKS: text('', 'a file of spans.marks, like that of k6 x arrival spans --suggest'),
   VERIFY: text(
     '',
-    '1: the bytes of every message are compared; n: of one in n (100); off: the pipeline rewrites',
+    'compare the bytes of every message (1), of one in n (100), or of none (off: the pipeline rewrites them)',
   ),
   LABELS: text('', 'build=17,branch=main, for the list of runs and for comparisons'),
   ID_KEY: text('id', 'key of the id in a message, like meta.id'),

@@ -28,7 +28,7 @@ const HELP = `Runs a scenario against the pipeline and leaves a report in report
   npm run ramp [-- <k6 flags>]               also smoke, sweep, fixed, spike, soak
 
   --repeat <n>      n runs, each from the start, a table with the spread of each figure, and a page that compares them
-  --wide            the table of phases also has the CPU of each kind of process: more than a hundred columns
+  --wide            adds each process's CPU to the table of phases, which then is wider than 100 characters
   --slowest <n>     the n slowest deliveries by id, with their stages
   --instances <n>   n k6 share the run by segments, and their runs are merged, as with n hosts
 

@@ -97,7 +97,7 @@ function PercentileChart({ latency, title, corrected, protocol }: PercentileChar
   return (
     <Chart
       name="Latency by percentile"
-      unit="ms, logarithmic; each 9 of the percentile takes as much room as the one before"
+      unit="ms, logarithmic; 90, 99, 99.9 % … are equally far apart"
       title={title}
       note="Each line stops where its samples run out."
       kind="percentile"
