@@ -242,12 +242,3 @@ func (l *Ledger) endOf(seq int, r *record) End {
 	}
 	return end
 }
-
-// PhaseCount counts a phase.
-type PhaseCount struct {
-	Requests int // due (open model) or taken (closed model)
-	Messages int
-	Accepted int // messages
-	Taken    int // messages that were accepted, or arrived all the same
-	Due      int // deliveries of taken messages
-}

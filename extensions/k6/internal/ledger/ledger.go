@@ -11,7 +11,6 @@
 package ledger
 
 import (
-	"math/bits"
 	"sync"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
@@ -164,156 +163,6 @@ func (l *Ledger) Start(epoch int64) {
 	l.epoch = epoch
 }
 
-// Sent records that a request is sent. Call it for the first attempt only. In the closed model this is also when the
-// request is due.
-func (l *Ledger) Sent(s pacer.Slot, at int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.leave(s)
-	l.left(s, at)
-}
-
-// Leaving records that a request is about to be sent, in place of Sent. Left follows: the moment is best known to who
-// writes the request, and what arrives of it before Left waits for that.
-func (l *Ledger) Leaving(s pacer.Slot) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.leave(s)
-}
-
-// Left records when a request that was Leaving left.
-func (l *Ledger) Left(s pacer.Slot, at int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.left(s, at)
-}
-
-func (l *Ledger) leave(s pacer.Slot) {
-	l.sent++
-	l.inFlight++
-	l.interval.Requests++
-	l.interval.Sent += s.Messages
-	l.take(s)
-	for i := range s.Messages {
-		_, r := l.begin(s.FirstSeq + i)
-		r.sent, r.outcome, r.phase = leaving, inFlight, uint16(s.Phase)
-	}
-}
-
-func (l *Ledger) left(s pacer.Slot, at int64) {
-	if !l.pacer.Closed() {
-		due := s.Due.Microseconds()
-		late := at - l.epoch - due
-		l.late.add(due, late)
-		l.sentIn.add(at-l.epoch, s.Messages)
-		if l.phases[s.Phase].Measured {
-			l.lateness.AddMany(late, s.Messages*l.flows[s.Flow].Deliveries)
-		}
-	}
-	for i := range s.Messages {
-		if _, r := l.lookup(s.FirstSeq + i); r.sent == leaving { // else it is settled, and its record is gone
-			r.sent = at
-		}
-	}
-	if l.takenLeaving && !l.anyTaken {
-		l.firstTaken, l.anyTaken = at, true
-	}
-	l.recall(s)
-}
-
-// Drop records that a request will not be sent.
-func (l *Ledger) Drop(s pacer.Slot) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.dropped++
-	l.unsendable += s.Messages
-	l.take(s)
-	for i := range s.Messages {
-		pg, r := l.begin(s.FirstSeq + i)
-		r.outcome = dropped
-		l.resolve(s.FirstSeq+i, pg, r)
-	}
-}
-
-// take counts a request of the closed model. The open model's schedule has the counts.
-func (l *Ledger) take(s pacer.Slot) {
-	if !l.pacer.Closed() {
-		return
-	}
-	l.counts[s.Phase].Requests++
-	l.counts[s.Phase].Messages += s.Messages
-	if l.phases[s.Phase].Measured {
-		l.scheduled[s.Flow] += s.Messages
-	}
-}
-
-// Answered records the HTTP time of an attempt that was answered.
-func (l *Ledger) Answered(phase int, us int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.times[phase].HTTP.Add(us)
-	l.interval.HTTP.Add(us)
-}
-
-// Retried records another attempt of a request, with the same ids.
-func (l *Ledger) Retried() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.retried++
-}
-
-// Settle records the outcome of a request after its last attempt.
-func (l *Ledger) Settle(s pacer.Slot, outcome Outcome) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.inFlight--
-	if outcome != Accepted {
-		l.failed++
-	}
-	switch outcome {
-	case Accepted:
-		l.interval.Accepted += s.Messages
-		l.counts[s.Phase].Accepted += s.Messages
-		l.takeUp(s, s.Messages)
-		if _, r := l.lookup(s.FirstSeq); r != nil && !l.anyTaken {
-			if l.takenLeaving = r.sent == leaving; !l.takenLeaving {
-				l.firstTaken, l.anyTaken = r.sent, true
-			}
-		}
-	case Rejected:
-		l.interval.Rejected += s.Messages
-	default:
-		l.interval.Failed += s.Messages
-	}
-	for i := range s.Messages {
-		pg, r := l.lookup(s.FirstSeq + i)
-		if outcome != Accepted && (r.outcome == complete || r.got != 0) {
-			l.takeUp(s, 1)
-		}
-		if r.outcome != inFlight {
-			continue // it arrived before the answer to the POST
-		}
-		if r.outcome = outcome; outcome == Rejected {
-			if r.got == 0 && r.fate == Lost {
-				l.rejected++
-				l.resolve(s.FirstSeq+i, pg, r)
-				continue
-			}
-			r.outcome = Unknown // the ingest rejected the message but also took it
-		}
-		l.open++
-		if outcome == Accepted {
-			l.owed += l.flows[s.Flow].Deliveries - bits.OnesCount32(r.got)
-		}
-	}
-}
-
-// takeUp counts messages of a request that the pipeline has taken.
-func (l *Ledger) takeUp(s pacer.Slot, messages int) {
-	l.counts[s.Phase].Taken += messages
-	l.counts[s.Phase].Due += messages * l.flows[s.Flow].Deliveries
-}
-
 // Find records where a missing message was found. It reports whether the message belongs to the run.
 func (l *Ledger) Find(seq int, fate Fate) bool {
 	l.mu.Lock()
@@ -360,4 +209,67 @@ func (l *Ledger) SlotOf(seq int) pacer.Slot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.pacer.SlotOf(seq)
+}
+
+// End records that all requests of the closed model have been sent or dropped. The open model knows from its schedule.
+func (l *Ledger) End() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+}
+
+// Settled reports whether every request of the run has been sent and answered, or dropped.
+func (l *Ledger) Settled() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pacer.Closed() {
+		return l.ended && l.inFlight == 0
+	}
+	return l.sent+l.dropped == l.pacer.Requests() && l.inFlight == 0
+}
+
+// InFlight counts the requests without an answer.
+func (l *Ledger) InFlight() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.inFlight
+}
+
+// Owed counts the deliveries of accepted messages that have not arrived.
+func (l *Ledger) Owed() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.owed
+}
+
+// Deliveries counts the deliveries so far, without duplicates.
+func (l *Ledger) Deliveries() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.deliveries
+}
+
+// Strangers counts the messages that came and are none of this run, if none of this run has come; 0: one has.
+func (l *Ledger) Strangers() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.deliveries > 0 || l.anyOurs {
+		return 0
+	}
+	return l.foreign
+}
+
+// FirstTaken is when the request was sent that was accepted first: while nothing has arrived, its messages are the
+// oldest under way. ok is false if none was accepted.
+func (l *Ledger) FirstTaken() (at int64, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.firstTaken, l.anyTaken
+}
+
+// Open counts the messages that may still arrive: accepted or without an answer.
+func (l *Ledger) Open() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open
 }

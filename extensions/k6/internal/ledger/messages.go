@@ -3,10 +3,10 @@ package ledger
 import (
 	"cmp"
 	"container/heap"
-	"math"
 	"math/bits"
 	"slices"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
@@ -192,65 +192,61 @@ func (l *Ledger) eachOpen(visit func(seq int, r *record)) {
 	}
 }
 
-// Tail describes the slowest deliveries of the measured phases. Stages are means in µs that sum to Arrival.
-type Tail struct {
-	Count   int64 // the slowest deliveries
-	Of      int64 // all deliveries whose stages are known
-	Arrival float64
-	Stages  [stages.Most]float64
+// Kept is a delivery that the ledger keeps by itself. Times are µs on the own clock.
+type Kept struct {
+	Seq, Phase, Subscriber int
+	Due, Sent, Arrived     int64 // Sent may be Forgotten
 }
 
-// tail sums the stages of deliveries by latency, in buckets at most 1/64 wide. So it can describe the slowest
-// deliveries at the end without keeping each.
-type tail struct {
-	of      int64
-	buckets []tailBucket
+// keeper keeps the newest deliveries of every n-th message. Its zero value keeps none.
+type keeper struct {
+	every, most int
+	rows        []Kept
+	next        int   // index of the next row when the buffer is full
+	seen        []int // by phase, including overwritten ones
 }
 
-type tailBucket struct {
-	count  int64
-	stages [stages.Most]int64
-}
-
-// tailBits is how many binary digits of a latency choose its bucket.
-const tailBits = 7
-
-func bucketOf(us int64) int {
-	us = min(max(us, 0), Highest)
-	shift := max(0, bits.Len64(uint64(us))-tailBits)
-	return shift<<(tailBits-1) + int(us>>shift)
-}
-
-func (t *tail) add(arrival int64, by *[stages.Most]int64) {
-	t.of++
-	b := &t.buckets[bucketOf(arrival)]
-	b.count++
-	for i, us := range by {
-		b.stages[i] += us
+func (k *keeper) note(d Kept) {
+	if k.every == 0 || d.Seq%k.every != 0 {
+		return
 	}
+	k.seen[d.Phase]++
+	if len(k.rows) < k.most {
+		k.rows = append(k.rows, d)
+		return
+	}
+	k.rows[k.next] = d
+	k.next = (k.next + 1) % k.most
 }
 
-// slowest describes the slowest share of the deliveries, rounded up to whole buckets.
-func (t *tail) slowest(share float64) Tail {
-	least := int64(math.Ceil(float64(t.of) * share))
-	d := Tail{Of: t.of}
-	var sums [stages.Most]int64
-	for i := len(t.buckets) - 1; i >= 0 && d.Count < least; i-- {
-		d.Count += t.buckets[i].count
-		for stage, us := range t.buckets[i].stages {
-			sums[stage] += us
-		}
-	}
-	for stage, us := range sums {
-		d.Stages[stage] = float64(us) / float64(max(1, d.Count))
-		d.Arrival += d.Stages[stage]
-	}
-	return d
-}
-
-// Tail describes the slowest share of the deliveries of the measured phases whose stages are known.
-func (l *Ledger) Tail(share float64) Tail {
+// Keep makes the ledger keep the newest `most` deliveries of messages 0, n, 2n and so on. Call it before the first
+// arrival.
+func (l *Ledger) Keep(every, most int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.tail.slowest(share)
+	l.keeper = keeper{every: every, most: most, seen: make([]int, len(l.phases))}
+}
+
+// KeepTraced is Keep for messages whose traces the pipeline records: picks returns the one of a request, if it has one.
+func (l *Ledger) KeepTraced(picks func(pacer.Slot) (seq int, ok bool), most int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.traced, l.picks = keeper{every: 1, most: most, seen: make([]int, len(l.phases))}, picks
+}
+
+// Traced returns the deliveries that KeepTraced keeps, unordered, and how many there were of all phases.
+func (l *Ledger) Traced() (rows []Kept, seen int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, n := range l.traced.seen {
+		seen += n
+	}
+	return slices.Clone(l.traced.rows), seen
+}
+
+// Kept returns the kept deliveries, unordered, and the number seen by phase.
+func (l *Ledger) Kept() (rows []Kept, seen []int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.keeper.rows), slices.Clone(l.keeper.seen)
 }

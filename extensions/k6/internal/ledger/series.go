@@ -1,7 +1,13 @@
 package ledger
 
 import (
+	"math"
+	"math/bits"
+
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
 // Highest is the longest time of a histogram, in µs: one hour. Longer times count as one hour in percentiles, and in
@@ -107,4 +113,148 @@ func (t *Times) clone() *Times {
 		c.Stages[i] = t.Stages[i].clone()
 	}
 	return c
+}
+
+// StageSums add up the stages of deliveries with all stamps.
+type StageSums struct {
+	Stamped int64              // deliveries
+	us      [stages.Most]int64 // by stage
+}
+
+func (s *StageSums) add(us *[stages.Most]int64) {
+	s.Stamped++
+	for i := range s.us {
+		s.us[i] += us[i]
+	}
+}
+
+// Means are the mean times of the stages of a run, ms, by name; nil without deliveries.
+func (s *StageSums) Means(of stages.List) map[string]float64 {
+	if s.Stamped == 0 {
+		return nil
+	}
+	means := make(map[string]float64, len(of))
+	for i, stage := range of {
+		means[stage.Name] = float64(s.us[i]) / float64(s.Stamped) / 1000
+	}
+	return means
+}
+
+// Times returns a copy of the times of a phase.
+func (l *Ledger) Times(phase int) *Times {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.times[phase].clone()
+}
+
+// Lateness returns a copy of the lateness (sent − due) of the measured phases, once for each due delivery. Unlike
+// the stage Schedule it includes messages that did not arrive. It is empty in the closed model.
+func (l *Ledger) Lateness() *Series {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.lateness.clone()
+	return &s
+}
+
+// Reading returns a copy of the Reading of the measured phases.
+func (l *Ledger) Reading() Reading {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.reading
+	r.Waits = r.Waits.clone()
+	return r
+}
+
+// FlowTimes returns copies of the arrival latency of one flow in the measured phases, and of its stages.
+func (l *Ledger) FlowTimes(flow int) (*Series, StageSums) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.flowTimes[flow].clone()
+	return &s, l.flowStages[flow]
+}
+
+// almost is when 99 % of the deliveries due in a phase had arrived.
+type almost struct {
+	deliveries int64 // 99 % of those due; 0 in the closed model
+	at         int64 // µs since the run's start; 0: not yet
+}
+
+func newAlmost(p *pacer.Pacer, phase int) almost {
+	if p.Closed() {
+		return almost{}
+	}
+	from, to := p.PhaseRequests(phase)
+	due := p.Deliveries(p.Messages(to)) - p.Deliveries(p.Messages(from))
+	return almost{deliveries: int64(due*99+99) / 100}
+}
+
+// AlmostAll is when 99 % of the deliveries due in a phase of the open model had arrived, in µs since the run's start.
+// ok is false if they have not.
+func (l *Ledger) AlmostAll(phase int) (at int64, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.almost[phase].at, l.almost[phase].at != 0
+}
+
+// Tail describes the slowest deliveries of the measured phases. Stages are means in µs that sum to Arrival.
+type Tail struct {
+	Count   int64 // the slowest deliveries
+	Of      int64 // all deliveries whose stages are known
+	Arrival float64
+	Stages  [stages.Most]float64
+}
+
+// tail sums the stages of deliveries by latency, in buckets at most 1/64 wide. So it can describe the slowest
+// deliveries at the end without keeping each.
+type tail struct {
+	of      int64
+	buckets []tailBucket
+}
+
+type tailBucket struct {
+	count  int64
+	stages [stages.Most]int64
+}
+
+// tailBits is how many binary digits of a latency choose its bucket.
+const tailBits = 7
+
+func bucketOf(us int64) int {
+	us = min(max(us, 0), Highest)
+	shift := max(0, bits.Len64(uint64(us))-tailBits)
+	return shift<<(tailBits-1) + int(us>>shift)
+}
+
+func (t *tail) add(arrival int64, by *[stages.Most]int64) {
+	t.of++
+	b := &t.buckets[bucketOf(arrival)]
+	b.count++
+	for i, us := range by {
+		b.stages[i] += us
+	}
+}
+
+// slowest describes the slowest share of the deliveries, rounded up to whole buckets.
+func (t *tail) slowest(share float64) Tail {
+	least := int64(math.Ceil(float64(t.of) * share))
+	d := Tail{Of: t.of}
+	var sums [stages.Most]int64
+	for i := len(t.buckets) - 1; i >= 0 && d.Count < least; i-- {
+		d.Count += t.buckets[i].count
+		for stage, us := range t.buckets[i].stages {
+			sums[stage] += us
+		}
+	}
+	for stage, us := range sums {
+		d.Stages[stage] = float64(us) / float64(max(1, d.Count))
+		d.Arrival += d.Stages[stage]
+	}
+	return d
+}
+
+// Tail describes the slowest share of the deliveries of the measured phases whose stages are known.
+func (l *Ledger) Tail(share float64) Tail {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tail.slowest(share)
 }
