@@ -18,19 +18,6 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
 
-// Ingest are the settings of the ingest; index.d.ts documents them.
-type Ingest struct {
-	URL       string            `json:"url"`
-	Token     string            `json:"token"` // Bearer; empty: none
-	Path      string            `json:"path"`  // where one message is posted; may have Target
-	BatchPath string            `json:"batchPath"`
-	Headers   map[string]string `json:"headers"`
-	KeepAlive bool              `json:"keepAlive"`
-	Retries   int               `json:"retries"` // how often a request that was not accepted is repeated
-
-	DiscardBodies bool `json:"-"` // reports have no examples of answers
-}
-
 // Poster posts to the ingest, one request at a time. It writes head and body at once and
 // reads the answer with fasthttp's parser. It skips the layers of a general client, which took a third of its
 // CPU.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/textproto"
+	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -11,6 +13,19 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/address"
 )
+
+// Ingest are the settings of the ingest; index.d.ts documents them.
+type Ingest struct {
+	URL       string            `json:"url"`
+	Token     string            `json:"token"` // Bearer; empty: none
+	Path      string            `json:"path"`  // where one message is posted; may have Target
+	BatchPath string            `json:"batchPath"`
+	Headers   map[string]string `json:"headers"`
+	KeepAlive bool              `json:"keepAlive"`
+	Retries   int               `json:"retries"` // how often a request that was not accepted is repeated
+
+	DiscardBodies bool `json:"-"` // reports have no examples of answers
+}
 
 // ours are header fields that the sender writes itself: they frame a request, or are about its connection.
 var ours = []string{
@@ -111,4 +126,42 @@ func (o *Ingest) target(path string) (origin, target string) {
 		end = begin + slash
 	}
 	return base[:end], base[end:] + path
+}
+
+// secretLeast is the length of the shortest value that counts as a secret: a shorter one is in many a text by chance.
+const secretLeast = 6
+
+// secretField matches names of header fields whose values are secrets.
+var secretField = regexp.MustCompile(`(?i)auth|token|key|secret|cookie|pass|signature`)
+
+// Secrets takes the secrets of the requests out of what a server says: many repeat the path in their answers.
+func (o *Ingest) Secrets() *strings.Replacer {
+	found := []string{o.Token}
+	for name, value := range o.Headers {
+		if secretField.MatchString(name) {
+			found = append(found, value)
+			found = append(found, strings.Fields(value)...) // without its scheme, as Bearer
+		}
+	}
+	for _, path := range []string{o.Path, o.BatchPath} {
+		_, query, _ := strings.Cut(path, "?")
+		for pair := range strings.SplitSeq(query, "&") {
+			_, value, named := strings.Cut(pair, "=")
+			if !named {
+				value = pair
+			}
+			found = append(found, value)
+			if decoded, err := url.QueryUnescape(value); err == nil {
+				found = append(found, decoded)
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b string) int { return len(b) - len(a) }) // the longest of those at one place
+	var replaced []string
+	for _, secret := range found {
+		if len(secret) >= secretLeast && !strings.Contains(secret, Target) {
+			replaced = append(replaced, secret, "…")
+		}
+	}
+	return strings.NewReplacer(replaced...)
 }
