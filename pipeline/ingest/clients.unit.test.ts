@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { LEAVE } from './clients.ts';
 
-const POSTER = join(import.meta.dirname, '../../extensions/k6/internal/send/idle.go');
+const POSTER = join(import.meta.dirname, '../../extensions/k6/internal/send/link.go');
 
 // Regression: one request of a thousand was reset as ingests were replaced. An ingest closed idle connections after 1 s.
 test('clients have longer to leave than the sender keeps an idle connection', async () => {
