@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -53,6 +54,34 @@ type stampedConn struct {
 	before  group
 
 	calls
+}
+
+// limit is the deadline that a reader has set; watching takes over that of the socket.
+type limit struct{ at atomic.Pointer[time.Time] }
+
+func (l *limit) set(t time.Time) {
+	if t.IsZero() {
+		l.at.Store(nil)
+		return
+	}
+	l.at.Store(&t)
+}
+
+// next is the next moment to look at an idle socket; ok is false if the reader's deadline has passed.
+func (l *limit) next(look time.Duration) (at time.Time, ok bool) {
+	now := time.Now()
+	at = now.Add(look)
+	end := l.at.Load()
+	if end == nil {
+		return at, true
+	}
+	if !now.Before(*end) {
+		return at, false
+	}
+	if end.Before(at) {
+		at = *end
+	}
+	return at, true
 }
 
 // read describes the bytes that were read last.

@@ -3,7 +3,6 @@ package socket
 import (
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -66,34 +65,6 @@ func (c *Stamped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// limit is the deadline that a reader has set; watching takes over that of the socket.
-type limit struct{ at atomic.Pointer[time.Time] }
-
-func (l *limit) set(t time.Time) {
-	if t.IsZero() {
-		l.at.Store(nil)
-		return
-	}
-	l.at.Store(&t)
-}
-
-// next is the next moment to look at an idle socket; ok is false if the reader's deadline has passed.
-func (l *limit) next(look time.Duration) (at time.Time, ok bool) {
-	now := time.Now()
-	at = now.Add(look)
-	end := l.at.Load()
-	if end == nil {
-		return at, true
-	}
-	if !now.Before(*end) {
-		return at, false
-	}
-	if end.Before(at) {
-		at = *end
-	}
-	return at, true
-}
-
 // LastOf is the arrival of the bytes that were last read from a connection, which may be TLS over a Stamped; now if the
 // connection is another one.
 func LastOf(conn net.Conn) Arrival {
@@ -116,4 +87,49 @@ func StampedOf(conn net.Conn) *Stamped {
 		conn = below.NetConn()
 	}
 	return nil
+}
+
+// Accepting makes Stamped connections of those that a listener accepts. Their bytes may have come before that: while
+// this process was away, both wait in the kernel, which stamps them.
+type Accepting struct {
+	look time.Duration
+	// The clocks are compared with those of a moment before the connection was made: the earlier of these.
+	before, latest time.Time
+}
+
+// comparedFor is how long a connection may wait to be accepted for its stamps to be used, and for how long they are not
+// used after the wall clock was set.
+const comparedFor = 30 * time.Second
+
+// Accept begins with a listener that has accepted no connection yet. look is that of NewStamped.
+func Accept(l net.Listener, look time.Duration) *Accepting {
+	stampAccepted(l)
+	now := steady()
+	return &Accepting{look: look, before: now, latest: now}
+}
+
+// Stamped wraps a connection that was just accepted, and whose peer waits for the answer to each message. It is for one
+// goroutine.
+func (a *Accepting) Stamped(conn net.Conn) *Stamped {
+	if time.Since(a.latest) > comparedFor {
+		a.before, a.latest = a.latest, steady()
+	}
+	s := NewStamped(conn, a.look)
+	if s.waiter != nil {
+		s.waiter.accepted(a.before)
+	}
+	return s
+}
+
+// steady is the current time. Its wall clock and its monotonic clock were read at once, not with a pause between.
+func steady() time.Time {
+	now := time.Now()
+	for range 10 {
+		next := time.Now()
+		wall, monotonic := next.UnixNano()-now.UnixNano(), next.Sub(now).Nanoseconds()
+		if now = next; max(wall-monotonic, monotonic-wall) < time.Microsecond.Nanoseconds() {
+			break
+		}
+	}
+	return now
 }
