@@ -9,11 +9,25 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net"
 	"sync/atomic"
 	"time"
 
 	"github.com/eclipse/paho.golang/packets"
+)
+
+// MQTT's protocol levels (3.1.2.2).
+const (
+	Version311 = 4
+	Version5   = 5
+)
+
+const (
+	// MaxField is the longest string or binary (MQTT 5, 1.5.4).
+	MaxField = 65535
+	// MaxRemaining is the longest packet after its fixed header (MQTT 5, 2.1.4).
+	MaxRemaining = 268_435_455
 )
 
 // Dialer opens connections to brokers.
@@ -189,6 +203,36 @@ func (c *Conn) Heard() time.Time { return began.Add(time.Duration(c.heard.Load()
 
 // Cut closes the connection below TLS and WebSocket, which would say good-bye first. It ends a blocked write too.
 func (c *Conn) Cut() { _ = c.socket.Close() }
+
+// Buffer holds bytes of a stream that were read and not yet parsed.
+type Buffer struct {
+	B    []byte // its length is the size of a read; it grows for a larger packet
+	Held int    // bytes at the start of B
+	Most int    // size of the largest packet
+}
+
+// Fill reads once, and returns an error if that brought nothing.
+func (s *Buffer) Fill(from io.Reader) error {
+	if s.Held == len(s.B) {
+		s.B = append(s.B, make([]byte, len(s.B))...)
+	}
+	n, err := from.Read(s.B[s.Held:])
+	s.Held += n
+	if n > 0 {
+		return nil // the next read returns the error
+	}
+	return err
+}
+
+// At finds the packet at an offset; size is 0 while not all of it is there.
+func (s *Buffer) At(offset int) (kind byte, body []byte, size int, err error) {
+	return Frame(s.B[offset:s.Held], s.Most)
+}
+
+// Drop removes size bytes at an offset.
+func (s *Buffer) Drop(offset, size int) {
+	s.Held = offset + copy(s.B[offset:], s.B[offset+size:s.Held])
+}
 
 // Alive is the keep-alive of a connection (MQTT 5, 3.1.2.10). Its owner knows when it last sent and heard something,
 // sends the pings and ends the connection.
