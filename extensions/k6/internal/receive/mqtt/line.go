@@ -11,6 +11,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
@@ -78,6 +79,21 @@ func (l *line) Retry(ctx context.Context, patience time.Duration) error {
 		InitialInterval: 20 * time.Millisecond, MaxInterval: time.Second, Multiplier: 2, RandomizationFactor: 0.5,
 	}))
 	return err
+}
+
+// Listen implements receive.Session.
+func (l *line) Listen(taker *receive.Taker) error {
+	var m Message
+	// The header fields of a message are its user properties. There is one closure for all messages, since each costs
+	// memory.
+	header := func(name string) string { return string(mqtt.FindUserProperty(m.Properties, name)) }
+	return l.conn.Read(hops.Property, func(messages []Message) {
+		for _, m = range messages {
+			l.topic = m.Topic
+			taker.TakeAs(taker.Within(m.Payload, header), m.Payload, m.Hops, m.Arrival)
+		}
+		taker.Flush()
+	})
 }
 
 // Close ends the connection.

@@ -41,11 +41,6 @@ const persistentSession = "persistent"
 // mqttVersions are protocol levels (MQTT 5, 3.1.2.2).
 var mqttVersions = map[string]int{"3.1.1": 4, "5": 5}
 
-func (o *Options) brokers() int { return 1 + len(o.More) }
-
-// broker is the address for connection i of the subscribers.
-func (o *Options) broker(i int) string { return mqtt.Broker(o.URL, o.More, i) }
-
 // Check refuses settings that do not fit a profile.
 func (o *Options) Check(p *profile.Profile) error {
 	if o.URL == "" {
@@ -159,66 +154,4 @@ func (o *Options) line(n network.Network, run, name string, topics []string) *li
 		URL: o.URL, Username: o.Username, Password: o.Password, Version: mqttVersions[o.Version],
 		ClientID: "arrival-" + run + "-" + name, TLS: n.TLS, Dial: n.DialContext,
 	}}
-}
-
-// Kinds of subscriptions.
-const (
-	exactTopics    = "exact"    // each topic by name
-	wildcardTopics = "wildcard" // all topics of a target with one filter
-	// wildcards in one shared subscription (MQTT 5, 4.8.2): each message goes to one connection
-	sharedTopics = "shared"
-)
-
-// filters returns the topic filters of each connection of a run's instance.
-//
-// Exact: target i of a flow with d deliveries is held by the connections i, i+1, … i+d−1 (modulo their number),
-// so each message is due at exactly d of them, and their load is even. Wildcard: the first d connections hold
-// all targets (those with names by their names). Shared: all connections do, and each message is due at one of them.
-//
-// With several brokers, each has one connection that holds everything there.
-//
-// The group of a shared subscription is unique to the run: leftover subscribers of another run would receive a
-// share.
-func (o *Options) filters(p *profile.Profile, name string) [][]string {
-	filters := make([][]string, p.Subscribers())
-	if o.Filter != "" { // the pipeline's own topics: each connection gets every message
-		for c := range filters {
-			filters[c] = []string{o.Filter}
-		}
-		return filters
-	}
-	seen := map[string]bool{}
-	for _, f := range p.Flows {
-		if seen[f.Target] {
-			continue
-		}
-		seen[f.Target] = true
-		all := []string{o.Prefix + f.Target + "/+"}
-		if f.Names != nil {
-			all = nil
-			for i := range f.Targets {
-				all = append(all, o.Prefix+f.TargetOf(i))
-			}
-		}
-		switch o.Topics {
-		case sharedTopics:
-			for c := range filters {
-				for _, filter := range all {
-					filters[c] = append(filters[c], "$share/arrival-"+name+"/"+filter)
-				}
-			}
-		case wildcardTopics:
-			for c := range max(f.Deliveries, min(len(filters), o.brokers())) {
-				filters[c] = append(filters[c], all...)
-			}
-		default:
-			for i := range f.Targets {
-				for d := range max(f.Deliveries, min(len(filters), o.brokers())) {
-					c := (i + d) % len(filters)
-					filters[c] = append(filters[c], o.Prefix+f.TargetOf(i))
-				}
-			}
-		}
-	}
-	return filters
 }

@@ -117,3 +117,11 @@ func (c *Subscriber) parse(b *batch, property string) (used int, end error) {
 		}
 	}
 }
+
+// fill reads more of the stream into the buffer.
+func (c *Subscriber) fill() error {
+	c.waits.Store(int64(time.Since(began)))
+	err := c.conn.Fill()
+	c.waits.Store(0)
+	return err
+}

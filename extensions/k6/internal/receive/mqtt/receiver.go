@@ -1,7 +1,6 @@
 package mqtt
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,10 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 )
@@ -77,50 +72,6 @@ func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 		return nil, err
 	}
 	return r, nil
-}
-
-// Listen implements receive.Session.
-func (l *line) Listen(taker *receive.Taker) error {
-	var m Message
-	// The header fields of a message are its user properties. There is one closure for all messages, since each costs
-	// memory.
-	header := func(name string) string { return string(mqtt.FindUserProperty(m.Properties, name)) }
-	return l.conn.Read(hops.Property, func(messages []Message) {
-		for _, m = range messages {
-			l.topic = m.Topic
-			taker.TakeAs(taker.Within(m.Payload, header), m.Payload, m.Hops, m.Arrival)
-		}
-		taker.Flush()
-	})
-}
-
-// place is the Place of the Taker of a connection: the target that is in the topic of the message.
-func (o *Options) place(p *run.Parts, l *line, connection int) func(int, []byte) int {
-	connections := p.Profile.Subscribers()
-	return func(seq int, payload []byte) int {
-		if !p.Addressed(seq, payload) {
-			return 0
-		}
-		name, ours := bytes.CutPrefix(l.topic, []byte(o.Prefix))
-		target, is := p.Targets.Number(name)
-		if !ours || !is || !o.holds(p.Targets, target, connection, connections) {
-			return ledger.NotHeld
-		}
-		return 1 + target
-	}
-}
-
-// holds reports whether a connection has subscribed to a target, as filters does.
-func (o *Options) holds(numbers profile.Targets, target, connection, connections int) bool {
-	within, deliveries := numbers.Within(target)
-	deliveries = max(deliveries, min(connections, o.brokers()))
-	switch o.Topics {
-	case sharedTopics:
-		return true
-	case wildcardTopics:
-		return connection < deliveries
-	}
-	return (connection-within%connections+connections)%connections < deliveries
 }
 
 // Close ends the connections, and their sessions. It may be called more than once.

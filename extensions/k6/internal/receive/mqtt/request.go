@@ -121,14 +121,6 @@ func (c *Subscriber) violated(err error) error {
 	return fmt.Errorf("MQTT broker %s: %w", c.conn.Host, err)
 }
 
-// fill reads more of the stream into the buffer.
-func (c *Subscriber) fill() error {
-	c.waits.Store(int64(time.Since(began)))
-	err := c.conn.Fill()
-	c.waits.Store(0)
-	return err
-}
-
 // ErrTakenOver means that another client has connected with the same client id. Only MQTT 5 reports it, and not
 // every broker (Mosquitto since 2.0.15); otherwise it looks like a lost connection.
 var ErrTakenOver = errors.New("session taken over: another client has connected with our client id")
