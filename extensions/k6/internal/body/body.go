@@ -4,8 +4,11 @@ package body
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
@@ -25,6 +28,22 @@ type flow struct {
 	profile.Flow
 	pieces []piece
 }
+
+// piece is a part of a message: constant text, followed by a placeholder.
+type piece struct {
+	text  string
+	holds placeholder
+}
+
+// placeholder is a variable part of a message.
+type placeholder uint8
+
+const (
+	nothing placeholder = iota
+	number              // the message's: the last part of its id
+	target
+	random // an object of random values
+)
 
 // New makes the messages of flows. Their ids begin with prefix, "<run>.<generator>.". The template must have passed
 // Check. schedule has this generator's messages. siblings is true if the run has other generators.
@@ -178,4 +197,62 @@ func (b *Bodies) LooksFor() string {
 		return what + fmt.Sprintf(" at %s (ID_FROM)", from)
 	}
 	return what + " in the bytes of the message"
+}
+
+// Form is how ids are written.
+type Form string
+
+const (
+	Text Form = "" // <run>.<generator>.<number>
+	// a whole number of 16 digits, which JavaScript and JSON keep: 7 of the run, 9 of the message
+	Number Form = "number"
+	UUID   Form = "uuid" // version 4 by its digits; the last 12 are the message's number
+)
+
+// CheckForm refuses a name that is none of a form.
+func CheckForm(name string) (Form, error) {
+	switch f := Form(name); f {
+	case "text":
+		return Text, nil
+	case Text, Number, UUID:
+		return f, nil
+	}
+	return Text, fmt.Errorf(`idFormat (ID_FORMAT) %q; allowed: "text", "number", "uuid"`, name)
+}
+
+const (
+	numberLeast = 1_000_000 // 7 digits
+	numberKinds = 8_000_000 // 8_999_999 and 9 digits are below 2^53
+)
+
+// Prefix begins the ids of a name, which is <run>.<generator>. or that of a canary.
+func (f Form) Prefix(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	switch f {
+	case Number:
+		return strconv.FormatUint(numberLeast+binary.BigEndian.Uint64(sum[:])%numberKinds, 10)
+	case UUID:
+		return fmt.Sprintf("%x-%x-4%03x-8%03x-", sum[:4], sum[4:6], binary.BigEndian.Uint16(sum[6:])>>4,
+			binary.BigEndian.Uint16(sum[8:])>>4)
+	}
+	return name
+}
+
+// digits is how many digits the number of a message has; 0: as many as it needs.
+func (f Form) digits() int {
+	switch f {
+	case Number:
+		return 9
+	case UUID:
+		return 12
+	}
+	return 0
+}
+
+// Append adds the number of a message.
+func (f Form) Append(buf []byte, n int) []byte {
+	if width := f.digits(); width > 0 {
+		return fmt.Appendf(buf, "%0*d", width, n)
+	}
+	return strconv.AppendInt(buf, int64(n), 10)
 }

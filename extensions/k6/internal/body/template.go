@@ -24,22 +24,6 @@ type Format struct {
 	From     *From      // where ids stand in what arrives; nil: in its bytes, as they were sent
 }
 
-// piece is a part of a message: constant text, followed by a placeholder.
-type piece struct {
-	text  string
-	holds placeholder
-}
-
-// placeholder is a variable part of a message.
-type placeholder uint8
-
-const (
-	nothing placeholder = iota
-	number              // the message's: the last part of its id
-	target
-	random // an object of random values
-)
-
 func (f Format) template() string {
 	if f.Template != "" {
 		return f.Template
