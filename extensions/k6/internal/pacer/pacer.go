@@ -184,6 +184,29 @@ func (p *Pacer) RequestOf(seq int) int {
 	return (round*len(p.cycle)+i)<<p.bits + rest/p.flows[p.cycle[i]].Messages
 }
 
+// number is the number of the share's request n in the whole schedule.
+func (p *Pacer) number(n int) int {
+	if p.share == nil {
+		return n
+	}
+	own := p.share.own
+	return n/len(own)*p.share.period + own[n%len(own)]
+}
+
+// SeqOf returns the number that message id has in the share; false where another generator sends it.
+func (p *Pacer) SeqOf(id int) (seq int, ok bool) {
+	if p.share == nil {
+		return id, true
+	}
+	whole := p.share.whole
+	of := whole.RequestOf(id)
+	n := p.before(of)
+	if p.number(n) != of {
+		return 0, false
+	}
+	return p.Messages(n) + id - whole.Messages(of), true
+}
+
 // locate returns the round of the cycle of message seq, the position of its request there, and the number of messages
 // before it in its block.
 func (p *Pacer) locate(seq int) (round, i, rest int) {

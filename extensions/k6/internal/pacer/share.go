@@ -53,33 +53,10 @@ func (p *Pacer) Share(own []int, every int) *Pacer {
 	return s
 }
 
-// number is the number of the share's request n in the whole schedule.
-func (p *Pacer) number(n int) int {
-	if p.share == nil {
-		return n
-	}
-	own := p.share.own
-	return n/len(own)*p.share.period + own[n%len(own)]
-}
-
 // before counts the share's requests among the first n of the whole.
 func (p *Pacer) before(n int) int {
 	if p.share == nil {
 		return n
 	}
 	return n/p.share.period*len(p.share.own) + sort.SearchInts(p.share.own, n%p.share.period)
-}
-
-// SeqOf returns the number that message id has in the share; false where another generator sends it.
-func (p *Pacer) SeqOf(id int) (seq int, ok bool) {
-	if p.share == nil {
-		return id, true
-	}
-	whole := p.share.whole
-	of := whole.RequestOf(id)
-	n := p.before(of)
-	if p.number(n) != of {
-		return 0, false
-	}
-	return p.Messages(n) + id - whole.Messages(of), true
 }

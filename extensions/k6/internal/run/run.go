@@ -2,7 +2,12 @@
 package run
 
 import (
+	"bytes"
+	"strings"
+	"sync/atomic"
+
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
@@ -26,4 +31,88 @@ type Notes interface {
 	Count(stage, class, example string)
 	// Distrust makes the run invalid, with a reason in plain words.
 	Distrust(format string, args ...any)
+}
+
+// Comparison says how far the run knows what its messages were sent with.
+type Comparison struct {
+	Every int  // the bytes of one message in so many are compared; 0: of none
+	Given bool // the script wants Every, also where it makes the requests itself
+	Named bool // the run's own requests name their target
+}
+
+// Messages knows which request carries a message, and what it was sent with.
+type Messages struct {
+	// Scripted is true once a script or a caller makes the requests itself, perhaps with other bodies, flows and targets.
+	Scripted atomic.Bool
+
+	course     *schedule.Course
+	bodies     *body.Bodies
+	comparison Comparison
+	foreign    atomic.Pointer[[]byte]
+}
+
+// NewMessages are the messages of a run.
+func NewMessages(course *schedule.Course, bodies *body.Bodies, c Comparison) *Messages {
+	return &Messages{course: course, bodies: bodies, comparison: c}
+}
+
+// Slot is the request that carries a message.
+func (m *Messages) Slot(seq int) pacer.Slot {
+	if m.Scripted.Load() { // it may choose the flows
+		return m.course.Ledger.SlotOf(seq)
+	}
+	return m.course.Pacer.SlotOf(seq)
+}
+
+// Verify returns n where the bytes of one message in n are compared with what was sent; 0: what was sent is not known.
+func (m *Messages) Verify() int {
+	if m.Scripted.Load() && !m.comparison.Given {
+		return 0
+	}
+	return m.comparison.Every
+}
+
+// Addressed reports whether a message that came said for which target it is: otherwise it can't have come to a wrong
+// one. A script that makes its own bodies may send to other targets than it was told.
+func (m *Messages) Addressed(seq int, payload []byte) bool {
+	if !m.Scripted.Load() {
+		return m.comparison.Named
+	}
+	slot := m.Slot(seq)
+	return names(payload, m.bodies.AppendTarget(nil, slot, seq-slot.FirstSeq))
+}
+
+// names reports whether a text has the name of a target, and not as a part of another one.
+func names(text, target []byte) bool {
+	for at := 0; ; at++ {
+		found := bytes.Index(text[at:], target)
+		if found < 0 {
+			return false
+		}
+		at += found
+		end := at + len(target)
+		if !(at > 0 && inName(text[at-1])) && !(end < len(text) && inName(text[end])) {
+			return true
+		}
+	}
+}
+
+// inName reports whether a byte may stand in the name of a target.
+func inName(b byte) bool {
+	return b >= '0' && b <= '9' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z' || strings.IndexByte("_.:@~/-", b) >= 0
+}
+
+// Sample keeps the first foreign message, which the report shows.
+func (m *Messages) Sample(payload []byte) {
+	if m.foreign.Load() == nil {
+		m.foreign.CompareAndSwap(nil, new(bytes.Clone(payload)))
+	}
+}
+
+// Foreign is the first message that was none of the run; nil: none came.
+func (m *Messages) Foreign() []byte {
+	if first := m.foreign.Load(); first != nil {
+		return *first
+	}
+	return nil
 }
