@@ -178,6 +178,9 @@ func (b *Bodies) NumberOf(id string) (number int, own bool) { return b.alone([]b
 
 // Within returns the text of a message in which its ids are. header may be nil.
 func (b *Bodies) Within(payload []byte, header Header) []byte {
+	if b.format.From == nil {
+		return payload
+	}
 	return b.format.From.In(payload, header)
 }
 

@@ -125,9 +125,6 @@ func (f *From) String() string { return f.text }
 
 // In returns the text in which the ids of a message stand; nil: it has none.
 func (f *From) In(payload []byte, header Header) []byte {
-	if f == nil {
-		return payload
-	}
 	text := payload
 	if f.Header != "" {
 		if text = nil; header != nil {
