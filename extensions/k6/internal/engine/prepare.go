@@ -105,11 +105,6 @@ func (e *Engine) attach(ctx context.Context, state *lib.State, m *Metrics) *vu {
 	}
 }
 
-// hand gives the latencies of arrivals, µs, to k6.
-func (v *vu) hand(ctx context.Context, us []int64) {
-	v.pending.latencies(ctx, v.state, v.metrics.latency, v.tags, us)
-}
-
 // prepared is what a run has opened before its load begins.
 type prepared struct {
 	vu       *vu

@@ -180,6 +180,11 @@ func (p *pending) latencies(
 	p.hand(ctx, state, b)
 }
 
+// hand gives the latencies of arrivals, µs, to k6.
+func (v *vu) hand(ctx context.Context, us []int64) {
+	v.pending.latencies(ctx, v.state, v.metrics.latency, v.tags, us)
+}
+
 func (p *pending) flush(ctx context.Context, state *lib.State) {
 	p.mu.Lock()
 	b := p.take(true)
