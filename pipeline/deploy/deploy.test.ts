@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import type { TObject } from '@sinclair/typebox';
 import { execa } from 'execa';
 import repository from '../../package.json' with { type: 'json' };
-import { LEAVE } from '../ingest/clients.ts';
+import { LEAVE } from '../ingest/http.ts';
 import { IngestConfig, RelayConfig, readConfig } from '../shared/config.ts';
 import { BROKER_USERS, REDIS_USERS, secrets } from '../stack/access.ts';
 import { DAEMON_PATH } from '../stack/launch.ts';

@@ -10,7 +10,7 @@ import { Clock } from '../shared/clock.ts';
 import { hopsOf } from '../test/hops.ts';
 import { AUTHORIZED, type RawConnection, TestIngest } from '../test/ingest.ts';
 import { eventually, type Service, startRedis } from '../test/services.ts';
-import { Clients } from './clients.ts';
+import { Clients } from './http.ts';
 
 const MB = 1_048_576;
 const message = { id: 'r.1.1', source: 'test', target: 'user/17', payload: 'ä "quoted" \u2028' };

@@ -1,9 +1,9 @@
 import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { answerReadiness } from '../common/health.ts';
 import { countRefused } from './counters.ts';
+import { isMuchUnread, lingering } from './http.ts';
 import { Intake, type IntakeOptions } from './intake.ts';
 import { bodyTooLarge, notJson, Refusal } from './refusal.ts';
-import { isMuchUnread, lingering } from './unread.ts';
 
 export interface IngestOptions extends IntakeOptions {
   /** An error of ours: answered 500, and reported here. */

@@ -9,11 +9,10 @@ import { traceOf } from '../queue/frame.ts';
 import type { MessageQueue } from '../queue/queue.ts';
 import type { TraceList } from '../queue/trace-list.ts';
 import { formatStamps } from '../shared/hops.ts';
-import { Admission, type Limits } from './admission.ts';
+import { Admission, FailedShards, type Limits } from './admission.ts';
 import type { IngestCounters } from './counters.ts';
-import { elementsOf } from './elements.ts';
-import { FailedShards } from './failed-shards.ts';
-import { type Message, MessageCheck } from './message.ts';
+import { announcedLength } from './http.ts';
+import { elementsOf, type Message, MessageCheck } from './message.ts';
 import { Outbox } from './outbox.ts';
 import {
   bodyTooLarge,
@@ -26,7 +25,6 @@ import {
 } from './refusal.ts';
 import { Throttle } from './throttle.ts';
 import type { Tokens } from './tokens.ts';
-import { announcedLength } from './unread.ts';
 
 export interface IntakeOptions {
   queue: Pick<

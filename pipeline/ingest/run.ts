@@ -10,9 +10,8 @@ import { within } from '../common/within.ts';
 import { openProcess } from '../queue/process.ts';
 import { ConfigError, type IngestConfig } from '../shared/config.ts';
 import { ingest } from './app.ts';
-import { Clients, LEAVE } from './clients.ts';
 import { INGEST_FIGURES, ingestSeconds, noCounts } from './counters.ts';
-import { createHttp } from './http.ts';
+import { Clients, createHttp, LEAVE } from './http.ts';
 import { readTls, reloadTls } from './tls.ts';
 import { Tokens } from './tokens.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { LEAVE } from './clients.ts';
+import { LEAVE } from './http.ts';
 
 const POSTER = join(import.meta.dirname, '../../extensions/k6/internal/send/link.go');
 
