@@ -1,6 +1,11 @@
 package runfile
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
+)
 
 // Campaign is what many runs found out together: figures, as if the script of the run that they are added to had
 // measured them, and the probes of a search.
@@ -23,4 +28,27 @@ func CampaignOf(data []byte) (found Campaign, err error) {
 		err = json.Unmarshal(document, &found)
 	}
 	return found, err
+}
+
+// SearchTitle is the title of the chart of a search for the capacity; empty: there was none.
+func SearchTitle(probes []Probe) string {
+	if len(probes) == 0 {
+		return ""
+	}
+	held, least := 0.0, 0.0
+	for _, p := range probes {
+		if p.Held {
+			held = max(held, p.Rate)
+		}
+	}
+	for _, p := range probes {
+		if !p.Held && p.Rate > held && (least == 0 || p.Rate < least) {
+			least = p.Rate
+		}
+	}
+	above := ""
+	if least > 0 {
+		above = fmt.Sprintf("; %s requests/s did not", words.Figure(&least))
+	}
+	return fmt.Sprintf("%s requests/s held%s, after %s", words.Figure(&held), above, words.Plural(len(probes), "run"))
 }

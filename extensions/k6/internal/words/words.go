@@ -5,6 +5,8 @@ package words
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -53,3 +55,13 @@ func Short(name string) string {
 
 // Capital makes the first letter of a sentence a capital.
 func Capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// ShortPath is a path relative to the working directory, where that is shorter.
+func ShortPath(path string) string {
+	if wd, err := os.Getwd(); err == nil {
+		if short, err := filepath.Rel(wd, path); err == nil && len(short) < len(path) {
+			return short
+		}
+	}
+	return path
+}
