@@ -2,6 +2,7 @@ import type { Problem } from '../common/readiness.ts';
 import type { Connection } from './commands.ts';
 import type { LeasedShard } from './leased-shard.ts';
 import { problemOf } from './problems.ts';
+import { everyone } from './redis-queue.ts';
 import { Silence } from './silence.ts';
 
 /** ms between looks, which renew and take leases; less if a third of a lease is less. */
@@ -231,10 +232,4 @@ export function shareOf(shards: number, relays: number, before: number): number 
   // One relay too many waits for a shard, and takes nobody's.
   if (relays >= shards) return 1;
   return Math.floor(shards / relays) + (before < shards % relays ? 1 : 0);
-}
-
-/** Runs `work` for all at once and waits for all; then rejects with the first error, if any. */
-export async function everyone<T>(all: readonly T[], work: (one: T) => Promise<unknown>): Promise<void> {
-  const results = await Promise.allSettled(all.map(work));
-  for (const result of results) if (result.status === 'rejected') throw result.reason;
 }

@@ -4,7 +4,6 @@ import type { Connection } from './commands.ts';
 import { DeadLetters } from './dead-letters.ts';
 import { EntrySize } from './entry-size.ts';
 import { bytesOf, encodeFrame } from './frame.ts';
-import { everyone } from './leases.ts';
 import {
   CLAIM_WAIT_MS,
   type Claim,
@@ -15,7 +14,7 @@ import {
   NOTHING,
   type Return,
 } from './queue.ts';
-import { RedisQueue } from './redis-queue.ts';
+import { everyone, RedisQueue } from './redis-queue.ts';
 
 /** Most messages of one call: a function takes some 120,000 arguments. */
 const BACK_AT_ONCE = 1000;

@@ -65,3 +65,9 @@ export function otherwise(there: string, wanted: number, { shards }: QueueKeys):
     `its queue has ${there} shards; allowed is STREAM_SHARDS=${there}, not ${wanted} (once it is empty: DEL ${shards})`,
   );
 }
+
+/** Runs `work` for all at once and waits for all; then rejects with the first error, if any. */
+export async function everyone<T>(all: readonly T[], work: (one: T) => Promise<unknown>): Promise<void> {
+  const results = await Promise.allSettled(all.map(work));
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+}

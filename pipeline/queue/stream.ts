@@ -3,9 +3,8 @@ import { isCluster, type QueueOptions } from './connection.ts';
 import { joined } from './dead-letters.ts';
 import { shardOf } from './keys.ts';
 import { LeasedReader } from './leased-reader.ts';
-import { everyone } from './leases.ts';
 import type { Claim, Entry, Letters, Message, MessageQueue, Part } from './queue.ts';
-import { otherwise, RedisQueue } from './redis-queue.ts';
+import { everyone, otherwise, RedisQueue } from './redis-queue.ts';
 import { Shard, type StreamReader } from './shard.ts';
 import type { Store } from './store.ts';
 
