@@ -149,7 +149,7 @@ class IngestService implements Service<void> {
     const { queue, objection, clock, trace } = this.#own;
     await this.#app.register(ingest, {
       queue,
-      now: config.STAMPS ? () => clock.now() : undefined,
+      now: config.STAMPS ? clock.now : undefined,
       tokens: this.#given.tokens,
       limits: { requests: config.REQUEST_LIMIT, bytes: config.MEMORY_LIMIT, backlog: config.BACKLOG_LIMIT },
       throttleBacklog: config.THROTTLE_BACKLOG,

@@ -106,7 +106,7 @@ export function openProcess(
     store,
     component: role,
     every: config.TRACE_LOG_EVERY,
-    now: () => clock.now(),
+    now: clock.now,
     idKey: config.ID_KEY,
     onTrouble: (what) => log.warn(what),
   });

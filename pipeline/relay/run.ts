@@ -83,7 +83,7 @@ class RelayService implements Service<boolean> {
       queue,
       broker: this.#broker,
       qos,
-      now: () => clock.now(),
+      now: clock.now,
       consumer: this.#consumer,
       log,
       serial: config.RELAY_MODE === 'serial',

@@ -96,10 +96,8 @@ export class Clock {
     this.#askServer = askServer;
   }
 
-  /** The time on the reference clock, a whole number of microseconds since the epoch. */
-  now(): number {
-    return this.at(performance.now());
-  }
+  /** The time on the reference clock, a whole number of microseconds since the epoch. It may be passed on by itself. */
+  readonly now = (): number => this.at(performance.now());
 
   /** {@link now} for a moment of this thread's `performance.now()`, ms. */
   at(moment: number): number {

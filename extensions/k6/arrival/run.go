@@ -61,7 +61,7 @@ func (m *instance) object(rt *sobek.Runtime, e *engine.Engine) *sobek.Object {
 			}
 			s = engine.NewSender(e, state)
 		}
-		if e.Closed() { // the iteration lasts as long as the load
+		if e.Pacer.Closed() { // the iteration lasts as long as the load
 			for s.Send(m.vu.Context()) {
 			}
 			return rt.ToValue(false)

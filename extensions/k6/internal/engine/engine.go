@@ -180,9 +180,6 @@ func (l *life) change(edit func(p *progress)) {
 	edit(&l.progress)
 }
 
-// Closed reports whether the run has the closed model.
-func (e *Engine) Closed() bool { return e.Pacer.Closed() }
-
 // Publishes reports whether the run sends by MQTT.
 func (e *Engine) Publishes() bool { return e.options.Publishers != nil }
 

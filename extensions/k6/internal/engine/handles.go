@@ -91,7 +91,7 @@ type Handle struct {
 
 // giveUp settles overdue requests as unknown.
 func (s *sending) giveUp(now time.Time) {
-	patience := s.options.Timeout.duration() + settleGrace
+	patience := s.timeout + settleGrace
 	ended, late := s.handles.overdue(now, patience)
 	for _, h := range ended {
 		s.notes.Count("request", "not settled", "the iteration ended without run.settle(): did it throw? k6's log says it")

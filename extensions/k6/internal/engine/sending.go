@@ -42,6 +42,7 @@ type sending struct {
 	unauthorized atomic.Int64      // requests answered 401 before any was accepted
 	anyAccepted  atomic.Bool       // a request was accepted
 	secrets      *strings.Replacer // takes those of the requests out of what a server says
+	timeout      time.Duration     // for one request
 }
 
 func newSending(e *Engine) *sending {
@@ -49,6 +50,7 @@ func newSending(e *Engine) *sending {
 	s := &sending{
 		Course: e.Course, parts: &e.parts, notes: e.notes, options: o, part: e.segment, trust: e.trust, spans: e.spans,
 		samples: &e.pending, open: schedule.NewOpen(e.Course), most: o.mostSenders(openFiles()), secrets: o.Ingest.Secrets(),
+		timeout: o.Timeout.duration(),
 	}
 	s.crew.sending, s.crew.most = s, e.segment.Scale(s.most)-e.segment.Scale(o.Senders*o.InFlight)
 	if e.Pacer.Closed() {
@@ -69,7 +71,7 @@ func (s *sending) answered(slot pacer.Slot, a send.Answer, sent time.Time) ledge
 		s.anyAccepted.Store(true)
 	}
 	a.Secrets = s.secrets
-	outcome, class, example := a.Outcome(s.options.Timeout.duration())
+	outcome, class, example := a.Outcome(s.timeout)
 	if class != "" {
 		s.notes.Count("request", class, example)
 	}
@@ -152,7 +154,7 @@ func (s *sending) publish(ctx context.Context, state *lib.State) {
 	}
 	p := send.Publish(ctx, s.parts, send.PublishersSettings{
 		PublisherOptions: o, Prefix: s.options.MQTT.Prefix, Network: s.trust.Of(state),
-		Timeout: s.options.Timeout.duration(),
+		Timeout: s.timeout,
 		Numbers: numbers, Stamped: s.options.Redis.URL != "", Figure: s.notes.figure,
 	})
 	var writers sync.WaitGroup
