@@ -45,6 +45,7 @@ type Taker struct {
 	Place      func(seq int, payload []byte) int
 	subscriber int
 	greeting   []byte // where others' messages arrive too, the canary's first one does
+	stamps     int    // that a message has at most
 
 	arrivals  []ledger.Arrival // since the last Flush
 	foreign   int
@@ -58,7 +59,10 @@ type Taker struct {
 // Subscriber returns the Taker of a subscriber, which counts from 0. A second copy of a message for one subscriber is a
 // duplicate.
 func (s *Sink) Subscriber(i int) *Taker {
-	return &Taker{Sink: s, subscriber: i, greeting: []byte(s.parts.Bodies.Prefix(canaryPrefix(s.parts)))}
+	return &Taker{
+		Sink: s, subscriber: i, greeting: []byte(s.parts.Bodies.Prefix(canaryPrefix(s.parts))),
+		stamps: s.parts.Ledger.Stages().Stamps(),
+	}
 }
 
 // Take notes a message: its payload, its stamps as they came (empty: none) and its arrival. It keeps no reference to
@@ -100,8 +104,8 @@ func (t *Taker) TakeAs(id, payload, stamps []byte, at socket.Arrival) bool {
 	}
 	if len(stamps) > 0 && t.stamped {
 		parsed, err := hops.Parse(stamps)
-		if most := t.parts.Ledger.Stages().Stamps(); err == nil && parsed.N > most {
-			err = fmt.Errorf("hops: %d stamps, and the stages of the run have %d", parsed.N, most)
+		if err == nil && parsed.N > t.stamps {
+			err = fmt.Errorf("hops: %d stamps, and the stages of the run have %d", parsed.N, t.stamps)
 		}
 		if a.Stamped = err == nil; a.Stamped {
 			a.Stamps, a.Bound = parsed.Move(t.back), t.bound
