@@ -11,8 +11,7 @@ import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 import { checkBrokerFiles, stages } from './lib/stages.js';
-import { UNKNOWN } from './lib/unknown.js';
-import { rate as perSecond } from './lib/words.js';
+import { rate as perSecond, UNKNOWN } from './lib/words.js';
 
 const set = settings('connections');
 const { CONNECTIONS: connections, CONNECT_RATE: rate, DURATION: hold } = set;

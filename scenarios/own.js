@@ -8,8 +8,8 @@ import { arrive } from './lib/arrive.js';
 import { settings } from './lib/declarations.js';
 import { fuzz } from './lib/load.js';
 import { steadily, takes } from './lib/own.js';
-import { sampled } from './lib/sampled.js';
 import { openProfile, setting } from './lib/setting.js';
+import { sampled } from './lib/stack.js';
 
 const shared = setting();
 const set = settings('own');

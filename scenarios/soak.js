@@ -9,9 +9,7 @@ import { Run } from 'k6/x/arrival';
 import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
-import { line as lineOf } from './lib/step.js';
-import { UNKNOWN } from './lib/unknown.js';
-import { clock } from './lib/words.js';
+import { clock, line as lineOf, UNKNOWN } from './lib/words.js';
 
 const { HOURS, RATE, SENDERS, LINE_MINUTES, GROWTH_LIMIT, DRIFT_LIMIT } = settings('soak');
 const seconds = HOURS * 3600;

@@ -8,8 +8,7 @@ import { Run } from 'k6/x/arrival';
 import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
-import { UNKNOWN } from './lib/unknown.js';
-import { duration, rate } from './lib/words.js';
+import { duration, rate, UNKNOWN } from './lib/words.js';
 
 const { RATE, SPIKE_RATE, BEFORE, SPIKE_DURATION, AFTER, SENDERS, BACK, DRAIN_LIMIT, BACK_LIMIT } =
   settings('spike');

@@ -9,8 +9,8 @@
 import { Run } from 'k6/x/arrival';
 import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
-import { sampled } from './lib/sampled.js';
 import { openProfile, setting } from './lib/setting.js';
+import { sampled } from './lib/stack.js';
 
 const set = settings('sweep');
 const { CONCURRENCY: steps, STEP_DURATION: duration, DRAIN: drain, P99: limit } = set; // a sweep goes past its P99

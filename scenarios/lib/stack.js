@@ -1,5 +1,8 @@
 // The running pipeline of `npm run pipeline`.
 
+/** @import { samples } from './declarations.js' */
+/** @import { Values } from './env.js' */
+
 /**
  * The part that scripts read; pipeline/stack/file.ts has all of it.
  * @typedef {object} Stack
@@ -44,4 +47,19 @@ export function readStack() {
     const { message } = /** @type {Error} */ (error);
     throw new Error(`${path} is not JSON: ${message}; it is what the pipeline writes when it starts`);
   }
+}
+
+/**
+ * How many messages stand behind one in the pipeline's trace lists; 0 without SAMPLED=true. Throws when it has no lists.
+ * @param {Values<ReturnType<typeof samples>>} settings
+ */
+export function sampled({ SAMPLED, TRACE_LOG_EVERY }) {
+  if (!SAMPLED) return 0;
+  const { facts } = __ENV.INGEST_URL ? {} : readStack();
+  const every = Number(facts?.trace_log_every ?? TRACE_LOG_EVERY);
+  if (every === 0)
+    throw new Error(
+      'SAMPLED is true, and the pipeline that is up leaves no trace lists: start it with TRACE_LOG_EVERY=100, or stop it',
+    );
+  return every;
 }

@@ -1,6 +1,11 @@
 // Numbers in words, for k6, which has no Intl. reports/format.ts and extensions/k6/internal/words write the same:
 // reports/contract/words.vectors.json holds them together.
 
+/** @import { Latency, Step } from '../../reports/contract/run.ts' */
+
+/** The value of an unknown figure, which fails any threshold. */
+export const UNKNOWN = 1e9;
+
 /** A whole number with thousands separators. */
 export const count = (/** @type {number} */ n) => fixed(Math.round(n), 0);
 
@@ -62,4 +67,15 @@ function fixed(n, decimals) {
   const [whole, ...rest] = text.replace('-', '').split('.');
   const minus = text.startsWith('-') && /[1-9]/.test(text) ? '−' : '';
   return minus + [whole.replace(/\B(?=(\d{3})+$)/g, ','), ...rest].join('.');
+}
+
+/**
+ * A step of a run in one line, for a script that reports while it runs.
+ * @param {Pick<Step, 'name' | 'arrived' | 'scheduled' | 'backlog'> & { latency: { arrival: Pick<Latency, 'p50' | 'p99' | 'max'> } }} step
+ */
+export function line({ name, arrived, scheduled, backlog, latency: { arrival } }) {
+  return (
+    `${name}: ${count(scheduled)} scheduled, ${count(arrived)} deliveries, p50 ${ms(arrival.p50)} ms, p99 ${ms(arrival.p99)} ms, ` +
+    `max ${ms(arrival.max)} ms, backlog ${backlog == null ? 'n/a' : count(backlog)}`
+  );
 }

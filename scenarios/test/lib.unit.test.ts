@@ -9,7 +9,7 @@ import type { StackFile } from '../../pipeline/stack/file.ts';
 import { count, countOrNames, type Declaration, flag, number, numbers, read, text } from '../lib/env.js';
 import { columnsOf, formOf, placeOf, rowOf } from '../lib/rows.js';
 import type { Stack } from '../lib/stack.js';
-import { line } from '../lib/step.js';
+import { line } from '../lib/words.js';
 
 /** tsc checks that the scripts read the stack.json that the pipeline writes. */
 ({}) as StackFile satisfies Stack;
