@@ -19,8 +19,7 @@ import { comparisonText } from './comparison/text.ts';
 import { judgementText, resultText } from './comparison/words.ts';
 import { FAILED } from './contract/run.ts';
 import { COMPARISONS, moment, newDirectory, RUNS } from './directory.ts';
-import { Catalogue } from './history/catalogue.ts';
-import { latest } from './history/latest.ts';
+import { Catalogue, latest } from './history/catalogue.ts';
 import { listText } from './history/text.ts';
 import { check, merge, render } from './k6.ts';
 

@@ -2,11 +2,13 @@
 import type { Stats } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ConfigError } from '../../pipeline/shared/config.ts';
 import { OF_GENERATOR } from '../files.ts';
 import { LATEST, recover } from '../k6.ts';
 import { entryOf } from './describe.ts';
 import type { Entry, Misfit } from './entry.ts';
 import { readSummary } from './summary.ts';
+import { scriptOf } from './text.ts';
 
 /** A run writes a line a second: one that has written none for this long, ms, is not in progress. */
 const SILENCE = 10_000;
@@ -191,4 +193,24 @@ async function within<T>(promise: Promise<T>, deadline: number, otherwise: T): P
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/**
+ * The newest run that has ended, of all or of one method. An instance's part of one is none.
+ * @param name `latest`, `latest:<method>`, which is one of k6's, or `latest:<method>:<tool>`
+ * @param root the directory of the runs
+ * @returns its directory; undefined: it is another name
+ * @throws {ConfigError} where there is no such run
+ */
+export async function latest(name: string, root: string): Promise<string | undefined> {
+  const [, asked] = /^latest(?::(.+))?$/.exec(name) ?? [name, null];
+  if (asked === null) return undefined;
+  const { entries } = await new Catalogue(root).list();
+  const whole = entries.filter(({ live, generator }) => !live && generator === null);
+  const found = whole.find((entry) => asked === undefined || scriptOf(entry) === asked);
+  if (found !== undefined) return join(root, found.directory);
+  const methods = [...new Set(entries.map(scriptOf))].sort().join(', ');
+  throw new ConfigError(
+    `there is no run${asked === undefined ? '' : ` of ${asked}`} that has ended in reports/runs; there are runs of: ${methods || 'nothing'}`,
+  );
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Run } from '../../contract/run.ts';
 import { golden } from '../../test/goldens.ts';
-import { latest } from '../latest.ts';
+import { latest } from '../catalogue.ts';
 import { grow, temporaryRuns, writeRun } from './runs.ts';
 
 function run(method: string, hour: number, ended = true): Run {
