@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { Durations } from '../common/durations.ts';
-import { counter, gauge } from '../common/metrics.ts';
+import { counter, Durations, gauge } from '../common/metrics.ts';
 
 /** The ingest's own metrics: counts since its start, and how much it holds now. */
 export const INGEST_FIGURES = {

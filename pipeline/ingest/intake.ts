@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { Transform } from 'node:stream';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler, preParsingHookHandler } from 'fastify';
-import type { Durations } from '../common/durations.ts';
+import type { Durations } from '../common/metrics.ts';
 import type { Problem } from '../common/readiness.ts';
 import type { SpanOf, Spans } from '../common/spans.ts';
 import type { Trouble } from '../common/trouble.ts';

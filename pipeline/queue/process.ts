@@ -1,6 +1,5 @@
-import type { Durations } from '../common/durations.ts';
 import type { Logger } from '../common/log.ts';
-import { type Figures, openMetrics } from '../common/metrics.ts';
+import { type Durations, type Figures, openMetrics } from '../common/metrics.ts';
 import { Outage } from '../common/outage.ts';
 import type { Problem } from '../common/readiness.ts';
 import { startTelemetry } from '../common/telemetry.ts';

@@ -1,6 +1,5 @@
-import { Durations } from '../common/durations.ts';
 import type { Logger } from '../common/log.ts';
-import { counter, gauge } from '../common/metrics.ts';
+import { counter, Durations, gauge } from '../common/metrics.ts';
 import type { MessageQueue } from '../queue/queue.ts';
 import type { Broker } from './broker.ts';
 import type { PublisherOptions } from './publisher.ts';

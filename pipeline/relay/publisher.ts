@@ -1,5 +1,5 @@
 import { type Remarks, reasonName } from '../common/broker-attempt.ts';
-import type { Durations } from '../common/durations.ts';
+import type { Durations } from '../common/metrics.ts';
 import type { Spans } from '../common/spans.ts';
 import { idIn, type TraceList } from '../queue/trace-list.ts';
 import { formatDeltas } from '../shared/hops.ts';

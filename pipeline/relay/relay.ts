@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Durations } from '../common/durations.ts';
+import type { Durations } from '../common/metrics.ts';
 import type { Problem } from '../common/readiness.ts';
 import { Trouble } from '../common/trouble.ts';
 import { CLAIM_WAIT_MS, type Claim, messagesOf } from '../queue/queue.ts';

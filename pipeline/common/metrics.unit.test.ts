@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Histogram, Registry } from 'prom-client';
-import { Durations } from './durations.ts';
+import { Durations } from './metrics.ts';
 
 /** A metric's text in a scrape. */
 const text = (metric: Durations['metric']) => {
