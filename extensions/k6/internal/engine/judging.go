@@ -11,20 +11,20 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/limits"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/thresholds"
 )
 
 // judging are the thresholds of a run, and its figures for them.
 type judging struct {
-	limits.Judgement // k6's thresholds, and its results for them
-	*schedule.Course // what is due when, the ledger, and the clock
-	options          *Options
-	life             *life
-	within           *withins                           // limits on how many deliveries arrive in time
-	test             atomic.Pointer[lib.ExecutionState] // k6's; nil: not begun, or another program sends
-	iterations       atomic.Pointer[iterations]         // at the end of collecting; nil: it goes on
+	thresholds.Judgement // k6's thresholds, and its results for them
+	*schedule.Course     // what is due when, the ledger, and the clock
+	options              *Options
+	life                 *life
+	within               *withins                           // limits on how many deliveries arrive in time
+	test                 atomic.Pointer[lib.ExecutionState] // k6's; nil: not begun, or another program sends
+	iterations           atomic.Pointer[iterations]         // at the end of collecting; nil: it goes on
 }
 
 func newJudging(e *Engine) *judging {
@@ -43,7 +43,7 @@ func (j *judging) measured() *ledger.Times {
 
 // values returns the module's metrics at the end of the run, without arrival_latency.
 func (j *judging) values() map[string]float64 {
-	values, account := map[string]float64{"arrival_p99": limits.Unmeasured}, j.Ledger.Final()
+	values, account := map[string]float64{"arrival_p99": thresholds.Unmeasured}, j.Ledger.Final()
 	for _, count := range judge.Counts {
 		values["arrival_"+count.Name] = float64(count.Of(account))
 	}
@@ -63,13 +63,13 @@ func (j *judging) lasted() time.Duration {
 
 // builtIn are the thresholds that every run has. k6 gets them so that it ends with exit code 99.
 func (j *judging) builtIn() map[string][]string {
-	all := map[string][]string{"arrival_invalid": {limits.None}}
-	for _, end := range limits.AccountEnds {
-		all["arrival_"+end] = []string{limits.None}
+	all := map[string][]string{"arrival_invalid": {thresholds.None}}
+	for _, end := range thresholds.AccountEnds {
+		all["arrival_"+end] = []string{thresholds.None}
 	}
 	if !j.options.from.AtMostOnce {
 		for _, end := range ledger.JudgedCounts(ledger.Promised) {
-			all["arrival_"+end.Name] = []string{limits.None}
+			all["arrival_"+end.Name] = []string{thresholds.None}
 		}
 	}
 	return all

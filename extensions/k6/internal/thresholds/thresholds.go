@@ -1,6 +1,6 @@
-// Package limits turns the thresholds of k6's options into rules and judges them itself: k6's flags may disable
+// Package thresholds turns the thresholds of k6's options into rules and judges them itself: k6's flags may disable
 // thresholds, or hide them from the script.
-package limits
+package thresholds
 
 import (
 	"cmp"
