@@ -11,7 +11,7 @@ export function missedOf(account: Account): Missed[] {
   return MISSED.map((end) => ({ end, count: account[end] })).filter(({ count }) => count > 0);
 }
 
-/** 900 rejected, 3 lost; null: what was sent has arrived. The latencies and rates of a run that has any are those of what survived. */
+/** 900 rejected, 3 lost; null: all messages arrived. The latencies and rates of a run with losses are those of the rest. */
 export function failures(account: Account): string | null {
   const named = FAILED.filter((end) => account[end] > 0).map((end) => `${count(account[end])} ${said(end)}`);
   return named.length > 0 ? named.join(', ') : null;

@@ -125,7 +125,7 @@ function sharePlaces(value: number): number {
   return size < 1 || (size > 99 && size < 100) ? 2 : 0;
 }
 
-/** A change by a share of what was before: +57 %, −3.2 %, and from ten times on ×916 or ÷12. */
+/** A relative change: +57 %, −3.2 %, and from ten times on ×916 or ÷12. */
 export function changeText(share: number | null): string {
   if (unknown(share)) return NONE;
   const ratio = 1 + share;
@@ -190,7 +190,7 @@ export function duration(seconds: number): string {
   return parts.flatMap(([n, unit]) => (n > 0 ? [`${count(n)}${GLUE}${unit}`] : [])).join(' ');
 }
 
-/** 2026-11-21 09:48:00 UTC; what is no date stays as it is. */
+/** 2026-11-21 09:48:00 UTC; a text that is not a date stays as it is. */
 export function instant(text: string): string {
   const date = new Date(text);
   return Number.isNaN(date.getTime()) ? text : `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;

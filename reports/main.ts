@@ -1,4 +1,4 @@
-/** `npm run report`: a run's page anew, a comparison of runs, a list of runs. */
+/** `npm run report`: makes the page of a run again, a comparison of runs, or a list of runs. */
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { ConfigError } from '../pipeline/shared/config.ts';

@@ -82,7 +82,7 @@ export function sender() {
     const properties = { user: { hops: `${slot.stamp},0,0,0`, reply } };
     pings.publish(`messages/${slot.targets[0]}`, slot.body, { qos, properties });
   };
-  // Before the echo has subscribed, nobody answers a ping.
+  // Nobody answers a ping until the echo has subscribed.
   const hello = () => pings.publish(HELLO, '', { properties: { user: { reply } } });
   const greeting = setInterval(hello, 200);
   let greeted = false;

@@ -100,7 +100,7 @@ function secretsOf(settings: object): string[] {
 
 /** Removes known secrets, passwords in addresses and bearer tokens from a line. */
 function hider(secrets: string[]): (line: string) => string {
-  // As JSON writes them.
+  // A line is JSON, so it has the secrets as JSON escapes them.
   const known = [...new Set(secrets.map((secret) => JSON.stringify(secret).slice(1, -1)))].filter(Boolean);
   return (line) => {
     let text = line;

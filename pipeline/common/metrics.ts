@@ -118,7 +118,7 @@ const BOUNDS_US = Float64Array.from(BOUNDS, (seconds) => Math.round(seconds * 1e
 export class Durations {
   readonly name: string;
   readonly help: string;
-  /** By bucket, not cumulated; the last has what exceeds all bounds. */
+  /** The count of each bucket, not cumulative; the last one counts values above all bounds. */
   readonly #counts = new Float64Array(BOUNDS.length + 1);
   #sum_us = 0;
 
@@ -152,7 +152,7 @@ export class Durations {
     return { name: this.name, help: this.help, type: 'histogram', aggregator: 'sum', values };
   }
 
-  /** As a registry takes it, which calls nothing but {@link get}. */
+  /** This metric for a registry, which only calls {@link get}. */
   get metric(): Metric {
     return this as unknown as Metric;
   }

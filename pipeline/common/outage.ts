@@ -9,7 +9,7 @@ export class Outage {
   readonly #server: string;
   readonly #now: () => number;
   #began: number | undefined;
-  /** When the last line was written, and the reasons that have been. */
+  /** When the last line was written; `#reasons` are the reasons written so far. */
   #told = 0;
   readonly #reasons = new Set<string>();
   #answers = false;

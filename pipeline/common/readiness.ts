@@ -13,7 +13,7 @@ export const PROBLEM_KINDS = ['starting', 'stopping', 'misconfigured', 'shared']
 
 /** Why a process cannot do its work now. */
 export interface Problem {
-  /** In a few words. */
+  /** The problem in a few words. */
   problem: string;
   kind: (typeof PROBLEM_KINDS)[number];
 }

@@ -32,7 +32,7 @@ export interface SpanOf {
 const PROTOCOL = 'http/protobuf';
 const EXPORTER = 'otlp';
 
-/** Where OpenTelemetry's variables say that spans go; undefined: nowhere. Throws a {@link ConfigError} for what would be ignored. */
+/** The collector that OpenTelemetry's variables name; undefined: none. Throws a {@link ConfigError} for a setting that would be ignored. */
 function collectorOf(env: NodeJS.ProcessEnv): string | undefined {
   const [name = '', endpoint] = setOf(
     env,

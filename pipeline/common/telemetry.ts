@@ -114,7 +114,7 @@ function loopDelay(loop: Pick<RecordableHistogram, 'percentile'>): number {
   return round(Math.max(0, loop.percentile(99) / 1e6 - RESOLUTION_MS));
 }
 
-/** To two decimals. */
+/** Rounds to two decimals. */
 export function round(value: number): number {
   return Math.round(value * 100) / 100;
 }

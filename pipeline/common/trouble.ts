@@ -24,7 +24,7 @@ export class Trouble {
   readonly #now: () => number;
   readonly #parts = new Map<string, Part>();
   #began = 0;
-  /** When the last episodes began that the log has, ms of the monotonic clock. */
+  /** When the last logged episodes began, ms of the monotonic clock. */
   #logged: number[] = [];
   /** Reasons that the log has of this episode. */
   readonly #told = new Set<string>();
@@ -43,7 +43,7 @@ export class Trouble {
    * It cannot be done, still or from now on. What follows in the same episode gets a line of its own only if somebody has to change
    * a setting.
    * @param name of a part, for who reads it
-   * @param part tells the part from others; its name by default
+   * @param part identifies the part; its name by default
    * @param afterMs it is said when it has lasted so long; infinity: something else says it, and this time does not count
    */
   begin(

@@ -130,7 +130,7 @@ test('the pipeline image prepares, starts, delivers a message and stops cleanly'
   assert.deepEqual(arrived, ['through-the-image']);
 
   for (const one of processes) {
-    // To Node itself: buildah does not forward the signal, but kills its child.
+    // The signal goes to Node itself: buildah would not forward it, but kill its child.
     process.kill(await lastOf(one.pid), 'SIGTERM');
     await eventually(() => !one.alive, `the end of the ${one.name}`);
     assert.equal(await one.ended, 'exited with code 0', one.name);
@@ -145,7 +145,7 @@ async function makeBase(base: string): Promise<void> {
   const { stdout } = await execa('ldd', [...PROGRAMS, node]);
   const libraries = new Set(stdout.match(/(?<=\s)\/\S+(?= \()/g));
   await execa('cp', ['--parents', '--dereference', ...PROGRAMS, ...libraries, base]);
-  // Without it root has no home, and npm finds no settings.
+  // npm looks for its settings in root's home, which /etc/passwd names.
   await mkdir(join(base, 'etc'));
   await writeFile(join(base, 'etc/passwd'), 'root:x:0:0:root:/root:/bin/sh\n');
 }

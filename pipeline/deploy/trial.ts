@@ -5,7 +5,7 @@ import { stringify } from 'yaml';
 
 export interface Trial {
   namespace: string;
-  /** Before each image of ours, like `registry.example/`; empty: the nodes have them. */
+  /** The prefix of our images, like `registry.example/`; empty: the nodes have them. */
   registry: string;
   /** The settings of the load. */
   load: Record<string, string>;

@@ -2,7 +2,7 @@ import type { Problem } from '../common/readiness.ts';
 import { firstOf, named, type Trouble } from '../common/trouble.ts';
 import type { MessageQueue } from '../queue/queue.ts';
 import type { IngestCounters } from './counters.ts';
-import { type Refusal, unavailable } from './refusal.ts';
+import { type HttpError, unavailable } from './http-error.ts';
 
 export interface Limits {
   /** Open requests. */
@@ -19,7 +19,7 @@ type AdmissionQueue = Pick<MessageQueue, 'away' | 'depth' | 'explain' | 'isDisco
 const REFRESH_MS = 100;
 /** ms between the writes that are admitted to learn the depth, which each write returns, while it cannot be read. */
 const PROBE_MS = 1000;
-/** ms that a failed write is a problem: it is one only while others follow, and none does where nobody sends. */
+/** ms that a failed write counts as a problem: without further requests no write would show that it is over. */
 const TROUBLE_MS = 5000;
 /** Bounds of Retry-After, s: the time in which the backlog falls by a tenth. */
 const SOONEST_S = 1;
@@ -67,7 +67,7 @@ export class Admission {
   }
 
   /** Why `messages` more cannot be taken now; undefined: they can. */
-  refusal(messages: number): Refusal | undefined {
+  refusal(messages: number): HttpError | undefined {
     const obstacle = this.#obstacle(messages);
     return obstacle && unavailable(obstacle.problem, obstacle.retryAfterS);
   }
@@ -83,7 +83,7 @@ export class Admission {
   #obstacle(messages: number): (Problem & { retryAfterS: number }) | undefined {
     const { backlog, unanswered } = this.#count;
     const { away } = this.#queue;
-    // After some errors the queue connects anew: they are the reason then.
+    // Some errors make the queue reconnect. They are then the reason, not the connection.
     if (away !== undefined) return { ...(this.#recent ?? away), retryAfterS: SOONEST_S };
     const objection = this.#objection();
     if (objection !== undefined) return { ...objection, retryAfterS: LATEST_S };
@@ -106,7 +106,7 @@ export class Admission {
   }
 
   /** Admits a request, or returns why not. {@link release} has to follow, with all its bytes. */
-  enter(bytes: number): Refusal | undefined {
+  enter(bytes: number): HttpError | undefined {
     const { requests } = this.#limits;
     if (this.#count.open >= requests) {
       return unavailable(`${requests} requests are open, which is the limit`, SOONEST_S);
@@ -117,7 +117,7 @@ export class Admission {
   }
 
   /** Adds bytes to an admitted request, or returns why not. */
-  hold(bytes: number): Refusal | undefined {
+  hold(bytes: number): HttpError | undefined {
     const limit = this.#limits.bytes;
     if (this.#count.held_bytes + bytes > limit) {
       return unavailable(`the bodies of open requests reach the limit of ${limit} bytes`, SOONEST_S);
@@ -173,7 +173,7 @@ export class Admission {
     clearInterval(this.#timer);
   }
 
-  /** Says why the depth cannot be read. Messages are taken all the same, so it is no reason to leave the Service. */
+  /** Says why the depth cannot be read. Messages are taken all the same, so the process stays in the Service. */
   #tell(cause: string | undefined): void {
     const problem = cause && `the backlog cannot be read: ${cause}`;
     if (problem === this.#unreadable?.problem) return;
@@ -247,7 +247,7 @@ export class FailedShards {
   }
 
   /** Why messages of these shards cannot be taken; undefined: they can. */
-  refusal(shards: Iterable<number>): Refusal | undefined {
+  refusal(shards: Iterable<number>): HttpError | undefined {
     if (this.#failed.size === 0) return undefined;
     for (const shard of shards) {
       const failed = this.#failed.get(shard);

@@ -193,7 +193,7 @@ const refused: Refused[] = [
   ['a line break in the target', '/messages', { id: 'a', target: 'user/1\n1,2' }, 400, 'target'],
   ['a null character', '/messages', { id: 'a', target: 'user\u0000' }, 400, 'target'],
   ['an unknown field', '/messages', { ...message, priority: 1 }, 400, 'priority', /is not known/],
-  ['an id twice', '/messages', '{"id":"a","id":"b","target":"c"}', 400, 'id', /is there twice/],
+  ['an id twice', '/messages', '{"id":"a","id":"b","target":"c"}', 400, 'id', /is given twice/],
   [
     'a target twice in a batch',
     '/messages/batch',

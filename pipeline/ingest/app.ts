@@ -2,8 +2,8 @@ import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } f
 import { answerReadiness } from '../common/health.ts';
 import { countRefused } from './counters.ts';
 import { isMuchUnread, lingering } from './http.ts';
+import { bodyTooLarge, HttpError, notJson } from './http-error.ts';
 import { Intake, type IntakeOptions } from './intake.ts';
-import { bodyTooLarge, notJson, Refusal } from './refusal.ts';
 
 export interface IngestOptions extends IntakeOptions {
   /** An error of ours: answered 500, and reported here. */
@@ -25,7 +25,7 @@ export const ingest: FastifyPluginAsync<IngestOptions> = async (app, options) =>
     const isMissing = raw.headers.host === undefined && raw.httpVersion === '1.1';
     if (twice === undefined && !isMissing) return done();
     reply.header('connection', 'close');
-    done(new Refusal(400, isMissing ? 'the header Host is missing' : `the header ${twice} is there twice`));
+    done(new HttpError(400, isMissing ? 'the header Host is missing' : `the header ${twice} is given twice`));
   });
   app.decorateRequest('received', 0);
   app.decorateRequest('held', undefined);
@@ -35,7 +35,7 @@ export const ingest: FastifyPluginAsync<IngestOptions> = async (app, options) =>
   app.removeAllContentTypeParsers();
 
   app.setNotFoundHandler((request) => {
-    throw new Refusal(404, `there is no ${request.method} ${request.url.slice(0, 128)}`);
+    throw new HttpError(404, `there is no ${request.method} ${request.url.slice(0, 128)}`);
   });
 
   app.setErrorHandler((thrown: FastifyError, request, reply) => {
@@ -70,7 +70,7 @@ export const ingest: FastifyPluginAsync<IngestOptions> = async (app, options) =>
 const SINGLE = ['host', 'authorization', 'content-type'];
 const LENGTHS = new Set(SINGLE.map(({ length }) => length));
 
-/** Which of {@link SINGLE} is there twice; undefined: none. */
+/** Which of {@link SINGLE} is given twice; undefined: none. */
 function headerTwice(raw: readonly string[]): string | undefined {
   let seen = '';
   for (let i = 0; i < raw.length; i += 2) {
@@ -83,7 +83,7 @@ function headerTwice(raw: readonly string[]): string | undefined {
   return undefined;
 }
 
-function inOurWords(error: FastifyError, bodyLimit: number): FastifyError | Refusal {
+function inOurWords(error: FastifyError, bodyLimit: number): FastifyError | HttpError {
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge(bodyLimit);
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return notJson();
   return error;
@@ -91,7 +91,7 @@ function inOurWords(error: FastifyError, bodyLimit: number): FastifyError | Refu
 
 /** Any answer but 202: `{"error", "field"?}`. Our own errors are not shown to clients. */
 function refuse(request: FastifyRequest, reply: FastifyReply, status: number, error: Error): void {
-  const { field, retryAfterS } = error instanceof Refusal ? error : {};
+  const { field, retryAfterS } = error instanceof HttpError ? error : {};
   const shown = status < 500 || status === 503 ? error.message : 'internal error';
   const text = JSON.stringify({ error: shown, field });
   reply.code(status).type('application/json; charset=utf-8');

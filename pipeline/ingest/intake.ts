@@ -12,17 +12,17 @@ import { formatStamps } from '../shared/hops.ts';
 import { Admission, FailedShards, type Limits } from './admission.ts';
 import type { IngestCounters } from './counters.ts';
 import { announcedLength } from './http.ts';
-import { elementsOf, type Message, MessageCheck } from './message.ts';
-import { Outbox } from './outbox.ts';
 import {
   bodyTooLarge,
+  type HttpError,
   malformed,
   notJson,
   notPlain,
-  type Refusal,
   unauthorized,
   unavailable,
-} from './refusal.ts';
+} from './http-error.ts';
+import { elementsOf, type Message, MessageCheck } from './message.ts';
+import { Outbox } from './outbox.ts';
 import { Throttle } from './throttle.ts';
 import type { Tokens } from './tokens.ts';
 
@@ -68,7 +68,7 @@ declare module 'fastify' {
     received: number;
     /** Bytes that it holds (admission.ts); undefined: it was not admitted, or is released. */
     held: number | undefined;
-    /** When it was first seen, as {@link Spans} has it, and its spans. */
+    /** When it was first seen, by the clock of {@link Spans}. */
     entered: number;
     spans: SpanOf | undefined;
   }
@@ -242,7 +242,7 @@ export class Intake {
 }
 
 /** Why a body cannot be read as it is; undefined: it can (RFC 9110, 8.4; RFC 8259, 8.1). */
-function codingOf({ headers }: FastifyRequest): Refusal | undefined {
+function codingOf({ headers }: FastifyRequest): HttpError | undefined {
   const coding = headers['content-encoding']?.trim().toLowerCase();
   if (coding !== undefined && coding !== '' && coding !== 'identity')
     return notPlain(`the content coding is ${coding.slice(0, 64)}`);
@@ -252,7 +252,7 @@ function codingOf({ headers }: FastifyRequest): Refusal | undefined {
   return undefined;
 }
 
-/** Throws a {@link Refusal} unless the body is a text. */
+/** Throws a {@link HttpError} unless the body is a text. */
 function textOf(body: unknown): string {
   // Fastify accepts a request with neither type nor body.
   if (!Buffer.isBuffer(body)) throw notJson();

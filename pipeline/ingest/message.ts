@@ -1,4 +1,4 @@
-import { malformed, type Refusal, tooLarge } from './refusal.ts';
+import { type HttpError, malformed, tooLarge } from './http-error.ts';
 
 /** The part of a posted message that the pipeline reads. The message travels unchanged. */
 export interface Message {
@@ -32,16 +32,16 @@ export class MessageCheck {
   }
 
   /**
-   * Throws a {@link Refusal} unless it is a message.
+   * Throws a {@link HttpError} unless it is a message.
    * @param length of the text that it was read from, if that is known.
    */
   message(value: unknown, length = Number.POSITIVE_INFINITY): Message {
     return this.#check(value, length, undefined);
   }
 
-  /** Throws a {@link Refusal} unless it is an array of messages, not empty and within the limit. `length` as for a message. */
+  /** Throws a {@link HttpError} unless it is an array of messages, not empty and within the limit. `length` as for a message. */
   batch(value: unknown, length = Number.POSITIVE_INFINITY): readonly Message[] {
-    if (!Array.isArray(value)) throw malformed('', 'is no array of messages');
+    if (!Array.isArray(value)) throw malformed('', 'is not an array of messages');
     if (value.length === 0) throw malformed('', 'is an empty array');
     if (value.length > this.#batchLimit) {
       throw tooLarge(`a batch of ${value.length} messages exceeds the limit of ${this.#batchLimit}`);
@@ -51,16 +51,16 @@ export class MessageCheck {
   }
 
   /**
-   * Throws a {@link Refusal} for a field that a valid message has twice: parsers differ in which one they take, and both
+   * Throws a {@link HttpError} for a field that a valid message has twice: parsers differ in which one they take, and both
    * would travel on.
    */
   keys(json: string, at: number | undefined): void {
     const twice = duplicateKey(json, this.#idPath);
-    if (twice !== undefined) throw wrong(at, twice, 'is there twice');
+    if (twice !== undefined) throw wrong(at, twice, 'is given twice');
   }
 
   #check(value: unknown, length: number, at: number | undefined): Message {
-    if (!isObject(value)) throw wrong(at, '', 'is no object');
+    if (!isObject(value)) throw wrong(at, '', 'is not an object');
     for (const key in value) {
       if (key !== this.#idName && key !== 'target' && key !== 'source' && key !== 'payload') {
         throw wrong(at, key, 'is not known; a message has id, source, target and payload');
@@ -68,13 +68,13 @@ export class MessageCheck {
     }
     this.#checkId(value, at);
     const { target, source } = value;
-    if (typeof target !== 'string') throw wrong(at, 'target', `is ${kind(target)}, wanted a string`);
+    if (typeof target !== 'string') throw wrong(at, 'target', `is ${kind(target)}; must be a string`);
     if (isLong(target)) throw wrong(at, 'target', `is longer than ${LONGEST} characters`);
     if (!TARGET.test(target)) {
       throw wrong(at, 'target', 'is not made of levels of letters, digits, _, . and - with / between them');
     }
     if (source !== undefined) {
-      if (typeof source !== 'string') throw wrong(at, 'source', `is ${kind(source)}, wanted a string`);
+      if (typeof source !== 'string') throw wrong(at, 'source', `is ${kind(source)}; must be a string`);
       if (isLong(source)) throw wrong(at, 'source', `is longer than ${LONGEST} characters`);
     }
     // Each level takes two brackets, so most texts are too short.
@@ -89,14 +89,14 @@ export class MessageCheck {
     let id: unknown = message[this.#idName];
     for (let depth = 1; depth < path.length; depth++) {
       const parent = path.slice(0, depth).join('.');
-      if (!isObject(id)) throw wrong(at, parent, `is ${kind(id)}, wanted an object`);
+      if (!isObject(id)) throw wrong(at, parent, `is ${kind(id)}; must be an object`);
       for (const key in id) {
         if (key !== path[depth]) throw wrong(at, `${parent}.${key}`, 'is not known');
       }
       id = id[path[depth] as string];
     }
     const name = path.length === 1 ? this.#idName : path.join('.');
-    if (typeof id !== 'string') throw wrong(at, name, `is ${kind(id)}, wanted a string`);
+    if (typeof id !== 'string') throw wrong(at, name, `is ${kind(id)}; must be a string`);
     if (id.length === 0) throw wrong(at, name, 'is empty');
     if (isLong(id)) throw wrong(at, name, `is longer than ${LONGEST} characters`);
   }
@@ -132,7 +132,7 @@ function kind(value: unknown): string {
 }
 
 /** A key may be as long as the body; the answer quotes only its beginning. */
-function wrong(at: number | undefined, field: string, problem: string): Refusal {
+function wrong(at: number | undefined, field: string, problem: string): HttpError {
   const short = field.length > LONGEST ? `${field.slice(0, LONGEST)}…` : field;
   return malformed(at === undefined ? short : short === '' ? `${at}` : `${at}.${short}`, problem);
 }

@@ -4,7 +4,6 @@ import { type TSchema, Type } from '@sinclair/typebox';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import fc from 'fast-check';
 import { duplicateKey, elementsOf, LONGEST, MessageCheck, TARGET } from './message.ts';
-import { Refusal } from './refusal.ts';
 
 const text = (more: object = {}) => Type.String({ maxLength: LONGEST, ...more });
 const exactly = { additionalProperties: false };
@@ -89,11 +88,11 @@ for (const [idKey, schema] of ids) {
 const named: [name: string, message: unknown, field: string, says: RegExp][] = [
   ['no target', { id: 'a' }, 'target', /^target: is missing/],
   ['no id', { target: 'a' }, 'id', /^id: is missing/],
-  ['an id that is no string', { id: 17, target: 'a' }, 'id', /^id: is of type number, wanted a string/],
+  ['an id that is not a string', { id: 17, target: 'a' }, 'id', /^id: is of type number; must be a string/],
   ['null', { id: 'a', target: null }, 'target', /is null/],
   ['an unknown field', { id: 'a', target: 'a', text: '' }, 'text', /^text: is not known/],
   ['a long unknown field', { ['x'.repeat(1e6)]: 1 }, `${'x'.repeat(LONGEST)}…`, /^x+…: is not known/],
-  ['a string', 'a', '', /^body: is no object/],
+  ['a string', 'a', '', /^body: is not an object/],
 ];
 for (const [name, message, field, says] of named) {
   test(`the refusal names the field: ${name}`, () => {
@@ -135,16 +134,16 @@ test('a batch is an array of limited length', () => {
 function changed(message: object, key: string, value: unknown): object {
   const entries = Object.entries(message).filter(([name]) => name !== key);
   if (value !== undefined) entries.push([key, value]);
-  // Not by assignment, which treats __proto__ differently from JSON.
+  // An assignment would treat __proto__ differently from JSON.
   return Object.fromEntries(entries);
 }
 
-function problemOf(check: () => unknown): Refusal | undefined {
+function problemOf(check: () => unknown): HttpError | undefined {
   try {
     check();
     return undefined;
   } catch (error) {
-    assert.ok(error instanceof Refusal, String(error));
+    assert.ok(error instanceof HttpError, String(error));
     return error;
   }
 }
@@ -222,7 +221,7 @@ const written = (key: string, escaped: boolean) =>
     ? `"${[...key].map((one) => [...Array(one.length).keys()].map((i) => `\\u${one.charCodeAt(i).toString(16).padStart(4, '0')}`).join('')).join('')}"`
     : JSON.stringify(key);
 
-test('a key is there twice however it is written, and only then', () => {
+test('a key is given twice however it is written, and only then', () => {
   const keys = fc.uniqueArray(fc.string({ unit: 'binary', maxLength: 5 }), { minLength: 1, maxLength: 6 });
   fc.assert(
     fc.property(keys, fc.nat(), fc.boolean(), fc.json(), space, (all, which, escaped, value, gap) => {

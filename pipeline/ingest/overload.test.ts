@@ -5,7 +5,7 @@ import type { Problem } from '../common/readiness.ts';
 import { openQueue } from '../queue/open.ts';
 import type { MessageQueue } from '../queue/queue.ts';
 import { freePort } from '../stack/ports.ts';
-import { type Answer, type Settings, TestIngest } from '../test/ingest.ts';
+import { type IngestResponse, type Settings, TestIngest } from '../test/ingest.ts';
 import { eventually, type Service, startRedis } from '../test/services.ts';
 
 const message = { id: 'r.1.1', source: 'test', target: 'user/17', payload: 'x' };
@@ -45,7 +45,7 @@ const post = (to = ingest) => to.post('/messages', message);
 const depth = () => queue.depth();
 const accepted = async () => assert.equal((await post()).status, 202);
 
-function unavailable(answer: Answer, says: RegExp): void {
+function unavailable(answer: IngestResponse, says: RegExp): void {
   assert.equal(answer.status, 503);
   assert.match(answer.headers.get('retry-after') ?? '', /^([1-9]|10)$/);
   assert.match(answer.body.error ?? '', says);

@@ -103,7 +103,7 @@ class IngestService implements Service<void> {
       tokens.reload(log);
       if (tls !== undefined) reloadTls(this.#app, this.#config, log);
     });
-    // Before the first request. While the queue is away, requests are refused until the clock is probed.
+    // These come before the first request. While the queue is away, requests are refused until the clock is probed.
     await this.#own.check();
     await this.#own.checkFitness();
     await this.#checkRecord();

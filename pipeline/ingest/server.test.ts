@@ -139,7 +139,7 @@ const wrong: [name: string, env: Record<string, string>, says: RegExp][] = [
     /^INGEST_TLS_KEY is not set, and INGEST_TLS_CERT/,
   ],
   [
-    'a file that is no certificate',
+    'a file that is not a certificate',
     { INGEST_TLS_CERT: SCRIPT, INGEST_TLS_KEY: SCRIPT },
     /^INGEST_TLS_CERT is ".*"; allowed: /,
   ],

@@ -56,7 +56,7 @@ test('a changed file is read without a restart, and an invalid one is ignored', 
 
   await writeFile(file, 'no token\n');
   await eventually(() => logged.length > 0, 'the log line');
-  assert.match(logged[0] as string, /whose line 1 is no token.*the previous tokens stay in use/);
+  assert.match(logged[0] as string, /whose line 1 is not a token.*the previous tokens stay in use/);
   assert.ok(tokens.accept('Bearer second-token'));
 });
 
@@ -64,7 +64,7 @@ test('missing and invalid tokens are reported in one line', async () => {
   const wrong: [text: string | undefined, says: RegExp][] = [
     [undefined, /^INGEST_TOKENS_FILE is ".*", which cannot be read: ENOENT/],
     ['\n# none\n', /which holds no token; allowed: one token a line, 8 to 256 printable/],
-    ['long-enough\nshort\n', /whose line 2 is no token/],
+    ['long-enough\nshort\n', /whose line 2 is not a token/],
   ];
   for (const [text, says] of wrong) {
     if (text !== undefined) await writeFile(file, text);

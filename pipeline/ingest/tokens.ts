@@ -92,7 +92,7 @@ function readTokens(file: string): string[] {
   for (const [i, raw] of text.split('\n').entries()) {
     const line = raw.trim();
     if (line === '' || line.startsWith('#')) continue;
-    if (!WELL_FORMED.test(line)) throw wrong(`whose line ${i + 1} is no token`);
+    if (!WELL_FORMED.test(line)) throw wrong(`whose line ${i + 1} is not a token`);
     tokens.push(line);
   }
   if (tokens.length === 0) throw wrong('which holds no token');

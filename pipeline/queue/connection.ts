@@ -67,7 +67,7 @@ export function connect(
   return redis;
 }
 
-/** The error of a cluster holds that of its last node, the error of a name those of its addresses. */
+/** The error of a cluster contains the error of its last node; the error of a name contains those of its addresses. */
 interface Failure extends Error {
   lastNodeError?: Error | null;
   errors?: Error[];
@@ -80,7 +80,7 @@ const retry = (attempt: number) => Math.min(20 * 2 ** attempt, 500);
 
 /**
  * Errors of a server that is not, or no longer, the right one: its address may lead to another one by now. READONLY is not among
- * them: process.ts sees the role within a second, and connects anew.
+ * them: process.ts sees the role within a second, and reconnects.
  */
 const WRONG_SERVER = /^(MOVED|CLUSTERDOWN|MASTERDOWN|LOADING|MISCONF) /;
 const LOADING = new Error('LOADING Redis is loading its data');
@@ -160,7 +160,7 @@ function openCluster({ url }: RedisOptions, timeoutMs: number): Connection {
       ...identity(address),
     },
   });
-  // Not by its slotsRefreshInterval: one that is closed during a refresh goes on with it, and its process never ends.
+  // This replaces slotsRefreshInterval: a client closed during a refresh would go on refreshing, and its process never end.
   const refresh = setInterval(() => {
     if (cluster.status === 'ready') cluster.refreshSlotsCache();
   }, SLOTS_MS);

@@ -27,7 +27,7 @@ interface Place {
   remove(): Promise<unknown>;
 }
 
-/** In a Redis of its own, with the rights that the stack gives each role. */
+/** Makes a queue in a Redis of its own, with the rights that the stack gives each role. */
 async function inRedis(kind: QueueKind, shards = 1): Promise<Place> {
   const { url, as, service } = await startRedis();
   const redis = new Redis(url);

@@ -84,11 +84,11 @@ export function bytesOf(frames: readonly Buffer[]): number {
   return bytes;
 }
 
-/** Where the parts of a frame end: each before a line feed, or the stamps before the space that begins a trace. */
+/** The offsets at which the parts of a frame end: at a line feed, or for the stamps at the space that begins a trace. */
 export interface FrameEnds {
   target: number;
   stamps: number;
-  /** Where the line of the stamps ends: in a frame without a trace that is where the stamps end. */
+  /** The end of the line that stamps and trace share; equals `stamps` in a frame without a trace. */
   trace: number;
 }
 

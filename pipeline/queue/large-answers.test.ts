@@ -130,7 +130,7 @@ test('claims ask for less after some that broke', async (t) => {
   const sizes = new Array(400).fill(20_000);
   await append(t, 'stream', 1, sizes);
   const { failures } = await drain(queue, 'one', sizes.length);
-  // From 16 MiB to 1 MiB, and to 64 KiB.
+  // Each failure lowers the size of a claim: from 16 MiB to 1 MiB, then to 64 KiB.
   assert.ok(failures <= 2, `${failures} claims failed`);
 });
 

@@ -84,7 +84,7 @@ export class LeasedShard {
       this.#failures = 0;
       this.failure = undefined;
       this.#deleted += deleted;
-      // After a lost lease the next owner recovers them.
+      // If the lease was lost, the next owner recovers them.
       if (this.until > 0) this.#read.push(...entries);
     } catch (error) {
       this.failure = error as Error;

@@ -207,7 +207,7 @@ export class Leases {
 
   /** Takes the lease of a shard, or renews it; false: another relay has it. */
   async #hold(shard: LeasedShard): Promise<boolean> {
-    // From before the request: others count from when they see it, so ours ends first.
+    // The lease counts from before the request, and others count from when they see it, so ours ends first.
     const until = performance.now() + this.#leaseMs;
     const ask = (stale: string) => this.#redis.holdLease(shard.lease, this.#consumer, ++this.#signs, stale);
     let other = await ask('');

@@ -179,7 +179,7 @@ export class ListQueue extends RedisQueue implements MessageQueue {
       try {
         await this.redis.giveBack(this.#keys.messages, ...part.flatMap(({ frames }) => frames));
       } catch (error) {
-        // After any other error Redis may have them.
+        // After any other error Redis may have stored them.
         if (!written || error instanceof ReplyError) onReturn(part, 'refused');
         throw error;
       }

@@ -88,7 +88,7 @@ export function explainRedis(error: Error): string {
 export function problemOf({ message }: Error): Problem {
   if (/^NOPERM |^ERR The user executing the script can't/.test(message))
     return misconfigured(`${NOT_ALLOWED} (${deniedOf(message)})`);
-  // EXECABORT stands before the code of the cause.
+  // EXECABORT comes before the code of the cause.
   const code = /^(?:ERR |EXECABORT .*: )?([A-Z]+) /.exec(message)?.[1];
   const plain = code === undefined || IS_FORCED.test(message) ? undefined : PLAIN[code];
   if (plain !== undefined) return { ...plain, problem: `${plain.problem} (${code})` };

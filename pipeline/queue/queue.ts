@@ -33,8 +33,8 @@ export interface Entry {
   recovered?: boolean;
 }
 
-/** A message that gets an entry of its own. */
-export type Part = Pick<Entry, 'deliveries' | 'suspect' | 'reason'> & { frame: Buffer };
+/** A message of an entry that is split. It gets an entry of its own. */
+export type SplitMessage = Pick<Entry, 'deliveries' | 'suspect' | 'reason'> & { frame: Buffer };
 
 export interface Claim {
   entries: Entry[];
@@ -153,7 +153,7 @@ export interface MessageQueue {
    * Gives messages of an entry an entry of their own, at the end of the queue, where they hold up no other.
    * @param stays the entry stays with its other messages; else it is removed, as they have been delivered
    */
-  split(entry: Entry, parts: readonly Part[], stays: boolean): Promise<void>;
+  split(entry: Entry, parts: readonly SplitMessage[], stays: boolean): Promise<void>;
 
   /**
    * Signs a consumer off. Other relays get what it still holds: after its lease (if the queue {@link keeps} it), else at once.

@@ -11,7 +11,7 @@ import {
   type Letters,
   type Message,
   type MessageQueue,
-  type Part,
+  type SplitMessage,
 } from './queue.ts';
 import { Silence } from './silence.ts';
 import type { Store } from './store.ts';
@@ -225,7 +225,7 @@ export class Shard implements StreamReader {
     await this.#redis.buryEntry(messages, depth, deadLetters, GROUP, own, reason, deliveries);
   }
 
-  async split({ id, frames }: Entry, parts: readonly Part[], stays: boolean): Promise<void> {
+  async split({ id, frames }: Entry, parts: readonly SplitMessage[], stays: boolean): Promise<void> {
     const { messages, depth } = this.#keys;
     const entry = [this.#idInRedis(id), stays ? 1 : 0, frames.length];
     const values = parts.flatMap((part) => [part.frame, part.deliveries, Number(part.suspect), part.reason]);

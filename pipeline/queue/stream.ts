@@ -3,7 +3,7 @@ import { isCluster, type QueueOptions } from './connection.ts';
 import { joined } from './dead-letters.ts';
 import { shardOf } from './keys.ts';
 import { LeasedReader } from './leased-reader.ts';
-import type { Claim, Entry, Letters, Message, MessageQueue, Part } from './queue.ts';
+import type { Claim, Entry, Letters, Message, MessageQueue, SplitMessage } from './queue.ts';
 import { everyone, otherwise, RedisQueue } from './redis-queue.ts';
 import { Shard, type StreamReader } from './shard.ts';
 import type { Store } from './store.ts';
@@ -137,7 +137,7 @@ export class StreamQueue extends RedisQueue implements MessageQueue {
     this.#reader.done(index, [entry]);
   }
 
-  async split(entry: Entry, parts: readonly Part[], stays: boolean): Promise<void> {
+  async split(entry: Entry, parts: readonly SplitMessage[], stays: boolean): Promise<void> {
     const index = this.shardOf(entry.id);
     await this.#shard(index).split(entry, parts, stays);
     if (!stays) this.#reader.done(index, [entry]);

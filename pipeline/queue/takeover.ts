@@ -11,7 +11,7 @@ export interface Taken extends Claim {
   failure: Error | undefined;
 }
 
-/** Takes over pending entries of a stream, in answers that are no larger than a claim. */
+/** Takes over pending entries of a stream, in answers of at most the size of a claim. */
 export class Takeover {
   readonly #key: string;
   readonly #group: string;

@@ -180,7 +180,7 @@ export class Broker {
     (client.stream as Socket).setNoDelay(true);
     const codes = new ReasonCodes();
     this.#codes = codes;
-    // Before mqtt.js, whose listener is there already.
+    // Reads the bytes before mqtt.js, whose listener is there already.
     client.stream.prependListener('data', (bytes: Buffer) => codes.read(bytes));
     this.#cause = undefined;
     const connectMs = Math.min(this.#connectMs, timeoutMs);

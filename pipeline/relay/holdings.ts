@@ -84,7 +84,7 @@ export class Holdings {
 }
 
 /** A message that the relay holds. */
-export interface Held {
+export interface HeldMessage {
   /** Its entry, and its index there. */
   readonly of: HeldEntry;
   readonly index: number;
@@ -113,7 +113,7 @@ export interface HeldEntry {
   readonly entry: Entry;
   /** The claim that brought it. */
   readonly batch: Batch;
-  readonly messages: Held[];
+  readonly messages: HeldMessage[];
   /** Its messages: all, those not done, those delivered. */
   readonly size: number;
   open: number;
@@ -143,7 +143,7 @@ export function holdEntry(entry: Entry, batch: Batch): HeldEntry {
 }
 
 /** Decodes a message of an entry. Throws a `RangeError` when it is malformed. */
-export function hold(of: HeldEntry, index: number, redelivery: boolean): Held {
+export function hold(of: HeldEntry, index: number, redelivery: boolean): HeldMessage {
   const { frames, deliveries, suspect } = of.entry;
   const frame = frames[index];
   if (frame === undefined) throw new RangeError('the entry has no frame');

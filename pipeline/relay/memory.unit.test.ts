@@ -100,7 +100,7 @@ test("a relay takes over a dead relay's messages from a queue of another kind", 
 
 // Regression: it was a problem until the broker came back, as nothing was claimed meanwhile.
 for (const work of ['claim', 'recover'] as const) {
-  test(`a ${work} that failed is no problem while the broker is away`, async (t) => {
+  test(`a ${work} that failed is not a problem while the broker is away`, async (t) => {
     const { relay, queue, broker } = relayOf(new MemoryServer(), 'one');
     queue[work] = () => Promise.reject(new Error('it gives nothing'));
     relay.start();

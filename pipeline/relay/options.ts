@@ -27,7 +27,7 @@ export interface RelayOptions {
   leaseMs: number;
   /** Attempts before a message is buried. */
   deliveries: number;
-  /** As in {@link PublisherOptions}. */
+  /** These two are passed to the {@link PublisherOptions}. */
   spans?: PublisherOptions['spans'];
   trace?: PublisherOptions['trace'];
   idKey?: string;

@@ -162,7 +162,7 @@ for (const mode of ['pipelined', 'serial']) {
     link.breaksAt = (bytes) => broken === 0 && bytes.includes('"r.1.0"') && ++broken > 0;
     await open(t);
     await startRelay(t, { MQTT_URL: link.url, MQTT_QOS: '0', RELAY_MODE: mode });
-    // More than the kernel buffers for two sockets.
+    // The payload exceeds what the kernel buffers for two sockets.
     const body = JSON.stringify({ id: 'r.1.0', payload: 'x'.repeat(32 * 1024 * 1024) });
     await queue.append([{ body, target: 'a', stamps: '' }]);
     const ids = ['r.1.0', ...(await append(3, 1))];
@@ -428,7 +428,7 @@ test('serial: temporary refusals by the broker make no dead letters', async (t) 
   // A short lease, so that the relay does not wait for a second.
   const relay = await startRelay(t, { RELAY_MODE: 'serial', MQTT_URL: link.url, RELAY_LEASE_MS: '300' });
   const ids = await append(2);
-  // More than RELAY_DELIVERIES.
+  // There are more refusals than RELAY_DELIVERIES.
   await eventually(() => refused >= 5, 'refusals', WITHIN_MS);
   link.rewrite = (bytes) => bytes;
   await settled();

@@ -8,7 +8,7 @@ export interface Publication {
   dup: boolean;
   /** A user property; undefined: none. */
   hops: string | undefined;
-  /** As a frame has it: the user properties `traceparent` and `tracestate`; empty: neither. */
+  /** The text in the frame for the user properties `traceparent` and `tracestate`; empty: neither. */
   trace: string;
 }
 

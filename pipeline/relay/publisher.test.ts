@@ -4,7 +4,7 @@ import mqttPacket from 'mqtt-packet';
 import { encodeFrame } from '../queue/frame.ts';
 import { eventually } from '../test/services.ts';
 import type { Broker } from './broker.ts';
-import { type Batch, type Held, hold, holdEntry } from './holdings.ts';
+import { type Batch, type HeldMessage, hold, holdEntry } from './holdings.ts';
 import type { Publication } from './publication.ts';
 import { userPropertiesOf } from './publication.ts';
 import { Publisher } from './publisher.ts';
@@ -16,7 +16,7 @@ const PARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 function held(
   body: string,
   { target = 'user/17', stamps = `${RECEIVED},35`, trace = '', suspect = false } = {},
-): Held {
+): HeldMessage {
   const frame = Buffer.from(encodeFrame({ target, stamps, trace, body }));
   const batch: Batch = { claimed: RECEIVED + 100, leased: 0, entries: [], open: 0 };
   const entry = { id: '1-1', frames: [frame], deliveries: 1, suspect, reason: '' };
@@ -59,7 +59,7 @@ function atBroker({ qos = 1 as 0 | 1, window = 4, largest = Number.POSITIVE_INFI
     break: () => assert.fail('broken'),
   };
   const events: string[] = [];
-  const body = ({ frame, traceEnd }: Held) => frame.toString('latin1', traceEnd + 1, traceEnd + 301);
+  const body = ({ frame, traceEnd }: HeldMessage) => frame.toString('latin1', traceEnd + 1, traceEnd + 301);
   const publisher = new Publisher({
     broker: broker as unknown as Broker,
     qos,
@@ -315,7 +315,12 @@ test('QoS 0: a message is delivered once the socket has it, and others wait unti
 test('QoS 0: messages of failed writes are first resent in order, one at a time', async (t) => {
   const { publisher, broker, events, take } = atBroker({ qos: 0, window: 1000 });
   t.after(() => publisher.close());
-  const [a, b, c, gone] = ['a', 'b', 'c', 'gone'].map((body) => held(body)) as [Held, Held, Held, Held];
+  const [a, b, c, gone] = ['a', 'b', 'c', 'gone'].map((body) => held(body)) as [
+    HeldMessage,
+    HeldMessage,
+    HeldMessage,
+    HeldMessage,
+  ];
   const payloads = () => take().map(({ payload }) => payload);
   for (const first of [[a], [b, gone]]) {
     for (const message of first) publisher.add(message);

@@ -4,15 +4,15 @@ import type { Spans } from '../common/spans.ts';
 import { idIn, type TraceList } from '../queue/trace-list.ts';
 import { formatDeltas } from '../shared/hops.ts';
 import type { Broker } from './broker.ts';
-import type { Held } from './holdings.ts';
+import type { HeldMessage } from './holdings.ts';
 import { type Publication, packetSizeOf, type Size, SizeLimit } from './publication.ts';
 import { FIRST_FAILURE } from './reason-codes.ts';
 
 /**
- * A refusal that passes with the broker's state; one that may pass, after which the message has further attempts; one that
- * does not pass, as the message is too large.
+ * How long a refusal lasts. passing: until the broker's state changes; the attempt does not count. lasting: perhaps for good, so
+ * the message has further attempts. final: for good, as the message is too large.
  */
-export type Refusal = 'passing' | 'lasting' | 'final';
+export type RefusalKind = 'passing' | 'lasting' | 'final';
 
 export interface PublisherOptions {
   broker: Pick<
@@ -26,9 +26,9 @@ export interface PublisherOptions {
   timeoutMs: number;
   /** The reference clock, µs. */
   now: () => number;
-  /** From when a message was claimed until it was handed to the broker. */
+  /** Collects the times from the claim of a message until it was handed to the broker. */
   durations: Pick<Durations, 'add'>;
-  /** Where spans of messages go; undefined: nowhere. */
+  /** Takes spans of messages; undefined: there are none. */
   spans?: Pick<Spans, 'now' | 'message'> | undefined;
   /** The trace lists, which get the times of some messages; undefined: there are none. */
   trace?: Pick<TraceList, 'noteBody'> | undefined;
@@ -40,14 +40,14 @@ export interface PublisherOptions {
 /** PublishListener hears what becomes of each message that is published. */
 export interface PublishListener {
   /** The broker (QoS 1) or the kernel (QoS 0) has the message. */
-  onDelivered(held: Held): void;
+  onDelivered(held: HeldMessage): void;
   /** The broker refuses the message. */
-  onRefused(held: Held, reason: string, kind: Refusal): void;
+  onRefused(held: HeldMessage, reason: string, kind: RefusalKind): void;
   /**
    * A message that may break connections is about to be published alone. Resolves with whether to publish it; if not, the
    * publisher forgets it.
    */
-  onSuspect(held: Held, reason: string): Promise<boolean>;
+  onSuspect(held: HeldMessage, reason: string): Promise<boolean>;
 }
 
 /** PUBACK codes of a broker's state: packet identifier in use; server unavailable, busy or shutting down; rate, quota. */
@@ -58,7 +58,7 @@ const PASSING: ReadonlySet<number> = new Set([0x88, 0x89, 0x8b, 0x91, 0x96, 0x97
  */
 const BLAMELESS: ReadonlySet<unknown> = new Set([0x89, 0x8b, 0x8d, 0x8e, 0x96, 0x97, 0x9c, 0x9d, 0x9f, 0xa0]);
 const TOO_LARGE = 0x95;
-/** TOPIC_PREFIX stands before the target in a topic. */
+/** A topic is TOPIC_PREFIX and the target. */
 const TOPIC_PREFIX = 'messages/';
 /** Bytes of a topic (MQTT 5, 1.5.4). */
 const LONGEST_TOPIC = 65_535;
@@ -68,18 +68,18 @@ const UNWRITTEN_BYTES = 65_536;
 /**
  * Publishes messages in order, with a bounded number in flight. Messages in flight when the connection broke are suspect, as
  * one of them may be the cause. It publishes them again first, one at a time, so that such a message takes no other along.
- * When the broker says why it ended the connection, and no message is the cause, or too large a one, none is suspect.
+ * If the broker's reason for ending the connection blames no message, or one that is too large, none is suspect.
  */
 export class Publisher {
   readonly #options: PublisherOptions;
   /** The oldest first. */
-  readonly #inFlight = new Map<Held, Size>();
+  readonly #inFlight = new Map<HeldMessage, Size>();
   /** Messages to publish, from `#next` on. */
-  #waiting: Held[] = [];
+  #waiting: HeldMessage[] = [];
   #next = 0;
-  #suspects: Held[] = [];
+  #suspects: HeldMessage[] = [];
   /** The suspect that is being published. */
-  #alone: Held | undefined;
+  #alone: HeldMessage | undefined;
   /** QoS 0: bytes in the socket. */
   #unwritten = 0;
   #flushing = false;
@@ -104,7 +104,7 @@ export class Publisher {
   }
 
   /** Adds a message for {@link flush}. */
-  add(held: Held): void {
+  add(held: HeldMessage): void {
     if (held.suspect) this.#suspects.push(held);
     else this.#waiting.push(held);
   }
@@ -118,9 +118,9 @@ export class Publisher {
     }
     let room = this.#most - this.#inFlight.size;
     let bytes = this.#unwritten;
-    const burst: Held[] = [];
+    const burst: HeldMessage[] = [];
     while (room-- > 0 && bytes < UNWRITTEN_BYTES && this.#next < this.#waiting.length) {
-      const held = this.#waiting[this.#next++] as Held;
+      const held = this.#waiting[this.#next++] as HeldMessage;
       if (this.#options.qos === 0) bytes += held.frame.length;
       burst.push(held);
     }
@@ -170,7 +170,7 @@ export class Publisher {
   }
 
   async #publishAlone(): Promise<void> {
-    const held = this.#suspects.shift() as Held;
+    const held = this.#suspects.shift() as HeldMessage;
     const { broker, listener } = this.#options;
     this.#alone = held;
     const go = (await listener.onSuspect(held, broker.reason)) && !held.of.gone;
@@ -185,10 +185,10 @@ export class Publisher {
     this.#flushSoon();
   }
 
-  #publish(burst: readonly Held[]): void {
+  #publish(burst: readonly HeldMessage[]): void {
     const { broker, qos, now, durations, trace, listener } = this.#options;
     const sent = performance.now();
-    const written: Held[] = [];
+    const written: HeldMessage[] = [];
     let bytes = 0;
     let refused = false;
     const publish = () => {
@@ -218,7 +218,7 @@ export class Publisher {
     };
     const whenWritten = (failed: boolean) => {
       this.#unwritten -= bytes;
-      // After a failure `broken` follows.
+      // A failure is followed by `broken`, which handles these messages.
       if (!failed) for (const held of written) this.#answered(held, 0);
     };
     broker.together(publish, qos === 0 ? whenWritten : undefined);
@@ -228,7 +228,7 @@ export class Publisher {
   }
 
   /** Begins the spans of a message, which was claimed `waited` µs before. */
-  #trace(held: Held, publication: Publication, waited: number): void {
+  #trace(held: HeldMessage, publication: Publication, waited: number): void {
     const { spans, idKey = 'id' } = this.#options;
     const { trace, topic, payload } = publication;
     if (spans === undefined || trace === '') return;
@@ -236,7 +236,7 @@ export class Publisher {
     publication.trace = held.spans?.trace ?? trace;
   }
 
-  #answered(held: Held, reasonCode: number, size?: Size, remarks?: Remarks): void {
+  #answered(held: HeldMessage, reasonCode: number, size?: Size, remarks?: Remarks): void {
     if (!this.#release(held)) return;
     held.spans?.end(reasonCode < FIRST_FAILURE ? undefined : reasonName(reasonCode, remarks));
     if (reasonCode < FIRST_FAILURE) this.#options.listener.onDelivered(held);
@@ -248,7 +248,7 @@ export class Publisher {
     this.#flushSoon();
   }
 
-  #release(held: Held): boolean {
+  #release(held: HeldMessage): boolean {
     held.sent = 0;
     if (held === this.#alone) this.#alone = undefined;
     return this.#inFlight.delete(held);
@@ -274,7 +274,7 @@ export class Publisher {
 }
 
 /** @param published the time now, µs of the reference clock */
-function publicationOf(held: Held, qos: 0 | 1, published: number): Publication {
+function publicationOf(held: HeldMessage, qos: 0 | 1, published: number): Publication {
   const { frame, targetEnd, stampsEnd, traceEnd, queued } = held;
   return {
     topic: TOPIC_PREFIX + frame.toString('utf8', 0, targetEnd),

@@ -46,7 +46,7 @@ export class ReasonCodes {
     }
   }
 
-  /** The code of the PUBACK with this packet identifier, if it is that of a failure. */
+  /** The code of the PUBACK with this packet identifier, if it is a failure. */
   failureOf(identifier: number): number | undefined {
     const code = this.#failures.get(identifier);
     this.#failures.delete(identifier);

@@ -25,7 +25,7 @@ const STREAM = Buffer.concat([
   Buffer.from([0x40, 3, 1, 2, 0x95]),
   Buffer.from([0xd0, 0]),
   LONG,
-  // With a reason string.
+  // A PUBACK with a reason string.
   Buffer.from([0x40, 8, 0, 3, 0xc1, 4, 0x1f, 0, 1, 0x40]),
   Buffer.from([0x40, 4, 0, 4, 0x10, 0]),
   Buffer.from([0x40, 3, 0, 5, 0x01]),

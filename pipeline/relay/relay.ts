@@ -5,9 +5,9 @@ import { Trouble } from '../common/trouble.ts';
 import { CLAIM_WAIT_MS, type Claim, messagesOf } from '../queue/queue.ts';
 import { type AcknowledgeListener, Acknowledger } from './acknowledger.ts';
 import { Claimer, type ClaimListener } from './claimer.ts';
-import { type Held, type HeldEntry, Holdings, hold } from './holdings.ts';
+import { type HeldEntry, type HeldMessage, Holdings, hold } from './holdings.ts';
 import { type RelayCounters, type RelayOptions, relayDurations } from './options.ts';
-import { Publisher, type PublishListener, type Refusal } from './publisher.ts';
+import { Publisher, type PublishListener, type RefusalKind } from './publisher.ts';
 import { Troubles, type Work } from './troubles.ts';
 import { Undeliverable, type UndeliverableListener } from './undeliverable.ts';
 
@@ -38,7 +38,7 @@ export class Relay implements PublishListener, UndeliverableListener, Acknowledg
   /** When the last claim ended, ms of the monotonic clock. */
   #claimed = 0;
   /** Messages that the broker does not take for now, and why; they wait here for their next attempt. */
-  readonly #refused = new Set<Held>();
+  readonly #refused = new Set<HeldMessage>();
   readonly #refusals: Trouble;
 
   constructor(options: RelayOptions) {
@@ -204,7 +204,7 @@ export class Relay implements PublishListener, UndeliverableListener, Acknowledg
     }
   }
 
-  onDelivered(held: Held): void {
+  onDelivered(held: HeldMessage): void {
     this.#count.published++;
     held.of.delivered++;
     this.#unrefuse(held);
@@ -212,16 +212,16 @@ export class Relay implements PublishListener, UndeliverableListener, Acknowledg
     this.#claimer.wake();
   }
 
-  onRefused(held: Held, reason: string, kind: Refusal): void {
+  onRefused(held: HeldMessage, reason: string, kind: RefusalKind): void {
     if (kind === 'passing') this.#refuse(held, reason);
     this.#undeliverable.refused(held, reason, kind);
   }
 
-  onSuspect(held: Held, reason: string): Promise<boolean> {
+  onSuspect(held: HeldMessage, reason: string): Promise<boolean> {
     return this.#undeliverable.suspect(held, reason);
   }
 
-  onRetry(held: Held): void {
+  onRetry(held: HeldMessage): void {
     // A message that was given up meanwhile leaves its place to others.
     if (held.of.gone) {
       this.#unrefuse(held);
@@ -232,7 +232,7 @@ export class Relay implements PublishListener, UndeliverableListener, Acknowledg
     this.#publisher.flush();
   }
 
-  onSplit(of: HeldEntry, held: Held | undefined): void {
+  onSplit(of: HeldEntry, held: HeldMessage | undefined): void {
     this.#done(of, held);
     this.#claimer.wake();
   }
@@ -253,7 +253,7 @@ export class Relay implements PublishListener, UndeliverableListener, Acknowledg
   }
 
   /** Counts a message of an entry as done: delivered, or in its own entry. */
-  #done(entry: HeldEntry, held?: Held): void {
+  #done(entry: HeldEntry, held?: HeldMessage): void {
     if (held !== undefined) held.done = true;
     if (--entry.open > 0 || entry.gone) return;
     this.#holdings.done(entry);
@@ -261,14 +261,14 @@ export class Relay implements PublishListener, UndeliverableListener, Acknowledg
   }
 
   /** The broker does not take a message for now. */
-  #refuse(held: Held, reason: string): void {
+  #refuse(held: HeldMessage, reason: string): void {
     // One of several in an entry gets its own entry, and waits in the queue.
     if (held.of.size === 1) this.#refused.add(held);
     this.#refusals.begin({ problem: `the broker refuses messages for now: ${reason}`, kind: 'shared' });
   }
 
   /** A message that the broker did not take for now waits no longer. */
-  #unrefuse(held: Held): void {
+  #unrefuse(held: HeldMessage): void {
     this.#refused.delete(held);
     if (this.#refused.size === 0) this.#refusals.end();
   }

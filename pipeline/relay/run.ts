@@ -213,7 +213,7 @@ class RelayService implements Service<boolean> {
     };
     const conflict: Problem | undefined =
       this.#conflict === undefined ? undefined : { problem: this.#conflict, kind: 'misconfigured' };
-    // Without the queue, what needs it says nothing new.
+    // While the queue is away, the problems of what needs it say nothing new.
     const ofQueue =
       backlog === undefined
         ? []

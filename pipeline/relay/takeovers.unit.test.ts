@@ -27,7 +27,7 @@ test('short connections without a reason: the next one is quiet, and its end sho
   assert.deepEqual(connection('unexplained', 100_000), [false, undefined]);
 });
 
-test('a message that breaks connections is no other client: the quiet one lasts', () => {
+test('a message that breaks connections is not another client: the quiet one lasts', () => {
   const connection = atClock();
   for (let i = 0; i < 3; i++) connection('unexplained');
   assert.deepEqual(connection('unexplained', 5000), [true, undefined]);
@@ -42,7 +42,7 @@ test('a broker that names the takeover is believed at once', () => {
   assert.deepEqual(connection('taken over', 1e6), [false, 10_000]);
 });
 
-test('long connections, and those with a reason, are no sign of another client', () => {
+test('long connections, and those with a reason, are not a sign of another client', () => {
   const connection = atClock();
   for (let i = 0; i < 20; i++) {
     assert.deepEqual(connection('unexplained', 100_000), [false, undefined]);

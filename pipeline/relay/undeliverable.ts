@@ -1,7 +1,7 @@
 import type { Logger } from '../common/log.ts';
-import type { MessageQueue, Part } from '../queue/queue.ts';
-import type { Held, HeldEntry } from './holdings.ts';
-import type { Refusal } from './publisher.ts';
+import type { MessageQueue, SplitMessage } from '../queue/queue.ts';
+import type { HeldEntry, HeldMessage } from './holdings.ts';
+import type { RefusalKind } from './publisher.ts';
 import type { Troubles } from './troubles.ts';
 
 export interface UndeliverableOptions {
@@ -18,9 +18,9 @@ export interface UndeliverableOptions {
 /** UndeliverableListener hears what becomes of each message that the broker did not take. */
 export interface UndeliverableListener {
   /** The message may be published again. */
-  onRetry(held: Held): void;
+  onRetry(held: HeldMessage): void;
   /** A message of an entry has got its own entry. */
-  onSplit(of: HeldEntry, held: Held | undefined): void;
+  onSplit(of: HeldEntry, held: HeldMessage | undefined): void;
   /** An entry has left the queue; `buried`: as a dead letter. */
   onGone(of: HeldEntry, buried: boolean): void;
 }
@@ -55,7 +55,7 @@ export class Undeliverable {
   }
 
   /** The broker has refused a message. */
-  refused(held: Held, reason: string, kind: Refusal): void {
+  refused(held: HeldMessage, reason: string, kind: RefusalKind): void {
     const { listener, deliveries } = this.#options;
     const { of, frame } = held;
     const lasting = kind !== 'passing';
@@ -78,8 +78,8 @@ export class Undeliverable {
     }, delay);
   }
 
-  /** Before a suspect is published alone: resolves with whether to publish it. */
-  async suspect(held: Held, brokerReason: string): Promise<boolean> {
+  /** Called before a suspect is published alone. Resolves with whether to publish it. */
+  async suspect(held: HeldMessage, brokerReason: string): Promise<boolean> {
     const { queue, consumer, deliveries } = this.#options;
     const { of, frame } = held;
     const reason =
@@ -90,10 +90,10 @@ export class Undeliverable {
       return false;
     }
     held.deliveries++;
-    // For an entry of several messages no attempt is recorded: the next relay divides it, and records them.
+    // Attempts of an entry of several messages are not recorded: the next relay splits it, and records its own.
     if (of.size === 1) {
       const { id } = of.entry;
-      // Without the record the next relay makes one attempt more.
+      // If recording fails, the next relay makes one attempt more.
       await queue.attempt(consumer, id, held.deliveries).catch(() => {});
     }
     return true;
@@ -150,7 +150,7 @@ export class Undeliverable {
     );
   }
 
-  #split(of: HeldEntry, part: Part, held?: Held): void {
+  #split(of: HeldEntry, part: SplitMessage, held?: HeldMessage): void {
     const { queue, listener } = this.#options;
     this.#untilDone(
       of,

@@ -43,7 +43,7 @@ const cases: [name: string, scheme: string, treat: Treatment | undefined, cause:
   ['it is silent', 'mqtt', isSilent, /does not answer CONNECT/],
   ['it has no TLS', 'mqtts', speaksHttp, /without TLS/],
   ['it closes the TLS handshake', 'mqtts', closes, /closed .*TLS handshake/],
-  ['it is no broker', 'mqtt', speaksHttp, /does not speak MQTT/],
+  ['it is not a broker', 'mqtt', speaksHttp, /does not speak MQTT/],
   ['it is busy', 'mqtt', refuses(0x89), /refuses .*busy/i],
   ['it acknowledges nothing', 'mqtt', takesOnlyConnections, /no PUBACK/],
   ['it closes on the first message', 'mqtt', closesLater, /closed the connection/],

@@ -76,7 +76,7 @@ export function identity(pid) {
 function startedOnLinux(pid) {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // Behind the command's name, which may have anything in it, from field 3 on (proc_pid_stat(5)).
+    // Fields from the third on follow the command's name, which may contain anything (proc_pid_stat(5)).
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     return fields[0] === 'Z' ? undefined : fields[19];
   } catch {

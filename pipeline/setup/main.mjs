@@ -137,7 +137,7 @@ async function buildK6() {
   const sources = k6Sources(root);
   const draft = at('.stack/k6.building');
   await buildGo(at('extensions/k6'), draft, './cmd/k6', ['-ldflags', `-X ${HASH}=${sources}`]);
-  // In one step: a k6 that is running goes on with the file it has.
+  // The rename is atomic: a k6 that is running goes on with the file it has.
   renameSync(draft, at('k6'));
 }
 
@@ -160,7 +160,7 @@ async function buildCheck() {
   await buildGo(CHECK_MODULE, CHECK, '.');
 }
 
-/** As `npm run faults` does, which finds the modules fetched then. */
+/** Builds toxiproxy as `npm run faults` does, so that its modules are fetched already then. */
 function buildToxiproxy() {
   return buildGo(TOXIPROXY_MODULE, TOXIPROXY, 'github.com/Shopify/toxiproxy/v2/cmd/server');
 }

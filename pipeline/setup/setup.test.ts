@@ -124,7 +124,7 @@ test('a shell can parse the install script', async () => {
   await run('sh', ['-n', '-c', aptScript(['redis-server'])]);
 });
 
-test('tests, types and documents are no sources of k6', () => {
+test('tests, types and documents are not sources of k6', () => {
   const sources = [
     'cmd/k6/main.go',
     'go.mod',

@@ -24,7 +24,7 @@ export const KINDS = {
 export type AddressKind = keyof typeof KINDS;
 
 export interface Address {
-  /** In small letters. */
+  /** Lower-case. */
   scheme: string;
   /** Decoded; empty: none. */
   username: string;
@@ -135,7 +135,7 @@ function decode(text: string): string {
 
 function nodeOf(text: string, scheme: string): Node {
   const bracketed = text.startsWith('[');
-  if (!bracketed && text.split(':').length > 2) refuse('an IPv6 address stands in brackets: [::1]:port');
+  if (!bracketed && text.split(':').length > 2) refuse('an IPv6 address must be in brackets: [::1]:port');
   let host = text;
   let port = PORTS[scheme] as number;
   const colon = text.lastIndexOf(':');
@@ -143,7 +143,7 @@ function nodeOf(text: string, scheme: string): Node {
     const given = text.slice(colon + 1);
     host = text.slice(0, colon);
     port = Number(given);
-    if (!/^[1-9]\d{0,4}$/.test(given) || port > 65535) refuse('its port is no number from 1 to 65535');
+    if (!/^[1-9]\d{0,4}$/.test(given) || port > 65535) refuse('its port is not a number from 1 to 65535');
   }
   if (host === '') refuse('it has no host, or an empty one in its list; allowed: host:port');
   if (bracketed) {
@@ -167,28 +167,28 @@ function checkName(host: string): void {
   }
   const fits = labels.every((label) => /^\w([\w-]{0,61}\w)?$/.test(label));
   if (host.length > 253 || !fits)
-    refuse('its host is no name; allowed: letters, digits, - and _, with dots between');
+    refuse('its host is not a name; allowed: letters, digits, - and _, with dots between');
 }
 
 /** Reads what follows the host. */
 function endOf(text: string, scheme: string, nodes: number): Pick<Address, 'database' | 'target'> {
   const read = { database: 0, target: '' };
-  if (text.includes('#')) refuse('it has a #; allowed: nothing behind the path');
+  if (text.includes('#')) refuse('it has a #; allowed: nothing after the path');
   if (text.includes('?')) {
     if (isHttp(scheme)) refuse('it has a ?; a query belongs to the path (INGEST_PATH)');
     if (!isWeb(scheme))
-      refuse('it has a ?; allowed: nothing behind the path, since options of a client are settings');
+      refuse('it has a ?; allowed: nothing after the path, since options of a client are settings');
   }
   if (isHttp(scheme) || isWeb(scheme)) {
     if (/%(?![0-9a-f]{2})/i.test(text)) refuse('a % of its path is written %25');
     return { ...read, target: text };
   }
   if (!isRedis(scheme)) {
-    if (text !== '' && text !== '/') refuse('it has a path; allowed: nothing behind host:port');
+    if (text !== '' && text !== '/') refuse('it has a path; allowed: nothing after host:port');
     return read;
   }
   const given = /^\/?(0|[1-9]\d{0,4})?$/.exec(text);
-  if (given === null) return refuse('the database behind its host is no number; allowed: like /0');
+  if (given === null) return refuse('the database after its host is not a number; allowed: like /0');
   const database = Number(given[1] ?? 0);
   if (database > 0 && nodes > 1) refuse('it names nodes of a Redis Cluster, which has no database but 0');
   return { ...read, database };

@@ -34,7 +34,7 @@ export function estimate(samples: readonly Sample[], at: number): Estimate {
   let fastest = STEEPEST;
   let kept = 0;
   while (kept < intervals.length) {
-    // By index: each probe comes here, and copying the samples would cost most.
+    // The loop uses indexes: it runs at each probe, and copying the samples would cost most.
     const first = intervals.length - kept - 1;
     const oldest = intervals[first] as Interval;
     let low = slowest;

@@ -7,7 +7,7 @@ const queuedOf = (stamps: string) => readQueued(Buffer.from(stamps), 0, Buffer.b
 
 for (const { name, hops, stamps: marks = [] } of vectors) {
   const [received = 0, queued = 0, claimed = 0, published = 0] = marks;
-  if (marks.length !== 4) continue; // only Go reads those of other pipelines, and refuses some
+  if (marks.length !== 4) continue; // only Go reads the stamps of other pipelines, and refuses some
   test(`ingest and relay write hops: ${name}`, () => {
     const stamps = formatStamps(received, queued);
     assert.equal(stamps + formatDeltas(queued, claimed, published), hops);

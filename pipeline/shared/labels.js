@@ -9,7 +9,7 @@ export function labelsOf(text) {
   const labels = new Map();
   for (const label of text === '' ? [] : text.split(',')) {
     const [, name, value] = label.match(/^\s*([^=]*?)\s*=\s*(.*?)\s*$/s) ?? [];
-    if (!name || !value) throw wrong(`"${label}" is no name=value`);
+    if (!name || !value) throw wrong(`"${label}" is not name=value`);
     if (labels.has(name)) throw wrong(`${name} is given twice`);
     labels.set(name, value);
   }

@@ -26,7 +26,7 @@ export function readConfig<T extends TObject>(schema: T, env: NodeJS.ProcessEnv 
   return config;
 }
 
-/** The number or boolean that a text stands for, where the schema wants one. Another text stays, and is refused. */
+/** The number or boolean that a text means, if the schema asks for one. Another text stays, and is refused. */
 function coerced({ type }: TSchema, text: string): unknown {
   if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;
   if (type !== 'integer' && type !== 'number') return text;
@@ -34,7 +34,7 @@ function coerced({ type }: TSchema, text: string): unknown {
   return text.trim() === '' || Number.isNaN(number) ? text : number;
 }
 
-/** The schema of an address. Its kind stands in the schema, where {@link readConfig} looks for it. */
+/** The schema of an address. Its kind is in the schema, where {@link readConfig} looks for it. */
 export const address = (kind: AddressKind, what = KINDS[kind].like) =>
   Type.String({ address: kind, description: what });
 

@@ -6,7 +6,7 @@ import { PREFIX } from '../queue/keys.ts';
 const STREAM = '~arrival:messages ~arrival:{*}:messages';
 const LIST = '~arrival:list';
 const DEAD_LETTERS = '~arrival:dead-letters ~arrival:{*}:dead-letters';
-/** What a relay takes from the list goes to one of its own. */
+/** A relay moves the messages that it takes from the list to a list of its own. */
 const TAKEN = '(~arrival:list ~arrival:list:* +blmove +eval +evalsha +lmove)';
 const SEEN = '(~arrival:list:* +get +lrange +ltrim +pexpire +set)';
 /** Keys of the number of messages. Users of scripts that count need them beside those of the queue. */

@@ -22,7 +22,7 @@ export interface Secured {
   caFile: string;
   /** The content of `caFile`, PEM. */
   ca: string;
-  /** By server; a server that does not speak TLS has none. */
+  /** The certificate of each server that speaks TLS. */
   certificates: Partial<Record<(typeof OUR_SERVERS)[number], Certificate>>;
 }
 

@@ -13,13 +13,13 @@ export interface StackFile {
   started: string;
   ingest: { url: string; token: string };
   redis: { url: string };
-  /** For the command `dead-letters`. */
+  /** The Redis user of the command `dead-letters`. */
   operator: { redisUrl: string };
   /** The kind of queue. */
   queue: QueueKind;
-  /** The queue's shards, whether its Redis is a cluster, and what is before its keys. */
+  /** The queue's shards, whether its Redis is a cluster, and the prefix of its keys. */
   division: { shards: number; cluster: boolean; prefix?: string };
-  /** For scripts that load one stage: addresses with the rights of ingest and relay, and of the collector (`queueUrl`). */
+  /** Addresses for scripts that load one stage, with the rights of ingest and relay, and of the collector (`queueUrl`). */
   stages: { redisUrl: string; mqttUrl: string; queueUrl: string };
   mqtt: {
     url: string;

@@ -1,4 +1,4 @@
-/** How k6 is started, by whoever measures a pipeline. */
+/** Starts k6, for the commands that measure a pipeline. */
 import { join } from 'node:path';
 
 export const K6 = join(import.meta.dirname, '../../k6');

@@ -22,7 +22,7 @@ class Leash {
   }
 
   #start(): ChildProcess {
-    // In its own group, so that Ctrl-C does not reach it.
+    // It has its own process group, so that Ctrl-C does not reach it.
     const watchdog = spawn('/bin/sh', [SCRIPT], {
       stdio: ['pipe', 'ignore', 'ignore'],
       detached: true,

@@ -77,7 +77,7 @@ export async function setSession(priorities: Priorities, kind: string, pid: numb
       const { code, message } = error as NodeJS.ErrnoException;
       // The process has ended, which its owner reports.
       if (code === 'ENOENT' || code === 'ESRCH') return;
-      // Without CAP_SYS_ADMIN the kernel allows ten a second.
+      // Without CAP_SYS_ADMIN the kernel allows ten changes a second.
       if (code !== 'EAGAIN' || tries === 50) {
         throw new Error(`the priority of ${kind} cannot be set: ${message}; PRIORITY=none leaves it`);
       }

@@ -48,7 +48,7 @@ export async function checkBroker(variable: string, url: string): Promise<void> 
     retain: true,
   } as const;
   const client = await openClient(variable, url, { clientId: name, will });
-  // With a DISCONNECT the broker drops the will.
+  // The client sends DISCONNECT, after which the broker drops the will.
   await Promise.race([client.endAsync(), sleep(ANSWER_MS, undefined, { ref: false })]);
   client.stream.destroy();
 }
@@ -122,8 +122,8 @@ export async function probeRoundTrip(
 }
 
 /**
- * As fetch, whose error has its reason in the cause. The connection closes with the answer: an ingest that stops
- * waits for clients that may use theirs again.
+ * Calls fetch, and throws its error with the reason from its cause. The connection closes with the answer: an ingest
+ * that stops waits for clients that may use theirs again.
  */
 function ask(url: string, { headers, ...request }: RequestInit): Promise<Response> {
   return fetch(url, { ...request, headers: { ...headers, connection: 'close' } }).catch(

@@ -18,7 +18,7 @@ after(() => remove(logs));
 const MASTER = { name: 'master', command: 'sh', args: ['-c', 'sleep 600 & echo worker $!; wait'] };
 const PATTERN = /^worker (\d+)$/;
 
-/** Whether a process exists and is no zombie. */
+/** Whether a process exists and is not a zombie. */
 const isThere = (pid: number) => identity(pid) !== undefined;
 
 test('SIGKILL ends the whole process group', async () => {

@@ -61,7 +61,7 @@ export class Supervised {
     const child = spawn(launch.command, launch.args, {
       env: { ...process.env, ...launch.env, PATH: DAEMON_PATH },
       stdio: ['ignore', 'pipe', 'pipe'],
-      // In its own group: Ctrl-C reaches only the supervisor, which stops the processes in order.
+      // It has its own process group: Ctrl-C reaches only the supervisor, which stops the processes in order.
       detached: true,
     });
     process.umask(mask);

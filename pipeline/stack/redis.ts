@@ -29,7 +29,7 @@ export interface StartedRedis {
 export function checkCluster({ REDIS_URL, REDIS_CLUSTER }: StackConfig): void {
   if (REDIS_CLUSTER && REDIS_URL === undefined)
     throw new ConfigError(
-      'REDIS_CLUSTER is true, and REDIS_URL is not set; allowed: with the address of a node, as the Redis of the pipeline is no cluster',
+      'REDIS_CLUSTER is true, and REDIS_URL is not set; allowed: with the address of a node, as the Redis of the pipeline is not a cluster',
     );
 }
 
@@ -61,7 +61,7 @@ export async function startRedis(setting: ServerSetting, data: string): Promise<
     checkDivision(left, former, config, data);
     return { redis, left };
   }
-  // Without messages the rest can go, like the number of shards, which may have changed.
+  // There are no messages, so the rest can go too: the number of shards may have changed.
   await process.stop();
   await rm(data, { recursive: true });
   await start(config.QUEUE_PREFIX);

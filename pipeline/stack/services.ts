@@ -99,7 +99,7 @@ function bridgeConfig({ port, password, ca }: Bridge): string[] {
 /** s between writes of all that the broker keeps. At SIGTERM it writes too. */
 const AUTOSAVE_S = 10;
 
-/** Mosquitto writes everything anew each time, and serves nobody meanwhile. */
+/** Mosquitto rewrites its whole file each time, and serves nobody meanwhile. */
 function persistence(data: string): string[] {
   return ['persistence true', `persistence_location ${data}/`, `autosave_interval ${AUTOSAVE_S}`];
 }
@@ -125,7 +125,7 @@ export function mosquittoConfig(options: {
     'allow_anonymous false',
     `password_file ${users}`,
     `acl_file ${acl}`,
-    // Without it Nagle's algorithm delays single small messages by up to 40 ms.
+    // Otherwise Nagle's algorithm delays single small messages by up to 40 ms.
     'set_tcp_nodelay true',
     `max_inflight_messages ${BROKER_LIMITS.inflight}`,
     `max_queued_messages ${BROKER_LIMITS.queued}`,

@@ -16,7 +16,7 @@ test('a stop leaves the files of its processes until they have ended', async (t)
   const stack = await Stack.start(readConfig(StackConfig, { ...ports, TLS: 'true', STACK_DIR: own }));
   const secrets = ['ingest.tokens', 'tls'].map((name) => join(own, name));
   const pid = stack.file.processes['ingest-1'] as number;
-  process.kill(pid, 'SIGSTOP'); // as if it had not come to read them
+  process.kill(pid, 'SIGSTOP'); // it cannot read them while it is stopped
   const stopping = stack.stop(0);
   const file = join(own, 'stack.json');
   await eventually(() => !existsSync(file), 'no stack', 60_000);

@@ -35,7 +35,7 @@ export function workersOf(setting: WorkerSetting): Workers {
   const own = cluster ? undefined : setting.certificate;
   // An empty value overrides a variable that the worker would inherit.
   const env = {
-    // At least info: their logs tell when they are ready.
+    // The level is at least info: the logs say when the workers are ready.
     LOG_LEVEL: config.LOG_LEVEL === 'debug' ? 'debug' : 'info',
     QUEUE: config.QUEUE,
     QUEUE_PREFIX: config.QUEUE_PREFIX,

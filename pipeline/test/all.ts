@@ -26,7 +26,7 @@ const TIERS: Record<string, { files: string[]; atOnce: number }> = {
   },
   e2e: { files: ['{pipeline,reports,scenarios,extensions}/**/*.e2e.ts'], atOnce: 2 },
 };
-/** It needs a cluster, and would use that of whoever has one: `npm run test:cluster`. */
+/** It needs a cluster, and would use the one that kubectl finds: `npm run test:cluster`. */
 const CLUSTER = 'pipeline/deploy/cluster.e2e.ts';
 
 /** Files of 20 s or more. They begin first: at the end they would leave a core idle. */
@@ -53,7 +53,7 @@ const LONG = new Set([
   'artillery',
 ]);
 
-/** For a file, ms: some take minutes on an idle machine. One that never ends would keep all others from being reported. */
+/** The longest time for a file, ms: some take minutes on an idle machine. Without it, one that hangs would keep all others from being reported. */
 const TIMEOUT_MS = 15 * 60_000;
 
 // Otherwise each test, and each process of its pipeline, compiles the same modules again.

@@ -29,7 +29,7 @@ export interface Settings {
   onUnreadable?: (reason: string | undefined) => void;
 }
 
-export interface Answer {
+export interface IngestResponse {
   status: number;
   headers: Headers;
   body: { accepted?: number; error?: string; field?: string };
@@ -97,7 +97,7 @@ export class TestIngest {
     body: unknown,
     headers: Record<string, string> = AUTHORIZED,
     method = 'POST',
-  ): Promise<Answer> {
+  ): Promise<IngestResponse> {
     const isRaw = typeof body === 'string' || body instanceof Uint8Array;
     const response = await fetch(`http://127.0.0.1:${this.port}${path}`, {
       method,

@@ -10,7 +10,7 @@ import {
   type MessageQueue,
   messagesOf,
   NOTHING,
-  type Part,
+  type SplitMessage,
 } from '../queue/queue.ts';
 
 interface Stored extends Entry {
@@ -136,7 +136,7 @@ export class MemoryQueue implements MessageQueue {
     this.#server.letters.set(entry.id, { entry, deliveries, reason, buried: Date.now() });
   }
 
-  async split(entry: Entry, parts: readonly Part[], stays: boolean): Promise<void> {
+  async split(entry: Entry, parts: readonly SplitMessage[], stays: boolean): Promise<void> {
     this.#check();
     const there = this.#server.entries.some(({ id }) => id === entry.id);
     if (!there) return;

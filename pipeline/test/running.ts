@@ -14,7 +14,7 @@ export type Env = Record<string, string>;
 /** A relay or an ingest: the words that {@link InProcess} and {@link Supervised} share. */
 export type Running = Pick<Supervised, 'says' | 'ended' | 'lastLines' | 'alive' | 'stop'>;
 
-/** A relay or an ingest in this process. Its lines are those of the command, as is the exit code. */
+/** A relay or an ingest in this process. It has the lines and the exit code of the command. */
 export class InProcess implements Running {
   readonly lastLines: string[] = [];
   readonly ended: Promise<string>;
@@ -116,7 +116,7 @@ export async function inItsProcess(
   return running;
 }
 
-/** Where a process answers for its health. */
+/** The URL at which a process reports its health. */
 export async function healthOf(running: Running): Promise<string> {
   const [, url = ''] = await running.says(/health at (http:[^\s"]+)/, 60_000);
   return url;

@@ -10,7 +10,7 @@ import { freePort } from '../stack/ports.ts';
 import { Supervised } from '../stack/process.ts';
 import { type Listen, prepareMosquitto, prepareRedis } from '../stack/services.ts';
 
-// Settings of whoever runs the tests would reach the commands under test, but not the servers that they are to meet.
+// Settings in the environment would reach the commands under test, but not the servers that they connect to.
 for (const setting of Object.keys(StackConfig.properties)) delete process.env[setting];
 
 /** The place of a test's process: this host, a network namespace, or this host with a clock of its own. */

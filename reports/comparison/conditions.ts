@@ -4,7 +4,7 @@ import { COUNTS } from '../contract/run.ts';
 import { against, changeAgainst, exact, plain } from '../format.ts';
 import type { Judgement } from './comparison.ts';
 import { differenceOf, figureOf } from './differences.ts';
-import { doubtOf, end, reachOfGroup, type Span } from './doubts.ts';
+import { type Bounds, doubtOf, end, reachOfGroup } from './doubts.ts';
 import {
   hasStage,
   type Measure,
@@ -60,7 +60,7 @@ export function parseCondition(text: string): Condition {
     return found;
   };
   const no = (what: string) =>
-    at < text.length ? `'${text.slice(at).split(/\s/)[0]}' is no ${what}` : `there is no ${what}`;
+    at < text.length ? `'${text.slice(at).split(/\s/)[0]}' is not a ${what}` : `there is no ${what}`;
 
   skip();
   const start = at;
@@ -102,7 +102,7 @@ function unknown(name: string, fail: (what: string, allowed: string) => never): 
   const [head = '', tail] = name.split('.');
   if (head === 'spans') {
     const allowed = SPANS_STATISTICS.map((one) => `spans.queued-claimed.${one}`).join(', ');
-    return fail(`${name} is no stage between two marks of spans`, allowed);
+    return fail(`${name} is not a stage between two marks of spans`, allowed);
   }
   const tails = new Map<string, readonly string[]>([
     ...SERIES.map((series) => [series, STATISTICS] as const),
@@ -110,7 +110,7 @@ function unknown(name: string, fail: (what: string, allowed: string) => never): 
     ['account', COUNTS],
   ]);
   const allowed = tails.get(head);
-  if (allowed === undefined) return fail(`${head} is no measure`, [...tails.keys()].join(', '));
+  if (allowed === undefined) return fail(`${head} is not a measure`, [...tails.keys()].join(', '));
   const what = tail === undefined ? `${head} is not a single figure` : `${head} has no ${tail}`;
   const more = head === 'arrival' ? ['arrival.within(250ms)'] : [];
   return fail(what, [...allowed.map((one) => `${head}.${one}`), ...more].join(', '));
@@ -124,7 +124,7 @@ function known({ text, measure }: Condition, groups: readonly Group[]): void {
   const spans = new Set(runs.flatMap(spansStages).map((name) => `spans.${name}`));
   const allowed = ['arrival', 'from_send', 'http', 'canary', ...names, ...spans, 'rate', 'account'];
   throw new ConditionError(
-    `--fail-if '${text}': ${measure.stage ?? `spans.${measure.spans}`} is no measure of these runs; allowed: ${allowed.join(', ')}`,
+    `--fail-if '${text}': ${measure.stage ?? `spans.${measure.spans}`} is not a measure of these runs; allowed: ${allowed.join(', ')}`,
   );
 }
 
@@ -193,7 +193,7 @@ function judgeOne(condition: Condition, baseline: Group, group: Group, sure: boo
 }
 
 /** A condition that one reading of its figure holds and another one does not; null: both agree. */
-function inDoubt(condition: Condition, { low, high }: Span, by: string[]): Judged | null {
+function inDoubt(condition: Condition, { low, high }: Bounds, by: string[]): Judged | null {
   if (holds(low, condition) === holds(high, condition)) return null;
   return { result: 'undecided', detail: `${spanText(condition, low, high)} (in doubt: ${by.join(', ')})` };
 }

@@ -4,7 +4,7 @@ import type { Brief, Run } from '../contract/run.ts';
 import { ms } from '../format.ts';
 import { measuredSeconds } from '../page/facts.ts';
 import { BETTER_FAILED, type Difference, MARGIN, MUCH, type Word } from './comparison.ts';
-import { doubtOf, type Span } from './doubts.ts';
+import { type Bounds, doubtOf } from './doubts.ts';
 import { fromBlocks, fromRepeats, type LogInterval, mean, RESOLUTION } from './intervals.ts';
 import { type Measure, spansStage } from './measures.ts';
 import { type Blocking, blockingOf, memoryOf } from './memory.ts';
@@ -52,7 +52,7 @@ export function differenceOf(baseline: Group, other: Group, measure: Measure): D
 }
 
 /** The finding of a difference without an interval: it is named if it is large even where it is smallest. */
-function large({ kind }: Measure, { low, high }: Span): Word {
+function large({ kind }: Measure, { low, high }: Bounds): Word {
   if (kind !== 'latency' && kind !== 'rate') return 'undecided';
   const [more, less] = kind === 'latency' ? (['worse', 'better'] as const) : (['better', 'worse'] as const);
   if (1 + low >= MUCH) return more;
@@ -69,7 +69,7 @@ function earned(found: Finding, baseline: Group, other: Group): Finding {
     : found;
 }
 
-function word({ kind }: Measure, { low, high }: Span): Word {
+function word({ kind }: Measure, { low, high }: Bounds): Word {
   if (low > MARGIN[kind]) return kind === 'latency' ? 'worse' : 'better';
   if (high < -MARGIN[kind]) return kind === 'latency' ? 'better' : 'worse';
   return Math.max(-low, high) <= EQUAL(kind) ? 'equal' : 'undecided';
@@ -118,7 +118,7 @@ function blocksOf(a: Recording, b: Recording, measure: Measure, difference: numb
     : { ...interval, from: `${count} blocks of ${length} s` };
 }
 
-/** Why a stage by spans has no interval: its error is that of the sample, which does not show how much runs differ. */
+/** Why a stage by spans has no interval: its error comes from sampling, which does not show how much runs differ. */
 function sampling(a: Run, b: Run, stage: string): string {
   const errors = [a, b].map((run) => `±${ms(spansStage(run, stage)?.error)}`);
   return `sampled, ${errors.join(' and ')} ms; an interval needs repeats`;

@@ -60,7 +60,7 @@ export function reachOf(run: Run, measure: Measure): Reach {
   const by = doubt.by.map((name) => name.replaceAll('_', ' '));
   const judged = judgedReach(run, measure, value);
   if (judged !== undefined) return { ...judged, by };
-  // Without its lateness, a load may be sent in bursts: then what is counted from the send may be wrong either way.
+  // A late generator may send in bursts, so latencies from the send may be too high or too low.
   const direction = measure.name.startsWith('from_send') ? 'either' : doubt.direction;
   // A share within a limit is too low where latencies are too high.
   const [low, high] = measure.kind === 'share' ? ['too_low', 'too_high'] : ['too_high', 'too_low'];
@@ -96,8 +96,8 @@ export function reachOfGroup(group: Group, measure: Measure): Reach {
   };
 }
 
-/** Span is the least and the most that a value may be; open ends are infinite. */
-export interface Span {
+/** The least and the most that a value may be; open ends are infinite. */
+export interface Bounds {
   low: number;
   high: number;
 }
@@ -115,12 +115,12 @@ export function doubtOf(baseline: Group, other: Group, measure: Measure) {
     /** The rules that put it in doubt. */
     by: [...new Set([...a.by, ...b.by])],
     /** Relative differences. */
-    around: ({ low, high }: Span): Span => ({
+    around: ({ low, high }: Bounds): Bounds => ({
       low: (1 + low) * (b.least / a.most) - 1,
       high: (1 + high) * (b.most / a.least) - 1,
     }),
     /** The absolute difference of two figures. */
-    between: (before: number, after: number): Span => ({
+    between: (before: number, after: number): Bounds => ({
       low: end(measure, after, b.least) - end(measure, before, a.most),
       high: end(measure, after, b.most) - end(measure, before, a.least),
     }),

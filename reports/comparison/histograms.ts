@@ -11,7 +11,7 @@ export interface Indexed {
   lowestEquivalentValue(value: number): number;
 }
 
-/** The length of an encoded histogram's head, and where the digits and the highest value stand in it. */
+/** The length of an encoded histogram's head, and the offsets of the digits and of the highest value in it. */
 const HEAD = { length: 40, digits: 12, highest: 24 };
 /** The cookie and the length before the deflated bytes. */
 const PREFIX = 8;

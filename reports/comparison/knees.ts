@@ -55,7 +55,7 @@ function apart(baseline: Subject, subject: Subject): string {
       : b.vus === 0 || a.vus === 0
         ? `turns ${b.vus === 0 ? 'earlier' : 'later'}`
         : `turns ${plural(Math.abs(a.vus - b.vus), 'VU')} ${b.vus < a.vus ? 'earlier' : 'later'}`;
-  // Where the first of the two has taken off, the other one has not, or both have.
+  // At this step the run with the earlier knee has taken off; the other one may have too.
   const vus = Math.min(a.next, b.next);
   const [p, q] = [baseline, subject].map(
     (one) => pointsOf(one).find((point) => point.vus === vus)?.arrival.p50,

@@ -24,7 +24,7 @@ export interface Blocking {
 
 /** The fewest blocks: with fewer their variance is not known well enough. */
 export const LEAST_BLOCKS = 6;
-/** More blocks make no interval narrower. */
+/** More blocks do not make an interval narrower. */
 const MOST_BLOCKS = 30;
 /** Above this inflation, blocks are too correlated. */
 const MOST_INFLATION = 4;

@@ -49,7 +49,7 @@ export async function readRun(directory: string, name = directory): Promise<Run>
   const data = await readJson(directory, 'run.json').catch((error: Error) => {
     throw new Error(join(name, error.message));
   });
-  if (data === undefined) throw new Error(`${path} does not exist, or is no file that can be read`);
+  if (data === undefined) throw new Error(`${path} does not exist, or is not a file that can be read`);
   const [first, ...more] = validateRun(data);
   if (first !== undefined) {
     throw new Error(`${path}: ${first}${more.length > 0 ? ` (and ${more.length} more)` : ''}`);

@@ -11,7 +11,7 @@ export interface Counted {
 /** Histograms of a run by tag (arrival, http) and second. */
 export type Recorded = Map<string, Map<number, Counted>>;
 
-/** Without from_send, which follows arrival closely. */
+/** The latencies compared. from_send is left out, as it follows arrival closely. */
 const TAGS = ['arrival', 'http'];
 
 /**

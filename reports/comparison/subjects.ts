@@ -41,7 +41,7 @@ function traits({ run }: Run): Record<string, string> {
   };
 }
 
-/** Facts of the pipeline's host, which are no settings. */
+/** Facts of the pipeline's host, which are not settings. */
 export const NO_SETTINGS = ['host_figures', 'mqtt_open_files'];
 
 /** The settings and versions of the run's pipeline. */

@@ -1,4 +1,4 @@
-/** Where a difference of mean arrival comes from: the account of means by stage, which needs no interval. Pure. */
+/** Explains a difference of mean arrival by the means of the stages, which needs no interval. Pure. */
 import { ms } from '../format.ts';
 import type { Subject } from './comparison.ts';
 import { marks } from './words.ts';

@@ -112,7 +112,7 @@ export function legend({ letter, title }: Pick<Subject, 'letter' | 'title'>): st
   return `${letter} · ${short(title)}`;
 }
 
-/** What stands before the latency of requests: HTTP, or HTTP / MQTT. */
+/** The protocol of the requests, for the title of their latency: HTTP, or HTTP / MQTT. */
 export function protocols(subjects: readonly Subject[]): string {
   return [...new Set(subjects.map(({ protocol }) => protocol))].join(' / ');
 }

@@ -18,7 +18,7 @@ export interface HistoryOptions {
   catalogue: Catalogue;
   /** The built pages: the list, and the template of a comparison. */
   pages: { list: string; comparison: string };
-  /** An error of ours: answered 500, and told here. */
+  /** Called with an error of the server itself, which is answered with 500. */
   onError: (error: Error) => void;
 }
 
@@ -50,7 +50,7 @@ const CompareQuery = Type.Object({
 });
 
 /** An error that a client may see: its request was wrong. */
-class Refusal extends Error {
+class HttpError extends Error {
   readonly statusCode: number;
   constructor(statusCode: number, message: string) {
     super(message);
@@ -74,11 +74,11 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalog
     });
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       reply.header('allow', 'GET, HEAD');
-      throw new Refusal(405, `${request.method} is not allowed: this server only shows`);
+      throw new HttpError(405, `${request.method} is not allowed: this server only shows`);
     }
     // A page of somebody else's can make a name of its own mean this address.
     const host = request.headers.host?.replace(/:\d+$/, '') ?? '';
-    if (!HOSTS.has(host)) throw new Refusal(403, 'this server answers to 127.0.0.1 and localhost only');
+    if (!HOSTS.has(host)) throw new HttpError(403, 'this server answers to 127.0.0.1 and localhost only');
   });
   app.setNotFoundHandler((_request, reply) =>
     reply.code(404).type('text/plain').send('There is nothing here.\n'),
@@ -93,7 +93,7 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalog
   const page = (reply: FastifyReply, html: string) => reply.type('text/html; charset=utf-8').send(html);
   const entryOf = async (run: string): Promise<Entry> => {
     const entry = await catalogue.find(run);
-    if (entry === null) throw new Refusal(404, 'there is no such run');
+    if (entry === null) throw new HttpError(404, 'there is no such run');
     return entry;
   };
   const changeOf = async (run: string) => {
@@ -164,7 +164,7 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalog
         },
       };
       const events = await followed.follow(run, source, AbortSignal.any([stopping.signal, gone.signal]));
-      if (events === null) throw new Refusal(404, 'the run has no timeline');
+      if (events === null) throw new HttpError(404, 'the run has no timeline');
       return reply.type('text/event-stream').send(Readable.from(events));
     },
   );
@@ -185,7 +185,7 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalog
     async ({ params: { run, file: name } }, reply) => {
       const type = Object.hasOwn(FILES, name) ? FILES[name] : undefined;
       const file = type === undefined ? null : await openFile(await directoryOf(run), name);
-      if (type === undefined || file === null) throw new Refusal(404, 'the run has no such file');
+      if (type === undefined || file === null) throw new HttpError(404, 'the run has no such file');
       // A report is somebody's file: its scripts run, but not as a part of this site.
       const policy = "sandbox allow-scripts allow-downloads; frame-ancestors 'none'";
       reply.type(type).header('content-security-policy', policy);
@@ -206,7 +206,7 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalog
       });
       const made = await aside('compare', asked, query['allow-failed'], pages.comparison).catch(
         (error: Error) => {
-          throw new Refusal(422, `these runs cannot be compared: ${error.message}`);
+          throw new HttpError(422, `these runs cannot be compared: ${error.message}`);
         },
       );
       if ('failed' in made)

@@ -6,7 +6,7 @@ import { compareOf } from './page/links.ts';
 
 const DATA = '<script id="run"';
 
-/** A page with the change in front of its data. A file that is no page stays as it is. */
+/** A page with the change in front of its data. A file that is not a page stays as it is. */
 export function tellBefore(page: Readable, { from, p99 }: Change, directory: string): Readable {
   const before: Before = { name: from, p99, comparison: compareOf([from, directory]) };
   const json = JSON.stringify(before).replaceAll('<', '\\u003c');

@@ -46,7 +46,7 @@ export class Catalogue {
   }
 
   /**
-   * Newest first. A directory without a run.json is no run, but each of the instances' runs that it holds is one. Who asks while
+   * Newest first. A directory without a run.json is not a run, but each of the instances' runs that it holds is one. Who asks while
    * somebody else is being answered gets the same.
    */
   list(): Promise<Found> {

@@ -54,7 +54,7 @@ export function isSound({ verdict, doubt }: Pick<Entry, 'verdict' | 'doubt'>): b
   return doubt === null && (verdict === 'pass' || verdict === 'fail');
 }
 
-/** A directory that is no run, and why. */
+/** A directory that is not a run, and why. */
 export interface Misfit {
   directory: string;
   error: string;

@@ -31,7 +31,7 @@ function isSummary(data: unknown): data is Summary {
  */
 export async function summarize(directory: string): Promise<unknown> {
   const run = await readMembers(directory, 'run.json', MEMBERS);
-  if (run === undefined) throw new Error('run.json is no file that can be read');
+  if (run === undefined) throw new Error('run.json is not a file that can be read');
   if (run.schema !== 'arrival/run/1')
     throw new Error(`run.json has the schema ${String(run.schema).slice(0, 60)}, not arrival/run/1`);
   const { latency, environment } = run;

@@ -16,7 +16,7 @@ const NAMING = [
   'verdict',
 ] as const satisfies (keyof Entry)[];
 
-/** Whether all the words stand in what names the run, whatever their case. */
+/** Whether the texts that name the run contain all the words, ignoring case. */
 export function matches(entry: Entry, words: string): boolean {
   const text = [
     ...NAMING.map((key) => entry[key]),

@@ -15,7 +15,7 @@ const AT_ONCE = 4;
 const MOST_KNOWN = 2000;
 const CHUNK = 262_144;
 
-/** The small pictures of runs, each read anew only when its timeline has changed. */
+/** The small pictures of runs. A timeline is read again only when it has changed. */
 export class Sparks {
   #known = new Map<string, { stamp: string; points: (number | null)[] }>();
 

@@ -1,4 +1,4 @@
-/** Finds where the level of a series of runs changed for good. Pure, and seeded. */
+/** Finds where the level of a series of runs changed permanently. Pure, and seeded. */
 import { generator } from '../random.ts';
 
 /** The first index of the new level, and its median over the median before. */

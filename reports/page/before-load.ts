@@ -23,7 +23,7 @@ export function beforeLoad(task: () => void): void {
   running = true;
   if (begun === 0) {
     begun = performance.now();
-    // Where the reader's browser loads no images, the event is not late, and the tasks are.
+    // A browser that loads no images fires load before the tasks have run, so they run then.
     addEventListener('load', () => {
       for (const late of waiting.splice(0)) late();
     });

@@ -1,4 +1,4 @@
-/** Before is the last run of the same load, which the history knows of. */
+/** The previous run of the same load, from the history. */
 export interface Before {
   name: string;
   /** Change of arrival p99, as a share of 1. */

@@ -1,6 +1,6 @@
 /** The data of a chart, independent of uPlot. */
 import type uPlot from 'uplot';
-import type { PhaseSpan, Span } from './facts.ts';
+import type { PhaseSpan, TimeRange } from './facts.ts';
 import type { HeatColumn } from './heat.ts';
 
 /** A custom property of report.css: `--blue` is the colour `blue`. */
@@ -58,7 +58,7 @@ export interface ChartData {
   /** The moment at which x is 0, ms since 1970, for the time of day at the cursor. */
   epoch?: number;
   /** Shaded: spans in which a subscriber had no connection. */
-  gaps?: Span[];
+  gaps?: TimeRange[];
   /** Cells behind the lines; y is logarithmic. */
   heat?: HeatColumn[];
   /** Lines across, with their names. */

@@ -2,7 +2,7 @@
 import type uPlot from 'uplot';
 import type { ChartData, Colour, Line } from './chart-data.ts';
 import { lastMean } from './chart-paths.ts';
-import type { PhaseSpan, Span } from './facts.ts';
+import type { PhaseSpan, TimeRange } from './facts.ts';
 import { drawHeat } from './heat.ts';
 
 /** Things that a chart shows beside its lines. */
@@ -67,7 +67,7 @@ const NAME_GAP = 12;
 /** Spare room beside a name, px: letters like w are wider than the average. */
 const NAME_SPARE = 6;
 
-/** Writes the name of each band to the right of the plot, beside its end: told without its colour, and however thin it is. */
+/** Writes the name of each band to the right of the plot, beside its end: it is readable without colours, and for thin bands. */
 function nameBands(u: uPlot, { lines }: ChartData, colour: (name: Colour) => string, font: string): void {
   const { left, top, width, height } = u.bbox;
   const ratio = devicePixelRatio;
@@ -79,7 +79,7 @@ function nameBands(u: uPlot, { lines }: ChartData, colour: (name: Colour) => str
     u.series[i + 1]?.show === false ? [] : [{ ...line, band: (y(i) + y(i - 1)) / 2, at: 0 }],
   );
   const apart = NAME_HEIGHT * ratio;
-  // From below upwards, and where they end above the plot, from there down again.
+  // Places the names upwards from the bottom. If they end above the plot, the next loop moves them down again.
   let free = top + height - apart / 2;
   for (const name of names) {
     name.at = Math.min(name.band, free);
@@ -130,11 +130,11 @@ export function widthOf(texts: readonly (string | null)[]): number {
 /** Shades what is not measured and the gaps, draws the borders of the phases, and names them above the plot. */
 function spanHooks(
   phases: PhaseSpan[],
-  gaps: Span[],
+  gaps: TimeRange[],
   colour: (name: Colour) => string,
   font: string,
 ): uPlot.Hooks.Arrays {
-  function visible<S extends Span>(u: uPlot, all: S[]) {
+  function visible<S extends TimeRange>(u: uPlot, all: S[]) {
     const { left, top, width, height } = u.bbox;
     const at = (s: number) => Math.round(Math.min(left + width, Math.max(left, u.valToPos(s, 'x', true))));
     const { min = 0, max = 0 } = u.scales.x ?? {};

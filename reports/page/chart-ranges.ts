@@ -40,7 +40,7 @@ export function withoutRest({ rest }: ChartData, range: uPlot.Range.Function): u
             .filter((v, k) => v != null && (u.data[0][from + k] ?? 0) < rest),
     ) as number[];
     if (values.length === 0) return range(u, min, max, key);
-    // Not spread: the seconds of some hours are more than a call takes arguments.
+    // Math.min(...values) would fail: a call takes fewer arguments than some hours have seconds.
     const [least, most] = [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))];
     return range(u, least, most, key);
   };

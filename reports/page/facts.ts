@@ -29,7 +29,7 @@ export function supports(samples: number, percentile: number): boolean {
 const PERCENTILES = { p50: 50, p75: 75, p90: 90, p95: 95, p99: 99, p999: 99.9 } as const;
 export type PercentileKey = keyof typeof PERCENTILES;
 
-/** A percentile in ms, or null where too few samples stand behind it. */
+/** A percentile in ms; null: it has too few samples. */
 export function percentile(
   latency: { count: number } & Partial<Record<PercentileKey, number | null>>,
   key: PercentileKey,
@@ -63,13 +63,13 @@ export function colourOf(stages: readonly string[], stage: string): string {
   return at < 1 ? 'schedule' : (COLOURS[(at - 1) % COLOURS.length] as string);
 }
 
-export interface Span {
+export interface TimeRange {
   /** s since the start of the run. */
   start: number;
   end: number;
 }
 
-export interface PhaseSpan extends Span {
+export interface PhaseSpan extends TimeRange {
   name: string;
   measured: boolean;
 }
@@ -130,11 +130,11 @@ export function measuredSeconds({ steps, timeline }: Pick<Run, 'steps' | 'timeli
 }
 
 /** The spans in which a subscriber had no connection. */
-export function gapSpans({ health }: Run): Span[] {
+export function gapSpans({ health }: Run): TimeRange[] {
   return health.gaps.map(({ from_s, to_s }) => ({ start: from_s, end: to_s ?? Number.POSITIVE_INFINITY }));
 }
 
-/** The points of a curve that enough samples stand behind; the last, 100 %, is no percentile. */
+/** The points of a curve with enough samples; the last, 100 %, is not a percentile. */
 export function curve(latency: Latency): [percentile: number, ms: number][] {
   return latency.curve.filter(([p]) => p >= 50 && p < 100 && supports(latency.count, p));
 }

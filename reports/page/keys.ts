@@ -42,7 +42,7 @@ function move(plot: uPlot, index: number): void {
     show(plot, low + by, high + by);
   }
   const { left, top, height } = plot.over.getBoundingClientRect();
-  // As by mouse: only that moves the cursors of the other charts too.
+  // Only a mouse event moves the cursors of the other charts too.
   plot.over.dispatchEvent(
     new MouseEvent('mousemove', { clientX: left + plot.valToPos(value, 'x'), clientY: top + height / 2 }),
   );

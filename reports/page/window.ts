@@ -1,12 +1,12 @@
 /** The seconds that all charts over time show, and the figures of these. */
 import type { Run } from '../contract/run.ts';
-import type { Span } from './facts.ts';
+import type { TimeRange } from './facts.ts';
 import { binStart, cells, merged } from './heat.ts';
 
-let tell: (shown: Span | null) => void = () => {};
+let tell: (shown: TimeRange | null) => void = () => {};
 
 /** Says which seconds are shown from now on. @param shown null: all */
-export function zoomed(shown: Span | null): void {
+export function zoomed(shown: TimeRange | null): void {
   tell(shown);
 }
 
@@ -30,7 +30,7 @@ export interface WindowFigures {
 }
 
 /** Sums over the seconds whose middle lies in a span; null: none does. */
-export function windowOf(run: Run, { start, end }: Span): WindowFigures | null {
+export function windowOf(run: Run, { start, end }: TimeRange): WindowFigures | null {
   const inside = run.timeline.filter(({ t }) => t + 0.5 >= start && t + 0.5 <= end);
   const [first] = inside;
   if (first === undefined) return null;
@@ -73,13 +73,13 @@ export function quantile(bins: [bin: number, count: number][], share: number): n
 const PATTERN = /^#zoom=(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)$/;
 
 /** The seconds in an address; null: it has none. */
-export function chosenZoom(hash: string): Span | null {
+export function chosenZoom(hash: string): TimeRange | null {
   const [, start = Number.NaN, end = Number.NaN] = (PATTERN.exec(hash) ?? []).map(Number);
   return start < end ? { start, end } : null;
 }
 
 /** Puts the seconds that are shown into the address, without an entry in the history. @param span null: all */
-export function keepZoom(span: Span | null): void {
+export function keepZoom(span: TimeRange | null): void {
   if (span === null && chosenZoom(location.hash) === null) return;
   const tenth = (s: number) => Math.round(s * 10) / 10;
   const hash = span === null ? '' : `#zoom=${tenth(Math.max(0, span.start))}-${tenth(span.end)}`;

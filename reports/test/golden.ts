@@ -45,7 +45,7 @@ const SWEEP: Plan = {
     { ...closed, name: 'most', duration_s: 3, vus: 32, measured: true },
   ],
 };
-/** For two seconds the load exceeds the capacity. */
+/** The load exceeds the capacity for two seconds. */
 const SPIKE: Plan = {
   ...RAMP,
   capacity: 700,
@@ -492,7 +492,7 @@ function fixed(): Run {
 function three(): Run {
   const golden = run('smoke', SMOKE);
   const third = (n: number) => Math.round(n / 3);
-  // As internal/judge of a merged run: the rules of each instance, then the script's of all together.
+  // internal/judge lists the rules of a merged run like this: those of each instance, then the script's of all together.
   const own = golden.verdict.rules.flatMap((rule) =>
     [1, 2, 3].map((generator) => ({
       ...rule,

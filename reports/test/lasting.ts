@@ -44,7 +44,7 @@ export function lasting(run: Run, seconds: number): Run {
             ]),
     }),
   );
-  // As large and as hard to compress as in a real run.
+  // The text is as large and as hard to compress as in a real run.
   const histogram = Array.from({ length: 6000 }, () => Math.floor(random() * 36).toString(36)).join('');
   const whole = { ...run.latency.arrival, histogram };
   const latency = { ...run.latency, arrival: whole, from_send: whole, http: whole };

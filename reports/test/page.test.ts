@@ -145,7 +145,7 @@ describe('the page in a browser', () => {
       const red = await page.locator('.balance').evaluate((element) => getComputedStyle(element).color);
       assert.equal(red, 'rgb(179, 38, 30)');
       await page.locator('.seconds summary').click();
-      // Clock bounds are no latency, and the glossary is of every run.
+      // Clock bounds are not latencies, and the glossary is the same for every run.
       await page.locator('.clocks, .glossary').evaluateAll((all) => all.forEach((one) => void one.remove()));
       const words = (await text(page, 'main')).replaceAll(/p\(\d+\)<\d+/g, '');
       assert.doesNotMatch(words, /\bp\d\d|percentile|\d ms\b/);
@@ -231,7 +231,7 @@ describe('the page in a browser', () => {
     });
   });
 
-  test('spans that are no marks fit the screen', async () => {
+  test('spans that are not marks fit the screen', async () => {
     await reader.read(unmarked(), async (page) => {
       assert.equal(await overflow(page), 0);
     });

@@ -87,7 +87,7 @@ export function unjoined(): Run {
   return withSpans(waiting, { span_head: '310 deliveries, no spans so far', span_stages: [] });
 }
 
-/** Spans that are no marks. */
+/** Spans that are not marks. */
 export function unmarked(): Run {
   const slowest = SPANS.slowest.map((one) => ({ ...one, stages_ms: [] }));
   return withSpans({ ...SPANS, ...NONE, slowest }, { ...FACTS, span_stages: [] });

@@ -50,7 +50,7 @@ test('the page says that spans are joined later', () => {
   assert.equal(texts(page, '#spans .beside').length, 0);
 });
 
-test('spans that are no marks are shown whole, and marks are proposed', () => {
+test('spans that are not marks are shown whole, and marks are proposed', () => {
   const run = unmarked();
   assert.deepEqual(validateRun(run), []);
   const page = runPage(run);

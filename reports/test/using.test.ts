@@ -137,7 +137,7 @@ describe('the page in use', () => {
     const run = golden('passing');
     await reader.look('passing', async (page) => {
       const chart = chartOf(page, 'Arrival latency, all deliveries');
-      await chart.locator('summary').press('Enter'); // not by mouse: charts drawn above would move it
+      await chart.locator('summary').press('Enter'); // a click could miss it: charts drawn above would move it
       const table = chart.locator('.data table').nth(1);
       await table.locator('tbody tr').first().waitFor();
       const rows = await table

@@ -5,7 +5,7 @@ import { execa } from 'execa';
 import { installCommand, isInstalled } from '../../pipeline/setup/packages.mjs';
 import { DAEMON_PATH } from '../../pipeline/stack/launch.ts';
 import { Supervised } from '../../pipeline/stack/process.ts';
-import { type Means, type Plan, qdisc, type Refusal, ruleset } from './networks.ts';
+import { type Means, type Plan, qdisc, ruleset, type Unavailable } from './networks.ts';
 
 /** Addresses for documentation (RFC 5737), which no network has; only the namespaces use them. */
 export const PIPELINE = '192.0.2.1';
@@ -36,7 +36,7 @@ export class Lab {
   }
 
   /** Why this machine has no lab, in a line; null: it can have one. */
-  static refusal(has = isInstalled): Refusal {
+  static refusal(has = isInstalled): Unavailable {
     if (process.platform !== 'linux') return `network namespaces are Linux', and this is ${process.platform}`;
     if (process.getuid?.() !== 0) return 'network namespaces want root';
     const missing = ['ip', 'unshare', 'nsenter'].filter((program) => !has(program));
@@ -137,7 +137,7 @@ export class Lab {
 
   /** Tries the kernel's features. Reports how to install a missing tool. */
   async #findMeans(has: typeof isInstalled): Promise<void> {
-    const attempt = async (tool: string, command: string, input?: string): Promise<Refusal> => {
+    const attempt = async (tool: string, command: string, input?: string): Promise<Unavailable> => {
       if (!has(tool)) return `${tool} is not installed: ${installCommand([tool])}`;
       return this.#sh('router', command, input).then(
         () => null,

@@ -23,7 +23,7 @@ export const NETWORKS: readonly Network[] = [
 export const WAN: Network = { name: 'wan', rate: 100, delay: 50, loss: 0, firewall: false };
 
 /** Why something is not available, in a few words; null: it is. */
-export type Refusal = string | null;
+export type Unavailable = string | null;
 
 /** kernel, proxy: only that; auto: the kernel as far as it can. */
 export type By = 'auto' | 'kernel' | 'proxy';
@@ -31,12 +31,12 @@ export type By = 'auto' | 'kernel' | 'proxy';
 /** The means of this machine to make networks. */
 export interface Means {
   /** Network namespaces, joined by veth. */
-  namespaces: Refusal;
+  namespaces: Unavailable;
   /** tc's netem: delay, loss and rate. */
-  netem: Refusal;
+  netem: Unavailable;
   /** tc's tbf: rate. */
-  tbf: Refusal;
-  nftables: Refusal;
+  tbf: Unavailable;
+  nftables: Unavailable;
 }
 
 /** The plan of a network: the kernel does what it can, a TCP proxy the rest. */
@@ -103,7 +103,7 @@ export function qdisc({ network, rate, delay, loss }: Plan): string | undefined 
   if (rate === 'tbf') return `tbf rate ${network.rate}mbit burst 64kb latency 100ms`;
   if (rate !== 'netem') return undefined;
   return [
-    // More packets than fit into the delay, and a queue before it.
+    // The limit exceeds the packets in the delay and those queued before it.
     'netem limit 10000',
     ...(delay === 'netem' ? [`delay ${network.delay}ms`] : []),
     ...(loss === 'netem' ? [`loss ${network.loss}%`] : []),

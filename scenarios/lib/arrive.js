@@ -1,4 +1,4 @@
-// Where the messages of a pipeline of the user's own end.
+// The places where the messages of a user's own pipeline arrive.
 
 /** @import { RunOptions } from 'k6/x/arrival' */
 /** @import { arrivals, clients, webhooks } from './declarations.js' */
@@ -97,7 +97,7 @@ export function pushed(kind, set, canary) {
   };
   const shared = {
     mqtt: undefined,
-    // Without targets of their own, all clients get every message, and a canary would have no address.
+    // Clients without targets of their own get every message, so there is no address for a canary.
     canary: canary && targeted(`${set.WEBSOCKET_URL} ${set.WEBSOCKET_SEND} ${set.SSE_URL}`),
     greet: canary,
   };

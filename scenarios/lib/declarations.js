@@ -1,5 +1,5 @@
 // The settings of every script. --help, the check before a run and the tables of scenarios/README.md come from here.
-// A setting is a line: NAME: kind(default, unit, meaning, range); '' is no default.
+// A setting is a line: NAME: kind(default, unit, meaning, range); '' means that there is no default.
 // Each group is a function, so that a VU makes only the settings of its script.
 /** @import { Derived, Range } from './env.js' */
 import { choice, count, countOrNames, flag, number, numbers, read, text } from './env.js';

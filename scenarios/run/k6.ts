@@ -96,7 +96,7 @@ async function checkFlags(args: readonly string[]): Promise<void> {
   const [, flag] = /unknown flag: (--[^"]*)/.exec(stderr) ?? [];
   const [, problem = firstProblem(stderr)] = /msg="((?:[^"\\]|\\.)*)"/.exec(stderr) ?? [];
   const text = problem.replaceAll('\\"', '"');
-  if (flag === undefined && !/\b(flag|argument)\b/.test(text)) throw new Error(text); // as of a stale k6
+  if (flag === undefined && !/\b(flag|argument)\b/.test(text)) throw new Error(text); // such as the error of a stale k6
   throw new ConfigError(
     flag === undefined
       ? `${text}; ${allowed}`

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { ConfigError } from '../../pipeline/shared/config.ts';
 import { type IO, print } from './io.ts';
 
-/** How one of several k6 is told from the others. */
+/** How outputs distinguish one of several k6 from the others. */
 export interface Nth {
   /** A part that is added to the names of its files. */
   name: string;
@@ -45,7 +45,7 @@ const PORT = 5665;
 const DASHBOARD_FILES = ['export', 'report', 'record'];
 
 /**
- * The outputs of one of several k6. Databases stay as they are: there a tag tells the generators apart.
+ * The outputs of one of several k6. Databases stay as they are: a tag distinguishes the generators there.
  * @param args flags without variables
  * @throws where an output can't be divided
  */

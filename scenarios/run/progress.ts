@@ -17,7 +17,7 @@ type Output = Pick<NodeJS.WriteStream, 'isTTY' | 'write'> & { columns?: number }
 /** The width of a terminal that does not say its own. */
 const COLUMNS = 80;
 
-/** Where progress is shown: a terminal that knows no control characters gets lines, as a log does. */
+/** The output for progress: a terminal that knows no control characters gets lines, as a log does. */
 export function terminalOf({ stderr: out }: { stderr: Output }, { TERM }: NodeJS.ProcessEnv): Output {
   return TERM === 'dumb' ? { isTTY: false, write: out.write.bind(out) } : out;
 }

@@ -76,7 +76,7 @@ export async function main(argv: readonly string[], env: NodeJS.ProcessEnv, io: 
     env,
     names: variablesIn(script),
   });
-  Object.assign(env, variablesOf(args, env)); // for k6, and for the pipeline too
+  Object.assign(env, variablesOf(args, env)); // k6 and the pipeline both read them
   if (instances > 1) refuseParts(args, env);
   const config = await settle(readConfig(RunConfig, env), env);
   // A pipeline that is started for samples traces one message in a hundred by default.

@@ -57,10 +57,10 @@ test('labels are name=value, each name once', () => {
     branch: 'main',
   });
   for (const [text, why] of [
-    ['build', '"build" is no name=value'],
-    ['build=17,', '"" is no name=value'],
-    ['=17', '"=17" is no name=value'],
-    ['build=', '"build=" is no name=value'],
+    ['build', '"build" is not name=value'],
+    ['build=17,', '"" is not name=value'],
+    ['=17', '"=17" is not name=value'],
+    ['build=', '"build=" is not name=value'],
     ['build=17,build=18', 'build is given twice'],
   ] as const) {
     assert.throws(() => labelsOf(text), {

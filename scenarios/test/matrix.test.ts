@@ -63,7 +63,7 @@ test('generator, bandwidth and round trip must each allow twice the load', () =>
   );
   assert.match(
     String(bottlenecks(demand, 400, { lan: { ...fine, down_mbit: 3.1 } })),
-    /^the network lan carries 3\.1 Mbit\/s, and 3\.2 are wanted .* lower --rate to 193$/,
+    /^the network lan carries 3\.1 Mbit\/s, and 3\.2 are needed .* lower --rate to 193$/,
   );
   assert.match(
     String(bottlenecks(demand, 400, { lan: { ...fine, rtt_ms: 170 } })),

@@ -87,7 +87,7 @@ describe('an invalid setting fails with one line', { concurrency: 2 }, () => {
     [
       'smoke.js',
       'LABELS=build',
-      /^LABELS is "build": "build" is no name=value; allowed: name=value,name=value, each/,
+      /^LABELS is "build": "build" is not name=value; allowed: name=value,name=value, each/,
     ],
     ['smoke.js', 'CANARY=no', /^CANARY is "no"; allowed: true, on, false, off$/],
     ['ramp.js', 'PAYLOAD_BYTES=1k', /^PAYLOAD_BYTES is "1k"; allowed: whole numbers from 0 to 1048576$/],

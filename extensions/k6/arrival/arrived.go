@@ -15,11 +15,11 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
 
-// how is what a script says of messages beside their payloads.
+// how is what a script says about messages besides their payloads.
 type how struct {
 	at         time.Time // zero: now
-	subscriber int       // from 1; 0: the VU's own
-	target     int       // where it came, from 1; 0: not said
+	subscriber int       // its number, from 1; 0: the VU's own
+	target     int       // the target it arrived at, from 1; 0: not given
 	hops       string
 }
 
@@ -79,7 +79,7 @@ func (m *instance) arrived(e *engine.Engine, payload, given sobek.Value) {
 		message := arrived.Message{Payload: text, Stamps: []byte(of.hops), At: at, Target: of.target}
 		bySubscriber[subscriber] = append(bySubscriber[subscriber], message)
 	}
-	if r, ok := e.Receiver().(*arrived.Receiver); ok { // before and after the run nothing counts
+	if r, ok := e.Receiver().(*arrived.Receiver); ok { // arrivals before and after the run are not counted
 		for subscriber, messages := range bySubscriber {
 			r.Arrive(subscriber, messages)
 		}
@@ -113,7 +113,7 @@ func readHow(e *engine.Engine, given any, all how, now time.Time) (how, error) {
 	}
 	fields, ok := given.(map[string]any)
 	if !ok {
-		return all, errors.New("wants its second argument like { at: 1700000000000.5, subscriber: 1, hops: '…' }")
+		return all, errors.New("takes a second argument like { at: 1700000000000.5, subscriber: 1, hops: '…' }")
 	}
 	h := all
 	for name, value := range fields {
@@ -192,7 +192,7 @@ func bytesOf(v any) ([]byte, error) {
 	}
 	b, err := common.ToBytes(v)
 	if err != nil {
-		return nil, errors.New("wants a payload that is a text, an ArrayBuffer, a Uint8Array or a number; " +
+		return nil, errors.New("takes a payload that is a text, an ArrayBuffer, a Uint8Array or a number; " +
 			"JSON.stringify() makes a text of an object")
 	}
 	return b, nil

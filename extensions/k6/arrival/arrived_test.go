@@ -189,7 +189,8 @@ func TestAConsumerThatEndsEarlyIsAGap(t *testing.T) {
 	var end context.CancelFunc
 	c.runtime.VU.CtxField, end = context.WithCancel(c.runtime.VU.CtxField)
 	require.NoError(t, c.runtime.VU.Runtime().Set("end", end))
-	r := c.collects(`run.subscribed(); let n = 0; listen((body) => { if (++n < 10) run.arrived(body); if (n === 10) end() });`)
+	r := c.collects(
+		`run.subscribed(); let n = 0; listen((body) => { if (++n < 10) run.arrived(body); if (n === 10) end() });`)
 	require.NoError(t, <-c.done)
 	result, reasons, _ := test.Verdict(r)
 	assert.Equal(t, runfile.Invalid, result)
@@ -217,7 +218,7 @@ func TestWrongCallsOfAConsumerAreRefused(t *testing.T) {
 	c := newConsuming(t, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]", "", once)
 	for call, want := range map[string]string{
 		`run.arrived({ id: 1 })`:                        "JSON.stringify()",
-		`run.arrived()`:                                 "wants a payload",
+		`run.arrived()`:                                 "takes a payload",
 		`run.arrived('x', 5)`:                           "second argument",
 		`run.arrived('x', { when: 5 })`:                 `does not know "when"; allowed: at, subscriber, target, hops`,
 		`run.arrived('x', { at: '5' })`:                 "has at 5; allowed: ms since 1970",
@@ -287,7 +288,8 @@ func TestNoValueOfAScriptEndsTheProcess(t *testing.T) {
 	}
 	for _, call := range []string{
 		"run.arrived(V)", "run.arrived([V])", "run.arrived('x', V)", "run.arrived('x', { at: V })",
-		"run.arrived('x', { subscriber: V })", "run.arrived('x', { hops: V })", "run.arrived('x', { target: V })", "run.arrived([{ payload: V }])",
+		"run.arrived('x', { subscriber: V })", "run.arrived('x', { hops: V })", "run.arrived('x', { target: V })",
+		"run.arrived([{ payload: V }])",
 		"run.arrived([{ payload: 'x', subscriber: V }])", "run.arrived([{ payload: 'x', at: V }], V)", "run.settle(V, V)",
 		"run.settle({ given: {} }, V)", "run.figure(V, V, V)", "run.figure('x', V, 'ms')", "run.answer(V)",
 		"run.scenarios(V)", "run.scenarios({ pump: V })", "run.thresholds(V)", "run.thresholds({ x: V })",

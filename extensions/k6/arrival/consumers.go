@@ -24,8 +24,8 @@ const (
 
 // consumer is a VU that receives.
 type consumer struct {
-	number int             // from 1
-	fanOut bool            // its number is that of its subscriber
+	number int             // its number, from 1
+	fanOut bool            // its subscriber has the same number
 	ctx    context.Context // ends with its iteration
 	ended  sobek.Value     // the promise that run.subscribed() returned
 
@@ -83,15 +83,15 @@ func (m *instance) subscribed(e *engine.Engine) sobek.Value {
 	m.consumer = c
 	promise, resolve, _ := m.vu.Runtime().NewPromise()
 	c.ended = m.vu.Runtime().ToValue(promise)
-	e.Await(ctx) // as the senders do
+	e.Await(ctx) // counts this VU among those that wait for the run to begin
 	go c.watch(e, m.vu.RegisterCallback(), m.vu.RegisterCallback, func() error { return resolve(nil) }, state.Logger)
 	return c.ended
 }
 
 // watch looks how late the event loop is, and resolves the promise in it at the end of the run. again registers another
 // callback; it may be called in the event loop only.
-func (c *consumer) watch(e *engine.Engine, callback func(func() error), again func() func(func() error), resolve func() error,
-	logger logrus.FieldLogger) {
+func (c *consumer) watch(e *engine.Engine, callback func(func() error), again func() func(func() error),
+	resolve func() error, logger logrus.FieldLogger) {
 	looks := time.NewTicker(probe * time.Duration(max(1, e.Consumers().Wanted/probesMost)))
 	defer looks.Stop()
 	callbacks := make(chan func(func() error), 1)

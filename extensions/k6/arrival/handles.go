@@ -46,7 +46,7 @@ func (m *instance) next(e *engine.Engine, flow string) sobek.Value {
 
 func (m *instance) settle(e *engine.Engine, h *slotHandle, status int) {
 	if h == nil || h.done || h.handle == nil {
-		common.Throw(m.vu.Runtime(), errors.New("run.settle() wants what run.next() returned, once"))
+		common.Throw(m.vu.Runtime(), errors.New("run.settle() takes what run.next() returned, once"))
 	}
 	h.done = true
 	e.Settle(h.handle, status)

@@ -44,7 +44,7 @@ func TestAScriptCanSendRequestsItself(t *testing.T) {
 	assert.Equal(t, 10, e.Ledger.Final().Arrived)
 	for _, wrong := range []string{"null", "{ ids, flow: 'pair' }"} {
 		_, err = rt.RunString(`run.settle(` + wrong + `, 200)`)
-		assert.ErrorContains(t, err, "run.settle() wants what run.next() returned, once", wrong)
+		assert.ErrorContains(t, err, "run.settle() takes what run.next() returned, once", wrong)
 	}
 }
 
@@ -56,8 +56,9 @@ func TestAnUnsettledRequestIsUnknown(t *testing.T) {
 		phases, options, reason string
 		endIteration            bool
 	}{
-		"the iteration ends": {"{duration: 1, arrivalRate: 3}", "timeout: '1h'", "the iteration ended without run.settle(): did it throw? k6's log says it", true},
-		"timeout":            {"{duration: 1, arrivalRate: 3}", "timeout: '1ms'", "not settled within 1.001s", false},
+		"the iteration ends": {"{duration: 1, arrivalRate: 3}", "timeout: '1h'",
+			"the iteration ended without run.settle(): did it throw? k6's log says it", true},
+		"timeout": {"{duration: 1, arrivalRate: 3}", "timeout: '1ms'", "not settled within 1.001s", false},
 		"closed model": {"{duration: 60, vus: 1, requests: 3, drain: 60}", "timeout: '1h'",
 			"the iteration ended without run.settle(): did it throw? k6's log says it", true},
 	} {
@@ -140,7 +141,8 @@ func TestPumpSendsEveryRequest(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, steady, "senders: 4, inFlight: 4")
 	rt := s.runtime.VU.Runtime()
-	_, err := rt.RunString(`var how = run.scenarios({ pump: true }).sender; how.executor + ' ' + how.vus + ' ' + how.iterations`)
+	_, err := rt.RunString(
+		`var how = run.scenarios({ pump: true }).sender; how.executor + ' ' + how.vus + ' ' + how.iterations`)
 	require.NoError(t, err)
 	_, err = rt.RunString(`run.send()`)
 	require.ErrorContains(t, err, "the sender calls run.pump()")

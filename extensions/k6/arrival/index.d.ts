@@ -78,7 +78,7 @@ export interface RunOptions {
    * `fuzz`; `targets` is a number or a list of names. Example: `{ payloadBytes: __ENV.PAYLOAD_BYTES }`.
    */
   everyFlow?: { payloadBytes?: number | string; targets?: number | string | string[] };
-  /** Where messages are posted. `path` takes one message, `batchPath` a JSON array of them. */
+  /** The server that messages are posted to. `path` takes one message, `batchPath` a JSON array of them. */
   ingest: {
     /** `http://host:port` or `https://host:port`. */
     url: string;
@@ -88,7 +88,7 @@ export interface RunOptions {
     path?: string;
     /** Default `/messages/batch`. */
     batchPath?: string;
-    /** More header fields of each request. */
+    /** Further header fields of each request. */
     headers?: Record<string, string>;
     /** False: a connection for each request. Default true: one for each request in flight. */
     keepAlive?: boolean;
@@ -99,14 +99,14 @@ export interface RunOptions {
     retries?: number;
   };
   /**
-   * Where messages arrive: `mqtt://[user:password@]host:port` (also `tcp`), `mqtts://` (`ssl`, `tls`), `ws://` or `wss://`, with k6's
-   * TLS options. Required unless messages arrive elsewhere (`queue`, `answers`, `webhook`, `websocket`, `sse`).
+   * The broker that messages arrive at: `mqtt://[user:password@]host:port` (also `tcp`), `mqtts://` (`ssl`, `tls`), `ws://` or `wss://`,
+   * with k6's TLS options. Required unless messages arrive elsewhere (`queue`, `answers`, `webhook`, `websocket`, `sse`).
    */
   mqtt?: {
     url: string;
     /** User of the broker, instead of that in `url`. */
     username?: string;
-    /** Of that user. */
+    /** The password of that user. */
     password?: string;
     /** The prefix before the target in a topic. Default `messages/`. */
     prefix?: string;
@@ -179,8 +179,8 @@ export interface RunOptions {
    */
   idFormat?: 'text' | 'number' | 'uuid';
   /**
-   * Where the id of a message stands when it arrives. By default it is found in the bytes of the payload, wherever it is, if it is as it was
-   * sent. Otherwise steps with `:` between them: `json:`, `cbor:` or `msgpack:` and a JSONPath, `base64`, `percent`, and first perhaps
+   * The place of the id in an arriving message. By default it is found anywhere in the bytes of the payload, if it is as it was sent.
+   * Otherwise list steps with `:` between them: `json:`, `cbor:` or `msgpack:` and a JSONPath, `base64`, `percent`. The first step may be
    * `header:` and a name, which in MQTT 5 is that of a user property. Examples: `json:$.meta.id`, `json:$.message.data:base64:json:$.id`,
    * `header:x-id`. Then `verify` is off, unless it is set.
    */
@@ -205,7 +205,7 @@ export interface RunOptions {
    * (`qos` 1; default 0). Figures of the report count held, refused and lost connections.
    */
   publishers?: {
-    /** As that of `mqtt`. */
+    /** The broker's address, like `mqtt.url`. */
     url: string;
     username?: string;
     password?: string;
@@ -226,7 +226,7 @@ export interface RunOptions {
 
   /**
    * Lets one message go round before the load, so that a wrong path, token or topic does not cost the whole load. It is repeated, under
-   * new ids that are no part of the account, until one has arrived or `drain` (10 s at least) is over. The error names the end at which it
+   * new ids that are not part of the account, until one has arrived or `drain` (10 s at least) is over. The error names the end at which it
    * stopped. Default: as `canary`. With `mqtt.filter` there is no canary, but this.
    */
   greet?: boolean;
@@ -251,7 +251,7 @@ export interface RunOptions {
   /**
    * Messages arrive as HTTP requests (POST, PUT or PATCH): the run listens, and the pipeline calls. The id is looked for in the header
    * fields `webhook-id` (Standard Webhooks) and `ce-id` (CloudEvents), then in the body. A repeated call is a duplicate. Calls to
-   * another path, refused ones and such are counted under `webhook` in the errors of the report, and are no arrivals. At most 1,000
+   * another path, refused ones and such are counted under `webhook` in the errors of the report, and are not arrivals. At most 1,000
    * connections are open at once, and a body has at most 16 MB. Flows need one delivery.
    */
   webhook?: {
@@ -259,7 +259,7 @@ export interface RunOptions {
     address?: string;
     /** The path of the calls. Default `/`. */
     path?: string;
-    /** By which the pipeline reaches the listener, where that is not its address: the value of `run.webhook.url`. */
+    /** The URL at which the pipeline reaches the listener, if that is not its address; the value of `run.webhook.url`. */
     url?: string;
     /** The status of the answer, 200 to 299. Default 204. */
     status?: number;
@@ -269,7 +269,7 @@ export interface RunOptions {
     refuse?: { share: number; status?: number };
     /** The header field with the stamps of the stages, as in the MQTT property `hops`. Default `arrival-hops`. */
     hops?: string;
-    /** Checks the signature of Standard Webhooks (`whsec_…`): a call with a wrong one is answered 401 and is no arrival. */
+    /** Checks the signature of Standard Webhooks (`whsec_…`): a call with a wrong one is answered 401 and is not an arrival. */
     secret?: string;
     /** The text of a PEM file with the listener's certificate, for HTTPS; with `key`. */
     cert?: string;
@@ -307,16 +307,16 @@ export interface RunOptions {
   sse?: {
     /** `http://` or `https://`, with k6's TLS options. */
     url: string;
-    /** As that of `websocket`. */
+    /** Like `websocket.connections`. */
     connections?: number;
     /** Header fields of the request. */
     headers?: Record<string, string>;
-    /** As that of `websocket`. */
+    /** Like `websocket.connections`. */
     hops?: string;
   };
   /**
    * The stages of a pipeline of your own, in order: the names of those between sent and arrived, 1 to 11, of small letters, digits and _.
-   * Where one ends and the next begins your pipeline makes a stamp in `hops`, so five stages have four stamps. Before them comes `schedule`.
+   * Your pipeline makes a stamp in `hops` where one ends and the next begins, so five stages have four stamps. Before them comes `schedule`.
    * Default: `['request', 'ingest', 'queue', 'relay', 'delivery']`. With `queue` and `answers` they end with that stage.
    */
   stages?: string[];
@@ -476,7 +476,7 @@ export class Run {
   readonly id: string;
 
   /**
-   * With `webhook`: its URL, for pipelines where a callback address travels in the message. A free port (0) is chosen when the run
+   * The URL of the `webhook` listener, for pipelines where a callback address travels in the message. A free port (0) is chosen when the run
    * begins: after the first `next()`. Before, it throws.
    */
   readonly webhook?: { readonly url: string };
@@ -574,7 +574,7 @@ export class Run {
 
   /**
    * The current run.json, without histograms; after `collect()` that of the whole run, in `handleSummary` with all limits judged. What
-   * follows from the rest stands in `facts`: a script makes figures of it, or k6 metrics with thresholds, and computes nothing. Throws
+   * follows from the rest is in `facts`: a script makes figures of it, or k6 metrics with thresholds, and computes nothing. Throws
    * before the run has begun.
    */
   result(): import('./run.gen.js').Run;

@@ -23,7 +23,8 @@ func TestSummaryIsRefusedBeforeTheEndOfTheTest(t *testing.T) {
 	_, err = s.runtime.VU.Runtime().RunString(`run.summary({})`)
 	assert.ErrorContains(t, err, "handleSummary")
 	test.SetExecutionStatus(lib.ExecutionStatusEnded)
-	_, err = s.runtime.VU.Runtime().RunString(`const { verdict } = run.result(); run.summary({}); var told = verdict.result;`)
+	_, err = s.runtime.VU.Runtime().RunString(
+		`const { verdict } = run.result(); run.summary({}); var told = verdict.result;`)
 	require.NoError(t, err)
 	assert.Equal(t, s.written().Verdict.Result, s.runtime.VU.Runtime().Get("told").String())
 }

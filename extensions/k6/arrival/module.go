@@ -128,7 +128,7 @@ func (r *RootModule) join(o *engine.Options) error {
 // parseOptions reads the options of new Run().
 func parseOptions(rt *sobek.Runtime, v sobek.Value) (*engine.Options, error) {
 	if v == nil || sobek.IsUndefined(v) || sobek.IsNull(v) {
-		return nil, errors.New("new Run() wants its options: { profile, ingest, mqtt, … }")
+		return nil, errors.New("new Run() needs its options: { profile, ingest, mqtt, … }")
 	}
 	text, err := json.Marshal(v.ToObject(rt))
 	if err != nil {

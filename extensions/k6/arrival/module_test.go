@@ -29,7 +29,7 @@ func TestAProcessHasOneRun(t *testing.T) {
 	rt := modulestest.NewRuntime(t)
 	require.NoError(t, rt.VU.Runtime().Set("Run", New().NewModuleInstance(rt.VU).Exports().Named["Run"]))
 	_, err := rt.VU.Runtime().RunString("new Run()")
-	assert.ErrorContains(t, err, "new Run() wants its options")
+	assert.ErrorContains(t, err, "new Run() needs its options")
 	const good = `profile: 'phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a}]', ingest: {url: 'http://h'}, mqtt: {url: 'mqtt://h'}`
 	_, err = rt.VU.Runtime().RunString("new Run({" + good + ", sendrs: 3})")
 	assert.ErrorContains(t, err, `unknown option "sendrs"`)
@@ -46,8 +46,9 @@ func TestEachVUMakesTheSameRun(t *testing.T) {
 		f := &fake.Pipeline{}
 		s := newScript(t, f, fifty, "mqtt: {}, "+options)
 		rt := s.runtime.VU.Runtime()
-		_, err := rt.RunString(fmt.Sprintf("new Run({ profile: %q, ingest: { url: %q, token: 'secret' }, mqtt: {}, dir: %q, canary: false, %s })",
-			fifty, f.IngestURL(), s.dir, options))
+		_, err := rt.RunString(
+			fmt.Sprintf("new Run({ profile: %q, ingest: { url: %q, token: 'secret' }, mqtt: {}, dir: %q, canary: false, %s })",
+				fifty, f.IngestURL(), s.dir, options))
 		assert.NoError(t, err, options)
 	}
 }

@@ -21,7 +21,8 @@ func TestTheScriptKnowsTheURLOfTheWebhook(t *testing.T) {
 		return body
 	}}
 	f.Outlet = hook
-	s := newScript(t, f, "phases: [{duration: 60, vus: 1, requests: 4}]\nflows: [{name: direct}]", "mqtt: {}, idle: '5s', webhook: {}")
+	s := newScript(t, f, "phases: [{duration: 60, vus: 1, requests: 4}]\nflows: [{name: direct}]",
+		"mqtt: {}, idle: '5s', webhook: {}")
 	hook.URL = func() string { return url }
 	_, err := s.runtime.VU.Runtime().RunString("run.webhook.url")
 	require.ErrorContains(t, err, "run.webhook.url is not known before the run listens")

@@ -15,7 +15,7 @@ import (
 // args reads the arguments of one call and throws a TypeError that names the argument and what it has to be.
 type args struct {
 	rt   *sobek.Runtime
-	call string // as a script writes it: "client.publish"
+	call string // the call as a script writes it: "client.publish"
 	warn func(format string, values ...any)
 }
 

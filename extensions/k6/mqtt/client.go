@@ -92,7 +92,7 @@ func define(object *sobek.Object, name string, value sobek.Value) {
 	must(object.DefineDataProperty(name, value, sobek.FLAG_TRUE, sobek.FLAG_TRUE, sobek.FLAG_TRUE))
 }
 
-// must is for definitions on objects created here, which cannot be frozen.
+// must panics on the error of a definition. It cannot happen: the objects are created here, and are not frozen.
 func must(err error) {
 	if err != nil {
 		panic(err)

@@ -86,7 +86,7 @@ func (c *client) open(method string, a args) bool {
 	hello.Username, hello.Password = c.credentials(a)
 
 	err := checkIdentity(&hello)
-	c.loop.hold() // for the link: it may be lost at once
+	c.loop.hold() // the link holds the loop too, as it may be lost at once
 	var l *link
 	if err == nil {
 		l, err = c.openFirst(ctx, hello)
@@ -175,7 +175,7 @@ func (c *client) openLink(ctx context.Context, s *server, hello mqtt.Connect) (*
 // server is one broker address of connect().
 type server struct {
 	mqtt.Address
-	label string // as the script wrote it, without credentials and query; the url tag
+	label string // the script's text of it without credentials and query; the url tag
 }
 
 // parseServer reads a broker's address. Without a scheme it is mqtt://. Errors don't repeat the address, which may hold
@@ -199,8 +199,9 @@ func parseServer(address string) (*server, error) {
 // shown are the parts of an address that may be shown: no credentials, and no query, which may be a signature.
 var shown = regexp.MustCompile(`^(\w+://)?(?:[^/?#]*@)?([^?#]*)`)
 
-// dial opens a TCP connection through the VU's dialer, with TCP_NODELAY. It removes k6's byte counting: data_sent and data_received count
-// payload bytes with each call, and counting the connection's bytes too would count everything twice.
+// dial opens a TCP connection through the VU's dialer, with TCP_NODELAY. It removes k6's byte counting: data_sent and
+// data_received count payload bytes with each call, and counting the connection's bytes too would count everything
+// twice.
 func dial(ctx context.Context, dialer lib.DialContexter, address string) (net.Conn, error) {
 	conn, err := network.Network{Dialer: dialer}.DialContext(ctx, "tcp", address)
 	if err != nil {

@@ -53,7 +53,8 @@ func TestNewClientInInitContextConnectsLater(t *testing.T) {
 
 func testNewClientInInitContextConnectsLater(t *testing.T, v int, newBroker brokerMaker) {
 	s := newScript(t, v, newBroker(t, &rules{}))
-	_, err := s.VU.Runtime().RunString(`globalThis.client = new Client({ client_id: "global" }); client.on("connect", () => client.end())`)
+	_, err := s.VU.Runtime().RunString(
+		`globalThis.client = new Client({ client_id: "global" }); client.on("connect", () => client.end())`)
 	require.NoError(t, err)
 	_, err = s.VU.Runtime().RunString(`client.connect(broker)`)
 	require.ErrorContains(t, err, "client.connect needs a running VU: call it in the default function")

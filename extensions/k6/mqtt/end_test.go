@@ -44,7 +44,8 @@ func TestEndAsyncTakesNoMoreCalls(t *testing.T) { eachBroker(t, testEndAsyncTake
 
 func testEndAsyncTakesNoMoreCalls(t *testing.T, v int, newBroker brokerMaker) {
 	s := newScript(t, v, newBroker(t, &rules{})).start()
-	assert.Equal(t, []string{"false", "not connected: call connect() first, or reconnect() after the connection was lost"}, s.run(`
+	assert.Equal(t, []string{"false", "not connected: call connect() first, or reconnect() after the connection was lost"},
+		s.run(`
 		const client = new Client();
 		client.connect(broker);
 		client.endAsync();

@@ -30,7 +30,7 @@ var changes = map[byte]string{
 }
 
 // refusedError is the error of a CONNACK that refuses a client of this version, with advice.
-func refusedError(s *server, r *mqtt.Refusal, version int) error {
+func refusedError(s *server, r *mqtt.ReasonError, version int) error {
 	change := changes[r.Code]
 	switch {
 	case r.Old && version == mqtt5:
@@ -47,7 +47,7 @@ func connectError(s *server, err error, version int, timeout time.Duration) erro
 	if errors.As(err, &failed) {
 		err = protocolError(failed.Err) // scripts know a server by its label
 	}
-	var refused *mqtt.Refusal
+	var refused *mqtt.ReasonError
 	var timedOut net.Error
 	if errors.As(err, &refused) {
 		return refusedError(s, refused, version)

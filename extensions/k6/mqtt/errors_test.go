@@ -75,7 +75,7 @@ func TestWrongArguments(t *testing.T) {
 		`client.connect({ servers: [1] })`:                  `client.connect: options.servers[0] must be a string, got the number 1`,
 		`client.connect("http://secret@host")`:              `client.connect: url: its scheme is "http"; allowed: mqtt://host:port`,
 		`client.connect("mqtt://")`:                         `client.connect: url: it has no host`,
-		`client.connect("mqtt://secret@host:port")`:         `client.connect: url: its port is no number`,
+		`client.connect("mqtt://secret@host:port")`:         `client.connect: url: its port is not a number`,
 		`client.connect(broker, { keepalive: -1 })`:         `client.connect: options.keepalive must be a whole number of seconds from 0 (off) to 65535, got the number -1`,
 		`client.connect(broker, { connect_timeout: "1s" })`: `client.connect: options.connect_timeout must be a whole number of milliseconds, at least 1, got the string "1s"`,
 		`client.connect(broker, 5)`:                         `client.connect: options must be an object, got the number 5`,

@@ -53,7 +53,7 @@ type testBroker struct {
 // rules is the broker's access control; the zero value allows everything.
 type rules struct {
 	broker.HookBase
-	username, password string        // of the only user, if set
+	username, password string        // the credentials of the only user; empty: everybody may connect
 	noSubscribe        string        // subscriptions to this filter are refused
 	noPublish          string        // messages to this topic are refused
 	acknowledged       chan struct{} // gets one item per acknowledged message, unless nil

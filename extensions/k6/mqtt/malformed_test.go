@@ -187,11 +187,13 @@ func testCallsEndAtRequestTimeout(t *testing.T, v int) {
 		answer []byte
 		want   string
 	}{
-		"subscribe":                    {`client.subscribe("t")`, nil, "subscribe: no SUBACK within 50 ms"},
-		"subscribe, another id":        {`client.subscribe("t")`, suback, "subscribe: no SUBACK within 1000 ms: the broker sent SUBACK for the packet id 9, which no call has"},
-		"unsubscribe":                  {`client.unsubscribe("t")`, nil, "unsubscribe: no UNSUBACK within 50 ms"},
-		"publish, QoS 1":               {`client.publish("t", "x", { qos: 1 })`, nil, "publish: no PUBACK within 50 ms"},
-		"publish, QoS 1, another id":   {`client.publish("t", "x", { qos: 1 })`, []byte{0x40, 2, 0, 9}, "the broker sent PUBACK for the packet id 9, which no call has"},
+		"subscribe": {`client.subscribe("t")`, nil, "subscribe: no SUBACK within 50 ms"},
+		"subscribe, another id": {`client.subscribe("t")`, suback,
+			"subscribe: no SUBACK within 1000 ms: the broker sent SUBACK for the packet id 9, which no call has"},
+		"unsubscribe":    {`client.unsubscribe("t")`, nil, "unsubscribe: no UNSUBACK within 50 ms"},
+		"publish, QoS 1": {`client.publish("t", "x", { qos: 1 })`, nil, "publish: no PUBACK within 50 ms"},
+		"publish, QoS 1, another id": {`client.publish("t", "x", { qos: 1 })`, []byte{0x40, 2, 0, 9},
+			"the broker sent PUBACK for the packet id 9, which no call has"},
 		"publish, QoS 2":               {`client.publish("t", "x", { qos: 2 })`, nil, "publish: no PUBREC within 50 ms"},
 		"publish, QoS 2, then nothing": {`client.publish("t", "x", { qos: 2 })`, []byte{0x50, 2, 0, 1}, "publish: no PUBCOMP within 1000 ms"},
 	} {

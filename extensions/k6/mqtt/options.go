@@ -67,8 +67,8 @@ func readClientOptions(a args, v sobek.Value) *clientOptions {
 type connectOptions struct {
 	servers        []*server
 	keepalive      uint16        // s; 0 is off
-	timeout        time.Duration // for each server
-	requestTimeout time.Duration // for each call
+	timeout        time.Duration // of the attempt at each server
+	requestTimeout time.Duration // of each call
 	cleanSession   bool
 	tags           map[string]string
 }

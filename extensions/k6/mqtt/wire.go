@@ -18,7 +18,7 @@ const (
 	readSize = 16 << 10
 	// writeSize is how many bytes one write gathers, and one packet more.
 	writeSize = 64 << 10
-	// longestPing is how long the answer to a ping may take, where keepalive is no shorter.
+	// longestPing is how long the answer to a ping may take, unless keepalive is shorter.
 	longestPing = 10 * time.Second
 	// quiesce is how long a DISCONNECT may take to be written before the connection is just closed.
 	quiesce = 250 * time.Millisecond
@@ -33,7 +33,7 @@ type listener interface {
 type incoming struct {
 	topic    string
 	payload  []byte
-	received time.Time // when its last byte left the socket
+	received time.Time // when its last byte was read from the socket
 	user     []mqtt.UserProperty
 }
 
@@ -46,7 +46,7 @@ type wire struct {
 
 	*session             // its lock guards all fields below, and Alive
 	changed    sync.Cond // there is something to write, or the connection is over
-	queue      []*call   // not written
+	queue      []*call   // calls whose packets are not written
 	replies    []byte    // acknowledgements and pings, not written
 	bye        []byte    // the last packet
 	failure    error     // why a write or a ping failed
@@ -158,7 +158,7 @@ func (w *wire) take(kind byte, body []byte, received time.Time) error {
 		if w.Version == mqtt5 { // in 3.1.1 only the client may send it
 			a, err := mqtt.ReadAnswer(w.Version, kind, body)
 			if err == nil {
-				err = fmt.Errorf("the broker ended the connection: %w", a.Refusal())
+				err = fmt.Errorf("the broker ended the connection: %w", a.Err())
 			}
 			return err
 		}

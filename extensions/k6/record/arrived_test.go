@@ -50,7 +50,8 @@ func TestACallerReceives(t *testing.T) {
 
 func TestACallerSaysWhoReceives(t *testing.T) {
 	t.Parallel()
-	c := record(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 10}]\nflows: [{name: direct, targets: 2}]", received)
+	c := record(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 10}]\nflows: [{name: direct, targets: 2}]",
+		received)
 	c.started()
 	for _, s := range c.slots(`{"next": 10}`) { // the targets take turns
 		c.send(s)

@@ -32,7 +32,7 @@ The program writes JSON objects to standard input, one a line, and reads the ans
 
 Times are µs of the host's monotonic clock: Python's time.monotonic_ns() // 1000, Node's process.hrtime.bigint() / 1000n.
 The options are those of new Run(), with "limits": {"arrival_p99": ["value<250"]} and "tool": {"name": "…", "version": "…"}.
-The exit code is 0, or 99 where the run is no pass, 104 where it could not be prepared, 105 where it was cut off.
+The exit code is 0 if the run passed, 99 if it did not, 104 if it could not be prepared, 105 if it was cut off.
 extensions/k6/README.md has every line, and examples/record.py is a program of 60 lines.`
 
 // New makes the command.

@@ -108,7 +108,7 @@ func (d *desk) unsent(n int, why string) error {
 	return nil
 }
 
-func (d *desk) settled(n, retries int, a send.Answer) error {
+func (d *desk) settled(n, retries int, a send.Result) error {
 	d.mu.Lock()
 	t := d.tickets[n]
 	delete(d.tickets, n)

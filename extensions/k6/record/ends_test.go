@@ -87,7 +87,7 @@ func TestAnInvalidLineEndsTheRecordingWithItsNumber(t *testing.T) {
 		`{"now": true} {}`:                           "not one JSON value",
 		`{"now": true}}`:                             "not one JSON value",
 		`{"Now": true}`:                              `unknown option "Now"`,
-		`{"next": 1, "next": 2}`:                     `option "next" is there twice`,
+		`{"next": 1, "next": 2}`:                     `option "next" is set twice`,
 		`{"next": 1, "end": true}`:                   "the line has 2 of what it may say",
 		`{"options": {}}`:                            "a second options line; allowed: one, the first",
 		`{"start": true}`:                            "a second start line; allowed: one",

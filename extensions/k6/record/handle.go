@@ -184,7 +184,7 @@ var failures = map[string]bool{
 }
 
 // answerOf is the answer that a settled line describes.
-func (r *recording) answerOf(l line) (a send.Answer, err error) {
+func (r *recording) answerOf(l line) (a send.Result, err error) {
 	if a.Done, err = r.moment(l.AtUS); err != nil {
 		return a, err
 	}
@@ -264,7 +264,7 @@ func (l line) received() ([]arrived.Message, error) {
 		return nil, errors.New("it is neither a text nor a list of texts")
 	}
 	if l.Encoding != "" && l.Encoding != "base64" {
-		return nil, fmt.Errorf(`encoding %q; allowed: "base64", for payloads that are no text`, l.Encoding)
+		return nil, fmt.Errorf(`encoding %q; allowed: "base64", for payloads that are not text`, l.Encoding)
 	}
 	messages := make([]arrived.Message, len(texts))
 	for i, text := range texts {

@@ -29,7 +29,7 @@ func FuzzLines(f *testing.F) {
 	c.started()
 	id := c.slots(`{"next": 10}`)[0].IDs[0]
 	go func() { _, _ = io.Copy(io.Discard, c.out) }()
-	f.Cleanup(func() { // before its directory is removed
+	f.Cleanup(func() { // the file is closed before its directory is removed
 		c.stop()
 		<-c.code
 	})

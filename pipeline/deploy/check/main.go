@@ -1,5 +1,5 @@
-// Check decodes what the files in pipeline/deploy say as strictly as those do who will read them: Kubernetes' own Go types,
-// k6-operator's definition of its resource, and Compose's loader. A field that none of them has is an error.
+// Check decodes what the files in pipeline/deploy say as strictly as those do who will read them: Kubernetes' own Go
+// types, k6-operator's definition of its resource, and Compose's loader. A field that none of them has is an error.
 //
 //	go run . kubernetes <kustomization>…    # builds each as `kubectl apply -k` does, and decodes every object
 //	go run . compose <file>                 # variables are those of the environment

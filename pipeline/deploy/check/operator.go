@@ -52,8 +52,10 @@ func testRun(text []byte) (any, error) {
 }
 
 func validate(schema map[string]any, object any) error {
-	// Kubernetes' own: it has no schema there.
-	schema["properties"].(map[string]any)["metadata"] = map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+	// The metadata is Kubernetes' own, and has no schema there.
+	schema["properties"].(map[string]any)["metadata"] = map[string]any{
+		"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+	}
 	closeObjects(schema)
 	compiler := jsonschema.NewCompiler()
 	if err := compiler.AddResource("testrun.json", schema); err != nil {

@@ -37,7 +37,7 @@ export function axisOf(differences: readonly Difference[]): Axis {
   };
 }
 
-/** Where a ratio stands, in % of the axis; what is beyond it stands at its end. */
+/** The place of a ratio, in % of the axis; one beyond the axis is placed at its end. */
 export function placeOf(ratio: number, reach: number): number {
   const share = Math.log(ratio) / Math.log(reach);
   return 50 + 50 * Math.max(-1, Math.min(1, Number.isNaN(share) ? 0 : share));

@@ -10,7 +10,7 @@ import { SweepSection } from './parts/sweep.tsx';
 
 /** The whole page, the answer first. */
 export function Page({ served, ...props }: PageProps) {
-  // What did not get through is no part of any figure below.
+  // Messages that did not arrive are not part of any figure below.
   const failed = props.comparison.subjects.some((subject) => subject.failed !== null);
   return (
     <>

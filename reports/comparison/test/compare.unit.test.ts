@@ -303,7 +303,7 @@ test('runs with identical labels are repeats if other runs have different labels
   assert.equal(compare([runs[0], runs[2]] as Recording[]).subjects.length, 2);
 });
 
-test('runs with different pipeline settings are no repeats, and are titled by those settings', () => {
+test('runs with different pipeline settings are not repeats, and are titled by those settings', () => {
   const through = (seed: number, facts: NonNullable<Environment['pipeline']>, tool = 'k6') =>
     recording(seed, ({ run }) => {
       run.run.tool.name = tool;
@@ -496,9 +496,9 @@ for (const [text, expected] of [
   ['arrival.within(3ms) < 0.9', /column 26: a share is in %; allowed: 99\.9%$/],
   ['arrival.within(3ms) < 9ms', /column 24: ms is not the unit of arrival\.within\(3ms\); allowed: % or %$/],
   ['arrival > 3', /column 1: arrival is not a single figure; allowed: /],
-  ['  speed > 3', /column 3: speed is no measure; allowed: arrival, from_send, http/],
-  ['arrival.p99 ~ 4', /column 13: '~' is no comparison; allowed: > >= < <=$/],
-  ['arrival.p99 > fast', /column 15: 'fast' is no number; allowed: /],
+  ['  speed > 3', /column 3: speed is not a measure; allowed: arrival, from_send, http/],
+  ['arrival.p99 ~ 4', /column 13: '~' is not a comparison; allowed: > >= < <=$/],
+  ['arrival.p99 > fast', /column 15: 'fast' is not a number; allowed: /],
   ['arrival.p99 > 10%', /column 17: a percentage needs a sign; allowed: \+10% or -10%/],
   ['arrival.p99 > 10/s', /column 17: \/s is not the unit of arrival\.p99; allowed: % or ms$/],
   ['arrival.p99 > +10% or so', /column 20: 'or' is not expected here/],
@@ -614,5 +614,5 @@ test('runs with different stages are compared by those that they share', () => {
   const condition = parseCondition('outbox.mean > 3600000ms');
   const judged = (...runs: Recording[]) => judge(condition, grouped(runs, true), false)[0];
   assert.equal(judged(own, own)?.result, 'passed');
-  assert.throws(() => judged(ours, ours), /outbox is no measure of these runs; allowed: .*queue/);
+  assert.throws(() => judged(ours, ours), /outbox is not a measure of these runs; allowed: .*queue/);
 });

@@ -17,7 +17,7 @@ export function topOf(values: readonly number[]): number {
   return sorted[0] ?? 0;
 }
 
-/** A name for each load, by what tells it from the others: 300 requests/s for 7 s, cluster. */
+/** A name for each load, by its differences from the others: 300 requests/s for 7 s, cluster. */
 export function namesOf(points: readonly Point[]): Map<string, string> {
   const firsts = [...new Map(points.map((point) => [point.like, point])).values()];
   const words = (point: Point, all: boolean) => {

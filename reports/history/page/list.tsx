@@ -23,7 +23,7 @@ export function List() {
   useEffect(() => {
     history.replaceState(ticked, '', `?${queryOf(filter)}`);
   }, [ticked, filter]);
-  // Not drawn anew, and so without its cursor, each time the same list comes.
+  // It is drawn again only for another list: drawing it removes its cursor.
   const trend = useMemo(() => listing && <Trend trend={listing.trend} />, [JSON.stringify(listing?.trend)]);
   const tick = (run: Listed) =>
     setTicked((all) => {

@@ -19,7 +19,7 @@ const SAID: Record<State, string> = {
   none: 'No such run is in progress.',
 };
 const DRAINING = 'draining';
-/** A chart is drawn anew for each second: of long runs only the end is shown. */
+/** A chart is drawn again each second, so only the end of long runs is shown. */
 const SHOWN = 900;
 
 /** A run in progress, second by second. */
@@ -179,7 +179,7 @@ function stagesTitle({ stages }: Second): string {
   return `The largest stage of the last second is ${largest[0]}: ${msUnit(largest[1])} on average`;
 }
 
-/** The phases that the seconds are of; what drains after the last one is in none. */
+/** The phases of the seconds; the seconds of the drain belong to none. */
 function phasesOf(seconds: Second[]): PhaseSpan[] {
   const spans: PhaseSpan[] = [];
   for (const { t, phase } of seconds) {

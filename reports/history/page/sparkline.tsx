@@ -15,7 +15,7 @@ interface Scale {
 export function scaleOf(values: (number | null)[]): Scale | undefined {
   const known = values.filter((value): value is number => value !== null && value > 0);
   if (known.length === 0) return undefined;
-  // Not spread: a list has thousands.
+  // Math.min(...known) would fail: a list may have more values than a call takes arguments.
   return { low: known.reduce((a, b) => Math.min(a, b)), high: topOf(known) };
 }
 

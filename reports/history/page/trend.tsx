@@ -10,7 +10,7 @@ import { labelsOf } from '../text.ts';
 import { namesOf, topOf } from './axis.ts';
 import { compareOf, reportOf } from './links.ts';
 
-/** Lines that can be told apart. */
+/** Line styles that can be distinguished. */
 const MOST_LOADS = 6;
 /** px */
 const RADIUS = 4;
@@ -132,7 +132,7 @@ function tuned(
   };
 }
 
-/** A dot by verdict at each run, told by its shape too, and the limit that it had. */
+/** A dot at each run, whose colour and shape show its verdict, and the limit that it had. */
 function drawDots(u: uPlot, colour: (name: string) => string, points: Point[], top: number): void {
   const radius = RADIUS * devicePixelRatio;
   u.ctx.save();
@@ -177,7 +177,7 @@ function drawDots(u: uPlot, colour: (name: string) => string, points: Point[], t
 /** Differences of two runs that are named; a comparison has all. */
 const MOST_NAMED = 2;
 
-/** A sentence for each load whose p99 has changed for good. @param names of the loads */
+/** A sentence for each load whose p99 has changed permanently. @param names of the loads */
 function Turns({ turns, names }: { turns: Turned[]; names: Map<string, string> }) {
   const shown = turns.filter(({ like }) => names.has(like));
   if (shown.length === 0) return null;

@@ -79,7 +79,7 @@ test('a summary that is none, or of another run.json, does not count', async (t)
   );
 });
 
-// Regression: facts came from the last 16 KB of run.json, and were empty where something else stood there.
+// Regression: facts came from the last 16 KB of run.json, and were empty where something else was there.
 test('the facts of a run do not depend on where they stand in run.json', async (t) => {
   const root = await runs(t);
   const run = golden('real');
@@ -175,7 +175,7 @@ test('a large run.json without a summary is listed', async (t) => {
   while ((await impatient.list()).entries.length === 0) await new Promise(setImmediate);
 });
 
-test('what is no plain file is no run', async (t) => {
+test('something that is not a plain file is not a run', async (t) => {
   const root = await runs(t);
   const make: Record<string, (path: string) => unknown> = {
     directory: (path) => mkdir(path),

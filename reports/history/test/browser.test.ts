@@ -422,7 +422,7 @@ test('the live page says that a run is not in progress, not that the server is u
   const run = golden('passing');
   run.run.name = 'without-a-timeline';
   await rm(join(await writeRun(root, 'without-a-timeline', run), 'timeline.ndjson'));
-  const page = await visitor.browser.newPage(); // not visit(): the browser logs the 404
+  const page = await visitor.browser.newPage(); // visit() would fail, as the browser logs the 404
   try {
     await page.goto(`${visitor.address}/live/without-a-timeline`);
     await page.getByText('No such run is in progress.').waitFor();

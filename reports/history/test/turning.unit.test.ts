@@ -43,7 +43,7 @@ test('of several changes the last one is named; outliers, few runs and small cha
 test('one outlier does not set the axis', () => {
   assert.equal(topOf([3, 4, 3.5, 5000]), 4);
   assert.equal(topOf([3, 4, 5, 6, 7, 9, 12, 20]), 20, 'no gap');
-  assert.equal(topOf([3, 3, 3, 3, 90, 90, 90, 90]), 90, 'a change is no outlier');
+  assert.equal(topOf([3, 3, 3, 3, 90, 90, 90, 90]), 90, 'a change is not an outlier');
   assert.equal(topOf([3, 5000]), 5000);
   assert.equal(topOf([]), 0);
 });

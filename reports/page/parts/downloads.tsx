@@ -5,7 +5,7 @@ import type { PartProps } from '../part.ts';
 export function Downloads({ run }: { run: PartProps['run'] }) {
   const log = hlog(run);
   const messages = messagesCsv(run);
-  // A name of the user's, for a file: what is no letter, digit, dot or dash is left out.
+  // The user's name of the run, for a file name: only letters, digits, dots and dashes are kept.
   const name =
     run.run.name
       .replace(/[^\w.-]+/g, '-')

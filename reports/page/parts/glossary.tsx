@@ -1,6 +1,6 @@
 import { Facts } from '../table.tsx';
 
-/** The words of the page, for whoever has nothing but the page. */
+/** The words of the page, for readers who have nothing but the page. */
 const WORDS: [word: string, meaning: string][] = [
   ['account', 'how every message that was due ended; the ends add up to what was scheduled'],
   ['arrival latency', 'from the time a message was due until it arrived at a subscriber'],

@@ -11,7 +11,7 @@ import { Journey } from './journey.tsx';
 
 const MARKS: Record<VerdictResult, string> = { pass: '✓', fail: '✕', invalid: '!', incomplete: '…' };
 
-/** Where the page was opened. */
+/** The place where the page was opened. */
 export interface Place {
   /** The history serves the page. */
   served: boolean;

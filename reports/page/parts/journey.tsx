@@ -4,7 +4,7 @@ import { count, msUnit, percent } from '../../format.ts';
 import { colourOf } from '../facts.ts';
 import { flowOf, outline } from '../flow.ts';
 
-interface Part extends StageRow {
+interface ColouredStage extends StageRow {
   colour: string;
 }
 
@@ -13,7 +13,7 @@ export function Journey({ run }: { run: Run }) {
   const { journey } = run.facts;
   const names = journey.stages.map(({ name }) => name);
   const parts = journey.stages.map(
-    (stage): Part => ({ ...stage, colour: `var(--${colourOf(names, stage.name)})` }),
+    (stage): ColouredStage => ({ ...stage, colour: `var(--${colourOf(names, stage.name)})` }),
   );
   const known = journey.sum_ms !== null;
   const slow = journey.slow_mean_ms !== null;
@@ -69,7 +69,15 @@ function caption({ source, mean_ms, slow_mean_ms, samples }: Facts): string {
   return `Share of the mean arrival latency: ${msUnit(mean_ms)} of ${of}${slow}${none}`;
 }
 
-function Bar({ name, parts, of }: { name: string; parts: Part[]; of: (part: Part) => number | null }) {
+function Bar({
+  name,
+  parts,
+  of,
+}: {
+  name: string;
+  parts: ColouredStage[];
+  of: (part: ColouredStage) => number | null;
+}) {
   return (
     <p class="bar-of">
       <span>{name}</span>
@@ -114,7 +122,7 @@ function FlowOfMessages({ run: { account, facts } }: { run: Run }) {
             class="loss"
             style={{
               top: `${branch.ends + branch.width / 2}px`,
-              // To the right of a branch is no room for words behind the last stages.
+              // To the right of the last stages there is no room for the words of a branch.
               ...(branch.to > 0.7
                 ? { right: `${100 * (1 - branch.from)}%` }
                 : { left: `${100 * branch.to}%` }),

@@ -149,7 +149,7 @@ function Distribution({ run }: { run: Run }) {
   );
 }
 
-/** p50 and p99 of what was due in a second, whenever it arrived, by its load; nothing where the load stayed as it was. */
+/** p50 and p99 of the messages due in each second, by its load; nothing if the load did not change. */
 function LoadChart({ run }: { run: Run }) {
   const points = run.facts.by_load;
   if (points === null) return null;

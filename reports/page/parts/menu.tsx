@@ -1,6 +1,6 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { clock, figure, msUnit, plural } from '../../format.ts';
-import type { Span } from '../facts.ts';
+import type { TimeRange } from '../facts.ts';
 import { showTime } from '../keys.ts';
 import type { PartProps } from '../part.ts';
 import { chosenZoom, keepZoom, onZoom, windowOf } from '../window.ts';
@@ -21,7 +21,7 @@ const NAMES: Record<string, string> = {
 export function Menu({ run, sound }: PartProps) {
   const [there, setThere] = useState<string[]>([]);
   const [current, setCurrent] = useState('summary');
-  const [shown, setShown] = useState<Span | null>(null);
+  const [shown, setShown] = useState<TimeRange | null>(null);
   useLayoutEffect(() => {
     const ids = Object.keys(NAMES).filter((id) => document.getElementById(id) !== null);
     setThere(ids);
@@ -90,7 +90,7 @@ function whenDrawn(task: () => void): void {
 }
 
 /** The figures of the seconds that are shown. */
-function figures({ run, sound }: PartProps, shown: Span): string {
+function figures({ run, sound }: PartProps, shown: TimeRange): string {
   const span = `${clock(shown.start)} – ${clock(shown.end)}`;
   const window = windowOf(run, shown);
   if (window === null) return `${span}: less than a second`;

@@ -132,7 +132,7 @@ function Ends({ named }: { named: Named[] }) {
   );
 }
 
-/** Where misdeliveries came. */
+/** The column with the target that a misdelivery came to. */
 function cameTo(rows: Named[]): SortableColumn<Named>[] {
   if (rows.every(({ came_to }) => came_to === undefined)) return [];
   return [

@@ -50,7 +50,7 @@ function columnsOf(key: Key): Column<SampledStep>[] {
   ];
 }
 
-/** A difference in ms, and as a share of what it is the difference from. */
+/** A difference in ms, and relative to the value it is compared with. */
 function change(difference: number | null, from: number | null): string {
   if (difference === null) return '–';
   const sign = difference > 0 ? '+' : '';

@@ -90,7 +90,7 @@ function cameFrom(git: Environment['git'], ci: Environment['ci']): [string, Comp
   return all;
 }
 
-/** Names and values as the run tells them. */
+/** Names and values as the run has them. */
 function facts(compact: Record<string, unknown>): [string, string][] {
   return Object.entries(compact).map(([name, value]) => [
     name.replaceAll('_', ' '),

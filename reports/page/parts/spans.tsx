@@ -85,7 +85,7 @@ function StageTable({ run, spans, names }: { run: Run; spans: Spans; names: stri
   );
 }
 
-/** Where the spans came from, what was left out of the stages and why, and the clocks. */
+/** The source of the spans, what was left out of the stages and why, and the clocks. */
 function factsOf(spans: Spans, left: string): [string, string][] {
   const { received } = spans;
   const unused = spans.marks.filter(({ used }) => !used).map(({ mark, seen }) => `${mark} (${count(seen)})`);

@@ -15,7 +15,7 @@ export interface Row {
   why: string;
 }
 
-export interface Answer {
+export interface CapacityResult {
   p99_limit_ms: number;
   /** Requests per second; null: none was confirmed. */
   rate: number | null;
@@ -68,7 +68,7 @@ export function answerOf(
   limit: number,
   { held, notHeld }: Bracket,
   bottleneck: string | null,
-): Answer {
+): CapacityResult {
   const above = rows.filter(({ rate }) => rate === notHeld);
   const decided = counting(above, 'not held') > 0;
   return {
@@ -82,7 +82,7 @@ export function answerOf(
 
 /** The answer as figures of the report. */
 export function answerFigures(
-  { rate, not_held, undecided, bottleneck }: Answer,
+  { rate, not_held, undecided, bottleneck }: CapacityResult,
   rows: Row[],
 ): NonNullable<Run['figures']> {
   const tried = (at: number, more = '') => {
@@ -114,7 +114,7 @@ export function probesOf(rows: readonly Row[]): Probe[] {
 
 /** The answer as text: the rate, its confidence, the bottleneck above it, and what may have limited the search. */
 export function sentence(
-  { p99_limit_ms, rate, not_held, undecided, bottleneck }: Answer,
+  { p99_limit_ms, rate, not_held, undecided, bottleneck }: CapacityResult,
   rows: Row[],
   { CONFIRM, HIGHEST, PRECISION }: Settings,
 ): string {

@@ -48,19 +48,19 @@ export function bottlenecks(
   const lines: string[] = [];
   if (alone < wanted)
     lines.push(
-      `the generator alone sends ${Math.round(alone)} requests/s, and ${wanted} are wanted (${HEADROOM} × RATE): lower --rate to ${Math.floor(alone / HEADROOM)}`,
+      `the generator alone sends ${Math.round(alone)} requests/s, and ${wanted} are needed (${HEADROOM} × RATE): lower --rate to ${Math.floor(alone / HEADROOM)}`,
     );
   for (const [name, { rtt_ms, up_mbit, down_mbit }] of Object.entries(networks)) {
     const carried = Math.min(up_mbit, down_mbit);
     const needed = (wanted * BYTES_A_REQUEST * 8) / 1e6;
     if (carried < needed)
       lines.push(
-        `the network ${name} carries ${figure(carried)} Mbit/s, and ${figure(needed)} are wanted (${HEADROOM} × RATE × ${BYTES_A_REQUEST} bytes): lower --rate to ${Math.floor((rate * carried) / needed)}`,
+        `the network ${name} carries ${figure(carried)} Mbit/s, and ${figure(needed)} are needed (${HEADROOM} × RATE × ${BYTES_A_REQUEST} bytes): lower --rate to ${Math.floor((rate * carried) / needed)}`,
       );
     const most = connections / (rtt_ms / 1000);
     if (most < wanted)
       lines.push(
-        `over the network ${name} (round trip ${ms(rtt_ms)} ms) ${connections} connections send ${Math.floor(most)} requests/s, and ${wanted} are wanted (${HEADROOM} × RATE): more --connections`,
+        `over the network ${name} (round trip ${ms(rtt_ms)} ms) ${connections} connections send ${Math.floor(most)} requests/s, and ${wanted} are needed (${HEADROOM} × RATE): more --connections`,
       );
   }
   return lines;

@@ -14,7 +14,7 @@ export interface Result {
   reason?: string;
   /** The highest requests per second that it held, with --capacity. */
   rate?: number;
-  /** More may hold: generator, network or --highest limit the search. */
+  /** A higher rate may hold too: the generator, the network or --highest limited the search. */
   least?: true;
   /** A latency, ms; null: not known. */
   p50: number | null;

@@ -60,7 +60,7 @@ export function soaks(pipeline: Pipeline): void {
   });
 
   test('soak: drifting latency fails the run', async (t) => {
-    // At 40/s each request takes a second longer from the third second on; a second has 108 deliveries.
+    // At 40/s, each request from the third second on takes a second longer; a second has 108 deliveries.
     const { env } = await pipeline.gateway(t, async (_, n): Promise<Fate> => {
       if (n >= 80) await sleep(1000);
       return 'pass';

@@ -27,7 +27,7 @@ type settings struct {
 	duration time.Duration
 	rounds   int // 0: each row has its own number
 	rate     int // requests per second through the real pipeline
-	messages int // in the row memory
+	messages int // messages of the row memory
 	profiles string
 }
 

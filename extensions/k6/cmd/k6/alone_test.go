@@ -46,8 +46,10 @@ func TestTheModuleBuildsOnItsOwn(t *testing.T) {
 	require.NoError(t, err)
 	for name, text := range map[string]string{
 		"go.sum": string(sums),
-		"go.mod": "module k6\n" + versions + "\nrequire " + forkPath + "/extensions/k6 v0.0.0\n\nreplace " + forkPath + "/extensions/k6 => ../extensions/k6\n",
-		"main.go": "package main\n\nimport (\n\t\"go.k6.io/k6/v2/cmd\"\n\n\t_ \"" + forkPath + "/extensions/k6\"\n\t_ \"github.com/grafana/xk6-redis\"\n)\n\n" +
+		"go.mod": "module k6\n" + versions + "\nrequire " + forkPath + "/extensions/k6 v0.0.0\n\nreplace " + forkPath +
+			"/extensions/k6 => ../extensions/k6\n",
+		"main.go": "package main\n\nimport (\n\t\"go.k6.io/k6/v2/cmd\"\n\n\t_ \"" + forkPath +
+			"/extensions/k6\"\n\t_ \"github.com/grafana/xk6-redis\"\n)\n\n" +
 			"func main() { cmd.Execute() }\n",
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(build, name), []byte(text), 0o600))

@@ -43,7 +43,9 @@ func TestWithinLimitsAsObjects(t *testing.T) {
 	} {
 		t.Run(limit, func(t *testing.T) {
 			t.Parallel()
-			script := making + "export const options = { scenarios: run.scenarios(), thresholds: run.thresholds({ 'arrival.within(1us)': " + limit + " }) };\n" +
+			script := making +
+				"export const options = { scenarios: run.scenarios(), thresholds: run.thresholds({ 'arrival.within(1us)': " +
+				limit + " }) };\n" +
 				"export function sender() { run.send(); }\nexport function subscriber() { run.collect(); }\nexport const handleSummary = run.summary;\n"
 			r := runScript(t, test.Start(t, &fake.Pipeline{}), script)
 			if want.code == 0 && r.code == 99 { // a busy machine makes the run invalid
@@ -72,8 +74,9 @@ func TestALimitWithAbortOnFailFailsTheRun(t *testing.T) {
 		status func(int) int
 		rule   string
 	}{
-		"arrival's p99":    {"{ arrival_p99: [{ threshold: 'value<5', abortOnFail: true }] }", nil, "arrival_p99"},
-		"k6's metric":      {"{ arrival_latency: [{ threshold: 'p(99)<5', abortOnFail: true, delayAbortEval: '1s' }] }", nil, "arrival_latency p(99)"},
+		"arrival's p99": {"{ arrival_p99: [{ threshold: 'value<5', abortOnFail: true }] }", nil, "arrival_p99"},
+		"k6's metric": {"{ arrival_latency: [{ threshold: 'p(99)<5', abortOnFail: true, delayAbortEval: '1s' }] }", nil,
+			"arrival_latency p(99)"},
 		"within":           {"{ 'arrival.within(5ms)': [{ threshold: '>= 99%', abortOnFail: true }] }", nil, "arrival_within_5ms"},
 		"requests":         {"{ http_req_failed: [{ threshold: 'rate<0.01', abortOnFail: true }] }", refusing, "http_req_failed rate"},
 		"a built-in limit": {"{ arrival_rejected: [{ threshold: 'count==0', abortOnFail: true }] }", refusing, "rejected"},

@@ -25,7 +25,7 @@ const (
 	alone = "export const options = { scenarios: { sender: { executor: 'per-vu-iterations', vus: 2, exec: 'sender' } } };\n"
 )
 
-// ran is what a `k6 run` left.
+// ran is the result of a `k6 run`.
 type ran struct {
 	code   int
 	output string
@@ -101,10 +101,12 @@ func TestARunThatNeverBeganIsNotGreen(t *testing.T) {
 			strings.ReplaceAll(whole, "= run.summary", "= () => ({})") + "export function subscriber() {}", nil,
 			"collect",
 		},
-		"setup() sends":    {whole + "export function subscriber() { run.collect(); }\nexport function setup() { run.send(); }", nil, "scenario"},
+		"setup() sends": {whole + "export function subscriber() { run.collect(); }\nexport function setup() { run.send(); }", nil,
+			"scenario"},
 		"setup() collects": {whole + "export function subscriber() {}\nexport function setup() { run.collect(); }", nil, "scenario"},
 		"setup() throws": {
-			whole + "export function subscriber() { run.collect(); }\nexport function setup() { throw new Error('early'); }", nil, "early",
+			whole + "export function subscriber() { run.collect(); }\nexport function setup() { throw new Error('early'); }",
+			nil, "early",
 		},
 		"a function is missing": {whole, nil, "subscriber"},
 		"collect() is cut off before it has begun": {
@@ -155,7 +157,9 @@ func TestARunThatDoesNotPassIsNotGreen(t *testing.T) {
 				strings.ReplaceAll(whole, "run.thresholds()", "{ never: ['max<1'] }") + collect, nil, runfile.Incomplete,
 		},
 		"collect() is cut off": {
-			whole + collect + "options.scenarios.subscriber.maxDuration = '1s'; options.scenarios.subscriber.gracefulStop = '0s';", nil, runfile.Incomplete,
+			whole + collect +
+				"options.scenarios.subscriber.maxDuration = '1s'; options.scenarios.subscriber.gracefulStop = '0s';", nil,
+			runfile.Incomplete,
 		},
 		"collect() is cut off, and the script has a summary of its own": {
 			strings.ReplaceAll(whole, "= run.summary", "= () => ({})") + collect +

@@ -16,18 +16,18 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 )
 
-// Variables by which an orchestrator tells each k6 which part of a run it has.
+// These variables of the environment say which instance of a run a k6 is.
 const (
 	instances = "INSTANCES"            // how many share the run
 	instance  = "INSTANCE"             // which one this is, from 0
-	jobIndex  = "JOB_COMPLETION_INDEX" // of an Indexed Job in Kubernetes; the default of INSTANCE
+	jobIndex  = "JOB_COMPLETION_INDEX" // set in an Indexed Job of Kubernetes; the default of INSTANCE
 	runDir    = "RUN_DIR"
 )
 
 // mostInstances is far above any run's; a larger number is a mistake.
 const mostInstances = 1000
 
-// part is what the environment says of this instance.
+// part is the environment's description of this instance.
 type part struct {
 	flags []string // k6's flags for its segment; none: it does the whole run, or its command line says what
 
@@ -179,8 +179,8 @@ func variable(args []string, name string) string {
 
 // Files that are there until the instances' reports are merged.
 const (
-	endedMark = "ended"   // in an instance's directory: its k6 has ended, so its report is complete
-	mergeLock = "merging" // in the run's directory: an instance merges the reports
+	endedMark = "ended"   // a file of an instance's directory: its k6 has ended, so its report is complete
+	mergeLock = "merging" // a file of the run's directory: an instance merges the reports
 )
 
 func generatorDir(dir string, n int) string {

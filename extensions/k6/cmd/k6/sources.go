@@ -45,9 +45,9 @@ func isSource(name string) bool {
 		strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
 }
 
-// checkSources returns an error when the binary was built from other sources than those beside it: someone who pulls new
-// sources and forgets to build would measure with an old instrument unnoticed. built is the hash from the
-// time of the build; without it, or without sources beside the binary, there is nothing to compare.
+// checkSources returns an error when the binary was built from other sources than those beside it: someone who pulls
+// new sources and forgets to build would measure with an old instrument unnoticed. built is the hash from the time of
+// the build; without it, or without sources beside the binary, there is nothing to compare.
 func checkSources(binary, built string) error {
 	tree := filepath.Join(filepath.Dir(binary), sourceFolder)
 	if _, err := os.Stat(filepath.Join(tree, "go.mod")); err != nil || built == "" {

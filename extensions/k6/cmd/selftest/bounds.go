@@ -73,8 +73,8 @@ func noCPUGroups() (why string) {
 	return why
 }
 
-// shortBounds names the cases that the short form includes. It runs two at once, so none of them binds the pipeline to a
-// core.
+// shortBounds names the cases that the short form includes. It runs two at once, so none of them binds the pipeline to
+// a core.
 var shortBounds = []string{
 	"bounds, delay of 50 ms, k6 frozen once", "bounds, delay of 50 ms, too slow, undisturbed",
 	"bounds, one server, 75 % busy, one sender, slow answers",

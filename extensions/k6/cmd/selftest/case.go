@@ -30,7 +30,7 @@ type testCase struct {
 	name      string
 	pipelines []func() *fake.Pipeline // each has its own generator; all run at once
 	rate      int                     // requests per second, one message each
-	seconds   [2]int                  // by form; 0: the form leaves the case out
+	seconds   [2]int                  // length in each form; 0: the form leaves the case out
 	warmUp    int                     // seconds at the same rate before the measured phase
 	targets   int                     // topics; 0: 20
 	flows     string                  // the profile's; empty: one with these targets
@@ -44,7 +44,7 @@ type testCase struct {
 	raw       bool                    // k6 also writes every sample
 	instances bool                    // the generators are instances of one run, which is merged
 	burns     bool                    // k6 has one core, and a VU that uses it up
-	onLinux   bool                    // only Linux has its figures
+	onLinux   bool                    // it runs on Linux only, which alone has its figures
 	checks    []check
 }
 
@@ -225,7 +225,7 @@ func (o *outcome) arrivalsOf(prefix string) []float64 {
 	})
 }
 
-// due is when the message of this number is due, counted from the start of the run.
+// due returns when the message with this number is due, counted from the start of the run.
 func (o *outcome) due(seq int) time.Duration {
 	return time.Duration(seq) * time.Second / time.Duration(o.rate)
 }

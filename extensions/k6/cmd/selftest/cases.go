@@ -271,7 +271,7 @@ func lostSubscriber(name string, seconds [2]int, end func(*fake.Pipeline), check
 var receivers = []struct {
 	name   string
 	outlet func() fake.Outlet
-	cases  []string // by their names; the short form has the first two
+	cases  []string // names of the cases; the short form has the first two
 }{
 	{"webhook", func() fake.Outlet { return &fake.Webhook{} }, receiverCases},
 	{"websocket", func() fake.Outlet { return &fake.Push{} }, append(receiverCases, "subscriber cut off")},

@@ -82,10 +82,10 @@ func pinSelf(cores string) (release func()) {
 // quotaPeriod is the span in which the kernel counts a group's use of the CPU.
 const quotaPeriod = 100 * ms
 
-// cpuGroup is where groups of processes with a share of the CPU can be made: the files of cgroup v2, or of v1.
+// cpuGroup has the files of cgroup v2 or v1 with which processes get a share of the CPU.
 type cpuGroup struct {
 	dir    string
-	limits func(quota time.Duration) map[string]string // by file
+	limits func(quota time.Duration) map[string]string // the text for each file
 }
 
 // cpuGroups asks the kernel once where it lets this process make such groups; why is empty if it does.

@@ -7,7 +7,7 @@ func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// ownSession does the same, and gives k6 the share of the CPU that a session of its own has.
+// ownSession does the same, and gives k6 a session of its own, which the kernel gives a share of the CPU.
 func ownSession() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }

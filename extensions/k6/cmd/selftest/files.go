@@ -140,7 +140,7 @@ func (g *generated) eachPoint(metric string, add func(value float64)) {
 //go:embed elsewhere.js
 var otherReader string
 
-// elsewhere is what HdrHistogram for JavaScript reads in the files of a run.
+// elsewhere has the values that HdrHistogram for JavaScript reads in the files of a run.
 type elsewhere struct {
 	Log []struct {
 		Tag      string

@@ -101,8 +101,8 @@ func (in instrument) run(
 	return exit
 }
 
-// ahead is a shell's command that becomes another one, before all others at the CPU where this user may have that. Linux
-// may share the CPU by session.
+// ahead is a shell's command that becomes another one, before all others at the CPU where this user may have that.
+// Linux may share the CPU by session.
 const ahead = `{ echo -20 >/proc/self/autogroup; } 2>/dev/null; exec nice -n -20 "$@"`
 
 // ownEnvironment is the environment of this process without settings of k6.
@@ -145,10 +145,10 @@ func lastOutput(b *bytes.Buffer) string {
 	return text
 }
 
-// instrument is what is tested: the built k6, run with the self-test's script.
+// instrument is the program under test: the built k6, run with the self-test's script.
 type instrument struct{ k6, script string }
 
-// generated is what one generator measured and what its pipeline did.
+// generated has the measurements of one generator and the truth of its pipeline.
 type generated struct {
 	fake *fake.Pipeline
 	log  []fake.Delivery
@@ -277,7 +277,7 @@ func (in instrument) options(c *testCase, f *fake.Pipeline, seconds int, dir str
 	return options
 }
 
-// consuming is what the consumer of the script is told, as JSON.
+// consuming is the input of the script's consumer, as JSON.
 func (c *testCase) consuming(f *fake.Pipeline) string {
 	if c.consumer == nil {
 		return ""

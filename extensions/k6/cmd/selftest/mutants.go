@@ -123,7 +123,8 @@ var mutants = []mutant{
 	},
 	{
 		"the max of a merge from the first part", "internal/merge/distributions.go",
-		extremes, "sum.Min = min(sum.Min, micros(*p.Min))\n\t\tif sum.Max == math.MinInt64 {\n\t\t\tsum.Max = micros(*p.Max)\n\t\t}",
+		extremes,
+		"sum.Min = min(sum.Min, micros(*p.Min))\n\t\tif sum.Max == math.MinInt64 {\n\t\t\tsum.Max = micros(*p.Max)\n\t\t}",
 		mergedCase, "merged arrival, min and max",
 	},
 	{

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// module is where the instrument's sources are, seen from where the self-test runs.
+// module is the directory of the instrument's sources, relative to where the self-test runs.
 const module = "extensions/k6"
 
 // buildLimit is far above what the build of a mutant takes with a warm cache, and above that of an empty one.
@@ -155,8 +155,8 @@ func (m mutant) seen(ctx context.Context, in instrument, dir string) (seen bool,
 	return false, fmt.Sprintf("NOT by %q of %q; others: %s", m.by, m.in, cmp.Or(strings.Join(others, "; "), "none"))
 }
 
-// build builds k6 with the mutant. The compiler reads the changed file in place of the one in the sources, and recompiles
-// only what depends on it.
+// build builds k6 with the mutant. The compiler reads the changed file in place of the one in the sources, and
+// recompiles only what depends on it.
 func (m mutant) build(ctx context.Context, k6 string) error {
 	ctx, cancel := context.WithTimeout(ctx, buildLimit)
 	defer cancel()

@@ -35,7 +35,7 @@ var (
 
 // Address is a parsed address.
 type Address struct {
-	Scheme   string // in small letters
+	Scheme   string // lower-case
 	Username string // decoded; empty: none
 	Password string // decoded; empty: none
 	Nodes    []Node // one, or some of a Redis Cluster
@@ -74,7 +74,7 @@ var (
 	database = regexp.MustCompile(`^/?(0|[1-9][0-9]{0,4})?$`)
 	port     = regexp.MustCompile(`^[1-9][0-9]{0,4}$`)
 	label    = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$`)
-	number   = regexp.MustCompile(`^([0-9]+|0[xX][0-9A-Fa-f]*)$`) // as a last label, the host is an IPv4 address
+	number   = regexp.MustCompile(`^([0-9]+|0[xX][0-9A-Fa-f]*)$`) // a host whose last label matches is an IPv4 address
 	escape   = regexp.MustCompile(`^%[0-9A-Fa-f]{2}`)
 )
 
@@ -177,14 +177,14 @@ func nodeOf(text, scheme string) (node Node, err error) {
 	node = Node{text, ports[scheme]}
 	bracketed := strings.HasPrefix(text, "[")
 	if !bracketed && strings.Count(text, ":") > 1 {
-		return node, errors.New("an IPv6 address stands in brackets: [::1]:port")
+		return node, errors.New("an IPv6 address must be in brackets: [::1]:port")
 	}
 	if colon := strings.LastIndex(text, ":"); colon > strings.LastIndex(text, "]") {
 		given := text[colon+1:]
 		node.Host = text[:colon]
 		node.Port, _ = strconv.Atoi(given)
 		if !port.MatchString(given) || node.Port > 65535 {
-			return node, errors.New("its port is no number from 1 to 65535")
+			return node, errors.New("its port is not a number from 1 to 65535")
 		}
 	}
 	if node.Host == "" {
@@ -214,7 +214,7 @@ func checkName(host string) error {
 		return nil
 	}
 	if len(host) > 253 || slices.ContainsFunc(labels, func(l string) bool { return !label.MatchString(l) }) {
-		return errors.New("its host is no name; allowed: letters, digits, - and _, with dots between")
+		return errors.New("its host is not a name; allowed: letters, digits, - and _, with dots between")
 	}
 	return nil
 }
@@ -224,11 +224,11 @@ func (a *Address) end(text string) error {
 	path, _, query := strings.Cut(text, "?")
 	switch {
 	case strings.Contains(text, "#"):
-		return errors.New("it has a #; allowed: nothing behind the path")
+		return errors.New("it has a #; allowed: nothing after the path")
 	case query && a.http():
 		return errors.New("it has a ?; a query belongs to the path (INGEST_PATH)")
 	case query && !a.Web():
-		return errors.New("it has a ?; allowed: nothing behind the path, since options of a client are settings")
+		return errors.New("it has a ?; allowed: nothing after the path, since options of a client are settings")
 	case a.http() || a.Web():
 		for i := range len(text) {
 			if text[i] == '%' && !escape.MatchString(text[i:]) {
@@ -239,14 +239,14 @@ func (a *Address) end(text string) error {
 	case a.redis():
 		given := database.FindStringSubmatch(path)
 		if given == nil {
-			return errors.New("the database behind its host is no number; allowed: like /0")
+			return errors.New("the database after its host is not a number; allowed: like /0")
 		}
 		a.Database, _ = strconv.Atoi(given[1])
 		if a.Database > 0 && len(a.Nodes) > 1 {
 			return errors.New("it names nodes of a Redis Cluster, which has no database but 0")
 		}
 	case path != "" && path != "/":
-		return errors.New("it has a path; allowed: nothing behind host:port")
+		return errors.New("it has a path; allowed: nothing after host:port")
 	}
 	return nil
 }

@@ -187,7 +187,7 @@ func (b *Bodies) Within(payload []byte, header Header) []byte {
 // Located reports whether the run says where ids stand.
 func (b *Bodies) Located() bool { return b.format.From != nil }
 
-// InHeader reports whether ids stand in a header field.
+// InHeader reports whether a header field has the ids.
 func (b *Bodies) InHeader() bool { return b.format.From != nil && b.format.From.Header != "" }
 
 // Prefix begins the ids of a name other than the generator's, like that of its canary.

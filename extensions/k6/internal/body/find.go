@@ -30,7 +30,7 @@ func (f Format) finder(name string) finder {
 }
 
 // numbers appends the numbers of the messages that a text holds: one, or several of a batch or a pack. The run's name
-// is random, so the prefix identifies an id without parsing the text. Where the ids of several messages stand in it,
+// is random, so the prefix identifies an id without parsing the text. Where it has the ids of several messages,
 // and some of them at the key of the id (in the template: the key before {{id}}), the others are only mentioned, as in
 // {"id": …, "previous": …}.
 func (f *finder) numbers(text []byte, found []int) []int {
@@ -135,8 +135,8 @@ func (b *Bodies) Sibling(payload []byte) bool {
 const numberMost = 12
 
 // find finds the first number that follows a prefix, from a place on, up to the closing quote where ids are quoted.
-// Without quotes, the prefix may also be the end of a longer one, which belongs to others. The number has so many
-// digits; 0: any number of them. The prefix begins at begin, and the number ends before end.
+// Without quotes, the prefix may also be the end of a longer one, which belongs to other runs. digits is how many
+// digits the number has; 0: any. The prefix begins at begin, and the number ends before end.
 func find(payload, prefix []byte, quoted bool, digits, from int) (n, begin, end int, ok bool) {
 	for {
 		i := bytes.Index(payload[from:], prefix)

@@ -17,8 +17,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// From says where the ids of a message stand, for pipelines from whose bytes they can't be read: a header field, a
-// field of an envelope, within an encoding. It is a chain of steps, each applied to what the one before found.
+// From says where a message has its ids, for pipelines that change its bytes: in a header field, in a field of an
+// envelope, or within an encoding. It is a chain of steps. Each step reads the result of the one before.
 type From struct {
 	// Header is the field of the message that the first step reads; empty: its payload.
 	Header string
@@ -32,8 +32,8 @@ type Header func(name string) string
 // step finds text in a text. An error means that it holds none.
 type step func(text []byte) ([]byte, error)
 
-const stepsAllowed = `allowed: header:x-id, json:$.meta.id, cbor:$.id, msgpack:$.id, base64, percent, or several with ` +
-	`: between them, like json:$.message.data:base64:json:$.id`
+const stepsAllowed = `allowed: header:x-id, json:$.meta.id, cbor:$.id, msgpack:$.id, base64, percent, ` +
+	`or several with : between them, like json:$.message.data:base64:json:$.id`
 
 // headerName matches the name of a header field (RFC 9110, 5.6.2), without what MQTT alone allows.
 var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
@@ -104,11 +104,11 @@ func (f *From) add(name, argument string, first bool) error {
 	case "msgpack":
 		decode = fromMsgpack
 	default:
-		return fmt.Errorf("%q is no step", name)
+		return fmt.Errorf("%q is not a step", name)
 	}
 	path, err := jsonpath.Parse(argument)
 	if err != nil {
-		return fmt.Errorf("%q is no path: %w", argument, err)
+		return fmt.Errorf("%q is not a path: %w", argument, err)
 	}
 	f.steps = append(f.steps, func(text []byte) ([]byte, error) {
 		v, err := decode(text)
@@ -123,7 +123,7 @@ func (f *From) add(name, argument string, first bool) error {
 // String is the text of the steps.
 func (f *From) String() string { return f.text }
 
-// In returns the text in which the ids of a message stand; nil: it has none.
+// In returns the text that contains the ids of a message; nil: it has none.
 func (f *From) In(payload []byte, header Header) []byte {
 	text := payload
 	if f.Header != "" {

@@ -38,7 +38,7 @@ func TestFormsOfIDs(t *testing.T) {
 		assert.True(t, whole, form)
 		canary := body.NewSingle(f, "run.canary.", "canary/run")
 		assert.Equal(t, []int{3}, canary.Numbers(canary.Message(3)), form)
-		assert.Empty(t, b.Seqs(canary.Message(3), nil), "the canary is no message of the load")
+		assert.Empty(t, b.Seqs(canary.Message(3), nil), "the canary is not a message of the load")
 	}
 	_, err := body.CheckForm("int")
 	assert.ErrorContains(t, err, `idFormat (ID_FORMAT) "int"; allowed: "text", "number", "uuid"`)
@@ -118,14 +118,14 @@ func TestIDsStandWhereAPipelinePutsThem(t *testing.T) {
 func TestAWrongPlaceOfIDsIsRefused(t *testing.T) {
 	t.Parallel()
 	for from, want := range map[string]string{
-		"xml:$.id":          `"xml" is no step`,
-		"json:meta.id":      `"meta.id" is no path`,
-		"json":              "is no path",
+		"xml:$.id":          `"xml" is not a step`,
+		"json:meta.id":      `"meta.id" is not a path`,
+		"json":              "is not a path",
 		"json:$.a:header:x": "header:x is not the first step",
 		"header:a b":        "header:a b is not the first step",
 		"header":            "header: is not the first step",
 		"base64:":           "ends with a colon",
-		"base64::json:$.id": `"" is no step`,
+		"base64::json:$.id": `"" is not a step`,
 	} {
 		_, err := body.ParseFrom(from)
 		assert.ErrorContains(t, err, want, from)

@@ -16,12 +16,12 @@ type Format struct {
 	// with {{id}}, {{target}}, {{payload}} and {{webhook}}; empty: the format of this repository's pipeline
 	Template string
 	Webhook  string     // what {{webhook}} stands for; empty: no URL is known
-	ID       string     // in the template, the field of the id, with dots between nested ones
-	Source   string     // in the template, the source
+	ID       string     // the field of the default template that has the id; dots between nested fields
+	Source   string     // the value of `source` in the default template
 	Fuzz     *fuzz.Spec // makes payloads; nil: payloads are x, repeated to the flow's length
 	Seed     uint64     // begins the random values of Fuzz
 	Form     Form       // ids have it
-	From     *From      // where ids stand in what arrives; nil: in its bytes, as they were sent
+	From     *From      // where an arriving message has its ids; nil: in its bytes, as they were sent
 }
 
 func (f Format) template() string {

@@ -39,7 +39,7 @@ func (r *Room) Held() (connections int, bytes int64) {
 	return len(r.held), r.taken
 }
 
-// Place is that of a connection.
+// Place is the place of a connection in a Room.
 type Place struct {
 	room    *Room
 	conn    net.Conn
@@ -130,13 +130,13 @@ func Remember(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// Of returns the place of the connection that a request came over; nil: of another listener.
+// Of returns the place of the connection that a request came over; nil: it came through another listener.
 func Of(ctx context.Context) *Place {
 	place, _ := ctx.Value(key{}).(*Place)
 	return place
 }
 
-// changed lets those look anew who wait for a place; r.mu is held.
+// changed wakes all who wait for a place; r.mu is held.
 func (r *Room) changed() {
 	close(r.left)
 	r.left = make(chan struct{})

@@ -36,7 +36,7 @@ func New() *Clock { return &Clock{base: time.Now()} }
 // Now is the own clock in µs since 1970.
 func (c *Clock) Now() int64 { return c.At(time.Now()) }
 
-// At is the own clock at t.
+// At returns the reading of this host's clock at t, µs.
 func (c *Clock) At(t time.Time) int64 { return c.base.UnixMicro() + t.Sub(c.base).Microseconds() }
 
 // Time is the inverse of At.
@@ -77,7 +77,7 @@ func (c *Clock) Bound() int64 {
 func (c *Clock) estimate() Estimate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.current // without a probe its offset and drift are zero
+	return c.current // before the first probe its offset and drift are zero
 }
 
 const (
@@ -168,7 +168,7 @@ type Reading struct {
 	Offset float64 // applied, µs
 	Bound  float64 // the widest since Begin, µs
 	Drift  float64 // parts per million; 0 where none is proven
-	Rounds int     // of probes; 0: the own clock stands alone
+	Rounds int     // rounds of probes; 0: there is no other clock
 	Step   float64 // the largest by which Redis' clock was set since Begin, or its rate changed, µs; 0: it was not
 }
 
@@ -217,8 +217,8 @@ const steepest = 100e-6
 // (µs per µs).
 type Estimate struct {
 	At               float64
-	Low, High        float64 // of the offset at At
-	Slowest, Fastest float64 // of the drift
+	Low, High        float64 // bounds of the offset at At
+	Slowest, Fastest float64 // bounds of the drift
 	Kept             int     // how many of the newest samples one steady drift explains; older ones are dropped
 }
 

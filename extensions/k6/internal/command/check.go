@@ -120,7 +120,7 @@ func verdict(r *runfile.Run, more []runfile.Rule) (result string, lines []string
 	return result, lines
 }
 
-// exitCode is that of the gravest result.
+// exitCode is the exit code of the gravest result.
 func exitCode(results []string) int {
 	code := 0
 	for _, result := range results {

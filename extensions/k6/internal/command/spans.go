@@ -88,7 +88,7 @@ func joinSpans(gs *state.GlobalState, run string, files []string, marks string) 
 		d.Received, d.Listen = own.Received, own.Listen
 	}
 	if d.Received.Own+d.Received.Linked == 0 {
-		return fmt.Errorf("none of %d spans is of a message of the run %s", d.Received.Spans, traced.Run)
+		return fmt.Errorf("none of %d spans belongs to a message of the run %s", d.Received.Spans, traced.Run)
 	}
 	r, err := render.SetSpans(run, d, facts.DivideTime)
 	if err != nil {
@@ -101,7 +101,7 @@ func joinSpans(gs *state.GlobalState, run string, files []string, marks string) 
 	return nil
 }
 
-// ownSpans are those of a run with an endpoint, where no files are given; else nil.
+// ownSpans returns the spans of a run with an endpoint if no files are given; else nil.
 func ownSpans(run string, files []string) (*runfile.Spans, error) {
 	if len(files) > 0 {
 		return nil, nil

@@ -16,7 +16,7 @@ var alterations = map[string]func(body []byte) []byte{
 	"cut":      func(b []byte) []byte { return b[:len(b)-8] },
 	"prefixed": func(b []byte) []byte { return append([]byte("\x00\x01"), b...) },
 	"changed": func(b []byte) []byte {
-		b[bytes.LastIndexByte(b, 'x')] = 'y' // of the payload, which is last: a run's id may have an x
+		b[bytes.LastIndexByte(b, 'x')] = 'y' // the last x is in the payload: a run's id may have one too
 		return b
 	},
 }

@@ -29,9 +29,10 @@ func TestInvalidAnswersOptionsAreRefused(t *testing.T) {
 	for options, want := range map[string]string{
 		"mqtt: {url: 'mqtt://h'}":   "answers is set, so nothing arrives by mqtt",
 		"queue: {url: 'redis://h'}": "queue and answers are set",
-		"canary: true":              "answers is set, and an answer is no message of a canary: canary: false",
+		"canary: true":              "answers is set, and an answer is not a message of a canary: canary: false",
 	} {
-		_, err := made(t, fmt.Sprintf("{ ingest: {url: 'http://h'}, answers: true, canary: false, profile: %q, %s }", twenty, options))
+		_, err := made(t,
+			fmt.Sprintf("{ ingest: {url: 'http://h'}, answers: true, canary: false, profile: %q, %s }", twenty, options))
 		assert.ErrorContains(t, err, want)
 	}
 }

@@ -22,7 +22,7 @@ func TestTheCanaryIsMeasuredApartFromTheLoad(t *testing.T) {
 	require.NotNil(t, r.Canary)
 	assert.Equal(t, [2]int{3, 3}, [2]int{r.Canary.Sent, r.Canary.Arrived})
 	assert.GreaterOrEqual(t, *r.Canary.Latency.Min, 100.0)
-	assert.Equal(t, 150, r.Account.Arrived, "the canary is no part of the account")
+	assert.Equal(t, 150, r.Account.Arrived, "the canary is not part of the account")
 	assert.Zero(t, r.Account.Foreign)
 	assert.Equal(t, int64(150), r.Latency.Arrival.Count)
 	for second := range 3 {
@@ -120,7 +120,7 @@ func TestMessagesOfChosenFlowsAreCompared(t *testing.T) {
 	assert.Equal(t, []int{11, 1}, []int{r.Account.Arrived, r.Account.Altered})
 }
 
-// With a filter of the user's there is no canary beside the load.
+// A run with a custom filter has no canary beside the load.
 func TestOneMessageGoesRoundOnAFilterOfTheUsers(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{}

@@ -38,15 +38,17 @@ func TestTheAnswerNamesTheCause(t *testing.T) {
 			inner, _ := json.Marshal(string(b))
 			return fmt.Appendf(nil, `{"event":%s}`, inner)
 		})}, "", []string{"could not be read", "20 messages", `\"id\"`, "escaped"}},
-		"an envelope": {&fake.Pipeline{Rewrite: wrapped}, "", []string{"20 messages arrived with other content", "VERIFY=off", "posted to"}},
+		"an envelope": {&fake.Pipeline{Rewrite: wrapped}, "",
+			[]string{"20 messages arrived with other content", "VERIFY=off", "posted to"}},
 		"CBOR": {&fake.Pipeline{Rewrite: rewrite(func(b []byte) []byte { return packed("\xa1\x62id\x78", b) })}, "", []string{
 			"20 messages", "could not be read", "\\u", "encoded"}},
 		"MessagePack": {&fake.Pipeline{Rewrite: rewrite(func(b []byte) []byte { return packed("\x81\xa2id\xd9", b) })}, "", []string{
 			"20 messages", "could not be read", "encoded"}},
 		"CBOR with a binary id": {&fake.Pipeline{Rewrite: rewrite(func([]byte) []byte { return []byte("\xa1\x62id\x50\x00\x01\xff") })}, "", []string{
 			"20 messages", "without an id of this run", "ID_KEY"}},
-		"a changed id": {&fake.Pipeline{Rewrite: rewrite(func([]byte) []byte { return []byte(`{"id":"7c9e6679"}` + "\x1b[2J") })}, "", []string{
-			"without an id of this run", `{"id":"7c9e6679"}\u001b[2J`, "pass the id on"}},
+		"a changed id": {&fake.Pipeline{Rewrite: rewrite(func([]byte) []byte { return []byte(`{"id":"7c9e6679"}` + "\x1b[2J") })}, "",
+			[]string{
+				"without an id of this run", `{"id":"7c9e6679"}\u001b[2J`, "pass the id on"}},
 		// Regression: "does the pipeline publish there?", though a first message had arrived.
 		"only the greeting arrives": {&fake.Pipeline{Copies: func(nth int) int { return max(0, 2-nth) }}, "canary: false, greet: true, ", []string{
 			"nothing of the load arrived", "targets of the load", "posted to"}},
@@ -69,7 +71,8 @@ func TestTheAnswerNamesTheCause(t *testing.T) {
 	}
 }
 
-// packed is a map with the id of a JSON message as its only field, in a binary format: head, the length in a byte, and the id.
+// packed is a map with the id of a JSON message as its only field, in a binary format: head, the length in a byte, and
+// the id.
 func packed(head string, body []byte) []byte {
 	var message struct{ ID string }
 	_ = json.Unmarshal(body, &message)

@@ -80,11 +80,11 @@ func (o *Options) checkAddresses() error {
 	if at, isURL := strings.CutPrefix(o.Runs, "file://"); isURL {
 		var err error
 		if o.Runs, err = url.PathUnescape(at); err != nil {
-			return fmt.Errorf("runs is no file:// URL: %w; allowed: a path, or a URL in which %% is %%25", err)
+			return fmt.Errorf("runs is not a file:// URL: %w; allowed: a path, or a URL in which %% is %%25", err)
 		}
 	}
 	if o.CA != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(o.CA)) {
-		return errors.New("ca (TLS_CA) holds no certificate: the text of a PEM file is wanted")
+		return errors.New("ca (TLS_CA) holds no certificate; allowed: the text of a PEM file")
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func (o *Options) checkNumbers() error {
 		return fmt.Errorf("runId %q (RUN_ID) is the beginning of every id: "+
 			"4 to 32 small letters and digits are allowed", o.RunID)
 	case o.Gather <= 0:
-		return errors.New("gather 0 (GATHER): a time above 0 is wanted")
+		return errors.New("gather 0 (GATHER): must be a time above 0")
 	case o.Sampled < 0:
 		return fmt.Errorf("sampled %d is below 0: one message in so many, or 0 for none", o.Sampled)
 	case o.Sampled > 0 && o.Redis.URL == "":
@@ -121,9 +121,9 @@ func (o *Options) checkNumbers() error {
 	case o.Traces < 0 || o.Traces > tracesMost:
 		return fmt.Errorf("traces %d (TRACES) is outside 0 to %d", o.Traces, tracesMost)
 	case o.Timeout <= 0:
-		return errors.New("timeout 0: a time above 0 is wanted")
+		return errors.New("timeout 0: must be a time above 0")
 	case o.Clock.Limit != nil && *o.Clock.Limit == 0:
-		return errors.New("clock.limit 0: a time above 0 is wanted")
+		return errors.New("clock.limit 0: must be a time above 0")
 	case o.Clock.Limit != nil && o.Redis.URL == "":
 		return errors.New("clock.limit is set, but there is no clock to hold to it: redis.url (REDIS_URL) is missing")
 	}
@@ -183,8 +183,8 @@ func (o *Options) checkNames() error {
 	return nil
 }
 
-// spareFiles is for what a process opens besides its connections: standard streams, the run's files, Redis,
-// DNS, the canary.
+// spareFiles is the number of files that a process opens besides its connections: standard streams, the run's files,
+// Redis, DNS, the canary.
 const spareFiles = 64
 
 // sendersUsual is the limit of the senders where a script sets none. The ingest of this repository takes 4,096

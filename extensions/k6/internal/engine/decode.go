@@ -33,7 +33,7 @@ func Decode(text []byte, into any) error {
 	case errors.As(err, &wrong) && wrong.GoType != nil:
 		return refused(wrong)
 	case errors.As(err, &syntax) && errors.Is(syntax.Err, jsontext.ErrDuplicateName):
-		return fmt.Errorf("option %q is there twice", named(syntax.JSONPointer))
+		return fmt.Errorf("option %q is set twice", named(syntax.JSONPointer))
 	case errors.As(err, &syntax):
 		return fmt.Errorf("it is not one JSON value: %w at byte %d", syntax.Err, syntax.ByteOffset+1)
 	}
@@ -74,7 +74,7 @@ func refused(wrong *json.SemanticError) error {
 	if name == "" {
 		name = "it"
 	}
-	return fmt.Errorf("%s is %s, but %s is wanted", name, is, wants)
+	return fmt.Errorf("%s is %s, but must be %s", name, is, wants)
 }
 
 // kinds are JSON's kinds of values in words.

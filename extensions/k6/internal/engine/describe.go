@@ -19,7 +19,7 @@ const stampFormat = "2006-01-02T15:04:05.000Z"
 // description makes a report of a run as it stands. It reads the run, and changes nothing.
 type description struct {
 	run      *Engine
-	lossless bool // with the histograms, as in the last report of a run
+	lossless bool // the report has the histograms, as the last one of a run does
 }
 
 // report describes the run as it stands.
@@ -107,7 +107,8 @@ func (d description) offered(second, due int) *int {
 }
 
 // describeLatencies fills in the latencies of the steps, the flows and the whole run.
-func (d description) describeLatencies(r *runfile.Run, standing ledger.Standing, spans []schedule.Span, noted lists) {
+func (d description) describeLatencies(r *runfile.Run, standing ledger.Standing, spans []schedule.PhaseTimes,
+	noted lists) {
 	traced := noted.sampled
 	total := ledger.NewTimes(len(d.run.options.stages))
 	counts := standing.Phases

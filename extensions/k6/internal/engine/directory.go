@@ -28,7 +28,7 @@ var runFiles = []string{
 
 const partDir = "generator-"
 
-// directory is where the files of a run are.
+// directory is the directory of a run's files.
 type directory struct {
 	options *Options
 	part    segment.Segment
@@ -89,8 +89,8 @@ func (d *directory) partOf(dir string) string {
 	return filepath.Join(dir, partDir+strconv.Itoa(d.part.Number()))
 }
 
-// create makes the directory of a run that began at a time: reports/runs/<method>-<topology>-<network>-<time>, and in it
-// generator-<number> where there are several instances. Where the name is taken, it adds -2, -3 and so on, as
+// create makes the directory of a run that began at a time: reports/runs/<method>-<topology>-<network>-<time>, and in
+// it generator-<number> where there are several instances. Where the name is taken, it adds -2, -3 and so on, as
 // reports/directory.ts does.
 func (d *directory) create(began time.Time) error {
 	o := d.options
@@ -147,7 +147,7 @@ func (d *directory) page() string {
 	return words.ShortPath(filepath.Join(d.path(), runfile.PageName))
 }
 
-// name is that of the run.
+// name is the name of the run.
 func (d *directory) name() string {
 	dir := d.path()
 	if d.part.Alone() {

@@ -13,7 +13,7 @@ const (
 
 // drain is the wait for the messages of a load that has been sent.
 type drain struct {
-	idle, limit time.Duration // without an arrival, and in all
+	idle, limit time.Duration // it ends after idle without an arrival, and after limit in any case
 
 	began    time.Time // zero: the load is not settled yet
 	complete time.Time // when everything had arrived; zero: it has not

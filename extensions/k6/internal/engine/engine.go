@@ -1,5 +1,6 @@
 // Package engine is a run of k6/x/arrival. One VU of k6 collects, step by step, and each step has its file: it
-// prepares, greets, begins, watches, drains, searches, closes and records. Meanwhile other VUs send, or another program does.
+// prepares, greets, begins, watches, drains, searches, closes and records. Meanwhile other VUs send, or another program
+// does.
 package engine
 
 import (

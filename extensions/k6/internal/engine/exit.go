@@ -31,7 +31,7 @@ func (m *Metrics) Limited() string {
 type End struct {
 	Planned bool              // the script made its run in the init context
 	Cause   error             // why k6 ended the test; nil: it came to its end
-	Metrics *metrics.Registry // with k6's results
+	Metrics *metrics.Registry // the metrics of k6's results
 	Log     logrus.FieldLogger
 }
 

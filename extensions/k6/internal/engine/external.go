@@ -48,7 +48,7 @@ type Request struct {
 	given
 }
 
-// externalOptions are those of new Run() and those that only a caller has.
+// externalOptions are the options of new Run() and further ones for another program that sends.
 type externalOptions struct {
 	Options
 	Limits map[string][]string `json:"limits"` // k6's thresholds on this module's metrics
@@ -132,7 +132,7 @@ func (x *External) Collect(ctx context.Context) error {
 		Options: lib.Options{Thresholds: x.limits}, Samples: x.samples,
 		Tags: lib.NewVUStateTags(x.registry.RootTagSet()), Logger: x.logger,
 		BuiltinMetrics: metrics.RegisterBuiltinMetrics(x.registry),
-		Dialer:         &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}, // as k6's own
+		Dialer:         &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}, // the values of k6's own dialer
 	}
 	err := x.engine.collect(ctx, state, x.metrics)
 	close(x.samples)
@@ -187,7 +187,7 @@ func (x *External) Sent(r *Request, at time.Time, over func()) {
 }
 
 // Settle records the answer to a request, after this number of retries.
-func (x *External) Settle(r *Request, a send.Answer, retries int) {
+func (x *External) Settle(r *Request, a send.Result, retries int) {
 	for range retries {
 		x.engine.Ledger.Retried()
 	}

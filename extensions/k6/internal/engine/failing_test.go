@@ -94,7 +94,8 @@ func TestAScriptWidensTheLimitOfFailedRequests(t *testing.T) {
 
 func TestARetryThatIsAcceptedIsNoFailedRequest(t *testing.T) {
 	t.Parallel()
-	s := newScript(t, &fake.Pipeline{Status: func(nth int) int { return map[bool]int{true: 429, false: 202}[nth <= 3] }}, twenty,
+	s := newScript(t, &fake.Pipeline{Status: func(nth int) int { return map[bool]int{true: 429, false: 202}[nth <= 3] }},
+		twenty,
 		"ingest: { url: 'PIPELINE', retries: 3 }, canary: false,")
 	r := s.run()
 	assert.Zero(t, r.Account.Requests.Failed)

@@ -36,7 +36,7 @@ func greeted(r *runfile.Run) (repeats int) {
 }
 
 // Regression: any other message refused a pipeline that takes more than 3 s, with a false cause. The first message is
-// repeated meanwhile, and its repeats, which come beside the load, are no part of the account.
+// repeated meanwhile, and its repeats, which come beside the load, are not part of the account.
 func TestOtherMessagesDoNotRefuseASlowPipeline(t *testing.T) {
 	t.Parallel()
 	ways := map[string]string{}
@@ -129,7 +129,8 @@ func TestAMessageThatNamesTheOneBeforeItIsGreeted(t *testing.T) {
 	assert.Zero(t, greeted(r))
 }
 
-// Regression: server-sent events carry no CR, so a first message with CR LF was refused as altered, and the load is not.
+// Regression: server-sent events carry no CR, so a first message with CR LF was refused as altered, and the load is
+// not.
 func TestAFirstMessageHasItsLines(t *testing.T) {
 	t.Parallel()
 	asLines := func(_ int, payload []byte) []byte {

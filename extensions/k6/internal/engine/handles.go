@@ -118,7 +118,7 @@ func (s *sending) depart(h *given, at time.Time) {
 }
 
 // settle records the answer to a request. It does nothing for one that was given up.
-func (s *sending) settle(h *given, a send.Answer) {
+func (s *sending) settle(h *given, a send.Result) {
 	if s.handles.remove(h) {
 		s.conclude(h, s.answered(h.slot, a, h.sent))
 	}
@@ -183,7 +183,7 @@ func (e *Engine) Next(ctx context.Context, w *schedule.Waiter) *Handle { return 
 
 // Settle records the status of the answer to a request; 0: none came.
 func (e *Engine) Settle(h *Handle, status int) {
-	e.sending.settle(&h.given, send.Answer{Status: status, Body: func() []byte { return nil }, Done: time.Now()})
+	e.sending.settle(&h.given, send.Result{Status: status, Body: func() []byte { return nil }, Done: time.Now()})
 }
 
 // Pump sends until the schedule is empty, without running JavaScript.

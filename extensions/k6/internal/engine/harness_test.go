@@ -144,7 +144,8 @@ func (s *script) summary() string {
 	return render.Text(r, page, render.Screen{})
 }
 
-// scripted sends up to most requests as a script does that makes its own, and returns the report. taken gets each of them.
+// scripted sends up to most requests as a script does that makes its own, and returns the report. taken gets each of
+// them.
 func (s *script) scripted(f *fake.Pipeline, flow string, most int, taken func(*Handle)) *runfile.Run {
 	s.t.Helper()
 	done := make(chan error)

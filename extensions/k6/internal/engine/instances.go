@@ -64,7 +64,7 @@ type instance struct {
 	part             segment.Segment
 	options          *Options
 	notes            *notes
-	met              *runfile.Generator // as the report has it; nil: the run has no other instance
+	met              *runfile.Generator // this instance, as the report describes it; nil: the run has no other instance
 }
 
 // setStart sets the start of the schedule: soon, or when all instances of the run are ready.

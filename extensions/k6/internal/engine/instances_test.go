@@ -60,7 +60,9 @@ func TestARunBeginsOnce(t *testing.T) {
 	require.NoError(t, client.HSet(t.Context(), segment.Keys+"abcd1234", "start", e.instance.redisNow()-5_000_000).Err())
 	_, err = e.instance.meet(t.Context(), client)
 	require.Error(t, err)
-	assert.Regexp(t, `^the run abcd1234 began \d+ s ago: generator 1 of 3 came too late for it, or the id has been used before`, err.Error())
+	assert.Regexp(t,
+		`^the run abcd1234 began \d+ s ago: generator 1 of 3 came too late for it, or the id has been used before`,
+		err.Error())
 }
 
 // The start is a time of Redis' clock, which may differ from this host's.
@@ -75,7 +77,8 @@ func TestInstancesBeginByRedisTime(t *testing.T) {
 		s := newSegment(t, f, one, unequalSequence, steady, "runId: 'abcd1234'")
 		engines[i] = s.engine
 		work.Go(func() {
-			client, err := store.Open(t.Context(), engines[i].trust.Of(s.state), engines[i].options.Redis.URL, "", engines[i].Clock)
+			client, err := store.Open(t.Context(), engines[i].trust.Of(s.state), engines[i].options.Redis.URL, "",
+				engines[i].Clock)
 			if assert.NoError(t, err) {
 				defer func() { _ = client.Close() }()
 				assert.NoError(t, engines[i].instance.setStart(t.Context(), client))
@@ -143,7 +146,8 @@ func TestAPhaseBeginsWithoutAMissingInstance(t *testing.T) {
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
 	test.Start(t, f)
 	s := newSegment(t, f, unequalSegments[1], unequalSequence,
-		"phases: [{duration: 60, vus: 6, drain: 60}, {name: two, duration: 60, vus: 6}]\nflows: [{name: direct}]", "runId: 'abcd1234'")
+		"phases: [{duration: 60, vus: 6, drain: 60}, {name: two, duration: 60, vus: 6}]\nflows: [{name: direct}]",
+		"runId: 'abcd1234'")
 	e := s.engine
 	client, err := store.Open(t.Context(), e.trust.Of(s.state), e.options.Redis.URL, "", e.Clock)
 	require.NoError(t, err)

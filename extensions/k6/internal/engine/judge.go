@@ -31,7 +31,7 @@ func (d description) judge(r *runfile.Run, doubts []string, ran time.Duration) r
 	})
 }
 
-// scene is what a cause needs besides run.json.
+// scene returns the evidence that a cause needs besides run.json.
 func (d description) scene() *runfile.Scene {
 	s := &runfile.Scene{Subscribed: d.run.options.from.Words, Greeted: d.run.greeted}
 	if d.run.options.Protocol == "HTTP" {

@@ -93,7 +93,7 @@ func TestWhatAKilledRunLeavesMayBeDamaged(t *testing.T) {
 				text := []byte(`{"schema":"arrival/latest/2"}`)
 				require.NoError(t, os.WriteFile(filepath.Join(dir, runfile.LatestName), text, 0o600))
 			},
-			wrong: "latest.json, what a killed run left last, is none that this version can read; remove it, and run.json counts",
+			wrong: "latest.json, the last report of a killed run, cannot be read by this version; remove it, and run.json counts",
 		},
 		"the latest report is older than the report": {
 			damage: func(t *testing.T, rec *recorder, dir string) {

@@ -44,7 +44,7 @@ func (e *Engine) trace(ctx context.Context, log logrus.FieldLogger) {
 func (n naming) tracedMessages() []traces.Message {
 	found := n.Ledger.Messages()
 	var all []traces.Message
-	places := map[int]int{} // where a message is in all
+	places := map[int]int{} // the index of each message in all
 	of := func(seq, phase int, due int64) *traces.Message {
 		at, ok := places[seq]
 		if !ok {
@@ -73,7 +73,7 @@ func (n naming) traceOf(seq, phase int, due int64) traces.Message {
 	id, target, flow := n.nameOf(seq)
 	m := traces.Message{
 		ID: id, Carrier: n.parts.Bodies.ID(n.Ledger.SlotOf(seq).FirstID), Topic: n.options.from.Prefix + target, Flow: flow,
-		Due: n.Epoch.Truncate(time.Microsecond).Add(time.Duration(due) * time.Microsecond), // as run.json has it
+		Due: n.Epoch.Truncate(time.Microsecond).Add(time.Duration(due) * time.Microsecond), // µs, as in run.json
 	}
 	if name := n.phaseName(phase); name != nil {
 		m.Phase = *name

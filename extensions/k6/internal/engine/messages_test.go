@@ -94,7 +94,9 @@ func TestTheReportNamesTheSlowestAndTheLostMessages(t *testing.T) {
 func TestMessagesOfChosenFlowsHaveTheirOwnNames(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{}
-	s := newScript(t, f, "phases: [{duration: 60, vus: 1, requests: 4}]\nflows: [{name: often}, {name: seldom, target: pair, messages: 3}]", "traces: 1")
+	s := newScript(t, f,
+		"phases: [{duration: 60, vus: 1, requests: 4}]\nflows: [{name: often}, {name: seldom, target: pair, messages: 3}]",
+		"traces: 1")
 	sent := map[string]struct{ Target, First string }{}
 	r := s.scripted(f, "seldom", 4, func(h *Handle) {
 		for i, id := range h.IDs {

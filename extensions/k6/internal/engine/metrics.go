@@ -84,7 +84,7 @@ func (m *Metrics) newAborts(e *Engine, thresholds map[string]metrics.Thresholds,
 	return a
 }
 
-// own is a metric that k6 is given figures of; nil: none of that name.
+// own returns the metric of this name that the engine adds figures to; nil: there is none.
 func (m *Metrics) own(e *Engine, name string) *metrics.Metric {
 	if name == "arrival_p99" {
 		return m.p99

@@ -21,7 +21,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
-// Options are those of new Run(). index.d.ts documents them.
+// Options are the options of new Run(). index.d.ts documents them.
 type Options struct {
 	sources
 	Name       string                    `json:"name"`
@@ -51,7 +51,7 @@ type Options struct {
 	OneHost    bool                      `json:"oneHost"`
 	Canary     bool                      `json:"canary"`
 	Greet      *bool                     `json:"greet"`  // one message goes round before the load; nil: as Canary
-	StageNames []string                  `json:"stages"` // after schedule; empty: the default ones
+	StageNames []string                  `json:"stages"` // the stages that follow schedule; empty: the default ones
 	// one message in this many is looked up in the trace lists; 0: none
 	Sampled int `json:"sampled"`
 	// number of sampled messages with traces, besides slow and missing ones; 0: no traces
@@ -72,9 +72,9 @@ type Options struct {
 	source  receive.Source
 	from    receive.Description // what source says of itself
 	stages  stages.List
-	marks   []spans.Mark // from Spans
+	marks   []spans.Mark // the marks that Spans names
 	form    body.Form    // ids have it
-	ids     *body.From   // where ids stand in a message
+	ids     *body.From   // where a message has its ids
 	tool    runfile.Tool // the program that sends
 }
 

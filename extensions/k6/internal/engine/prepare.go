@@ -67,7 +67,7 @@ type server struct {
 	host   string // host:port
 }
 
-// servers are those of checked options. A Redis Cluster is asked at its first node.
+// servers returns the servers that checked options name. A Redis Cluster is asked at its first node.
 func (o *Options) servers() (all []server) {
 	add := func(option, host string) { all = append(all, server{option + " " + host, host}) }
 	if first, _, err := store.Parse(o.Redis.URL); err == nil && o.Redis.URL != "" {

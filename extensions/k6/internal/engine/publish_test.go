@@ -163,16 +163,18 @@ func TestInvalidPublishersOptionsAreRefused(t *testing.T) {
 	for _, c := range []struct{ profile, options, want string }{
 		{open, "url: 'ws://h', connections: 1, rate: 1",
 			"publishers.url: WebSocket is not for connections by the thousand; allowed: mqtt, tcp, mqtts, ssl, tls"},
-		{open, "url: 'mqtt://h', rate: 1", "publishers.connections 0: 1 or more are wanted"},
+		{open, "url: 'mqtt://h', rate: 1", "publishers.connections 0: must be 1 or more"},
 		{open, "url: 'mqtt://h', connections: 1", "publishers.rate 0: connections a second, above 0"},
 		{open, "url: 'mqtt://h', connections: 1, rate: 1, qos: 2", "publishers.qos 2 is not 0 or 1"},
 		{"phases: [{duration: 1, vus: 1}]\nflows: [{name: direct}]", "url: 'mqtt://h', connections: 1, rate: 1",
-			"publishers want a profile with arrival rates: with vus a message is due when an answer is there"},
+			"publishers need a profile with arrival rates: with vus a message is due when an answer is there"},
 		{"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: b, messages: 2}]",
 			"url: 'mqtt://h', connections: 1, rate: 1",
 			"publishers send one message at a time, but flow \"b\" has 2 in a request"},
 	} {
-		_, err := made(t, fmt.Sprintf("{ ingest: {url: 'http://h'}, mqtt: {url: 'mqtt://h'}, profile: %q, publishers: { %s } }", c.profile, c.options))
+		_, err := made(t,
+			fmt.Sprintf("{ ingest: {url: 'http://h'}, mqtt: {url: 'mqtt://h'}, profile: %q, publishers: { %s } }", c.profile,
+				c.options))
 		assert.ErrorContains(t, err, c.want)
 	}
 }

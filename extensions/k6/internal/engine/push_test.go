@@ -62,7 +62,7 @@ func TestMessagesArePushed(t *testing.T) {
 
 const roomOfFive = "phases: [{duration: 1, arrivalRate: 50}]\nflows: [{name: room, targets: 4, deliveries: 5}]"
 
-// Without targets each connection gets every message.
+// A connection without a target gets every message.
 func TestABroadcastReachesEveryConnection(t *testing.T) {
 	t.Parallel()
 	for name, options := range pushes {
@@ -163,7 +163,7 @@ func TestAServerThatRefusesIsNamed(t *testing.T) {
 		"WebSocket 401":           {refusing, "websocket: { url: 'WS' }", "HTTP 401"},
 		"events 401":              {refusing, "sse: { url: 'EVENTS' }", "HTTP 401"},
 		"no WebSocket":            {other, "websocket: { url: 'WS' }", "HTTP 200"},
-		"no events":               {other, "sse: { url: 'EVENTS' }", "no text/event-stream"},
+		"no events":               {other, "sse: { url: 'EVENTS' }", "not text/event-stream"},
 		"another sub-protocol":    {&fake.Push{}, "websocket: { url: 'WS', protocol: 'mine' }", `does not speak the sub-protocol "mine"`},
 		"nobody there":            {&fake.Push{}, "websocket: { url: 'ws://127.0.0.1:1' }", "can't be reached"},
 		"nobody there for events": {&fake.Push{}, "sse: { url: 'http://127.0.0.1:1' }", "can't be reached"},

@@ -10,13 +10,13 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
-// questionOption is what the script asks of its run. Each member belongs to one kind.
+// questionOption is the question that the script asks of its run. Each member belongs to one kind.
 type questionOption struct {
 	Kind     string  `json:"kind"`
-	Factor   float64 `json:"factor"`    // for a recovery; 0: the default
+	Factor   float64 `json:"factor"`    // the factor of a recovery; 0: the default
 	PerS     float64 `json:"perSecond"` // sessions that begin
-	Calls    int     `json:"calls"`     // in a session
-	Duration seconds `json:"duration"`  // in which sessions begin
+	Calls    int     `json:"calls"`     // calls of one session
+	Duration seconds `json:"duration"`  // sessions begin for so long
 }
 
 // factorMost is the largest factor of a recovery.
@@ -36,13 +36,13 @@ func (o *Options) checkQuestion() error {
 		return fmt.Errorf("question.factor is %g for %q; allowed: 1 to %d for %q", q.Factor, q.Kind, factorMost,
 			runfile.Recovering)
 	case q.Kind == runfile.OfSessions && (q.PerS <= 0 || q.Calls < 1 || q.Duration <= 0):
-		return errors.New("question of sessions wants perSecond, calls and duration, each above 0")
+		return errors.New("question of sessions needs perSecond, calls and duration, each above 0")
 	case q.Kind != runfile.OfSessions && sessions:
 		return fmt.Errorf("question.perSecond, calls and duration are for %q, and kind is %q", runfile.OfSessions, q.Kind)
 	case q.Kind == runfile.OfConnections && o.Publishers == nil:
 		return fmt.Errorf("question.kind is %q, and there are no publishers", runfile.OfConnections)
 	case q.Kind == runfile.Exchange && !o.profile.Closed():
-		return fmt.Errorf("question.kind is %q, and the profile has arrival rates: phases with vus are wanted",
+		return fmt.Errorf("question.kind is %q, and the profile has arrival rates: its phases must have vus",
 			runfile.Exchange)
 	}
 	return nil

@@ -20,7 +20,7 @@ func TestAQuestionThatTheRunCannotAnswerIsRefused(t *testing.T) {
 		`{ kind: 'steadiness', calls: 2 }`:   `are for "sessions"`,
 		`{ kind: 'sessions', perSecond: 1 }`: "perSecond, calls and duration, each above 0",
 		`{ kind: 'connections' }`:            "there are no publishers",
-		`{ kind: 'exchange' }`:               "phases with vus are wanted",
+		`{ kind: 'exchange' }`:               "its phases must have vus",
 		`{ kind: 'recovery', limit: 2 }`:     "limit",
 	} {
 		_, err := made(t, fmt.Sprintf(`{ profile: %q, ingest: { url: 'http://127.0.0.1:1' },

@@ -42,7 +42,7 @@ func (e *Engine) write() error { return e.save(e.report(e.lossless())) }
 // instance are merged with the others.
 func (e *Engine) lossless() bool { return e.life.now().finished || !e.segment.Alone() }
 
-// writeLatest writes the report of the run so far without its seconds, of which the timeline has so many.
+// writeLatest writes the report of the run so far without its seconds. The timeline has so many of them.
 func (e *Engine) writeLatest(seconds int) error {
 	noted, _ := e.notes.noted()
 	r := description{e, e.lossless()}.describe([]runfile.Interval{})

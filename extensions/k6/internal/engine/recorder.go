@@ -277,7 +277,7 @@ func hostBetween(before, now host.TimesStat) (steal, busy *float64) {
 	return new(max(0, 100*(now.Steal-before.Steal)/span)), busy
 }
 
-// resources are those of the sending process over the whole run, and of this one where another sends.
+// resources are the readings of the sending process over the whole run, and of this one if another one sends.
 func (r *recorder) resources() []runfile.Resource {
 	all := []runfile.Resource{runfile.NewResource(r.engine.options.tool.Name, r.sender.readings)}
 	if r.own != nil {

@@ -40,7 +40,7 @@ func (e *Engine) Scenarios(pump bool) map[string]any {
 		}
 	case o.Publishers != nil:
 		vus = 1
-	case !pump: // as many iterations as requests, so that k6's progress bar is right
+	case !pump: // one iteration a request, so that k6's progress bar is right
 		executor, iterations = "shared-iterations", s.UnscaleShared(e.Pacer.Requests(), s.Unscale(vus))
 	}
 	scenarios := map[string]any{
@@ -66,7 +66,8 @@ func wholeSeconds(d time.Duration) string {
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10) + "s"
 }
 
-// Thresholds are those of every run, and the script's own, in k6's form. registry is nil where k6 takes no metrics.
+// Thresholds returns the thresholds of every run, and the script's own, in k6's form. registry is nil where k6 takes no
+// metrics.
 func (e *Engine) Thresholds(registry *metrics.Registry, own map[string]any) (map[string]any, error) {
 	if registry != nil {
 		var err error

@@ -14,7 +14,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 )
 
-// Regression: the secret of a path stood in a report where the ingest repeated it, and that of a body where a message
+// Regression: the secret of a path was in a report where the ingest repeated it, and that of a body where a message
 // arrived altered.
 func TestReportsHaveNoSecretsOfRequests(t *testing.T) {
 	t.Parallel()

@@ -125,7 +125,8 @@ func TestTheClosedModelDividesItsVUs(t *testing.T) {
 	s := newSegment(t, f, "1/2:1", "0,1/2,1", four, "runId: 'abcd1234'")
 	e := s.engine
 	scenarios := e.Scenarios(false)
-	assert.Equal(t, []any{4, 2}, []any{vusOf(scenarios, "sender"), vusOf(scenarios, "subscriber")}, "k6 scales them to 2 and 1")
+	assert.Equal(t, []any{4, 2}, []any{vusOf(scenarios, "sender"), vusOf(scenarios, "subscriber")},
+		"k6 scales them to 2 and 1")
 	assert.Equal(t, "abcd1234.2", e.parts.Name)
 	assert.Equal(t, 2, *description{run: e}.vus(e.options.profile.Phases[0]))
 }

@@ -36,7 +36,7 @@ type sending struct {
 	open         *schedule.Open    // open model: hands out requests
 	turns        *schedule.Turns   // closed model; nil: open model
 	handles      handles           // requests that scripts or a caller send
-	crew         crew              // more senders, as the load needs them
+	crew         crew              // starts more senders when the load needs them
 	idle         send.Idle         // connections of the senders of an open load between requests
 	most         int               // requests that all instances may have under way
 	unauthorized atomic.Int64      // requests answered 401 before any was accepted
@@ -60,7 +60,7 @@ func newSending(e *Engine) *sending {
 }
 
 // answered records one attempt and its outcome for the messages.
-func (s *sending) answered(slot pacer.Slot, a send.Answer, sent time.Time) ledger.Outcome {
+func (s *sending) answered(slot pacer.Slot, a send.Result, sent time.Time) ledger.Outcome {
 	if a.Status != 0 {
 		s.Ledger.Answered(slot.Phase, a.Done.Sub(sent).Microseconds())
 	}
@@ -214,7 +214,7 @@ func (c *crew) send(state *lib.State, slot pacer.Slot) bool {
 	return true
 }
 
-// take returns an idle sender, or makes one; nil: there are as many as may be, and none is idle.
+// take returns an idle sender, or makes one; nil: all are busy, and no more are allowed.
 func (c *crew) take(state *lib.State) *Sender {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -63,14 +63,14 @@ func (o *Options) checkSource() (err error) {
 			return err
 		}
 	}
-	unread := o.checkStamps() // before Check, which sets defaults
+	unread := o.checkStamps() // read before Check sets defaults
 	if err := o.source.Check(o.profile); err != nil {
 		return err
 	}
 	if unread != nil {
 		return unread
 	}
-	if o.MQTT.URL != "" && !o.fromMQTT() { // nothing that is written is ignored
+	if o.MQTT.URL != "" && !o.fromMQTT() { // mqtt is checked too where messages arrive elsewhere
 		if err := o.MQTT.Check(o.profile); err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (o *Options) checkSource() (err error) {
 		return nil
 	case !o.fromMQTT():
 		return errors.New("publishers send to the broker where messages arrive: leave them out, " +
-			"or what stands for mqtt (queue, answers, webhook, websocket, sse)")
+			"or what replaces mqtt (queue, answers, webhook, websocket, sse)")
 	}
 	return o.Publishers.Check(o.profile, len(o.MQTT.More))
 }

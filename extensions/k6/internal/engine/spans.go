@@ -42,7 +42,7 @@ func (o *Options) checkSpans() (err error) {
 	return err
 }
 
-// spanSource is where the spans of a run come. nil: it asks for none.
+// spanSource receives the spans of a run. nil: it asks for none.
 type spanSource struct {
 	*spans.Keeper
 	ids      numbering

@@ -91,7 +91,8 @@ func (p *tracedPipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (p *tracedPipeline) work() {
 	for q := range p.queue {
-		ctx, span := p.tracer.Start(propagator.Extract(context.Background(), q.carrier), "process jobs", trace.WithSpanKind(trace.SpanKindConsumer))
+		ctx, span := p.tracer.Start(propagator.Extract(context.Background(), q.carrier), "process jobs",
+			trace.WithSpanKind(trace.SpanKindConsumer))
 		time.Sleep(workerTakes)
 		_, put := p.tracer.Start(ctx, "publish", trace.WithSpanKind(trace.SpanKindProducer))
 		answer, err := http.Post(p.to+q.path, "application/json", bytes.NewReader(q.body))

@@ -129,7 +129,8 @@ func TestWrongPlacesOfIDsAreRefused(t *testing.T) {
 		"idFrom: 'header:x-id', mqtt: { url: 'mqtt://h', version: '3.1.1' }": "no header fields",
 		"idFrom: 'header:x-id', arrived: {}, canary: false, mqtt: undefined": "no header fields",
 	} {
-		_, err := made(t, fmt.Sprintf("{ ingest: {url: 'http://h'}, mqtt: { url: 'mqtt://h' }, profile: %q, %s }", twenty, options))
+		_, err := made(t,
+			fmt.Sprintf("{ ingest: {url: 'http://h'}, mqtt: { url: 'mqtt://h' }, profile: %q, %s }", twenty, options))
 		require.ErrorContains(t, err, want, options)
 	}
 }

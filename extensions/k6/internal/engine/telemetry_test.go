@@ -28,7 +28,8 @@ func TestTelemetryThatTheStreamNoLongerKeepsIsInTheReport(t *testing.T) {
 	report := func(second, accepted int) {
 		require.NoError(t, client.XAdd(t.Context(), &redis.XAddArgs{Stream: client.Telemetry(), Values: map[string]any{
 			"process": "ingest-1", "at": start + int64(second)*1_000_000 + 1,
-			"data": fmt.Sprintf(`{"cpu_percent":7,"rss_mb":90,"counters":{"accepted":%d},"clock":{"offset_us":3,"bound_us":20}}`, accepted),
+			"data": fmt.Sprintf(`{"cpu_percent":7,"rss_mb":90,"counters":{"accepted":%d},"clock":{"offset_us":3,"bound_us":20}}`,
+				accepted),
 		}}).Err())
 	}
 	read := newTelemetry(client)

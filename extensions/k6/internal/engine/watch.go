@@ -159,8 +159,8 @@ const (
 var ofAnotherRun = regexp.MustCompile(`\b[0-9a-z]{4,32}\.[0-9]+\.[0-9]+\b`)
 
 // strangers reports whether messages come and none is recognised while those of the load should have arrived, so that
-// the rest of it would be lost too. age is that of the oldest message under way. Where one message has gone round, what
-// comes is left from another run, or the load is over, the run waits for the end.
+// the rest of it would be lost too. age is the age of the oldest message under way. Where one message has gone round,
+// what comes is left from another run, or the load is over, the run waits for the end.
 func (e *Engine) strangers(now time.Time) (n int, first string, age time.Duration) {
 	n = e.Ledger.Strangers()
 	sample := e.parts.Foreign()

@@ -142,7 +142,7 @@ func TestCallsThatAWebhookDoesNotTakeAreTheCause(t *testing.T) {
 	}
 }
 
-// The id of a message may stand in a header field, beside a body that has none.
+// The id of a message may be in a header field, with a body that has none.
 func TestIDsInHeaderFields(t *testing.T) {
 	t.Parallel()
 	id := regexp.MustCompile(`"id":"([^"]+)"`)

@@ -57,7 +57,7 @@ func (w *withins) thresholds(registry *metrics.Registry, own map[string]any) (ma
 			return nil, fmt.Errorf("thresholds: %w", err)
 		}
 		if _, twice := all[metric]; twice {
-			return nil, fmt.Errorf("thresholds: %s and another name stand for one limit; allowed: one list for both",
+			return nil, fmt.Errorf("thresholds: %s and another name set the same limit; allowed: one list for both",
 				name)
 		}
 		all[metric] = value

@@ -33,7 +33,7 @@ func TestWithinLimitsTakeK6sObjects(t *testing.T) {
 		"without the text threshold": map[string]any{"arrival.within(250ms)": []any{map[string]any{"abortOnFail": true}}},
 		"is not a list":              map[string]any{"arrival.within(250ms)": ">= 99%"},
 		"has 5; allowed":             map[string]any{"arrival.within(250ms)": []any{5}},
-		"one limit":                  map[string]any{"arrival.within(250ms)": []any{">= 99%"}, "arrival.within(0.25s)": []any{">= 9%"}},
+		"the same limit":             map[string]any{"arrival.within(250ms)": []any{">= 99%"}, "arrival.within(0.25s)": []any{">= 9%"}},
 	} {
 		_, err := w.thresholds(registry, says.(map[string]any))
 		assert.ErrorContains(t, err, wrong)

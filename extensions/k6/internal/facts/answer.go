@@ -47,7 +47,7 @@ func sentence(r *runfile.Run, best held, known bool) string {
 		return noneHeld(r, busiest)
 	case best.most:
 		long := ""
-		if busiest.ScheduledPerS*(1-asMuch) > best.offered { // in a phase too short to be held
+		if busiest.ScheduledPerS*(1-asMuch) > best.offered { // a higher rate was offered in a phase too short to be held
 			long = fmt.Sprintf(" for %d s", heldSeconds)
 		}
 		return fmt.Sprintf("Held %s, the most that was offered%s%s.", words.PerSecond(best.perS), long, atRate(r, best))

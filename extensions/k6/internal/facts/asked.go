@@ -7,7 +7,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
-// Thresholds of scripts whose limits stand in an answer.
+// These thresholds of scripts have limits that an answer quotes.
 const (
 	drainRule  = "spike_drain_s"
 	backRule   = "spike_p99_back_s"
@@ -84,7 +84,7 @@ func recovered(r *runfile.Run, f *runfile.Recovery) string {
 
 // stayed says how much latency and memory changed over a steady load.
 //
-// A late generator may have lengthened the p99 of either quarter, so the difference is no bound: it is about so much.
+// A late generator may have lengthened the p99 of either quarter, so the difference is not a bound but an estimate.
 func stayed(r *runfile.Run) string {
 	phases := measuredPhases(r.Run.Profile.Phases)
 	length := 0.0

@@ -11,9 +11,9 @@ type blocking struct {
 }
 
 const (
-	blocksLeast   = 10 // with fewer their variance is not known well enough: slow seconds are rare, and far from normal
-	blocksMost    = 30 // more make no interval narrower
-	inflationMost = 4  // blocks that are more alike say too little
+	blocksLeast   = 10 // the variance of fewer is unknown: slow seconds are rare, and not normally distributed
+	blocksMost    = 30 // more do not make an interval narrower
+	inflationMost = 4  // above this inflation, blocks are too correlated
 )
 
 // newBlocking is the division of so many seconds that gives the narrowest interval, for the worst of several series;

@@ -46,7 +46,7 @@ func NewConnectionCost(r *runfile.Run, process string, connections float64, held
 
 // connections completes the figures of a run with publishers; nil: it has none.
 //
-// The instrument sets what was wanted, and when all were to be open. What was held stands in the figures of each
+// The instrument sets what was wanted, and when all were to be open. What was held is in the figures of each
 // instance.
 func connections(r *runfile.Run) *runfile.Connections {
 	c := r.Facts.Connections

@@ -11,7 +11,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
-// percentilesTitle is about the curve of percentiles, up to the last one that enough samples stand behind.
+// percentilesTitle is about the curve of percentiles, up to the last one with enough samples.
 func percentilesTitle(arrival runfile.Latency) string {
 	const slack = 1e-6
 	var last [2]float64

@@ -40,8 +40,8 @@ func disturbed(r *runfile.Run) string {
 	return strings.Join(all, ", ")
 }
 
-// othersPercent is what processes outside the run used of a shared host in its measured phases, in % of its CPU; 0:
-// nothing, or it is not known.
+// othersPercent is the CPU that processes outside the run used of a shared host in its measured phases, in % of its
+// CPU; 0: nothing, or it is not known.
 func othersPercent(r *runfile.Run) float64 {
 	cores := coresOf(r)
 	if !sharesHost(r) || cores <= 0 {

@@ -69,7 +69,7 @@ const saidMost = 120
 // said are the members of an answer in JSON that hold its sentence (RFC 9457 has detail and title).
 var said = []string{"detail", "message", "error", "error_description", "title", "reason"}
 
-// sentenceOf is what an answer's body says, without the syntax around it; empty: nothing.
+// sentenceOf returns the sentence in an answer's body, without the syntax around it; empty: it has none.
 func sentenceOf(body string) string {
 	text := body
 	for range 2 { // {"error": {"message": …}}
@@ -93,7 +93,7 @@ func sentenceOf(body string) string {
 	if len(letters) <= saidMost {
 		return text
 	}
-	cut := string(letters[:saidMost]) // at a space: a number that is cut is another number
+	cut := string(letters[:saidMost]) // cut at a space, as half a number is a wrong number
 	if at := strings.LastIndexByte(cut, ' '); at > 0 {
 		cut = cut[:at]
 	}

@@ -13,7 +13,7 @@ import (
 
 const (
 	Full         = 95 // % of a core, or of all that a host has: a process or a host that uses as much is saturated
-	fullSeconds  = 3  // after so many seconds
+	fullSeconds  = 3  // a saturation that lasts so many seconds is a finding
 	gaveWay      = 3  // a stage has given way when its mean is more than so many times the mean before
 	phaseSeconds = 5  // a shorter phase says nothing about a backlog that grows
 	worstMuch    = 2  // the worst second stands out when its p99 is so many times the run's p50
@@ -148,7 +148,7 @@ func fullCore(r *runfile.Run, resource runfile.Resource) *runfile.Finding {
 // generates reports whether a process is a generator, or the recorder beside it.
 func generates(r *runfile.Run, process string) bool {
 	tool := r.Run.Tool.Name
-	return process == tool || process == "recorder" || slices.ContainsFunc(r.Generators, func(p runfile.Part) bool {
+	return process == tool || process == "recorder" || slices.ContainsFunc(r.Generators, func(p runfile.Instance) bool {
 		return process == fmt.Sprintf("%s-%d", tool, p.Number)
 	})
 }
@@ -159,7 +159,7 @@ func longestStretch(rows, width int, row func(i int) (t int, held bool)) (from, 
 	from, begun, end := -1, -1, 0
 	for i := range rows {
 		t, held := row(i)
-		if t-end >= fullSeconds { // nothing is known of the time without rows
+		if t-end >= fullSeconds { // a gap without rows ends the saturation, as nothing is known of it
 			begun = -1
 		}
 		end = t + width
@@ -236,7 +236,7 @@ func moment(second int) string { return words.Moment(time.Duration(second) * tim
 
 func span(from, to int) *runfile.Span { return &runfile.Span{FromS: float64(from), ToS: float64(to)} }
 
-// stageAdvice is what to do about a stage that takes most of the time. A pipeline's own stages have none.
+// stageAdvice says what to do about a stage that takes most of the time. A pipeline's own stages have none.
 var stageAdvice = map[string]string{
 	"schedule": "the generator was behind its schedule: give it more cores or senders, or lower the rate",
 	"request": "see the CPU of the ingest, and the network before it; " +
@@ -248,7 +248,7 @@ var stageAdvice = map[string]string{
 	"delivery": "see the CPU of the broker and of the generator, and the network between them",
 }
 
-// processAdvice is what to do about a process that has no core left, by its role.
+// processAdvice says what to do about a process that has no core left, by its role.
 var processAdvice = map[string]string{
 	"ingest":    "start more ingests (INGEST_WORKERS), or lower the rate",
 	"relay":     "start more relays (RELAY_WORKERS), or lower the rate",

@@ -77,7 +77,7 @@ func TestASaturatedProcessNamesTheStageThatGaveWay(t *testing.T) {
 	broker.Series = whole
 	broker.Process = "k6-2"
 	assert.NotEmpty(t, found(r, "^k6-2 "))
-	r.Generators = []runfile.Part{{Number: 2}}
+	r.Generators = []runfile.Instance{{Number: 2}}
 	assert.Empty(t, found(r, "^k6-2 "), "a generator has several threads")
 }
 

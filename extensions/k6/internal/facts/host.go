@@ -16,7 +16,7 @@ const (
 	runMuch       = 0.2    // share of the run in which a rule of vmstat has to hold
 )
 
-// host is what the host reported; nil: nothing.
+// host has the figures that the host reported; nil: none.
 func host(r *runfile.Run) *runfile.Figures {
 	for _, resource := range r.Resources {
 		if resource.Process == "host" {

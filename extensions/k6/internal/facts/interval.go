@@ -14,7 +14,7 @@ const (
 	tail          = 0.01 // share of the deliveries above p99
 	tailNear      = 2    // a share that differs by no more than this factor varies as the tail does
 	pointsMost    = 600  // longer series are averaged to so many points: the effort grows with the square
-	secondsLeast  = 25   // as many as so many independent ones; of fewer the interval covers p99 too rarely
+	secondsLeast  = 25   // the least effective number of independent seconds; with fewer the interval misses p99 too often
 	freedomLeast  = 4    // degrees of freedom; with fewer the interval says nothing
 )
 
@@ -22,8 +22,8 @@ const (
 // are, too little lies above p99, or the run did not count its deliveries by due second. A run without its histogram
 // has the quantiles of its curve.
 //
-// It is that of Woodruff (1952): the quantiles of the run's histogram at the ends of the interval of the share above
-// p99. The variance of that share comes from blocks of consecutive seconds (by due time), as slow seconds come
+// It is the interval of Woodruff (1952): the quantiles of the run's histogram at the ends of the interval of the share
+// above p99. The variance of that share comes from blocks of consecutive seconds (by due time), as slow seconds come
 // together. How many blocks there are, and by how much their variance is too small, follows from how alike the seconds
 // are.
 func NewInterval(r *runfile.Run) *runfile.P99Interval {

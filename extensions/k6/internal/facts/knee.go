@@ -21,7 +21,7 @@ type turning struct {
 	why  string // empty: there is a knee, or p50 never took off
 }
 
-// Limits of what a knee is told from.
+// Limits for the steps that a knee is found in.
 const (
 	fellMuch = 0.05 // a throughput that falls by more before the knee is none of a pipeline that fills up
 	fullMuch = 0.5  // a host that was full in this share of a step's seconds shows its own limit
@@ -51,7 +51,7 @@ func turningOf(r *runfile.Run) (found turning) {
 	return found
 }
 
-// unclear says why the step at is no knee of the pipeline; empty: it is one.
+// unclear says why the step at is not a knee of the pipeline; empty: it is one.
 func unclear(r *runfile.Run, steps []runfile.Step, at int) string {
 	most := 0
 	for i := range steps[:at+1] {

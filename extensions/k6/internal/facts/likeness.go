@@ -31,7 +31,7 @@ const (
 // fadingShares are the shares of the models' fading parts.
 var fadingShares = [...]float64{0.15, 0.3, 0.5, 0.7, 0.85, 1}
 
-// newLikeness weighs the models after a series. The likelihood is that of its cosine transform, whose parts are nearly
+// newLikeness weighs the models after a series. It uses the likelihood of its cosine transform, whose parts are nearly
 // independent; without the first part, which is the mean, it has no bias in short series.
 func newLikeness(series []float64) likeness {
 	models := modelsFor(len(series))
@@ -104,7 +104,7 @@ func cosines(series []float64) []float64 {
 	return parts
 }
 
-// logLikelihood is that of the parts under a model, for the likeliest variance.
+// logLikelihood is the log-likelihood of the parts under a model, for the likeliest variance.
 func (m alike) logLikelihood(parts []float64) float64 {
 	n := float64(len(parts) + 1)
 	logs, sum := 0.0, 0.0

@@ -5,14 +5,14 @@ import (
 )
 
 // loads say which load each second of a series was under: seconds of phases with equal rates, or equal concurrencies,
-// are under one load, and a ramp is one of its own. What follows from the load is the same in another run, so it is no
-// error of a figure.
+// are under one load, and a ramp is one of its own. What follows from the load is the same in another run, so it is not
+// an error of a figure.
 type loads struct {
-	of    []int  // by second: the number of its load
-	ramps []bool // by load
+	of    []int  // the number of each second's load
+	ramps []bool // whether each load is a ramp
 }
 
-// loadKey tells loads apart.
+// loadKey identifies a load.
 type loadKey struct {
 	rate, vus float64
 	ramp      int // the number of its step; 0: none

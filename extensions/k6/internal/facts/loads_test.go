@@ -8,7 +8,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
-// oneLoad is that of so many seconds under one load.
+// oneLoad describes so many seconds under one load.
 func oneLoad(seconds int) loads { return loads{make([]int, seconds), make([]bool, 1)} }
 
 func TestSecondsOfEqualRatesAreUnderOneLoad(t *testing.T) {
@@ -30,7 +30,7 @@ func TestWithoutItsLoadsASeriesHasNoLevelsAndNoSlopeOfARamp(t *testing.T) {
 	rest := l.without([]float64{1, 2, 3, 10, 20, 6})
 	assert.InDeltaSlice(t, []float64{-2, -1, 0, 0, 0, 3}, rest, 1e-9)
 	rest = oneLoad(3).without([]float64{4, 5, 6})
-	assert.InDeltaSlice(t, []float64{-1, 0, 1}, rest, 1e-9, "drift is no effect of the load")
+	assert.InDeltaSlice(t, []float64{-1, 0, 1}, rest, 1e-9, "drift is not an effect of the load")
 }
 
 func TestABurstOfFewSecondsSaysTooLittleForAnInterval(t *testing.T) {

@@ -145,10 +145,10 @@ func Misdelivered(r *runfile.Run) string {
 	return ""
 }
 
-// shareLeast is the share of a run's messages from which an end is said in per cent: below it their number says more.
+// shareLeast is the least share of a run's messages that is printed in per cent: below it their number says more.
 const shareLeast = 0.01
 
-// notArrived is what did not arrive of a run's messages; nil: everything did, or may still.
+// notArrived describes the messages of a run that did not arrive; nil: all did, or still may.
 func notArrived(r *runfile.Run) *runfile.NotArrived {
 	ends := runfile.Missed(r.Account)
 	if len(ends) == 0 || r.Account.Scheduled == 0 {

@@ -59,7 +59,8 @@ func TestALostMessageThatReachedAnotherSubscriberWasLostAtDelivery(t *testing.T)
 func TestEachEndHasItsPlaceInOurPipeline(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, map[string]string{"dropped": "schedule", "rejected": "request", "unknown": "request",
-		"queued": "queue", "dead_lettered": "relay", "altered": "delivery", "misdelivered": "?", "lost": "?"}, lossesOf(withEach(t, "passing")))
+		"queued": "queue", "dead_lettered": "relay", "altered": "delivery", "misdelivered": "?", "lost": "?"},
+		lossesOf(withEach(t, "passing")))
 }
 
 func TestLossesAreInTheOrderOfTheWay(t *testing.T) {
@@ -70,13 +71,15 @@ func TestLossesAreInTheOrderOfTheWay(t *testing.T) {
 	for _, l := range r.Facts.Losses {
 		ends = append(ends, l.End)
 	}
-	assert.Equal(t, []string{"dropped", "rejected", "unknown", "queued", "dead_lettered", "altered", "misdelivered", "lost"}, ends)
+	assert.Equal(t,
+		[]string{"dropped", "rejected", "unknown", "queued", "dead_lettered", "altered", "misdelivered", "lost"}, ends)
 }
 
 func TestBetweenTheStagesOfAnotherPipelineNoPlaceIsGuessed(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, map[string]string{"dropped": "schedule", "rejected": "request", "unknown": "request",
-		"queued": "?", "dead_lettered": "?", "altered": "push", "misdelivered": "?", "lost": "?"}, lossesOf(withEach(t, "own-stages")))
+		"queued": "?", "dead_lettered": "?", "altered": "push", "misdelivered": "?", "lost": "?"},
+		lossesOf(withEach(t, "own-stages")))
 }
 
 func TestWithoutStagesEverythingIsLostAfterTheSchedule(t *testing.T) {
@@ -129,7 +132,8 @@ func TestWhatDidNotArriveIsSaidByItsEnd(t *testing.T) {
 func TestFewMissingMessagesAreCounted(t *testing.T) {
 	t.Parallel()
 	r := &runfile.Run{Account: runfile.Account{Scheduled: 1000, Arrived: 397, DeadLettered: 3, Rejected: 600}}
-	assert.Equal(t, &runfile.NotArrived{Messages: 603, Share: 0.603, Text: "60 % rejected, 3 dead-lettered"}, notArrived(r))
+	assert.Equal(t, &runfile.NotArrived{Messages: 603, Share: 0.603, Text: "60 % rejected, 3 dead-lettered"},
+		notArrived(r))
 }
 
 func TestNothingIsMissingOfARunWhoseMessagesArrivedOrMayStill(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
-// meaning is what decided the verdict of a run, in a line.
+// meaning says in a line what decided the verdict of a run.
 func meaning(r *runfile.Run) string {
 	switch r.Verdict.Result {
 	case runfile.Pass:

@@ -108,6 +108,6 @@ func TestEachGeneratorOfAMergedRunIsNoneOfThePipeline(t *testing.T) {
 	t.Parallel()
 	run := soaked(resident("k6-2", 0, 100, line(0, 9)), resident("recorder", 0, 100, line(0, 9)),
 		resident("ingest", 0, 100, flat(70)))
-	run.Generators = []runfile.Part{{Number: 1}, {Number: 2}}
+	run.Generators = []runfile.Instance{{Number: 1}, {Number: 2}}
 	assert.InDelta(t, 0, *MostGrowth(NewMemoryGrowth(run)), 1e-9)
 }

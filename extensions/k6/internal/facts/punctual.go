@@ -74,10 +74,10 @@ type Punctual struct {
 	count      int64
 }
 
-// tolerance is a lateness, ms, with the deliveries whose busy period was later, of which nothing is known.
+// tolerance is a lateness, ms, and the deliveries whose busy period was later: nothing is known of these.
 type tolerance struct {
 	late    float64
-	unknown []int64 // by bin
+	unknown []int64 // deliveries by bin
 }
 
 // bar is how many deliveries took a latency, ms.
@@ -187,7 +187,7 @@ func (p *Punctual) Within(ms float64) float64 {
 
 // Quantile is a lower limit of a quantile of the arrival latency, ms; 0: nothing is known.
 func (p *Punctual) Quantile(q float64) (least float64) {
-	const noise = 1e-9 // of 0.99 × 100 in binary
+	const noise = 1e-9 // the rounding error of 0.99 × 100 in binary
 	beyond := p.count - int64(math.Ceil(q*float64(p.count)-noise))
 	for i := range p.tolerances {
 		t, n := &p.tolerances[i], int64(0)

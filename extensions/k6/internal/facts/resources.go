@@ -7,7 +7,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
 
-// hostUse is what the host had left; nil: its figures are not known.
+// hostUse describes how busy the host was; nil: its figures are not known.
 func hostUse(r *runfile.Run) *runfile.HostUse {
 	figures := host(r)
 	if figures == nil {
@@ -90,7 +90,7 @@ func extreme(values []float64, of func([]float64) float64) *float64 {
 	return new(of(values))
 }
 
-// generatorCost is what the generator and its recorder used of their host.
+// generatorCost is the part of the host that the generator and its recorder used.
 func generatorCost(r *runfile.Run) runfile.GeneratorCost {
 	own := slices.DeleteFunc(slices.Clone(r.Resources), func(one runfile.Resource) bool {
 		return !generates(r, one.Process)

@@ -2,7 +2,7 @@ package facts
 
 import "math"
 
-// beyond is how often Student's t with so many degrees of freedom lies beyond a value, on either side.
+// beyond is the probability that Student's t with so many degrees of freedom exceeds a value, on either side.
 func beyond(t, freedom float64) float64 {
 	return incompleteBeta(freedom/2, 0.5, freedom/(freedom+t*t))
 }

@@ -17,7 +17,7 @@ const (
 	mostRefused = 0.5 // the p99 of requests says nothing about the pipeline if more of them were refused
 )
 
-// scope is what the latencies of tiles are of: the measured phases, or of a sweep one step.
+// scope is the part of the run that tiles show: the measured phases, or one step of a sweep.
 type scope struct {
 	runfile.Latencies
 	step  *runfile.Step // nil: the measured phases
@@ -163,7 +163,7 @@ func missedTile(r *runfile.Run) runfile.Tile {
 	return tile
 }
 
-// doubtOf is how a tile of a claim in doubt says so; empty: it is in none.
+// doubtOf returns the word by which a tile shows that its claim is in doubt; empty: it is not.
 func doubtOf(r *runfile.Run, claim string) string {
 	for _, d := range r.Facts.Doubts {
 		if d.Claim == claim {

@@ -7,8 +7,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
-// titles are the titles of the charts of a report, by key. A highest value is that of the measured phases and their
-// drain: what a warm-up takes is no figure of the pipeline.
+// titles are the titles of the charts of a report, by key. A highest value covers the measured phases and their
+// drain: a warm-up says nothing about the pipeline.
 func titles(r *runfile.Run) map[string]string {
 	all := map[string]string{}
 	seconds := arrivalSeconds(r)

@@ -35,7 +35,7 @@ func unusable(r *runfile.Run) string {
 		switch {
 		case !rule.IsBroken() || rule.Result != runfile.Invalid:
 			continue
-		case len(rule.Doubts) > 0: // not everything is in doubt
+		case len(rule.Doubts) > 0: // only some claims are in doubt
 			return "Undecided: " + cmp.Or(Cause(r), rule.Remedy, rule.Reason) + "."
 		case Cause(r) != "":
 			return "Not usable: " + Cause(r) + "."

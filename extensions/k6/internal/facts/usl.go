@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	uslLeastSteps = 4   // three parameters fit fewer points always
-	uslLeastR2    = 0.9 // a fit that explains less is no curve
+	uslLeastSteps = 4   // three parameters always fit fewer points
+	uslLeastR2    = 0.9 // a fit that explains less is not shown
 	uslBetween    = 8   // points from one step to the next
 	uslBeyond     = 2   // the fit is believed up to so many times the last step
 	uslRounds     = 50
@@ -24,7 +24,7 @@ func NewUSL(steps []runfile.Step) *runfile.USL {
 	return nil
 }
 
-// sweepFit is the fit to the steps of a sweep, however little it explains; nil: the run is no sweep, or has too few
+// sweepFit is the fit to the steps of a sweep, however little it explains; nil: the run is not a sweep, or has too few
 // steps.
 func sweepFit(steps []runfile.Step) *runfile.USL {
 	if !runfile.Sweeps(steps) {
@@ -45,7 +45,7 @@ func sweepFit(steps []runfile.Step) *runfile.USL {
 	return u
 }
 
-// throughput is that of a fit at a concurrency.
+// throughput returns the throughput of a fit at a concurrency.
 func throughput(u *runfile.USL, n float64) float64 {
 	return u.LambdaPerS * n / (1 + u.Sigma*(n-1) + u.Kappa*n*(n-1))
 }
@@ -102,7 +102,7 @@ func fitUSL(points [][2]float64) *runfile.USL {
 	return u
 }
 
-// three are 1/λ, σ/λ and κ/λ, or what stands before them in a linear equation.
+// three are 1/λ, σ/λ and κ/λ, or their coefficients in a linear equation.
 type three [3]float64
 
 func (a three) dot(b three) float64 { return a[0]*b[0] + a[1]*b[1] + a[2]*b[2] }
@@ -152,7 +152,7 @@ func nonNegative(rows []equation) (best three, ok bool) {
 	least := 0.0
 	for _, columns := range free {
 		theta := leastSquares(rows, columns)
-		// A system without a solution has values that are no numbers.
+		// A system without a solution gives NaN.
 		if slices.ContainsFunc(theta[:], func(v float64) bool { return math.IsNaN(v) || v < 0 }) {
 			continue
 		}

@@ -21,7 +21,7 @@ type Pipeline struct {
 	Delay   time.Duration                         // from the acceptance of a request to the delivery of its messages
 	Status  func(nth int) int                     // status of the nth answer; nil: always 202. 0: no answer at all
 	Anyway  func(nth int) bool                    // the nth request is published, whatever its status
-	Answer  func(nth int) time.Duration           // how much longer the nth request waits for its answer; its messages do not
+	Answer  func(nth int) time.Duration           // the nth request waits so much longer for its answer; its messages do not
 	Service func(nth int) time.Duration           // how long the only server takes for the nth accepted request
 	Freeze  Freeze                                // ingest and broker stand still for a while
 	Copies  func(nth int) int                     // deliveries of the nth message to each subscriber; nil: always 1
@@ -54,7 +54,7 @@ type Pipeline struct {
 	leftovers   int
 	frozen      time.Time // the freeze began
 	subscribers map[string][]net.Conn
-	held        map[string]delivery // by topic, until the next message on it
+	held        map[string]delivery // held back until the next message on the same topic
 	log         []Delivery
 	failed      error
 
@@ -77,7 +77,7 @@ type Delivery struct {
 	Made     time.Time // just before its packet was made, and its stamps with it
 	Written  time.Time // just before its first copy was written to a socket
 	Handed   time.Time // the kernel had taken all copies
-	Acked    time.Time // with Alone: its acknowledgement had been read
+	Acked    time.Time // its acknowledgement had been read; only set with Alone
 }
 
 // accepted is a request on its way to the broker.

@@ -30,7 +30,8 @@ func startReader(t *testing.T, f *Pipeline, topics ...string) *reader {
 	require.NoError(t, f.Start())
 	t.Cleanup(func() { assert.NoError(t, f.Close()) })
 	var dialer net.Dialer
-	conn, err := mqtt.Connect(t.Context(), mqtt.SubscriberOptions{URL: f.MQTTURL(), ClientID: "test", Dial: dialer.DialContext})
+	conn, err := mqtt.Connect(t.Context(),
+		mqtt.SubscriberOptions{URL: f.MQTTURL(), ClientID: "test", Dial: dialer.DialContext})
 	require.NoError(t, err)
 	require.NoError(t, conn.Subscribe(t.Context(), topics, 1))
 	r := &reader{t: t, pipeline: f, conn: conn, arrived: make(chan string, 1000), ended: make(chan error, 1)}

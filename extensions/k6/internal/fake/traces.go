@@ -44,7 +44,8 @@ func (t *Traces) start() error {
 	t.address = free.Addr().String()
 	_ = free.Close()
 	for i, host := range []Host{t.API, t.Worker} {
-		exporter, err := otlptracehttp.New(context.Background(), otlptracehttp.WithEndpoint(t.address), otlptracehttp.WithInsecure())
+		exporter, err := otlptracehttp.New(context.Background(), otlptracehttp.WithEndpoint(t.address),
+			otlptracehttp.WithInsecure())
 		if err != nil {
 			return err
 		}

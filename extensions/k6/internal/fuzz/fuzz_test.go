@@ -88,17 +88,19 @@ func TestSpecErrorsNameThePositionAndWhatIsAllowed(t *testing.T) {
 		`{"a":{"type":"object","fields":{"b":"int"},"length":[1,2]}}`: `spec, character 44: length does not belong to the type object of "a"`,
 		`{"a":{"type":"int","type":"float"}}`:                         `spec, character 20: type of "a" appears twice`,
 		`{"a":{"type":"string","length":[0.2,0.8]}}`:                  `spec, character 23: length of "a" holds no whole number`,
-		`{"a": int}`:                            `spec, character 7: not JSON: invalid character 'i' looking for beginning of value`,
-		`{"a": {"type": "int", "max": 3}}`:      `spec, character 23: "max" is not known; allowed: type, range (int, float), length (string), enum, fields (object)`,
-		`{"a": {"type": "int", "range": [3]}}`:  `spec, character 23: range of "a" is not [lowest, highest]`,
-		`{"a":{"type":"int","range":[null,9]}}`: `spec, character 20: range of "a" is not [lowest, highest]`, // regression: from 0
+		`{"a": int}`:                           `spec, character 7: not JSON: invalid character 'i' looking for beginning of value`,
+		`{"a": {"type": "int", "max": 3}}`:     `spec, character 23: "max" is not known; allowed: type, range (int, float), length (string), enum, fields (object)`,
+		`{"a": {"type": "int", "range": [3]}}`: `spec, character 23: range of "a" is not [lowest, highest]`,
+		// regression: from 0
+		`{"a":{"type":"int","range":[null,9]}}`: `spec, character 20: range of "a" is not [lowest, highest]`,
 		`{"a": []}`:                             `spec, character 8: the list of values of "a" is empty`,
 	} {
 		_, err := Parse(spec)
 		assert.EqualError(t, err, want, spec)
 	}
 	for _, spec := range []string{
-		`{"a": {"type": "int", "range": [0.2, 0.8]}}`, `{"a": {"type": "boolean", "range": [0, 1]}}`, `{"a": {"type": "object"}}`,
+		`{"a": {"type": "int", "range": [0.2, 0.8]}}`, `{"a": {"type": "boolean", "range": [0, 1]}}`,
+		`{"a": {"type": "object"}}`,
 		`{"a": {"type": "string", "length": [-1, 3]}}`, `{"a": "int"} x`, `{"a": "int", "a": "int"}`,
 	} {
 		_, err := Parse(spec)

@@ -100,7 +100,7 @@ type subject struct {
 	change bool // between two times of the run: a latency that is too high in the first makes it too low
 }
 
-// subjects are those of metrics by the beginning of their name; the first one counts. What no row names is a figure of
+// subjects are the subjects of metrics by the beginning of their name; the first match counts. Any other metric is of
 // the script's own.
 var subjects = []struct {
 	metric string
@@ -119,7 +119,7 @@ var subjects = []struct {
 	{"http_req", subject{claims: []string{runfile.RequestsClaim, runfile.SamplesClaim}}},
 }
 
-// subjectOf is that of a script's limit.
+// subjectOf returns the subject of a script's limit.
 func subjectOf(name string) subject {
 	for _, s := range subjects {
 		if strings.HasPrefix(name, s.metric) {
@@ -137,7 +137,7 @@ type doubts struct {
 	by    []string // the rules
 
 	high, low bool    // the figure may be too high, or too low
-	unbounded bool    // by an unknown amount
+	unbounded bool    // the error may be of any size
 	wait      float64 // ms that arrivals may have been unread
 }
 
@@ -205,7 +205,7 @@ func (d *doubts) around(value float64) (low, high float64) {
 		return 0, 100 * facts.NewPunctual(d.run, d.wait).Within(float64(within.Microseconds())/1000)
 	case recovers:
 		return math.Inf(-1), longest
-	case d.limit.Unit == "ms" || d.about.change: // in ms, though it is a metric without a unit
+	case d.limit.Unit == "ms" || d.about.change: // a change is in ms, though its metric has no unit
 		most = facts.Overtaking*most + d.wait
 		low, high = value-most, value+most
 		if known && d.limit.Name == runfile.P99Rule {

@@ -71,7 +71,7 @@ func (e Evidence) lateBy(limit float64) (why, remedy string) {
 	case most(own):
 		return fmt.Sprintf("the generator was out of CPU in %d of the %d seconds in which it was", own, late),
 			lower + " or give it more cores"
-	case 100*e.Unattended >= int64(max(1, e.Run.Account.Requests.Scheduled)): // as many requests as affect a p99
+	case 100*e.Unattended >= int64(max(1, e.Run.Account.Requests.Scheduled)): // one percent of the requests affects a p99
 		if e.SendersBy == "" {
 			return words.Count(int(e.Unattended)) + " requests were taken after they were due", lower
 		}

@@ -15,7 +15,7 @@ import (
 // figure is a figure of a run that a threshold may be on.
 type figure struct {
 	name   string // the name of its rule
-	unit   string // behind its limit: ms, /s, %; empty: a count
+	unit   string // the unit of its limit: ms, /s, %; empty: a count
 	things string // unit of its rule, if that differs
 	stage  string // only runs with this stage have it: queue, spans.queued-claimed; empty: all do
 	of     func(r *runfile.Run) *float64
@@ -34,7 +34,7 @@ func percentile(p float64) func(l runfile.Latency) *float64 {
 	return func(l runfile.Latency) *float64 { return l.At(p) }
 }
 
-// spanStatistics are those of a stage between two marks of spans.
+// spanStatistics are the statistics of a stage between two marks of spans.
 var spanStatistics = map[string]func(s runfile.SpansStage) *float64{
 	"mean": func(s runfile.SpansStage) *float64 { return s.Mean },
 	"p50":  func(s runfile.SpansStage) *float64 { return s.P50 },
@@ -73,7 +73,7 @@ func figureOf(name string) (figure, error) {
 		}}, nil
 	}
 	head, tail, dotted := strings.Cut(name, ".")
-	var known map[string]figure // by what follows the point
+	var known map[string]figure // figures by the name after the point
 	switch {
 	case head == "account":
 		known = countFigures()

@@ -56,7 +56,9 @@ func lateness(e Evidence) *runfile.Rule {
 	rule.Part = runfile.Sending
 	// What is sent late is sent in a burst, which may queue where a steady load does not; but it is not sent while an
 	// answer is awaited.
-	rule.Doubts = []runfile.Doubt{doubt(runfile.ArrivalClaim, runfile.TooHigh), doubt(runfile.RequestsClaim, runfile.Either)}
+	rule.Doubts = []runfile.Doubt{
+		doubt(runfile.ArrivalClaim, runfile.TooHigh), doubt(runfile.RequestsClaim, runfile.Either),
+	}
 	why, remedy := e.lateBy(*rule.Limit)
 	rule.Remedy = "the load generator was late. " + remedy + ", and run again"
 	if e.Halted {
@@ -79,8 +81,10 @@ func cpu(e Evidence) *runfile.Rule {
 	rule.Basis = fmt.Sprintf("%s of the seconds, or one, may be above %s of %d cores", words.Percent(busySeconds),
 		words.Percent(busyShare), e.Cores)
 	rule.Part = runfile.Sending
-	rule.Doubts = []runfile.Doubt{doubt(runfile.ArrivalClaim, runfile.TooHigh), doubt(runfile.RequestsClaim, runfile.TooHigh),
-		doubt(runfile.StagesClaim, runfile.TooHigh)}
+	rule.Doubts = []runfile.Doubt{
+		doubt(runfile.ArrivalClaim, runfile.TooHigh), doubt(runfile.RequestsClaim, runfile.TooHigh),
+		doubt(runfile.StagesClaim, runfile.TooHigh),
+	}
 	rule.Remedy = "the load generator was out of CPU. " + e.lowerRate(lateFloorMS) +
 		" or give it more cores, and run again"
 	return because(rule, "the generator was out of CPU: above %s of its %d cores in %s of %s seconds%s",
@@ -94,7 +98,9 @@ func socketWait(e Evidence) *runfile.Rule {
 	}
 	rule := late("socket_wait", value(own.P99), arrival)
 	rule.Part = runfile.Receiving
-	rule.Doubts = []runfile.Doubt{doubt(runfile.ArrivalClaim, runfile.TooHigh), doubt(runfile.StagesClaim, runfile.TooHigh)}
+	rule.Doubts = []runfile.Doubt{
+		doubt(runfile.ArrivalClaim, runfile.TooHigh), doubt(runfile.StagesClaim, runfile.TooHigh),
+	}
 	rule.Remedy = "the load generator was late to read what arrived. Lower the rate or give it " +
 		"more cores, and run again"
 	where := "in the subscriber's socket"
@@ -151,10 +157,14 @@ func gaps(e Evidence) *runfile.Rule {
 	all := e.Run.Health.Gaps
 	rule := atMost("gaps", float64(len(all)), 0, "", runfile.Doubtful)
 	rule.Part = runfile.Receiving
-	rule.Doubts = []runfile.Doubt{doubt(runfile.ArrivalClaim, runfile.TooHigh), doubt(runfile.StagesClaim, runfile.TooHigh)}
+	rule.Doubts = []runfile.Doubt{
+		doubt(runfile.ArrivalClaim, runfile.TooHigh), doubt(runfile.StagesClaim, runfile.TooHigh),
+	}
 	if e.Run.Account.Deliveries.Missing > 0 { // the slowest may be among them, or they were lost with the connection
-		rule.Doubts = []runfile.Doubt{doubt(runfile.AccountClaim, runfile.TooHigh), doubt(runfile.ArrivalClaim, runfile.Either),
-			doubt(runfile.StagesClaim, runfile.Either)}
+		rule.Doubts = []runfile.Doubt{
+			doubt(runfile.AccountClaim, runfile.TooHigh), doubt(runfile.ArrivalClaim, runfile.Either),
+			doubt(runfile.StagesClaim, runfile.Either),
+		}
 	}
 	rule.Remedy = "a subscriber lost its connection. Find out why, and run again"
 	if e.Halted {
@@ -220,7 +230,7 @@ func late(name string, ms, arrival float64) runfile.Rule {
 	return rule
 }
 
-// clockBound compares the bound of the clocks with the user's limit. Without a limit a wide bound is no reason
+// clockBound compares the bound of the clocks with the user's limit. Without a limit a wide bound is not a reason
 // to distrust a run: arrival needs only one clock, and a stage that is short compared with the bound is marked.
 func clockBound(e Evidence) *runfile.Rule {
 	r := e.Run

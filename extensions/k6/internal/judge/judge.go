@@ -16,7 +16,7 @@ import (
 
 // Evidence is the input of the verdict.
 type Evidence struct {
-	Run *runfile.Run // without its verdict; a run that has not ended is incomplete
+	Run *runfile.Run // its verdict is not read; a run that has not ended is incomplete
 
 	CutOff     string         // how far an unfinished run got
 	Doubts     []string       // why the instrument cannot be trusted, in plain words
@@ -81,8 +81,8 @@ func Of(e Evidence) runfile.Verdict {
 	return of(rules, ended)
 }
 
-// unjudged is a rule that is not judged before the run has ended: one that holds now may break, and missing messages may
-// still arrive.
+// unjudged is a rule that is not judged before the run has ended: one that holds now may break, and missing messages
+// may still arrive.
 func unjudged(rule runfile.Rule) runfile.Rule {
 	rule.OK, rule.Undecided, rule.Reason = nil, false, ""
 	return rule

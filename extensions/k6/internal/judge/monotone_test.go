@@ -252,9 +252,9 @@ func TestLimitsAreDecidedAsAPunctualGeneratorWould(t *testing.T) {
 	}
 }
 
-// Where messages are late together, the first one due may be sent last. It then waits for all others, so the largest
-// lateness bounds its arrival no more; twice the largest lateness does, as it is overtaken by what was due until it was
-// sent.
+// When several messages are late together, the first one due may be sent last. It then waits for all others, so the
+// largest lateness no longer bounds its arrival. Twice the largest lateness does: only messages that were due before it
+// was sent overtake it.
 func TestSendersThatOvertakeEachOtherDoubleTheDoubt(t *testing.T) {
 	t.Parallel()
 	for _, one := range simulations {

@@ -188,7 +188,7 @@ func (t Threshold) about() subject {
 		return subject{claims: []string{runfile.AccountClaim}}
 	case head == "arrival":
 		return subject{claims: []string{runfile.ArrivalClaim}}
-	case head == "from_send": // without its lateness, a load may be sent in bursts: it may be wrong either way
+	case head == "from_send": // a late generator may send in bursts, so it may be too high or too low
 		return subject{claims: []string{runfile.ArrivalClaim}, change: true}
 	case head == "http":
 		return subject{claims: []string{runfile.RequestsClaim}}

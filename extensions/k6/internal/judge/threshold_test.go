@@ -143,7 +143,8 @@ func TestAThresholdOnAStageThatTheRunDoesNotHaveIsRefused(t *testing.T) {
 	threshold, err := ParseThreshold("outbox.mean < 9ms")
 	require.NoError(t, err)
 	_, err = threshold.Rule(goldenOf(t, "passing"))
-	assert.ErrorContains(t, err, `"outbox.mean < 9ms": the run has no outbox; allowed: arrival, from_send, http, canary, schedule,`)
+	assert.ErrorContains(t, err,
+		`"outbox.mean < 9ms": the run has no outbox; allowed: arrival, from_send, http, canary, schedule,`)
 	_, err = threshold.Rule(goldenOf(t, "own-stages"))
 	assert.NoError(t, err)
 }

@@ -15,7 +15,7 @@ func instances(changes ...func(r *runfile.Run)) (*runfile.Run, []*runfile.Run) {
 	var parts []*runfile.Run
 	segments := []string{"0:1/3", "1/3:2/3", "2/3:1"}
 	for i, segment := range segments {
-		g := runfile.Part{Number: i + 1, Segment: segment, Result: runfile.Missing}
+		g := runfile.Instance{Number: i + 1, Segment: segment, Result: runfile.Missing}
 		if change := changes[i]; change != nil {
 			part := run(change)
 			part.Run.Generator = &runfile.Generator{Number: i + 1, Of: 3, Segment: segment}

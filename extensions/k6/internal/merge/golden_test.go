@@ -70,7 +70,8 @@ var byRank = []string{"p50", "p75", "p90", "p95", "p99", "p999", "curve"}
 // extra are fields that the goldens lack.
 var extra = []string{"stages", "messages", "tail", "knee", "sampled",
 	"steal_percent", "answer", "findings", "carried_per_s", "arrived_99_s", "failed", "taken", "part", "remedy",
-	"arrival_bins", "due_bins", "due", "in_flight", "late_max_ms", "meaning", "facts", "doubts", "offered", "offered_per_s",
+	"arrival_bins", "due_bins", "due", "in_flight", "late_max_ms", "meaning", "facts", "doubts", "offered",
+	"offered_per_s",
 	"host_percent", "stamped"}
 
 // isNoCount reports whether the account counts none of this kind; its counts may be younger than the goldens.

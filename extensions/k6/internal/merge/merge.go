@@ -14,8 +14,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
 
-// Runs merges the parts of a run and writes their histogram log. name is that of the run's directory.
-func Runs(parts []Part, name string, log io.Writer) (r *runfile.Run, err error) {
+// Runs merges the instances of a run and writes their histogram log. name is the name of the run's directory.
+func Runs(parts []Instance, name string, log io.Writer) (r *runfile.Run, err error) {
 	if err := order(parts); err != nil {
 		return nil, err
 	}
@@ -23,7 +23,7 @@ func Runs(parts []Part, name string, log io.Writer) (r *runfile.Run, err error) 
 	return r, err
 }
 
-func whole(parts []Part, name string, log io.Writer) *runfile.Run {
+func whole(parts []Instance, name string, log io.Writer) *runfile.Run {
 	first := parts[0].Run
 	runs := make([]*runfile.Run, len(parts))
 	for i, p := range parts {
@@ -87,15 +87,15 @@ func ended(runs []*runfile.Run) *string {
 }
 
 // generators lists all instances of the run by number, missing ones included.
-func generators(parts []Part) []runfile.Part {
+func generators(parts []Instance) []runfile.Instance {
 	limits := strings.Split(parts[0].generator().Sequence, ",")
-	all := make([]runfile.Part, parts[0].generator().Of)
+	all := make([]runfile.Instance, parts[0].generator().Of)
 	for i := range all {
 		segment := "?:?"
 		if i+1 < len(limits) {
 			segment = limits[i] + ":" + limits[i+1]
 		}
-		all[i] = runfile.Part{Number: i + 1, Segment: segment, Result: runfile.Missing, Reasons: []string{}}
+		all[i] = runfile.Instance{Number: i + 1, Segment: segment, Result: runfile.Missing, Reasons: []string{}}
 	}
 	for _, p := range parts {
 		g, r := p.generator(), p.Run
@@ -103,7 +103,7 @@ func generators(parts []Part) []runfile.Part {
 		if r.Health.Lateness != nil {
 			lateness = r.Health.Lateness.P99
 		}
-		part := runfile.Part{
+		part := runfile.Instance{
 			Number: g.Number, Segment: g.Segment, Result: r.Verdict.Result, Reasons: r.Verdict.Reasons,
 			LateMS: &g.LateMS, Scheduled: &r.Account.Scheduled, Arrived: &r.Account.Arrived, ScheduleP99MS: lateness,
 			Cores: r.Environment["cores"], Kernel: r.Environment["kernel"], ClockOffsetMS: r.Clock.OffsetMS,
@@ -120,7 +120,7 @@ func generators(parts []Part) []runfile.Part {
 	return all
 }
 
-// processes are those of the instance that heard of most: they report the same to all.
+// processes returns the processes as the instance saw them that saw most: they report the same to all.
 func processes(runs []*runfile.Run) []runfile.ProcessClock {
 	longest := slices.MaxFunc(runs, func(a, b *runfile.Run) int {
 		return cmp.Compare(len(a.Clock.Processes), len(b.Clock.Processes))

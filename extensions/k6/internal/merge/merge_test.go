@@ -20,7 +20,7 @@ import (
 )
 
 // part reads one of the three instances of testdata/whole and applies change.
-func part(t *testing.T, number int, change func(r *runfile.Run)) Part {
+func part(t *testing.T, number int, change func(r *runfile.Run)) Instance {
 	t.Helper()
 	p, err := read(filepath.Join("testdata/whole", fmt.Sprintf("generator-%d", number)))
 	require.NoError(t, err)
@@ -30,14 +30,14 @@ func part(t *testing.T, number int, change func(r *runfile.Run)) Part {
 	return p
 }
 
-func three(t *testing.T, changes ...func(r *runfile.Run)) []Part {
+func three(t *testing.T, changes ...func(r *runfile.Run)) []Instance {
 	t.Helper()
 	changes = append(changes, nil, nil, nil)
-	return []Part{part(t, 3, changes[2]), part(t, 1, changes[0]), part(t, 2, changes[1])}
+	return []Instance{part(t, 3, changes[2]), part(t, 1, changes[0]), part(t, 2, changes[1])}
 }
 
 // merged merges parts and checks that the result is a valid run.
-func merged(t *testing.T, parts []Part) *runfile.Run {
+func merged(t *testing.T, parts []Instance) *runfile.Run {
 	t.Helper()
 	r, err := Runs(parts, "whole", io.Discard)
 	require.NoError(t, err)
@@ -220,7 +220,7 @@ func TestPartsOfDifferentRunsAreRefused(t *testing.T) {
 		"generator 2 has another version of k6 than generator 1 (1.0.0, not 2.2.0)":                    func(r *runfile.Run) { r.Run.Tool.Version = "1.0.0" },
 		"generator 2 has another start than generator 1 (1795317507755881, not 1795428596485845)":      func(r *runfile.Run) { r.Run.Generator.StartUS = 1_795_317_507_755_881 },
 		"generator 2 has another sequence of segments than generator 1 (0,1/2,2/3,1, not 0,1/3,2/3,1)": func(r *runfile.Run) { r.Run.Generator.Sequence = "0,1/2,2/3,1" },
-		"generator 1 is there twice": func(r *runfile.Run) { r.Run.Generator.Number = 1 },
+		"generator 1 is given twice": func(r *runfile.Run) { r.Run.Generator.Number = 1 },
 	} {
 		_, err := Runs(three(t, nil, change), "whole", io.Discard)
 		assert.EqualError(t, err, message)
@@ -244,9 +244,9 @@ func TestOnlyPartsCanBeMerged(t *testing.T) {
 	for what, change := range map[string]func(r *runfile.Run){
 		"is a run of one instance; merge takes what each instance of a run by segments has left": func(r *runfile.Run) { r.Run.Generator = nil },
 		"has been merged already; merge takes what each instance of a run by segments has left": func(r *runfile.Run) {
-			r.Run.Generator, r.Generators = nil, []runfile.Part{}
+			r.Run.Generator, r.Generators = nil, []runfile.Instance{}
 			r.Generators = append(r.Generators,
-				runfile.Part{Number: 1, Segment: "0:1", Result: runfile.Pass, Reasons: []string{}})
+				runfile.Instance{Number: 1, Segment: "0:1", Result: runfile.Pass, Reasons: []string{}})
 		},
 		"is of generator 4 of 3": func(r *runfile.Run) { r.Run.Generator.Number = 4 },
 	} {

@@ -18,7 +18,7 @@ var tags = [...]string{"arrival", "from_send", "http"}
 
 // seconds merges the timelines and writes the histogram log. All parts count from the same time on the clock of Redis,
 // so second t is the same in each. It decodes one second of each log at a time.
-func seconds(parts []Part, id string, startMS int64, w io.Writer, quarters *facts.Quarters) []runfile.Interval {
+func seconds(parts []Instance, id string, startMS int64, w io.Writer, quarters *facts.Quarters) []runfile.Interval {
 	log := hdrhistogram.NewHistogramLogWriter(w)
 	must.Do(runfile.Begin(log, id, startMS))
 	length := 0

@@ -15,7 +15,7 @@ import (
 // spansOf makes stages of the spans that any instance got, for the sampled messages of all, and writes the files that
 // do so again. The spans of a message may come to another instance than the one that sent it: a pipeline exports to one
 // endpoint.
-func spansOf(parts []Part, r *runfile.Run, out string) {
+func spansOf(parts []Instance, r *runfile.Run, out string) {
 	var all *spans.Traced
 	var received []*runfile.SpansReceived
 	listen := ""
@@ -48,7 +48,7 @@ func spansOf(parts []Part, r *runfile.Run, out string) {
 		return
 	}
 	k := all.Keeper()
-	dirs := each(parts, func(p Part) string { return p.dir })
+	dirs := each(parts, func(p Instance) string { return p.dir })
 	for _, dir := range dirs {
 		err := spans.ReadExported(filepath.Join(dir, spans.SpansName), func(of spans.Exported) { k.Take(of) })
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -141,14 +141,15 @@ func (c *Conn) refusal(username string) error {
 	case packets.ConnackBadUsernameOrPassword, packets.ConnackNotAuthorized:
 		what = fmt.Sprintf("user %q", username)
 	}
-	err := c.Accepted.Refusal()
+	err := c.Accepted.Err()
 	return &ConnectError{fmt.Sprintf("MQTT broker %s refused %s: %s", c.Host, what, err), err, nil}
 }
 
 // ConnectError says why there is no connection to a broker. Its text names the broker.
 type ConnectError struct {
-	text  string
-	Err   error // without the broker's name: a Refusal, a Violation, or an error of the network or of the context
+	text string
+	// Err does not name the broker. It is a ReasonError, a Violation, or an error of the network or of the context.
+	Err   error
 	cause error // why the context ended; nil: it has not
 }
 

@@ -50,7 +50,7 @@ func TestTheErrorOfConnectHasTheRefusalWithoutTheBrokersName(t *testing.T) {
 func TestABrokerThatAcceptsMQTT5InTheFormOf311IsRefused(t *testing.T) {
 	t.Parallel()
 	_, err := connect(t, t.Context(), []byte{0x20, 2, 0, 0})
-	var refusal *Refusal
+	var refusal *ReasonError
 	require.ErrorAs(t, err, &refusal)
 	assert.True(t, refusal.Old)
 	assert.ErrorContains(t, err, "Unsupported Protocol Version")

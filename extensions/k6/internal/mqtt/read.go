@@ -160,7 +160,7 @@ type Answer struct {
 	Old        bool // a CONNACK in the form of 3.1.1
 }
 
-// Refused reports whether the code is that of a failure.
+// Refused reports whether the code is a failure.
 func (a *Answer) Refused() bool { return a.Code >= Failed }
 
 // KeepAlive is what a CONNACK makes of the keep-alive that CONNECT asked for, in s [MQTT-3.2.2-21].

@@ -50,25 +50,26 @@ func Reason(code byte) string {
 	return fmt.Sprintf("reason code 0x%02x", code)
 }
 
-// ErrRefused is a permanent refusal by the broker: wrong credentials, a forbidden topic, an unsupported version of MQTT.
+// ErrRefused is a permanent refusal by the broker: wrong credentials, a forbidden topic, an unsupported version of
+// MQTT.
 var ErrRefused = errors.New("refused by the MQTT broker")
 
-// Refusal is a reason code, with what the broker adds, as an error.
-type Refusal struct {
+// ReasonError is a reason code, with what the broker adds, as an error.
+type ReasonError struct {
 	Code byte
 	Text string
 	Old  bool // a CONNACK in the form of 3.1.1
 }
 
-// Refusal returns the answer's code as an error.
-func (a *Answer) Refusal() *Refusal {
-	return &Refusal{Code: a.Code, Text: a.Properties.Text(a.Code), Old: a.Old}
+// Err returns the code of the answer as an error.
+func (a *Answer) Err() *ReasonError {
+	return &ReasonError{Code: a.Code, Text: a.Properties.Text(a.Code), Old: a.Old}
 }
 
-func (r *Refusal) Error() string { return r.Text }
+func (r *ReasonError) Error() string { return r.Text }
 
 // Is reports whether a refusal is ErrRefused: not where another attempt may succeed.
-func (r *Refusal) Is(target error) bool {
+func (r *ReasonError) Is(target error) bool {
 	switch r.Code {
 	case packets.ConnackServerUnavailable, packets.ConnackServerBusy, packets.DisconnectServerShuttingDown,
 		packets.ConnackQuotaExceeded, packets.ConnackConnectionRateExceeded:

@@ -15,7 +15,7 @@ import (
 const lookupPatience = 2 * time.Second
 
 // moves holds names whose server answers at another address than k6's DNS cache says. k6 keeps an address for
-// five minutes (options.dns.ttl), and a server that a cluster starts anew has another one within seconds.
+// five minutes (options.dns.ttl), and a server that a cluster restarts has another one within seconds.
 type moves struct {
 	lookup func(ctx context.Context, host string) ([]net.IP, error) // nil: the system's
 
@@ -23,7 +23,7 @@ type moves struct {
 	of    map[string]net.IP
 }
 
-// dial connects through k6's dialer. Where that fails, it looks the name up anew, and connects to another address if
+// dial connects through k6's dialer. If that fails, it looks the name up again, and connects to another address if
 // there is one. The rules of k6's options hold for it too: hosts, blockHostnames, blacklistIPs.
 func (n Network) dial(ctx context.Context, protocol, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)

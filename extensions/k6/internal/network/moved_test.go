@@ -27,8 +27,8 @@ func of(cached string, now ...string) (Network, *netext.Dialer) {
 	return Network{Dialer: dialer, moves: &moves{lookup: lookup}}, dialer
 }
 
-// listen opens a server at a host of loopback that accepts and does nothing, and returns its port, which nobody uses on the
-// other hosts: they have other programs' ports too.
+// listen opens a server at a host of loopback that accepts and does nothing, and returns its port, which nobody uses on
+// the other hosts: they have other programs' ports too.
 func listen(t *testing.T, host string) string {
 	t.Helper()
 	for {

@@ -125,7 +125,7 @@ const (
 	lastAttempt  = 16 * time.Second
 )
 
-// DialContext connects through k6's dialer. Where an attempt fails, it looks the name up anew; where one gets no
+// DialContext connects through k6's dialer. If an attempt fails, it looks the name up again; where one gets no
 // answer in time, it makes another one, until the context ends.
 func (n Network) DialContext(ctx context.Context, protocol, address string) (net.Conn, error) {
 	for most := firstAttempt; ; most *= 2 {

@@ -63,7 +63,7 @@ func TestCommitBranchAndDirty(t *testing.T) {
 	assert.Equal(t, &Git{Commit: commit, Branch: &trunk, Dirty: new(false)}, of())
 
 	write(t, dir, "untracked.json", "")
-	assert.Equal(t, new(false), of().Dirty, "untracked files are no change: a run leaves some")
+	assert.Equal(t, new(false), of().Dirty, "untracked files are not a change: a run leaves some")
 
 	write(t, dir, "script.js", "2")
 	assert.Equal(t, &Git{Commit: commit, Branch: &trunk, Dirty: new(true)}, of())

@@ -18,7 +18,7 @@ import (
 // Pacer is the schedule of a run: the requests, their due times, flows and ids. It is immutable, so safe for
 // concurrent use.
 type Pacer struct {
-	phases   []span
+	phases   []ratePhase
 	flows    []profile.Flow
 	cycle    []int   // flow of request n is cycle[n % len(cycle)]
 	firstSeq []int   // messages before each position of the cycle; one longer than the cycle
@@ -31,8 +31,9 @@ type Pacer struct {
 	share    *share // nil: the whole schedule
 }
 
-// span is a phase and what came before it. before and area are integrals of the rate, so fractions of requests.
-type span struct {
+// ratePhase is a phase of the schedule. before is the number of requests in the phases before it and area the number in
+// it, with fractions: both are integrals of the rate.
+type ratePhase struct {
 	start, length float64 // seconds
 	from, to      float64 // requests per second
 	before, area  float64
@@ -64,7 +65,7 @@ func New(p *profile.Profile) *Pacer {
 	for _, ph := range p.Phases {
 		d := ph.Duration.Seconds()
 		area := (ph.Rate + ph.RampTo) / 2 * d
-		pc.phases = append(pc.phases, span{start, d, ph.Rate, ph.RampTo, before, area})
+		pc.phases = append(pc.phases, ratePhase{start, d, ph.Rate, ph.RampTo, before, area})
 		start += d
 		before += area
 	}
@@ -251,7 +252,7 @@ func (p *Pacer) phaseOf(x float64) int {
 }
 
 // due solves before + from·t + (to−from)·t²/2d = x for t, in the form that stays exact where the rate is constant.
-func (s span) due(x float64) time.Duration {
+func (s ratePhase) due(x float64) time.Duration {
 	left := math.Max(0, x-s.before)
 	t := 0.0
 	if left > 0 {

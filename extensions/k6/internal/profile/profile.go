@@ -37,7 +37,7 @@ type Profile struct {
 	Phases []Phase
 	Flows  []Flow
 
-	Connections int // of subscribers, at least; from the script
+	Connections int // the least number of subscribers' connections; from the script
 }
 
 // Phase is a span of the run. Rates are requests per second. A pause has the rate 0 and no VUs; an arrivalCount of n
@@ -81,7 +81,7 @@ type Flow struct {
 	Deliveries   int    // subscribers that hold each target, so deliveries due for each message
 	PayloadBytes int    // length of the message's payload
 
-	Names []string // of the targets; nil: they are numbered
+	Names []string // names of the targets; nil: they are numbered
 }
 
 // SetNames gives the flow targets by name.
@@ -140,7 +140,7 @@ func (p *Profile) Drains() (d time.Duration) {
 }
 
 // Subscribers is the number of connections that hold the topics: at least as many as a message has deliveries, and at
-// most as many as the ledger tells apart.
+// most as many as the ledger distinguishes.
 func (p *Profile) Subscribers() int {
 	n := max(1, p.Connections)
 	for _, f := range p.Flows {
@@ -191,7 +191,7 @@ func (t Targets) Total() int { return t.total }
 // First is the number of a flow's first target.
 func (t Targets) First(flow int) int { return t.firsts[flow] }
 
-// Of is the target of a message: its flow's messages go round the flow's targets, and nth counts them from 0.
+// Of returns the target of a message. A flow's messages go round the flow's targets; nth counts them from 0.
 func (t Targets) Of(flow, nth int) int { return t.firsts[flow] + nth%t.sizes[flow] }
 
 // Name is the name of a target.

@@ -48,36 +48,57 @@ func TestShippedProfilesAreValid(t *testing.T) {
 func TestParseErrors(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ text, want string }{
-		"empty":                    {"", "profile p.yml is empty; allowed keys: phases, flows"},
-		"not YAML":                 {"a: [", "profile p.yml: not YAML: line 1: did not find expected node content"},
-		"unknown key":              {"phases:\n  - {duration: 1, arivalRate: 3}\n" + flows, `profile p.yml: line 2: unknown key "arivalRate" in phase; allowed: arrivalCount, arrivalRate, drain, duration, measured, name, pause, rampTo, requests, vus`},
-		"negative rate":            {"phases:\n  - {duration: 1, arrivalRate: -3}\n" + flows, "profile p.yml: line 2: -3 is outside 0 to 1e+09 (arrivalRate)"},
-		"not a number":             {"phases:\n  - {duration: 1, arrivalRate: many}\n" + flows, `profile p.yml: line 2: "many" is not a number (arrivalRate)`},
-		"bad duration":             {"phases:\n  - {duration: soon, arrivalRate: 1}\n" + flows, `profile p.yml: line 2: "soon" is not a duration: seconds, or a number with ms, s, m or h (duration)`},
-		"no duration":              {"phases:\n  - {arrivalRate: 1}\n" + flows, `profile p.yml: line 2: phase "": duration is missing or 0: a time above 0, in seconds or like 2m`},
-		"pause of 0":               {"phases:\n  - {pause: 0}\n" + flows, `profile p.yml: line 2: phase "": pause is 0: a time above 0, in seconds or like 2m`},
-		"no rate":                  {"phases:\n  - {duration: 1}\n" + flows, `profile p.yml: line 2: phase "": arrivalRate, arrivalCount, vus or pause is missing`},
-		"two kinds of rate":        {"phases:\n  - {duration: 1, arrivalRate: 1, arrivalCount: 2}\n" + flows, `profile p.yml: line 2: phase "": arrivalCount and arrivalRate exclude each other`},
-		"nothing to send":          {"phases: [{duration: 1, arrivalRate: 0}]\n" + flows, "profile p.yml: the phases hold no request: every rate is 0"},
-		"too many requests":        {"phases: [{duration: 1000, arrivalRate: 1e8}]\n" + flows, "profile p.yml: the phases hold 1e+11 requests; at most 1e+09 are allowed"},
-		"no flows":                 {"phases: [{duration: 1, arrivalRate: 1}]\n", "profile p.yml: flows is missing: a list of at least one flow"},
-		"weights of 0":             {"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, weight: 0}]\n", "profile p.yml: the weights of the flows sum to 0; at least one must be above 0"},
-		"wildcard target":          {"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, target: 'x/#'}]\n", `profile p.yml: line 2: flow "a": target "x/#": letters, digits, _ . - and single / between them are allowed`},
-		"fractional messages":      {"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, messages: 1.5}]\n", "profile p.yml: line 2: 1.5 is not a whole number (messages)"},
-		"duplicate phase name":     {"phases: [{name: x, duration: 1, arrivalRate: 1}, {name: x, duration: 1, arrivalRate: 1}]\n" + flows, `profile p.yml: two phases are named "x"`},
-		"one target, two fan-outs": {"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a}, {name: b, deliveries: 2}]\n", `profile p.yml: flows "a" and "b" share the target "user" but differ in targets or deliveries`},
-		"no VUs":                   {"phases:\n  - {duration: 1, vus: 0}\n" + flows, "profile p.yml: line 2: 0 is outside 1 to 10000 (vus)"},
-		"too many VUs":             {"phases:\n  - {duration: 1, vus: 10001}\n" + flows, "profile p.yml: line 2: 10001 is outside 1 to 10000 (vus)"},
-		"fractional VUs":           {"phases:\n  - {duration: 1, vus: 1.5}\n" + flows, "profile p.yml: line 2: 1.5 is not a whole number (vus)"},
-		"VUs and a rate":           {"phases:\n  - {duration: 1, vus: 1, arrivalRate: 1}\n" + flows, `profile p.yml: line 2: phase "": vus means a closed load, which has no arrivalRate, rampTo or arrivalCount`},
-		"VUs in a pause":           {"phases:\n  - {pause: 1, vus: 1}\n" + flows, `profile p.yml: line 2: phase "": a pause has no duration, arrivalRate, rampTo, arrivalCount or vus`},
-		"open and closed":          {"phases: [{name: a, duration: 1, vus: 1}, {pause: 1}, {name: b, duration: 1, arrivalRate: 1}]\n" + flows, `profile p.yml: phase "b" has an arrival rate and phase "a" has vus; allowed is one kind in a profile, and pauses`},
-		"too many phases":          {"phases: [" + strings.Repeat("{duration: 1, vus: 1},", 1001) + "]\n" + flows, "profile p.yml: there are 1001 phases; at most 1000 are allowed"},
-		"duplicate key":            {"phases:\n  - duration: 1\n    arrivalRate: 100\n    arrivalRate: 10\n" + flows, `profile p.yml: line 4: phase has "arrivalRate" twice, here and in line 3`},
+		"empty":       {"", "profile p.yml is empty; allowed keys: phases, flows"},
+		"not YAML":    {"a: [", "profile p.yml: not YAML: line 1: did not find expected node content"},
+		"unknown key": {"phases:\n  - {duration: 1, arivalRate: 3}\n" + flows, `profile p.yml: line 2: unknown key "arivalRate" in phase; allowed: arrivalCount, arrivalRate, drain, duration, measured, name, pause, rampTo, requests, vus`},
+		"negative rate": {"phases:\n  - {duration: 1, arrivalRate: -3}\n" + flows,
+			"profile p.yml: line 2: -3 is outside 0 to 1e+09 (arrivalRate)"},
+		"not a number": {"phases:\n  - {duration: 1, arrivalRate: many}\n" + flows,
+			`profile p.yml: line 2: "many" is not a number (arrivalRate)`},
+		"bad duration": {"phases:\n  - {duration: soon, arrivalRate: 1}\n" + flows,
+			`profile p.yml: line 2: "soon" is not a duration: seconds, or a number with ms, s, m or h (duration)`},
+		"no duration": {"phases:\n  - {arrivalRate: 1}\n" + flows,
+			`profile p.yml: line 2: phase "": duration is missing or 0: a time above 0, in seconds or like 2m`},
+		"pause of 0": {"phases:\n  - {pause: 0}\n" + flows,
+			`profile p.yml: line 2: phase "": pause is 0: a time above 0, in seconds or like 2m`},
+		"no rate": {"phases:\n  - {duration: 1}\n" + flows,
+			`profile p.yml: line 2: phase "": arrivalRate, arrivalCount, vus or pause is missing`},
+		"two kinds of rate": {"phases:\n  - {duration: 1, arrivalRate: 1, arrivalCount: 2}\n" + flows,
+			`profile p.yml: line 2: phase "": arrivalCount and arrivalRate exclude each other`},
+		"nothing to send": {"phases: [{duration: 1, arrivalRate: 0}]\n" + flows, "profile p.yml: the phases hold no request: every rate is 0"},
+		"too many requests": {"phases: [{duration: 1000, arrivalRate: 1e8}]\n" + flows,
+			"profile p.yml: the phases hold 1e+11 requests; at most 1e+09 are allowed"},
+		"no flows": {"phases: [{duration: 1, arrivalRate: 1}]\n", "profile p.yml: flows is missing: a list of at least one flow"},
+		"weights of 0": {"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, weight: 0}]\n",
+			"profile p.yml: the weights of the flows sum to 0; at least one must be above 0"},
+		"wildcard target": {"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, target: 'x/#'}]\n",
+			`profile p.yml: line 2: flow "a": target "x/#": letters, digits, _ . - and single / between them are allowed`},
+		"fractional messages": {"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, messages: 1.5}]\n",
+			"profile p.yml: line 2: 1.5 is not a whole number (messages)"},
+		"duplicate phase name": {"phases: [{name: x, duration: 1, arrivalRate: 1}, {name: x, duration: 1, arrivalRate: 1}]\n" + flows,
+			`profile p.yml: two phases are named "x"`},
+		"one target, two fan-outs": {"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a}, {name: b, deliveries: 2}]\n",
+			`profile p.yml: flows "a" and "b" share the target "user" but differ in targets or deliveries`},
+		"no VUs":         {"phases:\n  - {duration: 1, vus: 0}\n" + flows, "profile p.yml: line 2: 0 is outside 1 to 10000 (vus)"},
+		"too many VUs":   {"phases:\n  - {duration: 1, vus: 10001}\n" + flows, "profile p.yml: line 2: 10001 is outside 1 to 10000 (vus)"},
+		"fractional VUs": {"phases:\n  - {duration: 1, vus: 1.5}\n" + flows, "profile p.yml: line 2: 1.5 is not a whole number (vus)"},
+		"VUs and a rate": {"phases:\n  - {duration: 1, vus: 1, arrivalRate: 1}\n" + flows,
+			`profile p.yml: line 2: phase "": vus means a closed load, which has no arrivalRate, rampTo or arrivalCount`},
+		"VUs in a pause": {"phases:\n  - {pause: 1, vus: 1}\n" + flows,
+			`profile p.yml: line 2: phase "": a pause has no duration, arrivalRate, rampTo, arrivalCount or vus`},
+		"open and closed": {"phases: [{name: a, duration: 1, vus: 1}, {pause: 1}, {name: b, duration: 1, arrivalRate: 1}]\n" + flows,
+			`profile p.yml: phase "b" has an arrival rate and phase "a" has vus; allowed is one kind in a profile, and pauses`},
+		"too many phases": {"phases: [" + strings.Repeat("{duration: 1, vus: 1},", 1001) + "]\n" + flows,
+			"profile p.yml: there are 1001 phases; at most 1000 are allowed"},
+		"duplicate key": {"phases:\n  - duration: 1\n    arrivalRate: 100\n    arrivalRate: 10\n" + flows,
+			`profile p.yml: line 4: phase has "arrivalRate" twice, here and in line 3`},
 		// Regression: it meant measured: false, and the phase's latencies were left out.
-		"measured without value": {"phases:\n  - duration: 1\n    arrivalRate: 1\n    measured:\n" + flows, `profile p.yml: line 4: "" is neither true nor false (measured)`},
-		"two documents":          {"phases: [{duration: 1, arrivalRate: 1}]\n" + flows + "---\nphases: [{duration: 9, arrivalRate: 9}]\n", "profile p.yml: line 3: a second document; allowed is one"}, // regression: left out
-		"phases not a list":      {"phases: 3\n" + flows, "profile p.yml: line 1: phases is not a list (phases)"},
+		"measured without value": {"phases:\n  - duration: 1\n    arrivalRate: 1\n    measured:\n" + flows,
+			`profile p.yml: line 4: "" is neither true nor false (measured)`},
+		// regression: left out
+		"two documents": {"phases: [{duration: 1, arrivalRate: 1}]\n" + flows + "---\nphases: [{duration: 9, arrivalRate: 9}]\n",
+			"profile p.yml: line 3: a second document; allowed is one"},
+		"phases not a list": {"phases: 3\n" + flows, "profile p.yml: line 1: phases is not a list (phases)"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -135,7 +156,8 @@ func TestAClosedProfileHasVUsAndPauses(t *testing.T) {
 
 func TestRequestsAndDrainOfAClosedProfile(t *testing.T) {
 	t.Parallel()
-	p, err := Parse("p.yml", "phases: [{name: one, duration: 60, vus: 2, requests: 500, drain: 30s}, {name: two, duration: 1, vus: 7}]\n"+flows)
+	p, err := Parse("p.yml",
+		"phases: [{name: one, duration: 60, vus: 2, requests: 500, drain: 30s}, {name: two, duration: 1, vus: 7}]\n"+flows)
 	require.NoError(t, err)
 	assert.Equal(t, Phase{Name: "one", Duration: time.Minute, Measured: true, VUs: 2, Requests: 500,
 		Drain: 30 * time.Second}, p.Phases[0])
@@ -150,7 +172,8 @@ func TestRequestsAndDrainOfAClosedProfile(t *testing.T) {
 func TestOverride(t *testing.T) {
 	t.Parallel()
 	parse := func() *Profile {
-		p, err := Parse("p.yml", "phases: [{name: up, duration: 1, arrivalRate: 1, rampTo: 2}, {name: hold, duration: 1, arrivalRate: 2}]\n"+flows)
+		p, err := Parse("p.yml",
+			"phases: [{name: up, duration: 1, arrivalRate: 1, rampTo: 2}, {name: hold, duration: 1, arrivalRate: 2}]\n"+flows)
 		require.NoError(t, err)
 		return p
 	}
@@ -210,13 +233,15 @@ func TestOverrideFlows(t *testing.T) {
 
 func TestTargetsAreNumberedOnce(t *testing.T) {
 	t.Parallel()
-	numbers := NewTargets([]Flow{{Target: "user", Targets: 3}, {Target: "a/room", Targets: 2}, {Target: "user", Targets: 3}})
+	numbers := NewTargets(
+		[]Flow{{Target: "user", Targets: 3}, {Target: "a/room", Targets: 2}, {Target: "user", Targets: 3}})
 	assert.Equal(t, []int{5, 0, 3, 0}, []int{numbers.Total(), numbers.First(0), numbers.First(1), numbers.First(2)})
 	for target := range 5 {
 		number, known := numbers.Number([]byte(numbers.Name(target)))
 		assert.Equal(t, []any{target, true}, []any{number, known}, numbers.Name(target))
 	}
-	for _, name := range []string{"", "/", "user", "user/", "user/3", "user/-1", "user/+1", "user/01", "room/0", "a/room/2",
+	for _, name := range []string{"", "/", "user", "user/", "user/3", "user/-1", "user/+1", "user/01", "room/0",
+		"a/room/2",
 		"user/0/1", "user/99999999999999999999"} {
 		_, known := numbers.Number([]byte(name))
 		assert.False(t, known, name)
@@ -252,7 +277,7 @@ func TestTargetsHaveNames(t *testing.T) {
 
 	for text, want := range map[string]string{
 		"flows: [{name: a, targets: [berlin, 'x/#']}]":                             `line 2: name 2, "x/#": letters, digits, _ . : @ ~ -`,
-		"flows: [{name: a, targets: [berlin, berlin]}]":                            `name 2, "berlin", is there twice`,
+		"flows: [{name: a, targets: [berlin, berlin]}]":                            `name 2, "berlin", is listed twice`,
 		"flows: [{name: a, targets: []}]":                                          "0 names are outside 1 to 100000",
 		"flows: [{name: a, target: x, targets: [y]}]":                              "one of them is allowed",
 		"flows: [{name: a, targets: [[x]]}]":                                       "not a text",

@@ -49,7 +49,7 @@ func targets(n *yaml.Node) (r round, err error) {
 			err = fmt.Errorf("line %d: name %d, %q: letters, digits, _ . : @ ~ - and single / between them are allowed",
 				n.Content[i].Line, i+1, excerpt(name))
 		case seen[name]:
-			err = fmt.Errorf("line %d: name %d, %q, is there twice", n.Content[i].Line, i+1, excerpt(name))
+			err = fmt.Errorf("line %d: name %d, %q, is listed twice", n.Content[i].Line, i+1, excerpt(name))
 		}
 		if err != nil {
 			return r, err

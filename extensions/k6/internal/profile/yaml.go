@@ -80,7 +80,7 @@ func merged(n *yaml.Node, depth int) (own []pair, err error) {
 		for _, one := range from {
 			one = named(one)
 			if one.Kind != yaml.MappingNode {
-				return nil, fmt.Errorf("line %d: << merges what is no mapping; allowed: one, or a list of them",
+				return nil, fmt.Errorf("line %d: << merges something that is not a mapping; allowed: a mapping, or a list of them",
 					key.Line)
 			}
 			pairs, err := merged(one, depth+1)

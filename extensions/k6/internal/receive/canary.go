@@ -67,7 +67,7 @@ type Line interface {
 // CanaryOptions are the settings of a Canary.
 type CanaryOptions struct {
 	Ingest  send.Ingest
-	Timeout time.Duration // for one request
+	Timeout time.Duration // of one request
 	Format  body.Format
 	Drain   time.Duration // how long the first message may take
 	Means
@@ -92,7 +92,7 @@ func NewCanary(ctx context.Context, parts *run.Parts, at *Path, o CanaryOptions)
 	return c
 }
 
-func (c *Canary) post(n int) send.Answer {
+func (c *Canary) post(n int) send.Result {
 	a := c.poster.Post(time.Now(), c.messages.Message(n), 1)
 	a.Secrets = c.secrets
 	return a
@@ -117,7 +117,7 @@ func (c *Canary) send(ctx context.Context, load time.Duration, over func() bool)
 }
 
 // note counts an answer that does not accept the message.
-func (c *Canary) note(a send.Answer) {
+func (c *Canary) note(a send.Result) {
 	switch {
 	case a.Err != nil:
 		c.Count("canary", network.ClassOf(a.Err), a.Err.Error())
@@ -202,7 +202,7 @@ func (c *Canary) arrive(n int, at int64) {
 	c.latency.Add(us)
 }
 
-// LatencyOf is that of the message that was due in a second of the run, in ms; nil: not arrived.
+// LatencyOf is the latency of the message that was due in a second of the run, in ms; nil: it has not arrived.
 func (c *Canary) LatencyOf(second int) *float64 {
 	if c == nil {
 		return nil

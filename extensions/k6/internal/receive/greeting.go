@@ -32,7 +32,7 @@ const (
 // welcome is a greeting that arrived.
 type welcome struct {
 	number  int
-	altered string // as what it came, printable; empty: as it was sent
+	altered string // its printable text if it was altered; empty: it came as it was sent
 }
 
 // Greet sends a message through the pipeline, so that a caller learns before its load whether messages arrive. It waits
@@ -110,7 +110,7 @@ func (c *Canary) failed() <-chan error {
 	return c.Receiver.Failed()
 }
 
-// repeated counts the greetings that were sent besides the first one. They are no part of the account, whenever they
+// repeated counts the greetings that were sent besides the first one. They are not part of the account, whenever they
 // arrive.
 func (c *Canary) repeated(times int, came welcome, after time.Duration) {
 	example := fmt.Sprintf("the first one arrived after %.1f s", after.Seconds())

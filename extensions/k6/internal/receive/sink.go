@@ -44,7 +44,7 @@ type Taker struct {
 	// Place is the target where a message came, as of ledger.Arrival; nil: any message may come here
 	Place      func(seq int, payload []byte) int
 	subscriber int
-	greeting   []byte // where others' messages arrive too, the canary's first one does
+	greeting   []byte // ids of the canary's messages begin with it
 	stamps     int    // that a message has at most
 
 	arrivals  []ledger.Arrival // since the last Flush

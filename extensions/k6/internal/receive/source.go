@@ -38,14 +38,14 @@ type Means struct {
 type Description struct {
 	// where nothing came, in the words of the options, and what to ask; empty: there are no subscriptions
 	Words       string
-	Headers     string   // what a message has for header fields; empty: it has none
+	Headers     string   // what header fields are called in its messages; empty: they have none
 	Unread      string   // where messages wait until they are read; empty: in the subscriber's socket
-	Prefix      string   // what an address has before the target
-	AtMostOnce  bool     // a loss is counted, but is no failure
+	Prefix      string   // the part of an address before the target
+	AtMostOnce  bool     // a loss is counted, but is not a failure
 	Last        string   // the stage after which a message has arrived; empty: the last of the run
-	Connections int      // that it opens at least, however few deliveries a message has
-	Files       int      // that it may open besides those of its connections
-	Servers     []Server // that it connects to
+	Connections int      // it opens at least so many, however few deliveries a message has
+	Files       int      // it may open so many besides those of its connections
+	Servers     []Server // it connects to these
 	NoCanary    string   // why no canary can arrive; empty: one can
 	NoGreeting  string   // why no message can go round before the load; empty: one can
 	Unshareable string   // why several instances of a run can't read from it; empty: they can
@@ -85,7 +85,7 @@ type CallbackReceiver interface {
 // Coded reports whether a content coding changes the bytes of what arrives (RFC 9110, 8.4.1).
 func Coded(encoding string) bool { return encoding != "" && !strings.EqualFold(encoding, "identity") }
 
-// None is the Receiver of a run that has not begun to receive, and the core of those that hold no connection.
+// None is the Receiver of a run that has not begun to receive. Receivers that hold no connection embed it.
 type None struct{}
 
 // Failed returns nil: nothing can fail.

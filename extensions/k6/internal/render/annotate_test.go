@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Regression: a latency of −5 ms, 200,000 probes, members twice and what stood behind the object were taken.
+// Regression: a latency of −5 ms, 200,000 probes, members twice and data after the object were taken.
 func TestACampaignIsTakenAsWrittenOrRefused(t *testing.T) {
 	t.Parallel()
 	const figures = `"figures": [{"name": "a", "value": 1}]`

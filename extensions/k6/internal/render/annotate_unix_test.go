@@ -43,7 +43,8 @@ func TestAnnotateChangesNothingWhereASummaryIsAPipe(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, runfile.FileName), text, 0o600))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, runfile.MarkdownName), 0o600))
-	assert.ErrorContains(t, Annotate(dir, runfile.Campaign{Figures: []runfile.Figure{{Name: "x"}}}, ""), "is not a plain file (p")
+	assert.ErrorContains(t, Annotate(dir, runfile.Campaign{Figures: []runfile.Figure{{Name: "x"}}}, ""),
+		"is not a plain file (p")
 	after, err := os.ReadFile(filepath.Join(dir, runfile.FileName))
 	require.NoError(t, err)
 	assert.Equal(t, string(text), string(after))

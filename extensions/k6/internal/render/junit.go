@@ -110,7 +110,7 @@ func lines(all []string) string {
 
 // localStamp is a UTC time in the schemas' form: to the second, without a zone.
 func localStamp(stamp string) string {
-	at, _ := time.Parse(time.RFC3339, stamp) // in run.json's form
+	at, _ := time.Parse(time.RFC3339, stamp) // the format of run.json
 	return at.UTC().Format("2006-01-02T15:04:05")
 }
 

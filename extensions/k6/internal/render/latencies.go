@@ -11,7 +11,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
-// series is a distribution that terminal and Markdown show of a run, in ms; their digits are those of num.
+// series is a distribution that terminal and Markdown show of a run, in ms, with the digits of num.
 type series struct {
 	name string
 	runfile.Latency
@@ -74,7 +74,7 @@ func (s *summary) latencies(r *runfile.Run) {
 		switch part := l.Stages[stage.Name]; {
 		case part.Count > 0:
 			row(stage.Name, part, withinText(r.BoundOf(stage)))
-		case i == 1 && l.FromSend.Count > 0: // without stamps the stages in between are one
+		case i == 1 && l.FromSend.Count > 0: // the pipeline sends no stamps, so the stages in between are one
 			row(stage.Name+" …", l.FromSend, "   "+r.Stages.Rest()+" as one: the pipeline sends no stamps")
 			return
 		default:
@@ -106,7 +106,7 @@ func quantiles(l runfile.Latency) string {
 		words.MS(l.Max))
 }
 
-// withinText is a bound as it stands behind a figure; empty: there is none.
+// withinText is the text of a bound after a figure; empty: there is none.
 func withinText(bound *float64) string {
 	if bound == nil {
 		return ""

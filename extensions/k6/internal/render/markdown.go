@@ -172,7 +172,8 @@ func (m *markdown) rules(r *runfile.Run, of string) {
 	head := true
 	for _, rule := range r.Verdict.Rules {
 		own := rule.Result == runfile.Invalid || rule.Result == runfile.Doubtful // on the instrument
-		if rule.Limit == nil || (own && !rule.IsBroken()) != (of == runfile.Invalid) || rule.Unit == "ms" && !r.Account.Balanced {
+		if rule.Limit == nil || (own && !rule.IsBroken()) != (of == runfile.Invalid) ||
+			rule.Unit == "ms" && !r.Account.Balanced {
 			continue
 		}
 		if head {

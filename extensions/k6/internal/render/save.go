@@ -1,5 +1,5 @@
-// Package render shows a run: for a terminal, as Markdown and JUnit, and as the page. It computes nothing; what it shows
-// stands in run.json.
+// Package render shows a run: for a terminal, as Markdown and JUnit, and as the page. It computes nothing; what it
+// shows is in run.json.
 package render
 
 import (

@@ -24,7 +24,7 @@ var static = html.Must(html.New("static").Funcs(html.FuncMap{
 	"at":  func(l runfile.Latency, p float64) string { return words.MS(l.At(p)) },
 }).Parse(staticText))
 
-// staticPage is what the static part shows of a run.
+// staticPage is the data of the page's static part.
 type staticPage struct {
 	*runfile.Run
 	About   string

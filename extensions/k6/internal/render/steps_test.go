@@ -66,7 +66,7 @@ func TestStepsAreShownAsATable(t *testing.T) {
 
 	r = balanced()
 	r.Steps = []runfile.Step{{Name: "4", Requests: 9, DurationS: 10}}
-	assert.NotContains(t, Text(r, "", Screen{}), "HTTP mean", "one step is no comparison")
+	assert.NotContains(t, Text(r, "", Screen{}), "HTTP mean", "one step is not a comparison")
 }
 
 // Regression: throughput.js with 100 clients printed 100 rows and 100 figures.

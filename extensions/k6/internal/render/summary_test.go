@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// summarySchema is that of summary.json, a part of run.json's.
+// summarySchema is the schema of summary.json, a part of the schema of run.json.
 func summarySchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	text, err := os.ReadFile(reports + "contract/run.schema.json")

@@ -22,7 +22,7 @@ type Screen struct {
 	Columns int // width of the terminal; 0: lines are as long as they get
 }
 
-// NewScreen is that of this process's standard output.
+// NewScreen describes this process's standard output.
 func NewScreen(isTerminal, noColour bool) Screen {
 	if !isTerminal {
 		return Screen{}

@@ -67,7 +67,8 @@ func TestTheInstrumentLineShowsFaults(t *testing.T) {
 		line    string
 	}{
 		{runfile.Health{Gaps: []runfile.Gap{{Subscriber: 2, FromS: 3.24, ToS: new(4.61), Reason: "EOF"}}}, 0, "1 gap, 1.4 s"},
-		{runfile.Health{Gaps: []runfile.Gap{{Subscriber: 2, FromS: 3, ToS: new(4.5), Reason: "EOF"}, {FromS: 7, Reason: "EOF"}}}, 0, "2 gaps, 1.5 s, 1 open"},
+		{runfile.Health{Gaps: []runfile.Gap{{Subscriber: 2, FromS: 3, ToS: new(4.5), Reason: "EOF"}, {FromS: 7, Reason: "EOF"}}}, 0,
+			"2 gaps, 1.5 s, 1 open"},
 		{runfile.Health{Gaps: []runfile.Gap{{FromS: 7, Reason: "EOF"}}}, 0, "1 gap, 1 open"},
 		{runfile.Health{SamplesDiscarded: 1}, 0, "1 sample discarded"},
 		{runfile.Health{}, 1234, "1,234 requests repeated"},

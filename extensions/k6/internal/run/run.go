@@ -20,7 +20,7 @@ type Parts struct {
 
 	ID      string           // the run's, which begins every message's
 	Name    string           // names this instance's own things: its connections, its canary
-	Profile *profile.Profile // with the instance's own targets
+	Profile *profile.Profile // its targets are the instance's own
 	Targets profile.Targets  // those of Profile, by number
 	Bodies  *body.Bodies
 }
@@ -73,7 +73,7 @@ func (m *Messages) Verify() int {
 }
 
 // Addressed reports whether a message that came said for which target it is: otherwise it can't have come to a wrong
-// one. A script that makes its own bodies may send to other targets than it was told.
+// one. A script that makes its own bodies may send to other targets than it was given.
 func (m *Messages) Addressed(seq int, payload []byte) bool {
 	if !m.Scripted.Load() {
 		return m.comparison.Named
@@ -97,7 +97,7 @@ func names(text, target []byte) bool {
 	}
 }
 
-// inName reports whether a byte may stand in the name of a target.
+// inName reports whether the name of a target may have a byte.
 func inName(b byte) bool {
 	return b >= '0' && b <= '9' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z' || strings.IndexByte("_.:@~/-", b) >= 0
 }

@@ -15,8 +15,8 @@ import (
 // histogramHead is the length of an encoded histogram's head, in bytes.
 const histogramHead = 40
 
-// ReadFile reads a file of a run. It refuses what is not a plain file, as a pipe would be waited for and a link may lead
-// anywhere, and what is larger than any run's.
+// ReadFile reads a file of a run. It refuses what is not a plain file, as a pipe would be waited for and a link may
+// lead anywhere, and what is larger than any run's.
 func ReadFile(path string) ([]byte, error) { return ReadFileUpTo(path, limitFileBytes) }
 
 // ReadFileUpTo is ReadFile for a file that has fewer bytes.
@@ -102,7 +102,7 @@ func readUpTo(r io.Reader, path string, size, most int64) ([]byte, error) {
 }
 
 // checkValues refuses a JSON text of more values than any run has: decoded, each takes up to a hundred times its
-// length. It counts what stands before a value, also inside of texts.
+// length. It counts the characters before values, also those inside of texts.
 func checkValues(path string, data []byte) error {
 	if n := valuesIn(data); n > limitJSONValues {
 		return fmt.Errorf("%s has about %d values; up to %d are read", path, n, limitJSONValues)

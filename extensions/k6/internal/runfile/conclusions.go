@@ -9,7 +9,7 @@ type GeneratorCost struct {
 // InDoubt is a claim of a run that its rules on the instrument put in doubt.
 type InDoubt struct {
 	Claim     string   `json:"claim"`
-	Direction string   `json:"direction"` // in which its figures may be wrong
+	Direction string   `json:"direction"` // the direction in which its figures may be wrong
 	By        []string `json:"by"`        // the broken rules, in their order
 	Text      string   `json:"text"`      // the reason of the first of them
 }
@@ -18,7 +18,7 @@ type InDoubt struct {
 type NotArrived struct {
 	Messages int     `json:"messages"`
 	Share    float64 `json:"share"` // share of the scheduled messages, 0 to 1
-	Text     string  `json:"text"`  // by end: 61 % rejected, 3 lost
+	Text     string  `json:"text"`  // the counts by end: 61 % rejected, 3 lost
 }
 
 // Bottleneck is what gave way in a run.
@@ -37,7 +37,7 @@ const (
 
 // Answer is the answer of a run: the sentence to read first, and figures beside a limit.
 type Answer struct {
-	Sentence    string   `json:"sentence"`     // for an unusable run: why
+	Sentence    string   `json:"sentence"`     // why, if the run is unusable
 	P99LimitMS  *float64 `json:"p99_limit_ms"` // limit on arrival p99; nil: none is set
 	WithinLimit *float64 `json:"within_limit"` // share of the measured phases' deliveries; nil: unknown
 	// the highest rate with p99 below the limit, messages/s; 0: none; nil: not known, or not usable

@@ -26,8 +26,8 @@ const (
 	TimelineName = "timeline.ndjson"
 )
 
-// Replace writes or replaces a file atomically. What stands at the place of the next one, as after a kill, is removed:
-// a pipe would be waited for, and a link may lead anywhere.
+// Replace writes or replaces a file atomically. It first removes the next one's draft, as a kill may leave one:
+// writing to a pipe would wait, and a link may lead anywhere.
 func Replace(path string, write func(*bufio.Writer) error) error {
 	name := path + ".next"
 	if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -155,7 +155,7 @@ func OpenLog(dir string) (*Log, error) {
 	}
 	l := &Log{reader: hdrhistogram.NewHistogramLogReader(bytes.NewReader(data))}
 	if base := baseTime.FindSubmatch(data); base != nil {
-		// digits and points; what is no number has no seconds that are asked for
+		// The text has digits and points only. If it is not a number, l.base is 0, and no second is found.
 		l.base, _ = strconv.ParseFloat(string(base[1]), 64)
 	}
 	if l.next, err = l.reader.NextIntervalHistogram(); err != nil {

@@ -89,7 +89,7 @@ type Check struct {
 	Meaning string `json:"meaning"`
 	Figure  string `json:"figure"`
 	More    string `json:"more"`
-	Limit   string `json:"limit"` // with its relation; "none": none is allowed; empty: there is no rule
+	Limit   string `json:"limit"` // has its relation before it; "none": none is allowed; empty: there is no rule
 	Basis   string `json:"basis"` // how the limit was computed
 	OK      *bool  `json:"ok"`    // nil: no rule, not judged, or undecided
 	// Undecided: one reading of the figure holds the limit, another one breaks it

@@ -4,9 +4,9 @@ package runfile
 
 // Connections says how many connections were held, and what each cost.
 type Connections struct {
-	Wanted  int `json:"wanted"`  // by the instances of this report
-	Held    int `json:"held"`    // at once, at most
-	Lost    int `json:"lost"`    // after they were open
+	Wanted  int `json:"wanted"`  // how many the instances of this report were to open
+	Held    int `json:"held"`    // the most that were open at once
+	Lost    int `json:"lost"`    // lost after they were open
 	Missing int `json:"missing"` // not held, or lost
 	All     int `json:"all"`     // that all instances want, spread over Brokers
 	Brokers int `json:"brokers"`
@@ -36,7 +36,7 @@ type Sessions struct {
 	Missing   int `json:"missing"`   // were due, and did not begin
 	// PerS are the completed ones, a second of the time in which sessions began.
 	PerS         float64 `json:"per_s"`
-	RequestsPerS float64 `json:"requests_per_s"` // in that time
+	RequestsPerS float64 `json:"requests_per_s"` // requests per second in the same time
 }
 
 // Clients says how much clients exchanged as their number grew.
@@ -52,7 +52,7 @@ type ClientRate struct {
 	EachS   float64 `json:"each_messages_per_s"`
 }
 
-// Figures of a run with publishers, of which Connections are made.
+// Connections is computed from these figures of a run with publishers.
 const (
 	FigureWanted = "connections wanted"
 	FigureHeld   = "connections held"

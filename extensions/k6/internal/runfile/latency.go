@@ -51,8 +51,8 @@ func NewLatency(s *ledger.Series, lossless bool) Latency {
 	return l
 }
 
-// At is a percentile of run.json. It is nil with fewer than 1 / (1 − p) samples, where it would just be the largest. The
-// page (reports/page/facts.ts) has the same rule.
+// At is a percentile of run.json. It is nil with fewer than 1 / (1 − p) samples, where it would just be the largest.
+// The page (reports/page/facts.ts) has the same rule.
 func (l Latency) At(p float64) *float64 {
 	if float64(l.Count)*(100-p) < 100-1e-6 { // 100 − 99.9 is below 0.1 in binary
 		return nil
@@ -60,7 +60,7 @@ func (l Latency) At(p float64) *float64 {
 	return map[float64]*float64{50: l.P50, 75: l.P75, 90: l.P90, 95: l.P95, 99: l.P99, 99.9: l.P999}[p]
 }
 
-// NewLatencies describes a set of times, whose stages are those of a list.
+// NewLatencies describes a set of times with the stages of a list.
 func NewLatencies(list stages.List, t *ledger.Times, lossless bool) Latencies {
 	l := Latencies{
 		Arrival:  NewLatency(&t.Arrival, lossless),
@@ -90,11 +90,10 @@ func NewQuantiles(s *ledger.Series) *Quantiles {
 	}
 }
 
-// atRanks are percentiles of a series, in µs. The rank of a percentile is rounded up: at least that share of the
-// samples is no larger. HdrHistogram takes the nearest rank, so p99 of 160 samples was the one that two are larger
-// than.
+// atRanks are percentiles of a series, in µs. The rank of a percentile is rounded up, so at least that share of the
+// samples is less than or equal to it. HdrHistogram takes the nearest rank: two of 160 samples are larger than its p99.
 func atRanks(s *ledger.Series, percentiles []float64) []int64 {
-	const noise = 1e-9 // of 0.99 × 100 in binary
+	const noise = 1e-9 // the rounding error of 0.99 × 100 in binary
 	ranks := make([]float64, len(percentiles))
 	for i, p := range percentiles {
 		ranks[i] = 100 * math.Ceil(p/100*float64(s.Count)-noise) / float64(s.Count)

@@ -27,7 +27,7 @@ type latest struct {
 	Seconds int    `json:"seconds"` // lines of timeline.ndjson that the run includes
 	Answer  string `json:"answer"`  // the script's answer; empty: none
 	Scene   *Scene `json:"scene"`
-	Run     *Run   `json:"run"` // without its timeline
+	Run     *Run   `json:"run"` // its timeline is empty
 }
 
 // SaveLatest writes the report of a run in progress, without its seconds. seconds is how many it includes, answer the
@@ -53,7 +53,7 @@ func RemoveLatest(dir string) error {
 }
 
 // Recoverable reads what a killed run had written, with the script's own answer; nil: there is nothing newer than its
-// report, or it is in progress. Its facts are those of its last second. Until release is called nobody else recovers
+// report, or it is in progress. Its facts describe its last second. Until release is called nobody else recovers
 // it.
 func Recoverable(dir string) (r *Run, own string, release func(), err error) {
 	path := filepath.Join(dir, LatestName)
@@ -84,7 +84,7 @@ func fromLatest(dir, path string) (r *Run, own string, err error) {
 	}
 	var l latest
 	if err := json.Unmarshal(data, &l); err != nil || l.Schema != latestSchema || l.Run == nil {
-		return nil, "", fmt.Errorf("%s, what a killed run left last, is none that this version can read; "+
+		return nil, "", fmt.Errorf("%s, the last report of a killed run, cannot be read by this version; "+
 			"remove it, and %s counts", path, FileName)
 	}
 	before := map[int]Interval{}

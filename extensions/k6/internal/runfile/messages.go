@@ -37,7 +37,7 @@ type Named struct {
 	// End is a failed end of the account, duplicates, misdeliveries or negative.
 	End       string  `json:"end"`
 	Target    string  `json:"target"`
-	CameTo    string  `json:"came_to,omitempty"` // where a misdelivery or a misdelivered message came, in words
+	CameTo    string  `json:"came_to,omitempty"` // the target or subscriber that it came to instead
 	Flow      string  `json:"flow"`
 	Phase     *string `json:"phase"`     // nil: unknown
 	Due       *string `json:"due"`       // nil: unknown
@@ -116,7 +116,8 @@ type Ending struct {
 	Name string
 }
 
-// Missed are the ways in which messages did not arrive, in the order of the message's way, without those of none.
+// Missed are the ways in which messages did not arrive, in the order of the message's way. Ways without any are left
+// out.
 func Missed(a Account) (all []Ending) {
 	for _, end := range ledger.MissedEnds() {
 		if n := end.Of(a); n > 0 {

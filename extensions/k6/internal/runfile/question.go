@@ -14,7 +14,7 @@ type Question struct {
 
 // Kinds of questions.
 const (
-	Recovering    = "recovery"    // from a burst
+	Recovering    = "recovery"    // how long does the pipeline take to recover from a burst?
 	Steadiness    = "steadiness"  // does latency or memory grow?
 	OfConnections = "connections" // how many are held, and what each costs
 	OfSessions    = "sessions"    // each of several calls

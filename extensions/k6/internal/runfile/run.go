@@ -30,10 +30,10 @@ type Run struct {
 	ArrivalBins []int64 `json:"arrival_bins,omitempty" merge:"own"`
 	Canary      *Canary `json:"canary" merge:"fields"` // nil: the run had none
 	// Generators: of a merged run: every instance, missing ones included
-	Generators []Part   `json:"generators,omitempty" merge:"own"`
-	Sampled    *Sampled `json:"sampled" merge:"own"`         // trace lists of the measured phases; nil: not requested
-	Spans      *Spans   `json:"spans,omitempty" merge:"own"` // nil: not requested
-	Steps      []Step   `json:"steps" merge:"own"`
+	Generators []Instance `json:"generators,omitempty" merge:"own"`
+	Sampled    *Sampled   `json:"sampled" merge:"own"`         // trace lists of the measured phases; nil: not requested
+	Spans      *Spans     `json:"spans,omitempty" merge:"own"` // nil: not requested
+	Steps      []Step     `json:"steps" merge:"own"`
 	// nil: no sweep, or its last step has not taken off
 	Knee        *Knee          `json:"knee" merge:"own"`
 	Figures     []Figure       `json:"figures" merge:"own"`          // never nil
@@ -47,7 +47,7 @@ type Run struct {
 	Errors      []ErrorClass   `json:"errors" merge:"own"`
 	Environment map[string]any `json:"environment" merge:"own"`
 
-	Scene *Scene `json:"-" merge:"own"` // for causes; nil: read from a file, or merged
+	Scene *Scene `json:"-" merge:"own"` // evidence for causes; nil: the run was read from a file, or merged
 }
 
 // Identity says which run this is and how to repeat it.
@@ -71,7 +71,7 @@ type Identity struct {
 
 // Generator is one of several instances that share a run by segments (k6's --execution-segment).
 type Generator struct {
-	Number   int     `json:"number"` // in the ids of its messages, from 1
+	Number   int     `json:"number"` // its number in the ids of its messages, from 1
 	Of       int     `json:"of"`
 	Segment  string  `json:"segment"`
 	Sequence string  `json:"sequence"`
@@ -82,11 +82,11 @@ type Generator struct {
 // Missing is the result of an instance without a report.
 const Missing = "missing"
 
-// Part is one instance of a merged run. nil: it is missing, or did not report the value.
-type Part struct {
+// Instance is one instance of a merged run. nil: it is missing, or did not report the value.
+type Instance struct {
 	Number          int      `json:"number"`
 	Segment         string   `json:"segment"`
-	Result          string   `json:"result"` // as of a run, or Missing
+	Result          string   `json:"result"` // the result of its verdict, or Missing
 	Reasons         []string `json:"reasons"`
 	LateMS          *float64 `json:"late_ms"`
 	Scheduled       *int     `json:"scheduled"`
@@ -210,7 +210,7 @@ type Figure struct {
 	Value *float64 `json:"value"` // nil: not measured
 	Unit  string   `json:"unit"`
 
-	Generator int `json:"generator,omitempty"` // in a merged run: the instance
+	Generator int `json:"generator,omitempty"` // the number of the instance, in a merged run
 }
 
 // Probe is one run of a search for the capacity, which this run is the answer of.

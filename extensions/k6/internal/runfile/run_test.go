@@ -71,7 +71,8 @@ func TestTheCurveNeverExceedsTheMaximum(t *testing.T) {
 	}
 }
 
-// Regression: the head of the log was cut to whole seconds, so any reader placed all intervals up to a second too early.
+// Regression: the head of the log was cut to whole seconds, so any reader placed all intervals up to a second too
+// early.
 func TestTheLogKnowsItsTimesToTheMillisecond(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

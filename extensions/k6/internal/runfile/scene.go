@@ -10,8 +10,8 @@ const RequestStage = "request"
 
 // Scene is what a cause needs besides run.json. A merged run has none: each instance has its own causes.
 type Scene struct {
-	URL        string // that requests were posted to, without secrets; empty: they are not posted
-	Subscribed string // where nothing came, in words, and what to ask; empty: there are no subscriptions
+	URL        string // requests were posted to it; it has no secrets; empty: they are not posted
+	Subscribed string // says what was subscribed and what to check, if nothing arrived; empty: no subscriptions
 	Abandoned  string // how far the senders came before they ended; empty: they did not end early
 	Sample     string // the first foreign message, cut; empty: none
 	Carries    bool   // the sample has an id of this run, in a place or a form where no message has one

@@ -152,7 +152,7 @@ func TestOnlyValidRunsAreAccepted(t *testing.T) {
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// Regression: the validator kept every fault of a list that is no member of the run itself: 5 GB for 45 MB.
+// Regression: the validator kept every fault of a list that is not a member of the run itself: 5 GB for 45 MB.
 func TestOfALargeRunTheFirstFaultIsNamedAlone(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(reports + "testdata/own-stages.json")

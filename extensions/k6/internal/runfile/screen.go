@@ -11,7 +11,7 @@ type FirstScreen struct {
 	P99Interval    *P99Interval `json:"arrival_p99_interval"` // nil: unknown
 	Recovery       *Recovery    `json:"recovery"`             // nil: the load has no burst
 	USL            *USL         `json:"usl"`                  // nil: no sweep, or the fit explains too little
-	ByLoad         []LoadPoint  `json:"by_load"`              // by ascending load; nil: the load stayed as it was
+	ByLoad         []LoadPoint  `json:"by_load"`              // in the order of load; nil: the load did not change
 	Phases         []PhaseFacts `json:"phases"`               // one for each of steps; never nil
 }
 
@@ -31,7 +31,7 @@ type Tile struct {
 	Text      string   `json:"text"`  // Value as reports print it, without its unit: "at most 29.0"
 	Note      string   `json:"note"`
 	Estimator string   `json:"estimator"`
-	Samples   *int64   `json:"samples"` // behind Value; nil: it is no estimate
+	Samples   *int64   `json:"samples"` // how many samples Value is an estimate of; nil: it is not an estimate
 	Doubt     string   `json:"doubt"`   // AtMost, AtLeast, About; empty: none
 	Worry     bool     `json:"worry"`   // a limit on it did not hold, or messages did not arrive
 }
@@ -94,7 +94,7 @@ type USL struct {
 	Points [][2]float64 `json:"points"`
 }
 
-// LoadPoint is the arrival latency of what was due in a second, by its load, from bins.
+// LoadPoint is the load of a second and the arrival latency of the messages due in it, from bins.
 type LoadPoint struct {
 	PerS  int      `json:"per_s"` // messages that were due in it
 	P50MS *float64 `json:"p50_ms"`

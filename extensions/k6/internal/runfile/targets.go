@@ -14,7 +14,7 @@ type Targets struct {
 	Others *Others  `json:"others"` // nil: there are none
 }
 
-// Target is one target. Arrival is of the measured phases, with two significant digits.
+// Target is one target. Arrival covers the measured phases, with two significant digits.
 type Target struct {
 	Name      string     `json:"name" merge:"first"`
 	Arrival   *Quantiles `json:"arrival" merge:"mean"`

@@ -13,7 +13,7 @@ type Clock struct {
 	OffsetMS  *float64 `json:"offset_ms" merge:"own"` // reference minus own clock
 	// BoundMS: the sum of the two widest bounds of generator and processes
 	BoundMS          float64 `json:"bound_ms" merge:"max"`
-	GeneratorBoundMS float64 `json:"generator_bound_ms" merge:"max"` // of OffsetMS
+	GeneratorBoundMS float64 `json:"generator_bound_ms" merge:"max"` // the bound of OffsetMS
 	// OneHost: one host has one clock, so the bound does not matter
 	OneHost   bool           `json:"one_host" merge:"and"`
 	LimitMS   *float64       `json:"limit_ms" merge:"first"` // the user's limit on BoundMS; nil: none
@@ -75,5 +75,5 @@ type Canary struct {
 	Sent      int     `json:"sent" merge:"sum"`
 	Arrived   int     `json:"arrived" merge:"sum"`
 	IntervalS float64 `json:"interval_s" merge:"first"`
-	Latency   Latency `json:"latency" merge:"hist"` // from when a message was due
+	Latency   Latency `json:"latency" merge:"hist"` // counted from when a message was due
 }

@@ -41,7 +41,7 @@ func WithinMetric(name string) (metric string, limit time.Duration, ok bool) {
 	return fmt.Sprintf("%s%dus", WithinPrefix, limit.Microseconds()), limit, true
 }
 
-// withinForm is what a limit has to look like.
+// withinForm shows the form of a limit, for errors.
 const withinForm = "allowed: arrival.within(250ms) >= 99.9%, with us, ms or s, and > or >="
 
 var withinTime = regexp.MustCompile(`^arrival\.within\(\s*([\d.]*)\s*([^)\s]*)\s*\)$`)
@@ -109,7 +109,7 @@ func WithinThreshold(limit, source string) (string, error) {
 	return "value" + op + strconv.FormatFloat(percent/100, 'g', 15, 64), err
 }
 
-// Within is the share of the samples up to a time, as ShareWithin; nil without a histogram.
+// Within is the share of the samples up to a time, like ShareWithin; nil: there is no histogram.
 func (l Latency) Within(limit time.Duration) *float64 {
 	if l.Histogram == nil || l.Count == 0 {
 		return nil

@@ -28,7 +28,7 @@ func fromZstd(data *bufio.Reader) (io.Reader, error) {
 	if !whole {
 		from = nil
 	}
-	// With a concurrency of 1 it has no goroutine that has to be ended.
+	// With a concurrency of 1 the decoder starts no goroutine, so there is nothing to close.
 	d, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindowMost))
 	if err != nil || whole {
 		return d, err

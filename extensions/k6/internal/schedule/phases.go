@@ -14,11 +14,11 @@ type Phases struct {
 	planned []profile.Phase
 
 	mu   sync.Mutex
-	went []Span // one for each
+	went []PhaseTimes // one for each
 }
 
-// Span is the actual course of a phase. Times are since the epoch.
-type Span struct {
+// PhaseTimes is the actual course of a phase. Times are since the epoch.
+type PhaseTimes struct {
 	Begun      bool
 	Start, End time.Duration
 	Backlog    *int // deliveries owed at its end; nil: it has not ended
@@ -28,20 +28,20 @@ type Span struct {
 
 // NewPhases fills in the phases of the open model, which are known beforehand.
 func NewPhases(c *Course, planned []profile.Phase) *Phases {
-	p := &Phases{Course: c, planned: planned, went: make([]Span, len(planned))}
+	p := &Phases{Course: c, planned: planned, went: make([]PhaseTimes, len(planned))}
 	if c.Pacer.Closed() {
 		return p
 	}
 	start := time.Duration(0)
 	for i, phase := range planned {
-		p.went[i] = Span{Begun: true, Start: start, End: start + phase.Duration}
+		p.went[i] = PhaseTimes{Begun: true, Start: start, End: start + phase.Duration}
 		start += phase.Duration
 	}
 	return p
 }
 
 // change lets see modify phase i.
-func (p *Phases) change(i int, see func(s *Span)) {
+func (p *Phases) change(i int, see func(s *PhaseTimes)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	see(&p.went[i])
@@ -49,18 +49,18 @@ func (p *Phases) change(i int, see func(s *Span)) {
 
 // Begin records that phase i has begun, and its planned end.
 func (p *Phases) Begin(i int, start, end time.Time) {
-	p.change(i, func(s *Span) { *s = Span{Begun: true, Start: start.Sub(p.Epoch), End: end.Sub(p.Epoch)} })
+	p.change(i, func(s *PhaseTimes) { *s = PhaseTimes{Begun: true, Start: start.Sub(p.Epoch), End: end.Sub(p.Epoch)} })
 }
 
 // End records that phase i has ended.
 func (p *Phases) End(i int, end time.Time) {
 	owed := p.Ledger.Owed()
-	p.change(i, func(s *Span) { s.End, s.Backlog = end.Sub(p.Epoch), &owed })
+	p.change(i, func(s *PhaseTimes) { s.End, s.Backlog = end.Sub(p.Epoch), &owed })
 }
 
 // Drained records how long after the end of phase i all messages had arrived.
 func (p *Phases) Drained(i int, took time.Duration) {
-	p.change(i, func(s *Span) { s.Drained = new(took.Seconds()) })
+	p.change(i, func(s *PhaseTimes) { s.Drained = new(took.Seconds()) })
 }
 
 // NoteBacklogs records the backlog at the end of each phase of the open model.
@@ -78,7 +78,7 @@ func (p *Phases) NoteBacklogs(now time.Time) {
 }
 
 // Until returns the phases of a run that lasted this long, for a run in progress or one that was stopped.
-func (p *Phases) Until(ran time.Duration) []Span {
+func (p *Phases) Until(ran time.Duration) []PhaseTimes {
 	spans := p.Now()
 	for i := range spans {
 		s := &spans[i]
@@ -90,7 +90,7 @@ func (p *Phases) Until(ran time.Duration) []Span {
 }
 
 // Now is a copy of the phases so far; those of the open model are there from the start.
-func (p *Phases) Now() []Span {
+func (p *Phases) Now() []PhaseTimes {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.went)

@@ -64,7 +64,7 @@ return ''`)
 type Meeting struct {
 	client     *redis.Client
 	run        string
-	startDelay time.Duration // from when all are ready
+	startDelay time.Duration // from the moment all are ready to the start
 	number     int
 	of         int
 	token      string       // distinguishes this process from another one of its number

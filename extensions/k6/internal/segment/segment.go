@@ -57,7 +57,7 @@ func Read(args []string) (Segment, error) {
 }
 
 func parse(one, all string) (s Segment, err error) {
-	const wanted = "wanted are both, like " + SequenceFlag + " 0,1/3,2/3,1 " + Flag + " 0:1/3"
+	const wanted = "both are needed, like " + SequenceFlag + " 0,1/3,2/3,1 " + Flag + " 0:1/3"
 	if one == "" || all == "" {
 		return s, fmt.Errorf("%s and %s say which instance this is, and how many there are: %s",
 			Flag, SequenceFlag, wanted)
@@ -104,7 +104,7 @@ func (s Segment) Number() int {
 	return s.tuple.SegmentIndex + 1
 }
 
-// Of is how many instances the run has.
+// Of returns how many instances the run has.
 func (s Segment) Of() int {
 	return len(s.tuple.Sequence.ExecutionSegmentSequence)
 }
@@ -176,7 +176,7 @@ func (s Segment) InEffect(o lib.Options) error {
 	}
 	divided := tuple != nil && len(tuple.Sequence.ExecutionSegmentSequence) > 1
 	if divided == s.Alone() || divided && tuple.String() != s.tuple.String() {
-		return fmt.Errorf("the execution segment has to stand on k6's command line (%s, %s), not in options or a "+
+		return fmt.Errorf("the execution segment has to be set on k6's command line (%s, %s), not in options or a "+
 			"configuration", Flag, SequenceFlag)
 	}
 	if !divided {

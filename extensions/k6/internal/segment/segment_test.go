@@ -79,7 +79,7 @@ func TestASegmentFromElsewhereIsRefused(t *testing.T) {
 	require.NoError(t, here.InEffect(in(here)))
 	require.NoError(t, Whole().InEffect(lib.Options{}))
 	for _, err := range []error{Whole().InEffect(in(here)), here.InEffect(in(other)), here.InEffect(lib.Options{})} {
-		assert.ErrorContains(t, err, "has to stand on k6's command line")
+		assert.ErrorContains(t, err, "has to be set on k6's command line")
 	}
 }
 

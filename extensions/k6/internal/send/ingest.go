@@ -18,7 +18,7 @@ import (
 type Ingest struct {
 	URL       string            `json:"url"`
 	Token     string            `json:"token"` // Bearer; empty: none
-	Path      string            `json:"path"`  // where one message is posted; may have Target
+	Path      string            `json:"path"`  // the path for one message; may contain Target
 	BatchPath string            `json:"batchPath"`
 	Headers   map[string]string `json:"headers"`
 	KeepAlive bool              `json:"keepAlive"`
@@ -73,12 +73,12 @@ func checkPath(name, path string) error {
 		return fmt.Errorf("%s does not begin with /; allowed: /messages?x=1", name)
 	}
 	if strings.Contains(path, "{{") {
-		return fmt.Errorf("%s has {{, and placeholders stand in the body; allowed: {{target}}, once, "+
+		return fmt.Errorf("%s has {{, and placeholders belong in the body; allowed: {{target}}, once, "+
 			"in ingest.path (INGEST_PATH)", name)
 	}
 	for i, c := range []byte(path) {
 		if c <= ' ' || c >= 0x7f || c == '#' {
-			return fmt.Errorf("%s has at byte %d what no path can have as it is: it is written %%%02X", name, i+1, c)
+			return fmt.Errorf("%s has at byte %d a character that a path must escape: write %%%02X", name, i+1, c)
 		}
 	}
 	return nil
@@ -140,7 +140,7 @@ func (o *Ingest) Secrets() *strings.Replacer {
 	for name, value := range o.Headers {
 		if secretField.MatchString(name) {
 			found = append(found, value)
-			found = append(found, strings.Fields(value)...) // without its scheme, as Bearer
+			found = append(found, strings.Fields(value)...) // the value without its scheme, such as Bearer, is secret too
 		}
 	}
 	for _, path := range []string{o.Path, o.BatchPath} {

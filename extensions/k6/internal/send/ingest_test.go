@@ -121,7 +121,7 @@ func TestWhatAServerRepeatsHasNoSecrets(t *testing.T) {
 		strings.Repeat("x", 150) + "   hunter-1":    strings.Repeat("x", 150) + " …",
 		strings.Repeat("x", 156) + "hunter-1":       strings.Repeat("x", 156) + "…",
 	} {
-		a := Answer{Status: 404, Body: func() []byte { return []byte(text) }, Secrets: o.Secrets()}
+		a := Result{Status: 404, Body: func() []byte { return []byte(text) }, Secrets: o.Secrets()}
 		assert.Equal(t, want, a.Excerpt(), text)
 		assert.NotContains(t, a.Describe(), "hunter")
 	}

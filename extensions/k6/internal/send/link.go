@@ -23,12 +23,12 @@ type link struct {
 	deadline time.Time   // the request's
 	applied  time.Time   // the deadline that the socket has; never after deadline
 	began    time.Time   // just before the first byte of the request was written
-	fresh    bool        // none was written yet
+	fresh    bool        // nothing of the request has been written
 	lost     error       // what ended it
 	used     time.Time   // the end of the last request
 	wrote    int         // bytes of the request that the kernel has taken
 	answered bool        // a byte of its answer has come
-	reset    atomic.Bool // by the other side
+	reset    atomic.Bool // the other side has reset it
 	peer     peer
 }
 
@@ -155,7 +155,7 @@ func (l *link) unread(err error) bool {
 // time is used next: in turn, at a low rate, each would be idle for longer than servers keep it.
 type Idle struct {
 	mu    sync.Mutex
-	links []*link // by the time of their last use, ascending
+	links []*link // the one that was used longest ago is first
 }
 
 // idleMost is how long an idle connection is kept: less than servers keep it (Node 5 s, Fastify 72 s).

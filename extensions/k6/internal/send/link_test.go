@@ -16,7 +16,8 @@ func idleLink(t *testing.T) *link {
 	return &link{Conn: ours}
 }
 
-// Regression: 64 senders in turn at less than 16 requests/s had each connection idle for 4 s, so each request opened one.
+// Regression: 64 senders in turn at less than 16 requests/s had each connection idle for 4 s, so each request opened
+// one.
 func TestTheConnectionThatWasIdleForTheShortestTimeIsUsedNext(t *testing.T) {
 	t.Parallel()
 	var idle Idle

@@ -22,12 +22,12 @@ import (
 // reads the answer with fasthttp's parser. It skips the layers of a general client, which took a third of its
 // CPU.
 type Poster struct {
-	URLs   [2]string           // for one message, for a batch
+	URLs   [2]string           // the URL for one message, and that for a batch
 	Opened func(time.Duration) // gets the time to open each connection; may be nil
-	// Leaves gets, once for each request, when it left (see Answer), and when it had been written; zero: it was not, or
-	// Answer says it. nil: nobody asks.
+	// Leaves gets, once for each request, when it left (see Result), and when it had been written; zero: it was not, or
+	// Result says it. nil: nobody asks.
 	Leaves func(left, written time.Time)
-	Fields []byte // more header fields of the next request, each with its line end
+	Fields []byte // further header fields of the next request, each with its line end
 	Target []byte // the target of the next request's message; only where Targeted
 	Idle   *Idle  // its connections between requests; other Posters of the ingest may have the same
 
@@ -42,15 +42,15 @@ type Poster struct {
 
 	link   *link // the connection of the request under way; nil: there is none
 	reader *bufio.Reader
-	answer *fasthttp.Response // without its body
-	kept   []byte             // the beginning of that
+	answer *fasthttp.Response // the last answer; it has no body
+	kept   []byte             // the beginning of the body
 	header []byte             // the last answer's; empty: parse the next one
 	closes bool               // the server closes the connection after the answer
 	resent bool               // the request went out again over another connection
 	cut    bool               // the answer came before the request had been written
 	packet []byte
 	kind   int       // the index of its URL
-	left   time.Time // see Answer; zero: not yet
+	left   time.Time // see Result; zero: not yet
 	wrote  time.Time // when the last request had been written, without the time of connecting; zero: not known
 }
 
@@ -111,7 +111,7 @@ func Kind(messages int) int { return min(messages-1, 1) }
 
 // Post sends a body with this many messages and waits for the answer, which is valid until the next call. now
 // is the current time.
-func (p *Poster) Post(now time.Time, body []byte, messages int) Answer {
+func (p *Poster) Post(now time.Time, body []byte, messages int) Result {
 	p.compose(body, messages)
 	p.left, p.resent = time.Time{}, false
 	err := p.exchange(now)
@@ -244,9 +244,9 @@ func (p *Poster) exchangeLarge(connecting time.Duration) error {
 // longAgo is a deadline that has passed.
 var longAgo = time.Unix(1, 0)
 
-// conclude turns the result of an exchange into an Answer.
-func (p *Poster) conclude(err error) Answer {
-	a := Answer{Body: p.body, Err: err, Left: p.left, Written: p.wrote, Resent: p.resent}
+// conclude turns the result of an exchange into a Result.
+func (p *Poster) conclude(err error) Result {
+	a := Result{Body: p.body, Err: err, Left: p.left, Written: p.wrote, Resent: p.resent}
 	if err == nil {
 		a.Status = p.answer.StatusCode()
 		a.To = p.redirect()

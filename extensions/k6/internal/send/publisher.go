@@ -25,7 +25,7 @@ var errNotSent = errors.New("not sent")
 // and a few KB, so the limit of a process is its open files. Its methods may be called from any goroutine.
 type publisher struct {
 	conn    *mqtt.Conn
-	timeout time.Duration // for CONNACK, for a write, and for PUBACK
+	timeout time.Duration // of the wait for CONNACK, of a write, and of the wait for PUBACK
 
 	out sync.Mutex // held during a write, which lasts as long as the broker does not read
 
@@ -177,7 +177,7 @@ func (c *publisher) answer(kind byte, body []byte) error {
 		if err != nil {
 			return err
 		}
-		return fmt.Errorf("the broker ended the connection: %w", a.Refusal())
+		return fmt.Errorf("the broker ended the connection: %w", a.Err())
 	default:
 		return fmt.Errorf("the broker sent %s, which was not due", mqtt.Name(kind))
 	}
@@ -237,7 +237,7 @@ func (c *publisher) close() {
 	c.mu.Lock()
 	open := c.ended == nil
 	if open {
-		c.ended = net.ErrClosed // before the reader sees the broker close it
+		c.ended = net.ErrClosed // set before the reader sees the broker close the connection
 	}
 	c.mu.Unlock()
 	if open && c.out.TryLock() {

@@ -51,11 +51,11 @@ func (o *PublisherOptions) Check(p *profile.Profile, more int) error {
 	case o.QoS != 0 && o.QoS != 1:
 		return fmt.Errorf("publishers.qos %d is not 0 or 1", o.QoS)
 	case o.Connections < 1:
-		return fmt.Errorf("publishers.connections %d: 1 or more are wanted", o.Connections)
+		return fmt.Errorf("publishers.connections %d: must be 1 or more", o.Connections)
 	case !(o.Rate > 0):
 		return fmt.Errorf("publishers.rate %g: connections a second, above 0", o.Rate)
 	case p.Closed():
-		return errors.New("publishers want a profile with arrival rates: with vus a message is due when an answer " +
+		return errors.New("publishers need a profile with arrival rates: with vus a message is due when an answer " +
 			"is there")
 	}
 	for _, f := range p.Flows {
@@ -70,9 +70,9 @@ func (o *PublisherOptions) Check(p *profile.Profile, more int) error {
 // PublishersSettings are the settings of Publishers.
 type PublishersSettings struct {
 	*PublisherOptions
-	Prefix  string // what topics begin with
+	Prefix  string // topics begin with it
 	Network network.Network
-	Timeout time.Duration // for CONNACK, and for PUBACK
+	Timeout time.Duration // of the waits for CONNACK and PUBACK
 	Numbers []int         // this instance's connections among all, counted from 0
 	Stamped bool          // messages carry the time of sending on the clock of Redis
 	Figure  func(name string, value float64, unit string)
@@ -128,7 +128,7 @@ func (p *Publishers) Close(ctx context.Context) {
 	p.open, p.closed = nil, true
 	p.mu.Unlock()
 	for _, c := range open {
-		p.conns.Go(c.close) // at once: a broker that does not read one lets its close wait
+		p.conns.Go(c.close) // all at once: the close of one waits while its broker does not read
 	}
 	p.conns.Wait()
 }
@@ -289,7 +289,7 @@ func (p *Publishers) Send(ctx context.Context, slot pacer.Slot) {
 		}
 		p.Ledger.Settle(slot, outcome)
 	})
-	if left.IsZero() || p.Stamped { // with stamps, the first stage ends at this one
+	if left.IsZero() || p.Stamped { // the first stage ends at the time in the stamps
 		left = sent
 	}
 	p.Ledger.LeftAndWritten(slot, p.Clock.At(left), p.Clock.At(time.Now()))

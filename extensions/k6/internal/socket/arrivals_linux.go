@@ -91,7 +91,7 @@ func (c *stampedConn) stamped(from, to int, into []Arrival) []Arrival {
 	c.before = group{stamp, late, unseen}
 	for _, e := range c.ends[from:to] {
 		a, share := Arrival{At: at, Kernel: true}, end-e
-		if !c.held && !c.alone { // more of the read may come after these messages, and has the same stamp
+		if !c.held && !c.alone { // the read may have bytes after these messages, with the same stamp
 			share = end - begin
 		}
 		switch {
@@ -109,7 +109,7 @@ func (c *stampedConn) stamped(from, to int, into []Arrival) []Arrival {
 // wall converts a stamp to a time.
 func (r *read) wall(stamp int64) time.Time { return r.at.Add(-time.Duration(r.at.UnixNano() - stamp)) }
 
-// wait is that of a message that has arrived with its read and begins at this offset of it.
+// wait returns how long a message waited that arrived with its read and begins at this offset of it.
 func (r *read) wait(begin int) time.Duration {
 	late := r.late
 	switch {
@@ -143,7 +143,8 @@ func (c *calls) receive(fd int, p *byte, n, flags int) (took int, stamp int64, e
 	c.message.SetIovlen(1)
 	c.message.SetControllen(len(c.control))
 	for {
-		n, _, errno := unix.Syscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&c.message)), uintptr(flags|unix.MSG_DONTWAIT))
+		n, _, errno := unix.Syscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&c.message)),
+			uintptr(flags|unix.MSG_DONTWAIT))
 		if errno == 0 {
 			took = int(n)
 			break

@@ -24,7 +24,7 @@ type Arrival struct {
 	At     time.Time
 	Kernel bool // At is the kernel's stamp; false: the read
 	// Waited is how long before At the message may have been unread: 0 if it has its own stamp, Unknown if that
-	// can't be told. From a buffer it is the longest wait of anything in it.
+	// is not known. From a buffer it is the longest wait of anything in it.
 	Waited time.Duration
 }
 

@@ -36,7 +36,7 @@ type stampedConn struct {
 	look           time.Duration // see the constant
 	limit          limit
 	emptyAt        time.Time // when the socket was last seen empty
-	unseen         bool      // it was not: it is one that was accepted, and later than emptyAt
+	unseen         bool      // it was never seen empty: it was accepted, later than emptyAt
 	alone          bool      // a read holds no more than one message
 	idle           bool      // the reader has been waiting since then
 	full           bool      // the last read filled its buffer, so more was there
@@ -99,7 +99,7 @@ type read struct {
 type group struct {
 	stamp  int64
 	late   time.Time
-	unseen bool // as of a read
+	unseen bool // as in read
 }
 
 func newWaiter(conn net.Conn) waiter {
@@ -142,7 +142,7 @@ func stampAccepted(l net.Listener) {
 	if err != nil {
 		return
 	}
-	_ = raw.Control(func(fd uintptr) { // without it, a connection has stamps only after it was accepted
+	_ = raw.Control(func(fd uintptr) { // otherwise bytes that come before the accept have no stamps
 		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 	})
 }
@@ -194,7 +194,7 @@ func (c *stampedConn) Read(p []byte) (int, error) {
 		c.p = nil
 		if err != nil {
 			if e := (*net.OpError)(nil); errors.As(err, &e) {
-				e.Op = "read" // not "raw-read"
+				e.Op = "read" // the name that callers expect, not "raw-read"
 			}
 			return 0, err
 		}

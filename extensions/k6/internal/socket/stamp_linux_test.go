@@ -230,8 +230,10 @@ func TestMessagesOfTheLastSegmentAreTakenAtOnce(t *testing.T) {
 		"all at once":               {[]int64{0, 0, 0, 0}, 0, []int{100, 300}, []int64{0, 0, 0, 0}},
 		"all at once, last partial": {[]int64{0, 0}, 7, []int{100, 107}, []int64{0, 0}},
 		"one segment each":          {[]int64{0, 100 * us, 200 * us}, 0, []int{100, 100, 100}, []int64{0, 100 * us, 200 * us}},
-		"one before a burst":        {[]int64{0, 100 * us, 100 * us, 100 * us, 100 * us}, 0, []int{100, 100, 300}, []int64{0, 100 * us, 100 * us, 100 * us, 100 * us}},
-		"two bursts":                {[]int64{0, 0, 100 * us, 120 * us, 130 * us}, 7, []int{100, 100, 100, 207}, []int64{0, 0, 100 * us, 130 * us, 130 * us}},
+		"one before a burst": {[]int64{0, 100 * us, 100 * us, 100 * us, 100 * us}, 0, []int{100, 100, 300},
+			[]int64{0, 100 * us, 100 * us, 100 * us, 100 * us}},
+		"two bursts": {[]int64{0, 0, 100 * us, 120 * us, 130 * us}, 7, []int{100, 100, 100, 207},
+			[]int64{0, 0, 100 * us, 130 * us, 130 * us}},
 	} {
 		n := len(c.stamps)
 		q := &stampedConn{pending: 100*n + c.rest, last: read{stamp: us + c.stamps[n-1]}}
@@ -277,18 +279,23 @@ func TestWaitOfEachMessage(t *testing.T) {
 		floor  time.Time
 		want   []Arrival
 	}{
-		"a stamp each":                    {away, []time.Duration{30 * ms, 20 * ms, 0}, group{}, time.Time{}, []Arrival{kernel(30*ms, 0), kernel(20*ms, 0), kernel(0, 0)}},
-		"two are merged":                  {away, []time.Duration{30 * ms, 20 * ms, 20 * ms}, group{}, time.Time{}, []Arrival{kernel(30*ms, 0), kernel(20*ms, 5*ms), kernel(20*ms, 0)}},
-		"all are merged":                  {away, []time.Duration{0, 0, 0, 0}, group{}, time.Time{}, []Arrival{kernel(0, 30*ms), kernel(0, 20*ms), kernel(0, 10*ms), kernel(0, 0)}},
+		"a stamp each": {away, []time.Duration{30 * ms, 20 * ms, 0}, group{}, time.Time{},
+			[]Arrival{kernel(30*ms, 0), kernel(20*ms, 0), kernel(0, 0)}},
+		"two are merged": {away, []time.Duration{30 * ms, 20 * ms, 20 * ms}, group{}, time.Time{},
+			[]Arrival{kernel(30*ms, 0), kernel(20*ms, 5*ms), kernel(20*ms, 0)}},
+		"all are merged": {away, []time.Duration{0, 0, 0, 0}, group{}, time.Time{},
+			[]Arrival{kernel(0, 30*ms), kernel(0, 20*ms), kernel(0, 10*ms), kernel(0, 0)}},
 		"merged while the reader waits":   {waiting, []time.Duration{0, 0}, group{}, time.Time{}, []Arrival{kernel(0, 0), kernel(0, 0)}},
 		"merged while the reader is late": {late, []time.Duration{ms, ms}, group{}, time.Time{}, []Arrival{kernel(ms, 17*ms), kernel(ms, 0)}},
-		"segment read in part":            {away, []time.Duration{10 * ms, 10 * ms}, group{stamp(10 * ms), ago(20 * ms), false}, time.Time{}, []Arrival{kernel(10*ms, 5*ms), kernel(10*ms, 0)}},
-		"no stamp":                        {unstamped, []time.Duration{-1, -1}, group{}, time.Time{}, []Arrival{byRead(40 * ms), byRead(20 * ms)}},
-		"no stamp, reader waits":          {idle, []time.Duration{-1, -1}, group{}, time.Time{}, []Arrival{byRead(Unknown), byRead(Unknown)}},
+		"segment read in part": {away, []time.Duration{10 * ms, 10 * ms}, group{stamp(10 * ms), ago(20 * ms), false}, time.Time{},
+			[]Arrival{kernel(10*ms, 5*ms), kernel(10*ms, 0)}},
+		"no stamp":               {unstamped, []time.Duration{-1, -1}, group{}, time.Time{}, []Arrival{byRead(40 * ms), byRead(20 * ms)}},
+		"no stamp, reader waits": {idle, []time.Duration{-1, -1}, group{}, time.Time{}, []Arrival{byRead(Unknown), byRead(Unknown)}},
 		// Regression: 0, or the time since the connection was accepted, though they may have come long before.
-		"accepted, no stamp":                  {unstampedToo, []time.Duration{-1, -1}, group{}, time.Time{}, []Arrival{byRead(Unknown), byRead(Unknown)}},
-		"accepted, merged":                    {accepted, []time.Duration{ms, ms}, group{}, time.Time{}, []Arrival{kernel(ms, Unknown), kernel(ms, 0)}},
-		"accepted, a stamp each":              {accepted, []time.Duration{30 * ms, 20 * ms, 20 * ms}, group{}, time.Time{}, []Arrival{kernel(30*ms, 0), kernel(20*ms, 5*ms), kernel(20*ms, 0)}},
+		"accepted, no stamp": {unstampedToo, []time.Duration{-1, -1}, group{}, time.Time{}, []Arrival{byRead(Unknown), byRead(Unknown)}},
+		"accepted, merged":   {accepted, []time.Duration{ms, ms}, group{}, time.Time{}, []Arrival{kernel(ms, Unknown), kernel(ms, 0)}},
+		"accepted, a stamp each": {accepted, []time.Duration{30 * ms, 20 * ms, 20 * ms}, group{}, time.Time{},
+			[]Arrival{kernel(30*ms, 0), kernel(20*ms, 5*ms), kernel(20*ms, 0)}},
 		"wall clock stepped":                  {stepped, []time.Duration{ms, ms}, group{}, time.Time{}, []Arrival{byRead(40 * ms), byRead(20 * ms)}},
 		"stamped before the last empty check": {away, []time.Duration{41 * ms, ms}, group{}, time.Time{}, []Arrival{byRead(40 * ms), kernel(ms, 0)}},
 		"stamped after the read":              {away, []time.Duration{ms, -2 * ms}, group{}, time.Time{}, []Arrival{kernel(ms, 0), byRead(20 * ms)}},

@@ -101,7 +101,7 @@ type Accepting struct {
 // used after the wall clock was set.
 const comparedFor = 30 * time.Second
 
-// Accept begins with a listener that has accepted no connection yet. look is that of NewStamped.
+// Accept begins with a listener that has accepted no connection yet. look has the meaning of NewStamped's.
 func Accept(l net.Listener, look time.Duration) *Accepting {
 	stampAccepted(l)
 	now := steady()

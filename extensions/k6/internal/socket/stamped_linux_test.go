@@ -66,7 +66,7 @@ func TestBytesThatWaitedToBeAcceptedHaveTheirOwnStamp(t *testing.T) {
 func TestWithoutAStampTheWaitOfANewConnectionIsUnknown(t *testing.T) {
 	t.Parallel()
 	l, a := accepting(t)
-	a.before = time.Now().Add(time.Hour) // as if no stamp could be used
+	a.before = time.Now().Add(time.Hour) // so that no stamp can be used
 	_, got, readAt := called(t, l, a, 1)
 	at := got.Next()
 	assert.Equal(t, [2]any{false, Unknown}, [2]any{at.Kernel, at.Waited})

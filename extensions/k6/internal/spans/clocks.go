@@ -120,7 +120,7 @@ func (h *hosts) solve() []clock {
 	return clocks
 }
 
-// apart is how far the times of two hosts may be off against each other, µs.
+// apart is how much the clocks of two hosts may differ, µs.
 func (h *hosts) apart(clocks []clock, a, b int) int64 {
 	switch {
 	case a != b:

@@ -44,7 +44,7 @@ type sorted struct {
 	marks []runfile.SpansMark
 	used  []int // rows of the table that divide stages
 
-	traced []*message // with spans
+	traced []*message // the messages that have spans
 	whole  []*message // messages with all marks
 }
 

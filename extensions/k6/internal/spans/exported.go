@@ -66,7 +66,7 @@ func recognize(text *bufio.Reader) error {
 	case len(head) == 0 || head[0] == '{' || bytes.HasPrefix(head, []byte("null")):
 		return nil
 	case head[0] == '[':
-		return errors.New("is a list of JSON, as Zipkin's, and no object" + allowed)
+		return errors.New("is a JSON list, like Zipkin's, not an object" + allowed)
 	case head[0] < ' ' || head[0] >= 0x80:
 		return errors.New("must be text: set format: json, not proto, in the collector's file exporter" + allowed)
 	}
@@ -80,7 +80,7 @@ type exported struct {
 	take    func(Exported)
 }
 
-// object reads one object. Its members may stand in one of their own: Tempo's `trace`, `result` of Jaeger's newer
+// object reads one object. Its members may be inside another one: Tempo's `trace`, `result` of Jaeger's newer
 // interface.
 func (e *exported) object(depth int) error {
 	if depth > nestedMost {

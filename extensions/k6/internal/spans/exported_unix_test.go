@@ -257,7 +257,7 @@ func TestMarksAreSuggested(t *testing.T) {
 	assert.Equal(t, []*Group{}, Suggest([][]runfile.SpansSpan{}))
 }
 
-// A pipeline whose spans are no marks by default: the report shows them, so that marks can be found.
+// The report shows the spans of a pipeline of which none is a mark by default, so that marks can be found.
 func TestWithoutMarksTheSlowestAreListedAllTheSame(t *testing.T) {
 	t.Parallel()
 	k := keeper()
@@ -271,7 +271,7 @@ func TestWithoutMarksTheSlowestAreListedAllTheSame(t *testing.T) {
 	assert.InDelta(t, 1.6, d.Slowest[0].ArrivalMS, 1e-9)
 }
 
-// framed is what the collector's file exporter writes with compression: the size of each export, and its zstd.
+// framed is the compressed format of the collector's file exporter: the size of each export, and its zstd.
 func framed(t *testing.T, exports ...string) (all string) {
 	t.Helper()
 	for _, text := range exports {
@@ -303,7 +303,7 @@ func TestFilesInZstdAreRead(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		require.NoError(t, ReadExported(path, func(all Exported) { spans += len(all) }), name)
 		assert.Equal(t, 2, spans, name)
-		if name == "collector" { // as a killed one leaves it
+		if name == "collector" { // the file as a killed collector leaves it
 			require.NoError(t, os.WriteFile(path, []byte(text[:len(text)-3]), 0o600))
 			spans = 0
 			require.ErrorIs(t, ReadExported(path, func(all Exported) { spans += len(all) }), ErrCut)

@@ -93,7 +93,8 @@ func TestASlowSenderKeepsNoTurn(t *testing.T) {
 		require.NoError(t, err)
 	}
 	for n := range 20 {
-		require.Equal(t, 200, post(t, r, "application/json", "GZIP", []byte(zipped(t, fmt.Sprintf(inJSON, k.mixing.TraceOf(n))))))
+		require.Equal(t, 200,
+			post(t, r, "application/json", "GZIP", []byte(zipped(t, fmt.Sprintf(inJSON, k.mixing.TraceOf(n))))))
 	}
 	assert.Equal(t, 20, k.Received().Own)
 	for _, slow := range senders { // none was given up for the others' sake

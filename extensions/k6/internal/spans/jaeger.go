@@ -99,7 +99,7 @@ func (s *jaegerSpan) span() (*tracepb.Span, error) {
 	return out, nil
 }
 
-// ids are those of a span. Jaeger leaves out zeros in front.
+// ids returns the ids of a span. Jaeger leaves out leading zeros.
 func (r jaegerRef) ids() (in, of []byte, err error) {
 	for _, id := range []struct {
 		text  string

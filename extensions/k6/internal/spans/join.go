@@ -90,7 +90,7 @@ func (t *tree) byMessage() map[int][]int {
 	return all
 }
 
-// ofMessage are the spans of a message in its own trace: those that are no other's.
+// ofMessage returns the spans of a message in its own trace: those that do not belong to another message.
 func (t *tree) ofMessage(n int) (mine []int) {
 	for i := range t.spans {
 		if of, told := t.owners(i); !told || slices.Contains(of, n) {

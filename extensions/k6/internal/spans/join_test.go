@@ -284,7 +284,7 @@ func TestATableOfMarks(t *testing.T) {
 	}
 }
 
-// As when a context leaks out of a consumer's loop. Regression: the time grew with the square of the messages.
+// A context that leaks out of a consumer's loop does this. Regression: the time grew with the square of the messages.
 func TestAConsumerWithOneTraceForAllMessages(t *testing.T) {
 	t.Parallel()
 	k := keeper()

@@ -52,8 +52,8 @@ type (
 type span struct {
 	id, parent    spanID
 	start, end    int64
-	name, service uint16 // in Keeper.names
-	host          uint16 // in Keeper.hosts
+	name, service uint16 // indexes in Keeper.names
+	host          uint16 // index in Keeper.hosts
 	kind          tracepb.Span_SpanKind
 	receives      bool  // a consumer that asks for messages: it may begin before there is one
 	calls         bool  // an HTTP request
@@ -70,7 +70,7 @@ type Keeper struct {
 	own     map[trace][]span       // spans of the messages' own traces
 	linked  map[trace]map[int]bool // other traces, and the messages that they link to
 	batches map[trace][]span       // spans of linked traces
-	others  map[trace][]span       // not linked so far
+	others  map[trace][]span       // spans of traces that nothing links so far
 	order   []trace                // the other traces, the oldest first
 	waiting int                    // spans in others
 	names   names

@@ -38,7 +38,7 @@ type choice struct {
 	atEnd bool
 }
 
-// under is where a span has to be, seen from the consumers of its trace.
+// under is the place that a span must have relative to the consumers of its trace.
 type under uint8
 
 const (
@@ -120,7 +120,7 @@ func (o MarkOption) mark() (Mark, error) {
 	case o.At != "" && o.At != "start" && o.At != "end":
 		return m, fmt.Errorf("at is %q; allowed: start, end", o.At)
 	case o.Span.Kind == "" && o.Span.Name == "" && o.Span.Service == "":
-		return m, errors.New("span is empty: a kind, a name or a service is wanted")
+		return m, errors.New("span is empty; allowed: a kind, a name or a service")
 	}
 	named, err := matcher(o.Span.Name)
 	if err != nil {

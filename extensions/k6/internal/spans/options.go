@@ -6,14 +6,14 @@ import (
 	"strconv"
 )
 
-// Options are those of new Run({ spans }); index.d.ts documents them.
+// Options are the options of new Run({ spans }); index.d.ts documents them.
 type Options struct {
 	Listen string       `json:"listen"` // empty: the spans come in files, after the run
 	OneIn  int          `json:"oneIn"`
 	Marks  []MarkOption `json:"marks"`
 }
 
-// oneInDefault is how many messages stand behind a sampled one.
+// oneInDefault samples one message in so many.
 const oneInDefault = 100
 
 // Check returns the options with their defaults, and their marks. The error says what is allowed.

@@ -32,7 +32,7 @@ import (
 // Limits of one export, and of all that are read at once.
 const (
 	bodyMost        = 16 << 20  // bytes, uncompressed
-	objectsMost     = 500_000   // in an export: a small body can have millions of empty ones
+	objectsMost     = 500_000   // objects of one export: a small body can have millions of empty ones
 	headersMost     = 16 << 10  // bytes
 	bodiesMost      = 128 << 20 // bytes of all that are being read
 	exportsMost     = 4         // decoded at once; further ones wait
@@ -42,7 +42,7 @@ const (
 	frameHead       = 5 // bytes of gRPC before a message
 )
 
-// path is where OTLP over HTTP takes spans.
+// path is the path at which OTLP over HTTP takes spans.
 const path = "/v1/traces"
 
 // Receiver is an OTLP endpoint: HTTP with protobuf or JSON, and gRPC, on one port.
@@ -88,7 +88,7 @@ func Listen(ctx context.Context, address string, k *Keeper, fault func(class, ex
 		Handler: r, Protocols: protocols, MaxHeaderBytes: headersMost, ReadHeaderTimeout: readMost,
 		ConnContext: callers.Remember,
 		IdleTimeout: 2 * time.Minute, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: streamsMost},
-		ErrorLog: log.New(io.Discard, "", 0), // connections that end early are no errors
+		ErrorLog: log.New(io.Discard, "", 0), // connections that end early are not errors
 	}
 	go func() {
 		defer close(r.done)

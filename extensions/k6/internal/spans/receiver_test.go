@@ -123,7 +123,8 @@ const inJSON = `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.nam
 
 func post(t *testing.T, r *Receiver, kind, encoding string, body []byte) int {
 	t.Helper()
-	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.Address()+"/v1/traces", bytes.NewReader(body))
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.Address()+"/v1/traces",
+		bytes.NewReader(body))
 	require.NoError(t, err)
 	q.Header.Set("Content-Type", kind)
 	if encoding != "" {
@@ -161,7 +162,8 @@ func zipped(t *testing.T, text string) string {
 func TestTimesThatAreNoneAreMalformed(t *testing.T) {
 	t.Parallel()
 	ns := uint64(epoch.UnixNano())
-	for _, times := range [][2]uint64{{0, 0}, {0, ns}, {ns / 1e9, ns / 1e9}, {ns / 1e6, ns/1e6 + 1}, {ns / 1e3, ns/1e3 + 1},
+	for _, times := range [][2]uint64{{0, 0}, {0, ns}, {ns / 1e9, ns / 1e9}, {ns / 1e6, ns/1e6 + 1},
+		{ns / 1e3, ns/1e3 + 1},
 		{ns, ns - 1}, {ns, 1<<62 + 1}, {ns, 1<<64 - 1}} {
 		k := keeper()
 		in := k.mixing.TraceOf(1)

@@ -37,7 +37,8 @@ func (k *Keeper) Write(dir string, id func(n int) string) error {
 	return runfile.Replace(filepath.Join(dir, SpansName), func(w *bufio.Writer) error {
 		z := gzip.NewWriter(w)
 		for _, resource := range k.resources(id) {
-			line, err := protojson.MarshalOptions{UseEnumNumbers: true}.Marshal(&tracepb.TracesData{ResourceSpans: Exported{resource}})
+			data := &tracepb.TracesData{ResourceSpans: Exported{resource}}
+			line, err := protojson.MarshalOptions{UseEnumNumbers: true}.Marshal(data)
 			if err != nil {
 				return err
 			}

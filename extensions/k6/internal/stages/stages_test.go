@@ -43,7 +43,8 @@ func TestNamesOfStagesAreChecked(t *testing.T) {
 		"request,constructor.__a":   "small letters",
 		"request,delivery,delivery": "twice",
 	} {
-		_, err := stages.Named(strings.FieldsFunc(strings.ReplaceAll(names, ",,", ", ,"), func(r rune) bool { return r == ',' }))
+		_, err := stages.Named(
+			strings.FieldsFunc(strings.ReplaceAll(names, ",,", ", ,"), func(r rune) bool { return r == ',' }))
 		if names == "request,,delivery" {
 			want = `stage " "`
 		}

@@ -19,8 +19,8 @@ func CheckPrefix(prefix, option string) error {
 	return fmt.Errorf("%s (QUEUE_PREFIX) is %q; allowed: 1 to 64 letters, digits, _, . and -", option, prefix)
 }
 
-// keys are those of a pipeline of this repository: its QUEUE_PREFIX. Where another pipeline has other keys, its queued
-// messages count as lost.
+// keys are the keys of a pipeline of this repository, by its QUEUE_PREFIX. Where another pipeline has other keys, its
+// queued messages count as lost.
 type keys string
 
 // keysOf are the keys behind a prefix.

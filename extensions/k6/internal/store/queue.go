@@ -17,7 +17,7 @@ import (
 // kind is a kind of queue (pipeline/queue/open.ts).
 type kind struct {
 	name string
-	keys func(k keys, shards int) []string                                      // where it keeps messages
+	keys func(k keys, shards int) []string                                      // the keys that hold its messages
 	scan scan                                                                   // reads the messages of such a key
 	take func(client *redis.Client, of keys) func(context.Context, Taken) error // takes messages in place of the relays
 }
@@ -73,7 +73,7 @@ type Queue struct {
 	take   func(context.Context, Taken) error
 }
 
-// OpenQueue makes a Queue that connects on first use. kind is that of the pipeline: stream, or list; prefix its
+// OpenQueue makes a Queue that connects on first use. kind is the pipeline's QUEUE: stream, or list; prefix its
 // QUEUE_PREFIX.
 func OpenQueue(n network.Network, url, kind, prefix string) (*Queue, error) {
 	of, err := kindOf(kind)

@@ -28,7 +28,7 @@ type Sampled struct {
 	whole  *runfile.Sampled
 }
 
-// Of is the part of a phase.
+// Of returns the samples of one phase; nil: the run has none.
 func (s *Sampled) Of(phase int) *runfile.Sampled {
 	if s == nil {
 		return nil

@@ -127,7 +127,7 @@ func Verdict(r *runfile.Run) (result string, reasons []string, late int) {
 	return result, reasons, late
 }
 
-// Notes are those of a run in which no error and no doubt is expected.
+// Notes are the notes of a run in which no error and no doubt is expected.
 type Notes struct{ T testing.TB }
 
 // Count implements run.Notes.

@@ -15,8 +15,8 @@ type Context struct {
 	Span  [8]byte
 }
 
-// Of returns the context of a message: the first 24 bytes of the SHA-256 of its id. It follows from the id, which is unique
-// among all runs, so it need not be stored.
+// Of returns the context of a message: the first 24 bytes of the SHA-256 of its id. The id is unique among all runs, so
+// the context is too, and it need not be stored.
 func Of(id string) (c Context) {
 	sum := sha256.Sum256([]byte(id))
 	copy(c.Trace[:], sum[:])

@@ -80,11 +80,12 @@ func TestSpansOfIncompleteMessages(t *testing.T) {
 		d    []Delivery
 		want []string
 	}{
-		"not arrived":          {nil, []string{"send 0-0"}},
-		"no stamps":            {[]Delivery{{1, 50, []int64{5}}}, []string{"send 0-5", "deliver 5-50"}},
-		"no send time":         {[]Delivery{{1, 50, nil}}, []string{"send 0-0", "deliver 0-50"}},
-		"read from the queue":  {[]Delivery{{1, 15, []int64{1, 2, 4, 8}}}, []string{"send 0-7", "queue 7-15"}},
-		"clocks that disagree": {[]Delivery{{1, 14, []int64{1, 2, 4, 8, 1, -2}}}, []string{"send 0-7", "queue 7-15", "relay 15-16", "deliver 16-16"}},
+		"not arrived":         {nil, []string{"send 0-0"}},
+		"no stamps":           {[]Delivery{{1, 50, []int64{5}}}, []string{"send 0-5", "deliver 5-50"}},
+		"no send time":        {[]Delivery{{1, 50, nil}}, []string{"send 0-0", "deliver 0-50"}},
+		"read from the queue": {[]Delivery{{1, 15, []int64{1, 2, 4, 8}}}, []string{"send 0-7", "queue 7-15"}},
+		"clocks that disagree": {[]Delivery{{1, 14, []int64{1, 2, 4, 8, 1, -2}}},
+			[]string{"send 0-7", "queue 7-15", "relay 15-16", "deliver 16-16"}},
 	} {
 		m := message()
 		m.Deliveries, m.Carrier = c.d, m.ID

@@ -7,7 +7,8 @@ import (
 
 var (
 	// Names of secret variables, in k6's -e and --env too.
-	secretVariable = regexp.MustCompile(`(?is)^((?:--env=|-e=?)?(?:\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|HEADER|_URL|_SEND)\w*|BODY)=).*`)
+	secretVariable = regexp.MustCompile(
+		`(?is)^((?:--env=|-e=?)?(?:\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|HEADER|_URL|_SEND)\w*|BODY)=).*`)
 	// A value in the query of a path.
 	queryValue  = regexp.MustCompile(`(^|&)([^=&]*=)?[^&]*`)
 	credentials = regexp.MustCompile(`://[^/\s]*@`)
@@ -29,9 +30,10 @@ func Mask(word string) string {
 const addressMost = 20
 
 // secretValue matches names of secrets in the query of an address.
-var secretValue = regexp.MustCompile(`(?i)^.$|token|pass|pwd|^pw$|secret|credential|key|auth|sig|jwt|session|sid|code|access`)
+var secretValue = regexp.MustCompile(
+	`(?i)^.$|token|pass|pwd|^pw$|secret|credential|key|auth|sig|jwt|session|sid|code|access`)
 
-// MaskAddress removes the secrets of an address, and shows the rest of its query. known is a text that is no secret.
+// MaskAddress removes the secrets of an address, and shows the rest of its query. known is a text that is not a secret.
 func MaskAddress(address, known string) string {
 	path, query, ok := strings.Cut(credentials.ReplaceAllString(address, "://…@"), "?")
 	if !ok {
@@ -48,8 +50,9 @@ func MaskAddress(address, known string) string {
 	return path + "?" + strings.Join(pairs, "&")
 }
 
-// secretMember is a member of JSON whose name is that of a secret, in JSON that is escaped too.
-var secretMember = regexp.MustCompile(`(?i)("[^"\\]*(?:token|pass|secret|credential|api[_-]?key|authorization)[^"\\]*\\*"\s*:\s*\\*")[^"\\]+`)
+// secretMember matches a member of JSON with the name of a secret, also in escaped JSON.
+var secretMember = regexp.MustCompile(
+	`(?i)("[^"\\]*(?:token|pass|secret|credential|api[_-]?key|authorization)[^"\\]*\\*"\s*:\s*\\*")[^"\\]+`)
 
 // MaskMembers removes the secrets of a message of JSON.
 func MaskMembers(message string) string { return secretMember.ReplaceAllString(message, "${1}…") }

@@ -35,7 +35,7 @@ func sharePlaces(value float64) int {
 // A change is printed as a ratio from this one on, and below its inverse.
 const manyTimes = 10
 
-// Change is a change by a share of what was before: "+57 %", "−3.2 %", and from ten times on "×916" or "÷12".
+// Change is a relative change: "+57 %", "−3.2 %", and from ten times on "×916" or "÷12".
 func Change(share float64) string {
 	ratio := 1 + share
 	switch {

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// None stands where a value is not known; the page has a dash there.
+// None replaces a value that is not known; the page has a dash there.
 const None = "n/a"
 
 // Plural is n things, in the singular for one.

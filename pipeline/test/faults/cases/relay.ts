@@ -101,7 +101,7 @@ export const relayCases: Case[] = [
     async play(scene) {
       const { rig, load } = await scene.underLoad({ relay }, {}, 10);
       await scene.harm(() => rig.relay(0).signal('SIGSTOP'));
-      // At the latest, Redis answers its pending claim.
+      // The stopped relay has messages at the latest when Redis answers its pending claim.
       await until(async () => (await rig.claimed('relay-1')).length > 0, 'relay-1 holds messages');
       await scene.wait(LEASE_MS / 1000);
       await until(async () => (await rig.claimed('relay-1')).length === 0, 'another relay takes over');

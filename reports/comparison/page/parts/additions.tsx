@@ -1,7 +1,7 @@
 import { Table } from '../../../page/table.tsx';
 import type { PartProps } from '../part.ts';
 
-/** What whoever compares has to say beside: of two tools, whether they agree. */
+/** Additions of the program that compares: for two tools, whether they agree. */
 export function AdditionsSection({ comparison: { additions = [] } }: PartProps) {
   return (
     <>

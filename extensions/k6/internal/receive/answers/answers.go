@@ -29,7 +29,7 @@ func (Options) Check(p *profile.Profile) error {
 
 // Describe implements receive.Source.
 func (Options) Describe() receive.Description {
-	const none = "answers is set, and an answer is no message of a canary"
+	const none = "answers is set, and an answer is not a message of a canary"
 	return receive.Description{Last: "request", NoCanary: none}
 }
 

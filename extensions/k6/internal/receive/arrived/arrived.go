@@ -75,9 +75,9 @@ func (*Options) Canary(_ context.Context, parts *run.Parts, m receive.Means) (*r
 // Message is one that was received.
 type Message struct {
 	Payload []byte
-	Stamps  []byte // as they came; empty: none
+	Stamps  []byte // unparsed; empty: none
 	At      socket.Arrival
-	Target  int // where it came, from 1; 0: not known
+	Target  int // the target it arrived at, from 1; 0: not known
 }
 
 // Receiver takes messages from others.
@@ -90,7 +90,7 @@ type Receiver struct {
 	closed bool
 	takers map[int]*receive.Taker
 	target int           // the target of the message that is being taken
-	feed   *receive.Feed // where the greeting goes, the message before the load; nil: there is none
+	feed   *receive.Feed // takes the greeting, the message before the load; nil: there is none
 	gaps   []runfile.Gap
 }
 

@@ -264,7 +264,8 @@ func TestASecondClientWithOurIDEndsTheConnection(t *testing.T) {
 		url      string
 		version  int
 		reported bool
-	}{{real, mqtt.Version311, false}, {real, mqtt.Version5, false}, {embedded, mqtt.Version311, false}, {embedded, mqtt.Version5, true}} {
+	}{{real, mqtt.Version311, false}, {real, mqtt.Version5, false}, {embedded, mqtt.Version311, false},
+		{embedded, mqtt.Version5, true}} {
 		o := SubscriberOptions{URL: c.url, ClientID: "me", Version: c.version}
 		result := reading(subscribed(t, o, 1, "a"), func([]seen) {})
 		second := subscribed(t, o, 1, "a")

@@ -30,7 +30,7 @@ type Options struct {
 	More        []string `json:"more"` // brokers besides URL
 }
 
-// Defaults are those of a script that sets only the address.
+// Defaults are the options of a script that sets only the address.
 func Defaults() Options {
 	return Options{Prefix: "messages/", QoS: 1, Version: "5", Session: "clean", Topics: exactTopics}
 }
@@ -60,7 +60,7 @@ func (o *Options) Check(p *profile.Profile) error {
 		return fmt.Errorf("mqtt.session %q is neither \"clean\" nor \"persistent\"", o.Session)
 	}
 	if o.Session == persistentSession && o.QoS == 0 {
-		return errors.New("mqtt.session \"persistent\" wants mqtt.qos 1 or 2: a broker need not keep messages of QoS 0")
+		return errors.New("mqtt.session \"persistent\" needs mqtt.qos 1 or 2: a broker need not keep messages of QoS 0")
 	}
 	switch o.Topics {
 	case exactTopics, wildcardTopics:

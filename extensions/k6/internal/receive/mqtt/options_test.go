@@ -72,7 +72,8 @@ func TestANameThatAnotherFlowsFilterHoldsIsRefused(t *testing.T) {
 func TestAConnectionHoldsWhatItHasSubscribedTo(t *testing.T) {
 	t.Parallel()
 	p := &profile.Profile{Connections: 5, Flows: []profile.Flow{
-		{Name: "direct", Target: "user", Targets: 7, Deliveries: 1}, {Name: "room", Target: "room", Targets: 3, Deliveries: 4},
+		{Name: "direct", Target: "user", Targets: 7, Deliveries: 1},
+		{Name: "room", Target: "room", Targets: 3, Deliveries: 4},
 	}}
 	numbers := profile.NewTargets(p.Flows)
 	for _, kind := range []string{exactTopics, wildcardTopics} {

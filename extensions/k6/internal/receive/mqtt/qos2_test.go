@@ -61,7 +61,8 @@ func TestAQoS2MessageIsDeliveredOnceAtItsFirstPublish(t *testing.T) {
 
 func TestAPacketIDIsFreeAfterItsRelease(t *testing.T) {
 	t.Parallel()
-	payloads, acks := exchange(t, joined(publishPacket(t, 1, 2, nil, "one"), pubrel(1), publishPacket(t, 1, 2, nil, "two")), 3)
+	payloads, acks := exchange(t,
+		joined(publishPacket(t, 1, 2, nil, "one"), pubrel(1), publishPacket(t, 1, 2, nil, "two")), 3)
 	assert.Equal(t, []string{"one", "two"}, payloads)
 	assert.Equal(t, "50020001"+"70020001"+"50020001", acks)
 }

@@ -14,7 +14,7 @@ type Message struct {
 	Topic   []byte
 	Payload []byte
 	Hops    []byte // the user property asked for; nil without it, and in MQTT 3.1.1
-	// Properties are those of the packet, for mqtt; none in MQTT 3.1.1.
+	// Properties are the properties of the packet, for mqtt; MQTT 3.1.1 has none.
 	Properties []byte
 	socket.Arrival
 }

@@ -30,7 +30,8 @@ func connected(t *testing.T) (*Subscriber, net.Conn) {
 
 // over returns a connection over a socket, without CONNECT.
 func over(s *socket.Conn, version int) *Subscriber {
-	return newSubscriber(mqtt.NewConn(s, "broker:1883", version, readSize, maxPacket), s, SubscriberOptions{Version: version})
+	return newSubscriber(mqtt.NewConn(s, "broker:1883", version, readSize, maxPacket), s,
+		SubscriberOptions{Version: version})
 }
 
 func publishPacket(t testing.TB, id uint16, qos byte, p *packets.Properties, payload string) []byte {

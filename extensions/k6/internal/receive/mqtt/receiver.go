@@ -14,7 +14,7 @@ import (
 
 // receiver has the connections that hold the run's topics.
 type receiver struct {
-	*receive.Held
+	*receive.Sessions
 	*Options
 	*run.Parts
 	lines []*line
@@ -63,7 +63,7 @@ func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 	}
 	// Two clients with one id disconnect each other for ever. Mosquitto 2.0 does not report the cause, and MQTT 3.1.1
 	// cannot.
-	r.Held = receive.Hold(ctx, parts, m.Patience, sessions, taker, receive.Endings{
+	r.Sessions = receive.Hold(ctx, parts, m.Patience, sessions, taker, receive.Endings{
 		Final:    func(err error) bool { return errors.Is(err, ErrTakenOver) },
 		Question: "is another client using its id?",
 	})
@@ -76,7 +76,7 @@ func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 
 // Close ends the connections, and their sessions. It may be called more than once.
 func (r *receiver) Close() {
-	r.Held.Close()
+	r.Sessions.Close()
 	r.gone.Do(r.forget)
 }
 

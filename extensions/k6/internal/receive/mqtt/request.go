@@ -85,10 +85,10 @@ func (c *Subscriber) granted(kind byte, body []byte, topics []string, qos byte) 
 	for i, code := range a.Codes {
 		if code >= mqtt.Failed {
 			return fmt.Errorf("MQTT broker %s refused the subscription to %s: %w",
-				c.conn.Host, topics[i], &mqtt.Refusal{Code: code, Text: a.Properties.Text(code)})
+				c.conn.Host, topics[i], &mqtt.ReasonError{Code: code, Text: a.Properties.Text(code)})
 		}
 		if code < qos {
-			return fmt.Errorf("MQTT broker %s: %w", c.conn.Host, &mqtt.Refusal{Text: fmt.Sprintf(
+			return fmt.Errorf("MQTT broker %s: %w", c.conn.Host, &mqtt.ReasonError{Text: fmt.Sprintf(
 				"it grants QoS %d on %s, less than the %d that was asked for: use QoS %d",
 				code, topics[i], qos, code)})
 		}
@@ -105,7 +105,7 @@ func (c *Subscriber) disconnected(kind byte, body []byte) error {
 	if a.Code == packets.DisconnectSessionTakenOver {
 		return fmt.Errorf("MQTT broker %s ended the connection: %w", c.conn.Host, ErrTakenOver)
 	}
-	return fmt.Errorf("MQTT broker %s ended the connection: %w", c.conn.Host, a.Refusal())
+	return fmt.Errorf("MQTT broker %s ended the connection: %w", c.conn.Host, a.Err())
 }
 
 // violated ends the connection after a protocol violation of the broker, with the reason code of MQTT 5

@@ -174,7 +174,8 @@ func TestARefusedConnectionNamesTheReason(t *testing.T) {
 		{5, []byte{0x20, 1, 0}, `: Malformed Packet: CONNACK has the bytes 00`, false},
 	} {
 		s := newScript(c.connack)
-		_, err := Connect(t.Context(), SubscriberOptions{URL: "mqtt://broker", Username: "u", Version: c.version, Dial: s.dial})
+		_, err := Connect(t.Context(),
+			SubscriberOptions{URL: "mqtt://broker", Username: "u", Version: c.version, Dial: s.dial})
 		require.EqualError(t, err, "MQTT broker broker:1883"+c.want)
 		assert.Equal(t, c.refused, errors.Is(err, mqtt.ErrRefused), c.want)
 	}
@@ -228,7 +229,8 @@ func TestMessagesBeforeReadAreDelivered(t *testing.T) {
 		suback := append(publishPacket(t, 2, 2, nil, "before SUBACK"), 0x90, 4, 0, 1, 0, 2)
 		suback = append(suback, publishPacket(t, 0, 0, nil, "after SUBACK")...)
 		s := newScript(resumed, suback)
-		c, err := Connect(t.Context(), SubscriberOptions{URL: "mqtt://broker", ClientID: "me", Persistent: true, Dial: s.dial})
+		c, err := Connect(t.Context(),
+			SubscriberOptions{URL: "mqtt://broker", ClientID: "me", Persistent: true, Dial: s.dial})
 		require.NoError(t, err)
 		assert.True(t, c.SessionPresent())
 		require.NoError(t, c.Subscribe(t.Context(), []string{"messages/#"}, 2))

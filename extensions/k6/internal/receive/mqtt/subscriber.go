@@ -41,9 +41,9 @@ const (
 	sessionExpiry = 3600
 )
 
-// Subscriber is one connection that subscribes, reads, and gives the arrival of each message (internal/socket): Connect,
-// Subscribe, then Read until it returns; Close. After a loss, Reconnect returns the next one, which continues a
-// persistent session.
+// Subscriber is one connection that subscribes, reads, and gives the arrival of each message (internal/socket):
+// Connect, Subscribe, then Read until it returns; Close. After a loss, Reconnect returns the next one, which continues
+// a persistent session.
 type Subscriber struct {
 	conn     *mqtt.Conn
 	options  SubscriberOptions

@@ -39,7 +39,7 @@ type Session interface {
 
 // Open opens the connections of a run, and begins to read.
 func (c *Clients) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink, m receive.Means,
-	session func(Client) Session) (*receive.Held, error) {
+	session func(Client) Session) (*receive.Sessions, error) {
 	connect, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	clients := c.plan(parts.Profile)
@@ -119,7 +119,7 @@ func (c *Clients) Look(p *profile.Profile) time.Duration {
 	return max(5*time.Millisecond, time.Duration(len(c.plan(p)))*100*time.Microsecond)
 }
 
-// finalError ends a connection for good.
+// finalError ends a connection that is not to be restored.
 type finalError struct{ error }
 
 func (e finalError) Unwrap() error { return e.error }
@@ -133,7 +133,7 @@ func IsFinal(err error) bool {
 	return errors.As(err, &final)
 }
 
-// Refused is the error of a status that is no agreement. Asked again, a server may agree after some of them.
+// Refused is the error of a status by which a server refuses. After some statuses a retry may succeed.
 func Refused(what string, status int) error {
 	err := fmt.Errorf("%s: HTTP %d %s", what, status, http.StatusText(status))
 	if status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout {

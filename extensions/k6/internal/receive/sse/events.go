@@ -33,7 +33,8 @@ func newEvents(from io.Reader, most int) *events {
 	return &events{from: bufio.NewReaderSize(from, 4<<10), most: most}
 }
 
-// next returns the data of the next event that has some, until the next call. It drops an event whose end does not come.
+// next returns the data of the next event that has some, until the next call. It drops an event whose end does not
+// come.
 func (e *events) next() ([]byte, error) {
 	e.data.Reset()
 	e.size = 0

@@ -190,7 +190,7 @@ func (l *line) request(ctx context.Context, asked func()) (got answer) {
 	return answer{response, got.below, err}
 }
 
-// accept refuses an answer that is no stream of events.
+// accept refuses an answer that is not a stream of events.
 func (l *line) accept(what string, answer *http.Response) error {
 	what += l.astray(answer.Request.URL)
 	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
@@ -200,7 +200,7 @@ func (l *line) accept(what string, answer *http.Response) error {
 	case answer.StatusCode != http.StatusOK:
 		return push.Refused(what+" are refused", answer.StatusCode)
 	case kind != eventStream:
-		return push.Final(fmt.Errorf("%s: the answer is %q, and no text/event-stream", what, words.Printable(kind)))
+		return push.Final(fmt.Errorf("%s: the answer is %q, not text/event-stream", what, words.Printable(kind)))
 	case receive.Coded(answer.Header.Get("Content-Encoding")):
 		return push.Final(fmt.Errorf("%s: the stream comes in %s, which hides when an event came: "+
 			"let the server send it as it is", what, words.Printable(answer.Header.Get("Content-Encoding"))))

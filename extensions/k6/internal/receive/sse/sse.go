@@ -80,7 +80,7 @@ func (o *Options) Canary(ctx context.Context, parts *run.Parts, m receive.Means)
 
 // receiver holds the connections of a run.
 type receiver struct {
-	*receive.Held
+	*receive.Sessions
 	slow *atomic.Bool // shared by all lines
 }
 

@@ -107,7 +107,7 @@ func (h *hook) dial() net.Conn {
 	return conn
 }
 
-// bytes are those of bodies that are being read.
+// bytes counts the bytes of bodies that are being read.
 func (h *hook) bytes() int64 {
 	_, taken := h.room.Held()
 	return taken
@@ -249,7 +249,8 @@ func TestAllBodiesTogetherAreBounded(t *testing.T) {
 	for range 8 { // each has sent 200 KB of its 300
 		conn := h.dial()
 		held = append(held, conn)
-		_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 300000\r\n\r\n"+strings.Repeat("x", 200_000))
+		_, _ = io.WriteString(conn,
+			"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 300000\r\n\r\n"+strings.Repeat("x", 200_000))
 	}
 	h.await("too much at once")
 	for _, conn := range held {

@@ -24,7 +24,7 @@ import (
 type Options struct {
 	Address string `json:"address"`
 	Path    string `json:"path"`
-	URL     string `json:"url"` // by which the pipeline reaches the listener
+	URL     string `json:"url"` // the URL at which the pipeline reaches the listener
 	Status  *int   `json:"status"`
 	Late    Late   `json:"late"`
 	Refuse  Refuse `json:"refuse"`

@@ -30,9 +30,9 @@ type limits struct {
 	body        int   // bytes of a call's body
 	bodies      int64 // bytes of all bodies that are being read
 
-	header time.Duration // to send the header fields of a call, or the first one of a connection
-	call   time.Duration // to send a call
-	idle   time.Duration // between two calls of a connection
+	header time.Duration // the longest time that a caller may take to send header fields, or its first ones
+	call   time.Duration // the longest time that it may take to send a call
+	idle   time.Duration // the longest pause between two calls of a connection
 }
 
 var usual = limits{
@@ -61,7 +61,7 @@ type listener struct {
 	work   sync.WaitGroup
 	late   turn
 	refuse turn
-	feed   *receive.Feed // where the canary's messages go
+	feed   *receive.Feed // takes the canary's messages
 	done   chan struct{}
 	once   sync.Once
 
@@ -111,7 +111,7 @@ func (o *Options) open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 		if err != nil {
 			return nil, errors.Join(err, at.Close())
 		}
-		// Without HTTP/2, where bytes of several calls share a read and so a stamp.
+		// HTTP/2 is not offered: bytes of several calls would share a read, and so a stamp.
 		at = tls.NewListener(at, &tls.Config{
 			Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
 		})

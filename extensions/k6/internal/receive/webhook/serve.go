@@ -156,7 +156,7 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(*l.options.Status)
 }
 
-// deny answers a call that is no arrival, and counts it.
+// deny answers a call that is not an arrival, and counts it.
 func (l *listener) deny(w http.ResponseWriter, status int, class, example string) {
 	l.Count(stage, class, words.Printable(example))
 	w.WriteHeader(status)
@@ -176,5 +176,5 @@ func (l *listener) identify(header http.Header, body []byte) []byte {
 	return body
 }
 
-// quoted is an id as it stands in a body of JSON.
+// quoted is an id as a JSON body has it.
 func quoted(id string) []byte { return []byte(`"` + id + `"`) }

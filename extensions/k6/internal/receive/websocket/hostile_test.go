@@ -51,7 +51,8 @@ func TestHostileFramesEndTheConnection(t *testing.T) {
 		write func(conn net.Conn)
 		want  string
 	}{
-		"a frame of 1 GB": {func(conn net.Conn) { _, _ = conn.Write([]byte{0x82, 0x7f, 0, 0, 0, 0, 0x40, 0, 0, 0}) }, "more than 16777216 bytes"},
+		"a frame of 1 GB": {func(conn net.Conn) { _, _ = conn.Write([]byte{0x82, 0x7f, 0, 0, 0, 0, 0x40, 0, 0, 0}) },
+			"more than 16777216 bytes"},
 		"a negative length": {func(conn net.Conn) {
 			_, _ = conn.Write([]byte{0x82, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
 		}, "bytes"},
@@ -84,7 +85,8 @@ func TestHostileFramesEndTheConnection(t *testing.T) {
 func TestMessagesBeforeTheAnswerAreKept(t *testing.T) {
 	t.Parallel()
 	l := serve(t, func(conn net.Conn) {
-		_, _ = conn.Write([]byte{0x81, 0x01, 'a', 0x82, 0x01, 'b', 0x89, 0x00, 0x81, 0x02, 'o', 'k', 0x81, 0x01, 'c', 0x88, 0x00})
+		_, _ = conn.Write(
+			[]byte{0x81, 0x01, 'a', 0x82, 0x01, 'b', 0x89, 0x00, 0x81, 0x02, 'o', 'k', 0x81, 0x01, 'c', 0x88, 0x00})
 	}, Options{Send: []string{"subscribe"}, Await: "ok"})
 	require.NoError(t, l.Connect(t.Context()))
 	var got []string

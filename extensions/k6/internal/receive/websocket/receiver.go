@@ -24,7 +24,7 @@ var errSilent = fmt.Errorf("WebSocket: the server is silent: no answer to a ping
 
 // receiver holds the connections of a run.
 type receiver struct {
-	*receive.Held
+	*receive.Sessions
 	lines   []*line
 	over    chan struct{}
 	once    sync.Once
@@ -34,7 +34,7 @@ type receiver struct {
 // Close implements receive.Receiver.
 func (r *receiver) Close() {
 	r.once.Do(func() { close(r.over) })
-	r.Held.Close()
+	r.Sessions.Close()
 	r.pinging.Wait()
 }
 

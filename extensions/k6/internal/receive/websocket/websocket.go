@@ -73,7 +73,7 @@ func (o *Options) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 	if err != nil {
 		return nil, err
 	}
-	r.Held = held
+	r.Sessions = held
 	r.pinging.Go(r.ping)
 	return r, nil
 }

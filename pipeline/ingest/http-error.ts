@@ -1,5 +1,5 @@
 /** The answer to a refused request. The message is for the client. */
-export class Refusal extends Error {
+export class HttpError extends Error {
   /** The HTTP status. */
   readonly statusCode: number;
   /** Where in the body the mistake is, like `target` or `3.target`; empty for the body itself. */
@@ -8,7 +8,7 @@ export class Refusal extends Error {
   readonly retryAfterS: number | undefined;
 
   constructor(statusCode: number, message: string, more: { field?: string; retryAfterS?: number } = {}) {
-    // Without a stack trace, which costs more than the rest of a refused request.
+    // A stack trace would cost more than the rest of a refused request.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(message);
@@ -20,36 +20,36 @@ export class Refusal extends Error {
 }
 
 /** 400: the body is not a message. */
-export function malformed(field: string, problem: string): Refusal {
-  return new Refusal(400, `${field || 'body'}: ${problem}`, { field });
+export function malformed(field: string, problem: string): HttpError {
+  return new HttpError(400, `${field || 'body'}: ${problem}`, { field });
 }
 
 /** 401. */
-export function unauthorized(): Refusal {
-  return new Refusal(401, 'the token is missing or wrong');
+export function unauthorized(): HttpError {
+  return new HttpError(401, 'the token is missing or wrong');
 }
 
 /** 413. */
-export function tooLarge(message: string): Refusal {
-  return new Refusal(413, message);
+export function tooLarge(message: string): HttpError {
+  return new HttpError(413, message);
 }
 
 /** 413, for a body beyond `BODY_LIMIT`. */
-export function bodyTooLarge(limit: number): Refusal {
+export function bodyTooLarge(limit: number): HttpError {
   return tooLarge(`the body exceeds the limit of ${limit} bytes`);
 }
 
 /** 415. */
-export function notJson(): Refusal {
-  return new Refusal(415, 'the content type is not application/json');
+export function notJson(): HttpError {
+  return new HttpError(415, 'the content type is not application/json');
 }
 
 /** 415, for a body that is compressed or in another character set: it has to be UTF-8 as it is. */
-export function notPlain(what: string): Refusal {
-  return new Refusal(415, `${what}; allowed: UTF-8, without a content coding`);
+export function notPlain(what: string): HttpError {
+  return new HttpError(415, `${what}; allowed: UTF-8, without a content coding`);
 }
 
 /** 503: not now. */
-export function unavailable(reason: string, retryAfterS: number): Refusal {
-  return new Refusal(503, reason, { retryAfterS });
+export function unavailable(reason: string, retryAfterS: number): HttpError {
+  return new HttpError(503, reason, { retryAfterS });
 }

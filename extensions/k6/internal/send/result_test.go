@@ -18,20 +18,20 @@ import (
 
 func TestWhatAnAnswerMeansForItsMessages(t *testing.T) {
 	t.Parallel()
-	dial := func(err error) send.Answer { return send.Answer{Err: &send.DialError{Cause: err}} }
+	dial := func(err error) send.Result { return send.Result{Err: &send.DialError{Cause: err}} }
 	for _, c := range []struct {
-		answer  send.Answer
+		answer  send.Result
 		outcome ledger.Outcome
 		class   string
 		example string
 	}{
-		{send.Answer{Status: 202}, ledger.Accepted, "", ""},
-		{send.Answer{Status: 400}, ledger.Rejected, "HTTP 400", "no such field"},
-		{send.Answer{Status: 502}, ledger.Unknown, "HTTP 502", "no such field"},
-		{send.Answer{}, ledger.Unknown, "no answer", "the script settled the request with status 0"},
-		{send.Answer{Err: io.EOF}, ledger.Unknown, "closed", "EOF"},
-		{send.Answer{Err: os.ErrDeadlineExceeded}, ledger.Unknown, "timeout", "no answer within 10s"},
-		{send.Answer{Err: errors.New("it says so"), Class: "reset"}, ledger.Unknown, "reset", "it says so"},
+		{send.Result{Status: 202}, ledger.Accepted, "", ""},
+		{send.Result{Status: 400}, ledger.Rejected, "HTTP 400", "no such field"},
+		{send.Result{Status: 502}, ledger.Unknown, "HTTP 502", "no such field"},
+		{send.Result{}, ledger.Unknown, "no answer", "the script settled the request with status 0"},
+		{send.Result{Err: io.EOF}, ledger.Unknown, "closed", "EOF"},
+		{send.Result{Err: os.ErrDeadlineExceeded}, ledger.Unknown, "timeout", "no answer within 10s"},
+		{send.Result{Err: errors.New("it says so"), Class: "reset"}, ledger.Unknown, "reset", "it says so"},
 		{dial(syscall.ECONNREFUSED), ledger.Rejected, "no connection: refused", "connection refused"},
 		{dial(os.ErrDeadlineExceeded), ledger.Rejected, "no connection: timeout", "i/o timeout"},
 		{dial(x509.UnknownAuthorityError{}), ledger.Rejected, "TLS",

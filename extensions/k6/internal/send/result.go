@@ -15,9 +15,9 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
-// Answer is the result of an attempt: a status, or an error; neither if a script reports that there was no
+// Result is the result of an attempt: a status, or an error; neither if a script reports that there was no
 // answer.
-type Answer struct {
+type Result struct {
 	Status int
 	Err    error
 	Class  string        // the class of Err; empty: network.ClassOf finds it
@@ -67,8 +67,8 @@ var (
 )
 
 // Outcome returns the outcome of an attempt for its messages, and its error class and example, which are empty if it
-// was accepted. timeout is that of the request.
-func (a Answer) Outcome(timeout time.Duration) (outcome ledger.Outcome, class, example string) {
+// was accepted. timeout is the request's.
+func (a Result) Outcome(timeout time.Duration) (outcome ledger.Outcome, class, example string) {
 	switch {
 	case a.Status >= 200 && a.Status < 300:
 		return ledger.Accepted, "", ""
@@ -98,7 +98,7 @@ func (a Answer) Outcome(timeout time.Duration) (outcome ledger.Outcome, class, e
 }
 
 // classOf names the cause of the error.
-func (a Answer) classOf() string {
+func (a Result) classOf() string {
 	var known *answerError
 	switch {
 	case a.Class != "":
@@ -109,10 +109,10 @@ func (a Answer) classOf() string {
 	return network.ClassOf(a.Err)
 }
 
-func (a Answer) status() string { return "HTTP " + strconv.Itoa(a.Status) }
+func (a Result) status() string { return "HTTP " + strconv.Itoa(a.Status) }
 
 // Describe says in one line what came: the status with the start of the body, or with the address of a redirect.
-func (a Answer) Describe() string {
+func (a Result) Describe() string {
 	if a.To != nil {
 		return a.status() + " to " + words.Mask(a.To.Redacted())
 	}
@@ -124,7 +124,7 @@ func (a Answer) Describe() string {
 const excerptMost = 4 << 10
 
 // Excerpt is the start of an answer's body, in one line.
-func (a Answer) Excerpt() string {
+func (a Result) Excerpt() string {
 	b := a.Body()
 	text := string(b[:min(len(b), excerptMost)])
 	if a.Secrets != nil {

@@ -23,9 +23,9 @@ type Session interface {
 	Close()
 }
 
-// Held are the open sessions of a Receiver. Messages that a server did not keep while a session was lost are missing
-// from the account, so it records the gap.
-type Held struct {
+// Sessions are the open sessions of a Receiver. Messages that a server did not keep while a session was lost are
+// missing from the account, so it records the gap.
+type Sessions struct {
 	parts    *run.Parts
 	patience time.Duration
 	endings  Endings
@@ -46,8 +46,8 @@ type Endings struct {
 
 // Hold begins to read sessions, each of which has connected. taker returns the Taker of session i.
 func Hold(ctx context.Context, parts *run.Parts, patience time.Duration, sessions []Session, taker func(i int) *Taker,
-	endings Endings) *Held {
-	h := &Held{parts: parts, patience: patience, endings: endings, sessions: sessions,
+	endings Endings) *Sessions {
+	h := &Sessions{parts: parts, patience: patience, endings: endings, sessions: sessions,
 		failed: make(chan error, len(sessions))}
 	ctx, h.stop = context.WithCancel(ctx)
 	for i, s := range sessions {
@@ -66,7 +66,7 @@ const (
 )
 
 // hold reads session i, and restores it after a loss.
-func (h *Held) hold(ctx context.Context, i int, s Session, taker *Taker) {
+func (h *Sessions) hold(ctx context.Context, i int, s Session, taker *Taker) {
 	short := 0 // consecutive connections that did not last
 	for {
 		since := time.Now()
@@ -96,10 +96,10 @@ func (h *Held) hold(ctx context.Context, i int, s Session, taker *Taker) {
 }
 
 // Failed implements Receiver.
-func (h *Held) Failed() <-chan error { return h.failed }
+func (h *Sessions) Failed() <-chan error { return h.failed }
 
 // Close ends all sessions. It may be called more than once.
-func (h *Held) Close() {
+func (h *Sessions) Close() {
 	h.stop()
 	for _, s := range h.sessions {
 		s.Close()
@@ -108,21 +108,21 @@ func (h *Held) Close() {
 }
 
 // openGap records that a session has lost its connection.
-func (h *Held) openGap(i int, err error) int {
+func (h *Sessions) openGap(i int, err error) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.gaps = append(h.gaps, runfile.Gap{Subscriber: i + 1, FromS: h.parts.Elapsed().Seconds(), Reason: err.Error()})
 	return len(h.gaps) - 1
 }
 
-func (h *Held) closeGap(gap int) {
+func (h *Sessions) closeGap(gap int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.gaps[gap].ToS = new(h.parts.Elapsed().Seconds())
 }
 
 // Silent records a gap of session i, which last heard of its server at a moment, unless one is open.
-func (h *Held) Silent(i int, last time.Time, err error) {
+func (h *Sessions) Silent(i int, last time.Time, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if slices.ContainsFunc(h.gaps, func(g runfile.Gap) bool { return g.Subscriber == i+1 && g.ToS == nil }) {
@@ -133,7 +133,7 @@ func (h *Held) Silent(i int, last time.Time, err error) {
 }
 
 // Gaps implements Receiver.
-func (h *Held) Gaps() []runfile.Gap {
+func (h *Sessions) Gaps() []runfile.Gap {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return append([]runfile.Gap{}, h.gaps...)

@@ -30,57 +30,58 @@ const (
 	secondsMost   = 10_000_000
 )
 
-// Part is the record of one instance.
-type Part struct {
+// Instance is the run that one instance has recorded.
+type Instance struct {
 	Run *runfile.Run
 	Log *runfile.Log
 	dir string
 }
 
-func (p Part) generator() *runfile.Generator { return p.Run.Run.Generator }
+func (p Instance) generator() *runfile.Generator { return p.Run.Run.Generator }
 
 // read reads the part in a directory. It refuses what no run has and would take all memory: instancesMost is far
 // above what anybody starts, and secondsMost four months.
-func read(dir string) (Part, error) {
+func read(dir string) (Instance, error) {
 	r, err := runs.Read(dir)
 	if err != nil {
-		return Part{}, err
+		return Instance{}, err
 	}
 	if r.Run.Generator == nil {
 		what := "is a run of one instance"
 		if r.Generators != nil {
 			what = "has been merged already"
 		}
-		return Part{}, fmt.Errorf("%s %s; merge takes what each instance of a run by segments has left", dir, what)
+		return Instance{}, fmt.Errorf("%s %s; merge takes what each instance of a run by segments has left", dir, what)
 	}
 	if g := r.Run.Generator; g.Number < 1 || g.Number > g.Of {
-		return Part{}, fmt.Errorf("%s is of generator %d of %d", dir, g.Number, g.Of)
+		return Instance{}, fmt.Errorf("%s is of generator %d of %d", dir, g.Number, g.Of)
 	}
 	if r.Run.Generator.Of > instancesMost {
-		return Part{}, fmt.Errorf("%s is one of %d instances; up to %d are merged", dir, r.Run.Generator.Of,
+		return Instance{}, fmt.Errorf("%s is one of %d instances; up to %d are merged", dir, r.Run.Generator.Of,
 			instancesMost)
 	}
 	for _, row := range r.Timeline {
 		if row.T < 0 || row.T > secondsMost {
-			return Part{}, fmt.Errorf("%s has a second %d in its timeline; up to %d are merged", dir, row.T,
+			return Instance{}, fmt.Errorf("%s has a second %d in its timeline; up to %d are merged", dir, row.T,
 				secondsMost)
 		}
 	}
 	log, err := runfile.OpenLog(dir)
-	return Part{r, log, dir}, err
+	return Instance{r, log, dir}, err
 }
 
 // order sorts the parts by number. It refuses parts of different runs, and the same part twice.
-func order(parts []Part) error {
+func order(parts []Instance) error {
 	if len(parts) == 0 {
 		return errors.New("there is nothing to merge")
 	}
-	slices.SortStableFunc(parts, func(a, b Part) int { return cmp.Compare(a.generator().Number, b.generator().Number) })
+	slices.SortStableFunc(parts,
+		func(a, b Instance) int { return cmp.Compare(a.generator().Number, b.generator().Number) })
 	first := parts[0]
 	for i, part := range parts[1:] {
 		number := part.generator().Number
 		if number == parts[i].generator().Number {
-			return fmt.Errorf("generator %d is there twice", number)
+			return fmt.Errorf("generator %d is given twice", number)
 		}
 		for _, same := range inCommon {
 			if mine, its := same.of(first), same.of(part); mine != its {
@@ -99,17 +100,17 @@ func order(parts []Part) error {
 // inCommon is what the parts of one run share. The start is on the clock of Redis, so all parts have the same seconds.
 var inCommon = []struct {
 	what string
-	of   func(p Part) string
+	of   func(p Instance) string
 }{
-	{"run", func(p Part) string { return p.Run.Run.ID }},
-	{"sequence of segments", func(p Part) string { return p.generator().Sequence }},
-	{"start", func(p Part) string { return strconv.FormatInt(p.generator().StartUS, 10) }},
-	{"profile", func(p Part) string {
+	{"run", func(p Instance) string { return p.Run.Run.ID }},
+	{"sequence of segments", func(p Instance) string { return p.generator().Sequence }},
+	{"start", func(p Instance) string { return strconv.FormatInt(p.generator().StartUS, 10) }},
+	{"profile", func(p Instance) string {
 		text, _ := json.Marshal(p.Run.Run.Profile) // it came from JSON: no error
 		return string(text)
 	}},
-	{"method", func(p Part) string { return p.Run.Run.Method }},
-	{"version of k6", func(p Part) string { return p.Run.Run.Tool.Version }},
+	{"method", func(p Instance) string { return p.Run.Run.Method }},
+	{"version of k6", func(p Instance) string { return p.Run.Run.Tool.Version }},
 }
 
 // requests is the number of requests of an open profile, as the pacer counts them; 0 in the closed model.
@@ -142,7 +143,7 @@ func Directories(given []string, out string) (directory string, r *runfile.Run, 
 		if out := must.Get(filepath.Abs(out)); slices.Contains(dirs, out) {
 			must.Fail("--out is %s, which holds a part; allowed: another directory", out)
 		}
-		var parts []Part
+		var parts []Instance
 		for _, dir := range dirs {
 			parts = append(parts, must.Get(read(dir)))
 		}
