@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { type TSchema, Type } from '@sinclair/typebox';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import fc from 'fast-check';
+import { HttpError } from './http-error.ts';
 import { duplicateKey, elementsOf, LONGEST, MessageCheck, TARGET } from './message.ts';
 
 const text = (more: object = {}) => Type.String({ maxLength: LONGEST, ...more });
