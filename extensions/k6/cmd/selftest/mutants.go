@@ -28,19 +28,19 @@ const (
 
 var mutants = []mutant{
 	{
-		"lateness ten times too small", "internal/ledger/ledger.go",
+		"lateness ten times too small", "internal/ledger/sent.go",
 		"late := at - l.epoch - due", "late := (at - l.epoch - due) / 10", senderCase, "lateness, p99",
 	},
 	{
-		"lateness without the first second", "internal/ledger/ledger.go",
+		"lateness without the first second", "internal/ledger/sent.go",
 		measuredIf, "if due >= 1_000_000 {\n\t\t\tl.lateness", senderCase, "lateness, slowest",
 	},
 	{
-		"lateness of a second ten times too small", "internal/ledger/late.go",
+		"lateness of a second ten times too small", "internal/ledger/seconds.go",
 		"uint32(late)+1)", "uint32(late/10)+1)", senderCase, "latest by second",
 	},
 	{
-		"answers ten times too fast", "internal/ledger/ledger.go",
+		"answers ten times too fast", "internal/ledger/sent.go",
 		"l.times[phase].HTTP.Add(us)", "l.times[phase].HTTP.Add(us / 10)", senderCase, "http, slowest",
 	},
 	{
@@ -98,7 +98,7 @@ var mutants = []mutant{
 		"a.At, l.phases[slot.Phase].Measured", "a.At, true", flowsCase, "samples of the measured phase",
 	},
 	{
-		"warm-up in the lateness", "internal/ledger/ledger.go",
+		"warm-up in the lateness", "internal/ledger/sent.go",
 		measuredIf, "{\n\t\t\tl.lateness", flowsCase, "samples of the measured phase",
 	},
 	{
@@ -118,7 +118,7 @@ var mutants = []mutant{
 		"times := d.run.Ledger.Times(i)", "times := d.run.Ledger.Times((i + 1) % len(spans))", flowsCase, "step warm-up",
 	},
 	{
-		"a backlog that counts half", "internal/ledger/interval.go",
+		"a backlog that counts half", "internal/ledger/seconds.go",
 		"l.interval.Backlog = l.owed", "l.interval.Backlog = l.owed / 2", flowsCase, "backlog by second",
 	},
 	{
