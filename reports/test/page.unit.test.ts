@@ -83,6 +83,16 @@ test('what decided stands beside the verdict, and what is in doubt below it', ()
   assert.deepEqual(texts(page, '.verdict li'), ['a reason', 'in doubt: the generator was late']);
 });
 
+test('the box of the verdict counts the warnings, and leads to them', () => {
+  const run = golden('passing');
+  assert.equal(runPage(run).querySelector('.verdict .warnings'), null);
+  run.facts.warnings = '1 warning: the host was saturated from 0:15 to 0:51';
+  const page = runPage(run);
+  assert.equal(text(page, '.verdict .warnings'), run.facts.warnings);
+  const link = page.querySelector('.verdict .warnings a')?.getAttribute('href') ?? '';
+  assert.ok(page.querySelector(link), 'the findings are on the page');
+});
+
 test('a figure in doubt has its readings in the table of the rules', () => {
   const run = golden('failing');
   for (const rule of run.verdict.rules) {

@@ -488,6 +488,8 @@ export interface Derived {
   recovery: Recovery | null;
   /** null: the run is too short for how alike its seconds are, or a sweep. */
   arrival_p99_interval: P99Interval | null;
+  /** How many findings say that something gave way, and the first of them in a few words. Absent: none does. */
+  warnings?: string;
   /** Why requests take longer than arrivals. Absent: they do not. */
   slower_requests?: string;
   /** Titles of charts by key: search, refusals, burst, p99, messages, deliveries, backlog, in_flight, payload, arrival, heat, http, percentiles, distribution, by_load, latency_by_vus, throughput_by_vus; usl is a note below the last. Highest values are those of the measured phases and their drain. */

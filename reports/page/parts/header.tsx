@@ -21,7 +21,7 @@ export interface Place {
 /** The first screen: the verdict, the answer, the figures that matter most. */
 export function Header({ run, sound, served, before }: PartProps & Place) {
   const { result, meaning, doubts } = run.verdict;
-  const { reasons } = run.facts;
+  const { reasons, warnings } = run.facts;
   return (
     <header id="summary" class={result}>
       <p class="kind">
@@ -67,6 +67,11 @@ export function Header({ run, sound, served, before }: PartProps & Place) {
               </li>
             ))}
           </ul>
+        )}
+        {warnings && (
+          <p class="warnings">
+            <a href="#findings">{glued(warnings)}</a>
+          </p>
         )}
       </section>
       <Summary run={run} sound={sound} />

@@ -2,10 +2,13 @@ package facts
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 const (
@@ -23,6 +26,12 @@ func bottleneck(r *runfile.Run) *runfile.Bottleneck {
 		}
 		return &runfile.Bottleneck{Stage: stage, Text: "ingest, which refused messages"}
 	}
+	return slowStage(r)
+}
+
+// slowStage is where a run that broke a limit on the latency of arrivals gave way; nil: it broke none, or its stages are
+// not known.
+func slowStage(r *runfile.Run) *runfile.Bottleneck {
 	if !slices.ContainsFunc(r.Verdict.Rules, tooSlowBy) {
 		return nil
 	}
@@ -68,22 +77,28 @@ func tooSlowBy(rule runfile.Rule) bool {
 // backlogRule is the limit on the growth of the backlog of a search for the capacity.
 const backlogRule = "backlog_growth"
 
-// longestStages are the stages by their part of the slow deliveries' time, the longest first. Without a tail they are
-// those of all deliveries. There are none where the stages cover too little of the time.
-func longestStages(r *runfile.Run) []string {
-	times, whole := map[string]float64{}, 0.0
+// stageTimes are the mean times of the slow deliveries' stages, and of these deliveries, in ms. Without a tail they are
+// those of all deliveries.
+func stageTimes(r *runfile.Run) (times map[string]float64, whole float64) {
 	if r.Tail != nil && len(r.Tail.StagesMS) > 0 {
-		times, whole = r.Tail.StagesMS, r.Tail.MeanMS
-	} else {
-		for name, latency := range r.Latency.Stages {
-			if latency.Mean != nil {
-				times[name] = *latency.Mean
-			}
-		}
-		if mean := r.Latency.Arrival.Mean; mean != nil {
-			whole = *mean
+		return r.Tail.StagesMS, r.Tail.MeanMS
+	}
+	times = map[string]float64{}
+	for name, latency := range r.Latency.Stages {
+		if latency.Mean != nil {
+			times[name] = *latency.Mean
 		}
 	}
+	if mean := r.Latency.Arrival.Mean; mean != nil {
+		whole = *mean
+	}
+	return times, whole
+}
+
+// longestStages are the stages by their part of the slow deliveries' time, the longest first. There are none where the
+// stages cover too little of the time.
+func longestStages(r *runfile.Run) []string {
+	times, whole := stageTimes(r)
 	known := 0.0
 	var names []string
 	for _, stage := range r.Stages {
@@ -111,4 +126,47 @@ func sendersWaited(r *runfile.Run) bool {
 		return most > 0 && mean != nil && float64(s.Requests)/s.DurationS**mean/1000 > waitingMuch*float64(most)
 	}
 	return false
+}
+
+// stageCauses say why a stage of our pipeline takes most of the time.
+var stageCauses = map[string]string{
+	stages.Schedule: "the generator was behind its schedule",
+	"request":       "the ingest, or the network before it, was slow to take requests",
+	"ingest":        "Redis was slow to confirm, or the ingest was busy",
+	"queue":         "messages waited for a free relay",
+	"relay":         "the broker was slow to confirm, or the relay was busy",
+	"delivery":      "the broker, the network or the subscriber was slow",
+}
+
+// slowBy says which stage took most of the time of a run that was too slow, how much of it, and why; empty: the run was
+// not too slow, or its stages are not known.
+func slowBy(r *runfile.Run) string {
+	b := slowStage(r)
+	if b == nil {
+		return ""
+	}
+	times, whole := stageTimes(r)
+	if whole <= 0 || times[b.Stage] <= 0 {
+		return ""
+	}
+	stage, ms, why := b.Stage, times[b.Stage], stageCauses[b.Stage]
+	switch {
+	case b.Stage == "queue" && slices.ContainsFunc(r.Steps, func(s runfile.Step) bool { return grownBacklog(r, s) != nil }):
+		why = "more came than the relay carried"
+	case times[stages.Schedule] > ms && sendersWaited(r):
+		stage, ms = "schedule and "+b.Stage, ms+times[stages.Schedule]
+		why = "all senders waited for answers"
+	case b.Stage == stages.Schedule && strings.HasPrefix(b.Text, stages.Schedule+": "):
+		why = strings.TrimPrefix(b.Text, stages.Schedule+": ")
+	}
+	if h := host(r); h != nil {
+		if from, to := fullSpan(h); from >= 0 {
+			why = joined("; ", why, fmt.Sprintf("the host had no core left from %s to %s", moment(from), moment(to)))
+		}
+	}
+	of := "of the time"
+	if r.Tail != nil && len(r.Tail.StagesMS) > 0 {
+		of = "of the time of the slowest 1 %"
+	}
+	return joined(": ", fmt.Sprintf("%s took %s %s", words.Capital(stage), words.Percent(min(1, ms/whole)), of), why) + "."
 }

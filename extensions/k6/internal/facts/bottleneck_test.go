@@ -109,3 +109,36 @@ func TestStagesThatCoverLittleOfTheTimeNameNoBottleneck(t *testing.T) {
 	r.Latency.Stages["queue"] = runfile.Latency{Mean: new(900.0)}
 	assert.Equal(t, "queue", bottleneck(r).Stage, "without a tail, by the means of all deliveries")
 }
+
+// The verdict of a slow run says which stage it was, with its share and the cause.
+func TestTheAnswerOfASlowRunNamesStageShareAndCause(t *testing.T) {
+	t.Parallel()
+	by := func(times map[string]float64, change ...func(*runfile.Run)) string {
+		return slowBy(slow(times, change...))
+	}
+	waiting := map[string]float64{"request": 10, "queue": 90}
+	assert.Equal(t, "Queue took 90 % of the time of the slowest 1 %: messages waited for a free relay.", by(waiting))
+	assert.Equal(t, "Queue took 90 % of the time of the slowest 1 %: more came than the relay carried.",
+		by(waiting, func(r *runfile.Run) {
+			for second := range 10 {
+				r.Timeline = append(r.Timeline, runfile.Interval{T: second, Arrived: 10, Backlog: 100 * second})
+			}
+		}))
+	assert.Regexp(t, "^Schedule took 90 % .*: the generator, not the pipeline\\.$",
+		by(map[string]float64{"schedule": 90, "request": 10}))
+	assert.Regexp(t, "^Schedule and request took 92 % .*: all senders waited for answers\\.$",
+		by(map[string]float64{"schedule": 90, "request": 2, "queue": 8},
+			func(r *runfile.Run) { r.Steps[1].Latency = httpMean(250) }))
+	full := func(r *runfile.Run) {
+		idle := make([]*float64, 6)
+		host := &runfile.Figures{BinS: 1, Gauges: map[string][]*float64{"id": idle}}
+		for second := range idle {
+			idle[second], host.T = new(1.0), append(host.T, second)
+		}
+		r.Resources = []runfile.Resource{{Process: "host", Figures: host}}
+	}
+	assert.Contains(t, by(waiting, full), "; the host had no core left from 0:00 to 0:06.")
+	// Regression: a run that also refused messages named the ingest, with < 0.01 % of the time.
+	assert.Regexp(t, "^Queue took 90 %", by(waiting, func(r *runfile.Run) { r.Account.Rejected = 5 }))
+	assert.Empty(t, by(waiting, func(r *runfile.Run) { r.Verdict.Rules[0].OK = new(true) }), "it held its limit")
+}

@@ -44,7 +44,7 @@ func Conclude(r *runfile.Run, own string) {
 		if known {
 			r.Answer.HeldPerS = &best.perS
 		}
-		r.Answer.Sentence = withFailures(r, cmp.Or(own, asked(r), sentence(r, best, known)))
+		r.Answer.Sentence = withFailures(r, joined(" ", cmp.Or(own, asked(r), sentence(r, best, known)), slowBy(r)))
 	}
 	screen(r, best)
 }

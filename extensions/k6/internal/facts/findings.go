@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
@@ -72,6 +73,38 @@ func adviseOnce(r *runfile.Run, found []runfile.Finding) {
 		}
 		advised = advised || f.Next != ""
 	}
+}
+
+// warningsMost is how many warnings a line names.
+const warningsMost = 3
+
+// warnings counts what gave way in a run, and names the first ones in a few words; empty: nothing did. Failed requests
+// are said by the answer.
+func warnings(r *runfile.Run) string {
+	var all []string
+	for _, f := range r.Findings {
+		if !f.Worry || f.Text == words.Capital(Failures(r))+"." {
+			continue
+		}
+		short := strings.TrimSuffix(f.Text, ".")
+		for _, end := range []string{": ", "; "} {
+			short, _, _ = strings.Cut(short, end)
+		}
+		for _, first := range []string{"The ", "In "} {
+			if rest, found := strings.CutPrefix(short, first); found {
+				short = strings.ToLower(first) + rest
+			}
+		}
+		all = append(all, short)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	named, more := all[:min(warningsMost, len(all))], ""
+	if len(all) > warningsMost {
+		more = "; …"
+	}
+	return fmt.Sprintf("%s: %s%s", words.Plural(len(all), "warning"), strings.Join(named, "; "), more)
 }
 
 // worstSecond is the second with the highest p99 of deliveries of measured phases; nil: it does not stand out.

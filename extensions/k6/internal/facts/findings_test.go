@@ -241,3 +241,24 @@ func TestFindingsAreShortAndNeverNull(t *testing.T) {
 		assert.Less(t, len(f.Text), 400)
 	}
 }
+
+func TestWarningsAreCountedAndNamedInAFewWords(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "passing")
+	Conclude(r, "")
+	assert.Empty(t, r.Facts.Warnings)
+	gauges := resource(t, r, "host").Figures.Gauges
+	for i := range gauges["id"] {
+		gauges["id"][i], gauges["st"][i] = new(1.0), new(10.0)
+	}
+	for i := range r.Timeline {
+		r.Timeline[i].Backlog = max(3, (i-29)*500)
+	}
+	Conclude(r, "")
+	assert.Regexp(t, `^3 warnings: the host was saturated from 0:00 to 0:\d\d; `+
+		`in “sustained” more messages came than the pipeline carried; the hypervisor took 10 % of the host's CPU, `,
+		r.Facts.Warnings)
+	refusing := golden(t, "refusing")
+	Conclude(refusing, "")
+	assert.NotContains(t, refusing.Facts.Warnings, "refused", "the answer says it")
+}

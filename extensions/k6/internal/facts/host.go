@@ -46,9 +46,7 @@ func stealOf(seconds []*runfile.Interval) (mean, worst float64, known bool) {
 // fullHost is about a host whose cores were all at work, or taken by its hypervisor, which the CPU of each process does
 // not show.
 func fullHost(host *runfile.Figures) *runfile.Finding {
-	from, to := longestStretch(len(host.T), host.BinS, func(i int) (int, bool) {
-		return host.T[i], 100-at(host.Gauges["id"], i, 100)-at(host.Gauges["wa"], i, 0) >= Full
-	})
+	from, to := fullSpan(host)
 	if from < 0 {
 		return nil
 	}
@@ -59,6 +57,13 @@ func fullHost(host *runfile.Figures) *runfile.Finding {
 		Next: "put the generator on another host, or lower the rate: all processes waited for a core",
 		Span: span(from, to),
 	}
+}
+
+// fullSpan is the longest span in which a host had no core left; from < 0: it always had some.
+func fullSpan(host *runfile.Figures) (from, to int) {
+	return longestStretch(len(host.T), host.BinS, func(i int) (int, bool) {
+		return host.T[i], 100-at(host.Gauges["id"], i, 100)-at(host.Gauges["wa"], i, 0) >= Full
+	})
 }
 
 // vmstat applies the rules of thumb for vmstat to the seconds of the run. A saturated host has a finding of its own.

@@ -64,20 +64,18 @@ func failed(r *runfile.Run) string {
 	if len(all) == 0 {
 		return "a limit did not hold"
 	}
-	return listed(all)
+	return strings.Join(all, "; ")
 }
 
-// brokenLimit is a broken limit in a few words.
+// brokenLimit is a broken limit with its figure.
 func brokenLimit(rule runfile.Rule) string {
-	switch {
-	case rule.Limit == nil:
+	if rule.Limit == nil {
 		return cmp.Or(rule.Reason, rule.Label())
-	case strings.HasPrefix(rule.Op, "<"):
-		return rule.Label() + " is above its limit"
-	case strings.HasPrefix(rule.Op, ">"):
-		return rule.Label() + " is below its limit"
 	}
-	return rule.Label() + " is not what it has to be"
+	if rule.Name == runfile.FailedRequests && rule.Value != nil {
+		return words.Plural(int(*rule.Value), "request") + " failed"
+	}
+	return rule.Broken()
 }
 
 // wereEnded is how many messages had an end: 192 messages were lost.

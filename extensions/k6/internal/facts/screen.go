@@ -2,6 +2,7 @@ package facts
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ func screen(r *runfile.Run, best held) {
 			f.P99Interval = NewInterval(r)
 		}
 	}
+	f.Warnings = warnings(r)
 	r.Facts.FirstScreen = f
 	r.Facts.Tiles, r.Facts.Titles = tiles(r, best), titles(r)
 }
@@ -75,23 +77,46 @@ func slowerRequests(r *runfile.Run) string {
 		"and by then the message may have arrived."
 }
 
-var countedEnd = regexp.MustCompile(`^(\S+): ([\d,]+)(?: of [\d,]+)? messages?$`)
+// countedEnd is a reason that counts the messages of an end, with what it says of it; what follows a semicolon is more.
+var countedEnd = regexp.MustCompile(`^(\S+): ([\d,]+)(?: of [\d,]+)? (?:messages?|deliveries)\b[^;]*$`)
 
-// furtherReasons are the reasons of the verdict that the answer's sentence does not hold already.
+// notMeasured is the reason of a run without a delivery to judge.
+const notMeasured = "no delivery was measured"
+
+// furtherReasons are the reasons of the verdict that neither its meaning nor the answer's sentence holds already.
 func furtherReasons(r *runfile.Run) []string {
 	further := []string{}
-	sentence := strings.ToLower(r.Answer.Sentence)
+	above := strings.ToLower(r.Verdict.Meaning + "\n" + r.Answer.Sentence)
+	unmeasured := slices.ContainsFunc(r.Verdict.Reasons,
+		func(reason string) bool { return strings.HasPrefix(reason, notMeasured) })
 	for _, reason := range r.Verdict.Reasons {
-		said := strings.ToLower(strings.TrimSuffix(reason, "."))
-		if end := countedEnd.FindStringSubmatch(said); end != nil { // rejected: 78,751 messages
-			said = end[2] + " " + end[1]
+		if why, cause, found := strings.Cut(reason, "; "); found && strings.HasPrefix(why, notMeasured) &&
+			strings.Contains(above, strings.ToLower(cause)) {
+			reason = why
 		}
-		if figure, _, limit := strings.Cut(said, ", limit "); limit { // the sentence says that it is above its limit
-			said = figure + " is above the limit"
-		}
-		if !strings.Contains(sentence, said) {
+		if !repeats(above, reason) && !(unmeasured && strings.Contains(reason, " n/a, limit ")) {
 			further = append(further, reason)
 		}
 	}
 	return further
+}
+
+// repeats reports whether a reason is said in a text of small letters already.
+func repeats(text, reason string) bool {
+	said := strings.ToLower(strings.TrimSuffix(reason, "."))
+	if end := countedEnd.FindStringSubmatch(said); end != nil { // rejected: 78,751 messages
+		name, n := end[1], end[2]
+		if strings.HasPrefix(name, "misdeliver") && strings.Contains(text, n+" messages came to another recipient") {
+			return true
+		}
+		said = n + " " + name
+	}
+	if figure, limit, found := strings.Cut(said, ", limit "); found {
+		// The sentence says that it is above its limit.
+		number := strings.TrimLeft(limit, "<>=≤≥≠ ")
+		if strings.Contains(text, figure+" is above the limit of "+number) {
+			return true
+		}
+	}
+	return strings.Contains(text, said)
 }

@@ -59,9 +59,28 @@ func TestAReasonThatTheAnswerHoldsIsNotRepeated(t *testing.T) {
 			[]string{"arrival p99 4,020 ms, limit < 250 ms"}},
 		{"6,221 of 24,000 messages did not arrive (6,221 rejected).", []string{"rejected: 6,221 of 24,000 messages"},
 			[]string{}},
+		{"192 of 89,300 messages did not arrive (192 lost).",
+			[]string{"lost: 192 of 89,300 messages were accepted and never arrived"}, []string{}},
+		{"3 of 9 messages did not arrive (3 queued).",
+			[]string{"queued: 3 of 9 messages wait; those of a relay that died are taken over after RELAY_LEASE_MS"},
+			[]string{"queued: 3 of 9 messages wait; those of a relay that died are taken over after RELAY_LEASE_MS"}},
+		{"Not usable: 70 messages came to another recipient: by what does the pipeline route?",
+			[]string{"no delivery was measured, so there is no latency to judge; 70 messages came to another recipient: " +
+				"by what does the pipeline route?",
+				"misdelivered: 70 of 70 messages came to another recipient, and not to each of their own",
+				"misdeliveries: 70 of 70 deliveries came to a recipient that they were not for",
+				"arrival p99 n/a, limit < 250 ms"},
+			[]string{"no delivery was measured, so there is no latency to judge"}},
 		{"", nil, []string{}},
 	} {
 		r := &runfile.Run{Verdict: runfile.Verdict{Reasons: c.reasons}, Answer: runfile.Answer{Sentence: c.answer}}
 		assert.Equal(t, c.further, furtherReasons(r), c.answer)
 	}
+}
+
+func TestAReasonThatTheMeaningHoldsIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	r := &runfile.Run{Verdict: runfile.Verdict{Meaning: "connections_missing 3, limit = 0",
+		Reasons: []string{"connections_missing 3, limit = 0", "another"}}}
+	assert.Equal(t, []string{"another"}, furtherReasons(r))
 }

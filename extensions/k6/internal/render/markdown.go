@@ -16,6 +16,9 @@ import (
 func Markdown(r *runfile.Run) string {
 	m := &markdown{}
 	m.line("## %s: %s", strings.ToUpper(r.Verdict.Result), plain(r.Run.Name))
+	if r.Verdict.Result != runfile.Pass && r.Verdict.Meaning != "" {
+		m.line("\n%s", plain(r.Verdict.Meaning))
+	}
 	if r.Answer.Sentence != "" {
 		m.line("\n**%s**", plain(r.Answer.Sentence))
 	}

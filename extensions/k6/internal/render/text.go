@@ -84,6 +84,9 @@ func Text(r *runfile.Run, where string, screen Screen) string {
 	if g := r.Run.Generator; g != nil {
 		s.line("", "generator %d of %d: npm run report -- merge makes one run of all", g.Number, g.Of)
 	}
+	if r.Verdict.Result != runfile.Pass && r.Verdict.Meaning != "" {
+		s.line("", "%s", r.Verdict.Meaning)
+	}
 	if r.Answer.Sentence != "" {
 		s.line("", "%s", r.Answer.Sentence)
 	}
@@ -95,6 +98,14 @@ func Text(r *runfile.Run, where string, screen Screen) string {
 	}
 	for _, doubt := range r.Verdict.Doubts {
 		s.line("in doubt", "%s", doubt)
+	}
+	for _, f := range r.Findings {
+		if f.Worry && !strings.Contains(r.Answer.Sentence, strings.TrimSuffix(f.Text, ".")) {
+			s.line("warning", "%s", f.Text)
+		}
+		if f.Next != "" {
+			s.line("next", "%s", f.Next)
+		}
 	}
 	s.WriteString("\n")
 	if r.Account.Balanced {

@@ -270,3 +270,26 @@ func ramp(n int) *ledger.Series {
 	}
 	return s
 }
+
+// Regression: the terminal did not show what the page warns of.
+func TestWarningsAndTheNextStepAreShown(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "failing")
+	r.Answer.Sentence = "5 of 9 requests got no 2xx (posted to http://ingest)."
+	r.Findings = []runfile.Finding{{Text: "The host was saturated.", Next: "lower the rate", Worry: true},
+		{Text: "5 of 9 requests got no 2xx.", Worry: true},
+		{Text: "The worst second is 0:35."}}
+	text := Text(r, "", Screen{})
+	assert.Regexp(t, `(?m)^  warning +The host was saturated\.$`, text)
+	assert.Regexp(t, `(?m)^  next +lower the rate$`, text)
+	assert.NotContains(t, text, "worst second")
+	assert.NotRegexp(t, `warning +5 of 9`, text, "the answer says it")
+}
+
+func TestARunThatDoesNotPassSaysWhatFailed(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "failing")
+	r.Verdict.Meaning = "arrival p99 4,020 ms, limit < 250 ms"
+	assert.Contains(t, Text(r, "", Screen{}), "  arrival p99 4,020 ms, limit < 250 ms\n")
+	assert.Contains(t, Markdown(r), "\narrival p99 4,020 ms, limit &lt; 250 ms\n")
+}

@@ -6,6 +6,8 @@ type FirstScreen struct {
 	Tiles     []Tile   `json:"tiles"`      // never nil; none without a balanced account
 	// Titles: of the charts of a report, by key; a highest value is that of the measured phases and their drain
 	Titles map[string]string `json:"titles"`
+	// Warnings: how many findings say that something gave way, and the first of them in a few words; empty: none does
+	Warnings string `json:"warnings,omitempty"`
 	// SlowerRequests: why requests take longer than arrivals; empty: they do not
 	SlowerRequests string       `json:"slower_requests,omitempty"`
 	P99Interval    *P99Interval `json:"arrival_p99_interval"` // nil: unknown
