@@ -33,6 +33,20 @@ describe('the page in a browser', () => {
     });
   });
 
+  for (const name of ['failing', 'refusing', 'gap', 'connections', 'capacity'] as const) {
+    test(`${name}: the first chart is on the first screen of a laptop`, async () => {
+      const fold = { width: 1440, height: 900 };
+      await reader.read(
+        golden(name),
+        async (page) => {
+          const plot = await page.locator('header .chart .u-over').first().boundingBox();
+          assert.ok(plot && plot.y + plot.height <= fold.height, JSON.stringify(plot));
+        },
+        { viewport: fold },
+      );
+    });
+  }
+
   test('the memory chart omits the host', async () => {
     await reader.look('real', async (page) => {
       const lines = await legend(page, 'Memory');
@@ -178,7 +192,7 @@ describe('the page in a browser', () => {
       assert.equal(await page.locator('img, main b, main script').count(), 0);
       assert.equal(await page.title(), `${HOSTILE} – Arrival report`);
       for (const place of [
-        '.verdict li',
+        '.verdict .meaning',
         '.phases tbody th',
         '.targets tbody th',
         'pre',

@@ -93,6 +93,30 @@ test('the box of the verdict counts the warnings, and leads to them', () => {
   assert.ok(page.querySelector(link), 'the findings are on the page');
 });
 
+/** The name of the first chart of a page. */
+const firstChart = (run: Parameters<typeof runPage>[0]) => text(runPage(run), '.chart .what');
+
+test('the first chart shows what failed', () => {
+  assert.match(firstChart('refusing'), /^Accepted and rejected/);
+  assert.match(firstChart('connections'), /^Connections/);
+  assert.match(firstChart('capacity'), /^Search for the capacity/);
+  assert.match(firstChart('spike'), /^Burst and drain/);
+  assert.match(firstChart('closed'), /^Latency by concurrency/);
+  for (const name of ['failing', 'gap', 'real', 'soak', 'without-stages'] as const)
+    assert.match(firstChart(name), /^Arrival p99/, name);
+});
+
+test('there is a first chart without a latency, and it stands above the way of the messages', () => {
+  const run = golden('passing');
+  run.timeline = run.timeline.map((second) => ({ ...second, arrival: null }));
+  assert.match(firstChart(run), /^Due and arrived/);
+  assert.match(firstChart('unbalanced'), /^Due and arrived/);
+  const order = runPage('failing')
+    .querySelectorAll('header :is(.hero, .journey)')
+    .map((part) => part.classNames);
+  assert.deepEqual(order, ['hero', 'journey']);
+});
+
 test('a figure in doubt has its readings in the table of the rules', () => {
   const run = golden('failing');
   for (const rule of run.verdict.rules) {

@@ -5,7 +5,7 @@ import { scriptFigures } from '../facts.ts';
 import type { PartProps } from '../part.ts';
 import { Facts, Long } from '../table.tsx';
 import { AccountLine } from './account.tsx';
-import { Hero } from './hero.tsx';
+import { FurtherCharts, Hero } from './hero.tsx';
 import { InstrumentLine } from './instrument.tsx';
 import { Journey } from './journey.tsx';
 
@@ -80,14 +80,15 @@ export function Header({ run, sound, served, before }: PartProps & Place) {
   );
 }
 
-/** Figures beside their limits, the way of the messages, and the chart that answers the run's question. */
+/** Figures beside their limits, the chart that answers the run's question, and the way of the messages. */
 function Summary({ run, sound }: PartProps) {
   return (
     <>
       {sound && <Tiles run={run} />}
       {run.facts.slower_requests && <p class="small why">{run.facts.slower_requests}</p>}
+      <Hero run={run} sound={sound} />
       {sound && <Journey run={run} />}
-      {sound && <Hero run={run} />}
+      <FurtherCharts run={run} sound={sound} />
       <AccountLine run={run} sound={sound} />
       <InstrumentLine run={run} sound={sound} />
     </>

@@ -1,38 +1,56 @@
-import type { Run } from '../../contract/run.ts';
+import type { VNode } from 'preact';
+import type { Probe, Run } from '../../contract/run.ts';
 import { count, ms } from '../../format.ts';
 import { Chart } from '../chart.tsx';
-import type { Line } from '../chart-data.ts';
+import { type Line, overOneAxis } from '../chart-data.ts';
 import { wantsLog } from '../chart-ranges.ts';
+import { styleOf } from '../chart-series.ts';
 import { overTime, percentileOf, titleOf } from '../facts.ts';
+import type { PartProps } from '../part.ts';
 import { Ladder } from './ladder.tsx';
 import { SweepCharts } from './sweep.tsx';
 
-/** The charts that answer what the run asks: by concurrency, of a search, of refusals, of a burst, then latency over time. */
-export function Hero({ run }: { run: Run }) {
-  if (run.facts.shape === 'sweep') return <SweepCharts run={run} />;
-  return (
-    <div class="hero">
-      {run.probes && (
-        <Ladder probes={run.probes} title={titleOf(run, 'search')} limit={run.answer?.p99_limit_ms ?? null} />
-      )}
-      {run.facts.titles.refusals && <RefusalsChart run={run} />}
-      {run.facts.recovery && <BurstChart run={run} />}
-      <LatencyChart run={run} />
-    </div>
-  );
+/** The chart that answers what the run asks: it shows what failed, or the latency beside its limit. */
+export function Hero({ run, sound }: PartProps) {
+  if (sound && run.facts.shape === 'sweep') return <SweepCharts run={run} />;
+  const [first] = charts(run, sound);
+  return first ? <div class="hero">{first}</div> : null;
 }
 
-/** p99 second by second, or with too few deliveries the slowest of each, with the limit, over the load. */
+/** The other charts of the run's question, below what became of the messages. */
+export function FurtherCharts({ run, sound }: PartProps) {
+  const further = sound && run.facts.shape === 'sweep' ? [] : charts(run, sound).slice(1);
+  return further.length > 0 ? <div class="hero">{further}</div> : null;
+}
+
+/** The charts of a run's question, that of what failed first. Without a latency to show it is what arrived. */
+function charts(run: Run, sound: boolean): VNode[] {
+  const { titles, recovery } = run.facts;
+  const all: VNode[] = [];
+  if (!sound) return run.timeline.length < 2 ? [] : [<ArrivedChart key="arrived" run={run} />];
+  if (run.probes) all.push(<SearchChart key="search" run={run} probes={run.probes} />);
+  if (run.timeline.length < 2) return all;
+  if (titles.refusals) all.push(<RefusalsChart key="refusals" run={run} />);
+  if (titles.connections) all.push(<ConnectionsChart key="connections" run={run} />);
+  if (recovery) all.push(<BurstChart key="burst" run={run} />);
+  if (run.timeline.some(({ arrival }) => arrival !== null)) all.push(<LatencyChart key="p99" run={run} />);
+  return all.length > 0 ? all : [<ArrivedChart key="arrived" run={run} />];
+}
+
+function SearchChart({ run, probes }: { run: Run; probes: Probe[] }) {
+  return <Ladder probes={probes} title={titleOf(run, 'search')} limit={run.answer?.p99_limit_ms ?? null} />;
+}
+
+/** p99 second by second, or with few deliveries over several seconds, or the slowest, with the limit, over the load. */
 function LatencyChart({ run }: { run: Run }) {
   const { timeline, answer } = run;
-  if (timeline.length < 2) return null;
   const limit = answer?.p99_limit_ms ?? null;
-  const p99 = timeline.map(({ arrival }) => percentileOf(arrival, 'p99'));
+  const over = run.facts.arrival_p99_over;
+  const p99 = over?.ms ?? timeline.map(({ arrival }) => percentileOf(arrival, 'p99'));
   const few = p99.every((value) => value === null);
   const shown: Line = few
     ? { label: 'slowest', values: timeline.map(({ arrival }) => arrival?.max ?? null), colour: 'p99' }
-    : { label: 'arrival p99', values: p99, colour: 'p99' };
-  if (shown.values.every((value) => value === null)) return null;
+    : { label: over ? `arrival p99 of ${over.window_s} s` : 'arrival p99', values: p99, colour: 'p99' };
   const lines: Line[] = [
     {
       label: `${run.run.model === 'closed' ? 'sent' : 'scheduled'} messages/s`,
@@ -62,10 +80,70 @@ function LatencyChart({ run }: { run: Run }) {
   );
 }
 
+/** What was due and what arrived. */
+function ArrivedChart({ run }: { run: Run }) {
+  const { timeline } = run;
+  return (
+    <Chart
+      {...overTime(run)}
+      name="Due and arrived"
+      unit="deliveries per second"
+      title={titleOf(run, 'deliveries')}
+      x={timeline.map(({ t }) => t + 0.5)}
+      format={count}
+      whole
+      lines={[
+        { label: 'due', values: timeline.map(({ due }) => due), colour: 'grey', fill: true },
+        { label: 'arrived', values: timeline.map(({ arrived }) => arrived), colour: 'blue' },
+      ]}
+      height={220}
+      wide
+    />
+  );
+}
+
+/** The connections that each broker counted, with those of all publishers. */
+function ConnectionsChart({ run }: { run: Run }) {
+  const brokers = run.resources.filter(({ figures }) => figures?.gauges.clients);
+  const { x, values } = overOneAxis(
+    brokers.map(({ figures }) =>
+      (figures?.t ?? []).map((t, i) => [t + 0.5, figures?.gauges.clients?.[i] ?? null]),
+    ),
+  );
+  const { connections } = run.facts;
+  const wanted = connections?.brokers === 1 ? connections.wanted : null;
+  return (
+    <Chart
+      {...overTime(run)}
+      name="Connections"
+      unit="open at the broker, with those of the pipeline and the instrument"
+      axis="connections"
+      title={titleOf(run, 'connections')}
+      x={x}
+      format={count}
+      whole
+      lines={[
+        ...brokers.map(({ process }, i) => ({ label: process, values: values[i] ?? [], ...styleOf(i) })),
+        ...(wanted === null
+          ? []
+          : [
+              {
+                label: 'wanted',
+                values: x.map(() => wanted),
+                colour: 'fail' as const,
+                dash: 'dashed' as const,
+              },
+            ]),
+      ]}
+      height={220}
+      wide
+    />
+  );
+}
+
 /** Accepted beside rejected messages. */
 function RefusalsChart({ run }: { run: Run }) {
   const { timeline } = run;
-  if (timeline.length < 2) return null;
   return (
     <Chart
       {...overTime(run)}
@@ -93,7 +171,6 @@ function RefusalsChart({ run }: { run: Run }) {
 /** The backlog after a burst, and how it drained. */
 function BurstChart({ run }: { run: Run }) {
   const { timeline } = run;
-  if (timeline.length < 2) return null;
   return (
     <Chart
       {...overTime(run)}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // NewConnectionCost is the cost of each connection of a process, all of which were open in a span of the run.
@@ -90,6 +91,24 @@ func connections(r *runfile.Run) *runfile.Connections {
 
 // broker is the process of the first broker of the pipeline's stack; those beside it have numbers from 2 on.
 const broker = "mosquitto"
+
+// clientsGauge is the figure of a broker that counts its connections.
+const clientsGauge = "clients"
+
+// connectionsTitle is about the connections that brokers counted over time; empty: they counted none.
+func connectionsTitle(r *runfile.Run) string {
+	c := r.Facts.Connections
+	if c == nil || !slices.ContainsFunc(r.Resources, func(one runfile.Resource) bool {
+		return one.Figures != nil && len(one.Figures.Gauges[clientsGauge]) > 0
+	}) {
+		return ""
+	}
+	title := fmt.Sprintf("%s of %s were held", words.Count(c.Held), words.Plural(c.Wanted, "connection"))
+	if c.Lost > 0 {
+		title += fmt.Sprintf("; %s were lost", words.Count(c.Lost))
+	}
+	return title
+}
 
 // HeldDuring is the span in which all connections are to be open: from the first phase that begins when they are, at
 // the pace of so many a second, to the end of the load.

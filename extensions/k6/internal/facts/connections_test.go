@@ -46,3 +46,13 @@ func TestMemoryNeedsAReadingBeforeTheConnections(t *testing.T) {
 	assert.Nil(t, cost.MemoryKB)
 	assert.NotNil(t, cost.CPUUSPerS)
 }
+
+func TestTheChartOfConnectionsNeedsABrokerThatCountsThem(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "connections")
+	resource(t, r, "mosquitto").Figures = nil
+	assert.Empty(t, connectionsTitle(r))
+	resource(t, r, "mosquitto").Figures = &runfile.Figures{BinS: 1, T: []int{0},
+		Gauges: map[string][]*float64{"clients": {new(897.0)}}}
+	assert.Equal(t, "897 of 900 connections were held", connectionsTitle(r))
+}

@@ -17,6 +17,7 @@ func screen(r *runfile.Run, best held) {
 	r.Facts.Shape, r.Facts.Reasons = ShapeOf(r), furtherReasons(r)
 	f := runfile.FirstScreen{DurationS: durationS(r), Recovery: r.Facts.Recovery, Phases: phases(r)}
 	if r.Account.Balanced {
+		f.P99Over = p99Over(r)
 		f.USL, f.ByLoad, f.SlowerRequests = NewUSL(r.Steps), byLoad(r), slowerRequests(r)
 		if r.Facts.Shape != runfile.SweepShape { // an interval of all steps is that of none
 			f.P99Interval = NewInterval(r)

@@ -18,6 +18,7 @@ func titles(r *runfile.Run) map[string]string {
 		}
 	}
 	add("search", runfile.SearchTitle(r.Probes))
+	add("connections", connectionsTitle(r))
 	if len(r.Timeline) > 0 {
 		add("messages", messagesTitle(r, seconds))
 		add("deliveries", deliveriesTitle(r, seconds))
@@ -40,7 +41,11 @@ func titles(r *runfile.Run) map[string]string {
 	if len(r.Timeline) > 0 {
 		add("refusals", refusalsTitle(r))
 		add("burst", burstTitle(r.Facts.Recovery))
-		add("p99", p99Title(seconds, r.Answer.P99LimitMS))
+		if over := r.Facts.P99Over; over != nil {
+			add("p99", p99OverTitle(r, over, r.Answer.P99LimitMS))
+		} else {
+			add("p99", p99Title(seconds, r.Answer.P99LimitMS))
+		}
 		add("arrival", worstTitle(seconds, "arrival", func(s *runfile.Interval) *runfile.Quantiles { return s.Arrival }))
 		add("http", worstTitle(seconds, r.Run.Protocol,
 			func(s *runfile.Interval) *runfile.Quantiles { return s.HTTP }))

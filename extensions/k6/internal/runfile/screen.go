@@ -11,10 +11,12 @@ type FirstScreen struct {
 	// SlowerRequests: why requests take longer than arrivals; empty: they do not
 	SlowerRequests string       `json:"slower_requests,omitempty"`
 	P99Interval    *P99Interval `json:"arrival_p99_interval"` // nil: unknown
-	Recovery       *Recovery    `json:"recovery"`             // nil: the load has no burst
-	USL            *USL         `json:"usl"`                  // nil: no sweep, or the fit explains too little
-	ByLoad         []LoadPoint  `json:"by_load"`              // in the order of load; nil: the load did not change
-	Phases         []PhaseFacts `json:"phases"`               // one for each of steps; never nil
+	// P99Over: nil: seconds have a p99 of their own, or several have too few deliveries for one as well
+	P99Over  *P99Over     `json:"arrival_p99_over,omitempty"`
+	Recovery *Recovery    `json:"recovery"` // nil: the load has no burst
+	USL      *USL         `json:"usl"`      // nil: no sweep, or the fit explains too little
+	ByLoad   []LoadPoint  `json:"by_load"`  // in the order of load; nil: the load did not change
+	Phases   []PhaseFacts `json:"phases"`   // one for each of steps; never nil
 }
 
 // PhaseFacts is what follows from a step.
@@ -55,6 +57,12 @@ type P99Interval struct {
 	Blocks   int     `json:"blocks"`    // number of blocks of consecutive seconds
 	BlockS   int     `json:"block_s"`   // seconds of a block; the last one may be longer
 	Inflated float64 `json:"inflation"` // the factor that the variance of blocks was multiplied by
+}
+
+// P99Over is arrival p99 over windows of several seconds, where a second has too few deliveries for its own.
+type P99Over struct {
+	WindowS int        `json:"window_s"`
+	MS      []*float64 `json:"ms"` // one for each of timeline, that of its window, from bins; nil: too few deliveries
 }
 
 // Recovery says how a pipeline recovered from a burst. Times are from the end of the burst unless noted.
