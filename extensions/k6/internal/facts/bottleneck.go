@@ -161,7 +161,7 @@ func slowBy(r *runfile.Run) string {
 	}
 	if h := host(r); h != nil {
 		if from, to := fullSpan(h); from >= 0 {
-			why = joined("; ", why, fmt.Sprintf("the host had no core left from %s to %s", moment(from), moment(to)))
+			why = joined("; ", why, fmt.Sprintf("the host was saturated from %s to %s", moment(from), moment(to)))
 		}
 	}
 	of := "of the time"

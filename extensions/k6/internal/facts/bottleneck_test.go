@@ -137,7 +137,7 @@ func TestTheAnswerOfASlowRunNamesStageShareAndCause(t *testing.T) {
 		}
 		r.Resources = []runfile.Resource{{Process: "host", Figures: host}}
 	}
-	assert.Contains(t, by(waiting, full), "; the host had no core left from 0:00 to 0:06.")
+	assert.Contains(t, by(waiting, full), "; the host was saturated from 0:00 to 0:06.")
 	// Regression: a run that also refused messages named the ingest, with < 0.01 % of the time.
 	assert.Regexp(t, "^Queue took 90 %", by(waiting, func(r *runfile.Run) { r.Account.Rejected = 5 }))
 	assert.Empty(t, by(waiting, func(r *runfile.Run) { r.Verdict.Rules[0].OK = new(true) }), "it held its limit")

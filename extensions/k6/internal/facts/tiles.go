@@ -202,7 +202,7 @@ func hostTile(r *runfile.Run) *runfile.Tile {
 		return nil
 	}
 	mean := meanOr0(used)
-	note := fmt.Sprintf("of generator and pipeline; full from %s to %s", moment(from), moment(to))
+	note := fmt.Sprintf("of generator and pipeline; saturated from %s to %s", moment(from), moment(to))
 	if steal, _, known := Steal(r); known {
 		note += fmt.Sprintf("; steal %s %% on average", words.MS(&steal))
 	}
