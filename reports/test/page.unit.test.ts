@@ -117,6 +117,19 @@ test('there is a first chart without a latency, and it stands above the way of t
   assert.deepEqual(order, ['hero', 'journey']);
 });
 
+test('a stage has its names and shares with what they are of, and the messages a heading of their own', () => {
+  const run = golden('passing');
+  const headings = texts(runPage(run), '.journey h3');
+  assert.deepEqual(headings, ['Where the time goes', 'What became of the messages']);
+  const [, , , queue] = texts(runPage(run), '.journey .parts li');
+  assert.match(queue ?? '', /queue 44 % of all · mean 1\.06 ms$/);
+  Object.assign(run.facts.journey, { slow_mean_ms: 9 });
+  Object.assign(run.facts.journey.stages[3] ?? {}, { slow_share: 0.19 });
+  const slow = runPage(run);
+  assert.match(texts(slow, '.parts li')[3] ?? '', /44 % of all · 19 % of the slowest 1 % · mean 1\.06 ms$/);
+  assert.deepEqual(texts(slow, '.journey .bar-of > span:first-child'), ['all deliveries', 'slowest 1 %']);
+});
+
 test('a figure in doubt has its readings in the table of the rules', () => {
   const run = golden('failing');
   for (const rule of run.verdict.rules) {

@@ -1,6 +1,6 @@
 import { said } from '../../account.ts';
 import type { Journey as Facts, Loss, Run, StageRow } from '../../contract/run.ts';
-import { count, msUnit, percent } from '../../format.ts';
+import { count, glued, msUnit, percent } from '../../format.ts';
 import { colourOf } from '../facts.ts';
 import { flowOf, outline } from '../flow.ts';
 
@@ -15,49 +15,68 @@ export function Journey({ run }: { run: Run }) {
   const parts = journey.stages.map(
     (stage): ColouredStage => ({ ...stage, colour: `var(--${colourOf(names, stage.name)})` }),
   );
-  const known = journey.sum_ms !== null;
-  const slow = journey.slow_mean_ms !== null;
   if (run.account.scheduled === 0) return null;
   return (
-    <figure class="journey" style={{ '--stages': parts.length }}>
+    <div class="journey">
+      {journey.sum_ms !== null && <Times journey={journey} parts={parts} />}
+      <figure>
+        <figcaption>
+          <h3>What became of the messages</h3>
+        </figcaption>
+        <div class="way">
+          <FlowOfMessages run={run} />
+          <ol class="marks" aria-label="A message on its way">
+            {[parts[0]?.from, ...parts.map(({ to }) => to)].map((mark, i) => (
+              <li key={i} style={{ left: `${(100 * i) / parts.length}%` }}>
+                {mark}
+              </li>
+            ))}
+          </ol>
+        </div>
+      </figure>
+    </div>
+  );
+}
+
+/** The stages as parts of a bar, those of all deliveries and of the slowest ones, with their figures. */
+function Times({ journey, parts }: { journey: Facts; parts: ColouredStage[] }) {
+  const all = OF[journey.source];
+  return (
+    <figure>
       <figcaption>
-        <h3>
-          {known ? 'Where the time goes, and what became of the messages' : 'What became of the messages'}
-        </h3>
-        {known && <p>{caption(journey)}</p>}
+        <h3>Where the time goes</h3>
+        <p>{caption(journey)}</p>
       </figcaption>
-      {known && <Bar name={OF[journey.source]} parts={parts} of={({ share }) => share} />}
-      {known && slow && <Bar name="slowest 1 %" parts={parts} of={({ slow_share }) => slow_share} />}
-      <div class="way">
-        <ol class="columns">
-          {parts.map((part) => (
-            <li key={part.name} title={`${part.from} → ${part.to}`}>
-              <i class="swatch" style={{ background: part.colour }} /> {part.name}
-              {known && (
-                <small>
-                  {percent(part.share)}
-                  {part.slow_share !== null && ` · ${percent(part.slow_share)}`}
-                  {part.mean_ms !== null && <span class="roomy"> · {msUnit(part.mean_ms)}</span>}
-                </small>
+      <Bar name={all.bar} parts={parts} of={({ share }) => share} />
+      {journey.slow_mean_ms !== null && (
+        <Bar name="slowest 1 %" parts={parts} of={({ slow_share }) => slow_share} />
+      )}
+      <ul class={journey.slow_mean_ms === null ? 'parts' : 'parts longer'}>
+        {parts.map(({ name, from, to, colour, share, slow_share, mean_ms }) => (
+          <li key={name} title={`${from} → ${to}`}>
+            <i class="swatch" style={{ background: colour }} /> {name}{' '}
+            <small>
+              {glued(
+                [
+                  `${percent(share)} ${all.share}`,
+                  ...(slow_share === null ? [] : [`${percent(slow_share)} of the slowest 1 %`]),
+                  ...(mean_ms === null ? [] : [`mean ${msUnit(mean_ms)}`]),
+                ].join(' · '),
               )}
-            </li>
-          ))}
-        </ol>
-        <FlowOfMessages run={run} />
-        <ol class="marks" aria-label="A message on its way">
-          {[parts[0]?.from, ...parts.map(({ to }) => to)].map((mark, i) => (
-            <li key={i} style={{ left: `${(100 * i) / parts.length}%` }}>
-              {mark}
-            </li>
-          ))}
-        </ol>
-      </div>
+            </small>
+          </li>
+        ))}
+      </ul>
     </figure>
   );
 }
 
-/** The name of the first bar: whose stages it has. */
-const OF = { stamps: 'all deliveries', spans: 'sampled', none: 'all deliveries' };
+/** Whose stages the first bar has. */
+const OF = {
+  stamps: { bar: 'all deliveries', share: 'of all' },
+  spans: { bar: 'sampled', share: 'of the sampled' },
+  none: { bar: 'all deliveries', share: 'of all' },
+};
 
 function caption({ source, mean_ms, slow_mean_ms, samples }: Facts): string {
   const of =
@@ -69,6 +88,7 @@ function caption({ source, mean_ms, slow_mean_ms, samples }: Facts): string {
   return `Share of the mean arrival latency: ${msUnit(mean_ms)} of ${of}${slow}${none}`;
 }
 
+/** A bar of parts, each with its name above it if it is wide enough for it. */
 function Bar({
   name,
   parts,
@@ -83,10 +103,12 @@ function Bar({
       <span>{name}</span>
       <span class="stack" aria-hidden="true">
         {parts.map((part) => (
-          <i
-            key={part.name}
-            style={{ width: `${Math.max(0, 100 * (of(part) ?? 0))}%`, background: part.colour }}
-          />
+          <span key={part.name} class="part" style={{ width: `${Math.max(0, 100 * (of(part) ?? 0))}%` }}>
+            <span class="name">
+              <span>{part.name}</span>
+            </span>
+            <i style={{ background: part.colour }} />
+          </span>
         ))}
       </span>
     </p>
