@@ -117,6 +117,11 @@ test('there is a first chart without a latency, and it stands above the way of t
   assert.deepEqual(order, ['hero', 'journey']);
 });
 
+test('the head of a merged run says how many generators it had', () => {
+  assert.match(text(runPage('three'), 'header .meta'), / · 3 generators · profile /);
+  assert.doesNotMatch(text(runPage('passing'), 'header .meta'), /generator/);
+});
+
 test('a stage has its names and shares with what they are of, and the messages a heading of their own', () => {
   const run = golden('passing');
   const headings = texts(runPage(run), '.journey h3');

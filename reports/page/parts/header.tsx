@@ -1,5 +1,5 @@
 import type { VerdictResult } from '../../contract/run.ts';
-import { changeText, commit, duration, glued, instant, visible } from '../../format.ts';
+import { changeText, commit, duration, glued, instant, plural, visible } from '../../format.ts';
 import type { Before } from '../before.ts';
 import { scriptFigures } from '../facts.ts';
 import type { PartProps } from '../part.ts';
@@ -113,12 +113,13 @@ function Tiles({ run: { facts } }: Pick<PartProps, 'run'>) {
   );
 }
 
-function about({ run, facts: { duration_s } }: PartProps['run']): string {
+function about({ run, generators = [], facts: { duration_s } }: PartProps['run']): string {
   const { tool, started } = run;
   return [
     instant(started),
     duration_s === null ? 'not ended' : duration(duration_s),
     `${tool.name}${tool.version === null ? '' : ` ${tool.version}`}`,
+    ...(generators.length > 1 ? [plural(generators.length, 'generator')] : []),
     `profile ${run.profile.name}`,
     ...(run.model === 'closed' ? ['closed model'] : []),
     run.topology,

@@ -63,11 +63,12 @@ func about(r *runfile.Run) string {
 	if r.Run.Ended != nil {
 		ended = " to " + dayTime(*r.Run.Ended)
 	}
-	return strings.Join([]string{
-		dayTime(r.Run.Started) + ended, strings.TrimSpace(r.Run.Tool.Name + " " + r.Run.Tool.Version), "profile " +
-			r.Run.Profile.Name,
-		r.Run.Topology, r.Run.Network,
-	}, " · ")
+	tool := strings.TrimSpace(r.Run.Tool.Name + " " + r.Run.Tool.Version)
+	if n := len(r.Generators); n > 1 {
+		tool += " · " + words.Plural(n, "generator")
+	}
+	return strings.Join([]string{dayTime(r.Run.Started) + ended, tool, "profile " + r.Run.Profile.Name, r.Run.Topology,
+		r.Run.Network}, " · ")
 }
 
 // dayTime is a stamp of run.json as the page writes it; what is none stays as it is.
