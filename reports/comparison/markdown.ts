@@ -5,7 +5,18 @@ import { verdictText } from './doubts.ts';
 import { turns } from './knees.ts';
 import { gateOf, outcomes, rowsOf } from './outcome.ts';
 import { waterfalls } from './waterfall.ts';
-import { accountsOf, detail, finding, label, origins, range, ratioOf, resultText, value } from './words.ts';
+import {
+  accountsOf,
+  changeOf,
+  detail,
+  finding,
+  label,
+  origins,
+  range,
+  ratioOf,
+  resultText,
+  value,
+} from './words.ts';
 
 /** The verdict of the gate, then the findings. */
 export function comparisonMarkdown(comparison: Comparison): string {
@@ -39,8 +50,8 @@ export function comparisonMarkdown(comparison: Comparison): string {
   for (const [i, { letter, obstacle }] of subjects.entries()) {
     if (i === 0 || obstacle !== null) continue;
     table(
-      ['', 'A', letter, 'ratio', '99 % interval', 'finding', ''],
-      ['---', '---:', '---:', '---:', '---:', '---', '---'],
+      ['', 'A', letter, 'change', 'ratio', '99 % interval', 'finding', ''],
+      ['---', '---:', '---:', '---:', '---:', '---:', '---', '---'],
       ...rowsOf(rows, i).map((row) => {
         const difference = row.differences[i] ?? null;
         const figures = [0, i].map((k) => value(row, row.values[k] ?? null));
@@ -48,6 +59,7 @@ export function comparisonMarkdown(comparison: Comparison): string {
         return [
           label(row.name, subjects),
           ...figures,
+          changeOf(difference, row.kind),
           ...ratio,
           finding(difference),
           detail(difference, row.kind),

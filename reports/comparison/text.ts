@@ -6,7 +6,7 @@ import { verdictText } from './doubts.ts';
 import { turns } from './knees.ts';
 import { outcomes, rowsOf } from './outcome.ts';
 import { waterfalls } from './waterfall.ts';
-import { accountsOf, detail, finding, label, origins, range, ratioOf, value } from './words.ts';
+import { accountsOf, changeOf, detail, finding, label, origins, range, ratioOf, value } from './words.ts';
 
 /** A name that may be of any length. */
 const plain = (text: string) => (text.length > 400 ? `${text.slice(0, 399)}…` : text);
@@ -20,18 +20,20 @@ export function comparisonText(comparison: Comparison): string {
   lines.push(...subjects.flatMap((subject, i) => heading(subject, i)), ...accountsText(subjects), '');
   const width = Math.max(...rows.map(({ name }) => label(name, subjects).length), 8);
   for (const [i, subject] of subjects.entries()) {
-    if (i === 0) continue;
-    lines.push(`${''.padEnd(width)}  ${cell('A')}${cell(subject.letter)}  ${subject.letter} against A`);
+    if (i === 0 || subject.obstacle !== null) continue; // the outcome says why
+    const { letter } = subject;
+    lines.push(`${''.padEnd(width)}  ${cell('A')}${cell(letter)}${cell('change')}  ${letter} against A`);
     for (const row of rowsOf(rows, i)) {
       const difference = row.differences[i] ?? null;
       const figures = [0, i].map((k) => cell(value(row, row.values[k] ?? null))).join('');
+      const change = cell(changeOf(difference, row.kind));
       const interval = range(difference, row.kind);
       const words = [
         ratioOf(difference, row.kind).padStart(7),
         (interval === '' ? '' : `(${interval})`).padEnd(17),
         [finding(difference), detail(difference, row.kind)].filter((text) => text !== '').join(': '),
       ];
-      lines.push(`${label(row.name, subjects).padEnd(width)}  ${figures}  ${words.join(' ')}`);
+      lines.push(`${label(row.name, subjects).padEnd(width)}  ${figures}${change}  ${words.join(' ')}`);
     }
     lines.push('(latencies in ms, rates per second)', ...origins(rows, i).map((text) => `(${text})`), '');
   }

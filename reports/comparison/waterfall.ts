@@ -1,7 +1,6 @@
 /** Explains a difference of mean arrival by the means of the stages, which needs no interval. Pure. */
-import { ms } from '../format.ts';
 import type { Subject } from './comparison.ts';
-import { marks } from './words.ts';
+import { marks, signed } from './words.ts';
 
 /** Changes of means from the baseline's, ms. The stages add up to the whole. */
 export interface Waterfall {
@@ -57,12 +56,6 @@ export function waterfallText({ sampled, from, to, steps }: Waterfall): string {
   const parts = named.map(({ stage, change }) => `${sampled ? marks(stage) : stage} ${signed(change)}`);
   const whose = sampled ? 'mean of sampled messages' : 'mean';
   return `${whose} ${signed(to - from)} ms${parts.length > 0 ? `: ${parts.join(', ')}` : ''}`;
-}
-
-/** +0.860, −0.080 */
-export function signed(change: number): string {
-  const text = ms(Math.abs(change));
-  return Number(text) === 0 ? '±0' : `${change < 0 ? '−' : '+'}${text}`;
 }
 
 /** A sentence for each other subject that has one: B: mean +0.800 ms: queue +0.860. */

@@ -38,6 +38,17 @@ export function ratioOf(difference: Difference | null, kind?: Row['kind']): stri
   return rough ? `×${exactly(ratio, 1)}` : times(ratio, kind);
 }
 
+/** +0.860, −0.080 */
+export function signed(change: number): string {
+  const text = ms(Math.abs(change));
+  return Number(text) === 0 ? '±0' : `${change < 0 ? '−' : '+'}${text}`;
+}
+
+/** The difference of a latency in ms: +4,016; of anything else nothing. */
+export function changeOf(difference: Difference | null, kind: Row['kind']): string {
+  return difference === null || kind !== 'latency' ? '' : signed(difference.absolute);
+}
+
 /** ×1.08 … ×1.12; nothing where there is no interval. */
 export function range(difference: Difference | null, kind: Row['kind']): string {
   if (difference?.interval == null) return '';

@@ -66,8 +66,8 @@ test('--json and --markdown write the comparison with its conditions', async () 
   const [gate, answer] = text.split('\n').filter((line) => line !== '');
   assert.match(gate ?? '', /exceeded.*arrival\.p99 .*\+20 %/, 'the gate comes first');
   assert.match(answer ?? '', /B \(.* is slower: .*p99 [\d.]+ → [\d.]+ ms, ×1\.20/, 'the answer comes second');
-  assert.match(text, /^\| arrival p99 \| [\d.]+ \| [\d.]+ \| ×1\.20 \| .* \| worse \| {2}\|$/m);
-  assert.match(text, /^\| arrival within 250 ms \| 99\.99 % \| 99\.5 % \| ×0\.9951 \|/m);
+  assert.match(text, /^\| arrival p99 \| [\d.]+ \| [\d.]+ \| \+0\.878 \| ×1\.20 \| .* \| worse \| {2}\|$/m);
+  assert.match(text, /^\| arrival within 250 ms \| 99\.99 % \| 99\.5 % \| {2}\| ×0\.9951 \|/m);
   assert.match(text, /^\| arrival\.p99 \\> \+10% \| B \| \*\*exceeded\*\* \| \+20/m);
   assert.match(text, /^- accounts: [\d,]+ scheduled = /m);
 });

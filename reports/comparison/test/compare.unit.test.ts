@@ -526,11 +526,22 @@ test('the terminal table has values, difference, interval and word, and escapes 
     /^B \(.*\) is slower: p50 [\d.]+ → [\d.]+ ms, ×1\.\d+; p99 [\d.]+ → [\d.]+ ms, ×1\.\d+/,
     'the answer comes first',
   );
-  assert.match(text, /^arrival p99 +\d\.\d+ +\d\.\d+ +×1\.5\d +\(×1\.\d+ … ×[12]\.\d+\) +worse$/m);
+  assert.match(text, /^arrival p99 +\d\.\d+ +\d\.\d+ +\+2\.\d+ +×1\.5\d +\(×1\.\d+ … ×[12]\.\d+\) +worse$/m);
   assert.match(text, /\(99 % intervals from \d+ blocks of \d s\b/);
   assert.match(text, /^accounts {4}[\d,]+ scheduled = [\d,]+ arrived, in each$/m);
   assert.match(text, /\\u001b\[31mcluster/);
   assert.doesNotMatch(text.replaceAll('\n', ''), /\p{Cc}/u);
+});
+
+test('runs that are not comparable are refused in one line, without a table of nothing', () => {
+  const unusable = ({ run }: Recording) => {
+    run.verdict.result = 'invalid';
+    run.facts.doubts = [];
+  };
+  const compared = compare([recording(1, unusable), recording(2, unusable)]);
+  const lines = comparisonText(compared).split('\n');
+  assert.match(lines[0] ?? '', /^B \(.*\): not comparable: run is invalid, repeat it$/);
+  assert.ok(!lines.some((line) => line.includes('B against A') || line.startsWith('arrival p50')));
 });
 
 test('an additional table has aligned columns, wraps long notes and escapes control characters', () => {

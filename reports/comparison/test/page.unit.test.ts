@@ -31,3 +31,15 @@ test('a comparison of runs without HTTP does not call their requests HTTP', () =
   assert.match(shown, /MQTT by percentile[\s\S]*MQTT mean/);
   assert.doesNotMatch(shown, /HTTP/);
 });
+
+test('differences of latencies are in ms beside the ratios', () => {
+  const slower = golden('failing');
+  const shown = comparisonPage(compare([golden('passing'), slower].map(recording), { allowFailed: true }));
+  assert.match(text(shown, '.differences'), /arrival p99[\d.,\s→]+ms×916\+4,016\sms/);
+});
+
+test('runs that are not comparable are refused in a line, and have no empty charts', () => {
+  const shown = comparisonPage(compare([golden('unbalanced'), golden('unbalanced')].map(recording)));
+  assert.match(text(shown, '.outcome'), /not comparable: run is invalid, repeat it$/);
+  assert.equal(shown.querySelectorAll('.chart, .differences table').length, 0);
+});

@@ -1,7 +1,18 @@
 import { type Column, Table } from '../../../page/table.tsx';
 import { type Comparison, type Difference, MARGIN, type Row, type Subject } from '../../comparison.ts';
 import { rowsOf } from '../../outcome.ts';
-import { detail, finding, label, origins, range, ratioOf, short, unit, value } from '../../words.ts';
+import {
+  changeOf,
+  detail,
+  finding,
+  label,
+  origins,
+  range,
+  ratioOf,
+  short,
+  unit,
+  value,
+} from '../../words.ts';
 import { type Axis, axisOf, placeOf } from '../axis.ts';
 import type { PartProps } from '../part.ts';
 
@@ -10,6 +21,7 @@ export function DifferencesSection({ comparison }: PartProps) {
   const { subjects, rows } = comparison;
   const axis = axisOf(rows.flatMap(({ differences }) => differences.flatMap((one) => one ?? [])));
   const [, ...others] = subjects;
+  const compared = others.some(({ obstacle }) => obstacle === null);
   return (
     <section class="differences">
       <h2>Differences</h2>
@@ -22,14 +34,21 @@ export function DifferencesSection({ comparison }: PartProps) {
           </p>
         ),
       )}
-      <p class="small">
-        Worse and better: the whole 99 % interval is more than {MARGIN.latency * 100} % from ×1, the baseline;
-        of shares {MARGIN.share * 100} %. Of rates and shares, better is higher. Undecided is not equal: a
-        difference may have been missed.
-        {rows.some((row) => row.differences.some((one) => one?.interval?.from.includes('blocks'))) &&
-          ' Blocks of one run cannot show how much runs differ: repeats do.'}
-      </p>
+      {compared && <Notes rows={rows} />}
     </section>
+  );
+}
+
+/** What the words of the findings mean. */
+function Notes({ rows }: Pick<Comparison, 'rows'>) {
+  return (
+    <p class="small">
+      Worse and better: the whole 99 % interval is more than {MARGIN.latency * 100} % from ×1, the baseline;
+      of shares {MARGIN.share * 100} %. Of rates and shares, better is higher. Undecided is not equal: a
+      difference may have been missed.
+      {rows.some((row) => row.differences.some((one) => one?.interval?.from.includes('blocks'))) &&
+        ' Blocks of one run cannot show how much runs differ: repeats do.'}
+    </p>
   );
 }
 
@@ -65,6 +84,7 @@ function Against({ comparison: { subjects, rows }, index, axis }: AgainstProps) 
         <>
           {ratioOf(of(row), row.kind)}
           <small>{range(of(row), row.kind)}</small>
+          {row.kind === 'latency' && of(row) !== null && <small>{changeOf(of(row), row.kind)} ms</small>}
         </>
       ),
     },

@@ -9,6 +9,7 @@ import type { PartProps } from '../part.ts';
 /** The percentile curves over one another, and percentiles over time. */
 export function LatencySection({ comparison }: PartProps) {
   const { subjects } = comparison;
+  if (subjects.every(({ arrival }) => arrival.length === 0)) return null;
   return (
     <section>
       <h2>Latency</h2>

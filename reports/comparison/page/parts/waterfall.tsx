@@ -1,8 +1,8 @@
 import { ms } from '../../../format.ts';
 import { colourOf } from '../../../page/facts.ts';
 import type { Subject } from '../../comparison.ts';
-import { signed, type Waterfall, waterfallOf, waterfallText } from '../../waterfall.ts';
-import { marks } from '../../words.ts';
+import { type Waterfall, waterfallOf, waterfallText } from '../../waterfall.ts';
+import { marks, signed } from '../../words.ts';
 
 interface Bar {
   name: string;
