@@ -78,11 +78,11 @@ const OF = {
   none: { bar: 'all deliveries', share: 'of all' },
 };
 
-function caption({ source, mean_ms, slow_mean_ms, samples }: Facts): string {
+function caption({ source, of: step, mean_ms, slow_mean_ms, samples }: Facts): string {
   const of =
     source === 'spans'
       ? `${count(samples)} sampled deliveries, by the pipeline’s own spans`
-      : 'all deliveries';
+      : `all deliveries${step ? ` ${step}` : ''}`;
   const slow = slow_mean_ms === null ? '' : `, ${msUnit(slow_mean_ms)} of the slowest 1 %`;
   const none = source === 'none' ? '; the pipeline gives no stages' : '';
   return `Share of the mean arrival latency: ${msUnit(mean_ms)} of ${of}${slow}${none}`;

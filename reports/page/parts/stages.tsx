@@ -37,14 +37,14 @@ function StageTable({ run }: { run: Run }) {
   const { journey } = run.facts;
   const { arrival } = run.latency;
   const { stages } = journey;
-  const { tail } = run;
+  const tail = journey.of === undefined ? run.tail : null; // of a sweep it is that of all steps
   const names = stages.map(({ name }) => name);
   const bound = stages.find(({ bound_ms }) => bound_ms !== null)?.bound_ms;
   const ended = (name: string) => stages.find((stage) => stage.name === name)?.count ?? 0;
   return (
     <div class="stages">
       <Table
-        caption={`ms, and share of the mean arrival; ${count(journey.samples)} deliveries of the measured phases`}
+        caption={`ms, and share of the mean arrival; ${count(journey.samples)} deliveries ${journey.of ?? 'of the measured phases'}`}
         columns={[
           {
             head: 'stage',
@@ -87,8 +87,8 @@ function StageTable({ run }: { run: Run }) {
       />
       <p class="small">
         {journey.covers === 1
-          ? `The means add up to the mean arrival latency, ${msUnit(arrival.mean)}; `
-          : `The means add up to ${msUnit(journey.sum_ms)}, but the mean arrival latency is ${msUnit(arrival.mean)}; `}
+          ? `The means add up to the mean arrival latency, ${msUnit(journey.mean_ms)}; `
+          : `The means add up to ${msUnit(journey.sum_ms)}, but the mean arrival latency is ${msUnit(journey.mean_ms)}; `}
         percentiles of stages do not add up.{' '}
         {tail &&
           `The slowest 1 % (${count(tail.count)} deliveries) took ${msUnit(tail.mean_ms)} on average; the second bar of a stage is their share. `}
@@ -98,7 +98,8 @@ function StageTable({ run }: { run: Run }) {
           ended('queue') > 0 &&
           ended('delivery') === 0 &&
           'In this run a message has arrived when it is in the queue: there is no relay and no delivery. '}
-        {journey.samples < arrival.count &&
+        {journey.of === undefined &&
+          journey.samples < arrival.count &&
           `${count(journey.samples)} of ${count(arrival.count)} deliveries carried stamps; this table is about them.`}
       </p>
     </div>
@@ -138,7 +139,7 @@ function StageChart({ run }: { run: Run }) {
       unit="ms, stacked; the top is the mean arrival latency"
       title={
         largest
-          ? `The largest stage is ${largest.stage}: ${percent(largest.share)} of the mean arrival latency, ${msUnit(run.latency.arrival.mean)}`
+          ? `The largest stage is ${largest.stage}: ${percent(largest.share)} of the mean arrival latency${journey.of ? ` ${journey.of}` : ''}, ${msUnit(journey.mean_ms)}`
           : 'No stage is longer than 0 ms on average'
       }
       {...overTime(run)}

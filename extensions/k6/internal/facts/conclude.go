@@ -44,7 +44,8 @@ func Conclude(r *runfile.Run, own string) {
 		if known {
 			r.Answer.HeldPerS = &best.perS
 		}
-		r.Answer.Sentence = withFailures(r, joined(" ", cmp.Or(own, asked(r), sentence(r, best, known)), slowBy(r)))
+		r.Answer.Sentence = runfile.WithSearch(r, r.Probes,
+			withFailures(r, joined(" ", cmp.Or(own, asked(r), sentence(r, best, known)), slowBy(r))))
 	}
 	screen(r, best)
 }

@@ -39,17 +39,18 @@ const roundingMS = 0.001
 // journey picks the stages that divide the arrivals of a run: those of the stamps, else of spans, else the schedule and
 // the rest.
 func journey(r *runfile.Run) runfile.Journey {
-	j := runfile.Journey{MeanMS: r.Latency.Arrival.Mean}
+	of := scopeOf(r)
+	j := runfile.Journey{MeanMS: of.Arrival.Mean, Of: of.about}
 	switch {
 	case r.Stamped():
-		j.Source, j.Stages = runfile.ByStamps, stampRows(r)
-		if r.Tail != nil {
+		j.Source, j.Stages = runfile.ByStamps, stampRows(r, of)
+		if r.Tail != nil && of.step == nil {
 			j.SlowMeanMS = &r.Tail.MeanMS
 		}
 	case len(r.Facts.SpanStages) > 0:
-		j.Source, j.Stages, j.MeanMS = runfile.BySpans, r.Facts.SpanStages, r.Spans.Arrival.Mean
+		j.Source, j.Stages, j.MeanMS, j.Of = runfile.BySpans, r.Facts.SpanStages, r.Spans.Arrival.Mean, ""
 	default:
-		j.Source, j.Stages = runfile.NoSource, undividedRows(r)
+		j.Source, j.Stages = runfile.NoSource, undividedRows(r, of)
 	}
 	for _, row := range j.Stages {
 		if row.MeanMS == nil {
@@ -67,13 +68,12 @@ func journey(r *runfile.Run) runfile.Journey {
 }
 
 // stampRows are the stages by the stamps that messages carried.
-func stampRows(r *runfile.Run) []runfile.StageRow {
+func stampRows(r *runfile.Run, of scope) []runfile.StageRow {
 	rows := []runfile.StageRow{}
 	for _, stage := range r.Stages {
-		l := r.Latency.Stages[stage.Name]
-		row := rowOf(r, stage.Name, stage.From, stage.To, l)
+		row := rowOf(of, stage.Name, stage.From, stage.To, of.Stages[stage.Name])
 		row.Says, row.BoundMS = stage.Says, r.BoundOf(stage)
-		if t := r.Tail; t != nil {
+		if t := r.Tail; t != nil && of.step == nil {
 			row.SlowMeanMS = new(t.StagesMS[stage.Name])
 			row.SlowShare = shareOf(row.SlowMeanMS, &t.MeanMS)
 		}
@@ -99,17 +99,17 @@ func spanRows(r *runfile.Run) []runfile.StageRow {
 }
 
 // undividedRows are the schedule, and all that follows it as one.
-func undividedRows(r *runfile.Run) []runfile.StageRow {
-	first, l := stages.Default()[0], r.Latency // every list begins with the schedule
-	schedule := rowOf(r, first.Name, first.From, first.To, l.Stages[first.Name])
+func undividedRows(r *runfile.Run, of scope) []runfile.StageRow {
+	first, l := stages.Default()[0], of.Latencies // every list begins with the schedule
+	schedule := rowOf(of, first.Name, first.From, first.To, l.Stages[first.Name])
 	schedule.Says = first.Says
-	return []runfile.StageRow{schedule, rowOf(r, r.Stages.Rest(), first.To, "arrived", l.FromSend)}
+	return []runfile.StageRow{schedule, rowOf(of, r.Stages.Rest(), first.To, "arrived", l.FromSend)}
 }
 
-func rowOf(r *runfile.Run, name, from, to string, l runfile.Latency) runfile.StageRow {
+func rowOf(of scope, name, from, to string, l runfile.Latency) runfile.StageRow {
 	return runfile.StageRow{
 		Name: name, From: from, To: to, Count: l.Count, MeanMS: l.Mean, P50MS: l.At(50), P99MS: l.At(99), MaxMS: l.Max,
-		Share: shareOf(l.Mean, r.Latency.Arrival.Mean),
+		Share: shareOf(l.Mean, of.Arrival.Mean),
 	}
 }
 

@@ -14,6 +14,7 @@ const (
 	none        = "–"
 	fromDue     = "percentile of an HdrHistogram, from due"
 	fromSend    = "percentile of an HdrHistogram, from send"
+	tilesMost   = 6   // more do not fit a line
 	mostRefused = 0.5 // the p99 of requests says nothing about the pipeline if more of them were refused
 )
 
@@ -55,11 +56,19 @@ func tiles(r *runfile.Run, best held) []runfile.Tile {
 	if of.Arrival.Count+of.HTTP.Count == 0 || !r.Account.Balanced {
 		return all
 	}
+	asked := questionTiles(r)
+	all = append(all, asked...)
 	all = append(all, p99Tile(r, of))
 	if refusedShare(r) <= mostRefused {
 		all = append(all, requestsTile(r, of))
 	}
-	all = append(all, p50Tile(r, of), missedTile(r), rateTile(r, of, best))
+	all = append(all, p50Tile(r, of), missedTile(r))
+	if len(asked) == 0 {
+		all = append(all, rateTile(r, of, best))
+	}
+	if len(all) == tilesMost {
+		return all
+	}
 	if tile := hostTile(r); tile != nil {
 		all = append(all, *tile)
 	} else if tile := busiestTile(r); tile != nil {

@@ -38,6 +38,10 @@ func Annotate(path string, found runfile.Campaign, sentence string) error {
 		if data, err = runfile.SetMember(data, "probes", found.Probes); err != nil {
 			return err
 		}
+		r.Answer.Sentence = runfile.WithSearch(r, found.Probes, r.Answer.Sentence)
+		if data, err = runfile.SetMember(data, "answer", r.Answer); err != nil {
+			return err
+		}
 		if r.Facts.Titles != nil {
 			r.Facts.Titles["search"] = runfile.SearchTitle(found.Probes)
 			if data, err = runfile.SetMember(data, "facts", r.Facts); err != nil {

@@ -39,8 +39,8 @@ func TestThePageHasItsFiguresWithoutAScript(t *testing.T) {
 		}
 		require.NotEmpty(t, r.Facts.Tiles, name)
 		for _, tile := range r.Facts.Tiles {
-			assert.Contains(t, part, html.EscapeString(tile.Text), name)
-			assert.Contains(t, part, html.EscapeString(tile.Note), name)
+			assert.Contains(t, html.UnescapeString(part), tile.Text, name)
+			assert.Contains(t, html.UnescapeString(part), tile.Note, name)
 		}
 		for _, stage := range r.Stages {
 			assert.Contains(t, part, `class="text">`+stage.Name, name)

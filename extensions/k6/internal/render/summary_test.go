@@ -83,6 +83,10 @@ func TestFiguresAreAddedToARun(t *testing.T) {
 	titles := after["facts"].(map[string]any)["titles"].(map[string]any)
 	assert.Equal(t, "1,200 requests/s held; 1,300 requests/s did not, after 2 runs", titles["search"])
 	delete(titles, "search")
+	answer, own := after["answer"].(map[string]any), before["answer"].(map[string]any)
+	assert.Equal(t, "1,200 requests/s held; 1,300 requests/s did not, after 2 runs. This run: "+own["sentence"].(string),
+		answer["sentence"])
+	answer["sentence"] = own["sentence"]
 	assert.Equal(t, before, after, "nothing else has changed")
 	_, summary := readJSON(t, filepath.Join(dir, runfile.SummaryName))
 	assert.EqualValues(t, size, summary["run_bytes"])

@@ -42,6 +42,7 @@ const (
 // Journey are the stages of a delivery that a reader sees first: those of the pipeline that was measured.
 type Journey struct {
 	Source     string     `json:"source"`
+	Of         string     `json:"of,omitempty"` // the step of a sweep whose deliveries it is about; empty: all of them
 	MeanMS     *float64   `json:"mean_ms"`      // arrival of the deliveries that the shares are of; nil: none arrived
 	SlowMeanMS *float64   `json:"slow_mean_ms"` // arrival of the slowest 1 %; nil: not known
 	Samples    int64      `json:"samples"`      // deliveries whose stages are known
