@@ -39,7 +39,9 @@ export function Chart(props: ChartProps) {
   return (
     <figure class="chart">
       <figcaption>
-        <h3>{empty ? `${name}: no data` : title}</h3>
+        <h3 class={!empty && props.kind === 'time' ? 'of-time' : undefined}>
+          {empty ? `${name}: no data` : title}
+        </h3>
         <p>
           <span class="what">{name}</span>, {unit}
           {!empty && note && `. ${note}`}
@@ -60,7 +62,7 @@ function AsTable(chart: ChartProps) {
   const rows = open ? x.map((_, i) => i).filter((i) => i % step === 0) : [];
   return (
     <details class="data" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>{name} as a table</summary>
+      <summary tabIndex={-1}>{name} as a table</summary>
       {open && (
         <Table
           caption={`${name}, ${heat ? 'ms' : unit}${step > 1 ? `; one in ${step} values` : ''}`}
@@ -128,7 +130,7 @@ function Plot(chart: ChartProps) {
   );
 }
 
-const CURSOR_KEYS = 'arrow keys move the cursor';
+const CURSOR_KEYS = 'left and right move the cursor, down goes to the lines and the table';
 const KEYS = `${CURSOR_KEYS}, plus and minus zoom, 0 shows everything`;
 
 /** The names of a chart's lines in its legend, in their order. */
@@ -139,7 +141,7 @@ function linesOf(plot: uPlot): HTMLElement[] {
 /** uPlot hides a line by a click on its name: by keyboard too. */
 function asButton(name: HTMLElement): void {
   const button = name.querySelector<HTMLElement>('.u-label') ?? name;
-  button.tabIndex = 0;
+  button.tabIndex = -1; // a chart is one stop: ArrowDown leads from it to its lines
   button.setAttribute('role', 'button');
   const pressed = () =>
     button.setAttribute('aria-pressed', `${!name.parentElement?.classList.contains('u-off')}`);
@@ -153,6 +155,18 @@ function onLine({ key, target }: KeyboardEvent): boolean {
     return false;
   target.click();
   return true;
+}
+
+/** Moves the focus from the chart down through the names of its lines, and up again. @returns whether it did */
+function toLine(key: string, host: HTMLElement): boolean {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[key];
+  if (step === undefined) return false;
+  const lines = host.querySelectorAll<HTMLElement>('.u-legend [role=button]');
+  const table = host.parentElement?.querySelector<HTMLElement>('summary');
+  const stops = [host, ...lines, ...(table ? [table] : [])];
+  const next = stops[stops.indexOf(document.activeElement as HTMLElement) + step];
+  next?.focus();
+  return next !== undefined;
 }
 
 /** Draws into the element, wherever the reader has scrolled to, and again whenever its width, the colour scheme or the medium changes. */
@@ -181,7 +195,7 @@ function mount(element: HTMLElement, chart: ChartProps): () => void {
   const recolour = () => plot && draw();
   const keyed = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !plot) return;
-    if (onLine(event)) return event.preventDefault();
+    if (onLine(event) || toLine(event.key, element)) return event.preventDefault();
     // Whoever moves the cursor by keys may hear what is there.
     plot.root.querySelector('.u-legend')?.setAttribute('aria-live', 'polite');
     if (onKey(event.key, plot, chart.kind === 'time')) event.preventDefault();

@@ -49,7 +49,16 @@ function Scroll({ label, children, ...given }: ScrollProps) {
   useLayoutEffect(() => {
     const element = host.current;
     if (!element) return;
+    // Where there is more, its edge fades.
+    const fade = () => {
+      element.toggleAttribute('data-before', element.scrollLeft > 1);
+      element.toggleAttribute(
+        'data-after',
+        element.scrollLeft + element.clientWidth < element.scrollWidth - 1,
+      );
+    };
     const sized = new ResizeObserver(() => {
+      fade();
       const scrolls =
         element.scrollWidth > element.clientWidth || element.scrollHeight > element.clientHeight;
       if (scrolls) element.tabIndex = 0;
@@ -57,7 +66,11 @@ function Scroll({ label, children, ...given }: ScrollProps) {
     });
     sized.observe(element);
     if (element.firstElementChild) sized.observe(element.firstElementChild);
-    return () => sized.disconnect();
+    element.addEventListener('scroll', fade, { passive: true });
+    return () => {
+      sized.disconnect();
+      element.removeEventListener('scroll', fade);
+    };
   }, []);
   return (
     // biome-ignore lint/a11y/useSemanticElements: a section would be a landmark, and a fieldset is for a form

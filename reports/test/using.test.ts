@@ -60,6 +60,74 @@ describe('the page in use', () => {
     });
   });
 
+  test('a chart is one stop of the keyboard, from which Down leads to its lines and Up back', async () => {
+    await reader.read(golden('passing'), async (page) => {
+      const stops = await page
+        .locator('main, nav')
+        .first()
+        .evaluate(
+          () =>
+            [...document.querySelectorAll<HTMLElement>('a[href], button, summary, [tabindex]')].filter(
+              (one) => one.tabIndex >= 0 && one.checkVisibility(),
+            ).length,
+        );
+      assert.ok(stops <= 60, `${stops} stops`);
+      const plot = chartOf(page, 'Mean of each stage').locator('.plot');
+      const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim());
+      await plot.focus();
+      await page.keyboard.press('ArrowDown');
+      assert.equal(await focused(), 'schedule');
+      await page.keyboard.press('ArrowDown');
+      assert.equal(await focused(), 'request');
+      await page.keyboard.press('Enter');
+      const line = chartOf(page, 'Mean of each stage').getByRole('button', { name: 'request' });
+      assert.equal(await line.getAttribute('aria-pressed'), 'false');
+      await page.keyboard.press('ArrowUp');
+      await page.keyboard.press('ArrowUp');
+      assert.ok(await plot.evaluate((element) => element === document.activeElement));
+    });
+  });
+
+  test('while zoomed, titles over time say that they are of the whole run', async () => {
+    await reader.read(golden('passing'), async (page) => {
+      const said = (name: string) =>
+        chartOf(page, name)
+          .locator('h3')
+          .evaluate((title) => getComputedStyle(title, '::after').content);
+      assert.equal(await said('Backlog'), 'none');
+      await page
+        .locator('.findings li')
+        .first()
+        .click({ position: { x: 60, y: 8 } });
+      assert.match(await said('Backlog'), /whole run/);
+      assert.equal(await said('Latency by percentile'), 'none');
+      await page.locator('.window').getByRole('button').press('Enter');
+      assert.equal(await said('Backlog'), 'none');
+    });
+  });
+
+  test('a table that scrolls sideways fades where there is more', async () => {
+    await reader.read(
+      golden('passing'),
+      async (page) => {
+        const table = page.locator('.scroll[data-after]').first();
+        await table.waitFor();
+        const [before, after] = ['data-before', 'data-after'];
+        const handle = await table.elementHandle();
+        assert.ok(handle);
+        const has = (name: string) => handle.evaluate((element, name) => element.hasAttribute(name), name);
+        assert.deepEqual([await has(before), await has(after)], [false, true]);
+        await handle.evaluate((element) => {
+          const scrolled = new Promise((done) => element.addEventListener('scroll', done, { once: true }));
+          element.scrollLeft = element.scrollWidth;
+          return scrolled.then(() => undefined);
+        });
+        assert.deepEqual([await has(before), await has(after)], [true, false]);
+      },
+      { viewport: { width: 390, height: 844 } },
+    );
+  });
+
   test('a drag zooms all charts over time; a double click resets the zoom', async () => {
     await reader.look('passing', async (page) => {
       await zoomsByMouse(page, 'Backlog', 'Memory');

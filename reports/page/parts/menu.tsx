@@ -29,6 +29,7 @@ export function Menu({ run, sound }: PartProps) {
       watchSections(ids, setCurrent),
       onZoom((span) => {
         setShown(span);
+        document.documentElement.toggleAttribute('data-zoomed', span !== null);
         keepZoom(span);
       }),
     ];

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { said } from '../../account.ts';
 import type { Messages, Run } from '../../contract/run.ts';
 import { count, ms } from '../../format.ts';
@@ -153,15 +153,40 @@ export function Id({ id }: { id: string }) {
       if (code) getSelection()?.selectAllChildren(code);
     }
   };
+  // The ids of a table are one stop of the keyboard: up and down go from one to the next.
+  const own = useRef<HTMLButtonElement>(null);
+  useLayoutEffect(() => {
+    const [first] = siblings(own.current);
+    if (own.current) own.current.tabIndex = first === undefined || first === own.current ? 0 : -1;
+  });
+  const move = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const all = siblings(own.current);
+    const next = step === undefined ? undefined : all[all.indexOf(own.current as HTMLElement) + step];
+    next?.focus();
+    if (next) event.preventDefault();
+  };
   const word = copied === id ? 'copied' : 'copy';
   return (
     <>
       <code class="id">{id}</code>{' '}
-      <button type="button" class="copy screen" aria-label={`${word} ${id}`} onClick={copy}>
+      <button
+        type="button"
+        class="copy screen"
+        ref={own}
+        aria-label={`${word} ${id}`}
+        onClick={copy}
+        onKeyDown={move}
+      >
         {word}
       </button>
     </>
   );
+}
+
+/** The buttons that copy ids in the table of one of them. */
+function siblings(button: HTMLElement | null): HTMLElement[] {
+  return [...(button?.closest('tbody')?.querySelectorAll<HTMLElement>('.copy') ?? [])];
 }
 
 function longestStage({ longest }: Slow): string {

@@ -45,8 +45,8 @@ export function TimelineSection({ run, sound }: PartProps) {
         {timeline.length > LONG &&
           'Where several seconds share a place, a line is their mean, and the band around it reaches from their least to their most. '}
         <span class="screen">
-          Drag over a chart to zoom all charts over time; double-click shows everything. By keyboard, arrows
-          move the cursor, + and − zoom, 0 shows everything.
+          Drag over a chart to zoom all charts over time; double-click shows everything. By keyboard, left and
+          right move the cursor, down goes to the lines and the table, + and − zoom, 0 shows everything.
         </span>
       </p>
       {timeline.length > 0 && (
