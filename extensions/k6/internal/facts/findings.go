@@ -64,14 +64,15 @@ func findings(r *runfile.Run) []runfile.Finding {
 // adviseOnce leaves the advice of one finding: of the first that gave way, or of the first one if the run failed. Where
 // nothing gave way there is nothing to do, and an undecided run has its advice in the answer.
 func adviseOnce(r *runfile.Run, found []runfile.Finding) {
-	advised := r.Verdict.Result == runfile.Invalid
+	done := r.Verdict.Result == runfile.Invalid
 	gaveWay := slices.ContainsFunc(found, func(f runfile.Finding) bool { return f.Worry && f.Next != "" })
 	for i := range found {
 		f := &found[i]
-		if advised || f.Worry != gaveWay || !gaveWay && r.Verdict.Result != runfile.Fail {
+		if done || r.Verdict.Result == runfile.Pass || f.Worry != gaveWay || !gaveWay && r.Verdict.Result != runfile.Fail {
 			f.Next = ""
 		}
-		advised = advised || f.Next != ""
+		f.Next = advised(r, f.Next)
+		done = done || f.Next != ""
 	}
 }
 
@@ -228,7 +229,7 @@ func grownBacklog(r *runfile.Run, step runfile.Step) *runfile.Finding {
 		Text: fmt.Sprintf("In “%s” more messages came than the pipeline carried: "+
 			"the backlog grew from %s to %s deliveries.", words.Short(step.Name), words.Count(was),
 			words.Count(is)),
-		Next: "lower the rate to what was carried, or find the process that is full or the stage that grows",
+		Next: "lower the rate, or start more relays (RELAY_WORKERS) where queue grows",
 		Span: new(spanOf(&step)),
 	}
 }
@@ -268,23 +269,3 @@ func sumOf(values []float64) (sum float64) {
 func moment(second int) string { return words.Moment(time.Duration(second) * time.Second) }
 
 func span(from, to int) *runfile.Span { return &runfile.Span{FromS: float64(from), ToS: float64(to)} }
-
-// stageAdvice says what to do about a stage that takes most of the time. A pipeline's own stages have none.
-var stageAdvice = map[string]string{
-	"schedule": "the generator was behind its schedule: give it more cores or senders, or lower the rate",
-	"request": "see the CPU of the ingest, and the network before it; " +
-		"more ingests share the requests (INGEST_WORKERS)",
-	"ingest": "see the CPU of the ingest and of Redis, which has to confirm each write",
-	"queue": "messages wait here for a free relay: see the CPU of the relays and of Redis; " +
-		"more relays share the queue (RELAY_WORKERS)",
-	"relay":    "the broker confirms slowly, or the relay is busy: see the CPU of both",
-	"delivery": "see the CPU of the broker and of the generator, and the network between them",
-}
-
-// processAdvice says what to do about a process that has no core left, by its role.
-var processAdvice = map[string]string{
-	"ingest":    "start more ingests (INGEST_WORKERS), or lower the rate",
-	"relay":     "start more relays (RELAY_WORKERS), or lower the rate",
-	"redis":     "share the queue among several servers, or lower the rate: one Redis uses one core",
-	"mosquitto": "share the topics among several brokers, or lower the rate: one Mosquitto uses one core",
-}

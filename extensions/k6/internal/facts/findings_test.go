@@ -262,3 +262,33 @@ func TestWarningsAreCountedAndNamedInAFewWords(t *testing.T) {
 	Conclude(refusing, "")
 	assert.NotContains(t, refusing.Facts.Warnings, "refused", "the answer says it")
 }
+
+func TestAnAdviceHasAValueForItsSetting(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "failing")
+	busiest(r).CarriedPerS = 0.5 * busiest(r).ScheduledPerS
+	half := 0.5 * float64(busiest(r).Requests) / busiest(r).DurationS
+	rate := carriedRequests(r)
+	assert.LessOrEqual(t, float64(rate), half)
+	assert.Greater(t, float64(rate), 0.9*half)
+	assert.Regexp(t, `^lower the rate to [\d,]+ requests/s \(RATE=\d+\)$`, advised(r, "lower the rate"))
+	assert.Equal(t, "more relays (RELAY_WORKERS=2, it was 1)", advised(r, "more relays (RELAY_WORKERS)"))
+	busiest(r).CarriedPerS = busiest(r).ScheduledPerS
+	assert.Equal(t, "lower the rate", advised(r, "lower the rate"), "all that was offered was carried")
+	r.Resources = nil
+	assert.Equal(t, "more relays (RELAY_WORKERS)", advised(r, "more relays (RELAY_WORKERS)"), "nobody knows how many")
+}
+
+// Regression: a green run on a saturated host had an advice.
+func TestAGreenRunHasNoAdviceEvenIfSomethingGaveWay(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "passing")
+	gauges := resource(t, r, "host").Figures.Gauges
+	for i := range gauges["id"] {
+		gauges["id"][i] = new(1.0)
+	}
+	for _, f := range findings(r) {
+		assert.Empty(t, f.Next, f.Text)
+	}
+	require.NotEmpty(t, findings(r))
+}
