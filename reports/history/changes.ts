@@ -28,7 +28,8 @@ export function changes(entries: readonly Entry[]): Map<Entry, Change> {
 
 function differing({ facts: before }: Entry, { facts: after }: Entry): string[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
-  const last = (name: string) => Number(name === 'commit');
+  // Another machine may explain it alone; another commit nearly always is there.
+  const last = (name: string) => ({ machine: -1, commit: 1 })[name] ?? 0;
   return names
     .filter((name) => before[name] !== after[name])
     .sort((a, b) => last(a) - last(b))

@@ -4,6 +4,7 @@ import { isUndecided } from '../comparison/doubts.ts';
 import { load, loadText, SAID, settingsOf } from '../comparison/load.ts';
 import { NO_SETTINGS } from '../comparison/subjects.ts';
 import type { Summary } from '../contract/run.ts';
+import { plural } from '../format.ts';
 import { supports } from '../page/facts.ts';
 import type { Entry } from './entry.ts';
 
@@ -25,7 +26,10 @@ export function entryOf(summary: Summary, directory: string): Omit<Entry, 'live'
   const { tool, method, topology, network, labels, generator } = run;
   const { phases } = run.profile;
   const settings = settingsOf(run).filter(([name]) => !SAID.test(name));
-  const { git, ci, arrival } = environment;
+  const { git, ci, arrival, cpu = null, cores = null } = environment;
+  const machine = [cpu, cores === null ? null : plural(cores, 'core')]
+    .filter((one) => one !== null)
+    .join(', ');
   const pipeline = environment.pipeline ?? {};
   const told = Object.entries(pipeline).filter(([name]) => !NO_SETTINGS.includes(name));
   const commit = git?.commit.slice(0, 8);
@@ -53,7 +57,12 @@ export function entryOf(summary: Summary, directory: string): Omit<Entry, 'live'
     like: createHash('sha256')
       .update(JSON.stringify([tool.name, method, topology, network, load({ run })]))
       .digest('base64url'),
-    facts: texts({ ...Object.fromEntries([...own, ...told]), arrival, commit }),
+    facts: texts({
+      ...Object.fromEntries([...own, ...told]),
+      ...(machine !== '' && { machine }),
+      arrival,
+      commit,
+    }),
     planned: phases.some(({ requests }) => requests !== undefined)
       ? null
       : phases.reduce((sum, { duration_s }) => sum + duration_s, 0),

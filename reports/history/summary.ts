@@ -46,7 +46,10 @@ export async function summarize(directory: string): Promise<unknown> {
     latency: isObject(latency) ? { arrival: arrivalOf(latency.arrival) } : latency,
     environment: isObject(environment)
       ? Object.fromEntries(
-          ['arrival', 'pipeline', 'git', 'ci'].map((name) => [name, environment[name] ?? null]),
+          ['arrival', 'cpu', 'cores', 'pipeline', 'git', 'ci'].map((name) => [
+            name,
+            environment[name] ?? null,
+          ]),
         )
       : environment,
   };

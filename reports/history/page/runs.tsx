@@ -62,6 +62,11 @@ export function Runs({ runs, ticked, onTick, filter, onSort }: RunsProps) {
       ),
     },
     { head: 'verdict', text: true, cell: (run) => <Verdict run={run} /> },
+    {
+      head: 'not arrived',
+      ...sorted('missed'),
+      cell: ({ missed }) => (missed === null ? '' : <span class="worry">{missed.text}</span>),
+    },
     { head: 'p99', unit: 'ms', ...sorted('p99'), cell: (run) => <P99 run={run} /> },
     {
       head: 'change',
@@ -78,11 +83,6 @@ export function Runs({ runs, ticked, onTick, filter, onSort }: RunsProps) {
     },
     { head: 'p50', unit: 'ms', ...sorted('p50'), cell: ({ arrival }) => ms(arrival?.p50) },
     { head: 'messages', ...sorted('messages'), cell: ({ account }) => count(account.scheduled) },
-    {
-      head: 'missing',
-      ...sorted('missed'),
-      cell: ({ missed }) => (missed === null ? '' : <span class="worry">{missed.text}</span>),
-    },
     { head: 'started', unit: 'UTC', text: true, ...sorted('started'), cell: (run) => <Started run={run} /> },
   ];
   const column = columns.findIndex(({ by }) => by?.(runs[0] as Listed) === filter.sort);

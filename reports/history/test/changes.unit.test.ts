@@ -40,6 +40,17 @@ test('a change compares with the last usable run of the same load, and lists wha
   );
 });
 
+test('the machine comes first among what differs beside a change, the commit last', () => {
+  const all = entries(
+    { ...p99(10), facts: { commit: 'a', build: '17', machine: 'EPYC, 2 cores' } },
+    { ...p99(15), facts: { commit: 'b', build: '18', machine: 'EPYC, 4 cores' } },
+  );
+  assert.deepEqual(
+    [...changes(all).values()].map(({ differs }) => differs),
+    [['machine: EPYC, 2 cores → EPYC, 4 cores', 'build: 17 → 18', 'commit: a → b']],
+  );
+});
+
 test('the chart has the finished runs with a p99, the oldest first', () => {
   const all = entries({}, { arrival: { p50: 1, p99: null } }, { verdict: 'invalid' }, { live: true });
   assert.deepEqual(
