@@ -199,6 +199,14 @@ export interface Tile {
   worry: boolean;
 }
 
+/** Arrival p99 over windows of several seconds. Absent: seconds have a p99 of their own, or several have too few deliveries for one as well. */
+export interface P99Over {
+  /** Length of a window. */
+  window_s: number;
+  /** One for each of timeline, that of its window, from bins. null: too few deliveries. */
+  ms: Array<number | null>;
+}
+
 /** The confidence interval of arrival p99: what p99 another run of the same process would have (Woodruff 1952, with blocks of consecutive seconds). */
 export interface P99Interval {
   /** Its lower end. */
@@ -486,11 +494,14 @@ export interface Derived {
   usl: Usl | null;
   /** null: the load has no burst. */
   recovery: Recovery | null;
+  arrival_p99_over?: P99Over;
   /** null: the run is too short for how alike its seconds are, or a sweep. */
   arrival_p99_interval: P99Interval | null;
+  /** How many findings say that something gave way, and the first of them in a few words. Absent: none does. */
+  warnings?: string;
   /** Why requests take longer than arrivals. Absent: they do not. */
   slower_requests?: string;
-  /** Titles of charts by key: search, refusals, burst, p99, messages, deliveries, backlog, in_flight, payload, arrival, heat, http, percentiles, distribution, by_load, latency_by_vus, throughput_by_vus; usl is a note below the last. Highest values are those of the measured phases and their drain. */
+  /** Titles of charts by key: search, connections, refusals, burst, p99, messages, deliveries, backlog, in_flight, payload, arrival, heat, http, percentiles, distribution, by_load, latency_by_vus, throughput_by_vus; usl is a note below the last. Highest values are those of the measured phases and their drain. */
   titles: Record<string, string>;
   /** The figures that matter most, in order. Empty: no sample, or the account does not balance. */
   tiles: Tile[];
@@ -530,6 +541,8 @@ export interface Derived {
 
 /** The stages of a delivery in the pipeline that was measured. */
 export interface Journey {
+  /** The step of a sweep whose deliveries it is about: that of the knee. Absent: all deliveries. */
+  of?: string;
   /** What the stages are known by: stamps in the messages, spans of the pipeline's own traces. none: neither; what follows the schedule is one. */
   source: "stamps" | "spans" | "none";
   /** Mean arrival latency of the deliveries that the shares are of. null: none arrived. */
@@ -1396,6 +1409,10 @@ export interface Summary {
     };
   };
   environment: {
+    /** Model of the processor. null: unknown. Absent: not kept. */
+    cpu?: string | null;
+    /** Cores the generator may use. Absent: not kept. */
+    cores?: number | null;
     /** Version of Arrival. */
     arrival: string | null;
     pipeline: Record<string, string | number | boolean> | null;
