@@ -55,16 +55,18 @@ func recovered(r *runfile.Run, f *runfile.Recovery) string {
 	if burst.ArrivalRate != nil && burst.RampTo == nil {
 		load = words.Rate(*burst.ArrivalRate, "requests") + " for " + words.Duration(burst.DurationS)
 	}
-	text := "After " + load + " the backlog "
+	text := "After " + load
 	switch {
 	case f.CalmBacklog == nil:
-		text += "has no second before it to compare with"
+		text += " the backlog has no second before it to compare with"
 	case f.DrainedS == nil:
-		text += "did not drain within " + words.Duration(after)
+		text += " the backlog did not drain within " + words.Duration(after)
+	case leftNone(f):
+		text += " there was no backlog behind the ingest" + besideLimit(r, drainRule, "s")
 	case *f.DrainedS <= 0:
-		text += "had drained at its end" + besideLimit(r, drainRule, "s")
+		text += " the backlog had drained at its end" + besideLimit(r, drainRule, "s")
 	default:
-		text += "drained in " + about + words.Duration(*f.DrainedS) + besideLimit(r, drainRule, "s")
+		text += " the backlog drained in " + about + words.Duration(*f.DrainedS) + besideLimit(r, drainRule, "s")
 	}
 	switch {
 	case f.CalmP99MS == nil:
@@ -80,6 +82,11 @@ func recovered(r *runfile.Run, f *runfile.Recovery) string {
 		return text + " Less than 99 % of the burst arrived."
 	}
 	return text + fmt.Sprintf(" 99 %% of the burst had arrived %s%s after it began.", most, words.Duration(*f.Arrived99S))
+}
+
+// leftNone reports whether the backlog never grew: requests waited before the ingest had accepted them, if anywhere.
+func leftNone(f *runfile.Recovery) bool {
+	return f.CalmBacklog != nil && f.PeakBacklog <= max(1, *f.CalmBacklog)
 }
 
 // stayed says how much latency and memory changed over a steady load.

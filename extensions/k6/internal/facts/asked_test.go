@@ -37,21 +37,24 @@ func burstAnswer(f runfile.Recovery, more ...runfile.Rule) string {
 
 func TestTheAnswerAboutABurstHasEachFigureBesideItsLimit(t *testing.T) {
 	t.Parallel()
-	all := runfile.Recovery{CalmBacklog: new(0), DrainedS: new(2.0), CalmP99MS: new(5.0), BackS: new(3.0),
-		Arrived99S: new(9.9)}
+	all := runfile.Recovery{PeakBacklog: 900, CalmBacklog: new(0), DrainedS: new(2.0), CalmP99MS: new(5.0),
+		BackS: new(3.0), Arrived99S: new(9.9)}
 	assert.Regexp(t, `5,000 requests/s for 10 s .* 2 s \(limit 30 s\).* 3 s \(limit 45 s\).* 9.9 s`, burstAnswer(all))
 	assert.Regexp(t, `did not drain within 1 min.* not back within 1 min.*Less than 99 %`,
-		burstAnswer(runfile.Recovery{CalmBacklog: new(0), CalmP99MS: new(5.0)}))
+		burstAnswer(runfile.Recovery{PeakBacklog: 900, CalmBacklog: new(0), CalmP99MS: new(5.0)}))
 	assert.Regexp(t, `backlog has no second before it`, burstAnswer(runfile.Recovery{CalmP99MS: new(5.0)}))
-	at := runfile.Recovery{CalmBacklog: new(0), DrainedS: new(0.0), CalmP99MS: new(5.0), BackS: new(0.0),
-		Arrived99S: new(9.9)}
+	at := runfile.Recovery{PeakBacklog: 900, CalmBacklog: new(0), DrainedS: new(0.0), CalmP99MS: new(5.0),
+		BackS: new(0.0), Arrived99S: new(9.9)}
 	assert.Regexp(t, `had drained at its end.*back at once`, burstAnswer(at))
+	// Regression: requests waited for the ingest, and "the backlog had drained at its end".
+	at.PeakBacklog = 1
+	assert.Regexp(t, `no backlog behind the ingest \(limit 30 s\); p99 was back at once`, burstAnswer(at))
 }
 
 func TestTheTimesOfABurstFromALateGeneratorAreInDoubt(t *testing.T) {
 	t.Parallel()
-	all := runfile.Recovery{CalmBacklog: new(0), DrainedS: new(2.0), CalmP99MS: new(5.0), BackS: new(3.0),
-		Arrived99S: new(9.9)}
+	all := runfile.Recovery{PeakBacklog: 900, CalmBacklog: new(0), DrainedS: new(2.0), CalmP99MS: new(5.0),
+		BackS: new(3.0), Arrived99S: new(9.9)}
 	assert.Regexp(t, "in about 2 s .*after about 3 s .*arrived at most 9.9 s", burstAnswer(all, lateGenerator))
 	assert.NotRegexp(t, "at most|about", burstAnswer(all))
 }

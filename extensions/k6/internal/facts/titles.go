@@ -129,6 +129,9 @@ func burstTitle(after *runfile.Recovery) string {
 	if after == nil {
 		return ""
 	}
+	if leftNone(after) {
+		return "The burst left no backlog behind the ingest"
+	}
 	drained := ", which had not drained when the run ended"
 	switch {
 	case after.CalmBacklog == nil:
