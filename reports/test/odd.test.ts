@@ -55,7 +55,7 @@ describe('the page of an odd run', () => {
     const run = wordy();
     await reader.read(run, async (page) => {
       for (const [place, whole = ''] of [
-        ['.verdict .meaning', run.facts.reasons[0]],
+        ['.verdict li', run.facts.reasons[0]],
         ['#trust > .scroll', run.health.gaps[0]?.reason],
         ['.errors .scroll', run.errors[0]?.example ?? ''],
       ] as const) {
