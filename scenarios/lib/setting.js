@@ -1,9 +1,13 @@
 // The setting of a run: addresses of the pipeline and its load, from the environment and files.
 
 /** @import { RunOptions } from 'k6/x/arrival' */
+/** @import { every, ownPipeline } from './declarations.js' */
+/** @import { Values } from './env.js' */
 import { labelsOf } from '../../pipeline/shared/labels.js';
-import { every, withoutBroker } from './declarations.js';
+import { KINDS } from './arrive.js';
+import { cannotMeasure, settingsOf, withoutBroker } from './declarations.js';
 import { read } from './env.js';
+import { ownOptions } from './own.js';
 import { at, readStack } from './stack.js';
 
 /**
@@ -65,17 +69,23 @@ function spansOf({ SPANS = '', SPANS_ONE_IN, SPANS_MARKS }) {
 
 /**
  * What all scripts share: the pipeline, and the directory of the run.
- * @param {string} [script] one that can do without a broker
+ * @param {string} [script] its name, by which it is known what it can measure
  */
-export function setting(script) {
+export function setting(script = '') {
   const reached = pipeline();
-  const answers = Boolean(__ENV.INGEST_URL && !__ENV.MQTT_URL) && withoutBroker.includes(script ?? '');
-  const set = read(every());
+  const set = /** @type {Values<ReturnType<typeof every> & ReturnType<typeof ownPipeline>>} */ (
+    read(settingsOf(script))
+  );
   const canary = ['true', 'on'].includes(set.CANARY);
-  return {
+  const shared = {
     ...reached,
     mqtt: { ...reached.mqtt, ...(set.SESSION === 'persistent' && { session: set.SESSION }) },
+    canary,
+  };
+  return {
     id: set.ID_KEY,
+    ...shared,
+    ...(!cannotMeasure(script) && ownOptions(set, shared)),
     topology: __ENV.TOPOLOGY || String(reached.facts.topology ?? 'single'),
     network: __ENV.NETWORK || 'loopback',
     traces: set.TRACES,
@@ -83,9 +93,7 @@ export function setting(script) {
     verify: set.VERIFY ?? '',
     labels: labelsOf(set.LABELS ?? ''),
     clock: set.CLOCK_LIMIT ? { limit: set.CLOCK_LIMIT } : {},
-    // An unanswered message never arrives.
-    ...(answers && { answers, drain: 0.1, idle: 0.1, greet: canary }),
-    canary: canary && !answers,
+    ...(httpAlone(script) && answersOnly(script, reached.mqtt, canary)),
     everyFlow: { payloadBytes: set.PAYLOAD_BYTES, targets: targetsOf(set) },
     dir: set.RUN_DIR ?? '',
     runId: set.RUN_ID ?? '',
@@ -93,4 +101,23 @@ export function setting(script) {
     runs: at('../..', 'reports/runs'),
     command: __ENV.ARRIVAL_COMMAND || '',
   };
+}
+
+/** @param {string} script */
+const httpAlone = (script) =>
+  Boolean(__ENV.INGEST_URL && !__ENV.MQTT_URL && !__ENV.ARRIVE) && withoutBroker.includes(script);
+
+/**
+ * The options of a script that measures HTTP alone, as an unanswered message never arrives.
+ * @param {string} script
+ * @param {Reached['mqtt']} mqtt
+ * @param {boolean} canary
+ */
+function answersOnly(script, mqtt, canary) {
+  const other = Object.keys(KINDS).find((name) => __ENV[name]);
+  if (other)
+    throw new Error(
+      `${other} says where messages arrive, and without MQTT_URL and ARRIVE ${script} measures HTTP alone: set one of them`,
+    );
+  return { mqtt, answers: true, drain: 0.1, idle: 0.1, greet: canary, canary: false };
 }

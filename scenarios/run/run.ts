@@ -9,16 +9,16 @@ import { trust } from '../../pipeline/shared/trust.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
 import type { Run } from '../../reports/contract/run.ts';
 import { recover } from '../../reports/k6.ts';
-import { every, ownOnly } from '../lib/declarations.js';
+import { every } from '../lib/declarations.js';
 import { against, exitCodeOf, runEnvironment, type SettledRun, settle } from './against.ts';
 import { inRunDirectory, runName } from './directory.ts';
 import { Instances, MOST, mergeInstances, newRunId, refuseParts, segmentsOf } from './instances.ts';
 import { type IO, print, runProcess, warn } from './io.ts';
-import { ADDRESSES, checkScript, K6Run, variablesOf, withoutVariables } from './k6.ts';
+import { addressesOf, checkScript, K6Run, variablesOf, withoutVariables } from './k6.ts';
 import { outputsOf } from './outputs.ts';
 import { Progress, terminalOf } from './progress.ts';
 import { countFlag, repeated } from './series.ts';
-import { checkVariables, linesOf, nameOf, scenariosIn, usageOf, variablesIn } from './usage.ts';
+import { checkVariables, linesOf, ofPipeline, scenariosIn, usageOf, variablesIn } from './usage.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -49,7 +49,10 @@ The pipeline that is started reads what \`npm run pipeline -- --help\` lists, li
 
 /** The help of one scenario, or the list of all. */
 function help(script: string | undefined): string {
-  const shared = `Settings of every scenario\n${linesOf(every())}\n`;
+  const pipeline = linesOf(ofPipeline(script));
+  const shared =
+    `Settings of every scenario\n${linesOf(every())}\n` +
+    (pipeline && `\nSettings of a pipeline of your own\n${pipeline}\n`);
   if (script !== undefined && existsSync(script)) return `${HELP}\n${usageOf(script)}\n\n${shared}`;
   return `${HELP}\n${shared}\nScenarios; --help after a script lists its settings\n${scenariosIn(join(ROOT, 'scenarios'))}\n`;
 }
@@ -100,9 +103,6 @@ export async function main(argv: readonly string[], env: NodeJS.ProcessEnv, io: 
   });
 }
 
-/** Whether messages end in MQTT, as those of the pipeline that is started do. */
-const mqttAlone = (ARRIVE = 'mqtt') => ['', 'mqtt'].includes(ARRIVE);
-
 /** The address to which a pipeline on this host sends spans, for a run that listens there; undefined: the port is not known. */
 function endpointOf(listen = ''): string | undefined {
   const [, host, port] = /^(.*):(\d+)$/.exec(listen) ?? [];
@@ -122,15 +122,17 @@ async function runScript(
 ): Promise<number> {
   // The last instance has the smallest share.
   const segment = instances > 1 ? segmentsOf(instances).at(-1) : undefined;
-  // A pipeline of the user's own has the addresses that are set, and no others.
-  const ours = config.INGEST_URL === undefined && !ownOnly.includes(nameOf(script)) && mqttAlone(env.ARRIVE);
-  const addresses = ours ? ADDRESSES : {};
   const each = Array.from({ length: instances }, (_, i) =>
     instances === 1
       ? { args, env: {}, names: [] }
       : outputsOf(args, env, { name: `generator-${i + 1}`, port: i }),
   );
-  const isArrival = await checkScript(script, args, { ...addresses, ...env, RUN_ID: newRunId() }, segment);
+  const isArrival = await checkScript(
+    script,
+    args,
+    { ...addressesOf(script, env), ...env, RUN_ID: newRunId() },
+    segment,
+  );
   // A pipeline that is started now reads it; k6's own copy, env, may name a collector, to which the run sends them on.
   const spans = endpointOf(env.SPANS);
   if (spans !== undefined) command.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT = spans;

@@ -2,7 +2,7 @@ import { after, describe } from 'node:test';
 import { Pipeline } from './harness.ts';
 import { capacity } from './pack/capacity.ts';
 import { addressAlone, loads, sampledLoads } from './pack/loads.ts';
-import { own, ownElsewhere, ownSampled } from './pack/own.ts';
+import { anyPipeline, own, ownElsewhere, ownSampled } from './pack/own.ts';
 import { sessions } from './pack/sessions.ts';
 import { soaks } from './pack/soak.ts';
 import { stages, stagesAlone } from './pack/stages.ts';
@@ -15,7 +15,17 @@ after(() => pipeline.stop());
 describe('a short form of each script', () => {
   // These tests mostly wait. The longest come first.
   describe('concurrently', { concurrency: 3 }, () => {
-    for (const tests of [soaks, sessions, loads, addressAlone, own, ownElsewhere, stages, verdicts])
+    for (const tests of [
+      soaks,
+      sessions,
+      loads,
+      addressAlone,
+      own,
+      ownElsewhere,
+      anyPipeline,
+      stages,
+      verdicts,
+    ])
       tests(pipeline);
   });
 

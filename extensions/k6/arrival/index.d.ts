@@ -74,6 +74,19 @@ export interface RunOptions {
     { duration?: Duration; arrivalRate?: number | string; rampTo?: number | string; vus?: number | string }
   >;
   /**
+   * Flows in place of the profile's, with the keys that those have, for a pipeline that takes other messages. Empty and undefined
+   * change nothing. Example: `[{ name: 'order', target: 'shop', deliveries: 2 }]`.
+   */
+  flows?: {
+    name: string;
+    weight?: number;
+    target?: string;
+    targets?: number | string[];
+    messages?: number;
+    deliveries?: number;
+    payloadBytes?: number;
+  }[];
+  /**
    * Replaces settings of all flows of the profile; empty and undefined values change nothing. `payloadBytes` (0 to 1,048,576) excludes
    * `fuzz`; `targets` is a number or a list of names. Example: `{ payloadBytes: __ENV.PAYLOAD_BYTES }`.
    */

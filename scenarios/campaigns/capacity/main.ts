@@ -7,7 +7,7 @@ import { printFolded } from '../../../pipeline/shared/fold.ts';
 import { against, runEnvironment, settle } from '../../run/against.ts';
 import { inRunDirectory, runName } from '../../run/directory.ts';
 import { type IO, print, runProcess, warn } from '../../run/io.ts';
-import { ADDRESSES, cameToItsEnd, checkScript, K6Run, onlyVariables, variablesOf } from '../../run/k6.ts';
+import { addressesOf, cameToItsEnd, checkScript, K6Run, onlyVariables, variablesOf } from '../../run/k6.ts';
 import { RunOutputs } from '../../run/outputs.ts';
 import { checkVariables, variablesIn } from '../../run/usage.ts';
 import { requests } from './answer.ts';
@@ -80,7 +80,7 @@ export async function main(args: readonly string[], env: NodeJS.ProcessEnv, io: 
   const environment = (runDir: string) => runEnvironment(config, env, runDir, command);
   const outputs = new RunOutputs(io);
   return inRunDirectory(env.RUN_DIR, runName(SCRIPT, config, new Date()), async (dir) => {
-    await checkScript(SCRIPT, [], { ...ADDRESSES, ...environment(dir) });
+    await checkScript(SCRIPT, [], { ...addressesOf(SCRIPT, env), ...environment(dir) });
     if (
       config.INGEST_URL === undefined &&
       config.CPU_AFFINITY === undefined &&

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { connectAsync } from 'mqtt';
 import { Clock } from '../../../pipeline/shared/clock.ts';
 import { freePort } from '../../../pipeline/stack/ports.ts';
 import { type Latency, latencyOf } from '../../../reports/contract/run.ts';
-import { assertAllArrived, assertPass, listen, type Pipeline } from '../harness.ts';
+import { assertAllArrived, assertPass, brokenOf, listen, type Pipeline } from '../harness.ts';
 
 /** 50 messages after the warm-up, with a latency limit that holds on any machine. */
 const LOAD = { RATE: 50, DURATION: 1, WARMUP: 0.5, P99: 60_000 };
@@ -82,8 +82,13 @@ export function own(pipeline: Pipeline): void {
   });
 }
 
-/** Takes messages by POST at /messages, and hands each to `deliver`; pushes at /events?topic=<target>, or all of them without one. */
-async function takes(t: TestContext, deliver: (body: string) => unknown = () => {}) {
+/** Takes messages by POST at a path, and hands each to `deliver`; pushes at /events?topic=<target>, or all of them without one. */
+async function takes(
+  t: TestContext,
+  deliver: (body: string) => unknown = () => {},
+  wants: { path?: string; id?: string } = {},
+) {
+  const requests: { body: string; headers: IncomingHttpHeaders }[] = [];
   const streams = new Map<ServerResponse, string | null>();
   const server = createServer(async (request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://theirs');
@@ -93,13 +98,16 @@ async function takes(t: TestContext, deliver: (body: string) => unknown = () => 
       return;
     }
     const body = String(await request.reduce((all, chunk) => all + chunk, ''));
-    response.writeHead(202).end();
+    const { target, ...message } = JSON.parse(body);
+    const good = (wants.path ?? pathname) === pathname && (wants.id ?? 'id') in message;
+    response.writeHead(good ? 202 : 400).end();
+    if (!good) return;
+    requests.push({ body, headers: request.headers });
     await deliver(body);
-    const { target } = JSON.parse(body);
     for (const [stream, topic] of streams)
       if (topic === null || topic === target) stream.write(`data: ${body}\n\n`);
   });
-  return { INGEST_URL: `http://${await listen(t, server)}`, streams };
+  return { INGEST_URL: `http://${await listen(t, server)}`, streams, requests };
 }
 
 /** Calls the webhook that a message names until it is taken. */
@@ -151,6 +159,100 @@ export function ownElsewhere(pipeline: Pipeline): void {
     assertAllArrived(run);
     assert.equal(run.account.deliveries.due, 5 * run.account.scheduled);
     assert.equal(streams.size, 50 + 1, 'and the canary');
+  });
+}
+
+/** A short form of each script that asks a question, beside the latency limit. */
+const SHORT: Record<string, Record<string, string | number>> = {
+  smoke: { RATE: 20, DURATION: 1 },
+  ramp: {
+    RATE: 20,
+    WARMUP_RATE: 10,
+    WARMUP_DURATION: 0.5,
+    RAMP_DURATION: 0.5,
+    SUSTAINED_DURATION: 1,
+    P99: 60_000,
+  },
+  sweep: { CONCURRENCY: '1,2', STEP_DURATION: 0.3 },
+  capacity: { RATE: 20, WARMUP: 0.5, DURATION: 1, P99: 60_000 },
+  spike: {
+    RATE: 20,
+    SPIKE_RATE: 40,
+    BEFORE: 1,
+    SPIKE_DURATION: 0.5,
+    AFTER: 1,
+    BACK_LIMIT: 1e5,
+    DRAIN_LIMIT: 1e5,
+  },
+  soak: { HOURS: 4 / 3600, LINE_MINUTES: 1 / 30, RATE: 50, DRIFT_LIMIT: 60_000 },
+  fixed: { CONCURRENCY: 2, REQUESTS: 20 },
+  fuzz: { CONCURRENCY: '2', REQUESTS: 20 },
+  sessions: { SESSIONS: 5, CALLS: 2, DURATION: 1, TIMEOUT: 4 },
+  phases: {
+    ...{ WARMUP_RATE: 5, RATE: 5, WARMUP_DURATION: 1, RAMP_DURATION: 1, SUSTAINED_DURATION: 1 },
+    ...{ THINK: 0.01, TIMEOUT: 4, P95: 60_000 },
+  },
+};
+
+/** Every script that asks a question, of a pipeline that knows neither our path, body, headers nor topics. */
+export function anyPipeline(pipeline: Pipeline): void {
+  for (const [script, settings] of Object.entries(SHORT))
+    test(`${script}: a user's pipeline that ends in server-sent events`, async (t) => {
+      const { INGEST_URL, streams, requests } = await takes(t, undefined, { path: '/v1/events', id: 'msg' });
+      const { run, exitCode, text } = await pipeline.run(
+        `${script}.js`,
+        {
+          ...settings,
+          INGEST_PATH: '/v1/events',
+          BODY: '{"msg":"{{id}}","target":"{{target}}"}',
+          TARGET: 'shop',
+        },
+        {
+          INGEST_URL,
+          ARRIVE: 'sse',
+          SSE_URL: `${INGEST_URL}/events`,
+          HEADERS: '{"x-api-key":"k"}',
+          DELIVERIES: '2',
+        },
+      );
+      assertAllArrived(run);
+      assert.ok(streams.size >= 2, 'a client for each delivery, and the greeting');
+      assert.equal(run.account.deliveries.due, 2 * run.account.scheduled);
+      assert.ok(requests.every(({ headers }) => headers['x-api-key'] === 'k'));
+      // On a busy machine k6 begins fewer sessions, and too few messages arrive in a second for a drift.
+      const busy = [
+        'dropped_iterations',
+        'soak_latency_drift_ms',
+        'spike_drain_s',
+        'spike_p99_back_s',
+        'backlog_growth',
+      ];
+      assert.deepEqual(
+        brokenOf(run).filter((name) => !busy.includes(name)),
+        [],
+        `${exitCode} ${text}`,
+      );
+    });
+
+  test('spike: a webhook that messages name', async (t) => {
+    const { INGEST_URL } = await takes(t, call);
+    const settings = { ...SHORT.spike, ...(await hook()), ARRIVE: 'webhook' };
+    assertAllArrived((await pipeline.run('spike.js', settings, { INGEST_URL })).run);
+  });
+
+  test('phases: rows of CSV are the payload of messages that are JSON', async (t) => {
+    const { INGEST_URL, requests } = await takes(t);
+    const settings = { ...SHORT.phases, ARRIVE: 'sse', SSE_URL: `${INGEST_URL}/events`, RETRIES: 0 };
+    const BODY = '{"id":"{{id}}","target":"{{target}}","by":"me"}';
+    const { run } = await pipeline.run(
+      'phases.js',
+      { ...settings, BODY },
+      { INGEST_URL, KEEPALIVE: 'false' },
+    );
+    assertAllArrived(run);
+    const sent = requests.map(({ body }) => JSON.parse(body)).filter(({ payload }) => payload);
+    assert.equal(sent.length, run.account.requests.sent);
+    assert.ok(sent.every(({ by, payload }) => by === 'me' && 'room' in payload));
   });
 }
 

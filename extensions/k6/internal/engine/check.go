@@ -52,6 +52,9 @@ func (o *Options) checkLoad() (err error) {
 			return err
 		}
 	}
+	if err := o.profile.ReplaceFlows(o.Flows); err != nil {
+		return err
+	}
 	return o.profile.OverrideFlows(o.EveryFlow)
 }
 

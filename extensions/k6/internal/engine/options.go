@@ -30,6 +30,7 @@ type Options struct {
 	Gather     seconds                   `json:"gather"`
 	Profile    profileOption             `json:"profile"`
 	Phases     map[string]map[string]any `json:"phases"`
+	Flows      []map[string]any          `json:"flows"` // in place of the profile's; empty: those stay
 	EveryFlow  map[string]any            `json:"everyFlow"`
 	Ingest     send.Ingest               `json:"ingest"`
 	Redis      redisOptions              `json:"redis"`
