@@ -1,12 +1,23 @@
 import assert from 'node:assert/strict';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { connectAsync } from 'mqtt';
 import { Clock } from '../../../pipeline/shared/clock.ts';
 import { freePort } from '../../../pipeline/stack/ports.ts';
+import { remove } from '../../../pipeline/test/services.ts';
 import { type Latency, latencyOf } from '../../../reports/contract/run.ts';
-import { assertAllArrived, assertPass, brokenOf, listen, type Pipeline } from '../harness.ts';
+import {
+  assertAllArrived,
+  assertPass,
+  brokenOf,
+  listen,
+  node,
+  type Pipeline,
+  ROOT,
+  readRun,
+} from '../harness.ts';
 
 /** 50 messages after the warm-up, with a latency limit that holds on any machine. */
 const LOAD = { RATE: 50, DURATION: 1, WARMUP: 0.5, P99: 60_000 };
@@ -194,6 +205,15 @@ const SHORT: Record<string, Record<string, string | number>> = {
   },
 };
 
+const flags = (settings: Record<string, number>) =>
+  Object.entries(settings).flatMap(([name, value]) => ['-e', `${name}=${value}`]);
+
+/** The directories of the reports that a command names. */
+const reportsIn = (stdout: string) =>
+  [...stdout.matchAll(/^ *(?:report|comparison) +(\S+)$/gm)].map(([, path = '']) =>
+    dirname(join(ROOT, path)),
+  );
+
 /** Every script that asks a question, of a pipeline that knows neither our path, body, headers nor topics. */
 export function anyPipeline(pipeline: Pipeline): void {
   for (const [script, settings] of Object.entries(SHORT))
@@ -239,6 +259,37 @@ export function anyPipeline(pipeline: Pipeline): void {
     const settings = { ...SHORT.spike, ...(await hook()), ARRIVE: 'webhook' };
     assertAllArrived((await pipeline.run('spike.js', settings, { INGEST_URL })).run);
   });
+
+  for (const [what, args, says] of [
+    [
+      'the search for the capacity',
+      [
+        'scenarios/campaigns/capacity/main.ts',
+        ...flags({ LOWEST: 20, HIGHEST: 20, PROBE: 1, CONFIRM: 1, P99: 60_000 }),
+      ],
+      /^capacity {2}/m,
+    ],
+    [
+      'repeats',
+      ['scenarios/run/run.ts', 'scenarios/smoke.js', '--repeat', '2', ...flags({ RATE: 20, DURATION: 0.5 })],
+      /^comparison {2}/m,
+    ],
+  ] as const)
+    test(`${what} of a user's pipeline that ends in server-sent events`, async (t) => {
+      const { INGEST_URL, requests } = await takes(t, undefined, { path: '/v1/events' });
+      const theirs = {
+        INGEST_URL,
+        INGEST_PATH: '/v1/events',
+        ARRIVE: 'sse',
+        SSE_URL: `${INGEST_URL}/events`,
+      };
+      const { stdout, all } = await node([...args], { ...pipeline.env, ...theirs });
+      t.after(() => Promise.all(reportsIn(stdout).map(remove)));
+      assert.match(stdout, says, all);
+      assert.ok(requests.length > 10, all);
+      for (const dir of reportsIn(stdout).filter((one) => !one.includes('comparisons')))
+        assertAllArrived(await readRun(dir, all));
+    });
 
   test('phases: rows of CSV are the payload of messages that are JSON', async (t) => {
     const { INGEST_URL, requests } = await takes(t);
