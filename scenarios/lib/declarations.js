@@ -15,7 +15,7 @@ const WEEK = 604_800;
 export const every = () => ({
   PAYLOAD_BYTES: number('', 'bytes', 'of payload in each message (mostly 64); not with SPEC or CSV', PAYLOAD),
   TARGETS: countOrNames('targets of each flow (most have 100), or their names: a,b', 100_000),
-  TARGETS_FILE: text('', 'a file with these names, one a line'),
+  TARGETS_FILE: text('', 'a file with these names, one a line, or CSV: {{row.tenant}} in BODY'),
   CANARY: choice(['true', 'on', 'false', 'off'], 'false or off: no message a second beside the load'),
   SESSION: choice(
     ['clean', 'persistent'],
@@ -100,6 +100,7 @@ const webhooks = () => ({
   WEBHOOK_PATH: text('/', 'the path that the pipeline calls'),
   WEBHOOK_URL: text('', 'by which it reaches the run, if that is not the address'),
   WEBHOOK_SECRET: text('', 'of Standard Webhooks, whsec_…; in the environment, not on a command line'),
+  WEBHOOK_SIGNATURE: text('', 'a header field instead, like X-Hub-Signature-256: sha256={{sha256:hex}}'),
   WEBHOOK_CERT: text('', "a PEM file with the listener's certificate, for HTTPS"),
   WEBHOOK_KEY: text('', 'a PEM file with its key'),
   HOPS: hops(),
@@ -131,7 +132,10 @@ export const ownOnly = ['webhook', 'push'];
 const requested = () => ({
   INGEST_PATH: text('', 'the path of the POST (/messages); may have {{target}}'),
   HEADERS: text('{}', 'more header fields, as JSON; in the environment where one is secret'),
-  BODY: text('', 'the message, with {{id}}, {{target}}, {{payload}}, {{webhook}}; need not be JSON'),
+  BODY: text(
+    '',
+    'the message, with {{id}}, {{target}}, {{payload}}, {{webhook}}, {{now}}, {{n}}, {{random}}',
+  ),
   BODY_FILE: text('', 'a file with it'),
   ID_FORMAT: choice(['text', 'number', 'uuid'], 'of ids; number: 16 digits, without quotes in BODY'),
   ID_FROM: text('', 'where ids arrive, like json:$.meta.id, base64:json:$.id or header:x-id; VERIFY is off'),

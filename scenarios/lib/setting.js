@@ -8,6 +8,7 @@ import { KINDS } from './arrive.js';
 import { cannotMeasure, settingsOf, withoutBroker } from './declarations.js';
 import { read } from './env.js';
 import { ownOptions } from './own.js';
+import { columnsIn } from './rows.js';
 import { at, readStack } from './stack.js';
 
 /**
@@ -48,17 +49,22 @@ export function pipeline() {
 }
 
 /**
- * The targets of each flow: their number or their names.
+ * The targets of each flow: their number or their names, and the columns of a file of CSV, of which `target` or else the
+ * first one has the names.
  * @param {{ TARGETS?: number | string[], TARGETS_FILE?: string }} set
+ * @returns {{ targets?: number | string[], rows?: Record<string, string[]> }}
  */
 function targetsOf({ TARGETS, TARGETS_FILE }) {
   const named = TARGETS_FILE ? 'TARGETS_FILE' : 'TARGETS';
   if (TARGETS && TARGETS_FILE) throw new Error('TARGETS and TARGETS_FILE are set: leave out one of them');
   if (__ENV.TARGET && (TARGETS_FILE || Array.isArray(TARGETS)))
     throw new Error(`TARGET is the beginning of numbered targets, and ${named} has names: leave it out`);
-  if (!TARGETS_FILE) return TARGETS;
-  const lines = open(at('../..', TARGETS_FILE)).split(/\r?\n/);
-  return lines.map((line) => line.trim()).filter(Boolean);
+  if (!TARGETS_FILE) return { targets: TARGETS };
+  const text = open(at('../..', TARGETS_FILE));
+  const lines = text.split(/\r?\n/);
+  if (!/[,;\t|]/.test(lines[0])) return { targets: lines.map((line) => line.trim()).filter(Boolean) };
+  const rows = columnsIn(TARGETS_FILE, text);
+  return { targets: rows.target ?? Object.values(rows)[0], rows };
 }
 
 /** @param {{ SPANS?: string, SPANS_ONE_IN?: number, SPANS_MARKS?: string }} set */
@@ -77,15 +83,18 @@ export function setting(script = '') {
     read(settingsOf(script))
   );
   const canary = ['true', 'on'].includes(set.CANARY);
+  const { targets, rows } = targetsOf(set);
   const shared = {
     ...reached,
     mqtt: { ...reached.mqtt, ...(set.SESSION === 'persistent' && { session: set.SESSION }) },
     canary,
   };
+  const own = cannotMeasure(script) ? undefined : ownOptions(set, shared);
   return {
     id: set.ID_KEY,
     ...shared,
-    ...(!cannotMeasure(script) && ownOptions(set, shared)),
+    ...own,
+    ...(own?.body?.includes('row.') && { rows }),
     topology: __ENV.TOPOLOGY || String(reached.facts.topology ?? 'single'),
     network: __ENV.NETWORK || 'loopback',
     traces: set.TRACES,
@@ -94,7 +103,7 @@ export function setting(script = '') {
     labels: labelsOf(set.LABELS ?? ''),
     clock: set.CLOCK_LIMIT ? { limit: set.CLOCK_LIMIT } : {},
     ...(httpAlone(script) && answersOnly(script, reached.mqtt, canary)),
-    everyFlow: { payloadBytes: set.PAYLOAD_BYTES, targets: targetsOf(set) },
+    everyFlow: { payloadBytes: set.PAYLOAD_BYTES, targets },
     dir: set.RUN_DIR ?? '',
     runId: set.RUN_ID ?? '',
     gather: set.GATHER,

@@ -1,8 +1,9 @@
 import { after, describe } from 'node:test';
 import { Pipeline } from './harness.ts';
+import { anyPipeline } from './pack/any-pipeline.ts';
 import { capacity } from './pack/capacity.ts';
 import { addressAlone, loads, sampledLoads } from './pack/loads.ts';
-import { anyPipeline, own, ownElsewhere, ownSampled } from './pack/own.ts';
+import { own, ownElsewhere, ownSampled } from './pack/own.ts';
 import { sessions } from './pack/sessions.ts';
 import { soaks } from './pack/soak.ts';
 import { stages, stagesAlone } from './pack/stages.ts';
