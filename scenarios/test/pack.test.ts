@@ -1,6 +1,6 @@
 import { after, describe } from 'node:test';
 import { Pipeline } from './harness.ts';
-import { anyPipeline } from './pack/any-pipeline.ts';
+import { anyPipeline, ownScript } from './pack/any-pipeline.ts';
 import { capacity } from './pack/capacity.ts';
 import { addressAlone, loads, sampledLoads } from './pack/loads.ts';
 import { own, ownElsewhere, ownSampled } from './pack/own.ts';
@@ -24,6 +24,7 @@ describe('a short form of each script', () => {
       own,
       ownElsewhere,
       anyPipeline,
+      ownScript,
       stages,
       verdicts,
     ])

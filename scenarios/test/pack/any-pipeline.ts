@@ -1,9 +1,18 @@
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { remove, temporaryDirectory } from '../../../pipeline/test/services.ts';
-import { assertAllArrived, assertPass, brokenOf, node, type Pipeline, ROOT, readRun } from '../harness.ts';
+import {
+  assertAllArrived,
+  assertPass,
+  brokenOf,
+  k6,
+  node,
+  type Pipeline,
+  ROOT,
+  readRun,
+} from '../harness.ts';
 import { call, hook, LOAD, takes } from './own.ts';
 
 /** A short form of each script that asks a question, beside the latency limit. */
@@ -166,5 +175,26 @@ export function anyPipeline(pipeline: Pipeline): void {
     const sent = requests.map(({ body }) => JSON.parse(body)).filter(({ payload }) => payload);
     assert.equal(sent.length, run.account.requests.sent);
     assert.ok(sent.every(({ by, payload }) => by === 'me' && 'room' in payload));
+  });
+}
+
+/** A script of the user's own, changed as the README of the modules says. */
+export function ownScript(pipeline: Pipeline): void {
+  test("a k6 script that exists: the README's diff", async (t) => {
+    const readme = await readFile(join(ROOT, 'extensions/k6/README.md'), 'utf8');
+    const [, diff = ''] = /^```diff\n(.*?)^```$/ms.exec(readme) ?? [];
+    const lines = diff.split('\n').filter((line) => !line.startsWith('-'));
+    const dir = await temporaryDirectory();
+    t.after(() => remove(dir));
+    const script = join(dir, 'script.js');
+    await writeFile(script, lines.map((line) => line.slice(1)).join('\n'));
+    const { exitCode, all } = await k6(['run', '-q', script], { ...pipeline.env, ...pipeline.own });
+    const [, page = ''] = /^ *report +(\S+)$/m.exec(String(all)) ?? [];
+    assert.ok(page, String(all));
+    const run = await readRun(dirname(join(ROOT, page)), String(all));
+    t.after(() => remove(dirname(join(ROOT, page))));
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    assert.match(run.answer?.sentence ?? '', /^Scenario load \(ramping-vus\) carried /);
   });
 }
