@@ -13,7 +13,7 @@ import { every } from '../lib/declarations.js';
 import { against, exitCodeOf, runEnvironment, type SettledRun, settle } from './against.ts';
 import { inRunDirectory, runName } from './directory.ts';
 import { Instances, MOST, mergeInstances, newRunId, refuseParts, segmentsOf } from './instances.ts';
-import { type IO, print, runProcess, warn } from './io.ts';
+import { type IO, openPage, print, runProcess, warn } from './io.ts';
 import { addressesOf, checkScript, K6Run, variablesOf, withoutVariables } from './k6.ts';
 import { outputsOf } from './outputs.ts';
 import { Progress, terminalOf } from './progress.ts';
@@ -30,6 +30,7 @@ const HELP = `Runs a scenario against the pipeline and leaves a report in report
   --repeat <n>      n runs, each from the start, a table with the spread of each figure, and a page that compares them
   --wide            adds each process's CPU to the table of phases, which then is wider than 100 characters
   --slowest <n>     the n slowest deliveries by id, with their stages
+  --open            opens the report, or with --repeat the comparison, in the browser
   --instances <n>   n k6 share the run by segments, and their runs are merged, as with n hosts
 
 It uses the pipeline that \`npm run pipeline\` has up, else it starts one and stops it afterwards.
@@ -67,13 +68,14 @@ export async function main(argv: readonly string[], env: NodeJS.ProcessEnv, io: 
   const { count: times, args: once } = countFlag(
     '--repeat',
     20,
-    given.filter((arg) => arg !== '--wide'),
+    given.filter((arg) => arg !== '--wide' && arg !== '--open'),
   );
   const { count: instances, args: whole } = countFlag('--instances', MOST, once);
   const asked = whole.some((arg) => arg.startsWith('--slowest'));
   const { count: slowest, args } = countFlag('--slowest', 100, whole);
   if (asked) env.ARRIVAL_SLOWEST = String(slowest);
   if (given.includes('--wide')) env.ARRIVAL_WIDE = 'true';
+  const opens = given.includes('--open');
   checkVariables(script, args, env);
   const command = commandOf(script, given, env.npm_lifecycle_event, {
     env,
@@ -86,20 +88,16 @@ export async function main(argv: readonly string[], env: NodeJS.ProcessEnv, io: 
   if (env.SAMPLED === 'true') env.TRACE_LOG_EVERY ||= '100';
   if (times > 1) {
     const method = runName(script, config, new Date()).replace(/-.*/, '');
-    return repeated(script, method, once, times, env, io);
+    return repeated(script, method, once, times, env, io, opens);
   }
   trust(config.TLS_CA);
-  return inRunDirectory(env.RUN_DIR, runName(script, config, new Date()), (runDir) => {
+  return inRunDirectory(env.RUN_DIR, runName(script, config, new Date()), async (runDir) => {
     const own = runEnvironment(config, env, runDir, command);
-    return runScript(
-      script,
-      withoutVariables(args),
-      instances,
-      config,
-      { command: env, k6: own },
-      runDir,
-      io,
-    );
+    const both = { command: env, k6: own };
+    const code = await runScript(script, withoutVariables(args), instances, config, both, runDir, io);
+    const page = join(runDir, 'index.html');
+    if (opens && existsSync(page)) await openPage(page, env, io);
+    return code;
   });
 }
 
