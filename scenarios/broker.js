@@ -16,7 +16,7 @@ const { RATE, DURATION, QOS, SENDERS } = settings('broker');
 const run = new Run({
   name: 'broker',
   protocol: 'MQTT',
-  ...setting(),
+  ...setting('broker'),
   profile: profileOf(`${perSecond(RATE, 'requests')} into the broker`, {
     phases: [{ name: 'steady', duration: DURATION, arrivalRate: RATE }],
     flows: flows.direct,

@@ -13,7 +13,7 @@ const { RATE: rate, WARMUP, DURATION: duration, P99: limit, DRAIN: drain, SENDER
 
 const run = new Run({
   name: 'capacity',
-  ...setting(),
+  ...setting('capacity'),
   profile: profileOf(perSecond(rate, 'requests'), {
     phases: [
       // A sudden start at the whole rate makes a backlog that a pipeline near its limit drains only slowly.

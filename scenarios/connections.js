@@ -20,7 +20,7 @@ const messages = connections / set.EVERY;
 const { mqtt } = stages();
 const brokers = 1 + (mqtt.more?.length ?? 0);
 checkBrokerFiles(connections, brokers, 'more BROKERS there, or fewer CONNECTIONS');
-const where = setting();
+const where = setting('connections');
 
 const run = new Run({
   name: 'connections',

@@ -12,7 +12,6 @@ const shared = setting('fixed');
 const run = new Run({
   name: 'fixed',
   ...shared,
-  ingest: { ...shared.ingest, keepAlive },
   profile: profileOf(`${vus} connections, ${keepAlive ? 'kept alive' : 'one for each request'}`, {
     phases: [{ name: 'fixed', duration, vus, ...(requests && { requests }) }],
     flows: flows.direct,

@@ -6,7 +6,7 @@
 //   … -e SPEC_FILE=/path/spec.json             ranges, lengths, allowed values, nested objects: scenarios/README.md
 import { Run } from 'k6/x/arrival';
 import { settings } from './lib/declarations.js';
-import { flows, fuzz, profileOf } from './lib/load.js';
+import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 
 const set = settings('fuzz');
@@ -19,8 +19,6 @@ const run = new Run({
     phases: steps.map((vus) => ({ name: `${vus}`, duration, vus, drain: 60, ...(requests && { requests }) })),
     flows: flows.direct,
   }),
-  fuzz: fuzz(set),
-  timeout: set.TIMEOUT,
   inFlight: Math.min(Number(steps.at(-1)), 50),
 });
 

@@ -10,7 +10,7 @@ import { setting } from './lib/setting.js';
 import { queue } from './lib/stages.js';
 import { rate as perSecond } from './lib/words.js';
 
-const shared = setting();
+const shared = setting('ingest');
 const relays = Number(shared.facts.relay_workers ?? 0);
 if (relays > 0)
   throw new Error(

@@ -36,7 +36,7 @@ const generatorAlone: Load = {
   idle: 0.1,
 };
 
-const run = new Run({ name: 'matrix', ...setting(), ...(alone ? generatorAlone : throughPipeline) });
+const run = new Run({ name: 'matrix', ...setting('matrix'), ...(alone ? generatorAlone : throughPipeline) });
 
 export const options = { scenarios: run.scenarios({ pump: true }), thresholds: run.thresholds() };
 

@@ -1,32 +1,24 @@
-// How long do messages take through a pipeline of your own, and what becomes of each?
+// How long does a message take at a steady load, and what becomes of each?
 //   INGEST_URL=http://host:port MQTT_URL=mqtts://user:password@host npm run scenario -- scenarios/own.js
 //   … -e INGEST_PATH=/v1/events -e BODY_FILE=/path/body.json -e FILTER='devices/+/events' -e RATE=200 -e P99=100
 //   ARRIVE=webhook INGEST_URL=http://host:port npm run scenario -- scenarios/own.js -e WEBHOOK_ADDRESS=:9000
 // The pipeline has to take a POST and to deliver the message, with its id, where ARRIVE says.
 import { Run } from 'k6/x/arrival';
-import { arrive } from './lib/arrive.js';
 import { settings } from './lib/declarations.js';
-import { fuzz } from './lib/load.js';
-import { steadily, takes } from './lib/own.js';
+import { steadily } from './lib/own.js';
 import { openProfile, setting } from './lib/setting.js';
-import { sampled } from './lib/stack.js';
 
-const shared = setting();
 const set = settings('own');
 
 const profile = set.PROFILE
-  ? openProfile(set.PROFILE, ['RATE', 'DURATION', 'WARMUP', 'TARGET', 'DELIVERIES'])
-  : steadily('own', set, { name: 'own', target: set.TARGET, deliveries: set.DELIVERIES });
+  ? openProfile(set.PROFILE, ['RATE', 'DURATION', 'WARMUP'])
+  : steadily('own', set, { name: 'own', target: 'user' });
 
 const run = new Run({
   name: 'own',
-  ...shared,
+  ...setting('own'),
   profile,
-  ...takes(set, shared),
-  ...arrive(set, shared),
-  fuzz: fuzz(set),
-  stages: set.STAGES ? set.STAGES.split(',') : undefined,
-  sampled: sampled(set),
+  maxSenders: set.SENDERS,
 });
 
 export const options = {

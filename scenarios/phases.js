@@ -16,6 +16,7 @@ import http from 'k6/http';
 import { Counter } from 'k6/metrics';
 import { Run } from 'k6/x/arrival';
 import { settings } from './lib/declarations.js';
+import { headersOf } from './lib/own.js';
 import { columnsOf, formOf, placeOf, rowOf } from './lib/rows.js';
 import { openProfile, setting } from './lib/setting.js';
 import { at } from './lib/stack.js';
@@ -30,6 +31,14 @@ const { SUSTAINED_DURATION: sustained, THINK: think, TIMEOUT: timeout, MAX_SESSI
 
 /** How long a session thinks, times THINK, s. */
 const LONGEST = 5;
+
+/** Requests in ten sessions, as the flows of the profile have them. */
+const kinds = [
+  { name: 'browse', weight: 7 },
+  { name: 'view', weight: 9 },
+  { name: 'join', weight: 2 },
+  { name: 'write', weight: 1 },
+];
 
 const sessions = [browse, browse, join, browse, browse, write, browse, join, browse, browse]; // 7 : 2 : 1
 
@@ -55,14 +64,19 @@ async function parse({ delimiter, from }) {
   }
 }
 
-const shared = setting();
+const shared = setting('phases');
 if (!['', 'off'].includes(String(shared.verify)))
   throw new Error(
     `VERIFY is ${shared.verify}, but sessions put rows of ${set.CSV} into their messages, which the run cannot compare; allowed: off`,
   );
+if (shared.fuzz) throw new Error('SPEC is set, and messages have rows of CSV: leave it out');
+if (shared.body !== undefined) rowsFit(shared.body);
+
 const run = new Run({
   name: 'phases',
   ...shared,
+  // The flows keep their names and shares, and go where those of the pipeline go.
+  flows: shared.flows && kinds.map((kind) => ({ ...shared.flows?.[0], ...kind })),
   profile: openProfile('profiles/phases.yml'),
   phases: {
     'warm-up': { duration: warmUp.duration, vus: most },
@@ -93,12 +107,24 @@ export const options = {
       gracefulStop: `${Math.ceil(LONGEST * think + timeout)}s`,
     },
   },
+  noConnectionReuse: !shared.ingest.keepAlive,
   thresholds: run.thresholds({
     timeouts: ['count==0'],
     http_req_duration: [`p(95)<${set.P95}`],
     dropped_iterations: ['count==0'],
   }),
 };
+
+/**
+ * Throws when the rows of CSV cannot be the payload of a message.
+ * @param {string} body
+ */
+function rowsFit(body) {
+  try {
+    if (Object.keys(JSON.parse(body.replace(/\{\{.*?\}\}/g, '0'))).length > 0) return;
+  } catch {}
+  throw new Error('BODY is no JSON object, and rows of CSV are its field payload; allowed: {"id":"{{id}}"}');
+}
 
 /** Logs in and captures the token. Without LOGIN_URL it is INGEST_TOKEN, or the token of the running pipeline. */
 export function setup() {
@@ -158,7 +184,7 @@ function request(flow, token, found) {
   const row = rowOf(columns, posts[1 + (exec.scenario.iterationInTest % (posts.length - 1))]);
   const message = { ...JSON.parse(slot.body), payload: { ...row, ...(found ? { found } : {}) } };
   const answer = http.post(shared.ingest.url + slot.path, JSON.stringify(message), {
-    headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
+    headers: headersOf(shared, token),
     timeout: `${timeout}s`,
     tags: { name: flow },
   });

@@ -3,17 +3,19 @@
 //   … -e ARRIVE=sse -e SSE_URL=http://host/events/{{target}} -e CLIENTS=5000 -e DELIVERIES=10
 // The pipeline of your own has to take a POST and to push the message to the clients of its target.
 import { Run } from 'k6/x/arrival';
-import { pushed, targeted } from './lib/arrive.js';
+import { targeted } from './lib/arrive.js';
 import { settings } from './lib/declarations.js';
-import { steadily, takes } from './lib/own.js';
+import { steadily } from './lib/own.js';
 import { setting } from './lib/setting.js';
 
-const shared = setting();
 const set = settings('push');
 const { CLIENTS: clients, DELIVERIES: deliveries } = set;
 if (clients % deliveries !== 0)
   throw new Error(`CLIENTS is ${clients}, and DELIVERIES ${deliveries}; allowed: a multiple of it`);
-const inAddress = targeted(set.ARRIVE === 'sse' ? set.SSE_URL : set.WEBSOCKET_URL);
+const { websocket, sse, flows, ...shared } = setting('push');
+const inAddress = targeted((websocket ?? sse)?.url);
+// With {{target}} in the address there is a client for each target and delivery.
+const connections = inAddress ? undefined : clients;
 const named = Array.isArray(shared.everyFlow.targets);
 if (inAddress && named && __ENV.CLIENTS)
   throw new Error(
@@ -25,10 +27,10 @@ if (inAddress && !named && __ENV.TARGETS)
 const run = new Run({
   name: 'push',
   ...shared,
-  profile: steadily('push', set, { name: 'push', target: 'room', targets: clients / deliveries, deliveries }),
-  ...takes(set, shared),
-  // With {{target}} in the address there is a client for each target and delivery.
-  ...pushed(set.ARRIVE, { ...set, CLIENTS: inAddress ? undefined : clients }, shared.canary),
+  profile: steadily('push', set, { name: 'push', target: 'room' }),
+  flows: flows?.map((flow) => ({ ...flow, name: 'push', targets: clients / deliveries })),
+  ...(sse ? { sse: { ...sse, connections } } : websocket && { websocket: { ...websocket, connections } }),
+  maxSenders: set.SENDERS,
 });
 
 export const options = {

@@ -19,7 +19,7 @@ const { RATE, DURATION, SENDERS } = settings('queue');
 const run = new Run({
   name: 'queue',
   protocol: 'Redis',
-  ...setting(),
+  ...setting('queue'),
   profile: profileOf(`${perSecond(RATE, 'requests')} into the queue`, {
     phases: [{ name: 'steady', duration: DURATION, arrivalRate: RATE }],
     flows: flows.direct,

@@ -11,7 +11,7 @@ const { PROFILE, WARMUP_RATE, RATE, WARMUP_DURATION, RAMP_DURATION, SUSTAINED_DU
   settings('ramp');
 const run = new Run({
   name: 'ramp',
-  ...setting(),
+  ...setting('ramp'),
   profile: openProfile(PROFILE),
   phases: {
     'warm-up': { duration: WARMUP_DURATION, arrivalRate: WARMUP_RATE },

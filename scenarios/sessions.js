@@ -6,6 +6,7 @@ import http from 'k6/http';
 import { Run } from 'k6/x/arrival';
 import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
+import { headersOf } from './lib/own.js';
 import { setting } from './lib/setting.js';
 import { checkTrust } from './lib/stages.js';
 
@@ -14,7 +15,7 @@ checkTrust('k6/http');
 const set = settings('sessions');
 const { SESSIONS: rate, CALLS: calls, DURATION: duration, MAX_SESSIONS: most, TIMEOUT: timeout } = set;
 
-const shared = setting();
+const shared = setting('sessions');
 const run = new Run({
   name: 'sessions',
   ...shared,
@@ -45,6 +46,7 @@ export const options = {
     },
   },
   noVUConnectionReuse: true, // a session is a connection
+  noConnectionReuse: !shared.ingest.keepAlive,
   thresholds: run.thresholds({ dropped_iterations: ['count==0'] }),
 };
 
@@ -61,7 +63,7 @@ export function subscriber() {
   run.figure('request rate', sessions?.requests_per_s ?? Number.NaN, 'requests/s');
 }
 
-const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${shared.ingest.token}` };
+const headers = headersOf(shared);
 
 export function session() {
   for (let i = 0; i < calls; i++) {

@@ -10,7 +10,7 @@ import { setting } from './lib/setting.js';
 const { RATE, DURATION, SENDERS } = settings('smoke');
 const run = new Run({
   name: 'smoke',
-  ...setting(),
+  ...setting('smoke'),
   profile: profileOf('smoke', {
     phases: [{ name: 'steady', duration: DURATION, arrivalRate: RATE }],
     flows: flows.mixed,

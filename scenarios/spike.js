@@ -15,7 +15,7 @@ const { RATE, SPIKE_RATE, BEFORE, SPIKE_DURATION, AFTER, SENDERS, BACK, DRAIN_LI
 
 const run = new Run({
   name: 'spike',
-  ...setting(),
+  ...setting('spike'),
   profile: profileOf(
     `${rate(RATE, 'requests')}, ${rate(SPIKE_RATE, 'requests')} for ${duration(SPIKE_DURATION)}`,
     {

@@ -10,14 +10,13 @@ import { Run } from 'k6/x/arrival';
 import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { openProfile, setting } from './lib/setting.js';
-import { sampled } from './lib/stack.js';
 
 const set = settings('sweep');
 const { CONCURRENCY: steps, STEP_DURATION: duration, DRAIN: drain, P99: limit } = set; // a sweep goes past its P99
 
 const run = new Run({
   name: 'sweep',
-  ...setting(),
+  ...setting('sweep'),
   profile: set.PROFILE
     ? openProfile(set.PROFILE, ['CONCURRENCY', 'STEP_DURATION'])
     : profileOf(`concurrency ${steps[0]} to ${steps.at(-1)}`, {
@@ -26,7 +25,6 @@ const run = new Run({
       }),
   inFlight: Math.min(Number(steps.at(-1)), 50),
   drain,
-  sampled: sampled(set),
 });
 
 // Steps past the knee leave a backlog: only messages that never arrive fail the run.

@@ -17,7 +17,7 @@ checkTrust('k6/x/mqtt');
 
 const { CLIENTS: clients, STEP: step, QOS: qos } = settings('throughput');
 checkBrokerFiles(2 * clients + 2, 1, 'or fewer CLIENTS');
-const reached = setting();
+const reached = setting('throughput');
 const run = new Run({
   name: 'throughput',
   protocol: 'MQTT',

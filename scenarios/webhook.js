@@ -3,24 +3,22 @@
 //   … -e LATE=0.1 -e LATE_SECONDS=2 -e REFUSE=0.01         a tenth of the calls answered 2 s late, a hundredth refused
 // The pipeline of your own has to take a POST and to call the webhook with the message, or with its id.
 import { Run } from 'k6/x/arrival';
-import { called } from './lib/arrive.js';
 import { settings } from './lib/declarations.js';
-import { steadily, takes } from './lib/own.js';
+import { steadily } from './lib/own.js';
 import { setting } from './lib/setting.js';
 
-const shared = setting();
 const set = settings('webhook');
 for (const [name, share] of Object.entries({ LATE_SECONDS: set.LATE, REFUSE_STATUS: set.REFUSE }))
   if (__ENV[name] && share === 0)
     throw new Error(`${name} is set, and ${name.split('_')[0]}, the share of calls, is 0: set both`);
-const { webhook, ...elsewhere } = called(set, shared.canary);
+const { webhook, ...shared } = setting('webhook');
 
 const run = new Run({
   name: 'webhook',
   ...shared,
   profile: steadily('webhook', set, { name: 'webhook', target: 'user' }),
-  ...takes(set, shared),
-  ...elsewhere,
+  flows: shared.flows?.map((flow) => ({ ...flow, name: 'webhook' })),
+  maxSenders: set.SENDERS,
   webhook: {
     ...webhook,
     ...(set.LATE > 0 && { late: { share: set.LATE, seconds: set.LATE_SECONDS } }),

@@ -42,7 +42,13 @@ const EMBEDDED_PAGE = at('extensions/k6/internal/render/page.gen.html');
 /** Each step: is there something to do, and how. In this order: the later need the earlier. */
 const steps = [
   { name: 'npm packages', due: isStale, work: installNpmPackages },
-  { name: 'npx artillery', due: () => isStale() || !existsSync(ARTILLERY), work: linkArtillery },
+  // Few want it, and it takes no time.
+  {
+    name: 'npx artillery',
+    silent: true,
+    due: () => isStale() || !existsSync(ARTILLERY),
+    work: linkArtillery,
+  },
   { name: 'servers and tools', due: () => missingPrograms().length > 0, work: installPrograms },
   {
     name: 'report pages',
@@ -77,7 +83,7 @@ async function main() {
   }
   await locked(at('.stack/setup.pid'), async () => {
     // Another set-up may have done it meanwhile, and an earlier step may make a later one due: k6 holds the page.
-    for (const { name, due, work } of steps) if (due()) await step(name, work);
+    for (const { name, silent, due, work } of steps) if (due()) await (silent ? work() : step(name, work));
   });
 }
 

@@ -10,7 +10,7 @@ import { copyCheckout } from '../test/checkout.ts';
 import { remove, temporaryDirectory } from '../test/services.ts';
 import { aptScript, installCommand, isInstalled, NCHAN, neededPrograms, packagesFor } from './packages.mjs';
 import { builtFrom, filesBelow, hashFiles, isK6Source, k6Sources, pageFiles } from './sources.mjs';
-import { buildGo, locked, run } from './steps.mjs';
+import { buildGo, locked, run, step } from './steps.mjs';
 
 // Regression: the set-up looked for the hash under another name than the build, so it built k6 each time.
 test('a second set-up has nothing to do', async () => {
@@ -166,6 +166,17 @@ test('the hash of sources covers contents and names, in bytewise order', async (
   assert.equal(hash, '3ab77e46114d3b4a9d7f9fc417d964b6c50fc1e341ee2be33f3717525c010242');
   writeFileSync(join(dir, 'a.go'), 'changed');
   assert.notEqual(hashFiles(dir, names), hash);
+});
+
+test('a step that takes long shows on a terminal that it lives', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  for (const isTTY of [true, false]) {
+    let printed = '';
+    const out = { isTTY, write: (text: string) => (printed += text) };
+    await step('k6', async () => t.mock.timers.tick(2500), 'setup', out);
+    assert.equal(printed.match(/\rsetup {2}k6 … \d+ s/g)?.length ?? 0, isTTY ? 2 : 0);
+    assert.match(printed, isTTY ? /\[Ksetup {2}k6 … ok \d+\.\d s\n$/ : /^setup {2}k6 … ok \d+\.\d s\n$/);
+  }
 });
 
 test('two set-ups run one after the other', async (t) => {

@@ -41,17 +41,30 @@ export async function buildGo(module, program, source, flags = []) {
   await run('go', ['build', '-buildvcs=false', ...flags, '-o', program, source], { cwd: module });
 }
 
-/** Does one step and prints its line: `setup  npm packages … ok 12.3 s`. */
-export async function step(name, work, command = 'setup') {
+/**
+ * Does one step and prints its line: `setup  npm packages … ok 12.3 s`. On a terminal its seconds go on.
+ * @param {string} name
+ * @param {() => unknown} work
+ * @param {string} [command]
+ * @param {{ isTTY?: boolean, write(text: string): unknown }} [out]
+ */
+export async function step(name, work, command = 'setup', out = process.stdout) {
   const started = performance.now();
-  process.stdout.write(`${command}  ${name} … `);
+  const line = `${command}  ${name} … `;
+  const lives = () => out.write(`\r${line}${Math.round((performance.now() - started) / 1000)} s`);
+  const timer = out.isTTY ? setInterval(lives, 1000) : undefined;
+  out.write(line);
+  const end = (result) => {
+    clearInterval(timer);
+    out.write(out.isTTY ? `\r\x1b[K${line}${result}\n` : `${result}\n`);
+  };
   try {
     await work();
   } catch (error) {
-    process.stdout.write('failed\n');
+    end('failed');
     throw error;
   }
-  process.stdout.write(`ok ${((performance.now() - started) / 1000).toFixed(1)} s\n`);
+  end(`ok ${((performance.now() - started) / 1000).toFixed(1)} s`);
 }
 
 /**

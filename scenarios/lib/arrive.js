@@ -1,13 +1,12 @@
 // The places where the messages of a user's own pipeline arrive.
 
 /** @import { RunOptions } from 'k6/x/arrival' */
-/** @import { arrivals, clients, webhooks } from './declarations.js' */
-/** @import { Values } from './env.js' */
+/** @import { OwnPipeline } from './own.js' */
 import { textsOf } from './load.js';
 import { at } from './stack.js';
 
-/** The settings that only some kinds of receivers have. */
-const ONLY = {
+/** The kinds of receivers that a setting is for. */
+export const KINDS = {
   MQTT_URL: ['mqtt'],
   TOPIC_PREFIX: ['mqtt'],
   FILTER: ['mqtt'],
@@ -18,6 +17,7 @@ const ONLY = {
   WEBHOOK_PATH: ['webhook'],
   WEBHOOK_URL: ['webhook'],
   WEBHOOK_SECRET: ['webhook'],
+  WEBHOOK_SIGNATURE: ['webhook'],
   WEBHOOK_CERT: ['webhook'],
   WEBHOOK_KEY: ['webhook'],
   WEBSOCKET_URL: ['websocket'],
@@ -33,15 +33,15 @@ const ONLY = {
 /**
  * The options of new Run() that say where messages arrive. Throws where a setting is of another kind than ARRIVE, which
  * would ignore it.
- * @param {Values<ReturnType<typeof arrivals>>} set
+ * @param {OwnPipeline} set
  * @param {Required<Pick<RunOptions, 'mqtt' | 'canary'>>} shared
  * @returns {Partial<RunOptions>}
  */
 export function arrive(set, { mqtt, canary }) {
   const kind = set.ARRIVE;
+  refuseOthers(kind);
   if (kind === 'webhook') return { ...called(set, canary), canary };
   if (kind !== 'mqtt') return pushed(kind, set, canary);
-  refuseOthers(kind);
   if (__ENV.TOPIC_PREFIX && set.FILTER)
     throw new Error('TOPIC_PREFIX and FILTER both say which topics are subscribed to: leave one out');
   return {
@@ -55,18 +55,17 @@ export function arrive(set, { mqtt, canary }) {
 function refuseOthers(kind) {
   if (kind !== 'mqtt' && !__ENV.INGEST_URL)
     throw new Error(`ARRIVE=${kind} is for a pipeline of your own: set INGEST_URL`);
-  for (const [name, kinds] of Object.entries(ONLY))
+  for (const [name, kinds] of Object.entries(KINDS))
     if (__ENV[name] && !kinds.includes(kind))
       throw new Error(`${name} is for ARRIVE=${kinds.join(' or ')}, and ARRIVE is ${kind}: leave it out`);
 }
 
 /**
  * The options of a pipeline that calls a webhook.
- * @param {Values<ReturnType<typeof webhooks>>} set
+ * @param {OwnPipeline} set
  * @param {boolean} canary
  */
-export function called(set, canary) {
-  refuseOthers('webhook');
+function called(set, canary) {
   return {
     mqtt: undefined,
     webhook: {
@@ -74,6 +73,7 @@ export function called(set, canary) {
       path: set.WEBHOOK_PATH,
       url: set.WEBHOOK_URL,
       secret: set.WEBHOOK_SECRET,
+      signature: set.WEBHOOK_SIGNATURE,
       cert: pem(set.WEBHOOK_CERT),
       key: pem(set.WEBHOOK_KEY),
       hops: set.HOPS,
@@ -85,11 +85,10 @@ export function called(set, canary) {
 /**
  * The options of a pipeline that pushes to clients.
  * @param {'websocket' | 'sse'} kind
- * @param {Values<ReturnType<typeof clients>>} set
+ * @param {OwnPipeline} set
  * @param {boolean} canary
  */
-export function pushed(kind, set, canary) {
-  refuseOthers(kind);
+function pushed(kind, set, canary) {
   const all = {
     connections: set.CLIENTS,
     headers: textsOf('CLIENT_HEADERS', set.CLIENT_HEADERS),

@@ -15,7 +15,7 @@ const WEEK = 604_800;
 export const every = () => ({
   PAYLOAD_BYTES: number('', 'bytes', 'of payload in each message (mostly 64); not with SPEC or CSV', PAYLOAD),
   TARGETS: countOrNames('targets of each flow (most have 100), or their names: a,b', 100_000),
-  TARGETS_FILE: text('', 'a file with these names, one a line'),
+  TARGETS_FILE: text('', 'a file with these names, one a line, or CSV: {{row.tenant}} in BODY'),
   CANARY: choice(['true', 'on', 'false', 'off'], 'false or off: no message a second beside the load'),
   SESSION: choice(
     ['clean', 'persistent'],
@@ -95,17 +95,18 @@ const qos = (fallback, levels) => {
 const hops = () =>
   text('', 'the field with the stamps: of the header, or a path in the message like meta.hops');
 /** Settings of the webhook that your own pipeline calls. */
-export const webhooks = () => ({
+const webhooks = () => ({
   WEBHOOK_ADDRESS: text('127.0.0.1:9000', 'where the run listens; :9000 for all addresses'),
   WEBHOOK_PATH: text('/', 'the path that the pipeline calls'),
   WEBHOOK_URL: text('', 'by which it reaches the run, if that is not the address'),
   WEBHOOK_SECRET: text('', 'of Standard Webhooks, whsec_…; in the environment, not on a command line'),
+  WEBHOOK_SIGNATURE: text('', 'a header field instead, like X-Hub-Signature-256: sha256={{sha256:hex}}'),
   WEBHOOK_CERT: text('', "a PEM file with the listener's certificate, for HTTPS"),
   WEBHOOK_KEY: text('', 'a PEM file with its key'),
   HOPS: hops(),
 });
 /** Settings of the clients that your own pipeline pushes to. */
-export const clients = () => ({
+const clients = () => ({
   WEBSOCKET_URL: text('', 'ws:// or wss://, with {{target}} where each client has its own'),
   WEBSOCKET_PROTOCOL: text('', 'the sub-protocol'),
   WEBSOCKET_SEND: text('', 'what a client sends first, like {"subscribe":"{{target}}"}'),
@@ -125,24 +126,44 @@ export const arrivals = () => ({
   ...webhooks(),
   ...clients(),
 });
-/** Scripts that need your own pipeline. own.js needs it too, unless its messages end in MQTT. */
+/** Scripts that need your own pipeline. Others need it too, unless messages end in MQTT. */
 export const ownOnly = ['webhook', 'push'];
 /** Settings of the requests that your own pipeline takes. */
-export const requested = () => ({
+const requested = () => ({
   INGEST_PATH: text('', 'the path of the POST (/messages); may have {{target}}'),
   HEADERS: text('{}', 'more header fields, as JSON; in the environment where one is secret'),
-  BODY: text('', 'the message, with {{id}}, {{target}}, {{payload}}, {{webhook}}; need not be JSON'),
+  BODY: text(
+    '',
+    'the message, with {{id}}, {{target}}, {{payload}}, {{webhook}}, {{now}}, {{n}}, {{random}}',
+  ),
   BODY_FILE: text('', 'a file with it'),
   ID_FORMAT: choice(['text', 'number', 'uuid'], 'of ids; number: 16 digits, without quotes in BODY'),
   ID_FROM: text('', 'where ids arrive, like json:$.meta.id, base64:json:$.id or header:x-id; VERIFY is off'),
+  TARGET: text('user', 'messages go round TARGET/0, TARGET/1 and so on'),
+  DELIVERIES: count(1, '', 'subscribers of each target', { max: 32 }),
+  TIMEOUT: timeout(),
+  RETRIES: number(0, '', 'how often a request is repeated', { max: 100, whole: true }),
+  KEEPALIVE: flag(true, 'false: a connection for each request'),
+  STAGES: text('', 'of your pipeline, in order, like request,api,outbox,worker,push'),
+});
+/** Settings of a pipeline of your own, which every script takes but those of `cannot`; setting() reads them. */
+export const ownPipeline = () => ({ ...requested(), ...arrivals(), ...bodies(), ...samples() });
+/** Why a script is not for a pipeline of your own. */
+const CANNOT = /** @type {Record<string, string>} */ ({
+  ingest: 'it reads the queue of the pipeline that is started',
+  queue: 'it writes into the queue itself',
+  broker: 'it publishes to the broker itself',
+  connections: 'its devices publish to the broker themselves',
+  throughput: 'its clients publish to the broker themselves',
+  matrix: 'it compares topologies of the pipeline that is started',
+});
+/** Settings of one steady load. */
+const steadyLoad = () => ({
   RATE: rate(100),
   DURATION: seconds(30, 'at RATE', { min: 1 }),
   WARMUP: seconds(5, 'at RATE before, not measured', { min: 0.1 }),
   P99: limit(250),
-  TIMEOUT: timeout(),
   ...senders(),
-  RETRIES: number(0, '', 'how often a request is repeated', { max: 100, whole: true }),
-  KEEPALIVE: flag(true, 'false: a connection for each request'),
 });
 /** SENDERS of scripts whose native senders grow by themselves. */
 const senders = () => ({
@@ -188,7 +209,6 @@ export const scripts = {
     DRAIN: seconds(60, 'for all messages of a step to arrive before the next one begins', { max: 86_400 }),
     PROFILE: text('', 'a file with steps, instead of CONCURRENCY and STEP_DURATION'),
     P99: number(250, 'ms', 'of arrival p99 allowed at the rate that the report names', { min: 0.1 }),
-    ...samples(),
   }),
   phases: () => ({
     WARMUP_RATE: count(100, 'sessions/s', 'begun in the warm-up'),
@@ -211,7 +231,6 @@ export const scripts = {
     CONCURRENCY: numbers('10,100,500,1000', '', 'requests in flight, a step each'),
     REQUESTS: requests('each step'),
     STEP_DURATION: seconds(longest(10), 'of a step; with REQUESTS at most, by default 3600', DAY),
-    TIMEOUT: timeout(),
     ...bodies('[userId,string,userAge,int,score,float,ok,boolean]'),
   }),
   fixed: () => ({
@@ -297,25 +316,19 @@ export const scripts = {
     LATE_SECONDS: seconds(1, 'that such an answer is late', { min: 0.001, max: 300 }),
     REFUSE: number(0, '', 'share of calls that it refuses', { max: 1 }),
     REFUSE_STATUS: number(503, '', 'the status of such an answer', { min: 300, max: 599, whole: true }),
-    ...webhooks(),
-    ...requested(),
+    ARRIVE: choice(['webhook'], 'where messages end'),
+    ...steadyLoad(),
   }),
   push: () => ({
     ARRIVE: choice(['websocket', 'sse'], 'how the pipeline pushes'),
+    TARGET: text('room', 'messages go round TARGET/0, TARGET/1 and so on'),
     DELIVERIES: count(5, '', 'receivers of each message', { max: 32 }),
-    ...clients(),
     CLIENTS: count(1000, '', 'connections that are held, a multiple of DELIVERIES', { max: 20_000 }),
-    ...requested(),
+    ...steadyLoad(),
   }),
   own: () => ({
-    ...requested(),
-    TARGET: text('user', 'messages go round TARGET/0, TARGET/1 and so on'),
-    DELIVERIES: count(1, '', 'subscribers of each target', { max: 32 }),
-    ...arrivals(),
+    ...steadyLoad(),
     PROFILE: text('', 'a file with phases and flows, instead of RATE, DURATION and WARMUP'),
-    STAGES: text('', 'of your pipeline, in order, like request,api,outbox,worker,push'),
-    ...bodies(),
-    ...samples(),
   }),
 };
 
@@ -337,15 +350,45 @@ const PLACES = [
 ];
 
 /**
- * The values of a script's settings. Throws when a flag sets an unknown one: ./k6 lists the set ones in ARRIVAL_GIVEN.
+ * Whether a script is not for a pipeline of your own.
+ * @param {string} script
+ */
+export const cannotMeasure = (script) => script in CANNOT;
+
+/**
+ * All settings of a script.
+ * @param {string} [script] a name that is none of `scripts`: a script of your own
+ * @returns {import('./env.js').Declarations}
+ */
+export function settingsOf(script = '') {
+  const own = /** @type {Record<string, () => import('./env.js').Declarations>} */ (scripts)[script]?.();
+  return { ...every(), ...(!cannotMeasure(script) && ownPipeline()), ...own };
+}
+
+/**
+ * Why a script refuses a setting of a pipeline of your own; undefined: it has none that it would ignore.
+ * @param {string} script
+ * @param {Record<string, string | undefined>} env
+ */
+export function refusalOf(script, env) {
+  const known = settingsOf(script);
+  const ignored = Object.keys(ownPipeline()).find((name) => env[name] && !(name in known));
+  if (!cannotMeasure(script) || ignored === undefined) return undefined;
+  return `${ignored} is set for a pipeline of your own, which ${script} cannot measure, as ${CANNOT[script]}: leave it out`;
+}
+
+/**
+ * The values of a script's own settings. Throws when one is set that it does not have: ./k6 lists those of flags in
+ * ARRIVAL_GIVEN.
  * @template {keyof typeof scripts} N
  * @param {N} script
  */
 export function settings(script) {
-  const declared = /** @type {ReturnType<(typeof scripts)[N]>} */ (scripts[script]());
-  const allowed = [...Object.keys({ ...declared, ...every() }), ...PLACES].sort();
+  const refusal = refusalOf(script, __ENV);
+  if (refusal !== undefined) throw new Error(refusal);
+  const allowed = [...Object.keys(settingsOf(script)), ...PLACES].sort();
   const given = (__ENV.ARRIVAL_GIVEN ?? '').split(',').filter((name) => name && !name.startsWith('K6_'));
   const unknown = given.find((name) => !allowed.includes(name));
   if (unknown) throw new Error(`${unknown} is not a setting of ${script}; allowed: ${allowed.join(', ')}`);
-  return read(declared);
+  return read(/** @type {ReturnType<(typeof scripts)[N]>} */ (scripts[script]()));
 }

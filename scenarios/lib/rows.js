@@ -100,6 +100,46 @@ export function columnsOf(name, first, count) {
 }
 
 /**
+ * The columns of CSV in a text, by name.
+ * @param {string} name of the file, for errors
+ * @param {string} text
+ * @returns {Record<string, string[]>}
+ */
+export function columnsIn(name, text) {
+  const { delimiter } = formOf(name, text);
+  const [first = [], ...rows] = rowsIn(text.replace(/^\ufeff/, ''), delimiter);
+  const columns = columnsOf(name, first, 1 + rows.length);
+  const wrong = rows.findIndex((row) => row.length !== columns.length);
+  if (wrong >= 0)
+    throw new Error(
+      `${name}, row ${wrong + 2}: ${rows[wrong].length} columns; allowed: ${columns.length}, as in the first line`,
+    );
+  return Object.fromEntries(columns.map((column, i) => [column, rows.map((row) => row[i])]));
+}
+
+/**
+ * The cells of CSV without empty lines.
+ * @param {string} text
+ * @param {Delimiter} delimiter
+ */
+function rowsIn(text, delimiter) {
+  /** @type {string[][]} */
+  const rows = [];
+  let row = [];
+  const cell = new RegExp(
+    `("(?:[^"]|"")*"|[^${delimiter}\\r\\n]*)(${delimiter === '|' ? '\\|' : delimiter}|\\r?\\n|$)`,
+    'g',
+  );
+  for (const { 1: field, 2: end } of text.matchAll(cell)) {
+    row.push(field.startsWith('"') ? field.slice(1, -1).replaceAll('""', '"') : field);
+    if (end === delimiter) continue;
+    if (row.length > 1 || row[0] !== '') rows.push(row);
+    row = [];
+  }
+  return rows;
+}
+
+/**
  * A row as an object.
  * @param {readonly string[]} columns
  * @param {readonly string[]} row

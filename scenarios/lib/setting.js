@@ -1,9 +1,14 @@
 // The setting of a run: addresses of the pipeline and its load, from the environment and files.
 
 /** @import { RunOptions } from 'k6/x/arrival' */
+/** @import { every, ownPipeline } from './declarations.js' */
+/** @import { Values } from './env.js' */
 import { labelsOf } from '../../pipeline/shared/labels.js';
-import { every, withoutBroker } from './declarations.js';
+import { KINDS } from './arrive.js';
+import { cannotMeasure, settingsOf, withoutBroker } from './declarations.js';
 import { read } from './env.js';
+import { ownOptions } from './own.js';
+import { columnsIn } from './rows.js';
 import { at, readStack } from './stack.js';
 
 /**
@@ -44,17 +49,22 @@ export function pipeline() {
 }
 
 /**
- * The targets of each flow: their number or their names.
+ * The targets of each flow: their number or their names, and the columns of a file of CSV, of which `target` or else the
+ * first one has the names.
  * @param {{ TARGETS?: number | string[], TARGETS_FILE?: string }} set
+ * @returns {{ targets?: number | string[], rows?: Record<string, string[]> }}
  */
 function targetsOf({ TARGETS, TARGETS_FILE }) {
   const named = TARGETS_FILE ? 'TARGETS_FILE' : 'TARGETS';
   if (TARGETS && TARGETS_FILE) throw new Error('TARGETS and TARGETS_FILE are set: leave out one of them');
   if (__ENV.TARGET && (TARGETS_FILE || Array.isArray(TARGETS)))
     throw new Error(`TARGET is the beginning of numbered targets, and ${named} has names: leave it out`);
-  if (!TARGETS_FILE) return TARGETS;
-  const lines = open(at('../..', TARGETS_FILE)).split(/\r?\n/);
-  return lines.map((line) => line.trim()).filter(Boolean);
+  if (!TARGETS_FILE) return { targets: TARGETS };
+  const text = open(at('../..', TARGETS_FILE));
+  const lines = text.split(/\r?\n/);
+  if (!/[,;\t|]/.test(lines[0])) return { targets: lines.map((line) => line.trim()).filter(Boolean) };
+  const rows = columnsIn(TARGETS_FILE, text);
+  return { targets: rows.target ?? Object.values(rows)[0], rows };
 }
 
 /** @param {{ SPANS?: string, SPANS_ONE_IN?: number, SPANS_MARKS?: string }} set */
@@ -65,17 +75,26 @@ function spansOf({ SPANS = '', SPANS_ONE_IN, SPANS_MARKS }) {
 
 /**
  * What all scripts share: the pipeline, and the directory of the run.
- * @param {string} [script] one that can do without a broker
+ * @param {string} [script] its name, by which it is known what it can measure
  */
-export function setting(script) {
+export function setting(script = '') {
   const reached = pipeline();
-  const answers = Boolean(__ENV.INGEST_URL && !__ENV.MQTT_URL) && withoutBroker.includes(script ?? '');
-  const set = read(every());
+  const set = /** @type {Values<ReturnType<typeof every> & ReturnType<typeof ownPipeline>>} */ (
+    read(settingsOf(script))
+  );
   const canary = ['true', 'on'].includes(set.CANARY);
-  return {
+  const { targets, rows } = targetsOf(set);
+  const shared = {
     ...reached,
     mqtt: { ...reached.mqtt, ...(set.SESSION === 'persistent' && { session: set.SESSION }) },
+    canary,
+  };
+  const own = cannotMeasure(script) ? undefined : ownOptions(set, shared);
+  return {
     id: set.ID_KEY,
+    ...shared,
+    ...own,
+    ...(own?.body?.includes('row.') && { rows }),
     topology: __ENV.TOPOLOGY || String(reached.facts.topology ?? 'single'),
     network: __ENV.NETWORK || 'loopback',
     traces: set.TRACES,
@@ -83,14 +102,31 @@ export function setting(script) {
     verify: set.VERIFY ?? '',
     labels: labelsOf(set.LABELS ?? ''),
     clock: set.CLOCK_LIMIT ? { limit: set.CLOCK_LIMIT } : {},
-    // An unanswered message never arrives.
-    ...(answers && { answers, drain: 0.1, idle: 0.1, greet: canary }),
-    canary: canary && !answers,
-    everyFlow: { payloadBytes: set.PAYLOAD_BYTES, targets: targetsOf(set) },
+    ...(httpAlone(script) && answersOnly(script, reached.mqtt, canary)),
+    everyFlow: { payloadBytes: set.PAYLOAD_BYTES, targets },
     dir: set.RUN_DIR ?? '',
     runId: set.RUN_ID ?? '',
     gather: set.GATHER,
     runs: at('../..', 'reports/runs'),
     command: __ENV.ARRIVAL_COMMAND || '',
   };
+}
+
+/** @param {string} script */
+const httpAlone = (script) =>
+  Boolean(__ENV.INGEST_URL && !__ENV.MQTT_URL && !__ENV.ARRIVE) && withoutBroker.includes(script);
+
+/**
+ * The options of a script that measures HTTP alone, as an unanswered message never arrives.
+ * @param {string} script
+ * @param {Reached['mqtt']} mqtt
+ * @param {boolean} canary
+ */
+function answersOnly(script, mqtt, canary) {
+  const other = Object.keys(KINDS).find((name) => __ENV[name]);
+  if (other)
+    throw new Error(
+      `${other} says where messages arrive, and without MQTT_URL and ARRIVE ${script} measures HTTP alone: set one of them`,
+    );
+  return { mqtt, answers: true, drain: 0.1, idle: 0.1, greet: canary, canary: false };
 }

@@ -103,6 +103,21 @@ async function passes(t: TestContext, script: string, settings: NodeJS.ProcessEn
   return { RUN_DIR, run };
 }
 
+/** The questions that are asked of each pipeline, and the settings of a short form beside LOAD. */
+const QUESTIONS = {
+  'ramp.js': { WARMUP_RATE: '30', WARMUP_DURATION: '0.5', RAMP_DURATION: '0.5', SUSTAINED_DURATION: '1' },
+  'capacity.js': {},
+  'spike.js': { BEFORE: '1', SPIKE_RATE: '120', SPIKE_DURATION: '0.5', AFTER: '1', BACK: '1000' },
+};
+
+/** Asks the questions, and every message arrives. */
+async function answers(t: TestContext, settings: NodeJS.ProcessEnv) {
+  for (const [script, short] of Object.entries(QUESTIONS)) {
+    const { RUN_DIR, all } = await scenario(t, script, { ...settings, ...short });
+    assertAllArrived(await readRun(RUN_DIR, all));
+  }
+}
+
 /** Starts the pipeline of flask/, and returns the settings of its run. */
 async function startFlask(t: TestContext, instrument: string[], more: NodeJS.ProcessEnv) {
   const REDIS_URL = await startRedis(t);
@@ -185,6 +200,7 @@ describe('pipelines that are not ours', { concurrency: 2 }, () => {
   }, async (t) => {
     const settings = await startFlask(t, [], {});
     await passes(t, 'own.js', { ...settings, ID_FROM: 'json:$.meta.id' });
+    await answers(t, { ...settings, ID_FROM: 'json:$.meta.id' });
     const measure = (more: NodeJS.ProcessEnv) => scenario(t, 'own.js', { ...settings, ...more });
     // What is wrong is said before the load, with the end at which the first message stopped.
     assert.match((await measure({ ID_FROM: 'json:$.id' })).all, /first message.*ID_FROM.*meta/);
@@ -237,6 +253,7 @@ describe('pipelines that are not ours', { concurrency: 2 }, () => {
     // BullMQ tries a refused call again.
     const { run } = await passes(t, 'webhook.js', { ...settings, VERIFY: 'off', REFUSE: '0.1' });
     assert.ok(run.errors.some((error) => error.class === 'refused on purpose' && error.count >= 6));
+    await answers(t, { ...settings, ARRIVE: 'webhook', VERIFY: 'off' });
     assert.match(
       (await scenario(t, 'webhook.js', settings)).all,
       /other content.*VERIFY=off.*"state":"done"/,
@@ -270,6 +287,7 @@ describe('pipelines that are not ours', { concurrency: 2 }, () => {
         run: { account },
       } = await passes(t, 'push.js', { ...posts, CLIENTS: '100', ...where });
       assert.equal(account.deliveries.arrived, 5 * account.scheduled);
+      await answers(t, { ...posts, ARRIVE: 'websocket', TARGETS: '5', ...where });
     }
     // All clients are cut off under load. nchan sends them what is behind their Last-Event-ID.
     const link = await openLink(t, `http://${url}/events/`);

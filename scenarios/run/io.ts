@@ -1,5 +1,8 @@
 /** The terminal of a command: where it prints, and the signals that end it. A test has one of its own. */
+import { pathToFileURL } from 'node:url';
+import { execa } from 'execa';
 import { exitAfter } from '../../pipeline/stack/explain.ts';
+import { shortPath } from '../../pipeline/stack/file.ts';
 import { INTERRUPTED, onInterrupt } from '../../pipeline/stack/interrupt.ts';
 
 export interface IO {
@@ -20,6 +23,18 @@ export type Main = (argv: readonly string[], env: NodeJS.ProcessEnv, io: IO) => 
 /** Prints a line. */
 export function print({ stdout }: Pick<IO, 'stdout'>, line: string): void {
   stdout.write(`${line}\n`);
+}
+
+/** A path as the terminal shows it: one to click, and elsewhere one that programs read. */
+export function linkTo(path: string, { stdout }: Pick<IO, 'stdout'>): string {
+  return stdout.isTTY ? pathToFileURL(path).href : shortPath(path);
+}
+
+/** Opens a page as the desktop does; a line says where there is none. */
+export async function openPage(path: string, env: NodeJS.ProcessEnv, io: Pick<IO, 'stderr'>): Promise<void> {
+  const opener = process.platform === 'darwin' ? 'open' : 'xdg-open';
+  const { failed } = await execa(opener, [path], { env, extendEnv: false, reject: false, stdio: 'ignore' });
+  if (failed) warn(io, `--open: ${opener} cannot open ${pathToFileURL(path).href}`);
 }
 
 /** Prints a line on stderr. */

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { devNull } from 'node:os';
+import { basename } from 'node:path';
 import { createInterface } from 'node:readline';
 import { execa } from 'execa';
 import { ConfigError } from '../../pipeline/shared/config.ts';
@@ -8,6 +9,7 @@ import { like } from '../../pipeline/shared/flags.ts';
 import { onItsCpus, readAffinity } from '../../pipeline/stack/affinity.ts';
 import { Child, type Ended } from '../../pipeline/stack/child.ts';
 import { K6, QUIET } from '../../pipeline/stack/k6.ts';
+import { ownOnly } from '../lib/declarations.js';
 
 /** Addresses for the check of a script, before the pipeline has any. Nothing connects to them. */
 export const ADDRESSES = {
@@ -17,6 +19,16 @@ export const ADDRESSES = {
   BROKER_URL: 'mqtt://127.0.0.1:1',
   QUEUE_URL: 'redis://127.0.0.1:1',
 };
+
+/**
+ * The addresses of the pipeline that is started for a script. One of the user's own has those that are set, and no others;
+ * of the one that is started, messages end in MQTT.
+ */
+export function addressesOf(script: string, { INGEST_URL, ARRIVE }: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const named = basename(script).replace(/\.[jt]s$/, '');
+  const ours = !INGEST_URL && !ownOnly.includes(named) && ['', 'mqtt'].includes(ARRIVE ?? '');
+  return ours ? ADDRESSES : {};
+}
 
 /**
  * Runs the script's init context, which does no I/O, and rejects in one line with its error: a wrong profile is reported

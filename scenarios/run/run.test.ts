@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -11,6 +11,7 @@ import { K6 } from '../../pipeline/stack/k6.ts';
 import { eventually, remove, temporaryDirectory } from '../../pipeline/test/services.ts';
 import { assertRefused, run as command, terminal } from '../test/harness.ts';
 import { runName } from './directory.ts';
+import { linkTo, openPage } from './io.ts';
 import { assignmentsOf, firstProblem, withoutVariables } from './k6.ts';
 import { main } from './run.ts';
 import { variablesIn } from './usage.ts';
@@ -172,6 +173,8 @@ test("--help prints a scenario's question and settings; without a scenario it li
   assert.match(ramp, /^How long does a message take to arrive while the load ramps up/m);
   assert.match(ramp, /^ {2}P99 +ms .*default 250/m);
   assert.match(ramp, /^Settings of every scenario\n(?: {2}.*\n)* {2}CANARY /m);
+  assert.match(ramp, /^Settings of a pipeline of your own\n(?: {2}.*\n)* {2}ARRIVE /m);
+  assert.doesNotMatch(await help('scenarios/queue.js'), /pipeline of your own\n/);
   assert.match(await help(), /^ {2}ramp\.js +How long does a message take to arrive/m);
   assert.match(await help(script), /a name that is misspelt is not noticed/);
 });
@@ -180,7 +183,7 @@ test('an unknown setting is refused before anything starts', async () => {
   await refused(
     ['scenarios/ramp.js', '-q', '-e', 'RTAE=3000'],
     {},
-    /^RTAE is not a setting of scenarios\/ramp\.js, RATE is; allowed: CANARY, /,
+    /^RTAE is not a setting of scenarios\/ramp\.js, RATE is; allowed: .*\bCANARY, /,
   );
 });
 
@@ -381,4 +384,28 @@ test('k6 ends when the command is killed', async () => {
   run.signal('SIGKILL');
   await run.ended;
   await eventually(async () => (await k6Pids()).length === 0, 'the end of k6');
+});
+
+test('--open opens the page as the desktop does, and says where there is none', async () => {
+  const bin = join(dir, 'bin');
+  await mkdir(bin);
+  for (const name of ['open', 'xdg-open']) {
+    await writeFile(join(bin, name), `#!/bin/sh\nprintf %s "$1" > '${dir}/opened'\n`);
+    await chmod(join(bin, name), 0o755);
+  }
+  const { io, printed } = terminal();
+  await openPage('/a b/index.html', { PATH: bin }, io);
+  assert.equal(await readFile(join(dir, 'opened'), 'utf8'), '/a b/index.html');
+  await openPage('/a b/index.html', { PATH: join(dir, 'nowhere') }, io);
+  await eventually(
+    () => /^--open: \S+ cannot open file:\/\/\/a%20b\/index\.html\n$/.test(printed.stderr),
+    'a line',
+  );
+});
+
+test('the path of a report is a link on a terminal', () => {
+  const at = (isTTY: boolean) =>
+    linkTo('reports/runs/a b/index.html', { stdout: { isTTY } as NodeJS.WriteStream });
+  assert.equal(at(false), 'reports/runs/a b/index.html');
+  assert.match(at(true), /^file:\/\/\/.*\/reports\/runs\/a%20b\/index\.html$/);
 });

@@ -9,16 +9,16 @@ import { trust } from '../../pipeline/shared/trust.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
 import type { Run } from '../../reports/contract/run.ts';
 import { recover } from '../../reports/k6.ts';
-import { every, ownOnly } from '../lib/declarations.js';
+import { every } from '../lib/declarations.js';
 import { against, exitCodeOf, runEnvironment, type SettledRun, settle } from './against.ts';
 import { inRunDirectory, runName } from './directory.ts';
 import { Instances, MOST, mergeInstances, newRunId, refuseParts, segmentsOf } from './instances.ts';
-import { type IO, print, runProcess, warn } from './io.ts';
-import { ADDRESSES, checkScript, K6Run, variablesOf, withoutVariables } from './k6.ts';
+import { type IO, openPage, print, runProcess, warn } from './io.ts';
+import { addressesOf, checkScript, K6Run, variablesOf, withoutVariables } from './k6.ts';
 import { outputsOf } from './outputs.ts';
 import { Progress, terminalOf } from './progress.ts';
 import { countFlag, repeated } from './series.ts';
-import { checkVariables, linesOf, nameOf, scenariosIn, usageOf, variablesIn } from './usage.ts';
+import { checkVariables, linesOf, ofPipeline, scenariosIn, usageOf, variablesIn } from './usage.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -30,6 +30,7 @@ const HELP = `Runs a scenario against the pipeline and leaves a report in report
   --repeat <n>      n runs, each from the start, a table with the spread of each figure, and a page that compares them
   --wide            adds each process's CPU to the table of phases, which then is wider than 100 characters
   --slowest <n>     the n slowest deliveries by id, with their stages
+  --open            opens the report, or with --repeat the comparison, in the browser
   --instances <n>   n k6 share the run by segments, and their runs are merged, as with n hosts
 
 It uses the pipeline that \`npm run pipeline\` has up, else it starts one and stops it afterwards.
@@ -49,7 +50,10 @@ The pipeline that is started reads what \`npm run pipeline -- --help\` lists, li
 
 /** The help of one scenario, or the list of all. */
 function help(script: string | undefined): string {
-  const shared = `Settings of every scenario\n${linesOf(every())}\n`;
+  const pipeline = linesOf(ofPipeline(script));
+  const shared =
+    `Settings of every scenario\n${linesOf(every())}\n` +
+    (pipeline && `\nSettings of a pipeline of your own\n${pipeline}\n`);
   if (script !== undefined && existsSync(script)) return `${HELP}\n${usageOf(script)}\n\n${shared}`;
   return `${HELP}\n${shared}\nScenarios; --help after a script lists its settings\n${scenariosIn(join(ROOT, 'scenarios'))}\n`;
 }
@@ -64,13 +68,14 @@ export async function main(argv: readonly string[], env: NodeJS.ProcessEnv, io: 
   const { count: times, args: once } = countFlag(
     '--repeat',
     20,
-    given.filter((arg) => arg !== '--wide'),
+    given.filter((arg) => arg !== '--wide' && arg !== '--open'),
   );
   const { count: instances, args: whole } = countFlag('--instances', MOST, once);
   const asked = whole.some((arg) => arg.startsWith('--slowest'));
   const { count: slowest, args } = countFlag('--slowest', 100, whole);
   if (asked) env.ARRIVAL_SLOWEST = String(slowest);
   if (given.includes('--wide')) env.ARRIVAL_WIDE = 'true';
+  const opens = given.includes('--open');
   checkVariables(script, args, env);
   const command = commandOf(script, given, env.npm_lifecycle_event, {
     env,
@@ -83,25 +88,18 @@ export async function main(argv: readonly string[], env: NodeJS.ProcessEnv, io: 
   if (env.SAMPLED === 'true') env.TRACE_LOG_EVERY ||= '100';
   if (times > 1) {
     const method = runName(script, config, new Date()).replace(/-.*/, '');
-    return repeated(script, method, once, times, env, io);
+    return repeated(script, method, once, times, env, io, opens);
   }
   trust(config.TLS_CA);
-  return inRunDirectory(env.RUN_DIR, runName(script, config, new Date()), (runDir) => {
+  return inRunDirectory(env.RUN_DIR, runName(script, config, new Date()), async (runDir) => {
     const own = runEnvironment(config, env, runDir, command);
-    return runScript(
-      script,
-      withoutVariables(args),
-      instances,
-      config,
-      { command: env, k6: own },
-      runDir,
-      io,
-    );
+    const both = { command: env, k6: own };
+    const code = await runScript(script, withoutVariables(args), instances, config, both, runDir, io);
+    const page = join(runDir, 'index.html');
+    if (opens && existsSync(page)) await openPage(page, env, io);
+    return code;
   });
 }
-
-/** Whether messages end in MQTT, as those of the pipeline that is started do. */
-const mqttAlone = (ARRIVE = 'mqtt') => ['', 'mqtt'].includes(ARRIVE);
 
 /** The address to which a pipeline on this host sends spans, for a run that listens there; undefined: the port is not known. */
 function endpointOf(listen = ''): string | undefined {
@@ -122,15 +120,17 @@ async function runScript(
 ): Promise<number> {
   // The last instance has the smallest share.
   const segment = instances > 1 ? segmentsOf(instances).at(-1) : undefined;
-  // A pipeline of the user's own has the addresses that are set, and no others.
-  const ours = config.INGEST_URL === undefined && !ownOnly.includes(nameOf(script)) && mqttAlone(env.ARRIVE);
-  const addresses = ours ? ADDRESSES : {};
   const each = Array.from({ length: instances }, (_, i) =>
     instances === 1
       ? { args, env: {}, names: [] }
       : outputsOf(args, env, { name: `generator-${i + 1}`, port: i }),
   );
-  const isArrival = await checkScript(script, args, { ...addresses, ...env, RUN_ID: newRunId() }, segment);
+  const isArrival = await checkScript(
+    script,
+    args,
+    { ...addressesOf(script, env), ...env, RUN_ID: newRunId() },
+    segment,
+  );
   // A pipeline that is started now reads it; k6's own copy, env, may name a collector, to which the run sends them on.
   const spans = endpointOf(env.SPANS);
   if (spans !== undefined) command.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT = spans;

@@ -6,13 +6,12 @@ import type { Readable } from 'node:stream';
 import { execa } from 'execa';
 import { ConfigError } from '../../pipeline/shared/config.ts';
 import { Child, type Ended } from '../../pipeline/stack/child.ts';
-import { shortPath } from '../../pipeline/stack/file.ts';
 import { isUndecided, signOf, verdictText } from '../../reports/comparison/doubts.ts';
 import type { InDoubt, Run } from '../../reports/contract/run.ts';
 import { COMPARISONS, moment, newDirectory } from '../../reports/directory.ts';
 import { compact } from '../../reports/format.ts';
 import { type Supervision, supervise } from './against.ts';
-import { type IO, print } from './io.ts';
+import { type IO, linkTo, openPage, print } from './io.ts';
 import { cameToItsEnd, variablesOf } from './k6.ts';
 import { outputsOf } from './outputs.ts';
 import { aligned, spread } from './table.ts';
@@ -64,11 +63,13 @@ export interface Series<Variant, Result extends { dir: string }> {
   write?(folder: string, results: readonly Result[]): Promise<void>;
   /** Whether the page shows repeats of one another apart. */
   each?: boolean;
+  /** Whether the page is opened in the browser. */
+  opens?: boolean;
 }
 
 /** Measures a series, prints its table, and makes its page. Ctrl-C ends it. @returns the exit code */
 export function measureSeries<Variant, Result extends { dir: string }>(
-  { name, variants, measure, passed, table, write, each = false }: Series<Variant, Result>,
+  { name, variants, measure, passed, table, write, each = false, opens = false }: Series<Variant, Result>,
   io: IO,
 ): Promise<number> {
   return supervise(io, async (supervision) => {
@@ -85,7 +86,9 @@ export function measureSeries<Variant, Result extends { dir: string }>(
     const folder = newDirectory(join(COMPARISONS, `${name}-${began}`));
     await write?.(folder, results);
     const dirs = results.map(({ dir }) => dir);
-    if (dirs.length > 1) await comparePage(io, join(folder, 'index.html'), dirs, each ? ['--each'] : []);
+    const page = join(folder, 'index.html');
+    if (dirs.length > 1) await comparePage(io, page, dirs, each ? ['--each'] : []);
+    if (opens && dirs.length > 1) await openPage(page, process.env, io);
     return refused.length === 0 && results.every(passed) ? 0 : 99;
   });
 }
@@ -179,7 +182,7 @@ async function comparePage(
     all: true,
   });
   if (failed) throw new Error(`the runs could not be compared: ${all}`);
-  print(io, `comparison  ${shortPath(page)}`);
+  print(io, `comparison  ${linkTo(page, io)}`);
 }
 
 /** `--repeat`: runs a scenario so many times, and prints the means of its figures. @returns the exit code */
@@ -190,6 +193,7 @@ export async function repeated(
   times: number,
   env: NodeJS.ProcessEnv,
   io: IO,
+  opens = false,
 ): Promise<number> {
   const runs = new ScriptRuns(script, variablesOf(args, env), io);
   const series: Series<number, Measured> = {
@@ -202,6 +206,7 @@ export async function repeated(
     passed: hasPassed,
     table: (all) => repeats(all.map(({ run }) => run)),
     each: true,
+    opens,
   };
   return measureSeries(series, io).catch((error) => {
     if (error instanceof RunFailed) return error.code;

@@ -76,20 +76,45 @@ test('an invalid value is refused, from a flag and from the environment', () => 
   ramp('-e', 'CANARY=off');
 });
 
+// Regression: they were refused, or ignored in the environment.
+test('each script that asks a question takes the settings of a pipeline of your own', () => {
+  const settings = {
+    ARRIVE: 'sse',
+    SSE_URL: 'http://h',
+    INGEST_PATH: '/v1',
+    BODY: '{{id}}',
+    ID_FORMAT: 'uuid',
+  };
+  const flags = Object.entries(settings).flatMap(([name, value]) => ['-e', `${name}=${value}`]);
+  const names = 'smoke ramp sweep capacity spike soak fixed sessions phases fuzz own push';
+  for (const name of names.split(' ')) {
+    const script = `scenarios/${name}.js`;
+    checkVariables(script, flags, {});
+    checkVariables(script, [], settings);
+    assert.ok(variablesIn(script).includes('WEBSOCKET_URL'), name);
+    assert.throws(() => checkVariables(script, [], { DELIVERIES: '99' }), /^ConfigError: DELIVERIES is "99"/);
+  }
+});
+
 // Regression: the search for the capacity ignored ARRIVE, BODY and INGEST_PATH of the environment.
-test('a setting of the environment that only scripts for a pipeline of your own have is refused', () => {
-  const campaign = { name: 'npm run capacity', chooses: [] };
-  const check = (script: string, name: string, ...more: Parameters<typeof checkVariables>[3][]) =>
-    checkVariables(script, [], { [name]: 'sse' }, ...more);
-  for (const name of ['ARRIVE', 'BODY', 'INGEST_PATH'])
-    assert.throws(() => check('scenarios/capacity.js', name, campaign), {
-      message: `${name} is set, and npm run capacity does not know it: leave it out; scenarios/own.js does`,
-    });
-  assert.throws(() => check('scenarios/smoke.js', 'WEBSOCKET_URL'), /^ConfigError: WEBSOCKET_URL is set/);
-  assert.throws(() => check('scenarios/webhook.js', 'FILTER'), /^ConfigError: FILTER is set/);
-  check('scenarios/push.js', 'BODY');
-  check('scenarios/own.js', 'FILTER');
-  check('scenarios/sweep.js', 'QOS'); // other scripts and tools have such a name too
+test('a script that cannot measure a pipeline of your own refuses its settings, and says why', () => {
+  const why = {
+    ingest: 'it reads the queue',
+    queue: 'it writes into the queue itself',
+    broker: 'it publishes to the broker itself',
+    connections: 'its devices publish to the broker themselves',
+    throughput: 'its clients publish to the broker themselves',
+  };
+  for (const [name, reason] of Object.entries(why))
+    for (const setting of ['ARRIVE', 'BODY', 'TARGET', 'STAGES', 'WEBHOOK_ADDRESS']) {
+      const message = new RegExp(
+        `^ConfigError: ${setting} is set for a pipeline .* ${name} .*, as ${reason}`,
+      );
+      const script = `scenarios/${name}.js`;
+      assert.throws(() => checkVariables(script, ['-e', `${setting}=sse`], {}), message);
+      assert.throws(() => checkVariables(script, [], { [setting]: 'sse' }), message);
+    }
+  checkVariables('scenarios/broker.js', [], { QOS: '0', SENDERS: '3' }); // its own
 });
 
 test("a user's own script declares no settings: any name is accepted, and --help warns", async (t) => {

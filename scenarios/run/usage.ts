@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { OMITTED, SETTINGS } from '../../pipeline/shared/command.ts';
 import { ConfigError } from '../../pipeline/shared/config.ts';
 import { like } from '../../pipeline/shared/flags.ts';
-import { arrivals, every, ownOnly, requested, scripts } from '../lib/declarations.js';
+import { every, refusalOf, scripts, settingsOf } from '../lib/declarations.js';
 import { read } from '../lib/env.js';
 import { assignmentsOf, variablesOf } from './k6.ts';
 
@@ -28,16 +28,23 @@ export function nameOf(script: string): string {
   return basename(script).replace(/\.[jt]s$/, '');
 }
 
-/** The settings of a script of scenarios/; undefined: a script of the user's own. */
+/** The settings that a script of scenarios/ has by itself; undefined: a script of the user's own. */
 export function declaredBy(script: string): Declarations | undefined {
   if (dirname(resolve(script)) !== SCENARIOS) return undefined;
   return (scripts as Record<string, () => Declarations>)[nameOf(script)]?.();
 }
 
+/** The settings of a pipeline of the user's own that a script takes beside its own ones; of any script without a name. */
+export function ofPipeline(script?: string): Declarations {
+  const own: Declarations = (script === undefined ? undefined : declaredBy(script)) ?? {};
+  const all: Declarations = settingsOf(script === undefined ? undefined : nameOf(script));
+  return Object.fromEntries(Object.entries(all).filter(([name]) => !(name in own || name in every())));
+}
+
 /** The variables that a script, or an Artillery file, reads: those it declares, or else those it names. */
 export function variablesIn(script: string): string[] {
   const own = declaredBy(script);
-  if (own !== undefined) return Object.keys({ ...own, ...every() });
+  if (own !== undefined) return Object.keys(settingsOf(nameOf(script)));
   const text = existsSync(script) ? readFileSync(script, 'utf8') : '';
   const named = [...text.matchAll(NAMED)].map(([, one, other]) => (one ?? other) as string);
   return [...Object.keys(every()), ...named];
@@ -61,9 +68,11 @@ export function checkVariables(
   });
   const own = declaredBy(script);
   if (own === undefined) return;
-  const all: Declarations = { ...own, ...every() };
+  const all: Declarations = settingsOf(nameOf(script));
   const { name: whose = script, settings = [], chooses = [] } = campaign ?? {};
   const variables = variablesOf(args, env);
+  const refusal = refusalOf(nameOf(script), variables);
+  if (refusal !== undefined) throw new ConfigError(refusal);
   const chosen = chooses.filter((name) => variables[name] && !settings.includes(name));
   const allowed = [...new Set([...Object.keys(all), ...settings])]
     .filter((name) => !chooses.includes(name))
@@ -76,23 +85,11 @@ export function checkVariables(
       `${wrong} is not a setting of ${whose}${like(wrong, allowed)}; allowed: ${allowed.join(', ')}`,
     );
   }
-  const ignored = ofTheirs().find((name) => variables[name] && !(name in all));
-  if (ignored !== undefined)
-    throw new ConfigError(
-      `${ignored} is set, and ${whose} does not know it: leave it out; scenarios/own.js does`,
-    );
   try {
     read(all, variables);
   } catch (error) {
     throw new ConfigError((error as Error).message);
   }
-}
-
-/** Settings that only scripts for a pipeline of the user's own have, without names like RATE that others have too. */
-function ofTheirs(): string[] {
-  const others = Object.entries(scripts).filter(([name]) => name !== 'own' && !ownOnly.includes(name));
-  const known = new Set(others.flatMap(([, declared]) => Object.keys(declared())));
-  return Object.keys({ ...arrivals(), ...requested() }).filter((name) => !known.has(name));
 }
 
 /** The comment at the head of a script. */

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { labelsOf } from '../../pipeline/shared/labels.js';
 import type { StackFile } from '../../pipeline/stack/file.ts';
 import { count, countOrNames, type Declaration, flag, number, numbers, read, text } from '../lib/env.js';
-import { columnsOf, formOf, placeOf, rowOf } from '../lib/rows.js';
+import { columnsIn, columnsOf, formOf, placeOf, rowOf } from '../lib/rows.js';
 import type { Stack } from '../lib/stack.js';
 import { line } from '../lib/words.js';
 
@@ -156,4 +156,18 @@ test('a row with too few or too many columns is named with its line and column',
   assert.match(error(6), /^f\.csv, line 6: column 3 is one too many/);
   const other = 'record on line 7; parse error on line 7, column 6: extraneous or missing " in quoted-field';
   assert.equal(placeOf(other, 'f.csv', text, ';'), `f.csv: ${other}`);
+});
+
+test('the columns of a CSV file, with quotes, any delimiter and any line ends', () => {
+  for (const text of [
+    'id,city\nd1,"Rome, ""IT"""\nd2,\n',
+    '\ufeffid,city\r\nd1,"Rome, ""IT"""\r\n\r\nd2,""',
+    'id|city\nd1|"Rome, ""IT"""\nd2|',
+    'id\tcity\nd1\tRome, "IT"\nd2\t\n',
+  ])
+    assert.deepEqual(columnsIn('devices.csv', text), { id: ['d1', 'd2'], city: ['Rome, "IT"', ''] }, text);
+  assert.throws(() => columnsIn('devices.csv', 'id,city\nd1\n'), {
+    message: 'devices.csv, row 2: 1 columns; allowed: 2, as in the first line',
+  });
+  assert.throws(() => columnsIn('devices.csv', 'id,city\n'), /has no row/);
 });

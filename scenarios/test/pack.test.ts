@@ -1,5 +1,6 @@
 import { after, describe } from 'node:test';
 import { Pipeline } from './harness.ts';
+import { anyPipeline, ownScript } from './pack/any-pipeline.ts';
 import { capacity } from './pack/capacity.ts';
 import { addressAlone, loads, sampledLoads } from './pack/loads.ts';
 import { own, ownElsewhere, ownSampled } from './pack/own.ts';
@@ -15,7 +16,18 @@ after(() => pipeline.stop());
 describe('a short form of each script', () => {
   // These tests mostly wait. The longest come first.
   describe('concurrently', { concurrency: 3 }, () => {
-    for (const tests of [soaks, sessions, loads, addressAlone, own, ownElsewhere, stages, verdicts])
+    for (const tests of [
+      soaks,
+      sessions,
+      loads,
+      addressAlone,
+      own,
+      ownElsewhere,
+      anyPipeline,
+      ownScript,
+      stages,
+      verdicts,
+    ])
       tests(pipeline);
   });
 

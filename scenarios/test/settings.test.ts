@@ -2,7 +2,16 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { arrivals, bodies, broker, every, queue, requested, samples, scripts } from '../lib/declarations.js';
+import {
+  arrivals,
+  bodies,
+  broker,
+  every,
+  ownPipeline,
+  queue,
+  samples,
+  scripts,
+} from '../lib/declarations.js';
 import { ADDRESSES, firstProblem } from '../run/k6.ts';
 import { checkVariables, headOf, isScript, nameOf, rowsOf } from '../run/usage.ts';
 import { k6, place, ROOT } from './harness.ts';
@@ -34,10 +43,13 @@ test('each script reads exactly the settings that it declares', async () => {
       ...[...destructured.matchAll(/\b([A-Z]\w*)/g)].map(([, one]) => one),
       ...[...source.matchAll(/\bset\.([A-Z]\w*)/g)].map(([, one]) => one),
     ]);
-    const theirs = ['own', 'webhook', 'push'].includes(name) && { ...arrivals(), ...requested() };
-    const shared = Object.keys({ ...queue(), ...broker(), ...bodies(), ...samples(), ...theirs });
+    // setting() reads these, and those of the pipeline.
+    const theirs = name !== 'push' && name !== 'throughput' ? ownPipeline() : bodies();
+    const steadily = source.includes('steadily(') ? ['RATE', 'DURATION', 'WARMUP'] : [];
+    const lists = { ...queue(), ...broker(), ...theirs, ARRIVE: 0, TARGET: 0 };
+    const shared = [...steadily, ...Object.keys(lists)];
     const own = Object.keys(declared()).filter((one) => !shared.includes(one));
-    const others = [...read].filter((one) => !theirs || !shared.includes(one as string));
+    const others = [...read].filter((one) => !shared.includes(one as string));
     assert.deepEqual(others.sort(), own.sort(), name);
   }
 });
@@ -59,7 +71,7 @@ test('the tables of the README match the declarations', async () => {
   const readme = await readFile(join(ROOT, 'scenarios/README.md'), 'utf8');
   const { ARRIVE, ...ofKinds } = arrivals(); // --help lists these too
   const others = { ...ofKinds, ...bodies(), ...samples() };
-  const own = Object.entries(scripts.own()).filter(([name]) => !(name in others));
+  const own = Object.entries(ownPipeline()).filter(([name]) => !(name in others));
   for (const declared of [every(), Object.fromEntries(own)]) {
     const rows = rowsOf(declared).map(([name, says, allowed, value]) => {
       // --help lists ranges too.

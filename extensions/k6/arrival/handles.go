@@ -6,6 +6,7 @@ import (
 
 	"github.com/grafana/sobek"
 	"go.k6.io/k6/v2/js/common"
+	"go.k6.io/k6/v2/lib"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/engine"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
@@ -32,6 +33,7 @@ func (m *instance) next(e *engine.Engine, flow string) sobek.Value {
 			return sobek.Null()
 		}
 		m.waiter = schedule.NewWaiter()
+		e.SentBy(lib.GetScenarioState(m.vu.Context()))
 	}
 	var err error
 	if m.waiter.Flow, err = e.FlowNumber(flow); err != nil {

@@ -74,6 +74,19 @@ export interface RunOptions {
     { duration?: Duration; arrivalRate?: number | string; rampTo?: number | string; vus?: number | string }
   >;
   /**
+   * Flows in place of the profile's, with the keys that those have, for a pipeline that takes other messages. Empty and undefined
+   * change nothing. Example: `[{ name: 'order', target: 'shop', deliveries: 2 }]`.
+   */
+  flows?: {
+    name: string;
+    weight?: number;
+    target?: string;
+    targets?: number | string[];
+    messages?: number;
+    deliveries?: number;
+    payloadBytes?: number;
+  }[];
+  /**
    * Replaces settings of all flows of the profile; empty and undefined values change nothing. `payloadBytes` (0 to 1,048,576) excludes
    * `fuzz`; `targets` is a number or a list of names. Example: `{ payloadBytes: __ENV.PAYLOAD_BYTES }`.
    */
@@ -157,10 +170,14 @@ export interface RunOptions {
   /**
    * A message of a pipeline of your own, with `{{id}}`, `{{target}}` and `{{payload}}` (as many `x` as the flow's `payloadBytes`) where
    * they belong: `{"MsgID":"{{id}}","to":"{{target}}"}`. It need not be JSON; the id has to arrive unchanged, with no digit after it.
-   * `{{webhook}}` is the URL of `webhook`, which needs a port then, or a `url`.
+   * `{{webhook}}` is the URL of `webhook`, which needs a port then, or a `url`. `{{now}}`, `{{now.us}}` and `{{now.iso}}` are the time
+   * in ms, in µs and as ISO 8601; `{{n}}` is the number of the message, `{{random}}` a whole number below 10⁹, `{{random.temp}}` a value
+   * of that field of `fuzz.spec`, `{{row.tenant}}` one of `rows`.
    * Default: `{"id":"{{id}}","source":"k6","target":"{{target}}","payload":"{{payload}}"}`.
    */
   body?: string;
+  /** What `{{row.tenant}}` in `body` stands for: by column, a value for each target of every flow, in their order. */
+  rows?: Record<string, string[]>;
   /**
    * Random payloads instead of the `x`: an object for each message, the same for the same seed and number. The
    * specification is a list of keys and types, `[userId,string,userAge,int,score,float,ok,boolean]`, or a JSON object that also has
@@ -271,6 +288,11 @@ export interface RunOptions {
     hops?: string;
     /** Checks the signature of Standard Webhooks (`whsec_…`): a call with a wrong one is answered 401 and is not an arrival. */
     secret?: string;
+    /**
+     * A header field with the HMAC of the body by `secret`, which then is any text, in place of Standard Webhooks':
+     * `X-Hub-Signature-256: sha256={{sha256:hex}}`; also sha1 and sha512, and base64.
+     */
+    signature?: string;
     /** The text of a PEM file with the listener's certificate, for HTTPS; with `key`. */
     cert?: string;
     /** The text of a PEM file with its key. */

@@ -21,10 +21,11 @@ func (m *instance) summary(e *engine.Engine, data sobek.Value) map[string]any {
 			"run.result() returns the run so far"))
 	}
 	r, where, err := e.LastReport(m.root.registry)
-	if err != nil {
+	on := screen(m.vu.Runtime(), data)
+	if where = on.Link(where); err != nil {
 		where = "none: " + err.Error()
 	}
-	return map[string]any{"stdout": render.Text(r, where, screen(m.vu.Runtime(), data))}
+	return map[string]any{"stdout": render.Text(r, where, on)}
 }
 
 // screen is what k6 prints the summary on, from the data of handleSummary.

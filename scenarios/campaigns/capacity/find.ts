@@ -1,9 +1,8 @@
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { shortPath } from '../../../pipeline/stack/file.ts';
 import type { Run } from '../../../reports/contract/run.ts';
 import { annotate } from '../../../reports/k6.ts';
-import { type IO, print } from '../../run/io.ts';
+import { type IO, linkTo, print } from '../../run/io.ts';
 import { answerFigures, answerOf, line, probesOf, type Row, type Settings, sentence } from './answer.ts';
 import { about, type Budget } from './budget.ts';
 import { judge } from './judge.ts';
@@ -102,6 +101,6 @@ export async function findCapacity(
     await annotate(dir, { figures: answerFigures(result, rows), probes: probesOf(rows) }, answer);
   }
   print(io, `\n${answer}`);
-  if (probed.held > 0) print(io, `report  ${shortPath(join(dir, 'index.html'))}`);
+  if (probed.held > 0) print(io, `report  ${linkTo(join(dir, 'index.html'), io)}`);
   return result.rate === null ? 99 : 0;
 }

@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { type Static, Type } from '@sinclair/typebox';
 import { commandOf } from '../../../pipeline/shared/command.ts';
 import { describe, RunConfig, readConfig } from '../../../pipeline/shared/config.ts';
@@ -6,8 +8,8 @@ import { isEntry } from '../../../pipeline/shared/entry.ts';
 import { printFolded } from '../../../pipeline/shared/fold.ts';
 import { against, runEnvironment, settle } from '../../run/against.ts';
 import { inRunDirectory, runName } from '../../run/directory.ts';
-import { type IO, print, runProcess, warn } from '../../run/io.ts';
-import { ADDRESSES, cameToItsEnd, checkScript, K6Run, onlyVariables, variablesOf } from '../../run/k6.ts';
+import { type IO, openPage, print, runProcess, warn } from '../../run/io.ts';
+import { addressesOf, cameToItsEnd, checkScript, K6Run, onlyVariables, variablesOf } from '../../run/k6.ts';
 import { RunOutputs } from '../../run/outputs.ts';
 import { checkVariables, variablesIn } from '../../run/usage.ts';
 import { requests } from './answer.ts';
@@ -38,7 +40,7 @@ type Settings = Static<typeof CapacityConfig>;
 
 const HELP = `Searches for the highest rate at which p99 of the arrival stays below a limit while the backlog is flat.
 
-  npm run capacity [-- -e NAME=value …]
+  npm run capacity [-- -e NAME=value …] [--open]
 
 It doubles the rate until one does not hold, bisects the span in between, and confirms both ends with longer runs: the rate has to hold, and
 the next one up must not; otherwise it continues from there. It tries a rate that does not hold once more before that counts, and up to four
@@ -57,11 +59,12 @@ const FEW_CORES = 2;
 const QUICK = 3;
 
 /** Searches the capacity, and returns the exit code of the command. */
-export async function main(args: readonly string[], env: NodeJS.ProcessEnv, io: IO): Promise<number> {
-  if (args.includes('--help') || args.includes('-h')) {
+export async function main(argv: readonly string[], env: NodeJS.ProcessEnv, io: IO): Promise<number> {
+  if (argv.includes('--help') || argv.includes('-h')) {
     printFolded(HELP, io.stdout);
     return 0;
   }
+  const args = argv.filter((arg) => arg !== '--open');
   onlyVariables(args);
   const names = Object.keys(CapacityConfig.properties);
   const settings = readConfig(CapacityConfig, variablesOf(args, env));
@@ -80,7 +83,7 @@ export async function main(args: readonly string[], env: NodeJS.ProcessEnv, io: 
   const environment = (runDir: string) => runEnvironment(config, env, runDir, command);
   const outputs = new RunOutputs(io);
   return inRunDirectory(env.RUN_DIR, runName(SCRIPT, config, new Date()), async (dir) => {
-    await checkScript(SCRIPT, [], { ...ADDRESSES, ...environment(dir) });
+    await checkScript(SCRIPT, [], { ...addressesOf(SCRIPT, env), ...environment(dir) });
     if (
       config.INGEST_URL === undefined &&
       config.CPU_AFFINITY === undefined &&
@@ -91,7 +94,7 @@ export async function main(args: readonly string[], env: NodeJS.ProcessEnv, io: 
         'cores   few for so many processes: CPU_AFFINITY gives each its own (pipeline/README.md#on-few-cores)',
       );
     }
-    return against(config, env, io, ({ launch, stop }) =>
+    const code = await against(config, env, io, ({ launch, stop }) =>
       findCapacity(settings, plan, dir, io, async (rate, seconds, runDir) => {
         const own = [`RATE=${rate}`, `DURATION=${seconds}`, `RUN_DIR=${runDir}`].flatMap((one) => [
           '-e',
@@ -106,6 +109,9 @@ export async function main(args: readonly string[], env: NodeJS.ProcessEnv, io: 
           throw new Error(`k6 ended with ${signal ?? code} at ${requests(rate)}`);
       }),
     );
+    const page = join(dir, 'index.html');
+    if (argv.includes('--open') && existsSync(page)) await openPage(page, env, io);
+    return code;
   });
 }
 

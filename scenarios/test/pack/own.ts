@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { connectAsync } from 'mqtt';
@@ -9,7 +9,7 @@ import { type Latency, latencyOf } from '../../../reports/contract/run.ts';
 import { assertAllArrived, assertPass, listen, type Pipeline } from '../harness.ts';
 
 /** 50 messages after the warm-up, with a latency limit that holds on any machine. */
-const LOAD = { RATE: 50, DURATION: 1, WARMUP: 0.5, P99: 60_000 };
+export const LOAD = { RATE: 50, DURATION: 1, WARMUP: 0.5, P99: 60_000 };
 
 /** The script for the user's own pipeline. */
 export function own(pipeline: Pipeline): void {
@@ -82,8 +82,13 @@ export function own(pipeline: Pipeline): void {
   });
 }
 
-/** Takes messages by POST at /messages, and hands each to `deliver`; pushes at /events?topic=<target>, or all of them without one. */
-async function takes(t: TestContext, deliver: (body: string) => unknown = () => {}) {
+/** Takes messages by POST at a path, and hands each to `deliver`; pushes at /events?topic=<target>, or all of them without one. */
+export async function takes(
+  t: TestContext,
+  deliver: (body: string) => unknown = () => {},
+  wants: { path?: string; id?: string } = {},
+) {
+  const requests: { body: string; headers: IncomingHttpHeaders }[] = [];
   const streams = new Map<ServerResponse, string | null>();
   const server = createServer(async (request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://theirs');
@@ -93,23 +98,26 @@ async function takes(t: TestContext, deliver: (body: string) => unknown = () => 
       return;
     }
     const body = String(await request.reduce((all, chunk) => all + chunk, ''));
-    response.writeHead(202).end();
+    const { target, ...message } = JSON.parse(body);
+    const good = (wants.path ?? pathname) === pathname && (wants.id ?? 'id') in message;
+    response.writeHead(good ? 202 : 400).end();
+    if (!good) return;
+    requests.push({ body, headers: request.headers });
     await deliver(body);
-    const { target } = JSON.parse(body);
     for (const [stream, topic] of streams)
       if (topic === null || topic === target) stream.write(`data: ${body}\n\n`);
   });
-  return { INGEST_URL: `http://${await listen(t, server)}`, streams };
+  return { INGEST_URL: `http://${await listen(t, server)}`, streams, requests };
 }
 
 /** Calls the webhook that a message names until it is taken. */
-async function call(body: string): Promise<void> {
+export async function call(body: string): Promise<void> {
   const { ok } = await fetch(JSON.parse(body).to, { method: 'POST', body });
   if (!ok) await call(body);
 }
 
 /** A webhook on a free port, whose URL travels in the messages. */
-const hook = async () => ({
+export const hook = async () => ({
   WEBHOOK_ADDRESS: `127.0.0.1:${await freePort()}`,
   WEBHOOK_PATH: '/hooks',
   BODY: '{"id":"{{id}}","target":"{{target}}","to":"{{webhook}}"}',

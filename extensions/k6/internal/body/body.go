@@ -31,8 +31,11 @@ type flow struct {
 
 // piece is a part of a message: constant text, followed by a placeholder.
 type piece struct {
-	text  string
-	holds placeholder
+	text   string
+	holds  placeholder
+	clock  clock    // of now
+	field  int      // of value: its place in the specification
+	column []string // of row: a value for each target
 }
 
 // placeholder is a variable part of a message.
@@ -43,6 +46,11 @@ const (
 	number              // the message's: the last part of its id
 	target
 	random // an object of random values
+	now    // the time at which the message is made
+	count  // the message's number by itself
+	chance // a random whole number
+	value  // a random value of the specification
+	row    // a field of the target's row
 )
 
 // New makes the messages of flows. Their ids begin with prefix, "<run>.<generator>.". The template must have passed
@@ -66,28 +74,33 @@ func New(f Format, flows []profile.Flow, schedule *pacer.Pacer, prefix string, s
 // Append adds the body of a request to buf: one message, or an array of them.
 func (b *Bodies) Append(buf []byte, s pacer.Slot) []byte {
 	if s.Messages == 1 {
-		return b.message(buf, s, 0)
+		return b.message(buf, s, 0, nil)
 	}
 	buf = append(buf, '[')
 	for i := range s.Messages {
 		if i > 0 {
 			buf = append(buf, ',')
 		}
-		buf = b.message(buf, s, i)
+		buf = b.message(buf, s, i, nil)
 	}
 	return append(buf, ']')
 }
 
-func (b *Bodies) message(buf []byte, s pacer.Slot, i int) []byte {
-	for _, p := range b.flows[s.Flow].pieces {
+// message adds the i-th message of a request to buf. like is a message that may be this one, made before: times are
+// taken from it, when buf is empty. nil: there is none.
+func (b *Bodies) message(buf []byte, s pacer.Slot, i int, like []byte) []byte {
+	f := &b.flows[s.Flow]
+	for _, p := range f.pieces {
 		buf = append(buf, p.text...)
 		switch p.holds {
 		case number:
 			buf = b.format.Form.Append(buf, s.FirstID+i)
 		case target:
 			buf = b.AppendTarget(buf, s, i)
-		case random:
-			buf = b.format.Fuzz.Append(buf, b.format.Seed, s.FirstID+i)
+		case row:
+			buf = append(buf, p.column[(s.OfFlow+i)%f.Targets]...)
+		default:
+			buf = b.format.fill(buf, p, s.FirstID+i, like)
 		}
 	}
 	return buf
@@ -102,13 +115,13 @@ func (b *Bodies) Whole(payload []byte, slot pacer.Slot, i, every int, buf []byte
 	if !picked(slot.FirstID+i, every) {
 		return true, buf
 	}
-	buf = b.message(buf[:0], slot, i)
+	buf = b.message(buf[:0], slot, i, payload)
 	return bytes.Equal(buf, payload), buf
 }
 
 // SameLines reports whether a payload has the lines of the i-th message of a request, however each of them ends.
 func (b *Bodies) SameLines(payload []byte, slot pacer.Slot, i int, buf []byte) (same bool, scratch []byte) {
-	buf = b.message(buf[:0], slot, i)
+	buf = b.message(buf[:0], slot, i, payload)
 	return SameLines(payload, buf), buf
 }
 
@@ -147,7 +160,13 @@ func (b *Bodies) length(s pacer.Slot, i int) (length int, fixed bool) {
 			} else {
 				length += len(f.Target) + 1 + digits(n)
 			}
-		case random:
+		case now:
+			length += p.clock.length
+		case count:
+			length += digits(s.FirstID + i)
+		case row:
+			length += len(p.column[(s.OfFlow+i)%f.Targets])
+		case random, chance, value:
 			return 0, false
 		}
 	}

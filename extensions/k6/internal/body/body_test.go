@@ -1,9 +1,11 @@
 package body_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -57,10 +59,77 @@ func TestRandomPayloadsRepeatWithTheSeed(t *testing.T) {
 		string(body.NewSingle(f, "run.canary.", "canary/run").Message(3)))
 }
 
+func TestPlaceholdersOfRealBodies(t *testing.T) {
+	t.Parallel()
+	spec, err := fuzz.Parse(`{"temp":{"type":"float","range":[-40,60]},"unit":["C","F"]}`)
+	require.NoError(t, err)
+	f := body.Format{
+		Template: `{"id":"{{id}}","at":{{now}},"us":{{now.us}},"iso":"{{now.iso}}","n":{{n}},"r":{{random}},` +
+			`"temp":{{random.temp}},"unit":{{random.unit}},"tenant":"{{row.tenant}}"}`,
+		Fuzz: spec, Seed: 3, Rows: map[string][]string{"tenant": {"a", `b "B"`, "c"}},
+	}
+	b := bodiesOf(t, f)
+	slot := pacer.Slot{FirstID: 41, OfFlow: 7, FirstSeq: 41, Messages: 1}
+	before := time.Now()
+	made := b.Append(nil, slot)
+	var message struct {
+		ID           string
+		At, US, N, R int64
+		ISO          time.Time
+		Temp         float64
+		Unit, Tenant string
+	}
+	require.NoError(t, json.Unmarshal(made, &message), string(made))
+	assert.Equal(t, []any{"run.1.41", int64(41), `b "B"`}, []any{message.ID, message.N, message.Tenant})
+	for _, at := range []time.Time{time.UnixMilli(message.At), time.UnixMicro(message.US), message.ISO} {
+		assert.WithinRange(t, at, before.Truncate(time.Millisecond), time.Now())
+	}
+	assert.True(t, message.R < 1e9 && message.Temp >= -40 && message.Temp <= 60, string(made))
+
+	// What arrives later is the message that was sent, unless another byte than those of its times has changed.
+	for text, whole := range map[string]bool{
+		string(made): true,
+		strings.Replace(string(made), `"n":41`, `"n":42`, 1):              false,
+		strings.Replace(string(made), `"at":1`, `"at":x`, 1):              false,
+		strings.Replace(string(made), `b \"B\"`, `b \"C\"`, 1):            false,
+		strings.Replace(string(made), `{"id":`, `{"id": `, 1):             false,
+		strings.Replace(string(made), `"at":1`, `"at":2`, 1):              true, // no time is known
+		strings.Replace(string(made), `"unit":"`, `"unit":"x`, 1):         false,
+		strings.Replace(string(made), `run.1.41","at"`, `run.1.41"}"`, 1): false,
+	} {
+		got, _ := b.Whole([]byte(text), slot, 0, 1, nil)
+		assert.Equal(t, whole, got, text)
+	}
+	canary := string(body.NewSingle(f, "run.canary.", "canary/run").Message(7))
+	assert.Regexp(t, `^{"id":"run\.canary\.7","at":\d{13},"us":\d{16},.*"n":7,.*"tenant":"a"}$`, canary)
+	single := body.NewSingle(f, "run.canary.", "canary/run")
+	early := strings.Replace(string(single.Message(7)), `"at":1`, `"at":2`, 1)
+	assert.Equal(t, early, string(single.MessageLike(7, []byte(early))))
+	plain := bodiesOf(t, body.Format{Template: "{{id}};{{row.tenant}}", Rows: f.Rows})
+	assert.Equal(t, `run.1.41;b "B"`, string(plain.Append(nil, slot)), "it is not JSON")
+}
+
+func TestAPlaceholderWithoutItsValuesIsRefused(t *testing.T) {
+	t.Parallel()
+	spec, err := fuzz.Parse("[a,int]")
+	require.NoError(t, err)
+	rows := map[string][]string{"b": {"1"}, "a": {"1"}}
+	for template, want := range map[string]string{
+		"{{id}} {{row.c}}":    "body, character 8: {{row.c}} is not a column of rows (TARGETS_FILE, as CSV); allowed: a, b",
+		"{{id}} {{random.b}}": "body, character 8: {{random.b}} is not a field of fuzz.spec (SPEC)",
+	} {
+		assert.EqualError(t, body.Format{Template: template, Fuzz: spec, Rows: rows}.Check(), want)
+	}
+	assert.ErrorContains(t, body.Format{Template: "{{id}} {{row.c}}"}.Check(), "allowed: none, as there are no rows")
+	assert.ErrorContains(t, body.Format{Template: "{{id}} {{random.a}}"}.Check(), "is a field of fuzz.spec (SPEC), which is not set")
+	assert.ErrorContains(t, body.Format{Template: "{{id}} {{now.ns}}"}.Check(), "{{now.ns}} is not known")
+}
+
 func TestAnInvalidTemplateIsRefusedWithThePosition(t *testing.T) {
 	t.Parallel()
 	for template, want := range map[string]string{
-		`{"id":"{{id}}","x":"{{source}}"}`: "body, character 21: {{source}} is not known; allowed: {{id}}, {{target}}, {{payload}}, {{webhook}}",
+		`{"id":"{{id}}","x":"{{source}}"}`: "body, character 21: {{source}} is not known; allowed: {{id}}, {{target}}, {{payload}}, {{webhook}}, " +
+			"{{now}}, {{now.us}}, {{now.iso}}, {{n}}, {{random}}, {{random.<field>}}, {{row.<column>}}",
 		`{"id":"{{id}}","to":"{{webhook}}"}`: "body, character 22: {{webhook}} is the URL of the run's webhook, and none is known: " +
 			"set webhook (ARRIVE=webhook) with its port, or webhook.url (WEBHOOK_URL)",
 		`{"id":"{{id"}`:       "body, character 8: {{ without }}",

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -20,13 +21,14 @@ func newCheck(gs *state.GlobalState) *cobra.Command {
 		Use:   "check <run.json|directory>...",
 		Short: "Check runs against thresholds, and print their verdicts",
 		Long: `Checks each run.json against its schema, and prints the verdict and every rule that led to it. Each --threshold
-is one more limit: it says what must hold, as a threshold of k6 does, and the run is judged with it.
+is one more limit: it says what must hold, as a threshold of k6 does, and the run is judged with it. One on an end of
+the account replaces the run's limit of 0 on that end.
 
 Thresholds are on
   latencies    arrival.p99 < 250ms; also from_send, http, canary, and the run's stages, like queue.mean
   shares       arrival.within(250ms) >= 99.9%
   rates        rate.arrived >= 1000/s; also requests, accepted
-  the account  account.lost == 0
+  the account  account.lost == 0, account.requests_failed < 10
 
 Exit code:
   0   every run passes, and every threshold holds
@@ -81,17 +83,12 @@ func check(gs *state.GlobalState, path string, thresholds []judge.Threshold) (re
 	if err != nil {
 		return "", err
 	}
-	var more []runfile.Rule
-	for _, threshold := range thresholds {
-		rule, err := threshold.Rule(r)
-		if err != nil {
-			return "", fmt.Errorf("%s: --threshold %w", path, err)
-		}
-		more = append(more, rule)
+	result, lines, err := judged(r, thresholds)
+	if err != nil {
+		return "", fmt.Errorf("%s: --threshold %w", path, err)
 	}
-	result, lines := verdict(r, more)
 	fmt.Fprintf(gs.Stdout, "%-10s  %s\n", result, words.Printable(path))
-	if r.Verdict.Meaning != "" {
+	if r.Verdict.Meaning != "" && (result == r.Verdict.Result || result != runfile.Pass) {
 		fmt.Fprintf(gs.Stdout, "  %s\n", words.Printable(r.Verdict.Meaning))
 	}
 	for _, line := range lines {
@@ -100,13 +97,40 @@ func check(gs *state.GlobalState, path string, thresholds []judge.Threshold) (re
 	return result, nil
 }
 
+// judged judges a run with thresholds.
+func judged(r *runfile.Run, thresholds []judge.Threshold) (result string, lines []string, err error) {
+	var more []runfile.Rule
+	replaced := map[string]string{}
+	for _, threshold := range thresholds {
+		rule, err := threshold.Rule(r)
+		if err != nil {
+			return "", nil, err
+		}
+		more = append(more, rule)
+		if end := threshold.Replaces(); end != "" {
+			replaced[end] = threshold.Text()
+		}
+	}
+	result, lines = verdict(r, more, replaced)
+	return result, lines, nil
+}
+
 // verdict returns the result of a run and a line for each rule, its own and more. A broken limit outranks an undecided
-// one, which outranks one that was not judged.
-func verdict(r *runfile.Run, more []runfile.Rule) (result string, lines []string) {
-	result = r.Verdict.Result
-	all := slices.Concat(r.Verdict.Rules, more)
-	for _, rule := range all {
-		lines = append(lines, fmt.Sprintf("%-10s  %s", rule.State(), rule.Measured()))
+// one, which outranks one that was not judged. replaced has the threshold that stands for a built-in limit, by its name.
+func verdict(r *runfile.Run, more []runfile.Rule, replaced map[string]string) (result string, lines []string) {
+	result = judge.Without(r, slices.Collect(maps.Keys(replaced)))
+	var all []runfile.Rule
+	for _, rule := range r.Verdict.Rules {
+		if by, ok := replaced[rule.Name]; ok {
+			lines = append(lines, fmt.Sprintf("%-10s  %s, by %s", "replaced", rule.Limited(), by))
+			continue
+		}
+		all = append(all, rule)
+		lines = append(lines, line(rule))
+	}
+	for _, rule := range more {
+		all = append(all, rule)
+		lines = append(lines, line(rule))
 	}
 	switch {
 	case slices.ContainsFunc(more, runfile.Rule.IsBroken): // judged, so the run's figure stands
@@ -119,6 +143,8 @@ func verdict(r *runfile.Run, more []runfile.Rule) (result string, lines []string
 	}
 	return result, lines
 }
+
+func line(rule runfile.Rule) string { return fmt.Sprintf("%-10s  %s", rule.State(), rule.Measured()) }
 
 // exitCode is the exit code of the gravest result.
 func exitCode(results []string) int {

@@ -52,6 +52,9 @@ func (o *Options) checkLoad() (err error) {
 			return err
 		}
 	}
+	if err := o.profile.ReplaceFlows(o.Flows); err != nil {
+		return err
+	}
 	return o.profile.OverrideFlows(o.EveryFlow)
 }
 
@@ -143,6 +146,14 @@ func (o *Options) checkMessages() (err error) {
 	if o.Body != "" && o.ID != defaults().ID {
 		return fmt.Errorf("id (ID_KEY) is of the message that is made without body (BODY), which has {{id}} where it "+
 			"belongs: leave out id, %q", o.ID)
+	}
+	for _, column := range sortedKeys(o.Rows) {
+		for _, f := range o.profile.Flows {
+			if n := len(o.Rows[column]); n != f.Targets {
+				return fmt.Errorf("rows.%s has %d values, and flow %q has %d targets: one for each is allowed", column, n,
+					f.Name, f.Targets)
+			}
+		}
 	}
 	if o.form, err = body.CheckForm(o.IDFormat); err != nil {
 		return err

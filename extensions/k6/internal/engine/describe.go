@@ -58,6 +58,9 @@ func (d description) describe(timeline []runfile.Interval, doubts ...string) *ru
 		Timeline: timeline, Resources: noted.resources, Errors: classes,
 		Environment: d.environment(), Steps: []runfile.Step{}, Figures: noted.figures, Flows: []runfile.FlowResult{},
 	}
+	if names := d.run.sending.executors.names(); names != "" {
+		r.Environment[runfile.Executors] = names
+	}
 	if finished {
 		stamp := ended.UTC().Format(stampFormat)
 		r.Run.Ended = &stamp

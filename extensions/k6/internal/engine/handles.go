@@ -178,6 +178,9 @@ func (s *sending) next(ctx context.Context, w *schedule.Waiter) *Handle {
 // FlowNumber returns the number of the flow that a closed-model sender chooses, from 1; 0: no name.
 func (e *Engine) FlowNumber(name string) (int, error) { return e.sending.flowNumber(name) }
 
+// SentBy notes the scenario of a VU that sends by next().
+func (e *Engine) SentBy(s *lib.ScenarioState) { e.sending.executors.note(s) }
+
 // Next takes the next request when it is due; nil: none is left, or the VU stopped.
 func (e *Engine) Next(ctx context.Context, w *schedule.Waiter) *Handle { return e.sending.next(ctx, w) }
 

@@ -30,6 +30,7 @@ type Options struct {
 	Gather     seconds                   `json:"gather"`
 	Profile    profileOption             `json:"profile"`
 	Phases     map[string]map[string]any `json:"phases"`
+	Flows      []map[string]any          `json:"flows"` // in place of the profile's; empty: those stay
 	EveryFlow  map[string]any            `json:"everyFlow"`
 	Ingest     send.Ingest               `json:"ingest"`
 	Redis      redisOptions              `json:"redis"`
@@ -38,6 +39,7 @@ type Options struct {
 	IDFormat   string                    `json:"idFormat"`
 	IDFrom     string                    `json:"idFrom"`
 	Body       string                    `json:"body"`
+	Rows       map[string][]string       `json:"rows"` // by column, a value for each target
 	Fuzz       *fuzzOptions              `json:"fuzz"`
 	Senders    int                       `json:"senders"`
 	MaxSenders int                       `json:"maxSenders"` // 0: see mostSenders
@@ -176,7 +178,7 @@ func defaults() Options {
 }
 
 func (o *Options) messages() body.Format {
-	f := body.Format{Template: o.Body, ID: o.ID, Source: o.tool.Name, Form: o.form, From: o.ids}
+	f := body.Format{Template: o.Body, Rows: o.Rows, ID: o.ID, Source: o.tool.Name, Form: o.form, From: o.ids}
 	if o.Fuzz != nil {
 		f.Fuzz, f.Seed = o.Fuzz.spec, o.Fuzz.Seed
 	}

@@ -12,6 +12,9 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 )
 
+// senderScenario is the name of the scenario that sends, unless a script has its own.
+const senderScenario = "sender"
+
 // startup is the longest time for connecting and subscribing before k6's clock for the load begins.
 const startup = 30 * time.Second
 
@@ -48,7 +51,7 @@ func (e *Engine) Scenarios(pump bool) map[string]any {
 			"executor": "per-vu-iterations", "exec": "subscriber", "vus": s.Unscale(1), "iterations": 1,
 			"maxDuration": wholeSeconds(most), "gracefulStop": "0s",
 		},
-		"sender": map[string]any{
+		senderScenario: map[string]any{
 			"executor": executor, "exec": "sender", "vus": s.Unscale(vus), "iterations": iterations,
 			"maxDuration": wholeSeconds(load + late), "gracefulStop": wholeSeconds(patience),
 		},

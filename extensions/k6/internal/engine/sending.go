@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -41,6 +43,7 @@ type sending struct {
 	most         int               // requests that all instances may have under way
 	unauthorized atomic.Int64      // requests answered 401 before any was accepted
 	anyAccepted  atomic.Bool       // a request was accepted
+	executors    executors         // the script's own that send
 	secrets      *strings.Replacer // takes those of the requests out of what a server says
 	timeout      time.Duration     // for one request
 }
@@ -57,6 +60,31 @@ func newSending(e *Engine) *sending {
 		s.turns = schedule.NewTurns(e.Course, len(o.profile.Flows))
 	}
 	return s
+}
+
+// executors are those of a script's own scenarios, beside sender, whose VUs send.
+type executors struct {
+	mu  sync.Mutex
+	all []string
+}
+
+// note notes the executor of a VU that sends.
+func (x *executors) note(s *lib.ScenarioState) {
+	if s == nil || s.Name == senderScenario {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if name := fmt.Sprintf("%s (%s)", s.Name, s.Executor); !slices.Contains(x.all, name) {
+		x.all = append(x.all, name)
+	}
+}
+
+// names are their names, each with its kind; empty: there is none.
+func (x *executors) names() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return strings.Join(slices.Sorted(slices.Values(x.all)), ", ")
 }
 
 // answered records one attempt and its outcome for the messages.

@@ -2,6 +2,10 @@ package engine
 
 import (
 	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -200,6 +204,36 @@ func TestASignatureIsChecked(t *testing.T) {
 	assert.Equal(t, map[string]int{"signature": 10}, classes(r, "webhook"))
 }
 
+// A pipeline may sign its calls by a header field of its own.
+func TestASignatureOfTheirOwnIsChecked(t *testing.T) {
+	t.Parallel()
+	for text, sign := range map[string]func(mac []byte) string{
+		"X-Hub-Signature-256: sha256={{sha256:hex}}": func(mac []byte) string { return "sha256=" + hex.EncodeToString(mac) },
+		"X-Shop-Hmac: {{sha256:base64}}":             base64.StdEncoding.EncodeToString,
+	} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			header, _, _ := strings.Cut(text, ":")
+			nth := 0
+			hook := &fake.Webhook{Sign: func(fields http.Header, payload []byte) {
+				secret := "a secret"
+				switch nth++; {
+				case nth%10 == 0:
+					secret = "another"
+				case nth%10 == 1:
+					return
+				}
+				mac := hmac.New(sha256.New, []byte(secret))
+				mac.Write(payload)
+				fields.Set(header, sign(mac.Sum(nil)))
+			}}
+			r := calling(t, &fake.Pipeline{}, hook, fifty, "webhook: { secret: 'a secret', signature: '"+text+"' }").run()
+			assert.Equal(t, []int{40, 10}, []int{r.Account.Arrived, r.Account.Lost})
+			assert.Equal(t, map[string]int{"signature": 10}, classes(r, "webhook"))
+		})
+	}
+}
+
 // A pipeline that repeats refused calls loses nothing, and an answer that is late on purpose delays no arrival.
 func TestCallsAreRefusedAndAnsweredLateOnPurpose(t *testing.T) {
 	t.Parallel()
@@ -254,24 +288,27 @@ func TestStampsComeInAHeaderField(t *testing.T) {
 func TestWrongOptionsOfAWebhookAreRefused(t *testing.T) {
 	t.Parallel()
 	for options, want := range map[string]string{
-		"webhook: { address: '9000' }":                   "webhook.address (WEBHOOK_ADDRESS) \"9000\"",
-		"webhook: { address: 'http://h:1' }":             "webhook.address (WEBHOOK_ADDRESS)",
-		"webhook: { address: 'h:99999' }":                "webhook.address (WEBHOOK_ADDRESS)",
-		"webhook: { path: 'hooks' }":                     "webhook.path (WEBHOOK_PATH) \"hooks\"",
-		"webhook: { url: 'mqtt://h' }":                   "webhook.url (WEBHOOK_URL)",
-		"webhook: { status: 0 }":                         "webhook.status 0",
-		"webhook: { status: 503 }":                       "webhook.status 503",
-		"webhook: { late: { share: 2, seconds: 1 } }":    "webhook.late.share 2",
-		"webhook: { late: { share: 0.5 } }":              "webhook.late has a share and seconds",
-		"webhook: { refuse: { share: -1 } }":             "webhook.refuse.share -1",
-		"webhook: { refuse: { share: 1, status: 200 } }": "webhook.refuse.status 200",
-		"webhook: { secret: 'whsec_' }":                  "webhook.secret (WEBHOOK_SECRET)",
-		"webhook: { secret: '%' }":                       "webhook.secret (WEBHOOK_SECRET)",
-		"webhook: { cert: 'x' }":                         "webhook.cert and webhook.key",
-		"webhook: { adress: ':1' }":                      `unknown option "webhook.adress"`,
-		"webhook: {}, queue: { url: 'redis://h' }":       "queue and webhook are set",
-		"webhook: {}, answers: true, canary: false":      "answers and webhook are set",
-		"webhook: {}, mqtt: { url: 'mqtt://h' }":         "leave out mqtt.url (MQTT_URL)",
+		"webhook: { address: '9000' }":                          "webhook.address (WEBHOOK_ADDRESS) \"9000\"",
+		"webhook: { address: 'http://h:1' }":                    "webhook.address (WEBHOOK_ADDRESS)",
+		"webhook: { address: 'h:99999' }":                       "webhook.address (WEBHOOK_ADDRESS)",
+		"webhook: { path: 'hooks' }":                            "webhook.path (WEBHOOK_PATH) \"hooks\"",
+		"webhook: { url: 'mqtt://h' }":                          "webhook.url (WEBHOOK_URL)",
+		"webhook: { status: 0 }":                                "webhook.status 0",
+		"webhook: { status: 503 }":                              "webhook.status 503",
+		"webhook: { late: { share: 2, seconds: 1 } }":           "webhook.late.share 2",
+		"webhook: { late: { share: 0.5 } }":                     "webhook.late has a share and seconds",
+		"webhook: { refuse: { share: -1 } }":                    "webhook.refuse.share -1",
+		"webhook: { refuse: { share: 1, status: 200 } }":        "webhook.refuse.status 200",
+		"webhook: { secret: 'whsec_' }":                         "webhook.secret (WEBHOOK_SECRET)",
+		"webhook: { secret: '%' }":                              "webhook.secret (WEBHOOK_SECRET)",
+		"webhook: { signature: 'X: {{sha256:hex}}' }":           "is set without webhook.secret (WEBHOOK_SECRET)",
+		"webhook: { secret: 'x', signature: 'X: {{md5:hex}}' }": "webhook.signature (WEBHOOK_SIGNATURE) \"X: {{md5:hex}}\"",
+		"webhook: { secret: 'x', signature: '{{sha256:hex}}' }": "allowed: X-Hub-Signature-256: sha256={{sha256:hex}}",
+		"webhook: { cert: 'x' }":                                "webhook.cert and webhook.key",
+		"webhook: { adress: ':1' }":                             `unknown option "webhook.adress"`,
+		"webhook: {}, queue: { url: 'redis://h' }":              "queue and webhook are set",
+		"webhook: {}, answers: true, canary: false":             "answers and webhook are set",
+		"webhook: {}, mqtt: { url: 'mqtt://h' }":                "leave out mqtt.url (MQTT_URL)",
 		"webhook: {}, everyFlow: { targets: 3 }, publishers: { url: 'mqtt://h', connections: 1, rate: 1 }": "publishers send to the broker",
 	} {
 		_, err := made(t, fmt.Sprintf("{ profile: %q, ingest: { url: 'http://h' }, %s }", fifty, options))

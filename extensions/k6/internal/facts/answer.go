@@ -36,7 +36,7 @@ func sentence(r *runfile.Run, best held, known bool) string {
 	case r.Run.Model == runfile.Closed && runfile.Sweeps(r.Steps):
 		return swept(r, best, known)
 	case r.Run.Model == runfile.Closed && busiest.VUs != nil:
-		return fmt.Sprintf("%s carried %s with arrival p50 %s ms and %s; %s p99 is %s ms.", words.Plural(*busiest.VUs, "VU"),
+		return fmt.Sprintf("%s carried %s with arrival p50 %s ms and %s; %s p99 is %s ms.", load(r, *busiest.VUs),
 			words.PerSecond(busiest.CarriedPerS), words.MS(arrival.At(50)), worst(arrival), r.Run.Protocol,
 			words.MS(http.At(99)))
 	case !known:
@@ -57,6 +57,14 @@ func sentence(r *runfile.Run, best held, known bool) string {
 	}
 	return fmt.Sprintf("Held %s%s. %s were offered, and the whole run has %s.", words.PerSecond(best.perS),
 		atRate(r, best), offeredMost(busiest), worst(arrival))
+}
+
+// load is what sent a load of the closed model: the script's own executors, or so many VUs.
+func load(r *runfile.Run, vus int) string {
+	if names, ok := r.Environment[runfile.Executors].(string); ok {
+		return "Scenario " + names
+	}
+	return words.Plural(vus, "VU")
 }
 
 // noneHeld is the answer of a run that held no rate.

@@ -269,3 +269,25 @@ func TestTheShareWithinALimitComesFromTheHistogram(t *testing.T) {
 	assert.InDelta(t, 0.99, *within, 1e-9)
 	assert.Nil(t, runfile.NewLatency(&s, false).Within(250*time.Millisecond), "unknown without the histogram")
 }
+
+// Regression: the load of a script's own executor was called by the most VUs that the profile lets send.
+func TestAnExecutorOfTheScriptsOwnIsNamed(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "fixed")
+	r.Environment[runfile.Executors] = "load (ramping-vus)"
+	Conclude(r, "")
+	assert.Contains(t, r.Answer.Sentence, "Scenario load (ramping-vus) carried")
+	assert.NotContains(t, r.Answer.Sentence, "VU ")
+}
+
+// The rule on the phases of an executor of one's own stood in the source alone.
+func TestTheCauseSaysWhatAnExecutorsPhasesNeed(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "fixed")
+	r.Scene = &runfile.Scene{}
+	r.Scene.Abandoned = `the senders ended after 5 requests, before the end of phase "load"`
+	assert.Contains(t, Cause(r), "run.scenarios()")
+	r.Environment[runfile.Executors] = "load (ramping-vus)"
+	assert.Contains(t, Cause(r), "let its phases last as long as load (ramping-vus) begins iterations, and add a last one "+
+		"with measured: false")
+}

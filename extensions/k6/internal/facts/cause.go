@@ -15,6 +15,10 @@ var causes = []struct {
 	text  func(r *runfile.Run) string
 }{
 	{func(r *runfile.Run) bool { return scene(r).Abandoned != "" }, func(r *runfile.Run) string {
+		if names, ok := r.Environment[runfile.Executors].(string); ok && r.Run.Model == runfile.Closed {
+			return scene(r).Abandoned + ": let its phases last as long as " + names + " begins iterations, and add a last " +
+				"one with measured: false, in which they end"
+		}
 		return scene(r).Abandoned + ": give the senders' scenario at least the time and the iterations of the " +
 			"load, as run.scenarios() does"
 	}},

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -33,6 +34,19 @@ func (s *Spec) Append(buf []byte, seed uint64, n int) []byte {
 	var source rand.PCG
 	source.Seed(seed, uint64(n))
 	return appendObject(buf, s.fields, rand.New(&source))
+}
+
+// Field is the place of a key; -1: the specification does not have it.
+func (s *Spec) Field(key string) int {
+	quoted, _ := json.Marshal(key)
+	return slices.IndexFunc(s.fields, func(f field) bool { return string(f.key) == string(quoted)+":" })
+}
+
+// AppendField adds the value that a field has in the n-th object of a seed. It is not that of Append.
+func (s *Spec) AppendField(buf []byte, place int, seed uint64, n int) []byte {
+	var source rand.PCG
+	source.Seed(seed+uint64(place), uint64(n))
+	return s.fields[place].append(buf, rand.New(&source))
 }
 
 func appendObject(buf []byte, fields []field, r *rand.Rand) []byte {

@@ -155,7 +155,7 @@ func spansFigures(marks string) map[string]figure {
 	return all
 }
 
-// countFigures are the counts of an account: what was scheduled, its ends, and the counts beside them.
+// countFigures are the counts of an account: what was scheduled, its ends, the counts beside them, and failed requests.
 func countFigures() map[string]figure {
 	all := map[string]figure{}
 	add := func(name, things string, of func(a runfile.Account) int) {
@@ -169,6 +169,7 @@ func countFigures() map[string]figure {
 	for _, count := range ledger.Beside {
 		add(count.Name, "deliveries", count.Of)
 	}
+	add(runfile.FailedRequests, "requests", func(a runfile.Account) int { return a.Requests.Failed })
 	return all
 }
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/stages"
 )
@@ -135,6 +136,31 @@ func (t Threshold) Rule(r *runfile.Run) (runfile.Rule, error) {
 		rule.Reason = rule.Broken()
 	}
 	return bounded(r, rule, t.about(), r.Verdict.Rules), nil
+}
+
+// Text is the threshold as it was given.
+func (t Threshold) Text() string { return t.text }
+
+// Replaces is the name of the built-in limit on the figure, which is 0; empty: there is none.
+func (t Threshold) Replaces() string {
+	name, ok := strings.CutPrefix(t.figure.name, "account.")
+	judged := slices.Concat(ledger.JudgedCounts(ledger.Promised), ledger.JudgedCounts(ledger.Always))
+	if ok && (name == runfile.FailedRequests ||
+		slices.ContainsFunc(judged, func(c ledger.Count) bool { return c.Name == name })) {
+		return name
+	}
+	return ""
+}
+
+// Without is the result of a run without its built-in limits of these names.
+func Without(r *runfile.Run, names []string) string {
+	v, ended := r.Verdict, r.Run.Ended != nil
+	rest := slices.DeleteFunc(slices.Clone(v.Rules),
+		func(rule runfile.Rule) bool { return slices.Contains(names, rule.Name) })
+	if len(rest) == len(v.Rules) || of(v.Rules, ended).Result != v.Result { // its result has other reasons than rules
+		return v.Result
+	}
+	return of(rest, ended).Result
 }
 
 // known returns an error if the run does not have the threshold's stage.

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -261,6 +262,25 @@ func (p *Profile) Override(phase string, settings map[string]any) error {
 		if err != nil {
 			return fmt.Errorf("phase %q, %s: %s", phase, key, strings.TrimPrefix(err.Error(), "line 0: "))
 		}
+	}
+	return p.check()
+}
+
+// ReplaceFlows replaces all flows, for a script whose pipeline takes others. Keys are those of a flow in a profile.
+func (p *Profile) ReplaceFlows(flows []map[string]any) error {
+	if len(flows) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(flows)
+	if err != nil {
+		return fmt.Errorf("flows: %w", err)
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil { // JSON is YAML
+		return fmt.Errorf("flows: %w", err)
+	}
+	if p.Flows, err = list("flows", parseFlow)(doc.Content[0]); err != nil {
+		return fmt.Errorf("flows: %s", strings.TrimPrefix(err.Error(), "line 1: "))
 	}
 	return p.check()
 }

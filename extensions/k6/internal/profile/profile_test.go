@@ -231,6 +231,29 @@ func TestOverrideFlows(t *testing.T) {
 	}
 }
 
+func TestReplaceFlows(t *testing.T) {
+	t.Parallel()
+	parse := func() *Profile {
+		p, err := Parse("p.yml", "phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a}, {name: b, messages: 10}]\n")
+		require.NoError(t, err)
+		return p
+	}
+	p := parse()
+	require.NoError(t, p.ReplaceFlows(nil))
+	assert.Equal(t, parse(), p)
+	require.NoError(t, p.ReplaceFlows([]map[string]any{{"name": "own", "target": "shop", "deliveries": 2.0,
+		"payloadBytes": 1_048_576.0, "targets": 100_000.0}}))
+	assert.Equal(t, []Flow{{Name: "own", Weight: 1, Target: "shop", Targets: 100_000, Messages: 1, Deliveries: 2,
+		PayloadBytes: 1 << 20}}, p.Flows)
+	for want, flow := range map[string]map[string]any{
+		"flow has no name":              {},
+		`unknown key "tragets" in flow`: {"name": "a", "tragets": 3},
+		`two flows are named "a"`:       {"name": "a"},
+	} {
+		assert.ErrorContains(t, parse().ReplaceFlows([]map[string]any{{"name": "a"}, flow}), want)
+	}
+}
+
 func TestTargetsAreNumberedOnce(t *testing.T) {
 	t.Parallel()
 	numbers := NewTargets(

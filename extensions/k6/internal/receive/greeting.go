@@ -189,7 +189,8 @@ func (o *Others) String() string {
 // welcome notes the first greeting that arrives, and as what it came. alone: its payload holds no other message.
 func (c *Canary) welcome(number int, payload []byte, alone bool) {
 	came := welcome{number: number}
-	if sent := c.messages.Message(number); alone && !bytes.Equal(payload, sent) && !(c.IDs && c.messages.IsID(payload)) &&
+	sent := c.messages.MessageLike(number, payload)
+	if alone && !bytes.Equal(payload, sent) && !(c.IDs && c.messages.IsID(payload)) &&
 		!(c.Lines && body.SameLines(payload, sent)) {
 		came.altered = runfile.ExcerptOf(payload)
 	}

@@ -3,7 +3,9 @@ package render
 import (
 	"fmt"
 	"math"
+	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -18,8 +20,9 @@ var colours = map[string]string{runfile.Pass: "32", runfile.Fail: "31", runfile.
 
 // Screen is what a summary is printed on.
 type Screen struct {
-	Colour  bool
-	Columns int // width of the terminal; 0: lines are as long as they get
+	Terminal bool
+	Colour   bool
+	Columns  int // width of the terminal; 0: lines are as long as they get
 }
 
 // NewScreen describes this process's standard output.
@@ -27,11 +30,20 @@ func NewScreen(isTerminal, noColour bool) Screen {
 	if !isTerminal {
 		return Screen{}
 	}
-	s := Screen{Colour: !noColour && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	s := Screen{Terminal: true, Colour: !noColour && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 	if columns, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 		s.Columns = columns
 	}
 	return s
+}
+
+// Link is a path as the screen shows it: a terminal opens a file:// link with a click, and programs read the path.
+func (s Screen) Link(path string) string {
+	whole, err := filepath.Abs(path)
+	if err != nil || !s.Terminal {
+		return path
+	}
+	return (&url.URL{Scheme: "file", Path: whole}).String()
 }
 
 // summary is the text that Text writes, line by line.

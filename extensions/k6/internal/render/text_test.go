@@ -2,7 +2,9 @@ package render
 
 import (
 	"encoding/json"
+	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -292,4 +294,17 @@ func TestARunThatDoesNotPassSaysWhatFailed(t *testing.T) {
 	r.Verdict.Meaning = "arrival p99 4,020 ms, limit < 250 ms"
 	assert.Contains(t, Text(r, "", Screen{}), "  arrival p99 4,020 ms, limit < 250 ms\n")
 	assert.Contains(t, Markdown(r), "\narrival p99 4,020 ms, limit &lt; 250 ms\n")
+}
+
+// A terminal opens the report with a click. Programs that read the output find the path.
+func TestThePathOfAReportIsALinkOnATerminal(t *testing.T) {
+	t.Parallel()
+	const path = "reports/runs/soak 1/index.html"
+	assert.Equal(t, path, Screen{}.Link(path))
+	link, err := url.Parse(Screen{Terminal: true}.Link(path))
+	require.NoError(t, err)
+	whole, err := filepath.Abs(path)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"file", whole}, []string{link.Scheme, link.Path})
+	assert.NotContains(t, Screen{Terminal: true}.Link(path), " ")
 }

@@ -13,6 +13,9 @@ const Version = "0.2.0"
 // Schema is the version of run.json that this package writes.
 const Schema = "arrival/run/1"
 
+// Executors is the fact of the environment that names a script's own scenarios whose VUs send, each with its kind.
+const Executors = "executors"
+
 // Run is run.json. Latencies are milliseconds; null is unknown.
 type Run struct {
 	Schema   string      `json:"schema" merge:"first"`

@@ -30,8 +30,10 @@ type Options struct {
 	Refuse  Refuse `json:"refuse"`
 	Hops    string `json:"hops"` // the field with the stamps
 	Secret  string `json:"secret"`
-	Cert    string `json:"cert"` // PEM; with Key: the listener speaks HTTPS
-	Key     string `json:"key"`
+	// a header field with the HMAC of the body: X-Hub-Signature-256: sha256={{sha256:hex}}; empty: Standard Webhooks'
+	Signature string `json:"signature"`
+	Cert      string `json:"cert"` // PEM; with Key: the listener speaks HTTPS
+	Key       string `json:"key"`
 }
 
 // Late delays the answers to a share of the calls.
@@ -135,6 +137,10 @@ func (o *Options) checkAnswers() error {
 func (o *Options) checkHeaders() error {
 	if !headerName.MatchString(o.Hops) {
 		return fmt.Errorf("webhook.hops (HOPS) %q is not the name of a header field", o.Hops)
+	}
+	if o.Signature != "" {
+		_, err := parseSignature(o.Signature, o.Secret)
+		return err
 	}
 	if o.Secret == "" {
 		return nil

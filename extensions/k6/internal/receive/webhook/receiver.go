@@ -13,8 +13,6 @@ import (
 	"sync"
 	"time"
 
-	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
-
 	"github.com/arrival-bench/arrival/extensions/k6/internal/callers"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 
@@ -56,7 +54,7 @@ type listener struct {
 	limits limits
 	at     string // its URL
 	server *http.Server
-	signed *standardwebhooks.Webhook // nil: signatures are not checked
+	signed verifier // nil: signatures are not checked
 	failed chan error
 	work   sync.WaitGroup
 	late   turn
@@ -88,12 +86,11 @@ func (o *Options) open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 	}
 	l.room = callers.New(most.connections, most.bodies, func(class, example string) { l.Count(stage, class, example) })
 	l.late.share, l.refuse.share = l.options.Late.Share, l.options.Refuse.Share
-	if l.options.Secret != "" {
-		var err error
-		if l.signed, err = standardwebhooks.NewWebhook(l.options.Secret); err != nil {
-			return nil, err
-		}
+	signed, err := l.options.verifier()
+	if err != nil {
+		return nil, err
 	}
+	l.signed = signed
 	at, err := new(net.ListenConfig).Listen(ctx, "tcp", l.options.Address)
 	if err != nil {
 		return nil, fmt.Errorf("the webhook can't listen on %s (webhook.address, WEBHOOK_ADDRESS): %w",
