@@ -67,6 +67,18 @@ func (d *desk) hand(r *engine.Request) (slotLine, bool) {
 	return slotLine{N: r.N, DueUS: d.clock.us(r.Due), Phase: r.Phase, Messages: r.Messages, Content: r.Content}, true
 }
 
+// hold takes a request that the caller tells. After the end of the load it is dropped.
+func (d *desk) hold(r *engine.Request) {
+	t := &ticket{Request: r}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.underWay++
+	d.tickets[r.N] = t
+	if d.over {
+		d.drop(t)
+	}
+}
+
 func errNotUnderWay(n int) error {
 	return fmt.Errorf("request %d is not under way: it was not handed out, or is settled already", n)
 }

@@ -49,6 +49,8 @@ func (r *recording) handle(ctx context.Context, text []byte) error {
 		return r.begin(l.Start)
 	case l.Next != nil:
 		return r.next(ctx, l)
+	case l.Due != nil:
+		return r.due(ctx, l)
 	case l.Sent != nil:
 		at, err := r.moment(l.AtUS)
 		if err != nil {
@@ -102,7 +104,7 @@ func (r *recording) figure(f figureLine) error {
 }
 
 func (r *recording) begin(start json.RawMessage) error {
-	in, err := delayOf(start)
+	in, err := r.delayOf(start)
 	if err != nil {
 		return err
 	}
@@ -114,7 +116,37 @@ func (r *recording) begin(start json.RawMessage) error {
 	return nil
 }
 
+// due takes a request that the caller tells.
+func (r *recording) due(ctx context.Context, l line) error {
+	if !r.run.Told() {
+		return errors.New(`due is for a run with the option "told": true; others have their requests from next`)
+	}
+	if !r.asked {
+		return errors.New(`due before start; allowed: {"start": {"at_us": …}} first`)
+	}
+	at, err := r.moment(l.AtUS)
+	if err != nil {
+		return fmt.Errorf("due %d: %w", *l.Due, err)
+	}
+	select {
+	case <-r.run.Started():
+	case <-r.done: // the reason follows
+		return nil
+	case <-ctx.Done():
+		return nil
+	}
+	request, err := r.run.Tell(ctx, *l.Due, at, l.Flow)
+	if err != nil {
+		return fmt.Errorf("due %d: %w", *l.Due, err)
+	}
+	r.desk.hold(request)
+	return nil
+}
+
 func (r *recording) next(ctx context.Context, l line) error {
+	if r.run.Told() {
+		return errors.New(`next is not for a run whose requests are told; allowed: {"due": n, "at_us": …, "flow": "…"}`)
+	}
 	n, most := *l.Next, nextMost
 	if r.run.Closed() {
 		most = 1

@@ -21,6 +21,7 @@ type line struct {
 	Now     *bool           `json:"now"`
 	Start   json.RawMessage `json:"start"`
 	Next    *int            `json:"next"`
+	Due     *int            `json:"due"`
 	Sent    *int            `json:"sent"`
 	Unsent  *int            `json:"unsent"`
 	Settled *int            `json:"settled"`
@@ -28,10 +29,10 @@ type line struct {
 	Figure  *figureLine     `json:"figure"`
 	End     *bool           `json:"end"`
 
-	Flow string          `json:"flow"` // with next
+	Flow string          `json:"flow"` // with next and due
 	ID   json.RawMessage `json:"id"`
 
-	AtUS *int64 `json:"at_us"` // with sent, settled and arrived
+	AtUS *int64 `json:"at_us"` // with due, sent, settled and arrived
 
 	Subscriber *int   `json:"subscriber"` // with arrived
 	Target     string `json:"target"`     // with arrived
@@ -52,7 +53,7 @@ type figureLine struct {
 	Unit  string   `json:"unit"`
 }
 
-const lineKinds = `"options", "now", "start", "next", "sent", "unsent", "settled", "arrived", "figure" or "end"`
+const lineKinds = `"options", "now", "start", "next", "due", "sent", "unsent", "settled", "arrived", "figure" or "end"`
 
 func readLine(text []byte) (l line, err error) {
 	if err := engine.Decode(text, &l); err != nil {
@@ -60,7 +61,7 @@ func readLine(text []byte) (l line, err error) {
 	}
 	kinds := 0
 	for _, there := range []bool{
-		l.Options != nil, l.Now != nil, l.Start != nil, l.Next != nil, l.Sent != nil, l.Unsent != nil,
+		l.Options != nil, l.Now != nil, l.Start != nil, l.Next != nil, l.Due != nil, l.Sent != nil, l.Unsent != nil,
 		l.Settled != nil, l.Arrived != nil,
 		l.Figure != nil, l.End != nil,
 	} {
@@ -74,16 +75,22 @@ func readLine(text []byte) (l line, err error) {
 	return l, nil
 }
 
-// delayOf is the time between a start line and the start of the schedule, µs.
-func delayOf(start json.RawMessage) (us int64, err error) {
+// delayOf is the time between a start line and the start of the schedule, µs. Where requests are told, the line may name
+// the moment, which has perhaps passed.
+func (r *recording) delayOf(start json.RawMessage) (us int64, err error) {
 	var in struct {
-		US int64 `json:"in_us"`
+		US   int64  `json:"in_us"`
+		AtUS *int64 `json:"at_us"`
 	}
 	if bytes.Equal(start, []byte("true")) {
 		return engine.StartDelay.Microseconds(), nil
 	}
 	if err := engine.Decode(start, &in); err != nil || in.US < 0 || in.US > schedule.LateLimit.Microseconds() {
 		return 0, errors.New(`start is not understood; allowed: true, or {"in_us": 0 to 30000000}`)
+	}
+	if in.AtUS != nil && r.run.Told() {
+		at, err := r.moment(in.AtUS)
+		return time.Until(at).Microseconds(), err
 	}
 	return in.US, nil
 }

@@ -189,6 +189,9 @@ func (b *Bodies) AppendTarget(buf []byte, s pacer.Slot, i int) []byte {
 // ID is the id of the message with a number.
 func (b *Bodies) ID(number int) string { return string(b.format.Form.Append([]byte(b.prefix), number)) }
 
+// Digits is how many digits the number in an id has, with zeros before it; 0: as many as it needs.
+func (b *Bodies) Digits() int { return b.format.Form.digits() }
+
 // Begin is the text before the number in ids.
 func (b *Bodies) Begin() string { return b.prefix }
 

@@ -18,7 +18,7 @@ type finder struct {
 func (f Format) finder(name string) finder {
 	prefix := f.Form.Prefix(name)
 	// Between quotes, unless a template or a place says how ids stand, or they are numbers.
-	quoted := f.Template == "" && f.From == nil && f.Form != Number
+	quoted := f.Template == "" && f.From == nil && f.Form != Number && !f.Anywhere
 	found := finder{prefix: prefix, mark: []byte(prefix), quoted: quoted, digits: f.Form.digits()}
 	if quoted {
 		found.mark = []byte(`"` + prefix)

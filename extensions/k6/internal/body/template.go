@@ -30,6 +30,8 @@ type Format struct {
 	Seed    uint64     // begins the random values of Fuzz
 	Form    Form       // ids have it
 	From    *From      // where an arriving message has its ids; nil: in its bytes, as they were sent
+	// the run does not make the messages: an id may stand without quotes, too
+	Anywhere bool
 }
 
 // clock is a form of the current time. All times of one form have one length.

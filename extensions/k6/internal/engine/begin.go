@@ -63,10 +63,12 @@ func (e *Engine) begin(ctx context.Context, p *prepared) (_ *load, err error) {
 	}
 	if e.canary != nil {
 		planned := time.Duration(0)
-		if !e.Pacer.Closed() {
+		if e.Pacer.Planned() {
 			planned = e.options.profile.Duration()
 		}
-		e.canary.Start(beside, planned, e.sending.turns.Over)
+		e.canary.Start(beside, planned, func() bool {
+			return e.sending.turns.Over() || e.Pacer.Told() && e.external.hasEnded()
+		})
 	}
 	return l, nil
 }

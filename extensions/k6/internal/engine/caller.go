@@ -29,10 +29,18 @@ type Prepared struct {
 	Run       string   `json:"run"`
 	Name      string   `json:"name"` // the directory's
 	Directory string   `json:"directory"`
-	Requests  *int     `json:"requests"` // nil: closed model, not known beforehand
+	Requests  *int     `json:"requests"` // nil: not known beforehand
 	Senders   int      `json:"senders"`
 	Closed    bool     `json:"closed"`
 	Phases    []string `json:"phases"`
+	IDs       *IDs     `json:"ids,omitempty"` // where requests are told
+}
+
+// IDs say how a caller that tells its requests writes the id of each: the prefix and the request's number, with zeros
+// before it up to so many digits.
+type IDs struct {
+	Prefix string `json:"prefix"`
+	Digits int    `json:"digits"`
 }
 
 // opening returns the start time: soon for k6, when the caller decides otherwise.
@@ -51,9 +59,12 @@ func (x *External) opening(ctx context.Context) (time.Time, error) {
 	for _, phase := range e.options.profile.Phases {
 		p.Phases = append(p.Phases, phase.Name)
 	}
-	if p.Closed {
+	switch {
+	case p.Closed:
 		p.Senders = e.options.profile.Most()
-	} else {
+	case e.Pacer.Told():
+		p.IDs = &IDs{e.parts.Bodies.Begin(), e.parts.Bodies.Digits()}
+	default:
 		p.Requests = new(e.Pacer.Requests())
 	}
 	return x.caller.Open(ctx, p)

@@ -66,6 +66,7 @@ func (d description) describe(timeline []runfile.Interval, doubts ...string) *ru
 		r.Run.Ended = &stamp
 	}
 	d.describeLatencies(r, standing, spans, noted)
+	d.describeRates(r)
 	if finished {
 		r.Targets, r.Messages = runfile.NewTargets(d.run.Ledger.Targets()), d.run.naming().describeMessages()
 	}
@@ -87,6 +88,9 @@ func (d description) timeline() ([]runfile.Interval, error) {
 		// A message that was due in a second may be sent and arrive after it, so these figures were not final then.
 		t := seconds[i].T
 		seconds[i].CanaryMS, seconds[i].DueBins = d.run.canary.LatencyOf(t), d.run.Ledger.DueBins(t)
+		if d.run.Pacer.Told() { // some of the second's requests were told after it
+			seconds[i].Requests, seconds[i].Scheduled = d.run.Pacer.ToldIn(t), d.run.Pacer.ToldIn(t)
+		}
 		seconds[i].LateMaxMS, seconds[i].Offered = lateMax(d.run.Ledger, t), d.offered(t, seconds[i].Scheduled)
 	}
 	return seconds, err
@@ -152,6 +156,22 @@ func (d description) describeLatencies(r *runfile.Run, standing ledger.Standing,
 			Name: f.Name, Scheduled: standing.Flows[i], Arrived: s.Count, Arrival: runfile.NewLatency(s, d.lossless),
 			Stamped: sums.Stamped, Stages: sums.Means(d.run.options.stages),
 		})
+	}
+}
+
+// describeRates gives the phases of a run whose requests are told the rate that was told, on average.
+func (d description) describeRates(r *runfile.Run) {
+	if !d.run.Pacer.Told() {
+		return
+	}
+	for i := range r.Run.Profile.Phases {
+		p := &r.Run.Profile.Phases[i]
+		p.ArrivalRate, p.RampTo = new(0.0), nil
+		for _, step := range r.Steps {
+			if step.Name == p.Name {
+				*p.ArrivalRate = float64(step.Requests) / step.DurationS
+			}
+		}
 	}
 }
 

@@ -83,7 +83,10 @@ func Prepare(o *Options, args []string) (*Engine, error) {
 // New makes a run that has this part of the load.
 func New(o *Options, part segment.Segment) *Engine {
 	o.profile.Connections = o.from.Connections
-	due := part.Share(pacer.New(o.profile))
+	due := o.told
+	if due == nil {
+		due = part.Share(pacer.New(o.profile))
+	}
 	e := &Engine{
 		options:   o,
 		segment:   part,

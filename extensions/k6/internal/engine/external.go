@@ -16,6 +16,7 @@ import (
 	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/arrived"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/render"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
@@ -54,6 +55,8 @@ type externalOptions struct {
 	Limits map[string][]string `json:"limits"` // k6's thresholds on this module's metrics
 	Tool   *runfile.Tool       `json:"tool"`   // what sends; nil: not given
 	PID    int                 `json:"pid"`    // the sending process; 0: the parent
+	// the caller tells each request as it sends it, so the profile's rates are only what is expected
+	Told bool `json:"told"`
 }
 
 // NewExternal makes a run from a caller's options. parent is the id of the sending process, unless the options
@@ -100,7 +103,14 @@ func (x *External) check(o *externalOptions) (err error) {
 	if x.limits, err = x.readLimits(o.Limits); err != nil {
 		return err
 	}
-	return o.check()
+	if err := o.check(); err != nil || !o.Told {
+		return err
+	}
+	if o.Verify.given && o.Verify.every > 0 {
+		return errors.New("options: verify and told exclude each other: what was sent is not known here")
+	}
+	o.told, err = pacer.NewTold(o.profile)
+	return err
 }
 
 // readLimits parses thresholds as k6 does. It refuses metrics that this module does not measure.
@@ -149,6 +159,23 @@ func (x *External) Closed() bool { return x.engine.Pacer.Closed() }
 // Flow returns the number of a flow by its name, from 1; 0: no name. Only callers of the closed model choose
 // flows.
 func (x *External) Flow(name string) (int, error) { return x.engine.sending.flowNumber(name) }
+
+// Told reports whether the caller tells its requests.
+func (x *External) Told() bool { return x.engine.Pacer.Told() }
+
+// Tell takes request n of a run whose requests are told; flow is by its name.
+func (x *External) Tell(ctx context.Context, n int, due time.Time, flow string) (*Request, error) {
+	flows := x.engine.options.profile.Flows
+	of := slices.IndexFunc(flows, func(f profile.Flow) bool { return f.Name == flow })
+	if of < 0 {
+		return nil, fmt.Errorf("the profile has no flow %q", flow)
+	}
+	slot, err := x.engine.Pacer.Tell(n, due.Sub(x.engine.Epoch), of)
+	if err != nil {
+		return nil, err
+	}
+	return &Request{N: n, Due: due, given: given{slot: slot, taker: ctx}}, nil
+}
 
 // Next takes the next request of the open model before it is due; nil: none is left.
 func (x *External) Next(ctx context.Context) *Request {
@@ -199,7 +226,7 @@ func (x *External) Drop(r *Request) { x.engine.sending.drop(r.slot) }
 
 // DropRest drops all requests of the open model that nobody has taken.
 func (x *External) DropRest() {
-	if !x.Closed() {
+	if x.engine.Pacer.Planned() {
 		x.engine.sending.open.DropRest()
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fuzz"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive/mqtt"
@@ -78,6 +79,7 @@ type Options struct {
 	form    body.Form    // ids have it
 	ids     *body.From   // where a message has its ids
 	tool    runfile.Tool // the program that sends
+	told    *pacer.Pacer // a caller's, who tells its requests as it sends them; nil: the profile plans them
 }
 
 type profileOption struct {
@@ -178,7 +180,10 @@ func defaults() Options {
 }
 
 func (o *Options) messages() body.Format {
-	f := body.Format{Template: o.Body, Rows: o.Rows, ID: o.ID, Source: o.tool.Name, Form: o.form, From: o.ids}
+	f := body.Format{
+		Template: o.Body, Rows: o.Rows, ID: o.ID, Source: o.tool.Name, Form: o.form, From: o.ids,
+		Anywhere: o.told != nil,
+	}
 	if o.Fuzz != nil {
 		f.Fuzz, f.Seed = o.Fuzz.spec, o.Fuzz.Seed
 	}

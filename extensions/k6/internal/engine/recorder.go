@@ -139,7 +139,9 @@ func (r *recorder) cut() {
 		Arrival: runfile.NewQuantiles(&i.Arrival), FromSend: runfile.NewQuantiles(&i.FromSend),
 		HTTP: runfile.NewQuantiles(&i.HTTP), Bins: runfile.NewBins(&i.Arrival), Generator: r.usage(t),
 	}
-	if !e.Pacer.Closed() {
+	if e.Pacer.Told() {
+		row.Requests, row.Scheduled = e.Pacer.ToldIn(t), e.Pacer.ToldIn(t)
+	} else if e.Pacer.Planned() {
 		first, last := e.Pacer.Due(from), e.Pacer.Due(to)
 		row.Requests, row.Scheduled = last-first, e.Pacer.Messages(last)-e.Pacer.Messages(first)
 	}

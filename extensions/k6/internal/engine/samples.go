@@ -33,6 +33,12 @@ func thin(expected int) thinned { return thinned{1 + expected/trendMost} }
 
 // expected returns the expected numbers of deliveries and requests of a run.
 func expected(p *profile.Profile, due *pacer.Pacer) (deliveries, requests int) {
+	if due.Told() { // a virtual user may send several
+		for _, phase := range p.Phases {
+			requests += int((phase.Rate + phase.RampTo) / 2 * phase.Duration.Seconds())
+		}
+		return requests * p.Flows[0].Deliveries, requests
+	}
 	if due.Closed() {
 		for _, phase := range p.Phases {
 			most := int(phase.Duration.Seconds() * closedRate)

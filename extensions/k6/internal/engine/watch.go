@@ -32,7 +32,7 @@ type watcher struct {
 	recorder *recorder
 	nextCut  time.Time // when the current second ends
 	alone    int       // consecutive looks at which no sender took overdue requests
-	over     bool      // the closed model has handed out its last request
+	over     bool      // without a plan: the last request was handed out
 }
 
 // watch looks after the load, and after its messages until all have arrived or the drain is over. It returns an error
@@ -85,7 +85,8 @@ func (w *watcher) look(ctx context.Context, now time.Time) error {
 	if w.over {
 		e.Ledger.End()
 	}
-	w.over = e.sending.turns.Over() && e.sending.turns.Idle() // requests taken before have been sent at the next look
+	w.over = e.Pacer.Told() && e.external.hasEnded() ||
+		e.sending.turns.Over() && e.sending.turns.Idle() // requests taken before have been sent at the next look
 	return nil
 }
 

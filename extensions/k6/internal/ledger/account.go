@@ -72,7 +72,7 @@ func (l *Ledger) counters(requests int) Account {
 		Misdeliveries: l.misplaced,
 		Deliveries:    Deliveries{Arrived: l.deliveries}, Unmeasured: l.unmeasured,
 	}
-	if l.pacer.Closed() {
+	if !l.pacer.Planned() {
 		a.Scheduled, a.Requests.Scheduled = 0, 0
 		for _, c := range l.counts {
 			a.Scheduled += c.Messages
@@ -104,7 +104,7 @@ func (l *Ledger) Running(due func() int) Standing {
 // standing divides an account among phases and flows.
 func (l *Ledger) standing(a Account) Standing {
 	s := Standing{a, slices.Clone(l.counts), slices.Clone(l.scheduled)}
-	if l.pacer.Closed() {
+	if !l.pacer.Planned() {
 		return s
 	}
 	for i, p := range l.phases {
@@ -128,7 +128,7 @@ func (l *Ledger) Ended() Standing {
 }
 
 // Final counts every message of the run after its end. Scheduled messages of the open model that were never sent are
-// dropped; the closed model has only sent ones.
+// dropped; without a plan there are only those that were taken.
 func (l *Ledger) Final() Account {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,7 +138,7 @@ func (l *Ledger) Final() Account {
 func (l *Ledger) final() Account {
 	a := l.counters(l.pacer.Requests())
 	end := a.Scheduled
-	if l.pacer.Closed() {
+	if !l.pacer.Planned() {
 		end = len(l.pages) * pageSize
 	}
 	for from := 0; from < end; from += pageSize {
@@ -153,7 +153,7 @@ func (l *Ledger) final() Account {
 			a.Deliveries.Due += l.pacer.Deliveries(to) - l.pacer.Deliveries(from)
 		case pg != nil:
 			l.tally(&a, pg, from, to)
-		case !l.pacer.Closed():
+		case l.pacer.Planned():
 			a.Dropped += to - from
 		}
 	}
@@ -167,7 +167,7 @@ func (l *Ledger) final() Account {
 func (l *Ledger) tally(a *Account, pg *page, from, to int) {
 	if pg.young != nil {
 		for seq := from; seq < to; seq++ {
-			if r := &pg.young[seq%pageSize]; r.outcome != none || !l.pacer.Closed() {
+			if r := &pg.young[seq%pageSize]; r.outcome != none || l.pacer.Planned() {
 				a.add(r, l.deliveriesOf(seq))
 			}
 		}

@@ -83,7 +83,7 @@ type Ledger struct {
 	takenLeaving bool
 
 	counts     []PhaseCount // by phase; in the open model only Accepted and Due
-	scheduled  []int        // messages by flow in the measured phases (closed model)
+	scheduled  []int        // messages by flow in the measured phases (not planned)
 	times      []*Times     // by phase
 	almost     []almost     // by phase
 	lateness   Series       // sent − due in the measured phases (open model)
@@ -211,7 +211,7 @@ func (l *Ledger) SlotOf(seq int) pacer.Slot {
 	return l.pacer.SlotOf(seq)
 }
 
-// End records that all requests of the closed model have been sent or dropped. The open model knows from its schedule.
+// End records that all requests have been sent or dropped, where no schedule knows.
 func (l *Ledger) End() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -222,7 +222,7 @@ func (l *Ledger) End() {
 func (l *Ledger) Settled() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.pacer.Closed() {
+	if !l.pacer.Planned() {
 		return l.ended && l.inFlight == 0
 	}
 	return l.sent+l.dropped == l.pacer.Requests() && l.inFlight == 0

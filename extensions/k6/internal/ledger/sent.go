@@ -101,9 +101,9 @@ func (l *Ledger) Drop(s pacer.Slot) {
 	}
 }
 
-// take counts a request of the closed model. The open model's schedule has the counts.
+// take counts a request that was not planned. The schedule has the counts of the others.
 func (l *Ledger) take(s pacer.Slot) {
-	if !l.pacer.Closed() {
+	if l.pacer.Planned() {
 		return
 	}
 	l.counts[s.Phase].Requests++
@@ -195,7 +195,7 @@ const earlyMost = 100_000
 
 // keepEarly keeps a delivery of a message that may be reported as sent later.
 func (l *Ledger) keepEarly(subscriber int, a Arrival) bool {
-	if !l.awaits || !l.pacer.Closed() && a.Seq >= l.pacer.Messages(l.pacer.Requests()) || l.waiting >= earlyMost {
+	if !l.awaits || l.pacer.Planned() && a.Seq >= l.pacer.Messages(l.pacer.Requests()) || l.waiting >= earlyMost {
 		return false
 	}
 	l.waiting++

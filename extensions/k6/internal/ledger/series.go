@@ -175,12 +175,12 @@ func (l *Ledger) FlowTimes(flow int) (*Series, StageSums) {
 
 // almost is when 99 % of the deliveries due in a phase had arrived.
 type almost struct {
-	deliveries int64 // 99 % of those due; 0 in the closed model
+	deliveries int64 // 99 % of those due; 0: not known beforehand
 	at         int64 // µs since the run's start; 0: not yet
 }
 
 func newAlmost(p *pacer.Pacer, phase int) almost {
-	if p.Closed() {
+	if !p.Planned() {
 		return almost{}
 	}
 	from, to := p.PhaseRequests(phase)

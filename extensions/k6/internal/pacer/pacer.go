@@ -4,6 +4,8 @@
 // A closed load has no schedule: a request is due when it is sent, in the phase of that moment, and the number
 // of requests is not known. The pacer then gives only the content of a request. Where senders choose the flow
 // of each request, use ByFlow.
+//
+// Where whoever sends tells each request as it comes to it, use NewTold.
 package pacer
 
 import (
@@ -29,6 +31,7 @@ type Pacer struct {
 	closed   bool
 	bits     uint   // 1<<bits requests in a row are of one flow
 	share    *share // nil: the whole schedule
+	told     *told  // nil: not told
 }
 
 // ratePhase is a phase of the schedule. before is the number of requests in the phases before it and area the number in
@@ -109,11 +112,20 @@ func (p *Pacer) layOut() {
 // Closed reports whether the load is closed.
 func (p *Pacer) Closed() bool { return p.closed }
 
-// Requests is the number of requests of the run; 0 in the closed model, where it is not known beforehand.
+// Told reports whether the requests are told.
+func (p *Pacer) Told() bool { return p.told != nil }
+
+// Planned reports whether the requests are known beforehand: an open load that is not told.
+func (p *Pacer) Planned() bool { return !p.closed && p.told == nil }
+
+// Requests is the number of requests of the run; 0 where it is not known beforehand.
 func (p *Pacer) Requests() int { return p.requests }
 
 // Messages is the number of messages in the first n requests, so also the number of the first message of request n.
 func (p *Pacer) Messages(n int) int {
+	if p.told != nil {
+		return n
+	}
 	round, i, into := p.split(n)
 	return (round*p.firstSeq[len(p.cycle)]+p.firstSeq[i])<<p.bits + into*p.flows[p.cycle[i]].Messages
 }
@@ -127,6 +139,9 @@ func (p *Pacer) split(n int) (round, i, into int) {
 
 // Slot returns request n, 0 <= n < Requests(); in the closed model any n.
 func (p *Pacer) Slot(n int) Slot {
+	if p.told != nil {
+		return p.told.slot(n)
+	}
 	whole, number := p, p.number(n)
 	if p.share != nil {
 		whole = p.share.whole
@@ -157,7 +172,12 @@ func (p *Pacer) Turn(flow, k int) int {
 }
 
 // FlowOf returns the flow of request n.
-func (p *Pacer) FlowOf(n int) int { return p.cycle[n>>p.bits%len(p.cycle)] }
+func (p *Pacer) FlowOf(n int) int {
+	if p.told != nil {
+		return p.told.slot(n).Flow
+	}
+	return p.cycle[n>>p.bits%len(p.cycle)]
+}
 
 // FlowMessages returns the number of messages of each flow in the requests [from, to).
 func (p *Pacer) FlowMessages(from, to int) []int {
@@ -172,6 +192,9 @@ func (p *Pacer) FlowMessages(from, to int) []int {
 
 // Deliveries is the number of deliveries due for the first seq messages.
 func (p *Pacer) Deliveries(seq int) int {
+	if p.told != nil {
+		return seq * p.flows[0].Deliveries
+	}
 	round, i, rest := p.locate(seq)
 	return (round*p.dueFirst[len(p.cycle)]+p.dueFirst[i])<<p.bits + rest*p.flows[p.cycle[i]].Deliveries
 }
@@ -181,6 +204,9 @@ func (p *Pacer) SlotOf(seq int) Slot { return p.Slot(p.RequestOf(seq)) }
 
 // RequestOf returns the number of the request that carries message seq.
 func (p *Pacer) RequestOf(seq int) int {
+	if p.told != nil {
+		return seq
+	}
 	round, i, rest := p.locate(seq)
 	return (round*len(p.cycle)+i)<<p.bits + rest/p.flows[p.cycle[i]].Messages
 }
@@ -217,10 +243,13 @@ func (p *Pacer) locate(seq int) (round, i, rest int) {
 	return round, i, rest - p.firstSeq[i]<<p.bits
 }
 
-// Due returns how many requests are due before t; 0 in the closed model.
+// Due returns how many requests are due before t; 0 where they are not known beforehand.
 func (p *Pacer) Due(t time.Duration) int {
 	if p.share != nil {
 		return p.before(p.share.whole.Due(t))
+	}
+	if p.told != nil {
+		return 0
 	}
 	s := t.Seconds()
 	i := sort.Search(len(p.phases), func(i int) bool { return p.phases[i].start+p.phases[i].length > s })
@@ -233,9 +262,9 @@ func (p *Pacer) Due(t time.Duration) int {
 	return min(p.requests, int(math.Ceil(sum-slack(sum))))
 }
 
-// PhaseRequests returns the numbers [from, to) of the requests of phase i; none in the closed model.
+// PhaseRequests returns the numbers [from, to) of the requests of phase i; none where they are not known beforehand.
 func (p *Pacer) PhaseRequests(i int) (from, to int) {
-	if p.closed {
+	if !p.Planned() {
 		return 0, 0
 	}
 	if p.share != nil {

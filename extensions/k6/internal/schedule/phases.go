@@ -93,7 +93,12 @@ func (p *Phases) Until(ran time.Duration) []PhaseTimes {
 func (p *Phases) Now() []PhaseTimes {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Clone(p.went)
+	went := slices.Clone(p.went)
+	if p.Pacer.Told() { // what is due after the last phase belongs to it
+		last := &went[len(went)-1]
+		last.End = max(last.End, p.Pacer.LastTold())
+	}
+	return went
 }
 
 // At names the phase at a time; nil after the last one, and while the closed model drains between two.

@@ -1,0 +1,128 @@
+package record
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
+)
+
+const (
+	toldProfile = "phases: [{name: warm-up, duration: 1, arrivalRate: 1, measured: false}, {name: load, duration: 1, " +
+		"arrivalRate: 1}]\nflows: [{name: browse, target: direct}, {name: write, target: direct}]"
+	toldOption = `, "told": true, "idle": "2s"`
+)
+
+// tellStart starts a run at this moment, and returns the prefix of its ids.
+func (c *caller) tellStart() (prefix string, epoch time.Time) {
+	c.t.Helper()
+	ready := c.expect(func(l answerLine) bool { return l.Ready != nil || l.Error != nil }).Ready
+	require.NotNil(c.t, ready)
+	require.NotNil(c.t, ready.IDs)
+	assert.Nil(c.t, ready.Requests)
+	epoch = time.Now()
+	c.write(`{"start": {"at_us": %d}}`, c.clock.us(epoch))
+	require.NotNil(c.t, c.expect(func(l answerLine) bool { return l.Started != nil }).Started)
+	return ready.IDs.Prefix, epoch
+}
+
+// post sends a message of the caller's own, as the id stands anywhere in it, and returns the answer's status.
+func (c *caller) post(id string) int {
+	body := fmt.Sprintf(`{"order":{"ref":"order-%s"},"target":"direct/0"}`, id)
+	answer, err := http.Post(c.f.IngestURL()+"/orders", "application/json", strings.NewReader(body))
+	if !assert.NoError(c.t, err) {
+		return 0
+	}
+	_, _ = io.Copy(io.Discard, answer.Body)
+	_ = answer.Body.Close()
+	return answer.StatusCode
+}
+
+func TestACallerTellsItsRequests(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Copies: func(nth int) int {
+		switch nth {
+		case 5:
+			return 0
+		case 7:
+			return 2
+		}
+		return 1
+	}}
+	c := record(t, f, toldProfile, toldOption)
+	prefix, epoch := c.tellStart()
+	for n := range 40 { // the numbers have holes, due times are as the caller says
+		due := epoch.Add(time.Duration(n)*50*time.Millisecond + 5*time.Millisecond)
+		time.Sleep(time.Until(due))
+		c.write(`{"due": %d, "at_us": %d, "flow": %q}`, 3*n, c.clock.us(due), []string{"browse", "write"}[n%2])
+		c.write(`{"sent": %d, "at_us": %d}`, 3*n, c.clock.us(time.Now()))
+		status := c.post(fmt.Sprint(prefix, 3*n))
+		c.write(`{"settled": %d, "at_us": %d, "status": %d}`, 3*n, c.clock.us(time.Now()), status)
+	}
+	c.write(`{"due": 1, "at_us": %d, "flow": "write"}`, c.clock.us(time.Now()))
+	c.write(`{"unsent": 1, "message": "a hook failed"}`)
+	c.write(`{"due": 2, "at_us": %d, "flow": "write"}`, c.clock.us(time.Now())) // and never sent
+	r, _, _ := c.end()
+	a := r.Account
+	assert.Equal(t, [6]int{42, 39, 1, 2, 1, 0},
+		[6]int{a.Scheduled, a.Arrived, a.Lost, a.Dropped, a.Duplicates, a.Foreign})
+	assert.True(t, a.Balanced)
+	assert.Equal(t, runfile.Open, r.Run.Model)
+	require.Len(t, r.Steps, 2)
+	assert.Equal(t, [2]int{20, 22}, [2]int{r.Steps[0].Requests, r.Steps[1].Requests}, "by the time they were due")
+	assert.Equal(t, [2]int{10, 12}, [2]int{r.Flows[0].Scheduled, r.Flows[1].Scheduled}, "of the measured phase")
+	assert.InDelta(t, 20, *r.Run.Profile.Phases[0].ArrivalRate, 0.1)
+	scheduled := 0
+	for _, second := range r.Timeline {
+		scheduled += second.Scheduled
+	}
+	assert.Equal(t, 42, scheduled)
+	require.NotNil(t, r.Health.Lateness)
+	assert.Contains(t, r.Errors, runfile.ErrorClass{
+		Stage: runfile.CallerStage, Class: runfile.UnsentClass, Count: 1, Example: "a hook failed",
+	})
+}
+
+func TestWhatACallerTellsTooLateIsInItsLatency(t *testing.T) {
+	t.Parallel()
+	c := record(t, &fake.Pipeline{}, toldProfile, toldOption)
+	prefix, epoch := c.tellStart()
+	time.Sleep(time.Until(epoch.Add(1500 * time.Millisecond)))
+	due := epoch.Add(1100 * time.Millisecond)
+	c.write(`{"due": 0, "at_us": %d, "flow": "write"}`, c.clock.us(due))
+	c.write(`{"sent": 0, "at_us": %d}`, c.clock.us(time.Now()))
+	c.write(`{"settled": 0, "at_us": %d, "status": %d}`, c.clock.us(time.Now()), c.post(prefix+"0"))
+	r, _, _ := c.end()
+	assert.Equal(t, 1, r.Account.Arrived)
+	require.NotNil(t, r.Latency.Arrival.Min)
+	assert.Greater(t, *r.Latency.Arrival.Min, 400.0)
+}
+
+func TestWrongLinesOfACallerThatTells(t *testing.T) {
+	t.Parallel()
+	for line, wrong := range map[string]string{
+		`{"next": 1}`: "next is not for a run whose requests are told",
+		`{"due": 0, "at_us": AT, "flow": "none"}`:   `no flow "none"`,
+		`{"due": 0, "flow": "write"}`:               "at_us is missing",
+		`{"due": -1, "at_us": AT, "flow": "write"}`: "request -1",
+		`{"due": 0, "at_us": AT, "flow": "write"}` + "\n" + `{"due": 0, "at_us": AT, "flow": "write"}`: "told already",
+	} {
+		t.Run(wrong, func(t *testing.T) {
+			t.Parallel()
+			c := record(t, &fake.Pipeline{}, toldProfile, toldOption)
+			c.tellStart()
+			c.write("%s", strings.ReplaceAll(line, "AT", fmt.Sprint(c.clock.us(time.Now()))))
+			l := c.expect(func(l answerLine) bool { return l.Error != nil })
+			assert.Contains(t, l.Error.Message, wrong)
+			<-c.code
+		})
+	}
+}
