@@ -29,7 +29,7 @@ export class InFlight {
   readonly #requests = new Map<string, Request>();
   #lastActivity = 0;
 
-  /** @param timeout the time-out of a request, s */
+  /** @param timeout the time-out of a request, s; infinite: Artillery and the recorder see to it */
   constructor(timeout: number, send: (line: object) => void) {
     this.#timeout = timeout * 1e6;
     this.#send = send;
@@ -83,6 +83,14 @@ export class InFlight {
   #onResponse(answer: IncomingMessage, uuid: string): void {
     const request = this.#requests.get(uuid);
     if (request === undefined) return;
+    if (Number.isFinite(this.#timeout)) this.#limit(request, answer, uuid);
+    answer.once('end', () => {
+      if (!isFollowed(answer, request.params)) this.settle(uuid, answerOf(answer.statusCode));
+    });
+    decode(answer, request.params);
+  }
+
+  #limit(request: Request, answer: IncomingMessage, uuid: string): void {
     const late = (request.sent ?? 0) + this.#timeout;
     const limit = setTimeout(
       () => {
@@ -93,11 +101,7 @@ export class InFlight {
       Math.max(0, (late - monotonic()) / 1000),
     );
     answer.once('close', () => clearTimeout(limit));
-    answer.once('end', () => {
-      clearTimeout(limit);
-      if (!isFollowed(answer, request.params)) this.settle(uuid, answerOf(answer.statusCode));
-    });
-    decode(answer, request.params);
+    answer.once('end', () => clearTimeout(limit));
   }
 
   #now(): number {

@@ -5,10 +5,13 @@
 import { basename } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import { arriveEvenly } from './arrivals.ts';
-import { requireOneSender } from './one-sender.ts';
+import { oneSender, requireOneSender, requireThisHost } from './one-sender.ts';
 import { readOptions, recordOptions } from './options.ts';
 import { findRecorder } from './recorder.ts';
 import { fail, Recording } from './recording.ts';
+import { isMap, type Table } from './ride/messages.ts';
+import { readRide, recordRide } from './ride/options.ts';
+import { Rider } from './ride/rider.ts';
 import type { Script } from './script.ts';
 import { Sender } from './sender.ts';
 import { refuse } from './thread.ts';
@@ -31,17 +34,32 @@ export class Plugin {
   /** Ends the process, with one line that says why, when the options are wrong. */
   constructor(script: Script, _events: unknown, { absoluteScriptPath, scenarioName }: RunnerOptions) {
     try {
-      if (!isMainThread) requireOneSender(script);
-      const options = readOptions(script, absoluteScriptPath, scenarioName);
+      const rides = (script.config.plugins as Table).arrival;
+      const { artillery } = globalThis as unknown as Global;
+      const setExitCode = (code: number) => {
+        artillery.suggestedExitCode = code;
+      };
+      const file = basename(absoluteScriptPath);
+      if (isMap(rides) && rides.profile !== undefined) {
+        if (!isMainThread) requireOneSender(script);
+        const options = readOptions(script, absoluteScriptPath, scenarioName);
+        if (isMainThread) {
+          oneSender();
+          const given = recordOptions(options, file, artillery.version);
+          this.#recording = new Recording(findRecorder(process.env), given, setExitCode);
+        } else {
+          arriveEvenly(script);
+          new Sender(options).attach(script);
+        }
+        return;
+      }
+      requireThisHost(process.argv, process.env);
+      const ride = readRide(script);
       if (isMainThread) {
-        const { artillery } = globalThis as unknown as Global;
-        const given = recordOptions(options, basename(absoluteScriptPath), artillery.version);
-        this.#recording = new Recording(findRecorder(process.env), given, (code) => {
-          artillery.suggestedExitCode = code;
-        });
+        const given = recordRide(ride, script, file, artillery.version);
+        this.#recording = new Recording(findRecorder(process.env), given, setExitCode);
       } else {
-        arriveEvenly(script);
-        new Sender(options).attach(script);
+        new Rider(ride, script);
       }
     } catch (error) {
       if (isMainThread) fail((error as Error).message);

@@ -32,3 +32,15 @@ export function requireOneSender({ config }: Script): void {
       `Artillery sends from ${threads} threads, each with a share of the load; allowed: one, which the plugin can't get from this Artillery`,
     );
 }
+
+/**
+ * Rejects Artillery's workers on other machines: their threads have another clock than the recorder, and no channel to it.
+ * @throws {OptionError} in one line
+ */
+export function requireThisHost(argv: readonly string[], env: NodeJS.ProcessEnv): void {
+  const elsewhere = argv.find((arg) => /^(run[-:](fargate|ecs|lambda|aci)|(aws|az):\w+)$/.test(arg));
+  if (elsewhere === undefined && env.WORKER_ID === undefined) return;
+  throw new OptionError(
+    `Artillery sends from other machines (${elsewhere ?? `worker ${env.WORKER_ID}`}); allowed: artillery run, whose threads are on the machine of the recorder and have its clock`,
+  );
+}

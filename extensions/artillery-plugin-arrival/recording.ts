@@ -6,8 +6,14 @@ import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { Child, type Ended } from '../../pipeline/stack/child.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
-import { oneSender } from './one-sender.ts';
-import { type Answer, openChannel, type Refusal, type Result } from './thread.ts';
+import {
+  type Answer,
+  type FromSender,
+  openChannel,
+  type Ready,
+  type Refusal,
+  type Result,
+} from './thread.ts';
 
 const START = JSON.stringify({ start: true });
 const END = JSON.stringify({ end: true });
@@ -48,7 +54,11 @@ export class Recording {
   readonly #process: Promise<RecorderProcess>;
   readonly #over: Promise<void>;
   readonly #setExitCode: (code: number) => void;
-  #directory: string | undefined;
+  #ingest = '';
+  #ready: Ready | undefined;
+  /** How many messages the sending threads that have ended had, by what their due times follow. */
+  readonly #kinds = { byPhase: 0, inSession: 0 };
+  #ended = 0;
   #failure: string | undefined;
   #result: Result | undefined;
   /** A virtual user came as far as its request. */
@@ -62,20 +72,21 @@ export class Recording {
    * @param options the options of `k6 x arrival record`
    */
   constructor(k6: string, options: Promise<object>, setExitCode: (code: number) => void) {
-    oneSender();
     this.#setExitCode = setExitCode;
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       process.once(signal, () => {
         this.#interrupted = true;
       });
     }
-    this.#process = options.then(
-      (given) => new RecorderProcess(k6, given, (answer) => this.#onAnswer(answer)),
-    );
+    this.#process = options.then((given) => {
+      this.#ingest = (given as { ingest: { url: string } }).ingest.url;
+      return new RecorderProcess(k6, given, (answer) => this.#onAnswer(answer));
+    });
     this.#channel.onmessage = (event) => {
-      const { data } = event as { data: string | Refusal };
-      if (typeof data !== 'string') fail(data.refused);
-      void this.#write(data);
+      const { data } = event as { data: string | Refusal | FromSender };
+      if (typeof data === 'string') void this.#write(data);
+      else if ('refused' in data) fail(data.refused);
+      else this.#onSender(data);
     };
     this.#over = this.#process.then(async (recorder) => this.#check(await recorder.ended, recorder.lastLine));
     this.#over.catch((error: Error) => fail(error.message));
@@ -100,9 +111,29 @@ export class Recording {
     (await this.#process).write(lines);
   }
 
+  /** What a thread says that rides along. All threads have one recorder: it begins with the first and ends with the last. */
+  #onSender(message: FromSender): void {
+    if ('hello' in message) {
+      if (this.#ready !== undefined) this.#channel.postMessage({ ready: this.#ready } satisfies Answer);
+    } else if ('began' in message) {
+      if (!this.#started) void this.#write(`${JSON.stringify({ start: { at_us: message.began } })}\n`);
+    } else {
+      this.#kinds.byPhase += message.done.byPhase;
+      this.#kinds.inSession += message.done.inSession;
+      if (++this.#ended < message.of) return;
+      const figure = (name: string, value: number) =>
+        `${JSON.stringify({ figure: { name, value, unit: 'messages' } })}\n`;
+      const { byPhase, inSession } = this.#kinds;
+      void this.#write(
+        `${figure('due by the phases', byPhase)}${figure('due within sessions', inSession)}${END}\n`,
+      );
+    }
+  }
+
   #onAnswer(answer: Answer): void {
     if ('ready' in answer) {
-      this.#directory = answer.ready.directory;
+      this.#ready = answer.ready;
+      this.#ready.ingest = this.#ingest;
     } else if ('error' in answer) {
       this.#failure = answer.error.message;
     } else if ('summary' in answer) {
@@ -115,7 +146,7 @@ export class Recording {
   /** Ends Artillery when the recorder has ended without a result: virtual users would wait for ever. */
   #check({ code, signal }: Ended, lastLine: string): void {
     if (this.#result !== undefined) return;
-    const report = this.#directory && join(this.#directory, 'index.html');
+    const report = this.#ready && join(this.#ready.directory, 'index.html');
     if (report && existsSync(report)) console.log(`report  ${shortPath(report)}`);
     if (this.#interrupted) return;
     const how = signal ?? `the exit code ${code}`;

@@ -1,5 +1,5 @@
 /** Shared by Artillery's two threads: the lines that recorder and sender exchange, and the clock. */
-import { BroadcastChannel } from 'node:worker_threads';
+import { BroadcastChannel, receiveMessageOnPort } from 'node:worker_threads';
 import type { Account } from '../../reports/contract/run.ts';
 
 /** A request that the recorder hands out. */
@@ -25,9 +25,26 @@ export interface Result {
   exit: number;
 }
 
+/** What the recorder says when it is ready. */
+export interface Ready {
+  directory: string;
+  /** How the ids of messages are written, where the plugin rides along with a script. */
+  ids: { prefix: string; digits: number };
+  /** Where a script sends that does not say so. Added by the main thread. */
+  ingest: string;
+}
+
+/** What a sending thread says to the main thread beside lines for the recorder, where the plugin rides along. */
+export type FromSender =
+  | { hello: true }
+  /** Its first phase has begun, µs. */
+  | { began: number }
+  /** All of its virtual users have ended: how many messages were due by a phase and in a session, and how many threads send. */
+  | { done: { byPhase: number; inSession: number }; of: number };
+
 /** An answer of the recorder; extensions/k6/README.md lists all of them. */
 export type Answer =
-  | { ready: { directory: string } }
+  | { ready: Ready }
   | { started: { epoch_us: number } }
   | { slots: Slot[] }
   | { progress: { latencies_ms: number[] } }
@@ -57,4 +74,15 @@ export function refuse(message: string): never {
 /** Returns the time of the host's monotonic clock, which the recorder uses too, µs. */
 export function monotonic(): number {
   return Number(process.hrtime.bigint()) / 1000;
+}
+
+/** Waits until the recorder is ready. The main thread ends the process where it can't be. */
+export function askReady(channel: BroadcastChannel): Ready {
+  const clock = new Int32Array(new SharedArrayBuffer(4));
+  channel.postMessage({ hello: true } satisfies FromSender);
+  for (;;) {
+    const message = receiveMessageOnPort(channel as never)?.message as Answer | undefined;
+    if (message === undefined) Atomics.wait(clock, 0, 0, 10);
+    else if (typeof message === 'object' && 'ready' in message) return message.ready;
+  }
 }

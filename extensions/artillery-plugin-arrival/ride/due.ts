@@ -1,0 +1,131 @@
+/**
+ * When the requests of a virtual user are due. Its first steps are due when its phase should have started it; later ones
+ * when the step before ended, plus the think time.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { createRequire } from 'node:module';
+import { monotonic } from '../thread.ts';
+
+/** A virtual user as its phase plans it, µs. */
+interface Start {
+  /** When it should come. */
+  due: number;
+  /** When it came. */
+  came: number;
+}
+
+/** The virtual user that begins in this turn of the event loop; undefined: nobody plans it. */
+let starting: Start | undefined;
+/** The same later, for engines that connect before their first step; undefined: the script has none of them. */
+let connecting: AsyncLocalStorage<Start> | undefined;
+
+type Emit = (name: string, ...args: unknown[]) => boolean;
+interface Process {
+  emit: Emit;
+  start(): unknown;
+}
+type Make = (interval: number, duration: number) => Process;
+
+/**
+ * Watches the timers by which Artillery's phases start virtual users, and changes none. A Poisson process plans no
+ * times: its virtual users are due when they come.
+ * @param connects a scenario connects before its first step
+ * @returns false where this Artillery has other timers: then all are due when they come
+ */
+export function watchPhases(program: string, connects: boolean): boolean {
+  if (connects) connecting = new AsyncLocalStorage();
+  try {
+    const load = createRequire(program);
+    const { uniform } = load('arrivals') as { uniform: { process: Make } };
+    const driftless = load('driftless') as {
+      setDriftlessInterval(call: () => void, ms: number): unknown;
+    };
+    const make = uniform.process;
+    uniform.process = (interval, duration) => evenly(make(interval, duration), Math.floor(interval * 1000));
+    const repeat = driftless.setDriftlessInterval;
+    driftless.setDriftlessInterval = (call, ms, ...rest: []) => {
+      if (call.name !== 'arrivals') return repeat(call, ms, ...rest); // the ramp's
+      const began = monotonic();
+      let count = 0;
+      return repeat(() => beginning(began + ++count * ms * 1000, call), ms, ...rest);
+    };
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function evenly(process: Process, interval: number): Process {
+  const { emit, start } = process;
+  let [began, count] = [0, 0];
+  process.start = () => {
+    began = monotonic();
+    return start.call(process);
+  };
+  process.emit = (name, ...args) => {
+    if (name !== 'arrival') return emit.call(process, name, ...args);
+    return beginning(began + ++count * interval, () => emit.call(process, name, ...args));
+  };
+  return process;
+}
+
+function beginning<T>(due: number, call: () => T): T {
+  const came = monotonic();
+  starting = { due: Number.isFinite(due) ? Math.min(due, came) : came, came };
+  try {
+    return connecting === undefined ? call() : connecting.run(starting, call);
+  } finally {
+    starting = undefined;
+  }
+}
+
+/** The planned time of a request, and whether a phase planned it. */
+export interface Due {
+  at: number;
+  byPhase: boolean;
+}
+
+/** Follows the steps of one virtual user. */
+export class Session {
+  /** When its next request is due; undefined: as soon as its step begins. */
+  #planned: number | undefined;
+  #byPhase = false;
+  #functionBegan = 0;
+  /** The due time of the step that has begun; undefined: none has. */
+  step: Due | undefined;
+
+  /** @param start how its phase planned it, when that is known */
+  constructor(start = starting ?? connecting?.getStore()) {
+    const now = monotonic();
+    // What it did since it came, like connecting, is a step of its own.
+    this.#planned = start === undefined ? now : start.due + now - start.came;
+    this.#byPhase = start !== undefined;
+  }
+
+  /** Adds a think time, s; NaN: it is not known beforehand. */
+  think(seconds: number): void {
+    if (Number.isNaN(seconds)) return this.over();
+    this.#planned = (this.#planned ?? monotonic()) + seconds * 1e6;
+  }
+
+  functionBegins(): void {
+    this.#functionBegan = monotonic();
+  }
+
+  functionEnds(): void {
+    if (this.#planned !== undefined) this.#planned += monotonic() - this.#functionBegan;
+  }
+
+  /** A request begins: the next step is due when it has ended. */
+  over(): void {
+    this.#planned = undefined;
+    this.#byPhase = false;
+    this.step = undefined;
+  }
+
+  /** When a request is due whose step begins now. */
+  due(): Due {
+    const now = monotonic();
+    return { at: Math.min(this.#planned ?? now, now), byPhase: this.#byPhase };
+  }
+}

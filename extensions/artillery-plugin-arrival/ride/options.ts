@@ -1,0 +1,236 @@
+/** The options of a run that rides along with a script. Only the plugin's own keys are checked here; the recorder checks the others. */
+import { basename, join } from 'node:path';
+import { RunConfig, readConfig } from '../../../pipeline/shared/config.ts';
+import { labelsOf } from '../../../pipeline/shared/labels.js';
+import { trust, trustText } from '../../../pipeline/shared/trust.ts';
+import { runningStack } from '../../../pipeline/stack/file.ts';
+import { OptionError } from '../pipeline.ts';
+import { ROOT } from '../place.ts';
+import type { Script } from '../script.ts';
+import { holds, isMap, type Rule, requestIn, rulesOf, type Table, writesId } from './messages.ts';
+
+/** The target of a script whose requests go to the pipeline that is up. */
+export const PLACEHOLDER = 'http://arrival.invalid';
+
+export interface RideOptions {
+  rules: Rule[];
+  /** The dotted path of the id in a message; undefined: the script writes it. */
+  id: string | undefined;
+  /** Ids are numbers. */
+  numbers: boolean;
+  /** The flows of the script's messages, in order. */
+  flows: string[];
+  /** The rest, for the recorder. */
+  given: Table;
+}
+
+/** Keys that the plugin sets itself. */
+const OWN = ['told', 'tool', 'pid', 'ingest', 'senders', 'body', 'fuzz', 'publishers', 'answers', 'arrived'];
+
+/**
+ * Reads config.plugins.arrival of a script.
+ * @throws {OptionError} in one line
+ */
+export function readRide(script: Script): RideOptions {
+  const all = (script.config.plugins as Table).arrival as Table;
+  const { messages, id, ...given } = all;
+  const own = OWN.find((key) => key in given);
+  if (own !== undefined)
+    throw new OptionError(
+      `config.plugins.arrival has ${own}, which is the script's own part; allowed: messages, id, arrive, limits and others`,
+    );
+  const rules = rulesOf(messages);
+  if (id !== undefined && !(typeof id === 'string' && /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/.test(id)))
+    throw new OptionError(
+      `config.plugins.arrival.id is ${JSON.stringify(id)}; allowed: a path like order.ref, or {{ $arrival.id }} in the script`,
+    );
+  if (id === undefined && !writesId(script.scenarios))
+    throw new OptionError(
+      'config.plugins.arrival.id is missing, and no request has {{ $arrival.id }}; allowed: one of them, as each message needs an id',
+    );
+  const flows = flowsOf(script, rules);
+  if (flows.length === 0) {
+    const others = [...new Set(script.scenarios.flatMap((one) => wordsOf(one.flow)))].slice(0, 8);
+    throw new OptionError(
+      `config.plugins.arrival.messages is ${JSON.stringify(messages)}, which no request of the script is; allowed: one of them, such as ${others.join(', ') || 'none, as it has no request'}`,
+    );
+  }
+  return { rules, id: id as string | undefined, numbers: given.idFormat === 'number', flows, given };
+}
+
+/** Visits each request of a flow, in loops and parallel steps too. */
+export function eachRequest(flow: unknown, visit: (method: string, of: unknown) => void): void {
+  for (const step of [flow ?? []].flat(2)) {
+    if (!isMap(step)) continue;
+    const request = requestIn(step);
+    if (request !== undefined) visit(request.method, request.of);
+    for (const inner of [step.loop, step.parallel]) if (Array.isArray(inner)) eachRequest(inner, visit);
+  }
+}
+
+/** The flow of a message: the request's name, else that of its scenario. */
+export function flowOf(of: unknown, scenario: Table, i: number): string {
+  const named = isMap(of) && typeof of.name === 'string' && !of.name.includes('{{') ? of.name : scenario.name;
+  return String(named ?? `scenario ${i + 1}`);
+}
+
+function flowsOf(script: Script, rules: Rule[]): string[] {
+  const flows = new Set<string>();
+  for (const [i, scenario] of script.scenarios.entries())
+    eachRequest(scenario.flow, (method, of) => {
+      if (rules.some((rule) => holds(rule, method, of) !== false)) flows.add(flowOf(of, scenario, i));
+    });
+  return [...flows];
+}
+
+function wordsOf(flow: unknown): string[] {
+  const words: string[] = [];
+  eachRequest(flow, (method, of) => {
+    const channel = Array.isArray(of) ? of[0] : isMap(of) ? of.channel : undefined;
+    const url = isMap(of) ? (of.url ?? of.uri) : undefined;
+    if (method === 'send') words.push('send');
+    else if (method === 'emit') words.push(`emit ${channel ?? ''}`.trim());
+    else words.push(`${method.toUpperCase()} ${String(url).replace(/\?.*$/, '')}`);
+  });
+  return words;
+}
+
+const UNITS: [RegExp, number][] = [
+  [/^(ms|msecs?|milliseconds?)$/i, 1e-3],
+  [/^(s|secs?|seconds?)?$/i, 1],
+  [/^(m|mins?|minutes?)$/i, 60],
+  [/^(h|hrs?|hours?)$/i, 3600],
+  [/^(d|days?)$/i, 86_400],
+];
+
+/** Seconds of a number or a text as Artillery reads it, like 10, "10", "2m" or "500 ms"; NaN: it is another one. */
+export function secondsIn(value: unknown): number {
+  const [, amount, unit = ''] = /^\s*(-?\d*\.?\d+)\s*([a-z]*)\s*$/i.exec(String(value)) ?? [];
+  return Number(amount) * (UNITS.find(([names]) => names.test(unit))?.[1] ?? Number.NaN);
+}
+
+/** The phases of a script for the report; their rates are those of virtual users. */
+export function phasesOf(phases: unknown, unmeasured: unknown): Table[] {
+  const names = new Set<string>();
+  return ((phases ?? []) as Table[]).map(
+    ({ name, duration, pause, arrivalRate, arrivalCount, rampTo }, i) => {
+      let called = String(name ?? `phase ${i + 1}`);
+      if (names.has(called)) called = `${called} (${i + 1})`;
+      names.add(called);
+      const length = secondsIn(pause ?? duration) || 1;
+      const rate = Number(arrivalRate ?? Number(arrivalCount ?? 0) / length) || 0;
+      return {
+        name: called,
+        duration: length,
+        arrivalRate: pause === undefined ? Math.max(rate, 1e-3) : 1e-3,
+        ...(pause === undefined && rampTo !== undefined && { rampTo: Number(rampTo) || 0 }),
+        measured: ![unmeasured ?? []].flat().includes(called),
+      };
+    },
+  );
+}
+
+/** What one more key of the plugin says of where messages arrive. */
+const RECEIVERS = ['mqtt', 'websocket', 'sse', 'webhook', 'queue'];
+
+/** The options of `k6 x arrival record`. */
+export async function recordRide(
+  ride: RideOptions,
+  { config }: Script,
+  script: string,
+  version: string,
+): Promise<object> {
+  const { arrive, unmeasured, targets, deliveries, flows: _, ...given } = ride.given;
+  if (arrive !== undefined && !(isMap(arrive) && Object.keys(arrive).every((key) => RECEIVERS.includes(key))))
+    throw new OptionError(
+      `config.plugins.arrival.arrive is ${JSON.stringify(arrive)}; allowed: one of ${RECEIVERS.join(', ')} with its options, like { webhook: { address: ':9000' } }`,
+    );
+  const phases = phasesOf(config.phases, unmeasured);
+  const unknown = [unmeasured ?? []].flat().find((name) => !phases.some((phase) => phase.name === name));
+  if (unknown !== undefined)
+    throw new OptionError(
+      `config.plugins.arrival.unmeasured has ${unknown}; allowed: ${phases.map(({ name }) => name).join(', ')}`,
+    );
+  const { env } = process;
+  const where = await whereOf(config.target, arrive as Table | undefined, targets !== undefined, env);
+  const id = ride.id === undefined ? {} : { id: ride.id };
+  const flow = {
+    ...(targets !== undefined && { target: 'target', targets }),
+    ...(deliveries !== undefined && { deliveries }),
+  };
+  return {
+    name: basename(script)
+      .replace(/(\.artillery)?\.\w+$/, '')
+      .replaceAll(/[^\w.]/g, '_'),
+    canary: false,
+    greet: false,
+    timeout: timeoutOf(config),
+    dir: env.RUN_DIR ?? '',
+    runs: join(ROOT, 'reports/runs'),
+    command: env.ARRIVAL_COMMAND ?? `artillery run ${script}`,
+    clock: env.CLOCK_LIMIT ? { limit: env.CLOCK_LIMIT } : {},
+    ...where,
+    ...id,
+    ...given,
+    told: true,
+    tool: { name: 'artillery', version },
+    profile: {
+      name: script,
+      text: JSON.stringify({ phases, flows: ride.flows.map((name) => ({ name, ...flow })) }),
+    },
+  };
+}
+
+/** The time-out of a request, as Artillery takes it, s. */
+function timeoutOf(config: Table): number {
+  const http = (config.http ?? {}) as Table;
+  return Number(config.timeout || http.timeout || 10) || 10;
+}
+
+/** Where the script sends, for the report, and where its messages arrive: what it says, else the environment, else the pipeline that is up. */
+async function whereOf(
+  target: unknown,
+  arrive: Table | undefined,
+  targeted: boolean,
+  env: NodeJS.ProcessEnv,
+) {
+  const config = readConfig(RunConfig, env);
+  const ours = config.MQTT_URL === undefined && config.INGEST_URL === undefined;
+  const stack = ours ? await runningStack(join(ROOT, config.STACK_DIR)) : undefined;
+  if (stack?.ca) trustText(stack.ca);
+  const url = typeof target === 'string' && /^https?:\/\/[^{}]+$/.test(target) ? target : PLACEHOLDER;
+  const ingest = new URL(url === PLACEHOLDER ? (config.INGEST_URL ?? stack?.ingest.url ?? url) : url);
+  const receiver = { ...arrive };
+  if (arrive === undefined || 'mqtt' in arrive) {
+    const given = (arrive?.mqtt ?? {}) as Table;
+    const at =
+      given.url !== undefined || config.MQTT_URL !== undefined
+        ? { url: config.MQTT_URL }
+        : stack && { url: stack.mqtt.url, username: stack.mqtt.username, password: stack.mqtt.password };
+    if (at === undefined)
+      throw new OptionError(
+        'nothing says where messages arrive; allowed: config.plugins.arrival.arrive, MQTT_URL, or a pipeline that is up (npm run pipeline)',
+      );
+    const prefix = String(given.prefix ?? 'messages/');
+    receiver.mqtt = { ...at, ...(!targeted && { filter: `${prefix}#` }), ...given };
+  }
+  const redis = config.REDIS_URL ?? (arrive === undefined ? stack?.redis.url : undefined);
+  const keys = config.QUEUE_PREFIX ?? (config.REDIS_URL === undefined ? stack?.division?.prefix : undefined);
+  let labels: Record<string, string>;
+  try {
+    labels = labelsOf(env.LABELS ?? '');
+  } catch (error) {
+    throw new OptionError((error as Error).message);
+  }
+  return {
+    ingest: { url: ingest.origin },
+    ...receiver,
+    ...(redis !== undefined && { redis: { url: redis, ...(keys !== undefined && { prefix: keys }) } }),
+    ca: `${stack?.ca ?? ''}${trust(config.TLS_CA)}`,
+    topology: config.TOPOLOGY ?? stack?.topology ?? 'single',
+    network: config.NETWORK,
+    labels,
+    ...(stack?.oneHost && { oneHost: true }),
+    ...(stack !== undefined && { facts: stack.facts ?? {} }),
+  };
+}

@@ -1,0 +1,362 @@
+/** Rides along with a script in a sending thread of Artillery: marks the requests that carry messages, times them, and tells the recorder. */
+import type { Events } from '../in-flight.ts';
+import { InFlight } from '../in-flight.ts';
+import { failureOf } from '../outcome.ts';
+import { OptionError } from '../pipeline.ts';
+import type { RequestParams } from '../request.ts';
+import type { Script } from '../script.ts';
+import { type Answer, askReady, type FromSender, monotonic, openChannel, type Ready } from '../thread.ts';
+import { type Due, Session, watchPhases } from './due.ts';
+import {
+  holds,
+  holdsFor,
+  isMap,
+  putId,
+  type Rule,
+  requestIn,
+  type Table,
+  withIdTemplate,
+} from './messages.ts';
+import { flowOf, PLACEHOLDER, type RideOptions, secondsIn } from './options.ts';
+import { type Figures, watchWorker } from './worker.ts';
+
+interface Context {
+  vars: Record<string, unknown>;
+  funcs: { $template(text: unknown): unknown };
+}
+type Next = (error?: unknown) => void;
+// biome-ignore lint/suspicious/noExplicitAny: each kind of hook has its own arguments, `next` last
+type Hook = (...args: any[]) => any;
+
+/** How long lines wait for others on their way to the recorder, ms. They say when things happened. */
+const GATHER = 10;
+
+/** Begins the names of the functions that the plugin adds to the processor. */
+const OURS = 'arrival:';
+
+/** A request of the script that may carry a message. */
+interface Candidate {
+  flow: string;
+  /** Rules of which only the run can say whether they hold; empty: it carries one. */
+  open: Rule[];
+}
+
+export class Rider {
+  readonly #options: RideOptions;
+  readonly #channel = openChannel();
+  readonly #ready: Ready;
+  readonly #inFlight: InFlight;
+  readonly #sessions = new WeakMap<Context, Session>();
+  readonly #candidates: Candidate[] = [];
+  readonly #functions: Record<string, unknown>;
+  /** This thread among those that send, from 0, and how many they are. */
+  readonly #worker: number;
+  readonly #workers: number;
+  /** Messages so far. */
+  #count = 0;
+  readonly #kinds = { byPhase: 0, inSession: 0 };
+  #lines = '';
+  #events: Events | undefined;
+  #began = false;
+  /** Latencies that came when Artillery took no metrics: at first, and at the end. */
+  readonly #latencies: number[] = [];
+  #done: ((figures: Figures) => void) | undefined;
+
+  /** Waits until the recorder is ready, so that no phase begins before its subscriptions hold. */
+  constructor(options: RideOptions, script: Script) {
+    this.#options = options;
+    const [phase = {}] = (script.config.phases ?? []) as Table[];
+    this.#worker = Number(phase.worker ?? 1) - 1;
+    this.#workers = Number(phase.totalWorkers ?? 1);
+    this.#functions = { ...(script.config.processor as object | undefined) };
+    for (const rule of options.rules) {
+      if ('function' in rule && typeof this.#functions[rule.function] !== 'function')
+        throw new OptionError(
+          `config.plugins.arrival.messages has the function ${rule.function}, which config.processor does not have; allowed: ${Object.keys(this.#functions).join(', ') || 'none, as it has no function'}`,
+        );
+    }
+    this.#inFlight = new InFlight(Number.POSITIVE_INFINITY, (line) => this.#send(line));
+    this.#ready = askReady(this.#channel);
+    this.#channel.onmessage = (event) => this.#onAnswer((event as { data: Answer | string }).data);
+    this.#attach(script);
+    watchWorker(
+      () => this.#begin(),
+      () => this.#end(),
+    );
+  }
+
+  #attach(script: Script): void {
+    if (script.config.target === PLACEHOLDER) script.config.target = this.#ready.ingest;
+    const hooks: Record<string, Hook> = {
+      begin: (context: Context, _events: Events, next: Next) => {
+        const session = new Session();
+        this.#sessions.set(context, session);
+        session.functionBegins();
+        next();
+      },
+      over: (context: Context, _events: Events, next: Next) => {
+        this.#sessions.get(context)?.over();
+        next();
+      },
+      function: (context: Context, _events: Events, next: Next) => {
+        this.#sessions.get(context)?.functionBegins();
+        next();
+      },
+      returned: (context: Context, _events: Events, next: Next) => {
+        this.#sessions.get(context)?.functionEnds();
+        next();
+      },
+      step: (context: Context, _events: Events, next: Next) => {
+        const session = this.#sessions.get(context);
+        if (session !== undefined) session.step = session.due();
+        next();
+      },
+      error: (error: NodeJS.ErrnoException, params: RequestParams, _c: unknown, _e: Events, next: Next) => {
+        this.#inFlight.settle(params.uuid, failureOf(error));
+        next();
+      },
+    };
+    for (const [name, hook] of Object.entries(hooks)) this.#functions[OURS + name] = hook;
+    let connects = false;
+    for (const [i, scenario] of script.scenarios.entries()) {
+      const before = this.#candidates.length;
+      const engine = String(scenario.engine ?? script.config.engine ?? 'http');
+      const flow = this.#follow([scenario.flow ?? []].flat() as Table[], scenario, i, engine, true);
+      if (this.#candidates.length === before) continue; // it sends no message
+      connects ||= engine !== 'http';
+      if (engine === 'http') {
+        const own = list(scenario.beforeScenario);
+        scenario.beforeScenario = [`${OURS}begin`, ...own, `${OURS}returned`];
+        scenario.beforeRequest = list(scenario.beforeRequest).map((name) => this.#guarded(name));
+        scenario.onError = [`${OURS}error`, ...list(scenario.onError)];
+        scenario.flow = flow;
+      } else {
+        scenario.flow = [{ function: `${OURS}begin` }, ...flow];
+      }
+    }
+    script.config.processor = this.#functions;
+    if (!watchPhases(process.argv[1] as string, connects))
+      console.error('arrival: this Artillery has other timers: each virtual user is due when it comes');
+  }
+
+  /** The steps of a flow, with those that follow it between them. `top`: not within parallel steps, which have one due time. */
+  #follow(steps: Table[], scenario: Table, i: number, engine: string, top: boolean): Table[] {
+    const mark = (name: string) => (top ? [{ function: OURS + name }] : []);
+    return steps.flat().flatMap((step: Table): Table[] => {
+      if (!isMap(step)) return [step];
+      if (Array.isArray(step.loop))
+        return [{ ...step, loop: this.#follow(step.loop as Table[], scenario, i, engine, top) }];
+      if (Array.isArray(step.parallel)) {
+        const parallel = this.#follow(step.parallel as Table[], scenario, i, engine, false);
+        return [...mark('step'), { ...step, parallel }, ...mark('over')];
+      }
+      if (step.think !== undefined) return top ? [this.#thinking(step, scenario), step] : [step];
+      if (step.function !== undefined) return [...mark('function'), step, ...mark('returned')];
+      const request = requestIn(step);
+      if (request === undefined) return [step];
+      const { method, of } = request;
+      const rules = this.#options.rules.map((rule) => ({ rule, holds: holds(rule, method, of) }));
+      if (rules.every((one) => one.holds === false)) return [...mark('over'), step];
+      const open = rules.some((one) => one.holds)
+        ? []
+        : rules.filter((one) => one.holds === undefined).map(({ rule }) => rule);
+      const n = this.#candidates.push({ flow: flowOf(of, scenario, i), open }) - 1;
+      if (method === 'send' || method === 'emit') return this.#sending(step, method, n);
+      const spec = of as Table;
+      this.#functions[`${OURS}mark ${n}`] = (
+        params: RequestParams,
+        context: Context,
+        events: Events,
+        next: Next,
+      ) => this.#mark(n, params, context, events, next);
+      const own = list(spec.beforeRequest).map((name) => this.#guarded(name));
+      const marked = { ...spec, beforeRequest: [...own, `${OURS}mark ${n}`] };
+      return [...mark('step'), { ...step, [method]: marked }];
+    });
+  }
+
+  /** The step before a think time. */
+  #thinking({ think, jitter }: Table, scenario: Table): Table {
+    const http = (scenario.http ?? {}) as Table;
+    const varies = jitter !== undefined || http.jitter !== undefined;
+    const name = `${OURS}think ${think} ${varies}`;
+    this.#functions[name] = (context: Context, _events: Events, next: Next) => {
+      const time = varies ? Number.NaN : secondsIn(context.funcs.$template(think));
+      this.#sessions.get(context)?.think(time);
+      next();
+    };
+    return { function: name };
+  }
+
+  /** A send or emit between steps that mark it: its engine calls no hook. */
+  #sending(step: Table, method: 'send' | 'emit', n: number): Table[] {
+    const { id } = this.#options;
+    const { flow } = this.#candidates[n] as Candidate;
+    const sent = new WeakMap<Context, number>();
+    this.#functions[`${OURS}send ${n}`] = (context: Context, events: Events, next: Next) => {
+      this.#listen(events);
+      const number = this.#take(context, flow, this.#dueOf(context));
+      sent.set(context, number);
+      this.#send({ sent: number, at_us: Math.floor(monotonic()) });
+      next();
+    };
+    this.#functions[`${OURS}sent ${n}`] = (context: Context, _events: Events, next: Next) => {
+      this.#send({ settled: sent.get(context), at_us: Math.floor(monotonic()), status: 200 });
+      next();
+    };
+    return [
+      { function: `${OURS}step` },
+      { function: `${OURS}send ${n}` },
+      id === undefined ? step : withIdTemplate(step, method, id),
+      { function: `${OURS}sent ${n}` },
+    ];
+  }
+
+  #dueOf(context: Context): Due {
+    const session = this.#sessions.get(context) ?? new Session();
+    const due = session.step ?? session.due();
+    session.over();
+    return due;
+  }
+
+  /** Takes the next number for a message, and says when it is due. */
+  #take(context: Context, flow: string, due: Due): number {
+    const n = this.#count++ * this.#workers + this.#worker;
+    this.#kinds[due.byPhase ? 'byPhase' : 'inSession']++;
+    this.#send({ due: n, at_us: Math.floor(due.at), flow });
+    const { prefix, digits } = this.#ready.ids;
+    context.vars.$arrival = { id: prefix + String(n).padStart(digits, '0'), number: n };
+    return n;
+  }
+
+  /** The last hook of a request before it is sent. */
+  #mark(n: number, params: RequestParams, context: Context, events: Events, next: Next): unknown {
+    const { flow, open } = this.#candidates[n] as Candidate;
+    this.#listen(events);
+    const go = (error: unknown, carries: unknown) => {
+      const due = this.#dueOf(context);
+      if (error !== undefined)
+        return this.#refuse(context, flow, due, `the function failed: ${textOf(error)}`, next, error);
+      if (!carries) return next();
+      const number = this.#take(context, flow, due);
+      const { id } = this.#options;
+      if (id !== undefined) {
+        const own = (context.vars.$arrival as { id: string }).id;
+        const value = this.#options.numbers ? Number(own) : own;
+        const why = putId(params as unknown as Table, id, value, (text) => context.funcs.$template(text));
+        if (why !== undefined) {
+          this.#send({ unsent: number, message: why });
+          return next(new Error('ARRIVAL_NO_PLACE_FOR_THE_ID'));
+        }
+      }
+      this.#inFlight.add(number, params);
+      next();
+    };
+    if (open.length === 0) return go(undefined, true);
+    const { $template } = context.funcs;
+    const request = { name: $template(params.name), url: String($template(params.url)) };
+    if (open.some((rule) => !('function' in rule) && holdsFor(rule, request))) return go(undefined, true);
+    const asked = open.flatMap((rule) =>
+      'function' in rule ? [this.#functions[rule.function] as Hook] : [],
+    );
+    if (asked.length === 0) return go(undefined, false);
+    Promise.all(asked.map(async (ask) => ask(params, context))).then(
+      (answers) => go(undefined, answers.some(Boolean)),
+      (error) => go(error, false),
+    );
+  }
+
+  /** Counts a message that is not sent, and ends its virtual user. */
+  #refuse(context: Context, flow: string, due: Due, message: string, next: Next, error: unknown): void {
+    this.#send({ unsent: this.#take(context, flow, due), message });
+    next(error);
+  }
+
+  /** The name of a hook that also says when it fails: its request, if it carries a message, is not sent. */
+  #guarded(name: string): string {
+    const hook = this.#functions[name];
+    if (typeof hook !== 'function' || name.startsWith(OURS)) return name; // it is named by a template, or missing
+    const mine = `${OURS}guarded ${name}`;
+    this.#functions[mine] = (params: RequestParams, context: Context, events: Events, next: Next) => {
+      const answer = (error?: unknown) => {
+        if (error) this.#onFailedHook(name, error, params, context);
+        next(error);
+      };
+      try {
+        // Artillery tells them apart in the same way: an async function calls nothing back.
+        if (hook.constructor.name === 'Function') hook(params, context, events, answer);
+        else hook(params, context, events).then(answer, answer);
+      } catch (error) {
+        this.#onFailedHook(name, error, params, context);
+        throw error;
+      }
+    };
+    return mine;
+  }
+
+  #onFailedHook(name: string, error: unknown, params: RequestParams, context: Context): void {
+    const mark = list((params as unknown as Table).beforeRequest).at(-1);
+    const n = mark?.startsWith(`${OURS}mark `) ? Number(mark.slice(`${OURS}mark `.length)) : -1;
+    const candidate = this.#candidates[n];
+    if (candidate === undefined) return; // a request that carries no message
+    const message = `the hook ${name} failed: ${textOf(error)}`;
+    this.#send({ unsent: this.#take(context, candidate.flow, this.#dueOf(context)), message });
+  }
+
+  #listen(events: Events): void {
+    if (this.#events !== undefined) return;
+    this.#events = events;
+    this.#inFlight.watch(events);
+  }
+
+  #begin(): void {
+    if (this.#began) return;
+    this.#began = true;
+    this.#post({ began: Math.floor(monotonic()) });
+  }
+
+  /** Resolves when the recorder has its result. */
+  #end(): Promise<Figures> {
+    this.#flush();
+    this.#post({ done: this.#kinds, of: this.#workers });
+    return new Promise((resolve) => {
+      this.#done = resolve;
+    });
+  }
+
+  #onAnswer(answer: Partial<Answer> | string): void {
+    if (typeof answer === 'string' || this.#worker !== 0) {
+      if (typeof answer !== 'string' && 'summary' in answer) this.#done?.({ counters: {}, histograms: {} });
+    } else if ('progress' in answer && answer.progress) {
+      const { latencies_ms: latencies } = answer.progress;
+      if (this.#events === undefined || this.#done !== undefined) this.#latencies.push(...latencies);
+      else for (const ms of latencies) this.#events.emit('histogram', 'arrival.latency', ms);
+    } else if ('summary' in answer && answer.account && answer.verdict) {
+      const { scheduled, balanced, requests, deliveries, ...counts } = answer.account;
+      const counters: Record<string, number> = {
+        'arrival.invalid': answer.verdict.result === 'invalid' ? 1 : 0,
+      };
+      for (const [name, count] of Object.entries({ scheduled, ...counts }))
+        counters[`arrival.${name}`] = count;
+      this.#done?.({ counters, histograms: { 'arrival.latency': this.#latencies } });
+    }
+  }
+
+  #send(line: object): void {
+    if (this.#lines === '') setTimeout(() => this.#flush(), GATHER);
+    this.#lines += `${JSON.stringify(line)}\n`;
+  }
+
+  #flush(): void {
+    if (this.#lines !== '') this.#channel.postMessage(this.#lines);
+    this.#lines = '';
+  }
+
+  #post(message: FromSender): void {
+    this.#channel.postMessage(message);
+  }
+}
+
+const list = (names: unknown): string[] => [names ?? []].flat() as string[];
+
+const textOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
