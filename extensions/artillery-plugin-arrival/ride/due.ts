@@ -104,8 +104,8 @@ export class Session {
 
   /** Adds a think time, s; NaN: it is not known beforehand. */
   think(seconds: number): void {
-    if (Number.isNaN(seconds)) return this.over();
-    this.#planned = (this.#planned ?? monotonic()) + seconds * 1e6;
+    if (Number.isNaN(seconds)) this.over();
+    else this.#planned = (this.#planned ?? monotonic()) + seconds * 1e6;
   }
 
   functionBegins(): void {

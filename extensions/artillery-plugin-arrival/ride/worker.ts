@@ -27,7 +27,9 @@ export function watchWorker(began: () => void, done: () => Promise<Figures>): vo
     done()
       .then((figures) => withFigures(message, figures))
       .catch(() => [message])
-      .then((messages) => messages.forEach(post));
+      .then((messages) => {
+        for (const one of messages) post(one);
+      });
   };
 }
 
