@@ -109,6 +109,12 @@ export function secondsIn(value: unknown): number {
   return Number(amount) * (UNITS.find(([names]) => names.test(unit))?.[1] ?? Number.NaN);
 }
 
+/** Seconds of a think time as Artillery takes it: without a unit whole seconds, or else ms. */
+export function thinkTime(value: unknown): number {
+  const bare = Number(value);
+  return Number.isNaN(bare) || Number.isInteger(bare) ? secondsIn(value) : bare / 1000;
+}
+
 /** The phases of a script for the report; their rates are those of virtual users. */
 export function phasesOf(phases: unknown, unmeasured: unknown): Table[] {
   const names = new Set<string>();

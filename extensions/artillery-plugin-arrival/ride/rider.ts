@@ -17,7 +17,7 @@ import {
   type Table,
   withIdTemplate,
 } from './messages.ts';
-import { flowOf, PLACEHOLDER, type RideOptions, secondsIn } from './options.ts';
+import { flowOf, PLACEHOLDER, type RideOptions, thinkTime } from './options.ts';
 import { type Figures, watchWorker } from './worker.ts';
 
 interface Context {
@@ -52,6 +52,8 @@ export class Rider {
   /** This thread among those that send, from 0, and how many they are. */
   readonly #worker: number;
   readonly #workers: number;
+  /** Think times vary by default. */
+  readonly #jitter: boolean;
   /** Messages so far. */
   #count = 0;
   readonly #kinds = { byPhase: 0, inSession: 0 };
@@ -68,6 +70,9 @@ export class Rider {
     const [phase = {}] = (script.config.phases ?? []) as Table[];
     this.#worker = Number(phase.worker ?? 1) - 1;
     this.#workers = Number(phase.totalWorkers ?? 1);
+    const { http, defaults } = script.config as { http?: { defaults?: Table }; defaults?: Table };
+    const think = (http?.defaults?.think ?? defaults?.think ?? {}) as Table;
+    this.#jitter = think.jitter !== undefined;
     this.#functions = { ...(script.config.processor as object | undefined) };
     for (const rule of options.rules) {
       if ('function' in rule && typeof this.#functions[rule.function] !== 'function')
@@ -150,7 +155,7 @@ export class Rider {
         const parallel = this.#follow(step.parallel as Table[], scenario, i, engine, false);
         return [...mark('step'), { ...step, parallel }, ...mark('over')];
       }
-      if (step.think !== undefined) return top ? [this.#thinking(step, scenario), step] : [step];
+      if (step.think !== undefined) return top ? [this.#thinking(step), step] : [step];
       if (step.function !== undefined) return [...mark('function'), step, ...mark('returned')];
       const request = requestIn(step);
       if (request === undefined) return [step];
@@ -176,12 +181,11 @@ export class Rider {
   }
 
   /** The step before a think time. */
-  #thinking({ think, jitter }: Table, scenario: Table): Table {
-    const http = (scenario.http ?? {}) as Table;
-    const varies = jitter !== undefined || http.jitter !== undefined;
+  #thinking({ think, jitter }: Table): Table {
+    const varies = jitter !== undefined || this.#jitter;
     const name = `${OURS}think ${think} ${varies}`;
     this.#functions[name] = (context: Context, _events: Events, next: Next) => {
-      const time = varies ? Number.NaN : secondsIn(context.funcs.$template(think));
+      const time = varies ? Number.NaN : thinkTime(context.funcs.$template(think));
       this.#sessions.get(context)?.think(time);
       next();
     };

@@ -7,15 +7,17 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { execa } from 'execa';
 import { connectAsync, type MqttClient } from 'mqtt';
 import { stringify } from 'yaml';
+import { freePort } from '../../../pipeline/stack/ports.ts';
 import { remove, startBroker, temporaryDirectory } from '../../../pipeline/test/services.ts';
 import type { Run } from '../../../reports/contract/run.ts';
 import { installed } from '../../../scenarios/run/artillery-run.ts';
 import { ROOT, readRun } from '../../../scenarios/test/harness.ts';
-import { Shop } from './shop.ts';
+import { ALONG, KINDS, type Script } from './kinds.ts';
+import { type Outlet, Shop } from './shop.ts';
 
 const PLUGINS = join(import.meta.dirname, '../artillery/plugins');
 
-describe('riding along', () => {
+describe('riding along', { concurrency: false }, () => {
   let [dir, bin] = ['', ''];
   let shop: Shop;
   let broker: Awaited<ReturnType<typeof startBroker>>;
@@ -70,8 +72,16 @@ describe('riding along', () => {
     return { exitCode, text, counters, runDir };
   }
 
-  test('an ordinary script with four more lines', async () => {
+  /** A script of Artillery whose virtual users do this. */
+  const flow = (...steps: object[]): Script => ({
+    config: { phases: [{ duration: 2, arrivalRate: 5 }] },
+    scenarios: [{ name: 'buy', flow: steps }],
+  });
+  const order = (more: object = {}) => ({ post: { url: '/orders', json: { order: { item: 1 } }, ...more } });
+
+  test('an ordinary script with four more lines: a login, a CSV file, captures, a loop, and one message', async () => {
     await writeFile(join(dir, 'users.csv'), 'email,password\nada@x.org,a\nbob@x.org,b\n');
+    const capture = { json: '$.token', as: 'token' };
     const { text, counters, runDir } = await artillery(
       'ordinary',
       {
@@ -79,49 +89,284 @@ describe('riding along', () => {
           phases: [{ name: 'load', duration: 3, arrivalRate: 10 }],
           payload: { path: 'users.csv', fields: ['email', 'password'], skipHeader: true },
         },
-        before: {
-          flow: [
-            {
-              post: {
-                url: '/login',
-                json: { user: 'ada' },
-                capture: { json: '$.token', as: 'token' },
-              },
-            },
-          ],
-        },
+        before: { flow: [{ post: { url: '/login', json: { user: 'ada' }, capture } }] },
         scenarios: [
           {
             name: 'buy',
             flow: [
               { get: { url: '/posts', capture: { json: '$.response.posts[1].id', as: 'post' } } },
-              { think: 0.1 },
+              { think: 1 },
               { loop: [{ get: { url: '/posts/{{ post }}' } }], count: 2 },
-              {
-                post: {
-                  url: '/orders',
-                  headers: { authorization: 'Bearer {{ token }}' },
-                  json: { order: { item: '{{ post }}' }, by: '{{ email }}' },
-                },
-              },
+              order({
+                headers: { authorization: 'Bearer {{ token }}' },
+                json: { order: { item: '{{ post }}' }, by: '{{ email }}' },
+              }),
             ],
           },
         ],
       },
       { messages: 'POST /orders', id: 'order.ref', limits: { arrival_p99: ['value<1000'] } },
     );
-    console.log(text);
-    const { account, flows } = await readRun(runDir, text);
-    assert.equal(account.scheduled, 30, text);
-    assert.equal(account.arrived, 30, text);
-    assert.equal(flows[0]?.name, 'buy');
-    assert.equal(counters['vusers.completed'], 30);
+    const run = await readRun(runDir, text);
+    assert.deepEqual([run.account.scheduled, run.account.arrived], [30, 30], text);
+    assert.deepEqual([run.run.model, run.run.tool.name, run.flows[0]?.name], ['open', 'artillery', 'buy']);
+    assert.deepEqual(figuresOf(run), { 'due by the phases': 0, 'due within sessions': 30 });
+    const first = JSON.parse(String(shop.orders[0]).replace(/^\S+ /, ''));
+    assert.match(first.order.ref, new RegExp(`^${run.run.id}\\.`), 'its id is where the options say');
+    assert.equal(first.order.item, 2, 'beside what the script puts there');
+    assert.deepEqual(shop.seen, {
+      'POST /login': 1,
+      'GET /posts': 30,
+      'GET /posts/n': 60,
+      'POST /orders': 30,
+    });
+    assert.deepEqual([counters['vusers.completed'], counters['arrival.arrived']], [30, 30]);
+  });
+
+  const outlets: [
+    name: string,
+    arrive: () => Promise<object | undefined> | object | undefined,
+    outlet: () => Outlet,
+  ][] = [
+    ['mqtt', () => undefined, () => (one) => client.publish('messages/shop', one, { qos: 1 })],
+    [
+      'webhook',
+      async () => {
+        const port = await freePort();
+        shop.webhook = `http://127.0.0.1:${port}/`;
+        return { webhook: { address: `127.0.0.1:${port}` } };
+      },
+      () => shop.toWebhook,
+    ],
+    ['websocket', () => ({ websocket: { url: `ws://${shop.address}/news` } }), () => shop.toSockets],
+    ['sse', () => ({ sse: { url: `http://${shop.address}/events` } }), () => shop.toStreams],
+  ];
+  for (const [name, arrive, outlet] of outlets)
+    test(`the account is exact where orders arrive by ${name}: of 1,000 three are lost and two come twice`, async () => {
+      shop.whole = false;
+      shop.outlet = outlet();
+      const script = { ...flow(order()), config: { phases: [{ duration: 10, arrivalRate: 100 }] } };
+      const options = { ...ALONG, arrive: await arrive() };
+      const { text, runDir, exitCode, counters } = await artillery(`exact-${name}`, script, options);
+      const { account, verdict, ...run } = await readRun(runDir, text);
+      const sent = Number(counters['http.requests']);
+      const lost = [100, 400, 700].filter((n) => n <= sent).length;
+      const twice = [200, 500].filter((n) => n <= sent).length;
+      assert.ok(sent > 700, text);
+      assert.deepEqual(
+        [account.scheduled, account.arrived, account.lost, account.duplicates, account.foreign],
+        [sent, sent - lost, lost, twice, 0],
+        text,
+      );
+      assert.ok(account.balanced);
+      assert.deepEqual(figuresOf(run as Run), { 'due by the phases': sent, 'due within sessions': 0 });
+      assert.equal(verdict.result, 'fail');
+      assert.equal(exitCode, 99);
+    });
+
+  test("the marketplace's own script: 7:2:1, a CSV file, a login, captures and think times", async () => {
+    await writeFile(
+      join(dir, 'market.csv'),
+      ['email,password,lastId,idx', ...Array.from({ length: 9 }, (_, i) => `u${i}@x.org,p,${i},${i}`)].join(
+        '\n',
+      ),
+    );
+    const headers = { authorization: 'Bearer {{ token }}' };
+    const list = {
+      get: {
+        url: '/api/posts?last_id={{ lastId }}',
+        headers,
+        capture: { json: '$.response.posts[{{ idx }}].id', as: 'postId' },
+      },
+    };
+    const view = {
+      get: {
+        url: '/api/posts/{{ postId }}',
+        headers,
+        capture: { json: '$.response.room.uid', as: 'roomUid' },
+      },
+    };
+    const login = {
+      url: '/api/users/login',
+      json: { email: 'ada@x.org', password: 'p' },
+      capture: { json: '$.response.access_token', as: 'token' },
+    };
+    const { text, counters, runDir } = await artillery(
+      'market',
+      {
+        config: {
+          http: { timeout: 10 },
+          phases: [
+            { name: 'warm-up', duration: 4, arrivalRate: 10 },
+            { name: 'ramp', duration: 4, arrivalRate: 10, rampTo: 20 },
+            { name: 'sustained', duration: 4, arrivalRate: 20 },
+          ],
+          payload: {
+            path: 'market.csv',
+            fields: ['email', 'password', 'lastId', 'idx'],
+            skipHeader: true,
+          },
+        },
+        before: { flow: [{ post: login }] },
+        scenarios: [
+          { name: 'browse', weight: 7, flow: [list, { think: 2 }, view] },
+          {
+            name: 'join',
+            weight: 2,
+            flow: [
+              list,
+              { think: 2 },
+              view,
+              { think: 5 },
+              { post: { url: '/api/rooms/{{ roomUid }}', headers, json: { email: '{{ email }}' } } },
+            ],
+          },
+          {
+            name: 'write',
+            weight: 1,
+            flow: [{ post: { url: '/api/posts', headers, json: { title: 'A post' } } }],
+          },
+        ],
+      },
+      { messages: ['POST /api/rooms/*', 'POST /api/posts'], id: 'ref', unmeasured: 'warm-up' },
+    );
+    const { account, flows, steps, ...run } = await readRun(runDir, text);
+    const [joined, wrote] = ['join', 'write'].map((name) => counters[`vusers.created_by_name.${name}`] ?? 0);
+    assert.equal(counters['vusers.failed'], 0, text);
+    assert.deepEqual(
+      [account.scheduled, account.arrived, account.balanced],
+      [Number(joined) + Number(wrote), Number(joined) + Number(wrote), true],
+      text,
+    );
+    assert.deepEqual(figuresOf(run as Run), { 'due by the phases': wrote, 'due within sessions': joined });
+    assert.deepEqual(
+      flows.map(({ name }) => name),
+      ['join', 'write'],
+    );
+    assert.deepEqual(
+      steps.map(({ name, measured }) => [name, measured]),
+      [
+        ['warm-up', false],
+        ['ramp', true],
+        ['sustained', true],
+      ],
+    );
+    assert.equal(shop.seen['POST /api/users/login'], 1);
+  });
+
+  test('what the plugin marked and is not sent, refused, or not answered has its end in the account', async () => {
+    await writeFile(
+      join(dir, 'failing.cjs'),
+      `let n = 0;
+module.exports = {
+  often(params, context, events, next) { next(n++ % 5 === 0 ? new Error('the hook had enough') : undefined); },
+};`,
+    );
+    const { text, runDir, counters } = await artillery(
+      'failing',
+      { ...flow(order({ beforeRequest: 'often' })), config: { ...flow().config, processor: 'failing.cjs' } },
+      ALONG,
+    );
+    const { account, errors } = await readRun(runDir, text);
+    assert.deepEqual([account.scheduled, account.dropped, account.arrived], [10, 2, 8], text);
+    assert.ok(
+      errors.some(({ example }) => /the hook often failed: the hook had enough/.test(example)),
+      text,
+    );
+    assert.equal(counters['vusers.failed'], 2);
+  });
+
+  test('a virtual user that comes late has that in its latency', async () => {
+    await writeFile(
+      join(dir, 'late.cjs'),
+      `let n = 0;
+module.exports = {
+  block(params, context, events, next) {
+    if (n++ === 5) for (const end = Date.now() + 1000; Date.now() < end; );
+    next();
+  },
+};`,
+    );
+    const phases = [{ duration: 3, arrivalRate: 10 }];
+    const { text, runDir } = await artillery(
+      'late',
+      {
+        config: { phases, processor: 'late.cjs' },
+        scenarios: [{ flow: [order({ afterResponse: 'block' })] }],
+      },
+      ALONG,
+    );
+    const { account, latency } = await readRun(runDir, text);
+    assert.equal(account.arrived, account.scheduled, text);
+    assert.ok(Number(latency.arrival.max) > 700, 'from when its phase should have started it');
+    assert.ok(Number(latency.from_send.p50) < Number(latency.arrival.max), text);
+  });
+
+  test('an id anywhere in a request, and a function that says which ones carry a message', async () => {
+    await writeFile(
+      join(dir, 'chosen.cjs'),
+      'module.exports = { bought: async ({ method }, { vars }) => method === "POST" && vars.$loopCount === 1 };',
+    );
+    const loop = [{ post: { url: '/orders/{{ $arrival.id }}', body: 'x' } }];
+    const { text, runDir } = await artillery(
+      'anywhere',
+      {
+        config: { ...flow().config, processor: 'chosen.cjs' },
+        scenarios: [{ flow: [{ loop, count: 3 }] }],
+      },
+      { messages: { function: 'bought' }, idle: 2 },
+    );
+    const { account } = await readRun(runDir, text);
+    assert.deepEqual([account.scheduled, account.arrived], [10, 10], text);
+    assert.equal(shop.orders.length, 30, 'the others are sent as ever');
+  });
+
+  test('a wrong option of the plugin ends the run in one line, before anything is sent', async () => {
+    const cases: [options: object, says: RegExp][] = [
+      [{ messages: 'POST /order', id: 'ref' }, /^arrival: .*POST \/order\b.*such as POST \/orders/m],
+      [{ messages: 'POST /orders' }, /^arrival: config\.plugins\.arrival\.id is missing/m],
+      [{ messages: 'orders', id: 'ref' }, /^arrival: .*messages has "orders"; allowed: /m],
+      [{ messages: 'POST /orders', id: 'a b' }, /^arrival: .*\.id is "a b"; allowed: /m],
+      [{ ...ALONG, arrive: { mqt: {} } }, /^arrival: .*arrive is \{"mqt":\{\}\}; allowed: one of mqtt, /m],
+      [{ ...ALONG, arrive: { webhook: { address: 9 } } }, /^arrival: .*webhook.*address/m],
+      [{ ...ALONG, idel: 2 }, /^arrival: .*idel/m],
+      [{ ...ALONG, limits: { arrival_p9: ['value<1'] } }, /^arrival: .*arrival_p9 is not measured/m],
+      [{ messages: { function: 'none' }, id: 'ref' }, /^arrival: .*function none, which config\.processor/m],
+      [{ ...ALONG, unmeasured: 'warm' }, /^arrival: .*unmeasured has warm; allowed: phase 1/m],
+    ];
+    for (const [options, says] of cases) {
+      const { exitCode, text } = await artillery('wrong', flow(order()), options);
+      assert.match(text, says);
+      assert.equal(exitCode, 1, text);
+      assert.doesNotMatch(text, /^\s+at /m, 'no stack trace');
+      assert.deepEqual(shop.orders, []);
+    }
+  });
+
+  describe('a script of each kind does with the plugin what it does without it', { concurrency: 2 }, () => {
+    for (const [
+      name,
+      { script, files = {}, options = ALONG, args = [], messages, without = [] },
+    ] of Object.entries(KINDS))
+      test(name, async () => {
+        for (const [file, content] of Object.entries(files)) await writeFile(join(dir, file), content);
+        const given = script(shop.address);
+        const alone = await artillery(`${name}-alone`, given, undefined, args);
+        const along = await artillery(`${name}-along`, given, options, args);
+        const counted = (of: Record<string, number>) =>
+          Object.entries(of)
+            .filter(([key]) => !/^arrival\./.test(key) && !without.some((one) => one.test(key)))
+            .sort();
+        assert.deepEqual(counted(along.counters), counted(alone.counters), along.text);
+        const { account } = await readRun(along.runDir, along.text);
+        assert.ok(account.balanced, along.text);
+        if (messages !== undefined) assert.equal(account.scheduled, messages, along.text);
+        assert.ok(account.scheduled > 0, along.text);
+        assert.equal(account.arrived, account.scheduled, along.text);
+      });
   });
 });
 
-interface Script {
-  config: Record<string, unknown>;
-  [key: string]: unknown;
-}
-
-export type { Run };
+/** The plugin's own figures of a run. */
+const figuresOf = ({ figures }: Run) =>
+  Object.fromEntries((figures ?? []).map(({ name, value }) => [name, value]));
