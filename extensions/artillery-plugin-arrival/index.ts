@@ -6,10 +6,9 @@ import { basename } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import { arriveEvenly } from './arrivals.ts';
 import { oneSender, requireOneSender, requireThisHost } from './one-sender.ts';
-import { readOptions, recordOptions } from './options.ts';
+import { followsProfile, readOptions, recordOptions } from './options.ts';
 import { findRecorder } from './recorder.ts';
 import { fail, Recording } from './recording.ts';
-import { isMap, type Table } from './ride/messages.ts';
 import { readRide, recordRide } from './ride/options.ts';
 import { Rider } from './ride/rider.ts';
 import type { Script } from './script.ts';
@@ -34,13 +33,12 @@ export class Plugin {
   /** Ends the process, with one line that says why, when the options are wrong. */
   constructor(script: Script, _events: unknown, { absoluteScriptPath, scenarioName }: RunnerOptions) {
     try {
-      const rides = (script.config.plugins as Table).arrival;
       const { artillery } = globalThis as unknown as Global;
       const setExitCode = (code: number) => {
         artillery.suggestedExitCode = code;
       };
       const file = basename(absoluteScriptPath);
-      if (isMap(rides) && rides.profile !== undefined) {
+      if (followsProfile(script.config)) {
         if (!isMainThread) requireOneSender(script);
         const options = readOptions(script, absoluteScriptPath, scenarioName);
         if (isMainThread) {

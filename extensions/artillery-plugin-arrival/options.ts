@@ -36,6 +36,12 @@ export interface Options {
   given: Table;
 }
 
+/** Whether a script follows a profile of the pack; else the plugin rides along with it. */
+export function followsProfile(config: Table): boolean {
+  const { arrival } = (config.plugins ?? {}) as Table;
+  return isMap(arrival) && arrival.profile !== undefined;
+}
+
 const KEYS = Object.keys({
   profile: 0,
   prefix: 0,

@@ -32,7 +32,11 @@ const OWN = ['told', 'tool', 'pid', 'ingest', 'senders', 'body', 'fuzz', 'publis
  * @throws {OptionError} in one line
  */
 export function readRide(script: Script): RideOptions {
-  const all = (script.config.plugins as Table).arrival as Table;
+  const all = (script.config.plugins as Table | undefined)?.arrival;
+  if (!isMap(all))
+    throw new OptionError(
+      'config.plugins.arrival is missing; allowed: messages and id, for a script that keeps its own phases, or profile',
+    );
   const { messages, id, ...given } = all;
   const own = OWN.find((key) => key in given);
   if (own !== undefined)

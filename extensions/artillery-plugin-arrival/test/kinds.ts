@@ -28,7 +28,7 @@ export const KINDS: Record<string, Kind> = {
         {
           flow: [
             { get: { url: '/posts', capture: [{ json: '$.total', as: 'total' }] } },
-            { parallel: [ORDER, { get: { url: '/posts/1' } }, ORDER], limit: 2 },
+            { parallel: [ORDER, { get: { url: '/posts/1' } }, ORDER] },
             { loop: [ORDER, { think: '10ms' }], count: '{{ total }}' },
             { post: { ...ORDER.post, ifTrue: 'total == 4' } },
             { get: { url: '/posts/2', ifTrue: 'total == 3' } },
@@ -79,7 +79,7 @@ export const KINDS: Record<string, Kind> = {
         { name: 'buy', weight: 2, flow: [{ get: { url: '/posts', probability: 50 } }, ORDER] },
       ],
     }),
-    without: [/created_by_name/, /^http\./],
+    without: [/created_by_name/, /^http\./, /by-endpoint/],
   },
   environments: {
     script: () => ({
@@ -210,7 +210,7 @@ export const KINDS: Record<string, Kind> = {
             { emit: { channel: 'order', data: { item: 1 } } },
             { emit: { channel: 'other', data: { item: 1 } } },
             { think: 1 },
-            { emit: ['order', { item: 2 }] },
+            { emit: ['order', '{"item": 2}'] },
           ],
         },
       ],

@@ -16,7 +16,7 @@ interface Client {
   send(text: string): void;
 }
 const { Server: WebSocketServer } = require('ws') as {
-  WebSocketServer: new (
+  Server: new (
     options: object,
   ) => {
     handleUpgrade(
