@@ -3,7 +3,6 @@
  * Artillery's thread, or keep a virtual user for ever.
  */
 import type { RequestParams } from './request.ts';
-import { writtenOf } from './steps.ts';
 import { isMap, type Table } from './table.ts';
 
 type Next = (error?: Error) => void;
@@ -81,6 +80,9 @@ export function watchedLoop(
     check: (context: object, _events: unknown, next: Next) => next(failures.get(context)),
   };
 }
+
+/** Keys of a message that the plugin writes, with this key of the id. */
+const writtenOf = (id: string): string[] => [id.split('.')[0] as string, 'target', 'source'];
 
 /** Names the part of a request that a hook has changed and the plugin or Artillery would replace; undefined: there is none. */
 export function changedIn(

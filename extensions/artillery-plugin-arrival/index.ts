@@ -24,14 +24,13 @@ interface Global {
 /** Artillery's options of a run. */
 interface RunnerOptions {
   absoluteScriptPath: string;
-  scenarioName?: string;
 }
 
 export class Plugin {
   readonly #recording: Recording | undefined;
 
   /** Ends the process, with one line that says why, when the options are wrong. */
-  constructor(script: Script, _events: unknown, { absoluteScriptPath, scenarioName }: RunnerOptions) {
+  constructor(script: Script, _events: unknown, { absoluteScriptPath }: RunnerOptions) {
     try {
       const { artillery } = globalThis as unknown as Global;
       const setExitCode = (code: number) => {
@@ -40,7 +39,7 @@ export class Plugin {
       const file = basename(absoluteScriptPath);
       if (followsProfile(script.config)) {
         if (!isMainThread) requireOneSender(script);
-        const options = readOptions(script, absoluteScriptPath, scenarioName);
+        const options = readOptions(script, absoluteScriptPath);
         if (isMainThread) {
           oneSender();
           const given = recordOptions(options, file, artillery.version);

@@ -1,14 +1,16 @@
-/** Reads and checks Artillery's script before anything starts, and makes the recorder's options. The recorder checks their values. */
+/**
+ * Reads a script of Artillery that follows a profile of the pack, so that k6 and Artillery send the same schedule, and makes the
+ * recorder's options. The recorder checks their values.
+ */
 import { readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parse } from 'yaml';
-import { headersIn, httpOf } from './http.ts';
-import { begun, lengthOf, phaseOf, spreadOf } from './phases.ts';
+import { like } from '../../pipeline/shared/flags.ts';
+import { lengthOf, phaseOf, seconds, spreadOf } from './phases.ts';
 import { findPipeline, OptionError } from './pipeline.ts';
 import { ROOT } from './place.ts';
 import type { ArrivalOptions } from './script.ts';
-import { checkOnly, checkScenarios, pathIn, stepsOf } from './steps.ts';
-import { checkKeys, isMap, list, type Table } from './table.ts';
+import { isMap, list, type Table } from './table.ts';
 
 export interface Options {
   /** The profile's phases have `vus` and define the run; else config.phases do. */
@@ -63,64 +65,68 @@ const PLACEHOLDER = 'http://arrival.invalid';
 interface Given {
   config?: Table;
   scenarios?: unknown;
-  before?: unknown;
-  after?: unknown;
 }
 
-/** Keys of config that Artillery has. */
-const CONFIG_KEYS = [
-  ...['target', 'phases', 'mode', 'http', 'defaults', 'timeout', 'tls', 'variables', 'payload', 'processor'],
-  ...['plugins', 'environments', 'ensure', 'apdex', 'statsInterval', 'engine', 'engines', 'ws', 'socketio'],
-  ...['includeFiles', 'bundling'],
-];
+/** What a post may not have, as the plugin makes its message. */
+const OURS = ['body', 'form', 'formData', 'qs', 'auth', 'uri'];
 
-/** @throws {OptionError} for a key that is neither allowed, nor for an anchor of YAML, nor Artillery's own mark */
-function checkWritten(of: object, where: string, allowed: readonly string[]): void {
-  const written = Object.entries(of).filter(([key]) => !/^(x-|_)/.test(key));
-  checkKeys(Object.fromEntries(written), where, allowed);
-}
-
-function checkConfig(config: Table): void {
-  checkWritten(config, 'config', CONFIG_KEYS);
-  for (const [key, allowed] of [
-    ['mode', 'uniform'],
-    ['engine', 'http'],
-  ] as const) {
-    if ((config[key] ?? allowed) !== allowed)
-      throw new OptionError(`config.${key} is ${JSON.stringify(config[key])}; allowed: ${allowed}`);
-  }
-}
-
-/** Refuses a path in requests before or after the load: Artillery would send them to the placeholder. */
-function checkAround(script: Given, when: 'before' | 'after'): void {
-  const flow = isMap(script[when]) ? script[when].flow : undefined;
-  const urls = stepsOf(Array.isArray(flow) ? flow : []).flatMap((step) =>
-    Object.values(step).flatMap((request) =>
-      isMap(request) && 'url' in request ? [String(request.url)] : [],
-    ),
-  );
-  const path = urls.find((url) => url.startsWith('/'));
-  if (path !== undefined)
+/**
+ * Refuses a script whose virtual users can't send the profile's requests one by one.
+ * @returns the path of all posts; undefined: /messages, which is also /messages/batch
+ */
+function pathOf(scenarios: unknown, closed: boolean, flows: string[]): string | undefined {
+  const refuse = (what: string): never => {
+    const shape = closed ? 'posts of one path, in loops with think' : 'one post of one path, and think';
     throw new OptionError(
-      `${when} has the url ${path}; allowed: a whole one, like https://host${path}, as config.target is ${PLACEHOLDER}`,
+      `${what}, and a scenario that follows a profile has ${shape}; allowed: that, or messages and id in place of profile, with which any script runs`,
     );
+  };
+  const allowed = ['post', 'think', 'log', ...(closed ? ['loop', 'whileTrue', 'count'] : [])];
+  const paths = new Set<string>();
+  for (const [i, { flow }] of list(scenarios, 'scenarios').entries()) {
+    const steps = stepsOf(list(flow, `scenario ${i + 1}, flow`));
+    const other = steps.flatMap((step) => Object.keys(step)).find((key) => !allowed.includes(key));
+    if (other !== undefined) refuse(`scenario ${i + 1} has ${other}`);
+    const posts = steps.flatMap(({ post }) => (isMap(post) ? [post] : []));
+    if (closed ? posts.length === 0 : posts.length !== 1)
+      refuse(`scenario ${i + 1} has ${posts.length} posts`);
+    for (const post of posts) {
+      const key = OURS.find((one) => post[one] !== undefined);
+      if (key !== undefined) refuse(`scenario ${i + 1} has a post with ${key}`);
+      if (closed && post.name !== undefined && !flows.includes(String(post.name)))
+        refuse(`scenario ${i + 1} has a post named ${post.name}, which is no flow of the profile`);
+      paths.add(String(post.url));
+    }
+  }
+  const [path = '', ...others] = paths;
+  if (others.length > 0 || !path.startsWith('/') || path.includes('{{'))
+    refuse(`the posts have the urls ${[...paths].join(', ')}`);
+  return path === '/messages' ? undefined : path;
+}
+
+/** The steps of a flow, including those in its loops. */
+export function stepsOf(flow: Table[]): Table[] {
+  return flow.flatMap((step) =>
+    Array.isArray(step.loop) ? [step, ...stepsOf(step.loop as Table[])] : [step],
+  );
+}
+
+/** @throws {OptionError} for a key that is not known, with the nearest one */
+function checkKeys(of: Table, where: string, allowed: readonly string[]): void {
+  const unknown = Object.keys(of).find((key) => !allowed.includes(key));
+  if (unknown === undefined) return;
+  throw new OptionError(
+    `${where} has ${unknown}, which is not known${like(unknown, allowed)}; allowed: ${allowed.join(', ')}`,
+  );
 }
 
 /**
  * @param script as Artillery has read it
  * @param path the path of its file; a profile's path is relative to it
- * @param only the scenario of --scenario-name
  * @throws {OptionError}
  */
-export function readOptions(
-  script: Given,
-  path: string,
-  only?: string,
-  env: NodeJS.ProcessEnv = process.env,
-): Options {
-  checkWritten(script, 'the script', ['config', 'scenarios', 'before', 'after']);
+export function readOptions(script: Given, path: string, env: NodeJS.ProcessEnv = process.env): Options {
   const config = script.config ?? {};
-  checkConfig(config);
   const { profile, prefix, qos, filter, version, headers, ...given } = ((config.plugins as Table | undefined)
     ?.arrival ?? {}) as Table;
   checkKeys(given, 'config.plugins.arrival', KEYS);
@@ -132,20 +138,12 @@ export function readOptions(
   const profiled = list(planned.phases, `${profile}, phases`);
   const closed = profiled.some(({ vus }) => vus !== undefined);
   checkTarget(config.target, env.INGEST_URL);
-  for (const payload of [config.payload ?? []].flat() as Payload[]) checkPayload(payload);
-  if (config.target === PLACEHOLDER)
-    for (const when of ['before', 'after'] as const) checkAround(script, when);
-  checkScenarios(script.scenarios, {
-    closed,
-    flows: flows.map(({ name }) => String(name)),
-    id: String(given.id ?? 'id'),
-    expects: (config.plugins as Table | undefined)?.expect !== undefined,
-  });
-  if (only !== undefined) checkOnly(script.scenarios, only);
-  const http = httpOf(config, closed, env);
+  const http = (config.http ?? {}) as Table;
+  const timeout = seconds(config.timeout ?? http.timeout ?? 10) || 10;
+  const defaults = ((http.defaults ?? config.defaults ?? {}) as Table).headers;
   const unmeasured = profiled.filter(({ measured }) => measured === false).map(({ name }) => name);
   const phases = closed
-    ? begun(profiled, profile, config.phases, script.scenarios)
+    ? profiled
     : list(config.phases, 'config.phases').map((phase, i) => phaseOf(phase, i, unmeasured));
   return {
     closed,
@@ -155,12 +153,16 @@ export function readOptions(
     largest: Math.max(
       ...flows.map(({ messages = 1, payloadBytes = 64 }) => Number(messages) * (Number(payloadBytes) + 200)),
     ),
-    timeout: http.timeout,
+    timeout,
     mqtt: { prefix, qos, filter, version },
-    headers: headersIn('config.plugins.arrival.headers', headers),
-    defaults: http.headers,
+    headers: (headers ?? {}) as Record<string, string>,
+    defaults: (defaults ?? {}) as Record<string, string>,
     tls: isMap(config.tls) ? config.tls : {},
-    path: pathIn(script.scenarios, given.body !== undefined),
+    path: pathOf(
+      script.scenarios,
+      closed,
+      flows.map(({ name }) => String(name)),
+    ),
     given: filter === undefined ? given : { ...given, canary: false }, // its topic is none of the filter's
   };
 }
@@ -237,38 +239,4 @@ function checkTarget(target: unknown, ingest: string | undefined): void {
   if (same(target) === PLACEHOLDER || (ingest && same(target) === same(ingest))) return;
   const to = ingest ? 'INGEST_URL' : 'the pipeline that is up, or INGEST_URL';
   throw new OptionError(`config.target is ${target}; allowed: ${PLACEHOLDER}, as requests go to ${to}`);
-}
-
-/** Rows of a CSV file that Artillery has read for a script. */
-interface Payload {
-  path?: string;
-  fields?: string[];
-  /** The rows that Artillery has read from the file; absent before it has. */
-  data?: unknown[][];
-}
-
-/** Refuses a CSV file of which Artillery would send empty or wrong fields. */
-function checkPayload({ path, fields = [], data }: Payload): void {
-  const refuse = (what: string, allowed: string): never => {
-    throw new OptionError(`config.payload, ${path}: ${what}; allowed: ${allowed}`);
-  };
-  const wrong = fields.findIndex((field, i) => !field || fields.indexOf(field) < i);
-  if (wrong >= 0) refuse(`field ${wrong + 1} is empty or there twice`, 'a name of its own for each');
-  if (data === undefined) return;
-  if (data.length === 0) refuse('there is no row', 'a row at least, below the header');
-  for (const [i, row] of data.entries()) {
-    if (row.length < fields.length) {
-      refuse(
-        `row ${i + 1} has ${row.length} of ${fields.length} fields: column ${row.length + 1}, ${fields[row.length]}, is missing`,
-        'all of them (delimiter is a comma by default)',
-      );
-    }
-    const cell = row.findIndex((value) => /[\ufeff\ufffd]/.test(String(value)));
-    if (cell >= 0) {
-      refuse(
-        `row ${i + 1}, field ${cell + 1} is not UTF-8 or has a byte order mark`,
-        'UTF-8, and options: { bom: true }',
-      );
-    }
-  }
 }

@@ -1,46 +1,11 @@
 /** Phases of Artillery's script as phases of a profile. */
-import { OptionError } from './pipeline.ts';
-import { stepsOf } from './steps.ts';
-import { list, type Table } from './table.ts';
+import type { Table } from './table.ts';
 
-const PHASE_KEYS = ['name', 'duration', 'arrivalRate', 'arrivalCount', 'rampTo', 'pause'];
-/** Keys that Artillery itself adds to a phase. */
-const PHASE_OWN = ['mode', 'index', 'id', 'worker', 'totalWorkers', 'startTime', 'endTime'];
 const UNITS: Record<string, number> = { ms: 1e-3, s: 1, m: 60, h: 3600 };
-
-/**
- * Phases of the closed model. When virtual users end after a scenario, config.phases defines when they begin, and so the length of
- * the profile's phases of the same names; the rest is not measured.
- */
-export function begun(profiled: Table[], profile: string, phases: unknown, scenarios: unknown): Table[] {
-  for (const [i, phase] of (Array.isArray(phases) ? (phases as Table[]) : []).entries())
-    checkRate(phase, `config.phases, ${phase.name ?? `phase ${i + 1}`}`);
-  const steps = stepsOf(list(scenarios, 'scenarios').flatMap(({ flow }) => flow as Table[]));
-  if (steps.some(({ whileTrue }) => whileTrue !== undefined)) return profiled;
-  const given = list(phases, 'config.phases');
-  const names = given.map(({ name }, i) => name ?? `phase ${i + 1}`);
-  const wanted = profiled.map(({ name }) => name);
-  const least = profiled.findLastIndex(({ measured }) => measured !== false) + 1;
-  if (names.length < least || names.some((name, i) => name !== wanted[i]))
-    throw new OptionError(
-      `config.phases are ${names.join(', ')}, and those of ${profile} are ${wanted.join(', ')}; allowed: ${wanted.slice(0, least).join(', ')}`,
-    );
-  return profiled.map((phase, i) => ({ ...phase, duration: given[i]?.duration ?? phase.duration }));
-}
 
 /** A phase of Artillery as a phase of a profile. */
 export function phaseOf(given: Table, i: number, unmeasured: unknown[]): Table {
   const name = String(given.name ?? `phase ${i + 1}`);
-  const where = `config.phases, ${name}`;
-  if (given.mode === 'poisson') throw new OptionError(`${where}: mode is poisson; allowed: uniform`);
-  if (given.maxVusers !== undefined) {
-    throw new OptionError(`${where}: maxVusers is set; allowed: none, since Artillery drops what exceeds it`);
-  }
-  const unknown = Object.keys(given).find((key) => ![...PHASE_KEYS, ...PHASE_OWN].includes(key));
-  if (unknown !== undefined) {
-    throw new OptionError(`${where}: ${unknown} is not known; allowed: ${PHASE_KEYS.join(', ')}`);
-  }
-  checkRate(given, where);
   const { duration, pause } = given;
   const [arrivalRate = 0, arrivalCount, rampTo] = [given.arrivalRate, given.arrivalCount, given.rampTo].map(
     numeric,
@@ -50,15 +15,6 @@ export function phaseOf(given: Table, i: number, unmeasured: unknown[]): Table {
       ? { duration, rampTo, ...(arrivalCount === undefined ? { arrivalRate } : { arrivalCount }) }
       : { pause };
   return { name, ...load, measured: !unmeasured.includes(name) };
-}
-
-/** Refuses a rate for which Artillery ends with a stack trace. */
-function checkRate({ arrivalRate, rampTo }: Table, where: string): void {
-  const rate = numeric(arrivalRate);
-  if (typeof rate !== 'number' || Number.isInteger(rate) || rampTo !== undefined) return;
-  throw new OptionError(
-    `${where}: arrivalRate is ${rate}; allowed: a whole number, or rampTo: ${rate} beside it, as Artillery divides a rate among its threads`,
-  );
 }
 
 /** A number, where a variable of the environment has made it a text. */

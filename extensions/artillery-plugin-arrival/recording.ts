@@ -54,7 +54,7 @@ export class Recording {
   readonly #process: Promise<RecorderProcess>;
   readonly #over: Promise<void>;
   readonly #setExitCode: (code: number) => void;
-  #ingest = '';
+  #ingest: Ready['ingest'] = { url: '' };
   #ready: Ready | undefined;
   /** How many messages the sending threads that have ended had, by what their due times follow. */
   readonly #kinds = { byPhase: 0, inSession: 0 };
@@ -79,7 +79,7 @@ export class Recording {
       });
     }
     this.#process = options.then((given) => {
-      this.#ingest = (given as { ingest: { url: string } }).ingest.url;
+      this.#ingest = (given as Pick<Ready, 'ingest'>).ingest;
       return new RecorderProcess(k6, given, (answer) => this.#onAnswer(answer));
     });
     this.#channel.onmessage = (event) => {

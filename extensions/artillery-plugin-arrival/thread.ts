@@ -30,8 +30,8 @@ export interface Ready {
   directory: string;
   /** How the ids of messages are written, where the plugin rides along with a script. */
   ids: { prefix: string; digits: number };
-  /** Where a script sends that does not say so. Added by the main thread. */
-  ingest: string;
+  /** Where a script sends that does not say so, and with which token. Added by the main thread. */
+  ingest: { url: string; token?: string };
 }
 
 /** What a sending thread says to the main thread beside lines for the recorder, where the plugin rides along. */

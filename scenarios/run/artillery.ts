@@ -3,9 +3,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { followsProfile, readFile, readOptions } from '../../extensions/artillery-plugin-arrival/options.ts';
-import { isMap, type Table } from '../../extensions/artillery-plugin-arrival/ride/messages.ts';
 import { readRide } from '../../extensions/artillery-plugin-arrival/ride/options.ts';
 import type { Script } from '../../extensions/artillery-plugin-arrival/script.ts';
+import { isMap, type Table } from '../../extensions/artillery-plugin-arrival/table.ts';
 import { commandOf } from '../../pipeline/shared/command.ts';
 import { ConfigError, RunConfig, readConfig } from '../../pipeline/shared/config.ts';
 import { isEntry } from '../../pipeline/shared/entry.ts';
@@ -117,7 +117,6 @@ interface Given {
   environment?: string;
   config?: string;
   overrides?: string;
-  'scenario-name'?: string;
 }
 
 /**
@@ -142,8 +141,7 @@ function checkFile(file: string, given: Given, env: NodeJS.ProcessEnv): void {
   const chosen = merged(config, environments[name ?? '']) as Table;
   const { environments: _, variables: __, ...used } = chosen;
   if (JSON.stringify(used).includes('{{')) return; // the plugin checks what Artillery makes of it
-  if (followsProfile(chosen))
-    readOptions({ config: chosen, ...rest }, resolve(file), given['scenario-name'], env);
+  if (followsProfile(chosen)) readOptions({ config: chosen, ...rest }, resolve(file), env);
   else readRide({ config: chosen, ...rest } as Script);
 }
 

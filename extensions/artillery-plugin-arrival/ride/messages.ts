@@ -1,10 +1,6 @@
 /** Which requests of a script carry a message, and how its id gets into them. Pure: it knows no run. */
 import { OptionError } from '../pipeline.ts';
-
-export type Table = Record<string, unknown>;
-
-export const isMap = (value: unknown): value is Table =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+import { isMap, type Table } from '../table.ts';
 
 /** A rule of `config.plugins.arrival.messages`. */
 export type Rule =

@@ -7,7 +7,8 @@ import { runningStack } from '../../../pipeline/stack/file.ts';
 import { OptionError } from '../pipeline.ts';
 import { ROOT } from '../place.ts';
 import type { Script } from '../script.ts';
-import { holds, isMap, type Rule, requestIn, rulesOf, type Table, writesId } from './messages.ts';
+import { isMap, type Table } from '../table.ts';
+import { holds, type Rule, requestIn, rulesOf, writesId } from './messages.ts';
 
 /** The target of a script whose requests go to the pipeline that is up. */
 export const PLACEHOLDER = 'http://arrival.invalid';
@@ -210,6 +211,7 @@ async function whereOf(
   if (stack?.ca) trustText(stack.ca);
   const url = typeof target === 'string' && /^https?:\/\/[^{}]+$/.test(target) ? target : PLACEHOLDER;
   const ingest = new URL(url === PLACEHOLDER ? (config.INGEST_URL ?? stack?.ingest.url ?? url) : url);
+  const token = env.INGEST_TOKEN || stack?.ingest.token;
   const receiver = { ...arrive };
   if (arrive === undefined || 'mqtt' in arrive) {
     const given = (arrive?.mqtt ?? {}) as Table;
@@ -233,7 +235,7 @@ async function whereOf(
     throw new OptionError((error as Error).message);
   }
   return {
-    ingest: { url: ingest.origin },
+    ingest: { url: ingest.origin, ...(url === PLACEHOLDER && token !== undefined && { token }) },
     ...receiver,
     ...(redis !== undefined && { redis: { url: redis, ...(keys !== undefined && { prefix: keys }) } }),
     ca: `${stack?.ca ?? ''}${trust(config.TLS_CA)}`,

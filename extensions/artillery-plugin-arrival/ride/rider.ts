@@ -5,18 +5,10 @@ import { failureOf } from '../outcome.ts';
 import { OptionError } from '../pipeline.ts';
 import type { RequestParams } from '../request.ts';
 import type { Script } from '../script.ts';
+import { isMap, type Table } from '../table.ts';
 import { type Answer, askReady, type FromSender, monotonic, openChannel, type Ready } from '../thread.ts';
 import { type Due, Session, watchPhases } from './due.ts';
-import {
-  holds,
-  holdsFor,
-  isMap,
-  putId,
-  type Rule,
-  requestIn,
-  type Table,
-  withIdTemplate,
-} from './messages.ts';
+import { holds, holdsFor, putId, type Rule, requestIn, withIdTemplate } from './messages.ts';
 import { flowOf, PLACEHOLDER, type RideOptions, thinkTime } from './options.ts';
 import { type Figures, watchWorker } from './worker.ts';
 
@@ -58,6 +50,8 @@ export class Rider {
   #count = 0;
   readonly #kinds = { byPhase: 0, inSession: 0 };
   #lines = '';
+  /** The pipeline's, for a script that has no target of its own. */
+  #token: string | undefined;
   #events: Events | undefined;
   #began = false;
   /** Latencies that came when Artillery took no metrics: at first, and at the end. */
@@ -91,7 +85,11 @@ export class Rider {
   }
 
   #attach(script: Script): void {
-    if (script.config.target === PLACEHOLDER) script.config.target = this.#ready.ingest;
+    const { url, token } = this.#ready.ingest;
+    if (script.config.target === PLACEHOLDER) {
+      script.config.target = url;
+      this.#token = token;
+    }
     const hooks: Record<string, Hook> = {
       begin: (context: Context, _events: Events, next: Next) => {
         const session = new Session();
@@ -253,6 +251,7 @@ export class Rider {
           return next(new Error('ARRIVAL_NO_PLACE_FOR_THE_ID'));
         }
       }
+      if (this.#token !== undefined) this.#authorize(params, context);
       this.#inFlight.add(number, params);
       next();
     };
@@ -268,6 +267,13 @@ export class Rider {
       (answers) => go(undefined, answers.some(Boolean)),
       (error) => go(error, false),
     );
+  }
+
+  /** Adds the token that `before` has captured, else the pipeline's. */
+  #authorize(params: RequestParams, { vars: { token } }: Context): void {
+    const written = Object.keys(params.headers ?? {}).some((name) => /^authorization$/i.test(name));
+    const own = typeof token === 'string' ? token : this.#token;
+    if (!written) params.headers = { ...params.headers, authorization: `Bearer ${own}` };
   }
 
   /** Counts a message that is not sent, and ends its virtual user. */

@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { requireThisHost } from '../one-sender.ts';
+import { OptionError } from '../pipeline.ts';
+import { Session } from '../ride/due.ts';
+import {
+  holds,
+  holdsFor,
+  type Params,
+  putId,
+  reaches,
+  requestIn,
+  rulesOf,
+  withAt,
+  withIdTemplate,
+} from '../ride/messages.ts';
+import { phasesOf, readRide, secondsIn, thinkTime } from '../ride/options.ts';
+import type { Script } from '../script.ts';
+
+const [POST] = rulesOf('POST /orders/*');
+assert.ok(POST);
+
+test('a path has parts, and a query is none of them', () => {
+  for (const [pattern, url, expected] of [
+    ['/orders', '/orders', true],
+    ['/orders', '/orders/', true],
+    ['/orders', '/orders?a=/b', true],
+    ['/orders', 'https://shop.example/orders#x', true],
+    ['/orders', '/orders/1', false],
+    ['/orders', '/my/orders', false],
+    ['/orders/*', '/orders/1', true],
+    ['/orders/*', '/orders/1/2', false],
+    ['/orders/**', '/orders/1/2', true],
+    ['/a.b', '/aXb', false],
+  ] as const)
+    assert.equal(reaches(pattern, url), expected, `${pattern} ${url}`);
+});
+
+test('rules hold for requests by method, path, name, or as a function says', () => {
+  assert.equal(holds(POST, 'post', { url: '/orders/1' }), true);
+  assert.equal(holds(POST, 'put', { url: '/orders/1' }), false);
+  assert.equal(holds(POST, 'post', { url: '/orders/{{ id }}' }), undefined, 'only the run can say');
+  assert.equal(holds({ name: 'buy' }, 'get', { url: '/x', name: 'buy' }), true);
+  assert.equal(holds({ name: 'buy' }, 'get', { url: '/x' }), false);
+  assert.equal(holds({ function: 'f' }, 'get', { url: '/x' }), undefined);
+  assert.equal(holds({ function: 'f' }, 'send', 'x'), false);
+  assert.equal(holds({ method: 'send', path: undefined }, 'send', 'x'), true);
+  assert.equal(holds({ method: 'emit', path: 'order' }, 'emit', { channel: 'order' }), true);
+  assert.equal(holds({ method: 'emit', path: 'order' }, 'emit', ['other', 'x']), false);
+  assert.equal(holdsFor({ name: 'buy' }, { name: 'buy', url: '' }), true);
+  assert.deepEqual(requestIn({ post: { url: '/' } }), { method: 'post', of: { url: '/' } });
+  for (const step of [{ think: 1 }, { function: 'f' }, { loop: [] }, 'x'])
+    assert.equal(requestIn(step), undefined);
+});
+
+test('other rules are refused with what is allowed', () => {
+  for (const wrong of [undefined, [], 'orders', 'POST', 'POST orders', { path: '/' }, { name: 1 }, 7])
+    assert.throws(() => rulesOf(wrong), OptionError);
+});
+
+describe('an id', () => {
+  const render = (text: unknown) => (text === '{{ row }}' ? { a: 1 } : text);
+
+  test('goes into a copy of the JSON, whose other fields stay', () => {
+    const json = { order: { item: 1 }, by: 'ada' };
+    const params = { json };
+    assert.equal(putId(params, 'order.ref', 'id', render), undefined);
+    assert.deepEqual(params.json, { order: { item: 1, ref: 'id' }, by: 'ada' });
+    assert.deepEqual(json, { order: { item: 1 }, by: 'ada' }, 'all virtual users share it');
+    assert.deepEqual(withAt({}, 'a.b.c', 1), { a: { b: { c: 1 } } });
+  });
+
+  test('goes into a template of a map, a body of JSON, a form and form data', () => {
+    const given: [Params, object][] = [
+      [{ json: '{{ row }}' }, { json: { a: 1, ref: 'id' } }],
+      [{ body: '{"a":1}' }, { body: '{"a":1,"ref":"id"}' }],
+      [{ form: { a: 1 } }, { form: { a: 1, ref: 'id' } }],
+      [{ formData: { a: 1 } }, { formData: { a: 1, ref: 'id' } }],
+    ];
+    for (const [params, expected] of given) {
+      assert.equal(putId(params, 'ref', 'id', render), undefined);
+      assert.deepEqual(params, expected);
+    }
+  });
+
+  test('that has no place is named, and its request is not sent', () => {
+    for (const params of [{}, { json: [1] }, { body: 'text' }, { body: '[1]' }])
+      assert.match(String(putId(params, 'ref', 'id', render)), /no map for its id at ref/);
+  });
+
+  test('stands as a template in what engines without hooks send', () => {
+    const id = '{{ $arrival.id }}';
+    assert.deepEqual(withIdTemplate({ send: { a: 1 } }, 'send', 'ref'), { send: { a: 1, ref: id } });
+    const asked = { payload: { a: 1 }, capture: { json: '$', as: 'x' } };
+    assert.deepEqual(withIdTemplate({ send: asked }, 'send', 'ref'), {
+      send: { ...asked, payload: { a: 1, ref: id } },
+    });
+    assert.deepEqual(withIdTemplate({ emit: { channel: 'c', data: {} } }, 'emit', 'ref'), {
+      emit: { channel: 'c', data: { ref: id } },
+    });
+    assert.deepEqual(withIdTemplate({ emit: ['c', '{}'] }, 'emit', 'ref'), {
+      emit: ['c', `{"ref":"${id}"}`],
+    });
+    assert.throws(() => withIdTemplate({ send: 'text' }, 'send', 'ref'), OptionError);
+  });
+});
+
+describe('a request is due', () => {
+  /** A clock that stands still unless a test moves it, s. */
+  function clock(t: TestContext) {
+    const at = { s: 100 };
+    t.mock.method(process.hrtime, 'bigint', () => BigInt(at.s * 1e9));
+    return at;
+  }
+  const seconds = (session: Session) => session.due().at / 1e6;
+
+  test('when the phase should have started its virtual user, with the think time before it', (t) => {
+    const now = clock(t);
+    const session = new Session({ due: 97e6, came: 100e6 });
+    assert.equal(seconds(session), 97);
+    session.think(1);
+    now.s = 101;
+    assert.deepEqual(session.due(), { at: 98e6, byPhase: true });
+  });
+
+  test('later when the step before it ended, plus the think time, and never after now', (t) => {
+    const now = clock(t);
+    const session = new Session({ due: 97e6, came: 100e6 });
+    session.over();
+    now.s = 102;
+    assert.deepEqual(session.due(), { at: 102e6, byPhase: false });
+    session.think(3);
+    now.s = 106;
+    assert.equal(seconds(session), 105);
+    session.over();
+    session.think(Number.NaN);
+    assert.equal(seconds(session), 106, 'a think time that is not known');
+    session.think(10);
+    assert.equal(seconds(session), 106);
+  });
+
+  test('as much later as a function, or connecting, took before it', (t) => {
+    const now = clock(t);
+    now.s = 101;
+    const session = new Session({ due: 97e6, came: 100e6 });
+    assert.equal(seconds(session), 98, 'it came a second ago');
+    session.functionBegins();
+    now.s = 103;
+    session.functionEnds();
+    assert.equal(seconds(session), 100);
+  });
+});
+
+test('times are read as Artillery reads them', () => {
+  const given: [unknown, number][] = [
+    [2, 2],
+    ['2', 2],
+    ['2s', 2],
+    ['500 ms', 0.5],
+    ['2 minutes', 120],
+    ['1h', 3600],
+  ];
+  for (const [text, expected] of given) assert.equal(secondsIn(text), expected);
+  assert.ok(Number.isNaN(secondsIn('soon')));
+  assert.deepEqual([thinkTime(2), thinkTime('2'), thinkTime('2s'), thinkTime('1.5')], [2, 2, 2, 0.0015]);
+});
+
+test('the phases of the report are those of the script, with names of their own', () => {
+  const phases = [
+    { name: 'a', duration: '1m', arrivalRate: '5' },
+    { pause: 2 },
+    { name: 'a', duration: 10, arrivalCount: 20 },
+    { duration: 5, arrivalRate: 1, rampTo: 9 },
+  ];
+  const read = phasesOf(phases, ['a']);
+  assert.deepEqual(
+    read.map(({ name, duration, measured }) => [name, duration, measured]),
+    [
+      ['a', 60, false],
+      ['phase 2', 2, true],
+      ['a (3)', 10, true],
+      ['phase 4', 5, true],
+    ],
+  );
+  assert.deepEqual([read[0]?.arrivalRate, read[2]?.arrivalRate, read[3]?.rampTo], [5, 2, 9]);
+});
+
+test('the flows of a run are the names of its requests, else of their scenarios', () => {
+  const order = (name?: string) => ({ post: { url: '/orders', ...(name && { name }) } });
+  const script = {
+    config: { plugins: { arrival: { messages: 'POST /orders', id: 'id' } } },
+    scenarios: [
+      { name: 'shop', flow: [order(), { loop: [{ parallel: [order('gift')] }] }] },
+      { flow: [order('{{ templated }}')] },
+      { name: 'look', flow: [{ get: { url: '/orders' } }] },
+    ],
+  } as unknown as Script;
+  assert.deepEqual(readRide(script).flows, ['shop', 'gift', 'scenario 2']);
+});
+
+test("Artillery's workers on other machines are refused", () => {
+  requireThisHost(['node', 'artillery', 'run', 'a.yml'], {});
+  for (const [argv, env] of [
+    [['node', 'artillery', 'run-fargate', 'a.yml'], {}],
+    [['node', 'artillery', 'run', '--platform', 'aws:lambda'], {}],
+    [['node', 'artillery', 'run'], { WORKER_ID: '7' }],
+  ] as const)
+    assert.throws(() => requireThisHost(argv, env), {
+      message: /^Artillery sends from other machines \(.*\); allowed: /,
+    });
+});
