@@ -15,7 +15,7 @@ import type { Script } from './script.ts';
 import { Sender } from './sender.ts';
 import { refuse } from './thread.ts';
 
-export type { ArrivalOptions, Script } from './script.ts';
+export type { ArrivalOptions, RideAlongOptions, Script } from './script.ts';
 
 interface Global {
   artillery: { version: string; suggestedExitCode?: number };

@@ -5,7 +5,30 @@ export interface Script {
   scenarios: Record<string, unknown>[];
 }
 
-/** `config.plugins.arrival` of a script. */
+/** Which requests carry a message: `'POST /orders'`, `'send'`, `'emit order'`, a name, or a function of the processor. */
+export type Messages = string | { name: string } | { function: string };
+
+/** `config.plugins.arrival` of a script that keeps its own phases, with more options of new Run(). */
+export interface RideAlongOptions {
+  /** The requests that carry a message. */
+  messages: Messages | Messages[];
+  /** The path of the id in a message, like `order.ref`. Default: the script has {{ $arrival.id }} somewhere. */
+  id?: string;
+  /** Where messages arrive: `{ webhook: { address: ':9000' } }`. Default: `mqtt`, from MQTT_URL. */
+  arrive?: Partial<Record<'mqtt' | 'webhook' | 'websocket' | 'sse' | 'queue', object>>;
+  /** Thresholds: `{ arrival_p99: ['value<250'] }`. */
+  limits?: Record<string, string[]>;
+  /** Names of phases whose messages are in the account, but not in the latency. */
+  unmeasured?: string | string[];
+  /** Targets of each flow: their number, or their names. */
+  targets?: number | string[];
+  /** Subscribers of each target. */
+  deliveries?: number;
+  /** As in new Run(). */
+  [option: string]: unknown;
+}
+
+/** `config.plugins.arrival` of a script that follows a profile. */
 export interface ArrivalOptions {
   /** A file with phases and flows, seen from the script. */
   profile: string;
