@@ -101,3 +101,24 @@ export function changedIn(
   const fixed = writtenOf(id).find((key) => Object.hasOwn((json ?? {}) as Table, key));
   return fixed && `a hook set json with ${fixed}, which the plugin writes; allowed: other fields`;
 }
+
+/**
+ * A hook that does what it does, and also reports its failure. `failed` has its error and its arguments but for `next`.
+ */
+export function reporting(hook: Hook, failed: (error: unknown, ...args: never[]) => void): Hook {
+  return (...all: unknown[]) => {
+    const next = all.pop() as (error?: unknown) => void;
+    const answer = (error?: unknown) => {
+      if (error) failed(error, ...(all as never[]));
+      next(error);
+    };
+    try {
+      // Artillery tells them apart in the same way: an async function calls nothing back.
+      if (hook.constructor.name === 'Function') hook(...all, answer);
+      else hook(...all).then(answer, answer);
+    } catch (error) {
+      failed(error, ...(all as never[]));
+      throw error;
+    }
+  };
+}

@@ -45,11 +45,7 @@ export async function findPipeline(env: NodeJS.ProcessEnv): Promise<Pipeline> {
     if (url === undefined) throw new OptionError(`${name} is not set, and INGEST_URL is; allowed: both`);
     return url;
   };
-  const redis = config.REDIS_URL ?? stack?.redis.url;
-  const prefix =
-    config.QUEUE_PREFIX ?? (config.REDIS_URL === undefined ? stack?.division?.prefix : undefined);
   const token = env.INGEST_TOKEN || stack?.ingest.token;
-  if (stack?.ca) trustText(stack.ca);
   return {
     ingest: { url: need('INGEST_URL', stack?.ingest.url), ...(token !== undefined && { token }) },
     mqtt: {
@@ -57,12 +53,26 @@ export async function findPipeline(env: NodeJS.ProcessEnv): Promise<Pipeline> {
       ...(config.MQTT_URL === undefined &&
         stack && { username: stack.mqtt.username, password: stack.mqtt.password }),
     },
+    ...surroundings(config, env, stack),
+  };
+}
+
+type Config = ReturnType<typeof readConfig<typeof RunConfig>>;
+type Running = Awaited<ReturnType<typeof runningStack>>;
+
+/** What the recorder is told about a pipeline beside where messages are sent and arrive. */
+export function surroundings(config: Config, env: NodeJS.ProcessEnv, stack: Running) {
+  const redis = config.REDIS_URL ?? stack?.redis.url;
+  const prefix =
+    config.QUEUE_PREFIX ?? (config.REDIS_URL === undefined ? stack?.division?.prefix : undefined);
+  if (stack?.ca) trustText(stack.ca);
+  return {
     ...(redis !== undefined && { redis: { url: redis, ...(prefix !== undefined && { prefix }) } }),
     ca: `${stack?.ca ?? ''}${trust(config.TLS_CA)}`,
     topology: config.TOPOLOGY ?? stack?.topology ?? 'single',
     network: config.NETWORK,
     labels: labels(env.LABELS),
-    ...(stack?.oneHost && { oneHost: true }),
+    ...(stack?.oneHost && { oneHost: true as const }),
     facts: stack?.facts ?? {},
   };
 }

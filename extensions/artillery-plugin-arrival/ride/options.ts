@@ -1,10 +1,8 @@
 /** The options of a run that rides along with a script. Only the plugin's own keys are checked here; the recorder checks the others. */
 import { basename, join } from 'node:path';
 import { RunConfig, readConfig } from '../../../pipeline/shared/config.ts';
-import { labelsOf } from '../../../pipeline/shared/labels.js';
-import { trust, trustText } from '../../../pipeline/shared/trust.ts';
 import { runningStack } from '../../../pipeline/stack/file.ts';
-import { OptionError } from '../pipeline.ts';
+import { OptionError, surroundings } from '../pipeline.ts';
 import { ROOT } from '../place.ts';
 import type { Script } from '../script.ts';
 import { isMap, type Table } from '../table.ts';
@@ -208,7 +206,6 @@ async function whereOf(
   const config = readConfig(RunConfig, env);
   const ours = config.MQTT_URL === undefined && config.INGEST_URL === undefined;
   const stack = ours ? await runningStack(join(ROOT, config.STACK_DIR)) : undefined;
-  if (stack?.ca) trustText(stack.ca);
   const url = typeof target === 'string' && /^https?:\/\/[^{}]+$/.test(target) ? target : PLACEHOLDER;
   const ingest = new URL(url === PLACEHOLDER ? (config.INGEST_URL ?? stack?.ingest.url ?? url) : url);
   const token = env.INGEST_TOKEN || stack?.ingest.token;
@@ -226,23 +223,9 @@ async function whereOf(
     const prefix = String(given.prefix ?? 'messages/');
     receiver.mqtt = { ...at, ...(!targeted && { filter: `${prefix}#` }), ...given };
   }
-  const redis = config.REDIS_URL ?? (arrive === undefined ? stack?.redis.url : undefined);
-  const keys = config.QUEUE_PREFIX ?? (config.REDIS_URL === undefined ? stack?.division?.prefix : undefined);
-  let labels: Record<string, string>;
-  try {
-    labels = labelsOf(env.LABELS ?? '');
-  } catch (error) {
-    throw new OptionError((error as Error).message);
-  }
   return {
     ingest: { url: ingest.origin, ...(url === PLACEHOLDER && token !== undefined && { token }) },
     ...receiver,
-    ...(redis !== undefined && { redis: { url: redis, ...(keys !== undefined && { prefix: keys }) } }),
-    ca: `${stack?.ca ?? ''}${trust(config.TLS_CA)}`,
-    topology: config.TOPOLOGY ?? stack?.topology ?? 'single',
-    network: config.NETWORK,
-    labels,
-    ...(stack?.oneHost && { oneHost: true }),
-    ...(stack !== undefined && { facts: stack.facts ?? {} }),
+    ...surroundings(config, env, arrive === undefined ? stack : undefined),
   };
 }

@@ -1,15 +1,17 @@
 /** Rides along with a script in a sending thread of Artillery: marks the requests that carry messages, times them, and tells the recorder. */
+import { type Hook, reporting } from '../hooks.ts';
 import type { Events } from '../in-flight.ts';
 import { InFlight } from '../in-flight.ts';
 import { failureOf } from '../outcome.ts';
 import { OptionError } from '../pipeline.ts';
 import type { RequestParams } from '../request.ts';
 import type { Script } from '../script.ts';
-import { isMap, type Table } from '../table.ts';
+import type { Table } from '../table.ts';
 import { type Answer, askReady, type FromSender, monotonic, openChannel, type Ready } from '../thread.ts';
 import { type Due, Session, watchPhases } from './due.ts';
-import { holds, holdsFor, putId, type Rule, requestIn, withIdTemplate } from './messages.ts';
+import { holds, holdsFor, putId, type Rule, withIdTemplate } from './messages.ts';
 import { flowOf, PLACEHOLDER, type RideOptions, thinkTime } from './options.ts';
+import { follow, OURS, type Request } from './steps.ts';
 import { type Figures, watchWorker } from './worker.ts';
 
 interface Context {
@@ -17,14 +19,9 @@ interface Context {
   funcs: { $template(text: unknown): unknown };
 }
 type Next = (error?: unknown) => void;
-// biome-ignore lint/suspicious/noExplicitAny: each kind of hook has its own arguments, `next` last
-type Hook = (...args: any[]) => any;
 
 /** How long lines wait for others on their way to the recorder, ms. They say when things happened. */
 const GATHER = 10;
-
-/** Begins the names of the functions that the plugin adds to the processor. */
-const OURS = 'arrival:';
 
 /** A request of the script that may carry a message. */
 interface Candidate {
@@ -124,7 +121,10 @@ export class Rider {
     for (const [i, scenario] of script.scenarios.entries()) {
       const before = this.#candidates.length;
       const engine = String(scenario.engine ?? script.config.engine ?? 'http');
-      const flow = this.#follow([scenario.flow ?? []].flat() as Table[], scenario, i, engine, true);
+      const flow = follow([scenario.flow ?? []].flat() as Table[], {
+        marked: (step, request) => this.#marked(step, request, scenario, i),
+        thinking: (step) => this.#thinking(step),
+      });
       if (this.#candidates.length === before) continue; // it sends no message
       connects ||= engine !== 'http';
       if (engine === 'http') {
@@ -142,44 +142,28 @@ export class Rider {
       console.error('arrival: this Artillery has other timers: each virtual user is due when it comes');
   }
 
-  /** The steps of a flow, with those that follow it between them. `top`: not within parallel steps, which have one due time. */
-  #follow(steps: Table[], scenario: Table, i: number, engine: string, top: boolean): Table[] {
-    const mark = (name: string) => (top ? [{ function: OURS + name }] : []);
-    return steps.flat().flatMap((step: Table): Table[] => {
-      if (!isMap(step)) return [step];
-      if (Array.isArray(step.loop))
-        return [{ ...step, loop: this.#follow(step.loop as Table[], scenario, i, engine, top) }];
-      if (Array.isArray(step.parallel)) {
-        const parallel = this.#follow(step.parallel as Table[], scenario, i, engine, false);
-        return [...mark('step'), { ...step, parallel }, ...mark('over')];
-      }
-      if (step.think !== undefined) return top ? [this.#thinking(step), step] : [step];
-      if (step.function !== undefined) return [...mark('function'), step, ...mark('returned')];
-      const request = requestIn(step);
-      if (request === undefined) return [step];
-      const { method, of } = request;
-      const rules = this.#options.rules.map((rule) => ({ rule, holds: holds(rule, method, of) }));
-      if (rules.every((one) => one.holds === false)) return [...mark('over'), step];
-      const open = rules.some((one) => one.holds)
-        ? []
-        : rules.filter((one) => one.holds === undefined).map(({ rule }) => rule);
-      const n = this.#candidates.push({ flow: flowOf(of, scenario, i), open }) - 1;
-      if (method === 'send' || method === 'emit') return this.#sending(step, method, n);
-      const spec = of as Table;
-      this.#functions[`${OURS}mark ${n}`] = (
-        params: RequestParams,
-        context: Context,
-        events: Events,
-        next: Next,
-      ) => this.#mark(n, params, context, events, next);
-      const own = list(spec.beforeRequest).map((name) => this.#guarded(name));
-      const marked = { ...spec, beforeRequest: [...own, `${OURS}mark ${n}`] };
-      return [...mark('step'), { ...step, [method]: marked }];
-    });
+  /** The steps in place of a request that may carry a message; undefined: it carries none. */
+  #marked(step: Table, { method, of }: Request, scenario: Table, i: number): Table[] | undefined {
+    const rules = this.#options.rules.map((rule) => ({ rule, holds: holds(rule, method, of) }));
+    if (rules.every((one) => one.holds === false)) return undefined;
+    const open = rules.some((one) => one.holds)
+      ? []
+      : rules.filter((one) => one.holds === undefined).map(({ rule }) => rule);
+    const n = this.#candidates.push({ flow: flowOf(of, scenario, i), open }) - 1;
+    if (method === 'send' || method === 'emit') return this.#sending(step, method, n);
+    const spec = of as Table;
+    this.#functions[`${OURS}mark ${n}`] = (
+      params: RequestParams,
+      context: Context,
+      events: Events,
+      next: Next,
+    ) => this.#mark(n, params, context, events, next);
+    const own = list(spec.beforeRequest).map((name) => this.#guarded(name));
+    return [{ ...step, [method]: { ...spec, beforeRequest: [...own, `${OURS}mark ${n}`] } }];
   }
 
-  /** The step before a think time. */
-  #thinking({ think, jitter }: Table): Table {
+  /** The name of a function for the step before a think time. */
+  #thinking({ think, jitter }: Table): string {
     const varies = jitter !== undefined || this.#jitter;
     const name = `${OURS}think ${think} ${varies}`;
     this.#functions[name] = (context: Context, _events: Events, next: Next) => {
@@ -187,7 +171,7 @@ export class Rider {
       this.#sessions.get(context)?.think(time);
       next();
     };
-    return { function: name };
+    return name;
   }
 
   /** A send or emit between steps that mark it: its engine calls no hook. */
@@ -207,7 +191,6 @@ export class Rider {
       next();
     };
     return [
-      { function: `${OURS}step` },
       { function: `${OURS}send ${n}` },
       id === undefined ? step : withIdTemplate(step, method, id),
       { function: `${OURS}sent ${n}` },
@@ -287,20 +270,9 @@ export class Rider {
     const hook = this.#functions[name];
     if (typeof hook !== 'function' || name.startsWith(OURS)) return name; // it is named by a template, or missing
     const mine = `${OURS}guarded ${name}`;
-    this.#functions[mine] = (params: RequestParams, context: Context, events: Events, next: Next) => {
-      const answer = (error?: unknown) => {
-        if (error) this.#onFailedHook(name, error, params, context);
-        next(error);
-      };
-      try {
-        // Artillery tells them apart in the same way: an async function calls nothing back.
-        if (hook.constructor.name === 'Function') hook(params, context, events, answer);
-        else hook(params, context, events).then(answer, answer);
-      } catch (error) {
-        this.#onFailedHook(name, error, params, context);
-        throw error;
-      }
-    };
+    this.#functions[mine] = reporting(hook as Hook, (error, params: RequestParams, context: Context) =>
+      this.#onFailedHook(name, error, params, context),
+    );
     return mine;
   }
 

@@ -1,0 +1,34 @@
+/** The steps of a flow, with functions of the plugin between them that follow its virtual user. */
+import { isMap, type Table } from '../table.ts';
+import { requestIn } from './messages.ts';
+
+/** Begins the names of the functions that the plugin adds to the processor. */
+export const OURS = 'arrival:';
+
+export type Request = NonNullable<ReturnType<typeof requestIn>>;
+
+interface With {
+  /** The steps in place of a request; undefined: it carries no message. */
+  marked(step: Table, request: Request): Table[] | undefined;
+  /** The name of a function for the step before a think time. */
+  thinking(step: Table): string;
+}
+
+/** @param top not within parallel steps, which are due together */
+export function follow(steps: Table[], how: With, top = true): Table[] {
+  const call = (name: string) => (top ? [{ function: OURS + name }] : []);
+  return steps.flat().flatMap((step: Table): Table[] => {
+    if (!isMap(step)) return [step];
+    if (Array.isArray(step.loop)) return [{ ...step, loop: follow(step.loop as Table[], how, top) }];
+    if (Array.isArray(step.parallel)) {
+      const parallel = follow(step.parallel as Table[], how, false);
+      return [...call('step'), { ...step, parallel }, ...call('over')];
+    }
+    if (step.think !== undefined) return top ? [{ function: how.thinking(step) }, step] : [step];
+    if (step.function !== undefined) return [...call('function'), step, ...call('returned')];
+    const request = requestIn(step);
+    if (request === undefined) return [step];
+    const marked = how.marked(step, request);
+    return marked === undefined ? [...call('over'), step] : [...call('step'), ...marked];
+  });
+}
