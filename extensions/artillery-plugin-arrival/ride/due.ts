@@ -91,8 +91,8 @@ export class Session {
   #planned: number | undefined;
   #byPhase = false;
   #functionBegan = 0;
-  /** The due time of the step that has begun; undefined: none has. */
-  step: Due | undefined;
+  /** When the step that has begun is due; undefined: none has. */
+  #step: Due | undefined;
 
   /** @param start how its phase planned it, when that is known */
   constructor(start = starting ?? connecting?.getStore()) {
@@ -120,12 +120,21 @@ export class Session {
   over(): void {
     this.#planned = undefined;
     this.#byPhase = false;
-    this.step = undefined;
+    this.#step = undefined;
   }
 
-  /** When a request is due whose step begins now. */
-  due(): Due {
+  /** A step begins: a request, or several in parallel. */
+  begins(): void {
     const now = monotonic();
-    return { at: Math.min(this.#planned ?? now, now), byPhase: this.#byPhase };
+    this.#step = { at: Math.min(this.#planned ?? now, now), byPhase: this.#byPhase };
+  }
+
+  /** A message of the step that has begun is sent: when it is due. */
+  sends(): Due {
+    if (this.#step === undefined) this.begins();
+    const step = this.#step as Due;
+    this.over();
+    this.#step = step; // others may be parallel to it
+    return step;
   }
 }

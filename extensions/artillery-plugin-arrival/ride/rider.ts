@@ -7,11 +7,12 @@ import { OptionError } from '../pipeline.ts';
 import type { RequestParams } from '../request.ts';
 import type { Script } from '../script.ts';
 import type { Table } from '../table.ts';
-import { type Answer, askReady, type FromSender, monotonic, openChannel, type Ready } from '../thread.ts';
+import { type Answer, askReady, monotonic, openChannel, type Ready } from '../thread.ts';
 import { type Due, Session, watchPhases } from './due.ts';
 import { holds, holdsFor, putId, type Rule, withIdTemplate } from './messages.ts';
 import { flowOf, PLACEHOLDER, type RideOptions, thinkTime } from './options.ts';
 import { follow, OURS, type Request } from './steps.ts';
+import { Telling } from './telling.ts';
 import { type Figures, watchWorker } from './worker.ts';
 
 interface Context {
@@ -20,14 +21,13 @@ interface Context {
 }
 type Next = (error?: unknown) => void;
 
-/** How long lines wait for others on their way to the recorder, ms. They say when things happened. */
-const GATHER = 10;
-
 /** A request of the script that may carry a message. */
 interface Candidate {
   flow: string;
   /** Rules of which only the run can say whether they hold; empty: it carries one. */
   open: Rule[];
+  /** It is due when its step begins; else, in a loop of parallel steps, when it comes. */
+  timed: boolean;
 }
 
 export class Rider {
@@ -38,19 +38,14 @@ export class Rider {
   readonly #sessions = new WeakMap<Context, Session>();
   readonly #candidates: Candidate[] = [];
   readonly #functions: Record<string, unknown>;
-  /** This thread among those that send, from 0, and how many they are. */
-  readonly #worker: number;
-  readonly #workers: number;
+  readonly #telling: Telling;
+  /** Of several threads the first reports the figures of all. */
+  readonly #isFirst: boolean;
   /** Think times vary by default. */
   readonly #jitter: boolean;
-  /** Messages so far. */
-  #count = 0;
-  readonly #kinds = { byPhase: 0, inSession: 0 };
-  #lines = '';
   /** The pipeline's, for a script that has no target of its own. */
   #token: string | undefined;
   #events: Events | undefined;
-  #began = false;
   /** Latencies that came when Artillery took no metrics: at first, and at the end. */
   readonly #latencies: number[] = [];
   #done: ((figures: Figures) => void) | undefined;
@@ -58,9 +53,6 @@ export class Rider {
   /** Waits until the recorder is ready, so that no phase begins before its subscriptions hold. */
   constructor(options: RideOptions, script: Script) {
     this.#options = options;
-    const [phase = {}] = (script.config.phases ?? []) as Table[];
-    this.#worker = Number(phase.worker ?? 1) - 1;
-    this.#workers = Number(phase.totalWorkers ?? 1);
     const { http, defaults } = script.config as { http?: { defaults?: Table }; defaults?: Table };
     const think = (http?.defaults?.think ?? defaults?.think ?? {}) as Table;
     this.#jitter = think.jitter !== undefined;
@@ -71,12 +63,16 @@ export class Rider {
           `config.plugins.arrival.messages has the function ${rule.function}, which config.processor does not have; allowed: ${Object.keys(this.#functions).join(', ') || 'none, as it has no function'}`,
         );
     }
-    this.#inFlight = new InFlight(Number.POSITIVE_INFINITY, (line) => this.#send(line));
+    const [{ worker = 1, totalWorkers = 1 } = {}] = (script.config.phases ?? []) as Table[];
+    this.#isFirst = Number(worker) === 1;
     this.#ready = askReady(this.#channel);
+    const telling = new Telling(this.#channel, this.#ready.ids, Number(worker) - 1, Number(totalWorkers));
+    this.#telling = telling;
+    this.#inFlight = new InFlight(Number.POSITIVE_INFINITY, (line) => telling.send(line));
     this.#channel.onmessage = (event) => this.#onAnswer((event as { data: Answer | string }).data);
     this.#attach(script);
     watchWorker(
-      () => this.#begin(),
+      () => telling.begin(),
       () => this.#end(),
     );
   }
@@ -87,6 +83,11 @@ export class Rider {
       script.config.target = url;
       this.#token = token;
     }
+    const of = (act: (session: Session) => void) => (context: Context, _events: Events, next: Next) => {
+      const session = this.#sessions.get(context);
+      if (session !== undefined) act(session);
+      next();
+    };
     const hooks: Record<string, Hook> = {
       begin: (context: Context, _events: Events, next: Next) => {
         const session = new Session();
@@ -94,23 +95,10 @@ export class Rider {
         session.functionBegins();
         next();
       },
-      over: (context: Context, _events: Events, next: Next) => {
-        this.#sessions.get(context)?.over();
-        next();
-      },
-      function: (context: Context, _events: Events, next: Next) => {
-        this.#sessions.get(context)?.functionBegins();
-        next();
-      },
-      returned: (context: Context, _events: Events, next: Next) => {
-        this.#sessions.get(context)?.functionEnds();
-        next();
-      },
-      step: (context: Context, _events: Events, next: Next) => {
-        const session = this.#sessions.get(context);
-        if (session !== undefined) session.step = session.due();
-        next();
-      },
+      step: of((session) => session.begins()),
+      over: of((session) => session.over()),
+      function: of((session) => session.functionBegins()),
+      returned: of((session) => session.functionEnds()),
       error: (error: NodeJS.ErrnoException, params: RequestParams, _c: unknown, _e: Events, next: Next) => {
         this.#inFlight.settle(params.uuid, failureOf(error));
         next();
@@ -122,7 +110,8 @@ export class Rider {
       const before = this.#candidates.length;
       const engine = String(scenario.engine ?? script.config.engine ?? 'http');
       const flow = follow([scenario.flow ?? []].flat() as Table[], {
-        marked: (step, request) => this.#marked(step, request, scenario, i),
+        marked: (step, request, timed) =>
+          this.#marked(step, request, { flow: flowOf(request.of, scenario, i), open: [], timed }),
         thinking: (step) => this.#thinking(step),
       });
       if (this.#candidates.length === before) continue; // it sends no message
@@ -143,13 +132,12 @@ export class Rider {
   }
 
   /** The steps in place of a request that may carry a message; undefined: it carries none. */
-  #marked(step: Table, { method, of }: Request, scenario: Table, i: number): Table[] | undefined {
+  #marked(step: Table, { method, of }: Request, candidate: Candidate): Table[] | undefined {
     const rules = this.#options.rules.map((rule) => ({ rule, holds: holds(rule, method, of) }));
     if (rules.every((one) => one.holds === false)) return undefined;
-    const open = rules.some((one) => one.holds)
-      ? []
-      : rules.filter((one) => one.holds === undefined).map(({ rule }) => rule);
-    const n = this.#candidates.push({ flow: flowOf(of, scenario, i), open }) - 1;
+    if (!rules.some((one) => one.holds))
+      candidate.open = rules.filter((one) => one.holds === undefined).map(({ rule }) => rule);
+    const n = this.#candidates.push(candidate) - 1;
     if (method === 'send' || method === 'emit') return this.#sending(step, method, n);
     const spec = of as Table;
     this.#functions[`${OURS}mark ${n}`] = (
@@ -177,17 +165,17 @@ export class Rider {
   /** A send or emit between steps that mark it: its engine calls no hook. */
   #sending(step: Table, method: 'send' | 'emit', n: number): Table[] {
     const { id } = this.#options;
-    const { flow } = this.#candidates[n] as Candidate;
+    const candidate = this.#candidates[n] as Candidate;
     const sent = new WeakMap<Context, number>();
     this.#functions[`${OURS}send ${n}`] = (context: Context, events: Events, next: Next) => {
       this.#listen(events);
-      const number = this.#take(context, flow, this.#dueOf(context));
+      const number = this.#take(context, candidate);
       sent.set(context, number);
-      this.#send({ sent: number, at_us: Math.floor(monotonic()) });
+      this.#telling.send({ sent: number, at_us: Math.floor(monotonic()) });
       next();
     };
     this.#functions[`${OURS}sent ${n}`] = (context: Context, _events: Events, next: Next) => {
-      this.#send({ settled: sent.get(context), at_us: Math.floor(monotonic()), status: 200 });
+      this.#telling.send({ settled: sent.get(context), at_us: Math.floor(monotonic()), status: 200 });
       next();
     };
     return [
@@ -197,40 +185,40 @@ export class Rider {
     ];
   }
 
-  #dueOf(context: Context): Due {
+  #dueOf(context: Context, { timed }: Candidate): Due {
     const session = this.#sessions.get(context) ?? new Session();
-    const due = session.step ?? session.due();
-    session.over();
-    return due;
+    if (!timed) session.over();
+    return session.sends();
   }
 
-  /** Takes the next number for a message, and says when it is due. */
-  #take(context: Context, flow: string, due: Due): number {
-    const n = this.#count++ * this.#workers + this.#worker;
-    this.#kinds[due.byPhase ? 'byPhase' : 'inSession']++;
-    this.#send({ due: n, at_us: Math.floor(due.at), flow });
-    const { prefix, digits } = this.#ready.ids;
-    context.vars.$arrival = { id: prefix + String(n).padStart(digits, '0'), number: n };
-    return n;
+  /** Takes the number of a message, whose id the script can use from now on. */
+  #take(context: Context, candidate: Candidate, due = this.#dueOf(context, candidate)): number {
+    const message = this.#telling.take(candidate.flow, due);
+    context.vars.$arrival = message;
+    return message.number;
   }
 
   /** The last hook of a request before it is sent. */
   #mark(n: number, params: RequestParams, context: Context, events: Events, next: Next): unknown {
-    const { flow, open } = this.#candidates[n] as Candidate;
+    const candidate = this.#candidates[n] as Candidate;
+    const { open } = candidate;
     this.#listen(events);
+    const due = this.#dueOf(context, candidate);
     const go = (error: unknown, carries: unknown) => {
-      const due = this.#dueOf(context);
-      if (error !== undefined)
-        return this.#refuse(context, flow, due, `the function failed: ${textOf(error)}`, next, error);
+      if (error !== undefined) {
+        const message = `the function failed: ${textOf(error)}`;
+        this.#telling.send({ unsent: this.#take(context, candidate, due), message });
+        return next(error);
+      }
       if (!carries) return next();
-      const number = this.#take(context, flow, due);
+      const number = this.#take(context, candidate, due);
       const { id } = this.#options;
       if (id !== undefined) {
         const own = (context.vars.$arrival as { id: string }).id;
         const value = this.#options.numbers ? Number(own) : own;
         const why = putId(params as unknown as Table, id, value, (text) => context.funcs.$template(text));
         if (why !== undefined) {
-          this.#send({ unsent: number, message: why });
+          this.#telling.send({ unsent: number, message: why });
           return next(new Error('ARRIVAL_NO_PLACE_FOR_THE_ID'));
         }
       }
@@ -259,12 +247,6 @@ export class Rider {
     if (!written) params.headers = { ...params.headers, authorization: `Bearer ${own}` };
   }
 
-  /** Counts a message that is not sent, and ends its virtual user. */
-  #refuse(context: Context, flow: string, due: Due, message: string, next: Next, error: unknown): void {
-    this.#send({ unsent: this.#take(context, flow, due), message });
-    next(error);
-  }
-
   /** The name of a hook that also says when it fails: its request, if it carries a message, is not sent. */
   #guarded(name: string): string {
     const hook = this.#functions[name];
@@ -282,7 +264,7 @@ export class Rider {
     const candidate = this.#candidates[n];
     if (candidate === undefined) return; // a request that carries no message
     const message = `the hook ${name} failed: ${textOf(error)}`;
-    this.#send({ unsent: this.#take(context, candidate.flow, this.#dueOf(context)), message });
+    this.#telling.send({ unsent: this.#take(context, candidate), message });
   }
 
   #listen(events: Events): void {
@@ -291,23 +273,16 @@ export class Rider {
     this.#inFlight.watch(events);
   }
 
-  #begin(): void {
-    if (this.#began) return;
-    this.#began = true;
-    this.#post({ began: Math.floor(monotonic()) });
-  }
-
   /** Resolves when the recorder has its result. */
   #end(): Promise<Figures> {
-    this.#flush();
-    this.#post({ done: this.#kinds, of: this.#workers });
+    this.#telling.end();
     return new Promise((resolve) => {
       this.#done = resolve;
     });
   }
 
   #onAnswer(answer: Partial<Answer> | string): void {
-    if (typeof answer === 'string' || this.#worker !== 0) {
+    if (typeof answer === 'string' || !this.#isFirst) {
       if (typeof answer !== 'string' && 'summary' in answer) this.#done?.({ counters: {}, histograms: {} });
     } else if ('progress' in answer && answer.progress) {
       const { latencies_ms: latencies } = answer.progress;
@@ -322,20 +297,6 @@ export class Rider {
         counters[`arrival.${name}`] = count;
       this.#done?.({ counters, histograms: { 'arrival.latency': this.#latencies } });
     }
-  }
-
-  #send(line: object): void {
-    if (this.#lines === '') setTimeout(() => this.#flush(), GATHER);
-    this.#lines += `${JSON.stringify(line)}\n`;
-  }
-
-  #flush(): void {
-    if (this.#lines !== '') this.#channel.postMessage(this.#lines);
-    this.#lines = '';
-  }
-
-  #post(message: FromSender): void {
-    this.#channel.postMessage(message);
   }
 }
 

@@ -8,27 +8,35 @@ export const OURS = 'arrival:';
 export type Request = NonNullable<ReturnType<typeof requestIn>>;
 
 interface With {
-  /** The steps in place of a request; undefined: it carries no message. */
-  marked(step: Table, request: Request): Table[] | undefined;
+  /** The steps in place of a request; undefined: it carries no message. `timed`: the step before notes when it is due. */
+  marked(step: Table, request: Request, timed: boolean): Table[] | undefined;
   /** The name of a function for the step before a think time. */
   thinking(step: Table): string;
 }
 
-/** @param top not within parallel steps, which are due together */
-export function follow(steps: Table[], how: With, top = true): Table[] {
+/** @param place parallel steps are due together */
+export function follow(
+  steps: Table[],
+  how: With,
+  place: 'in turn' | 'parallel' | 'in a parallel loop' = 'in turn',
+): Table[] {
+  const top = place === 'in turn';
   const call = (name: string) => (top ? [{ function: OURS + name }] : []);
   return steps.flat().flatMap((step: Table): Table[] => {
     if (!isMap(step)) return [step];
-    if (Array.isArray(step.loop)) return [{ ...step, loop: follow(step.loop as Table[], how, top) }];
+    if (Array.isArray(step.loop)) {
+      const loop = follow(step.loop as Table[], how, top ? place : 'in a parallel loop');
+      return [{ ...step, loop }];
+    }
     if (Array.isArray(step.parallel)) {
-      const parallel = follow(step.parallel as Table[], how, false);
+      const parallel = follow(step.parallel as Table[], how, top ? 'parallel' : place);
       return [...call('step'), { ...step, parallel }, ...call('over')];
     }
     if (step.think !== undefined) return top ? [{ function: how.thinking(step) }, step] : [step];
     if (step.function !== undefined) return [...call('function'), step, ...call('returned')];
     const request = requestIn(step);
     if (request === undefined) return [step];
-    const marked = how.marked(step, request);
+    const marked = how.marked(step, request, place !== 'in a parallel loop');
     return marked === undefined ? [...call('over'), step] : [...call('step'), ...marked];
   });
 }

@@ -15,6 +15,7 @@ import {
   withIdTemplate,
 } from '../ride/messages.ts';
 import { phasesOf, readRide, secondsIn, thinkTime } from '../ride/options.ts';
+import { follow } from '../ride/steps.ts';
 import type { Script } from '../script.ts';
 
 const [POST] = rulesOf('POST /orders/*');
@@ -112,43 +113,81 @@ describe('a request is due', () => {
     t.mock.method(process.hrtime, 'bigint', () => BigInt(at.s * 1e9));
     return at;
   }
-  const seconds = (session: Session) => session.due().at / 1e6;
+  /** When the next request is due, if its step begins now. */
+  function next(session: Session) {
+    session.begins();
+    return session.sends();
+  }
 
   test('when the phase should have started its virtual user, with the think time before it', (t) => {
     const now = clock(t);
+    assert.deepEqual(next(new Session({ due: 97e6, came: 100e6 })), { at: 97e6, byPhase: true });
     const session = new Session({ due: 97e6, came: 100e6 });
-    assert.equal(seconds(session), 97);
     session.think(1);
     now.s = 101;
-    assert.deepEqual(session.due(), { at: 98e6, byPhase: true });
+    assert.deepEqual(next(session), { at: 98e6, byPhase: true });
   });
 
   test('later when the step before it ended, plus the think time, and never after now', (t) => {
     const now = clock(t);
     const session = new Session({ due: 97e6, came: 100e6 });
-    session.over();
+    next(session);
     now.s = 102;
-    assert.deepEqual(session.due(), { at: 102e6, byPhase: false });
+    assert.deepEqual(next(session), { at: 102e6, byPhase: false });
     session.think(3);
     now.s = 106;
-    assert.equal(seconds(session), 105);
-    session.over();
+    assert.equal(next(session).at, 105e6);
     session.think(Number.NaN);
-    assert.equal(seconds(session), 106, 'a think time that is not known');
+    assert.equal(next(session).at, 106e6, 'a think time that is not known');
     session.think(10);
-    assert.equal(seconds(session), 106);
+    assert.equal(next(session).at, 106e6);
   });
 
   test('as much later as a function, or connecting, took before it', (t) => {
     const now = clock(t);
     now.s = 101;
-    const session = new Session({ due: 97e6, came: 100e6 });
-    assert.equal(seconds(session), 98, 'it came a second ago');
+    assert.equal(next(new Session({ due: 97e6, came: 100e6 })).at, 98e6, 'it came a second ago');
+    const session = new Session({ due: 98e6, came: 101e6 });
     session.functionBegins();
     now.s = 103;
     session.functionEnds();
-    assert.equal(seconds(session), 100);
+    assert.equal(next(session).at, 100e6);
   });
+
+  test('with those that are parallel to it, and one that a condition skips leaves the time to the next', (t) => {
+    const now = clock(t);
+    const session = new Session({ due: 97e6, came: 100e6 });
+    session.begins();
+    now.s = 101;
+    session.begins();
+    assert.equal(session.sends().at, 97e6);
+    now.s = 104;
+    assert.equal(session.sends().at, 97e6);
+    assert.equal(next(session).at, 104e6);
+  });
+});
+
+test('functions of the plugin stand between the steps of a flow', () => {
+  const [get, post] = [{ get: { url: '/a' } }, { post: { url: '/b' } }];
+  const steps = follow([get, { think: 1 }, post, { parallel: [post, { loop: [post] }] }, { function: 'f' }], {
+    marked: (step, { method }, timed) => (method === 'post' ? [{ ...step, timed }] : undefined),
+    thinking: () => 'think',
+  });
+  const call = (name: string) => ({ function: `arrival:${name}` });
+  assert.deepEqual(steps, [
+    call('over'),
+    get,
+    { function: 'think' },
+    { think: 1 },
+    call('step'),
+    { ...post, timed: true },
+    call('step'),
+    { parallel: [{ ...post, timed: true }, { loop: [{ ...post, timed: false }] }] },
+    call('over'),
+    call('function'),
+    { function: 'f' },
+    call('returned'),
+  ]);
 });
 
 test('times are read as Artillery reads them', () => {

@@ -1,0 +1,62 @@
+/** What a sending thread tells the recorder, through the main thread: its messages with their numbers, and what became of them. */
+import type { BroadcastChannel } from 'node:worker_threads';
+import { type FromSender, monotonic, type Ready } from '../thread.ts';
+import type { Due } from './due.ts';
+
+/** How long lines wait for others, ms. They say when things happened. */
+const GATHER = 10;
+
+export class Telling {
+  readonly #channel: BroadcastChannel;
+  readonly #ids: Ready['ids'];
+  /** This thread among those that send, from 0, and how many they are: each has every so many-th number. */
+  readonly #worker: number;
+  readonly #workers: number;
+  #count = 0;
+  readonly #kinds = { byPhase: 0, inSession: 0 };
+  #lines = '';
+  #began = false;
+
+  constructor(channel: BroadcastChannel, ids: Ready['ids'], worker: number, workers: number) {
+    this.#channel = channel;
+    this.#ids = ids;
+    this.#worker = worker;
+    this.#workers = workers;
+  }
+
+  /** Adds a message. */
+  take(flow: string, due: Due): { number: number; id: string } {
+    const number = this.#count++ * this.#workers + this.#worker;
+    this.#kinds[due.byPhase ? 'byPhase' : 'inSession']++;
+    this.send({ due: number, at_us: Math.floor(due.at), flow });
+    const { prefix, digits } = this.#ids;
+    return { number, id: prefix + String(number).padStart(digits, '0') };
+  }
+
+  send(line: object): void {
+    if (this.#lines === '') setTimeout(() => this.#flush(), GATHER);
+    this.#lines += `${JSON.stringify(line)}\n`;
+  }
+
+  /** The first phase begins. */
+  begin(): void {
+    if (this.#began) return;
+    this.#began = true;
+    this.#post({ began: Math.floor(monotonic()) });
+  }
+
+  /** All virtual users have ended. */
+  end(): void {
+    this.#flush();
+    this.#post({ done: this.#kinds, of: this.#workers });
+  }
+
+  #flush(): void {
+    if (this.#lines !== '') this.#channel.postMessage(this.#lines);
+    this.#lines = '';
+  }
+
+  #post(message: FromSender): void {
+    this.#channel.postMessage(message);
+  }
+}
