@@ -23,8 +23,11 @@ export interface RideOptions {
   given: Table;
 }
 
-/** Keys that the plugin sets itself. */
-const OWN = ['told', 'tool', 'pid', 'ingest', 'senders', 'body', 'fuzz', 'publishers', 'answers', 'arrived'];
+/** Options of new Run() that make or compare messages, which the script makes itself. */
+const OWN = [
+  ...['told', 'tool', 'pid', 'ingest', 'senders', 'body', 'fuzz', 'publishers', 'answers', 'arrived'],
+  ...['canary', 'greet', 'verify', 'phases', 'everyFlow', 'traces', 'spans'],
+];
 
 /**
  * Reads config.plugins.arrival of a script.
@@ -40,7 +43,7 @@ export function readRide(script: Script): RideOptions {
   const own = OWN.find((key) => key in given);
   if (own !== undefined)
     throw new OptionError(
-      `config.plugins.arrival has ${own}, which is the script's own part; allowed: messages, id, arrive, limits and others`,
+      `config.plugins.arrival has ${own}, which is nothing that a script with messages has; allowed: messages, id, arrive, limits and others`,
     );
   const rules = rulesOf(messages);
   if (id !== undefined && !(typeof id === 'string' && /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/.test(id)))

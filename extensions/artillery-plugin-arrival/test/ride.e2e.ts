@@ -261,7 +261,7 @@ describe('riding along', { concurrency: false }, () => {
     assert.equal(shop.seen['POST /api/users/login'], 1);
   });
 
-  test('what the plugin marked and is not sent, refused, or not answered has its end in the account', async () => {
+  test('what the plugin marked and a hook keeps back, the shop refuses, or does not answer has its end', async () => {
     await writeFile(
       join(dir, 'failing.cjs'),
       `let n = 0;
@@ -269,18 +269,30 @@ module.exports = {
   often(params, context, events, next) { next(n++ % 5 === 0 ? new Error('the hook had enough') : undefined); },
 };`,
     );
+    const to = (url: string) => ({ post: { url, json: {} } });
     const { text, runDir, counters } = await artillery(
       'failing',
-      { ...flow(order({ beforeRequest: 'often' })), config: { ...flow().config, processor: 'failing.cjs' } },
-      ALONG,
+      {
+        config: { ...flow().config, processor: 'failing.cjs', http: { timeout: 1 } },
+        scenarios: [
+          { flow: [order({ beforeRequest: 'often' }), to('/orders/refused'), to('/orders/silent'), order()] },
+        ],
+      },
+      { ...ALONG, messages: ['POST /orders', 'POST /orders/*'] },
     );
     const { account, errors } = await readRun(runDir, text);
-    assert.deepEqual([account.scheduled, account.dropped, account.arrived], [10, 2, 8], text);
-    assert.ok(
-      errors.some(({ example }) => /the hook often failed: the hook had enough/.test(String(example))),
+    const { scheduled, dropped, rejected, unknown, arrived, balanced } = account;
+    assert.deepEqual(
+      { scheduled, dropped, rejected, unknown, arrived, balanced },
+      { scheduled: 26, dropped: 2, rejected: 8, unknown: 8, arrived: 8, balanced: true },
       text,
     );
-    assert.equal(counters['vusers.failed'], 2);
+    const examples = errors.map(({ example }) => String(example));
+    assert.ok(
+      examples.some((one) => /the hook often failed: the hook had enough/.test(one)),
+      text,
+    );
+    assert.equal(counters['vusers.failed'], 10);
   });
 
   test('a virtual user that comes late has that in its latency', async () => {

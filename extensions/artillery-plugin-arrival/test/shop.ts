@@ -121,6 +121,8 @@ export class Shop {
       response
         .writeHead(status, { 'content-type': 'application/json', 'set-cookie': 'seen=1; Path=/' })
         .end(JSON.stringify(of));
+    if (path.endsWith('/silent')) return; // it never answers
+    if (path.endsWith('/refused')) return void answer(503, {});
     if (path.endsWith('/login')) return void answer(200, { token: 't', response: { access_token: 't' } });
     if (method === 'POST') {
       if (/^\/(orders|api\/(posts|rooms))/.test(path)) this.#take(body === '' ? path : `${path} ${body}`);

@@ -34,7 +34,9 @@ func (d description) judge(r *runfile.Run, doubts []string, ran time.Duration) r
 // scene returns the evidence that a cause needs besides run.json.
 func (d description) scene() *runfile.Scene {
 	s := &runfile.Scene{Subscribed: d.run.options.from.Words, Greeted: d.run.greeted}
-	if d.run.options.Protocol == "HTTP" {
+	if d.run.Pacer.Told() { // the paths are the caller's
+		s.URL = words.Mask(d.run.options.Ingest.URL)
+	} else if d.run.options.Protocol == "HTTP" {
 		path, _, query := strings.Cut(d.run.options.Ingest.Path, "?")
 		if s.URL = words.Mask(d.run.options.Ingest.URL) + path; query { // it may hold a secret
 			s.URL += "?…"

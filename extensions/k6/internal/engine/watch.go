@@ -102,9 +102,17 @@ func (e *Engine) halt(format string, args ...any) {
 	}
 }
 
+// rest says what a halt means for the rest of the load: a caller that tells its requests goes on.
+func (w *watcher) rest() string {
+	if w.engine.Pacer.Told() {
+		return ", so the rest of the load is no measurement"
+	}
+	return ", so the rest of the load was not sent"
+}
+
 // unsubscribed halts the load of a run that has lost a subscriber.
 func (w *watcher) unsubscribed(err error) {
-	rest := ", so the rest of the load was not sent"
+	rest := w.rest()
 	if w.engine.Ledger.Settled() {
 		rest = ""
 	}
@@ -132,8 +140,8 @@ func (w *watcher) abandoned(now time.Time) {
 func (w *watcher) unauthorized() {
 	e := w.engine
 	if n := e.sending.unauthorized.Load(); n >= unauthorizedMost && !e.sending.anyAccepted.Load() {
-		e.halt("the ingest answered the first %d requests with 401, so the rest of the load was not sent: "+
-			"the token is missing or wrong (INGEST_TOKEN, ingest.token)", n)
+		e.halt("the ingest answered the first %d requests with 401%s: "+
+			"the token is missing or wrong (INGEST_TOKEN, ingest.token)", n, w.rest())
 	}
 }
 
@@ -141,9 +149,8 @@ func (w *watcher) unauthorized() {
 func (w *watcher) unknown(now time.Time) {
 	e := w.engine
 	if n, first, age := e.strangers(now); n > 0 {
-		e.halt("%d messages came and none has an id of this run, and the oldest one under way has been so for %.0f s, "+
-			"so the rest of the load was not sent; looked for %s; the first message: %s", n, age.Seconds(),
-			e.parts.Bodies.LooksFor(), first)
+		e.halt("%d messages came and none has an id of this run, and the oldest one under way has been so for %.0f s%s; "+
+			"looked for %s; the first message: %s", n, age.Seconds(), w.rest(), e.parts.Bodies.LooksFor(), first)
 	}
 }
 

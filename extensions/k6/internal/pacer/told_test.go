@@ -57,9 +57,9 @@ func TestToldRequestsAreWhatTheCallerSays(t *testing.T) {
 func TestProfilesThatCannotBeTold(t *testing.T) {
 	t.Parallel()
 	for text, wrong := range map[string]string{
-		"phases: [{duration: 1, vus: 1}]\nflows: [{name: one}]":         "the phases have vus",
-		toldPhases + "flows: [{name: one, messages: 2}]":                `flow "one" has 2 messages`,
-		toldPhases + "flows: [{name: one}, {name: two, deliveries: 2}]": `flow "two" has 1 messages a request and 2 deliveries`,
+		"phases: [{duration: 1, vus: 1}]\nflows: [{name: one}]":                    "the phases have vus",
+		toldPhases + "flows: [{name: one, messages: 2}]":                           `flow "one" has 2 messages`,
+		toldPhases + "flows: [{name: one}, {name: two, target: b, deliveries: 2}]": `flow "two" has 1 messages a request and 2 deliveries`,
 	} {
 		_, err := newTold(t, text)
 		require.ErrorContains(t, err, wrong)
