@@ -4,7 +4,7 @@ import { type FromSender, monotonic, type Ready } from '../thread.ts';
 import type { Due } from './due.ts';
 
 /** How long lines wait for others, ms. They say when things happened. */
-const GATHER = 10;
+const GATHER = 50;
 
 export class Telling {
   readonly #channel: BroadcastChannel;
