@@ -31,6 +31,12 @@ test('an invalid file or flag is refused before Artillery is installed', async (
   const open = join(dir, 'open.yml');
   ramp.config.http.pool = 'x{{ $randomNumber(1, 2) }}';
   await writeFile(open, stringify(ramp));
+  const rides = join(dir, 'rides.yml');
+  ramp.config.plugins.arrival = { messages: 'POST /none', id: 'id' };
+  ramp.config.http.pool = 8;
+  ramp.config.target = 'http://there.example';
+  ramp.config.phases = [{ duration: 1, arrivalRate: 2 }];
+  await writeFile(rides, stringify(ramp));
   const dotenv = join(dir, 'pipeline.env');
   await writeFile(dotenv, 'INGEST_URL=http://other.example\nMQTT_URL=moon\n');
   const cases: [args: string[], env: NodeJS.ProcessEnv, says: RegExp][] = [
@@ -38,7 +44,7 @@ test('an invalid file or flag is refused before Artillery is installed', async (
     [
       ['scenarios/profiles/ramp.yml'],
       {},
-      /^the script has phases, which is not known; allowed: config, scenarios, before, after$/,
+      /^config\.plugins\.arrival is missing; allowed: messages and id, .*, or profile$/,
     ],
     [['--quite'], {}, /^--quite is not known, --quiet is; allowed: .*--overrides/],
     [['-e'], {}, /^Option '-e, --environment <value>'.*; allowed: /],
@@ -64,12 +70,11 @@ test('an invalid file or flag is refused before Artillery is installed', async (
     // Regression: variables of the environment were refused as they are written.
     [
       ['-e', 'quick', variables],
-      { TARGET: 'http://arrival.invalid', POOL: '8', RATE: '2.5' },
-      /^config\.phases, quick: arrivalRate is 2\.5; /,
+      { TARGET: 'http://there.example' },
+      /^config\.target is http:\/\/there\.example; allowed: http:\/\/arrival\.invalid, /,
     ],
-    [[variables], { TARGET: 'http://arrival.invalid', POOL: 'many' }, /^config\.http\.pool is "many"; /],
+    [['-e', 'quick', rides], {}, /^config\.plugins\.arrival\.messages is "POST \/none", which no request/],
     [[open], { RUN_DIR: '/proc/x' }, /^RUN_DIR is \/proc\/x, /], // the plugin checks what Artillery makes of it
-    [['--scenario-name', 'buy'], {}, /^--scenario-name buy is no scenario; allowed: messages$/],
     [['a.yml', 'b.yml'], {}, /^b\.yml is one file too many; /],
     [[], { RUN_DIR: '/proc/x' }, /^RUN_DIR is \/proc\/x, which cannot be written: ENOENT; /],
   ];
