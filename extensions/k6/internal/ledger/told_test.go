@@ -1,0 +1,73 @@
+package ledger
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+)
+
+// Messages that are told have numbers with holes, due times of their own, and are only those that were told.
+func TestTheAccountOfWhatIsTold(t *testing.T) {
+	t.Parallel()
+	p, err := profile.Parse("told", "phases: [{duration: 60, arrivalRate: 1}]\nflows: [{name: one}, {name: two}]")
+	require.NoError(t, err)
+	schedule, err := pacer.NewTold(p)
+	require.NoError(t, err)
+	l := New(p, schedule)
+	l.AwaitSending()
+	l.Start(0)
+	const told = 20_000 // several pages
+	number := func(k int) int {
+		if k < told/2 {
+			return k
+		}
+		return k + k%3*7_000 // three callers of their own
+	}
+	seen, lost := map[int]bool{}, 0
+	for k := range told {
+		n := number(k)
+		if seen[n] {
+			continue
+		}
+		seen[n] = true
+		s, err := schedule.Tell(n, time.Duration(k)*time.Millisecond, k%2)
+		require.NoError(t, err)
+		if k%5 == 1 { // it arrives before the recorder hears that it was sent
+			l.Arrive(0, []Arrival{{Seq: n, At: s.Due.Microseconds() + 3000}}, nil)
+		}
+		if k%1000 == 17 {
+			l.Drop(s)
+			continue
+		}
+		l.Sent(s, s.Due.Microseconds()+1000)
+		l.Settle(s, Accepted)
+		switch {
+		case k%5 == 1:
+		case k%1000 == 18:
+			lost++
+		default:
+			l.Arrive(0, []Arrival{{Seq: n, At: s.Due.Microseconds() + 3000}}, nil)
+		}
+		if k%100 == 0 {
+			l.Cut()
+		}
+	}
+	l.Arrive(0, []Arrival{{Seq: 5_000_000}}, nil) // nobody has told it
+	assert.False(t, l.Settled())
+	l.End()
+	assert.True(t, l.Settled())
+	a := l.Final()
+	assert.True(t, a.Balanced)
+	assert.Equal(t, [5]int{len(seen), len(seen) - 20 - lost, lost, 20, 1},
+		[5]int{a.Scheduled, a.Arrived, a.Lost, a.Dropped, a.Foreign})
+	assert.Equal(t, a.Arrived+lost, a.Deliveries.Due)
+	times := l.Times(0)
+	assert.Equal(t, int64(a.Arrived), times.Arrival.Count)
+	assert.InDelta(t, 3000, times.Arrival.Histogram.Mean(), 5, "from due")
+	assert.InDelta(t, 1000, l.Lateness().Histogram.Mean(), 5)
+}
