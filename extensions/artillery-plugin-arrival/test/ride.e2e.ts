@@ -1,6 +1,6 @@
 /** The plugin rides along with scripts of real Artillery, which keep what they do without it. Installs Artillery if needed. */
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
@@ -8,7 +8,7 @@ import { execa } from 'execa';
 import { connectAsync, type MqttClient } from 'mqtt';
 import { stringify } from 'yaml';
 import { freePort } from '../../../pipeline/stack/ports.ts';
-import { remove, startBroker, temporaryDirectory } from '../../../pipeline/test/services.ts';
+import { eventually, remove, startBroker, temporaryDirectory } from '../../../pipeline/test/services.ts';
 import type { Run } from '../../../reports/contract/run.ts';
 import { installed } from '../../../scenarios/run/artillery-run.ts';
 import { ROOT, readRun } from '../../../scenarios/test/harness.ts';
@@ -51,6 +51,7 @@ describe('riding along', { concurrency: false }, () => {
     arrival?: object,
     args: string[] = [],
     more: NodeJS.ProcessEnv = {},
+    interrupted = false,
   ) {
     const { config, ...rest } = script;
     const file = join(dir, `${name}.yml`);
@@ -67,12 +68,22 @@ describe('riding along', { concurrency: false }, () => {
       RUN_DIR: runDir,
       ...more,
     };
-    const { exitCode, all } = await execa(process.execPath, [bin, 'run', '--output', report, ...args, file], {
+    const command = execa(process.execPath, [bin, 'run', '--output', report, ...args, file], {
       cwd: ROOT,
       env,
       reject: false,
       all: true,
     });
+    if (interrupted) {
+      const seconds = join(runDir, 'timeline.ndjson');
+      await eventually(
+        () => existsSync(seconds) && statSync(seconds).size > 0,
+        'a second of the run',
+        60_000,
+      );
+      command.kill('SIGINT');
+    }
+    const { exitCode, all } = await command;
     const text = String(all);
     if (!existsSync(report)) return { exitCode, text, counters: {}, runDir };
     const { counters } = JSON.parse(await readFile(report, 'utf8')).aggregate as { counters: Counters };
@@ -360,6 +371,14 @@ module.exports = {
     );
     assert.deepEqual([new Set(ids).size, counters['arrival.arrived'], run.model], [60, 60, 'open']);
     assert.deepEqual(figuresOf(rest as Run), { 'due by the phases': 60, 'due within sessions': 0 });
+  });
+
+  test('Ctrl-C leaves an incomplete run with what it has', async () => {
+    const script = { ...flow(order()), config: { phases: [{ duration: 60, arrivalRate: 5 }] } };
+    const { text, exitCode, runDir } = await artillery('interrupted', script, ALONG, [], {}, true);
+    const { verdict, account } = await readRun(runDir, text);
+    assert.deepEqual([exitCode, verdict.result, account.balanced], [130, 'incomplete', true], text);
+    assert.ok(account.arrived > 0, text);
   });
 
   test('a wrong option of the plugin ends the run in one line, before anything is sent', async () => {
