@@ -25,7 +25,7 @@ export interface RideOptions {
 
 /** Options of new Run() that make or compare messages, which the script makes itself. */
 const OWN = [
-  ...['told', 'tool', 'pid', 'ingest', 'senders', 'body', 'fuzz', 'publishers', 'answers', 'arrived'],
+  ...['told', 'tool', 'pid', 'ingest', 'senders', 'body', 'rows', 'fuzz', 'publishers', 'answers', 'arrived'],
   ...['canary', 'greet', 'verify', 'phases', 'everyFlow', 'traces', 'spans'],
 ];
 
