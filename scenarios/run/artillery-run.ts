@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { locked } from '../../pipeline/setup/steps.mjs';
 import { Child } from '../../pipeline/stack/child.ts';
 import { duration, plain } from '../../reports/format.ts';
 import { type IO, print } from './io.ts';
@@ -12,6 +13,8 @@ const BIN = join(DIR, 'node_modules/artillery/bin/run');
 const PLUGINS = join(DIR, 'plugins');
 /** A copy of the lock file that was installed. */
 const DONE = join(DIR, 'node_modules/.installed');
+/** Two installations at once would remove each other's files. */
+const INSTALLING = join(import.meta.dirname, '../../.stack/artillery.pid');
 
 /** No browser, no usage reports. */
 export const QUIET = {
@@ -23,7 +26,12 @@ export const QUIET = {
 /** Installs Artillery from its own lock file, if needed. @returns the program for Node */
 export async function installed(io: Pick<IO, 'stdout'>): Promise<string> {
   const lock = readFileSync(join(DIR, 'package-lock.json'), 'utf8');
-  if (lock === read(DONE)) return BIN;
+  if (lock !== read(DONE)) await locked(INSTALLING, () => install(lock, io));
+  return BIN;
+}
+
+async function install(lock: string, io: Pick<IO, 'stdout'>): Promise<void> {
+  if (lock === read(DONE)) return; // by another command meanwhile
   io.stdout.write('setup  Artillery, 470 MB, on first use … ');
   const started = performance.now();
   const npm = spawn('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], {
@@ -38,7 +46,6 @@ export async function installed(io: Pick<IO, 'stdout'>): Promise<string> {
   if (code !== 0) throw new Error(`Artillery could not be installed: npm ci in ${DIR} ended with ${code}`);
   writeFileSync(DONE, lock);
   print(io, `ok ${plain(duration((performance.now() - started) / 1000))}`);
-  return BIN;
 }
 
 function read(file: string): string | undefined {
