@@ -120,7 +120,7 @@ func TestWhatTheSchemaDoesNotKnowIsNotDecoded(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	assert.ErrorContains(t, Validate(large), "additional properties 'more' not allowed")
 	runtime.ReadMemStats(&after)
-	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(len(large)))
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, 2*uint64(len(large)), "decoded it takes 38 times its length")
 }
 
 // Regression: of two equal members the schema saw the last one, and the report was made from both.
