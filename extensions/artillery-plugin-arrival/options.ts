@@ -38,7 +38,7 @@ export interface Options {
   given: Table;
 }
 
-/** Whether a script follows a profile of the pack; else the plugin rides along with it. */
+/** Returns whether a script follows a profile of the pack; otherwise the plugin rides along with it. */
 export function followsProfile(config: Table): boolean {
   const { arrival } = (config.plugins ?? {}) as Table;
   return isMap(arrival) && arrival.profile !== undefined;
@@ -67,7 +67,7 @@ interface Given {
   scenarios?: unknown;
 }
 
-/** What a post may not have, as the plugin makes its message. */
+/** These keys are refused in a post of a profile's script, as the plugin makes its message. */
 const OURS = ['body', 'form', 'formData', 'qs', 'auth', 'uri'];
 
 /**

@@ -60,7 +60,7 @@ export async function findPipeline(env: NodeJS.ProcessEnv): Promise<Pipeline> {
 type Config = ReturnType<typeof readConfig<typeof RunConfig>>;
 type Running = Awaited<ReturnType<typeof runningStack>>;
 
-/** What the recorder is told about a pipeline beside where messages are sent and arrive. */
+/** Options that the recorder gets beside the places where messages are sent and arrive. */
 export function surroundings(config: Config, env: NodeJS.ProcessEnv, stack: Running) {
   const redis = config.REDIS_URL ?? stack?.redis.url;
   const prefix =

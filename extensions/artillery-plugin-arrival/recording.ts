@@ -56,7 +56,7 @@ export class Recording {
   readonly #setExitCode: (code: number) => void;
   #ingest: Ready['ingest'] = { url: '' };
   #ready: Ready | undefined;
-  /** How many messages the sending threads that have ended had, by what their due times follow. */
+  /** Counts the messages of sending threads that have ended, by what their due times follow. */
   readonly #kinds = { byPhase: 0, inSession: 0 };
   #ended = 0;
   #failure: string | undefined;
@@ -111,7 +111,7 @@ export class Recording {
     (await this.#process).write(lines);
   }
 
-  /** What a thread says that rides along. All threads have one recorder: it begins with the first and ends with the last. */
+  /** Takes a message of a thread that rides along. All threads share one recorder: it begins with the first and ends with the last. */
   #onSender(message: FromSender): void {
     if ('hello' in message) {
       if (this.#ready !== undefined) this.#channel.postMessage({ ready: this.#ready } satisfies Answer);

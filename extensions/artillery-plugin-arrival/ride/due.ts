@@ -97,7 +97,7 @@ export class Session {
   /** @param start how its phase planned it, when that is known */
   constructor(start = starting ?? connecting?.getStore()) {
     const now = monotonic();
-    // What it did since it came, like connecting, is a step of its own.
+    // The virtual user may have connected since it came: that counts as a step of its own.
     this.#planned = start === undefined ? now : start.due + now - start.came;
     this.#byPhase = start !== undefined;
   }

@@ -43,7 +43,7 @@ export function requestIn(step: unknown): { method: string; of: unknown } | unde
   return method === undefined ? undefined : { method, of: step[method] };
 }
 
-/** Whether a rule holds for a request as it stands in the script; undefined: only the run can say. */
+/** Returns whether a rule holds for a request as the script has it; undefined: only the run can say. */
 export function holds(rule: Rule, method: string, of: unknown): boolean | undefined {
   if ('function' in rule) return METHODS.includes(method) ? undefined : false;
   if ('name' in rule) {
@@ -57,7 +57,7 @@ export function holds(rule: Rule, method: string, of: unknown): boolean | undefi
   return where.includes('{{') ? undefined : reaches(rule.path, where);
 }
 
-/** Whether a rule holds for a request of the run, with its name and url as they are sent. */
+/** Returns whether a rule holds for a request of the run, with its name and url as they are sent. */
 export function holdsFor(
   rule: Exclude<Rule, { function: string }>,
   { name, url }: { name: unknown; url: string },
