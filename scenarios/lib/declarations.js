@@ -1,4 +1,4 @@
-// The settings of every script. --help, the check before a run and the tables of scenarios/README.md come from here.
+// The settings of every script. --help, the check before a run and the table of scenarios/README.md come from here.
 // A setting is a line: NAME: kind(default, unit, meaning, range); '' means that there is no default.
 // Each group is a function, so that a VU makes only the settings of its script.
 /** @import { Derived, Range } from './env.js' */

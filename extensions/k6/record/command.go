@@ -4,6 +4,7 @@ package record
 
 import (
 	"context"
+	_ "embed" // help.txt
 	"fmt"
 	"io"
 	"net"
@@ -17,23 +18,8 @@ import (
 	"go.k6.io/k6/v2/errext/exitcodes"
 )
 
-const help = `Records a run whose requests another program sends, with the schedule, account, clock, subscriber and verdict of k6/x/arrival.
-
-The program writes JSON objects to standard input, one a line, and reads the answers from standard output:
-
-  {"options": {"profile": "phases: [{duration: 5, arrivalRate: 100}]\nflows: [{name: direct}]",
-               "ingest": {"url": "http://127.0.0.1:8080"}, "mqtt": {"url": "mqtt://127.0.0.1:1883"}}}
-                                         → {"ready": {"run": "7kq2m0xz", "directory": "reports/runs/…", "requests": 500, …}}
-  {"start": true}                        → {"started": {"epoch_us": 81234567890}}
-  {"next": 100}                          → {"slots": [{"n": 0, "due_us": 81234567890, "path": "/messages", "body": "{…}", …}, …]}
-  {"sent": 0, "at_us": 81234567901}        when the request leaves
-  {"settled": 0, "at_us": 81234569313, "status": 202}
-  {"end": true}                          → {"summary": "…", "verdict": {…}, "account": {…}, "exit": 0, …}
-
-Times are µs of the host's monotonic clock: Python's time.monotonic_ns() // 1000, Node's process.hrtime.bigint() / 1000n.
-The options are those of new Run(), with "limits": {"arrival_p99": ["value<250"]} and "tool": {"name": "…", "version": "…"}.
-The exit code is 0 if the run passed, 99 if it did not, 104 if it could not be prepared, 105 if it was cut off.
-extensions/k6/README.md has every line, and examples/record.py is a program of 60 lines.`
+//go:embed help.txt
+var help string
 
 // New makes the command.
 func New(gs *state.GlobalState) *cobra.Command {

@@ -14,7 +14,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
-// line is a line from the caller of a recorder. README.md documents the lines; each has one of the pointers and
+// line is a line from the caller of a recorder. help.txt documents the lines; each has one of the pointers and
 // its fields.
 type line struct {
 	Options json.RawMessage `json:"options"`
