@@ -16,7 +16,7 @@ export interface Described
   config: StackConfig;
   temporary: boolean;
   redis: Record<RedisUser, string>;
-  settings: NonNullable<StackFile['settings']>;
+  settings: StackFile['settings'];
   /** Certificates of the authorities, PEM; empty: the built-in ones. */
   ca: string;
 }

@@ -21,17 +21,6 @@ test('a stack with a dead supervisor is not up, even if another process has its 
   assert.equal(await isUp({ pid, identity: `${pid} 1` }), false);
 });
 
-test('a pipeline of an earlier version, without settings in its file, refuses every setting', () => {
-  const up = { pid: 1, ingest: { token: 'a-token-of-it' }, facts: {} } as StackFile;
-  assert.doesNotThrow(() =>
-    checkSettings('/nowhere', up, { RATE: '7', QUEUE: '', INGEST_TOKEN: 'a-token-of-it' }),
-  );
-  assert.throws(
-    () => checkSettings('/nowhere', up, { QUEUE: 'stream' }),
-    /start it again, or leave out QUEUE$/,
-  );
-});
-
 test('settings are compared by meaning, not by text', () => {
   // Only Linux can pin CPUs.
   const status = process.platform === 'linux' ? readFileSync('/proc/self/status', 'utf8') : '';

@@ -41,8 +41,8 @@ export interface StackFile {
   oneHost?: true;
   /** Versions and settings, for reports. */
   facts: Record<string, string | number | boolean>;
-  /** Its settings, by the names of the environment. Absent: a stack of an earlier version. */
-  settings?: Record<string, string | number | boolean>;
+  /** Its settings, by the names of the environment. */
+  settings: Record<string, string | number | boolean>;
   /** Certificates of the servers' authorities, PEM. Absent: the built-in ones, or no TLS. */
   ca?: string;
   /** Pid by process name, like `relay-1`. */

@@ -43,13 +43,6 @@ export function settingsOf(ingest: IngestConfig, relay: RelayConfig, stack: Stac
 export function checkSettings(dir: string, up: StackFile, env: NodeJS.ProcessEnv = process.env): void {
   const asked = readConfig(PipelineConfig, env) as Partial<Settings>;
   const given = NAMES.filter((name) => env[name]);
-  const { settings } = up;
-  if (settings === undefined && given.length > 0) {
-    throw new ConfigError(
-      `the pipeline that is up (pid ${up.pid}) does not say what it was started with, as an earlier version did: ` +
-        `stop it with Ctrl-C where it runs and start it again, or leave out ${given.join(', ')}`,
-    );
-  }
   const different = given.filter((name) => differs(name, asked[name], upValue(name, up)));
   const rows = different.map((name) => `${asked[name]} asked for, ${upValue(name, up) ?? 'nothing'} up`);
   if (env.INGEST_TOKEN && !tokensOf(dir, up).includes(env.INGEST_TOKEN)) {
@@ -61,7 +54,7 @@ export function checkSettings(dir: string, up: StackFile, env: NodeJS.ProcessEnv
     [
       `the pipeline that is up (pid ${up.pid}) is not the one that is asked for:`,
       ...different.map((name, i) => `  ${name.padEnd(20)}${rows[i]}`),
-      `stop it with Ctrl-C where it runs and start it with: ${restart(settings ?? {}, different, env)}`,
+      `stop it with Ctrl-C where it runs and start it with: ${restart(up.settings, different, env)}`,
       'or leave these settings out',
     ].join('\n'),
   );
@@ -69,7 +62,7 @@ export function checkSettings(dir: string, up: StackFile, env: NodeJS.ProcessEnv
 
 /** A default that depends on the topology is in the facts. */
 function upValue(name: string, { settings, facts }: StackFile): Settings[string] | undefined {
-  return name === 'INGEST_WORKERS' ? facts.ingest_workers : settings?.[name];
+  return name === 'INGEST_WORKERS' ? facts.ingest_workers : settings[name];
 }
 
 function differs(
