@@ -23,10 +23,11 @@ func k6(t testing.TB, script string, env []string, args ...string) *program {
 // options is the argument of new Run().
 type options map[string]any
 
-// sending returns the options of a run that posts to url and subscribes to mqtt at QoS 0.
+// sending returns the options of a run that posts to url and subscribes to mqtt at QoS 0. An open load has no more senders
+// than it begins with: a baseline has a fixed number of connections too.
 func sending(profile string, senders int, url, token, mqtt string) options {
 	return options{
-		"profile": profile, "senders": senders, "canary": false,
+		"profile": profile, "senders": senders, "maxSenders": senders, "canary": false,
 		"ingest": options{"url": url, "token": token}, "mqtt": options{"url": mqtt, "qos": 0},
 	}
 }
