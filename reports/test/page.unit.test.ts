@@ -11,7 +11,7 @@ const TITLES = {
   'Arrival p99': 'p99 of each second was below the limit of 250 ms: at most 5.05 ms (0:40)',
   'Latency by percentile': 'Half of the deliveries arrived within 2.31 ms, 99.999 % within 16.4 ms',
   'Distribution of arrival': '31 % of the deliveries took 2.00 to 2.51 ms',
-  'Latency by load': 'What was due in the slowest second, at 2,850 messages/s, had p99 ≈ 5.26 ms',
+  'Latency by load': 'In the slowest second, at 2,850 messages/s, p99 was about 5.26 ms',
   Canary: 'The slowest canary took 3.35 ms',
   'Mean of each stage': 'The largest stage is queue: 44 % of the mean arrival latency, 2.39 ms',
   Messages: 'Up to 2,850 messages a second were scheduled (0:30); all 89,300 were accepted',

@@ -53,13 +53,16 @@ describe('the page of a run on paper', () => {
         const heights = sheets[0]?.words.map(({ top, bottom }) => bottom - top) ?? [];
         assert.ok(Math.max(...heights) > 12, `${Math.max(...heights)}`);
         assert.ok(sheets.length >= 2 && sheets.length <= MOST_SHEETS, `${sheets.length} sheets`);
-        for (const { width, height, words } of sheets) {
-          for (const { text, left, top, right, bottom } of words) {
+        for (const [i, { width, height, words }] of sheets.entries()) {
+          const { number, rest } = numbered(words);
+          assert.equal(number, `${i + 1}/${sheets.length}`);
+          for (const { text, left, top, right, bottom } of rest) {
             const inside =
               left >= MARGIN && top >= MARGIN && right <= width - MARGIN && bottom <= height - MARGIN;
             assert.ok(inside, `${text} at ${left}, ${top}`);
           }
         }
+        assert.match(sheets.at(-1)?.text ?? '', /Glossary/, 'the last sheet has more than a few lines');
         const first = sheets[0]?.text ?? '';
         for (const said of [
           ...[run.run.name, run.verdict.result, count(run.account.scheduled)],
@@ -182,6 +185,12 @@ async function sheetsOf(pdf: Uint8Array): Promise<Sheet[]> {
       );
       return { width, height, words, text: read?.[i] ?? '' };
     });
+}
+
+/** The words of a sheet without its page number, the last three. */
+function numbered(words: Word[]): { number: string; rest: Word[] } {
+  const last = words.slice(-3).map(({ text }) => text);
+  return { number: last.join(''), rest: words.slice(0, -3) };
 }
 
 /** The numbers in attributes. */

@@ -169,7 +169,7 @@ export interface RunOptions {
   ca?: string;
   /**
    * A message of a pipeline of your own, with `{{id}}`, `{{target}}` and `{{payload}}` (as many `x` as the flow's `payloadBytes`) where
-   * they belong: `{"MsgID":"{{id}}","to":"{{target}}"}`. It need not be JSON; the id has to arrive unchanged, with no digit after it.
+   * they belong: `{"MsgID":"{{id}}","to":"{{target}}"}`. It need not be JSON; the id must arrive unchanged, with no digit after it.
    * `{{webhook}}` is the URL of `webhook`, which needs a port then, or a `url`. `{{now}}`, `{{now.us}}` and `{{now.iso}}` are the time
    * in ms, in µs and as ISO 8601; `{{n}}` is the number of the message, `{{random}}` a whole number below 10⁹, `{{random.temp}}` a value
    * of that field of `fuzz.spec`, `{{row.tenant}}` one of `rows`.
@@ -380,7 +380,7 @@ export interface RunOptions {
   spans?: {
     /** `127.0.0.1:4318`; `:4318` for all addresses of this host; port 0 for a free one, which the report names. Default: no endpoint. */
     listen?: string;
-    /** One message in so many is sampled, but at most one of a request. Default 100. */
+    /** One message in this many is sampled, at most one of a request. Default 100. */
     oneIn?: number;
     /**
      * Which spans divide a message's time, in order; `k6 x arrival spans --suggest <run>` proposes some. Default: `received` (start of the

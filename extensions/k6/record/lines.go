@@ -75,8 +75,8 @@ func readLine(text []byte) (l line, err error) {
 	return l, nil
 }
 
-// delayOf is the time between a start line and the start of the schedule, µs. Where requests are told, the line may name
-// the moment, which has perhaps passed.
+// delayOf is the time between a start line and the start of the schedule, µs. Where requests are told, the line may
+// name the moment, which has perhaps passed.
 func (r *recording) delayOf(start json.RawMessage) (us int64, err error) {
 	var in struct {
 		US   int64  `json:"in_us"`

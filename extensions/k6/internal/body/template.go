@@ -170,8 +170,8 @@ func (f Format) escaped(values []string) []string {
 	return all
 }
 
-// fill adds what a piece holds that is not the target's: the message has the number n. A time is that of like, a message
-// that may be this one.
+// fill adds what a piece holds that is not the target's: the message has the number n. A time is that of like, a
+// message that may be this one.
 func (f Format) fill(buf []byte, p piece, n int, like []byte) []byte {
 	switch p.holds {
 	case now:

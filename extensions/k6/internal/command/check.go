@@ -116,7 +116,8 @@ func judged(r *runfile.Run, thresholds []judge.Threshold) (result string, lines 
 }
 
 // verdict returns the result of a run and a line for each rule, its own and more. A broken limit outranks an undecided
-// one, which outranks one that was not judged. replaced has the threshold that stands for a built-in limit, by its name.
+// one, which outranks one that was not judged. replaced has the threshold that stands for a built-in limit, by its
+// name.
 func verdict(r *runfile.Run, more []runfile.Rule, replaced map[string]string) (result string, lines []string) {
 	result = judge.Without(r, slices.Collect(maps.Keys(replaced)))
 	var all []runfile.Rule

@@ -31,8 +31,8 @@ func advised(r *runfile.Run, text string) string {
 	return text
 }
 
-// carriedRequests is the rate of requests that the busiest phase of an open load carried, rounded down to two digits; 0:
-// it is not known, or it is what was offered.
+// carriedRequests is the rate of requests that the busiest phase of an open load carried, rounded down to two digits;
+// 0: it is not known, or it is what was offered.
 func carriedRequests(r *runfile.Run) int {
 	s := cmp.Or(busiest(r), &runfile.Step{})
 	if r.Run.Model == runfile.Closed || s.Scheduled == 0 || s.CarriedPerS >= s.ScheduledPerS*(1-asMuch) {

@@ -29,8 +29,8 @@ func bottleneck(r *runfile.Run) *runfile.Bottleneck {
 	return slowStage(r)
 }
 
-// slowStage is where a run that broke a limit on the latency of arrivals gave way; nil: it broke none, or its stages are
-// not known.
+// slowStage is where a run that broke a limit on the latency of arrivals gave way; nil: it broke none, or its stages
+// are not known.
 func slowStage(r *runfile.Run) *runfile.Bottleneck {
 	if !slices.ContainsFunc(r.Verdict.Rules, tooSlowBy) {
 		return nil
@@ -151,7 +151,7 @@ func slowBy(r *runfile.Run) string {
 	}
 	stage, ms, why := b.Stage, times[b.Stage], stageCauses[b.Stage]
 	switch {
-	case b.Stage == "queue" && slices.ContainsFunc(r.Steps, func(s runfile.Step) bool { return grownBacklog(r, s) != nil }):
+	case b.Stage == "queue" && len(grownBacklogs(r)) > 0:
 		why = "more came than the relay carried"
 	case times[stages.Schedule] > ms && sendersWaited(r):
 		stage, ms = "schedule and "+b.Stage, ms+times[stages.Schedule]

@@ -114,6 +114,6 @@ func byLoadTitle(points []runfile.LoadPoint) string {
 		return fmt.Sprintf("Up to %s messages/s; too few deliveries a second for a p99",
 			words.Count(points[len(points)-1].PerS))
 	}
-	return fmt.Sprintf("What was due in the slowest second, at %s messages/s, had p99 ≈ %s ms", words.Count(worst.PerS),
+	return fmt.Sprintf("In the slowest second, at %s messages/s, p99 was about %s ms", words.Count(worst.PerS),
 		words.MS(worst.P99MS))
 }

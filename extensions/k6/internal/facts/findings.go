@@ -16,7 +16,6 @@ const (
 	Full         = 95 // % of a core, or of all that a host has: a process or a host that uses as much is saturated
 	fullSeconds  = 3  // a saturation that lasts so many seconds is a finding
 	gaveWay      = 3  // a stage has given way when its mean is more than so many times the mean before
-	phaseSeconds = 5  // a shorter phase says nothing about a backlog that grows
 	worstMuch    = 2  // the worst second stands out when its p99 is so many times the run's p50
 )
 
@@ -49,8 +48,8 @@ func findings(r *runfile.Run) []runfile.Finding {
 		saturated = f != nil
 		add(f)
 	}
-	for _, step := range r.Steps {
-		add(grownBacklog(r, step))
+	for _, f := range grownBacklogs(r) {
+		add(&f)
 	}
 	if host != nil {
 		for _, f := range vmstat(r, host, saturated) {
@@ -209,29 +208,6 @@ func longestStretch(rows, width int, row func(i int) (t int, held bool)) (from, 
 		}
 	}
 	return from, to
-}
-
-// grownBacklog is about a phase in which more messages came than the pipeline carried.
-func grownBacklog(r *runfile.Run, step runfile.Step) *runfile.Finding {
-	inside := secondsIn(r.Timeline, spanOf(&step))
-	if !step.Measured || len(inside) < phaseSeconds {
-		return nil
-	}
-	arrived := 0.0
-	for i := range inside {
-		arrived += float64(inside[i].Arrived) / float64(len(inside))
-	}
-	was, is := inside[0].Backlog, inside[len(inside)-1].Backlog
-	if float64(is-was) <= backlogSeconds*arrived {
-		return nil
-	}
-	return &runfile.Finding{
-		Text: fmt.Sprintf("In “%s” more messages came than the pipeline carried: "+
-			"the backlog grew from %s to %s deliveries.", words.Short(step.Name), words.Count(was),
-			words.Count(is)),
-		Next: "lower the rate, or start more relays (RELAY_WORKERS) where queue grows",
-		Span: new(spanOf(&step)),
-	}
 }
 
 // present are the values of a column that are not null.

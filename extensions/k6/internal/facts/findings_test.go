@@ -134,6 +134,13 @@ func TestAGrowingBacklogIsFound(t *testing.T) {
 	f := found(r, "^In “sustained” more messages came .* from 500 to 10,000 deliveries")
 	require.Len(t, f, 1)
 	assert.Equal(t, &runfile.Span{FromS: 30, ToS: 50}, f[0].Span)
+	for i := range r.Timeline {
+		r.Timeline[i].Backlog = max(3, (i-9)*500)
+	}
+	f = found(r, "more messages came")
+	require.Len(t, f, 1, "phases that follow each other have one finding")
+	assert.Regexp(t, "^In “ramp” and “sustained” .* from 500 to 20,000 deliveries", f[0].Text)
+	assert.Equal(t, &runfile.Span{FromS: 10, ToS: 50}, f[0].Span)
 	for i := range r.Steps {
 		r.Steps[i].Measured = false
 	}

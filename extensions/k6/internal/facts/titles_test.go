@@ -172,7 +172,7 @@ func TestLatencyByLoadIsThatOfARamp(t *testing.T) {
 	require.NotEmpty(t, r.Facts.ByLoad)
 	least, most := r.Facts.ByLoad[0], r.Facts.ByLoad[len(r.Facts.ByLoad)-1]
 	assert.Less(t, least.PerS, most.PerS)
-	assert.Contains(t, r.Facts.Titles["by_load"], "What was due in the slowest second, at ")
+	assert.Contains(t, r.Facts.Titles["by_load"], "In the slowest second, at ")
 	assert.Nil(t, byLoad(golden(t, "soak")), "the load stays")
 	assert.Nil(t, byLoad(golden(t, "closed")))
 }

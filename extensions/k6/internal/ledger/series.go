@@ -41,7 +41,8 @@ func (s *Series) AddMany(us int64, n int) {
 	_ = s.Histogram.RecordValues(min(max(us, 0), Highest), int64(n)) // within the range: no error
 }
 
-// extend makes room for times between two. Most stages and flows of a run have none: the histogram comes with the first.
+// extend makes room for times between two. Most stages and flows of a run have none: the histogram comes with the
+// first.
 func (s *Series) extend(least, most int64) {
 	if s.Count == 0 {
 		s.Min, s.Max = least, most

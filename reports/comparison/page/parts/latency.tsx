@@ -99,7 +99,7 @@ function Percentiles({ comparison: { subjects }, name, title, of }: PercentilesP
   return (
     <Chart
       name={name}
-      unit="ms, logarithmic; each 9 of the percentile takes as much room as the one before"
+      unit="ms, logarithmic; 90, 99, 99.9 % … are equally far apart"
       title={title}
       kind="percentile"
       x={x}
