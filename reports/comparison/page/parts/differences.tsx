@@ -44,8 +44,8 @@ function Notes({ rows }: Pick<Comparison, 'rows'>) {
   return (
     <p class="small">
       Worse and better: the whole 99 % interval lies more than {MARGIN.latency * 100} % from ×1, the baseline;
-      of shares {MARGIN.share * 100} percentage points. Of rates and shares, better is higher. Undecided is not equal: a
-      difference may have been missed.
+      of shares {MARGIN.share * 100} percentage points. Of rates and shares, better is higher. Undecided is
+      not equal: a difference may have been missed.
       {rows.some((row) => row.differences.some((one) => one?.interval?.from.includes('blocks'))) &&
         ' Blocks of one run cannot show how much runs differ: repeats do.'}
     </p>
