@@ -103,8 +103,8 @@ func (r *recording) figure(f figureLine) error {
 	return nil
 }
 
-func (r *recording) begin(start json.RawMessage) error {
-	in, err := r.delayOf(start)
+func (r *recording) begin(line json.RawMessage) error {
+	s, err := r.startOf(line)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (r *recording) begin(start json.RawMessage) error {
 		return errors.New("a second start line; allowed: one")
 	}
 	r.asked = true
-	r.starts <- time.Duration(in) * time.Microsecond
+	r.starts <- s
 	return nil
 }
 

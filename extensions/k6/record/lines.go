@@ -75,24 +75,37 @@ func readLine(text []byte) (l line, err error) {
 	return l, nil
 }
 
-// delayOf is the time between a start line and the start of the schedule, µs. Where requests are told, the line may
-// name the moment, which has perhaps passed.
-func (r *recording) delayOf(start json.RawMessage) (us int64, err error) {
+// start is when the schedule begins: at a moment, or a while after the run is ready.
+type start struct {
+	at time.Time // zero: in
+	in time.Duration
+}
+
+// epoch is the moment at which the schedule of a run begins that is ready now.
+func (s start) epoch(now time.Time) time.Time {
+	if s.at.IsZero() {
+		return now.Add(s.in)
+	}
+	return s.at
+}
+
+// startOf reads a start line. Where requests are told it may name the moment, which has perhaps passed.
+func (r *recording) startOf(line json.RawMessage) (s start, err error) {
 	var in struct {
 		US   int64  `json:"in_us"`
 		AtUS *int64 `json:"at_us"`
 	}
-	if bytes.Equal(start, []byte("true")) {
-		return engine.StartDelay.Microseconds(), nil
+	if bytes.Equal(line, []byte("true")) {
+		return start{in: engine.StartDelay}, nil
 	}
-	if err := engine.Decode(start, &in); err != nil || in.US < 0 || in.US > schedule.LateLimit.Microseconds() {
-		return 0, errors.New(`start is not understood; allowed: true, or {"in_us": 0 to 30000000}`)
+	if err := engine.Decode(line, &in); err != nil || in.US < 0 || in.US > schedule.LateLimit.Microseconds() {
+		return s, errors.New(`start is not understood; allowed: true, or {"in_us": 0 to 30000000}`)
 	}
 	if in.AtUS != nil && r.run.Told() {
-		at, err := r.moment(in.AtUS)
-		return time.Until(at).Microseconds(), err
+		s.at, err = r.moment(in.AtUS)
+		return s, err
 	}
-	return in.US, nil
+	return start{in: time.Duration(in.US) * time.Microsecond}, nil
 }
 
 // Lines of a recorder. Each is the value of one key.

@@ -26,12 +26,12 @@ type recording struct {
 	logger logrus.FieldLogger
 	run    *engine.External // nil: no options yet
 
-	ready  chan struct{}      // closed when everything is prepared
-	starts chan time.Duration // holds the delay of the start line, once
-	asked  bool               // a start was requested
-	ended  chan struct{}      // closed by the end line
-	done   chan struct{}      // closed when the run is over, however it ended; nil: no run
-	failed error              // the error of the run
+	ready  chan struct{} // closed when everything is prepared
+	starts chan start    // holds what the start line says, once
+	asked  bool          // a start was requested
+	ended  chan struct{} // closed by the end line
+	done   chan struct{} // closed when the run is over, however it ended; nil: no run
+	failed error         // the error of the run
 
 	desk *desk
 }
@@ -39,7 +39,7 @@ type recording struct {
 func newRecording(out io.Writer, parent int, logger logrus.FieldLogger) *recording {
 	r := &recording{
 		out: newAnswers(out), clock: newHostClock(), parent: parent, logger: logger,
-		ready: make(chan struct{}), starts: make(chan time.Duration, 1), ended: make(chan struct{}),
+		ready: make(chan struct{}), starts: make(chan start, 1), ended: make(chan struct{}),
 	}
 	r.desk = &desk{recording: r, tickets: map[int]*ticket{}, changed: make(chan struct{}, 1)}
 	return r
@@ -177,8 +177,8 @@ func (r *recording) Open(ctx context.Context, p engine.Prepared) (time.Time, err
 	r.out.write("ready", readyLine{p, r.clock.us(time.Now())})
 	close(r.ready)
 	select {
-	case in := <-r.starts:
-		epoch := time.Now().Add(in)
+	case s := <-r.starts:
+		epoch := s.epoch(time.Now())
 		r.out.write("started", startedLine{r.clock.us(epoch)})
 		return epoch, nil
 	case <-ctx.Done():

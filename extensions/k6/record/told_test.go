@@ -29,8 +29,11 @@ func (c *caller) tellStart() (prefix string, epoch time.Time) {
 	require.NotNil(c.t, ready.IDs)
 	assert.Nil(c.t, ready.Requests)
 	epoch = time.Now()
-	c.write(`{"start": {"at_us": %d}}`, c.clock.us(epoch))
-	require.NotNil(c.t, c.expect(func(l answerLine) bool { return l.Started != nil }).Started)
+	at := c.clock.us(epoch)
+	c.write(`{"start": {"at_us": %d}}`, at)
+	started := c.expect(func(l answerLine) bool { return l.Started != nil }).Started
+	require.NotNil(c.t, started)
+	require.Equal(c.t, at, started.EpochUS, "however late the line is read")
 	return ready.IDs.Prefix, epoch
 }
 
