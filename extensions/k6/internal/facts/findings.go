@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	Full         = 95 // % of a core, or of all that a host has: a process or a host that uses as much is saturated
-	fullSeconds  = 3  // a saturation that lasts so many seconds is a finding
-	gaveWay      = 3  // a stage has given way when its mean is more than so many times the mean before
-	worstMuch    = 2  // the worst second stands out when its p99 is so many times the run's p50
+	Full        = 95 // % of a core, or of all that a host has: a process or a host that uses as much is saturated
+	fullSeconds = 3  // a saturation that lasts so many seconds is a finding
+	gaveWay     = 3  // a stage has given way when its mean is more than so many times the mean before
+	worstMuch   = 2  // the worst second stands out when its p99 is so many times the run's p50
 )
 
 // findings lists what stands out: requests that failed, the worst second, then what gave way.

@@ -210,6 +210,11 @@ func hostTile(r *runfile.Run) *runfile.Tile {
 	if !sharesHost(r) || from < 0 {
 		return nil
 	}
+	if h := host(r); h != nil {
+		if first, last := fullSpan(h); first >= 0 { // the finding's: it has the seconds that are not measured too
+			from, to = first, last
+		}
+	}
 	mean := meanOr0(used)
 	note := fmt.Sprintf("of generator and pipeline; saturated from %s to %s", moment(from), moment(to))
 	if steal, _, known := Steal(r); known {

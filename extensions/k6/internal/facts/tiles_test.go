@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -144,6 +145,14 @@ func TestAFullHostThatIsSharedStandsInPlaceOfTheBusiestProcess(t *testing.T) {
 	assert.Equal(t, "99.0", tile.Text)
 	assert.Contains(t, tile.Note, "steal 6.00 % on average")
 	assert.Empty(t, tileOf(t, r, "Busiest process").Name)
+	figures := host(r)
+	for i := range figures.T {
+		figures.Gauges["id"][i], figures.Gauges["wa"][i] = new(0.0), new(0.0)
+	}
+	full := found(r, "The host was saturated")
+	require.Len(t, full, 1)
+	said, _, _ := strings.Cut(strings.TrimPrefix(full[0].Text, "The host was "), ": its")
+	assert.Contains(t, tileOf(t, r, "Host CPU").Note, said, "tile and finding have one span")
 	r.Environment["shared_host"] = false
 	assert.Empty(t, tileOf(t, r, "Host CPU").Name)
 }
