@@ -6,7 +6,7 @@ import { PORTS } from '../lab/remote.ts';
 import { type IO, type Main, print } from '../run/io.ts';
 import { ADDRESSES, checkScript, onlyVariables, variablesOf } from '../run/k6.ts';
 import { hasPassed, type Measured, measureSeries, ScriptRuns } from '../run/series.ts';
-import { checkVariables } from '../run/usage.ts';
+import { checkVariables, leaveOutIgnored } from '../run/usage.ts';
 
 /** Starts a variant that needs more than settings. @returns the directory of its stack.json, and the command prefix of its generator */
 export type Place = (dir: string) => Promise<{ dir: string; within: string[]; stop(): Promise<void> }>;
@@ -55,7 +55,9 @@ async function measure(
   if (taken !== undefined)
     throw new Error(`${taken} is set, and ${name} starts each pipeline by itself: leave it out`);
   const chooses = ['RUN_DIR', 'RUN_ID'];
-  checkVariables(script, args, env, { name: `npm run ${name}`, settings, chooses });
+  const whole = { name: `npm run ${name}`, settings, chooses };
+  checkVariables(script, args, env, whole);
+  leaveOutIgnored(script, variables, io, whole);
   Object.assign(env, variables);
   const variants = campaign.variants(variables);
   await checkScript(script, [], { ...variables, ...ADDRESSES });

@@ -378,6 +378,29 @@ export function refusalOf(script, env) {
 }
 
 /**
+ * Settings of other scripts that the environment has, and this one would ignore. With -e they are refused; a variable of
+ * the environment may be meant for another program. It has the addresses of servers for all scripts.
+ * @param {string} script
+ * @param {Record<string, string | undefined>} env
+ */
+export function ignoredBy(script, env) {
+  const known = { ...settingsOf(script), ...queue(), ...broker() };
+  const others = Object.values(scripts).flatMap((declared) => Object.keys(declared()));
+  return [...new Set(others)].filter((name) => env[name] && !(name in known));
+}
+
+/**
+ * Says which settings are ignored; undefined: none is.
+ * @param {readonly string[]} names
+ * @param {string} whose
+ */
+export function ignoredLine(names, whose) {
+  if (names.length === 0) return undefined;
+  const [are, settings] = names.length === 1 ? ['is', 'it is no setting'] : ['are', 'they are no settings'];
+  return `${names.join(', ')} ${are} set in the environment and ignored, as ${settings} of ${whose}`;
+}
+
+/**
  * The values of a script's own settings. Throws when one is set that it does not have: ./k6 lists those of flags in
  * ARRIVAL_GIVEN.
  * @template {keyof typeof scripts} N
@@ -390,5 +413,8 @@ export function settings(script) {
   const given = (__ENV.ARRIVAL_GIVEN ?? '').split(',').filter((name) => name && !name.startsWith('K6_'));
   const unknown = given.find((name) => !allowed.includes(name));
   if (unknown) throw new Error(`${unknown} is not a setting of ${script}; allowed: ${allowed.join(', ')}`);
+  // Once, and not again where npm run has said it.
+  const line = __VU === 0 && !__ENV.ARRIVAL_COMMAND && ignoredLine(ignoredBy(script, __ENV), script);
+  if (line) console.warn(line);
   return read(/** @type {ReturnType<(typeof scripts)[N]>} */ (scripts[script]()));
 }

@@ -18,7 +18,15 @@ import { addressesOf, checkScript, K6Run, variablesOf, withoutVariables } from '
 import { outputsOf } from './outputs.ts';
 import { Progress, terminalOf } from './progress.ts';
 import { countFlag, repeated } from './series.ts';
-import { checkVariables, linesOf, ofPipeline, scenariosIn, usageOf, variablesIn } from './usage.ts';
+import {
+  checkVariables,
+  leaveOutIgnored,
+  linesOf,
+  ofPipeline,
+  scenariosIn,
+  usageOf,
+  variablesIn,
+} from './usage.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -77,6 +85,7 @@ export async function main(argv: readonly string[], env: NodeJS.ProcessEnv, io: 
   if (given.includes('--wide')) env.ARRIVAL_WIDE = 'true';
   const opens = given.includes('--open');
   checkVariables(script, args, env);
+  leaveOutIgnored(script, env, io);
   const command = commandOf(script, given, env.npm_lifecycle_event, {
     env,
     names: variablesIn(script),

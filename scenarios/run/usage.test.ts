@@ -4,7 +4,16 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { remove, temporaryDirectory } from '../../pipeline/test/services.ts';
 import { count, number, text } from '../lib/env.js';
-import { checkVariables, declaredBy, headOf, linesOf, usageOf, variablesIn } from './usage.ts';
+import { terminal } from '../test/harness.ts';
+import {
+  checkVariables,
+  declaredBy,
+  headOf,
+  leaveOutIgnored,
+  linesOf,
+  usageOf,
+  variablesIn,
+} from './usage.ts';
 
 test('linesOf prints unit, meaning, default and allowed values of each setting', () => {
   const declared = {
@@ -115,6 +124,19 @@ test('a script that cannot measure a pipeline of your own refuses its settings, 
       assert.throws(() => checkVariables(script, [], { [setting]: 'sse' }), message);
     }
   checkVariables('scenarios/broker.js', [], { QOS: '0', SENDERS: '3' }); // its own
+});
+
+// Regression: SENDERS=4 npm run … connections.js used its default, and nothing said so.
+test('a setting of another script in the environment is left out, in one line', () => {
+  const { io, printed } = terminal();
+  const env = { SENDERS: '4', HOURS: '1', QUEUE: 'list', PROBE: '3', HOME: '/root', P99: '' };
+  leaveOutIgnored('scenarios/connections.js', env, io, { settings: ['PROBE'] });
+  assert.match(printed.stderr, /^(?=.*\bSENDERS\b)(?=.*\bHOURS\b).* ignored.*connections\.js\n$/);
+  assert.doesNotMatch(printed.stderr, /QUEUE|PROBE|HOME|P99/);
+  assert.deepEqual(Object.keys(env), ['QUEUE', 'PROBE', 'HOME', 'P99']);
+  leaveOutIgnored('scenarios/connections.js', env, io);
+  leaveOutIgnored('own.js', { SENDERS: '4' }, io); // whose settings are not known
+  assert.match(printed.stderr, /^.*\n$/);
 });
 
 test("a user's own script declares no settings: any name is accepted, and --help warns", async (t) => {

@@ -4,8 +4,9 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { OMITTED, SETTINGS } from '../../pipeline/shared/command.ts';
 import { ConfigError } from '../../pipeline/shared/config.ts';
 import { like } from '../../pipeline/shared/flags.ts';
-import { every, refusalOf, scripts, settingsOf } from '../lib/declarations.js';
+import { every, ignoredBy, ignoredLine, refusalOf, scripts, settingsOf } from '../lib/declarations.js';
 import { read } from '../lib/env.js';
+import { type IO, warn } from './io.ts';
 import { assignmentsOf, variablesOf } from './k6.ts';
 
 const SCENARIOS = join(import.meta.dirname, '..');
@@ -90,6 +91,24 @@ export function checkVariables(
   } catch (error) {
     throw new ConfigError((error as Error).message);
   }
+}
+
+/**
+ * Removes the settings of other scripts from the environment, and says so in one line. Those of the pipeline stay.
+ * @param campaign as of {@link checkVariables}
+ */
+export function leaveOutIgnored(
+  script: string,
+  env: NodeJS.ProcessEnv,
+  io: Pick<IO, 'stderr'>,
+  { name = script, settings = [] }: { name?: string; settings?: readonly string[] } = {},
+): void {
+  if (declaredBy(script) === undefined) return;
+  const used = new Set([...SETTINGS, ...OMITTED, ...settings]);
+  const ignored = ignoredBy(nameOf(script), env).filter((one) => !used.has(one));
+  for (const one of ignored) delete env[one];
+  const line = ignoredLine(ignored, name);
+  if (line !== undefined) warn(io, line);
 }
 
 /** The comment at the head of a script. */

@@ -11,7 +11,7 @@ import { inRunDirectory, runName } from '../../run/directory.ts';
 import { type IO, openPage, print, runProcess, warn } from '../../run/io.ts';
 import { addressesOf, cameToItsEnd, checkScript, K6Run, onlyVariables, variablesOf } from '../../run/k6.ts';
 import { RunOutputs } from '../../run/outputs.ts';
-import { checkVariables, variablesIn } from '../../run/usage.ts';
+import { checkVariables, leaveOutIgnored, variablesIn } from '../../run/usage.ts';
 import { requests } from './answer.ts';
 import { about, Budget } from './budget.ts';
 import { findCapacity, type Plan } from './find.ts';
@@ -68,11 +68,9 @@ export async function main(argv: readonly string[], env: NodeJS.ProcessEnv, io: 
   onlyVariables(args);
   const names = Object.keys(CapacityConfig.properties);
   const settings = readConfig(CapacityConfig, variablesOf(args, env));
-  checkVariables(SCRIPT, args, env, {
-    name: 'npm run capacity',
-    settings: names,
-    chooses: ['RATE', 'DURATION', 'RUN_ID'],
-  });
+  const campaign = { name: 'npm run capacity', settings: names, chooses: ['RATE', 'DURATION', 'RUN_ID'] };
+  checkVariables(SCRIPT, args, env, campaign);
+  leaveOutIgnored(SCRIPT, env, io, campaign);
   const command = commandOf(SCRIPT, args, env.npm_lifecycle_event ?? 'capacity', {
     env,
     names: [...names, ...variablesIn(SCRIPT)],
