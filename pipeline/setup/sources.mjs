@@ -47,7 +47,8 @@ export function k6Sources(root) {
 
 export function isK6Source(path) {
   const name = path.slice(path.lastIndexOf('/') + 1);
-  if (['go.mod', 'go.sum', 'page.gen.html'].includes(name)) return true;
+  const others = ['go.mod', 'go.sum', 'page.gen.html', 'pipeline.schema.json', 'try.gen.js', 'help.txt'];
+  if (others.includes(name)) return true;
   return name.endsWith('.gohtml') || (name.endsWith('.go') && !name.endsWith('_test.go'));
 }
 

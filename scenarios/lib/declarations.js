@@ -338,7 +338,7 @@ export const workers = () => ({
 });
 
 /** Further variables that lib/setting.js reads. */
-const PLACES = [
+export const PLACES = [
   'INGEST_URL',
   'INGEST_TOKEN',
   'MQTT_URL',

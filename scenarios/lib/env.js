@@ -8,6 +8,7 @@
  * @property {string} meaning
  * @property {string} [allowed]
  * @property {boolean} [empty] an empty text is a value too
+ * @property {Record<string, unknown>} [schema] of the value in a pipeline file; undefined: it has none there
  * @property {(text: string) => unknown} parse throws where the text is wrong; the message, which may be empty, says why
  */
 /** @typedef {Record<string, Declaration>} Declarations */
@@ -38,7 +39,8 @@ export function number(fallback, unit, meaning, { min = 0, max = 1e9, whole = fa
   };
   const most = max < 1e9 ? max : max.toExponential().replace('+', '');
   const allowed = `${whole ? 'whole numbers from ' : ''}${min} to ${most}`;
-  return { fallback, unit, meaning, allowed, parse };
+  const schema = { type: whole ? 'integer' : 'number', minimum: min, maximum: max };
+  return { fallback, unit, meaning, allowed, schema, parse };
 }
 
 /**
@@ -65,7 +67,7 @@ export function choice(words, meaning) {
     if (word === undefined) throw new Error();
     return word;
   };
-  return { fallback: words[0], meaning, allowed: words.join(', '), parse };
+  return { fallback: words[0], meaning, allowed: words.join(', '), schema: { enum: words }, parse };
 }
 
 /**
@@ -75,7 +77,8 @@ export function choice(words, meaning) {
  */
 export function flag(fallback, meaning) {
   const words = choice(['true', 'false'], meaning);
-  return { ...words, fallback, parse: (/** @type {string} */ text) => words.parse(text) === 'true' };
+  const schema = { type: 'boolean' };
+  return { ...words, fallback, schema, parse: (/** @type {string} */ text) => words.parse(text) === 'true' };
 }
 
 /**
@@ -86,7 +89,13 @@ export function flag(fallback, meaning) {
  * @param {{ empty?: boolean }} [how]
  */
 export function text(fallback, meaning, { empty = false } = {}) {
-  return { fallback, meaning, empty, parse: (/** @type {string} */ text) => text };
+  return {
+    fallback,
+    meaning,
+    empty,
+    schema: { type: 'string' },
+    parse: (/** @type {string} */ text) => text,
+  };
 }
 
 /**
@@ -105,6 +114,7 @@ export function countOrNames(meaning, max) {
     fallback: /** @type {const} */ (''),
     meaning,
     allowed: `1 to ${max}, or names like berlin,site/rome`,
+    schema: { type: ['integer', 'array'], minimum: 1, maximum: max, items: { type: 'string' }, minItems: 1 },
     parse,
   };
 }

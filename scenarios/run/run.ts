@@ -16,6 +16,7 @@ import { Instances, MOST, mergeInstances, newRunId, refuseParts, segmentsOf } fr
 import { type IO, openPage, print, runProcess, warn } from './io.ts';
 import { addressesOf, checkScript, K6Run, variablesOf, withoutVariables } from './k6.ts';
 import { outputsOf } from './outputs.ts';
+import { pipelineOf } from './pipeline-file.ts';
 import { Progress, terminalOf } from './progress.ts';
 import { countFlag, repeated } from './series.ts';
 import {
@@ -39,6 +40,8 @@ const HELP = `Runs a scenario against the pipeline and leaves a report in report
   --wide            adds each process's CPU to the table of phases, which then is wider than 100 characters
   --slowest <n>     the n slowest deliveries by id, with their stages
   --open            opens the report, or with --repeat the comparison, in the browser
+  --pipeline <file> a pipeline of your own, by a file (npm run try -- <file> lets one message go round). -e stands before it;
+                    a variable of the environment that says something else is refused
   --instances <n>   n k6 share the run by segments, and their runs are merged, as with n hosts
 
 It uses the pipeline that \`npm run pipeline\` has up, else it starts one and stops it afterwards.
@@ -80,24 +83,26 @@ export async function main(argv: readonly string[], env: NodeJS.ProcessEnv, io: 
   );
   const { count: instances, args: whole } = countFlag('--instances', MOST, once);
   const asked = whole.some((arg) => arg.startsWith('--slowest'));
-  const { count: slowest, args } = countFlag('--slowest', 100, whole);
+  const { count: slowest, args: more } = countFlag('--slowest', 100, whole);
   if (asked) env.ARRIVAL_SLOWEST = String(slowest);
   if (given.includes('--wide')) env.ARRIVAL_WIDE = 'true';
   const opens = given.includes('--open');
-  checkVariables(script, args, env);
+  const { args, settings } = await pipelineOf(script, more, env);
+  checkVariables(script, args, { ...env, ...settings });
   leaveOutIgnored(script, env, io);
   const command = commandOf(script, given, env.npm_lifecycle_event, {
     env,
     names: variablesIn(script),
   });
-  Object.assign(env, variablesOf(args, env)); // k6 and the pipeline both read them
+  const each = { ...env }; // of several runs, each of which reads the file
+  Object.assign(env, settings, variablesOf(args, {})); // k6 and the pipeline both read them
   if (instances > 1) refuseParts(args, env);
   const config = await settle(readConfig(RunConfig, env), env);
   // A pipeline that is started for samples traces one message in a hundred by default.
   if (env.SAMPLED === 'true') env.TRACE_LOG_EVERY ||= '100';
   if (times > 1) {
     const method = runName(script, config, new Date()).replace(/-.*/, '');
-    return repeated(script, method, once, times, env, io, opens);
+    return repeated(script, method, once, times, each, io, opens);
   }
   trust(config.TLS_CA);
   return inRunDirectory(env.RUN_DIR, runName(script, config, new Date()), async (runDir) => {

@@ -11,6 +11,7 @@ import { inRunDirectory, runName } from '../../run/directory.ts';
 import { type IO, openPage, print, runProcess, warn } from '../../run/io.ts';
 import { addressesOf, cameToItsEnd, checkScript, K6Run, onlyVariables, variablesOf } from '../../run/k6.ts';
 import { RunOutputs } from '../../run/outputs.ts';
+import { pipelineOf } from '../../run/pipeline-file.ts';
 import { checkVariables, leaveOutIgnored, variablesIn } from '../../run/usage.ts';
 import { requests } from './answer.ts';
 import { about, Budget } from './budget.ts';
@@ -40,7 +41,7 @@ type Settings = Static<typeof CapacityConfig>;
 
 const HELP = `Searches for the highest rate at which p99 of the arrival stays below a limit while the backlog is flat.
 
-  npm run capacity [-- -e NAME=value …] [--open]
+  npm run capacity [-- -e NAME=value …] [--pipeline my.yml] [--open]
 
 It doubles the rate until one does not hold, bisects the span in between, and confirms both ends with longer runs: the rate has to hold, and
 the next one up must not; otherwise it continues from there. It tries a rate that does not hold once more before that counts, and up to four
@@ -64,18 +65,19 @@ export async function main(argv: readonly string[], env: NodeJS.ProcessEnv, io: 
     printFolded(HELP, io.stdout);
     return 0;
   }
-  const args = argv.filter((arg) => arg !== '--open');
+  const given = argv.filter((arg) => arg !== '--open');
+  const { args, settings: file } = await pipelineOf(SCRIPT, given, env);
   onlyVariables(args);
   const names = Object.keys(CapacityConfig.properties);
   const settings = readConfig(CapacityConfig, variablesOf(args, env));
   const campaign = { name: 'npm run capacity', settings: names, chooses: ['RATE', 'DURATION', 'RUN_ID'] };
-  checkVariables(SCRIPT, args, env, campaign);
+  checkVariables(SCRIPT, args, { ...env, ...file }, campaign);
   leaveOutIgnored(SCRIPT, env, io, campaign);
-  const command = commandOf(SCRIPT, args, env.npm_lifecycle_event ?? 'capacity', {
+  const command = commandOf(SCRIPT, given, env.npm_lifecycle_event ?? 'capacity', {
     env,
     names: [...names, ...variablesIn(SCRIPT)],
   });
-  Object.assign(env, variablesOf(args, env));
+  Object.assign(env, file, variablesOf(args, {}));
   const plan = planOf(settings);
   const config = await settle(readConfig(RunConfig, env), env);
   const environment = (runDir: string) => runEnvironment(config, env, runDir, command);

@@ -30,6 +30,12 @@ func main() {
 	if len(os.Args) > 2 && os.Args[1] == "x" && os.Args[2] == command.Name {
 		stayOffline()
 	}
+	args, err := setPipeline(os.Args)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Args = args
 	share, err := partOf(os.Args, os.LookupEnv)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -41,7 +41,9 @@ func hashSources(tree fs.FS) (string, error) {
 }
 
 func isSource(name string) bool {
-	return name == "go.mod" || name == "go.sum" || name == "page.gen.html" || strings.HasSuffix(name, ".gohtml") ||
+	return slices.Contains([]string{"go.mod", "go.sum", "page.gen.html", "pipeline.schema.json", "try.gen.js",
+		"help.txt"}, name) ||
+		strings.HasSuffix(name, ".gohtml") ||
 		strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
 }
 

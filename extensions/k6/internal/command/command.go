@@ -40,6 +40,7 @@ func New(gs *state.GlobalState) *cobra.Command {
 		newAnnotate(gs),
 		newRecover(gs),
 		newSpans(gs),
+		newSettings(gs),
 	)
 	return root
 }

@@ -50,6 +50,15 @@ func MaskAddress(address, known string) string {
 	return path + "?" + strings.Join(pairs, "&")
 }
 
+// secretName matches what header fields and parameters with secrets are called.
+var secretName = regexp.MustCompile(`(?i)token|pass|secret|credential|api[_-]?key|auth|cookie|^key$`)
+
+// IsSecretName reports whether a header field or a parameter has a secret by its name.
+func IsSecretName(name string) bool { return secretName.MatchString(name) }
+
+// HasSecretMember reports whether a message of JSON has a member that is a secret by its name.
+func HasSecretMember(message string) bool { return secretMember.MatchString(message) }
+
 // secretMember matches a member of JSON with the name of a secret, also in escaped JSON.
 var secretMember = regexp.MustCompile(
 	`(?i)("[^"\\]*(?:token|pass|secret|credential|api[_-]?key|authorization)[^"\\]*\\*"\s*:\s*\\*")[^"\\]+`)
