@@ -401,18 +401,25 @@ export function ignoredLine(names, whose) {
 }
 
 /**
- * The values of a script's own settings. Throws when one is set that it does not have: ./k6 lists those of flags in
- * ARRIVAL_GIVEN.
- * @template {keyof typeof scripts} N
- * @param {N} script
+ * Throws when a setting is set that a script does not have: ./k6 lists those of flags in ARRIVAL_GIVEN.
+ * @param {string} script
  */
-export function settings(script) {
+export function refuseUnknown(script) {
   const refusal = refusalOf(script, __ENV);
   if (refusal !== undefined) throw new Error(refusal);
   const allowed = [...Object.keys(settingsOf(script)), ...PLACES].sort();
   const given = (__ENV.ARRIVAL_GIVEN ?? '').split(',').filter((name) => name && !name.startsWith('K6_'));
   const unknown = given.find((name) => !allowed.includes(name));
   if (unknown) throw new Error(`${unknown} is not a setting of ${script}; allowed: ${allowed.join(', ')}`);
+}
+
+/**
+ * The values of a script's own settings. Throws when one is set that it does not have.
+ * @template {keyof typeof scripts} N
+ * @param {N} script
+ */
+export function settings(script) {
+  refuseUnknown(script);
   // Once, and not again where npm run has said it.
   const line = __VU === 0 && !__ENV.ARRIVAL_COMMAND && ignoredLine(ignoredBy(script, __ENV), script);
   if (line) console.warn(line);

@@ -540,6 +540,12 @@ export class Run {
   collect(): void;
 
   /**
+   * Lets one message go round instead of a load, and prints each step: `k6 x arrival try`. k6 exits with 99 where it does not. All of
+   * it takes `seconds` at most.
+   */
+  greet(seconds: number): void;
+
+  /**
    * Takes the next request of the schedule, waits until it is due, and posts it. Returns false when there is none left. In the closed
    * model it sends one request after the other until the load is over.
    */

@@ -3,6 +3,7 @@ package arrival
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/grafana/sobek"
 	"go.k6.io/k6/v2/errext"
@@ -48,6 +49,7 @@ func (m *instance) object(rt *sobek.Runtime, e *engine.Engine) *sobek.Object {
 		return all
 	})
 	set("collect", func() { m.collect(e) })
+	set("greet", func(seconds float64) { m.greet(e, seconds) })
 	var s *engine.Sender
 	set("send", func(sobek.FunctionCall) sobek.Value {
 		state := m.inScenario("run.send()")
@@ -99,6 +101,16 @@ type scenarioOptions struct {
 func (m *instance) collect(e *engine.Engine) {
 	if err := e.Collect(m.vu.Context(), m.inScenario("run.collect()"), m.metrics); err != nil {
 		m.abort(err)
+	}
+}
+
+// greet lets one message go round in this VU, and prints each step. An error is the last one.
+func (m *instance) greet(e *engine.Engine, seconds float64) {
+	say := func(step, what string) { fmt.Printf("%-10s %s\n", step, what) }
+	most := time.Duration(seconds * float64(time.Second))
+	ctx := m.vu.Context()
+	if err := e.Try(ctx, m.inScenario("run.greet()"), m.metrics, most, say); err != nil && ctx.Err() == nil {
+		say("ended", words.Printable(err.Error()))
 	}
 }
 

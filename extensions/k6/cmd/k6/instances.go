@@ -1,16 +1,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/command"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
@@ -125,7 +122,7 @@ func runShare(binary string, args []string, p part) int {
 	return code
 }
 
-// runK6 runs k6 as a child, passes signals on to it, and returns its exit code.
+// runK6 runs k6 as a child, and returns its exit code.
 func runK6(binary string, args []string) int {
 	child := exec.Command(binary, args[1:]...)
 	child.Args[0] = args[0]
@@ -134,31 +131,11 @@ func runK6(binary string, args []string) int {
 		name, _, _ := strings.Cut(pair, "=")
 		return name == instances || name == instance
 	})
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	defer signal.Stop(signals)
-	if err := child.Start(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+	code, err := command.RunChild(child)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "k6:", err)
 	}
-	done := make(chan error, 1)
-	go func() { done <- child.Wait() }()
-	for {
-		select {
-		case s := <-signals:
-			_ = child.Process.Signal(s) // it may have ended
-		case err := <-done:
-			var exited *exec.ExitError
-			switch {
-			case err == nil:
-				return 0
-			case errors.As(err, &exited) && exited.ExitCode() >= 0:
-				return exited.ExitCode()
-			}
-			fmt.Fprintln(os.Stderr, "k6:", err)
-			return 1
-		}
-	}
+	return code
 }
 
 // variable is a variable of a script: of -e or --env, else of the environment.

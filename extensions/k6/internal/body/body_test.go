@@ -212,3 +212,18 @@ func TestAllMessagesInAPayloadAreFound(t *testing.T) {
 	plain := bodiesOf(t, body.Format{Template: `;{{id}}`})
 	assert.Equal(t, []int{7, 6}, plain.Seqs([]byte(`run.1.7;run.1.6`), nil))
 }
+
+func TestAnIdHasAPlace(t *testing.T) {
+	t.Parallel()
+	of := func(f body.Format, payload string) string {
+		return body.NewSingle(f, "run.", "t").Place(7, []byte(payload))
+	}
+	assert.Equal(t, "found at $.payload.MsgID", of(body.Format{}, `{"a":1,"payload":{"MsgID":"run.7"}}`))
+	assert.Equal(t, `found at $[1]["msg-id"]`, of(body.Format{}, `[{},{"msg-id":"run.7"}]`))
+	assert.Equal(t, "found at $.n", of(body.Format{Form: body.Number}, `{"n":`+body.Number.Prefix("run.")+`000000007}`))
+	assert.Equal(t, "found: it is the whole message", of(body.Format{}, "run.7"))
+	assert.Equal(t, "found at byte 3 of 8", of(body.Format{}, "id=run.7"))
+	from, err := body.ParseFrom("json:$.id")
+	require.NoError(t, err)
+	assert.Contains(t, of(body.Format{From: from}, `{"id":"run.7"}`), "json:$.id")
+}

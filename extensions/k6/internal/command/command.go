@@ -41,6 +41,7 @@ func New(gs *state.GlobalState) *cobra.Command {
 		newRecover(gs),
 		newSpans(gs),
 		newSettings(gs),
+		newTry(gs),
 	)
 	return root
 }

@@ -57,10 +57,12 @@ type Engine struct {
 	dir        directory        // its files
 
 	receiver atomic.Pointer[receive.Receiver]
-	opened   chan struct{}   // closed when it is there
-	canary   *receive.Canary // nil: none
-	spans    *spanSource     // nil: none
-	greeted  bool            // one message has gone round
+	opened   chan struct{}           // closed when it is there
+	canary   *receive.Canary         // nil: none
+	spans    *spanSource             // nil: none
+	greeted  bool                    // one message has gone round
+	greeting time.Duration           // how long that may take; 0: as the options say
+	step     func(step, what string) // gets what it comes through; nil: there is a load
 
 	quarters *facts.Quarters // latencies, for the drift; nil: it has no meaning
 }
@@ -169,6 +171,7 @@ type progress struct {
 	cause    string    // why k6 ended the test before the run was over; empty: it did not, or not known
 	full     error     // the write error of a file that ended the run; nil: none
 	result   string    // the last report's; empty: there is none yet
+	tried    bool      // one message goes round, without a load
 	reported bool      // the last report has been written
 }
 

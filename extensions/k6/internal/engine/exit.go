@@ -55,6 +55,10 @@ func (e *Engine) Conclude(x End) int {
 // exitCode returns the least exit code of the run, and why it is not 0; empty: that has been said.
 func (e *Engine) exitCode(x End) (code exitcodes.ExitCode, why string) {
 	switch now := e.life.now(); {
+	case now.tried && !now.ended.IsZero():
+		return notRound, ""
+	case now.tried:
+		return 0, ""
 	case !now.begun && !x.Planned: // a function only looked at a run, as in a check of the module
 		return 0, ""
 	case !now.begun:

@@ -32,9 +32,13 @@ func (e *Engine) greet(ctx context.Context, p *prepared) error {
 	if err != nil {
 		return err
 	}
+	timeout := o.Timeout.duration()
+	if e.greeting > 0 {
+		timeout = min(timeout, e.greeting)
+	}
 	canary := receive.NewCanary(ctx, &e.parts, path, receive.CanaryOptions{
-		Ingest: withK6(o.Ingest, state.Options), Timeout: o.Timeout.duration(), Format: o.messages(),
-		Drain: o.Drain.duration(), Means: m,
+		Ingest: withK6(o.Ingest, state.Options), Timeout: timeout, Format: o.messages(),
+		Drain: o.Drain.duration(), Greeting: e.greeting, Step: e.step, Means: m,
 	})
 	if greets {
 		err = e.goRound(ctx, canary)
@@ -88,9 +92,10 @@ func (e *Engine) explained(err error) error {
 	return err
 }
 
-// compares reports whether the run knows what is sent. That depends on the first sender, so it waits for one.
+// compares reports whether the run knows what is sent. That depends on the first sender, so it waits for one, if there
+// is a load.
 func (e *Engine) compares(ctx context.Context) bool {
-	if e.parts.Verify() > 0 && !e.options.Verify.given && e.external == nil {
+	if e.parts.Verify() > 0 && !e.options.Verify.given && e.external == nil && e.step == nil {
 		e.attendance.within(ctx, firstSenderMost)
 	}
 	return e.parts.Verify() > 0

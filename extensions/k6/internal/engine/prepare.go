@@ -152,10 +152,12 @@ func (e *Engine) prepare(ctx context.Context, v *vu) (_ *prepared, err error) {
 	}
 	p.spans = e.spans
 	hand := func(us []int64) { v.hand(ctx, us) }
+	began := time.Now()
 	p.receiver, err = e.options.source.Open(ctx, &e.parts, receive.NewSink(&e.parts, p.store != nil, hand), p.means)
 	if err != nil {
 		return nil, err
 	}
+	e.said(p.receiver, time.Since(began))
 	e.receiver.Store(&p.receiver)
 	e.sending.answers, _ = p.receiver.(receive.AnswerReceiver)
 	close(e.opened)

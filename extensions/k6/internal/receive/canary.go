@@ -36,6 +36,8 @@ type Canary struct {
 	work     sync.WaitGroup
 	stop     context.CancelFunc
 
+	left map[int]time.Time // when each greeting left; for who greets
+
 	mu      sync.Mutex
 	others  Others // what else came
 	sent    int
@@ -70,6 +72,10 @@ type CanaryOptions struct {
 	Timeout time.Duration // of one request
 	Format  body.Format
 	Drain   time.Duration // how long the first message may take
+	// Greeting is how long a first message may take that is all of a run; 0: as Drain says.
+	Greeting time.Duration
+	// Step gets what the first message comes through, in order; nil: nobody asks.
+	Step func(step, what string)
 	Means
 }
 
@@ -84,7 +90,7 @@ func NewCanary(ctx context.Context, parts *run.Parts, at *Path, o CanaryOptions)
 	c := &Canary{
 		CanaryOptions: o, Parts: parts, Path: at, poster: send.NewPoster(o.Ingest, o.Network, o.Timeout),
 		messages: body.NewSingle(o.Format, canaryPrefix(parts), at.Target), secrets: o.Ingest.Secrets(),
-		greets: make(chan welcome, 1), ended: make(chan error, 1),
+		greets: make(chan welcome, 1), ended: make(chan error, 1), left: map[int]time.Time{},
 	}
 	c.poster.Target = []byte(at.Target)
 	ctx, c.stop = context.WithCancel(ctx)
@@ -160,7 +166,7 @@ func (c *Canary) take(payload []byte, at socket.Arrival) {
 	numbers := c.messages.Numbers(payload)
 	for _, n := range numbers {
 		if n > greetingFirst-greetingsMost {
-			c.welcome(n, payload, len(numbers) == 1)
+			c.welcome(n, payload, at.At, len(numbers) == 1)
 		} else {
 			c.arrive(n, c.Clock.At(at.At))
 		}

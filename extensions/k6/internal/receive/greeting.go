@@ -2,6 +2,7 @@ package receive
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,8 @@ const (
 type welcome struct {
 	number  int
 	altered string // its printable text if it was altered; empty: it came as it was sent
+	at      time.Time
+	place   string // where its id stood
 }
 
 // Greet sends a message through the pipeline, so that a caller learns before its load whether messages arrive. It waits
@@ -40,15 +43,15 @@ type welcome struct {
 // client only after it has accepted its connection. The error names the end at which the message stopped. altered is
 // what it came as, printable, if that is not what was sent.
 func (c *Canary) Greet(ctx context.Context) (altered string, err error) {
-	patience := max(c.Drain, greetingLeast)
+	patience := cmp.Or(c.Greeting, max(c.Drain, greetingLeast))
 	until := time.Now().Add(patience)
-	a := c.post(greetingFirst)
+	a := c.greet(greetingFirst)
 	for (a.Status == http.StatusServiceUnavailable || a.Status == http.StatusTooManyRequests) &&
 		time.Now().Before(until) {
 		if !clock.SleepUntil(ctx, nil, time.Now().Add(every)) {
 			return "", ctx.Err()
 		}
-		a = c.post(greetingFirst)
+		a = c.greet(greetingFirst)
 	}
 	at := c.ingest()
 	var dial *send.DialError
@@ -71,6 +74,40 @@ func (c *Canary) Greet(ctx context.Context) (altered string, err error) {
 	return c.await(ctx, patience)
 }
 
+// greet posts a greeting, and says so.
+func (c *Canary) greet(n int) send.Result {
+	if len(c.left) == 0 {
+		c.step("posting", "%s to %s", c.posted(), c.ingest())
+	}
+	a := c.post(n)
+	c.left[n] = a.Left
+	switch {
+	case a.Err != nil:
+	case a.Status >= 300:
+		c.step("answered", "%s", a.Describe())
+	default:
+		c.step("answered", "HTTP %d in %s", a.Status, millis(a.Done.Sub(a.Left)))
+	}
+	return a
+}
+
+func (c *Canary) step(step, what string, values ...any) {
+	if c.Step != nil {
+		c.Step(step, fmt.Sprintf(what, values...))
+	}
+}
+
+func millis(d time.Duration) string {
+	ms := float64(d.Microseconds()) / 1000
+	return words.MS(&ms) + " ms"
+}
+
+// arrived says how the first greeting arrived.
+func (c *Canary) arrived(came welcome) {
+	c.step("arrived", "on %s after %s", c.At, millis(max(0, came.at.Sub(c.left[came.number]))))
+	c.step("id", "%s", came.place)
+}
+
 // await waits for the greeting, which the ingest has accepted, and repeats it.
 func (c *Canary) await(ctx context.Context, patience time.Duration) (altered string, err error) {
 	began, limit, wait := time.Now(), time.After(patience), every
@@ -79,6 +116,7 @@ func (c *Canary) await(ctx context.Context, patience time.Duration) (altered str
 	for last := greetingFirst; ; {
 		select {
 		case came := <-c.greets:
+			c.arrived(came)
 			c.repeated(greetingFirst-last, came, time.Since(began))
 			return came.altered, nil
 		case err := <-c.ended:
@@ -90,7 +128,8 @@ func (c *Canary) await(ctx context.Context, patience time.Duration) (altered str
 		case <-again.C:
 			if last > greetingFirst-greetingsMost+1 {
 				last--
-				c.note(c.post(last))
+				c.step("waiting", "nothing has come on %s for %s: posted again", c.At, time.Since(began).Round(time.Second))
+				c.note(c.greet(last))
 			}
 			wait = min(2*wait, againMost)
 			again.Reset(wait)
@@ -141,8 +180,10 @@ func (c *Canary) missed(patience time.Duration, times int) error {
 	defer c.mu.Unlock()
 	what := fmt.Sprintf("a first message was accepted by %s, and did not arrive on %s within %s", c.ingest(), c.At,
 		patience)
-	sent := fmt.Sprintf("it was posted %d times for the target %q, as %s (CANARY=off leaves it out)", times, c.Target,
-		c.posted())
+	sent := fmt.Sprintf("it was posted %d times for the target %q, as %s", times, c.Target, c.posted())
+	if c.Greeting == 0 {
+		sent += " (CANARY=off leaves it out)"
+	}
 	switch o := &c.others; {
 	case o.changed != nil:
 		return fmt.Errorf("%s; what came does not hold its id as it was sent (ID_KEY, ID_FORMAT, ID_FROM, BODY): %s; %s",
@@ -186,9 +227,12 @@ func (o *Others) String() string {
 		runfile.ExcerptOf(o.last))
 }
 
-// welcome notes the first greeting that arrives, and as what it came. alone: its payload holds no other message.
-func (c *Canary) welcome(number int, payload []byte, alone bool) {
-	came := welcome{number: number}
+// welcome notes the first greeting that arrives, when, and as what it came. alone: its payload holds no other message.
+func (c *Canary) welcome(number int, payload []byte, at time.Time, alone bool) {
+	came := welcome{number: number, at: at}
+	if c.Step != nil {
+		came.place = c.messages.Place(number, payload)
+	}
 	sent := c.messages.MessageLike(number, payload)
 	if alone && !bytes.Equal(payload, sent) && !(c.IDs && c.messages.IsID(payload)) &&
 		!(c.Lines && body.SameLines(payload, sent)) {

@@ -134,6 +134,19 @@ func whole() *schema {
 	return s
 }
 
+// Files returns the names of settings that are the path of a file.
+func Files() []string { return whole().files() }
+
+func (s *schema) files() (all []string) {
+	if s.Kind == "file" {
+		return []string{s.Setting}
+	}
+	for _, key := range s.keys() {
+		all = append(all, s.Properties[key].files()...)
+	}
+	return all
+}
+
 // names are the keys of an object.
 func (s *schema) names() string { return strings.Join(s.keys(), ", ") }
 
