@@ -131,6 +131,7 @@ test('the source contains each message of reports/TROUBLESHOOTING.md', () => {
 const NOT_RUN: Record<string, string> = {
   'npm test': 'CI runs it',
   'npm run selftest': 'npm test runs it beside the tests',
+  'npm run try': 'it is k6 x arrival try, which has tests',
   'npm run setup': 'each command runs it first',
   'npm run bench': '13 minutes of measuring, which a busy machine spoils',
   'npm run faults': 'eleven minutes; a test runs three of its rows',
