@@ -118,6 +118,18 @@ async function answers(t: TestContext, settings: NodeJS.ProcessEnv) {
   }
 }
 
+/** Lets one message go round by a pipeline file, and returns what is printed. */
+async function tries(t: TestContext, text: string, env: NodeJS.ProcessEnv = {}) {
+  const file = await directory(t);
+  await writeFile(file, text);
+  const { exitCode, all } = await execa(join(ROOT, 'k6'), ['x', 'arrival', 'try', file], {
+    env,
+    reject: false,
+    all: true,
+  });
+  return `${exitCode} ${all}`;
+}
+
 /** Starts the pipeline of flask/, and returns the settings of its run. */
 async function startFlask(t: TestContext, instrument: string[], more: NodeJS.ProcessEnv) {
   const REDIS_URL = await startRedis(t);
@@ -202,6 +214,14 @@ describe('pipelines that are not ours', { concurrency: 2 }, () => {
     await passes(t, 'own.js', { ...settings, ID_FROM: 'json:$.meta.id' });
     await answers(t, { ...settings, ID_FROM: 'json:$.meta.id' });
     const measure = (more: NodeJS.ProcessEnv) => scenario(t, 'own.js', { ...settings, ...more });
+    const file = (from: string) => `
+ingest: { url: '${settings.INGEST_URL}', path: ${settings.INGEST_PATH} }
+body: '${settings.BODY}'
+id: { format: number, from: '${from}' }
+arrive: { mqtt: { url: '${settings.MQTT_URL}', topicPrefix: users/, version: 3.1.1 } }
+`;
+    assert.match(await tries(t, file('json:$.meta.id')), /^0 (?=.*\barrived\b).*json:\$\.meta\.id/s);
+    assert.match(await tries(t, file('json:$.id')), /^99 .*first message.*ID_FROM.*meta/s);
     // What is wrong is said before the load, with the end at which the first message stopped.
     assert.match((await measure({ ID_FROM: 'json:$.id' })).all, /first message.*ID_FROM.*meta/);
     assert.match((await measure({ INGEST_PATH: '/elsewhere' })).all, /elsewhere refuses messages: HTTP 404/);
@@ -254,6 +274,13 @@ describe('pipelines that are not ours', { concurrency: 2 }, () => {
     const { run } = await passes(t, 'webhook.js', { ...settings, VERIFY: 'off', REFUSE: '0.1' });
     assert.ok(run.errors.some((error) => error.class === 'refused on purpose' && error.count >= 6));
     await answers(t, { ...settings, ARRIVE: 'webhook', VERIFY: 'off' });
+    const file = `
+ingest: { url: '${settings.INGEST_URL}', path: /orders }
+body: '${settings.BODY}'
+arrive: { webhook: { address: '${settings.WEBHOOK_ADDRESS}' } }
+`;
+    assert.match(await tries(t, `${file}verify: off`), /^0 (?=.*\barrived\b).*\$\.order/s);
+    assert.match(await tries(t, file), /^99 .*other content.*VERIFY=off/s);
     assert.match(
       (await scenario(t, 'webhook.js', settings)).all,
       /other content.*VERIFY=off.*"state":"done"/,
@@ -289,6 +316,17 @@ describe('pipelines that are not ours', { concurrency: 2 }, () => {
       assert.equal(account.deliveries.arrived, 5 * account.scheduled);
       await answers(t, { ...posts, ARRIVE: 'websocket', TARGETS: '5', ...where });
     }
+    for (const arrive of [
+      `websocket: { url: 'ws://${url}/ws/{{target}}' }`,
+      `sse: { url: 'http://${url}/events/{{target}}' }`,
+    ])
+      assert.match(
+        await tries(
+          t,
+          `{ ingest: { url: 'http://${url}', path: '/post/{{target}}' }, arrive: { ${arrive} } }`,
+        ),
+        /^0 (?=.*\barrived\b).*\$\.id/s,
+      );
     // All clients are cut off under load. nchan sends them what is behind their Last-Event-ID.
     const link = await openLink(t, `http://${url}/events/`);
     let events = 0;

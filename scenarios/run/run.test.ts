@@ -95,6 +95,35 @@ test('runName joins script, topology, network and time', () => {
   assert.equal(name, 'ramp-cluster-lan-20261121T094800Z');
 });
 
+test('a pipeline file that a script cannot take is refused in one line', async () => {
+  const file = join(dir, 'my.yml');
+  const at = (text: string) => writeFile(file, `ingest: { url: 'http://127.0.0.1:1' }\n${text}\n`);
+  await at('senders: 4');
+  const sweep = ['scenarios/sweep.js', '--pipeline', file];
+  await refused(
+    sweep,
+    {},
+    /my\.yml:2:10: senders is SENDERS, which is not a setting of scenarios\/sweep\.js: leave it out$/,
+  );
+  await at('verify: off');
+  await refused(sweep, { VERIFY: '1' }, /my\.yml:2:9: verify is VERIFY, which has another value/);
+  await at('target: shop');
+  for (const flag of [['--pipeline', file], [`--pipeline=${file}`]])
+    await refused(
+      ['scenarios/connections.js', ...flag],
+      {},
+      /my\.yml:2:9: TARGET is set for a pipeline of your own, which connections cannot measure, as its devices/,
+    );
+  await at('pth: /x');
+  await refused(sweep, {}, /my\.yml:2:1: pth is not known.*; allowed: arrive, /);
+  await refused(
+    ['scenarios/ramp.js', '--pipeline'],
+    {},
+    /^--pipeline has no value; allowed: a pipeline file/,
+  );
+  await refused(['scenarios/ramp.js', '--pipeline', 'none.yml'], {}, /none\.yml: no such file/);
+});
+
 test('commandOf quotes arguments and hides secrets', () => {
   const command = (args: string[], npmScript?: string) => commandOf('a.js', args, npmScript, { env: {} });
   assert.equal(command([], 'ramp'), 'npm run ramp');

@@ -162,6 +162,45 @@ export function anyPipeline(pipeline: Pipeline): void {
         assertAllArrived(await readRun(dir, all));
     });
 
+  test('a pipeline file in place of settings: ramp, the search for the capacity and repeats', async (t) => {
+    const { INGEST_URL, requests } = await takes(t, undefined, { path: '/v1/events', id: 'msg' });
+    const dir = await temporaryDirectory();
+    t.after(() => remove(dir));
+    const file = join(dir, 'my.yml');
+    await writeFile(
+      file,
+      `ingest: { url: $THEIRS, path: /v1/events, headers: { x-api-key: $THEIR_KEY } }
+body: '{"msg":"{{id}}","target":"{{target}}"}'
+target: shop
+deliveries: 2
+arrive: { sse: { url: $THEIRS/events } }
+`,
+    );
+    const env = { ...pipeline.env, THEIRS: INGEST_URL, THEIR_KEY: 'k3y', P99: '60000' };
+    const commands = [
+      ['scenarios/run/run.ts', 'scenarios/ramp.js', ...flags(SHORT.ramp as Record<string, number>)],
+      [
+        'scenarios/campaigns/capacity/main.ts',
+        ...flags({ LOWEST: 20, HIGHEST: 20, PROBE: 1, CONFIRM: 1, P99: 60_000 }),
+      ],
+      ['scenarios/run/run.ts', 'scenarios/smoke.js', '--repeat', '2', ...flags({ RATE: 20, DURATION: 0.5 })],
+    ];
+    for (const command of commands) {
+      const { stdout, all } = await node([...command, '--pipeline', file], env);
+      const dirs = reportsIn(stdout);
+      t.after(() => Promise.all(dirs.map(remove)));
+      assert.ok(dirs.length > 0, all);
+      for (const one of dirs.filter((one) => !one.includes('comparisons'))) {
+        const run = await readRun(one, all);
+        assertAllArrived(run);
+        assert.equal(run.account.deliveries.due, 2 * run.account.scheduled);
+        assert.match(run.run.command ?? '', /--pipeline \S+my\.yml/);
+        assert.doesNotMatch(JSON.stringify(run), /k3y/);
+      }
+    }
+    assert.ok(requests.every(({ headers }) => headers['x-api-key'] === 'k3y'));
+  });
+
   test('phases: rows of CSV are the payload of messages that are JSON', async (t) => {
     const { INGEST_URL, requests } = await takes(t);
     const settings = { ...SHORT.phases, ARRIVE: 'sse', SSE_URL: `${INGEST_URL}/events`, RETRIES: 0 };

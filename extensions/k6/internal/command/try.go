@@ -89,6 +89,7 @@ func tryEnvironment(gs *state.GlobalState, args, variables []string) (map[string
 	for _, name := range ofLoads {
 		delete(env, name)
 	}
+	env[state.AutoExtensionResolution] = "false" // this k6 has what the script imports
 	given := map[string]string{}
 	for _, one := range variables {
 		name, value, ok := strings.Cut(one, "=")

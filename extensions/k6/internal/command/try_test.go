@@ -22,7 +22,8 @@ func TestATryHasTheSettingsOfItsFileAndFlags(t *testing.T) {
 	require.NoError(t, err)
 	absolute, err := filepath.Abs("ca.pem")
 	require.NoError(t, err)
-	assert.Equal(t, map[string]string{"TLS_CA": absolute, "HOME": "/root", "INGEST_URL": "http://h"}, env)
+	assert.Equal(t, map[string]string{"TLS_CA": absolute, "HOME": "/root", "INGEST_URL": "http://h",
+		state.AutoExtensionResolution: "false"}, env)
 
 	for says, args := range map[string][][]string{
 		"-e VERIFY sets nothing":    {{path}, {"VERIFY"}},
