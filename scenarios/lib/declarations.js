@@ -420,7 +420,7 @@ export function refuseUnknown(script) {
  */
 export function settings(script) {
   refuseUnknown(script);
-  // Once, and not again where npm run has said it.
+  // Not for each VU, and not again where npm run has said it.
   const line = __VU === 0 && !__ENV.ARRIVAL_COMMAND && ignoredLine(ignoredBy(script, __ENV), script);
   if (line) console.warn(line);
   return read(/** @type {ReturnType<(typeof scripts)[N]>} */ (scripts[script]()));
