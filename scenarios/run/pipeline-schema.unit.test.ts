@@ -6,12 +6,12 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { rolldown } from 'rolldown';
 import { parse } from 'yaml';
 import { every, ownPipeline } from '../lib/declarations.js';
-import { OF_A_RUN, schemaOf } from './pipeline-file.ts';
+import { OF_A_RUN, schemaOf } from './pipeline-schema.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const FILE = 'extensions/k6/internal/settings/pipeline.schema.json';
 
-test(`${FILE} matches the declarations (to update it: UPDATE=1 node --test scenarios/run/pipeline-file.unit.test.ts)`, async () => {
+test(`${FILE} matches the declarations (to update it: UPDATE=1 node --test scenarios/run/pipeline-schema.unit.test.ts)`, async () => {
   const text = `${JSON.stringify(schemaOf(), null, 2)}\n`;
   const path = join(ROOT, FILE);
   if (process.env.UPDATE) await writeFile(path, text);
@@ -20,7 +20,7 @@ test(`${FILE} matches the declarations (to update it: UPDATE=1 node --test scena
 
 const BUNDLE = 'extensions/k6/internal/command/try.gen.js';
 
-test(`${BUNDLE} matches scenarios/lib/try.js and what it imports (to update it: UPDATE=1 node --test scenarios/run/pipeline-file.unit.test.ts)`, async () => {
+test(`${BUNDLE} matches scenarios/lib/try.js and what it imports (to update it: UPDATE=1 node --test scenarios/run/pipeline-schema.unit.test.ts)`, async () => {
   const bundle = await rolldown({ input: join(ROOT, 'scenarios/lib/try.js'), external: /^k6/, cwd: ROOT });
   const { output } = await bundle.generate({ comments: false, minify: true });
   const text = `// Generated from scenarios/lib/try.js; do not edit.\n${output[0].code}`;
