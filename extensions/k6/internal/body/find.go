@@ -2,7 +2,13 @@ package body
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // finder finds the numbers in the ids of one name, in the texts where ids stand.
@@ -160,3 +166,50 @@ func find(payload, prefix []byte, quoted bool, digits, from int) (n, begin, end 
 }
 
 func inName(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
+
+// Place says where the id of a message stands in a payload that holds it.
+func (s *Single) Place(n int, payload []byte) string {
+	id := string(s.format.Form.Append([]byte(s.prefix), n))
+	if from := s.format.From; from != nil {
+		return fmt.Sprintf("found at %s (ID_FROM)", from)
+	}
+	if s.IsID(payload) {
+		return "found: it is the whole message"
+	}
+	if v, err := fromJSON(payload); err == nil {
+		if path := pathOf(v, id, "$"); path != "" {
+			return "found at " + path
+		}
+	}
+	return fmt.Sprintf("found at byte %d of %d", bytes.Index(payload, []byte(id)), len(payload))
+}
+
+// plainKey matches keys that need no quotes in a path.
+var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// pathOf is the path of the first value of JSON that has an id; empty: none has it.
+func pathOf(v any, id, path string) string {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			below := path + "." + key
+			if !plainKey.MatchString(key) {
+				below = fmt.Sprintf("%s[%q]", path, key)
+			}
+			if found := pathOf(v[key], id, below); found != "" {
+				return found
+			}
+		}
+	case []any:
+		for i, one := range v {
+			if found := pathOf(one, id, fmt.Sprintf("%s[%d]", path, i)); found != "" {
+				return found
+			}
+		}
+	case string, json.Number:
+		if strings.Contains(fmt.Sprint(v), id) {
+			return path
+		}
+	}
+	return ""
+}

@@ -98,6 +98,7 @@ func tryEnvironment(gs *state.GlobalState, args, variables []string) (map[string
 		}
 		given[name] = value
 	}
+	env["ARRIVAL_GIVEN"] = strings.Join(slices.Sorted(maps.Keys(given)), ",") // the script refuses unknown ones
 	if len(args) > 0 {
 		all, err := settingsOf(gs, args[0], slices.Collect(maps.Keys(given)))
 		if err != nil {

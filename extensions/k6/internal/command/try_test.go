@@ -23,7 +23,7 @@ func TestATryHasTheSettingsOfItsFileAndFlags(t *testing.T) {
 	absolute, err := filepath.Abs("ca.pem")
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"TLS_CA": absolute, "HOME": "/root", "INGEST_URL": "http://h",
-		state.AutoExtensionResolution: "false"}, env)
+		state.AutoExtensionResolution: "false", "ARRIVAL_GIVEN": "VERIFY"}, env)
 
 	for says, args := range map[string][][]string{
 		"-e VERIFY sets nothing":    {{path}, {"VERIFY"}},
