@@ -14,6 +14,7 @@
 # allow. With a pipeline on the same machine add --network host: its 127.0.0.1 is not the container's.
 # k6-operator looks for its script with a shell: --target operator (pipeline/deploy/README.md).
 # Another run: append the words for k6, such as: run -e PROFILE=profiles/smoke.yml scenarios/ramp.js
+# Before it: x arrival try my.yml, with that file mounted, lets one message go round.
 # After it: x arrival check, merge or render, with a directory in reports/runs.
 #
 # Behind mirrors, and nothing of it stays in the image: --build-arg GOPROXY, and for authorities of one's own

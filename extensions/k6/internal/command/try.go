@@ -53,7 +53,13 @@ Exit code:
   1    the file, or a setting, is wrong
   105  interrupted`,
 		Example: "  k6 x arrival try my.yml\n  INGEST_URL=http://127.0.0.1:8080 MQTT_URL=mqtt://127.0.0.1 k6 x arrival try -e TOPIC_PREFIX=events/",
-		Args:    cobra.MaximumNArgs(1),
+		Args: func(_ *cobra.Command, given []string) error {
+			if len(given) > 1 {
+				return errext.WithExitCodeIfNone(fmt.Errorf("try takes one pipeline file, and there are %d; --help says more",
+					len(given)), wrong)
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if schema {
 				_, err := gs.Stdout.Write(settings.Schema)
