@@ -2,16 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import {
-  arrivals,
-  bodies,
-  broker,
-  every,
-  ownPipeline,
-  queue,
-  samples,
-  scripts,
-} from '../lib/declarations.js';
+import { arrivals, bodies, broker, ownPipeline, queue, samples, scripts } from '../lib/declarations.js';
 import { ADDRESSES, firstProblem } from '../run/k6.ts';
 import { checkVariables, headOf, isScript, nameOf, rowsOf } from '../run/usage.ts';
 import { k6, place, ROOT } from './harness.ts';
