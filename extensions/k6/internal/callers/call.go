@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"time"
 )
 
@@ -36,6 +37,9 @@ func (c *Call) Read(from io.Reader, most int) ([]byte, error) {
 	var b bytes.Buffer
 	for piece := int64(4 << 10); ; piece = int64(b.Len()) { // doubles
 		if !c.take(piece) {
+			if c.place.Evicted() { // before the first byte: the room has counted it
+				return nil, net.ErrClosed
+			}
 			return nil, fmt.Errorf("%w: more than %d bytes", ErrTooMany, c.place.room.bytes)
 		}
 		n, err := io.CopyN(&b, from, piece)

@@ -169,6 +169,20 @@ func TestACallWithoutRoomIsRefused(t *testing.T) {
 	})
 }
 
+// Regression: a call that was read after its connection had made room was counted a second time, as too much at once.
+func TestACallOfAConnectionThatMadeRoomIsNotRefusedForBytes(t *testing.T) {
+	in(t, 1, 1<<20, func(t *testing.T, r *Room, reported map[string]int) {
+		first := enter(r)
+		time.Sleep(time.Second)
+		require.NotNil(t, enter(r))
+		call := first.Begin()
+		_, err := call.Read(strings.NewReader("y"), 1<<20)
+		require.ErrorIs(t, err, net.ErrClosed)
+		call.End()
+		assert.Equal(t, map[string]int{"too many connections": 1}, reported)
+	})
+}
+
 func TestABodyAboveItsLimit(t *testing.T) {
 	in(t, 1, 1<<20, func(t *testing.T, r *Room, _ map[string]int) {
 		c := enter(r)

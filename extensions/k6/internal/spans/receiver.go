@@ -58,17 +58,24 @@ type Receiver struct {
 	on     *forwarder
 	at     string
 	once   sync.Once
+	most   time.Duration // that reading an export may take
 }
 
 // Listen opens the endpoint. fault gets what callers do wrong.
 func Listen(ctx context.Context, address string, k *Keeper, fault func(class, example string)) (*Receiver, error) {
+	return listenFor(ctx, address, k, fault, readMost)
+}
+
+// listenFor is Listen, where reading an export takes so long at most.
+func listenFor(ctx context.Context, address string, k *Keeper, fault func(class, example string),
+	most time.Duration) (*Receiver, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("spans.listen (SPANS) %s can't be opened: %w", address, err)
 	}
 	r := &Receiver{
 		keeper: k, report: fault, turns: make(chan struct{}, exportsMost), done: make(chan struct{}),
-		at: listener.Addr().String(),
+		at: listener.Addr().String(), most: most,
 		grpc: grpc.NewServer(grpc.MaxRecvMsgSize(bodyMost),
 			grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto")})),
 	}
@@ -85,7 +92,7 @@ func Listen(ctx context.Context, address string, k *Keeper, fault func(class, ex
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true) // gRPC without TLS
 	r.http = &http.Server{
-		Handler: r, Protocols: protocols, MaxHeaderBytes: headersMost, ReadHeaderTimeout: readMost,
+		Handler: r, Protocols: protocols, MaxHeaderBytes: headersMost, ReadHeaderTimeout: most,
 		ConnContext: callers.Remember,
 		IdleTimeout: 2 * time.Minute, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: streamsMost},
 		ErrorLog: log.New(io.Discard, "", 0), // connections that end early are not errors
@@ -115,7 +122,7 @@ func (r *Receiver) Close() {
 
 // ServeHTTP takes an export. A body is read before its turn, which a slow sender would keep from the others.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readMost))
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(r.most))
 	kind, _, _ := mime.ParseMediaType(q.Header.Get("Content-Type"))
 	overGRPC := q.ProtoMajor == 2 && strings.HasPrefix(kind, "application/grpc")
 	most := bodyMost

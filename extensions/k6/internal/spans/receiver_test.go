@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -27,7 +28,8 @@ func listen(t *testing.T) (*Receiver, *Keeper, *atomic.Int64) {
 	t.Helper()
 	k := NewKeeper(NewMixing("run"), func(string) (int, bool) { return 0, false })
 	faults := &atomic.Int64{}
-	r, err := Listen(t.Context(), "127.0.0.1:0", k, func(string, string) { faults.Add(1) })
+	fault := func(string, string) { faults.Add(1) }
+	r, err := listenFor(t.Context(), "127.0.0.1:0", k, fault, time.Hour) // however long the test takes
 	require.NoError(t, err)
 	t.Cleanup(r.Close)
 	return r, k, faults
