@@ -20,8 +20,7 @@ type Push struct {
 	Raw  func(nth int, payload []byte) []byte              // the event as it is written, for server-sent events
 	Join func(w http.ResponseWriter, r *http.Request) bool // Join accepts a request; false: it has answered it
 
-	Hello string        // is pushed to each client first; empty: nothing
-	Late  time.Duration // how long after its connection is open a client is subscribed
+	Hello string // is pushed to each client first; empty: nothing
 	// Bye is why each WebSocket ends, with 4001, when its client has sent a message; empty: none does. With it no client
 	// is subscribed.
 	Bye string
@@ -79,19 +78,10 @@ func (p *Push) add(c *client) func() {
 		}
 		_ = c.write([]byte(hello))
 	}
-	subscribe := time.AfterFunc(p.Late, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.clients[c] = struct{}{}
-	})
-	if p.Late == 0 || p.Bye != "" {
-		subscribe.Stop()
-	}
-	if p.Late == 0 && p.Bye == "" {
+	if p.Bye == "" {
 		p.clients[c] = struct{}{}
 	}
 	return func() {
-		subscribe.Stop()
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		delete(p.clients, c)
