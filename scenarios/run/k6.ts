@@ -158,6 +158,9 @@ export function cameToItsEnd({ code, signal }: Ended): boolean {
 /** k6's line of a test that a limit with abortOnFail ended. */
 export const ABORTED = /^thresholds on metrics .* abortOnFail enabled/;
 
+/** k6's line of a run that ended itself: it has the place in the script behind the reason, which is not its user's. */
+const CALLED = /^(test aborted: .*) at \S+ \(file:\/\/\S+\)$/;
+
 /**
  * Output of a `k6 run` that is printed: everything, the script's output and errors, or errors only. A crossed threshold is printed with
  * `all` only, or where it ended the test; otherwise the verdict reports it.
@@ -189,7 +192,8 @@ export class K6Run extends Child {
     });
     if (this.child.stderr) {
       createInterface({ input: this.child.stderr }).on('line', (line) => {
-        if (ABORTED.test(line) || !/thresholds on metrics|marked as failed/.test(line)) print(line);
+        if (ABORTED.test(line) || !/thresholds on metrics|marked as failed/.test(line))
+          print(line.replace(CALLED, '$1'));
       });
     }
   }
