@@ -4,7 +4,7 @@ import { isMap, type Table } from '../table.ts';
 
 /** A rule of `config.plugins.arrival.messages`. */
 export type Rule =
-  /** `'POST /orders/*'`; in the engines beside HTTP `'send'` and `'emit order'`. */
+  /** `'POST /orders/*'`; `'function order'`, a step; in the engines beside HTTP `'send'` and `'emit order'`. */
   | { method: string; path: string | undefined }
   /** The name of a request. */
   | { name: string }
@@ -12,7 +12,7 @@ export type Rule =
   | { function: string };
 
 const ALLOWED =
-  "'POST /orders', 'send' (ws), 'emit order' (socketio), { name: … }, { function: … }, or a list of these";
+  "'POST /orders', 'function order' (a step), 'send' (ws), 'emit order' (socketio), { name: … }, { function: … }, or a list of these";
 
 /** @throws {OptionError} */
 export function rulesOf(messages: unknown): Rule[] {
@@ -23,7 +23,8 @@ export function rulesOf(messages: unknown): Rule[] {
     if (typeof rule === 'string') {
       const [, method, path] = /^\s*([a-z]+)(?:\s+(\S+))?\s*$/i.exec(rule) ?? [];
       const verb = method?.toLowerCase();
-      if (verb && (path?.startsWith('/') || verb === 'emit' || (verb === 'send' && path === undefined)))
+      const named = verb === 'emit' || (verb === 'function' && path !== undefined);
+      if (verb && (path?.startsWith('/') || named || (verb === 'send' && path === undefined)))
         return { method: verb, path };
     } else if (isMap(rule) && Object.keys(rule).length === 1) {
       if (typeof rule.name === 'string') return { name: rule.name };
@@ -34,12 +35,12 @@ export function rulesOf(messages: unknown): Rule[] {
 }
 
 /** The methods of Artillery's HTTP engine. */
-const METHODS = ['get', 'post', 'put', 'patch', 'delete', 'head', 'options'];
+export const METHODS = ['get', 'post', 'put', 'patch', 'delete', 'head', 'options'];
 
-/** A step that is a request or, in the engines beside HTTP, sends. undefined: it is neither. */
+/** A step that is a request or, in the engines beside HTTP, sends, or a function of the processor. undefined: it is none. */
 export function requestIn(step: unknown): { method: string; of: unknown } | undefined {
   if (!isMap(step)) return undefined;
-  const method = ['send', 'emit', ...METHODS].find((key) => step[key] !== undefined);
+  const method = ['send', 'emit', 'function', ...METHODS].find((key) => step[key] !== undefined);
   return method === undefined ? undefined : { method, of: step[method] };
 }
 
@@ -65,8 +66,9 @@ export function holdsFor(
   return 'name' in rule ? rule.name === name : rule.path === undefined || reaches(rule.path, url);
 }
 
-/** The url of a request, or the channel of an emit. */
-function placeOf(method: string, of: unknown): string | undefined {
+/** The url of a request, the channel of an emit, or the name of a function. */
+export function placeOf(method: string, of: unknown): string | undefined {
+  if (method === 'function') return String(of);
   if (method === 'emit') {
     const channel = isMap(of) ? of.channel : Array.isArray(of) ? of[0] : undefined;
     return channel === undefined ? undefined : String(channel);
@@ -92,8 +94,22 @@ export function withAt(value: Table, path: string, inner: unknown): Table {
   return { ...value, [key]: rest.length === 0 ? inner : withAt(within, rest.join('.'), inner) };
 }
 
+/** A value with the id at a path of its map, which may also be a text of JSON; undefined: it is neither. */
+function withId(value: unknown, path: string, id: string | number): unknown {
+  if (isMap(value)) return withAt(value, path, id);
+  if (typeof value !== 'string') return undefined;
+  try {
+    const parsed: unknown = JSON.parse(value);
+    return isMap(parsed) ? JSON.stringify(withAt(parsed, path, id)) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Whether a script writes the id of a message somewhere itself. */
-export const writesId = (script: unknown): boolean => JSON.stringify(script).includes('$arrival.id');
+export const writesId = (script: unknown, rules: Rule[]): boolean =>
+  JSON.stringify(script).includes('$arrival.id') ||
+  rules.some((rule) => 'method' in rule && rule.method === 'function');
 
 /** The parts of a request into which an id can be put. */
 export interface Params {
@@ -104,17 +120,14 @@ export interface Params {
   [key: string]: unknown;
 }
 
+/** Artillery's templates. */
+type Render = (text: unknown) => unknown;
+
 /**
  * Puts an id at a path of a request's JSON, form or form data.
- * @param render Artillery's templates
  * @returns why it can't be put there; undefined: it is there
  */
-export function putId(
-  params: Params,
-  path: string,
-  id: string | number,
-  render: (text: unknown) => unknown,
-): string | undefined {
+export function putId(params: Params, path: string, id: string | number, render: Render): string | undefined {
   for (const part of ['form', 'formData'] as const) {
     const of = params[part];
     if (!isMap(of)) continue;
@@ -126,37 +139,50 @@ export function putId(
     params.json = withAt(json, path, id);
     return undefined;
   }
-  if (json === undefined && typeof params.body === 'string') {
-    try {
-      const body: unknown = JSON.parse(String(render(params.body)));
-      if (isMap(body)) {
-        params.body = JSON.stringify(withAt(body, path, id));
-        return undefined;
-      }
-    } catch {} // the same reason
-  }
-  return `a request has no map for its id at ${path}: neither json nor a body of JSON nor a form`;
+  const body =
+    json === undefined && typeof params.body === 'string'
+      ? withId(String(render(params.body)), path, id)
+      : undefined;
+  if (body === undefined)
+    return `a request has no map for its id at ${path}: neither json nor a body of JSON nor a form`;
+  params.body = body;
+  return undefined;
 }
 
-/** A send or emit with a template for the id at a path: these engines call no hook. @throws {OptionError} */
-export function withIdTemplate(step: Table, method: 'send' | 'emit', path: string): Table {
-  const place = (value: unknown): unknown => {
-    if (isMap(value)) return withAt(value, path, '{{ $arrival.id }}');
-    if (typeof value === 'string') {
-      try {
-        const parsed: unknown = JSON.parse(value);
-        if (isMap(parsed)) return JSON.stringify(withAt(parsed, path, '{{ $arrival.id }}'));
-      } catch {} // the same reason
-    }
-    throw new OptionError(
-      `config.plugins.arrival.id is ${path}, and a ${method} has no map for it; allowed: {{ $arrival.id }} in what it sends`,
-    );
-  };
+/** The variable that holds what a send or emit sends: their engines call no hook. */
+const SENT = '{{ $arrival.sent }}';
+
+/** A send or emit whose data has its id, and how it comes there. */
+export interface Sending {
+  step: Table;
+  /** What `$arrival.sent` is for a message. @throws {Error} where a template has made no map of it */
+  dataOf: (id: string | number, render: Render) => unknown;
+}
+
+/** @throws {OptionError} for data that can have no id at this path */
+export function sendingWithId(step: Table, method: 'send' | 'emit', path: string): Sending {
   const of = step[method];
-  if (method === 'send') {
-    const whole = isMap(of) && (of.capture !== undefined || of.match !== undefined);
-    return { ...step, send: whole ? { ...of, payload: place(of.payload) } : place(of) };
+  let [data, sent]: unknown[] = [of, SENT];
+  if (method === 'send' && isMap(of) && (of.capture !== undefined || of.match !== undefined)) {
+    data = of.payload;
+    sent = { ...of, payload: SENT };
+  } else if (Array.isArray(of)) {
+    data = of[1];
+    sent = [of[0], SENT, ...of.slice(2)];
+  } else if (method === 'emit') {
+    data = (of as Table).data;
+    sent = { ...(of as Table), data: SENT };
   }
-  if (Array.isArray(of)) return { ...step, emit: [of[0], place(of[1]), ...of.slice(2)] };
-  return { ...step, emit: { ...(of as Table), data: place((of as Table).data) } };
+  const why = `config.plugins.arrival.id is ${path}, and a ${method} has no map for it`;
+  const isTemplate = typeof data === 'string' && data.includes('{{');
+  if (!isTemplate && withId(data, path, '') === undefined)
+    throw new OptionError(`${why}; allowed: {{ $arrival.id }} in what it sends`);
+  return {
+    step: { ...step, [method]: sent },
+    dataOf: (id, render) => {
+      const whole = withId(render(data), path, id);
+      if (whole === undefined) throw new Error(`${why}`);
+      return whole;
+    },
+  };
 }

@@ -6,7 +6,7 @@ import { OptionError, surroundings } from '../pipeline.ts';
 import { ROOT } from '../place.ts';
 import type { Script } from '../script.ts';
 import { isMap, type Table } from '../table.ts';
-import { holds, type Rule, requestIn, rulesOf, writesId } from './messages.ts';
+import { holds, METHODS, placeOf, type Rule, requestIn, rulesOf, writesId } from './messages.ts';
 
 /** The target of a script whose requests go to the pipeline that is up. */
 export const PLACEHOLDER = 'http://arrival.invalid';
@@ -50,7 +50,7 @@ export function readRide(script: Script): RideOptions {
     throw new OptionError(
       `config.plugins.arrival.id is ${JSON.stringify(id)}; allowed: a path like order.ref, or {{ $arrival.id }} in the script`,
     );
-  if (id === undefined && !writesId(script.scenarios))
+  if (id === undefined && !writesId(script.scenarios, rules))
     throw new OptionError(
       'config.plugins.arrival.id is missing, and no request has {{ $arrival.id }}; allowed: one of them, as each message needs an id',
     );
@@ -92,11 +92,9 @@ function flowsOf(script: Script, rules: Rule[]): string[] {
 function wordsOf(flow: unknown): string[] {
   const words: string[] = [];
   eachRequest(flow, (method, of) => {
-    const channel = Array.isArray(of) ? of[0] : isMap(of) ? of.channel : undefined;
-    const url = isMap(of) ? (of.url ?? of.uri) : undefined;
-    if (method === 'send') words.push('send');
-    else if (method === 'emit') words.push(`emit ${channel ?? ''}`.trim());
-    else words.push(`${method.toUpperCase()} ${String(url).replace(/\?.*$/, '')}`);
+    const place = placeOf(method, of)?.replace(/\?.*$/, '');
+    const word = METHODS.includes(method) ? method.toUpperCase() : method;
+    words.push(place === undefined || method === 'send' ? word : `${word} ${place}`);
   });
   return words;
 }

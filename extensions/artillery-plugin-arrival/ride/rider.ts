@@ -9,7 +9,7 @@ import type { Script } from '../script.ts';
 import type { Table } from '../table.ts';
 import { type Answer, askReady, monotonic, openChannel, type Ready } from '../thread.ts';
 import { type Due, Session, watchPhases } from './due.ts';
-import { holds, holdsFor, putId, type Rule, withIdTemplate } from './messages.ts';
+import { holds, holdsFor, METHODS, putId, type Rule, sendingWithId } from './messages.ts';
 import { flowOf, PLACEHOLDER, type RideOptions, thinkTime } from './options.ts';
 import { follow, OURS, type Request } from './steps.ts';
 import { Telling } from './telling.ts';
@@ -28,6 +28,14 @@ interface Candidate {
   open: Rule[];
   /** It is due when its step begins; else, in a loop of parallel steps, when it comes. */
   timed: boolean;
+}
+
+/** The variable `$arrival` of a virtual user: its last message. */
+interface Message {
+  number: number;
+  id: string | number;
+  /** What a send or emit sends. */
+  sent?: unknown;
 }
 
 export class Rider {
@@ -123,7 +131,9 @@ export class Rider {
         scenario.onError = [`${OURS}error`, ...list(scenario.onError)];
         scenario.flow = flow;
       } else {
-        scenario.flow = [{ function: `${OURS}begin` }, ...flow];
+        // The engine ws connects as the first step says.
+        const first = flow[0]?.connect === undefined ? 0 : 1;
+        scenario.flow = [...flow.slice(0, first), { function: `${OURS}begin` }, ...flow.slice(first)];
       }
     }
     script.config.processor = this.#functions;
@@ -138,7 +148,7 @@ export class Rider {
     if (!rules.some((one) => one.holds))
       candidate.open = rules.filter((one) => one.holds === undefined).map(({ rule }) => rule);
     const n = this.#candidates.push(candidate) - 1;
-    if (method === 'send' || method === 'emit') return this.#sending(step, method, n);
+    if (!METHODS.includes(method)) return this.#sending(step, method, n);
     const spec = of as Table;
     this.#functions[`${OURS}mark ${n}`] = (
       params: RequestParams,
@@ -162,27 +172,43 @@ export class Rider {
     return name;
   }
 
-  /** A send or emit between steps that mark it: its engine calls no hook. */
-  #sending(step: Table, method: 'send' | 'emit', n: number): Table[] {
+  /** A step without hooks, a send, emit or function, between steps that mark it. */
+  #sending(step: Table, method: string, n: number): Table[] {
     const { id } = this.#options;
     const candidate = this.#candidates[n] as Candidate;
     const sent = new WeakMap<Context, number>();
-    this.#functions[`${OURS}send ${n}`] = (context: Context, events: Events, next: Next) => {
+    const withId =
+      id !== undefined && (method === 'send' || method === 'emit')
+        ? sendingWithId(step, method, id)
+        : undefined;
+    this.#functions[`${OURS}send ${n}`] = async (context: Context, events: Events) => {
       this.#listen(events);
       const number = this.#take(context, candidate);
+      const message = context.vars.$arrival as Message;
+      try {
+        message.sent = withId?.dataOf(message.id, context.funcs.$template);
+      } catch (error) {
+        this.#telling.send({ unsent: number, message: textOf(error) });
+        throw new Error('ARRIVAL_NO_PLACE_FOR_THE_ID');
+      }
       sent.set(context, number);
       this.#telling.send({ sent: number, at_us: Math.floor(monotonic()) });
-      next();
     };
     this.#functions[`${OURS}sent ${n}`] = (context: Context, _events: Events, next: Next) => {
       this.#telling.send({ settled: sent.get(context), at_us: Math.floor(monotonic()), status: 200 });
       next();
     };
-    return [
-      { function: `${OURS}send ${n}` },
-      id === undefined ? step : withIdTemplate(step, method, id),
-      { function: `${OURS}sent ${n}` },
-    ];
+    const own = this.#functions[String(step.function)];
+    if (method === 'function' && typeof own === 'function') {
+      const failed = (error: unknown, context: Context) =>
+        this.#telling.send({
+          ...{ settled: sent.get(context), at_us: Math.floor(monotonic()) },
+          ...{ error: 'failed', message: textOf(error) },
+        });
+      this.#functions[`${OURS}step ${n}`] = reporting(own as Hook, failed);
+      step = { ...step, function: `${OURS}step ${n}` };
+    }
+    return [{ function: `${OURS}send ${n}` }, withId?.step ?? step, { function: `${OURS}sent ${n}` }];
   }
 
   #dueOf(context: Context, { timed }: Candidate): Due {
@@ -193,9 +219,9 @@ export class Rider {
 
   /** Takes the number of a message, whose id the script can use from now on. */
   #take(context: Context, candidate: Candidate, due = this.#dueOf(context, candidate)): number {
-    const message = this.#telling.take(candidate.flow, due);
-    context.vars.$arrival = message;
-    return message.number;
+    const { number, id } = this.#telling.take(candidate.flow, due);
+    context.vars.$arrival = { number, id: this.#options.numbers ? Number(id) : id } satisfies Message;
+    return number;
   }
 
   /** The last hook of a request before it is sent. */
@@ -214,9 +240,8 @@ export class Rider {
       const number = this.#take(context, candidate, due);
       const { id } = this.#options;
       if (id !== undefined) {
-        const own = (context.vars.$arrival as { id: string }).id;
-        const value = this.#options.numbers ? Number(own) : own;
-        const why = putId(params as unknown as Table, id, value, (text) => context.funcs.$template(text));
+        const { id: own } = context.vars.$arrival as Message;
+        const why = putId(params as unknown as Table, id, own, context.funcs.$template);
         if (why !== undefined) {
           this.#telling.send({ unsent: number, message: why });
           return next(new Error('ARRIVAL_NO_PLACE_FOR_THE_ID'));

@@ -33,10 +33,11 @@ export function follow(
       return [...call('step'), { ...step, parallel }, ...call('over')];
     }
     if (step.think !== undefined) return top ? [{ function: how.thinking(step) }, step] : [step];
-    if (step.function !== undefined) return [...call('function'), step, ...call('returned')];
+    if (step.log !== undefined || step.connect !== undefined) return [step];
     const request = requestIn(step);
-    if (request === undefined) return [step];
-    const marked = how.marked(step, request, place !== 'in a parallel loop');
-    return marked === undefined ? [...call('over'), step] : [...call('step'), ...marked];
+    const marked = request && how.marked(step, request, place !== 'in a parallel loop');
+    if (marked !== undefined) return [...call('step'), ...marked];
+    if (step.function !== undefined) return [...call('function'), step, ...call('returned')];
+    return [...call('over'), step];
   });
 }

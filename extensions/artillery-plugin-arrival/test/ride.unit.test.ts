@@ -11,8 +11,8 @@ import {
   reaches,
   requestIn,
   rulesOf,
+  sendingWithId,
   withAt,
-  withIdTemplate,
 } from '../ride/messages.ts';
 import { phasesOf, readRide, secondsIn, thinkTime } from '../ride/options.ts';
 import { follow } from '../ride/steps.ts';
@@ -50,12 +50,23 @@ test('rules hold for requests by method, path, name, or as a function says', () 
   assert.equal(holds({ method: 'emit', path: 'order' }, 'emit', ['other', 'x']), false);
   assert.equal(holdsFor({ name: 'buy' }, { name: 'buy', url: '' }), true);
   assert.deepEqual(requestIn({ post: { url: '/' } }), { method: 'post', of: { url: '/' } });
-  for (const step of [{ think: 1 }, { function: 'f' }, { loop: [] }, 'x'])
+  assert.equal(holds({ method: 'function', path: 'order' }, 'function', 'order'), true);
+  for (const step of [{ think: 1 }, { wait: {} }, { loop: [] }, 'x'])
     assert.equal(requestIn(step), undefined);
 });
 
 test('other rules are refused with what is allowed', () => {
-  for (const wrong of [undefined, [], 'orders', 'POST', 'POST orders', { path: '/' }, { name: 1 }, 7])
+  for (const wrong of [
+    undefined,
+    [],
+    'orders',
+    'POST',
+    'function',
+    'POST orders',
+    { path: '/' },
+    { name: 1 },
+    7,
+  ])
     assert.throws(() => rulesOf(wrong), OptionError);
 });
 
@@ -89,20 +100,25 @@ describe('an id', () => {
       assert.match(String(putId(params, 'ref', 'id', render)), /no map for its id at ref/);
   });
 
-  test('stands as a template in what engines without hooks send', () => {
-    const id = '{{ $arrival.id }}';
-    assert.deepEqual(withIdTemplate({ send: { a: 1 } }, 'send', 'ref'), { send: { a: 1, ref: id } });
+  test('is in the data of a send or emit, whose engines call no hook, also where a template makes them', () => {
+    const sent = '{{ $arrival.sent }}';
     const asked = { payload: { a: 1 }, capture: { json: '$', as: 'x' } };
-    assert.deepEqual(withIdTemplate({ send: asked }, 'send', 'ref'), {
-      send: { ...asked, payload: { a: 1, ref: id } },
-    });
-    assert.deepEqual(withIdTemplate({ emit: { channel: 'c', data: {} } }, 'emit', 'ref'), {
-      emit: { channel: 'c', data: { ref: id } },
-    });
-    assert.deepEqual(withIdTemplate({ emit: ['c', '{}'] }, 'emit', 'ref'), {
-      emit: ['c', `{"ref":"${id}"}`],
-    });
-    assert.throws(() => withIdTemplate({ send: 'text' }, 'send', 'ref'), OptionError);
+    const given: [object, 'send' | 'emit', step: object, data: unknown][] = [
+      [{ send: { a: 1 } }, 'send', { send: sent }, { a: 1, ref: 'id' }],
+      [{ send: '{{ row }}' }, 'send', { send: sent }, { a: 1, ref: 'id' }],
+      [{ send: asked }, 'send', { send: { ...asked, payload: sent } }, { a: 1, ref: 'id' }],
+      [{ emit: { channel: 'c', data: {} } }, 'emit', { emit: { channel: 'c', data: sent } }, { ref: 'id' }],
+      [{ emit: ['c', '{}', 'd'] }, 'emit', { emit: ['c', sent, 'd'] }, '{"ref":"id"}'],
+    ];
+    for (const [step, method, expected, data] of given) {
+      const sending = sendingWithId({ namespace: '/a', ...step }, method, 'ref');
+      assert.deepEqual(sending.step, { namespace: '/a', ...expected });
+      assert.deepEqual(sending.dataOf('id', render), data);
+    }
+    assert.throws(() => sendingWithId({ send: '{{ no }}' }, 'send', 'ref').dataOf('id', render), /no map/);
+    for (const step of [{ send: 'text' }, { send: { payload: 'text', capture: {} } }])
+      assert.throws(() => sendingWithId(step, 'send', 'ref'), OptionError);
+    assert.throws(() => sendingWithId({ emit: { channel: 'c' } }, 'emit', 'ref'), OptionError);
   });
 });
 
@@ -187,6 +203,17 @@ test('functions of the plugin stand between the steps of a flow', () => {
     call('function'),
     { function: 'f' },
     call('returned'),
+  ]);
+});
+
+test('a step that takes time moves what is due after it, and what connects stays first', () => {
+  const steps = [{ connect: '/' }, { log: 'a' }, { wait: { match: {} } }];
+  const followed = follow(steps, { marked: () => undefined, thinking: () => '' });
+  assert.deepEqual(followed, [
+    { connect: '/' },
+    { log: 'a' },
+    { function: 'arrival:over' },
+    { wait: { match: {} } },
   ]);
 });
 
