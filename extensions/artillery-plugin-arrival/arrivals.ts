@@ -3,13 +3,10 @@
  * takes a core. Here each starts a second before its request is due, so timers are exact enough, and late ones are caught up.
  */
 import { EventEmitter } from 'node:events';
-import { createRequire } from 'node:module';
+import type { Artillery } from './artillery.ts';
 import { type Course, coursesOf, seconds } from './phases.ts';
 import type { Script } from './script.ts';
 import type { Table } from './table.ts';
-
-/** Artillery's module `arrivals`: processes by the `mode` of a phase. */
-type Processes = Record<string, { process: () => Arrivals }>;
 
 const EVENLY = 'evenly';
 
@@ -39,14 +36,11 @@ class Arrivals extends EventEmitter {
  * Makes virtual users of a rate come by timers, in Artillery's sending thread, and phases have their length: Artillery's own ramps
  * have whole rates and whole seconds, and it ends with a stack trace for other durations.
  */
-export function arriveEvenly(script: Script): void {
+export function arriveEvenly(script: Script, artillery: Artillery): void {
   const phases = script.config.phases as Table[];
   const courses = coursesOf(phases);
-  const processes = processesOf(process.argv[1] as string);
-  if (processes === undefined) {
-    console.error('arrival: this Artillery has no module `arrivals`: its own timer may take a core');
-    return;
-  }
+  const processes = artillery.processes('its own timer may take a core');
+  if (processes === undefined) return;
   for (const [i, phase] of phases.entries()) {
     for (const key of ['duration', 'pause']) {
       if (phase[key] !== undefined) phase[key] = `${1000 * seconds(phase[key])}ms`;
@@ -58,14 +52,5 @@ export function arriveEvenly(script: Script): void {
     delete phase.rampTo;
     delete phase.arrivalCount;
     processes[phase.mode as string] = { process: () => new Arrivals(course) };
-  }
-}
-
-/** @param program a file of Artillery */
-function processesOf(program: string): Processes | undefined {
-  try {
-    return createRequire(program)('arrivals') as Processes;
-  } catch {
-    return undefined;
   }
 }

@@ -5,6 +5,7 @@
 import { basename } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import { arriveEvenly } from './arrivals.ts';
+import { Artillery } from './artillery.ts';
 import { oneSender, requireOneSender, requireThisHost } from './one-sender.ts';
 import { followsProfile, readOptions, recordOptions } from './options.ts';
 import { findRecorder } from './recorder.ts';
@@ -37,6 +38,7 @@ export class Plugin {
         artillery.suggestedExitCode = code;
       };
       const file = basename(absoluteScriptPath);
+      requireThisHost(process.argv, process.env);
       if (followsProfile(script.config)) {
         if (!isMainThread) requireOneSender(script);
         const options = readOptions(script, absoluteScriptPath);
@@ -45,18 +47,17 @@ export class Plugin {
           const given = recordOptions(options, file, artillery.version);
           this.#recording = new Recording(findRecorder(process.env), given, setExitCode);
         } else {
-          arriveEvenly(script);
+          arriveEvenly(script, inner(script));
           new Sender(options).attach(script);
         }
         return;
       }
-      requireThisHost(process.argv, process.env);
       const ride = readRide(script);
       if (isMainThread) {
         const given = recordRide(ride, script, file, artillery.version);
         this.#recording = new Recording(findRecorder(process.env), given, setExitCode);
       } else {
-        new Rider(ride, script);
+        new Rider(ride, script, inner(script));
       }
     } catch (error) {
       if (isMainThread) fail((error as Error).message);
@@ -69,4 +70,12 @@ export class Plugin {
     if (this.#recording === undefined) done();
     else this.#recording.end().then(done, done);
   }
+}
+
+/** The Artillery of this sending thread, which has what the plugin needs. @throws {OptionError} */
+function inner({ config }: Script): Artillery {
+  const [{ worker = 1 } = {}] = (config.phases ?? []) as { worker?: number }[];
+  const artillery = new Artillery(worker === 1);
+  artillery.require();
+  return artillery;
 }

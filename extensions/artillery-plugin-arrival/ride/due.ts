@@ -3,7 +3,7 @@
  * when the step before ended, plus the think time.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { createRequire } from 'node:module';
+import type { Artillery, Process } from '../artillery.ts';
 import { monotonic } from '../thread.ts';
 
 /** A virtual user as its phase plans it, µs. */
@@ -19,40 +19,27 @@ let starting: Start | undefined;
 /** The same later, for engines that connect before their first step; undefined: the script has none of them. */
 let connecting: AsyncLocalStorage<Start> | undefined;
 
-type Emit = (name: string, ...args: unknown[]) => boolean;
-interface Process {
-  emit: Emit;
-  start(): unknown;
-}
-type Make = (interval: number, duration: number) => Process;
-
 /**
  * Watches the timers by which Artillery's phases start virtual users, and changes none. A Poisson process plans no
  * times: its virtual users are due when they come.
  * @param connects a scenario connects before its first step
- * @returns false where this Artillery has other timers: then all are due when they come
  */
-export function watchPhases(program: string, connects: boolean): boolean {
+export function watchPhases(artillery: Artillery, connects: boolean): void {
   if (connects) connecting = new AsyncLocalStorage();
-  try {
-    const load = createRequire(program);
-    const { uniform } = load('arrivals') as { uniform: { process: Make } };
-    const driftless = load('driftless') as {
-      setDriftlessInterval(call: () => void, ms: number): unknown;
-    };
+  const uniform = artillery.processes('virtual users are due when they come')?.uniform;
+  if (uniform !== undefined) {
     const make = uniform.process;
     uniform.process = (interval, duration) => evenly(make(interval, duration), Math.floor(interval * 1000));
-    const repeat = driftless.setDriftlessInterval;
-    driftless.setDriftlessInterval = (call, ms, ...rest: []) => {
-      if (call.name !== 'arrivals') return repeat(call, ms, ...rest); // the ramp's
-      const began = monotonic();
-      let count = 0;
-      return repeat(() => beginning(began + ++count * ms * 1000, call), ms, ...rest);
-    };
-    return true;
-  } catch {
-    return false;
   }
+  const driftless = artillery.driftless();
+  if (driftless === undefined) return;
+  const repeat = driftless.setDriftlessInterval;
+  driftless.setDriftlessInterval = (call, ms, ...rest: []) => {
+    if (call.name !== 'arrivals') return repeat(call, ms, ...rest); // the ramp's
+    const began = monotonic();
+    let count = 0;
+    return repeat(() => beginning(began + ++count * ms * 1000, call), ms, ...rest);
+  };
 }
 
 function evenly(process: Process, interval: number): Process {

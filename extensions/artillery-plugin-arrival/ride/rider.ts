@@ -1,4 +1,5 @@
 /** Rides along with a script in a sending thread of Artillery: marks the requests that carry messages, times them, and tells the recorder. */
+import type { Artillery } from '../artillery.ts';
 import { type Hook, reporting } from '../hooks.ts';
 import type { Events } from '../in-flight.ts';
 import { InFlight } from '../in-flight.ts';
@@ -59,7 +60,7 @@ export class Rider {
   #done: ((figures: Figures) => void) | undefined;
 
   /** Waits until the recorder is ready, so that no phase begins before its subscriptions hold. */
-  constructor(options: RideOptions, script: Script) {
+  constructor(options: RideOptions, script: Script, artillery: Artillery) {
     this.#options = options;
     const { http, defaults } = script.config as { http?: { defaults?: Table }; defaults?: Table };
     const think = (http?.defaults?.think ?? defaults?.think ?? {}) as Table;
@@ -78,14 +79,16 @@ export class Rider {
     this.#telling = telling;
     this.#inFlight = new InFlight(Number.POSITIVE_INFINITY, (line) => telling.send(line));
     this.#channel.onmessage = (event) => this.#onAnswer((event as { data: Answer | string }).data);
-    this.#attach(script);
+    watchPhases(artillery, this.#attach(script));
     watchWorker(
+      artillery.store(),
       () => telling.begin(),
       () => this.#end(),
     );
   }
 
-  #attach(script: Script): void {
+  /** Adds functions to the steps of the script. @returns whether a scenario with messages connects before its first step */
+  #attach(script: Script): boolean {
     const { url, token } = this.#ready.ingest;
     if (script.config.target === PLACEHOLDER) {
       script.config.target = url;
@@ -137,8 +140,7 @@ export class Rider {
       }
     }
     script.config.processor = this.#functions;
-    if (!watchPhases(process.argv[1] as string, connects))
-      console.error('arrival: this Artillery has other timers: each virtual user is due when it comes');
+    return connects;
   }
 
   /** The steps in place of a request that may carry a message; undefined: it carries none. */
