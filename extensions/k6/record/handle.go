@@ -56,6 +56,9 @@ func (r *recording) handle(ctx context.Context, text []byte) error {
 		if err != nil {
 			return fmt.Errorf("sent %d: %w", *l.Sent, err)
 		}
+		if l.Body != "" {
+			r.run.Contains(*l.Sent, []byte(l.Body))
+		}
 		return r.desk.sent(*l.Sent, at)
 	case l.Unsent != nil:
 		return r.desk.unsent(*l.Unsent, cmp.Or(l.Message, "the caller gave no reason"))

@@ -40,7 +40,7 @@ type line struct {
 	Encoding   string `json:"encoding"`
 
 	Status    int    `json:"status"` // with settled
-	Body      string `json:"body"`
+	Body      string `json:"body"`   // with sent, too
 	Error     string `json:"error"`
 	Connected *bool  `json:"connected"`
 	Message   string `json:"message"` // with unsent, too

@@ -1,9 +1,11 @@
 package record
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,9 +39,13 @@ func (c *caller) tellStart() (prefix string, epoch time.Time) {
 	return ready.IDs.Prefix, epoch
 }
 
-// post sends a message of the caller's own, as the id stands anywhere in it, and returns the answer's status.
-func (c *caller) post(id string) int {
-	body := fmt.Sprintf(`{"order":{"ref":"order-%s"},"target":"direct/0"}`, id)
+// orderOf is a message of the caller's own: the id stands anywhere in it.
+func orderOf(id string) string {
+	return fmt.Sprintf(`{"order":{"ref":"order-%s"},"target":"direct/0"}`, id)
+}
+
+// post sends a message, and returns the answer's status.
+func (c *caller) post(body string) int {
 	answer, err := http.Post(c.f.IngestURL()+"/orders", "application/json", strings.NewReader(body))
 	if !assert.NoError(c.t, err) {
 		return 0
@@ -67,7 +73,7 @@ func TestACallerTellsItsRequests(t *testing.T) {
 		time.Sleep(time.Until(due))
 		c.write(`{"due": %d, "at_us": %d, "flow": %q}`, 3*n, c.clock.us(due), []string{"browse", "write"}[n%2])
 		c.write(`{"sent": %d, "at_us": %d}`, 3*n, c.clock.us(time.Now()))
-		status := c.post(fmt.Sprint(prefix, 3*n))
+		status := c.post(orderOf(fmt.Sprint(prefix, 3*n)))
 		c.write(`{"settled": %d, "at_us": %d, "status": %d}`, 3*n, c.clock.us(time.Now()), status)
 	}
 	c.write(`{"due": 1, "at_us": %d, "flow": "write"}`, c.clock.us(time.Now()))
@@ -102,11 +108,44 @@ func TestWhatACallerTellsTooLateIsInItsLatency(t *testing.T) {
 	due := epoch.Add(1100 * time.Millisecond)
 	c.write(`{"due": 0, "at_us": %d, "flow": "write"}`, c.clock.us(due))
 	c.write(`{"sent": 0, "at_us": %d}`, c.clock.us(time.Now()))
-	c.write(`{"settled": 0, "at_us": %d, "status": %d}`, c.clock.us(time.Now()), c.post(prefix+"0"))
+	c.write(`{"settled": 0, "at_us": %d, "status": %d}`, c.clock.us(time.Now()), c.post(orderOf(prefix+"0")))
 	r, _, _ := c.end()
 	assert.Equal(t, 1, r.Account.Arrived)
 	require.NotNil(t, r.Latency.Arrival.Min)
 	assert.Greater(t, *r.Latency.Arrival.Min, 400.0)
+}
+
+// A message may arrive before the caller tells what it was sent with.
+func TestWhatACallerTellsThatItSentIsCompared(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Rewrite: func(nth int, body []byte) []byte {
+		if nth%4 != 0 {
+			return body
+		}
+		return bytes.Replace(body, []byte("order-"), []byte("ORDER-"), 1)
+	}}
+	c := record(t, f, toldProfile, toldOption+`, "verify": 1`)
+	prefix, epoch := c.tellStart()
+	for n := range 24 {
+		at := c.clock.us(epoch.Add(time.Millisecond))
+		body := orderOf(fmt.Sprint(prefix, n))
+		status := c.post(body)
+		c.write(`{"due": %d, "at_us": %d, "flow": "write"}`, n, at)
+		if n < 20 {
+			c.write(`{"sent": %d, "at_us": %d, "body": %q}`, n, at, body)
+		} else { // what it was sent with is not known
+			c.write(`{"sent": %d, "at_us": %d}`, n, at)
+		}
+		c.write(`{"settled": %d, "at_us": %d, "status": %d}`, n, c.clock.us(time.Now()), status)
+	}
+	r, _, _ := c.end()
+	a := r.Account
+	assert.Equal(t, [4]int{24, 19, 5, 0}, [4]int{a.Scheduled, a.Arrived, a.Altered, a.Lost})
+	assert.True(t, a.Balanced)
+	at := slices.IndexFunc(r.Errors, func(e runfile.ErrorClass) bool { return e.Class == "altered" })
+	require.GreaterOrEqual(t, at, 0)
+	assert.Equal(t, 5, r.Errors[at].Count)
+	assert.Contains(t, r.Errors[at].Example, prefix)
 }
 
 func TestWrongLinesOfACallerThatTells(t *testing.T) {

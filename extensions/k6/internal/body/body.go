@@ -112,7 +112,7 @@ func (b *Bodies) Whole(payload []byte, slot pacer.Slot, i, every int, buf []byte
 	if length, fixed := b.length(slot, i); fixed && length != len(payload) {
 		return false, buf
 	}
-	if !picked(slot.FirstID+i, every) {
+	if !Picked(slot.FirstID+i, every) {
 		return true, buf
 	}
 	buf = b.message(buf[:0], slot, i, payload)
@@ -126,19 +126,19 @@ func (b *Bodies) SameLines(payload []byte, slot pacer.Slot, i int, buf []byte) (
 }
 
 // SameLines reports whether two texts have the same lines, however each of them ends.
-func SameLines(a, b []byte) bool { return bytes.Equal(withLF(a), withLF(b)) }
+func SameLines(a, b []byte) bool { return bytes.Equal(WithLF(a), WithLF(b)) }
 
-// withLF ends each line with LF in place of CR LF or CR.
-func withLF(text []byte) []byte {
+// WithLF ends each line with LF in place of CR LF or CR.
+func WithLF(text []byte) []byte {
 	if bytes.IndexByte(text, '\r') < 0 {
 		return text
 	}
 	return bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
 }
 
-// picked picks one message in every, the first one among them: one of each so many, at a place that has no period.
+// Picked picks one message in every, the first one among them: one of each so many, at a place that has no period.
 // Flows and targets take turns, and a fixed place would always have the same ones.
-func picked(number, every int) bool {
+func Picked(number, every int) bool {
 	turn, place := number/every, number%every
 	if turn == 0 {
 		return place == 0

@@ -77,6 +77,7 @@ func NewExternal(text []byte, caller Caller, parent int, logger logrus.FieldLogg
 	x.engine.external, x.engine.judging.within = x, x.within
 	x.engine.parts.Scripted.Store(true)
 	x.engine.Ledger.AwaitSending()
+	x.engine.Ledger.Compare(x.same)
 	return x, nil
 }
 
@@ -105,9 +106,6 @@ func (x *External) check(o *externalOptions) (err error) {
 	}
 	if err := o.check(); err != nil || !o.Told {
 		return err
-	}
-	if o.Verify.given && o.Verify.every > 0 {
-		return errors.New("options: verify and told exclude each other: what was sent is not known here")
 	}
 	o.told, err = pacer.NewTold(o.profile)
 	return err
@@ -211,6 +209,22 @@ func (x *External) request(ctx context.Context, slot pacer.Slot, due time.Time) 
 func (x *External) Sent(r *Request, at time.Time, over func()) {
 	r.over = over
 	x.engine.sending.depart(&r.given, at)
+}
+
+// Contains notes what a request is sent with, where the caller tells its requests and what arrives is compared with it.
+func (x *External) Contains(n int, content []byte) {
+	if sums := x.engine.parts.Sums(); sums != nil {
+		sums.Sent(n, content)
+	}
+}
+
+// same reports whether a message arrived with the content that it was sent with, and notes if not.
+func (x *External) same(seq int, sum uint64) bool {
+	same := x.engine.parts.Sums().Same(seq, sum)
+	if !same {
+		x.engine.notes.Count("delivery", "altered", "message "+x.engine.parts.Bodies.ID(seq))
+	}
+	return same
 }
 
 // Settle records the answer to a request, after this number of retries.

@@ -18,6 +18,7 @@ type Arrival struct {
 	Bound   int64       // how far Stamps may be off, µs
 	Stamped bool        // the message carries Stamps
 	Altered bool        // its content is not what was sent
+	Sum     uint64      // of its content, as of Compare; 0: it is not compared
 	Target  int         // the target where it came, from 1; 0: not known, or any; NotHeld
 	Bytes   int32       // length of its payload; 0 for all but one of the messages of a payload
 
@@ -107,7 +108,7 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 	if r.outcome == Rejected {
 		r = l.retract(a.Seq, pg, r) // the ingest rejected the message but also took it
 	}
-	if a.Altered {
+	if a.Altered || a.Sum != 0 && !l.same(a.Seq, a.Sum) {
 		r.fate = Altered
 		l.anyOurs = true
 		return 0, 0, false

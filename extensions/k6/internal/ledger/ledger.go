@@ -99,10 +99,11 @@ type Ledger struct {
 	picks      func(pacer.Slot) (seq int, ok bool) // see KeepTraced
 	named      named
 	tail       tail
-	awaits     bool            // see AwaitSending
-	early      map[int][]early // by message
-	waiting    int             // deliveries in it
-	recalled   []int64         // latencies of early deliveries, for the next Arrive
+	awaits     bool                           // see AwaitSending
+	same       func(seq int, sum uint64) bool // see Compare
+	early      map[int][]early                // by message
+	waiting    int                            // deliveries in it
+	recalled   []int64                        // latencies of early deliveries, for the next Arrive
 	interval   *Interval
 	spare      *Interval // the interval before; only Cut touches it
 }

@@ -190,6 +190,10 @@ type early struct {
 // may come after the delivery. Call it before Start.
 func (l *Ledger) AwaitSending() { l.awaits = true }
 
+// Compare makes same decide by the sum of a delivery whether it has the content that was sent, once its message is
+// reported as sent. Call it before Start.
+func (l *Ledger) Compare(same func(seq int, sum uint64) bool) { l.same = same }
+
 // earlyMost bounds the deliveries that wait for the report of their request: ids can be made up.
 const earlyMost = 100_000
 

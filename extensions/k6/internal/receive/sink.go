@@ -114,7 +114,11 @@ func (t *Taker) TakeAs(id, payload, stamps []byte, at socket.Arrival) bool {
 		}
 	}
 	if len(t.seqs) == 1 && !bytes.Contains(id, t.greeting) && !(t.IDs && t.parts.Bodies.IsID(payload)) {
-		a.Altered = t.altered(payload, t.seqs[0])
+		if sums := t.parts.Sums(); sums != nil {
+			a.Sum = sums.Of(t.seqs[0], payload, t.Lines)
+		} else {
+			a.Altered = t.altered(payload, t.seqs[0])
+		}
 	}
 	a.Bytes = int32(min(len(payload), math.MaxInt32))
 	for _, a.Seq = range t.seqs {

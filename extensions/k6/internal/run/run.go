@@ -48,12 +48,17 @@ type Messages struct {
 	course     *schedule.Course
 	bodies     *body.Bodies
 	comparison Comparison
+	sums       *Sums // nil: the caller does not tell what it sends
 	foreign    atomic.Pointer[[]byte]
 }
 
 // NewMessages are the messages of a run.
 func NewMessages(course *schedule.Course, bodies *body.Bodies, c Comparison) *Messages {
-	return &Messages{course: course, bodies: bodies, comparison: c}
+	m := &Messages{course: course, bodies: bodies, comparison: c}
+	if course.Pacer.Told() && c.Given && c.Every > 0 {
+		m.sums = newSums(c.Every)
+	}
+	return m
 }
 
 // Slot is the request that carries a message.
@@ -71,6 +76,9 @@ func (m *Messages) Verify() int {
 	}
 	return m.comparison.Every
 }
+
+// Sums are those of what a caller tells that it sent; nil: what arrives is not compared with it.
+func (m *Messages) Sums() *Sums { return m.sums }
 
 // Addressed reports whether a message that came said for which target it is: otherwise it can't have come to a wrong
 // one. A script that makes its own bodies may send to other targets than it was given.

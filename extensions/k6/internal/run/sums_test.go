@@ -1,0 +1,33 @@
+package run
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestWhatWasSentIsKnownByItsSum(t *testing.T) {
+	t.Parallel()
+	s := newSums(1)
+	assert.True(t, s.Same(0, s.Of(0, []byte("anything"), false)), "nobody has told what was sent")
+	s.Sent(0, []byte("a\r\nb"))
+	for content, same := range map[string][2]bool{"a\r\nb": {true, true}, "a\nb": {false, true}, "a\nc": {}, "a": {}} {
+		assert.Equal(t, same, [2]bool{
+			s.Same(0, s.Of(0, []byte(content), false)), s.Same(0, s.Of(0, []byte(content), true)),
+		}, "%q, and where line ends come as LF", content)
+	}
+	assert.NotZero(t, s.Of(0, nil, false))
+}
+
+func TestOfMostMessagesOnlyTheLengthIsCompared(t *testing.T) {
+	t.Parallel()
+	s, changed := newSums(10), 0
+	for seq := range 100 {
+		s.Sent(seq, []byte("abc"))
+		if !s.Same(seq, s.Of(seq, []byte("abd"), false)) {
+			changed++
+		}
+		assert.False(t, s.Same(seq, s.Of(seq, []byte("ab"), false)))
+	}
+	assert.Equal(t, 10, changed)
+}
