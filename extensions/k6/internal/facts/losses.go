@@ -99,9 +99,9 @@ func targets(r *runfile.Run) string {
 	if r.Targets == nil {
 		return ""
 	}
-	listed, lossy, enough := "target", 0, false
+	listed, lossy, others, enough := "target", 0, 0, false
 	if r.Targets.Others != nil {
-		listed = "listed target"
+		listed, others = "listed target", r.Targets.Others.Lost
 	}
 	var slowest *runfile.Target
 	for i := range r.Targets.Rows {
@@ -115,8 +115,11 @@ func targets(r *runfile.Run) string {
 		}
 	}
 	lost := "No " + listed + " lost a message."
-	if lossy > 0 {
+	switch {
+	case lossy > 0:
 		lost = words.Plural(lossy, listed) + " lost messages."
+	case others == 0 && r.Account.Lost > 0 && len(r.Targets.Rows) > 1: // a caller sent them
+		lost = "For which targets the lost messages were is not known."
 	}
 	whole := r.Latency.Arrival.At(99)
 	switch {

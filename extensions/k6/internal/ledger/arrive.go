@@ -85,6 +85,10 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 		return 0, 0, false
 	}
 	slot := l.pacer.SlotOf(a.Seq)
+	if l.pacer.Told() && a.Target > 0 {
+		l.pacer.Came(a.Seq, a.Target-1-l.targets.First(slot.Flow))
+		slot = l.pacer.SlotOf(a.Seq)
+	}
 	flow := l.flows[slot.Flow]
 	number := l.targets.Of(slot.Flow, slot.OfFlow+a.Seq-slot.FirstSeq)
 	target := number - l.targets.First(slot.Flow) // counted within its flow

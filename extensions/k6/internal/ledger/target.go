@@ -71,13 +71,14 @@ func (s *seen) note(subscriber, flow, target, seq int) (late bool) {
 }
 
 // Targets returns the figures of each followed target, and of the others together (nil: none). It visits every message
-// that did not arrive: call it at the end of a run.
+// that did not arrive: call it at the end of a run. Where requests are told, nobody knows for which of several targets
+// a lost message was.
 func (l *Ledger) Targets() (followed []Target, others *Target) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lost := make([]int, len(l.targets.reordered))
 	l.eachOpen(func(seq int, r *record) {
-		if l.endOf(seq, r) == EndLost {
+		if l.endOf(seq, r) == EndLost && !(l.pacer.Told() && len(lost) > 1) {
 			lost[l.targetOf(seq)]++
 		}
 	})

@@ -71,3 +71,32 @@ func TestTheAccountOfWhatIsTold(t *testing.T) {
 	assert.InDelta(t, 3000, times.Arrival.Histogram.Mean(), 5, "from due")
 	assert.InDelta(t, 1000, l.Lateness().Histogram.Mean(), 5)
 }
+
+// Only its arrival says for which target a message was that a caller sent.
+func TestWhatIsToldIsForTheTargetWhereItComes(t *testing.T) {
+	t.Parallel()
+	p, err := profile.Parse("told", "phases: [{duration: 60, arrivalRate: 1}]\nflows: [{name: one, targets: [a, b, c]}]")
+	require.NoError(t, err)
+	schedule, err := pacer.NewTold(p)
+	require.NoError(t, err)
+	l := New(p, schedule)
+	l.AwaitSending()
+	l.Start(0)
+	for n := range 7 {
+		s, err := schedule.Tell(n, time.Millisecond, 0)
+		require.NoError(t, err)
+		l.Sent(s, 1000)
+		l.Settle(s, Accepted)
+		if n < 6 {
+			l.Arrive(0, []Arrival{{Seq: n, At: 3000, Target: 1 + n%2*2}}, nil)
+		}
+	}
+	l.End()
+	assert.Equal(t, [3]int{6, 1, 0}, [3]int{l.Final().Arrived, l.Final().Lost, l.Final().Misdelivered})
+	rows, _ := l.Targets()
+	require.Len(t, rows, 3)
+	for i, came := range []int64{3, 0, 3} {
+		assert.Equal(t, came, rows[i].Arrival.Count, rows[i].Name)
+		assert.Zero(t, rows[i].Lost, "it may have been for any")
+	}
+}

@@ -28,7 +28,7 @@ const toldMost = 1e9
 type toldRequest struct {
 	due         time.Duration
 	phase, flow uint16
-	known       bool
+	target      uint32 // of its flow, from 1: the first unless it came elsewhere; 0: the request was not told
 }
 
 // NewTold makes a schedule that is told. The profile has the phases' lengths, but no rates, and the flows: one message
@@ -74,10 +74,10 @@ func (p *Pacer) Tell(n int, due time.Duration, flow int) (Slot, error) {
 		*page = &[toldPage]toldRequest{}
 	}
 	r := &(*page)[n%toldPage]
-	if r.known {
+	if r.target > 0 {
 		return Slot{}, fmt.Errorf("request %d was told already", n)
 	}
-	*r = toldRequest{due, uint16(phase), uint16(flow), true}
+	*r = toldRequest{due, uint16(phase), uint16(flow), 1}
 	second := int(max(0, due) / time.Second)
 	for len(t.seconds) <= second {
 		t.seconds = append(t.seconds, 0)
@@ -88,7 +88,18 @@ func (p *Pacer) Tell(n int, due time.Duration, flow int) (Slot, error) {
 }
 
 func (r toldRequest) slot(n int) Slot {
-	return Slot{N: n, Due: r.due, Phase: int(r.phase), Flow: int(r.flow), FirstSeq: n, FirstID: n, Messages: 1}
+	return Slot{
+		N: n, Due: r.due, Phase: int(r.phase), Flow: int(r.flow), OfFlow: int(max(1, r.target) - 1), FirstSeq: n,
+		FirstID: n, Messages: 1,
+	}
+}
+
+// Came notes at which target of its flow, from 0, the message of a told request came: only its arrival says so.
+func (p *Pacer) Came(n, target int) {
+	t := p.told
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.pages[n/toldPage][n%toldPage].target = uint32(target) + 1
 }
 
 // slot is request n; of one that was not told, only the numbers mean something.

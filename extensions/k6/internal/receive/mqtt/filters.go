@@ -83,12 +83,19 @@ func (o *Options) filters(p *profile.Profile, name string) [][]string {
 // place is the Place of the Taker of a connection: the target that is in the topic of the message.
 func (o *Options) place(p *run.Parts, l *line, connection int) func(int, []byte) int {
 	connections := p.Profile.Subscribers()
+	told := p.Pacer.Told()
 	return func(seq int, payload []byte) int {
-		if !p.Addressed(seq, payload) {
+		if !told && !p.Addressed(seq, payload) {
 			return 0
 		}
 		name, ours := bytes.CutPrefix(l.topic, []byte(o.Prefix))
 		target, is := p.Targets.Number(name)
+		switch {
+		case told && ours && is: // it is for whom it came
+			return 1 + target
+		case told:
+			return 0
+		}
 		if !ours || !is || !o.holds(p.Targets, target, connection, connections) {
 			return ledger.NotHeld
 		}
