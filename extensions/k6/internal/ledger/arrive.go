@@ -123,7 +123,7 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 
 	late := a.place == behind
 	if a.place == unplaced {
-		late = l.seen.note(subscriber, slot.Flow, target, a.Seq)
+		late = l.seen.note(subscriber, slot.Flow, target, l.turnOf(a.Seq, r))
 	}
 	if late {
 		l.reordered++
@@ -160,6 +160,15 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 		}
 	}
 	return l.measure(slot, number, subscriber, due, sent, a), slot.Phase, true
+}
+
+// turnOf orders the messages of a target: by their numbers, or by when they were sent where a caller tells them, whose
+// threads count for themselves.
+func (l *Ledger) turnOf(seq int, r *record) int {
+	if !l.pacer.Told() {
+		return seq
+	}
+	return int(max(0, r.sent))
 }
 
 // misplace records a delivery at a recipient that its message was not for. The message may still reach its own.

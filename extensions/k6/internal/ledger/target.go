@@ -62,11 +62,11 @@ func newSeen(firsts []int, targets, subscribers int) seen {
 	return s
 }
 
-// note reports whether a message comes after one with a higher number.
-func (s *seen) note(subscriber, flow, target, seq int) (late bool) {
+// note reports whether a message comes after one of a later turn.
+func (s *seen) note(subscriber, flow, target, turn int) (late bool) {
 	last := &s.last[subscriber*s.targets+s.firsts[flow]+target]
-	late = seq < *last
-	*last = max(*last, seq)
+	late = turn < *last
+	*last = max(*last, turn)
 	return late
 }
 

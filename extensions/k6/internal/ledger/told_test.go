@@ -100,3 +100,27 @@ func TestWhatIsToldIsForTheTargetWhereItComes(t *testing.T) {
 		assert.Zero(t, rows[i].Lost, "it may have been for any")
 	}
 }
+
+// Regression: the threads of a caller count for themselves, and one that was ahead made all others' messages reordered.
+func TestWhatIsToldIsInTheOrderInWhichItWasSent(t *testing.T) {
+	t.Parallel()
+	p, err := profile.Parse("told", "phases: [{duration: 60, arrivalRate: 1}]\nflows: [{name: one}]")
+	require.NoError(t, err)
+	schedule, err := pacer.NewTold(p)
+	require.NoError(t, err)
+	l := New(p, schedule)
+	l.AwaitSending()
+	l.Start(0)
+	for i, n := range []int{0, 3, 1, 6, 4} { // of three threads
+		s, err := schedule.Tell(n, time.Millisecond, 0)
+		require.NoError(t, err)
+		l.Sent(s, int64(1000*(i+1)))
+		l.Settle(s, Accepted)
+	}
+	for _, n := range []int{0, 3, 1, 4, 6} { // the last one overtakes
+		l.Arrive(0, []Arrival{{Seq: n, At: 9000}}, nil)
+	}
+	l.End()
+	rows, _ := l.Targets()
+	assert.Equal(t, []int{5, 1}, []int{l.Final().Arrived, rows[0].Reordered})
+}
