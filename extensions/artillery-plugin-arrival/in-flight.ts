@@ -25,14 +25,23 @@ export class InFlight {
   /** The time that a request has for its whole answer, µs. */
   readonly #timeout: number;
   readonly #send: (line: object) => void;
+  readonly #contentOf: ((params: RequestParams) => string | undefined) | undefined;
   /** The requests in flight, by Artillery's id. */
   readonly #requests = new Map<string, Request>();
   #lastActivity = 0;
 
-  /** @param timeout the time-out of a request, s; infinite: Artillery and the recorder see to it */
-  constructor(timeout: number, send: (line: object) => void) {
+  /**
+   * @param timeout the time-out of a request, s; infinite: Artillery and the recorder see to it
+   * @param contentOf the message in a request, if the recorder compares it with what arrives
+   */
+  constructor(
+    timeout: number,
+    send: (line: object) => void,
+    contentOf?: (params: RequestParams) => string | undefined,
+  ) {
     this.#timeout = timeout * 1e6;
     this.#send = send;
+    this.#contentOf = contentOf;
   }
 
   /** The moment at which a request was last sent or settled, µs. */
@@ -61,11 +70,12 @@ export class InFlight {
    * `onError`.
    */
   watch(events: Events): void {
-    events.on('trace:http:request', (_params: RequestParams, uuid: string) => {
+    events.on('trace:http:request', (params: RequestParams, uuid: string) => {
       const request = this.#requests.get(uuid);
       if (request === undefined || request.sent !== undefined) return; // a redirect
       request.sent = this.#now();
-      this.#send({ sent: request.n, at_us: request.sent });
+      const body = this.#contentOf?.(params);
+      this.#send({ sent: request.n, at_us: request.sent, ...(body !== undefined && { body }) });
     });
     events.on('trace:http:response', (answer: IncomingMessage, uuid: string) =>
       this.#onResponse(answer, uuid),

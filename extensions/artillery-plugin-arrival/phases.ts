@@ -1,7 +1,5 @@
-/** Phases of Artillery's script as phases of a profile. */
+/** Phases and times of Artillery's script. */
 import type { Table } from './table.ts';
-
-const UNITS: Record<string, number> = { ms: 1e-3, s: 1, m: 60, h: 3600 };
 
 /** A phase of Artillery as a phase of a profile. */
 export function phaseOf(given: Table, i: number, unmeasured: unknown[]): Table {
@@ -15,6 +13,27 @@ export function phaseOf(given: Table, i: number, unmeasured: unknown[]): Table {
       ? { duration, rampTo, ...(arrivalCount === undefined ? { arrivalRate } : { arrivalCount }) }
       : { pause };
   return { name, ...load, measured: !unmeasured.includes(name) };
+}
+
+/** The phases of a script for the report; their rates are those of virtual users. */
+export function phasesOf(phases: unknown, unmeasured: unknown): Table[] {
+  const names = new Set<string>();
+  return ((phases ?? []) as Table[]).map(
+    ({ name, duration, pause, arrivalRate, arrivalCount, rampTo }, i) => {
+      let called = String(name ?? `phase ${i + 1}`);
+      if (names.has(called)) called = `${called} (${i + 1})`;
+      names.add(called);
+      const length = seconds(pause ?? duration) || 1;
+      const rate = Number(arrivalRate ?? Number(arrivalCount ?? 0) / length) || 0;
+      return {
+        name: called,
+        duration: length,
+        arrivalRate: pause === undefined ? Math.max(rate, 1e-3) : 1e-3,
+        ...(pause === undefined && rampTo !== undefined && { rampTo: Number(rampTo) || 0 }),
+        measured: ![unmeasured ?? []].flat().includes(called),
+      };
+    },
+  );
 }
 
 /** A number, where a variable of the environment has made it a text. */
@@ -77,8 +96,22 @@ function intervalOf({ duration, arrivalRate, arrivalCount, rampTo }: Table): num
   return Math.min(1000, 1000 / Math.max(rate, Math.min(1, Number(rampTo ?? 0))));
 }
 
-/** Seconds from a number or a text like "2m"; NaN for a value that the recorder refuses. */
+const UNITS: [RegExp, number][] = [
+  [/^(ms|msecs?|milliseconds?)$/i, 1e-3],
+  [/^(s|secs?|seconds?)?$/i, 1],
+  [/^(m|mins?|minutes?)$/i, 60],
+  [/^(h|hrs?|hours?)$/i, 3600],
+  [/^(d|days?)$/i, 86_400],
+];
+
+/** Seconds of a number or a text as Artillery reads it, like 10, "10", "2m" or "500 ms"; NaN: it is another one. */
 export function seconds(value: unknown = 0): number {
-  const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)\s*(ms|[smh])?$/.exec(String(value)) ?? [];
-  return Number(amount) * (UNITS[unit] as number);
+  const [, amount, unit = ''] = /^\s*(-?\d*\.?\d+)\s*([a-z]*)\s*$/i.exec(String(value)) ?? [];
+  return Number(amount) * (UNITS.find(([names]) => names.test(unit))?.[1] ?? Number.NaN);
+}
+
+/** Seconds of a think time as Artillery takes it: without a unit whole seconds, or else ms. */
+export function thinkTime(value: unknown): number {
+  const bare = Number(value);
+  return Number.isNaN(bare) || Number.isInteger(bare) ? seconds(value) : bare / 1000;
 }

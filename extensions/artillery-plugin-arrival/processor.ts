@@ -54,6 +54,5 @@ export class Processor {
   }
 }
 
-export function names(hooks: unknown): unknown[] {
-  return hooks === undefined ? [] : [hooks].flat();
-}
+/** The names of hooks: none, one or a list. */
+export const names = (hooks: unknown): string[] => [hooks ?? []].flat() as string[];

@@ -149,18 +149,28 @@ export function putId(params: Params, path: string, id: string | number, render:
   return undefined;
 }
 
+/** The text that a request sends, of its JSON or as it is; undefined: it sends a form, or none. */
+export function contentOf({ json, body, form, formData }: Params): string | undefined {
+  if (form !== undefined || formData !== undefined) return undefined;
+  const content = json ?? body;
+  return typeof content === 'string' && json === undefined ? content : JSON.stringify(content);
+}
+
 /** The variable that holds what a send or emit sends: their engines call no hook. */
 const SENT = '{{ $arrival.sent }}';
 
-/** A send or emit whose data has its id, and how it comes there. */
+/** A send or emit that sends `$arrival.sent`, and what that is. */
 export interface Sending {
   step: Table;
-  /** What `$arrival.sent` is for a message. @throws {Error} where a template has made no map of it */
+  /** @throws {Error} where a template has made no map, and the id has no place */
   dataOf: (id: string | number, render: Render) => unknown;
 }
 
-/** @throws {OptionError} for data that can have no id at this path */
-export function sendingWithId(step: Table, method: 'send' | 'emit', path: string): Sending {
+/**
+ * @param path where its id goes; undefined: the script has written it
+ * @throws {OptionError} for data that can have no id there
+ */
+export function sendingOf(step: Table, method: 'send' | 'emit', path: string | undefined): Sending {
   const of = step[method];
   let [data, sent]: unknown[] = [of, SENT];
   if (method === 'send' && isMap(of) && (of.capture !== undefined || of.match !== undefined)) {
@@ -173,6 +183,11 @@ export function sendingWithId(step: Table, method: 'send' | 'emit', path: string
     data = (of as Table).data;
     sent = { ...(of as Table), data: SENT };
   }
+  if (path === undefined)
+    return {
+      step: data === undefined ? step : { ...step, [method]: sent },
+      dataOf: (_, render) => render(data),
+    };
   const why = `config.plugins.arrival.id is ${path}, and a ${method} has no map for it`;
   const isTemplate = typeof data === 'string' && data.includes('{{');
   if (!isTemplate && withId(data, path, '') === undefined)
@@ -181,7 +196,7 @@ export function sendingWithId(step: Table, method: 'send' | 'emit', path: string
     step: { ...step, [method]: sent },
     dataOf: (id, render) => {
       const whole = withId(render(data), path, id);
-      if (whole === undefined) throw new Error(`${why}`);
+      if (whole === undefined) throw new Error(why);
       return whole;
     },
   };

@@ -2,6 +2,7 @@
 import { basename, join } from 'node:path';
 import { RunConfig, readConfig } from '../../../pipeline/shared/config.ts';
 import { runningStack } from '../../../pipeline/stack/file.ts';
+import { phasesOf } from '../phases.ts';
 import { OptionError, surroundings } from '../pipeline.ts';
 import { ROOT } from '../place.ts';
 import type { Script } from '../script.ts';
@@ -17,6 +18,8 @@ export interface RideOptions {
   id: string | undefined;
   /** Ids are numbers. */
   numbers: boolean;
+  /** What arrives is compared with what was sent. */
+  compares: boolean;
   /** The flows of the script's messages, in order. */
   flows: string[];
   /** The rest, for the recorder. */
@@ -26,7 +29,7 @@ export interface RideOptions {
 /** Options of new Run() that make or compare messages, which the script makes itself. */
 const OWN = [
   ...['told', 'tool', 'pid', 'ingest', 'senders', 'body', 'rows', 'fuzz', 'publishers', 'answers', 'arrived'],
-  ...['canary', 'greet', 'verify', 'phases', 'everyFlow', 'traces', 'spans'],
+  ...['canary', 'greet', 'phases', 'everyFlow', 'traces', 'spans'],
 ];
 
 /**
@@ -61,7 +64,14 @@ export function readRide(script: Script): RideOptions {
       `config.plugins.arrival.messages is ${JSON.stringify(messages)}, which no request of the script is; allowed: one of them, such as ${others.join(', ') || 'none, as it has no request'}`,
     );
   }
-  return { rules, id: id as string | undefined, numbers: given.idFormat === 'number', flows, given };
+  return {
+    rules,
+    id: id as string | undefined,
+    numbers: given.idFormat === 'number',
+    compares: given.verify !== undefined && given.verify !== 'off',
+    flows,
+    given,
+  };
 }
 
 /** Visits each request of a flow, in loops and parallel steps too. */
@@ -99,47 +109,6 @@ function wordsOf(flow: unknown): string[] {
   return words;
 }
 
-const UNITS: [RegExp, number][] = [
-  [/^(ms|msecs?|milliseconds?)$/i, 1e-3],
-  [/^(s|secs?|seconds?)?$/i, 1],
-  [/^(m|mins?|minutes?)$/i, 60],
-  [/^(h|hrs?|hours?)$/i, 3600],
-  [/^(d|days?)$/i, 86_400],
-];
-
-/** Seconds of a number or a text as Artillery reads it, like 10, "10", "2m" or "500 ms"; NaN: it is another one. */
-export function secondsIn(value: unknown): number {
-  const [, amount, unit = ''] = /^\s*(-?\d*\.?\d+)\s*([a-z]*)\s*$/i.exec(String(value)) ?? [];
-  return Number(amount) * (UNITS.find(([names]) => names.test(unit))?.[1] ?? Number.NaN);
-}
-
-/** Seconds of a think time as Artillery takes it: without a unit whole seconds, or else ms. */
-export function thinkTime(value: unknown): number {
-  const bare = Number(value);
-  return Number.isNaN(bare) || Number.isInteger(bare) ? secondsIn(value) : bare / 1000;
-}
-
-/** The phases of a script for the report; their rates are those of virtual users. */
-export function phasesOf(phases: unknown, unmeasured: unknown): Table[] {
-  const names = new Set<string>();
-  return ((phases ?? []) as Table[]).map(
-    ({ name, duration, pause, arrivalRate, arrivalCount, rampTo }, i) => {
-      let called = String(name ?? `phase ${i + 1}`);
-      if (names.has(called)) called = `${called} (${i + 1})`;
-      names.add(called);
-      const length = secondsIn(pause ?? duration) || 1;
-      const rate = Number(arrivalRate ?? Number(arrivalCount ?? 0) / length) || 0;
-      return {
-        name: called,
-        duration: length,
-        arrivalRate: pause === undefined ? Math.max(rate, 1e-3) : 1e-3,
-        ...(pause === undefined && rampTo !== undefined && { rampTo: Number(rampTo) || 0 }),
-        measured: ![unmeasured ?? []].flat().includes(called),
-      };
-    },
-  );
-}
-
 /** What one more key of the plugin says of where messages arrive. */
 const RECEIVERS = ['mqtt', 'websocket', 'sse', 'webhook', 'queue'];
 
@@ -165,7 +134,7 @@ export async function recordRide(
   const where = await whereOf(config.target, arrive as Table | undefined, targets !== undefined, env);
   const id = ride.id === undefined ? {} : { id: ride.id };
   const flow = {
-    ...(targets !== undefined && { target: 'target', targets }),
+    ...(targets !== undefined && { targets }),
     ...(deliveries !== undefined && { deliveries }),
   };
   return {

@@ -10,6 +10,7 @@ interface Kind {
   files?: Record<string, string>;
   options?: object;
   args?: string[];
+  env?: NodeJS.ProcessEnv;
   /** How many it sends, if that is no matter of chance. */
   messages?: number;
   /** Counters that are a matter of chance. */
@@ -85,7 +86,12 @@ export const KINDS: Record<string, Kind> = {
     script: () => ({
       config: {
         phases: [{ duration: 60, arrivalRate: 1000 }],
-        environments: { small: { phases: PHASES, variables: { item: [7] } } },
+        environments: {
+          small: {
+            phases: [{ duration: '{{ $processEnvironment.SECONDS }}', arrivalRate: '{{ $env.RATE }}' }],
+            variables: { item: [7] },
+          },
+        },
       },
       scenarios: [
         {
@@ -96,6 +102,7 @@ export const KINDS: Record<string, Kind> = {
       ],
     }),
     args: ['-e', 'small'],
+    env: { SECONDS: '2', RATE: '4' },
     messages: 8,
   },
   'a processor in TypeScript': {
@@ -181,13 +188,127 @@ export const KINDS: Record<string, Kind> = {
     }),
     messages: 20,
   },
+  'cookies, tokens, headers and metrics of the script': {
+    script: () => ({
+      config: {
+        phases: PHASES,
+        processor: 'tokens.mjs',
+        variables: { who: ['ada', 'bob'] },
+        defaults: { headers: { 'x-key': 'k' } },
+        plugins: { apdex: {}, 'metrics-by-endpoint': { useOnlyRequestNames: true } },
+        apdex: { threshold: 1000 },
+      },
+      before: { flow: [{ function: 'shared' }] },
+      after: { flow: [{ get: { url: '/posts' } }] },
+      scenarios: [
+        {
+          beforeRequest: 'refresh',
+          afterResponse: 'count',
+          flow: [
+            { function: 'own' },
+            { post: { url: '/login', json: { user: '{{ who }}' } } },
+            { post: { url: '/state', cookie: { mood: 'busy' } } },
+            {
+              get: {
+                url: '/account',
+                qs: { a: 1 },
+                headers: { 'x-token': '{{ token }}' },
+                beforeRequest: 'by',
+                match: [
+                  { json: '$.cookie', value: 'seen=1; mood=busy' },
+                  { json: '$.by', value: 'one own' },
+                ],
+              },
+            },
+            {
+              post: {
+                name: 'create',
+                url: '/orders',
+                json: {
+                  query: 'mutation {\n create(order: $order) { id }\n}',
+                  variables: { order: { item: 1 } },
+                },
+                capture: { json: '$.taken', as: 'taken' },
+              },
+            },
+            { post: { url: '/orders', json: { query: 'query {}', variables: { taken: '{{ taken }}' } } } },
+          ],
+        },
+      ],
+    }),
+    files: {
+      'tokens.mjs': `export function shared(context, events, done) { context.vars.shared = 'one'; done(); }
+export const own = async (context) => { context.vars.own = 'own'; };
+export async function refresh(params, context) {
+  context.until ??= Date.now() + 60_000;
+  context.vars.token = 'token';
+}
+export function by(params, { vars }, events, next) {
+  setTimeout(() => { params.headers['x-by'] = vars.shared + ' ' + vars.own; next(); }, 5);
+}
+export function count(params, response, context, events, next) {
+  events.emit('counter', 'mine.counted', 1);
+  events.emit('histogram', 'mine.size', response.body.length);
+  next();
+}`,
+    },
+    options: { messages: { name: 'create' }, id: 'variables.order.ref', idle: 2 },
+    messages: 8,
+  },
+  'no phases, a shared configuration and a table of requests': {
+    script: () => ({
+      config: { payload: { path: 'table.csv', name: 'table', loadAll: true, fields: ['url', 'code'] } },
+      scenarios: [
+        {
+          flow: [
+            {
+              loop: [
+                {
+                  post: {
+                    url: '{{ $loopElement.url }}',
+                    json: {},
+                    followRedirect: false,
+                    expect: { statusCode: '{{ $loopElement.code }}' },
+                  },
+                },
+              ],
+              over: 'table',
+            },
+          ],
+        },
+      ],
+    }),
+    files: {
+      'table.csv': '/orders,202\n/orders?a=1,202\n/posts,202\n',
+      'common.yml': 'config: { plugins: { expect: {} } }',
+    },
+    args: ['--config', 'common.yml'],
+    messages: 2,
+  },
+  'a function of the script that sends by itself': {
+    script: (address) => ({
+      config: { phases: PHASES, processor: 'rpc.cjs', variables: { to: `http://${address}/orders/` } },
+      scenarios: [{ flow: [{ think: '10ms' }, { function: 'call' }, { get: { url: '/posts' } }] }],
+    }),
+    files: {
+      'rpc.cjs': `exports.call = async ({ vars }, events) => {
+  const { status } = await fetch(vars.to + (vars.$arrival?.id ?? ''), { method: 'POST' });
+  events.emit('counter', 'rpc.codes.' + status, 1);
+};`,
+    },
+    options: { messages: 'function call', idle: 2 },
+    messages: 8,
+  },
   'the engine ws': {
     script: (address) => ({
-      config: { target: `ws://${address}/`, phases: PHASES },
+      config: { target: 'ws://127.0.0.1:1/', phases: PHASES, processor: 'score.cjs' },
       scenarios: [
         {
           engine: 'ws',
           flow: [
+            { connect: `ws://${address}/` },
+            { function: 'score' },
+            { send: '{{ score }}' },
             { send: { item: '{{ $uuid }}' } },
             { think: 1 },
             { send: { payload: { item: 2 }, capture: { json: '$.taken', as: 'taken' } } },
@@ -196,8 +317,11 @@ export const KINDS: Record<string, Kind> = {
         },
       ],
     }),
+    files: {
+      'score.cjs': 'exports.score = ({ vars }, events, next) => { vars.score = { of: 7 }; next(); };',
+    },
     options: { messages: 'send', id: 'ref', idle: 2 },
-    messages: 32,
+    messages: 40,
   },
   'the engine socketio': {
     script: (address) => ({
@@ -206,16 +330,29 @@ export const KINDS: Record<string, Kind> = {
         {
           engine: 'socketio',
           flow: [
-            { get: { url: '/posts' } },
-            { emit: { channel: 'order', data: { item: 1 } } },
-            { emit: { channel: 'other', data: { item: 1 } } },
+            { get: { url: '/posts', capture: { json: '$.total', as: 'total' } } },
+            { emit: { channel: 'order', data: { item: '{{ total }}' } } },
+            {
+              emit: { channel: 'other', data: { item: 1 } },
+              response: { channel: 'taken', data: { item: 1 } },
+            },
             { think: 1 },
-            { emit: ['order', '{"item": 2}'] },
+            { loop: [{ emit: ['order', '{"item": 2}'] }], count: 2 },
+            {
+              namespace: '/own',
+              emit: { channel: 'order', data: { item: 3 } },
+              acknowledge: { match: { json: '$.0.taken', value: true } },
+            },
+            {
+              namespace: '/own',
+              emit: { channel: 'order', data: { item: 4 } },
+              response: { channel: 'taken', match: { json: '$.0.item', value: 4 } },
+            },
           ],
         },
       ],
     }),
     options: { messages: 'emit order', id: 'ref', idle: 2 },
-    messages: 16,
+    messages: 40,
   },
 };

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, statSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { execa } from 'execa';
@@ -11,7 +12,7 @@ import { freePort } from '../../../pipeline/stack/ports.ts';
 import { eventually, remove, startBroker, temporaryDirectory } from '../../../pipeline/test/services.ts';
 import type { Run } from '../../../reports/contract/run.ts';
 import { installed } from '../../../scenarios/run/artillery-run.ts';
-import { ROOT, readRun } from '../../../scenarios/test/harness.ts';
+import { listen, readRun } from '../../../scenarios/test/harness.ts';
 import { ALONG, KINDS, type Script } from './kinds.ts';
 import { type Outlet, Shop } from './shop.ts';
 
@@ -69,7 +70,7 @@ describe('riding along', { concurrency: false }, () => {
       ...more,
     };
     const command = execa(process.execPath, [bin, 'run', '--output', report, ...args, file], {
-      cwd: ROOT,
+      cwd: dir,
       env,
       reject: false,
       all: true,
@@ -373,6 +374,58 @@ module.exports = {
     assert.deepEqual(figuresOf(rest as Run), { 'due by the phases': 60, 'due within sessions': 0 });
   });
 
+  test("ensure and publish-metrics have the figures of arrival, and ensure's limits fail the run", async (t) => {
+    const pushed: string[] = [];
+    const gateway = createServer((request, response) => {
+      request.on('data', (chunk) => pushed.push(String(chunk)));
+      request.on('end', () => response.end());
+    });
+    const to = [{ type: 'prometheus', pushgateway: `http://${await listen(t, gateway)}` }];
+    const thresholds = [{ 'arrival.latency.p99': 0.001 }, { 'arrival.lost': 1 }];
+    const script = flow(order());
+    script.config.plugins = { 'publish-metrics': to, ensure: { thresholds } };
+    const { text, exitCode, runDir } = await artillery('published', script, ALONG);
+    const { account } = await readRun(runDir, text);
+    assert.deepEqual([account.scheduled, account.arrived], [10, 10], text);
+    assert.match(text, /fail: arrival\.latency\.p99 < 0\.001/);
+    assert.match(text, /ok: arrival\.lost < 1/);
+    assert.equal(exitCode, 1, text);
+    const pushes = pushed.join('\n');
+    assert.match(pushes, /artillery_summaries\{metric="arrival_latency_p99"[^}]*\} [\d.]+/, text);
+    assert.match(pushes, /artillery_counters\{metric="arrival_arrived"[^}]*\} 10/, text);
+  });
+
+  test('verify compares what arrives with what was sent', async () => {
+    shop.outlet = (one) => {
+      const n = shop.orders.length;
+      const body = one.replace(/^\S+ /, '');
+      client.publish('messages/shop', n % 5 === 0 ? body.replace('item', 'items') : body, { qos: 1 });
+    };
+    const { text, runDir } = await artillery('verified', flow(order()), { ...ALONG, verify: 1 });
+    const { account, errors } = await readRun(runDir, text);
+    assert.deepEqual(
+      [account.scheduled, account.arrived, account.altered, account.lost],
+      [10, 8, 2, 0],
+      text,
+    );
+    assert.ok(errors.some(({ class: of, count }) => of === 'altered' && count === 2));
+  });
+
+  test('messages come to several targets, each at two subscribers', async () => {
+    const topics = ['messages/shop', 'messages/depot'];
+    shop.outlet = (one) => client.publish(topics[shop.orders.length % 2] as string, one, { qos: 1 });
+    const options = { ...ALONG, targets: ['shop', 'depot'], deliveries: 2 };
+    const { text, runDir } = await artillery('targets', flow(order()), options);
+    const { account, targets } = await readRun(runDir, text);
+    const { scheduled, arrived, foreign, misdelivered } = account;
+    assert.deepEqual([scheduled, arrived, foreign, misdelivered], [10, 10, 0, 0], text);
+    assert.deepEqual(account.deliveries, { due: 20, arrived: 20, missing: 0 });
+    assert.deepEqual(targets?.rows.map(({ name, arrival }) => [name, arrival?.count]).sort(), [
+      ['depot', 10],
+      ['shop', 10],
+    ]);
+  });
+
   test('Ctrl-C leaves an incomplete run with what it has', async () => {
     const script = { ...flow(order()), config: { phases: [{ duration: 60, arrivalRate: 5 }] } };
     const { text, exitCode, runDir } = await artillery('interrupted', script, ALONG, [], {}, true);
@@ -406,13 +459,13 @@ module.exports = {
   describe('a script of each kind does with the plugin what it does without it', { concurrency: 2 }, () => {
     for (const [
       name,
-      { script, files = {}, options = ALONG, args = [], messages, without = [] },
+      { script, files = {}, options = ALONG, args = [], env = {}, messages, without = [] },
     ] of Object.entries(KINDS))
       test(name, async () => {
         for (const [file, content] of Object.entries(files)) await writeFile(join(dir, file), content);
         const given = script(shop.address);
-        const alone = await artillery(`${name}-alone`, given, undefined, args);
-        const along = await artillery(`${name}-along`, given, options, args);
+        const alone = await artillery(`${name}-alone`, given, undefined, args, env);
+        const along = await artillery(`${name}-along`, given, options, args, env);
         const counted = (of: Record<string, number>) =>
           Object.entries(of)
             .filter(([key]) => !/^arrival\./.test(key) && !without.some((one) => one.test(key)))

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { requireThisHost } from '../one-sender.ts';
+import { phasesOf, seconds, thinkTime } from '../phases.ts';
 import { OptionError } from '../pipeline.ts';
 import { Session } from '../ride/due.ts';
 import {
+  contentOf,
   holds,
   holdsFor,
   type Params,
@@ -11,10 +13,10 @@ import {
   reaches,
   requestIn,
   rulesOf,
-  sendingWithId,
+  sendingOf,
   withAt,
 } from '../ride/messages.ts';
-import { phasesOf, readRide, secondsIn, thinkTime } from '../ride/options.ts';
+import { readRide } from '../ride/options.ts';
 import { follow } from '../ride/steps.ts';
 import type { Script } from '../script.ts';
 
@@ -95,6 +97,17 @@ describe('an id', () => {
     }
   });
 
+  test('and all that is beside it is the content that is compared', () => {
+    for (const [params, content] of [
+      [{ json: { a: 1 } }, '{"a":1}'],
+      [{ body: 'text' }, 'text'],
+      [{ body: { a: 1 } }, '{"a":1}'],
+      [{ form: { a: 1 } }, undefined],
+      [{}, undefined],
+    ] as const)
+      assert.equal(contentOf(params), content);
+  });
+
   test('that has no place is named, and its request is not sent', () => {
     for (const params of [{}, { json: [1] }, { body: 'text' }, { body: '[1]' }])
       assert.match(String(putId(params, 'ref', 'id', render)), /no map for its id at ref/);
@@ -111,14 +124,20 @@ describe('an id', () => {
       [{ emit: ['c', '{}', 'd'] }, 'emit', { emit: ['c', sent, 'd'] }, '{"ref":"id"}'],
     ];
     for (const [step, method, expected, data] of given) {
-      const sending = sendingWithId({ namespace: '/a', ...step }, method, 'ref');
+      const sending = sendingOf({ namespace: '/a', ...step }, method, 'ref');
       assert.deepEqual(sending.step, { namespace: '/a', ...expected });
       assert.deepEqual(sending.dataOf('id', render), data);
     }
-    assert.throws(() => sendingWithId({ send: '{{ no }}' }, 'send', 'ref').dataOf('id', render), /no map/);
+    const written = sendingOf({ emit: { channel: 'c', data: '{{ row }}' } }, 'emit', undefined);
+    assert.deepEqual(written.step, { emit: { channel: 'c', data: sent } });
+    assert.deepEqual(written.dataOf('id', render), { a: 1 }, 'the script has its id');
+    assert.deepEqual(sendingOf({ emit: { channel: 'c' } }, 'emit', undefined).step, {
+      emit: { channel: 'c' },
+    });
+    assert.throws(() => sendingOf({ send: '{{ no }}' }, 'send', 'ref').dataOf('id', render), /no map/);
     for (const step of [{ send: 'text' }, { send: { payload: 'text', capture: {} } }])
-      assert.throws(() => sendingWithId(step, 'send', 'ref'), OptionError);
-    assert.throws(() => sendingWithId({ emit: { channel: 'c' } }, 'emit', 'ref'), OptionError);
+      assert.throws(() => sendingOf(step, 'send', 'ref'), OptionError);
+    assert.throws(() => sendingOf({ emit: { channel: 'c' } }, 'emit', 'ref'), OptionError);
   });
 });
 
@@ -226,8 +245,8 @@ test('times are read as Artillery reads them', () => {
     ['2 minutes', 120],
     ['1h', 3600],
   ];
-  for (const [text, expected] of given) assert.equal(secondsIn(text), expected);
-  assert.ok(Number.isNaN(secondsIn('soon')));
+  for (const [text, expected] of given) assert.equal(seconds(text), expected);
+  assert.ok(Number.isNaN(seconds('soon')));
   assert.deepEqual([thinkTime(2), thinkTime('2'), thinkTime('2s'), thinkTime('1.5')], [2, 2, 2, 0.0015]);
 });
 

@@ -100,9 +100,15 @@ export class Shop {
       `0${JSON.stringify({ sid: 'a', upgrades: [], pingInterval: 25_000, pingTimeout: 20_000, maxPayload: 1e6 })}`,
     );
     client.on('message', (data) => {
-      const line = String(data);
-      if (line.startsWith('40')) client.send(`40${JSON.stringify({ sid: 'b' })}`);
-      if (line.startsWith('42')) this.#take(JSON.stringify(JSON.parse(line.slice(2))[1]));
+      // A packet: its type, a namespace, the number of an acknowledgement, and an event with its data.
+      const [, type, namespace = '', n = '', event = ''] =
+        /^4([02])(\/[^,]*,)?(\d*)(.*)$/s.exec(String(data)) ?? [];
+      if (type === '0') client.send(`40${namespace}${JSON.stringify({ sid: 'b' })}`);
+      if (type !== '2') return;
+      const of = JSON.parse(event)[1];
+      this.#take(JSON.stringify(of));
+      client.send(`42${namespace}${JSON.stringify(['taken', of])}`);
+      if (n !== '') client.send(`43${namespace}${n}${JSON.stringify([{ taken: true }])}`);
     });
   }
 
@@ -124,6 +130,8 @@ export class Shop {
     if (path.endsWith('/silent')) return; // it never answers
     if (path.endsWith('/refused')) return void answer(503, {});
     if (path.endsWith('/login')) return void answer(200, { token: 't', response: { access_token: 't' } });
+    if (path === '/account')
+      return void answer(200, { cookie: request.headers.cookie, by: request.headers['x-by'] });
     if (method === 'POST') {
       if (/^\/(orders|api\/(posts|rooms))/.test(path)) this.#take(body === '' ? path : `${path} ${body}`);
       return void answer(202, { taken: true });
