@@ -307,6 +307,27 @@ module.exports = {
     assert.equal(counters['vusers.failed'], 10);
   });
 
+  test('a function of the script that sends by itself, and fails, leaves its message unknown', async () => {
+    await writeFile(
+      join(dir, 'down.cjs'),
+      `let n = 0;
+exports.call = async ({ vars }) => {
+  if (n++ % 2) throw new Error('the call failed');
+  await fetch(vars.target + '/orders/' + vars.$arrival.id, { method: 'POST' });
+};`,
+    );
+    const script = flow({ function: 'call' });
+    script.config.processor = 'down.cjs';
+    const { text, runDir, counters } = await artillery('down', script, {
+      messages: 'function call',
+      idle: 2,
+    });
+    const { account, errors } = await readRun(runDir, text);
+    assert.deepEqual([account.scheduled, account.arrived, account.unknown], [10, 5, 5], text);
+    assert.ok(errors.some(({ example }) => /the call failed/.test(String(example))));
+    assert.equal(counters['errors.the call failed'], 5);
+  });
+
   test('a virtual user that comes late has that in its latency', async () => {
     await writeFile(
       join(dir, 'late.cjs'),
