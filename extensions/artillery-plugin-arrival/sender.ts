@@ -14,7 +14,7 @@ import { lowered, type RequestParams, waitingJar, withFields } from './request.t
 import type { Script } from './script.ts';
 import { Slots } from './slots.ts';
 import type { Table } from './table.ts';
-import { type Answer, monotonic, openChannel, type Slot } from './thread.ts';
+import { type Answer, countersOf, monotonic, openChannel, type Slot } from './thread.ts';
 import { refuseUpgrades, UPGRADED } from './upgrade.ts';
 
 /**
@@ -232,11 +232,9 @@ export class Sender {
     } else if ('progress' in answer) {
       for (const ms of answer.progress.latencies_ms) this.#events?.emit('histogram', 'arrival.latency', ms);
     } else if ('summary' in answer) {
-      const { scheduled, balanced, requests, deliveries, ...counts } = answer.account;
-      for (const [name, count] of Object.entries({ scheduled, ...counts })) {
-        this.#events?.emit('counter', `arrival.${name}`, count);
+      for (const [name, count] of Object.entries(countersOf(answer))) {
+        this.#events?.emit('counter', name, count);
       }
-      this.#events?.emit('counter', 'arrival.invalid', answer.verdict.result === 'invalid' ? 1 : 0);
       this.#hasResult = true;
       this.#release?.();
     }

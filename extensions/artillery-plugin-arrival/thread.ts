@@ -25,6 +25,13 @@ export interface Result {
   exit: number;
 }
 
+/** The counters of Artillery's report. */
+export function countersOf({ account, verdict }: Result): Record<string, number> {
+  const { scheduled, balanced, requests, deliveries, ...counts } = account;
+  const named = Object.entries({ scheduled, ...counts }).map(([name, count]) => [`arrival.${name}`, count]);
+  return { ...Object.fromEntries(named), 'arrival.invalid': verdict.result === 'invalid' ? 1 : 0 };
+}
+
 /** What the recorder says when it is ready. */
 export interface Ready {
   directory: string;

@@ -9,7 +9,7 @@ import { names } from '../processor.ts';
 import type { RequestParams } from '../request.ts';
 import type { Script } from '../script.ts';
 import type { Table } from '../table.ts';
-import { type Answer, askReady, openChannel } from '../thread.ts';
+import { type Answer, askReady, countersOf, openChannel } from '../thread.ts';
 import { Session, watchPhases } from './due.ts';
 import { type Context, Marks, type Next } from './marks.ts';
 import { contentOf } from './messages.ts';
@@ -146,21 +146,18 @@ export class Rider {
     });
   }
 
-  #onAnswer(answer: Partial<Answer> | string): void {
-    if (typeof answer === 'string' || !this.#isFirst) {
-      if (typeof answer !== 'string' && 'summary' in answer) this.#done?.({ counters: {}, histograms: {} });
-    } else if ('progress' in answer && answer.progress) {
+  #onAnswer(answer: Answer | string): void {
+    if (typeof answer === 'string') return; // another thread's lines
+    if ('summary' in answer) {
+      const histograms = { 'arrival.latency': this.#latencies };
+      this.#done?.(
+        this.#isFirst ? { counters: countersOf(answer), histograms } : { counters: {}, histograms: {} },
+      );
+    } else if ('progress' in answer && this.#isFirst) {
       const { latencies_ms: latencies } = answer.progress;
-      if (this.#marks.events === undefined || this.#done !== undefined) this.#latencies.push(...latencies);
-      else for (const ms of latencies) this.#marks.events.emit('histogram', 'arrival.latency', ms);
-    } else if ('summary' in answer && answer.account && answer.verdict) {
-      const { scheduled, balanced, requests, deliveries, ...counts } = answer.account;
-      const counters: Record<string, number> = {
-        'arrival.invalid': answer.verdict.result === 'invalid' ? 1 : 0,
-      };
-      for (const [name, count] of Object.entries({ scheduled, ...counts }))
-        counters[`arrival.${name}`] = count;
-      this.#done?.({ counters, histograms: { 'arrival.latency': this.#latencies } });
+      const { events } = this.#marks;
+      if (events === undefined || this.#done !== undefined) this.#latencies.push(...latencies);
+      else for (const ms of latencies) events.emit('histogram', 'arrival.latency', ms);
     }
   }
 }
