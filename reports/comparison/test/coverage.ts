@@ -1,40 +1,56 @@
 /**
- * How often the intervals of single runs exclude the truth, as a table: node reports/comparison/test/coverage.ts [pairs]
- * Pairs of simulated runs do not differ; each word worse or better is false. Then the second run is slower, and each word worse is
- * found. The autocorrelation of the seconds' medians is the memory.
+ * How often single runs get a false word, as a table: node reports/comparison/test/coverage.ts [pairs]
+ * Pairs of simulated runs of a process do not differ; each word worse or better is false. Then the second run is slower, and each word
+ * worse is found. truth.unit.test.ts asserts the same of fewer pairs.
  */
+import type { Difference } from '../comparison.ts';
 import { differenceOf } from '../differences.ts';
 import { type Measure, measureOf } from '../measures.ts';
-import { simulated } from './simulated.ts';
+import { PROCESSES } from './processes.ts';
+import { simulated, type Truth } from './simulated.ts';
 
-const MEASURES = ['arrival.mean', 'arrival.p50', 'arrival.p99', 'arrival.within(3ms)'];
-const PAIRS = Number(process.argv[2] ?? 400);
+export const MEASURES = ['arrival.mean', 'arrival.p50', 'arrival.p99', 'arrival.p999', 'arrival.within(3ms)'];
 const SLOWER = 0.2;
+const SECONDS = 120;
 
-const print = (...cells: string[]) => console.log(`| ${cells.join(' | ')} |`);
-print('seconds', 'memory', 'false words', 'no interval', `${SLOWER * 100} % slower: found`);
-print('---:', '---:', '---:', '---:', '---:');
-for (const seconds of [60, 120, 600]) {
-  for (const memory of [0, 0.6, 0.8, 0.9]) {
-    const [same, slower] = [0, SLOWER].map((shift) => differences(seconds, memory, shift));
-    const share = (of: typeof same, counts: (one: NonNullable<typeof same>[number]) => boolean) =>
-      `${((100 * (of ?? []).filter(counts).length) / (of ?? []).length).toFixed(1)} %`;
-    print(
-      `${seconds}`,
-      `${memory}`,
-      share(same, ({ word }) => word === 'worse' || word === 'better'),
-      share(same, ({ interval }) => interval === null),
-      share(slower, ({ word }) => word === 'worse'),
-    );
-  }
+/** The differences of pairs of runs, by measure; the second run is slower by a share. @param from the number of the first pair */
+export function differencesOf(
+  pairs: number,
+  shift: number,
+  truth: Omit<Truth, 'seed'>,
+  from = 0,
+): Difference[][] {
+  const all = Array.from({ length: pairs }, (_, i) => {
+    const base = simulated({ ...truth, seed: 2 * (from + i) });
+    const other = simulated({ ...truth, seed: 2 * (from + i) + 1, median: 2 * (1 + shift) });
+    return MEASURES.map((name) => differenceOf([base], [other], measureOf(name) as Measure) as Difference);
+  });
+  return MEASURES.map((_, k) => all.map((differences) => differences[k] as Difference));
 }
-console.log(`${PAIRS} pairs each, ${MEASURES.join(', ')}`);
 
-function differences(seconds: number, memory: number, shift: number) {
-  return Array.from({ length: PAIRS }, (_, i) => {
-    const truth = { seconds, memory, samples: 60 };
-    const base = simulated({ ...truth, seed: 2 * i });
-    const other = simulated({ ...truth, seed: 2 * i + 1, median: 2 * (1 + shift) });
-    return MEASURES.flatMap((name) => differenceOf([base], [other], measureOf(name) as Measure) ?? []);
-  }).flat();
+/** The share of differences with one of the words. */
+export function share(all: readonly Difference[], ...words: Difference['word'][]): number {
+  return all.filter(({ word }) => words.includes(word)).length / all.length;
+}
+
+if (import.meta.main) {
+  const pairs = Number(process.argv[2] ?? 200);
+  const percent = (of: number) => `${(100 * of).toFixed(1)} %`;
+  const print = (...cells: string[]) => console.log(`| ${cells.join(' | ')} |`);
+  const names = MEASURES.map((name) => name.replace(/^arrival\./, '').replace('p999', 'p99.9'));
+  print(
+    'process',
+    ...names.map((name) => `false: ${name}`),
+    ...['mean', 'p99', 'p99.9'].map((name) => `found: ${name}`),
+  );
+  print('---', ...Array.from({ length: 3 + MEASURES.length }, () => '---:'));
+  for (const [name, of] of Object.entries(PROCESSES)) {
+    const truth = { seconds: SECONDS, samples: 100, process: of };
+    const same = differencesOf(pairs, 0, truth).map((all) => share(all, 'worse', 'better'));
+    const found = differencesOf(pairs / 2, SLOWER, truth).map((all) => share(all, 'worse'));
+    print(name, ...same.map(percent), ...[0, 2, 3].map((k) => percent(found[k] as number)));
+  }
+  console.log(
+    `${SECONDS} s, ${pairs} pairs each without a difference, ${pairs / 2} with one of ${SLOWER * 100} %`,
+  );
 }

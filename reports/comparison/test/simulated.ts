@@ -7,6 +7,7 @@ import { mulberry32, normal } from '../../test/samples.ts';
 import { pooled } from '../pools.ts';
 import type { Recording } from '../recording.ts';
 import type { Counted } from '../seconds.ts';
+import { autoregressive, type Process } from './processes.ts';
 
 export interface Truth {
   seed: number;
@@ -18,6 +19,8 @@ export interface Truth {
   memory?: number;
   /** Standard deviation of the log median between seconds; default 0.1. */
   wander?: number;
+  /** What the seconds do, in place of memory and wander. */
+  process?: Process;
   /** Standard deviation of the log median between runs; default 0. */
   repeat?: number;
   samples?: number;
@@ -30,10 +33,15 @@ export function simulated(truth: Truth): Recording {
   const { seed, median = 2, seconds = 60, memory = 0, wander = 0.1, repeat = 0, samples = 150 } = truth;
   const random = mulberry32(seed * 7919 + 1);
   const centre = Math.log(median) + repeat * normal(random);
-  let state = wander * normal(random);
-  const kept = Array.from({ length: WARM_UP + seconds }, () => {
-    state = memory * state + Math.sqrt(1 - memory ** 2) * wander * normal(random);
-    return counted(Array.from({ length: samples }, () => Math.exp(centre + state + 0.3 * normal(random))));
+  const course = (truth.process ?? autoregressive(memory, wander))(random, WARM_UP + seconds);
+  const kept = Array.from({ length: WARM_UP + seconds }, (_, t) => {
+    const level = course.level(t);
+    return counted(
+      Array.from({ length: samples }, (_, i) => {
+        const own = Math.exp(centre + level + 0.3 * normal(random));
+        return own + (course.wait?.(t + i / samples) ?? 0);
+      }),
+    );
   });
   const run = structuredClone(MODEL);
   const rate = { name: 'steady', arrival_rate: samples, ramp_to: null, vus: null };
