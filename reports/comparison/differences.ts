@@ -1,16 +1,17 @@
 /** The difference of a group's figure from the baseline's, and its finding. */
 import { failures } from '../account.ts';
-import type { Brief, Run } from '../contract/run.ts';
+import type { Run } from '../contract/run.ts';
 import { ms } from '../format.ts';
 import { measuredSeconds } from '../page/facts.ts';
 import { BETTER_FAILED, type Difference, MARGIN, MUCH, type Word } from './comparison.ts';
 import { type Bounds, doubtOf } from './doubts.ts';
+import { fewEvents, samplingStep } from './events.ts';
 import { fromBlocks, fromRepeats, type LogInterval, mean, RESOLUTION } from './intervals.ts';
 import { type Measure, spansStage } from './measures.ts';
-import { type Blocking, blockingOf, memoryOf } from './memory.ts';
+import { type Blocking, blockingOf, memoryOf, outlasted, outlasts } from './memory.ts';
 import { type Estimate, pooled, quantile, ratio } from './pools.ts';
 import type { Recording } from './recording.ts';
-import { type Counted, within } from './seconds.ts';
+import { type Counted, isStage, isSteady, PERCENTILES, perSecond, within } from './seconds.ts';
 import type { Group } from './subjects.ts';
 
 /** The widest interval around no difference for two equal figures. */
@@ -37,14 +38,15 @@ export function differenceOf(baseline: Group, other: Group, measure: Measure): D
   const found = intervalOf(baseline, other, measure, Math.log(b / a));
   const doubt = doubtOf(baseline, other, measure);
   if (typeof found === 'string') {
-    const why = {
-      word: large(measure, doubt.around({ low: plain.relative, high: plain.relative })),
-      why: found,
-    };
-    return { ...plain, interval: null, ...earned(why, baseline, other) };
+    const seen = large(measure, doubt.around({ low: plain.relative, high: plain.relative }));
+    const why = eventless(baseline, other, measure, seen);
+    const finding: Finding = why === null ? { word: seen, why: found } : { word: 'undecided', why };
+    return { ...plain, interval: null, ...earned(finding, baseline, other) };
   }
   const interval = { low: Math.expm1(found.low), high: Math.expm1(found.high), from: found.from };
   const decided = word(measure, interval);
+  const few = eventless(baseline, other, measure, decided);
+  if (few !== null) return { ...plain, interval: null, word: 'undecided', why: few };
   const surely = word(measure, doubt.around(interval)) === decided;
   const why = `the instrument’s doubt (${doubt.by.join(', ')}) is wider than the difference`;
   const finding: Finding = surely ? { word: decided, why: null } : { word: 'undecided', why };
@@ -89,6 +91,13 @@ function intervalOf(baseline: Group, other: Group, measure: Measure, difference:
   return blocksOf(baseline[0] as Recording, other[0] as Recording, measure, difference);
 }
 
+/** {@link fewEvents} of single runs: repeats show by themselves how much events vary. */
+function eventless(baseline: Group, other: Group, measure: Measure, word: Word): string | null {
+  const [[a], [b]] = [baseline, other];
+  if (word === 'undecided' || baseline.length > 1 || other.length > 1 || !a || !b) return null;
+  return fewEvents(a, b, measure, word);
+}
+
 /** What a figure is known to at best: its step in a histogram, of a share one delivery. */
 function resolution(group: Group, { kind }: Measure): number {
   if (kind !== 'share') return RESOLUTION;
@@ -112,7 +121,9 @@ function blocksOf(a: Recording, b: Recording, measure: Measure, difference: numb
   if (one === undefined || two === undefined) return 'no figures by the second';
   if (typeof one === 'string') return one;
   if (typeof two === 'string') return two;
-  const interval = fromBlocks(difference, one, two, blocking, resolution([a, b], measure));
+  const steps = [a, b].map((recording) => samplingStep(recording, measure));
+  const step = Math.hypot(resolution([a, b], measure), ...steps);
+  const interval = fromBlocks(difference, one, two, blocking, step);
   return interval === null
     ? 'too few samples in a second'
     : { ...interval, from: `${count} blocks of ${length} s` };
@@ -149,36 +160,28 @@ function blockingFor(a: Run, b: Run, seconds: number[], series: string): Divided
 
 function divided(a: Run, b: Run, seconds: number[], series: string): Divided {
   const width = Math.ceil(seconds.length / MOST_POINTS);
-  const memories = WITNESSES.map((key) => {
-    const known = logRatios(a, b, seconds, series, key).filter((ratio) => ratio !== null);
-    const points = Array.from({ length: Math.floor(known.length / width) }, (_, i) =>
-      mean(known.slice(i * width, (i + 1) * width)),
-    );
-    return memoryOf(points);
+  const of = (key: string, sign: 1 | -1) => averaged(together(a, b, seconds, series, key, sign), width);
+  const ratios = WITNESSES.map((key) => of(key, -1));
+  // Under a steady load the product says as much as the ratio: else it also shows the load.
+  const signs = isSteady(a) && isSteady(b) ? ([-1, 1] as const) : ([-1] as const);
+  const feared = WITNESSES.some((key) => outlasts(signs.map((sign) => of(key, sign))));
+  const points = Math.floor(seconds.length / width);
+  const blocking = blockingOf(ratios.map(memoryOf), points);
+  return { blocking: feared && blocking !== null ? outlasted(points) : blocking, width };
+}
+
+function averaged(values: number[], width: number): number[] {
+  return Array.from({ length: Math.floor(values.length / width) }, (_, i) =>
+    mean(values.slice(i * width, (i + 1) * width)),
+  );
+}
+
+/** The logarithms of the ratio (−1), or of the product (1), of two runs by the second, as far as both have one. */
+function together(a: Run, b: Run, seconds: number[], series: string, key: string, sign: 1 | -1): number[] {
+  return seconds.flatMap((second) => {
+    const [x, y] = [a, b].map((run) => perSecond(run, second, series, key));
+    return x == null || y == null || x <= 0 || y <= 0 ? [] : Math.log(y) + sign * Math.log(x);
   });
-  return { blocking: blockingOf(memories, Math.floor(seconds.length / width)), width };
-}
-
-/** The difference of two runs by the second. */
-function logRatios(a: Run, b: Run, seconds: number[], series: string, key: string): (number | null)[] {
-  const of = (run: Run, second: number) => perSecond(run, second, series, key);
-  return seconds.map((second) => {
-    const [x, y] = [of(a, second), of(b, second)];
-    return x === null || y === null || x <= 0 || y <= 0 ? null : Math.log(y / x);
-  });
-}
-
-function perSecond(run: Run, second: number, series: string, key: string): number | null {
-  const row = run.timeline[second];
-  if (row === undefined) return null;
-  if (series === 'rate') return row.accepted;
-  if (isStage(run, series)) return row.stages?.[series] ?? null;
-  const brief = row[series as 'arrival'] as Brief | null | undefined;
-  return brief?.[key as 'mean'] ?? null;
-}
-
-function isStage(run: Run, series: string): boolean {
-  return run.stages.some(({ name }) => name === series);
 }
 
 /** The statistic of pooled blocks; a string: why there is none; undefined: runs do not keep it by the second. */
@@ -222,15 +225,6 @@ function estimate(
   if (limit !== undefined) return ratio(pools.map((pool) => within(pool, limit)));
   return quantile(pools, percentile as number);
 }
-
-const PERCENTILES: Partial<Record<string, number>> = {
-  p50: 50,
-  p75: 75,
-  p90: 90,
-  p95: 95,
-  p99: 99,
-  p999: 99.9,
-};
 
 /** Sums of means weighted with their counts. */
 function weighted(parts: [mean: number | null | undefined, count: number | undefined][]) {

@@ -2,6 +2,7 @@
  * The memory of a series of seconds: how much a second is like the one before. A short series shows it badly, so every model of it
  * keeps the weight that the series gives it, instead of one estimate. Pure.
  */
+import jstat from 'jstat';
 import { CONFIDENCE, criticalValue, missed } from './intervals.ts';
 
 /** Noise of each second, and a part that fades: the autocorrelation at a lag is share × decay ** lag. */
@@ -9,6 +10,9 @@ interface Model {
   decay: number;
   share: number;
 }
+
+/** The power of a model at an angle from 0, which is a trend, to π. */
+type Spectrum = (angle: number) => number;
 
 /** Models with their weights, whose sum is 1. */
 export type Memory = (Model & { weight: number })[];
@@ -40,6 +44,17 @@ const FASTEST = 0.5;
 /** Fading times of models, and the shares of their fading parts. */
 const TIMES = 12;
 const SHARES = [0.15, 0.3, 0.5, 0.7, 0.85, 1];
+/** What fades within this share of the run is the same in most blocks; what takes longer, up to OUTLASTING runs, may not be. */
+const SHORT = 1 / 50;
+const OUTLASTING = 2;
+/** Exponents of Hurst of long memory, and its share beside the noise: it fades by no time at all. */
+const HURST = [0.8, 0.9, 0.95];
+const LASTING = 0.9;
+/**
+ * The logarithm of the odds from which on long memory is feared: even odds, about; in runs so short that there is little evidence,
+ * those that one in twenty series of independent seconds exceeds.
+ */
+const FEARED = (seconds: number) => Math.max(-0.7, 3.6 - 0.06 * seconds);
 
 /**
  * The models after a series. The likelihood is that of its cosine transform, whose parts are nearly independent; without the first
@@ -49,7 +64,7 @@ export function memoryOf(series: readonly number[]): Memory {
   const models = modelsFor(series.length);
   const parts = cosines(series);
   const whole = parts.reduce((sum, part) => sum + part, 0);
-  const logs = models.map((model) => (whole > 0 ? logLikelihood(parts, model) : 0));
+  const logs = models.map((model) => (whole > 0 ? logLikelihood(parts, fading(model)) : 0));
   const most = Math.max(...logs);
   // Slow models weigh more beforehand: it is they that a short series hides.
   const weights = models.map(
@@ -61,13 +76,46 @@ export function memoryOf(series: readonly number[]): Memory {
     .filter(({ weight }) => weight > NEGLIGIBLE);
 }
 
+/**
+ * Whether what series of the same runs have in common may last too long for blocks of them, or has no end: by the odds of slow and of
+ * long memory (fractionally differenced noise: Hosking 1981) against memory that is short for the run, with the likelihood of Whittle
+ * (1953). A short run cannot show long memory for certain, and blocks would miss it: fear is enough.
+ */
+export function outlasts(series: readonly (readonly number[])[]): boolean {
+  return odds(series) > FEARED(Math.min(...series.map(({ length }) => length)));
+}
+
+/** A blocking for seconds whose memory may outlast it: the most blocks, whose variance is too small by as much as with the longest memory. */
+export function outlasted(seconds: number): Blocking {
+  const length = Math.max(1, Math.ceil(seconds / MOST_BLOCKS));
+  const count = Math.floor(seconds / length);
+  const ofMean = (n: number) => LASTING * n ** (2 * Math.max(...HURST) - 2) + (1 - LASTING) / n;
+  const [block, whole] = [ofMean(length), ofMean(length * count)];
+  return { length, count, inflation: (whole * (count - 1)) / (block - whole) };
+}
+
+/** The logarithm of the odds. */
+function odds(series: readonly (readonly number[])[]): number {
+  const seconds = Math.min(...series.map(({ length }) => length));
+  const parts = series.map(cosines).filter((powers) => powers.some((power) => power > 0));
+  const of = (spectra: Spectrum[]) =>
+    spectra.map((one) => parts.reduce((sum, powers) => sum + logLikelihood(powers, one), 0));
+  const isShort = ({ decay }: Model) => timeOf(decay) <= Math.max(FASTEST, seconds * SHORT);
+  const models = modelsFor(seconds, OUTLASTING);
+  const short = of(models.filter(isShort).map(fading));
+  const long = of([...models.filter((model) => !isShort(model)).map(fading), ...HURST.map(lasting)]);
+  const most = Math.max(...short, ...long);
+  const all = (logs: number[]) => logs.reduce((sum, log) => sum + Math.exp(log - most), 0);
+  return Math.log(all(long)) - Math.log(all(short));
+}
+
 /** The seconds in which a part fades to 1/e; of noise, those of the fastest. */
 function timeOf(decay: number): number {
   return decay === 0 ? FASTEST : -1 / Math.log(decay);
 }
 
-function modelsFor(seconds: number): Model[] {
-  const longest = Math.max(1, seconds * SLOWEST);
+function modelsFor(seconds: number, slowest = SLOWEST): Model[] {
+  const longest = Math.max(1, seconds * slowest);
   const times = Array.from({ length: TIMES }, (_, i) => FASTEST * (longest / FASTEST) ** (i / (TIMES - 1)));
   return [
     { decay: 0, share: 0 },
@@ -94,17 +142,29 @@ function cosines(series: readonly number[]): number[] {
 }
 
 /** The log-likelihood of the parts under a model, with the likeliest variance. */
-function logLikelihood(parts: readonly number[], { decay, share }: Model): number {
+function logLikelihood(parts: readonly number[], spectrum: Spectrum): number {
   const n = parts.length + 1;
   let logs = 0;
   let sum = 0;
   for (const [i, part] of parts.entries()) {
     const angle = (Math.PI * (i + 1)) / n;
-    const spectrum = (share * (1 - decay ** 2)) / (1 - 2 * decay * Math.cos(angle) + decay ** 2) + 1 - share;
-    logs += Math.log(spectrum);
-    sum += part / spectrum;
+    const power = spectrum(angle);
+    logs += Math.log(power);
+    sum += part / power;
   }
   return -(logs + parts.length * Math.log(sum)) / 2;
+}
+
+const fading =
+  ({ decay, share }: Model): Spectrum =>
+  (angle) =>
+    (share * (1 - decay ** 2)) / (1 - 2 * decay * Math.cos(angle) + decay ** 2) + 1 - share;
+
+/** Long memory with noise, both parts of a variance of 1. */
+function lasting(hurst: number): Spectrum {
+  const d = hurst - 0.5;
+  const variance = jstat.gammafn(1 - 2 * d) / jstat.gammafn(1 - d) ** 2;
+  return (angle) => (LASTING * (2 * Math.sin(angle / 2)) ** (-2 * d)) / variance + 1 - LASTING;
 }
 
 /**

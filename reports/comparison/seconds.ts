@@ -1,5 +1,6 @@
 /** The figures of a run by second, for blocks. */
 import hdr, { type Histogram, HistogramLogReader } from 'hdr-histogram-js';
+import type { Brief, Run } from '../contract/run.ts';
 import { checkLog, type Indexed } from './histograms.ts';
 
 /** A distribution: values in ms, ascending, and how often each was seen. */
@@ -64,4 +65,35 @@ export function within({ values, counts }: Counted, limit: number): { sum: numbe
     all.count += count;
   });
   return all;
+}
+
+/** A figure of one second of a series, `rate` among them; null: it has none. */
+export function perSecond(run: Run, second: number, series: string, key: string): number | null {
+  const row = run.timeline[second];
+  if (row === undefined) return null;
+  if (series === 'rate') return row.accepted;
+  if (isStage(run, series)) return row.stages?.[series] ?? null;
+  const brief = row[series as 'arrival'] as Brief | null | undefined;
+  return brief?.[key as 'mean'] ?? null;
+}
+
+export function isStage(run: Run, series: string): boolean {
+  return run.stages.some(({ name }) => name === series);
+}
+
+/** The percentiles that runs keep by the second, by name. */
+export const PERCENTILES: Partial<Record<string, number>> = {
+  p50: 50,
+  p75: 75,
+  p90: 90,
+  p95: 95,
+  p99: 99,
+  p999: 99.9,
+};
+
+/** Whether the measured seconds of a run have the same load. */
+export function isSteady({ run }: Run): boolean {
+  const measured = run.profile.phases.filter((phase) => phase.measured);
+  const loads = measured.map(({ arrival_rate, vus }) => `${arrival_rate} ${vus}`);
+  return new Set(loads).size === 1 && measured.every(({ ramp_to }) => ramp_to === null);
 }
