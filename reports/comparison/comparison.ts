@@ -13,6 +13,8 @@ export const MARGIN: Record<Measure['kind'], number> = {
 export const MUCH = 3;
 /** Why a better figure does not count when messages of its run failed. */
 export const BETTER_FAILED = 'messages of the better run failed: they would have been its slowest';
+/** The most repeats that a command makes. */
+export const MOST_REPEATS = 20;
 export const OTHER_LOAD = 'not comparable: other load';
 
 export interface Comparison {
@@ -140,6 +142,11 @@ export interface Difference {
   /** Why it is undecided, other than by a wide interval, or has no interval: `reason` or `reason: details`. */
   why: string | null;
   word: Word;
+  /**
+   * So many more runs on each side would decide it, if they vary as these do; of single runs: as their seconds do. 0: not even the most
+   * that `--repeat` makes. Absent: it is decided, or this is not known.
+   */
+  more?: number;
 }
 
 /** The finding. For rates and shares, worse is lower. Without an interval it is named only if it is large. */

@@ -3,7 +3,7 @@ import { failures } from '../account.ts';
 import type { Run } from '../contract/run.ts';
 import { ms } from '../format.ts';
 import { measuredSeconds } from '../page/facts.ts';
-import { BETTER_FAILED, type Difference, MARGIN, MUCH, type Word } from './comparison.ts';
+import { BETTER_FAILED, type Difference, MARGIN, MOST_REPEATS, MUCH, type Word } from './comparison.ts';
 import { type Bounds, doubtOf } from './doubts.ts';
 import { fewEvents, samplingStep } from './events.ts';
 import { fromBlocks, fromRepeats, type LogInterval, mean, RESOLUTION } from './intervals.ts';
@@ -50,7 +50,18 @@ export function differenceOf(baseline: Group, other: Group, measure: Measure): D
   const surely = word(measure, doubt.around(interval)) === decided;
   const why = `the instrument’s doubt (${doubt.by.join(', ')}) is wider than the difference`;
   const finding: Finding = surely ? { word: decided, why: null } : { word: 'undecided', why };
-  return { ...plain, interval, ...earned(finding, baseline, other) };
+  const more = finding.word === 'undecided' && finding.why === null ? moreRuns(measure, found) : null;
+  return { ...plain, interval, ...earned(finding, baseline, other), ...(more !== null && { more }) };
+}
+
+/** How many more runs would decide a difference: {@link Difference.more}. */
+function moreRuns(measure: Measure, { low, high, with: reach }: LogInterval): number {
+  const centre = (low + high) / 2;
+  for (let more = 1; more <= MOST_REPEATS; more++) {
+    const ends = { low: Math.expm1(centre - reach(more)), high: Math.expm1(centre + reach(more)) };
+    if (word(measure, ends) !== 'undecided') return more;
+  }
+  return 0;
 }
 
 /** The finding of a difference without an interval: it is named if it is large even where it is smallest. */

@@ -18,6 +18,8 @@ const SEED = 20_221_109;
 export interface LogInterval {
   low: number;
   high: number;
+  /** How far it reaches from the difference with so many more runs on each side, if they vary as these do. */
+  with: (more: number) => number;
 }
 
 /**
@@ -29,15 +31,17 @@ export function fromRepeats(
   other: readonly number[],
   resolution = RESOLUTION,
 ): LogInterval {
-  const difference = mean(other) - mean(base);
-  const [n, m] = [base.length, other.length];
-  if (n < 2 || m < 2) {
-    const spread = variance(n < 2 ? other : base);
-    return around(difference, Math.sqrt(spread * (1 / n + 1 / m)), n + m - 2, resolution);
-  }
-  const [a, b] = [variance(base) / n, variance(other) / m];
-  const freedom = a + b === 0 ? n + m - 2 : (a + b) ** 2 / (a ** 2 / (n - 1) + b ** 2 / (m - 1));
-  return around(difference, Math.sqrt(a + b), freedom, resolution);
+  const of = (one: readonly number[], another: readonly number[]) =>
+    one.length < 2 ? { variance: variance(another), alone: true } : { variance: variance(one), alone: false };
+  const [one, two] = [of(base, other), of(other, base)];
+  const reach = (more: number) => {
+    const [n, m] = [base.length + more, other.length + more];
+    const [a, b] = [one.variance / n, two.variance / m];
+    const welch = (a + b) ** 2 / (a ** 2 / (n - 1) + b ** 2 / (m - 1));
+    const freedom = a + b === 0 || (more === 0 && (one.alone || two.alone)) ? n + m - 2 : welch;
+    return reachOf(Math.sqrt(a + b), freedom, resolution);
+  };
+  return around(mean(other) - mean(base), reach);
 }
 
 /**
@@ -68,7 +72,11 @@ export function fromBlocks(
     differences.push(Math.log(b / a));
   }
   const error = Math.sqrt((inflation * variance(differences) * blocks) / (blocks - 1));
-  return around(difference, error, blocks - 1, resolution);
+  return around(difference, (more) =>
+    more === 0
+      ? reachOf(error, blocks - 1, resolution)
+      : reachOf(error / Math.sqrt(1 + more), 2 * more, resolution),
+  );
 }
 
 /** Student's t, both sides. */
@@ -81,9 +89,12 @@ export function missed(value: number, freedom: number): number {
   return 2 * jstat.studentt.cdf(-value, freedom);
 }
 
-function around(centre: number, error: number, freedom: number, resolution: number): LogInterval {
-  const reach = criticalValue(freedom) * Math.max(error, resolution);
-  return { low: centre - reach, high: centre + reach };
+function reachOf(error: number, freedom: number, resolution: number): number {
+  return criticalValue(freedom) * Math.max(error, resolution);
+}
+
+function around(centre: number, reach: LogInterval['with']): LogInterval {
+  return { low: centre - reach(0), high: centre + reach(0), with: reach };
 }
 
 export function mean(values: readonly number[]): number {

@@ -1,6 +1,14 @@
 /** The outcome of a comparison and what to do about it, in a sentence. Pure. */
 import { plural } from '../format.ts';
-import { BETTER_FAILED, type Comparison, type Difference, MUCH, OTHER_LOAD, type Row } from './comparison.ts';
+import {
+  BETTER_FAILED,
+  type Comparison,
+  type Difference,
+  MOST_REPEATS,
+  MUCH,
+  OTHER_LOAD,
+  type Row,
+} from './comparison.ts';
 import { judgementText, ratioOf, reason, short, value, within } from './words.ts';
 
 /** Figures that the sentence always names, with their names in it. */
@@ -77,9 +85,10 @@ function outcomeOf({ subjects, rows }: Comparison, index: number): Outcome {
     ...(['worse', 'better'] as const).flatMap((word) => decided(of(word), index, lead === '' ? word : '')),
     ...withoutInterval(of('worse', 'better'), repeat),
     ...equal(of('equal')),
-    ...undecided(of('undecided'), repeat),
+    ...undecided(of('undecided'), repeat, runs),
   ];
-  const sure = runs > 1 || all.length === 0 || parts.some((part) => part.endsWith(repeat));
+  const sure =
+    runs > 1 || all.length === 0 || parts.some((part) => part.endsWith(repeat) || DECIDES.test(part));
   const sentence = parts.length === 0 ? 'nothing to compare' : parts.join('; ');
   const worse = subject.failed !== null || of('worse').length > 0;
   return {
@@ -152,9 +161,25 @@ function equal(those: Named[]): string[] {
   return [`${listed(those.map(({ name }) => name))} equal within ${within(intervals)}`];
 }
 
+/** What repeats gain, where it is computed. */
+const DECIDES = / more runs? of each would /;
+
+function gain(those: readonly Named[], runs: number): string {
+  const all = those.map(({ difference }) => difference.more ?? 0);
+  const more = all.includes(0) ? 0 : Math.max(...all);
+  const assumed = runs === 1 ? ', if runs differ as little as their seconds' : '';
+  return more === 0
+    ? `even ${MOST_REPEATS} more runs of each would not decide it`
+    : `${plural(more, 'more run')} of each would decide it${assumed}`;
+}
+
 /** Undecided figures, grouped by remedy and reason; without an interval the ratio is all that is known. */
-function undecided(those: Named[], repeat: string): string[] {
-  const remedy = ({ difference }: Named) => (difference.why === BETTER_FAILED ? 'fix that first' : repeat);
+function undecided(those: Named[], repeat: string, runs: number): string[] {
+  const noisy = those.filter(({ difference: { more } }) => more !== undefined);
+  const remedy = ({ difference }: Named) => {
+    if (difference.why === BETTER_FAILED) return 'fix that first';
+    return difference.more === undefined ? repeat : gain(noisy, runs);
+  };
   return [...Map.groupBy(those, remedy)].flatMap(([what, some]) => {
     const reasons = [...Map.groupBy(some, ({ difference }) => reason(difference))].map(([why, few]) => {
       const names = listed(few.map(({ name }) => name));

@@ -85,6 +85,21 @@ test('a large difference is named without an interval, and which run is better c
   assert.deepEqual([finding(slower), detail(slower)], ['much worse, no interval', 'the run is too short']);
 });
 
+test('what repeats gain is said where it is computed', () => {
+  const after = (more: number) => sentence(comparison({ 'arrival.p99': { ...noise, more } }));
+  assert.match(
+    after(3),
+    /p99 undecided: too noisy, 3 more runs of each would decide it, if runs differ as little as their seconds$/,
+  );
+  assert.match(after(0), /even 20 more runs of each would not decide it$/);
+  const both = comparison({ 'arrival.p50': { ...noise, more: 2 }, 'arrival.p99': { ...noise, more: 7 } });
+  assert.match(
+    sentence(both),
+    /p50 and p99 undecided: too noisy, 7 more runs of each/,
+    'the most that any needs',
+  );
+});
+
 test('figures that disagree leave open which run is better', () => {
   const mixed = comparison({
     'arrival.p50': difference('better', 0.5),

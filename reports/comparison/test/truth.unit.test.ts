@@ -181,6 +181,30 @@ test('the intervals of repeats, and of one run against repeats, match t tables',
   assert.ok(Math.abs(single.high - (2 + 9.925 * Math.sqrt(4 / 3))) < 0.01, `${single.high}`);
 });
 
+test('as many more runs as are said decide a difference of runs that vary as before, and fewer do not', () => {
+  /** So many values with a mean, and a variance of 0.0025. */
+  const spread = (count: number, centre: number) => {
+    const values = Array.from({ length: count }, (_, i) => i - (count - 1) / 2);
+    const scale = Math.sqrt(values.reduce((sum, value) => sum + value ** 2, 0) / (count - 1));
+    return values.map((value) => centre + (0.05 * value) / scale);
+  };
+  const repeats = (count: number, centre: number, build: string) =>
+    spread(count, centre).map((log) => {
+      const recording = simulated({ seed: 1, seconds: 5, samples: 20 });
+      recording.run.run.labels = { build };
+      recording.run.latency.arrival.p99 = Math.exp(log);
+      return recording;
+    });
+  const after = (count: number) =>
+    differences([...repeats(count, 0, 'a'), ...repeats(count, 0.12, 'b')], ['arrival.p99'])[0];
+  const first = after(3);
+  assert.equal(first?.word, 'undecided');
+  const more = first?.more ?? 0;
+  assert.ok(more > 0, `${more}`);
+  assert.deepEqual([after(3 + more)?.word, after(3 + more - 1)?.word], ['worse', 'undecided']);
+  assert.equal(after(3 + more)?.more, undefined);
+});
+
 test('identical repeats are known only to the resolution of the histogram', () => {
   // A standard error of 0.1 % with 2 degrees of freedom: t(0.995) = 9.925
   const [one, other] = [Math.log(1), Math.log(1.012)];
