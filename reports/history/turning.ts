@@ -5,6 +5,8 @@ import { generator } from '../random.ts';
 export interface Turn {
   at: number;
   ratio: number;
+  /** How much slower the machine is from there on, as a ratio, where that explains it. Absent: it does not, or is not known. */
+  machine?: number;
 }
 
 /** So many values in a row are a level: two outliers are none. */
@@ -13,17 +15,55 @@ const LEAST = 3;
 const LEAST_VALUES = 10;
 /** A smaller change matters to nobody. */
 const LEAST_CHANGE = 0.05;
-/** The share of series without a change in which one is found all the same. */
+/** How often one is found in a series without a change: a history is looked at after each run. */
 const FALSE_ALARMS = 0.01;
-const SHUFFLES = 999;
+const SIMULATED = 999;
 const SEED = 20_221_109;
 
 /**
- * The last change of level. Ranks make it robust (Pettitt 1979): an outlier is one rank. How much the ranks of random orders of the
- * same values differ tells whether theirs is chance, whatever the distribution of the values (a permutation test). A series with
- * several changes is divided at the strongest one first.
+ * The last change of level, of which it is said if it is the machine's: if it is gone once the runs are adjusted for the machine's own
+ * times.
+ * @param times how long the same work took on the machine of each run; null: not known
  */
-export function lastTurn(values: readonly number[]): Turn | null {
+export function lastTurn(values: readonly number[], times: readonly (number | null)[] = []): Turn | null {
+  const known = times.slice(times.lastIndexOf(null) + 1) as number[];
+  if (known.length < LEAST_VALUES) return lastOf(values);
+  const from = values.length - known.length;
+  const seen = lastOf(values.slice(from));
+  const own = lastOf(adjusted(values.slice(from), known));
+  const turn = own ?? seen;
+  if (turn === null) return null;
+  const machine = ratioAt(known, turn.at);
+  const explained = own === null && Math.abs(Math.log(machine)) >= Math.log1p(LEAST_CHANGE);
+  return { ...turn, at: from + turn.at, ...(explained && { machine }) };
+}
+
+/**
+ * Values as of a machine that is always as fast: without what goes with its times from one run to the next. The slope is the median of
+ * those between neighbours, weighted with the square of how far apart their times are: a change of level is between two runs only.
+ */
+function adjusted(values: readonly number[], times: readonly number[]): number[] {
+  const slopes = values.slice(1).map((value, i) => {
+    const apart = Math.log(times[i + 1] as number) - Math.log(times[i] as number);
+    const change = Math.log(value) - Math.log(values[i] as number);
+    return { slope: apart === 0 ? 0 : change / apart, weight: apart ** 2 };
+  });
+  slopes.sort((a, b) => a.slope - b.slope);
+  let left = slopes.reduce((sum, { weight }) => sum + weight, 0) / 2;
+  const middle = slopes.find(({ weight }) => {
+    left -= weight;
+    return left <= 0;
+  });
+  const slope = Math.max(0, middle?.slope ?? 0);
+  return values.map((value, i) => value / (times[i] as number) ** slope);
+}
+
+/**
+ * The last change of level. Ranks find where (Pettitt 1979), as an outlier is one rank; Student's t of the two levels, with outliers
+ * cut, says how far they are apart. How far they are in series of as much memory without a change tells whether it is chance. A series
+ * with several changes is divided at the strongest one first.
+ */
+function lastOf(values: readonly number[]): Turn | null {
   let from = 0;
   let found: Turn | null = null;
   while (true) {
@@ -36,20 +76,89 @@ export function lastTurn(values: readonly number[]): Turn | null {
 
 function strongest(values: readonly number[]): number | null {
   if (values.length < LEAST_VALUES) return null;
-  const ranks = ranksOf(values);
-  const { at, size } = furthest(ranks);
+  const logs = values.map((value) => Math.log(Math.max(value, Number.MIN_VALUE)));
+  const at = furthest(ranksOf(logs));
   if (Math.abs(Math.log(ratioAt(values, at))) < Math.log1p(LEAST_CHANGE)) return null;
-  const random = generator(SEED);
-  let asFar = 0;
-  for (let i = 0; i < SHUFFLES; i++) {
-    shuffle(ranks, random);
-    if (furthest(ranks).size >= size - 1e-9) asFar++;
-  }
-  return (asFar + 1) / (SHUFFLES + 1) <= FALSE_ALARMS ? at : null;
+  return sizeOf(logs, at) > chanceSize(values.length, memoryOf(logs, at)) ? at : null;
 }
 
-/** The division whose parts' ranks are furthest apart, and how many standard deviations that is. */
-function furthest(ranks: readonly number[]): { at: number; size: number } {
+/** How far two levels are apart: Student's t of values that are cut where they are outliers of their level. */
+function sizeOf(values: readonly number[], at: number): number {
+  const sides = [values.slice(0, at), values.slice(at)];
+  const rest = restOf(values, at);
+  const most = OUTLIER * 1.4826 * median(rest.map(Math.abs));
+  const cut = rest.map((value) => Math.max(-most, Math.min(most, value)));
+  const [one, two] = sides.map((side, i) => median(side) + mean(i === 0 ? cut.slice(0, at) : cut.slice(at)));
+  const spread = Math.sqrt(cut.reduce((sum, value) => sum + value ** 2, 0) / (cut.length - 2));
+  return (
+    Math.abs((two as number) - (one as number)) / (spread * Math.sqrt(1 / at + 1 / (values.length - at)))
+  );
+}
+
+/** Standard deviations from which on a value is cut. */
+const OUTLIER = 2.5;
+
+/** What each value is above the median of its level. */
+function restOf(values: readonly number[], at: number): number[] {
+  return [values.slice(0, at), values.slice(at)].flatMap((side) => {
+    const level = median(side);
+    return side.map((value) => value - level);
+  });
+}
+
+/**
+ * How much a run is like the one before, beside a change of level, and another one before or after it: the autocorrelation of ranks,
+ * without its bias in short series.
+ */
+function memoryOf(values: readonly number[], at: number): number {
+  const sides = [values.slice(0, at), values.slice(at)];
+  const rest = sides.flatMap((side) =>
+    restOf(side, side.length < LEAST_VALUES ? 0 : furthest(ranksOf(side))),
+  );
+  const n = rest.length;
+  const ranks = ranksOf(rest).map((rank) => rank - (n + 1) / 2);
+  const products = ranks.slice(1).reduce((sum, value, i) => sum + value * (ranks[i] as number), 0);
+  const seen = products / ranks.reduce((sum, value) => sum + value ** 2, 0);
+  // Kendall (1954), for each of the levels.
+  const levels = sides.reduce((sum, { length }) => sum + (length < LEAST_VALUES ? 1 : 2), 0);
+  return Math.min(MOST_MEMORY, Math.max(0, seen + (((1 + 3 * seen) / n) * levels) / 2));
+}
+
+const MOST_MEMORY = 0.9;
+/** Memories and numbers of values are looked up in steps, the next greater one. */
+const STEP = 0.1;
+const COUNTS = [10, 12, 14, 17, 20, 25, 30, 40, 50, 70, 100, 140, 200];
+const SIZES = new Map<string, number>();
+
+/** The size that a change has by chance in so many values as often as {@link FALSE_ALARMS} allows, if they are autoregressive. */
+function chanceSize(count: number, memory: number): number {
+  const like = Math.ceil(memory / STEP - 1e-9) * STEP;
+  const values = COUNTS.find((one) => one >= count) ?? count;
+  const key = `${values} ${like}`;
+  const known = SIZES.get(key);
+  if (known !== undefined) return known;
+  const random = generator(SEED);
+  const sizes = Array.from({ length: SIMULATED }, () => {
+    const made = series(values, like, random);
+    return sizeOf(made, furthest(ranksOf(made)));
+  });
+  sizes.sort((a, b) => b - a);
+  const size = sizes[Math.floor(FALSE_ALARMS * (SIMULATED + 1)) - 1] as number;
+  SIZES.set(key, size);
+  return size;
+}
+
+function series(count: number, memory: number, random: () => number): number[] {
+  const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  let state = normal();
+  return Array.from({ length: count }, () => {
+    state = memory * state + Math.sqrt(1 - memory ** 2) * normal();
+    return state;
+  });
+}
+
+/** The division whose parts' ranks are furthest apart. */
+function furthest(ranks: readonly number[]): number {
   const n = ranks.length;
   let best = { at: LEAST, size: -1 };
   let sum = 0;
@@ -60,29 +169,29 @@ function furthest(ranks: readonly number[]): { at: number; size: number } {
     const size = Math.abs(sum - expected) / Math.sqrt((at * (n - at) * (n + 1)) / 12);
     if (size > best.size) best = { at, size };
   }
-  return best;
+  return best.at;
 }
 
 /** 1 is the smallest; equal values share the mean of their ranks. */
 function ranksOf(values: readonly number[]): number[] {
-  const sorted = values.toSorted((a, b) => a - b);
-  return values.map((value) => (sorted.indexOf(value) + sorted.lastIndexOf(value)) / 2 + 1);
+  const order = values.map((_, i) => i).sort((a, b) => (values[a] as number) - (values[b] as number));
+  const ranks = new Array<number>(values.length);
+  for (let from = 0, to = 0; from < order.length; from = to) {
+    const same = values[order[from] as number];
+    while (to < order.length && values[order[to] as number] === same) to++;
+    for (const i of order.slice(from, to)) ranks[i] = (from + to + 1) / 2;
+  }
+  return ranks;
 }
 
 function ratioAt(values: readonly number[], at: number): number {
   return median(values.slice(at)) / median(values.slice(0, at));
 }
 
+const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
 function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;
   return ((sorted[Math.ceil(middle) - 1] as number) + (sorted[Math.floor(middle)] as number)) / 2;
-}
-
-/** Fisher and Yates. */
-function shuffle(values: number[], random: () => number): void {
-  for (let i = values.length - 1; i > 0; i--) {
-    const j = Math.floor(random() * (i + 1));
-    [values[i], values[j]] = [values[j] as number, values[i] as number];
-  }
 }
