@@ -138,8 +138,8 @@ export function uncounted(group: Group): string | null {
 }
 
 /**
- * Names, labels, loads, limits, settings and facts of the environment that differ between groups, or within one. The CI job always differs, so it
- * does not count, nor do uncommitted changes to the same commit: they may be of anything.
+ * Names, labels, loads, limits, settings and facts of the environment that differ between groups, or within one. The CI job and the
+ * machine's calibration always differ, so they do not count, nor do uncommitted changes to the same commit: they may be of anything.
  */
 export function differing(groups: readonly Group[]): { name: string; values: string[] }[] {
   const facts = groups.map((group) => group.map(({ run }) => factsOf(run)));
@@ -155,7 +155,7 @@ export function differing(groups: readonly Group[]): { name: string; values: str
 
 /** Facts of a run, settings first. */
 function factsOf(run: Run): Record<string, string> {
-  const { pipeline, ci: _, git, ...machine } = run.environment;
+  const { pipeline, ci: _, calibration_us: _time, git, ...machine } = run.environment;
   const known = { ...traits(run), ...loadFacts(run), ...limitFacts(run), ...flat(pipeline ?? {}) };
   // What the command sets, unless another fact says it: the limit is P99.
   const given = settingsOf(run.run).filter(

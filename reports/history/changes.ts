@@ -65,7 +65,10 @@ export function pointsOf(entries: readonly Entry[]): Point[] {
 export function turnsOf(entries: readonly Entry[]): Turned[] {
   const newest = entries.filter(usable).slice(0, MOST_POINTS).toReversed();
   return [...Map.groupBy(newest, ({ like }) => like)].flatMap(([like, runs]): Turned[] => {
-    const turn = lastTurn(runs.map(({ arrival }) => arrival?.p99 ?? 0));
+    const turn = lastTurn(
+      runs.map(({ arrival }) => arrival?.p99 ?? 0),
+      runs.map(({ calibration }) => calibration),
+    );
     const [before, after] = turn === null ? [] : [runs[turn.at - 1], runs[turn.at]];
     if (turn === null || before === undefined || after === undefined) return [];
     const place = {
@@ -75,7 +78,10 @@ export function turnsOf(entries: readonly Entry[]): Turned[] {
       directory: after.directory,
     };
     return [
-      { like, ...place, from: before.directory, p99: turn.ratio - 1, differs: differing(before, after) },
+      {
+        ...{ like, ...place, from: before.directory, p99: turn.ratio - 1, differs: differing(before, after) },
+        ...(turn.machine !== undefined && { machine: turn.machine - 1 }),
+      },
     ];
   });
 }

@@ -26,7 +26,7 @@ export function entryOf(summary: Summary, directory: string): Omit<Entry, 'live'
   const { tool, method, topology, network, labels, generator } = run;
   const { phases } = run.profile;
   const settings = settingsOf(run).filter(([name]) => !SAID.test(name));
-  const { git, ci, arrival, cpu = null, cores = null } = environment;
+  const { git, ci, arrival, cpu = null, cores = null, calibration_us = null } = environment;
   const machine = [cpu, cores === null ? null : plural(cores, 'core')]
     .filter((one) => one !== null)
     .join(', ');
@@ -78,6 +78,7 @@ export function entryOf(summary: Summary, directory: string): Omit<Entry, 'live'
     account: { scheduled: account.scheduled, arrived: account.arrived },
     missed: summary.facts.not_arrived,
     job: ci && { name: Object.values(texts([ci.name, ci.job])).join(': '), url: ci.url },
+    calibration: calibration_us,
     generator: generator ? { number: generator.number, of: generator.of } : null,
   };
 }

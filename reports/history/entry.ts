@@ -45,6 +45,8 @@ export interface Entry {
   live: boolean;
   /** The CI job, with its page; null: none is known. */
   job: { name: string; url: string | null } | null;
+  /** How long the same work took on its machine, µs; null: not known. */
+  calibration: number | null;
   /** The number of this instance among several; null: it is the whole run. */
   generator: { number: number; of: number } | null;
 }
@@ -93,6 +95,8 @@ export interface Turned extends Change, Pick<Entry, 'directory' | 'started' | 'l
   /** Its number among the usable runs of its load, and their count; the first is 1. */
   number: number;
   of: number;
+  /** How much slower the machine is since then, as a share, where that explains the change. Absent: it does not, or is not known. */
+  machine?: number;
 }
 
 /** The answer to a request for the list. */

@@ -46,7 +46,7 @@ export async function summarize(directory: string): Promise<unknown> {
     latency: isObject(latency) ? { arrival: arrivalOf(latency.arrival) } : latency,
     environment: isObject(environment)
       ? Object.fromEntries(
-          ['arrival', 'cpu', 'cores', 'pipeline', 'git', 'ci'].map((name) => [
+          ['arrival', 'cpu', 'cores', 'calibration_us', 'pipeline', 'git', 'ci'].map((name) => [
             name,
             environment[name] ?? null,
           ]),

@@ -21,21 +21,21 @@ const SIMULATED = 999;
 const SEED = 20_221_109;
 
 /**
- * The last change of level, of which it is said if it is the machine's: if it is gone once the runs are adjusted for the machine's own
- * times.
+ * The last change of level. One that is gone once the runs are adjusted for the times of their machine is the machine's.
  * @param times how long the same work took on the machine of each run; null: not known
  */
 export function lastTurn(values: readonly number[], times: readonly (number | null)[] = []): Turn | null {
   const known = times.slice(times.lastIndexOf(null) + 1) as number[];
   if (known.length < LEAST_VALUES) return lastOf(values);
   const from = values.length - known.length;
-  const seen = lastOf(values.slice(from));
   const own = lastOf(adjusted(values.slice(from), known));
-  const turn = own ?? seen;
-  if (turn === null) return null;
-  const machine = ratioAt(known, turn.at);
-  const explained = own === null && Math.abs(Math.log(machine)) >= Math.log1p(LEAST_CHANGE);
-  return { ...turn, at: from + turn.at, ...(explained && { machine }) };
+  if (own !== null) return { ...own, at: from + own.at };
+  const seen = lastOf(values.slice(from));
+  if (seen === null) return null;
+  const machine = ratioAt(known, seen.at);
+  return Math.abs(Math.log(machine)) < Math.log1p(LEAST_CHANGE)
+    ? null
+    : { ...seen, at: from + seen.at, machine };
 }
 
 /**

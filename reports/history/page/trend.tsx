@@ -183,13 +183,14 @@ function Turns({ turns, names }: { turns: Turned[]; names: Map<string, string> }
   if (shown.length === 0) return null;
   return (
     <ul class="turns">
-      {shown.map(({ like, directory, from, number, of, started, p99, differs }) => (
+      {shown.map(({ like, directory, from, number, of, started, p99, differs, machine }) => (
         <li key={like}>
           {visible(names.get(like) ?? '')}: <strong>p99 {changeText(p99)}</strong> since{' '}
           <a href={reportOf(directory)}>
             run {number} of {of}
-          </a>{' '}
-          ({[instant(started), ...differs.slice(0, MOST_NAMED).map(visible)].join('; ')}
+          </a>
+          {machine !== undefined && `, with the machine, whose own time changed by ${changeText(machine)}`} (
+          {[instant(started), ...differs.slice(0, MOST_NAMED).map(visible)].join('; ')}
           {differs.length > MOST_NAMED && `; ${differs.length - MOST_NAMED} more`}).{' '}
           <a href={compareOf([from, directory])}>Compare it with the one before</a>
         </li>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { changes, inOrder, pointsOf } from '../changes.ts';
+import { changes, inOrder, pointsOf, turnsOf } from '../changes.ts';
 import type { Entry } from '../entry.ts';
 
 /** Entries in the order of the catalogue: the newest first. */
@@ -18,6 +18,7 @@ function entries(...given: Partial<Entry>[]): Entry[] {
     account: { scheduled: 100, arrived: 100 },
     doubt: null,
     missed: null,
+    calibration: null,
     ...one,
   }));
   return all.toReversed() as Entry[];
@@ -69,4 +70,18 @@ test('runs without a value come last in both sort orders', () => {
   assert.deepEqual(names(true), ['run-1', 'run-4', 'run-3', 'run-2']);
   assert.deepEqual(names(false), ['run-3', 'run-4', 'run-1', 'run-2']);
   assert.deepEqual(names(false, 'change'), ['run-3', 'run-4', 'run-2', 'run-1']);
+});
+
+test('a lasting change that goes with the time of the machine is said to be the machine’s', () => {
+  const runs = (slower: number) =>
+    entries(
+      ...Array.from({ length: 24 }, (_, i) => {
+        const wiggle = 1 + 0.01 * (i % 3);
+        return { ...p99((i < 12 ? 10 : 13) * wiggle), calibration: (i < 12 ? 500 : 500 * slower) * wiggle };
+      }),
+    );
+  const [moved] = turnsOf(runs(1.3));
+  assert.deepEqual([moved?.number, Math.round(100 * (moved?.machine ?? 0))], [13, 30]);
+  const [own] = turnsOf(runs(1));
+  assert.deepEqual([own?.number, own?.machine], [13, undefined], 'the machine is as fast as before');
 });

@@ -14,8 +14,10 @@ func TestTheEnvironmentHasAllItsMembers(t *testing.T) {
 		"cpu", "cores", "memory_mb", "kernel", "os", "arrival", "go", "shared_host", "pipeline", "git", "ci",
 		"hostname",
 		"tcp_congestion_control",
+		"calibration_us",
 	} {
 		assert.Contains(t, environment, name)
 	}
 	assert.Nil(t, environment["pipeline"])
+	assert.Positive(t, environment["calibration_us"])
 }

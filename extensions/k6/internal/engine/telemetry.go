@@ -148,6 +148,7 @@ func (d description) environment() map[string]any {
 		"arrival": runfile.Version, "go": runtime.Version(), "shared_host": d.run.options.OneHost ||
 			isLoopback(d.run.options.Ingest.URL),
 		"hostname": nil, "cpu": nil, "memory_mb": nil, "kernel": nil, "tcp_congestion_control": nil, "pipeline": nil,
+		"calibration_us": calibration(),
 	}
 	env["git"], env["ci"] = gitAndCI()
 	if name, err := os.Hostname(); err == nil {

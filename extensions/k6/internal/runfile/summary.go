@@ -40,7 +40,7 @@ type Summary struct {
 }
 
 // summarized are the members of a run's environment that its summary has; nil: unknown.
-var summarized = []string{"arrival", "cpu", "cores", "pipeline", "git", "ci"}
+var summarized = []string{"arrival", "cpu", "cores", "calibration_us", "pipeline", "git", "ci"}
 
 // NewSummary summarizes a run whose run.json has so many bytes.
 func NewSummary(r *Run, bytes int64) *Summary {
