@@ -1314,6 +1314,8 @@ export interface Environment {
   cpu: string | null;
   /** Cores the generator may use. */
   cores: number | null;
+  /** How long the same work took before the load, SHA-256 of 512 KB, by the median: how fast the machine was. null: several machines. Absent: not kept. */
+  calibration_us?: number | null;
   /** Memory of the machine, in 10^6 bytes. null: unknown. */
   memory_mb: number | null;
   /** Version of the kernel. null: unknown. */
@@ -1413,6 +1415,8 @@ export interface Summary {
     cpu?: string | null;
     /** Cores the generator may use. Absent: not kept. */
     cores?: number | null;
+    /** How fast the machine was. null: unknown. Absent: not kept. */
+    calibration_us?: number | null;
     /** Version of Arrival. */
     arrival: string | null;
     pipeline: Record<string, string | number | boolean> | null;
