@@ -55,7 +55,8 @@ export function differenceOf(baseline: Group, other: Group, measure: Measure): D
 }
 
 /** How many more runs would decide a difference: {@link Difference.more}. */
-function moreRuns(measure: Measure, { low, high, with: reach }: LogInterval): number {
+function moreRuns(measure: Measure, { low, high, with: reach }: LogInterval): number | null {
+  if (reach === undefined) return null;
   const centre = (low + high) / 2;
   for (let more = 1; more <= MOST_REPEATS; more++) {
     const ends = { low: Math.expm1(centre - reach(more)), high: Math.expm1(centre + reach(more)) };

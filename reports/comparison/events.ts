@@ -7,8 +7,8 @@ import type { Run } from '../contract/run.ts';
 import { plural } from '../format.ts';
 import { measuredSeconds } from '../page/facts.ts';
 import { MUCH, type Word } from './comparison.ts';
-import { CONFIDENCE } from './intervals.ts';
-import type { Measure } from './measures.ts';
+import { CONFIDENCE, variance } from './intervals.ts';
+import { type Measure, measureOf } from './measures.ts';
 import type { Recording } from './recording.ts';
 import { type Counted, isSteady, PERCENTILES, perSecond, within } from './seconds.ts';
 
@@ -134,23 +134,45 @@ const LEAST_SECONDS = 5;
 const COMMON = 1 / 3;
 
 /**
- * To what a percentile is known at best, as a standard deviation relative to it: a pause is seen only through the messages in it, some
- * ms apart. Where they are due at the same moment of each pause, more pauses do not show its length any better. 0: they are not.
+ * To what a figure is known at best, as a standard deviation relative to it: a pause is seen only through the messages in it, some ms
+ * apart. Where they are due at the same moment of each pause, more pauses do not show its length any better. 0: of other figures.
  */
 export function samplingStep(recording: Recording, measure: Measure): number {
   const [series = '', statistic = ''] = measure.name.split('.');
   const [seconds, figure] = [secondsOf(recording, series), measure.of(recording.run)];
-  if (PERCENTILES[statistic] === undefined || seconds === null || figure === null) return 0;
+  if (seconds === null || figure === null) return 0;
+  if (statistic === 'mean')
+    return meanStep(seconds, figure, measureOf(`${series}.p999`)?.of(recording.run) ?? 0);
+  return PERCENTILES[statistic] === undefined ? 0 : percentileStep(seconds, figure);
+}
+
+function percentileStep(seconds: readonly Counted[], figure: number): number {
   const steps = seconds.flatMap(({ values }) => {
     const i = values.findIndex((value) => value >= figure * (1 - 1e-3));
     if (i < 1) return [];
     const [below, above] = [values[i - 1] as number, values[i] as number];
     return [{ size: above - below, at: (above - figure) / (above - below) }];
   });
-  if (steps.length < LEAST_SECONDS) return 0;
-  const middle = steps.reduce((sum, { at }) => sum + at, 0) / steps.length;
-  const variance = steps.reduce((sum, { at }) => sum + (at - middle) ** 2, 0) / (steps.length - 1);
-  if (variance > COMMON / 12) return 0;
-  const sizes = steps.map(({ size }) => size).sort((a, b) => a - b);
-  return (sizes[Math.floor(sizes.length / 2)] as number) / Math.sqrt(12) / figure;
+  if (steps.length < LEAST_SECONDS || variance(steps.map(({ at }) => at)) > COMMON / 12) return 0;
+  return middle(steps.map(({ size }) => size)) / Math.sqrt(12) / figure;
+}
+
+/** Of a mean: each pause may have one message more or less, at its longest, and the run one pause. @param top p99.9, ms; 0: not known */
+function meanStep(seconds: readonly Counted[], figure: number, top: number): number {
+  const all = seconds.reduce((sum, { counts }) => counts.reduce((total, count) => total + count, sum), 0);
+  const pauses = seconds.flatMap(({ values, counts }) => {
+    let sum = 0;
+    values.forEach((value, i) => {
+      if (value > top / 2) sum += value * (counts[i] as number);
+    });
+    return sum === 0 ? [] : [{ sum, longest: values.at(-1) as number }];
+  });
+  if (top === 0 || pauses.length < LEAST_SECONDS) return 0;
+  const sums = pauses.map(({ sum }) => sum);
+  const phase = Math.max(0, middle(pauses.map(({ longest }) => longest)) ** 2 / 12 - variance(sums));
+  return Math.hypot(pauses.length * Math.sqrt(phase), middle(sums) / Math.sqrt(6)) / all / figure;
+}
+
+function middle(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] as number;
 }

@@ -18,8 +18,8 @@ const SEED = 20_221_109;
 export interface LogInterval {
   low: number;
   high: number;
-  /** How far it reaches from the difference with so many more runs on each side, if they vary as these do. */
-  with: (more: number) => number;
+  /** How far it reaches from the difference with so many more runs on each side, if they vary as these do. Absent: not known. */
+  with?: (more: number) => number;
 }
 
 /**
@@ -55,7 +55,7 @@ export function fromBlocks(
   difference: number,
   base: Estimate,
   other: Estimate,
-  { count: blocks, inflation }: Pick<Blocking, 'count' | 'inflation'>,
+  { count: blocks, inflation, outlasted }: Omit<Blocking, 'length'>,
   resolution = RESOLUTION,
 ): LogInterval | null {
   const random = generator(SEED);
@@ -72,11 +72,12 @@ export function fromBlocks(
     differences.push(Math.log(b / a));
   }
   const error = Math.sqrt((inflation * variance(differences) * blocks) / (blocks - 1));
-  return around(difference, (more) =>
+  const reach = (more: number) =>
     more === 0
       ? reachOf(error, blocks - 1, resolution)
-      : reachOf(error / Math.sqrt(1 + more), 2 * more, resolution),
-  );
+      : reachOf(error / Math.sqrt(1 + more), 2 * more, resolution);
+  const { low, high } = around(difference, reach);
+  return { low, high, ...(outlasted !== true && { with: reach }) };
 }
 
 /** Student's t, both sides. */
@@ -93,7 +94,7 @@ function reachOf(error: number, freedom: number, resolution: number): number {
   return criticalValue(freedom) * Math.max(error, resolution);
 }
 
-function around(centre: number, reach: LogInterval['with']): LogInterval {
+function around(centre: number, reach: (more: number) => number): LogInterval {
   return { low: centre - reach(0), high: centre + reach(0), with: reach };
 }
 
@@ -102,7 +103,7 @@ export function mean(values: readonly number[]): number {
 }
 
 /** The sample variance. */
-function variance(values: readonly number[]): number {
+export function variance(values: readonly number[]): number {
   const centre = mean(values);
   return values.reduce((sum, value) => sum + (value - centre) ** 2, 0) / (values.length - 1);
 }

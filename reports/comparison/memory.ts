@@ -24,6 +24,8 @@ export interface Blocking {
   count: number;
   /** The variance of blocks is too small by this factor, as they are not independent, and as that is not known well. */
   inflation: number;
+  /** The memory may outlast it: how much runs differ is anybody's guess. */
+  outlasted?: true;
 }
 
 /** The fewest blocks: with fewer their variance is not known well enough. */
@@ -91,7 +93,7 @@ export function outlasted(seconds: number): Blocking {
   const count = Math.floor(seconds / length);
   const ofMean = (n: number) => LASTING * n ** (2 * Math.max(...HURST) - 2) + (1 - LASTING) / n;
   const [block, whole] = [ofMean(length), ofMean(length * count)];
-  return { length, count, inflation: (whole * (count - 1)) / (block - whole) };
+  return { length, count, inflation: (whole * (count - 1)) / (block - whole), outlasted: true };
 }
 
 /** The logarithm of the odds. */
