@@ -182,7 +182,10 @@ function undecided(those: Named[], repeat: string, runs: number): string[] {
   };
   return [...Map.groupBy(those, remedy)].flatMap(([what, some]) => {
     const reasons = [...Map.groupBy(some, ({ difference }) => reason(difference))].map(([why, few]) => {
-      const names = listed(few.map(({ name }) => name));
+      // Of a run in which messages failed a ratio says nothing.
+      const names = listed(
+        why === BETTER_FAILED.split(':')[0] ? few.map(({ name }) => name) : few.map(withRatio),
+      );
       return few.every(({ difference }) => difference.interval === null)
         ? `${listed(few.map(withRatio))} without an interval: ${why}`
         : `${names} undecided: ${why}`;

@@ -49,12 +49,12 @@ test('the sentence lists decided figures with ratios, then undecided ones with r
   });
   assert.match(
     sentence(compared),
-    / is much slower: relay 1\.00 → 20\.0 ms, ×20; p50 and p99 undecided: too noisy, repeat 3 times$/,
+    / is much slower: relay 1\.00 → 20\.0 ms, ×20; p50 \(×1\.10\) and p99 \(×1\.10\) undecided: too noisy, repeat 3 times$/,
   );
   assert.doesNotMatch(sentence(compared), /ingest/, 'only the stage with the largest difference');
   assert.equal(outcomes(compared)[0]?.tone, 'worse');
   for (const text of [comparisonText(compared), comparisonMarkdown(compared)])
-    assert.ok(text.split('\n')[0]?.includes('ms, ×20; p50 and p99 undecided'), text);
+    assert.ok(text.split('\n')[0]?.includes('ms, ×20; p50 (×1.10) and p99 (×1.10) undecided'), text);
 });
 
 test('each reason for an undecided figure has a remedy', () => {
@@ -65,7 +65,7 @@ test('each reason for an undecided figure has a remedy', () => {
   // Regression: "×6.74, undecided: too short" for the figure that explained everything.
   assert.match(
     answer(noise, short),
-    /p50 undecided: too noisy; p99 \(×6\.7\) without an interval: the run is too short, repeat 3 times$/,
+    /p50 \(×1\.10\) undecided: too noisy; p99 \(×6\.7\) without an interval: the run is too short, repeat 3 times$/,
   );
   assert.deepEqual([finding(short), detail(short)], ['no interval', 'the run is too short']);
   assert.match(answer(survived, survived), /p50 and p99 undecided: messages .* failed, fix that first/);
@@ -89,13 +89,13 @@ test('what repeats gain is said where it is computed', () => {
   const after = (more: number) => sentence(comparison({ 'arrival.p99': { ...noise, more } }));
   assert.match(
     after(3),
-    /p99 undecided: too noisy, 3 more runs of each would decide it, if runs differ as little as their seconds$/,
+    /p99 \(×1\.10\) undecided: too noisy, 3 more runs of each would decide it, if runs differ as little as their seconds$/,
   );
   assert.match(after(0), /even 20 more runs of each would not decide it$/);
   const both = comparison({ 'arrival.p50': { ...noise, more: 2 }, 'arrival.p99': { ...noise, more: 7 } });
   assert.match(
     sentence(both),
-    /p50 and p99 undecided: too noisy, 7 more runs of each/,
+    /p50 \(×1\.10\) and p99 \(×1\.10\) undecided: too noisy, 7 more runs of each/,
     'the most that any needs',
   );
 });
