@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { average, mulberry32 } from '../../test/samples.ts';
+import type { Word } from '../comparison.ts';
+import { differenceOf } from '../differences.ts';
+import { chanceOf, eventsOf } from '../events.ts';
+import { type Measure, measureOf } from '../measures.ts';
+import type { Recording } from '../recording.ts';
+import type { Process } from './processes.ts';
+import { simulated } from './simulated.ts';
+
+const SECONDS = 600;
+
+/** Seconds of spells that begin at random, each second of one followed by another with a probability. */
+function spells(random: () => number, count: number, lasts: number): boolean[] {
+  const slow = new Array<boolean>(SECONDS).fill(false);
+  for (let i = 0; i < count; i++) {
+    let t = Math.floor(random() * SECONDS);
+    do slow[t % SECONDS] = true;
+    while (random() < lasts && ++t);
+  }
+  return slow;
+}
+
+test('events are about as many as the spells, however long these are', () => {
+  const random = mulberry32(1);
+  for (const lasts of [0, 0.5, 0.8]) {
+    const found = average(Array.from({ length: 200 }, () => eventsOf(spells(random, 15, lasts))));
+    assert.ok(found > 0.7 * 15 && found < 1.3 * 15, `${found} of 15, ${lasts}`);
+  }
+});
+
+test('a freeze is few events, all seconds of a run are as many as there are, and none are none', () => {
+  const freeze = Array.from({ length: 120 }, (_, t) => t >= 40 && t < 49);
+  assert.ok(eventsOf(freeze) < 3, `${eventsOf(freeze)}`);
+  assert.equal(eventsOf(freeze.map(() => true)), 120);
+  assert.equal(eventsOf(freeze.map(() => false)), 0);
+});
+
+test('eight events against none are no chance, seven may be', () => {
+  assert.equal(chanceOf(0, 8), 2 / 2 ** 8);
+  assert.ok(chanceOf(0, 7) > 0.01);
+  assert.equal(chanceOf(5, 5), 1);
+});
+
+test('three pauses in one run only give no word, in as many seconds as a run has they do', () => {
+  const pausing =
+    (pauses: number): Process =>
+    () => ({
+      level: () => 0,
+      wait: (due) => (pauses > 0 && due % (120 / pauses) < 0.2 ? 50 : 0),
+    });
+  const words = (pauses: number) => {
+    const [calm, other] = [0, pauses].map((count, seed) =>
+      simulated({ seed, seconds: 120, samples: 100, process: pausing(count) }),
+    ) as [Recording, Recording];
+    const p999 = differenceOf([calm], [other], measureOf('arrival.p999') as Measure);
+    return [p999?.word, p999?.why ?? ''] as [Word, string];
+  };
+  const [few, why] = words(3);
+  assert.equal(few, 'undecided');
+  assert.match(why, /^too few pauses in the run to compare p99\.9: 0 and 3 events/);
+  assert.equal(words(40)[0], 'worse');
+});
