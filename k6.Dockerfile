@@ -1,5 +1,10 @@
-# k6 with this project's extensions and its scenarios, to measure a pipeline from a machine or a
-# cluster that has neither Node nor Go.
+# What measures a pipeline from a machine or a cluster that has neither Node, Go nor a clone.
+#
+#   docker build -f k6.Dockerfile --target arrival -t arrival https://github.com/arrival-bench/arrival.git
+#   docker run --rm arrival --help
+#
+# is everything: load, comparisons, gates, history (README.md has a run). The smaller image of a generator is k6 with this
+# project's extensions and its scenarios:
 #
 #   docker build -f k6.Dockerfile -t arrival-k6 .
 #
@@ -17,12 +22,13 @@
 # Before it: x arrival try my.yml, with that file mounted, lets one message go round.
 # After it: x arrival check, merge or render, with a directory in reports/runs.
 #
-# Behind mirrors, and nothing of it stays in the image: --build-arg GOPROXY, and for authorities of one's own
-# --secret id=authorities,src=/etc/ssl/certs/ca-certificates.crt.
+# Behind mirrors, and nothing of it stays in the image: --build-arg GOPROXY, --secret id=npmrc,src=$HOME/.npmrc, and for
+# authorities of one's own --secret id=authorities,src=/etc/ssl/certs/ca-certificates.crt.
 
 ARG VERSION=0.2.0
 ARG GO=golang:1.26-bookworm
 ARG BUSYBOX=busybox:1.37-musl
+ARG NODE=node:24-bookworm-slim
 
 FROM ${GO} AS k6
 WORKDIR /src
@@ -85,6 +91,45 @@ ENV PATH=/arrival:/bin \
     K6_NO_USAGE_REPORT=true \
     GOGC=400
 USER 65532:65532
+
+# The packages of the commands, and the pages of comparisons and of the history.
+FROM ${NODE} AS pages
+WORKDIR /arrival
+COPY package.json package-lock.json ./
+# The one package with an install script is `node`, which would load the Node that this image has already.
+RUN --mount=type=cache,target=/root/.npm \
+    --mount=type=secret,id=npmrc,target=/root/.npmrc \
+    --mount=type=secret,id=authorities,target=/etc/ssl/certs/authorities.crt \
+    npm ci --ignore-scripts --no-audit --no-fund
+COPY pipeline pipeline
+COPY reports reports
+RUN node node_modules/vite/bin/vite.js build --config reports/vite.config.ts --mode comparison \
+    && node node_modules/vite/bin/vite.js build --config reports/vite.config.ts --mode history
+# It asks the registry, too.
+RUN --mount=type=cache,target=/root/.npm \
+    --mount=type=secret,id=npmrc,target=/root/.npmrc \
+    --mount=type=secret,id=authorities,target=/etc/ssl/certs/authorities.crt \
+    npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
+    && rm -rf node_modules/node node_modules/.bin/node
+
+# All commands of a clone that start no pipeline.
+FROM ${NODE} AS arrival
+ARG VERSION
+LABEL org.opencontainers.image.title="arrival" \
+      org.opencontainers.image.description="Measures how long a message takes to arrive" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.licenses="Apache-2.0 AND AGPL-3.0-only"
+COPY --from=plain /arrival /arrival
+COPY --from=pages /arrival /arrival
+# The folder that a user mounts. Nobody can write to it without: a report would be lost with the container.
+WORKDIR /work
+ENV NODE_ENV=production \
+    ARRIVAL_REPORTS=/work/reports \
+    K6_AUTO_EXTENSION_RESOLUTION=false \
+    K6_NO_USAGE_REPORT=true
+USER 65532:65532
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["node", "--disable-warning=ExperimentalWarning", "/arrival/pipeline/deploy/image.ts"]
 
 # What is built unless a target is named.
 FROM plain

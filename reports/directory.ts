@@ -2,8 +2,10 @@
 import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-export const RUNS = join(import.meta.dirname, 'runs');
-export const COMPARISONS = join(import.meta.dirname, 'comparisons');
+/** The folder of both. The image's is in the folder that its user mounts. */
+const { ARRIVAL_REPORTS: REPORTS = import.meta.dirname } = process.env;
+export const RUNS = join(REPORTS, 'runs');
+export const COMPARISONS = join(REPORTS, 'comparisons');
 
 /** A moment for names: UTC, `20261121T094800Z`. */
 export function moment(time = new Date()): string {

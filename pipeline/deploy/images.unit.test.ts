@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, matchesGlob, relative } from 'node:path';
 import { test } from 'node:test';
+import { asked, programs } from './image.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
-const DOCKERFILES = ['k6.Dockerfile', 'pipeline/pipeline.Dockerfile', 'reports/reports.Dockerfile'];
+const DOCKERFILES = ['k6.Dockerfile', 'pipeline/pipeline.Dockerfile'];
 
 /** Instructions without comments, each on one line. */
 const instructions = (text: string) =>
@@ -61,7 +62,8 @@ test('each step that runs npm sees the registry and the authorities of a mirror'
 
 // Regression: labels.js was missing, so each script failed in its first line.
 test('the image of k6 has every file that its scripts import', () => {
-  const copied = instructions(read('k6.Dockerfile')).flatMap((line) =>
+  const [stage = ''] = /^FROM \S+ AS plain$.*?(?=^FROM )/ms.exec(read('k6.Dockerfile')) ?? [];
+  const copied = instructions(stage).flatMap((line) =>
     /^COPY (?!--from)/.test(line) ? line.split(' ').slice(1, -1) : [],
   );
   const scripts = globSync('scenarios/*.{js,ts}', { cwd: ROOT });
@@ -75,17 +77,29 @@ test('the image of k6 has every file that its scripts import', () => {
   }
 });
 
-const programs: [dockerfile: string, folders: RegExp, programs: string[]][] = [
+const mains: [dockerfile: string, folders: RegExp, programs: string[]][] = [
   [
     'pipeline/pipeline.Dockerfile',
     /^pipeline\//,
     ['ingest/server.ts', 'relay/main.ts', 'deploy/prepare.ts'].map((name) => `pipeline/${name}`),
   ],
-  ['reports/reports.Dockerfile', /^(reports|pipeline\/shared)\//, ['reports/history/server.ts']],
+  [
+    'k6.Dockerfile',
+    /^((pipeline|reports|scenarios)\/|package\.json$)/,
+    ['pipeline/deploy/image.ts', ...commandPrograms()],
+  ],
 ];
-for (const [dockerfile, folders, mains] of programs)
+
+/** The programs of the image's commands, from the repository's root. */
+function commandPrograms(): string[] {
+  const files = programs().map(([, file = '']) => relative(ROOT, file));
+  assert.ok(files.includes('scenarios/run/run.ts'), files.join());
+  return [...new Set(files)];
+}
+
+for (const [dockerfile, folders, all] of mains)
   test(`${dockerfile}: the image has every file and package that its programs import`, () =>
-    holdsAll(dockerfile, folders, mains));
+    holdsAll(dockerfile, folders, all));
 
 function holdsAll(dockerfile: string, folders: RegExp, mains: readonly string[]): void {
   const seen = new Set<string>();
@@ -127,3 +141,39 @@ function covers(rule: string, path: string): boolean {
   const pattern = rule.replace(/^!/, '');
   return matchesGlob(path, pattern) || matchesGlob(path, `${pattern}/**`);
 }
+
+const writable = () => true;
+
+test('image: a command is its npm script without the set-up, whatever the working directory', () => {
+  const script = join(ROOT, 'scenarios/ramp.js');
+  const run = join(ROOT, 'scenarios/run/run.ts');
+  assert.deepEqual(asked(['ramp', '-e', 'RATE=5'], writable), [
+    process.execPath,
+    run,
+    script,
+    '-e',
+    'RATE=5',
+  ]);
+  assert.deepEqual(asked(['compare', 'a', 'b'], writable)?.slice(1), [
+    join(ROOT, 'reports/main.ts'),
+    ...['compare', 'a', 'b'],
+  ]);
+  assert.deepEqual(asked(['k6', 'x', 'arrival'], writable), [join(ROOT, 'k6'), 'x', 'arrival']);
+  const example = 'scenarios/own.js';
+  assert.equal(
+    asked(['scenario', example], writable)?.at(-1),
+    example,
+    'there is one in the working directory',
+  );
+  for (const help of [[], ['--help'], ['help']]) assert.equal(asked(help, writable), undefined);
+});
+
+test('image: an unknown command, and a folder in which no report would stay, are refused in one line', () => {
+  assert.throws(
+    () => asked(['rampe'], writable),
+    /^Error: rampe is not a command; allowed: smoke, ramp, .*k6$/,
+  );
+  const not = () => false;
+  assert.throws(() => asked(['ramp'], not), /cannot be written to .*; allowed: --user .*-v "\$PWD:\/work"/);
+  assert.ok(asked(['ramp', '--help'], not) && asked(['check', 'a'], not) && asked(['reports'], not));
+});

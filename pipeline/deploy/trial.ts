@@ -14,7 +14,7 @@ export interface Trial {
 }
 
 /** The images of ours. */
-const IMAGES = ['arrival-pipeline', 'arrival-k6', 'arrival-k6-operator', 'arrival-reports'];
+const IMAGES = ['arrival-pipeline', 'arrival-k6', 'arrival-k6-operator', 'arrival'];
 
 /** What a pod of a trial requests: a laptop's cluster has room for all. */
 const REQUESTS = { cpu: '20m', memory: '64Mi' };

@@ -14,7 +14,6 @@ const FOLLOWERS: Record<string, RegExp> = {
   'extensions/k6/internal/runfile/run.go': /(?<=^const Version = ")[^"]+/gm,
   'k6.Dockerfile': /(?<=^ARG VERSION=).+/gm,
   'pipeline/pipeline.Dockerfile': /(?<=^ARG VERSION=).+/gm,
-  'reports/reports.Dockerfile': /(?<=^ARG VERSION=).+/gm,
   'pipeline/deploy/README.md': /(?<=\$image:)\S*\d/g,
   'pipeline/deploy/kubernetes/images/kustomization.yaml': /(?<=newTag: )[^ }]+/g,
 };

@@ -1,7 +1,6 @@
 /** `npm run reports`: the runs in a browser. */
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
 import { Type } from '@sinclair/typebox';
 import closeWithGrace from 'close-with-grace';
@@ -12,6 +11,7 @@ import { readFlags } from '../../pipeline/shared/flags.ts';
 import { printFolded } from '../../pipeline/shared/fold.ts';
 import type { Io } from '../command.ts';
 import { comparisonTemplate } from '../comparison/page.ts';
+import { RUNS } from '../directory.ts';
 import { history } from './app.ts';
 import { Catalogue } from './catalogue.ts';
 
@@ -55,8 +55,7 @@ async function serve(argv: readonly string[], env: NodeJS.ProcessEnv, io: Io): P
     return 0;
   }
   const port = readPort(values.port, env);
-  const runs =
-    values.runs === undefined ? fileURLToPath(new URL('../runs', import.meta.url)) : resolve(values.runs);
+  const runs = values.runs === undefined ? RUNS : resolve(values.runs);
   if (values.runs !== undefined && !(await isDirectory(runs))) {
     throw new ConfigError(`--runs: ${values.runs} is not a directory`);
   }

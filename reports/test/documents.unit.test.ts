@@ -143,14 +143,14 @@ const NOT_RUN: Record<string, string> = {
   './k6 run -e MQTT_URL=mqtt://127.0.0.1:1883 extensions/k6/mqtt/': 'Go tests run the examples',
   'python3 extensions/k6/examples/record.py': 'a Go test runs it',
   'go build': 'the set-up builds the same sources',
-  'xk6 build': 'needs xk6 and the network; a Go test builds the same program',
-  'npm install artillery': 'test:artillery installs the packages that it made',
+  'xk6 build': 'test:e2e runs it with an xk6 that `go run` builds',
+  'npm install --ignore-scripts artillery': 'test:artillery installs the packages that it made',
   'npx artillery run load.yml': 'test:artillery runs its own file',
   'git clone': 'needs the network, and the address is a placeholder',
   curl: 'may be missing; tests use fetch, and check that the file it reads exists',
   mosquitto_sub: 'secure.test.ts runs it with another topic',
   chromium: 'printing.ts runs it with another page',
-  docker: 'may be missing; see npm run images',
+  docker: 'may be missing; test:e2e runs the commands with buildah in its place',
   kubectl: 'needs a cluster; deploy-check reads the manifests',
 };
 

@@ -1,6 +1,7 @@
 /** Runs generators against a pipeline that is up, or that it starts for them. */
 import { constants } from 'node:os';
 import { join, relative, resolve } from 'node:path';
+import { isInstalled } from '../../pipeline/setup/packages.mjs';
 import { ConfigError, type RunConfig, readConfig, StackConfig } from '../../pipeline/shared/config.ts';
 import type { Ended, Generator } from '../../pipeline/stack/child.ts';
 import { runningStack, type StackFile, shortPath } from '../../pipeline/stack/file.ts';
@@ -144,6 +145,12 @@ export async function openPipeline(
     print(io, `stack  using the pipeline that is up (pid ${running.pid}, ${running.topology})`);
     return undefined;
   }
+  // The image of all commands has none.
+  const lacking = ['redis-server', 'mosquitto'].filter((program) => !isInstalled(program));
+  if (lacking.length === 2)
+    throw new ConfigError(
+      `INGEST_URL is not set, and ${lacking.join(' and ')} are not installed for a pipeline to start; allowed: INGEST_URL of your own pipeline, or npm run setup in a clone`,
+    );
   const started = performance.now();
   const stack = await Stack.start(readConfig(StackConfig, env), {}, { temporary: true }, stop);
   const seconds = plain(duration((performance.now() - started) / 1000));

@@ -17,7 +17,7 @@ import { requests } from './answer.ts';
 import { about, Budget } from './budget.ts';
 import { findCapacity, type Plan } from './find.ts';
 
-const SCRIPT = 'scenarios/capacity.js';
+const SCRIPT = join(import.meta.dirname, '../../capacity.js');
 
 const number = (fallback: number, minimum: number, maximum: number, description: string) =>
   Type.Number({ minimum, maximum, default: fallback, description });
