@@ -32,7 +32,9 @@ test('the packages, installed next to Artillery, write a report without the repo
   // Hard links to the installed Artillery, if possible. npm replaces the files that it changes, except
   // .package-lock.json.
   const artillery = join(dirname(await installed(process)), '../../..');
-  const npm = ['install', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund'];
+  const readme = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8');
+  const [, flags = ''] = /^ {4}npm install (--.*?) artillery /m.exec(readme) ?? [];
+  const npm = ['install', ...flags.split(' '), '--prefer-offline', '--no-audit', '--no-fund'];
   cpSync(join(artillery, 'package.json'), join(app, 'package.json'));
   cpSync(join(artillery, 'package-lock.json'), join(app, 'package-lock.json'));
   const copy = ['-R', join(artillery, 'node_modules'), app];
