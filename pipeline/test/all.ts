@@ -51,6 +51,7 @@ const LONG = new Set([
   'start',
   'failures',
   'artillery',
+  'without-a-clone',
 ]);
 
 /** The longest time for a file, ms: some take minutes on an idle machine. Without it, one that hangs would keep all others from being reported. */

@@ -143,7 +143,7 @@ const NOT_RUN: Record<string, string> = {
   './k6 run -e MQTT_URL=mqtt://127.0.0.1:1883 extensions/k6/mqtt/': 'Go tests run the examples',
   'python3 extensions/k6/examples/record.py': 'a Go test runs it',
   'go build': 'the set-up builds the same sources',
-  'xk6 build': 'test:e2e runs it with an xk6 that `go run` builds',
+  'xk6 build': 'needs an xk6 that knows k6 v2, and the network; a Go test builds the same program',
   'npm install --ignore-scripts artillery': 'test:artillery installs the packages that it made',
   'npx artillery run load.yml': 'test:artillery runs its own file',
   'git clone': 'needs the network, and the address is a placeholder',
