@@ -17,6 +17,7 @@ interface Command {
 }
 
 const COMMANDS: Record<string, Command> = {
+  try: { script: 'try', means: 'one message goes round, step by step: try my.yml' },
   smoke: { script: 'smoke', means: 'whether the whole pipeline works', writes: true },
   ramp: { script: 'ramp', means: 'arrival times while the load ramps up', writes: true },
   sweep: { script: 'sweep', means: 'the knee as concurrency grows', writes: true },
@@ -52,9 +53,10 @@ Runs are written to reports/runs in the mounted folder. The exit code is the com
 /** A program with its arguments, its own name first. */
 export type Program = [file: string, ...args: string[]];
 
-/** The program of a command. Its npm script is `npm run -s setup && exec node main.ts words`. */
+/** The program of a command. Its npm script is `npm run -s setup && exec node main.ts script.js`, or `… && exec ./k6 words`. */
 function programOf({ script, words = [] }: Command): Program {
-  const [, line = ''] = /exec node (.*)$/.exec(manifest.scripts[script]) ?? [];
+  const [, program = '', line = ''] = /exec (node|\.\/k6) (.*)$/.exec(manifest.scripts[script]) ?? [];
+  if (program !== 'node') return [join(ROOT, K6), ...line.split(' '), ...words];
   // The working directory is the user's.
   const own = line.split(' ').map((path) => join(ROOT, path));
   return [process.execPath, ...own, ...words];
