@@ -46,8 +46,8 @@ ${Object.entries(COMMANDS)
   .join('\n')}
   ${K6.padEnd(10)}k6 with this project's modules; k6 x arrival --help
 
---help after a command lists its settings. INGEST_URL and MQTT_URL, or ARRIVE, name your pipeline: -e NAME=value behind the command.
-Runs are written to reports/runs in the mounted folder. The exit code is the command's: 0 for pass, 99 for another verdict.
+--help after a command lists its settings. INGEST_URL and MQTT_URL, or ARRIVE, name your pipeline: -e NAME=value after the command, or --pipeline my.yml.
+Runs are written to reports/runs in the mounted folder. The exit code is the command's: of a load 0 for pass, 99 for another verdict.
 `;
 
 /** A program with its arguments, its own name first. */

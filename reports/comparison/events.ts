@@ -116,7 +116,7 @@ export function eventsOf(seconds: readonly boolean[]): number {
   const at = seconds.flatMap((is, t) => (is ? [t] : []));
   const gaps = at.map((t, i) => (at[i + 1] ?? (at[0] as number) + seconds.length) - t);
   if (gaps.length < 2) return gaps.length;
-  const few = Math.max(...gaps) <= 2;
+  const few = gaps.every((gap) => gap <= 2);
   const sum = (of: (gap: number) => number) => gaps.reduce((total, gap) => total + of(gap), 0);
   const squares = few ? sum((gap) => gap ** 2) : sum((gap) => (gap - 1) * (gap - 2));
   const index = (2 * sum((gap) => (few ? gap : gap - 1)) ** 2) / (gaps.length * squares);

@@ -99,7 +99,8 @@ export function outlasted(seconds: number): Blocking {
 /** The logarithm of the odds. */
 function odds(series: readonly (readonly number[])[]): number {
   const seconds = Math.min(...series.map(({ length }) => length));
-  const parts = series.map(cosines).filter((powers) => powers.some((power) => power > 0));
+  const parts = series.filter((one) => one.some((value) => value !== one[0])).map(cosines);
+  if (parts.length === 0) return -Infinity; // what never varies has no memory
   const of = (spectra: Spectrum[]) =>
     spectra.map((one) => parts.reduce((sum, powers) => sum + logLikelihood(powers, one), 0));
   const isShort = ({ decay }: Model) => timeOf(decay) <= Math.max(FASTEST, seconds * SHORT);

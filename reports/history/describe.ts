@@ -78,7 +78,7 @@ export function entryOf(summary: Summary, directory: string): Omit<Entry, 'live'
     account: { scheduled: account.scheduled, arrived: account.arrived },
     missed: summary.facts.not_arrived,
     job: ci && { name: Object.values(texts([ci.name, ci.job])).join(': '), url: ci.url },
-    calibration: calibration_us,
+    calibration: calibration_us || null,
     generator: generator ? { number: generator.number, of: generator.of } : null,
   };
 }

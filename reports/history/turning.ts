@@ -31,7 +31,11 @@ export function lastTurn(values: readonly number[], times: readonly (number | nu
   const own = lastOf(adjusted(values.slice(from), known));
   if (own !== null) return { ...own, at: from + own.at };
   const seen = lastOf(values.slice(from));
-  if (seen === null) return null;
+  if (seen === null) {
+    // what was before the times were known still counts
+    const before = lastOf(values);
+    return before !== null && before.at <= from ? before : null;
+  }
   const machine = ratioAt(known, seen.at);
   return Math.abs(Math.log(machine)) < Math.log1p(LEAST_CHANGE)
     ? null
@@ -118,7 +122,8 @@ function memoryOf(values: readonly number[], at: number): number {
   const n = rest.length;
   const ranks = ranksOf(rest).map((rank) => rank - (n + 1) / 2);
   const products = ranks.slice(1).reduce((sum, value, i) => sum + value * (ranks[i] as number), 0);
-  const seen = products / ranks.reduce((sum, value) => sum + value ** 2, 0);
+  const power = ranks.reduce((sum, value) => sum + value ** 2, 0);
+  const seen = power === 0 ? 0 : products / power;
   // Kendall (1954), for each of the levels.
   const levels = sides.reduce((sum, { length }) => sum + (length < LEAST_VALUES ? 1 : 2), 0);
   return Math.min(MOST_MEMORY, Math.max(0, seen + (((1 + 3 * seen) / n) * levels) / 2));

@@ -5,6 +5,7 @@ import type { Word } from '../comparison.ts';
 import { differenceOf } from '../differences.ts';
 import { chanceOf, eventsOf } from '../events.ts';
 import { type Measure, measureOf } from '../measures.ts';
+import { outlasts } from '../memory.ts';
 import type { Recording } from '../recording.ts';
 import type { Process } from './processes.ts';
 import { simulated } from './simulated.ts';
@@ -61,4 +62,9 @@ test('three pauses in one run only give no word, in as many seconds as a run has
   assert.equal(few, 'undecided');
   assert.match(why, /^too few pauses in the run to compare p99\.9: 0 and 3 events/);
   assert.equal(words(40)[0], 'worse');
+});
+
+// Regression: a rate that was the same in each second was feared to depend on itself for ever.
+test('what never varies has no memory', () => {
+  assert.equal(outlasts([Array(100).fill(7), Array(100).fill(7)]), false);
 });

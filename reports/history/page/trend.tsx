@@ -189,8 +189,8 @@ function Turns({ turns, names }: { turns: Turned[]; names: Map<string, string> }
           <a href={reportOf(directory)}>
             run {number} of {of}
           </a>
-          {machine !== undefined && `, with the machine, whose own time changed by ${changeText(machine)}`} (
-          {[instant(started), ...differs.slice(0, MOST_NAMED).map(visible)].join('; ')}
+          {machine !== undefined && `, with the machine, which took ${changeText(machine)} for the same work`}{' '}
+          ({[instant(started), ...differs.slice(0, MOST_NAMED).map(visible)].join('; ')}
           {differs.length > MOST_NAMED && `; ${differs.length - MOST_NAMED} more`}).{' '}
           <a href={compareOf([from, directory])}>Compare it with the one before</a>
         </li>

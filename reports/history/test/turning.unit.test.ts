@@ -23,6 +23,19 @@ test('a lasting change of p99 is found, at its run and with its size, though som
   assert.ok(found >= 28, `${found} of 40`);
 });
 
+// Regression: levels without any noise have no memory, and their step was not found.
+test('a step between two levels without noise is found', () => {
+  assert.equal(lastTurn([...Array(12).fill(5), ...Array(12).fill(8)])?.at, 12);
+});
+
+// Regression: it disappeared as soon as ten runs knew their machine's times.
+test('a change before the times of the machine were known is still found', () => {
+  const values = series(mulberry32(3), [20, 5], [30, 8]);
+  const times = values.map((_, i) => (i < 30 ? null : 1000));
+  const turn = lastTurn(values, times);
+  assert.ok(turn !== null && Math.abs(turn.at - 20) <= 2, JSON.stringify(turn));
+});
+
 test('histories without a change rarely have one', () => {
   const random = mulberry32(2);
   let alarms = 0;
