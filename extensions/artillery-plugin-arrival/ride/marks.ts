@@ -31,11 +31,11 @@ interface Candidate {
 interface Message {
   number: number;
   id: string | number;
-  /** What a send or emit sends. */
+  /** The data of its send or emit. */
   sent?: unknown;
 }
 
-/** What the marks of a sending thread share with the rest of it. */
+/** The parts of a sending thread that the marks use. */
 interface With {
   options: RideOptions;
   /** Those of the processor, to which the plugin adds its own. */
@@ -56,7 +56,7 @@ export class Marks {
     this.#with = given;
   }
 
-  /** How many requests of the script may carry a message. */
+  /** The number of requests of the script that may carry a message. */
   get count(): number {
     return this.#candidates.length;
   }
@@ -106,18 +106,31 @@ export class Marks {
         this.#with.options.compares && sending !== undefined ? contentOf({ body: message.sent }) : undefined;
       this.#with.telling.send({ sent: number, at_us: Math.floor(monotonic()), body });
     };
+    // Once: engines differ in whether the flow goes on after a step that failed, and parallel steps begin together.
+    const settle = (context: Context, how: { status: number } | { error: string; message: string }) => {
+      const number = sent.get(context);
+      if (!sent.delete(context)) return;
+      this.#with.telling.send({ settled: number, at_us: Math.floor(monotonic()), ...how });
+    };
     this.#with.functions[`${OURS}sent ${n}`] = (context: Context, _events: Events, next: Next) => {
-      this.#with.telling.send({ settled: sent.get(context), at_us: Math.floor(monotonic()), status: 200 });
+      settle(context, { status: 200 });
       next();
     };
     const own = this.#with.functions[String(step.function)];
     if (method === 'function' && typeof own === 'function') {
       const failed = (error: unknown, context: Context) =>
-        this.#with.telling.send({
-          ...{ settled: sent.get(context), at_us: Math.floor(monotonic()) },
-          ...{ error: 'failed', message: textOf(error) },
-        });
-      this.#with.functions[`${OURS}step ${n}`] = reporting(own as Hook, failed);
+        settle(context, { error: 'failed', message: textOf(error) });
+      // An async step stays one: Artillery ignores what it returns.
+      const inTime = async (context: Context, ...rest: unknown[]) => {
+        try {
+          return await own(context, ...rest);
+        } catch (error) {
+          failed(error, context);
+          throw error;
+        }
+      };
+      const calls = own.constructor.name === 'Function';
+      this.#with.functions[`${OURS}step ${n}`] = calls ? reporting(own as Hook, failed) : inTime;
       step = { ...step, function: `${OURS}step ${n}` };
     }
     return [{ function: `${OURS}send ${n}` }, sending?.step ?? step, { function: `${OURS}sent ${n}` }];

@@ -149,10 +149,11 @@ export function putId(params: Params, path: string, id: string | number, render:
   return undefined;
 }
 
-/** The text that a request sends, of its JSON or as it is; undefined: it sends a form, or none. */
+/** The text that a request sends, of its JSON or as it is; undefined: it sends a form, bytes, or none. */
 export function contentOf({ json, body, form, formData }: Params): string | undefined {
   if (form !== undefined || formData !== undefined) return undefined;
   const content = json ?? body;
+  if (ArrayBuffer.isView(content)) return undefined; // a hook has made it
   return typeof content === 'string' && json === undefined ? content : JSON.stringify(content);
 }
 

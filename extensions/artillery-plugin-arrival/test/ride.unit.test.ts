@@ -4,6 +4,7 @@ import { requireThisHost } from '../one-sender.ts';
 import { phasesOf, seconds, thinkTime } from '../phases.ts';
 import { OptionError } from '../pipeline.ts';
 import { Session } from '../ride/due.ts';
+import { Marks } from '../ride/marks.ts';
 import {
   contentOf,
   holds,
@@ -293,4 +294,41 @@ test("Artillery's workers on other machines are refused", () => {
     assert.throws(() => requireThisHost(argv, env), {
       message: /^Artillery sends from other machines \(.*\); allowed: /,
     });
+});
+
+// Regression: an answer that an async step returned was taken for its error, and a step that failed settled its message twice where
+// the flow went on, which ended the run.
+test('a function step settles its message once, as it ends and not by what it returns', async () => {
+  const told: { error?: string; status?: number }[] = [];
+  const functions: Record<string, (...all: unknown[]) => unknown> = {
+    answers: async () => ({ status: 200 }),
+    fails: async () => {
+      throw new Error('no stock');
+    },
+  };
+  const given = {
+    options: { rules: [...rulesOf('function answers'), ...rulesOf('function fails')] },
+    functions,
+    telling: { take: () => ({ number: 4, id: 'x' }), send: (line: object) => told.push(line) },
+    inFlight: { watch() {} },
+    sessions: new WeakMap(),
+    token: undefined,
+  };
+  const marks = new Marks(given as never);
+  for (const name of ['answers', 'fails']) {
+    const step = { function: name };
+    const request = { method: 'function', of: name } as never;
+    const steps = marks.marked(step, request, { flow: 'f', open: [], timed: true }) ?? [];
+    const context = { vars: {}, funcs: {} };
+    for (const { function: called } of steps) {
+      const one = functions[String(called)] as (...all: unknown[]) => unknown;
+      if (one.constructor.name !== 'Function') await Promise.resolve(one(context, {})).catch(() => {});
+      else await new Promise((next) => one(context, {}, next));
+    }
+  }
+  const settled = told.filter((line) => 'settled' in line);
+  assert.deepEqual(
+    settled.map(({ status, error }) => status ?? error),
+    [200, 'failed'],
+  );
 });

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -118,12 +119,19 @@ func tryEnvironment(gs *state.GlobalState, args, variables []string) (map[string
 		return nil, errors.New("where are messages posted? allowed: a pipeline file, or INGEST_URL in the environment")
 	}
 	for _, name := range settings.Files() { // the script has no folder of its own
-		if path := env[name]; path != "" {
-			absolute, err := filepath.Abs(path)
-			if err != nil {
-				return nil, err
+		path := cmp.Or(given[name], env[name])
+		if path == "" {
+			continue
+		}
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return nil, err
+		}
+		env[name] = absolute
+		for i, one := range variables {
+			if strings.HasPrefix(one, name+"=") {
+				variables[i] = name + "=" + absolute
 			}
-			env[name] = absolute
 		}
 	}
 	return env, nil

@@ -25,6 +25,12 @@ func TestATryHasTheSettingsOfItsFileAndFlags(t *testing.T) {
 	assert.Equal(t, map[string]string{"TLS_CA": absolute, "HOME": "/root", "INGEST_URL": "http://h",
 		state.AutoExtensionResolution: "false", "ARRIVAL_GIVEN": "VERIFY"}, env)
 
+	given := []string{"TLS_CA=other.pem"}
+	_, err = tryEnvironment(gs, []string{path}, given)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"TLS_CA=" + filepath.Join(filepath.Dir(absolute), "other.pem")}, given,
+		"a path after -e is seen from here too")
+
 	for says, args := range map[string][][]string{
 		"-e VERIFY sets nothing":    {{path}, {"VERIFY"}},
 		"where are messages posted": {nil, {"VERIFY=off"}},

@@ -21,7 +21,7 @@ func newSums(every int) *Sums {
 	return &Sums{every: every, seed: maphash.MakeSeed(), sent: map[int][2]uint64{}}
 }
 
-// Of is the sum of a content, never 0: its bytes for one message in every, and its length for the others. lines: the
+// Of returns the sum of a content, never 0: of its bytes for one message in every, of its length for the others. lines: the
 // ends of its lines may have come as LF, whichever were sent.
 func (s *Sums) Of(seq int, content []byte, lines bool) uint64 {
 	kind := uint64(1)
