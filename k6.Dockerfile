@@ -122,9 +122,9 @@ LABEL org.opencontainers.image.title="arrival" \
 COPY --from=plain /arrival /arrival
 COPY --from=pages /arrival /arrival
 # The folder that a user mounts. Nobody can write to it without: a report would be lost with the container.
-WORKDIR /work
+WORKDIR /data
 ENV NODE_ENV=production \
-    ARRIVAL_REPORTS=/work/reports \
+    ARRIVAL_REPORTS=/data/reports \
     K6_AUTO_EXTENSION_RESOLUTION=false \
     K6_NO_USAGE_REPORT=true
 USER 65532:65532

@@ -39,7 +39,7 @@ const K6 = 'k6';
 
 const HELP = `Measures how long messages take to arrive through your pipeline, and accounts for every one.
 
-  docker run --rm --network host --user "$(id -u):$(id -g)" -v "$PWD:/work" -e INGEST_TOKEN arrival <command> [<its words>]
+  docker run --rm --network host --user "$(id -u):$(id -g)" -v "$PWD:/data" -e INGEST_TOKEN arrival <command> [<its words>]
 
 ${Object.entries(COMMANDS)
   .map(([name, { means }]) => `  ${name.padEnd(10)}${means}`)
@@ -78,7 +78,7 @@ export function asked(
   const helps = args.some((word) => word === '--help' || word === '-h');
   if (command.writes && !helps && !canWrite())
     throw new Error(
-      `reports cannot be written to ${process.cwd()}; allowed: --user "$(id -u):$(id -g)" -v "$PWD:/work" after docker run`,
+      `reports cannot be written to ${process.cwd()}; allowed: --user "$(id -u):$(id -g)" -v "$PWD:/data" after docker run`,
     );
   return [...programOf(command), ...(name === 'scenario' ? args.map(there) : args)];
 }

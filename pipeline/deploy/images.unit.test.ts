@@ -176,6 +176,6 @@ test('image: an unknown command, and a folder in which no report would stay, are
     /^Error: rampe is not a command; allowed: try, smoke, .*k6$/,
   );
   const not = () => false;
-  assert.throws(() => asked(['ramp'], not), /cannot be written to .*; allowed: --user .*-v "\$PWD:\/work"/);
+  assert.throws(() => asked(['ramp'], not), /cannot be written to .*; allowed: --user .*-v "\$PWD:\/data"/);
   assert.ok(asked(['ramp', '--help'], not) && asked(['check', 'a'], not) && asked(['reports'], not));
 });

@@ -125,7 +125,7 @@ describe('the image of all commands', { skip: withoutImages }, () => {
     const cases: [line: string, says: RegExp][] = [
       [
         'docker run --rm arrival ramp',
-        /^arrival: reports cannot be written to \/work; allowed: .* -v "\$PWD:\/work"/,
+        /^arrival: reports cannot be written to \/data; allowed: .* -v "\$PWD:\/data"/,
       ],
       [`INGEST_URL= ${prefix} ramp`, /INGEST_URL is not set, .*; allowed: INGEST_URL of your own pipeline/],
       [`${prefix} ramp -e RTAE=5`, /RTAE is not a setting of .*RATE/],
