@@ -34,7 +34,7 @@ function patched(t: TestContext, files: Record<string, string> = {}, speaks = tr
   return { artillery, lines: () => log.mock.calls.map(({ arguments: [line] }) => String(line)) };
 }
 
-/** What is found of the parts that a run can do without. */
+/** Finds the parts that a run can do without. */
 const partsOf = (artillery: Artillery) => [
   artillery.processes('no timers') !== undefined,
   artillery.driftless() !== undefined,
