@@ -134,7 +134,7 @@ export async function listen(t: TestContext, server: Server | SecureServer): Pro
 }
 
 /** Reasons that a busy machine causes. */
-const BUSY_MACHINE = /^the (generator was (late|out of CPU)|clocks disagree)/;
+const BUSY_MACHINE = /^the (generator was (late|out of CPU)|load was not offered|clocks disagree)/;
 
 /** The reasons why the run does not pass, without those that a busy machine causes. */
 export function reasonsOf({ verdict }: Run): string[] {
