@@ -162,6 +162,7 @@ function subject(
     model: first.run.run.model,
     protocol: protocolOf(first.run),
     profile: first.run.run.profile.name,
+    calibration: calibrationOf(runs),
     arrival: balanced ? curves(runs.map((run) => curve(run.latency.arrival))) : [],
     http: balanced ? curves(runs.map((run) => curve(run.latency.http))) : [],
     stages: means(stages, (stage) => stage),
@@ -173,6 +174,11 @@ function subject(
     knee: kneeOf(summaries, runs),
     timeline: balanced ? timeline(first.run, width) : { t: [], p50: [], p99: [] },
   };
+}
+
+function calibrationOf(runs: readonly Run[]): number | null {
+  const times = runs.map(({ environment }) => environment.calibration_us ?? 0);
+  return times.every((time) => time > 0) ? Math.exp(mean(times.map(Math.log))) : null;
 }
 
 /** The points that all curves share. */

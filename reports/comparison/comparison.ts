@@ -13,6 +13,8 @@ export const MARGIN: Record<Measure['kind'], number> = {
 export const MUCH = 3;
 /** Why a better figure does not count when messages of its run failed. */
 export const BETTER_FAILED = 'messages of the better run failed: they would have been its slowest';
+/** Why a difference of the generator's lateness has no word: it is a condition of the runs. */
+export const GENERATORS = 'the generator’s own, not the pipeline’s';
 /** The most repeats that a command makes. */
 export const MOST_REPEATS = 20;
 export const OTHER_LOAD = 'not comparable: other load';
@@ -64,6 +66,8 @@ export interface Subject {
   /** The protocol of the requests, whose latency is `http`: HTTP, MQTT, Redis. */
   protocol: string;
   profile: string;
+  /** How long the same work took on its machine before the load, µs; of repeats the geometric mean; null: not known of all. */
+  calibration: number | null;
   /** Each count is the sum over the runs. */
   account: Account;
   /** Failed messages, like 900 rejected, 3 lost; null: none. */

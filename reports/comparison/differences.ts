@@ -3,7 +3,15 @@ import { failures } from '../account.ts';
 import type { Run } from '../contract/run.ts';
 import { ms } from '../format.ts';
 import { measuredSeconds } from '../page/facts.ts';
-import { BETTER_FAILED, type Difference, MARGIN, MOST_REPEATS, MUCH, type Word } from './comparison.ts';
+import {
+  BETTER_FAILED,
+  type Difference,
+  GENERATORS,
+  MARGIN,
+  MOST_REPEATS,
+  MUCH,
+  type Word,
+} from './comparison.ts';
 import { type Bounds, doubtOf } from './doubts.ts';
 import { fewEvents, samplingStep } from './events.ts';
 import { fromBlocks, fromRepeats, type LogInterval, mean, RESOLUTION } from './intervals.ts';
@@ -41,7 +49,7 @@ export function differenceOf(baseline: Group, other: Group, measure: Measure): D
     const seen = large(measure, doubt.around({ low: plain.relative, high: plain.relative }));
     const why = eventless(baseline, other, measure, seen);
     const finding: Finding = why === null ? { word: seen, why: found } : { word: 'undecided', why };
-    return { ...plain, interval: null, ...earned(finding, baseline, other) };
+    return { ...plain, interval: null, ...admitted(finding, baseline, other, measure) };
   }
   const interval = { low: Math.expm1(found.low), high: Math.expm1(found.high), from: found.from };
   const decided = word(measure, interval);
@@ -51,7 +59,8 @@ export function differenceOf(baseline: Group, other: Group, measure: Measure): D
   const why = `the instrument’s doubt (${doubt.by.join(', ')}) is wider than the difference`;
   const finding: Finding = surely ? { word: decided, why: null } : { word: 'undecided', why };
   const more = finding.word === 'undecided' && finding.why === null ? moreRuns(measure, found) : null;
-  return { ...plain, interval, ...earned(finding, baseline, other), ...(more !== null && { more }) };
+  const admissible = admitted(finding, baseline, other, measure);
+  return { ...plain, interval, ...admissible, ...(more !== null && { more }) };
 }
 
 /** How many more runs would decide a difference: {@link Difference.more}. */
@@ -75,8 +84,10 @@ function large({ kind }: Measure, { low, high }: Bounds): Word {
 
 type Finding = Pick<Difference, 'word' | 'why'>;
 
-/** A run in which messages failed is never the better one: they would have been its slowest. */
-function earned(found: Finding, baseline: Group, other: Group): Finding {
+/** A run in which messages failed is never the better one: they would have been its slowest. Lateness is a condition of the runs. */
+function admitted(found: Finding, baseline: Group, other: Group, { generators }: Measure): Finding {
+  const differs = found.word === 'worse' || found.word === 'better';
+  if (generators && differs) return { word: 'undecided', why: GENERATORS };
   const better = found.word === 'worse' ? baseline : found.word === 'better' ? other : [];
   return better.some(({ run }) => failures(run.account) !== null)
     ? { word: 'undecided', why: BETTER_FAILED }

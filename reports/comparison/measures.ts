@@ -14,6 +14,8 @@ export interface Measure {
   spans?: string;
   /** ms, of a share: that of the deliveries up to this latency. */
   limit?: number;
+  /** It is the generator's lateness, not a figure of the pipeline. */
+  generators?: true;
   /** Null: the run has no such figure, or too few samples. */
   of: (run: Run) => number | null;
 }
@@ -24,6 +26,8 @@ export const STATISTICS = ['min', 'mean', 'p50', 'p75', 'p90', 'p95', 'p99', 'p9
 export type Statistic = (typeof STATISTICS)[number];
 /** The statistics that a stage by spans has. */
 export const SPANS_STATISTICS = ['mean', 'p50', 'p99', 'max'] as const;
+/** The first stage of every run, and the same by spans: how late the generator was. */
+const LATENESS = { stage: 'schedule', spans: 'due-sent' };
 /** Rates of the measured phases: requests, accepted messages, arrived deliveries. */
 export const RATES = ['requests', 'accepted', 'arrived'] as const;
 
@@ -42,7 +46,12 @@ export function measureOf(name: string): Measure | undefined {
   const [, spans, key] = /^spans\.([a-z][a-z0-9_]{0,15}-[a-z][a-z0-9_]{0,15})\.(\w+)$/.exec(name) ?? [];
   if (spans !== undefined) {
     const known = SPANS_STATISTICS.find((one) => one === key);
-    return known && { name, kind: 'latency', spans, of: (run) => spansStage(run, spans)?.[known] ?? null };
+    return (
+      known && {
+        ...{ name, kind: 'latency', spans, of: (run) => spansStage(run, spans)?.[known] ?? null },
+        ...(spans === LATENESS.spans && { generators: true }),
+      }
+    );
   }
   const [, stage = '', statistic] = /^([a-z][a-z0-9_]{0,15})\.(\w+)$/.exec(name) ?? [];
   const known = STATISTICS.find((one) => one === statistic);
@@ -121,6 +130,7 @@ function ofSeries(name: string, statistic: Statistic, stage?: string): Measure {
     name: `${name}.${statistic}`,
     kind: 'latency',
     ...(stage !== undefined && { stage }),
+    ...(name === LATENESS.stage && { generators: true }),
     of: (run) => statisticOf(run, name, statistic),
   };
 }

@@ -4,12 +4,14 @@ import {
   BETTER_FAILED,
   type Comparison,
   type Difference,
+  GENERATORS,
   MOST_REPEATS,
   MUCH,
   OTHER_LOAD,
   type Row,
+  type Subject,
 } from './comparison.ts';
-import { judgementText, ratioOf, reason, short, value, within } from './words.ts';
+import { judgementText, ratioOf, reason, short, times, value, within } from './words.ts';
 
 /** Figures that the sentence always names, with their names in it. */
 const HEADLINE: Record<string, string> = {
@@ -86,6 +88,7 @@ function outcomeOf({ subjects, rows }: Comparison, index: number): Outcome {
     ...withoutInterval(of('worse', 'better'), repeat),
     ...equal(of('equal')),
     ...undecided(of('undecided'), repeat, runs),
+    ...circumstances(rows, index, baseline, subject),
   ];
   const sure =
     runs > 1 || all.length === 0 || parts.some((part) => part.endsWith(repeat) || DECIDES.test(part));
@@ -159,6 +162,27 @@ function equal(those: Named[]): string[] {
   if (those.length === 0) return [];
   const intervals = those.flatMap(({ difference }) => difference.interval ?? []);
   return [`${listed(those.map(({ name }) => name))} equal within ${within(intervals)}`];
+}
+
+/** A machine that differs less from one run to another is the same. */
+const LEAST_SLOWER = 1.1;
+
+/** What differs of the generator and of the machine: circumstances of the runs, no differences of what is compared. */
+function circumstances(rows: readonly Row[], index: number, baseline: Subject, subject: Subject): string[] {
+  const found: string[] = [];
+  const more = (before: number, after: number) => (after > before ? subject : baseline).letter;
+  const row = rows.find(({ differences }) => differences[index]?.why === GENERATORS);
+  const [early, late] = [row?.values[0], row?.values[index]];
+  if (row && early != null && late != null) {
+    const span = `${value(row, early)} → ${value(row, late)} ms`;
+    found.push(`the generator was later in ${more(early, late)} (${span})`);
+  }
+  const [before, after] = [baseline.calibration, subject.calibration];
+  const ratio = before === null || after === null ? 1 : Math.max(after / before, before / after);
+  if (before !== null && after !== null && ratio >= LEAST_SLOWER) {
+    found.push(`the machine took ${times(ratio)} as long for the same work in ${more(before, after)}`);
+  }
+  return found.length === 0 ? [] : [`${found.join(', ')}: compare with care`];
 }
 
 /** What repeats gain, where it is computed. */

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Environment, FAILED, type Run } from '../../contract/run.ts';
 import { compare, FailedRunsError } from '../compare.ts';
-import { BETTER_FAILED, type Comparison, type Judgement, type Subject } from '../comparison.ts';
+import { BETTER_FAILED, type Comparison, GENERATORS, type Judgement, type Subject } from '../comparison.ts';
 import { ConditionError, judge, parseCondition } from '../conditions.ts';
 import { comparisonMarkdown } from '../markdown.ts';
+import { outcomes } from '../outcome.ts';
 import type { Recording } from '../recording.ts';
 import { grouped } from '../subjects.ts';
 import { additionText, comparisonText } from '../text.ts';
@@ -626,4 +627,56 @@ test('runs with different stages are compared by those that they share', () => {
   const judged = (...runs: Recording[]) => judge(condition, grouped(runs, true), false)[0];
   assert.equal(judged(own, own)?.result, 'passed');
   assert.throws(() => judged(ours, ours), /outbox is not a measure of these runs; allowed: .*queue/);
+});
+
+// Regression: of two runs of one build beside other work, one "is faster: schedule ×0.57".
+test('lateness of the generator is a circumstance, not a difference', () => {
+  const lateBy = (seed: number, label: string, ms: number) =>
+    [0, 1, 2].map((i) =>
+      recording(seed + i, ({ run }) => {
+        const late = ms * (1 + i / 100);
+        run.run.labels = { build: label };
+        run.latency.stages.schedule = { ...run.latency.arrival, mean: late, p99: late };
+        const spans = {
+          from: 'due',
+          to: 'sent',
+          mean: late,
+          error: 0,
+          p50: late,
+          p99: late,
+          max: late,
+          bound: 0,
+        };
+        Object.assign(run, { spans: { stages: [spans], arrival: { ...spans, to: 'arrived', mean: 5 } } });
+      }),
+    );
+  const compared = compare([...lateBy(1, 'a', 0.2), ...lateBy(4, 'b', 0.1)]);
+  const found = ['schedule.mean', 'spans.due-sent.mean'].map((name) => {
+    const difference = compared.rows.find((row) => row.name === name)?.differences[1];
+    return [difference?.word, difference?.why];
+  });
+  assert.deepEqual(found, [
+    ['undecided', GENERATORS],
+    ['undecided', GENERATORS],
+  ]);
+  const [{ sentence, tone } = { sentence: '', tone: 'worse' }] = outcomes(compared);
+  assert.match(sentence, /; the generator was later in A \(0\.202 → 0\.101 ms\): compare with care$/);
+  assert.doesNotMatch(sentence, /schedule|faster/);
+  assert.equal(tone, '');
+});
+
+test('a machine that was slower before one run is a circumstance', () => {
+  const on = (seed: number, us: number | null) =>
+    recording(seed, ({ run }) => {
+      run.environment.calibration_us = us;
+    });
+  const said = (a: number | null, b: number | null) =>
+    outcomes(compare([on(1, a), on(2, b)]))[0]?.sentence ?? '';
+  assert.match(said(300, 390), /; the machine took ×1\.30 as long for the same work in B: compare with care/);
+  assert.match(said(390, 300), /same work in A: compare with care/);
+  for (const [a, b] of [
+    [300, 310],
+    [300, null],
+  ] as const)
+    assert.doesNotMatch(said(a, b), /the machine/);
 });
