@@ -19,7 +19,16 @@ import { type Measure, spansStage } from './measures.ts';
 import { type Blocking, blockingOf, memoryOf, outlasted, outlasts } from './memory.ts';
 import { type Estimate, pooled, quantile, ratio } from './pools.ts';
 import type { Recording } from './recording.ts';
-import { type Counted, isStage, isSteady, PERCENTILES, perSecond, within } from './seconds.ts';
+import {
+  type Counted,
+  isStage,
+  isSteady,
+  type Pair,
+  PERCENTILES,
+  pairsOf,
+  perSecond,
+  within,
+} from './seconds.ts';
 import type { Group } from './subjects.ts';
 
 /** The widest interval around no difference for two equal figures. */
@@ -129,18 +138,27 @@ function resolution(group: Group, { kind }: Measure): number {
 
 function blocksOf(a: Recording, b: Recording, measure: Measure, difference: number): Found {
   if (measure.spans !== undefined) return sampling(a.run, b.run, measure.spans);
-  const there = new Set(measuredSeconds(b.run).map(({ t }) => t));
-  const seconds = measuredSeconds(a.run).flatMap(({ t }) => (there.has(t) ? [t] : []));
+  const pairs = pairsOf(a.run, b.run);
+  const lengths = [a, b].map(({ run }) => measuredSeconds(run).length);
+  if (pairs.length < LEAST_COVERED * Math.max(...lengths)) {
+    return `phases took longer in one run: ${lengths.join(' and ')} s`;
+  }
   const [series = ''] = measure.name.split('.');
-  const { blocking, width } = blockingFor(a.run, b.run, seconds, series);
-  if (blocking === null) return `the run is too short: ${seconds.length} s, for how alike its seconds are`;
+  const { blocking, width } = blockingFor(a.run, b.run, pairs, series);
+  if (blocking === null) return `the run is too short: ${pairs.length} s, for how alike its seconds are`;
   const { count } = blocking;
   const length = blocking.length * width;
   // The last one has the seconds that are left over.
   const blocks = Array.from({ length: count }, (_, i) =>
-    seconds.slice(i * length, i < count - 1 ? (i + 1) * length : undefined),
+    pairs.slice(i * length, i < count - 1 ? (i + 1) * length : undefined),
   );
-  const [one, two] = [a, b].map((recording) => estimate(recording, blocks, measure));
+  const [one, two] = [a, b].map((recording, k) =>
+    estimate(
+      recording,
+      blocks.map((block) => block.map((pair) => pair[k] as number)),
+      measure,
+    ),
+  );
   if (one === undefined || two === undefined) return 'no figures by the second';
   if (typeof one === 'string') return one;
   if (typeof two === 'string') return two;
@@ -172,23 +190,23 @@ interface Divided {
 /** All figures of a series share its blocks, by the second run, the first one, and the series. */
 const DIVIDED = new WeakMap<Run, WeakMap<Run, Map<string, Divided>>>();
 
-function blockingFor(a: Run, b: Run, seconds: number[], series: string): Divided {
+function blockingFor(a: Run, b: Run, pairs: Pair[], series: string): Divided {
   const ofB = DIVIDED.get(b) ?? new WeakMap<Run, Map<string, Divided>>();
   const known = ofB.get(a) ?? new Map<string, Divided>();
   DIVIDED.set(b, ofB.set(a, known));
-  const found = known.get(series) ?? divided(a, b, seconds, series);
+  const found = known.get(series) ?? divided(a, b, pairs, series);
   known.set(series, found);
   return found;
 }
 
-function divided(a: Run, b: Run, seconds: number[], series: string): Divided {
-  const width = Math.ceil(seconds.length / MOST_POINTS);
-  const of = (key: string, sign: 1 | -1) => averaged(together(a, b, seconds, series, key, sign), width);
+function divided(a: Run, b: Run, pairs: Pair[], series: string): Divided {
+  const width = Math.ceil(pairs.length / MOST_POINTS);
+  const of = (key: string, sign: 1 | -1) => averaged(together(a, b, pairs, series, key, sign), width);
   const ratios = WITNESSES.map((key) => of(key, -1));
   // Under a steady load the product says as much as the ratio: else it also shows the load.
   const signs = isSteady(a) && isSteady(b) ? ([-1, 1] as const) : ([-1] as const);
   const feared = WITNESSES.some((key) => outlasts(signs.map((sign) => of(key, sign))));
-  const points = Math.floor(seconds.length / width);
+  const points = Math.floor(pairs.length / width);
   const blocking = blockingOf(ratios.map(memoryOf), points);
   return { blocking: feared && blocking !== null ? outlasted(points) : blocking, width };
 }
@@ -200,9 +218,9 @@ function averaged(values: number[], width: number): number[] {
 }
 
 /** The logarithms of the ratio (−1), or of the product (1), of two runs by the second, as far as both have one. */
-function together(a: Run, b: Run, seconds: number[], series: string, key: string, sign: 1 | -1): number[] {
-  return seconds.flatMap((second) => {
-    const [x, y] = [a, b].map((run) => perSecond(run, second, series, key));
+function together(a: Run, b: Run, pairs: Pair[], series: string, key: string, sign: 1 | -1): number[] {
+  return pairs.flatMap((pair) => {
+    const [x, y] = [a, b].map((run, i) => perSecond(run, pair[i] as number, series, key));
     return x == null || y == null || x <= 0 || y <= 0 ? [] : Math.log(y) + sign * Math.log(x);
   });
 }

@@ -10,7 +10,7 @@ import { MUCH, type Word } from './comparison.ts';
 import { CONFIDENCE, variance } from './intervals.ts';
 import { type Measure, measureOf } from './measures.ts';
 import type { Recording } from './recording.ts';
-import { type Counted, isSteady, PERCENTILES, perSecond, within } from './seconds.ts';
+import { type Counted, isSteady, PERCENTILES, pairsOf, perSecond, within } from './seconds.ts';
 
 /** Fewer events on either side do not show that two figures are equal. */
 const LEAST_EVENTS = 5;
@@ -43,7 +43,7 @@ function differ(some: number, others: number, slow: readonly boolean[][], x: num
 
 /**
  * The seconds in which only the first of two runs is slow, and those in which only the second is, by a level between their figures x
- * and y. Seconds of the same number have the same load: what is slow in both says nothing.
+ * and y. Pairs of seconds have the same load: what is slow in both says nothing.
  */
 function slowerSeconds(
   a: Recording,
@@ -55,15 +55,23 @@ function slowerSeconds(
   const [series = '', statistic = ''] = measure.name.split('.');
   if (statistic === 'mean') {
     const half = Math.abs(Math.log(y / x)) / 2;
-    const ratios = measuredSeconds(a.run).map(({ t }) => {
-      const [one, other] = [a, b].map(({ run }) => perSecond(run, t, series, 'mean'));
+    const ratios = pairsOf(a.run, b.run).map((pair) => {
+      const [one, other] = [a, b].map(({ run }, i) => perSecond(run, pair[i] as number, series, 'mean'));
       return one == null || other == null ? null : Math.log(other / one);
     });
     if (ratios.every((ratio) => ratio === null)) return null;
     return [-1, 1].map((sign) => ratios.map((ratio) => ratio !== null && sign * ratio > half));
   }
   const level = measure.kind === 'share' ? 1 - (x + y) / 2 : Math.sqrt(x * y);
-  const [one, two] = [a, b].map((run) => above(run, measure, level));
+  const pairs = pairsOf(a.run, b.run);
+  const [one, two] = [a, b].map((run, i) =>
+    above(
+      run,
+      measure,
+      level,
+      pairs.map((pair) => pair[i] as number),
+    ),
+  );
   if (one === undefined || two === undefined) return null;
   const only = (some: boolean[], others: boolean[]) => some.map((is, i) => is && others[i] !== true);
   return [only(one, two), only(two, one)];
@@ -72,18 +80,19 @@ function slowerSeconds(
 /** The seconds of each of two runs that are above its own percentile. */
 function ownSlow(a: Recording, b: Recording, measure: Measure, x: number, y: number): boolean[][] | null {
   if (measure.kind === 'share') return null;
-  const [one, two] = [above(a, measure, x), above(b, measure, y)];
+  const [one, two] = [above(a, measure, x, secondsOf(a.run)), above(b, measure, y, secondsOf(b.run))];
   return one === undefined || two === undefined ? null : [one, two];
 }
 
-/** The measured seconds whose percentile, or share beyond the limit, is above a level; undefined: the run does not know. */
+/** The seconds whose percentile, or share beyond the limit, is above a level; undefined: the run does not know. */
 function above(
-  { run, histograms }: Recording,
+  recording: Recording,
   { name, limit }: Measure,
   level: number,
+  seconds: readonly number[],
 ): boolean[] | undefined {
   const [series = '', statistic = ''] = name.split('.');
-  const kept = secondsOf({ run, histograms }, series);
+  const kept = keptOf(recording, series, seconds);
   const percentile = PERCENTILES[statistic];
   if (kept === null) return undefined;
   if (limit !== undefined) {
@@ -103,12 +112,14 @@ function above(
   });
 }
 
-/** The histograms of the measured seconds of a run, in their order; null: there are none. */
-function secondsOf({ run, histograms }: { run: Run } & Pick<Recording, 'histograms'>, series: string) {
+const secondsOf = (run: Run) => measuredSeconds(run).map(({ t }) => t);
+
+/** The histograms of seconds, in their order; null: there are none. */
+function keptOf({ histograms }: Recording, series: string, seconds: readonly number[]) {
   const kept = histograms.get(series);
   if (kept === undefined || kept.size === 0) return null;
   const none: Counted = { values: new Float64Array(), counts: new Float64Array() };
-  return measuredSeconds(run).map(({ t }) => kept.get(t) ?? none);
+  return seconds.map((second) => kept.get(second) ?? none);
 }
 
 /** The clusters of such seconds: the intervals estimator of the extremal index (Ferro and Segers 2003), around the end of the run. */
@@ -139,7 +150,8 @@ const COMMON = 1 / 3;
  */
 export function samplingStep(recording: Recording, measure: Measure): number {
   const [series = '', statistic = ''] = measure.name.split('.');
-  const [seconds, figure] = [secondsOf(recording, series), measure.of(recording.run)];
+  const seconds = keptOf(recording, series, secondsOf(recording.run));
+  const figure = measure.of(recording.run);
   if (seconds === null || figure === null) return 0;
   if (statistic === 'mean')
     return meanStep(seconds, figure, measureOf(`${series}.p999`)?.of(recording.run) ?? 0);

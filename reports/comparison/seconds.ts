@@ -1,6 +1,7 @@
 /** The figures of a run by second, for blocks. */
 import hdr, { type Histogram, HistogramLogReader } from 'hdr-histogram-js';
 import type { Brief, Run } from '../contract/run.ts';
+import { measuredSeconds } from '../page/facts.ts';
 import { checkLog, type Indexed } from './histograms.ts';
 
 /** A distribution: values in ms, ascending, and how often each was seen. */
@@ -65,6 +66,28 @@ export function within({ values, counts }: Counted, limit: number): { sum: numbe
     all.count += count;
   });
   return all;
+}
+
+/** Seconds of two runs that have the same load: of the same phase, as long after its start. */
+export type Pair = [a: number, b: number];
+
+/** The measured seconds of two runs by pairs. A phase that ends by its requests, or waits for a drain, may be shorter in one of them. */
+export function pairsOf(a: Run, b: Run): Pair[] {
+  const [one, other] = [a, b].map(byPhase) as [number[][], number[][]];
+  return one.flatMap((seconds, phase) =>
+    seconds.flatMap((second, i): Pair[] => {
+      const there = other[phase]?.[i];
+      return there === undefined ? [] : [[second, there]];
+    }),
+  );
+}
+
+/** The measured seconds of each measured phase, in which most of each lies. */
+function byPhase(run: Run): number[][] {
+  const phases = run.steps.filter(({ measured }) => measured);
+  const ends = phases.map(({ start_s, duration_s }) => start_s + duration_s);
+  const all = measuredSeconds(run).map(({ t }) => t);
+  return ends.map((end, i) => all.filter((t) => t + 0.5 <= end && (i === 0 || t + 0.5 > (ends[i - 1] ?? 0))));
 }
 
 /** A figure of one second of a series, `rate` among them; null: it has none. */

@@ -7,6 +7,7 @@ import { chanceOf, eventsOf } from '../events.ts';
 import { type Measure, measureOf } from '../measures.ts';
 import { outlasts } from '../memory.ts';
 import type { Recording } from '../recording.ts';
+import { pairsOf } from '../seconds.ts';
 import type { Process } from './processes.ts';
 import { simulated } from './simulated.ts';
 
@@ -67,4 +68,45 @@ test('three pauses in one run only give no word, in as many seconds as a run has
 // Regression: a rate that was the same in each second was feared to depend on itself for ever.
 test('what never varies has no memory', () => {
   assert.equal(outlasts([Array(100).fill(7), Array(100).fill(7)]), false);
+});
+
+/** A run of two measured phases, and a wait (s) between them; the second phase is three times as slow. */
+function phased(seed: number, first: number, second: number, wait = 0): Recording {
+  const ends = [5 + first, 5 + first + wait];
+  const level = (t: number) => (t >= (ends[1] as number) ? Math.log(3) : 0);
+  const made = simulated({ seed, seconds: first + wait + second, samples: 60, process: () => ({ level }) });
+  const [warmUp, steady] = made.run.steps;
+  if (warmUp === undefined || steady === undefined) throw new Error('no steps');
+  const [rest, phase] = made.run.run.profile.phases;
+  if (rest && phase) made.run.run.profile.phases = [rest, phase, { ...phase, arrival_rate: 180 }];
+  made.run.steps = [
+    warmUp,
+    { ...steady, name: 'first', start_s: 5, duration_s: first },
+    { ...steady, name: 'wait', start_s: ends[0] as number, duration_s: wait, measured: false },
+    { ...steady, name: 'second', start_s: ends[1] as number, duration_s: second },
+  ];
+  return made;
+}
+
+// Regression: phases that end by their requests or by a drain were paired by the second of the run, one phase with another.
+test('seconds are paired within their phase, however long the phase before it took', () => {
+  const [short, long] = [phased(1, 3, 4, 5), phased(2, 6.5, 3, 5)];
+  assert.deepEqual(pairsOf(short.run, long.run), [
+    [5, 5],
+    [6, 6],
+    [7, 7],
+    [13, 17],
+    [14, 18],
+  ]);
+  assert.deepEqual(pairsOf(short.run, short.run).length, 7);
+});
+
+test('an interval holds where a phase took little longer in one run, and is refused where it took much longer', () => {
+  const mean = (other: Recording) =>
+    differenceOf([phased(1, 60, 60)], [other], measureOf('arrival.mean') as Measure);
+  const few = mean(phased(2, 62, 60));
+  assert.equal(few?.word, 'equal');
+  const much = mean(phased(2, 90, 60));
+  assert.equal(much?.interval, null);
+  assert.equal(much?.why, 'phases took longer in one run: 120 and 150 s');
 });
