@@ -95,8 +95,10 @@ export interface Turned extends Change, Pick<Entry, 'directory' | 'started' | 'l
   /** Its number among the usable runs of its load, and their count; the first is 1. */
   number: number;
   of: number;
-  /** How much slower the machine is since then, as a share, where that explains the change. Absent: it does not, or is not known. */
-  machine?: number;
+  /** How much slower the machine is since then, as a share, where that explains the change. null: not known. Absent: it does not. */
+  machine?: number | null;
+  /** Where the machine is not known: the number of an earlier run that had the new level. Absent: none had. */
+  back?: number;
 }
 
 /** The answer to a request for the list. */

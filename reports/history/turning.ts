@@ -1,12 +1,15 @@
 /** Finds where the level of a series of runs changed permanently. Pure, and seeded. */
+import jstat from 'jstat';
 import { generator } from '../random.ts';
 
 /** The first index of the new level, and its median over the median before. */
 export interface Turn {
   at: number;
   ratio: number;
-  /** How much slower the machine is from there on, as a ratio, where that explains it. Absent: it does not, or is not known. */
-  machine?: number;
+  /** How much slower the machine is from there on, as a ratio, where that explains it. null: not known. Absent: it does not. */
+  machine?: number | null;
+  /** Where the machine is not known: the first of three values in a row that had the new level before. Absent: none had. */
+  back?: number;
 }
 
 /** So many values in a row are a level: two outliers are none. */
@@ -26,14 +29,14 @@ const SEED = 20_221_109;
  */
 export function lastTurn(values: readonly number[], times: readonly (number | null)[] = []): Turn | null {
   const known = times.slice(times.lastIndexOf(null) + 1) as number[];
-  if (known.length < LEAST_VALUES) return lastOf(values);
+  if (known.length < LEAST_VALUES) return blind(values);
   const from = values.length - known.length;
   const own = lastOf(adjusted(values.slice(from), known));
   if (own !== null) return { ...own, at: from + own.at };
   const seen = lastOf(values.slice(from));
   if (seen === null) {
     // what was before the times were known still counts
-    const before = lastOf(values);
+    const before = blind(values);
     return before !== null && before.at <= from ? before : null;
   }
   const machine = ratioAt(known, seen.at);
@@ -41,6 +44,26 @@ export function lastTurn(values: readonly number[], times: readonly (number | nu
     ? null
     : { ...seen, at: from + seen.at, machine };
 }
+
+/**
+ * The last change of level, of runs whose machine is not known. One that leads back to a level of before may be another machine: two
+ * that take turns make such changes all the time, and a new level only once.
+ */
+function blind(values: readonly number[]): Turn | null {
+  const turn = lastOf(values);
+  if (turn === null) return null;
+  const level = Math.log(jstat.median(values.slice(turn.at)));
+  const near = Math.abs(Math.log(turn.ratio)) / NEAR;
+  const isThere = (from: number) =>
+    Math.abs(Math.log(jstat.median(values.slice(from, from + LEAST))) - level) < near;
+  const back = values
+    .slice(0, Math.max(0, turn.at - 2 * LEAST + 1))
+    .findLastIndex((_, from) => isThere(from));
+  return { ...turn, machine: null, ...(back >= 0 && { back }) };
+}
+
+/** Levels are the same if they are apart by a smaller part of the change. */
+const NEAR = 4;
 
 /**
  * Values as of a machine that is always as fast: without what goes with its times from one run to the next. The slope is the median of
@@ -81,7 +104,7 @@ function lastOf(values: readonly number[]): Turn | null {
 function strongest(values: readonly number[]): number | null {
   if (values.length < LEAST_VALUES) return null;
   const logs = values.map((value) => Math.log(Math.max(value, Number.MIN_VALUE)));
-  const at = furthest(ranksOf(logs));
+  const at = furthest(jstat.rank(logs));
   if (Math.abs(Math.log(ratioAt(values, at))) < Math.log1p(LEAST_CHANGE)) return null;
   return sizeOf(logs, at) > chanceSize(values.length, memoryOf(logs, at)) ? at : null;
 }
@@ -90,9 +113,11 @@ function strongest(values: readonly number[]): number | null {
 function sizeOf(values: readonly number[], at: number): number {
   const sides = [values.slice(0, at), values.slice(at)];
   const rest = restOf(values, at);
-  const most = OUTLIER * 1.4826 * median(rest.map(Math.abs));
+  const most = OUTLIER * 1.4826 * jstat.median(rest.map(Math.abs));
   const cut = rest.map((value) => Math.max(-most, Math.min(most, value)));
-  const [one, two] = sides.map((side, i) => median(side) + mean(i === 0 ? cut.slice(0, at) : cut.slice(at)));
+  const [one, two] = sides.map(
+    (side, i) => jstat.median(side) + jstat.mean(i === 0 ? cut.slice(0, at) : cut.slice(at)),
+  );
   const spread = Math.sqrt(cut.reduce((sum, value) => sum + value ** 2, 0) / (cut.length - 2));
   return (
     Math.abs((two as number) - (one as number)) / (spread * Math.sqrt(1 / at + 1 / (values.length - at)))
@@ -105,7 +130,7 @@ const OUTLIER = 2.5;
 /** What each value is above the median of its level. */
 function restOf(values: readonly number[], at: number): number[] {
   return [values.slice(0, at), values.slice(at)].flatMap((side) => {
-    const level = median(side);
+    const level = jstat.median(side);
     return side.map((value) => value - level);
   });
 }
@@ -117,10 +142,10 @@ function restOf(values: readonly number[], at: number): number[] {
 function memoryOf(values: readonly number[], at: number): number {
   const sides = [values.slice(0, at), values.slice(at)];
   const rest = sides.flatMap((side) =>
-    restOf(side, side.length < LEAST_VALUES ? 0 : furthest(ranksOf(side))),
+    restOf(side, side.length < LEAST_VALUES ? 0 : furthest(jstat.rank(side))),
   );
   const n = rest.length;
-  const ranks = ranksOf(rest).map((rank) => rank - (n + 1) / 2);
+  const ranks = jstat.rank(rest).map((rank) => rank - (n + 1) / 2);
   const products = ranks.slice(1).reduce((sum, value, i) => sum + value * (ranks[i] as number), 0);
   const power = ranks.reduce((sum, value) => sum + value ** 2, 0);
   const seen = power === 0 ? 0 : products / power;
@@ -145,7 +170,7 @@ function chanceSize(count: number, memory: number): number {
   const random = generator(SEED);
   const sizes = Array.from({ length: SIMULATED }, () => {
     const made = series(values, like, random);
-    return sizeOf(made, furthest(ranksOf(made)));
+    return sizeOf(made, furthest(jstat.rank(made)));
   });
   sizes.sort((a, b) => b - a);
   const size = sizes[Math.floor(FALSE_ALARMS * (SIMULATED + 1)) - 1] as number;
@@ -177,26 +202,6 @@ function furthest(ranks: readonly number[]): number {
   return best.at;
 }
 
-/** 1 is the smallest; equal values share the mean of their ranks. */
-function ranksOf(values: readonly number[]): number[] {
-  const order = values.map((_, i) => i).sort((a, b) => (values[a] as number) - (values[b] as number));
-  const ranks = new Array<number>(values.length);
-  for (let from = 0, to = 0; from < order.length; from = to) {
-    const same = values[order[from] as number];
-    while (to < order.length && values[order[to] as number] === same) to++;
-    for (const i of order.slice(from, to)) ranks[i] = (from + to + 1) / 2;
-  }
-  return ranks;
-}
-
 function ratioAt(values: readonly number[], at: number): number {
-  return median(values.slice(at)) / median(values.slice(0, at));
-}
-
-const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = sorted.length / 2;
-  return ((sorted[Math.ceil(middle) - 1] as number) + (sorted[Math.floor(middle)] as number)) / 2;
+  return jstat.median(values.slice(at)) / jstat.median(values.slice(0, at));
 }

@@ -177,20 +177,27 @@ function drawDots(u: uPlot, colour: (name: string) => string, points: Point[], t
 /** Differences of two runs that are named; a comparison has all. */
 const MOST_NAMED = 2;
 
+/** What the machine has to do with a change. */
+function causeText({ machine, back }: Pick<Turned, 'machine' | 'back'>): string {
+  if (machine === undefined) return '';
+  if (machine !== null) return `, with the machine, which took ${changeText(machine)} for the same work`;
+  const level = back === undefined ? '' : `, back at the level of run ${back}`;
+  return `${level}; how fast the machine was is not known, so it may be that`;
+}
+
 /** A sentence for each load whose p99 has changed permanently. @param names of the loads */
 function Turns({ turns, names }: { turns: Turned[]; names: Map<string, string> }) {
   const shown = turns.filter(({ like }) => names.has(like));
   if (shown.length === 0) return null;
   return (
     <ul class="turns">
-      {shown.map(({ like, directory, from, number, of, started, p99, differs, machine }) => (
+      {shown.map(({ like, directory, from, number, of, started, p99, differs, ...why }) => (
         <li key={like}>
           {visible(names.get(like) ?? '')}: <strong>p99 {changeText(p99)}</strong> since{' '}
           <a href={reportOf(directory)}>
             run {number} of {of}
           </a>
-          {machine !== undefined && `, with the machine, which took ${changeText(machine)} for the same work`}{' '}
-          ({[instant(started), ...differs.slice(0, MOST_NAMED).map(visible)].join('; ')}
+          {causeText(why)} ({[instant(started), ...differs.slice(0, MOST_NAMED).map(visible)].join('; ')}
           {differs.length > MOST_NAMED && `; ${differs.length - MOST_NAMED} more`}).{' '}
           <a href={compareOf([from, directory])}>Compare it with the one before</a>
         </li>

@@ -84,4 +84,9 @@ test('a lasting change that goes with the time of the machine is said to be the 
   assert.deepEqual([moved?.number, Math.round(100 * (moved?.machine ?? 0))], [13, 30]);
   const [own] = turnsOf(runs(1));
   assert.deepEqual([own?.number, own?.machine], [13, undefined], 'the machine is as fast as before');
+  const unknown = runs(1).map((entry) => ({ ...entry, calibration: null }));
+  assert.deepEqual(
+    turnsOf(unknown).map(({ number, machine }) => [number, machine]),
+    [[13, null]],
+  );
 });

@@ -53,11 +53,11 @@ const LEAST = 10;
 /** Places so near are one change point. */
 const NEAR = 3;
 
-/** A change that is not said to be the machine's. */
+/** A change that is neither said to be the machine's nor to lead back to a level of before. */
 function turnOf({ values, times }: History, runs: number, find: typeof lastTurn): Turn | null {
   const of = (logs: number[]) => logs.slice(0, runs).map(Math.exp);
   const turn = find(of(values), times && of(times));
-  return turn?.machine === undefined ? turn : null;
+  return turn?.machine == null && turn?.back === undefined ? turn : null;
 }
 
 /** The change points that a history of 100 runs without one is said to have, on average. */
