@@ -147,8 +147,8 @@ export interface Difference {
   why: string | null;
   word: Word;
   /**
-   * So many more runs on each side would decide it, if they vary as these do; of single runs: as their seconds do. 0: not even the most
-   * that `--repeat` makes. Absent: it is decided, or this is not known.
+   * So many more runs on each side would decide it in four of five cases, if they vary as these do; of single runs: as their seconds do.
+   * 0: not even the most that `--repeat` makes. Absent: it is decided, or this is not known.
    */
   more?: number;
 }

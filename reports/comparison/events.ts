@@ -166,7 +166,7 @@ function percentileStep(seconds: readonly Counted[], figure: number): number {
     return [{ size: above - below, at: (above - figure) / (above - below) }];
   });
   if (steps.length < LEAST_SECONDS || variance(steps.map(({ at }) => at)) > COMMON / 12) return 0;
-  return middle(steps.map(({ size }) => size)) / Math.sqrt(12) / figure;
+  return jstat.median(steps.map(({ size }) => size)) / Math.sqrt(12) / figure;
 }
 
 /** Of a mean: each pause may have one message more or less, at its longest, and the run one pause. @param top p99.9, ms; 0: not known */
@@ -181,10 +181,6 @@ function meanStep(seconds: readonly Counted[], figure: number, top: number): num
   });
   if (top === 0 || pauses.length < LEAST_SECONDS) return 0;
   const sums = pauses.map(({ sum }) => sum);
-  const phase = Math.max(0, middle(pauses.map(({ longest }) => longest)) ** 2 / 12 - variance(sums));
-  return Math.hypot(pauses.length * Math.sqrt(phase), middle(sums) / Math.sqrt(6)) / all / figure;
-}
-
-function middle(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] as number;
+  const phase = Math.max(0, jstat.median(pauses.map(({ longest }) => longest)) ** 2 / 12 - variance(sums));
+  return Math.hypot(pauses.length * Math.sqrt(phase), jstat.median(sums) / Math.sqrt(6)) / all / figure;
 }

@@ -11,6 +11,8 @@ export const CONFIDENCE = 0.99;
  * may differ.
  */
 export const RESOLUTION = 0.001;
+/** How often as many more runs as are said have to suffice (assurance: O'Hagan, Stevens and Campbell 2005). */
+const ASSURANCE = 0.8;
 const RESAMPLES = 400;
 const SEED = 20_221_109;
 
@@ -18,7 +20,10 @@ const SEED = 20_221_109;
 export interface LogInterval {
   low: number;
   high: number;
-  /** How far it reaches from the difference with so many more runs on each side, if they vary as these do. Absent: not known. */
+  /**
+   * How far it reaches from the difference with so many more runs on each side, if they vary as these do, and the difference moves no
+   * further than in {@link ASSURANCE} of the cases. Absent: not known.
+   */
   with?: (more: number) => number;
 }
 
@@ -34,12 +39,17 @@ export function fromRepeats(
   const of = (one: readonly number[], another: readonly number[]) =>
     one.length < 2 ? { variance: variance(another), alone: true } : { variance: variance(one), alone: false };
   const [one, two] = [of(base, other), of(other, base)];
-  const reach = (more: number) => {
+  const spread = (more: number) => {
     const [n, m] = [base.length + more, other.length + more];
     const [a, b] = [one.variance / n, two.variance / m];
     const welch = (a + b) ** 2 / (a ** 2 / (n - 1) + b ** 2 / (m - 1));
     const freedom = a + b === 0 || (more === 0 && (one.alone || two.alone)) ? n + m - 2 : welch;
-    return reachOf(Math.sqrt(a + b), freedom, resolution);
+    return { error: Math.sqrt(a + b), freedom };
+  };
+  const now = spread(0);
+  const reach = (more: number) => {
+    const { error, freedom } = spread(more);
+    return reachOf(error, freedom, resolution) + movesBy(now.error, error, now.freedom);
   };
   return around(mean(other) - mean(base), reach);
 }
@@ -72,10 +82,11 @@ export function fromBlocks(
     differences.push(Math.log(b / a));
   }
   const error = Math.sqrt((inflation * variance(differences) * blocks) / (blocks - 1));
-  const reach = (more: number) =>
-    more === 0
-      ? reachOf(error, blocks - 1, resolution)
-      : reachOf(error / Math.sqrt(1 + more), 2 * more, resolution);
+  const reach = (more: number) => {
+    if (more === 0) return reachOf(error, blocks - 1, resolution);
+    const left = error / Math.sqrt(1 + more);
+    return reachOf(left, 2 * more, resolution) + movesBy(error, left, blocks - 1);
+  };
   const { low, high } = around(difference, reach);
   return { low, high, ...(outlasted !== true && { with: reach }) };
 }
@@ -94,16 +105,15 @@ function reachOf(error: number, freedom: number, resolution: number): number {
   return criticalValue(freedom) * Math.max(error, resolution);
 }
 
+/** How far a difference moves, in {@link ASSURANCE} of the cases, while more runs make its error smaller. */
+function movesBy(error: number, left: number, freedom: number): number {
+  return jstat.studentt.inv(ASSURANCE, freedom) * Math.sqrt(Math.max(0, error ** 2 - left ** 2));
+}
+
 function around(centre: number, reach: (more: number) => number): LogInterval {
   return { low: centre - reach(0), high: centre + reach(0), with: reach };
 }
 
-export function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
-}
+export const { mean } = jstat;
 
-/** The sample variance. */
-export function variance(values: readonly number[]): number {
-  const centre = mean(values);
-  return values.reduce((sum, value) => sum + (value - centre) ** 2, 0) / (values.length - 1);
-}
+export const variance = (values: readonly number[]) => jstat.variance(values, true);

@@ -10,6 +10,7 @@ declare module 'jstat' {
     binomial: { cdf(count: number, of: number, probability: number): number };
     studentt: {
       inv(probability: number, degreesOfFreedom: number): number;
+      cdf(value: number, degreesOfFreedom: number): number;
     };
   };
   export default jstat;

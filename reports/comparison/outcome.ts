@@ -186,14 +186,14 @@ function circumstances(rows: readonly Row[], index: number, baseline: Subject, s
 }
 
 /** What repeats gain, where it is computed. */
-const DECIDES = / more runs? of each would /;
+const DECIDES = / more runs? of each (would|may not) /;
 
 function gain(those: readonly Named[], runs: number): string {
   const all = those.map(({ difference }) => difference.more ?? 0);
   const more = all.includes(0) ? 0 : Math.max(...all);
   const assumed = runs === 1 ? ', if runs differ as little as their seconds' : '';
   return more === 0
-    ? `even ${MOST_REPEATS} more runs of each would not decide it`
+    ? `even ${MOST_REPEATS} more runs of each may not decide it`
     : `${plural(more, 'more run')} of each would decide it${assumed}`;
 }
 

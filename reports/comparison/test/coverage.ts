@@ -2,10 +2,12 @@
  * How often single runs get a false word, as a table: node reports/comparison/test/coverage.ts [pairs]
  * Pairs of simulated runs of a process do not differ; each word worse or better is false. Then the second run is slower, and each word
  * worse is found. truth.unit.test.ts asserts the same of fewer pairs.
+ * What repeats gain, as a table: node reports/comparison/test/coverage.ts [pairs] repeats
  */
 import type { Difference } from '../comparison.ts';
 import { differenceOf } from '../differences.ts';
 import { type Measure, measureOf } from '../measures.ts';
+import type { Recording } from '../recording.ts';
 import { PROCESSES } from './processes.ts';
 import { simulated, type Truth } from './simulated.ts';
 
@@ -33,10 +35,85 @@ export function share(all: readonly Difference[], ...words: Difference['word'][]
   return all.filter(({ word }) => words.includes(word)).length / all.length;
 }
 
-if (import.meta.main) {
-  const pairs = Number(process.argv[2] ?? 200);
-  const percent = (of: number) => `${(100 * of).toFixed(1)} %`;
-  const print = (...cells: string[]) => console.log(`| ${cells.join(' | ')} |`);
+/** Undecided differences of pairs that differ, and how many of them were decided by as many repeats as were said. */
+export interface Promises {
+  undecided: number;
+  /** It was said how many more runs would decide them. */
+  promised: number;
+  /** So many did. */
+  kept: number;
+  /** More runs that were said, on average. */
+  more: number;
+  /** It was said that no number of runs would. */
+  never: number;
+  /** It was not known, and three runs of each did decide them. */
+  byThree: number;
+}
+
+/** What repeats of pairs gain whose second run is slower by a share, its waits too. */
+export function promisesOf(pairs: number, shift: number, truth: Omit<Truth, 'seed'>): Promises {
+  const all: Promises = { undecided: 0, promised: 0, kept: 0, more: 0, never: 0, byThree: 0 };
+  for (let i = 0; i < pairs; i++) {
+    const sides = [0, shift].map((slower, side) => {
+      const runs: Recording[] = [];
+      return (count: number) => {
+        while (runs.length < count) {
+          const seed = 2 * (i + 10_000 * runs.length) + side;
+          runs.push(simulated({ ...truth, seed, scale: 1 + slower }));
+        }
+        return runs.slice(0, count);
+      };
+    });
+    const after = (runs: number, name: string) => {
+      const [base = [], other = []] = sides.map((side) => side(runs));
+      return differenceOf(base, other, measureOf(name) as Measure) as Difference;
+    };
+    for (const name of MEASURES) {
+      const { word, more } = after(1, name);
+      if (word !== 'undecided') continue;
+      const isDecided = (runs: number) => after(runs, name).word !== 'undecided';
+      all.undecided++;
+      if (more === 0) all.never++;
+      else if (more === undefined) all.byThree += Number(isDecided(3));
+      else {
+        all.promised++;
+        all.more += more;
+        all.kept += Number(isDecided(1 + more));
+      }
+    }
+  }
+  return { ...all, more: all.more / all.promised };
+}
+
+const percent = (of: number) => `${(100 * of).toFixed(1)} %`;
+const print = (...cells: string[]) => console.log(`| ${cells.join(' | ')} |`);
+
+function printRepeats(pairs: number): void {
+  print(
+    'process',
+    'undecided',
+    'runs said',
+    'of these decided',
+    'more runs',
+    'never',
+    'else: decided by three',
+  );
+  print('---', ...Array.from({ length: 6 }, () => '---:'));
+  for (const [name, of] of Object.entries(PROCESSES)) {
+    const truth = { seconds: SECONDS, samples: 100, process: of };
+    const { undecided, promised, kept, more, never, byThree } = promisesOf(pairs, SLOWER, truth);
+    const all = pairs * MEASURES.length;
+    print(
+      name,
+      ...[undecided / all, promised / undecided, kept / promised].map(percent),
+      more.toFixed(1),
+      ...[never / undecided, byThree / (undecided - promised - never)].map(percent),
+    );
+  }
+  console.log(`${SECONDS} s, ${pairs} pairs each with a difference of ${SLOWER * 100} %`);
+}
+
+function printWords(pairs: number): void {
   const names = MEASURES.map((name) => name.replace(/^arrival\./, '').replace('p999', 'p99.9'));
   print(
     'process',
@@ -53,4 +130,10 @@ if (import.meta.main) {
   console.log(
     `${SECONDS} s, ${pairs} pairs each without a difference, ${pairs / 2} with one of ${SLOWER * 100} %`,
   );
+}
+
+if (import.meta.main) {
+  const pairs = Number(process.argv[2] ?? 200);
+  if (process.argv[3] === 'repeats') printRepeats(pairs);
+  else printWords(pairs);
 }

@@ -13,6 +13,8 @@ export interface Truth {
   seed: number;
   /** ms; default 2. */
   median?: number;
+  /** What every latency is multiplied by, waits too; default 1. */
+  scale?: number;
   /** Measured seconds after a warm-up of 5 s; default 60. */
   seconds?: number;
   /** Autocorrelation of seconds; default 0. */
@@ -30,6 +32,7 @@ const WARM_UP = 5;
 const MODEL = { ...golden('passing'), timeline: golden('passing').timeline.slice(0, 1) };
 
 export function simulated(truth: Truth): Recording {
+  const { scale = 1 } = truth;
   const { seed, median = 2, seconds = 60, memory = 0, wander = 0.1, repeat = 0, samples = 150 } = truth;
   const random = mulberry32(seed * 7919 + 1);
   const centre = Math.log(median) + repeat * normal(random);
@@ -39,7 +42,7 @@ export function simulated(truth: Truth): Recording {
     return counted(
       Array.from({ length: samples }, (_, i) => {
         const own = Math.exp(centre + level + 0.3 * normal(random));
-        return own + (course.wait?.(t + i / samples) ?? 0);
+        return scale * (own + (course.wait?.(t + i / samples) ?? 0));
       }),
     );
   });
