@@ -15,7 +15,7 @@ import {
 import { type Bounds, doubtOf } from './doubts.ts';
 import { fewEvents, samplingStep } from './events.ts';
 import { fromBlocks, fromRepeats, type LogInterval, mean, RESOLUTION } from './intervals.ts';
-import { type Measure, spansStage } from './measures.ts';
+import { type Measure, measureOf, spansStage } from './measures.ts';
 import { type Blocking, blockingOf, memoryOf, outlasted, outlasts } from './memory.ts';
 import { type Estimate, pooled, quantile, ratio } from './pools.ts';
 import type { Recording } from './recording.ts';
@@ -67,20 +67,24 @@ export function differenceOf(baseline: Group, other: Group, measure: Measure): D
   const surely = word(measure, doubt.around(interval)) === decided;
   const why = `the instrument’s doubt (${doubt.by.join(', ')}) is wider than the difference`;
   const finding: Finding = surely ? { word: decided, why: null } : { word: 'undecided', why };
-  const more = finding.word === 'undecided' && finding.why === null ? moreRuns(measure, found) : null;
+  const noisy = finding.word === 'undecided' && finding.why === null;
+  const more = noisy && eventless(baseline, other, tailOf(measure), 'equal') === null;
   const admissible = admitted(finding, baseline, other, measure);
-  return { ...plain, interval, ...admissible, ...(more !== null && { more }) };
+  return { ...plain, interval, ...admissible, ...(more && moreRuns(measure, found)) };
 }
 
 /** How many more runs would decide a difference: {@link Difference.more}. */
-function moreRuns(measure: Measure, { low, high, with: reach }: LogInterval): number | null {
-  if (reach === undefined) return null;
+function moreRuns(
+  measure: Measure,
+  { low, high, with: reach }: LogInterval,
+): Pick<Difference, 'more'> | undefined {
+  if (reach === undefined) return undefined;
   const centre = (low + high) / 2;
   for (let more = 1; more <= MOST_REPEATS; more++) {
     const ends = { low: Math.expm1(centre - reach(more)), high: Math.expm1(centre + reach(more)) };
-    if (word(measure, ends) !== 'undecided') return more;
+    if (word(measure, ends) !== 'undecided') return { more };
   }
-  return 0;
+  return { more: 0 };
 }
 
 /** The finding of a difference without an interval: it is named if it is large even where it is smallest. */
@@ -121,6 +125,11 @@ function intervalOf(baseline: Group, other: Group, measure: Measure, difference:
     return { ...interval, from: `${a.length} and ${b.length} runs` };
   }
   return blocksOf(baseline[0] as Recording, other[0] as Recording, measure, difference);
+}
+
+/** What shows the events behind a figure: of a mean the tail, which few events can move far. */
+function tailOf(measure: Measure): Measure {
+  return measureOf(measure.name.replace(/\.mean$/, '.p999')) ?? measure;
 }
 
 /** {@link fewEvents} of single runs: repeats show by themselves how much events vary. */

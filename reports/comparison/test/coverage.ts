@@ -50,6 +50,9 @@ export interface Promises {
   byThree: number;
 }
 
+/** The first pair that the rules on repeats were not chosen with. */
+const FRESH = 5_000;
+
 /** What repeats of pairs gain whose second run is slower by a share, its waits too. */
 export function promisesOf(pairs: number, shift: number, truth: Omit<Truth, 'seed'>): Promises {
   const all: Promises = { undecided: 0, promised: 0, kept: 0, more: 0, never: 0, byThree: 0 };
@@ -58,7 +61,7 @@ export function promisesOf(pairs: number, shift: number, truth: Omit<Truth, 'see
       const runs: Recording[] = [];
       return (count: number) => {
         while (runs.length < count) {
-          const seed = 2 * (i + 10_000 * runs.length) + side;
+          const seed = 2 * (FRESH + i + 10_000 * runs.length) + side;
           runs.push(simulated({ ...truth, seed, scale: 1 + slower }));
         }
         return runs.slice(0, count);
@@ -85,7 +88,7 @@ export function promisesOf(pairs: number, shift: number, truth: Omit<Truth, 'see
   return { ...all, more: all.more / all.promised };
 }
 
-const percent = (of: number) => `${(100 * of).toFixed(1)} %`;
+const percent = (of: number) => (Number.isNaN(of) ? '' : `${(100 * of).toFixed(1)} %`);
 const print = (...cells: string[]) => console.log(`| ${cells.join(' | ')} |`);
 
 function printRepeats(pairs: number): void {
@@ -106,7 +109,7 @@ function printRepeats(pairs: number): void {
     print(
       name,
       ...[undecided / all, promised / undecided, kept / promised].map(percent),
-      more.toFixed(1),
+      Number.isNaN(more) ? '' : more.toFixed(1),
       ...[never / undecided, byThree / (undecided - promised - never)].map(percent),
     );
   }
