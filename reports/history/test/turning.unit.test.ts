@@ -53,6 +53,16 @@ test('histories without a change rarely have one', () => {
   assert.ok(alarms <= 9, `${alarms} of 300: 1 % are expected`);
 });
 
+// With half of the memory it would be one in eight.
+test('histories of runs that are like their neighbours by half, and have no change, rarely have one', () => {
+  const random = mulberry32(2);
+  const correlated = HISTORIES['correlated by 0.5'] as (typeof HISTORIES)[string];
+  const named = Array.from({ length: 150 }, (_, i) =>
+    lastTurn(correlated(random, 40 + (i % 40)).values.map(Math.exp)),
+  ).filter((turn) => turn !== null);
+  assert.ok(named.length <= 0.09 * 150, `${named.length} of 150`);
+});
+
 // Regression: runs that were like their neighbours by 0.5 had 1.9 change points in 100 runs, a machine of two speeds 3.5.
 // coverage.ts prints the table.
 for (const name of ['independent', 'correlated by 0.5', 'two speeds in batches of five']) {
