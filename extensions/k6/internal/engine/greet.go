@@ -81,7 +81,7 @@ func (e *Engine) goRound(ctx context.Context, canary *receive.Canary) error {
 // explained adds to the error of a greeting what went wrong meanwhile where messages arrive.
 func (e *Engine) explained(err error) error {
 	_, errors := e.notes.noted()
-	if denied := facts.Denied(errors); denied != "" {
+	if denied := e.denied(); denied != "" {
 		err = fmt.Errorf("%w; the webhook did not take what came: %s", err, denied)
 	}
 	for _, one := range errors {
@@ -90,6 +90,12 @@ func (e *Engine) explained(err error) error {
 		}
 	}
 	return err
+}
+
+// denied says which calls the webhook did not take; empty: none.
+func (e *Engine) denied() string {
+	_, errors := e.notes.noted()
+	return facts.Denied(errors)
 }
 
 // compares reports whether the run knows what is sent. That depends on the first sender, so it waits for one, if there

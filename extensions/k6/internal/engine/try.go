@@ -27,15 +27,28 @@ func (e *Engine) Try(ctx context.Context, state *lib.State, m *Metrics, most tim
 	defer e.consumers.release()
 	e.life.change(func(p *progress) { p.begun, p.tried = true, true })
 	began := time.Now()
-	limited, cancel := context.WithTimeout(ctx, most+tryGrace)
+	limited, cancel := context.WithTimeoutCause(ctx, most+tryGrace, errors.New("no answer"))
 	defer cancel()
-	e.step = func(step, what string) { say(step, words.Printable(what)) }
+	at := ", connecting to " + e.addresses()
+	e.step = func(step, what string) {
+		at = "" // the error says it
+		switch step {
+		case "connected":
+			at = ", connecting once more for the message"
+		case "waiting":
+			if denied := e.denied(); denied != "" {
+				what += " (calls came that the webhook did not take: " + denied + ")"
+			}
+		}
+		say(step, words.Printable(what))
+	}
 	err := e.try(limited, state, m, func() time.Duration { return max(time.Second, most-time.Since(began)) })
 	if ctx.Err() != nil { // interrupted
 		return ctx.Err()
 	}
-	if err != nil && limited.Err() != nil {
-		err = fmt.Errorf("it took longer than %s (--timeout): %w", most, err)
+	// The deadline of a connection may pass before limited ends.
+	if over, _ := limited.Deadline(); err != nil && !time.Now().Before(over) {
+		err = fmt.Errorf("it took longer than %s (--timeout)%s: %w", most, at, err)
 	}
 	if err != nil {
 		e.life.change(func(p *progress) { p.ended = time.Now() })
@@ -66,9 +79,14 @@ func (e *Engine) said(r receive.Receiver, took time.Duration) {
 		e.step("listening", words.Mask(l.URL()))
 		return
 	}
-	var servers []string
+	e.step("connected", fmt.Sprintf("to %s in %s ms", e.addresses(), words.MS(&ms)))
+}
+
+// addresses are those where messages arrive, without secrets.
+func (e *Engine) addresses() string {
+	var all []string
 	for _, server := range e.options.from.Servers {
-		servers = append(servers, words.MaskAddress(server.URL, ""))
+		all = append(all, words.MaskAddress(server.URL, ""))
 	}
-	e.step("connected", fmt.Sprintf("to %s in %s ms", strings.Join(servers, ", "), words.MS(&ms)))
+	return strings.Join(all, ", ")
 }

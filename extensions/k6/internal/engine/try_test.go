@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,15 +74,69 @@ func TestATryEndsWhereItsMessageDoes(t *testing.T) {
 	}
 }
 
-// A server that takes the connection and says nothing does not hold a try for longer than its time.
+// A server that takes the connection and says nothing does not hold a try for longer than its time. Regression: of
+// WebSocket and server-sent events the error was "context deadline exceeded", without a server.
 func TestATryIsOverInTime(t *testing.T) {
 	t.Parallel()
-	s := newScript(t, &fake.Pipeline{}, one, "greet: true, timeout: 3600, mqtt: { url: 'mqtt://"+silent(t)+"' }")
+	for name, options := range map[string]string{
+		"mqtt":      "mqtt: { url: 'mqtt://HOST' }",
+		"websocket": "mqtt: {}, websocket: { url: 'ws://HOST' }",
+		"sse":       "mqtt: {}, sse: { url: 'http://HOST' }",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			host := silent(t)
+			s := newScript(t, &fake.Pipeline{}, one, "greet: true, timeout: 3600, "+
+				strings.Replace(options, "HOST", host, 1))
+			_, _, err := s.tried(t.Context(), time.Second)
+			require.ErrorContains(t, err, "longer than 1s (--timeout), connecting to ")
+			require.ErrorContains(t, err, host)
+		})
+	}
+	s := newScript(t, &fake.Pipeline{}, one, "greet: true, timeout: 3600, ingest: { url: 'http://"+silent(t)+"' }")
 	_, _, err := s.tried(t.Context(), time.Second)
-	require.Error(t, err)
-	s = newScript(t, &fake.Pipeline{}, one, "greet: true, timeout: 3600, ingest: { url: 'http://"+silent(t)+"' }")
-	_, _, err = s.tried(t.Context(), time.Second)
 	require.ErrorContains(t, err, "had no answer")
+}
+
+// Regression: where the ingest had taken more than 2 s, the error was only that the try took longer than its time.
+func TestATryWithASlowIngestSaysWhatDidNotCome(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Copies: func(int) int { return 0 }, Status: func(int) int {
+		time.Sleep(2200 * time.Millisecond)
+		return http.StatusAccepted
+	}}
+	s := newScript(t, f, one, "greet: true")
+	names, _, err := s.tried(t.Context(), 6*time.Second)
+	require.ErrorContains(t, err, "s to answer, and did not arrive on messages/canary/")
+	assert.NotContains(t, err.Error(), "--timeout", "it was over in time")
+	assert.Contains(t, names, "answered")
+}
+
+// Regression: a try said that nothing had come, whatever else came.
+func TestATrySaysWhatElseCame(t *testing.T) {
+	t.Parallel()
+	for name, options := range pushes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			second := func(nth int) int { return min(nth-1, 1) }
+			s := pushed(t, &fake.Pipeline{Copies: second}, &fake.Push{Hello: welcoming}, one, with(options, "")+", greet: true")
+			names, whats, err := s.tried(t.Context(), time.Minute)
+			require.NoError(t, err)
+			at := slices.Index(names, "waiting")
+			require.GreaterOrEqual(t, at, 0)
+			assert.Contains(t, whats[at], "another message came: "+welcoming)
+		})
+	}
+	t.Run("a webhook that refuses it", func(t *testing.T) {
+		t.Parallel()
+		s := calling(t, &fake.Pipeline{}, &fake.Webhook{}, one,
+			"webhook: { secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' }, greet: true")
+		names, whats, err := s.tried(t.Context(), 3*time.Second)
+		require.Error(t, err)
+		at := slices.Index(names, "waiting")
+		require.GreaterOrEqual(t, at, 0)
+		assert.Contains(t, whats[at], "× signature (")
+	})
 }
 
 func TestATryIsInterrupted(t *testing.T) {

@@ -36,7 +36,8 @@ type Canary struct {
 	work     sync.WaitGroup
 	stop     context.CancelFunc
 
-	left map[int]time.Time // when each greeting left; for who greets
+	left    map[int]time.Time // when each greeting left; for who greets
+	slowest time.Duration     // until the answer to a greeting
 
 	mu      sync.Mutex
 	others  Others // what else came

@@ -71,6 +71,9 @@ func (c *Canary) Greet(ctx context.Context) (altered string, err error) {
 	if c.Answered {
 		return "", nil
 	}
+	if c.Greeting > 0 { // what is left of the time of all
+		patience = max(time.Second, time.Until(until))
+	}
 	return c.await(ctx, patience)
 }
 
@@ -81,6 +84,7 @@ func (c *Canary) greet(n int) send.Result {
 	}
 	a := c.post(n)
 	c.left[n] = a.Left
+	c.slowest = max(c.slowest, a.Done.Sub(a.Left))
 	switch {
 	case a.Err != nil:
 	case a.Status >= 300:
@@ -108,7 +112,7 @@ func (c *Canary) arrived(came welcome) {
 	c.step("id", "%s", came.place)
 }
 
-// await waits for the greeting, which the ingest has accepted, and repeats it.
+// await waits for the greeting, which the ingest has accepted, and repeats it while an answer can still come in time.
 func (c *Canary) await(ctx context.Context, patience time.Duration) (altered string, err error) {
 	began, limit, wait := time.Now(), time.After(patience), every
 	again := time.NewTimer(wait)
@@ -116,9 +120,7 @@ func (c *Canary) await(ctx context.Context, patience time.Duration) (altered str
 	for last := greetingFirst; ; {
 		select {
 		case came := <-c.greets:
-			c.arrived(came)
-			c.repeated(greetingFirst-last, came, time.Since(began))
-			return came.altered, nil
+			return c.round(greetingFirst-last, came, time.Since(began)), nil
 		case err := <-c.ended:
 			return "", fmt.Errorf("a first message was accepted by %s, and the connection on which it would arrive, %s, "+
 				"ended: %w", c.ingest(), c.At, err)
@@ -126,19 +128,46 @@ func (c *Canary) await(ctx context.Context, patience time.Duration) (altered str
 			return "", fmt.Errorf("a first message was accepted by %s, and before one arrived on %s: %w", c.ingest(),
 				c.At, err)
 		case <-again.C:
-			if last > greetingFirst-greetingsMost+1 {
+			if since := time.Since(began); last > greetingFirst-greetingsMost+1 && since+c.slowest < patience {
 				last--
-				c.step("waiting", "nothing has come on %s for %s: posted again", c.At, time.Since(began).Round(time.Second))
+				c.step("waiting", "it has not come on %s for %s, %s: posted again", c.At, since.Round(time.Second), c.came())
 				c.note(c.greet(last))
 			}
 			wait = min(2*wait, againMost)
 			again.Reset(wait)
 		case <-limit:
-			return "", c.missed(patience, greetingFirst-last+1)
+			return c.late(began, patience, greetingFirst-last)
 		case <-ctx.Done():
-			return "", ctx.Err()
+			if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return "", ctx.Err()
+			}
+			return c.late(began, time.Since(began), greetingFirst-last)
 		}
 	}
+}
+
+// late is the end of the wait for a greeting: it may have come while another one was posted.
+func (c *Canary) late(began time.Time, within time.Duration, repeats int) (altered string, err error) {
+	select {
+	case came := <-c.greets:
+		return c.round(repeats, came, time.Since(began)), nil
+	default:
+		return "", c.missed(within, repeats+1)
+	}
+}
+
+// round notes that a greeting went round.
+func (c *Canary) round(repeats int, came welcome, after time.Duration) (altered string) {
+	c.arrived(came)
+	c.repeated(repeats, came, after)
+	return came.altered
+}
+
+// came says what else has come.
+func (c *Canary) came() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.others.String()
 }
 
 // failed receives the error of a subscriber of the load that ended early.
@@ -178,8 +207,8 @@ func (c *Canary) posted() string {
 func (c *Canary) missed(patience time.Duration, times int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	what := fmt.Sprintf("a first message was accepted by %s, and did not arrive on %s within %s", c.ingest(), c.At,
-		patience)
+	what := fmt.Sprintf("a first message was accepted by %s%s, and did not arrive on %s within %s", c.ingest(), c.slow(),
+		c.At, patience.Round(100*time.Millisecond))
 	sent := fmt.Sprintf("it was posted %d times for the target %q, as %s", times, c.Target, c.posted())
 	if c.Greeting == 0 {
 		sent += " (CANARY=off leaves it out)"
@@ -194,6 +223,14 @@ func (c *Canary) missed(patience time.Duration, times int) error {
 			"(ID_KEY, ID_FORMAT, ID_FROM, BODY); %s", what, o, c.Ask, sent)
 	}
 	return fmt.Errorf("%s; %s", what, sent)
+}
+
+// slow says how long the ingest took, where that left less time for the message; empty: it was quick.
+func (c *Canary) slow() string {
+	if c.Greeting == 0 || c.slowest < time.Second {
+		return ""
+	}
+	return fmt.Sprintf(", which took %s to answer", millis(c.slowest))
 }
 
 // Others are messages that came where another one is awaited.
