@@ -83,17 +83,35 @@ func load(path string) (string, error) {
 
 // notYAML is the error of a file that YAML's grammar does not have.
 func notYAML(path, text string, err error) error {
-	why := strings.TrimPrefix(err.Error(), "yaml: ")
-	for i, line := range strings.Split(text, "\n") {
-		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
-		if at := strings.IndexByte(indent, '\t'); at >= 0 {
-			return fmt.Errorf("%s:%d:%d: a tab indents this line; allowed: spaces (not YAML: %s)", path, i+1, at+1, why)
+	why, line, place := strings.TrimPrefix(err.Error(), "yaml: "), 1, path // the first line has no number
+	if _, none := fmt.Sscanf(why, "line %d: ", &line); none == nil {
+		_, why, _ = strings.Cut(why, ": ")
+		place = fmt.Sprintf("%s:%d", path, line)
+	}
+	if at, column, is := tabAt(strings.Split(text, "\n"), line, why); is {
+		return fmt.Errorf("%s:%d:%d: a tab indents this line; allowed: spaces (not YAML: %s)", path, at, column, why)
+	}
+	return fmt.Errorf("%s: not YAML: %s", place, why)
+}
+
+// tabAt finds the tab that an error is about: it stands in the line that the error names, or below it. The other tabs of
+// a file may be part of a text.
+func tabAt(lines []string, line int, why string) (at, column int, is bool) {
+	last := len(lines)
+	switch {
+	case strings.Contains(why, "cannot start any token"): // a tab, or a character like @, in this line
+		last = min(line, last)
+	case !strings.Contains(why, "tab character"):
+		return 0, 0, false
+	}
+	for i := line; i <= last; i++ {
+		indent := lines[i-1][:len(lines[i-1])-len(strings.TrimLeft(lines[i-1], " \t"))]
+		// Behind the spaces of a block, a tab is part of its text.
+		if tab := strings.IndexByte(indent, '\t'); tab >= 0 && (!is || tab < column-1) {
+			at, column, is = i, tab+1, true
 		}
 	}
-	if line, rest, ok := strings.Cut(strings.TrimPrefix(why, "line "), ": "); ok && strings.HasPrefix(why, "line ") {
-		return fmt.Errorf("%s:%s: not YAML: %s", path, line, rest)
-	}
-	return fmt.Errorf("%s: not YAML: %s", path, why)
+	return at, column, is
 }
 
 // Effective returns the settings of a file that take effect beside flags (-e), which stand before it. A variable of the

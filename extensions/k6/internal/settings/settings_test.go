@@ -84,6 +84,7 @@ func TestOtherFormsOfAFile(t *testing.T) {
 		"the marks of one document":   "---\ningest:\n  url: http://h\n...\n",
 		"an empty document behind it": "ingest:\n  url: http://h\n---\n",
 		"a text in a block":           "ingest:\n  url: >-\n    http://h\n",
+		"tabs in a text":              "body: |\n  {\n  \t{{id}}\n  }\ningest:\n  url: http://h\n",
 	} {
 		assert.Equal(t, "http://h", read(t, text)["INGEST_URL"], name)
 	}
@@ -138,6 +139,13 @@ func TestAWrongFileIsRefusedAtItsPlace(t *testing.T) {
 		{ingest + "labels: {a: 'x,y'}\n", "labels.a has a comma"},
 		{"ingest: {url: http://h, headers: {a: 1, a: 2}}\n", "ingest.headers.a stands twice"},
 		{"ingest:\n\turl: http://h\n", "my.yml:2:1: a tab indents this line; allowed: spaces"},
+		{"ingest:\n  url: http://h\n\tpath: /x\n", "my.yml:3:1: a tab indents this line"},
+		{"\tingest: x\n", "my.yml:1:1: a tab indents this line"},
+		{"body: |\n  \t{\n\t{{id}}\n" + ingest, "my.yml:3:1: a tab indents this line"},
+		{"body: |\n  {\n  \t{{id}}\n  }\ningest: @h\n", "my.yml:5: not YAML"}, // regression: line 3 was blamed
+		{"body: \"{\n\t{{id}}}\"\ningest: [\n", "my.yml:3: not YAML"},
+		{"ingest: @h\nbody: {\n\ta}", "my.yml: not YAML"},
+		{"ingest: *h\n", "my.yml: not YAML: unknown anchor 'h' referenced"},
 		{"ingest: {url: http://h\n", "not YAML"},
 		{ingest + "---\nbody: x\n", "my.yml:3:1: a second document; allowed is one"},
 		{"ingest: &a {url: http://h, headers: *a, path: *a}\n", "ingest.headers.headers is a mapping"},
