@@ -24,8 +24,8 @@ func (r *reader) wrong(n *yaml.Node, text string, values ...any) error {
 func (r *reader) at(n *yaml.Node) string { return fmt.Sprintf("%s:%d:%d", r.path, n.Line, n.Column) }
 
 // add notes a setting.
-func (r *reader) add(n *yaml.Node, key []string, name, value string) {
-	r.all = append(r.all, Setting{Name: name, Value: value, Key: strings.Join(key, "."), At: r.at(n)})
+func (r *reader) add(n *yaml.Node, key []string, s *schema, value string) {
+	r.all = append(r.all, Setting{s.Setting, value, strings.Join(key, "."), r.at(n), s.Kind})
 }
 
 // object reads a mapping of keys to values. key is its place in the file; empty: it is the file.
@@ -71,7 +71,7 @@ func (r *reader) object(s *schema, n *yaml.Node, key []string) error {
 	if len(seen) != 1 { // the one key is the value
 		return r.wrong(n, "%s has %d keys; allowed: one of %s", what, len(seen), s.names())
 	}
-	r.add(value.Content[0], key, s.Setting, value.Content[0].Value)
+	r.add(value.Content[0], key, s, value.Content[0].Value)
 	return nil
 }
 
@@ -83,7 +83,7 @@ func (r *reader) leaf(s *schema, n *yaml.Node, key []string) error {
 	if strings.ContainsRune(value, 0) {
 		return r.wrong(n, "%s has a zero byte, which no setting can have", strings.Join(key, "."))
 	}
-	r.add(n, key, s.Setting, value)
+	r.add(n, key, s, value)
 	return nil
 }
 

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -32,6 +34,7 @@ type Setting struct {
 	Value string `json:"value"`
 	Key   string `json:"key"` // its place in the file, like arrive.mqtt.url
 	At    string `json:"at"`  // file:line:column
+	kind  string // as of the schema
 }
 
 // Lookup returns a variable of the environment, as os.LookupEnv does.
@@ -121,13 +124,50 @@ func Effective(all []Setting, flags []string, lookup Lookup) (effective []Settin
 		if slices.Contains(flags, s.Name) {
 			continue
 		}
-		if other, _ := lookup(s.Name); other != "" && other != s.Value {
+		if other, _ := lookup(s.Name); other != "" && !s.says(other) {
 			return nil, fmt.Errorf("%s: %s is %s, which has another value in the environment: leave out one of them; "+
 				"-e %s=… stands before both", s.At, s.Key, s.Name, s.Name)
 		}
 		effective = append(effective, s)
 	}
 	return effective, nil
+}
+
+// says reports whether a text of the environment is the value of a setting, perhaps in other words. A path is seen from
+// the working directory there.
+func (s Setting) says(text string) bool {
+	if text == s.Value {
+		return true
+	}
+	switch s.kind {
+	case "number", "integer", "integer,array":
+		one, err := strconv.ParseFloat(s.Value, 64)
+		other, not := strconv.ParseFloat(text, 64)
+		if err == nil && not == nil {
+			return one == other
+		}
+		return slices.Equal(parts(s.Value), parts(text))
+	case "list", "labels":
+		return slices.Equal(parts(s.Value), parts(text))
+	case "headers":
+		var one, other map[string]string
+		return json.Unmarshal([]byte(s.Value), &one) == nil && json.Unmarshal([]byte(text), &other) == nil &&
+			maps.Equal(one, other)
+	case "file":
+		one, err := os.Stat(s.Value)
+		other, not := os.Stat(text)
+		return err == nil && not == nil && os.SameFile(one, other)
+	}
+	return false
+}
+
+// parts are the texts between commas.
+func parts(text string) []string {
+	all := strings.Split(text, ",")
+	for i := range all {
+		all[i] = strings.TrimSpace(all[i])
+	}
+	return all
 }
 
 // schema is what the reader wants of the JSON schema.

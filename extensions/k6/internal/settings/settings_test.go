@@ -201,3 +201,29 @@ func TestFlagsStandBeforeTheFileAndTheEnvironmentMayNotContradict(t *testing.T) 
 	_, err = Effective(all, []string{"VERIFY"}, environment(map[string]string{"INGEST_URL": "http://h"}))
 	require.NoError(t, err)
 }
+
+// Regression: a relative path of the environment was refused as another value than the same file's absolute one.
+func TestTheSameValueInOtherWordsIsNoContradiction(t *testing.T) {
+	text := ingest[:len(ingest)-2] + ", timeout: 2.5, headers: {a: x, b: y}}\nbodyFile: body.json\n" +
+		"targets: [d1, d2]\nlabels: {build: 17, branch: main}\ndeliveries: 3\n"
+	path := write(t, text)
+	t.Chdir(filepath.Dir(path))
+	require.NoError(t, os.WriteFile("body.json", []byte("{{id}}"), 0o600))
+	require.NoError(t, os.WriteFile("other.json", []byte("{{id}}"), 0o600))
+	all, err := Read("my.yml", variables)
+	require.NoError(t, err)
+	for name, texts := range map[string]struct{ same, other string }{
+		"BODY_FILE":  {"./body.json", "other.json"},
+		"TIMEOUT":    {"2.50", "2.51"},
+		"HEADERS":    {`{ "b": "y", "a": "x" }`, `{ "a": "x" }`},
+		"TARGETS":    {"d1, d2", "d2,d1"},
+		"LABELS":     {"build=17, branch=main", "build=18,branch=main"},
+		"DELIVERIES": {"3.0", "4"},
+	} {
+		effective, err := Effective(all, nil, environment(map[string]string{name: texts.same}))
+		require.NoError(t, err, name)
+		assert.Len(t, effective, len(all), name)
+		_, err = Effective(all, nil, environment(map[string]string{name: texts.other}))
+		require.ErrorContains(t, err, name+", which has another value in the environment")
+	}
+}
