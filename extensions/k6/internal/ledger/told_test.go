@@ -11,16 +11,23 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
-// Messages that are told have numbers with holes, due times of their own, and are only those that were told.
-func TestTheAccountOfWhatIsTold(t *testing.T) {
-	t.Parallel()
-	p, err := profile.Parse("told", "phases: [{duration: 60, arrivalRate: 1}]\nflows: [{name: one}, {name: two}]")
+// toldLedger is a started ledger of messages that are told, and their schedule.
+func toldLedger(t *testing.T, flows string) (*Ledger, *pacer.Pacer) {
+	t.Helper()
+	p, err := profile.Parse("told", "phases: [{duration: 60, arrivalRate: 1}]\nflows: "+flows)
 	require.NoError(t, err)
 	schedule, err := pacer.NewTold(p)
 	require.NoError(t, err)
 	l := New(p, schedule)
 	l.AwaitSending()
 	l.Start(0)
+	return l, schedule
+}
+
+// Messages that are told have numbers with holes, due times of their own, and are only those that were told.
+func TestTheAccountOfWhatIsTold(t *testing.T) {
+	t.Parallel()
+	l, schedule := toldLedger(t, "[{name: one}, {name: two}]")
 	const told = 20_000 // several pages
 	number := func(k int) int {
 		if k < told/2 {
@@ -75,13 +82,7 @@ func TestTheAccountOfWhatIsTold(t *testing.T) {
 // Only its arrival says for which target a message was that a caller sent.
 func TestWhatIsToldIsForTheTargetWhereItComes(t *testing.T) {
 	t.Parallel()
-	p, err := profile.Parse("told", "phases: [{duration: 60, arrivalRate: 1}]\nflows: [{name: one, targets: [a, b, c]}]")
-	require.NoError(t, err)
-	schedule, err := pacer.NewTold(p)
-	require.NoError(t, err)
-	l := New(p, schedule)
-	l.AwaitSending()
-	l.Start(0)
+	l, schedule := toldLedger(t, "[{name: one, targets: [a, b, c]}]")
 	for n := range 7 {
 		s, err := schedule.Tell(n, time.Millisecond, 0)
 		require.NoError(t, err)
@@ -104,13 +105,7 @@ func TestWhatIsToldIsForTheTargetWhereItComes(t *testing.T) {
 // Regression: the threads of a caller count for themselves, and one that was ahead made all others' messages reordered.
 func TestWhatIsToldIsInTheOrderInWhichItWasSent(t *testing.T) {
 	t.Parallel()
-	p, err := profile.Parse("told", "phases: [{duration: 60, arrivalRate: 1}]\nflows: [{name: one}]")
-	require.NoError(t, err)
-	schedule, err := pacer.NewTold(p)
-	require.NoError(t, err)
-	l := New(p, schedule)
-	l.AwaitSending()
-	l.Start(0)
+	l, schedule := toldLedger(t, "[{name: one}]")
 	for i, n := range []int{0, 3, 1, 6, 4} { // of three threads
 		s, err := schedule.Tell(n, time.Millisecond, 0)
 		require.NoError(t, err)
