@@ -56,6 +56,9 @@ type answerLine struct {
 func record(t testing.TB, f *fake.Pipeline, profile, options string) *caller {
 	t.Helper()
 	test.Start(t, f)
+	if push, is := f.Outlet.(*fake.Push); is {
+		options = strings.NewReplacer("WS", push.WebSocketURL(), "EVENTS", push.EventsURL()).Replace(options)
+	}
 	read, in := io.Pipe()
 	out, write := io.Pipe()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)

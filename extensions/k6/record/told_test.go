@@ -148,6 +148,60 @@ func TestWhatACallerTellsThatItSentIsCompared(t *testing.T) {
 	assert.Contains(t, r.Errors[at].Example, prefix)
 }
 
+// Regression: a lost message that was told was shown at the first target of its flow, and so was each that came over
+// WebSocket or server-sent events.
+func TestTheTargetOfWhatIsToldIsWhereItCame(t *testing.T) {
+	t.Parallel()
+	const profile = "phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: write, targets: [a, b, c]}]"
+	for name, c := range map[string]struct {
+		options string
+		known   bool
+	}{
+		"MQTT":                             {"", true},
+		"WebSocket":                        {`, "mqtt": {}, "websocket": {"url": "WS?topic={{target}}"}`, true},
+		"server-sent events":               {`, "mqtt": {}, "sse": {"url": "EVENTS?topic={{target}}"}`, true},
+		"WebSocket with targets in common": {`, "mqtt": {}, "websocket": {"url": "WS"}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &fake.Pipeline{Copies: func(nth int) int { return min(1, 9-nth) }} // the last one is lost
+			if name != "MQTT" {
+				f.Outlet = &fake.Push{}
+			}
+			call := record(t, f, profile, toldOption+c.options)
+			prefix, epoch := call.tellStart()
+			want := map[string]string{}
+			for n := range 9 {
+				id, target := fmt.Sprint(prefix, n), []string{"a", "b", "c"}[n%3]
+				call.write(`{"due": %d, "at_us": %d, "flow": "write"}`, n, call.clock.us(epoch.Add(time.Millisecond)))
+				call.write(`{"sent": %d, "at_us": %d}`, n, call.clock.us(time.Now()))
+				status := call.post(fmt.Sprintf(`{"id":%q,"target":%q}`, id, target))
+				call.write(`{"settled": %d, "at_us": %d, "status": %d}`, n, call.clock.us(time.Now()), status)
+				if want[id] = target; !c.known || n == 8 {
+					want[id] = ""
+				}
+			}
+			r, _, _ := call.end()
+			assert.Equal(t, [2]int{8, 1}, [2]int{r.Account.Arrived, r.Account.Lost})
+			got := map[string]string{}
+			for _, one := range r.Messages.Slowest {
+				got[one.ID] = one.Target
+			}
+			for _, one := range r.Messages.Named {
+				got[one.ID] = one.Target
+			}
+			assert.Equal(t, want, got)
+			for _, row := range r.Targets.Rows {
+				most := 3 // the lost one was for c
+				if !c.known {
+					most = 0
+				}
+				assert.LessOrEqual(t, row.Arrival.Count, int64(most), row.Name)
+			}
+		})
+	}
+}
+
 func TestWrongLinesOfACallerThatTells(t *testing.T) {
 	t.Parallel()
 	for line, wrong := range map[string]string{

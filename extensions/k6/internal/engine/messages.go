@@ -72,8 +72,11 @@ func (n naming) tracedMessages() []traces.Message {
 func (n naming) traceOf(seq, phase int, due int64) traces.Message {
 	id, target, flow := n.nameOf(seq)
 	m := traces.Message{
-		ID: id, Carrier: n.parts.Bodies.ID(n.Ledger.SlotOf(seq).FirstID), Topic: n.options.from.Prefix + target, Flow: flow,
+		ID: id, Carrier: n.parts.Bodies.ID(n.Ledger.SlotOf(seq).FirstID), Flow: flow,
 		Due: n.Epoch.Truncate(time.Microsecond).Add(time.Duration(due) * time.Microsecond), // µs, as in run.json
+	}
+	if target != "" {
+		m.Topic = n.options.from.Prefix + target
 	}
 	if name := n.phaseName(phase); name != nil {
 		m.Phase = *name
@@ -147,11 +150,14 @@ func (n naming) describeMessages() *runfile.Messages {
 	return m
 }
 
+// nameOf names a message; target is empty where nobody knows for whom it was.
 func (n naming) nameOf(seq int) (id, target, flow string) {
 	slot := n.Ledger.SlotOf(seq)
 	i := seq - slot.FirstSeq
-	return n.parts.Bodies.ID(slot.FirstID + i), string(n.parts.Bodies.AppendTarget(nil, slot, i)),
-		n.options.profile.Flows[slot.Flow].Name
+	if n.Pacer.TargetKnown(slot.N) {
+		target = string(n.parts.Bodies.AppendTarget(nil, slot, i))
+	}
+	return n.parts.Bodies.ID(slot.FirstID + i), target, n.options.profile.Flows[slot.Flow].Name
 }
 
 func (n naming) phaseName(phase int) *string {

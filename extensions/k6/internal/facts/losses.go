@@ -142,7 +142,11 @@ func Misdelivered(r *runfile.Run) string {
 	}
 	for _, m := range r.Messages.Named {
 		if m.End == runfile.Misdeliveries {
-			return fmt.Sprintf(", like %s for %s, which came to %s", m.ID, words.Printable(m.Target), words.Printable(m.CameTo))
+			what := m.ID
+			if m.Target != "" { // else nobody knows for whom it was
+				what += " for " + words.Printable(m.Target)
+			}
+			return fmt.Sprintf(", like %s, which came to %s", what, words.Printable(m.CameTo))
 		}
 	}
 	return ""

@@ -86,8 +86,11 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 	}
 	slot := l.pacer.SlotOf(a.Seq)
 	if l.pacer.Told() && a.Target > 0 {
-		l.pacer.Came(a.Seq, a.Target-1-l.targets.First(slot.Flow))
-		slot = l.pacer.SlotOf(a.Seq)
+		// At a target of another flow it is misdelivered.
+		if within := a.Target - 1 - l.targets.First(slot.Flow); within >= 0 && within < l.flows[slot.Flow].Targets {
+			l.pacer.Came(a.Seq, within)
+			slot = l.pacer.SlotOf(a.Seq)
+		}
 	}
 	flow := l.flows[slot.Flow]
 	number := l.targets.Of(slot.Flow, slot.OfFlow+a.Seq-slot.FirstSeq)
@@ -159,6 +162,9 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 			l.traced.note(delivery)
 		}
 	}
+	if !l.pacer.TargetKnown(slot.N) {
+		number = noTarget
+	}
 	return l.measure(slot, number, subscriber, due, sent, a), slot.Phase, true
 }
 
@@ -197,6 +203,9 @@ func (l *Ledger) phaseOf(seq int, r *record) int {
 	return int(r.phase)
 }
 
+// noTarget is the target of a message where nobody knows for whom it was.
+const noTarget = -1
+
 // measure splits the time of one delivery into stages. Each begins where the one before ends, so they sum to the
 // arrival latency. A delivery whose send time is Forgotten has no stages.
 func (l *Ledger) measure(slot pacer.Slot, target, subscriber int, due, sent int64, a Arrival) int64 {
@@ -210,7 +219,9 @@ func (l *Ledger) measure(slot pacer.Slot, target, subscriber int, due, sent int6
 	l.interval.Bytes += int64(a.Bytes)
 	if measured {
 		l.flowTimes[slot.Flow].Add(d.Arrival)
-		l.targets.add(target, d.Arrival)
+		if target != noTarget {
+			l.targets.add(target, d.Arrival)
+		}
 		l.dues.add(d.Due, d.Arrival)
 	}
 	negative := d.Arrival < 0

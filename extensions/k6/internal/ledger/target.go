@@ -71,14 +71,13 @@ func (s *seen) note(subscriber, flow, target, turn int) (late bool) {
 }
 
 // Targets returns the figures of each followed target, and of the others together (nil: none). It visits every message
-// that did not arrive: call it at the end of a run. Where requests are told, nobody knows for which of several targets
-// a lost message was.
+// that did not arrive: call it at the end of a run. A lost message whose target nobody knows counts at none.
 func (l *Ledger) Targets() (followed []Target, others *Target) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lost := make([]int, len(l.targets.reordered))
 	l.eachOpen(func(seq int, r *record) {
-		if l.endOf(seq, r) == EndLost && !(l.pacer.Told() && len(lost) > 1) {
+		if l.endOf(seq, r) == EndLost && l.pacer.TargetKnown(l.pacer.RequestOf(seq)) {
 			lost[l.targetOf(seq)]++
 		}
 	})

@@ -102,6 +102,29 @@ func TestWhatIsToldIsForTheTargetWhereItComes(t *testing.T) {
 	}
 }
 
+// Regression: a message that came at another flow's target counted as never told, or broke the numbers of the targets.
+func TestWhatIsToldAndComesAtAnotherFlowsTargetIsMisdelivered(t *testing.T) {
+	t.Parallel()
+	l, schedule := toldLedger(t, "[{name: one, targets: [a, b]}, {name: two, targets: [c, d]}]")
+	const a, b, c = 1, 2, 3 // as of an Arrival
+	for n, at := range []struct{ flow, target int }{{0, b}, {1, c}, {1, b}, {1, a}, {0, c}} {
+		s, err := schedule.Tell(n, time.Millisecond, at.flow)
+		require.NoError(t, err)
+		l.Sent(s, 1000)
+		l.Settle(s, Accepted)
+		l.Arrive(0, []Arrival{{Seq: n, At: 3000, Target: at.target}}, nil)
+		_, err = schedule.Tell(n, time.Millisecond, at.flow)
+		require.ErrorContains(t, err, "told already")
+	}
+	l.End()
+	final := l.Final()
+	assert.Equal(t, [3]int{2, 3, 5}, [3]int{final.Arrived, final.Misdelivered, final.Scheduled})
+	rows, _ := l.Targets()
+	for i, came := range []int64{0, 1, 1, 0} {
+		assert.Equal(t, came, rows[i].Arrival.Count, rows[i].Name)
+	}
+}
+
 // Regression: the threads of a caller count for themselves, and one that was ahead made all others' messages reordered.
 func TestWhatIsToldIsInTheOrderInWhichItWasSent(t *testing.T) {
 	t.Parallel()

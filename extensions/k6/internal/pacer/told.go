@@ -28,7 +28,7 @@ const toldMost = 1e9
 type toldRequest struct {
 	due         time.Duration
 	phase, flow uint16
-	target      uint32 // of its flow, from 1: the first unless it came elsewhere; 0: the request was not told
+	target      uint32 // of its flow, from 2: where it came; 1: it has not come; 0: the request was not told
 }
 
 // NewTold makes a schedule that is told. The profile has the phases' lengths, but no rates, and the flows: one message
@@ -89,7 +89,7 @@ func (p *Pacer) Tell(n int, due time.Duration, flow int) (Slot, error) {
 
 func (r toldRequest) slot(n int) Slot {
 	return Slot{
-		N: n, Due: r.due, Phase: int(r.phase), Flow: int(r.flow), OfFlow: int(max(1, r.target) - 1), FirstSeq: n,
+		N: n, Due: r.due, Phase: int(r.phase), Flow: int(r.flow), OfFlow: int(max(2, r.target) - 2), FirstSeq: n,
 		FirstID: n, Messages: 1,
 	}
 }
@@ -99,17 +99,28 @@ func (p *Pacer) Came(n, target int) {
 	t := p.told
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.pages[n/toldPage][n%toldPage].target = uint32(target) + 1
+	t.pages[n/toldPage][n%toldPage].target = uint32(target) + 2
+}
+
+// TargetKnown reports whether it is known for which target of its flow a request is.
+func (p *Pacer) TargetKnown(n int) bool {
+	if !p.Told() {
+		return true
+	}
+	r := p.told.at(n)
+	return p.flows[r.flow].Targets == 1 || r.target > 1
 }
 
 // slot is request n; of one that was not told, only the numbers mean something.
-func (t *told) slot(n int) Slot {
+func (t *told) slot(n int) Slot { return t.at(n).slot(n) }
+
+func (t *told) at(n int) toldRequest {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if n < 0 || n/toldPage >= len(t.pages) || t.pages[n/toldPage] == nil {
-		return toldRequest{}.slot(n)
+		return toldRequest{}
 	}
-	return t.pages[n/toldPage][n%toldPage].slot(n)
+	return t.pages[n/toldPage][n%toldPage]
 }
 
 // ToldIn is how many of the requests told so far are due in a second of the run.

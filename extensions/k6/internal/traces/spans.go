@@ -2,6 +2,7 @@ package traces
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 type Message struct {
 	ID         string
 	Carrier    string // id of the request's first message, whose context the request carries
-	Topic      string
+	Topic      string // empty: unknown
 	Flow       string
 	Phase      string // empty: unknown
 	Due        time.Time
@@ -139,15 +140,19 @@ func (d Delivery) within(p part) (from, to int64, known bool) {
 // not arrive.
 func (m *Message) span(p part, d Delivery, from, to time.Time) *tracepb.Span {
 	own := Of(m.ID)
-	destination := path.Dir(m.Topic) + "/{n}"
 	s := &tracepb.Span{
-		TraceId: own.Trace[:], SpanId: own.Span[:], Name: p.operation + " " + destination, Kind: p.span,
+		TraceId: own.Trace[:], SpanId: own.Span[:], Name: p.operation, Kind: p.span,
 		StartTimeUnixNano: uint64(from.UnixNano()), EndTimeUnixNano: uint64(to.UnixNano()),
 		Attributes: []*commonpb.KeyValue{
 			text("messaging.system", p.system), text("messaging.operation.name", p.operation),
-			text("messaging.destination.name", m.Topic), text("messaging.destination.template", destination),
 			text("messaging.message.id", m.ID), text("arrival.flow", m.Flow),
 		},
+	}
+	if m.Topic != "" {
+		destination := path.Dir(m.Topic) + "/{n}"
+		s.Name += " " + destination
+		s.Attributes = slices.Insert(s.Attributes, 2, text("messaging.destination.name", m.Topic),
+			text("messaging.destination.template", destination))
 	}
 	if p.kind != "" {
 		s.Attributes = append(s.Attributes, text("messaging.operation.type", p.kind))

@@ -107,7 +107,8 @@ func (r *Receiver) Arrive(subscriber int, messages []Message) {
 		taker = r.sink.Subscriber(subscriber)
 		taker.IDs = true
 		taker.Place = func(seq int, payload []byte) int {
-			if !r.parts.Bodies.IsID(payload) && !r.parts.Addressed(seq, payload) {
+			told := r.parts.Pacer.Told() // it is for whom it came
+			if !told && !r.parts.Bodies.IsID(payload) && !r.parts.Addressed(seq, payload) {
 				return 0
 			}
 			return r.target

@@ -78,10 +78,14 @@ func (c *Clients) Open(ctx context.Context, parts *run.Parts, sink *receive.Sink
 	}), nil
 }
 
-// place is the Place of a Taker.
+// place is the Place of a Taker. Of a message that is told only a connection of one target says for whom it is.
 func (c Client) place(sink *receive.Sink, p *run.Parts) func(seq int, payload []byte) int {
-	if len(c.Targets) == 0 {
+	told := p.Pacer.Told()
+	switch {
+	case len(c.Targets) == 0, told && len(c.Targets) > 1:
 		return nil
+	case told:
+		return func(int, []byte) int { return 1 + c.Targets[0] }
 	}
 	return func(seq int, payload []byte) int {
 		if p.Addressed(seq, payload) && !held(c.Targets, sink.TargetOf(seq)) {
