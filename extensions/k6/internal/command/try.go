@@ -178,12 +178,14 @@ var stack = regexp.MustCompile(`^(?:\w*Error: )+|\s+at (?:\S+ \()?(?:file:|githu
 
 // plainly copies lines, without the stack traces of a script whose users have not written it.
 func plainly(from io.Reader, to io.Writer) {
-	lines := bufio.NewScanner(from)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		if line := stack.ReplaceAllString(lines.Text(), ""); strings.TrimSpace(line) != "" {
+	lines := bufio.NewReader(from)
+	for {
+		line, err := lines.ReadString('\n')
+		if line = stack.ReplaceAllString(strings.TrimRight(line, "\r\n"), ""); strings.TrimSpace(line) != "" {
 			fmt.Fprintln(to, line)
 		}
+		if err != nil {
+			return
+		}
 	}
-	_, _ = io.Copy(io.Discard, from) // a longer line
 }

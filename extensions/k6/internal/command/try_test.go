@@ -48,3 +48,12 @@ func TestAScriptsErrorHasNoStackTrace(t *testing.T) {
 		"\tat file:///-:1:23(45)\n\nError: FILTER is for ARRIVE=mqtt\nat first\n"), &printed)
 	assert.Equal(t, "body has no {{id}} at /x\nFILTER is for ARRIVE=mqtt\nat first\n", printed.String())
 }
+
+// Regression: a line of more than 1 MB, like a script's own, and all lines after it were not printed.
+func TestALongLineIsPrinted(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 2<<20)
+	var printed bytes.Buffer
+	plainly(strings.NewReader(long+"\nError: the cause"), &printed)
+	assert.Equal(t, long+"\nthe cause\n", printed.String())
+}
