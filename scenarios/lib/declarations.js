@@ -420,8 +420,8 @@ export function refuseUnknown(script) {
  */
 export function settings(script) {
   refuseUnknown(script);
-  // Not for each VU, and not again where npm run has said it.
-  const line = __VU === 0 && !__ENV.ARRIVAL_COMMAND && ignoredLine(ignoredBy(script, __ENV), script);
+  // Once: __VU 0 loads the script, and again makes its summary. npm run has said it already.
+  const line = __VU === 1 && !__ENV.ARRIVAL_COMMAND && ignoredLine(ignoredBy(script, __ENV), script);
   if (line) console.warn(line);
   return read(/** @type {ReturnType<(typeof scripts)[N]>} */ (scripts[script]()));
 }

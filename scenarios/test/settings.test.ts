@@ -45,6 +45,18 @@ test('each script reads exactly the settings that it declares', async () => {
   }
 });
 
+// Regression: k6 loads a script once more for its summary, and printed it twice.
+test('a run of k6 itself says once which settings of the environment it ignores', async (t) => {
+  const { env } = await place(t);
+  const { stderr, exitCode } = await k6(['run', '--quiet', 'scenarios/smoke.js'], {
+    ...env,
+    ...ADDRESSES,
+    HOURS: '1',
+  });
+  assert.notEqual(exitCode, 0, 'nothing listens there');
+  assert.equal(stderr.match(/HOURS is set in the environment and ignored/g)?.length, 1, stderr);
+});
+
 test('the examples at the head of a script use settings that it accepts', async () => {
   const folder = join(ROOT, 'scenarios');
   for (const script of (await readdir(folder)).filter(isScript).map((name) => join(folder, name))) {
