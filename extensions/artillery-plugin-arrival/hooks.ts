@@ -115,7 +115,11 @@ export function reporting(hook: Hook, failed: (error: unknown, ...args: never[])
     try {
       // Artillery tells them apart in the same way: an async function calls nothing back.
       if (hook.constructor.name === 'Function') hook(...all, answer);
-      else hook(...all).then(answer, answer);
+      else
+        hook(...all).then(
+          () => answer(),
+          (error: unknown) => answer(error || new Error('it failed without a reason')),
+        );
     } catch (error) {
       failed(error, ...(all as never[]));
       throw error;

@@ -35,6 +35,9 @@ interface Message {
   sent?: unknown;
 }
 
+/** How the request of a message ended. */
+type Settled = { status: number } | { error: string; message: string };
+
 /** The parts of a sending thread that the marks use. */
 interface With {
   options: RideOptions;
@@ -85,55 +88,62 @@ export class Marks {
     return [{ ...step, [method]: { ...spec, beforeRequest: [...own, `${OURS}mark ${n}`] } }];
   }
 
-  /** A step without hooks, a send, emit or function, between steps that mark it. */
+  /** A send or emit, which has no hooks, between steps that mark it; a function step in one that does. */
   #sending(step: Table, method: string, n: number): Table[] {
-    const { id } = this.#with.options;
     const candidate = this.#candidates[n] as Candidate;
+    if (method === 'function') return this.#calling(step, candidate, n);
     const sent = new WeakMap<Context, number>();
-    const sending = method === 'send' || method === 'emit' ? sendingOf(step, method, id) : undefined;
+    const sending = sendingOf(step, method as 'send' | 'emit', this.#with.options.id);
     this.#with.functions[`${OURS}send ${n}`] = async (context: Context, events: Events) => {
       this.#listen(events);
       const number = this.#take(context, candidate);
       const message = context.vars.$arrival as Message;
       try {
-        message.sent = sending?.dataOf(message.id, context.funcs.$template);
+        message.sent = sending.dataOf(message.id, context.funcs.$template);
       } catch (error) {
         this.#with.telling.send({ unsent: number, message: textOf(error) });
         throw new Error('ARRIVAL_NO_PLACE_FOR_THE_ID');
       }
       sent.set(context, number);
-      const body =
-        this.#with.options.compares && sending !== undefined ? contentOf({ body: message.sent }) : undefined;
-      this.#with.telling.send({ sent: number, at_us: Math.floor(monotonic()), body });
+      this.#sent(number, this.#with.options.compares ? contentOf({ body: message.sent }) : undefined);
     };
-    // Once: engines differ in whether the flow goes on after a step that failed, and parallel steps begin together.
-    const settle = (context: Context, how: { status: number } | { error: string; message: string }) => {
-      const number = sent.get(context);
-      if (!sent.delete(context)) return;
-      this.#with.telling.send({ settled: number, at_us: Math.floor(monotonic()), ...how });
-    };
+    // Once: engines differ in whether the flow goes on after a step that failed.
     this.#with.functions[`${OURS}sent ${n}`] = (context: Context, _events: Events, next: Next) => {
-      settle(context, { status: 200 });
+      const number = sent.get(context);
+      if (number !== undefined && sent.delete(context)) this.#settled(number, { status: 200 });
       next();
     };
+    return [{ function: `${OURS}send ${n}` }, sending.step, { function: `${OURS}sent ${n}` }];
+  }
+
+  /** A function step that marks its message. It is one step, as parallel ones begin together. */
+  #calling(step: Table, candidate: Candidate, n: number): Table[] {
     const own = this.#with.functions[String(step.function)];
-    if (method === 'function' && typeof own === 'function') {
-      const failed = (error: unknown, context: Context) =>
-        settle(context, { error: 'failed', message: textOf(error) });
-      // An async step stays one: Artillery ignores what it returns.
-      const inTime = async (context: Context, ...rest: unknown[]) => {
-        try {
-          return await own(context, ...rest);
-        } catch (error) {
-          failed(error, context);
-          throw error;
-        }
+    if (typeof own !== 'function') return [step]; // Artillery says that there is none
+    this.#with.functions[`${OURS}step ${n}`] = (context: Context, events: Events, next: Next) => {
+      this.#listen(events);
+      const number = this.#take(context, candidate);
+      this.#sent(number);
+      let open = true;
+      const settle = (how: Settled) => {
+        if (open) this.#settled(number, how);
+        open = false;
       };
-      const calls = own.constructor.name === 'Function';
-      this.#with.functions[`${OURS}step ${n}`] = calls ? reporting(own as Hook, failed) : inTime;
-      step = { ...step, function: `${OURS}step ${n}` };
-    }
-    return [{ function: `${OURS}send ${n}` }, sending?.step ?? step, { function: `${OURS}sent ${n}` }];
+      const step = reporting(own as Hook, (error) => settle({ error: 'failed', message: textOf(error) }));
+      step(context, events, (error?: unknown) => {
+        settle({ status: 200 });
+        next(error);
+      });
+    };
+    return [{ ...step, function: `${OURS}step ${n}` }];
+  }
+
+  #sent(number: number, body?: string): void {
+    this.#with.telling.send({ sent: number, at_us: Math.floor(monotonic()), body });
+  }
+
+  #settled(number: number, how: Settled): void {
+    this.#with.telling.send({ settled: number, at_us: Math.floor(monotonic()), ...how });
   }
 
   #dueOf(context: Context, { timed }: Candidate): Due {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { changedIn, type Hook, watched } from '../hooks.ts';
+import { changedIn, type Hook, reporting, watched } from '../hooks.ts';
 
 /** Runs a watched hook. @returns the error for Artillery, and what was reported */
 async function outcome(
@@ -78,4 +78,16 @@ test('what a hook changes, and the plugin or Artillery would replace, is named',
     changedIn({ ...given, cookie: { a: 'b' } } as never, { ...expected, closed: true }),
     undefined,
   );
+});
+
+// Regression: Artillery ignores what an async hook returns, and here it was taken for the hook's error: the request was not sent.
+test('what an async hook returns is no error', async () => {
+  const failures: unknown[] = [];
+  const ended = (hook: Hook) =>
+    new Promise((next) => reporting(hook, (error) => failures.push(error))({}, next));
+  assert.equal(await ended(async () => ({ token: 'x' })), undefined);
+  assert.deepEqual(failures, []);
+  assert.match(String(await ended(async () => Promise.reject(new Error('none')))), /none/);
+  assert.match(String(await ended(async () => Promise.reject())), /without a reason/);
+  assert.equal(failures.length, 2);
 });

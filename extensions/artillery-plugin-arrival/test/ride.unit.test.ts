@@ -296,39 +296,77 @@ test("Artillery's workers on other machines are refused", () => {
     });
 });
 
-// Regression: an answer that an async step returned was taken for its error, and a step that failed settled its message twice where
-// the flow went on, which ended the run.
-test('a function step settles its message once, as it ends and not by what it returns', async () => {
-  const told: { error?: string; status?: number }[] = [];
-  const functions: Record<string, (...all: unknown[]) => unknown> = {
-    answers: async () => ({ status: 200 }),
-    fails: async () => {
-      throw new Error('no stock');
-    },
-  };
+/** Marks of function steps, what they tell, and the steps in place of each. */
+function functionSteps(functions: Record<string, (...all: unknown[]) => unknown>) {
+  const told: { settled?: number; error?: string; status?: number }[] = [];
+  const names = Object.keys(functions);
+  let taken = 0;
   const given = {
-    options: { rules: [...rulesOf('function answers'), ...rulesOf('function fails')] },
+    options: { rules: names.flatMap((name) => rulesOf(`function ${name}`)) },
     functions,
-    telling: { take: () => ({ number: 4, id: 'x' }), send: (line: object) => told.push(line) },
+    telling: { take: () => ({ number: taken++, id: 'x' }), send: (line: object) => told.push(line) },
     inFlight: { watch() {} },
     sessions: new WeakMap(),
     token: undefined,
   };
   const marks = new Marks(given as never);
-  for (const name of ['answers', 'fails']) {
-    const step = { function: name };
+  const steps = names.map((name) => {
     const request = { method: 'function', of: name } as never;
-    const steps = marks.marked(step, request, { flow: 'f', open: [], timed: true }) ?? [];
+    return marks.marked({ function: name }, request, { flow: 'f', open: [], timed: true }) ?? [];
+  });
+  /** Calls a step as Artillery does. */
+  const call = async ({ function: name }: { function?: unknown }, context: object) => {
+    const one = functions[String(name)] as (...all: unknown[]) => unknown;
+    if (one.constructor.name !== 'Function') await Promise.resolve(one(context, {})).catch(() => {});
+    else await new Promise((next) => one(context, {}, next));
+  };
+  return { told, steps, call, settled: () => told.filter((line) => 'settled' in line) };
+}
+
+// Regression: an answer that an async step returned was taken for its error, and a step that failed settled its message twice where
+// the flow went on, which ended the run.
+test('a function step settles its message once, as it ends and not by what it returns', async () => {
+  const { steps, call, settled } = functionSteps({
+    answers: async () => ({ status: 200 }),
+    fails: async () => {
+      throw new Error('no stock');
+    },
+  });
+  for (const those of steps) {
     const context = { vars: {}, funcs: {} };
-    for (const { function: called } of steps) {
-      const one = functions[String(called)] as (...all: unknown[]) => unknown;
-      if (one.constructor.name !== 'Function') await Promise.resolve(one(context, {})).catch(() => {});
-      else await new Promise((next) => one(context, {}, next));
-    }
+    for (const step of those) await call(step, context);
   }
-  const settled = told.filter((line) => 'settled' in line);
   assert.deepEqual(
-    settled.map(({ status, error }) => status ?? error),
+    settled().map(({ status, error }) => status ?? error),
     [200, 'failed'],
+  );
+});
+
+// Regression: Artillery begins parallel steps together, and the message of a function step was accepted before the step had ended.
+test('a function step among parallel ones settles its message when it ends', async () => {
+  const ends: { [name: string]: (error?: Error) => void } = {};
+  const { steps, call, settled } = functionSteps({
+    waits: async () => new Promise<void>((resolve) => (ends.waits = () => resolve())),
+    calls: (_context, _events, next) => {
+      ends.calls = next as () => void;
+    },
+    fails: async () => new Promise<void>((_, reject) => (ends.fails = reject)),
+  });
+  const context = { vars: {}, funcs: {} };
+  const all = Promise.all(steps.flat().map((step) => call(step, context)));
+  assert.deepEqual(settled(), []);
+  for (const [i, name] of ['fails', 'calls', 'waits'].entries()) {
+    ends[name]?.(name === 'fails' ? new Error('no stock') : undefined);
+    await new Promise(setImmediate);
+    assert.equal(settled().length, i + 1, name);
+  }
+  await all;
+  assert.deepEqual(
+    settled().map(({ settled, status, error }) => [settled, status ?? error]),
+    [
+      [2, 'failed'],
+      [1, 200],
+      [0, 200],
+    ],
   );
 });
