@@ -77,7 +77,9 @@ func NewExternal(text []byte, caller Caller, parent int, logger logrus.FieldLogg
 	x.engine.external, x.engine.judging.within = x, x.within
 	x.engine.parts.Scripted.Store(true)
 	x.engine.Ledger.AwaitSending()
-	x.engine.Ledger.Compare(x.same)
+	if sums := x.engine.parts.Sums(); sums != nil {
+		x.engine.Ledger.Compare(x.same, sums.Forget)
+	}
 	return x, nil
 }
 

@@ -150,6 +150,9 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 		}
 		r.outcome = complete
 		l.resolve(a.Seq, pg, r)
+		if l.over != nil {
+			l.over(a.Seq)
+		}
 	}
 	if due == Forgotten {
 		l.unmeasured++

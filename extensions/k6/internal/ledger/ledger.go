@@ -101,6 +101,7 @@ type Ledger struct {
 	tail       tail
 	awaits     bool                           // see AwaitSending
 	same       func(seq int, sum uint64) bool // see Compare
+	over       func(seq int)                  // see Compare; nil: nothing is compared
 	early      map[int][]early                // by message
 	waiting    int                            // deliveries in it
 	recalled   []int64                        // latencies of early deliveries, for the next Arrive

@@ -191,8 +191,11 @@ type early struct {
 func (l *Ledger) AwaitSending() { l.awaits = true }
 
 // Compare makes same decide by the sum of a delivery whether it has the content that was sent, once its message is
-// reported as sent. Call it before Start.
-func (l *Ledger) Compare(same func(seq int, sum uint64) bool) { l.same = same }
+// reported as sent. over hears of each message that has arrived in full, of which nothing is compared any more. Call
+// Compare before Start.
+func (l *Ledger) Compare(same func(seq int, sum uint64) bool, over func(seq int)) {
+	l.same, l.over = same, over
+}
 
 // earlyMost bounds the deliveries that wait for the report of their request: ids can be made up.
 const earlyMost = 100_000

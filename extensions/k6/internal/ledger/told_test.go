@@ -142,3 +142,22 @@ func TestWhatIsToldIsInTheOrderInWhichItWasSent(t *testing.T) {
 	rows, _ := l.Targets()
 	assert.Equal(t, []int{5, 1}, []int{l.Final().Arrived, rows[0].Reordered})
 }
+
+// What a message was sent with need be known only until it has arrived in full.
+func TestWhatIsComparedIsOverWhenItHasArrivedInFull(t *testing.T) {
+	t.Parallel()
+	l, schedule := toldLedger(t, "[{name: one, deliveries: 2}]")
+	var over []int
+	l.Compare(func(_ int, sum uint64) bool { return sum == 1 }, func(seq int) { over = append(over, seq) })
+	for n := range 3 {
+		s, err := schedule.Tell(n, time.Millisecond, 0)
+		require.NoError(t, err)
+		l.Arrive(0, []Arrival{{Seq: n, At: 3000, Sum: 1}}, nil) // before it is reported as sent
+		l.Sent(s, 1000)
+		l.Settle(s, Accepted)
+	}
+	assert.Empty(t, over)
+	l.Arrive(1, []Arrival{{Seq: 0, At: 3000, Sum: 1}, {Seq: 1, At: 3000, Sum: 2}}, nil)
+	l.Arrive(1, []Arrival{{Seq: 0, At: 3000, Sum: 2}}, nil) // a duplicate
+	assert.Equal(t, []int{0}, over, "message 1 came altered, message 2 once")
+}

@@ -7,8 +7,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 )
 
-// Sums are checksums of what a caller sent, by message, as it tells them: a message may arrive before that. Sums may be
-// used from any goroutine.
+// Sums are checksums of what a caller sent, by message, as it tells them: a message may arrive before that. They keep
+// those of messages that have not arrived in full. Sums may be used from any goroutine.
 type Sums struct {
 	every int
 	seed  maphash.Seed
@@ -40,6 +40,13 @@ func (s *Sums) Sent(seq int, content []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sent[seq] = both
+}
+
+// Forget forgets a message that has arrived in full.
+func (s *Sums) Forget(seq int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.sent, seq)
 }
 
 // Same reports whether a message that was sent has arrived as it was sent, by its sum; true where that is not known.

@@ -31,3 +31,17 @@ func TestOfMostMessagesOnlyTheLengthIsCompared(t *testing.T) {
 	}
 	assert.Equal(t, 10, changed)
 }
+
+// Regression: the sums of all messages were kept until the end of the run.
+func TestTheSumsOfWhatHasArrivedAreForgotten(t *testing.T) {
+	t.Parallel()
+	s := newSums(1)
+	for seq := range 100 {
+		s.Sent(seq, []byte("abc"))
+		if seq != 7 {
+			s.Forget(seq)
+		}
+	}
+	assert.Len(t, s.sent, 1)
+	assert.False(t, s.Same(7, s.Of(7, []byte("abd"), false)))
+}
