@@ -1122,7 +1122,7 @@ export interface Messages {
     id: string;
     /** Its trace in traces.otlp.json. Absent: it has none. */
     trace?: string;
-    /** As in the message. */
+    /** As in the message. Empty: not known. */
     target: string;
     /** Its name. */
     flow: string;
@@ -1146,7 +1146,7 @@ export interface Messages {
     trace?: string;
     /** Its end, or its kind, as in the account. */
     end: "lost" | "rejected" | "unknown" | "altered" | "misdelivered" | "dead_lettered" | "queued" | "duplicates" | "misdeliveries" | "negative";
-    /** As in the message. */
+    /** As in the message. Empty: not known. */
     target: string;
     /** The recipient where a misdelivered message, or a misdelivery, came last. Absent: not known. */
     came_to?: string;
@@ -1314,7 +1314,7 @@ export interface Environment {
   cpu: string | null;
   /** Cores the generator may use. */
   cores: number | null;
-  /** How long the same work took before the load, SHA-256 of 512 KB, by the median: how fast the machine was. null: several machines. Absent: not kept. */
+  /** Time that SHA-256 of 512 KB took before the load (median): it shows how fast the machine was. null: several machines. Absent: not kept. */
   calibration_us?: number | null;
   /** Memory of the machine, in 10^6 bytes. null: unknown. */
   memory_mb: number | null;
@@ -1415,7 +1415,7 @@ export interface Summary {
     cpu?: string | null;
     /** Cores the generator may use. Absent: not kept. */
     cores?: number | null;
-    /** How fast the machine was. null: unknown. Absent: not kept. */
+    /** Time that SHA-256 of 512 KB took before the load (median). null: unknown. Absent: not kept. */
     calibration_us?: number | null;
     /** Version of Arrival. */
     arrival: string | null;
