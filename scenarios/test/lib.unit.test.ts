@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { labelsOf } from '../../pipeline/shared/labels.js';
 import type { StackFile } from '../../pipeline/stack/file.ts';
+import { scripts } from '../lib/declarations.js';
 import { count, countOrNames, type Declaration, flag, number, numbers, read, text } from '../lib/env.js';
 import { columnsIn, columnsOf, formOf, placeOf, rowOf } from '../lib/rows.js';
 import type { Stack } from '../lib/stack.js';
@@ -170,4 +171,14 @@ test('the columns of a CSV file, with quotes, any delimiter and any line ends', 
     message: 'devices.csv, row 2: 1 columns; allowed: 2, as in the first line',
   });
   assert.throws(() => columnsIn('devices.csv', 'id,city\n'), /has no row/);
+});
+
+// Regression: ramp's own limit was as wide, so the gate could never be what fails.
+test('gates that documents show after a ramp are closer than its own limit', () => {
+  for (const file of ['README.md', 'reports/README.md', 'pipeline/deploy/actions.yml']) {
+    const document = readFileSync(join(import.meta.dirname, '../..', file), 'utf8');
+    const gates = [...document.matchAll(/check latest:ramp --threshold 'arrival\.p99 < (\d+)ms'/g)];
+    assert.notEqual(gates.length, 0, file);
+    for (const [gate, ms] of gates) assert.ok(Number(ms) < scripts.ramp().P99.fallback, gate);
+  }
 });
