@@ -5,6 +5,7 @@ import { printFolded } from '../../pipeline/shared/fold.ts';
 import { PORTS } from '../lab/remote.ts';
 import { type IO, type Main, print } from '../run/io.ts';
 import { ADDRESSES, checkScript, onlyVariables, variablesOf } from '../run/k6.ts';
+import { refusePipeline, startsEach } from '../run/pipeline-file.ts';
 import { hasPassed, type Measured, measureSeries, ScriptRuns } from '../run/series.ts';
 import { checkVariables, leaveOutIgnored } from '../run/usage.ts';
 
@@ -49,6 +50,7 @@ async function measure(
     printFolded(campaign.help, io.stdout);
     return 0;
   }
+  refusePipeline(name, startsEach('variant'), args);
   onlyVariables(args);
   const variables = variablesOf(args, env);
   const taken = ['INGEST_URL', 'REDIS_URL', 'MQTT_URL', ...owns].find((one) => variables[one]);

@@ -16,6 +16,7 @@ import { against, exitCodeOf, runEnvironment, settle } from './against.ts';
 import { ArtilleryRun, installed } from './artillery-run.ts';
 import { inRunDirectory, runName } from './directory.ts';
 import { type IO, runProcess } from './io.ts';
+import { refusePipeline } from './pipeline-file.ts';
 import { variablesIn } from './usage.ts';
 
 const RAMP = 'scenarios/ramp.artillery.yml';
@@ -55,6 +56,11 @@ const FLAGS = {
 
 /** Runs a file of Artillery's, and returns the exit code of the command. */
 export async function main(args: readonly string[], env: NodeJS.ProcessEnv, io: IO): Promise<number> {
+  refusePipeline(
+    'artillery',
+    'the script says what is posted (config.target) and where messages arrive (config.plugins.arrival.arrive); for one with a profile, INGEST_URL, INGEST_TOKEN, MQTT_URL and REDIS_URL do',
+    args,
+  );
   const { values, positionals } = readFlags(args, FLAGS, true);
   if (values.help) {
     printFolded(HELP, io.stdout);

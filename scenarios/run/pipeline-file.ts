@@ -18,6 +18,20 @@ interface Setting {
 }
 
 const FLAG = '--pipeline';
+const isFlag = (arg: string) => arg === FLAG || arg.startsWith(`${FLAG}=`);
+
+/** Why a campaign takes no pipeline of your own. */
+export const startsEach = (which: string) =>
+  `it starts the pipeline of this repository in each ${which}; a script takes it, like npm run ramp -- ${FLAG} my.yml`;
+
+/**
+ * Refuses `--pipeline` for a command that measures no pipeline of that kind.
+ * @param why and what it takes instead
+ * @throws {ConfigError} in one line
+ */
+export function refusePipeline(command: string, why: string, args: readonly string[]): void {
+  if (args.some(isFlag)) throw new ConfigError(`${FLAG} is not for npm run ${command}: ${why}`);
+}
 
 /**
  * Takes `--pipeline` from the arguments of a script, and reads its file. Rejects in one line where the file is wrong, or has a
@@ -29,7 +43,7 @@ export async function pipelineOf(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
 ): Promise<{ args: string[]; settings: Record<string, string> }> {
-  const at = args.findIndex((arg) => arg === FLAG || arg.startsWith(`${FLAG}=`));
+  const at = args.findIndex(isFlag);
   if (at === -1) return { args: [...args], settings: {} };
   const apart = args[at] === FLAG;
   const path = apart ? args[at + 1] : args[at]?.slice(FLAG.length + 1);

@@ -3,8 +3,13 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { remove, temporaryDirectory } from '../../pipeline/test/services.ts';
+import { main as compare } from '../campaigns/compare/main.ts';
+import { main as deployments } from '../campaigns/deployments.ts';
+import { main as matrix } from '../campaigns/matrix/main.ts';
+import { main as workers } from '../campaigns/workers.ts';
 import { count, number, text } from '../lib/env.js';
 import { terminal } from '../test/harness.ts';
+import { main as artillery } from './artillery.ts';
 import {
   checkVariables,
   declaredBy,
@@ -124,6 +129,26 @@ test('a script that cannot measure a pipeline of your own refuses its settings, 
       assert.throws(() => checkVariables(script, [], { [setting]: 'sse' }), message);
     }
   checkVariables('scenarios/broker.js', [], { QOS: '0', SENDERS: '3' }); // its own
+});
+
+// Regression: the flag was only unknown to them.
+test('a command that measures no pipeline of your own by a file says why', async () => {
+  const mains = { artillery, compare, matrix, deployments, workers };
+  const why = {
+    artillery: /the script says what is posted .*MQTT_URL/,
+    compare: /send the default message; INGEST_URL,/,
+    matrix: /in each topology; a script takes it, like npm run ramp -- --pipeline/,
+    deployments: /in each variant; a script takes it/,
+    workers: /in each variant; a script takes it/,
+  };
+  for (const [name, main] of Object.entries(mains)) {
+    const message = why[name as keyof typeof mains];
+    for (const args of [['--pipeline', 'my.yml'], ['--pipeline=my.yml']])
+      await assert.rejects(main(args, {}, terminal().io), (error: Error) => {
+        assert.match(error.message, message);
+        return error.message.startsWith(`--pipeline is not for npm run ${name}: `);
+      });
+  }
 });
 
 // Regression: SENDERS=4 npm run … connections.js used its default, and nothing said so.

@@ -1,6 +1,7 @@
 import { ConfigError } from '../../../pipeline/shared/config.ts';
 import { numberOf, readFlags } from '../../../pipeline/shared/flags.ts';
 import { NETWORKS, type Network, WAN } from '../../lab/networks.ts';
+import { refusePipeline } from '../../run/pipeline-file.ts';
 
 export interface Options {
   /** Requests/s. */
@@ -42,6 +43,11 @@ Exit code: 0 when every run has a report whose account balances, 1 otherwise, 2 
 
 /** @throws {ConfigError} in one line: the flag, its value, what is allowed */
 export function readOptions(args: readonly string[]): Options | 'help' {
+  refusePipeline(
+    'compare',
+    'k6, Artillery and wrk send the default message; INGEST_URL, INGEST_TOKEN, MQTT_URL and REDIS_URL name a pipeline that takes it',
+    args,
+  );
   const text = { type: 'string' } as const;
   const { values } = readFlags(args, {
     rate: text,

@@ -1,6 +1,7 @@
 import { ConfigError } from '../../../pipeline/shared/config.ts';
 import { numberOf, readFlags } from '../../../pipeline/shared/flags.ts';
 import { type By, NETWORKS, type Network } from '../../lab/networks.ts';
+import { refusePipeline, startsEach } from '../../run/pipeline-file.ts';
 
 export const TOPOLOGIES = ['single', 'cluster'] as const;
 export type Topology = (typeof TOPOLOGIES)[number];
@@ -45,6 +46,7 @@ matrix.json. Exit code: 0 when every run passed, 99 when one did not, 1 when the
 
 /** @throws {ConfigError} in one line: the flag, its value, what is allowed */
 export function readOptions(args: readonly string[]): Options | 'help' {
+  refusePipeline('matrix', startsEach('topology'), args);
   const text = { type: 'string' } as const;
   const { values } = readFlags(args, {
     repeat: text,
