@@ -23,7 +23,8 @@
 # After it: x arrival check, merge or render, with a directory in reports/runs.
 #
 # Behind mirrors, and nothing of it stays in the image: --build-arg GOPROXY, --secret id=npmrc,src=$HOME/.npmrc, and for
-# authorities of one's own --secret id=authorities,src=/etc/ssl/certs/ca-certificates.crt.
+# authorities of one's own --secret id=authorities,src=/etc/ssl/certs/ca-certificates.crt. Let that npmrc have
+# cafile=/etc/ssl/certs/authorities.crt: npm reads no other authorities there, and ignores a path that the build lacks.
 
 ARG VERSION=0.2.0
 ARG GO=golang:1.26-bookworm
