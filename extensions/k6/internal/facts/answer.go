@@ -55,6 +55,10 @@ func sentence(r *runfile.Run, best held, known bool) string {
 		return fmt.Sprintf("Arrival %s is above the limit of %s ms. Below it %s were held for %d s; %s were offered.",
 			worst(arrival), words.Figure(r.Answer.P99LimitMS), words.PerSecond(best.perS), heldSeconds, offeredMost(busiest))
 	}
+	if best.exact && best.perS >= busiest.ScheduledPerS*(1-asMuch) { // a few seconds at this rate did not keep the limit
+		return fmt.Sprintf("Held %s, the most that was offered, though not in each %d s of it%s.",
+			words.PerSecond(best.perS), heldSeconds, atRate(r, best))
+	}
 	return fmt.Sprintf("Held %s%s. %s were offered, and the whole run has %s.", words.PerSecond(best.perS),
 		atRate(r, best), offeredMost(busiest), worst(arrival))
 }

@@ -41,7 +41,7 @@ func TestTheAnswerOfEachGolden(t *testing.T) {
 		"soak":           {"24 s at 50 requests/s", "p99 grew by 0.110 ms", "(limit 50 ms)", "2.4 MB at most (limit 32 MB)"},
 		"connections":    {"897 of 900 connections", "for 6 s", "canary p99 1.32 ms (limit 50 ms)"},
 		"throughput":     {"at most 7,879 messages/s", "with 4 clients"},
-		"capacity":       {"Held 300 messages/s", "the most that was offered", "arrival p99", "limit 100 ms"},
+		"capacity":       {"held 300 messages/s", "the most that was offered", "arrival p99", "limit 100 ms"},
 		"fixed":          {"4 VUs carried", "messages/s", "arrival p50", "p99", "HTTP p99"},
 		"three":          {"Held 475 messages/s, the most that was offered for 5 s", "arrival p99", "limit 250 ms"},
 		"unjudged":       {"Not complete", "http_req_failed rate < 0.01", "not judged", "run again"},

@@ -192,6 +192,17 @@ func TestARateStandsWithThePercentileAtThatRate(t *testing.T) {
 	assert.Contains(t, r.Answer.Sentence, "p99 "+words.MS(at.P99)+" ms")
 }
 
+// Regression: "Held 1,345 messages/s … 1,345 messages/s were offered" read as if more had been offered.
+func TestARateThatWasHeldInMostOfItsSecondsIsTheMostThatWasOffered(t *testing.T) {
+	t.Parallel()
+	r := steadyRun(20, 400, 3)
+	r.Timeline[2].Arrival.P99, r.Timeline[2].Arrival.Max = new(300.0), 300
+	r.Steps[0].Latency.Arrival = r.Latency.Arrival
+	Conclude(r, "")
+	assert.Equal(t, "Held 400 messages/s, the most that was offered, though not in each 5 s of it, with arrival "+
+		"p99 3.00 ms (limit 250 ms).", r.Answer.Sentence)
+}
+
 func TestAPassWithALateGeneratorSaysSoAtTheFigure(t *testing.T) {
 	t.Parallel()
 	r := steadyRun(60, 400, 29)

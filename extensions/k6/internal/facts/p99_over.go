@@ -2,6 +2,7 @@ package facts
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
@@ -10,27 +11,30 @@ import (
 // p99Widths are the seconds over which a p99 is taken where single seconds have too few deliveries.
 var p99Widths = []int{5, 10}
 
-// p99Over is arrival p99 over several seconds each, for a run most of whose seconds have none of their own; nil: they
-// have, or a window has too few deliveries as well.
+// p99Over is arrival p99 over several seconds each, for a run most of whose measured seconds have none of their own;
+// nil: they have, or most windows have too few deliveries as well. A window begins at the first measured second, so
+// that none has deliveries of a warm-up beside those of a measured phase.
 func p99Over(r *runfile.Run) *runfile.P99Over {
-	own, all := 0, 0
-	for _, s := range arrivalSeconds(r) {
-		all++
+	own, measured := 0, arrivalSeconds(r)
+	for _, s := range measured {
 		if s.Arrival.P99OrNil() != nil {
 			own++
 		}
 	}
-	if all == 0 || 2*own >= all {
+	if len(measured) == 0 || 2*own >= len(measured) {
 		return nil
 	}
+	first := slices.IndexFunc(r.Timeline, func(s runfile.Interval) bool { return s.T == measured[0].T })
 	for _, width := range p99Widths {
 		over, known, windowed := &runfile.P99Over{WindowS: width, MS: make([]*float64, len(r.Timeline))}, 0, 0
-		for from := 0; from < len(r.Timeline); from += width {
-			to := min(from+width, len(r.Timeline))
+		for from, to := 0, 0; from < len(r.Timeline); from = to {
+			to = windowEnd(r, from, first, width)
 			p99 := binnedP99(r.Timeline[from:to])
-			windowed++
-			if p99 != nil {
-				known++
+			if from >= first {
+				windowed++
+				if p99 != nil {
+					known++
+				}
 			}
 			for i := from; i < to; i++ {
 				over.MS[i] = p99
@@ -41,6 +45,15 @@ func p99Over(r *runfile.Run) *runfile.P99Over {
 		}
 	}
 	return nil
+}
+
+// windowEnd is the index after the window that begins at an index of the timeline.
+func windowEnd(r *runfile.Run, from, first, width int) int {
+	to := from + width
+	if from < first {
+		to = min(to, first)
+	}
+	return min(to, len(r.Timeline))
 }
 
 // binnedP99 is the p99 of the deliveries that arrived in some seconds, ms, from their bins; nil: too few.
@@ -86,7 +99,7 @@ func p99OverTitle(r *runfile.Run, over *runfile.P99Over, limit *float64) string 
 			continue
 		}
 		if !known || *v > most {
-			most, at, known = *v, r.Timeline[i].T-i%over.WindowS, true
+			most, at, known = *v, r.Timeline[i].T, true
 		}
 		if limit != nil && *v >= *limit {
 			above++
@@ -96,7 +109,7 @@ func p99OverTitle(r *runfile.Run, over *runfile.P99Over, limit *float64) string 
 	worst := fmt.Sprintf("at most ≈ %s ms (%s)", words.MS(&most), moment(at))
 	switch {
 	case !known:
-		return "No second of a measured phase has a delivery"
+		return "The measured phases have too few deliveries for a p99 over time"
 	case limit == nil:
 		return of + " was " + worst
 	case above == 0:

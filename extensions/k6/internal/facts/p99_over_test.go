@@ -48,3 +48,25 @@ func TestAP99IsTakenOverSeveralSecondsWhereASecondHasTooFewDeliveries(t *testing
 	}
 	assert.Nil(t, p99Over(r), "each second has its own")
 }
+
+// Regression: a run of which only the warm-up had a p99 over 5 s was said to have no delivery in a measured phase.
+func TestAP99OverSeveralSecondsIsThatOfAMeasuredPhase(t *testing.T) {
+	t.Parallel()
+	r := slowly(9, 20)
+	r.Steps = []runfile.Step{{Name: "warm-up", DurationS: 6}, {Name: "hold", StartS: 6, Measured: true, DurationS: 3}}
+	for i := range 6 {
+		r.Timeline[i].Phase = new("warm-up")
+	}
+	assert.Nil(t, p99Over(r), "the three measured seconds have 60 deliveries, which the warm-up does not add to")
+	assert.Equal(t, "The slowest delivery took 120 ms (0:06): a second has no p99 of its own",
+		p99Title(arrivalSeconds(r), new(250.0)))
+	r = slowly(16, 20)
+	r.Steps = []runfile.Step{{Name: "warm-up", DurationS: 6}, {Name: "hold", StartS: 6, Measured: true, DurationS: 10}}
+	for i := range 6 {
+		r.Timeline[i].Phase = new("warm-up")
+	}
+	over := p99Over(r)
+	require.NotNil(t, over)
+	assert.NotEqual(t, over.MS[5], over.MS[6], "no window spans the end of the warm-up")
+	assert.Contains(t, p99OverTitle(r, over, new(250.0)), "was below the limit")
+}

@@ -59,6 +59,6 @@ func TestTheAnswerOfASearchBeginsWithItsResult(t *testing.T) {
 	t.Parallel()
 	r := golden(t, "capacity")
 	Conclude(r, "")
-	assert.Regexp(t, "^300 requests/s held; 327 requests/s did not, after 8 runs\\. This run: Held ",
+	assert.Regexp(t, "^300 requests/s held; 327 requests/s did not, after 8 runs\\. This run held ",
 		r.Answer.Sentence)
 }

@@ -125,9 +125,13 @@ func p99Tile(r *runfile.Run, of scope) runfile.Tile {
 func requestsTile(r *runfile.Run, of scope) runfile.Tile {
 	tile := latencyTile(r.Run.Protocol+" p99", of.HTTP.At(99), of.HTTP.Count, fromSend,
 		doubtOf(r, runfile.RequestsClaim))
-	tile.Note = "sent → answer, " + words.Plural(int(of.HTTP.Count), "request")
-	if refusedShare(r) > 0 {
-		tile.Note = fmt.Sprintf("sent → answer, of all %s, refusals included", words.Plural(int(of.HTTP.Count), "request"))
+	requests := words.Plural(int(of.HTTP.Count), "request")
+	tile.Note = "sent → answer, " + requests
+	switch {
+	case refusedShare(r) > 0 && refusalsAnswered(r):
+		tile.Note = "sent → answer, of all " + requests + ", refusals included"
+	case refusedShare(r) > 0:
+		tile.Note = "sent → answer, of " + requests + " that got one"
 	}
 	tile.Note = joined("; ", of.about, tile.Note)
 	return tile
@@ -143,6 +147,22 @@ func p50Tile(r *runfile.Run, of scope) runfile.Tile {
 	return tile
 }
 
+// refusalsAnswered reports whether failed requests are among those that were answered: with a status that is no 2xx, or
+// nothing is known of their errors. A timeout is no answer.
+func refusalsAnswered(r *runfile.Run) bool {
+	known := false
+	for _, e := range r.Errors {
+		if e.Stage != runfile.RequestStage {
+			continue
+		}
+		if strings.HasPrefix(e.Class, "HTTP ") {
+			return true
+		}
+		known = true
+	}
+	return !known
+}
+
 // missedTile counts the messages that did not arrive, and names their ends.
 func missedTile(r *runfile.Run) runfile.Tile {
 	all, ends := 0, []string{}
@@ -154,6 +174,9 @@ func missedTile(r *runfile.Run) runfile.Tile {
 	doubt := doubtOf(r, runfile.AccountClaim)
 	tile := runfile.Tile{Name: "Not arrived", Value: new(float64(all)), Estimator: "count", Doubt: doubt,
 		Text: doubted(words.Count(all), doubt), Note: "of " + words.Plural(r.Account.Scheduled, "message")}
+	if pending := r.Account.Pending; all == 0 && pending > 0 {
+		tile.Note += fmt.Sprintf("; %s still under way at the end", words.Count(pending))
+	}
 	if all == 0 {
 		return tile
 	}

@@ -131,6 +131,18 @@ func TestRequestsThatWereRefusedAreNoLatencyOfTheOthers(t *testing.T) {
 	assert.NotContains(t, tileOf(t, r, "HTTP p99").Note, "refusals")
 	r.Account.Requests.Failed = 10
 	assert.Contains(t, tileOf(t, r, "HTTP p99").Note, "refusals included")
+	// Regression: timeouts, which have no latency, were said to be included.
+	r.Errors = []runfile.ErrorClass{{Stage: runfile.RequestStage, Class: "timeout", Count: 10}}
+	assert.Contains(t, tileOf(t, r, "HTTP p99").Note, "46,000 requests that got one")
+	r.Errors = append(r.Errors, runfile.ErrorClass{Stage: runfile.RequestStage, Class: "HTTP 503", Count: 1})
+	assert.Contains(t, tileOf(t, r, "HTTP p99").Note, "refusals included")
+}
+
+// Regression: beside "16,382 of 16,383 messages had arrived" stood "Not arrived: 0 of 16,383 messages".
+func TestMessagesThatWereUnderWayWhenTheRunWasCutOffAreNamed(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "of 16,383 messages; 1 still under way at the end", tileOf(t, golden(t, "incomplete"), "Not arrived").Note)
+	assert.Equal(t, "of 89,300 messages", tileOf(t, golden(t, "passing"), "Not arrived").Note)
 }
 
 func TestAFullHostThatIsSharedStandsInPlaceOfTheBusiestProcess(t *testing.T) {

@@ -188,6 +188,19 @@ func TestAQuantileOfBinsLiesWithinItsBin(t *testing.T) {
 func TestTheTitleOfASearch(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "300 requests/s held; 327 requests/s did not, after 8 runs", titleOf(golden(t, "capacity"), "search"))
+	assert.Equal(t, "No rate held; 10 requests/s did not, after 1 run", runfile.SearchTitle([]runfile.Probe{{Rate: 10}}))
+}
+
+// Regression: a rate of which every run was undecided "did not" hold by the page, and "may be higher" by the terminal.
+func TestARateThatIsUndecidedDidNotFailToHold(t *testing.T) {
+	t.Parallel()
+	open := runfile.Probe{Rate: 327, Undecided: true}
+	probes := []runfile.Probe{{Rate: 600}, {Rate: 300, Held: true}, {Rate: 300, Undecided: true}, open, open}
+	assert.Equal(t, "300 requests/s held; 327 requests/s is undecided and may hold, after 5 runs",
+		runfile.SearchTitle(probes))
+	assert.Equal(t, "300 requests/s held; 327 requests/s did not, after 6 runs",
+		runfile.SearchTitle(append(probes, runfile.Probe{Rate: 327})), "one run decides")
+	assert.Equal(t, "300 requests/s held, after 1 run", runfile.SearchTitle(probes[1:2]))
 }
 
 func TestManyRefusalsHaveATitle(t *testing.T) {

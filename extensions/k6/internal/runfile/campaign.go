@@ -2,7 +2,7 @@ package runfile
 
 import (
 	"encoding/json"
-	"fmt"
+	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
@@ -35,22 +35,32 @@ func SearchTitle(probes []Probe) string {
 	if len(probes) == 0 {
 		return ""
 	}
-	held, least := 0.0, 0.0
+	held, least, decided := 0.0, 0.0, false // decided: a run at the least rate above did not hold
 	for _, p := range probes {
 		if p.Held {
 			held = max(held, p.Rate)
 		}
 	}
 	for _, p := range probes {
-		if !p.Held && p.Rate > held && (least == 0 || p.Rate < least) {
-			least = p.Rate
+		switch {
+		case p.Held || p.Rate <= held:
+		case least == 0 || p.Rate < least:
+			least, decided = p.Rate, !p.Undecided
+		case p.Rate == least:
+			decided = decided || !p.Undecided
 		}
 	}
-	above := ""
-	if least > 0 {
-		above = fmt.Sprintf("; %s requests/s did not", words.Figure(&least))
+	title, above := "No rate held", ""
+	if held > 0 {
+		title = words.Rate(held, "requests") + " held"
 	}
-	return fmt.Sprintf("%s requests/s held%s, after %s", words.Figure(&held), above, words.Plural(len(probes), "run"))
+	switch {
+	case decided:
+		above = "; " + words.Rate(least, "requests") + " did not"
+	case least > 0:
+		above = "; " + words.Rate(least, "requests") + " is undecided and may hold"
+	}
+	return title + above + ", after " + words.Plural(len(probes), "run")
 }
 
 // WithSearch puts the result of a search for the capacity before the answer of a run of it; without a search it is the
@@ -59,5 +69,9 @@ func WithSearch(r *Run, probes []Probe, answer string) string {
 	if len(probes) == 0 || r.Verdict.Result != Pass && r.Verdict.Result != Fail {
 		return answer
 	}
-	return SearchTitle(probes) + ". This run: " + answer
+	this := ". This run: " + answer
+	if rate, held := strings.CutPrefix(answer, "Held "); held {
+		this = ". This run held " + rate
+	}
+	return SearchTitle(probes) + this
 }
