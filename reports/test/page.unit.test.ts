@@ -83,6 +83,45 @@ test('what decided stands beside the verdict, and what is in doubt below it', ()
   assert.deepEqual(texts(page, '.verdict li'), ['a reason', 'in doubt: the generator was late']);
 });
 
+test('a verdict with many points shows the first five, and the rest behind their count', () => {
+  const run = golden('failing');
+  const some = (n: number, what: string) => Array.from({ length: n }, (_, i) => `${what} ${i + 1}`);
+  run.facts.reasons = some(4, 'reason');
+  run.verdict.doubts = some(2, 'doubt');
+  assert.equal(runPage(run).querySelector('.verdict details'), null, 'a fold of one is as long as its point');
+  run.verdict.doubts = some(3, 'doubt');
+  const page = runPage(run);
+  assert.equal(texts(page, '.verdict li').length, 7);
+  assert.equal(text(page, '.verdict details summary'), '2 more');
+  assert.deepEqual(texts(page, '.verdict details li'), ['in doubt: doubt 2', 'in doubt: doubt 3']);
+});
+
+// Regression: messages that a client publishes at the broker had "request 0 % of all · mean 0 ms", and so on.
+test('a stage that takes no time is not listed where the time goes', () => {
+  assert.deepEqual(
+    texts(runPage(golden('connections')), '.journey .parts li').map((line) => line.trim().split(/\s/)[0]),
+    ['schedule', 'delivery'],
+  );
+  assert.equal(texts(runPage(golden('passing')), '.journey .parts li').length, 6);
+});
+
+// Regression: Redis counts its clients too, and stood as a broker without connections.
+test('the chart of connections has the brokers', () => {
+  const run = golden('connections');
+  const broker = run.resources.find(({ process }) => process === 'mosquitto');
+  const redis = run.resources.find(({ process }) => process === 'redis');
+  assert.ok(broker && redis);
+  redis.figures = broker.figures;
+  assert.doesNotMatch(text(runPage(run), '.hero'), /redis/);
+});
+
+test('a search distinguishes rates that are undecided from those that did not hold', () => {
+  const run = golden('capacity');
+  assert.doesNotMatch(text(runPage(run), '.hero'), /undecided/);
+  for (const probe of run.probes?.slice(-2, -1) ?? []) Object.assign(probe, { held: false, undecided: true });
+  assert.match(text(runPage(run), '.hero'), /small ○ undecided/);
+});
+
 test('the box of the verdict counts the warnings, and leads to them', () => {
   const run = golden('passing');
   assert.equal(runPage(run).querySelector('.verdict .warnings'), null);

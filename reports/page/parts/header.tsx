@@ -1,5 +1,5 @@
 import type { VerdictResult } from '../../contract/run.ts';
-import { changeText, commit, duration, glued, instant, plural, visible } from '../../format.ts';
+import { changeText, commit, count, duration, glued, instant, plural, visible } from '../../format.ts';
 import type { Before } from '../before.ts';
 import { scriptFigures } from '../facts.ts';
 import type { PartProps } from '../part.ts';
@@ -50,24 +50,7 @@ export function Header({ run, sound, served, before }: PartProps & Place) {
           <span class="meaning">{glued(meaning)}</span>
         </div>
         {run.answer?.sentence && <p class="answer">{glued(run.answer.sentence)}</p>}
-        {reasons.length > 0 && (
-          <ul>
-            {reasons.map((reason, i) => (
-              <li key={i}>
-                <Long text={reason} />
-              </li>
-            ))}
-          </ul>
-        )}
-        {doubts.length > 0 && (
-          <ul class="doubts" aria-label="Doubts">
-            {doubts.map((doubt, i) => (
-              <li key={i}>
-                <Long text={`in doubt: ${doubt}`} />
-              </li>
-            ))}
-          </ul>
-        )}
+        <Points points={[...reasons, ...doubts.map((doubt) => `in doubt: ${doubt}`)]} />
         {warnings && (
           <p class="warnings">
             <a href="#findings">{glued(warnings)}</a>
@@ -77,6 +60,34 @@ export function Header({ run, sound, served, before }: PartProps & Place) {
       <Summary run={run} sound={sound} />
       <ScriptFigures run={run} />
     </header>
+  );
+}
+
+/** Points that a verdict shows at once. */
+const FIRST_POINTS = 5;
+
+/** Why the verdict is what it is, and what is in doubt; where that is much, the rest behind its count. */
+function Points({ points }: { points: string[] }) {
+  if (points.length === 0) return null;
+  const list = (some: string[]) => (
+    <ul>
+      {some.map((point, i) => (
+        <li key={i}>
+          <Long text={point} />
+        </li>
+      ))}
+    </ul>
+  );
+  // A fold of one is as long as its point.
+  if (points.length <= FIRST_POINTS + 1) return list(points);
+  return (
+    <>
+      {list(points.slice(0, FIRST_POINTS))}
+      <details class="line">
+        <summary>{count(points.length - FIRST_POINTS)} more</summary>
+        {list(points.slice(FIRST_POINTS))}
+      </details>
+    </>
   );
 }
 

@@ -104,13 +104,16 @@ function ArrivedChart({ run }: { run: Run }) {
 
 /** The connections that each broker counted, with those of all publishers. */
 function ConnectionsChart({ run }: { run: Run }) {
-  const brokers = run.resources.filter(({ figures }) => figures?.gauges.clients);
+  const { connections } = run.facts;
+  const costs = new Set(connections?.costs.map(({ process }) => process));
+  const brokers = run.resources.filter(
+    ({ process, figures }) => costs.has(process) && figures?.gauges.clients,
+  );
   const { x, values } = overOneAxis(
     brokers.map(({ figures }) =>
       (figures?.t ?? []).map((t, i) => [t + 0.5, figures?.gauges.clients?.[i] ?? null]),
     ),
   );
-  const { connections } = run.facts;
   const wanted = connections?.brokers === 1 ? connections.wanted : null;
   return (
     <Chart
@@ -168,14 +171,14 @@ function RefusalsChart({ run }: { run: Run }) {
   );
 }
 
-/** The backlog after a burst, and how it drained. */
+/** The backlog after a burst, what waited before the ingest, and how both drained. */
 function BurstChart({ run }: { run: Run }) {
   const { timeline } = run;
   return (
     <Chart
       {...overTime(run)}
       name="Burst and drain"
-      unit="deliveries per second; the backlog behind them"
+      unit="deliveries per second; the backlog and what waits for an answer behind them"
       axis="deliveries per second"
       title={titleOf(run, 'burst')}
       x={timeline.map(({ t }) => t + 0.5)}
@@ -187,6 +190,13 @@ function BurstChart({ run }: { run: Run }) {
           values: timeline.map(({ backlog }) => backlog),
           colour: 'orange',
           fill: true,
+          behind: true,
+        },
+        {
+          label: 'in flight',
+          values: timeline.map(({ in_flight }) => in_flight),
+          colour: 'violet',
+          dash: 'dotted',
           behind: true,
         },
         { label: 'due', values: timeline.map(({ due }) => due), colour: 'grey', dash: 'dashed' },

@@ -52,7 +52,7 @@ function Times({ journey, parts }: { journey: Facts; parts: ColouredStage[] }) {
         <Bar name="slowest 1 %" parts={parts} of={({ slow_share }) => slow_share} />
       )}
       <ul class={journey.slow_mean_ms === null ? 'parts' : 'parts longer'}>
-        {parts.map(({ name, from, to, colour, share, slow_share, mean_ms }) => (
+        {parts.filter(takesTime).map(({ name, from, to, colour, share, slow_share, mean_ms }) => (
           <li key={name} title={`${from} → ${to}`}>
             <i class="swatch" style={{ background: colour }} /> {name}{' '}
             <small>
@@ -69,6 +69,11 @@ function Times({ journey, parts }: { journey: Facts; parts: ColouredStage[] }) {
       </ul>
     </figure>
   );
+}
+
+/** Whether a stage has a part in a bar: messages that are published at the broker skip those of the ingest. */
+function takesTime({ share, slow_share }: StageRow): boolean {
+  return share !== 0 || (slow_share ?? 0) > 0;
 }
 
 /** Whose stages the first bar has. */

@@ -11,22 +11,33 @@ interface LadderProps {
 
 /** The rates that a search for the capacity tried, one after the other, and which of them held. */
 export function Ladder({ probes, title, limit }: LadderProps) {
-  const of = (held: boolean) => probes.map((probe) => (probe.held === held ? probe.rate : null));
+  const of = (outcome: Outcome) => probes.map((probe) => (outcomeOf(probe) === outcome ? probe.rate : null));
+  const open = probes.some(({ undecided }) => undecided);
   return (
     <Chart
       kind="runs"
       name="Search for the capacity"
       unit="requests per second"
       title={title}
-      note={`● held${limit === null ? '' : `, with p99 below ${msUnit(limit)}`}, ○ did not. The rest of this page is of one run.`}
+      note={`● held${limit === null ? '' : `, with p99 below ${msUnit(limit)}`}, ○ did not${open ? ', small ○ undecided' : ''}. The rest of this page is of one run.`}
       x={probes.map((_, i) => i + 1)}
       names={probes.map((probe, i) => `run ${i + 1}: ${said(probe)}`)}
       format={figure}
       whole
       lines={[
         { label: 'rate', values: probes.map(({ rate }) => rate), colour: 'grey' },
-        { label: 'held', values: of(true), colour: 'pass', as: 'points' },
-        { label: 'did not hold', values: of(false), colour: 'fail', as: 'points' },
+        { label: 'held', values: of('held'), colour: 'pass', as: 'points' },
+        { label: 'did not hold', values: of('did not hold'), colour: 'fail', as: 'points' },
+        ...(open
+          ? [
+              {
+                label: 'undecided',
+                values: of('was undecided'),
+                colour: 'invalid' as const,
+                as: 'points' as const,
+              },
+            ]
+          : []),
       ]}
       height={220}
       wide
@@ -39,7 +50,12 @@ export function Ladder({ probes, title, limit }: LadderProps) {
             ? line
             : {
                 ...line,
-                points: { ...line.points, size: 10, width: 2, ...(i === 3 && { fill: colour('paper') }) },
+                points: {
+                  ...line.points,
+                  size: i === 4 ? 6 : 10,
+                  width: 2,
+                  ...(i > 2 && { fill: colour('paper') }),
+                },
               },
         ),
       })}
@@ -54,6 +70,14 @@ const NUMBERS = {
   values: (_u: unknown, splits: number[]) => splits.map((at) => (Number.isInteger(at) ? count(at) : null)),
 };
 
-function said({ rate: perSecond, seconds, held, p99_ms }: Probe): string {
-  return `${rate(perSecond, 'requests')} for ${duration(seconds)} ${held ? 'held' : 'did not hold'}, p99 ${ms(p99_ms)} ms`;
+type Outcome = 'held' | 'did not hold' | 'was undecided';
+
+function outcomeOf({ held, undecided }: Probe): Outcome {
+  if (undecided) return 'was undecided';
+  return held ? 'held' : 'did not hold';
+}
+
+function said(probe: Probe): string {
+  const { rate: perSecond, seconds, p99_ms } = probe;
+  return `${rate(perSecond, 'requests')} for ${duration(seconds)} ${outcomeOf(probe)}, p99 ${ms(p99_ms)} ms`;
 }

@@ -40,9 +40,12 @@ func sentence(r *runfile.Run, best held, known bool) string {
 			words.PerSecond(busiest.CarriedPerS), words.MS(arrival.At(50)), worst(arrival), r.Run.Protocol,
 			words.MS(http.At(99)))
 	case !known:
-		return fmt.Sprintf("Carried %s with arrival p50 %s ms and %s%s.", words.PerSecond(busiest.CarriedPerS),
-			words.MS(arrival.At(50)),
-			worst(arrival), limited(r))
+		most := ""
+		if arrivalTooHigh(r) {
+			most = "at most "
+		}
+		return fmt.Sprintf("Carried %s with arrival p50 %s%s ms and %s%s.", words.PerSecond(busiest.CarriedPerS),
+			most, words.MS(arrival.At(50)), strings.Replace(worst(arrival), " ", " "+most, 1), limited(r))
 	case best.perS == 0:
 		return noneHeld(r, busiest)
 	case best.most:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
@@ -99,7 +100,7 @@ const clientsGauge = "clients"
 func connectionsTitle(r *runfile.Run) string {
 	c := r.Facts.Connections
 	if c == nil || !slices.ContainsFunc(r.Resources, func(one runfile.Resource) bool {
-		return one.Figures != nil && len(one.Figures.Gauges[clientsGauge]) > 0
+		return strings.HasPrefix(one.Process, broker) && one.Figures != nil && len(one.Figures.Gauges[clientsGauge]) > 0
 	}) {
 		return ""
 	}

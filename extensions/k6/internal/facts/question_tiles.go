@@ -23,8 +23,14 @@ func questionTiles(r *runfile.Run) []runfile.Tile {
 	return nil
 }
 
-// drainTile is how long the backlog of a burst took to drain, and p99 to be back.
+// drainTile is how long the backlog of a burst took to drain, and p99 to be back. Without a backlog it is the p99.
 func drainTile(r *runfile.Run, f *runfile.Recovery) runfile.Tile {
+	if leftNone(f) && f.BackS != nil {
+		tile := runfile.Tile{Name: "p99 back", Value: f.BackS, Unit: "s", Text: words.Figure(new(max(0, *f.BackS))),
+			Worry: broken(r, backRule), Estimator: "end of the burst to the second from which on p99 stays as it was before"}
+		tile.Note = joined("; ", strings.Trim(besideLimit(r, backRule, "s"), " ()"), "no backlog behind the ingest")
+		return aboutIfLate(r, tile)
+	}
 	tile := runfile.Tile{Name: "Drained", Text: none, Estimator: "end of the burst to the second from which on the " +
 		"backlog stays as it was before", Worry: broken(r, drainRule)}
 	if f.DrainedS != nil {

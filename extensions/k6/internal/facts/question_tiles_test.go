@@ -38,6 +38,23 @@ func TestTheFirstTilesAnswerTheQuestionOfTheScript(t *testing.T) {
 	assert.Equal(t, []string{none, "limit 5 s; p99 was not back"}, []string{tile.Text, tile.Note})
 }
 
+// Regression: a burst that waited before the ingest for 9 s had "Drained 0 s" first.
+func TestABurstThatWaitedBeforeTheIngestHasTheTimeUntilItsP99WasBack(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "spike")
+	f := r.Facts.Recovery
+	f.PeakBacklog, f.DrainedS, f.BackS = 0, new(0.0), new(9.0)
+	tile := drainTile(r, f)
+	assert.Equal(t, []string{"p99 back", "9", "s", "limit 5 s; no backlog behind the ingest"},
+		[]string{tile.Name, tile.Text, tile.Unit, tile.Note})
+	seconds := arrivalSeconds(r)
+	seconds[3].InFlight = 4000
+	assert.Equal(t, "The burst left no backlog behind the ingest: up to 4,000 messages waited for its answer (0:03)",
+		burstTitle(f, seconds))
+	f.BackS = nil
+	assert.Equal(t, "Drained", drainTile(r, f).Name)
+}
+
 // Regression: the page of a sweep had the means of all its steps together, which are those of none.
 func TestTheJourneyOfASweepIsThatOfTheKnee(t *testing.T) {
 	t.Parallel()

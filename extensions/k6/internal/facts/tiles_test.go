@@ -141,7 +141,8 @@ func TestRequestsThatWereRefusedAreNoLatencyOfTheOthers(t *testing.T) {
 // Regression: beside "16,382 of 16,383 messages had arrived" stood "Not arrived: 0 of 16,383 messages".
 func TestMessagesThatWereUnderWayWhenTheRunWasCutOffAreNamed(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, "of 16,383 messages; 1 still under way at the end", tileOf(t, golden(t, "incomplete"), "Not arrived").Note)
+	assert.Equal(t, "of 16,383 messages; 1 still under way at the end",
+		tileOf(t, golden(t, "incomplete"), "Not arrived").Note)
 	assert.Equal(t, "of 89,300 messages", tileOf(t, golden(t, "passing"), "Not arrived").Note)
 }
 

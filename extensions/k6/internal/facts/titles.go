@@ -40,7 +40,7 @@ func titles(r *runfile.Run) map[string]string {
 	}
 	if len(r.Timeline) > 0 {
 		add("refusals", refusalsTitle(r))
-		add("burst", burstTitle(r.Facts.Recovery))
+		add("burst", burstTitle(r.Facts.Recovery, seconds))
 		if over := r.Facts.P99Over; over != nil {
 			add("p99", p99OverTitle(r, over, r.Answer.P99LimitMS))
 		} else {
@@ -124,13 +124,18 @@ func bulkTitle(arrival runfile.Latency) string {
 		words.MS(p99))
 }
 
-// burstTitle is about the backlog after a burst.
-func burstTitle(after *runfile.Recovery) string {
+// burstTitle is about the backlog after a burst, or what waited before the ingest instead.
+func burstTitle(after *runfile.Recovery, seconds []*runfile.Interval) string {
 	if after == nil {
 		return ""
 	}
 	if leftNone(after) {
-		return "The burst left no backlog behind the ingest"
+		title := "The burst left no backlog behind the ingest"
+		most, at, _ := highestCount(seconds, func(s *runfile.Interval) int { return s.InFlight })
+		if most <= 1 {
+			return title
+		}
+		return title + fmt.Sprintf(": up to %s waited for its answer (%s)", words.Plural(most, "message"), moment(at))
 	}
 	drained := ", which had not drained when the run ended"
 	switch {
