@@ -80,6 +80,7 @@ export function turnsOf(entries: readonly Entry[]): Turned[] {
     return [
       {
         ...{ like, ...place, from: before.directory, p99: turn.ratio - 1, differs: differing(before, after) },
+        ...(turn.adjusted !== undefined && { adjusted: turn.adjusted - 1 }),
         ...(turn.machine !== undefined && { machine: turn.machine === null ? null : turn.machine - 1 }),
         ...(turn.back !== undefined && { back: turn.back + 1 }),
       },

@@ -95,6 +95,8 @@ export interface Turned extends Change, Pick<Entry, 'directory' | 'started' | 'l
   /** Its number among the usable runs of its load, and their count; the first is 1. */
   number: number;
   of: number;
+  /** The change of p99 adjusted for the machine's speed, as a share. Absent: the same, or that is not known. */
+  adjusted?: number;
   /** How much slower the machine is since then, as a share, where that explains the change. null: not known. Absent: it does not. */
   machine?: number | null;
   /** Where the machine is not known: the number of an earlier run that had the new level. Absent: none had. */

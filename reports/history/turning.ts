@@ -2,10 +2,12 @@
 import jstat from 'jstat';
 import { generator } from '../random.ts';
 
-/** The first index of the new level, and its median over the median before. */
+/** The first index of the new level, and its median over the median before, as measured. */
 export interface Turn {
   at: number;
   ratio: number;
+  /** The same of the values that are adjusted for the machine's times. Absent: as measured, or those times are not known. */
+  adjusted?: number;
   /** How much slower the machine is from there on, as a ratio, where that explains it. null: not known. Absent: it does not. */
   machine?: number | null;
   /** Where the machine is not known: the first of three values in a row that had the new level before. Absent: none had. */
@@ -18,6 +20,8 @@ const LEAST = 3;
 const LEAST_VALUES = 10;
 /** A smaller change matters to nobody. */
 const LEAST_CHANGE = 0.05;
+/** Ratios that differ by less are shown as one. */
+const LEAST_ADJUSTED = 0.01;
 /** How often one is found in a series without a change: a history is looked at after each run. */
 const FALSE_ALARMS = 0.01;
 const SIMULATED = 999;
@@ -31,7 +35,7 @@ export function lastTurn(values: readonly number[], times: readonly (number | nu
   const known = times.slice(times.lastIndexOf(null) + 1) as number[];
   if (known.length < LEAST_VALUES) return blind(values);
   const from = values.length - known.length;
-  const own = lastOf(adjusted(values.slice(from), known));
+  const own = lastOf(adjusted(values.slice(from), known), values.slice(from));
   if (own !== null) return { ...own, at: from + own.at };
   const seen = lastOf(values.slice(from));
   if (seen === null) {
@@ -89,14 +93,17 @@ function adjusted(values: readonly number[], times: readonly number[]): number[]
  * The last change of level. Ranks find where (Pettitt 1979), as an outlier is one rank; Student's t of the two levels, with outliers
  * cut, says how far they are apart. How far they are in series of as much memory without a change tells whether it is chance. A series
  * with several changes is divided at the strongest one first.
+ * @param measured the values before they were adjusted
  */
-function lastOf(values: readonly number[]): Turn | null {
+function lastOf(values: readonly number[], measured = values): Turn | null {
   let from = 0;
   let found: Turn | null = null;
   while (true) {
     const at = strongest(values.slice(from));
     if (at === null) return found;
-    found = { at: from + at, ratio: ratioAt(values.slice(from), at) };
+    const [ratio, own] = [ratioAt(measured.slice(from), at), ratioAt(values.slice(from), at)];
+    const apart = Math.abs(Math.log(own / ratio)) >= Math.log1p(LEAST_ADJUSTED);
+    found = { at: from + at, ratio, ...(apart && { adjusted: own }) };
     from += at;
   }
 }

@@ -191,9 +191,10 @@ function Turns({ turns, names }: { turns: Turned[]; names: Map<string, string> }
   if (shown.length === 0) return null;
   return (
     <ul class="turns">
-      {shown.map(({ like, directory, from, number, of, started, p99, differs, ...why }) => (
+      {shown.map(({ like, directory, from, number, of, started, p99, differs, adjusted, ...why }) => (
         <li key={like}>
-          {visible(names.get(like) ?? '')}: <strong>p99 {changeText(p99)}</strong> since{' '}
+          {visible(names.get(like) ?? '')}: <strong>p99 {changeText(p99)}</strong>
+          {adjusted !== undefined && ` (${changeText(adjusted)} adjusted for the machine’s speed)`} since{' '}
           <a href={reportOf(directory)}>
             run {number} of {of}
           </a>

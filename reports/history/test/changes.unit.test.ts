@@ -90,3 +90,19 @@ test('a lasting change that goes with the time of the machine is said to be the 
     [[13, null]],
   );
 });
+
+// Regression: the ratio of adjusted values stood there as if it had been measured.
+test('a lasting change is the measured one; adjusted for the speed of the machine stands beside it', () => {
+  const runs = (faster: number) =>
+    entries(
+      ...Array.from({ length: 24 }, (_, i) => {
+        const wiggle = 1 + 0.3 * (i % 2);
+        return { ...p99((i < 12 ? 10 : 13) * wiggle), calibration: (i < 12 ? 500 : 500 / faster) * wiggle };
+      }),
+    );
+  const [turn] = turnsOf(runs(1.25));
+  assert.equal(turn?.number, 13);
+  assert.ok(Math.abs((turn?.p99 ?? 0) - 0.3) < 0.05, `measured: ${turn?.p99}`);
+  assert.ok((turn?.adjusted ?? 0) > 0.5, `adjusted: ${turn?.adjusted}`);
+  assert.equal(turnsOf(runs(1))[0]?.adjusted, undefined, 'the machine is as fast as before');
+});
