@@ -193,7 +193,7 @@ function BurstChart({ run }: { run: Run }) {
           behind: true,
         },
         {
-          label: 'in flight',
+          label: 'waiting for an answer',
           values: timeline.map(({ in_flight }) => in_flight),
           colour: 'violet',
           dash: 'dotted',

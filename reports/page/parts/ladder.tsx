@@ -45,6 +45,7 @@ export function Ladder({ probes, title, limit }: LadderProps) {
         ...options,
         scales: { ...options.scales, x: { time: false, range: [0.5, probes.length + 0.5] } },
         axes: (options.axes ?? []).map((axis, i) => (i === 0 ? { ...axis, ...NUMBERS } : axis)),
+        // By label: a line without a value is not drawn.
         series: options.series.map((line, i) =>
           i < 2
             ? line
@@ -52,9 +53,9 @@ export function Ladder({ probes, title, limit }: LadderProps) {
                 ...line,
                 points: {
                   ...line.points,
-                  size: i === 4 ? 6 : 10,
+                  size: line.label === 'undecided' ? 6 : 10,
                   width: 2,
-                  ...(i > 2 && { fill: colour('paper') }),
+                  ...(line.label !== 'held' && { fill: colour('paper') }),
                 },
               },
         ),
