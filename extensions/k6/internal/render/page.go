@@ -56,10 +56,7 @@ func writePage(w io.Writer, template string, r *runfile.Run, run func(io.Writer)
 	before, after, _ := strings.Cut(template, opening+"null"+closing)
 	head, rest, _ := strings.Cut(before, place)
 	text := base64.NewEncoder(base64.StdEncoding, w)
-	packed, err := gzip.NewWriterLevel(text, gzip.BestSpeed)
-	if err != nil {
-		return err
-	}
+	packed := gzip.NewWriter(text)
 	for _, write := range []func() error{
 		func() error { _, err := io.WriteString(w, head+place); return err },
 		func() error { return writeStatic(w, r) },

@@ -2,6 +2,8 @@ package render
 
 import (
 	"bytes"
+	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"os"
@@ -36,6 +38,25 @@ func TestThePageEscapesTheRun(t *testing.T) {
 	back, err := Shown(page)
 	require.NoError(t, err)
 	assert.Equal(t, r.Run.Name, back.Run.Name)
+}
+
+// Regression: at gzip's fastest level a page of 3,000 requests/s had 326 kB, 20 kB more than at its usual one.
+func TestTheRunInAPageIsCompressedWell(t *testing.T) {
+	t.Parallel()
+	run, err := os.ReadFile(reports + "testdata/passing.json")
+	require.NoError(t, err)
+	var page, fast bytes.Buffer
+	require.NoError(t, RenderPage(&page, run))
+	data, err := light(run)
+	require.NoError(t, err)
+	packed, err := gzip.NewWriterLevel(&fast, gzip.BestSpeed)
+	require.NoError(t, err)
+	_, err = packed.Write(data)
+	require.NoError(t, err)
+	require.NoError(t, packed.Close())
+	_, rest, _ := strings.Cut(page.String(), opening)
+	text, _, _ := strings.Cut(rest, closing)
+	assert.Less(t, len(text), base64.StdEncoding.EncodedLen(fast.Len())*95/100)
 }
 
 func TestThePageOmitsHistogramsOfStepsAndFlows(t *testing.T) {
