@@ -115,6 +115,13 @@ test('the chart of connections has the brokers', () => {
   assert.doesNotMatch(text(runPage(run), '.hero'), /redis/);
 });
 
+test('the chart of a burst has what waited before the ingest, where something did', () => {
+  const run = golden('spike');
+  assert.doesNotMatch(text(runPage(run), '.hero'), /waits for an answer/);
+  Object.assign(run.timeline[4] ?? {}, { in_flight: 900 });
+  assert.match(text(runPage(run), '.hero'), /the backlog, and what waits for an answer, behind them/);
+});
+
 test('a search distinguishes rates that are undecided from those that did not hold', () => {
   const run = golden('capacity');
   assert.doesNotMatch(text(runPage(run), '.hero'), /undecided/);

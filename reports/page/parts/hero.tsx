@@ -174,11 +174,15 @@ function RefusalsChart({ run }: { run: Run }) {
 /** The backlog after a burst, what waited before the ingest, and how both drained. */
 function BurstChart({ run }: { run: Run }) {
   const { timeline } = run;
+  const inFlight = timeline.map(({ in_flight }) => in_flight);
+  const waiting: Line[] = inFlight.some((messages) => messages > 0)
+    ? [{ label: 'in flight', values: inFlight, colour: 'violet', dash: 'dotted', behind: true }]
+    : [];
   return (
     <Chart
       {...overTime(run)}
       name="Burst and drain"
-      unit="deliveries per second; the backlog and what waits for an answer behind them"
+      unit={`deliveries per second; the backlog${waiting.length > 0 ? ', and what waits for an answer,' : ''} behind them`}
       axis="deliveries per second"
       title={titleOf(run, 'burst')}
       x={timeline.map(({ t }) => t + 0.5)}
@@ -192,13 +196,7 @@ function BurstChart({ run }: { run: Run }) {
           fill: true,
           behind: true,
         },
-        {
-          label: 'waiting for an answer',
-          values: timeline.map(({ in_flight }) => in_flight),
-          colour: 'violet',
-          dash: 'dotted',
-          behind: true,
-        },
+        ...waiting,
         { label: 'due', values: timeline.map(({ due }) => due), colour: 'grey', dash: 'dashed' },
         { label: 'arrived', values: timeline.map(({ arrived }) => arrived), colour: 'blue' },
       ]}
