@@ -155,10 +155,7 @@ func windows(r *runfile.Run, limit float64) (all []window) {
 	for i := len(r.Timeline) - 1; i >= 0; i-- {
 		least[i] = min(least[i+1], r.Timeline[i].Backlog)
 	}
-	request := 0 // deliveries of one request, which may be in flight at any time
-	for _, f := range r.Run.Profile.Flows {
-		request = max(request, f.Messages*f.Deliveries)
-	}
+	request := ofOneRequest(r)
 	for i := range r.Timeline {
 		var sum sums
 		lost := false
@@ -189,6 +186,15 @@ func windows(r *runfile.Run, limit float64) (all []window) {
 		all = append(all, w)
 	}
 	return all
+}
+
+// ofOneRequest is the most deliveries of one request: they may be in flight at any time.
+func ofOneRequest(r *runfile.Run) int {
+	most := 0
+	for _, f := range r.Run.Profile.Flows {
+		most = max(most, f.Messages*f.Deliveries)
+	}
+	return most
 }
 
 // sums adds up consecutive seconds.

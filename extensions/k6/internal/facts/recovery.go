@@ -63,7 +63,7 @@ func recoverFrom(r *runfile.Run, factor, late float64) *runfile.Recovery {
 		}
 		owed := late / 1000 * float64(b.before.Due) / b.before.DurationS
 		*found.CalmBacklog = max(0, *found.CalmBacklog-int(math.Ceil(owed)))
-		found.DrainedS = drained(r.Timeline, during.ToS, *found.CalmBacklog)
+		found.DrainedS = drained(r.Timeline, during.ToS, max(ofOneRequest(r), *found.CalmBacklog))
 	}
 	var few bool
 	if found.CalmP99MS, few = worstP99(calm); found.CalmP99MS != nil {
