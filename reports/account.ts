@@ -1,7 +1,7 @@
 import { type Account, COUNTS, ENDS, type End, FAILED, MISSED } from './contract/run.ts';
 import { count } from './format.ts';
 
-export interface Missed {
+interface Missed {
   end: End;
   count: number;
 }

@@ -29,7 +29,7 @@ export interface Process {
 /** Artillery's module `arrivals`: processes by the `mode` of a phase. */
 export type Processes = Record<string, { process: (interval: number, duration: number) => Process }>;
 /** Artillery's module `driftless`. */
-export interface Driftless {
+interface Driftless {
   setDriftlessInterval(call: () => void, ms: number): unknown;
 }
 

@@ -79,7 +79,7 @@ export function brokerAt(
 }
 
 /** Why an attempt ended before the broker's CONNACK; without an error the broker closed the connection. */
-export function explainAttempt(error: Error | undefined, progress: Progress): string {
+function explainAttempt(error: Error | undefined, progress: Progress): string {
   const { protocol, timeoutMs, reached, remarks } = progress;
   const secure = isSecure({ scheme: protocol });
   const { message, code } = detailsOf(error);
@@ -121,7 +121,7 @@ function detailsOf(error: (Error & { code?: unknown }) | undefined): { message: 
 /** TCP did not connect in time. */
 class NoConnection extends Error {}
 
-export interface AttemptLimits {
+interface AttemptLimits {
   /** ms until mqtt.js ends an attempt: its `connectTimeout`. */
   timeoutMs: number;
   /** ms until TCP has to be connected; by default the same. */

@@ -5,7 +5,7 @@ import { ConfigError } from '../shared/config.ts';
 import { limitConnections } from './connections.ts';
 import type { Readiness } from './readiness.ts';
 
-export interface HealthOptions {
+interface HealthOptions {
   ready: () => Readiness | Promise<Readiness>;
   metrics: Registry;
 }

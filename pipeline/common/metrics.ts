@@ -16,7 +16,7 @@ export interface Figure {
 
 export type Figures<T> = Record<keyof T & string, Figure>;
 
-export interface MetricsOptions<T> {
+interface MetricsOptions<T> {
   role: 'ingest' | 'relay';
   figures: Figures<T>;
   /** Returns the current figures, at a scrape. */

@@ -26,7 +26,7 @@ export interface TelemetryData {
   clock?: Clock['estimate'];
 }
 
-export interface TelemetryOptions<T> {
+interface TelemetryOptions<T> {
   /** The telemetry stream. */
   store: { readonly ready: boolean; record(process: string, at: number, data: TelemetryData): Promise<void> };
   clock: Clock;

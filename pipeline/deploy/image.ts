@@ -51,7 +51,7 @@ Runs are written to reports/runs in the mounted folder. The exit code is the com
 `;
 
 /** A program with its arguments, its own name first. */
-export type Program = [file: string, ...args: string[]];
+type Program = [file: string, ...args: string[]];
 
 /** The program of a command. Its npm script is `npm run -s setup && exec node main.ts script.js`, or `… && exec ./k6 words`. */
 function programOf({ script, words = [] }: Command): Program {

@@ -5,7 +5,7 @@ import { isMuchUnread, lingering } from './http.ts';
 import { bodyTooLarge, HttpError, notJson } from './http-error.ts';
 import { Intake, type IntakeOptions } from './intake.ts';
 
-export interface IngestOptions extends IntakeOptions {
+interface IngestOptions extends IntakeOptions {
   /** An error of ours: answered 500, and reported here. */
   onError: (error: Error) => void;
 }

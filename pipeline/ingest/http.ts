@@ -13,7 +13,7 @@ import type { Tls } from './tls.ts';
 /** Longer than the usual idle time of load balancers (60 s), so that the ingest never closes first. */
 const KEEP_ALIVE_MS = 72_000;
 
-export type HttpConfig = Pick<
+type HttpConfig = Pick<
   IngestConfig,
   'HEADERS_TIMEOUT_MS' | 'REQUEST_TIMEOUT_MS' | 'CONNECTION_LIMIT' | 'BODY_LIMIT'
 >;

@@ -8,7 +8,7 @@ export interface Message {
 /** The most characters of an id, a target and a source. */
 export const LONGEST = 128;
 /** The deepest nesting of a payload: a receiver's JSON.stringify overflows the stack at some thousands. */
-export const DEEPEST = 1000;
+const DEEPEST = 1000;
 /** Levels of letters, digits, `_`, `.` and `-`: an MQTT wildcard or an empty level cannot be a target. */
 export const TARGET = /^[A-Za-z0-9_.-]+(?:\/[A-Za-z0-9_.-]+)*$/;
 

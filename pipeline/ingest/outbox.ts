@@ -5,7 +5,7 @@ import type { IngestCounters } from './counters.ts';
 /** The most messages of a write, unless one request has more: the queue serves nobody else meanwhile. */
 const WRITE_MESSAGES = 2000;
 
-export interface OutboxEvents<Ticket> {
+interface OutboxEvents<Ticket> {
   /** Called after an acknowledged write to a shard, with the depth of the queue. */
   written: (depth: number, shard: number) => void;
   /** Called after a write failed or got no answer: the queue may still have its messages. */

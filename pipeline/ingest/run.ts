@@ -26,7 +26,7 @@ const IDLE_MS = 50;
 export const STOP_LIMIT_MS = LEAVE.withinMs + GRACE_MS + GOODBYE_MS;
 
 /** The signals that an ingest gets while it runs. */
-export interface IngestSignals {
+interface IngestSignals {
   stop: AbortSignal;
   /** Gets a function that reads tokens and certificate again. */
   onReload?: (reload: () => void) => void;

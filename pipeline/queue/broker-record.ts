@@ -16,7 +16,7 @@ const LOOK_MS = 100;
 /** ms that a name has to get its addresses. */
 const LOOKUP_MS = 1000;
 
-export interface BrokerAddress {
+interface BrokerAddress {
   /** BROKER_NAME; absent: none. */
   given?: string;
   /** The address as it was written, without user and password. */
@@ -54,7 +54,7 @@ export async function addressOf(url: string): Promise<BrokerAddress> {
   };
 }
 
-export function isSame(one: BrokerAddress, other: BrokerAddress): boolean {
+function isSame(one: BrokerAddress, other: BrokerAddress): boolean {
   if (one.given !== undefined && one.given === other.given) return true;
   if (one.port !== other.port) return false;
   // A sidecar has the same address on each host.

@@ -85,7 +85,7 @@ export function bytesOf(frames: readonly Buffer[]): number {
 }
 
 /** The offsets at which the parts of a frame end: at a line feed, or for the stamps at the space that begins a trace. */
-export interface FrameEnds {
+interface FrameEnds {
   target: number;
   stamps: number;
   /** The end of the line that stamps and trace share; equals `stamps` in a frame without a trace. */

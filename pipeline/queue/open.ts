@@ -104,7 +104,7 @@ export async function leftIn(url: string, timeoutMs: number, prefix?: string): P
 }
 
 /** Messages in a queue of other settings, which relays with ours would never read. */
-export interface Strays {
+interface Strays {
   count: number;
   settings: string;
 }

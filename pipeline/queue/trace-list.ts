@@ -1,7 +1,7 @@
 import { explainRedis } from './problems.ts';
 import type { Store } from './store.ts';
 
-export interface TraceListOptions {
+interface TraceListOptions {
   store: Pick<Store, 'trace'>;
   /** The owner of the list: `ingest` or `relay`. */
   component: string;

@@ -7,7 +7,7 @@ import type { Troubles } from './troubles.ts';
 const GATHER_MS = 5;
 const RETRY_MS = 100;
 
-export interface AcknowledgerOptions {
+interface AcknowledgerOptions {
   queue: Pick<MessageQueue, 'acknowledge' | 'shardOf' | 'shardName'>;
   /** Gathers entries for a round trip; false: acknowledges each at once. */
   gathers: boolean;

@@ -8,7 +8,7 @@ import { type Publication, userPropertiesOf } from './publication.ts';
 import { FIRST_FAILURE, ReasonCodes } from './reason-codes.ts';
 import { Takeovers } from './takeovers.ts';
 
-export interface BrokerOptions {
+interface BrokerOptions {
   url: string;
   /** MQTT client id, and the name below `status/relay/`. */
   name: string;

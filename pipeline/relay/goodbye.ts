@@ -7,7 +7,7 @@ import type { Relay } from './relay.ts';
 
 const RETRY_MS = 100;
 
-export interface GoodbyeOptions {
+interface GoodbyeOptions {
   queue: Pick<MessageQueue, 'server' | 'keeps' | 'signOff' | 'explain'>;
   relay: Pick<Relay, 'held' | 'lastClaim' | 'keepRest'>;
   /** The relay's name in the consumer group. */

@@ -4,7 +4,7 @@ import type { HeldEntry, HeldMessage } from './holdings.ts';
 import type { RefusalKind } from './publisher.ts';
 import type { Troubles } from './troubles.ts';
 
-export interface UndeliverableOptions {
+interface UndeliverableOptions {
   queue: Pick<MessageQueue, 'attempt' | 'bury' | 'split'>;
   /** The relay's name in the consumer group. */
   consumer: string;

@@ -15,7 +15,7 @@ const SECRET_VARIABLE =
 /** A path with its query, whose values may be secret. */
 const WITH_QUERY = /^([^?]*\/[^?]*\?)(.*)$/s;
 
-export interface CommandEnvironment {
+interface CommandEnvironment {
   env: NodeJS.ProcessEnv;
   /** Variables that it reads beside the pipeline's. */
   names?: readonly string[];

@@ -90,7 +90,7 @@ export const REDIS_USERS = Object.keys(REDIS_ACL) as RedisUser[];
 export const SUBSCRIBER_STATUS = 'status/subscriber/';
 
 /** The rights of the broker's users. */
-export const BROKER_ACL = {
+const BROKER_ACL = {
   relay: ['write messages/#', 'write status/relay/#'],
   /** k6: reads messages, writes its presence. */
   subscriber: ['read messages/#', 'read status/#', 'read $SYS/#', `write ${SUBSCRIBER_STATUS}#`],

@@ -17,7 +17,7 @@ export const TLS_DIR = 'tls';
 const OUR_SERVERS = ['redis', 'mosquitto', 'ingest'] as const;
 
 /** The certificates of a stack's servers, and the authorities that its clients trust. */
-export interface Secured {
+interface Secured {
   /** A file of all authorities that vouch for the servers; empty: nothing but the built-in ones. */
   caFile: string;
   /** The content of `caFile`, PEM. */

@@ -10,7 +10,7 @@ import { AOF_POLICY, BROKER_LIMITS } from './services.ts';
 import { field } from './telemetry.ts';
 import { HAS_VMSTAT } from './vmstat.ts';
 
-export interface Described
+interface Described
   extends Brokers,
     Pick<StackFile, 'ingest' | 'workers' | 'health' | 'facts' | 'processes'> {
   config: StackConfig;
@@ -55,7 +55,7 @@ export function stackFileOf(stack: Described): StackFile {
   };
 }
 
-export interface FactSources {
+interface FactSources {
   config: StackConfig;
   workers: { ingest: number; relay: number };
   ingest: IngestConfig;

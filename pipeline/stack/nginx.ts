@@ -28,7 +28,7 @@ export async function nginxVersion(program = 'nginx'): Promise<string | undefine
   return failed ? undefined : /nginx\/(\S+)/.exec(stderr)?.[1];
 }
 
-export interface NginxOptions {
+interface NginxOptions {
   /** The port to listen on. */
   port: number;
   listen?: Listen;

@@ -16,7 +16,7 @@ const KEPT_LINES = 20;
 /** pino's level. */
 const WARNING = 40;
 
-export interface SupervisedOptions {
+interface SupervisedOptions {
   /** The directory of `<name>.log`. */
   logs: string;
   /** Called with each line that the process prints. */
@@ -151,7 +151,7 @@ async function closed(child: ChildProcess, log: WriteStream): Promise<string> {
 }
 
 /** Options of the processes of a stack. */
-export interface ProcessesOptions {
+interface ProcessesOptions {
   affinity: Affinity;
   priorities: Priorities;
   /** The directory of their logs. */

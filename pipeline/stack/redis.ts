@@ -18,7 +18,7 @@ const ANSWER_MS = 10_000;
 /** Beside Redis' data. */
 const PREFIX_FILE = 'queue-prefix';
 
-export interface StartedRedis {
+interface StartedRedis {
   /** Its address for each user. */
   redis: Record<RedisUser, string>;
   /** Messages that an earlier stack left in it; undefined: none. */
@@ -99,7 +99,7 @@ const FRESH = 'npm run pipeline -- --fresh starts without them';
  * Refuses files of writes without their list: without one Redis would start without their messages.
  * @param data Redis' directory
  */
-export async function requireManifest(data: string): Promise<void> {
+async function requireManifest(data: string): Promise<void> {
   const files: string[] = await readdir(join(data, DIRECTORY)).catch(() => []);
   if (!files.some((file) => file.startsWith('appendonly.aof.') && file !== MANIFEST)) return;
   const list = await readFile(join(data, DIRECTORY, MANIFEST), 'latin1').catch(() => '');
@@ -115,7 +115,7 @@ export async function requireManifest(data: string): Promise<void> {
  * user's decision.
  * @param failure the one that Redis' end shows
  */
-export async function whyUnreadable(data: string, failure: unknown): Promise<unknown> {
+async function whyUnreadable(data: string, failure: unknown): Promise<unknown> {
   const dir = join(data, DIRECTORY);
   const manifest = join(dir, MANIFEST);
   const { code, exitCode, all } = await execa('redis-check-aof', [manifest], {

@@ -73,7 +73,7 @@ export async function prepareRedis(
 }
 
 /** The broker on this host that a bridge reads from. `ca` is a file of authorities, empty without TLS. */
-export interface Bridge {
+interface Bridge {
   port: number;
   password: string;
   ca: string;

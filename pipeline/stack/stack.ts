@@ -39,13 +39,13 @@ const SYS_MS = 2000;
 /** Servers that send no telemetry: the stack measures their CPU and memory. */
 const SERVERS = ['redis', 'mosquitto', 'nginx'];
 
-export interface StackEvents {
+interface StackEvents {
   /** A process printed a line. */
   onLine?: (process: string, line: string) => void;
 }
 
 /** Differences from the stack of `npm run pipeline`. */
-export interface StackPlace {
+interface StackPlace {
   /** The address that its servers listen on; its own processes speak over the loopback in any case. */
   listen?: Listen;
   /** It is one run's, and ends with it. */

@@ -93,7 +93,7 @@ function mapValues(
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]));
 }
 
-export interface Watched {
+interface Watched {
   config: StackConfig;
   redisUrl: string;
   mqttUrl: string;

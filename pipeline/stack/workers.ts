@@ -5,7 +5,7 @@ import type { Certificate } from './certificates.ts';
 import { type Launch, nodeLaunch } from './launch.ts';
 import { HOST, type Listen } from './services.ts';
 
-export interface WorkerSetting {
+interface WorkerSetting {
   config: StackConfig;
   /** Number of ingests. */
   ingests: number;
@@ -23,7 +23,7 @@ export interface WorkerSetting {
 
 type Environment = Record<string, string>;
 
-export interface Workers {
+interface Workers {
   ingestEnv: Environment;
   relayEnv: Environment;
   launches: Launch[];

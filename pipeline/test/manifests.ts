@@ -36,7 +36,7 @@ interface Template {
     volumes?: { name: string; secret?: { secretName: string } }[];
   };
 }
-export interface JobSpec {
+interface JobSpec {
   completionMode: string;
   completions: number;
   parallelism: number;

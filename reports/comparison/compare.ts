@@ -8,8 +8,8 @@ import { isUndecided } from './doubts.ts';
 import { mean } from './intervals.ts';
 import { kneeOf } from './knees.ts';
 import { type Measure, measureOf, sharesOf, spansStages } from './measures.ts';
-import type { Recording } from './recording.ts';
-import { counted, differing, type Group, grouped, MOST_SUBJECTS, obstacle, titles } from './subjects.ts';
+import type { Group, Recording } from './recording.ts';
+import { counted, differing, grouped, MOST_SUBJECTS, obstacle, titles } from './subjects.ts';
 
 const ARRIVAL = ['p50', 'p90', 'p95', 'p99', 'p999', 'mean'].map((key) => `arrival.${key}`);
 const HTTP = ['p50', 'p99'].map((key) => `http.${key}`);
@@ -19,7 +19,7 @@ const OTHERS = [...HTTP, 'canary.p50', ...RATES];
 /** The stage by spans that is the sum of all. */
 const WHOLE = 'due-arrived';
 
-export interface CompareOptions {
+interface CompareOptions {
   /** No run is a repeat of another. */
   each?: boolean;
   /** Also compares runs in which messages failed. */

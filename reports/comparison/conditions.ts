@@ -16,7 +16,8 @@ import {
   spansStages,
   unitOf,
 } from './measures.ts';
-import { counted, type Group, obstacle, uncounted, unfit } from './subjects.ts';
+import type { Group } from './recording.ts';
+import { counted, obstacle, uncounted, unfit } from './subjects.ts';
 
 const COMPARATORS = ['>', '>=', '<', '<='] as const;
 type Comparator = (typeof COMPARATORS)[number];

@@ -14,11 +14,11 @@ import {
 } from './comparison.ts';
 import { type Bounds, doubtOf } from './doubts.ts';
 import { fewEvents, samplingStep } from './events.ts';
-import { fromBlocks, fromRepeats, type LogInterval, mean, RESOLUTION } from './intervals.ts';
+import { type Blocking, fromBlocks, fromRepeats, type LogInterval, mean, RESOLUTION } from './intervals.ts';
 import { type Measure, measureOf, spansStage } from './measures.ts';
-import { type Blocking, blockingOf, memoryOf, outlasted, outlasts } from './memory.ts';
+import { blockingOf, memoryOf, outlasted, outlasts } from './memory.ts';
 import { type Estimate, pooled, quantile, ratio } from './pools.ts';
-import type { Recording } from './recording.ts';
+import type { Group, Recording } from './recording.ts';
 import {
   type Counted,
   isStage,
@@ -29,7 +29,6 @@ import {
   perSecond,
   within,
 } from './seconds.ts';
-import type { Group } from './subjects.ts';
 
 /** The widest interval around no difference for two equal figures. */
 const EQUAL = (kind: Measure['kind']) => (kind === 'share' ? 0.001 : 0.05);

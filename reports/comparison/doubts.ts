@@ -2,7 +2,7 @@
 import type { InDoubt, Rule, Run, VerdictResult } from '../contract/run.ts';
 import { ruleOf } from '../rules.ts';
 import type { Measure } from './measures.ts';
-import type { Group } from './subjects.ts';
+import type { Group } from './recording.ts';
 
 /** The least and the most that a figure may be, as shares of it: 1 and 1 where it is not in doubt. */
 export interface Reach {

@@ -24,7 +24,7 @@ const ENCODED = /HIST[A-Za-z0-9+/=]*/g;
  * @returns its inflated size; 0: it is none, which is left to the decoder
  * @throws if it is larger than any run's
  */
-export function checkHistogram(text: string): number {
+function checkHistogram(text: string): number {
   if (!text.startsWith(COOKIE)) return 0;
   const most = limits.histogram_bytes;
   let bytes: Buffer;

@@ -1,8 +1,18 @@
 /** Intervals for the ratio of two figures, from repeated runs or from blocks of one run each. Pure, and seeded. */
 import jstat from 'jstat';
 import { generator } from '../random.ts';
-import type { Blocking } from './memory.ts';
 import type { Estimate } from './pools.ts';
+
+/** A division of the seconds into blocks. */
+export interface Blocking {
+  /** Seconds of a block. */
+  length: number;
+  count: number;
+  /** The variance of blocks is too small by this factor, as they are not independent, and as that is not known well. */
+  inflation: number;
+  /** The memory may outlast it: how much runs differ is anybody's guess. */
+  outlasted?: true;
+}
 
 /** The confidence level: without a difference 1 % of the intervals exclude 0. */
 export const CONFIDENCE = 0.99;

@@ -23,7 +23,7 @@ export interface Measure {
 /** Latencies of the measured phases. */
 export const SERIES: readonly string[] = ['arrival', 'from_send', 'http', ...STAGES, 'canary'];
 export const STATISTICS = ['min', 'mean', 'p50', 'p75', 'p90', 'p95', 'p99', 'p999', 'max'] as const;
-export type Statistic = (typeof STATISTICS)[number];
+type Statistic = (typeof STATISTICS)[number];
 /** The statistics that a stage by spans has. */
 export const SPANS_STATISTICS = ['mean', 'p50', 'p99', 'max'] as const;
 /** The first stage of every run, and the same by spans: how late the generator was. */

@@ -3,7 +3,7 @@
  * keeps the weight that the series gives it, instead of one estimate. Pure.
  */
 import jstat from 'jstat';
-import { CONFIDENCE, criticalValue, missed } from './intervals.ts';
+import { type Blocking, CONFIDENCE, criticalValue, missed } from './intervals.ts';
 
 /** Noise of each second, and a part that fades: the autocorrelation at a lag is share × decay ** lag. */
 interface Model {
@@ -17,19 +17,8 @@ type Spectrum = (angle: number) => number;
 /** Models with their weights, whose sum is 1. */
 export type Memory = (Model & { weight: number })[];
 
-/** A division of the seconds into blocks. */
-export interface Blocking {
-  /** Seconds of a block. */
-  length: number;
-  count: number;
-  /** The variance of blocks is too small by this factor, as they are not independent, and as that is not known well. */
-  inflation: number;
-  /** The memory may outlast it: how much runs differ is anybody's guess. */
-  outlasted?: true;
-}
-
 /** The fewest blocks: with fewer their variance is not known well enough. */
-export const LEAST_BLOCKS = 6;
+const LEAST_BLOCKS = 6;
 /** More blocks do not make an interval narrower. */
 const MOST_BLOCKS = 30;
 /** Above this inflation, blocks are too correlated. */

@@ -14,6 +14,9 @@ export interface Recording {
   page?: string;
 }
 
+/** Runs that are repeats of one another. */
+export type Group = Recording[];
+
 /**
  * @param name the name of the directory in an error
  * @throws an error of one line that names the file and what is wrong with it

@@ -5,10 +5,7 @@ import { commit, instant, percent } from '../format.ts';
 import { OTHER_LOAD } from './comparison.ts';
 import { isUnusable } from './doubts.ts';
 import { limitFacts, load, loadFacts, loadsApart, SAID, settingsOf } from './load.ts';
-import type { Recording } from './recording.ts';
-
-/** Runs that are repeats of one another. */
-export type Group = Recording[];
+import type { Group, Recording } from './recording.ts';
 
 /** More could not be distinguished in a chart. */
 export const MOST_SUBJECTS = 6;

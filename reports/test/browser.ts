@@ -12,7 +12,7 @@ import { type GoldenName, golden } from './goldens.ts';
 import { isComplaint } from './looking.ts';
 import { template } from './template.ts';
 
-export interface Opened {
+interface Opened {
   page: Page;
   /** Console errors and warnings, exceptions, failed requests. */
   complaints: string[];

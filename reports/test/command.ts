@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Command } from '../command.ts';
 
-export interface Ran {
+interface Ran {
   code: number;
   stdout: string;
   stderr: string;

@@ -1,6 +1,6 @@
 /** The TypeScript declarations of a JSON schema: an interface for each named object. */
 
-export interface Schema {
+interface Schema {
   description?: string;
   $ref?: string;
   anyOf?: Schema[];

@@ -11,13 +11,6 @@ import { golden } from './goldens.ts';
 
 const read = (path: string) => readFileSync(join(import.meta.dirname, '../..', path), 'utf8');
 
-test('the counts of the schema are those of the table', () => {
-  const counts = Object.entries(schema.$defs.account.properties).filter(
-    ([, property]) => '$ref' in property && property.$ref === '#/$defs/count',
-  );
-  assert.deepEqual(counts.map(([name]) => name).sort(), [...COUNTS].sort());
-});
-
 test('messages are named by the ends that failed, and deliveries by three counts beside them', () => {
   const { enum: kinds } = schema.$defs.messages.properties.named.items.properties.end;
   assert.deepEqual([...kinds].sort(), [...FAILED, 'duplicates', 'misdeliveries', 'negative'].sort());

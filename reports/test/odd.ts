@@ -3,7 +3,7 @@ import type { Run } from '../contract/run.ts';
 import { golden } from './goldens.ts';
 
 /** All of Unicode's bidi controls. */
-export const CONTROLS = '\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069';
+const CONTROLS = '\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069';
 const LATENCY = /^(min|mean|p\d+|max|schedule|request|ingest|queue|relay|delivery)$|_(ms|mb|percent)$/;
 
 /** The hostile run with every bidi control in each of its texts. */

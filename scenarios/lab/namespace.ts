@@ -7,7 +7,7 @@ import { Lab, PIPELINE_DIRECT } from './lab.ts';
 import { portOf, writeGeneratorStack } from './route.ts';
 
 /** A pipeline and its generator, each in its own network namespace. */
-export interface NamespacePipeline {
+interface NamespacePipeline {
   /** The directory of the generator's stack.json. */
   dir: string;
   /** The command prefix that runs the generator. */

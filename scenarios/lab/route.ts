@@ -6,7 +6,7 @@ import { type Lab, PIPELINE, PIPELINE_DIRECT } from './lab.ts';
 import { type Plan, wantsProxy } from './networks.ts';
 
 /** The parts of routes. */
-export interface Builders {
+interface Builders {
   /** Undefined: all processes share the loopback interface. */
   lab: Lab | undefined;
   /** Undefined: no network needs a proxy. */

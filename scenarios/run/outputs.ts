@@ -6,7 +6,7 @@ import { ConfigError } from '../../pipeline/shared/config.ts';
 import { type IO, print } from './io.ts';
 
 /** How outputs distinguish one of several k6 from the others. */
-export interface Nth {
+interface Nth {
   /** A part that is added to the names of its files. */
   name: string;
   /** They run at the same time: this is added to its ports. Undefined: one after the other, so ports and the output are shared. */

@@ -26,7 +26,7 @@ export interface Measured {
 }
 
 /** A run that left nothing to compare. It has printed its error itself. */
-export class RunFailed extends Error {
+class RunFailed extends Error {
   readonly code: number;
   constructor(name: string, { code, signal }: Ended) {
     super(`${name}: the run ended with ${signal ?? code}`);

@@ -161,7 +161,7 @@ export function contentOf({ json, body, form, formData }: Params): string | unde
 const SENT = '{{ $arrival.sent }}';
 
 /** A send or emit that sends `$arrival.sent`, and what that is. */
-export interface Sending {
+interface Sending {
   step: Table;
   /** @throws {Error} where a template has made no map, and the id has no place */
   dataOf: (id: string | number, render: Render) => unknown;

@@ -75,7 +75,7 @@ export function readRide(script: Script): RideOptions {
 }
 
 /** Visits each request of a flow, in loops and parallel steps too. */
-export function eachRequest(flow: unknown, visit: (method: string, of: unknown) => void): void {
+function eachRequest(flow: unknown, visit: (method: string, of: unknown) => void): void {
   for (const step of [flow ?? []].flat(2)) {
     if (!isMap(step)) continue;
     const request = requestIn(step);

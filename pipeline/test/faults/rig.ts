@@ -22,7 +22,7 @@ export interface Replica {
 }
 
 /** The parts of a rig. */
-export interface RigParts {
+interface RigParts {
   /** The directory of configuration, logs, data and runs. */
   readonly dir: string;
   readonly redis: Member;

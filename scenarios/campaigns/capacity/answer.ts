@@ -15,7 +15,7 @@ export interface Row {
   why: string;
 }
 
-export interface CapacityResult {
+interface CapacityResult {
   p99_limit_ms: number;
   /** Requests per second; null: none was confirmed. */
   rate: number | null;

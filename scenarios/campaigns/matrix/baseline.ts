@@ -18,7 +18,7 @@ export interface NetworkFigures {
  * Bytes on the wire for a request of one message, each way, with acknowledgements. A router's counters (/proc/net/dev) showed 460 at
  * 200/s; retransmissions and longer ids take more.
  */
-export const BYTES_A_REQUEST = 1000;
+const BYTES_A_REQUEST = 1000;
 
 /** Requests per second that a network carries; infinite if it was not measured. */
 export function carries({ up_mbit, down_mbit }: Partial<NetworkFigures> = {}): number {
@@ -26,9 +26,9 @@ export function carries({ up_mbit, down_mbit }: Partial<NetworkFigures> = {}): n
 }
 
 /** Load generator and network must carry this multiple of the load alone. */
-export const HEADROOM = 2;
+const HEADROOM = 2;
 
-export interface Demand {
+interface Demand {
   /** Requests per second. */
   rate: number;
   /** Requests that the generator can have in flight. */

@@ -10,7 +10,7 @@ import { type Outcome, search, tried } from '../capacity/search.ts';
 /** The gap between the rate that held and the one that did not, as a share. */
 const PRECISION = 0.1;
 
-export interface HoldOptions {
+interface HoldOptions {
   /** The first rate to try, and the highest. */
   start: number;
   bound: number;

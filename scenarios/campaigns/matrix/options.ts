@@ -3,7 +3,7 @@ import { numberOf, readFlags } from '../../../pipeline/shared/flags.ts';
 import { type By, NETWORKS, type Network } from '../../lab/networks.ts';
 import { refusePipeline, startsEach } from '../../run/pipeline-file.ts';
 
-export const TOPOLOGIES = ['single', 'cluster'] as const;
+const TOPOLOGIES = ['single', 'cluster'] as const;
 export type Topology = (typeof TOPOLOGIES)[number];
 
 export interface Options {

@@ -65,15 +65,6 @@ func (c *Stamped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// LastOf is the arrival of the bytes that were last read from a connection, which may be TLS over a Stamped; now if the
-// connection is another one.
-func LastOf(conn net.Conn) Arrival {
-	if c := StampedOf(conn); c != nil {
-		return c.Last()
-	}
-	return Arrival{At: time.Now(), Waited: Unknown}
-}
-
 // StampedOf is the Stamped below a connection; nil: there is none.
 func StampedOf(conn net.Conn) *Stamped {
 	for conn != nil {

@@ -49,16 +49,6 @@ func Change(share float64) string {
 	return changed(100*share, changePlaces(100*share))
 }
 
-// ChangeAgainst is a change that a limit is on, with as many digits as show on which side of the limit it is.
-func ChangeAgainst(share, limit float64) string {
-	value := 100 * share
-	start := changePlaces(value)
-	if digits := apart(value, 100*limit, start); digits > start {
-		return changed(value, digits)
-	}
-	return Change(share)
-}
-
 func changed(value float64, decimals int) string {
 	if size := math.Abs(value); decimals == 2 && size > 0 && size < 0.005 {
 		return "< 0.01 %"

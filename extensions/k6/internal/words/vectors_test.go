@@ -30,12 +30,6 @@ func TestNumbersAreWrittenAsThePageWritesThem(t *testing.T) {
 			require.NoError(t, json.Unmarshal(given, &[]any{&value, &limit, &unit}))
 			return Against(value, limit, unit)
 		},
-		"change_against": func(t *testing.T, given json.RawMessage) string {
-			t.Helper()
-			var share, limit float64
-			require.NoError(t, json.Unmarshal(given, &[]any{&share, &limit}))
-			return ChangeAgainst(share, limit)
-		},
 		"rate": func(t *testing.T, given json.RawMessage) string {
 			t.Helper()
 			var perSecond float64
@@ -48,6 +42,7 @@ func TestNumbersAreWrittenAsThePageWritesThem(t *testing.T) {
 	require.NoError(t, err)
 	var vectors map[string][][2]json.RawMessage
 	require.NoError(t, json.Unmarshal(data, &vectors))
+	delete(vectors, "change_against") // comparisons alone show it, in TypeScript
 	assert.Len(t, vectors, len(of))
 	for name, write := range of {
 		assert.NotEmpty(t, vectors[name], name)
