@@ -163,7 +163,7 @@ export function readOptions(script: Given, path: string, env: NodeJS.ProcessEnv 
       closed,
       flows.map(({ name }) => String(name)),
     ),
-    given: filter === undefined ? given : { ...given, canary: false }, // its topic is none of the filter's
+    given: filter === undefined ? given : { ...given, canary: false }, // the filter does not match its topic
   };
 }
 

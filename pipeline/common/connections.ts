@@ -29,7 +29,7 @@ const ROOM = 0.9;
  */
 export function limitConnections(server: Server, most: number, trouble?: Trouble): void {
   server.maxConnections = most;
-  // An accept that fails for want of a descriptor is reported here, and the next one may succeed.
+  // An accept that finds no free descriptor is reported here, and the next one may succeed.
   server.on('error', () => {});
   if (trouble === undefined) return;
   let looking: NodeJS.Timeout | undefined;

@@ -9,7 +9,7 @@ import { EntrySize } from './entry-size.ts';
 import { shardOf } from './keys.ts';
 import { explainRedis } from './problems.ts';
 
-// Another hash would leave messages of an earlier version in shards where their targets are not read in order.
+// Two versions share a queue during an update: with another hash the messages of a target would be in two shards.
 test('the shard of a target is the same in every version and language', () => {
   const file = join(import.meta.dirname, '../../reports/contract/shard.vectors.json');
   const vectors: [target: string, shards: number, shard: number][] = JSON.parse(readFileSync(file, 'utf8'));

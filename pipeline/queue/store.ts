@@ -119,7 +119,7 @@ export class Store {
     for (const [error] of replies ?? []) if (error) throw error;
   }
 
-  /** Resolves with the last record of the relays' broker (broker-record.ts); undefined: there is none of the last 10 s. */
+  /** Resolves with the last record of the relays' broker (broker-record.ts); undefined: they wrote none in the last 10 s. */
   async brokerRecord(): Promise<string | undefined> {
     return (await this.redis.get(this.keys.broker)) ?? undefined;
   }

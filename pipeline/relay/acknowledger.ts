@@ -15,7 +15,7 @@ interface AcknowledgerOptions {
   troubles: Pick<Troubles, 'failed' | 'done'>;
 }
 
-/** AcknowledgeListener hears of the entries that have left the queue. */
+/** AcknowledgeListener is told of the entries that have left the queue. */
 export interface AcknowledgeListener {
   onAcknowledged(entries: readonly HeldEntry[]): void;
 }

@@ -169,7 +169,7 @@ function percentileStep(seconds: readonly Counted[], figure: number): number {
   return jstat.median(steps.map(({ size }) => size)) / Math.sqrt(12) / figure;
 }
 
-/** Of a mean: each pause may have one message more or less, at its longest, and the run one pause. @param top p99.9, ms; 0: not known */
+/** The least step of a mean: each pause may have one message more or less, at its longest, and the run one pause. @param top p99.9, ms; 0: not known */
 function meanStep(seconds: readonly Counted[], figure: number, top: number): number {
   const all = seconds.reduce((sum, { counts }) => counts.reduce((total, count) => total + count, sum), 0);
   const pauses = seconds.flatMap(({ values, counts }) => {

@@ -206,7 +206,7 @@ function undecided(those: Named[], repeat: string, runs: number): string[] {
   };
   return [...Map.groupBy(those, remedy)].flatMap(([what, some]) => {
     const reasons = [...Map.groupBy(some, ({ difference }) => reason(difference))].map(([why, few]) => {
-      // Of a run in which messages failed a ratio says nothing.
+      // A ratio says nothing about a run in which messages failed.
       const names = listed(
         why === BETTER_FAILED.split(':')[0] ? few.map(({ name }) => name) : few.map(withRatio),
       );

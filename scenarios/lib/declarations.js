@@ -357,7 +357,7 @@ export const cannotMeasure = (script) => script in CANNOT;
 
 /**
  * All settings of a script.
- * @param {string} [script] a name that is none of `scripts`: a script of your own
+ * @param {string} [script] a name that `scripts` lacks is a script of your own
  * @returns {import('./env.js').Declarations}
  */
 export function settingsOf(script = '') {

@@ -21,8 +21,8 @@ export const ADDRESSES = {
 };
 
 /**
- * The addresses of the pipeline that is started for a script. One of the user's own has those that are set, and no others;
- * of the one that is started, messages end in MQTT.
+ * The addresses of the pipeline that is started for a script. A pipeline of the user's own has those that
+ * are set, and no others; the one that is started delivers by MQTT.
  */
 export function addressesOf(script: string, { INGEST_URL, ARRIVE }: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const named = basename(script).replace(/\.[jt]s$/, '');

@@ -107,7 +107,7 @@ export function k6(args: string[], env: NodeJS.ProcessEnv) {
   return run;
 }
 
-/** @param printed what the command printed, which explains why there is no valid run */
+/** @param printed what the command printed, which explains what is wrong with the run */
 export async function readRun(dir: string, printed = ''): Promise<Run> {
   try {
     const run = JSON.parse(await readFile(join(dir, 'run.json'), 'utf8'));

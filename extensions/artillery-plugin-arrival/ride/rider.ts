@@ -24,7 +24,7 @@ export class Rider {
   readonly #sessions = new WeakMap<Context, Session>();
   readonly #functions: Record<string, unknown>;
   readonly #telling: Telling;
-  /** Of several threads the first reports the figures of all. */
+  /** The first of several threads reports the figures of all. */
   readonly #isFirst: boolean;
   /** Think times vary by default. */
   readonly #jitter: boolean;

@@ -234,7 +234,7 @@ const (
 	UUID   Form = "uuid" // version 4 by its digits; the last 12 are the message's number
 )
 
-// CheckForm refuses a name that is none of a form.
+// CheckForm refuses a name that no form has.
 func CheckForm(name string) (Form, error) {
 	switch f := Form(name); f {
 	case "text":

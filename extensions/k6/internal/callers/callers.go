@@ -25,8 +25,8 @@ type Room struct {
 	left  chan struct{} // closed when a caller leaves, or has spoken for the first time
 }
 
-// New makes room for so many connections, and so many bytes of calls that are under way. report hears of each caller
-// that was refused, or closed for another.
+// New makes room for so many connections, and so many bytes of calls that are under way. It calls report for each
+// caller that was refused, or closed for another.
 func New(connections int, bytes int64, report func(class, example string)) *Room {
 	return &Room{connections: connections, bytes: bytes, report: report, held: map[*Place]struct{}{},
 		left: make(chan struct{})}

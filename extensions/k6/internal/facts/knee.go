@@ -23,7 +23,7 @@ type turning struct {
 
 // Limits for the steps that a knee is found in.
 const (
-	fellMuch = 0.05 // a throughput that falls by more before the knee is none of a pipeline that fills up
+	fellMuch = 0.05 // where throughput falls by more before the knee, the pipeline does not just fill up
 	fullMuch = 0.5  // a host that was full in this share of a step's seconds shows its own limit
 )
 

@@ -72,7 +72,7 @@ func growthTile(r *runfile.Run) runfile.Tile {
 	return tile
 }
 
-// aboutIfLate marks a difference of arrival latencies that the generator's lateness is part of: it is no bound.
+// aboutIfLate marks a difference of arrival latencies that the generator's lateness is part of: it does not bound anything.
 func aboutIfLate(r *runfile.Run, tile runfile.Tile) runfile.Tile {
 	if tile.Value != nil && arrivalTooHigh(r) {
 		tile.Doubt, tile.Text = runfile.About, doubted(tile.Text, runfile.About)

@@ -79,7 +79,7 @@ type Ledger struct {
 	anyOurs    bool  // a message of the run has come, though none as it was sent
 	anyTaken   bool  // a request was accepted
 	firstTaken int64 // when the first of them was sent
-	// a request was accepted before it was known when it left, as a publisher hears of it at once at QoS 0
+	// a request was accepted before it was known when it left, as a publisher learns at once at QoS 0
 	takenLeaving bool
 
 	counts     []PhaseCount // by phase; in the open model only Accepted and Due
@@ -251,7 +251,7 @@ func (l *Ledger) Deliveries() int {
 	return l.deliveries
 }
 
-// Strangers counts the messages that came and are none of this run, if none of this run has come; 0: one has.
+// Strangers counts the messages of other runs until one of this run has come; then it is 0.
 func (l *Ledger) Strangers() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

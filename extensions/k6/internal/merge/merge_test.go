@@ -267,7 +267,7 @@ func TestOnlyPartsCanBeMerged(t *testing.T) {
 	assert.Equal(t, before, readFile(t, filepath.Join(one, runfile.FileName)))
 }
 
-// Regression: a hostile number of instances, or second, was a panic for want of memory.
+// Regression: a hostile number of instances, or second, was a panic, as it took all memory.
 func TestAPartThatNoRunWritesIsRefused(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(r *runfile.Run){

@@ -5,7 +5,7 @@
 // of requests is not known. The pacer then gives only the content of a request. Where senders choose the flow
 // of each request, use ByFlow.
 //
-// Where whoever sends tells each request as it comes to it, use NewTold.
+// Where the caller tells each request when it sends it, use NewTold.
 package pacer
 
 import (

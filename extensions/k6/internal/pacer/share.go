@@ -24,7 +24,7 @@ func (p *Pacer) Period(every int) int {
 	return len(p.cycle) * (every / common)
 }
 
-// Share is the schedule of one of several generators. Of every `every` requests of each flow it has those whose
+// Share is the schedule of one of several generators. It has those of every `every` requests of each flow whose
 // numbers (0 <= n < every, ascending) are in own. Dealing out each flow by itself gives every generator its part
 // of each: the flows repeat, and a rare one would always fall to the same generators if all requests were dealt
 // out together. Flow f begins f generators later, so that the first generator does not have the first of each.

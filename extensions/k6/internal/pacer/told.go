@@ -9,7 +9,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
-// told is a schedule that nobody knows beforehand: whoever sends tells each request as it comes to it. A request has
+// told is a schedule that nobody knows beforehand: the caller tells each request when it sends it. A request has
 // one message of the same number. Numbers may be left out.
 type told struct {
 	mu      sync.RWMutex

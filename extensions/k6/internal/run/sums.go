@@ -21,8 +21,8 @@ func newSums(every int) *Sums {
 	return &Sums{every: every, seed: maphash.MakeSeed(), sent: map[int][2]uint64{}}
 }
 
-// Of returns the sum of a content, never 0: of its bytes for one message in every, of its length for the others. lines: the
-// ends of its lines may have come as LF, whichever were sent.
+// Of returns the sum of a content, never 0. It sums the bytes of one message in every, and the length of the others.
+// lines: the ends of its lines may have come as LF, whichever were sent.
 func (s *Sums) Of(seq int, content []byte, lines bool) uint64 {
 	kind := uint64(1)
 	if lines {

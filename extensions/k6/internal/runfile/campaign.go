@@ -64,7 +64,7 @@ func SearchTitle(probes []Probe) string {
 }
 
 // WithSearch puts the result of a search for the capacity before the answer of a run of it; without a search it is the
-// answer alone. An answer that is no rate stays as it is.
+// answer alone. An answer that is not a rate stays as it is.
 func WithSearch(r *Run, probes []Probe, answer string) string {
 	if len(probes) == 0 || r.Verdict.Result != Pass && r.Verdict.Result != Fail {
 		return answer

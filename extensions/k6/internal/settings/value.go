@@ -51,7 +51,7 @@ func (r *reader) value(s *schema, n *yaml.Node, key string) (string, error) {
 	return r.checked(s, n, key, text)
 }
 
-// checked refuses a text that is no value of a setting, and finds the file of a path.
+// checked refuses a text that the setting does not allow, and finds the file of a path.
 func (r *reader) checked(s *schema, n *yaml.Node, key, text string) (string, error) {
 	switch s.Kind {
 	case "number", "integer", "integer,array":
@@ -160,7 +160,7 @@ func (r *reader) expand(n *yaml.Node, key, text string, address bool) (string, e
 	return all.String(), nil
 }
 
-// secretIn names a part of a text that is a secret and stands there as it is; empty: there is none.
+// secretIn names a part of a text that is a secret, written out; empty: it has none.
 func secretIn(kind, text string) string {
 	if kind == "send" && words.HasSecretMember(reference.ReplaceAllString(text, "")) {
 		return "a member of JSON"

@@ -70,8 +70,7 @@ func Named(names []string) (List, error) {
 	return l, nil
 }
 
-// Until returns the stages up to a named one, at whose end a delivery has arrived then; nil if there is none of that
-// name.
+// Until returns the stages up to a named one, whose end is then the arrival; nil if no stage has that name.
 func (l List) Until(name string) List {
 	at := slices.IndexFunc(l, func(s Stage) bool { return s.Name == name })
 	if at < 0 {
