@@ -60,13 +60,13 @@ export interface GeneratorResult {
   segment: string;
   /** Its own verdict. missing: it has no report. */
   result: "pass" | "fail" | "invalid" | "incomplete" | "missing";
-  /** Of its own verdict. */
+  /** The reasons of its own verdict. */
   reasons: string[];
   /** How long after the start it was ready. */
   late_ms: number | null;
   /** Its share. */
   scheduled: number | null;
-  /** Of its share. */
+  /** How many messages of its share arrived. */
   arrived: number | null;
   /** p99 of its lateness (health.lateness, or else the stage schedule). */
   schedule_p99_ms: number | null;
@@ -143,7 +143,7 @@ export interface Rule {
   op: "" | "<" | "<=" | ">" | ">=" | "==" | "===" | "!=";
   /** null: none. */
   limit: number | null;
-  /** Of value and limit. */
+  /** The unit of value and limit. */
   unit: string;
   /** Whether it held. null: not judged, or undecided; with a limit the run is no pass. */
   ok: boolean | null;
@@ -157,11 +157,11 @@ export interface Rule {
   part: "sending" | "receiving" | "pipeline" | "run";
   /** What was wrong, and what to do, if the rule makes the run unusable. Absent: it does not. */
   remedy?: string;
-  /** Of a rule on the instrument: what it puts in doubt when it is broken. Absent: everything, if its result is invalid, else nothing. */
+  /** What a broken rule on the instrument puts in doubt. Absent: everything, if its result is invalid, else nothing. */
   doubts?: Doubt[];
-  /** Of a limit on a figure in doubt: the lowest reading. Absent: no doubt, or no bound. */
+  /** The lowest reading of a figure in doubt that has a limit. Absent: no doubt, or no bound. */
   at_least?: number;
-  /** Of a limit on a figure in doubt: the highest reading. Absent: no doubt, or no bound. */
+  /** The highest reading of a figure in doubt that has a limit. Absent: no doubt, or no bound. */
   at_most?: number;
   /** The broken rules that put the figure in doubt. Absent: none. */
   doubted_by?: string[];
@@ -213,7 +213,7 @@ export interface P99Interval {
   low_ms: number;
   /** Its upper end. */
   high_ms: number;
-  /** Of confidence, 0 to 1. */
+  /** The confidence level, 0 to 1. */
   level: number;
   /** Deliveries. */
   samples: number;
@@ -229,7 +229,7 @@ export interface P99Interval {
 
 /** How the pipeline recovered from a burst. Times are from the end of the burst unless noted. */
 export interface Recovery {
-  /** Of the burst. */
+  /** The phase of the burst. */
   phase: string;
   /** The highest backlog from the start of the burst on. */
   peak_backlog: number;
@@ -251,7 +251,7 @@ export interface Recovery {
 
 /** The fit of the Universal Scalability Law to the rates that steps carried. */
 export interface Usl {
-  /** Of one VU alone. */
+  /** The rate of one VU alone. */
   lambda_per_s: number;
   /** Contention. */
   sigma: number;
@@ -313,7 +313,7 @@ export interface InDoubt {
 
 export interface NotArrived {
   messages: number;
-  /** Of the scheduled ones. */
+  /** The share of all scheduled messages. */
   share: number;
   /** By end, in per cent where it is much: 61 % rejected, 3 lost. */
   text: string;
@@ -327,7 +327,7 @@ export interface Question {
   back_factor?: number;
   /** That begin. Absent: another question. */
   sessions_per_s?: number;
-  /** Of a session. Absent: another question. */
+  /** The calls of a session. Absent: another question. */
   calls?: number;
   /** In which sessions begin. Absent: another question. */
   seconds?: number;
@@ -410,11 +410,11 @@ export interface Connections {
   all: number;
   /** That they are spread over. */
   brokers: number;
-  /** Of the canary, that did not arrive. null: the run has none. */
+  /** Messages of the canary that did not arrive. null: the run has none. */
   canary_missing: number | null;
   /** All are to be open. */
   during: Span;
-  /** Of generators and brokers. */
+  /** What connections cost the generators and the brokers. */
   costs: ConnectionCost[];
 }
 
@@ -422,7 +422,7 @@ export interface Connections {
 export interface ConnectionCost {
   /** As in resources. */
   process: string;
-  /** Of this process; of a broker, its share. */
+  /** The connections of this process; for a broker, its share. */
   connections: number;
   /** Growth of resident memory until all connections were open, of 1,000 bytes. null: not known. */
   memory_kb: number | null;
@@ -458,7 +458,7 @@ export interface ClientRate {
   clients: number;
   /** Taken and arrived, of all clients together. */
   messages_per_s: number;
-  /** Of each client. */
+  /** What each client receives. */
   each_messages_per_s: number;
 }
 
@@ -470,7 +470,7 @@ export interface Derived {
   sessions: Sessions | null;
   /** null: the run has no publishers. */
   connections: Connections | null;
-  /** Of the one measured phase. null: there are several, its rate does not stay, or it has fewer than two seconds. */
+  /** The backlog of the one measured phase. null: there are several, its rate does not stay, or it has fewer than two seconds. */
   backlog: BacklogGrowth | null;
   /** null: no measured phase has begun. */
   memory: Memory | null;
@@ -573,7 +573,7 @@ export interface StageRow {
   count: number;
   /** Mean. */
   mean_ms: number | null;
-  /** Of spans: the mean of all deliveries is within it of mean_ms, with 95 % confidence. */
+  /** Stages by spans alone have it: the mean of all deliveries is within it of mean_ms, with 95 % confidence. */
   error_ms: number | null;
   /** p50. null: too few samples. */
   p50_ms: number | null;
@@ -581,9 +581,9 @@ export interface StageRow {
   p99_ms: number | null;
   /** Largest sample. */
   max_ms: number | null;
-  /** Of the mean arrival. */
+  /** The share of the mean arrival. */
   share: number | null;
-  /** Of the mean arrival of the slowest 1 %. */
+  /** The share of the mean arrival of the slowest 1 %. */
   slow_share: number | null;
   /** Mean of the slowest 1 %. */
   slow_mean_ms: number | null;
@@ -597,7 +597,7 @@ export interface Longest {
   stage: string;
   /** Its time. */
   ms: number;
-  /** Of the whole time. */
+  /** The share of the whole time. */
   share: number;
 }
 
@@ -607,7 +607,7 @@ export interface Loss {
   end: string;
   /** How many. */
   count: number;
-  /** Of the scheduled messages. */
+  /** The share of the scheduled messages. */
   share: number;
   /** The stage of facts.journey at which they left the way. null: the place is unknown. */
   stage: string | null;
@@ -659,7 +659,7 @@ export interface ResourceFacts {
   most_cpu: Most | null;
   /** MB. null: not known. */
   most_memory: Most | null;
-  /** Of each figure of a process, over the whole run. */
+  /** Each figure of a process, over the whole run. */
   totals: Totals[];
 }
 
@@ -677,11 +677,11 @@ export interface Totals {
   process: string;
   /** The figure's name. */
   name: string;
-  /** Of a count. null: it is a gauge. */
+  /** The sum of a count. null: it is a gauge. */
   sum: number | null;
-  /** Of a gauge. null: it is a count, or has no value. */
+  /** The mean of a gauge. null: it is a count, or has no value. */
   mean: number | null;
-  /** Of a bin. null: it has no value. */
+  /** The highest value of a bin. null: it has no value. */
   max: number | null;
 }
 
@@ -749,7 +749,7 @@ export interface Clock {
   offset_ms: number | null;
   /** How far the stamps of two processes can be apart: the sum of the two widest bounds among generator and processes. A stage between two processes that is shorter than this is not known. */
   bound_ms: number | null;
-  /** Of the generator's offset: half the shortest round trip of its probes. */
+  /** The bound of the generator's offset: half the shortest round trip of its probes. */
   generator_bound_ms: number | null;
   /** All addresses of the run are on this host and no offset is proven: with one clock bound_ms does not matter. */
   one_host: boolean;
@@ -804,7 +804,7 @@ export interface Health {
 export interface Canary {
   /** Canary messages sent. */
   sent: number;
-  /** Of these, arrived. */
+  /** How many of these arrived. */
   arrived: number;
   /** From one canary message to the next. */
   interval_s: number;
@@ -921,22 +921,22 @@ export interface Spans {
     refused: number;
     /** In the requests taken. */
     spans: number;
-    /** Of traces of this run's messages. */
+    /** Spans in traces of this run's messages. */
     own: number;
-    /** Of traces that link to such, like those of batches. */
+    /** Spans in traces that link to such, like those of batches. */
     linked: number;
-    /** Of other traces: not used. */
+    /** Spans in other traces, which are not used. */
     others: number;
     /** Without ids, or with times that can't be. */
     malformed: number;
     /** For which there was no room. */
     dropped: number;
   };
-  /** Of sampled messages. */
+  /** Deliveries of sampled messages. */
   sampled: number;
-  /** Of them, those whose messages have spans. */
+  /** Those of them whose messages have spans. */
   traced: number;
-  /** Of them, those that have every used mark once and in order. `stages`, `arrival` and `slowest` are theirs. */
+  /** Those of them that have every used mark once and in order. `stages`, `arrival` and `slowest` are theirs. */
   count: number;
   /** The moments that spans give, in order. */
   marks: Array<{
@@ -957,7 +957,7 @@ export interface Spans {
   }>;
   /** From mark to mark, in order; the means sum to arrival.mean. Empty: no mark was seen. */
   stages: SpansStage[];
-  /** Of the deliveries with stages, as a whole. */
+  /** The whole time of the deliveries with stages. */
   arrival: SpansStage;
   /** arrival − that of all deliveries. */
   difference: {
@@ -1025,7 +1025,7 @@ export interface SpansStage {
 export interface Sampled {
   /** One in so many. */
   one_in: number;
-  /** Of messages in both lists. */
+  /** Deliveries of messages in both lists. */
   count: number;
   /** Sampled messages that are not in both lists. */
   not_found: number;
@@ -1215,11 +1215,11 @@ export interface Interval {
   due: number;
   /** Sent and not answered at the end of the second. */
   in_flight: number;
-  /** Of the deliveries that arrived in this second. */
+  /** Deliveries that arrived in this second, from their due times. */
   arrival: Brief | null;
-  /** Of the deliveries that arrived in this second. */
+  /** Deliveries that arrived in this second, from their sending. */
   from_send: Brief | null;
-  /** Of the requests answered in this second. */
+  /** Requests answered in this second. */
   http: Brief | null;
   /** Arrival latency of the deliveries that arrived in this second. null: none, or not kept. */
   arrival_bins: number[] | null;
@@ -1227,7 +1227,7 @@ export interface Interval {
   due_bins?: number[];
   /** Payloads of the deliveries that arrived in this second. Absent: none, or not known. */
   arrived_bytes?: number;
-  /** Of those that arrived in this second, the ones with stamps. Absent: none. */
+  /** Deliveries with stamps that arrived in this second. Absent: none. */
   stamped?: number;
   /** Mean of each stage, of the deliveries with stamps that arrived in this second. null: unknown. */
   stages: Record<string, number | null> | null;
@@ -1400,7 +1400,7 @@ export interface Summary {
   answer: Answer;
   account: Account;
   latency: {
-    /** Of the measured phases. count 0: the others are null. */
+    /** Arrivals of the measured phases. count 0: the others are null. */
     arrival: {
       /** Samples. */
       count: number;
