@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -12,10 +11,6 @@ import (
 )
 
 const ms = time.Millisecond
-
-// stageDelays begins and ends with long stages: even on a busy machine the clock bound is less than a tenth of
-// them and no stage is below zero.
-var stageDelays = fake.StageDelays{Request: 20 * ms, Ingest: 20 * ms, Queue: 30 * ms, Relay: 40 * ms, Delivery: 20 * ms}
 
 // allArrived requires that all messages arrive and nothing else happens.
 var allArrived = account(func(n int) runfile.Account { return runfile.Account{Arrived: n} })
@@ -192,59 +187,6 @@ func delayed(delay time.Duration) testCase {
 		name: fmt.Sprintf("delay of %d ms", delay.Milliseconds()), rate: 200, seconds: [2]int{5, 2},
 		pipelines: one(slowed(delay)),
 		checks:    []check{allArrived, fastest(delay), quantile(50, delay), quantile(99, delay), verdict(runfile.Pass)},
-	}
-}
-
-// clocked stamps every message with the clock of its Redis.
-func clocked(name string, clock fake.Clock, seconds [2]int) testCase {
-	return testCase{
-		name: name, rate: 100, seconds: seconds,
-		pipelines: one(func() *fake.Pipeline {
-			clock.Since = time.Now()
-			return &fake.Pipeline{Delay: stageDelays.Total(), Hops: stageDelays.Stamps(clock),
-				Redis: &fake.Redis{Clock: clock}}
-		}),
-		checks: []check{
-			allArrived,
-			offset, drift(clock.PPM), inside("ingest", stageDelays.Ingest), inside("queue", stageDelays.Queue),
-			inside("relay", stageDelays.Relay), across("request", stageDelays.Request),
-			across("delivery", stageDelays.Delivery), negative, stageSum, verdict(runfile.Pass),
-		},
-	}
-}
-
-// oneWay keeps each answer of Redis to TIME for 2 ms. So the clock is off by half of it, and the bound must say so.
-func oneWay(c testCase) testCase {
-	pipeline := c.pipelines[0]
-	c.pipelines = one(func() *fake.Pipeline {
-		f := pipeline()
-		f.Redis.Return = 2 * ms
-		return f
-	})
-	return c
-}
-
-// shortDelays leave less room for the clocks of hosts than these are apart.
-var shortDelays = fake.StageDelays{Request: ms, Ingest: 2 * ms, Queue: 2 * ms, Relay: 3 * ms, Delivery: ms}
-
-// spanned stamps every message, and has the spans of two processes for it. Ahead of 0: both are on this host.
-func spanned(name string, seconds [2]int, ahead time.Duration) testCase {
-	api, worker := fake.Host{Name: "api", Ahead: ahead}, fake.Host{Name: "worker"}
-	checks := []check{allArrived, spansOfAll, spansAsStamps, clockOf(worker), clockOf(api), verdict(runfile.Pass)}
-	if ahead == 0 {
-		api.Name, _ = os.Hostname()
-		worker.Name = api.Name
-		checks = slices.Delete(checks, 3, 5)
-	}
-	return testCase{
-		name: name, rate: 100, seconds: seconds,
-		pipelines: one(func() *fake.Pipeline {
-			return &fake.Pipeline{
-				Delay: shortDelays.Total(), Hops: shortDelays.Stamps(fake.Clock{}), Redis: &fake.Redis{},
-				Traces: &fake.Traces{Delays: shortDelays, API: api, Worker: worker},
-			}
-		}),
-		checks: checks,
 	}
 }
 

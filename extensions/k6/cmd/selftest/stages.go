@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"time"
 
@@ -10,6 +11,63 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 )
+
+// stageDelays begins and ends with long stages: even on a busy machine the clock bound is less than a tenth of
+// them and no stage is below zero.
+var stageDelays = fake.StageDelays{Request: 20 * ms, Ingest: 20 * ms, Queue: 30 * ms, Relay: 40 * ms, Delivery: 20 * ms}
+
+// clocked stamps every message with the clock of its Redis.
+func clocked(name string, clock fake.Clock, seconds [2]int) testCase {
+	return testCase{
+		name: name, rate: 100, seconds: seconds,
+		pipelines: one(func() *fake.Pipeline {
+			clock.Since = time.Now()
+			return &fake.Pipeline{Delay: stageDelays.Total(), Hops: stageDelays.Stamps(clock),
+				Redis: &fake.Redis{Clock: clock}}
+		}),
+		checks: []check{
+			allArrived,
+			offset, drift(clock.PPM), inside("ingest", stageDelays.Ingest), inside("queue", stageDelays.Queue),
+			inside("relay", stageDelays.Relay), across("request", stageDelays.Request),
+			across("delivery", stageDelays.Delivery), negative, stageSum, verdict(runfile.Pass),
+		},
+	}
+}
+
+// oneWay keeps each answer of Redis to TIME for 2 ms. So the clock is off by half of it, and the bound must say so.
+func oneWay(c testCase) testCase {
+	pipeline := c.pipelines[0]
+	c.pipelines = one(func() *fake.Pipeline {
+		f := pipeline()
+		f.Redis.Return = 2 * ms
+		return f
+	})
+	return c
+}
+
+// shortDelays leave less room for the clocks of hosts than these are apart.
+var shortDelays = fake.StageDelays{Request: ms, Ingest: 2 * ms, Queue: 2 * ms, Relay: 3 * ms, Delivery: ms}
+
+// spanned stamps every message, and has the spans of two processes for it. Ahead of 0: both are on this host.
+func spanned(name string, seconds [2]int, ahead time.Duration) testCase {
+	api, worker := fake.Host{Name: "api", Ahead: ahead}, fake.Host{Name: "worker"}
+	checks := []check{allArrived, spansOfAll, spansAsStamps, clockOf(worker), clockOf(api), verdict(runfile.Pass)}
+	if ahead == 0 {
+		api.Name, _ = os.Hostname()
+		worker.Name = api.Name
+		checks = slices.Delete(checks, 3, 5)
+	}
+	return testCase{
+		name: name, rate: 100, seconds: seconds,
+		pipelines: one(func() *fake.Pipeline {
+			return &fake.Pipeline{
+				Delay: shortDelays.Total(), Hops: shortDelays.Stamps(fake.Clock{}), Redis: &fake.Redis{},
+				Traces: &fake.Traces{Delays: shortDelays, API: api, Worker: worker},
+			}
+		}),
+		checks: checks,
+	}
+}
 
 // stage returns the row of a stage; it fails without samples.
 func stage(o *outcome, name string, expected time.Duration, line func(l runfile.Latency, expected float64) row) row {
