@@ -3,19 +3,15 @@ package arrival
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/sirupsen/logrus"
 	"github.com/stretchr/testify/require"
 	"go.k6.io/k6/v2/js/modulestest"
 	"go.k6.io/k6/v2/lib"
-	"go.k6.io/k6/v2/lib/netext"
 	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/engine"
@@ -39,13 +35,6 @@ type script struct {
 	state   *lib.State
 	samples chan metrics.SampleContainer
 	dir     string
-}
-
-// noNames resolves nothing: tests stay on 127.0.0.1.
-type noNames struct{}
-
-func (noNames) LookupIP(host string) (net.IP, error) {
-	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 }
 
 // newScript starts f and returns a script for it. options are further options in JavaScript.
@@ -78,13 +67,7 @@ func newScriptAt(t *testing.T, f *fake.Pipeline, profile, options string, flags 
 		profile, f.IngestURL(), f.MQTTURL(), s.dir, options))
 	require.NoError(t, err)
 
-	registry := s.runtime.VU.InitEnv().Registry
-	logger := logrus.New()
-	logger.SetOutput(os.Stderr)
-	s.state = &lib.State{
-		Samples: s.samples, Tags: lib.NewVUStateTags(registry.RootTagSet()), Logger: logger,
-		BuiltinMetrics: metrics.RegisterBuiltinMetrics(registry), Dialer: netext.NewDialer(net.Dialer{}, noNames{}),
-	}
+	s.state = test.VU(s.runtime.VU.InitEnv().Registry, s.samples)
 	s.runtime.MoveToVUContext(s.state)
 	s.runtime.VU.CtxField = inScenario(s.runtime.VU.CtxField)
 	return s

@@ -5,9 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,11 +13,9 @@ import (
 	"time"
 
 	"github.com/grafana/sobek"
-	"github.com/sirupsen/logrus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.k6.io/k6/v2/lib"
-	"go.k6.io/k6/v2/lib/netext"
 	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
@@ -42,13 +38,6 @@ type script struct {
 	state    *lib.State
 	samples  chan metrics.SampleContainer
 	dir      string
-}
-
-// noNames resolves nothing: tests stay on 127.0.0.1.
-type noNames struct{}
-
-func (noNames) LookupIP(host string) (net.IP, error) {
-	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 }
 
 // made makes a run of options in JavaScript, as new Run(options) does.
@@ -90,12 +79,7 @@ func newScriptAt(t *testing.T, f *fake.Pipeline, profile, options string, flags 
 	require.NoError(t, err)
 	s.metrics = RegisterMetrics(s.registry)
 	s.metrics.Judged = true
-	logger := logrus.New()
-	logger.SetOutput(os.Stderr)
-	s.state = &lib.State{
-		Samples: s.samples, Tags: lib.NewVUStateTags(s.registry.RootTagSet()), Logger: logger,
-		BuiltinMetrics: metrics.RegisterBuiltinMetrics(s.registry), Dialer: netext.NewDialer(net.Dialer{}, noNames{}),
-	}
+	s.state = test.VU(s.registry, s.samples)
 	return s
 }
 

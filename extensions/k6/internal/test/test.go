@@ -4,6 +4,7 @@ package test
 import (
 	"encoding/json"
 	"flag"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,8 +13,12 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/sirupsen/logrus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.k6.io/k6/v2/lib"
+	"go.k6.io/k6/v2/lib/netext"
+	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
@@ -44,6 +49,23 @@ func Start(t testing.TB, f *fake.Pipeline) *fake.Pipeline {
 	require.NoError(t, f.Start())
 	t.Cleanup(func() { assert.NoError(t, f.Close()) })
 	return f
+}
+
+// noNames resolves nothing: tests stay on 127.0.0.1.
+type noNames struct{}
+
+func (noNames) LookupIP(host string) (net.IP, error) {
+	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+}
+
+// VU is the state of a VU of k6, which pushes its samples to the channel and logs to standard error.
+func VU(registry *metrics.Registry, samples chan<- metrics.SampleContainer) *lib.State {
+	logger := logrus.New()
+	logger.SetOutput(os.Stderr)
+	return &lib.State{
+		Samples: samples, Tags: lib.NewVUStateTags(registry.RootTagSet()), Logger: logger,
+		BuiltinMetrics: metrics.RegisterBuiltinMetrics(registry), Dialer: netext.NewDialer(net.Dialer{}, noNames{}),
+	}
 }
 
 // Statuses returns a fake.Pipeline.Status: the status of the nth request, 202 by default.
