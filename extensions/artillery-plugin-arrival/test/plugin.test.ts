@@ -127,15 +127,4 @@ describe('the plugin', () => {
     assert.match(text, /^arrival: TRACES is some; allowed: 0 to 10000$/m);
     assert.equal(exitCode, 1);
   });
-
-  test('an unknown option fails with one line', async () => {
-    const { exitCode, text } = await run((config) => {
-      config.plugins = { arrival: { profile: 'profiles/ramp.yml', qoss: 1 } };
-    });
-    assert.match(
-      text,
-      /^arrival: config\.plugins\.arrival has qoss, which is not known, qos is; allowed: profile, prefix, [^\n]+$/,
-    );
-    assert.equal(exitCode, 1);
-  });
 });
