@@ -4,12 +4,12 @@ import (
 	"net"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.k6.io/k6/v2/lib/netext"
-	"golang.org/x/sys/unix"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
 
 // onWire makes the kernel stamp what leaves over a connection, and returns a function that takes the latest stamp.
@@ -18,33 +18,9 @@ func onWire(t testing.TB, conn net.Conn) func() time.Time {
 	if counted, ok := conn.(*netext.Conn); ok {
 		conn = counted.Conn
 	}
-	raw, err := conn.(*net.TCPConn).SyscallConn()
+	stamp, err := socket.Sent(conn.(*net.TCPConn))
 	require.NoError(t, err)
-	control := func(do func(fd int) error) {
-		require.NoError(t, raw.Control(func(fd uintptr) { err = do(int(fd)) }))
-		require.NoError(t, err)
-	}
-	const flags = unix.SOF_TIMESTAMPING_TX_SOFTWARE | unix.SOF_TIMESTAMPING_SOFTWARE | unix.SOF_TIMESTAMPING_OPT_TSONLY
-	control(func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPING, flags) })
-	return func() (at time.Time) {
-		control(func(fd int) error {
-			b := make([]byte, 512)
-			for {
-				_, n, _, _, err := unix.Recvmsg(fd, nil, b, unix.MSG_ERRQUEUE)
-				if err != nil {
-					return nil // no more
-				}
-				all, err := unix.ParseSocketControlMessage(b[:n])
-				require.NoError(t, err)
-				for _, m := range all {
-					if m.Header.Type == unix.SCM_TIMESTAMPING {
-						at = time.Unix(0, (*unix.Timespec)(unsafe.Pointer(&m.Data[0])).Nano())
-					}
-				}
-			}
-		})
-		return at
-	}
+	return stamp
 }
 
 // Regression: a request was stamped before it was entered into the ledger and made, and what the generator lost until

@@ -1,0 +1,144 @@
+package truth
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// serving runs a server, whose record ended returns once all its connections are closed.
+func serving(t *testing.T, s script) (address string, ended func() Record) {
+	t.Helper()
+	server, err := Listen(Truth{Name: "scripted", script: func(Load) script { return s }}, Load{Rate: 100})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx) }()
+	return server.Address(), func() Record {
+		stop()
+		require.NoError(t, <-done)
+		return server.Record()
+	}
+}
+
+// asked is what a script was asked, and answers at once.
+func asked(times *[]time.Duration) script {
+	return func(_ int, at time.Duration) outcome {
+		*times = append(*times, at)
+		return outcome{at: at}
+	}
+}
+
+// dial opens a connection, on which ask sends a request and reads the answer.
+func dial(t *testing.T, address string) (conn net.Conn, ask func(request string) (*http.Response, error)) {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	from := bufio.NewReader(conn)
+	return conn, func(request string) (*http.Response, error) {
+		_, err := io.WriteString(conn, request)
+		require.NoError(t, err)
+		method, _, _ := strings.Cut(request, " ")
+		response, err := http.ReadResponse(from, &http.Request{Method: method})
+		if err == nil {
+			_, err = io.Copy(io.Discard, response.Body)
+		}
+		return response, err
+	}
+}
+
+const get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+
+func TestEachKindOfRequestIsAnsweredAndKeepsItsConnectionAsItAsks(t *testing.T) {
+	t.Parallel()
+	times := []time.Duration{}
+	address, ended := serving(t, asked(&times))
+	for request, kept := range map[string]bool{
+		get:                                     true,
+		"HEAD /a?b HTTP/1.1\r\nHost: h\r\n\r\n": true,
+		"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nbody":                         true,
+		"PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n": true,
+		"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n":                                    true,
+		"GET / HTTP/1.0\r\n\r\n":                                                                    false,
+		"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n":                                    false,
+		"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 70000\r\n\r\n" + string(make([]byte, 70000)): true,
+	} {
+		conn, ask := dial(t, address)
+		response, err := ask(request)
+		require.NoError(t, err, request)
+		assert.Equal(t, 200, response.StatusCode, request)
+		if kept {
+			_, err = ask(get)
+			require.NoError(t, err, request)
+			continue
+		}
+		_, err = conn.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF, request)
+	}
+	got := ended()
+	assert.Len(t, times, 14)
+	assert.Equal(t, 14, got.Requests.Answered)
+	assert.Equal(t, 8, got.Requests.Connections)
+}
+
+func TestNothingIsAnsweredBeforeItsTime(t *testing.T) {
+	t.Parallel()
+	const delay = 3 * ms
+	address, ended := serving(t, after(func(int) time.Duration { return delay }))
+	_, ask := dial(t, address)
+	longest := time.Duration(0)
+	for range 20 {
+		began := time.Now()
+		_, err := ask(get)
+		require.NoError(t, err)
+		took := time.Since(began)
+		assert.Greater(t, took, delay)
+		longest = max(longest, took)
+	}
+	got := ended()
+	assert.Equal(t, 20, got.Served.Count)
+	assert.GreaterOrEqual(t, got.Served.Curve[0][1], 3.0)
+	assert.Less(t, got.Served.MaxMs, float64(longest)/float64(ms), "a client sees more than the server does")
+}
+
+func TestTheScriptsTimeBeginsWithTheFirstRequestThatIsNotWarm(t *testing.T) {
+	t.Parallel()
+	times := []time.Duration{}
+	address, ended := serving(t, asked(&times))
+	_, ask := dial(t, address)
+	_, err := ask("GET " + Warm + " HTTP/1.1\r\nHost: h\r\n\r\n")
+	require.NoError(t, err)
+	assert.Empty(t, times)
+	for range 2 {
+		_, err = ask(get)
+		require.NoError(t, err)
+	}
+	got := ended()
+	assert.Zero(t, times[0])
+	assert.Positive(t, times[1])
+	assert.Equal(t, 2, got.Requests.Begun)
+	assert.InDelta(t, times[1].Seconds(), got.SecondsActive, 1e-9)
+}
+
+func TestARequestThatWaitsAtTheEndIsNeitherAnsweredNorLost(t *testing.T) {
+	t.Parallel()
+	came := make(chan struct{})
+	address, ended := serving(t, func(_ int, at time.Duration) outcome {
+		close(came)
+		return outcome{at: at + time.Hour}
+	})
+	conn, _ := dial(t, address)
+	_, err := io.WriteString(conn, get)
+	require.NoError(t, err)
+	<-came
+	assert.Equal(t, Requests{Begun: 1, Connections: 1}, ended().Requests)
+}
