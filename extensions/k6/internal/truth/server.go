@@ -32,7 +32,7 @@ type Server struct {
 	first    time.Time       // the first request, which is the script's time zero
 	begun    []time.Duration // since then
 	served   []time.Duration
-	open     int // connections
+	open     int // connections at the moment
 	requests Requests
 }
 
@@ -66,6 +66,11 @@ func (s *Server) Serve(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if !s.admit() {
+			_ = conn.SetLinger(0)
+			_ = conn.Close()
+			continue
+		}
 		sent, err := socket.Sent(conn)
 		if err != nil {
 			return err
@@ -74,6 +79,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		connections.Go(func() {
 			defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 			c.serve(ctx)
+			s.leave()
 		})
 	}
 }
@@ -91,6 +97,24 @@ func (s *Server) Record() Record {
 		r.SecondsActive = (begun[len(begun)-1] - begun[0]).Seconds()
 	}
 	return r
+}
+
+// admit counts a connection; false: it is one too many.
+func (s *Server) admit() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.truth.limited && s.open >= s.load.limit() {
+		s.requests.RefusedConnections++
+		return false
+	}
+	s.open++
+	return true
+}
+
+func (s *Server) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
 }
 
 // begin records a request, and returns when it is to be answered or reset.
@@ -164,7 +188,7 @@ func (c *connection) serve(ctx context.Context) {
 		case fate == lost:
 			_, _ = io.Copy(io.Discard, from) // until the load generator gives up
 			return
-		case !clock.SleepUntil(ctx, nil, at):
+		case !wait(ctx, at):
 			return
 		case fate == reset:
 			_ = c.tcp.SetLinger(0)
@@ -174,6 +198,15 @@ func (c *connection) serve(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// wait waits for a time, the end of it by looking at the clock: a timer wakes this process some 50 µs late.
+func wait(ctx context.Context, at time.Time) bool {
+	const early = 60 * time.Microsecond
+	goesOn := clock.SleepUntil(ctx, nil, at.Add(-early))
+	for goesOn && time.Until(at) > 0 {
+	}
+	return goesOn
 }
 
 // answer answers a request; false: its connection is closed.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,14 +16,19 @@ import (
 )
 
 // serving runs a server, whose record ended returns once all its connections are closed.
-func serving(t *testing.T, s script) (address string, ended func() Record) {
+func serving(t *testing.T, s script) (server *Server, ended func() Record) {
 	t.Helper()
-	server, err := Listen(Truth{Name: "scripted", script: func(Load) script { return s }}, Load{Rate: 100})
+	return servingAs(t, Truth{Name: "scripted", script: func(Load) script { return s }})
+}
+
+func servingAs(t *testing.T, truth Truth) (server *Server, ended func() Record) {
+	t.Helper()
+	server, err := Listen(truth, Load{Rate: 100, Connections: 4})
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ctx) }()
-	return server.Address(), func() Record {
+	return server, func() Record {
 		stop()
 		require.NoError(t, <-done)
 		return server.Record()
@@ -38,15 +44,16 @@ func asked(times *[]time.Duration) script {
 }
 
 // dial opens a connection, on which ask sends a request and reads the answer.
-func dial(t *testing.T, address string) (conn net.Conn, ask func(request string) (*http.Response, error)) {
+func dial(t *testing.T, server *Server) (conn net.Conn, ask func(request string) (*http.Response, error)) {
 	t.Helper()
-	conn, err := net.Dial("tcp", address)
+	conn, err := net.Dial("tcp", server.Address())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	from := bufio.NewReader(conn)
 	return conn, func(request string) (*http.Response, error) {
-		_, err := io.WriteString(conn, request)
-		require.NoError(t, err)
+		if _, err := io.WriteString(conn, request); err != nil {
+			return nil, err
+		}
 		method, _, _ := strings.Cut(request, " ")
 		response, err := http.ReadResponse(from, &http.Request{Method: method})
 		if err == nil {
@@ -61,7 +68,7 @@ const get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 func TestEachKindOfRequestIsAnsweredAndKeepsItsConnectionAsItAsks(t *testing.T) {
 	t.Parallel()
 	times := []time.Duration{}
-	address, ended := serving(t, asked(&times))
+	server, ended := serving(t, asked(&times))
 	for request, kept := range map[string]bool{
 		get:                                     true,
 		"HEAD /a?b HTTP/1.1\r\nHost: h\r\n\r\n": true,
@@ -72,7 +79,7 @@ func TestEachKindOfRequestIsAnsweredAndKeepsItsConnectionAsItAsks(t *testing.T) 
 		"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n":                                    false,
 		"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 70000\r\n\r\n" + string(make([]byte, 70000)): true,
 	} {
-		conn, ask := dial(t, address)
+		conn, ask := dial(t, server)
 		response, err := ask(request)
 		require.NoError(t, err, request)
 		assert.Equal(t, 200, response.StatusCode, request)
@@ -93,8 +100,8 @@ func TestEachKindOfRequestIsAnsweredAndKeepsItsConnectionAsItAsks(t *testing.T) 
 func TestNothingIsAnsweredBeforeItsTime(t *testing.T) {
 	t.Parallel()
 	const delay = 3 * ms
-	address, ended := serving(t, after(func(int) time.Duration { return delay }))
-	_, ask := dial(t, address)
+	server, ended := serving(t, after(func(int) time.Duration { return delay }))
+	_, ask := dial(t, server)
 	longest := time.Duration(0)
 	for range 20 {
 		began := time.Now()
@@ -113,8 +120,8 @@ func TestNothingIsAnsweredBeforeItsTime(t *testing.T) {
 func TestTheScriptsTimeBeginsWithTheFirstRequestThatIsNotWarm(t *testing.T) {
 	t.Parallel()
 	times := []time.Duration{}
-	address, ended := serving(t, asked(&times))
-	_, ask := dial(t, address)
+	server, ended := serving(t, asked(&times))
+	_, ask := dial(t, server)
 	_, err := ask("GET " + Warm + " HTTP/1.1\r\nHost: h\r\n\r\n")
 	require.NoError(t, err)
 	assert.Empty(t, times)
@@ -132,13 +139,62 @@ func TestTheScriptsTimeBeginsWithTheFirstRequestThatIsNotWarm(t *testing.T) {
 func TestARequestThatWaitsAtTheEndIsNeitherAnsweredNorLost(t *testing.T) {
 	t.Parallel()
 	came := make(chan struct{})
-	address, ended := serving(t, func(_ int, at time.Duration) outcome {
+	server, ended := serving(t, func(_ int, at time.Duration) outcome {
 		close(came)
 		return outcome{at: at + time.Hour}
 	})
-	conn, _ := dial(t, address)
+	conn, _ := dial(t, server)
 	_, err := io.WriteString(conn, get)
 	require.NoError(t, err)
 	<-came
 	assert.Equal(t, Requests{Begun: 1, Connections: 1}, ended().Requests)
+}
+
+func TestARequestIsResetOrLostAsTheScriptSays(t *testing.T) {
+	t.Parallel()
+	fates := []fate{answered, reset, lost, answered}
+	server, ended := serving(t, func(nth int, at time.Duration) outcome { return outcome{at, fates[nth]} })
+	_, ask := dial(t, server)
+	_, err := ask(get)
+	require.NoError(t, err)
+	_, err = ask(get)
+	require.ErrorIs(t, err, syscall.ECONNRESET)
+
+	silent, _ := dial(t, server)
+	_, err = io.WriteString(silent, get)
+	require.NoError(t, err)
+	require.NoError(t, silent.(*net.TCPConn).CloseWrite()) // gives up
+	rest, err := io.ReadAll(silent)
+	require.NoError(t, err)
+	assert.Empty(t, rest)
+
+	_, ask = dial(t, server)
+	_, err = ask(get)
+	require.NoError(t, err)
+	got := ended().Requests
+	got.Unstamped = 0
+	assert.Equal(t, Requests{Begun: 4, Answered: 2, Reset: 1, Lost: 1, Connections: 3}, got)
+}
+
+func TestAConnectionBeyondTheLimitIsResetUntilAnotherEnds(t *testing.T) {
+	t.Parallel()
+	limit, err := Find("limit")
+	require.NoError(t, err)
+	server, ended := servingAs(t, limit) // half of 4 connections
+	works := func() (net.Conn, error) {
+		conn, ask := dial(t, server)
+		_, err := ask(get)
+		return conn, err
+	}
+	first, err := works()
+	require.NoError(t, err)
+	_, err = works()
+	require.NoError(t, err)
+	_, err = works()
+	require.Error(t, err)
+	require.NoError(t, first.Close())
+	require.Eventually(t, func() bool { _, err := works(); return err == nil }, time.Minute, ms)
+	got := ended().Requests
+	assert.Equal(t, 3, got.Connections)
+	assert.Positive(t, got.RefusedConnections)
 }

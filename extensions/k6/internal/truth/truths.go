@@ -5,6 +5,7 @@ package truth
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -21,13 +22,15 @@ type Load struct {
 func (l Load) Requests() int { return int(math.Round(l.Rate * l.Seconds)) }
 
 // due is when a request is due, counted from the first.
-func (l Load) due(nth int) time.Duration { return time.Duration(float64(nth) * l.interval()) }
+func (l Load) due(nth int) time.Duration { return l.intervals(float64(nth)) }
 
-// interval is the time between two requests, ns.
-func (l Load) interval() float64 { return float64(time.Second) / l.Rate }
+// intervals is so many times the time between two requests.
+func (l Load) intervals(n float64) time.Duration {
+	return time.Duration(math.Round(n * float64(time.Second) / l.Rate))
+}
 
-// each is a share of the time between two requests.
-func (l Load) each(share float64) time.Duration { return time.Duration(share * l.interval()) }
+// limit is on how many connections a server answers that has fewer than the load.
+func (l Load) limit() int { return max(1, l.Connections/2) }
 
 // Truth is one behaviour of the server.
 type Truth struct {
@@ -35,7 +38,8 @@ type Truth struct {
 	Title string `json:"title"`
 	About string `json:"about"`
 
-	script func(Load) script
+	script  func(Load) script
+	limited bool // a connection beyond Load.limit is reset
 }
 
 // script decides what becomes of a request: the nth that came, from 0, so long after the first. It is called once for
@@ -58,21 +62,73 @@ const (
 
 const (
 	quick = 2 * time.Millisecond
+	slow  = 50 * time.Millisecond
 
 	freezeEvery, freezeFor = 5 * time.Second, 500 * time.Millisecond
 )
 
-// All are the truths.
+// All are the truths. Where a share of the requests is treated differently, it lies on none of the percentiles that are
+// compared: a p99 where 1 % are slow is one or the other by a single request.
 var All = []Truth{
 	{
 		Name: "constant", Title: "2 ms", About: "Each request is answered after 2 ms.",
 		script: func(Load) script { return after(func(int) time.Duration { return quick }) },
 	},
 	{
+		Name: "slow", Title: "2 % take 50 ms",
+		About: "One of each 50 requests is answered after 50 ms, the others after 2 ms.",
+		script: func(Load) script {
+			return after(func(nth int) time.Duration {
+				if oneIn(50, nth) {
+					return slow
+				}
+				return quick
+			})
+		},
+	},
+	{
 		Name: "freeze", Title: "Freeze of 500 ms",
 		About: "Each request is answered after 2 ms, but for 500 ms of each 5 s, first 2.5 s after the first request, " +
 			"nothing is answered. What waits is answered at the end of the freeze.",
 		script: func(Load) script { return frozen },
+	},
+	{
+		Name: "saturate", Title: "Capacity of 80 %",
+		About: "One request after the other, in the order they came, each in the same time: that of 80 % of the asked " +
+			"rate. So the wait of a load that keeps its rate grows until its end.",
+		script: func(l Load) script { return queued(func(int) time.Duration { return l.intervals(1 / 0.8) }) },
+	},
+	{
+		Name: "bursts", Title: "Bursts of slow requests",
+		About: "One request after the other, in the order they came. Of the requests of a second at the asked rate, the " +
+			"first fifth takes three times as long each as the rate allows, the others a quarter: 80 % of the time in all.",
+		script: func(l Load) script {
+			second := max(5, int(math.Round(l.Rate)))
+			return queued(func(nth int) time.Duration {
+				if nth%second < second/5 {
+					return l.intervals(3)
+				}
+				return l.intervals(0.25)
+			})
+		},
+	},
+	{
+		Name: "limit", Title: "Half of the connections",
+		About: "Each request is answered after 2 ms, on half as many connections as the load has. Each further one is " +
+			"reset when it is opened. The truth is that of a load which keeps to the limit.",
+		script:  func(Load) script { return after(func(int) time.Duration { return quick }) },
+		limited: true,
+	},
+	{
+		Name: "reset", Title: "1 of 500 reset",
+		About: "One of each 500 requests has its connection reset after 2 ms, the others are answered then. The truth is " +
+			"that of the answers.",
+		script: func(Load) script { return failing(500, reset) },
+	},
+	{
+		Name: "lost", Title: "1 of 1,000 lost",
+		About:  "One of each 1,000 requests is never answered, the others after 2 ms. The truth is that of the answers.",
+		script: func(Load) script { return failing(1000, lost) },
 	},
 }
 
@@ -113,4 +169,29 @@ func frozen(_ int, at time.Duration) outcome {
 		ready += freezeFor - into%freezeEvery
 	}
 	return outcome{at: ready}
+}
+
+// queued answers one request after the other: each waits until those before it are done (Lindley's recursion).
+func queued(service func(nth int) time.Duration) script {
+	free := time.Duration(0)
+	return func(nth int, at time.Duration) outcome {
+		free = max(free, at) + service(nth)
+		return outcome{at: free}
+	}
+}
+
+// failing fails one of each so many requests, and answers the others.
+func failing(of int, how fate) script {
+	return func(nth int, at time.Duration) outcome {
+		if oneIn(of, nth) {
+			return outcome{at + quick, how}
+		}
+		return outcome{at + quick, answered}
+	}
+}
+
+// oneIn picks one of each so many requests, at no regular distance: a closed load would meet a regular one with the
+// same connection each time.
+func oneIn(of, nth int) bool {
+	return nth%of == rand.New(rand.NewPCG(1, uint64(nth/of))).IntN(of)
 }

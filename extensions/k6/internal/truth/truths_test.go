@@ -25,8 +25,17 @@ func TestWhatAPerfectLoadMeetsIsExact(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]Quantiles{
 		"constant": {Count: 2400, P50Ms: 2, P90Ms: 2, P99Ms: 2, P999Ms: 2, MaxMs: 2},
+		"slow":     {Count: 2400, P50Ms: 2, P90Ms: 2, P99Ms: 50, P999Ms: 50, MaxMs: 50},
 		// Each of two freezes holds 100 requests, for 500, 495, … 5 ms.
 		"freeze": {Count: 2400, P50Ms: 2, P90Ms: 2, P99Ms: 440, P999Ms: 495, MaxMs: 500},
+		// Each takes 6.25 ms and comes 5 ms after the one before: the nth waits 1.25 ms longer for each before it.
+		"saturate": {Count: 2400, P50Ms: 1505, P90Ms: 2705, P99Ms: 2975, P999Ms: 3002.5, MaxMs: 3005},
+		// 40 requests of 15 ms, which take 15, 25, … 405 ms, then 107 of 1.25 ms, 401.25, 397.5, … 3.75 ms, and 53 that
+		// wait for none.
+		"bursts": {Count: 2400, P50Ms: 131.25, P90Ms: 348.75, P99Ms: 397.5, P999Ms: 405, MaxMs: 405},
+		"limit":  {Count: 2400, P50Ms: 2, P90Ms: 2, P99Ms: 2, P999Ms: 2, MaxMs: 2},
+		"reset":  {Count: 2395, P50Ms: 2, P90Ms: 2, P99Ms: 2, P999Ms: 2, MaxMs: 2},
+		"lost":   {Count: 2398, P50Ms: 2, P90Ms: 2, P99Ms: 2, P999Ms: 2, MaxMs: 2},
 	} {
 		assert.Equal(t, want, due(t, name), name)
 	}
@@ -40,6 +49,22 @@ func TestWhatWaitsInAFreezeIsAnsweredAtItsEnd(t *testing.T) {
 	} {
 		assert.Equal(t, outcome{at: want}, frozen(0, came), came)
 	}
+}
+
+func TestOneOfEachSoManyIsPickedAtNoRegularDistance(t *testing.T) {
+	t.Parallel()
+	places := map[int]bool{}
+	for block := range 100 {
+		picked := 0
+		for place := range 50 {
+			if oneIn(50, block*50+place) {
+				picked++
+				places[place] = true
+			}
+		}
+		assert.Equal(t, 1, picked)
+	}
+	assert.Greater(t, len(places), 25)
 }
 
 func TestATruthThatIsUnknownIsRefusedWithThoseThereAre(t *testing.T) {
