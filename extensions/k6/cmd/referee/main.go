@@ -30,27 +30,19 @@ answered at once and is not part of the record.
   --seconds S      for how long
   --connections N  on how many connections (20)
 
-The exit code is 0, 2 when an option is wrong, 1 when the server failed.
+The exit code is 0, or 1 after an error.
 `
 
 // most is how many requests a load may have: the record keeps each of them.
 const most = 10_000_000
 
-// wrong is an error in what the user gave.
-type wrong struct{ error }
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	err := referee(ctx, os.Args[1:], os.Stdout)
-	if err == nil {
-		return
+	if err := referee(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "referee  "+err.Error())
+		os.Exit(1)
 	}
-	fmt.Fprintln(os.Stderr, "referee  "+err.Error())
-	if errors.As(err, &wrong{}) {
-		os.Exit(2)
-	}
-	os.Exit(1)
 }
 
 func referee(ctx context.Context, args []string, out io.Writer) error {
@@ -67,12 +59,12 @@ func referee(ctx context.Context, args []string, out io.Writer) error {
 			break
 		}
 		if err != nil {
-			return wrong{err}
+			return err
 		}
 		return serve(ctx, t, l, out)
 	case "-h", "-help", "--help":
 	default:
-		return wrong{fmt.Errorf("%q is not a command: it is truths or serve; see --help", command)}
+		return fmt.Errorf("%q is not a command: there are truths and serve; see --help", command)
 	}
 	_, err := io.WriteString(out, usage)
 	return err
@@ -92,12 +84,10 @@ func options(args []string) (t truth.Truth, l truth.Load, err error) {
 	switch requests := l.Rate * l.Seconds; {
 	case flags.NArg() > 0:
 		return t, l, fmt.Errorf("%q is not an option; see --help", flags.Arg(0))
-	case !(l.Rate > 0):
-		return t, l, errors.New("--rate must be above 0 requests/s")
-	case !(l.Seconds > 0):
-		return t, l, errors.New("--seconds must be above 0")
+	case !(l.Rate > 0 && l.Seconds > 0):
+		return t, l, errors.New("--rate (requests/s) and --seconds must be above 0")
 	case !(requests <= most):
-		return t, l, fmt.Errorf("--rate times --seconds is %.0f requests; at most %d are allowed", requests, most)
+		return t, l, fmt.Errorf("--rate for --seconds is %.0f requests; at most %d are allowed", requests, most)
 	case l.Connections < 1:
 		return t, l, fmt.Errorf("--connections %d: there must be at least 1", l.Connections)
 	}

@@ -69,9 +69,7 @@ func TestAWrongOptionIsRefusedByName(t *testing.T) {
 		"serve --truth quick --seconds 5 --rate 5":                    "constant",
 		"serve --truth constant --seconds 5 --rate 5 --speed 3":       "speed",
 	} {
-		err := referee(t.Context(), strings.Fields(args), io.Discard)
-		require.ErrorAs(t, err, &wrong{}, args)
-		assert.ErrorContains(t, err, says, args)
+		assert.ErrorContains(t, referee(t.Context(), strings.Fields(args), io.Discard), says, args)
 	}
 }
 

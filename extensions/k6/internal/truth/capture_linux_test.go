@@ -65,7 +65,7 @@ func capture(t *testing.T, port uint16) (ended func() []packet) {
 func TestTheRecordAgreesWithAPacketCapture(t *testing.T) {
 	t.Parallel()
 	const requests, within = 100, 100 * time.Microsecond
-	server, ended := serving(t, after(func(int) time.Duration { return ms }))
+	server, ended := serving(t, delayed(ms))
 	_, ask := dial(t, server)
 	// The kernel begins to stamp some time after it was asked to.
 	before, begun := Requests{}, 0

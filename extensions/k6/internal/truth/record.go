@@ -39,7 +39,7 @@ type Gaps struct {
 	MedianMs float64 `json:"median_ms"`
 	P99Ms    float64 `json:"p99_ms"`
 	MaxMs    float64 `json:"max_ms"`
-	// LateP99Ms is how far requests were behind an even schedule that began with the first one.
+	// LateP99Ms is how far requests were behind an even schedule that began with the first one; below 0: ahead of it.
 	LateP99Ms float64 `json:"late_p99_ms"`
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
@@ -32,8 +33,9 @@ type Server struct {
 	first    time.Time       // the first request, which is the script's time zero
 	begun    []time.Duration // since then
 	served   []time.Duration
-	open     int // connections at the moment
 	requests Requests
+
+	open atomic.Int64 // connections at the moment
 }
 
 // Listen makes a server that listens on a free port.
@@ -66,7 +68,8 @@ func (s *Server) Serve(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !s.admit() {
+		if s.truth.limited && s.open.Load() >= s.load.limit() {
+			s.note(func(r *Requests) { r.RefusedConnections++ })
 			_ = conn.SetLinger(0)
 			_ = conn.Close()
 			continue
@@ -76,10 +79,11 @@ func (s *Server) Serve(ctx context.Context) error {
 			return err
 		}
 		c := &connection{Server: s, tcp: conn, in: accepting.Stamped(conn), sent: sent}
+		s.open.Add(1)
 		connections.Go(func() {
+			defer s.open.Add(-1)
 			defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 			c.serve(ctx)
-			s.leave()
 		})
 	}
 }
@@ -97,24 +101,6 @@ func (s *Server) Record() Record {
 		r.SecondsActive = (begun[len(begun)-1] - begun[0]).Seconds()
 	}
 	return r
-}
-
-// admit counts a connection; false: it is one too many.
-func (s *Server) admit() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.truth.limited && s.open >= s.load.limit() {
-		s.requests.RefusedConnections++
-		return false
-	}
-	s.open++
-	return true
-}
-
-func (s *Server) leave() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.open--
 }
 
 // begin records a request, and returns when it is to be answered or reset.
@@ -137,15 +123,11 @@ func (s *Server) begin(came time.Time) (time.Time, fate) {
 	return s.first.Add(o.at), o.fate
 }
 
-// end records an answer.
-func (s *Server) end(took time.Duration, stamped bool) {
+// note counts something.
+func (s *Server) note(count func(*Requests)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.requests.Answered++
-	s.served = append(s.served, took)
-	if !stamped {
-		s.requests.Unstamped++
-	}
+	count(&s.requests)
 }
 
 type connection struct {
@@ -180,9 +162,7 @@ func (c *connection) serve(ctx context.Context) {
 		}
 		if !c.known {
 			c.known = true
-			c.mu.Lock()
-			c.requests.Connections++
-			c.mu.Unlock()
+			c.note(func(r *Requests) { r.Connections++ })
 		}
 		switch at, fate := c.begin(came.At); {
 		case fate == lost:
@@ -219,7 +199,13 @@ func (c *connection) answer(request *http.Request, came socket.Arrival) bool {
 	if at.IsZero() {
 		at, stamped = time.Now(), false
 	}
-	c.end(time.Duration(at.UnixNano()-came.At.UnixNano()), stamped)
+	c.note(func(r *Requests) {
+		r.Answered++
+		if !stamped {
+			r.Unstamped++
+		}
+		c.served = append(c.served, time.Duration(at.UnixNano()-came.At.UnixNano()))
+	})
 	return true
 }
 

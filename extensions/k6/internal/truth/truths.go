@@ -30,7 +30,7 @@ func (l Load) intervals(n float64) time.Duration {
 }
 
 // limit is on how many connections a server answers that has fewer than the load.
-func (l Load) limit() int { return max(1, l.Connections/2) }
+func (l Load) limit() int64 { return int64(max(1, l.Connections/2)) }
 
 // Truth is one behaviour of the server.
 type Truth struct {
@@ -72,19 +72,12 @@ const (
 var All = []Truth{
 	{
 		Name: "constant", Title: "2 ms", About: "Each request is answered after 2 ms.",
-		script: func(Load) script { return after(func(int) time.Duration { return quick }) },
+		script: constant,
 	},
 	{
 		Name: "slow", Title: "2 % take 50 ms",
-		About: "One of each 50 requests is answered after 50 ms, the others after 2 ms.",
-		script: func(Load) script {
-			return after(func(nth int) time.Duration {
-				if oneIn(50, nth) {
-					return slow
-				}
-				return quick
-			})
-		},
+		About:  "One of each 50 requests is answered after 50 ms, the others after 2 ms.",
+		script: func(Load) script { return except(50, outcome{at: slow}) },
 	},
 	{
 		Name: "freeze", Title: "Freeze of 500 ms",
@@ -116,19 +109,18 @@ var All = []Truth{
 		Name: "limit", Title: "Half of the connections",
 		About: "Each request is answered after 2 ms, on half as many connections as the load has. Each further one is " +
 			"reset when it is opened. The truth is that of a load which keeps to the limit.",
-		script:  func(Load) script { return after(func(int) time.Duration { return quick }) },
-		limited: true,
+		script: constant, limited: true,
 	},
 	{
 		Name: "reset", Title: "1 of 500 reset",
 		About: "One of each 500 requests has its connection reset after 2 ms, the others are answered then. The truth is " +
 			"that of the answers.",
-		script: func(Load) script { return failing(500, reset) },
+		script: func(Load) script { return except(500, outcome{quick, reset}) },
 	},
 	{
 		Name: "lost", Title: "1 of 1,000 lost",
 		About:  "One of each 1,000 requests is never answered, the others after 2 ms. The truth is that of the answers.",
-		script: func(Load) script { return failing(1000, lost) },
+		script: func(Load) script { return except(1000, outcome{quick, lost}) },
 	},
 }
 
@@ -158,9 +150,20 @@ func (t Truth) Due(l Load) []time.Duration {
 	return all
 }
 
-// after answers each request after a time of its own: none waits for another.
-func after(delay func(nth int) time.Duration) script {
-	return func(nth int, at time.Duration) outcome { return outcome{at: at + delay(nth)} }
+// constant answers each request after 2 ms.
+func constant(Load) script {
+	return func(_ int, at time.Duration) outcome { return outcome{at: at + quick} }
+}
+
+// except answers each request after 2 ms, but for one of each so many, at no regular distance: a closed load would meet
+// a regular one with the same connection each time. Its outcome's time counts from the request.
+func except(of int, other outcome) script {
+	return func(nth int, at time.Duration) outcome {
+		if nth%of == rand.New(rand.NewPCG(1, uint64(nth/of))).IntN(of) {
+			return outcome{at + other.at, other.fate}
+		}
+		return outcome{at: at + quick}
+	}
 }
 
 func frozen(_ int, at time.Duration) outcome {
@@ -178,20 +181,4 @@ func queued(service func(nth int) time.Duration) script {
 		free = max(free, at) + service(nth)
 		return outcome{at: free}
 	}
-}
-
-// failing fails one of each so many requests, and answers the others.
-func failing(of int, how fate) script {
-	return func(nth int, at time.Duration) outcome {
-		if oneIn(of, nth) {
-			return outcome{at + quick, how}
-		}
-		return outcome{at + quick, answered}
-	}
-}
-
-// oneIn picks one of each so many requests, at no regular distance: a closed load would meet a regular one with the
-// same connection each time.
-func oneIn(of, nth int) bool {
-	return nth%of == rand.New(rand.NewPCG(1, uint64(nth/of))).IntN(of)
 }
