@@ -3,6 +3,7 @@
  *
  *     vite build --config reports/vite.config.ts                      reports/dist/index.html, of a run
  *     vite build --config reports/vite.config.ts --mode comparison    reports/dist/comparison/index.html
+ *     vite build --config reports/vite.config.ts --mode referee       reports/dist/referee/index.html
  *     vite build --config reports/vite.config.ts --mode history       reports/dist/history/index.html
  */
 import { createHash } from 'node:crypto';
@@ -25,6 +26,10 @@ const PAGES: Record<string, PageOptions> = {
   comparison: {
     title: 'Arrival comparison',
     withoutScript: 'This comparison needs JavaScript. Its figures are in the run.json of each run.',
+  },
+  referee: {
+    title: 'Arrival referee',
+    withoutScript: 'This page needs JavaScript. Its figures are in referee.json beside it.',
   },
   history: {
     title: 'Arrival runs',

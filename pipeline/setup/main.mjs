@@ -216,7 +216,7 @@ async function buildPages() {
   const sources = pageSources(root);
   const vite = at('node_modules/vite/bin/vite.js');
   // One after the other: the first one clears the folder.
-  for (const mode of ['production', 'comparison', 'history']) {
+  for (const mode of ['production', 'comparison', 'referee', 'history']) {
     const args = [vite, 'build', '--config', 'reports/vite.config.ts', '--mode', mode];
     await run(at('node_modules/.bin/node'), args, { cwd: root });
   }

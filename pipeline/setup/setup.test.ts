@@ -140,7 +140,7 @@ test('tests, types and documents are not sources of k6', () => {
 test('each module of a page is one of its sources', async () => {
   const root = join(import.meta.dirname, '../..');
   const sources = new Set(pageFiles(root));
-  for (const mode of ['production', 'comparison', 'history']) {
+  for (const mode of ['production', 'comparison', 'referee', 'history']) {
     const modules = new Set<string>();
     const noted = {
       name: 'noted',

@@ -65,7 +65,7 @@ export function pageFiles(root) {
     );
   const shared = readdirSync(join(root, 'reports')).filter((name) => name.endsWith('.ts'));
   return [
-    ...['page', 'comparison', 'history', 'contract'].flatMap(below),
+    ...['page', 'comparison', 'referee', 'history', 'contract'].flatMap(below),
     ...shared.sort().map((name) => `reports/${name}`),
     'pipeline/shared/printable.ts',
     'package-lock.json',

@@ -10,6 +10,7 @@ const SHARED = ['page/**/*.*', 'contract/*.*', '*.ts'];
 const PAGES = {
   production: { built: 'dist/index.html', sources: SHARED },
   comparison: { built: 'dist/comparison/index.html', sources: [...SHARED, 'comparison/**/*.*'] },
+  referee: { built: 'dist/referee/index.html', sources: [...SHARED, 'referee/**/*.*'] },
   history: { built: 'dist/history/index.html', sources: [...SHARED, 'history/**/*.*'] },
 };
 

@@ -1,0 +1,199 @@
+/** What the page, the document and the terminal say of a result. Pure. */
+import { changeText, count, figure, instant, ms, msUnit, plural } from '../format.ts';
+import type { Model, Percentile, Referee, RefereeRun, ToolEntry, Truth } from './result.ts';
+
+/** A figure is right within 5 % of the truth, or 0.3 ms where that is more. */
+const RIGHT = { share: 0.05, ms: 0.3 };
+/** Twice the truth, or half of it. */
+const FAR = 2;
+
+/** Mark is how far off a figure is. */
+export interface Mark {
+  tone: 'right' | 'low' | 'high' | 'none';
+  far: boolean;
+  /** `+3 %`, `÷48`, or why there is no figure. */
+  text: string;
+  /** The figure itself; `÷40 to ÷52` over repeats. */
+  detail: string;
+}
+
+/** How far off a tool's percentile is from a truth, counted from due. */
+export function markOf(result: Referee, tool: string, truth: Truth, of: Percentile = 'p99'): Mark {
+  const is = (one: { tool: string; truth: string }) => one.tool === tool && one.truth === truth.name;
+  const cell = result.cells.find(is);
+  const factor = cell?.due[of];
+  if (cell === undefined || factor === undefined) {
+    const text = cell ? 'not reported' : result.runs.some(is) ? 'not used' : 'not run';
+    return { tone: 'none', far: false, text, detail: '' };
+  }
+  const due = truth.due[`${of}_ms`];
+  const off = (factor - 1) * due;
+  const right = Math.abs(off) <= Math.max(RIGHT.ms, RIGHT.share * due);
+  const { low, high } = cell;
+  const interval =
+    of === 'p99' && low !== undefined && high !== undefined
+      ? ` (${changeText(low - 1)} to ${changeText(high - 1)})`
+      : '';
+  return {
+    tone: right ? 'right' : off < 0 ? 'low' : 'high',
+    far: !right && (factor >= FAR || factor <= 1 / FAR),
+    text: changeText(factor - 1),
+    detail: msUnit(factor * due) + interval,
+  };
+}
+
+/** A mark without colour: ↓ below the truth, ↑ above it. */
+export const ARROWS = { right: '', low: '↓', high: '↑', none: '' } as const;
+
+/** Models from the one that errs least. */
+const MODELS: Model[] = ['open', 'paced', 'closed'];
+
+/** The tools that ran: the project's own first, then open, paced and closed ones. */
+export function toolsOf({ tools, runs }: Referee): ToolEntry[] {
+  const rank = ({ own, model }: ToolEntry) => (own ? -1 : MODELS.indexOf(model));
+  return tools
+    .filter(({ name }) => runs.some(({ tool }) => tool === name))
+    .sort((one, other) => rank(one) - rank(other));
+}
+
+/** The tools that were asked for and are not installed. */
+export function missingOf({ tools }: Referee): ToolEntry[] {
+  return tools.filter(({ version }) => version === null);
+}
+
+/** The run whose figures stand for a tool and a truth: of repeats the first one that is used. */
+export function runOf({ runs }: Referee, tool: string, truth: string): RefereeRun | undefined {
+  return runs.find((run) => run.tool === tool && run.truth === truth && run.used);
+}
+
+/** What came out, in a few sentences: the truth that misleads most, and the project's own rows. */
+export function answerOf(result: Referee): string[] {
+  const counted = result.truths.map((truth) => {
+    const marks = toolsOf(result)
+      .map((tool) => ({ tool, truth, ...markOf(result, tool.name, truth) }))
+      .filter(({ tone }) => tone !== 'none');
+    return { truth, marks, right: marks.filter(({ tone }) => tone === 'right').length };
+  });
+  const hardest = counted
+    .filter(({ marks }) => marks.length > 0)
+    .sort((a, b) => a.right / a.marks.length - b.right / b.marks.length)[0];
+  if (hardest === undefined) return ['No run could be used.'];
+  const { truth, marks, right } = hardest;
+  const lowest = marks.filter(({ tone }) => tone === 'low').length;
+  const own = counted.flatMap((one) => one.marks).filter(({ tool }) => tool.own);
+  const off = own.filter(({ tone }) => tone !== 'right');
+  const first = `Under “${truth.name}”, whose p99 is ${msUnit(truth.due.p99_ms)}, ${count(right)} of ${plural(marks.length, 'row')} report it right; ${count(lowest)} report less.`;
+  if (own.length === 0) return [first];
+  const those = off.map(({ tool, truth, text }) => `${tool.title} under ${truth.name} ${text}`).join(', ');
+  return [
+    first,
+    off.length === 0
+      ? `The project’s own rows are right under ${plural(new Set(own.map((one) => one.truth)).size, 'truth')}.`
+      : `The project’s own rows are off in ${count(off.length)} of ${plural(own.length, 'cell')}: ${those}.`,
+  ];
+}
+
+/** What the figures are of. */
+export const LEGEND = `p99 as each tool reports it, against the truth from due: + and × are above it, − and ÷ below. Right is within ${RIGHT.share * 100} % or ${RIGHT.ms} ms. Of repeats the geometric mean.`;
+
+/** The conditions of all runs. */
+export function conditionsOf({ started, machine, load }: Referee): string[] {
+  const { rate, connections, seconds, repeats } = load;
+  return [
+    instant(started),
+    `${machine.cpu}, ${plural(machine.cores, 'core')}, Linux ${machine.kernel}`,
+    `${figure(rate)} requests/s for ${figure(seconds)} s, ${plural(connections, 'connection')}, ${plural(repeats, 'repeat')}`,
+  ];
+}
+
+/** The command that repeats everything, or one tool's cells. */
+export function campaign({ load }: Referee, tool?: string): string {
+  const { rate, seconds, repeats } = load;
+  const which = tool === undefined ? '--install' : `--tools ${tool}`;
+  return `npm run referee -- ${which} --rate ${rate} --seconds ${seconds} --repeats ${repeats}`;
+}
+
+/** A tool's own command lines, each with the truths that it was run under; they differ by more than the server's port. */
+export function commandsOf({ runs, truths }: Referee, tool: string): { command: string; truths: string }[] {
+  const under = new Map<string, Set<string>>();
+  for (const run of runs.filter((one) => one.tool === tool)) {
+    const command = run.command.replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT');
+    under.set(command, (under.get(command) ?? new Set()).add(run.truth));
+  }
+  return [...under].map(([command, names]) => ({
+    command,
+    truths: names.size === truths.length ? 'all truths' : [...names].join(', '),
+  }));
+}
+
+/** Latest is the largest p99 of the lateness of the project's own runs, ms. */
+function latest({ tools, runs }: Referee): number | null {
+  const own = new Set(tools.filter((tool) => tool.own).map(({ name }) => name));
+  const late = runs.filter(({ tool, used }) => used && own.has(tool)).map(({ gaps }) => gaps.late_p99_ms);
+  return late.length === 0 ? null : Math.max(...late);
+}
+
+/** Why each kind of tool errs, and which rows are of that kind. */
+export function kindsOf(result: Referee): { title: string; text: string; rows: string }[] {
+  const { rate, connections, seconds } = result.load;
+  const rows = (model: Model) =>
+    toolsOf(result)
+      .filter((tool) => tool.model === model && !tool.own)
+      .map(({ title }) => title)
+      .join(', ');
+  const late = latest(result);
+  return [
+    {
+      title: 'A closed loop waits with the server',
+      text: `It sends the next request when the answer before it has come. While the server is silent it sends nothing, so the requests that would have waited longest are never sent. Of half a second of silence it notes ${plural(connections, 'sample')} at most, one a connection; ${count(rate / 2)} were due. Gil Tene named this coordinated omission (“How NOT to Measure Latency”). Schroeder, Wierman and Harchol-Balter (“Open Versus Closed: A Cautionary Tale”, NSDI 2006) show that at the same load response times are much lower in a closed model than in an open one.`,
+      rows: rows('closed'),
+    },
+    {
+      title: 'A paced loop is still a loop',
+      text: 'It holds a rate while the server keeps up, but a connection that waits for its answer sends nothing. When it sends at last, its clock starts then: service time is measured, and the wait from when the request was due is not. Some count from due on demand: wrk2 does so always, oha with --latency-correction.',
+      rows: rows('paced'),
+    },
+    {
+      title: 'An open load may still be timed from send',
+      text: 'The clock starts each request, whatever became of those before it. What a tool sends late, because it had no free user, connection or CPU, has waited already; a latency from send leaves that out. k6 drops what it cannot start, and counts it in dropped_iterations.',
+      rows: rows('open'),
+    },
+    {
+      title: 'A correction is a guess',
+      text: 'Some loops add the samples that a silence has swallowed, one for each interval in which they expected to send. The interval must be that of the schedule. wrk takes its own pace instead, slowed by the silence, and each connection fills in only what it waited for itself.',
+      rows: '',
+    },
+    {
+      title: 'Few samples and wide bins',
+      text: `Beyond p99.9 of ${count(rate * seconds)} requests lie ${count((rate * seconds) / 1000)}: one more or less moves it. A tool that keeps a part of its samples has fewer. Bins add their width: ab prints whole milliseconds, Locust keeps two digits. Of 2 ms, half a millisecond is 25 %.`,
+      rows: '',
+    },
+    {
+      title: 'Warm-up',
+      text: 'First requests open connections, and the tool’s own code is cold. A tool that counts them reports its own start; one that leaves them out sees fewer of the server’s faults. A truth begins with the first request and leaves nothing out.',
+      rows: '',
+    },
+    ...(late === null
+      ? []
+      : [
+          {
+            title: 'What is wrong in our own rows',
+            text: `They count from due, so their figures hold their own lateness: on this machine up to ${ms(late)} ms at p99, by the server’s record. A histogram of three digits rounds by up to 0.1 %.`,
+            rows: toolsOf(result)
+              .filter(({ own }) => own)
+              .map(({ title }) => title)
+              .join(', '),
+          },
+        ]),
+  ];
+}
+
+/** The runs that are kept and not used, a line each. */
+export function unusedOf({ runs }: Referee): string[] {
+  return runs
+    .filter(({ used }) => !used)
+    .map(
+      ({ tool, truth, repeat, why_not }) =>
+        `${tool} under ${truth}, repeat ${repeat}: ${why_not ?? 'no reason given'}`,
+    );
+}
