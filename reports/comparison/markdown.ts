@@ -88,7 +88,7 @@ function heading({ letter, title, runs, obstacle }: Subject, index: number): str
 const LONGEST = 500;
 
 /** Escapes text for Markdown, on one line, with visible bidi controls; run.json has what is cut off. */
-function plain(text: string): string {
+export function plain(text: string): string {
   const all = [...text.toWellFormed()];
   const shown = all.slice(0, LONGEST).map((c) => {
     if (/[\p{Cc}\u2028\u2029]/u.test(c)) return ' ';

@@ -13,8 +13,10 @@ export interface Mark {
   far: boolean;
   /** `+3 %`, `÷48`, or why there is no figure. */
   text: string;
-  /** The figure itself; `÷40 to ÷52` over repeats. */
-  detail: string;
+  /** The figure itself. */
+  figure: string;
+  /** `÷40 to ÷52`: p99 over repeats. */
+  interval: string;
 }
 
 /** How far off a tool's percentile is from a truth, counted from due. */
@@ -24,21 +26,19 @@ export function markOf(result: Referee, tool: string, truth: Truth, of: Percenti
   const factor = cell?.due[of];
   if (cell === undefined || factor === undefined) {
     const text = cell ? 'not reported' : result.runs.some(is) ? 'not used' : 'not run';
-    return { tone: 'none', far: false, text, detail: '' };
+    return { tone: 'none', far: false, text, figure: '', interval: '' };
   }
   const due = truth.due[`${of}_ms`];
   const off = (factor - 1) * due;
   const right = Math.abs(off) <= Math.max(RIGHT.ms, RIGHT.share * due);
-  const { low, high } = cell;
-  const interval =
-    of === 'p99' && low !== undefined && high !== undefined
-      ? ` (${changeText(low - 1)} to ${changeText(high - 1)})`
-      : '';
+  const { low, high } = of === 'p99' ? cell : {};
+  const known = low !== undefined && high !== undefined;
   return {
     tone: right ? 'right' : off < 0 ? 'low' : 'high',
     far: !right && (factor >= FAR || factor <= 1 / FAR),
     text: changeText(factor - 1),
-    detail: msUnit(factor * due) + interval,
+    figure: msUnit(factor * due),
+    interval: known ? `${changeText(low - 1)} to ${changeText(high - 1)}` : '',
   };
 }
 
@@ -66,30 +66,35 @@ export function runOf({ runs }: Referee, tool: string, truth: string): RefereeRu
   return runs.find((run) => run.tool === tool && run.truth === truth && run.used);
 }
 
-/** What came out, in a few sentences: the truth that misleads most, and the project's own rows. */
+/** What came out, in two sentences: the truth that most rows are far from, and the project's own rows. */
 export function answerOf(result: Referee): string[] {
-  const counted = result.truths.map((truth) => {
-    const marks = toolsOf(result)
-      .map((tool) => ({ tool, truth, ...markOf(result, tool.name, truth) }))
-      .filter(({ tone }) => tone !== 'none');
-    return { truth, marks, right: marks.filter(({ tone }) => tone === 'right').length };
-  });
-  const hardest = counted
-    .filter(({ marks }) => marks.length > 0)
-    .sort((a, b) => a.right / a.marks.length - b.right / b.marks.length)[0];
-  if (hardest === undefined) return ['No run could be used.'];
-  const { truth, marks, right } = hardest;
-  const lowest = marks.filter(({ tone }) => tone === 'low').length;
-  const own = counted.flatMap((one) => one.marks).filter(({ tool }) => tool.own);
-  const off = own.filter(({ tone }) => tone !== 'right');
-  const first = `Under “${truth.name}”, whose p99 is ${msUnit(truth.due.p99_ms)}, ${count(right)} of ${plural(marks.length, 'row')} report it right; ${count(lowest)} report less.`;
-  if (own.length === 0) return [first];
-  const those = off.map(({ tool, truth, text }) => `${tool.title} under ${truth.name} ${text}`).join(', ');
+  const cells = result.truths.flatMap((truth) =>
+    toolsOf(result)
+      .map((tool) => ({ tool, truth, mark: markOf(result, tool.name, truth) }))
+      .filter(({ mark }) => mark.tone !== 'none'),
+  );
+  const under = result.truths.map((truth) => cells.filter((cell) => cell.truth === truth));
+  const most = (is: (mark: Mark) => boolean) => (of: typeof cells) =>
+    of.filter(({ mark }) => is(mark)).length;
+  const [far, low, right] = [
+    most((m) => m.far),
+    most((m) => m.tone === 'low'),
+    most((m) => m.tone === 'right'),
+  ];
+  const [hardest = []] = under.sort((one, other) => far(other) - far(one) || low(other) - low(one));
+  const [first] = hardest;
+  if (first === undefined) return ['No run could be used.'];
+  const { name, due } = first.truth;
+  const outcome = `Under “${name}”, whose p99 is ${msUnit(due.p99_ms)}, ${count(right(hardest))} of ${plural(hardest.length, 'row')} report it right, and ${count(low(hardest))} report less.`;
+  const own = cells.filter(({ tool }) => tool.own);
+  if (own.length === 0) return [outcome];
+  const off = own.filter(({ mark }) => mark.tone !== 'right');
+  const those = off
+    .map(({ tool, truth, mark }) => `${tool.title} under ${truth.name} ${mark.text}`)
+    .join(', ');
   return [
-    first,
-    off.length === 0
-      ? `The project’s own rows are right under ${plural(new Set(own.map((one) => one.truth)).size, 'truth')}.`
-      : `The project’s own rows are off in ${count(off.length)} of ${plural(own.length, 'cell')}: ${those}.`,
+    outcome,
+    `The project’s own rows are right in ${count(own.length - off.length)} of ${plural(own.length, 'cell')}${off.length > 0 ? `: ${those}` : ''}.`,
   ];
 }
 
@@ -136,27 +141,28 @@ function latest({ tools, runs }: Referee): number | null {
 /** Why each kind of tool errs, and which rows are of that kind. */
 export function kindsOf(result: Referee): { title: string; text: string; rows: string }[] {
   const { rate, connections, seconds } = result.load;
-  const rows = (model: Model) =>
+  const rows = (is: (tool: ToolEntry) => boolean | undefined) =>
     toolsOf(result)
-      .filter((tool) => tool.model === model && !tool.own)
+      .filter(is)
       .map(({ title }) => title)
-      .join(', ');
+      .join('; ');
+  const others = (model: Model) => rows((tool) => tool.model === model && !tool.own);
   const late = latest(result);
   return [
     {
       title: 'A closed loop waits with the server',
       text: `It sends the next request when the answer before it has come. While the server is silent it sends nothing, so the requests that would have waited longest are never sent. Of half a second of silence it notes ${plural(connections, 'sample')} at most, one a connection; ${count(rate / 2)} were due. Gil Tene named this coordinated omission (“How NOT to Measure Latency”). Schroeder, Wierman and Harchol-Balter (“Open Versus Closed: A Cautionary Tale”, NSDI 2006) show that at the same load response times are much lower in a closed model than in an open one.`,
-      rows: rows('closed'),
+      rows: others('closed'),
     },
     {
       title: 'A paced loop is still a loop',
-      text: 'It holds a rate while the server keeps up, but a connection that waits for its answer sends nothing. When it sends at last, its clock starts then: service time is measured, and the wait from when the request was due is not. Some count from due on demand: wrk2 does so always, oha with --latency-correction.',
-      rows: rows('paced'),
+      text: 'It holds a rate while the server keeps up, but a connection that waits for its answer sends nothing. When it sends at last, its clock starts then: service time is measured, and the wait from when the request was due is not. Some do count from due: wrk2 always, oha with --latency-correction.',
+      rows: others('paced'),
     },
     {
       title: 'An open load may still be timed from send',
       text: 'The clock starts each request, whatever became of those before it. What a tool sends late, because it had no free user, connection or CPU, has waited already; a latency from send leaves that out. k6 drops what it cannot start, and counts it in dropped_iterations.',
-      rows: rows('open'),
+      rows: others('open'),
     },
     {
       title: 'A correction is a guess',
@@ -170,7 +176,7 @@ export function kindsOf(result: Referee): { title: string; text: string; rows: s
     },
     {
       title: 'Warm-up',
-      text: 'First requests open connections, and the tool’s own code is cold. A tool that counts them reports its own start; one that leaves them out sees fewer of the server’s faults. A truth begins with the first request and leaves nothing out.',
+      text: 'First requests open connections, and the tool’s own code is cold. A tool that counts them reports its own start; one that leaves them out sees another share of the server’s faults. A truth begins with the first request and leaves nothing out.',
       rows: '',
     },
     ...(late === null
@@ -179,10 +185,7 @@ export function kindsOf(result: Referee): { title: string; text: string; rows: s
           {
             title: 'What is wrong in our own rows',
             text: `They count from due, so their figures hold their own lateness: on this machine up to ${ms(late)} ms at p99, by the server’s record. A histogram of three digits rounds by up to 0.1 %.`,
-            rows: toolsOf(result)
-              .filter(({ own }) => own)
-              .map(({ title }) => title)
-              .join(', '),
+            rows: rows(({ own }) => own),
           },
         ]),
   ];

@@ -1,7 +1,6 @@
 import { instant, msUnit } from '../../format.ts';
 import { type Column, Long, Table } from '../../page/table.tsx';
 import {
-  ARROWS,
   answerOf,
   campaign,
   commandsOf,
@@ -68,7 +67,7 @@ function Overview({ result }: ResultProps) {
     },
     ...result.truths.map((truth) => ({
       head: truth.name,
-      unit: `true p99 ${msUnit(truth.due.p99_ms)}`,
+      unit: `p99 ${msUnit(truth.due.p99_ms)}`,
       cell: ({ name }: ToolEntry) => <Off mark={markOf(result, name, truth)} />,
     })),
   ];
@@ -79,12 +78,12 @@ function Overview({ result }: ResultProps) {
   );
 }
 
-/** How far off a figure is; the arrow says what the colour does. */
-function Off({ mark: { tone, far, text, detail } }: { mark: Mark }) {
+/** How far off a figure is; its sign says what the colour does. */
+function Off({ mark: { tone, far, text, figure } }: { mark: Mark }) {
   return (
     <div class={`mark ${tone}${far ? ' far' : ''}`}>
-      {ARROWS[tone]} {text}
-      {detail !== '' && <small>{detail}</small>}
+      {text}
+      {figure !== '' && <small>{figure}</small>}
     </div>
   );
 }
@@ -134,7 +133,7 @@ function Commands({ result }: ResultProps) {
     <section>
       <h2>Repeat it</h2>
       <pre>{campaign(result)}</pre>
-      <p class="aside">One row and one cell: add --tools and --truths with their names.</p>
+      <p class="aside">For one row or one cell, add --tools and --truths with the names on this page.</p>
       <div class="commands">
         {[...toolsOf(result), ...missingOf(result)].map(({ name, title, version, why, install }) => (
           <div key={name}>

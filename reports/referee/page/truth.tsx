@@ -4,7 +4,15 @@ import { type Line, overOneAxis } from '../../page/chart-data.ts';
 import { styleOf } from '../../page/chart-series.ts';
 import { type Column, Long, Table } from '../../page/table.tsx';
 import { ARROWS, markOf, runOf, toolsOf } from '../facts.ts';
-import { type Figures, PERCENTILES, type Percentile, type ToolEntry, type Truth } from '../result.ts';
+import {
+  type Figures,
+  PERCENTILES,
+  type Percentile,
+  type Quantiles,
+  type RefereeRun,
+  type ToolEntry,
+  type Truth,
+} from '../result.ts';
 import type { ResultProps } from './page.tsx';
 
 interface TruthProps extends ResultProps {
@@ -25,8 +33,8 @@ export function TruthSection({ result, truth }: TruthProps) {
       </h2>
       <p class="aside">{truth.about}</p>
       <div class="charts">
-        <Curves result={result} truth={truth} tools={open} name={`Open under ${truth.name}`} />
-        <Curves result={result} truth={truth} tools={waiting} name={`Closed and paced under ${truth.name}`} />
+        <Curves result={result} truth={truth} tools={open} name="Open" />
+        <Curves result={result} truth={truth} tools={waiting} name="Closed and paced" />
       </div>
       <FiguresTable result={result} truth={truth} />
     </section>
@@ -44,20 +52,28 @@ function Curves({ result, truth, tools, name }: CurvesProps) {
     const run = runOf(result, tool.name, truth.name);
     return run ? [{ title: tool.title, style: styleOf(i), points: pointsOf(run.reported, truth) }] : [];
   });
-  const { x, values } = overOneAxis([curveOf(truth), ...reported.map(({ points }) => points)]);
+  if (reported.length === 0) return null;
+  const curves = [curveOf(truth), pointsOf(truth.due, truth), ...reported.map(({ points }) => points)];
+  const { x, values } = overOneAxis(curves);
   const lines: Line[] = [
-    { label: 'truth, from due', values: values[0] ?? [], colour: 'ink' },
-    ...reported.map(({ title, style }, i) => ({ label: title, values: values[i + 1] ?? [], ...style })),
+    { label: 'truth', values: values[0] ?? [], colour: 'phase-line' },
+    { label: 'truth at these percentiles', values: values[1] ?? [], colour: 'ink' },
+    ...reported.map(({ title, style, points }, i) => ({
+      label: title,
+      values: values[i + 2] ?? [],
+      ...style,
+      ...(points.length < FEW && { as: 'points' as const }),
+    })),
   ];
   const [low, high] = rangeOf(result, truth);
   const p99s = reported.flatMap(({ points }) => points.filter(([at]) => at === 99).map(([, value]) => value));
   const said = p99s.length === 0 ? 'none' : `${ms(Math.min(...p99s))} to ${msUnit(Math.max(...p99s))}`;
   return (
     <Chart
-      name={name}
+      name={`${name} under ${truth.name}`}
       unit="ms, logarithmic; 90, 99, 99.9 % are equally far apart"
-      title={`True p99 ${msUnit(truth.due.p99_ms)}, reported ${said}`}
-      note="Points are what a tool reports; the last one is its maximum."
+      title={`${name}: p99 ${said}, true ${msUnit(truth.due.p99_ms)}`}
+      note="Points are reported, and joined for the eye; the last is the maximum."
       kind="percentile"
       x={x}
       log
@@ -68,13 +84,16 @@ function Curves({ result, truth, tools, name }: CurvesProps) {
         ...options,
         scales: { ...options.scales, y: { ...options.scales?.y, range: [low / 1.3, high * 1.3] } },
         series: options.series.map((series, i) => {
-          if (i === 1) return { ...series, width: 4 };
+          if (i === 1) return { ...series, width: 5 };
           return i > 1 ? { ...series, points: { ...series.points, show: true, size: 6 } } : series;
         }),
       })}
     />
   );
 }
+
+/** No line joins fewer points: it would cross what lies between them. */
+const FEW = 3;
 
 type Points = [percentile: number, ms: number][];
 
@@ -89,7 +108,7 @@ function curveOf(truth: Truth): Points {
   return [...points.filter(([at, value]) => at < last && value > 0), [last, truth.due.max_ms]];
 }
 
-function pointsOf(figures: Figures, truth: Truth): Points {
+function pointsOf(figures: Partial<Quantiles> | Figures, truth: Truth): Points {
   const last = lastOf(truth);
   const at: Record<Percentile, number> = { p50: 50, p90: 90, p99: 99, p999: 99.9, max: last };
   return PERCENTILES.flatMap((name): Points => {
@@ -100,6 +119,9 @@ function pointsOf(figures: Figures, truth: Truth): Points {
   });
 }
 
+/** The least ratio of the ends of an axis: a small difference looks small. */
+const SPAN = 10;
+
 /** The least and the largest latency of a truth and of all tools under it. */
 function rangeOf(result: ResultProps['result'], truth: Truth): [number, number] {
   const all = [
@@ -109,13 +131,16 @@ function rangeOf(result: ResultProps['result'], truth: Truth): [number, number] 
       return run ? pointsOf(run.reported, truth) : [];
     }),
   ].flatMap((points) => points.filter(([at]) => at >= 50).map(([, value]) => value));
-  return [Math.min(...all), Math.max(...all)];
+  const low = Math.min(...all);
+  return [low, Math.max(SPAN * low, ...all)];
 }
+
+/** Row is a tool and its run; the truth's own row has neither. */
+type Row = { tool?: ToolEntry; run?: RefereeRun | undefined };
 
 /** What each tool reports, beside what the server has counted. */
 function FiguresTable({ result, truth }: TruthProps) {
   const rows = toolsOf(result).map((tool) => ({ tool, run: runOf(result, tool.name, truth.name) }));
-  type Row = Partial<(typeof rows)[number]>;
   const columns: Column<Row>[] = [
     { head: 'load generator', text: true, cell: ({ tool }) => tool?.title ?? 'truth, from due' },
     ...PERCENTILES.map((name) => ({
@@ -128,9 +153,22 @@ function FiguresTable({ result, truth }: TruthProps) {
       },
     })),
     {
+      head: 'p99 off by',
+      cell: ({ tool }) => {
+        if (!tool) return '';
+        const { tone, text, interval } = markOf(result, tool.name, truth);
+        return (
+          <>
+            <span class={`off ${tone}`}>{text}</span>
+            {interval !== '' && <small>{interval}</small>}
+          </>
+        );
+      },
+    },
+    {
       head: 'server’s p99',
       unit: 'from receipt, ms',
-      cell: ({ run }) => ms(run?.served.p99_ms),
+      cell: ({ run }) => run && ms(run.served.p99_ms),
     },
     {
       head: 'done',
@@ -144,22 +182,32 @@ function FiguresTable({ result, truth }: TruthProps) {
         run &&
         `${count(run.reported.requests.failed)} / ${count(run.requests.reset + run.requests.lost + run.requests.refused_connections)}`,
     },
-    { head: 'sent late', unit: 'p99, ms', cell: ({ run }) => ms(run?.gaps.late_p99_ms) },
-    { head: 'CPU', unit: 'µs/request', cell: ({ run }) => figure(run?.cpu_us) },
-    {
-      head: 'says',
-      text: true,
-      cell: ({ run }) =>
-        run?.reported.said.length ? <Long text={run.reported.said.join(' ')} /> : run && 'nothing',
-    },
+    { head: 'sent late', unit: 'p99, ms', cell: ({ run }) => run && ms(run.gaps.late_p99_ms) },
+    { head: 'CPU', unit: 'µs/request', cell: ({ run }) => run && figure(run.cpu_us) },
   ];
   return (
     <div class="figures">
       <Table
-        caption="Reported by each tool, and beside it the server’s own record; of repeats the first run that is used. Sent late: behind an even schedule from the first request. Says: of not keeping up."
+        caption="Reported by each tool, and beside it the server’s own record; of repeats the first run that is used. Sent late: behind an even schedule from the first request."
         columns={columns}
         rows={[{}, ...rows]}
       />
+      <Said rows={rows} />
+    </div>
+  );
+}
+
+/** What the tools themselves say of not keeping up. */
+function Said({ rows }: { rows: Row[] }) {
+  const said = rows.filter(({ run }) => run && run.reported.said.length > 0);
+  return (
+    <div class="small">
+      {said.map(({ tool, run }) => (
+        <p key={tool?.name}>
+          {tool?.title} says: <Long text={run?.reported.said.join(' ') ?? ''} code />
+        </p>
+      ))}
+      <p>{said.length === 0 ? 'None' : 'None of the others'} says that it did not keep up.</p>
     </div>
   );
 }
