@@ -15,8 +15,8 @@ export interface Mark {
   text: string;
   /** The figure itself. */
   figure: string;
-  /** `÷40 to ÷52`: p99 over repeats. */
-  interval: string;
+  /** `÷52 to ÷40`: p99 of the repeats. */
+  range: string;
 }
 
 /** How far off a tool's percentile is from a truth, counted from due. */
@@ -26,7 +26,7 @@ export function markOf(result: Referee, tool: string, truth: Truth, of: Percenti
   const factor = cell?.due[of];
   if (cell === undefined || factor === undefined) {
     const text = cell ? 'not reported' : result.runs.some(is) ? 'not used' : 'not run';
-    return { tone: 'none', far: false, text, figure: '', interval: '' };
+    return { tone: 'none', far: false, text, figure: '', range: '' };
   }
   const due = truth.due[`${of}_ms`];
   const off = (factor - 1) * due;
@@ -38,7 +38,7 @@ export function markOf(result: Referee, tool: string, truth: Truth, of: Percenti
     far: !right && (factor >= FAR || factor <= 1 / FAR),
     text: changeText(factor - 1),
     figure: msUnit(factor * due),
-    interval: known ? `${changeText(low - 1)} to ${changeText(high - 1)}` : '',
+    range: known ? `${changeText(low - 1)} to ${changeText(high - 1)}` : '',
   };
 }
 
@@ -99,7 +99,7 @@ export function answerOf(result: Referee): string[] {
 }
 
 /** What the figures are of. */
-export const LEGEND = `p99 as each tool reports it, against the truth from due: + and × are above it, − and ÷ below. Right is within ${RIGHT.share * 100} % or ${RIGHT.ms} ms. Of repeats the geometric mean.`;
+export const LEGEND = `p99 as each tool reports it, against the truth from due: + and × are above it, − and ÷ below. Right is within ${RIGHT.share * 100} % or ${RIGHT.ms} ms. Of repeats the median.`;
 
 /** The conditions of all runs. */
 export function conditionsOf({ started, machine, load }: Referee): string[] {
@@ -171,7 +171,7 @@ export function kindsOf(result: Referee): { title: string; text: string; rows: s
     },
     {
       title: 'Few samples and wide bins',
-      text: `Beyond p99.9 of ${count(rate * seconds)} requests lie ${count((rate * seconds) / 1000)}: one more or less moves it. A tool that keeps a part of its samples has fewer. Bins add their width: ab prints whole milliseconds, Locust keeps two digits. Of 2 ms, half a millisecond is 25 %.`,
+      text: `Beyond p99.9 of ${count(rate * seconds)} requests lie ${count((rate * seconds) / 1000)}: one more or less moves it. A tool that keeps a part of its samples has fewer. Bins add their width: ab and autocannon keep whole milliseconds, Locust two digits. Of 2 ms, half a millisecond is 25 %.`,
       rows: '',
     },
     {

@@ -67,9 +67,11 @@ export interface Requests {
   lost: number;
   refused_connections: number;
   connections: number;
+  /** Answers whose time is not by two kernel stamps. */
+  unstamped?: number;
 }
 
-/** Gaps are between the requests that came in; `late` is against an even schedule from the first one. */
+/** Gaps are between the requests that came in; `late` is against an even schedule from the first one, and below 0 for what is early. */
 export interface Gaps {
   median_ms: number;
   p99_ms: number;
@@ -110,7 +112,7 @@ export interface Cell {
   runs: number;
   due: Factors;
   served: Factors;
-  /** The interval of due.p99 over repeats. */
+  /** The least and the largest due.p99 of repeats. */
   low?: number;
   high?: number;
 }

@@ -20,6 +20,8 @@ import {
   writeWordy,
 } from '../history/test/runs.ts';
 import { Visitor } from '../history/test/visitor.ts';
+import { writeReferee } from '../referee/page.ts';
+import { madeResult } from '../referee/test/made.ts';
 import { Reader } from './browser.ts';
 import { golden } from './goldens.ts';
 import { chartOf, overflow } from './looking.ts';
@@ -140,6 +142,27 @@ describe('the page of a comparison is accessible', () => {
     const comparison = comparisonOf(groups, { allowFailed: true });
     await reader.read(renderComparison(comparison, built), assertAccessible);
   });
+});
+
+test('the page of the referee is accessible', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'arrival-axe-'));
+  const reader = await Reader.start();
+  t.after(async () => {
+    await reader.close();
+    await rm(directory, { recursive: true });
+  });
+  await template('referee');
+  const html = await readFile(await writeReferee(directory, madeResult()), 'utf8');
+  for (const [colorScheme, width] of [
+    ['light', 1280],
+    ['dark', 390],
+  ] as const) {
+    const look = async (page: Page) => {
+      await page.locator('.data summary').first().press('Enter');
+      await assertAccessible(page);
+    };
+    await reader.read(html, look, { colorScheme, viewport: { width, height: 900 } });
+  }
 });
 
 describe('the history is accessible', () => {

@@ -8,6 +8,7 @@ import { renderToString } from 'preact-render-to-string';
 import { transformSync } from 'rolldown/utils';
 import type { Comparison } from '../comparison/comparison.ts';
 import type { Run } from '../contract/run.ts';
+import type { Referee } from '../referee/result.ts';
 import { type GoldenName, golden } from './goldens.ts';
 
 // Node strips types, but knows no JSX.
@@ -23,6 +24,7 @@ registerHooks({
 });
 const { FirstScreen, Sections } = await import('../page/report.tsx');
 const { Page } = await import('../comparison/page/page.tsx');
+const referee = await import('../referee/page/page.tsx');
 
 /** The page of a run, opened from a file. */
 export function runPage(given: Run | GoldenName): HTMLElement {
@@ -34,6 +36,11 @@ export function runPage(given: Run | GoldenName): HTMLElement {
 /** The page of a comparison, opened from a file. */
 export function comparisonPage(comparison: Comparison): HTMLElement {
   return rendered(h(Page, { comparison, served: false }));
+}
+
+/** The page of the referee. */
+export function refereePage(result: Referee): HTMLElement {
+  return rendered(h(referee.Page, { result }));
 }
 
 function rendered(children: ComponentChildren): HTMLElement {

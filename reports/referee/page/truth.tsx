@@ -156,11 +156,11 @@ function FiguresTable({ result, truth }: TruthProps) {
       head: 'p99 off by',
       cell: ({ tool }) => {
         if (!tool) return '';
-        const { tone, text, interval } = markOf(result, tool.name, truth);
+        const { tone, text, range } = markOf(result, tool.name, truth);
         return (
           <>
             <span class={`off ${tone}`}>{text}</span>
-            {interval !== '' && <small>{interval}</small>}
+            {range !== '' && <small>{range}</small>}
           </>
         );
       },

@@ -1,0 +1,101 @@
+/** What the page, the document and the terminal say of a result. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { refereePage, rowOf, tableOf, text, texts } from '../../test/rendering.ts';
+import { answerOf, commandsOf, kindsOf, markOf, toolsOf } from '../facts.ts';
+import type { Truth } from '../result.ts';
+import { refereeMarkdown, refereeTable } from '../text.ts';
+import { madeResult } from './made.ts';
+
+const result = madeResult();
+const [constant, freeze] = result.truths as [Truth, Truth];
+const plain = (mark: string) => mark.replaceAll('\u00a0', ' ');
+
+test('a figure is right within 5 % or 0.3 ms, and has its sign otherwise', () => {
+  const tones = (truth: Truth) =>
+    ['send', 'open', 'loop'].map((tool) => {
+      const { tone, far, text } = markOf(result, tool, truth);
+      return [tone, far, plain(text)];
+    });
+  assert.deepEqual(tones(constant), [
+    ['right', false, '+10 %'],
+    ['high', false, '+40 %'],
+    ['right', false, '+10 %'],
+  ]);
+  assert.deepEqual(tones(freeze)[2], ['low', true, '÷155']);
+  assert.equal(markOf(result, 'open', freeze).tone, 'right');
+});
+
+test('a cell without a figure says why', () => {
+  const why = (tool: string, truth: Truth) => markOf(result, tool, truth).text;
+  assert.equal(why('paced', constant), 'not reported');
+  assert.equal(why('paced', freeze), 'not used');
+  assert.equal(why('absent', freeze), 'not run');
+});
+
+test('the project’s own rows stand first, then open, paced and closed ones', () => {
+  const names = toolsOf(result).map(({ name }) => name);
+  assert.deepEqual(names, ['send', 'open', 'paced', 'loop']);
+});
+
+test('the answer is about the truth that most rows are far from, and names where our own rows are off', () => {
+  assert.match(plain(answerOf(result).join(' ')), /“freeze”, whose p99 is 442 ms, 2 of 3 .*right in 2 of 2/);
+  const late = madeResult();
+  for (const { tool, truth, due } of late.cells) if (tool === 'send' && truth === 'freeze') due.p99 = 1.2;
+  assert.match(plain(answerOf(late)[1] ?? ''), /right in 1 of 2 cells: run\.send\(\) under freeze \+20 %/);
+  assert.deepEqual(answerOf({ ...result, cells: [] }), ['No run could be used.']);
+});
+
+test('commands that differ by the port of the server are one', () => {
+  assert.deepEqual(commandsOf(result, 'loop'), [
+    { command: 'loop -c 20 http://127.0.0.1:PORT/', truths: 'all truths' },
+  ]);
+});
+
+test('each kind of error names the rows of its kind', () => {
+  const rows = kindsOf(result).map(({ rows }) => rows);
+  assert.deepEqual(
+    rows.filter((row) => row !== ''),
+    ['a *closed* <loop>', 'paced', 'open', 'run.send()'],
+  );
+});
+
+test('page, document and terminal show the same marks, and what is not measured', () => {
+  const page = refereePage(result);
+  const document = refereeMarkdown(result);
+  const terminal = refereeTable(result);
+  for (const { name, title } of toolsOf(result)) {
+    const overview = tableOf(page, 'p99 as each tool');
+    const shown = overview.querySelectorAll('tbody tr').find((row) => row.textContent.startsWith(title));
+    for (const truth of result.truths) {
+      const mark = plain(markOf(result, name, truth).text);
+      assert.ok(
+        texts(shown ?? overview, 'td').some((cell) => cell.includes(mark)),
+        `${name}: ${mark}`,
+      );
+      for (const said of [document, terminal]) assert.ok(said.includes(mark), mark);
+    }
+  }
+  for (const said of [text(page, 'main'), document, terminal]) {
+    assert.match(said, /[Nn]ot installed[\s\S]*absent/);
+    assert.match(said, /paced under freeze, repeat 1: 20 % of the host was stolen/);
+  }
+});
+
+test('the table of a truth has the server’s record beside what is reported', () => {
+  const table = tableOf(refereePage(result), 'Reported by each tool');
+  assert.deepEqual(rowOf(table, 'truth, from due').slice(0, 5), ['2.00', '2.00', '2.00', '2.00', '2.00']);
+  const cells = rowOf(table, 'open').map((cell) => cell.trim());
+  assert.deepEqual(cells.slice(2, 3), ['↑ 2.80']);
+  assert.deepEqual(cells.slice(-4), ['2,400 / 2,400', '– / 0', '0.400', '90']);
+  assert.match(text(refereePage(result), '.truth'), /open says: too <few> VUs/);
+});
+
+test('the document has lines of at most 100 characters, but for tables and commands, and shows markup as text', () => {
+  const document = refereeMarkdown(result);
+  assert.deepEqual(
+    document.split('\n').filter((line) => !/^(\|| {4})/.test(line) && [...line].length > 100),
+    [],
+  );
+  assert.match(document, /a \\\*closed\\\* &lt;loop\\>/);
+});
