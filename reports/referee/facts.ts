@@ -74,18 +74,13 @@ export function answerOf(result: Referee): string[] {
       .filter(({ mark }) => mark.tone !== 'none'),
   );
   const under = result.truths.map((truth) => cells.filter((cell) => cell.truth === truth));
-  const most = (is: (mark: Mark) => boolean) => (of: typeof cells) =>
-    of.filter(({ mark }) => is(mark)).length;
-  const [far, low, right] = [
-    most((m) => m.far),
-    most((m) => m.tone === 'low'),
-    most((m) => m.tone === 'right'),
-  ];
-  const [hardest = []] = under.sort((one, other) => far(other) - far(one) || low(other) - low(one));
+  const far = (of: typeof cells) => of.filter(({ mark }) => mark.far).length;
+  const [hardest = []] = under.sort((one, other) => far(other) - far(one));
   const [first] = hardest;
   if (first === undefined) return ['No run could be used.'];
   const { name, due } = first.truth;
-  const outcome = `Under “${name}”, whose p99 is ${msUnit(due.p99_ms)}, ${count(right(hardest))} of ${plural(hardest.length, 'row')} report it right, and ${count(low(hardest))} report less.`;
+  const are = (tone: Mark['tone']) => count(hardest.filter(({ mark }) => mark.tone === tone).length);
+  const outcome = `Under “${name}” p99 is ${msUnit(due.p99_ms)}: ${are('right')} of ${plural(hardest.length, 'row')} report it right, ${are('low')} too low, ${are('high')} too high.`;
   const own = cells.filter(({ tool }) => tool.own);
   if (own.length === 0) return [outcome];
   const off = own.filter(({ mark }) => mark.tone !== 'right');
@@ -118,11 +113,13 @@ export function campaign({ load }: Referee, tool?: string): string {
   return `npm run referee -- ${which} --rate ${rate} --seconds ${seconds} --repeats ${repeats}`;
 }
 
-/** A tool's own command lines, each with the truths that it was run under; they differ by more than the server's port. */
+/** A tool's own command lines, each with the truths that it was run under; they differ by more than the port and the folder of a run. */
 export function commandsOf({ runs, truths }: Referee, tool: string): { command: string; truths: string }[] {
   const under = new Map<string, Set<string>>();
   for (const run of runs.filter((one) => one.tool === tool)) {
-    const command = run.command.replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT');
+    const command = run.command
+      .replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')
+      .replaceAll(/reports\/runs\/[^/\s]+\/[^/\s]+/g, 'FOLDER');
     under.set(command, (under.get(command) ?? new Set()).add(run.truth));
   }
   return [...under].map(([command, names]) => ({
@@ -140,7 +137,7 @@ function latest({ tools, runs }: Referee): number | null {
 
 /** Why each kind of tool errs, and which rows are of that kind. */
 export function kindsOf(result: Referee): { title: string; text: string; rows: string }[] {
-  const { rate, connections, seconds } = result.load;
+  const { rate, seconds } = result.load;
   const rows = (is: (tool: ToolEntry) => boolean | undefined) =>
     toolsOf(result)
       .filter(is)
@@ -151,7 +148,7 @@ export function kindsOf(result: Referee): { title: string; text: string; rows: s
   return [
     {
       title: 'A closed loop waits with the server',
-      text: `It sends the next request when the answer before it has come. While the server is silent it sends nothing, so the requests that would have waited longest are never sent. Of half a second of silence it notes ${plural(connections, 'sample')} at most, one a connection; ${count(rate / 2)} were due. Gil Tene named this coordinated omission (“How NOT to Measure Latency”). Schroeder, Wierman and Harchol-Balter (“Open Versus Closed: A Cautionary Tale”, NSDI 2006) show that at the same load response times are much lower in a closed model than in an open one.`,
+      text: `It sends the next request when the answer before it has come. While the server is silent it sends nothing, so the requests that would have waited longest are never sent. Of half a second of silence it notes one sample a connection, where ${plural(Math.round(rate / 2), 'request')} were due. Gil Tene named this coordinated omission (“How NOT to Measure Latency”). Schroeder, Wierman and Harchol-Balter (“Open Versus Closed: A Cautionary Tale”, NSDI 2006) show that at the same load response times are much lower in a closed model than in an open one.`,
       rows: others('closed'),
     },
     {

@@ -57,7 +57,7 @@ export function madeResult(): Referee {
     const used = tool !== 'paced' || truth !== 'freeze';
     return {
       ...{ tool, truth, repeat: 1, started: '2026-11-29T02:31:07.000Z', cpu_us: 90, requests, used },
-      command: `${tool} -c 20 http://127.0.0.1:${30000 + i}/`,
+      command: `${tool} -o reports/runs/now/${truth}-${tool}-1/out http://127.0.0.1:${30000 + i}/`,
       reported: {
         ...keyed(values),
         requests: { done: 2400 },

@@ -39,16 +39,19 @@ test('the project’s own rows stand first, then open, paced and closed ones', (
 });
 
 test('the answer is about the truth that most rows are far from, and names where our own rows are off', () => {
-  assert.match(plain(answerOf(result).join(' ')), /“freeze”, whose p99 is 442 ms, 2 of 3 .*right in 2 of 2/);
+  assert.match(
+    plain(answerOf(result).join(' ')),
+    /“freeze” p99 is 442 ms: 2 of 3 rows report it right, 1 too low, 0 too high.*right in 2 of 2/,
+  );
   const late = madeResult();
   for (const { tool, truth, due } of late.cells) if (tool === 'send' && truth === 'freeze') due.p99 = 1.2;
   assert.match(plain(answerOf(late)[1] ?? ''), /right in 1 of 2 cells: run\.send\(\) under freeze \+20 %/);
   assert.deepEqual(answerOf({ ...result, cells: [] }), ['No run could be used.']);
 });
 
-test('commands that differ by the port of the server are one', () => {
+test('commands that differ by port and folder are one', () => {
   assert.deepEqual(commandsOf(result, 'loop'), [
-    { command: 'loop -c 20 http://127.0.0.1:PORT/', truths: 'all truths' },
+    { command: 'loop -o FOLDER/out http://127.0.0.1:PORT/', truths: 'all truths' },
   ]);
 });
 
