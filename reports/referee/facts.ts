@@ -106,11 +106,10 @@ export function conditionsOf({ started, machine, load }: Referee): string[] {
   ];
 }
 
-/** The command that repeats everything, or one tool's cells. */
-export function campaign({ load }: Referee, tool?: string): string {
-  const { rate, seconds, repeats } = load;
-  const which = tool === undefined ? '--install' : `--tools ${tool}`;
-  return `npm run referee -- ${which} --rate ${rate} --seconds ${seconds} --repeats ${repeats}`;
+/** The command that repeats everything. */
+export function campaign({ load }: Referee): string {
+  const { rate, seconds, connections, repeats } = load;
+  return `npm run referee -- --install --rate ${rate} --seconds ${seconds} --connections ${connections} --repeats ${repeats}`;
 }
 
 /** A tool's own command lines, each with the truths that it was run under; they differ by more than the port and the folder of a run. */

@@ -1,6 +1,6 @@
 import { count, figure, ms, msUnit } from '../../format.ts';
 import { Chart } from '../../page/chart.tsx';
-import { type Line, overOneAxis } from '../../page/chart-data.ts';
+import { overOneAxis } from '../../page/chart-data.ts';
 import { styleOf } from '../../page/chart-series.ts';
 import { type Column, Long, Table } from '../../page/table.tsx';
 import { ARROWS, markOf, runOf, toolsOf } from '../facts.ts';
@@ -10,6 +10,7 @@ import {
   type Percentile,
   type Quantiles,
   type RefereeRun,
+  type Requests,
   type ToolEntry,
   type Truth,
 } from '../result.ts';
@@ -19,13 +20,34 @@ interface TruthProps extends ResultProps {
   truth: Truth;
 }
 
+/** Row is a tool and the run whose figures stand for it; the truth's own row has neither. */
+interface Row {
+  tool?: ToolEntry;
+  run?: RefereeRun | undefined;
+}
+
 const NAMES: Record<Percentile, string> = { p50: 'p50', p90: 'p90', p99: 'p99', p999: 'p99.9', max: 'max' };
+/** The least ratio of the ends of an axis: a small difference looks small. */
+const SPAN = 10;
+/** No line joins fewer points: it would cross what lies between them. */
+const FEW = 3;
 
 /** One truth: what the server does, the curves of the tools over its own, and their figures. */
 export function TruthSection({ result, truth }: TruthProps) {
-  const tools = toolsOf(result);
-  const open = tools.filter(({ model }) => model === 'open');
-  const waiting = tools.filter(({ model }) => model !== 'open');
+  const rows = toolsOf(result).map((tool) => ({ tool, run: runOf(result, tool.name, truth.name) }));
+  const shown = rows.flatMap(({ tool, run }) =>
+    run ? [{ tool, points: pointsOf(run.reported, truth) }] : [],
+  );
+  const all = [
+    truth.due.p50_ms,
+    truth.due.max_ms,
+    ...shown.flatMap(({ points }) => points.map(([, y]) => y)),
+  ];
+  const low = Math.min(...all.filter((y) => y > 0));
+  const range: Curve['range'] = [low / 1.3, 1.3 * Math.max(SPAN * low, ...all)];
+  const [open, waiting] = [true, false].map((is) =>
+    shown.filter(({ tool }) => (tool.model === 'open') === is),
+  );
   return (
     <section class="truth">
       <h2>
@@ -33,40 +55,40 @@ export function TruthSection({ result, truth }: TruthProps) {
       </h2>
       <p class="aside">{truth.about}</p>
       <div class="charts">
-        <Curves result={result} truth={truth} tools={open} name="Open" />
-        <Curves result={result} truth={truth} tools={waiting} name="Closed and paced" />
+        <Curves name="Open" truth={truth} shown={open ?? []} range={range} />
+        <Curves name="Closed and paced" truth={truth} shown={waiting ?? []} range={range} />
       </div>
-      <FiguresTable result={result} truth={truth} />
+      <FiguresTable result={result} truth={truth} rows={rows} />
+      <Said rows={rows} />
     </section>
   );
 }
 
-interface CurvesProps extends TruthProps {
-  tools: ToolEntry[];
+type Points = [percentile: number, ms: number][];
+
+interface Curve {
   name: string;
+  truth: Truth;
+  shown: { tool: ToolEntry; points: Points }[];
+  /** Of the axis, ms. */
+  range: [low: number, high: number];
 }
 
-/** The figures that tools report over the curve of the truth. All charts of a truth have one axis. */
-function Curves({ result, truth, tools, name }: CurvesProps) {
-  const reported = tools.flatMap((tool, i) => {
-    const run = runOf(result, tool.name, truth.name);
-    return run ? [{ title: tool.title, style: styleOf(i), points: pointsOf(run.reported, truth) }] : [];
-  });
-  if (reported.length === 0) return null;
-  const curves = [curveOf(truth), pointsOf(truth.due, truth), ...reported.map(({ points }) => points)];
+/** The figures that tools report over the curve of the truth. */
+function Curves({ name, truth, shown, range }: Curve) {
+  if (shown.length === 0) return null;
+  const curves = [curveOf(truth), pointsOf(truth.due, truth), ...shown.map(({ points }) => points)];
   const { x, values } = overOneAxis(curves);
-  const lines: Line[] = [
-    { label: 'truth', values: values[0] ?? [], colour: 'phase-line' },
-    { label: 'truth at these percentiles', values: values[1] ?? [], colour: 'ink' },
-    ...reported.map(({ title, style, points }, i) => ({
-      label: title,
-      values: values[i + 2] ?? [],
-      ...style,
-      ...(points.length < FEW && { as: 'points' as const }),
-    })),
+  const tools = shown.map(({ tool, points }, i) => ({
+    label: tool.title,
+    ...styleOf(i),
+    ...(points.length < FEW && { as: 'points' as const }),
+  }));
+  const truths = [
+    { label: 'truth', colour: 'phase-line' },
+    { label: 'truth at these percentiles', colour: 'ink' },
   ];
-  const [low, high] = rangeOf(result, truth);
-  const p99s = reported.flatMap(({ points }) => points.filter(([at]) => at === 99).map(([, value]) => value));
+  const p99s = shown.flatMap(({ points }) => points.filter(([at]) => at === 99).map(([, value]) => value));
   const said = p99s.length === 0 ? 'none' : `${ms(Math.min(...p99s))} to ${msUnit(Math.max(...p99s))}`;
   return (
     <Chart
@@ -79,10 +101,10 @@ function Curves({ result, truth, tools, name }: CurvesProps) {
       log
       height={280}
       format={ms}
-      lines={lines}
+      lines={[...truths, ...tools].map((line, i) => ({ ...line, values: values[i] ?? [] }))}
       tune={(options) => ({
         ...options,
-        scales: { ...options.scales, y: { ...options.scales?.y, range: [low / 1.3, high * 1.3] } },
+        scales: { ...options.scales, y: { ...options.scales?.y, range } },
         series: options.series.map((series, i) => {
           if (i === 1) return { ...series, width: 5 };
           return i > 1 ? { ...series, points: { ...series.points, show: true, size: 6 } } : series;
@@ -92,11 +114,6 @@ function Curves({ result, truth, tools, name }: CurvesProps) {
   );
 }
 
-/** No line joins fewer points: it would cross what lies between them. */
-const FEW = 3;
-
-type Points = [percentile: number, ms: number][];
-
 /** The percentile at which a maximum is drawn: the last one that so many samples have. */
 function lastOf({ due }: Truth): number {
   return 100 * (1 - 1 / Math.max(2, due.count));
@@ -104,43 +121,20 @@ function lastOf({ due }: Truth): number {
 
 function curveOf(truth: Truth): Points {
   const last = lastOf(truth);
-  const points = truth.due.curve.map(([quantile, value]): [number, number] => [100 * quantile, value]);
+  const points = truth.due.curve.map(([quantile, value]): Points[0] => [100 * quantile, value]);
   return [...points.filter(([at, value]) => at < last && value > 0), [last, truth.due.max_ms]];
 }
 
 function pointsOf(figures: Partial<Quantiles> | Figures, truth: Truth): Points {
   const last = lastOf(truth);
   const at: Record<Percentile, number> = { p50: 50, p90: 90, p99: 99, p999: 99.9, max: last };
-  return PERCENTILES.flatMap((name): Points => {
-    const value = figures[`${name}_ms`];
-    return value === undefined || value <= 0 || (at[name] >= last && name !== 'max')
-      ? []
-      : [[at[name], value]];
-  });
+  return PERCENTILES.map((name): Points[0] => [at[name], figures[`${name}_ms`] ?? 0]).filter(
+    ([percentile, value], i) => value > 0 && (percentile < last || i === PERCENTILES.length - 1),
+  );
 }
-
-/** The least ratio of the ends of an axis: a small difference looks small. */
-const SPAN = 10;
-
-/** The least and the largest latency of a truth and of all tools under it. */
-function rangeOf(result: ResultProps['result'], truth: Truth): [number, number] {
-  const all = [
-    curveOf(truth),
-    ...toolsOf(result).map(({ name }) => {
-      const run = runOf(result, name, truth.name);
-      return run ? pointsOf(run.reported, truth) : [];
-    }),
-  ].flatMap((points) => points.filter(([at]) => at >= 50).map(([, value]) => value));
-  const low = Math.min(...all);
-  return [low, Math.max(SPAN * low, ...all)];
-}
-
-/** Row is a tool and its run; the truth's own row has neither. */
-type Row = { tool?: ToolEntry; run?: RefereeRun | undefined };
 
 /** What each tool reports, beside what the server has counted. */
-function FiguresTable({ result, truth }: TruthProps) {
-  const rows = toolsOf(result).map((tool) => ({ tool, run: runOf(result, tool.name, truth.name) }));
+function FiguresTable({ result, truth, rows }: TruthProps & { rows: Row[] }) {
   const columns: Column<Row>[] = [
     { head: 'load generator', text: true, cell: ({ tool }) => tool?.title ?? 'truth, from due' },
     ...PERCENTILES.map((name) => ({
@@ -165,36 +159,33 @@ function FiguresTable({ result, truth }: TruthProps) {
         );
       },
     },
-    {
-      head: 'server’s p99',
-      unit: 'from receipt, ms',
-      cell: ({ run }) => run && ms(run.served.p99_ms),
-    },
-    {
-      head: 'done',
-      unit: 'said / true',
-      cell: ({ run }) => run && `${count(run.reported.requests.done)} / ${count(run.requests.answered)}`,
-    },
-    {
-      head: 'failed',
-      unit: 'said / true',
-      cell: ({ run }) =>
-        run &&
-        `${count(run.reported.requests.failed)} / ${count(run.requests.reset + run.requests.lost + run.requests.refused_connections)}`,
-    },
+    { head: 'server’s p99', unit: 'ms', cell: ({ run }) => run && ms(run.served.p99_ms) },
+    counted('begun', ({ begun }) => begun),
+    counted('done', ({ answered }) => answered),
+    counted('failed', ({ reset, lost, refused_connections }) => reset + lost + refused_connections),
+    { head: 'gaps', unit: 'p99, ms', cell: ({ run }) => run && ms(run.gaps.p99_ms) },
     { head: 'sent late', unit: 'p99, ms', cell: ({ run }) => run && ms(run.gaps.late_p99_ms) },
     { head: 'CPU', unit: 'µs/request', cell: ({ run }) => run && figure(run.cpu_us) },
   ];
   return (
     <div class="figures">
       <Table
-        caption="Reported by each tool, and beside it the server’s own record; of repeats the first run that is used. Sent late: behind an even schedule from the first request."
+        caption="Reported by each tool, and beside it the server’s own record; of repeats the first run that is used. Server’s p99: from receipt. Gaps: between requests as they came in. Sent late: behind an even schedule from the first one."
         columns={columns}
         rows={[{}, ...rows]}
       />
-      <Said rows={rows} />
     </div>
   );
+}
+
+/** A count of requests: as the server has it, and as the tool says it where that differs. */
+function counted(head: 'begun' | 'done' | 'failed', truth: (requests: Requests) => number): Column<Row> {
+  const cell = ({ run }: Row) => {
+    if (!run) return '';
+    const [said, is] = [run.reported.requests[head], truth(run.requests)];
+    return said === is ? count(is) : <span class="differs">{`${count(said)} / ${count(is)}`}</span>;
+  };
+  return { head, unit: 'said / true', cell };
 }
 
 /** What the tools themselves say of not keeping up. */

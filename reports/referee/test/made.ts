@@ -1,5 +1,5 @@
 /** A small result, made up. */
-import type { Percentile, Quantiles, Referee, RefereeRun, ToolEntry } from '../result.ts';
+import { PERCENTILES, type Quantiles, type Referee, type RefereeRun, type ToolEntry } from '../result.ts';
 
 /** Truths by name: p50, p90, p99, p99.9 and the maximum, ms. */
 const TRUTHS = { constant: [2, 2, 2, 2, 2], freeze: [2, 2, 442, 497, 502] };
@@ -22,22 +22,14 @@ const REPORTED: Record<string, Record<TruthName, (number | undefined)[]>> = {
   loop: { constant: [2.1, 2.1, 2.2, 2.2, 2.3], freeze: [2.1, 2.1, 2.85, 500, 502] },
 };
 
-const NAMES: Percentile[] = ['p50', 'p90', 'p99', 'p999', 'max'];
 const keyed = (values: readonly (number | undefined)[]) =>
   Object.fromEntries(
-    values.flatMap((value, i) => (value === undefined ? [] : [[`${NAMES[i]}_ms`, value]])),
+    values.flatMap((value, i) => (value === undefined ? [] : [[`${PERCENTILES[i]}_ms`, value]])),
   ) as Omit<Quantiles, 'count' | 'curve'>;
 
 function quantiles(values: readonly number[]): Quantiles {
-  const [p50 = 0, p90 = 0, p99 = 0, p999 = 0, max = 0] = values;
-  const curve: Quantiles['curve'] = [
-    [0.5, p50],
-    [0.9, p90],
-    [0.99, p99],
-    [0.999, p999],
-    [1, max],
-  ];
-  return { count: 2400, ...keyed(values), curve };
+  const at = [0.5, 0.9, 0.99, 0.999, 1];
+  return { count: 2400, ...keyed(values), curve: values.map((value, i) => [at[i] ?? 1, value]) };
 }
 
 /** One run of each tool under each truth but of the paced one, whose run under freeze is not used. */
@@ -71,7 +63,7 @@ export function madeResult(): Referee {
   });
   const cells = all.flatMap(({ tool, truth, values }, i) => {
     const factors = values.flatMap((value, k) =>
-      value === undefined ? [] : [[NAMES[k], value / (TRUTHS[truth][k] ?? 1)]],
+      value === undefined ? [] : [[PERCENTILES[k], value / (TRUTHS[truth][k] ?? 1)]],
     );
     const due = Object.fromEntries(factors);
     return runs[i]?.used ? [{ tool, truth, runs: 1, due, served: due }] : [];

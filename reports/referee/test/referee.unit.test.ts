@@ -90,7 +90,7 @@ test('the table of a truth has the server’s record beside what is reported', (
   assert.deepEqual(rowOf(table, 'truth, from due').slice(0, 5), ['2.00', '2.00', '2.00', '2.00', '2.00']);
   const cells = rowOf(table, 'open').map((cell) => cell.trim());
   assert.deepEqual(cells.slice(2, 3), ['↑ 2.80']);
-  assert.deepEqual(cells.slice(-4), ['2,400 / 2,400', '– / 0', '0.400', '90']);
+  assert.deepEqual(cells.slice(-6), ['– / 2,400', '2,400', '– / 0', '5.40', '0.400', '90']);
   assert.match(text(refereePage(result), '.truth'), /open says: too <few> VUs/);
 });
 
