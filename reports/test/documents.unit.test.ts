@@ -14,7 +14,8 @@ const SOURCES = files('**/*.{ts,tsx,js,mjs,go,yaml,sh,Dockerfile}').filter(
 
 /** Its lines may be long: it is a page of tables. */
 const AGENTS = 'AGENTS.md';
-const RESULTS = 'reports/RESULTS.md';
+/** Results grow with the project. */
+const RESULTS = ['reports/RESULTS.md', 'reports/REFEREE.md'];
 
 function files(pattern: string): string[] {
   const exclude = (path: string) => SKIPPED.has(path.split('/').at(-1) as string);
@@ -84,7 +85,7 @@ test('the documents are short, and wrap at 100 characters', () => {
   assert.ok(readme.trimEnd().split('\n').length <= 150, 'README.md: 150 lines');
   assert.ok(words(readme) <= 1400, `README.md: ${words(readme)} of 1,400 words`);
   // Results and the changelog grow with the project; a reader looks things up in them.
-  const references = DOCUMENTS.filter((path) => path !== RESULTS && path !== 'CHANGELOG.md');
+  const references = DOCUMENTS.filter((path) => !RESULTS.includes(path) && path !== 'CHANGELOG.md');
   const all = references.reduce((sum, path) => sum + words(read(path)), 0);
   assert.ok(all <= 11_000, `${all} of 11,000 words`);
   for (const document of DOCUMENTS.filter((path) => path !== AGENTS)) {
