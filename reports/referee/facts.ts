@@ -117,6 +117,7 @@ export function commandsOf({ runs, truths }: Referee, tool: string): { command: 
   const under = new Map<string, Set<string>>();
   for (const run of runs.filter((one) => one.tool === tool)) {
     const command = run.command
+      .replaceAll(/\s+/g, ' ')
       .replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')
       .replaceAll(/reports\/runs\/[^/\s]+\/[^/\s]+/g, 'FOLDER');
     under.set(command, (under.get(command) ?? new Set()).add(run.truth));

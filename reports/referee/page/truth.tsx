@@ -183,7 +183,7 @@ function counted(head: 'begun' | 'done' | 'failed', truth: (requests: Requests) 
   const cell = ({ run }: Row) => {
     if (!run) return '';
     const [said, is] = [run.reported.requests[head], truth(run.requests)];
-    return said === is ? count(is) : <span class="differs">{`${count(said)} / ${count(is)}`}</span>;
+    return said === is ? count(is) : <span class="off high">{`${count(said)} / ${count(is)}`}</span>;
   };
   return { head, unit: 'said / true', cell };
 }

@@ -102,3 +102,11 @@ test('the document has lines of at most 100 characters, but for tables and comma
   );
   assert.match(document, /a \\\*closed\\\* &lt;loop\\>/);
 });
+
+test('a campaign that was stopped before its first result has a page and a document', () => {
+  const stopped = { ...result, runs: [], cells: [] };
+  const page = refereePage(stopped);
+  assert.equal(page.querySelectorAll('.chart').length, 0);
+  for (const said of [text(page, 'main'), refereeMarkdown(stopped), refereeTable(stopped)])
+    assert.match(said, /No run could be used\./);
+});
