@@ -66,7 +66,7 @@ export function runOf({ runs }: Referee, tool: string, truth: string): RefereeRu
   return runs.find((run) => run.tool === tool && run.truth === truth && run.used);
 }
 
-/** What came out, in two sentences: the truth that most rows are far from, and the project's own rows. */
+/** What came out, in two sentences: the truth that most rows are far below, and the project's own rows. */
 export function answerOf(result: Referee): string[] {
   const cells = result.truths.flatMap((truth) =>
     toolsOf(result)
@@ -74,7 +74,7 @@ export function answerOf(result: Referee): string[] {
       .filter(({ mark }) => mark.tone !== 'none'),
   );
   const under = result.truths.map((truth) => cells.filter((cell) => cell.truth === truth));
-  const far = (of: typeof cells) => of.filter(({ mark }) => mark.far).length;
+  const far = (of: typeof cells) => of.filter(({ mark }) => mark.far && mark.tone === 'low').length;
   const [hardest = []] = under.sort((one, other) => far(other) - far(one));
   const [first] = hardest;
   if (first === undefined) return ['No run could be used.'];

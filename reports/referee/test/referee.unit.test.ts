@@ -38,7 +38,7 @@ test('the project’s own rows stand first, then open, paced and closed ones', (
   assert.deepEqual(names, ['send', 'open', 'paced', 'loop']);
 });
 
-test('the answer is about the truth that most rows are far from, and names where our own rows are off', () => {
+test('the answer is about the truth that most rows are far below, and names where our own rows are off', () => {
   assert.match(
     plain(answerOf(result).join(' ')),
     /“freeze” p99 is 442 ms: 2 of 3 rows report it right, 1 too low, 0 too high.*right in 2 of 2/,
