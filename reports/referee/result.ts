@@ -55,6 +55,8 @@ export interface ToolEntry {
 /** Figures are what a tool says of itself; what it does not say is missing. */
 export interface Figures extends Partial<Record<`${Percentile}_ms`, number>> {
   requests: { asked?: number; begun?: number; done?: number; failed?: number };
+  /** From the moment a request is sent, where a tool reports that beside the others. */
+  sent?: Partial<Record<`${Percentile}_ms`, number>>;
   /** What it says about not keeping up, as it says it. */
   said: string[];
 }

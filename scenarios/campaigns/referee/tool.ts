@@ -1,0 +1,73 @@
+/** A load generator of the referee: how it is installed and run, and how its report is read. */
+import { join } from 'node:path';
+import type { Figures, ToolEntry } from '../../../reports/referee/result.ts';
+
+/** The repository: commands run there. */
+export const ROOT = join(import.meta.dirname, '../../..');
+/** The folder of the tools' scripts, from there. */
+export const HERE = 'scenarios/campaigns/referee/tools';
+
+/** What each generator is asked for. */
+export interface Load {
+  url: string;
+  /** Requests/s. */
+  rate: number;
+  /** Connections of a tool that is held to the rate. */
+  connections: number;
+  /** Connections with which a closed loop makes about that rate where an answer takes 2 ms. */
+  loops: number;
+  seconds: number;
+}
+
+/** Output is what a tool left. */
+export interface Output {
+  stdout: string;
+  stderr: string;
+  /** The text of a file in the run's folder. @throws if there is none */
+  file(name: string): string;
+}
+
+export interface Tool extends Omit<ToolEntry, 'version'> {
+  /** The command that prints its version, and where that is in the output. */
+  version: [command: string, pattern: RegExp];
+  /**
+   * A line for a shell in {@link ROOT}, as a reader can repeat it.
+   * @param folder of the run, for what the tool writes; relative to ROOT
+   */
+  command(load: Load, folder: string): string;
+  /** @throws if the output has no figures */
+  read(output: Output): Figures;
+}
+
+/** What the ways to run a tool share. */
+export type Reader = Pick<Tool, 'install' | 'version' | 'read'>;
+
+/** How long a tool waits for an answer, where it can be set, s. */
+export const TIMEOUT = 5;
+
+const UNITS: Record<string, number> = { us: 0.001, ms: 1, s: 1000, m: 60_000, secs: 1000 };
+
+/** The time in ms that a text like `12.30ms` says; undefined: none. */
+export function msOf(text: string | undefined): number | undefined {
+  const [, value, unit = ''] = /^([\d.]+)\s*(us|ms|s|m|secs)$/.exec(text ?? '') ?? [];
+  return value === undefined ? undefined : Number(value) * (UNITS[unit] as number);
+}
+
+/** The number that the first group of a pattern finds; undefined: none. */
+export function numberIn(text: string, pattern: RegExp): number | undefined {
+  const found = pattern.exec(text)?.[1];
+  return found === undefined ? undefined : Number(found);
+}
+
+/** The lines of a text that a pattern finds, without repeats, at most five. */
+export function linesWith(text: string, pattern: RegExp): string[] {
+  const found = text.split('\n').flatMap((line) => (pattern.test(line) ? line.trim() : []));
+  return [...new Set(found)].slice(0, 5);
+}
+
+/** Leaves out what a tool does not report. */
+export function known<T extends object>(figures: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(
+    Object.entries(figures).filter(([, value]) => value !== undefined && !Number.isNaN(value)),
+  ) as { [K in keyof T]?: Exclude<T[K], undefined> };
+}

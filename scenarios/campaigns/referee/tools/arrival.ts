@@ -1,0 +1,38 @@
+import type { Run } from '../../../../reports/contract/run.ts';
+import { HERE, known, TIMEOUT, type Tool } from '../tool.ts';
+
+const timesOf = ({ p50, p90, p99, p999, max }: Run['latency']['arrival']) =>
+  known({
+    ...{ p50_ms: p50 ?? undefined, p90_ms: p90 ?? undefined, p99_ms: p99 ?? undefined },
+    ...{ p999_ms: p999 ?? undefined, max_ms: max ?? undefined },
+  });
+
+const base: Omit<Tool, 'name' | 'title' | 'command'> = {
+  model: 'open',
+  why: "Arrival begins when a request is due, so the generator's own lateness is in it.",
+  own: true,
+  install: 'npm run setup',
+  version: ['./k6 x arrival --version', /arrival v([\d.]+)/],
+  read({ file }) {
+    const { latency, account, verdict } = JSON.parse(file('run/run.json')) as Run;
+    const { scheduled, sent, failed } = account.requests;
+    return {
+      ...timesOf(latency.arrival),
+      sent: timesOf(latency.from_send),
+      requests: { asked: scheduled, begun: sent, done: account.arrived, failed },
+      said: verdict.reasons,
+    };
+  },
+};
+
+const by =
+  (pump: boolean): Tool['command'] =>
+  ({ url, rate, seconds }, folder) => {
+    const settings = `-e URL=${url} -e RATE=${rate} -e SECONDS=${seconds} -e TIMEOUT=${TIMEOUT} -e PUMP=${pump}`;
+    return `./k6 run --quiet --no-color ${settings} -e "DIR=${folder}/run" ${HERE}/arrival.js`;
+  };
+
+export const arrival: readonly Tool[] = [
+  { ...base, name: 'send', title: 'run.send()', command: by(false) },
+  { ...base, name: 'pump', title: 'run.pump()', command: by(true) },
+];

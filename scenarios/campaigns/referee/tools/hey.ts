@@ -1,0 +1,45 @@
+import { known, linesWith, msOf, type Reader, TIMEOUT, type Tool } from '../tool.ts';
+
+const base: Reader = {
+  install: 'GOBIN="$PWD/.stack/generators/bin" go install github.com/rakyll/hey@v0.1.4',
+  version: ['go version -m "$(command -v hey)"', /\bmod\s+\S+\s+v(\S+)/],
+  read({ stdout }) {
+    const at = (p: number) => msOf(new RegExp(`^\\s+${p}% in (.+)$`, 'm').exec(stdout)?.[1]);
+    const [answers = '', errors = ''] = stdout.split('Error distribution:');
+    const count = (text: string, pattern: RegExp) =>
+      [...text.matchAll(pattern)].reduce((sum, [, found]) => sum + Number(found), 0);
+    return {
+      ...known({
+        p50_ms: at(50),
+        p90_ms: at(90),
+        p99_ms: at(99),
+        max_ms: msOf(/^\s+Slowest:\s+(.+)$/m.exec(stdout)?.[1]),
+      }),
+      requests: {
+        done: count(answers, /^\s+\[2\d\d\]\s+(\d+) responses/gm),
+        failed: count(errors, /^\s+\[(\d+)\]/gm),
+      },
+      said: linesWith(errors, /\S/),
+    };
+  },
+};
+
+export const hey: readonly Tool[] = [
+  {
+    ...base,
+    name: 'hey',
+    title: 'hey',
+    model: 'closed',
+    why: 'A closed loop.',
+    command: ({ url, loops, seconds }) => `hey -z ${seconds}s -c ${loops} -t ${TIMEOUT} ${url}`,
+  },
+  {
+    ...base,
+    name: 'hey-q',
+    title: 'hey -q',
+    model: 'paced',
+    why: 'Each connection is held to its share of the rate, and what was due in a pause is not sent.',
+    command: ({ url, rate, connections, seconds }) =>
+      `hey -z ${seconds}s -c ${connections} -q ${rate / connections} -t ${TIMEOUT} ${url}`,
+  },
+];

@@ -1,0 +1,23 @@
+import { known, type Tool } from '../tool.ts';
+
+export const siege: Tool = {
+  name: 'siege',
+  title: 'siege',
+  model: 'closed',
+  why: 'A closed loop. It reports the longest transaction, in steps of 10 ms, and no percentile.',
+  install: 'apt-get install --yes siege',
+  version: ['siege --version', /SIEGE ([\d.]+)/],
+  // It writes its settings to the home directory.
+  command: ({ url, loops, seconds }, folder) =>
+    `HOME="${folder}" siege --json-output --quiet --benchmark --concurrent=${loops} --time=${seconds}S ${url}`,
+  read({ stdout }) {
+    const found = JSON.parse(stdout.slice(stdout.lastIndexOf('{'))) as Record<string, number>;
+    return {
+      ...known({
+        max_ms: found.longest_transaction === undefined ? undefined : 1000 * found.longest_transaction,
+      }),
+      requests: known({ done: found.successful_transactions, failed: found.failed_transactions }),
+      said: [],
+    };
+  },
+};
