@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import type { Pipeline } from '../../../extensions/artillery-plugin-arrival/pipeline.ts';
 import { isInstalled } from '../../../pipeline/setup/packages.mjs';
 import { Child } from '../../../pipeline/stack/child.ts';
+import { numberIn } from '../referee/tool.ts';
+import { wrk } from '../referee/tools/wrk.ts';
 
 const SCRIPT = join(import.meta.dirname, '../../../extensions/k6/cmd/bench/scripts/post.lua');
-const UNITS: Record<string, number> = { us: 0.001, ms: 1, s: 1000, m: 60_000 };
 
 export interface WrkFigures {
   connections: number;
@@ -46,14 +47,10 @@ export class WrkRun extends Child {
 
 /** Parses wrk's output with --latency. */
 export function figuresIn(text: string): Omit<WrkFigures, 'connections'> {
-  const rate = Number(/^Requests\/sec:\s+([\d.]+)/m.exec(text)?.[1]);
-  const at = (p: number) => {
-    const [, value, unit = ''] = new RegExp(`^\\s+${p}%\\s+([\\d.]+)(us|ms|s|m)$`, 'm').exec(text) ?? [];
-    return Number(value) * (UNITS[unit] ?? Number.NaN);
-  };
-  const figures = { rate, p50: at(50), p99: at(99) };
-  if (Object.values(figures).some(Number.isNaN)) {
+  const { p50_ms: p50, p99_ms: p99 } = wrk.read({ stdout: text, stderr: '', file: () => '' });
+  const rate = numberIn(text, /^Requests\/sec:\s+([\d.]+)/m);
+  if (rate === undefined || p50 === undefined || p99 === undefined) {
     throw new Error(`wrk reported no requests: ${text.trim().split('\n').at(-1)}`);
   }
-  return { ...figures, refused: Number(/Non-2xx or 3xx responses: (\d+)/.exec(text)?.[1] ?? 0) };
+  return { rate, p50, p99, refused: numberIn(text, /Non-2xx or 3xx responses: (\d+)/) ?? 0 };
 }
