@@ -318,7 +318,7 @@ test('a cell is the median of the runs that are used, by what is reported', () =
 
 test('options have defaults, and a refusal names what is allowed', async () => {
   const options = readOptions([]) as Options;
-  assert.deepEqual([options.rate, options.seconds, options.repeats], [400, 12, 1]);
+  assert.deepEqual([options.rate, options.seconds, options.repeats], [400, 20, 1]);
   assert.equal(options.tools.length, TOOLS.length);
   const some = readOptions(['--tools', 'wrk,send', '--truths', 'freeze']) as Options;
   assert.deepEqual(

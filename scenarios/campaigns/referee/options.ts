@@ -26,7 +26,7 @@ one's p99 is off, and writes a page.
   --tools all          with commas between: ${TOOLS.map(({ name }) => name).join(', ')}
   --truths all         ${TRUTHS.join(', ')}
   --rate 400           requests/s; 1 to 10000
-  --seconds 12         the length of each run; 1 to 3600
+  --seconds 20         the length of each run; 1 to 3600. wrk2 does not record the first 10 s
   --connections 20     of a tool that is held to the rate; 2 to 1024. A closed loop has as many as make about that rate when an answer
                        takes 2 ms
   --repeats 1          how often each tool meets each truth, every other time in reverse order; 1 to 20
@@ -68,7 +68,7 @@ export function readOptions(args: readonly string[]): Options | 'help' {
     tools: TOOLS.filter(({ name }) => tools.includes(name)),
     truths: list('truths', TRUTHS),
     rate: number('rate', 400, 1, 10_000),
-    seconds: number('seconds', 12, 1, 3600),
+    seconds: number('seconds', 20, 1, 3600),
     connections: number('connections', 20, 2, 1024),
     repeats: number('repeats', 1, 1, 20),
     install: values.install === true,
