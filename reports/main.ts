@@ -2,7 +2,7 @@
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { ConfigError } from '../pipeline/shared/config.ts';
-import { isEntry } from '../pipeline/shared/entry.ts';
+import { isEntry, outliveReaders } from '../pipeline/shared/entry.ts';
 import { readFlags } from '../pipeline/shared/flags.ts';
 import { printFolded } from '../pipeline/shared/fold.ts';
 import { printable } from '../pipeline/shared/printable.ts';
@@ -247,4 +247,7 @@ function shortPath(path: string): string {
   return short.startsWith('..') ? resolve(path) : short;
 }
 
-if (isEntry(import.meta)) process.exitCode = await main(process.argv.slice(2), process.env, process);
+if (isEntry(import.meta)) {
+  outliveReaders();
+  process.exitCode = await main(process.argv.slice(2), process.env, process);
+}

@@ -9,3 +9,8 @@ export function isEntry({ main, filename }: Pick<ImportMeta, 'main' | 'filename'
     `${filename} wants Node 24.2 or later, and this is ${process.version}: npm run scenario and all others of npm run bring it`,
   );
 }
+
+/** Makes a reader of this process's output that is gone, as `head` in `npm run reports | head`, end the output and not the command. */
+export function outliveReaders(): void {
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+}

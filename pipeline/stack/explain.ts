@@ -1,4 +1,5 @@
 import { readable } from '../common/log.ts';
+import { outliveReaders } from '../shared/entry.ts';
 import { printableLines } from '../shared/printable.ts';
 import { ProcessFailure } from './process.ts';
 
@@ -14,12 +15,9 @@ export function explained(error: Error): string {
   return [...named, printableLines(error.message)].join('\n');
 }
 
-/**
- * Ends this process with the exit code of a command; after an error with 1 and the reason on the terminal. A reader of its output
- * that is gone, as `head` in `npm run pipeline | head`, ends the output and not the command.
- */
+/** Ends this process with the exit code of a command; after an error with 1 and the reason on the terminal. */
 export function exitAfter(command: Promise<number>): void {
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+  outliveReaders();
   command.then(
     (code) => process.exit(code),
     (error: Error) => {

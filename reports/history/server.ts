@@ -6,7 +6,7 @@ import { Type } from '@sinclair/typebox';
 import closeWithGrace from 'close-with-grace';
 import { fastify } from 'fastify';
 import { ConfigError, readConfig } from '../../pipeline/shared/config.ts';
-import { isEntry } from '../../pipeline/shared/entry.ts';
+import { isEntry, outliveReaders } from '../../pipeline/shared/entry.ts';
 import { readFlags } from '../../pipeline/shared/flags.ts';
 import { printFolded } from '../../pipeline/shared/fold.ts';
 import type { Io } from '../command.ts';
@@ -109,6 +109,7 @@ async function isDirectory(path: string): Promise<boolean> {
 }
 
 if (isEntry(import.meta)) {
+  outliveReaders();
   const stop = new AbortController();
   const { stdout, stderr } = process;
   const ended = main(process.argv.slice(2), process.env, { stdout, stderr, stop: stop.signal });

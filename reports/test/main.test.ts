@@ -29,6 +29,19 @@ test('report writes index.html from run.json and prints its path', async () => {
   assert.equal(shown.run.id, golden('passing').run.id);
 });
 
+// Regression: `npm run report -- compare … | head` ended with the stack trace of an EPIPE.
+test('a command whose output nobody reads comes to its own end', async () => {
+  const gone = "trap '' PIPE; while printf x; do sleep 0.01; done 2>/dev/null";
+  const pipe = `{ ${gone}; "$0" "$1" --help; echo "exit $?" >&2; } | :`;
+  const { stderr } = await execa('sh', [
+    '-c',
+    pipe,
+    process.execPath,
+    join(import.meta.dirname, '../main.ts'),
+  ]);
+  assert.equal(stderr, 'exit 0');
+});
+
 test('--help prints the usage', async () => {
   const { code, stdout } = await report('--help');
   assert.equal(code, 0);
