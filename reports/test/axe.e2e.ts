@@ -35,6 +35,10 @@ const AXE = new URL(import.meta.resolve('axe-core/axe.min.js'));
 async function assertAccessible(page: Page): Promise<void> {
   await page.evaluate(await readFile(AXE, 'utf8'));
   const found = await page.evaluate(async () => {
+    // What was opened is sized in the next frame, and then reached by keyboard where it scrolls.
+    const frame = () => new Promise((drawn) => requestAnimationFrame(drawn));
+    await frame();
+    await frame();
     const { axe } = globalThis as unknown as {
       axe: {
         run(): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }>;
