@@ -107,9 +107,10 @@ export function conditionsOf({ started, machine, load }: Referee): string[] {
 }
 
 /** The command that repeats everything. */
-export function campaign({ load }: Referee): string {
+export function campaign({ load, truths }: Referee): string {
   const { rate, seconds, connections, repeats } = load;
-  return `npm run referee -- --install --rate ${rate} --seconds ${seconds} --connections ${connections} --repeats ${repeats}`;
+  const names = truths.map(({ name }) => name).join();
+  return `npm run referee -- --install --truths ${names} --rate ${rate} --seconds ${seconds} --connections ${connections} --repeats ${repeats}`;
 }
 
 /** A tool's own command lines, each with the truths that it was run under; they differ by more than the port and the folder of a run. */
@@ -118,8 +119,8 @@ export function commandsOf({ runs, truths }: Referee, tool: string): { command: 
   for (const run of runs.filter((one) => one.tool === tool)) {
     const command = run.command
       .replaceAll(/\s+/g, ' ')
-      .replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')
-      .replaceAll(/reports\/runs\/[^/\s]+\/[^/\s]+/g, 'FOLDER');
+      .replaceAll(/(127\.0\.0\.1(?::| --port ))\d+/g, '$1PORT')
+      .replaceAll(/reports\/runs\/[^/\s]+\/[^/\s"]+/g, 'FOLDER');
     under.set(command, (under.get(command) ?? new Set()).add(run.truth));
   }
   return [...under].map(([command, names]) => ({

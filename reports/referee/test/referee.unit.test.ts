@@ -53,6 +53,13 @@ test('commands that differ by port and folder are one', () => {
   assert.deepEqual(commandsOf(result, 'loop'), [
     { command: 'loop -o FOLDER/out http://127.0.0.1:PORT/', truths: 'all truths' },
   ]);
+  const runs = result.runs.map((run, i) => ({
+    ...run,
+    command: `HOME="reports/runs/referee-${i}/a-1" loop --server 127.0.0.1 --port ${i}`,
+  }));
+  assert.deepEqual(commandsOf({ ...result, runs }, 'loop'), [
+    { command: 'HOME="FOLDER" loop --server 127.0.0.1 --port PORT', truths: 'all truths' },
+  ]);
 });
 
 test('each kind of error names the rows of its kind', () => {
