@@ -84,6 +84,7 @@ test('an entry of a takeover that a search for a lost claim finds too is taken o
     troubles: { failed: () => {}, done: () => {} },
   });
   claimer.start();
+  t.after(() => claimer.close());
   await eventually(() => messagesOf(taken) >= COUNT && searches > 0, 'the messages and a search', WITHIN_MS);
   await queue.append([{ body: 'last', target: 'a', stamps: '' }]);
   await eventually(
@@ -91,8 +92,7 @@ test('an entry of a takeover that a search for a lost claim finds too is taken o
     'the last',
     WITHIN_MS,
   );
-  claimer.stop();
-  for (const batch of holdings.batches) for (const entry of batch.entries) holdings.drop(entry);
+  claimer.close();
   await claimer.ended;
   assert.equal(taken.length, COUNT + 1);
   assert.equal(new Set(taken.map(({ id }) => id)).size, COUNT + 1);
@@ -134,9 +134,8 @@ test('messages of a takeover whose answer is lost are found again', async (t) =>
     troubles: { failed: () => {}, done: () => {} },
   });
   claimer.start();
-  t.after(() => claimer.stop());
+  t.after(() => claimer.close());
   await eventually(() => messagesOf(taken) === 1, 'the message', WITHIN_MS);
-  claimer.stop();
-  for (const batch of holdings.batches) for (const entry of batch.entries) holdings.drop(entry);
+  claimer.close();
   await claimer.ended;
 });
