@@ -35,7 +35,7 @@ interface Message {
   sent?: unknown;
 }
 
-/** How the request of a message ended. */
+/** Settled says how the request of a message ended. */
 type Settled = { status: number } | { error: string; message: string };
 
 /** The parts of a sending thread that the marks use. */

@@ -77,7 +77,7 @@ export function placeOf(method: string, of: unknown): string | undefined {
   return url === undefined ? undefined : String(url);
 }
 
-/** Whether a path has a pattern: * stands for one part, ** for the rest. The query is not part of the path. */
+/** Returns whether a path has a pattern: * stands for one part, ** for the rest. The query is not part of the path. */
 export function reaches(pattern: string, url: string): boolean {
   const path = url.replace(/^\w+:\/\/[^/]*/, '').replace(/[?#].*$/, '');
   const parts = pattern.split(/(\*\*|\*)/).map((part) => {

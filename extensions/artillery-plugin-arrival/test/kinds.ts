@@ -11,7 +11,7 @@ interface Kind {
   options?: object;
   args?: string[];
   env?: NodeJS.ProcessEnv;
-  /** How many it sends, if that is not left to chance. */
+  /** The number of messages that it sends. Absent: chance decides. */
   messages?: number;
   /** Counters that are a matter of chance. */
   without?: RegExp[];
