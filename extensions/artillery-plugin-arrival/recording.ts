@@ -85,7 +85,7 @@ export class Recording {
     this.#channel.onmessage = (event) => {
       const { data } = event as { data: string | Refusal | FromSender };
       if (typeof data === 'string') void this.#write(data);
-      else if ('refused' in data) fail(data.refused);
+      else if ('refused' in data) void this.#refuse(data.refused);
       else this.#onSender(data);
     };
     this.#over = this.#process.then(async (recorder) => this.#check(await recorder.ended, recorder.lastLine));
@@ -103,6 +103,12 @@ export class Recording {
     await this.#over;
     this.#channel.close();
     if (this.#result !== undefined) console.log(this.#result.summary);
+  }
+
+  /** Ends Artillery when the recorder has ended: until then it may make the run's directory, and it removes it again. */
+  async #refuse(message: string): Promise<void> {
+    this.#failure = message;
+    (await this.#process).signal('SIGINT');
   }
 
   async #write(lines: string): Promise<void> {
@@ -135,7 +141,7 @@ export class Recording {
       this.#ready = answer.ready;
       this.#ready.ingest = this.#ingest;
     } else if ('error' in answer) {
-      this.#failure = answer.error.message;
+      this.#failure ??= answer.error.message;
     } else if ('summary' in answer) {
       this.#result = answer;
       if (answer.exit !== 0 && !this.#interrupted) this.#setExitCode(answer.exit);

@@ -66,7 +66,7 @@ func TestRequestsThatTheCallerDoesNotSendAreTheCause(t *testing.T) {
 	assert.NotContains(t, r.Answer.Sentence, "cores")
 }
 
-func TestARunThatDidNotBeginLeavesNoFiles(t *testing.T) {
+func TestARunThatDidNotBeginLeavesNothing(t *testing.T) {
 	t.Parallel()
 	c := record(t, &fake.Pipeline{}, ten, "")
 	require.NotNil(t, c.expect(func(l answerLine) bool { return l.Ready != nil }).Ready)
@@ -74,9 +74,7 @@ func TestARunThatDidNotBeginLeavesNoFiles(t *testing.T) {
 	_, err := io.ReadAll(c.out)
 	require.NoError(t, err)
 	assert.Equal(t, exitcodes.ExternalAbort, <-c.code)
-	left, err := os.ReadDir(c.dir)
-	require.NoError(t, err)
-	assert.Empty(t, left)
+	assert.NoDirExists(t, c.dir)
 }
 
 func TestAnInvalidLineEndsTheRecordingWithItsNumber(t *testing.T) {

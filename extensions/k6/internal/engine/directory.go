@@ -34,8 +34,9 @@ type directory struct {
 	part    segment.Segment
 	held    *os.File // while it is open, others take the run for one in progress; nil: not known here
 
-	mu sync.Mutex
-	at string // empty: the run has none
+	mu   sync.Mutex
+	at   string // empty: the run has none
+	made bool   // by this run; false: it existed before
 }
 
 // path is the directory; empty: the run has none.
@@ -102,7 +103,7 @@ func (d *directory) create(began time.Time) error {
 	dir = d.partOf(dir)
 	err := os.MkdirAll(filepath.Dir(dir), 0o755)
 	if err == nil {
-		dir, err = d.claim(dir)
+		dir, d.made, err = d.claim(dir)
 	}
 	if err != nil {
 		return fmt.Errorf("the directory of the run can't be made: %w", err)
@@ -111,7 +112,7 @@ func (d *directory) create(began time.Time) error {
 	return nil
 }
 
-// withdraw removes the files of a run that did not begin.
+// withdraw removes the files of a run that did not begin, and the directory where the run made it.
 func (d *directory) withdraw() error {
 	dir := d.path()
 	for _, name := range runFiles {
@@ -119,22 +120,22 @@ func (d *directory) withdraw() error {
 			return err
 		}
 	}
-	if d.options.Dir != "" { // it may have existed before
+	if !d.made {
 		return nil
 	}
 	return os.Remove(dir)
 }
 
-// claim makes a directory that nobody else uses. A directory that the user gave may exist; an instance's
+// claim makes a directory that nobody else uses. A directory that the user gave may exist, and is not made; an instance's
 // directory must have its own name.
-func (d *directory) claim(dir string) (string, error) {
+func (d *directory) claim(dir string) (_ string, made bool, _ error) {
 	for own, n := dir, 2; ; own, n = fmt.Sprintf("%s-%d", dir, n), n+1 {
 		err := os.Mkdir(own, 0o755)
 		switch taken := errors.Is(err, fs.ErrExist); {
 		case taken && d.options.Dir != "":
-			return own, nil
+			return own, false, nil
 		case !taken || !d.part.Alone():
-			return own, err
+			return own, err == nil, err
 		}
 	}
 }

@@ -301,6 +301,18 @@ func TestADirectoryThatHoldsARunIsRefused(t *testing.T) {
 	}
 }
 
+func TestARunThatDoesNotBeginKeepsADirectoryThatExistedBefore(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fake.Pipeline{}, twenty, "")
+	dir := &s.engine.dir
+	require.NoError(t, dir.create(time.Now()))
+	file := filepath.Join(s.dir, runfile.TimelineName)
+	require.NoError(t, os.WriteFile(file, nil, 0o644))
+	require.NoError(t, dir.withdraw())
+	assert.NoFileExists(t, file)
+	assert.DirExists(t, s.dir)
+}
+
 // Both runs find the directory empty.
 func TestOnlyOneOfTwoRunsBeginsInADirectory(t *testing.T) {
 	t.Parallel()
