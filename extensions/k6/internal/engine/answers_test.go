@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -22,6 +23,10 @@ func TestAnAnswerIsTheArrivalWithoutABroker(t *testing.T) {
 	assert.Equal(t, r.Latency.HTTP.Count, r.Latency.Arrival.Count)
 	assert.Equal(t, r.Latency.Arrival.Count, r.Latency.Stages["request"].Count)
 	assert.Len(t, r.Latency.Stages, 2)
+	if stamps := r.Health.ArrivalStamps; assert.EqualValues(t, r.Account.Arrived, stamps.Kernel+stamps.Read) &&
+		runtime.GOOS == "linux" {
+		assert.Positive(t, stamps.Kernel)
+	}
 }
 
 func TestInvalidAnswersOptionsAreRefused(t *testing.T) {

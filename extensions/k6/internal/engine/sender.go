@@ -35,6 +35,7 @@ func NewSender(e *Engine, state *lib.State) *Sender { return newSender(e.sending
 
 func newSender(from *sending, state *lib.State) *Sender {
 	p := send.NewPoster(withK6(from.options.Ingest, state.Options), from.trust.Of(state), from.timeout)
+	p.Stamps = bool(from.options.Answers)
 	p.Opened = func(took time.Duration) { from.notes.note(func() { from.notes.connects.Add(took.Microseconds()) }) }
 	if !from.Pacer.Closed() && !state.Options.LocalIPs.Valid { // else each sender keeps its own
 		p.Idle = &from.idle

@@ -104,7 +104,7 @@ func (s *sending) answered(slot pacer.Slot, a send.Result, sent time.Time) ledge
 		s.notes.Count("request", class, example)
 	}
 	if s.answers != nil && outcome == ledger.Accepted {
-		s.answers.Answered(slot.FirstSeq, slot.Messages, a.Done)
+		s.answers.Answered(slot.FirstSeq, slot.Messages, a.Arrival())
 	}
 	return outcome
 }

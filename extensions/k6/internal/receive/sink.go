@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
@@ -28,12 +27,22 @@ func NewSink(parts *run.Parts, stamped bool, latencies func(us []int64)) *Sink {
 }
 
 // Answered records consecutive messages that arrived with the answer to their request.
-func (s *Sink) Answered(seq, messages int, at time.Time) {
+func (s *Sink) Answered(seq, messages int, at socket.Arrival) {
 	arrivals := make([]ledger.Arrival, messages)
 	for i := range arrivals {
-		arrivals[i] = ledger.Arrival{Seq: seq + i, At: s.parts.Clock.At(at), Waited: -1, Stamped: true}
+		arrivals[i] = s.arrival(at)
+		arrivals[i].Seq, arrivals[i].Stamped = seq+i, true
 	}
 	s.latencies(s.parts.Ledger.Arrive(0, arrivals, nil))
+}
+
+// arrival is an arrival on the clock of the run.
+func (s *Sink) arrival(at socket.Arrival) ledger.Arrival {
+	a := ledger.Arrival{At: s.parts.Clock.At(at.At), Kernel: at.Kernel, Waited: at.Waited.Microseconds()}
+	if at.Waited < 0 { // rounding below 1 µs
+		a.Waited = -1
+	}
+	return a
 }
 
 // Taker records what one subscriber reads. It is for one goroutine.
@@ -98,10 +107,7 @@ func (t *Taker) TakeAs(id, payload, stamps []byte, at socket.Arrival) bool {
 	if len(t.arrivals) == 0 {
 		t.back, t.bound = t.parts.Clock.Back(), t.parts.Clock.Bound()
 	}
-	a := ledger.Arrival{At: t.parts.Clock.At(at.At), Kernel: at.Kernel, Waited: at.Waited.Microseconds()}
-	if at.Waited < 0 { // rounding below 1 µs
-		a.Waited = -1
-	}
+	a := t.arrival(at)
 	if len(stamps) > 0 && t.stamped {
 		parsed, err := hops.Parse(stamps)
 		if err == nil && parsed.N > t.stamps {

@@ -13,6 +13,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
 
 // Source is where the messages of a run arrive: the options of one kind of receiver.
@@ -74,7 +75,7 @@ type Receiver interface {
 
 // AnswerReceiver is a Receiver that takes the answer to a request as the arrival of its messages.
 type AnswerReceiver interface {
-	Answered(seq, messages int, at time.Time)
+	Answered(seq, messages int, at socket.Arrival)
 }
 
 // CallbackReceiver is a Receiver that a pipeline connects to.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
 
 // link is a Poster's connection to the ingest. Setting the socket's deadline for each request took a twentieth
@@ -30,6 +31,7 @@ type link struct {
 	answered bool        // a byte of its answer has come
 	reset    atomic.Bool // the other side has reset it
 	peer     peer
+	stamped  *socket.Stamped // below Conn; nil: nobody asks when an answer came
 }
 
 // dial connects, and shakes hands, before deadline. Its errors are DialErrors: nothing has been sent.
@@ -42,6 +44,10 @@ func (p *Poster) dial(deadline time.Time) (*link, error) {
 	}
 	l := &link{Conn: conn}
 	l.peer.of(conn)
+	if p.Stamps {
+		l.stamped = socket.Asked(conn)
+		l.Conn = l.stamped
+	}
 	if !p.secure {
 		return l, nil
 	}

@@ -30,6 +30,7 @@ type Poster struct {
 	Fields []byte // further header fields of the next request, each with its line end
 	Target []byte // the target of the next request's message; only where Targeted
 	Idle   *Idle  // its connections between requests; other Posters of the ingest may have the same
+	Stamps bool   // answers are arrivals: Result says when the kernel had each
 
 	network   network.Network
 	address   string
@@ -255,6 +256,9 @@ func (p *Poster) conclude(err error) Result {
 		a.Body = func() []byte { return nil }
 	}
 	a.Done = time.Now()
+	if p.link != nil && p.link.stamped != nil {
+		a.Came = p.link.stamped.Last()
+	}
 	switch {
 	case p.link == nil:
 	case err != nil || !p.reusable():

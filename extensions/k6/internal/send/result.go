@@ -12,6 +12,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
@@ -23,7 +24,9 @@ type Result struct {
 	Class  string        // the class of Err; empty: network.ClassOf finds it
 	Body   func() []byte // returns the body of an answer with a status
 	To     *url.URL      // where a redirect leads; nil: no redirect
-	Done   time.Time     // when it arrived
+	Done   time.Time     // when it had been read
+	// Came is when the last bytes that were read came; zero: the Poster has no Stamps.
+	Came socket.Arrival
 	// Left is when the request left: just before its first byte was written, without the time of connecting.
 	Left time.Time
 	// Written is when the whole request had been written, without the time of connecting; zero: not known. What the
@@ -34,6 +37,14 @@ type Result struct {
 	Resent bool
 
 	Secrets *strings.Replacer // takes them out of what is shown; nil: there are none
+}
+
+// Arrival is the arrival of the answer.
+func (a Result) Arrival() socket.Arrival {
+	if a.Came.At.IsZero() {
+		return socket.Arrival{At: a.Done, Waited: socket.Unknown}
+	}
+	return a.Came
 }
 
 // DialError means that a request was not sent because there was no connection.

@@ -1,7 +1,10 @@
 package send
 
 import (
+	"crypto/tls"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -71,5 +74,46 @@ func TestEachRequestLeavesOnce(t *testing.T) {
 		a := p.Post(time.Now(), make([]byte, c.body), 1)
 		assert.Equal(t, 1, times, name)
 		assert.False(t, a.Left.After(a.Done), name)
+	}
+}
+
+// Regression: an answer had arrived when it was read, and what the generator lost before that counted as the server's.
+func TestAnAnswerCameWhenTheKernelHadIt(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]func(*httptest.Server){
+		"http": (*httptest.Server).Start, "https": (*httptest.Server).StartTLS,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			answered := make(chan struct{}, 1)
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+				if state == http.StateIdle {
+					answered <- struct{}{}
+				}
+			}
+			start(server)
+			t.Cleanup(server.Close)
+			p := newTestPoster(t, server.URL, keep, longTimeout)
+			p.network.TLS = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // a test
+			p.Stamps = true
+			var reads time.Time
+			p.Leaves = func(_, _ time.Time) {
+				<-answered
+				reads = time.Now()
+			}
+			const most = 1000 // the kernel begins to stamp some time after it was asked to
+			for range most {
+				a := p.Post(time.Now(), nil, 1)
+				require.NoError(t, a.Err)
+				assert.Equal(t, a.Came, a.Arrival())
+				if a.Came.Kernel && a.Came.At.Before(reads) {
+					assert.True(t, a.Came.At.After(a.Left))
+					assert.Zero(t, a.Came.Waited)
+					return
+				}
+			}
+			assert.Fail(t, "no answer has the kernel's stamp")
+		})
 	}
 }

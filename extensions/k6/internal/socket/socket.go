@@ -39,6 +39,8 @@ type waiter interface {
 	// accepted says that the peer opened the connection, after a moment, and may have sent since then; and that it
 	// waits for the answer to each message. Call it before the first read.
 	accepted(since time.Time)
+	// asked says that the peer sends nothing but the answer to each message. Call it before the first read.
+	asked()
 	arrivals(ends []int, into []Arrival) []Arrival
 }
 

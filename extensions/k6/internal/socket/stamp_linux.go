@@ -132,6 +132,8 @@ func (c *stampedConn) every(look time.Duration) { c.look = look }
 
 func (c *stampedConn) accepted(since time.Time) { c.emptyAt, c.unseen, c.alone = since, true, true }
 
+func (c *stampedConn) asked() { c.alone = true }
+
 // stampAccepted makes the kernel stamp the bytes of connections that wait to be accepted: they inherit the option.
 func stampAccepted(l net.Listener) {
 	tcp, ok := l.(*net.TCPListener)

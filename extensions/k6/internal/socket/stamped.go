@@ -32,6 +32,17 @@ func NewStamped(conn net.Conn, look time.Duration) *Stamped {
 	return c
 }
 
+// Asked wraps a connection that was just opened, and whose peer answers one request at a time: a read holds no more
+// than one answer.
+func Asked(conn net.Conn) *Stamped {
+	const look = time.Minute // who asks again reads what there is
+	c := NewStamped(conn, look)
+	if c.waiter != nil {
+		c.waiter.asked()
+	}
+	return c
+}
+
 // Last is the arrival of the bytes of the last read.
 func (c *Stamped) Last() Arrival {
 	c.mu.Lock()

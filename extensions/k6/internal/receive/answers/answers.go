@@ -60,4 +60,4 @@ type receiver struct {
 	sink *receive.Sink
 }
 
-func (r receiver) Answered(seq, messages int, at time.Time) { r.sink.Answered(seq, messages, at) }
+func (r receiver) Answered(seq, messages int, at socket.Arrival) { r.sink.Answered(seq, messages, at) }
