@@ -1,5 +1,5 @@
 import type { Run } from '../../../../reports/contract/run.ts';
-import { HERE, known, TIMEOUT, type Tool } from '../tool.ts';
+import { HERE, K6, known, TIMEOUT, type Tool } from '../tool.ts';
 
 const timesOf = ({ p50, p90, p99, p999, max }: Run['latency']['arrival']) =>
   known({
@@ -29,7 +29,7 @@ const by =
   (pump: boolean): Tool['command'] =>
   ({ url, rate, seconds }, folder) => {
     const settings = `-e URL=${url} -e RATE=${rate} -e SECONDS=${seconds} -e TIMEOUT=${TIMEOUT} -e PUMP=${pump}`;
-    return `./k6 run --quiet --no-color ${settings} -e "DIR=${folder}/run" ${HERE}/arrival.js`;
+    return `${K6} ${settings} -e "DIR=${folder}/run" ${HERE}/arrival.js`;
   };
 
 export const arrival: readonly Tool[] = [

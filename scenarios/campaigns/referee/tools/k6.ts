@@ -1,4 +1,4 @@
-import { HERE, known, linesWith, type Reader, TIMEOUT, type Tool } from '../tool.ts';
+import { HERE, K6, known, linesWith, type Reader, TIMEOUT, type Tool } from '../tool.ts';
 
 /** handleSummary's data, as far as it is read. */
 interface Summary {
@@ -29,7 +29,7 @@ const by =
   (executor: string): Tool['command'] =>
   ({ url, rate, loops, seconds }, folder) => {
     const settings = `-e EXECUTOR=${executor} -e URL=${url} -e RATE=${rate} -e VUS=${loops} -e SECONDS=${seconds}`;
-    return `./k6 run --quiet --no-color ${settings} -e TIMEOUT=${TIMEOUT} -e "SUMMARY=${folder}/k6.json" ${HERE}/k6.js`;
+    return `${K6} ${settings} -e TIMEOUT=${TIMEOUT} -e "SUMMARY=${folder}/k6.json" ${HERE}/k6.js`;
   };
 
 const late = 'Iterations start on time while a VU is free; http_req_duration begins when a request is sent.';
