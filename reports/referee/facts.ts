@@ -129,10 +129,14 @@ export function commandsOf({ runs, truths }: Referee, tool: string): { command: 
   }));
 }
 
-/** Latest is the largest p99 of the lateness of the project's own runs, ms. */
+/** Latest is the most that its own lateness adds to p99 in a run of the project's own, ms. */
 function latest({ tools, runs }: Referee): number | null {
   const own = new Set(tools.filter((tool) => tool.own).map(({ name }) => name));
-  const late = runs.filter(({ tool, used }) => used && own.has(tool)).map(({ gaps }) => gaps.late_p99_ms);
+  const late = runs
+    .filter(({ tool, used }) => used && own.has(tool))
+    .flatMap(({ reported: { p99_ms, sent } }) =>
+      p99_ms === undefined || sent?.p99_ms === undefined ? [] : p99_ms - sent.p99_ms,
+    );
   return late.length === 0 ? null : Math.max(...late);
 }
 
@@ -182,7 +186,7 @@ export function kindsOf(result: Referee): { title: string; text: string; rows: s
       : [
           {
             title: 'What is wrong in our own rows',
-            text: `They count from due, so their figures hold their own lateness: on this machine up to ${ms(late)} ms at p99, by the server’s record. A histogram of three digits rounds by up to 0.1 %.`,
+            text: `They count from due, so their figures hold their own lateness: on this machine p99 is up to ${ms(late)} ms above that from send. An answer has arrived when the kernel has it, so late reading adds nothing; a program that reads late waits longer. The server’s own lateness is in all rows alike. A histogram of three digits rounds by up to 0.1 %.`,
             rows: rows(({ own }) => own),
           },
         ]),

@@ -52,6 +52,7 @@ export function madeResult(): Referee {
       command: `${tool} -o reports/runs/now/${truth}-${tool}-1/out http://127.0.0.1:${30000 + i}/`,
       reported: {
         ...keyed(values),
+        ...(tool === 'send' && { sent: keyed(values) }),
         requests: { done: 2400 },
         said: tool === 'open' ? ['too <few> VUs'] : [],
       },
