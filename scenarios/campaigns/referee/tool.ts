@@ -42,8 +42,8 @@ export interface Tool extends Omit<ToolEntry, 'version'> {
 /** What the ways to run a tool share. */
 export type Reader = Pick<Tool, 'install' | 'version' | 'read'>;
 
-/** How long a tool waits for an answer, where it can be set, s. */
-export const TIMEOUT = 5;
+/** How long a tool waits for an answer, where it can be set, s: longer than those of a default load take (saturate, 5 s). */
+export const TIMEOUT = 6;
 
 /** Runs k6 as `npm run ramp` does: collections of Go's default collector make k6 late. */
 export const K6 = 'GOGC=400 ./k6 run --quiet --no-color';
