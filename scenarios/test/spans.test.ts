@@ -7,7 +7,10 @@ import { remove, temporaryDirectory } from '../../pipeline/test/services.ts';
 import { latencyOf } from '../../reports/contract/run.ts';
 import { assertAllArrived, assertPass, node, place, readRun } from './harness.ts';
 
-/** The limit, ms, of the difference between the means: on a very busy machine a span is noted that much later than a stamp. */
+/**
+ * The limit, ms, of the difference between the medians. A busy machine may take the core between a stamp and its span, which
+ * means show (0.42 ms at load 14) and medians do not.
+ */
 const APART_MS = 0.25;
 const PROFILE = { phases: [{ duration: 4, arrivalRate: 100 }], flows: [{ name: 'direct', targets: 10 }] };
 
@@ -63,7 +66,7 @@ test('stages by spans of our pipeline are those by stamps, for the same messages
     run.stages.map(({ from, to }) => [from, to]),
   );
   for (const [i, { name }] of run.stages.entries()) {
-    const [bySpans, byStamps] = [spans.stages[i]?.mean ?? Number.NaN, latencyOf(latency, name).mean ?? 0];
+    const [bySpans, byStamps] = [spans.stages[i]?.p50 ?? Number.NaN, latencyOf(latency, name).p50 ?? 0];
     assert.ok(
       Math.abs(bySpans - byStamps) <= APART_MS,
       `${name}: ${bySpans} by spans, ${byStamps} by stamps`,
