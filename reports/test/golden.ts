@@ -434,7 +434,7 @@ function connections(): Run {
     { name: 'canary p99', value: 1.32, unit: 'ms' },
   ];
   golden.verdict.result = 'fail';
-  golden.verdict.reasons = ['connections_missing 3, limit = 0'];
+  golden.verdict.reasons = ['connections missing 3, limit = 0'];
   limited(golden, [
     { name: 'connections_missing', value: 3, op: '==', limit: 0, unit: '' },
     { name: 'connections_canary_p99_ms', value: 1.32, op: '<', limit: 50, unit: '' },

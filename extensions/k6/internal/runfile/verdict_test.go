@@ -1,9 +1,13 @@
 package runfile
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Regression: 98.75 % within the limit was printed as "99 %, limit ≥ 99 %".
@@ -25,4 +29,22 @@ func TestARateKeepsItsUnitBesideItsLimit(t *testing.T) {
 	t.Parallel()
 	rule := Rule{Name: "data rate", Value: new(2850.4), Op: "<", Limit: new(2850.0), Unit: "bytes/s"}
 	assert.Equal(t, "data rate 2,850.4 bytes/s, limit < 2,850 bytes/s", rule.Broken())
+}
+
+func TestLimitsOfOurScriptsHaveWords(t *testing.T) {
+	t.Parallel()
+	scripts, err := filepath.Glob("../../../../scenarios/*.js")
+	require.NoError(t, err)
+	metric := regexp.MustCompile(`new (?:Gauge|Trend|Rate)\('(\w+)'`)
+	found := 0
+	for _, script := range scripts {
+		text, err := os.ReadFile(script)
+		require.NoError(t, err)
+		for _, name := range metric.FindAllStringSubmatch(string(text), -1) {
+			found++
+			assert.NotEqual(t, name[1], Rule{Name: name[1]}.Label(), script)
+		}
+	}
+	assert.Len(t, scriptLabels, found)
+	assert.Equal(t, "orders_missing", Rule{Name: "orders_missing"}.Label(), "a metric of the user's own")
 }
