@@ -87,20 +87,26 @@ export function reaches(pattern: string, url: string): boolean {
   return new RegExp(`^${parts.join('')}/?$`).test(path);
 }
 
-/** A value with another one at a dotted path of its maps; the value itself stays as it is. */
-export function withAt(value: Table, path: string, inner: unknown): Table {
+/**
+ * A value with another one at a dotted path of its maps, some of which templates make; the value itself stays as it is.
+ * undefined: the path goes through something else.
+ */
+export function withAt(value: Table, path: string, inner: unknown, render: Render): Table | undefined {
   const [key = '', ...rest] = path.split('.');
-  const within = isMap(value[key]) ? value[key] : {};
-  return { ...value, [key]: rest.length === 0 ? inner : withAt(within, rest.join('.'), inner) };
+  if (rest.length === 0) return { ...value, [key]: inner };
+  const within = (typeof value[key] === 'string' ? render(value[key]) : value[key]) ?? {};
+  const whole = isMap(within) && withAt(within, rest.join('.'), inner, render);
+  return whole ? { ...value, [key]: whole } : undefined;
 }
 
-/** A value with the id at a path of its map, which may also be a text of JSON; undefined: it is neither. */
-function withId(value: unknown, path: string, id: string | number): unknown {
-  if (isMap(value)) return withAt(value, path, id);
+/** A value with the id at a path of its map, which may also be a text of JSON; undefined: there is no place for it. */
+function withId(value: unknown, path: string, id: string | number, render: Render): unknown {
+  if (isMap(value)) return withAt(value, path, id, render);
   if (typeof value !== 'string') return undefined;
   try {
     const parsed: unknown = JSON.parse(value);
-    return isMap(parsed) ? JSON.stringify(withAt(parsed, path, id)) : undefined;
+    const whole = isMap(parsed) && withAt(parsed, path, id, render);
+    return whole ? JSON.stringify(whole) : undefined;
   } catch {
     return undefined;
   }
@@ -135,17 +141,13 @@ export function putId(params: Params, path: string, id: string | number, render:
     return undefined;
   }
   const json = typeof params.json === 'string' ? render(params.json) : params.json;
-  if (isMap(json)) {
-    params.json = withAt(json, path, id);
-    return undefined;
-  }
-  const body =
-    json === undefined && typeof params.body === 'string'
-      ? withId(String(render(params.body)), path, id)
-      : undefined;
-  if (body === undefined)
-    return `a request has no map for its id at ${path}: neither json nor a body of JSON nor a form`;
-  params.body = body;
+  const part = json === undefined ? 'body' : 'json';
+  const given =
+    part === 'json' ? json : typeof params.body === 'string' ? String(render(params.body)) : undefined;
+  const whole = typeof json === 'string' ? undefined : withId(given, path, id, render);
+  if (whole === undefined)
+    return `a request has no map for its id at ${path}, in json, a body of JSON, or a form`;
+  params[part] = whole;
   return undefined;
 }
 
@@ -190,13 +192,13 @@ export function sendingOf(step: Table, method: 'send' | 'emit', path: string | u
       dataOf: (_, render) => render(data),
     };
   const why = `config.plugins.arrival.id is ${path}, and a ${method} has no map for it`;
-  const isTemplate = typeof data === 'string' && data.includes('{{');
-  if (!isTemplate && withId(data, path, '') === undefined)
+  const made = (text: unknown) => (typeof text === 'string' && text.includes('{{') ? {} : text);
+  if (withId(made(data), path, '', made) === undefined)
     throw new OptionError(`${why}; allowed: {{ $arrival.id }} in what it sends`);
   return {
     step: { ...step, [method]: sent },
     dataOf: (id, render) => {
-      const whole = withId(render(data), path, id);
+      const whole = withId(render(data), path, id, render);
       if (whole === undefined) throw new Error(why);
       return whole;
     },

@@ -82,7 +82,17 @@ describe('an id', () => {
     assert.equal(putId(params, 'order.ref', 'id', render), undefined);
     assert.deepEqual(params.json, { order: { item: 1, ref: 'id' }, by: 'ada' });
     assert.deepEqual(json, { order: { item: 1 }, by: 'ada' }, 'all virtual users share it');
-    assert.deepEqual(withAt({}, 'a.b.c', 1), { a: { b: { c: 1 } } });
+    assert.deepEqual(withAt({ a: null }, 'a.b.c', 1, render), { a: { b: { c: 1 } } });
+  });
+
+  // Regression: the map that holds it was lost where a template makes it.
+  test('goes into a map that a template makes, and what is no map keeps its request from being sent', () => {
+    const params: Params = { json: { order: '{{ row }}' } };
+    assert.equal(putId(params, 'order.ref', 'id', render), undefined);
+    assert.deepEqual(params.json, { order: { a: 1, ref: 'id' } });
+    for (const order of ['text', 7, [1]])
+      assert.match(String(putId({ json: { order } }, 'order.ref', 'id', render)), /no map .* order\.ref/);
+    assert.throws(() => sendingOf({ send: { order: 7 } }, 'send', 'order.ref'), OptionError);
   });
 
   test('goes into a template of a map, a body of JSON, a form and form data', () => {
