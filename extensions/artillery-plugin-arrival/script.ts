@@ -12,7 +12,7 @@ export type Messages = string | { name: string } | { function: string };
 export interface RideAlongOptions {
   /** The requests that carry a message. */
   messages: Messages | Messages[];
-  /** The path of the id in a message, like `order.ref`. Default: the script has {{ $arrival.id }} somewhere. */
+  /** The path of the id, like `order.ref`, in messages that have no {{ $arrival.id }}. */
   id?: string;
   /** Where messages arrive: `{ webhook: { address: ':9000' } }`. Default: `mqtt`, from MQTT_URL. */
   arrive?: Partial<Record<'mqtt' | 'webhook' | 'websocket' | 'sse' | 'queue', object>>;

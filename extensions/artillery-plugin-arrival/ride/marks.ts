@@ -6,7 +6,7 @@ import type { RequestParams } from '../request.ts';
 import type { Table } from '../table.ts';
 import { monotonic } from '../thread.ts';
 import { type Due, Session } from './due.ts';
-import { contentOf, holds, holdsFor, METHODS, putId, type Rule, sendingOf } from './messages.ts';
+import { contentOf, hasId, holds, holdsFor, METHODS, putId, type Rule, sendingOf } from './messages.ts';
 import type { RideOptions } from './options.ts';
 import { OURS, type Request } from './steps.ts';
 import type { Telling } from './telling.ts';
@@ -25,6 +25,8 @@ interface Candidate {
   open: Rule[];
   /** It is due when its step begins; else, in a loop of parallel steps, when it comes. */
   timed: boolean;
+  /** The path of its id; undefined: the script has written the id. */
+  path?: string | undefined;
 }
 
 /** The variable `$arrival` of a virtual user: its last message. */
@@ -75,6 +77,7 @@ export class Marks {
     if (rules.every((one) => one.holds === false)) return undefined;
     if (!rules.some((one) => one.holds))
       candidate.open = rules.filter((one) => one.holds === undefined).map(({ rule }) => rule);
+    if (!hasId(of)) candidate.path = this.#with.options.id;
     const n = this.#candidates.push(candidate) - 1;
     if (!METHODS.includes(method)) return this.#sending(step, method, n);
     const spec = of as Table;
@@ -93,7 +96,7 @@ export class Marks {
     const candidate = this.#candidates[n] as Candidate;
     if (method === 'function') return this.#calling(step, candidate, n);
     const sent = new WeakMap<Context, number>();
-    const sending = sendingOf(step, method as 'send' | 'emit', this.#with.options.id);
+    const sending = sendingOf(step, method as 'send' | 'emit', candidate.path);
     this.#with.functions[`${OURS}send ${n}`] = async (context: Context, events: Events) => {
       this.#listen(events);
       const number = this.#take(context, candidate);
@@ -162,7 +165,7 @@ export class Marks {
   /** The last hook of a request before it is sent. */
   #mark(n: number, params: RequestParams, context: Context, events: Events, next: Next): unknown {
     const candidate = this.#candidates[n] as Candidate;
-    const { open } = candidate;
+    const { open, path } = candidate;
     this.#listen(events);
     const due = this.#dueOf(context, candidate);
     const go = (error: unknown, carries: unknown) => {
@@ -173,10 +176,9 @@ export class Marks {
       }
       if (!carries) return next();
       const number = this.#take(context, candidate, due);
-      const { id } = this.#with.options;
-      if (id !== undefined) {
-        const { id: own } = context.vars.$arrival as Message;
-        const why = putId(params as unknown as Table, id, own, context.funcs.$template);
+      if (path !== undefined) {
+        const { id } = context.vars.$arrival as Message;
+        const why = putId(params as unknown as Table, path, id, context.funcs.$template);
         if (why !== undefined) {
           this.#with.telling.send({ unsent: number, message: why });
           return next(new Error('ARRIVAL_NO_PLACE_FOR_THE_ID'));

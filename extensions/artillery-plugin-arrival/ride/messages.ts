@@ -112,10 +112,8 @@ function withId(value: unknown, path: string, id: string | number, render: Rende
   }
 }
 
-/** Whether a script writes the id of a message somewhere itself. */
-export const writesId = (script: unknown, rules: Rule[]): boolean =>
-  JSON.stringify(script).includes('$arrival.id') ||
-  rules.some((rule) => 'method' in rule && rule.method === 'function');
+/** Whether a part of a script has the id of a message in it. */
+export const hasId = (part: unknown): boolean => JSON.stringify(part)?.includes('$arrival.id') ?? false;
 
 /** The parts of a request into which an id can be put. */
 export interface Params {

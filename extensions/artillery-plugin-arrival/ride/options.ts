@@ -7,7 +7,7 @@ import { OptionError, surroundings } from '../pipeline.ts';
 import { ROOT } from '../place.ts';
 import type { Script } from '../script.ts';
 import { isMap, type Table } from '../table.ts';
-import { holds, METHODS, placeOf, type Rule, requestIn, rulesOf, writesId } from './messages.ts';
+import { hasId, holds, METHODS, placeOf, type Rule, requestIn, rulesOf } from './messages.ts';
 
 /** The target of a script whose requests go to the pipeline that is up. */
 export const PLACEHOLDER = 'http://arrival.invalid';
@@ -53,7 +53,8 @@ export function readRide(script: Script): RideOptions {
     throw new OptionError(
       `config.plugins.arrival.id is ${JSON.stringify(id)}; allowed: a path like order.ref, or {{ $arrival.id }} in the script`,
     );
-  if (id === undefined && !writesId(script.scenarios, rules))
+  const calls = rules.some((rule) => 'method' in rule && rule.method === 'function');
+  if (id === undefined && !calls && !hasId(script.scenarios))
     throw new OptionError(
       'config.plugins.arrival.id is missing, and no request has {{ $arrival.id }}; allowed: one of them, as each message needs an id',
     );

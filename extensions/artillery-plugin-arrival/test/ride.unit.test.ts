@@ -221,8 +221,7 @@ test('functions of the plugin stand between the steps of a flow', () => {
   });
   const call = (name: string) => ({ function: `arrival:${name}` });
   assert.deepEqual(steps, [
-    call('over'),
-    get,
+    { get: { url: '/a', beforeRequest: ['arrival:request'] } }, // unless a condition skips it
     { function: 'think' },
     { think: 1 },
     call('step'),
@@ -306,24 +305,36 @@ test("Artillery's workers on other machines are refused", () => {
     });
 });
 
-/** Marks of function steps, what they tell, and the steps in place of each. */
-function functionSteps(functions: Record<string, (...all: unknown[]) => unknown>) {
+type Functions = Record<string, (...all: unknown[]) => unknown>;
+
+/** The steps in place of these, each of which carries a message, and what they tell. */
+function markedSteps(given: object[], rules: string[], functions: Functions, id?: string) {
   const told: { settled?: number; error?: string; status?: number }[] = [];
-  const names = Object.keys(functions);
   let taken = 0;
-  const given = {
-    options: { rules: names.flatMap((name) => rulesOf(`function ${name}`)) },
+  const parts = {
+    options: { rules: rules.flatMap(rulesOf), id },
     functions,
     telling: { take: () => ({ number: taken++, id: 'x' }), send: (line: object) => told.push(line) },
-    inFlight: { watch() {} },
+    inFlight: { watch() {}, add() {} },
     sessions: new WeakMap(),
     token: undefined,
   };
-  const marks = new Marks(given as never);
-  const steps = names.map((name) => {
-    const request = { method: 'function', of: name } as never;
-    return marks.marked({ function: name }, request, { flow: 'f', open: [], timed: true }) ?? [];
-  });
+  const marks = new Marks(parts as never);
+  const steps = given.map(
+    (step) =>
+      marks.marked(step as never, requestIn(step) as never, { flow: 'f', open: [], timed: true }) ?? [],
+  );
+  return { told, steps };
+}
+
+/** Marks of function steps, what they tell, and the steps in place of each. */
+function functionSteps(functions: Functions) {
+  const names = Object.keys(functions);
+  const { told, steps } = markedSteps(
+    names.map((name) => ({ function: name })),
+    names.map((name) => `function ${name}`),
+    functions,
+  );
   /** Calls a step as Artillery does. */
   const call = async ({ function: name }: { function?: unknown }, context: object) => {
     const one = functions[String(name)] as (...all: unknown[]) => unknown;
@@ -378,5 +389,21 @@ test('a function step among parallel ones settles its message when it ends', asy
       [1, 200],
       [0, 200],
     ],
+  );
+});
+
+test('a request that has its id needs no map for it', async () => {
+  const functions: Functions = {};
+  const asked = { url: '/orders/{{ $arrival.id }}' };
+  const given = [{ delete: asked }, { send: 'a text {{ $arrival.id }}' }];
+  const { told, steps } = markedSteps(given, ['DELETE /orders/*', 'send'], functions, 'order.ref');
+  const context = { vars: {}, funcs: { $template: (text: unknown) => text } };
+  const error = await new Promise((next) => functions['arrival:mark 0']?.({ ...asked }, context, {}, next));
+  assert.equal(error, undefined);
+  const [[before]] = steps.slice(1) as [[{ function: string }]];
+  await functions[before.function]?.(context, {});
+  assert.deepEqual(
+    told.map((line) => Object.keys(line)[0]),
+    ['sent'],
   );
 });
