@@ -91,6 +91,10 @@ export class Rider {
       },
       step: of((session) => session.begins()),
       over: of((session) => session.over()),
+      request: (_params: RequestParams, context: Context, _events: Events, next: Next) => {
+        this.#sessions.get(context)?.over();
+        next();
+      },
       function: of((session) => session.functionBegins()),
       returned: of((session) => session.functionEnds()),
       error: (error: NodeJS.ErrnoException, params: RequestParams, _c: unknown, _e: Events, next: Next) => {

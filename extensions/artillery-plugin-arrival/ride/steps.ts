@@ -1,6 +1,8 @@
 /** The steps of a flow, with functions of the plugin between them that follow its virtual user. */
+
+import { names } from '../processor.ts';
 import { isMap, type Table } from '../table.ts';
-import { requestIn } from './messages.ts';
+import { METHODS, requestIn } from './messages.ts';
 
 /** Begins the names of the functions that the plugin adds to the processor. */
 export const OURS = 'arrival:';
@@ -38,6 +40,13 @@ export function follow(
     const marked = request && how.marked(step, request, place !== 'in a parallel loop');
     if (marked !== undefined) return [...call('step'), ...marked];
     if (step.function !== undefined) return [...call('function'), step, ...call('returned')];
+    if (top && request && METHODS.includes(request.method)) return [whenSent(step, request)];
     return [...call('over'), step];
   });
+}
+
+/** A request without a message, which says so when it is sent: a condition may skip it. */
+function whenSent(step: Table, { method, of }: Request): Table {
+  const spec = of as Table;
+  return { ...step, [method]: { ...spec, beforeRequest: [`${OURS}request`, ...names(spec.beforeRequest)] } };
 }

@@ -8,8 +8,16 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { execa } from 'execa';
 import { connectAsync, type MqttClient } from 'mqtt';
 import { stringify } from 'yaml';
+import { openQueue } from '../../../pipeline/queue/open.ts';
+import type { MessageQueue } from '../../../pipeline/queue/queue.ts';
 import { freePort } from '../../../pipeline/stack/ports.ts';
-import { eventually, remove, startBroker, temporaryDirectory } from '../../../pipeline/test/services.ts';
+import {
+  eventually,
+  remove,
+  startBroker,
+  startRedis,
+  temporaryDirectory,
+} from '../../../pipeline/test/services.ts';
 import type { Run } from '../../../reports/contract/run.ts';
 import { installed } from '../../../scenarios/run/artillery-run.ts';
 import { listen, readRun } from '../../../scenarios/test/harness.ts';
@@ -25,16 +33,22 @@ describe('riding along', { concurrency: false }, () => {
   let shop: Shop;
   let broker: Awaited<ReturnType<typeof startBroker>>;
   let client: MqttClient;
+  let redis: Awaited<ReturnType<typeof startRedis>>;
+  let queue: MessageQueue;
   before(async () => {
     bin = await installed({ stdout: process.stdout });
     dir = await temporaryDirectory();
     broker = await startBroker();
     client = await connectAsync(broker.url('relay'));
+    redis = await startRedis();
+    queue = openQueue('stream', { url: redis.as('ingest'), timeoutMs: 10_000 });
     shop = await Shop.open();
   });
   after(async () => {
     shop?.close();
     await client?.endAsync();
+    queue?.close();
+    await redis?.service.remove();
     await broker?.service.remove();
     await remove(dir);
   });
@@ -159,6 +173,11 @@ describe('riding along', { concurrency: false }, () => {
     ],
     ['websocket', () => ({ websocket: { url: `ws://${shop.address}/news` } }), () => shop.toSockets],
     ['sse', () => ({ sse: { url: `http://${shop.address}/events` } }), () => shop.toStreams],
+    [
+      'queue',
+      () => ({ queue: { url: redis.as('collector') } }),
+      () => (one) => queue.append([{ target: 'shop', stamps: '', body: one }]),
+    ],
   ];
   for (const [name, arrive, outlet] of outlets)
     test(`the account is exact where orders arrive by ${name}: of 1,000 three are lost and two come twice`, async () => {
@@ -352,6 +371,14 @@ module.exports = {
     assert.equal(account.arrived, account.scheduled, text);
     assert.ok(Number(latency.arrival.max) > 700, 'from when its phase should have started it');
     assert.ok(Number(latency.from_send.p50) < Number(latency.arrival.max), text);
+  });
+
+  test('a request that a condition skips leaves the time of its phase to the next', async () => {
+    const skipped = { get: { url: '/posts', ifTrue: 'none == 1' } };
+    const { text, runDir } = await artillery('skipped', flow(skipped, order()), ALONG);
+    const { account, ...run } = await readRun(runDir, text);
+    assert.equal(account.arrived, 10, text);
+    assert.deepEqual(figuresOf(run as Run), { 'due by the phases': 10, 'due within sessions': 0 });
   });
 
   test('an id anywhere in a request, and a function that says which ones carry a message', async () => {
