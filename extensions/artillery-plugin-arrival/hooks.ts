@@ -12,6 +12,16 @@ export type Hook = (...args: any[]) => any;
 /** How long a hook may take to call back, ms. A request whose hook is later than that is dropped anyway. */
 const PATIENCE = 30_000;
 
+/** Calls a hook. Artillery tells them apart in the same way: an async function calls nothing back, and what it returns is no error. */
+function call(hook: Hook, args: unknown[], done: (error?: Error) => void): void {
+  if (hook.constructor.name === 'Function') hook(...args, done);
+  else
+    hook(...args).then(
+      () => done(),
+      (error?: Error) => done(error || new Error('it failed without a reason')),
+    );
+}
+
 /**
  * A hook that reports its own failure before Artillery ends the virtual user. `failed` has the arguments of the hook but for
  * `next`.
@@ -37,9 +47,7 @@ export function watched(
       PATIENCE,
     );
     try {
-      // Artillery tells them apart in the same way: an async function calls nothing back.
-      if (hook.constructor.name === 'Function') hook(...all, end);
-      else hook(...all).then(() => end(), end);
+      call(hook, all, end);
     } catch (error) {
       end(error as Error);
     }
@@ -113,13 +121,7 @@ export function reporting(hook: Hook, failed: (error: unknown, ...args: never[])
       next(error);
     };
     try {
-      // Artillery tells them apart in the same way: an async function calls nothing back.
-      if (hook.constructor.name === 'Function') hook(...all, answer);
-      else
-        hook(...all).then(
-          () => answer(),
-          (error: unknown) => answer(error || new Error('it failed without a reason')),
-        );
+      call(hook, all, answer);
     } catch (error) {
       failed(error, ...(all as never[]));
       throw error;

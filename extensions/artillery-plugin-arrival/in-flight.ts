@@ -1,9 +1,10 @@
 /** Follows requests in flight, and reports to the recorder when each is sent, and its outcome. */
 import type { IncomingMessage } from 'node:http';
 import { decode } from './answer.ts';
-import { answerOf } from './outcome.ts';
+import { answerOf, failureOf } from './outcome.ts';
 import { isFollowed, type RequestParams } from './request.ts';
 import { monotonic } from './thread.ts';
+import { UPGRADED } from './upgrade.ts';
 
 /** A request that Artillery does not settle counts as in flight for this long beyond its time-out, µs. */
 const GRACE = 2e6;
@@ -81,6 +82,18 @@ export class InFlight {
       this.#onResponse(answer, uuid),
     );
   }
+
+  /** A hook `onError` of a scenario, which reports a failure. */
+  readonly onError = (
+    error: NodeJS.ErrnoException,
+    { uuid }: RequestParams,
+    _context: unknown,
+    _events: Events,
+    next: () => void,
+  ): void => {
+    this.settle(uuid, error.code === UPGRADED ? answerOf(101) : failureOf(error));
+    next();
+  };
 
   /** Reports the outcome of a request once. The recorder drops a request that was never sent. */
   settle(uuid: string, outcome: object): void {

@@ -39,13 +39,13 @@ export class Plugin {
       };
       const file = basename(absoluteScriptPath);
       requireThisHost(process.argv, process.env);
+      const record = (given: Promise<object>) => new Recording(findRecorder(process.env), given, setExitCode);
       if (followsProfile(script.config)) {
         if (!isMainThread) requireOneSender(script);
         const options = readOptions(script, absoluteScriptPath);
         if (isMainThread) {
           oneSender();
-          const given = recordOptions(options, file, artillery.version);
-          this.#recording = new Recording(findRecorder(process.env), given, setExitCode);
+          this.#recording = record(recordOptions(options, file, artillery.version));
         } else {
           arriveEvenly(script, inner(script));
           new Sender(options).attach(script);
@@ -53,12 +53,8 @@ export class Plugin {
         return;
       }
       const ride = readRide(script);
-      if (isMainThread) {
-        const given = recordRide(ride, script, file, artillery.version);
-        this.#recording = new Recording(findRecorder(process.env), given, setExitCode);
-      } else {
-        new Rider(ride, script, inner(script));
-      }
+      if (isMainThread) this.#recording = record(recordRide(ride, script, file, artillery.version));
+      else new Rider(ride, script, inner(script));
     } catch (error) {
       if (isMainThread) fail((error as Error).message);
       refuse((error as Error).message);

@@ -3,12 +3,11 @@
  * recorder's options. The recorder checks their values.
  */
 import { readFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { like } from '../../pipeline/shared/flags.ts';
-import { lengthOf, phaseOf, seconds, spreadOf } from './phases.ts';
-import { findPipeline, OptionError } from './pipeline.ts';
-import { ROOT } from './place.ts';
+import { lengthOf, phaseOf, spreadOf, timeoutOf } from './phases.ts';
+import { findPipeline, OptionError, PLACEHOLDER, runOf } from './pipeline.ts';
 import type { ArrivalOptions } from './script.ts';
 import { isMap, list, type Table } from './table.ts';
 
@@ -58,8 +57,6 @@ const KEYS = Object.keys({
   canary: 0,
   limits: 0,
 } satisfies Record<keyof ArrivalOptions, 0>);
-/** The target of a script whose requests go to INGEST_URL. */
-const PLACEHOLDER = 'http://arrival.invalid';
 
 /** A script as far as it is read here. */
 interface Given {
@@ -139,7 +136,6 @@ export function readOptions(script: Given, path: string, env: NodeJS.ProcessEnv 
   const closed = profiled.some(({ vus }) => vus !== undefined);
   checkTarget(config.target, env.INGEST_URL);
   const http = (config.http ?? {}) as Table;
-  const timeout = seconds(config.timeout ?? http.timeout ?? 10) || 10;
   const defaults = ((http.defaults ?? config.defaults ?? {}) as Table).headers;
   const unmeasured = profiled.filter(({ measured }) => measured === false).map(({ name }) => name);
   const phases = closed
@@ -153,7 +149,7 @@ export function readOptions(script: Given, path: string, env: NodeJS.ProcessEnv 
     largest: Math.max(
       ...flows.map(({ messages = 1, payloadBytes = 64 }) => Number(messages) * (Number(payloadBytes) + 200)),
     ),
-    timeout,
+    timeout: timeoutOf(config),
     mqtt: { prefix, qos, filter, version },
     headers: (headers ?? {}) as Record<string, string>,
     defaults: (defaults ?? {}) as Record<string, string>,
@@ -179,8 +175,7 @@ export async function recordOptions(options: Options, script: string, version: s
   return {
     ...options.given,
     ...pipeline,
-    name: script.replace(/(\.artillery)?\.\w+$/, '').replaceAll(/[^\w.]/g, '_'),
-    tool: { name: 'artillery', version },
+    ...runOf(script, version, env),
     profile: options.profile,
     ingest: {
       ...ingest,
@@ -190,10 +185,6 @@ export async function recordOptions(options: Options, script: string, version: s
     mqtt: { ...mqtt, ...options.mqtt },
     timeout: options.timeout,
     traces: tracesOf(env.TRACES),
-    clock: env.CLOCK_LIMIT ? { limit: env.CLOCK_LIMIT } : {},
-    dir: env.RUN_DIR ?? '',
-    runs: join(ROOT, 'reports/runs'),
-    command: env.ARRIVAL_COMMAND ?? `artillery run ${script}`,
   };
 }
 

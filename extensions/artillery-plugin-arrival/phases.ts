@@ -96,6 +96,12 @@ function intervalOf({ duration, arrivalRate, arrivalCount, rampTo }: Table): num
   return Math.min(1000, 1000 / Math.max(rate, Math.min(1, Number(rampTo ?? 0))));
 }
 
+/** The time-out of a request, s. */
+export function timeoutOf(config: Table): number {
+  const http = (config.http ?? {}) as Table;
+  return seconds(config.timeout ?? http.timeout ?? 10) || 10;
+}
+
 const UNITS: [RegExp, number][] = [
   [/^(ms|msecs?|milliseconds?)$/i, 1e-3],
   [/^(s|secs?|seconds?)?$/i, 1],

@@ -1,10 +1,13 @@
 /** Finds the pipeline: from the environment, else from the stack.json of `npm run pipeline`. */
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { RunConfig, readConfig } from '../../pipeline/shared/config.ts';
 import { labelsOf } from '../../pipeline/shared/labels.js';
 import { trust, trustText } from '../../pipeline/shared/trust.ts';
 import { runningStack } from '../../pipeline/stack/file.ts';
 import { IN_REPOSITORY, ROOT } from './place.ts';
+
+/** The target of a script whose requests go to INGEST_URL, else to the pipeline that is up. */
+export const PLACEHOLDER = 'http://arrival.invalid';
 
 /** A wrong option. The message is one line: value, place, allowed values. */
 export class OptionError extends Error {}
@@ -40,21 +43,23 @@ export async function findPipeline(env: NodeJS.ProcessEnv): Promise<Pipeline> {
         : 'INGEST_URL and MQTT_URL are not set; allowed: where the pipeline is',
     );
   }
-  const need = (name: 'INGEST_URL' | 'MQTT_URL', ours: string | undefined): string => {
-    const url = config[name] ?? ours;
-    if (url === undefined) throw new OptionError(`${name} is not set, and INGEST_URL is; allowed: both`);
-    return url;
-  };
+  const mqtt = brokerOf(config, stack);
+  if (mqtt === undefined) throw new OptionError('MQTT_URL is not set, and INGEST_URL is; allowed: both');
   const token = env.INGEST_TOKEN || stack?.ingest.token;
   return {
-    ingest: { url: need('INGEST_URL', stack?.ingest.url), ...(token !== undefined && { token }) },
-    mqtt: {
-      url: need('MQTT_URL', stack?.mqtt.url),
-      ...(config.MQTT_URL === undefined &&
-        stack && { username: stack.mqtt.username, password: stack.mqtt.password }),
+    ingest: {
+      url: config.INGEST_URL ?? (stack?.ingest.url as string),
+      ...(token !== undefined && { token }),
     },
+    mqtt,
     ...surroundings(config, env, stack),
   };
+}
+
+/** The broker that the environment names, else that of the pipeline that is up. */
+export function brokerOf(config: Config, stack: Running): Pipeline['mqtt'] | undefined {
+  if (config.MQTT_URL !== undefined) return { url: config.MQTT_URL };
+  return stack && { url: stack.mqtt.url, username: stack.mqtt.username, password: stack.mqtt.password };
 }
 
 type Config = ReturnType<typeof readConfig<typeof RunConfig>>;
@@ -74,6 +79,18 @@ export function surroundings(config: Config, env: NodeJS.ProcessEnv, stack: Runn
     labels: labels(env.LABELS),
     ...(stack?.oneHost && { oneHost: true as const }),
     facts: stack?.facts ?? {},
+  };
+}
+
+/** Options of the recorder that follow from the name of the script, and the version of Artillery. */
+export function runOf(script: string, version: string, env: NodeJS.ProcessEnv) {
+  return {
+    name: script.replace(/(\.artillery)?\.\w+$/, '').replaceAll(/[^\w.]/g, '_'),
+    tool: { name: 'artillery', version },
+    clock: env.CLOCK_LIMIT ? { limit: env.CLOCK_LIMIT } : {},
+    dir: env.RUN_DIR ?? '',
+    runs: join(ROOT, 'reports/runs'),
+    command: env.ARRIVAL_COMMAND ?? `artillery run ${script}`,
   };
 }
 

@@ -7,15 +7,14 @@ import { takeOver } from './answer.ts';
 import { changedIn } from './hooks.ts';
 import { type Events, InFlight } from './in-flight.ts';
 import { type Options, stepsOf } from './options.ts';
-import { answerOf, failureOf } from './outcome.ts';
 import { findPipeline, headersOf } from './pipeline.ts';
 import { names, Processor, TURN } from './processor.ts';
 import { lowered, type RequestParams, waitingJar, withFields } from './request.ts';
 import type { Script } from './script.ts';
 import { Slots } from './slots.ts';
 import type { Table } from './table.ts';
-import { type Answer, countersOf, monotonic, openChannel, type Slot } from './thread.ts';
-import { refuseUpgrades, UPGRADED } from './upgrade.ts';
+import { type Answer, countersOf, Lines, monotonic, openChannel, type Slot } from './thread.ts';
+import { refuseUpgrades } from './upgrade.ts';
 
 /**
  * How long a virtual user starts before its request is due, ms. Artillery needs time to prepare a request, its timers tick in whole
@@ -39,12 +38,11 @@ export class Sender {
   readonly #slots: Slots;
   readonly #alarm = new Alarm();
   readonly #channel = openChannel();
+  readonly #lines = new Lines(this.#channel, setImmediate);
   readonly #pipeline = findPipeline(process.env);
   /** Requests granted to virtual users that are about to loop. */
   readonly #granted = new Map<Context, Slot>();
   readonly #inFlight: InFlight;
-  /** Lines for the recorder, sent at the end of this turn of the event loop. */
-  #lines = '';
   #events: Events | undefined;
   /** End of the schedule, µs, once it has begun. */
   #end = Number.POSITIVE_INFINITY;
@@ -72,16 +70,7 @@ export class Sender {
       arrivalBefore: (params: RequestParams, context: Context, events: Events, next: Next) => {
         this.#before(params, context, events).then(() => next(), next);
       },
-      arrivalError: (
-        error: NodeJS.ErrnoException,
-        params: RequestParams,
-        _context: unknown,
-        _events: Events,
-        next: Next,
-      ) => {
-        this.#inFlight.settle(params.uuid, error.code === UPGRADED ? answerOf(101) : failureOf(error));
-        next();
-      },
+      arrivalError: this.#inFlight.onError,
       arrivalErrorHold: (_error: Error, _params: unknown, _context: unknown, _events: Events, next: Next) =>
         this.#hold(next),
       arrivalHold: (_context: unknown, _events: Events, next: Next) => this.#hold(next),
@@ -250,13 +239,7 @@ export class Sender {
   }
 
   #send(line: object): void {
-    if (this.#lines === '') {
-      setImmediate(() => {
-        this.#channel.postMessage(this.#lines);
-        this.#lines = '';
-      });
-    }
-    this.#lines += `${JSON.stringify(line)}\n`;
+    this.#lines.add(line);
   }
 }
 

@@ -66,6 +66,29 @@ export function openChannel(): BroadcastChannel {
   return new BroadcastChannel('arrival');
 }
 
+/** Lines for the recorder that a sending thread gathers and posts together. */
+export class Lines {
+  readonly #channel: BroadcastChannel;
+  readonly #wait: (post: () => void) => void;
+  #text = '';
+
+  /** @param wait calls `post` when the lines have waited for others */
+  constructor(channel: BroadcastChannel, wait: (post: () => void) => void) {
+    this.#channel = channel;
+    this.#wait = wait;
+  }
+
+  add(line: object): void {
+    if (this.#text === '') this.#wait(() => this.post());
+    this.#text += `${JSON.stringify(line)}\n`;
+  }
+
+  post(): void {
+    if (this.#text !== '') this.#channel.postMessage(this.#text);
+    this.#text = '';
+  }
+}
+
 /** The sending thread posts it in place of lines when it can't use the script. */
 export interface Refusal {
   refused: string;

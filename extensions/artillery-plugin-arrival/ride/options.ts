@@ -1,16 +1,13 @@
 /** The options of a run that rides along with a script. Only the plugin's own keys are checked here; the recorder checks the others. */
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { RunConfig, readConfig } from '../../../pipeline/shared/config.ts';
 import { runningStack } from '../../../pipeline/stack/file.ts';
-import { phasesOf } from '../phases.ts';
-import { OptionError, surroundings } from '../pipeline.ts';
+import { phasesOf, timeoutOf } from '../phases.ts';
+import { brokerOf, OptionError, PLACEHOLDER, runOf, surroundings } from '../pipeline.ts';
 import { ROOT } from '../place.ts';
 import type { Script } from '../script.ts';
 import { isMap, type Table } from '../table.ts';
 import { hasId, holds, METHODS, placeOf, type Rule, requestIn, rulesOf } from './messages.ts';
-
-/** The target of a script whose requests go to the pipeline that is up. */
-export const PLACEHOLDER = 'http://arrival.invalid';
 
 export interface RideOptions {
   rules: Rule[];
@@ -139,32 +136,19 @@ export async function recordRide(
     ...(deliveries !== undefined && { deliveries }),
   };
   return {
-    name: basename(script)
-      .replace(/(\.artillery)?\.\w+$/, '')
-      .replaceAll(/[^\w.]/g, '_'),
+    ...runOf(script, version, env),
     canary: false,
     greet: false,
     timeout: timeoutOf(config),
-    dir: env.RUN_DIR ?? '',
-    runs: join(ROOT, 'reports/runs'),
-    command: env.ARRIVAL_COMMAND ?? `artillery run ${script}`,
-    clock: env.CLOCK_LIMIT ? { limit: env.CLOCK_LIMIT } : {},
     ...where,
     ...id,
     ...given,
     told: true,
-    tool: { name: 'artillery', version },
     profile: {
       name: script,
       text: JSON.stringify({ phases, flows: ride.flows.map((name) => ({ name, ...flow })) }),
     },
   };
-}
-
-/** The time-out of a request, as Artillery takes it, s. */
-function timeoutOf(config: Table): number {
-  const http = (config.http ?? {}) as Table;
-  return Number(config.timeout || http.timeout || 10) || 10;
 }
 
 /** Where the script sends, for the report, and where its messages arrive: what it says, else the environment, else the pipeline that is up. */
@@ -183,10 +167,7 @@ async function whereOf(
   const receiver = { ...arrive };
   if (arrive === undefined || 'mqtt' in arrive) {
     const given = (arrive?.mqtt ?? {}) as Table;
-    const at =
-      given.url !== undefined || config.MQTT_URL !== undefined
-        ? { url: config.MQTT_URL }
-        : stack && { url: stack.mqtt.url, username: stack.mqtt.username, password: stack.mqtt.password };
+    const at = given.url === undefined ? brokerOf(config, stack) : {};
     if (at === undefined)
       throw new OptionError(
         'nothing says where messages arrive; allowed: config.plugins.arrival.arrive, MQTT_URL, or a pipeline that is up (npm run pipeline)',

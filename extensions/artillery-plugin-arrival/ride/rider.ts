@@ -2,9 +2,8 @@
 import type { Artillery } from '../artillery.ts';
 import type { Hook } from '../hooks.ts';
 import { type Events, InFlight } from '../in-flight.ts';
-import { failureOf } from '../outcome.ts';
 import { thinkTime } from '../phases.ts';
-import { OptionError } from '../pipeline.ts';
+import { OptionError, PLACEHOLDER } from '../pipeline.ts';
 import { names } from '../processor.ts';
 import type { RequestParams } from '../request.ts';
 import type { Script } from '../script.ts';
@@ -13,7 +12,7 @@ import { type Answer, askReady, countersOf, openChannel } from '../thread.ts';
 import { Session, watchPhases } from './due.ts';
 import { type Context, Marks, type Next } from './marks.ts';
 import { contentOf } from './messages.ts';
-import { flowOf, PLACEHOLDER, type RideOptions } from './options.ts';
+import { flowOf, type RideOptions } from './options.ts';
 import { follow, OURS } from './steps.ts';
 import { Telling } from './telling.ts';
 import { type Figures, watchWorker } from './worker.ts';
@@ -97,10 +96,7 @@ export class Rider {
       },
       function: of((session) => session.functionBegins()),
       returned: of((session) => session.functionEnds()),
-      error: (error: NodeJS.ErrnoException, params: RequestParams, _c: unknown, _e: Events, next: Next) => {
-        this.#inFlight.settle(params.uuid, failureOf(error));
-        next();
-      },
+      error: this.#inFlight.onError,
     };
     for (const [name, hook] of Object.entries(hooks)) this.#functions[OURS + name] = hook;
     let connects = false;

@@ -1,6 +1,6 @@
 /** What a sending thread tells the recorder, through the main thread: its messages with their numbers, and what became of them. */
 import type { BroadcastChannel } from 'node:worker_threads';
-import { type FromSender, monotonic, type Ready } from '../thread.ts';
+import { type FromSender, Lines, monotonic, type Ready } from '../thread.ts';
 import type { Due } from './due.ts';
 
 /** How long lines wait for others, ms. They say when things happened. */
@@ -8,17 +8,18 @@ const GATHER = 50;
 
 export class Telling {
   readonly #channel: BroadcastChannel;
+  readonly #lines: Lines;
   readonly #ids: Ready['ids'];
   /** This thread among those that send, from 0, and how many they are: each has every so many-th number. */
   readonly #worker: number;
   readonly #workers: number;
   #count = 0;
   readonly #kinds = { byPhase: 0, inSession: 0 };
-  #lines = '';
   #began = false;
 
   constructor(channel: BroadcastChannel, ids: Ready['ids'], worker: number, workers: number) {
     this.#channel = channel;
+    this.#lines = new Lines(channel, (post) => setTimeout(post, GATHER));
     this.#ids = ids;
     this.#worker = worker;
     this.#workers = workers;
@@ -34,8 +35,7 @@ export class Telling {
   }
 
   send(line: object): void {
-    if (this.#lines === '') setTimeout(() => this.#flush(), GATHER);
-    this.#lines += `${JSON.stringify(line)}\n`;
+    this.#lines.add(line);
   }
 
   /** The first phase begins. */
@@ -47,13 +47,8 @@ export class Telling {
 
   /** All virtual users have ended. */
   end(): void {
-    this.#flush();
+    this.#lines.post();
     this.#post({ done: this.#kinds, of: this.#workers });
-  }
-
-  #flush(): void {
-    if (this.#lines !== '') this.#channel.postMessage(this.#lines);
-    this.#lines = '';
   }
 
   #post(message: FromSender): void {

@@ -49,6 +49,13 @@ test('a hook that ends well, or ends twice, is not reported', async () => {
     assert.deepEqual(await outcome(hook), { error: undefined, reported: [], args: [] });
 });
 
+// Regression: it counted as one that ends well, and its request was sent.
+test('a hook that rejects without a reason is reported', async () => {
+  const { error, reported } = await outcome(async () => Promise.reject());
+  assert.match(String(error), /without a reason/);
+  assert.equal(reported.length, 1);
+});
+
 test('a hook that never calls back fails in the end', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const ended = outcome(() => {});
