@@ -35,7 +35,7 @@ export interface Pipeline {
 export async function findPipeline(env: NodeJS.ProcessEnv): Promise<Pipeline> {
   const config = readConfig(RunConfig, env);
   const own = config.INGEST_URL !== undefined;
-  const stack = own ? undefined : await runningStack(resolve(ROOT, config.STACK_DIR));
+  const stack = own ? undefined : await stackOf(config);
   if (!own && stack === undefined) {
     throw new OptionError(
       IN_REPOSITORY
@@ -54,6 +54,11 @@ export async function findPipeline(env: NodeJS.ProcessEnv): Promise<Pipeline> {
     mqtt,
     ...surroundings(config, env, stack),
   };
+}
+
+/** The pipeline that is up; undefined: none is. */
+export function stackOf({ STACK_DIR }: Config): Promise<Running> {
+  return runningStack(resolve(ROOT, STACK_DIR));
 }
 
 /** The broker that the environment names, else that of the pipeline that is up. */

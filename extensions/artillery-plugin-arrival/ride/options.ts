@@ -1,10 +1,7 @@
 /** The options of a run that rides along with a script. Only the plugin's own keys are checked here; the recorder checks the others. */
-import { join } from 'node:path';
 import { RunConfig, readConfig } from '../../../pipeline/shared/config.ts';
-import { runningStack } from '../../../pipeline/stack/file.ts';
 import { phasesOf, timeoutOf } from '../phases.ts';
-import { brokerOf, OptionError, PLACEHOLDER, runOf, surroundings } from '../pipeline.ts';
-import { ROOT } from '../place.ts';
+import { brokerOf, OptionError, PLACEHOLDER, runOf, stackOf, surroundings } from '../pipeline.ts';
 import type { Script } from '../script.ts';
 import { isMap, type Table } from '../table.ts';
 import { hasId, holds, METHODS, placeOf, type Rule, requestIn, rulesOf } from './messages.ts';
@@ -116,6 +113,7 @@ export async function recordRide(
   { config }: Script,
   script: string,
   version: string,
+  env = process.env,
 ): Promise<object> {
   const { arrive, unmeasured, targets, deliveries, flows: _, ...given } = ride.given;
   if (arrive !== undefined && !(isMap(arrive) && Object.keys(arrive).every((key) => RECEIVERS.includes(key))))
@@ -128,7 +126,6 @@ export async function recordRide(
     throw new OptionError(
       `config.plugins.arrival.unmeasured has ${unknown}; allowed: ${phases.map(({ name }) => name).join(', ')}`,
     );
-  const { env } = process;
   const where = await whereOf(config.target, arrive as Table | undefined, targets !== undefined, env);
   const id = ride.id === undefined ? {} : { id: ride.id };
   const flow = {
@@ -160,7 +157,7 @@ async function whereOf(
 ) {
   const config = readConfig(RunConfig, env);
   const ours = config.MQTT_URL === undefined && config.INGEST_URL === undefined;
-  const stack = ours ? await runningStack(join(ROOT, config.STACK_DIR)) : undefined;
+  const stack = ours ? await stackOf(config) : undefined;
   const url = typeof target === 'string' && /^https?:\/\/[^{}]+$/.test(target) ? target : PLACEHOLDER;
   const ingest = new URL(url === PLACEHOLDER ? (config.INGEST_URL ?? stack?.ingest.url ?? url) : url);
   const token = env.INGEST_TOKEN || stack?.ingest.token;

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { type StackFile, writeStackFile } from '../../../pipeline/stack/file.ts';
 import { place } from '../../../scenarios/test/harness.ts';
 import { findPipeline } from '../pipeline.ts';
+import { readRide, recordRide } from '../ride/options.ts';
 
 /** The part of stack.json that findPipeline reads. */
 function stackAt(host: string, more: Partial<StackFile> = {}): StackFile {
@@ -32,6 +33,27 @@ test("a running pipeline's addresses are found, and whether it is on the generat
   );
   assert.equal(oneHost, undefined, 'its addresses decide');
   assert.equal((await found(stackAt('192.0.2.1', { oneHost: true }))).oneHost, true, 'network namespaces');
+});
+
+// Regression: an absolute STACK_DIR was looked for below the repository.
+test('a script that rides along finds it too, for its target and where its messages arrive', async (t) => {
+  const { dir, env } = await place(t);
+  await writeStackFile(dir, stackAt('192.0.2.1'));
+  const script = {
+    config: { target: 'http://arrival.invalid', plugins: { arrival: { messages: 'POST /', id: 'id' } } },
+    scenarios: [{ flow: [{ post: { url: '/' } }] }],
+  };
+  const { ingest, mqtt } = (await recordRide(readRide(script), script, 'a.yml', '2', env)) as {
+    ingest: object;
+    mqtt: object;
+  };
+  assert.deepEqual(ingest, { url: 'http://192.0.2.1:1', token: 'its token' });
+  assert.deepEqual(mqtt, {
+    url: 'mqtt://192.0.2.1:2',
+    username: 'subscriber',
+    password: 'secret',
+    filter: 'messages/#',
+  });
 });
 
 test("the user's own pipeline needs ingest and broker, as with k6; its token is the environment's", async () => {
