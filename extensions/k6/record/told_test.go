@@ -55,6 +55,17 @@ func (c *caller) post(body string) int {
 	return answer.StatusCode
 }
 
+// Regression: the answer asked for the topics of the subscribers.
+func TestACallerThatTellsNoRequestIsTheCause(t *testing.T) {
+	t.Parallel()
+	c := record(t, &fake.Pipeline{}, toldProfile, toldOption)
+	c.tellStart()
+	r, _, _ := c.end()
+	assert.Zero(t, r.Account.Scheduled)
+	assert.Contains(t, r.Answer.Sentence, "the script sent no message")
+	assert.NotContains(t, r.Answer.Sentence, "topics")
+}
+
 func TestACallerTellsItsRequests(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Copies: func(nth int) int {

@@ -22,6 +22,9 @@ var causes = []struct {
 		return scene(r).Abandoned + ": give the senders' scenario at least the time and the iterations of the " +
 			"load, as run.scenarios() does"
 	}},
+	{func(r *runfile.Run) bool { return r.Account.Scheduled == 0 }, func(*runfile.Run) string {
+		return "the script sent no message: none of its virtual users came as far as a request that carries one"
+	}},
 	{func(r *runfile.Run) bool {
 		e := unsent(r)
 		return e != nil && 2*e.Count > r.Account.Requests.Scheduled-r.Account.Requests.Sent
