@@ -91,6 +91,9 @@ export class InFlight {
     _events: Events,
     next: () => void,
   ): void => {
+    const request = this.#requests.get(uuid);
+    if (request !== undefined && request.sent === undefined)
+      this.#send({ unsent: request.n, message: error.message });
     this.settle(uuid, error.code === UPGRADED ? answerOf(101) : failureOf(error));
     next();
   };

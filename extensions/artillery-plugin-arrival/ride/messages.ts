@@ -143,8 +143,7 @@ export function putId(params: Params, path: string, id: string | number, render:
   const given =
     part === 'json' ? json : typeof params.body === 'string' ? String(render(params.body)) : undefined;
   const whole = typeof json === 'string' ? undefined : withId(given, path, id, render);
-  if (whole === undefined)
-    return `no map for its id at ${path}, in json, form or body`;
+  if (whole === undefined) return `no map for its id at ${path}, in json, form or body`;
   params[part] = whole;
   return undefined;
 }

@@ -39,6 +39,15 @@ test('a request that was never sent has no outcome to report', () => {
   assert.deepEqual([inFlight.settled, inFlight.lastActivity, reported()], [true, 0, []]);
 });
 
+// Regression: the report asked for a lower rate.
+test("a request that Artillery's client does not take says why it was not sent", () => {
+  const { inFlight, reported } = follow(10);
+  inFlight.add(7, { uuid: 'a' });
+  for (const _ of ['error', 'catch']) // Artillery calls it twice
+    inFlight.onError(new Error('GET has no body'), { uuid: 'a' }, {}, {} as Events, () => {});
+  assert.deepEqual(reported(), [{ unsent: 7, message: 'GET has no body', at_us: undefined }]);
+});
+
 test('a request that is never settled is not awaited for ever', () => {
   const { inFlight, send } = follow(-3); // more than the grace
   inFlight.add(7, { uuid: 'a' });
