@@ -83,9 +83,7 @@ export class Rider {
     };
     const hooks: Record<string, Hook> = {
       begin: (context: Context, _events: Events, next: Next) => {
-        const session = new Session();
-        this.#sessions.set(context, session);
-        session.functionBegins();
+        this.#sessions.set(context, new Session());
         next();
       },
       step: of((session) => session.begins()),
@@ -112,7 +110,8 @@ export class Rider {
       connects ||= engine !== 'http';
       if (engine === 'http') {
         const own = names(scenario.beforeScenario);
-        scenario.beforeScenario = [`${OURS}begin`, ...own, `${OURS}returned`];
+        const watched = own.length > 0 ? [`${OURS}function`, ...own, `${OURS}returned`] : [];
+        scenario.beforeScenario = [`${OURS}begin`, ...watched];
         scenario.beforeRequest = names(scenario.beforeRequest).map((name) => this.#marks.guarded(name));
         scenario.onError = [`${OURS}error`, ...names(scenario.onError)];
         scenario.flow = flow;

@@ -3,8 +3,8 @@ import type { BroadcastChannel } from 'node:worker_threads';
 import { type FromSender, Lines, monotonic, type Ready } from '../thread.ts';
 import type { Due } from './due.ts';
 
-/** How long lines wait for others, ms. They say when things happened. */
-const GATHER = 50;
+/** How long lines wait for others, ms: each post costs CPU. They say when things happened. */
+const GATHER = 200;
 
 export class Telling {
   readonly #channel: BroadcastChannel;
