@@ -13,7 +13,7 @@ import {
   type Word,
 } from './comparison.ts';
 import { type Bounds, doubtOf } from './doubts.ts';
-import { fewEvents, samplingStep } from './events.ts';
+import { besideOthers, fewEvents, samplingStep } from './events.ts';
 import { type Blocking, fromBlocks, fromRepeats, type LogInterval, mean, RESOLUTION } from './intervals.ts';
 import { type Measure, measureOf, spansStage } from './measures.ts';
 import { blockingOf, memoryOf, outlasted, outlasts } from './memory.ts';
@@ -96,10 +96,12 @@ function large({ kind }: Measure, { low, high }: Bounds): Word {
 
 type Finding = Pick<Difference, 'word' | 'why'>;
 
-/** A run in which messages failed is never the better one: they would have been its slowest. Lateness is a condition of the runs. */
-function admitted(found: Finding, baseline: Group, other: Group, { generators }: Measure): Finding {
+/** A run in which messages failed is never the better one: they would have been its slowest. Lateness is a condition of the runs, as is other work. */
+function admitted(found: Finding, baseline: Group, other: Group, { name, generators }: Measure): Finding {
   const differs = found.word === 'worse' || found.word === 'better';
   if (generators && differs) return { word: 'undecided', why: GENERATORS };
+  const others = differs ? besideOthers(baseline, other, name) : null;
+  if (others !== null) return { word: 'undecided', why: others };
   const better = found.word === 'worse' ? baseline : found.word === 'better' ? other : [];
   return better.some(({ run }) => failures(run.account) !== null)
     ? { word: 'undecided', why: BETTER_FAILED }
