@@ -41,6 +41,15 @@ func deliveries(r *runfile.Run, separator string) string {
 	return strings.Join(all, separator)
 }
 
+// foreignText says what foreign messages are, and shows the first where it is known.
+func foreignText(r *runfile.Run) string {
+	text := "messages without an id that this run sent, of another sender or an earlier run"
+	if r.Scene != nil && r.Scene.Sample != "" {
+		text += "; the first: " + r.Scene.Sample
+	}
+	return text
+}
+
 // latencies writes the latencies of the run, then of each stage.
 func (s *summary) latencies(r *runfile.Run) {
 	l := r.Latency

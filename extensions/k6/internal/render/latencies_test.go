@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
@@ -22,4 +23,15 @@ func TestTerminalAndMarkdownShowTheSameFigures(t *testing.T) {
 		assert.Contains(t, text, "7 negative")
 		assert.Contains(t, text, "9 foreign")
 	}
+}
+
+// Regression: "101 foreign" was all that the terminal said.
+func TestTheTerminalSaysWhatForeignMessagesAre(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "passing")
+	assert.NotContains(t, Text(r, "", Screen{}), "foreign: ")
+	r.Account.Foreign = 101
+	assert.Contains(t, Text(r, "", Screen{}), "foreign: messages without an id that this run sent")
+	r.Scene = &runfile.Scene{Sample: `{"boot":1}`}
+	assert.Contains(t, Text(r, "", Screen{}), `the first: {"boot":1}`)
 }

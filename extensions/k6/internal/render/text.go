@@ -140,6 +140,9 @@ func Text(r *runfile.Run, where string, screen Screen) string {
 	reached, rest := equation(a)
 	s.paragraph("account", []string{reached, rest})
 	s.line("", "%s", deliveries(r, " · "))
+	if a.Foreign > 0 {
+		s.line("", "foreign: %s", foreignText(r))
+	}
 	for _, line := range namedText(r) {
 		s.line("", "%s", line)
 	}
