@@ -115,6 +115,7 @@ func TestATrySaysWhereItEnded(t *testing.T) {
 			assert.Equal(t, c.code, code, output)
 			assert.Contains(t, output, c.says)
 			assert.NotRegexp(t, `(?m)\bat (file:|github\.com)|goroutine|GoError`, output)
+			assert.NotContains(t, output, "level=error") // regression: a wrong file's error was a line of a log
 		})
 	}
 }
@@ -161,4 +162,18 @@ func TestARunTakesAPipelineFile(t *testing.T) {
 		"LABELS=a=b")
 	assert.Equal(t, 0, r.code, r.output)
 	assert.Contains(t, r.output, "http://127.0.0.1:1 a=b")
+}
+
+// Regression: an error of a command in a pipe was a line of a log, with a time and a level.
+func TestAnErrorOfACommandIsOnePlainLine(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"--none"}, {"a.yml", "b.yml"}, {"none.yml"}} {
+		code, output := tried(t, trying(t, "", args...))
+		assert.Equal(t, 1, code, output)
+		assert.NotContains(t, output, "level=")
+	}
+	command := trying(t, "", "none.yml")
+	command.Env = append(command.Env, "K6_LOG_FORMAT=json")
+	_, output := tried(t, command)
+	assert.Contains(t, output, `"level":"error"`, "a format that the user sets stands")
 }

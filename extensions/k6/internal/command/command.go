@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
+	"github.com/sirupsen/logrus"
 	"github.com/spf13/cobra"
 	"go.k6.io/k6/v2/cmd/state"
 	"go.k6.io/k6/v2/errext"
@@ -32,6 +34,7 @@ func New(gs *state.GlobalState) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	plain(gs)
 	root.AddCommand(
 		record.New(gs),
 		newMerge(gs),
@@ -45,6 +48,22 @@ func New(gs *state.GlobalState) *cobra.Command {
 	)
 	return root
 }
+
+// plain makes errors of these commands one line each, also in a pipe or a file, where k6 would write time=… level=….
+// A log format that the user sets stands, and a recorder has a log.
+func plain(gs *state.GlobalState) {
+	at := slices.Index(gs.CmdArgs, "x")
+	own := at >= 0 && at+2 < len(gs.CmdArgs) && gs.CmdArgs[at+1] == Name && gs.CmdArgs[at+2] != "record"
+	if own && gs.Flags.LogFormat == "" {
+		gs.Flags.LogFormat = "raw"
+		gs.Logger.SetFormatter(message{}) // errors of flags come before k6 sets its own
+	}
+}
+
+// message is a log format: an entry's text, as of k6's format raw.
+type message struct{}
+
+func (message) Format(entry *logrus.Entry) ([]byte, error) { return []byte(entry.Message + "\n"), nil }
 
 // each calls do for every path, also after an error. It logs all errors but the last, which it returns with an
 // exit code.
