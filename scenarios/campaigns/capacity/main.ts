@@ -31,7 +31,7 @@ const CapacityConfig = Type.Object({
     0.05,
     0.001,
     1,
-    'the gap between the rate that held and the one that did not, as a share',
+    'the gap between the rate that held and the one that did not, as a share: 0.05 is 5 %',
   ),
   PROBE: number(10, 1, 3600, 'seconds of a probe, after a warm-up of 2 s'),
   CONFIRM: number(30, 1, 86_400, 'seconds of a run that confirms a rate'),
