@@ -85,6 +85,7 @@ function outcomeOf({ subjects, rows }: Comparison, index: number): Outcome {
     ...(baseline.failed === null ? [] : [`of the baseline’s messages ${baseline.failed}`]),
     ...(subject.failed === null ? [] : [subject.failed]),
     ...(['worse', 'better'] as const).flatMap((word) => decided(of(word), index, lead === '' ? word : '')),
+    ...withoutStage(of('worse', 'better'), baseline, subject),
     ...withoutInterval(of('worse', 'better'), repeat),
     ...equal(of('equal')),
     ...undecided(of('undecided'), repeat, runs),
@@ -128,6 +129,15 @@ function stageOf(rows: readonly Row[], stages: readonly string[], index: number)
     })
     .toSorted((a, b) => size(b) - size(a))
     .slice(0, 1);
+}
+
+/** That no stage can be named where the pipeline reports none, and what makes them known. */
+function withoutStage(those: readonly Named[], ...both: Subject[]): string[] {
+  const known = ({ stages, spans }: Subject) =>
+    Object.keys(spans).length > 0 || Object.values(stages).filter((mean) => mean !== null).length > 1;
+  return those.some(({ row }) => row.kind === 'latency') && !both.some(known)
+    ? ['in which stage is not known: stamps or SPANS show it']
+    : [];
 }
 
 /** Each figure before and after: p99 4.39 → 4,020 ms, ×916 */

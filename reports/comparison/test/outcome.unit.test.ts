@@ -57,6 +57,19 @@ test('the sentence lists decided figures with ratios, then undecided ones with r
     assert.ok(text.split('\n')[0]?.includes('ms, ×20; p50 (×1.10) and p99 (×1.10) undecided'), text);
 });
 
+// Regression: of a pipeline of one's own without stamps the sentence named no stage, and did not say why.
+test('a slower pipeline without stages says that the stage is not known, and what shows it', () => {
+  const slower = comparison({ 'arrival.p99': difference('worse', 3) });
+  const without = slower.subjects.map((one) => ({ ...one, stages: { schedule: 1, request: null }, spans: {} }));
+  const says = /in which stage is not known: .*SPANS/;
+  assert.match(sentence({ ...slower, subjects: without }), says);
+  assert.doesNotMatch(sentence(slower), says, 'the runs have stages');
+  const spans = without.map((one) => ({ ...one, spans: { 'sent-received': 1, 'received-arrived': 2 } }));
+  assert.doesNotMatch(sentence({ ...slower, subjects: spans }), says);
+  const equal = comparison({ 'arrival.p99': difference('equal', 1) }, { subjects: without });
+  assert.doesNotMatch(sentence(equal), says);
+});
+
 test('each reason for an undecided figure has a remedy', () => {
   const answer = (p50: Difference, p99: Difference) =>
     sentence(comparison({ 'arrival.p50': p50, 'arrival.p99': p99 }));
